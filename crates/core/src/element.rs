@@ -1,0 +1,224 @@
+//! The contract between a scheme and its world.
+//!
+//! Everything between two links is an [`Element`]: a gateway, a router, a host. Time comes in
+//! with every call, sending is buffered by the world, and no element is re-entered. A scheme
+//! cannot tell whether the world is the simulator, a gateway on real packets or a test.
+//!
+//! Conservation: for each element, *in + created = sent + held + consumed + discarded*. The
+//! world counts every side of that equation through the [`Context`].
+
+use crate::event::{Event, Gauge};
+use crate::packet::Packet;
+use crate::reason::{CreateReason, DropReason};
+use crate::rng::Rng;
+use crate::time::Instant;
+
+/// One side of an element. A scheme placed on a link has two.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Port(pub u8);
+
+impl Port {
+    /// Towards the node's own forwarding and stack.
+    pub const INNER: Port = Port(0);
+    /// Towards the link the scheme is placed on.
+    pub const LINK: Port = Port(1);
+
+    /// The other of the two sides.
+    pub const fn opposite(self) -> Port {
+        Port(self.0 ^ 1)
+    }
+}
+
+/// Another box of ours that control messages go to; 0 is the other end of the scheme.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Peer(pub u8);
+
+impl Peer {
+    /// The other end of a two-ended scheme.
+    pub const OTHER_END: Peer = Peer(0);
+}
+
+/// Names a packet whose delivery a sender wants to hear of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Token(pub u64);
+
+/// What became of a tracked packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It left; the medium tells no more.
+    Sent,
+    /// The next hop acknowledged it (802.11 MAC ACK).
+    Acked,
+    /// It was given up after the medium's retry limit.
+    RetryLimit,
+    /// It was dropped before it reached the medium.
+    Dropped,
+}
+
+/// The report on a tracked packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TxStatus {
+    /// As given to [`Context::send_tracked`].
+    pub token: Token,
+    /// What became of it.
+    pub outcome: Outcome,
+    /// Transmissions it took, where the medium tells; else 1.
+    pub tries: u8,
+    /// When it was decided.
+    pub at: Instant,
+}
+
+/// Packets and bytes waiting somewhere.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Backlog {
+    /// Waiting packets.
+    pub packets: usize,
+    /// Waiting IP bytes.
+    pub bytes: u64,
+}
+
+/// A packet processor between two links; a host is one too.
+pub trait Element {
+    /// A packet came in at `port`. The element now owns it: it sends, holds, consumes or discards it.
+    fn handle_packet(&mut self, cx: &mut Context<'_>, port: Port, packet: Packet);
+
+    /// `port` has room again after [`Context::try_send`] was refused there.
+    fn handle_ready(&mut self, _cx: &mut Context<'_>, _port: Port) {}
+
+    /// The time that [`Element::poll_timeout`] named has come.
+    fn handle_timeout(&mut self, _cx: &mut Context<'_>) {}
+
+    /// A message from another box of ours. Never trusted: malformed ones are counted and ignored.
+    fn handle_control(&mut self, _cx: &mut Context<'_>, _peer: Peer, _message: &[u8]) {}
+
+    /// What became of a packet sent with [`Context::send_tracked`].
+    fn handle_tx_status(&mut self, _cx: &mut Context<'_>, _status: TxStatus) {}
+
+    /// When [`Element::handle_timeout`] wants to be called; `None` for never. Asked after every
+    /// other call, so it must be cheap. A handled timeout must move it later.
+    fn poll_timeout(&self) -> Option<Instant> {
+        None
+    }
+
+    /// Packets the element keeps and will account for later (copies in a cache are not held).
+    fn held(&self) -> Backlog {
+        Backlog::default()
+    }
+
+    /// Reports the element's levels, for results and metrics.
+    fn observe(&self, _gauge: &mut dyn FnMut(Gauge, u64)) {}
+
+    /// The element's own invariants (bounds of windows and tables); checked while a run goes on.
+    ///
+    /// # Errors
+    /// A sentence that names the broken invariant.
+    fn check(&self) -> Result<(), &'static str> {
+        Ok(())
+    }
+}
+
+/// What a world gives an element during a call. Implemented once per world.
+pub trait Io {
+    /// Packets that `port` accepts now without dropping; `usize::MAX` where it never refuses.
+    fn room(&mut self, port: Port) -> usize;
+    /// What waits behind `port`, as far as the world can see it.
+    fn backlog(&mut self, port: Port) -> Backlog;
+    /// Takes a packet for `port`, or gives it back when there is no room.
+    ///
+    /// # Errors
+    /// The packet itself: the port is full, `handle_ready` follows when it is not.
+    fn try_send(&mut self, port: Port, packet: Packet, token: Option<Token>)
+    -> Result<(), Packet>;
+    /// Sends a message to another box of ours: unreliable, unordered.
+    fn send_control(&mut self, peer: Peer, message: &[u8]);
+    /// Counts a packet made by the element.
+    fn created(&mut self, reason: CreateReason);
+    /// Ends a packet that goes no further.
+    fn discard(&mut self, packet: Packet, reason: DropReason);
+    /// Ends a packet that reached its goal.
+    fn consume(&mut self, packet: Packet);
+    /// Counts, and perhaps records, an event.
+    fn emit(&mut self, event: Event, amount: u64);
+}
+
+/// An element's view of its world during one call.
+pub struct Context<'a> {
+    now: Instant,
+    rng: &'a mut Rng,
+    io: &'a mut dyn Io,
+}
+
+impl<'a> Context<'a> {
+    /// A context for one call; made by worlds only.
+    pub fn new(now: Instant, rng: &'a mut Rng, io: &'a mut dyn Io) -> Self {
+        Context { now, rng, io }
+    }
+    /// The time of this call.
+    pub fn now(&self) -> Instant {
+        self.now
+    }
+    /// The element's own random stream.
+    pub fn rng(&mut self) -> &mut Rng {
+        self.rng
+    }
+    /// Packets that `port` accepts now; `usize::MAX` where it never refuses.
+    pub fn room(&mut self, port: Port) -> usize {
+        self.io.room(port)
+    }
+    /// What waits behind `port`.
+    pub fn backlog(&mut self, port: Port) -> Backlog {
+        self.io.backlog(port)
+    }
+    /// Sends through `port` if it has room.
+    ///
+    /// # Errors
+    /// The packet itself: the port is full, [`Element::handle_ready`] follows when it is not.
+    pub fn try_send(&mut self, port: Port, packet: Packet) -> Result<(), Packet> {
+        self.io.try_send(port, packet, None)
+    }
+    /// Sends through `port`; a full port is a full queue, so the packet is dropped and counted.
+    pub fn send(&mut self, port: Port, packet: Packet) {
+        if let Err(packet) = self.io.try_send(port, packet, None) {
+            self.io.discard(packet, DropReason::QueueFull);
+        }
+    }
+    /// Like [`Context::try_send`], and [`Element::handle_tx_status`] hears what became of it.
+    ///
+    /// # Errors
+    /// The packet itself when the port is full.
+    pub fn send_tracked(&mut self, port: Port, packet: Packet, token: Token) -> Result<(), Packet> {
+        self.io.try_send(port, packet, Some(token))
+    }
+    /// Sends a message to another box of ours: unreliable, unordered, unauthenticated here.
+    pub fn send_control(&mut self, peer: Peer, message: &[u8]) {
+        self.io.send_control(peer, message);
+    }
+    /// Accounts for a packet that the element just made. Call it once per packet made.
+    pub fn create(&mut self, packet: Packet, reason: CreateReason) -> Packet {
+        self.io.created(reason);
+        packet
+    }
+    /// A copy of `packet`, accounted for.
+    pub fn duplicate(&mut self, packet: &Packet, reason: CreateReason) -> Packet {
+        self.io.created(reason);
+        packet.clone()
+    }
+    /// Ends a packet that goes no further.
+    pub fn discard(&mut self, packet: Packet, reason: DropReason) {
+        self.io.discard(packet, reason);
+    }
+    /// Ends a packet that reached its goal (a host that took its content in).
+    pub fn consume(&mut self, packet: Packet) {
+        self.io.consume(packet);
+    }
+    /// Counts an event once.
+    pub fn emit(&mut self, event: Event) {
+        self.io.emit(event, 1);
+    }
+    /// Counts an event `amount` times.
+    pub fn emit_many(&mut self, event: Event, amount: u64) {
+        if amount > 0 {
+            self.io.emit(event, amount);
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! What happened: one list from which counters, traces, capture comments and the live view
+//! are derived.
+
+macro_rules! events {
+    ($($(#[$doc:meta])* $variant:ident = $label:literal,)+) => {
+        /// Something an element did that somebody may want to count or see.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[repr(u8)]
+        pub enum Event { $($(#[$doc])* $variant,)+ }
+
+        impl Event {
+            /// Every event, in declaration order; `event as usize` indexes it.
+            pub const ALL: &[Event] = &[$(Event::$variant),+];
+            /// The counter's name in results and metrics.
+            pub const fn label(self) -> &'static str {
+                match self { $(Event::$variant => $label,)+ }
+            }
+        }
+    };
+}
+
+events! {
+    /// A cached copy was sent to repair a loss.
+    Repair = "repairs",
+    /// A request for missing ranges was sent.
+    Nack = "nacks",
+    /// A request could not be served: the bytes were lost before this box, or left the cache.
+    NotHere = "not_here",
+    /// A cached copy had been flushed when it was asked for.
+    CacheMiss = "cache_misses",
+    /// The other end was asked whether the tail of a flow arrived.
+    Poll = "polls",
+    /// A packet had to wait for an earlier one.
+    Held = "held",
+    /// A held packet was passed on because the gap before it was filled.
+    ReleasedInOrder = "released_in_order",
+    /// A held packet was passed on across a gap that will not be filled.
+    ReleasedAcrossGap = "released_across_gap",
+    /// A packet was marked instead of dropped (RFC 3168).
+    CongestionMark = "congestion_marks",
+    /// An acknowledgment was kept from the sender.
+    AckSuppressed = "acks_suppressed",
+    /// Copies of an acknowledgment were sent to slow a sender (ICN).
+    IncipientCongestion = "incipient_congestion",
+    /// The other end came into reach.
+    PeerUp = "peer_up",
+    /// The other end fell silent; traffic passes untouched.
+    PeerDown = "peer_down",
+    /// The other end restarted and forgot everything.
+    PeerRestart = "peer_restarts",
+    /// A flow was seen for the first time.
+    FlowNew = "flows_new",
+    /// A flow was forgotten to make room for another.
+    FlowEvicted = "flows_evicted",
+    /// A control message was not understood.
+    ControlMalformed = "control_malformed",
+    /// A damaged packet was dropped so that it can be repaired.
+    ChecksumBad = "checksum_bad",
+}
+
+macro_rules! gauges {
+    ($($(#[$doc:meta])* $variant:ident = $label:literal,)+) => {
+        /// A level an element can be asked for.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[repr(u8)]
+        pub enum Gauge { $($(#[$doc])* $variant,)+ }
+
+        impl Gauge {
+            /// Every gauge, in declaration order.
+            pub const ALL: &[Gauge] = &[$(Gauge::$variant),+];
+            /// The name used in results and metrics.
+            pub const fn label(self) -> &'static str {
+                match self { $(Gauge::$variant => $label,)+ }
+            }
+        }
+    };
+}
+
+gauges! {
+    /// Flows with state.
+    Flows = "flows",
+    /// Bytes of memory the element accounts for, all tables included.
+    MemoryBytes = "memory_bytes",
+    /// Bytes waiting in the element's own queue.
+    QueueBytes = "queue_bytes",
+    /// Most bytes that ever waited in the element's own queue.
+    QueueBytesMax = "queue_bytes_max",
+    /// Bytes held back until an earlier packet arrives.
+    HeldBytes = "held_bytes",
+    /// Most bytes that were ever held back.
+    HeldBytesMax = "held_bytes_max",
+    /// Bytes kept for repairs.
+    CacheBytes = "cache_bytes",
+    /// Measured round trip between the two boxes, in ns.
+    LinkRttNs = "link_rtt_ns",
+    /// 1 when the other end is in reach.
+    PeerInReach = "peer_in_reach",
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_index_their_own_table() {
+        for (index, event) in Event::ALL.iter().enumerate() {
+            assert_eq!(*event as usize, index);
+        }
+    }
+}

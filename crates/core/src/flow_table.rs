@@ -1,0 +1,236 @@
+//! Per-flow state with a stated bound: a hash table in least-recently-used order.
+//!
+//! The hash is keyed (SipHash-1-3, key drawn from the component's random stream), so outsiders
+//! cannot aim for collisions; nothing ever iterates in hash order, so runs stay reproducible.
+//! When the table is full the flow that was silent longest makes room.
+
+use crate::packet::FlowKey;
+use crate::rng::Rng;
+use alloc::vec::Vec;
+use core::hash::{Hash, Hasher};
+use hashbrown::HashTable;
+use siphasher::sip::SipHasher13;
+
+const NONE: u32 = u32::MAX;
+
+/// State per flow, at most `capacity` flows.
+#[derive(Debug)]
+pub struct FlowTable<V> {
+    index: HashTable<u32>,
+    entries: Vec<Entry<V>>,
+    free: Vec<u32>,
+    newest: u32,
+    oldest: u32,
+    capacity: usize,
+    key: (u64, u64),
+}
+
+#[derive(Debug)]
+struct Entry<V> {
+    flow: FlowKey,
+    value: Option<V>,
+    newer: u32,
+    older: u32,
+}
+
+impl<V> FlowTable<V> {
+    /// An empty table for at most `capacity` (at least one) flows.
+    pub fn new(capacity: usize, rng: &mut Rng) -> Self {
+        FlowTable {
+            index: HashTable::new(),
+            entries: Vec::new(),
+            free: Vec::new(),
+            newest: NONE,
+            oldest: NONE,
+            capacity: capacity.clamp(1, NONE as usize - 1),
+            key: (rng.next_u64(), rng.next_u64()),
+        }
+    }
+
+    /// Memory of one flow's entry, for bounds; what `V` owns on the heap comes on top.
+    pub const fn entry_memory() -> usize {
+        // The index keeps at most 7/8 of its slots full and doubles when it grows.
+        size_of::<Entry<V>>() + 2 * (size_of::<u32>() + 1) * 8 / 7 + size_of::<u32>()
+    }
+
+    /// Number of flows.
+    pub fn len(&self) -> usize {
+        self.index.len()
+    }
+
+    /// True without flows.
+    pub fn is_empty(&self) -> bool {
+        self.index.is_empty()
+    }
+
+    /// True when the next new flow evicts another.
+    pub fn is_full(&self) -> bool {
+        self.len() >= self.capacity
+    }
+
+    /// Slot of a flow; valid until the flow is removed.
+    pub fn slot(&self, flow: &FlowKey) -> Option<u32> {
+        let hash = self.hash(flow);
+        self.index.find(hash, |slot| self.entries[*slot as usize].flow == *flow).copied()
+    }
+
+    /// The flow in `slot`, if the slot is in use.
+    pub fn at(&self, slot: u32) -> Option<(&FlowKey, &V)> {
+        let entry = self.entries.get(slot as usize)?;
+        entry.value.as_ref().map(|value| (&entry.flow, value))
+    }
+
+    /// The flow in `slot`, if the slot is in use. Does not count as use.
+    pub fn at_mut(&mut self, slot: u32) -> Option<(&FlowKey, &mut V)> {
+        let entry = self.entries.get_mut(slot as usize)?;
+        entry.value.as_mut().map(|value| (&entry.flow, value))
+    }
+
+    /// Looks a flow up without counting it as use.
+    pub fn get_mut(&mut self, flow: &FlowKey) -> Option<&mut V> {
+        let slot = self.slot(flow)?;
+        self.entries[slot as usize].value.as_mut()
+    }
+
+    /// Marks the flow in `slot` as the most recently used.
+    pub fn touch(&mut self, slot: u32) {
+        if self.newest != slot && self.at(slot).is_some() {
+            self.unlink(slot);
+            self.link_newest(slot);
+        }
+    }
+
+    /// Adds a flow that is not there yet as the newest; returns its slot and, if the table was
+    /// full, the flow that had to go.
+    pub fn insert(&mut self, flow: FlowKey, value: V) -> (u32, Option<(FlowKey, V)>) {
+        let evicted =
+            if self.is_full() { self.remove_slot(self.oldest) } else { None };
+        let entry = Entry { flow, value: Some(value), newer: NONE, older: NONE };
+        let slot = match self.free.pop() {
+            Some(slot) => {
+                self.entries[slot as usize] = entry;
+                slot
+            }
+            None => {
+                self.entries.push(entry);
+                self.entries.len() as u32 - 1
+            }
+        };
+        self.link_newest(slot);
+        let hash = self.hash(&flow);
+        let (entries, key) = (&self.entries, self.key);
+        self.index.insert_unique(hash, slot, |slot| hash_of(key, &entries[*slot as usize].flow));
+        (slot, evicted)
+    }
+
+    /// Removes the flow in `slot`.
+    pub fn remove_slot(&mut self, slot: u32) -> Option<(FlowKey, V)> {
+        let flow = *self.at(slot)?.0;
+        let hash = self.hash(&flow);
+        if let Ok(found) = self.index.find_entry(hash, |candidate| *candidate == slot) {
+            found.remove();
+        }
+        self.unlink(slot);
+        self.free.push(slot);
+        self.entries[slot as usize].value.take().map(|value| (flow, value))
+    }
+
+    /// The slot that was used least recently.
+    pub fn oldest(&self) -> Option<u32> {
+        (self.oldest != NONE).then_some(self.oldest)
+    }
+
+    /// Slots from the least recently used on.
+    pub fn slots_oldest_first(&self) -> impl Iterator<Item = u32> + '_ {
+        core::iter::successors(self.oldest(), |slot| {
+            let newer = self.entries[*slot as usize].newer;
+            (newer != NONE).then_some(newer)
+        })
+    }
+
+    fn hash(&self, flow: &FlowKey) -> u64 {
+        hash_of(self.key, flow)
+    }
+
+    fn link_newest(&mut self, slot: u32) {
+        let second = core::mem::replace(&mut self.newest, slot);
+        let entry = &mut self.entries[slot as usize];
+        (entry.newer, entry.older) = (NONE, second);
+        match self.entries.get_mut(second as usize) {
+            Some(second) => second.newer = slot,
+            None => self.oldest = slot,
+        }
+    }
+
+    fn unlink(&mut self, slot: u32) {
+        let (newer, older) = {
+            let entry = &self.entries[slot as usize];
+            (entry.newer, entry.older)
+        };
+        match self.entries.get_mut(newer as usize) {
+            Some(entry) => entry.older = older,
+            None => self.newest = older,
+        }
+        match self.entries.get_mut(older as usize) {
+            Some(entry) => entry.newer = newer,
+            None => self.oldest = newer,
+        }
+    }
+}
+
+fn hash_of((k0, k1): (u64, u64), flow: &FlowKey) -> u64 {
+    let mut hasher = SipHasher13::new_with_keys(k0, k1);
+    flow.hash(&mut hasher);
+    hasher.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use core::net::{IpAddr, Ipv4Addr};
+
+    fn flow(n: u16) -> FlowKey {
+        let host = |last| IpAddr::V4(Ipv4Addr::new(10, 0, 0, last));
+        FlowKey { source: host(1), destination: host(2), source_port: n, destination_port: 80 }
+    }
+
+    #[test]
+    fn the_longest_silent_flow_makes_room() {
+        let mut table = FlowTable::new(3, &mut Rng::derive(1, "t"));
+        for n in 0..3 {
+            assert!(table.insert(flow(n), n).1.is_none());
+        }
+        let first = table.slot(&flow(0)).unwrap();
+        table.touch(first);
+        let (_, evicted) = table.insert(flow(3), 3);
+        assert_eq!(evicted, Some((flow(1), 1)));
+        assert!(table.get_mut(&flow(0)).is_some() && table.get_mut(&flow(1)).is_none());
+        assert_eq!(table.len(), 3);
+    }
+
+    #[test]
+    fn many_insertions_and_removals_leave_a_consistent_table() {
+        let mut table = FlowTable::new(100, &mut Rng::derive(1, "t"));
+        let mut rng = Rng::derive(2, "ops");
+        for _ in 0..20_000 {
+            let key = flow(rng.below(300) as u16);
+            match table.slot(&key) {
+                Some(slot) if rng.below(3) == 0 => {
+                    assert_eq!(table.remove_slot(slot).unwrap().0, key);
+                }
+                Some(slot) => table.touch(slot),
+                None => {
+                    table.insert(key, key.source_port);
+                }
+            }
+            assert!(table.len() <= 100);
+        }
+        let order: Vec<u32> = table.slots_oldest_first().collect();
+        assert_eq!(order.len(), table.len());
+        for slot in order {
+            let (key, value) = table.at(slot).unwrap();
+            assert_eq!(key.source_port, *value);
+            assert_eq!(table.slot(key), Some(slot));
+        }
+    }
+}

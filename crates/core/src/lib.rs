@@ -1,0 +1,36 @@
+//! The vocabulary every part of airtcp shares: time, units, chance, packets, and the
+//! [`Element`] contract between a scheme and the world it runs in.
+//!
+//! Nothing here can read a clock, open a socket or iterate a randomly seeded map: time and
+//! randomness come in as arguments, so the same scheme runs bit-identically in the simulator
+//! and unchanged on real packets.
+#![no_std]
+#![forbid(unsafe_code)]
+extern crate alloc;
+#[cfg(test)]
+extern crate std;
+
+pub mod element;
+pub mod event;
+pub mod flow_table;
+#[doc(hidden)]
+pub mod fuzzing;
+pub mod packet;
+pub mod parameters;
+pub mod reason;
+pub mod rng;
+pub mod serial;
+pub mod time;
+pub mod units;
+
+pub use element::{Backlog, Context, Element, Io, Outcome, Peer, Port, Token, TxStatus};
+pub use event::{Event, Gauge};
+pub use packet::{
+    Ecn, FlowKey, IpHeader, Packet, Payload, SackBlocks, Segment, TcpFlags, TcpHeader, TcpOptions,
+    Timestamps,
+};
+pub use reason::{CreateReason, DropReason};
+pub use rng::Rng;
+pub use serial::SeqNum;
+pub use time::{Duration, Instant};
+pub use units::{ByteSize, Probability, Rate, UnitError};

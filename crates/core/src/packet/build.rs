@@ -1,0 +1,157 @@
+//! From fields to a [`Packet`], and from any packet to bytes.
+
+use super::ip::{IpHeader, protocol};
+use super::payload::fill_virtual;
+use super::tcp::{MAX_OPTIONS, TcpHeader};
+use super::{Content, Packet, checksum};
+use alloc::vec::Vec;
+use bytes::Bytes;
+use core::net::IpAddr;
+
+/// Everything about a packet of ours but its content.
+#[derive(Clone, Copy, Debug)]
+pub struct Segment {
+    /// Source address.
+    pub source: IpAddr,
+    /// Destination address, same family.
+    pub destination: IpAddr,
+    /// DSCP and ECN.
+    pub traffic_class: u8,
+    /// The TCP header.
+    pub tcp: TcpHeader,
+}
+
+/// Hop limit of packets made here (Linux's default).
+const HOP_LIMIT: u8 = 64;
+
+impl Packet {
+    /// A TCP segment that carries `len` bytes from `offset` of the virtual stream `stream`.
+    pub fn tcp_virtual(segment: &Segment, stream: u64, offset: u64, len: u32) -> Packet {
+        Packet::from_segment(segment, Content::Virtual { stream, offset, len }, len)
+    }
+
+    /// A TCP segment that carries real bytes.
+    pub fn tcp_bytes(segment: &Segment, payload: Bytes) -> Packet {
+        let len = payload.len() as u32;
+        Packet::from_segment(segment, Content::Bytes(payload), len)
+    }
+
+    fn from_segment(segment: &Segment, content: Content, len: u32) -> Packet {
+        let transport_len = 20 + segment.tcp.options.len() as u32 + len;
+        let ip = ip_header(segment.source, segment.destination, protocol::TCP, transport_len);
+        let ip = IpHeader { traffic_class: segment.traffic_class, ..ip };
+        Packet::new(ip, Some(segment.tcp), content)
+    }
+
+    /// A packet of another protocol; `payload` is everything behind the IP header.
+    pub fn opaque(source: IpAddr, destination: IpAddr, protocol: u8, payload: Bytes) -> Packet {
+        let ip = ip_header(source, destination, protocol, payload.len() as u32);
+        Packet::new(ip, None, Content::Bytes(payload))
+    }
+
+    /// The datagram as bytes: the original ones where there are, else synthesised with correct
+    /// checksums.
+    pub fn to_wire(&self) -> Bytes {
+        match &self.0.content {
+            Content::Wire { datagram, .. } => datagram.clone(),
+            Content::Bytes(payload) => self.synthesise(|out| out.copy_from_slice(payload)).into(),
+            Content::Virtual { stream, offset, .. } => {
+                self.synthesise(|out| fill_virtual(*stream, *offset, out)).into()
+            }
+        }
+    }
+
+    fn synthesise(&self, fill: impl FnOnce(&mut [u8])) -> Vec<u8> {
+        let ip = &self.0.ip;
+        let mut out = Vec::with_capacity(ip.total_len as usize);
+        write_ip(ip, &mut out);
+        let transport_at = out.len();
+        if let Some(tcp) = &self.0.tcp {
+            write_tcp(tcp, &mut out);
+        }
+        let payload_at = out.len();
+        out.resize(ip.total_len as usize, 0);
+        fill(&mut out[payload_at..]);
+        if self.0.tcp.is_some() {
+            let sum = pseudo_header(ip, out.len() - transport_at);
+            let field = !checksum::fold(checksum::add(sum, &out[transport_at..]));
+            out[transport_at + 16..transport_at + 18].copy_from_slice(&field.to_be_bytes());
+        }
+        out
+    }
+}
+
+fn ip_header(source: IpAddr, destination: IpAddr, protocol: u8, transport_len: u32) -> IpHeader {
+    let header_len: u16 = if source.is_ipv4() { 20 } else { 40 };
+    IpHeader {
+        source,
+        destination,
+        traffic_class: 0,
+        hop_limit: HOP_LIMIT,
+        protocol,
+        is_fragment: false,
+        header_len,
+        total_len: u32::from(header_len) + transport_len,
+    }
+}
+
+fn write_ip(ip: &IpHeader, out: &mut Vec<u8>) {
+    match (ip.source, ip.destination) {
+        (IpAddr::V4(source), IpAddr::V4(destination)) => {
+            let total = (ip.total_len as u16).to_be_bytes();
+            out.extend([0x45, ip.traffic_class, total[0], total[1], 0, 0, 0x40, 0]);
+            out.extend([ip.hop_limit, ip.protocol, 0, 0]);
+            out.extend(source.octets());
+            out.extend(destination.octets());
+            let field = !checksum::fold(checksum::add(0, out));
+            out[10..12].copy_from_slice(&field.to_be_bytes());
+        }
+        (source, destination) => {
+            let payload_len = ((ip.total_len - 40) as u16).to_be_bytes();
+            out.extend([0x60 | ip.traffic_class >> 4, ip.traffic_class << 4, 0, 0]);
+            out.extend([payload_len[0], payload_len[1], ip.protocol, ip.hop_limit]);
+            for address in [source, destination] {
+                match address {
+                    IpAddr::V4(v4) => out.extend(v4.to_ipv6_mapped().octets()),
+                    IpAddr::V6(v6) => out.extend(v6.octets()),
+                }
+            }
+        }
+    }
+}
+
+fn write_tcp(tcp: &TcpHeader, out: &mut Vec<u8>) {
+    let mut options = [0; MAX_OPTIONS];
+    let options_len = tcp.options.write(&mut options);
+    let offset_and_flags = ((20 + options_len) as u16 / 4) << 12 | tcp.flags.0 & 0x1ff;
+    out.extend(tcp.source_port.to_be_bytes());
+    out.extend(tcp.destination_port.to_be_bytes());
+    out.extend(tcp.sequence.0.to_be_bytes());
+    out.extend(tcp.acknowledgment.0.to_be_bytes());
+    out.extend(offset_and_flags.to_be_bytes());
+    out.extend(tcp.window.to_be_bytes());
+    out.extend([0, 0]);
+    out.extend(tcp.urgent.to_be_bytes());
+    out.extend(&options[..options_len]);
+}
+
+/// Sum of the pseudo header (RFC 9293 section 3.1, RFC 8200 section 8.1).
+fn pseudo_header(ip: &IpHeader, transport_len: usize) -> u64 {
+    let sum = transport_len as u64 + u64::from(protocol::TCP);
+    [ip.source, ip.destination].iter().fold(sum, |sum, address| match address {
+        IpAddr::V4(v4) => checksum::add(sum, &v4.octets()),
+        IpAddr::V6(v6) => checksum::add(sum, &v6.octets()),
+    })
+}
+
+/// Whether the TCP checksum of a whole datagram holds.
+///
+/// A routing header makes the final destination part of the sum (RFC 8200 section 8.1), so a
+/// datagram with extension headers is given the benefit of the doubt.
+pub(super) fn tcp_checksum_holds(ip: &IpHeader, datagram: &[u8]) -> bool {
+    if ip.source.is_ipv6() && ip.header_len != 40 {
+        return true;
+    }
+    let transport = &datagram[usize::from(ip.header_len)..];
+    checksum::fold(checksum::add(pseudo_header(ip, transport.len()), transport)) == 0xffff
+}

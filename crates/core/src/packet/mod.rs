@@ -1,0 +1,163 @@
+//! A packet: an IP datagram whose headers are parsed once and whose content is either virtual
+//! (a fixed function of stream and offset), a refcounted slice, or the original bytes of a
+//! live packet.
+//!
+//! [`Packet`] is one pointer wide, so queues move it cheaply. A live packet that nobody edits
+//! leaves with exactly the bytes it came with; an edit changes those bytes in place and
+//! corrects the checksums incrementally (RFC 1624).
+
+mod build;
+mod checksum;
+mod edit;
+mod ip;
+mod parse;
+mod payload;
+mod tcp;
+
+pub use build::Segment;
+pub use ip::{Ecn, FlowKey, IpHeader, protocol};
+pub use payload::{Payload, fill_virtual};
+pub use tcp::{SackBlocks, TcpFlags, TcpHeader, TcpOptions, Timestamps};
+
+use alloc::boxed::Box;
+use bytes::Bytes;
+
+/// An IP packet in flight.
+#[derive(Clone, Debug)]
+pub struct Packet(Box<Inner>);
+
+#[derive(Clone, Debug)]
+struct Inner {
+    ip: IpHeader,
+    tcp: Option<TcpHeader>,
+    content: Content,
+    /// IP bytes on the medium, where it differs from the headers (compressed hop).
+    wire_len_override: Option<u32>,
+    corrupted: bool,
+}
+
+/// Where the bytes behind the headers are.
+#[derive(Clone, Debug)]
+enum Content {
+    /// A fixed function of (stream, offset): exact, and costs nothing to carry.
+    Virtual { stream: u64, offset: u64, len: u32 },
+    /// Real bytes behind synthesised headers.
+    Bytes(Bytes),
+    /// The whole datagram as it came from a device; `payload_at` is where the transport payload begins.
+    Wire { datagram: Bytes, payload_at: u32 },
+}
+
+impl Packet {
+    fn new(ip: IpHeader, tcp: Option<TcpHeader>, content: Content) -> Self {
+        Packet(Box::new(Inner { ip, tcp, content, wire_len_override: None, corrupted: false }))
+    }
+
+    /// The IP header's fields.
+    pub fn ip(&self) -> &IpHeader {
+        &self.0.ip
+    }
+
+    /// The TCP header, if this is an unfragmented, well-formed TCP segment.
+    pub fn tcp(&self) -> Option<&TcpHeader> {
+        self.0.tcp.as_ref()
+    }
+
+    /// Addresses and ports in this packet's direction, if it is TCP.
+    pub fn flow(&self) -> Option<FlowKey> {
+        let tcp = self.tcp()?;
+        Some(FlowKey {
+            source: self.0.ip.source,
+            destination: self.0.ip.destination,
+            source_port: tcp.source_port,
+            destination_port: tcp.destination_port,
+        })
+    }
+
+    /// What the transport carries.
+    pub fn payload(&self) -> Payload<'_> {
+        match &self.0.content {
+            Content::Virtual { stream, offset, len } => {
+                Payload::Virtual { stream: *stream, offset: *offset, len: *len }
+            }
+            Content::Bytes(bytes) => Payload::Bytes(bytes),
+            Content::Wire { datagram, payload_at } => {
+                Payload::Bytes(&datagram[*payload_at as usize..])
+            }
+        }
+    }
+
+    /// The payload as a refcounted slice, where it is real bytes.
+    pub fn payload_bytes(&self) -> Option<Bytes> {
+        match &self.0.content {
+            Content::Virtual { .. } => None,
+            Content::Bytes(bytes) => Some(bytes.clone()),
+            Content::Wire { datagram, payload_at } => Some(datagram.slice(*payload_at as usize..)),
+        }
+    }
+
+    /// Bytes of transport payload.
+    pub fn payload_len(&self) -> u32 {
+        match &self.0.content {
+            Content::Virtual { len, .. } => *len,
+            Content::Bytes(bytes) => bytes.len() as u32,
+            Content::Wire { datagram, payload_at } => datagram.len() as u32 - payload_at,
+        }
+    }
+
+    /// Sequence space the segment occupies: payload, plus one each for SYN and FIN.
+    pub fn sequence_len(&self) -> u32 {
+        let flags = self.tcp().map_or(TcpFlags::default(), |tcp| tcp.flags);
+        self.payload_len() + u32::from(flags.syn()) + u32::from(flags.fin())
+    }
+
+    /// IP bytes this packet takes on the medium.
+    pub fn wire_len(&self) -> u32 {
+        self.0.wire_len_override.unwrap_or(self.0.ip.total_len)
+    }
+
+    /// Makes the packet take `bytes` on the medium, whatever its headers say.
+    pub fn set_wire_len(&mut self, bytes: u32) {
+        self.0.wire_len_override = Some(bytes);
+    }
+
+    /// True if the medium damaged the content; what a checksum would tell.
+    pub fn is_corrupted(&self) -> bool {
+        self.0.corrupted
+    }
+
+    /// Marks the content as damaged (simulated media only; live bytes are really changed).
+    pub fn mark_corrupted(&mut self) {
+        self.0.corrupted = true;
+    }
+
+    /// False if the medium marked it or the TCP checksum of real bytes is wrong.
+    pub fn checksum_holds(&self) -> bool {
+        if self.0.corrupted {
+            return false;
+        }
+        match &self.0.content {
+            Content::Wire { datagram, .. } if self.0.tcp.is_some() => {
+                build::tcp_checksum_holds(&self.0.ip, datagram)
+            }
+            _ => true,
+        }
+    }
+
+    /// The bytes as they came from a device, for a packet that did.
+    pub fn datagram(&self) -> Option<&Bytes> {
+        match &self.0.content {
+            Content::Wire { datagram, .. } => Some(datagram),
+            _ => None,
+        }
+    }
+
+    /// Memory this packet takes, for bounds of caches and queues.
+    pub fn memory(&self) -> usize {
+        let content = match &self.0.content {
+            Content::Virtual { len, .. } => *len as usize,
+            Content::Bytes(bytes) => bytes.len(),
+            Content::Wire { datagram, .. } => datagram.len(),
+        };
+        size_of::<Inner>() + content
+    }
+}

@@ -1,0 +1,323 @@
+//! One direction of a connection as B sees it: what arrived, what is missing, what is held.
+
+use super::downstream::positions;
+use super::message::{MAX_RANGES, Message, SeqRange};
+use super::upstream::Timing;
+use crate::position::{self, Position};
+use crate::seq_map::SeqMap;
+use airtcp_core::{
+    Backlog, Context, DropReason, Duration, Event, FlowKey, Instant, Packet, Port, SeqNum,
+};
+use alloc::vec::Vec;
+use core::ops::Range;
+
+/// Gaps tracked per flow; beyond that the lowest is given up.
+const MAX_GAPS: usize = 256;
+/// A POLL that claims to be further ahead than any window is not believed.
+const MAX_WINDOW: u64 = 1 << 30;
+/// Packets in order after which the patience learned from reordering is halved.
+const CALM_PACKETS: u32 = 2048;
+
+/// B's state of one flow.
+#[derive(Debug)]
+pub(super) struct Incoming {
+    initial: SeqNum,
+    /// Everything before this was passed on or given up.
+    next: Position,
+    /// One past the last position seen or polled.
+    high: Position,
+    /// Missing ranges in `next..high`, disjoint.
+    gaps: SeqMap<Gap>,
+    held: SeqMap<Packet>,
+    held_bytes: u64,
+    held_memory: u64,
+    reordering: Reordering,
+    pub last_used: Instant,
+    /// The deadline the owner has queued for this flow.
+    pub timer: Option<Instant>,
+}
+
+/// A missing range.
+#[derive(Clone, Debug)]
+struct Gap {
+    since: Instant,
+    deadline: Instant,
+    request_at: Instant,
+    asked_at: Option<Instant>,
+    tries: u8,
+}
+
+/// How much later than its successors a packet may come on this link without being lost.
+#[derive(Debug, Default)]
+struct Reordering {
+    patience: Duration,
+    calm: u32,
+    /// Ranges asked for in vain, since they were only late: their repair is a duplicate.
+    vain: SeqMap<Instant>,
+}
+
+impl Incoming {
+    /// A flow first seen with `sequence`.
+    pub fn new(sequence: SeqNum, now: Instant) -> Self {
+        let start = position::first(sequence);
+        Incoming {
+            initial: sequence,
+            next: start,
+            high: start,
+            gaps: SeqMap::default(),
+            held: SeqMap::default(),
+            held_bytes: 0,
+            held_memory: 0,
+            reordering: Reordering::default(),
+            last_used: now,
+            timer: None,
+        }
+    }
+
+    /// A flow first heard of by POLL: everything from `sequence` on is still to come.
+    pub fn expecting(sequence: SeqNum, now: Instant) -> Self {
+        Self::new(sequence, now)
+    }
+
+    /// A SYN with another initial sequence number begins a new connection on the same ports.
+    pub fn is_new_connection(&self, sequence: SeqNum) -> bool {
+        sequence != self.initial
+    }
+
+    pub fn held(&self) -> Backlog {
+        Backlog { packets: self.held.len(), bytes: self.held_bytes }
+    }
+
+    pub fn memory(&self) -> u64 {
+        self.held_memory
+    }
+
+    pub fn handle_packet(
+        &mut self,
+        cx: &mut Context<'_>,
+        flow: &FlowKey,
+        packet: Packet,
+        timing: &Timing,
+        hold: Duration,
+        out: &mut Vec<Message>,
+    ) {
+        let Some(tcp) = packet.tcp() else { return };
+        let now = cx.now();
+        self.last_used = now;
+        let start = position::near(self.high, tcp.sequence);
+        let range = start..start + Position::from(packet.sequence_len());
+        if range.end <= self.next {
+            self.pass_old(cx, packet, &range);
+            return;
+        }
+        self.fill(now, &range, timing, hold);
+        if range.start > self.high {
+            self.open_gap(self.high..range.start, now, hold);
+        }
+        self.high = self.high.max(range.end);
+        if range.start <= self.next {
+            self.reordering.on_in_order();
+            cx.send(Port::INNER, packet);
+        } else {
+            self.hold(cx, range, packet);
+        }
+        self.advance(cx, Event::ReleasedInOrder);
+        self.request_due(cx, flow, timing, out);
+    }
+
+    /// Bytes already passed on. A sender's retransmission must reach the receiver; the second
+    /// copy of a packet that was only late must not.
+    fn pass_old(&mut self, cx: &mut Context<'_>, packet: Packet, range: &Range<Position>) {
+        let now = cx.now();
+        self.reordering.vain.retain(|_, until| *until > now);
+        let vain = self.reordering.vain.iter().any(|(asked, _)| {
+            asked.start <= range.start && range.end <= asked.end
+        });
+        if vain {
+            self.reordering.vain.take_out(range.clone());
+            cx.discard(packet, DropReason::Duplicate);
+        } else {
+            cx.send(Port::INNER, packet);
+        }
+    }
+
+    fn open_gap(&mut self, range: Range<Position>, now: Instant, hold: Duration) {
+        let gap = Gap {
+            since: now,
+            deadline: now + hold,
+            request_at: now + self.reordering.patience,
+            asked_at: None,
+            tries: 0,
+        };
+        self.gaps.insert(range, gap);
+        if self.gaps.len() > MAX_GAPS {
+            self.gaps.pop_first();
+        }
+    }
+
+    /// Takes an arrival out of the gaps, and learns from one that was late rather than lost.
+    fn fill(&mut self, now: Instant, range: &Range<Position>, timing: &Timing, hold: Duration) {
+        if self.gaps.is_empty() || range.start >= self.high {
+            return;
+        }
+        for (filled, gap) in self.gaps.take_out(range.clone()) {
+            // A repair needs a whole round trip; what is here sooner was under way all along.
+            let was_late = gap
+                .asked_at
+                .is_none_or(|asked| now.saturating_since(asked) < timing.rtt / 4 * 3);
+            if was_late {
+                self.reordering.on_late(now.saturating_since(gap.since), hold);
+                if gap.asked_at.is_some() {
+                    self.reordering.vain.insert(filled, now + hold);
+                }
+            }
+        }
+    }
+
+    fn hold(&mut self, cx: &mut Context<'_>, range: Range<Position>, packet: Packet) {
+        let is_longer = self.held.get(range.start).is_none_or(|(end, _)| end < range.end);
+        if !is_longer {
+            cx.discard(packet, DropReason::Duplicate);
+            return;
+        }
+        cx.emit(Event::Held);
+        self.held_bytes += u64::from(packet.wire_len());
+        self.held_memory += held_memory(&packet);
+        if let Some(shorter) = self.held.insert(range, packet) {
+            self.note_released(&shorter);
+            cx.discard(shorter, DropReason::Duplicate);
+        }
+    }
+
+    fn note_released(&mut self, packet: &Packet) {
+        self.held_bytes -= u64::from(packet.wire_len());
+        self.held_memory -= held_memory(packet);
+    }
+
+    /// Passes on everything before the first gap.
+    fn advance(&mut self, cx: &mut Context<'_>, event: Event) {
+        self.next = self.gaps.first().map_or(self.high, |(gap, _)| gap.start);
+        while self.held.first().is_some_and(|(range, _)| range.start < self.next) {
+            if let Some((_, packet)) = self.held.pop_first() {
+                self.note_released(&packet);
+                cx.emit(event);
+                cx.send(Port::INNER, packet);
+            }
+        }
+        self.held.shrink();
+    }
+
+    /// Lets everything pass and stops waiting.
+    pub fn release_everything(&mut self, cx: &mut Context<'_>) {
+        self.gaps = SeqMap::default();
+        self.advance(cx, Event::ReleasedAcrossGap);
+    }
+
+    /// These ranges will not come.
+    pub fn give_up(&mut self, cx: &mut Context<'_>, ranges: &[SeqRange]) {
+        for range in ranges {
+            self.gaps.take_out(positions(self.high, *range));
+        }
+        self.advance(cx, Event::ReleasedAcrossGap);
+    }
+
+    pub fn on_poll(
+        &mut self,
+        cx: &mut Context<'_>,
+        flow: &FlowKey,
+        sent: SeqRange,
+        timing: &Timing,
+        hold: Duration,
+        out: &mut Vec<Message>,
+    ) {
+        let now = cx.now();
+        let polled = positions(self.high, sent);
+        if polled.end > self.high && polled.end - self.high < MAX_WINDOW {
+            self.open_gap(self.high.max(polled.start)..polled.end, now, hold);
+            self.high = polled.end;
+        }
+        if self.gaps.is_empty() {
+            out.push(Message::Have(*flow, sent));
+            return;
+        }
+        self.request(now, flow, timing, out, |_| true);
+    }
+
+    /// Gives up what waited too long, asks again for what is due.
+    pub fn handle_timeout(
+        &mut self,
+        cx: &mut Context<'_>,
+        flow: &FlowKey,
+        timing: &Timing,
+        out: &mut Vec<Message>,
+    ) {
+        let now = cx.now();
+        let before = self.gaps.len();
+        self.gaps.retain(|_, gap| gap.deadline > now);
+        if self.gaps.len() < before {
+            self.advance(cx, Event::ReleasedAcrossGap);
+        }
+        self.request_due(cx, flow, timing, out);
+    }
+
+    fn request_due(&mut self, cx: &Context<'_>, flow: &FlowKey, timing: &Timing, out: &mut Vec<Message>) {
+        let now = cx.now();
+        let any_due = |gap: &Gap| gap.request_at <= now && gap.tries < timing.tries;
+        if self.gaps.iter().any(|(_, gap)| any_due(gap)) {
+            // Whatever else was asked for rides along: A repairs nothing twice within a round
+            // trip, and a lost NACK is made good sooner.
+            self.request(now, flow, timing, out, |gap| gap.request_at <= now || gap.tries > 0);
+        }
+    }
+
+    fn request(
+        &mut self,
+        now: Instant,
+        flow: &FlowKey,
+        timing: &Timing,
+        out: &mut Vec<Message>,
+        wanted: impl Fn(&Gap) -> bool,
+    ) {
+        let mut ranges: Vec<SeqRange> = Vec::new();
+        for (range, gap) in self.gaps.iter_mut().filter(|(_, gap)| wanted(gap)).take(MAX_RANGES) {
+            if gap.request_at <= now {
+                gap.tries = gap.tries.saturating_add(1);
+                gap.request_at = if gap.tries < timing.tries {
+                    now + timing.rtt + timing.guard
+                } else {
+                    gap.deadline
+                };
+            }
+            gap.asked_at = gap.asked_at.or(Some(now));
+            ranges.push((position::sequence(range.start), position::sequence(range.end)));
+        }
+        if !ranges.is_empty() {
+            out.push(Message::Nack(*flow, ranges));
+        }
+    }
+
+    /// When [`Incoming::handle_timeout`] has something to do.
+    pub fn next_timeout(&self) -> Option<Instant> {
+        self.gaps.iter().map(|(_, gap)| gap.request_at.min(gap.deadline)).min()
+    }
+}
+
+impl Reordering {
+    fn on_late(&mut self, lateness: Duration, hold: Duration) {
+        self.calm = 0;
+        self.patience = self.patience.max(lateness + lateness / 4).min(hold / 2);
+    }
+
+    fn on_in_order(&mut self) {
+        self.calm += 1;
+        if self.calm >= CALM_PACKETS {
+            self.calm = 0;
+            self.patience = self.patience / 2;
+        }
+    }
+}
+
+/// Memory of a held packet with its entry.
+fn held_memory(packet: &Packet) -> u64 {
+    packet.memory() as u64 + 64
+}

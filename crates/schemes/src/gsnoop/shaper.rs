@@ -1,0 +1,174 @@
+//! The queue in front of the link, emptied at the link's rate, so that congestion is seen here
+//! and radio loss after it (modern mode 1). Repairs go first; bytes that take the link past
+//! this queue (control messages) are charged to it.
+
+use airtcp_core::{Backlog, Context, DropReason, Duration, Ecn, Event, Instant, Packet, Port, Rate};
+use alloc::collections::VecDeque;
+
+/// Lateness that is made up for, so that a late timer does not cost rate.
+const CATCH_UP: Duration = Duration::from_millis(2);
+
+/// A drop-tail queue with a rate and a lane for repairs.
+#[derive(Debug)]
+pub(super) struct Shaper {
+    rate: Option<Rate>,
+    limit: u64,
+    ecn_threshold: Option<u64>,
+    repairs: VecDeque<Packet>,
+    repair_bytes: u64,
+    fifo: VecDeque<Packet>,
+    fifo_bytes: u64,
+    fifo_bytes_max: u64,
+    /// When the link has finished what was sent so far.
+    free_at: Instant,
+    carry: u64,
+    /// The port refused a packet; wait for it instead of the clock.
+    blocked: bool,
+}
+
+/// What left the queue.
+pub(super) struct Departure {
+    pub packet: Packet,
+    pub is_repair: bool,
+}
+
+impl Shaper {
+    pub fn new(rate: Option<Rate>, limit: u64, ecn_threshold: Option<u64>) -> Self {
+        Shaper {
+            rate,
+            limit,
+            ecn_threshold,
+            repairs: VecDeque::new(),
+            repair_bytes: 0,
+            fifo: VecDeque::new(),
+            fifo_bytes: 0,
+            fifo_bytes_max: 0,
+            free_at: Instant::ZERO,
+            carry: 0,
+            blocked: false,
+        }
+    }
+
+    /// Takes a packet to the tail; gives it back when the queue is full.
+    pub fn push(&mut self, cx: &mut Context<'_>, mut packet: Packet) -> Result<(), Packet> {
+        let len = u64::from(packet.wire_len());
+        // A packet longer than the whole queue may still pass an empty one.
+        if !self.fifo.is_empty() && self.fifo_bytes + len > self.limit {
+            return Err(packet);
+        }
+        let marks = self.ecn_threshold.is_some_and(|threshold| self.fifo_bytes >= threshold);
+        if marks && packet.ip().ecn().is_capable() {
+            packet.set_ecn(Ecn::Ce);
+            cx.emit(Event::CongestionMark);
+        }
+        self.fifo_bytes += len;
+        self.fifo_bytes_max = self.fifo_bytes_max.max(self.fifo_bytes);
+        self.fifo.push_back(packet);
+        Ok(())
+    }
+
+    /// Takes a repair, ahead of everything but earlier repairs; gives it back beyond the limit.
+    pub fn push_repair(&mut self, packet: Packet) -> Result<(), Packet> {
+        let len = u64::from(packet.wire_len());
+        if self.repair_bytes + len > self.limit {
+            return Err(packet);
+        }
+        self.repair_bytes += len;
+        self.repairs.push_back(packet);
+        Ok(())
+    }
+
+    /// Charges bytes that take the link beside this queue.
+    pub fn charge(&mut self, now: Instant, bytes: u32) {
+        if let Some(rate) = self.rate {
+            let start = self.free_at.max(now - CATCH_UP);
+            self.free_at = start.saturating_add(rate.serialisation(bytes, &mut self.carry));
+        }
+    }
+
+    /// The next packet that may leave now. The caller sends it with [`Shaper::transmit`].
+    pub fn pop(&mut self, now: Instant) -> Option<Departure> {
+        if self.blocked || self.free_at > now {
+            return None;
+        }
+        let (packet, is_repair) = match self.repairs.pop_front() {
+            Some(packet) => {
+                self.repair_bytes -= u64::from(packet.wire_len());
+                (packet, true)
+            }
+            None => {
+                let packet = self.fifo.pop_front()?;
+                self.fifo_bytes -= u64::from(packet.wire_len());
+                (packet, false)
+            }
+        };
+        Some(Departure { packet, is_repair })
+    }
+
+    /// Sends what [`Shaper::pop`] gave; false if the port refused it and it is queued again.
+    pub fn transmit(&mut self, cx: &mut Context<'_>, departure: Departure) -> bool {
+        let len = departure.packet.wire_len();
+        match cx.try_send(Port::LINK, departure.packet) {
+            Ok(()) => {
+                self.charge(cx.now(), len);
+                true
+            }
+            Err(packet) => {
+                self.blocked = true;
+                let (queue, bytes) = if departure.is_repair {
+                    (&mut self.repairs, &mut self.repair_bytes)
+                } else {
+                    (&mut self.fifo, &mut self.fifo_bytes)
+                };
+                *bytes += u64::from(len);
+                queue.push_front(packet);
+                false
+            }
+        }
+    }
+
+    /// The port has room again.
+    pub fn on_ready(&mut self) {
+        self.blocked = false;
+    }
+
+    /// When the next packet may leave.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        let waits = !self.blocked && (!self.fifo.is_empty() || !self.repairs.is_empty());
+        waits.then_some(self.free_at)
+    }
+
+    /// True when nothing waits.
+    pub fn is_empty(&self) -> bool {
+        self.fifo.is_empty() && self.repairs.is_empty()
+    }
+
+    /// What waits.
+    pub fn backlog(&self) -> Backlog {
+        Backlog {
+            packets: self.fifo.len() + self.repairs.len(),
+            bytes: self.fifo_bytes + self.repair_bytes,
+        }
+    }
+
+    /// Most bytes that ever waited for their turn.
+    pub fn bytes_max(&self) -> u64 {
+        self.fifo_bytes_max
+    }
+
+    /// The bound on each of the two lanes, plus one packet.
+    pub fn check(&self) -> Result<(), &'static str> {
+        if self.fifo.len() > 1 && self.fifo_bytes > self.limit || self.repair_bytes > self.limit {
+            return Err("the queue before the link is longer than its limit");
+        }
+        Ok(())
+    }
+
+    /// Ends everything that waits; used when a gateway closes.
+    pub fn drain(&mut self, cx: &mut Context<'_>, reason: DropReason) {
+        for packet in self.repairs.drain(..).chain(self.fifo.drain(..)) {
+            cx.discard(packet, reason);
+        }
+        (self.repair_bytes, self.fifo_bytes) = (0, 0);
+    }
+}

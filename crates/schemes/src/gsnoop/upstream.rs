@@ -1,0 +1,375 @@
+//! Gateway A: queues and shapes what goes over the link, keeps copies, repairs on request, and
+//! asks after tails.
+//!
+//! GSN-2 … GSN-5 in modern form: a hole (lost before the link, or dropped by this queue, GSN-X4)
+//! and a cache miss are both answered with NOT-HERE, so that B need not wait.
+
+use super::cache::{CacheOrder, Copies, flush};
+use super::message::{MAX_RANGES, Message, SeqRange};
+use super::shaper::Shaper;
+use crate::position::{self, Position};
+use crate::seq_map::SeqMap;
+use airtcp_core::flow_table::FlowTable;
+use airtcp_core::{
+    Context, CreateReason, DropReason, Duration, Event, FlowKey, Instant, Packet, Peer, Port, SeqNum,
+};
+use alloc::collections::BTreeSet;
+use alloc::vec::Vec;
+use core::ops::Range;
+
+/// Holes remembered per flow; the oldest make room (their repair would come from the sender).
+const MAX_HOLES: usize = 64;
+
+/// One direction of a connection, as A sees it.
+#[derive(Debug)]
+pub(super) struct Flow {
+    /// One past the last position that arrived from the sender.
+    arrived: Position,
+    /// One past the last position sent over the link.
+    sent: Position,
+    /// Everything before this was acknowledged by the receiver.
+    acknowledged: Position,
+    /// Lost before the link (GSN-2), or dropped by our own queue (GSN-X4).
+    holes: SeqMap<()>,
+    copies: Copies,
+    last_used: Instant,
+    poll: Poll,
+}
+
+/// Asking after a tail.
+#[derive(Clone, Copy, Debug, Default)]
+struct Poll {
+    due: Option<Instant>,
+    tries: u8,
+}
+
+/// Times that depend on the distance of the two gateways.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Timing {
+    pub rtt: Duration,
+    pub guard: Duration,
+    pub tries: u8,
+}
+
+/// Gateway A of one link direction.
+#[derive(Debug)]
+pub(super) struct Upstream {
+    pub shaper: Shaper,
+    flows: FlowTable<Flow>,
+    cache: CacheOrder,
+    polls: BTreeSet<(Instant, u32)>,
+    idle: Duration,
+}
+
+impl Upstream {
+    pub fn new(shaper: Shaper, flows: FlowTable<Flow>, cache_limit: u64, idle: Duration) -> Self {
+        Upstream { shaper, flows, cache: CacheOrder::new(cache_limit), polls: BTreeSet::new(), idle }
+    }
+
+    /// A packet on its way to the link.
+    pub fn handle_packet(&mut self, cx: &mut Context<'_>, packet: Packet, timing: &Timing) {
+        let range = self.note_arrival(cx, &packet);
+        if let Err(packet) = self.shaper.push(cx, packet) {
+            if let Some((slot, range)) = range {
+                self.note_local_drop(slot, range);
+            }
+            cx.discard(packet, DropReason::QueueFull);
+        }
+        self.send_due(cx, timing);
+    }
+
+    /// The other gateway is out of reach and nothing waits: forward as a router would.
+    pub fn pass(&mut self, cx: &mut Context<'_>, packet: Packet) {
+        let len = packet.wire_len();
+        self.shaper.charge(cx.now(), len);
+        cx.send(Port::LINK, packet);
+    }
+
+    /// Updates the flow's arrival record; the flow's slot and the range the packet covers.
+    fn note_arrival(&mut self, cx: &mut Context<'_>, packet: &Packet) -> Option<(u32, Range<Position>)> {
+        let tcp = packet.tcp()?;
+        let len = packet.sequence_len();
+        if len == 0 || tcp.flags.rst() {
+            return None;
+        }
+        let flow = packet.flow()?;
+        let slot = self.find_or_insert(cx, flow, tcp.sequence, tcp.flags.syn());
+        let (_, state) = self.flows.at_mut(slot)?;
+        state.last_used = cx.now();
+        let start = position::near(state.arrived, tcp.sequence);
+        let range = start..start + Position::from(len);
+        if range.start > state.arrived {
+            state.holes.add(state.arrived..range.start);
+            if state.holes.len() > MAX_HOLES {
+                state.holes.pop_first();
+            }
+        } else if !state.holes.is_empty() {
+            state.holes.take_out(range.clone());
+        }
+        state.arrived = state.arrived.max(range.end);
+        Some((slot, range))
+    }
+
+    fn find_or_insert(&mut self, cx: &mut Context<'_>, flow: FlowKey, seq: SeqNum, syn: bool) -> u32 {
+        if let Some(slot) = self.flows.slot(&flow) {
+            let reused = syn
+                && self.flows.at(slot).is_some_and(|(_, state)| {
+                    position::near(state.arrived, seq).abs_diff(state.arrived) > 1
+                        && position::sequence(state.arrived) != seq + 1
+                });
+            if !reused {
+                self.flows.touch(slot);
+                return slot;
+            }
+            self.remove(slot);
+        }
+        let start = position::first(seq);
+        let (slot, evicted) = self.flows.insert(
+            flow,
+            Flow {
+                arrived: start,
+                sent: start,
+                acknowledged: start,
+                holes: SeqMap::default(),
+                copies: Copies::default(),
+                last_used: cx.now(),
+                poll: Poll::default(),
+            },
+        );
+        cx.emit(Event::FlowNew);
+        if let Some((_, state)) = evicted {
+            cx.emit(Event::FlowEvicted);
+            self.let_go(slot, &state);
+        }
+        slot
+    }
+
+    fn remove(&mut self, slot: u32) {
+        if let Some((_, state)) = self.flows.remove_slot(slot) {
+            self.let_go(slot, &state);
+        }
+    }
+
+    /// Forgets what hangs on a flow that is gone from the table.
+    fn let_go(&mut self, slot: u32, state: &Flow) {
+        for (_, copy) in state.copies.iter() {
+            self.cache.forget(copy);
+        }
+        if let Some(due) = state.poll.due {
+            self.polls.remove(&(due, slot));
+        }
+    }
+
+    /// GSN-X4: a packet this queue drops was never sent, so it is a hole like any other.
+    fn note_local_drop(&mut self, slot: u32, range: Range<Position>) {
+        if let Some((_, state)) = self.flows.at_mut(slot) {
+            state.holes.add(range);
+            if state.holes.len() > MAX_HOLES {
+                state.holes.pop_first();
+            }
+        }
+    }
+
+    /// Sends whatever the shaper lets go now.
+    pub fn send_due(&mut self, cx: &mut Context<'_>, timing: &Timing) {
+        while let Some(departure) = self.shaper.pop(cx.now()) {
+            let copy = (!departure.is_repair && departure.packet.sequence_len() > 0)
+                .then(|| departure.packet.clone());
+            if !self.shaper.transmit(cx, departure) {
+                return;
+            }
+            if let Some(copy) = copy {
+                self.note_departure(cx.now(), copy, timing);
+            }
+        }
+    }
+
+    /// GSN-3: once sent, a copy enters the cache; and the tail timer starts anew.
+    fn note_departure(&mut self, now: Instant, copy: Packet, timing: &Timing) {
+        let Some((flow, tcp)) = copy.flow().zip(copy.tcp().copied()) else { return };
+        let Some(slot) = self.flows.slot(&flow) else { return };
+        let Some((_, state)) = self.flows.at_mut(slot) else { return };
+        if tcp.flags.rst() {
+            return;
+        }
+        let start = position::near(state.arrived, tcp.sequence);
+        let range = start..start + Position::from(copy.sequence_len());
+        state.sent = state.sent.max(range.end);
+        self.cache.insert(slot, &mut state.copies, range, copy, now);
+        state.poll.tries = 0;
+        let due = now + timing.rtt / 2;
+        schedule_poll(&mut self.polls, slot, &mut state.poll, Some(due));
+        while let Some((victim, serial, start)) = self.cache.next_to_flush() {
+            if let Some((_, state)) = self.flows.at_mut(victim) {
+                flush(&mut self.cache, &mut state.copies, serial, start);
+            }
+        }
+    }
+
+    /// An acknowledgment on its way back to the sender: what it covers needs no copy.
+    pub fn on_acknowledgment(&mut self, packet: &Packet) {
+        let Some((flow, tcp)) = packet.flow().zip(packet.tcp()) else { return };
+        if !tcp.flags.ack() {
+            return;
+        }
+        let Some(slot) = self.flows.slot(&flow.reversed()) else { return };
+        let Some((_, state)) = self.flows.at_mut(slot) else { return };
+        let acknowledged = position::near(state.sent, tcp.acknowledgment);
+        // Only what was sent can have been acknowledged; anything else is not for us to believe.
+        if acknowledged <= state.acknowledged || acknowledged > state.arrived {
+            return;
+        }
+        state.acknowledged = acknowledged;
+        while state.copies.first().is_some_and(|(range, _)| range.end <= acknowledged) {
+            if let Some((_, copy)) = state.copies.pop_first() {
+                self.cache.forget(&copy);
+            }
+        }
+        state.copies.shrink();
+        while state.holes.first().is_some_and(|(range, ())| range.end <= acknowledged) {
+            state.holes.pop_first();
+        }
+        if acknowledged >= state.sent {
+            schedule_poll(&mut self.polls, slot, &mut state.poll, None);
+        }
+    }
+
+    /// GSN-5: repair what is in the cache, say NOT-HERE for the rest.
+    pub fn on_nack(&mut self, cx: &mut Context<'_>, flow: &FlowKey, ranges: &[SeqRange], timing: &Timing) {
+        let Some(slot) = self.flows.slot(flow) else {
+            cx.emit_many(Event::NotHere, ranges.len() as u64);
+            self.send_control(cx, &Message::NotHere(*flow, ranges.to_vec()));
+            return;
+        };
+        let mut missing: Vec<SeqRange> = Vec::new();
+        for (first, end) in ranges {
+            let Some((_, state)) = self.flows.at_mut(slot) else { return };
+            let start = position::near(state.sent, *first);
+            let asked = start..start + Position::from(end.since(*first));
+            let absent = repair(cx, &mut self.shaper, state, asked, timing);
+            for (range, ()) in absent.iter() {
+                let in_hole = state.holes.iter().any(|(hole, ())| hole.contains(&range.start));
+                cx.emit(if in_hole { Event::NotHere } else { Event::CacheMiss });
+                missing.push((position::sequence(range.start), position::sequence(range.end)));
+            }
+        }
+        for batch in missing.chunks(MAX_RANGES) {
+            self.send_control(cx, &Message::NotHere(*flow, batch.to_vec()));
+        }
+        self.send_due(cx, timing);
+    }
+
+    /// The other end has everything up to here.
+    pub fn on_have(&mut self, flow: &FlowKey, end: SeqNum) {
+        let Some(slot) = self.flows.slot(flow) else { return };
+        let Some((_, state)) = self.flows.at_mut(slot) else { return };
+        if position::near(state.sent, end) >= state.sent {
+            schedule_poll(&mut self.polls, slot, &mut state.poll, None);
+        }
+    }
+
+    /// Asks after tails that are due, and forgets idle flows.
+    pub fn handle_timeout(&mut self, cx: &mut Context<'_>, timing: &Timing, peer_in_reach: bool) {
+        let now = cx.now();
+        while let Some((due, slot)) = self.polls.first().copied().filter(|(due, _)| *due <= now) {
+            self.polls.remove(&(due, slot));
+            let Some((flow, state)) = self.flows.at_mut(slot) else { continue };
+            state.poll.due = None;
+            if !peer_in_reach || state.poll.tries >= timing.tries {
+                continue;
+            }
+            state.poll.tries += 1;
+            let next = now + timing.rtt + timing.guard;
+            schedule_poll(&mut self.polls, slot, &mut state.poll, Some(next));
+            let first = state.acknowledged.max(state.copies.first().map_or(0, |(range, _)| range.start));
+            if first < state.sent {
+                let range = (position::sequence(first), position::sequence(state.sent));
+                let message = Message::Poll(*flow, range);
+                cx.emit(Event::Poll);
+                self.send_control(cx, &message);
+            }
+        }
+        self.send_due(cx, timing);
+        self.forget_idle(now);
+    }
+
+    /// GSN-U15: forgets the flows that were silent longest.
+    fn forget_idle(&mut self, now: Instant) {
+        while let Some(slot) = self.flows.oldest() {
+            let is_idle = self
+                .flows
+                .at(slot)
+                .is_some_and(|(_, state)| now.saturating_since(state.last_used) > self.idle);
+            if !is_idle {
+                return;
+            }
+            self.remove(slot);
+        }
+    }
+
+    fn send_control(&mut self, cx: &mut Context<'_>, message: &Message) {
+        let bytes = message.encode();
+        self.shaper.charge(cx.now(), bytes.len() as u32 + CONTROL_OVERHEAD);
+        cx.send_control(Peer::OTHER_END, &bytes);
+    }
+
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        let poll = self.polls.first().map(|(due, _)| *due);
+        [self.shaper.poll_timeout(), poll].into_iter().flatten().min()
+    }
+
+    /// Flows with state.
+    pub fn flow_count(&self) -> usize {
+        self.flows.len()
+    }
+
+    /// Bytes kept for repairs.
+    pub fn cache_bytes(&self) -> u64 {
+        self.cache.bytes()
+    }
+}
+
+/// IPv4 and UDP headers and the runtime's envelope around a control message.
+const CONTROL_OVERHEAD: u32 = 44;
+
+/// Queues a repair for every copy in `asked`; what is covered by no copy comes back.
+fn repair(
+    cx: &mut Context<'_>,
+    shaper: &mut Shaper,
+    state: &mut Flow,
+    asked: Range<Position>,
+    timing: &Timing,
+) -> SeqMap<()> {
+    let now = cx.now();
+    let mut absent = SeqMap::default();
+    absent.add(asked.clone());
+    for (range, copy) in state.copies.iter_mut() {
+        if range.end <= asked.start || range.start >= asked.end {
+            continue;
+        }
+        absent.take_out(range.clone());
+        // A request that left before the copy could arrive says nothing about it.
+        if copy.sent_at + timing.rtt > now {
+            continue;
+        }
+        let packet = cx.duplicate(&copy.packet, CreateReason::Repair);
+        match shaper.push_repair(packet) {
+            Ok(()) => {
+                copy.sent_at = now;
+                cx.emit(Event::Repair);
+            }
+            Err(packet) => cx.discard(packet, DropReason::QueueFull),
+        }
+    }
+    absent
+}
+
+fn schedule_poll(polls: &mut BTreeSet<(Instant, u32)>, slot: u32, poll: &mut Poll, due: Option<Instant>) {
+    if let Some(old) = poll.due {
+        polls.remove(&(old, slot));
+    }
+    poll.due = due;
+    if let Some(due) = due {
+        polls.insert((due, slot));
+    }
+}

@@ -1,0 +1,93 @@
+//! The schemes that make TCP fast over wireless links, each a folder, each a line in [`SCHEMES`].
+//!
+//! A scheme is made of [`Element`]s and knows neither clock nor socket nor topology: the
+//! simulator and the gateway daemon run the same code. Adding one is a file and a line here; a
+//! crate outside the workspace passes its own [`SchemeEntry`] to the command's `main_with`.
+#![no_std]
+#![forbid(unsafe_code)]
+extern crate alloc;
+#[cfg(test)]
+extern crate std;
+
+#[doc(hidden)]
+pub mod fuzzing;
+pub mod gsnoop;
+mod position;
+mod seq_map;
+
+use airtcp_core::parameters::{Field, ParameterError};
+use airtcp_core::{ByteSize, Duration, Element, Rate, Rng};
+use alloc::boxed::Box;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+/// Every scheme of this crate.
+pub const SCHEMES: &[SchemeEntry] = &[gsnoop::ENTRY];
+
+/// A scheme as files, help, the simulator and the gateway see it.
+#[derive(Clone, Copy)]
+pub struct SchemeEntry {
+    /// Name in files, tables, docs and metrics.
+    pub slug: &'static str,
+    /// One sentence.
+    pub about: &'static str,
+    /// Where it comes from.
+    pub source: &'static str,
+    /// Which boxes it needs.
+    pub placement: Placement,
+    /// False for a scheme that acknowledges what the receiver may never get.
+    pub keeps_end_to_end: bool,
+    /// Its parameters with their defaults.
+    pub fields: fn() -> Vec<Field>,
+    /// Makes the element of one box.
+    pub make: fn(&[(String, String)], &mut Site<'_>) -> Result<Box<dyn Element + Send>, ParameterError>,
+}
+
+/// Which boxes a scheme needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Placement {
+    /// One element at each end of a link; they exchange control messages.
+    BothEnds,
+    /// One element at the end named first in the link's `between`.
+    NearEnd,
+}
+
+/// Which end of its link an element sits at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// The node named first in the link's `between`.
+    Near,
+    /// The node named second.
+    Far,
+}
+
+/// What is known about the place of one element.
+pub struct Site<'a> {
+    /// Which end of the link.
+    pub end: End,
+    /// Facts about the link, seen from this end.
+    pub link: LinkFacts,
+    /// The element's random stream.
+    pub rng: &'a mut Rng,
+    /// Bound on the element's memory.
+    pub max_memory: ByteSize,
+}
+
+/// Facts about a link as seen from one end; whatever is unknown is measured or left alone.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LinkFacts {
+    /// Rate of the outgoing direction.
+    pub rate: Option<Rate>,
+    /// Propagation out and back.
+    pub round_trip: Option<Duration>,
+    /// Limit of the queue in front of the outgoing direction.
+    pub queue: Option<ByteSize>,
+}
+
+/// Default bound on an element's memory.
+pub const MAX_MEMORY: ByteSize = ByteSize(64 << 20);
+
+/// The entry called `slug`.
+pub fn find<'a>(schemes: &'a [SchemeEntry], slug: &str) -> Option<&'a SchemeEntry> {
+    schemes.iter().find(|entry| entry.slug == slug)
+}
