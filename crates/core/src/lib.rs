@@ -20,6 +20,7 @@ pub mod parameters;
 pub mod reason;
 pub mod rng;
 pub mod serial;
+pub mod testing;
 pub mod time;
 pub mod units;
 

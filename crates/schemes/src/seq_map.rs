@@ -52,11 +52,6 @@ impl<V> SeqMap<V> {
         let entry = &self.entries[self.index_of(start).ok()?];
         Some((entry.1, &entry.2))
     }
-    /// The value that begins at `start`.
-    pub fn get_mut(&mut self, start: Position) -> Option<&mut V> {
-        let index = self.index_of(start).ok()?;
-        Some(&mut self.entries[index].2)
-    }
     /// Removes the value that begins at `start`.
     pub fn remove(&mut self, start: Position) -> Option<V> {
         let index = self.index_of(start).ok()?;

@@ -2,7 +2,7 @@
 //! and radio loss after it (modern mode 1). Repairs go first; bytes that take the link past
 //! this queue (control messages) are charged to it.
 
-use airtcp_core::{Backlog, Context, DropReason, Duration, Ecn, Event, Instant, Packet, Port, Rate};
+use airtcp_core::{Backlog, Context, Duration, Ecn, Event, Instant, Packet, Port, Rate};
 use alloc::collections::VecDeque;
 
 /// Lateness that is made up for, so that a late timer does not cost rate.
@@ -76,6 +76,13 @@ impl Shaper {
         self.repair_bytes += len;
         self.repairs.push_back(packet);
         Ok(())
+    }
+
+    /// When a repair queued now will have left.
+    pub fn repair_departure(&self, now: Instant) -> Instant {
+        let ahead = u32::try_from(self.repair_bytes).unwrap_or(u32::MAX);
+        let time = self.rate.map_or(Duration::ZERO, |rate| rate.serialisation(ahead, &mut 0));
+        self.free_at.max(now).saturating_add(time)
     }
 
     /// Charges bytes that take the link beside this queue.
@@ -162,13 +169,5 @@ impl Shaper {
             return Err("the queue before the link is longer than its limit");
         }
         Ok(())
-    }
-
-    /// Ends everything that waits; used when a gateway closes.
-    pub fn drain(&mut self, cx: &mut Context<'_>, reason: DropReason) {
-        for packet in self.repairs.drain(..).chain(self.fifo.drain(..)) {
-            cx.discard(packet, reason);
-        }
-        (self.repair_bytes, self.fifo_bytes) = (0, 0);
     }
 }

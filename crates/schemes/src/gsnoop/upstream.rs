@@ -348,14 +348,15 @@ fn repair(
             continue;
         }
         absent.take_out(range.clone());
-        // A request that left before the copy could arrive says nothing about it.
-        if copy.sent_at + timing.rtt > now {
+        // A request that left before the copy could arrive says nothing about it; an eighth is
+        // left for the spread of the measured round trip.
+        if copy.sent_at + (timing.rtt - timing.rtt / 8) > now {
             continue;
         }
         let packet = cx.duplicate(&copy.packet, CreateReason::Repair);
         match shaper.push_repair(packet) {
             Ok(()) => {
-                copy.sent_at = now;
+                copy.sent_at = shaper.repair_departure(now);
                 cx.emit(Event::Repair);
             }
             Err(packet) => cx.discard(packet, DropReason::QueueFull),

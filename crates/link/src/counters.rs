@@ -1,0 +1,39 @@
+//! What a link has done.
+
+use airtcp_core::DropReason;
+
+/// Counts since the link was made. *in + duplicated = delivered + held + dropped*, in packets and in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LinkCounters {
+    /// Packets that were sent into the link; packets a full ring refused are not among them.
+    pub packets_in: u64,
+    /// Their IP bytes.
+    pub bytes_in: u64,
+    /// Packets received at the far end.
+    pub packets_delivered: u64,
+    /// Their IP bytes.
+    pub bytes_delivered: u64,
+    /// Second copies made by the link.
+    pub duplicated: u64,
+    /// Their IP bytes.
+    pub bytes_duplicated: u64,
+    /// Packets held back so that later ones may overtake them.
+    pub reordered: u64,
+    /// Packets damaged on their way.
+    pub corrupted: u64,
+    /// Packets dropped, by `DropReason as usize`.
+    pub dropped: [u64; DropReason::ALL.len()],
+    /// IP bytes of all dropped packets.
+    pub bytes_dropped: u64,
+}
+
+impl LinkCounters {
+    /// Packets dropped for any reason.
+    pub fn dropped_total(&self) -> u64 {
+        self.dropped.iter().sum()
+    }
+    /// Packets dropped for `reason`.
+    pub fn dropped_for(&self, reason: DropReason) -> u64 {
+        self.dropped[reason as usize]
+    }
+}

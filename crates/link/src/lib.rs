@@ -1,0 +1,46 @@
+//! What a packet meets between two nodes: a queue, a transmitter, a stretch of air or wire.
+//!
+//! [`Link`] is one direction of a link: drop-tail queue, serialisation at a rate, constant delay, and the
+//! impairments of a radio hop (independent, per-bit and bursty loss, reordering, duplication, corruption, outage).
+//! The same struct carries packets in the simulator, in the live emulator on the wall clock and in a gateway's own
+//! shaper: time comes in with each call, and everything that will happen to a packet is decided when it is sent, so a
+//! link needs at most one pending event, its next arrival.
+//!
+//! ```
+//! use airtcp_core::{Instant, Packet, Duration};
+//! use airtcp_link::{Link, LinkSettings};
+//! use core::net::Ipv4Addr;
+//!
+//! let settings = LinkSettings { rate: "10Mbit".parse().ok(), delay: Duration::from_millis(5), ..Default::default() };
+//! let mut link = Link::new(&settings, 1, "links.air");
+//! let (a, b) = (Ipv4Addr::LOCALHOST.into(), Ipv4Addr::LOCALHOST.into());
+//! let packet = Packet::opaque(a, b, 17, vec![0; 1480].into());
+//! link.send(Instant::ZERO, packet, &mut |_, reason| panic!("dropped: {}", reason.label()));
+//! let arrival = link.next_arrival().unwrap();
+//! assert_eq!(arrival, Instant::from_nanos(1_200_000 + 5_000_000));
+//! assert!(link.receive(arrival).is_some());
+//! ```
+#![no_std]
+#![forbid(unsafe_code)]
+extern crate alloc;
+#[cfg(test)]
+extern crate std;
+
+mod corrupt;
+mod counters;
+mod link;
+pub mod loss;
+mod outage;
+mod queue;
+mod reorder;
+mod settings;
+pub mod table;
+mod transmitter;
+
+pub use counters::LinkCounters;
+pub use link::Link;
+pub use loss::Loss;
+pub use outage::Outage;
+pub use queue::{DropTail, Queue, QueueLimit, Ring};
+pub use reorder::Reordering;
+pub use settings::LinkSettings;

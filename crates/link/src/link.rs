@@ -1,0 +1,257 @@
+//! One direction of a link: see the crate's own words.
+//!
+//! Everything that will happen to a packet is decided in [`Link::send`]: whether the queue takes it, when its
+//! transmission begins and ends, its fate in the air and its arrival. One FIFO holds what will arrive, sorted by time
+//! of arrival; with a constant delay that is the order of sending, and a packet that was held back is inserted at its
+//! place from the back. Each impairment draws from a stream of its own, once per transmission and whatever the others
+//! decide, so that changing one probability leaves the draws of the others as they are.
+
+use crate::corrupt::corrupt;
+use crate::counters::LinkCounters;
+use crate::loss::LossProcess;
+use crate::queue::Queue;
+use crate::settings::LinkSettings;
+use crate::transmitter::{Transmitter, Turn};
+use airtcp_core::{Backlog, DropReason, Duration, Instant, Packet, Probability, Rng};
+use alloc::collections::VecDeque;
+use alloc::format;
+
+/// One direction of a link.
+#[derive(Debug)]
+pub struct Link {
+    delay: Duration,
+    mtu: u32,
+    queue: Queue,
+    transmitter: Transmitter,
+    air: Air,
+    /// What will arrive, in order of arrival.
+    arrivals: VecDeque<Arrival>,
+    held_bytes: u64,
+    counters: LinkCounters,
+}
+
+/// What happens between transmitter and receiver.
+#[derive(Debug)]
+struct Air {
+    loss: LossProcess,
+    reorder: Draw,
+    reorder_delay: Duration,
+    duplicate: Draw,
+    corrupt: Draw,
+    /// Which bit is damaged; apart from whether, so that a damaged packet shifts no later draw.
+    damage: Rng,
+    outage: crate::Outage,
+    origin: Instant,
+}
+
+/// A chance with its own stream, which is left alone where nothing can come of it.
+#[derive(Debug)]
+struct Draw {
+    probability: Probability,
+    rng: Rng,
+}
+
+impl Draw {
+    fn hits(&mut self) -> bool {
+        !self.probability.is_never() && self.rng.chance(self.probability)
+    }
+}
+
+#[derive(Debug)]
+struct Arrival {
+    at: Instant,
+    bytes: u32,
+    packet: Packet,
+}
+
+/// What the air does to one packet.
+struct Fate {
+    drop: Option<DropReason>,
+    reordered: bool,
+    duplicated: bool,
+    corrupted: bool,
+}
+
+impl Link {
+    /// The link called `name` in the run seeded with `seed`; `name` carries the direction ("links.air.reverse").
+    pub fn new(settings: &LinkSettings, seed: u64, name: &str) -> Self {
+        let stream = |part: &str| Rng::derive(seed, &format!("{name}/{part}"));
+        let draw = |part: &str, probability| Draw { probability, rng: stream(part) };
+        Link {
+            delay: settings.delay,
+            mtu: settings.mtu,
+            queue: settings.queue.clone(),
+            transmitter: Transmitter::new(settings.rate),
+            air: Air {
+                loss: LossProcess::new(&settings.loss, stream("loss")),
+                reorder: draw("reorder", settings.reorder.probability),
+                reorder_delay: settings.reorder.delay,
+                duplicate: draw("duplicate", settings.duplicate),
+                corrupt: draw("corrupt", settings.corrupt),
+                damage: stream("damage"),
+                outage: settings.outage.clone(),
+                origin: Instant::ZERO,
+            },
+            arrivals: VecDeque::new(),
+            held_bytes: 0,
+            counters: LinkCounters::default(),
+        }
+    }
+
+    /// Makes `origin` the start of the run, from which outages count. On a wall clock it is not zero.
+    pub fn set_origin(&mut self, origin: Instant) {
+        self.air.origin = origin;
+    }
+
+    /// Sends a packet into the link. What does not get through goes to `drops`, with the reason; a packet lost in the
+    /// air also goes there at once, although it occupies the transmitter when its turn comes.
+    ///
+    /// `now` never goes back between calls.
+    pub fn send(&mut self, now: Instant, packet: Packet, drops: &mut dyn FnMut(Packet, DropReason)) {
+        let bytes = packet.wire_len();
+        self.counters.packets_in += 1;
+        self.counters.bytes_in += u64::from(bytes);
+        if bytes > self.mtu {
+            return self.drop(packet, DropReason::TooBig, drops);
+        }
+        if !self.admits(now, bytes) {
+            return self.drop(packet, DropReason::QueueFull, drops);
+        }
+        let turn = self.transmitter.accept(now, bytes);
+        let fate = self.air.fate(turn, bytes);
+        if let Some(reason) = fate.drop {
+            return self.drop(packet, reason, drops);
+        }
+        self.carry(packet, bytes, turn.end, &fate);
+    }
+
+    /// Like [`Link::send`], but a full `ring` gives the packet back. Drop-tail never does: it drops.
+    ///
+    /// # Errors
+    /// The packet itself: there is room again at [`Link::next_departure`].
+    pub fn try_send(
+        &mut self,
+        now: Instant,
+        packet: Packet,
+        drops: &mut dyn FnMut(Packet, DropReason),
+    ) -> Result<(), Packet> {
+        if matches!(self.queue, Queue::Ring(_)) && !self.admits(now, packet.wire_len()) {
+            return Err(packet);
+        }
+        self.send(now, packet, drops);
+        Ok(())
+    }
+
+    fn admits(&mut self, now: Instant, bytes: u32) -> bool {
+        let waiting = self.transmitter.waiting(now);
+        self.transmitter.is_idle(now) || self.queue.limit().admits(waiting, bytes)
+    }
+
+    #[cold]
+    fn drop(&mut self, packet: Packet, reason: DropReason, drops: &mut dyn FnMut(Packet, DropReason)) {
+        self.counters.dropped[reason as usize] += 1;
+        self.counters.bytes_dropped += u64::from(packet.wire_len());
+        drops(packet, reason);
+    }
+
+    /// Puts a packet that gets through where its arrival belongs.
+    fn carry(&mut self, mut packet: Packet, bytes: u32, departure: Instant, fate: &Fate) {
+        let mut at = departure.saturating_add(self.delay);
+        if fate.reordered {
+            self.counters.reordered += 1;
+            at = at.saturating_add(self.air.reorder_delay);
+        }
+        if fate.corrupted {
+            self.counters.corrupted += 1;
+            packet = corrupt(packet, &mut self.air.damage);
+        }
+        if fate.duplicated {
+            self.counters.duplicated += 1;
+            self.counters.bytes_duplicated += u64::from(bytes);
+            self.insert(Arrival { at, bytes, packet: packet.clone() });
+        }
+        self.insert(Arrival { at, bytes, packet });
+    }
+
+    fn insert(&mut self, arrival: Arrival) {
+        self.held_bytes += u64::from(arrival.bytes);
+        if self.arrivals.back().is_none_or(|last| last.at <= arrival.at) {
+            return self.arrivals.push_back(arrival);
+        }
+        let place = self.arrivals.partition_point(|earlier| earlier.at <= arrival.at);
+        self.arrivals.insert(place, arrival);
+    }
+
+    /// When the next packet arrives; the only event of a link that nobody pulls from.
+    pub fn next_arrival(&self) -> Option<Instant> {
+        self.arrivals.front().map(|arrival| arrival.at).filter(|at| *at < Instant::MAX)
+    }
+
+    /// The next packet that has arrived by `now`; call until there is none.
+    pub fn receive(&mut self, now: Instant) -> Option<Packet> {
+        if self.arrivals.front()?.at > now {
+            return None;
+        }
+        let arrival = self.arrivals.pop_front()?;
+        self.held_bytes -= u64::from(arrival.bytes);
+        self.counters.packets_delivered += 1;
+        self.counters.bytes_delivered += u64::from(arrival.bytes);
+        Some(arrival.packet)
+    }
+
+    /// What waits for the transmitter: the packet in transmission and those in the air are not among it.
+    pub fn backlog(&mut self, now: Instant) -> Backlog {
+        self.transmitter.waiting(now)
+    }
+
+    /// Packets that [`Link::try_send`] is sure to take now; `usize::MAX` for drop-tail, which drops instead.
+    pub fn room(&mut self, now: Instant) -> usize {
+        let Queue::Ring(ring) = &self.queue else {
+            return usize::MAX;
+        };
+        if self.transmitter.is_infinite() {
+            return usize::MAX;
+        }
+        let waiting = self.transmitter.waiting(now);
+        ring.limit.room(waiting, self.mtu).saturating_add(usize::from(self.transmitter.is_idle(now)))
+    }
+
+    /// When the next packet moves on from the queue to the transmitter, or from the transmitter into the air if none
+    /// waits: when [`Link::room`] grows. `None` when the transmitter is idle.
+    pub fn next_departure(&mut self, now: Instant) -> Option<Instant> {
+        self.transmitter.next_turn(now)
+    }
+
+    /// When the transmitter has sent everything it was given.
+    pub fn busy_until(&self) -> Instant {
+        self.transmitter.free_at()
+    }
+
+    /// Packets in the link that will arrive: waiting, in transmission and in the air.
+    pub fn held(&self) -> Backlog {
+        Backlog { packets: self.arrivals.len(), bytes: self.held_bytes }
+    }
+
+    /// What the link has done so far.
+    pub fn counters(&self) -> &LinkCounters {
+        &self.counters
+    }
+}
+
+impl Air {
+    /// Draws everything for every transmission: a lost packet takes as many draws as one that gets through.
+    fn fate(&mut self, turn: Turn, bytes: u32) -> Fate {
+        let is_lost = self.loss.loses(bytes);
+        let is_out = self.outage.meets(self.origin, turn.begin, turn.end);
+        Fate {
+            drop: match (is_out, is_lost) {
+                (true, _) => Some(DropReason::Outage),
+                (false, true) => Some(DropReason::Loss),
+                (false, false) => None,
+            },
+            reordered: self.reorder.hits(),
+            duplicated: self.duplicate.hits(),
+            corrupted: self.corrupt.hits(),
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! How packets are lost in the air.
+//!
+//! A [`Loss`] is the model as files write it, a [`LossProcess`] the model at work, with its own random stream. The
+//! fate of a packet is drawn once for each transmission, in the order of transmission, so that two runs that differ in
+//! a probability only stay on common random numbers.
+
+mod bernoulli;
+mod bit_error;
+mod gilbert_elliott;
+
+pub use bernoulli::Bernoulli;
+pub use bit_error::BitError;
+pub use gilbert_elliott::{GilbertElliott, GilbertElliottTransitions};
+
+use crate::table::{self, kinds};
+use airtcp_core::parameters::Value;
+use airtcp_core::{Probability, Rng};
+use alloc::string::{String, ToString};
+
+kinds! {
+    /// A model of loss.
+    pub enum Loss {
+        /// Every packet is lost with the same chance, independently.
+        Bernoulli(Bernoulli) = "bernoulli";
+        /// Every bit is wrong with the same chance, and a packet with a wrong bit is lost: long packets suffer more.
+        BitError(BitError) = "bit-error";
+        /// Bursts: a good and a bad state, given by the mean loss and the mean length of a bad spell in packets.
+        GilbertElliott(GilbertElliott) = "gilbert-elliott";
+        /// Bursts: a good and a bad state, given by the chances of changing between them after each packet.
+        GilbertElliottTransitions(GilbertElliottTransitions) = "gilbert-elliott-transitions";
+    }
+}
+
+impl Loss {
+    /// Independent loss.
+    pub fn bernoulli(probability: Probability) -> Self {
+        Loss::Bernoulli(Bernoulli { probability })
+    }
+
+    /// Long-run share of packets of `wire_len` bytes that are lost, for ceilings.
+    pub fn mean(&self, wire_len: u32) -> Probability {
+        match self {
+            Loss::Bernoulli(loss) => loss.probability,
+            Loss::BitError(loss) => loss.of_length(wire_len),
+            Loss::GilbertElliott(loss) => loss.mean,
+            Loss::GilbertElliottTransitions(loss) => loss.mean(),
+        }
+    }
+}
+
+impl Default for Loss {
+    fn default() -> Self {
+        Loss::bernoulli(Probability::NEVER)
+    }
+}
+
+/// A probability alone means independent loss.
+impl Value for Loss {
+    const KIND: &'static str =
+        "probability or table, \"2%\" or { kind = \"gilbert-elliott\", mean = \"2%\", burst = 5 }";
+    fn read(text: &str) -> Result<Self, String> {
+        if text.trim_start().starts_with('{') {
+            return table::read(text);
+        }
+        Probability::read(text).map(Loss::bernoulli)
+    }
+    fn write(&self) -> String {
+        match self {
+            Loss::Bernoulli(loss) => loss.probability.to_string(),
+            _ => table::write(self),
+        }
+    }
+}
+
+/// A loss model at work on one direction of a link.
+#[derive(Clone, Debug)]
+pub struct LossProcess {
+    rng: Rng,
+    state: State,
+}
+
+#[derive(Clone, Debug)]
+enum State {
+    Never,
+    Bernoulli(Probability),
+    BitError(bit_error::ByLength),
+    GilbertElliott(gilbert_elliott::Chain),
+}
+
+impl LossProcess {
+    /// The model `loss`, drawing from `rng`.
+    pub fn new(loss: &Loss, mut rng: Rng) -> Self {
+        let state = match loss {
+            Loss::Bernoulli(loss) if loss.probability.is_never() => State::Never,
+            Loss::Bernoulli(loss) => State::Bernoulli(loss.probability),
+            Loss::BitError(loss) => State::BitError(bit_error::ByLength::new(loss)),
+            Loss::GilbertElliott(loss) => State::GilbertElliott(loss.transitions().start(&mut rng)),
+            Loss::GilbertElliottTransitions(loss) => State::GilbertElliott(loss.start(&mut rng)),
+        };
+        LossProcess { rng, state }
+    }
+
+    /// Whether the next packet transmitted, of `wire_len` bytes, is lost.
+    pub fn loses(&mut self, wire_len: u32) -> bool {
+        match &mut self.state {
+            State::Never => false,
+            State::Bernoulli(probability) => self.rng.chance(*probability),
+            State::BitError(lengths) => self.rng.chance(lengths.probability(wire_len)),
+            State::GilbertElliott(chain) => chain.loses(&mut self.rng),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_reads_back() {
+        for text in [
+            "5%",
+            "{ kind = \"bit-error\", rate = \"0.0001%\" }",
+            "{ kind = \"gilbert-elliott\", mean = \"2%\", burst = 5, loss_good = \"0%\", loss_bad = \"100%\" }",
+            "{ kind = \"gilbert-elliott-transitions\", good_to_bad = \"1%\", bad_to_good = \"20%\", loss_good = \"0.1%\", loss_bad = \"50%\" }",
+        ] {
+            assert_eq!(Loss::read(text).unwrap().write(), text);
+        }
+        assert_eq!(Loss::read("{ kind = \"bernoulli\", probability = \"5%\" }"), Loss::read("5%"));
+        assert!(Loss::read("{ kind = \"gilbert-eliott\" }").unwrap_err().contains("did you mean 'gilbert-elliott'?"));
+    }
+
+    #[test]
+    fn a_higher_probability_loses_the_same_packets_and_more() {
+        let lost = |text: &str| {
+            let mut process = LossProcess::new(&Loss::read(text).unwrap(), Rng::derive(3, "loss"));
+            (0..10_000).map(|_| process.loses(1500)).collect::<std::vec::Vec<_>>()
+        };
+        let (low, high) = (lost("1%"), lost("5%"));
+        assert!(low.iter().zip(&high).all(|(low, high)| !low || *high));
+        assert!(low.iter().filter(|lost| **lost).count() < high.iter().filter(|lost| **lost).count());
+    }
+}

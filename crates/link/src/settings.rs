@@ -1,0 +1,111 @@
+//! The parameters of one direction of a link.
+
+use crate::loss::Loss;
+use crate::outage::Outage;
+use crate::queue::Queue;
+use crate::reorder::Reordering;
+use crate::table::{Kind, Table};
+use airtcp_core::{Duration, Probability, Rate, parameters};
+use alloc::string::String;
+
+parameters! {
+    /// One direction of a link. The default is a perfect wire.
+    pub struct LinkSettings {
+        /// Rate of the transmitter, counted on IP packets; infinitely fast when left to the software.
+        pub rate: Option<Rate> = None, "ours";
+        /// Time from the end of a packet's transmission to its arrival, one way.
+        pub delay: Duration = Duration::ZERO, "ours";
+        /// Longest IP packet that passes; longer ones are dropped.
+        pub mtu: u32 = 1500, "RFC 894 (Ethernet)";
+        /// Where packets wait for the transmitter.
+        pub queue: Queue = Queue::default(), "Linux pfifo";
+        /// How packets are lost in the air, after they occupied the transmitter.
+        pub loss: Loss = Loss::default(), "ours";
+        /// Packets that take longer, so that later ones overtake them.
+        pub reorder: Reordering = Reordering::default(), "ours";
+        /// Chance that a packet arrives twice.
+        pub duplicate: Probability = Probability::NEVER, "ours";
+        /// Chance that a packet arrives damaged: marked in the simulator, one bit flipped when live.
+        pub corrupt: Probability = Probability::NEVER, "ours";
+        /// When the link is down: what is transmitted then is lost.
+        pub outage: Outage = Outage::default(), "ours";
+    }
+}
+
+/// Every datagram of this many bytes must pass unfragmented (RFC 791).
+const SMALLEST_MTU: u32 = 68;
+
+impl LinkSettings {
+    /// The keys that are tables, with the kinds of each, for help and docs.
+    pub const TABLES: &'static [(&'static str, &'static [Kind])] =
+        &[("queue", Queue::KINDS), ("loss", Loss::KINDS), ("reorder", Reordering::KINDS), ("outage", Outage::KINDS)];
+
+    /// Whether the values make sense together.
+    ///
+    /// # Errors
+    /// A sentence that says what to change.
+    pub fn check(&self) -> Result<(), String> {
+        if self.mtu < SMALLEST_MTU {
+            return Err("the MTU is below 68 bytes, the least that IP asks of a link; use 1500 if in doubt".into());
+        }
+        if self.rate.is_some_and(|rate| rate.bps() == 0) {
+            return Err("a rate of zero lets nothing pass; for a link that is down give it an outage".into());
+        }
+        self.queue.check().and_then(|()| self.loss.check())?;
+        self.reorder.check().and_then(|()| self.outage.check())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use airtcp_core::parameters::Parameters;
+    use std::string::ToString;
+
+    #[test]
+    fn every_setting_reads_back_what_it_wrote() {
+        let mut settings = LinkSettings::default();
+        for (key, value) in [
+            ("rate", "10Mbit"),
+            ("delay", "5ms"),
+            ("queue", "{ kind = \"ring\", limit = \"3packets\" }"),
+            ("loss", "{ kind = \"gilbert-elliott\", mean = \"2%\", burst = 5 }"),
+            ("reorder", "{ probability = \"1%\", delay = \"3ms\" }"),
+            ("duplicate", "0.1%"),
+            ("outage", "{ start = \"5s\", duration = \"2s\" }"),
+        ] {
+            settings.set(key, value).unwrap();
+        }
+        settings.check().unwrap();
+        let mut copy = LinkSettings::default();
+        for field in settings.fields() {
+            copy.set(field.name, &field.value).unwrap();
+        }
+        assert_eq!(copy, settings);
+    }
+
+    #[test]
+    fn a_wrong_key_inside_a_table_is_named_with_the_nearest() {
+        let error = LinkSettings::default().set("loss", "{ kind = \"gilbert-elliott\", maen = \"2%\" }").unwrap_err();
+        assert_eq!(error.to_string(), "bad value for 'loss': unknown key 'maen'; did you mean 'mean'?");
+    }
+
+    #[test]
+    fn every_table_key_is_a_setting_and_every_kind_has_a_sentence() {
+        let fields = LinkSettings::default().fields();
+        for (key, kinds) in LinkSettings::TABLES {
+            assert!(fields.iter().any(|field| field.name == *key), "{key}");
+            for kind in *kinds {
+                assert!(!kind.about.is_empty() && !(kind.fields)().is_empty(), "{key} {}", kind.name);
+            }
+        }
+    }
+
+    #[test]
+    fn a_link_that_passes_nothing_is_refused() {
+        let nothing = LinkSettings { rate: Some(Rate::from_bps(0)), ..Default::default() };
+        assert!(nothing.check().unwrap_err().contains("outage"));
+        assert!(LinkSettings { mtu: 67, ..Default::default() }.check().is_err());
+        assert!(LinkSettings { mtu: 68, ..Default::default() }.check().is_ok());
+    }
+}

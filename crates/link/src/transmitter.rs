@@ -1,0 +1,85 @@
+//! The transmitter: one packet at a time at a rate, and the queue before it.
+//!
+//! A packet's turn is known when it is accepted, so the queue is a list of turns to come; a turn that has begun no
+//! longer waits.
+
+use airtcp_core::{Backlog, Duration, Instant, Rate};
+use alloc::collections::VecDeque;
+
+/// When a packet is on the transmitter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Turn {
+    pub(crate) begin: Instant,
+    pub(crate) end: Instant,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Transmitter {
+    rate: Option<Rate>,
+    free_at: Instant,
+    /// Part of a nanosecond by which `free_at` is too early, in units of 1 / rate.
+    carry: u64,
+    /// Beginning and length of the turns that have not begun.
+    waiting: VecDeque<(Instant, u32)>,
+    waiting_bytes: u64,
+}
+
+impl Transmitter {
+    pub(crate) fn new(rate: Option<Rate>) -> Self {
+        Transmitter { rate, free_at: Instant::ZERO, carry: 0, waiting: VecDeque::new(), waiting_bytes: 0 }
+    }
+
+    /// Packets whose turn has not begun at `now`.
+    #[inline]
+    pub(crate) fn waiting(&mut self, now: Instant) -> Backlog {
+        while let Some((begin, bytes)) = self.waiting.front() {
+            if *begin > now {
+                break;
+            }
+            self.waiting_bytes -= u64::from(*bytes);
+            self.waiting.pop_front();
+        }
+        Backlog { packets: self.waiting.len(), bytes: self.waiting_bytes }
+    }
+
+    #[inline]
+    pub(crate) fn is_idle(&self, now: Instant) -> bool {
+        self.free_at <= now
+    }
+
+    pub(crate) fn is_infinite(&self) -> bool {
+        self.rate.is_none()
+    }
+
+    pub(crate) fn free_at(&self) -> Instant {
+        self.free_at
+    }
+
+    /// When the first waiting packet leaves the queue, or the last packet the transmitter.
+    pub(crate) fn next_turn(&mut self, now: Instant) -> Option<Instant> {
+        self.waiting(now);
+        let first = self.waiting.front().map(|(begin, _)| *begin);
+        first.or(Some(self.free_at)).filter(|at| *at > now)
+    }
+
+    /// Gives the next turn to a packet of `bytes`.
+    #[inline]
+    pub(crate) fn accept(&mut self, now: Instant, bytes: u32) -> Turn {
+        let Some(rate) = self.rate else {
+            self.free_at = now;
+            return Turn { begin: now, end: now };
+        };
+        if self.free_at < now {
+            self.free_at = now;
+            self.carry = 0;
+        }
+        let begin = self.free_at;
+        let span: Duration = rate.serialisation(bytes, &mut self.carry);
+        self.free_at = begin.saturating_add(span);
+        if begin > now {
+            self.waiting.push_back((begin, bytes));
+            self.waiting_bytes += u64::from(bytes);
+        }
+        Turn { begin, end: self.free_at }
+    }
+}

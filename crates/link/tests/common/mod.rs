@@ -1,0 +1,71 @@
+//! Links under test, fed and drained by hand.
+#![allow(dead_code)]
+
+use airtcp_core::{DropReason, Instant, Packet};
+use airtcp_link::{Link, LinkSettings};
+use bytes::Bytes;
+use std::net::{IpAddr, Ipv4Addr};
+
+/// Settings from keys and texts, as a file would give them.
+pub fn settings(entries: &[(&str, &str)]) -> LinkSettings {
+    use airtcp_core::parameters::Parameters;
+    let mut settings = LinkSettings::default();
+    for (key, value) in entries {
+        settings.set(key, value).unwrap();
+    }
+    settings.check().unwrap();
+    settings
+}
+
+pub fn link(entries: &[(&str, &str)]) -> Link {
+    Link::new(&settings(entries), 1, "link")
+}
+
+/// A packet of `bytes` IP bytes that carries `number`.
+pub fn packet(number: u32, bytes: u32) -> Packet {
+    let mut payload = vec![0; bytes as usize - 20];
+    payload[..4].copy_from_slice(&number.to_be_bytes());
+    let address = IpAddr::V4(Ipv4Addr::LOCALHOST);
+    Packet::opaque(address, address, 17, Bytes::from(payload))
+}
+
+pub fn number(packet: &Packet) -> u32 {
+    let payload = packet.payload_bytes().expect("test packets are bytes");
+    u32::from_be_bytes(payload[..4].try_into().unwrap())
+}
+
+pub fn at(nanos: u64) -> Instant {
+    Instant::from_nanos(nanos)
+}
+
+/// Sends and says why the packet was dropped, if it was.
+pub fn send(link: &mut Link, now: Instant, packet: Packet) -> Option<DropReason> {
+    let mut dropped = None;
+    link.send(now, packet, &mut |_, reason| {
+        assert!(dropped.replace(reason).is_none(), "one packet was dropped twice");
+    });
+    dropped
+}
+
+/// Everything that arrives from now on: time and number.
+pub fn drain(link: &mut Link) -> Vec<(Instant, u32)> {
+    let mut arrived = Vec::new();
+    while let Some(now) = link.next_arrival() {
+        while let Some(packet) = link.receive(now) {
+            arrived.push((now, number(&packet)));
+        }
+    }
+    arrived
+}
+
+/// Which of `count` packets of `bytes` get through, sent one at a time.
+pub fn fates(link: &mut Link, count: u32, bytes: u32) -> Vec<bool> {
+    (0..count)
+        .map(|n| {
+            let now = link.busy_until();
+            let passed = send(link, now, packet(n, bytes)).is_none();
+            while link.receive(Instant::MAX).is_some() {}
+            passed
+        })
+        .collect()
+}

@@ -1,0 +1,123 @@
+//! What goes in comes out, is held, or was dropped for a reason: for any settings and any traffic.
+
+mod common;
+use airtcp_core::{DropReason, Duration, Instant, Probability, Rate};
+use airtcp_link::{DropTail, Link, LinkSettings, Loss, Outage, Queue, QueueLimit, Reordering, Ring};
+use common::*;
+use proptest::prelude::*;
+
+fn probability() -> impl Strategy<Value = Probability> {
+    prop_oneof![Just(Probability::NEVER), Just(Probability::ALWAYS), any::<u64>().prop_map(Probability::from_fixed)]
+}
+
+fn millis(limit: u64) -> impl Strategy<Value = Duration> {
+    (0..limit).prop_map(Duration::from_millis)
+}
+
+fn queue() -> impl Strategy<Value = Queue> {
+    let limit = prop_oneof![(0u64..20_000).prop_map(QueueLimit::Bytes), (0u64..20).prop_map(QueueLimit::Packets)];
+    (any::<bool>(), limit).prop_map(|(is_ring, limit)| match is_ring {
+        true => Queue::Ring(Ring { limit }),
+        false => Queue::DropTail(DropTail { limit }),
+    })
+}
+
+prop_compose! {
+    fn any_settings()(
+        rate in proptest::option::of((1_000u64..1_000_000_000).prop_map(Rate::from_bps)),
+        delay in millis(50),
+        queue in queue(),
+        loss in probability(),
+        reorder in (probability(), millis(20)),
+        duplicate in probability(),
+        corrupt in probability(),
+        outage in (millis(100), millis(100)),
+    ) -> LinkSettings {
+        LinkSettings {
+            rate, delay, queue, duplicate, corrupt, mtu: 1400,
+            loss: Loss::bernoulli(loss),
+            reorder: Reordering { probability: reorder.0, delay: reorder.1 },
+            outage: Outage { start: outage.0, duration: outage.1, every: None },
+        }
+    }
+}
+
+/// Time to the next step, bytes to send, and whether to receive after it.
+fn traffic() -> impl Strategy<Value = Vec<(u64, u32, bool)>> {
+    proptest::collection::vec((0u64..3_000_000, 24u32..1500, any::<bool>()), 1..200)
+}
+
+proptest! {
+    #[test]
+    fn packets_and_bytes_are_conserved_at_every_step(settings in any_settings(), traffic in traffic()) {
+        let mut link = Link::new(&settings, 1, "link");
+        let (mut now, mut offered, mut refused) = (Instant::ZERO, 0u64, 0u64);
+        let (mut dropped, mut received) = ([0u64; DropReason::ALL.len()], 0u64);
+        for (step, bytes, receives) in traffic {
+            now += Duration::from_nanos(step);
+            let room = link.room(now);
+            let sent = link.try_send(now, packet(0, bytes), &mut |_, reason| dropped[reason as usize] += 1);
+            offered += 1;
+            refused += u64::from(sent.is_err());
+            prop_assert!(sent.is_ok() || room == 0 || bytes > 1400, "refused although there was room");
+            let mut last = Instant::ZERO;
+            while receives && let Some(at) = link.next_arrival().filter(|at| *at <= now) {
+                prop_assert!(at >= last);
+                last = at;
+                prop_assert!(link.receive(now).is_some());
+                received += 1;
+            }
+            let (counters, held) = (link.counters(), link.held());
+            prop_assert_eq!(counters.packets_in, offered - refused);
+            prop_assert_eq!(&counters.dropped, &dropped);
+            prop_assert_eq!(counters.packets_delivered, received);
+            prop_assert_eq!(
+                counters.packets_in + counters.duplicated,
+                counters.packets_delivered + held.packets as u64 + counters.dropped_total()
+            );
+            prop_assert_eq!(
+                counters.bytes_in + counters.bytes_duplicated,
+                counters.bytes_delivered + held.bytes + counters.bytes_dropped
+            );
+            let waiting = link.backlog(now);
+            match settings.queue.limit() {
+                QueueLimit::Bytes(limit) => prop_assert!(waiting.bytes <= limit),
+                QueueLimit::Packets(limit) => prop_assert!(waiting.packets as u64 <= limit),
+            }
+        }
+    }
+
+    #[test]
+    fn without_reordering_packets_arrive_in_the_order_sent(settings in any_settings(), traffic in traffic()) {
+        let settings = LinkSettings { reorder: Reordering::default(), ..settings };
+        let mut link = Link::new(&settings, 1, "link");
+        let mut now = Instant::ZERO;
+        for (number, (step, bytes, _)) in traffic.into_iter().enumerate() {
+            now += Duration::from_nanos(step);
+            send(&mut link, now, packet(number as u32, bytes));
+        }
+        let arrived = drain(&mut link);
+        prop_assert!(arrived.windows(2).all(|pair| pair[0] <= pair[1]));
+        prop_assert_eq!(link.held().packets, 0);
+    }
+
+    #[test]
+    fn what_settings_write_reads_back(settings in any_settings()) {
+        use airtcp_core::parameters::Parameters;
+        // A probability is written with 12 digits: what was read once is written the same again.
+        let reread = |settings: &LinkSettings| {
+            let mut copy = LinkSettings::default();
+            for field in settings.fields() {
+                copy.set(field.name, &field.value).unwrap();
+            }
+            copy
+        };
+        let settings = LinkSettings {
+            reorder: Reordering { probability: Probability::NEVER, ..settings.reorder.clone() },
+            ..settings
+        };
+        let once = reread(&settings);
+        prop_assert_eq!(once.fields(), settings.fields());
+        prop_assert_eq!(reread(&once), once);
+    }
+}

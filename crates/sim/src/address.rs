@@ -1,0 +1,50 @@
+//! Addresses of simulated nodes: the node's index is in the address, so routing needs no lookup.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// Most nodes a topology can have.
+pub const MAX_NODES: usize = 1 << 16;
+
+/// IP version of a flow.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Family {
+    /// IPv4, 10.0.0.0/8.
+    #[default]
+    V4,
+    /// IPv6, fd00::/64.
+    V6,
+}
+
+/// The address of node `index`.
+pub fn of_node(index: usize, family: Family) -> IpAddr {
+    let [high, low] = (index as u16).to_be_bytes();
+    match family {
+        Family::V4 => IpAddr::V4(Ipv4Addr::new(10, high, low, 1)),
+        Family::V6 => IpAddr::V6(Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, index as u16, 1)),
+    }
+}
+
+/// The node that owns `address`, if it is one of ours.
+pub fn node_of(address: IpAddr) -> Option<usize> {
+    match address {
+        IpAddr::V4(v4) => {
+            let [net, high, low, _] = v4.octets();
+            (net == 10).then(|| usize::from(u16::from_be_bytes([high, low])))
+        }
+        IpAddr::V6(v6) => (v6.segments()[0] == 0xfd00).then(|| usize::from(v6.segments()[6])),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_names_its_node() {
+        for index in [0, 1, 255, 256, MAX_NODES - 1] {
+            assert_eq!(node_of(of_node(index, Family::V4)), Some(index));
+            assert_eq!(node_of(of_node(index, Family::V6)), Some(index));
+        }
+        assert_eq!(node_of("192.0.2.1".parse().unwrap()), None);
+    }
+}

@@ -1,0 +1,79 @@
+//! The checks that watch every run: conservation, streams, bounds. The first failure is kept.
+
+use crate::element::Slot;
+use crate::host::Host;
+use crate::outcome::Checks;
+use crate::pipe::Pipe;
+use airtcp_core::Instant;
+
+/// Watches a run.
+#[derive(Debug)]
+pub struct Checker {
+    checks: Checks,
+}
+
+impl Checker {
+    pub fn new(enabled: bool) -> Self {
+        let initial = enabled.then_some(Ok(()));
+        Checker {
+            checks: Checks {
+                conservation: initial.clone(),
+                stream: initial.clone(),
+                bounds: initial,
+            },
+        }
+    }
+
+    /// Checks conservation and bounds everywhere.
+    pub fn check(&mut self, now: Instant, elements: &[Slot], pipes: &[Pipe]) {
+        for slot in elements {
+            fail_if(&mut self.checks.conservation, element_conserves(now, slot));
+            fail_if(&mut self.checks.bounds, || {
+                let broken = slot.body.as_element().check().err()?;
+                Some(format!("{now} {}: {broken}", slot.place.name))
+            });
+        }
+        for pipe in pipes {
+            fail_if(&mut self.checks.conservation, link_conserves(now, pipe));
+        }
+    }
+
+    /// Checks that everything a host took in is the stream that was sent.
+    pub fn check_streams(&mut self, host: &Host) {
+        fail_if(&mut self.checks.stream, || host.stream_failure());
+    }
+
+    pub fn finish(self) -> Checks {
+        self.checks
+    }
+}
+
+fn fail_if(check: &mut Option<Result<(), String>>, failure: impl FnOnce() -> Option<String>) {
+    if let Some(Ok(())) = check {
+        if let Some(failure) = failure() {
+            *check = Some(Err(failure));
+        }
+    }
+}
+
+fn element_conserves(now: Instant, slot: &Slot) -> impl FnOnce() -> Option<String> {
+    move || {
+        let (balance, held) = (slot.accounts.balance(), slot.body.as_element().held().packets as i64);
+        (balance != held).then(|| {
+            format!(
+                "{now} {}: received + created - sent - consumed - discarded = {balance}, but {held} are held",
+                slot.place.name
+            )
+        })
+    }
+}
+
+fn link_conserves(now: Instant, pipe: &Pipe) -> impl FnOnce() -> Option<String> {
+    move || {
+        let counters = pipe.link.counters();
+        let into = counters.packets_in + counters.duplicated;
+        let out = counters.packets_delivered + counters.dropped_total();
+        let held = pipe.link.held().packets as u64;
+        (into != out + held).then(|| format!("{now} {}: {into} in, {out} out, {held} held", pipe.name))
+    }
+}

@@ -1,0 +1,448 @@
+//! The event loop: takes the earliest event, hands packets to elements, elements' packets to
+//! links, and keeps at most one event pending per link direction and element.
+
+use crate::address;
+use crate::check::Checker;
+use crate::element::{Accounts, Body, Place, Slot};
+use crate::host::Host;
+use crate::io::{ElementIo, Work, read_control};
+use crate::outcome::{Drop, ElementOutcome, Outcome, SchemeOutcome};
+use crate::pipe::Pipe;
+use crate::queue::{EventQueue, Kind};
+use crate::routes::Routes;
+use crate::topology::{RunSettings, SchemeSpec, SimError, Topology};
+use airtcp_core::{
+    ByteSize, Context, Duration, DropReason, Event, Instant, Packet, Port, Rng,
+};
+use airtcp_link::{Link, LinkSettings, QueueLimit};
+use airtcp_schemes::{End, LinkFacts, MAX_MEMORY, Placement, Site};
+use std::collections::VecDeque;
+
+/// The limit of a link's queue in bytes.
+fn queue_bytes(settings: &LinkSettings) -> ByteSize {
+    ByteSize(match settings.queue.limit() {
+        QueueLimit::Bytes(bytes) => bytes,
+        QueueLimit::Packets(packets) => packets.saturating_mul(u64::from(settings.mtu)),
+    })
+}
+
+/// A running topology.
+pub struct Engine {
+    now: Instant,
+    queue: EventQueue,
+    work: VecDeque<Work>,
+    pipes: Vec<Pipe>,
+    elements: Vec<Slot>,
+    /// Host element of each node.
+    hosts: Vec<Option<usize>>,
+    routes: Routes,
+    schemes: Vec<(String, &'static str, Vec<usize>)>,
+    node_names: Vec<String>,
+    unroutable: u64,
+    hop_limit_drops: u64,
+    control_damaged: u64,
+    checker: Checker,
+    sample_every: Duration,
+    warmup_end: Instant,
+    trace_hash: u64,
+    events: u64,
+    settings: RunSettings,
+    flow_ends: Vec<(usize, usize)>,
+}
+
+impl Engine {
+    /// Builds the network of a topology.
+    pub fn new(topology: &Topology, settings: &RunSettings) -> Result<Self, SimError> {
+        if topology.nodes.len() > address::MAX_NODES {
+            return Err(SimError::TooManyNodes);
+        }
+        let mut pipes = Vec::new();
+        let mut ends = Vec::new();
+        for spec in &topology.links {
+            for (direction, label) in ["forward", "reverse"].into_iter().enumerate() {
+                let name = format!("links.{}.{label}", spec.name);
+                let link = Link::new(&spec.settings[direction], settings.seed, &name);
+                ends.push((spec.ends[direction], spec.ends[1 - direction]));
+                let to = spec.ends[1 - direction];
+                pipes.push(Pipe { name, link, to, before: None, after: None, scheduled: None });
+            }
+        }
+        let mut engine = Engine {
+            now: Instant::ZERO,
+            queue: EventQueue::default(),
+            work: VecDeque::new(),
+            pipes,
+            elements: Vec::new(),
+            hosts: vec![None; topology.nodes.len()],
+            routes: Routes::new(topology.nodes.len(), &ends),
+            schemes: Vec::new(),
+            node_names: topology.nodes.clone(),
+            unroutable: 0,
+            hop_limit_drops: 0,
+            control_damaged: 0,
+            checker: Checker::new(settings.checks),
+            sample_every: settings.sample_every,
+            warmup_end: Instant::ZERO + settings.warmup,
+            trace_hash: 0,
+            events: 0,
+            settings: settings.clone(),
+            flow_ends: Vec::new(),
+        };
+        for spec in &topology.schemes {
+            engine.place_scheme(topology, spec)?;
+        }
+        engine.place_flows(topology)?;
+        Ok(engine)
+    }
+
+    fn add_element(&mut self, name: String, node: usize, pipe: Option<usize>, body: Body) -> usize {
+        let index = self.elements.len();
+        let rng = Rng::derive(self.settings.seed, &name);
+        let place = Place { name, index, node, pipe, peer: None };
+        self.elements.push(Slot { body, rng, place, accounts: Accounts::default(), scheduled: None });
+        index
+    }
+
+    fn place_scheme(&mut self, topology: &Topology, spec: &SchemeSpec) -> Result<(), SimError> {
+        let link = &topology.links[spec.link];
+        let ends = match spec.entry.placement {
+            Placement::BothEnds => &[End::Near, End::Far][..],
+            Placement::NearEnd => &[End::Near][..],
+        };
+        let mut placed = Vec::new();
+        for end in ends {
+            let side = usize::from(*end == End::Far);
+            let (outgoing, incoming) = (2 * spec.link + side, 2 * spec.link + 1 - side);
+            if self.pipes[outgoing].before.is_some() || self.pipes[incoming].after.is_some() {
+                return Err(SimError::Occupied { scheme: spec.name.clone() });
+            }
+            let (out, back) = (&link.settings[side], &link.settings[1 - side]);
+            let facts = LinkFacts {
+                rate: out.rate,
+                round_trip: Some(out.delay + back.delay),
+                queue: Some(queue_bytes(out)),
+            };
+            let name = format!("schemes.{}.{}", spec.name, topology.nodes[link.ends[side]]);
+            let mut rng = Rng::derive(self.settings.seed, &format!("{name}/make"));
+            let mut site = Site { end: *end, link: facts, rng: &mut rng, max_memory: MAX_MEMORY };
+            let element = (spec.entry.make)(&spec.settings, &mut site)
+                .map_err(|error| SimError::Scheme { scheme: spec.name.clone(), error })?;
+            let index =
+                self.add_element(name, link.ends[side], Some(outgoing), Body::Scheme(element));
+            self.pipes[outgoing].before = Some(index);
+            self.pipes[incoming].after = Some(index);
+            placed.push(index);
+        }
+        if let [near, far] = placed[..] {
+            self.elements[near].place.peer = Some(far);
+            self.elements[far].place.peer = Some(near);
+        }
+        self.schemes.push((spec.name.clone(), spec.entry.slug, placed));
+        Ok(())
+    }
+
+    fn place_flows(&mut self, topology: &Topology) -> Result<(), SimError> {
+        for (id, flow) in topology.flows.iter().enumerate() {
+            let (from, to) = (flow.from.0, flow.to.0);
+            if from == to || self.routes.towards(from, to).is_none() || self.routes.towards(to, from).is_none() {
+                return Err(SimError::Unreachable {
+                    flow: flow.name.clone(),
+                    from: topology.nodes[from].clone(),
+                    to: topology.nodes[to].clone(),
+                });
+            }
+            let (sender, receiver) = (self.host_of(from), self.host_of(to));
+            let near_wrap = self.settings.near_wrap;
+            let seed = self.settings.seed;
+            let [local, remote] = [from, to].map(|node| address::of_node(node, flow.family()));
+            self.host(sender).add_sender(id, flow, local, remote, seed, near_wrap);
+            self.host(receiver).add_receiver(id, flow, remote, local, seed, near_wrap);
+            self.flow_ends.push((sender, receiver));
+        }
+        Ok(())
+    }
+
+    fn host_of(&mut self, node: usize) -> usize {
+        if let Some(index) = self.hosts[node] {
+            return index;
+        }
+        let name = format!("hosts.{}", self.node_names[node]);
+        let index = self.add_element(name, node, None, Body::Host(Box::default()));
+        self.hosts[node] = Some(index);
+        index
+    }
+
+    fn host(&mut self, index: usize) -> &mut Host {
+        match &mut self.elements[index].body {
+            Body::Host(host) => host,
+            Body::Scheme(_) => unreachable!("host indices name hosts"),
+        }
+    }
+
+    /// Runs until `end` and reports.
+    pub fn run(mut self, end: Instant) -> Outcome {
+        for index in 0..self.elements.len() {
+            self.arm(index);
+        }
+        self.queue.push(Instant::ZERO + self.sample_every, Kind::Sample);
+        let mut warm = false;
+        while let Some((at, kind)) = self.queue.pop_until(end) {
+            if !warm && at >= self.warmup_end {
+                warm = true;
+                self.on_warm();
+            }
+            self.now = at;
+            self.events += 1;
+            self.handle_event(kind);
+            self.drain_work();
+        }
+        self.now = end;
+        if !warm {
+            self.on_warm();
+        }
+        self.finish(end)
+    }
+
+    fn handle_event(&mut self, kind: Kind) {
+        match kind {
+            Kind::Arrival(pipe) => self.handle_arrival(pipe as usize),
+            Kind::Timeout(index) => {
+                let index = index as usize;
+                // A moved deadline leaves its old event in the queue; it is not for anyone.
+                if self.elements[index].scheduled != Some(self.now) {
+                    return;
+                }
+                self.elements[index].scheduled = None;
+                let due = self.elements[index].body.as_element().poll_timeout();
+                if due.is_some_and(|due| due <= self.now) {
+                    self.call(index, |element, cx| element.handle_timeout(cx));
+                } else {
+                    self.arm(index);
+                }
+            }
+            Kind::Ready(index) => {
+                let index = index as usize;
+                if let Some(port) = self.elements[index].accounts.refused.take() {
+                    self.call(index, |element, cx| element.handle_ready(cx, port));
+                }
+            }
+            Kind::Sample => {
+                self.sample();
+                self.queue.push(self.now + self.sample_every, Kind::Sample);
+            }
+        }
+    }
+
+    fn handle_arrival(&mut self, index: usize) {
+        if self.pipes[index].scheduled != Some(self.now) {
+            return;
+        }
+        self.pipes[index].scheduled = None;
+        while let Some(packet) = self.pipes[index].link.receive(self.now) {
+            self.trace(index, &packet);
+            let (node, after) = (self.pipes[index].to, self.pipes[index].after);
+            match after {
+                _ if packet.tcp().is_none() && read_control(&packet).is_some() => {
+                    self.work.push_back(Work::ForwardControl { node, packet });
+                }
+                Some(element) => self.deliver(element, Port::LINK, packet),
+                None => self.forward(node, packet),
+            }
+            self.drain_work();
+        }
+        self.schedule(index);
+    }
+
+    fn drain_work(&mut self) {
+        while let Some(work) = self.work.pop_front() {
+            match work {
+                Work::Forward { node, packet } => self.forward(node, packet),
+                Work::ForwardControl { node, packet } => self.forward_control(node, packet),
+                Work::Status { element, status } => {
+                    self.call(element, |element, cx| element.handle_tx_status(cx, status));
+                }
+            }
+        }
+    }
+
+    /// Routes a packet that is at `node`: to the host there, to a scheme, or to a link.
+    fn forward(&mut self, node: usize, mut packet: Packet) {
+        let destination = address::node_of(packet.ip().destination);
+        if destination == Some(node) {
+            match self.hosts[node] {
+                Some(host) => self.deliver(host, Port::INNER, packet),
+                None => self.unroutable += 1,
+            }
+            return;
+        }
+        let Some(pipe) = destination.and_then(|to| self.routes.towards(node, to)) else {
+            self.unroutable += 1;
+            return;
+        };
+        if address::node_of(packet.ip().source) != Some(node) {
+            let hops = packet.ip().hop_limit;
+            if hops <= 1 {
+                self.hop_limit_drops += 1;
+                return;
+            }
+            packet.set_hop_limit(hops - 1);
+        }
+        match self.pipes[pipe].before {
+            Some(element) => self.deliver(element, Port::INNER, packet),
+            None => self.send(pipe, packet),
+        }
+    }
+
+    /// Messages between our boxes are the box's own traffic: no scheme queues or repairs them.
+    fn forward_control(&mut self, node: usize, packet: Packet) {
+        let destination = address::node_of(packet.ip().destination);
+        if destination == Some(node) {
+            if packet.is_corrupted() {
+                self.control_damaged += 1;
+            } else if let Some((element, peer, message)) = read_control(&packet) {
+                if element < self.elements.len() {
+                    self.call(element, |element, cx| element.handle_control(cx, peer, &message));
+                }
+            }
+        } else if let Some(pipe) = destination.and_then(|to| self.routes.towards(node, to)) {
+            self.send(pipe, packet);
+        }
+    }
+
+    fn send(&mut self, pipe: usize, packet: Packet) {
+        self.pipes[pipe].send(self.now, packet);
+        self.schedule(pipe);
+    }
+
+    fn schedule(&mut self, index: usize) {
+        if let Some(at) = self.pipes[index].needs_event() {
+            self.queue.push(at, Kind::Arrival(index as u32));
+        }
+    }
+
+    fn deliver(&mut self, index: usize, port: Port, packet: Packet) {
+        self.elements[index].accounts.received += 1;
+        self.call(index, |element, cx| element.handle_packet(cx, port, packet));
+    }
+
+    fn call(&mut self, index: usize, work: impl FnOnce(&mut dyn airtcp_core::Element, &mut Context<'_>)) {
+        let peer = self.elements[index].place.peer;
+        let peer_node = peer.map(|peer| self.elements[peer].place.node);
+        let slot = &mut self.elements[index];
+        let mut io = ElementIo {
+            now: self.now,
+            place: &slot.place,
+            accounts: &mut slot.accounts,
+            pipes: &mut self.pipes,
+            queue: &mut self.queue,
+            work: &mut self.work,
+            peer_node,
+        };
+        let mut cx = Context::new(self.now, &mut slot.rng, &mut io);
+        work(slot.body.element(), &mut cx);
+        self.arm(index);
+    }
+
+    /// Makes sure that the queue has an event no later than the element's deadline. A deadline
+    /// that moved later queues nothing: the pending event finds out.
+    fn arm(&mut self, index: usize) {
+        let slot = &mut self.elements[index];
+        let Some(due) = slot.body.as_element().poll_timeout() else { return };
+        let due = due.max(self.now);
+        if slot.scheduled.is_none_or(|scheduled| due < scheduled) {
+            slot.scheduled = Some(due);
+            self.queue.push(due, Kind::Timeout(index as u32));
+        }
+    }
+
+    fn trace(&mut self, pipe: usize, packet: &Packet) {
+        let numbers = packet.tcp().map_or(0, |tcp| {
+            u64::from(tcp.sequence.0) << 32 | u64::from(tcp.acknowledgment.0)
+        });
+        for word in [self.now.as_nanos(), pipe as u64, u64::from(packet.wire_len()), numbers] {
+            self.trace_hash =
+                (self.trace_hash ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
+        }
+    }
+
+    fn on_warm(&mut self) {
+        for slot in &mut self.elements {
+            if let Body::Host(host) = &mut slot.body {
+                host.on_warm();
+            }
+        }
+    }
+
+    fn sample(&mut self) {
+        let repairs = self.elements.iter().map(|slot| slot.accounts.events[Event::Repair as usize]).sum();
+        for slot in &mut self.elements {
+            if let Body::Host(host) = &mut slot.body {
+                host.sample(self.now, repairs);
+            }
+        }
+        self.checker.check(self.now, &self.elements, &self.pipes);
+    }
+
+    fn finish(mut self, end: Instant) -> Outcome {
+        self.checker.check(end, &self.elements, &self.pipes);
+        let flow_ends = std::mem::take(&mut self.flow_ends);
+        let mut flows = Vec::new();
+        for (id, (sender, receiver)) in flow_ends.into_iter().enumerate() {
+            let received = self.host(receiver).receiver_outcome(id, end);
+            flows.push(self.host(sender).complete_outcome(id, received));
+        }
+        for slot in &self.elements {
+            if let Body::Host(host) = &slot.body {
+                self.checker.check_streams(host);
+            }
+        }
+        let measured = end.saturating_since(self.warmup_end);
+        Outcome {
+            flows,
+            schemes: self.schemes.iter().map(|scheme| self.scheme_outcome(scheme)).collect(),
+            drops: self.drops(),
+            checks: self.checker.finish(),
+            trace_hash: self.trace_hash,
+            events: self.events,
+            measured,
+        }
+    }
+
+    fn scheme_outcome(&self, (name, kind, indices): &(String, &'static str, Vec<usize>)) -> SchemeOutcome {
+        let elements = indices.iter().map(|index| {
+            let slot = &self.elements[*index];
+            let mut gauges = Vec::new();
+            slot.body.as_element().observe(&mut |gauge, value| gauges.push((gauge, value)));
+            let counts = Event::ALL.iter().map(|event| (*event, slot.accounts.events[*event as usize]));
+            ElementOutcome {
+                node: self.node_names[slot.place.node].clone(),
+                events: counts.filter(|(_, count)| *count > 0).collect(),
+                gauges,
+            }
+        });
+        SchemeOutcome { name: name.clone(), kind, elements: elements.collect() }
+    }
+
+    fn drops(&self) -> Vec<Drop> {
+        let mut drops = Vec::new();
+        let mut add = |place: &str, reason: DropReason, packets: u64| {
+            if packets > 0 {
+                drops.push(Drop { place: place.to_string(), reason, packets });
+            }
+        };
+        for pipe in &self.pipes {
+            for reason in DropReason::ALL {
+                add(&pipe.name, *reason, pipe.link.counters().dropped_for(*reason));
+            }
+        }
+        for slot in &self.elements {
+            for reason in DropReason::ALL {
+                add(&slot.place.name, *reason, slot.accounts.discarded[*reason as usize]);
+            }
+        }
+        add("nodes", DropReason::NoRoute, self.unroutable);
+        add("nodes", DropReason::HopLimit, self.hop_limit_drops);
+        add("control", DropReason::Corrupted, self.control_damaged);
+        drops
+    }
+}

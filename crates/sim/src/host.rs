@@ -1,0 +1,325 @@
+//! A host: the TCP connections that end on a node, driven by packets and timers.
+
+use crate::outcome::{FlowOutcome, Sample};
+use crate::rounds::Rounds;
+use crate::topology::Flow;
+use airtcp_core::{
+    Context, CreateReason, DropReason, Duration, Element, Instant, Packet, Port, Rng, SeqNum,
+};
+use airtcp_tcp::{Config, Connection, Endpoint, Stats, Stream};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+use std::net::IpAddr;
+
+/// Ports of flow 0; flow n has the n-th after it.
+const SENDER_PORT: u16 = 40_000;
+const RECEIVER_PORT: u16 = 5_000;
+/// How far below the wrap a run that tests it begins: a few hundred packets.
+const BELOW_WRAP: u32 = 400_000;
+/// The same for timestamps, in ms.
+const BELOW_WRAP_MS: u32 = 3_000;
+
+/// The TCP connections that end on one node.
+#[derive(Default)]
+pub struct Host {
+    sockets: Vec<Socket>,
+    /// Local port to socket.
+    ports: BTreeMap<u16, usize>,
+    /// Deadlines, possibly outdated: the socket's own deadline decides.
+    timers: BinaryHeap<Reverse<(Instant, usize)>>,
+}
+
+/// One end of a flow.
+struct Socket {
+    flow: usize,
+    name: String,
+    config: Config,
+    local: Endpoint,
+    remote: Endpoint,
+    initial_sequence: SeqNum,
+    timestamp_offset: u32,
+    role: Role,
+    connection: Option<Box<Connection>>,
+    /// The deadline that is in `timers`.
+    armed: Option<Instant>,
+    at_warmup: Stats,
+    rounds: Rounds,
+    rtt_samples: u64,
+    series: Vec<Sample>,
+    last_progress: (Instant, u64),
+    longest_stall: Duration,
+    completed_at: Option<Instant>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Role {
+    Sender { start: Instant, size: Option<u64> },
+    Receiver { size: Option<u64> },
+}
+
+impl Host {
+    /// Adds the sending end of flow `id`.
+    pub fn add_sender(&mut self, id: usize, flow: &Flow, local: IpAddr, remote: IpAddr, seed: u64, near_wrap: bool) {
+        let start = Instant::ZERO + flow.start;
+        let ports = (SENDER_PORT.wrapping_add(id as u16), RECEIVER_PORT.wrapping_add(id as u16));
+        let role = Role::Sender { start, size: flow.size };
+        self.add(id, flow, (local, ports.0), (remote, ports.1), role, seed, near_wrap);
+        self.timers.push(Reverse((start, self.sockets.len() - 1)));
+    }
+
+    /// Adds the receiving end of flow `id`.
+    pub fn add_receiver(&mut self, id: usize, flow: &Flow, remote: IpAddr, local: IpAddr, seed: u64, near_wrap: bool) {
+        let ports = (SENDER_PORT.wrapping_add(id as u16), RECEIVER_PORT.wrapping_add(id as u16));
+        let role = Role::Receiver { size: flow.size };
+        self.add(id, flow, (local, ports.1), (remote, ports.0), role, seed, near_wrap);
+    }
+
+    #[allow(clippy::too_many_arguments, reason = "the two ends differ in every one of them")]
+    fn add(
+        &mut self,
+        id: usize,
+        flow: &Flow,
+        local: (IpAddr, u16),
+        remote: (IpAddr, u16),
+        role: Role,
+        seed: u64,
+        near_wrap: bool,
+    ) {
+        let mut rng = Rng::derive(seed, &format!("flows.{}/{}", flow.name, local.1));
+        let (sequence, stamp) = (rng.next_u64() as u32, rng.next_u64() as u32);
+        let config = Config { auto_read: true, random_seed: rng.next_u64(), ..flow.tcp.clone() };
+        self.ports.insert(local.1, self.sockets.len());
+        self.sockets.push(Socket {
+            flow: id,
+            name: flow.name.clone(),
+            config,
+            local: Endpoint { address: local.0, port: local.1 },
+            remote: Endpoint { address: remote.0, port: remote.1 },
+            initial_sequence: SeqNum(if near_wrap { u32::MAX - BELOW_WRAP } else { sequence }),
+            timestamp_offset: if near_wrap { u32::MAX - BELOW_WRAP_MS } else { stamp },
+            role,
+            connection: None,
+            armed: None,
+            at_warmup: Stats::default(),
+            rounds: Rounds::default(),
+            rtt_samples: 0,
+            series: Vec::new(),
+            last_progress: (Instant::ZERO, 0),
+            longest_stall: Duration::ZERO,
+            completed_at: None,
+        });
+    }
+
+    /// Everything before this is left out of rates.
+    pub fn on_warm(&mut self) {
+        for socket in &mut self.sockets {
+            socket.at_warmup = socket.stats();
+            socket.rounds.clear();
+        }
+    }
+
+    /// Records a point of every flow's series.
+    pub fn sample(&mut self, at: Instant, repairs: u64) {
+        for socket in &mut self.sockets {
+            let Some(connection) = &socket.connection else { continue };
+            let delivered = connection.stats().bytes_delivered;
+            if delivered > socket.last_progress.1 {
+                socket.note_progress(at, delivered);
+            }
+            let Some(connection) = &socket.connection else { continue };
+            socket.series.push(Sample {
+                at,
+                delivered,
+                cwnd: connection.cwnd_bytes(),
+                srtt: connection.srtt().unwrap_or(Duration::ZERO),
+                repairs,
+            });
+        }
+    }
+
+    fn socket_of(&self, flow: usize, wants_sender: bool) -> Option<&Socket> {
+        self.sockets.iter().find(|socket| {
+            socket.flow == flow && matches!(socket.role, Role::Sender { .. }) == wants_sender
+        })
+    }
+
+    /// The receiver's half of a flow's outcome.
+    pub fn receiver_outcome(&mut self, flow: usize, end: Instant) -> FlowOutcome {
+        let Some(socket) = self.socket_of(flow, false) else { return FlowOutcome::default() };
+        let stats = socket.stats();
+        let stalled = match socket.completed_at {
+            Some(_) => Duration::ZERO,
+            None => end.saturating_since(socket.last_progress.0),
+        };
+        FlowOutcome {
+            name: socket.name.clone(),
+            measured_bytes: stats.bytes_delivered - socket.at_warmup.bytes_delivered,
+            total_bytes: stats.bytes_delivered,
+            completed_at: socket.completed_at,
+            longest_stall: socket.longest_stall.max(stalled),
+            series: socket.series.clone(),
+            ..FlowOutcome::default()
+        }
+    }
+
+    /// Adds the sender's half.
+    pub fn complete_outcome(&mut self, flow: usize, received: FlowOutcome) -> FlowOutcome {
+        let Some(socket) = self.socket_of(flow, true) else { return received };
+        let (stats, before) = (socket.stats(), &socket.at_warmup);
+        let mut series = received.series.clone();
+        // Both ends are sampled at the same times once both exist; the sender exists first.
+        for point in &mut series {
+            if let Ok(index) = socket.series.binary_search_by_key(&point.at, |sample| sample.at) {
+                (point.cwnd, point.srtt) = (socket.series[index].cwnd, socket.series[index].srtt);
+            }
+        }
+        FlowOutcome {
+            segments_sent: stats.segments_sent,
+            retransmitted_segments: stats.retransmitted_segments - before.retransmitted_segments,
+            rtos: stats.rtos - before.rtos,
+            rtt: socket.rounds.percentiles(),
+            segment_bytes: socket.connection.as_ref().map_or(0, |connection| connection.mss()),
+            series,
+            ..received
+        }
+    }
+
+    /// The first stream that did not arrive as it was sent.
+    pub fn stream_failure(&self) -> Option<String> {
+        self.sockets.iter().find_map(|socket| {
+            let broken = socket.connection.as_ref()?.stream_check().err()?;
+            Some(format!("flow {}: {broken}", socket.name))
+        })
+    }
+
+    /// Sends what a socket has to send and keeps its timer armed.
+    fn drive(&mut self, cx: &mut Context<'_>, index: usize) {
+        let socket = &mut self.sockets[index];
+        let Some(connection) = &mut socket.connection else { return };
+        while let Some(packet) = connection.poll_transmit(cx.now()) {
+            let packet = cx.create(packet, CreateReason::Transmit);
+            cx.send(Port::LINK, packet);
+        }
+        let due = connection.poll_timeout();
+        if let Some(due) = due {
+            if socket.armed.is_none_or(|armed| due < armed) {
+                socket.armed = Some(due);
+                self.timers.push(Reverse((due, index)));
+            }
+        }
+    }
+}
+
+impl Socket {
+    fn stats(&self) -> Stats {
+        self.connection.as_ref().map_or_else(Stats::default, |connection| connection.stats().clone())
+    }
+
+    fn note_progress(&mut self, now: Instant, delivered: u64) {
+        self.longest_stall = self.longest_stall.max(now.saturating_since(self.last_progress.0));
+        self.last_progress = (now, delivered);
+    }
+
+    fn connect(&mut self, now: Instant) {
+        let Role::Sender { size, .. } = self.role else { return };
+        let source = Stream::Virtual { id: self.flow as u64 };
+        let mut connection = Connection::connect(
+            &self.config,
+            self.local,
+            self.remote,
+            self.initial_sequence,
+            self.timestamp_offset,
+            source,
+            now,
+        );
+        connection.write_virtual(size.unwrap_or(u64::MAX));
+        if size.is_some() {
+            connection.close();
+        }
+        self.connection = Some(Box::new(connection));
+    }
+
+    /// After a segment: the receiver closes when the sender did, and progress is noted.
+    fn on_handled(&mut self, now: Instant) {
+        let Some(connection) = &mut self.connection else { return };
+        let stats = connection.stats();
+        if let Role::Receiver { size } = self.role {
+            let delivered = stats.bytes_delivered;
+            if self.completed_at.is_none() && size.is_some_and(|size| delivered >= size) {
+                self.completed_at = Some(now);
+                connection.close();
+            }
+            if delivered > self.last_progress.1 {
+                self.note_progress(now, delivered);
+            }
+        } else if stats.rtt_samples != self.rtt_samples {
+            self.rtt_samples = stats.rtt_samples;
+            self.rounds.record(stats.latest_rtt);
+        }
+    }
+}
+
+impl Element for Host {
+    fn handle_packet(&mut self, cx: &mut Context<'_>, _port: Port, packet: Packet) {
+        if packet.is_corrupted() {
+            cx.discard(packet, DropReason::Corrupted);
+            return;
+        }
+        let index = packet.tcp().and_then(|tcp| self.ports.get(&tcp.destination_port)).copied();
+        let Some(index) = index else {
+            cx.discard(packet, DropReason::NoSocket);
+            return;
+        };
+        let now = cx.now();
+        let socket = &mut self.sockets[index];
+        match &mut socket.connection {
+            Some(connection) => connection.handle_segment(now, &packet),
+            None => {
+                let source = Stream::Virtual { id: (1 << 32) + socket.flow as u64 };
+                socket.connection = Connection::accept(
+                    &socket.config,
+                    socket.local,
+                    socket.remote,
+                    &packet,
+                    socket.initial_sequence,
+                    socket.timestamp_offset,
+                    source,
+                    now,
+                )
+                .map(Box::new);
+                socket.last_progress = (now, 0);
+                if socket.connection.is_none() {
+                    cx.discard(packet, DropReason::NoSocket);
+                    return;
+                }
+            }
+        }
+        socket.on_handled(now);
+        cx.consume(packet);
+        self.drive(cx, index);
+    }
+
+    fn handle_timeout(&mut self, cx: &mut Context<'_>) {
+        let now = cx.now();
+        while let Some(Reverse((due, index))) = self.timers.peek().copied() {
+            if due > now {
+                break;
+            }
+            self.timers.pop();
+            let socket = &mut self.sockets[index];
+            socket.armed = None;
+            match (&mut socket.connection, socket.role) {
+                (None, Role::Sender { start, .. }) if start <= now => socket.connect(now),
+                (Some(connection), _) if connection.poll_timeout().is_some_and(|due| due <= now) => {
+                    connection.handle_timeout(now);
+                }
+                _ => {}
+            }
+            self.drive(cx, index);
+        }
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.timers.peek().map(|Reverse((due, _))| *due)
+    }
+}

@@ -1,0 +1,140 @@
+//! The simulator's side of the element contract.
+
+use crate::address::{self, Family};
+use crate::element::{Accounts, Place};
+use crate::pipe::{Pipe, drop_packet};
+use crate::queue::{EventQueue, Kind};
+use airtcp_core::{
+    Backlog, CreateReason, DropReason, Event, Instant, Io, Outcome, Packet, Peer, Port, Token,
+    TxStatus, packet::protocol,
+};
+use bytes::{BufMut, Bytes, BytesMut};
+use std::collections::VecDeque;
+
+/// Work that waits until the current call has returned, so that no element is re-entered.
+#[derive(Debug)]
+pub enum Work {
+    /// A packet is at a node and goes on by its destination.
+    Forward { node: usize, packet: Packet },
+    /// A message of ours goes on by its destination, beside the elements.
+    ForwardControl { node: usize, packet: Packet },
+    /// A report on a tracked packet.
+    Status { element: usize, status: TxStatus },
+}
+
+/// Bytes in front of a message: UDP header (8), then element (4), peer (1), padding to the 16
+/// bytes that the envelope of the live control channel takes.
+const ENVELOPE: usize = 8 + 16;
+/// UDP port of the control channel.
+pub const CONTROL_PORT: u16 = 4791;
+
+/// One element's io during one call.
+pub struct ElementIo<'a> {
+    pub now: Instant,
+    pub place: &'a Place,
+    pub accounts: &'a mut Accounts,
+    pub pipes: &'a mut [Pipe],
+    pub queue: &'a mut EventQueue,
+    pub work: &'a mut VecDeque<Work>,
+    pub peer_node: Option<usize>,
+}
+
+impl ElementIo<'_> {
+    fn pipe(&self, port: Port) -> Option<usize> {
+        self.place.pipe.filter(|_| port == Port::LINK)
+    }
+}
+
+impl Io for ElementIo<'_> {
+    fn room(&mut self, port: Port) -> usize {
+        let now = self.now;
+        self.pipe(port).map_or(usize::MAX, |pipe| self.pipes[pipe].link.room(now))
+    }
+
+    fn backlog(&mut self, port: Port) -> Backlog {
+        let now = self.now;
+        self.pipe(port).map_or_else(Backlog::default, |pipe| self.pipes[pipe].link.backlog(now))
+    }
+
+    fn try_send(&mut self, port: Port, packet: Packet, token: Option<Token>) -> Result<(), Packet> {
+        let mut outcome = Outcome::Sent;
+        match self.pipe(port) {
+            None => self.work.push_back(Work::Forward { node: self.place.node, packet }),
+            Some(index) => {
+                let pipe = &mut self.pipes[index];
+                let before = pipe.link.counters().dropped_for(DropReason::QueueFull);
+                if let Err(packet) = pipe.link.try_send(self.now, packet, &mut drop_packet) {
+                    if self.accounts.refused.replace(port).is_none() {
+                        let at = pipe.link.next_departure(self.now).unwrap_or(self.now);
+                        self.queue.push(at, Kind::Ready(self.place.index as u32));
+                    }
+                    return Err(packet);
+                }
+                if pipe.link.counters().dropped_for(DropReason::QueueFull) > before {
+                    outcome = Outcome::Dropped;
+                }
+                if let Some(at) = pipe.needs_event() {
+                    self.queue.push(at, Kind::Arrival(index as u32));
+                }
+            }
+        }
+        self.accounts.sent += 1;
+        if let Some(token) = token {
+            let status = TxStatus { token, outcome, tries: 1, at: self.now };
+            self.work.push_back(Work::Status { element: self.place.index, status });
+        }
+        Ok(())
+    }
+
+    fn send_control(&mut self, peer: Peer, message: &[u8]) {
+        let (Some(element), Some(node)) = (self.place.peer, self.peer_node) else { return };
+        let packet = control_packet(self.place.node, node, element as u32, peer, message);
+        self.work.push_back(Work::ForwardControl { node: self.place.node, packet });
+    }
+
+    fn created(&mut self, reason: CreateReason) {
+        self.accounts.created[reason as usize] += 1;
+    }
+
+    fn discard(&mut self, packet: Packet, reason: DropReason) {
+        self.accounts.discarded[reason as usize] += 1;
+        drop(packet);
+    }
+
+    fn consume(&mut self, packet: Packet) {
+        self.accounts.consumed += 1;
+        drop(packet);
+    }
+
+    fn emit(&mut self, event: Event, amount: u64) {
+        self.accounts.events[event as usize] += amount;
+    }
+}
+
+fn control_packet(from: usize, to: usize, element: u32, peer: Peer, message: &[u8]) -> Packet {
+    let mut payload = BytesMut::with_capacity(ENVELOPE + message.len());
+    payload.put_u16(CONTROL_PORT);
+    payload.put_u16(CONTROL_PORT);
+    payload.put_u16((ENVELOPE + message.len()) as u16);
+    payload.put_u16(0);
+    payload.put_u32(element);
+    payload.put_u8(peer.0);
+    payload.put_bytes(0, ENVELOPE - payload.len());
+    payload.put_slice(message);
+    let (source, destination) = (address::of_node(from, Family::V4), address::of_node(to, Family::V4));
+    Packet::opaque(source, destination, protocol::UDP, payload.freeze())
+}
+
+/// The element a control packet is for, the peer it names, and the message.
+pub fn read_control(packet: &Packet) -> Option<(usize, Peer, Bytes)> {
+    if packet.tcp().is_some() || packet.ip().protocol != protocol::UDP {
+        return None;
+    }
+    let payload = packet.payload_bytes()?;
+    let head = payload.get(..ENVELOPE)?;
+    if head[..2] != CONTROL_PORT.to_be_bytes() {
+        return None;
+    }
+    let element = u32::from_be_bytes([head[8], head[9], head[10], head[11]]);
+    Some((element as usize, Peer(head[12]), payload.slice(ENVELOPE..)))
+}

@@ -1,0 +1,129 @@
+//! What a run found.
+
+use airtcp_core::{DropReason, Duration, Event, Gauge, Instant};
+
+/// Everything a run found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// One per flow, in the order of the topology.
+    pub flows: Vec<FlowOutcome>,
+    /// One per scheme, in the order of the topology.
+    pub schemes: Vec<SchemeOutcome>,
+    /// Packets lost anywhere, by place and reason; zero rows are left out.
+    pub drops: Vec<Drop>,
+    /// The checks that ran along.
+    pub checks: Checks,
+    /// Fold of every packet arrival and its time: equal for equal runs.
+    pub trace_hash: u64,
+    /// Events processed.
+    pub events: u64,
+    /// Time over which rates are measured.
+    pub measured: Duration,
+}
+
+/// What a flow achieved.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FlowOutcome {
+    /// Name in the scenario.
+    pub name: String,
+    /// Application bytes delivered in order in the measured time.
+    pub measured_bytes: u64,
+    /// Application bytes delivered in order in all.
+    pub total_bytes: u64,
+    /// When a fixed-size flow was delivered completely.
+    pub completed_at: Option<Instant>,
+    /// Data segments the sender sent, retransmissions included.
+    pub segments_sent: u64,
+    /// Segments the sender sent again in the measured time.
+    pub retransmitted_segments: u64,
+    /// Retransmission timeouts in the measured time.
+    pub rtos: u64,
+    /// Round-trip times the sender measured.
+    pub rtt: Percentiles,
+    /// Longest time without a delivered byte, while the flow was not done.
+    pub longest_stall: Duration,
+    /// Payload bytes of a full segment.
+    pub segment_bytes: u32,
+    /// Levels over time.
+    pub series: Vec<Sample>,
+}
+
+/// Percentiles of round-trip times in ns; zero without samples.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Percentiles {
+    /// Median.
+    pub p50: u64,
+    /// 95th percentile.
+    pub p95: u64,
+    /// 99th percentile.
+    pub p99: u64,
+}
+
+/// Levels of a flow at one time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sample {
+    /// When.
+    pub at: Instant,
+    /// Application bytes delivered so far.
+    pub delivered: u64,
+    /// Sender's congestion window in bytes.
+    pub cwnd: u64,
+    /// Sender's smoothed round-trip time.
+    pub srtt: Duration,
+    /// Repairs sent so far by all schemes.
+    pub repairs: u64,
+}
+
+/// What a scheme did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SchemeOutcome {
+    /// Name in the scenario.
+    pub name: String,
+    /// Slug.
+    pub kind: &'static str,
+    /// One per box.
+    pub elements: Vec<ElementOutcome>,
+}
+
+/// What one element did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ElementOutcome {
+    /// Node it sat on.
+    pub node: String,
+    /// Counts per event; zero rows are left out.
+    pub events: Vec<(Event, u64)>,
+    /// Levels at the end of the run.
+    pub gauges: Vec<(Gauge, u64)>,
+}
+
+/// Packets lost at a place for a reason.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Drop {
+    /// "links.air.forward", "schemes.repair.a", "hosts.receiver".
+    pub place: String,
+    /// Why.
+    pub reason: DropReason,
+    /// How many.
+    pub packets: u64,
+}
+
+/// The checks that ran along; `Ok` where they passed, `None` where they were switched off.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Checks {
+    /// No packet vanished or came from nowhere.
+    pub conservation: Option<Result<(), String>>,
+    /// Every stream arrived byte for byte.
+    pub stream: Option<Result<(), String>>,
+    /// Every element kept its own bounds.
+    pub bounds: Option<Result<(), String>>,
+}
+
+impl Checks {
+    /// The first failure, if any.
+    pub fn failure(&self) -> Option<&str> {
+        [&self.conservation, &self.stream, &self.bounds]
+            .into_iter()
+            .find_map(|check| check.as_ref().and_then(|result| result.as_ref().err()))
+            .map(String::as_str)
+    }
+}

@@ -1,0 +1,84 @@
+//! Round-trip times as a distribution in bounded space.
+//!
+//! Buckets are 1/64 of a power of two wide, so a percentile is off by less than 1.6 %.
+
+use crate::outcome::Percentiles;
+use airtcp_core::Duration;
+
+const SUB_BITS: u32 = 6;
+const BUCKETS: usize = (64 - SUB_BITS as usize + 1) << SUB_BITS;
+
+/// Counts of durations by size.
+#[derive(Clone, Debug)]
+pub struct Rounds {
+    buckets: Vec<u32>,
+    total: u64,
+}
+
+impl Default for Rounds {
+    fn default() -> Self {
+        Rounds { buckets: vec![0; BUCKETS], total: 0 }
+    }
+}
+
+fn bucket(nanos: u64) -> usize {
+    let magnitude = nanos.max(1 << SUB_BITS).ilog2() - SUB_BITS;
+    ((magnitude as usize) << SUB_BITS) + (nanos.max(1 << SUB_BITS) >> magnitude) as usize - (1 << SUB_BITS)
+}
+
+/// The middle of a bucket.
+fn value(bucket: usize) -> u64 {
+    let magnitude = bucket >> SUB_BITS;
+    let base = ((bucket & ((1 << SUB_BITS) - 1)) as u64 + (1 << SUB_BITS)) << magnitude;
+    base + (1 << magnitude) / 2
+}
+
+impl Rounds {
+    /// Counts one sample.
+    pub fn record(&mut self, sample: Duration) {
+        self.buckets[bucket(sample.as_nanos())] += 1;
+        self.total += 1;
+    }
+
+    /// Forgets everything; used at the end of the warm-up.
+    pub fn clear(&mut self) {
+        self.buckets.fill(0);
+        self.total = 0;
+    }
+
+    fn at(&self, per_cent: u64) -> u64 {
+        let rank = (self.total * per_cent).div_ceil(100).max(1);
+        let mut seen = 0;
+        for (index, count) in self.buckets.iter().enumerate() {
+            seen += u64::from(*count);
+            if seen >= rank {
+                return value(index);
+            }
+        }
+        0
+    }
+
+    /// The percentiles results report.
+    pub fn percentiles(&self) -> Percentiles {
+        Percentiles { p50: self.at(50), p95: self.at(95), p99: self.at(99) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_are_within_two_percent() {
+        let mut rounds = Rounds::default();
+        for ms in 1..=100 {
+            rounds.record(Duration::from_millis(ms));
+        }
+        let p = rounds.percentiles();
+        for (got, want) in [(p.p50, 50), (p.p95, 95), (p.p99, 99)] {
+            let want = want * 1_000_000;
+            assert!(got.abs_diff(want) < want / 50, "{got} for {want}");
+        }
+        assert_eq!(Rounds::default().percentiles(), Percentiles::default());
+    }
+}

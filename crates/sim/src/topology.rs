@@ -1,0 +1,185 @@
+//! Describing a network: nodes, links, schemes on links, flows between nodes.
+
+use crate::address::{Family, MAX_NODES};
+use crate::engine::Engine;
+use crate::outcome::Outcome;
+use airtcp_core::parameters::ParameterError;
+use airtcp_core::{Duration, Instant};
+use airtcp_link::LinkSettings;
+use airtcp_schemes::SchemeEntry;
+use airtcp_tcp::Config;
+
+/// A node of the topology.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct NodeId(pub(crate) usize);
+
+/// A link of the topology.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct LinkId(pub(crate) usize);
+
+/// A network and what happens on it.
+#[derive(Clone, Default)]
+pub struct Topology {
+    pub(crate) nodes: Vec<String>,
+    pub(crate) links: Vec<LinkSpec>,
+    pub(crate) schemes: Vec<SchemeSpec>,
+    pub(crate) flows: Vec<Flow>,
+}
+
+#[derive(Clone)]
+pub(crate) struct LinkSpec {
+    pub name: String,
+    pub ends: [usize; 2],
+    pub settings: [LinkSettings; 2],
+}
+
+#[derive(Clone)]
+pub(crate) struct SchemeSpec {
+    pub name: String,
+    pub link: usize,
+    pub entry: SchemeEntry,
+    pub settings: Vec<(String, String)>,
+}
+
+/// A TCP connection over which one end sends to the other.
+#[derive(Clone)]
+pub struct Flow {
+    /// Name in the scenario.
+    pub name: String,
+    /// Sender.
+    pub from: NodeId,
+    /// Receiver.
+    pub to: NodeId,
+    /// Both ends' TCP.
+    pub tcp: Config,
+    /// When the sender connects.
+    pub start: Duration,
+    /// Bytes to send before closing; as many as fit into the run if `None`.
+    pub size: Option<u64>,
+    /// IPv4 or IPv6.
+    pub ipv6: bool,
+}
+
+impl Flow {
+    pub(crate) fn family(&self) -> Family {
+        if self.ipv6 { Family::V6 } else { Family::V4 }
+    }
+}
+
+/// How a topology is run.
+#[derive(Clone, Debug)]
+pub struct RunSettings {
+    /// Every random stream is derived from it.
+    pub seed: u64,
+    /// Simulated time.
+    pub duration: Duration,
+    /// Left out of every rate.
+    pub warmup: Duration,
+    /// Distance of samples in the series; also of the checks.
+    pub sample_every: Duration,
+    /// Conservation, streams and bounds are checked; off only for timing.
+    pub checks: bool,
+    /// Initial sequence numbers and timestamps just below the wrap, to show that nothing depends on them.
+    pub near_wrap: bool,
+}
+
+impl Default for RunSettings {
+    fn default() -> Self {
+        RunSettings {
+            seed: 1,
+            duration: Duration::from_secs(20),
+            warmup: Duration::from_secs(2),
+            sample_every: Duration::from_millis(100),
+            checks: true,
+            near_wrap: false,
+        }
+    }
+}
+
+/// Why a topology cannot be run.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SimError {
+    /// A scheme did not accept a parameter.
+    #[error("scheme '{scheme}': {error}")]
+    Scheme {
+        /// Its name in the topology.
+        scheme: String,
+        /// What it says.
+        error: ParameterError,
+    },
+    /// There is no way between the ends of a flow.
+    #[error("flow '{flow}': no way from '{from}' to '{to}'; add a link between them")]
+    Unreachable {
+        /// The flow.
+        flow: String,
+        /// Its sender.
+        from: String,
+        /// Its receiver.
+        to: String,
+    },
+    /// The address plan is exhausted.
+    #[error("a topology can have at most {MAX_NODES} nodes")]
+    TooManyNodes,
+    /// Two schemes want the same end of a link.
+    #[error("scheme '{scheme}': another scheme is on this link already; a link carries one")]
+    Occupied {
+        /// The second scheme.
+        scheme: String,
+    },
+}
+
+impl Topology {
+    /// An empty topology.
+    pub fn new() -> Self {
+        Topology::default()
+    }
+
+    /// Adds a node. Every node forwards; one named by a flow is also a host.
+    pub fn node(&mut self, name: &str) -> NodeId {
+        self.nodes.push(name.to_string());
+        NodeId(self.nodes.len() - 1)
+    }
+
+    /// Adds a link; `forward` is the direction from `a` to `b`.
+    pub fn link(
+        &mut self,
+        name: &str,
+        a: NodeId,
+        b: NodeId,
+        forward: LinkSettings,
+        reverse: LinkSettings,
+    ) -> LinkId {
+        let ends = [a.0, b.0];
+        self.links.push(LinkSpec { name: name.to_string(), ends, settings: [forward, reverse] });
+        LinkId(self.links.len() - 1)
+    }
+
+    /// Puts a scheme on a link.
+    pub fn scheme(
+        &mut self,
+        name: &str,
+        link: LinkId,
+        entry: &SchemeEntry,
+        settings: &[(String, String)],
+    ) {
+        self.schemes.push(SchemeSpec {
+            name: name.to_string(),
+            link: link.0,
+            entry: *entry,
+            settings: settings.to_vec(),
+        });
+    }
+
+    /// Adds a flow.
+    pub fn flow(&mut self, flow: Flow) {
+        self.flows.push(flow);
+    }
+
+    /// Runs the topology.
+    ///
+    /// # Errors
+    /// The topology cannot be run as described. Failed checks are in the outcome.
+    pub fn run(&self, settings: &RunSettings) -> Result<Outcome, SimError> {
+        Ok(Engine::new(self, settings)?.run(Instant::ZERO + settings.duration))
+    }
+}

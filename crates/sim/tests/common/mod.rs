@@ -1,0 +1,89 @@
+//! The networks that the tests run on.
+#![allow(dead_code, reason = "each test file uses some of it")]
+
+use airtcp_core::parameters::Parameters;
+use airtcp_core::{Duration, Event};
+use airtcp_link::LinkSettings;
+use airtcp_schemes::gsnoop;
+use airtcp_sim::{Flow, FlowOutcome, NodeId, Outcome, RunSettings, SchemeOutcome, Topology};
+use airtcp_tcp::Config;
+
+pub fn link(settings: &[(&str, &str)]) -> LinkSettings {
+    let mut link = LinkSettings::default();
+    for (key, value) in settings {
+        link.set(key, value).unwrap();
+    }
+    link
+}
+
+pub fn tcp(settings: &[(&str, &str)]) -> Config {
+    let mut config = Config::default();
+    for (key, value) in settings {
+        config.set(key, value).unwrap();
+    }
+    config
+}
+
+pub fn bulk(name: &str, from: NodeId, to: NodeId, tcp: Config) -> Flow {
+    Flow { name: name.into(), from, to, tcp, start: Duration::ZERO, size: None, ipv6: false }
+}
+
+/// sender - a - b - receiver as in the demo: 10 Mbit/s and 10 ms in the air, 60 ms in all.
+pub struct Demo {
+    pub topology: Topology,
+    pub ends: [NodeId; 2],
+    pub air: airtcp_sim::LinkId,
+}
+
+pub fn demo(air: &[(&str, &str)]) -> Demo {
+    let mut topology = Topology::new();
+    let [sender, a, b, receiver] = ["sender", "a", "b", "receiver"].map(|name| topology.node(name));
+    let wire = link(&[("rate", "100Mbit"), ("delay", "25ms")]);
+    topology.link("wire", sender, a, wire.clone(), wire);
+    let base = [("rate", "10Mbit"), ("delay", "5ms"), ("queue", "{ kind = \"droptail\", limit = \"75kB\" }")];
+    let settings = link(&[&base, air].concat());
+    let air = topology.link("air", a, b, settings.clone(), settings);
+    let lan = link(&[("rate", "100Mbit"), ("delay", "0.1ms")]);
+    topology.link("lan", b, receiver, lan.clone(), lan);
+    Demo { topology, ends: [sender, receiver], air }
+}
+
+impl Demo {
+    pub fn with_gsnoop(mut self) -> Self {
+        self.topology.scheme("repair", self.air, &gsnoop::ENTRY, &[]);
+        self
+    }
+    pub fn with_bulk(mut self, controller: &str) -> Self {
+        let config = tcp(&[("controller", controller)]);
+        self.topology.flow(bulk("bulk", self.ends[0], self.ends[1], config));
+        self
+    }
+    pub fn with_file(mut self, bytes: u64, ipv6: bool) -> Self {
+        let flow = bulk("file", self.ends[0], self.ends[1], tcp(&[]));
+        self.topology.flow(Flow { size: Some(bytes), ipv6, ..flow });
+        self
+    }
+    pub fn run(&self, seed: u64) -> Outcome {
+        self.run_with(&RunSettings { seed, ..RunSettings::default() })
+    }
+    pub fn run_with(&self, settings: &RunSettings) -> Outcome {
+        let outcome = self.topology.run(settings).unwrap();
+        assert_eq!(outcome.checks.failure(), None);
+        outcome
+    }
+}
+
+/// Share of the ceiling: capacity x (1 - loss) x payload / IP packet.
+pub fn of_ceiling(outcome: &Outcome, loss: f64) -> f64 {
+    let goodput = outcome.flows[0].measured_bytes as f64 * 8e9 / outcome.measured.as_nanos() as f64;
+    goodput / (10e6 * (1.0 - loss) * 1448.0 / 1500.0)
+}
+
+pub fn events(scheme: &SchemeOutcome, event: Event) -> u64 {
+    scheme.elements.iter().flat_map(|e| &e.events).filter(|(e, _)| *e == event).map(|(_, n)| n).sum()
+}
+
+/// What must be equal between two runs that differ in nothing that matters.
+pub fn essence(flow: &FlowOutcome) -> (u64, u64, u64, u64) {
+    (flow.total_bytes, flow.segments_sent, flow.retransmitted_segments, flow.rtos)
+}

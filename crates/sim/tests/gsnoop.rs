@@ -1,0 +1,41 @@
+//! G-Snoop on the demo path: what it must reach, and what it must not disturb.
+
+mod common;
+use airtcp_core::Event;
+use common::{demo, events, of_ceiling};
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+#[test]
+fn reaches_the_ceiling_under_loss() {
+    for (text, loss, target) in [("1%", 0.01, 0.98), ("5%", 0.05, 0.98), ("10%", 0.10, 0.97)] {
+        let network = demo(&[("loss", text)]).with_gsnoop().with_bulk("cubic");
+        let share = median((1..=5).map(|seed| of_ceiling(&network.run(seed), loss)).collect());
+        assert!(share >= target, "{text}: {share:.4} of the ceiling");
+    }
+}
+
+#[test]
+fn without_it_loss_starves_the_sender() {
+    let network = demo(&[("loss", "5%")]).with_bulk("cubic");
+    assert!(of_ceiling(&network.run(1), 0.05) < 0.3);
+}
+
+#[test]
+fn without_loss_it_changes_next_to_nothing() {
+    let plain = demo(&[]).with_bulk("cubic").run(1);
+    let repaired = demo(&[]).with_gsnoop().with_bulk("cubic").run(1);
+    let (plain, repaired) = (of_ceiling(&plain, 0.0), of_ceiling(&repaired, 0.0));
+    assert!((repaired / plain - 1.0).abs() < 0.02, "{plain:.4} {repaired:.4}");
+}
+
+#[test]
+fn repairs_about_as_often_as_the_link_loses() {
+    let outcome = demo(&[("loss", "5%")]).with_gsnoop().with_bulk("cubic").run(1);
+    let lost: u64 = outcome.drops.iter().filter(|d| d.place == "links.air.forward").map(|d| d.packets).sum();
+    let repairs = events(&outcome.schemes[0], Event::Repair);
+    assert!(repairs * 100 > lost * 90 && repairs * 100 < lost * 115, "{repairs} repairs, {lost} lost");
+}
