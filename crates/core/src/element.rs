@@ -127,8 +127,7 @@ pub trait Io {
     ///
     /// # Errors
     /// The packet itself: the port is full, `handle_ready` follows when it is not.
-    fn try_send(&mut self, port: Port, packet: Packet, token: Option<Token>)
-    -> Result<(), Packet>;
+    fn try_send(&mut self, port: Port, packet: Packet, token: Option<Token>) -> Result<(), Packet>;
     /// Sends a message to another box of ours: unreliable, unordered.
     fn send_control(&mut self, peer: Peer, message: &[u8]);
     /// Counts a packet made by the element.

@@ -103,8 +103,7 @@ impl<V> FlowTable<V> {
     /// Adds a flow that is not there yet as the newest; returns its slot and, if the table was
     /// full, the flow that had to go.
     pub fn insert(&mut self, flow: FlowKey, value: V) -> (u32, Option<(FlowKey, V)>) {
-        let evicted =
-            if self.is_full() { self.remove_slot(self.oldest) } else { None };
+        let evicted = if self.is_full() { self.remove_slot(self.oldest) } else { None };
         let entry = Entry { flow, value: Some(value), newer: NONE, older: NONE };
         let slot = match self.free.pop() {
             Some(slot) => {

@@ -196,9 +196,7 @@ pub type Fields = Vec<Field>;
 #[doc(hidden)]
 pub fn no_such_choice(text: &str, choices: &[&'static str]) -> String {
     let hint = nearest(text, choices)
-        .map_or_else(|| format!("; choose one of {}", choices.join(", ")), |near| {
-            format!("; did you mean '{near}'?")
-        });
+        .map_or_else(|| format!("; choose one of {}", choices.join(", ")), |near| format!("; did you mean '{near}'?"));
     format!("'{text}' is not a choice{hint}")
 }
 

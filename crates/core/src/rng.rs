@@ -16,9 +16,9 @@ impl Rng {
     /// The stream of the component called `name` in the run seeded with `seed`.
     pub fn derive(seed: u64, name: &str) -> Self {
         // FNV-1a tells names apart, SplitMix64 spreads the result over the generator's state.
-        let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| {
-            (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
-        });
+        let hash = name
+            .bytes()
+            .fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3));
         let mut state = split_mix(seed) ^ hash;
         let mut bytes = [0u8; 16];
         for half in bytes.chunks_exact_mut(8) {

@@ -35,7 +35,11 @@ impl Io for Recorder {
     }
     fn try_send(&mut self, port: Port, packet: Packet, _: Option<Token>) -> Result<(), Packet> {
         self.balance -= 1;
-        if port == Port::LINK { self.link.push(packet) } else { self.inner.push(packet) }
+        if port == Port::LINK {
+            self.link.push(packet)
+        } else {
+            self.inner.push(packet)
+        }
         Ok(())
     }
     fn send_control(&mut self, _: Peer, message: &[u8]) {

@@ -93,27 +93,18 @@ impl Decimal {
     }
 }
 
-fn read(
-    text: &str,
-    example: &'static str,
-    factor_of: impl Fn(&str) -> Option<u128>,
-) -> Result<u64, UnitError> {
+fn read(text: &str, example: &'static str, factor_of: impl Fn(&str) -> Option<u128>) -> Result<u64, UnitError> {
     let (number, unit) = Decimal::split(text, example)?;
-    let factor =
-        factor_of(unit).ok_or_else(|| UnitError::BadUnit(text.trim().to_string(), example))?;
+    let factor = factor_of(unit).ok_or_else(|| UnitError::BadUnit(text.trim().to_string(), example))?;
     number.times(factor).ok_or_else(|| UnitError::Range(text.trim().to_string(), example))
 }
 
 /// Writes `value` with the largest unit that divides it.
-fn write_largest(
-    f: &mut fmt::Formatter<'_>,
-    value: u64,
-    units: &[(u64, &str)],
-) -> fmt::Result {
-    let (factor, unit) =
-        units.iter().find(|(factor, _)| value != 0 && value % factor == 0).unwrap_or_else(|| {
-            units.last().expect("every quantity has a base unit")
-        });
+fn write_largest(f: &mut fmt::Formatter<'_>, value: u64, units: &[(u64, &str)]) -> fmt::Result {
+    let (factor, unit) = units
+        .iter()
+        .find(|(factor, _)| value != 0 && value.is_multiple_of(*factor))
+        .unwrap_or_else(|| units.last().expect("every quantity has a base unit"));
     write!(f, "{}{unit}", value / factor)
 }
 
@@ -162,11 +153,7 @@ impl FromStr for Rate {
 
 impl fmt::Display for Rate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write_largest(
-            f,
-            self.0,
-            &[(1_000_000_000, "Gbit"), (1_000_000, "Mbit"), (1_000, "kbit"), (1, "bit")],
-        )
+        write_largest(f, self.0, &[(1_000_000_000, "Gbit"), (1_000_000, "Mbit"), (1_000, "kbit"), (1, "bit")])
     }
 }
 
@@ -189,11 +176,7 @@ impl FromStr for Duration {
 
 impl fmt::Display for Duration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write_largest(
-            f,
-            self.as_nanos(),
-            &[(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us"), (1, "ns")],
-        )
+        write_largest(f, self.as_nanos(), &[(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us"), (1, "ns")])
     }
 }
 

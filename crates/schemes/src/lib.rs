@@ -40,8 +40,11 @@ pub struct SchemeEntry {
     /// Its parameters with their defaults.
     pub fields: fn() -> Vec<Field>,
     /// Makes the element of one box.
-    pub make: fn(&[(String, String)], &mut Site<'_>) -> Result<Box<dyn Element + Send>, ParameterError>,
+    pub make: Make,
 }
+
+/// Makes an element from settings (key, value as text) and its place.
+pub type Make = fn(&[(String, String)], &mut Site<'_>) -> Result<Box<dyn Element + Send>, ParameterError>;
 
 /// Which boxes a scheme needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -162,6 +162,6 @@ mod tests {
         set.take_out(11..12);
         assert_eq!(ranges(&set), [10..11, 12..15, 35..40]);
         set.add(0..100);
-        assert_eq!(ranges(&set), [0..100]);
+        assert_eq!(ranges(&set), std::vec![0..100]);
     }
 }

@@ -80,9 +80,7 @@ impl Packet {
         }
         tcp.options.timestamps = Some(timestamps);
         let at = match &self.0.content {
-            Content::Wire { datagram, .. } => {
-                parse::timestamps_at(&datagram[usize::from(self.0.ip.header_len)..])
-            }
+            Content::Wire { datagram, .. } => parse::timestamps_at(&datagram[usize::from(self.0.ip.header_len)..]),
             _ => None,
         };
         if let Some(at) = at {
@@ -96,9 +94,8 @@ impl Inner {
     /// Runs `edit` on the original bytes, if there are any; copies them first if they are shared.
     fn edit_wire(&mut self, edit: impl FnOnce(&mut BytesMut)) {
         if let Content::Wire { datagram, .. } = &mut self.content {
-            let mut bytes = core::mem::take(datagram)
-                .try_into_mut()
-                .unwrap_or_else(|shared| BytesMut::from(&shared[..]));
+            let mut bytes =
+                core::mem::take(datagram).try_into_mut().unwrap_or_else(|shared| BytesMut::from(&shared[..]));
             edit(&mut bytes);
             *datagram = bytes.freeze();
         }

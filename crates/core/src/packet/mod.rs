@@ -80,9 +80,7 @@ impl Packet {
                 Payload::Virtual { stream: *stream, offset: *offset, len: *len }
             }
             Content::Bytes(bytes) => Payload::Bytes(bytes),
-            Content::Wire { datagram, payload_at } => {
-                Payload::Bytes(&datagram[*payload_at as usize..])
-            }
+            Content::Wire { datagram, payload_at } => Payload::Bytes(&datagram[*payload_at as usize..]),
         }
     }
 
@@ -136,9 +134,7 @@ impl Packet {
             return false;
         }
         match &self.0.content {
-            Content::Wire { datagram, .. } if self.0.tcp.is_some() => {
-                build::tcp_checksum_holds(&self.0.ip, datagram)
-            }
+            Content::Wire { datagram, .. } if self.0.tcp.is_some() => build::tcp_checksum_holds(&self.0.ip, datagram),
             _ => true,
         }
     }

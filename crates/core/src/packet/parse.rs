@@ -16,11 +16,7 @@ impl Packet {
         // Bytes beyond the datagram (link padding) are not part of the packet.
         let datagram = datagram.slice(..ip.total_len as usize);
         let transport = &datagram[usize::from(ip.header_len)..];
-        let parsed = if ip.protocol == protocol::TCP && !ip.is_fragment {
-            parse_tcp(transport)
-        } else {
-            None
-        };
+        let parsed = if ip.protocol == protocol::TCP && !ip.is_fragment { parse_tcp(transport) } else { None };
         let (tcp, tcp_len) = parsed.map_or((None, 0), |(tcp, len)| (Some(tcp), len));
         let payload_at = u32::from(ip.header_len) + tcp_len as u32;
         Some(Packet::new(ip, tcp, Content::Wire { datagram, payload_at }))

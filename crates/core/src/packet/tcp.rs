@@ -207,8 +207,7 @@ impl TcpOptions {
                     }
                 }
                 (8, 8) => {
-                    options.timestamps =
-                        Some(Timestamps { value: be32(body), echo: be32(&body[4..]) });
+                    options.timestamps = Some(Timestamps { value: be32(body), echo: be32(&body[4..]) });
                     timestamps_at = Some(at + 2);
                 }
                 _ => {}

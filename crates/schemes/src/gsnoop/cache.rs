@@ -47,14 +47,7 @@ impl CacheOrder {
     }
 
     /// Puts a copy of a packet just sent into its flow's copies.
-    pub fn insert(
-        &mut self,
-        slot: u32,
-        copies: &mut Copies,
-        range: Range<Position>,
-        packet: Packet,
-        sent_at: Instant,
-    ) {
+    pub fn insert(&mut self, slot: u32, copies: &mut Copies, range: Range<Position>, packet: Packet, sent_at: Instant) {
         self.bytes += Self::cost(&packet);
         let serial = self.next_serial;
         self.next_serial += 1;
@@ -81,9 +74,9 @@ impl CacheOrder {
 
 /// Takes the copy that [`CacheOrder::next_to_flush`] named out of its flow, if it is still there.
 pub(super) fn flush(order: &mut CacheOrder, copies: &mut Copies, serial: u64, start: Position) {
-    if copies.get(start).is_some_and(|(_, copy)| copy.serial == serial) {
-        if let Some(copy) = copies.remove(start) {
-            order.forget(&copy);
-        }
+    if copies.get(start).is_some_and(|(_, copy)| copy.serial == serial)
+        && let Some(copy) = copies.remove(start)
+    {
+        order.forget(&copy);
     }
 }

@@ -10,9 +10,7 @@ use super::message::{MAX_RANGES, Message, SeqRange};
 use super::upstream::Timing;
 use crate::position;
 use airtcp_core::flow_table::FlowTable;
-use airtcp_core::{
-    Backlog, Context, DropReason, Duration, Event, FlowKey, Instant, Packet, Peer, Port,
-};
+use airtcp_core::{Backlog, Context, DropReason, Duration, Event, FlowKey, Instant, Packet, Peer, Port};
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 
@@ -90,14 +88,7 @@ impl Downstream {
     }
 
     /// POLL: this is what was sent; ask for what is missing, or say that nothing is.
-    pub fn on_poll(
-        &mut self,
-        cx: &mut Context<'_>,
-        flow: &FlowKey,
-        range: SeqRange,
-        timing: &Timing,
-        hold: Duration,
-    ) {
+    pub fn on_poll(&mut self, cx: &mut Context<'_>, flow: &FlowKey, range: SeqRange, timing: &Timing, hold: Duration) {
         let slot = match self.flows.slot(flow) {
             Some(slot) => slot,
             // The flow's very first packet was lost: everything polled is missing.
@@ -169,11 +160,11 @@ impl Downstream {
 
     fn insert(&mut self, cx: &mut Context<'_>, flow: FlowKey, state: Incoming) -> u32 {
         // Whoever must go leaves with its held packets, so room is made before, not by, the table.
-        if self.flows.is_full() {
-            if let Some(oldest) = self.flows.oldest() {
-                cx.emit(Event::FlowEvicted);
-                self.remove(cx, oldest);
-            }
+        if self.flows.is_full()
+            && let Some(oldest) = self.flows.oldest()
+        {
+            cx.emit(Event::FlowEvicted);
+            self.remove(cx, oldest);
         }
         cx.emit(Event::FlowNew);
         self.flows.insert(flow, state).0

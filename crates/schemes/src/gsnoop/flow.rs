@@ -5,9 +5,7 @@ use super::message::{MAX_RANGES, Message, SeqRange};
 use super::upstream::Timing;
 use crate::position::{self, Position};
 use crate::seq_map::SeqMap;
-use airtcp_core::{
-    Backlog, Context, DropReason, Duration, Event, FlowKey, Instant, Packet, Port, SeqNum,
-};
+use airtcp_core::{Backlog, Context, DropReason, Duration, Event, FlowKey, Instant, Packet, Port, SeqNum};
 use alloc::vec::Vec;
 use core::ops::Range;
 
@@ -130,9 +128,7 @@ impl Incoming {
     fn pass_old(&mut self, cx: &mut Context<'_>, packet: Packet, range: &Range<Position>) {
         let now = cx.now();
         self.reordering.vain.retain(|_, until| *until > now);
-        let vain = self.reordering.vain.iter().any(|(asked, _)| {
-            asked.start <= range.start && range.end <= asked.end
-        });
+        let vain = self.reordering.vain.iter().any(|(asked, _)| asked.start <= range.start && range.end <= asked.end);
         if vain {
             self.reordering.vain.take_out(range.clone());
             cx.discard(packet, DropReason::Duplicate);
@@ -162,9 +158,7 @@ impl Incoming {
         }
         for (filled, gap) in self.gaps.take_out(range.clone()) {
             // A repair needs a whole round trip; what is here sooner was under way all along.
-            let was_late = gap
-                .asked_at
-                .is_none_or(|asked| now.saturating_since(asked) < timing.rtt / 4 * 3);
+            let was_late = gap.asked_at.is_none_or(|asked| now.saturating_since(asked) < timing.rtt / 4 * 3);
             if was_late {
                 self.reordering.on_late(now.saturating_since(gap.since), hold);
                 if gap.asked_at.is_some() {
@@ -244,13 +238,7 @@ impl Incoming {
     }
 
     /// Gives up what waited too long, asks again for what is due.
-    pub fn handle_timeout(
-        &mut self,
-        cx: &mut Context<'_>,
-        flow: &FlowKey,
-        timing: &Timing,
-        out: &mut Vec<Message>,
-    ) {
+    pub fn handle_timeout(&mut self, cx: &mut Context<'_>, flow: &FlowKey, timing: &Timing, out: &mut Vec<Message>) {
         let now = cx.now();
         let before = self.gaps.len();
         self.gaps.retain(|_, gap| gap.deadline > now);
@@ -282,11 +270,7 @@ impl Incoming {
         for (range, gap) in self.gaps.iter_mut().filter(|(_, gap)| wanted(gap)).take(MAX_RANGES) {
             if gap.request_at <= now {
                 gap.tries = gap.tries.saturating_add(1);
-                gap.request_at = if gap.tries < timing.tries {
-                    now + timing.rtt + timing.guard
-                } else {
-                    gap.deadline
-                };
+                gap.request_at = if gap.tries < timing.tries { now + timing.rtt + timing.guard } else { gap.deadline };
             }
             gap.asked_at = gap.asked_at.or(Some(now));
             ranges.push((position::sequence(range.start), position::sequence(range.end)));

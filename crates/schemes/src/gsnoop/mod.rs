@@ -29,9 +29,7 @@ pub use settings::Settings;
 use crate::{Placement, SchemeEntry, Site};
 use airtcp_core::flow_table::FlowTable;
 use airtcp_core::parameters::{ParameterError, Parameters};
-use airtcp_core::{
-    Backlog, Context, Duration, Element, Event, Gauge, Instant, Packet, Peer as PeerId, Port,
-};
+use airtcp_core::{Backlog, Context, Duration, Element, Event, Gauge, Instant, Packet, Peer as PeerId, Port};
 use alloc::boxed::Box;
 use alloc::string::String;
 use downstream::Downstream;
@@ -102,10 +100,9 @@ impl Gateway {
             |queue| queue.0,
         );
         // Copies cost more than their bytes on the wire, hence the factor.
-        let cache = settings.cache.map_or_else(
-            || rate.map_or(u64::MAX, |rate| rate.bytes_in(hold + rtt).saturating_mul(2)),
-            |cache| cache.0,
-        );
+        let cache = settings
+            .cache
+            .map_or_else(|| rate.map_or(u64::MAX, |rate| rate.bytes_in(hold + rtt).saturating_mul(2)), |cache| cache.0);
         let capacity = |entry: usize| (sixteenth * share::FLOWS / 2) as usize / (entry + FLOW_HEAP);
         let outgoing = FlowTable::new(capacity(FlowTable::<upstream::Flow>::entry_memory()), site.rng);
         let incoming = FlowTable::new(capacity(FlowTable::<Incoming>::entry_memory()), site.rng);
@@ -117,12 +114,7 @@ impl Gateway {
                 cache.clamp(64 * 1024, sixteenth * share::CACHE),
                 settings.idle,
             ),
-            downstream: Downstream::new(
-                incoming,
-                sixteenth * share::HELD,
-                settings.verify_checksum,
-                settings.idle,
-            ),
+            downstream: Downstream::new(incoming, sixteenth * share::HELD, settings.verify_checksum, settings.idle),
             peer: Peer::new(settings, site.rng.next_u64()),
             tries: settings.tries,
             guard: settings.guard,
@@ -234,8 +226,7 @@ impl Element for Gateway {
         gauge(Gauge::CacheBytes, self.upstream.cache_bytes());
         gauge(Gauge::HeldBytes, self.downstream.held().bytes);
         gauge(Gauge::HeldBytesMax, self.downstream.held_bytes_max());
-        let entries = self.upstream.flow_count()
-            * (FlowTable::<upstream::Flow>::entry_memory() + FLOW_HEAP)
+        let entries = self.upstream.flow_count() * (FlowTable::<upstream::Flow>::entry_memory() + FLOW_HEAP)
             + self.downstream.flow_count() * (FlowTable::<Incoming>::entry_memory() + FLOW_HEAP);
         let queued = self.upstream.shaper.backlog().bytes;
         let packets = self.upstream.cache_bytes() + self.downstream.memory() + queued;

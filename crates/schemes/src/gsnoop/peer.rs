@@ -93,9 +93,8 @@ impl Peer {
         let now = cx.now();
         if now >= self.next_hello {
             self.next_hello = now + self.hello_every;
-            let (echo, held) = self
-                .last_hello
-                .map_or((0, 0), |(_, stamp, at)| (stamp, now.saturating_since(at).as_nanos()));
+            let (echo, held) =
+                self.last_hello.map_or((0, 0), |(_, stamp, at)| (stamp, now.saturating_since(at).as_nanos()));
             let hello = Hello { epoch: self.epoch, stamp: now.as_nanos().max(1), echo, held };
             cx.send_control(PeerId::OTHER_END, &Message::Hello(hello).encode());
         }

@@ -152,10 +152,7 @@ impl Shaper {
 
     /// What waits.
     pub fn backlog(&self) -> Backlog {
-        Backlog {
-            packets: self.fifo.len() + self.repairs.len(),
-            bytes: self.fifo_bytes + self.repair_bytes,
-        }
+        Backlog { packets: self.fifo.len() + self.repairs.len(), bytes: self.fifo_bytes + self.repair_bytes }
     }
 
     /// Most bytes that ever waited for their turn.

@@ -10,9 +10,7 @@ use super::shaper::Shaper;
 use crate::position::{self, Position};
 use crate::seq_map::SeqMap;
 use airtcp_core::flow_table::FlowTable;
-use airtcp_core::{
-    Context, CreateReason, DropReason, Duration, Event, FlowKey, Instant, Packet, Peer, Port, SeqNum,
-};
+use airtcp_core::{Context, CreateReason, DropReason, Duration, Event, FlowKey, Instant, Packet, Peer, Port, SeqNum};
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -173,8 +171,7 @@ impl Upstream {
     /// Sends whatever the shaper lets go now.
     pub fn send_due(&mut self, cx: &mut Context<'_>, timing: &Timing) {
         while let Some(departure) = self.shaper.pop(cx.now()) {
-            let copy = (!departure.is_repair && departure.packet.sequence_len() > 0)
-                .then(|| departure.packet.clone());
+            let copy = (!departure.is_repair && departure.packet.sequence_len() > 0).then(|| departure.packet.clone());
             if !self.shaper.transmit(cx, departure) {
                 return;
             }
@@ -296,10 +293,8 @@ impl Upstream {
     /// GSN-U15: forgets the flows that were silent longest.
     fn forget_idle(&mut self, now: Instant) {
         while let Some(slot) = self.flows.oldest() {
-            let is_idle = self
-                .flows
-                .at(slot)
-                .is_some_and(|(_, state)| now.saturating_since(state.last_used) > self.idle);
+            let is_idle =
+                self.flows.at(slot).is_some_and(|(_, state)| now.saturating_since(state.last_used) > self.idle);
             if !is_idle {
                 return;
             }

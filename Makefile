@@ -1,0 +1,56 @@
+# `make` lists the targets. CONTRIBUTING.md says more about each.
+.DEFAULT_GOAL := help
+.PHONY: help setup build release demo test test-long accept accept-clean bench fuzz fuzz-canary fmt lint doc clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
+
+setup: ## install what building and the live part need (Debian packages; nothing when all is there)
+	@scripts/setup
+
+build: setup ## build everything, debug profile
+	cargo build --locked --workspace --all-targets
+
+release: setup ## build target/release/airtcp
+	cargo build --locked --release --package airtcp
+
+demo: ## the demo: simulator, then kernel TCP over a lossy link (live part: root), about 6 minutes
+	@scripts/demo
+
+test: setup ## every check and test, under 20 minutes from cold; live tests when root
+	@scripts/test
+
+test-long: setup ## the same with the long fault drills and matrices
+	@scripts/test --long
+
+accept: release ## the acceptance protocol: PASS or FAIL with value and target per line (root, 45 minutes)
+	cargo run --quiet --locked --release --package airtcp-accept
+
+accept-clean: ## demo and test in a fresh Debian root (root, debootstrap)
+	@scripts/accept-clean
+
+bench: release ## speed against ns-2 and against a bare forwarder
+	@scripts/setup bench
+	@scripts/bench
+
+fuzz: ## 10 million executions of each fuzz target (nightly Rust)
+	@scripts/setup fuzz
+	@scripts/fuzz
+
+fuzz-canary: ## each fuzz target must find a planted bug within a million executions
+	@scripts/setup fuzz
+	@scripts/fuzz --canary
+
+fmt: ## format the source
+	cargo fmt --all
+
+lint: ## format check and clippy
+	cargo fmt --all --check
+	cargo clippy --locked --workspace --all-targets -- -D warnings
+
+doc: ## build the API documentation
+	cargo doc --locked --workspace --no-deps
+
+clean: ## remove what was built
+	cargo clean
+	rm -rf fuzz/target

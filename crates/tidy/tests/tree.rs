@@ -1,0 +1,89 @@
+//! Runs every check over this repository.
+
+use airtcp_tidy::tree::{self, TreeFile};
+use airtcp_tidy::{Violation, commands, dependencies, layers, links, text};
+
+fn is_rust(file: &TreeFile) -> bool {
+    file.path.ends_with(".rs")
+}
+
+/// Files that people write: not lock files, not what a fuzzer wrote.
+fn is_written(file: &TreeFile) -> bool {
+    !file.path.ends_with(".lock") && !file.path.starts_with("fuzz/corpus/")
+}
+
+fn check(keep: impl Fn(&TreeFile) -> bool, rule: impl Fn(&str, &str) -> Vec<Violation>) {
+    let files = tree::files(&tree::root());
+    let kept = files.iter().filter(|file| keep(file));
+    let found = kept.filter_map(|file| Some(rule(&file.path, file.text.as_deref()?))).flatten().collect();
+    assert_none(found);
+}
+
+fn assert_none(found: Vec<Violation>) {
+    let lines: Vec<String> = found.iter().map(ToString::to_string).collect();
+    assert!(lines.is_empty(), "{} violations:\n{}", lines.len(), lines.join("\n"));
+}
+
+#[test]
+fn dependencies_point_one_way() {
+    assert_none(dependencies::check(&dependencies::metadata(&tree::root())));
+}
+
+#[test]
+fn no_source_file_is_too_long() {
+    check(is_rust, text::check_length);
+}
+
+#[test]
+fn nothing_is_unfinished() {
+    check(is_written, text::check_finished);
+}
+
+#[test]
+fn nothing_names_a_path_of_one_machine() {
+    check(is_written, text::check_portable);
+}
+
+#[test]
+fn protocol_crates_are_no_std_and_safe() {
+    check(is_rust, layers::check_attributes);
+    for name in layers::PROTOCOL_CRATES {
+        assert!(tree::root().join(format!("crates/{name}/src/lib.rs")).exists(), "crates/{name} is a protocol crate");
+    }
+}
+
+#[test]
+fn unsafe_code_is_in_one_crate() {
+    check(is_rust, layers::check_unsafe);
+}
+
+#[test]
+fn protocols_use_no_floating_point() {
+    check(is_rust, layers::check_floats);
+}
+
+#[test]
+fn documents_name_files_that_exist() {
+    let root = tree::root();
+    check(
+        |file| file.path.ends_with(".md"),
+        |path, text| links::check(path, text, |target| target.is_empty() || root.join(target).exists()),
+    );
+}
+
+#[test]
+fn documents_show_commands_that_exist() {
+    let files = tree::files(&tree::root());
+    let texts = |prefix: &'static str| {
+        files.iter().filter(move |file| file.path.starts_with(prefix)).filter_map(|file| file.text.as_deref())
+    };
+    let verbs = commands::verbs(texts("crates/cli/src/"));
+    let targets: Vec<String> = texts("Makefile").flat_map(commands::targets).collect();
+    assert!(verbs.len() > 1, "no verbs found in crates/cli/src");
+    check(|file| file.path.ends_with(".md"), |path, text| commands::check(path, text, &verbs, &targets));
+}
+
+#[test]
+fn no_tracked_file_is_large() {
+    assert_none(tree::check_sizes(&tree::files(&tree::root())));
+}

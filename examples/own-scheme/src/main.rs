@@ -1,0 +1,10 @@
+//! The airtcp command with our scheme and our controller beside the built-in ones.
+#![forbid(unsafe_code)]
+
+use airtcp::Tables;
+use own_scheme::{ack_thinner, gentle};
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    airtcp::main_with(Tables { schemes: vec![ack_thinner::ENTRY], controllers: vec![gentle::ENTRY] })
+}
