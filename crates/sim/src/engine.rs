@@ -152,11 +152,10 @@ impl Engine {
                 });
             }
             let (sender, receiver) = (self.host_of(from), self.host_of(to));
-            let near_wrap = self.settings.near_wrap;
-            let seed = self.settings.seed;
+            let run = self.settings.clone();
             let [local, remote] = [from, to].map(|node| address::of_node(node, flow.family()));
-            self.host(sender).add_sender(id, flow, local, remote, seed, near_wrap);
-            self.host(receiver).add_receiver(id, flow, remote, local, seed, near_wrap);
+            self.host(sender).add_sender(id, flow, local, remote, &run);
+            self.host(receiver).add_receiver(id, flow, remote, local, &run);
             self.flow_ends.push((sender, receiver));
         }
         Ok(())

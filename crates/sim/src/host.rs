@@ -1,8 +1,9 @@
 //! A host: the TCP connections that end on a node, driven by packets and timers.
 
+use crate::digest::Digest;
 use crate::outcome::{FlowOutcome, Sample};
 use crate::rounds::Rounds;
-use crate::topology::Flow;
+use crate::topology::{Flow, RunSettings};
 use airtcp_core::{
     Context, CreateReason, DropReason, Duration, Element, Instant, Packet, Port, Rng, SeqNum,
 };
@@ -49,6 +50,7 @@ struct Socket {
     last_progress: (Instant, u64),
     longest_stall: Duration,
     completed_at: Option<Instant>,
+    digest: Option<Digest>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -59,19 +61,19 @@ enum Role {
 
 impl Host {
     /// Adds the sending end of flow `id`.
-    pub fn add_sender(&mut self, id: usize, flow: &Flow, local: IpAddr, remote: IpAddr, seed: u64, near_wrap: bool) {
+    pub fn add_sender(&mut self, id: usize, flow: &Flow, local: IpAddr, remote: IpAddr, run: &RunSettings) {
         let start = Instant::ZERO + flow.start;
         let ports = (SENDER_PORT.wrapping_add(id as u16), RECEIVER_PORT.wrapping_add(id as u16));
         let role = Role::Sender { start, size: flow.size };
-        self.add(id, flow, (local, ports.0), (remote, ports.1), role, seed, near_wrap);
+        self.add(id, flow, (local, ports.0), (remote, ports.1), role, run);
         self.timers.push(Reverse((start, self.sockets.len() - 1)));
     }
 
     /// Adds the receiving end of flow `id`.
-    pub fn add_receiver(&mut self, id: usize, flow: &Flow, remote: IpAddr, local: IpAddr, seed: u64, near_wrap: bool) {
+    pub fn add_receiver(&mut self, id: usize, flow: &Flow, remote: IpAddr, local: IpAddr, run: &RunSettings) {
         let ports = (SENDER_PORT.wrapping_add(id as u16), RECEIVER_PORT.wrapping_add(id as u16));
         let role = Role::Receiver { size: flow.size };
-        self.add(id, flow, (local, ports.1), (remote, ports.0), role, seed, near_wrap);
+        self.add(id, flow, (local, ports.1), (remote, ports.0), role, run);
     }
 
     #[allow(clippy::too_many_arguments, reason = "the two ends differ in every one of them")]
@@ -82,12 +84,12 @@ impl Host {
         local: (IpAddr, u16),
         remote: (IpAddr, u16),
         role: Role,
-        seed: u64,
-        near_wrap: bool,
+        run: &RunSettings,
     ) {
-        let mut rng = Rng::derive(seed, &format!("flows.{}/{}", flow.name, local.1));
+        let mut rng = Rng::derive(run.seed, &format!("flows.{}/{}", flow.name, local.1));
         let (sequence, stamp) = (rng.next_u64() as u32, rng.next_u64() as u32);
-        let config = Config { auto_read: true, random_seed: rng.next_u64(), ..flow.tcp.clone() };
+        let has_digest = run.digests && flow.size.is_some();
+        let config = Config { auto_read: !has_digest, random_seed: rng.next_u64(), ..flow.tcp.clone() };
         self.ports.insert(local.1, self.sockets.len());
         self.sockets.push(Socket {
             flow: id,
@@ -95,8 +97,8 @@ impl Host {
             config,
             local: Endpoint { address: local.0, port: local.1 },
             remote: Endpoint { address: remote.0, port: remote.1 },
-            initial_sequence: SeqNum(if near_wrap { u32::MAX - BELOW_WRAP } else { sequence }),
-            timestamp_offset: if near_wrap { u32::MAX - BELOW_WRAP_MS } else { stamp },
+            initial_sequence: SeqNum(if run.near_wrap { u32::MAX - BELOW_WRAP } else { sequence }),
+            timestamp_offset: if run.near_wrap { u32::MAX - BELOW_WRAP_MS } else { stamp },
             role,
             connection: None,
             armed: None,
@@ -107,6 +109,7 @@ impl Host {
             last_progress: (Instant::ZERO, 0),
             longest_stall: Duration::ZERO,
             completed_at: None,
+            digest: has_digest.then(Digest::default),
         });
     }
 
@@ -157,6 +160,7 @@ impl Host {
             total_bytes: stats.bytes_delivered,
             completed_at: socket.completed_at,
             longest_stall: socket.longest_stall.max(stalled),
+            received_sha256: socket.digest.as_ref().map(Digest::finish),
             series: socket.series.clone(),
             ..FlowOutcome::default()
         }
@@ -179,6 +183,7 @@ impl Host {
             rtos: stats.rtos - before.rtos,
             rtt: socket.rounds.percentiles(),
             segment_bytes: socket.connection.as_ref().map_or(0, |connection| connection.mss()),
+            sent_sha256: socket.sent_digest(),
             series,
             ..received
         }
@@ -215,6 +220,11 @@ impl Socket {
         self.connection.as_ref().map_or_else(Stats::default, |connection| connection.stats().clone())
     }
 
+    fn sent_digest(&self) -> Option<[u8; 32]> {
+        let Role::Sender { size, .. } = self.role else { return None };
+        self.digest.as_ref().zip(size).map(|(_, size)| Digest::of_virtual(self.flow as u64, size))
+    }
+
     fn note_progress(&mut self, now: Instant, delivered: u64) {
         self.longest_stall = self.longest_stall.max(now.saturating_since(self.last_progress.0));
         self.last_progress = (now, delivered);
@@ -242,6 +252,11 @@ impl Socket {
     /// After a segment: the receiver closes when the sender did, and progress is noted.
     fn on_handled(&mut self, now: Instant) {
         let Some(connection) = &mut self.connection else { return };
+        if let Some(digest) = &mut self.digest {
+            while let Some(chunk) = connection.read(u64::MAX) {
+                digest.update(&chunk);
+            }
+        }
         let stats = connection.stats();
         if let Role::Receiver { size } = self.role {
             let delivered = stats.bytes_delivered;

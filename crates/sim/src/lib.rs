@@ -9,6 +9,7 @@
 
 mod address;
 mod check;
+mod digest;
 mod element;
 mod engine;
 mod host;

@@ -44,6 +44,10 @@ pub struct FlowOutcome {
     pub longest_stall: Duration,
     /// Payload bytes of a full segment.
     pub segment_bytes: u32,
+    /// SHA-256 of the file as sent, where digests are asked for and the flow has a size.
+    pub sent_sha256: Option<[u8; 32]>,
+    /// SHA-256 of what the receiver's application read, alike.
+    pub received_sha256: Option<[u8; 32]>,
     /// Levels over time.
     pub series: Vec<Sample>,
 }

@@ -81,6 +81,8 @@ pub struct RunSettings {
     pub checks: bool,
     /// Initial sequence numbers and timestamps just below the wrap, to show that nothing depends on them.
     pub near_wrap: bool,
+    /// Compute SHA-256 of what fixed-size flows sent and received.
+    pub digests: bool,
 }
 
 impl Default for RunSettings {
@@ -92,6 +94,7 @@ impl Default for RunSettings {
             sample_every: Duration::from_millis(100),
             checks: true,
             near_wrap: false,
+            digests: false,
         }
     }
 }

@@ -1,0 +1,57 @@
+//! A whole gateway in a page: the supervisor, the worker and an element that passes everything
+//! on. Tests and benchmarks run it where the scheme does not matter; `--unseen` leaves out the
+//! element too and gives the yardstick for packets per second.
+//!
+//! `airtcp-bare-gateway CONFIG.json [--unseen | --check | --dry-run]`
+
+use airtcp_linux::gateway::bare::BareForwarder;
+use airtcp_linux::gateway::supervisor::{self, Report};
+use airtcp_linux::gateway::worker::{self, Mode};
+use airtcp_linux::gateway::{Config, check, inspect, plan};
+use std::process::{Command, ExitCode};
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let result = match arguments.first().map(String::as_str) {
+        Some("worker") => {
+            // The supervisor reports a worker's failure.
+            let make = |_: &Config| Ok(Box::new(BareForwarder) as _);
+            return ExitCode::from(u8::from(worker::main(&make).is_err()));
+        }
+        Some(path) => run(path, arguments.get(1).map_or("", String::as_str)),
+        None => Err("name the configuration, a JSON file".to_owned()),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("{message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(path: &str, option: &str) -> Result<(), String> {
+    let text = std::fs::read_to_string(path).map_err(|error| format!("{path}: {error}"))?;
+    let config: Config = serde_json::from_str(&text).map_err(|error| format!("{path}: {error}"))?;
+    let mode = match option {
+        "--check" => {
+            let findings = check(&config);
+            findings.iter().for_each(|f| println!("{:?}: {} {}", f.level, f.what, f.fix));
+            return inspect::refusal(&findings).map_or(Ok(()), Err);
+        }
+        "--dry-run" => {
+            print!("{}", plan(&config).map_err(|error| error.to_string())?);
+            return Ok(());
+        }
+        "--unseen" => Mode::Bare,
+        _ => Mode::Scheme,
+    };
+    let program = std::env::current_exe().map_err(|error| error.to_string())?;
+    let mut worker = || {
+        let mut command = Command::new(&program);
+        command.arg("worker");
+        command
+    };
+    supervisor::run(&config, mode, &mut worker, &mut |report: Report| eprintln!("{report:?}"))
+        .map_err(|error| error.to_string())
+}

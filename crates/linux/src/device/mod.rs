@@ -1,0 +1,5 @@
+//! Where packets come from and go to: devices, seen as batches of datagrams and counted errors.
+
+mod tun;
+
+pub use tun::{DeviceCounters, DeviceGone, TunDevice};

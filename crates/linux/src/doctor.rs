@@ -1,0 +1,105 @@
+//! What this machine can do, why not, and the command that fixes it.
+
+use crate::gateway::inspect;
+use crate::sys::sched;
+use serde::Serialize;
+
+/// How much a finding matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Level {
+    /// As it should be.
+    Good,
+    /// It works, with a cost or a risk.
+    Warning,
+    /// It cannot work.
+    Refusal,
+}
+
+/// One thing that was looked at.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Finding {
+    /// How much it matters.
+    pub level: Level,
+    /// What was found, in a sentence.
+    pub what: String,
+    /// What to do about it; empty where nothing is to be done.
+    pub fix: String,
+}
+
+impl Finding {
+    /// All is well.
+    pub fn good(what: impl Into<String>) -> Finding {
+        Finding { level: Level::Good, what: what.into(), fix: String::new() }
+    }
+    /// It works, but.
+    pub fn warning(what: impl Into<String>, fix: impl Into<String>) -> Finding {
+        Finding { level: Level::Warning, what: what.into(), fix: fix.into() }
+    }
+    /// It cannot work.
+    pub fn refusal(what: impl Into<String>, fix: impl Into<String>) -> Finding {
+        Finding { level: Level::Refusal, what: what.into(), fix: fix.into() }
+    }
+}
+
+/// Looks at the whole machine: what gateways, live runs and good timing need.
+pub fn examine() -> Vec<Finding> {
+    let mut findings = inspect::machine();
+    findings.extend(inspect::firewall(None));
+    findings.push(realtime());
+    findings.extend(["ethtool", "iperf3"].into_iter().map(optional_tool));
+    findings.push(controllers());
+    findings
+}
+
+/// Real-time scheduling is asked for on a thread of its own, which then ends.
+fn realtime() -> Finding {
+    let asked = std::thread::spawn(|| sched::set_fifo(1)).join();
+    match asked {
+        Ok(Ok(())) => Finding::good("threads may run with real-time priority"),
+        _ => Finding::warning(
+            "threads may not run with real-time priority: packets may wait 3 to 5 ms more",
+            "run as root, or give the process CAP_SYS_NICE",
+        ),
+    }
+}
+
+fn optional_tool(program: &str) -> Finding {
+    let found = inspect::tool(program);
+    match found.level {
+        Level::Good => found,
+        _ => Finding::warning(format!("{}; only live runs need it", found.what), found.fix),
+    }
+}
+
+/// Live runs set the sender's congestion control; a fresh namespace allows what the root allows.
+fn controllers() -> Finding {
+    let path = "/proc/sys/net/ipv4/tcp_allowed_congestion_control";
+    let allowed = std::fs::read_to_string(path).unwrap_or_default();
+    let missing: Vec<&str> =
+        ["cubic", "bbr"].into_iter().filter(|name| !allowed.split_whitespace().any(|word| word == *name)).collect();
+    if missing.is_empty() {
+        return Finding::good("CUBIC and BBR senders are allowed");
+    }
+    Finding::warning(
+        format!("senders may not use {} (allowed: {})", missing.join(", "), allowed.trim()),
+        format!(
+            "live runs change it for their time; by hand: sysctl -w \
+             net.ipv4.tcp_allowed_congestion_control='{} {}'",
+            allowed.trim(),
+            missing.join(" ")
+        ),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn everything_that_is_not_good_says_what_to_do() {
+        for finding in examine() {
+            assert_eq!(finding.level == Level::Good, finding.fix.is_empty(), "{finding:?}");
+        }
+    }
+}

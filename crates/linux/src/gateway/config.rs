@@ -1,0 +1,205 @@
+//! What a gateway is told: one struct, filled by the caller (the command line reads it from
+//! TOML), handed from the supervisor to the worker as JSON.
+
+use crate::sys::tun::NAME_MAX;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+
+/// Longest name of a gateway: its devices are called `NAME-out` and `NAME-in`.
+pub const GATEWAY_NAME_MAX: usize = NAME_MAX - "-out".len();
+
+/// Where status sockets live unless told otherwise.
+pub const RUN_DIRECTORY: &str = "/run/airtcp";
+
+/// Priority under SCHED_FIFO unless told otherwise: below the live link emulator's.
+pub const REALTIME_PRIORITY: u8 = 40;
+
+/// Everything a gateway process needs to know.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Config {
+    /// Names the devices, the nft table and the status socket; unique on the machine.
+    pub name: String,
+    /// Which scheme, by its slug.
+    pub scheme: String,
+    /// The scheme's parameters as written by the user, defaults left out.
+    pub settings: BTreeMap<String, String>,
+    /// The lossy interface.
+    pub link: String,
+    /// What is known about it.
+    pub facts: Facts,
+    /// Where the other end's control messages come from and go to.
+    pub peer: Option<SocketAddr>,
+    /// Where control messages are received; [`Config::default_listen`] unless told otherwise.
+    pub listen: Option<SocketAddr>,
+    /// File with the secret both ends share; control messages must then carry a valid MAC.
+    pub key: Option<PathBuf>,
+    /// Bound of all tables of the scheme, in bytes.
+    pub max_memory_bytes: u64,
+    /// Priority under SCHED_FIFO; `None` runs as a normal task (a tail of 3 to 5 ms).
+    pub realtime: Option<u8>,
+    /// Directory of the status socket and the pid file.
+    pub run_directory: PathBuf,
+    /// Seed of the scheme's random stream; `None` draws one.
+    pub seed: Option<u64>,
+}
+
+/// What the scheme is told about its link, in base units; whatever is unknown it measures, or
+/// leaves alone.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Facts {
+    /// True at the end named second in the scenario's link; schemes with one box care.
+    pub far_end: bool,
+    /// Rate of the outgoing direction, in IP bits per second.
+    pub rate_bps: Option<u64>,
+    /// Propagation out and back.
+    pub round_trip_ns: Option<u64>,
+    /// Limit of the queue in front of the outgoing direction.
+    pub queue_bytes: Option<u64>,
+}
+
+/// Why a configuration makes no sense.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ConfigError {
+    /// The name cannot be part of a device name.
+    #[error("'{0}' cannot name a gateway: use 1 to {GATEWAY_NAME_MAX} letters, digits, '-' or '_'")]
+    Name(String),
+    /// The link cannot be the name of a device.
+    #[error("'{0}' cannot be a network interface: use a name that `ip link` shows")]
+    Link(String),
+    /// Peer and listen address are of different families.
+    #[error("peer {peer} and listen {listen} are of different address families: make them equal")]
+    Families {
+        /// The peer's address.
+        peer: SocketAddr,
+        /// The own address.
+        listen: SocketAddr,
+    },
+    /// Not a priority.
+    #[error("{0} is no real-time priority: use 1 to 99, or leave it out")]
+    Priority(u8),
+}
+
+impl Config {
+    /// A gateway on `link` with every other field at its default.
+    pub fn new(scheme: &str, link: &str) -> Config {
+        Config {
+            name: Config::default_name(link),
+            scheme: scheme.to_owned(),
+            settings: BTreeMap::new(),
+            link: link.to_owned(),
+            facts: Facts::default(),
+            peer: None,
+            listen: None,
+            key: None,
+            max_memory_bytes: 64 << 20,
+            realtime: Some(REALTIME_PRIORITY),
+            run_directory: RUN_DIRECTORY.into(),
+            seed: None,
+        }
+    }
+
+    /// The gateway's name unless told otherwise: the link's, as far as it fits.
+    pub fn default_name(link: &str) -> String {
+        link.chars().filter(|c| is_name_char(*c)).take(GATEWAY_NAME_MAX).collect()
+    }
+
+    /// Where control messages are received: as told, else the peer's port on every address.
+    pub fn listen_address(&self) -> Option<SocketAddr> {
+        self.listen.or_else(|| self.peer.map(Config::default_listen))
+    }
+
+    /// The peer's port on every address of the peer's family.
+    pub fn default_listen(peer: SocketAddr) -> SocketAddr {
+        let any = match peer.ip() {
+            IpAddr::V4(_) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+            IpAddr::V6(_) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
+        };
+        SocketAddr::new(any, peer.port())
+    }
+
+    /// Refuses what can be refused without looking at the machine.
+    ///
+    /// # Errors
+    /// A sentence that names the wrong value and what is allowed.
+    pub fn validate(&self) -> Result<(), ConfigError> {
+        let name_ok = (1..=GATEWAY_NAME_MAX).contains(&self.name.len())
+            && self.name.chars().all(is_name_char)
+            && !self.name.starts_with('-');
+        if !name_ok {
+            return Err(ConfigError::Name(self.name.clone()));
+        }
+        // The name goes into nft's language between quotes.
+        let link_ok = (1..=NAME_MAX).contains(&self.link.len())
+            && self.link.chars().all(|c| is_name_char(c) || matches!(c, '.' | '@' | ':' | '+'));
+        if !link_ok {
+            return Err(ConfigError::Link(self.link.clone()));
+        }
+        if let (Some(peer), Some(listen)) = (self.peer, self.listen)
+            && peer.is_ipv4() != listen.is_ipv4()
+        {
+            return Err(ConfigError::Families { peer, listen });
+        }
+        match self.realtime {
+            Some(priority) if !(1..=99).contains(&priority) => Err(ConfigError::Priority(priority)),
+            _ => Ok(()),
+        }
+    }
+
+    /// The status socket.
+    pub fn socket_path(&self) -> PathBuf {
+        socket_path(&self.run_directory, &self.name)
+    }
+
+    /// The file with the supervisor's process id.
+    pub fn pid_path(&self) -> PathBuf {
+        self.run_directory.join(format!("{}.pid", self.name))
+    }
+}
+
+/// The status socket of the gateway `name`.
+pub fn socket_path(run_directory: &Path, name: &str) -> PathBuf {
+    run_directory.join(format!("{name}.sock"))
+}
+
+fn is_name_char(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '-' | '_')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_default_configuration_is_valid() {
+        assert_eq!(Config::new("gsnoop", "wlan0").validate(), Ok(()));
+    }
+
+    #[test]
+    fn a_long_or_odd_link_name_still_gives_a_valid_gateway_name() {
+        assert_eq!(Config::new("gsnoop", "wlp0s20f3.1234@").validate(), Ok(()));
+    }
+
+    #[test]
+    fn a_link_name_that_could_end_a_quoted_string_is_refused() {
+        let config = Config { link: "a\"b".into(), ..Config::new("gsnoop", "wlan0") };
+        assert_eq!(config.validate(), Err(ConfigError::Link("a\"b".into())));
+    }
+
+    #[test]
+    fn names_are_refused_just_above_the_longest_that_fits_a_device() {
+        let config = |length| Config { name: "n".repeat(length), ..Config::new("gsnoop", "air") };
+        assert_eq!(config(GATEWAY_NAME_MAX).validate(), Ok(()));
+        assert!(config(GATEWAY_NAME_MAX + 1).validate().is_err());
+    }
+
+    #[test]
+    fn control_messages_are_received_on_the_peers_port_by_default() {
+        let mut config = Config::new("gsnoop", "air");
+        config.peer = Some("10.9.0.2:4791".parse().unwrap());
+        assert_eq!(config.listen_address(), Some("0.0.0.0:4791".parse().unwrap()));
+    }
+}

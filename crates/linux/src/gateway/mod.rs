@@ -1,0 +1,31 @@
+//! A scheme on a router's real packets: one process that looks after another that does the work.
+//!
+//! ```text
+//! supervisor ── heartbeat pipe ──► worker: devices ─► parse ─► element ─► devices
+//!                                      │  control socket (UDP to the peer's worker)
+//!                                      └─ status socket (JSON, Prometheus)
+//! ```
+//!
+//! What keeps traffic flowing when something dies, hangs or is stopped:
+//! - the worker dies: its devices vanish with their routes; the kernel forwards plainly;
+//! - the worker hangs or is stopped: the kernel stops diverting 1 s after its last heartbeat
+//!   packet, and the supervisor kills and restarts it;
+//! - the supervisor dies: the kernel kills the worker with it;
+//! - everything is stopped: the kernel's 1 s still holds.
+
+pub mod bare;
+pub mod command;
+pub mod config;
+pub mod control;
+pub mod divert;
+pub mod inspect;
+pub mod metrics;
+pub mod runtime;
+pub mod scheme;
+pub mod status;
+pub mod supervisor;
+pub mod worker;
+
+pub use config::{Config, ConfigError, Facts};
+pub use inspect::{check, plan};
+pub use status::Status;

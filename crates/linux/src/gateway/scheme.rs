@@ -1,0 +1,61 @@
+//! From a configuration to the element it names, through the same table as the simulator.
+
+use super::config::Config;
+use crate::sys::clock;
+use airtcp_core::{ByteSize, Duration, Element, Rate, Rng};
+use airtcp_schemes::{End, LinkFacts, SchemeEntry, Site, find};
+
+/// Makes the element of one box, or says in a sentence what is wrong with the configuration.
+///
+/// # Errors
+/// The scheme does not exist, or refuses a setting.
+pub fn make(schemes: &[SchemeEntry], config: &Config) -> Result<Box<dyn Element>, String> {
+    let entry = find(schemes, &config.scheme).ok_or_else(|| {
+        let known: Vec<&str> = schemes.iter().map(|entry| entry.slug).collect();
+        format!("there is no scheme '{}'; known: {} (airtcp show)", config.scheme, known.join(", "))
+    })?;
+    let settings: Vec<(String, String)> =
+        config.settings.iter().map(|(key, value)| (key.clone(), value.clone())).collect();
+    let facts = config.facts;
+    let seed = config.seed.unwrap_or_else(clock::wall_clock_ns);
+    let mut site = Site {
+        end: if facts.far_end { End::Far } else { End::Near },
+        link: LinkFacts {
+            rate: facts.rate_bps.map(Rate::from_bps),
+            round_trip: facts.round_trip_ns.map(Duration::from_nanos),
+            queue: facts.queue_bytes.map(ByteSize),
+        },
+        rng: &mut Rng::derive(seed, &format!("{} settings", config.scheme)),
+        max_memory: ByteSize(config.max_memory_bytes),
+    };
+    match (entry.make)(&settings, &mut site) {
+        Ok(element) => Ok(element),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use airtcp_schemes::SCHEMES;
+
+    #[test]
+    fn every_scheme_can_be_made_from_its_defaults() {
+        for entry in SCHEMES {
+            assert!(make(SCHEMES, &Config::new(entry.slug, "air")).is_ok(), "{}", entry.slug);
+        }
+    }
+
+    #[test]
+    fn an_unknown_scheme_is_answered_with_those_that_exist() {
+        let message = make(SCHEMES, &Config::new("gsnop", "air")).err().unwrap();
+        assert!(message.contains("gsnoop"), "{message}");
+    }
+
+    #[test]
+    fn a_setting_that_the_scheme_does_not_have_is_refused() {
+        let mut config = Config::new(SCHEMES[0].slug, "air");
+        config.settings.insert("no_such_setting".into(), "1".into());
+        assert!(make(SCHEMES, &config).is_err());
+    }
+}

@@ -1,0 +1,315 @@
+//! The process that looks after the worker: starts it, listens to its heartbeats, kills and
+//! restarts one that is silent, and takes everything down at the end.
+//!
+//! The worker dies with the supervisor (the kernel sees to it), so there is never a worker
+//! without one. The supervisor touches no packet and holds no device.
+
+use super::config::{Config, ConfigError};
+use super::divert::slot;
+use super::inspect;
+use super::worker::{Mode, Orders};
+use crate::sys::clock;
+use crate::sys::poll::PollSet;
+use crate::sys::process::{
+    Signal, Signals, become_subreaper, die_with_parent, in_own_group, reap_orphans, send_signal, set_nonblocking,
+};
+use airtcp_core::{Duration, Instant};
+use std::io::{self, Read, Write};
+use std::os::fd::AsFd;
+use std::process::{Child, ChildStdout, Command, Stdio};
+
+/// A worker that is silent for longer is killed.
+pub const SILENCE: Duration = Duration::from_secs(1);
+/// A starting worker may take longer: it runs `ip` and `nft` a dozen times.
+const START_PATIENCE: Duration = Duration::from_secs(10);
+/// An ending worker may take this long before it is killed.
+const END_PATIENCE: Duration = Duration::from_secs(3);
+/// Pause before the first restart; doubled for each that follows a short life.
+const BACKOFF_FIRST: Duration = Duration::from_millis(50);
+/// Longest pause before a restart.
+const BACKOFF_MAX: Duration = Duration::from_secs(5);
+/// A life longer than this is no short one.
+const HEALTHY: Duration = Duration::from_secs(10);
+
+/// What a supervisor has to tell, for the log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Report {
+    /// A worker diverts traffic.
+    Running {
+        /// Its process.
+        pid: u32,
+    },
+    /// A worker is gone; the kernel forwards plainly until the next one runs.
+    Restarting {
+        /// Why it is gone.
+        why: String,
+        /// Pause before the next one.
+        after: Duration,
+    },
+    /// The end was requested.
+    Ending,
+}
+
+/// Why a gateway did not start.
+#[derive(Debug, thiserror::Error)]
+pub enum SupervisorError {
+    /// The configuration makes no sense.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// The machine is not fit; the sentence says why and what to do.
+    #[error("{0}")]
+    Refused(String),
+    /// The first worker failed; its own sentence.
+    #[error("{0}")]
+    Worker(String),
+    /// The run directory cannot be used.
+    #[error("the run directory {path} cannot be used: {source}; set `run_directory`")]
+    RunDirectory {
+        /// Which.
+        path: String,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// Another gateway of this name.
+    #[error("a gateway named '{0}' is running; stop it, or set another `name`")]
+    NameTaken(String),
+    /// The worker program could not be started.
+    #[error("the worker could not be started: {0}")]
+    Start(#[from] io::Error),
+}
+
+/// Runs a gateway until SIGINT, SIGTERM or SIGHUP. `worker` makes the command that runs
+/// [`super::worker::main`]; `report` hears what happens. Call it on the main thread.
+///
+/// # Errors
+/// Why it did not start. Once it ran, nothing but a signal ends it.
+pub fn run(
+    config: &Config,
+    mode: Mode,
+    worker: &mut dyn FnMut() -> Command,
+    report: &mut dyn FnMut(Report),
+) -> Result<(), SupervisorError> {
+    config.validate()?;
+    if let Some(refusal) = inspect::refusal(&inspect::check(config)) {
+        return Err(SupervisorError::Refused(refusal));
+    }
+    let signals = Signals::collect()?;
+    become_subreaper()?;
+    let _pid_file = PidFile::write(config)?;
+    let mut supervisor = Supervisor { config, mode, signals, restarts: 0, backoff: BACKOFF_FIRST };
+    let result = supervisor.supervise(worker, report);
+    // A worker that had to be killed leaves its rules, which do nothing, and its socket.
+    if let Err(error) = slot::remove_leftovers() {
+        tracing::warn!("{error}");
+    }
+    let _ = std::fs::remove_file(config.socket_path());
+    result
+}
+
+struct Supervisor<'a> {
+    config: &'a Config,
+    mode: Mode,
+    signals: Signals,
+    restarts: u64,
+    backoff: Duration,
+}
+
+/// How a worker's life ended.
+enum End {
+    Requested,
+    Gone(String),
+}
+
+impl Supervisor<'_> {
+    fn supervise(
+        &mut self,
+        worker: &mut dyn FnMut() -> Command,
+        report: &mut dyn FnMut(Report),
+    ) -> Result<(), SupervisorError> {
+        let mut was_ready = false;
+        loop {
+            let started = clock::now();
+            let mut life = Life::start(self.config, self.mode, self.restarts, worker())?;
+            let end = life.watch(&self.signals, &mut |pid| report(Report::Running { pid }));
+            was_ready |= life.ready;
+            match end {
+                End::Requested => {
+                    report(Report::Ending);
+                    life.end();
+                    return Ok(());
+                }
+                End::Gone(why) if !was_ready => {
+                    life.kill();
+                    return Err(SupervisorError::Worker(why));
+                }
+                End::Gone(why) => {
+                    life.kill();
+                    if clock::now().saturating_since(started) >= HEALTHY {
+                        self.backoff = BACKOFF_FIRST;
+                    }
+                    report(Report::Restarting { why, after: self.backoff });
+                    if self.pause() {
+                        report(Report::Ending);
+                        return Ok(());
+                    }
+                    self.restarts += 1;
+                }
+            }
+        }
+    }
+
+    /// Waits before a restart; true if the end was requested meanwhile.
+    fn pause(&mut self) -> bool {
+        let until = clock::now() + self.backoff;
+        self.backoff = self.backoff.saturating_mul(2).min(BACKOFF_MAX);
+        loop {
+            let left = until.saturating_since(clock::now());
+            if left.is_zero() {
+                return false;
+            }
+            let mut set = PollSet::new();
+            set.add_readable(self.signals.as_fd());
+            let _ = set.wait(Some(left));
+            if end_requested(&self.signals) {
+                return true;
+            }
+        }
+    }
+}
+
+fn end_requested(signals: &Signals) -> bool {
+    std::iter::from_fn(|| signals.next()).any(|signal| signal == Signal::End)
+}
+
+/// One worker process.
+struct Life {
+    child: Child,
+    lines: ChildStdout,
+    partial: Vec<u8>,
+    heard: Instant,
+    ready: bool,
+    failure: Option<String>,
+}
+
+impl Life {
+    fn start(config: &Config, mode: Mode, restarts: u64, mut command: Command) -> io::Result<Life> {
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = die_with_parent(in_own_group(&mut command)).spawn()?;
+        let orders = Orders { config: config.clone(), mode, restarts };
+        let text = serde_json::to_vec(&orders).expect("orders have string keys only");
+        let mut input = child.stdin.take().expect("piped");
+        // A worker that ends without reading them says why by itself.
+        let _ = input.write_all(&text);
+        drop(input);
+        let lines = child.stdout.take().expect("piped");
+        set_nonblocking(lines.as_fd())?;
+        let (heard, partial) = (clock::now(), Vec::new());
+        Ok(Life { child, lines, partial, heard, ready: false, failure: None })
+    }
+
+    /// Listens until the worker is silent or gone, or the end is requested.
+    fn watch(&mut self, signals: &Signals, on_ready: &mut dyn FnMut(u32)) -> End {
+        loop {
+            let patience = if self.ready { SILENCE } else { START_PATIENCE };
+            let left = (self.heard + patience).saturating_since(clock::now());
+            let mut set = PollSet::new();
+            set.add_readable(signals.as_fd());
+            set.add_readable(self.lines.as_fd());
+            if let Err(error) = set.wait(Some(left)) {
+                return End::Gone(format!("the supervisor cannot wait: {error}"));
+            }
+            if end_requested(signals) {
+                return End::Requested;
+            }
+            let was_ready = self.ready;
+            let ended = self.hear();
+            if self.ready && !was_ready {
+                on_ready(self.child.id());
+            }
+            if ended {
+                let why = self.failure.take();
+                return End::Gone(why.unwrap_or_else(|| "the worker ended unexpectedly".into()));
+            }
+            // Judged after reading: a supervisor that was stopped itself finds the beats waiting.
+            if clock::now() >= self.heard + patience {
+                return End::Gone(format!("the worker was silent for {} ms", patience.as_millis()));
+            }
+        }
+    }
+
+    /// Reads what the worker wrote; true if it closed its side.
+    fn hear(&mut self) -> bool {
+        let mut buffer = [0; 4096];
+        loop {
+            match self.lines.read(&mut buffer) {
+                Ok(0) => return true,
+                Ok(length) => {
+                    self.heard = clock::now();
+                    self.partial.extend_from_slice(&buffer[..length]);
+                    while let Some(end) = self.partial.iter().position(|byte| *byte == b'\n') {
+                        let line: Vec<u8> = self.partial.drain(..=end).collect();
+                        self.understand(&String::from_utf8_lossy(&line[..end]));
+                    }
+                }
+                Err(error) => return error.kind() != io::ErrorKind::WouldBlock,
+            }
+        }
+    }
+
+    fn understand(&mut self, line: &str) {
+        if line == "ready" {
+            self.ready = true;
+        } else if let Some(why) = line.strip_prefix("failed: ") {
+            self.failure = Some(why.to_owned());
+        }
+    }
+
+    /// Asks the worker to end in good order, then makes it.
+    fn end(&mut self) {
+        let _ = send_signal(self.child.id(), libc::SIGTERM);
+        // One that is stopped cannot hear until it is continued.
+        let _ = send_signal(self.child.id(), libc::SIGCONT);
+        let deadline = clock::now() + END_PATIENCE;
+        while clock::now() < deadline {
+            if !matches!(self.child.try_wait(), Ok(None)) {
+                reap_orphans();
+                return;
+            }
+            let _ = self.hear();
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+        self.kill();
+    }
+
+    /// Kills the worker, if it still lives, and buries it and what it left.
+    fn kill(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        reap_orphans();
+    }
+}
+
+/// The file that tells whom to stop; removed at the end.
+struct PidFile<'a>(&'a Config);
+
+impl<'a> PidFile<'a> {
+    fn write(config: &'a Config) -> Result<PidFile<'a>, SupervisorError> {
+        if super::status::query(&config.run_directory, &config.name).is_ok() {
+            return Err(SupervisorError::NameTaken(config.name.clone()));
+        }
+        let path = config.pid_path();
+        std::fs::create_dir_all(&config.run_directory)
+            .and_then(|()| std::fs::write(&path, format!("{}\n", std::process::id())))
+            .map_err(|source| SupervisorError::RunDirectory {
+                path: config.run_directory.display().to_string(),
+                source,
+            })?;
+        Ok(PidFile(config))
+    }
+}
+
+impl Drop for PidFile<'_> {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(self.0.pid_path());
+    }
+}

@@ -1,0 +1,305 @@
+//! The process that moves packets: one thread, one loop.
+//!
+//! Started by the supervisor with the configuration on its standard input; tells it over its
+//! standard output, a line each: `ready`, `beat` every 100 ms, or `failed: why` before it ends.
+
+use super::bare::bounce;
+use super::config::Config;
+use super::control::{ControlSocket, Key, KeyError};
+use super::divert::{Devices, Diversion, DivertError, heartbeat};
+use super::runtime::Runtime;
+use super::status::{Identity, Status, StatusServer};
+use crate::device::{DeviceGone, TunDevice};
+use crate::sys::poll::PollSet;
+use crate::sys::process::{Signal, Signals, set_nonblocking};
+use crate::sys::{clock, sched};
+use airtcp_core::{Duration, Element, Instant, Rng};
+use serde::{Deserialize, Serialize};
+use std::fs::File;
+use std::io::{self, ErrorKind, Read, Write};
+use std::os::fd::AsFd;
+
+/// Between two signs of life, to the supervisor and to the kernel.
+pub const BEAT_INTERVAL: Duration = Duration::from_millis(100);
+/// How long an ending gateway waits for its element to let go of what it holds.
+const DRAIN: Duration = Duration::from_millis(500);
+/// Packets the bare loop moves before it looks up.
+const BARE_BATCH: usize = 64;
+
+/// Makes the element of a configuration, or says why not.
+pub type MakeElement<'a> = &'a dyn Fn(&Config) -> Result<Box<dyn Element>, String>;
+
+/// What a worker does with packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Mode {
+    /// Hands them to the scheme.
+    Scheme,
+    /// Writes them back unseen: the yardstick of the benchmark.
+    Bare,
+}
+
+/// What the supervisor writes to a worker's standard input.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Orders {
+    /// The configuration.
+    pub config: Config,
+    /// What to do with packets.
+    pub mode: Mode,
+    /// Workers before this one.
+    pub restarts: u64,
+}
+
+/// Why a worker ended.
+#[derive(Debug, thiserror::Error)]
+pub enum WorkerError {
+    /// The orders are not understood.
+    #[error("the worker is started by `airtcp gateway`, not by hand ({0})")]
+    Orders(String),
+    /// The scheme refused its settings.
+    #[error("{0}")]
+    Scheme(String),
+    /// The key cannot be used.
+    #[error("{0}; {make}", make = Key::HOW_TO_MAKE)]
+    Key(#[from] KeyError),
+    /// The control socket could not be opened.
+    #[error("control messages cannot be received at {address}: {source}; set another `listen`")]
+    Control {
+        /// Where.
+        address: String,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// The status socket could not be opened.
+    #[error("no status socket at {path}: {source}")]
+    Status {
+        /// Where.
+        path: String,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// Traffic could not be diverted.
+    #[error(transparent)]
+    Divert(#[from] DivertError),
+    /// A device went away.
+    #[error(transparent)]
+    Device(#[from] DeviceGone),
+    /// The nft table went away.
+    #[error("the nft table was lost: the `nft` process that holds it ended")]
+    TableLost,
+    /// The system refused something that never fails in practice.
+    #[error("the packet loop cannot go on: {0}")]
+    System(#[from] io::Error),
+}
+
+/// Tells the supervisor; never waits for it.
+struct Reporter(File);
+
+impl Reporter {
+    fn new() -> io::Result<Reporter> {
+        let output = io::stdout().as_fd().try_clone_to_owned()?;
+        set_nonblocking(output.as_fd())?;
+        Ok(Reporter(output.into()))
+    }
+
+    /// False when the supervisor is gone. A full pipe means that it is stopped: no harm.
+    fn say(&mut self, line: &str) -> bool {
+        match self.0.write_all(format!("{line}\n").as_bytes()) {
+            Err(error) => error.kind() == ErrorKind::WouldBlock,
+            Ok(()) => true,
+        }
+    }
+}
+
+/// The whole worker process, for the binary's hidden argument. Call it on the main thread (the
+/// kernel ends the nft holder with the thread that started it).
+///
+/// # Errors
+/// Why it ended; also reported to the supervisor.
+pub fn main(make: MakeElement<'_>) -> Result<(), WorkerError> {
+    let signals = Signals::collect()?;
+    let mut reporter = Reporter::new()?;
+    let result = read_orders().and_then(|orders| run(&orders, make, &signals, &mut reporter));
+    if let Err(error) = &result {
+        reporter.say(&format!("failed: {error}"));
+    }
+    result
+}
+
+fn read_orders() -> Result<Orders, WorkerError> {
+    let mut text = String::new();
+    io::stdin().read_to_string(&mut text)?;
+    serde_json::from_str(&text).map_err(|error| WorkerError::Orders(error.to_string()))
+}
+
+fn run(orders: &Orders, make: MakeElement<'_>, signals: &Signals, reporter: &mut Reporter) -> Result<(), WorkerError> {
+    let config = &orders.config;
+    let identity = Identity { config: config.clone(), started: clock::now(), restarts: orders.restarts };
+    // Everything that can be refused comes before the first change to the machine.
+    let element = match orders.mode {
+        Mode::Scheme => Some(make(config).map_err(WorkerError::Scheme)?),
+        Mode::Bare => None,
+    };
+    let control = open_control(config)?;
+    let path = config.socket_path();
+    let mut status =
+        StatusServer::open(&path).map_err(|source| WorkerError::Status { path: path.display().to_string(), source })?;
+    let (mut diversion, Devices { out, r#in }) = Diversion::start(config)?;
+    be_quick(config);
+    let (out, arrived) = (TunDevice::new(out), TunDevice::new(r#in));
+    let mut beat = Beat { reporter, due: Instant::ZERO, heartbeat: heartbeat() };
+    beat.reporter.say("ready");
+    match element {
+        Some(element) => {
+            let seed = config.seed.unwrap_or_else(clock::wall_clock_ns);
+            let rng = Rng::derive(seed, &config.scheme);
+            let mut runtime = Runtime::new(element, rng, out, arrived, control);
+            work(&mut runtime, &diversion, &mut status, &identity, signals, &mut beat)?;
+            diversion.stop_marking();
+            drain(&mut runtime)?;
+        }
+        None => bare(out, arrived, &diversion, signals, &mut beat)?,
+    }
+    Ok(())
+}
+
+fn open_control(config: &Config) -> Result<Option<ControlSocket>, WorkerError> {
+    let (Some(peer), Some(listen)) = (config.peer, config.listen_address()) else {
+        return Ok(None);
+    };
+    let key = config.key.as_deref().map(Key::read).transpose()?;
+    ControlSocket::open(listen, peer, &config.scheme, key)
+        .map(Some)
+        .map_err(|source| WorkerError::Control { address: listen.to_string(), source })
+}
+
+/// Real-time priority and exact timers, where they are allowed.
+fn be_quick(config: &Config) {
+    if let Err(error) = sched::set_exact_timers() {
+        tracing::warn!("timers may be late: {error}");
+    }
+    if let Some(priority) = config.realtime
+        && let Err(error) = sched::set_fifo(priority)
+    {
+        tracing::warn!("no real-time priority ({error}): packets may wait 3 to 5 ms more");
+    }
+}
+
+/// Signs of life to the supervisor and the kernel.
+struct Beat<'a> {
+    reporter: &'a mut Reporter,
+    due: Instant,
+    heartbeat: [u8; 20],
+}
+
+impl Beat<'_> {
+    /// Beats if it is time; false when the supervisor is gone.
+    fn on_time(&mut self, to_kernel: impl FnOnce(&[u8])) -> bool {
+        let now = clock::now();
+        if now < self.due {
+            return true;
+        }
+        self.due = now + BEAT_INTERVAL;
+        to_kernel(&self.heartbeat);
+        self.reporter.say("beat")
+    }
+
+    fn until(&self) -> Duration {
+        self.due.saturating_since(clock::now())
+    }
+}
+
+fn end_requested(signals: &Signals) -> bool {
+    std::iter::from_fn(|| signals.next()).any(|signal| signal == Signal::End)
+}
+
+/// The packet loop, until the end is requested.
+fn work(
+    runtime: &mut Runtime,
+    diversion: &Diversion,
+    status: &mut StatusServer,
+    identity: &Identity,
+    signals: &Signals,
+    beat: &mut Beat<'_>,
+) -> Result<(), WorkerError> {
+    let mut set = PollSet::new();
+    let mut more = false;
+    loop {
+        set.clear();
+        let signal_slot = set.add_readable(signals.as_fd());
+        let table_slot = diversion.watch().map(|fd| set.add_readable(fd));
+        for fd in runtime.device_fds() {
+            set.add_readable(fd);
+        }
+        let control_slot = runtime.control_fd().map(|fd| set.add_readable(fd));
+        let status_slots: Vec<_> = status.fds().map(|fd| set.add_readable(fd)).collect();
+        let idle = runtime.until_timeout().map_or(beat.until(), |due| due.min(beat.until()));
+        set.wait(Some(if more { Duration::ZERO } else { idle }))?;
+
+        if control_slot.is_some_and(|slot| set.is_ready(slot)) {
+            runtime.handle_control();
+        }
+        more = runtime.handle_packets()?;
+        runtime.handle_timeouts();
+        if !beat.on_time(|packet| runtime.send_heartbeat(packet)) {
+            return Ok(());
+        }
+        if status_slots.iter().any(|slot| set.is_ready(*slot)) {
+            status.serve(|| Status::of(identity, runtime));
+        }
+        if set.is_ready(signal_slot) && end_requested(signals) {
+            return Ok(());
+        }
+        if table_slot.is_some_and(|slot| set.is_broken(slot)) {
+            return Err(WorkerError::TableLost);
+        }
+    }
+}
+
+/// Nothing is diverted any more: passes on what is on its way and what the element holds.
+fn drain(runtime: &mut Runtime) -> Result<(), WorkerError> {
+    let deadline = clock::now() + DRAIN;
+    loop {
+        runtime.handle_control();
+        let more = runtime.handle_packets()?;
+        runtime.handle_timeouts();
+        let now = clock::now();
+        let held = runtime.element().held().packets > 0;
+        if (!more && !held) || now >= deadline {
+            return Ok(());
+        }
+        let mut set = PollSet::new();
+        for fd in runtime.device_fds() {
+            set.add_readable(fd);
+        }
+        let tick = Duration::from_millis(10).min(deadline.saturating_since(now));
+        set.wait(Some(runtime.until_timeout().map_or(tick, |due| due.min(tick))))?;
+    }
+}
+
+fn bare(
+    mut out: TunDevice,
+    mut arrived: TunDevice,
+    diversion: &Diversion,
+    signals: &Signals,
+    beat: &mut Beat<'_>,
+) -> Result<(), WorkerError> {
+    let mut set = PollSet::new();
+    loop {
+        set.clear();
+        let signal_slot = set.add_readable(signals.as_fd());
+        let table_slot = diversion.watch().map(|fd| set.add_readable(fd));
+        set.add_readable(out.as_fd());
+        set.add_readable(arrived.as_fd());
+        set.wait(Some(beat.until()))?;
+        bounce(&mut out, BARE_BATCH)?;
+        bounce(&mut arrived, BARE_BATCH)?;
+        let alive = beat.on_time(|packet| drop(out.send_uncounted(packet)));
+        if !alive || (set.is_ready(signal_slot) && end_requested(signals)) {
+            return Ok(());
+        }
+        if table_slot.is_some_and(|slot| set.is_broken(slot)) {
+            return Err(WorkerError::TableLost);
+        }
+    }
+}

@@ -1,0 +1,25 @@
+//! Thin wrappers over system calls; the only place with `unsafe`.
+
+pub mod clock;
+pub mod event;
+pub mod interrupt;
+pub mod netns;
+pub mod poll;
+pub mod probe_socket;
+pub mod process;
+pub mod sched;
+pub mod tcp_info;
+pub mod tcp_socket;
+pub mod tun;
+
+use std::io;
+
+/// Turns the C convention "−1 and errno" into a result.
+pub(crate) fn check(result: libc::c_int) -> io::Result<libc::c_int> {
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
+}
+
+/// The same for byte counts.
+pub(crate) fn check_len(result: libc::ssize_t) -> io::Result<usize> {
+    usize::try_from(result).map_err(|_| io::Error::last_os_error())
+}

@@ -1,0 +1,100 @@
+//! A TUN device: IP packets in and out of the kernel, one per `read` and `write`.
+//!
+//! Our own sixty lines instead of a crate: all that is wanted is a non-blocking descriptor of
+//! a non-persistent device, without packet information and without offloads, so that every
+//! packet is a plain datagram no longer than the path's MTU. The device is gone, with all
+//! its routes, when the last descriptor of it is closed, however the process ends.
+
+use std::fs::OpenOptions;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::OpenOptionsExt;
+
+/// Longest name of a network device.
+pub const NAME_MAX: usize = libc::IFNAMSIZ - 1;
+
+/// Longest datagram a device can carry.
+pub const DATAGRAM_MAX: usize = 65_535;
+
+/// A non-persistent, non-blocking TUN device.
+#[derive(Debug)]
+pub struct Tun {
+    fd: OwnedFd,
+    name: String,
+}
+
+impl Tun {
+    /// Makes the device `name` in the network namespace of the calling thread.
+    ///
+    /// # Errors
+    /// ENOENT without /dev/net/tun, EPERM without CAP_NET_ADMIN, EBUSY when the name is taken.
+    pub fn open(name: &str) -> io::Result<Tun> {
+        if name.is_empty() || name.len() > NAME_MAX {
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                format!("'{name}' is no device name: 1 to {NAME_MAX} bytes are allowed"),
+            ));
+        }
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .custom_flags(libc::O_NONBLOCK | libc::O_CLOEXEC)
+            .open("/dev/net/tun")?;
+        // SAFETY: ifreq is plain data for which all-zero bytes are valid.
+        let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+        for (to, from) in request.ifr_name.iter_mut().zip(name.bytes()) {
+            *to = from as libc::c_char;
+        }
+        // IFF_TUN_EXCL: never attach to a device that somebody else made.
+        let flags = libc::IFF_TUN | libc::IFF_NO_PI | libc::IFF_TUN_EXCL;
+        request.ifr_ifru.ifru_flags = flags as libc::c_short;
+        // SAFETY: TUNSETIFF reads and writes one ifreq, which lives through the call.
+        let result = unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETIFF, &raw mut request) };
+        super::check(result)?;
+        Ok(Tun { fd: file.into(), name: name.to_owned() })
+    }
+
+    /// The device's name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Takes the next datagram that the kernel routed into the device.
+    ///
+    /// # Errors
+    /// `WouldBlock` when there is none; EBADFD or EIO when the device is gone or down.
+    pub fn receive(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        // SAFETY: the buffer is valid for writes of its length.
+        let result = unsafe { libc::read(self.fd.as_raw_fd(), buffer.as_mut_ptr().cast(), buffer.len()) };
+        super::check_len(result)
+    }
+
+    /// Gives a datagram to the kernel, which routes it as one that arrived on the device.
+    ///
+    /// # Errors
+    /// EIO when the device is down, ENOBUFS or ENOMEM when the kernel has no memory for it,
+    /// EINVAL when it is no IP packet.
+    pub fn send(&self, datagram: &[u8]) -> io::Result<()> {
+        // SAFETY: the slice is valid for reads of its length.
+        let result = unsafe { libc::write(self.fd.as_raw_fd(), datagram.as_ptr().cast(), datagram.len()) };
+        super::check_len(result).map(drop)
+    }
+}
+
+impl AsFd for Tun {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_that_no_device_can_have_is_refused_without_asking_the_kernel() {
+        assert_eq!(Tun::open("").unwrap_err().kind(), io::ErrorKind::InvalidInput);
+        let long = "a".repeat(NAME_MAX + 1);
+        assert_eq!(Tun::open(&long).unwrap_err().kind(), io::ErrorKind::InvalidInput);
+    }
+}

@@ -1,0 +1,301 @@
+//! A flow: what it is asked to do, and the handle of one that runs.
+
+use super::establish::establish;
+use super::receiver;
+use super::result::{self, FlowResult, Outcome};
+use super::sender;
+use super::wrap::Wrap;
+use crate::sys::clock;
+use crate::sys::netns::NetNs;
+use airtcp_core::{Duration, Instant};
+use std::io;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::JoinHandle;
+
+/// Stack of a flow's threads: small, as the emulator locks all memory of the process.
+const STACK: usize = 256 * 1024;
+
+/// How much a flow sends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Amount {
+    /// As much as it can until this time after the run's origin; what is then on the way gets
+    /// `drain` to arrive and is cut off after it.
+    Until(Duration),
+    /// Exactly this many bytes.
+    Bytes(u64),
+}
+
+/// One TCP connection and what it carries. Times count from the run's origin.
+#[derive(Clone, Debug)]
+pub struct FlowSpec {
+    /// Name for threads, results and errors.
+    pub name: String,
+    /// Namespace of the sender.
+    pub from: NetNs,
+    /// Namespace of the receiver.
+    pub to: NetNs,
+    /// The sender's address.
+    pub source: IpAddr,
+    /// The receiver's address.
+    pub destination: IpAddr,
+    /// The receiver's port; 0 lets the kernel choose.
+    pub port: u16,
+    /// Congestion controller at the sender, by the kernel's name.
+    pub controller: String,
+    /// How much it sends.
+    pub amount: Amount,
+    /// When it connects.
+    pub start: Duration,
+    /// The part of the run that rates are taken over.
+    pub window: (Duration, Duration),
+    /// Seed of the content.
+    pub seed: u64,
+    /// When it is given up at the latest.
+    pub deadline: Duration,
+    /// How long [`Amount::Until`] waits for what is still on the way.
+    pub drain: Duration,
+    /// Spacing of samples and of the receiver's series.
+    pub sample_every: Duration,
+    /// Bytes kept written but unsent (`TCP_NOTSENT_LOWAT`): enough to keep the connection
+    /// busy between two wake-ups of the sender, little enough to drain soon.
+    pub unsent_limit: u32,
+    /// Start just below a wrap.
+    pub wrap: Wrap,
+}
+
+impl FlowSpec {
+    /// A bulk flow with the usual settings: it runs from the origin to `until`, measured after
+    /// `warmup`, sampled each 100 ms.
+    pub fn bulk(
+        name: &str,
+        from: (&NetNs, IpAddr),
+        to: (&NetNs, IpAddr),
+        controller: &str,
+        warmup: Duration,
+        until: Duration,
+    ) -> Self {
+        FlowSpec {
+            name: name.into(),
+            from: from.0.clone(),
+            to: to.0.clone(),
+            source: from.1,
+            destination: to.1,
+            port: 0,
+            controller: controller.into(),
+            amount: Amount::Until(until),
+            start: Duration::ZERO,
+            window: (warmup, until),
+            seed: 1,
+            deadline: until + Duration::from_secs(10),
+            drain: Duration::from_secs(2),
+            sample_every: Duration::from_millis(100),
+            unsent_limit: 128 * 1024,
+            wrap: Wrap::default(),
+        }
+    }
+
+    /// A transfer of exactly `bytes` that is given up after `deadline`.
+    pub fn transfer(
+        name: &str,
+        from: (&NetNs, IpAddr),
+        to: (&NetNs, IpAddr),
+        controller: &str,
+        bytes: u64,
+        deadline: Duration,
+    ) -> Self {
+        FlowSpec {
+            amount: Amount::Bytes(bytes),
+            deadline,
+            ..Self::bulk(name, from, to, controller, Duration::ZERO, deadline)
+        }
+    }
+}
+
+/// Why a flow could not be started.
+#[derive(Debug, thiserror::Error)]
+pub enum TrafficError {
+    /// A kernel call failed before the flow could connect.
+    #[error("flow '{flow}': cannot {action}: {source}")]
+    Socket {
+        /// The flow.
+        flow: String,
+        /// What was attempted.
+        action: &'static str,
+        /// The kernel's answer.
+        source: io::Error,
+    },
+    /// The kernel does not know the congestion controller.
+    #[error(
+        "flow '{flow}': the kernel has no congestion controller '{controller}'; \
+         see net.ipv4.tcp_available_congestion_control"
+    )]
+    Controller {
+        /// The flow.
+        flow: String,
+        /// The unknown name.
+        controller: String,
+    },
+}
+
+/// How far a running flow is; updated while it runs.
+#[derive(Debug, Default)]
+pub struct Progress {
+    pub(super) sent: AtomicU64,
+    pub(super) received: AtomicU64,
+    pub(super) cancelled: AtomicBool,
+    /// The sender has given the rest up: what has not arrived will not.
+    pub(super) sender_gave_up: AtomicBool,
+    /// The receiver has read the end of the stream. Both ends live in one process, so the
+    /// sender need not wait for a FIN that may be lost several times.
+    pub(super) receiver_done: AtomicBool,
+}
+
+impl Progress {
+    /// Bytes handed to the sender's kernel.
+    pub fn sent_bytes(&self) -> u64 {
+        self.sent.load(Ordering::Relaxed)
+    }
+
+    /// Bytes that reached the receiving application.
+    pub fn received_bytes(&self) -> u64 {
+        self.received.load(Ordering::Relaxed)
+    }
+
+    /// Ends the flow soon, within some tens of milliseconds.
+    pub fn cancel(&self) {
+        self.cancelled.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn is_cancelled(&self) -> bool {
+        self.cancelled.load(Ordering::Relaxed)
+    }
+}
+
+/// A flow on its threads. Dropping it cancels it.
+#[derive(Debug)]
+pub struct RunningFlow {
+    progress: Arc<Progress>,
+    thread: Option<JoinHandle<Result<FlowResult, TrafficError>>>,
+}
+
+impl RunningFlow {
+    /// How far it is.
+    pub fn progress(&self) -> &Progress {
+        &self.progress
+    }
+
+    /// True once [`join`](Self::join) would not wait.
+    pub fn is_finished(&self) -> bool {
+        self.thread.as_ref().is_none_or(JoinHandle::is_finished)
+    }
+
+    /// Ends the flow soon.
+    pub fn cancel(&self) {
+        self.progress.cancel();
+    }
+
+    /// Waits for the end, at most until the flow's deadline.
+    pub fn join(mut self) -> Result<FlowResult, TrafficError> {
+        let thread = self.thread.take().expect("joined only once");
+        thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    }
+}
+
+impl Drop for RunningFlow {
+    fn drop(&mut self) {
+        if let Some(thread) = self.thread.take() {
+            self.progress.cancel();
+            // A panic of the flow was for `join` to pass on; nobody asked.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Starts a flow of the run that began at `origin` (CLOCK_MONOTONIC).
+pub fn start(spec: FlowSpec, origin: Instant) -> Result<RunningFlow, TrafficError> {
+    let progress = Arc::new(Progress::default());
+    let shared = Arc::clone(&progress);
+    let flow = spec.name.clone();
+    let thread = std::thread::Builder::new()
+        .name("airtcp-sender".into())
+        .stack_size(STACK)
+        .spawn(move || run(&spec, origin, &shared))
+        .map_err(|source| TrafficError::Socket { flow, action: "start a thread", source })?;
+    Ok(RunningFlow { progress, thread: Some(thread) })
+}
+
+/// Time since the run's origin.
+pub(super) fn since(origin: Instant) -> Duration {
+    clock::now().saturating_since(origin)
+}
+
+fn run(spec: &FlowSpec, origin: Instant, progress: &Progress) -> Result<FlowResult, TrafficError> {
+    while since(origin) < spec.start && !progress.is_cancelled() {
+        let left = spec.start.saturating_sub(since(origin)).as_nanos().min(20_000_000);
+        std::thread::sleep(std::time::Duration::from_nanos(left));
+    }
+    let (client, server) = match establish(spec, origin, progress)? {
+        Ok(pair) => pair,
+        Err(outcome) => return Ok(unconnected(spec, outcome)),
+    };
+    let connected_at = since(origin);
+    let (sent, received) = std::thread::scope(|scope| {
+        let receiver = std::thread::Builder::new()
+            .name("airtcp-receiver".into())
+            .stack_size(STACK)
+            .spawn_scoped(scope, || receiver::receive(server, spec, origin, progress));
+        let receiver = receiver.map_err(|source| TrafficError::Socket {
+            flow: spec.name.clone(),
+            action: "start a thread",
+            source,
+        })?;
+        let sent = sender::send(client, spec, origin, progress);
+        let received = receiver.join().unwrap_or_else(|p| std::panic::resume_unwind(p));
+        Ok((sent, received))
+    })?;
+    Ok(combine(spec, connected_at, sent, received))
+}
+
+fn unconnected(spec: &FlowSpec, outcome: Outcome) -> FlowResult {
+    let (sent, received) = (sender::Sent::default(), receiver::Received::default());
+    FlowResult { connected_at: None, outcome, ..combine(spec, Duration::ZERO, sent, received) }
+}
+
+fn combine(
+    spec: &FlowSpec,
+    connected_at: Duration,
+    mut sent: sender::Sent,
+    received: receiver::Received,
+) -> FlowResult {
+    let complete = received.closed_in_order && received.bytes == sent.bytes;
+    let outcome = match sent.outcome.take() {
+        _ if complete => Outcome::Complete,
+        Some(outcome) => outcome,
+        None => Outcome::Broken(received.error.clone().unwrap_or_else(|| "stream cut".into())),
+    };
+    let last = sent.samples.last().map(|sample| sample.info).unwrap_or_default();
+    FlowResult {
+        name: spec.name.clone(),
+        outcome,
+        connected_at: Some(connected_at),
+        last_byte_at: received.last_at,
+        sent_bytes: sent.bytes,
+        received_bytes: received.bytes,
+        window: spec.window,
+        window_bytes: received.window_bytes,
+        received_series: received.series,
+        retransmitted_segments: last.retransmitted_segments.into(),
+        window_retransmitted_segments: result::window_retransmissions(&sent.samples, spec.window),
+        retransmitted_bytes: last.retransmitted_bytes,
+        timeouts: last.timeouts.map(u64::from),
+        rtt: result::rtt_percentiles(&sent.samples, spec.window),
+        longest_stall: received.longest_stall,
+        sender_sha256: sent.hash_of_first(spec.seed, received.bytes),
+        receiver_sha256: received.hash,
+        wrapped: sent.wrapped,
+        first_wrong_byte: received.first_wrong_byte,
+        samples: sent.samples,
+    }
+}

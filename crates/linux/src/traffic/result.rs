@@ -1,0 +1,187 @@
+//! What a flow tells when it is over.
+
+use super::wrap::Wrapped;
+use crate::sys::tcp_info::TcpInfo;
+use airtcp_core::{Duration, Rate};
+use std::fmt::Write as _;
+
+/// How a flow ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// Every byte sent arrived, and the stream was closed in order.
+    Complete,
+    /// The asked time was over and what was still on the way was forgotten.
+    CutOff,
+    /// The deadline passed first.
+    TimedOut,
+    /// The caller cancelled it.
+    Cancelled,
+    /// The connection broke; the kernel's words.
+    Broken(String),
+    /// No connection came about; the kernel's words.
+    NotConnected(String),
+}
+
+/// One look at the sender.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sample {
+    /// Time since the run's origin.
+    pub at: Duration,
+    /// What the sender's kernel told.
+    pub info: TcpInfo,
+}
+
+/// Percentiles of the sender's smoothed round-trip time over the measured window.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RttPercentiles {
+    /// Half of the samples are at or below this.
+    pub p50: Duration,
+    /// 95 of 100 samples are.
+    pub p95: Duration,
+    /// 99 of 100 samples are.
+    pub p99: Duration,
+}
+
+/// A finished flow. All times count from the run's origin unless they are spans.
+#[derive(Clone, Debug)]
+pub struct FlowResult {
+    /// The name it was started with.
+    pub name: String,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// When the handshake was done.
+    pub connected_at: Option<Duration>,
+    /// When the last byte (or the end of the stream) reached the receiver.
+    pub last_byte_at: Option<Duration>,
+    /// Bytes handed to the sender's kernel.
+    pub sent_bytes: u64,
+    /// Bytes that reached the receiving application.
+    pub received_bytes: u64,
+    /// The part of the run that rates are taken over.
+    pub window: (Duration, Duration),
+    /// Bytes that reached the receiving application within the window.
+    pub window_bytes: u64,
+    /// Receiver's bytes in each `sample_every` since the run's origin.
+    pub received_series: Vec<u64>,
+    /// The sender, each `sample_every`.
+    pub samples: Vec<Sample>,
+    /// Segments retransmitted over the whole flow.
+    pub retransmitted_segments: u64,
+    /// Segments retransmitted within the window.
+    pub window_retransmitted_segments: u64,
+    /// Bytes retransmitted over the whole flow.
+    pub retransmitted_bytes: u64,
+    /// Retransmission timeouts over the whole flow; `None` before Linux 6.7.
+    pub timeouts: Option<u64>,
+    /// Round-trip time percentiles over the window.
+    pub rtt: RttPercentiles,
+    /// Longest time in which nothing reached the receiver while it should have.
+    pub longest_stall: Duration,
+    /// SHA-256 of the first `received_bytes` bytes the sender sent.
+    pub sender_sha256: [u8; 32],
+    /// SHA-256 of what the receiver got.
+    pub receiver_sha256: [u8; 32],
+    /// Clocks that wrapped meanwhile; looked at only where the flow asked for a wrap.
+    pub wrapped: Wrapped,
+    /// Stream offset of the first byte that arrived wrong.
+    pub first_wrong_byte: Option<u64>,
+}
+
+impl FlowResult {
+    /// Application bytes per time over the measured window.
+    pub fn goodput(&self) -> Rate {
+        rate(self.window_bytes, self.window.1.saturating_sub(self.window.0))
+    }
+
+    /// Application bytes per time from the handshake to the last byte: the figure for a
+    /// transfer of fixed size.
+    pub fn transfer_rate(&self) -> Rate {
+        match (self.connected_at, self.last_byte_at) {
+            (Some(from), Some(to)) => rate(self.received_bytes, to.saturating_sub(from)),
+            _ => Rate::from_bps(0),
+        }
+    }
+
+    /// True when what arrived is exactly what was sent, as far as it arrived.
+    pub fn stream_is_intact(&self) -> bool {
+        self.first_wrong_byte.is_none() && self.sender_sha256 == self.receiver_sha256
+    }
+}
+
+/// A hash as people print it.
+pub fn hex(hash: &[u8; 32]) -> String {
+    hash.iter().fold(String::with_capacity(64), |mut text, byte| {
+        write!(text, "{byte:02x}").expect("writing to a string");
+        text
+    })
+}
+
+fn rate(bytes: u64, span: Duration) -> Rate {
+    if span.is_zero() {
+        return Rate::from_bps(0);
+    }
+    Rate::from_bps((u128::from(bytes) * 8_000_000_000 / u128::from(span.as_nanos())) as u64)
+}
+
+/// Percentiles of the smoothed round-trip time of the samples within `window`.
+pub(super) fn rtt_percentiles(samples: &[Sample], window: (Duration, Duration)) -> RttPercentiles {
+    let mut rtts: Vec<Duration> = samples
+        .iter()
+        .filter(|sample| (window.0..=window.1).contains(&sample.at))
+        .map(|sample| sample.info.smoothed_rtt)
+        .collect();
+    rtts.sort_unstable();
+    let at = |percent: usize| {
+        let rank = (rtts.len() * percent).div_ceil(100).max(1);
+        rtts.get(rank - 1).copied().unwrap_or_default()
+    };
+    RttPercentiles { p50: at(50), p95: at(95), p99: at(99) }
+}
+
+/// Segments retransmitted between the first and the last sample of `window`.
+pub(super) fn window_retransmissions(samples: &[Sample], window: (Duration, Duration)) -> u64 {
+    let count_at = |time: Duration| {
+        let before = samples.iter().take_while(|sample| sample.at <= time).last();
+        before.map_or(0, |sample| u64::from(sample.info.retransmitted_segments))
+    };
+    count_at(window.1) - count_at(window.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample(at_ms: u64, rtt_ms: u64, retransmitted: u32) -> Sample {
+        let info = TcpInfo {
+            smoothed_rtt: Duration::from_millis(rtt_ms),
+            retransmitted_segments: retransmitted,
+            ..TcpInfo::default()
+        };
+        Sample { at: Duration::from_millis(at_ms), info }
+    }
+
+    #[test]
+    fn percentiles_leave_the_warm_up_out() {
+        let samples: Vec<_> = (0..=100).map(|i| sample(i * 100, i, 0)).collect();
+        let window = (Duration::from_millis(100), Duration::from_secs(10));
+        let rtt = rtt_percentiles(&samples, window);
+        assert_eq!(rtt.p50, Duration::from_millis(50));
+        assert_eq!(rtt.p99, Duration::from_millis(99));
+        assert_eq!(rtt_percentiles(&[], window), RttPercentiles::default());
+    }
+
+    #[test]
+    fn retransmissions_are_counted_between_the_windows_ends() {
+        let samples = [sample(0, 1, 5), sample(100, 1, 7), sample(200, 1, 7), sample(300, 1, 20)];
+        let window = (Duration::from_millis(50), Duration::from_millis(250));
+        assert_eq!(window_retransmissions(&samples, window), 2);
+    }
+
+    #[test]
+    fn a_hash_prints_as_64_hexadecimal_digits() {
+        let mut hash = [0; 32];
+        hash[0] = 0xab;
+        assert_eq!(hex(&hash).len(), 64);
+        assert!(hex(&hash).starts_with("ab00"));
+    }
+}

@@ -1,0 +1,309 @@
+//! Four namespaces in a row, sender – a – b – receiver, and gateways on a and b.
+
+#![allow(dead_code, reason = "each test file uses its part")]
+
+pub mod packet;
+
+use airtcp_linux::gateway::{Config, Status, status};
+use airtcp_linux::sys::clock;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+/// Time since it was made.
+pub struct Stopwatch(airtcp_core::Instant);
+
+impl Stopwatch {
+    pub fn start() -> Stopwatch {
+        Stopwatch(clock::now())
+    }
+
+    pub fn elapsed(&self) -> Duration {
+        Duration::from_nanos(clock::now().saturating_since(self.0).as_nanos())
+    }
+}
+
+/// Runs a command and returns its output; a failure fails the test.
+pub fn sh(line: &str) -> String {
+    let result = Command::new("sh").args(["-c", line]).output().unwrap();
+    assert!(result.status.success(), "`{line}` failed: {}", String::from_utf8_lossy(&result.stderr));
+    String::from_utf8_lossy(&result.stdout).into_owned()
+}
+
+/// True if the machine can run these tests; else prints why not.
+pub fn can_run() -> bool {
+    let findings = airtcp_linux::doctor::examine();
+    let needed = ["administer", "/dev/net/tun", "`ip`", "`nft`"];
+    for finding in findings {
+        let matters = needed.iter().any(|word| finding.what.contains(word));
+        if matters && finding.level == airtcp_linux::doctor::Level::Refusal {
+            println!("skipped: {}", finding.what);
+            return false;
+        }
+    }
+    true
+}
+
+/// The namespaces; removed when dropped, also after a failure.
+pub struct Net {
+    id: String,
+    directory: PathBuf,
+}
+
+/// IPv4 and IPv6 address of the sender and of the receiver.
+pub const SENDER: (&str, &str) = ("10.1.0.1", "fd01::1");
+pub const RECEIVER: (&str, &str) = ("10.3.0.2", "fd03::2");
+
+impl Net {
+    pub fn new() -> Net {
+        let nanos = clock::wall_clock_ns() % 1_000_000_000;
+        let id = format!("gwt{}x{nanos:x}", std::process::id());
+        let directory = std::env::temp_dir().join(&id);
+        let net = Net { id, directory };
+        std::fs::create_dir_all(&net.directory).unwrap();
+        for host in ["s", "a", "b", "r"] {
+            let ns = net.ns(host);
+            sh(&format!(
+                "ip netns add {ns} && ip -n {ns} link set lo up && ip netns exec {ns} sysctl -q -w \
+                 net.ipv6.conf.default.accept_ra=0 net.ipv6.conf.default.accept_dad=0 \
+                 net.ipv6.conf.default.router_solicitations=0 net.ipv4.conf.all.rp_filter=1"
+            ));
+        }
+        net.join("s", "wire", 1, "a", "wire", 2, 1);
+        net.join("a", "air", 1, "b", "air", 2, 2);
+        net.join("b", "lan", 1, "r", "lan", 2, 3);
+        for host in ["a", "b"] {
+            net.exec(host, "sysctl -q -w net.ipv4.ip_forward=1 net.ipv6.conf.all.forwarding=1");
+        }
+        for (host, to, via) in [("s", "default", "1:2"), ("r", "default", "3:1"), ("a", "3", "2:2"), ("b", "1", "2:1")]
+        {
+            let (network, end) = via.split_once(':').unwrap();
+            let (to4, to6) = match to {
+                "default" => (to.to_owned(), to.to_owned()),
+                n => (format!("10.{n}.0.0/24"), format!("fd0{n}::/64")),
+            };
+            let ns = net.ns(host);
+            sh(&format!(
+                "ip -n {ns} route add {to4} via 10.{network}.0.{end} && \
+                 ip -n {ns} -6 route add {to6} via fd0{network}::{end}"
+            ));
+        }
+        net
+    }
+
+    #[allow(clippy::too_many_arguments, reason = "two ends of a cable")]
+    fn join(&self, a: &str, dev_a: &str, end_a: u8, b: &str, dev_b: &str, end_b: u8, net: u8) {
+        let (ns_a, ns_b) = (self.ns(a), self.ns(b));
+        sh(&format!("ip link add {dev_a} netns {ns_a} type veth peer name {dev_b} netns {ns_b}"));
+        for (ns, dev, end) in [(&ns_a, dev_a, end_a), (&ns_b, dev_b, end_b)] {
+            sh(&format!(
+                "ip netns exec {ns} ethtool -K {dev} tso off gso off gro off tx off >/dev/null && \
+                 ip -n {ns} link set {dev} up && ip -n {ns} addr add 10.{net}.0.{end}/24 dev {dev} \
+                 && ip -n {ns} addr add fd0{net}::{end}/64 dev {dev} nodad"
+            ));
+        }
+    }
+
+    pub fn ns(&self, host: &str) -> String {
+        format!("{}-{host}", self.id)
+    }
+
+    pub fn exec(&self, host: &str, line: &str) -> String {
+        sh(&format!("ip netns exec {} {line}", self.ns(host)))
+    }
+
+    /// Everything a gateway could have changed on a host, as text.
+    pub fn state(&self, host: &str) -> String {
+        [
+            "nft list ruleset",
+            "ip rule show",
+            "ip -6 rule show",
+            "ip route show table all",
+            "ip -6 route show table all",
+            "ip addr show",
+            "sysctl net.ipv4 net.ipv6 net.core 2>/dev/null",
+        ]
+        .iter()
+        .map(|line| {
+            let text = sh(&format!("ip netns exec {} sh -c '{line}'", self.ns(host)));
+            // Counters of the kernel that move by themselves.
+            let kept = text.lines().filter(|line| {
+                !["fib_sync_mem", "inet_peer", "mptcp", "tcp_mem", "fs."].iter().any(|k| line.contains(k))
+            });
+            format!("# {line}\n{}\n", kept.collect::<Vec<_>>().join("\n"))
+        })
+        .collect()
+    }
+
+    /// The configuration of a gateway on `host`'s side of the air.
+    pub fn config(&self, host: &str) -> Config {
+        let peer = if host == "a" { "10.2.0.2:4791" } else { "10.2.0.1:4791" };
+        Config {
+            name: format!("gw{host}"),
+            peer: Some(peer.parse().unwrap()),
+            run_directory: self.directory.clone(),
+            realtime: None,
+            ..Config::new("forward", "air")
+        }
+    }
+
+    fn command(&self, config: &Config, host: &str, option: &str) -> Command {
+        let path = self.directory.join(format!("{}.json", config.name));
+        std::fs::write(&path, serde_json::to_vec(config).unwrap()).unwrap();
+        let mut command = Command::new("ip");
+        command.args(["netns", "exec", &self.ns(host), env!("CARGO_BIN_EXE_airtcp-bare-gateway")]);
+        command.arg(path).args(Some(option).filter(|option| !option.is_empty()));
+        command
+    }
+
+    /// Starts a gateway and waits until it runs.
+    pub fn gateway(&self, host: &str) -> Gateway {
+        self.gateway_with(host, self.config(host), "")
+    }
+
+    pub fn gateway_with(&self, host: &str, config: Config, option: &str) -> Gateway {
+        let child = self
+            .command(&config, host, option)
+            .stderr(if std::env::var_os("GATEWAY_TEST_VERBOSE").is_some() { Stdio::inherit() } else { Stdio::null() })
+            .spawn()
+            .unwrap();
+        let mut gateway = Gateway { child, config, ended: false };
+        if option.is_empty() {
+            gateway.wait_until_running();
+        } else {
+            std::thread::sleep(Duration::from_millis(700));
+        }
+        gateway
+    }
+
+    /// Runs the gateway's program to its end: exit status, output and errors.
+    pub fn gateway_output(&self, host: &str, config: &Config, option: &str) -> (bool, String) {
+        let output = self.command(config, host, option).output().unwrap();
+        let text = [output.stdout, output.stderr].concat();
+        (output.status.success(), String::from_utf8_lossy(&text).into_owned())
+    }
+
+    /// True if a ping from the sender reaches the receiver within a second.
+    pub fn ping(&self) -> bool {
+        self.ping_to(RECEIVER.0)
+    }
+
+    pub fn ping_to(&self, address: &str) -> bool {
+        Command::new("ip")
+            .args(["netns", "exec", &self.ns("s"), "ping", "-n", "-c1", "-W1", "-q", address])
+            .stdout(Stdio::null())
+            .status()
+            .unwrap()
+            .success()
+    }
+
+    /// Lets the neighbours find each other, so that no later packet waits for that.
+    pub fn meet(&self) {
+        for address in [RECEIVER.0, RECEIVER.1] {
+            assert!((0..5).any(|_| self.ping_to(address)), "{address} is not reached");
+        }
+    }
+
+    /// How long until a packet gets across; pings each 50 ms.
+    pub fn time_to_recover(&self) -> Duration {
+        let start = Stopwatch::start();
+        let output = Command::new("ip")
+            .args(["netns", "exec", &self.ns("s"), "ping", "-n", "-i0.05", "-c1", "-w10", "-q"])
+            .arg(RECEIVER.0)
+            .stdout(Stdio::null())
+            .status()
+            .unwrap();
+        assert!(output.success(), "no packet got across within 10 s");
+        start.elapsed()
+    }
+}
+
+impl Drop for Net {
+    fn drop(&mut self) {
+        for host in ["s", "a", "b", "r"] {
+            let ns = self.ns(host);
+            // Only processes inside namespaces that this test made.
+            let _ = Command::new("sh")
+                .args(["-c", &format!("ip netns pids {ns} | xargs -r kill -9; ip netns del {ns}")])
+                .stderr(if std::env::var_os("GATEWAY_TEST_VERBOSE").is_some() {
+                    Stdio::inherit()
+                } else {
+                    Stdio::null()
+                })
+                .status();
+        }
+        let _ = std::fs::remove_dir_all(&self.directory);
+    }
+}
+
+/// A running gateway; killed when dropped.
+pub struct Gateway {
+    child: Child,
+    pub config: Config,
+    ended: bool,
+}
+
+impl Gateway {
+    pub fn supervisor(&self) -> u32 {
+        self.child.id()
+    }
+
+    pub fn status(&self) -> Option<Status> {
+        status::query(&self.config.run_directory, &self.config.name).ok()
+    }
+
+    pub fn worker(&self) -> u32 {
+        self.status().expect("the gateway runs").pid
+    }
+
+    pub fn wait_until_running(&mut self) -> Status {
+        self.wait_for("running", |_| true)
+    }
+
+    /// Waits up to 10 s for a state.
+    pub fn wait_for(&mut self, what: &str, wanted: impl Fn(&Status) -> bool) -> Status {
+        let waiting = Stopwatch::start();
+        loop {
+            assert!(waiting.elapsed() < Duration::from_secs(10), "the gateway is not {what} after 10 s");
+            assert!(self.child.try_wait().unwrap().is_none(), "the gateway ended");
+            // A status socket answers once traffic is diverted.
+            if let Some(status) = self.status().filter(&wanted) {
+                return status;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    pub fn signal(&self, signal: &str) {
+        kill(self.child.id(), signal);
+    }
+
+    /// Ends in good order.
+    pub fn stop(mut self) {
+        self.signal("TERM");
+        let status = self.child.wait().unwrap();
+        self.ended = true;
+        assert!(status.success(), "the gateway ended with {status}");
+    }
+
+    /// As an accident would.
+    pub fn kill_dash_nine(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+        self.ended = true;
+    }
+}
+
+impl Drop for Gateway {
+    fn drop(&mut self) {
+        if !self.ended {
+            let _ = self.child.kill();
+            let _ = self.child.wait();
+        }
+    }
+}
+
+/// Sends a signal by name.
+pub fn kill(pid: u32, signal: &str) {
+    sh(&format!("kill -{signal} {pid}"));
+}

@@ -1,0 +1,121 @@
+//! What the gateways do not understand passes them byte-identical, but for the hop limit and
+//! the IPv4 header checksum.
+
+mod gateway_support;
+
+use gateway_support::packet::{Tap, ipv4, ipv6, without_router_changes};
+use gateway_support::{Net, can_run};
+use std::time::Duration;
+
+const UDP: u8 = 17;
+const ICMP: u8 = 1;
+const ESP: u8 = 50;
+const UNKNOWN: u8 = 200;
+const MORE_FRAGMENTS: u16 = 0x2000;
+
+/// Recognisable content of `length` bytes.
+fn content(tag: u8, length: usize) -> Vec<u8> {
+    (0..length).map(|i| (i as u8).wrapping_mul(31) ^ tag).collect()
+}
+
+/// A UDP header with a checksum that is deliberately wrong: nobody on the way may care.
+fn udp(tag: u8, length: usize) -> Vec<u8> {
+    let mut datagram = vec![0x12, 0x34, 0xfe, 0xdc];
+    datagram.extend(((length + 8) as u16).to_be_bytes());
+    datagram.extend([0xba, 0xd0]);
+    datagram.extend(content(tag, length));
+    datagram
+}
+
+fn samples(forward: bool) -> Vec<(&'static str, Vec<u8>)> {
+    let icmp_echo_reply = [&[0, 0, 0xaa, 0xbb, 1, 2, 0, 9][..], &content(2, 56)].concat();
+    let tcp_with_odd_options = {
+        let mut tcp = vec![0x30, 0x39, 0, 80, 0, 0, 0, 1, 0, 0, 0, 2, 0x80, 0x10, 0xff, 0xff];
+        // A wrong checksum, then options: unknown kind 253, one of impossible length.
+        tcp.extend([0xde, 0xad, 0, 0, 253, 4, 1, 2, 8, 200, 0, 0, 1, 1, 1, 1]);
+        tcp.extend(content(3, 100));
+        tcp
+    };
+    let fragmented = udp(4, 1392);
+    // 8 bytes each: next header, length, then a PadN option.
+    let padding = |next: u8| vec![next, 0, 1, 4, 0, 0, 0, 0];
+    let hop_by_hop = [padding(60), padding(UDP), udp(5, 80)].concat();
+    let routing = [vec![UDP, 0, 4, 0, 0, 0, 0, 0], udp(6, 80)].concat();
+    let fragment6 = |offset_flags: u16, part: &[u8]| {
+        let mut header = vec![UDP, 0];
+        header.extend(offset_flags.to_be_bytes());
+        header.extend([9, 9, 9, 9]);
+        [&header, part].concat()
+    };
+    vec![
+        ("UDP", ipv4(forward, UDP, 0, &[], &udp(1, 512))),
+        ("UDP of full MTU", ipv4(forward, UDP, 0x4000, &[], &udp(7, 1472))),
+        ("ICMP", ipv4(forward, ICMP, 0, &[], &icmp_echo_reply)),
+        ("ESP", ipv4(forward, ESP, 0, &[], &content(8, 200))),
+        ("unknown protocol", ipv4(forward, UNKNOWN, 0, &[], &content(9, 33))),
+        ("empty payload", ipv4(forward, UNKNOWN, 0, &[], &[])),
+        ("IPv4 options", ipv4(forward, UDP, 0, &[0x94, 4, 0, 0, 1, 1, 1, 0], &udp(10, 64))),
+        ("first fragment", ipv4(forward, UDP, MORE_FRAGMENTS, &[], &fragmented[..800])),
+        ("last fragment", ipv4(forward, UDP, 100, &[], &fragmented[800..])),
+        ("TCP, options mangled", ipv4(forward, 6, 0, &[], &tcp_with_odd_options)),
+        ("TCP, cut in its header", ipv4(forward, 6, 0, &[], &tcp_with_odd_options[..9])),
+        ("TCP, header beyond the end", ipv4(forward, 6, 0, &[], &tcp_with_odd_options[..24])),
+        ("IPv6 UDP", ipv6(forward, UDP, &udp(11, 512))),
+        ("IPv6 hop-by-hop and destination options", ipv6(forward, 0, &hop_by_hop)),
+        ("IPv6 routing header", ipv6(forward, 43, &routing)),
+        ("IPv6 first fragment", ipv6(forward, 44, &fragment6(1, &fragmented[..800]))),
+        ("IPv6 last fragment", ipv6(forward, 44, &fragment6(800, &fragmented[800..]))),
+        ("IPv6 ESP", ipv6(forward, ESP, &content(12, 99))),
+        ("IPv6 no next header", ipv6(forward, 59, &content(13, 5))),
+        ("IPv6 unknown protocol", ipv6(forward, UNKNOWN, &content(14, 77))),
+        ("IPv6 TCP cut in its header", ipv6(forward, 6, &tcp_with_odd_options[..9])),
+    ]
+}
+
+/// Sends all samples across; the hop limit they arrive with.
+fn pass_all(net: &Net, forward: bool) -> Vec<u8> {
+    let sender = Tap::open(net, "s", "wire", "a");
+    let receiver = Tap::open(net, "r", "lan", "b");
+    let (from, to) = if forward { (&sender, &receiver) } else { (&receiver, &sender) };
+    let mut hop_limits = Vec::new();
+    for (name, packet) in samples(forward) {
+        let (_, wanted) = without_router_changes(&packet);
+        from.send(&packet);
+        let found = loop {
+            let Some(seen) = to.receive(Duration::from_secs(2)) else { break None };
+            let (hop_limit, rest) = without_router_changes(&seen);
+            if rest == wanted {
+                break Some(hop_limit);
+            }
+        };
+        let direction = if forward { "to the receiver" } else { "to the sender" };
+        hop_limits.push(found.unwrap_or_else(|| panic!("{name} {direction} did not pass as sent")));
+    }
+    hop_limits
+}
+
+#[test]
+fn what_no_scheme_understands_passes_both_gateways_byte_identical_in_both_directions() {
+    if !can_run() {
+        return;
+    }
+    let net = Net::new();
+    net.meet();
+    for forward in [true, false] {
+        let plain = pass_all(&net, forward);
+        assert!(plain.iter().all(|hop_limit| *hop_limit == 62), "{plain:?}");
+    }
+    let (a, b) = (net.gateway("a"), net.gateway("b"));
+    for forward in [true, false] {
+        let through = pass_all(&net, forward);
+        // One less per gateway than a router alone: proof that they went through the devices.
+        assert!(through.iter().all(|hop_limit| *hop_limit == 60), "{through:?}");
+    }
+    for gateway in [&a, &b] {
+        let status = gateway.status().unwrap();
+        assert!(status.conserved, "{:?}", status.conservation);
+        assert!(status.packets["received_inner"] > 0 && status.packets["received_link"] > 0);
+    }
+    a.stop();
+    b.stop();
+}
