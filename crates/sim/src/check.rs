@@ -15,13 +15,7 @@ pub struct Checker {
 impl Checker {
     pub fn new(enabled: bool) -> Self {
         let initial = enabled.then_some(Ok(()));
-        Checker {
-            checks: Checks {
-                conservation: initial.clone(),
-                stream: initial.clone(),
-                bounds: initial,
-            },
-        }
+        Checker { checks: Checks { conservation: initial.clone(), stream: initial.clone(), bounds: initial } }
     }
 
     /// Checks conservation and bounds everywhere.

@@ -11,9 +11,7 @@ use crate::pipe::Pipe;
 use crate::queue::{EventQueue, Kind};
 use crate::routes::Routes;
 use crate::topology::{RunSettings, SchemeSpec, SimError, Topology};
-use airtcp_core::{
-    ByteSize, Context, Duration, DropReason, Event, Instant, Packet, Port, Rng,
-};
+use airtcp_core::{ByteSize, Context, DropReason, Duration, Event, Instant, Packet, Port, Rng};
 use airtcp_link::{Link, LinkSettings, QueueLimit};
 use airtcp_schemes::{End, LinkFacts, MAX_MEMORY, Placement, Site};
 use std::collections::VecDeque;
@@ -117,18 +115,14 @@ impl Engine {
                 return Err(SimError::Occupied { scheme: spec.name.clone() });
             }
             let (out, back) = (&link.settings[side], &link.settings[1 - side]);
-            let facts = LinkFacts {
-                rate: out.rate,
-                round_trip: Some(out.delay + back.delay),
-                queue: Some(queue_bytes(out)),
-            };
+            let facts =
+                LinkFacts { rate: out.rate, round_trip: Some(out.delay + back.delay), queue: Some(queue_bytes(out)) };
             let name = format!("schemes.{}.{}", spec.name, topology.nodes[link.ends[side]]);
             let mut rng = Rng::derive(self.settings.seed, &format!("{name}/make"));
             let mut site = Site { end: *end, link: facts, rng: &mut rng, max_memory: MAX_MEMORY };
             let element = (spec.entry.make)(&spec.settings, &mut site)
                 .map_err(|error| SimError::Scheme { scheme: spec.name.clone(), error })?;
-            let index =
-                self.add_element(name, link.ends[side], Some(outgoing), Body::Scheme(element));
+            let index = self.add_element(name, link.ends[side], Some(outgoing), Body::Scheme(element));
             self.pipes[outgoing].before = Some(index);
             self.pipes[incoming].after = Some(index);
             placed.push(index);
@@ -153,9 +147,9 @@ impl Engine {
             }
             let (sender, receiver) = (self.host_of(from), self.host_of(to));
             let run = self.settings.clone();
-            let [local, remote] = [from, to].map(|node| address::of_node(node, flow.family()));
-            self.host(sender).add_sender(id, flow, local, remote, &run);
-            self.host(receiver).add_receiver(id, flow, remote, local, &run);
+            let ends = [from, to].map(|node| address::of_node(node, flow.family()));
+            self.host(sender).add_sender(id, flow, ends, &run);
+            self.host(receiver).add_receiver(id, flow, ends, &run);
             self.flow_ends.push((sender, receiver));
         }
         Ok(())
@@ -355,12 +349,9 @@ impl Engine {
     }
 
     fn trace(&mut self, pipe: usize, packet: &Packet) {
-        let numbers = packet.tcp().map_or(0, |tcp| {
-            u64::from(tcp.sequence.0) << 32 | u64::from(tcp.acknowledgment.0)
-        });
+        let numbers = packet.tcp().map_or(0, |tcp| u64::from(tcp.sequence.0) << 32 | u64::from(tcp.acknowledgment.0));
         for word in [self.now.as_nanos(), pipe as u64, u64::from(packet.wire_len()), numbers] {
-            self.trace_hash =
-                (self.trace_hash ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
+            self.trace_hash = (self.trace_hash ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
         }
     }
 

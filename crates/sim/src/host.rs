@@ -4,9 +4,7 @@ use crate::digest::Digest;
 use crate::outcome::{FlowOutcome, Sample};
 use crate::rounds::Rounds;
 use crate::topology::{Flow, RunSettings};
-use airtcp_core::{
-    Context, CreateReason, DropReason, Duration, Element, Instant, Packet, Port, Rng, SeqNum,
-};
+use airtcp_core::{Context, CreateReason, DropReason, Duration, Element, Instant, Packet, Port, Rng, SeqNum};
 use airtcp_tcp::{Config, Connection, Endpoint, Stats, Stream};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -59,44 +57,38 @@ enum Role {
     Receiver { size: Option<u64> },
 }
 
+fn endpoints(flow: usize, [from, to]: [IpAddr; 2]) -> [Endpoint; 2] {
+    let port = |base: u16| base.wrapping_add(flow as u16);
+    [Endpoint { address: from, port: port(SENDER_PORT) }, Endpoint { address: to, port: port(RECEIVER_PORT) }]
+}
+
 impl Host {
-    /// Adds the sending end of flow `id`.
-    pub fn add_sender(&mut self, id: usize, flow: &Flow, local: IpAddr, remote: IpAddr, run: &RunSettings) {
+    /// Adds the sending end of flow `id`, whose ends have the addresses `[from, to]`.
+    pub fn add_sender(&mut self, id: usize, flow: &Flow, ends: [IpAddr; 2], run: &RunSettings) {
         let start = Instant::ZERO + flow.start;
-        let ports = (SENDER_PORT.wrapping_add(id as u16), RECEIVER_PORT.wrapping_add(id as u16));
-        let role = Role::Sender { start, size: flow.size };
-        self.add(id, flow, (local, ports.0), (remote, ports.1), role, run);
+        let [sender, receiver] = endpoints(id, ends);
+        self.add(id, flow, [sender, receiver], Role::Sender { start, size: flow.size }, run);
         self.timers.push(Reverse((start, self.sockets.len() - 1)));
     }
 
-    /// Adds the receiving end of flow `id`.
-    pub fn add_receiver(&mut self, id: usize, flow: &Flow, remote: IpAddr, local: IpAddr, run: &RunSettings) {
-        let ports = (SENDER_PORT.wrapping_add(id as u16), RECEIVER_PORT.wrapping_add(id as u16));
-        let role = Role::Receiver { size: flow.size };
-        self.add(id, flow, (local, ports.1), (remote, ports.0), role, run);
+    /// Adds the receiving end of flow `id`, whose ends have the addresses `[from, to]`.
+    pub fn add_receiver(&mut self, id: usize, flow: &Flow, ends: [IpAddr; 2], run: &RunSettings) {
+        let [sender, receiver] = endpoints(id, ends);
+        self.add(id, flow, [receiver, sender], Role::Receiver { size: flow.size }, run);
     }
 
-    #[allow(clippy::too_many_arguments, reason = "the two ends differ in every one of them")]
-    fn add(
-        &mut self,
-        id: usize,
-        flow: &Flow,
-        local: (IpAddr, u16),
-        remote: (IpAddr, u16),
-        role: Role,
-        run: &RunSettings,
-    ) {
-        let mut rng = Rng::derive(run.seed, &format!("flows.{}/{}", flow.name, local.1));
+    fn add(&mut self, id: usize, flow: &Flow, [local, remote]: [Endpoint; 2], role: Role, run: &RunSettings) {
+        let mut rng = Rng::derive(run.seed, &format!("flows.{}/{}", flow.name, local.port));
         let (sequence, stamp) = (rng.next_u64() as u32, rng.next_u64() as u32);
         let has_digest = run.digests && flow.size.is_some();
         let config = Config { auto_read: !has_digest, random_seed: rng.next_u64(), ..flow.tcp.clone() };
-        self.ports.insert(local.1, self.sockets.len());
+        self.ports.insert(local.port, self.sockets.len());
         self.sockets.push(Socket {
             flow: id,
             name: flow.name.clone(),
             config,
-            local: Endpoint { address: local.0, port: local.1 },
-            remote: Endpoint { address: remote.0, port: remote.1 },
+            local,
+            remote,
             initial_sequence: SeqNum(if run.near_wrap { u32::MAX - BELOW_WRAP } else { sequence }),
             timestamp_offset: if run.near_wrap { u32::MAX - BELOW_WRAP_MS } else { stamp },
             role,
@@ -141,9 +133,9 @@ impl Host {
     }
 
     fn socket_of(&self, flow: usize, wants_sender: bool) -> Option<&Socket> {
-        self.sockets.iter().find(|socket| {
-            socket.flow == flow && matches!(socket.role, Role::Sender { .. }) == wants_sender
-        })
+        self.sockets
+            .iter()
+            .find(|socket| socket.flow == flow && matches!(socket.role, Role::Sender { .. }) == wants_sender)
     }
 
     /// The receiver's half of a flow's outcome.

@@ -5,8 +5,8 @@ use crate::element::{Accounts, Place};
 use crate::pipe::{Pipe, drop_packet};
 use crate::queue::{EventQueue, Kind};
 use airtcp_core::{
-    Backlog, CreateReason, DropReason, Event, Instant, Io, Outcome, Packet, Peer, Port, Token,
-    TxStatus, packet::protocol,
+    Backlog, CreateReason, DropReason, Event, Instant, Io, Outcome, Packet, Peer, Port, Token, TxStatus,
+    packet::protocol,
 };
 use bytes::{BufMut, Bytes, BytesMut};
 use std::collections::VecDeque;

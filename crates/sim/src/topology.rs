@@ -144,27 +144,14 @@ impl Topology {
     }
 
     /// Adds a link; `forward` is the direction from `a` to `b`.
-    pub fn link(
-        &mut self,
-        name: &str,
-        a: NodeId,
-        b: NodeId,
-        forward: LinkSettings,
-        reverse: LinkSettings,
-    ) -> LinkId {
+    pub fn link(&mut self, name: &str, a: NodeId, b: NodeId, forward: LinkSettings, reverse: LinkSettings) -> LinkId {
         let ends = [a.0, b.0];
         self.links.push(LinkSpec { name: name.to_string(), ends, settings: [forward, reverse] });
         LinkId(self.links.len() - 1)
     }
 
     /// Puts a scheme on a link.
-    pub fn scheme(
-        &mut self,
-        name: &str,
-        link: LinkId,
-        entry: &SchemeEntry,
-        settings: &[(String, String)],
-    ) {
+    pub fn scheme(&mut self, name: &str, link: LinkId, entry: &SchemeEntry, settings: &[(String, String)]) {
         self.schemes.push(SchemeSpec {
             name: name.to_string(),
             link: link.0,

@@ -6,6 +6,7 @@ use super::upstream::Timing;
 use crate::position::{self, Position};
 use crate::seq_map::SeqMap;
 use airtcp_core::{Backlog, Context, DropReason, Duration, Event, FlowKey, Instant, Packet, Port, SeqNum};
+use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::ops::Range;
 
@@ -26,7 +27,11 @@ pub(super) struct Incoming {
     high: Position,
     /// Missing ranges in `next..high`, disjoint.
     gaps: SeqMap<Gap>,
+    /// Ranges before `next` that never came: given up, to be filled by the sender.
+    abandoned: SeqMap<()>,
     held: SeqMap<Packet>,
+    /// Retransmissions of earlier bytes that came while packets were held.
+    deferred: VecDeque<Deferred>,
     held_bytes: u64,
     held_memory: u64,
     reordering: Reordering,
@@ -43,6 +48,15 @@ struct Gap {
     request_at: Instant,
     asked_at: Option<Instant>,
     tries: u8,
+}
+
+/// A packet of earlier bytes that must not overtake what came before it: a sender with RACK
+/// would take everything it overtakes for lost.
+#[derive(Debug)]
+struct Deferred {
+    packet: Packet,
+    /// It may go when everything before this position went.
+    behind: Position,
 }
 
 /// How much later than its successors a packet may come on this link without being lost.
@@ -63,7 +77,9 @@ impl Incoming {
             next: start,
             high: start,
             gaps: SeqMap::default(),
+            abandoned: SeqMap::default(),
             held: SeqMap::default(),
+            deferred: VecDeque::new(),
             held_bytes: 0,
             held_memory: 0,
             reordering: Reordering::default(),
@@ -83,7 +99,7 @@ impl Incoming {
     }
 
     pub fn held(&self) -> Backlog {
-        Backlog { packets: self.held.len(), bytes: self.held_bytes }
+        Backlog { packets: self.held.len() + self.deferred.len(), bytes: self.held_bytes }
     }
 
     pub fn memory(&self) -> u64 {
@@ -105,6 +121,7 @@ impl Incoming {
         let start = position::near(self.high, tcp.sequence);
         let range = start..start + Position::from(packet.sequence_len());
         if range.end <= self.next {
+            self.abandoned.take_out(range.clone());
             self.pass_old(cx, packet, &range);
             return;
         }
@@ -132,8 +149,12 @@ impl Incoming {
         if vain {
             self.reordering.vain.take_out(range.clone());
             cx.discard(packet, DropReason::Duplicate);
-        } else {
+        } else if self.held.is_empty() {
             cx.send(Port::INNER, packet);
+        } else {
+            cx.emit(Event::Held);
+            self.note_held(&packet);
+            self.deferred.push_back(Deferred { packet, behind: self.high });
         }
     }
 
@@ -175,12 +196,16 @@ impl Incoming {
             return;
         }
         cx.emit(Event::Held);
-        self.held_bytes += u64::from(packet.wire_len());
-        self.held_memory += held_memory(&packet);
+        self.note_held(&packet);
         if let Some(shorter) = self.held.insert(range, packet) {
             self.note_released(&shorter);
             cx.discard(shorter, DropReason::Duplicate);
         }
+    }
+
+    fn note_held(&mut self, packet: &Packet) {
+        self.held_bytes += u64::from(packet.wire_len());
+        self.held_memory += held_memory(packet);
     }
 
     fn note_released(&mut self, packet: &Packet) {
@@ -188,31 +213,52 @@ impl Incoming {
         self.held_memory -= held_memory(packet);
     }
 
-    /// Passes on everything before the first gap.
+    /// Passes on everything before the first gap, in the order of positions; deferred packets
+    /// where they came.
     fn advance(&mut self, cx: &mut Context<'_>, event: Event) {
         self.next = self.gaps.first().map_or(self.high, |(gap, _)| gap.start);
-        while self.held.first().is_some_and(|(range, _)| range.start < self.next) {
-            if let Some((_, packet)) = self.held.pop_first() {
-                self.note_released(&packet);
-                cx.emit(event);
-                cx.send(Port::INNER, packet);
-            }
+        while let Some(packet) = self.pop_released() {
+            self.note_released(&packet);
+            cx.emit(event);
+            cx.send(Port::INNER, packet);
         }
         self.held.shrink();
+    }
+
+    fn pop_released(&mut self) -> Option<Packet> {
+        let next = self.next;
+        let held = self.held.first().map(|(range, _)| range.start).filter(|start| *start < next);
+        let deferred = self.deferred.front().map(|deferred| deferred.behind).filter(|behind| *behind <= next);
+        if let Some(behind) = deferred
+            && held.is_none_or(|start| behind <= start)
+        {
+            return self.deferred.pop_front().map(|deferred| deferred.packet);
+        }
+        held.and_then(|_| self.held.pop_first()).map(|(_, packet)| packet)
     }
 
     /// Lets everything pass and stops waiting.
     pub fn release_everything(&mut self, cx: &mut Context<'_>) {
         self.gaps = SeqMap::default();
+        self.abandoned = SeqMap::default();
         self.advance(cx, Event::ReleasedAcrossGap);
     }
 
     /// These ranges will not come.
     pub fn give_up(&mut self, cx: &mut Context<'_>, ranges: &[SeqRange]) {
         for range in ranges {
-            self.gaps.take_out(positions(self.high, *range));
+            for (part, _) in self.gaps.take_out(positions(self.high, *range)) {
+                self.abandon(part);
+            }
         }
         self.advance(cx, Event::ReleasedAcrossGap);
+    }
+
+    fn abandon(&mut self, range: Range<Position>) {
+        self.abandoned.add(range);
+        if self.abandoned.len() > MAX_GAPS {
+            self.abandoned.pop_first();
+        }
     }
 
     pub fn on_poll(
@@ -230,9 +276,20 @@ impl Incoming {
             self.open_gap(self.high.max(polled.start)..polled.end, now, hold);
             self.high = polled.end;
         }
-        if self.gaps.is_empty() {
+        // What was given up and is polled now was sent again, and lost again: nothing waits for it
+        // here, but the sender would.
+        let lost_again =
+            self.abandoned.iter().filter(|(range, ())| range.start < polled.end && polled.start < range.end);
+        let ranges: Vec<SeqRange> = lost_again
+            .take(MAX_RANGES)
+            .map(|(range, ())| (position::sequence(range.start), position::sequence(range.end)))
+            .collect();
+        if self.gaps.is_empty() && ranges.is_empty() {
             out.push(Message::Have(*flow, sent));
             return;
+        }
+        if !ranges.is_empty() {
+            out.push(Message::Nack(*flow, ranges));
         }
         self.request(now, flow, timing, out, |_| true);
     }
@@ -240,9 +297,16 @@ impl Incoming {
     /// Gives up what waited too long, asks again for what is due.
     pub fn handle_timeout(&mut self, cx: &mut Context<'_>, flow: &FlowKey, timing: &Timing, out: &mut Vec<Message>) {
         let now = cx.now();
-        let before = self.gaps.len();
-        self.gaps.retain(|_, gap| gap.deadline > now);
-        if self.gaps.len() < before {
+        let mut expired = Vec::new();
+        self.gaps.retain(|range, gap| {
+            let waits = gap.deadline > now;
+            if !waits {
+                expired.push(range);
+            }
+            waits
+        });
+        if !expired.is_empty() {
+            expired.into_iter().for_each(|range| self.abandon(range));
             self.advance(cx, Event::ReleasedAcrossGap);
         }
         self.request_due(cx, flow, timing, out);

@@ -134,9 +134,10 @@ impl Gateway {
     }
 }
 
-/// A quarter of the round trip covers its jitter; two packet times what may be ahead.
+/// A quarter of the round trip covers its jitter; three packet times what a repair waits for, its
+/// own transmission and one more repair ahead of it.
 fn auto_guard(rtt: Duration, packet_time: Duration) -> Duration {
-    (rtt / 4).max(Duration::from_millis(1)).max(packet_time * 2)
+    (rtt / 4).max(Duration::from_millis(1)) + packet_time * 3
 }
 
 /// Modern mode (4).
@@ -197,7 +198,11 @@ impl Element for Gateway {
     }
 
     fn handle_timeout(&mut self, cx: &mut Context<'_>) {
-        if self.peer.handle_timeout(cx) {
+        let tick = self.peer.handle_timeout(cx);
+        if let Some(bytes) = tick.sent_bytes {
+            self.upstream.charge_control(cx.now(), bytes);
+        }
+        if tick.fell_silent {
             self.downstream.release_all(cx);
         }
         let timing = self.timing();

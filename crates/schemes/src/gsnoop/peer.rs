@@ -4,6 +4,8 @@ use super::message::{Hello, Message};
 use super::settings::Settings;
 use airtcp_core::{Context, Duration, Event, Instant, Peer as PeerId};
 
+/// Distance of the first two HELLOs; doubles up to the configured one while nobody answers.
+const FIRST_SEARCH: Duration = Duration::from_millis(5);
 /// Round-trip samples kept for the minimum filter.
 const SAMPLES: usize = 16;
 
@@ -14,6 +16,8 @@ pub(super) struct Peer {
     hello_every: Duration,
     timeout: Duration,
     next_hello: Instant,
+    /// Distance of the HELLOs while the other end is not in reach: short at first.
+    searching: Duration,
     /// Epoch, stamp and time of the last HELLO heard.
     last_hello: Option<(u64, u64, Instant)>,
     last_heard: Option<Instant>,
@@ -34,6 +38,15 @@ pub(super) enum Change {
     Restarted,
 }
 
+/// What a timeout led to.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Tick {
+    /// Length of the HELLO that was sent.
+    pub sent_bytes: Option<usize>,
+    /// The other end has just fallen silent.
+    pub fell_silent: bool,
+}
+
 impl Peer {
     pub fn new(settings: &Settings, epoch: u64) -> Self {
         Peer {
@@ -41,6 +54,7 @@ impl Peer {
             hello_every: settings.hello,
             timeout: settings.peer_timeout,
             next_hello: Instant::ZERO,
+            searching: FIRST_SEARCH,
             last_hello: None,
             last_heard: None,
             in_reach: false,
@@ -80,6 +94,10 @@ impl Peer {
         if restarted {
             cx.emit(Event::PeerRestart);
         }
+        // Whoever has not heard us yet need not wait for the next HELLO to hear us; nor need we.
+        if hello.echo == 0 || !self.in_reach {
+            self.next_hello = self.next_hello.min(now);
+        }
         if !self.in_reach && (self.sample_count > 0 || self.configured_rtt.is_some()) {
             self.in_reach = true;
             cx.emit(Event::PeerUp);
@@ -88,23 +106,29 @@ impl Peer {
         if restarted { Change::Restarted } else { Change::None }
     }
 
-    /// Sends HELLO when due. Says whether the other end has just fallen silent.
-    pub fn handle_timeout(&mut self, cx: &mut Context<'_>) -> bool {
+    /// Sends HELLO when due.
+    pub fn handle_timeout(&mut self, cx: &mut Context<'_>) -> Tick {
         let now = cx.now();
+        let mut tick = Tick::default();
         if now >= self.next_hello {
-            self.next_hello = now + self.hello_every;
+            let distance = if self.in_reach { self.hello_every } else { self.searching };
+            self.searching = (self.searching * 2).min(self.hello_every);
+            self.next_hello = now + distance;
             let (echo, held) =
                 self.last_hello.map_or((0, 0), |(_, stamp, at)| (stamp, now.saturating_since(at).as_nanos()));
             let hello = Hello { epoch: self.epoch, stamp: now.as_nanos().max(1), echo, held };
-            cx.send_control(PeerId::OTHER_END, &Message::Hello(hello).encode());
+            let bytes = Message::Hello(hello).encode();
+            cx.send_control(PeerId::OTHER_END, &bytes);
+            tick.sent_bytes = Some(bytes.len());
         }
         let silent = self.last_heard.is_none_or(|heard| now.saturating_since(heard) >= self.timeout);
         if self.in_reach && silent {
             self.in_reach = false;
+            self.searching = FIRST_SEARCH;
             cx.emit(Event::PeerDown);
-            return true;
+            tick.fell_silent = true;
         }
-        false
+        tick
     }
 
     /// HELLO also paces the check for silence, so one deadline is enough.

@@ -11,7 +11,7 @@ parameters! {
         pub queue: Option<ByteSize> = None, "modern mode (1): 1 BDP";
         /// Round trip between the two gateways; measured by HELLO if auto.
         pub wireless_rtt: Option<Duration> = None, "GSN-U8";
-        /// Time added to the wireless round trip before a repair counts as lost; a quarter of the round trip, at least 1 ms and two packet times, if auto.
+        /// Time added to the wireless round trip before a repair counts as lost; a quarter of the round trip (at least 1 ms) plus three packet times if auto.
         pub guard: Option<Duration> = None, "GSN-12, GSN-U8";
         /// How often a missing range is asked for.
         pub tries: u8 = 4, "modern mode (2)";

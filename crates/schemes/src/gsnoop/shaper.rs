@@ -61,6 +61,7 @@ impl Shaper {
             packet.set_ecn(Ecn::Ce);
             cx.emit(Event::CongestionMark);
         }
+        self.begin_if_idle(cx.now());
         self.fifo_bytes += len;
         self.fifo_bytes_max = self.fifo_bytes_max.max(self.fifo_bytes);
         self.fifo.push_back(packet);
@@ -68,21 +69,34 @@ impl Shaper {
     }
 
     /// Takes a repair, ahead of everything but earlier repairs; gives it back beyond the limit.
-    pub fn push_repair(&mut self, packet: Packet) -> Result<(), Packet> {
+    pub fn push_repair(&mut self, now: Instant, packet: Packet) -> Result<(), Packet> {
         let len = u64::from(packet.wire_len());
         if self.repair_bytes + len > self.limit {
             return Err(packet);
         }
+        self.begin_if_idle(now);
         self.repair_bytes += len;
         self.repairs.push_back(packet);
         Ok(())
     }
 
+    /// Only a late timer is made up for, not time in which there was nothing to send: a burst
+    /// after a pause would stand in the link's own queue for as long as this one is busy.
+    fn begin_if_idle(&mut self, now: Instant) {
+        if self.is_empty() {
+            self.free_at = self.free_at.max(now);
+        }
+    }
+
+    /// Time the link takes for `bytes`.
+    pub fn transmission(&self, bytes: u32) -> Duration {
+        self.rate.map_or(Duration::ZERO, |rate| rate.serialisation(bytes, &mut 0))
+    }
+
     /// When a repair queued now will have left.
     pub fn repair_departure(&self, now: Instant) -> Instant {
         let ahead = u32::try_from(self.repair_bytes).unwrap_or(u32::MAX);
-        let time = self.rate.map_or(Duration::ZERO, |rate| rate.serialisation(ahead, &mut 0));
-        self.free_at.max(now).saturating_add(time)
+        self.free_at.max(now).saturating_add(self.transmission(ahead))
     }
 
     /// Charges bytes that take the link beside this queue.

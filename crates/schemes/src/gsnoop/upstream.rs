@@ -176,13 +176,14 @@ impl Upstream {
                 return;
             }
             if let Some(copy) = copy {
-                self.note_departure(cx.now(), copy, timing);
+                self.note_departure(cx, copy, timing);
             }
         }
     }
 
     /// GSN-3: once sent, a copy enters the cache; and the tail timer starts anew.
-    fn note_departure(&mut self, now: Instant, copy: Packet, timing: &Timing) {
+    fn note_departure(&mut self, cx: &mut Context<'_>, copy: Packet, timing: &Timing) {
+        let now = cx.now();
         let Some((flow, tcp)) = copy.flow().zip(copy.tcp().copied()) else { return };
         let Some(slot) = self.flows.slot(&flow) else { return };
         let Some((_, state)) = self.flows.at_mut(slot) else { return };
@@ -191,15 +192,20 @@ impl Upstream {
         }
         let start = position::near(state.arrived, tcp.sequence);
         let range = start..start + Position::from(copy.sequence_len());
+        let is_retransmission = range.end <= state.sent;
         state.sent = state.sent.max(range.end);
         self.cache.insert(slot, &mut state.copies, range, copy, now);
         state.poll.tries = 0;
-        let due = now + timing.rtt / 2;
-        schedule_poll(&mut self.polls, slot, &mut state.poll, Some(due));
+        // Nothing behind a retransmission shows that it was lost again, so B is asked at once.
+        let delay = if is_retransmission { Duration::ZERO } else { timing.rtt / 2 };
+        schedule_poll(&mut self.polls, slot, &mut state.poll, Some(now + delay));
         while let Some((victim, serial, start)) = self.cache.next_to_flush() {
             if let Some((_, state)) = self.flows.at_mut(victim) {
                 flush(&mut self.cache, &mut state.copies, serial, start);
             }
+        }
+        if is_retransmission {
+            self.send_due_polls(cx, timing, true);
         }
     }
 
@@ -267,6 +273,12 @@ impl Upstream {
 
     /// Asks after tails that are due, and forgets idle flows.
     pub fn handle_timeout(&mut self, cx: &mut Context<'_>, timing: &Timing, peer_in_reach: bool) {
+        self.send_due_polls(cx, timing, peer_in_reach);
+        self.send_due(cx, timing);
+        self.forget_idle(cx.now());
+    }
+
+    fn send_due_polls(&mut self, cx: &mut Context<'_>, timing: &Timing, peer_in_reach: bool) {
         let now = cx.now();
         while let Some((due, slot)) = self.polls.first().copied().filter(|(due, _)| *due <= now) {
             self.polls.remove(&(due, slot));
@@ -286,8 +298,6 @@ impl Upstream {
                 self.send_control(cx, &message);
             }
         }
-        self.send_due(cx, timing);
-        self.forget_idle(now);
     }
 
     /// GSN-U15: forgets the flows that were silent longest.
@@ -302,9 +312,14 @@ impl Upstream {
         }
     }
 
+    /// Charges a message that somebody else in this box sent over the link.
+    pub fn charge_control(&mut self, now: Instant, bytes: usize) {
+        self.shaper.charge(now, bytes as u32 + CONTROL_OVERHEAD);
+    }
+
     fn send_control(&mut self, cx: &mut Context<'_>, message: &Message) {
         let bytes = message.encode();
-        self.shaper.charge(cx.now(), bytes.len() as u32 + CONTROL_OVERHEAD);
+        self.charge_control(cx.now(), bytes.len());
         cx.send_control(Peer::OTHER_END, &bytes);
     }
 
@@ -343,13 +358,14 @@ fn repair(
             continue;
         }
         absent.take_out(range.clone());
-        // A request that left before the copy could arrive says nothing about it; an eighth is
+        // A request that left before the copy could arrive says nothing about it; a sixteenth is
         // left for the spread of the measured round trip.
-        if copy.sent_at + (timing.rtt - timing.rtt / 8) > now {
+        let transmission = shaper.transmission(copy.packet.wire_len());
+        if copy.sent_at + transmission + (timing.rtt - timing.rtt / 16) > now {
             continue;
         }
         let packet = cx.duplicate(&copy.packet, CreateReason::Repair);
-        match shaper.push_repair(packet) {
+        match shaper.push_repair(now, packet) {
             Ok(()) => {
                 copy.sent_at = shaper.repair_departure(now);
                 cx.emit(Event::Repair);

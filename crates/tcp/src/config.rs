@@ -1,0 +1,125 @@
+//! Parameters of a TCP endpoint. The defaults are those of a Linux host of today.
+
+use crate::congestion::{CONTROLLERS, ControllerEntry};
+use airtcp_core::{ByteSize, Duration};
+
+airtcp_core::choices! {
+    /// How lost segments are found and how the window shrinks meanwhile.
+    pub enum RecoveryKind {
+        /// RACK (RFC 8985) with proportional rate reduction (RFC 6937), as Linux; falls back to
+        /// NewReno where the peer has no SACK.
+        Rack = "rack",
+        /// Three SACKed segments above a hole (RFC 6675).
+        Sack = "sack",
+        /// Three duplicate acknowledgments and partial acknowledgments (RFC 6582), SACK unused.
+        NewReno = "newreno",
+    }
+}
+
+airtcp_core::choices! {
+    /// Where the minimum RTO applies.
+    pub enum RtoRule {
+        /// RTO = SRTT + max(4 RTTVAR, minimum), with Linux's slow decay of the variance.
+        Linux = "linux",
+        /// RTO = max(SRTT + 4 RTTVAR, minimum) (RFC 6298).
+        Rfc6298 = "rfc6298",
+    }
+}
+
+airtcp_core::parameters! {
+    /// Parameters of one end of a connection.
+    pub struct Config {
+        /// Congestion control.
+        pub controller: ControllerEntry = CONTROLLERS[0], "Linux";
+        /// Loss detection and recovery.
+        pub recovery: RecoveryKind = RecoveryKind::Rack, "Linux, RFC 8985";
+        /// Largest IP packet to send and to ask for; the MSS follows from it.
+        pub mtu: u32 = 1500, "RFC 894";
+        /// Congestion window at the start, segments.
+        pub initial_window: u32 = 10, "RFC 6928";
+        /// Slow start threshold at the start, segments; auto is unlimited.
+        pub initial_ssthresh: Option<u32> = None, "RFC 5681 3.1";
+        /// Upper bound of the congestion window, segments; auto is unlimited.
+        pub max_cwnd: Option<u32> = None, "Linux snd_cwnd_clamp";
+        /// Bytes received in order and not yet read, and out of order, that are kept: the receive window.
+        pub receive_buffer: ByteSize = ByteSize(6 << 20), "Linux tcp_rmem";
+        /// Bytes written and not yet acknowledged that are kept; auto is unlimited.
+        pub send_buffer: Option<ByteSize> = None, "ours";
+        /// Read what arrives in order at once, check it and forget it.
+        pub auto_read: bool = false, "ours";
+        /// Full segments after which an acknowledgment is sent at once.
+        pub delayed_ack_segments: u32 = 2, "RFC 5681 4.2";
+        /// Longest delay of an acknowledgment.
+        pub delayed_ack_timeout: Duration = Duration::from_millis(40), "Linux TCP_DELACK_MIN; RFC 9293 3.8.6.3: below 500 ms";
+        /// Segments at the start that are acknowledged one by one, so that slow start is not delayed.
+        pub quick_acks: u32 = 16, "Linux TCP_MAX_QUICKACKS";
+        /// Lowest retransmission timeout.
+        pub min_rto: Duration = Duration::from_millis(200), "Linux TCP_RTO_MIN; RFC 6298: 1 s";
+        /// Highest retransmission timeout.
+        pub max_rto: Duration = Duration::from_secs(120), "Linux TCP_RTO_MAX; RFC 6298: at least 60 s";
+        /// Retransmission timeout before the first round-trip time is known.
+        pub initial_rto: Duration = Duration::from_secs(1), "RFC 6298 2.1";
+        /// Where the minimum applies.
+        pub rto_rule: RtoRule = RtoRule::Linux, "Linux";
+        /// Probe a silent tail after two round trips instead of waiting for the RTO; needs RACK.
+        pub tail_loss_probe: bool = true, "RFC 8985 7";
+        /// Offer and use window scaling.
+        pub window_scaling: bool = true, "RFC 7323 2";
+        /// Offer and use timestamps.
+        pub timestamps: bool = true, "RFC 7323 3";
+        /// Offer and use selective acknowledgments.
+        pub sack: bool = true, "RFC 2018";
+        /// Negotiate explicit congestion notification.
+        pub ecn: bool = false, "RFC 3168";
+        /// Times a SYN is sent again before the connection fails.
+        pub syn_retries: u32 = 6, "Linux tcp_syn_retries";
+        /// Timeouts in a row before the connection fails.
+        pub max_retries: u32 = 15, "Linux tcp_retries2";
+        /// How long the end that closed first answers a late FIN; RFC 9293 asks for 2 MSL, a simulated host never reuses a port pair.
+        pub time_wait: Duration = Duration::from_secs(1), "ours";
+        /// Seed of the connection's own random stream.
+        pub random_seed: u64 = 1, "ours";
+    }
+}
+
+impl Config {
+    /// The MSS to announce: the MTU without the fixed headers (RFC 9293 section 3.7.1).
+    pub fn announced_mss(&self, is_ipv4: bool) -> u16 {
+        let headers = if is_ipv4 { 40 } else { 60 };
+        self.mtu.saturating_sub(headers).clamp(MIN_MSS, u32::from(u16::MAX)) as u16
+    }
+}
+
+/// No announced MSS makes segments smaller than this.
+pub const MIN_MSS: u32 = 64;
+
+/// MSS of a peer that announced none (RFC 9293 section 3.7.1), IPv4 and IPv6.
+pub const fn default_mss(is_ipv4: bool) -> u32 {
+    if is_ipv4 { 536 } else { 1220 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use airtcp_core::parameters::Parameters;
+
+    #[test]
+    fn the_mss_follows_from_the_mtu() {
+        let config = Config::default();
+        assert_eq!((config.announced_mss(true), config.announced_mss(false)), (1460, 1440));
+    }
+
+    #[test]
+    fn parameters_are_set_by_name() {
+        let mut config = Config::default();
+        config.set("controller", "reno").unwrap();
+        config.set("recovery", "newreno").unwrap();
+        config.set("min_rto", "1s").unwrap();
+        assert_eq!(config.controller.slug, "reno");
+        assert_eq!(config.recovery, RecoveryKind::NewReno);
+        assert!(config.set("min_rot", "1s").unwrap_err().to_string().contains("min_rto"));
+        assert!(config.fields().iter().all(|field| !field.about.is_empty() && !field.source.is_empty()));
+    }
+
+    use alloc::string::ToString;
+}

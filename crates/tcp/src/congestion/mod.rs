@@ -1,0 +1,128 @@
+//! Congestion control behind Linux's hook names (`struct tcp_congestion_ops`), so that a file here
+//! and its BPF twin read side by side.
+//!
+//! A [`Controller`] sees the connection as a [`TcpSock`] whose fields carry Linux's names and
+//! units: windows in segments, times in microseconds or in jiffies of a millisecond. Loss
+//! detection, window reduction during recovery and pacing stay outside: a controller says what
+//! `ssthresh` becomes and how the window grows, or takes over both in [`Controller::cong_control`].
+
+mod cubic;
+mod entry;
+mod hystart;
+mod reno;
+mod sock;
+
+pub use cubic::Cubic;
+pub use entry::{CONTROLLERS, ControllerEntry, find};
+pub use reno::Reno;
+pub use sock::{CaState, Pacing, TCP_INFINITE_SSTHRESH, TcpSock};
+
+use core::fmt::Debug;
+
+/// What one acknowledgment told about the delivery rate (Linux `struct rate_sample`).
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RateSample {
+    /// When the newest delivered segment was sent, `delivered` stood at [`RateSample::prior_delivered`]
+    /// since this many microseconds on the run's clock; 0 without a sample.
+    pub prior_mstamp_us: u64,
+    /// `delivered` when the newest delivered segment was sent.
+    pub prior_delivered: u32,
+    /// Segments delivered over the interval; negative without a sample.
+    pub delivered: i32,
+    /// Length of the interval in microseconds; negative without a sample.
+    pub interval_us: i64,
+    /// Sending side of the interval, microseconds.
+    pub snd_interval_us: u32,
+    /// Acknowledging side of the interval, microseconds.
+    pub rcv_interval_us: u32,
+    /// Round-trip time of this acknowledgment in microseconds; negative if unknown.
+    pub rtt_us: i64,
+    /// Segments newly marked lost by this acknowledgment.
+    pub losses: u32,
+    /// Segments newly acknowledged, cumulatively or selectively.
+    pub acked_sacked: u32,
+    /// Segments in flight before this acknowledgment.
+    pub prior_in_flight: u32,
+    /// The sender had nothing to send when the newest delivered segment left.
+    pub is_app_limited: bool,
+    /// The newest delivered segment was a retransmission.
+    pub is_retrans: bool,
+    /// The acknowledgment may have been delayed by the receiver.
+    pub is_ack_delayed: bool,
+    /// The acknowledgment carries ECE.
+    pub is_ece: bool,
+}
+
+/// What [`Controller::pkts_acked`] is told (Linux `struct ack_sample`).
+#[derive(Clone, Copy, Debug)]
+pub struct AckSample {
+    /// Segments acknowledged.
+    pub pkts_acked: u32,
+    /// Round-trip time in microseconds; negative if unknown.
+    pub rtt_us: i64,
+    /// Segments in flight when the newest of them was sent.
+    pub in_flight: u32,
+}
+
+/// Things that happen to the window besides acknowledgments (Linux `enum tcp_ca_event`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CaEvent {
+    /// First transmission when nothing was in flight.
+    TxStart,
+    /// The window was set after an idle period.
+    CwndRestart,
+    /// A window reduction ended.
+    CompleteCwr,
+    /// A retransmission timeout.
+    Loss,
+    /// A segment marked CE arrived.
+    EcnIsCe,
+    /// A segment without a mark arrived on an ECN-capable connection.
+    EcnNoCe,
+}
+
+/// Facts about an acknowledgment before it is acted upon (Linux `enum tcp_ca_ack_event_flags`).
+#[derive(Clone, Copy, Debug, Default)]
+pub struct AckEvent {
+    /// It advances `snd_una` or selectively acknowledges data, in no unusual state.
+    pub slow_path: bool,
+    /// It changes the window.
+    pub window_update: bool,
+    /// It carries ECE.
+    pub ece: bool,
+}
+
+/// A congestion controller: Linux's `struct tcp_congestion_ops` as a trait.
+pub trait Controller: Debug + Send {
+    /// The connection is established; round-trip time may be known already.
+    fn init(&mut self, _sk: &mut TcpSock) {}
+    /// The connection is over.
+    fn release(&mut self, _sk: &mut TcpSock) {}
+    /// The slow start threshold after a congestion signal, in segments.
+    fn ssthresh(&mut self, sk: &mut TcpSock) -> u32;
+    /// Grows the window for `acked` segments acknowledged up to `sk.snd_una`.
+    fn cong_avoid(&mut self, sk: &mut TcpSock, acked: u32);
+    /// True if [`Controller::cong_control`] replaces growth and reduction.
+    fn has_cong_control(&self) -> bool {
+        false
+    }
+    /// Sets window and pacing rate from a delivery rate sample, in place of `cong_avoid` and of
+    /// the reduction during recovery.
+    fn cong_control(&mut self, _sk: &mut TcpSock, _sample: &RateSample) {}
+    /// Segments left the network and their round-trip time may be known.
+    fn pkts_acked(&mut self, _sk: &mut TcpSock, _sample: &AckSample) {}
+    /// The recovery state is about to become `new`; `sk.icsk_ca_state` is still the old one.
+    fn set_state(&mut self, _sk: &mut TcpSock, _new: CaState) {}
+    /// See [`CaEvent`].
+    fn cwnd_event(&mut self, _sk: &mut TcpSock, _event: CaEvent) {}
+    /// See [`AckEvent`].
+    fn in_ack_event(&mut self, _sk: &mut TcpSock, _event: AckEvent) {}
+    /// The window to return to when a reduction proved unnecessary.
+    fn undo_cwnd(&mut self, sk: &mut TcpSock) -> u32 {
+        sk.snd_cwnd.max(sk.prior_cwnd)
+    }
+    /// Smallest burst in segments that pacing releases at once.
+    fn min_tso_segs(&mut self, _sk: &mut TcpSock) -> u32 {
+        2
+    }
+}

@@ -1,0 +1,223 @@
+//! The view of a connection that congestion controllers read and write, with the names, units and
+//! helper functions of Linux's `struct tcp_sock` and `tcp_cong.c`.
+
+use airtcp_core::{Instant, Rng, SeqNum};
+
+/// `snd_ssthresh` before any loss.
+pub const TCP_INFINITE_SSTHRESH: u32 = 0x7fff_ffff;
+
+/// Where loss recovery stands (Linux `enum tcp_ca_state`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum CaState {
+    /// Nothing unusual.
+    #[default]
+    Open,
+    /// Duplicate or selective acknowledgments, no segment presumed lost yet.
+    Disorder,
+    /// The window is being reduced without loss: ECN or a repaired tail.
+    Cwr,
+    /// Fast recovery.
+    Recovery,
+    /// After a retransmission timeout.
+    Loss,
+}
+
+/// Whether segments are spaced at `sk_pacing_rate`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Pacing {
+    /// The window alone decides.
+    #[default]
+    None,
+    /// A controller asked for pacing.
+    Needed,
+}
+
+/// What of a connection a congestion controller sees. Counts are in segments.
+#[derive(Clone, Debug)]
+pub struct TcpSock {
+    /// Congestion window.
+    pub snd_cwnd: u32,
+    /// Segments acknowledged towards the next increase.
+    pub snd_cwnd_cnt: u32,
+    /// Upper bound of the window.
+    pub snd_cwnd_clamp: u32,
+    /// Slow start threshold.
+    pub snd_ssthresh: u32,
+    /// Window when the last reduction began.
+    pub prior_cwnd: u32,
+    /// Threshold before the last reduction; 0 if it must not be undone.
+    pub prior_ssthresh: u32,
+    /// Segments sent and not cumulatively acknowledged.
+    pub packets_out: u32,
+    /// Of those, selectively acknowledged (or duplicate acknowledgments without SACK).
+    pub sacked_out: u32,
+    /// Of those, presumed lost.
+    pub lost_out: u32,
+    /// Of those, retransmitted with the retransmission still in flight.
+    pub retrans_out: u32,
+    /// Most segments in flight in the last window.
+    pub max_packets_out: u32,
+    /// The window limited sending in the last window.
+    pub is_cwnd_limited: bool,
+    /// Smoothed round-trip time, microseconds << 3; 0 if unknown.
+    pub srtt_us: u32,
+    /// Mean deviation, microseconds << 2.
+    pub mdev_us: u32,
+    /// Lowest round-trip time seen lately in microseconds; `u32::MAX` if unknown.
+    pub rtt_min_us: u32,
+    /// Payload of a full segment in bytes.
+    pub mss_cache: u32,
+    /// Oldest sequence number not acknowledged.
+    pub snd_una: SeqNum,
+    /// Next sequence number to send.
+    pub snd_nxt: SeqNum,
+    /// Segments delivered so far, wrapping.
+    pub delivered: u32,
+    /// Of those, acknowledged with ECE, wrapping.
+    pub delivered_ce: u32,
+    /// Segments marked lost so far, wrapping.
+    pub lost: u32,
+    /// `delivered` up to which samples are limited by the application; 0 if they are not.
+    pub app_limited: u32,
+    /// Time of the event being handled.
+    pub tcp_mstamp: Instant,
+    /// When the segment most recently delivered was sent.
+    pub first_tx_mstamp: Instant,
+    /// When `delivered` last grew.
+    pub delivered_mstamp: Instant,
+    /// When data was last sent.
+    pub lsndtime: Instant,
+    /// Segments a hole may be overtaken by before it counts as loss.
+    pub reordering: u32,
+    /// Where recovery stands.
+    pub icsk_ca_state: CaState,
+    /// Pacing rate in bytes per second; `u64::MAX` is unlimited.
+    pub sk_pacing_rate: u64,
+    /// Upper bound of the pacing rate in bytes per second.
+    pub sk_max_pacing_rate: u64,
+    /// Whether the pacing rate is obeyed.
+    pub sk_pacing_status: Pacing,
+    /// This connection's own random stream.
+    pub rng: Rng,
+}
+
+impl TcpSock {
+    /// A connection before its first segment.
+    pub fn new(rng: Rng) -> Self {
+        TcpSock {
+            snd_cwnd: 10,
+            snd_cwnd_cnt: 0,
+            snd_cwnd_clamp: u32::MAX,
+            snd_ssthresh: TCP_INFINITE_SSTHRESH,
+            prior_cwnd: 0,
+            prior_ssthresh: 0,
+            packets_out: 0,
+            sacked_out: 0,
+            lost_out: 0,
+            retrans_out: 0,
+            max_packets_out: 0,
+            is_cwnd_limited: false,
+            srtt_us: 0,
+            mdev_us: 0,
+            rtt_min_us: u32::MAX,
+            mss_cache: 536,
+            snd_una: SeqNum(0),
+            snd_nxt: SeqNum(0),
+            delivered: 0,
+            delivered_ce: 0,
+            lost: 0,
+            app_limited: 0,
+            tcp_mstamp: Instant::ZERO,
+            first_tx_mstamp: Instant::ZERO,
+            delivered_mstamp: Instant::ZERO,
+            lsndtime: Instant::ZERO,
+            reordering: 3,
+            icsk_ca_state: CaState::Open,
+            sk_pacing_rate: u64::MAX,
+            sk_max_pacing_rate: u64::MAX,
+            sk_pacing_status: Pacing::None,
+            rng,
+        }
+    }
+
+    /// Segments in the network as far as the sender can tell (RFC 6675 "pipe").
+    pub fn tcp_packets_in_flight(&self) -> u32 {
+        (self.packets_out + self.retrans_out).saturating_sub(self.sacked_out + self.lost_out)
+    }
+
+    /// True below the slow start threshold.
+    pub fn tcp_in_slow_start(&self) -> bool {
+        self.snd_cwnd < self.snd_ssthresh
+    }
+
+    /// True while the window is being reduced.
+    pub fn tcp_in_cwnd_reduction(&self) -> bool {
+        matches!(self.icsk_ca_state, CaState::Cwr | CaState::Recovery)
+    }
+
+    /// The threshold a reduction starts from.
+    pub fn tcp_current_ssthresh(&self) -> u32 {
+        if self.tcp_in_cwnd_reduction() {
+            self.snd_ssthresh
+        } else {
+            self.snd_ssthresh.max((self.snd_cwnd >> 1) + (self.snd_cwnd >> 2))
+        }
+    }
+
+    /// True if the window, not the application, limits sending (RFC 7661's concern).
+    pub fn tcp_is_cwnd_limited(&self) -> bool {
+        if self.is_cwnd_limited {
+            return true;
+        }
+        // A window that may double is not held back while more than half of it was used.
+        self.tcp_in_slow_start() && self.snd_cwnd < self.max_packets_out.saturating_mul(2)
+    }
+
+    /// Slow start (RFC 5681 section 3.1); returns what of `acked` is left for congestion avoidance.
+    pub fn tcp_slow_start(&mut self, acked: u32) -> u32 {
+        let cwnd = self.snd_cwnd.saturating_add(acked).min(self.snd_ssthresh);
+        let left = acked - cwnd.saturating_sub(self.snd_cwnd).min(acked);
+        self.snd_cwnd = cwnd.min(self.snd_cwnd_clamp);
+        left
+    }
+
+    /// One segment more for every `w` acknowledged.
+    pub fn tcp_cong_avoid_ai(&mut self, w: u32, acked: u32) {
+        let w = w.max(1);
+        if self.snd_cwnd_cnt >= w {
+            self.snd_cwnd_cnt = 0;
+            self.snd_cwnd = self.snd_cwnd.saturating_add(1);
+        }
+        self.snd_cwnd_cnt = self.snd_cwnd_cnt.saturating_add(acked);
+        if self.snd_cwnd_cnt >= w {
+            let delta = self.snd_cwnd_cnt / w;
+            self.snd_cwnd_cnt -= delta * w;
+            self.snd_cwnd = self.snd_cwnd.saturating_add(delta);
+        }
+        self.snd_cwnd = self.snd_cwnd.min(self.snd_cwnd_clamp);
+    }
+
+    /// Reno's growth, the base of many controllers.
+    pub fn tcp_reno_cong_avoid(&mut self, mut acked: u32) {
+        if !self.tcp_is_cwnd_limited() {
+            return;
+        }
+        if self.tcp_in_slow_start() {
+            acked = self.tcp_slow_start(acked);
+            if acked == 0 {
+                return;
+            }
+        }
+        self.tcp_cong_avoid_ai(self.snd_cwnd, acked);
+    }
+
+    /// Time of the event in milliseconds, wrapping as Linux's `tcp_jiffies32` at HZ = 1000.
+    pub fn tcp_jiffies32(&self) -> u32 {
+        self.tcp_mstamp.as_nanos().wrapping_div(1_000_000) as u32
+    }
+
+    /// Time of the event in microseconds, wrapping.
+    pub fn tcp_clock_us(&self) -> u32 {
+        self.tcp_mstamp.as_nanos().wrapping_div(1_000) as u32
+    }
+}

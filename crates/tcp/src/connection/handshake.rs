@@ -1,0 +1,142 @@
+//! Opening (RFC 9293 section 3.5): options offered and agreed, SYN retransmission, simultaneous open.
+
+use super::{CloseReason, Connection, State};
+use crate::config::{MIN_MSS, default_mss};
+use crate::sequence::Sequence;
+use crate::timers::Timer;
+use airtcp_core::{Duration, Instant, Packet, TcpFlags, TcpHeader, TcpOptions};
+
+impl Connection {
+    /// The options of our SYN: what the configuration offers, of what the peer offered if we answer.
+    pub(super) fn syn_options(&self, now: Instant) -> TcpOptions {
+        let answers = self.state == State::SynReceived;
+        let is_ipv4 = self.local.address.is_ipv4();
+        TcpOptions {
+            mss: Some(self.config.announced_mss(is_ipv4)),
+            window_scale: if answers {
+                self.options.our_shift
+            } else {
+                self.config.window_scaling.then(|| self.receiver.window.wanted_shift())
+            },
+            sack_permitted: if answers { self.options.sack } else { self.config.sack },
+            timestamps: (if answers { self.options.timestamps } else { self.config.timestamps })
+                .then(|| self.options.stamp(now)),
+            ..TcpOptions::default()
+        }
+    }
+
+    /// The ECN bits of our SYN (RFC 3168 section 6.1.1).
+    pub(super) fn syn_ecn_flags(&self) -> TcpFlags {
+        match self.state {
+            State::SynReceived if self.options.ecn => TcpFlags::ECE,
+            State::SynSent if self.config.ecn && self.syn_retries == 0 => TcpFlags::ECE.with(TcpFlags::CWR),
+            _ => TcpFlags::default(),
+        }
+    }
+
+    /// Takes the peer's SYN: numbering, options, window.
+    pub(super) fn take_peer_syn(&mut self, tcp: &TcpHeader) {
+        self.peer_sequence = Sequence::new(tcp.sequence);
+        let theirs = &tcp.options;
+        self.options.timestamps = self.config.timestamps && theirs.timestamps.is_some();
+        self.options.sack = self.config.sack && theirs.sack_permitted;
+        let scales = self.config.window_scaling && theirs.window_scale.is_some();
+        self.options.our_shift = scales.then(|| self.receiver.window.wanted_shift());
+        self.receiver.window.set_shift(self.options.our_shift.unwrap_or(0));
+        self.options.ecn = self.config.ecn
+            && tcp.flags.ece()
+            && (tcp.flags.cwr() != tcp.flags.ack());
+        if let Some(stamp) = theirs.timestamps.filter(|_| self.options.timestamps) {
+            self.options.note(stamp, 0, Instant::ZERO);
+        }
+        let is_ipv4 = self.local.address.is_ipv4();
+        let theirs_mss = theirs.mss.map_or(default_mss(is_ipv4), u32::from).max(MIN_MSS);
+        let mss = theirs_mss.min(u32::from(self.config.announced_mss(is_ipv4)));
+        self.sender.sk.mss_cache = mss - if self.options.timestamps { 12 } else { 0 };
+        let shift = if scales { theirs.window_scale.unwrap_or(0) } else { 0 };
+        self.sender.peer.start(tcp.window, shift, 1);
+    }
+
+    /// A segment while our SYN is out and the peer's has not come (RFC 9293 section 3.10.7.3).
+    pub(super) fn handle_in_syn_sent(&mut self, now: Instant, packet: &Packet, tcp: &TcpHeader) {
+        let ours = self.sender.sequence;
+        if tcp.flags.ack() && tcp.acknowledgment != ours.at(1) {
+            self.stats.rejected_segments += 1;
+            return;
+        }
+        if tcp.flags.rst() {
+            if tcp.flags.ack() {
+                self.finish(CloseReason::Reset);
+            }
+            return;
+        }
+        if !tcp.flags.syn() {
+            self.stats.rejected_segments += 1;
+            return;
+        }
+        self.take_peer_syn(tcp);
+        if tcp.flags.ack() {
+            self.establish(now, packet);
+            self.receiver.acks.owe_now();
+        } else {
+            // Simultaneous open: both SYNs cross; ours is sent again with an acknowledgment.
+            self.state = State::SynReceived;
+            self.syn_due = true;
+        }
+    }
+
+    /// Our SYN is acknowledged by `packet`.
+    pub(super) fn establish(&mut self, now: Instant, packet: &Packet) {
+        self.state = State::Established;
+        self.syn_due = false;
+        self.timers.stop(Timer::Retransmit);
+        self.sender.ecn = self.options.ecn;
+        self.sample_handshake(now, packet);
+        let Connection { sender, config, options, .. } = self;
+        sender.start(config, options.sack, now);
+        self.options.last_ack_sent = self.options.last_ack_sent.max(1);
+        if self.sender.closing {
+            self.state = State::FinWait1;
+        }
+    }
+
+    /// The handshake's round-trip time, or what its loss means (RFC 6298 section 5.7, RFC 5681 section 3.1).
+    fn sample_handshake(&mut self, now: Instant, packet: &Packet) {
+        self.sender.sk.tcp_mstamp = now;
+        let echo = packet.tcp().and_then(|tcp| tcp.options.timestamps).filter(|_| self.options.timestamps);
+        let rtt = if self.syn_transmissions <= 1 {
+            Some(now.saturating_since(self.syn_sent_at))
+        } else {
+            let elapsed = echo.map(|stamp| self.options.clock(now).wrapping_sub(stamp.echo));
+            elapsed.filter(|ms| (*ms as i32) >= 0).map(|ms| Duration::from_millis(u64::from(ms.max(1))))
+        };
+        match rtt {
+            Some(rtt) => {
+                self.sender.rtt.on_sample(&mut self.sender.sk, rtt, rtt, 0, 1);
+                self.stats.rtt_samples += 1;
+                self.stats.latest_rtt = rtt;
+            }
+            None => {
+                self.sender.rtt.backoff = 0;
+                self.sender.rtt.set_base(Duration::from_secs(3).max(self.config.initial_rto));
+            }
+        }
+        // As Linux: one lost SYN may be chance, two say that the path is in trouble.
+        if self.syn_retries > 1 {
+            self.sender.sk.snd_cwnd = 1;
+        }
+    }
+
+    /// Our SYN was not answered in time. False if the peer must be given up.
+    pub(super) fn handle_syn_timeout(&mut self) -> bool {
+        if self.syn_retries >= self.config.syn_retries {
+            return false;
+        }
+        self.syn_retries += 1;
+        self.sender.rtt.backoff += 1;
+        self.stats.rtos += 1;
+        self.stats.retransmitted_segments += 1;
+        self.syn_due = true;
+        true
+    }
+}

@@ -1,0 +1,245 @@
+//! A segment arrives (RFC 9293 section 3.10.7.4, RFC 5961, RFC 7323 section 5.3).
+
+use super::{CloseReason, Connection, State};
+use crate::receiver::Arrival;
+use crate::sender::AckInput;
+use crate::timers::Timer;
+use airtcp_core::{Duration, Ecn, Instant, Packet, TcpFlags, TcpHeader};
+
+/// At most one challenge in this time, so that two confused ends do not answer each other for ever
+/// (Linux `tcp_invalid_ratelimit`).
+const CHALLENGE_INTERVAL: Duration = Duration::from_millis(500);
+
+impl Connection {
+    /// Takes a segment. One that is damaged, or not of this connection, is counted and dropped.
+    pub fn handle_segment(&mut self, now: Instant, packet: &Packet) {
+        let Some(tcp) = packet.tcp() else {
+            self.stats.rejected_segments += 1;
+            return;
+        };
+        if !packet.checksum_holds() {
+            self.stats.corrupted_segments += 1;
+            return;
+        }
+        if packet.flow() != Some(self.flow().reversed()) || self.state == State::Closed {
+            self.stats.rejected_segments += 1;
+            return;
+        }
+        self.stats.segments_received += 1;
+        if self.state == State::SynSent {
+            self.handle_in_syn_sent(now, packet, tcp);
+        } else {
+            self.handle_synchronised(now, packet, tcp);
+        }
+    }
+
+    fn handle_synchronised(&mut self, now: Instant, packet: &Packet, tcp: &TcpHeader) {
+        let sequence = self.peer_sequence.offset(tcp.sequence, self.receiver.nxt);
+        if !self.is_acceptable(now, packet, tcp, sequence) {
+            return;
+        }
+        if tcp.flags.rst() {
+            // RFC 5961 section 3.2: only the exact number resets.
+            if sequence == self.receiver.nxt as i64 {
+                self.finish(CloseReason::Reset);
+            } else {
+                self.challenge(now);
+            }
+            return;
+        }
+        if tcp.flags.syn() {
+            // RFC 5961 section 4.2; a repeated SYN before the handshake is over gets the answer again.
+            match self.state {
+                State::SynReceived if sequence == 0 && !tcp.flags.ack() => self.syn_due = true,
+                State::SynReceived if sequence == 0 => self.finish_simultaneous_open(now, packet, tcp),
+                _ => self.challenge(now),
+            }
+            return;
+        }
+        if !tcp.flags.ack() {
+            self.stats.rejected_segments += 1;
+            return;
+        }
+        if let Some(stamp) = tcp.options.timestamps.filter(|_| self.options.timestamps) {
+            self.options.note(stamp, sequence, now);
+        }
+        if self.state == State::SynReceived {
+            if tcp.acknowledgment != self.sender.sequence.at(1) {
+                self.stats.rejected_segments += 1;
+                return;
+            }
+            self.establish(now, packet);
+        }
+        if self.take_acknowledgment(now, packet, tcp, sequence) {
+            self.take_ecn(packet, tcp);
+            self.take_payload(now, packet, tcp, sequence);
+        }
+    }
+
+    /// A SYN with the acknowledgment of ours, after the SYNs crossed.
+    fn finish_simultaneous_open(&mut self, now: Instant, packet: &Packet, tcp: &TcpHeader) {
+        if tcp.acknowledgment == self.sender.sequence.at(1) {
+            self.establish(now, packet);
+            self.receiver.acks.owe_now();
+        }
+    }
+
+    /// The window and the age test. What fails is answered with an acknowledgment, unless it resets.
+    fn is_acceptable(&mut self, now: Instant, packet: &Packet, tcp: &TcpHeader, sequence: i64) -> bool {
+        let is_old = self.options.timestamps
+            && !tcp.flags.rst()
+            && tcp.options.timestamps.is_some_and(|stamp| self.options.is_too_old(stamp, now));
+        let end = sequence + i64::from(packet.sequence_len());
+        let (nxt, edge) = (self.receiver.nxt as i64, self.receiver.window.edge().max(self.receiver.nxt) as i64);
+        // Linux's test, as wide as RFC 9293's table 6 where it matters: it ends at or behind what
+        // was acknowledged and begins within the window. A SYN repeated before the handshake is over is let through.
+        let is_repeated_syn = self.state == State::SynReceived && tcp.flags.syn() && sequence == 0;
+        let is_inside = end >= nxt && sequence <= edge || is_repeated_syn;
+        if !is_old && is_inside {
+            return true;
+        }
+        if tcp.flags.rst() {
+            self.stats.rejected_segments += 1;
+            return false;
+        }
+        self.answer_unacceptable(now, packet, tcp, sequence, is_old);
+        false
+    }
+
+    fn answer_unacceptable(&mut self, now: Instant, packet: &Packet, tcp: &TcpHeader, sequence: i64, is_old: bool) {
+        let has_data = packet.payload_len() > 0 || tcp.flags.fin();
+        if !has_data {
+            self.stats.rejected_segments += 1;
+            // A window probe or keep-alive is a segment before the window: it wants an answer.
+            if !is_old && sequence + 1 >= self.receiver.nxt as i64 && sequence < self.receiver.nxt as i64 {
+                self.receiver.acks.owe_now();
+            } else {
+                self.challenge(now);
+            }
+            return;
+        }
+        let end = sequence + i64::from(packet.payload_len());
+        if end <= self.receiver.nxt as i64 && end > 0 {
+            self.stats.duplicate_segments_received += 1;
+            self.receiver.acks.report_duplicate(sequence.max(1) as u64, end as u64);
+        } else {
+            self.stats.rejected_segments += 1;
+        }
+        if self.state == State::TimeWait {
+            self.timers.set(Timer::TimeWait, now.saturating_add(self.config.time_wait));
+        }
+        self.receiver.acks.owe_now();
+    }
+
+    /// RFC 5961: an acknowledgment tells a peer that means it what to do.
+    fn challenge(&mut self, now: Instant) {
+        if now >= self.challenge_allowed_at {
+            self.challenge_allowed_at = now.saturating_add(CHALLENGE_INTERVAL);
+            self.receiver.acks.owe_now();
+        }
+    }
+
+    /// The acknowledgment field. False if the segment must be dropped.
+    fn take_acknowledgment(&mut self, now: Instant, packet: &Packet, tcp: &TcpHeader, sequence: i64) -> bool {
+        let ack = self.sender.sequence.offset(tcp.acknowledgment, self.sender.una);
+        let una = self.sender.una as i64;
+        if ack > self.sender.nxt as i64 || ack < una - self.sender.peer.largest.max(1 << 16) as i64 {
+            self.stats.rejected_segments += 1;
+            self.challenge(now);
+            return false;
+        }
+        if ack < una {
+            // An acknowledgment that was overtaken; its data is welcome.
+            return true;
+        }
+        let clock = self.options.clock(now);
+        let echo = tcp.options.timestamps.filter(|_| self.options.timestamps).map(|stamp| stamp.echo);
+        let has_data = packet.payload_len() > 0 || tcp.flags.fin();
+        let input = AckInput { tcp, ack: ack as u64, sequence, has_data, clock, echo };
+        self.with_sender(now, |sender, step| sender.handle_ack(&input, step));
+        if self.sender.fin_acknowledged() {
+            match self.state {
+                State::FinWait1 => self.state = State::FinWait2,
+                State::Closing => self.enter_time_wait(now),
+                State::LastAck => self.finish(CloseReason::Finished),
+                _ => {}
+            }
+        }
+        self.state != State::Closed
+    }
+
+    /// RFC 3168 section 6.1.3: echo a mark until the peer says that it reduced its window.
+    fn take_ecn(&mut self, packet: &Packet, tcp: &TcpHeader) {
+        if !self.options.ecn {
+            return;
+        }
+        if tcp.flags.cwr() {
+            self.receiver.acks.echo_mark = false;
+        }
+        if packet.ip().ecn() == Ecn::Ce {
+            self.stats.ce_received += 1;
+            self.receiver.acks.echo_mark = true;
+            self.receiver.acks.owe_now();
+        }
+    }
+
+    fn take_payload(&mut self, now: Instant, packet: &Packet, tcp: &TcpHeader, sequence: i64) {
+        let len = packet.payload_len();
+        if len == 0 && !tcp.flags.fin() {
+            // A probe before the window (keep-alive, zero window) wants an answer.
+            if sequence < self.receiver.nxt as i64 {
+                self.receiver.acks.owe_now();
+            }
+            return;
+        }
+        if len > 0 {
+            match self.receiver.accept(sequence, packet, len, &mut self.stats) {
+                Arrival::InOrder => {
+                    if let Some(at) = self.receiver.acks.on_in_order(now) {
+                        self.timers.set(Timer::DelayedAck, at);
+                    }
+                }
+                Arrival::FilledHole | Arrival::OutOfOrder | Arrival::Duplicate => self.receiver.acks.owe_now(),
+            }
+        }
+        if tcp.flags.fin() {
+            self.take_fin(now, sequence + i64::from(len));
+        } else if self.receiver.is_finished() {
+            self.peer_has_closed(now);
+        }
+    }
+
+    fn take_fin(&mut self, now: Instant, offset: i64) {
+        self.receiver.acks.owe_now();
+        if offset < 1 {
+            return;
+        }
+        self.receiver.accept_fin(offset as u64, &mut self.stats);
+        if self.receiver.is_finished() {
+            self.peer_has_closed(now);
+        }
+    }
+
+    /// The peer's FIN and all before it have arrived.
+    fn peer_has_closed(&mut self, now: Instant) {
+        self.receiver.acks.owe_now();
+        match self.state {
+            State::Established => self.state = State::CloseWait,
+            State::FinWait1 => self.state = State::Closing,
+            State::FinWait2 => self.enter_time_wait(now),
+            State::TimeWait => self.timers.set(Timer::TimeWait, now.saturating_add(self.config.time_wait)),
+            _ => {}
+        }
+    }
+
+    fn enter_time_wait(&mut self, now: Instant) {
+        self.state = State::TimeWait;
+        self.timers.stop_all();
+        self.timers.set(Timer::TimeWait, now.saturating_add(self.config.time_wait));
+    }
+}
+
+/// The flags of a segment that echoes a mark.
+pub(super) fn echo_flags(echo: bool) -> TcpFlags {
+    if echo { TcpFlags::ECE } else { TcpFlags::default() }
+}

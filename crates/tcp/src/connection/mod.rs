@@ -1,0 +1,393 @@
+//! One TCP connection (RFC 9293): the state machine around a [`Sender`] and a [`Receiver`], and the
+//! interface a host drives.
+//!
+//! Call [`Connection::poll_transmit`] until it returns nothing after every
+//! [`Connection::handle_segment`], [`Connection::handle_timeout`], read, write or close; then ask
+//! [`Connection::poll_timeout`] when to come back.
+
+mod handshake;
+mod input;
+mod options;
+mod output;
+mod reset;
+
+pub use reset::reset_reply;
+
+use crate::config::Config;
+use crate::congestion::TcpSock;
+use crate::receiver::{Acknowledger, ReceiveWindow, Receiver};
+use crate::sender::{Sender, Step};
+use crate::sequence::Sequence;
+use crate::stats::Stats;
+use crate::stream::{Chunk, SendBuffer, Stream};
+use crate::timers::{Timer, Timers};
+use airtcp_core::{Duration, FlowKey, Instant, Packet, Rng, SeqNum};
+use alloc::format;
+use bytes::Bytes;
+use core::net::IpAddr;
+use options::Options;
+
+/// One end's address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Endpoint {
+    /// IP address; both ends have the same family.
+    pub address: IpAddr,
+    /// TCP port.
+    pub port: u16,
+}
+
+/// Connection states (RFC 9293 section 3.3.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// Our SYN is out.
+    SynSent,
+    /// Both SYNs are out, ours is not acknowledged.
+    SynReceived,
+    /// Data flow.
+    Established,
+    /// We closed, the peer has not.
+    FinWait1,
+    /// Our FIN is acknowledged, the peer has not closed.
+    FinWait2,
+    /// The peer closed, we have not.
+    CloseWait,
+    /// Both closed at once, our FIN is not acknowledged.
+    Closing,
+    /// The peer closed first, our FIN is not acknowledged.
+    LastAck,
+    /// Both closed, a late FIN is still answered.
+    TimeWait,
+    /// Over.
+    Closed,
+}
+
+/// How a connection ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CloseReason {
+    /// Both sides closed.
+    Finished,
+    /// The peer sent RST.
+    Reset,
+    /// The peer did not answer.
+    TimedOut,
+    /// We aborted.
+    Aborted,
+}
+
+/// One TCP connection: no I/O, no clock.
+#[derive(Debug)]
+pub struct Connection {
+    config: Config,
+    local: Endpoint,
+    remote: Endpoint,
+    state: State,
+    sender: Sender,
+    receiver: Receiver,
+    options: Options,
+    timers: Timers,
+    stats: Stats,
+    /// The peer's numbering; known from its SYN on.
+    peer_sequence: Sequence,
+    syn_due: bool,
+    syn_retries: u32,
+    syn_transmissions: u32,
+    syn_sent_at: Instant,
+    reset_due: bool,
+    challenge_allowed_at: Instant,
+    close_reason: Option<CloseReason>,
+}
+
+impl Connection {
+    /// Opens a connection: the SYN is the first thing [`Connection::poll_transmit`] returns.
+    pub fn connect(
+        config: &Config,
+        local: Endpoint,
+        remote: Endpoint,
+        initial_sequence: SeqNum,
+        timestamp_offset: u32,
+        source: Stream,
+        now: Instant,
+    ) -> Connection {
+        let mut connection =
+            Connection::new(config, local, remote, initial_sequence, timestamp_offset, source, now);
+        connection.syn_due = true;
+        connection
+    }
+
+    /// Answers a SYN. `None` if `syn` is no SYN, or not one to `local` from `remote`.
+    #[expect(clippy::too_many_arguments, reason = "the arguments of connect, and the SYN")]
+    pub fn accept(
+        config: &Config,
+        local: Endpoint,
+        remote: Endpoint,
+        syn: &Packet,
+        initial_sequence: SeqNum,
+        timestamp_offset: u32,
+        source: Stream,
+        now: Instant,
+    ) -> Option<Connection> {
+        let mut connection =
+            Connection::new(config, local, remote, initial_sequence, timestamp_offset, source, now);
+        let tcp = *syn.tcp()?;
+        let is_syn = tcp.flags.syn() && !tcp.flags.ack() && !tcp.flags.rst();
+        if !is_syn || !syn.checksum_holds() || syn.flow() != Some(connection.flow().reversed()) {
+            return None;
+        }
+        connection.stats.segments_received += 1;
+        connection.take_peer_syn(&tcp);
+        connection.state = State::SynReceived;
+        connection.syn_due = true;
+        Some(connection)
+    }
+
+    fn new(
+        config: &Config,
+        local: Endpoint,
+        remote: Endpoint,
+        initial_sequence: SeqNum,
+        timestamp_offset: u32,
+        source: Stream,
+        now: Instant,
+    ) -> Connection {
+        let flow = flow_key(local, remote);
+        let rng = Rng::derive(config.random_seed, &format!("tcp {flow}"));
+        let buffer = SendBuffer::new(source, config.send_buffer.map(|size| size.0));
+        let acks =
+            Acknowledger::new(config.delayed_ack_segments, config.delayed_ack_timeout, config.quick_acks);
+        Connection {
+            local,
+            remote,
+            state: State::SynSent,
+            sender: Sender::new(config, Sequence::new(initial_sequence), buffer, rng),
+            receiver: Receiver::new(ReceiveWindow::new(config.receive_buffer.0), acks, config.auto_read),
+            options: Options::new(timestamp_offset),
+            timers: Timers::default(),
+            stats: Stats::default(),
+            peer_sequence: Sequence::default(),
+            syn_due: false,
+            syn_retries: 0,
+            syn_transmissions: 0,
+            syn_sent_at: now,
+            reset_due: false,
+            challenge_allowed_at: Instant::ZERO,
+            close_reason: None,
+            config: config.clone(),
+        }
+    }
+
+    /// Accepts up to `len` bytes of this side's virtual stream; returns how many.
+    pub fn write_virtual(&mut self, len: u64) -> u64 {
+        if self.can_write() { self.sender.buffer.write_virtual(len) } else { 0 }
+    }
+
+    /// Accepts a prefix of `bytes`; returns its length.
+    pub fn write(&mut self, bytes: &Bytes) -> usize {
+        if self.can_write() { self.sender.buffer.write(bytes) } else { 0 }
+    }
+
+    /// Accepts a prefix of what another connection's [`Connection::read`] returned, in its order;
+    /// returns its length. Needs [`Stream::Relayed`], or the same stream.
+    pub fn write_chunk(&mut self, chunk: &Chunk) -> u64 {
+        if self.can_write() { self.sender.buffer.write_chunk(chunk) } else { 0 }
+    }
+
+    /// Bytes that can be written now.
+    pub fn writable(&self) -> u64 {
+        if self.can_write() { self.sender.buffer.room() } else { 0 }
+    }
+
+    /// Takes up to `max` bytes that arrived in order; `None` if there are none.
+    pub fn read(&mut self, max: u64) -> Option<Chunk> {
+        let chunk = self.receiver.read(max)?;
+        let (nxt, free) = (self.receiver.nxt, self.receiver.free());
+        if !self.receiver.is_finished()
+            && self.state != State::Closed
+            && self.receiver.window.deserves_update(nxt, free, self.sender.sk.mss_cache)
+        {
+            self.receiver.acks.owe_now();
+        }
+        Some(chunk)
+    }
+
+    /// Bytes that can be read now.
+    pub fn readable(&self) -> u64 {
+        self.receiver.readable()
+    }
+
+    /// Checks and drops from now on what arrives in order.
+    pub fn set_auto_read(&mut self, on: bool) {
+        self.receiver.set_auto_read(on);
+    }
+
+    /// True when the peer has closed and all it sent was read.
+    pub fn is_read_finished(&self) -> bool {
+        self.receiver.is_finished() && self.receiver.readable() == 0
+    }
+
+    /// Closes our direction once everything written is sent. The peer may go on sending.
+    pub fn close(&mut self) {
+        self.sender.closing = true;
+        match self.state {
+            State::Established => self.state = State::FinWait1,
+            State::CloseWait => self.state = State::LastAck,
+            State::SynSent if self.sender.buffer.written == 0 => self.finish(CloseReason::Finished),
+            // What was written before the handshake is sent first.
+            _ => {}
+        }
+    }
+
+    /// Ends the connection at once; the peer gets a RST.
+    pub fn abort(&mut self) {
+        if self.state == State::Closed {
+            return;
+        }
+        self.reset_due = !matches!(self.state, State::SynSent | State::TimeWait);
+        self.finish(CloseReason::Aborted);
+    }
+
+    /// The state.
+    pub fn state(&self) -> State {
+        self.state
+    }
+
+    /// True when the connection is over and has nothing more to send.
+    pub fn is_closed(&self) -> bool {
+        self.state == State::Closed && !self.reset_due
+    }
+
+    /// How the connection ended, once it has.
+    pub fn close_reason(&self) -> Option<CloseReason> {
+        self.close_reason
+    }
+
+    /// True once data may flow.
+    pub fn is_established(&self) -> bool {
+        !matches!(self.state, State::SynSent | State::SynReceived | State::Closed)
+    }
+
+    /// True when everything written, and the FIN after [`Connection::close`], is acknowledged.
+    pub fn all_acknowledged(&self) -> bool {
+        self.sender.all_acknowledged()
+    }
+
+    /// The earliest deadline, for [`Connection::handle_timeout`].
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        self.timers.next()
+    }
+
+    /// Acts on every deadline that has passed.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        if self.timers.take_expired(Timer::TimeWait, now) {
+            self.finish(CloseReason::Finished);
+        }
+        if self.timers.take_expired(Timer::DelayedAck, now) {
+            self.receiver.acks.owe_now();
+        }
+        self.timers.take_expired(Timer::Pacing, now);
+        if self.timers.take_expired(Timer::Reorder, now) {
+            self.with_sender(now, |sender, step| sender.handle_reorder_timeout(step));
+        }
+        if self.timers.take_expired(Timer::LossProbe, now) {
+            self.with_sender(now, |sender, step| sender.handle_probe_timeout(step));
+        }
+        if self.timers.take_expired(Timer::Persist, now) {
+            self.sender.handle_persist_timeout();
+        }
+        if self.timers.take_expired(Timer::Retransmit, now) {
+            let max_retries = self.config.max_retries;
+            let goes_on = match self.state {
+                State::SynSent | State::SynReceived => self.handle_syn_timeout(),
+                _ => self.with_sender(now, |sender, step| sender.handle_retransmission_timeout(max_retries, step)),
+            };
+            if !goes_on {
+                self.finish(CloseReason::TimedOut);
+            }
+        }
+    }
+
+    /// Counters.
+    pub fn stats(&self) -> &Stats {
+        &self.stats
+    }
+
+    /// Whether every payload delivered so far was the peer's stream without gap or repetition.
+    ///
+    /// # Errors
+    /// The first mismatch.
+    pub fn stream_check(&self) -> Result<(), &'static str> {
+        self.receiver.fault().map_or(Ok(()), Err)
+    }
+
+    /// Congestion window in bytes.
+    pub fn cwnd_bytes(&self) -> u64 {
+        u64::from(self.sender.sk.snd_cwnd) * u64::from(self.sender.sk.mss_cache)
+    }
+
+    /// Smoothed round-trip time; `None` before the first sample.
+    pub fn srtt(&self) -> Option<Duration> {
+        let srtt_us = u64::from(self.sender.sk.srtt_us >> 3);
+        (self.sender.sk.srtt_us != 0).then(|| Duration::from_micros(srtt_us))
+    }
+
+    /// Retransmission timeout as it stands.
+    pub fn rto(&self) -> Duration {
+        self.sender.rtt.rto()
+    }
+
+    /// What the congestion controller sees: window, threshold, counts, state.
+    pub fn sock(&self) -> &TcpSock {
+        &self.sender.sk
+    }
+
+    /// Bytes sent and not cumulatively acknowledged.
+    pub fn bytes_in_flight(&self) -> u64 {
+        self.sender.nxt - self.sender.una
+    }
+
+    /// Payload of a full segment in bytes.
+    pub fn mss(&self) -> u32 {
+        self.sender.sk.mss_cache
+    }
+
+    /// Our end.
+    pub fn local(&self) -> Endpoint {
+        self.local
+    }
+
+    /// The other end.
+    pub fn remote(&self) -> Endpoint {
+        self.remote
+    }
+
+    /// Addresses and ports of what we send.
+    pub fn flow(&self) -> FlowKey {
+        flow_key(self.local, self.remote)
+    }
+
+    fn can_write(&self) -> bool {
+        !self.sender.closing && self.state != State::Closed
+    }
+
+    fn with_sender<T>(&mut self, now: Instant, act: impl FnOnce(&mut Sender, &mut Step) -> T) -> T {
+        let mut step = Step { now, timers: &mut self.timers, stats: &mut self.stats };
+        act(&mut self.sender, &mut step)
+    }
+
+    fn finish(&mut self, reason: CloseReason) {
+        self.state = State::Closed;
+        self.syn_due = false;
+        self.timers.stop_all();
+        self.close_reason.get_or_insert(reason);
+        let Sender { controller, sk, .. } = &mut self.sender;
+        controller.release(sk);
+    }
+}
+
+fn flow_key(local: Endpoint, remote: Endpoint) -> FlowKey {
+    FlowKey {
+        source: local.address,
+        destination: remote.address,
+        source_port: local.port,
+        destination_port: remote.port,
+    }
+}

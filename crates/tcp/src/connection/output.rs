@@ -1,0 +1,155 @@
+//! What leaves: SYN, RST, data, acknowledgments, probes.
+
+use super::input::echo_flags;
+use super::{Connection, State};
+use crate::receiver::Owed;
+use crate::sender::Transmission;
+use crate::stream::SegmentPayload;
+use crate::timers::Timer;
+use airtcp_core::{Ecn, Instant, Packet, Segment, TcpFlags, TcpHeader, TcpOptions};
+use bytes::Bytes;
+
+impl Connection {
+    /// The next packet to send now; call again until there is none.
+    pub fn poll_transmit(&mut self, now: Instant) -> Option<Packet> {
+        match self.state {
+            State::Closed => return self.poll_reset(now),
+            State::SynSent | State::SynReceived => return self.poll_syn(now),
+            _ => {}
+        }
+        // A selective report leaves on its own, so that it never makes a data segment too large and
+        // a duplicate acknowledgment carries no data.
+        if self.receiver.acks.owed == Owed::Now && self.receiver.has_report() {
+            return Some(self.acknowledge(now));
+        }
+        if self.sender.has_something_to_send() {
+            let clock = self.options.clock(now);
+            if let Some(transmission) = self.with_sender(now, |sender, step| sender.poll(clock, step)) {
+                return Some(self.data_segment(now, &transmission));
+            }
+        }
+        if self.sender.window_probe_due {
+            self.sender.window_probe_due = false;
+            self.stats.window_probes += 1;
+            return Some(self.window_probe(now));
+        }
+        (self.receiver.acks.owed == Owed::Now).then(|| self.acknowledge(now))
+    }
+
+    fn poll_syn(&mut self, now: Instant) -> Option<Packet> {
+        if !core::mem::take(&mut self.syn_due) {
+            return None;
+        }
+        let answers = self.state == State::SynReceived;
+        let ack = if answers { TcpFlags::ACK } else { TcpFlags::default() };
+        let mut header = self.header(0, TcpFlags::SYN.with(ack).with(self.syn_ecn_flags()));
+        header.window = self.receiver.window.announce_on_syn();
+        header.options = self.syn_options(now);
+        if answers {
+            header.acknowledgment = self.peer_sequence.at(1);
+            self.options.last_ack_sent = 1;
+        }
+        self.syn_sent_at = now;
+        self.syn_transmissions += 1;
+        self.timers.set(Timer::Retransmit, now.saturating_add(self.sender.rtt.rto()));
+        Some(self.finish_segment(header, Ecn::NotEct, None))
+    }
+
+    fn poll_reset(&mut self, now: Instant) -> Option<Packet> {
+        if !core::mem::take(&mut self.reset_due) {
+            return None;
+        }
+        let nxt = self.sender.nxt.max(1);
+        let header = self.acknowledging_header(now, nxt, TcpFlags::RST);
+        Some(self.finish_segment(header, Ecn::NotEct, None))
+    }
+
+    fn data_segment(&mut self, now: Instant, sent: &Transmission) -> Packet {
+        let mut flags = TcpFlags::default();
+        if sent.fin {
+            flags = flags.with(TcpFlags::FIN);
+        }
+        if sent.push && sent.len > 0 {
+            flags = flags.with(TcpFlags::PSH);
+        }
+        // RFC 3168 section 6.1.2: CWR on new data; a retransmission is not ECN-capable.
+        let is_new_data = !sent.is_retransmission && sent.len > 0;
+        if is_new_data && core::mem::take(&mut self.sender.cwr_due) {
+            flags = flags.with(TcpFlags::CWR);
+        }
+        let ecn = if self.sender.ecn && is_new_data { Ecn::Ect0 } else { Ecn::NotEct };
+        let header = self.acknowledging_header(now, sent.start, flags);
+        self.note_acknowledged();
+        self.stats.bytes_sent += u64::from(sent.len);
+        self.stats.data_segments_sent += u64::from(sent.len > 0);
+        self.finish_segment(header, ecn, Some(sent))
+    }
+
+    fn acknowledge(&mut self, now: Instant) -> Packet {
+        let mut header = self.acknowledging_header(now, self.sender.nxt, TcpFlags::default());
+        if self.options.sack {
+            let max = if self.options.timestamps { 3 } else { 4 };
+            header.options.sack = self.receiver.sack_blocks(self.peer_sequence, max);
+        }
+        self.note_acknowledged();
+        self.stats.acks_sent += 1;
+        self.finish_segment(header, Ecn::NotEct, None)
+    }
+
+    /// A segment before the window, which the peer answers with its window, as Linux does.
+    fn window_probe(&mut self, now: Instant) -> Packet {
+        let header = self.acknowledging_header(now, self.sender.una - 1, TcpFlags::default());
+        self.finish_segment(header, Ecn::NotEct, None)
+    }
+
+    /// A header at offset `start` of our sequence, with acknowledgment, window and timestamps.
+    fn acknowledging_header(&mut self, now: Instant, start: u64, flags: TcpFlags) -> TcpHeader {
+        let echo = echo_flags(self.receiver.acks.echo_mark);
+        let mut header = self.header(start, flags.with(TcpFlags::ACK).with(echo));
+        let (nxt, free) = (self.receiver.nxt, self.receiver.free());
+        header.acknowledgment = self.peer_sequence.at(nxt);
+        header.window = self.receiver.window.announce(nxt, free, self.sender.sk.mss_cache);
+        header.options.timestamps = self.options.timestamps.then(|| self.options.stamp(now));
+        self.options.last_ack_sent = nxt;
+        header
+    }
+
+    fn note_acknowledged(&mut self) {
+        if self.receiver.acks.owed != Owed::Nothing {
+            self.timers.stop(Timer::DelayedAck);
+        }
+        self.receiver.acks.on_acknowledged();
+    }
+
+    fn header(&self, start: u64, flags: TcpFlags) -> TcpHeader {
+        TcpHeader {
+            source_port: self.local.port,
+            destination_port: self.remote.port,
+            sequence: self.sender.sequence.at(start),
+            acknowledgment: airtcp_core::SeqNum(0),
+            flags,
+            window: 0,
+            urgent: 0,
+            options: TcpOptions::default(),
+        }
+    }
+
+    fn finish_segment(&mut self, tcp: TcpHeader, ecn: Ecn, sent: Option<&Transmission>) -> Packet {
+        self.stats.segments_sent += 1;
+        let segment = Segment {
+            source: self.local.address,
+            destination: self.remote.address,
+            traffic_class: ecn.bits(),
+            tcp,
+        };
+        match sent {
+            Some(Transmission { payload: SegmentPayload::Virtual { stream, offset }, len, .. }) => {
+                Packet::tcp_virtual(&segment, *stream, *offset, *len)
+            }
+            Some(Transmission { payload: SegmentPayload::Bytes(bytes), .. }) => {
+                Packet::tcp_bytes(&segment, bytes.clone())
+            }
+            None => Packet::tcp_bytes(&segment, Bytes::new()),
+        }
+    }
+}

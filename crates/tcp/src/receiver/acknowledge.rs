@@ -1,0 +1,171 @@
+//! When to acknowledge (RFC 5681 section 4.2, RFC 9293 section 3.8.6.3) and what to report
+//! selectively (RFC 2018, D-SACK by RFC 2883).
+
+use crate::range_set::{Range, RangeSet};
+use crate::sequence::Sequence;
+use airtcp_core::{Duration, Instant, SackBlocks};
+
+/// Whether an acknowledgment is owed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Owed {
+    /// Nothing to acknowledge.
+    #[default]
+    Nothing,
+    /// By the time of the delayed acknowledgment timer.
+    Later,
+    /// At once.
+    Now,
+}
+
+/// See the module.
+#[derive(Clone, Debug)]
+pub struct Acknowledger {
+    /// Whether an acknowledgment is owed.
+    pub owed: Owed,
+    /// A CE mark must be echoed (RFC 3168).
+    pub echo_mark: bool,
+    segments_limit: u32,
+    timeout: Duration,
+    quick_left: u32,
+    segments: u32,
+    /// Offsets of the segments that arrived out of order most recently, newest first.
+    recent: [Option<u64>; 4],
+    duplicate: Option<Range>,
+}
+
+impl Acknowledger {
+    /// Acknowledges every `segments_limit` segments or after `timeout`, the first `quick` at once.
+    pub fn new(segments_limit: u32, timeout: Duration, quick: u32) -> Self {
+        Acknowledger {
+            owed: Owed::Nothing,
+            echo_mark: false,
+            segments_limit: segments_limit.max(1),
+            timeout,
+            quick_left: quick,
+            segments: 0,
+            recent: [None; 4],
+            duplicate: None,
+        }
+    }
+
+    /// An acknowledgment must go out at once.
+    pub fn owe_now(&mut self) {
+        self.owed = Owed::Now;
+    }
+
+    /// A segment arrived in order; returns when to acknowledge if no other does.
+    pub fn on_in_order(&mut self, now: Instant) -> Option<Instant> {
+        self.segments += 1;
+        if self.quick_left > 0 || self.segments >= self.segments_limit {
+            self.quick_left = self.quick_left.saturating_sub(1);
+            self.owed = Owed::Now;
+            return None;
+        }
+        if self.owed == Owed::Nothing {
+            self.owed = Owed::Later;
+            return Some(now.saturating_add(self.timeout));
+        }
+        None
+    }
+
+    /// An acknowledgment left with a segment of ours.
+    pub fn on_acknowledged(&mut self) {
+        self.owed = Owed::Nothing;
+        self.segments = 0;
+        self.duplicate = None;
+    }
+
+    /// A segment arrived above a hole at `offset`.
+    pub fn note_out_of_order(&mut self, offset: u64) {
+        self.recent.rotate_right(1);
+        self.recent[0] = Some(offset);
+    }
+
+    /// `[start, end)` arrived although it was here.
+    pub fn report_duplicate(&mut self, start: u64, end: u64) {
+        if start < end {
+            self.duplicate = Some(Range { start, end });
+        }
+    }
+
+    /// True if the next acknowledgment reports something selectively.
+    pub fn has_report(&self, held: &RangeSet) -> bool {
+        self.duplicate.is_some() || !held.is_empty()
+    }
+
+    /// At most `max` blocks: the duplicate, then the ranges that changed last, then others.
+    pub fn blocks(&mut self, held: &RangeSet, sequence: Sequence, max: usize) -> SackBlocks {
+        let mut blocks = SackBlocks::default();
+        let mut reported: [Option<Range>; 4] = [None; 4];
+        let mut count = 0;
+        if let Some(range) = self.duplicate {
+            blocks.push(sequence.at(range.start), sequence.at(range.end));
+            count = 1;
+        }
+        if held.is_empty() {
+            self.recent = [None; 4];
+            return blocks;
+        }
+        let recent = self.recent.iter().flatten().filter_map(|offset| held.containing(*offset));
+        for range in recent.chain(held.iter().take(4)) {
+            if count == max.min(4) {
+                break;
+            }
+            if !reported.contains(&Some(range)) {
+                reported[count] = Some(range);
+                blocks.push(sequence.at(range.start), sequence.at(range.end));
+                count += 1;
+            }
+        }
+        blocks
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use airtcp_core::SeqNum;
+    use alloc::vec::Vec;
+
+    fn starts(acks: &mut Acknowledger, held: &RangeSet, max: usize) -> Vec<u32> {
+        acks.blocks(held, Sequence::new(SeqNum(0)), max).as_slice().iter().map(|(left, _)| left.0).collect()
+    }
+
+    fn acknowledger() -> Acknowledger {
+        Acknowledger::new(2, Duration::from_millis(40), 0)
+    }
+
+    #[test]
+    fn the_range_that_changed_last_comes_first() {
+        let (mut acks, mut held) = (acknowledger(), RangeSet::default());
+        for start in [100, 300, 500, 700] {
+            held.insert(start, start + 50);
+            acks.note_out_of_order(start);
+        }
+        assert_eq!(starts(&mut acks, &held, 3), [700, 500, 300]);
+        held.insert(350, 360);
+        acks.note_out_of_order(350);
+        assert_eq!(starts(&mut acks, &held, 3), [300, 700, 500]);
+    }
+
+    #[test]
+    fn a_duplicate_is_reported_first_and_once() {
+        let (mut acks, mut held) = (acknowledger(), RangeSet::default());
+        held.insert(300, 400);
+        acks.note_out_of_order(300);
+        acks.report_duplicate(10, 20);
+        assert_eq!(starts(&mut acks, &held, 3), [10, 300]);
+        acks.on_acknowledged();
+        assert_eq!(starts(&mut acks, &held, 3), [300]);
+    }
+
+    #[test]
+    fn every_second_segment_is_acknowledged_at_once_and_the_first_after_the_delay() {
+        let mut acks = acknowledger();
+        let now = Instant::from_nanos(5);
+        assert_eq!(acks.on_in_order(now), Some(now + Duration::from_millis(40)));
+        assert_eq!(acks.owed, Owed::Later);
+        assert_eq!(acks.on_in_order(now), None);
+        assert_eq!(acks.owed, Owed::Now);
+    }
+}

@@ -1,0 +1,202 @@
+//! The receiving half: reassembly, the window it allows, and when to acknowledge.
+
+mod acknowledge;
+mod content;
+mod window;
+
+pub use acknowledge::{Acknowledger, Owed};
+pub use window::ReceiveWindow;
+
+use crate::range_set::{Range, RangeSet};
+use crate::sequence::Sequence;
+use crate::stats::Stats;
+use crate::stream::Chunk;
+use airtcp_core::{Packet, SackBlocks};
+use content::Content;
+
+/// What an arriving segment was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arrival {
+    /// The next one expected.
+    InOrder,
+    /// The next one expected, with more behind it already here.
+    FilledHole,
+    /// Above a hole.
+    OutOfOrder,
+    /// Nothing new in it.
+    Duplicate,
+}
+
+/// Reassembly of one direction. Offsets are those of the peer's sequence: 0 is its SYN.
+#[derive(Clone, Debug)]
+pub struct Receiver {
+    /// Next offset expected.
+    pub nxt: u64,
+    /// What was advertised.
+    pub window: ReceiveWindow,
+    /// When to acknowledge, and what to report selectively.
+    pub acks: Acknowledger,
+    /// First offset the application has not read.
+    read: u64,
+    auto_read: bool,
+    out_of_order: RangeSet,
+    content: Content,
+    fin: Option<u64>,
+}
+
+impl Receiver {
+    /// Expects offset 1, the byte behind the SYN.
+    pub fn new(window: ReceiveWindow, acks: Acknowledger, auto_read: bool) -> Self {
+        Receiver {
+            nxt: 1,
+            window,
+            acks,
+            read: 1,
+            auto_read,
+            out_of_order: RangeSet::default(),
+            content: Content::default(),
+            fin: None,
+        }
+    }
+
+    /// Bytes in order that the application has not read.
+    pub fn readable(&self) -> u64 {
+        self.data_end() - self.read
+    }
+
+    /// True when the peer's FIN and all before it have arrived.
+    pub fn is_finished(&self) -> bool {
+        self.fin.is_some_and(|fin| self.nxt > fin)
+    }
+
+    /// Bytes free for more.
+    pub fn free(&self) -> u64 {
+        self.window.buffer().saturating_sub(self.readable())
+    }
+
+    /// True if the next acknowledgment reports something selectively, or would if SACK were on.
+    pub fn has_report(&self) -> bool {
+        self.acks.has_report(&self.out_of_order)
+    }
+
+    /// At most `max` SACK blocks for the next acknowledgment.
+    pub fn sack_blocks(&mut self, sequence: Sequence, max: usize) -> SackBlocks {
+        self.acks.blocks(&self.out_of_order, sequence, max)
+    }
+
+    /// The first mismatch found in what was delivered, if any.
+    pub fn fault(&self) -> Option<&'static str> {
+        self.content.fault()
+    }
+
+    /// Hands up to `max` bytes to the application.
+    pub fn read(&mut self, max: u64) -> Option<Chunk> {
+        let len = max.min(self.readable());
+        if len == 0 {
+            return None;
+        }
+        let chunk = self.content.read(self.read - 1, len);
+        self.read += chunk.len();
+        Some(chunk)
+    }
+
+    /// From now on data is checked and dropped on arrival.
+    pub fn set_auto_read(&mut self, on: bool) {
+        self.auto_read = on;
+        self.discard_readable();
+    }
+
+    /// Takes a segment's payload, which begins at `start` and holds `len` bytes; `start` may lie
+    /// before the SYN. What exceeds the window is cut off.
+    pub fn accept(&mut self, start: i64, packet: &Packet, len: u32, stats: &mut Stats) -> Arrival {
+        let end = start + i64::from(len);
+        let limit = self.fin.unwrap_or(u64::MAX).min(self.window.edge().max(self.nxt)) as i64;
+        if end <= self.nxt as i64 {
+            stats.duplicate_segments_received += 1;
+            self.acks.report_duplicate(start.max(0) as u64, end.max(0) as u64);
+            return Arrival::Duplicate;
+        }
+        let from = start.max(self.nxt as i64) as u64;
+        let to = end.min(limit).max(0) as u64;
+        if from >= to {
+            return Arrival::Duplicate;
+        }
+        let had_hole = !self.out_of_order.is_empty();
+        if from == self.nxt && !had_hole {
+            self.content.check_and_keep(from, to, start, packet, !self.auto_read);
+            stats.bytes_received += to - from;
+            self.advance(to, stats);
+            return Arrival::InOrder;
+        }
+        self.accept_around_hole(start, from, to, packet, stats)
+    }
+
+    fn accept_around_hole(&mut self, start: i64, from: u64, to: u64, packet: &Packet, stats: &mut Stats) -> Arrival {
+        if self.out_of_order.covers(from, to) {
+            stats.duplicate_segments_received += 1;
+            self.acks.report_duplicate(from, to);
+            self.acks.note_out_of_order(from);
+            return Arrival::Duplicate;
+        }
+        let mut at = from;
+        while at < to {
+            let next = self.out_of_order.next_from(at).unwrap_or(Range { start: u64::MAX, end: u64::MAX });
+            if next.start <= at {
+                at = next.end;
+                continue;
+            }
+            let gap_end = next.start.min(to);
+            // In order and auto-read is dropped at once; above a hole real bytes must be kept.
+            self.content.check_and_keep(at, gap_end, start, packet, !self.auto_read || from > self.nxt);
+            stats.bytes_received += gap_end - at;
+            at = gap_end;
+        }
+        if from > self.nxt {
+            self.out_of_order.insert(from, to);
+            self.acks.note_out_of_order(from);
+            stats.out_of_order_segments_received += 1;
+            return Arrival::OutOfOrder;
+        }
+        let reached = self.out_of_order.containing(to).map_or(to, |range| range.end);
+        self.advance(reached, stats);
+        Arrival::FilledHole
+    }
+
+    /// The peer's FIN stands at `offset`; false if it has arrived in full already.
+    pub fn accept_fin(&mut self, offset: u64, stats: &mut Stats) -> bool {
+        if self.fin.is_none() && offset >= self.nxt {
+            self.fin = Some(offset);
+        }
+        let before = self.nxt;
+        self.advance(self.nxt, stats);
+        self.nxt != before
+    }
+
+    /// Moves `nxt` to `to` and over the FIN if it stands there.
+    fn advance(&mut self, to: u64, stats: &mut Stats) {
+        stats.bytes_delivered += to - self.nxt;
+        self.nxt = to;
+        if !self.out_of_order.is_empty() {
+            self.out_of_order.remove_below(to);
+        }
+        self.content.advance(to);
+        if self.fin == Some(self.nxt) {
+            self.nxt += 1;
+        }
+        if self.auto_read {
+            self.discard_readable();
+        }
+    }
+
+    fn discard_readable(&mut self) {
+        if self.auto_read {
+            self.read = self.data_end();
+            self.content.discard_below(self.read);
+        }
+    }
+
+    /// One past the last data offset in order: without the FIN.
+    fn data_end(&self) -> u64 {
+        self.fin.map_or(self.nxt, |fin| self.nxt.min(fin))
+    }
+}

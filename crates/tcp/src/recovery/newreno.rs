@@ -1,0 +1,34 @@
+//! NewReno (RFC 6582): three duplicate acknowledgments lose the oldest segment, and during
+//! recovery so does every partial acknowledgment.
+//!
+//! Duplicate acknowledgments are counted in `sacked_out`, as Linux does, so that "pipe" takes the
+//! place of RFC 6582's inflated window: both admit the same segments.
+
+use super::{AckView, DUP_THRESH, LossDetector, Reduction};
+use crate::congestion::{CaState, TcpSock};
+use crate::scoreboard::{Scoreboard, mark};
+use crate::stats::Stats;
+use airtcp_core::Instant;
+
+/// See the module.
+#[derive(Clone, Copy, Debug)]
+pub struct NewReno {
+    /// How the window shrinks.
+    pub reduction: Reduction,
+}
+
+impl LossDetector for NewReno {
+    fn detect(&mut self, board: &mut Scoreboard, sk: &mut TcpSock, ack: &AckView, _: &mut Stats) -> Option<Instant> {
+        let third_duplicate = sk.icsk_ca_state < CaState::Recovery && sk.sacked_out >= DUP_THRESH;
+        let partial = sk.icsk_ca_state == CaState::Recovery && ack.una_advanced;
+        let is_new = board.head().is_some_and(|head| !head.has(mark::LOST));
+        if (third_duplicate || partial) && is_new {
+            board.mark_lost(0, sk);
+        }
+        None
+    }
+
+    fn reduction(&self) -> Reduction {
+        self.reduction
+    }
+}

@@ -1,0 +1,154 @@
+//! Round-trip time and retransmission timeout (RFC 6298).
+//!
+//! The estimator is Linux's integer one: deviation falls slowly and the variance term only decays
+//! once per round trip, which is what keeps Linux's RTO calm. [`RtoRule::Rfc6298`] applies the
+//! plain formula to the same estimates.
+
+use crate::config::{Config, RtoRule};
+use crate::congestion::TcpSock;
+use airtcp_core::{Duration, Instant};
+
+/// How long a lowest round-trip time is believed (Linux `tcp_min_rtt_wlen`).
+const MIN_RTT_WINDOW: Duration = Duration::from_secs(300);
+
+/// Estimates of one connection. SRTT, deviation and the lowest RTT live in [`TcpSock`].
+#[derive(Clone, Debug)]
+pub struct RttEstimator {
+    rule: RtoRule,
+    min_rto_us: u32,
+    max_rto: Duration,
+    base_rto: Duration,
+    /// Timeouts since the last sample: each doubles the RTO.
+    pub backoff: u32,
+    mdev_max_us: u32,
+    rttvar_us: u32,
+    rtt_seq: u64,
+    min_rtt_at: Instant,
+}
+
+impl RttEstimator {
+    /// Before any sample.
+    pub fn new(config: &Config) -> Self {
+        RttEstimator {
+            rule: config.rto_rule,
+            min_rto_us: config.min_rto.as_micros().min(u64::from(u32::MAX / 2)) as u32,
+            max_rto: config.max_rto,
+            base_rto: config.initial_rto,
+            backoff: 0,
+            mdev_max_us: 0,
+            rttvar_us: 0,
+            rtt_seq: 0,
+            min_rtt_at: Instant::ZERO,
+        }
+    }
+
+    /// Takes a sample, `rtt` from the oldest and `shortest` from the newest segment acknowledged;
+    /// `una` and `nxt` are offsets and tell rounds apart.
+    pub fn on_sample(&mut self, sk: &mut TcpSock, rtt: Duration, shortest: Duration, una: u64, nxt: u64) {
+        let rtt_us = rtt.as_micros().clamp(1, 1 << 28) as u32;
+        let shortest_us = shortest.as_micros().clamp(1, 1 << 28) as u32;
+        if shortest_us <= sk.rtt_min_us || sk.tcp_mstamp.saturating_since(self.min_rtt_at) > MIN_RTT_WINDOW {
+            sk.rtt_min_us = shortest_us;
+            self.min_rtt_at = sk.tcp_mstamp;
+        }
+        if sk.srtt_us == 0 {
+            sk.srtt_us = rtt_us << 3;
+            sk.mdev_us = rtt_us << 1;
+            self.rttvar_us = sk.mdev_us.max(self.min_rto_us);
+            self.mdev_max_us = self.rttvar_us;
+            self.rtt_seq = nxt;
+        } else {
+            self.smooth(sk, rtt_us);
+            if una > self.rtt_seq {
+                if self.mdev_max_us < self.rttvar_us {
+                    self.rttvar_us -= (self.rttvar_us - self.mdev_max_us) >> 2;
+                }
+                self.rtt_seq = nxt;
+                self.mdev_max_us = self.min_rto_us;
+            }
+        }
+        let rto_us = match self.rule {
+            RtoRule::Linux => (sk.srtt_us >> 3) + self.rttvar_us,
+            RtoRule::Rfc6298 => ((sk.srtt_us >> 3) + sk.mdev_us).max(self.min_rto_us),
+        };
+        self.base_rto = Duration::from_micros(u64::from(rto_us));
+        self.backoff = 0;
+    }
+
+    fn smooth(&mut self, sk: &mut TcpSock, rtt_us: u32) {
+        let mut error = i64::from(rtt_us) - i64::from(sk.srtt_us >> 3);
+        sk.srtt_us = (i64::from(sk.srtt_us) + error).max(1) as u32;
+        if error < 0 {
+            error = -error - i64::from(sk.mdev_us >> 2);
+            // A falling round-trip time must not raise the deviation as fast as a rising one.
+            if error > 0 {
+                error >>= 3;
+            }
+        } else {
+            error -= i64::from(sk.mdev_us >> 2);
+        }
+        sk.mdev_us = (i64::from(sk.mdev_us) + error).max(0) as u32;
+        self.mdev_max_us = self.mdev_max_us.max(sk.mdev_us);
+        self.rttvar_us = self.rttvar_us.max(self.mdev_max_us);
+    }
+
+    /// The retransmission timeout, backed off.
+    pub fn rto(&self) -> Duration {
+        self.backed_off(self.backoff)
+    }
+
+    /// The timeout after `backoff` doublings.
+    pub fn backed_off(&self, backoff: u32) -> Duration {
+        self.base_rto.saturating_mul(1u64 << backoff.min(40)).min(self.max_rto)
+    }
+
+    /// Sets the timeout used until the next sample.
+    pub fn set_base(&mut self, rto: Duration) {
+        self.base_rto = rto;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use airtcp_core::Rng;
+
+    fn after(rule: RtoRule, samples_ms: &[u64]) -> (RttEstimator, TcpSock) {
+        let config = Config { rto_rule: rule, ..Config::default() };
+        let (mut rtt, mut sk) = (RttEstimator::new(&config), TcpSock::new(Rng::derive(1, "rtt")));
+        for (round, ms) in samples_ms.iter().enumerate() {
+            let round = round as u64 * 1000;
+            let sample = Duration::from_millis(*ms);
+            rtt.on_sample(&mut sk, sample, sample, round + 500, round + 900);
+        }
+        (rtt, sk)
+    }
+
+    #[test]
+    fn the_first_sample_sets_three_times_itself() {
+        let (rtt, sk) = after(RtoRule::Rfc6298, &[100]);
+        assert_eq!((sk.srtt_us >> 3, rtt.rto()), (100_000, Duration::from_millis(300)));
+    }
+
+    #[test]
+    fn a_steady_path_ends_at_the_floor_of_its_rule() {
+        let steady = [50; 200];
+        assert_eq!(after(RtoRule::Rfc6298, &steady).0.rto(), Duration::from_millis(200));
+        let linux = after(RtoRule::Linux, &steady).0.rto().as_millis();
+        assert!((250..=252).contains(&linux), "{linux}");
+    }
+
+    #[test]
+    fn each_timeout_doubles_up_to_the_ceiling() {
+        let (mut rtt, _) = after(RtoRule::Rfc6298, &[100]);
+        rtt.backoff = 1;
+        assert_eq!(rtt.rto(), Duration::from_millis(600));
+        rtt.backoff = 60;
+        assert_eq!(rtt.rto(), Duration::from_secs(120));
+    }
+
+    #[test]
+    fn before_any_sample_the_timeout_is_the_initial_one() {
+        assert_eq!(RttEstimator::new(&Config::default()).rto(), Duration::from_secs(1));
+    }
+}

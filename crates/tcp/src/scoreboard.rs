@@ -1,0 +1,485 @@
+//! What was sent and is not cumulatively acknowledged: one small record a segment, with Linux's
+//! marks, and the ranges the peer reported held (RFC 2018, RFC 6675 "scoreboard").
+//!
+//! Nothing here scans the window on an acknowledgment: records are found by binary search, ranges
+//! already reported are skipped, and the searches for losses keep cursors that only move forward.
+//! Every change of a mark goes through [`Scoreboard::reflag`], which keeps the counts of
+//! [`TcpSock`] in step.
+
+use crate::congestion::TcpSock;
+use crate::range_set::RangeSet;
+use airtcp_core::Instant;
+use alloc::collections::VecDeque;
+
+/// Marks of a segment; Linux's `TCPCB_*`.
+pub mod mark {
+    /// Selectively acknowledged.
+    pub const SACKED: u8 = 1;
+    /// Presumed lost.
+    pub const LOST: u8 = 2;
+    /// Its latest retransmission is in flight.
+    pub const RETRANS: u8 = 4;
+    /// Was retransmitted at some time.
+    pub const EVER_RETRANS: u8 = 8;
+    /// Carries FIN behind its payload.
+    pub const FIN: u8 = 16;
+    /// Was sent while the application had nothing more (rate sample).
+    pub const APP_LIMITED: u8 = 32;
+    /// Its delivery was counted already.
+    pub const DELIVERED: u8 = 64;
+}
+
+/// One segment in flight.
+#[derive(Clone, Copy, Debug)]
+pub struct Sent {
+    /// Offset of its first byte.
+    pub start: u64,
+    /// One past its last offset, FIN included.
+    pub end: u64,
+    /// When it was last sent.
+    pub sent_at: Instant,
+    /// Which transmission of the connection that was.
+    pub order: SendOrder,
+    /// Rate sample: `first_tx_mstamp` when it was sent.
+    pub first_tx_at: Instant,
+    /// Rate sample: `delivered_mstamp` when it was sent.
+    pub delivered_at: Instant,
+    /// Rate sample: `delivered` when it was sent.
+    pub delivered: u32,
+    /// See [`mark`].
+    pub flags: u8,
+}
+
+impl Sent {
+    /// True if any of `flags` is set.
+    pub fn has(&self, flags: u8) -> bool {
+        self.flags & flags != 0
+    }
+
+    /// Bytes of payload.
+    pub fn payload_len(&self) -> u32 {
+        (self.end - self.start) as u32 - u32::from(self.has(mark::FIN))
+    }
+}
+
+/// A retransmission in the order of time.
+#[derive(Clone, Copy, Debug)]
+struct Retransmission {
+    start: u64,
+    order: SendOrder,
+}
+
+/// See the module.
+#[derive(Clone, Debug, Default)]
+pub struct Scoreboard {
+    records: VecDeque<Sent>,
+    /// What the peer holds, on record boundaries.
+    sacked: RangeSet,
+    /// Retransmissions in flight, oldest first; entries may be stale.
+    retransmissions: VecDeque<Retransmission>,
+    /// Records that are lost and not retransmitted since.
+    waiting: u32,
+    /// No record below this offset is among them.
+    waiting_from: u64,
+    /// No first transmission below this offset can become lost by [`Scoreboard::mark_sent_before`].
+    undecided_from: u64,
+    transmissions: SendOrder,
+}
+
+/// Counts transmissions: the order in which segments were sent, exact also where many leave at the
+/// same instant. (RFC 8985 compares times, then sequence numbers.)
+pub type SendOrder = u64;
+
+impl Scoreboard {
+    /// The oldest record.
+    pub fn head(&self) -> Option<&Sent> {
+        self.records.front()
+    }
+
+    /// The newest record.
+    pub fn tail(&self) -> Option<&Sent> {
+        self.records.back()
+    }
+
+    /// True with nothing in flight.
+    pub fn is_empty(&self) -> bool {
+        self.records.is_empty()
+    }
+
+    /// What the peer reported held.
+    pub fn sacked(&self) -> &RangeSet {
+        &self.sacked
+    }
+
+    /// One past the highest offset reported held; 0 without.
+    pub fn highest_sacked(&self) -> u64 {
+        self.sacked.last().map_or(0, |range| range.end)
+    }
+
+    /// True if a lost segment waits to be sent again.
+    pub fn has_waiting(&self) -> bool {
+        self.waiting > 0
+    }
+
+    /// Adds a segment just sent for the first time.
+    pub fn push(&mut self, mut sent: Sent, sk: &mut TcpSock) {
+        self.transmissions += 1;
+        sent.order = self.transmissions;
+        self.records.push_back(sent);
+        sk.packets_out += 1;
+    }
+
+    /// The record at `index`.
+    pub fn record(&self, index: usize) -> Option<&Sent> {
+        self.records.get(index)
+    }
+
+    /// Index of the record that begins at `start`.
+    pub fn index_of(&self, start: u64) -> Option<usize> {
+        let index = self.first_from(start);
+        self.records.get(index).filter(|record| record.start == start).map(|_| index)
+    }
+
+    /// Index of the first record that begins at or after `offset`.
+    pub fn first_from(&self, offset: u64) -> usize {
+        if self.records.front().is_none_or(|front| front.start >= offset) {
+            return 0;
+        }
+        self.records.partition_point(|record| record.start < offset)
+    }
+
+    /// Removes the oldest record if it ends at or before `ack`; a record acknowledged in part is cut.
+    pub fn pop_acknowledged(&mut self, ack: u64, sk: &mut TcpSock) -> Option<Sent> {
+        let front = *self.records.front()?;
+        if front.end > ack {
+            if front.start < ack {
+                self.records[0].start = ack;
+            }
+            return None;
+        }
+        self.reflag(0, 0, sk);
+        self.records.pop_front();
+        sk.packets_out -= 1;
+        Some(front)
+    }
+
+    /// Everything below `ack` is gone from the network.
+    pub fn forget_below(&mut self, ack: u64) {
+        if !self.sacked.is_empty() {
+            self.sacked.remove_below(ack);
+        }
+        while let Some(entry) = self.retransmissions.front() {
+            if entry.start >= ack {
+                break;
+            }
+            self.retransmissions.pop_front();
+        }
+    }
+
+    /// Marks every record within `[start, end)` that was not reported before; calls `on_new` for each.
+    pub fn mark_sacked(&mut self, start: u64, end: u64, sk: &mut TcpSock, mut on_new: impl FnMut(&Sent)) {
+        let mut at = start;
+        while at < end {
+            let next = self.sacked.next_from(at);
+            if let Some(range) = next.filter(|range| range.start <= at) {
+                at = range.end;
+                continue;
+            }
+            let gap_end = next.map_or(end, |range| range.start.min(end));
+            let mut index = self.first_from(at);
+            let mut covered = None;
+            while let Some(record) = self.records.get(index).copied() {
+                if record.end > gap_end {
+                    break;
+                }
+                self.reflag(index, after_sack(record.flags), sk);
+                on_new(&record);
+                covered = Some((covered.map_or(record.start, |(first, _)| first), record.end));
+                index += 1;
+            }
+            if let Some((first, past)) = covered {
+                self.sacked.insert(first, past);
+            }
+            at = gap_end;
+        }
+    }
+
+    /// Marks a record lost, whatever it was before (but for SACKed ones). A retransmission in flight
+    /// is taken for lost, too. Says whether anything changed.
+    pub fn mark_lost(&mut self, index: usize, sk: &mut TcpSock) -> bool {
+        let record = self.records[index];
+        if record.has(mark::SACKED) || record.flags & (mark::LOST | mark::RETRANS) == mark::LOST {
+            return false;
+        }
+        sk.lost = sk.lost.wrapping_add(1);
+        self.reflag(index, (record.flags | mark::LOST) & !mark::RETRANS, sk);
+        self.waiting_from = self.waiting_from.min(record.start);
+        true
+    }
+
+    /// Marks lost every first transmission that precedes `newest` in the order of sending and for
+    /// which `overdue(sent_at)` is true. Returns the first that precedes it and is not overdue.
+    pub fn mark_sent_before(
+        &mut self,
+        newest: SendOrder,
+        sk: &mut TcpSock,
+        overdue: impl Fn(Instant) -> bool,
+    ) -> Option<Instant> {
+        let mut index = self.first_from(self.undecided_from);
+        let mut undecided = None;
+        while let Some(record) = self.records.get(index).copied() {
+            if !record.has(mark::SACKED | mark::LOST | mark::EVER_RETRANS) {
+                if record.order >= newest {
+                    break;
+                }
+                if !overdue(record.sent_at) {
+                    undecided = Some(record.sent_at);
+                    break;
+                }
+                self.mark_lost(index, sk);
+            }
+            index += 1;
+        }
+        self.undecided_from = self.records.get(index).map_or_else(|| self.end(), |record| record.start);
+        undecided
+    }
+
+    /// The same for retransmissions in flight. The number marked is added to `count`.
+    pub fn mark_resent_before(
+        &mut self,
+        newest: SendOrder,
+        sk: &mut TcpSock,
+        count: &mut u64,
+        overdue: impl Fn(Instant) -> bool,
+    ) -> Option<Instant> {
+        while let Some(entry) = self.retransmissions.front().copied() {
+            let current = self.index_of(entry.start).filter(|index| {
+                let record = &self.records[*index];
+                record.order == entry.order && record.flags & (mark::RETRANS | mark::SACKED) == mark::RETRANS
+            });
+            if let Some(index) = current {
+                let sent_at = self.records[index].sent_at;
+                if entry.order >= newest {
+                    return None;
+                }
+                if !overdue(sent_at) {
+                    return Some(sent_at);
+                }
+                self.mark_lost(index, sk);
+                *count += 1;
+            }
+            self.retransmissions.pop_front();
+        }
+        None
+    }
+
+    /// Marks lost every record below `offset` that is neither SACKed nor ever retransmitted.
+    pub fn mark_lost_below(&mut self, offset: u64, sk: &mut TcpSock) {
+        let mut index = self.first_from(self.undecided_from);
+        while let Some(record) = self.records.get(index).copied() {
+            if record.end > offset {
+                break;
+            }
+            if !record.has(mark::SACKED | mark::LOST | mark::EVER_RETRANS) {
+                self.mark_lost(index, sk);
+            }
+            index += 1;
+        }
+        self.undecided_from = self.records.get(index).map_or_else(|| self.end(), |record| record.start);
+    }
+
+    /// After a timeout: marks lost what is not SACKED, but for segments for which `spare` is true.
+    pub fn mark_all_lost(&mut self, sk: &mut TcpSock, spare: impl Fn(&Sent) -> bool) {
+        for index in 0..self.records.len() {
+            if index == 0 || !spare(&self.records[index]) {
+                self.mark_lost(index, sk);
+            }
+        }
+    }
+
+    /// Takes every loss mark back: nothing had been lost.
+    pub fn unmark_lost(&mut self, sk: &mut TcpSock) {
+        for index in 0..self.records.len() {
+            let flags = self.records[index].flags;
+            self.reflag(index, flags & !mark::LOST, sk);
+        }
+        self.undecided_from = 0;
+    }
+
+    /// The receiver dropped what it had reported (RFC 2018 section 8): forgets every report.
+    pub fn renege(&mut self, sk: &mut TcpSock) {
+        for index in 0..self.records.len() {
+            let flags = self.records[index].flags;
+            self.reflag(index, flags & !mark::SACKED, sk);
+        }
+        self.sacked.clear();
+        self.undecided_from = 0;
+    }
+
+    /// Index of the lowest lost segment that waits to be sent again.
+    pub fn next_waiting(&mut self) -> Option<usize> {
+        if self.waiting == 0 {
+            return None;
+        }
+        let from = self.first_from(self.waiting_from);
+        let found = (from..self.records.len())
+            .find(|index| self.records[*index].flags & (mark::LOST | mark::RETRANS | mark::SACKED) == mark::LOST);
+        if let Some(index) = found {
+            self.waiting_from = self.records[index].start;
+        }
+        found
+    }
+
+    /// Notes that the record at `index` was sent again.
+    pub fn resent(&mut self, index: usize, now: Instant, sk: &mut TcpSock) {
+        let flags = self.records[index].flags;
+        self.reflag(index, flags | mark::RETRANS | mark::EVER_RETRANS, sk);
+        self.transmissions += 1;
+        let record = &mut self.records[index];
+        record.sent_at = now;
+        record.order = self.transmissions;
+        record.first_tx_at = sk.first_tx_mstamp;
+        record.delivered_at = sk.delivered_mstamp;
+        record.delivered = sk.delivered;
+        self.retransmissions.push_back(Retransmission { start: record.start, order: record.order });
+    }
+
+    fn end(&self) -> u64 {
+        self.records.back().map_or(0, |record| record.end)
+    }
+
+    /// Sets the flags of a record and moves the counts with them.
+    fn reflag(&mut self, index: usize, flags: u8, sk: &mut TcpSock) {
+        let old = core::mem::replace(&mut self.records[index].flags, flags);
+        if (old ^ flags) & (mark::SACKED | mark::LOST | mark::RETRANS) == 0 {
+            return;
+        }
+        adjust(&mut sk.sacked_out, old & mark::SACKED != 0, flags & mark::SACKED != 0);
+        adjust(&mut sk.lost_out, old & mark::LOST != 0, flags & mark::LOST != 0);
+        adjust(&mut sk.retrans_out, old & mark::RETRANS != 0, flags & mark::RETRANS != 0);
+        adjust(&mut self.waiting, waits(old), waits(flags));
+    }
+}
+
+fn waits(flags: u8) -> bool {
+    flags & (mark::LOST | mark::RETRANS) == mark::LOST
+}
+
+fn adjust(count: &mut u32, before: bool, after: bool) {
+    if after && !before {
+        *count += 1;
+    } else if before && !after {
+        // Without SACK the count of SACKed segments is an estimate that may be reset.
+        *count = count.saturating_sub(1);
+    }
+}
+
+/// Flags of a record that has just been selectively acknowledged. A retransmission that was never
+/// needed is still in flight, so its mark stays.
+fn after_sack(flags: u8) -> u8 {
+    let cleared = if flags & mark::LOST != 0 { flags & !(mark::LOST | mark::RETRANS) } else { flags };
+    cleared | mark::SACKED | mark::DELIVERED
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use airtcp_core::Rng;
+    use alloc::vec::Vec;
+
+    fn at(millis: u64) -> Instant {
+        Instant::from_nanos(millis * 1_000_000)
+    }
+
+    fn board(segments: u64) -> (Scoreboard, TcpSock) {
+        let (mut board, mut sk) = (Scoreboard::default(), TcpSock::new(Rng::derive(1, "board")));
+        for n in 0..segments {
+            let sent = Sent {
+                start: 1 + n * 100,
+                end: 101 + n * 100,
+                sent_at: at(n),
+                order: 0,
+                first_tx_at: at(0),
+                delivered_at: at(0),
+                delivered: 0,
+                flags: 0,
+            };
+            board.push(sent, &mut sk);
+        }
+        (board, sk)
+    }
+
+    fn counts(sk: &TcpSock) -> [u32; 4] {
+        [sk.packets_out, sk.sacked_out, sk.lost_out, sk.retrans_out]
+    }
+
+    #[test]
+    fn a_repeated_block_reports_nothing_new() {
+        let (mut board, mut sk) = board(10);
+        let mut new = Vec::new();
+        board.mark_sacked(201, 401, &mut sk, |record| new.push(record.start));
+        board.mark_sacked(201, 501, &mut sk, |record| new.push(record.start));
+        board.mark_sacked(101, 501, &mut sk, |record| new.push(record.start));
+        assert_eq!(new, [201, 301, 401, 101]);
+        assert_eq!(counts(&sk), [10, 4, 0, 0]);
+        assert_eq!(sk.tcp_packets_in_flight(), 6);
+    }
+
+    #[test]
+    fn a_block_that_covers_half_a_segment_does_not_count_it() {
+        let (mut board, mut sk) = board(4);
+        board.mark_sacked(101, 250, &mut sk, |_| {});
+        assert_eq!(counts(&sk), [4, 1, 0, 0]);
+        board.mark_sacked(101, 301, &mut sk, |_| {});
+        assert_eq!(counts(&sk), [4, 2, 0, 0]);
+    }
+
+    #[test]
+    fn lost_segments_wait_in_order_until_resent_and_can_be_lost_again() {
+        let (mut board, mut sk) = board(6);
+        board.mark_sacked(401, 601, &mut sk, |_| {});
+        board.mark_lost_below(301, &mut sk);
+        assert_eq!(counts(&sk), [6, 2, 3, 0]);
+        for _ in 0..3 {
+            let index = board.next_waiting().unwrap();
+            board.resent(index, at(50 + index as u64), &mut sk);
+        }
+        assert_eq!((board.next_waiting(), counts(&sk)), (None, [6, 2, 3, 3]));
+        let mut again = 0;
+        let undecided = board.mark_resent_before(100, &mut sk, &mut again, |sent| sent < at(52));
+        assert_eq!((again, undecided), (2, Some(at(52))));
+        assert_eq!(board.next_waiting(), Some(0));
+        assert_eq!(counts(&sk), [6, 2, 3, 1]);
+    }
+
+    #[test]
+    fn only_what_was_sent_before_the_newest_delivered_is_lost() {
+        let (mut board, mut sk) = board(6);
+        board.mark_sacked(301, 401, &mut sk, |_| {});
+        let undecided = board.mark_sent_before(4, &mut sk, |sent| sent < at(2));
+        assert_eq!((undecided, counts(&sk)), (Some(at(2)), [6, 1, 2, 0]));
+        assert_eq!(board.mark_sent_before(4, &mut sk, |_| true), None);
+        assert_eq!(counts(&sk), [6, 1, 3, 0]);
+    }
+
+    #[test]
+    fn acknowledgment_empties_the_board_and_its_counts() {
+        let (mut board, mut sk) = board(5);
+        board.mark_sacked(201, 301, &mut sk, |_| {});
+        board.mark_lost_below(201, &mut sk);
+        let index = board.next_waiting().unwrap();
+        board.resent(index, at(9), &mut sk);
+        while board.pop_acknowledged(501, &mut sk).is_some() {}
+        board.forget_below(501);
+        assert!(board.is_empty() && board.sacked().is_empty() && !board.has_waiting());
+        assert_eq!(counts(&sk), [0; 4]);
+    }
+
+    #[test]
+    fn a_part_acknowledged_segment_is_cut() {
+        let (mut board, mut sk) = board(2);
+        assert!(board.pop_acknowledged(51, &mut sk).is_none());
+        assert_eq!(board.head().unwrap().payload_len(), 50);
+        assert_eq!(board.index_of(51), Some(0));
+    }
+}

@@ -1,0 +1,231 @@
+//! One acknowledgment, in the order of Linux's `tcp_ack()`: window, SACK blocks, cumulative part,
+//! round-trip time, recovery, timers, congestion window.
+
+use super::delivery::Delivery;
+use super::{Sender, Step};
+use crate::congestion::{AckEvent, AckSample, CaState};
+use crate::recovery::{AckView, DUP_THRESH};
+use airtcp_core::{Duration, TcpHeader};
+
+/// What a segment says to the sender, in offsets.
+#[derive(Clone, Copy, Debug)]
+pub struct AckInput<'a> {
+    /// Its header.
+    pub tcp: &'a TcpHeader,
+    /// Offset acknowledged: between `una` and `nxt`.
+    pub ack: u64,
+    /// Where the segment lies in the peer's sequence.
+    pub sequence: i64,
+    /// It carries payload or FIN.
+    pub has_data: bool,
+    /// Our timestamp clock now and as echoed, if timestamps are on.
+    pub clock: u32,
+    /// See `clock`.
+    pub echo: Option<u32>,
+}
+
+/// What an acknowledgment turned out to be (Linux's `FLAG_*`).
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct AckFacts {
+    pub una_advanced: bool,
+    pub data_sacked: bool,
+    pub dsack: bool,
+    pub ece: bool,
+    pub duplicates: u32,
+    pub reordering_seen: bool,
+    pub echo: Option<u32>,
+    pub prior_una: u64,
+    /// Highest offset SACKed before this acknowledgment.
+    pub highest_before: u64,
+    pub newest: Option<crate::recovery::Newest>,
+    /// A retransmission was found lost again.
+    pub lost_again: bool,
+}
+
+/// Most segments a hole may be overtaken by (Linux `tcp_max_reordering`).
+const MAX_REORDERING: u32 = 300;
+
+impl Sender {
+    /// Takes an acknowledgment at or above `una`.
+    pub fn handle_ack(&mut self, input: &AckInput, step: &mut Step) {
+        let (prior_delivered, prior_lost) = (self.sk.delivered, self.sk.lost);
+        let prior_packets = self.sk.packets_out;
+        self.sk.tcp_mstamp = step.now;
+        let mut facts = AckFacts {
+            una_advanced: input.ack > self.una,
+            ece: input.tcp.flags.ece() && self.ecn,
+            echo: input.echo,
+            prior_una: self.una,
+            highest_before: self.board.highest_sacked(),
+            ..AckFacts::default()
+        };
+        let mut delivery = Delivery::new(step.now, self.sk.rtt_min_us);
+        delivery.rate.prior_in_flight = self.sk.tcp_packets_in_flight();
+        delivery.rate.is_ece = facts.ece;
+        let window_updated = self.peer.update(input.tcp.window, input.sequence, input.ack, self.una);
+        if facts.una_advanced {
+            self.retransmits = 0;
+            self.una = input.ack;
+        }
+        if window_updated && self.peer.edge > self.nxt {
+            self.persist_backoff = 0;
+        }
+        self.take_blocks(input, &mut facts, &mut delivery, step);
+        self.take_cumulative(&facts, &mut delivery, step);
+        self.note_reordering(&delivery, &mut facts);
+        facts.newest = delivery.newest;
+        self.sync_sequence();
+        let progress = self.take_round_trip(input, &facts, &mut delivery, step);
+        let event = AckEvent { slow_path: facts.data_sacked, window_update: window_updated, ece: facts.ece };
+        self.controller.in_ack_event(&mut self.sk, event);
+
+        let is_plain_duplicate = !facts.una_advanced && !input.has_data && !window_updated && prior_packets > 0;
+        facts.duplicates = u32::from(is_plain_duplicate);
+        step.stats.dupacks_received += u64::from(is_plain_duplicate);
+        self.process_tail_probe_ack(input.ack, &facts, is_plain_duplicate, step);
+        let is_dubious = is_plain_duplicate
+            || facts.data_sacked
+            || facts.dsack
+            || facts.ece
+            || self.sk.icsk_ca_state != CaState::Open;
+        if is_dubious && (prior_packets > 0 || facts.dsack) {
+            self.alert(&mut facts, step);
+        }
+        if progress {
+            self.rearm(true, step);
+        }
+        let newly_delivered = self.sk.delivered.wrapping_sub(prior_delivered);
+        let newly_lost = self.sk.lost.wrapping_sub(prior_lost);
+        if facts.ece {
+            self.sk.delivered_ce = self.sk.delivered_ce.wrapping_add(newly_delivered);
+        }
+        let sample = delivery.finish(&mut self.sk, newly_delivered, newly_lost);
+        if prior_packets > 0 {
+            self.control_window(&sample, &facts, newly_lost);
+        }
+    }
+
+    /// SACK blocks (RFC 2018) and the duplicate report before them (RFC 2883).
+    fn take_blocks(&mut self, input: &AckInput, facts: &mut AckFacts, delivery: &mut Delivery, step: &mut Step) {
+        if !self.has_sack || input.tcp.options.sack.is_empty() {
+            return;
+        }
+        let blocks = input.tcp.options.sack.as_slice();
+        let range = |index: usize| {
+            let (left, right) = blocks[index];
+            (self.sequence.offset(left, self.una), self.sequence.offset(right, self.una))
+        };
+        let (left, right) = range(0);
+        let is_below = right <= input.ack as i64;
+        let is_inside = blocks.len() > 1 && {
+            let (outer_left, outer_right) = range(1);
+            left >= outer_left && right <= outer_right
+        };
+        if left < right && (is_below || is_inside) {
+            facts.dsack = true;
+            step.stats.dsacks_received += 1;
+            self.count_duplicate(right.max(0) as u64, facts.prior_una);
+        }
+        for index in 0..blocks.len() {
+            let (left, right) = (
+                self.sequence.offset(blocks[index].0, self.una).max(self.una as i64) as u64,
+                self.sequence.offset(blocks[index].1, self.una),
+            );
+            // A block outside what is in flight says nothing (RFC 2018 section 8).
+            if right <= left as i64 || right as u64 > self.nxt {
+                continue;
+            }
+            let before = delivery.sacked;
+            self.board.mark_sacked(left, right as u64, &mut self.sk, |sent| delivery.on_sacked(sent));
+            let newly = delivery.sacked - before;
+            self.sk.delivered = self.sk.delivered.wrapping_add(newly);
+            facts.data_sacked |= newly > 0;
+        }
+    }
+
+    /// Removes what is cumulatively acknowledged.
+    fn take_cumulative(&mut self, facts: &AckFacts, delivery: &mut Delivery, step: &mut Step) {
+        if !facts.una_advanced {
+            return;
+        }
+        while let Some(sent) = self.board.pop_acknowledged(self.una, &mut self.sk) {
+            if self.has_sack && !sent.has(crate::scoreboard::mark::DELIVERED) {
+                self.sk.delivered = self.sk.delivered.wrapping_add(1);
+            }
+            delivery.on_acked(&sent);
+        }
+        self.board.forget_below(self.una);
+        if !self.has_sack && delivery.acked > 0 {
+            self.remove_reno_sacks(delivery.acked);
+        }
+        let before = (facts.prior_una - 1).min(self.buffer.written);
+        let after = (self.una - 1).min(self.buffer.written);
+        step.stats.bytes_acknowledged += after - before;
+        self.buffer.acknowledge(after);
+    }
+
+    /// RFC 8985 section 6.2 step 3: an original that arrived below a SACKed segment was overtaken.
+    fn note_reordering(&mut self, delivery: &Delivery, facts: &mut AckFacts) {
+        if let Some(lowest) = delivery.lowest_original.filter(|lowest| *lowest < facts.highest_before) {
+            facts.reordering_seen = true;
+            self.raise_reordering(lowest, facts.highest_before);
+        }
+    }
+
+    /// A segment at `lowest` arrived after data up to `highest`.
+    pub(super) fn raise_reordering(&mut self, lowest: u64, highest: u64) {
+        let mss = u64::from(self.sk.mss_cache.max(1));
+        let overtaken_by = u32::try_from(highest.saturating_sub(lowest).div_ceil(mss)).unwrap_or(u32::MAX);
+        self.sk.reordering = self.sk.reordering.max(overtaken_by.min(MAX_REORDERING)).max(DUP_THRESH);
+    }
+
+    /// Feeds the estimator; returns true if the retransmission timer starts anew.
+    fn take_round_trip(
+        &mut self,
+        input: &AckInput,
+        facts: &AckFacts,
+        delivery: &mut Delivery,
+        step: &mut Step,
+    ) -> bool {
+        let (mut oldest, mut newest) = delivery.round_trips(step.now);
+        // A SACK of data sent after the head says nothing for the head: its timer keeps running.
+        let restarts = facts.una_advanced
+            || match (delivery.sack_times, self.board.head()) {
+                (Some((first, _)), Some(head)) => first < head.sent_at,
+                _ => false,
+            };
+        if oldest.is_none() && facts.una_advanced && delivery.acked > 0 {
+            // Only retransmissions were acknowledged: the echoed clock tells which copy (RFC 7323 section 4).
+            let echoed = input.echo.map(|echo| input.clock.wrapping_sub(echo)).filter(|ms| (*ms as i32) >= 0);
+            oldest = echoed.map(|ms| Duration::from_millis(u64::from(ms.max(1))));
+            newest = newest.or(oldest);
+        }
+        delivery.rate.rtt_us = newest.map_or(-1, |rtt| rtt.as_micros().max(1) as i64);
+        if let Some(rtt) = oldest {
+            let shortest = newest.unwrap_or(rtt);
+            self.rtt.on_sample(&mut self.sk, rtt, shortest, self.una, self.nxt);
+            step.stats.rtt_samples += 1;
+            step.stats.latest_rtt = shortest;
+        }
+        let pkts_acked = delivery.acked + delivery.sacked;
+        if pkts_acked > 0 {
+            let sample =
+                AckSample { pkts_acked, rtt_us: delivery.rate.rtt_us, in_flight: delivery.rate.prior_in_flight };
+            self.controller.pkts_acked(&mut self.sk, &sample);
+        }
+        restarts
+    }
+
+    /// The view a loss detector gets.
+    pub(super) fn ack_view(&self, facts: &AckFacts, step: &Step) -> AckView {
+        AckView {
+            now: step.now,
+            una_advanced: facts.una_advanced,
+            newest: facts.newest,
+            dsack: facts.dsack,
+            reordering_seen: facts.reordering_seen,
+            una: self.una,
+            nxt: self.nxt,
+        }
+    }
+}

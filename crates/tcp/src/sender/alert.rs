@@ -1,0 +1,242 @@
+//! The recovery state machine (Linux `tcp_fastretrans_alert()`): what an acknowledgment that is
+//! not plain progress does to the state, and when fast recovery begins and ends.
+
+use super::ack::AckFacts;
+use super::{Sender, Step};
+use crate::congestion::{CaState, RateSample};
+use crate::recovery::Reduction;
+use crate::timers::Timer;
+
+impl Sender {
+    /// Acts on a duplicate, selective or congestion-echoing acknowledgment, or on any while the
+    /// state is not Open.
+    pub(super) fn alert(&mut self, facts: &mut AckFacts, step: &mut Step) {
+        if facts.ece {
+            self.sk.prior_ssthresh = 0;
+        }
+        if self.board.is_empty() && !self.has_sack {
+            self.sk.sacked_out = 0;
+        }
+        if self.check_reneging(step) {
+            return;
+        }
+        if self.sk.icsk_ca_state == CaState::Open {
+            self.undo.forget_first_retransmission();
+        } else if self.una >= self.high_seq && self.leave_state(step) {
+            return;
+        }
+        match self.sk.icsk_ca_state {
+            CaState::Recovery => self.in_recovery(facts, step),
+            CaState::Loss => self.in_loss(facts, step),
+            CaState::Open | CaState::Disorder | CaState::Cwr => {
+                if !self.has_sack {
+                    if facts.una_advanced {
+                        self.sk.sacked_out = 0;
+                    }
+                    self.add_reno_sacks(facts.duplicates);
+                }
+                self.look_for_loss(facts, step);
+            }
+        }
+    }
+
+    /// Everything sent before the state began is acknowledged. True if the state is held until
+    /// something above is acknowledged, too.
+    fn leave_state(&mut self, step: &mut Step) -> bool {
+        match self.sk.icsk_ca_state {
+            CaState::Cwr if self.una != self.high_seq => {
+                self.end_reduction();
+                self.set_state(CaState::Open);
+            }
+            CaState::Recovery => {
+                if !self.has_sack {
+                    self.sk.sacked_out = 0;
+                }
+                if self.try_undo_recovery(step) {
+                    return true;
+                }
+                self.end_reduction();
+                self.detector.on_recovered();
+                step.timers.stop(Timer::Reorder);
+            }
+            _ => {}
+        }
+        false
+    }
+
+    fn in_recovery(&mut self, facts: &mut AckFacts, step: &mut Step) {
+        if !facts.una_advanced {
+            if !self.has_sack {
+                self.add_reno_sacks(facts.duplicates);
+            }
+        } else if self.try_undo_partial(facts, step) {
+            return;
+        }
+        if self.try_undo_duplicates(step) {
+            self.try_to_open(facts, step);
+        }
+        self.detect(facts, step);
+        // RFC 6582 section 3.2 step 3: a partial acknowledgment retransmits at once.
+        self.force_retransmit |= facts.una_advanced && !self.has_sack;
+        if self.sk.icsk_ca_state != CaState::Recovery && self.sk.lost_out > 0 {
+            self.enter_recovery(facts.ece, step);
+        }
+    }
+
+    fn in_loss(&mut self, facts: &mut AckFacts, step: &mut Step) {
+        let recovered = self.una >= self.high_seq;
+        if facts.una_advanced && self.try_undo_loss(facts, step) {
+            return;
+        }
+        if recovered {
+            // Holds the state without SACK, so that old duplicates start no recovery (RFC 6582 section 4).
+            self.try_undo_recovery(step);
+            if self.sk.icsk_ca_state == CaState::Loss {
+                return;
+            }
+        } else if !self.has_sack {
+            if facts.una_advanced {
+                self.sk.sacked_out = 0;
+            } else if self.nxt > self.high_seq {
+                self.add_reno_sacks(facts.duplicates);
+            }
+        }
+        self.detect(facts, step);
+        if self.sk.icsk_ca_state == CaState::Open || facts.lost_again {
+            self.look_for_loss(facts, step);
+        }
+    }
+
+    fn look_for_loss(&mut self, facts: &mut AckFacts, step: &mut Step) {
+        if self.sk.icsk_ca_state <= CaState::Disorder {
+            self.try_undo_duplicates(step);
+        }
+        self.detect(facts, step);
+        if self.sk.lost_out == 0 {
+            self.try_to_open(facts, step);
+        } else {
+            self.enter_recovery(facts.ece, step);
+        }
+    }
+
+    fn detect(&mut self, facts: &mut AckFacts, step: &mut Step) {
+        let view = self.ack_view(facts, step);
+        let lost_again = step.stats.lost_retransmissions;
+        let deadline = self.detector.detect(&mut self.board, &mut self.sk, &view, step.stats);
+        facts.lost_again |= step.stats.lost_retransmissions != lost_again;
+        match deadline {
+            Some(at) => step.timers.set(Timer::Reorder, at),
+            None => step.timers.stop(Timer::Reorder),
+        }
+    }
+
+    /// The reordering window of a hole ran out without an acknowledgment (RFC 8985 section 6.3).
+    pub fn handle_reorder_timeout(&mut self, step: &mut Step) {
+        self.sk.tcp_mstamp = step.now;
+        let lost = self.sk.lost;
+        let mut facts = AckFacts { prior_una: self.una, ..AckFacts::default() };
+        self.detect(&mut facts, step);
+        let newly_lost = self.sk.lost.wrapping_sub(lost);
+        if newly_lost > 0 && self.sk.icsk_ca_state != CaState::Recovery {
+            self.enter_recovery(false, step);
+            if !self.controller.has_cong_control() {
+                self.reduce_window(1, newly_lost, false);
+            }
+        }
+        if step.timers.deadline(Timer::Retransmit).is_none() && step.timers.deadline(Timer::LossProbe).is_none() {
+            self.rearm(false, step);
+        }
+    }
+
+    /// Fast recovery begins (RFC 6675 section 5 step 4, RFC 6582 section 3.2 step 2).
+    pub(super) fn enter_recovery(&mut self, ece: bool, step: &mut Step) {
+        self.sk.prior_ssthresh = 0;
+        self.undo.start(self.una, self.sk.retrans_out);
+        if !self.sk.tcp_in_cwnd_reduction() {
+            if !ece {
+                self.sk.prior_ssthresh = self.sk.tcp_current_ssthresh();
+            }
+            self.begin_reduction();
+        }
+        self.set_state(CaState::Recovery);
+        self.force_retransmit = self.detector.reduction() == Reduction::AtOnce;
+        step.stats.fast_recoveries += 1;
+    }
+
+    /// Nothing is lost: reduces for ECE, or returns to Open or Disorder.
+    fn try_to_open(&mut self, facts: &AckFacts, step: &mut Step) {
+        if facts.ece && self.sk.icsk_ca_state < CaState::Cwr {
+            self.undo.stop();
+            self.sk.prior_ssthresh = 0;
+            self.begin_reduction();
+            self.set_state(CaState::Cwr);
+            step.stats.ecn_reductions += 1;
+        }
+        if self.sk.icsk_ca_state != CaState::Cwr {
+            self.keep_open();
+        }
+    }
+
+    /// Open, or Disorder while anything is unusual.
+    pub(super) fn keep_open(&mut self) {
+        let unusual = self.sk.sacked_out + self.sk.lost_out + self.sk.retrans_out > 0;
+        let state = if unusual { CaState::Disorder } else { CaState::Open };
+        if state != self.sk.icsk_ca_state {
+            self.set_state(state);
+            self.high_seq = self.nxt;
+        }
+    }
+
+    /// RFC 2018 section 8: SACKed data at the head means that the receiver took it back.
+    fn check_reneging(&mut self, step: &mut Step) -> bool {
+        use crate::scoreboard::mark;
+        let reneged = self.board.head().is_some_and(|head| head.has(mark::SACKED));
+        if reneged {
+            step.stats.renegings += 1;
+            self.board.renege(&mut self.sk);
+            self.enter_loss(step);
+            self.rearm(false, step);
+        }
+        reneged
+    }
+
+    /// Grows or reduces the window (Linux `tcp_cong_control()`).
+    pub(super) fn control_window(&mut self, sample: &RateSample, facts: &AckFacts, newly_lost: u32) {
+        if self.controller.has_cong_control() {
+            self.controller.cong_control(&mut self.sk, sample);
+            return;
+        }
+        if self.sk.tcp_in_cwnd_reduction() {
+            self.reduce_window(sample.acked_sacked, newly_lost, facts.una_advanced);
+        } else if sample.acked_sacked > 0 && self.may_raise_window(facts) {
+            self.controller.cong_avoid(&mut self.sk, sample.acked_sacked);
+        }
+        self.update_pacing_rate();
+    }
+
+    /// With known reordering, any delivery is progress; else only a cumulative acknowledgment is.
+    fn may_raise_window(&self, facts: &AckFacts) -> bool {
+        facts.una_advanced || facts.data_sacked && self.sk.reordering > crate::recovery::DUP_THRESH
+    }
+
+    /// A duplicate acknowledgment without SACK is an anonymous SACK of one segment.
+    fn add_reno_sacks(&mut self, count: u32) {
+        if count == 0 {
+            return;
+        }
+        let before = self.sk.sacked_out;
+        let holes = self.sk.lost_out.max(1).min(self.sk.packets_out);
+        self.sk.sacked_out = (before + count).min(self.sk.packets_out - holes);
+        let newly = self.sk.sacked_out.saturating_sub(before);
+        self.sk.delivered = self.sk.delivered.wrapping_add(newly);
+    }
+
+    /// One segment filled the hole; the others used up duplicate acknowledgments.
+    pub(super) fn remove_reno_sacks(&mut self, acked: u32) {
+        let newly = acked.saturating_sub(self.sk.sacked_out).max(1);
+        self.sk.delivered = self.sk.delivered.wrapping_add(newly);
+        self.sk.sacked_out = self.sk.sacked_out.saturating_sub(acked - 1);
+        let holes = self.sk.lost_out.max(1).min(self.sk.packets_out);
+        self.sk.sacked_out = self.sk.sacked_out.min(self.sk.packets_out - holes);
+    }
+}

@@ -1,0 +1,169 @@
+//! The sending half: what is in flight, what the peer and the network allow, and what to send next.
+//!
+//! The recovery state machine follows Linux's `tcp_input.c` (Open, Disorder, CWR, Recovery, Loss),
+//! because controllers and their BPF twins see its states; which segments are lost is the business
+//! of a [`LossDetector`].
+
+mod ack;
+mod alert;
+mod delivery;
+mod peer_window;
+mod reduction;
+mod tail_probe;
+mod timeout;
+mod transmit;
+mod undo;
+
+pub use ack::AckInput;
+pub use peer_window::PeerWindow;
+pub use transmit::Transmission;
+
+use crate::config::Config;
+use crate::congestion::{CaState, Controller, TcpSock};
+use crate::recovery::{self, LossDetector};
+use crate::rtt::RttEstimator;
+use crate::scoreboard::Scoreboard;
+use crate::sequence::Sequence;
+use crate::stats::Stats;
+use crate::stream::SendBuffer;
+use crate::timers::Timers;
+use airtcp_core::{Instant, Rng};
+use alloc::boxed::Box;
+
+/// What every step of the sender may touch besides itself.
+pub struct Step<'a> {
+    /// Now.
+    pub now: Instant,
+    /// The connection's deadlines.
+    pub timers: &'a mut Timers,
+    /// The connection's counters.
+    pub stats: &'a mut Stats,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub struct Sender {
+    /// What controllers see.
+    pub sk: TcpSock,
+    /// Congestion control.
+    pub controller: Box<dyn Controller>,
+    /// What the application wrote.
+    pub buffer: SendBuffer,
+    /// Round-trip time and RTO.
+    pub rtt: RttEstimator,
+    /// Our numbering: offset 0 is our SYN.
+    pub sequence: Sequence,
+    /// What the peer can take.
+    pub peer: PeerWindow,
+    /// Oldest offset not acknowledged.
+    pub una: u64,
+    /// Next offset to send.
+    pub nxt: u64,
+    /// Nothing more will be written: FIN follows the data.
+    pub closing: bool,
+    /// Timeouts in a row without progress.
+    pub retransmits: u32,
+    /// ECN was negotiated.
+    pub ecn: bool,
+    /// The next new data tells the peer that the window was reduced.
+    pub cwr_due: bool,
+    /// A zero-window probe is due.
+    pub window_probe_due: bool,
+    board: Scoreboard,
+    detector: Box<dyn LossDetector>,
+    has_sack: bool,
+    fin_sent: bool,
+    /// Offset at which recovery ends.
+    high_seq: u64,
+    /// Send one lost segment whatever the window says.
+    force_retransmit: bool,
+    prr: reduction::Prr,
+    undo: undo::Undo,
+    probe: tail_probe::TailProbe,
+    persist_backoff: u32,
+    cwnd_usage_until: u64,
+    next_paced_at: Instant,
+}
+
+impl Sender {
+    /// A sender whose SYN has not been sent.
+    pub fn new(config: &Config, sequence: Sequence, buffer: SendBuffer, rng: Rng) -> Self {
+        let mut sk = TcpSock::new(rng);
+        sk.snd_cwnd_clamp = config.max_cwnd.unwrap_or(u32::MAX).max(1);
+        sk.snd_cwnd = config.initial_window.max(1).min(sk.snd_cwnd_clamp);
+        if let Some(ssthresh) = config.initial_ssthresh {
+            sk.snd_ssthresh = ssthresh.max(2);
+        }
+        Sender {
+            sk,
+            controller: (config.controller.make)(),
+            buffer,
+            rtt: RttEstimator::new(config),
+            sequence,
+            peer: PeerWindow::default(),
+            una: 0,
+            nxt: 0,
+            closing: false,
+            retransmits: 0,
+            ecn: false,
+            cwr_due: false,
+            window_probe_due: false,
+            board: Scoreboard::default(),
+            detector: recovery::make(config.recovery, false),
+            has_sack: false,
+            fin_sent: false,
+            high_seq: 0,
+            force_retransmit: false,
+            prr: reduction::Prr::default(),
+            undo: undo::Undo::default(),
+            probe: tail_probe::TailProbe::new(config.tail_loss_probe),
+            persist_backoff: 0,
+            cwnd_usage_until: 0,
+            next_paced_at: Instant::ZERO,
+        }
+    }
+
+    /// The handshake is over: `has_sack` is what was negotiated.
+    pub fn start(&mut self, config: &Config, has_sack: bool, now: Instant) {
+        self.has_sack = has_sack;
+        self.detector = recovery::make(config.recovery, has_sack);
+        self.una = 1;
+        self.nxt = 1;
+        self.sk.tcp_mstamp = now;
+        self.sk.delivered_mstamp = now;
+        self.sk.first_tx_mstamp = now;
+        self.sync_sequence();
+        self.controller.init(&mut self.sk);
+        self.update_pacing_rate();
+    }
+
+    /// True when everything written, and FIN if any, is acknowledged.
+    pub fn all_acknowledged(&self) -> bool {
+        self.board.is_empty() && self.unsent() == 0 && (!self.closing || self.fin_sent)
+    }
+
+    /// True if our FIN has been acknowledged.
+    pub fn fin_acknowledged(&self) -> bool {
+        self.fin_sent && self.una == self.nxt
+    }
+
+    /// Bytes written and not sent yet.
+    pub fn unsent(&self) -> u64 {
+        (1 + self.buffer.written).saturating_sub(self.nxt)
+    }
+
+    /// False if a poll could not return anything: a cheap test for receivers.
+    pub fn has_something_to_send(&self) -> bool {
+        self.unsent() > 0 || self.closing && !self.fin_sent || !self.board.is_empty()
+    }
+
+    fn sync_sequence(&mut self) {
+        self.sk.snd_una = self.sequence.at(self.una);
+        self.sk.snd_nxt = self.sequence.at(self.nxt);
+    }
+
+    fn set_state(&mut self, new: CaState) {
+        self.controller.set_state(&mut self.sk, new);
+        self.sk.icsk_ca_state = new;
+    }
+}

@@ -1,0 +1,79 @@
+//! How the congestion window shrinks: proportional rate reduction (RFC 6937) or at once
+//! (RFC 6675); and the pacing rate that follows the window.
+
+use super::Sender;
+use crate::congestion::{CaEvent, CaState, TCP_INFINITE_SSTHRESH};
+use crate::recovery::Reduction;
+
+/// Counters of one reduction.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Prr {
+    pub delivered: u32,
+    pub out: u32,
+}
+
+impl Sender {
+    /// Asks the controller for the threshold and remembers what the window was.
+    pub(super) fn begin_reduction(&mut self) {
+        self.high_seq = self.nxt;
+        self.probe.forget();
+        self.sk.snd_cwnd_cnt = 0;
+        self.sk.prior_cwnd = self.sk.snd_cwnd;
+        self.prr = Prr::default();
+        self.sk.snd_ssthresh = self.controller.ssthresh(&mut self.sk);
+        self.cwr_due = self.ecn;
+        if self.detector.reduction() == Reduction::AtOnce && !self.controller.has_cong_control() {
+            self.sk.snd_cwnd = self.sk.snd_ssthresh;
+        }
+    }
+
+    /// One acknowledgment's share of the reduction.
+    pub(super) fn reduce_window(&mut self, delivered: u32, newly_lost: u32, una_advanced: bool) {
+        if self.detector.reduction() == Reduction::AtOnce || delivered == 0 || self.sk.prior_cwnd == 0 {
+            return;
+        }
+        let in_flight = self.sk.tcp_packets_in_flight();
+        self.prr.delivered = self.prr.delivered.saturating_add(delivered);
+        let mut count = if in_flight > self.sk.snd_ssthresh {
+            let proportional = u64::from(self.sk.snd_ssthresh) * u64::from(self.prr.delivered);
+            let due = proportional.div_ceil(u64::from(self.sk.prior_cwnd));
+            u32::try_from(due).unwrap_or(u32::MAX).saturating_sub(self.prr.out)
+        } else {
+            let mut count = self.prr.delivered.saturating_sub(self.prr.out).max(delivered);
+            if una_advanced && newly_lost == 0 {
+                count += 1;
+            }
+            count.min(self.sk.snd_ssthresh - in_flight)
+        };
+        // The first lost segment leaves at once, whatever the window says.
+        if self.prr.out == 0 {
+            count = count.max(1);
+        }
+        self.sk.snd_cwnd = in_flight.saturating_add(count);
+    }
+
+    /// The reduction is over: the window is the threshold.
+    pub(super) fn end_reduction(&mut self) {
+        if self.controller.has_cong_control() {
+            return;
+        }
+        let counts = self.sk.icsk_ca_state == CaState::Cwr || self.undo.is_possible();
+        if self.sk.snd_ssthresh < TCP_INFINITE_SSTHRESH && counts {
+            self.sk.snd_cwnd = self.sk.snd_ssthresh;
+        }
+        self.controller.cwnd_event(&mut self.sk, CaEvent::CompleteCwr);
+    }
+
+    /// Twice the window per round trip in slow start, 1.2 times after (Linux `tcp_update_pacing_rate()`).
+    pub(super) fn update_pacing_rate(&mut self) {
+        let sk = &mut self.sk;
+        let percent = if sk.snd_cwnd < sk.snd_ssthresh / 2 { 200 } else { 120 };
+        if sk.srtt_us == 0 || self.controller.has_cong_control() {
+            return;
+        }
+        // srtt_us is eight times the round-trip time in microseconds.
+        let bytes = u64::from(sk.mss_cache) * u64::from(sk.snd_cwnd.max(sk.packets_out)) * percent;
+        let rate = bytes.saturating_mul(8 * 1_000_000 / 100) / u64::from(sk.srtt_us);
+        sk.sk_pacing_rate = rate.min(sk.sk_max_pacing_rate);
+    }
+}

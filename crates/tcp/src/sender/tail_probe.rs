@@ -1,0 +1,106 @@
+//! Tail loss probe (RFC 8985 section 7): when the tail of a window is silent for two round trips,
+//! send one segment more so that an acknowledgment tells what is lost, instead of waiting for the
+//! retransmission timeout.
+
+use super::ack::AckFacts;
+use super::{Sender, Step};
+use crate::congestion::CaState;
+use crate::timers::Timer;
+use airtcp_core::Duration;
+
+/// Allowance for coarse clocks: two of Linux's jiffies at HZ = 1000.
+const CLOCK_ALLOWANCE: Duration = Duration::from_millis(2);
+/// Allowance for a receiver that delays the acknowledgment of a lone segment (Linux adds its minimum RTO).
+const LONE_SEGMENT_ALLOWANCE: Duration = Duration::from_millis(200);
+
+/// State of the probe.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct TailProbe {
+    enabled: bool,
+    /// The next transmission is the probe.
+    pub due: bool,
+    /// `nxt` when the probe was sent, until its fate is known.
+    high_seq: Option<u64>,
+    /// The probe was a retransmission.
+    is_resent: bool,
+}
+
+impl TailProbe {
+    pub(super) fn new(enabled: bool) -> Self {
+        TailProbe { enabled, due: false, high_seq: None, is_resent: false }
+    }
+
+    pub(super) fn forget(&mut self) {
+        self.high_seq = None;
+        self.due = false;
+    }
+
+    pub(super) fn sent(&mut self, nxt: u64, is_resent: bool) {
+        self.due = false;
+        self.high_seq = Some(nxt);
+        self.is_resent = is_resent;
+    }
+}
+
+impl Sender {
+    /// Arms the probe in place of the retransmission timer; false if no probe is wanted now.
+    /// `restart` is true when an acknowledgment starts the retransmission timer anew.
+    pub(super) fn schedule_tail_probe(&mut self, restart: bool, step: &mut Step) -> bool {
+        let state_allows = matches!(self.sk.icsk_ca_state, CaState::Open | CaState::Cwr);
+        if !self.probe.enabled || !self.detector.probes_tail() || self.board.is_empty() || !state_allows {
+            return false;
+        }
+        let mut wait = if self.sk.srtt_us == 0 {
+            Duration::from_secs(1)
+        } else {
+            // srtt_us is eight times the round-trip time.
+            let two_round_trips = Duration::from_micros(u64::from(self.sk.srtt_us >> 2));
+            let allowance = if self.sk.packets_out == 1 { LONE_SEGMENT_ALLOWANCE } else { CLOCK_ALLOWANCE };
+            two_round_trips + allowance
+        };
+        let remaining = if restart { self.rtt.rto() } else { self.rto_remaining(step) };
+        if !remaining.is_zero() {
+            wait = wait.min(remaining);
+        }
+        step.timers.set(Timer::LossProbe, step.now.saturating_add(wait));
+        step.timers.stop(Timer::Retransmit);
+        true
+    }
+
+    /// The tail was silent: the next transmission is a probe, unless one is out already.
+    pub fn handle_probe_timeout(&mut self, step: &mut Step) {
+        self.sk.tcp_mstamp = step.now;
+        self.probe.due = self.probe.high_seq.is_none() && !self.board.is_empty();
+        self.rearm_after_probe(step);
+    }
+
+    /// The retransmission timer runs from when the oldest segment was sent.
+    pub(super) fn rearm_after_probe(&mut self, step: &mut Step) {
+        let wait = self.rto_remaining(step).max(Duration::from_micros(1));
+        step.timers.set(Timer::Retransmit, step.now.saturating_add(wait));
+    }
+
+    /// RFC 8985 section 7.4: what an acknowledgment tells about the probe.
+    pub(super) fn process_tail_probe_ack(
+        &mut self,
+        ack: u64,
+        facts: &AckFacts,
+        is_plain_duplicate: bool,
+        step: &mut Step,
+    ) {
+        let Some(high_seq) = self.probe.high_seq.filter(|high_seq| ack >= *high_seq) else { return };
+        if !self.probe.is_resent || facts.dsack {
+            self.probe.high_seq = None;
+        } else if ack > high_seq {
+            // No duplicate was reported: the probe repaired a loss, which is a congestion signal.
+            self.begin_reduction();
+            self.set_state(CaState::Cwr);
+            self.end_reduction();
+            self.undo.stop();
+            self.keep_open();
+            step.stats.fast_recoveries += 1;
+        } else if is_plain_duplicate && !facts.data_sacked {
+            self.probe.high_seq = None;
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! The retransmission timer (RFC 6298) and the zero-window probe (RFC 9293 section 3.8.6.1).
+
+use super::{Sender, Step};
+use crate::congestion::{CaEvent, CaState};
+use crate::recovery::DUP_THRESH;
+use crate::scoreboard::mark;
+use crate::timers::Timer;
+use airtcp_core::{Duration, Instant};
+
+impl Sender {
+    /// Time until the oldest segment has waited a whole RTO; zero if it has.
+    pub(super) fn rto_remaining(&self, step: &Step) -> Duration {
+        let rto = self.rtt.rto();
+        let Some(head) = self.board.head() else { return rto };
+        head.sent_at.saturating_add(rto).saturating_since(step.now)
+    }
+
+    /// Starts the timer for what is in flight, or stops it when nothing is.
+    pub(super) fn rearm(&mut self, restart: bool, step: &mut Step) {
+        if self.board.is_empty() {
+            step.timers.stop(Timer::Retransmit);
+            step.timers.stop(Timer::LossProbe);
+            step.timers.stop(Timer::Reorder);
+        } else if !self.schedule_tail_probe(restart, step) {
+            step.timers.stop(Timer::LossProbe);
+            step.timers.set(Timer::Retransmit, step.now.saturating_add(self.rtt.rto()));
+        }
+    }
+
+    /// The oldest segment was not acknowledged in time. False if the peer must be given up.
+    pub fn handle_retransmission_timeout(&mut self, max_retries: u32, step: &mut Step) -> bool {
+        if self.board.is_empty() {
+            return true;
+        }
+        if self.retransmits >= max_retries {
+            return false;
+        }
+        self.sk.tcp_mstamp = step.now;
+        step.stats.rtos += 1;
+        if self.board.head().is_some_and(|head| head.has(mark::SACKED)) {
+            step.stats.renegings += 1;
+            self.board.renege(&mut self.sk);
+        }
+        self.enter_loss(step);
+        self.retransmits += 1;
+        self.rtt.backoff += 1;
+        step.timers.stop(Timer::LossProbe);
+        step.timers.stop(Timer::Reorder);
+        step.timers.set(Timer::Retransmit, step.now.saturating_add(self.rtt.rto()));
+        true
+    }
+
+    /// Everything not SACKed is presumed lost and slow start begins anew (RFC 5681 section 3.1).
+    pub(super) fn enter_loss(&mut self, step: &mut Step) {
+        let state = self.sk.icsk_ca_state;
+        if !self.has_sack {
+            self.sk.sacked_out = 0;
+        }
+        let Sender { board, sk, detector, .. } = self;
+        // What the detector spares depends on the counts before any is marked.
+        let before = sk.clone();
+        board.mark_all_lost(sk, |sent| detector.spares(sent, &before, step.now));
+        let is_first = state <= CaState::Disorder
+            || self.una >= self.high_seq
+            || state == CaState::Loss && self.retransmits == 0;
+        if is_first {
+            self.sk.prior_ssthresh = self.sk.tcp_current_ssthresh();
+            self.sk.prior_cwnd = self.sk.snd_cwnd;
+            self.sk.snd_ssthresh = self.controller.ssthresh(&mut self.sk);
+            self.controller.cwnd_event(&mut self.sk, CaEvent::Loss);
+            self.undo.start(self.una, self.sk.retrans_out);
+        }
+        self.sk.snd_cwnd = self.sk.tcp_packets_in_flight() + 1;
+        self.sk.snd_cwnd_cnt = 0;
+        if state <= CaState::Disorder && self.sk.sacked_out >= DUP_THRESH {
+            // So much was overtaken and yet lost: the estimate of reordering was too high.
+            self.sk.reordering = self.sk.reordering.min(DUP_THRESH);
+        }
+        self.set_state(CaState::Loss);
+        self.high_seq = self.nxt;
+        self.probe.forget();
+        self.cwr_due = self.ecn;
+    }
+
+    /// Keeps the zero-window probe armed exactly while nothing is in flight and the window forbids
+    /// to send what waits.
+    pub(super) fn update_persist(&mut self, step: &mut Step) {
+        let waits = self.board.is_empty() && (self.unsent() > 0 || self.closing && !self.fin_sent);
+        if !waits {
+            step.timers.stop(Timer::Persist);
+        } else if step.timers.deadline(Timer::Persist).is_none() {
+            let wait = self.rtt.backed_off(self.persist_backoff);
+            step.timers.set(Timer::Persist, step.now.saturating_add(wait));
+        }
+    }
+
+    /// The window stayed closed: probe it.
+    pub fn handle_persist_timeout(&mut self) {
+        self.persist_backoff = (self.persist_backoff + 1).min(20);
+        self.window_probe_due = true;
+    }
+
+    /// When the next paced segment may leave.
+    pub(super) fn pace(&mut self, bytes: u32, now: Instant) {
+        if self.sk.sk_pacing_status == crate::congestion::Pacing::None || self.sk.sk_pacing_rate == u64::MAX {
+            return;
+        }
+        let nanos = u128::from(bytes) * 1_000_000_000 / u128::from(self.sk.sk_pacing_rate.max(1));
+        let span = Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX));
+        self.next_paced_at = self.next_paced_at.max(now).saturating_add(span);
+    }
+}

@@ -1,0 +1,213 @@
+//! What to send next: lost segments first, then new data as both windows allow, then FIN.
+
+use super::{Sender, Step};
+use crate::congestion::{CaEvent, CaState, Pacing};
+use crate::scoreboard::{Sent, mark};
+use crate::stream::SegmentPayload;
+use crate::timers::Timer;
+
+/// One data segment to send now.
+#[derive(Clone, Debug)]
+pub struct Transmission {
+    /// Offset of its first byte.
+    pub start: u64,
+    /// Bytes of payload.
+    pub len: u32,
+    /// FIN stands behind the payload.
+    pub fin: bool,
+    /// Nothing written is left behind it.
+    pub push: bool,
+    /// It was sent before.
+    pub is_retransmission: bool,
+    /// Its payload.
+    pub payload: SegmentPayload,
+}
+
+impl Sender {
+    /// The next data segment, if any may leave now. `clock` is our timestamp clock.
+    pub fn poll(&mut self, clock: u32, step: &mut Step) -> Option<Transmission> {
+        self.sk.tcp_mstamp = step.now;
+        if self.sk.sk_pacing_status == Pacing::Needed && step.now < self.next_paced_at {
+            if self.board.has_waiting() || self.unsent() > 0 {
+                step.timers.set(Timer::Pacing, self.next_paced_at);
+            }
+            return None;
+        }
+        let transmission = self.choose(clock, step);
+        match &transmission {
+            Some(sent) => self.pace(sent.len, step.now),
+            None => self.update_persist(step),
+        }
+        transmission
+    }
+
+    fn choose(&mut self, clock: u32, step: &mut Step) -> Option<Transmission> {
+        if self.probe.due {
+            return self.send_probe(clock, step);
+        }
+        let quota = self.sk.snd_cwnd.saturating_sub(self.sk.tcp_packets_in_flight());
+        if self.board.has_waiting() && (quota > 0 || self.force_retransmit) {
+            if let Some(index) = self.board.next_waiting() {
+                let start = self.board.record(index)?.start;
+                // What the peer took its window back from must wait, but for the oldest segment.
+                if start < self.peer.edge || start == self.una {
+                    self.force_retransmit = false;
+                    return self.retransmit(index, clock, step);
+                }
+            }
+        }
+        if quota == 0 {
+            return None;
+        }
+        if let Some(new) = self.send_new(false, step) {
+            return Some(new);
+        }
+        if self.sk.icsk_ca_state == CaState::Recovery {
+            let index = self.detector.rescue(&self.board, self.high_seq)?;
+            return self.retransmit(index, clock, step);
+        }
+        None
+    }
+
+    /// Sends again what the record at `index` holds.
+    fn retransmit(&mut self, index: usize, clock: u32, step: &mut Step) -> Option<Transmission> {
+        let restarts_timer = index == 0;
+        self.board.resent(index, step.now, &mut self.sk);
+        self.undo.on_retransmission(clock);
+        if self.sk.tcp_in_cwnd_reduction() {
+            self.prr.out = self.prr.out.saturating_add(1);
+        }
+        if restarts_timer {
+            self.rearm(true, step);
+        }
+        let sent = *self.board.record(index)?;
+        step.stats.retransmitted_segments += 1;
+        step.stats.retransmitted_bytes += u64::from(sent.payload_len());
+        self.sk.lsndtime = step.now;
+        Some(self.describe(&sent, true))
+    }
+
+    /// The tail loss probe: new data if there is any and the peer takes it, else the last segment again.
+    fn send_probe(&mut self, clock: u32, step: &mut Step) -> Option<Transmission> {
+        self.probe.due = false;
+        step.stats.loss_probes += 1;
+        let new = self.send_new(true, step);
+        let is_resent = new.is_none();
+        let transmission = match new {
+            Some(new) => Some(new),
+            None => {
+                let last = self.board.tail()?.start;
+                let index = self.board.index_of(last)?;
+                self.retransmit(index, clock, step)
+            }
+        };
+        self.probe.sent(self.nxt, is_resent);
+        step.timers.stop(Timer::LossProbe);
+        self.rearm_after_probe(step);
+        transmission
+    }
+
+    /// New data or FIN, as far as the peer's window allows; `is_probe` leaves the timers alone.
+    fn send_new(&mut self, is_probe: bool, step: &mut Step) -> Option<Transmission> {
+        if self.fin_sent || self.nxt == 0 {
+            return None;
+        }
+        let (unsent, room) = (self.unsent(), self.peer.edge.saturating_sub(self.nxt));
+        if unsent == 0 && !self.closing {
+            self.note_app_limited();
+            return None;
+        }
+        let len = unsent.min(u64::from(self.sk.mss_cache)).min(room) as u32;
+        let fin = self.closing && u64::from(len) == unsent && room > u64::from(len);
+        if len == 0 && !fin || self.is_silly(len, unsent) {
+            return None;
+        }
+        self.window_probe_due = false;
+        if self.sk.packets_out == 0 {
+            self.sk.first_tx_mstamp = step.now;
+            self.sk.delivered_mstamp = step.now;
+        }
+        if self.sk.tcp_packets_in_flight() == 0 {
+            self.controller.cwnd_event(&mut self.sk, CaEvent::TxStart);
+        }
+        let sent = self.record_new(len, fin, step);
+        if !is_probe && (self.sk.packets_out == 1 || step.timers.deadline(Timer::LossProbe).is_some()) {
+            self.arm_for_new(step);
+        }
+        self.validate_window();
+        step.timers.stop(Timer::Persist);
+        Some(self.describe(&sent, false))
+    }
+
+    /// RFC 9293 section 3.8.6.2.1: a segment cut short by the window waits until it is worth sending.
+    fn is_silly(&self, len: u32, unsent: u64) -> bool {
+        len < self.sk.mss_cache
+            && u64::from(len) < unsent
+            && u64::from(len) < self.peer.largest / 2
+            && !self.window_probe_due
+    }
+
+    fn record_new(&mut self, len: u32, fin: bool, step: &Step) -> Sent {
+        let app_limited = if self.sk.app_limited != 0 { mark::APP_LIMITED } else { 0 };
+        let sent = Sent {
+            start: self.nxt,
+            end: self.nxt + u64::from(len) + u64::from(fin),
+            sent_at: step.now,
+            order: 0,
+            first_tx_at: self.sk.first_tx_mstamp,
+            delivered_at: self.sk.delivered_mstamp,
+            delivered: self.sk.delivered,
+            flags: app_limited | if fin { mark::FIN } else { 0 },
+        };
+        self.board.push(sent, &mut self.sk);
+        self.nxt = sent.end;
+        self.fin_sent |= fin;
+        self.sk.snd_nxt = self.sequence.at(self.nxt);
+        self.sk.lsndtime = step.now;
+        if self.sk.tcp_in_cwnd_reduction() {
+            self.prr.out = self.prr.out.saturating_add(1);
+        }
+        sent
+    }
+
+    fn arm_for_new(&mut self, step: &mut Step) {
+        if self.sk.packets_out == 1 {
+            self.rearm(true, step);
+        } else {
+            // Each new segment moves the probe, but not past the retransmission timeout.
+            self.schedule_tail_probe(false, step);
+        }
+    }
+
+    fn describe(&self, sent: &Sent, is_retransmission: bool) -> Transmission {
+        let len = sent.payload_len();
+        Transmission {
+            start: sent.start,
+            len,
+            fin: sent.has(mark::FIN),
+            push: sent.start + u64::from(len) == 1 + self.buffer.written,
+            is_retransmission,
+            payload: self.buffer.payload(sent.start - 1, len),
+        }
+    }
+
+    /// The application, not the network, holds the sender back (Linux `tcp_rate_check_app_limited()`).
+    fn note_app_limited(&mut self) {
+        if self.sk.tcp_packets_in_flight() < self.sk.snd_cwnd && self.sk.lost_out <= self.sk.retrans_out {
+            self.sk.app_limited = self.sk.delivered.wrapping_add(self.sk.tcp_packets_in_flight()).max(1);
+        }
+    }
+
+    /// Notes whether the congestion window limited sending (Linux `tcp_cwnd_validate()`).
+    fn validate_window(&mut self) {
+        let is_limited = self.sk.tcp_packets_in_flight() >= self.sk.snd_cwnd;
+        if self.una >= self.cwnd_usage_until
+            || is_limited
+            || !self.sk.is_cwnd_limited && self.sk.packets_out > self.sk.max_packets_out
+        {
+            self.sk.is_cwnd_limited = is_limited;
+            self.sk.max_packets_out = self.sk.packets_out;
+            self.cwnd_usage_until = self.nxt;
+        }
+    }
+}

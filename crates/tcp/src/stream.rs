@@ -1,0 +1,202 @@
+//! What an application sends and reads: a virtual stream, whose bytes are a function of their
+//! position, or real bytes.
+
+use alloc::collections::VecDeque;
+use bytes::{Bytes, BytesMut};
+
+/// What a connection's application sends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stream {
+    /// The virtual stream of this name, from its beginning.
+    Virtual {
+        /// Names the stream.
+        id: u64,
+    },
+    /// Real bytes.
+    Bytes,
+    /// Whatever the first chunk written is: for a proxy that does not know yet.
+    Relayed,
+}
+
+/// A stretch of a stream, in order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Chunk {
+    /// `len` bytes from `offset` of the virtual stream `stream`.
+    Virtual {
+        /// Names the stream.
+        stream: u64,
+        /// Position of the first byte.
+        offset: u64,
+        /// Number of bytes.
+        len: u64,
+    },
+    /// Real bytes.
+    Bytes(Bytes),
+}
+
+impl Chunk {
+    /// Number of bytes.
+    pub fn len(&self) -> u64 {
+        match self {
+            Chunk::Virtual { len, .. } => *len,
+            Chunk::Bytes(bytes) => bytes.len() as u64,
+        }
+    }
+
+    /// True without bytes.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// Payload of one segment.
+#[derive(Clone, Debug)]
+pub enum SegmentPayload {
+    /// From a virtual stream.
+    Virtual {
+        /// Names the stream.
+        stream: u64,
+        /// Position of the first byte.
+        offset: u64,
+    },
+    /// Real bytes.
+    Bytes(Bytes),
+}
+
+/// More than any run can send, and far from overflow when headers' flags are added.
+const ENDLESS: u64 = 1 << 60;
+
+/// What was written and not yet acknowledged. Positions count from the first byte of data.
+#[derive(Clone, Debug)]
+pub struct SendBuffer {
+    source: Stream,
+    limit: u64,
+    /// Bytes accepted from the application.
+    pub written: u64,
+    /// Bytes the peer has acknowledged.
+    acknowledged: u64,
+    /// Real bytes, each with its position.
+    held: VecDeque<(u64, Bytes)>,
+}
+
+impl SendBuffer {
+    /// An empty buffer; `limit` bytes may wait in it.
+    pub fn new(source: Stream, limit: Option<u64>) -> Self {
+        SendBuffer { source, limit: limit.unwrap_or(ENDLESS), written: 0, acknowledged: 0, held: VecDeque::new() }
+    }
+
+    /// Bytes that can be accepted now.
+    pub fn room(&self) -> u64 {
+        self.limit.saturating_sub(self.written - self.acknowledged).min(ENDLESS - self.written)
+    }
+
+    /// Accepts up to `len` bytes of the virtual stream; none if the source is real bytes.
+    pub fn write_virtual(&mut self, len: u64) -> u64 {
+        if !matches!(self.source, Stream::Virtual { .. }) {
+            return 0;
+        }
+        let accepted = len.min(self.room());
+        self.written += accepted;
+        accepted
+    }
+
+    /// Accepts a prefix of `bytes`; none if the source is virtual.
+    pub fn write(&mut self, bytes: &Bytes) -> usize {
+        if self.source == Stream::Relayed {
+            self.source = Stream::Bytes;
+        }
+        if self.source != Stream::Bytes {
+            return 0;
+        }
+        let accepted = (bytes.len() as u64).min(self.room()) as usize;
+        if accepted > 0 {
+            self.held.push_back((self.written, bytes.slice(..accepted)));
+            self.written += accepted as u64;
+        }
+        accepted
+    }
+
+    /// Accepts a prefix of what another connection read; the rest of the stream must follow it.
+    pub fn write_chunk(&mut self, chunk: &Chunk) -> u64 {
+        match chunk {
+            Chunk::Bytes(bytes) => self.write(bytes) as u64,
+            Chunk::Virtual { stream, offset, len } => {
+                if self.source == Stream::Relayed {
+                    self.source = Stream::Virtual { id: *stream };
+                }
+                if self.source != (Stream::Virtual { id: *stream }) || *offset != self.written {
+                    return 0;
+                }
+                self.write_virtual(*len)
+            }
+        }
+    }
+
+    /// The peer has everything below `position`.
+    pub fn acknowledge(&mut self, position: u64) {
+        self.acknowledged = self.acknowledged.max(position.min(self.written));
+        while self.held.front().is_some_and(|(at, bytes)| at + bytes.len() as u64 <= self.acknowledged) {
+            self.held.pop_front();
+        }
+    }
+
+    /// `len` bytes from `position`, which were written and are not acknowledged.
+    pub fn payload(&self, position: u64, len: u32) -> SegmentPayload {
+        match self.source {
+            Stream::Virtual { id } => SegmentPayload::Virtual { stream: id, offset: position },
+            Stream::Bytes | Stream::Relayed => SegmentPayload::Bytes(self.cut(position, len as usize)),
+        }
+    }
+
+    fn cut(&self, position: u64, len: usize) -> Bytes {
+        let mut index = self.held.partition_point(|(at, bytes)| at + bytes.len() as u64 <= position);
+        let Some((at, bytes)) = self.held.get(index) else { return Bytes::new() };
+        let skip = (position - at) as usize;
+        if bytes.len() - skip >= len {
+            return bytes.slice(skip..skip + len);
+        }
+        let mut joined = BytesMut::with_capacity(len);
+        joined.extend_from_slice(&bytes[skip..]);
+        while joined.len() < len {
+            index += 1;
+            let Some((_, bytes)) = self.held.get(index) else { break };
+            joined.extend_from_slice(&bytes[..bytes.len().min(len - joined.len())]);
+        }
+        joined.freeze()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_segment_may_span_writes() {
+        let mut buffer = SendBuffer::new(Stream::Bytes, None);
+        for part in ["abc", "defg", "hi"] {
+            buffer.write(&Bytes::from_static(part.as_bytes()));
+        }
+        assert_eq!(&buffer.cut(2, 6)[..], b"cdefgh");
+        buffer.acknowledge(4);
+        assert_eq!(&buffer.cut(4, 3)[..], b"efg");
+    }
+
+    #[test]
+    fn no_more_is_accepted_than_may_wait() {
+        let mut buffer = SendBuffer::new(Stream::Virtual { id: 1 }, Some(10));
+        assert_eq!(buffer.write_virtual(u64::MAX), 10);
+        assert_eq!(buffer.write_virtual(1), 0);
+        buffer.acknowledge(4);
+        assert_eq!(buffer.write_virtual(9), 4);
+        assert_eq!(buffer.write(&Bytes::from_static(b"x")), 0);
+    }
+
+    #[test]
+    fn a_relay_takes_the_kind_of_its_first_chunk_and_no_gap() {
+        let mut buffer = SendBuffer::new(Stream::Relayed, None);
+        assert_eq!(buffer.write_chunk(&Chunk::Virtual { stream: 7, offset: 0, len: 5 }), 5);
+        assert_eq!(buffer.write_chunk(&Chunk::Virtual { stream: 7, offset: 6, len: 5 }), 0);
+        assert_eq!(buffer.write_chunk(&Chunk::Virtual { stream: 8, offset: 5, len: 5 }), 0);
+        assert_eq!(buffer.write_chunk(&Chunk::Virtual { stream: 7, offset: 5, len: 5 }), 5);
+    }
+}

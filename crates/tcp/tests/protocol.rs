@@ -1,0 +1,339 @@
+//! Handshake, close, reset, windows and acknowledgments.
+
+mod harness;
+use harness::*;
+
+use airtcp_core::{ByteSize, Duration, Instant, Packet, Segment, SeqNum, TcpFlags};
+use airtcp_tcp::{Chunk, CloseReason, Config, Connection, State, Stream, reset_reply};
+use std::cell::RefCell;
+use std::rc::Rc;
+
+fn edited(packet: &Packet, edit: impl FnOnce(&mut Segment)) -> Packet {
+    let mut segment = Segment {
+        source: packet.ip().source,
+        destination: packet.ip().destination,
+        traffic_class: 0,
+        tcp: *packet.tcp().unwrap(),
+    };
+    edit(&mut segment);
+    Packet::tcp_bytes(&segment, bytes::Bytes::new())
+}
+
+#[test]
+fn the_handshake_agrees_on_options() {
+    let mut net = Net::new(&Config::default(), &Config::default(), 20, perfect());
+    let syn = net.a.poll_transmit(net.now).unwrap();
+    let options = syn.tcp().unwrap().options;
+    assert_eq!((options.mss, options.window_scale, options.sack_permitted), (Some(1460), Some(7), true));
+    net.launch(From::A, syn);
+    net.establish();
+    assert_eq!((net.a.mss(), net.b().mss()), (1448, 1448));
+    assert_eq!(net.a.srtt(), Some(ms(20)));
+}
+
+#[test]
+fn the_smaller_mss_of_both_ends_holds() {
+    let small = Config { mtu: 576, timestamps: false, ..sink() };
+    let mut net = Net::new(&Config::default(), &small, 20, perfect());
+    net.establish();
+    assert_eq!((net.a.mss(), net.b().mss()), (536, 536));
+}
+
+#[test]
+fn lost_syns_are_sent_again_after_one_two_and_four_seconds() {
+    let times = Rc::new(RefCell::new(Vec::new()));
+    let log = Rc::clone(&times);
+    let path: Path = Box::new(move |now, from, packet| {
+        if from == From::A && packet.tcp().unwrap().flags.syn() {
+            log.borrow_mut().push(now.as_nanos() / 1_000_000);
+            return if now < Instant::ZERO + ms(6000) { Fate::Drop } else { Fate::Deliver };
+        }
+        Fate::Deliver
+    });
+    let mut net = Net::new(&sink(), &sink(), 20, path);
+    net.a.write_virtual(10_000);
+    net.run_until(ms(20_000), |net| net.a.is_established() && net.a.all_acknowledged());
+    assert_eq!(*times.borrow(), [0, 1000, 3000, 7000]);
+}
+
+#[test]
+fn a_lost_answer_to_the_syn_is_repeated() {
+    let mut answers = 0;
+    let path: Path = Box::new(move |_, from, packet| {
+        answers += u32::from(from == From::B && packet.tcp().unwrap().flags.syn());
+        if from == From::B && answers < 3 { Fate::Drop } else { Fate::Deliver }
+    });
+    let mut net = Net::new(&sink(), &sink(), 20, path);
+    net.a.write_virtual(10_000);
+    net.run_until(ms(20_000), |net| net.a.is_established() && net.a.all_acknowledged());
+}
+
+#[test]
+fn nobody_there_ends_in_a_timeout_after_the_last_retry() {
+    let config = Config { syn_retries: 3, ..sink() };
+    let mut net = Net::new(&config, &sink(), 20, Box::new(|_, _, _| Fate::Drop));
+    net.run_until(Duration::from_secs(100), |net| net.a.is_closed());
+    assert_eq!((net.a.close_reason(), net.a.stats().segments_sent), (Some(CloseReason::TimedOut), 4));
+    assert_eq!(net.now, Instant::ZERO + ms(15_000));
+}
+
+#[test]
+fn both_ends_may_open_at_once() {
+    let (left, right) = endpoints();
+    let config = sink();
+    let now = Instant::ZERO;
+    let mut a = Connection::connect(&config, left, right, SeqNum(u32::MAX), 5, Stream::Virtual { id: 1 }, now);
+    let mut b = Connection::connect(&config, right, left, SeqNum(77), 9, Stream::Virtual { id: 2 }, now);
+    let (syn_a, syn_b) = (a.poll_transmit(now).unwrap(), b.poll_transmit(now).unwrap());
+    a.write_virtual(5000);
+    b.write_virtual(7000);
+    a.handle_segment(now, &syn_b);
+    b.handle_segment(now, &syn_a);
+    assert_eq!((a.state(), b.state()), (State::SynReceived, State::SynReceived));
+    for round in 1..50 {
+        let now = Instant::from_nanos(round * 1_000_000);
+        while let Some(packet) = a.poll_transmit(now) {
+            b.handle_segment(now, &packet);
+        }
+        while let Some(packet) = b.poll_transmit(now) {
+            a.handle_segment(now, &packet);
+        }
+    }
+    assert_eq!((a.stats().bytes_delivered, b.stats().bytes_delivered), (7000, 5000));
+}
+
+#[test]
+fn an_abort_resets_the_other_end() {
+    let mut net = Net::new(&sink(), &sink(), 20, perfect());
+    net.a.write_virtual(100_000);
+    net.establish();
+    net.run_for(ms(50));
+    net.a.abort();
+    assert!(!net.a.is_closed());
+    net.run_for(ms(50));
+    assert!(net.a.is_closed());
+    assert_eq!(net.b().close_reason(), Some(CloseReason::Reset));
+    assert_eq!(net.b().poll_timeout(), None);
+}
+
+#[test]
+fn only_the_exact_number_resets() {
+    let mut net = Net::new(&sink(), &sink(), 20, perfect());
+    net.a.write_virtual(5000);
+    net.run_until(ms(1000), |net| net.a.is_established() && net.a.all_acknowledged());
+    net.a.write_virtual(100);
+    let now = net.now;
+    let data = net.a.poll_transmit(now).unwrap();
+    let reset = |by: u32| {
+        edited(&data, |segment| {
+            segment.tcp.sequence += by;
+            segment.tcp.flags = TcpFlags::RST;
+        })
+    };
+    net.b().handle_segment(now, &reset(1));
+    assert_eq!(net.b().state(), State::Established);
+    let challenge = net.b().poll_transmit(now).unwrap();
+    assert!(challenge.tcp().unwrap().flags.ack() && challenge.payload_len() == 0);
+    // Outside the window: not even a challenge.
+    net.b().handle_segment(now, &reset(1 << 30));
+    assert!(net.b().poll_transmit(now).is_none());
+    net.b().handle_segment(now, &reset(0));
+    assert_eq!(net.b().close_reason(), Some(CloseReason::Reset));
+}
+
+#[test]
+fn a_syn_in_an_open_connection_is_challenged() {
+    let mut net = Net::new(&sink(), &sink(), 20, perfect());
+    net.establish();
+    net.a.write_virtual(100);
+    let now = net.now;
+    let data = net.a.poll_transmit(now).unwrap();
+    let syn = edited(&data, |segment| segment.tcp.flags = TcpFlags::SYN);
+    net.b().handle_segment(now, &syn);
+    assert_eq!(net.b().state(), State::Established);
+    assert!(net.b().poll_transmit(now).is_some());
+    // A second one at once is not answered: no endless exchange.
+    net.b().handle_segment(now, &syn);
+    assert!(net.b().poll_transmit(now).is_none());
+}
+
+#[test]
+fn a_segment_for_no_connection_is_answered_with_a_reset_that_is_believed() {
+    let mut net = Net::new(&sink(), &sink(), 20, perfect());
+    let syn = net.a.poll_transmit(net.now).unwrap();
+    let reset = reset_reply(&syn).unwrap();
+    assert!(reset_reply(&reset).is_none());
+    net.a.handle_segment(net.now, &reset);
+    assert_eq!(net.a.close_reason(), Some(CloseReason::Reset));
+}
+
+#[test]
+fn a_segment_with_an_old_timestamp_is_refused() {
+    let mut net = Net::new(&sink(), &sink(), 20, perfect());
+    net.establish();
+    net.a.write_virtual(1000);
+    net.run_for(ms(100));
+    net.a.write_virtual(100);
+    let now = net.now;
+    let mut data = net.a.poll_transmit(now).unwrap();
+    let mut stamps = data.tcp().unwrap().options.timestamps.unwrap();
+    stamps.value = stamps.value.wrapping_sub(1_000_000);
+    let fresh = data.clone();
+    data.set_timestamps(stamps);
+    net.b().handle_segment(now, &data);
+    assert_eq!(net.b().stats().bytes_delivered, 1000);
+    net.b().handle_segment(now, &fresh);
+    assert_eq!(net.b().stats().bytes_delivered, 1100);
+}
+
+#[test]
+fn a_full_reader_closes_the_window_and_a_probe_finds_it_open_again() {
+    let slow = Config { receive_buffer: ByteSize(20_000), ..Config::default() };
+    // The window update is lost: only the probe can find out.
+    let lose_update = Rc::new(RefCell::new(false));
+    let losing = Rc::clone(&lose_update);
+    let path: Path = Box::new(move |_, from, _| {
+        if from == From::B && losing.replace(false) { Fate::Drop } else { Fate::Deliver }
+    });
+    let mut net = Net::new(&sink(), &slow, 20, path);
+    net.a.write_virtual(100_000);
+    net.establish();
+    net.run_for(ms(3000));
+    assert_eq!((net.b().readable(), net.a.bytes_in_flight()), (20_000, 0));
+    let probes = net.a.stats().window_probes;
+    assert!((2..=5).contains(&probes), "{probes}");
+    let mut got = 0;
+    *lose_update.borrow_mut() = true;
+    net.run_until(Duration::from_secs(200), |net| {
+        while let Some(Chunk::Virtual { offset, len, .. }) = net.b().read(u64::MAX) {
+            assert_eq!(offset, got);
+            got += len;
+        }
+        got == 100_000
+    });
+    assert!(net.a.stats().window_probes > probes);
+}
+
+#[test]
+fn the_sender_stays_within_the_peers_window_and_sends_no_crumbs() {
+    let slow = Config { receive_buffer: ByteSize(10_000), ..Config::default() };
+    let sizes = Rc::new(RefCell::new(Vec::new()));
+    let log = Rc::clone(&sizes);
+    let path: Path = Box::new(move |_, from, packet| {
+        if from == From::A && packet.payload_len() > 0 {
+            log.borrow_mut().push(packet.payload_len());
+        }
+        Fate::Deliver
+    });
+    let mut net = Net::new(&sink(), &slow, 20, path);
+    net.a.write_virtual(200_000);
+    net.establish();
+    let mut got = 0;
+    net.run_until(Duration::from_secs(600), |net| {
+        assert!(net.a.bytes_in_flight() <= 10_000 && net.b().readable() <= 10_000);
+        let pace = if net.a.all_acknowledged() { u64::MAX } else { 100 };
+        got += net.b().read(pace).map_or(0, |chunk| chunk.len());
+        got == 200_000
+    });
+    let small = sizes.borrow().iter().filter(|len| **len < 1448).count();
+    assert!(small * 10 <= sizes.borrow().len(), "{small} of {} segments were small", sizes.borrow().len());
+}
+
+#[test]
+fn every_second_segment_is_acknowledged_and_the_odd_one_after_the_delay() {
+    for (limit, expected) in [(1, 100..=102), (2, 50..=52), (4, 25..=27)] {
+        let receiver = Config { delayed_ack_segments: limit, quick_acks: 0, ..sink() };
+        let sender = Config { initial_window: 100, ..sink() };
+        let mut net = Net::new(&sender, &receiver, 20, perfect());
+        net.a.write_virtual(100 * 1448);
+        net.run_until(ms(1000), |net| net.a.is_established() && net.a.all_acknowledged());
+        assert!(expected.contains(&net.b().stats().acks_sent), "{limit}: {}", net.b().stats().acks_sent);
+    }
+    let receiver = Config { quick_acks: 0, delayed_ack_timeout: ms(75), ..sink() };
+    let mut net = Net::new(&sink(), &receiver, 20, perfect());
+    net.establish();
+    net.run_for(ms(100));
+    net.a.write_virtual(1448);
+    let start = net.now;
+    net.run_until(ms(1000), |net| net.a.all_acknowledged());
+    assert_eq!(net.now.saturating_since(start), ms(95));
+}
+
+#[test]
+fn the_first_segments_are_acknowledged_one_by_one() {
+    let mut net = Net::new(&sink(), &Config { quick_acks: 10, ..sink() }, 20, perfect());
+    net.a.write_virtual(10 * 1448);
+    net.run_until(ms(1000), |net| net.a.is_established() && net.a.all_acknowledged());
+    assert_eq!(net.b().stats().acks_sent, 10);
+}
+
+#[test]
+fn a_duplicate_is_reported_in_the_first_block() {
+    let mut net = Net::new(&sink(), &sink(), 20, perfect());
+    net.establish();
+    net.a.write_virtual(1000);
+    let now = net.now;
+    let data = net.a.poll_transmit(now).unwrap();
+    net.b().handle_segment(now, &data);
+    while net.b().poll_transmit(now).is_some() {}
+    net.b().handle_segment(now, &data);
+    let ack = net.b().poll_transmit(now).unwrap();
+    let (tcp, block) = (ack.tcp().unwrap(), ack.tcp().unwrap().options.sack.as_slice()[0]);
+    assert_eq!((block.0, block.1), (data.tcp().unwrap().sequence, tcp.acknowledgment));
+    assert_eq!(net.b().stats().duplicate_segments_received, 1);
+}
+
+#[test]
+fn time_wait_answers_a_late_fin_and_ends() {
+    let mut dropped = false;
+    let path: Path = Box::new(move |_, from, packet| {
+        // The last acknowledgment of A is lost.
+        let is_last = from == From::A && !packet.tcp().unwrap().flags.fin() && packet.payload_len() == 0;
+        if is_last && packet.tcp().unwrap().acknowledgment == SeqNum(u32::MAX - 20_000 + 7_000 + 2) && !dropped {
+            dropped = true;
+            return Fate::Drop;
+        }
+        Fate::Deliver
+    });
+    let mut net = Net::new(&sink(), &sink(), 20, path);
+    net.establish();
+    net.a.close();
+    net.run_for(ms(30));
+    assert_eq!((net.a.state(), net.b().state()), (State::FinWait2, State::CloseWait));
+    net.b().close();
+    net.run_for(ms(15));
+    assert_eq!(net.a.state(), State::TimeWait);
+    net.run_until(ms(5000), |net| net.b().is_closed());
+    assert_eq!(net.b().stats().retransmitted_segments, 1);
+    net.run_until(ms(5000), |net| net.a.is_closed());
+    assert_eq!((net.a.close_reason(), net.b().close_reason()), (Some(CloseReason::Finished), Some(CloseReason::Finished)));
+}
+
+#[test]
+fn both_ends_may_close_at_once() {
+    let mut net = Net::new(&sink(), &sink(), 20, perfect());
+    net.establish();
+    net.a.close();
+    net.b().close();
+    net.run_for(ms(15));
+    assert_eq!((net.a.state(), net.b().state()), (State::Closing, State::Closing));
+    net.run_until(ms(5000), |net| net.a.is_closed() && net.b().is_closed());
+}
+
+#[test]
+fn ipv6_segments_fill_the_same_mtu() {
+    let (mut left, mut right) = endpoints();
+    left.address = "fd00::1".parse().unwrap();
+    right.address = "fd00::2".parse().unwrap();
+    let (config, now) = (sink(), Instant::ZERO);
+    let stream = Stream::Virtual { id: 1 };
+    let mut a = Connection::connect(&config, left, right, SeqNum(1), 5, stream, now);
+    let syn = a.poll_transmit(now).unwrap();
+    let mut b = Connection::accept(&config, right, left, &syn, SeqNum(1), 5, stream, now).unwrap();
+    let answer = b.poll_transmit(now).unwrap();
+    a.handle_segment(now, &answer);
+    a.write_virtual(10_000);
+    let first = a.poll_transmit(now).unwrap();
+    assert_eq!((a.mss(), first.wire_len(), first.payload_len()), (1428, 1500, 1428));
+    assert!(Packet::parse(first.to_wire()).unwrap().checksum_holds());
+}
