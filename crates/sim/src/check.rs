@@ -32,6 +32,11 @@ impl Checker {
         }
     }
 
+    /// An element broke a bound that is watched elsewhere.
+    pub fn fail_bounds(&mut self, name: &str, broken: &str) {
+        fail_if(&mut self.checks.bounds, || Some(format!("{name}: {broken}")));
+    }
+
     /// Checks that everything a host took in is the stream that was sent.
     pub fn check_streams(&mut self, host: &Host) {
         fail_if(&mut self.checks.stream, || host.stream_failure());

@@ -32,7 +32,21 @@ pub struct Slot {
     pub accounts: Accounts,
     /// The timeout event in the queue, if one is pending.
     pub scheduled: Option<Instant>,
+    /// Timeouts handled at one and the same time.
+    pub busy: (Instant, u32),
 }
+
+impl Slot {
+    /// Counts a handled timeout; true when the element asks for more at the same time than any
+    /// backlog explains: it would stop time.
+    pub fn is_stuck(&mut self, now: Instant) -> bool {
+        let count = if self.busy.0 == now { self.busy.1 + 1 } else { 0 };
+        self.busy = (now, count);
+        count > MAX_TIMEOUTS_AT_ONCE
+    }
+}
+
+const MAX_TIMEOUTS_AT_ONCE: u32 = 100_000;
 
 /// Where an element sits.
 #[derive(Clone, Debug)]

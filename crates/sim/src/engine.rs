@@ -97,7 +97,14 @@ impl Engine {
         let index = self.elements.len();
         let rng = Rng::derive(self.settings.seed, &name);
         let place = Place { name, index, node, pipe, peer: None };
-        self.elements.push(Slot { body, rng, place, accounts: Accounts::default(), scheduled: None });
+        self.elements.push(Slot {
+            body,
+            rng,
+            place,
+            accounts: Accounts::default(),
+            scheduled: None,
+            busy: (Instant::ZERO, 0),
+        });
         index
     }
 
@@ -208,6 +215,12 @@ impl Engine {
                 self.elements[index].scheduled = None;
                 let due = self.elements[index].body.as_element().poll_timeout();
                 if due.is_some_and(|due| due <= self.now) {
+                    let slot = &mut self.elements[index];
+                    if slot.is_stuck(self.now) {
+                        // Not armed again: the run goes on without it and fails its checks.
+                        self.checker.fail_bounds(&slot.place.name, "a handled timeout did not move later");
+                        return;
+                    }
                     self.call(index, |element, cx| element.handle_timeout(cx));
                 } else {
                     self.arm(index);

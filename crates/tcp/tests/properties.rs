@@ -3,7 +3,7 @@
 mod harness;
 use harness::*;
 
-use airtcp_core::{Duration, Packet, Segment, SeqNum, TcpFlags, Timestamps};
+use airtcp_core::{Duration, Packet, Segment, TcpFlags, Timestamps};
 use airtcp_tcp::{Config, Connection, RecoveryKind};
 use proptest::prelude::*;
 
@@ -30,7 +30,7 @@ struct Junk {
 fn junk() -> impl Strategy<Value = Junk> {
     let blocks = proptest::collection::vec((near(), near()), 0..4);
     let stamps = proptest::option::of((near(), near()));
-    (near(), near(), 0u16..512, any::<u16>(), 0u32..3000, stamps, blocks).prop_map(
+    (near(), near(), 0u16..512, any::<u16>(), prop_oneof![Just(0u32), 0u32..3000], stamps, blocks).prop_map(
         |(sequence, acknowledgment, flags, window, len, stamps, blocks)| Junk {
             sequence,
             acknowledgment,
@@ -48,7 +48,8 @@ fn forge(model: &Packet, junk: &Junk) -> Packet {
     let mut tcp = *model.tcp().unwrap();
     tcp.sequence += junk.sequence;
     tcp.acknowledgment += junk.acknowledgment;
-    tcp.flags = TcpFlags(junk.flags);
+    // Mostly plain acknowledgments, sometimes any flags.
+    tcp.flags = if junk.flags < 300 { TcpFlags::ACK } else { TcpFlags(junk.flags & 0x1ff) };
     tcp.window = junk.window;
     tcp.options.timestamps = tcp.options.timestamps.zip(junk.stamps).map(|(stamps, (value, echo))| Timestamps {
         value: stamps.value.wrapping_add(value),
@@ -57,8 +58,7 @@ fn forge(model: &Packet, junk: &Junk) -> Packet {
     for (left, right) in &junk.blocks {
         tcp.options.sack.push(tcp.acknowledgment + *left, tcp.acknowledgment + *right);
     }
-    let segment =
-        Segment { source: model.ip().source, destination: model.ip().destination, traffic_class: 0, tcp };
+    let segment = Segment { source: model.ip().source, destination: model.ip().destination, traffic_class: 0, tcp };
     Packet::tcp_virtual(&segment, A_STREAM, 0, junk.len)
 }
 
@@ -77,7 +77,7 @@ proptest! {
                 net.step();
             }
             let now = net.now;
-            let (Some(to_b), Some(to_a)) = (model(&net.a), model(net.b())) else { break };
+            let (Some(to_b), Some(to_a)) = (model(&net.a, net.b.as_ref()), net.b.as_ref().and_then(|b| model(b, Some(&net.a)))) else { break };
             net.b().handle_segment(now, &forge(&to_b, junk));
             net.a.handle_segment(now, &forge(&to_a, junk));
         }
@@ -129,15 +129,16 @@ proptest! {
 }
 
 /// The next plain segment this end would send: a model for forgeries to the other end.
-fn model(end: &Connection) -> Option<Packet> {
+fn model(end: &Connection, peer: Option<&Connection>) -> Option<Packet> {
     let sk = end.sock();
+    let acknowledgment = peer?.sock().snd_una;
     let flow = end.flow();
     end.is_established().then(|| {
         let tcp = airtcp_core::TcpHeader {
             source_port: flow.source_port,
             destination_port: flow.destination_port,
             sequence: sk.snd_nxt,
-            acknowledgment: SeqNum(0),
+            acknowledgment,
             flags: TcpFlags::ACK,
             window: 100,
             urgent: 0,

@@ -167,10 +167,15 @@ fn the_timeout_doubles_until_the_path_is_back() {
 
 #[test]
 fn after_a_timeout_the_window_is_one_segment() {
-    let mut net = Net::new(&with("reno", RecoveryKind::Rack), &sink(), 50, Box::new(|now, from, _| {
-        let outage = (500_000_000..2_000_000_000).contains(&now.as_nanos());
-        if from == From::A && outage { Fate::Drop } else { Fate::Deliver }
-    }));
+    let mut net = Net::new(
+        &with("reno", RecoveryKind::Rack),
+        &sink(),
+        50,
+        Box::new(|now, from, _| {
+            let outage = (500_000_000..2_000_000_000).contains(&now.as_nanos());
+            if from == From::A && outage { Fate::Drop } else { Fate::Deliver }
+        }),
+    );
     net.a.write_virtual(u64::MAX);
     net.run_until(ms(5000), |net| net.a.stats().rtos > 0);
     assert_eq!((net.a.sock().snd_cwnd, net.a.sock().icsk_ca_state), (1, CaState::Loss));
@@ -191,26 +196,38 @@ fn duplicate_acknowledgments_let_new_data_out_before_recovery() {
 
 #[test]
 fn a_mark_reduces_the_window_once_per_round_trip_and_loses_nothing() {
-    let ecn = |on| Config { ecn: on, initial_ssthresh: Some(30), initial_window: 30, ..with("reno", RecoveryKind::Rack) };
+    let ecn =
+        |on| Config { ecn: on, initial_ssthresh: Some(30), initial_window: 30, ..with("reno", RecoveryKind::Rack) };
     let mut data = 0;
     // Ten marks within one window.
     let path: Path = Box::new(move |_, from, packet| {
         data += u64::from(from == From::A && packet.payload_len() > 0);
         assert!(packet.payload_len() == 0 || packet.ip().ecn() == Ecn::Ect0);
-        if from == From::A && packet.payload_len() > 0 && (100..110).contains(&data) { Fate::Mark } else { Fate::Deliver }
+        if from == From::A && packet.payload_len() > 0 && (100..110).contains(&data) {
+            Fate::Mark
+        } else {
+            Fate::Deliver
+        }
     });
     let mut net = Net::new(&ecn(true), &Config { ecn: true, ..sink() }, 100, path);
     net.a.write_virtual(u64::MAX);
-    net.run_until(ms(60_000), |net| net.a.stats().data_segments_sent > 300);
+    net.run_until(ms(60_000), |net| net.a.sock().icsk_ca_state == CaState::Cwr);
+    net.run_until(ms(60_000), |net| net.a.sock().icsk_ca_state == CaState::Open);
     assert_eq!(net.b().stats().ce_received, 10);
+    assert!((14..=18).contains(&net.a.sock().snd_cwnd), "{}", net.a.sock().snd_cwnd);
+    net.run_until(ms(60_000), |net| net.a.stats().data_segments_sent > 300);
     let stats = net.a.stats();
     assert_eq!((stats.ecn_reductions, stats.retransmitted_segments, stats.fast_recoveries), (1, 0, 0));
-    assert!((15..=20).contains(&net.a.sock().snd_cwnd), "{}", net.a.sock().snd_cwnd);
     // Not negotiated: no codepoint.
-    let mut net = Net::new(&ecn(true), &sink(), 100, Box::new(|_, _, packet| {
-        assert!(packet.payload_len() == 0 || packet.ip().ecn() == Ecn::NotEct);
-        Fate::Deliver
-    }));
+    let mut net = Net::new(
+        &ecn(true),
+        &sink(),
+        100,
+        Box::new(|_, _, packet| {
+            assert!(packet.payload_len() == 0 || packet.ip().ecn() == Ecn::NotEct);
+            Fate::Deliver
+        }),
+    );
     net.a.write_virtual(50_000);
     net.run_until(ms(5000), |net| net.a.is_established() && net.a.all_acknowledged());
 }

@@ -76,4 +76,3 @@ fn the_square_root_law_holds() {
         assert!((1215..=1815).contains(&c_squared_milli), "{rtt} ms {loss}: C^2 = {c_squared_milli}/1000");
     }
 }
-

@@ -322,6 +322,7 @@ impl Incoming {
         }
     }
 
+    /// Asks for the gaps that are due, and for those of the others that are `wanted`.
     fn request(
         &mut self,
         now: Instant,
@@ -330,18 +331,25 @@ impl Incoming {
         out: &mut Vec<Message>,
         wanted: impl Fn(&Gap) -> bool,
     ) {
-        let mut ranges: Vec<SeqRange> = Vec::new();
-        for (range, gap) in self.gaps.iter_mut().filter(|(_, gap)| wanted(gap)).take(MAX_RANGES) {
+        let (mut due, mut others) = (Vec::new(), Vec::new());
+        for (range, gap) in self.gaps.iter_mut() {
+            let range = (position::sequence(range.start), position::sequence(range.end));
             if gap.request_at <= now {
                 gap.tries = gap.tries.saturating_add(1);
                 gap.request_at = if gap.tries < timing.tries { now + timing.rtt + timing.guard } else { gap.deadline };
+                due.push(range);
+            } else if wanted(gap) && others.len() < MAX_RANGES {
+                others.push(range);
+            } else {
+                continue;
             }
             gap.asked_at = gap.asked_at.or(Some(now));
-            ranges.push((position::sequence(range.start), position::sequence(range.end)));
         }
-        if !ranges.is_empty() {
-            out.push(Message::Nack(*flow, ranges));
-        }
+        // Every gap that is due is in a message; others fill the last one.
+        let free = (MAX_RANGES - due.len() % MAX_RANGES) % MAX_RANGES;
+        let free = if due.is_empty() { MAX_RANGES } else { free };
+        due.extend(others.into_iter().take(free));
+        out.extend(due.chunks(MAX_RANGES).map(|ranges| Message::Nack(*flow, ranges.to_vec())));
     }
 
     /// When [`Incoming::handle_timeout`] has something to do.

@@ -396,3 +396,14 @@ fn messages_of_strangers_and_nonsense_change_nothing() {
     assert_eq!(bench.b.count(Event::ControlMalformed), 6);
     assert_eq!((bench.delivered(), bench.b.count(Event::PeerRestart)), (before, 0));
 }
+
+#[test]
+fn more_gaps_than_one_message_holds_are_all_repaired() {
+    let mut bench = Bench::new(&[("queue", "1MB")]);
+    bench.lose = |sequence, times| sequence % 2000 == 1000 && times == 1;
+    for sequence in train(0, 200) {
+        bench.offer(data(sequence));
+    }
+    bench.run(MS * 300);
+    assert_eq!(bench.delivered(), train(0, 200));
+}

@@ -75,8 +75,7 @@ impl Value for ControllerEntry {
 mod tests {
     use super::*;
 
-    const OWN: ControllerEntry =
-        ControllerEntry { slug: "mine", about: "", source: "", make: || Box::new(Reno) };
+    const OWN: ControllerEntry = ControllerEntry { slug: "mine", about: "", source: "", make: || Box::new(Reno) };
 
     #[test]
     fn a_foreign_entry_is_found_beside_the_built_in_ones() {

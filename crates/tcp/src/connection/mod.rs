@@ -108,8 +108,7 @@ impl Connection {
         source: Stream,
         now: Instant,
     ) -> Connection {
-        let mut connection =
-            Connection::new(config, local, remote, initial_sequence, timestamp_offset, source, now);
+        let mut connection = Connection::new(config, local, remote, initial_sequence, timestamp_offset, source, now);
         connection.syn_due = true;
         connection
     }
@@ -126,8 +125,7 @@ impl Connection {
         source: Stream,
         now: Instant,
     ) -> Option<Connection> {
-        let mut connection =
-            Connection::new(config, local, remote, initial_sequence, timestamp_offset, source, now);
+        let mut connection = Connection::new(config, local, remote, initial_sequence, timestamp_offset, source, now);
         let tcp = *syn.tcp()?;
         let is_syn = tcp.flags.syn() && !tcp.flags.ack() && !tcp.flags.rst();
         if !is_syn || !syn.checksum_holds() || syn.flow() != Some(connection.flow().reversed()) {
@@ -152,8 +150,7 @@ impl Connection {
         let flow = flow_key(local, remote);
         let rng = Rng::derive(config.random_seed, &format!("tcp {flow}"));
         let buffer = SendBuffer::new(source, config.send_buffer.map(|size| size.0));
-        let acks =
-            Acknowledger::new(config.delayed_ack_segments, config.delayed_ack_timeout, config.quick_acks);
+        let acks = Acknowledger::new(config.delayed_ack_segments, config.delayed_ack_timeout, config.quick_acks);
         Connection {
             local,
             remote,

@@ -43,7 +43,7 @@ impl Options {
     /// Our timestamp clock: a tick a millisecond.
     pub fn clock(&self, now: Instant) -> u32 {
         // The clock wraps after 49 days by design.
-        self.offset.wrapping_add((now.as_nanos() / 1_000_000 & 0xffff_ffff) as u32)
+        self.offset.wrapping_add(((now.as_nanos() / 1_000_000) & 0xffff_ffff) as u32)
     }
 
     /// The option of a segment sent now.

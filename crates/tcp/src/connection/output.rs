@@ -136,12 +136,8 @@ impl Connection {
 
     fn finish_segment(&mut self, tcp: TcpHeader, ecn: Ecn, sent: Option<&Transmission>) -> Packet {
         self.stats.segments_sent += 1;
-        let segment = Segment {
-            source: self.local.address,
-            destination: self.remote.address,
-            traffic_class: ecn.bits(),
-            tcp,
-        };
+        let segment =
+            Segment { source: self.local.address, destination: self.remote.address, traffic_class: ecn.bits(), tcp };
         match sent {
             Some(Transmission { payload: SegmentPayload::Virtual { stream, offset }, len, .. }) => {
                 Packet::tcp_virtual(&segment, *stream, *offset, *len)

@@ -59,13 +59,8 @@ pub struct AckView {
 /// See the module.
 pub trait LossDetector: Debug + Send {
     /// Marks what is lost. Returns when to look again if nothing arrives until then.
-    fn detect(
-        &mut self,
-        board: &mut Scoreboard,
-        sk: &mut TcpSock,
-        ack: &AckView,
-        stats: &mut Stats,
-    ) -> Option<Instant>;
+    fn detect(&mut self, board: &mut Scoreboard, sk: &mut TcpSock, ack: &AckView, stats: &mut Stats)
+    -> Option<Instant>;
     /// How the window shrinks.
     fn reduction(&self) -> Reduction {
         Reduction::AtOnce

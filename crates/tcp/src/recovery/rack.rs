@@ -30,14 +30,7 @@ pub struct Rack {
 
 impl Default for Rack {
     fn default() -> Self {
-        Rack {
-            newest: 0,
-            rtt: Duration::ZERO,
-            reordering_seen: false,
-            steps: 1,
-            persist: 0,
-            step_until: 0,
-        }
+        Rack { newest: 0, rtt: Duration::ZERO, reordering_seen: false, steps: 1, persist: 0, step_until: 0 }
     }
 }
 

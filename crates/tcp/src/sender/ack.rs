@@ -126,11 +126,9 @@ impl Sender {
             step.stats.dsacks_received += 1;
             self.count_duplicate(right.max(0) as u64, facts.prior_una);
         }
-        for index in 0..blocks.len() {
-            let (left, right) = (
-                self.sequence.offset(blocks[index].0, self.una).max(self.una as i64) as u64,
-                self.sequence.offset(blocks[index].1, self.una),
-            );
+        for (left, right) in blocks {
+            let left = self.sequence.offset(*left, self.una).max(self.una as i64) as u64;
+            let right = self.sequence.offset(*right, self.una);
             // A block outside what is in flight says nothing (RFC 2018 section 8).
             if right <= left as i64 || right as u64 > self.nxt {
                 continue;

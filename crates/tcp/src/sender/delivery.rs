@@ -68,7 +68,8 @@ impl Delivery {
     fn on_delivered(&mut self, sent: &Sent) {
         let rtt = self.now.saturating_since(sent.sent_at);
         // RFC 8985 section 6.2 step 2: faster than any round trip means that the original arrived.
-        let is_spurious = sent.has(mark::EVER_RETRANS) && rtt.as_micros() < u64::from(self.rtt_min_us) && self.rtt_min_us != u32::MAX;
+        let is_spurious =
+            sent.has(mark::EVER_RETRANS) && rtt.as_micros() < u64::from(self.rtt_min_us) && self.rtt_min_us != u32::MAX;
         if !is_spurious && self.newest.is_none_or(|newest| sent.order > newest.order) {
             self.newest = Some(Newest { order: sent.order, rtt });
         }

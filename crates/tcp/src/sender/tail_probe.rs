@@ -71,13 +71,9 @@ impl Sender {
     pub fn handle_probe_timeout(&mut self, step: &mut Step) {
         self.sk.tcp_mstamp = step.now;
         self.probe.due = self.probe.high_seq.is_none() && !self.board.is_empty();
-        self.rearm_after_probe(step);
-    }
-
-    /// The retransmission timer runs from when the oldest segment was sent.
-    pub(super) fn rearm_after_probe(&mut self, step: &mut Step) {
-        let wait = self.rto_remaining(step).max(Duration::from_micros(1));
-        step.timers.set(Timer::Retransmit, step.now.saturating_add(wait));
+        // A probe gets the time to be answered; without one the oldest segment's time goes on.
+        let wait = if self.probe.due { self.rtt.rto() } else { self.rto_remaining(step) };
+        step.timers.set(Timer::Retransmit, step.now.saturating_add(wait.max(Duration::from_micros(1))));
     }
 
     /// RFC 8985 section 7.4: what an acknowledgment tells about the probe.

@@ -60,9 +60,8 @@ impl Sender {
         // What the detector spares depends on the counts before any is marked.
         let before = sk.clone();
         board.mark_all_lost(sk, |sent| detector.spares(sent, &before, step.now));
-        let is_first = state <= CaState::Disorder
-            || self.una >= self.high_seq
-            || state == CaState::Loss && self.retransmits == 0;
+        let is_first =
+            state <= CaState::Disorder || self.una >= self.high_seq || state == CaState::Loss && self.retransmits == 0;
         if is_first {
             self.sk.prior_ssthresh = self.sk.tcp_current_ssthresh();
             self.sk.prior_cwnd = self.sk.snd_cwnd;

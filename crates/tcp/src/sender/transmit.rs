@@ -46,14 +46,14 @@ impl Sender {
             return self.send_probe(clock, step);
         }
         let quota = self.sk.snd_cwnd.saturating_sub(self.sk.tcp_packets_in_flight());
-        if self.board.has_waiting() && (quota > 0 || self.force_retransmit) {
-            if let Some(index) = self.board.next_waiting() {
-                let start = self.board.record(index)?.start;
-                // What the peer took its window back from must wait, but for the oldest segment.
-                if start < self.peer.edge || start == self.una {
-                    self.force_retransmit = false;
-                    return self.retransmit(index, clock, step);
-                }
+        if (quota > 0 || self.force_retransmit)
+            && let Some(index) = self.board.next_waiting()
+        {
+            let start = self.board.record(index)?.start;
+            // What the peer took its window back from must wait, but for the oldest segment.
+            if start < self.peer.edge || start == self.una {
+                self.force_retransmit = false;
+                return self.retransmit(index, clock, step);
             }
         }
         if quota == 0 {
@@ -103,7 +103,7 @@ impl Sender {
         };
         self.probe.sent(self.nxt, is_resent);
         step.timers.stop(Timer::LossProbe);
-        self.rearm_after_probe(step);
+        step.timers.set(Timer::Retransmit, step.now.saturating_add(self.rtt.rto()));
         transmission
     }
 

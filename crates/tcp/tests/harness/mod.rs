@@ -153,8 +153,7 @@ impl Net {
                 let (remote, local) = endpoints();
                 let stream = Stream::Virtual { id: B_STREAM };
                 let (config, initial) = (&self.b_config, SeqNum(self.b_initial));
-                self.b =
-                    Connection::accept(config, local, remote, packet, initial, u32::MAX - 50, stream, self.now);
+                self.b = Connection::accept(config, local, remote, packet, initial, u32::MAX - 50, stream, self.now);
                 if let Some(b) = &mut self.b {
                     assert_eq!(b.write_virtual(self.b_writes), self.b_writes);
                     if self.b_closes {
@@ -191,11 +190,7 @@ impl Net {
 
     fn next_event(&self) -> Option<Instant> {
         let arrival = self.flying.peek().map(|Reverse((at, ..))| *at);
-        arrival
-            .into_iter()
-            .chain(self.a.poll_timeout())
-            .chain(self.b.as_ref().and_then(Connection::poll_timeout))
-            .min()
+        arrival.into_iter().chain(self.a.poll_timeout()).chain(self.b.as_ref().and_then(Connection::poll_timeout)).min()
     }
 
     pub fn establish(&mut self) {
@@ -218,9 +213,11 @@ pub fn lossy(p: &str, seed: u64) -> Path {
 /// Loses data of A only.
 pub fn lossy_data(p: &str, seed: u64) -> Path {
     let (p, mut rng): (Probability, _) = (p.parse().unwrap(), Rng::derive(seed, "loss"));
-    Box::new(move |_, from, packet| {
-        if from == From::A && packet.payload_len() > 0 && rng.chance(p) { Fate::Drop } else { Fate::Deliver }
-    })
+    Box::new(
+        move |_, from, packet| {
+            if from == From::A && packet.payload_len() > 0 && rng.chance(p) { Fate::Drop } else { Fate::Deliver }
+        },
+    )
 }
 
 /// A sink that checks everything: `auto_read` on.
