@@ -1,13 +1,15 @@
-//! A whole gateway in a page: the supervisor, the worker and an element that passes everything
-//! on. Tests and benchmarks run it where the scheme does not matter; `--unseen` leaves out the
-//! element too and gives the yardstick for packets per second.
+//! A whole gateway in a page: the supervisor, the worker and the scheme that the configuration
+//! names, or, for the scheme `forward`, an element that passes everything on. Tests and
+//! benchmarks run it; `--unseen` leaves out the element too and gives the yardstick for packets
+//! per second.
 //!
 //! `airtcp-bare-gateway CONFIG.json [--unseen | --check | --dry-run]`
 
 use airtcp_linux::gateway::bare::BareForwarder;
 use airtcp_linux::gateway::supervisor::{self, Report};
 use airtcp_linux::gateway::worker::{self, Mode};
-use airtcp_linux::gateway::{Config, check, inspect, plan};
+use airtcp_linux::gateway::{Config, check, inspect, plan, scheme};
+use airtcp_schemes::SCHEMES;
 use std::process::{Command, ExitCode};
 
 fn main() -> ExitCode {
@@ -15,7 +17,10 @@ fn main() -> ExitCode {
     let result = match arguments.first().map(String::as_str) {
         Some("worker") => {
             // The supervisor reports a worker's failure.
-            let make = |_: &Config| Ok(Box::new(BareForwarder) as _);
+            let make = |config: &Config| match config.scheme.as_str() {
+                "forward" => Ok(Box::new(BareForwarder) as _),
+                _ => scheme::make(SCHEMES, config),
+            };
             return ExitCode::from(u8::from(worker::main(&make).is_err()));
         }
         Some(path) => run(path, arguments.get(1).map_or("", String::as_str)),

@@ -48,7 +48,7 @@ reasons! {
     Unauthenticated = "unauthenticated",
     /// Its authentication is wrong: another key, or forged.
     BadMac = "bad_mac",
-    /// It was seen before, or is too old to tell.
+    /// It was seen before, is too old to tell, or is a message of ours that came back.
     Replayed = "replayed",
 }
 
@@ -104,7 +104,9 @@ impl Gatekeeper {
         if envelope.scheme != self.scheme {
             return Err(Ignored::OtherScheme);
         }
-        if !self.replay.accept(now, envelope.epoch, envelope.sequence) {
+        // Ours, sent back to us, would verify, and lock out a peer that started before us.
+        let is_ours = envelope.epoch == self.epoch;
+        if is_ours || !self.replay.accept(now, envelope.epoch, envelope.sequence) {
             return Err(Ignored::Replayed);
         }
         Ok(message)
@@ -263,6 +265,16 @@ mod tests {
         assert!(b.open(NOW, from, &datagram).is_ok());
         let later = NOW + Duration::from_millis(1);
         assert_eq!(b.open(later, from, &datagram), Err(Ignored::Replayed));
+    }
+
+    #[test]
+    fn a_message_of_our_own_that_comes_back_is_ignored_and_changes_nothing() {
+        let secret = || key("sixteen bytes ok");
+        let (mut a, mut b) = ends(secret(), secret());
+        let from = address("10.0.0.1:4791");
+        let reflected = sealed(&mut b, b"x");
+        assert_eq!(b.open(NOW, from, &reflected), Err(Ignored::Replayed));
+        assert_eq!(b.open(NOW, from, &sealed(&mut a, b"y")), Ok(&b"y"[..]));
     }
 
     #[test]

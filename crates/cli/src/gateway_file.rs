@@ -1,0 +1,165 @@
+//! The gateway file: strict, with the same errors as a scenario.
+//!
+//! ```toml
+//! schema = 1
+//! scheme = "gsnoop"
+//! link = "wlan0"
+//! peer = "10.9.0.2:4791"
+//! rate = "20Mbit"      # facts about the link, where the scheme needs them
+//!
+//! [gsnoop]             # the scheme's own parameters
+//! tries = 4
+//! ```
+
+use airtcp_core::parameters::Value as _;
+use airtcp_core::{ByteSize, Duration, Element, Rate, Rng};
+use airtcp_experiment::Catalogue;
+use airtcp_experiment::scenario::{Keys, Origin, Problem, ScenarioError, check_parameter, parse};
+use airtcp_linux::gateway::Config;
+use airtcp_schemes::{End, LinkFacts, Placement, SchemeEntry, Site};
+use std::net::SocketAddr;
+use std::path::Path;
+
+/// Keys of the file: key, example, meaning. The table named like the scheme comes besides.
+pub const KEYS: &[(&str, &str, &str)] = &[
+    ("schema", "1", "version of the file's form; required"),
+    ("scheme", "\"gsnoop\"", "which scheme (airtcp show schemes); required"),
+    ("link", "\"wlan0\"", "the lossy interface: the box is A towards it and B from it; required"),
+    ("peer", "\"10.9.0.2:4791\"", "the other box; required by schemes at both ends"),
+    ("key", "\"/etc/airtcp/link.key\"", "file with the secret of both boxes: control messages must carry a valid MAC"),
+    ("name", "\"wlan0\"", "names devices and sockets; the link's if left out"),
+    ("listen", "\"0.0.0.0:4791\"", "where control messages come in; the peer's port if left out"),
+    ("rate", "\"20Mbit\"", "rate of the link in IP bits, which the scheme shapes to"),
+    ("round_trip", "\"10ms\"", "there and back over the link; measured if left out"),
+    ("queue", "\"75kB\"", "limit of the queue in front of the link"),
+    ("max_memory", "\"64MiB\"", "bound of all tables of the scheme"),
+    ("realtime", "40", "priority under SCHED_FIFO, 0 for none"),
+    ("run_directory", "\"/run/airtcp\"", "for the status socket"),
+];
+
+/// Settings that begin so carry facts about the link from the supervisor to the worker; no parameter has a dot.
+const FACT: &str = "link.";
+
+/// Reads the file at `path`.
+///
+/// # Errors
+/// The first thing that is wrong, with file, line and key.
+pub fn load(path: &Path, catalogue: &Catalogue<'_>) -> Result<Config, ScenarioError> {
+    let file = path.display().to_string();
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| Problem::Unreadable(error.to_string()).at(&Origin::of_file(&file)))?;
+    read(&file, &text, catalogue)
+}
+
+/// Reads the text of a gateway file called `file`.
+///
+/// # Errors
+/// The first thing that is wrong, with file, line and key.
+pub fn read(file: &str, text: &str, catalogue: &Catalogue<'_>) -> Result<Config, ScenarioError> {
+    let table = parse(file, text)?;
+    let origin = Origin { line: 1, ..Origin::of_file(file) };
+    let keys = Keys { table: &table, name: "the file".into(), origin: &origin, show: "gateway".into() };
+    let schema = keys.required("schema", "schema = 1")?;
+    if schema.node.scalar().as_deref() != Some("1") {
+        let found = schema.node.scalar().unwrap_or_else(|| schema.node.value.kind().into());
+        return Err(Problem::Schema(found).at(&schema.node.origin));
+    }
+    let scheme = scheme(&keys, catalogue)?;
+    let valid: Vec<&str> = KEYS.iter().map(|(key, ..)| *key).chain([scheme.slug]).collect();
+    keys.only(&valid)?;
+    let link_entry = keys.required("link", "link = \"wlan0\"")?;
+    let mut config = Config::new(scheme.slug, &keys.scalar(link_entry, "the name of an interface")?);
+    if scheme.placement == Placement::BothEnds {
+        keys.required("peer", "peer = \"10.9.0.2:4791\"")?;
+    }
+    config.peer = address(&keys, "peer")?;
+    config.listen = address(&keys, "listen")?;
+    config.key = keys.value::<String>("key")?.map(Into::into);
+    if let Some(name) = keys.value("name")? {
+        config.name = name;
+    }
+    if let Some(ByteSize(bytes)) = keys.value("max_memory")? {
+        config.max_memory_bytes = bytes;
+    }
+    if let Some(priority) = keys.value::<u8>("realtime")? {
+        config.realtime = Some(priority).filter(|priority| *priority > 0);
+    }
+    if let Some(directory) = keys.value::<String>("run_directory")? {
+        config.run_directory = directory.into();
+    }
+    let facts =
+        LinkFacts { rate: keys.value("rate")?, round_trip: keys.value("round_trip")?, queue: keys.value("queue")? };
+    put_facts(&mut config, facts);
+    parameters(&keys, scheme, &mut config)?;
+    config.validate().map_err(|error| Problem::Topology(error.to_string()).at(&link_entry.origin))?;
+    Ok(config)
+}
+
+fn scheme<'a>(keys: &Keys<'_>, catalogue: &Catalogue<'a>) -> Result<&'a SchemeEntry, ScenarioError> {
+    let entry = keys.required("scheme", "scheme = \"gsnoop\"")?;
+    let slug = keys.scalar(entry, "the name of a scheme")?;
+    catalogue.scheme(&slug).ok_or_else(|| {
+        let names = catalogue.schemes.iter().map(|entry| entry.slug.to_owned()).collect();
+        keys.no_such("scheme", &slug, "scheme", &entry.node.origin, names)
+    })
+}
+
+fn address(keys: &Keys<'_>, key: &str) -> Result<Option<SocketAddr>, ScenarioError> {
+    let Some(entry) = keys.table.get(key) else { return Ok(None) };
+    let text = keys.scalar(entry, "an address and port")?;
+    let hint = "write an address and a port: 10.9.0.2:4791 or [fd00::2]:4791";
+    text.parse().map(Some).map_err(|_| keys.bad(entry, format!("'{text}' is no address; {hint}")))
+}
+
+/// The table named like the scheme.
+fn parameters(keys: &Keys<'_>, scheme: &SchemeEntry, config: &mut Config) -> Result<(), ScenarioError> {
+    let Some(entry) = keys.table.get(scheme.slug) else { return Ok(()) };
+    let keys = Keys::of(entry, scheme.slug, scheme.slug)?;
+    let fields = (scheme.fields)();
+    let valid: Vec<&str> = fields.iter().map(|field| field.name).collect();
+    keys.only(&valid)?;
+    for entry in &keys.table.entries {
+        let value = keys.scalar(entry, "a single value")?;
+        check_parameter(scheme, &entry.key, &value).map_err(|error| keys.parameter(entry, error, &valid))?;
+        config.settings.insert(entry.key.clone(), value);
+    }
+    Ok(())
+}
+
+/// What is known about the link, under the keys of the file.
+pub(crate) fn facts_as_text(facts: LinkFacts) -> Vec<(&'static str, String)> {
+    let rate = facts.rate.map(|rate| ("rate", rate.write()));
+    let round_trip = facts.round_trip.map(|time| ("round_trip", time.write()));
+    let queue = facts.queue.map(|size| ("queue", size.write()));
+    [rate, round_trip, queue].into_iter().flatten().collect()
+}
+
+/// Puts what is known about the link where the worker finds it.
+fn put_facts(config: &mut Config, facts: LinkFacts) {
+    for (key, text) in facts_as_text(facts) {
+        config.settings.insert(format!("{FACT}{key}"), text);
+    }
+}
+
+/// Makes the element that a worker runs.
+pub(crate) fn make_element(config: &Config, catalogue: &Catalogue<'_>) -> Result<Box<dyn Element>, String> {
+    let scheme = catalogue.scheme(&config.scheme).ok_or_else(|| format!("there is no scheme '{}'", config.scheme))?;
+    let fact = |key: &str| config.settings.get(&format!("{FACT}{key}")).map(String::as_str);
+    let link = LinkFacts {
+        rate: fact("rate").map(Rate::read).transpose()?,
+        round_trip: fact("round_trip").map(Duration::read).transpose()?,
+        queue: fact("queue").map(ByteSize::read).transpose()?,
+    };
+    let own = config.settings.iter().filter(|(key, _)| !key.starts_with(FACT));
+    let settings: Vec<(String, String)> = own.map(|(key, value)| (key.clone(), value.clone())).collect();
+    let mut rng = Rng::derive(config.seed.unwrap_or_else(draw_seed), &config.name);
+    // A gateway carries both directions of its link; which end it is differs for schemes with one box only.
+    let mut site = Site { end: End::Near, link, rng: &mut rng, max_memory: ByteSize(config.max_memory_bytes) };
+    (scheme.make)(&settings, &mut site).map(|element| element as Box<dyn Element>).map_err(|error| error.to_string())
+}
+
+/// A seed that nobody can guess: tables keyed by it cannot be attacked.
+fn draw_seed() -> u64 {
+    use std::hash::{BuildHasher, Hasher};
+    std::hash::RandomState::new().build_hasher().finish()
+}

@@ -1,0 +1,90 @@
+//! The `airtcp` command, one file per verb.
+//!
+//! A crate outside the workspace makes a command with its own schemes and controllers beside the built-in ones:
+//! `airtcp::main_with(Tables { schemes: vec![my::ENTRY], ..Default::default() })`.
+//!
+//! Results go to stdout, logs and progress to stderr. Exit code 0: done; 1: something failed; 2: bad usage or input.
+#![forbid(unsafe_code)]
+
+pub mod gateway_file;
+pub mod live;
+mod machine;
+mod output;
+mod verbs;
+
+use airtcp_experiment::Catalogue;
+use airtcp_schemes::SchemeEntry;
+use airtcp_tcp::congestion::ControllerEntry;
+use clap::Parser;
+use std::process::ExitCode;
+
+/// Schemes and controllers to add to the built-in ones.
+#[derive(Clone, Default)]
+pub struct Tables {
+    /// Schemes.
+    pub schemes: Vec<SchemeEntry>,
+    /// Congestion controllers, for the simulator.
+    pub controllers: Vec<ControllerEntry>,
+}
+
+/// TCP made fast over wireless links, and proved.
+#[derive(Debug, Parser)]
+#[command(name = "airtcp", version, max_term_width = 100)]
+struct Arguments {
+    #[command(subcommand)]
+    verb: verbs::Verb,
+}
+
+/// What a verb may end with besides success.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// It was asked for something that makes no sense: exit code 2.
+    Input(anyhow::Error),
+    /// It was not done, or what it found is bad: exit code 1.
+    Failed(anyhow::Error),
+    /// Everything to say has been said; exit with this code.
+    Code(u8),
+}
+
+impl Failure {
+    /// The user's input is at fault.
+    pub(crate) fn input(error: impl Into<anyhow::Error>) -> Failure {
+        Failure::Input(error.into())
+    }
+}
+
+impl<E: Into<anyhow::Error>> From<E> for Failure {
+    fn from(error: E) -> Failure {
+        Failure::Failed(error.into())
+    }
+}
+
+/// Runs the command named by the process's arguments, with `tables` added to the built-in schemes and controllers.
+pub fn main_with(tables: Tables) -> ExitCode {
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            // Help and version are no errors: clap tells them apart.
+            let code = u8::try_from(error.exit_code()).unwrap_or(2);
+            let _ = error.print();
+            return ExitCode::from(code);
+        }
+    };
+    output::start_log();
+    let schemes: Vec<SchemeEntry> = airtcp_schemes::SCHEMES.iter().copied().chain(tables.schemes).collect();
+    let built_in = airtcp_tcp::congestion::CONTROLLERS;
+    let controllers: Vec<ControllerEntry> = built_in.iter().copied().chain(tables.controllers).collect();
+    let catalogue = Catalogue { schemes: &schemes, controllers: &controllers };
+    match arguments.verb.run(&catalogue) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(Failure::Code(code)) => ExitCode::from(code),
+        Err(Failure::Input(error)) => {
+            eprintln!("airtcp: {error:#}");
+            ExitCode::from(2)
+        }
+        Err(Failure::Failed(error)) => {
+            eprintln!("airtcp: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! From what the live parts tell to the outcome of a run.
+
+use super::gateways::{Counters, Repairs};
+use airtcp_core::Gauge;
+use airtcp_experiment::scenario::{FlowSpec, ResolvedScenario};
+use airtcp_experiment::simulator::alive_while_measured;
+use airtcp_experiment::world::{
+    Drops, EmulatorReport, FlowOutcome, RttPercentiles, RunOutcome, Sample, SchemeOutcome, Verdict,
+};
+use airtcp_linux::emulator::{self, SelfTest};
+use airtcp_linux::traffic::{self, FlowResult};
+use std::collections::BTreeMap;
+
+/// Everything that was found out about one run.
+pub(super) struct Findings<'a> {
+    pub(super) cell: &'a ResolvedScenario,
+    pub(super) flows: Vec<FlowResult>,
+    pub(super) repairs: Repairs,
+    pub(super) before: Counters,
+    pub(super) after: Counters,
+    pub(super) verdict: SelfTest,
+    pub(super) report: emulator::EmulatorReport,
+    pub(super) device_drops: u64,
+}
+
+pub(super) fn outcome(findings: &Findings<'_>) -> RunOutcome {
+    let Findings { cell, flows, repairs, .. } = findings;
+    let start = repairs.first().map_or(0, |(_, count)| *count);
+    RunOutcome {
+        flows: cell.flows.iter().zip(flows).map(|(spec, result)| flow(cell, spec, result, repairs, start)).collect(),
+        schemes: schemes(findings),
+        drops: drops(findings),
+        checks: checks(findings),
+        trace: None,
+        emulator: Some(emulator_report(findings)),
+    }
+}
+
+fn flow(cell: &ResolvedScenario, spec: &FlowSpec, result: &FlowResult, repairs: &Repairs, start: u64) -> FlowOutcome {
+    let complete = spec.size.is_some() && result.outcome == traffic::Outcome::Complete;
+    let ended = result.last_byte_at.filter(|_| complete);
+    FlowOutcome {
+        name: result.name.clone(),
+        window_bytes: result.window_bytes,
+        window: alive_while_measured(cell, spec, ended),
+        total_bytes: result.received_bytes,
+        completion: ended.map(|at| at.saturating_sub(spec.start)),
+        retransmitted_segments: result.window_retransmitted_segments,
+        rtos: result.timeouts.unwrap_or(0),
+        rtt: RttPercentiles {
+            p50: result.rtt.p50.as_nanos(),
+            p95: result.rtt.p95.as_nanos(),
+            p99: result.rtt.p99.as_nanos(),
+        },
+        segment_bytes: spec.segment_bytes(),
+        longest_stall: result.longest_stall,
+        series: series(cell, result, repairs, start),
+    }
+}
+
+/// The sender's samples, with what had arrived and been repaired by then.
+fn series(cell: &ResolvedScenario, result: &FlowResult, repairs: &Repairs, start: u64) -> Vec<Sample> {
+    let every = cell.sample_every().as_nanos();
+    let mut series = Vec::with_capacity(result.samples.len());
+    let (mut delivered, mut bins) = (0, 0);
+    for sample in result.samples.iter().filter(|sample| sample.at <= cell.duration) {
+        while (bins as u64 + 1) * every <= sample.at.as_nanos() && bins < result.received_series.len() {
+            delivered += result.received_series[bins];
+            bins += 1;
+        }
+        let repaired = repairs.iter().take_while(|(at, _)| *at <= sample.at).last().map_or(start, |(_, count)| *count);
+        series.push(Sample {
+            at: sample.at,
+            delivered,
+            cwnd: u64::from(sample.info.congestion_window) * u64::from(sample.info.segment_size),
+            rtt: sample.info.smoothed_rtt,
+            repairs: repaired.saturating_sub(start),
+        });
+    }
+    series
+}
+
+/// Counters since the run began, of all boxes together; of levels the highest.
+fn schemes(findings: &Findings<'_>) -> Vec<SchemeOutcome> {
+    let of_scheme = |(index, spec): (usize, &airtcp_experiment::scenario::SchemeSpec)| {
+        let mut counters: BTreeMap<String, u64> = BTreeMap::new();
+        for (before, after) in findings.before[index].iter().zip(&findings.after[index]) {
+            for (label, count) in &after.events {
+                let earlier = before.events.get(label).copied().unwrap_or(0);
+                let since = count.saturating_sub(earlier);
+                if since > 0 {
+                    *counters.entry(label.clone()).or_insert(0) += since;
+                }
+            }
+            for gauge in Gauge::ALL {
+                if let Some(level) = after.gauges.get(gauge.label()) {
+                    let highest = counters.entry(gauge.label().to_owned()).or_insert(0);
+                    *highest = (*level).max(*highest);
+                }
+            }
+        }
+        SchemeOutcome { name: spec.name.clone(), counters }
+    };
+    findings.cell.schemes.iter().enumerate().map(of_scheme).collect()
+}
+
+fn drops(findings: &Findings<'_>) -> Vec<Drops> {
+    let of_link = findings.report.directions.iter().flat_map(|direction| {
+        direction.drops().map(|(reason, packets)| Drops {
+            place: direction.name.clone(),
+            reason: reason.label().into(),
+            packets,
+        })
+    });
+    let mut drops: Vec<Drops> = of_link.collect();
+    for (index, spec) in findings.cell.schemes.iter().enumerate() {
+        for (before, after) in findings.before[index].iter().zip(&findings.after[index]) {
+            for (reason, count) in &after.discarded {
+                let packets = count.saturating_sub(before.discarded.get(reason).copied().unwrap_or(0));
+                if packets > 0 {
+                    drops.push(Drops {
+                        place: format!("schemes.{}.{}", spec.name, after.name),
+                        reason: reason.clone(),
+                        packets,
+                    });
+                }
+            }
+        }
+    }
+    if findings.device_drops > 0 {
+        drops.push(Drops { place: "devices".into(), reason: "device".into(), packets: findings.device_drops });
+    }
+    drops
+}
+
+fn checks(findings: &Findings<'_>) -> Vec<(&'static str, Verdict)> {
+    let verdict = |broken: Option<String>| broken.map_or(Verdict::Passed, Verdict::Failed);
+    let boxes = || findings.after.iter().flatten();
+    let link = findings.report.directions.iter().find(|direction| !direction.is_conserved());
+    let conservation =
+        link.map(|direction| format!("packets of {} are unaccounted for", direction.name)).or_else(|| {
+            boxes()
+                .find(|status| !status.conserved)
+                .map(|status| format!("packets of {} are unaccounted for: {:?}", status.name, status.conservation))
+        });
+    let damaged = findings.flows.iter().find(|flow| !flow.stream_is_intact());
+    let stream = damaged.map(|flow| {
+        format!("flow '{}' did not arrive as it was sent (first wrong byte {:?})", flow.name, flow.first_wrong_byte)
+    });
+    let bounds = boxes().find_map(|status| Some(format!("{}: {}", status.name, status.broken.as_ref()?)));
+    vec![("conservation", verdict(conservation)), ("stream", verdict(stream)), ("bounds", verdict(bounds))]
+}
+
+/// The self-test before the run, and what the run's own packets met on the link that loses most.
+fn emulator_report(findings: &Findings<'_>) -> EmulatorReport {
+    let full = |settings: &airtcp_link::LinkSettings| settings.loss.mean(settings.mtu).parts_per_billion() as f64 / 1e9;
+    let directions = findings.cell.links.iter().flat_map(|link| [&link.forward, &link.reverse]);
+    // The report lists forward and reverse of each link in the same order.
+    let worst = directions.map(full).zip(&findings.report.directions).fold((0.0, 0.0), |worst, (asked, direction)| {
+        if asked > worst.0 { (asked, direction.loss_seen_ratio()) } else { worst }
+    });
+    EmulatorReport {
+        valid: findings.verdict.valid,
+        rate_error_ratio: findings.verdict.rate_error_ratio,
+        release_error_p99_ns: findings.report.release_error.p99.as_nanos(),
+        loss_asked_ratio: worst.0,
+        loss_seen_ratio: worst.1,
+    }
+}

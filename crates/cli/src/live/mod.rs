@@ -1,0 +1,141 @@
+//! The live world: the same scenario on kernel TCP between network namespaces of this machine.
+//!
+//! Each run builds its own testbed, starts one `airtcp gateway` per box of the scheme, as an operator would, tests
+//! the emulated links, runs the flows and takes everything down again. Runs follow each other strictly: they measure
+//! time.
+
+mod convert;
+mod gateways;
+mod session;
+
+pub(crate) use session::Session;
+
+use airtcp_core::parameters::Parameters;
+use airtcp_experiment::scenario::IpVersion;
+use airtcp_experiment::{NotRun, ResolvedScenario, RunOutcome, World};
+use airtcp_linux::emulator;
+use airtcp_linux::testbed::{Family, TestbedError};
+use airtcp_linux::traffic::{self, Amount, FlowResult, FlowSpec, RunningFlow, TrafficError};
+
+/// Runs on kernel TCP.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Live(());
+
+impl Live {
+    /// This machine; whether it can run anything shows in the first run.
+    pub fn new() -> Self {
+        Live(())
+    }
+}
+
+impl World for Live {
+    fn name(&self) -> &'static str {
+        "live"
+    }
+
+    fn runs_in_parallel(&self) -> bool {
+        false
+    }
+
+    fn run(&self, cell: &ResolvedScenario, seed: u64) -> Result<RunOutcome, NotRun> {
+        refuse_what_the_kernel_decides(cell)?;
+        let session = Session::up(cell, seed)?;
+        let verdict = emulator::self_test(session.testbed(), seed).map_err(not_run)?;
+        let mut gateways = session.start_gateways()?;
+        gateways.wait_until_up()?;
+        let settings = cell.links.iter().map(|link| [link.forward.clone(), link.reverse.clone()]).collect();
+        let origin = session.testbed().emulator().restart(seed, Some(settings)).map_err(failed)?;
+        let before = gateways.counters()?;
+        let (flows, repairs) = gateways.watch(cell.sample_every(), || run_flows(&session, cell, seed, origin))?;
+        let flows = flows?;
+        let after = gateways.counters()?;
+        let report = session.testbed().emulator().report().map_err(failed)?;
+        let drops = session.testbed().device_drops().map_err(not_run)?;
+        Ok(convert::outcome(&convert::Findings {
+            cell,
+            flows,
+            repairs,
+            before,
+            after,
+            verdict,
+            report,
+            device_drops: drops,
+        }))
+    }
+}
+
+/// A live run takes the kernel's TCP as it is: what the file says about endpoints beyond that would be a lie.
+fn refuse_what_the_kernel_decides(cell: &ResolvedScenario) -> Result<(), NotRun> {
+    for flow in &cell.flows {
+        let defaults = airtcp_tcp::Config::default().fields();
+        let differs = |(field, default): &(airtcp_core::parameters::Field, airtcp_core::parameters::Field)| {
+            field.name != "controller" && field.value != default.value
+        };
+        if let Some((field, _)) = flow.config.fields().into_iter().zip(defaults).find(differs) {
+            let sentence =
+                format!("flow '{}' sets '{}', which the kernel decides in a live run", flow.name, field.name);
+            return Err(NotRun::Skipped(sentence));
+        }
+    }
+    Ok(())
+}
+
+fn run_flows(
+    session: &Session,
+    cell: &ResolvedScenario,
+    seed: u64,
+    origin: airtcp_core::Instant,
+) -> Result<Vec<FlowResult>, NotRun> {
+    let specs = cell.flows.iter().map(|flow| flow_spec(session, cell, flow, seed)).collect::<Result<Vec<_>, _>>()?;
+    let running = specs.into_iter().map(|spec| traffic::start(spec, origin)).collect::<Result<Vec<RunningFlow>, _>>();
+    let results = running.map_err(no_traffic)?.into_iter().map(RunningFlow::join);
+    let results = results.collect::<Result<Vec<FlowResult>, _>>().map_err(no_traffic)?;
+    for result in &results {
+        use traffic::Outcome::{Broken, NotConnected};
+        if let Broken(words) | NotConnected(words) = &result.outcome {
+            return Err(NotRun::Failed(format!("flow '{}' broke: {words}", result.name)));
+        }
+    }
+    Ok(results)
+}
+
+fn flow_spec(
+    session: &Session,
+    cell: &ResolvedScenario,
+    flow: &airtcp_experiment::scenario::FlowSpec,
+    seed: u64,
+) -> Result<FlowSpec, NotRun> {
+    let family = if flow.ip == IpVersion::V4 { Family::V4 } else { Family::V6 };
+    let end = |node: usize| {
+        let name = &cell.nodes[node];
+        session.testbed().end(name, family).ok_or_else(|| NotRun::Failed(format!("the testbed has no node '{name}'")))
+    };
+    let (from, to) = (end(flow.from)?, end(flow.to)?);
+    let bulk = FlowSpec::bulk(&flow.name, from, to, &flow.controller, cell.warmup, cell.duration);
+    Ok(FlowSpec {
+        amount: flow.size.map_or(bulk.amount, |size| Amount::Bytes(size.0)),
+        start: flow.start,
+        seed,
+        sample_every: cell.sample_every(),
+        ..bulk
+    })
+}
+
+/// A kernel without the controller is no failure of the run.
+fn no_traffic(error: TrafficError) -> NotRun {
+    match error {
+        TrafficError::Controller { .. } => NotRun::Skipped(error.to_string()),
+        _ => failed(error),
+    }
+}
+
+fn not_run(error: TestbedError) -> NotRun {
+    match error {
+        TestbedError::Unavailable(sentence) => NotRun::Skipped(sentence),
+        error => failed(error),
+    }
+}
+
+fn failed(error: impl std::fmt::Display) -> NotRun {
+    NotRun::Failed(error.to_string())
+}

@@ -1,0 +1,40 @@
+//! Where words go: results to stdout, everything else to stderr.
+
+use airtcp_experiment::table::Style;
+use indicatif::{ProgressBar, ProgressStyle};
+use std::io::{IsTerminal, Write};
+
+/// Warnings, and what `RUST_LOG` asks for, to stderr.
+pub(crate) fn start_log() {
+    let filter = tracing_subscriber::EnvFilter::try_from_default_env().unwrap_or_else(|_| "warn".into());
+    // A second call, in a test, changes nothing.
+    let _ = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_target(false)
+        .without_time()
+        .try_init();
+}
+
+/// Colours for stdout: only on a terminal, and not with `NO_COLOR`.
+pub(crate) fn style() -> Style {
+    let unwanted = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    Style { coloured: !unwanted && std::io::stdout().is_terminal() }
+}
+
+/// A bar over `total` steps on stderr; hidden where stderr is no terminal.
+pub(crate) fn progress(total: u64) -> ProgressBar {
+    if !std::io::stderr().is_terminal() {
+        return ProgressBar::hidden();
+    }
+    let bar = ProgressBar::new(total);
+    let template = "{bar:30} {pos}/{len} runs  {eta_precise} left  {msg}";
+    bar.set_style(ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar()));
+    bar
+}
+
+/// Prints to stdout. A reader that went away (`| head`) is no error.
+pub(crate) fn print(text: &str) {
+    let mut stdout = std::io::stdout().lock();
+    let _ = writeln!(stdout, "{text}").and_then(|()| stdout.flush());
+}

@@ -1,0 +1,65 @@
+//! `airtcp doctor`: what this machine can do, why not, and the command that fixes it.
+
+use crate::{Failure, gateway_file, output};
+use airtcp_experiment::Catalogue;
+use airtcp_linux::doctor::{self, Finding, Level};
+use airtcp_linux::gateway;
+use clap::Args;
+use serde_json::json;
+use std::path::PathBuf;
+
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// A gateway file: also look at what it needs
+    file: Option<PathBuf>,
+    /// As JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(arguments: &Arguments, catalogue: &Catalogue<'_>) -> Result<(), Failure> {
+    let mut findings = doctor::examine();
+    if let Some(file) = &arguments.file {
+        let config = gateway_file::load(file, catalogue).map_err(Failure::input)?;
+        for finding in gateway::check(&config) {
+            if !findings.contains(&finding) {
+                findings.push(finding);
+            }
+        }
+    }
+    show(&findings, arguments.json)
+}
+
+/// Prints findings; fails if one of them is a refusal.
+pub(super) fn show(findings: &[Finding], as_json: bool) -> Result<(), Failure> {
+    if as_json {
+        output::print(&format!(
+            "{:#}",
+            json!({"schema": "airtcp.findings/1", "findings": findings.iter().map(to_json).collect::<Vec<_>>()})
+        ));
+    } else {
+        let style = output::style();
+        for finding in findings {
+            let (mark, what) = match finding.level {
+                Level::Good => ("ok ", finding.what.clone()),
+                Level::Warning => ("!  ", style.bold(&finding.what)),
+                Level::Refusal => ("NO ", style.bold(&finding.what)),
+            };
+            output::print(&format!("{mark} {what}"));
+            if !finding.fix.is_empty() {
+                output::print(&format!("    {}", finding.fix));
+            }
+        }
+    }
+    let refused = findings.iter().any(|finding| finding.level == Level::Refusal);
+    if refused { Err(Failure::Code(1)) } else { Ok(()) }
+}
+
+fn to_json(finding: &Finding) -> serde_json::Value {
+    let level = match finding.level {
+        Level::Good => "good",
+        Level::Warning => "warning",
+        Level::Refusal => "refusal",
+    };
+    json!({"level": level, "what": finding.what, "fix": finding.fix})
+}

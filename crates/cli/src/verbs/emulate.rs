@@ -1,0 +1,82 @@
+//! `airtcp emulate`: somebody else's program on the hosts of a live scenario.
+
+use super::load;
+use crate::Failure;
+use crate::live::Session;
+use airtcp_experiment::{Catalogue, NotRun, results};
+use airtcp_linux::testbed::{Exec, Family};
+use anyhow::anyhow;
+use clap::Args;
+
+#[derive(Debug, Args)]
+#[command(after_help = "The addresses of all nodes are in the environment: AIRTCP_RECEIVER, AIRTCP_RECEIVER_V6.\n\
+    Example: airtcp emulate demo --with 'receiver=iperf3 -s' --on sender -- sh -c 'iperf3 -c $AIRTCP_RECEIVER'")]
+pub(crate) struct Arguments {
+    /// Scenario file, or the name of a built-in one; of what varies the first value is taken
+    file: String,
+    /// Node on which the program runs
+    #[arg(long, value_name = "HOST")]
+    on: String,
+    /// Also run a shell command on a node meanwhile; may be given several times
+    #[arg(long = "with", value_name = "HOST=COMMAND")]
+    others: Vec<String>,
+    /// Override a key of the file; may be given several times
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    sets: Vec<String>,
+    /// The program and its arguments
+    #[arg(last = true, required = true, value_name = "CMD")]
+    command: Vec<String>,
+}
+
+pub(crate) fn run(arguments: &Arguments, catalogue: &Catalogue<'_>) -> Result<(), Failure> {
+    let scenario = load(&arguments.file, &arguments.sets, catalogue)?;
+    let cell = &scenario.cells[0];
+    let others = arguments.others.iter().map(|other| {
+        other
+            .split_once('=')
+            .ok_or_else(|| Failure::input(anyhow!("--with '{other}': write HOST=COMMAND, receiver='iperf3 -s'")))
+    });
+    let others = others.collect::<Result<Vec<_>, _>>()?;
+    for node in others.iter().map(|(node, _)| *node).chain([arguments.on.as_str()]) {
+        if !cell.scenario.nodes.iter().any(|name| name == node) {
+            let there = cell.scenario.nodes.join(", ");
+            return Err(Failure::input(anyhow!("there is no node '{node}' in {}; there are: {there}", arguments.file)));
+        }
+    }
+    let session = Session::up(&cell.scenario, scenario.seed).map_err(refused)?;
+    let mut gateways = session.start_gateways().map_err(refused)?;
+    gateways.wait_until_up().map_err(refused)?;
+    let testbed = session.testbed();
+    eprintln!("airtcp: {} ({})", scenario.about, results::describe(cell));
+    let mut addresses: Vec<(String, String)> = Vec::new();
+    for node in &cell.scenario.nodes {
+        let variable = format!("AIRTCP_{}", node.to_uppercase().replace('-', "_"));
+        for (family, suffix) in [(Family::V4, ""), (Family::V6, "_V6")] {
+            let Some(address) = testbed.address(node, family) else { continue };
+            eprintln!("airtcp: {node:<12} {address}");
+            addresses.push((format!("{variable}{suffix}"), address.to_string()));
+        }
+    }
+    let exec =
+        |program: &str| addresses.iter().fold(Exec::new(program), |exec, (name, address)| exec.env(name, address));
+    let mut running = Vec::new();
+    for (index, (node, command)) in others.iter().enumerate() {
+        let log = session.directory().join(format!("with{index}.log"));
+        running.push(testbed.start(node, &exec("sh").args(["-c", command]).log(log))?);
+    }
+    if !running.is_empty() {
+        // A server needs a moment until it listens.
+        std::thread::sleep(std::time::Duration::from_millis(300));
+    }
+    let program = exec(&arguments.command[0]).args(&arguments.command[1..]).foreground();
+    let status = testbed.start(&arguments.on, &program)?.wait()?;
+    drop(running);
+    match status.code() {
+        Some(0) => Ok(()),
+        code => Err(Failure::Code(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1))),
+    }
+}
+
+fn refused(error: NotRun) -> Failure {
+    Failure::Failed(error.into())
+}

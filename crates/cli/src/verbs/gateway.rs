@@ -1,0 +1,62 @@
+//! `airtcp gateway`: one daemon, every scheme that works on real packets.
+
+use super::doctor::show;
+use crate::{Failure, gateway_file, output};
+use airtcp_experiment::Catalogue;
+use airtcp_linux::gateway::supervisor::{self, Report};
+use airtcp_linux::gateway::worker::{self, Mode};
+use airtcp_linux::gateway::{check, plan};
+use clap::Args;
+use std::path::PathBuf;
+use std::process::Command;
+
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// Gateway file (airtcp show gateway --example)
+    #[arg(required_unless_present = "worker")]
+    file: Option<PathBuf>,
+    /// Look at file and machine, change nothing; exit code 1 if it could not start
+    #[arg(long)]
+    check: bool,
+    /// Print every command that would be run, and the one that undoes them
+    #[arg(long, conflicts_with = "check")]
+    dry_run: bool,
+    /// With --check: as JSON
+    #[arg(long, requires = "check")]
+    json: bool,
+    /// The process that moves packets; started by the supervisor
+    #[arg(long, hide = true, exclusive = true)]
+    worker: bool,
+}
+
+pub(crate) fn run(arguments: &Arguments, catalogue: &Catalogue<'_>) -> Result<(), Failure> {
+    let Some(file) = arguments.file.as_ref().filter(|_| !arguments.worker) else {
+        return worker::main(&|config| gateway_file::make_element(config, catalogue)).map_err(|_| Failure::Code(1));
+    };
+    let config = gateway_file::load(file, catalogue).map_err(Failure::input)?;
+    if arguments.check {
+        return show(&check(&config), arguments.json);
+    }
+    if arguments.dry_run {
+        output::print(plan(&config)?.trim_end());
+        return Ok(());
+    }
+    let program = std::env::current_exe()?;
+    let mut start_worker = || {
+        let mut command = Command::new(&program);
+        command.args(["gateway", "--worker"]);
+        command
+    };
+    supervisor::run(&config, Mode::Scheme, &mut start_worker, &mut |report| log(&config.name, &report))?;
+    Ok(())
+}
+
+fn log(name: &str, report: &Report) {
+    match report {
+        Report::Running { pid } => eprintln!("airtcp gateway {name}: running, worker {pid}"),
+        Report::Restarting { why, after } => {
+            eprintln!("airtcp gateway {name}: {why}; the kernel forwards, next worker in {after}");
+        }
+        Report::Ending => eprintln!("airtcp gateway {name}: ending"),
+    }
+}

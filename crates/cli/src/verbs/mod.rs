@@ -1,0 +1,56 @@
+//! What the command can do.
+
+mod doctor;
+mod emulate;
+mod gateway;
+mod report;
+mod run;
+mod show;
+
+use crate::Failure;
+use airtcp_experiment::{Catalogue, Scenario};
+use clap::Subcommand;
+use std::path::Path;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Verb {
+    /// Run a scenario in the simulator, or on kernel TCP with --live
+    Run(run::Arguments),
+    /// Run your own program on the hosts of a live scenario
+    Emulate(emulate::Arguments),
+    /// Run a scheme on this router's real packets
+    Gateway(gateway::Arguments),
+    /// List schemes, controllers, links and their parameters
+    Show(show::Arguments),
+    /// What this machine can do, why not, and the command that fixes it
+    Doctor(doctor::Arguments),
+    /// Make the HTML report of stored results, several side by side
+    Report(report::Arguments),
+}
+
+impl Verb {
+    pub(crate) fn run(self, catalogue: &Catalogue<'_>) -> Result<(), Failure> {
+        match self {
+            Verb::Run(arguments) => run::run(&arguments, catalogue),
+            Verb::Emulate(arguments) => emulate::run(&arguments, catalogue),
+            Verb::Gateway(arguments) => gateway::run(&arguments, catalogue),
+            Verb::Show(arguments) => show::run(&arguments, catalogue),
+            Verb::Doctor(arguments) => doctor::run(&arguments, catalogue),
+            Verb::Report(arguments) => report::run(&arguments, catalogue),
+        }
+    }
+}
+
+/// Scenarios that need no file: name and text.
+const BUILT_IN: &[(&str, &str)] = &[("demo", include_str!("../../../../scenarios/demo.toml"))];
+
+/// Reads the scenario of a file, or a built-in one by its name.
+fn load(file: &str, sets: &[String], catalogue: &Catalogue<'_>) -> Result<Scenario, Failure> {
+    let built_in = BUILT_IN.iter().find(|(name, _)| *name == file);
+    if let (Some((name, text)), false) = (built_in, Path::new(file).exists()) {
+        let source = airtcp_experiment::scenario::Source { file: format!("{name}.toml"), text: (*text).to_owned() };
+        let mut no_base = |_: &str| unreachable!("no built-in scenario has a base");
+        return Scenario::read(&source, sets, catalogue, &mut no_base).map_err(Failure::input);
+    }
+    Scenario::load(Path::new(file), sets, catalogue).map_err(Failure::input)
+}

@@ -1,0 +1,204 @@
+//! `airtcp run`: a scenario in a world; rows of its table are printed as they are finished.
+
+use super::load;
+use crate::live::Live;
+use crate::{Failure, machine, output};
+use airtcp_experiment::html::{self, Stored, StoredWorld};
+use airtcp_experiment::results::{self, Observer, Results, RunOptions, directory, summary};
+use airtcp_experiment::table::measure::Measure;
+use airtcp_experiment::table::{Layout, TextTable};
+use airtcp_experiment::{Catalogue, Scenario, Simulator, World};
+use anyhow::Context;
+use clap::Args;
+use indicatif::ProgressBar;
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// Scenario file, or the name of a built-in one (airtcp show)
+    file: String,
+    /// On kernel TCP between network namespaces of this machine (root)
+    #[arg(long)]
+    live: bool,
+    /// Override a key of the file; may be given several times
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    sets: Vec<String>,
+    /// Print summary.json instead of tables
+    #[arg(long)]
+    json: bool,
+    /// Print the tables as Markdown
+    #[arg(long, conflicts_with = "json")]
+    markdown: bool,
+    /// Threads of the simulator; all of the machine's if left out
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    threads: Option<u32>,
+    /// Directory of all results
+    #[arg(long, value_name = "DIR", alias = "out", default_value = directory::DEFAULT_ROOT)]
+    results: PathBuf,
+}
+
+pub(crate) fn run(arguments: &Arguments, catalogue: &Catalogue<'_>) -> Result<(), Failure> {
+    let scenario = load(&arguments.file, &arguments.sets, catalogue)?;
+    let world: Box<dyn World> = if arguments.live { Box::new(Live::new()) } else { Box::new(Simulator::default()) };
+    let threads = arguments.threads.map_or_else(machine::threads_available, |threads| threads as usize);
+    let companion = if arguments.live { companion(&arguments.results, &scenario) } else { None };
+    let layouts: Vec<Layout> =
+        scenario.tables.iter().map(|spec| layout(&scenario, spec, companion.is_some())).collect();
+    let prints_rows = !arguments.json && !arguments.markdown;
+
+    let bar = output::progress(u64::from(scenario.runs) * scenario.cells.len() as u64);
+    let mut printer =
+        Printer { table: None, scenario: &scenario, companion: companion.as_ref(), bar: bar.clone(), printed: 0 };
+    if let (true, Some(first)) = (prints_rows, layouts.first()) {
+        let table = TextTable::new(first, output::style());
+        bar.suspend(|| output::print(&table.header()));
+        printer.table = Some((first, table));
+    }
+    let begin = wall_clock();
+    let results = results::run(&scenario, &*world, RunOptions { threads }, &mut printer);
+    bar.finish_and_clear();
+    let wall = wall_clock().duration_since(begin);
+
+    let threads = if world.runs_in_parallel() { threads } else { 1 };
+    let manifest = machine::manifest(world.name(), threads, wall);
+    let written = directory::write(&arguments.results, &results, world.directory(), &manifest)
+        .with_context(|| format!("cannot write results below {}", arguments.results.display()))?;
+    let report = write_report(&directory::of_scenario(&arguments.results, &scenario), catalogue)?;
+
+    let lookup = |cell: usize| value_of(&results, companion.as_ref(), cell);
+    if arguments.json {
+        output::print(summary::to_text(&summary::of(&results, &written.display().to_string())).trim_end());
+    } else if arguments.markdown {
+        layouts.iter().for_each(|layout| output::print(&airtcp_experiment::table::markdown(layout, &lookup)));
+    } else {
+        for layout in layouts.iter().skip(1) {
+            output::print(&format!("\n{}", TextTable::new(layout, output::style()).render(&lookup)));
+        }
+        output::print(&format!("\n{}", closing(&results, &written, &report)));
+    }
+    let failures = results.failures();
+    failures.iter().for_each(|failure| eprintln!("airtcp: {failure}"));
+    if failures.is_empty() { Ok(()) } else { Err(Failure::Code(1)) }
+}
+
+#[expect(clippy::disallowed_methods, reason = "tells the user how long a run took; nothing simulated sees it")]
+fn wall_clock() -> std::time::Instant {
+    std::time::Instant::now()
+}
+
+/// The simulator's results of the same scenario, to stand beside a live run.
+fn companion(root: &Path, scenario: &Scenario) -> Option<StoredWorld> {
+    StoredWorld::read(&directory::of_scenario(root, scenario).join("sim")).ok()
+}
+
+/// The field of a cell that holds the simulator's share of the ceiling.
+const COMPANION: &str = "simulator_of_ceiling";
+
+fn layout(scenario: &Scenario, spec: &airtcp_experiment::scenario::TableSpec, has_companion: bool) -> Layout {
+    let mut layout = Layout::of(scenario, spec);
+    if has_companion {
+        for group in &mut layout.groups {
+            group.measures.push(Measure::named("of_ceiling").renamed(COMPANION, "simulator"));
+        }
+    }
+    layout
+}
+
+fn value_of(results: &Results<'_>, companion: Option<&StoredWorld>, index: usize) -> Option<Value> {
+    let mut cell = summary::cell(results, index);
+    if let Some(simulated) = companion.and_then(|world| world.cell(results.scenario, index)) {
+        let cell = cell.get_or_insert_with(|| Value::Object(serde_json::Map::new()));
+        cell[COMPANION] = simulated["of_ceiling"].clone();
+    }
+    cell
+}
+
+/// Prints a row once all of its cells are done, in the order of the table.
+struct Printer<'a> {
+    table: Option<(&'a Layout, TextTable<'a>)>,
+    scenario: &'a Scenario,
+    companion: Option<&'a StoredWorld>,
+    bar: ProgressBar,
+    printed: usize,
+}
+
+impl Observer for Printer<'_> {
+    fn on_run(&mut self) {
+        self.bar.inc(1);
+    }
+
+    fn on_start(&mut self, cell: usize, _run: u32) {
+        self.bar.set_message(results::describe(&self.scenario.cells[cell]));
+    }
+
+    fn on_cell(&mut self, results: &Results<'_>, _cell: usize) {
+        let Some((layout, table)) = &self.table else { return };
+        while let Some(row) =
+            layout.rows.get(self.printed).filter(|row| row.cells.iter().all(|cell| results.is_settled(*cell)))
+        {
+            let lookup = |cell: usize| value_of(results, self.companion, cell);
+            // A row in which nothing ran says nothing; why is said below the table.
+            if row.cells.iter().any(|cell| lookup(*cell).is_some()) {
+                let line = table.row(row, &lookup);
+                self.bar.suspend(|| output::print(&line));
+            }
+            self.printed += 1;
+        }
+    }
+}
+
+/// What is to be known besides the table: cells left out and why, where everything lies.
+fn closing(results: &Results<'_>, written: &Path, report: &Path) -> String {
+    let style = output::style();
+    let mut lines: Vec<String> = Vec::new();
+    let summary = summary::of(results, "");
+    let mut reasons: Vec<(String, usize)> = Vec::new();
+    for row in ["skipped", "failed"].iter().flat_map(|key| summary[*key].as_array().into_iter().flatten()) {
+        let reason = row["reason"].as_str().unwrap_or_default().to_owned();
+        match reasons.iter_mut().find(|(known, _)| *known == reason) {
+            Some((_, count)) => *count += 1,
+            None => reasons.push((reason, 1)),
+        }
+    }
+    lines.extend(reasons.iter().map(|(reason, count)| {
+        let cells = if *count == 1 { "cell" } else { "cells" };
+        format!("{count} {cells} not run: {reason}")
+    }));
+    let invalid =
+        summary["cells"].as_array().into_iter().flatten().filter(|cell| cell["emulator"]["valid"] == false).count();
+    if invalid > 0 {
+        lines.push(format!(
+            "{invalid} cells where the emulated link was not what it should be; see \"emulator\" in summary.json"
+        ));
+    }
+    for scheme in bending(results) {
+        lines.push(format!(
+            "{scheme} does not keep end-to-end semantics: it acknowledges what the receiver may not have"
+        ));
+    }
+    let runs =
+        if results.scenario.runs == 1 { String::new() } else { format!("medians of {} runs; ", results.scenario.runs) };
+    lines.push(style.dim(&format!("{runs}goodput is application bytes; the ceiling is what no repair can exceed")));
+    lines.push(format!("results  {}", written.display()));
+    lines.push(format!("report   {}", report.display()));
+    lines.join("\n")
+}
+
+/// Schemes in the results that bend end-to-end semantics.
+fn bending(results: &Results<'_>) -> Vec<String> {
+    let schemes = results.scenario.cells.iter().flat_map(|cell| &cell.scenario.schemes);
+    let mut names: Vec<String> =
+        schemes.filter(|scheme| !scheme.entry.keeps_end_to_end).map(|scheme| scheme.kind.clone()).collect();
+    names.sort();
+    names.dedup();
+    names
+}
+
+/// One report of all worlds that the scenario was run in.
+fn write_report(directory: &Path, catalogue: &Catalogue<'_>) -> Result<PathBuf, Failure> {
+    let stored = Stored::read(directory, catalogue)?;
+    let path = directory.join("report.html");
+    std::fs::write(&path, html::render(&[stored])).with_context(|| format!("cannot write {}", path.display()))?;
+    Ok(path)
+}

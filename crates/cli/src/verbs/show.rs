@@ -1,0 +1,313 @@
+//! `airtcp show`: everything a file can say, from the same tables that read it.
+
+use super::BUILT_IN;
+use crate::{Failure, gateway_file, output};
+use airtcp_core::parameters::{Field, Parameters, nearest};
+use airtcp_experiment::catalogue::KERNEL_ONLY;
+use airtcp_experiment::scenario::{FLOW_KEYS, TOP_LEVEL, measures};
+use airtcp_experiment::{Catalogue, table::Style};
+use airtcp_link::LinkSettings;
+use airtcp_schemes::{Placement, SchemeEntry};
+use anyhow::anyhow;
+use clap::Args;
+use serde_json::{Value, json};
+use std::fmt::Write;
+
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// A scheme, a controller, link, flow, scenario, gateway, schemes, controllers, measures; everything if left out
+    name: Option<String>,
+    /// Print a commented file or table to start from
+    #[arg(long, requires = "name")]
+    example: bool,
+    /// As JSON
+    #[arg(long, conflicts_with = "example")]
+    json: bool,
+}
+
+/// Something there is a page about.
+struct Topic {
+    name: String,
+    about: String,
+    /// One sentence each, below the first.
+    notes: Vec<String>,
+    sections: Vec<Section>,
+    example: String,
+}
+
+/// Keys that belong together.
+struct Section {
+    title: String,
+    keys: Vec<Key>,
+}
+
+struct Key {
+    name: String,
+    value: String,
+    kind: String,
+    about: String,
+    source: String,
+}
+
+pub(crate) fn run(arguments: &Arguments, catalogue: &Catalogue<'_>) -> Result<(), Failure> {
+    let topics = topics(catalogue);
+    let Some(name) = &arguments.name else {
+        let text =
+            if arguments.json { overview_json(&topics, catalogue) } else { overview(catalogue, output::style()) };
+        output::print(text.trim_end());
+        return Ok(());
+    };
+    let topic = topics.iter().find(|topic| topic.name == *name).ok_or_else(|| {
+        let names: Vec<&str> = topics.iter().map(|topic| topic.name.as_str()).collect();
+        let hint = nearest(name, &names)
+            .map_or_else(|| format!("there are: {}", names.join(", ")), |near| format!("did you mean '{near}'?"));
+        Failure::input(anyhow!("nothing is called '{name}'; {hint}"))
+    })?;
+    let text = match (arguments.example, arguments.json) {
+        (true, _) => topic.example.clone(),
+        (_, true) => format!("{:#}", to_json(topic)),
+        _ => page(topic, output::style()),
+    };
+    output::print(text.trim_end());
+    Ok(())
+}
+
+fn topics(catalogue: &Catalogue<'_>) -> Vec<Topic> {
+    let mut topics: Vec<Topic> = catalogue.schemes.iter().map(scheme).collect();
+    for entry in catalogue.controllers {
+        let example = format!("[flows.bulk]\nfrom = \"sender\"\nto = \"receiver\"\ncontroller = \"{}\"\n", entry.slug);
+        topics.push(simple(
+            entry.slug,
+            entry.about,
+            vec![format!("Congestion controller. Source: {}.", entry.source)],
+            example,
+        ));
+    }
+    for name in KERNEL_ONLY.iter().filter(|name| catalogue.controller(name).is_none()) {
+        let example = format!("[flows.bulk]\nfrom = \"sender\"\nto = \"receiver\"\ncontroller = \"{name}\"\n");
+        topics.push(simple(name, "The kernel's own; live runs only.", vec!["Congestion controller.".into()], example));
+    }
+    topics.extend([link(), flow(), scenario(), gateway()]);
+    let schemes: Vec<String> = std::iter::once("none: the link as it is".to_owned())
+        .chain(catalogue.schemes.iter().map(|entry| format!("{}: {}", entry.slug, entry.about)))
+        .collect();
+    let example = catalogue.schemes.first().map(scheme_example).unwrap_or_default();
+    topics.push(simple("schemes", "What a [schemes.<name>] can be of kind.", schemes, example));
+    let controllers = catalogue.controller_names();
+    topics.push(simple(
+        "controllers",
+        "What a flow's controller can be.",
+        controllers,
+        "controller = \"cubic\"\n".into(),
+    ));
+    topics.push(simple(
+        "measures",
+        "What a table can show and a figure can draw.",
+        measures(),
+        "show = [\"goodput_bps\", \"of_ceiling\"]\n".into(),
+    ));
+    topics
+}
+
+fn simple(name: &str, about: &str, notes: Vec<String>, example: String) -> Topic {
+    Topic { name: name.into(), about: about.into(), notes, sections: Vec::new(), example }
+}
+
+fn scheme(entry: &SchemeEntry) -> Topic {
+    let boxes = match entry.placement {
+        Placement::BothEnds => "Two boxes, one at each end of the link.",
+        Placement::NearEnd => "One box, at the end named first in the link's `between`.",
+    };
+    let semantics = if entry.keeps_end_to_end {
+        "Keeps end-to-end semantics."
+    } else {
+        "Does not keep end-to-end semantics: it acknowledges what the receiver may not have."
+    };
+    let parameters = Section {
+        title: format!("parameters, in [schemes.<name>] and in a gateway file's [{}]", entry.slug),
+        keys: keys((entry.fields)()),
+    };
+    Topic {
+        name: entry.slug.into(),
+        about: entry.about.into(),
+        notes: vec![boxes.into(), semantics.into(), format!("Source: {}.", entry.source)],
+        sections: vec![parameters],
+        example: scheme_example(entry),
+    }
+}
+
+fn scheme_example(entry: &SchemeEntry) -> String {
+    format!("[schemes.repair]\nkind = \"{}\"\non = \"air\"\n{}", entry.slug, commented((entry.fields)()))
+}
+
+fn link() -> Topic {
+    let mut sections = vec![Section {
+        title: "in [links.<name>], besides between = [\"a\", \"b\"], and in [links.<name>.reverse]".into(),
+        keys: keys(LinkSettings::default().fields()),
+    }];
+    for (key, kinds) in LinkSettings::TABLES {
+        for kind in *kinds {
+            let title = if kind.name.is_empty() {
+                format!("{key} = {{ … }}: {}", kind.about)
+            } else {
+                format!("{key} = {{ kind = \"{}\", … }}: {}", kind.name, kind.about)
+            };
+            sections.push(Section { title, keys: keys((kind.fields)()) });
+        }
+    }
+    Topic {
+        name: "link".into(),
+        about: "A link between two nodes; both directions alike unless [links.<name>.reverse] overrides a key.".into(),
+        notes: Vec::new(),
+        sections,
+        example: format!("[links.air]\nbetween = [\"a\", \"b\"]\n{}", commented(LinkSettings::default().fields())),
+    }
+}
+
+fn flow() -> Topic {
+    let fields: Vec<Field> = airtcp_tcp::Config::default()
+        .fields()
+        .into_iter()
+        .filter(|field| FLOW_KEYS.iter().all(|(key, ..)| *key != field.name))
+        .collect();
+    let own = Section { title: "in [flows.<name>]".into(), keys: plain_keys(FLOW_KEYS) };
+    let example = format!(
+        "[flows.bulk]\nfrom = \"sender\"\nto = \"receiver\"\ncontroller = \"cubic\"\n{}",
+        commented(fields.clone())
+    );
+    let endpoints = Section { title: "of both endpoints, in the simulator".into(), keys: keys(fields) };
+    Topic {
+        name: "flow".into(),
+        about: "A TCP transfer from one node to another.".into(),
+        notes: vec!["A live run takes the kernel's TCP as it is.".into()],
+        sections: vec![own, endpoints],
+        example,
+    }
+}
+
+fn scenario() -> Topic {
+    Topic {
+        name: "scenario".into(),
+        about: "A scenario file: a network, what happens on it, what varies, what to show.".into(),
+        notes: Vec::new(),
+        sections: vec![Section { title: "at the top level".into(), keys: plain_keys(TOP_LEVEL) }],
+        example: BUILT_IN[0].1.into(),
+    }
+}
+
+fn gateway() -> Topic {
+    let mut example = String::from("# The whole file on one box; the other box differs in the line `peer` only.\n");
+    for (key, value, about) in gateway_file::KEYS {
+        let mark = if about.contains("required") { "" } else { "# " };
+        let _ = writeln!(example, "{:<40}# {about}", format!("{mark}{key} = {value}"));
+    }
+    example.push_str("\n# [gsnoop]                              # the scheme's own parameters (airtcp show gsnoop)\n");
+    Topic {
+        name: "gateway".into(),
+        about: "A gateway file: one scheme on one interface of this router.".into(),
+        notes: vec!["The scheme's own parameters stand in a table named like the scheme.".into()],
+        sections: vec![Section { title: "at the top level".into(), keys: plain_keys(gateway_file::KEYS) }],
+        example,
+    }
+}
+
+fn keys(fields: Vec<Field>) -> Vec<Key> {
+    let key = |field: Field| Key {
+        name: field.name.into(),
+        value: field.value,
+        kind: field.kind.into(),
+        about: field.about.into(),
+        source: field.source.into(),
+    };
+    fields.into_iter().map(key).collect()
+}
+
+fn plain_keys(list: &[(&str, &str, &str)]) -> Vec<Key> {
+    let key = |(name, value, about): &(&str, &str, &str)| Key {
+        name: (*name).into(),
+        value: (*value).into(),
+        kind: String::new(),
+        about: (*about).into(),
+        source: String::new(),
+    };
+    list.iter().map(key).collect()
+}
+
+/// Every parameter at its default, commented out.
+fn commented(fields: Vec<Field>) -> String {
+    let mut text = String::new();
+    for field in fields {
+        let is_bare = field.value.starts_with('{')
+            || field.value.parse::<u64>().is_ok()
+            || ["true", "false"].contains(&field.value.as_str());
+        let value = if is_bare { field.value } else { format!("\"{}\"", field.value) };
+        let _ = writeln!(text, "\n# {} ({}; {})\n# {} = {value}", field.about, field.kind, field.source, field.name);
+    }
+    text
+}
+
+fn page(topic: &Topic, style: Style) -> String {
+    let mut text = format!("{}\n  {}\n", style.bold(&topic.name), topic.about);
+    for note in &topic.notes {
+        let _ = writeln!(text, "  {note}");
+    }
+    for section in &topic.sections {
+        let _ = writeln!(text, "\n{}", style.bold(&section.title));
+        let width = section.keys.iter().map(|key| key.name.chars().count()).max().unwrap_or(0);
+        for key in &section.keys {
+            let _ = writeln!(text, "  {:width$}  {}", key.name, key.about);
+            let source = if key.source.is_empty() { String::new() } else { format!("  [{}]", key.source) };
+            let kind = if key.kind.is_empty() { String::new() } else { format!("  ({})", key.kind) };
+            let word = if key.kind.is_empty() { "example" } else { "default" };
+            let _ = writeln!(text, "  {:width$}  {}", "", style.dim(&format!("{word} {}{kind}{source}", key.value)));
+        }
+    }
+    text
+}
+
+fn overview(catalogue: &Catalogue<'_>, style: Style) -> String {
+    let mut text = String::new();
+    let mut section = |title: &str, rows: Vec<(String, String)>| {
+        let _ = writeln!(text, "{}", style.bold(title));
+        let width = rows.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
+        for (name, about) in rows {
+            let _ = writeln!(text, "  {name:width$}  {about}");
+        }
+        text.push('\n');
+    };
+    section("schemes", catalogue.schemes.iter().map(|entry| (entry.slug.into(), entry.about.into())).collect());
+    let kernel = KERNEL_ONLY.iter().filter(|name| catalogue.controller(name).is_none());
+    let kernel = kernel.map(|name| ((*name).to_owned(), "The kernel's own; live runs only.".to_owned()));
+    let ours = catalogue.controllers.iter().map(|entry| (entry.slug.to_owned(), entry.about.to_owned()));
+    section("controllers", ours.chain(kernel).collect());
+    section("scenarios", BUILT_IN.iter().map(|(name, text)| ((*name).into(), about_of(text))).collect());
+    let files = [link(), flow(), scenario(), gateway()];
+    section("files", files.into_iter().map(|topic| (topic.name, topic.about)).collect());
+    text.push_str("airtcp show NAME lists keys, defaults and sources; --example prints a file to start from\n");
+    text
+}
+
+fn about_of(scenario: &str) -> String {
+    let line = scenario.lines().find_map(|line| line.strip_prefix("about = "));
+    line.unwrap_or_default().trim_matches('"').to_owned()
+}
+
+fn overview_json(topics: &[Topic], catalogue: &Catalogue<'_>) -> String {
+    let scenarios: Vec<&str> = BUILT_IN.iter().map(|(name, _)| *name).collect();
+    let value = json!({
+        "schema": "airtcp.show/1",
+        "schemes": catalogue.schemes.iter().map(|entry| entry.slug).collect::<Vec<_>>(),
+        "controllers": catalogue.controller_names(),
+        "scenarios": scenarios,
+        "topics": topics.iter().map(to_json).collect::<Vec<_>>(),
+    });
+    format!("{value:#}")
+}
+
+fn to_json(topic: &Topic) -> Value {
+    let key = |key: &Key| json!({"name": key.name, "value": key.value, "kind": key.kind, "about": key.about, "source": key.source});
+    let section =
+        |section: &Section| json!({"title": section.title, "keys": section.keys.iter().map(key).collect::<Vec<_>>()});
+    let sections: Vec<Value> = topic.sections.iter().map(section).collect();
+    json!({"name": topic.name, "about": topic.about, "notes": topic.notes, "sections": sections})
+}

@@ -1,0 +1,189 @@
+//! The command as a user meets it: exit codes, what goes to stdout and what to stderr.
+
+use serde_json::Value;
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+fn airtcp(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_airtcp")).args(arguments).env_remove("RUST_LOG").output().expect("it starts")
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).expect("UTF-8")
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).expect("UTF-8")
+}
+
+/// A directory of this test's own.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("airtcp-command-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&path).expect("a temporary directory");
+        Scratch(path)
+    }
+
+    fn path(&self) -> &str {
+        self.0.to_str().expect("UTF-8")
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+const SHORT: [&str; 8] =
+    ["--set", "duration=3s", "--set", "warmup=1s", "--set", "runs=2", "--set", "flows.bulk.controller=cubic"];
+
+fn run(results: &Scratch, more: &[&str]) -> Output {
+    airtcp(&[&["run", "demo"], &SHORT[..], &["--results", results.path()], more].concat())
+}
+
+#[test]
+fn a_run_prints_its_table_and_leaves_results_and_report() {
+    let results = Scratch::new("run");
+    let output = run(&results, &[]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let text = stdout(&output);
+    assert!(text.contains("goodput") && text.contains("gilbert-elliott") && text.contains("report"), "{text}");
+    assert!(!text.contains('\x1b'), "no colours into a pipe");
+    let directory = std::fs::read_dir(&results.0).unwrap().next().unwrap().unwrap().path();
+    assert!(directory.join("report.html").exists());
+    for name in ["summary.json", "scenario.toml", "series.json", "manifest.json"] {
+        assert!(directory.join("sim").join(name).exists(), "{name}");
+    }
+}
+
+#[test]
+fn json_is_the_summary_and_nothing_else() {
+    let results = Scratch::new("json");
+    let output = run(&results, &["--json"]);
+    let summary: Value = serde_json::from_slice(&output.stdout).expect("stdout is JSON");
+    assert_eq!(summary["schema"], "airtcp.run/1");
+    let written = std::fs::read_to_string(PathBuf::from(summary["directory"].as_str().unwrap()).join("summary.json"));
+    assert_eq!(written.unwrap(), stdout(&output));
+}
+
+#[test]
+fn a_resolved_scenario_reproduces_its_summary_to_the_byte() {
+    let results = Scratch::new("again");
+    let first = run(&results, &["--json"]);
+    let summary: Value = serde_json::from_slice(&first.stdout).unwrap();
+    let scenario = format!("{}/scenario.toml", summary["directory"].as_str().unwrap());
+    let again = airtcp(&["run", &scenario, "--json", "--threads", "1", "--results", results.path()]);
+    assert_eq!(stdout(&again), stdout(&first));
+}
+
+#[test]
+fn several_results_make_one_report() {
+    let results = Scratch::new("report");
+    run(&results, &[]);
+    run(&results, &["--set", "links.air.loss=3%"]);
+    let directories: Vec<String> =
+        std::fs::read_dir(&results.0).unwrap().map(|entry| entry.unwrap().path().display().to_string()).collect();
+    assert_eq!(directories.len(), 2);
+    let page = format!("{}/both.html", results.path());
+    let output = airtcp(&["report", &directories[0], &directories[1], "--output", &page]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert_eq!(std::fs::read_to_string(page).unwrap().matches("<h1>").count(), 2);
+}
+
+#[test]
+fn bad_input_is_exit_code_2_with_one_sentence_and_nothing_on_stdout() {
+    let results = Scratch::new("bad");
+    for (arguments, sentence) in [
+        (vec!["run", "no-such-file.toml"], "airtcp: no-such-file.toml: cannot be read"),
+        (vec!["run", "demo", "--set", "links.air.los=5%"], "did you mean 'loss'?"),
+        (vec!["gateway", "no-such-file.toml"], "airtcp: no-such-file.toml: cannot be read"),
+        (vec!["show", "gsnop"], "did you mean 'gsnoop'?"),
+        (vec!["report", results.path()], "no results here"),
+        (vec!["emulate", "demo", "--on", "nobody", "--", "true"], "there is no node 'nobody'"),
+        (vec!["run", "demo", "--threads", "0"], "invalid value '0'"),
+        (vec!["walk"], "unrecognized subcommand"),
+    ] {
+        let output = airtcp(&arguments);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {}", stderr(&output));
+        assert!(stderr(&output).contains(sentence), "{arguments:?}: {}", stderr(&output));
+        assert_eq!(stdout(&output), "", "{arguments:?}");
+    }
+}
+
+#[test]
+fn show_lists_every_scheme_and_controller() {
+    let output = stdout(&airtcp(&["show"]));
+    for name in ["gsnoop", "cubic", "reno", "bbr", "demo", "gateway"] {
+        assert!(output.contains(name), "{name}");
+    }
+    let json: Value = serde_json::from_slice(&airtcp(&["show", "--json"]).stdout).unwrap();
+    assert_eq!(json["schemes"][0], "gsnoop");
+}
+
+#[test]
+fn every_topic_has_a_page_and_an_example() {
+    let all: Value = serde_json::from_slice(&airtcp(&["show", "--json"]).stdout).unwrap();
+    for topic in all["topics"].as_array().unwrap() {
+        let name = topic["name"].as_str().unwrap();
+        for arguments in [vec!["show", name], vec!["show", name, "--example"], vec!["show", name, "--json"]] {
+            let output = airtcp(&arguments);
+            assert_eq!(output.status.code(), Some(0), "{arguments:?}");
+            assert!(!stdout(&output).trim().is_empty(), "{arguments:?}");
+        }
+    }
+}
+
+#[test]
+fn the_printed_scenario_runs_as_it_is() {
+    let results = Scratch::new("example");
+    let file = format!("{}/mine.toml", results.path());
+    std::fs::write(&file, airtcp(&["show", "scenario", "--example"]).stdout).unwrap();
+    let output = airtcp(&[&["run", &file], &SHORT[..], &["--results", results.path()]].concat());
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+}
+
+#[test]
+fn the_printed_examples_are_valid_with_every_line_switched_on() {
+    let results = Scratch::new("switched-on");
+    let text = stdout(&airtcp(&["show", "gsnoop", "--example"]));
+    let switched_on: String = text
+        .lines()
+        .map(|line| {
+            line.strip_prefix("# ")
+                .filter(|line| line.split_once(" = ").is_some_and(|(key, _)| !key.contains(' ')))
+                .unwrap_or(line)
+        })
+        .filter(|line| !line.starts_with('#'))
+        .collect::<Vec<_>>()
+        .join("\n");
+    assert!(switched_on.contains("tries = 4"), "{switched_on}");
+    let demo = stdout(&airtcp(&["show", "scenario", "--example"]));
+    let (before, after) = demo.split_once("[schemes.repair]").unwrap();
+    let rest = after.split_once("[vary]").unwrap().1;
+    let file = format!("{}/mine.toml", results.path());
+    std::fs::write(&file, format!("{before}{switched_on}\n[vary]{rest}")).unwrap();
+    let output = airtcp(&[&["run", &file], &SHORT[..], &["--results", results.path()]].concat());
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+}
+
+#[test]
+fn help_and_version_are_no_errors() {
+    for arguments in [vec!["--help"], vec!["--version"], vec!["run", "--help"], vec!["gateway", "--help"]] {
+        let output = airtcp(&arguments);
+        assert_eq!(output.status.code(), Some(0), "{arguments:?}");
+        assert!(!stdout(&output).contains("--worker"), "the worker is nobody's business");
+    }
+}
+
+#[test]
+fn doctor_says_what_to_do_about_everything_that_is_not_good() {
+    let output = airtcp(&["doctor", "--json"]);
+    assert!(matches!(output.status.code(), Some(0 | 1)));
+    let findings: Value = serde_json::from_slice(&output.stdout).unwrap();
+    for finding in findings["findings"].as_array().unwrap() {
+        assert_eq!(finding["level"] == "good", finding["fix"] == "", "{finding}");
+    }
+}

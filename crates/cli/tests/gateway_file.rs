@@ -1,0 +1,102 @@
+//! The gateway file: what it means, and one golden test per kind of error.
+
+use airtcp::gateway_file;
+use airtcp_experiment::Catalogue;
+use insta::assert_snapshot;
+
+/// The whole file on one box, as promised to operators.
+const FILE: &str = r#"# /etc/airtcp/gateway.toml, the whole file on one box; the other box differs in the line `peer` only
+schema = 1
+scheme = "gsnoop"
+link = "wlan0"                # the lossy interface; the box is A towards it and B from it
+peer = "10.9.0.2:4791"
+key = "/etc/airtcp/link.key"  # optional: control messages must carry a valid keyed MAC
+"#;
+
+fn read(text: &str) -> Result<airtcp_linux::gateway::Config, String> {
+    gateway_file::read("gateway.toml", text, &Catalogue::BUILT_IN).map_err(|error| error.to_string())
+}
+
+fn error_with(from: &str, to: &str) -> String {
+    assert!(FILE.contains(from), "the file does not contain '{from}'");
+    read(&FILE.replacen(from, to, 1)).expect_err("an error")
+}
+
+#[test]
+fn the_promised_file_is_read() {
+    let config = read(FILE).unwrap();
+    assert_eq!((config.scheme.as_str(), config.link.as_str(), config.name.as_str()), ("gsnoop", "wlan0", "wlan0"));
+    assert_eq!(config.peer, Some("10.9.0.2:4791".parse().unwrap()));
+    assert_eq!(config.key, Some("/etc/airtcp/link.key".into()));
+    assert_eq!((config.max_memory_bytes, config.settings.len()), (64 << 20, 0));
+}
+
+#[test]
+fn parameters_and_facts_about_the_link_reach_the_worker() {
+    let config =
+        read(&format!("{FILE}rate = \"20Mbit\"\nqueue = \"75kB\"\nrealtime = 0\n[gsnoop]\ntries = 3\n")).unwrap();
+    let settings: Vec<(&str, &str)> =
+        config.settings.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
+    assert_eq!(settings, [("link.queue", "75kB"), ("link.rate", "20Mbit"), ("tries", "3")]);
+    assert_eq!(config.realtime, None);
+}
+
+#[test]
+fn an_unknown_key() {
+    assert_snapshot!(error_with("peer =", "pear ="), @"gateway.toml:5: unknown key 'pear' in the file; did you mean 'peer'? (airtcp show gateway)");
+}
+
+#[test]
+fn an_unknown_scheme() {
+    assert_snapshot!(error_with("\"gsnoop\"", "\"gsnop\""), @"gateway.toml:3: there is no scheme 'gsnop' (scheme in the file); did you mean 'gsnoop'?");
+}
+
+#[test]
+fn an_unknown_parameter() {
+    assert_snapshot!(read(&format!("{FILE}[gsnoop]\ntreis = 3\n")).unwrap_err(), @"gateway.toml:8: unknown key 'treis' in [gsnoop]; did you mean 'tries'? (airtcp show gsnoop)");
+}
+
+#[test]
+fn parameters_of_another_scheme() {
+    assert_snapshot!(read(&format!("{FILE}[snoop]\ntries = 3\n")).unwrap_err(), @"gateway.toml:7: unknown key 'snoop' in the file; did you mean 'gsnoop'? (airtcp show gateway)");
+}
+
+#[test]
+fn a_bad_value_of_a_parameter() {
+    assert_snapshot!(read(&format!("{FILE}[gsnoop]\nhold = \"50\"\n")).unwrap_err(), @r#"gateway.toml:8: bad value for 'hold' in [gsnoop]: '50' has no known unit; write for example "25ms" (airtcp show gsnoop)"#);
+}
+
+#[test]
+fn a_peer_without_a_port() {
+    assert_snapshot!(error_with("10.9.0.2:4791", "10.9.0.2"), @"gateway.toml:5: bad value for 'peer' in the file: '10.9.0.2' is no address; write an address and a port: 10.9.0.2:4791 or [fd00::2]:4791 (airtcp show gateway)");
+}
+
+#[test]
+fn a_missing_peer() {
+    assert_snapshot!(error_with("peer = \"10.9.0.2:4791\"", ""), @r#"gateway.toml:1: missing key 'peer' in the file; write for example peer = "10.9.0.2:4791""#);
+}
+
+#[test]
+fn a_missing_link() {
+    assert_snapshot!(error_with("link = \"wlan0\"", ""), @r#"gateway.toml:1: missing key 'link' in the file; write for example link = "wlan0""#);
+}
+
+#[test]
+fn a_link_that_no_interface_can_be() {
+    assert_snapshot!(error_with("\"wlan0\"", "\"wlan 0\""), @"gateway.toml:4: impossible topology: 'wlan 0' cannot be a network interface: use a name that `ip link` shows");
+}
+
+#[test]
+fn a_bad_unit() {
+    assert_snapshot!(read(&format!("{FILE}max_memory = \"64Mb\"\n")).unwrap_err(), @r#"gateway.toml:7: bad value for 'max_memory' in the file: '64Mb' has no known unit; write for example "75kB" (airtcp show gateway)"#);
+}
+
+#[test]
+fn an_unknown_schema() {
+    assert_snapshot!(error_with("schema = 1", "schema = 2"), @"gateway.toml:2: schema 2 is not known here; this version reads 'schema = 1'");
+}
+
+#[test]
+fn text_that_is_not_toml() {
+    assert_snapshot!(error_with("schema = 1", "schema 1"), @"gateway.toml:2: not valid TOML: key with no value, expected `=`");
+}

@@ -1,0 +1,58 @@
+//! Kernel TCP in namespaces, driven by the command: needs root and TUN.
+
+use serde_json::Value;
+use std::io::Write;
+use std::process::{Command, Output};
+
+/// Says so where the harness counts what was skipped, and returns true.
+fn cannot_run(test: &str) -> bool {
+    let Err(reason) = airtcp_linux::testbed::check_available() else { return false };
+    if let Some(path) = std::env::var_os("AIRTCP_SKIP_LOG") {
+        let log = std::fs::OpenOptions::new().append(true).create(true).open(path);
+        log.and_then(|mut log| writeln!(log, "{test}: {reason}")).expect("the log can be written");
+    }
+    true
+}
+
+fn airtcp(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_airtcp")).args(arguments).output().expect("it starts")
+}
+
+fn text(output: &Output) -> String {
+    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+}
+
+#[test]
+fn live_one_lossy_cell_is_repaired_on_kernel_tcp() {
+    if cannot_run("live_one_lossy_cell_is_repaired_on_kernel_tcp") {
+        return;
+    }
+    let results = std::env::temp_dir().join(format!("airtcp-live-{}", std::process::id()));
+    let sets = ["links.air.loss=5%", "flows.bulk.controller=cubic", "runs=1", "duration=5s", "warmup=1s"];
+    let sets: Vec<&str> = sets.iter().flat_map(|set| ["--set", *set]).collect();
+    let arguments = [&["run", "demo", "--live", "--json", "--results", results.to_str().unwrap()], &sets[..]].concat();
+    let output = airtcp(&arguments);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output));
+    let summary: Value = serde_json::from_slice(&output.stdout).expect("stdout is JSON");
+    let [plain, repaired] = [&summary["cells"][0], &summary["cells"][1]];
+    assert_eq!(repaired["at"]["schemes.repair.kind"], "gsnoop");
+    assert!(repaired["times_baseline"]["median"].as_f64().unwrap() > 2.0, "{summary:#}");
+    assert!(repaired["scheme"]["repairs"].as_u64().unwrap() > 10);
+    for cell in [plain, repaired] {
+        assert_eq!(cell["checks"]["stream"], "passed");
+        assert_eq!(cell["checks"]["conservation"], "passed");
+        assert!(cell["emulator"]["loss_seen_ratio"].as_f64().unwrap() > 0.0);
+    }
+    std::fs::remove_dir_all(results).expect("results were written");
+}
+
+#[test]
+fn live_a_program_of_the_users_runs_on_a_host_and_reaches_another() {
+    if cannot_run("live_a_program_of_the_users_runs_on_a_host_and_reaches_another") {
+        return;
+    }
+    let script = "ping -c 1 -W 2 $AIRTCP_RECEIVER && exit 7";
+    let output = airtcp(&["emulate", "demo", "--on", "sender", "--", "sh", "-c", script]);
+    assert_eq!(output.status.code(), Some(7), "{}", text(&output));
+    assert!(text(&output).contains("1 received"), "{}", text(&output));
+}

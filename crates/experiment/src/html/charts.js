@@ -1,0 +1,148 @@
+"use strict";
+// Draws what each cell did over time. The data is in the page: a list of cards for each world; a card compares
+// the lines of one row of the table in four panels that share their time axis.
+(() => {
+  const WIDTH = 320, HEIGHT = 150, LEFT = 38, RIGHT = 6, TOP = 8, BOTTOM = 18;
+  const PANELS = [
+    { title: "Goodput, Mbit/s, means of 0.5 s", values: (flow) => smooth(flow.at_ms, flow.goodput_bps).map((v) => v / 1e6), ceiling: true },
+    { title: "Congestion window, kB", values: (flow) => flow.cwnd_bytes.map((v) => v / 1e3) },
+    { title: "Smoothed RTT, ms", values: (flow) => flow.rtt_us.map((v) => v / 1e3) },
+    { title: "Repairs so far", values: (flow) => flow.repairs, optional: true },
+  ];
+
+  const svgNode = (parent, name, attributes, text) => {
+    const node = document.createElementNS("http://www.w3.org/2000/svg", name);
+    for (const key in attributes) node.setAttribute(key, attributes[key]);
+    if (text !== undefined) node.textContent = text;
+    parent.append(node);
+    return node;
+  };
+  const htmlNode = (parent, name, className, text) => {
+    const node = document.createElement(name);
+    if (className) node.className = className;
+    if (text !== undefined) node.textContent = text;
+    parent.append(node);
+    return node;
+  };
+  const colour = (index) => `var(--s${index % 6})`;
+
+  // A step of 1, 2 or 5 times a power of ten that divides `span` into about `count` parts.
+  const niceStep = (span, count) => {
+    const raw = span / count, power = 10 ** Math.floor(Math.log10(raw));
+    return power * [1, 2, 5, 10].find((factor) => factor * power >= raw);
+  };
+  const short = (value) => String(Number(value.toPrecision(3)));
+
+  // What arrives in order arrives in bursts: means over the half second that ends at each sample.
+  const smooth = (at, rates) => {
+    const means = [];
+    let first = 0, area = 0;
+    const width = (i) => at[i] - (i > 0 ? at[i - 1] : 0);
+    for (let i = 0; i < rates.length; i++) {
+      area += rates[i] * width(i);
+      while (at[i] - at[first] >= 500) { area -= rates[first] * width(first); first += 1; }
+      means.push(area / Math.max(1, at[i] - (first > 0 ? at[first - 1] : 0)));
+    }
+    return means;
+  };
+
+  // The lines of a panel: one for each flow of each scheme.
+  const linesOf = (card, panel) => card.lines.flatMap((line, index) => line.flows.map((flow) => ({
+    name: line.flows.length > 1 ? `${line.name} ${flow.name}` : line.name || flow.name,
+    colour: colour(index),
+    at: flow.at_ms.map((ms) => ms / 1000),
+    values: panel.values(flow),
+  })));
+
+  // A high peak at the start, slow start's, does not flatten the rest: the axis ends above nearly all values.
+  const topOf = (lines, ceiling) => {
+    const all = lines.flatMap((line) => line.values).sort((a, b) => a - b);
+    const most = all[Math.floor((all.length - 1) * 0.995)] || 0;
+    return Math.max(most * 1.08, ceiling * 1.08, 1e-9);
+  };
+
+  const drawPanel = (parent, card, panel, end) => {
+    const lines = linesOf(card, panel);
+    if (panel.optional && !lines.some((line) => line.values.some((value) => value > 0))) return;
+    const ceiling = panel.ceiling ? Math.max(0, ...card.lines.map((line) => (line.ceiling || 0) / 1e6)) : 0;
+    const top = topOf(lines, ceiling);
+    const x = (at) => LEFT + (at / end) * (WIDTH - LEFT - RIGHT);
+    const y = (value) => TOP + (1 - Math.min(value, top) / top) * (HEIGHT - TOP - BOTTOM);
+
+    const figure = htmlNode(parent, "figure");
+    htmlNode(figure, "figcaption", "", panel.title);
+    const svg = svgNode(figure, "svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": `${panel.title}, ${card.title}` });
+    const step = niceStep(top, 4);
+    for (let value = 0; value <= top; value += step) {
+      svgNode(svg, "line", { class: "grid", x1: LEFT, x2: WIDTH - RIGHT, y1: y(value), y2: y(value) });
+      svgNode(svg, "text", { x: LEFT - 5, y: y(value) + 3, "text-anchor": "end" }, short(value));
+    }
+    const seconds = niceStep(end, 5);
+    for (let at = 0; at <= end + 1e-9; at += seconds) {
+      svgNode(svg, "text", { x: x(at), y: HEIGHT - 4, "text-anchor": "middle" }, at === 0 ? "0 s" : short(at));
+    }
+    if (ceiling > 0) svgNode(svg, "line", { class: "ceiling", x1: LEFT, x2: WIDTH - RIGHT, y1: y(ceiling), y2: y(ceiling) });
+    for (const line of lines) {
+      const points = line.at.map((at, i) => `${x(at).toFixed(1)} ${y(line.values[i]).toFixed(1)}`);
+      svgNode(svg, "path", { d: "M" + points.join("L"), style: `stroke:${line.colour}` });
+    }
+    addCursor(figure, svg, lines, x, end);
+  };
+
+  const addCursor = (figure, svg, lines, x, end) => {
+    const cursor = svgNode(svg, "line", { class: "cursor", y1: TOP, y2: HEIGHT - BOTTOM });
+    const tip = htmlNode(figure, "div", "tip");
+    const hide = () => { cursor.style.visibility = tip.style.visibility = "hidden"; };
+    svg.addEventListener("pointerleave", hide);
+    svg.addEventListener("pointermove", (event) => {
+      const box = svg.getBoundingClientRect();
+      const at = ((event.clientX - box.left) / box.width * WIDTH - LEFT) / (WIDTH - LEFT - RIGHT) * end;
+      if (at < 0 || at > end) return hide();
+      tip.replaceChildren();
+      htmlNode(tip, "div", "", `${at.toFixed(1)} s`);
+      for (const line of lines) {
+        const i = line.at.findIndex((time) => time >= at);
+        if (i < 0) continue;
+        const row = htmlNode(tip, "div", "", `${line.name || "value"} ${short(line.values[i])}`);
+        row.style.color = line.colour;
+      }
+      cursor.setAttribute("x1", x(at));
+      cursor.setAttribute("x2", x(at));
+      const px = x(at) / WIDTH * box.width;
+      tip.style.left = px > box.width / 2 ? "" : `${px + 10}px`;
+      tip.style.right = px > box.width / 2 ? `${box.width - px + 10}px` : "";
+      cursor.style.visibility = tip.style.visibility = "visible";
+    });
+  };
+
+  const drawCard = (parent, card) => {
+    const box = htmlNode(parent, "div", "card");
+    const heading = htmlNode(box, "h4", "", card.title);
+    card.lines.forEach((line, index) => {
+      if (!line.name) return;
+      const key = htmlNode(heading, "span", "key");
+      htmlNode(key, "i", "swatch").style.background = colour(index);
+      key.append(line.name);
+    });
+    const times = card.lines.flatMap((line) => line.flows.map((flow) => flow.at_ms[flow.at_ms.length - 1] || 0));
+    const end = Math.max(1, ...times) / 1000;
+    const panels = htmlNode(box, "div", "panels");
+    for (const panel of PANELS) drawPanel(panels, card, panel, end);
+  };
+
+  const data = JSON.parse(document.getElementById("data").textContent);
+  for (const place of document.querySelectorAll(".cards")) {
+    const cards = data[Number(place.dataset.index)];
+    // Cards are drawn when they come near the window: a sweep has hundreds.
+    for (const card of cards) {
+      const slot = htmlNode(place, "div");
+      slot.style.minHeight = "230px";
+      const draw = () => { slot.style.minHeight = ""; drawCard(slot, card); };
+      if (cards.length <= 40 || !("IntersectionObserver" in window)) { draw(); continue; }
+      const observer = new IntersectionObserver((entries) => {
+        if (entries.some((entry) => entry.isIntersecting)) { observer.disconnect(); draw(); }
+      }, { rootMargin: "600px" });
+      observer.observe(slot);
+    }
+  }
+})();

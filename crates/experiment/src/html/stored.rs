@@ -1,0 +1,100 @@
+//! Results read back from their directory.
+
+use crate::catalogue::Catalogue;
+use crate::results::summary::at_of;
+use crate::scenario::{Scenario, ScenarioError};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+
+/// A scenario and what every world made of it.
+#[derive(Clone, Debug)]
+pub struct Stored {
+    /// Where it was found.
+    pub directory: String,
+    /// What was run.
+    pub scenario: Scenario,
+    /// Simulator first.
+    pub worlds: Vec<StoredWorld>,
+}
+
+/// One world's files.
+#[derive(Clone, Debug)]
+pub struct StoredWorld {
+    /// `simulator` or `live`.
+    pub name: String,
+    /// `summary.json`.
+    pub summary: Value,
+    /// `series.json`.
+    pub series: Value,
+    /// `manifest.json`.
+    pub manifest: Value,
+}
+
+/// Why results cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum StoredError {
+    /// Nothing there that `airtcp run` writes.
+    #[error("{0}: no results here; name a directory that `airtcp run` wrote, results/<name>-<hash>")]
+    Nothing(String),
+    /// A file is missing or damaged.
+    #[error("{file}: {reason}")]
+    File {
+        /// The file.
+        file: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The scenario names something this program does not have.
+    #[error(transparent)]
+    Scenario(#[from] ScenarioError),
+}
+
+impl Stored {
+    /// Reads `directory`: one world's, or the one that holds all worlds of a scenario.
+    ///
+    /// # Errors
+    /// Nothing is there, or it is damaged.
+    pub fn read(directory: &Path, catalogue: &Catalogue<'_>) -> Result<Stored, StoredError> {
+        let candidates: Vec<PathBuf> =
+            [Path::new(""), Path::new("sim"), Path::new("live")].iter().map(|part| directory.join(part)).collect();
+        let found: Vec<&PathBuf> = candidates.iter().filter(|path| path.join("summary.json").exists()).collect();
+        let Some(first) = found.first() else { return Err(StoredError::Nothing(directory.display().to_string())) };
+        let scenario = Scenario::load(&first.join("scenario.toml"), &[], catalogue)?;
+        let worlds = found.iter().map(|path| StoredWorld::read(path)).collect::<Result<_, _>>()?;
+        Ok(Stored { directory: directory.display().to_string(), scenario, worlds })
+    }
+}
+
+impl StoredWorld {
+    /// Reads one world's directory.
+    ///
+    /// # Errors
+    /// A file is missing or damaged.
+    pub fn read(directory: &Path) -> Result<StoredWorld, StoredError> {
+        let json = |name: &str| {
+            let path = directory.join(name);
+            let wrong = |reason: String| StoredError::File { file: path.display().to_string(), reason };
+            let text = std::fs::read_to_string(&path).map_err(|error| wrong(error.to_string()))?;
+            serde_json::from_str::<Value>(&text).map_err(|error| wrong(error.to_string()))
+        };
+        let summary = json("summary.json")?;
+        let name = if directory.ends_with("live") { "live" } else { "simulator" };
+        let name = summary["cells"][0]["world"].as_str().unwrap_or(name).to_owned();
+        Ok(StoredWorld { name, summary, series: json("series.json")?, manifest: json("manifest.json")? })
+    }
+
+    /// The summary of a cell of `scenario`, if it was run.
+    pub fn cell(&self, scenario: &Scenario, index: usize) -> Option<Value> {
+        find(&self.summary, scenario, index)
+    }
+
+    /// The series of a cell of `scenario`, if it was run.
+    pub fn series_of(&self, scenario: &Scenario, index: usize) -> Option<Value> {
+        find(&self.series, scenario, index)
+    }
+}
+
+fn find(file: &Value, scenario: &Scenario, index: usize) -> Option<Value> {
+    let at = at_of(&scenario.cells[index]);
+    file["cells"].as_array()?.iter().find(|cell| cell["at"] == at).cloned()
+}

@@ -1,0 +1,76 @@
+//! A table of results as HTML: the share of the ceiling also as a bar, the interval on hover.
+
+use super::escape;
+use crate::table::{Group, Layout};
+use serde_json::Value;
+use std::fmt::Write;
+
+/// The table; `lookup` finds the summary of a cell.
+pub fn html(layout: &Layout, lookup: &dyn Fn(usize) -> Option<Value>) -> String {
+    let mut text = String::from("<div class=\"scroll\"><table class=\"numbers\"><thead>");
+    let labels = layout.row_titles.len();
+    if layout.groups.iter().any(|group| !group.title.is_empty()) {
+        text.push_str(&format!("<tr><th colspan=\"{}\"></th>", labels.max(1)));
+        for (index, group) in layout.groups.iter().enumerate() {
+            let _ = write!(
+                text,
+                "<th class=\"group\" colspan=\"{}\"><i class=\"swatch s{index}\"></i>{}</th>",
+                group.measures.len(),
+                escape(&group.title)
+            );
+        }
+        text.push_str("</tr>");
+    }
+    text.push_str("<tr>");
+    if labels == 0 {
+        text.push_str("<th></th>");
+    }
+    for title in &layout.row_titles {
+        let _ = write!(text, "<th class=\"label\">{}</th>", escape(title));
+    }
+    for group in &layout.groups {
+        for (column, measure) in group.measures.iter().enumerate() {
+            let unit = if measure.unit.is_empty() { String::new() } else { format!("<small>{}</small>", measure.unit) };
+            let _ = write!(text, "<th{}>{}{unit}</th>", class(column), escape(&measure.title));
+        }
+    }
+    text.push_str("</tr></thead><tbody>");
+    for row in &layout.rows {
+        text.push_str("<tr>");
+        if labels == 0 {
+            text.push_str("<th></th>");
+        }
+        for label in &row.labels {
+            let _ = write!(text, "<th class=\"label\">{}</th>", escape(label));
+        }
+        for (index, group) in layout.groups.iter().enumerate() {
+            let cell = row.cells.get(index).and_then(|cell| lookup(*cell));
+            cells(&mut text, index, group, cell.as_ref());
+        }
+        text.push_str("</tr>");
+    }
+    text + "</tbody></table></div>"
+}
+
+fn cells(text: &mut String, index: usize, group: &Group, cell: Option<&Value>) {
+    for (column, measure) in group.measures.iter().enumerate() {
+        let Some(cell) = cell else {
+            let _ = write!(text, "<td{}>–</td>", class(column));
+            continue;
+        };
+        let interval = measure.interval(cell).map_or_else(String::new, |[low, high]| {
+            format!(" title=\"95 % interval: {} to {} {}\"", measure.write(low), measure.write(high), measure.unit)
+        });
+        let bar = match measure.value(cell).filter(|_| measure.name == "of_ceiling") {
+            Some(share) => {
+                format!("<b class=\"bar s{index}\" style=\"width:{:.1}%\"></b>", share.clamp(0.0, 1.0) * 100.0)
+            }
+            None => String::new(),
+        };
+        let _ = write!(text, "<td{}{interval}>{bar}<span>{}</span></td>", class(column), measure.text(cell));
+    }
+}
+
+fn class(column: usize) -> &'static str {
+    if column == 0 { " class=\"first\"" } else { "" }
+}

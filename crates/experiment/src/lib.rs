@@ -1,0 +1,20 @@
+//! Experiments as data: a scenario file becomes cells, cells become runs in a [`World`], runs become results.
+//!
+//! [`scenario`] reads and multiplies out a file, [`world`] says what a run tells, [`simulator`] is the world of virtual
+//! time, [`results`] runs everything and keeps it, [`table`] and [`html`] show it.
+#![forbid(unsafe_code)]
+
+pub mod catalogue;
+#[doc(hidden)]
+pub mod fuzzing;
+pub mod html;
+pub mod results;
+pub mod scenario;
+pub mod simulator;
+pub mod table;
+pub mod world;
+
+pub use catalogue::Catalogue;
+pub use scenario::{Cell, ResolvedScenario, Scenario, ScenarioError};
+pub use simulator::Simulator;
+pub use world::{NotRun, RunOutcome, World};

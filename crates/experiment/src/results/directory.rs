@@ -1,0 +1,52 @@
+//! Where results lie: `results/<name>-<hash>/{sim,live}/`, with the scenario that reproduces them.
+//!
+//! `scenario.toml` (resolved), `summary.json`, `series.json`, `manifest.json`. A world's directory is replaced as a
+//! whole: it is written beside the old one, which goes when the new one is complete.
+
+use super::{Results, series, summary};
+use crate::scenario::Scenario;
+use serde_json::Value;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Where results lie unless told otherwise.
+pub const DEFAULT_ROOT: &str = "results";
+
+/// Where the results of `scenario` lie, all worlds together.
+pub fn of_scenario(root: &Path, scenario: &Scenario) -> PathBuf {
+    root.join(format!("{}-{}", scenario.name, scenario.hash))
+}
+
+/// Writes everything of one world; returns its directory.
+///
+/// # Errors
+/// The file system's.
+pub fn write(root: &Path, results: &Results<'_>, world_directory: &str, manifest: &Value) -> io::Result<PathBuf> {
+    let scenario = results.scenario;
+    let parent = of_scenario(root, scenario);
+    let target = parent.join(world_directory);
+    let fresh = parent.join(format!(".{world_directory}.new"));
+    let stale = parent.join(format!(".{world_directory}.old"));
+    for leftover in [&fresh, &stale] {
+        remove(leftover)?;
+    }
+    std::fs::create_dir_all(&fresh)?;
+    let summary = summary::of(results, &target.display().to_string());
+    std::fs::write(fresh.join("scenario.toml"), &scenario.resolved)?;
+    std::fs::write(fresh.join("summary.json"), summary::to_text(&summary))?;
+    std::fs::write(fresh.join("series.json"), summary::to_text(&series::of(results)))?;
+    std::fs::write(fresh.join("manifest.json"), format!("{manifest:#}\n"))?;
+    if target.exists() {
+        std::fs::rename(&target, &stale)?;
+    }
+    std::fs::rename(&fresh, &target)?;
+    remove(&stale)?;
+    Ok(target)
+}
+
+fn remove(directory: &Path) -> io::Result<()> {
+    match std::fs::remove_dir_all(directory) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,111 @@
+//! From cells to results: [`run`] runs them, [`summary`] says what came out, [`directory`] keeps it.
+
+mod ceiling;
+pub mod directory;
+mod run;
+pub mod series;
+mod statistics;
+pub mod summary;
+
+pub use ceiling::ceiling_bps;
+pub use run::{Observer, RunOptions, run};
+pub use statistics::{Estimate, estimate, jain, median};
+
+use crate::scenario::{Cell, Scenario};
+use crate::world::{NotRun, RunOutcome};
+
+/// What became of one cell.
+#[derive(Clone, Debug)]
+pub enum CellState {
+    /// Not all of its runs are done.
+    Pending,
+    /// One outcome per run, in the order of the seeds.
+    Done(Vec<RunOutcome>),
+    /// This machine cannot run it.
+    Skipped(String),
+    /// It should have run and did not.
+    Failed(String),
+}
+
+/// Everything that a scenario's runs gave in one world.
+#[derive(Clone, Debug)]
+pub struct Results<'a> {
+    /// What was run.
+    pub scenario: &'a Scenario,
+    /// Where: `simulator` or `live`.
+    pub world: &'static str,
+    /// One per cell of the scenario.
+    pub cells: Vec<CellState>,
+}
+
+impl<'a> Results<'a> {
+    /// No run done yet.
+    pub fn new(scenario: &'a Scenario, world: &'static str) -> Self {
+        Results { scenario, world, cells: vec![CellState::Pending; scenario.cells.len()] }
+    }
+
+    /// The runs of a cell that is done.
+    pub fn outcomes(&self, cell: usize) -> Option<&[RunOutcome]> {
+        match &self.cells[cell] {
+            CellState::Done(runs) => Some(runs),
+            _ => None,
+        }
+    }
+
+    /// True once nothing more will come for this cell, nor for the cell it is compared with.
+    pub fn is_settled(&self, cell: usize) -> bool {
+        let settled = |cell: usize| !matches!(self.cells[cell], CellState::Pending);
+        settled(cell) && baseline_of(self.scenario, cell).is_none_or(settled)
+    }
+
+    /// A sentence for each thing that went wrong: cells that failed, checks that did not hold.
+    pub fn failures(&self) -> Vec<String> {
+        let mut failures = Vec::new();
+        for (cell, state) in self.scenario.cells.iter().zip(&self.cells) {
+            match state {
+                CellState::Failed(reason) => failures.push(format!("{}: {reason}", describe(cell))),
+                CellState::Done(runs) => {
+                    let broken = summary::broken_checks(runs, self.scenario.seed);
+                    failures.extend(broken.into_iter().map(|sentence| format!("{}: {sentence}", describe(cell))));
+                }
+                _ => {}
+            }
+        }
+        failures
+    }
+
+    pub(crate) fn set(&mut self, cell: usize, runs: Vec<Result<RunOutcome, NotRun>>) {
+        self.cells[cell] = match runs.into_iter().collect::<Result<Vec<_>, _>>() {
+            Ok(outcomes) => CellState::Done(outcomes),
+            Err(NotRun::Skipped(reason)) => CellState::Skipped(reason),
+            Err(NotRun::Failed(reason)) => CellState::Failed(reason),
+        };
+    }
+}
+
+/// The labels of a cell in one line.
+pub fn describe(cell: &Cell) -> String {
+    if cell.at.is_empty() {
+        return cell.scenario.name.clone();
+    }
+    cell.at.iter().map(|(_, label)| label.as_str()).collect::<Vec<_>>().join(", ")
+}
+
+/// The cell without any scheme that is otherwise the same: equal in everything that varies outside `schemes`, and of
+/// those the one that differs least.
+pub fn baseline_of(scenario: &Scenario, cell: usize) -> Option<usize> {
+    let at = &scenario.cells[cell].at;
+    let differences = |other: &Cell| {
+        let pairs = at.iter().zip(&other.at);
+        pairs
+            .filter(|(ours, theirs)| ours.1 != theirs.1)
+            .map(|((key, _), _)| key.starts_with("schemes."))
+            .collect::<Vec<_>>()
+    };
+    let candidates = scenario.cells.iter().enumerate().filter(|(_, other)| other.scenario.schemes.is_empty());
+    candidates
+        .map(|(index, other)| (differences(other), index))
+        .filter(|(differences, _)| differences.iter().all(|is_scheme| *is_scheme))
+        .min_by_key(|(differences, _)| differences.len())
+        .map(|(_, index)| index)
+}

@@ -1,0 +1,101 @@
+//! Medians, and how sure they are.
+//!
+//! The interval around a median is the distribution-free one from order statistics: with *n* runs in order,
+//! the median of the population lies between the *k*-th smallest and the *k*-th largest with probability
+//! 1 − 2 · P(B < *k*), B binomial(*n*, ½). The largest *k* that keeps it at 95 % or more is taken. With fewer than
+//! six runs none does; then it is the range of the runs (five runs: 93.75 %).
+
+/// A median with the ends of its interval.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Estimate {
+    /// The median of the runs.
+    pub median: f64,
+    /// Lower and upper end of the 95 % interval.
+    pub ci95: [f64; 2],
+}
+
+/// The median of `values` and its interval; `None` for no values.
+pub fn estimate(values: &[f64]) -> Option<Estimate> {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let (first, last) = (sorted.first()?, sorted.last()?);
+    let n = sorted.len();
+    let median = f64::midpoint(sorted[(n - 1) / 2], sorted[n / 2]);
+    let ci95 = match rank(n) {
+        0 => [*first, *last],
+        rank => [sorted[rank - 1], sorted[n - rank]],
+    };
+    Some(Estimate { median, ci95 })
+}
+
+/// The median of integers, rounded down between two; 0 for none.
+pub fn median(values: &[u64]) -> u64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_unstable();
+    match sorted.len() {
+        0 => 0,
+        n => u64::midpoint(sorted[(n - 1) / 2], sorted[n / 2]),
+    }
+}
+
+/// The largest `k` with 2 · P(binomial(n, ½) < k) ≤ 5 %; 0 if there is none.
+fn rank(n: usize) -> usize {
+    // Powers of one half leave f64 beyond 1000 runs; the normal approximation is exact enough long before.
+    if n > 1000 {
+        let half_width = 0.98 * (n as f64).sqrt();
+        return (n as f64 / 2.0 - half_width).floor() as usize;
+    }
+    let mut probability = 0.5f64.powi(n as i32);
+    let mut below = 0.0;
+    for k in 0..n {
+        below += probability;
+        if 2.0 * below > 0.05 {
+            return k;
+        }
+        probability *= (n - k) as f64 / (k + 1) as f64;
+    }
+    n
+}
+
+/// Jain's index of fairness, (Σx)² ÷ (n · Σx²); 1 for one flow and for none that got anything.
+pub fn jain(shares: &[f64]) -> f64 {
+    let sum: f64 = shares.iter().sum();
+    let squares: f64 = shares.iter().map(|share| share * share).sum();
+    if squares == 0.0 { 1.0 } else { sum * sum / (shares.len() as f64 * squares) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn five_runs_are_bounded_by_their_range() {
+        let estimate = estimate(&[5.0, 1.0, 4.0, 2.0, 3.0]).unwrap();
+        assert_eq!((estimate.median, estimate.ci95), (3.0, [1.0, 5.0]));
+    }
+
+    #[test]
+    fn thirty_runs_are_bounded_by_the_tenth_from_each_end() {
+        // The textbook table for n = 30: ranks 10 and 21.
+        let values: Vec<f64> = (1..=30).map(f64::from).collect();
+        assert_eq!(estimate(&values).unwrap().ci95, [10.0, 21.0]);
+        assert_eq!(estimate(&values).unwrap().median, 15.5);
+    }
+
+    #[test]
+    fn six_runs_are_the_fewest_with_95_percent() {
+        assert_eq!((rank(5), rank(6), rank(9)), (0, 1, 2));
+    }
+
+    #[test]
+    fn the_approximation_joins_the_exact_ranks() {
+        assert!(rank(1000).abs_diff(rank(1001)) <= 1);
+    }
+
+    #[test]
+    fn fairness_is_one_for_equal_shares_and_one_nth_for_one_winner() {
+        assert_eq!(jain(&[3.0, 3.0, 3.0]), 1.0);
+        assert_eq!(jain(&[9.0, 0.0, 0.0, 0.0]), 0.25);
+        assert_eq!(jain(&[0.0]), 1.0);
+    }
+}

@@ -1,0 +1,272 @@
+//! `summary.json`: what came out, one object per cell. In the simulator the same seed gives the same bytes.
+//!
+//! Rates are bits per second of application bytes (*goodput*) and of IP bytes (*throughput*), over the measured part
+//! of the runs, flows added up. Counters are those of one run: the median over the runs, rounded down. Ratios have
+//! four decimals, `times_baseline` three, the emulator's seven. `times_baseline` divides run by run, each by the run of
+//! the baseline cell with the same seed. For intervals see [`super::estimate`].
+
+use super::{CellState, Estimate, Results, baseline_of, ceiling_bps, estimate, jain, median};
+use crate::scenario::{Cell, ResolvedScenario};
+use crate::world::{EmulatorReport, FlowOutcome, RunOutcome, Verdict};
+use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+
+/// The whole file; `directory` is where it lies.
+pub fn of(results: &Results<'_>, directory: &str) -> Value {
+    let scenario = results.scenario;
+    let mut skipped = Vec::new();
+    let mut failed = Vec::new();
+    for (cell, state) in scenario.cells.iter().zip(&results.cells) {
+        let row = |reason: &String| json!({"world": results.world, "at": at_of(cell), "reason": reason});
+        match state {
+            CellState::Skipped(reason) => skipped.push(row(reason)),
+            CellState::Failed(reason) => failed.push(row(reason)),
+            CellState::Pending | CellState::Done(_) => {}
+        }
+    }
+    let cells: Vec<Value> = (0..scenario.cells.len()).filter_map(|index| cell(results, index)).collect();
+    let mut summary = json!({
+        "schema": "airtcp.run/1",
+        "version": env!("CARGO_PKG_VERSION"),
+        "scenario": {"name": scenario.name, "hash": scenario.hash},
+        "directory": directory,
+        "cells": cells,
+        "skipped": skipped,
+    });
+    if !failed.is_empty() {
+        summary["failed"] = failed.into();
+    }
+    summary
+}
+
+/// The file's text: one line per cell, so that a difference is a difference of lines.
+pub fn to_text(summary: &Value) -> String {
+    let Value::Object(fields) = summary else { return summary.to_string() };
+    let field = |(key, value): (&String, &Value)| match value {
+        Value::Array(items) if !items.is_empty() => {
+            let lines: Vec<String> = items.iter().map(|item| format!("  {item}")).collect();
+            format!("\"{key}\": [\n{}\n ]", lines.join(",\n"))
+        }
+        _ => format!("\"{key}\": {value}"),
+    };
+    format!("{{{}}}\n", fields.iter().map(field).collect::<Vec<_>>().join(",\n "))
+}
+
+/// The labels of a cell as an object.
+pub fn at_of(cell: &Cell) -> Value {
+    Value::Object(cell.at.iter().map(|(key, label)| (key.clone(), label.clone().into())).collect())
+}
+
+/// One cell; `None` unless it is done.
+pub fn cell(results: &Results<'_>, index: usize) -> Option<Value> {
+    let runs = results.outcomes(index)?;
+    let cell = &results.scenario.cells[index];
+    let scenario = &cell.scenario;
+    let goodputs: Vec<f64> = runs.iter().map(goodput).collect();
+    let ceiling = ceiling_bps(scenario);
+    let mut row = Map::new();
+    let mut put = |key: &str, value: Value| row.insert(key.into(), value);
+    put("world", results.world.into());
+    put("seeds", (0..runs.len() as u64).map(|run| results.scenario.seed.wrapping_add(run)).collect());
+    put("measured_ns", scenario.measured().as_nanos().into());
+    put("at", at_of(cell));
+    put("ceiling_bps", ceiling.map_or(Value::Null, |bps| (bps.round() as u64).into()));
+    let mut rates = integers(estimate(&goodputs));
+    rates["runs"] = goodputs.iter().map(|bps| Value::from(bps.round() as u64)).collect();
+    put("goodput_bps", rates);
+    let throughputs: Vec<f64> = runs.iter().map(|run| throughput(scenario, run)).collect();
+    put("throughput_bps", integers(estimate(&throughputs)));
+    let of_ceiling = |ceiling: f64| goodputs.iter().map(|bps| bps / ceiling).collect::<Vec<_>>();
+    put("of_ceiling", ceiling.map_or(Value::Null, |ceiling| decimals(estimate(&of_ceiling(ceiling)), 4)));
+    put("times_baseline", times_baseline(results, index, &goodputs));
+    let shares = |run: &RunOutcome| jain(&run.flows.iter().map(rate_of).collect::<Vec<_>>());
+    put("jain", decimals(estimate(&runs.iter().map(shares).collect::<Vec<_>>()), 4));
+    put("rtt_ns", rtt(runs));
+    if let Some(completion) = completion(runs) {
+        put("completion_ns", completion);
+    }
+    let of_flows = |count: fn(&FlowOutcome) -> u64| counter(runs, |run| run.flows.iter().map(count).sum());
+    put(
+        "sender",
+        json!({"retransmitted_segments": of_flows(|flow| flow.retransmitted_segments), "rtos": of_flows(|flow| flow.rtos)}),
+    );
+    put(
+        "longest_stall_ns",
+        counter(runs, |run| run.flows.iter().map(|flow| flow.longest_stall.as_nanos()).max().unwrap_or(0)).into(),
+    );
+    put_schemes(&mut row, scenario, runs);
+    row.insert("drops".into(), drops(runs));
+    row.insert("checks".into(), checks(runs));
+    let broken = broken_checks(runs, results.scenario.seed);
+    if !broken.is_empty() {
+        row.insert("broken".into(), broken.into());
+    }
+    put_world(&mut row, runs);
+    Some(Value::Object(row))
+}
+
+/// Application bits per second of all flows of a run.
+fn goodput(run: &RunOutcome) -> f64 {
+    run.flows.iter().map(rate_of).sum()
+}
+
+fn rate_of(flow: &FlowOutcome) -> f64 {
+    match flow.window.as_nanos() {
+        // A flow that was over before the measured time began is measured by itself.
+        0 => flow.completion.map_or(0.0, |time| flow.total_bytes as f64 * 8e9 / time.as_nanos().max(1) as f64),
+        nanos => flow.window_bytes as f64 * 8e9 / nanos as f64,
+    }
+}
+
+fn throughput(scenario: &ResolvedScenario, run: &RunOutcome) -> f64 {
+    let of_flow = |(spec, flow): (&crate::scenario::FlowSpec, &FlowOutcome)| {
+        let segment = if flow.segment_bytes == 0 { spec.segment_bytes() } else { flow.segment_bytes };
+        rate_of(flow) * f64::from(segment + spec.header_bytes()) / f64::from(segment)
+    };
+    scenario.flows.iter().zip(&run.flows).map(of_flow).sum()
+}
+
+fn times_baseline(results: &Results<'_>, index: usize, goodputs: &[f64]) -> Value {
+    let Some(baseline) = baseline_of(results.scenario, index) else { return Value::Null };
+    let Some(runs) = results.outcomes(baseline) else { return Value::Null };
+    let pairs = goodputs.iter().zip(runs.iter().map(goodput));
+    let ratios: Vec<f64> = pairs.filter(|(_, plain)| *plain > 0.0).map(|(ours, plain)| ours / plain).collect();
+    let mut value = decimals(estimate(&ratios), 3);
+    if value.is_object() {
+        let of_schemes = results.scenario.cells[baseline].at.iter().filter(|(key, _)| key.starts_with("schemes."));
+        value["baseline"] = Value::Object(of_schemes.map(|(key, label)| (key.clone(), label.clone().into())).collect());
+    }
+    value
+}
+
+fn rtt(runs: &[RunOutcome]) -> Value {
+    // Of several flows the one that waits longest.
+    let highest = |of: fn(&FlowOutcome) -> u64| counter(runs, |run| run.flows.iter().map(of).max().unwrap_or(0));
+    json!({"p50": highest(|flow| flow.rtt.p50), "p95": highest(|flow| flow.rtt.p95), "p99": highest(|flow| flow.rtt.p99)})
+}
+
+/// When the last flow of fixed size was complete, if all of them were in all runs.
+fn completion(runs: &[RunOutcome]) -> Option<Value> {
+    let last =
+        |run: &RunOutcome| run.flows.iter().filter_map(|flow| flow.completion).max().map(|time| time.as_nanos() as f64);
+    let times: Vec<f64> = runs.iter().map(last).collect::<Option<_>>()?;
+    Some(integers(estimate(&times)))
+}
+
+fn put_schemes(row: &mut Map<String, Value>, scenario: &ResolvedScenario, runs: &[RunOutcome]) {
+    let mut schemes: Vec<(String, Value)> = Vec::new();
+    for (position, spec) in scenario.schemes.iter().enumerate() {
+        let mut fields = Map::new();
+        fields.insert("kind".into(), spec.kind.clone().into());
+        if let Some((_, mode)) = spec.parameters.iter().find(|(key, _)| key == "mode") {
+            fields.insert("mode".into(), mode.clone().into());
+        }
+        fields.insert("keeps_end_to_end".into(), spec.entry.keeps_end_to_end.into());
+        let mut names: Vec<&String> =
+            runs.iter().filter_map(|run| run.schemes.get(position)).flat_map(|scheme| scheme.counters.keys()).collect();
+        names.sort();
+        names.dedup();
+        for name in names {
+            let of_run = |run: &RunOutcome| {
+                run.schemes.get(position).and_then(|scheme| scheme.counters.get(name)).copied().unwrap_or(0)
+            };
+            fields.insert(name.clone(), counter(runs, of_run).into());
+        }
+        schemes.push((spec.name.clone(), Value::Object(fields)));
+    }
+    match schemes.len() {
+        0 => row.insert("scheme".into(), json!({"kind": "none", "keeps_end_to_end": true})),
+        1 => row.insert("scheme".into(), schemes.remove(0).1),
+        _ => row.insert("schemes".into(), Value::Object(schemes.into_iter().collect())),
+    };
+}
+
+fn drops(runs: &[RunOutcome]) -> Value {
+    let mut places: BTreeMap<(&str, &str), Vec<u64>> = BTreeMap::new();
+    for (index, run) in runs.iter().enumerate() {
+        for drop in &run.drops {
+            let counts = places.entry((&drop.place, &drop.reason)).or_insert_with(|| vec![0; runs.len()]);
+            counts[index] += drop.packets;
+        }
+    }
+    let rows = places.into_iter().map(|((place, reason), counts)| (place, reason, median(&counts)));
+    rows.filter(|(.., packets)| *packets > 0)
+        .map(|(place, reason, packets)| json!({"where": place, "reason": reason, "packets": packets}))
+        .collect()
+}
+
+/// Verdict of each check over all runs: `passed`, `not checked` or `failed`.
+fn checks(runs: &[RunOutcome]) -> Value {
+    let mut verdicts = Map::new();
+    for (name, verdict) in runs.iter().flat_map(|run| &run.checks) {
+        let text = match verdict {
+            Verdict::Passed => "passed",
+            Verdict::NotChecked => "not checked",
+            Verdict::Failed(_) => "failed",
+        };
+        let known = verdicts.entry(*name).or_insert_with(|| text.into());
+        if text == "failed" || *known == "passed" {
+            *known = text.into();
+        }
+    }
+    Value::Object(verdicts)
+}
+
+/// A sentence for each check that did not hold, with the seed that shows it.
+pub(super) fn broken_checks(runs: &[RunOutcome], seed: u64) -> Vec<String> {
+    let mut sentences = Vec::new();
+    for (run, outcome) in (0u64..).zip(runs) {
+        for (name, verdict) in &outcome.checks {
+            if let Verdict::Failed(sentence) = verdict {
+                sentences.push(format!("{name}: {sentence} (seed {})", seed.wrapping_add(run)));
+            }
+        }
+    }
+    sentences
+}
+
+fn put_world(row: &mut Map<String, Value>, runs: &[RunOutcome]) {
+    let traces: Vec<_> = runs.iter().filter_map(|run| run.trace).collect();
+    if !traces.is_empty() {
+        let hashes: Vec<String> = traces.iter().map(|trace| format!("{:016x}", trace.hash)).collect();
+        let events: Vec<u64> = traces.iter().map(|trace| trace.events).collect();
+        row.insert("trace_hash".into(), hashes.into());
+        row.insert("events".into(), events.into());
+    }
+    let reports: Vec<EmulatorReport> = runs.iter().filter_map(|run| run.emulator).collect();
+    if !reports.is_empty() {
+        let worst = |of: fn(&EmulatorReport) -> f64| reports.iter().map(of).fold(0.0, f64::max);
+        let middle = |of: fn(&EmulatorReport) -> f64| {
+            estimate(&reports.iter().map(of).collect::<Vec<_>>()).map_or(0.0, |estimate| estimate.median)
+        };
+        let report = json!({
+            "valid": reports.iter().all(|report| report.valid),
+            "rate_error_ratio": round(worst(|report| report.rate_error_ratio), 7),
+            "release_error_p99_ns": reports.iter().map(|report| report.release_error_p99_ns).max(),
+            "loss_asked_ratio": round(middle(|report| report.loss_asked_ratio), 7),
+            "loss_seen_ratio": round(middle(|report| report.loss_seen_ratio), 7),
+        });
+        row.insert("emulator".into(), report);
+    }
+}
+
+fn counter(runs: &[RunOutcome], of: impl Fn(&RunOutcome) -> u64) -> u64 {
+    median(&runs.iter().map(of).collect::<Vec<_>>())
+}
+
+fn integers(estimate: Option<Estimate>) -> Value {
+    estimate.map_or(Value::Null, |estimate| {
+        json!({"median": estimate.median.round() as u64, "ci95": estimate.ci95.map(|end| end.round() as u64)})
+    })
+}
+
+fn decimals(estimate: Option<Estimate>, decimals: i32) -> Value {
+    estimate.map_or(Value::Null, |estimate| {
+        json!({"median": round(estimate.median, decimals), "ci95": estimate.ci95.map(|end| round(end, decimals))})
+    })
+}
+
+fn round(value: f64, decimals: i32) -> f64 {
+    let factor = 10f64.powi(decimals);
+    (value * factor).round() / factor
+}

@@ -1,0 +1,86 @@
+//! `[flows.<name>]`: `from`, `to`, `controller`, when, how much, and the keys of [`airtcp_tcp::Config`].
+
+use super::document::Entry;
+use super::error::ScenarioError;
+use super::keys::Keys;
+use super::resolve::LONGEST;
+use super::{FlowSpec, IpVersion};
+use crate::catalogue::Catalogue;
+use airtcp_core::parameters::Parameters;
+use airtcp_core::{ByteSize, Duration};
+use airtcp_tcp::Config;
+
+/// Keys of a flow besides the endpoint's parameters: key, example, meaning.
+pub const KEYS: &[(&str, &str, &str)] = &[
+    ("from", "\"sender\"", "node that sends; required"),
+    ("to", "\"receiver\"", "node that receives; required"),
+    ("controller", "\"cubic\"", "congestion controller of the sender; cubic if left out"),
+    ("start", "\"0s\"", "when it starts; 0s if left out"),
+    ("size", "\"20MB\"", "application bytes; until the end of the run if left out"),
+    ("ip", "4", "version of IP, 4 or 6; 4 if left out"),
+];
+
+/// Reads every flow.
+pub(super) fn flows(
+    keys: &Keys<'_>,
+    nodes: &[String],
+    catalogue: &Catalogue<'_>,
+) -> Result<Vec<FlowSpec>, ScenarioError> {
+    keys.table.entries.iter().map(|entry| flow(entry, nodes, catalogue)).collect()
+}
+
+fn flow(entry: &Entry, nodes: &[String], catalogue: &Catalogue<'_>) -> Result<FlowSpec, ScenarioError> {
+    let keys = Keys::of(entry, &format!("flows.{}", entry.key), "flow")?;
+    let own: Vec<&str> = KEYS.iter().map(|(key, ..)| *key).collect();
+    let fields = Config::default().fields();
+    let of_config = fields.iter().map(|field| field.name).filter(|name| !own.contains(name));
+    let valid: Vec<&str> = own.iter().copied().chain(of_config).collect();
+    keys.only(&valid)?;
+    let mut config = Config::default();
+    for entry in keys.table.entries.iter().filter(|entry| !own.contains(&entry.key.as_str())) {
+        let text = keys.scalar(entry, "a single value")?;
+        config.set(&entry.key, &text).map_err(|error| keys.parameter(entry, error, &valid))?;
+    }
+    let node = |key: &str, example: &str| -> Result<usize, ScenarioError> {
+        let entry = keys.required(key, example)?;
+        let name = keys.scalar(entry, "the name of a node")?;
+        let index = nodes.iter().position(|node| *node == name);
+        index.ok_or_else(|| keys.no_such("node", &name, key, &entry.node.origin, nodes.to_vec()))
+    };
+    let (from, to) = (node("from", "from = \"sender\"")?, node("to", "to = \"receiver\"")?);
+    if from == to {
+        let entry = keys.table.get("to").expect("read above");
+        return Err(keys.bad(entry, "a flow ends at another node than it starts at"));
+    }
+    let size: Option<ByteSize> = keys.value("size")?;
+    if size.is_some_and(|size| size.0 == 0) {
+        return Err(keys.bad(keys.table.get("size").expect("read above"), "a flow has at least one byte"));
+    }
+    let start: Duration = keys.value("start")?.unwrap_or(Duration::ZERO);
+    if start > LONGEST {
+        return Err(keys.bad(keys.table.get("start").expect("zero if left out"), "a flow starts during the run"));
+    }
+    let controller = controller(&keys, catalogue)?;
+    if let Some(entry) = catalogue.controller(&controller) {
+        config.controller = *entry;
+    }
+    Ok(FlowSpec { name: entry.key.clone(), from, to, controller, start, size, ip: ip(&keys)?, config })
+}
+
+fn controller(keys: &Keys<'_>, catalogue: &Catalogue<'_>) -> Result<String, ScenarioError> {
+    let Some(entry) = keys.table.get("controller") else { return Ok("cubic".into()) };
+    let name = keys.scalar(entry, "the name of a congestion controller")?;
+    if catalogue.controller_names().contains(&name) {
+        return Ok(name);
+    }
+    Err(keys.no_such("controller", &name, "controller", &entry.node.origin, catalogue.controller_names()))
+}
+
+fn ip(keys: &Keys<'_>) -> Result<IpVersion, ScenarioError> {
+    let Some(entry) = keys.table.get("ip") else { return Ok(IpVersion::V4) };
+    match keys.scalar(entry, "4 or 6")?.as_str() {
+        "4" => Ok(IpVersion::V4),
+        "6" => Ok(IpVersion::V6),
+        other => Err(keys.bad(entry, format!("there is no IP version '{other}'; write 4 or 6"))),
+    }
+}

@@ -1,0 +1,176 @@
+//! A scenario file, read as a whole.
+
+use super::document::{Origin, Table, join_path};
+use super::error::{Problem, ScenarioError};
+use super::presentation::{self, FigureSpec, TableSpec};
+use super::vary::{self, Axis};
+use super::{Cell, merge, parse, resolve, write};
+use crate::catalogue::Catalogue;
+use std::path::Path;
+
+/// A file's name, as errors show it, and its text.
+#[derive(Clone, Debug)]
+pub struct Source {
+    /// As the user named it.
+    pub file: String,
+    /// Its content.
+    pub text: String,
+}
+
+/// Everything a file asks for, checked.
+#[derive(Clone, Debug)]
+pub struct Scenario {
+    /// Name of the results.
+    pub name: String,
+    /// One sentence.
+    pub about: String,
+    /// Runs of each cell.
+    pub runs: u32,
+    /// Run i uses seed + i.
+    pub seed: u64,
+    /// Varied keys in the order of the file, and the labels of their values.
+    pub axes: Vec<(String, Vec<String>)>,
+    /// Every combination; the first axis varies slowest.
+    pub cells: Vec<Cell>,
+    /// Tables to print.
+    pub tables: Vec<TableSpec>,
+    /// Figures to draw.
+    pub figures: Vec<FigureSpec>,
+    /// The file with its base and every `--set` in it: reading it gives this scenario again.
+    pub resolved: String,
+    /// Of `resolved`; eight hexadecimal digits.
+    pub hash: String,
+}
+
+impl Scenario {
+    /// Reads the file at `path` and applies each `set`.
+    ///
+    /// # Errors
+    /// The first thing that is wrong, with file, line and key.
+    pub fn load(path: &Path, sets: &[String], catalogue: &Catalogue<'_>) -> Result<Scenario, ScenarioError> {
+        let source = read_file(path)?;
+        Scenario::read(&source, sets, catalogue, &mut |base| read_file(&path.with_file_name(base)))
+    }
+
+    /// Reads `source`; `open` is asked for its base.
+    ///
+    /// # Errors
+    /// The first thing that is wrong, with file, line and key.
+    pub fn read(
+        source: &Source,
+        sets: &[String],
+        catalogue: &Catalogue<'_>,
+        open: &mut dyn FnMut(&str) -> Result<Source, ScenarioError>,
+    ) -> Result<Scenario, ScenarioError> {
+        Scenario::read_at_most(vary::MAX_CELLS, source, sets, catalogue, open)
+    }
+
+    pub(crate) fn read_at_most(
+        max_cells: usize,
+        source: &Source,
+        sets: &[String],
+        catalogue: &Catalogue<'_>,
+        open: &mut dyn FnMut(&str) -> Result<Source, ScenarioError>,
+    ) -> Result<Scenario, ScenarioError> {
+        let file = Origin { line: 1, ..Origin::of_file(&source.file) };
+        let mut document = parse::parse(&source.file, &source.text)?;
+        // Said before the base is read: a file of another schema may not even have one.
+        resolve::header(&document, &file)?;
+        if let Some(entry) = document.remove("base") {
+            let name = entry
+                .node
+                .scalar()
+                .ok_or_else(|| Problem::Base("it takes the name of a file".into()).at(&entry.origin))?;
+            let base = open(&name).map_err(|error| match &*error.problem {
+                Problem::Unreadable(reason) => {
+                    Problem::Base(format!("'{name}' cannot be read: {reason}")).at(&entry.node.origin)
+                }
+                _ => error,
+            })?;
+            merge::fill_from_base(&mut document, parse::parse(&base.file, &base.text)?)?;
+        }
+        for set in sets {
+            merge::apply_set(&mut document, set)?;
+        }
+        let header = resolve::header(&document, &file)?;
+        let name = name_of(&mut document, source)?;
+        let axes = vary::axes(&document, max_cells)?;
+        let paths: Vec<_> = axes.iter().map(|axis| (axis.path.clone(), axis.origin.clone())).collect();
+        resolve::check_names(&document, &paths)?;
+        let resolved = write::document(&document);
+        let hash = write::hash(&resolved);
+        Ok(Scenario {
+            cells: cells(&document, &axes, &file, &name, catalogue)?,
+            tables: presentation::tables(&document, &axes)?,
+            figures: presentation::figures(&document, &axes)?,
+            axes: axes
+                .iter()
+                .map(|axis| (axis.name(), axis.steps.iter().map(|step| step.label.clone()).collect()))
+                .collect(),
+            name,
+            about: header.about,
+            runs: header.runs,
+            seed: header.seed,
+            resolved,
+            hash,
+        })
+    }
+}
+
+fn read_file(path: &Path) -> Result<Source, ScenarioError> {
+    let file = path.display().to_string();
+    match std::fs::read_to_string(path) {
+        Ok(text) => Ok(Source { file, text }),
+        Err(error) => Err(Problem::Unreadable(error.to_string()).at(&Origin::of_file(&file))),
+    }
+}
+
+/// The name of the results, written into the document so that it stays when the file is copied.
+fn name_of(document: &mut Table, source: &Source) -> Result<String, ScenarioError> {
+    let (name, origin) = match document.get("name") {
+        Some(entry) => (entry.node.scalar().unwrap_or_default(), entry.node.origin.clone()),
+        None => {
+            let stem = Path::new(&source.file).file_stem().map(|stem| stem.to_string_lossy().into_owned());
+            let plain = |c: char| if c.is_ascii_alphanumeric() || "-_".contains(c) { c } else { '-' };
+            (stem.unwrap_or_default().chars().map(plain).collect(), Origin::of_file(&source.file))
+        }
+    };
+    if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c)) {
+        let reason = "it names a directory: letters, digits, - and _".to_owned();
+        let (key, table, show) = ("name".into(), "the file".into(), "scenario".into());
+        return Err(Problem::BadValue { key, table, reason, show }.at(&origin));
+    }
+    if document.get("name").is_none() {
+        let value = super::document::Value::Text(name.clone());
+        let node = super::document::Node { value, origin: origin.clone() };
+        let at = document.entries.iter().position(|entry| entry.key == "schema").map_or(0, |at| at + 1);
+        document.entries.insert(at, super::document::Entry { key: "name".into(), origin, node });
+    }
+    Ok(name)
+}
+
+fn cells(
+    document: &Table,
+    axes: &[Axis],
+    file: &Origin,
+    name: &str,
+    catalogue: &Catalogue<'_>,
+) -> Result<Vec<Cell>, ScenarioError> {
+    let count = axes.iter().map(|axis| axis.steps.len()).product();
+    let mut cells = Vec::with_capacity(count);
+    let mut choice = vec![0; axes.len()];
+    for _ in 0..count {
+        let label = |(axis, step): (&Axis, &usize)| (join_path(&axis.path), axis.steps[*step].label.clone());
+        let at = axes.iter().zip(&choice).map(label).collect();
+        let resolved = vary::substitute(document, axes, &choice)?;
+        cells.push(Cell { at, scenario: resolve::resolve(&resolved, file, name, catalogue)? });
+        for (position, axis) in choice.iter_mut().zip(axes).rev() {
+            *position += 1;
+            if *position < axis.steps.len() {
+                break;
+            }
+            *position = 0;
+        }
+    }
+    Ok(cells)
+}

@@ -1,0 +1,176 @@
+//! Scenarios as data: nodes, links, flows, schemes, and what to vary.
+//!
+//! A file is read into a [`document`] in which everything knows its line, completed from its `base` and by `--set`
+//! ([`merge`]), multiplied out over `[vary]` ([`vary`]), and each combination is read strictly into a
+//! [`ResolvedScenario`]. Errors stand in [`error`]; nothing is built before all cells are read.
+
+pub mod document;
+pub mod error;
+mod flow;
+mod keys;
+mod link;
+mod load;
+mod merge;
+mod parse;
+mod presentation;
+mod resolve;
+mod scheme;
+mod topology;
+mod vary;
+mod write;
+
+pub use document::Origin;
+pub use error::{Problem, ScenarioError};
+pub use flow::KEYS as FLOW_KEYS;
+pub use keys::Keys;
+pub use load::{Scenario, Source};
+pub use parse::parse;
+pub use presentation::{FigureSpec, TableSpec, measures};
+pub use scheme::check_parameter;
+pub use topology::{Hop, path};
+
+use airtcp_core::{ByteSize, Duration};
+use airtcp_link::LinkSettings;
+
+/// What the keys of the top level mean, for help and docs: key, example, meaning.
+pub const TOP_LEVEL: &[(&str, &str, &str)] = &[
+    ("schema", "1", "version of the file's form; required"),
+    ("name", "\"demo\"", "name of the results; the file's name if left out"),
+    ("about", "\"…\"", "one sentence"),
+    ("base", "\"demo.toml\"", "a file that fills in what is not written here; one level only"),
+    ("duration", "\"20s\"", "length of a run; required"),
+    ("warmup", "\"2s\"", "time at the start that is left out of every rate; 0s if left out"),
+    ("runs", "5", "runs of each cell; 1 if left out"),
+    ("seed", "1", "run i uses seed + i; 1 if left out"),
+    ("nodes", "[nodes]", "name = {} for each; a node named by a flow is a host, any other forwards"),
+    ("links", "[links.air]", "between two nodes (airtcp show link)"),
+    ("flows", "[flows.bulk]", "from a node to a node (airtcp show flow)"),
+    ("schemes", "[schemes.repair]", "kind, and the link it is on (airtcp show schemes)"),
+    ("vary", "[vary]", "mirrors the file: a list where the file has a value; every combination is a cell"),
+    ("tables", "[[tables]]", "rows, columns: varied keys; show: measures"),
+    ("figures", "[[figures]]", "name, x, y, lines, panes"),
+];
+
+/// One combination of what varies.
+#[derive(Clone, Debug)]
+pub struct Cell {
+    /// Label of each varied key, in the order of the file.
+    pub at: Vec<(String, String)>,
+    /// What to run.
+    pub scenario: ResolvedScenario,
+}
+
+/// A scenario without choices left.
+#[derive(Clone, Debug)]
+pub struct ResolvedScenario {
+    /// Name of the scenario.
+    pub name: String,
+    /// Length of a run.
+    pub duration: Duration,
+    /// Time at the start that is left out of every rate.
+    pub warmup: Duration,
+    /// Names, in the order of the file.
+    pub nodes: Vec<String>,
+    /// In the order of the file.
+    pub links: Vec<LinkSpec>,
+    /// In the order of the file.
+    pub flows: Vec<FlowSpec>,
+    /// In the order of the file, without those of kind `none`.
+    pub schemes: Vec<SchemeSpec>,
+}
+
+impl ResolvedScenario {
+    /// Distance of the samples in a run's series: about 200 of them.
+    pub fn sample_every(&self) -> Duration {
+        Duration::from_millis((self.duration.as_millis() / 200).max(10))
+    }
+
+    /// True for a node at which a flow starts or ends; any other forwards.
+    pub fn is_host(&self, node: usize) -> bool {
+        self.flows.iter().any(|flow| flow.from == node || flow.to == node)
+    }
+
+    /// Length of the part of a run that is measured.
+    pub fn measured(&self) -> Duration {
+        self.duration.saturating_sub(self.warmup)
+    }
+}
+
+/// A link and both of its directions.
+#[derive(Clone, Debug)]
+pub struct LinkSpec {
+    /// Name in the file.
+    pub name: String,
+    /// Its nodes: forward is from the first to the second.
+    pub between: [usize; 2],
+    /// From the first to the second.
+    pub forward: LinkSettings,
+    /// From the second to the first.
+    pub reverse: LinkSettings,
+}
+
+/// Version of the Internet Protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IpVersion {
+    /// IPv4.
+    V4,
+    /// IPv6.
+    V6,
+}
+
+/// A TCP transfer.
+#[derive(Clone, Debug)]
+pub struct FlowSpec {
+    /// Name in the file.
+    pub name: String,
+    /// Node that sends.
+    pub from: usize,
+    /// Node that receives.
+    pub to: usize,
+    /// Slug of the congestion controller; [`airtcp_tcp::Config::controller`] is it where the simulator has it.
+    pub controller: String,
+    /// When it starts.
+    pub start: Duration,
+    /// Application bytes; `None` sends until the end.
+    pub size: Option<ByteSize>,
+    /// Which IP.
+    pub ip: IpVersion,
+    /// Parameters of both endpoints.
+    pub config: airtcp_tcp::Config,
+}
+
+impl FlowSpec {
+    /// Payload of a full segment in bytes.
+    pub fn segment_bytes(&self) -> u32 {
+        let options = if self.config.timestamps { 12 } else { 0 };
+        u32::from(self.config.announced_mss(self.ip == IpVersion::V4)) - options
+    }
+
+    /// IP and TCP headers of a full segment in bytes.
+    pub fn header_bytes(&self) -> u32 {
+        let fixed = if self.ip == IpVersion::V4 { 40 } else { 60 };
+        fixed + if self.config.timestamps { 12 } else { 0 }
+    }
+}
+
+/// A scheme and where it is placed.
+#[derive(Clone)]
+pub struct SchemeSpec {
+    /// Name in the file.
+    pub name: String,
+    /// Slug.
+    pub kind: String,
+    /// Index of the link it is on.
+    pub on: usize,
+    /// What the file says about it, as text.
+    pub parameters: Vec<(String, String)>,
+    /// Its line in the table.
+    pub entry: airtcp_schemes::SchemeEntry,
+}
+
+impl std::fmt::Debug for SchemeSpec {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let SchemeSpec { name, kind, on, parameters, entry: _ } = self;
+        write!(f, "{name}: {kind} on {on} {parameters:?}")
+    }
+}

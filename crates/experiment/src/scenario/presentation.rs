@@ -1,0 +1,163 @@
+//! `[[tables]]` and `[[figures]]`: how results are to be shown.
+
+use super::document::{Entry, Node, Table, Value, split_path};
+use super::error::{Problem, ScenarioError};
+use super::keys::Keys;
+use super::vary::Axis;
+use airtcp_core::{Event, Gauge};
+
+/// One table of the output.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TableSpec {
+    /// Axes that make a row each.
+    pub rows: Vec<String>,
+    /// Axes whose values stand side by side.
+    pub columns: Vec<String>,
+    /// Measures in each column.
+    pub show: Vec<String>,
+}
+
+/// One figure of the output.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FigureSpec {
+    /// File name without ending.
+    pub name: String,
+    /// Axis to the right.
+    pub x: String,
+    /// Measure upwards.
+    pub y: String,
+    /// Axis that makes a line each.
+    pub lines: Option<String>,
+    /// Axis that makes a pane each.
+    pub panes: Option<String>,
+}
+
+/// Measures with a name of their own in results; `scheme.<counter>` come besides.
+pub const MEASURES: [&str; 11] = [
+    "goodput_bps",
+    "throughput_bps",
+    "of_ceiling",
+    "times_baseline",
+    "jain",
+    "rtt_ns.p50",
+    "rtt_ns.p95",
+    "rtt_ns.p99",
+    "completion_ns",
+    "sender.retransmitted_segments",
+    "sender.rtos",
+];
+
+/// Every measure a table or figure can show.
+pub fn measures() -> Vec<String> {
+    let of_schemes = Event::ALL.iter().map(|event| event.label()).chain(Gauge::ALL.iter().map(|gauge| gauge.label()));
+    MEASURES.iter().map(|&name| name.to_owned()).chain(of_schemes.map(|label| format!("scheme.{label}"))).collect()
+}
+
+struct Names<'a> {
+    axes: Vec<String>,
+    document: &'a Table,
+}
+
+impl Names<'_> {
+    /// The path, if it varies; `None` if it is in the file and does not.
+    fn axis(&self, keys: &Keys<'_>, key: &str, name: &str, node: &Node) -> Result<Option<String>, ScenarioError> {
+        if self.axes.iter().any(|axis| axis == name) {
+            return Ok(Some(name.to_owned()));
+        }
+        if self.document.at(&split_path(name)).is_some() {
+            return Ok(None);
+        }
+        Err(keys.no_such("varied key", name, key, &node.origin, self.axes.clone()))
+    }
+
+    fn axes(&self, keys: &Keys<'_>, key: &str) -> Result<Vec<String>, ScenarioError> {
+        let Some(entry) = keys.table.get(key) else { return Ok(Vec::new()) };
+        let names = keys.texts(entry, "a list of varied keys, [\"links.air.loss\"]")?;
+        let found = names.iter().map(|(name, node)| self.axis(keys, key, name, node)).collect::<Result<Vec<_>, _>>()?;
+        Ok(found.into_iter().flatten().collect())
+    }
+}
+
+/// Reads `[[tables]]`; without any, one that puts the schemes side by side.
+///
+/// # Errors
+/// Unknown keys, axes or measures.
+pub fn tables(document: &Table, axes: &[Axis]) -> Result<Vec<TableSpec>, ScenarioError> {
+    let names = Names { axes: axes.iter().map(Axis::name).collect(), document };
+    let Some(entry) = document.get("tables") else { return Ok(vec![default_table(&names.axes)]) };
+    each(entry, "tables", |keys| {
+        keys.only(&["rows", "columns", "show"])?;
+        let entry = keys.required("show", "show = [\"goodput_bps\", \"of_ceiling\"]")?;
+        let known = measures();
+        let mut show = Vec::new();
+        for (name, node) in keys.texts(entry, "a list of measures")? {
+            if !known.contains(&name) {
+                return Err(keys.no_such("measure", &name, "show", &node.origin, known));
+            }
+            show.push(name);
+        }
+        let (mut rows, columns) = (names.axes(keys, "rows")?, names.axes(keys, "columns")?);
+        let rest = names.axes.iter().filter(|axis| !rows.contains(axis) && !columns.contains(axis));
+        let rest: Vec<_> = rest.cloned().collect();
+        rows.extend(rest);
+        Ok(TableSpec { rows, columns, show })
+    })
+}
+
+/// Reads `[[figures]]`.
+///
+/// # Errors
+/// Unknown keys, axes or measures; two figures of one name.
+pub fn figures(document: &Table, axes: &[Axis]) -> Result<Vec<FigureSpec>, ScenarioError> {
+    let names = Names { axes: axes.iter().map(Axis::name).collect(), document };
+    let Some(entry) = document.get("figures") else { return Ok(Vec::new()) };
+    let mut seen: Vec<String> = Vec::new();
+    each(entry, "figures", |keys| {
+        keys.only(&["name", "x", "y", "lines", "panes"])?;
+        let text = |key: &str, example: &str| -> Result<String, ScenarioError> {
+            keys.scalar(keys.required(key, example)?, "text")
+        };
+        let name = text("name", "name = \"goodput-over-loss\"")?;
+        let is_file_name = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c));
+        if !is_file_name || seen.contains(&name) {
+            let entry = keys.table.get("name").expect("read above");
+            let reason =
+                if is_file_name { "two figures have this name" } else { "it names a file: letters, digits, - and _" };
+            return Err(keys.bad(entry, reason));
+        }
+        seen.push(name.clone());
+        let y = text("y", "y = \"of_ceiling\"")?;
+        if !measures().contains(&y) {
+            return Err(keys.no_such("measure", &y, "y", &keys.table.get("y").expect("read above").origin, measures()));
+        }
+        let axis = |key: &str| Ok::<_, ScenarioError>(names.axes(keys, key)?.into_iter().next());
+        let x = text("x", "x = \"links.air.loss\"")?;
+        let x = axis("x")?.unwrap_or(x);
+        Ok(FigureSpec { name, x, y, lines: axis("lines")?, panes: axis("panes")? })
+    })
+}
+
+fn default_table(axes: &[String]) -> TableSpec {
+    let (columns, rows) = axes.iter().cloned().partition(|axis| axis.starts_with("schemes."));
+    let show = ["goodput_bps", "of_ceiling", "times_baseline", "sender.retransmitted_segments"];
+    TableSpec { rows, columns, show: show.iter().map(|&name| name.to_owned()).collect() }
+}
+
+fn each<T>(
+    entry: &Entry,
+    name: &str,
+    mut read: impl FnMut(&Keys<'_>) -> Result<T, ScenarioError>,
+) -> Result<Vec<T>, ScenarioError> {
+    let wrong = |found| {
+        let expected = format!("tables, each under [[{name}]]");
+        Problem::WrongType { key: name.to_owned(), table: "the file".into(), expected, found }.at(&entry.origin)
+    };
+    let Value::List(items) = &entry.node.value else { return Err(wrong(entry.node.value.kind())) };
+    let table = |item: &Node| match &item.value {
+        Value::Table(table) => {
+            read(&Keys { table, name: format!("[[{name}]]"), origin: &item.origin, show: "scenario".into() })
+        }
+        other => Err(wrong(other.kind())),
+    };
+    items.iter().map(table).collect()
+}

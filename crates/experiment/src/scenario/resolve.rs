@@ -1,0 +1,115 @@
+//! From a document without `[vary]` to a [`ResolvedScenario`].
+
+use super::document::{Entry, Origin, Table, Value, join_path};
+use super::error::{Problem, ScenarioError};
+use super::keys::Keys;
+use super::{ResolvedScenario, TOP_LEVEL, flow, link, scheme, topology};
+use crate::catalogue::Catalogue;
+use airtcp_core::Duration;
+
+/// Settings of the whole file.
+pub(super) struct Header {
+    pub(super) runs: u32,
+    pub(super) seed: u64,
+    pub(super) about: String,
+}
+
+/// More runs of a cell than this are a mistake in the file.
+const MAX_RUNS: u32 = 100_000;
+
+/// Longer times than this, 11 days, are a mistake in the file, and sums of them would not fit.
+pub(super) const LONGEST: Duration = Duration::from_secs(1_000_000);
+
+fn top<'a>(document: &'a Table, file: &'a Origin) -> Keys<'a> {
+    Keys { table: document, name: "the file".into(), origin: file, show: "scenario".into() }
+}
+
+/// Reads the top level.
+pub(super) fn header(document: &Table, file: &Origin) -> Result<Header, ScenarioError> {
+    let keys = top(document, file);
+    let schema = keys.required("schema", "schema = 1")?;
+    let found = schema.node.scalar().unwrap_or_else(|| schema.node.value.kind().into());
+    if found != "1" {
+        return Err(Problem::Schema(found).at(&schema.node.origin));
+    }
+    let valid: Vec<&str> = TOP_LEVEL.iter().map(|(key, ..)| *key).collect();
+    keys.only(&valid)?;
+    let runs: u32 = keys.value("runs")?.unwrap_or(1);
+    if !(1..=MAX_RUNS).contains(&runs) {
+        let entry = document.get("runs").expect("1 if left out");
+        return Err(keys.bad(entry, format!("{runs} is out of range; from 1 to {MAX_RUNS}")));
+    }
+    Ok(Header { runs, seed: keys.value("seed")?.unwrap_or(1), about: keys.value("about")?.unwrap_or_default() })
+}
+
+/// Paths into the file's named things that `[vary]` or `--set` name lead to one that is there.
+pub(super) fn check_names(document: &Table, paths: &[(Vec<String>, Origin)]) -> Result<(), ScenarioError> {
+    for (path, origin) in paths {
+        let what = match path[0].as_str() {
+            "links" => "link",
+            "flows" => "flow",
+            "schemes" => "scheme",
+            _ => continue,
+        };
+        if path.len() < 3 || document.at(&path[..2]).is_some() {
+            continue;
+        }
+        let choices: Vec<String> = document
+            .table(&path[0])
+            .into_iter()
+            .flat_map(|table| &table.entries)
+            .map(|entry| entry.key.clone())
+            .collect();
+        let (name, key, table) = (path[1].clone(), join_path(path), "[vary]".into());
+        return Err(Problem::NoSuch { what, name, key, table, choices }.at(origin));
+    }
+    Ok(())
+}
+
+/// Reads one cell.
+pub(super) fn resolve(
+    document: &Table,
+    file: &Origin,
+    name: &str,
+    catalogue: &Catalogue<'_>,
+) -> Result<ResolvedScenario, ScenarioError> {
+    let keys = top(document, file);
+    let valid: Vec<&str> = TOP_LEVEL.iter().map(|(key, ..)| *key).collect();
+    keys.only(&valid)?;
+    let entry = keys.required("duration", "duration = \"20s\"")?;
+    let duration: Duration = keys.value("duration")?.expect("required above");
+    let warmup: Duration = keys.value("warmup")?.unwrap_or(Duration::ZERO);
+    if duration > LONGEST {
+        return Err(keys.bad(entry, format!("a run of more than {LONGEST} is a mistake")));
+    }
+    if duration <= warmup {
+        return Err(keys.bad(entry, format!("nothing is left to measure after a warm-up of {warmup}")));
+    }
+    let nodes = nodes(&keys)?;
+    let links_entry = keys.required("links", "[links.air]")?;
+    let links = link::links(&Keys::of(links_entry, "links", "link")?, &nodes)?;
+    let flows_entry = keys.required("flows", "[flows.bulk]")?;
+    let flow_keys = Keys::of(flows_entry, "flows", "flow")?;
+    let flows = flow::flows(&flow_keys, &nodes, catalogue)?;
+    if flows.is_empty() {
+        return Err(Problem::Topology("[flows] is empty: nothing would be sent".into()).at(&flows_entry.origin));
+    }
+    topology::check(&flow_keys, &nodes, &links, &flows)?;
+    let schemes = match document.get("schemes") {
+        Some(entry) => scheme::schemes(&Keys::of(entry, "schemes", "schemes")?, &links, catalogue)?,
+        None => Vec::new(),
+    };
+    Ok(ResolvedScenario { name: name.to_owned(), duration, warmup, nodes, links, flows, schemes })
+}
+
+fn nodes(keys: &Keys<'_>) -> Result<Vec<String>, ScenarioError> {
+    let entry = keys.required("nodes", "[nodes]")?;
+    let nodes = Keys::of(entry, "nodes", "scenario")?;
+    let name = |entry: &Entry| {
+        let below = Keys::of(entry, &format!("nodes.{}", entry.key), "scenario")?;
+        below.only(&[])?;
+        Ok(entry.key.clone())
+    };
+    debug_assert!(matches!(entry.node.value, Value::Table(_)));
+    nodes.table.entries.iter().map(name).collect()
+}

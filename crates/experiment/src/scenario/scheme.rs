@@ -1,0 +1,77 @@
+//! `[schemes.<name>]`: `kind`, the link it is `on`, and the scheme's own parameters.
+
+use super::document::Entry;
+use super::error::{Problem, ScenarioError};
+use super::keys::Keys;
+use super::{LinkSpec, SchemeSpec};
+use crate::catalogue::{Catalogue, NO_SCHEME};
+use airtcp_core::Rng;
+use airtcp_core::parameters::ParameterError;
+use airtcp_schemes::{End, LinkFacts, MAX_MEMORY, SchemeEntry, Site};
+
+/// Reads every scheme; those of kind `none` are checked and left out.
+pub(super) fn schemes(
+    keys: &Keys<'_>,
+    links: &[LinkSpec],
+    catalogue: &Catalogue<'_>,
+) -> Result<Vec<SchemeSpec>, ScenarioError> {
+    let mut placed: Vec<SchemeSpec> = Vec::new();
+    for entry in &keys.table.entries {
+        let Some(scheme) = scheme(entry, links, catalogue)? else { continue };
+        if let Some(other) = placed.iter().find(|other| other.on == scheme.on) {
+            let (a, b, link) = (&other.name, &scheme.name, &links[scheme.on].name);
+            let sentence = format!("schemes '{a}' and '{b}' are both on link '{link}'; one fits");
+            return Err(Problem::Topology(sentence).at(&entry.origin));
+        }
+        placed.push(scheme);
+    }
+    Ok(placed)
+}
+
+fn scheme(entry: &Entry, links: &[LinkSpec], catalogue: &Catalogue<'_>) -> Result<Option<SchemeSpec>, ScenarioError> {
+    let mut keys = Keys::of(entry, &format!("schemes.{}", entry.key), "schemes")?;
+    let kind_entry = keys.required("kind", "kind = \"gsnoop\"")?;
+    let kind = keys.scalar(kind_entry, "text")?;
+    if kind == NO_SCHEME {
+        // What stands beside `kind = "none"` belongs to the kinds it is compared with.
+        let known = catalogue.scheme_keys();
+        let known: Vec<&str> = ["kind", "on"].into_iter().chain(known.iter().copied()).collect();
+        keys.only(&known)?;
+        return Ok(None);
+    }
+    let Some(found) = catalogue.scheme(&kind) else {
+        return Err(keys.no_such("scheme", &kind, "kind", &kind_entry.node.origin, catalogue.scheme_names()));
+    };
+    keys.show = found.slug.to_owned();
+    let fields = (found.fields)();
+    let valid: Vec<&str> = ["kind", "on"].into_iter().chain(fields.iter().map(|field| field.name)).collect();
+    keys.only(&valid)?;
+    let on_entry = keys.required("on", "on = \"air\"")?;
+    let name = keys.scalar(on_entry, "the name of a link")?;
+    let on = links.iter().position(|link| link.name == name).ok_or_else(|| {
+        let choices = links.iter().map(|link| link.name.clone()).collect();
+        keys.no_such("link", &name, "on", &on_entry.node.origin, choices)
+    })?;
+    let parameters = parameters(&keys, found, &valid)?;
+    Ok(Some(SchemeSpec { name: entry.key.clone(), kind, on, parameters, entry: *found }))
+}
+
+fn parameters(keys: &Keys<'_>, scheme: &SchemeEntry, valid: &[&str]) -> Result<Vec<(String, String)>, ScenarioError> {
+    let mut parameters = Vec::new();
+    for entry in keys.table.entries.iter().filter(|entry| !["kind", "on"].contains(&entry.key.as_str())) {
+        let value = keys.scalar(entry, "a single value")?;
+        check_parameter(scheme, &entry.key, &value).map_err(|error| keys.parameter(entry, error, valid))?;
+        parameters.push((entry.key.clone(), value));
+    }
+    Ok(parameters)
+}
+
+/// Whether `scheme` takes `key = value`.
+///
+/// # Errors
+/// As the scheme's own parameters say.
+pub fn check_parameter(scheme: &SchemeEntry, key: &str, value: &str) -> Result<(), ParameterError> {
+    let mut rng = Rng::derive(0, "check");
+    let mut site = Site { end: End::Near, link: LinkFacts::default(), rng: &mut rng, max_memory: MAX_MEMORY };
+    (scheme.make)(&[(key.to_owned(), value.to_owned())], &mut site).map(|_| ())
+}

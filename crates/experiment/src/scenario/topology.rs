@@ -1,0 +1,74 @@
+//! Which way packets go: the path with the fewest links, the first in the file among equals.
+
+use super::error::{Problem, ScenarioError};
+use super::keys::Keys;
+use super::{FlowSpec, LinkSpec, ResolvedScenario};
+use airtcp_link::LinkSettings;
+use std::collections::VecDeque;
+
+/// One link on a path, and whether it is passed from the first of its nodes to the second.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hop {
+    /// Index of the link.
+    pub link: usize,
+    /// True from the first to the second.
+    pub forward: bool,
+}
+
+impl Hop {
+    /// The settings of the direction passed.
+    pub fn settings(self, scenario: &ResolvedScenario) -> &LinkSettings {
+        let link = &scenario.links[self.link];
+        if self.forward { &link.forward } else { &link.reverse }
+    }
+
+    /// The same link the other way.
+    pub fn back(self) -> Hop {
+        Hop { forward: !self.forward, ..self }
+    }
+}
+
+/// The hops from one node to another; `None` if they are not connected.
+pub fn path(links: &[LinkSpec], nodes: usize, from: usize, to: usize) -> Option<Vec<Hop>> {
+    let mut reached: Vec<Option<(usize, Hop)>> = vec![None; nodes];
+    let mut queue = VecDeque::from([from]);
+    while let Some(node) = queue.pop_front() {
+        for (index, link) in links.iter().enumerate() {
+            let (next, forward) = match link.between {
+                [first, second] if first == node => (second, true),
+                [first, second] if second == node => (first, false),
+                _ => continue,
+            };
+            if next != from && reached[next].is_none() {
+                reached[next] = Some((node, Hop { link: index, forward }));
+                queue.push_back(next);
+            }
+        }
+    }
+    let mut hops = Vec::new();
+    let mut node = to;
+    while node != from {
+        let (before, hop) = reached[node]?;
+        hops.push(hop);
+        node = before;
+    }
+    hops.reverse();
+    Some(hops)
+}
+
+/// Every flow has a way.
+pub(super) fn check(
+    keys: &Keys<'_>,
+    nodes: &[String],
+    links: &[LinkSpec],
+    flows: &[FlowSpec],
+) -> Result<(), ScenarioError> {
+    for (flow, entry) in flows.iter().zip(&keys.table.entries) {
+        if path(links, nodes.len(), flow.from, flow.to).is_none() {
+            let (from, to) = (&nodes[flow.from], &nodes[flow.to]);
+            let sentence = format!("no links lead from '{from}' to '{to}', the ends of flow '{}'", flow.name);
+            return Err(Problem::Topology(sentence).at(&entry.origin));
+        }
+    }
+    Ok(())
+}

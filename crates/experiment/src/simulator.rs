@@ -1,0 +1,139 @@
+//! The world of virtual time: a resolved scenario on [`airtcp_sim`].
+
+use crate::catalogue::NO_SCHEME;
+use crate::scenario::{FlowSpec, IpVersion, ResolvedScenario};
+use crate::world::{
+    Drops, FlowOutcome, NotRun, RttPercentiles, RunOutcome, Sample, SchemeOutcome, Trace, Verdict, World,
+};
+use airtcp_core::{Duration, Instant};
+use airtcp_sim::{Flow, Outcome, RunSettings, Topology};
+use std::collections::BTreeMap;
+
+/// Runs in virtual time.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Simulator {
+    /// Initial sequence numbers and timestamps just below the wrap.
+    pub near_wrap: bool,
+}
+
+impl World for Simulator {
+    fn name(&self) -> &'static str {
+        "simulator"
+    }
+
+    fn run(&self, cell: &ResolvedScenario, seed: u64) -> Result<RunOutcome, NotRun> {
+        if let Some(flow) = cell.flows.iter().find(|flow| flow.controller != flow.config.controller.slug) {
+            let sentence = format!("the simulator has no '{}'; the kernel's own runs with --live", flow.controller);
+            return Err(NotRun::Skipped(sentence));
+        }
+        let settings = RunSettings {
+            seed,
+            duration: cell.duration,
+            warmup: cell.warmup,
+            sample_every: cell.sample_every(),
+            near_wrap: self.near_wrap,
+            ..RunSettings::default()
+        };
+        let outcome = topology(cell).run(&settings).map_err(|error| NotRun::Failed(error.to_string()))?;
+        Ok(convert(cell, outcome))
+    }
+}
+
+fn topology(cell: &ResolvedScenario) -> Topology {
+    let mut topology = Topology::new();
+    let nodes: Vec<_> = cell.nodes.iter().map(|name| topology.node(name)).collect();
+    let mut links = Vec::new();
+    for link in &cell.links {
+        let [a, b] = link.between.map(|node| nodes[node]);
+        links.push(topology.link(&link.name, a, b, link.forward.clone(), link.reverse.clone()));
+    }
+    for scheme in &cell.schemes {
+        topology.scheme(&scheme.name, links[scheme.on], &scheme.entry, &scheme.parameters);
+    }
+    for flow in &cell.flows {
+        topology.flow(Flow {
+            name: flow.name.clone(),
+            from: nodes[flow.from],
+            to: nodes[flow.to],
+            tcp: flow.config.clone(),
+            start: flow.start,
+            size: flow.size.map(|size| size.0),
+            ipv6: flow.ip == IpVersion::V6,
+        });
+    }
+    topology
+}
+
+fn convert(cell: &ResolvedScenario, outcome: Outcome) -> RunOutcome {
+    let verdict = |check: Option<Result<(), String>>| match check {
+        None => Verdict::NotChecked,
+        Some(Ok(())) => Verdict::Passed,
+        Some(Err(sentence)) => Verdict::Failed(sentence),
+    };
+    let checks = outcome.checks;
+    RunOutcome {
+        flows: cell.flows.iter().zip(outcome.flows).map(|(spec, flow)| convert_flow(cell, spec, flow)).collect(),
+        schemes: outcome.schemes.into_iter().map(convert_scheme).collect(),
+        drops: outcome
+            .drops
+            .into_iter()
+            .map(|drop| Drops { place: drop.place, reason: drop.reason.label().into(), packets: drop.packets })
+            .collect(),
+        checks: vec![
+            ("conservation", verdict(checks.conservation)),
+            ("stream", verdict(checks.stream)),
+            ("bounds", verdict(checks.bounds)),
+        ],
+        trace: Some(Trace { hash: outcome.trace_hash, events: outcome.events }),
+        emulator: None,
+    }
+}
+
+fn convert_flow(cell: &ResolvedScenario, spec: &FlowSpec, flow: airtcp_sim::FlowOutcome) -> FlowOutcome {
+    let completion = flow.completed_at.map(|at| at.saturating_since(Instant::ZERO + spec.start));
+    FlowOutcome {
+        name: flow.name,
+        window_bytes: flow.measured_bytes,
+        window: alive_while_measured(cell, spec, flow.completed_at.map(|at| at.saturating_since(Instant::ZERO))),
+        total_bytes: flow.total_bytes,
+        completion,
+        retransmitted_segments: flow.retransmitted_segments,
+        rtos: flow.rtos,
+        rtt: RttPercentiles { p50: flow.rtt.p50, p95: flow.rtt.p95, p99: flow.rtt.p99 },
+        segment_bytes: flow.segment_bytes,
+        longest_stall: flow.longest_stall,
+        series: flow
+            .series
+            .into_iter()
+            .map(|sample| Sample {
+                at: sample.at.saturating_since(Instant::ZERO),
+                delivered: sample.delivered,
+                cwnd: sample.cwnd,
+                rtt: sample.srtt,
+                repairs: sample.repairs,
+            })
+            .collect(),
+    }
+}
+
+/// How long a flow that ended at `ended`, or not at all, could deliver within the measured part of the run.
+pub fn alive_while_measured(cell: &ResolvedScenario, flow: &FlowSpec, ended: Option<Duration>) -> Duration {
+    let until = ended.unwrap_or(cell.duration).min(cell.duration);
+    until.saturating_sub(cell.warmup.max(flow.start))
+}
+
+/// The boxes of a scheme together: counters are added, of levels the highest is taken.
+fn convert_scheme(scheme: airtcp_sim::SchemeOutcome) -> SchemeOutcome {
+    debug_assert_ne!(scheme.kind, NO_SCHEME);
+    let mut counters = BTreeMap::new();
+    for element in scheme.elements {
+        for (event, count) in element.events {
+            *counters.entry(event.label().to_owned()).or_insert(0) += count;
+        }
+        for (gauge, level) in element.gauges {
+            let highest = counters.entry(gauge.label().to_owned()).or_insert(0);
+            *highest = level.max(*highest);
+        }
+    }
+    SchemeOutcome { name: scheme.name, counters }
+}

@@ -1,0 +1,163 @@
+//! Where a scenario can be run, and what a run tells: the same for virtual time and kernel TCP.
+
+use crate::scenario::ResolvedScenario;
+use airtcp_core::Duration;
+use std::collections::BTreeMap;
+
+/// A place that runs one cell of a scenario once.
+pub trait World: Sync {
+    /// `simulator` or `live`; a directory of the results and a field of every cell.
+    fn name(&self) -> &'static str;
+
+    /// Name of the results' directory.
+    fn directory(&self) -> &'static str {
+        if self.name() == "simulator" { "sim" } else { self.name() }
+    }
+
+    /// True if runs do not disturb each other, so that many may go on at once.
+    fn runs_in_parallel(&self) -> bool {
+        true
+    }
+
+    /// Runs `cell` once with `seed`.
+    ///
+    /// # Errors
+    /// It could not be run; see [`NotRun`].
+    fn run(&self, cell: &ResolvedScenario, seed: u64) -> Result<RunOutcome, NotRun>;
+}
+
+/// Why a run gave no outcome.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NotRun {
+    /// This machine cannot run it; one sentence says why. The other cells go on.
+    #[error("{0}")]
+    Skipped(String),
+    /// It should have run and did not.
+    #[error("{0}")]
+    Failed(String),
+}
+
+/// What one run tells.
+#[derive(Clone, Debug, Default)]
+pub struct RunOutcome {
+    /// In the order of the scenario.
+    pub flows: Vec<FlowOutcome>,
+    /// In the order of the scenario; none for a cell without a scheme.
+    pub schemes: Vec<SchemeOutcome>,
+    /// What was lost where, and why.
+    pub drops: Vec<Drops>,
+    /// Name of a check and its verdict.
+    pub checks: Vec<(&'static str, Verdict)>,
+    /// The simulator's own.
+    pub trace: Option<Trace>,
+    /// The live link emulator's self-test.
+    pub emulator: Option<EmulatorReport>,
+}
+
+/// What became of one flow.
+#[derive(Clone, Debug, Default)]
+pub struct FlowOutcome {
+    /// Name in the scenario.
+    pub name: String,
+    /// Application bytes that arrived in order within the measured time.
+    pub window_bytes: u64,
+    /// Length of the part of the measured time in which the flow was alive.
+    pub window: Duration,
+    /// Application bytes that arrived in order over the whole run.
+    pub total_bytes: u64,
+    /// From its start to the last byte, for a flow of fixed size that finished.
+    pub completion: Option<Duration>,
+    /// Data segments sent again in the measured time.
+    pub retransmitted_segments: u64,
+    /// Retransmission timeouts in the measured time.
+    pub rtos: u64,
+    /// Percentiles of the sender's round-trip times.
+    pub rtt: RttPercentiles,
+    /// Payload of a full segment, in bytes.
+    pub segment_bytes: u32,
+    /// Longest time without a delivered byte.
+    pub longest_stall: Duration,
+    /// How it went, over time.
+    pub series: Vec<Sample>,
+}
+
+/// Round-trip times in ns.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RttPercentiles {
+    /// Median.
+    pub p50: u64,
+    /// 95 of 100 are below.
+    pub p95: u64,
+    /// 99 of 100 are below.
+    pub p99: u64,
+}
+
+/// A flow at one moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sample {
+    /// Since the start of the run.
+    pub at: Duration,
+    /// Application bytes that have arrived in order so far.
+    pub delivered: u64,
+    /// Congestion window in bytes.
+    pub cwnd: u64,
+    /// Smoothed round-trip time.
+    pub rtt: Duration,
+    /// Repairs sent so far by all schemes.
+    pub repairs: u64,
+}
+
+/// What a scheme did.
+#[derive(Clone, Debug, Default)]
+pub struct SchemeOutcome {
+    /// Name in the scenario.
+    pub name: String,
+    /// Counters, and levels at the end of the run, of all its boxes together, by label.
+    pub counters: BTreeMap<String, u64>,
+}
+
+/// Packets that went no further.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Drops {
+    /// `links.air.forward`, `hosts.receiver`, `schemes.repair.a`.
+    pub place: String,
+    /// Label of the reason.
+    pub reason: String,
+    /// How many.
+    pub packets: u64,
+}
+
+/// Outcome of one check.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It held.
+    Passed,
+    /// It could not be made here.
+    NotChecked,
+    /// It did not hold; a sentence.
+    Failed(String),
+}
+
+/// What identifies a simulated run exactly.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Trace {
+    /// Over every event in order.
+    pub hash: u64,
+    /// Events handled.
+    pub events: u64,
+}
+
+/// The live link emulator, asked against seen.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct EmulatorReport {
+    /// False if it did not do what it was asked; the cell then says nothing.
+    pub valid: bool,
+    /// |seen − asked| ÷ asked of the rate.
+    pub rate_error_ratio: f64,
+    /// 99th percentile of release − due.
+    pub release_error_p99_ns: u64,
+    /// Mean loss the scenario asks for.
+    pub loss_asked_ratio: f64,
+    /// Loss that was seen.
+    pub loss_seen_ratio: f64,
+}

@@ -1,0 +1,172 @@
+//! From runs to `summary.json`.
+
+mod common;
+
+use airtcp_experiment::results::{self, Results, RunOptions, baseline_of, ceiling_bps, directory, summary};
+use airtcp_experiment::{Scenario, Simulator};
+use common::{DEMO, demo_with, made_up, read};
+use serde_json::{Value, json};
+
+/// The demo, short enough for a test.
+const SHORT: [&str; 4] = ["duration=3s", "warmup=1s", "runs=2", "flows.bulk.controller=cubic"];
+
+fn simulate(scenario: &Scenario, threads: usize) -> Results<'_> {
+    results::run(scenario, &Simulator::default(), RunOptions { threads }, &mut ())
+}
+
+fn text(results: &Results<'_>) -> String {
+    summary::to_text(&summary::of(results, "results/x/sim"))
+}
+
+fn ceiling(text: &str) -> u64 {
+    ceiling_bps(&read(text, &[]).unwrap().cells[0].scenario).expect("a link has a rate").round() as u64
+}
+
+#[test]
+fn a_summary_is_the_same_on_one_and_two_threads() {
+    let scenario = read(DEMO, &SHORT).unwrap();
+    assert_eq!(text(&simulate(&scenario, 1)), text(&simulate(&scenario, 2)));
+}
+
+#[test]
+fn the_resolved_scenario_gives_the_same_summary() {
+    let scenario = read(DEMO, &SHORT).unwrap();
+    let again = read(&scenario.resolved, &[]).unwrap();
+    assert_eq!(text(&simulate(&again, 1)), text(&simulate(&scenario, 1)));
+}
+
+#[test]
+fn another_seed_gives_another_summary() {
+    let sets = [&SHORT[..], &["links.air.loss=5%"]].concat();
+    let (one, two) = (read(DEMO, &sets).unwrap(), read(DEMO, &[&sets[..], &["seed=7"]].concat()).unwrap());
+    let hashes = |scenario| summary::of(&simulate(scenario, 1), "")["cells"][0]["trace_hash"].clone();
+    assert_ne!(hashes(&one), hashes(&two));
+}
+
+#[test]
+fn an_idle_node_changes_nothing_else() {
+    let sets = [&SHORT[..], &["links.air.loss=5%"]].concat();
+    let alone = read(DEMO, &sets).unwrap();
+    let crowded = read(&demo_with("receiver = {}", "receiver = {}\nidle = {}"), &sets).unwrap();
+    let goodput = |scenario| summary::of(&simulate(scenario, 1), "")["cells"][1]["goodput_bps"].clone();
+    assert_eq!(goodput(&alone), goodput(&crowded));
+}
+
+#[test]
+fn a_controller_that_only_the_kernel_has_is_skipped_with_a_sentence() {
+    let scenario = read(DEMO, &["duration=3s", "runs=1", "links.air.loss=0%"]).unwrap();
+    let results = simulate(&scenario, 1);
+    let summary = summary::of(&results, "");
+    assert_eq!(summary["cells"].as_array().unwrap().len(), 2);
+    assert_eq!(summary["skipped"][0]["at"]["flows.bulk.controller"], "bbr");
+    assert!(summary["skipped"][0]["reason"].as_str().unwrap().contains("--live"));
+    assert_eq!(results.failures(), [""; 0], "skipped is not failed");
+}
+
+#[test]
+fn the_ceiling_is_rate_times_survival_times_payload() {
+    let at_loss =
+        |loss: &str| ceiling(&demo_with("loss = \"0%\"", &format!("loss = {loss}")).split("[vary]").next().unwrap());
+    assert_eq!(at_loss("\"0%\""), 9_653_333);
+    assert_eq!(at_loss("\"5%\""), 9_170_667);
+    assert_eq!(at_loss("{ kind = \"gilbert-elliott\", mean = \"2%\", burst = 5 }"), 9_460_267);
+    // (1 - 1e-6)^12000 of full-size packets survive.
+    assert_eq!(at_loss("{ kind = \"bit-error\", rate = \"1e-6\" }"), 9_538_186);
+}
+
+#[test]
+fn the_ceiling_is_capped_by_the_wired_part_and_the_window() {
+    let plain = DEMO.split("[vary]").next().unwrap();
+    let slow_wire = plain.replacen("rate = \"100Mbit\"", "rate = \"4Mbit\"", 1);
+    assert_eq!(ceiling(&slow_wire), 3_861_333);
+    // 30 kB in each round trip of 60.2 ms.
+    let small_window = plain.replacen("controller = \"cubic\"", "controller = \"cubic\"\nreceive_buffer = \"30kB\"", 1);
+    assert_eq!(ceiling(&small_window), 3_986_711);
+}
+
+#[test]
+fn flows_that_share_a_bottleneck_share_its_ceiling() {
+    let plain = DEMO.split("[vary]").next().unwrap();
+    let second = "[flows.second]\nfrom = \"sender\"\nto = \"receiver\"\n\n[schemes.repair]";
+    assert_eq!(ceiling(&plain.replacen("[schemes.repair]", second, 1)), 9_653_333);
+    let back = second.replace("sender", "x").replace("receiver", "sender").replace("\"x\"", "\"receiver\"");
+    assert_eq!(ceiling(&plain.replacen("[schemes.repair]", &back, 1)), 2 * 9_653_333 + 1, "both directions of the air");
+}
+
+#[test]
+fn ipv6_has_larger_headers() {
+    let plain = DEMO.split("[vary]").next().unwrap();
+    assert_eq!(ceiling(&plain.replacen("controller = \"cubic\"", "controller = \"cubic\"\nip = 6", 1)), 9_520_000);
+}
+
+#[test]
+fn a_cell_is_compared_with_the_same_cell_without_a_scheme() {
+    let demo = read(DEMO, &[]).unwrap();
+    for (index, cell) in demo.cells.iter().enumerate() {
+        let baseline = &demo.cells[baseline_of(&demo, index).unwrap()];
+        assert!(baseline.scenario.schemes.is_empty());
+        assert_eq!(baseline.at[..2], cell.at[..2]);
+    }
+    let only = read(DEMO, &["schemes.repair.kind=gsnoop"]).unwrap();
+    assert_eq!(baseline_of(&only, 0), None);
+}
+
+#[test]
+fn a_cell_has_the_shape_that_was_promised() {
+    let demo = read(DEMO, &["runs=3"]).unwrap();
+    let summary = summary::of(&made_up(&demo), "results/demo/live");
+    let cell = summary["cells"].as_array().unwrap().iter().find(|cell| {
+        cell["at"] == json!({"links.air.loss": "5%", "flows.bulk.controller": "cubic", "schemes.repair.kind": "gsnoop"})
+    });
+    let cell = cell.expect("the cell was run");
+    let expected = json!({
+        "world": "live", "seeds": [1, 2, 3], "measured_ns": 18_000_000_000u64,
+        "at": {"links.air.loss": "5%", "flows.bulk.controller": "cubic", "schemes.repair.kind": "gsnoop"},
+        "ceiling_bps": 9_170_667,
+        "goodput_bps": {"median": 9_102_000, "ci95": [9_101_000, 9_103_000], "runs": [9_101_000, 9_102_000, 9_103_000]},
+        "throughput_bps": {"median": 9_428_867, "ci95": [9_427_831, 9_429_903]},
+        "of_ceiling": {"median": 0.9925, "ci95": [0.9924, 0.9926]},
+        "times_baseline": {"median": 47.847, "ci95": [47.602, 48.094], "baseline": {"schemes.repair.kind": "none"}},
+        "jain": {"median": 1.0, "ci95": [1.0, 1.0]},
+        "rtt_ns": {"p50": 0, "p95": 0, "p99": 0},
+        "sender": {"retransmitted_segments": 52, "rtos": 0},
+        "longest_stall_ns": 0,
+        "scheme": {"kind": "gsnoop", "keeps_end_to_end": true, "repairs": 502},
+        "drops": [{"where": "links.air.forward", "reason": "loss", "packets": 750}],
+        "checks": {"conservation": "passed", "stream": "passed"},
+        "emulator": {"valid": true, "rate_error_ratio": 0.00041, "release_error_p99_ns": 0, "loss_asked_ratio": 0.0, "loss_seen_ratio": 0.0}
+    });
+    assert_eq!(*cell, expected);
+    let reason = json!({"world": "live", "at": {"links.air.loss": "10%", "flows.bulk.controller": "cubic", "schemes.repair.kind": "none"}, "reason": "/dev/net/tun is missing"});
+    assert_eq!(summary["skipped"][0], reason);
+}
+
+#[test]
+fn a_check_that_does_not_hold_is_named_with_its_seed() {
+    let demo = read(DEMO, &["runs=3"]).unwrap();
+    let results = made_up(&demo);
+    let failures = results.failures();
+    assert_eq!(failures[0], "5%, bbr, none: stream: one byte is wrong (seed 2)");
+    let failed = |cell: &&Value| cell["checks"]["stream"] == "failed";
+    let summary = summary::of(&results, "");
+    assert_eq!(summary["cells"].as_array().unwrap().iter().filter(failed).count(), 2);
+}
+
+#[test]
+fn a_directory_is_replaced_as_a_whole() {
+    let root = std::env::temp_dir().join(format!("airtcp-results-{}", std::process::id()));
+    let demo = read(DEMO, &["runs=1"]).unwrap();
+    let results = made_up(&demo);
+    let first = directory::write(&root, &results, "live", &json!({})).unwrap();
+    std::fs::write(first.join("stale"), "from an older version").unwrap();
+    let second = directory::write(&root, &results, "live", &json!({})).unwrap();
+    let mut names: Vec<String> =
+        std::fs::read_dir(&second).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    assert_eq!(names, ["manifest.json", "scenario.toml", "series.json", "summary.json"]);
+    let above = std::fs::read_dir(second.parent().unwrap()).unwrap().count();
+    assert_eq!((first == second, above), (true, 1), "nothing is left beside it");
+    let summary: Value = serde_json::from_slice(&std::fs::read(second.join("summary.json")).unwrap()).unwrap();
+    assert_eq!(summary["directory"], second.display().to_string());
+    std::fs::remove_dir_all(root).unwrap();
+}

@@ -1,0 +1,129 @@
+//! What a scenario file means.
+
+mod common;
+
+use airtcp_core::{Duration, Rate};
+use airtcp_experiment::Scenario;
+use common::{CATALOGUE, DEMO, demo_with, read};
+
+const SWEEP: &str = r#"
+schema = 1
+about = "Loss x scheme, CUBIC and BBR senders"
+base = "base.toml"        # tables not written here come from there; one level only
+duration = "60s"
+warmup = "5s"
+runs = 30                 # common random numbers across schemes
+
+[vary]
+links.air.loss = { log = ["0.01%", "20%"], steps = 13 }   # or linear = [...]
+flows.bulk.controller = ["cubic", "reno"]
+schemes.repair = [        # a table replaces the whole table
+  { kind = "none", label = "plain" },
+  { kind = "snoop", on = "air" },
+  { kind = "gsnoop", on = "air", mode = "paper", label = "gsnoop (paper)" },
+  { kind = "gsnoop", on = "air", mode = "modern", label = "gsnoop" },
+]
+
+[[figures]]               # -> figures/goodput-over-loss.{svg,csv}
+name = "goodput-over-loss"
+x = "links.air.loss"
+y = "of_ceiling"
+lines = "schemes.repair"
+panes = "flows.bulk.controller"
+"#;
+
+fn labels(scenario: &Scenario, axis: usize) -> Vec<&str> {
+    scenario.axes[axis].1.iter().map(String::as_str).collect()
+}
+
+#[test]
+fn the_demo_has_twenty_cells() {
+    let demo = read(DEMO, &[]).unwrap();
+    assert_eq!((demo.name.as_str(), demo.runs, demo.seed, demo.cells.len()), ("demo", 5, 1, 20));
+    assert_eq!(labels(&demo, 0), ["0%", "1%", "5%", "10%", "gilbert-elliott mean=2% burst=5"]);
+    let last = &demo.cells[19];
+    assert_eq!(last.at[1], ("flows.bulk.controller".into(), "bbr".into()));
+    assert_eq!(last.scenario.schemes[0].kind, "gsnoop");
+    assert!(demo.cells[0].scenario.schemes.is_empty(), "kind none places nothing");
+}
+
+#[test]
+fn links_take_their_values_in_both_directions() {
+    let demo = read(DEMO, &["links.air.loss=5%"]).unwrap();
+    let air = &demo.cells[0].scenario.links[1];
+    assert_eq!((air.name.as_str(), air.between), ("air", [1, 2]));
+    assert_eq!(air.forward.rate, Some(Rate::from_bps(10_000_000)));
+    assert_eq!(air.forward, air.reverse);
+    assert_eq!(air.forward.loss.mean(1500), "5%".parse().unwrap());
+}
+
+#[test]
+fn reverse_overrides_one_key_of_one_direction() {
+    let text = demo_with("[links.lan]", "[links.air.reverse]\nrate = \"1Mbit\"\n\n[links.lan]");
+    let air = &read(&text, &[]).unwrap().cells[0].scenario.links[1];
+    assert_eq!(air.reverse.rate, Some(Rate::from_bps(1_000_000)));
+    assert_eq!(air.forward.rate, Some(Rate::from_bps(10_000_000)));
+    assert_eq!(air.reverse.delay, air.forward.delay);
+}
+
+#[test]
+fn a_sweep_completes_itself_from_its_base() {
+    let sweep = read(SWEEP, &[]).unwrap();
+    assert_eq!(sweep.cells.len(), 13 * 2 * 4);
+    assert_eq!(labels(&sweep, 2), ["plain", "snoop", "gsnoop (paper)", "gsnoop"]);
+    assert_eq!(&labels(&sweep, 0)[..3], ["0.01%", "0.01884%", "0.0355%"]);
+    assert_eq!(sweep.cells[0].scenario.duration, Duration::from_secs(60));
+    assert_eq!(sweep.cells[0].scenario.links.len(), 3);
+    assert_eq!(sweep.cells[2].scenario.schemes[0].parameters, [("mode".into(), "paper".into())]);
+    assert_eq!(sweep.figures[0].lines.as_deref(), Some("schemes.repair"));
+    assert_eq!(sweep.tables[0].columns, ["schemes.repair"], "the base's tables show what the base varies");
+}
+
+#[test]
+fn what_is_set_no_longer_varies() {
+    let demo = read(DEMO, &["links.air.loss=3%", "flows.bulk.controller=reno", "runs=2"]).unwrap();
+    assert_eq!((demo.cells.len(), demo.runs), (2, 2));
+    assert_eq!(demo.tables[0].rows, [""; 0]);
+    let all = read(DEMO, &["links.air.loss=3%", "flows.bulk.controller=reno", "schemes.repair.kind=gsnoop"]).unwrap();
+    assert_eq!(all.cells.len(), 1);
+}
+
+#[test]
+fn a_set_can_vary_something_else() {
+    let demo = read(DEMO, &["vary.links.air.delay=[\"5ms\", \"20ms\"]"]).unwrap();
+    assert_eq!(demo.cells.len(), 40);
+}
+
+#[test]
+fn the_resolved_scenario_reads_back_as_itself() {
+    for (text, sets) in [(DEMO, vec![]), (SWEEP, vec![]), (DEMO, vec!["links.air.loss=3%"])] {
+        let scenario = read(text, &sets).unwrap();
+        let again = read(&scenario.resolved, &[]).unwrap();
+        assert_eq!((&again.resolved, &again.hash), (&scenario.resolved, &scenario.hash));
+        let cells = |scenario: &Scenario| format!("{:?}", scenario.cells);
+        assert_eq!(cells(&again), cells(&scenario));
+    }
+}
+
+#[test]
+fn comments_and_spaces_do_not_change_the_hash() {
+    let demo = read(DEMO, &[]).unwrap();
+    let spaced = read(&demo_with("delay = \"5ms\"", "delay   =    \"5ms\" # one way"), &[]).unwrap();
+    let other = read(&demo_with("delay = \"5ms\"", "delay = \"6ms\""), &[]).unwrap();
+    assert_eq!(demo.hash, spaced.hash);
+    assert_ne!(demo.hash, other.hash);
+}
+
+#[test]
+fn nodes_without_a_flow_forward() {
+    let demo = read(DEMO, &[]).unwrap();
+    let hosts: Vec<bool> = (0..4).map(|node| demo.cells[0].scenario.is_host(node)).collect();
+    assert_eq!(hosts, [true, false, false, true]);
+}
+
+#[test]
+fn a_file_is_found_beside_its_base() {
+    let directory = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
+    let demo = Scenario::load(&directory.join("demo.toml"), &[], &CATALOGUE).unwrap();
+    assert_eq!(demo.name, "demo");
+}

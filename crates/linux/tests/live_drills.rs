@@ -1,0 +1,194 @@
+//! Fault drills: whatever is killed or stopped while a file crosses both gateways, the file
+//! arrives unchanged and never waits longer than 5 s.
+//!
+//! Fault and recovery come at times drawn from a printed seed. A drill that failed is repeated
+//! with the line it prints: `AIRTCP_DRILL='kill A:123' cargo test … live_drills`.
+
+mod live_support;
+
+use airtcp_core::{Duration, Rng};
+use airtcp_linux::sys::clock;
+use airtcp_linux::testbed::Family;
+use airtcp_linux::traffic::{FlowResult, Outcome, hex};
+use live_support::gateway::{Gateway, signal_worker};
+use live_support::{Path, family_name, is_long, seconds, sleep_until, turn};
+use std::collections::BTreeMap;
+
+/// More than two seconds at the link's rate: under way when the fault comes, and after the recovery.
+const FILE_BYTES: u64 = 25_000_000;
+const STALL_MAX: Duration = Duration::from_secs(5);
+const DEADLINE: Duration = Duration::from_secs(90);
+const LOSS: &[(&str, &str)] = &[("loss", "2%")];
+
+/// What is done to a gateway.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fault {
+    /// `kill -9` of the supervisor; the worker dies with it. Started again later.
+    Kill,
+    /// `kill -9` of the worker; its supervisor starts another.
+    KillWorker,
+    /// SIGSTOP of both processes; SIGCONT later.
+    Stop,
+    /// SIGSTOP of the worker; its supervisor kills it and starts another.
+    StopWorker,
+}
+
+/// A kind of drill: its name, what is done, and to which gateways (0 is A, 1 is B).
+const KINDS: &[(&str, Fault, &[usize])] = &[
+    ("kill A", Fault::Kill, &[0]),
+    ("kill B", Fault::Kill, &[1]),
+    ("kill both", Fault::Kill, &[0, 1]),
+    ("kill worker A", Fault::KillWorker, &[0]),
+    ("kill worker B", Fault::KillWorker, &[1]),
+    ("kill both workers", Fault::KillWorker, &[0, 1]),
+    ("stop A", Fault::Stop, &[0]),
+    ("stop B", Fault::Stop, &[1]),
+    ("stop both", Fault::Stop, &[0, 1]),
+    ("stop worker A", Fault::StopWorker, &[0]),
+    ("stop worker B", Fault::StopWorker, &[1]),
+];
+
+struct Drill {
+    kind: &'static str,
+    fault: Fault,
+    victims: &'static [usize],
+    seed: u64,
+    family: Family,
+    fault_at: Duration,
+    recovery_at: Duration,
+}
+
+impl Drill {
+    fn draw((kind, fault, victims): (&'static str, Fault, &'static [usize]), seed: u64) -> Drill {
+        let mut rng = Rng::derive(seed, kind);
+        let ms = |rng: &mut Rng, from, to| Duration::from_millis(from + rng.below(to - from));
+        let family = Family::BOTH[rng.below(2) as usize];
+        let fault_at = ms(&mut rng, 100, 1_200);
+        let recovery_at = fault_at + ms(&mut rng, 50, 1_500);
+        Drill { kind, fault, victims, seed, family, fault_at, recovery_at }
+    }
+
+    /// Runs it; what is wrong with the outcome, if anything is.
+    fn run(&self, path: &Path, gateways: &mut [Gateway; 2]) -> Result<FlowResult, String> {
+        for gateway in gateways.iter_mut() {
+            gateway.wait_in_reach();
+        }
+        let workers = [0, 1].map(|index: usize| gateways[index].worker());
+        let origin = path.restart(self.seed, None);
+        let flow = path.start(path.file(self.family, FILE_BYTES, self.seed, DEADLINE), origin);
+        sleep_until(origin, self.fault_at);
+        let received = flow.progress().received_bytes();
+        for victim in self.victims {
+            self.strike(&gateways[*victim], workers[*victim]);
+        }
+        sleep_until(origin, self.recovery_at);
+        for victim in self.victims {
+            self.recover(path, &mut gateways[*victim], workers[*victim]);
+        }
+        let result = flow.join().expect("sockets");
+        let verdict = judge(&result, received);
+        println!(
+            "{:<18} seed {:<6} {} fault {:.3} s, recovery {:.3} s, done {:6.3} s, longest stall {:.3} s, sha256 {} {}",
+            self.kind,
+            self.seed,
+            family_name(self.family),
+            seconds(self.fault_at),
+            seconds(self.recovery_at),
+            result.last_byte_at.map_or(f64::NAN, seconds),
+            seconds(result.longest_stall),
+            hex(&result.receiver_sha256),
+            if result.stream_is_intact() { "equal" } else { "DIFFERENT" },
+        );
+        verdict.map(|()| result)
+    }
+
+    fn strike(&self, gateway: &Gateway, worker: u32) {
+        match self.fault {
+            Fault::Kill => gateway.signal_supervisor(libc::SIGKILL),
+            Fault::KillWorker => signal_worker(worker, libc::SIGKILL),
+            Fault::Stop => {
+                gateway.signal_supervisor(libc::SIGSTOP);
+                signal_worker(worker, libc::SIGSTOP);
+            }
+            Fault::StopWorker => signal_worker(worker, libc::SIGSTOP),
+        }
+    }
+
+    fn recover(&self, path: &Path, gateway: &mut Gateway, worker: u32) {
+        match self.fault {
+            Fault::Kill => {
+                gateway.bury();
+                let node = if gateway.config.facts.far_end { "b" } else { "a" };
+                *gateway = Gateway::spawn(path, node, |_| {});
+            }
+            Fault::Stop => {
+                signal_worker(worker, libc::SIGCONT);
+                gateway.signal_supervisor(libc::SIGCONT);
+            }
+            Fault::KillWorker | Fault::StopWorker => {}
+        }
+    }
+}
+
+fn judge(result: &FlowResult, received_before: u64) -> Result<(), String> {
+    if received_before >= FILE_BYTES {
+        return Err("the file had arrived before the fault: it is too short".into());
+    }
+    if result.outcome != Outcome::Complete || result.received_bytes != FILE_BYTES {
+        return Err(format!("{:?} after {} bytes", result.outcome, result.received_bytes));
+    }
+    if !result.stream_is_intact() {
+        let hashes = [&result.sender_sha256, &result.receiver_sha256].map(hex);
+        return Err(format!("sent {}, received {}: first wrong byte {:?}", hashes[0], hashes[1], result.first_wrong_byte));
+    }
+    if result.longest_stall > STALL_MAX {
+        return Err(format!("nothing arrived for {}", result.longest_stall));
+    }
+    Ok(())
+}
+
+/// The drills to run: those of AIRTCP_DRILL (`kind:seed`), or each kind often enough.
+fn drills() -> Vec<Drill> {
+    if let Ok(one) = std::env::var("AIRTCP_DRILL") {
+        let (name, seed) = one.split_once(':').expect("AIRTCP_DRILL is 'kind:seed'");
+        let kind = KINDS.iter().find(|(kind, ..)| *kind == name).expect("a kind of drill");
+        return vec![Drill::draw(*kind, seed.parse().expect("a seed is a number"))];
+    }
+    let first = clock::wall_clock_ns() / 1_000_000 % 1_000_000;
+    let times = if is_long() { 20 } else { 3 };
+    (0..times).flat_map(|time| KINDS.iter().map(move |kind| Drill::draw(*kind, first + time))).collect()
+}
+
+#[test]
+fn live_transfers_survive_every_kill_and_stop_of_either_gateway_or_both() {
+    let Some(_turn) = turn("live_drills") else { return };
+    let path = Path::up(LOSS);
+    let mut gateways = path.gateways();
+    let mut worst: BTreeMap<&str, (Duration, Duration)> = BTreeMap::new();
+    let mut failed = Vec::new();
+    for drill in drills() {
+        match drill.run(&path, &mut gateways) {
+            Ok(result) => {
+                let (done, stall) = worst.entry(drill.kind).or_default();
+                *done = (*done).max(result.last_byte_at.unwrap_or_default());
+                *stall = (*stall).max(result.longest_stall);
+            }
+            Err(why) => {
+                println!("FAILED: {why}");
+                gateways.iter().for_each(|gateway| println!("{}: {}", gateway.config.name, gateway.log()));
+                println!(
+                    "again: AIRTCP_DRILL='{}:{}' cargo test -p airtcp-linux --test live_drills -- --nocapture",
+                    drill.kind, drill.seed
+                );
+                failed.push(format!("{}:{}: {why}", drill.kind, drill.seed));
+            }
+        }
+        for gateway in &mut gateways {
+            gateway.assert_sound();
+        }
+    }
+    for (kind, (done, stall)) in &worst {
+        println!("{kind:<18} slowest {:.3} s, longest stall {:.3} s", seconds(*done), seconds(*stall));
+    }
+    assert!(failed.is_empty(), "{}", failed.join("\n"));
+}

@@ -1,0 +1,142 @@
+//! The matrix of live file transfers: 20 MB of real kernel TCP through both G-Snoop gateways and
+//! every impairment of the air, in both directions at once; over IPv4 and IPv6; with the clocks
+//! of TCP in the middle of their range and just below the wrap. What arrives must have the same
+//! SHA-256 as what was sent. The simulated half is in crates/sim/tests/matrix.rs.
+//!
+//! A third of the cells runs by default, all with AIRTCP_TEST_LONG; AIRTCP_MATRIX runs all cells
+//! whose impairment contains its text.
+
+mod live_support;
+
+use airtcp_core::Duration;
+use airtcp_linux::testbed::Family;
+use airtcp_linux::traffic::{FlowResult, FlowSpec, Outcome, Wrap, Wrapped, hex};
+use live_support::gateway::Gateway;
+use live_support::{Path, family_name, is_long, seconds, turn};
+
+const FILE_BYTES: u64 = 20_000_000;
+const DEADLINE: Duration = Duration::from_secs(60);
+const SEED: u64 = 20_260_101;
+
+/// In the middle of a file that takes two seconds at least.
+const NEAR_WRAP: Wrap = Wrap { sequence_bytes: Some(5_000_000), timestamp_ms: Some(700) };
+
+const IMPAIRMENTS: &[(&str, &[(&str, &str)])] = &[
+    ("none", &[]),
+    ("loss 1 %", &[("loss", "1%")]),
+    ("loss 5 %", &[("loss", "5%")]),
+    ("loss 10 %", &[("loss", "10%")]),
+    ("loss 20 %", &[("loss", "20%")]),
+    ("bursts, 2 %", &[("loss", "{ kind = \"gilbert-elliott\", mean = \"2%\", burst = 5 }")]),
+    ("reordering", &[("reorder", "{ probability = \"5%\", delay = \"8ms\" }")]),
+    ("duplication", &[("duplicate", "5%")]),
+    ("corruption", &[("corrupt", "3%")]),
+    ("outage 2 s", &[("loss", "1%"), ("outage", "{ start = \"0.5s\", duration = \"2s\" }")]),
+    (
+        "everything",
+        &[
+            ("loss", "3%"),
+            ("reorder", "{ probability = \"2%\", delay = \"8ms\" }"),
+            ("duplicate", "2%"),
+            ("corrupt", "1%"),
+            ("outage", "{ start = \"0.5s\", duration = \"2s\" }"),
+        ],
+    ),
+];
+
+#[derive(Clone, Copy)]
+struct Cell {
+    impairment: usize,
+    family: Family,
+    near_wrap: bool,
+}
+
+impl Cell {
+    fn name(&self) -> String {
+        let wrap = if self.near_wrap { "wrapping" } else { "" };
+        format!("{:<12} {} {wrap:<8}", IMPAIRMENTS[self.impairment].0, family_name(self.family))
+    }
+
+    /// Runs it; what is wrong with the outcome, if anything is.
+    fn run(&self, path: &Path, gateways: &mut [Gateway; 2]) -> Result<(), String> {
+        // An outage of the cell before may have parted them.
+        let _ = path.restart(SEED, Some(&[]));
+        gateways.iter_mut().for_each(Gateway::wait_in_reach);
+        let origin = path.restart(SEED, Some(IMPAIRMENTS[self.impairment].1));
+        let wrap = if self.near_wrap { NEAR_WRAP } else { Wrap::default() };
+        let spec = FlowSpec { wrap, ..path.file(self.family, FILE_BYTES, SEED, DEADLINE) };
+        let result = path.start(spec, origin).join().expect("sockets");
+        println!(
+            "{} {:>7.3} s, longest stall {:.3} s, sha256 {} {}",
+            self.name(),
+            result.last_byte_at.map_or(f64::NAN, seconds),
+            seconds(result.longest_stall),
+            hex(&result.receiver_sha256),
+            if result.stream_is_intact() { "equal" } else { "DIFFERENT" }
+        );
+        let report = path.testbed.emulator().report().expect("the emulator runs");
+        if !report.is_conserved() {
+            return Err(format!("the emulator lost count: {report:?}"));
+        }
+        self.judge(&result)
+    }
+
+    fn judge(&self, result: &FlowResult) -> Result<(), String> {
+        if result.outcome != Outcome::Complete || result.received_bytes != FILE_BYTES {
+            return Err(format!("{:?} after {} bytes", result.outcome, result.received_bytes));
+        }
+        if !result.stream_is_intact() {
+            return Err(format!("first wrong byte {:?}", result.first_wrong_byte));
+        }
+        let wanted = Wrapped { sequence: self.near_wrap, timestamp: self.near_wrap };
+        if result.wrapped != wanted {
+            return Err(format!("the clocks were to wrap: {wanted:?}, did: {:?}", result.wrapped));
+        }
+        Ok(())
+    }
+}
+
+fn cells() -> Vec<Cell> {
+    let only = std::env::var("AIRTCP_MATRIX").ok();
+    let mut cells = Vec::new();
+    for (impairment, (name, _)) in IMPAIRMENTS.iter().enumerate() {
+        for (variant, near_wrap) in [false, true].into_iter().enumerate() {
+            for (index, family) in Family::BOTH.into_iter().enumerate() {
+                // One variant of each impairment, another one each time, so that all come up.
+                let chosen = impairment % 4 == 2 * variant + index || *name == "everything";
+                let wanted = match &only {
+                    Some(text) => name.contains(text.as_str()),
+                    None => chosen || is_long(),
+                };
+                if wanted {
+                    cells.push(Cell { impairment, family, near_wrap });
+                }
+            }
+        }
+    }
+    cells
+}
+
+#[test]
+fn live_files_arrive_with_equal_hashes_through_every_impairment() {
+    let Some(_turn) = turn("live_matrix") else { return };
+    let path = Path::up(&[]);
+    let mut gateways = path.gateways();
+    let mut failed = Vec::new();
+    let cells = cells();
+    for cell in &cells {
+        if let Err(why) = cell.run(&path, &mut gateways) {
+            println!("FAILED: {why}");
+            println!(
+                "again: AIRTCP_MATRIX='{}' cargo test -p airtcp-linux --test live_matrix -- --nocapture",
+                IMPAIRMENTS[cell.impairment].0
+            );
+            failed.push(format!("{}: {why}", cell.name()));
+        }
+        for gateway in &mut gateways {
+            gateway.assert_sound();
+        }
+    }
+    println!("{} cells of {}, {} failed", cells.len(), 4 * IMPAIRMENTS.len(), failed.len());
+    assert!(failed.is_empty(), "{}", failed.join("\n"));
+}

@@ -1,0 +1,268 @@
+//! The gateways and programs that know nothing of them: iperf3 from Debian, whoever asks for the
+//! status while traffic runs, and whoever sends control messages without being the peer.
+
+mod live_support;
+
+use airtcp_core::{Duration, Instant};
+use airtcp_linux::gateway::control::{Gatekeeper, Key};
+use airtcp_linux::gateway::{Status, status};
+use airtcp_linux::sys::clock;
+use airtcp_linux::testbed::{Exec, Family};
+use airtcp_linux::traffic::Outcome;
+use airtcp_schemes::gsnoop::{Hello, Message};
+use live_support::gateway::{Gateway, PORT};
+use live_support::{Path, skip, sleep_ms, turn};
+use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+
+const LOSS: &[(&str, &str)] = &[("loss", "2%")];
+const SECRET: &str = "a secret of this test only";
+
+/// Goodput of iperf3 from sender to receiver, in bits per second.
+fn iperf3(path: &Path) -> f64 {
+    let server = path.testbed.start("receiver", &Exec::new("iperf3").args(["-s", "-1"])).expect("iperf3 starts");
+    sleep_ms(300);
+    let to = path.testbed.address("receiver", Family::V4).expect("a node").to_string();
+    let log = path.directory.join("iperf3.json");
+    let arguments = ["-C", "cubic", "-J", "-O", "1", "-t", "5", "-c", &to];
+    let mut client = path.testbed.start("sender", &Exec::new("iperf3").args(arguments).log(&log)).expect("iperf3");
+    let ended = client.wait().expect("it ends");
+    let text = std::fs::read_to_string(&log).expect("a log");
+    assert!(ended.success(), "{text}");
+    drop(server);
+    let answer: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    answer["end"]["sum_received"]["bits_per_second"].as_f64().expect("a figure")
+}
+
+#[test]
+fn live_iperf3_is_several_times_faster_through_the_gateways_than_without_them() {
+    let name = "live_iperf3";
+    let Some(_turn) = turn(name) else { return };
+    if !airtcp_linux::gateway::command::is_installed("iperf3") {
+        skip(name, "the program 'iperf3' is missing");
+        return;
+    }
+    let path = Path::up(LOSS);
+    let plain = iperf3(&path);
+    let mut gateways = path.gateways();
+    let repaired = iperf3(&path);
+    println!(
+        "iperf3, 2 % loss, 100 Mbit/s: plain {:.1} Mbit/s, through G-Snoop {:.1}, {:.1} times",
+        plain / 1e6,
+        repaired / 1e6,
+        repaired / plain
+    );
+    assert!(repaired > 3.0 * plain);
+    gateways.iter_mut().for_each(|gateway| drop(gateway.assert_sound()));
+}
+
+#[test]
+fn live_the_status_answers_while_traffic_runs_and_accounts_for_every_packet() {
+    let Some(_turn) = turn("live_status") else { return };
+    let path = Path::up(LOSS);
+    let gateways = path.gateways();
+    let origin = path.restart(5, None);
+    let flow = path.start(path.file(Family::V6, 20_000_000, 5, Duration::from_secs(30)), origin);
+    let mut slowest = Duration::ZERO;
+    let mut answers = 0;
+    let mut seen = [0; 2];
+    while !flow.is_finished() {
+        for (gateway, seen) in gateways.iter().zip(&mut seen) {
+            let asked = clock::now();
+            let status = gateway.status().expect("an answer within a second");
+            slowest = slowest.max(clock::now().saturating_since(asked));
+            assert!(status.conserved && status.broken.is_none(), "{status:?}");
+            let received: u64 = [&status.packets["received_inner"], &status.packets["received_link"]].into_iter().sum();
+            assert!(received >= *seen, "counters never go back");
+            *seen = received;
+            let metrics = status::ask(&gateway.config.run_directory, &gateway.config.name, "metrics").unwrap();
+            assert!(metrics.contains("airtcp_packets_total"), "{metrics}");
+            answers += 1;
+        }
+        sleep_ms(20);
+    }
+    let result = flow.join().expect("sockets");
+    println!("{answers} answers while {} bytes crossed, the slowest after {slowest}", result.received_bytes);
+    assert_eq!(result.outcome, Outcome::Complete);
+    assert!(answers >= 40 && seen.iter().all(|packets| *packets > 13_000), "{answers} {seen:?}");
+    assert!(slowest < Duration::from_millis(500));
+}
+
+fn key_file(path: &Path, name: &str, secret: &str) -> PathBuf {
+    let file = path.directory.join(name);
+    std::fs::write(&file, secret).unwrap();
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600)).unwrap();
+    file
+}
+
+/// Starts both gateways with a secret each.
+fn gateways_with_keys(path: &Path, secrets: [&str; 2]) -> [Gateway; 2] {
+    [("a", secrets[0]), ("b", secrets[1])].map(|(node, secret)| {
+        let file = key_file(path, &format!("{node}.key"), secret);
+        Gateway::start(path, node, |config| config.key = Some(file))
+    })
+}
+
+/// Sends a file; status of both gateways after it.
+fn send_file(path: &Path, gateways: &mut [Gateway; 2], bytes: u64) -> [Status; 2] {
+    let origin = path.restart(6, None);
+    let flow = path.start(path.file(Family::V4, bytes, 6, Duration::from_secs(60)), origin);
+    let result = flow.join().expect("sockets");
+    assert_eq!(result.outcome, Outcome::Complete);
+    assert!(result.stream_is_intact());
+    assert_eq!(result.received_bytes, bytes);
+    gateways.each_mut().map(Gateway::assert_sound)
+}
+
+#[test]
+fn live_losses_are_repaired_with_the_same_key_at_both_ends() {
+    let Some(_turn) = turn("live_key") else { return };
+    let path = Path::up(LOSS);
+    let mut gateways = gateways_with_keys(&path, [SECRET, SECRET]);
+    gateways.iter_mut().for_each(Gateway::wait_in_reach);
+    let [a, b] = send_file(&path, &mut gateways, 10_000_000);
+    assert!(a.events["repairs"] > 50 && b.events["nacks"] > 50, "{:?} {:?}", a.events, b.events);
+    for status in [a, b] {
+        assert!(status.control_ignored.values().all(|count| *count == 0), "{:?}", status.control_ignored);
+    }
+}
+
+#[test]
+fn live_with_different_keys_nothing_is_repaired_and_everything_passes() {
+    let Some(_turn) = turn("live_different_keys") else { return };
+    let path = Path::up(LOSS);
+    let mut gateways = gateways_with_keys(&path, [SECRET, "another secret, as long"]);
+    for status in send_file(&path, &mut gateways, 2_000_000) {
+        assert_eq!(status.gauges["peer_in_reach"], 0);
+        assert_eq!((status.events["repairs"], status.control["received"]), (0, 0));
+        assert!(status.control_ignored["bad_mac"] > 5, "{:?}", status.control_ignored);
+        assert!(status.packets["received_inner"] > 700, "{:?}", status.packets);
+    }
+}
+
+/// The test in the place of gateway A: speaks with B from A's address.
+struct Impostor {
+    socket: UdpSocket,
+    gatekeeper: Gatekeeper,
+    to: SocketAddr,
+}
+
+impl Impostor {
+    fn new(path: &Path, secret: &str) -> Impostor {
+        let address = |node| path.testbed.link_address("air", node, Family::V4).expect("an end of the air");
+        let to = SocketAddr::new(address("b"), PORT);
+        let key = Key::from_bytes(secret.as_bytes()).expect("long enough");
+        let socket = socket_in(path, "a", address("a"), PORT);
+        let patience = std::time::Duration::from_millis(500);
+        socket.set_read_timeout(Some(patience)).unwrap();
+        // Started long before B: its epoch is smaller than that of B's own messages.
+        Impostor { socket, gatekeeper: Gatekeeper::new(to, "gsnoop", Some(key), 1), to }
+    }
+
+    fn sealed(&mut self, message: &[u8]) -> Vec<u8> {
+        let mut datagram = Vec::new();
+        self.gatekeeper.seal(message, &mut datagram);
+        datagram
+    }
+
+    fn send(&self, datagram: &[u8]) {
+        self.socket.send_to(datagram, self.to).expect("sent");
+    }
+
+    /// The next datagram of B, as it came.
+    fn receive(&self) -> Vec<u8> {
+        let mut buffer = [0; 2048];
+        let (length, from) = self.socket.recv_from(&mut buffer).expect("B says HELLO each 100 ms");
+        assert_eq!(from, self.to);
+        buffer[..length].to_vec()
+    }
+
+    /// Answers B's next HELLO as gateway A would, and returns the datagram that did.
+    fn answer_hello(&mut self) -> Vec<u8> {
+        let heard = self.receive();
+        let opened = self.gatekeeper.open(Instant::ZERO, self.to, &heard).expect("B's message is in order");
+        let Some(Message::Hello(hello)) = Message::decode(opened) else { panic!("no HELLO") };
+        let answer = Hello { epoch: 7, stamp: clock::now().as_nanos(), echo: hello.stamp, held: 0 };
+        let datagram = self.sealed(&Message::Hello(answer).encode());
+        self.send(&datagram);
+        datagram
+    }
+}
+
+fn socket_in(path: &Path, node: &str, address: IpAddr, port: u16) -> UdpSocket {
+    let namespace = path.testbed.namespace(node).expect("a node");
+    namespace.run(|| UdpSocket::bind((address, port))).expect("a thread").expect("a socket")
+}
+
+#[test]
+fn live_control_messages_of_anybody_but_the_peer_are_ignored_and_counted() {
+    let Some(_turn) = turn("live_strangers") else { return };
+    let path = Path::up(&[]);
+    let file = key_file(&path, "b.key", SECRET);
+    let mut b = Gateway::start(&path, "b", |config| config.key = Some(file));
+    let mut impostor = Impostor::new(&path, SECRET);
+    let genuine = impostor.answer_hello();
+    b.wait_in_reach();
+    let before = b.assert_sound();
+    assert_eq!(before.control_ignored.values().sum::<u64>(), 0);
+
+    // Somebody else with the key, and the peer's address with another port.
+    let hello = impostor.sealed(&genuine[28..genuine.len() - 16]);
+    let stranger = path.testbed.address("sender", Family::V4).expect("a node");
+    socket_in(&path, "sender", stranger, PORT).send_to(&hello, impostor.to).expect("sent");
+    let peer = impostor.socket.local_addr().unwrap().ip();
+    socket_in(&path, "a", peer, PORT + 1).send_to(&hello, impostor.to).expect("sent");
+    // Nothing, noise, less than an envelope, another protocol, reserved bits.
+    impostor.send(&[]);
+    impostor.send(&[0xa5; 1_400]);
+    impostor.send(&genuine[..27]);
+    impostor.send(b"GET / HTTP/1.1\r\nHost: a gateway\r\n\r\n");
+    impostor.send(&changed(&genuine, 6, 1));
+    impostor.send(&changed(&genuine, 4, 2));
+    // Without authentication, with a changed message, with the MAC of another key.
+    impostor.send(&changed(&genuine[..genuine.len() - 16], 5, 0));
+    impostor.send(&changed(&genuine, 30, 1));
+    let mut forger = Gatekeeper::new(impostor.to, "gsnoop", Some(Key::from_bytes(&[7; 32]).unwrap()), u64::MAX);
+    let mut forged = Vec::new();
+    forger.seal(b"\x01", &mut forged);
+    impostor.send(&forged);
+    // In order, but for another scheme; heard before; B's own words.
+    let key = || Some(Key::from_bytes(SECRET.as_bytes()).unwrap());
+    let mut other = Vec::new();
+    Gatekeeper::new(impostor.to, "decoupling", key(), u64::MAX).seal(b"\x01", &mut other);
+    impostor.send(&other);
+    impostor.send(&genuine);
+    impostor.send(&genuine);
+    let own_words = impostor.receive();
+    impostor.send(&own_words);
+    // From the peer, in order, and nonsense to the scheme.
+    let nonsense = impostor.sealed(b"\xffnonsense");
+    impostor.send(&nonsense);
+
+    let after = b.wait_for("told everything", |status| status.events["control_malformed"] == 1);
+    let wanted = [
+        ("stranger", 2),
+        ("malformed", 5),
+        ("version", 1),
+        ("unauthenticated", 1),
+        ("bad_mac", 2),
+        ("other_scheme", 1),
+        ("replayed", 3),
+    ];
+    for (reason, count) in wanted {
+        assert_eq!(after.control_ignored[reason], count, "{reason}: {:?}", after.control_ignored);
+    }
+    assert_eq!(after.control["received"], before.control["received"] + 1, "the nonsense only");
+    impostor.answer_hello();
+    let end = b.wait_for("listening to its peer", |status| status.control["received"] > after.control["received"]);
+    assert_eq!((end.gauges["peer_in_reach"], end.restarts, end.conserved), (1, 0, true));
+}
+
+/// A copy with one byte set to another value.
+fn changed(datagram: &[u8], at: usize, value: u8) -> Vec<u8> {
+    let mut copy = datagram.to_vec();
+    assert_ne!(copy[at], value, "a change changes something");
+    copy[at] = value;
+    copy
+}

@@ -1,0 +1,166 @@
+//! What the live tests share: sender – a – b – receiver with a lossy link between a and b, and
+//! G-Snoop gateways as processes on a and b.
+
+#![allow(dead_code, reason = "each test file uses its part")]
+
+pub mod gateway;
+
+use airtcp_core::parameters::Parameters;
+use airtcp_core::{Duration, Instant};
+use airtcp_link::LinkSettings;
+use airtcp_linux::emulator::EmulatorOptions;
+use airtcp_linux::gateway::command::is_installed;
+use airtcp_linux::sys::clock;
+use airtcp_linux::testbed::{Family, LinkSpec, NodeSpec, Testbed, TestbedSpec, check_available};
+use airtcp_linux::traffic::{self, FlowSpec, RunningFlow};
+use gateway::Gateway;
+use std::io::Write;
+use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard};
+
+/// Live tests measure time: one after the other, also when cargo runs threads.
+static TURN: Mutex<()> = Mutex::new(());
+
+/// Waits for this test's turn; `None`, with the reason told, where it cannot run.
+pub fn turn(test: &str) -> Option<MutexGuard<'static, ()>> {
+    let reason = match check_available() {
+        Err(why) => Some(why.to_string()),
+        Ok(()) => (!is_installed("nft")).then(|| "the program 'nft' is missing; install the package 'nftables'".into()),
+    };
+    match reason {
+        Some(reason) => {
+            skip(test, &reason);
+            None
+        }
+        None => Some(TURN.lock().unwrap_or_else(|poison| poison.into_inner())),
+    }
+}
+
+/// Tells why a test does not run: printed, and one line in the file that AIRTCP_SKIP_LOG names.
+pub fn skip(test: &str, reason: &str) {
+    println!("skipped: {test}: {reason}");
+    if let Some(path) = std::env::var_os("AIRTCP_SKIP_LOG") {
+        let mut file = std::fs::File::options().append(true).create(true).open(path).unwrap();
+        writeln!(file, "{test}: {reason}").unwrap();
+    }
+}
+
+/// True for the long form of a test (`make test-long`).
+pub fn is_long() -> bool {
+    std::env::var_os("AIRTCP_TEST_LONG").is_some()
+}
+
+/// Settings of one direction of a link.
+pub fn settings(keys: &[(&str, &str)]) -> LinkSettings {
+    let mut settings = LinkSettings::default();
+    for (key, value) in keys {
+        settings.set(key, value).unwrap_or_else(|error| panic!("{key} = {value}: {error}"));
+    }
+    settings
+}
+
+/// Rate of the air, which the gateways are told.
+pub const AIR_BPS: u64 = 100_000_000;
+/// Out and back over the air, without queues.
+pub const AIR_ROUND_TRIP: Duration = Duration::from_millis(5);
+/// The queue in front of the air: a round trip of the whole path.
+pub const AIR_QUEUE_BYTES: u64 = 125_000;
+
+/// The air with what else is to happen to packets there.
+pub fn air(impairment: &[(&str, &str)]) -> LinkSettings {
+    let queue = format!("{{ kind = \"droptail\", limit = \"{AIR_QUEUE_BYTES}B\" }}");
+    settings(&[&[("rate", "100Mbit"), ("delay", "2.5ms"), ("queue", &queue)], impairment].concat())
+}
+
+/// The path: 10 ms round trip, 100 Mbit/s in the middle, and 5 times that around it.
+pub struct Path {
+    pub testbed: Testbed,
+    /// Configurations, keys, status sockets, logs.
+    pub directory: PathBuf,
+}
+
+impl Path {
+    /// Sets the path up; `impairment` is what happens on the air, in both directions.
+    pub fn up(impairment: &[(&str, &str)]) -> Path {
+        let node = |name: &str, forwards| NodeSpec { name: name.into(), forwards };
+        let link = |name, between, both: LinkSettings| LinkSpec::new(name, between, both.clone(), both);
+        let spec = TestbedSpec {
+            nodes: vec![node("sender", false), node("a", true), node("b", true), node("receiver", false)],
+            links: vec![
+                link("wire", ["sender", "a"], settings(&[("rate", "500Mbit"), ("delay", "2ms")])),
+                link("air", ["a", "b"], air(impairment)),
+                link("lan", ["b", "receiver"], settings(&[("rate", "500Mbit"), ("delay", "0.5ms")])),
+            ],
+            default_controller: "cubic".into(),
+            emulator: EmulatorOptions::default(),
+        };
+        let testbed = Testbed::up(spec).expect("a testbed");
+        let directory = std::env::temp_dir().join(format!("{}live", testbed.prefix()));
+        std::fs::create_dir_all(&directory).unwrap();
+        Path { testbed, directory }
+    }
+
+    /// Begins a run with links as at first, or with something else happening on the air.
+    pub fn restart(&self, seed: u64, impairment: Option<&[(&str, &str)]>) -> Instant {
+        let links = &self.testbed.spec().links;
+        let settings = impairment.map(|impairment| {
+            let of = |link: &LinkSpec| match link.name.as_str() {
+                "air" => [air(impairment), air(impairment)],
+                _ => [link.forward.clone(), link.reverse.clone()],
+            };
+            links.iter().map(of).collect()
+        });
+        self.testbed.emulator().restart(seed, settings).expect("the emulator runs")
+    }
+
+    /// Starts a gateway on `a` or `b`.
+    pub fn gateway(&self, node: &str) -> Gateway {
+        Gateway::start(self, node, |_| {})
+    }
+
+    /// Starts both gateways and waits until each knows of the other.
+    pub fn gateways(&self) -> [Gateway; 2] {
+        let mut gateways = ["a", "b"].map(|node| self.gateway(node));
+        gateways.iter_mut().for_each(Gateway::wait_in_reach);
+        gateways
+    }
+
+    /// A transfer of `bytes` from sender to receiver by CUBIC, given up after `deadline`.
+    pub fn file(&self, family: Family, bytes: u64, seed: u64, deadline: Duration) -> FlowSpec {
+        let end = |node| self.testbed.end(node, family).expect("a node");
+        let spec = FlowSpec::transfer("file", end("sender"), end("receiver"), "cubic", bytes, deadline);
+        FlowSpec { seed, ..spec }
+    }
+
+    pub fn start(&self, spec: FlowSpec, origin: Instant) -> RunningFlow {
+        traffic::start(spec, origin).expect("a thread")
+    }
+}
+
+impl Drop for Path {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.directory);
+    }
+}
+
+/// Sleeps until so long after a run's origin.
+pub fn sleep_until(origin: Instant, at: Duration) {
+    let left = (origin + at).saturating_since(clock::now());
+    std::thread::sleep(std::time::Duration::from_nanos(left.as_nanos()));
+}
+
+pub fn sleep_ms(ms: u64) {
+    std::thread::sleep(std::time::Duration::from_millis(ms));
+}
+
+/// A time in seconds, for printing.
+pub fn seconds(time: Duration) -> f64 {
+    time.as_nanos() as f64 / 1e9
+}
+
+pub fn family_name(family: Family) -> &'static str {
+    match family {
+        Family::V4 => "IPv4",
+        Family::V6 => "IPv6",
+    }
+}
