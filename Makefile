@@ -1,6 +1,6 @@
 # `make` lists the targets. CONTRIBUTING.md says more about each.
 .DEFAULT_GOAL := help
-.PHONY: help setup build release demo test test-long accept accept-clean bench fuzz fuzz-canary fmt lint doc clean
+.PHONY: help setup build release demo test test-long matrix drills accept accept-clean bench fuzz fuzz-canary fmt lint doc clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
@@ -22,6 +22,13 @@ test: setup ## every check and test, under 20 minutes from cold; live tests when
 
 test-long: setup ## the same with the long fault drills and matrices
 	@scripts/test --long
+
+matrix: setup ## file transfers through every impairment, live (root) and simulated, a line per cell; about 6 minutes
+	AIRTCP_TEST_LONG=1 cargo test --quiet --locked --package airtcp-linux --test live_matrix -- --nocapture
+	cargo test --quiet --locked --package airtcp-sim --test matrix -- --nocapture
+
+drills: setup ## kill and stop gateways under a file transfer, 20 of each kind, a line per drill; 15 minutes, root
+	AIRTCP_TEST_LONG=1 cargo test --quiet --locked --package airtcp-linux --test live_drills -- --nocapture
 
 accept: release ## the acceptance protocol: PASS or FAIL with value and target per line (root, 45 minutes)
 	cargo run --quiet --locked --release --package airtcp-accept

@@ -22,6 +22,8 @@ macro_rules! events {
 events! {
     /// A cached copy was sent to repair a loss.
     Repair = "repairs",
+    /// A second copy was sent ahead of any loss, in time the link had to spare.
+    Redundant = "redundant_copies",
     /// A request for missing ranges was sent.
     Nack = "nacks",
     /// A request could not be served: the bytes were lost before this box, or left the cache.

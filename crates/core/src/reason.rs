@@ -28,6 +28,8 @@ reasons! {
         Transmit = "transmit",
         /// A cached copy answers a loss on the link.
         Repair = "repair",
+        /// A second copy of a packet, sent while the link had nothing else to do.
+        Redundant = "redundant",
         /// A second copy of an acknowledgment, to notify a sender.
         DuplicateAck = "duplicate_ack",
         /// A link or medium delivered a frame twice.

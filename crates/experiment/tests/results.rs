@@ -66,7 +66,7 @@ fn a_controller_that_only_the_kernel_has_is_skipped_with_a_sentence() {
 #[test]
 fn the_ceiling_is_rate_times_survival_times_payload() {
     let at_loss =
-        |loss: &str| ceiling(&demo_with("loss = \"0%\"", &format!("loss = {loss}")).split("[vary]").next().unwrap());
+        |loss: &str| ceiling(demo_with("loss = \"0%\"", &format!("loss = {loss}")).split("[vary]").next().unwrap());
     assert_eq!(at_loss("\"0%\""), 9_653_333);
     assert_eq!(at_loss("\"5%\""), 9_170_667);
     assert_eq!(at_loss("{ kind = \"gilbert-elliott\", mean = \"2%\", burst = 5 }"), 9_460_267);

@@ -74,6 +74,7 @@ impl Drill {
             gateway.wait_in_reach();
         }
         let workers = [0, 1].map(|index: usize| gateways[index].worker());
+        let restarts = [0, 1].map(|index: usize| gateways[index].restarts());
         let origin = path.restart(self.seed, None);
         let flow = path.start(path.file(self.family, FILE_BYTES, self.seed, DEADLINE), origin);
         sleep_until(origin, self.fault_at);
@@ -86,7 +87,7 @@ impl Drill {
             self.recover(path, &mut gateways[*victim], workers[*victim]);
         }
         let result = flow.join().expect("sockets");
-        let verdict = judge(&result, received);
+        let verdict = judge(&result, received).and_then(|()| self.judge_restarts(gateways, restarts));
         println!(
             "{:<18} seed {:<6} {} fault {:.3} s, recovery {:.3} s, done {:6.3} s, longest stall {:.3} s, sha256 {} {}",
             self.kind,
@@ -100,6 +101,25 @@ impl Drill {
             if result.stream_is_intact() { "equal" } else { "DIFFERENT" },
         );
         verdict.map(|()| result)
+    }
+
+    /// A worker that was replaced without need would hide that a fault missed it.
+    fn judge_restarts(&self, gateways: &mut [Gateway; 2], before: [u64; 2]) -> Result<(), String> {
+        for (index, (gateway, before)) in gateways.iter_mut().zip(before).enumerate() {
+            let is_victim = self.victims.contains(&index);
+            let allowed = match self.fault {
+                _ if !is_victim => before..=before,
+                Fault::Kill => 0..=0,
+                Fault::KillWorker | Fault::StopWorker => before + 1..=before + 1,
+                // A supervisor that goes on before its worker may take it for hanging.
+                Fault::Stop => before..=before + 1,
+            };
+            let after = gateway.restarts();
+            if !allowed.contains(&after) {
+                return Err(format!("{} was restarted {after} times, not {allowed:?}", gateway.config.name));
+            }
+        }
+        Ok(())
     }
 
     fn strike(&self, gateway: &Gateway, worker: u32) {
@@ -139,7 +159,10 @@ fn judge(result: &FlowResult, received_before: u64) -> Result<(), String> {
     }
     if !result.stream_is_intact() {
         let hashes = [&result.sender_sha256, &result.receiver_sha256].map(hex);
-        return Err(format!("sent {}, received {}: first wrong byte {:?}", hashes[0], hashes[1], result.first_wrong_byte));
+        return Err(format!(
+            "sent {}, received {}: first wrong byte {:?}",
+            hashes[0], hashes[1], result.first_wrong_byte
+        ));
     }
     if result.longest_stall > STALL_MAX {
         return Err(format!("nothing arrived for {}", result.longest_stall));

@@ -8,7 +8,8 @@
 
 mod live_support;
 
-use airtcp_core::Duration;
+use airtcp_core::{DropReason, Duration};
+use airtcp_linux::emulator::DirectionReport;
 use airtcp_linux::testbed::Family;
 use airtcp_linux::traffic::{FlowResult, FlowSpec, Outcome, Wrap, Wrapped, hex};
 use live_support::gateway::Gateway;
@@ -16,7 +17,8 @@ use live_support::{Path, family_name, is_long, seconds, turn};
 
 const FILE_BYTES: u64 = 20_000_000;
 const DEADLINE: Duration = Duration::from_secs(60);
-const SEED: u64 = 20_260_101;
+/// Of the first cell; each cell has its own links and content.
+const FIRST_SEED: u64 = 20_260_101;
 
 /// In the middle of a file that takes two seconds at least.
 const NEAR_WRAP: Wrap = Wrap { sequence_bytes: Some(5_000_000), timestamp_ms: Some(700) };
@@ -57,14 +59,20 @@ impl Cell {
         format!("{:<12} {} {wrap:<8}", IMPAIRMENTS[self.impairment].0, family_name(self.family))
     }
 
+    fn seed(&self) -> u64 {
+        let variant = 2 * u64::from(self.near_wrap) + u64::from(self.family == Family::V6);
+        FIRST_SEED + 4 * self.impairment as u64 + variant
+    }
+
     /// Runs it; what is wrong with the outcome, if anything is.
     fn run(&self, path: &Path, gateways: &mut [Gateway; 2]) -> Result<(), String> {
+        let (seed, impairment) = (self.seed(), IMPAIRMENTS[self.impairment].1);
         // An outage of the cell before may have parted them.
-        let _ = path.restart(SEED, Some(&[]));
+        let _ = path.restart(seed, Some(&[]));
         gateways.iter_mut().for_each(Gateway::wait_in_reach);
-        let origin = path.restart(SEED, Some(IMPAIRMENTS[self.impairment].1));
+        let origin = path.restart(seed, Some(impairment));
         let wrap = if self.near_wrap { NEAR_WRAP } else { Wrap::default() };
-        let spec = FlowSpec { wrap, ..path.file(self.family, FILE_BYTES, SEED, DEADLINE) };
+        let spec = FlowSpec { wrap, ..path.file(self.family, FILE_BYTES, seed, DEADLINE) };
         let result = path.start(spec, origin).join().expect("sockets");
         println!(
             "{} {:>7.3} s, longest stall {:.3} s, sha256 {} {}",
@@ -77,6 +85,12 @@ impl Cell {
         let report = path.testbed.emulator().report().expect("the emulator runs");
         if !report.is_conserved() {
             return Err(format!("the emulator lost count: {report:?}"));
+        }
+        for direction in ["links.air.forward", "links.air.reverse"] {
+            let happened = happened(report.direction(direction).expect("the air"));
+            if impairment.iter().any(|(key, _)| !happened.contains(key)) || happened.len() > impairment.len() {
+                return Err(format!("on {direction} happened {happened:?}"));
+            }
         }
         self.judge(&result)
     }
@@ -94,6 +108,18 @@ impl Cell {
         }
         Ok(())
     }
+}
+
+/// Which of a link's impairments packets met, by the keys of its settings.
+fn happened(air: &DirectionReport) -> Vec<&'static str> {
+    let counts = [
+        ("loss", air.dropped(DropReason::Loss)),
+        ("reorder", air.reordered_packets),
+        ("duplicate", air.duplicated_packets),
+        ("corrupt", air.corrupted_packets),
+        ("outage", air.dropped(DropReason::Outage)),
+    ];
+    counts.into_iter().filter(|(_, count)| *count > 0).map(|(key, _)| key).collect()
 }
 
 fn cells() -> Vec<Cell> {

@@ -84,7 +84,7 @@ fn series(cell: &ResolvedScenario, result: &FlowResult, repairs: &Repairs, start
 fn schemes(findings: &Findings<'_>) -> Vec<SchemeOutcome> {
     let of_scheme = |(index, spec): (usize, &airtcp_experiment::scenario::SchemeSpec)| {
         let mut counters: BTreeMap<String, u64> = BTreeMap::new();
-        for (before, after) in findings.before[index].iter().zip(&findings.after[index]) {
+        for ((_, before), (_, after)) in findings.before[index].iter().zip(&findings.after[index]) {
             for (label, count) in &after.events {
                 let earlier = before.events.get(label).copied().unwrap_or(0);
                 let since = count.saturating_sub(earlier);
@@ -114,12 +114,12 @@ fn drops(findings: &Findings<'_>) -> Vec<Drops> {
     });
     let mut drops: Vec<Drops> = of_link.collect();
     for (index, spec) in findings.cell.schemes.iter().enumerate() {
-        for (before, after) in findings.before[index].iter().zip(&findings.after[index]) {
+        for ((_, before), (node, after)) in findings.before[index].iter().zip(&findings.after[index]) {
             for (reason, count) in &after.discarded {
                 let packets = count.saturating_sub(before.discarded.get(reason).copied().unwrap_or(0));
                 if packets > 0 {
                     drops.push(Drops {
-                        place: format!("schemes.{}.{}", spec.name, after.name),
+                        place: format!("schemes.{}.{node}", spec.name),
                         reason: reason.clone(),
                         packets,
                     });
@@ -135,7 +135,7 @@ fn drops(findings: &Findings<'_>) -> Vec<Drops> {
 
 fn checks(findings: &Findings<'_>) -> Vec<(&'static str, Verdict)> {
     let verdict = |broken: Option<String>| broken.map_or(Verdict::Passed, Verdict::Failed);
-    let boxes = || findings.after.iter().flatten();
+    let boxes = || findings.after.iter().flatten().map(|(_, status)| status);
     let link = findings.report.directions.iter().find(|direction| !direction.is_conserved());
     let conservation =
         link.map(|direction| format!("packets of {} are unaccounted for", direction.name)).or_else(|| {

@@ -29,14 +29,15 @@ pub(crate) struct Gateways<'a> {
 
 struct GatewayBox {
     name: String,
+    node: String,
     scheme: usize,
     program: Program,
     log: PathBuf,
     has_peer: bool,
 }
 
-/// What all boxes of each scheme said, in the order of the scenario.
-pub(crate) type Counters = Vec<Vec<Status>>;
+/// What all boxes of each scheme said, with the node they are on, in the order of the scenario.
+pub(crate) type Counters = Vec<Vec<(String, Status)>>;
 
 /// Repairs by all boxes so far, over time since the start of the watch.
 pub(crate) type Repairs = Vec<(Duration, u64)>;
@@ -98,7 +99,7 @@ impl<'a> Gateways<'a> {
         let program = std::env::current_exe().map_err(failed)?;
         let exec = Exec::new(program).arg("gateway").arg(&file).log(&log);
         let program = testbed.start(node, &exec).map_err(failed)?;
-        Ok(GatewayBox { name, scheme: index, program, log, has_peer })
+        Ok(GatewayBox { name, node: node.to_owned(), scheme: index, program, log, has_peer })
     }
 
     /// Waits until every box works and has heard of its peer.
@@ -124,7 +125,8 @@ impl<'a> Gateways<'a> {
     pub(crate) fn counters(&self) -> Result<Counters, NotRun> {
         let mut counters: Counters = vec![Vec::new(); self.schemes];
         for gateway in &self.boxes {
-            counters[gateway.scheme].push(status::query(self.directory, &gateway.name).map_err(failed)?);
+            let status = status::query(self.directory, &gateway.name).map_err(failed)?;
+            counters[gateway.scheme].push((gateway.node.clone(), status));
         }
         Ok(counters)
     }

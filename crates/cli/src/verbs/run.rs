@@ -6,7 +6,7 @@ use crate::{Failure, machine, output};
 use airtcp_experiment::html::{self, Stored, StoredWorld};
 use airtcp_experiment::results::{self, Observer, Results, RunOptions, directory, summary};
 use airtcp_experiment::table::measure::Measure;
-use airtcp_experiment::table::{Layout, TextTable};
+use airtcp_experiment::table::{Layout, Row, TextTable};
 use airtcp_experiment::{Catalogue, Scenario, Simulator, World};
 use anyhow::Context;
 use clap::Args;
@@ -48,20 +48,27 @@ pub(crate) fn run(arguments: &Arguments, catalogue: &Catalogue<'_>) -> Result<()
     let prints_rows = !arguments.json && !arguments.markdown;
 
     let bar = output::progress(u64::from(scenario.runs) * scenario.cells.len() as u64);
-    let mut printer =
-        Printer { table: None, scenario: &scenario, companion: companion.as_ref(), bar: bar.clone(), printed: 0 };
-    if let (true, Some(first)) = (prints_rows, layouts.first()) {
-        let table = TextTable::new(first, output::style());
-        bar.suspend(|| output::print(&table.header()));
-        printer.table = Some((first, table));
-    }
+    let table = layouts.first().filter(|_| prints_rows).map(|layout| (layout, TextTable::new(layout, output::style())));
+    let mut printer = Printer {
+        table,
+        scenario: &scenario,
+        companion: companion.as_ref(),
+        bar: bar.clone(),
+        next: 0,
+        has_header: false,
+    };
     let begin = wall_clock();
     let results = results::run(&scenario, &*world, RunOptions { threads }, &mut printer);
     bar.finish_and_clear();
-    let wall = wall_clock().duration_since(begin);
-
-    let threads = if world.runs_in_parallel() { threads } else { 1 };
-    let manifest = machine::manifest(world.name(), threads, wall);
+    if results.is_empty() && !arguments.json {
+        output::print(&closing(&results));
+        return Err(Failure::Code(1));
+    }
+    let manifest = machine::manifest(
+        world.name(),
+        if world.runs_in_parallel() { threads } else { 1 },
+        wall_clock().duration_since(begin),
+    );
     let written = directory::write(&arguments.results, &results, world.directory(), &manifest)
         .with_context(|| format!("cannot write results below {}", arguments.results.display()))?;
     let report = write_report(&directory::of_scenario(&arguments.results, &scenario), catalogue)?;
@@ -75,11 +82,12 @@ pub(crate) fn run(arguments: &Arguments, catalogue: &Catalogue<'_>) -> Result<()
         for layout in layouts.iter().skip(1) {
             output::print(&format!("\n{}", TextTable::new(layout, output::style()).render(&lookup)));
         }
-        output::print(&format!("\n{}", closing(&results, &written, &report)));
+        let places = format!("results  {}\nreport   {}", written.display(), report.display());
+        output::print(&format!("\n{}\n{places}", closing(&results)));
     }
     let failures = results.failures();
     failures.iter().for_each(|failure| eprintln!("airtcp: {failure}"));
-    if failures.is_empty() { Ok(()) } else { Err(Failure::Code(1)) }
+    if failures.is_empty() && !results.is_empty() { Ok(()) } else { Err(Failure::Code(1)) }
 }
 
 #[expect(clippy::disallowed_methods, reason = "tells the user how long a run took; nothing simulated sees it")]
@@ -120,7 +128,9 @@ struct Printer<'a> {
     scenario: &'a Scenario,
     companion: Option<&'a StoredWorld>,
     bar: ProgressBar,
-    printed: usize,
+    /// The row to print next.
+    next: usize,
+    has_header: bool,
 }
 
 impl Observer for Printer<'_> {
@@ -134,22 +144,27 @@ impl Observer for Printer<'_> {
 
     fn on_cell(&mut self, results: &Results<'_>, _cell: usize) {
         let Some((layout, table)) = &self.table else { return };
-        while let Some(row) =
-            layout.rows.get(self.printed).filter(|row| row.cells.iter().all(|cell| results.is_settled(*cell)))
-        {
-            let lookup = |cell: usize| value_of(results, self.companion, cell);
+        let is_settled = |row: &&Row| row.cells.iter().all(|cell| results.is_settled(*cell));
+        while let Some(row) = layout.rows.get(self.next).filter(is_settled) {
+            self.next += 1;
             // A row in which nothing ran says nothing; why is said below the table.
-            if row.cells.iter().any(|cell| lookup(*cell).is_some()) {
-                let line = table.row(row, &lookup);
-                self.bar.suspend(|| output::print(&line));
+            if row.cells.iter().all(|cell| results.outcomes(*cell).is_none()) {
+                continue;
             }
-            self.printed += 1;
+            let line = table.row(row, &|cell| value_of(results, self.companion, cell));
+            self.bar.suspend(|| {
+                if !self.has_header {
+                    output::print(&table.header());
+                }
+                output::print(&line);
+            });
+            self.has_header = true;
         }
     }
 }
 
-/// What is to be known besides the table: cells left out and why, where everything lies.
-fn closing(results: &Results<'_>, written: &Path, report: &Path) -> String {
+/// What is to be known besides the table: cells left out and why, what the numbers mean.
+fn closing(results: &Results<'_>) -> String {
     let style = output::style();
     let mut lines: Vec<String> = Vec::new();
     let summary = summary::of(results, "");
@@ -177,11 +192,12 @@ fn closing(results: &Results<'_>, written: &Path, report: &Path) -> String {
             "{scheme} does not keep end-to-end semantics: it acknowledges what the receiver may not have"
         ));
     }
-    let runs =
-        if results.scenario.runs == 1 { String::new() } else { format!("medians of {} runs; ", results.scenario.runs) };
-    lines.push(style.dim(&format!("{runs}goodput is application bytes; the ceiling is what no repair can exceed")));
-    lines.push(format!("results  {}", written.display()));
-    lines.push(format!("report   {}", report.display()));
+    if !results.is_empty() {
+        let runs = results.scenario.runs;
+        let medians = if runs == 1 { String::new() } else { format!("medians of {runs} runs; ") };
+        let meaning = "goodput is application bytes; the ceiling is what no repair can exceed";
+        lines.push(style.dim(&format!("{medians}{meaning}")));
+    }
     lines.join("\n")
 }
 

@@ -35,7 +35,8 @@ pub fn html(layout: &Layout, lookup: &dyn Fn(usize) -> Option<Value>) -> String 
         }
     }
     text.push_str("</tr></thead><tbody>");
-    for row in &layout.rows {
+    let ran = |row: &&crate::table::Row| row.cells.iter().any(|cell| lookup(*cell).is_some());
+    for row in layout.rows.iter().filter(ran) {
         text.push_str("<tr>");
         if labels == 0 {
             text.push_str("<th></th>");

@@ -58,6 +58,11 @@ impl<'a> Results<'a> {
         settled(cell) && baseline_of(self.scenario, cell).is_none_or(settled)
     }
 
+    /// True if not a single cell was run.
+    pub fn is_empty(&self) -> bool {
+        self.cells.iter().all(|state| !matches!(state, CellState::Done(_)))
+    }
+
     /// A sentence for each thing that went wrong: cells that failed, checks that did not hold.
     pub fn failures(&self) -> Vec<String> {
         let mut failures = Vec::new();

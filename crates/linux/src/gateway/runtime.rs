@@ -76,13 +76,19 @@ impl Conservation {
     }
 }
 
+/// What a call sent, in the order it was sent: a POLL must not overtake what it asks after.
+enum Outgoing {
+    Packet(Port, Packet, Option<Token>),
+    Control(Vec<u8>),
+}
+
 /// Implements [`Io`] over the devices and the control socket.
 struct World {
     /// By the port that packets leave through: [`Port::INNER`] is the device of what arrived
     /// on the link, [`Port::LINK`] that of what leaves through it.
     devices: [TunDevice; 2],
     control: Option<ControlSocket>,
-    outgoing: Vec<(Port, Packet, Option<Token>)>,
+    outgoing: Vec<Outgoing>,
     statuses: Vec<TxStatus>,
     counters: Counters,
 }
@@ -94,8 +100,11 @@ impl Io for World {
 
     fn backlog(&mut self, port: Port) -> Backlog {
         // The kernel takes packets at once; what waits in the link's own queue is not visible.
-        let waiting = self.outgoing.iter().filter(|(to, ..)| *to == port);
-        waiting.fold(Backlog::default(), |sum, (_, packet, _)| Backlog {
+        let waiting = self.outgoing.iter().filter_map(|outgoing| match outgoing {
+            Outgoing::Packet(to, packet, _) => (*to == port).then_some(packet),
+            Outgoing::Control(_) => None,
+        });
+        waiting.fold(Backlog::default(), |sum, packet| Backlog {
             packets: sum.packets + 1,
             bytes: sum.bytes + u64::from(packet.wire_len()),
         })
@@ -105,15 +114,13 @@ impl Io for World {
         if port.0 >= 2 {
             return Err(packet);
         }
-        self.outgoing.push((port, packet, token));
+        self.outgoing.push(Outgoing::Packet(port, packet, token));
         Ok(())
     }
 
     fn send_control(&mut self, peer: Peer, message: &[u8]) {
-        if let Some(control) = &mut self.control
-            && peer == Peer::OTHER_END
-        {
-            control.send(message);
+        if peer == Peer::OTHER_END {
+            self.outgoing.push(Outgoing::Control(message.to_vec()));
         }
     }
 
@@ -137,18 +144,32 @@ impl Io for World {
 impl World {
     /// Writes what the last call sent.
     fn flush(&mut self, now: Instant) {
-        for (port, packet, token) in self.outgoing.drain(..) {
-            let sent = self.devices[usize::from(port.0)].send(&packet.to_wire());
-            let outcome = if sent {
-                self.counters.sent[usize::from(port.0)] += 1;
-                Outcome::Sent
-            } else {
-                self.counters.discarded[DropReason::Device as usize] += 1;
-                Outcome::Dropped
-            };
-            if let Some(token) = token {
-                self.statuses.push(TxStatus { token, outcome, tries: 1, at: now });
+        let mut outgoing = std::mem::take(&mut self.outgoing);
+        for item in outgoing.drain(..) {
+            match item {
+                Outgoing::Packet(port, packet, token) => self.write(now, port, &packet, token),
+                Outgoing::Control(message) => {
+                    if let Some(control) = &mut self.control {
+                        control.send(&message);
+                    }
+                }
             }
+        }
+        // Keeps its capacity.
+        self.outgoing = outgoing;
+    }
+
+    fn write(&mut self, now: Instant, port: Port, packet: &Packet, token: Option<Token>) {
+        let sent = self.devices[usize::from(port.0)].send(&packet.to_wire());
+        let outcome = if sent {
+            self.counters.sent[usize::from(port.0)] += 1;
+            Outcome::Sent
+        } else {
+            self.counters.discarded[DropReason::Device as usize] += 1;
+            Outcome::Dropped
+        };
+        if let Some(token) = token {
+            self.statuses.push(TxStatus { token, outcome, tries: 1, at: now });
         }
     }
 }

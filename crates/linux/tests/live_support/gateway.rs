@@ -93,6 +93,11 @@ impl Gateway {
         self.wait_for("running", |_| true).pid
     }
 
+    /// How often the supervisor replaced the worker.
+    pub fn restarts(&mut self) -> u64 {
+        self.wait_for("running", |_| true).restarts
+    }
+
     pub fn signal_supervisor(&self, signal: i32) {
         self.program.signal(signal).expect("the supervisor lives");
     }
@@ -111,7 +116,7 @@ impl Gateway {
     }
 }
 
-/// Sends a signal to a worker; it may have ended by itself.
+/// Sends a signal to a worker.
 pub fn signal_worker(pid: u32, signal: i32) {
-    let _ = process::send_signal(pid, signal);
+    process::send_signal(pid, signal).expect("the worker lives");
 }

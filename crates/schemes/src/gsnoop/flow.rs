@@ -14,6 +14,8 @@ use core::ops::Range;
 const MAX_GAPS: usize = 256;
 /// A POLL that claims to be further ahead than any window is not believed.
 const MAX_WINDOW: u64 = 1 << 30;
+/// A redundant copy follows its original closely.
+const LATEST: usize = 8;
 /// Packets in order after which the patience learned from reordering is halved.
 const CALM_PACKETS: u32 = 2048;
 
@@ -35,6 +37,9 @@ pub(super) struct Incoming {
     held_bytes: u64,
     held_memory: u64,
     reordering: Reordering,
+    /// Start and timestamp of the latest packets, to know a second copy by.
+    latest: [(Position, u32); LATEST],
+    latest_at: u8,
     pub last_used: Instant,
     /// The deadline the owner has queued for this flow.
     pub timer: Option<Instant>,
@@ -83,6 +88,8 @@ impl Incoming {
             held_bytes: 0,
             held_memory: 0,
             reordering: Reordering::default(),
+            latest: [(0, 0); LATEST],
+            latest_at: 0,
             last_used: now,
             timer: None,
         }
@@ -120,6 +127,10 @@ impl Incoming {
         self.last_used = now;
         let start = position::near(self.high, tcp.sequence);
         let range = start..start + Position::from(packet.sequence_len());
+        if self.is_second_copy(&packet, &range) {
+            cx.discard(packet, DropReason::Duplicate);
+            return;
+        }
         if range.end <= self.next {
             self.abandoned.take_out(range.clone());
             self.pass_old(cx, packet, &range);
@@ -138,6 +149,18 @@ impl Incoming {
         }
         self.advance(cx, Event::ReleasedInOrder);
         self.request_due(cx, flow, timing, out);
+    }
+
+    /// The same bytes with the same timestamp came just before: A sent them twice.
+    fn is_second_copy(&mut self, packet: &Packet, range: &Range<Position>) -> bool {
+        let Some(timestamps) = packet.tcp().and_then(|tcp| tcp.options.timestamps) else { return false };
+        let identity = (range.start, timestamps.value);
+        if self.latest.contains(&identity) {
+            return true;
+        }
+        self.latest[usize::from(self.latest_at) % LATEST] = identity;
+        self.latest_at = self.latest_at.wrapping_add(1);
+        false
     }
 
     /// Bytes already passed on. A sender's retransmission must reach the receiver; the second

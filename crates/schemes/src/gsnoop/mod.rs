@@ -113,6 +113,7 @@ impl Gateway {
                 outgoing,
                 cache.clamp(64 * 1024, sixteenth * share::CACHE),
                 settings.idle,
+                settings.redundancy,
             ),
             downstream: Downstream::new(incoming, sixteenth * share::HELD, settings.verify_checksum, settings.idle),
             peer: Peer::new(settings, site.rng.next_u64()),

@@ -19,6 +19,8 @@ parameters! {
         pub hold: Option<Duration> = None, "modern mode (4)";
         /// Bytes kept for repairs; rate x (hold + wireless RTT), doubled, if auto.
         pub cache: Option<ByteSize> = None, "GSN-4, GSN-N3; modern mode (1)";
+        /// Send the last packet of a burst twice while the link has nothing else to do and packets were lost lately.
+        pub redundancy: bool = true, "ours";
         /// Queue length from which ECN-capable packets are marked CE; never if auto.
         pub ecn_threshold: Option<ByteSize> = None, "RFC 3168; modern mode (7)";
         /// Drop TCP segments whose checksum is wrong when they come off the link, so that they are repaired.

@@ -19,6 +19,10 @@ pub(super) struct Shaper {
     fifo: VecDeque<Packet>,
     fifo_bytes: u64,
     fifo_bytes_max: u64,
+    /// Goes when there is nothing else to send; a copy, not accounted for until it is sent.
+    spare: Option<Packet>,
+    /// The limit is higher until then, by so much.
+    extra: (Instant, u64),
     /// When the link has finished what was sent so far.
     free_at: Instant,
     carry: u64,
@@ -26,10 +30,18 @@ pub(super) struct Shaper {
     blocked: bool,
 }
 
-/// What left the queue.
+/// What leaves the queue.
 pub(super) struct Departure {
     pub packet: Packet,
-    pub is_repair: bool,
+    pub lane: Lane,
+}
+
+/// Lanes in the order they are served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Lane {
+    Repair,
+    Fifo,
+    Spare,
 }
 
 impl Shaper {
@@ -43,6 +55,8 @@ impl Shaper {
             fifo: VecDeque::new(),
             fifo_bytes: 0,
             fifo_bytes_max: 0,
+            spare: None,
+            extra: (Instant::ZERO, 0),
             free_at: Instant::ZERO,
             carry: 0,
             blocked: false,
@@ -53,7 +67,7 @@ impl Shaper {
     pub fn push(&mut self, cx: &mut Context<'_>, mut packet: Packet) -> Result<(), Packet> {
         let len = u64::from(packet.wire_len());
         // A packet longer than the whole queue may still pass an empty one.
-        if !self.fifo.is_empty() && self.fifo_bytes + len > self.limit {
+        if !self.fifo.is_empty() && self.fifo_bytes + len > self.limit_at(cx.now()) {
             return Err(packet);
         }
         let marks = self.ecn_threshold.is_some_and(|threshold| self.fifo_bytes >= threshold);
@@ -71,13 +85,31 @@ impl Shaper {
     /// Takes a repair, ahead of everything but earlier repairs; gives it back beyond the limit.
     pub fn push_repair(&mut self, now: Instant, packet: Packet) -> Result<(), Packet> {
         let len = u64::from(packet.wire_len());
-        if self.repair_bytes + len > self.limit {
+        if self.repair_bytes + len > self.limit_at(now) {
             return Err(packet);
         }
         self.begin_if_idle(now);
         self.repair_bytes += len;
         self.repairs.push_back(packet);
         Ok(())
+    }
+
+    fn limit_at(&self, now: Instant) -> u64 {
+        let (until, extra) = self.extra;
+        if now < until { self.limit + extra } else { self.limit }
+    }
+
+    /// What the other end holds back comes as a burst when it lets go, and cannot be told from
+    /// congestion by its sender; until `until` there is room for it.
+    pub fn make_room(&mut self, until: Instant, span: Duration) {
+        self.extra = (until, self.rate.map_or(0, |rate| rate.bytes_in(span)).min(self.limit * 2));
+    }
+
+    /// Sends `copy` if there is nothing else to send when the link is free again.
+    pub fn offer_spare(&mut self, copy: Packet) {
+        if self.rate.is_some() && self.is_empty() {
+            self.spare = Some(copy);
+        }
     }
 
     /// Only a late timer is made up for, not time in which there was nothing to send: a burst
@@ -112,18 +144,16 @@ impl Shaper {
         if self.blocked || self.free_at > now {
             return None;
         }
-        let (packet, is_repair) = match self.repairs.pop_front() {
-            Some(packet) => {
-                self.repair_bytes -= u64::from(packet.wire_len());
-                (packet, true)
-            }
-            None => {
-                let packet = self.fifo.pop_front()?;
-                self.fifo_bytes -= u64::from(packet.wire_len());
-                (packet, false)
-            }
-        };
-        Some(Departure { packet, is_repair })
+        if let Some(packet) = self.repairs.pop_front() {
+            self.repair_bytes -= u64::from(packet.wire_len());
+            return Some(Departure { packet, lane: Lane::Repair });
+        }
+        if let Some(packet) = self.fifo.pop_front() {
+            self.fifo_bytes -= u64::from(packet.wire_len());
+            self.spare = None;
+            return Some(Departure { packet, lane: Lane::Fifo });
+        }
+        self.spare.take().map(|packet| Departure { packet, lane: Lane::Spare })
     }
 
     /// Sends what [`Shaper::pop`] gave; false if the port refused it and it is queued again.
@@ -136,10 +166,9 @@ impl Shaper {
             }
             Err(packet) => {
                 self.blocked = true;
-                let (queue, bytes) = if departure.is_repair {
-                    (&mut self.repairs, &mut self.repair_bytes)
-                } else {
-                    (&mut self.fifo, &mut self.fifo_bytes)
+                let (queue, bytes) = match departure.lane {
+                    Lane::Repair => (&mut self.repairs, &mut self.repair_bytes),
+                    Lane::Fifo | Lane::Spare => (&mut self.fifo, &mut self.fifo_bytes),
                 };
                 *bytes += u64::from(len);
                 queue.push_front(packet);
@@ -155,7 +184,7 @@ impl Shaper {
 
     /// When the next packet may leave.
     pub fn poll_timeout(&self) -> Option<Instant> {
-        let waits = !self.blocked && (!self.fifo.is_empty() || !self.repairs.is_empty());
+        let waits = !self.blocked && (!self.is_empty() || self.spare.is_some());
         waits.then_some(self.free_at)
     }
 
@@ -176,7 +205,8 @@ impl Shaper {
 
     /// The bound on each of the two lanes, plus one packet.
     pub fn check(&self) -> Result<(), &'static str> {
-        if self.fifo.len() > 1 && self.fifo_bytes > self.limit || self.repair_bytes > self.limit {
+        let limit = self.limit + self.extra.1;
+        if self.fifo.len() > 1 && self.fifo_bytes > limit || self.repair_bytes > limit {
             return Err("the queue before the link is longer than its limit");
         }
         Ok(())

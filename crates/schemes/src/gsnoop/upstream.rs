@@ -6,7 +6,7 @@
 
 use super::cache::{CacheOrder, Copies, flush};
 use super::message::{MAX_RANGES, Message, SeqRange};
-use super::shaper::Shaper;
+use super::shaper::{Lane, Shaper};
 use crate::position::{self, Position};
 use crate::seq_map::SeqMap;
 use airtcp_core::flow_table::FlowTable;
@@ -57,11 +57,33 @@ pub(super) struct Upstream {
     cache: CacheOrder,
     polls: BTreeSet<(Instant, u32)>,
     idle: Duration,
+    redundancy: bool,
+    /// Until when the link is taken for lossy; unknown before its first packet.
+    lossy_until: Option<Instant>,
 }
 
+/// Redundant copies are sent for so long after a loss.
+const LOSSY_FOR: Duration = Duration::from_secs(10);
+/// What one loss held back is back as a burst of the sender within this time.
+const ROOM_FOR: Duration = Duration::from_millis(500);
+
 impl Upstream {
-    pub fn new(shaper: Shaper, flows: FlowTable<Flow>, cache_limit: u64, idle: Duration) -> Self {
-        Upstream { shaper, flows, cache: CacheOrder::new(cache_limit), polls: BTreeSet::new(), idle }
+    pub fn new(
+        shaper: Shaper,
+        flows: FlowTable<Flow>,
+        cache_limit: u64,
+        idle: Duration,
+        redundancy: bool,
+    ) -> Self {
+        Upstream {
+            shaper,
+            flows,
+            cache: CacheOrder::new(cache_limit),
+            polls: BTreeSet::new(),
+            idle,
+            redundancy,
+            lossy_until: None,
+        }
     }
 
     /// A packet on its way to the link.
@@ -170,15 +192,34 @@ impl Upstream {
 
     /// Sends whatever the shaper lets go now.
     pub fn send_due(&mut self, cx: &mut Context<'_>, timing: &Timing) {
-        while let Some(departure) = self.shaper.pop(cx.now()) {
-            let copy = (!departure.is_repair && departure.packet.sequence_len() > 0).then(|| departure.packet.clone());
+        while let Some(mut departure) = self.shaper.pop(cx.now()) {
+            let lane = departure.lane;
+            if lane == Lane::Spare {
+                departure.packet = cx.duplicate(&departure.packet, CreateReason::Redundant);
+                cx.emit(Event::Redundant);
+            }
+            let copy = (lane == Lane::Fifo && departure.packet.sequence_len() > 0).then(|| departure.packet.clone());
             if !self.shaper.transmit(cx, departure) {
                 return;
             }
             if let Some(copy) = copy {
+                if self.redundancy && self.is_lossy(cx.now()) && is_recognisable(&copy) {
+                    self.shaper.offer_spare(copy.clone());
+                }
                 self.note_departure(cx, copy, timing);
             }
         }
+    }
+
+    /// Until something is known of a link, it is taken for lossy.
+    fn is_lossy(&mut self, now: Instant) -> bool {
+        now < *self.lossy_until.get_or_insert(now + LOSSY_FOR)
+    }
+
+    /// The link lost something: that is when room and redundancy are worth having.
+    fn note_loss(&mut self, now: Instant, timing: &Timing) {
+        self.lossy_until = Some(now + LOSSY_FOR);
+        self.shaper.make_room(now + ROOM_FOR, timing.rtt + timing.guard);
     }
 
     /// GSN-3: once sent, a copy enters the cache; and the tail timer starts anew.
@@ -194,19 +235,24 @@ impl Upstream {
         let range = start..start + Position::from(copy.sequence_len());
         let is_retransmission = range.end <= state.sent;
         state.sent = state.sent.max(range.end);
-        self.cache.insert(slot, &mut state.copies, range, copy, now);
+        self.cache.insert(slot, &mut state.copies, range.clone(), copy, now);
         state.poll.tries = 0;
-        // Nothing behind a retransmission shows that it was lost again, so B is asked at once.
-        let delay = if is_retransmission { Duration::ZERO } else { timing.rtt / 2 };
-        schedule_poll(&mut self.polls, slot, &mut state.poll, Some(now + delay));
+        schedule_poll(&mut self.polls, slot, &mut state.poll, Some(now + timing.rtt / 2));
         while let Some((victim, serial, start)) = self.cache.next_to_flush() {
             if let Some((_, state)) = self.flows.at_mut(victim) {
                 flush(&mut self.cache, &mut state.copies, serial, start);
             }
         }
         if is_retransmission {
-            self.send_due_polls(cx, timing, true);
+            // Nothing behind it shows that it was lost again, so B is asked at once.
+            self.send_poll(cx, flow, range);
         }
+    }
+
+    fn send_poll(&mut self, cx: &mut Context<'_>, flow: FlowKey, range: Range<Position>) {
+        cx.emit(Event::Poll);
+        let range = (position::sequence(range.start), position::sequence(range.end));
+        self.send_control(cx, &Message::Poll(flow, range));
     }
 
     /// An acknowledgment on its way back to the sender: what it covers needs no copy.
@@ -245,16 +291,20 @@ impl Upstream {
             return;
         };
         let mut missing: Vec<SeqRange> = Vec::new();
+        let mut repaired = false;
         for (first, end) in ranges {
             let Some((_, state)) = self.flows.at_mut(slot) else { return };
             let start = position::near(state.sent, *first);
             let asked = start..start + Position::from(end.since(*first));
-            let absent = repair(cx, &mut self.shaper, state, asked, timing);
+            let absent = repair(cx, &mut self.shaper, state, asked, timing, &mut repaired);
             for (range, ()) in absent.iter() {
                 let in_hole = state.holes.iter().any(|(hole, ())| hole.contains(&range.start));
                 cx.emit(if in_hole { Event::NotHere } else { Event::CacheMiss });
                 missing.push((position::sequence(range.start), position::sequence(range.end)));
             }
+        }
+        if repaired {
+            self.note_loss(cx.now(), timing);
         }
         for batch in missing.chunks(MAX_RANGES) {
             self.send_control(cx, &Message::NotHere(*flow, batch.to_vec()));
@@ -292,10 +342,8 @@ impl Upstream {
             schedule_poll(&mut self.polls, slot, &mut state.poll, Some(next));
             let first = state.acknowledged.max(state.copies.first().map_or(0, |(range, _)| range.start));
             if first < state.sent {
-                let range = (position::sequence(first), position::sequence(state.sent));
-                let message = Message::Poll(*flow, range);
-                cx.emit(Event::Poll);
-                self.send_control(cx, &message);
+                let (flow, range) = (*flow, first..state.sent);
+                self.send_poll(cx, flow, range);
             }
         }
     }
@@ -349,6 +397,7 @@ fn repair(
     state: &mut Flow,
     asked: Range<Position>,
     timing: &Timing,
+    repaired: &mut bool,
 ) -> SeqMap<()> {
     let now = cx.now();
     let mut absent = SeqMap::default();
@@ -369,11 +418,17 @@ fn repair(
             Ok(()) => {
                 copy.sent_at = shaper.repair_departure(now);
                 cx.emit(Event::Repair);
+                *repaired = true;
             }
             Err(packet) => cx.discard(packet, DropReason::QueueFull),
         }
     }
     absent
+}
+
+/// Timestamps tell a second copy from a sender's retransmission, so B can drop the one only.
+fn is_recognisable(packet: &Packet) -> bool {
+    packet.tcp().is_some_and(|tcp| tcp.options.timestamps.is_some())
 }
 
 fn schedule_poll(polls: &mut BTreeSet<(Instant, u32)>, slot: u32, poll: &mut Poll, due: Option<Instant>) {
