@@ -99,6 +99,22 @@ impl Downstream {
         });
     }
 
+    /// RESENT: what is missing of it is asked for, and nothing overtakes it.
+    pub fn on_resent(
+        &mut self,
+        cx: &mut Context<'_>,
+        flow: &FlowKey,
+        range: SeqRange,
+        timing: &Timing,
+        hold: Duration,
+    ) {
+        if let Some(slot) = self.flows.slot(flow) {
+            self.with_flow(cx, slot, |cx, flow, state, out| {
+                state.on_resent(cx, flow, range, timing, hold, out);
+            });
+        }
+    }
+
     pub fn handle_timeout(&mut self, cx: &mut Context<'_>, timing: &Timing) {
         let now = cx.now();
         while let Some((due, slot)) = self.timers.first().copied().filter(|(due, _)| *due <= now) {

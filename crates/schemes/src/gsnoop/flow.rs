@@ -12,6 +12,8 @@ use core::ops::Range;
 
 /// Gaps tracked per flow; beyond that the lowest is given up.
 const MAX_GAPS: usize = 256;
+/// Lost retransmissions waited for at a time.
+const MAX_BARRIERS: usize = 32;
 /// A POLL that claims to be further ahead than any window is not believed.
 const MAX_WINDOW: u64 = 1 << 30;
 /// A redundant copy follows its original closely.
@@ -31,6 +33,8 @@ pub(super) struct Incoming {
     gaps: SeqMap<Gap>,
     /// Ranges before `next` that never came: given up, to be filled by the sender.
     abandoned: SeqMap<()>,
+    /// Retransmissions of abandoned ranges that were lost again.
+    barriers: Vec<Barrier>,
     held: SeqMap<Packet>,
     /// Retransmissions of earlier bytes that came while packets were held.
     deferred: VecDeque<Deferred>,
@@ -64,6 +68,17 @@ struct Deferred {
     behind: Position,
 }
 
+/// A retransmission that was lost again: what was sent after it waits for its repair, so that
+/// nothing overtakes it. A sender with RACK would send it once more, and then take its late repair
+/// for the delivery of that third copy and everything sent in between for lost.
+#[derive(Debug)]
+struct Barrier {
+    range: Range<Position>,
+    /// Its place in the order of sending.
+    behind: Position,
+    gap: Gap,
+}
+
 /// How much later than its successors a packet may come on this link without being lost.
 #[derive(Debug, Default)]
 struct Reordering {
@@ -83,6 +98,7 @@ impl Incoming {
             high: start,
             gaps: SeqMap::default(),
             abandoned: SeqMap::default(),
+            barriers: Vec::new(),
             held: SeqMap::default(),
             deferred: VecDeque::new(),
             held_bytes: 0,
@@ -134,6 +150,7 @@ impl Incoming {
         if range.end <= self.next {
             self.abandoned.take_out(range.clone());
             self.pass_old(cx, packet, &range);
+            self.advance(cx, Event::ReleasedInOrder);
             return;
         }
         self.fill(now, &range, timing, hold);
@@ -141,7 +158,8 @@ impl Incoming {
             self.open_gap(self.high..range.start, now, hold);
         }
         self.high = self.high.max(range.end);
-        if range.start <= self.next {
+        let is_barred = self.barriers.first().is_some_and(|barrier| barrier.behind <= range.start);
+        if range.start <= self.next && !is_barred {
             self.reordering.on_in_order();
             cx.send(Port::INNER, packet);
         } else {
@@ -168,17 +186,29 @@ impl Incoming {
     fn pass_old(&mut self, cx: &mut Context<'_>, packet: Packet, range: &Range<Position>) {
         let now = cx.now();
         self.reordering.vain.retain(|_, until| *until > now);
+        let place =
+            self.barriers.iter().position(|barrier| barrier.range.start < range.end && range.start < barrier.range.end);
+        if let Some(place) = place {
+            let barrier = self.barriers.remove(place);
+            return self.defer(cx, packet, barrier.behind);
+        }
         let vain = self.reordering.vain.iter().any(|(asked, _)| asked.start <= range.start && range.end <= asked.end);
         if vain {
             self.reordering.vain.take_out(range.clone());
             cx.discard(packet, DropReason::Duplicate);
-        } else if self.held.is_empty() {
+        } else if self.held.is_empty() && self.deferred.is_empty() && self.barriers.is_empty() {
             cx.send(Port::INNER, packet);
         } else {
-            cx.emit(Event::Held);
-            self.note_held(&packet);
-            self.deferred.push_back(Deferred { packet, behind: self.high });
+            self.defer(cx, packet, self.high);
         }
+    }
+
+    /// Lets a packet of earlier bytes go when everything before `behind` went.
+    fn defer(&mut self, cx: &mut Context<'_>, packet: Packet, behind: Position) {
+        cx.emit(Event::Held);
+        self.note_held(&packet);
+        let place = self.deferred.partition_point(|other| other.behind <= behind);
+        self.deferred.insert(place, Deferred { packet, behind });
     }
 
     fn open_gap(&mut self, range: Range<Position>, now: Instant, hold: Duration) {
@@ -239,7 +269,8 @@ impl Incoming {
     /// Passes on everything before the first gap, in the order of positions; deferred packets
     /// where they came.
     fn advance(&mut self, cx: &mut Context<'_>, event: Event) {
-        self.next = self.gaps.first().map_or(self.high, |(gap, _)| gap.start);
+        let gap = self.gaps.first().map_or(self.high, |(gap, _)| gap.start);
+        self.next = self.barriers.first().map_or(gap, |barrier| gap.min(barrier.behind)).max(self.next);
         while let Some(packet) = self.pop_released() {
             self.note_released(&packet);
             cx.emit(event);
@@ -263,6 +294,7 @@ impl Incoming {
     /// Lets everything pass and stops waiting.
     pub fn release_everything(&mut self, cx: &mut Context<'_>) {
         self.gaps = SeqMap::default();
+        self.barriers.clear();
         self.abandoned = SeqMap::default();
         self.advance(cx, Event::ReleasedAcrossGap);
     }
@@ -270,6 +302,8 @@ impl Incoming {
     /// These ranges will not come.
     pub fn give_up(&mut self, cx: &mut Context<'_>, ranges: &[SeqRange]) {
         for range in ranges {
+            let absent = positions(self.high, *range);
+            self.barriers.retain(|barrier| barrier.range.end <= absent.start || absent.end <= barrier.range.start);
             for (part, _) in self.gaps.take_out(positions(self.high, *range)) {
                 self.abandon(part);
             }
@@ -299,22 +333,34 @@ impl Incoming {
             self.open_gap(self.high.max(polled.start)..polled.end, now, hold);
             self.high = polled.end;
         }
-        // What was given up and is polled now was sent again, and lost again: nothing waits for it
-        // here, but the sender would.
-        let lost_again =
-            self.abandoned.iter().filter(|(range, ())| range.start < polled.end && polled.start < range.end);
-        let ranges: Vec<SeqRange> = lost_again
-            .take(MAX_RANGES)
-            .map(|(range, ())| (position::sequence(range.start), position::sequence(range.end)))
-            .collect();
-        if self.gaps.is_empty() && ranges.is_empty() {
+        if self.gaps.is_empty() && self.barriers.is_empty() {
             out.push(Message::Have(*flow, sent));
             return;
         }
-        if !ranges.is_empty() {
-            out.push(Message::Nack(*flow, ranges));
-        }
         self.request(now, flow, timing, out, |_| true);
+    }
+
+    /// What of a range that was sent again is still missing was lost again.
+    pub fn on_resent(
+        &mut self,
+        cx: &mut Context<'_>,
+        flow: &FlowKey,
+        sent: SeqRange,
+        timing: &Timing,
+        hold: Duration,
+        out: &mut Vec<Message>,
+    ) {
+        let now = cx.now();
+        let resent = positions(self.high, sent);
+        let overlaps = |range: &Range<Position>| range.start < resent.end && resent.start < range.end;
+        let is_missing = self.abandoned.iter().any(|(range, ())| overlaps(&range));
+        let is_known = self.barriers.iter().any(|barrier| overlaps(&barrier.range));
+        if !is_missing || is_known || self.barriers.len() >= MAX_BARRIERS {
+            return;
+        }
+        let gap = Gap { since: now, deadline: now + hold, request_at: now, asked_at: None, tries: 0 };
+        self.barriers.push(Barrier { range: resent, behind: self.high, gap });
+        self.request_due(cx, flow, timing, out);
     }
 
     /// Gives up what waited too long, asks again for what is due.
@@ -328,7 +374,9 @@ impl Incoming {
             }
             waits
         });
-        if !expired.is_empty() {
+        let barriers = self.barriers.len();
+        self.barriers.retain(|barrier| barrier.gap.deadline > now);
+        if !expired.is_empty() || self.barriers.len() < barriers {
             expired.into_iter().for_each(|range| self.abandon(range));
             self.advance(cx, Event::ReleasedAcrossGap);
         }
@@ -338,7 +386,7 @@ impl Incoming {
     fn request_due(&mut self, cx: &Context<'_>, flow: &FlowKey, timing: &Timing, out: &mut Vec<Message>) {
         let now = cx.now();
         let any_due = |gap: &Gap| gap.request_at <= now && gap.tries < timing.tries;
-        if self.gaps.iter().any(|(_, gap)| any_due(gap)) {
+        if self.missing().any(|(_, gap)| any_due(gap)) {
             // Whatever else was asked for rides along: A repairs nothing twice within a round
             // trip, and a lost NACK is made good sooner.
             self.request(now, flow, timing, out, |gap| gap.request_at <= now || gap.tries > 0);
@@ -355,7 +403,8 @@ impl Incoming {
         wanted: impl Fn(&Gap) -> bool,
     ) {
         let (mut due, mut others) = (Vec::new(), Vec::new());
-        for (range, gap) in self.gaps.iter_mut() {
+        let barriers = self.barriers.iter_mut().map(|barrier| (barrier.range.clone(), &mut barrier.gap));
+        for (range, gap) in self.gaps.iter_mut().chain(barriers) {
             let range = (position::sequence(range.start), position::sequence(range.end));
             if gap.request_at <= now {
                 gap.tries = gap.tries.saturating_add(1);
@@ -377,7 +426,12 @@ impl Incoming {
 
     /// When [`Incoming::handle_timeout`] has something to do.
     pub fn next_timeout(&self) -> Option<Instant> {
-        self.gaps.iter().map(|(_, gap)| gap.request_at.min(gap.deadline)).min()
+        self.missing().map(|(_, gap)| gap.request_at.min(gap.deadline)).min()
+    }
+
+    /// Everything that is waited for.
+    fn missing(&self) -> impl Iterator<Item = (Range<Position>, &Gap)> {
+        self.gaps.iter().chain(self.barriers.iter().map(|barrier| (barrier.range.clone(), &barrier.gap)))
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! byte 0   version (1)
-//! byte 1   type: 1 HELLO, 2 NACK, 3 NOT-HERE, 4 POLL, 5 HAVE
+//! byte 1   type: 1 HELLO, 2 NACK, 3 NOT-HERE, 4 POLL, 5 HAVE, 6 RESENT
 //! HELLO    epoch u64, stamp u64 (sender's clock, ns), echo u64 (other side's stamp, 0 for
 //!          none), held u64 (ns the echoed stamp waited here)
 //! others   family u8 (4, 6), source, destination, source port, destination port of the data
@@ -31,6 +31,8 @@ pub enum Message {
     NotHere(FlowKey, Vec<SeqRange>),
     /// This is what was sent of the flow; is anything missing?
     Poll(FlowKey, SeqRange),
+    /// This range, sent before, was sent again just now; did it arrive?
+    Resent(FlowKey, SeqRange),
     /// Answer to POLL: everything up to the end of the range is here.
     Have(FlowKey, SeqRange),
 }
@@ -64,6 +66,7 @@ impl Message {
             Message::NotHere(flow, ranges) => encode_ranges(&mut out, 3, flow, ranges),
             Message::Poll(flow, range) => encode_ranges(&mut out, 4, flow, &[*range]),
             Message::Have(flow, range) => encode_ranges(&mut out, 5, flow, &[*range]),
+            Message::Resent(flow, range) => encode_ranges(&mut out, 6, flow, &[*range]),
         }
         out
     }
@@ -81,13 +84,14 @@ impl Message {
                 echo: u64::from_be_bytes(take(&mut rest)?),
                 held: u64::from_be_bytes(take(&mut rest)?),
             }),
-            kind @ 2..=5 => {
+            kind @ 2..=6 => {
                 let (flow, ranges) = decode_ranges(&mut rest)?;
                 match (kind, ranges.as_slice()) {
                     (2, _) => Message::Nack(flow, ranges),
                     (3, _) => Message::NotHere(flow, ranges),
                     (4, [range]) => Message::Poll(flow, *range),
-                    (_, [range]) => Message::Have(flow, *range),
+                    (5, [range]) => Message::Have(flow, *range),
+                    (_, [range]) => Message::Resent(flow, *range),
                     _ => return None,
                 }
             }
@@ -178,6 +182,7 @@ mod tests {
             Message::NotHere(flow(true), vec![range]),
             Message::Poll(flow(false), range),
             Message::Have(flow(true), range),
+            Message::Resent(flow(false), range),
         ]
     }
 

@@ -194,6 +194,7 @@ impl Element for Gateway {
             Message::Nack(flow, ranges) => self.upstream.on_nack(cx, &flow, &ranges, &timing),
             Message::Have(flow, range) => self.upstream.on_have(&flow, range.1),
             Message::NotHere(flow, ranges) => self.downstream.on_not_here(cx, &flow, &ranges),
+            Message::Resent(flow, range) => self.downstream.on_resent(cx, &flow, range, &timing, hold),
             Message::Poll(flow, range) => self.downstream.on_poll(cx, &flow, range, &timing, hold),
         }
     }

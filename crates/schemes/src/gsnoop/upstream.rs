@@ -68,13 +68,7 @@ const LOSSY_FOR: Duration = Duration::from_secs(10);
 const ROOM_FOR: Duration = Duration::from_millis(500);
 
 impl Upstream {
-    pub fn new(
-        shaper: Shaper,
-        flows: FlowTable<Flow>,
-        cache_limit: u64,
-        idle: Duration,
-        redundancy: bool,
-    ) -> Self {
+    pub fn new(shaper: Shaper, flows: FlowTable<Flow>, cache_limit: u64, idle: Duration, redundancy: bool) -> Self {
         Upstream {
             shaper,
             flows,
@@ -245,7 +239,9 @@ impl Upstream {
         }
         if is_retransmission {
             // Nothing behind it shows that it was lost again, so B is asked at once.
-            self.send_poll(cx, flow, range);
+            let range = (position::sequence(range.start), position::sequence(range.end));
+            cx.emit(Event::Poll);
+            self.send_control(cx, &Message::Resent(flow, range));
         }
     }
 
