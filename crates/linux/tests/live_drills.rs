@@ -6,12 +6,12 @@
 
 mod live_support;
 
-use airtcp_core::{Duration, Rng};
+use airtcp_core::{Duration, Instant, Rng};
 use airtcp_linux::sys::clock;
 use airtcp_linux::testbed::Family;
-use airtcp_linux::traffic::{FlowResult, Outcome, hex};
+use airtcp_linux::traffic::{FlowResult, Outcome, RunningFlow, hex};
 use live_support::gateway::{Gateway, signal_worker};
-use live_support::{Path, family_name, is_long, seconds, sleep_until, turn};
+use live_support::{Path, family_name, is_long, seconds, sleep_ms, sleep_until, turn};
 use std::collections::BTreeMap;
 
 /// More than two seconds at the link's rate: under way when the fault comes, and after the recovery.
@@ -77,12 +77,13 @@ impl Drill {
         let restarts = [0, 1].map(|index: usize| gateways[index].restarts());
         let origin = path.restart(self.seed, None);
         let flow = path.start(path.file(self.family, FILE_BYTES, self.seed, DEADLINE), origin);
-        sleep_until(origin, self.fault_at);
+        let begin = first_byte(&flow);
+        sleep_until(begin, self.fault_at);
         let received = flow.progress().received_bytes();
         for victim in self.victims {
             self.strike(&gateways[*victim], workers[*victim]);
         }
-        sleep_until(origin, self.recovery_at);
+        sleep_until(begin, self.recovery_at);
         for victim in self.victims {
             self.recover(path, &mut gateways[*victim], workers[*victim]);
         }
@@ -95,7 +96,7 @@ impl Drill {
             family_name(self.family),
             seconds(self.fault_at),
             seconds(self.recovery_at),
-            result.last_byte_at.map_or(f64::NAN, seconds),
+            result.last_byte_at.map_or(f64::NAN, |at| seconds((origin + at).saturating_since(begin))),
             seconds(result.longest_stall),
             hex(&result.receiver_sha256),
             if result.stream_is_intact() { "equal" } else { "DIFFERENT" },
@@ -148,6 +149,15 @@ impl Drill {
             Fault::KillWorker | Fault::StopWorker => {}
         }
     }
+}
+
+/// Waits until the transfer is under way; all times of a drill count from then. Before it the
+/// loss of the handshake's last packet, which is nobody's to repair, costs a second or more.
+fn first_byte(flow: &RunningFlow) -> Instant {
+    while flow.progress().received_bytes() == 0 && !flow.is_finished() {
+        sleep_ms(1);
+    }
+    clock::now()
 }
 
 fn judge(result: &FlowResult, received_before: u64) -> Result<(), String> {

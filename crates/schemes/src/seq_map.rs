@@ -69,6 +69,16 @@ impl<V> SeqMap<V> {
     pub fn iter(&self) -> impl Iterator<Item = (Range<Position>, &V)> {
         self.entries.iter().map(|(start, end, value)| (*start..*end, value))
     }
+    /// Values of ranges that overlap `range`, in order, to be changed. A range that overlaps it
+    /// from below is found if those between do too, as with the segments of a stream.
+    pub fn overlapping_mut(&mut self, range: Range<Position>) -> impl Iterator<Item = (Range<Position>, &mut V)> {
+        let mut first = self.entries.partition_point(|entry| entry.0 < range.start);
+        while first > 0 && self.entries[first - 1].1 > range.start {
+            first -= 1;
+        }
+        let after = self.entries.partition_point(|entry| entry.0 < range.end).max(first);
+        self.entries.range_mut(first..after).map(|(start, end, value)| (*start..*end, value))
+    }
     /// Everything, in order, to be changed.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = (Range<Position>, &mut V)> {
         self.entries.iter_mut().map(|(start, end, value)| (*start..*end, value))
@@ -148,6 +158,20 @@ mod tests {
         assert_eq!(map.get(30), Some((40, &30)));
         assert_eq!(map.remove(30), Some(30));
         assert_eq!(map.get(30), None);
+    }
+
+    #[test]
+    fn what_overlaps_a_range_is_found_by_its_edges() {
+        let mut map = SeqMap::default();
+        for start in [10, 20, 30, 40] {
+            map.insert(start..start + 10, start);
+        }
+        let mut found = |range| map.overlapping_mut(range).map(|(_, value)| *value).collect::<Vec<_>>();
+        assert_eq!(found(20..30), [20]);
+        assert_eq!(found(19..31), [10, 20, 30]);
+        assert_eq!(found(25..26), [20]);
+        assert_eq!(found(0..10), []);
+        assert_eq!(found(50..60), []);
     }
 
     #[test]

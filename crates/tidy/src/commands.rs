@@ -44,7 +44,9 @@ pub fn check(path: &str, text: &str, verbs: &[String], targets: &[String]) -> Ve
                 Some("make") => (targets, "target of the Makefile"),
                 _ => continue,
             };
-            let name = words.find(|word| !word.starts_with('-') && !word.contains('='));
+            let name = words.find(|word| !word.starts_with('-') && (*word == "=" || !word.contains('=')));
+            // `airtcp = { … }` is a line of a Cargo.toml.
+            let name = name.filter(|name| *name != "=");
             if let Some(name) = name.filter(|name| !known.iter().any(|known| known == name)) {
                 found.push(Violation::at(path, index + 1, format!("'{name}' is no {what}")));
             }

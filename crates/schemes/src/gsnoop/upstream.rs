@@ -398,10 +398,7 @@ fn repair(
     let now = cx.now();
     let mut absent = SeqMap::default();
     absent.add(asked.clone());
-    for (range, copy) in state.copies.iter_mut() {
-        if range.end <= asked.start || range.start >= asked.end {
-            continue;
-        }
+    for (range, copy) in state.copies.overlapping_mut(asked.clone()) {
         absent.take_out(range.clone());
         // A request that left before the copy could arrive says nothing about it; a sixteenth is
         // left for the spread of the measured round trip.
