@@ -68,8 +68,8 @@ impl Drill {
         Drill { kind, fault, victims, seed, family, fault_at, recovery_at }
     }
 
-    /// Runs it; what is wrong with the outcome, if anything is.
-    fn run(&self, path: &Path, gateways: &mut [Gateway; 2]) -> Result<FlowResult, String> {
+    /// Runs it: when the file was there and the longest stall, or what is wrong with the outcome.
+    fn run(&self, path: &Path, gateways: &mut [Gateway; 2]) -> Result<(Duration, Duration), String> {
         for gateway in gateways.iter_mut() {
             gateway.wait_in_reach();
         }
@@ -88,7 +88,7 @@ impl Drill {
             self.recover(path, &mut gateways[*victim], workers[*victim]);
         }
         let result = flow.join().expect("sockets");
-        let verdict = judge(&result, received).and_then(|()| self.judge_restarts(gateways, restarts));
+        let done = (origin + result.last_byte_at.unwrap_or(DEADLINE)).saturating_since(begin);
         println!(
             "{:<18} seed {:<6} {} fault {:.3} s, recovery {:.3} s, done {:6.3} s, longest stall {:.3} s, sha256 {} {}",
             self.kind,
@@ -96,12 +96,29 @@ impl Drill {
             family_name(self.family),
             seconds(self.fault_at),
             seconds(self.recovery_at),
-            result.last_byte_at.map_or(f64::NAN, |at| seconds((origin + at).saturating_since(begin))),
+            seconds(done),
             seconds(result.longest_stall),
             hex(&result.receiver_sha256),
             if result.stream_is_intact() { "equal" } else { "DIFFERENT" },
         );
-        verdict.map(|()| result)
+        judge(&result, received)?;
+        self.judge_effect(&result)?;
+        self.judge_restarts(gateways, restarts)?;
+        Ok((done, result.longest_stall))
+    }
+
+    /// A stop that held nothing up has missed its gateway, or the gateway carries nothing.
+    fn judge_effect(&self, result: &FlowResult) -> Result<(), String> {
+        let stopped = match self.fault {
+            Fault::Stop => self.recovery_at.saturating_sub(self.fault_at),
+            Fault::StopWorker => Duration::MAX,
+            Fault::Kill | Fault::KillWorker => Duration::ZERO,
+        };
+        let least = stopped.min(Duration::from_secs(1)) / 2;
+        match result.longest_stall >= least {
+            true => Ok(()),
+            false => Err(format!("the fault was not felt: the longest stall was {}", result.longest_stall)),
+        }
     }
 
     /// A worker that was replaced without need would hide that a fault missed it.
@@ -201,10 +218,9 @@ fn live_transfers_survive_every_kill_and_stop_of_either_gateway_or_both() {
     let mut failed = Vec::new();
     for drill in drills() {
         match drill.run(&path, &mut gateways) {
-            Ok(result) => {
-                let (done, stall) = worst.entry(drill.kind).or_default();
-                *done = (*done).max(result.last_byte_at.unwrap_or_default());
-                *stall = (*stall).max(result.longest_stall);
+            Ok((done, stall)) => {
+                let worst = worst.entry(drill.kind).or_default();
+                *worst = (worst.0.max(done), worst.1.max(stall));
             }
             Err(why) => {
                 println!("FAILED: {why}");
