@@ -137,7 +137,9 @@ fn live_with_different_keys_nothing_is_repaired_and_everything_passes() {
         assert_eq!(status.gauges["peer_in_reach"], 0);
         assert_eq!((status.events["repairs"], status.control["received"]), (0, 0));
         assert!(status.control_ignored["bad_mac"] > 5, "{:?}", status.control_ignored);
-        assert!(status.packets["received_inner"] > 700, "{:?}", status.packets);
+        // 2 MB are 1382 full segments; how many acknowledgments come back is the receiver's choice.
+        let data = status.packets["received_inner"].max(status.packets["received_link"]);
+        assert!(data >= 1382, "{:?}", status.packets);
     }
 }
 
