@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::{End, LinkFacts, MAX_MEMORY};
+use airtcp_core::Timestamps;
 use airtcp_core::testing::Harness;
 use airtcp_core::{ByteSize, DropReason, FlowKey, Rate, Rng, Segment, SeqNum, TcpFlags, TcpHeader, TcpOptions};
 use core::net::{IpAddr, Ipv4Addr};
@@ -406,4 +407,94 @@ fn more_gaps_than_one_message_holds_are_all_repaired() {
     }
     bench.run(MS * 300);
     assert_eq!(bench.delivered(), train(0, 200));
+}
+
+/// A data segment as a sender with timestamps would send it at `stamp`.
+fn stamped(sequence: u32, stamp: u32) -> Packet {
+    let template = data(sequence);
+    let options = TcpOptions { timestamps: Some(Timestamps { value: stamp, echo: 0 }), ..TcpOptions::default() };
+    let tcp = TcpHeader { options, ..*template.tcp().unwrap() };
+    let segment =
+        Segment { source: template.ip().source, destination: template.ip().destination, traffic_class: 0, tcp };
+    Packet::tcp_virtual(&segment, 1, u64::from(sequence), 1000)
+}
+
+#[test]
+fn a_retransmission_does_not_overtake_what_is_held() {
+    let mut bench = Bench::new(&[]);
+    offer_train(&mut bench, 0, 4);
+    bench.run(MS * 20);
+    // 4000 is on its way to a repair and 5000 is held when the sender sends 1000 again.
+    bench.lose = |sequence, times| sequence == 4000 && times == 1;
+    offer_train(&mut bench, 4000, 2);
+    bench.offer(data(1000));
+    bench.run(MS * 40);
+    assert_eq!(bench.delivered(), [0, 1000, 2000, 3000, 4000, 5000, 1000]);
+}
+
+/// 5000 is lost before the link and given up; the sender sends it again, and that is lost in the air.
+fn lose_a_retransmission(bench: &mut Bench) {
+    for sequence in train(0, 8).into_iter().filter(|sequence| *sequence != 5000) {
+        bench.offer(data(sequence));
+        bench.run(MS);
+    }
+    bench.run(MS * 30);
+    assert_eq!(bench.delivered(), [0, 1000, 2000, 3000, 4000, 6000, 7000]);
+    bench.lose = |sequence, times| sequence == 5000 && times == 1;
+    bench.offer(data(5000));
+}
+
+#[test]
+fn a_retransmission_that_is_lost_again_is_repaired_before_what_follows_it() {
+    let mut bench = Bench::new(&[]);
+    lose_a_retransmission(&mut bench);
+    offer_train(&mut bench, 8000, 3);
+    bench.run(MS * 40);
+    assert_eq!(bench.delivered()[7..], [5000, 8000, 9000, 10_000]);
+    assert_eq!(bench.a.count(Event::Repair), 1);
+}
+
+#[test]
+fn what_follows_a_lost_retransmission_waits_no_longer_than_the_hold() {
+    let mut bench = Bench::new(&[("hold", "30ms"), ("tries", "2")]);
+    lose_a_retransmission(&mut bench);
+    bench.lose = |sequence, _| sequence == 5000;
+    offer_train(&mut bench, 8000, 3);
+    bench.run(MS * 45);
+    assert_eq!(bench.delivered()[7..], [8000, 9000, 10_000]);
+    assert_eq!(bench.b.element.held(), Backlog::default());
+}
+
+#[test]
+fn the_last_packet_of_a_burst_is_sent_twice_and_delivered_once() {
+    let mut bench = Bench::new(&[]);
+    for (number, sequence) in train(0, 4).into_iter().enumerate() {
+        bench.offer(stamped(sequence, number as u32));
+    }
+    bench.run(MS * 30);
+    assert_eq!(bench.a.count(Event::Redundant), 1);
+    assert_eq!(bench.delivered(), train(0, 4));
+    assert_eq!(bench.b.io.discarded[&DropReason::Duplicate], 1);
+}
+
+#[test]
+fn a_lost_last_packet_needs_no_repair_when_its_second_copy_arrives() {
+    let mut bench = Bench::new(&[]);
+    bench.lose = |sequence, times| sequence == 3000 && times == 1;
+    for (number, sequence) in train(0, 4).into_iter().enumerate() {
+        bench.offer(stamped(sequence, number as u32));
+    }
+    bench.run(MS * 30);
+    assert_eq!((bench.delivered(), bench.a.count(Event::Repair)), (train(0, 4), 0));
+}
+
+#[test]
+fn without_loss_for_ten_seconds_nothing_is_sent_twice() {
+    let mut bench = Bench::new(&[]);
+    bench.offer(stamped(0, 0));
+    bench.run(Duration::from_millis(10_100));
+    let before = bench.a.count(Event::Redundant);
+    bench.offer(stamped(1000, 10_100));
+    bench.run(MS * 30);
+    assert_eq!((before, bench.a.count(Event::Redundant)), (1, 1));
 }
