@@ -48,10 +48,10 @@ impl Checker {
 }
 
 fn fail_if(check: &mut Option<Result<(), String>>, failure: impl FnOnce() -> Option<String>) {
-    if let Some(Ok(())) = check {
-        if let Some(failure) = failure() {
-            *check = Some(Err(failure));
-        }
+    if let Some(Ok(())) = check
+        && let Some(failure) = failure()
+    {
+        *check = Some(Err(failure));
     }
 }
 

@@ -305,10 +305,10 @@ impl Engine {
         if destination == Some(node) {
             if packet.is_corrupted() {
                 self.control_damaged += 1;
-            } else if let Some((element, peer, message)) = read_control(&packet) {
-                if element < self.elements.len() {
-                    self.call(element, |element, cx| element.handle_control(cx, peer, &message));
-                }
+            } else if let Some((element, peer, message)) = read_control(&packet)
+                && element < self.elements.len()
+            {
+                self.call(element, |element, cx| element.handle_control(cx, peer, &message));
             }
         } else if let Some(pipe) = destination.and_then(|to| self.routes.towards(node, to)) {
             self.send(pipe, packet);

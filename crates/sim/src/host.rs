@@ -198,18 +198,18 @@ impl Host {
             cx.send(Port::LINK, packet);
         }
         let due = connection.poll_timeout();
-        if let Some(due) = due {
-            if socket.armed.is_none_or(|armed| due < armed) {
-                socket.armed = Some(due);
-                self.timers.push(Reverse((due, index)));
-            }
+        if let Some(due) = due
+            && socket.armed.is_none_or(|armed| due < armed)
+        {
+            socket.armed = Some(due);
+            self.timers.push(Reverse((due, index)));
         }
     }
 }
 
 impl Socket {
     fn stats(&self) -> Stats {
-        self.connection.as_ref().map_or_else(Stats::default, |connection| connection.stats().clone())
+        self.connection.as_ref().map_or_else(Stats::default, |connection| *connection.stats())
     }
 
     fn sent_digest(&self) -> Option<[u8; 32]> {
