@@ -117,9 +117,11 @@ impl Downstream {
 
     pub fn handle_timeout(&mut self, cx: &mut Context<'_>, timing: &Timing) {
         let now = cx.now();
-        while let Some((due, slot)) = self.timers.first().copied().filter(|(due, _)| *due <= now) {
-            self.timers.remove(&(due, slot));
-            self.with_flow(cx, slot, |cx, flow, state, out| {
+        // Each flow once: whatever a flow asks for next, others and the packets get their turn.
+        let due: Vec<(Instant, u32)> = self.timers.range(..=(now, u32::MAX)).copied().collect();
+        for timer in due {
+            self.timers.remove(&timer);
+            self.with_flow(cx, timer.1, |cx, flow, state, out| {
                 state.timer = None;
                 state.handle_timeout(cx, flow, timing, out);
             });

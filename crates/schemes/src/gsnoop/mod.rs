@@ -184,11 +184,11 @@ impl Element for Gateway {
         let timing = self.timing();
         let hold = self.hold(&timing);
         match message {
-            Message::Hello(hello) => {
-                if self.peer.on_hello(cx, &hello) == Change::Restarted {
-                    self.downstream.release_all(cx);
-                }
-            }
+            Message::Hello(hello) => match self.peer.on_hello(cx, &hello) {
+                Change::Restarted => self.downstream.release_all(cx),
+                Change::Up => self.upstream.poll_unacknowledged(cx.now()),
+                Change::None => {}
+            },
             // Out of reach nothing is held or promised, so there is nothing to answer.
             _ if !self.peer.in_reach() => {}
             Message::Nack(flow, ranges) => self.upstream.on_nack(cx, &flow, &ranges, &timing),

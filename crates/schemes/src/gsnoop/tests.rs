@@ -498,3 +498,20 @@ fn without_loss_for_ten_seconds_nothing_is_sent_twice() {
     bench.run(MS * 30);
     assert_eq!((before, bench.a.count(Event::Redundant)), (1, 1));
 }
+
+#[test]
+fn what_an_outage_swallowed_is_repaired_when_the_other_end_is_back() {
+    let mut bench = Bench::new(&[]);
+    offer_train(&mut bench, 0, 3);
+    bench.run(MS * 20);
+    bench.lose = |sequence, times| sequence >= 3000 && times == 1;
+    bench.lose_control = |_| true;
+    offer_train(&mut bench, 3000, 4);
+    bench.run(Duration::from_millis(1500));
+    assert_eq!(bench.a.count(Event::PeerDown), 1);
+    bench.lose_control = |_| false;
+    bench.run(Duration::from_millis(200));
+    // Nothing was acknowledged here, so earlier packets come again; the receiver ignores those.
+    let delivered = bench.delivered();
+    assert_eq!(delivered[delivered.len() - 4..], train(3000, 4), "without any help of the sender");
+}

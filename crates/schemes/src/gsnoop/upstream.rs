@@ -64,6 +64,8 @@ pub(super) struct Upstream {
 
 /// Redundant copies are sent for so long after a loss.
 const LOSSY_FOR: Duration = Duration::from_secs(10);
+/// Flows silent for longer are not asked after when the other end is back.
+const RECENT: Duration = Duration::from_secs(10);
 /// What one loss held back is back as a burst of the sender within this time.
 const ROOM_FOR: Duration = Duration::from_millis(500);
 
@@ -322,6 +324,19 @@ impl Upstream {
         self.send_due_polls(cx, timing, peer_in_reach);
         self.send_due(cx, timing);
         self.forget_idle(cx.now());
+    }
+
+    /// The other end is back: what was on its way when it left may be lost, and nobody but us knows.
+    pub fn poll_unacknowledged(&mut self, now: Instant) {
+        let slots: Vec<u32> = self.flows.slots_oldest_first().collect();
+        for slot in slots {
+            let Some((_, state)) = self.flows.at_mut(slot) else { continue };
+            let is_recent = now.saturating_since(state.last_used) < RECENT;
+            if is_recent && state.acknowledged < state.sent && !state.copies.is_empty() {
+                state.poll.tries = 0;
+                schedule_poll(&mut self.polls, slot, &mut state.poll, Some(now));
+            }
+        }
     }
 
     fn send_due_polls(&mut self, cx: &mut Context<'_>, timing: &Timing, peer_in_reach: bool) {
