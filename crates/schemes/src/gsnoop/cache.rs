@@ -18,6 +18,8 @@ pub(super) struct Copy {
     serial: u64,
     /// When it last left for the link, or will for certain; guards against repairing twice.
     pub sent_at: Instant,
+    /// It was sent as a repair: another request may have been under way already.
+    pub is_repaired: bool,
 }
 
 /// The order in which copies are flushed, and their total.
@@ -52,7 +54,7 @@ impl CacheOrder {
         let serial = self.next_serial;
         self.next_serial += 1;
         self.fifo.push_back((slot, serial, range.start));
-        if let Some(old) = copies.insert(range, Copy { packet, serial, sent_at }) {
+        if let Some(old) = copies.insert(range, Copy { packet, serial, sent_at, is_repaired: false }) {
             self.forget(&old);
         }
     }

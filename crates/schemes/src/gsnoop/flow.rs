@@ -17,7 +17,7 @@ const MAX_BARRIERS: usize = 32;
 /// A POLL that claims to be further ahead than any window is not believed.
 const MAX_WINDOW: u64 = 1 << 30;
 /// A redundant copy follows its original closely.
-const LATEST: usize = 8;
+const LATEST: usize = 32;
 /// Packets in order after which the patience learned from reordering is halved.
 const CALM_PACKETS: u32 = 2048;
 

@@ -8,6 +8,9 @@ use alloc::collections::VecDeque;
 /// Lateness that is made up for, so that a late timer does not cost rate.
 const CATCH_UP: Duration = Duration::from_millis(2);
 
+/// Copies of repairs that wait for idle time; the latest are the most useful.
+const MAX_SPARE_REPAIRS: usize = 16;
+
 /// A drop-tail queue with a rate and a lane for repairs.
 #[derive(Debug)]
 pub(super) struct Shaper {
@@ -19,7 +22,9 @@ pub(super) struct Shaper {
     fifo: VecDeque<Packet>,
     fifo_bytes: u64,
     fifo_bytes_max: u64,
-    /// Goes when there is nothing else to send; a copy, not accounted for until it is sent.
+    /// Go when there is nothing else to send: copies of repairs, then that of the last packet.
+    /// Not accounted for until they are sent.
+    spare_repairs: VecDeque<Packet>,
     spare: Option<Packet>,
     /// The limit is higher until then, by so much.
     extra: (Instant, u64),
@@ -55,6 +60,7 @@ impl Shaper {
             fifo: VecDeque::new(),
             fifo_bytes: 0,
             fifo_bytes_max: 0,
+            spare_repairs: VecDeque::new(),
             spare: None,
             extra: (Instant::ZERO, 0),
             free_at: Instant::ZERO,
@@ -105,9 +111,16 @@ impl Shaper {
         self.extra = (until, self.rate.map_or(0, |rate| rate.bytes_in(span)).min(self.limit * 2));
     }
 
-    /// Sends `copy` if there is nothing else to send when the link is free again.
-    pub fn offer_spare(&mut self, copy: Packet) {
-        if self.rate.is_some() && self.is_empty() {
+    /// Sends `copy` of what just left through `lane` if there is nothing else to send when the link
+    /// is free again.
+    pub fn offer_spare(&mut self, copy: Packet, lane: Lane) {
+        if self.rate.is_none() {
+            return;
+        }
+        if lane == Lane::Repair {
+            self.spare_repairs.truncate(MAX_SPARE_REPAIRS - 1);
+            self.spare_repairs.push_front(copy);
+        } else if self.is_empty() {
             self.spare = Some(copy);
         }
     }
@@ -150,10 +163,13 @@ impl Shaper {
         }
         if let Some(packet) = self.fifo.pop_front() {
             self.fifo_bytes -= u64::from(packet.wire_len());
+            // Whatever the link had no time for right then is stale.
             self.spare = None;
+            self.spare_repairs.clear();
             return Some(Departure { packet, lane: Lane::Fifo });
         }
-        self.spare.take().map(|packet| Departure { packet, lane: Lane::Spare })
+        let spare = self.spare_repairs.pop_front().or_else(|| self.spare.take());
+        spare.map(|packet| Departure { packet, lane: Lane::Spare })
     }
 
     /// Sends what [`Shaper::pop`] gave; false if the port refused it and it is queued again.
@@ -184,7 +200,7 @@ impl Shaper {
 
     /// When the next packet may leave.
     pub fn poll_timeout(&self) -> Option<Instant> {
-        let waits = !self.blocked && (!self.is_empty() || self.spare.is_some());
+        let waits = !self.blocked && (!self.is_empty() || self.spare.is_some() || !self.spare_repairs.is_empty());
         waits.then_some(self.free_at)
     }
 

@@ -66,6 +66,9 @@ pub(super) struct Upstream {
 const LOSSY_FOR: Duration = Duration::from_secs(10);
 /// Flows silent for longer are not asked after when the other end is back.
 const RECENT: Duration = Duration::from_secs(10);
+/// Late timers and other packets ahead: how much later than a round trip a request that crossed a
+/// repair may come.
+const REPAIR_SLACK: Duration = Duration::from_millis(1);
 /// What one loss held back is back as a burst of the sender within this time.
 const ROOM_FOR: Duration = Duration::from_millis(500);
 
@@ -194,15 +197,17 @@ impl Upstream {
                 departure.packet = cx.duplicate(&departure.packet, CreateReason::Redundant);
                 cx.emit(Event::Redundant);
             }
-            let copy = (lane == Lane::Fifo && departure.packet.sequence_len() > 0).then(|| departure.packet.clone());
+            let copy = (lane != Lane::Spare && departure.packet.sequence_len() > 0).then(|| departure.packet.clone());
             if !self.shaper.transmit(cx, departure) {
                 return;
             }
             if let Some(copy) = copy {
                 if self.redundancy && self.is_lossy(cx.now()) && is_recognisable(&copy) {
-                    self.shaper.offer_spare(copy.clone());
+                    self.shaper.offer_spare(copy.clone(), lane);
                 }
-                self.note_departure(cx, copy, timing);
+                if lane == Lane::Fifo {
+                    self.note_departure(cx, copy, timing);
+                }
             }
         }
     }
@@ -415,16 +420,22 @@ fn repair(
     absent.add(asked.clone());
     for (range, copy) in state.copies.overlapping_mut(asked.clone()) {
         absent.take_out(range.clone());
-        // A request that left before the copy could arrive says nothing about it; a sixteenth is
-        // left for the spread of the measured round trip.
+        // A request that left before the copy could arrive says nothing about it. An original is
+        // asked for once something behind it arrived; a repair also by the requests for others, so
+        // there the spread of the round trip counts on the other side.
         let transmission = shaper.transmission(copy.packet.wire_len());
-        if copy.sent_at + transmission + (timing.rtt - timing.rtt / 16) > now {
+        let spread = timing.rtt / 16;
+        let answered_at = copy.sent_at
+            + transmission
+            + if copy.is_repaired { timing.rtt + spread + REPAIR_SLACK } else { timing.rtt.saturating_sub(spread) };
+        if answered_at > now {
             continue;
         }
         let packet = cx.duplicate(&copy.packet, CreateReason::Repair);
         match shaper.push_repair(now, packet) {
             Ok(()) => {
                 copy.sent_at = shaper.repair_departure(now);
+                copy.is_repaired = true;
                 cx.emit(Event::Repair);
                 *repaired = true;
             }
