@@ -92,7 +92,7 @@ impl Downstream {
         let slot = match self.flows.slot(flow) {
             Some(slot) => slot,
             // The flow's very first packet was lost: everything polled is missing.
-            None => self.insert(cx, *flow, Incoming::expecting(range.0, cx.now())),
+            None => self.insert(cx, *flow, Incoming::new(range.0, cx.now())),
         };
         self.with_flow(cx, slot, |cx, flow, state, out| {
             state.on_poll(cx, flow, range, timing, hold, out);

@@ -111,11 +111,6 @@ impl Incoming {
         }
     }
 
-    /// A flow first heard of by POLL: everything from `sequence` on is still to come.
-    pub fn expecting(sequence: SeqNum, now: Instant) -> Self {
-        Self::new(sequence, now)
-    }
-
     /// A SYN with another initial sequence number begins a new connection on the same ports.
     pub fn is_new_connection(&self, sequence: SeqNum) -> bool {
         sequence != self.initial
