@@ -1,6 +1,6 @@
 # The reference dumbbell for ns-2: 50 TCP flows (SACK, windows not limiting) over one 100 Mbit/s link, RTT 20 ms,
 # queue 200 packets, 20 s; 1500-byte IP packets. Prints the data packets sent.
-# The same network for airtcp: scenarios/dumbbell.toml.
+# The same network for airtcp: crates/sim/examples/dumbbell.rs.
 set ns [new Simulator]
 set flows 50
 set left [$ns node]

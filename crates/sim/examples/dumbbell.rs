@@ -1,6 +1,6 @@
 //! The reference dumbbell: 50 TCP flows over one 100 Mbit/s link, RTT 20 ms, queue 200 packets,
-//! 20 s. Prints data packets and events per CPU second; the same network for ns-2 is
-//! `bench/dumbbell.tcl`. Arguments: `checks` to leave the checks on, `lean` for NewReno-like TCP.
+//! 20 s. Prints data packets, events and goodput; `make bench` times it against ns-2 on the same
+//! network (`bench/dumbbell.tcl`). The argument `checks` leaves the checks on.
 
 use airtcp_core::Duration;
 use airtcp_core::parameters::Parameters;

@@ -6,7 +6,7 @@
 //! acknowledgment is dropped or rewritten.
 
 use super::flow::Incoming;
-use super::message::{MAX_RANGES, Message, SeqRange};
+use super::message::{Message, SeqRange};
 use super::upstream::Timing;
 use crate::position;
 use airtcp_core::flow_table::FlowTable;
@@ -168,9 +168,8 @@ impl Downstream {
             state.timer = due;
         }
         for message in messages {
-            if let Message::Nack(_, ranges) = &message {
-                cx.emit_many(Event::Nack, 1);
-                debug_assert!(ranges.len() <= MAX_RANGES);
+            if matches!(message, Message::Nack(..)) {
+                cx.emit(Event::Nack);
             }
             cx.send_control(Peer::OTHER_END, &message.encode());
         }
