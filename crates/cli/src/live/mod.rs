@@ -66,7 +66,7 @@ impl World for Live {
 
 /// Tests tried before a run is called invalid: another process on the cores for a moment is not the
 /// link's fault.
-const SELF_TESTS: u64 = 3;
+const SELF_TESTS: u64 = 10;
 
 fn test_links(session: &Session, seed: u64) -> Result<emulator::SelfTest, NotRun> {
     let mut number = 0;

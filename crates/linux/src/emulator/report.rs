@@ -71,6 +71,8 @@ pub struct ReleaseError {
     pub packets: u64,
     /// Half of the packets were at most this late.
     pub p50: Duration,
+    /// 95 of 100 were.
+    pub p95: Duration,
     /// 99 of 100 were.
     pub p99: Duration,
     /// 999 of 1000 were.
@@ -85,6 +87,7 @@ impl ReleaseError {
         ReleaseError {
             packets: histogram.len(),
             p50: at(0.5),
+            p95: at(0.95),
             p99: at(0.99),
             p999: at(0.999),
             max: Duration::from_nanos(histogram.max()),

@@ -110,15 +110,24 @@ impl Observation {
         rates.get(rates.len() / 2).map(|bps| Rate::from_bps(*bps))
     }
 
+    /// The median over pairs of packets half a burst apart: a core that is taken away for some
+    /// milliseconds delays few of them, while a wrong rate shows in all.
     fn burst_rate(&self, burst: u64) -> Option<u64> {
         let range = burst * self.burst_packets..(burst + 1) * self.burst_packets;
-        let of_burst = || self.arrivals.iter().filter(|a| range.contains(&a.sequence));
-        let first = of_burst().min_by_key(|a| a.sequence)?;
-        let last = of_burst().max_by_key(|a| a.sequence)?;
+        let mut arrivals: Vec<&Arrival> = self.arrivals.iter().filter(|a| range.contains(&a.sequence)).collect();
+        arrivals.sort_unstable_by_key(|a| a.sequence);
+        let apart = (arrivals.len() / 2).max(1);
+        let pairs = arrivals.iter().zip(arrivals.iter().skip(apart));
+        let mut rates: Vec<u64> = pairs.filter_map(|(first, last)| self.rate_between(first, last)).collect();
+        rates.sort_unstable();
+        rates.get(rates.len() / 2).copied()
+    }
+
+    fn rate_between(&self, first: &Arrival, last: &Arrival) -> Option<u64> {
         // A lost packet took its time on the link as well.
         let bits = (last.sequence - first.sequence) * u64::from(self.burst_size) * 8;
         let span = last.arrived_at.checked_sub(first.arrived_at).filter(|span| *span > 0)?;
-        (bits > 0).then(|| (u128::from(bits) * 1_000_000_000 / u128::from(span)) as u64)
+        Some((u128::from(bits) * 1_000_000_000 / u128::from(span)) as u64)
     }
 }
 
@@ -151,6 +160,10 @@ mod tests {
     /// Probes over a link that does `really`, judged by what was asked of it: 10 Mbit/s, 5 ms,
     /// 5 % loss.
     fn observe(interval_ns: u64, delay_ns: u64, lose_every: u64) -> LinkTest {
+        observed(interval_ns, delay_ns, lose_every).judge()
+    }
+
+    fn observed(interval_ns: u64, delay_ns: u64, lose_every: u64) -> Observation {
         let settings = LinkSettings {
             rate: "10Mbit".parse().ok(),
             delay: Duration::from_millis(5),
@@ -163,7 +176,7 @@ mod tests {
             sent_at: i * 1_000_000_000,
             arrived_at: i * 1_000_000_000 + delay_ns + 35_200,
         });
-        let observation = Observation {
+        Observation {
             name: "links.air.forward".into(),
             settings,
             bursts: 1,
@@ -173,8 +186,7 @@ mod tests {
             sent: 1050,
             group: 1,
             arrivals: burst.chain(spaced).collect(),
-        };
-        observation.judge()
+        }
     }
 
     #[test]
@@ -183,6 +195,18 @@ mod tests {
         assert!(test.problems.is_empty(), "{:?}", test.problems);
         assert!(test.rate_error_ratio() < 1e-6);
         assert_eq!(test.loss_seen_ratio, 0.05);
+    }
+
+    #[test]
+    fn a_core_taken_away_for_a_tenth_of_a_burst_is_not_the_links_fault() {
+        let mut observation = observed(1_200_000, 5_000_000, 20);
+        let stall = 40 * 1_200_000..46 * 1_200_000;
+        for arrival in observation.arrivals.iter_mut().filter(|a| a.sequence < 50) {
+            if stall.contains(&arrival.arrived_at) {
+                arrival.arrived_at = stall.end;
+            }
+        }
+        assert!(observation.judge().problems.is_empty(), "{:?}", observation.judge().problems);
     }
 
     #[test]

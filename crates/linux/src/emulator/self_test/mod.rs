@@ -79,8 +79,8 @@ pub struct SelfTest {
     pub valid: bool,
     /// The largest error of a rate.
     pub rate_error_ratio: f64,
-    /// 99th percentile of how late packets were released.
-    pub release_error_p99: Duration,
+    /// 95th percentile of how late packets were released.
+    pub release_error_p95: Duration,
     /// Loss asked for in the direction that loses most.
     pub loss_asked_ratio: f64,
     /// Loss seen by the probes in the same direction.
@@ -248,9 +248,11 @@ fn sleep(span: Duration) {
 fn judge(probes: Vec<Probe>, report: &EmulatorReport, took: Duration) -> SelfTest {
     let links: Vec<LinkTest> = probes.iter().map(|probe| probe.seen.judge()).collect();
     let mut problems: Vec<String> = links.iter().flat_map(|link| link.problems.iter().cloned()).collect();
-    let release_error_p99 = report.release_error.p99;
-    if release_error_p99 > DELAY_TOLERANCE {
-        problems.push(format!("packets are released {release_error_p99} late (99th percentile)"));
+    // A virtual machine whose core is taken away for 10 ms in this second has a hundredth of its
+    // packets that late whatever the emulator does; a thread without its priority, far more.
+    let release_error_p95 = report.release_error.p95;
+    if release_error_p95 > DELAY_TOLERANCE {
+        problems.push(format!("packets are released {release_error_p95} late (95th percentile)"));
     }
     if !report.is_conserved() {
         problems.push("the emulator lost count of its packets".into());
@@ -259,7 +261,7 @@ fn judge(probes: Vec<Probe>, report: &EmulatorReport, took: Duration) -> SelfTes
     SelfTest {
         valid: problems.is_empty(),
         rate_error_ratio: links.iter().map(LinkTest::rate_error_ratio).fold(0.0, f64::max),
-        release_error_p99,
+        release_error_p95,
         loss_asked_ratio: worst.map_or(0.0, |link| link.loss_asked_ratio),
         loss_seen_ratio: worst.map_or(0.0, |link| link.loss_seen_ratio),
         links,
