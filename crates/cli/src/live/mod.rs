@@ -10,6 +10,7 @@ mod session;
 
 pub(crate) use session::Session;
 
+use airtcp_core::Duration;
 use airtcp_core::parameters::Parameters;
 use airtcp_experiment::scenario::IpVersion;
 use airtcp_experiment::{NotRun, ResolvedScenario, RunOutcome, World};
@@ -66,7 +67,9 @@ impl World for Live {
 
 /// Tests tried before a run is called invalid: another process on the cores for a moment is not the
 /// link's fault.
-const SELF_TESTS: u64 = 10;
+const SELF_TESTS: u64 = 20;
+/// Longest wait between two tests; a busy moment ends sooner, a busy machine does not.
+const LONGEST_WAIT: Duration = Duration::from_secs(5);
 
 fn test_links(session: &Session, seed: u64) -> Result<emulator::SelfTest, NotRun> {
     let mut number = 0;
@@ -80,6 +83,8 @@ fn test_links(session: &Session, seed: u64) -> Result<emulator::SelfTest, NotRun
             }
             return Ok(verdict);
         }
+        let wait = (Duration::from_millis(500) * number).min(LONGEST_WAIT);
+        std::thread::sleep(std::time::Duration::from_nanos(wait.as_nanos()));
     }
 }
 
