@@ -84,12 +84,58 @@ impl Tap {
     }
 }
 
+/// Counts the IPv4 packets that come in at one device of one host, and keeps none.
+pub struct Counter(OwnedFd);
+
+impl Counter {
+    /// Counts from now on.
+    pub fn open(net: &Net, host: &str, device: &str) -> Counter {
+        let name = CString::new(device).unwrap();
+        let open = move || {
+            let (fd, _) = open_protocol(&name, libc::ETH_P_IP);
+            // The smallest buffer there is: a packet that finds it full is counted all the same.
+            let size: libc::c_int = 0;
+            // SAFETY: the option takes an int, which lives through the call.
+            let result = unsafe {
+                libc::setsockopt(
+                    fd.as_raw_fd(),
+                    libc::SOL_SOCKET,
+                    libc::SO_RCVBUF,
+                    (&raw const size).cast(),
+                    size_of::<libc::c_int>() as u32,
+                )
+            };
+            assert_eq!(result, 0, "{}", std::io::Error::last_os_error());
+            fd
+        };
+        Counter(NetNs::open(&net.ns(host)).unwrap().run(open).unwrap())
+    }
+
+    /// Packets since the last call.
+    pub fn arrived(&self) -> u64 {
+        // SAFETY: tpacket_stats is plain data, and the kernel writes at most its size.
+        unsafe {
+            let mut stats: libc::tpacket_stats = std::mem::zeroed();
+            let mut size = size_of::<libc::tpacket_stats>() as u32;
+            let fd = self.0.as_raw_fd();
+            let to = (&raw mut stats).cast();
+            let result = libc::getsockopt(fd, libc::SOL_PACKET, libc::PACKET_STATISTICS, to, &raw mut size);
+            assert_eq!(result, 0, "{}", std::io::Error::last_os_error());
+            u64::from(stats.tp_packets)
+        }
+    }
+}
+
 fn open_here(name: &CString) -> (OwnedFd, i32) {
+    open_protocol(name, libc::ETH_P_ALL)
+}
+
+fn open_protocol(name: &CString, protocol: libc::c_int) -> (OwnedFd, i32) {
     // SAFETY: plain system calls on a name that lives through them and a socket made here.
     unsafe {
         let index = libc::if_nametoindex(name.as_ptr()) as i32;
         assert!(index > 0, "no device {name:?}");
-        let everything = (libc::ETH_P_ALL as u16).to_be();
+        let everything = (protocol as u16).to_be();
         let fd = libc::socket(libc::AF_PACKET, libc::SOCK_DGRAM, i32::from(everything));
         assert!(fd >= 0, "{}", std::io::Error::last_os_error());
         let mut address: libc::sockaddr_ll = std::mem::zeroed();

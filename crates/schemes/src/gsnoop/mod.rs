@@ -141,9 +141,11 @@ fn auto_guard(rtt: Duration, packet_time: Duration) -> Duration {
     (rtt / 4).max(Duration::from_millis(1)) + packet_time * 3
 }
 
-/// Modern mode (4).
+/// Modern mode (4); but time for a repair and for a second one there must be, also where the link
+/// alone takes longer than half a second (a satellite's).
 fn auto_hold(rtt: Duration, guard: Duration) -> Duration {
-    ((rtt + guard) * 4).clamp(Duration::from_millis(50), Duration::from_millis(500))
+    let two_tries = (rtt + guard) * 2 + guard;
+    ((rtt + guard) * 4).clamp(Duration::from_millis(50), two_tries.max(Duration::from_millis(500)))
 }
 
 impl Element for Gateway {
