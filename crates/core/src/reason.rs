@@ -44,6 +44,8 @@ reasons! {
     DropReason {
         /// The queue before a link or shaper was full.
         QueueFull = "queue_full",
+        /// Active queue management dropped it to slow its sender, although there was room.
+        Aqm = "aqm",
         /// The link lost it.
         Loss = "loss",
         /// The link was down.

@@ -21,6 +21,8 @@ pub struct LinkCounters {
     pub reordered: u64,
     /// Packets damaged on their way.
     pub corrupted: u64,
+    /// Packets of ECN-capable transports that the queue marked instead of dropping them (RFC 3168).
+    pub marked: u64,
     /// Packets dropped, by `DropReason as usize`.
     pub dropped: [u64; DropReason::ALL.len()],
     /// IP bytes of all dropped packets.

@@ -1,10 +1,14 @@
 //! What a packet meets between two nodes: a queue, a transmitter, a stretch of air or wire.
 //!
-//! [`Link`] is one direction of a link: drop-tail queue, serialisation at a rate, constant delay, and the
-//! impairments of a radio hop (independent, per-bit and bursty loss, reordering, duplication, corruption, outage).
-//! The same struct carries packets in the simulator, in the live emulator on the wall clock and in a gateway's own
-//! shaper: time comes in with each call, and everything that will happen to a packet is decided when it is sent, so a
-//! link needs at most one pending event, its next arrival.
+//! [`Link`] is one direction of a link: a queue (drop-tail, ring, RED, CoDel, FQ-CoDel, with or without ECN),
+//! serialisation at a rate, constant delay, and the impairments of a radio hop (independent, per-bit and bursty loss,
+//! reordering, duplication, corruption, outage). The same struct carries packets in the simulator, in the live emulator
+//! on the wall clock and in a gateway's own shaper: time comes in with each call.
+//!
+//! Drop-tail, ring and RED decide when a packet comes, so everything that will happen to it is known when it is sent.
+//! CoDel and FQ-CoDel decide when it leaves, so they hold packets until the transmitter is free. Either way a link
+//! needs at most one pending event, [`Link::next_event`]; at that time its owner calls [`Link::advance`], which serves
+//! a held queue, and then [`Link::receive`] until nothing comes.
 //!
 //! ```
 //! use airtcp_core::{Instant, Packet, Duration};
@@ -16,8 +20,9 @@
 //! let (a, b) = (Ipv4Addr::LOCALHOST.into(), Ipv4Addr::LOCALHOST.into());
 //! let packet = Packet::opaque(a, b, 17, vec![0; 1480].into());
 //! link.send(Instant::ZERO, packet, &mut |_, reason| panic!("dropped: {}", reason.label()));
-//! let arrival = link.next_arrival().unwrap();
+//! let arrival = link.next_event().unwrap();
 //! assert_eq!(arrival, Instant::from_nanos(1_200_000 + 5_000_000));
+//! link.advance(arrival, &mut |_, reason| panic!("dropped: {}", reason.label()));
 //! assert!(link.receive(arrival).is_some());
 //! ```
 #![no_std]
@@ -41,6 +46,6 @@ pub use counters::LinkCounters;
 pub use link::Link;
 pub use loss::Loss;
 pub use outage::Outage;
-pub use queue::{DropTail, Queue, QueueLimit, Ring};
+pub use queue::{Codel, DropTail, FqCodel, Queue, QueueLimit, Red, Ring};
 pub use reorder::Reordering;
 pub use settings::LinkSettings;

@@ -1,7 +1,8 @@
 //! One direction of a link: see the crate's own words.
 //!
-//! Everything that will happen to a packet is decided in [`Link::send`]: whether the queue takes it, when its
-//! transmission begins and ends, its fate in the air and its arrival. One FIFO holds what will arrive, sorted by time
+//! With a queue that decides on arrival, everything that will happen to a packet is decided in [`Link::send`]: whether
+//! the queue takes it, when its transmission begins and ends, its fate in the air and its arrival. A queue that decides
+//! on departure is held, and [`Link::advance`] does the same for each packet when its turn has come. One FIFO holds what will arrive, sorted by time
 //! of arrival; with a constant delay that is the order of sending, and a packet that was held back is inserted at its
 //! place from the back. Each impairment draws from a stream of its own, once per transmission and whatever the others
 //! decide, so that changing one probability leaves the draws of the others as they are.
@@ -9,7 +10,7 @@
 use crate::corrupt::corrupt;
 use crate::counters::LinkCounters;
 use crate::loss::LossProcess;
-use crate::queue::Queue;
+use crate::queue::{Discipline, Signals};
 use crate::settings::LinkSettings;
 use crate::transmitter::{Transmitter, Turn};
 use airtcp_core::{Backlog, DropReason, Duration, Instant, Packet, Probability, Rng};
@@ -21,11 +22,12 @@ use alloc::format;
 pub struct Link {
     delay: Duration,
     mtu: u32,
-    queue: Queue,
+    queue: Discipline,
     transmitter: Transmitter,
     air: Air,
     /// What will arrive, in order of arrival.
     arrivals: VecDeque<Arrival>,
+    /// Bytes in `arrivals`.
     held_bytes: u64,
     counters: LinkCounters,
 }
@@ -80,7 +82,7 @@ impl Link {
         Link {
             delay: settings.delay,
             mtu: settings.mtu,
-            queue: settings.queue.clone(),
+            queue: Discipline::new(settings, stream("queue")),
             transmitter: Transmitter::new(settings.rate),
             air: Air {
                 loss: LossProcess::new(&settings.loss, stream("loss")),
@@ -104,57 +106,120 @@ impl Link {
     }
 
     /// Sends a packet into the link. What does not get through goes to `drops`, with the reason; a packet lost in the
-    /// air also goes there at once, although it occupies the transmitter when its turn comes.
+    /// air also goes there, at once where the queue decides on arrival, although it occupies the transmitter when its
+    /// turn comes. A queue may drop other packets too.
+    ///
+    /// False if this packet was dropped before it could be transmitted: the queue did not take it, or it is too long.
     ///
     /// `now` never goes back between calls.
-    pub fn send(&mut self, now: Instant, packet: Packet, drops: &mut dyn FnMut(Packet, DropReason)) {
+    pub fn send(&mut self, now: Instant, packet: Packet, drops: &mut dyn FnMut(Packet, DropReason)) -> bool {
         let bytes = packet.wire_len();
         self.counters.packets_in += 1;
         self.counters.bytes_in += u64::from(bytes);
         if bytes > self.mtu {
-            return self.drop(packet, DropReason::TooBig, drops);
+            return self.refuse(packet, DropReason::TooBig, drops);
         }
-        if !self.admits(now, bytes) {
-            return self.drop(packet, DropReason::QueueFull, drops);
+        match &self.queue {
+            Discipline::DropTail(limit) | Discipline::Ring(limit) => {
+                let waiting = self.transmitter.waiting(now);
+                if !self.transmitter.is_idle(now) && !limit.admits(waiting, bytes) {
+                    return self.refuse(packet, DropReason::QueueFull, drops);
+                }
+            }
+            Discipline::Red(_) | Discipline::Held(_) => return self.send_managed(now, packet, drops),
         }
-        let turn = self.transmitter.accept(now, bytes);
-        let fate = self.air.fate(turn, bytes);
-        if let Some(reason) = fate.drop {
-            return self.drop(packet, reason, drops);
-        }
-        self.carry(packet, bytes, turn.end, &fate);
+        self.transmit(now, packet, bytes, drops);
+        true
     }
 
     /// Like [`Link::send`], but a full `ring` gives the packet back. Drop-tail never does: it drops.
     ///
     /// # Errors
-    /// The packet itself: there is room again at [`Link::next_departure`].
+    /// The packet itself: there is room again at [`Link::next_departure`]. What `Ok` holds is as for [`Link::send`].
     pub fn try_send(
         &mut self,
         now: Instant,
         packet: Packet,
         drops: &mut dyn FnMut(Packet, DropReason),
-    ) -> Result<(), Packet> {
-        if matches!(self.queue, Queue::Ring(_)) && !self.admits(now, packet.wire_len()) {
-            return Err(packet);
+    ) -> Result<bool, Packet> {
+        if let Discipline::Ring(limit) = self.queue {
+            let waiting = self.transmitter.waiting(now);
+            if !self.transmitter.is_idle(now) && !limit.admits(waiting, packet.wire_len()) {
+                return Err(packet);
+            }
         }
-        self.send(now, packet, drops);
-        Ok(())
+        Ok(self.send(now, packet, drops))
     }
 
-    fn admits(&mut self, now: Instant, bytes: u32) -> bool {
-        let waiting = self.transmitter.waiting(now);
-        self.transmitter.is_idle(now) || self.queue.limit().admits(waiting, bytes)
+    /// Sends a packet into a queue that may drop or mark it although there is room.
+    #[inline(never)]
+    fn send_managed(&mut self, now: Instant, packet: Packet, drops: &mut dyn FnMut(Packet, DropReason)) -> bool {
+        self.advance(now, drops);
+        let free_at = self.transmitter.free_at();
+        let mut signals = Signals { counters: &mut self.counters, drops };
+        let is_taken = match &mut self.queue {
+            Discipline::Held(queue) => queue.enqueue(now, free_at, packet, &mut signals),
+            Discipline::Red(red) => {
+                let waiting = self.transmitter.waiting(now);
+                let Some(packet) = red.admit(now, free_at, waiting, packet, &mut signals) else { return false };
+                self.transmit_managed(now, packet, drops);
+                true
+            }
+            Discipline::DropTail(_) | Discipline::Ring(_) => false,
+        };
+        self.advance(now, drops);
+        is_taken
+    }
+
+    /// Moves packets from the queue to the transmitter up to `now`, each when its turn had come; what the queue or the
+    /// air drops goes to `drops`. Has nothing to do on a link whose queue decides on arrival.
+    #[inline]
+    pub fn advance(&mut self, now: Instant, drops: &mut dyn FnMut(Packet, DropReason)) {
+        if matches!(self.queue, Discipline::Held(_)) {
+            self.serve(now, drops);
+        }
+    }
+
+    #[inline(never)]
+    fn serve(&mut self, now: Instant, drops: &mut dyn FnMut(Packet, DropReason)) {
+        while let Discipline::Held(queue) = &mut self.queue
+            && let Some(at) = queue.next_turn(self.transmitter.free_at()).filter(|at| *at <= now)
+        {
+            let mut signals = Signals { counters: &mut self.counters, drops };
+            if let Some(packet) = queue.dequeue(at, &mut signals) {
+                self.transmit_managed(at, packet, drops);
+            }
+        }
+    }
+
+    /// Gives the transmitter's next turn to a packet; what becomes of it in the air is decided with that.
+    ///
+    /// This and what it calls is inlined twice: into [`Link::send`], whose speed is the simulator's, and for the managed
+    /// queues into [`Link::transmit_managed`].
+    #[inline(always)]
+    fn transmit(&mut self, now: Instant, packet: Packet, bytes: u32, drops: &mut dyn FnMut(Packet, DropReason)) {
+        let turn = self.transmitter.accept(now, bytes);
+        let fate = self.air.fate(turn, bytes);
+        match fate.drop {
+            Some(reason) => Signals { counters: &mut self.counters, drops }.drop(packet, reason),
+            None => self.carry(packet, bytes, turn.end, &fate),
+        }
+    }
+
+    #[inline(never)]
+    fn transmit_managed(&mut self, now: Instant, packet: Packet, drops: &mut dyn FnMut(Packet, DropReason)) {
+        let bytes = packet.wire_len();
+        self.transmit(now, packet, bytes, drops);
     }
 
     #[cold]
-    fn drop(&mut self, packet: Packet, reason: DropReason, drops: &mut dyn FnMut(Packet, DropReason)) {
-        self.counters.dropped[reason as usize] += 1;
-        self.counters.bytes_dropped += u64::from(packet.wire_len());
-        drops(packet, reason);
+    fn refuse(&mut self, packet: Packet, reason: DropReason, drops: &mut dyn FnMut(Packet, DropReason)) -> bool {
+        Signals { counters: &mut self.counters, drops }.drop(packet, reason);
+        false
     }
 
     /// Puts a packet that gets through where its arrival belongs.
+    #[inline(always)]
     fn carry(&mut self, mut packet: Packet, bytes: u32, departure: Instant, fate: &Fate) {
         let mut at = departure.saturating_add(self.delay);
         if fate.reordered {
@@ -182,12 +247,24 @@ impl Link {
         self.arrivals.insert(place, arrival);
     }
 
-    /// When the next packet arrives; the only event of a link that nobody pulls from.
+    /// When to call [`Link::advance`] and then [`Link::receive`]: the next packet arrives, or has its turn in a queue
+    /// that decides on departure. The only event of a link that nobody pulls from.
+    #[inline]
+    pub fn next_event(&self) -> Option<Instant> {
+        let arrival = self.next_arrival();
+        let Discipline::Held(queue) = &self.queue else { return arrival };
+        let turn = queue.next_turn(self.transmitter.free_at()).filter(|at| *at < Instant::MAX);
+        arrival.into_iter().chain(turn).min()
+    }
+
+    /// When the next of the packets that have left the queue arrives. With a queue that decides on arrival these are
+    /// all.
     pub fn next_arrival(&self) -> Option<Instant> {
         self.arrivals.front().map(|arrival| arrival.at).filter(|at| *at < Instant::MAX)
     }
 
-    /// The next packet that has arrived by `now`; call until there is none.
+    /// The next packet that has arrived by `now`; call until there is none. Does not serve the queue: see
+    /// [`Link::advance`].
     pub fn receive(&mut self, now: Instant) -> Option<Packet> {
         if self.arrivals.front()?.at > now {
             return None;
@@ -201,19 +278,22 @@ impl Link {
 
     /// What waits for the transmitter: the packet in transmission and those in the air are not among it.
     pub fn backlog(&mut self, now: Instant) -> Backlog {
-        self.transmitter.waiting(now)
+        match &self.queue {
+            Discipline::Held(queue) => queue.backlog(),
+            _ => self.transmitter.waiting(now),
+        }
     }
 
-    /// Packets that [`Link::try_send`] is sure to take now; `usize::MAX` for drop-tail, which drops instead.
+    /// Packets that [`Link::try_send`] is sure to take now; `usize::MAX` for all but a ring, which drop instead.
     pub fn room(&mut self, now: Instant) -> usize {
-        let Queue::Ring(ring) = &self.queue else {
+        let Discipline::Ring(limit) = self.queue else {
             return usize::MAX;
         };
         if self.transmitter.is_infinite() {
             return usize::MAX;
         }
         let waiting = self.transmitter.waiting(now);
-        ring.limit.room(waiting, self.mtu).saturating_add(usize::from(self.transmitter.is_idle(now)))
+        limit.room(waiting, self.mtu).saturating_add(usize::from(self.transmitter.is_idle(now)))
     }
 
     /// When the next packet moves on from the queue to the transmitter, or from the transmitter into the air if none
@@ -222,14 +302,19 @@ impl Link {
         self.transmitter.next_turn(now)
     }
 
-    /// When the transmitter has sent everything it was given.
+    /// When the transmitter has sent everything it was given; what waits in a held queue it was not given yet.
     pub fn busy_until(&self) -> Instant {
         self.transmitter.free_at()
     }
 
-    /// Packets in the link that will arrive: waiting, in transmission and in the air.
+    /// Packets in the link: waiting, in transmission and in the air. All will arrive but those that a held queue or the
+    /// air then drops.
     pub fn held(&self) -> Backlog {
-        Backlog { packets: self.arrivals.len(), bytes: self.held_bytes }
+        let queue = match &self.queue {
+            Discipline::Held(queue) => queue.backlog(),
+            _ => Backlog::default(),
+        };
+        Backlog { packets: self.arrivals.len() + queue.packets, bytes: self.held_bytes + queue.bytes }
     }
 
     /// What the link has done so far.
@@ -240,6 +325,7 @@ impl Link {
 
 impl Air {
     /// Draws everything for every transmission: a lost packet takes as many draws as one that gets through.
+    #[inline(always)]
     fn fate(&mut self, turn: Turn, bytes: u32) -> Fate {
         let is_lost = self.loss.loses(bytes);
         let is_out = self.outage.meets(self.origin, turn.begin, turn.end);

@@ -68,7 +68,8 @@ pub fn read<T: Table>(text: &str) -> Result<T, String> {
 pub fn write<T: Table>(table: &T) -> String {
     let kind = Some(table.kind()).filter(|kind| !kind.is_empty()).map(|kind| format!("kind = \"{kind}\""));
     let fields = table.fields().into_iter().map(|field| {
-        let is_bare = field.value.bytes().all(|byte| byte.is_ascii_digit());
+        let is_number = field.value.bytes().all(|byte| byte.is_ascii_digit());
+        let is_bare = is_number || ["true", "false"].contains(&field.value.as_str());
         if is_bare {
             format!("{} = {}", field.name, field.value)
         } else {

@@ -63,7 +63,7 @@ impl Transmitter {
     }
 
     /// Gives the next turn to a packet of `bytes`.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn accept(&mut self, now: Instant, bytes: u32) -> Turn {
         let Some(rate) = self.rate else {
             self.free_at = now;

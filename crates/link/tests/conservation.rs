@@ -1,8 +1,10 @@
 //! What goes in comes out, is held, or was dropped for a reason: for any settings and any traffic.
 
 mod common;
-use airtcp_core::{DropReason, Duration, Instant, Probability, Rate};
-use airtcp_link::{DropTail, Link, LinkSettings, Loss, Outage, Queue, QueueLimit, Reordering, Ring};
+use airtcp_core::{Backlog, ByteSize, DropReason, Duration, Ecn, Instant, Probability, Rate};
+use airtcp_link::{
+    Codel, DropTail, FqCodel, Link, LinkSettings, Loss, Outage, Queue, QueueLimit, Red, Reordering, Ring,
+};
 use common::*;
 use proptest::prelude::*;
 
@@ -14,11 +16,22 @@ fn millis(limit: u64) -> impl Strategy<Value = Duration> {
     (0..limit).prop_map(Duration::from_millis)
 }
 
+/// Every discipline, with thresholds and times short enough for the traffic below to meet them.
 fn queue() -> impl Strategy<Value = Queue> {
     let limit = prop_oneof![(0u64..20_000).prop_map(QueueLimit::Bytes), (0u64..20).prop_map(QueueLimit::Packets)];
-    (any::<bool>(), limit).prop_map(|(is_ring, limit)| match is_ring {
-        true => Queue::Ring(Ring { limit }),
-        false => Queue::DropTail(DropTail { limit }),
+    (0..5, limit, any::<bool>(), 1u64..3000).prop_map(|(kind, limit, ecn, micros)| {
+        let (target, interval) = (Duration::from_micros(micros), Duration::from_micros(4 * micros));
+        let (min, max) = (QueueLimit::Packets(1), QueueLimit::Packets(4));
+        match kind {
+            0 => Queue::Ring(Ring { limit }),
+            1 => Queue::DropTail(DropTail { limit }),
+            2 => Queue::Red(Red { limit, min, max, weight: Probability::ratio(1, 2), ecn, ..Red::default() }),
+            3 => Queue::Codel(Codel { limit, target, interval, ecn }),
+            _ => {
+                let memory = ByteSize(10 * micros);
+                Queue::FqCodel(FqCodel { limit, memory, flows: 4, quantum: 300, target, interval, ecn })
+            }
+        }
     })
 }
 
@@ -42,9 +55,9 @@ prop_compose! {
     }
 }
 
-/// Time to the next step, bytes to send, and whether to receive after it.
-fn traffic() -> impl Strategy<Value = Vec<(u64, u32, bool)>> {
-    proptest::collection::vec((0u64..3_000_000, 24u32..1500, any::<bool>()), 1..200)
+/// Time to the next step, bytes to send, from which port, ECN-capable or not, and whether to receive after it.
+fn traffic() -> impl Strategy<Value = Vec<(u64, u32, u16, bool, bool)>> {
+    proptest::collection::vec((0u64..3_000_000, 24u32..1500, 0u16..5, any::<bool>(), any::<bool>()), 1..200)
 }
 
 proptest! {
@@ -53,14 +66,19 @@ proptest! {
         let mut link = Link::new(&settings, 1, "link");
         let (mut now, mut offered, mut refused) = (Instant::ZERO, 0u64, 0u64);
         let (mut dropped, mut received) = ([0u64; DropReason::ALL.len()], 0u64);
-        for (step, bytes, receives) in traffic {
+        for (step, bytes, port, is_capable, receives) in traffic {
             now += Duration::from_nanos(step);
             let room = link.room(now);
-            let sent = link.try_send(now, packet(0, bytes), &mut |_, reason| dropped[reason as usize] += 1);
+            let mut packet = of_flow(port, bytes);
+            packet.set_ecn(if is_capable { Ecn::Ect0 } else { Ecn::NotEct });
+            let sent = link.try_send(now, packet, &mut |_, reason| dropped[reason as usize] += 1);
             offered += 1;
             refused += u64::from(sent.is_err());
             prop_assert!(sent.is_ok() || room == 0 || bytes > 1400, "refused although there was room");
             let mut last = Instant::ZERO;
+            if receives {
+                link.advance(now, &mut |_, reason| dropped[reason as usize] += 1);
+            }
             while receives && let Some(at) = link.next_arrival().filter(|at| *at <= now) {
                 prop_assert!(at >= last);
                 last = at;
@@ -85,6 +103,16 @@ proptest! {
                 QueueLimit::Packets(limit) => prop_assert!(waiting.packets as u64 <= limit),
             }
         }
+        while let Some(at) = link.next_event() {
+            link.advance(at, &mut |_, reason| dropped[reason as usize] += 1);
+            while link.receive(at).is_some() {
+                received += 1;
+            }
+        }
+        prop_assert_eq!(link.held(), Backlog::default());
+        let counters = link.counters();
+        prop_assert_eq!(counters.packets_in + counters.duplicated, received + dropped.iter().sum::<u64>());
+        prop_assert_eq!(&counters.dropped, &dropped);
     }
 
     #[test]
@@ -92,9 +120,9 @@ proptest! {
         let settings = LinkSettings { reorder: Reordering::default(), ..settings };
         let mut link = Link::new(&settings, 1, "link");
         let mut now = Instant::ZERO;
-        for (number, (step, bytes, _)) in traffic.into_iter().enumerate() {
+        for (number, (step, bytes, ..)) in traffic.into_iter().enumerate() {
             now += Duration::from_nanos(step);
-            send(&mut link, now, packet(number as u32, bytes));
+            link.send(now, packet(number as u32, bytes), &mut |_, _| {});
         }
         let arrived = drain(&mut link);
         prop_assert!(arrived.windows(2).all(|pair| pair[0] <= pair[1]));

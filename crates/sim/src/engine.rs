@@ -6,8 +6,8 @@ use crate::check::Checker;
 use crate::element::{Accounts, Body, Place, Slot};
 use crate::host::Host;
 use crate::io::{ElementIo, Work, read_control};
-use crate::outcome::{Drop, ElementOutcome, Outcome, SchemeOutcome};
-use crate::pipe::Pipe;
+use crate::outcome::{Drop, ElementOutcome, Mark, Outcome, SchemeOutcome};
+use crate::pipe::{Pipe, drop_packet};
 use crate::queue::{EventQueue, Kind};
 use crate::routes::Routes;
 use crate::topology::{RunSettings, SchemeSpec, SimError, Topology};
@@ -244,6 +244,7 @@ impl Engine {
             return;
         }
         self.pipes[index].scheduled = None;
+        self.pipes[index].link.advance(self.now, &mut drop_packet);
         while let Some(packet) = self.pipes[index].link.receive(self.now) {
             self.trace(index, &packet);
             let (node, after) = (self.pipes[index].to, self.pipes[index].after);
@@ -404,6 +405,7 @@ impl Engine {
             flows,
             schemes: self.schemes.iter().map(|scheme| self.scheme_outcome(scheme)).collect(),
             drops: self.drops(),
+            marks: self.marks(),
             checks: self.checker.finish(),
             trace_hash: self.trace_hash,
             events: self.events,
@@ -424,6 +426,12 @@ impl Engine {
             }
         });
         SchemeOutcome { name: name.clone(), kind, elements: elements.collect() }
+    }
+
+    fn marks(&self) -> Vec<Mark> {
+        let marks =
+            self.pipes.iter().map(|pipe| Mark { place: pipe.name.clone(), packets: pipe.link.counters().marked });
+        marks.filter(|mark| mark.packets > 0).collect()
     }
 
     fn drops(&self) -> Vec<Drop> {

@@ -62,16 +62,16 @@ impl Io for ElementIo<'_> {
             None => self.work.push_back(Work::Forward { node: self.place.node, packet }),
             Some(index) => {
                 let pipe = &mut self.pipes[index];
-                let before = pipe.link.counters().dropped_for(DropReason::QueueFull);
-                if let Err(packet) = pipe.link.try_send(self.now, packet, &mut drop_packet) {
-                    if self.accounts.refused.replace(port).is_none() {
-                        let at = pipe.link.next_departure(self.now).unwrap_or(self.now);
-                        self.queue.push(at, Kind::Ready(self.place.index as u32));
+                match pipe.link.try_send(self.now, packet, &mut drop_packet) {
+                    Ok(true) => {}
+                    Ok(false) => outcome = Outcome::Dropped,
+                    Err(packet) => {
+                        if self.accounts.refused.replace(port).is_none() {
+                            let at = pipe.link.next_departure(self.now).unwrap_or(self.now);
+                            self.queue.push(at, Kind::Ready(self.place.index as u32));
+                        }
+                        return Err(packet);
                     }
-                    return Err(packet);
-                }
-                if pipe.link.counters().dropped_for(DropReason::QueueFull) > before {
-                    outcome = Outcome::Dropped;
                 }
                 if let Some(at) = pipe.needs_event() {
                     self.queue.push(at, Kind::Arrival(index as u32));

@@ -21,5 +21,5 @@ mod rounds;
 mod routes;
 mod topology;
 
-pub use outcome::{Checks, Drop, ElementOutcome, FlowOutcome, Outcome, Percentiles, Sample, SchemeOutcome};
+pub use outcome::{Checks, Drop, ElementOutcome, FlowOutcome, Mark, Outcome, Percentiles, Sample, SchemeOutcome};
 pub use topology::{Flow, LinkId, NodeId, RunSettings, SimError, Topology};

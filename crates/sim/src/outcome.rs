@@ -11,6 +11,8 @@ pub struct Outcome {
     pub schemes: Vec<SchemeOutcome>,
     /// Packets lost anywhere, by place and reason; zero rows are left out.
     pub drops: Vec<Drop>,
+    /// Packets that queues marked instead of dropping them (ECN), by link; zero rows are left out.
+    pub marks: Vec<Mark>,
     /// The checks that ran along.
     pub checks: Checks,
     /// Fold of every packet arrival and its time: equal for equal runs.
@@ -107,6 +109,15 @@ pub struct Drop {
     pub place: String,
     /// Why.
     pub reason: DropReason,
+    /// How many.
+    pub packets: u64,
+}
+
+/// Packets marked at a place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mark {
+    /// "links.air.forward".
+    pub place: String,
     /// How many.
     pub packets: u64,
 }

@@ -14,7 +14,7 @@ pub struct Pipe {
     pub before: Option<usize>,
     /// The scheme element a packet meets when it comes out.
     pub after: Option<usize>,
-    /// The arrival event in the queue, if one is pending.
+    /// The event in the queue, if one is pending.
     pub scheduled: Option<Instant>,
 }
 
@@ -24,9 +24,9 @@ impl Pipe {
         self.link.send(now, packet, &mut drop_packet);
     }
 
-    /// The time to queue an arrival event for, if the pending one is not early enough.
+    /// The time to queue an event for, if the pending one is not early enough.
     pub fn needs_event(&mut self) -> Option<Instant> {
-        let next = self.link.next_arrival()?;
+        let next = self.link.next_event()?;
         if self.scheduled.is_some_and(|scheduled| scheduled <= next) {
             return None;
         }

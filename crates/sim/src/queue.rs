@@ -10,7 +10,7 @@ use std::collections::BinaryHeap;
 /// What a popped event is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
-    /// The next packet of a pipe arrives.
+    /// The next packet of a pipe arrives, or has its turn in the queue there.
     Arrival(u32),
     /// An element's timeout.
     Timeout(u32),

@@ -26,7 +26,23 @@ pub fn packet(number: u32, bytes: u32) -> Packet {
     let mut payload = vec![0; bytes as usize - 20];
     payload[..4].copy_from_slice(&number.to_be_bytes());
     let address = IpAddr::V4(Ipv4Addr::LOCALHOST);
+    Packet::opaque(address, address, EXPERIMENT, Bytes::from(payload))
+}
+
+/// Protocol number for experiments (RFC 3692): one without ports, so that all packets are of one flow.
+const EXPERIMENT: u8 = 253;
+
+/// A UDP packet of `bytes` IP bytes from `port`.
+pub fn of_flow(port: u16, bytes: u32) -> Packet {
+    let mut payload = vec![0; bytes as usize - 20];
+    payload[..2].copy_from_slice(&port.to_be_bytes());
+    let address = IpAddr::V4(Ipv4Addr::LOCALHOST);
     Packet::opaque(address, address, 17, Bytes::from(payload))
+}
+
+pub fn port(packet: &Packet) -> u16 {
+    let payload = packet.payload_bytes().expect("test packets are bytes");
+    u16::from_be_bytes([payload[0], payload[1]])
 }
 
 pub fn number(packet: &Packet) -> u32 {
@@ -47,10 +63,26 @@ pub fn send(link: &mut Link, now: Instant, packet: Packet) -> Option<DropReason>
     dropped
 }
 
+/// Lets time pass until `end`: every event of the link, with what arrives and what is dropped at that time.
+pub fn run_until(
+    link: &mut Link,
+    end: Instant,
+    arrives: &mut dyn FnMut(Instant, Packet),
+    drops: &mut dyn FnMut(Instant, Packet, DropReason),
+) {
+    while let Some(now) = link.next_event().filter(|at| *at <= end) {
+        link.advance(now, &mut |packet, reason| drops(now, packet, reason));
+        while let Some(packet) = link.receive(now) {
+            arrives(now, packet);
+        }
+    }
+}
+
 /// Everything that arrives from now on: time and number.
 pub fn drain(link: &mut Link) -> Vec<(Instant, u32)> {
     let mut arrived = Vec::new();
-    while let Some(now) = link.next_arrival() {
+    while let Some(now) = link.next_event() {
+        link.advance(now, &mut |_, _| {});
         while let Some(packet) = link.receive(now) {
             arrived.push((now, number(&packet)));
         }

@@ -39,7 +39,9 @@ impl Direction {
         let len = datagram.len() as u64;
         match Packet::parse(datagram) {
             // The link counts drops itself.
-            Some(packet) => self.link.send(now, packet, &mut |_, _| {}),
+            Some(packet) => {
+                self.link.send(now, packet, &mut |_, _| {});
+            }
             None => {
                 self.foreign += 1;
                 self.foreign_bytes += len;
@@ -47,14 +49,17 @@ impl Direction {
         }
     }
 
-    /// When the next packet leaves.
-    pub fn next_release(&self) -> Option<Instant> {
-        self.link.next_arrival()
+    /// When to ask [`release`](Self::release) again: the next packet leaves, or has its turn in
+    /// the queue.
+    pub fn next_event(&self) -> Option<Instant> {
+        self.link.next_event()
     }
 
     /// The packet that is due at `now`, if one is, as the bytes to deliver and the time by
     /// which it is late.
     pub fn release(&mut self, now: Instant) -> Option<(Bytes, Duration)> {
+        // A turn that comes up late is served as of its time, so the rate does not suffer.
+        self.link.advance(now, &mut |_, _| {});
         let due = self.link.next_arrival()?;
         let packet = self.link.receive(now)?;
         Some((packet.to_wire(), now.saturating_since(due)))
@@ -80,8 +85,54 @@ impl Direction {
             duplicated_packets: counters.duplicated,
             reordered_packets: counters.reordered,
             corrupted_packets: counters.corrupted,
+            marked_packets: counters.marked,
             held_packets: self.link.held().packets as u64,
             drops,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use airtcp_core::Ecn;
+    use airtcp_core::parameters::Value;
+    use airtcp_link::Queue;
+    use std::net::Ipv4Addr;
+
+    fn datagram(ecn: Ecn) -> Bytes {
+        let address = Ipv4Addr::LOCALHOST.into();
+        let mut packet = Packet::opaque(address, address, 17, vec![0; 1480].into());
+        packet.set_ecn(ecn);
+        packet.to_wire()
+    }
+
+    #[test]
+    fn a_managed_queue_is_served_at_its_events_and_what_it_drops_and_marks_is_told() {
+        let queue = Queue::read("{ kind = \"codel\", ecn = true }").unwrap();
+        let settings = LinkSettings { rate: "12Mbit".parse().ok(), queue, ..LinkSettings::default() };
+        let mut direction = Direction::new("links.air.forward".into(), settings, 1);
+        // A packet takes a millisecond; three come in two, and every other one understands marks.
+        let (mut sent, mut marked) = (0, 0);
+        for micros in 0..2_000_000u64 {
+            let now = Instant::from_nanos(micros * 1000);
+            if micros % 667 == 0 {
+                direction.accept(now, datagram(if sent % 2 == 0 { Ecn::Ect0 } else { Ecn::NotEct }));
+                sent += 1;
+            }
+            if direction.next_event().is_some_and(|event| event <= now) {
+                while let Some((datagram, late)) = direction.release(now) {
+                    assert!(late < Duration::from_micros(1));
+                    marked += u64::from(datagram[1] & 3 == 3);
+                }
+            }
+        }
+        let report = direction.report();
+        assert!(report.is_conserved(), "{report:?}");
+        assert!(report.delivered_packets >= 1998, "the link was never idle: {report:?}");
+        assert!(marked > 5 && report.dropped(DropReason::Aqm) > 5, "{report:?}");
+        // A marked packet may still be in transmission.
+        assert!(report.marked_packets == marked || report.marked_packets == marked + 1, "{report:?}");
+        assert_eq!(report.packets_exposed_to_loss(), sent - report.dropped(DropReason::Aqm));
     }
 }

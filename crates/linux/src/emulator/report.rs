@@ -22,6 +22,8 @@ pub struct DirectionReport {
     pub reordered_packets: u64,
     /// Packets with a bit flipped.
     pub corrupted_packets: u64,
+    /// Packets that the queue marked (ECN) instead of dropping them.
+    pub marked_packets: u64,
     /// Packets on the link when the report was made.
     pub held_packets: u64,
     /// Packets dropped, indexed by `DropReason as usize`.
@@ -43,7 +45,7 @@ impl DirectionReport {
     /// Packets that met the link's loss process: all but those that the queue, the MTU or an
     /// outage stopped before.
     pub fn packets_exposed_to_loss(&self) -> u64 {
-        let before = [DropReason::QueueFull, DropReason::TooBig, DropReason::Outage];
+        let before = [DropReason::QueueFull, DropReason::Aqm, DropReason::TooBig, DropReason::Outage];
         let stopped: u64 = before.iter().map(|reason| self.dropped(*reason)).sum();
         self.received_packets.saturating_sub(stopped)
     }
@@ -139,6 +141,7 @@ mod tests {
             duplicated_packets: 0,
             reordered_packets: 0,
             corrupted_packets: 0,
+            marked_packets: 0,
             held_packets: 5,
             drops,
         }

@@ -197,14 +197,14 @@ impl Worker {
         }
     }
 
-    /// Sleeps until a device has something, the next packet is due, or a command comes.
+    /// Sleeps until a device has something, a packet is due or has its turn, or a command comes.
     fn sleep(&mut self, set: &mut PollSet) -> io::Result<()> {
         set.clear();
         set.add_readable(self.wake.as_fd());
         for path in &mut self.paths {
             path.slot = Some(set.add_readable(self.devices[path.from].as_fd()));
         }
-        let next = self.paths.iter().filter_map(|path| path.direction.next_release()).min();
+        let next = self.paths.iter().filter_map(|path| path.direction.next_event()).min();
         let timeout = next.map(|next| next.saturating_since(self.now()));
         if timeout == Some(Duration::ZERO) {
             return Ok(());

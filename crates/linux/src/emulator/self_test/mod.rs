@@ -16,7 +16,7 @@ use crate::sys::probe_socket::ProbeSocket;
 use crate::sys::{clock, sched};
 use crate::testbed::{Family, LinkSpec, Testbed, TestbedError};
 use airtcp_core::{Duration, Instant, Rate};
-use airtcp_link::{LinkSettings, QueueLimit};
+use airtcp_link::{DropTail, LinkSettings, Queue, QueueLimit};
 use judge::{Arrival, DELAY_TOLERANCE, Observation};
 use std::io;
 use std::net::SocketAddr;
@@ -113,10 +113,12 @@ pub fn self_test(testbed: &Testbed, seed: u64) -> Result<SelfTest, TestbedError>
     Ok(judge(probes, &report, clock::now().saturating_since(begin)))
 }
 
-/// The part of the settings that the probes can judge.
+/// The part of the settings that the probes can judge. A managed queue would drop of a burst what
+/// it should; the burst has to pass to show the rate.
 fn testable(settings: &LinkSettings) -> LinkSettings {
     let wire = LinkSettings::default();
     LinkSettings {
+        queue: Queue::DropTail(DropTail { limit: settings.queue.limit() }),
         reorder: wire.reorder,
         duplicate: wire.duplicate,
         corrupt: wire.corrupt,
@@ -274,7 +276,13 @@ fn judge(probes: Vec<Probe>, report: &EmulatorReport, took: Duration) -> SelfTes
 mod tests {
     use super::*;
     use airtcp_core::parameters::Value;
-    use airtcp_link::Queue;
+
+    #[test]
+    fn probes_meet_the_limit_of_a_managed_queue_but_not_its_management() {
+        let queue = Queue::read("{ kind = \"red\", limit = \"40packets\" }").unwrap();
+        let tested = testable(&LinkSettings { queue, ..LinkSettings::default() });
+        assert_eq!(tested.queue, Queue::read("40packets").unwrap());
+    }
 
     #[test]
     fn a_burst_fits_in_the_queue_and_in_its_time() {

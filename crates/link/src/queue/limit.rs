@@ -1,11 +1,7 @@
-//! The queue before the transmitter.
-//!
-//! As in a router, the limit holds for what *waits*: the packet in transmission has left the queue. A packet that
-//! finds the transmitter idle is accepted whatever the limit.
+//! How much may wait, in bytes or in packets.
 
-use crate::table::{self, kinds};
 use airtcp_core::parameters::Value;
-use airtcp_core::{Backlog, ByteSize, parameters};
+use airtcp_core::{Backlog, ByteSize};
 use alloc::format;
 use alloc::string::{String, ToString};
 use core::fmt;
@@ -26,6 +22,14 @@ impl QueueLimit {
         match self {
             QueueLimit::Bytes(limit) => waiting.bytes + u64::from(bytes) <= limit,
             QueueLimit::Packets(limit) => (waiting.packets as u64) < limit,
+        }
+    }
+
+    /// Whether `waiting` is within the limit.
+    pub fn holds(self, waiting: Backlog) -> bool {
+        match self {
+            QueueLimit::Bytes(limit) => waiting.bytes <= limit,
+            QueueLimit::Packets(limit) => waiting.packets as u64 <= limit,
         }
     }
 
@@ -77,74 +81,6 @@ impl Value for QueueLimit {
     }
 }
 
-parameters! {
-    /// A queue that drops what does not fit.
-    pub struct DropTail {
-        /// How much may wait, not counting the packet in transmission.
-        pub limit: QueueLimit = QueueLimit::Packets(1000), "Linux, default txqueuelen";
-    }
-}
-
-impl DropTail {
-    fn check(&self) -> Result<(), String> {
-        Ok(())
-    }
-}
-
-parameters! {
-    /// A device ring that refuses what does not fit, for senders with a queue of their own.
-    pub struct Ring {
-        /// How much may wait, not counting the packet in transmission.
-        pub limit: QueueLimit = QueueLimit::Packets(2), "ours: the next packet is there when the transmitter is free";
-    }
-}
-
-impl Ring {
-    fn check(&self) -> Result<(), String> {
-        Ok(())
-    }
-}
-
-kinds! {
-    /// What happens to a packet that finds the transmitter busy.
-    pub enum Queue {
-        /// First in, first out; what does not fit is dropped.
-        DropTail(DropTail) = "droptail";
-        /// A small ring that refuses what does not fit, so that the sender keeps it in a queue of its own.
-        Ring(Ring) = "ring";
-    }
-}
-
-impl Queue {
-    /// How much may wait.
-    pub fn limit(&self) -> QueueLimit {
-        match self {
-            Queue::DropTail(queue) => queue.limit,
-            Queue::Ring(ring) => ring.limit,
-        }
-    }
-}
-
-impl Default for Queue {
-    fn default() -> Self {
-        Queue::DropTail(DropTail::default())
-    }
-}
-
-/// A limit alone means drop-tail.
-impl Value for Queue {
-    const KIND: &'static str = "limit or table, \"75kB\" or { kind = \"droptail\", limit = \"75kB\" }";
-    fn read(text: &str) -> Result<Self, String> {
-        if text.trim_start().starts_with('{') {
-            return table::read(text);
-        }
-        text.parse().map(|limit| Queue::DropTail(DropTail { limit }))
-    }
-    fn write(&self) -> String {
-        table::write(self)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -170,11 +106,9 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_is_written_as_a_table_and_read_from_a_limit_too() {
-        let queue = Queue::read("75kB").unwrap();
-        assert_eq!(queue.write(), "{ kind = \"droptail\", limit = \"75kB\" }");
-        assert_eq!(Queue::read(&queue.write()), Ok(queue));
-        assert!(Queue::read("{ kind = \"dropttail\" }").unwrap_err().contains("did you mean 'droptail'?"));
-        assert!(Queue::read("{ limt = \"1kB\" }").unwrap_err().contains("did you mean 'limit'?"));
+    fn a_limit_holds_what_it_admitted() {
+        let waiting = Backlog { packets: 3, bytes: 4500 };
+        assert!(QueueLimit::Bytes(4500).holds(waiting) && !QueueLimit::Bytes(4499).holds(waiting));
+        assert!(QueueLimit::Packets(3).holds(waiting) && !QueueLimit::Packets(2).holds(waiting));
     }
 }

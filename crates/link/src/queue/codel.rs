@@ -1,0 +1,179 @@
+//! Controlled delay, CoDel (RFC 8289).
+//!
+//! A queue is good while the time that packets wait in it falls below a `target` at least once in an `interval`, a
+//! round-trip time of the slowest flows. When it did not for a whole interval the packet at the head is dropped, and
+//! the next ones at times that follow the control law, `interval ÷ √count` apart, until the wait is below the target
+//! again. Burst and bottleneck rate do not matter, since time is measured, not length.
+//!
+//! Difference: the square root is exact to a nanosecond, where Linux (`include/net/codel_impl.h`) takes one Newton step
+//! per drop, which makes the second gap half an interval instead of 0.71.
+
+use super::fifo::Fifo;
+use super::{PacketQueue, QueueLimit, Signals};
+use airtcp_core::{Backlog, DropReason, Duration, Instant, Packet, parameters};
+use alloc::string::String;
+
+parameters! {
+    /// Controlled delay.
+    pub struct Codel {
+        /// How much may wait, not counting the packet in transmission; what does not fit is dropped.
+        pub limit: QueueLimit = QueueLimit::Packets(1000), "Linux, sch_codel";
+        /// Wait that is acceptable for good.
+        pub target: Duration = Duration::from_millis(5), "RFC 8289, section 4.4";
+        /// Time for which the wait may be longer before the first drop: a round-trip time that most flows have.
+        pub interval: Duration = Duration::from_millis(100), "RFC 8289, section 4.3";
+        /// Whether packets of ECN-capable transports are marked instead of dropped.
+        pub ecn: bool = false, "RFC 3168; Linux, sch_codel";
+    }
+}
+
+impl Codel {
+    pub(super) fn check(&self) -> Result<(), String> {
+        check_times(self.target, self.interval)
+    }
+}
+
+/// Whether a target and an interval make sense together.
+pub(super) fn check_times(target: Duration, interval: Duration) -> Result<(), String> {
+    if target.is_zero() || target >= interval {
+        return Err("'target' has to be above zero and below 'interval', best at 5 to 10 % of it".into());
+    }
+    Ok(())
+}
+
+/// What the control law goes by.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Law {
+    pub(super) target: Duration,
+    pub(super) interval: Duration,
+    /// A queue of at most one longest packet is never too long.
+    pub(super) mtu: u32,
+    pub(super) ecn: bool,
+}
+
+impl Law {
+    /// When the next packet is to be dropped, if the last but one was due at `after` and `count` were dropped since the
+    /// queue became too long.
+    fn next_drop(&self, after: Instant, count: u32) -> Instant {
+        let interval = u128::from(self.interval.as_nanos());
+        let gap = (interval * interval / u128::from(count.max(1))).isqrt();
+        after.saturating_add(Duration::from_nanos(gap as u64))
+    }
+}
+
+/// CoDel's state of one queue.
+#[derive(Debug, Default)]
+pub(super) struct Control {
+    /// When the wait will have been above the target for an interval; none while it is below.
+    first_above: Option<Instant>,
+    is_dropping: bool,
+    drop_next: Instant,
+    /// Packets dropped or marked since the queue became too long; a new spell may go on from the last one's.
+    count: u32,
+    last_count: u32,
+}
+
+impl Control {
+    /// Takes the next packet from `fifo`, dropping or marking on the way.
+    pub(super) fn dequeue(
+        &mut self,
+        law: &Law,
+        now: Instant,
+        fifo: &mut Fifo,
+        signals: &mut Signals<'_>,
+    ) -> Option<Packet> {
+        let (packet, is_late) = self.take(law, now, fifo);
+        if !self.is_dropping {
+            return if is_late { self.begin(law, now, packet?, fifo, signals) } else { packet };
+        }
+        self.is_dropping = is_late;
+        let mut packet = packet?;
+        while self.is_dropping && now >= self.drop_next {
+            self.count = self.count.saturating_add(1);
+            self.drop_next = law.next_drop(self.drop_next, self.count);
+            if let Some(marked) = signals.signal(packet, law.ecn) {
+                return Some(marked);
+            }
+            let (next, is_late) = self.take(law, now, fifo);
+            self.is_dropping = is_late;
+            packet = next?;
+        }
+        Some(packet)
+    }
+
+    /// The queue was too long for an interval: drops or marks `packet` and enters the dropping state.
+    fn begin(
+        &mut self,
+        law: &Law,
+        now: Instant,
+        packet: Packet,
+        fifo: &mut Fifo,
+        signals: &mut Signals<'_>,
+    ) -> Option<Packet> {
+        self.is_dropping = true;
+        // A queue that was controlled a short while ago goes on at the drop rate that controlled it.
+        let since_last = self.count.saturating_sub(self.last_count);
+        let is_recent = now.saturating_since(self.drop_next) < law.interval.saturating_mul(16);
+        self.count = if since_last > 1 && is_recent { since_last } else { 1 };
+        self.drop_next = law.next_drop(now, self.count);
+        self.last_count = self.count;
+        signals.signal(packet, law.ecn).or_else(|| self.take(law, now, fifo).0)
+    }
+
+    /// The packet at the head, and whether the wait has been above the target for an interval.
+    fn take(&mut self, law: &Law, now: Instant, fifo: &mut Fifo) -> (Option<Packet>, bool) {
+        let Some((since, packet)) = fifo.pop() else {
+            self.first_above = None;
+            return (None, false);
+        };
+        let is_short = fifo.backlog().bytes <= u64::from(law.mtu);
+        if now.saturating_since(since) < law.target || is_short {
+            self.first_above = None;
+            return (Some(packet), false);
+        }
+        let deadline = *self.first_above.get_or_insert(now.saturating_add(law.interval));
+        (Some(packet), now >= deadline)
+    }
+}
+
+/// One queue for all flows, under CoDel.
+#[derive(Debug)]
+pub(crate) struct CodelQueue {
+    limit: QueueLimit,
+    law: Law,
+    fifo: Fifo,
+    control: Control,
+}
+
+impl CodelQueue {
+    /// On a link whose packets have at most `mtu` bytes.
+    pub(crate) fn new(settings: &Codel, mtu: u32) -> Self {
+        let Codel { limit, target, interval, ecn } = *settings;
+        CodelQueue {
+            limit,
+            law: Law { target, interval, mtu, ecn },
+            fifo: Fifo::default(),
+            control: Control::default(),
+        }
+    }
+}
+
+impl PacketQueue for CodelQueue {
+    fn enqueue(&mut self, now: Instant, packet: Packet, whatever_the_limit: bool, signals: &mut Signals<'_>) -> bool {
+        let fits = whatever_the_limit || self.limit.admits(self.fifo.backlog(), packet.wire_len());
+        if fits {
+            self.fifo.push(now, packet);
+        } else {
+            signals.drop(packet, DropReason::QueueFull);
+        }
+        fits
+    }
+
+    fn dequeue(&mut self, now: Instant, signals: &mut Signals<'_>) -> Option<Packet> {
+        self.control.dequeue(&self.law, now, &mut self.fifo, signals)
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.fifo.backlog()
+    }
+}

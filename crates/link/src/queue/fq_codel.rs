@@ -1,0 +1,196 @@
+//! Flow queueing with CoDel, FQ-CoDel (RFC 8290).
+//!
+//! Packets are hashed by flow into queues, each with a CoDel of its own. Queues are served by deficit round robin, a
+//! `quantum` of bytes at a time; one that was empty goes into a list of new queues, which is served first, so a flow
+//! that sends little never waits behind one that sends much. When all queues together are too long, the longest one in
+//! bytes loses its head.
+//!
+//! Difference: overflow drops packets one at a time until the rest fits, where Linux drops up to 64 at once to save
+//! the search for the longest queue.
+
+use super::codel::{Control, Law, check_times};
+use super::fifo::Fifo;
+use super::{PacketQueue, QueueLimit, Signals};
+use airtcp_core::packet::protocol;
+use airtcp_core::{Backlog, ByteSize, DropReason, Duration, Instant, Packet, Rng, parameters};
+use alloc::collections::VecDeque;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::hash::{Hash, Hasher};
+use siphasher::sip::SipHasher13;
+
+parameters! {
+    /// Flow queueing with controlled delay.
+    pub struct FqCodel {
+        /// How much may wait in all queues, not counting the packet in transmission; then the longest loses its head.
+        pub limit: QueueLimit = QueueLimit::Packets(10240), "RFC 8290, section 5.2.1";
+        /// Memory that waiting packets may take, with what they take beside their bytes.
+        pub memory: ByteSize = ByteSize(32 << 20), "Linux, sch_fq_codel";
+        /// Number of queues.
+        pub flows: u32 = 1024, "RFC 8290, section 5.2.2";
+        /// Bytes that a queue may send in its turn.
+        pub quantum: u32 = 1514, "RFC 8290, section 5.2.4";
+        /// Wait that is acceptable for good.
+        pub target: Duration = Duration::from_millis(5), "RFC 8290, section 5.2.5";
+        /// Time for which the wait may be longer before the first drop: a round-trip time that most flows have.
+        pub interval: Duration = Duration::from_millis(100), "RFC 8290, section 5.2.5";
+        /// Whether packets of ECN-capable transports are marked instead of dropped.
+        pub ecn: bool = true, "RFC 3168; Linux, sch_fq_codel";
+    }
+}
+
+/// As many as Linux allows.
+const MAX_FLOWS: u32 = 65_536;
+/// A smaller quantum only makes more turns.
+const MIN_QUANTUM: u32 = 64;
+
+impl FqCodel {
+    pub(super) fn check(&self) -> Result<(), String> {
+        check_times(self.target, self.interval)?;
+        if self.flows == 0 || self.flows > MAX_FLOWS {
+            return Err("'flows' is the number of queues, 1 to 65536; 1024 is usual".into());
+        }
+        if self.quantum < MIN_QUANTUM {
+            return Err("a quantum below 64 bytes sends nothing in a turn; use 1514, or 300 for slow links".into());
+        }
+        Ok(())
+    }
+}
+
+/// FQ-CoDel at work.
+#[derive(Debug)]
+pub(crate) struct FqCodelQueue {
+    limit: QueueLimit,
+    memory_limit: u64,
+    quantum: i64,
+    law: Law,
+    key: (u64, u64),
+    flows: Vec<Flow>,
+    /// Queues that were empty a short while ago, then the others; both in order of their turns.
+    new: VecDeque<usize>,
+    old: VecDeque<usize>,
+    waiting: Backlog,
+    memory: u64,
+}
+
+#[derive(Debug, Default)]
+struct Flow {
+    fifo: Fifo,
+    control: Control,
+    /// Bytes that it may send before the next queue's turn.
+    deficit: i64,
+    /// Whether it stands in one of the lists.
+    is_listed: bool,
+}
+
+impl FqCodelQueue {
+    /// On a link whose packets have at most `mtu` bytes; `rng` seeds the hash.
+    pub(crate) fn new(settings: &FqCodel, mtu: u32, rng: &mut Rng) -> Self {
+        let FqCodel { limit, memory, flows, quantum, target, interval, ecn } = *settings;
+        FqCodelQueue {
+            limit,
+            memory_limit: memory.0,
+            quantum: i64::from(quantum),
+            law: Law { target, interval, mtu, ecn },
+            key: (rng.next_u64(), rng.next_u64()),
+            flows: (0..flows.max(1)).map(|_| Flow::default()).collect(),
+            new: VecDeque::new(),
+            old: VecDeque::new(),
+            waiting: Backlog::default(),
+            memory: 0,
+        }
+    }
+
+    /// Index of the queue for a packet's flow.
+    fn flow_of(&self, packet: &Packet) -> usize {
+        let mut hasher = SipHasher13::new_with_keys(self.key.0, self.key.1);
+        let ip = packet.ip();
+        (ip.source, ip.destination, ip.protocol, ports(packet)).hash(&mut hasher);
+        (hasher.finish() % self.flows.len() as u64) as usize
+    }
+
+    /// Runs `work` on a queue and keeps the sums over all queues.
+    fn change<T>(&mut self, index: usize, work: impl FnOnce(&mut Flow, &Law) -> T) -> T {
+        let flow = &mut self.flows[index];
+        let (before, memory_before) = (flow.fifo.backlog(), flow.fifo.memory());
+        let result = work(flow, &self.law);
+        let after = flow.fifo.backlog();
+        self.waiting.packets = self.waiting.packets - before.packets + after.packets;
+        self.waiting.bytes = self.waiting.bytes - before.bytes + after.bytes;
+        self.memory = self.memory - memory_before as u64 + flow.fifo.memory() as u64;
+        result
+    }
+
+    fn is_too_long(&self) -> bool {
+        !self.limit.holds(self.waiting) || self.memory > self.memory_limit
+    }
+
+    /// Drops the head of the longest queue.
+    fn drop_from_longest(&mut self, signals: &mut Signals<'_>) {
+        let bytes = |index: &usize| self.flows[*index].fifo.backlog().bytes;
+        // All that is not empty is listed. Of equals, the first in the list.
+        let Some(longest) = self.old.iter().chain(&self.new).copied().rev().max_by_key(bytes) else { return };
+        if let Some((_, packet)) = self.change(longest, |flow, _| flow.fifo.pop()) {
+            signals.drop(packet, DropReason::QueueFull);
+        }
+    }
+}
+
+impl PacketQueue for FqCodelQueue {
+    fn enqueue(&mut self, now: Instant, packet: Packet, whatever_the_limit: bool, signals: &mut Signals<'_>) -> bool {
+        let index = self.flow_of(&packet);
+        self.change(index, |flow, _| flow.fifo.push(now, packet));
+        let flow = &mut self.flows[index];
+        if !flow.is_listed {
+            flow.is_listed = true;
+            flow.deficit = self.quantum;
+            self.new.push_back(index);
+        }
+        while !whatever_the_limit && self.is_too_long() {
+            self.drop_from_longest(signals);
+        }
+        // Heads are dropped, so the packet is gone only if its whole queue is.
+        !self.flows[index].fifo.is_empty()
+    }
+
+    fn dequeue(&mut self, now: Instant, signals: &mut Signals<'_>) -> Option<Packet> {
+        loop {
+            let is_new = !self.new.is_empty();
+            let list = if is_new { &mut self.new } else { &mut self.old };
+            let index = list.pop_front()?;
+            if self.flows[index].deficit <= 0 {
+                self.flows[index].deficit += self.quantum;
+                self.old.push_back(index);
+                continue;
+            }
+            match self.change(index, |flow, law| flow.control.dequeue(law, now, &mut flow.fifo, signals)) {
+                Some(packet) => {
+                    self.flows[index].deficit -= i64::from(packet.wire_len());
+                    let list = if is_new { &mut self.new } else { &mut self.old };
+                    list.push_front(index);
+                    return Some(packet);
+                }
+                // Not forgotten at once, or a flow could be new again and again and starve the others.
+                None if is_new => self.old.push_back(index),
+                None => self.flows[index].is_listed = false,
+            }
+        }
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.waiting
+    }
+}
+
+/// Ports of TCP and UDP; zero where there are none, or only the first fragment has them.
+fn ports(packet: &Packet) -> (u16, u16) {
+    if let Some(tcp) = packet.tcp() {
+        return (tcp.source_port, tcp.destination_port);
+    }
+    match packet.payload_bytes().as_deref() {
+        Some(&[a, b, c, d, ..]) if packet.ip().protocol == protocol::UDP && !packet.ip().is_fragment => {
+            (u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d]))
+        }
+        _ => (0, 0),
+    }
+}

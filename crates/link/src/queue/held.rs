@@ -1,0 +1,62 @@
+//! A queue that keeps its packets until the transmitter is free, because it decides on departure.
+
+use super::Signals;
+use airtcp_core::{Backlog, Instant, Packet};
+use alloc::boxed::Box;
+use core::fmt::Debug;
+
+/// What a discipline that decides on departure has to do. Time never goes back between calls.
+pub(crate) trait PacketQueue: Debug + Send {
+    /// Takes a packet, or drops one or several, this one or others. With `whatever_the_limit` the transmitter waits
+    /// for it, so no limit applies. False if this packet was dropped.
+    fn enqueue(&mut self, now: Instant, packet: Packet, whatever_the_limit: bool, signals: &mut Signals<'_>) -> bool;
+
+    /// The packet that the transmitter, free at `now`, sends next; drops or marks on the way. None when all that
+    /// waited was dropped.
+    fn dequeue(&mut self, now: Instant, signals: &mut Signals<'_>) -> Option<Packet>;
+
+    /// What waits.
+    fn backlog(&self) -> Backlog;
+}
+
+/// A queue and since when something waits in it.
+#[derive(Debug)]
+pub(crate) struct Held {
+    queue: Box<dyn PacketQueue>,
+    /// When a packet last came to an empty queue; nothing can depart before.
+    waiting_since: Instant,
+}
+
+impl Held {
+    pub(crate) fn new(queue: Box<dyn PacketQueue>) -> Self {
+        Held { queue, waiting_since: Instant::ZERO }
+    }
+
+    /// A packet comes; the transmitter is free at `free_at`. False if the packet was dropped.
+    pub(crate) fn enqueue(
+        &mut self,
+        now: Instant,
+        free_at: Instant,
+        packet: Packet,
+        signals: &mut Signals<'_>,
+    ) -> bool {
+        let is_empty = self.backlog().packets == 0;
+        if is_empty {
+            self.waiting_since = now;
+        }
+        self.queue.enqueue(now, packet, is_empty && free_at <= now, signals)
+    }
+
+    /// When the transmitter, free at `free_at`, takes the next packet; none if nothing waits.
+    pub(crate) fn next_turn(&self, free_at: Instant) -> Option<Instant> {
+        (self.backlog().packets > 0).then(|| free_at.max(self.waiting_since))
+    }
+
+    pub(crate) fn dequeue(&mut self, at: Instant, signals: &mut Signals<'_>) -> Option<Packet> {
+        self.queue.dequeue(at, signals)
+    }
+
+    pub(crate) fn backlog(&self) -> Backlog {
+        self.queue.backlog()
+    }
+}
