@@ -4,6 +4,7 @@ mod common;
 
 use airtcp_core::{Duration, Rate};
 use airtcp_experiment::Scenario;
+use airtcp_link::Queue;
 use common::{CATALOGUE, DEMO, demo_with, read};
 
 const SWEEP: &str = r#"
@@ -64,6 +65,22 @@ fn reverse_overrides_one_key_of_one_direction() {
     assert_eq!(air.reverse.rate, Some(Rate::from_bps(1_000_000)));
     assert_eq!(air.forward.rate, Some(Rate::from_bps(10_000_000)));
     assert_eq!(air.reverse.delay, air.forward.delay);
+}
+
+#[test]
+fn queues_can_be_varied_as_whole_tables_and_read_back_from_the_resolved_file() {
+    let queues = "links.air.queue = [{ kind = \"red\", ecn = true }, { kind = \"codel\", target = \"8ms\" }, \
+                  { kind = \"fq-codel\", flows = 64 }, \"50packets\"]";
+    let text = demo_with("flows.bulk.controller = [\"cubic\", \"bbr\"]", queues);
+    let scenario = read(&text, &[]).unwrap();
+    assert_eq!(labels(&scenario, 1), ["red ecn=true", "codel target=8ms", "fq-codel flows=64", "50packets"]);
+    let queue = |cell: usize| scenario.cells[cell].scenario.links[1].forward.queue.clone();
+    let queues = [0, 2, 4, 6].map(queue);
+    assert!(matches!(&queues[0], Queue::Red(red) if red.ecn), "{queues:?}");
+    assert!(matches!(&queues[1], Queue::Codel(codel) if codel.target == Duration::from_millis(8)), "{queues:?}");
+    assert!(matches!(&queues[2], Queue::FqCodel(queue) if queue.flows == 64), "{queues:?}");
+    assert!(matches!(&queues[3], Queue::DropTail(_)), "{queues:?}");
+    assert_eq!(read(&scenario.resolved, &[]).unwrap().hash, scenario.hash);
 }
 
 #[test]

@@ -40,6 +40,41 @@ fn an_unknown_kind_of_queue() {
     assert_snapshot!(error_with("kind = \"droptail\"", "kind = \"doptail\""), @"demo.toml:24: bad value for 'queue' in [links.air]: 'doptail' is not a choice; did you mean 'droptail'? (airtcp show link)");
 }
 
+/// The error of the demo with `queue` at its bottleneck.
+fn error_of_queue(queue: &str) -> String {
+    error_with("{ kind = \"droptail\", limit = \"75kB\" }", queue)
+}
+
+#[test]
+fn an_unknown_key_of_a_managed_queue() {
+    assert_snapshot!(error_of_queue("{ kind = \"codel\", traget = \"5ms\" }"), @"demo.toml:24: unknown key 'traget' in [links.air.queue]; did you mean 'target'? (airtcp show link)");
+}
+
+#[test]
+fn a_key_of_another_kind_of_queue() {
+    assert_snapshot!(error_of_queue("{ kind = \"droptail\", ecn = true }"), @"demo.toml:24: unknown key 'ecn' in [links.air.queue] (airtcp show link)");
+}
+
+#[test]
+fn an_almost_right_kind_of_queue() {
+    assert_snapshot!(error_of_queue("{ kind = \"fq_codel\" }"), @"demo.toml:24: bad value for 'queue' in [links.air]: 'fq_codel' is not a choice; did you mean 'fq-codel'? (airtcp show link)");
+}
+
+#[test]
+fn a_switch_of_a_queue_that_is_no_switch() {
+    assert_snapshot!(error_of_queue("{ kind = \"red\", ecn = \"yes\" }"), @"demo.toml:24: bad value for 'queue' in [links.air]: bad value for 'ecn': 'yes' is not a valid value (provided string was not `true` or `false`); write boolean, true or false (airtcp show link)");
+}
+
+#[test]
+fn thresholds_of_a_queue_in_the_wrong_order() {
+    assert_snapshot!(error_of_queue("{ kind = \"red\", min = \"20packets\" }"), @"demo.toml:24: bad value for 'queue' in [links.air]: 'min' has to be below 'max'; three times 'min' is a good 'max' (airtcp show link)");
+}
+
+#[test]
+fn a_target_of_a_queue_beyond_its_interval() {
+    assert_snapshot!(error_of_queue("{ kind = \"fq-codel\", target = \"1s\" }"), @"demo.toml:24: bad value for 'queue' in [links.air]: 'target' has to be above zero and below 'interval', best at 5 to 10 % of it (airtcp show link)");
+}
+
 #[test]
 fn an_unknown_key_of_a_varied_loss_stands_on_its_own_line() {
     assert_snapshot!(error_with("burst = 5", "brust = 5"), @"demo.toml:43: unknown key 'brust' in [links.air.loss]; did you mean 'burst'? (airtcp show link)");
