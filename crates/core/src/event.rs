@@ -44,6 +44,16 @@ events! {
     AckSuppressed = "acks_suppressed",
     /// Copies of an acknowledgment were sent to slow a sender (ICN).
     IncipientCongestion = "incipient_congestion",
+    /// A sender sent again what was not lost, because it was notified so (ICN).
+    IcnRetransmission = "icn_retransmissions",
+    /// A receiver answered such a retransmission with a duplicate acknowledgment or a D-SACK.
+    IcnDuplicateAck = "icn_duplicate_acks",
+    /// A duplicate acknowledgment had to wait until a repair has come or is given up.
+    AckHeld = "acks_held",
+    /// A held acknowledgment was passed on: what it tells of will not be repaired here.
+    AckReleased = "acks_released",
+    /// A repair that was asked for did not come in time.
+    RepairTimeout = "repair_timeouts",
     /// The other end came into reach.
     PeerUp = "peer_up",
     /// The other end fell silent; traffic passes untouched.

@@ -1,42 +1,32 @@
 //! G-Snoop (Leung & Yeung): two gateways repair a lossy hop anywhere on the path, and the hosts
 //! notice nothing.
 //!
-//! Modern mode. Gateway A shapes to the link's rate and owns the bottleneck queue, so that
-//! congestion is seen before the link and radio loss after it; it keeps copies of what it sent.
-//! Gateway B sees gaps in the sequence numbers, asks for them at once, and holds what came
-//! behind a gap for a bounded time, releasing in order. The paper suppresses duplicate ACKs
-//! instead; today's SACK/RACK senders see through that (SPEC 7.3), so here every ACK, SACK block
-//! and timestamp stays true and end-to-end semantics are kept.
+//! GSN-1: one element sits at each end of the wireless link and nowhere else. It plays gateway A
+//! (upstream) for what goes to the link and gateway B (downstream) for what comes off it, so both
+//! directions are repaired. Three modes share the messages between the gateways, the peer and the
+//! clock of their queue:
 //!
-//! One [`Gateway`] sits in each box and plays A for what goes to the link and B for what comes
-//! off it, so both directions of the link are repaired.
+//! - [`modern`]: B hides the gap itself for a bounded time; for today's SACK/RACK senders.
+//! - `modern` with *suppression*: B hides the acknowledgments that tell of the gap; an ablation.
+//! - [`paper`]: the paper's own rules GSN-1 … GSN-18, for Reno senders without SACK.
 
-mod cache;
-mod downstream;
-mod flow;
+mod duplicate_ack;
 mod message;
+pub mod modern;
+mod pacer;
+pub mod paper;
 mod peer;
 mod settings;
-mod shaper;
-mod upstream;
-
-#[cfg(test)]
-mod tests;
 
 pub use message::{Hello, MAX_RANGES, Message, SeqRange};
-pub use settings::Settings;
+pub use modern::Gateway;
+pub use settings::{Mode, RepairPlace, Settings};
 
 use crate::{Placement, SchemeEntry, Site};
-use airtcp_core::flow_table::FlowTable;
+use airtcp_core::Element;
 use airtcp_core::parameters::{ParameterError, Parameters};
-use airtcp_core::{Backlog, Context, Duration, Element, Event, Gauge, Instant, Packet, Peer as PeerId, Port};
 use alloc::boxed::Box;
 use alloc::string::String;
-use downstream::Downstream;
-use flow::Incoming;
-use peer::{Change, Peer};
-use shaper::Shaper;
-use upstream::{Timing, Upstream};
 
 /// G-Snoop's line in the table of schemes.
 pub const ENTRY: SchemeEntry = SchemeEntry {
@@ -49,203 +39,18 @@ pub const ENTRY: SchemeEntry = SchemeEntry {
     make,
 };
 
+/// A full-size packet, for packet times.
+const PACKET_BYTES: u32 = 1500;
+/// IPv4 and UDP headers and the runtime's envelope around a control message.
+const CONTROL_OVERHEAD: u32 = 44;
+
 fn make(settings: &[(String, String)], site: &mut Site<'_>) -> Result<Box<dyn Element + Send>, ParameterError> {
     let mut parsed = Settings::default();
     for (key, value) in settings {
         parsed.set(key, value)?;
     }
-    Ok(Box::new(Gateway::new(&parsed, site)))
-}
-
-/// One box: A for what goes to the link, B for what comes off it.
-#[derive(Debug)]
-pub struct Gateway {
-    upstream: Upstream,
-    downstream: Downstream,
-    peer: Peer,
-    tries: u8,
-    guard: Option<Duration>,
-    packet_time: Duration,
-    hold: Option<Duration>,
-}
-
-/// Share of `max_memory` for each use, in sixteenths; the rest is slack for the allocator.
-mod share {
-    pub const QUEUE: u64 = 3;
-    pub const CACHE: u64 = 5;
-    pub const HELD: u64 = 3;
-    pub const FLOWS: u64 = 2;
-}
-
-/// Heap a flow may own beside its table entry before its packets are counted elsewhere.
-const FLOW_HEAP: usize = 512;
-/// Queue without a known limit: this much time at the link's rate.
-const DEFAULT_QUEUE_TIME: Duration = Duration::from_millis(100);
-/// A full-size packet, for packet times.
-const PACKET_BYTES: u32 = 1500;
-
-impl Gateway {
-    /// The element for one end of a link.
-    pub fn new(settings: &Settings, site: &mut Site<'_>) -> Self {
-        let sixteenth = site.max_memory.0 / 16;
-        let rate = settings.rate.or(site.link.rate);
-        let rtt = settings.wireless_rtt.or(site.link.round_trip).unwrap_or(Duration::from_millis(500));
-        let packet_time = rate
-            .map_or(Duration::ZERO, |rate| rate.serialisation(PACKET_BYTES, &mut 0))
-            .min(Duration::from_millis(100));
-        let guard = settings.guard.unwrap_or_else(|| auto_guard(rtt, packet_time));
-        let hold = settings.hold.unwrap_or_else(|| auto_hold(rtt, guard));
-        let queue = settings.queue.or(site.link.queue).map_or_else(
-            || rate.map_or(sixteenth * share::QUEUE, |rate| rate.bytes_in(DEFAULT_QUEUE_TIME)),
-            |queue| queue.0,
-        );
-        // Copies cost more than their bytes on the wire, hence the factor.
-        let cache = settings
-            .cache
-            .map_or_else(|| rate.map_or(u64::MAX, |rate| rate.bytes_in(hold + rtt).saturating_mul(2)), |cache| cache.0);
-        let capacity = |entry: usize| (sixteenth * share::FLOWS / 2) as usize / (entry + FLOW_HEAP);
-        let outgoing = FlowTable::new(capacity(FlowTable::<upstream::Flow>::entry_memory()), site.rng);
-        let incoming = FlowTable::new(capacity(FlowTable::<Incoming>::entry_memory()), site.rng);
-        let ecn = settings.ecn_threshold.map(|threshold| threshold.0);
-        Gateway {
-            upstream: Upstream::new(
-                Shaper::new(rate, queue.clamp(2 * 1500, sixteenth * share::QUEUE), ecn),
-                outgoing,
-                cache.clamp(64 * 1024, sixteenth * share::CACHE),
-                settings.idle,
-                settings.redundancy,
-            ),
-            downstream: Downstream::new(incoming, sixteenth * share::HELD, settings.verify_checksum, settings.idle),
-            peer: Peer::new(settings, site.rng.next_u64()),
-            tries: settings.tries,
-            guard: settings.guard,
-            packet_time,
-            hold: settings.hold,
-        }
-    }
-
-    fn timing(&self) -> Timing {
-        let rtt = self.peer.rtt();
-        let guard = self.guard.unwrap_or_else(|| auto_guard(rtt, self.packet_time));
-        Timing { rtt, guard, tries: self.tries }
-    }
-
-    fn hold(&self, timing: &Timing) -> Duration {
-        self.hold.unwrap_or_else(|| auto_hold(timing.rtt, timing.guard))
-    }
-}
-
-/// A quarter of the round trip covers its jitter; three packet times what a repair waits for, its
-/// own transmission and one more repair ahead of it.
-fn auto_guard(rtt: Duration, packet_time: Duration) -> Duration {
-    (rtt / 4).max(Duration::from_millis(1)) + packet_time * 3
-}
-
-/// Modern mode (4); but time for a repair and for a second one there must be, also where the link
-/// alone takes longer than half a second (a satellite's).
-fn auto_hold(rtt: Duration, guard: Duration) -> Duration {
-    let two_tries = (rtt + guard) * 2 + guard;
-    ((rtt + guard) * 4).clamp(Duration::from_millis(50), two_tries.max(Duration::from_millis(500)))
-}
-
-impl Element for Gateway {
-    fn handle_packet(&mut self, cx: &mut Context<'_>, port: Port, packet: Packet) {
-        let timing = self.timing();
-        if port == Port::INNER {
-            if self.peer.in_reach() || !self.upstream.shaper.is_empty() {
-                self.upstream.handle_packet(cx, packet, &timing);
-            } else {
-                self.upstream.pass(cx, packet);
-            }
-            return;
-        }
-        self.upstream.on_acknowledgment(&packet);
-        if self.peer.in_reach() {
-            let hold = self.hold(&timing);
-            self.downstream.handle_packet(cx, packet, &timing, hold);
-        } else {
-            cx.send(Port::INNER, packet);
-        }
-    }
-
-    fn handle_ready(&mut self, cx: &mut Context<'_>, port: Port) {
-        if port == Port::LINK {
-            let timing = self.timing();
-            self.upstream.shaper.on_ready();
-            self.upstream.send_due(cx, &timing);
-        }
-    }
-
-    fn handle_control(&mut self, cx: &mut Context<'_>, peer: PeerId, bytes: &[u8]) {
-        let message = Message::decode(bytes).filter(|_| peer == PeerId::OTHER_END);
-        let Some(message) = message else {
-            cx.emit(Event::ControlMalformed);
-            return;
-        };
-        self.peer.on_heard(cx.now());
-        let timing = self.timing();
-        let hold = self.hold(&timing);
-        match message {
-            Message::Hello(hello) => match self.peer.on_hello(cx, &hello) {
-                Change::Restarted => self.downstream.release_all(cx),
-                Change::Up => self.upstream.poll_unacknowledged(cx.now()),
-                Change::None => {}
-            },
-            // Out of reach nothing is held or promised, so there is nothing to answer.
-            _ if !self.peer.in_reach() => {}
-            Message::Nack(flow, ranges) => self.upstream.on_nack(cx, &flow, &ranges, &timing),
-            Message::Have(flow, range) => self.upstream.on_have(&flow, range.1),
-            Message::NotHere(flow, ranges) => self.downstream.on_not_here(cx, &flow, &ranges),
-            Message::Resent(flow, range) => self.downstream.on_resent(cx, &flow, range, &timing, hold),
-            Message::Poll(flow, range) => self.downstream.on_poll(cx, &flow, range, &timing, hold),
-        }
-    }
-
-    fn handle_timeout(&mut self, cx: &mut Context<'_>) {
-        let tick = self.peer.handle_timeout(cx);
-        if let Some(bytes) = tick.sent_bytes {
-            self.upstream.charge_control(cx.now(), bytes);
-        }
-        if tick.fell_silent {
-            self.downstream.release_all(cx);
-        }
-        let timing = self.timing();
-        self.upstream.handle_timeout(cx, &timing, self.peer.in_reach());
-        self.downstream.handle_timeout(cx, &timing);
-    }
-
-    fn poll_timeout(&self) -> Option<Instant> {
-        [self.upstream.poll_timeout(), self.downstream.poll_timeout()]
-            .into_iter()
-            .flatten()
-            .chain([self.peer.poll_timeout()])
-            .min()
-    }
-
-    fn held(&self) -> Backlog {
-        let (queued, held) = (self.upstream.shaper.backlog(), self.downstream.held());
-        Backlog { packets: queued.packets + held.packets, bytes: queued.bytes + held.bytes }
-    }
-
-    fn observe(&self, gauge: &mut dyn FnMut(Gauge, u64)) {
-        let flows = self.upstream.flow_count() + self.downstream.flow_count();
-        gauge(Gauge::Flows, flows as u64);
-        gauge(Gauge::QueueBytes, self.upstream.shaper.backlog().bytes);
-        gauge(Gauge::QueueBytesMax, self.upstream.shaper.bytes_max());
-        gauge(Gauge::CacheBytes, self.upstream.cache_bytes());
-        gauge(Gauge::HeldBytes, self.downstream.held().bytes);
-        gauge(Gauge::HeldBytesMax, self.downstream.held_bytes_max());
-        let entries = self.upstream.flow_count() * (FlowTable::<upstream::Flow>::entry_memory() + FLOW_HEAP)
-            + self.downstream.flow_count() * (FlowTable::<Incoming>::entry_memory() + FLOW_HEAP);
-        let queued = self.upstream.shaper.backlog().bytes;
-        let packets = self.upstream.cache_bytes() + self.downstream.memory() + queued;
-        gauge(Gauge::MemoryBytes, entries as u64 + packets);
-        gauge(Gauge::LinkRttNs, self.peer.rtt().as_nanos());
-        gauge(Gauge::PeerInReach, u64::from(self.peer.in_reach()));
-    }
-
-    fn check(&self) -> Result<(), &'static str> {
-        self.upstream.shaper.check()?;
-        self.downstream.check()
-    }
+    Ok(match parsed.mode {
+        Mode::Modern | Mode::Suppression => Box::new(modern::Gateway::new(&parsed, site)),
+        Mode::Paper => Box::new(paper::Gateway::new(&parsed, site)),
+    })
 }

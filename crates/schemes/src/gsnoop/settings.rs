@@ -1,17 +1,41 @@
-//! Parameters of G-Snoop.
+//! Parameters of G-Snoop. Each mode reads its own and ignores those of the others.
 
-use airtcp_core::{ByteSize, Duration, Rate, parameters};
+use airtcp_core::{ByteSize, Duration, Rate, choices, parameters};
+
+choices! {
+    /// Which rules the gateways follow.
+    pub enum Mode {
+        /// B hides the gap until it is repaired; for SACK/RACK senders.
+        Modern = "modern",
+        /// The paper's own rules; for Reno senders without SACK.
+        Paper = "paper",
+        /// Modern, but B passes data on at once and hides the acknowledgments that tell of the gap.
+        Suppression = "suppression",
+    }
+}
+
+choices! {
+    /// Where a repair enters A's FIFO (GSN-U16).
+    pub enum RepairPlace {
+        /// Before everything but earlier repairs.
+        Head = "head",
+        /// Behind everything, dropped if the FIFO is full.
+        Tail = "tail",
+    }
+}
 
 parameters! {
-    /// Parameters of the modern mode.
+    /// Parameters of every mode.
     pub struct Settings {
+        /// "modern" hides gaps from SACK/RACK senders, "paper" follows the paper for Reno senders, "suppression" is modern that hides acknowledgments instead of gaps.
+        pub mode: Mode = Mode::Modern, "SPEC 7.3";
         /// Rate the queue in front of the link is emptied at, in IP bits; the link's own rate if auto. Without any, packets are not queued here.
         pub rate: Option<Rate> = None, "DESIGN; modern mode (1)";
         /// Limit of the queue in front of the link; the link's own queue limit if auto, else rate x 100 ms.
         pub queue: Option<ByteSize> = None, "modern mode (1): 1 BDP";
         /// Round trip between the two gateways; measured by HELLO if auto.
         pub wireless_rtt: Option<Duration> = None, "GSN-U8";
-        /// Time added to the wireless round trip before a repair counts as lost; a quarter of the round trip (at least 1 ms) plus three packet times if auto.
+        /// Time added to the wireless round trip before a repair counts as lost. If auto: a quarter of the round trip (at least 1 ms) plus three packet times; in paper mode max(half the round trip, four packet times plus what waits before a repair).
         pub guard: Option<Duration> = None, "GSN-12, GSN-U8";
         /// How often a missing range is asked for.
         pub tries: u8 = 4, "modern mode (2)";
@@ -31,5 +55,21 @@ parameters! {
         pub peer_timeout: Duration = Duration::from_secs(1), "modern mode (6)";
         /// Silence after which a flow is forgotten.
         pub idle: Duration = Duration::from_secs(60), "GSN-U15";
+        /// Paper mode: packets that may wait in A's FIFO buffer; the link's own queue limit if auto, in packets of 1500 bytes.
+        pub buffer_packets: Option<u32> = None, "GSN-3; the paper's Buf_size, 140";
+        /// Paper mode: packets in A's FIFO cache.
+        pub cache_packets: u32 = 25, "GSN-4, GSN-U5; the paper's Cache_size";
+        /// Paper mode: a cache of that size for each flow instead of one for all.
+        pub cache_per_flow: bool = false, "GSN-U6";
+        /// Paper mode: where a repair enters A's FIFO.
+        pub repair_place: RepairPlace = RepairPlace::Head, "GSN-U16";
+        /// Paper mode: answer a request for what was lost before the link by three copies of the connection's next ACK.
+        pub icn: bool = true, "GSN-6";
+        /// Paper mode: least time between two such notifications of a connection; the round trip seen in its handshake if auto.
+        pub icn_interval: Option<Duration> = None, "GSN-U13";
+        /// Paper mode: ask once more when the repair has not come in time.
+        pub ask_again: bool = false, "GSN-U12";
+        /// Duplicate ACKs of one flow that are held while a repair is under way; 0 holds none in paper mode.
+        pub held_acks: u32 = 1024, "GSN-U11";
     }
 }

@@ -5,8 +5,9 @@
 //! and a cache miss are both answered with NOT-HERE, so that B need not wait.
 
 use super::cache::{CacheOrder, Copies, flush};
-use super::message::{MAX_RANGES, Message, SeqRange};
 use super::shaper::{Lane, Shaper};
+use crate::gsnoop::CONTROL_OVERHEAD;
+use crate::gsnoop::message::{MAX_RANGES, Message, SeqRange};
 use crate::position::{self, Position};
 use crate::seq_map::SeqMap;
 use airtcp_core::flow_table::FlowTable;
@@ -402,9 +403,6 @@ impl Upstream {
         self.cache.bytes()
     }
 }
-
-/// IPv4 and UDP headers and the runtime's envelope around a control message.
-const CONTROL_OVERHEAD: u32 = 44;
 
 /// Queues a repair for every copy in `asked`; what is covered by no copy comes back.
 fn repair(

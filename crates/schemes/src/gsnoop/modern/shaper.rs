@@ -2,12 +2,9 @@
 //! and radio loss after it (modern mode 1). Repairs go first; bytes that take the link past
 //! this queue (control messages) are charged to it.
 
+use crate::gsnoop::pacer::Pacer;
 use airtcp_core::{Backlog, Context, Duration, Ecn, Event, Instant, Packet, Port, Rate};
 use alloc::collections::VecDeque;
-
-/// Lateness that is made up for, so that a late timer does not cost rate. A normal task is late by 3
-/// to 5 ms now and then, a virtual machine by more.
-const CATCH_UP: Duration = Duration::from_millis(8);
 
 /// Copies of repairs that wait for idle time; the latest are the most useful.
 const MAX_SPARE_REPAIRS: usize = 16;
@@ -15,7 +12,7 @@ const MAX_SPARE_REPAIRS: usize = 16;
 /// A drop-tail queue with a rate and a lane for repairs.
 #[derive(Debug)]
 pub(super) struct Shaper {
-    rate: Option<Rate>,
+    pacer: Pacer,
     limit: u64,
     ecn_threshold: Option<u64>,
     repairs: VecDeque<Packet>,
@@ -29,9 +26,6 @@ pub(super) struct Shaper {
     spare: Option<Packet>,
     /// The limit is higher until then, by so much.
     extra: (Instant, u64),
-    /// When the link has finished what was sent so far.
-    free_at: Instant,
-    carry: u64,
     /// The port refused a packet; wait for it instead of the clock.
     blocked: bool,
 }
@@ -53,7 +47,7 @@ pub(super) enum Lane {
 impl Shaper {
     pub fn new(rate: Option<Rate>, limit: u64, ecn_threshold: Option<u64>) -> Self {
         Shaper {
-            rate,
+            pacer: Pacer::new(rate),
             limit,
             ecn_threshold,
             repairs: VecDeque::new(),
@@ -64,8 +58,6 @@ impl Shaper {
             spare_repairs: VecDeque::new(),
             spare: None,
             extra: (Instant::ZERO, 0),
-            free_at: Instant::ZERO,
-            carry: 0,
             blocked: false,
         }
     }
@@ -109,13 +101,13 @@ impl Shaper {
     /// What the other end holds back comes as a burst when it lets go, and cannot be told from
     /// congestion by its sender; until `until` there is room for it.
     pub fn make_room(&mut self, until: Instant, span: Duration) {
-        self.extra = (until, self.rate.map_or(0, |rate| rate.bytes_in(span)).min(self.limit * 2));
+        self.extra = (until, self.pacer.rate().map_or(0, |rate| rate.bytes_in(span)).min(self.limit * 2));
     }
 
     /// Sends `copy` of what just left through `lane` if there is nothing else to send when the link
     /// is free again.
     pub fn offer_spare(&mut self, copy: Packet, lane: Lane) {
-        if self.rate.is_none() {
+        if self.pacer.rate().is_none() {
             return;
         }
         if lane == Lane::Repair {
@@ -126,36 +118,31 @@ impl Shaper {
         }
     }
 
-    /// Only a late timer is made up for, not time in which there was nothing to send: a burst
-    /// after a pause would stand in the link's own queue for as long as this one is busy.
     fn begin_if_idle(&mut self, now: Instant) {
         if self.is_empty() {
-            self.free_at = self.free_at.max(now);
+            self.pacer.begin(now);
         }
     }
 
     /// Time the link takes for `bytes`.
     pub fn transmission(&self, bytes: u32) -> Duration {
-        self.rate.map_or(Duration::ZERO, |rate| rate.serialisation(bytes, &mut 0))
+        self.pacer.transmission(bytes)
     }
 
     /// When a repair queued now will have left.
     pub fn repair_departure(&self, now: Instant) -> Instant {
         let ahead = u32::try_from(self.repair_bytes).unwrap_or(u32::MAX);
-        self.free_at.max(now).saturating_add(self.transmission(ahead))
+        self.pacer.free_at().max(now).saturating_add(self.transmission(ahead))
     }
 
     /// Charges bytes that take the link beside this queue.
     pub fn charge(&mut self, now: Instant, bytes: u32) {
-        if let Some(rate) = self.rate {
-            let start = self.free_at.max(now - CATCH_UP);
-            self.free_at = start.saturating_add(rate.serialisation(bytes, &mut self.carry));
-        }
+        self.pacer.charge(now, bytes);
     }
 
     /// The next packet that may leave now. The caller sends it with [`Shaper::transmit`].
     pub fn pop(&mut self, now: Instant) -> Option<Departure> {
-        if self.blocked || self.free_at > now {
+        if self.blocked || self.pacer.free_at() > now {
             return None;
         }
         if let Some(packet) = self.repairs.pop_front() {
@@ -202,7 +189,7 @@ impl Shaper {
     /// When the next packet may leave.
     pub fn poll_timeout(&self) -> Option<Instant> {
         let waits = !self.blocked && (!self.is_empty() || self.spare.is_some() || !self.spare_repairs.is_empty());
-        waits.then_some(self.free_at)
+        waits.then_some(self.pacer.free_at())
     }
 
     /// True when nothing waits.

@@ -1,8 +1,10 @@
 //! Two gateways face to face over a link whose losses the test decides.
 
 use super::*;
+use crate::gsnoop::message::Hello;
 use crate::{End, LinkFacts, MAX_MEMORY};
 use airtcp_core::Timestamps;
+use airtcp_core::parameters::Parameters;
 use airtcp_core::testing::Harness;
 use airtcp_core::{ByteSize, DropReason, FlowKey, Rate, Rng, Segment, SeqNum, TcpFlags, TcpHeader, TcpOptions};
 use core::net::{IpAddr, Ipv4Addr};

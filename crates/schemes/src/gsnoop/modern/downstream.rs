@@ -6,8 +6,8 @@
 //! acknowledgment is dropped or rewritten.
 
 use super::flow::Incoming;
-use super::message::{Message, SeqRange};
 use super::upstream::Timing;
+use crate::gsnoop::message::{Message, SeqRange};
 use crate::position;
 use airtcp_core::flow_table::FlowTable;
 use airtcp_core::{Backlog, Context, DropReason, Duration, Event, FlowKey, Instant, Packet, Peer, Port};

@@ -1,8 +1,8 @@
 //! One direction of a connection as B sees it: what arrived, what is missing, what is held.
 
 use super::downstream::positions;
-use super::message::{MAX_RANGES, Message, SeqRange};
 use super::upstream::Timing;
+use crate::gsnoop::message::{MAX_RANGES, Message, SeqRange};
 use crate::position::{self, Position};
 use crate::seq_map::SeqMap;
 use airtcp_core::{Backlog, Context, DropReason, Duration, Event, FlowKey, Instant, Packet, Port, SeqNum};

@@ -1,0 +1,237 @@
+//! Paper mode: the rules of the paper as printed (GSN-1 … GSN-18), with the defaults of SPEC 3.U for what it
+//! leaves open and the corrections of SPEC 3.X for where it contradicts itself.
+//!
+//! Gateway A keeps copies of what it sent and repairs on request; gateway B asks for what is missing after
+//! three arrivals beyond it, passes data on in the order it arrives, and drops as many duplicate ACKs as
+//! the receiver will send for what was repaired. That works for senders that count duplicate ACKs; a
+//! SACK/RACK sender learns of the loss from the first SACK block (SPEC 7.3), so for those use modern mode.
+//!
+//! GSN-16: a notification (ICN) slows the sender a second time, because the receiver's own duplicate ACKs
+//! follow later. It is the paper's design and can be switched off.
+
+mod cache;
+mod detector;
+mod downstream;
+mod fifo;
+mod hole_table;
+mod icn;
+mod o3_counter;
+mod suppressor;
+mod upstream;
+
+#[cfg(test)]
+mod tests;
+
+use super::PACKET_BYTES;
+use super::message::Message;
+use super::peer::{Change, Peer};
+use super::settings::{RepairPlace, Settings};
+use crate::Site;
+use airtcp_core::flow_table::FlowTable;
+use airtcp_core::{Backlog, Context, Duration, Element, Event, Gauge, Instant, Packet, Peer as PeerId, Port, Rate};
+use downstream::Downstream;
+use fifo::Fifo;
+use upstream::Upstream;
+
+/// One box: A for what goes to the link, B for what comes off it.
+#[derive(Debug)]
+pub struct Gateway {
+    upstream: Upstream,
+    downstream: Downstream,
+    peer: Peer,
+    guard: Option<Duration>,
+    /// What a repair waits for at A beside the round trip.
+    repair_wait: Duration,
+}
+
+/// How long B waits for a repair.
+#[derive(Clone, Copy, Debug)]
+struct Timing {
+    rtt: Duration,
+    guard: Duration,
+}
+
+impl Timing {
+    /// GSN-12: wireless round trip and guard after the NACK.
+    fn repair_due(&self, now: Instant) -> Instant {
+        now + self.rtt + self.guard
+    }
+}
+
+/// Share of `max_memory` for each use, in sixteenths; the rest is slack for the allocator.
+mod share {
+    pub const QUEUE: u64 = 3;
+    pub const CACHE: u64 = 5;
+    pub const HELD: u64 = 3;
+    pub const FLOWS: u64 = 2;
+}
+
+/// Heap a flow may own beside its table entry before its packets are counted elsewhere.
+const FLOW_HEAP: usize = 512;
+/// Packets in the FIFO where the link's own limit is not known.
+const DEFAULT_BUFFER: u32 = 140;
+
+impl Gateway {
+    /// The element for one end of a link.
+    pub fn new(settings: &Settings, site: &mut Site<'_>) -> Self {
+        let sixteenth = site.max_memory.0 / 16;
+        let rate = settings.rate.or(site.link.rate);
+        let of_link = site.link.queue.map(|queue| (queue.0 / u64::from(PACKET_BYTES)) as u32);
+        let buffer = settings.buffer_packets.or(of_link).unwrap_or(DEFAULT_BUFFER);
+        let capacity = |entry: usize| (sixteenth * share::FLOWS / 2) as usize / (entry + FLOW_HEAP);
+        let outgoing = FlowTable::new(capacity(FlowTable::<upstream::Flow>::entry_memory()), site.rng);
+        let incoming = FlowTable::new(capacity(FlowTable::<downstream::Flow>::entry_memory()), site.rng);
+        Gateway {
+            upstream: Upstream::new(
+                Fifo::new(rate, buffer as usize, sixteenth * share::QUEUE),
+                outgoing,
+                upstream::Settings {
+                    cache_packets: settings.cache_packets as usize,
+                    cache_memory: sixteenth * share::CACHE,
+                    cache_per_flow: settings.cache_per_flow,
+                    repair_place: settings.repair_place,
+                    icn: settings.icn,
+                    icn_interval: settings.icn_interval,
+                    idle: settings.idle,
+                },
+            ),
+            downstream: Downstream::new(
+                incoming,
+                downstream::Settings {
+                    memory_limit: sixteenth * share::HELD,
+                    verify_checksum: settings.verify_checksum,
+                    ask_again: settings.ask_again,
+                    held_acks: settings.held_acks as usize,
+                    idle: settings.idle,
+                },
+            ),
+            peer: Peer::new(settings, site.rng.next_u64()),
+            guard: settings.guard,
+            repair_wait: repair_wait(rate, settings.repair_place, buffer),
+        }
+    }
+
+    fn timing(&self) -> Timing {
+        let rtt = self.peer.rtt();
+        Timing { rtt, guard: self.guard.unwrap_or_else(|| (rtt / 2).max(self.repair_wait)) }
+    }
+
+    /// What B sent takes the link, and ACKs that it let go take the same way as any other.
+    fn settle(&mut self, cx: &mut Context<'_>) {
+        let nacks = self.downstream.take_nack_bytes();
+        if nacks > 0 {
+            self.upstream.fifo.charge(cx.now(), nacks);
+        }
+        for ack in self.downstream.take_released() {
+            self.upstream.handle_packet(cx, ack);
+        }
+    }
+}
+
+/// GSN-U8: four packet times at the wireless rate, and what waits before a repair: at the tail, the FIFO.
+fn repair_wait(rate: Option<Rate>, place: RepairPlace, buffer: u32) -> Duration {
+    let packets = match place {
+        RepairPlace::Head => 4,
+        RepairPlace::Tail => 4 + buffer,
+    };
+    let packet_time = rate.map_or(Duration::ZERO, |rate| rate.serialisation(PACKET_BYTES, &mut 0));
+    (packet_time * u64::from(packets)).min(Duration::from_secs(1))
+}
+
+impl Element for Gateway {
+    fn handle_packet(&mut self, cx: &mut Context<'_>, port: Port, packet: Packet) {
+        if port == Port::INNER {
+            if !self.peer.in_reach() && self.upstream.fifo.is_empty() {
+                self.upstream.pass(cx, packet);
+            } else if let Some(packet) = self.downstream.handle_acknowledgment(cx, packet) {
+                self.upstream.handle_packet(cx, packet);
+            }
+        } else if self.peer.in_reach() {
+            let notification = self.upstream.on_acknowledgment(cx, &packet).then(|| packet.clone());
+            let timing = self.timing();
+            self.downstream.handle_packet(cx, packet, &timing);
+            if let Some(ack) = notification {
+                Upstream::notify(cx, &ack);
+            }
+        } else {
+            cx.send(Port::INNER, packet);
+        }
+        self.settle(cx);
+    }
+
+    fn handle_ready(&mut self, cx: &mut Context<'_>, port: Port) {
+        if port == Port::LINK {
+            self.upstream.fifo.on_ready();
+            self.upstream.send_due(cx);
+        }
+    }
+
+    fn handle_control(&mut self, cx: &mut Context<'_>, peer: PeerId, bytes: &[u8]) {
+        let message = Message::decode(bytes).filter(|_| peer == PeerId::OTHER_END);
+        let Some(message) = message else {
+            cx.emit(Event::ControlMalformed);
+            return;
+        };
+        self.peer.on_heard(cx.now());
+        match message {
+            Message::Hello(hello) => {
+                if self.peer.on_hello(cx, &hello) == Change::Restarted {
+                    self.downstream.release_all(cx);
+                }
+            }
+            Message::Nack(flow, ranges) if self.peer.in_reach() => self.upstream.on_nack(cx, &flow, &ranges),
+            // The paper has no other message; another mode at the other end does not repair either.
+            _ => {}
+        }
+        self.settle(cx);
+    }
+
+    fn handle_timeout(&mut self, cx: &mut Context<'_>) {
+        let tick = self.peer.handle_timeout(cx);
+        if let Some(bytes) = tick.sent_bytes {
+            self.upstream.fifo.charge(cx.now(), bytes as u32 + super::CONTROL_OVERHEAD);
+        }
+        if tick.fell_silent {
+            self.downstream.release_all(cx);
+        }
+        let timing = self.timing();
+        self.downstream.handle_timeout(cx, &timing);
+        self.settle(cx);
+        self.upstream.send_due(cx);
+        self.upstream.forget_idle(cx.now());
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        [self.upstream.fifo.poll_timeout(), self.downstream.poll_timeout()]
+            .into_iter()
+            .flatten()
+            .chain([self.peer.poll_timeout()])
+            .min()
+    }
+
+    fn held(&self) -> Backlog {
+        let (queued, held) = (self.upstream.fifo.backlog(), self.downstream.held());
+        Backlog { packets: queued.packets + held.packets, bytes: queued.bytes + held.bytes }
+    }
+
+    fn observe(&self, gauge: &mut dyn FnMut(Gauge, u64)) {
+        let flows = self.upstream.flow_count() + self.downstream.flow_count();
+        let entries = self.upstream.flow_count() * (FlowTable::<upstream::Flow>::entry_memory() + FLOW_HEAP)
+            + self.downstream.flow_count() * (FlowTable::<downstream::Flow>::entry_memory() + FLOW_HEAP);
+        let queued = self.upstream.fifo.backlog().bytes;
+        gauge(Gauge::Flows, flows as u64);
+        gauge(Gauge::QueueBytes, queued);
+        gauge(Gauge::QueueBytesMax, self.upstream.fifo.bytes_max());
+        gauge(Gauge::CacheBytes, self.upstream.cache_bytes());
+        gauge(Gauge::HeldBytes, self.downstream.held().bytes);
+        gauge(Gauge::HeldBytesMax, self.downstream.held_bytes_max());
+        gauge(Gauge::MemoryBytes, entries as u64 + self.upstream.cache_memory() + self.downstream.memory() + queued);
+        gauge(Gauge::LinkRttNs, self.peer.rtt().as_nanos());
+        gauge(Gauge::PeerInReach, u64::from(self.peer.in_reach()));
+    }
+
+    fn check(&self) -> Result<(), &'static str> {
+        self.upstream.fifo.check()?;
+        self.downstream.check()
+    }
+}
