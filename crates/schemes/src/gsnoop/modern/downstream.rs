@@ -22,22 +22,33 @@ pub(super) struct Downstream {
     held: Backlog,
     held_bytes_max: u64,
     memory: u64,
-    memory_limit: u64,
-    verify_checksum: bool,
-    idle: Duration,
+    /// Suppression: acknowledgments that were held and go on now; the gateway takes them after each call.
+    released: Vec<Packet>,
+    settings: Settings,
+}
+
+/// Parameters of B.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Settings {
+    pub memory_limit: u64,
+    pub verify_checksum: bool,
+    pub idle: Duration,
+    /// Hide acknowledgments instead of gaps.
+    pub suppresses: bool,
+    /// Acknowledgments held per flow.
+    pub held_acks: usize,
 }
 
 impl Downstream {
-    pub fn new(flows: FlowTable<Incoming>, memory_limit: u64, verify_checksum: bool, idle: Duration) -> Self {
+    pub fn new(flows: FlowTable<Incoming>, settings: Settings) -> Self {
         Downstream {
             flows,
             timers: BTreeSet::new(),
             held: Backlog::default(),
             held_bytes_max: 0,
             memory: 0,
-            memory_limit,
-            verify_checksum,
-            idle,
+            released: Vec::new(),
+            settings,
         }
     }
 
@@ -49,7 +60,7 @@ impl Downstream {
             cx.send(Port::INNER, packet);
             return;
         };
-        if self.verify_checksum && !packet.checksum_holds() {
+        if self.settings.verify_checksum && !packet.checksum_holds() {
             cx.emit(Event::ChecksumBad);
             cx.discard(packet, DropReason::Corrupted);
             return;
@@ -59,11 +70,11 @@ impl Downstream {
                 self.flows.touch(slot);
                 slot
             }
-            None => self.insert(cx, flow, Incoming::new(tcp.sequence, cx.now())),
+            None => self.insert(cx, flow, Incoming::new(tcp.sequence, cx.now(), self.settings.suppresses)),
         };
         let Some((_, state)) = self.flows.at_mut(slot) else { return };
         if tcp.flags.syn() && state.is_new_connection(tcp.sequence) {
-            let fresh = Incoming::new(tcp.sequence, cx.now());
+            let fresh = Incoming::new(tcp.sequence, cx.now(), self.settings.suppresses);
             self.replace(cx, slot, fresh);
         }
         self.with_flow(cx, slot, |cx, flow, state, out| {
@@ -92,7 +103,7 @@ impl Downstream {
         let slot = match self.flows.slot(flow) {
             Some(slot) => slot,
             // The flow's very first packet was lost: everything polled is missing.
-            None => self.insert(cx, *flow, Incoming::new(range.0, cx.now())),
+            None => self.insert(cx, *flow, Incoming::new(range.0, cx.now(), self.settings.suppresses)),
         };
         self.with_flow(cx, slot, |cx, flow, state, out| {
             state.on_poll(cx, flow, range, timing, hold, out);
@@ -127,7 +138,7 @@ impl Downstream {
             });
         }
         while let Some(slot) = self.flows.oldest() {
-            let idle = |state: &Incoming| now.saturating_since(state.last_used) > self.idle;
+            let idle = |state: &Incoming| now.saturating_since(state.last_used) > self.settings.idle;
             if !self.flows.at(slot).is_some_and(|(_, state)| idle(state)) {
                 break;
             }
@@ -167,12 +178,34 @@ impl Downstream {
             }
             state.timer = due;
         }
+        self.released.extend(state.take_released());
         for message in messages {
             if matches!(message, Message::Nack(..)) {
                 cx.emit(Event::Nack);
             }
             cx.send_control(Peer::OTHER_END, &message.encode());
         }
+    }
+
+    /// Suppression: a packet on its way to the link, given back unless it is an acknowledgment to hold.
+    pub fn handle_acknowledgment(&mut self, cx: &mut Context<'_>, packet: Packet) -> Option<Packet> {
+        if !self.settings.suppresses {
+            return Some(packet);
+        }
+        let acknowledges = |packet: &Packet| packet.tcp().is_some_and(|tcp| tcp.flags.ack() && !tcp.flags.syn());
+        let slot = packet.flow().filter(|_| acknowledges(&packet)).and_then(|flow| self.flows.slot(&flow.reversed()));
+        let Some(slot) = slot else { return Some(packet) };
+        let room = if self.memory < self.settings.memory_limit { self.settings.held_acks } else { 0 };
+        let mut kept = Some(packet);
+        self.with_flow(cx, slot, |cx, _, state, _| {
+            kept = kept.take().and_then(|packet| state.handle_acknowledgment(cx, packet, room));
+        });
+        kept
+    }
+
+    /// Acknowledgments that go on now.
+    pub fn take_released(&mut self) -> Vec<Packet> {
+        core::mem::take(&mut self.released)
     }
 
     fn insert(&mut self, cx: &mut Context<'_>, flow: FlowKey, state: Incoming) -> u32 {
@@ -203,7 +236,7 @@ impl Downstream {
 
     /// Beyond the bound the flow that grew lets everything pass.
     fn enforce_memory(&mut self, cx: &mut Context<'_>, slot: u32) {
-        if self.memory > self.memory_limit {
+        if self.memory > self.settings.memory_limit {
             self.with_flow(cx, slot, |cx, _, state, _| state.release_everything(cx));
         }
     }
@@ -234,8 +267,11 @@ impl Downstream {
 
     /// Bounds, and totals that agree with the flows.
     pub fn check(&self) -> Result<(), &'static str> {
-        if self.memory > self.memory_limit {
+        if self.memory > self.settings.memory_limit {
             return Err("more memory is held back than the limit");
+        }
+        if !self.released.is_empty() {
+            return Err("a released acknowledgment was not sent");
         }
         if self.flows.is_empty() && self.held.packets != 0 {
             return Err("packets are held back for no flow");

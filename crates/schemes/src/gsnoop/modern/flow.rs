@@ -1,12 +1,15 @@
 //! One direction of a connection as B sees it: what arrived, what is missing, what is held.
 
 use super::downstream::positions;
+use super::held_acks::{HeldAcks, Standing};
+use super::reordering::Reordering;
+use super::second_copies::SecondCopies;
 use super::upstream::Timing;
+use super::waiting::Waiting;
 use crate::gsnoop::message::{MAX_RANGES, Message, SeqRange};
 use crate::position::{self, Position};
 use crate::seq_map::SeqMap;
 use airtcp_core::{Backlog, Context, DropReason, Duration, Event, FlowKey, Instant, Packet, Port, SeqNum};
-use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::ops::Range;
 
@@ -16,10 +19,6 @@ const MAX_GAPS: usize = 256;
 const MAX_BARRIERS: usize = 32;
 /// A POLL that claims to be further ahead than any window is not believed.
 const MAX_WINDOW: u64 = 1 << 30;
-/// A redundant copy follows its original closely.
-const LATEST: usize = 32;
-/// Packets in order after which the patience learned from reordering is halved.
-const CALM_PACKETS: u32 = 2048;
 
 /// B's state of one flow.
 #[derive(Debug)]
@@ -35,15 +34,11 @@ pub(super) struct Incoming {
     abandoned: SeqMap<()>,
     /// Retransmissions of abandoned ranges that were lost again.
     barriers: Vec<Barrier>,
-    held: SeqMap<Packet>,
-    /// Retransmissions of earlier bytes that came while packets were held.
-    deferred: VecDeque<Deferred>,
-    held_bytes: u64,
-    held_memory: u64,
+    waiting: Waiting,
+    /// In the suppression variant: data passes at once and nothing is ever waiting.
+    acks: Option<HeldAcks>,
     reordering: Reordering,
-    /// Start and timestamp of the latest packets, to know a second copy by.
-    latest: [(Position, u32); LATEST],
-    latest_at: u8,
+    second_copies: SecondCopies,
     pub last_used: Instant,
     /// The deadline the owner has queued for this flow.
     pub timer: Option<Instant>,
@@ -59,15 +54,6 @@ struct Gap {
     tries: u8,
 }
 
-/// A packet of earlier bytes that must not overtake what came before it: a sender with RACK
-/// would take everything it overtakes for lost.
-#[derive(Debug)]
-struct Deferred {
-    packet: Packet,
-    /// It may go when everything before this position went.
-    behind: Position,
-}
-
 /// A retransmission that was lost again: what was sent after it waits for its repair, so that
 /// nothing overtakes it. A sender with RACK would send it once more, and then take its late repair
 /// for the delivery of that third copy and everything sent in between for lost.
@@ -79,18 +65,9 @@ struct Barrier {
     gap: Gap,
 }
 
-/// How much later than its successors a packet may come on this link without being lost.
-#[derive(Debug, Default)]
-struct Reordering {
-    patience: Duration,
-    calm: u32,
-    /// Ranges asked for in vain, since they were only late: their repair is a duplicate.
-    vain: SeqMap<Instant>,
-}
-
 impl Incoming {
-    /// A flow first seen with `sequence`.
-    pub fn new(sequence: SeqNum, now: Instant) -> Self {
+    /// A flow first seen with `sequence`; with `suppresses` it hides acknowledgments instead of gaps.
+    pub fn new(sequence: SeqNum, now: Instant, suppresses: bool) -> Self {
         let start = position::first(sequence);
         Incoming {
             initial: sequence,
@@ -99,13 +76,10 @@ impl Incoming {
             gaps: SeqMap::default(),
             abandoned: SeqMap::default(),
             barriers: Vec::new(),
-            held: SeqMap::default(),
-            deferred: VecDeque::new(),
-            held_bytes: 0,
-            held_memory: 0,
+            waiting: Waiting::default(),
+            acks: suppresses.then(HeldAcks::default),
             reordering: Reordering::default(),
-            latest: [(0, 0); LATEST],
-            latest_at: 0,
+            second_copies: SecondCopies::default(),
             last_used: now,
             timer: None,
         }
@@ -117,11 +91,12 @@ impl Incoming {
     }
 
     pub fn held(&self) -> Backlog {
-        Backlog { packets: self.held.len() + self.deferred.len(), bytes: self.held_bytes }
+        let (data, acks) = (self.waiting.backlog(), self.acks.as_ref().map(HeldAcks::held).unwrap_or_default());
+        Backlog { packets: data.packets + acks.packets, bytes: data.bytes + acks.bytes }
     }
 
     pub fn memory(&self) -> u64 {
-        self.held_memory
+        self.waiting.memory() + self.acks.as_ref().map_or(0, HeldAcks::memory)
     }
 
     pub fn handle_packet(
@@ -138,7 +113,7 @@ impl Incoming {
         self.last_used = now;
         let start = position::near(self.high, tcp.sequence);
         let range = start..start + Position::from(packet.sequence_len());
-        if self.is_second_copy(&packet, &range) {
+        if self.second_copies.is_second(&packet, range.start) {
             cx.discard(packet, DropReason::Duplicate);
             return;
         }
@@ -157,60 +132,40 @@ impl Incoming {
         if range.start <= self.next && !is_barred {
             self.reordering.on_in_order();
             cx.send(Port::INNER, packet);
+        } else if self.acks.is_some() {
+            cx.send(Port::INNER, packet);
         } else {
-            self.hold(cx, range, packet);
+            self.waiting.hold(cx, range, packet);
         }
         self.advance(cx, Event::ReleasedInOrder);
         self.request_due(cx, flow, timing, out);
     }
 
-    /// The same bytes with the same timestamp came just before: A sent them twice.
-    fn is_second_copy(&mut self, packet: &Packet, range: &Range<Position>) -> bool {
-        let Some(timestamps) = packet.tcp().and_then(|tcp| tcp.options.timestamps) else { return false };
-        let identity = (range.start, timestamps.value);
-        if self.latest.contains(&identity) {
-            return true;
-        }
-        self.latest[usize::from(self.latest_at) % LATEST] = identity;
-        self.latest_at = self.latest_at.wrapping_add(1);
-        false
-    }
-
     /// Bytes already passed on. A sender's retransmission must reach the receiver; the second
     /// copy of a packet that was only late must not.
     fn pass_old(&mut self, cx: &mut Context<'_>, packet: Packet, range: &Range<Position>) {
-        let now = cx.now();
-        self.reordering.vain.retain(|_, until| *until > now);
         let place =
             self.barriers.iter().position(|barrier| barrier.range.start < range.end && range.start < barrier.range.end);
         if let Some(place) = place {
             let barrier = self.barriers.remove(place);
-            return self.defer(cx, packet, barrier.behind);
+            if self.acks.is_none() {
+                return self.waiting.defer(cx, packet, barrier.behind);
+            }
         }
-        let vain = self.reordering.vain.iter().any(|(asked, _)| asked.start <= range.start && range.end <= asked.end);
-        if vain {
-            self.reordering.vain.take_out(range.clone());
+        if place.is_none() && self.reordering.take_vain_repair(cx.now(), range) {
             cx.discard(packet, DropReason::Duplicate);
-        } else if self.held.is_empty() && self.deferred.is_empty() && self.barriers.is_empty() {
+        } else if self.acks.is_some() || self.waiting.is_empty() && self.barriers.is_empty() {
             cx.send(Port::INNER, packet);
         } else {
-            self.defer(cx, packet, self.high);
+            self.waiting.defer(cx, packet, self.high);
         }
-    }
-
-    /// Lets a packet of earlier bytes go when everything before `behind` went.
-    fn defer(&mut self, cx: &mut Context<'_>, packet: Packet, behind: Position) {
-        cx.emit(Event::Held);
-        self.note_held(&packet);
-        let place = self.deferred.partition_point(|other| other.behind <= behind);
-        self.deferred.insert(place, Deferred { packet, behind });
     }
 
     fn open_gap(&mut self, range: Range<Position>, now: Instant, hold: Duration) {
         let gap = Gap {
             since: now,
             deadline: now + hold,
-            request_at: now + self.reordering.patience,
+            request_at: now + self.reordering.patience(),
             asked_at: None,
             tries: 0,
         };
@@ -231,34 +186,13 @@ impl Incoming {
             if was_late {
                 self.reordering.on_late(now.saturating_since(gap.since), hold);
                 if gap.asked_at.is_some() {
-                    self.reordering.vain.insert(filled, now + hold);
+                    self.reordering.expect_vain_repair(filled.clone(), now + hold);
                 }
             }
+            if let Some(acks) = self.acks.as_mut().filter(|_| gap.asked_at.is_some()) {
+                acks.on_repaired(filled.start, now + hold);
+            }
         }
-    }
-
-    fn hold(&mut self, cx: &mut Context<'_>, range: Range<Position>, packet: Packet) {
-        let is_longer = self.held.get(range.start).is_none_or(|(end, _)| end < range.end);
-        if !is_longer {
-            cx.discard(packet, DropReason::Duplicate);
-            return;
-        }
-        cx.emit(Event::Held);
-        self.note_held(&packet);
-        if let Some(shorter) = self.held.insert(range, packet) {
-            self.note_released(&shorter);
-            cx.discard(shorter, DropReason::Duplicate);
-        }
-    }
-
-    fn note_held(&mut self, packet: &Packet) {
-        self.held_bytes += u64::from(packet.wire_len());
-        self.held_memory += held_memory(packet);
-    }
-
-    fn note_released(&mut self, packet: &Packet) {
-        self.held_bytes -= u64::from(packet.wire_len());
-        self.held_memory -= held_memory(packet);
     }
 
     /// Passes on everything before the first gap, in the order of positions; deferred packets
@@ -266,24 +200,36 @@ impl Incoming {
     fn advance(&mut self, cx: &mut Context<'_>, event: Event) {
         let gap = self.gaps.first().map_or(self.high, |(gap, _)| gap.start);
         self.next = self.barriers.first().map_or(gap, |barrier| gap.min(barrier.behind)).max(self.next);
-        while let Some(packet) = self.pop_released() {
-            self.note_released(&packet);
+        while let Some(packet) = self.waiting.pop(self.next) {
             cx.emit(event);
             cx.send(Port::INNER, packet);
         }
-        self.held.shrink();
+        self.waiting.shrink();
+        let (now, asked) = (cx.now(), self.lowest_asked());
+        if let Some(acks) = &mut self.acks {
+            acks.release_hopeless(cx, now, asked);
+        }
     }
 
-    fn pop_released(&mut self) -> Option<Packet> {
-        let next = self.next;
-        let held = self.held.first().map(|(range, _)| range.start).filter(|start| *start < next);
-        let deferred = self.deferred.front().map(|deferred| deferred.behind).filter(|behind| *behind <= next);
-        if let Some(behind) = deferred
-            && held.is_none_or(|start| behind <= start)
-        {
-            return self.deferred.pop_front().map(|deferred| deferred.packet);
+    /// The lowest missing position, if it was asked for.
+    fn lowest_asked(&self) -> Option<Position> {
+        self.gaps.first().filter(|(_, gap)| gap.asked_at.is_some()).map(|(range, _)| range.start)
+    }
+
+    /// Suppression: an acknowledgment on its way to the sender, given back unless it is held.
+    pub fn handle_acknowledgment(&mut self, cx: &mut Context<'_>, packet: Packet, room: usize) -> Option<Packet> {
+        let standing = Standing { now: cx.now(), asked: self.lowest_asked(), room };
+        let (Some(tcp), Some(acks)) = (packet.tcp(), &mut self.acks) else { return Some(packet) };
+        let number = position::near(self.high, tcp.acknowledgment);
+        if number > self.high {
+            return Some(packet);
         }
-        held.and_then(|_| self.held.pop_first()).map(|(_, packet)| packet)
+        acks.handle_packet(cx, packet, number, &standing)
+    }
+
+    /// Acknowledgments that go on now.
+    pub fn take_released(&mut self) -> Vec<Packet> {
+        self.acks.as_mut().map(|acks| core::mem::take(&mut acks.released)).unwrap_or_default()
     }
 
     /// Lets everything pass and stops waiting.
@@ -292,6 +238,9 @@ impl Incoming {
         self.barriers.clear();
         self.abandoned = SeqMap::default();
         self.advance(cx, Event::ReleasedAcrossGap);
+        if let Some(acks) = &mut self.acks {
+            acks.release(cx);
+        }
     }
 
     /// These ranges will not come.
@@ -375,6 +324,10 @@ impl Incoming {
             expired.into_iter().for_each(|range| self.abandon(range));
             self.advance(cx, Event::ReleasedAcrossGap);
         }
+        let asked = self.lowest_asked();
+        if let Some(acks) = &mut self.acks {
+            acks.release_hopeless(cx, now, asked);
+        }
         self.request_due(cx, flow, timing, out);
     }
 
@@ -421,31 +374,13 @@ impl Incoming {
 
     /// When [`Incoming::handle_timeout`] has something to do.
     pub fn next_timeout(&self) -> Option<Instant> {
-        self.missing().map(|(_, gap)| gap.request_at.min(gap.deadline)).min()
+        let gaps = self.missing().map(|(_, gap)| gap.request_at.min(gap.deadline)).min();
+        let acks = self.acks.as_ref().and_then(HeldAcks::next_timeout);
+        gaps.into_iter().chain(acks).min()
     }
 
     /// Everything that is waited for.
     fn missing(&self) -> impl Iterator<Item = (Range<Position>, &Gap)> {
         self.gaps.iter().chain(self.barriers.iter().map(|barrier| (barrier.range.clone(), &barrier.gap)))
     }
-}
-
-impl Reordering {
-    fn on_late(&mut self, lateness: Duration, hold: Duration) {
-        self.calm = 0;
-        self.patience = self.patience.max(lateness + lateness / 4).min(hold / 2);
-    }
-
-    fn on_in_order(&mut self) {
-        self.calm += 1;
-        if self.calm >= CALM_PACKETS {
-            self.calm = 0;
-            self.patience = self.patience / 2;
-        }
-    }
-}
-
-/// Memory of a held packet with its entry.
-fn held_memory(packet: &Packet) -> u64 {
-    packet.memory() as u64 + 64
 }

@@ -10,16 +10,23 @@
 mod cache;
 mod downstream;
 mod flow;
+mod held_acks;
+mod polls;
+mod reordering;
+mod second_copies;
 mod shaper;
 mod upstream;
+mod waiting;
 
+#[cfg(test)]
+mod suppression_tests;
 #[cfg(test)]
 mod tests;
 
 use super::PACKET_BYTES;
 use super::message::Message;
 use super::peer::{Change, Peer};
-use super::settings::Settings;
+use super::settings::{Mode, Settings};
 use crate::Site;
 use airtcp_core::flow_table::FlowTable;
 use airtcp_core::{Backlog, Context, Duration, Element, Event, Gauge, Instant, Packet, Peer as PeerId, Port};
@@ -84,7 +91,16 @@ impl Gateway {
                 settings.idle,
                 settings.redundancy,
             ),
-            downstream: Downstream::new(incoming, sixteenth * share::HELD, settings.verify_checksum, settings.idle),
+            downstream: Downstream::new(
+                incoming,
+                downstream::Settings {
+                    memory_limit: sixteenth * share::HELD,
+                    verify_checksum: settings.verify_checksum,
+                    idle: settings.idle,
+                    suppresses: settings.mode == Mode::Suppression,
+                    held_acks: settings.held_acks as usize,
+                },
+            ),
             peer: Peer::new(settings, site.rng.next_u64()),
             tries: settings.tries,
             guard: settings.guard,
@@ -101,6 +117,13 @@ impl Gateway {
 
     fn hold(&self, timing: &Timing) -> Duration {
         self.hold.unwrap_or_else(|| auto_hold(timing.rtt, timing.guard))
+    }
+
+    /// Suppression: acknowledgments that B let go take the same way as any other.
+    fn forward_released(&mut self, cx: &mut Context<'_>, timing: &Timing) {
+        for ack in self.downstream.take_released() {
+            self.upstream.handle_packet(cx, ack, timing);
+        }
     }
 }
 
@@ -121,10 +144,10 @@ impl Element for Gateway {
     fn handle_packet(&mut self, cx: &mut Context<'_>, port: Port, packet: Packet) {
         let timing = self.timing();
         if port == Port::INNER {
-            if self.peer.in_reach() || !self.upstream.shaper.is_empty() {
-                self.upstream.handle_packet(cx, packet, &timing);
-            } else {
+            if !self.peer.in_reach() && self.upstream.shaper.is_empty() {
                 self.upstream.pass(cx, packet);
+            } else if let Some(packet) = self.downstream.handle_acknowledgment(cx, packet) {
+                self.upstream.handle_packet(cx, packet, &timing);
             }
             return;
         }
@@ -132,6 +155,7 @@ impl Element for Gateway {
         if self.peer.in_reach() {
             let hold = self.hold(&timing);
             self.downstream.handle_packet(cx, packet, &timing, hold);
+            self.forward_released(cx, &timing);
         } else {
             cx.send(Port::INNER, packet);
         }
@@ -168,6 +192,7 @@ impl Element for Gateway {
             Message::Resent(flow, range) => self.downstream.on_resent(cx, &flow, range, &timing, hold),
             Message::Poll(flow, range) => self.downstream.on_poll(cx, &flow, range, &timing, hold),
         }
+        self.forward_released(cx, &timing);
     }
 
     fn handle_timeout(&mut self, cx: &mut Context<'_>) {
@@ -181,6 +206,7 @@ impl Element for Gateway {
         let timing = self.timing();
         self.upstream.handle_timeout(cx, &timing, self.peer.in_reach());
         self.downstream.handle_timeout(cx, &timing);
+        self.forward_released(cx, &timing);
     }
 
     fn poll_timeout(&self) -> Option<Instant> {

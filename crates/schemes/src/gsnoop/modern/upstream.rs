@@ -5,6 +5,7 @@
 //! and a cache miss are both answered with NOT-HERE, so that B need not wait.
 
 use super::cache::{CacheOrder, Copies, flush};
+use super::polls::{Poll, Polls};
 use super::shaper::{Lane, Shaper};
 use crate::gsnoop::CONTROL_OVERHEAD;
 use crate::gsnoop::message::{MAX_RANGES, Message, SeqRange};
@@ -12,7 +13,6 @@ use crate::position::{self, Position};
 use crate::seq_map::SeqMap;
 use airtcp_core::flow_table::FlowTable;
 use airtcp_core::{Context, CreateReason, DropReason, Duration, Event, FlowKey, Instant, Packet, Peer, Port, SeqNum};
-use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use core::ops::Range;
 
@@ -35,13 +35,6 @@ pub(super) struct Flow {
     poll: Poll,
 }
 
-/// Asking after a tail.
-#[derive(Clone, Copy, Debug, Default)]
-struct Poll {
-    due: Option<Instant>,
-    tries: u8,
-}
-
 /// Times that depend on the distance of the two gateways.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Timing {
@@ -56,7 +49,7 @@ pub(super) struct Upstream {
     pub shaper: Shaper,
     flows: FlowTable<Flow>,
     cache: CacheOrder,
-    polls: BTreeSet<(Instant, u32)>,
+    polls: Polls,
     idle: Duration,
     redundancy: bool,
     /// Until when the link is taken for lossy; unknown before its first packet.
@@ -79,7 +72,7 @@ impl Upstream {
             shaper,
             flows,
             cache: CacheOrder::new(cache_limit),
-            polls: BTreeSet::new(),
+            polls: Polls::default(),
             idle,
             redundancy,
             lossy_until: None,
@@ -175,9 +168,7 @@ impl Upstream {
         for (_, copy) in state.copies.iter() {
             self.cache.forget(copy);
         }
-        if let Some(due) = state.poll.due {
-            self.polls.remove(&(due, slot));
-        }
+        self.polls.cancel(slot, &state.poll);
     }
 
     /// GSN-X4: a packet this queue drops was never sent, so it is a hole like any other.
@@ -239,7 +230,7 @@ impl Upstream {
         state.sent = state.sent.max(range.end);
         self.cache.insert(slot, &mut state.copies, range.clone(), copy, now);
         state.poll.tries = 0;
-        schedule_poll(&mut self.polls, slot, &mut state.poll, Some(now + timing.rtt / 2));
+        self.polls.schedule(slot, &mut state.poll, Some(now + timing.rtt / 2));
         while let Some((victim, serial, start)) = self.cache.next_to_flush() {
             if let Some((_, state)) = self.flows.at_mut(victim) {
                 flush(&mut self.cache, &mut state.copies, serial, start);
@@ -283,7 +274,7 @@ impl Upstream {
             state.holes.pop_first();
         }
         if acknowledged >= state.sent {
-            schedule_poll(&mut self.polls, slot, &mut state.poll, None);
+            self.polls.schedule(slot, &mut state.poll, None);
         }
     }
 
@@ -321,7 +312,7 @@ impl Upstream {
         let Some(slot) = self.flows.slot(flow) else { return };
         let Some((_, state)) = self.flows.at_mut(slot) else { return };
         if position::near(state.sent, end) >= state.sent {
-            schedule_poll(&mut self.polls, slot, &mut state.poll, None);
+            self.polls.schedule(slot, &mut state.poll, None);
         }
     }
 
@@ -340,23 +331,22 @@ impl Upstream {
             let is_recent = now.saturating_since(state.last_used) < RECENT;
             if is_recent && state.acknowledged < state.sent && !state.copies.is_empty() {
                 state.poll.tries = 0;
-                schedule_poll(&mut self.polls, slot, &mut state.poll, Some(now));
+                self.polls.schedule(slot, &mut state.poll, Some(now));
             }
         }
     }
 
     fn send_due_polls(&mut self, cx: &mut Context<'_>, timing: &Timing, peer_in_reach: bool) {
         let now = cx.now();
-        while let Some((due, slot)) = self.polls.first().copied().filter(|(due, _)| *due <= now) {
-            self.polls.remove(&(due, slot));
+        while let Some(slot) = self.polls.pop_due(now) {
             let Some((flow, state)) = self.flows.at_mut(slot) else { continue };
-            state.poll.due = None;
+            state.poll.on_due();
             if !peer_in_reach || state.poll.tries >= timing.tries {
                 continue;
             }
             state.poll.tries += 1;
             let next = now + timing.rtt + timing.guard;
-            schedule_poll(&mut self.polls, slot, &mut state.poll, Some(next));
+            self.polls.schedule(slot, &mut state.poll, Some(next));
             let first = state.acknowledged.max(state.copies.first().map_or(0, |(range, _)| range.start));
             if first < state.sent {
                 let (flow, range) = (*flow, first..state.sent);
@@ -389,8 +379,7 @@ impl Upstream {
     }
 
     pub fn poll_timeout(&self) -> Option<Instant> {
-        let poll = self.polls.first().map(|(due, _)| *due);
-        [self.shaper.poll_timeout(), poll].into_iter().flatten().min()
+        [self.shaper.poll_timeout(), self.polls.next()].into_iter().flatten().min()
     }
 
     /// Flows with state.
@@ -446,14 +435,4 @@ fn repair(
 /// Timestamps tell a second copy from a sender's retransmission, so B can drop the one only.
 fn is_recognisable(packet: &Packet) -> bool {
     packet.tcp().is_some_and(|tcp| tcp.options.timestamps.is_some())
-}
-
-fn schedule_poll(polls: &mut BTreeSet<(Instant, u32)>, slot: u32, poll: &mut Poll, due: Option<Instant>) {
-    if let Some(old) = poll.due {
-        polls.remove(&(old, slot));
-    }
-    poll.due = due;
-    if let Some(due) = due {
-        polls.insert((due, slot));
-    }
 }

@@ -103,8 +103,8 @@ impl Detector {
     fn fill(&mut self, range: &Range<Position>) -> Option<Repaired> {
         let repaired = self.gaps.first().and_then(|(lowest, gap)| {
             let begins = range.start <= lowest.start && lowest.start < range.end;
-            let is_awaited = matches!(gap.request, Request::Pending { .. });
-            (begins && is_awaited).then(|| Repaired { number: lowest.start, duplicates: gap.o3.get() })
+            let was_asked_for = gap.request != Request::None;
+            (begins && was_asked_for).then(|| Repaired { number: lowest.start, duplicates: gap.o3.get() })
         });
         if !self.gaps.take_out(range.clone()).is_empty() {
             // What is left of a gap behind the arrival is a hole of its own, which nothing was counted to.
