@@ -1,7 +1,8 @@
 //! G-Snoop on the demo path: what it must reach, and what it must not disturb.
 
 mod common;
-use airtcp_core::Event;
+use airtcp_core::{Duration, Event};
+use airtcp_sim::RunSettings;
 use common::{demo, events, of_ceiling};
 
 fn median(mut values: Vec<f64>) -> f64 {
@@ -38,4 +39,30 @@ fn repairs_about_as_often_as_the_link_loses() {
     let lost: u64 = outcome.drops.iter().filter(|d| d.place == "links.air.forward").map(|d| d.packets).sum();
     let repairs = events(&outcome.schemes[0], Event::Repair);
     assert!(repairs * 100 > lost * 90 && repairs * 100 < lost * 115, "{repairs} repairs, {lost} lost");
+}
+
+#[test]
+fn hiding_acknowledgments_repairs_most_but_hiding_the_gap_more() {
+    let share = |network: common::Demo| {
+        let network = network.with_bulk("cubic");
+        median((1..=5).map(|seed| of_ceiling(&network.run(seed), 0.10)).collect())
+    };
+    let lossy = || demo(&[("loss", "10%")]);
+    let (plain, modern) = (share(lossy()), share(lossy().with_gsnoop()));
+    let suppression = share(lossy().with_gsnoop_set(&[("mode", "suppression")]));
+    assert!(10.0 * plain < suppression && suppression + 0.02 < modern, "{plain:.3} {suppression:.3} {modern:.3}");
+}
+
+#[test]
+fn suppression_loses_and_changes_no_byte() {
+    let impairments = [("loss", "5%"), ("reorder", "{ probability = \"2%\", delay = \"8ms\" }"), ("duplicate", "2%")];
+    for near_wrap in [false, true] {
+        let network = demo(&impairments).with_gsnoop_set(&[("mode", "suppression")]).with_file(5_000_000, near_wrap);
+        let settings =
+            RunSettings { duration: Duration::from_secs(120), near_wrap, digests: true, ..RunSettings::default() };
+        let outcome = network.run_with(&settings);
+        let flow = &outcome.flows[0];
+        assert!(flow.completed_at.is_some() && flow.sent_sha256.is_some());
+        assert_eq!(flow.sent_sha256, flow.received_sha256);
+    }
 }

@@ -5,7 +5,7 @@ mod common;
 use airtcp_core::{Duration, Event};
 use airtcp_schemes::gsnoop;
 use airtcp_sim::{Flow, Outcome, RunSettings, Topology};
-use common::{bulk, demo, essence, events, link, tcp};
+use common::{bulk, demo, essence, events, link, owned, tcp};
 
 const FLOWS: usize = 5;
 
@@ -52,8 +52,7 @@ impl Case<'_> {
             topology.flow(Flow { start, size: self.size, ..flow });
         }
         if let Some(settings) = self.gsnoop {
-            let text = [&[("mode", "paper")], settings].concat();
-            let settings: Vec<_> = text.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect();
+            let settings = owned(&[&[("mode", "paper")], settings].concat());
             topology.scheme("repair", air, &gsnoop::ENTRY, &settings);
         }
         let settings = RunSettings {
@@ -155,23 +154,21 @@ fn sequence_numbers_just_below_the_wrap_change_nothing() {
 #[test]
 fn both_directions_of_a_link_are_repaired_at_the_same_time() {
     let network = demo(&[("loss", "1%")]);
-    let run = |mode: Option<&str>| {
+    let run = |settings: Option<&[(&str, &str)]>| {
         let mut topology = network.topology.clone();
         let host =
             tcp(&[("controller", "reno"), ("recovery", "newreno"), ("sack", "false"), ("receive_buffer", "64kB")]);
         let [left, right] = network.ends;
         topology.flow(bulk("there", left, right, host.clone()));
         topology.flow(bulk("back", right, left, host));
-        if let Some(mode) = mode {
-            let settings = [("mode", mode), ("cache_packets", "75")];
-            let settings = settings.map(|(key, value)| (key.to_string(), value.to_string()));
-            topology.scheme("repair", network.air, &gsnoop::ENTRY, &settings);
+        if let Some(settings) = settings {
+            topology.scheme("repair", network.air, &gsnoop::ENTRY, &owned(settings));
         }
         let outcome = topology.run(&RunSettings::default()).unwrap();
         assert_eq!(outcome.checks.failure(), None);
         outcome
     };
-    let (plain, paper) = (run(None), run(Some("paper")));
+    let (plain, paper) = (run(None), run(Some(&[("mode", "paper"), ("cache_packets", "75")])));
     for (plain, paper) in plain.flows.iter().zip(&paper.flows) {
         let (plain, paper) = (plain.measured_bytes, paper.measured_bytes);
         assert!(paper > plain, "{paper} against {plain} bytes");

@@ -18,6 +18,9 @@ pub mod paper;
 mod peer;
 mod settings;
 
+#[cfg(test)]
+mod random_operations;
+
 pub use message::{Hello, MAX_RANGES, Message, SeqRange};
 pub use modern::Gateway;
 pub use settings::{Mode, RepairPlace, Settings};

@@ -69,7 +69,7 @@ parameters! {
         pub icn_interval: Option<Duration> = None, "GSN-U13";
         /// Paper mode: ask once more when the repair has not come in time.
         pub ask_again: bool = false, "GSN-U12";
-        /// Duplicate ACKs of one flow that are held while a repair is under way; 0 holds none in paper mode.
+        /// Paper mode and suppression: duplicate ACKs of one flow that may be held while a repair is under way.
         pub held_acks: u32 = 1024, "GSN-U11";
     }
 }

@@ -24,6 +24,10 @@ pub fn tcp(settings: &[(&str, &str)]) -> Config {
     config
 }
 
+pub fn owned(settings: &[(&str, &str)]) -> Vec<(String, String)> {
+    settings.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect()
+}
+
 pub fn bulk(name: &str, from: NodeId, to: NodeId, tcp: Config) -> Flow {
     Flow { name: name.into(), from, to, tcp, start: Duration::ZERO, size: None, ipv6: false }
 }
@@ -49,8 +53,11 @@ pub fn demo(air: &[(&str, &str)]) -> Demo {
 }
 
 impl Demo {
-    pub fn with_gsnoop(mut self) -> Self {
-        self.topology.scheme("repair", self.air, &gsnoop::ENTRY, &[]);
+    pub fn with_gsnoop(self) -> Self {
+        self.with_gsnoop_set(&[])
+    }
+    pub fn with_gsnoop_set(mut self, settings: &[(&str, &str)]) -> Self {
+        self.topology.scheme("repair", self.air, &gsnoop::ENTRY, &owned(settings));
         self
     }
     pub fn with_bulk(mut self, controller: &str) -> Self {

@@ -10,6 +10,7 @@ use crate::gsnoop::message::{MAX_RANGES, Message, SeqRange};
 use crate::position::{self, Position};
 use crate::seq_map::SeqMap;
 use airtcp_core::{Backlog, Context, DropReason, Duration, Event, FlowKey, Instant, Packet, Port, SeqNum};
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::ops::Range;
 
@@ -36,7 +37,7 @@ pub(super) struct Incoming {
     barriers: Vec<Barrier>,
     waiting: Waiting,
     /// In the suppression variant: data passes at once and nothing is ever waiting.
-    acks: Option<HeldAcks>,
+    acks: Option<Box<HeldAcks>>,
     reordering: Reordering,
     second_copies: SecondCopies,
     pub last_used: Instant,
@@ -77,7 +78,7 @@ impl Incoming {
             abandoned: SeqMap::default(),
             barriers: Vec::new(),
             waiting: Waiting::default(),
-            acks: suppresses.then(HeldAcks::default),
+            acks: suppresses.then(Box::default),
             reordering: Reordering::default(),
             second_copies: SecondCopies::default(),
             last_used: now,
@@ -91,12 +92,12 @@ impl Incoming {
     }
 
     pub fn held(&self) -> Backlog {
-        let (data, acks) = (self.waiting.backlog(), self.acks.as_ref().map(HeldAcks::held).unwrap_or_default());
+        let (data, acks) = (self.waiting.backlog(), self.acks.as_ref().map(|acks| acks.held()).unwrap_or_default());
         Backlog { packets: data.packets + acks.packets, bytes: data.bytes + acks.bytes }
     }
 
     pub fn memory(&self) -> u64 {
-        self.waiting.memory() + self.acks.as_ref().map_or(0, HeldAcks::memory)
+        self.waiting.memory() + self.acks.as_ref().map_or(0, |acks| acks.memory())
     }
 
     pub fn handle_packet(
@@ -375,7 +376,7 @@ impl Incoming {
     /// When [`Incoming::handle_timeout`] has something to do.
     pub fn next_timeout(&self) -> Option<Instant> {
         let gaps = self.missing().map(|(_, gap)| gap.request_at.min(gap.deadline)).min();
-        let acks = self.acks.as_ref().and_then(HeldAcks::next_timeout);
+        let acks = self.acks.as_ref().and_then(|acks| acks.next_timeout());
         gaps.into_iter().chain(acks).min()
     }
 

@@ -175,7 +175,8 @@ impl Element for Gateway {
         self.peer.on_heard(cx.now());
         match message {
             Message::Hello(hello) => {
-                if self.peer.on_hello(cx, &hello) == Change::Restarted {
+                let change = self.peer.on_hello(cx, &hello);
+                if change == Change::Restarted {
                     self.downstream.release_all(cx);
                 }
             }

@@ -110,7 +110,7 @@ impl Bench {
     }
 
     /// Segments come from the sender to gateway A.
-    pub fn from_sender(&mut self, numbers: impl IntoIterator<Item = u32>) {
+    pub fn sender_sends(&mut self, numbers: impl IntoIterator<Item = u32>) {
         for number in numbers {
             self.inner(self.data(number));
             self.pass(MS);

@@ -8,7 +8,7 @@ use std::vec::Vec;
 /// 0 … 9 came from the sender and were sent, without those that are `lost` before A.
 fn sent(base: u32, settings: &[(&str, &str)], lost: &[u32]) -> Bench {
     let mut a = Bench::new(base, settings);
-    a.from_sender((0..10).filter(|number| !lost.contains(number)));
+    a.sender_sends((0..10).filter(|number| !lost.contains(number)));
     a.harness.io.link.clear();
     a
 }
@@ -17,7 +17,7 @@ fn sent(base: u32, settings: &[(&str, &str)], lost: &[u32]) -> Bench {
 fn gsn_2_what_came_late_is_no_hole_and_what_never_came_is() {
     anywhere(|base| {
         let mut a = Bench::new(base, &[]);
-        a.from_sender([0, 1, 3, 4, 2, 6, 7, 8]);
+        a.sender_sends([0, 1, 3, 4, 2, 6, 7, 8]);
         a.harness.io.link.clear();
         a.nack(2, 3);
         a.nack(5, 6);
@@ -48,7 +48,7 @@ fn gsn_4_a_copy_stays_for_as_many_packets_as_the_cache_holds() {
     anywhere(|base| {
         for (later, repairs) in [(24, 1), (25, 0)] {
             let mut a = Bench::new(base, &[]);
-            a.from_sender(0..=later);
+            a.sender_sends(0..=later);
             a.nack(0, 1);
             assert_eq!((a.count(Event::Repair), a.count(Event::CacheMiss)), (repairs, 1 - repairs));
         }
@@ -87,7 +87,7 @@ fn gsn_5_a_hole_goes_before_a_copy() {
         // 3 was sent and is in the cache; sent again by the sender it is dropped by the FIFO.
         let mut a = sent(base, &[("rate", "1Mbit"), ("buffer_packets", "1")], &[]);
         a.pass(MS * 200);
-        a.from_sender(20..30);
+        a.sender_sends(20..30);
         a.inner(a.data(3));
         a.harness.io.link.clear();
         a.nack(3, 4);
@@ -187,7 +187,7 @@ fn gsn_u13_the_round_trip_is_that_of_the_handshake() {
             a.inner(segment(&flow(), a.sequence(0), SeqNum(0), TcpFlags::SYN, 1000, 0));
             a.pass(rtt);
             a.inner(segment(&flow(), a.sequence(0) + 1, SeqNum(9), TcpFlags::ACK, 1000, 0));
-            a.from_sender([1, 2, 4, 6, 7]);
+            a.sender_sends([1, 2, 4, 6, 7]);
             for hole in [3, 5] {
                 a.nack(hole, hole + 1);
                 a.acks(Port::LINK, 2, 1);
@@ -226,7 +226,7 @@ fn gsn_u5_the_size_of_the_cache_is_in_packets() {
     anywhere(|base| {
         for packets in [25, 50, 75] {
             let mut a = Bench::new(base, &[("cache_packets", &std::format!("{packets}"))]);
-            a.from_sender(0..100);
+            a.sender_sends(0..100);
             assert_eq!(a.harness.element.upstream.cached_packets(), packets);
         }
     });
@@ -237,7 +237,7 @@ fn gsn_u6_the_cache_is_shared_unless_each_flow_has_its_own() {
     anywhere(|base| {
         for (per_flow, repairs) in [("false", 0), ("true", 1)] {
             let mut a = Bench::new(base, &[("cache_per_flow", per_flow), ("cache_packets", "5")]);
-            a.from_sender([0]);
+            a.sender_sends([0]);
             let other = airtcp_core::FlowKey { source_port: 2000, ..flow() };
             for number in 0..5 {
                 a.inner(segment(&other, a.sequence(number), SeqNum(9), TcpFlags::ACK, 1000, 1000));
@@ -305,7 +305,7 @@ fn gsn_u16_repairs_of_one_request_keep_their_order_at_the_head() {
         let mut a = sent(base, &[("rate", "4Mbit")], &[]);
         a.pass(MS * 40);
         a.harness.io.link.clear();
-        a.from_sender([10, 11]);
+        a.sender_sends([10, 11]);
         a.nack(2, 5);
         a.pass(MS * 40);
         assert_eq!(a.sent_over_link(), [10, 2, 3, 4, 11]);
@@ -320,7 +320,7 @@ fn gsn_x7_the_spurious_retransmission_and_its_duplicate_ack_are_counted() {
         a.acks(Port::LINK, 3, 1);
         assert_eq!(a.count(Event::IcnRetransmission), 0);
         // The notification named 3, so the sender sends 3 again, which the receiver has by then.
-        a.from_sender([3]);
+        a.sender_sends([3]);
         assert_eq!((a.count(Event::IcnRetransmission), a.count(Event::IcnDuplicateAck)), (1, 0));
         a.acks(Port::LINK, 5, 3);
         assert_eq!((a.count(Event::IcnRetransmission), a.count(Event::IcnDuplicateAck)), (1, 1));
@@ -333,7 +333,7 @@ fn gsn_x7_a_d_sack_is_counted_too() {
         let mut a = sent(base, &[], &[5]);
         a.nack(5, 6);
         a.acks(Port::LINK, 3, 1);
-        a.from_sender([3]);
+        a.sender_sends([3]);
         a.link(a.sack(5, 3));
         assert_eq!(a.count(Event::IcnDuplicateAck), 1);
     });
@@ -345,7 +345,7 @@ fn a_retransmission_of_something_else_is_not_put_down_to_a_notification() {
         let mut a = sent(base, &[], &[5]);
         a.nack(5, 6);
         a.acks(Port::LINK, 3, 1);
-        a.from_sender([5, 7]);
+        a.sender_sends([5, 7]);
         assert_eq!(a.count(Event::IcnRetransmission), 0);
     });
 }
