@@ -22,18 +22,15 @@ fn worked_example(base: u32) -> Bench {
     b
 }
 
-/// The expectation of check 12 in SPEC section 8.
-fn spec_8_12(base: u32) {
-    let mut b = worked_example(base);
-    b.acks(Port::INNER, 4, 6);
-    assert_eq!((b.acks_over_link(), b.count(Event::AckSuppressed)), (vec![], 6));
-    b.acks(Port::INNER, 4, 1);
-    assert_eq!((b.acks_over_link(), b.count(Event::AckSuppressed)), (vec![4], 6));
-}
-
 #[test]
 fn spec_8_12_worked_example_six_are_suppressed_and_the_seventh_passes() {
-    anywhere(spec_8_12);
+    anywhere(|base| {
+        let mut b = worked_example(base);
+        b.acks(Port::INNER, 4, 6);
+        assert_eq!((b.acks_over_link(), b.count(Event::AckSuppressed)), (vec![], 6));
+        b.acks(Port::INNER, 4, 1);
+        assert_eq!((b.acks_over_link(), b.count(Event::AckSuppressed)), (vec![4], 6));
+    });
 }
 
 /// GSN-C8 is the same example: O3_counter = 6.
