@@ -22,7 +22,7 @@ pub fn wire(data: &[u8]) {
     edited.set_sequence(tcp.sequence + 1);
     edited.set_acknowledgment(SeqNum(!tcp.acknowledgment.0));
     edited.set_window(!tcp.window);
-    edited.set_flags(TcpFlags(!tcp.flags.0 & 0x1ff));
+    edited.set_flags(TcpFlags(!tcp.flags.0 & 0x3ff));
     edited.set_ecn(Ecn::Ce);
     edited.set_hop_limit(packet.ip().hop_limit.wrapping_sub(1));
     if let Some(t) = tcp.options.timestamps {

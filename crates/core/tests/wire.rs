@@ -257,3 +257,35 @@ fn an_edit_of_a_wrong_checksum_does_not_make_it_right() {
     packet.set_acknowledgment(SeqNum(5));
     assert!(!packet.checksum_holds());
 }
+
+#[test]
+fn the_loss_notification_is_a_reserved_bit_and_changes_no_other() {
+    for reference in
+        [Reference::v4(TcpHeader::new(1, 2, 3, 4), b"payload"), Reference::v6(TcpHeader::new(1, 2, 3, 4), b"")]
+    {
+        let mut packet = reference.parsed();
+        let (before, at) = (packet.to_wire(), reference.ip.header_len() + 12);
+        packet.set_flags(packet.tcp().unwrap().flags.with(TcpFlags::ELN));
+        let after = packet.to_wire();
+        assert_eq!(after[at], before[at] | 0x02);
+        // Data offset and flags beside it, and the checksum, are all that may differ.
+        let kept = |bytes: &Bytes| [&bytes[..at], &bytes[at + 1..at + 4], &bytes[at + 6..]].concat();
+        assert_eq!(kept(&after), kept(&before));
+        let read = Packet::parse(after).unwrap();
+        assert!(read.tcp().unwrap().flags.eln() && read.checksum_holds());
+        packet.set_flags(packet.tcp().unwrap().flags.without(TcpFlags::ELN));
+        assert_eq!(packet.to_wire(), before);
+    }
+}
+
+#[test]
+fn what_we_build_with_a_loss_notification_reads_back() {
+    let parsed = Reference::v4(TcpHeader::new(1, 2, 3, 4), b"").parsed();
+    let mut tcp = *parsed.tcp().unwrap();
+    tcp.flags = TcpFlags::ACK.with(TcpFlags::ELN);
+    let (source, destination) = (parsed.ip().source, parsed.ip().destination);
+    let built = Packet::tcp_bytes(&Segment { source, destination, traffic_class: 0, tcp }, Bytes::new());
+    let read = Packet::parse(built.to_wire()).unwrap();
+    assert!(read.checksum_holds());
+    assert_eq!(read.tcp().unwrap().flags, tcp.flags);
+}

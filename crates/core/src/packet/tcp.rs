@@ -26,7 +26,7 @@ pub struct TcpHeader {
     pub options: TcpOptions,
 }
 
-/// Control bits, in the order of the wire (bit 8 is AE, formerly NS).
+/// Control bits, in the order of the wire (bit 8 is AE, formerly NS; bit 9 is the lowest of the three reserved ones).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TcpFlags(pub u16);
 
@@ -58,6 +58,9 @@ flags! {
     CWR cwr = 0x80;
     /// Accurate ECN (formerly nonce sum).
     AE ae = 0x100;
+    /// Explicit loss notification: the segment acknowledged next was lost by a link, not by
+    /// congestion (Balakrishnan & Katz 1998, "one of the unreserved bits"; R-10). No RFC assigns it.
+    ELN eln = 0x200;
 }
 
 impl TcpFlags {
