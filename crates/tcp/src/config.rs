@@ -13,6 +13,12 @@ airtcp_core::choices! {
         Sack = "sack",
         /// Three duplicate acknowledgments and partial acknowledgments (RFC 6582), SACK unused.
         NewReno = "newreno",
+        /// Three duplicate acknowledgments, and recovery ends with the first acknowledgment that
+        /// advances (RFC 2581); no SACK, no limited transmit.
+        Reno = "reno",
+        /// Three duplicate acknowledgments, then slow start from one segment (Jacobson 1988); no
+        /// SACK, no limited transmit.
+        Tahoe = "tahoe",
     }
 }
 
@@ -69,6 +75,8 @@ airtcp_core::parameters! {
         pub timestamps: bool = true, "RFC 7323 3";
         /// Offer and use selective acknowledgments.
         pub sack: bool = true, "RFC 2018";
+        /// Believe acknowledgments marked ELN: fast retransmit without taking from the window.
+        pub eln: bool = false, "R-10, Balakrishnan & Katz 1998";
         /// Negotiate explicit congestion notification.
         pub ecn: bool = false, "RFC 3168";
         /// Times a SYN is sent again before the connection fails.
@@ -83,6 +91,11 @@ airtcp_core::parameters! {
 }
 
 impl Config {
+    /// Whether selective acknowledgments are offered: never by senders older than they are.
+    pub fn offers_sack(&self) -> bool {
+        self.sack && !matches!(self.recovery, RecoveryKind::Reno | RecoveryKind::Tahoe)
+    }
+
     /// The MSS to announce: the MTU without the fixed headers (RFC 9293 section 3.7.1).
     pub fn announced_mss(&self, is_ipv4: bool) -> u16 {
         let headers = if is_ipv4 { 40 } else { 60 };

@@ -1,5 +1,6 @@
 //! Goodput of one flow over a lossy 10 Mbit/s link against an independent simulator (ns-3.37,
-//! TcpLinuxReno with SACK and PRR, five seeds of 120 s) and against the square-root law.
+//! TcpLinuxReno with SACK and PRR, five seeds of 120 s), against the square-root law
+//! and, for classic Reno, against the model of Padhye et al. (GSN-N2).
 
 mod harness;
 use harness::*;
@@ -75,5 +76,25 @@ fn the_square_root_law_holds() {
             u128::from(segments_per_rtt_milli).pow(2) * u128::from(p.parts_per_billion()) / 1_000_000_000_000;
         println!("{rtt} ms {loss}: C^2 = {c_squared_milli}/1000");
         assert!((1215..=1815).contains(&c_squared_milli), "{rtt} ms {loss}: C^2 = {c_squared_milli}/1000");
+    }
+}
+
+#[test]
+fn classic_reno_agrees_with_the_model_that_knows_timeouts() {
+    // GSN-N2: five flows of PFTK (Padhye et al. 1998) at 130 ms, RTO 1 s, an acknowledgment per
+    // packet, in packets a second. At 10 % loss a window has four segments and the model is coarse.
+    let config = Config { delayed_ack_segments: 1, ..reno(RecoveryKind::Reno, false) };
+    for (loss, model, tolerance_percent) in [("10%", 45, 40), ("3%", 177, 25), ("1%", 401, 25), ("0.3%", 818, 25)] {
+        let (mut segments, seconds) = (0, 400);
+        for seed in 0..5 {
+            let mut net = Net::new(&config, &config, 130, lossy_data(loss, seed));
+            net.a.write_virtual(u64::MAX);
+            net.run_for(Duration::from_secs(seconds));
+            assert_eq!(net.b().stream_check(), Ok(()));
+            segments += net.b().stats().bytes_delivered / 1448;
+        }
+        let rate = segments / seconds;
+        println!("130 ms {loss}: {rate} packets/s by five flows, the model says {model}");
+        assert!(rate.abs_diff(model) * 100 <= model * tolerance_percent, "{loss}: {rate} packets/s, not {model}");
     }
 }

@@ -18,7 +18,7 @@ impl Connection {
             } else {
                 self.config.window_scaling.then(|| self.receiver.window.wanted_shift())
             },
-            sack_permitted: if answers { self.options.sack } else { self.config.sack },
+            sack_permitted: if answers { self.options.sack } else { self.config.offers_sack() },
             timestamps: (if answers { self.options.timestamps } else { self.config.timestamps })
                 .then(|| self.options.stamp(now)),
             ..TcpOptions::default()
@@ -39,7 +39,7 @@ impl Connection {
         self.peer_sequence = Sequence::new(tcp.sequence);
         let theirs = &tcp.options;
         self.options.timestamps = self.config.timestamps && theirs.timestamps.is_some();
-        self.options.sack = self.config.sack && theirs.sack_permitted;
+        self.options.sack = self.config.offers_sack() && theirs.sack_permitted;
         let scales = self.config.window_scaling && theirs.window_scale.is_some();
         self.options.our_shift = scales.then(|| self.receiver.window.wanted_shift());
         self.receiver.window.set_shift(self.options.our_shift.unwrap_or(0));

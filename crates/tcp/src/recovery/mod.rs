@@ -4,6 +4,7 @@
 //! machine around it (`sender/alert.rs`) is the same for all. A new variant is a file here, a
 //! choice in [`RecoveryKind`] and a line in [`make`].
 
+mod classic;
 mod newreno;
 mod rack;
 mod sack;
@@ -26,6 +27,8 @@ pub enum Reduction {
     Proportional,
     /// At once, and data leave as the pipe drains (RFC 6675, RFC 6582).
     AtOnce,
+    /// To one segment, as after a timeout: slow start (Tahoe).
+    SlowStart,
 }
 
 /// The newest segment an acknowledgment delivered.
@@ -65,6 +68,14 @@ pub trait LossDetector: Debug + Send {
     fn reduction(&self) -> Reduction {
         Reduction::AtOnce
     }
+    /// True if recovery ends with the first acknowledgment that advances, even in part (RFC 2581).
+    fn ends_with_progress(&self) -> bool {
+        false
+    }
+    /// True if duplicate acknowledgments before recovery let new segments out (RFC 3042).
+    fn limited_transmit(&self) -> bool {
+        true
+    }
     /// True if a timeout should leave this segment alone: it is too young to be lost.
     fn spares(&self, _sent: &Sent, _sk: &TcpSock, _now: Instant) -> bool {
         false
@@ -83,12 +94,14 @@ pub trait LossDetector: Debug + Send {
     fn on_recovered(&mut self) {}
 }
 
-/// The detector for a connection; without SACK only NewReno can work.
+/// The detector for a connection; without SACK only NewReno and its elders can work.
 pub fn make(kind: RecoveryKind, has_sack: bool) -> Box<dyn LossDetector> {
     match kind {
         RecoveryKind::Rack if has_sack => Box::new(rack::Rack::default()),
         RecoveryKind::Sack if has_sack => Box::new(sack::Sack::default()),
         RecoveryKind::Rack => Box::new(newreno::NewReno { reduction: Reduction::Proportional }),
+        RecoveryKind::Reno => Box::new(classic::Reno),
+        RecoveryKind::Tahoe => Box::new(classic::Tahoe),
         RecoveryKind::Sack | RecoveryKind::NewReno => Box::new(newreno::NewReno { reduction: Reduction::AtOnce }),
     }
 }

@@ -10,6 +10,19 @@ use crate::scoreboard::{Scoreboard, mark};
 use crate::stats::Stats;
 use airtcp_core::Instant;
 
+/// RFC 5681 section 3.2: the third duplicate outside recovery loses the oldest segment.
+pub(super) fn lose_head_on_third_duplicate(board: &mut Scoreboard, sk: &mut TcpSock) {
+    if sk.icsk_ca_state < CaState::Recovery && sk.sacked_out >= DUP_THRESH {
+        lose_head(board, sk);
+    }
+}
+
+fn lose_head(board: &mut Scoreboard, sk: &mut TcpSock) {
+    if board.head().is_some_and(|head| !head.has(mark::LOST)) {
+        board.mark_lost(0, sk);
+    }
+}
+
 /// See the module.
 #[derive(Clone, Copy, Debug)]
 pub struct NewReno {
@@ -19,11 +32,10 @@ pub struct NewReno {
 
 impl LossDetector for NewReno {
     fn detect(&mut self, board: &mut Scoreboard, sk: &mut TcpSock, ack: &AckView, _: &mut Stats) -> Option<Instant> {
-        let third_duplicate = sk.icsk_ca_state < CaState::Recovery && sk.sacked_out >= DUP_THRESH;
+        lose_head_on_third_duplicate(board, sk);
         let partial = sk.icsk_ca_state == CaState::Recovery && ack.una_advanced;
-        let is_new = board.head().is_some_and(|head| !head.has(mark::LOST));
-        if (third_duplicate || partial) && is_new {
-            board.mark_lost(0, sk);
+        if partial {
+            lose_head(board, sk);
         }
         None
     }

@@ -82,6 +82,7 @@ impl Sender {
         let is_plain_duplicate = !facts.una_advanced && !input.has_data && !window_updated && prior_packets > 0;
         facts.duplicates = u32::from(is_plain_duplicate);
         step.stats.dupacks_received += u64::from(is_plain_duplicate);
+        self.notice.on_ack(self.una, &facts, input.tcp.flags.eln());
         self.process_tail_probe_ack(input.ack, &facts, is_plain_duplicate, step);
         let is_dubious = is_plain_duplicate
             || facts.data_sacked

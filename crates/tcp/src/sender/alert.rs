@@ -22,7 +22,7 @@ impl Sender {
         }
         if self.sk.icsk_ca_state == CaState::Open {
             self.undo.forget_first_retransmission();
-        } else if self.una >= self.high_seq && self.leave_state(step) {
+        } else if (self.una >= self.high_seq || self.ends_early(facts)) && self.leave_state(step) {
             return;
         }
         match self.sk.icsk_ca_state {
@@ -38,6 +38,11 @@ impl Sender {
                 self.look_for_loss(facts, step);
             }
         }
+    }
+
+    /// Progress ends recovery although it is not complete (RFC 2581).
+    fn ends_early(&self, facts: &AckFacts) -> bool {
+        self.sk.icsk_ca_state == CaState::Recovery && facts.una_advanced && self.detector.ends_with_progress()
     }
 
     /// Everything sent before the state began is acknowledged. True if the state is held until
@@ -65,6 +70,7 @@ impl Sender {
     }
 
     fn in_recovery(&mut self, facts: &mut AckFacts, step: &mut Step) {
+        self.reduce_for_unmarked_hole(step);
         if !facts.una_advanced {
             if !self.has_sack {
                 self.add_reno_sacks(facts.duplicates);
@@ -150,17 +156,27 @@ impl Sender {
 
     /// Fast recovery begins (RFC 6675 section 5 step 4, RFC 6582 section 3.2 step 2).
     pub(super) fn enter_recovery(&mut self, ece: bool, step: &mut Step) {
+        step.stats.fast_recoveries += 1;
+        if self.detector.reduction() == Reduction::SlowStart {
+            self.enter_loss(step);
+            return;
+        }
         self.sk.prior_ssthresh = 0;
         self.undo.start(self.una, self.sk.retrans_out);
-        if !self.sk.tcp_in_cwnd_reduction() {
+        let spares = self.is_loss_notified() && !ece && !self.sk.tcp_in_cwnd_reduction();
+        if spares {
+            self.high_seq = self.nxt;
+            self.probe.forget();
+            step.stats.spared_recoveries += 1;
+        } else if !self.sk.tcp_in_cwnd_reduction() {
             if !ece {
                 self.sk.prior_ssthresh = self.sk.tcp_current_ssthresh();
             }
             self.begin_reduction();
         }
         self.set_state(CaState::Recovery);
-        self.force_retransmit = self.detector.reduction() == Reduction::AtOnce;
-        step.stats.fast_recoveries += 1;
+        self.notice.spares_window = spares;
+        self.force_retransmit = spares || self.detector.reduction() == Reduction::AtOnce;
     }
 
     /// Nothing is lost: reduces for ECE, or returns to Open or Disorder.

@@ -7,6 +7,7 @@
 mod ack;
 mod alert;
 mod delivery;
+mod notice;
 mod peer_window;
 mod reduction;
 mod tail_probe;
@@ -80,6 +81,7 @@ pub struct Sender {
     prr: reduction::Prr,
     undo: undo::Undo,
     probe: tail_probe::TailProbe,
+    notice: notice::LossNotice,
     persist_backoff: u32,
     cwnd_usage_until: u64,
     next_paced_at: Instant,
@@ -117,6 +119,7 @@ impl Sender {
             prr: reduction::Prr::default(),
             undo: undo::Undo::default(),
             probe: tail_probe::TailProbe::new(config.tail_loss_probe),
+            notice: notice::LossNotice::new(config.eln),
             persist_backoff: 0,
             cwnd_usage_until: 0,
             next_paced_at: Instant::ZERO,

@@ -16,20 +16,22 @@ impl Sender {
     /// Asks the controller for the threshold and remembers what the window was.
     pub(super) fn begin_reduction(&mut self) {
         self.high_seq = self.nxt;
+        self.notice.spares_window = false;
         self.probe.forget();
         self.sk.snd_cwnd_cnt = 0;
         self.sk.prior_cwnd = self.sk.snd_cwnd;
         self.prr = Prr::default();
         self.sk.snd_ssthresh = self.controller.ssthresh(&mut self.sk);
         self.cwr_due = self.ecn;
-        if self.detector.reduction() == Reduction::AtOnce && !self.controller.has_cong_control() {
+        if self.detector.reduction() != Reduction::Proportional && !self.controller.has_cong_control() {
             self.sk.snd_cwnd = self.sk.snd_ssthresh;
         }
     }
 
     /// One acknowledgment's share of the reduction.
     pub(super) fn reduce_window(&mut self, delivered: u32, newly_lost: u32, una_advanced: bool) {
-        if self.detector.reduction() == Reduction::AtOnce || delivered == 0 || self.sk.prior_cwnd == 0 {
+        let is_done = self.detector.reduction() != Reduction::Proportional || self.notice.spares_window;
+        if is_done || delivered == 0 || self.sk.prior_cwnd == 0 {
             return;
         }
         let in_flight = self.sk.tcp_packets_in_flight();
@@ -54,7 +56,7 @@ impl Sender {
 
     /// The reduction is over: the window is the threshold.
     pub(super) fn end_reduction(&mut self) {
-        if self.controller.has_cong_control() {
+        if core::mem::take(&mut self.notice.spares_window) || self.controller.has_cong_control() {
             return;
         }
         let counts = self.sk.icsk_ca_state == CaState::Cwr || self.undo.is_possible();

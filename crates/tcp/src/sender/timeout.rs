@@ -78,6 +78,7 @@ impl Sender {
         self.set_state(CaState::Loss);
         self.high_seq = self.nxt;
         self.probe.forget();
+        self.notice.spares_window = false;
         self.cwr_due = self.ecn;
     }
 

@@ -45,7 +45,7 @@ impl Sender {
         if self.probe.due {
             return self.send_probe(clock, step);
         }
-        let quota = self.sk.snd_cwnd.saturating_sub(self.sk.tcp_packets_in_flight());
+        let quota = self.sk.snd_cwnd.saturating_sub(self.in_flight());
         if (quota > 0 || self.force_retransmit)
             && let Some(index) = self.board.next_waiting()
         {
@@ -67,6 +67,13 @@ impl Sender {
             return self.retransmit(index, clock, step);
         }
         None
+    }
+
+    /// What counts against the window. Before limited transmit (RFC 3042) a duplicate acknowledgment
+    /// outside recovery let nothing out.
+    fn in_flight(&self) -> u32 {
+        let held = self.sk.icsk_ca_state < CaState::Recovery && !self.detector.limited_transmit();
+        self.sk.tcp_packets_in_flight() + if held { self.sk.sacked_out } else { 0 }
     }
 
     /// Sends again what the record at `index` holds.

@@ -87,7 +87,8 @@ impl Sender {
         if self.undo.all_were_duplicates() {
             self.undo_reduction(false, step);
         }
-        if !self.has_sack && self.una == self.high_seq {
+        let may_leave = self.sk.icsk_ca_state == CaState::Recovery && self.detector.ends_with_progress();
+        if !self.has_sack && self.una == self.high_seq && !may_leave {
             if self.sk.retrans_out == 0 {
                 self.undo.forget_first_retransmission();
             }

@@ -2,7 +2,7 @@
 
 #![allow(dead_code, reason = "each test file uses its own part")]
 
-use airtcp_core::{Duration, Instant, Packet, Payload, Probability, Rng, SeqNum};
+use airtcp_core::{Duration, Instant, Packet, Payload, Probability, Rng, SeqNum, TcpFlags};
 use airtcp_tcp::{Config, Connection, Endpoint, Stream};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -29,6 +29,8 @@ pub enum Fate {
     Late(Duration),
     /// Mark it CE.
     Mark,
+    /// Mark it ELN.
+    Notify,
 }
 
 pub type Path = Box<dyn FnMut(Instant, From, &Packet) -> Fate>;
@@ -103,6 +105,7 @@ impl Net {
             Fate::Drop => return,
             Fate::Corrupt => packet.mark_corrupted(),
             Fate::Mark => packet.set_ecn(airtcp_core::Ecn::Ce),
+            Fate::Notify => packet.set_flags(packet.tcp().unwrap().flags.with(TcpFlags::ELN)),
             Fate::Late(by) => at += by,
             Fate::Duplicate => self.fly(at, from, packet.clone()),
             Fate::Deliver => {}
