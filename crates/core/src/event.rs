@@ -42,6 +42,14 @@ events! {
     CongestionMark = "congestion_marks",
     /// An acknowledgment was kept from the sender.
     AckSuppressed = "acks_suppressed",
+    /// An acknowledgment had to wait.
+    AckDelayed = "acks_delayed",
+    /// The receiver's latest acknowledgment was sent again, for data it has already.
+    AckRepeated = "acks_repeated",
+    /// An acknowledgment was marked: the link, not congestion, lost what it asks for (ELN).
+    LossNotified = "losses_notified",
+    /// Nobody answered in time and a cached copy was sent again.
+    LocalTimeout = "local_timeouts",
     /// Copies of an acknowledgment were sent to slow a sender (ICN).
     IncipientCongestion = "incipient_congestion",
     /// A sender sent again what was not lost, because it was notified so (ICN).

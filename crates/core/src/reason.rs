@@ -62,6 +62,8 @@ reasons! {
         NoSocket = "no_socket",
         /// The element already passed the same bytes on.
         Duplicate = "duplicate",
+        /// An acknowledgment that a scheme keeps from the sender.
+        Suppressed = "suppressed",
         /// A buffer with a stated bound was full.
         MemoryLimit = "memory_limit",
         /// A device refused it.

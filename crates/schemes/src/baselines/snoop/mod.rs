@@ -1,0 +1,347 @@
+//! Snoop (Balakrishnan, Seshan, Amir & Katz, *Improving TCP/IP Performance over Wireless
+//! Networks*, MobiCom 1995; R-7): an agent at the base station keeps copies of what it sends over
+//! the last hop, repairs losses itself, and keeps the duplicate acknowledgments that told of them
+//! from the sender.
+//!
+//! `snoop_data()` and `snoop_ack()` of the paper are [`Flow::on_data`](flow) and `Flow::on_ack`.
+//! Where the paper is silent the numbers are those of its authors' ns-2 agent. What we do differently:
+//!
+//! - The queue before the link is ours, so that repairs overtake it (the paper's two queues).
+//! - One local timer, always running while a packet is out, as in ns-2, takes the place of the
+//!   paper's round-trip and persist timers; it doubles while nothing comes.
+//! - How many duplicates to expect is counted anew for each repair from what was sent after it, so
+//!   one more than that means that the repair was lost, too.
+//! - An acknowledgment that was overtaken passes (the paper drops it); so does one that only moves
+//!   the window, reports a duplicate, or carries data. A keep-alive reaches the receiver.
+
+mod flow;
+mod last_hop;
+#[cfg(test)]
+mod tests;
+
+use super::queue::Queue;
+use crate::{Placement, SchemeEntry, Site};
+use airtcp_core::flow_table::FlowTable;
+use airtcp_core::parameters::{ParameterError, Parameters};
+use airtcp_core::{Backlog, ByteSize, Context, CreateReason, DropReason, Duration, Element, Event, FlowKey};
+use airtcp_core::{Gauge, Instant, Packet, Port, Rate, SeqNum, TcpHeader, parameters};
+use alloc::boxed::Box;
+use alloc::collections::BTreeSet;
+use alloc::string::String;
+use alloc::vec::Vec;
+use flow::{AckVerdict, DataVerdict, Flow};
+use last_hop::LastHop;
+
+/// Snoop's line in the table of schemes.
+pub const ENTRY: SchemeEntry = SchemeEntry {
+    slug: "snoop",
+    about: "The base station repairs the last hop from copies and suppresses duplicate acknowledgments",
+    source: "Balakrishnan, Seshan, Amir & Katz, Improving TCP/IP Performance over Wireless Networks, MobiCom 1995",
+    placement: Placement::NearEnd,
+    // What it repeats to a sender is the receiver's own acknowledgment.
+    keeps_end_to_end: true,
+    fields: || Settings::default().fields(),
+    make,
+};
+
+parameters! {
+    /// Parameters of Snoop.
+    pub struct Settings {
+        /// Rate the queue in front of the link is emptied at, in IP bits; the link's own rate if auto. Without any, repairs wait behind what the link has queued.
+        pub rate: Option<Rate> = None, "R-7: retransmissions at high priority";
+        /// Limit of the queue in front of the link; the link's own queue limit if auto, else rate x 100 ms.
+        pub queue: Option<ByteSize> = None, "ours";
+        /// Packets kept per connection; what comes beyond is forwarded without a copy.
+        pub cache: u16 = 100, "ns-2 SNOOP_MAXWIND";
+        /// Shortest local timeout.
+        pub min_timeout: Duration = Duration::from_millis(100), "ns-2 SNOOP_MIN_TIMO";
+        /// Times a packet is repaired before it is left to the sender.
+        pub tries: u8 = 10, "ns-2 SNOOP_MAX_RXMIT";
+        /// Silence after which a connection is forgotten.
+        pub idle: Duration = Duration::from_secs(60), "GSN-U15";
+    }
+}
+
+fn make(settings: &[(String, String)], site: &mut Site<'_>) -> Result<Box<dyn Element + Send>, ParameterError> {
+    let mut parsed = Settings::default();
+    for (key, value) in settings {
+        parsed.set(key, value)?;
+    }
+    if parsed.min_timeout.is_zero() {
+        let reason = "the last hop takes some time; write 1ms or more".into();
+        return Err(ParameterError::BadValue { key: "min_timeout", reason });
+    }
+    Ok(Box::new(Agent::new(&parsed, site)))
+}
+
+/// What bounds a connection's state.
+#[derive(Clone, Copy, Debug)]
+struct Limits {
+    cache: u16,
+    min_timeout: Duration,
+    tries: u8,
+}
+
+/// Heap of a connection's state beside its table entry: the map of copies when nearly empty, the
+/// latest acknowledgment, the timer.
+const FLOW_HEAP: usize = 1024;
+
+/// The agent of one link.
+#[derive(Debug)]
+pub struct Agent {
+    queue: Queue,
+    flows: FlowTable<Flow>,
+    timers: BTreeSet<(Instant, u32)>,
+    limits: Limits,
+    last_hop: LastHop,
+    idle: Duration,
+    cached: u64,
+    cached_limit: u64,
+}
+
+impl Agent {
+    /// The agent at the near end of a link.
+    pub fn new(settings: &Settings, site: &mut Site<'_>) -> Self {
+        // A quarter of the memory is for the queue, half for copies, an eighth for connections.
+        let eighth = site.max_memory.0 / 8;
+        let capacity = eighth as usize / (FlowTable::<Flow>::entry_memory() + FLOW_HEAP);
+        let Settings { cache, min_timeout, tries, .. } = *settings;
+        Agent {
+            queue: Queue::new(settings.rate, settings.queue, site),
+            flows: FlowTable::new(capacity, site.rng),
+            timers: BTreeSet::new(),
+            limits: Limits { cache, min_timeout, tries },
+            last_hop: LastHop::new(site.link.round_trip),
+            idle: settings.idle,
+            cached: 0,
+            cached_limit: eighth * 4,
+        }
+    }
+
+    /// A packet on its way to the link.
+    fn handle_outgoing(&mut self, cx: &mut Context<'_>, packet: Packet) {
+        let tracked = match (packet.flow(), packet.tcp().copied()) {
+            (Some(flow), Some(tcp)) if tcp.flags.rst() => {
+                self.forget(&flow);
+                None
+            }
+            (Some(flow), Some(tcp)) if packet.sequence_len() > 0 => Some((flow, tcp)),
+            _ => None,
+        };
+        let Some((flow, tcp)) = tracked else {
+            return self.enqueue(cx, packet, None);
+        };
+        let slot = self.find_or_insert(cx, flow, &tcp);
+        if tcp.flags.syn() {
+            return self.enqueue(cx, packet, None);
+        }
+        let (limits, left) = (self.limits, self.make_room(cx, slot, flow::cost(&packet)));
+        match self.with_flow(slot, |state| state.on_data(&packet, &tcp, &limits, left)) {
+            Some(DataVerdict::Answer(ack)) => {
+                cx.emit(Event::AckRepeated);
+                cx.discard(packet, DropReason::Duplicate);
+                let ack = cx.duplicate(&ack, CreateReason::DuplicateAck);
+                cx.send(Port::INNER, ack);
+            }
+            _ => self.enqueue(cx, packet, Some((slot, tcp.sequence))),
+        }
+    }
+
+    fn enqueue(&mut self, cx: &mut Context<'_>, packet: Packet, copied: Option<(u32, SeqNum)>) {
+        if let Err(packet) = self.queue.push(cx.now(), packet) {
+            if let Some((slot, sequence)) = copied {
+                self.with_flow(slot, |state| state.on_queue_drop(sequence));
+            }
+            cx.discard(packet, DropReason::QueueFull);
+        }
+        self.send_due(cx);
+    }
+
+    /// Sends what the link has time for.
+    fn send_due(&mut self, cx: &mut Context<'_>) {
+        let (limits, now) = (self.limits, cx.now());
+        while let Some(departure) = self.queue.send_next(cx) {
+            if let Some((flow, sequence)) = departure.segment
+                && let Some(slot) = self.flows.slot(&flow)
+            {
+                self.with_flow(slot, |state| state.on_departure(sequence, now, &limits));
+            }
+        }
+    }
+
+    /// A packet off the link; its acknowledgment is about what went out over it.
+    fn handle_incoming(&mut self, cx: &mut Context<'_>, packet: Packet) {
+        let (Some(flow), Some(tcp)) = (packet.flow().map(FlowKey::reversed), packet.tcp().copied()) else {
+            return cx.send(Port::INNER, packet);
+        };
+        let Some(slot) = self.flows.slot(&flow) else {
+            return cx.send(Port::INNER, packet);
+        };
+        if tcp.flags.rst() {
+            self.forget(&flow);
+            return cx.send(Port::INNER, packet);
+        }
+        let (limits, now) = (self.limits, cx.now());
+        let verdict = self.with_flow(slot, |state| state.on_ack(&packet, &tcp, now, &limits));
+        match verdict.unwrap_or(AckVerdict::Pass) {
+            AckVerdict::Pass => cx.send(Port::INNER, packet),
+            AckVerdict::Suppress => suppress(cx, packet),
+            AckVerdict::Repair(copy) => {
+                suppress(cx, packet);
+                self.repair(cx, &copy);
+            }
+        }
+    }
+
+    fn repair(&mut self, cx: &mut Context<'_>, copy: &Packet) {
+        cx.emit(Event::Repair);
+        let repair = cx.duplicate(copy, CreateReason::Repair);
+        if let Err(repair) = self.queue.push_repair(cx.now(), repair) {
+            cx.discard(repair, DropReason::QueueFull);
+        }
+        self.send_due(cx);
+    }
+
+    fn find_or_insert(&mut self, cx: &mut Context<'_>, flow: FlowKey, tcp: &TcpHeader) -> u32 {
+        self.forget_idle(cx.now());
+        if let Some(slot) = self.flows.slot(&flow) {
+            if !tcp.flags.syn() {
+                self.flows.touch(slot);
+                self.with_flow(slot, |state| state.last_used = cx.now());
+                return slot;
+            }
+            // A new connection with the same addresses and ports.
+            self.remove(slot);
+        } else {
+            cx.emit(Event::FlowNew);
+        }
+        if self.flows.is_full()
+            && let Some(oldest) = self.flows.oldest()
+        {
+            cx.emit(Event::FlowEvicted);
+            self.remove(oldest);
+        }
+        let first = tcp.sequence + u32::from(tcp.flags.syn());
+        self.flows.insert(flow, Flow::new(first, self.last_hop, cx.now())).0
+    }
+
+    /// Forgets the connections that were silent longest, until `cost` more fits; what is left then.
+    fn make_room(&mut self, cx: &mut Context<'_>, slot: u32, cost: u64) -> u64 {
+        while self.cached + cost > self.cached_limit
+            && let Some(oldest) = self.flows.oldest().filter(|oldest| *oldest != slot)
+        {
+            cx.emit(Event::FlowEvicted);
+            self.remove(oldest);
+        }
+        self.cached_limit - self.cached
+    }
+
+    fn forget_idle(&mut self, now: Instant) {
+        while let Some(slot) = self.flows.oldest() {
+            let is_idle = |state: &Flow| now.saturating_since(state.last_used) > self.idle;
+            if !self.flows.at(slot).is_some_and(|(_, state)| is_idle(state)) {
+                return;
+            }
+            self.remove(slot);
+        }
+    }
+
+    fn forget(&mut self, flow: &FlowKey) {
+        if let Some(slot) = self.flows.slot(flow) {
+            self.remove(slot);
+        }
+    }
+
+    fn remove(&mut self, slot: u32) {
+        if let Some((_, state)) = self.flows.remove_slot(slot) {
+            self.cached -= state.memory;
+            if let Some(timer) = state.timer {
+                self.timers.remove(&(timer, slot));
+            }
+        }
+    }
+
+    /// Changes a connection and keeps totals and timers in step.
+    fn with_flow<T>(&mut self, slot: u32, work: impl FnOnce(&mut Flow) -> T) -> Option<T> {
+        let (_, state) = self.flows.at_mut(slot)?;
+        let memory = state.memory;
+        let result = work(state);
+        self.cached = self.cached + state.memory - memory;
+        if state.deadline() != state.timer {
+            if let Some(old) = state.timer {
+                self.timers.remove(&(old, slot));
+            }
+            if let Some(new) = state.deadline() {
+                self.timers.insert((new, slot));
+            }
+            state.timer = state.deadline();
+        }
+        Some(result)
+    }
+
+    fn handle_timers(&mut self, cx: &mut Context<'_>) {
+        let now = cx.now();
+        let due: Vec<u32> = self.timers.range(..=(now, u32::MAX)).map(|(_, slot)| *slot).collect();
+        for slot in due {
+            let limits = self.limits;
+            if let Some(Some(copy)) = self.with_flow(slot, |state| state.handle_timeout(now, &limits)) {
+                cx.emit(Event::LocalTimeout);
+                self.repair(cx, &copy);
+            }
+        }
+    }
+}
+
+fn suppress(cx: &mut Context<'_>, ack: Packet) {
+    cx.emit(Event::AckSuppressed);
+    cx.discard(ack, DropReason::Suppressed);
+}
+
+impl Element for Agent {
+    fn handle_packet(&mut self, cx: &mut Context<'_>, port: Port, packet: Packet) {
+        if port == Port::INNER { self.handle_outgoing(cx, packet) } else { self.handle_incoming(cx, packet) }
+    }
+
+    fn handle_ready(&mut self, cx: &mut Context<'_>, port: Port) {
+        if port == Port::LINK {
+            self.queue.on_ready();
+            self.send_due(cx);
+        }
+    }
+
+    fn handle_timeout(&mut self, cx: &mut Context<'_>) {
+        self.handle_timers(cx);
+        self.send_due(cx);
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        let timer = self.timers.first().map(|(due, _)| *due);
+        [timer, self.queue.poll_timeout()].into_iter().flatten().min()
+    }
+
+    fn held(&self) -> Backlog {
+        self.queue.backlog()
+    }
+
+    fn observe(&self, gauge: &mut dyn FnMut(Gauge, u64)) {
+        let entries = self.flows.len() * (FlowTable::<Flow>::entry_memory() + FLOW_HEAP);
+        gauge(Gauge::Flows, self.flows.len() as u64);
+        gauge(Gauge::CacheBytes, self.cached);
+        gauge(Gauge::QueueBytes, self.queue.backlog().bytes);
+        gauge(Gauge::QueueBytesMax, self.queue.bytes_max());
+        gauge(Gauge::MemoryBytes, entries as u64 + self.cached + self.queue.backlog().bytes);
+    }
+
+    fn check(&self) -> Result<(), &'static str> {
+        self.queue.check()?;
+        if self.cached > self.cached_limit || self.flows.is_empty() && self.cached != 0 {
+            return Err("the copies take more memory than they may");
+        }
+        let is_long =
+            |slot| self.flows.at(slot).is_some_and(|(_, flow)| flow.copies() > usize::from(self.limits.cache));
+        if self.flows.oldest().is_some_and(is_long) {
+            return Err("a connection has more copies than it may");
+        }
+        Ok(())
+    }
+}
