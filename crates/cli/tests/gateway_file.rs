@@ -42,6 +42,14 @@ fn parameters_and_facts_about_the_link_reach_the_worker() {
 }
 
 #[test]
+fn a_scheme_at_one_box_needs_no_peer() {
+    for scheme in ["snoop", "eln", "delayed-dupacks"] {
+        let config = read(&format!("schema = 1\nscheme = \"{scheme}\"\nlink = \"wlan0\"\n")).unwrap();
+        assert_eq!((config.scheme.as_str(), config.peer), (scheme, None));
+    }
+}
+
+#[test]
 fn an_unknown_key() {
     assert_snapshot!(error_with("peer =", "pear ="), @"gateway.toml:5: unknown key 'pear' in the file; did you mean 'peer'? (airtcp show gateway)");
 }

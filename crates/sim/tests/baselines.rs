@@ -71,6 +71,15 @@ fn a_sender_that_heeds_notices_keeps_its_window_under_loss() {
 }
 
 #[test]
+fn with_rack_notices_bring_the_ceiling_within_reach() {
+    let heeding = [("controller", "cubic"), ("eln", "true")];
+    let (loss, ceiling) = ([("loss", "5%")], 10_000_000 / 8 * 95 / 100 * 1448 / 1500);
+    let (plain, noticed) = (goodput(&loss, None, &heeding), goodput(&loss, Some(&eln::ENTRY), &heeding));
+    println!("plain {plain} B/s, noticed {noticed} B/s, ceiling {ceiling} B/s");
+    assert!(plain * 3 < ceiling && noticed * 100 > ceiling * 95, "plain {plain} B/s, noticed {noticed} B/s");
+}
+
+#[test]
 fn notices_are_given_for_the_links_losses_and_not_for_congestion() {
     let heeding = [("controller", "reno"), ("recovery", "newreno"), ("sack", "false"), ("eln", "true")];
     let congested = network(&[], Some(&eln::ENTRY), &heeding).run(1);

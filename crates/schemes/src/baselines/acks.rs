@@ -63,6 +63,11 @@ pub(super) fn is_pure(packet: &Packet, tcp: &TcpHeader) -> bool {
     tcp.flags.ack() && !tcp.flags.rst() && packet.sequence_len() == 0
 }
 
+/// RFC 2018: something above what is acknowledged arrived.
+pub(super) fn reports_hole(tcp: &TcpHeader) -> bool {
+    tcp.options.sack.as_slice().iter().any(|(left, _)| left.after(tcp.acknowledgment))
+}
+
 /// RFC 2883: the first block lies below the acknowledgment, so something arrived twice.
 pub(super) fn reports_duplicate(tcp: &TcpHeader) -> bool {
     tcp.options.sack.as_slice().first().is_some_and(|(_, right)| right.at_or_before(tcp.acknowledgment))

@@ -1,7 +1,7 @@
 //! Explicit loss notification (Balakrishnan & Katz, *Explicit Loss Notification and Wireless Web
 //! Performance*, GLOBECOM 1998; R-10): an agent before the lossy link remembers what was missing
 //! when it came by, and marks duplicate acknowledgments that ask for anything else: the link lost
-//! that, not congestion. A sender that heeds the mark (`eln = true` of a flow) sends again and keeps
+//! that, not congestion. Progress that reports blocks above its number asks, too. A sender that heeds the mark (`eln = true` of a flow) sends again and keeps
 //! its window.
 //!
 //! The paper's agent stands behind a first hop that is wireless; this one stands before a lossy
@@ -12,7 +12,7 @@
 //! No sender in use knows the mark. This is an upper line for what notification could reach, not
 //! something to switch on.
 
-use super::acks::{AckTrack, Kind};
+use super::acks::{AckTrack, Kind, reports_hole};
 use super::queue::Queue;
 use crate::position::{self, Position};
 use crate::seq_map::SeqMap;
@@ -101,7 +101,9 @@ impl Flow {
             self.holes.shrink();
         }
         let lies_in_hole = self.holes.first().is_some_and(|(hole, ())| hole.start <= number);
-        kind == Kind::Duplicate && !lies_in_hole
+        // With blocks above its number, progress tells of the next hole, too.
+        let tells_of_hole = kind == Kind::Duplicate || kind == Kind::New && reports_hole(tcp);
+        tells_of_hole && number < self.seen && !lies_in_hole
     }
 }
 
@@ -241,6 +243,7 @@ impl Element for Agent {
 mod tests {
     use super::super::testing::*;
     use super::*;
+    use airtcp_core::SeqNum;
     use airtcp_core::testing::Harness;
     use std::vec::Vec;
 
@@ -310,6 +313,19 @@ mod tests {
         assert_eq!(marks(&mut agent, &[2000, 2000, 2000]), [false; 3]);
         agent.packet(at(51), Port::LINK, edited(&ack(1000), |tcp| tcp.source_port = 99));
         assert_eq!(agent.count(Event::LossNotified), 0);
+    }
+
+    #[test]
+    fn progress_that_reports_blocks_above_the_next_hole_is_marked() {
+        let mut agent = agent(&Settings::default());
+        send(&mut agent, 0, [0, 1000, 2000, 4000, 5000]);
+        for (number, is_marked) in [(1000, true), (3000, false)] {
+            let report = edited(&ack(number), |tcp| {
+                tcp.options.sack.push(SeqNum(number + 1000), SeqNum(number + 2000));
+            });
+            agent.packet(at(50), Port::LINK, report);
+            assert_eq!(agent.io.inner.last().unwrap().tcp().unwrap().flags.eln(), is_marked, "{number}");
+        }
     }
 
     #[test]

@@ -29,9 +29,10 @@ impl LossNotice {
     pub(super) fn on_ack(&mut self, una: u64, facts: &AckFacts, is_marked: bool) {
         if facts.una_advanced {
             self.unmarked = 0;
-        } else if is_marked && self.enabled {
+        }
+        if is_marked && self.enabled {
             self.hole = Some(una);
-        } else if facts.duplicates > 0 || facts.data_sacked {
+        } else if !facts.una_advanced && (facts.duplicates > 0 || facts.data_sacked) {
             self.unmarked = self.unmarked.saturating_add(1);
         }
     }
