@@ -175,9 +175,10 @@ impl Flow {
         {
             self.last_hop.on_sample(now.saturating_since(sent_at));
             self.timed = None;
+            // Karn's second rule: a longer timeout holds until it allowed a measurement.
+            self.backoff = 0;
         }
         self.expected = 0;
-        self.backoff = 0;
         let has_sent = self.copies.iter().any(|(_, copy)| copy.sent_at.is_some());
         self.deadline = has_sent.then(|| now.saturating_add(self.timeout(limits)));
     }
