@@ -9,6 +9,7 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+pub mod baselines;
 #[doc(hidden)]
 pub mod fuzzing;
 pub mod gsnoop;
@@ -22,7 +23,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 /// Every scheme of this crate.
-pub const SCHEMES: &[SchemeEntry] = &[gsnoop::ENTRY];
+pub const SCHEMES: &[SchemeEntry] = &[gsnoop::ENTRY, baselines::split::ENTRY];
 
 /// A scheme as files, help, the simulator and the gateway see it.
 #[derive(Clone, Copy)]
