@@ -13,6 +13,7 @@ pub mod baselines;
 #[doc(hidden)]
 pub mod fuzzing;
 pub mod gsnoop;
+mod peer;
 mod position;
 mod seq_map;
 

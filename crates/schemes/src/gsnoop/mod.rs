@@ -15,7 +15,6 @@ mod cache;
 mod downstream;
 mod flow;
 mod message;
-mod peer;
 mod settings;
 mod shaper;
 mod upstream;
@@ -23,9 +22,11 @@ mod upstream;
 #[cfg(test)]
 mod tests;
 
-pub use message::{Hello, MAX_RANGES, Message, SeqRange};
+pub use crate::peer::Hello;
+pub use message::{MAX_RANGES, Message, SeqRange};
 pub use settings::Settings;
 
+use crate::peer::{Change, Peer};
 use crate::{Placement, SchemeEntry, Site};
 use airtcp_core::flow_table::FlowTable;
 use airtcp_core::parameters::{ParameterError, Parameters};
@@ -34,7 +35,6 @@ use alloc::boxed::Box;
 use alloc::string::String;
 use downstream::Downstream;
 use flow::Incoming;
-use peer::{Change, Peer};
 use shaper::Shaper;
 use upstream::{Timing, Upstream};
 
@@ -116,7 +116,7 @@ impl Gateway {
                 settings.redundancy,
             ),
             downstream: Downstream::new(incoming, sixteenth * share::HELD, settings.verify_checksum, settings.idle),
-            peer: Peer::new(settings, site.rng.next_u64()),
+            peer: Peer::new(settings.hello, settings.peer_timeout, settings.wireless_rtt, site.rng.next_u64()),
             tries: settings.tries,
             guard: settings.guard,
             packet_time,
@@ -203,8 +203,10 @@ impl Element for Gateway {
 
     fn handle_timeout(&mut self, cx: &mut Context<'_>) {
         let tick = self.peer.handle_timeout(cx);
-        if let Some(bytes) = tick.sent_bytes {
-            self.upstream.charge_control(cx.now(), bytes);
+        if let Some(hello) = tick.hello {
+            let bytes = Message::Hello(hello).encode();
+            cx.send_control(PeerId::OTHER_END, &bytes);
+            self.upstream.charge_control(cx.now(), bytes.len());
         }
         if tick.fell_silent {
             self.downstream.release_all(cx);
