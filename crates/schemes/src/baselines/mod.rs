@@ -1,4 +1,6 @@
 //! What a user could switch on instead of the systems of the papers: the baselines they are
 //! compared with. Each is meant to be as good as its idea allows.
 
+pub mod arq;
+mod hop;
 pub mod split;
