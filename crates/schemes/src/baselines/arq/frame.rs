@@ -3,8 +3,9 @@
 //!
 //! ```text
 //! shim      life u16, number u32, sequence u32, back u16
-//! message   version (1), type: 1 HELLO (see peer.rs), 2 ACK
+//! message   version (1), type: 1 HELLO (see peer.rs), 2 ACK, 3 OLDEST
 //! ACK       life u16, newest number u32, expected sequence u32, received u128
+//! OLDEST    life u16, sequence u32
 //! ```
 //!
 //! A packet has one sequence number; each of its transmissions has a number of its own. The
@@ -64,6 +65,8 @@ pub enum Message {
     Hello(Hello),
     /// This is what came.
     Ack(Ack),
+    /// Of this life of the sender: nothing before this packet will be sent again.
+    Oldest(u16, SeqNum),
 }
 
 /// What came.
@@ -96,6 +99,11 @@ impl Message {
                 out.extend(ack.expected.0.to_be_bytes());
                 out.extend(ack.received.to_be_bytes());
             }
+            Message::Oldest(life, sequence) => {
+                out.push(3);
+                out.extend(life.to_be_bytes());
+                out.extend(sequence.0.to_be_bytes());
+            }
         }
         out
     }
@@ -111,6 +119,9 @@ impl Message {
                 expected: SeqNum(u32::from_be_bytes(take(&mut rest)?)),
                 received: u128::from_be_bytes(take(&mut rest)?),
             }),
+            [VERSION, 3] => {
+                Message::Oldest(u16::from_be_bytes(take(&mut rest)?), SeqNum(u32::from_be_bytes(take(&mut rest)?)))
+            }
             _ => return None,
         };
         rest.is_empty().then_some(message)
@@ -127,7 +138,8 @@ mod tests {
         assert_eq!(Frame::decode(&frame.encode()), Some(frame));
         assert_eq!(Frame::decode(&frame.encode()[1..]), None);
         let ack = Ack { life: 1, newest: SeqNum(2), expected: SeqNum(3), received: 1 << 127 | 1 };
-        for message in [Message::Ack(ack), Message::Hello(Hello { epoch: 1, stamp: 2, echo: 3, held: 4 })] {
+        let hello = Hello { epoch: 1, stamp: 2, echo: 3, held: 4 };
+        for message in [Message::Ack(ack), Message::Hello(hello), Message::Oldest(7, SeqNum(8))] {
             let mut bytes = message.encode();
             assert_eq!(Message::decode(&bytes), Some(message));
             for len in 0..bytes.len() {

@@ -69,6 +69,9 @@ mod share {
 /// Queue without a known limit: this much time at the link's rate.
 const DEFAULT_QUEUE_TIME: Duration = Duration::from_millis(100);
 
+/// A few packets must always be able to be in the air.
+const MIN_WINDOW: u64 = 16 * 1024;
+
 /// One end of the link.
 #[derive(Debug)]
 pub struct Station {
@@ -98,7 +101,7 @@ impl Station {
             || rate.map_or(u64::MAX, |rate| rate.bytes_in(hold + rtt).saturating_mul(2)),
             |window| window.0,
         );
-        let window = window.clamp(64 * 1024, sixteenth * share::COPIES);
+        let window = window.clamp(MIN_WINDOW, sixteenth * share::COPIES);
         let overhead = SHIM_HEADER + FRAME_LEN as u32;
         Station {
             line,
@@ -200,6 +203,13 @@ impl Station {
         self.line.charge(cx.now(), bytes.len() as u32 + CONTROL_OVERHEAD);
     }
 
+    /// What was given up must not be waited for. If the message is lost, the next frame says it.
+    fn tell_oldest(&mut self, cx: &mut Context<'_>) {
+        if let Some((life, oldest)) = self.sender.take_oldest() {
+            self.tell(cx, &Message::Oldest(life, oldest));
+        }
+    }
+
     fn has_sendable(&self) -> bool {
         self.sender.has_lost() || !self.line.is_empty() && (self.sender.has_window() || !self.peer.in_reach())
     }
@@ -258,7 +268,9 @@ impl Element for Station {
             Message::Ack(ack) => {
                 self.on_work(cx.now());
                 self.sender.on_ack(cx, &ack);
+                self.tell_oldest(cx);
             }
+            Message::Oldest(life, oldest) => self.receiver.on_oldest(cx, life, oldest),
         }
         self.send_due(cx);
     }
@@ -275,6 +287,7 @@ impl Element for Station {
         self.on_work(cx.now());
         let (patience, within) = (self.patience(), self.acknowledged_within());
         self.sender.handle_timeout(cx, within);
+        self.tell_oldest(cx);
         if let Some(ack) = self.receiver.handle_timeout(cx, &patience) {
             self.tell(cx, &Message::Ack(ack));
         }

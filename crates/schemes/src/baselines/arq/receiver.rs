@@ -3,7 +3,7 @@
 
 use super::frame::{Ack, Frame};
 use crate::position::{self, Position};
-use airtcp_core::{Backlog, Context, DropReason, Duration, Event, Instant, Packet, Port};
+use airtcp_core::{Backlog, Context, DropReason, Duration, Event, Instant, Packet, Port, SeqNum};
 use alloc::collections::{BTreeMap, BTreeSet};
 
 /// Packets that were not waited for and may still come; the latest are kept.
@@ -84,6 +84,14 @@ impl Receiver {
         }
         stream.ack_due.get_or_insert(cx.now() + patience.ack_delay);
         None
+    }
+
+    /// The sender of this life says that nothing before `oldest` will come again.
+    pub fn on_oldest(&mut self, cx: &mut Context<'_>, life: u16, oldest: SeqNum) {
+        let Some(stream) = self.stream.as_ref().filter(|stream| stream.life == life) else { return };
+        let oldest = position::near(stream.expected, oldest);
+        self.pass_over(cx, oldest);
+        self.settle(cx.now());
     }
 
     /// Passes the packet on, holds it or drops it; false if it was here before.

@@ -29,6 +29,8 @@ pub(super) struct Sender {
     flights: BTreeMap<Position, Flight>,
     /// To be sent again, by sequence number.
     lost: BTreeSet<Position>,
+    /// Something was given up and the other end has not been told.
+    has_given_up: bool,
 }
 
 #[derive(Debug)]
@@ -55,6 +57,7 @@ impl Sender {
             copies: BTreeMap::new(),
             flights: BTreeMap::new(),
             lost: BTreeSet::new(),
+            has_given_up: false,
         }
     }
 
@@ -148,6 +151,7 @@ impl Sender {
         match self.copies.get(&sequence) {
             Some(copy) if copy.tries >= self.tries => {
                 cx.emit(Event::GivenUp);
+                self.has_given_up = true;
                 self.forget(sequence);
             }
             Some(_) => {
@@ -155,6 +159,12 @@ impl Sender {
             }
             None => {}
         }
+    }
+
+    /// After something was given up: the life, and the oldest packet that may be sent again.
+    pub fn take_oldest(&mut self) -> Option<(u16, SeqNum)> {
+        let oldest = self.copies.first_key_value().map_or(self.next_sequence, |(oldest, _)| *oldest);
+        core::mem::take(&mut self.has_given_up).then(|| (self.life, position::sequence(oldest)))
     }
 
     fn forget(&mut self, sequence: Position) {

@@ -1,5 +1,7 @@
 //! What link ARQ and link FEC share: the queue before the link, and the room for what they add.
 
+#[cfg(test)]
+pub mod bench;
 mod fit;
 mod line;
 
