@@ -22,7 +22,7 @@ mod tests;
 pub use frame::{Ack, Frame, Message};
 pub use settings::Settings;
 
-use super::hop::{CONTROL_OVERHEAD, Fit, Line, PACKET_BYTES, life};
+use super::hop::{CONTROL_OVERHEAD, Fit, Line, Order, PACKET_BYTES, life};
 use crate::peer::{Change, Peer};
 use crate::{Placement, SchemeEntry, Site};
 use airtcp_core::packet::SHIM_HEADER;
@@ -106,7 +106,7 @@ impl Station {
         Station {
             line,
             sender: Sender::new(life(peer.epoch()), settings.tries, window),
-            receiver: Receiver::new(settings.in_order, settings.ack_every.max(1), sixteenth * share::HELD),
+            receiver: Receiver::new(Order::new(settings.in_order, sixteenth * share::HELD), settings.ack_every.max(1)),
             peer,
             fit: Fit::new(settings.mtu, [overhead; 2]),
             ack_delay: settings.ack_delay,
@@ -302,7 +302,7 @@ impl Element for Station {
     }
 
     fn held(&self) -> Backlog {
-        let (queued, held) = (self.line.backlog(), self.receiver.held());
+        let (queued, held) = (self.line.backlog(), self.receiver.order.held());
         Backlog { packets: queued.packets + held.packets, bytes: queued.bytes + held.bytes }
     }
 
@@ -310,9 +310,9 @@ impl Element for Station {
         gauge(Gauge::QueueBytes, self.line.backlog().bytes);
         gauge(Gauge::QueueBytesMax, self.line.bytes_max());
         gauge(Gauge::CacheBytes, self.sender.memory());
-        gauge(Gauge::HeldBytes, self.receiver.held().bytes);
-        gauge(Gauge::HeldBytesMax, self.receiver.held_bytes_max());
-        gauge(Gauge::MemoryBytes, self.line.backlog().bytes + self.sender.memory() + self.receiver.memory());
+        gauge(Gauge::HeldBytes, self.receiver.order.held().bytes);
+        gauge(Gauge::HeldBytesMax, self.receiver.order.held_bytes_max());
+        gauge(Gauge::MemoryBytes, self.line.backlog().bytes + self.sender.memory() + self.receiver.order.memory());
         gauge(Gauge::LinkRttNs, self.peer.rtt().as_nanos());
         gauge(Gauge::PeerInReach, u64::from(self.peer.in_reach()));
     }
@@ -320,6 +320,6 @@ impl Element for Station {
     fn check(&self) -> Result<(), &'static str> {
         self.line.check()?;
         self.sender.check()?;
-        self.receiver.check()
+        self.receiver.order.check()
     }
 }

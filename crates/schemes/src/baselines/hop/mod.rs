@@ -1,12 +1,15 @@
-//! What link ARQ and link FEC share: the queue before the link, and the room for what they add.
+//! What link ARQ and link FEC share: the queue before the link, the room for what they add,
+//! and the order of what comes out.
 
 #[cfg(test)]
 pub mod bench;
 mod fit;
 mod line;
+mod order;
 
 pub(super) use fit::Fit;
 pub(super) use line::Line;
+pub(super) use order::Order;
 
 /// IP, UDP and envelope around a control message.
 pub(super) const CONTROL_OVERHEAD: u32 = 20 + 8 + 28;
