@@ -90,6 +90,15 @@ fn one_wrong_bit_behind_the_ip_header_is_noticed() {
 }
 
 #[test]
+fn damage_from_before_the_hop_is_not_the_hops() {
+    let mut packet = simulated(false);
+    packet.mark_corrupted();
+    packet.push_shim(b"x");
+    assert!(matches!(packet.take_shim(), TakenShim::Body(_)));
+    assert!(packet.is_corrupted());
+}
+
+#[test]
 fn fragments_and_second_shims_of_simulated_packets_are_refused() {
     let reference = Reference::v4(etherparse::TcpHeader::new(1, 2, 3, 4), &[0; 64]).fragment(1, true);
     assert!(!reference.parsed().push_shim(b"x"));

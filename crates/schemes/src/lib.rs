@@ -24,7 +24,8 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 /// Every scheme of this crate.
-pub const SCHEMES: &[SchemeEntry] = &[gsnoop::ENTRY, baselines::arq::ENTRY, baselines::split::ENTRY];
+pub const SCHEMES: &[SchemeEntry] =
+    &[gsnoop::ENTRY, baselines::arq::ENTRY, baselines::fec::ENTRY, baselines::split::ENTRY];
 
 /// A scheme as files, help, the simulator and the gateway see it.
 #[derive(Clone, Copy)]

@@ -30,6 +30,8 @@ pub(super) struct Shim {
     /// What the IP header said before.
     pub protocol: u8,
     pub tcp: Option<TcpHeader>,
+    /// Damaged before the hop: that is not the hop's to find.
+    pub corrupted: bool,
 }
 
 /// What [`Packet::take_shim`] found.
@@ -61,7 +63,9 @@ impl Packet {
         let protocol = core::mem::replace(&mut inner.ip.protocol, protocol::EXPERIMENT);
         inner.ip.total_len += grown;
         inner.wire_len_override = inner.wire_len_override.map(|len| len + grown);
-        inner.shim = Some(Box::new(Shim { body: Bytes::copy_from_slice(body), protocol, tcp: inner.tcp.take() }));
+        let corrupted = core::mem::take(&mut inner.corrupted);
+        let body = Bytes::copy_from_slice(body);
+        inner.shim = Some(Box::new(Shim { body, protocol, tcp: inner.tcp.take(), corrupted }));
         true
     }
 
@@ -84,7 +88,7 @@ impl Packet {
             return if inner.shim.is_some() { TakenShim::Damaged } else { TakenShim::None };
         };
         let grown = SHIM_HEADER + shim.body.len() as u32;
-        (inner.ip.protocol, inner.tcp) = (shim.protocol, shim.tcp);
+        (inner.ip.protocol, inner.tcp, inner.corrupted) = (shim.protocol, shim.tcp, shim.corrupted);
         inner.ip.total_len -= grown;
         inner.wire_len_override = inner.wire_len_override.map(|len| len.saturating_sub(grown));
         TakenShim::Body(shim.body)

@@ -2,5 +2,6 @@
 //! compared with. Each is meant to be as good as its idea allows.
 
 pub mod arq;
+pub mod fec;
 mod hop;
 pub mod split;
