@@ -2,8 +2,8 @@
 //! off again, as a link-layer protocol has its header in every frame.
 //!
 //! Addresses stay where they are, so routers between the two ends, and the kernel's own
-//! forwarding on both, carry a shimmed packet like any other. Its protocol number becomes 253
-//! (RFC 3692: experimentation), so nobody on the way takes it for TCP.
+//! forwarding on both, carry a shimmed packet like any other. Its protocol number becomes 254
+//! (RFC 4727: experimentation), so nobody on the way takes it for TCP.
 //!
 //! ```text
 //!  0               1               2               4

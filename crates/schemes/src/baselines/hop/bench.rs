@@ -92,7 +92,7 @@ impl<E: Element> Bench<E> {
 
     pub fn run(&mut self, ms: u32) {
         for _ in 0..ms * 10 {
-            self.now = self.now + STEP;
+            self.now += STEP;
             self.a.tick(self.now);
             self.b.tick(self.now);
             self.collect();

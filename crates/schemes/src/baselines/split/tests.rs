@@ -79,7 +79,7 @@ impl Bench {
     /// Milliseconds in which everything moves.
     fn run(&mut self, ms: u32) {
         for _ in 0..ms {
-            self.now = self.now + MS;
+            self.now += MS;
             self.client.handle_timeout(self.now);
             if let Some(server) = &mut self.server {
                 server.handle_timeout(self.now);
