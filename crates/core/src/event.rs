@@ -76,6 +76,18 @@ events! {
     ControlMalformed = "control_malformed",
     /// A damaged packet was dropped so that it can be repaired.
     ChecksumBad = "checksum_bad",
+    /// A packet was given up after its last try on the link.
+    GivenUp = "given_up",
+    /// A packet left without protection: too long, or of a kind that cannot carry a shim.
+    Unprotected = "unprotected",
+    /// A packet of redundancy was sent behind the block that it protects.
+    Code = "code_packets",
+    /// A lost packet was computed from its block.
+    Recovered = "recovered",
+    /// A packet was lost in a block that lost more than its redundancy.
+    NotRecovered = "not_recovered",
+    /// A new flow passes untouched because the table is full.
+    FlowPassed = "flows_passed",
 }
 
 macro_rules! gauges {

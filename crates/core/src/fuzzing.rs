@@ -1,6 +1,6 @@
 //! Properties for the fuzzers: each takes arbitrary bytes and panics when a property fails.
 
-use crate::packet::{Ecn, Packet, TcpFlags, Timestamps};
+use crate::packet::{Ecn, Packet, TakenShim, TcpFlags, Timestamps};
 use crate::serial::SeqNum;
 use bytes::Bytes;
 
@@ -15,6 +15,7 @@ pub fn wire(data: &[u8]) {
     assert_eq!(packet.wire_len() as usize, total);
     let again = Packet::parse(packet.to_wire()).expect("what parsed once parses again");
     assert_eq!((again.ip(), again.tcp()), (packet.ip(), packet.tcp()));
+    across_a_hop(&packet);
     let Some(tcp) = packet.tcp() else { return };
 
     let held = packet.checksum_holds();
@@ -34,6 +35,22 @@ pub fn wire(data: &[u8]) {
     assert_eq!(reparsed.tcp().map(|t| t.sequence), edited.tcp().map(|t| t.sequence));
     assert_eq!(packet.to_wire(), data[..total], "editing a copy changed the original");
     synthesised(&packet);
+}
+
+/// A packet that got a shim and lost it again, and one made from its image, are the same packet.
+fn across_a_hop(packet: &Packet) {
+    let mut shimmed = packet.clone();
+    if shimmed.push_shim(b"body") {
+        assert_eq!(shimmed.wire_len(), packet.wire_len() + 8);
+        let mut read = Packet::parse(shimmed.to_wire()).expect("a shim keeps the packet well-formed");
+        assert_eq!(read.take_shim(), TakenShim::Body(Bytes::from_static(b"body")));
+        assert_eq!(read.to_wire(), packet.to_wire(), "a shim left a trace");
+        assert_eq!((read.ip(), read.tcp()), (packet.ip(), packet.tcp()));
+    }
+    let image = packet.to_image();
+    let shown = Packet::from_image(&image).expect("an image shows its packet");
+    assert_eq!((shown.ip(), shown.tcp(), shown.payload()), (packet.ip(), packet.tcp(), packet.payload()));
+    assert_eq!(shown.to_image(), image);
 }
 
 /// A packet rebuilt from parsed fields has a valid checksum and the same fields again.

@@ -36,6 +36,10 @@ reasons! {
         Duplicate = "duplicate",
         /// A message between two of our own boxes.
         Control = "control",
+        /// Redundancy of an erasure code, consumed at the other end of the link.
+        Code = "code",
+        /// A lost packet, computed from an erasure code's block.
+        Recovered = "recovered",
     }
 }
 

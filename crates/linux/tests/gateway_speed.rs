@@ -124,7 +124,10 @@ fn bench_a_gateway_forwards_at_least_four_fifths_of_what_a_bare_loop_does() {
     for role in &ROLES {
         // What was counted goes no further: its way on would cost the sender's core.
         let host = role.sink.0;
-        net.exec(host, "nft 'table ip t { chain c { type filter hook prerouting priority -300; tcp dport 5002 drop; }; }'");
+        net.exec(
+            host,
+            "nft 'table ip t { chain c { type filter hook prerouting priority -300; tcp dport 5002 drop; }; }'",
+        );
         let mut rates = [const { Vec::new() }; 2];
         let mut losses = 0;
         for _ in 0..ROUNDS {

@@ -1,10 +1,23 @@
 //! Properties for the fuzzers: each takes arbitrary bytes and panics when a property fails.
 
+use crate::baselines::{arq, fec};
 use crate::gsnoop::Message;
 
 /// Control messages: whatever decodes encodes to exactly the same bytes.
 pub fn control(data: &[u8]) {
     if let Some(message) = Message::decode(data) {
         assert_eq!(message.encode(), data, "a control message has one encoding only");
+    }
+    if let Some(message) = arq::Message::decode(data) {
+        assert_eq!(message.encode(), data, "a message of link ARQ has one encoding only");
+    }
+    if let Some(message) = fec::Message::decode(data) {
+        assert_eq!(message.encode(), data, "a message of link FEC has one encoding only");
+    }
+    if let Some(frame) = arq::Frame::decode(data) {
+        assert_eq!(frame.encode(), data, "a frame of link ARQ has one encoding only");
+    }
+    if let Some(frame) = fec::Frame::decode(data) {
+        assert_eq!(frame.encode(), data, "a frame of link FEC has one encoding only");
     }
 }

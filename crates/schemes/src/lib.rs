@@ -13,6 +13,7 @@ pub mod baselines;
 #[doc(hidden)]
 pub mod fuzzing;
 pub mod gsnoop;
+mod peer;
 mod position;
 mod seq_map;
 
@@ -23,8 +24,15 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 /// Every scheme of this crate.
-pub const SCHEMES: &[SchemeEntry] =
-    &[gsnoop::ENTRY, baselines::snoop::ENTRY, baselines::eln::ENTRY, baselines::delayed_dupacks::ENTRY];
+pub const SCHEMES: &[SchemeEntry] = &[
+    gsnoop::ENTRY,
+    baselines::snoop::ENTRY,
+    baselines::eln::ENTRY,
+    baselines::delayed_dupacks::ENTRY,
+    baselines::arq::ENTRY,
+    baselines::fec::ENTRY,
+    baselines::split::ENTRY,
+];
 
 /// A scheme as files, help, the simulator and the gateway see it.
 #[derive(Clone, Copy)]

@@ -90,6 +90,11 @@ impl SendBuffer {
         self.limit.saturating_sub(self.written - self.acknowledged).min(ENDLESS - self.written)
     }
 
+    /// Bytes accepted and not acknowledged.
+    pub fn unacknowledged(&self) -> u64 {
+        self.written - self.acknowledged
+    }
+
     /// Accepts up to `len` bytes of the virtual stream; none if the source is real bytes.
     pub fn write_virtual(&mut self, len: u64) -> u64 {
         if !matches!(self.source, Stream::Virtual { .. }) {

@@ -3,7 +3,7 @@
 use super::ip::{IpHeader, protocol};
 use super::payload::fill_virtual;
 use super::tcp::{MAX_OPTIONS, TcpHeader};
-use super::{Content, Packet, checksum};
+use super::{Content, Packet, checksum, shim};
 use alloc::vec::Vec;
 use bytes::Bytes;
 use core::net::IpAddr;
@@ -65,17 +65,36 @@ impl Packet {
         let ip = &self.0.ip;
         let mut out = Vec::with_capacity(ip.total_len as usize);
         write_ip(ip, &mut out);
+        let (shim_at, shim) = (out.len(), self.0.shim.as_deref());
+        if let Some(shim) = shim {
+            out.extend([shim.protocol, shim.body.len() as u8, 0, 0]);
+            out.extend_from_slice(&shim.body);
+        }
         let transport_at = out.len();
-        if let Some(tcp) = &self.0.tcp {
+        let tcp = self.0.tcp.as_ref().or(shim.and_then(|shim| shim.tcp.as_ref()));
+        if let Some(tcp) = tcp {
             write_tcp(tcp, &mut out);
         }
         let payload_at = out.len();
         out.resize(ip.total_len as usize, 0);
         fill(&mut out[payload_at..]);
-        if self.0.tcp.is_some() {
+        if tcp.is_some() {
             let sum = pseudo_header(ip, out.len() - transport_at);
             let field = !checksum::fold(checksum::add(sum, &out[transport_at..]));
             out[transport_at + 16..transport_at + 18].copy_from_slice(&field.to_be_bytes());
+        }
+        if shim.is_some() {
+            shim::seal(&mut out, shim_at);
+        }
+        out
+    }
+
+    /// The headers alone of a packet without shim, as if the payload followed.
+    pub(super) fn headers(&self) -> Vec<u8> {
+        let mut out = Vec::with_capacity(64);
+        write_ip(&self.0.ip, &mut out);
+        if let Some(tcp) = &self.0.tcp {
+            write_tcp(tcp, &mut out);
         }
         out
     }

@@ -90,6 +90,26 @@ impl Packet {
     }
 }
 
+impl Packet {
+    /// Lowers the MSS that a SYN announces to `limit`, so that what comes back leaves room for
+    /// what a hop adds; says whether it was above. No effect on other packets.
+    pub fn clamp_mss(&mut self, limit: u16) -> bool {
+        let Some(tcp) = self.0.tcp.as_mut().filter(|tcp| tcp.flags.syn()) else { return false };
+        if tcp.options.mss.is_none_or(|mss| mss <= limit) {
+            return false;
+        }
+        tcp.options.mss = Some(limit);
+        let at = match &self.0.content {
+            Content::Wire { datagram, .. } => parse::mss_at(&datagram[usize::from(self.0.ip.header_len)..]),
+            _ => None,
+        };
+        if let Some(at) = at {
+            self.0.patch_tcp(at, &limit.to_be_bytes());
+        }
+        true
+    }
+}
+
 impl Inner {
     /// Runs `edit` on the original bytes, if there are any; copies them first if they are shared.
     fn edit_wire(&mut self, edit: impl FnOnce(&mut BytesMut)) {

@@ -9,6 +9,8 @@ pub mod protocol {
     pub const TCP: u8 = 6;
     /// User Datagram Protocol.
     pub const UDP: u8 = 17;
+    /// Experimentation and testing (RFC 4727); here a [shim](crate::Packet::push_shim).
+    pub const EXPERIMENT: u8 = 254;
 }
 
 /// Parsed fields of an IPv4 or IPv6 header.

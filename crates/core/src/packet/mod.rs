@@ -9,14 +9,17 @@
 mod build;
 mod checksum;
 mod edit;
+mod image;
 mod ip;
 mod parse;
 mod payload;
+mod shim;
 mod tcp;
 
 pub use build::Segment;
 pub use ip::{Ecn, FlowKey, IpHeader, protocol};
 pub use payload::{Payload, fill_virtual};
+pub use shim::{SHIM_HEADER, TakenShim};
 pub use tcp::{SackBlocks, TcpFlags, TcpHeader, TcpOptions, Timestamps};
 
 use alloc::boxed::Box;
@@ -34,6 +37,8 @@ struct Inner {
     /// IP bytes on the medium, where it differs from the headers (compressed hop).
     wire_len_override: Option<u32>,
     corrupted: bool,
+    /// What one end of a hop put behind the IP header; in the bytes themselves for a live packet.
+    shim: Option<Box<shim::Shim>>,
 }
 
 /// Where the bytes behind the headers are.
@@ -49,7 +54,7 @@ enum Content {
 
 impl Packet {
     fn new(ip: IpHeader, tcp: Option<TcpHeader>, content: Content) -> Self {
-        Packet(Box::new(Inner { ip, tcp, content, wire_len_override: None, corrupted: false }))
+        Packet(Box::new(Inner { ip, tcp, content, wire_len_override: None, corrupted: false, shim: None }))
     }
 
     /// The IP header's fields.
@@ -154,6 +159,7 @@ impl Packet {
             Content::Bytes(bytes) => bytes.len(),
             Content::Wire { datagram, .. } => datagram.len(),
         };
-        size_of::<Inner>() + content
+        let shim = self.0.shim.as_ref().map_or(0, |shim| size_of::<shim::Shim>() + shim.body.len());
+        size_of::<Inner>() + content + shim
     }
 }

@@ -114,6 +114,26 @@ pub(super) fn timestamps_at(tcp: &[u8]) -> Option<usize> {
     TcpOptions::parse(tcp.get(20..header_len)?)?.1.map(|at| at + 20)
 }
 
+/// Byte offset of the last MSS value within a TCP header: the one that [`TcpOptions::parse`] reads.
+pub(super) fn mss_at(tcp: &[u8]) -> Option<usize> {
+    let header_len = usize::from(tcp.get(12)? >> 4) * 4;
+    let (mut at, mut found) = (20, None);
+    while let Some(&kind) = tcp.get(..header_len)?.get(at) {
+        at += match kind {
+            0 => break,
+            1 => 1,
+            _ => {
+                let len = usize::from(*tcp.get(at + 1)?).max(2);
+                if (kind, len) == (2, 4) {
+                    found = Some(at + 2);
+                }
+                len
+            }
+        };
+    }
+    found
+}
+
 fn parse_tcp(t: &[u8]) -> Option<(TcpHeader, usize)> {
     if t.len() < 20 {
         return None;

@@ -1,14 +1,19 @@
-//! Schemes to compare with, each at one box of the path: what their papers were measured against,
-//! and what an operator might have tried instead. `docs/baselines.md` says where each one sits and
-//! what it cannot do.
+//! Schemes to compare with: what the systems' papers were measured against, and what a user could
+//! switch on instead. Each is meant to be as good as its idea allows.
 //!
-//! They share the classification of acknowledgments ([`acks`]) and the queue before the link
-//! ([`queue`]); nothing of them is shared with the systems under test.
+//! At one box of the path (`docs/baselines.md`): [`snoop`], [`eln`], [`delayed_dupacks`]; they
+//! share the classification of acknowledgments ([`acks`]) and the queue before the link
+//! ([`queue`]). At a hop (`docs/baselines-hop.md`): [`arq`], [`fec`], [`split`], with [`hop`] what
+//! two ends of a hop share.
 
 mod acks;
+pub mod arq;
 pub mod delayed_dupacks;
 pub mod eln;
+pub mod fec;
+mod hop;
 mod queue;
 pub mod snoop;
+pub mod split;
 #[cfg(test)]
 mod testing;

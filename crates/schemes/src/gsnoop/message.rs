@@ -9,6 +9,7 @@
 //!          direction, count u8 (1..=32), then count x (first, one past last) sequence numbers
 //! ```
 
+use crate::peer::Hello;
 use airtcp_core::{FlowKey, SeqNum};
 use alloc::vec::Vec;
 use core::net::IpAddr;
@@ -37,19 +38,6 @@ pub enum Message {
     Have(FlowKey, SeqRange),
 }
 
-/// Content of HELLO.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Hello {
-    /// Drawn at start; a new one means that the sender forgot everything.
-    pub epoch: u64,
-    /// Sender's clock.
-    pub stamp: u64,
-    /// The last stamp heard from the other side, 0 for none.
-    pub echo: u64,
-    /// How long ago that was, in ns.
-    pub held: u64,
-}
-
 impl Message {
     /// The message as bytes.
     pub fn encode(&self) -> Vec<u8> {
@@ -58,9 +46,7 @@ impl Message {
         match self {
             Message::Hello(hello) => {
                 out.push(1);
-                for word in [hello.epoch, hello.stamp, hello.echo, hello.held] {
-                    out.extend(word.to_be_bytes());
-                }
+                hello.write(&mut out);
             }
             Message::Nack(flow, ranges) => encode_ranges(&mut out, 2, flow, ranges),
             Message::NotHere(flow, ranges) => encode_ranges(&mut out, 3, flow, ranges),
@@ -78,12 +64,7 @@ impl Message {
             return None;
         }
         let message = match head[1] {
-            1 => Message::Hello(Hello {
-                epoch: u64::from_be_bytes(take(&mut rest)?),
-                stamp: u64::from_be_bytes(take(&mut rest)?),
-                echo: u64::from_be_bytes(take(&mut rest)?),
-                held: u64::from_be_bytes(take(&mut rest)?),
-            }),
+            1 => Message::Hello(Hello::read(&mut rest)?),
             kind @ 2..=6 => {
                 let (flow, ranges) = decode_ranges(&mut rest)?;
                 match (kind, ranges.as_slice()) {

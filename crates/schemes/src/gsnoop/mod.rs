@@ -15,13 +15,13 @@ mod message;
 pub mod modern;
 mod pacer;
 pub mod paper;
-mod peer;
 mod settings;
 
 #[cfg(test)]
 mod random_operations;
 
-pub use message::{Hello, MAX_RANGES, Message, SeqRange};
+pub use crate::peer::Hello;
+pub use message::{MAX_RANGES, Message, SeqRange};
 pub use modern::Gateway;
 pub use settings::{Mode, RepairPlace, Settings};
 

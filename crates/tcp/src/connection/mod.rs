@@ -193,6 +193,11 @@ impl Connection {
         if self.can_write() { self.sender.buffer.room() } else { 0 }
     }
 
+    /// Bytes written that the peer has not acknowledged: what the send buffer holds.
+    pub fn unacknowledged(&self) -> u64 {
+        self.sender.buffer.unacknowledged()
+    }
+
     /// Takes up to `max` bytes that arrived in order; `None` if there are none.
     pub fn read(&mut self, max: u64) -> Option<Chunk> {
         let chunk = self.receiver.read(max)?;

@@ -25,9 +25,9 @@ mod tests;
 
 use super::PACKET_BYTES;
 use super::message::Message;
-use super::peer::{Change, Peer};
 use super::settings::{Mode, Settings};
 use crate::Site;
+use crate::peer::{Change, Peer};
 use airtcp_core::flow_table::FlowTable;
 use airtcp_core::{Backlog, Context, Duration, Element, Event, Gauge, Instant, Packet, Peer as PeerId, Port};
 use downstream::Downstream;
@@ -101,7 +101,7 @@ impl Gateway {
                     held_acks: settings.held_acks as usize,
                 },
             ),
-            peer: Peer::new(settings, site.rng.next_u64()),
+            peer: Peer::new(settings.hello, settings.peer_timeout, settings.wireless_rtt, site.rng.next_u64()),
             tries: settings.tries,
             guard: settings.guard,
             packet_time,
@@ -197,8 +197,10 @@ impl Element for Gateway {
 
     fn handle_timeout(&mut self, cx: &mut Context<'_>) {
         let tick = self.peer.handle_timeout(cx);
-        if let Some(bytes) = tick.sent_bytes {
-            self.upstream.charge_control(cx.now(), bytes);
+        if let Some(hello) = tick.hello {
+            let bytes = Message::Hello(hello).encode();
+            cx.send_control(PeerId::OTHER_END, &bytes);
+            self.upstream.charge_control(cx.now(), bytes.len());
         }
         if tick.fell_silent {
             self.downstream.release_all(cx);

@@ -1,7 +1,8 @@
 //! Gateway B of the suppression variant, driven by hand: data off the link, acknowledgments from the receiver.
 
 use super::Gateway;
-use crate::gsnoop::message::{Hello, Message};
+use crate::gsnoop::Hello;
+use crate::gsnoop::message::Message;
 use crate::gsnoop::settings::Settings;
 use crate::{End, LinkFacts, MAX_MEMORY, Site};
 use airtcp_core::parameters::Parameters;

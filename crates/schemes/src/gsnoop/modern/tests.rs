@@ -1,7 +1,7 @@
 //! Two gateways face to face over a link whose losses the test decides.
 
 use super::*;
-use crate::gsnoop::message::Hello;
+use crate::gsnoop::Hello;
 use crate::{End, LinkFacts, MAX_MEMORY};
 use airtcp_core::Timestamps;
 use airtcp_core::parameters::Parameters;

@@ -24,9 +24,9 @@ mod tests;
 
 use super::PACKET_BYTES;
 use super::message::Message;
-use super::peer::{Change, Peer};
 use super::settings::{RepairPlace, Settings};
 use crate::Site;
+use crate::peer::{Change, Peer};
 use airtcp_core::flow_table::FlowTable;
 use airtcp_core::{Backlog, Context, Duration, Element, Event, Gauge, Instant, Packet, Peer as PeerId, Port, Rate};
 use downstream::Downstream;
@@ -105,7 +105,7 @@ impl Gateway {
                     idle: settings.idle,
                 },
             ),
-            peer: Peer::new(settings, site.rng.next_u64()),
+            peer: Peer::new(settings.hello, settings.peer_timeout, settings.wireless_rtt, site.rng.next_u64()),
             guard: settings.guard,
             repair_wait: repair_wait(rate, settings.repair_place, buffer),
         }
@@ -189,8 +189,10 @@ impl Element for Gateway {
 
     fn handle_timeout(&mut self, cx: &mut Context<'_>) {
         let tick = self.peer.handle_timeout(cx);
-        if let Some(bytes) = tick.sent_bytes {
-            self.upstream.fifo.charge(cx.now(), bytes as u32 + super::CONTROL_OVERHEAD);
+        if let Some(hello) = tick.hello {
+            let bytes = Message::Hello(hello).encode();
+            cx.send_control(PeerId::OTHER_END, &bytes);
+            self.upstream.fifo.charge(cx.now(), bytes.len() as u32 + super::CONTROL_OVERHEAD);
         }
         if tick.fell_silent {
             self.downstream.release_all(cx);

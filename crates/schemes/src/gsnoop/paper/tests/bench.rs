@@ -1,7 +1,8 @@
 //! One gateway in a harness, spoken to in numbers of segments.
 
 use super::super::Gateway;
-use crate::gsnoop::message::{Hello, Message};
+use crate::gsnoop::Hello;
+use crate::gsnoop::message::Message;
 use crate::gsnoop::settings::Settings;
 use crate::{End, LinkFacts, MAX_MEMORY, Site};
 use airtcp_core::parameters::Parameters;

@@ -1,17 +1,16 @@
-//! The other gateway: is it there, is it still the same one, how far is it?
+//! The other end of a two-ended scheme: is it there, is it still the same one, how far is it?
 
-use super::message::{Hello, Message};
-use super::settings::Settings;
-use airtcp_core::{Context, Duration, Event, Instant, Peer as PeerId};
+use airtcp_core::{Context, Duration, Event, Instant};
+use alloc::vec::Vec;
 
 /// Distance of the first two HELLOs; doubles up to the configured one while nobody answers.
 const FIRST_SEARCH: Duration = Duration::from_millis(5);
 /// Round-trip samples kept for the minimum filter.
 const SAMPLES: usize = 16;
 
-/// What this gateway knows of the other.
+/// What one end knows of the other.
 #[derive(Debug)]
-pub(super) struct Peer {
+pub(crate) struct Peer {
     epoch: u64,
     hello_every: Duration,
     timeout: Duration,
@@ -27,9 +26,41 @@ pub(super) struct Peer {
     sample_count: usize,
 }
 
+/// I am here, this is my epoch; measures the round trip.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hello {
+    /// Drawn at start; a new one means that the sender forgot everything.
+    pub epoch: u64,
+    /// Sender's clock.
+    pub stamp: u64,
+    /// The last stamp heard from the other side, 0 for none.
+    pub echo: u64,
+    /// How long ago that was, in ns.
+    pub held: u64,
+}
+
+impl Hello {
+    /// Appends the four numbers, big endian.
+    pub(crate) fn write(&self, out: &mut Vec<u8>) {
+        for word in [self.epoch, self.stamp, self.echo, self.held] {
+            out.extend(word.to_be_bytes());
+        }
+    }
+
+    /// Takes the four numbers off the front of `rest`.
+    pub(crate) fn read(rest: &mut &[u8]) -> Option<Hello> {
+        let mut word = || {
+            let (head, tail) = rest.split_first_chunk()?;
+            *rest = tail;
+            Some(u64::from_be_bytes(*head))
+        };
+        Some(Hello { epoch: word()?, stamp: word()?, echo: word()?, held: word()? })
+    }
+}
+
 /// What a HELLO changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Change {
+pub(crate) enum Change {
     /// Nothing of importance.
     None,
     /// The other end came into reach.
@@ -40,25 +71,27 @@ pub(super) enum Change {
 
 /// What a timeout led to.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Tick {
-    /// Length of the HELLO that was sent.
-    pub sent_bytes: Option<usize>,
+pub(crate) struct Tick {
+    /// A HELLO to send now.
+    pub hello: Option<Hello>,
     /// The other end has just fallen silent.
     pub fell_silent: bool,
 }
 
 impl Peer {
-    pub fn new(settings: &Settings, epoch: u64) -> Self {
+    /// An end of this epoch that sends HELLO every `hello_every` and counts the other as gone after
+    /// `timeout` of silence; their round trip is measured unless it is configured.
+    pub fn new(hello_every: Duration, timeout: Duration, configured_rtt: Option<Duration>, epoch: u64) -> Self {
         Peer {
             epoch,
-            hello_every: settings.hello,
-            timeout: settings.peer_timeout,
+            hello_every,
+            timeout,
             next_hello: Instant::ZERO,
             searching: FIRST_SEARCH,
             last_hello: None,
             last_heard: None,
             in_reach: false,
-            configured_rtt: settings.wireless_rtt,
+            configured_rtt,
             samples: [Duration::MAX; SAMPLES],
             sample_count: 0,
         }
@@ -69,10 +102,20 @@ impl Peer {
         self.in_reach
     }
 
-    /// Round trip between the gateways: configured, or the least of the latest samples.
+    /// Round trip between the ends: configured, or the least of the latest samples.
     pub fn rtt(&self) -> Duration {
         let measured = self.samples.iter().min().copied().filter(|least| *least < Duration::MAX);
         self.configured_rtt.or(measured).unwrap_or(Duration::from_millis(10))
+    }
+
+    /// This end's epoch.
+    pub fn epoch(&self) -> u64 {
+        self.epoch
+    }
+
+    /// The other end's epoch, once it was heard.
+    pub fn other_epoch(&self) -> Option<u64> {
+        self.last_hello.map(|(epoch, ..)| epoch)
     }
 
     /// Any valid message shows that the other end is there.
@@ -106,7 +149,7 @@ impl Peer {
         if restarted { Change::Restarted } else { Change::None }
     }
 
-    /// Sends HELLO when due.
+    /// Says HELLO when due.
     pub fn handle_timeout(&mut self, cx: &mut Context<'_>) -> Tick {
         let now = cx.now();
         let mut tick = Tick::default();
@@ -117,9 +160,7 @@ impl Peer {
             let (echo, held) =
                 self.last_hello.map_or((0, 0), |(_, stamp, at)| (stamp, now.saturating_since(at).as_nanos()));
             let hello = Hello { epoch: self.epoch, stamp: now.as_nanos().max(1), echo, held };
-            let bytes = Message::Hello(hello).encode();
-            cx.send_control(PeerId::OTHER_END, &bytes);
-            tick.sent_bytes = Some(bytes.len());
+            tick.hello = Some(hello);
         }
         let silent = self.last_heard.is_none_or(|heard| now.saturating_since(heard) >= self.timeout);
         if self.in_reach && silent {

@@ -1,0 +1,152 @@
+//! What the two ends say to each other: the body of the shim in every frame, and the messages.
+//! Big endian.
+//!
+//! ```text
+//! shim      life u16, number u32, sequence u32, back u16
+//! message   version (1), type: 1 HELLO (see peer.rs), 2 ACK, 3 OLDEST
+//! ACK       life u16, newest number u32, expected sequence u32, received u128
+//! OLDEST    life u16, sequence u32
+//! ```
+//!
+//! A packet has one sequence number; each of its transmissions has a number of its own. The
+//! link keeps order, so a number that is missing below one that came is lost, be it the first
+//! transmission or the fifth, and no timer has to tell an old copy from a new one.
+
+use crate::baselines::hop::take;
+use crate::peer::Hello;
+use airtcp_core::SeqNum;
+use alloc::vec::Vec;
+
+const VERSION: u8 = 1;
+
+/// What the shim of a frame says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Frame {
+    /// Which life of the sender it is of.
+    pub life: u16,
+    /// Counts transmissions.
+    pub number: SeqNum,
+    /// Counts packets.
+    pub sequence: SeqNum,
+    /// So many packets back is the oldest that the sender may still send again.
+    pub back: u16,
+}
+
+/// Bytes of the shim's body.
+pub const FRAME_LEN: usize = 12;
+
+impl Frame {
+    /// The shim's body.
+    pub fn encode(&self) -> [u8; FRAME_LEN] {
+        let mut out = [0; FRAME_LEN];
+        out[..2].copy_from_slice(&self.life.to_be_bytes());
+        out[2..6].copy_from_slice(&self.number.0.to_be_bytes());
+        out[6..10].copy_from_slice(&self.sequence.0.to_be_bytes());
+        out[10..].copy_from_slice(&self.back.to_be_bytes());
+        out
+    }
+
+    /// Reads a shim's body; `None` if it is none of ours.
+    pub fn decode(mut body: &[u8]) -> Option<Frame> {
+        let frame = Frame {
+            life: u16::from_be_bytes(take(&mut body)?),
+            number: SeqNum(u32::from_be_bytes(take(&mut body)?)),
+            sequence: SeqNum(u32::from_be_bytes(take(&mut body)?)),
+            back: u16::from_be_bytes(take(&mut body)?),
+        };
+        body.is_empty().then_some(frame)
+    }
+}
+
+/// A message between the two ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Message {
+    /// I am here.
+    Hello(Hello),
+    /// This is what came.
+    Ack(Ack),
+    /// Of this life of the sender: nothing before this packet will be sent again.
+    Oldest(u16, SeqNum),
+}
+
+/// What came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ack {
+    /// The life of the sender whose frames these are.
+    pub life: u16,
+    /// The newest transmission that came.
+    pub newest: SeqNum,
+    /// Everything before this packet needs no repair.
+    pub expected: SeqNum,
+    /// Bit n: transmission newest - n came.
+    pub received: u128,
+}
+
+impl Message {
+    /// The message as bytes.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::with_capacity(36);
+        out.push(VERSION);
+        match self {
+            Message::Hello(hello) => {
+                out.push(1);
+                hello.write(&mut out);
+            }
+            Message::Ack(ack) => {
+                out.push(2);
+                out.extend(ack.life.to_be_bytes());
+                out.extend(ack.newest.0.to_be_bytes());
+                out.extend(ack.expected.0.to_be_bytes());
+                out.extend(ack.received.to_be_bytes());
+            }
+            Message::Oldest(life, sequence) => {
+                out.push(3);
+                out.extend(life.to_be_bytes());
+                out.extend(sequence.0.to_be_bytes());
+            }
+        }
+        out
+    }
+
+    /// Reads a message; `None` for anything that is not exactly one.
+    pub fn decode(bytes: &[u8]) -> Option<Message> {
+        let (head, mut rest) = bytes.split_first_chunk::<2>()?;
+        let message = match head {
+            [VERSION, 1] => Message::Hello(Hello::read(&mut rest)?),
+            [VERSION, 2] => Message::Ack(Ack {
+                life: u16::from_be_bytes(take(&mut rest)?),
+                newest: SeqNum(u32::from_be_bytes(take(&mut rest)?)),
+                expected: SeqNum(u32::from_be_bytes(take(&mut rest)?)),
+                received: u128::from_be_bytes(take(&mut rest)?),
+            }),
+            [VERSION, 3] => {
+                Message::Oldest(u16::from_be_bytes(take(&mut rest)?), SeqNum(u32::from_be_bytes(take(&mut rest)?)))
+            }
+            _ => return None,
+        };
+        rest.is_empty().then_some(message)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frames_and_messages_read_back_and_nothing_shorter_or_longer_does() {
+        let frame = Frame { life: 1, number: SeqNum(2), sequence: SeqNum(u32::MAX), back: 4 };
+        assert_eq!(Frame::decode(&frame.encode()), Some(frame));
+        assert_eq!(Frame::decode(&frame.encode()[1..]), None);
+        let ack = Ack { life: 1, newest: SeqNum(2), expected: SeqNum(3), received: 1 << 127 | 1 };
+        let hello = Hello { epoch: 1, stamp: 2, echo: 3, held: 4 };
+        for message in [Message::Ack(ack), Message::Hello(hello), Message::Oldest(7, SeqNum(8))] {
+            let mut bytes = message.encode();
+            assert_eq!(Message::decode(&bytes), Some(message));
+            for len in 0..bytes.len() {
+                assert_eq!(Message::decode(&bytes[..len]), None);
+            }
+            bytes.push(0);
+            assert_eq!(Message::decode(&bytes), None);
+        }
+    }
+}

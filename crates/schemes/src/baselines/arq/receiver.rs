@@ -1,0 +1,126 @@
+//! The receiving half: tells the sender what came, and passes each packet on once.
+
+use super::frame::{Ack, Frame};
+use crate::baselines::hop::Order;
+use crate::position::{self, Position};
+use airtcp_core::{Context, Duration, Instant, Packet, SeqNum};
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Receiver {
+    pub order: Order,
+    ack_every: u16,
+    /// What is known of the life of the sender that speaks now.
+    stream: Option<Stream>,
+}
+
+#[derive(Debug)]
+struct Stream {
+    life: u16,
+    newest: Position,
+    /// Bit n: transmission `newest` - n came.
+    received: u128,
+    /// Frames since the last acknowledgment.
+    unacknowledged: u16,
+    ack_due: Option<Instant>,
+}
+
+/// How long to wait for what.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Patience {
+    /// An acknowledgment.
+    pub ack_delay: Duration,
+    /// A gap.
+    pub hold: Duration,
+}
+
+impl Receiver {
+    pub fn new(order: Order, ack_every: u16) -> Receiver {
+        Receiver { order, ack_every, stream: None }
+    }
+
+    /// A packet that came in this frame. Returns an acknowledgment that must leave now.
+    pub fn on_frame(
+        &mut self,
+        cx: &mut Context<'_>,
+        frame: &Frame,
+        packet: Packet,
+        patience: &Patience,
+    ) -> Option<Ack> {
+        if self.stream.as_ref().is_none_or(|stream| stream.life != frame.life) {
+            // Everything before the oldest that the first frame of a life names is history.
+            self.order.restart(cx, position::first(frame.sequence) - u64::from(frame.back));
+            self.stream = Some(Stream::new(frame));
+        }
+        let stream = self.stream.as_mut()?;
+        let is_gap = stream.note_number(frame);
+        let sequence = position::near(self.order.expected(), frame.sequence);
+        self.order.pass_over(cx, sequence.saturating_sub(u64::from(frame.back)));
+        let is_new = self.order.take(cx, sequence, packet);
+        stream.unacknowledged += 1;
+        if is_gap || !is_new || stream.unacknowledged >= self.ack_every {
+            return Some(stream.acknowledge(self.order.expected()));
+        }
+        stream.ack_due.get_or_insert(cx.now() + patience.ack_delay);
+        None
+    }
+
+    /// The sender of this life says that nothing before `oldest` will come again.
+    pub fn on_oldest(&mut self, cx: &mut Context<'_>, life: u16, oldest: SeqNum) {
+        if self.stream.as_ref().is_some_and(|stream| stream.life == life) {
+            let oldest = position::near(self.order.expected(), oldest);
+            self.order.pass_over(cx, oldest);
+        }
+    }
+
+    /// Passes on everything held and forgets the sender.
+    pub fn release_all(&mut self, cx: &mut Context<'_>) {
+        self.order.release_all(cx);
+        self.stream = None;
+    }
+
+    /// Acknowledges when it is time, and waits no longer for what took too long.
+    pub fn handle_timeout(&mut self, cx: &mut Context<'_>, patience: &Patience) -> Option<Ack> {
+        self.order.handle_timeout(cx, patience.hold);
+        let stream = self.stream.as_mut()?;
+        let is_due = stream.ack_due.is_some_and(|due| due <= cx.now());
+        is_due.then(|| stream.acknowledge(self.order.expected()))
+    }
+
+    pub fn poll_timeout(&self, patience: &Patience) -> Option<Instant> {
+        let ack = self.stream.as_ref().and_then(|stream| stream.ack_due);
+        ack.into_iter().chain(self.order.poll_timeout(patience.hold)).min()
+    }
+}
+
+impl Stream {
+    fn new(frame: &Frame) -> Stream {
+        let newest = position::first(frame.number) - 1;
+        Stream { life: frame.life, newest, received: 0, unacknowledged: 0, ack_due: None }
+    }
+
+    /// Notes a transmission; true if some before it are missing.
+    fn note_number(&mut self, frame: &Frame) -> bool {
+        let number = position::near(self.newest, frame.number);
+        if number <= self.newest {
+            let distance = self.newest - number;
+            self.received |= if distance < 128 { 1 << distance } else { 0 };
+            return false;
+        }
+        let step = number - self.newest;
+        self.received = if step < 128 { self.received << step | 1 } else { 1 };
+        self.newest = number;
+        step > 1
+    }
+
+    fn acknowledge(&mut self, expected: Position) -> Ack {
+        self.unacknowledged = 0;
+        self.ack_due = None;
+        Ack {
+            life: self.life,
+            newest: position::sequence(self.newest),
+            expected: position::sequence(expected),
+            received: self.received,
+        }
+    }
+}

@@ -1,0 +1,299 @@
+//! Link FEC (SPEC R-15; RFC 5052, RFC 5510): behind every block of packets, TCP or not, the near
+//! end of a link sends redundant ones, and the far end computes what was lost.
+//!
+//! The code is Reed-Solomon over GF(256), systematic: packets leave at once as they are, with a
+//! shim, and r code packets follow each block of k; any r losses among the k + r are repaired. A
+//! block is closed when it is full or its first packet has waited long enough. No packet is asked
+//! for, so a repair takes no round trip; the price is that the redundancy is always paid.
+//!
+//! Differs from a radio's own code: it works on whole packets, from outside the radio, and r
+//! follows the loss that the far end reports unless it is fixed. The queue before the link is part
+//! of it, so that congestion drops are not repaired and hosts still hear of them. What is computed
+//! late is put in its place: packets behind a gap wait for their block.
+
+mod decoder;
+mod encoder;
+mod frame;
+mod redundancy;
+mod settings;
+mod symbol;
+
+#[cfg(test)]
+mod tests;
+
+pub use frame::{Frame, Kind, Message, Report};
+pub use settings::Settings;
+
+use super::hop::{CONTROL_OVERHEAD, Fit, Line, Order, PACKET_BYTES, life};
+use crate::peer::{Change, Peer};
+use crate::{Placement, SchemeEntry, Site};
+use airtcp_core::parameters::{ParameterError, Parameters};
+use airtcp_core::{
+    Backlog, Context, CreateReason, DropReason, Duration, Element, Event, Gauge, Instant, Packet, Peer as PeerId, Port,
+    TakenShim,
+};
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+use alloc::string::String;
+use decoder::Decoder;
+use encoder::Encoder;
+use redundancy::Redundancy;
+
+/// Link FEC's line in the table of schemes.
+pub const ENTRY: SchemeEntry = SchemeEntry {
+    slug: "fec",
+    about: "Redundant packets behind every block let the far end of a link compute what was lost",
+    source: "RFC 5052, RFC 5510; SPEC R-15",
+    placement: Placement::BothEnds,
+    keeps_end_to_end: true,
+    fields: || Settings::default().fields(),
+    make,
+};
+
+/// Longest block, so that as much redundancy fits into the code.
+const MAX_K: u8 = 128;
+
+fn make(settings: &[(String, String)], site: &mut Site<'_>) -> Result<Box<dyn Element + Send>, ParameterError> {
+    let mut parsed = Settings::default();
+    for (key, value) in settings {
+        parsed.set(key, value)?;
+    }
+    if parsed.k == 0 || parsed.k > MAX_K {
+        let reason = "a block has 1 to 128 packets; write 32 if in doubt".into();
+        return Err(ParameterError::BadValue { key: "k", reason });
+    }
+    if parsed.r.is_some_and(|r| r == 0 || r > 127) {
+        let reason = "a block has 1 to 127 code packets; leave it at auto if in doubt".into();
+        return Err(ParameterError::BadValue { key: "r", reason });
+    }
+    Ok(Box::new(Station::new(&parsed, site)))
+}
+
+/// Share of `max_memory` for each use, in sixteenths; blocks take what is left.
+mod share {
+    pub const QUEUE: u64 = 4;
+    pub const HELD: u64 = 6;
+}
+
+/// Queue without a known limit: this much time at the link's rate.
+const DEFAULT_QUEUE_TIME: Duration = Duration::from_millis(100);
+
+/// One end of the link.
+#[derive(Debug)]
+pub struct Station {
+    line: Line,
+    /// Code packets on their way out, ahead of the next block.
+    codes: VecDeque<Packet>,
+    encoder: Encoder,
+    decoder: Decoder,
+    peer: Peer,
+    fit: Fit,
+    timeout: Duration,
+    hold: Duration,
+}
+
+impl Station {
+    /// The element for one end of a link.
+    pub fn new(settings: &Settings, site: &mut Site<'_>) -> Self {
+        let sixteenth = site.max_memory.0 / 16;
+        let rate = settings.rate.or(site.link.rate);
+        let queue = settings.queue.or(site.link.queue).map_or_else(
+            || rate.map_or(sixteenth * share::QUEUE, |rate| rate.bytes_in(DEFAULT_QUEUE_TIME)),
+            |queue| queue.0,
+        );
+        let peer = Peer::new(settings.hello, settings.peer_timeout, None, site.rng.next_u64());
+        let line = Line::new(rate, queue.clamp(2 * u64::from(PACKET_BYTES), sixteenth * share::QUEUE));
+        let packet_time = line.transmission(PACKET_BYTES).min(Duration::from_millis(100));
+        let auto_timeout = (packet_time * 4).clamp(Duration::from_millis(5), Duration::from_millis(50));
+        let auto_hold = packet_time * (2 * u64::from(settings.k)) + Duration::from_millis(50);
+        Station {
+            line,
+            codes: VecDeque::new(),
+            encoder: Encoder::new(life(peer.epoch()), settings.k, Redundancy::new(settings.r)),
+            decoder: Decoder::new(Order::new(settings.in_order, sixteenth * share::HELD)),
+            peer,
+            fit: Fit::new(settings.mtu, encoder::OVERHEAD),
+            timeout: settings.timeout.unwrap_or(auto_timeout),
+            hold: settings.hold.unwrap_or(auto_hold),
+        }
+    }
+
+    /// Sends what may leave: the code packets of a block before the next block.
+    fn send_due(&mut self, cx: &mut Context<'_>) {
+        while self.line.is_free(cx.now()) {
+            let sent = if self.codes.is_empty() { self.send_new(cx) } else { self.send_code(cx) };
+            if sent.is_none() {
+                break;
+            }
+        }
+    }
+
+    fn send_code(&mut self, cx: &mut Context<'_>) -> Option<()> {
+        let code = self.codes.pop_front()?;
+        match self.line.send(cx, code) {
+            Ok(()) => {
+                cx.emit(Event::Code);
+                Some(())
+            }
+            Err(code) => {
+                self.codes.push_front(code);
+                None
+            }
+        }
+    }
+
+    fn send_new(&mut self, cx: &mut Context<'_>) -> Option<()> {
+        let packet = self.line.pop()?;
+        let mut framed = packet.clone();
+        let frame = self.encoder.next_frame(&packet).encode();
+        let is_framed = self.peer.in_reach() && self.fit.push_shim(cx, &mut framed, &frame);
+        if self.line.send(cx, framed).is_err() {
+            self.line.unpop(packet);
+            return None;
+        }
+        if is_framed && self.encoder.on_sent(&packet, cx.now()) {
+            self.close_block(cx);
+        }
+        Some(())
+    }
+
+    fn close_block(&mut self, cx: &mut Context<'_>) {
+        for code in self.encoder.close() {
+            self.codes.push_back(cx.create(code, CreateReason::Code));
+        }
+    }
+
+    /// A packet off the link.
+    fn receive(&mut self, cx: &mut Context<'_>, mut packet: Packet) {
+        let frame = match packet.take_shim() {
+            TakenShim::None => None,
+            TakenShim::Body(body) => Frame::decode(&body),
+            TakenShim::Damaged => {
+                cx.emit(Event::ChecksumBad);
+                return cx.discard(packet, DropReason::Corrupted);
+            }
+        };
+        let is_current = |frame: &Frame| self.peer.other_epoch().map(life) == Some(frame.life);
+        match frame {
+            Some(frame) if is_current(&frame) => self.decoder.on_frame(cx, &frame, packet),
+            // Redundancy of a life that is over is of no use to anyone.
+            Some(Frame { kind: Kind::Code { .. }, .. }) => cx.consume(packet),
+            _ => cx.send(Port::INNER, packet),
+        }
+    }
+
+    fn tell(&mut self, cx: &mut Context<'_>, message: &Message) {
+        let bytes = message.encode();
+        cx.send_control(PeerId::OTHER_END, &bytes);
+        self.line.charge(cx.now(), bytes.len() as u32 + CONTROL_OVERHEAD);
+    }
+
+    fn has_sendable(&self) -> bool {
+        !self.line.is_empty() || !self.codes.is_empty()
+    }
+
+    fn on_work(&mut self, now: Instant) {
+        if !self.has_sendable() {
+            self.line.on_idle_end(now);
+        }
+    }
+
+    /// When the block that is open has waited long enough. While packets wait for the link they
+    /// fill it soon enough, and redundancy would take their place.
+    fn block_due(&self) -> Option<Instant> {
+        self.encoder.opened_at().filter(|_| self.line.is_empty()).map(|opened| opened + self.timeout)
+    }
+}
+
+impl Element for Station {
+    fn handle_packet(&mut self, cx: &mut Context<'_>, port: Port, mut packet: Packet) {
+        if port == Port::LINK {
+            return self.receive(cx, packet);
+        }
+        self.fit.clamp(&mut packet);
+        self.on_work(cx.now());
+        if let Err(packet) = self.line.push(packet) {
+            cx.discard(packet, DropReason::QueueFull);
+        }
+        self.send_due(cx);
+    }
+
+    fn handle_ready(&mut self, cx: &mut Context<'_>, port: Port) {
+        if port == Port::LINK {
+            self.line.on_ready();
+            self.send_due(cx);
+        }
+    }
+
+    fn handle_control(&mut self, cx: &mut Context<'_>, peer: PeerId, bytes: &[u8]) {
+        let message = Message::decode(bytes).filter(|_| peer == PeerId::OTHER_END);
+        let Some(message) = message else {
+            cx.emit(Event::ControlMalformed);
+            return;
+        };
+        self.peer.on_heard(cx.now());
+        match message {
+            Message::Hello(hello) => {
+                if self.peer.on_hello(cx, &hello) == Change::Restarted {
+                    self.decoder.release_all(cx);
+                }
+            }
+            Message::Report(report) if report.life == self.encoder.life() => {
+                let next = self.encoder.next_sequence();
+                self.encoder.redundancy.on_report(&report, next);
+            }
+            Message::Report(_) => {}
+        }
+    }
+
+    fn handle_timeout(&mut self, cx: &mut Context<'_>) {
+        let tick = self.peer.handle_timeout(cx);
+        if let Some(hello) = tick.hello {
+            self.tell(cx, &Message::Hello(hello));
+            if let Some(report) = self.decoder.report() {
+                self.tell(cx, &Message::Report(report));
+            }
+        }
+        if tick.fell_silent {
+            self.decoder.release_all(cx);
+            self.encoder.clear();
+        }
+        if self.block_due().is_some_and(|due| due <= cx.now()) {
+            self.on_work(cx.now());
+            self.close_block(cx);
+        }
+        self.decoder.order.handle_timeout(cx, self.hold);
+        self.send_due(cx);
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        let send = if self.has_sendable() { self.line.next_free() } else { None };
+        let gap = self.decoder.order.poll_timeout(self.hold);
+        [send, gap, self.block_due()].into_iter().flatten().chain([self.peer.poll_timeout()]).min()
+    }
+
+    fn held(&self) -> Backlog {
+        let (queued, held) = (self.line.backlog(), self.decoder.order.held());
+        let codes: u64 = self.codes.iter().map(|code| u64::from(code.wire_len())).sum();
+        Backlog { packets: queued.packets + held.packets + self.codes.len(), bytes: queued.bytes + held.bytes + codes }
+    }
+
+    fn observe(&self, gauge: &mut dyn FnMut(Gauge, u64)) {
+        let order = &self.decoder.order;
+        let blocks = self.encoder.memory() + self.decoder.memory();
+        gauge(Gauge::QueueBytes, self.line.backlog().bytes);
+        gauge(Gauge::QueueBytesMax, self.line.bytes_max());
+        gauge(Gauge::CacheBytes, blocks);
+        gauge(Gauge::HeldBytes, order.held().bytes);
+        gauge(Gauge::HeldBytesMax, order.held_bytes_max());
+        gauge(Gauge::MemoryBytes, self.line.backlog().bytes + blocks + order.memory());
+        gauge(Gauge::LinkRttNs, self.peer.rtt().as_nanos());
+        gauge(Gauge::PeerInReach, u64::from(self.peer.in_reach()));
+    }
+
+    fn check(&self) -> Result<(), &'static str> {
+        self.line.check()?;
+        self.encoder.check()?;
+        self.decoder.check()
+    }
+}

@@ -1,0 +1,29 @@
+//! Parameters of link FEC.
+
+use airtcp_core::{ByteSize, Duration, Rate, parameters};
+
+parameters! {
+    /// Parameters of link FEC.
+    pub struct Settings {
+        /// Rate the queue in front of the link is emptied at, in IP bits; the link's own rate if auto. Without any, packets are not queued here.
+        pub rate: Option<Rate> = None, "ours";
+        /// Limit of the queue in front of the link; the link's own queue limit if auto, else rate x 100 ms.
+        pub queue: Option<ByteSize> = None, "ours";
+        /// Packets of a block, at most 128.
+        pub k: u8 = 32, "ours: shorter blocks need more redundancy for the same residual loss";
+        /// Redundant packets sent behind each block: so many losses of it can be repaired. From the measured loss if auto.
+        pub r: Option<u8> = None, "ours: mean + 3 standard deviations of the losses";
+        /// Time after its first packet at which a block is closed although it is not full, if nothing waits for the link; four packet times, 5 to 50 ms, if auto.
+        pub timeout: Option<Duration> = None, "ours";
+        /// Deliver in the order of sending; false delivers as packets come.
+        pub in_order: bool = true, "RFC 3366 3.3: reordering looks like loss to TCP";
+        /// Longest time that packets wait for one gap; twice the time of a block on the link + 50 ms if auto.
+        pub hold: Option<Duration> = None, "ours";
+        /// Longest IP packet that the link carries; 41 bytes of it are ours for IPv4 and 61 for IPv6.
+        pub mtu: u32 = 1500, "RFC 894 (Ethernet)";
+        /// Time between two HELLO messages, with which the measured loss is told.
+        pub hello: Duration = Duration::from_millis(100), "as gsnoop";
+        /// Silence of the other end after which everything passes untouched.
+        pub peer_timeout: Duration = Duration::from_secs(1), "as gsnoop";
+    }
+}

@@ -1,0 +1,39 @@
+//! A shim must fit into the link's MTU beside the packet. TCP is told by the MSS of its SYNs, as
+//! tunnels do; what is too long all the same leaves without protection.
+
+use airtcp_core::{Context, Event, Packet};
+
+/// How long a packet may be to be protected.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::baselines) struct Fit {
+    /// Longest protected packet, IPv4 and IPv6.
+    longest: [u32; 2],
+}
+
+impl Fit {
+    /// On a link with this MTU, beside so much for an IPv4 and an IPv6 packet.
+    pub fn new(mtu: u32, overhead: [u32; 2]) -> Fit {
+        Fit { longest: overhead.map(|overhead| mtu.saturating_sub(overhead)) }
+    }
+
+    /// Makes a SYN ask for segments that leave the room.
+    pub fn clamp(&self, packet: &mut Packet) {
+        let is_ipv4 = packet.ip().source.is_ipv4();
+        let headers = if is_ipv4 { 40 } else { 60 };
+        let mss = self.longest(is_ipv4).saturating_sub(headers);
+        packet.clamp_mss(mss.clamp(1, u32::from(u16::MAX)) as u16);
+    }
+
+    fn longest(&self, is_ipv4: bool) -> u32 {
+        self.longest[usize::from(!is_ipv4)]
+    }
+
+    /// Puts a shim on `packet` if it fits; counts the packet as unprotected if not.
+    pub fn push_shim(&self, cx: &mut Context<'_>, packet: &mut Packet, body: &[u8]) -> bool {
+        let shimmed = packet.wire_len() <= self.longest(packet.ip().source.is_ipv4()) && packet.push_shim(body);
+        if !shimmed {
+            cx.emit(Event::Unprotected);
+        }
+        shimmed
+    }
+}

@@ -1,0 +1,205 @@
+//! The split connection of I-TCP (Bakre & Badrinath; SPEC R-6, AST-16): one box in front of the
+//! lossy link ends every TCP connection that crosses it and opens its own towards the other side.
+//!
+//! Each half has its own retransmissions, window, options and round trip, so a loss on the link
+//! is repaired in the time of the short half and the other half never hears of it. To each host
+//! the box looks like the other host. The price is the end-to-end meaning of an acknowledgment:
+//! a sender is told that its bytes arrived when the box has them, and if the box fails they are
+//! lost.
+//!
+//! I-TCP needs a changed library on the mobile host and accepts at once; here no host is changed
+//! and by default a connection is accepted when the other end has accepted. Connections whose SYN
+//! was not seen, or that come when the table is full, pass untouched: nothing is ever evicted.
+
+mod relay;
+mod settings;
+
+#[cfg(test)]
+mod tests;
+
+pub use settings::{Accept, Settings};
+
+use crate::{Placement, SchemeEntry, Site};
+use airtcp_core::flow_table::FlowTable;
+use airtcp_core::parameters::{ParameterError, Parameters};
+use airtcp_core::{ByteSize, Context, Duration, Element, Event, FlowKey, Gauge, Instant, Packet, Port};
+use alloc::boxed::Box;
+use alloc::collections::BTreeSet;
+use alloc::string::String;
+use relay::{Relay, Verdict};
+
+/// The split connection's line in the table of schemes.
+pub const ENTRY: SchemeEntry = SchemeEntry {
+    slug: "split",
+    about: "A box before the link ends every TCP connection and opens its own across it (I-TCP)",
+    source: "Bakre & Badrinath, I-TCP: Indirect TCP for Mobile Hosts; SPEC R-6",
+    placement: Placement::NearEnd,
+    keeps_end_to_end: false,
+    fields: || Settings::default().fields(),
+    make,
+};
+
+fn make(settings: &[(String, String)], site: &mut Site<'_>) -> Result<Box<dyn Element + Send>, ParameterError> {
+    let mut parsed = Settings::default();
+    for (key, value) in settings {
+        parsed.set(key, value)?;
+    }
+    if parsed.mtu < 576 {
+        let reason = "TCP needs 576 bytes or more (RFC 9293 3.7.1); write 1500 if in doubt".into();
+        return Err(ParameterError::BadValue { key: "mtu", reason });
+    }
+    Ok(Box::new(Proxy::new(&parsed, site)))
+}
+
+/// The wired part is taken to be at most this long, in round trips of TCP's window.
+const WIRED_ROUND_TRIP: Duration = Duration::from_millis(200);
+/// Buffer where the link's rate is not known.
+const DEFAULT_BUFFER: u64 = 256 << 10;
+/// State of two connections beside their buffers, scoreboards included.
+const CONNECTIONS: u64 = 16 << 10;
+
+/// The box.
+#[derive(Debug)]
+pub struct Proxy {
+    settings: Settings,
+    buffer: ByteSize,
+    /// By the direction of the SYN.
+    flows: FlowTable<Relay>,
+    timers: BTreeSet<(Instant, u32)>,
+    capacity: usize,
+}
+
+impl Proxy {
+    /// The element for the near end of a link.
+    pub fn new(settings: &Settings, site: &mut Site<'_>) -> Self {
+        let wanted = settings.buffer.map_or_else(
+            || site.link.rate.map_or(DEFAULT_BUFFER, |rate| rate.bytes_in(WIRED_ROUND_TRIP).clamp(64 << 10, 1 << 20)),
+            |buffer| buffer.0,
+        );
+        let buffer = wanted.clamp(1, (site.max_memory.0 / 8).max(1));
+        let per_flow = 4 * buffer + CONNECTIONS + FlowTable::<Relay>::entry_memory() as u64;
+        let capacity = (site.max_memory.0 / per_flow).max(1) as usize;
+        Proxy {
+            settings: settings.clone(),
+            buffer: ByteSize(buffer),
+            flows: FlowTable::new(capacity, site.rng),
+            timers: BTreeSet::new(),
+            capacity,
+        }
+    }
+
+    /// The flow that a packet belongs to, and whether it comes from the end that opened it.
+    fn find(&self, flow: &FlowKey) -> Option<(u32, bool)> {
+        let opened = self.flows.slot(flow).map(|slot| (slot, true));
+        opened.or_else(|| self.flows.slot(&flow.reversed()).map(|slot| (slot, false)))
+    }
+
+    /// A packet of no flow of ours: a SYN that can be split opens one, all else passes.
+    fn handle_new(&mut self, cx: &mut Context<'_>, port: Port, flow: &FlowKey, packet: Packet) {
+        // A SYN with data (RFC 7413) speaks to a server that knows the client.
+        let opens = packet.tcp().is_some_and(|tcp| tcp.flags.syn() && !tcp.flags.ack() && !tcp.flags.rst())
+            && packet.payload_len() == 0
+            && packet.checksum_holds();
+        if !opens {
+            return cx.send(port.opposite(), packet);
+        }
+        if self.flows.is_full() {
+            cx.emit(Event::FlowPassed);
+            return cx.send(port.opposite(), packet);
+        }
+        let Some(relay) = Relay::open(&self.settings, self.buffer, flow, &packet, port, cx) else {
+            return cx.send(port.opposite(), packet);
+        };
+        cx.emit(Event::FlowNew);
+        cx.consume(packet);
+        let (slot, _) = self.flows.insert(*flow, relay);
+        self.settle(cx, slot);
+    }
+
+    /// Lets a flow act on what has changed, and keeps its deadline in the table.
+    fn settle(&mut self, cx: &mut Context<'_>, slot: u32) {
+        let Some((_, relay)) = self.flows.at_mut(slot) else { return };
+        relay.drive(cx);
+        if relay.is_over() {
+            self.remove(slot);
+            return;
+        }
+        let idle = relay.last_used.saturating_add(self.settings.idle);
+        let due = relay.next_timeout().map_or(idle, |due| due.min(idle));
+        if relay.timer != Some(due) {
+            if let Some(old) = relay.timer.replace(due) {
+                self.timers.remove(&(old, slot));
+            }
+            self.timers.insert((due, slot));
+        }
+    }
+
+    fn remove(&mut self, slot: u32) {
+        if let Some((_, relay)) = self.flows.remove_slot(slot)
+            && let Some(timer) = relay.timer
+        {
+            self.timers.remove(&(timer, slot));
+        }
+    }
+}
+
+impl Element for Proxy {
+    fn handle_packet(&mut self, cx: &mut Context<'_>, port: Port, packet: Packet) {
+        let Some(flow) = packet.flow() else {
+            return cx.send(port.opposite(), packet);
+        };
+        let Some((slot, from_client)) = self.find(&flow) else {
+            return self.handle_new(cx, port, &flow, packet);
+        };
+        self.flows.touch(slot);
+        let Some((_, relay)) = self.flows.at_mut(slot) else { return };
+        match relay.handle_packet(cx, packet, from_client) {
+            Verdict::Taken => self.settle(cx, slot),
+            Verdict::Foreign(packet) => {
+                self.remove(slot);
+                cx.send(port.opposite(), packet);
+            }
+        }
+    }
+
+    fn handle_timeout(&mut self, cx: &mut Context<'_>) {
+        let now = cx.now();
+        while let Some((due, slot)) = self.timers.first().copied().filter(|(due, _)| *due <= now) {
+            self.timers.remove(&(due, slot));
+            let Some((_, relay)) = self.flows.at_mut(slot) else { continue };
+            relay.timer = None;
+            if now.saturating_since(relay.last_used) >= self.settings.idle {
+                relay.abort();
+            }
+            relay.handle_timeout(now);
+            self.settle(cx, slot);
+        }
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.timers.first().map(|(due, _)| *due)
+    }
+
+    fn observe(&self, gauge: &mut dyn FnMut(Gauge, u64)) {
+        let buffered: u64 = self
+            .flows
+            .slots_oldest_first()
+            .filter_map(|slot| self.flows.at(slot))
+            .map(|(_, relay)| relay.buffered())
+            .sum();
+        let state = CONNECTIONS + FlowTable::<Relay>::entry_memory() as u64;
+        gauge(Gauge::Flows, self.flows.len() as u64);
+        gauge(Gauge::HeldBytes, buffered);
+        gauge(Gauge::MemoryBytes, buffered + self.flows.len() as u64 * state);
+    }
+
+    fn check(&self) -> Result<(), &'static str> {
+        if self.flows.len() > self.capacity {
+            return Err("more flows are split than memory is set aside for");
+        }
+        if self.timers.len() != self.flows.len() {
+            return Err("a split flow has no deadline, or a deadline has no flow");
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,253 @@
+//! One split flow: two connections and what runs between them.
+//!
+//! What one connection has received in order is written to the other as far as that has room;
+//! what does not fit stays where it is and closes that side's window. So a receiver that stops
+//! reading stops the sender, two buffers later.
+
+use super::settings::{Accept, Settings};
+use airtcp_core::{
+    ByteSize, Context, CreateReason, DropReason, FlowKey, Instant, Packet, Port, Rng, SeqNum, TcpHeader,
+};
+use airtcp_tcp::{CloseReason, Config, Connection, Endpoint, State, Stream, reset_reply};
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Relay {
+    /// Where the SYN came from: towards the client.
+    origin: Port,
+    /// The client's SYN, until it is answered.
+    syn: Option<Packet>,
+    /// Our end that the client takes for the server.
+    client: Option<Connection>,
+    /// Our end that the server takes for the client.
+    server: Connection,
+    /// How the server numbers its bytes, once it has answered.
+    server_start: Option<Start>,
+    configs: Configs,
+    pub last_used: Instant,
+    /// The deadline that is in the element's table.
+    pub timer: Option<Instant>,
+}
+
+/// Where sequence numbers and timestamps of a host begin.
+#[derive(Clone, Copy, Debug)]
+struct Start {
+    sequence: SeqNum,
+    timestamp_offset: u32,
+}
+
+/// TCP towards the client and towards the server.
+#[derive(Clone, Debug)]
+struct Configs {
+    client: Config,
+    server: Config,
+}
+
+/// What became of a packet.
+pub(super) enum Verdict {
+    /// It was of this flow.
+    Taken,
+    /// The connection was open before the SYN came, which was an old one: it is none of ours.
+    Foreign(Packet),
+}
+
+impl Relay {
+    /// Opens the way to where `syn`, which came in at `origin`, wanted to go.
+    pub fn open(
+        settings: &Settings,
+        buffer: ByteSize,
+        flow: &FlowKey,
+        syn: &Packet,
+        origin: Port,
+        cx: &mut Context<'_>,
+    ) -> Option<Relay> {
+        let tcp = *syn.tcp()?;
+        let now = cx.now();
+        let ecn = tcp.flags.ece() && tcp.flags.cwr();
+        let mut towards = |port: Port| config(settings, buffer, port, ecn, cx.rng());
+        let configs = Configs { client: towards(origin), server: towards(origin.opposite()) };
+        let start = Start::of(&tcp, now, cx.rng());
+        let (client_end, server_end) = endpoints(flow);
+        let server = Connection::connect(
+            &configs.server,
+            client_end,
+            server_end,
+            start.sequence,
+            start.timestamp_offset,
+            Stream::Relayed,
+            now,
+        );
+        let mut relay = Relay {
+            origin,
+            syn: Some(syn.clone()),
+            client: None,
+            server,
+            server_start: None,
+            configs,
+            last_used: now,
+            timer: None,
+        };
+        if settings.accept == Accept::AtOnce {
+            relay.accept(now, Start::random(cx.rng()));
+        }
+        Some(relay)
+    }
+
+    fn accept(&mut self, now: Instant, start: Start) {
+        let Some(syn) = self.syn.take() else { return };
+        let (client_end, server_end) = (self.server.local(), self.server.remote());
+        self.client = Connection::accept(
+            &self.configs.client,
+            server_end,
+            client_end,
+            &syn,
+            start.sequence,
+            start.timestamp_offset,
+            Stream::Relayed,
+            now,
+        );
+    }
+
+    /// A packet of the flow, from the client or from the server.
+    pub fn handle_packet(&mut self, cx: &mut Context<'_>, packet: Packet, from_client: bool) -> Verdict {
+        let now = cx.now();
+        let Some(tcp) = packet.tcp().copied() else { return Verdict::Foreign(packet) };
+        if !packet.checksum_holds() {
+            cx.discard(packet, DropReason::Corrupted);
+            return Verdict::Taken;
+        }
+        if self.server.state() == State::SynSent && self.client.is_none() && !tcp.flags.syn() && !tcp.flags.rst() {
+            return Verdict::Foreign(packet);
+        }
+        self.last_used = now;
+        if from_client {
+            match &mut self.client {
+                Some(client) => client.handle_segment(now, &packet),
+                // The client has lost interest before the server answered.
+                None if tcp.flags.rst() => self.server.abort(),
+                // Its SYN again; the answer comes when the server has given one.
+                None => {}
+            }
+        } else {
+            if tcp.flags.syn() && tcp.flags.ack() {
+                self.server_start = Some(Start::of(&tcp, now, cx.rng()));
+            }
+            self.server.handle_segment(now, &packet);
+        }
+        cx.consume(packet);
+        Verdict::Taken
+    }
+
+    /// Deadlines of both connections.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        for connection in [Some(&mut self.server), self.client.as_mut()].into_iter().flatten() {
+            if connection.poll_timeout().is_some_and(|due| due <= now) {
+                connection.handle_timeout(now);
+            }
+        }
+    }
+
+    /// Resets both sides.
+    pub fn abort(&mut self) {
+        self.server.abort();
+        if let Some(client) = &mut self.client {
+            client.abort();
+        }
+    }
+
+    /// Moves everything on that can move: handshake, bytes, ends, packets.
+    pub fn drive(&mut self, cx: &mut Context<'_>) {
+        let now = cx.now();
+        if self.server.is_established() && self.syn.is_some() {
+            let start = self.server_start.unwrap_or_else(|| Start::random(cx.rng()));
+            self.accept(now, start);
+        }
+        if let Some(client) = &mut self.client {
+            pass_on(client, &mut self.server);
+            pass_on(&mut self.server, client);
+        } else if self.server.close_reason() == Some(CloseReason::Reset)
+            && let Some(refused) = self.syn.take().as_ref().and_then(reset_reply)
+        {
+            let refused = cx.create(refused, CreateReason::Transmit);
+            cx.send(self.origin, refused);
+        }
+        transmit(cx, &mut self.server, self.origin.opposite());
+        if let Some(client) = &mut self.client {
+            transmit(cx, client, self.origin);
+        }
+    }
+
+    /// True when nothing is left to do on either side.
+    pub fn is_over(&self) -> bool {
+        self.server.is_closed() && self.client.as_ref().is_none_or(Connection::is_closed)
+    }
+
+    /// The earliest deadline of the two connections.
+    pub fn next_timeout(&self) -> Option<Instant> {
+        let client = self.client.as_ref().and_then(Connection::poll_timeout);
+        self.server.poll_timeout().into_iter().chain(client).min()
+    }
+
+    /// Bytes acknowledged on one side and not yet on the other.
+    pub fn buffered(&self) -> u64 {
+        let kept = |connection: &Connection| connection.readable() + connection.unacknowledged();
+        kept(&self.server) + self.client.as_ref().map_or(0, kept)
+    }
+}
+
+impl Start {
+    /// The numbering of the host that sent `syn`. Ours continues it, so that both halves carry the
+    /// same sequence numbers and clocks, and captures of both can be laid side by side.
+    fn of(syn: &TcpHeader, now: Instant, rng: &mut Rng) -> Start {
+        let clock = (now.as_nanos() / 1_000_000) as u32;
+        let offset =
+            syn.options.timestamps.map_or_else(|| rng.next_u64() as u32, |stamp| stamp.value.wrapping_sub(clock));
+        Start { sequence: syn.sequence, timestamp_offset: offset }
+    }
+
+    fn random(rng: &mut Rng) -> Start {
+        Start { sequence: SeqNum(rng.next_u64() as u32), timestamp_offset: rng.next_u64() as u32 }
+    }
+}
+
+fn endpoints(flow: &FlowKey) -> (Endpoint, Endpoint) {
+    let source = Endpoint { address: flow.source, port: flow.source_port };
+    (source, Endpoint { address: flow.destination, port: flow.destination_port })
+}
+
+/// TCP towards `port`.
+fn config(settings: &Settings, buffer: ByteSize, port: Port, ecn: bool, rng: &mut Rng) -> Config {
+    let common = Config {
+        mtu: settings.mtu,
+        receive_buffer: buffer,
+        send_buffer: Some(buffer),
+        ecn,
+        random_seed: rng.next_u64(),
+        ..Config::default()
+    };
+    if port != Port::LINK {
+        return common;
+    }
+    Config { controller: settings.controller, recovery: settings.recovery, min_rto: settings.min_rto, ..common }
+}
+
+/// Bytes, the end of the stream and resets, from one connection to the other.
+fn pass_on(from: &mut Connection, to: &mut Connection) {
+    while let Some(chunk) = from.read(to.writable()) {
+        let written = to.write_chunk(&chunk);
+        debug_assert_eq!(written, chunk.len(), "no more was read than could be written");
+    }
+    let is_broken = from.close_reason().is_some_and(|reason| reason != CloseReason::Finished);
+    if is_broken {
+        to.abort();
+    } else if from.is_read_finished() && matches!(to.state(), State::Established | State::CloseWait) {
+        to.close();
+    }
+}
+
+fn transmit(cx: &mut Context<'_>, connection: &mut Connection, port: Port) {
+    while let Some(packet) = connection.poll_transmit(cx.now()) {
+        let packet = cx.create(packet, CreateReason::Transmit);
+        cx.send(port, packet);
+    }
+}

@@ -1,0 +1,177 @@
+//! The hop-level baselines on the demo path: link ARQ, link FEC and the split connection must be
+//! worth comparing with, and must not break what they carry.
+
+mod common;
+use airtcp_core::{DropReason, Duration, Event};
+use airtcp_schemes::{SCHEMES, find};
+use airtcp_sim::{Flow, Outcome, RunSettings};
+use common::{Demo, bulk, demo, events, of_ceiling, tcp};
+
+const SLUGS: [&str; 3] = ["arq", "fec", "split"];
+
+fn on_demo(slug: &str, air: &[(&str, &str)], settings: &[(&str, &str)]) -> Demo {
+    let mut network = demo(air);
+    let entry = find(SCHEMES, slug).expect("the scheme is in the table");
+    let settings: Vec<_> = settings.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect();
+    network.topology.scheme("hop", network.air, entry, &settings);
+    network
+}
+
+fn median(runs: impl Fn(u64) -> f64) -> f64 {
+    let mut values: Vec<f64> = (1..=3).map(runs).collect();
+    values.sort_by(f64::total_cmp);
+    values[1]
+}
+
+/// Share of the ceiling that a scheme reaches at a loss, and plain CUBIC beside it.
+fn shares(slug: &str, text: &str, loss: f64) -> (f64, f64) {
+    let air = [("loss", text)];
+    let with = median(|seed| of_ceiling(&on_demo(slug, &air, &[]).with_bulk("cubic").run(seed), loss));
+    let plain = median(|seed| of_ceiling(&demo(&air).with_bulk("cubic").run(seed), loss));
+    println!("{slug} {text}: {with:.3} of the ceiling, plain {plain:.3}, {:.1} times", with / plain);
+    (with, plain)
+}
+
+const LOSSES: [(&str, f64); 3] = [("1%", 0.01), ("5%", 0.05), ("10%", 0.10)];
+
+#[test]
+fn link_arq_reaches_the_ceiling_but_for_its_overhead() {
+    for ((text, loss), target) in LOSSES.into_iter().zip([0.97, 0.96, 0.94]) {
+        let (with, plain) = shares("arq", text, loss);
+        assert!(with >= target && with > 4.0 * plain, "{text}: {with:.3}, plain {plain:.3}");
+    }
+}
+
+#[test]
+fn link_fec_pays_its_redundancy_and_beats_plain_by_far() {
+    for ((text, loss), target) in LOSSES.into_iter().zip([0.88, 0.78, 0.68]) {
+        let (with, plain) = shares("fec", text, loss);
+        assert!(with >= target && with > 4.0 * plain, "{text}: {with:.3}, plain {plain:.3}");
+    }
+}
+
+#[test]
+fn a_split_connection_beats_plain_by_far() {
+    for ((text, loss), target) in LOSSES.into_iter().zip([0.83, 0.40, 0.20]) {
+        let (with, plain) = shares("split", text, loss);
+        assert!(with >= target && with > 3.5 * plain, "{text}: {with:.3}, plain {plain:.3}");
+    }
+}
+
+#[test]
+fn without_loss_each_costs_what_it_says() {
+    let plain = of_ceiling(&demo(&[]).with_bulk("cubic").run(1), 0.0);
+    // A shim of 16 bytes and acknowledgments; one code packet in 33 and 41 bytes; nothing.
+    for (slug, least) in [("arq", 0.975), ("fec", 0.93), ("split", 0.99)] {
+        let share = of_ceiling(&on_demo(slug, &[], &[]).with_bulk("cubic").run(1), 0.0) / plain;
+        assert!(share >= least, "{slug}: {share:.4} of plain");
+    }
+}
+
+const FAULTS: &[(&str, &[(&str, &str)])] = &[
+    ("loss", &[("loss", "10%")]),
+    ("bursts", &[("loss", "{ kind = \"gilbert-elliott\", mean = \"2%\", burst = 5 }")]),
+    ("reordering", &[("reorder", "{ probability = \"5%\", delay = \"8ms\" }")]),
+    ("duplication", &[("duplicate", "5%")]),
+    ("corruption", &[("corrupt", "3%")]),
+    ("full ring", &[("loss", "3%"), ("queue", "{ kind = \"ring\", limit = \"3packets\" }")]),
+    (
+        "everything",
+        &[
+            ("loss", "3%"),
+            ("reorder", "{ probability = \"2%\", delay = \"8ms\" }"),
+            ("duplicate", "2%"),
+            ("corrupt", "1%"),
+            ("outage", "{ start = \"2s\", duration = \"1500ms\" }"),
+        ],
+    ),
+];
+
+/// Two files at once, one in each direction.
+fn with_files(mut network: Demo, bytes: u64, ipv6: bool) -> Demo {
+    let [sender, receiver] = network.ends;
+    for (name, from, to) in [("down", sender, receiver), ("up", receiver, sender)] {
+        let flow = bulk(name, from, to, tcp(&[]));
+        network.topology.flow(Flow { size: Some(bytes), ipv6, ..flow });
+    }
+    network
+}
+
+#[test]
+fn files_arrive_with_equal_hashes_in_both_directions_through_every_fault() {
+    for slug in SLUGS {
+        for (name, fault) in FAULTS {
+            for (ipv6, near_wrap) in [(false, true), (true, false)] {
+                let network = with_files(on_demo(slug, fault, &[]), 1_000_000, ipv6);
+                let settings = RunSettings {
+                    duration: Duration::from_secs(60),
+                    near_wrap,
+                    digests: true,
+                    ..RunSettings::default()
+                };
+                let outcome = network.run_with(&settings);
+                for flow in &outcome.flows {
+                    assert!(flow.completed_at.is_some(), "{slug} {name} {}: not complete", flow.name);
+                    assert!(flow.sent_sha256.is_some() && flow.sent_sha256 == flow.received_sha256, "{slug} {name}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn nothing_depends_on_where_sequence_numbers_and_timestamps_begin() {
+    for slug in SLUGS {
+        let run = |near_wrap| {
+            let settings = RunSettings { near_wrap, duration: Duration::from_secs(6), ..RunSettings::default() };
+            on_demo(slug, &[("loss", "3%")], &[]).with_bulk("cubic").run_with(&settings)
+        };
+        let (plain, wrapping): (Outcome, Outcome) = (run(false), run(true));
+        assert_eq!(common::essence(&plain.flows[0]), common::essence(&wrapping.flows[0]), "{slug}");
+        assert_eq!(plain.schemes, wrapping.schemes, "{slug}");
+    }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_trace() {
+    for slug in SLUGS {
+        let run = |seed| on_demo(slug, &[("loss", "3%")], &[]).with_bulk("cubic").run(seed).trace_hash;
+        assert_eq!(run(7), run(7), "{slug}");
+        assert_ne!(run(7), run(8), "{slug}");
+    }
+}
+
+#[test]
+fn link_arq_repairs_about_as_often_as_the_link_loses_and_gives_up_after_its_tries() {
+    let lost = |outcome: &Outcome| -> u64 {
+        let of_air = outcome.drops.iter().filter(|drop| drop.place.starts_with("links.air"));
+        of_air.filter(|drop| drop.reason == DropReason::Loss).map(|drop| drop.packets).sum()
+    };
+    let outcome = on_demo("arq", &[("loss", "5%")], &[]).with_bulk("cubic").run(1);
+    let (repairs, lost) = (events(&outcome.schemes[0], Event::Repair), lost(&outcome));
+    assert!(repairs * 100 > lost * 85 && repairs * 100 < lost * 130, "{repairs} repairs, {lost} lost");
+    assert_eq!(events(&outcome.schemes[0], Event::GivenUp), 0);
+    let outcome = on_demo("arq", &[("loss", "10%")], &[("tries", "2")]).with_bulk("cubic").run(1);
+    assert!(events(&outcome.schemes[0], Event::GivenUp) > 20);
+    assert!(outcome.flows[0].retransmitted_segments > 0, "what the link gives up TCP repairs");
+}
+
+#[test]
+fn hosts_notice_no_loss_that_the_link_repairs() {
+    let plain = demo(&[("loss", "5%")]).with_bulk("cubic").run(1);
+    let repaired = on_demo("arq", &[("loss", "5%")], &[("queue", "1MB")]);
+    let mut repaired = repaired;
+    // Limited by its window, the sender never fills the queue: whatever it repairs is loss.
+    repaired.topology.flow(bulk("bulk", repaired.ends[0], repaired.ends[1], tcp(&[("max_cwnd", "40")])));
+    let outcome = repaired.run(1);
+    assert!(plain.flows[0].retransmitted_segments > 50);
+    assert!(outcome.flows[0].retransmitted_segments <= 2, "{}", outcome.flows[0].retransmitted_segments);
+}
+
+#[test]
+fn a_split_sender_sees_the_wired_half_only() {
+    let outcome = on_demo("split", &[("loss", "5%")], &[]).with_bulk("cubic").run(1);
+    assert_eq!((outcome.flows[0].retransmitted_segments, outcome.flows[0].rtos), (0, 0));
+    let scheme = find(SCHEMES, "split").expect("it is in the table");
+    assert!(!scheme.keeps_end_to_end, "and that is not the end-to-end meaning of an acknowledgment");
+}
