@@ -299,3 +299,30 @@ fn a_set_inside_what_varies_as_a_whole() {
     let text = demo_with("schemes.repair.kind = [\"none\", \"gsnoop\"]", "schemes.repair = [{ kind = \"none\" }]");
     assert_snapshot!(read(&text, &["schemes.repair.kind=snoop"]).unwrap_err(), @"--set schemes.repair.kind=snoop: [vary] replaces 'schemes.repair' as a whole; set 'vary.schemes.repair' or 'schemes.repair' instead");
 }
+
+const FIGURE: &str = "\n[[figures]]\nname = \"over-loss\"\nx = \"links.air.loss\"\ny = \"of_ceiling\"\nlines = \"schemes.repair.kind\"\npanes = \"flows.bulk.controller\"\n";
+
+fn error_with_figure(from: &str, to: &str) -> String {
+    assert!(FIGURE.contains(from), "the figure does not contain '{from}'");
+    read(&format!("{DEMO}{}", FIGURE.replacen(from, to, 1)), &[]).expect_err("an error").to_string()
+}
+
+#[test]
+fn a_figure_that_leaves_out_what_varies() {
+    assert_snapshot!(error_with_figure("panes = \"flows.bulk.controller\"", ""), @"demo.toml:52: figure 'over-loss' does not say where 'flows.bulk.controller' goes, which varies; name it as lines or panes, or give it one value");
+}
+
+#[test]
+fn a_figure_that_names_a_key_twice() {
+    assert_snapshot!(error_with_figure("schemes.repair.kind", "links.air.loss"), @"demo.toml:52: figure 'over-loss' names 'links.air.loss' twice; x, lines and panes are three different keys");
+}
+
+#[test]
+fn a_figure_of_several_keys_at_one_place() {
+    assert_snapshot!(error_with_figure("\"schemes.repair.kind\"", "[\"schemes.repair.kind\", \"links.air.loss\"]"), @r#"demo.toml:56: 'lines' in [[figures]] takes one varied key, "schemes.repair", not a list"#);
+}
+
+#[test]
+fn a_figure_over_something_that_does_not_exist() {
+    assert_snapshot!(error_with_figure("x = \"links.air.loss\"", "x = \"links.air.los\""), @"demo.toml:54: there is no varied key 'links.air.los' (x in [[figures]]); did you mean 'links.air.loss'?");
+}

@@ -8,6 +8,7 @@ mod run;
 mod show;
 
 use crate::Failure;
+use airtcp_experiment::scenario::Source;
 use airtcp_experiment::{Catalogue, Scenario};
 use clap::Subcommand;
 use std::path::Path;
@@ -42,15 +43,21 @@ impl Verb {
 }
 
 /// Scenarios that need no file: name and text.
-const BUILT_IN: &[(&str, &str)] = &[("demo", include_str!("../../../../scenarios/demo.toml"))];
+const BUILT_IN: &[(&str, &str)] = &[
+    ("demo", include_str!("../../../../scenarios/demo.toml")),
+    ("sweep", include_str!("../../../../scenarios/sweep.toml")),
+];
 
 /// Reads the scenario of a file, or a built-in one by its name.
 fn load(file: &str, sets: &[String], catalogue: &Catalogue<'_>) -> Result<Scenario, Failure> {
-    let built_in = BUILT_IN.iter().find(|(name, _)| *name == file);
-    if let (Some((name, text)), false) = (built_in, Path::new(file).exists()) {
-        let source = airtcp_experiment::scenario::Source { file: format!("{name}.toml"), text: (*text).to_owned() };
-        let mut no_base = |_: &str| unreachable!("no built-in scenario has a base");
-        return Scenario::read(&source, sets, catalogue, &mut no_base).map_err(Failure::input);
+    if let (Some(source), false) = (built_in(file), Path::new(file).exists()) {
+        let mut base = |name: &str| Ok(built_in(name.trim_end_matches(".toml")).expect("a base is built in, too"));
+        return Scenario::read(&source, sets, catalogue, &mut base).map_err(Failure::input);
     }
     Scenario::load(Path::new(file), sets, catalogue).map_err(Failure::input)
+}
+
+fn built_in(name: &str) -> Option<Source> {
+    let (name, text) = BUILT_IN.iter().find(|(known, _)| *known == name)?;
+    Some(Source { file: format!("{name}.toml"), text: (*text).to_owned() })
 }

@@ -1,9 +1,11 @@
 //! Where results lie: `results/<name>-<hash>/{sim,live}/`, with the scenario that reproduces them.
 //!
-//! `scenario.toml` (resolved), `summary.json`, `series.json`, `manifest.json`. A world's directory is replaced as a
-//! whole: it is written beside the old one, which goes when the new one is complete.
+//! `scenario.toml` (resolved), `summary.json`, `series.json`, `manifest.json`, and of every figure
+//! `figures/NAME.{svg,csv}`. A world's directory is replaced as a whole: it is written beside the old one, which goes
+//! when the new one is complete.
 
 use super::{Results, series, summary};
+use crate::figure::{self, Figure};
 use crate::scenario::Scenario;
 use serde_json::Value;
 use std::io;
@@ -36,12 +38,26 @@ pub fn write(root: &Path, results: &Results<'_>, world_directory: &str, manifest
     std::fs::write(fresh.join("summary.json"), summary::to_text(&summary))?;
     std::fs::write(fresh.join("series.json"), summary::to_text(&series::of(results)))?;
     std::fs::write(fresh.join("manifest.json"), format!("{manifest:#}\n"))?;
+    write_figures(&fresh.join("figures"), scenario, &summary)?;
     if target.exists() {
         std::fs::rename(&target, &stale)?;
     }
     std::fs::rename(&fresh, &target)?;
     remove(&stale)?;
     Ok(target)
+}
+
+fn write_figures(directory: &Path, scenario: &Scenario, summary: &Value) -> io::Result<()> {
+    if scenario.figures.is_empty() {
+        return Ok(());
+    }
+    std::fs::create_dir_all(directory)?;
+    for spec in &scenario.figures {
+        let figure = Figure::of(scenario, spec, summary);
+        std::fs::write(directory.join(format!("{}.svg", spec.name)), figure::svg::text(&figure))?;
+        std::fs::write(directory.join(format!("{}.csv", spec.name)), figure::csv::text(&figure))?;
+    }
+    Ok(())
 }
 
 fn remove(directory: &Path) -> io::Result<()> {

@@ -6,7 +6,7 @@
 //! the baseline cell with the same seed. For intervals see [`super::estimate`].
 
 use super::{CellState, Estimate, Results, baseline_of, ceiling_bps, estimate, jain, median};
-use crate::scenario::{Cell, ResolvedScenario};
+use crate::scenario::{Cell, ResolvedScenario, Scenario};
 use crate::world::{EmulatorReport, FlowOutcome, RunOutcome, Verdict};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
@@ -55,6 +55,13 @@ pub fn to_text(summary: &Value) -> String {
 /// The labels of a cell as an object.
 pub fn at_of(cell: &Cell) -> Value {
     Value::Object(cell.at.iter().map(|(key, label)| (key.clone(), label.clone().into())).collect())
+}
+
+/// The cells of a summary of `scenario`, each at its place in the scenario; `None` for those that did not run.
+pub fn by_cell<'a>(scenario: &Scenario, summary: &'a Value) -> Vec<Option<&'a Value>> {
+    // A summary lists its cells in the order of the scenario, so one walk finds them all.
+    let mut cells = summary["cells"].as_array().map(Vec::as_slice).unwrap_or_default().iter().peekable();
+    scenario.cells.iter().map(|cell| cells.next_if(|found| found["at"] == at_of(cell))).collect()
 }
 
 /// One cell; `None` unless it is done.

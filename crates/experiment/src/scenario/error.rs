@@ -96,6 +96,14 @@ pub enum Problem {
         /// What is wrong with it.
         reason: String,
     },
+    /// A figure that cannot be drawn as it is written.
+    #[error("figure '{name}' {reason}")]
+    Figure {
+        /// Its name.
+        name: String,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// `base` cannot be followed.
     #[error("base: {0}")]
     Base(String),

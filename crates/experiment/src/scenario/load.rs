@@ -1,6 +1,6 @@
 //! A scenario file, read as a whole.
 
-use super::document::{Origin, Table, join_path};
+use super::document::{Origin, Table, join_path, split_path};
 use super::error::{Problem, ScenarioError};
 use super::presentation::{self, FigureSpec, TableSpec};
 use super::vary::{self, Axis};
@@ -30,6 +30,8 @@ pub struct Scenario {
     pub seed: u64,
     /// Varied keys in the order of the file, and the labels of their values.
     pub axes: Vec<(String, Vec<String>)>,
+    /// Varied keys whose values the file writes as `{ log = … }`.
+    pub logarithmic: Vec<String>,
     /// Every combination; the first axis varies slowest.
     pub cells: Vec<Cell>,
     /// Tables to print.
@@ -107,6 +109,7 @@ impl Scenario {
                 .iter()
                 .map(|axis| (axis.name(), axis.steps.iter().map(|step| step.label.clone()).collect()))
                 .collect(),
+            logarithmic: axes.iter().filter(|axis| axis.is_logarithmic).map(Axis::name).collect(),
             name,
             about: header.about,
             runs: header.runs,
@@ -114,6 +117,11 @@ impl Scenario {
             resolved,
             hash,
         })
+    }
+
+    /// What the file writes for the key at a dotted path, outside `[vary]`; `None` for a table, a list or nothing.
+    pub fn text_at(&self, path: &str) -> Option<String> {
+        parse::parse(&self.name, &self.resolved).ok()?.at(&split_path(path))?.scalar()
     }
 }
 

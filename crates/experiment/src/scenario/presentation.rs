@@ -76,6 +76,27 @@ impl Names<'_> {
         let found = names.iter().map(|(name, node)| self.axis(keys, key, name, node)).collect::<Result<Vec<_>, _>>()?;
         Ok(found.into_iter().flatten().collect())
     }
+
+    /// The one varied key that `key` names; `None` if it names none, or one that does not vary.
+    fn only_axis(&self, keys: &Keys<'_>, key: &str) -> Result<Option<String>, ScenarioError> {
+        if let Some(entry) = keys.table.get(key) {
+            keys.scalar(entry, "one varied key, \"schemes.repair\"")?;
+        }
+        Ok(self.axes(keys, key)?.pop())
+    }
+
+    /// Why `figure` does not show every cell exactly once. Cells that a figure would mix say nothing, so a varied key
+    /// that it does not name is a mistake, not something to average over.
+    fn misfit(&self, figure: &FigureSpec) -> Option<String> {
+        let named: Vec<&String> =
+            [Some(&figure.x), figure.lines.as_ref(), figure.panes.as_ref()].into_iter().flatten().collect();
+        if let Some(twice) = named.iter().enumerate().find_map(|(at, name)| named[..at].contains(name).then_some(name))
+        {
+            return Some(format!("names '{twice}' twice; x, lines and panes are three different keys"));
+        }
+        let left = self.axes.iter().find(|axis| !named.contains(axis))?;
+        Some(format!("does not say where '{left}' goes, which varies; name it as lines or panes, or give it one value"))
+    }
 }
 
 /// Reads `[[tables]]`; without any, one that puts the schemes side by side.
@@ -130,10 +151,14 @@ pub fn figures(document: &Table, axes: &[Axis]) -> Result<Vec<FigureSpec>, Scena
         if !measures().contains(&y) {
             return Err(keys.no_such("measure", &y, "y", &keys.table.get("y").expect("read above").origin, measures()));
         }
-        let axis = |key: &str| Ok::<_, ScenarioError>(names.axes(keys, key)?.into_iter().next());
         let x = text("x", "x = \"links.air.loss\"")?;
-        let x = axis("x")?.unwrap_or(x);
-        Ok(FigureSpec { name, x, y, lines: axis("lines")?, panes: axis("panes")? })
+        names.axes(keys, "x")?;
+        let spec =
+            FigureSpec { name, x, y, lines: names.only_axis(keys, "lines")?, panes: names.only_axis(keys, "panes")? };
+        match names.misfit(&spec) {
+            None => Ok(spec),
+            Some(reason) => Err(Problem::Figure { name: spec.name, reason }.at(keys.origin)),
+        }
     })
 }
 

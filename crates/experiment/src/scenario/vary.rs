@@ -26,6 +26,8 @@ pub struct Axis {
     pub path: Vec<String>,
     /// What it takes, in the order of the file.
     pub steps: Vec<Step>,
+    /// True for `{ log = … }`.
+    pub is_logarithmic: bool,
     pub(super) origin: Origin,
 }
 
@@ -124,7 +126,8 @@ fn axis(path: &[String], entry: &Entry) -> Result<Axis, ScenarioError> {
         }
     };
     unique_labels(&steps, path)?;
-    Ok(Axis { path: path.to_vec(), steps, origin: entry.origin.clone() })
+    let is_logarithmic = matches!(&entry.node.value, Value::Table(range) if range.get("log").is_some());
+    Ok(Axis { path: path.to_vec(), steps, is_logarithmic, origin: entry.origin.clone() })
 }
 
 fn unique_labels(steps: &[Step], path: &[String]) -> Result<(), ScenarioError> {

@@ -71,14 +71,22 @@ impl Measure {
         self.value(cell).map_or_else(|| "–".to_owned(), |value| self.write(value))
     }
 
+    /// A number of this measure in its [`Measure::unit`].
+    pub fn in_unit(&self, value: f64) -> f64 {
+        match self.kind {
+            Kind::Rate | Kind::Millis => value / 1e6,
+            Kind::Share => value * 100.0,
+            Kind::Seconds => value / 1e9,
+            Kind::Times | Kind::Index | Kind::Count => value,
+        }
+    }
+
     /// A number of this measure as text.
     pub fn write(&self, value: f64) -> String {
+        let value = self.in_unit(value);
         match self.kind {
-            Kind::Rate => three_digits(value / 1e6),
-            Kind::Share => format!("{:.1}", value * 100.0),
-            Kind::Times => three_digits(value),
-            Kind::Millis => three_digits(value / 1e6),
-            Kind::Seconds => three_digits(value / 1e9),
+            Kind::Share => format!("{value:.1}"),
+            Kind::Rate | Kind::Times | Kind::Millis | Kind::Seconds => three_digits(value),
             Kind::Index => format!("{value:.3}"),
             Kind::Count => format!("{value:.0}"),
         }

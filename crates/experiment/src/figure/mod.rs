@@ -1,0 +1,158 @@
+//! The `[[figures]]` of a scenario: what is to be drawn, as plain data ([`Figure`]), and its forms ([`svg`], [`csv`]).
+//!
+//! A figure is made from a summary, so a stored result gives the figure that a fresh one gave, to the byte.
+
+pub mod csv;
+mod horizontal;
+pub mod svg;
+mod ticks;
+
+pub use horizontal::{Horizontal, Scale};
+
+use crate::results::summary;
+use crate::scenario::{FigureSpec, Scenario};
+use crate::table::measure::Measure;
+use serde_json::Value;
+
+/// Everything that stands in a figure.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Figure {
+    /// File name without ending.
+    pub name: String,
+    /// Name and hash of the scenario, the world, how many runs: what a reader needs to trust the numbers.
+    pub source: String,
+    /// To the right.
+    pub x: Horizontal,
+    /// Upwards.
+    pub y: Measure,
+    /// The varied key that makes a pane each.
+    pub panes_by: Option<String>,
+    /// The varied key that makes a line each.
+    pub lines_by: Option<String>,
+    /// Labels of the lines that have a point in any pane, in the order of the scenario; a line's colour is its place
+    /// here, the same in every pane. One empty label if nothing makes lines.
+    pub legend: Vec<String>,
+    /// Panes that have a point, in the order of the scenario.
+    pub panes: Vec<Pane>,
+}
+
+/// One drawing surface.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Pane {
+    /// Value of the key that makes panes; empty if none does.
+    pub label: String,
+    /// Lines that have a point here.
+    pub lines: Vec<Line>,
+}
+
+/// Points that belong together.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Line {
+    /// Value of the key that makes lines; empty if none does.
+    pub label: String,
+    /// Place of the label in the legend.
+    pub index: usize,
+    /// From left to right.
+    pub points: Vec<Point>,
+}
+
+/// What one cell gave.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Point {
+    /// Value of the key to the right, as the scenario names it.
+    pub label: String,
+    /// The same as a number in [`Horizontal::unit`]; `None` where the axis has no numbers.
+    pub x: Option<f64>,
+    /// Place of the value on the axis, from 0.
+    pub step: usize,
+    /// Median over the runs, in the measure's base unit.
+    pub y: f64,
+    /// Its 95 % interval, where the summary has one.
+    pub ci95: Option<[f64; 2]>,
+}
+
+impl Figure {
+    /// The figure `spec` of `scenario` from a whole summary, fresh or read from `summary.json`. Cells that did not
+    /// run, or have no such measure, have no point.
+    pub fn of(scenario: &Scenario, spec: &FigureSpec, summary: &Value) -> Figure {
+        let cells = summary::by_cell(scenario, summary);
+        let y = Measure::named(&spec.y);
+        let x = Horizontal::of(scenario, &spec.x);
+        let steps_of =
+            |axis: &Option<String>| axis.as_deref().map_or(vec![String::new()], |axis| labels(scenario, axis));
+        let (pane_labels, line_labels) = (steps_of(&spec.panes), steps_of(&spec.lines));
+        let mut points = vec![vec![Vec::new(); line_labels.len()]; pane_labels.len()];
+        for (cell, found) in scenario.cells.iter().zip(&cells) {
+            let Some((found, value)) = found.and_then(|found| Some((found, y.value(found)?))) else { continue };
+            let label_on = |axis: &str| cell.at.iter().find(|(key, _)| key == axis).map(|(_, label)| label.as_str());
+            let place = |axis: &Option<String>, labels: &[String]| {
+                let label = axis.as_deref().and_then(label_on).unwrap_or_default();
+                labels.iter().position(|known| known == label).unwrap_or(0)
+            };
+            let step = label_on(&spec.x).and_then(|label| x.steps.iter().position(|(known, _)| known == label));
+            let (label, number) = x.steps[step.unwrap_or(0)].clone();
+            points[place(&spec.panes, &pane_labels)][place(&spec.lines, &line_labels)].push(Point {
+                label,
+                x: number,
+                step: step.unwrap_or(0),
+                y: value,
+                ci95: y.interval(found),
+            });
+        }
+        let has_points = |line: &usize| points.iter().any(|pane| !pane[*line].is_empty());
+        let shown: Vec<usize> = (0..line_labels.len()).filter(has_points).collect();
+        let panes = pane_labels.into_iter().zip(points).map(|(label, mut lines)| Pane {
+            label: as_shown(label),
+            lines: shown
+                .iter()
+                .enumerate()
+                .map(|(index, &line)| (index, line, from_left_to_right(std::mem::take(&mut lines[line]))))
+                .filter(|(.., points)| !points.is_empty())
+                .map(|(index, line, points)| Line { label: as_shown(line_labels[line].clone()), index, points })
+                .collect(),
+        });
+        Figure {
+            name: spec.name.clone(),
+            source: source(scenario, summary),
+            panes: panes.filter(|pane| !pane.lines.is_empty()).collect(),
+            legend: shown.iter().map(|&line| as_shown(line_labels[line].clone())).collect(),
+            panes_by: spec.panes.clone(),
+            lines_by: spec.lines.clone(),
+            x,
+            y,
+        }
+    }
+}
+
+fn labels(scenario: &Scenario, axis: &str) -> Vec<String> {
+    scenario.axes.iter().find(|(name, _)| name == axis).map(|(_, labels)| labels.clone()).unwrap_or_default()
+}
+
+/// `none` in files is called plain in figures.
+fn as_shown(label: String) -> String {
+    if label == crate::catalogue::NO_SCHEME { "plain".into() } else { label }
+}
+
+fn from_left_to_right(mut points: Vec<Point>) -> Vec<Point> {
+    points.sort_by(|a, b| match (a.x, b.x) {
+        (Some(a), Some(b)) => a.total_cmp(&b),
+        _ => a.step.cmp(&b.step),
+    });
+    points
+}
+
+fn source(scenario: &Scenario, summary: &Value) -> String {
+    let world = match summary["cells"][0]["world"].as_str() {
+        Some("live") => "kernel TCP (live)",
+        Some(world) => world,
+        None => "nothing ran",
+    };
+    let numbers = match scenario.runs {
+        1 => "one run each".to_owned(),
+        runs => format!("medians of {runs} runs, bars: 95 % intervals"),
+    };
+    format!("{} {} · {world} · {numbers}", scenario.name, scenario.hash)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,158 @@
+//! Figures from summaries made of known numbers.
+
+use super::*;
+use crate::Catalogue;
+use crate::scenario::Source;
+use serde_json::json;
+
+const SCENARIO: &str = r#"
+schema = 1
+name = "drawn"
+duration = "3s"
+runs = 3
+
+[nodes]
+a = {}
+b = {}
+
+[links.air]
+between = ["a", "b"]
+rate = "10Mbit"
+
+[flows.bulk]
+from = "a"
+to = "b"
+
+[schemes.repair]
+kind = "none"
+
+[vary]
+links.air.loss = { log = ["0.1%", "10%"], steps = 3 }
+flows.bulk.controller = ["cubic", "reno"]
+schemes.repair = [{ kind = "none" }, { kind = "gsnoop", on = "air", label = "<g> & \"s\"" }]
+
+[[figures]]
+name = "drawn"
+x = "links.air.loss"
+y = "of_ceiling"
+lines = "schemes.repair"
+panes = "flows.bulk.controller"
+"#;
+
+fn read(text: &str, sets: &[&str]) -> Scenario {
+    let source = Source { file: "drawn.toml".into(), text: text.into() };
+    let sets: Vec<String> = sets.iter().map(|set| (*set).to_owned()).collect();
+    Scenario::read(&source, &sets, &Catalogue::BUILT_IN, &mut |_| unreachable!("no base")).expect("valid")
+}
+
+/// A summary whose share of the ceiling is 0.1 for the first cell, 0.11 for the next and so on.
+fn summary(scenario: &Scenario) -> Value {
+    let cell = |(index, cell): (usize, &crate::Cell)| {
+        let share = 0.1 + 0.01 * index as f64;
+        json!({"world": "simulator", "at": summary::at_of(cell), "of_ceiling": {"median": share, "ci95": [share - 0.05, share + 0.05]}})
+    };
+    json!({"cells": scenario.cells.iter().enumerate().map(cell).collect::<Vec<_>>()})
+}
+
+fn drawn(scenario: &Scenario, summary: &Value) -> Figure {
+    Figure::of(scenario, &scenario.figures[0], summary)
+}
+
+#[test]
+fn every_cell_is_a_point_of_its_line_in_its_pane() {
+    let scenario = read(SCENARIO, &[]);
+    let figure = drawn(&scenario, &summary(&scenario));
+    assert_eq!(figure.legend, ["plain", "<g> & \"s\""]);
+    assert_eq!(figure.panes.iter().map(|pane| pane.label.as_str()).collect::<Vec<_>>(), ["cubic", "reno"]);
+    let line = &figure.panes[1].lines[1];
+    assert_eq!((line.label.as_str(), line.index), ("<g> & \"s\"", 1));
+    let points: Vec<_> =
+        line.points.iter().map(|point| (point.label.as_str(), point.x, (point.y * 100.0).round())).collect();
+    assert_eq!(points, [("0.1%", Some(0.1), 13.0), ("1%", Some(1.0), 17.0), ("10%", Some(10.0), 21.0)]);
+    let [low, high] = line.points[0].ci95.expect("the summary has one");
+    assert!((low - 0.08).abs() < 1e-9 && (high - 0.18).abs() < 1e-9, "{low} {high}");
+    assert_eq!((figure.x.scale, figure.x.unit.as_str()), (Scale::Logarithmic, "%"));
+}
+
+#[test]
+fn cells_that_did_not_run_leave_no_empty_pane_or_legend_entry() {
+    let scenario = read(SCENARIO, &[]);
+    let mut summary = summary(&scenario);
+    let cells = summary["cells"].as_array_mut().expect("a list");
+    cells.retain(|cell| cell["at"]["flows.bulk.controller"] == "reno" && cell["at"]["schemes.repair"] != "none");
+    let figure = drawn(&scenario, &summary);
+    assert_eq!((figure.panes.len(), figure.legend.len()), (1, 1));
+    assert_eq!(figure.panes[0].lines[0].points.len(), 3);
+}
+
+#[test]
+fn lines_run_from_left_to_right_whatever_the_order_of_the_file() {
+    let text = SCENARIO.replacen("{ log = [\"0.1%\", \"10%\"], steps = 3 }", "[\"10%\", \"0%\", \"2%\"]", 1);
+    let scenario = read(&text, &[]);
+    let figure = drawn(&scenario, &summary(&scenario));
+    let numbers: Vec<_> = figure.panes[0].lines[0].points.iter().map(|point| point.x).collect();
+    assert_eq!(numbers, [Some(0.0), Some(2.0), Some(10.0)]);
+    assert_eq!(figure.x.scale, Scale::Linear);
+}
+
+#[test]
+fn a_key_that_was_fixed_keeps_its_value_on_the_axis() {
+    let scenario = read(SCENARIO, &["links.air.loss=3%", "flows.bulk.controller=cubic"]);
+    let figure = drawn(&scenario, &summary(&scenario));
+    assert_eq!((figure.panes.len(), figure.panes[0].label.as_str()), (1, ""));
+    let point = &figure.panes[0].lines[0].points[0];
+    assert_eq!((point.label.as_str(), point.x), ("3%", Some(3.0)));
+}
+
+#[test]
+fn the_csv_has_a_row_per_point_with_labels_numbers_and_units() {
+    let scenario = read(SCENARIO, &[]);
+    let text = csv::text(&drawn(&scenario, &summary(&scenario)));
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines.len(), 1 + 12);
+    assert_eq!(lines[0], "flows.bulk.controller,schemes.repair,links.air.loss,x,x_unit,of_ceiling,ci95_low,ci95_high");
+    assert_eq!(lines[1], "cubic,plain,0.1%,0.1,%,0.1,0.05,0.15000000000000002");
+    assert!(lines[4].starts_with("cubic,\"<g> & \"\"s\"\"\",0.1%,0.1,%,0.11,"), "{}", lines[4]);
+}
+
+#[test]
+fn the_svg_holds_every_point_and_interval_and_no_markup_of_the_file() {
+    let scenario = read(SCENARIO, &[]);
+    let figure = drawn(&scenario, &summary(&scenario));
+    let text = svg::text(&figure);
+    assert_eq!(text, svg::text(&figure), "equal figures, equal bytes");
+    // Of each line three points in two panes and its sample in the legend.
+    assert_eq!((text.matches("<circle").count(), text.matches("width=\"6\"").count()), (7, 7));
+    assert_eq!(text.matches("h6M").count(), 12, "a whisker per cell");
+    assert!(text.contains("&lt;g&gt; &amp; &quot;s&quot;") && !text.contains("<g> &"), "{text}");
+    let without_namespace = text.replacen("http://www.w3.org/2000/svg", "", 1);
+    assert!(!without_namespace.contains("http") && !text.contains("NaN") && !text.contains("inf"));
+}
+
+#[test]
+fn control_characters_in_a_label_leave_the_svg_well_formed() {
+    let scenario = read(&SCENARIO.replacen("<g>", "\\u0007", 1), &[]);
+    let text = svg::text(&drawn(&scenario, &summary(&scenario)));
+    assert!(!text.contains('\u{7}') && text.contains('\u{fffd}'));
+}
+
+#[test]
+fn a_figure_of_nothing_says_so() {
+    let scenario = read(SCENARIO, &[]);
+    let figure = drawn(&scenario, &json!({"cells": []}));
+    assert_eq!(figure.panes, []);
+    let text = svg::text(&figure);
+    assert!(text.contains("No cell of this figure") && !text.contains("NaN"), "{text}");
+}
+
+#[test]
+fn words_on_the_axis_stand_side_by_side_without_a_line_between_them() {
+    let text = SCENARIO.replacen("x = \"links.air.loss\"", "x = \"flows.bulk.controller\"", 1);
+    let text = text.replacen("panes = \"flows.bulk.controller\"", "panes = \"links.air.loss\"", 1);
+    let scenario = read(&text, &[]);
+    let figure = drawn(&scenario, &summary(&scenario));
+    assert_eq!((figure.x.scale, figure.panes.len()), (Scale::Categories, 3));
+    let text = svg::text(&figure);
+    let mut paths = text.lines().filter(|line| line.starts_with("<path"));
+    assert!(paths.all(|path| !path.contains('L')), "a path leads from word to word: {text}");
+}
