@@ -3,10 +3,12 @@
 //! A crate outside the workspace makes a command with its own schemes and controllers beside the built-in ones:
 //! `airtcp::main_with(Tables { schemes: vec![my::ENTRY], ..Default::default() })`.
 //!
-//! Results go to stdout, logs and progress to stderr. Exit code 0: done; 1: something failed; 2: bad usage or input.
+//! Results go to stdout, logs and progress to stderr. Exit code 0: done; 1: something failed; 2: bad usage or input;
+//! 130: interrupted.
 #![forbid(unsafe_code)]
 
 pub mod gateway_file;
+mod interrupt;
 pub mod live;
 mod machine;
 mod output;

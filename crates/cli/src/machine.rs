@@ -1,16 +1,36 @@
 //! `manifest.json`: by whom and on what the results were made.
 
+use airtcp_experiment::results::METHOD;
 use serde_json::{Value, json};
+use std::time::{Duration, UNIX_EPOCH};
+
+/// Revision of the checkout this was built from, with `-modified` if files were changed since; or `unknown`.
+const REVISION: &str = env!("AIRTCP_REVISION");
+
+/// What the manifest tells of the run itself.
+pub(crate) struct Work {
+    /// `simulator` or `live`.
+    pub(crate) world: &'static str,
+    /// Threads of the simulator.
+    pub(crate) threads: usize,
+    /// Runs that an interrupted process had done before.
+    pub(crate) resumed_runs: usize,
+    /// How long this process took.
+    pub(crate) wall: Duration,
+}
 
 /// The manifest of a run.
-pub(crate) fn manifest(world: &str, threads: usize, wall: std::time::Duration) -> Value {
+pub(crate) fn manifest(work: &Work) -> Value {
     json!({
         "schema": "airtcp.manifest/1",
         "version": env!("CARGO_PKG_VERSION"),
-        "world": world,
+        "revision": REVISION,
+        "world": work.world,
         "command": std::env::args().collect::<Vec<_>>(),
-        "threads": threads,
-        "wall_seconds": wall.as_secs_f64(),
+        "threads": work.threads,
+        "resumed_runs": work.resumed_runs,
+        "wall_seconds": work.wall.as_secs_f64(),
+        "interval": METHOD,
         "machine": {
             "system": std::env::consts::OS,
             "architecture": std::env::consts::ARCH,
@@ -19,6 +39,14 @@ pub(crate) fn manifest(world: &str, threads: usize, wall: std::time::Duration) -
             "cpus": threads_available(),
         },
     })
+}
+
+/// Tells this program from any other that might give other results: the same source built anew counts as another.
+pub(crate) fn build() -> String {
+    let program = std::env::current_exe().and_then(std::fs::metadata);
+    let written = program.as_ref().ok().and_then(|program| program.modified().ok()?.duration_since(UNIX_EPOCH).ok());
+    let (size, written) = (program.map_or(0, |program| program.len()), written.unwrap_or_default().as_nanos());
+    format!("{} {REVISION} {size} {written}", env!("CARGO_PKG_VERSION"))
 }
 
 /// How many threads this process may use.

@@ -80,6 +80,36 @@ fn a_resolved_scenario_reproduces_its_summary_to_the_byte() {
 }
 
 #[test]
+fn a_sweep_leaves_figures_columns_and_a_manifest_that_tells_how_it_was_made() {
+    let results = Scratch::new("sweep");
+    let short =
+        ["--set", "duration=2s", "--set", "warmup=1s", "--set", "runs=2", "--set", "flows.bulk.controller=cubic"];
+    let less =
+        ["--set", "vary.links.air.loss=[\"1%\", \"5%\"]", "--json", "--threads", "2", "--results", results.path()];
+    let output = airtcp(&[&["run", "sweep"], &short[..], &less[..]].concat());
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let summary: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let directory = PathBuf::from(summary["directory"].as_str().unwrap());
+    for name in ["figures/goodput-over-loss.svg", "figures/goodput-over-loss.csv", "runs.parquet", "counters.parquet"] {
+        assert!(directory.join(name).exists(), "{name}");
+    }
+    let csv = std::fs::read_to_string(directory.join("figures/goodput-over-loss.csv")).unwrap();
+    assert_eq!(csv.lines().count(), 1 + 6, "{csv}");
+    let manifest = std::fs::read(directory.join("manifest.json")).unwrap();
+    let manifest: Value = serde_json::from_slice(&manifest).unwrap();
+    assert_eq!((&manifest["threads"], &manifest["resumed_runs"]), (&2.into(), &0.into()));
+    for key in ["version", "revision", "interval", "wall_seconds", "command"] {
+        assert!(!manifest[key].is_null(), "{key} is missing in {manifest}");
+    }
+    for key in ["kernel", "cpu", "cpus", "architecture"] {
+        assert!(!manifest["machine"][key].is_null(), "{key} is missing in {manifest}");
+    }
+    let revision = manifest["revision"].as_str().unwrap().trim_end_matches("-modified");
+    let is_commit = revision.len() == 40 && revision.bytes().all(|digit| digit.is_ascii_hexdigit());
+    assert!(is_commit || revision == "unknown", "{revision}");
+}
+
+#[test]
 fn several_results_make_one_report() {
     let results = Scratch::new("report");
     run(&results, &[]);

@@ -80,9 +80,9 @@ fn convert(cell: &ResolvedScenario, outcome: Outcome) -> RunOutcome {
             .map(|drop| Drops { place: drop.place, reason: drop.reason.label().into(), packets: drop.packets })
             .collect(),
         checks: vec![
-            ("conservation", verdict(checks.conservation)),
-            ("stream", verdict(checks.stream)),
-            ("bounds", verdict(checks.bounds)),
+            ("conservation".into(), verdict(checks.conservation)),
+            ("stream".into(), verdict(checks.stream)),
+            ("bounds".into(), verdict(checks.bounds)),
         ],
         trace: Some(Trace { hash: outcome.trace_hash, events: outcome.events }),
         emulator: None,

@@ -2,6 +2,8 @@
 
 use crate::scenario::ResolvedScenario;
 use airtcp_core::Duration;
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 /// A place that runs one cell of a scenario once.
@@ -38,7 +40,7 @@ pub enum NotRun {
 }
 
 /// What one run tells.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RunOutcome {
     /// In the order of the scenario.
     pub flows: Vec<FlowOutcome>,
@@ -47,7 +49,7 @@ pub struct RunOutcome {
     /// What was lost where, and why.
     pub drops: Vec<Drops>,
     /// Name of a check and its verdict.
-    pub checks: Vec<(&'static str, Verdict)>,
+    pub checks: Vec<(Cow<'static, str>, Verdict)>,
     /// The simulator's own.
     pub trace: Option<Trace>,
     /// The live link emulator's self-test.
@@ -55,17 +57,19 @@ pub struct RunOutcome {
 }
 
 /// What became of one flow.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct FlowOutcome {
     /// Name in the scenario.
     pub name: String,
     /// Application bytes that arrived in order within the measured time.
     pub window_bytes: u64,
     /// Length of the part of the measured time in which the flow was alive.
+    #[serde(with = "nanos")]
     pub window: Duration,
     /// Application bytes that arrived in order over the whole run.
     pub total_bytes: u64,
     /// From its start to the last byte, for a flow of fixed size that finished.
+    #[serde(with = "optional_nanos")]
     pub completion: Option<Duration>,
     /// Data segments sent again in the measured time.
     pub retransmitted_segments: u64,
@@ -76,13 +80,14 @@ pub struct FlowOutcome {
     /// Payload of a full segment, in bytes.
     pub segment_bytes: u32,
     /// Longest time without a delivered byte.
+    #[serde(with = "nanos")]
     pub longest_stall: Duration,
     /// How it went, over time.
     pub series: Vec<Sample>,
 }
 
 /// Round-trip times in ns.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RttPercentiles {
     /// Median.
     pub p50: u64,
@@ -93,22 +98,24 @@ pub struct RttPercentiles {
 }
 
 /// A flow at one moment.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sample {
     /// Since the start of the run.
+    #[serde(with = "nanos")]
     pub at: Duration,
     /// Application bytes that have arrived in order so far.
     pub delivered: u64,
     /// Congestion window in bytes.
     pub cwnd: u64,
     /// Smoothed round-trip time.
+    #[serde(with = "nanos")]
     pub rtt: Duration,
     /// Repairs sent so far by all schemes.
     pub repairs: u64,
 }
 
 /// What a scheme did.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SchemeOutcome {
     /// Name in the scenario.
     pub name: String,
@@ -117,7 +124,7 @@ pub struct SchemeOutcome {
 }
 
 /// Packets that went no further.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Drops {
     /// `links.air.forward`, `hosts.receiver`, `schemes.repair.a`.
     pub place: String,
@@ -128,7 +135,7 @@ pub struct Drops {
 }
 
 /// Outcome of one check.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Verdict {
     /// It held.
     Passed,
@@ -139,7 +146,7 @@ pub enum Verdict {
 }
 
 /// What identifies a simulated run exactly.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Trace {
     /// Over every event in order.
     pub hash: u64,
@@ -148,7 +155,7 @@ pub struct Trace {
 }
 
 /// The live link emulator, asked against seen.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct EmulatorReport {
     /// False if it did not do what it was asked; the cell then says nothing.
     pub valid: bool,
@@ -160,4 +167,32 @@ pub struct EmulatorReport {
     pub loss_asked_ratio: f64,
     /// Loss that was seen.
     pub loss_seen_ratio: f64,
+}
+
+/// Durations as whole nanoseconds.
+mod nanos {
+    use airtcp_core::Duration;
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(duration: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_u64(duration.as_nanos())
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
+        u64::deserialize(deserializer).map(Duration::from_nanos)
+    }
+}
+
+/// The same for a duration that may be missing.
+mod optional_nanos {
+    use airtcp_core::Duration;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(duration: &Option<Duration>, serializer: S) -> Result<S::Ok, S::Error> {
+        duration.map(Duration::as_nanos).serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D::Error> {
+        Ok(Option::<u64>::deserialize(deserializer)?.map(Duration::from_nanos))
+    }
 }

@@ -9,6 +9,7 @@ use airtcp_experiment::world::{
 };
 use airtcp_linux::emulator::{self, SelfTest};
 use airtcp_linux::traffic::{self, FlowResult};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 /// Everything that was found out about one run.
@@ -133,7 +134,7 @@ fn drops(findings: &Findings<'_>) -> Vec<Drops> {
     drops
 }
 
-fn checks(findings: &Findings<'_>) -> Vec<(&'static str, Verdict)> {
+fn checks(findings: &Findings<'_>) -> Vec<(Cow<'static, str>, Verdict)> {
     let verdict = |broken: Option<String>| broken.map_or(Verdict::Passed, Verdict::Failed);
     let boxes = || findings.after.iter().flatten().map(|(_, status)| status);
     let link = findings.report.directions.iter().find(|direction| !direction.is_conserved());
@@ -148,7 +149,8 @@ fn checks(findings: &Findings<'_>) -> Vec<(&'static str, Verdict)> {
         format!("flow '{}' did not arrive as it was sent (first wrong byte {:?})", flow.name, flow.first_wrong_byte)
     });
     let bounds = boxes().find_map(|status| Some(format!("{}: {}", status.name, status.broken.as_ref()?)));
-    vec![("conservation", verdict(conservation)), ("stream", verdict(stream)), ("bounds", verdict(bounds))]
+    let checks = [("conservation", conservation), ("stream", stream), ("bounds", bounds)];
+    checks.into_iter().map(|(name, broken)| (name.into(), verdict(broken))).collect()
 }
 
 /// The self-test before the run, and what the run's own packets met on the link that loses most.

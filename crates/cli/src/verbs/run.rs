@@ -2,9 +2,10 @@
 
 use super::load;
 use crate::live::Live;
-use crate::{Failure, machine, output};
+use crate::machine::Work;
+use crate::{Failure, interrupt, machine, output};
 use airtcp_experiment::html::{self, Stored, StoredWorld};
-use airtcp_experiment::results::{self, Observer, Results, RunOptions, directory, summary};
+use airtcp_experiment::results::{self, Interruptible, Journal, Observer, Results, RunOptions, directory, summary};
 use airtcp_experiment::table::measure::Measure;
 use airtcp_experiment::table::{Layout, Row, TextTable};
 use airtcp_experiment::{Catalogue, Scenario, Simulator, World};
@@ -33,6 +34,9 @@ pub(crate) struct Arguments {
     /// Threads of the simulator; all of the machine's if left out
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     threads: Option<u32>,
+    /// Begin again, also if an interrupted sweep left finished runs
+    #[arg(long)]
+    fresh: bool,
     /// Directory of all results
     #[arg(long, value_name = "DIR", alias = "out", default_value = directory::DEFAULT_ROOT)]
     results: PathBuf,
@@ -47,7 +51,7 @@ pub(crate) fn run(arguments: &Arguments, catalogue: &Catalogue<'_>) -> Result<()
         scenario.tables.iter().map(|spec| layout(&scenario, spec, companion.is_some())).collect();
     let prints_rows = !arguments.json && !arguments.markdown;
 
-    let bar = output::progress(u64::from(scenario.runs) * scenario.cells.len() as u64);
+    let bar = output::progress(runs_of(&scenario) as u64);
     let table = layouts.first().filter(|_| prints_rows).map(|layout| (layout, TextTable::new(layout, output::style())));
     let mut printer = Printer {
         table,
@@ -58,24 +62,52 @@ pub(crate) fn run(arguments: &Arguments, catalogue: &Catalogue<'_>) -> Result<()
         has_header: false,
     };
     let begin = wall_clock();
-    let results = results::run(&scenario, &*world, RunOptions { threads }, &mut printer);
+    let mut journal = Journal::open(&arguments.results, &scenario, &*world, &machine::build(), arguments.fresh)?;
+    tell_of_earlier_runs(&journal, &scenario);
+    let stop = interrupt::flag().context("cannot listen for Ctrl-C")?;
+    let interruptible = Interruptible { journal: &mut journal, stop: &stop };
+    let results = results::run_interruptible(&scenario, &*world, RunOptions { threads }, interruptible, &mut printer);
     bar.finish_and_clear();
+    if let Some(problem) = journal.problem() {
+        tracing::warn!("finished runs could not be kept, an interrupted sweep would begin again: {problem}");
+    }
+    if !results.is_complete() {
+        let (kept, all) = (journal.runs(), runs_of(&scenario));
+        eprintln!("airtcp: interrupted; {kept} of {all} runs are kept: the same command goes on from there");
+        return Err(Failure::Code(interrupt::EXIT_CODE));
+    }
     if results.is_empty() && !arguments.json {
+        journal.remove().context("cannot remove the journal of finished runs")?;
         output::print(&closing(&results));
         return Err(Failure::Code(1));
     }
-    let manifest = machine::manifest(
-        world.name(),
-        if world.runs_in_parallel() { threads } else { 1 },
-        wall_clock().duration_since(begin),
-    );
-    let written = directory::write(&arguments.results, &results, world.directory(), &manifest)
+    let work = Work {
+        world: world.name(),
+        threads: if world.runs_in_parallel() { threads } else { 1 },
+        resumed_runs: journal.resumed(),
+        wall: wall_clock().duration_since(begin),
+    };
+    let written = directory::write(&arguments.results, &results, world.directory(), &machine::manifest(&work))
         .with_context(|| format!("cannot write results below {}", arguments.results.display()))?;
+    journal.remove().context("cannot remove the journal of finished runs")?;
     let report = write_report(&directory::of_scenario(&arguments.results, &scenario), catalogue)?;
+    show(arguments, &results, companion.as_ref(), &layouts, [&written, &report]);
+    let failures = results.failures();
+    failures.iter().for_each(|failure| eprintln!("airtcp: {failure}"));
+    if failures.is_empty() && !results.is_empty() { Ok(()) } else { Err(Failure::Code(1)) }
+}
 
-    let lookup = |cell: usize| value_of(&results, companion.as_ref(), cell);
+/// Prints what was asked for, but for the rows of the first table, which were printed while it ran.
+fn show(
+    arguments: &Arguments,
+    results: &Results<'_>,
+    companion: Option<&StoredWorld>,
+    layouts: &[Layout],
+    [written, report]: [&Path; 2],
+) {
+    let lookup = |cell: usize| value_of(results, companion, cell);
     if arguments.json {
-        output::print(summary::to_text(&summary::of(&results, &written.display().to_string())).trim_end());
+        output::print(summary::to_text(&summary::of(results, &written.display().to_string())).trim_end());
     } else if arguments.markdown {
         layouts.iter().for_each(|layout| output::print(&airtcp_experiment::table::markdown(layout, &lookup)));
     } else {
@@ -83,11 +115,21 @@ pub(crate) fn run(arguments: &Arguments, catalogue: &Catalogue<'_>) -> Result<()
             output::print(&format!("\n{}", TextTable::new(layout, output::style()).render(&lookup)));
         }
         let places = format!("results  {}\nreport   {}", written.display(), report.display());
-        output::print(&format!("\n{}\n{places}", closing(&results)));
+        output::print(&format!("\n{}\n{places}", closing(results)));
     }
-    let failures = results.failures();
-    failures.iter().for_each(|failure| eprintln!("airtcp: {failure}"));
-    if failures.is_empty() && !results.is_empty() { Ok(()) } else { Err(Failure::Code(1)) }
+}
+
+fn runs_of(scenario: &Scenario) -> usize {
+    scenario.cells.len() * scenario.runs as usize
+}
+
+fn tell_of_earlier_runs(journal: &Journal, scenario: &Scenario) {
+    let (earlier, all) = (journal.resumed(), runs_of(scenario));
+    if earlier > 0 {
+        eprintln!("airtcp: going on after {earlier} of {all} runs of an interrupted sweep; --fresh begins again");
+    } else if journal.was_outdated() {
+        eprintln!("airtcp: the runs of an interrupted sweep are of another build of airtcp; beginning again");
+    }
 }
 
 #[expect(clippy::disallowed_methods, reason = "tells the user how long a run took; nothing simulated sees it")]
@@ -134,8 +176,19 @@ struct Printer<'a> {
 }
 
 impl Observer for Printer<'_> {
+    fn on_resumed(&mut self, runs: usize) {
+        self.bar.set_position(runs as u64);
+        // They took no time here, so they say nothing about the time that is left.
+        self.bar.reset_eta();
+    }
+
     fn on_run(&mut self) {
         self.bar.inc(1);
+    }
+
+    fn on_stopping(&mut self) {
+        let words = "airtcp: finishing the runs under way; Ctrl-C again drops them";
+        self.bar.suspend(|| eprintln!("{words}"));
     }
 
     fn on_start(&mut self, cell: usize, _run: u32) {

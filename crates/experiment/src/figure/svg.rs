@@ -13,6 +13,8 @@ const LEFT: f64 = 62.0;
 const RIGHT: f64 = 16.0;
 const TOP: f64 = 28.0;
 const BOTTOM: f64 = 50.0;
+/// Share of a plot that is left free at both sides, so that no point sits on an axis.
+const INSET: f64 = 0.03;
 /// Above and below the panes.
 const HEAD: f64 = 34.0;
 const LEGEND_ROW: f64 = 20.0;
@@ -87,7 +89,9 @@ impl<'a> Drawing<'a> {
     }
 
     fn title(&self) -> String {
-        format!("{} over {}", self.figure.y.title, self.figure.x.title)
+        let title = format!("{} over {}", self.figure.y.title, self.figure.x.title);
+        let mut characters = title.chars();
+        characters.next().map_or(String::new(), |first| first.to_uppercase().chain(characters).collect())
     }
 
     fn pane_height(&self) -> f64 {
@@ -186,10 +190,12 @@ impl<'a> Drawing<'a> {
 
     /// Where a number stands between the left and right end of the axis, 0 to 1.
     fn right_of(&self, number: f64) -> f64 {
-        match self.figure.x.scale {
+        let share = match self.figure.x.scale {
             Scale::Logarithmic => (number / self.x.low).log10() / (self.x.high / self.x.low).log10(),
-            Scale::Linear | Scale::Categories => share(number, &self.x),
-        }
+            Scale::Linear => share(number, &self.x),
+            Scale::Categories => return share(number, &self.x),
+        };
+        INSET + (1.0 - 2.0 * INSET) * share
     }
 
     fn legend(&self, svg: &mut Svg) {

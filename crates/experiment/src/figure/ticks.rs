@@ -11,15 +11,15 @@ pub struct Ticks {
     pub marks: Vec<(f64, String)>,
 }
 
-/// About `count` round numbers over `low` to `high`, ends rounded outwards to the next of them.
+/// About `count` round numbers over `low` to `high`, ends rounded outwards to the next of them, at least nearly.
 pub fn linear(low: f64, high: f64, count: usize) -> Ticks {
     let high = if high > low { high } else { low + low.abs().max(1.0) };
     let rough = (high - low) / count as f64;
     let power = 10f64.powf(rough.log10().floor());
     let step =
         power * [1.0, 2.0, 2.5, 5.0, 10.0].into_iter().find(|step| step * power >= rough * 0.999).unwrap_or(10.0);
-    // A little slack, or an end on a mark gets another step by rounding.
-    let (first, last) = ((low / step + 1e-9).floor(), (high / step - 1e-9).ceil());
+    // What is less than a twentieth of a step beyond a mark does not get another step: 100.1 % ends at 100.
+    let (first, last) = ((low / step + 0.05).floor(), (high / step - 0.05).ceil().max(1.0));
     let decimals = decimals_of(step);
     let mark = |index: i64| {
         let number = (first + index as f64) * step;
@@ -66,7 +66,8 @@ mod tests {
         assert_eq!(texts(&linear(0.0, 96.4, 5)), ["0", "20", "40", "60", "80", "100"]);
         assert_eq!(texts(&linear(0.0, 1.0, 5)), ["0.0", "0.2", "0.4", "0.6", "0.8", "1.0"]);
         assert_eq!(texts(&linear(5.0, 25.0, 5)), ["5", "10", "15", "20", "25"]);
-        assert_eq!(linear(0.0, 0.031, 5).high, 0.04);
+        assert_eq!(linear(0.0, 0.032, 5).high, 0.04);
+        assert_eq!(linear(0.0, 100.1, 5).high, 100.0, "a hair above a mark");
     }
 
     #[test]

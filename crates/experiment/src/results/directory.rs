@@ -1,10 +1,10 @@
 //! Where results lie: `results/<name>-<hash>/{sim,live}/`, with the scenario that reproduces them.
 //!
-//! `scenario.toml` (resolved), `summary.json`, `series.json`, `manifest.json`, and of every figure
-//! `figures/NAME.{svg,csv}`. A world's directory is replaced as a whole: it is written beside the old one, which goes
+//! `scenario.toml` (resolved), `summary.json`, `series.json`, `manifest.json`, `runs.parquet`, `counters.parquet`, and
+//! of every figure `figures/NAME.{svg,csv}`. A world's directory is replaced as a whole: it is written beside the old one, which goes
 //! when the new one is complete.
 
-use super::{Results, series, summary};
+use super::{Results, parquet, series, summary};
 use crate::figure::{self, Figure};
 use crate::scenario::Scenario;
 use serde_json::Value;
@@ -38,6 +38,7 @@ pub fn write(root: &Path, results: &Results<'_>, world_directory: &str, manifest
     std::fs::write(fresh.join("summary.json"), summary::to_text(&summary))?;
     std::fs::write(fresh.join("series.json"), summary::to_text(&series::of(results)))?;
     std::fs::write(fresh.join("manifest.json"), format!("{manifest:#}\n"))?;
+    parquet::write(&fresh, results)?;
     write_figures(&fresh.join("figures"), scenario, &summary)?;
     if target.exists() {
         std::fs::rename(&target, &stale)?;

@@ -2,14 +2,17 @@
 
 mod ceiling;
 pub mod directory;
+mod journal;
+pub mod parquet;
 mod run;
 pub mod series;
 mod statistics;
 pub mod summary;
 
 pub use ceiling::ceiling_bps;
-pub use run::{Observer, RunOptions, run};
-pub use statistics::{Estimate, estimate, jain, median};
+pub use journal::{Journal, JournalError};
+pub use run::{Interruptible, MAX_CELLS_WITH_SERIES, Observer, RunOptions, run, run_interruptible};
+pub use statistics::{Estimate, METHOD, estimate, jain, median};
 
 use crate::scenario::{Cell, Scenario};
 use crate::world::{NotRun, RunOutcome};
@@ -56,6 +59,11 @@ impl<'a> Results<'a> {
     pub fn is_settled(&self, cell: usize) -> bool {
         let settled = |cell: usize| !matches!(self.cells[cell], CellState::Pending);
         settled(cell) && baseline_of(self.scenario, cell).is_none_or(settled)
+    }
+
+    /// True unless the runs were interrupted.
+    pub fn is_complete(&self) -> bool {
+        self.cells.iter().all(|state| !matches!(state, CellState::Pending))
     }
 
     /// True if not a single cell was run.

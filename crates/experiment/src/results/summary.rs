@@ -117,7 +117,8 @@ fn goodput(run: &RunOutcome) -> f64 {
     run.flows.iter().map(rate_of).sum()
 }
 
-fn rate_of(flow: &FlowOutcome) -> f64 {
+/// Application bits per second of one flow.
+pub(super) fn rate_of(flow: &FlowOutcome) -> f64 {
     match flow.window.as_nanos() {
         // A flow that was over before the measured time began is measured by itself.
         0 => flow.completion.map_or(0.0, |time| flow.total_bytes as f64 * 8e9 / time.as_nanos().max(1) as f64),
@@ -211,7 +212,7 @@ fn checks(runs: &[RunOutcome]) -> Value {
             Verdict::NotChecked => "not checked",
             Verdict::Failed(_) => "failed",
         };
-        let known = verdicts.entry(*name).or_insert_with(|| text.into());
+        let known = verdicts.entry(name.as_ref()).or_insert_with(|| text.into());
         if text == "failed" || *known == "passed" {
             *known = text.into();
         }

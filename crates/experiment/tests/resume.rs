@@ -1,0 +1,198 @@
+//! Interrupted sweeps go on where they were and end with the bytes of an uninterrupted one.
+
+mod common;
+
+use airtcp_experiment::results::{self, Interruptible, Journal, JournalError, Results, RunOptions};
+use airtcp_experiment::results::{series, summary};
+use airtcp_experiment::{NotRun, ResolvedScenario, RunOutcome, Scenario, Simulator, World};
+use common::{DEMO, MadeUp, demo_with, read};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+const BUILD: &str = "this build";
+/// Two losses, two schemes, three runs.
+const SHORT: [&str; 5] =
+    ["duration=3s", "warmup=1s", "runs=3", "flows.bulk.controller=cubic", "vary.links.air.loss=[\"0%\", \"5%\"]"];
+const RUNS: usize = 12;
+
+/// A directory of one test, removed at its end.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("airtcp-resume-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&path).expect("a temporary directory");
+        Scratch(path)
+    }
+
+    fn file(&self, scenario: &Scenario) -> PathBuf {
+        self.0.join(format!("{}-{}", scenario.name, scenario.hash)).join(".sim.partial")
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// The simulator, which counts its runs and interrupts the sweep after so many.
+struct Interrupting<'a> {
+    runs: AtomicUsize,
+    limit: usize,
+    stop: &'a AtomicBool,
+}
+
+impl World for Interrupting<'_> {
+    fn name(&self) -> &'static str {
+        "simulator"
+    }
+
+    fn run(&self, cell: &ResolvedScenario, seed: u64) -> Result<RunOutcome, NotRun> {
+        if self.runs.fetch_add(1, Ordering::Relaxed) + 1 == self.limit {
+            self.stop.store(true, Ordering::Relaxed);
+        }
+        Simulator::default().run(cell, seed)
+    }
+}
+
+fn open(root: &Path, scenario: &Scenario) -> Journal {
+    Journal::open(root, scenario, &Simulator::default(), BUILD, false).expect("nobody else has it")
+}
+
+/// Makes `limit` more runs on two threads, or one more; also returns how many.
+fn go_on<'a>(root: &Path, scenario: &'a Scenario, limit: usize) -> (Results<'a>, usize) {
+    let stop = AtomicBool::new(false);
+    let world = Interrupting { runs: AtomicUsize::new(0), limit, stop: &stop };
+    let mut journal = open(root, scenario);
+    let interruptible = Interruptible { journal: &mut journal, stop: &stop };
+    let results = results::run_interruptible(scenario, &world, RunOptions { threads: 2 }, interruptible, &mut ());
+    assert!(journal.problem().is_none());
+    (results, world.runs.into_inner())
+}
+
+fn texts(results: &Results<'_>) -> [String; 2] {
+    [summary::of(results, "results/x/sim"), series::of(results)].map(|value| summary::to_text(&value))
+}
+
+fn uninterrupted(scenario: &Scenario) -> [String; 2] {
+    texts(&results::run(scenario, &Simulator::default(), RunOptions { threads: 1 }, &mut ()))
+}
+
+#[test]
+fn a_sweep_interrupted_twice_ends_with_the_same_bytes_and_runs_nothing_twice() {
+    let root = Scratch::new("twice");
+    let scenario = read(DEMO, &SHORT).unwrap();
+    let (first, made) = go_on(&root.0, &scenario, 4);
+    assert!(!first.is_complete());
+    let (second, made_again) = go_on(&root.0, &scenario, 3);
+    assert!(!second.is_complete());
+    let (last, made_last) = go_on(&root.0, &scenario, RUNS);
+    assert!(last.is_complete());
+    assert_eq!(made + made_again + made_last, RUNS);
+    assert!(made >= 4 && made_again >= 3 && made_last > 0, "{made} {made_again} {made_last}");
+    assert_eq!(texts(&last), uninterrupted(&scenario));
+}
+
+#[test]
+fn a_line_torn_by_a_killed_process_is_dropped_and_its_run_made_again() {
+    let root = Scratch::new("torn");
+    let scenario = read(DEMO, &SHORT).unwrap();
+    let (_, made) = go_on(&root.0, &scenario, 5);
+    let file = root.file(&scenario);
+    let length = std::fs::metadata(&file).unwrap().len();
+    std::fs::OpenOptions::new().write(true).open(&file).unwrap().set_len(length - 7).unwrap();
+    let (results, made_again) = go_on(&root.0, &scenario, RUNS);
+    assert_eq!(made + made_again, RUNS + 1);
+    assert_eq!(texts(&results), uninterrupted(&scenario));
+    let whole = std::fs::read_to_string(&file).unwrap();
+    assert_eq!(whole.lines().count(), 1 + RUNS, "what follows does not join the torn line");
+}
+
+#[test]
+fn a_damaged_line_costs_its_own_run_only() {
+    let root = Scratch::new("damaged");
+    let scenario = read(DEMO, &SHORT).unwrap();
+    let (_, made) = go_on(&root.0, &scenario, 5);
+    let file = root.file(&scenario);
+    let text = std::fs::read_to_string(&file).unwrap().replacen("{\"cell\":0,\"run\":1,", "{\"cell\":0,\"run\":x,", 1);
+    std::fs::write(&file, text).unwrap();
+    assert_eq!(open(&root.0, &scenario).resumed(), made - 1);
+}
+
+#[test]
+fn runs_of_another_build_or_scenario_are_not_mixed_in() {
+    let root = Scratch::new("other");
+    let scenario = read(DEMO, &SHORT).unwrap();
+    let (_, made) = go_on(&root.0, &scenario, 5);
+    assert_eq!(open(&root.0, &scenario).resumed(), made);
+    let file = root.file(&scenario);
+    let mut forged = scenario.clone();
+    // As if two scenarios had the same hash.
+    forged.resolved = forged.resolved.replacen("10Mbit", "11Mbit", 1);
+    let kept = std::fs::read(&file).unwrap();
+    for (scenario, build) in [(&scenario, "another build"), (&forged, BUILD)] {
+        std::fs::write(&file, &kept).unwrap();
+        let journal = Journal::open(&root.0, scenario, &Simulator::default(), build, false).unwrap();
+        assert_eq!((journal.resumed(), journal.was_outdated()), (0, true), "{build}");
+    }
+}
+
+#[test]
+fn fresh_drops_what_was_kept() {
+    let root = Scratch::new("fresh");
+    let scenario = read(DEMO, &SHORT).unwrap();
+    go_on(&root.0, &scenario, 5);
+    let journal = Journal::open(&root.0, &scenario, &Simulator::default(), BUILD, true).unwrap();
+    assert_eq!((journal.resumed(), journal.was_outdated()), (0, false));
+    drop(journal);
+    assert_eq!(open(&root.0, &scenario).resumed(), 0);
+}
+
+#[test]
+fn a_scenario_is_run_by_one_process_at_a_time() {
+    let root = Scratch::new("busy");
+    let scenario = read(DEMO, &SHORT).unwrap();
+    let first = open(&root.0, &scenario);
+    let second = Journal::open(&root.0, &scenario, &Simulator::default(), BUILD, true);
+    assert!(matches!(second, Err(JournalError::Busy(_))), "{second:?}");
+    assert!(Journal::open(&root.0, &scenario, &MadeUp, BUILD, false).is_ok(), "another world is no other's business");
+    drop(first);
+    open(&root.0, &scenario);
+}
+
+#[test]
+fn a_journal_leaves_nothing_behind() {
+    let root = Scratch::new("removed");
+    let scenario = read(DEMO, &SHORT).unwrap();
+    open(&root.0, &scenario).remove().unwrap();
+    assert_eq!(std::fs::read_dir(&root.0).unwrap().count(), 0);
+}
+
+#[test]
+fn a_run_that_was_skipped_is_tried_again() {
+    let root = Scratch::new("skipped");
+    let scenario = read(DEMO, &["duration=3s", "runs=1", "flows.bulk.controller=bbr", "links.air.loss=0%"]).unwrap();
+    let (results, made) = go_on(&root.0, &scenario, RUNS);
+    assert!(results.is_complete() && results.is_empty());
+    assert_eq!((made, open(&root.0, &scenario).resumed()), (2, 0));
+}
+
+#[test]
+fn outcomes_of_every_kind_read_back_exactly() {
+    let scenario = read(&demo_with("[schemes.repair]", "size = \"100kB\"\n\n[schemes.repair]"), &SHORT).unwrap();
+    let worlds: [&dyn World; 2] = [&Simulator::default(), &MadeUp];
+    for world in worlds {
+        for cell in &scenario.cells {
+            let mut outcome = world.run(&cell.scenario, 2).expect("it runs");
+            if let Some(report) = &mut outcome.emulator {
+                // Where readers that are not exact go wrong.
+                (report.rate_error_ratio, report.loss_seen_ratio) = (0.1 + 0.2, 1.0 / 3.0e-7);
+            }
+            let text = serde_json::to_string(&outcome).unwrap();
+            assert_eq!(serde_json::from_str::<RunOutcome>(&text).unwrap(), outcome);
+        }
+    }
+    let finished = Simulator::default().run(&scenario.cells[0].scenario, 1).unwrap();
+    assert!(finished.flows[0].completion.is_some() && !finished.flows[0].series.is_empty(), "nothing was left out");
+}
