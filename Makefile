@@ -17,10 +17,12 @@ release: setup ## build target/release/airtcp
 demo: ## the demo: simulator, then kernel TCP over a lossy link (live part: root), about 6 minutes
 	@scripts/demo
 
-test: setup ## every check and test, under 20 minutes from cold; live tests when root
+test: ## every check and test, under 20 minutes from cold; live tests when root
+	@scripts/setup test
 	@scripts/test
 
-test-long: setup ## the same with the long fault drills and matrices
+test-long: ## the same with the long fault drills and matrices
+	@scripts/setup test
 	@scripts/test --long
 
 matrix: setup ## file transfers through every impairment, live (root) and simulated, a line per cell; about 6 minutes

@@ -7,6 +7,7 @@
 //! 130: interrupted.
 #![forbid(unsafe_code)]
 
+mod capture;
 pub mod gateway_file;
 mod interrupt;
 pub mod live;

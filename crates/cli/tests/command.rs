@@ -120,7 +120,7 @@ fn several_results_make_one_report() {
     let page = format!("{}/both.html", results.path());
     let output = airtcp(&["report", &directories[0], &directories[1], "--output", &page]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-    assert_eq!(std::fs::read_to_string(page).unwrap().matches("<h1>").count(), 2);
+    assert_eq!(std::fs::read_to_string(page).unwrap().matches("<h1>").count(), 3);
 }
 
 #[test]
@@ -225,4 +225,22 @@ fn doctor_says_what_to_do_about_everything_that_is_not_good() {
     for finding in findings["findings"].as_array().unwrap() {
         assert_eq!(finding["level"] == "good", finding["fix"] == "", "{finding}");
     }
+}
+
+#[test]
+fn a_capture_is_written_on_request_and_refused_for_too_many_cells() {
+    let results = Scratch::new("pcap");
+    let output = run(&results, &["--pcap=3"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert!(stdout(&output).contains("captures") && stdout(&output).contains("(1 file, "), "{}", stdout(&output));
+    let directory = std::fs::read_dir(&results.0).unwrap().next().unwrap().unwrap().path();
+    let file = directory.join("sim/captures/3-1pct-gsnoop.pcapng");
+    assert_eq!(std::fs::read(file).unwrap()[..4], [0x0a, 0x0d, 0x0d, 0x0a], "a section header block");
+    let every_cell = airtcp(&["run", "demo", "--pcap", "--results", results.path()]);
+    assert_eq!(every_cell.status.code(), Some(2));
+    assert!(stderr(&every_cell).contains("at most 16"), "{}", stderr(&every_cell));
+    let no_number = run(&results, &["--pcap=all,1"]);
+    assert_eq!(no_number.status.code(), Some(2));
+    let live = airtcp(&["run", "demo", "--live", "--pcap"]);
+    assert_eq!(live.status.code(), Some(2), "captures are of the simulator");
 }

@@ -193,14 +193,14 @@ impl<'a> Context<'a> {
         self.io.send_control(peer, message);
     }
     /// Accounts for a packet that the element just made. Call it once per packet made.
-    pub fn create(&mut self, packet: Packet, reason: CreateReason) -> Packet {
+    pub fn create(&mut self, mut packet: Packet, reason: CreateReason) -> Packet {
         self.io.created(reason);
+        packet.set_origin(reason);
         packet
     }
     /// A copy of `packet`, accounted for.
     pub fn duplicate(&mut self, packet: &Packet, reason: CreateReason) -> Packet {
-        self.io.created(reason);
-        packet.clone()
+        self.create(packet.clone(), reason)
     }
     /// Ends a packet that goes no further.
     pub fn discard(&mut self, packet: Packet, reason: DropReason) {

@@ -1,9 +1,11 @@
 //! Experiments as data: a scenario file becomes cells, cells become runs in a [`World`], runs become results.
 //!
 //! [`scenario`] reads and multiplies out a file, [`world`] says what a run tells, [`simulator`] is the world of virtual
-//! time, [`results`] runs everything and keeps it, [`table`], [`figure`] and [`html`] show it.
+//! time, [`results`] runs everything and keeps it, [`table`], [`figure`] and [`html`] show it, [`capture`] keeps the
+//! packets.
 #![forbid(unsafe_code)]
 
+pub mod capture;
 pub mod catalogue;
 pub mod figure;
 #[doc(hidden)]

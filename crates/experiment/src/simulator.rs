@@ -6,7 +6,7 @@ use crate::world::{
     Drops, FlowOutcome, NotRun, RttPercentiles, RunOutcome, Sample, SchemeOutcome, Trace, Verdict, World,
 };
 use airtcp_core::{Duration, Instant};
-use airtcp_sim::{Flow, Outcome, RunSettings, Topology};
+use airtcp_sim::{Flow, Outcome, RunSettings, Tap, Topology};
 use std::collections::BTreeMap;
 
 /// Runs in virtual time.
@@ -22,6 +22,20 @@ impl World for Simulator {
     }
 
     fn run(&self, cell: &ResolvedScenario, seed: u64) -> Result<RunOutcome, NotRun> {
+        self.run_watched(cell, seed, None)
+    }
+}
+
+impl Simulator {
+    /// Runs `cell` while `tap` looks on.
+    ///
+    /// # Errors
+    /// As [`World::run`].
+    pub fn run_tapped(&self, cell: &ResolvedScenario, seed: u64, tap: &mut dyn Tap) -> Result<RunOutcome, NotRun> {
+        self.run_watched(cell, seed, Some(tap))
+    }
+
+    fn run_watched(&self, cell: &ResolvedScenario, seed: u64, tap: Option<&mut dyn Tap>) -> Result<RunOutcome, NotRun> {
         if let Some(flow) = cell.flows.iter().find(|flow| flow.controller != flow.config.controller.slug) {
             let sentence = format!("the simulator has no '{}'; the kernel's own runs with --live", flow.controller);
             return Err(NotRun::Skipped(sentence));
@@ -34,7 +48,12 @@ impl World for Simulator {
             near_wrap: self.near_wrap,
             ..RunSettings::default()
         };
-        let outcome = topology(cell).run(&settings).map_err(|error| NotRun::Failed(error.to_string()))?;
+        let topology = topology(cell);
+        let outcome = match tap {
+            Some(tap) => topology.run_tapped(&settings, tap),
+            None => topology.run(&settings),
+        };
+        let outcome = outcome.map_err(|error| NotRun::Failed(error.to_string()))?;
         Ok(convert(cell, outcome))
     }
 }

@@ -85,6 +85,85 @@ fn nothing_that_a_file_says_becomes_markup() {
 fn several_results_stand_in_one_report() {
     let (one, two) = (read(DEMO, &[]).unwrap(), read(DEMO, &["duration=30s"]).unwrap());
     let page = html::render(&[stored(&one), stored(&two)]);
-    assert_eq!(page.matches("<h1>").count(), 2);
+    assert_eq!(page.matches("<h1>").count(), 3, "side by side, and one each");
     assert!(page.contains(&one.hash) && page.contains(&two.hash));
+}
+
+/// The part of a page that puts results side by side.
+fn side_by_side(results: &[Stored]) -> String {
+    let page = html::render(results);
+    let from = page.find("Side by side").expect("several results are compared");
+    let rest = &page[from..];
+    rest[..rest.find("<header").unwrap_or(rest.len())].to_owned()
+}
+
+/// The rows of the first measure's table.
+fn first_rows(part: &str) -> Vec<&str> {
+    let body = part.split("data-title").nth(1).expect("a measure is compared");
+    let body = &body[body.find("<tbody>").unwrap()..body.find("</tbody>").unwrap()];
+    body.split("<tr>").skip(1).collect()
+}
+
+#[test]
+fn results_side_by_side_tell_what_was_asked_differently() {
+    let (one, two) = (read(DEMO, &[]).unwrap(), read(DEMO, &["links.air.delay=20ms"]).unwrap());
+    let part = side_by_side(&[stored(&one), stored(&two)]);
+    assert!(part.contains("<th scope=\"row\">links.air.delay</th><td>5ms</td><td>20ms</td>"), "{part}");
+    assert!(!part.contains("<th scope=\"row\">links.wire.delay</th>"), "what is the same is not listed");
+}
+
+#[test]
+fn a_difference_is_clear_only_where_intervals_do_not_overlap() {
+    let (one, two) = (read(DEMO, &["runs=3"]).unwrap(), read(DEMO, &["runs=3", "seed=2"]).unwrap());
+    let (before, mut after) = (stored(&one), stored(&two));
+    let part = side_by_side(&[before.clone(), after.clone()]);
+    assert_eq!(first_rows(&part).len(), 16, "the cells that were run");
+    assert!(part.contains("higher in 0 of 16 cells, lower in 0, no clear difference in 16"), "{part}");
+    after.worlds[0].summary["cells"][0]["goodput_bps"] = json!({"median": 4_800_500, "ci95": [4_800_000, 4_801_000]});
+    let part = side_by_side(&[before, after]);
+    assert!(first_rows(&part)[0].contains("<td class=\"differs\">−50.0 %</td>"), "{}", first_rows(&part)[0]);
+    assert!(part.contains("higher in 0 of 16 cells, lower in 1, no clear difference in 15"), "{part}");
+}
+
+#[test]
+fn a_key_that_one_result_fixes_meets_the_value_it_has_in_the_other() {
+    let (all, fixed) = (read(DEMO, &[]).unwrap(), read(DEMO, &["links.air.loss=5%"]).unwrap());
+    let part = side_by_side(&[stored(&all), stored(&fixed)]);
+    let rows = first_rows(&part);
+    assert_eq!(rows.len(), 4);
+    assert!(rows.iter().all(|row| row.contains("scope=\"row\">5%</th>")), "{rows:?}");
+    assert!(part.contains("12 cells only in A"));
+}
+
+#[test]
+fn two_worlds_of_one_scenario_stand_side_by_side() {
+    let demo = read(DEMO, &[]).unwrap();
+    let mut both = stored(&demo);
+    let mut simulated = both.worlds[0].clone();
+    simulated.name = "simulator".into();
+    both.worlds.insert(0, simulated);
+    let part = side_by_side(&[both]);
+    assert!(part.contains("live against simulator: higher in 0 of 16 cells"), "{part}");
+    assert!(part.contains("The scenarios ask for the same."));
+}
+
+#[test]
+fn a_report_of_a_large_sweep_stays_small() {
+    let text = DEMO.replacen(
+        "links.air.loss = [\"0%\", \"1%\", \"5%\", \"10%\",\n  { kind = \"gilbert-elliott\", mean = \"2%\", burst = 5 }]",
+        "links.air.loss = { linear = [\"0%\", \"9%\"], steps = 100 }",
+        1,
+    );
+    let sweep = read(&text, &["runs=1"]).unwrap();
+    assert_eq!(sweep.cells.len(), 400);
+    let mut stored = stored(&sweep);
+    let long: Vec<u64> = (0..200).map(|at| 1_000_000 + 1000 * at).collect();
+    for cell in stored.worlds[0].series["cells"].as_array_mut().unwrap() {
+        for column in ["at_ms", "goodput_bps", "cwnd_bytes", "rtt_us", "repairs"] {
+            cell["flows"][0][column] = json!(long);
+        }
+    }
+    let page = html::render(&[stored]);
+    assert!(page.len() < 4_000_000, "{} bytes", page.len());
+    assert!(!page.contains("left out here"), "thinner, but all of them");
 }

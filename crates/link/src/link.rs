@@ -13,7 +13,7 @@ use crate::loss::LossProcess;
 use crate::queue::{Discipline, Signals};
 use crate::settings::LinkSettings;
 use crate::transmitter::{Transmitter, Turn};
-use airtcp_core::{Backlog, DropReason, Duration, Instant, Packet, Probability, Rng};
+use airtcp_core::{Backlog, CreateReason, DropReason, Duration, Instant, Packet, Probability, Rng};
 use alloc::collections::VecDeque;
 use alloc::format;
 
@@ -233,7 +233,9 @@ impl Link {
         if fate.duplicated {
             self.counters.duplicated += 1;
             self.counters.bytes_duplicated += u64::from(bytes);
-            self.insert(Arrival { at, bytes, packet: packet.clone() });
+            let mut copy = packet.clone();
+            copy.set_origin(CreateReason::Duplicate);
+            self.insert(Arrival { at, bytes, packet: copy });
         }
         self.insert(Arrival { at, bytes, packet });
     }

@@ -7,9 +7,10 @@ use crate::element::{Accounts, Body, Place, Slot};
 use crate::host::Host;
 use crate::io::{ElementIo, Work, read_control};
 use crate::outcome::{Drop, ElementOutcome, Mark, Outcome, SchemeOutcome};
-use crate::pipe::{Pipe, drop_packet};
+use crate::pipe::Pipe;
 use crate::queue::{EventQueue, Kind};
 use crate::routes::Routes;
+use crate::tap::{Direction, Tap, Tapped};
 use crate::topology::{RunSettings, SchemeSpec, SimError, Topology};
 use airtcp_core::{ByteSize, Context, DropReason, Duration, Event, Instant, Packet, Port, Rng};
 use airtcp_link::{Link, LinkSettings, QueueLimit};
@@ -25,7 +26,7 @@ fn queue_bytes(settings: &LinkSettings) -> ByteSize {
 }
 
 /// A running topology.
-pub struct Engine {
+pub struct Engine<'t> {
     now: Instant,
     queue: EventQueue,
     work: VecDeque<Work>,
@@ -46,23 +47,25 @@ pub struct Engine {
     events: u64,
     settings: RunSettings,
     flow_ends: Vec<(usize, usize)>,
+    tap: Tapped<'t>,
 }
 
-impl Engine {
-    /// Builds the network of a topology.
-    pub fn new(topology: &Topology, settings: &RunSettings) -> Result<Self, SimError> {
+impl<'t> Engine<'t> {
+    /// Builds the network of a topology, watched by `tap`.
+    pub fn new(topology: &Topology, settings: &RunSettings, tap: Option<&'t mut dyn Tap>) -> Result<Self, SimError> {
         if topology.nodes.len() > address::MAX_NODES {
             return Err(SimError::TooManyNodes);
         }
         let mut pipes = Vec::new();
         let mut ends = Vec::new();
-        for spec in &topology.links {
-            for (direction, label) in ["forward", "reverse"].into_iter().enumerate() {
+        for (index, spec) in topology.links.iter().enumerate() {
+            for (side, label) in ["forward", "reverse"].into_iter().enumerate() {
                 let name = format!("links.{}.{label}", spec.name);
-                let link = Link::new(&spec.settings[direction], settings.seed, &name);
-                ends.push((spec.ends[direction], spec.ends[1 - direction]));
-                let to = spec.ends[1 - direction];
-                pipes.push(Pipe { name, link, to, before: None, after: None, scheduled: None });
+                let link = Link::new(&spec.settings[side], settings.seed, &name);
+                ends.push((spec.ends[side], spec.ends[1 - side]));
+                let to = spec.ends[1 - side];
+                let direction = Direction { link: index, reverse: side == 1 };
+                pipes.push(Pipe { name, direction, link, to, before: None, after: None, scheduled: None });
             }
         }
         let mut engine = Engine {
@@ -85,6 +88,7 @@ impl Engine {
             events: 0,
             settings: settings.clone(),
             flow_ends: Vec::new(),
+            tap: Tapped::new(tap),
         };
         for spec in &topology.schemes {
             engine.place_scheme(topology, spec)?;
@@ -244,9 +248,12 @@ impl Engine {
             return;
         }
         self.pipes[index].scheduled = None;
-        self.pipes[index].link.advance(self.now, &mut drop_packet);
+        self.pipes[index].advance(self.now, &mut self.tap);
         while let Some(packet) = self.pipes[index].link.receive(self.now) {
             self.trace(index, &packet);
+            if let Some(tap) = self.tap.get() {
+                tap.on_arrived(self.now, self.pipes[index].direction, &packet);
+            }
             let (node, after) = (self.pipes[index].to, self.pipes[index].after);
             match after {
                 _ if packet.tcp().is_none() && read_control(&packet).is_some() => {
@@ -278,19 +285,18 @@ impl Engine {
         if destination == Some(node) {
             match self.hosts[node] {
                 Some(host) => self.deliver(host, Port::INNER, packet),
-                None => self.unroutable += 1,
+                None => self.drop_unroutable(node, &packet),
             }
             return;
         }
         let Some(pipe) = destination.and_then(|to| self.routes.towards(node, to)) else {
-            self.unroutable += 1;
-            return;
+            return self.drop_unroutable(node, &packet);
         };
         if address::node_of(packet.ip().source) != Some(node) {
             let hops = packet.ip().hop_limit;
             if hops <= 1 {
                 self.hop_limit_drops += 1;
-                return;
+                return self.show_drop(node, &packet, DropReason::HopLimit);
             }
             packet.set_hop_limit(hops - 1);
         }
@@ -306,6 +312,7 @@ impl Engine {
         if destination == Some(node) {
             if packet.is_corrupted() {
                 self.control_damaged += 1;
+                self.show_drop(node, &packet, DropReason::Corrupted);
             } else if let Some((element, peer, message)) = read_control(&packet)
                 && element < self.elements.len()
             {
@@ -316,8 +323,19 @@ impl Engine {
         }
     }
 
+    fn drop_unroutable(&mut self, node: usize, packet: &Packet) {
+        self.unroutable += 1;
+        self.show_drop(node, packet, DropReason::NoRoute);
+    }
+
+    fn show_drop(&mut self, node: usize, packet: &Packet, reason: DropReason) {
+        if let Some(tap) = self.tap.get() {
+            tap.on_dropped(self.now, &format!("nodes.{}", self.node_names[node]), packet, reason);
+        }
+    }
+
     fn send(&mut self, pipe: usize, packet: Packet) {
-        self.pipes[pipe].send(self.now, packet);
+        self.pipes[pipe].send(self.now, packet, &mut self.tap);
         self.schedule(pipe);
     }
 
@@ -344,6 +362,7 @@ impl Engine {
             queue: &mut self.queue,
             work: &mut self.work,
             peer_node,
+            tap: self.tap.reborrow(),
         };
         let mut cx = Context::new(self.now, &mut slot.rng, &mut io);
         work(slot.body.element(), &mut cx);

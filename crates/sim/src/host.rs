@@ -12,7 +12,7 @@ use std::net::IpAddr;
 
 /// Ports of flow 0; flow n has the n-th after it.
 const SENDER_PORT: u16 = 40_000;
-const RECEIVER_PORT: u16 = 5_000;
+const RECEIVER_PORT: u16 = 50_000;
 /// How far below the wrap a run that tests it begins: a few hundred packets.
 const BELOW_WRAP: u32 = 400_000;
 /// The same for timestamps, in ms.

@@ -2,8 +2,9 @@
 
 use crate::address::{self, Family};
 use crate::element::{Accounts, Place};
-use crate::pipe::{Pipe, drop_packet};
+use crate::pipe::Pipe;
 use crate::queue::{EventQueue, Kind};
+use crate::tap::Tapped;
 use airtcp_core::{
     Backlog, CreateReason, DropReason, Event, Instant, Io, Outcome, Packet, Peer, Port, Token, TxStatus,
     packet::protocol,
@@ -25,8 +26,8 @@ pub enum Work {
 /// Bytes in front of a message: UDP header (8), then element (4), peer (1), padding to the 16
 /// bytes that the envelope of the live control channel takes.
 const ENVELOPE: usize = 8 + 16;
-/// UDP port of the control channel.
-pub const CONTROL_PORT: u16 = 4791;
+/// UDP port of the control channel. Not 4791, where gateways listen: Wireshark takes that for RoCEv2.
+pub const CONTROL_PORT: u16 = 47_910;
 
 /// One element's io during one call.
 pub struct ElementIo<'a> {
@@ -37,6 +38,7 @@ pub struct ElementIo<'a> {
     pub queue: &'a mut EventQueue,
     pub work: &'a mut VecDeque<Work>,
     pub peer_node: Option<usize>,
+    pub tap: Tapped<'a>,
 }
 
 impl ElementIo<'_> {
@@ -62,7 +64,7 @@ impl Io for ElementIo<'_> {
             None => self.work.push_back(Work::Forward { node: self.place.node, packet }),
             Some(index) => {
                 let pipe = &mut self.pipes[index];
-                match pipe.link.try_send(self.now, packet, &mut drop_packet) {
+                match pipe.try_send(self.now, packet, &mut self.tap) {
                     Ok(true) => {}
                     Ok(false) => outcome = Outcome::Dropped,
                     Err(packet) => {
@@ -98,7 +100,9 @@ impl Io for ElementIo<'_> {
 
     fn discard(&mut self, packet: Packet, reason: DropReason) {
         self.accounts.discarded[reason as usize] += 1;
-        drop(packet);
+        if let Some(tap) = self.tap.get() {
+            tap.on_dropped(self.now, &self.place.name, &packet, reason);
+        }
     }
 
     fn consume(&mut self, packet: Packet) {
@@ -122,7 +126,9 @@ fn control_packet(from: usize, to: usize, element: u32, peer: Peer, message: &[u
     payload.put_bytes(0, ENVELOPE - payload.len());
     payload.put_slice(message);
     let (source, destination) = (address::of_node(from, Family::V4), address::of_node(to, Family::V4));
-    Packet::opaque(source, destination, protocol::UDP, payload.freeze())
+    let mut packet = Packet::opaque(source, destination, protocol::UDP, payload.freeze());
+    packet.set_origin(CreateReason::Control);
+    packet
 }
 
 /// The element a control packet is for, the peer it names, and the message.

@@ -19,7 +19,9 @@ mod pipe;
 mod queue;
 mod rounds;
 mod routes;
+mod tap;
 mod topology;
 
 pub use outcome::{Checks, Drop, ElementOutcome, FlowOutcome, Mark, Outcome, Percentiles, Sample, SchemeOutcome};
+pub use tap::{Direction, Tap};
 pub use topology::{Flow, LinkId, NodeId, RunSettings, SimError, Topology};

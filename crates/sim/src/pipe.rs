@@ -1,5 +1,6 @@
 //! One direction of a link in the topology: the link model, its ends, and the schemes there.
 
+use crate::tap::{Direction, Tap, Tapped};
 use airtcp_core::{DropReason, Instant, Packet};
 use airtcp_link::Link;
 
@@ -8,6 +9,7 @@ use airtcp_link::Link;
 pub struct Pipe {
     /// "links.air.forward"
     pub name: String,
+    pub direction: Direction,
     pub link: Link,
     pub to: usize,
     /// The scheme element a packet meets before it enters, outermost last.
@@ -20,8 +22,56 @@ pub struct Pipe {
 
 impl Pipe {
     /// Sends a packet; what is lost is counted by the link.
-    pub fn send(&mut self, now: Instant, packet: Packet) {
-        self.link.send(now, packet, &mut drop_packet);
+    #[inline]
+    pub fn send(&mut self, now: Instant, packet: Packet, tap: &mut Tapped<'_>) {
+        match tap.get() {
+            None => drop(self.link.send(now, packet, &mut drop_packet)),
+            Some(tap) => self.send_seen(now, packet, tap),
+        }
+    }
+
+    /// Sends a packet unless the link's ring is full; false if it was dropped before it could be transmitted.
+    ///
+    /// # Errors
+    /// The packet itself.
+    #[inline]
+    pub fn try_send(&mut self, now: Instant, packet: Packet, tap: &mut Tapped<'_>) -> Result<bool, Packet> {
+        match tap.get() {
+            None => self.link.try_send(now, packet, &mut drop_packet),
+            Some(tap) => self.try_send_seen(now, packet, tap),
+        }
+    }
+
+    /// Serves a queue that decides on departure.
+    #[inline]
+    pub fn advance(&mut self, now: Instant, tap: &mut Tapped<'_>) {
+        match tap.get() {
+            None => self.link.advance(now, &mut drop_packet),
+            Some(tap) => self.advance_seen(now, tap),
+        }
+    }
+
+    // Apart and cold, so that a run without a tap is compiled as if there were none.
+    #[cold]
+    fn send_seen(&mut self, now: Instant, packet: Packet, tap: &mut dyn Tap) {
+        tap.on_sent(now, self.direction, &packet);
+        self.link.send(now, packet, &mut |packet, reason| tap.on_lost(now, self.direction, &packet, reason));
+    }
+
+    #[cold]
+    fn try_send_seen(&mut self, now: Instant, packet: Packet, tap: &mut dyn Tap) -> Result<bool, Packet> {
+        let (seen, mut lost) = (packet.clone(), Vec::new());
+        let taken = self.link.try_send(now, packet, &mut |packet, reason| lost.push((packet, reason)))?;
+        tap.on_sent(now, self.direction, &seen);
+        for (packet, reason) in lost {
+            tap.on_lost(now, self.direction, &packet, reason);
+        }
+        Ok(taken)
+    }
+
+    #[cold]
+    fn advance_seen(&mut self, now: Instant, tap: &mut dyn Tap) {
+        self.link.advance(now, &mut |packet, reason| tap.on_lost(now, self.direction, &packet, reason));
     }
 
     /// The time to queue an event for, if the pending one is not early enough.
@@ -36,6 +86,6 @@ impl Pipe {
 }
 
 /// The link counted it; nothing is left to do.
-pub fn drop_packet(packet: Packet, _reason: DropReason) {
+fn drop_packet(packet: Packet, _reason: DropReason) {
     drop(packet);
 }

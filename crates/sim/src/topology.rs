@@ -3,6 +3,7 @@
 use crate::address::{Family, MAX_NODES};
 use crate::engine::Engine;
 use crate::outcome::Outcome;
+use crate::tap::Tap;
 use airtcp_core::parameters::ParameterError;
 use airtcp_core::{Duration, Instant};
 use airtcp_link::LinkSettings;
@@ -170,6 +171,14 @@ impl Topology {
     /// # Errors
     /// The topology cannot be run as described. Failed checks are in the outcome.
     pub fn run(&self, settings: &RunSettings) -> Result<Outcome, SimError> {
-        Ok(Engine::new(self, settings)?.run(Instant::ZERO + settings.duration))
+        Ok(Engine::new(self, settings, None)?.run(Instant::ZERO + settings.duration))
+    }
+
+    /// Runs the topology while `tap` looks on; the outcome is that of [`Topology::run`].
+    ///
+    /// # Errors
+    /// The topology cannot be run as described.
+    pub fn run_tapped(&self, settings: &RunSettings, tap: &mut dyn Tap) -> Result<Outcome, SimError> {
+        Ok(Engine::new(self, settings, Some(tap))?.run(Instant::ZERO + settings.duration))
     }
 }

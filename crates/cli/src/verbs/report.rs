@@ -5,7 +5,7 @@ use airtcp_experiment::Catalogue;
 use airtcp_experiment::html::{self, Stored};
 use anyhow::Context;
 use clap::Args;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
@@ -21,7 +21,18 @@ pub(crate) fn run(arguments: &Arguments, catalogue: &Catalogue<'_>) -> Result<()
     let read = |directory: &PathBuf| Stored::read(directory, catalogue).map_err(Failure::input);
     let stored = arguments.directories.iter().map(read).collect::<Result<Vec<_>, _>>()?;
     let path = arguments.output.clone().unwrap_or_else(|| arguments.directories[0].join("report.html"));
-    std::fs::write(&path, html::render(&stored)).with_context(|| format!("cannot write {}", path.display()))?;
+    let size = write(&path, &stored)?;
     output::print(&path.display().to_string());
+    eprintln!("{size}");
     Ok(())
+}
+
+/// Writes the report of `stored` to `path`; returns its size as people say it.
+pub(crate) fn write(path: &Path, stored: &[Stored]) -> Result<String, Failure> {
+    let page = html::render(stored);
+    std::fs::write(path, &page).with_context(|| format!("cannot write {}", path.display()))?;
+    Ok(match page.len() {
+        bytes @ ..1_000_000 => format!("{} kB", bytes.div_ceil(1000)),
+        bytes => format!("{:.1} MB", bytes as f64 / 1e6),
+    })
 }

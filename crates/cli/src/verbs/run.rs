@@ -1,10 +1,11 @@
 //! `airtcp run`: a scenario in a world; rows of its table are printed as they are finished.
 
 use super::load;
+use crate::capture::CaptureArguments;
 use crate::live::Live;
 use crate::machine::Work;
 use crate::{Failure, interrupt, machine, output};
-use airtcp_experiment::html::{self, Stored, StoredWorld};
+use airtcp_experiment::html::{Stored, StoredWorld};
 use airtcp_experiment::results::{self, Interruptible, Journal, Observer, Results, RunOptions, directory, summary};
 use airtcp_experiment::table::measure::Measure;
 use airtcp_experiment::table::{Layout, Row, TextTable};
@@ -40,10 +41,13 @@ pub(crate) struct Arguments {
     /// Directory of all results
     #[arg(long, value_name = "DIR", alias = "out", default_value = directory::DEFAULT_ROOT)]
     results: PathBuf,
+    #[command(flatten)]
+    capture: CaptureArguments,
 }
 
 pub(crate) fn run(arguments: &Arguments, catalogue: &Catalogue<'_>) -> Result<(), Failure> {
     let scenario = load(&arguments.file, &arguments.sets, catalogue)?;
+    let captured = arguments.capture.cells(&scenario)?;
     let world: Box<dyn World> = if arguments.live { Box::new(Live::new()) } else { Box::new(Simulator::default()) };
     let threads = arguments.threads.map_or_else(machine::threads_available, |threads| threads as usize);
     let companion = if arguments.live { companion(&arguments.results, &scenario) } else { None };
@@ -90,8 +94,11 @@ pub(crate) fn run(arguments: &Arguments, catalogue: &Catalogue<'_>) -> Result<()
     let written = directory::write(&arguments.results, &results, world.directory(), &machine::manifest(&work))
         .with_context(|| format!("cannot write results below {}", arguments.results.display()))?;
     journal.remove().context("cannot remove the journal of finished runs")?;
+    let captures = arguments.capture.write(&results, &captured, &written)?;
     let report = write_report(&directory::of_scenario(&arguments.results, &scenario), catalogue)?;
-    show(arguments, &results, companion.as_ref(), &layouts, [&written, &report]);
+    let places = [format!("results  {}", written.display()), format!("report   {report}")];
+    let places: Vec<String> = places.into_iter().chain(captures).collect();
+    show(arguments, &results, companion.as_ref(), &layouts, &written, &places.join("\n"));
     let failures = results.failures();
     failures.iter().for_each(|failure| eprintln!("airtcp: {failure}"));
     if failures.is_empty() && !results.is_empty() { Ok(()) } else { Err(Failure::Code(1)) }
@@ -103,7 +110,8 @@ fn show(
     results: &Results<'_>,
     companion: Option<&StoredWorld>,
     layouts: &[Layout],
-    [written, report]: [&Path; 2],
+    written: &Path,
+    places: &str,
 ) {
     let lookup = |cell: usize| value_of(results, companion, cell);
     if arguments.json {
@@ -114,8 +122,8 @@ fn show(
         for layout in layouts.iter().skip(1) {
             output::print(&format!("\n{}", TextTable::new(layout, output::style()).render(&lookup)));
         }
-        let places = format!("results  {}\nreport   {}", written.display(), report.display());
-        output::print(&format!("\n{}\n{places}", closing(results)));
+        output::print(&format!("\n{}", closing(results)));
+        output::print(places);
     }
 }
 
@@ -265,9 +273,9 @@ fn bending(results: &Results<'_>) -> Vec<String> {
 }
 
 /// One report of all worlds that the scenario was run in.
-fn write_report(directory: &Path, catalogue: &Catalogue<'_>) -> Result<PathBuf, Failure> {
+fn write_report(directory: &Path, catalogue: &Catalogue<'_>) -> Result<String, Failure> {
     let stored = Stored::read(directory, catalogue)?;
     let path = directory.join("report.html");
-    std::fs::write(&path, html::render(&[stored])).with_context(|| format!("cannot write {}", path.display()))?;
-    Ok(path)
+    let size = super::report::write(&path, &[stored])?;
+    Ok(format!("{} ({size})", path.display()))
 }

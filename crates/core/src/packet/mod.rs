@@ -22,6 +22,7 @@ pub use payload::{Payload, fill_virtual};
 pub use shim::{SHIM_HEADER, TakenShim};
 pub use tcp::{SackBlocks, TcpFlags, TcpHeader, TcpOptions, Timestamps};
 
+use crate::reason::CreateReason;
 use alloc::boxed::Box;
 use bytes::Bytes;
 
@@ -39,6 +40,7 @@ struct Inner {
     corrupted: bool,
     /// What one end of a hop put behind the IP header; in the bytes themselves for a live packet.
     shim: Option<Box<shim::Shim>>,
+    origin: Option<CreateReason>,
 }
 
 /// Where the bytes behind the headers are.
@@ -54,7 +56,8 @@ enum Content {
 
 impl Packet {
     fn new(ip: IpHeader, tcp: Option<TcpHeader>, content: Content) -> Self {
-        Packet(Box::new(Inner { ip, tcp, content, wire_len_override: None, corrupted: false, shim: None }))
+        let inner = Inner { ip, tcp, content, wire_len_override: None, corrupted: false, shim: None, origin: None };
+        Packet(Box::new(inner))
     }
 
     /// The IP header's fields.
@@ -131,6 +134,17 @@ impl Packet {
     /// Marks the content as damaged (simulated media only; live bytes are really changed).
     pub fn mark_corrupted(&mut self) {
         self.0.corrupted = true;
+    }
+
+    /// Why an element made it; `None` for a packet that came from a device. For captures and traces: nothing that a
+    /// receiver could not know may depend on it.
+    pub fn origin(&self) -> Option<CreateReason> {
+        self.0.origin
+    }
+
+    /// Says why this packet, not the one it may be a copy of, came into being.
+    pub fn set_origin(&mut self, reason: CreateReason) {
+        self.0.origin = Some(reason);
     }
 
     /// False if the medium marked it or the TCP checksum of real bytes is wrong.

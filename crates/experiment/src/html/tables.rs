@@ -1,20 +1,21 @@
 //! A table of results as HTML: the share of the ceiling also as a bar, the interval on hover.
 
-use super::escape;
+use super::page::escape;
+use crate::table::measure::Measure;
 use crate::table::{Group, Layout};
 use serde_json::Value;
 use std::fmt::Write;
 
 /// The table; `lookup` finds the summary of a cell.
 pub fn html(layout: &Layout, lookup: &dyn Fn(usize) -> Option<Value>) -> String {
-    let mut text = String::from("<div class=\"scroll\"><table class=\"numbers\"><thead>");
+    let mut text = String::from("<div class=\"scroll\" tabindex=\"0\"><table class=\"numbers\"><thead>");
     let labels = layout.row_titles.len();
     if layout.groups.iter().any(|group| !group.title.is_empty()) {
         text.push_str(&format!("<tr><th colspan=\"{}\"></th>", labels.max(1)));
         for (index, group) in layout.groups.iter().enumerate() {
             let _ = write!(
                 text,
-                "<th class=\"group\" colspan=\"{}\"><i class=\"swatch s{index}\"></i>{}</th>",
+                "<th class=\"group\" scope=\"colgroup\" colspan=\"{}\"><i class=\"swatch s{index}\"></i>{}</th>",
                 group.measures.len(),
                 escape(&group.title)
             );
@@ -26,12 +27,12 @@ pub fn html(layout: &Layout, lookup: &dyn Fn(usize) -> Option<Value>) -> String 
         text.push_str("<th></th>");
     }
     for title in &layout.row_titles {
-        let _ = write!(text, "<th class=\"label\">{}</th>", escape(title));
+        let _ = write!(text, "<th class=\"label\" scope=\"col\">{}</th>", escape(title));
     }
     for group in &layout.groups {
         for (column, measure) in group.measures.iter().enumerate() {
             let unit = if measure.unit.is_empty() { String::new() } else { format!("<small>{}</small>", measure.unit) };
-            let _ = write!(text, "<th{}>{}{unit}</th>", class(column), escape(&measure.title));
+            let _ = write!(text, "<th{} scope=\"col\">{}{unit}</th>", class(column), escape(&measure.title));
         }
     }
     text.push_str("</tr></thead><tbody>");
@@ -42,7 +43,7 @@ pub fn html(layout: &Layout, lookup: &dyn Fn(usize) -> Option<Value>) -> String 
             text.push_str("<th></th>");
         }
         for label in &row.labels {
-            let _ = write!(text, "<th class=\"label\">{}</th>", escape(label));
+            let _ = write!(text, "<th class=\"label\" scope=\"row\">{}</th>", escape(label));
         }
         for (index, group) in layout.groups.iter().enumerate() {
             let cell = row.cells.get(index).and_then(|cell| lookup(*cell));
@@ -59,9 +60,7 @@ fn cells(text: &mut String, index: usize, group: &Group, cell: Option<&Value>) {
             let _ = write!(text, "<td{}>–</td>", class(column));
             continue;
         };
-        let interval = measure.interval(cell).map_or_else(String::new, |[low, high]| {
-            format!(" title=\"95 % interval: {} to {} {}\"", measure.write(low), measure.write(high), measure.unit)
-        });
+        let interval = interval(measure, Some(cell));
         let bar = match measure.value(cell).filter(|_| measure.name == "of_ceiling") {
             Some(share) => {
                 format!("<b class=\"bar s{index}\" style=\"width:{:.1}%\"></b>", share.clamp(0.0, 1.0) * 100.0)
@@ -70,6 +69,14 @@ fn cells(text: &mut String, index: usize, group: &Group, cell: Option<&Value>) {
         };
         let _ = write!(text, "<td{}{interval}>{bar}<span>{}</span></td>", class(column), measure.text(cell));
     }
+}
+
+/// The interval of a value, as an attribute that shows on hover.
+pub fn interval(measure: &Measure, cell: Option<&Value>) -> String {
+    let interval = cell.and_then(|cell| measure.interval(cell));
+    interval.map_or_else(String::new, |[low, high]| {
+        format!(" title=\"95 % interval: {} to {} {}\"", measure.write(low), measure.write(high), measure.unit)
+    })
 }
 
 fn class(column: usize) -> &'static str {

@@ -10,6 +10,8 @@ use airtcp_experiment::world::{Drops, EmulatorReport, FlowOutcome, Sample, Schem
 use airtcp_experiment::{Catalogue, NotRun, ResolvedScenario, RunOutcome, World};
 use airtcp_schemes::{Placement, SchemeEntry, Site};
 use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::{Path, PathBuf};
 
 /// The demo as users see it.
 pub const DEMO: &str = include_str!("../../../../scenarios/demo.toml");
@@ -69,9 +71,14 @@ pub const CATALOGUE: Catalogue<'static> =
 
 /// Reads `text` as `demo.toml`; its base, if any, is the demo.
 pub fn read(text: &str, sets: &[&str]) -> Result<Scenario, ScenarioError> {
+    read_with(text, sets, &CATALOGUE)
+}
+
+/// The same with schemes that do something.
+pub fn read_with(text: &str, sets: &[&str], catalogue: &Catalogue<'_>) -> Result<Scenario, ScenarioError> {
     let source = Source { file: "demo.toml".into(), text: text.into() };
     let sets: Vec<String> = sets.iter().map(|set| (*set).to_owned()).collect();
-    Scenario::read(&source, &sets, &CATALOGUE, &mut |name| match name {
+    Scenario::read(&source, &sets, catalogue, &mut |name| match name {
         "base.toml" => Ok(Source { file: name.into(), text: DEMO.into() }),
         "nested.toml" => Ok(Source { file: name.into(), text: "base = \"base.toml\"".into() }),
         _ => Err(Problem::Unreadable("no such file".into()).at(&Origin::of_file(name))),
@@ -144,4 +151,34 @@ impl World for MadeUp {
 /// Runs `scenario` in a world of made-up numbers.
 pub fn made_up(scenario: &Scenario) -> Results<'_> {
     results::run(scenario, &MadeUp, RunOptions { threads: 1 }, &mut ())
+}
+
+/// A directory of one test's own, gone at its end.
+pub struct Scratch(PathBuf);
+
+impl Scratch {
+    pub fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("airtcp-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&path).expect("a temporary directory");
+        Scratch(path)
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Tells why a test does not run: printed, and one line in the file that AIRTCP_SKIP_LOG names.
+pub fn skip(test: &str, reason: &str) {
+    eprintln!("skipped: {test}: {reason}");
+    if let Some(path) = std::env::var_os("AIRTCP_SKIP_LOG") {
+        let mut file = std::fs::OpenOptions::new().append(true).create(true).open(path).expect("the skip log");
+        writeln!(file, "{test}: {reason}").expect("the skip log");
+    }
 }

@@ -1,4 +1,3 @@
-"use strict";
 // Draws what each cell did over time. The data is in the page: a list of cards for each world; a card compares
 // the lines of one row of the table in four panels that share their time axis.
 (() => {
@@ -10,28 +9,7 @@
     { title: "Repairs so far", values: (flow) => flow.repairs, optional: true },
   ];
 
-  const svgNode = (parent, name, attributes, text) => {
-    const node = document.createElementNS("http://www.w3.org/2000/svg", name);
-    for (const key in attributes) node.setAttribute(key, attributes[key]);
-    if (text !== undefined) node.textContent = text;
-    parent.append(node);
-    return node;
-  };
-  const htmlNode = (parent, name, className, text) => {
-    const node = document.createElement(name);
-    if (className) node.className = className;
-    if (text !== undefined) node.textContent = text;
-    parent.append(node);
-    return node;
-  };
-  const colour = (index) => `var(--s${index % 6})`;
-
-  // A step of 1, 2 or 5 times a power of ten that divides `span` into about `count` parts.
-  const niceStep = (span, count) => {
-    const raw = span / count, power = 10 ** Math.floor(Math.log10(raw));
-    return power * [1, 2, 5, 10].find((factor) => factor * power >= raw);
-  };
-  const short = (value) => String(Number(value.toPrecision(3)));
+  const { svgNode, htmlNode, colour, short, linear } = draw;
 
   // What arrives in order arrives in bursts: means over the half second that ends at each sample.
   const smooth = (at, rates) => {
@@ -71,48 +49,46 @@
 
     const figure = htmlNode(parent, "figure");
     htmlNode(figure, "figcaption", "", panel.title);
-    const svg = svgNode(figure, "svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": `${panel.title}, ${card.title}` });
-    const step = niceStep(top, 4);
-    for (let value = 0; value <= top; value += step) {
+    const svg = svgNode(figure, "svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "group", "aria-label": `${panel.title}, ${card.title}; arrow keys move through time` });
+    for (const [value, text] of linear(0, top / 1.03, 4).marks) {
       svgNode(svg, "line", { class: "grid", x1: LEFT, x2: WIDTH - RIGHT, y1: y(value), y2: y(value) });
-      svgNode(svg, "text", { x: LEFT - 5, y: y(value) + 3, "text-anchor": "end" }, short(value));
+      svgNode(svg, "text", { x: LEFT - 5, y: y(value) + 3, "text-anchor": "end" }, text);
     }
-    const seconds = niceStep(end, 5);
-    for (let at = 0; at <= end + 1e-9; at += seconds) {
-      svgNode(svg, "text", { x: x(at), y: HEIGHT - 4, "text-anchor": "middle" }, at === 0 ? "0 s" : short(at));
+    for (const [at, text] of linear(0, end, 5).marks) {
+      if (at > end + 1e-9) continue;
+      svgNode(svg, "text", { x: x(at), y: HEIGHT - 4, "text-anchor": "middle" }, at === 0 ? "0 s" : text);
     }
     if (ceiling > 0) svgNode(svg, "line", { class: "ceiling", x1: LEFT, x2: WIDTH - RIGHT, y1: y(ceiling), y2: y(ceiling) });
     for (const line of lines) {
       const points = line.at.map((at, i) => `${x(at).toFixed(1)} ${y(line.values[i]).toFixed(1)}`);
-      svgNode(svg, "path", { d: "M" + points.join("L"), style: `stroke:${line.colour}` });
+      if (points.length) svgNode(svg, "path", { class: "curve", d: "M" + points.join("L"), style: `--c:${line.colour}` });
     }
     addCursor(figure, svg, lines, x, end);
   };
 
   const addCursor = (figure, svg, lines, x, end) => {
     const cursor = svgNode(svg, "line", { class: "cursor", y1: TOP, y2: HEIGHT - BOTTOM });
-    const tip = htmlNode(figure, "div", "tip");
-    const hide = () => { cursor.style.visibility = tip.style.visibility = "hidden"; };
+    const tip = draw.tip(figure);
+    const hide = () => { cursor.style.visibility = "hidden"; tip.hide(); };
+    const show = (at) => {
+      const rows = lines.flatMap((line) => {
+        const i = line.at.findIndex((time) => time >= at - 1e-9);
+        return i < 0 ? [] : [{ colour: line.colour, text: `${line.name || "value"} ${short(line.values[i])}` }];
+      });
+      cursor.setAttribute("x1", x(at));
+      cursor.setAttribute("x2", x(at));
+      cursor.style.visibility = "visible";
+      const width = svg.getBoundingClientRect().width;
+      tip.show(`${at.toFixed(1)} s`, rows, x(at) / WIDTH * width, width);
+    };
     svg.addEventListener("pointerleave", hide);
     svg.addEventListener("pointermove", (event) => {
       const box = svg.getBoundingClientRect();
       const at = ((event.clientX - box.left) / box.width * WIDTH - LEFT) / (WIDTH - LEFT - RIGHT) * end;
-      if (at < 0 || at > end) return hide();
-      tip.replaceChildren();
-      htmlNode(tip, "div", "", `${at.toFixed(1)} s`);
-      for (const line of lines) {
-        const i = line.at.findIndex((time) => time >= at);
-        if (i < 0) continue;
-        const row = htmlNode(tip, "div", "", `${line.name || "value"} ${short(line.values[i])}`);
-        row.style.color = line.colour;
-      }
-      cursor.setAttribute("x1", x(at));
-      cursor.setAttribute("x2", x(at));
-      const px = x(at) / WIDTH * box.width;
-      tip.style.left = px > box.width / 2 ? "" : `${px + 10}px`;
-      tip.style.right = px > box.width / 2 ? `${box.width - px + 10}px` : "";
-      cursor.style.visibility = tip.style.visibility = "visible";
+      if (at < 0 || at > end) hide(); else show(at);
     });
+    const times = lines.reduce((longest, line) => line.at.length > longest.length ? line.at : longest, []);
+    draw.onKeys(svg, () => times.length, (place) => show(times[place]), hide);
   };
 
   const drawCard = (parent, card) => {
@@ -130,19 +106,17 @@
     for (const panel of PANELS) drawPanel(panels, card, panel, end);
   };
 
-  const data = JSON.parse(document.getElementById("data").textContent);
-  for (const place of document.querySelectorAll(".cards")) {
-    const cards = data[Number(place.dataset.index)];
+  draw.each(".cards", (place, cards) => {
     // Cards are drawn when they come near the window: a sweep has hundreds.
     for (const card of cards) {
       const slot = htmlNode(place, "div");
       slot.style.minHeight = "230px";
-      const draw = () => { slot.style.minHeight = ""; drawCard(slot, card); };
-      if (cards.length <= 40 || !("IntersectionObserver" in window)) { draw(); continue; }
+      const render = () => { slot.style.minHeight = ""; drawCard(slot, card); };
+      if (cards.length <= 40 || !("IntersectionObserver" in window)) { render(); continue; }
       const observer = new IntersectionObserver((entries) => {
-        if (entries.some((entry) => entry.isIntersecting)) { observer.disconnect(); draw(); }
+        if (entries.some((entry) => entry.isIntersecting)) { observer.disconnect(); render(); }
       }, { rootMargin: "600px" });
       observer.observe(slot);
     }
-  }
+  });
 })();
