@@ -46,22 +46,22 @@ impl Element for Watch {
     }
 }
 
-fn boxed(thins: bool) -> Result<Box<dyn Element + Send>, ParameterError> {
+/// What makes an element gives.
+type Made = Result<Box<dyn Element + Send>, ParameterError>;
+
+fn boxed(thins: bool) -> Made {
     Ok(Box::new(Watch { thins, acknowledgments: 0 }))
 }
 
-fn passes(_: &[(String, String)], _: &mut Site<'_>) -> Result<Box<dyn Element + Send>, ParameterError> {
+fn passes(_: &[(String, String)], _: &mut Site<'_>) -> Made {
     boxed(false)
 }
 
-fn thins(_: &[(String, String)], _: &mut Site<'_>) -> Result<Box<dyn Element + Send>, ParameterError> {
+fn thins(_: &[(String, String)], _: &mut Site<'_>) -> Made {
     boxed(true)
 }
 
-const fn entry(
-    slug: &'static str,
-    make: fn(&[(String, String)], &mut Site<'_>) -> Result<Box<dyn Element + Send>, ParameterError>,
-) -> SchemeEntry {
+const fn entry(slug: &'static str, make: fn(&[(String, String)], &mut Site<'_>) -> Made) -> SchemeEntry {
     let (about, source, placement) = ("Watches the link.", "test", Placement::BothEnds);
     SchemeEntry { slug, about, source, placement, keeps_end_to_end: true, fields: Vec::new, make }
 }
