@@ -94,7 +94,7 @@ fn a_sweep_leaves_figures_columns_and_a_manifest_that_tells_how_it_was_made() {
         assert!(directory.join(name).exists(), "{name}");
     }
     let csv = std::fs::read_to_string(directory.join("figures/goodput-over-loss.csv")).unwrap();
-    assert_eq!(csv.lines().count(), 1 + 6, "{csv}");
+    assert_eq!(csv.lines().count(), 1 + 8, "{csv}");
     let manifest = std::fs::read(directory.join("manifest.json")).unwrap();
     let manifest: Value = serde_json::from_slice(&manifest).unwrap();
     assert_eq!((&manifest["threads"], &manifest["resumed_runs"]), (&2.into(), &0.into()));

@@ -95,8 +95,8 @@ fn what_was_set_on_the_command_line() {
 #[test]
 fn the_sweep_as_a_user_finds_it_is_whole() {
     let sweep = read(SWEEP, &[]);
-    assert_eq!((sweep.cells.len(), sweep.runs, sweep.figures.len()), (30, 7, 1));
+    assert_eq!((sweep.cells.len(), sweep.runs, sweep.figures.len()), (40, 7, 1));
     assert_eq!(sweep.logarithmic, ["links.air.loss"]);
-    assert_eq!(sweep.axes[2].1, ["plain", "gsnoop, one try", "gsnoop"]);
+    assert_eq!(sweep.axes[2].1, ["plain", "snoop", "gsnoop (paper)", "gsnoop"]);
     assert_eq!(sweep.tables[0].columns, ["schemes.repair"], "the demo's tables show what the demo varies");
 }
