@@ -67,6 +67,9 @@ pub(super) struct Flow {
     /// End and departure of the one packet per window whose round trip is measured.
     timed: Option<(Position, Instant)>,
     backoff: u32,
+    /// The timeout grew since the last progress: it holds for one acknowledgment more, so that a hop
+    /// slower than the estimate can be measured (Karn).
+    is_backoff_new: bool,
     /// When the oldest copy is sent again.
     deadline: Option<Instant>,
     /// Memory of the copies.
@@ -87,6 +90,7 @@ impl Flow {
             last_hop,
             timed: None,
             backoff: 0,
+            is_backoff_new: false,
             deadline: None,
             memory: 0,
             timer: None,
@@ -175,7 +179,9 @@ impl Flow {
         {
             self.last_hop.on_sample(now.saturating_since(sent_at));
             self.timed = None;
-            // Karn's second rule: a longer timeout holds until it allowed a measurement.
+            self.is_backoff_new = false;
+        }
+        if !core::mem::take(&mut self.is_backoff_new) {
             self.backoff = 0;
         }
         self.expected = 0;
@@ -215,6 +221,7 @@ impl Flow {
         copy.sent_at?;
         let packet = self.repair(start, limits)?;
         self.backoff = (self.backoff + 1).min(MAX_BACKOFF);
+        self.is_backoff_new = true;
         self.expected = 0;
         self.restart(now, limits);
         Some(packet)
