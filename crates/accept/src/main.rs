@@ -3,7 +3,7 @@
 //! It uses the command as a user would and reads its `--json`, so it depends on no crate of ours. One line per demand:
 //! PASS or FAIL, value, target. The exit status is 0 if every line passed.
 //!
-//! `airtcp-accept [PART…]` runs only the named parts: `simulator`, `live`, `live-50mbit`.
+//! `airtcp-accept [PART…]` runs only the named parts: `simulator`, `live-loss-free`, `live-cubic`, `live-bbr`, `live-50mbit`.
 #![forbid(unsafe_code)]
 
 mod judge;
@@ -24,7 +24,7 @@ fn main() -> ExitCode {
     let mut failed = 0;
     for part in parts.iter().filter(|part| wanted.is_empty() || wanted.iter().any(|name| name == part.name)) {
         println!("== {}: airtcp {}", part.name, part.arguments.join(" "));
-        match run(part.arguments) {
+        match run(&part.arguments) {
             Ok(summary) => {
                 for verdict in part.demands.iter().map(|demand| judge::judge(demand, &summary)) {
                     println!("{verdict}");
