@@ -11,6 +11,7 @@ pub mod figure;
 #[doc(hidden)]
 pub mod fuzzing;
 pub mod html;
+pub mod paper;
 pub mod results;
 pub mod scenario;
 pub mod simulator;

@@ -4,6 +4,7 @@ mod doctor;
 mod emulate;
 mod gateway;
 mod report;
+mod reproduce;
 mod run;
 mod show;
 
@@ -17,6 +18,8 @@ use std::path::Path;
 pub(crate) enum Verb {
     /// Run a scenario in the simulator, or on kernel TCP with --live
     Run(run::Arguments),
+    /// Run a paper's experiments and judge its claims
+    Reproduce(reproduce::Arguments),
     /// Run your own program on the hosts of a live scenario
     Emulate(emulate::Arguments),
     /// Run a scheme on this router's real packets
@@ -33,6 +36,7 @@ impl Verb {
     pub(crate) fn run(self, catalogue: &Catalogue<'_>) -> Result<(), Failure> {
         match self {
             Verb::Run(arguments) => run::run(&arguments, catalogue),
+            Verb::Reproduce(arguments) => reproduce::run(&arguments, catalogue),
             Verb::Emulate(arguments) => emulate::run(&arguments, catalogue),
             Verb::Gateway(arguments) => gateway::run(&arguments, catalogue),
             Verb::Show(arguments) => show::run(&arguments, catalogue),

@@ -65,7 +65,7 @@ pub(crate) fn run(arguments: &Arguments, catalogue: &Catalogue<'_>) -> Result<()
         next: 0,
         has_header: false,
     };
-    let begin = wall_clock();
+    let begin = machine::wall_clock();
     let mut journal = Journal::open(&arguments.results, &scenario, &*world, &machine::build(), arguments.fresh)?;
     tell_of_earlier_runs(&journal, &scenario);
     let stop = interrupt::flag().context("cannot listen for Ctrl-C")?;
@@ -89,7 +89,7 @@ pub(crate) fn run(arguments: &Arguments, catalogue: &Catalogue<'_>) -> Result<()
         world: world.name(),
         threads: if world.runs_in_parallel() { threads } else { 1 },
         resumed_runs: journal.resumed(),
-        wall: wall_clock().duration_since(begin),
+        wall: machine::wall_clock().duration_since(begin),
     };
     let written = directory::write(&arguments.results, &results, world.directory(), &machine::manifest(&work))
         .with_context(|| format!("cannot write results below {}", arguments.results.display()))?;
@@ -138,11 +138,6 @@ fn tell_of_earlier_runs(journal: &Journal, scenario: &Scenario) {
     } else if journal.was_outdated() {
         eprintln!("airtcp: the runs of an interrupted sweep are of another build of airtcp; beginning again");
     }
-}
-
-#[expect(clippy::disallowed_methods, reason = "tells the user how long a run took; nothing simulated sees it")]
-fn wall_clock() -> std::time::Instant {
-    std::time::Instant::now()
 }
 
 /// The simulator's results of the same scenario, to stand beside a live run.

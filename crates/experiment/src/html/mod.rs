@@ -5,6 +5,7 @@
 //! with the keyboard, each figure also has its numbers as a table; the page follows the reader's light or dark setting
 //! and prints. Several results begin with a comparison ([`compare`]); the rest is one section per result ([`section`]).
 
+mod claims;
 mod compare;
 mod over_time;
 mod page;
@@ -17,6 +18,7 @@ pub use stored::{Stored, StoredWorld};
 
 use compare::Comparison;
 use page::Page;
+use serde_json::Value;
 
 /// The report of one or several stored results.
 pub fn render(results: &[Stored]) -> String {
@@ -31,4 +33,14 @@ pub fn render(results: &[Stored]) -> String {
         section::put(&mut page, stored, letter, &is_above, over_time::MAX_SAMPLES / results.len().max(1));
     }
     page.finish(&results.iter().map(|stored| stored.scenario.name.as_str()).collect::<Vec<_>>().join(", "))
+}
+
+/// The report of a reproduced paper: its claims, as `claims.json` holds them, above the results of its experiments.
+pub fn render_paper(claims: &Value, experiments: &[Stored]) -> String {
+    let mut page = Page::default();
+    page.put(&claims::html(claims));
+    for stored in experiments {
+        section::put(&mut page, stored, None, &|_| false, over_time::MAX_SAMPLES / experiments.len().max(1));
+    }
+    page.finish(claims["paper"]["title"].as_str().unwrap_or_default())
 }

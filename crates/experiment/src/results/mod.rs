@@ -8,11 +8,13 @@ mod run;
 pub mod series;
 mod statistics;
 pub mod summary;
+mod values;
 
 pub use ceiling::ceiling_bps;
 pub use journal::{Journal, JournalError};
 pub use run::{Interruptible, MAX_CELLS_WITH_SERIES, Observer, RunOptions, run, run_interruptible};
 pub use statistics::{Estimate, METHOD, estimate, jain, median};
+pub use values::{quotient, values};
 
 use crate::scenario::{Cell, Scenario};
 use crate::world::{NotRun, RunOutcome};
@@ -105,20 +107,26 @@ pub fn describe(cell: &Cell) -> String {
 }
 
 /// The cell without any scheme that is otherwise the same: equal in everything that varies outside `schemes`, and of
-/// those the one that differs least.
+/// those the one that differs least. Two cases of `vary.cases` are the same if links and flows are.
 pub fn baseline_of(scenario: &Scenario, cell: usize) -> Option<usize> {
-    let at = &scenario.cells[cell].at;
+    let ours = &scenario.cells[cell];
     let differences = |other: &Cell| {
-        let pairs = at.iter().zip(&other.at);
-        pairs
-            .filter(|(ours, theirs)| ours.1 != theirs.1)
-            .map(|((key, _), _)| key.starts_with("schemes."))
-            .collect::<Vec<_>>()
+        let pairs = ours.at.iter().zip(&other.at).filter(|(ours, theirs)| ours.1 != theirs.1);
+        pairs.map(|((key, _), _)| key.clone()).collect::<Vec<String>>()
+    };
+    let is_same = |differences: &[String], other: &Cell| {
+        let may_differ = differences.iter().all(|key| key.starts_with("schemes.") || key.starts_with("cases."));
+        let has_cases = differences.iter().any(|key| key.starts_with("cases."));
+        may_differ && !(has_cases && network_and_traffic(ours) != network_and_traffic(other))
     };
     let candidates = scenario.cells.iter().enumerate().filter(|(_, other)| other.scenario.schemes.is_empty());
     candidates
         .map(|(index, other)| (differences(other), index))
-        .filter(|(differences, _)| differences.iter().all(|is_scheme| *is_scheme))
+        .filter(|(differences, index)| is_same(differences, &scenario.cells[*index]))
         .min_by_key(|(differences, _)| differences.len())
         .map(|(_, index)| index)
+}
+
+fn network_and_traffic(cell: &Cell) -> String {
+    format!("{:?} {:?}", cell.scenario.links, cell.scenario.flows)
 }

@@ -113,7 +113,7 @@ pub fn cell(results: &Results<'_>, index: usize) -> Option<Value> {
 }
 
 /// Application bits per second of all flows of a run.
-fn goodput(run: &RunOutcome) -> f64 {
+pub(super) fn goodput(run: &RunOutcome) -> f64 {
     run.flows.iter().map(rate_of).sum()
 }
 
@@ -126,7 +126,7 @@ pub(super) fn rate_of(flow: &FlowOutcome) -> f64 {
     }
 }
 
-fn throughput(scenario: &ResolvedScenario, run: &RunOutcome) -> f64 {
+pub(super) fn throughput(scenario: &ResolvedScenario, run: &RunOutcome) -> f64 {
     let of_flow = |(spec, flow): (&crate::scenario::FlowSpec, &FlowOutcome)| {
         let segment = if flow.segment_bytes == 0 { spec.segment_bytes() } else { flow.segment_bytes };
         rate_of(flow) * f64::from(segment + spec.header_bytes()) / f64::from(segment)

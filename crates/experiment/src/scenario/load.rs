@@ -74,8 +74,30 @@ impl Scenario {
         catalogue: &Catalogue<'_>,
         open: &mut dyn FnMut(&str) -> Result<Source, ScenarioError>,
     ) -> Result<Scenario, ScenarioError> {
-        let file = Origin { line: 1, ..Origin::of_file(&source.file) };
-        let mut document = parse::parse(&source.file, &source.text)?;
+        let document = parse::parse(&source.file, &source.text)?;
+        Scenario::of_document_at_most(max_cells, &source.file, document, sets, catalogue, open)
+    }
+
+    /// Reads a document that stood in `file`, alone or with others.
+    pub(crate) fn of_document(
+        file: &str,
+        document: Table,
+        sets: &[String],
+        catalogue: &Catalogue<'_>,
+        open: &mut dyn FnMut(&str) -> Result<Source, ScenarioError>,
+    ) -> Result<Scenario, ScenarioError> {
+        Scenario::of_document_at_most(vary::MAX_CELLS, file, document, sets, catalogue, open)
+    }
+
+    fn of_document_at_most(
+        max_cells: usize,
+        file_name: &str,
+        mut document: Table,
+        sets: &[String],
+        catalogue: &Catalogue<'_>,
+        open: &mut dyn FnMut(&str) -> Result<Source, ScenarioError>,
+    ) -> Result<Scenario, ScenarioError> {
+        let file = Origin { line: 1, ..Origin::of_file(file_name) };
         // Said before the base is read: a file of another schema may not even have one.
         resolve::header(&document, &file)?;
         if let Some(entry) = document.remove("base") {
@@ -95,9 +117,9 @@ impl Scenario {
             merge::apply_set(&mut document, set)?;
         }
         let header = resolve::header(&document, &file)?;
-        let name = name_of(&mut document, source)?;
+        let name = name_of(&mut document, file_name)?;
         let axes = vary::axes(&document, max_cells)?;
-        let paths: Vec<_> = axes.iter().map(|axis| (axis.path.clone(), axis.origin.clone())).collect();
+        let paths: Vec<_> = axes.iter().flat_map(Axis::changes).collect();
         resolve::check_names(&document, &paths)?;
         let resolved = write::document(&document);
         let hash = write::hash(&resolved);
@@ -125,7 +147,7 @@ impl Scenario {
     }
 }
 
-fn read_file(path: &Path) -> Result<Source, ScenarioError> {
+pub(crate) fn read_file(path: &Path) -> Result<Source, ScenarioError> {
     let file = path.display().to_string();
     match std::fs::read_to_string(path) {
         Ok(text) => Ok(Source { file, text }),
@@ -134,13 +156,13 @@ fn read_file(path: &Path) -> Result<Source, ScenarioError> {
 }
 
 /// The name of the results, written into the document so that it stays when the file is copied.
-fn name_of(document: &mut Table, source: &Source) -> Result<String, ScenarioError> {
+fn name_of(document: &mut Table, file: &str) -> Result<String, ScenarioError> {
     let (name, origin) = match document.get("name") {
         Some(entry) => (entry.node.scalar().unwrap_or_default(), entry.node.origin.clone()),
         None => {
-            let stem = Path::new(&source.file).file_stem().map(|stem| stem.to_string_lossy().into_owned());
+            let stem = Path::new(file).file_stem().map(|stem| stem.to_string_lossy().into_owned());
             let plain = |c: char| if c.is_ascii_alphanumeric() || "-_".contains(c) { c } else { '-' };
-            (stem.unwrap_or_default().chars().map(plain).collect(), Origin::of_file(&source.file))
+            (stem.unwrap_or_default().chars().map(plain).collect(), Origin::of_file(file))
         }
     };
     if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c)) {

@@ -6,7 +6,7 @@ use super::error::{Problem, ScenarioError};
 use super::parse;
 
 /// Tables of named things: each name is taken from the base unless it is written here.
-const NAMED: [&str; 4] = ["nodes", "links", "flows", "schemes"];
+const NAMED: [&str; 5] = ["nodes", "links", "flows", "schemes", "defaults"];
 
 /// What varies and how it is shown belong together: from the base only if none is written here.
 const PRESENTATION: [&str; 3] = ["vary", "tables", "figures"];
@@ -78,6 +78,9 @@ fn stop_varying(table: &mut Table, path: &[String]) -> Result<(), String> {
             let whole = varied[1..length].join(".");
             return Err(format!("[vary] replaces '{whole}' as a whole; set 'vary.{whole}' or '{whole}' instead"));
         }
+    }
+    if let Some(name) = super::vary::case_that_sets(table, path) {
+        return Err(format!("'vary.{name}' sets it in one of its cases; set 'vary.{name}' instead"));
     }
     table.remove_at(&varied);
     Ok(())

@@ -4,6 +4,7 @@
 //! ([`merge`]), multiplied out over `[vary]` ([`vary`]), and each combination is read strictly into a
 //! [`ResolvedScenario`]. Errors stand in [`error`]; nothing is built before all cells are read.
 
+mod defaults;
 pub mod document;
 pub mod error;
 mod flow;
@@ -11,6 +12,7 @@ mod keys;
 mod link;
 mod load;
 mod merge;
+pub mod overlay;
 mod parse;
 mod presentation;
 mod resolve;
@@ -23,11 +25,13 @@ pub use document::Origin;
 pub use error::{Problem, ScenarioError};
 pub use flow::KEYS as FLOW_KEYS;
 pub use keys::Keys;
+pub(crate) use load::read_file;
 pub use load::{Scenario, Source};
 pub use parse::parse;
 pub use presentation::{FigureSpec, TableSpec, measures};
 pub use scheme::check_parameter;
 pub use topology::{Hop, path};
+pub use write::{document as text_of, hash};
 
 use airtcp_core::{ByteSize, Duration};
 use airtcp_link::LinkSettings;
@@ -42,11 +46,17 @@ pub const TOP_LEVEL: &[(&str, &str, &str)] = &[
     ("warmup", "\"2s\"", "time at the start that is left out of every rate; 0s if left out"),
     ("runs", "5", "runs of each cell; 1 if left out"),
     ("seed", "1", "run i uses seed + i; 1 if left out"),
+    ("control", "true", "schemes are left out, labels stay: what is left shows nothing of them; false if left out"),
     ("nodes", "[nodes]", "name = {} for each; a node named by a flow is a host, any other forwards"),
     ("links", "[links.air]", "between two nodes (airtcp show link)"),
     ("flows", "[flows.bulk]", "from a node to a node (airtcp show flow)"),
+    ("defaults", "[defaults.flows]", "what every link or flow has unless it says otherwise"),
     ("schemes", "[schemes.repair]", "kind, and the link it is on (airtcp show schemes)"),
-    ("vary", "[vary]", "mirrors the file: a list where the file has a value; every combination is a cell"),
+    (
+        "vary",
+        "[vary]",
+        "mirrors the file: a list where the file has a value; every combination is a cell; cases.<name>: several keys at once",
+    ),
     ("tables", "[[tables]]", "rows, columns: varied keys; show: measures"),
     ("figures", "[[figures]]", "name, x, y, lines, panes"),
 ];

@@ -3,7 +3,7 @@
 use super::document::{Entry, Origin, Table, Value, join_path};
 use super::error::{Problem, ScenarioError};
 use super::keys::Keys;
-use super::{ResolvedScenario, TOP_LEVEL, flow, link, scheme, topology};
+use super::{ResolvedScenario, TOP_LEVEL, defaults, flow, link, scheme, topology};
 use crate::catalogue::Catalogue;
 use airtcp_core::Duration;
 
@@ -73,6 +73,7 @@ pub(super) fn resolve(
     name: &str,
     catalogue: &Catalogue<'_>,
 ) -> Result<ResolvedScenario, ScenarioError> {
+    let document = &*defaults::applied(document)?;
     let keys = top(document, file);
     let valid: Vec<&str> = TOP_LEVEL.iter().map(|(key, ..)| *key).collect();
     keys.only(&valid)?;
@@ -95,10 +96,13 @@ pub(super) fn resolve(
         return Err(Problem::Topology("[flows] is empty: nothing would be sent".into()).at(&flows_entry.origin));
     }
     topology::check(&flow_keys, &nodes, &links, &flows)?;
-    let schemes = match document.get("schemes") {
+    let mut schemes = match document.get("schemes") {
         Some(entry) => scheme::schemes(&Keys::of(entry, "schemes", "schemes")?, &links, catalogue)?,
         None => Vec::new(),
     };
+    if keys.value::<bool>("control")?.unwrap_or(false) {
+        schemes.clear();
+    }
     Ok(ResolvedScenario { name: name.to_owned(), duration, warmup, nodes, links, flows, schemes })
 }
 

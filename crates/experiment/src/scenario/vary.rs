@@ -7,14 +7,28 @@
 //! links.lan.loss = { log = ["0.01%", "20%"], steps = 13 }
 //! ```
 //!
+//! What belongs together varies together: an axis below `cases` has a table for each step, with a label and
+//! everything that is put into the file for it ([`super::overlay`]).
+//!
+//! ```toml
+//! cases.sender = [
+//!   { label = "Reno", flows.bulk.controller = "reno", flows.bulk.sack = false },
+//!   { label = "CUBIC", flows.bulk.controller = "cubic" },
+//! ]
+//! ```
+//!
 //! The first axis of the file varies slowest. Steps of a range are rounded to four significant digits,
 //! so they are the same text on every machine.
 
 use super::document::{Entry, Node, Origin, Table, Value, join_path};
 use super::error::{Problem, ScenarioError};
+use super::overlay;
 
 /// Top-level keys that say how the experiment is run and cannot differ between its cells.
-const FIXED: [&str; 9] = ["schema", "name", "about", "base", "runs", "seed", "vary", "tables", "figures"];
+const FIXED: [&str; 10] = ["schema", "name", "about", "base", "runs", "seed", "control", "vary", "tables", "figures"];
+
+/// Axes below it set several keys in each step.
+const CASES: &str = "cases";
 
 /// More cells than this are a mistake in the file.
 pub const MAX_CELLS: usize = 100_000;
@@ -35,6 +49,22 @@ impl Axis {
     /// The path as files and results write it.
     pub fn name(&self) -> String {
         join_path(&self.path)
+    }
+
+    fn is_cases(&self) -> bool {
+        self.path[0] == CASES
+    }
+
+    /// Every path of the file that this axis changes, and where it says so.
+    pub(super) fn changes(&self) -> Vec<(Vec<String>, Origin)> {
+        if !self.is_cases() {
+            return vec![(self.path.clone(), self.origin.clone())];
+        }
+        let of_step = |step: &Step| match &step.node.value {
+            Value::Table(case) => overlay::paths(case),
+            _ => Vec::new(),
+        };
+        self.steps.iter().flat_map(of_step).collect()
     }
 }
 
@@ -79,6 +109,10 @@ pub fn substitute(document: &Table, axes: &[Axis], choice: &[usize]) -> Result<T
     let mut cell = document.clone();
     for (axis, step) in axes.iter().zip(choice) {
         let node = axis.steps[*step].node.clone();
+        if let (true, Value::Table(case)) = (axis.is_cases(), &node.value) {
+            overlay::overlay(&mut cell, case);
+            continue;
+        }
         cell.put_at(&axis.path, node)
             .map_err(|part| wrong(&axis.path, format!("leads through '{part}', which is not a table"), &axis.origin))?;
     }
@@ -117,6 +151,11 @@ fn axis(path: &[String], entry: &Entry) -> Result<Axis, ScenarioError> {
         return Err(wrong(path, "is the same in every cell; write it at the top of the file".into(), &entry.origin));
     }
     let steps = match &entry.node.value {
+        Value::List(items) if path[0] == CASES => cases(items, path, &entry.origin)?,
+        _ if path[0] == CASES => {
+            let reason = "needs a list of tables, each with a label and what it sets".into();
+            return Err(wrong(path, reason, &entry.origin));
+        }
         Value::List(items) => steps_of_list(items, path, &entry.origin)?,
         Value::Table(range) if is_range(range) => steps_of_range(range, path, &entry.origin)?,
         _ => {
@@ -128,6 +167,49 @@ fn axis(path: &[String], entry: &Entry) -> Result<Axis, ScenarioError> {
     unique_labels(&steps, path)?;
     let is_logarithmic = matches!(&entry.node.value, Value::Table(range) if range.get("log").is_some());
     Ok(Axis { path: path.to_vec(), steps, is_logarithmic, origin: entry.origin.clone() })
+}
+
+fn cases(items: &[Node], path: &[String], origin: &Origin) -> Result<Vec<Step>, ScenarioError> {
+    if path.len() != 2 {
+        return Err(wrong(path, format!("needs one name: {CASES}.scheme = [{{ label = \"…\", … }}]"), origin));
+    }
+    if items.is_empty() {
+        return Err(wrong(path, "is an empty list: there is nothing to run".into(), origin));
+    }
+    let case = |item: &Node| {
+        let mut node = item.clone();
+        let Value::Table(table) = &mut node.value else {
+            return Err(wrong(path, format!("takes tables, not {}", item.value.kind()), &item.origin));
+        };
+        let label = table.remove("label").and_then(|entry| entry.node.scalar());
+        let label = label.ok_or_else(|| wrong(path, "has a case without a label".into(), &item.origin))?;
+        let fixed = table.entries.iter().find(|entry| FIXED.contains(&entry.key.as_str()));
+        match fixed {
+            Some(entry) => Err(wrong(
+                path,
+                format!("sets '{}', which is the same in every cell; write it at the top of the file", entry.key),
+                &entry.origin,
+            )),
+            None => Ok(Step { label, node }),
+        }
+    };
+    items.iter().map(case).collect()
+}
+
+/// The axis of cases of which one sets `path`, or something above or below it.
+pub fn case_that_sets(document: &Table, path: &[String]) -> Option<String> {
+    let axes = document.table("vary")?.table(CASES)?;
+    let sets = |item: &Node| match &item.value {
+        Value::Table(case) => {
+            overlay::paths(case).iter().any(|(set, _)| set.starts_with(path) || path.starts_with(set))
+        }
+        _ => false,
+    };
+    let axis = axes.entries.iter().find(|axis| match &axis.node.value {
+        Value::List(items) => items.iter().any(sets),
+        _ => false,
+    });
+    axis.map(|axis| format!("{CASES}.{}", axis.key))
 }
 
 fn unique_labels(steps: &[Step], path: &[String]) -> Result<(), ScenarioError> {

@@ -83,7 +83,7 @@ impl Layout {
 /// `links.air.loss` as people say it: `air loss`.
 pub fn title_of(axis: &str) -> String {
     match axis.split_once('.') {
-        Some(("links" | "flows" | "schemes" | "nodes", rest)) => rest.replace('.', " "),
+        Some(("links" | "flows" | "schemes" | "nodes" | "cases", rest)) => rest.replace('.', " "),
         _ => axis.to_owned(),
     }
 }

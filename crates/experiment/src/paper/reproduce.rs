@@ -1,0 +1,155 @@
+//! Runs a paper and judges its claims, with the defaults and under each variant a claim asks for.
+//!
+//! Of a variant only the cells are run that the claims judged under it look at.
+
+use super::judge::{Evidence, Judgement, judge, with_variants};
+use super::selection::CellRef;
+use super::{Claim, Mode, Paper, PaperFile, Subject, Verdict};
+use crate::catalogue::Catalogue;
+use crate::results::{self, Observer, Results, RunOptions, baseline_of};
+use crate::scenario::{Cell, Scenario, ScenarioError};
+use crate::world::World;
+use std::collections::BTreeSet;
+
+/// Everything that is to be run.
+pub struct Plan {
+    /// With the defaults.
+    pub paper: Paper,
+    /// How.
+    pub mode: Mode,
+    /// In the order of the paper's variants, those that a claim asks for.
+    variants: Vec<PlannedVariant>,
+}
+
+struct PlannedVariant {
+    /// Index in the paper.
+    index: usize,
+    paper: Paper,
+    /// One per experiment: the cells to run, and where each cell of the experiment lies among them.
+    restricted: Vec<(Scenario, Vec<Option<usize>>)>,
+}
+
+/// A paper that was run.
+pub struct Reproduction<'a> {
+    /// What was run.
+    pub plan: &'a Plan,
+    /// One per experiment, with the defaults.
+    pub results: Vec<Results<'a>>,
+    /// One per claim.
+    pub claims: Vec<JudgedClaim>,
+}
+
+/// A claim with everything that is known of it.
+pub struct JudgedClaim {
+    /// With the defaults.
+    pub judgement: Judgement,
+    /// After the variants.
+    pub verdict: Verdict,
+    /// Variant (its index in the paper) and the judgement under it; none in quick and control mode.
+    pub sensitivity: Vec<(usize, Judgement)>,
+    /// It is comparative, and holds although there was no scheme.
+    pub is_vacuous: bool,
+}
+
+impl Plan {
+    /// Reads `file` in `mode`.
+    ///
+    /// # Errors
+    /// The first thing that is wrong with the file, with the defaults or under a variant.
+    pub fn new(file: &PaperFile<'_>, mode: Mode, catalogue: &Catalogue<'_>) -> Result<Plan, ScenarioError> {
+        let paper = file.read(mode, None, catalogue)?;
+        let mut variants = Vec::new();
+        if !mode.quick && !mode.control {
+            for (index, variant) in paper.variants.iter().enumerate() {
+                let varied = file.read(mode, Some(&variant.name), catalogue)?;
+                let judged = varied.claims.iter().filter(|claim| claim.sensitivity.contains(&index));
+                let needed: BTreeSet<CellRef> = judged.flat_map(cells_of).collect();
+                if !needed.is_empty() {
+                    let restrict = |(at, experiment): (usize, &super::Experiment)| {
+                        let cells = needed.iter().filter(|cell| cell.experiment == at).map(|cell| cell.cell);
+                        restrict(&experiment.scenario, cells)
+                    };
+                    let restricted = varied.experiments.iter().enumerate().map(restrict).collect();
+                    variants.push(PlannedVariant { index, paper: varied, restricted });
+                }
+            }
+        }
+        Ok(Plan { paper, mode, variants })
+    }
+
+    /// How many runs there are in all.
+    pub fn runs(&self) -> u64 {
+        let runs = |scenario: &Scenario| u64::from(scenario.runs) * scenario.cells.len() as u64;
+        let of_paper: u64 = self.paper.experiments.iter().map(|experiment| runs(&experiment.scenario)).sum();
+        let of_variants = self.variants.iter().flat_map(|variant| &variant.restricted);
+        of_paper + of_variants.map(|(scenario, _)| runs(scenario)).sum::<u64>()
+    }
+
+    /// Runs everything in `world` and judges.
+    pub fn run(&self, world: &dyn World, options: RunOptions, observer: &mut dyn Observer) -> Reproduction<'_> {
+        let mut complete = Vec::new();
+        for experiment in &self.paper.experiments {
+            complete.push(results::run(&experiment.scenario, world, options, observer));
+        }
+        let evidence = Evidence::complete(complete);
+        let judgements: Vec<Judgement> = self.paper.claims.iter().map(|claim| judge(claim, &evidence)).collect();
+        let mut sensitivity: Vec<Vec<(usize, Judgement)>> = vec![Vec::new(); judgements.len()];
+        for variant in &self.variants {
+            let (mut varied, mut places) = (Vec::new(), Vec::new());
+            for (scenario, place) in &variant.restricted {
+                varied.push(results::run(scenario, world, options, observer));
+                places.push(place.clone());
+            }
+            let evidence = Evidence { results: varied, places };
+            for (claim, judged) in variant.paper.claims.iter().zip(&mut sensitivity) {
+                if claim.sensitivity.contains(&variant.index) {
+                    judged.push((variant.index, judge(claim, &evidence)));
+                }
+            }
+        }
+        let claims = self.paper.claims.iter().zip(judgements).zip(sensitivity);
+        let claims =
+            claims.map(|((claim, judgement), sensitivity)| self.close(claim, judgement, sensitivity)).collect();
+        Reproduction { plan: self, results: evidence.results, claims }
+    }
+
+    fn close(&self, claim: &Claim, judgement: Judgement, sensitivity: Vec<(usize, Judgement)>) -> JudgedClaim {
+        let items = sensitivity.iter().map(|(index, judged)| (&*self.paper.variants[*index].item, &judged.verdict));
+        let verdict = with_variants(&judgement.verdict, items);
+        let is_vacuous = self.mode.control && claim.comparative && verdict == Verdict::Holds;
+        JudgedClaim { judgement, verdict, sensitivity, is_vacuous }
+    }
+}
+
+impl Reproduction<'_> {
+    /// Ids of comparative claims that hold without the scheme.
+    pub fn vacuous(&self) -> Vec<&str> {
+        let judged = self.plan.paper.claims.iter().zip(&self.claims);
+        judged.filter(|(_, judged)| judged.is_vacuous).map(|(claim, _)| claim.id.as_str()).collect()
+    }
+
+    /// A sentence for each thing that went wrong while running.
+    pub fn failures(&self) -> Vec<String> {
+        self.results.iter().flat_map(Results::failures).collect()
+    }
+}
+
+fn cells_of(claim: &Claim) -> Vec<CellRef> {
+    match &claim.subject {
+        Subject::NotCheckable { .. } => Vec::new(),
+        Subject::Checks(checks) => {
+            checks.iter().flat_map(|check| &check.points).flat_map(|point| point.cells.iter().copied()).collect()
+        }
+    }
+}
+
+/// The scenario with only `cells` and what they are compared with, and where each cell lies in it.
+fn restrict(scenario: &Scenario, cells: impl Iterator<Item = usize>) -> (Scenario, Vec<Option<usize>>) {
+    let mut kept: BTreeSet<usize> = cells.collect();
+    let baselines: Vec<usize> = kept.iter().filter_map(|cell| baseline_of(scenario, *cell)).collect();
+    kept.extend(baselines);
+    let mut places = vec![None; scenario.cells.len()];
+    kept.iter().enumerate().for_each(|(place, cell)| places[*cell] = Some(place));
+    let cells: Vec<Cell> = kept.iter().map(|cell| scenario.cells[*cell].clone()).collect();
+    (Scenario { cells, ..scenario.clone() }, places)
+}

@@ -1,0 +1,54 @@
+//! What each run of a cell gave, one number per run in the order of the seeds: what claims are judged on.
+
+use super::summary::{goodput, rate_of, throughput};
+use super::{Results, baseline_of, ceiling_bps, jain};
+use crate::world::{FlowOutcome, RunOutcome};
+
+/// The measure called `name` in files, run by run; `None` if the cell was not run or has no such measure.
+///
+/// `times_baseline` divides each run by the baseline's run with the same seed; where that got nothing it is infinite.
+pub fn values(results: &Results<'_>, cell: usize, name: &str) -> Option<Vec<f64>> {
+    let runs = results.outcomes(cell)?;
+    let scenario = &results.scenario.cells[cell].scenario;
+    let each = |value: &dyn Fn(&RunOutcome) -> Option<f64>| runs.iter().map(value).collect::<Option<Vec<f64>>>();
+    let of_flows = |value: fn(&FlowOutcome) -> u64| each(&|run| Some(run.flows.iter().map(value).sum::<u64>() as f64));
+    // Of several flows the one that waits longest, as in the summary.
+    let of_slowest =
+        |value: fn(&FlowOutcome) -> u64| each(&|run| Some(run.flows.iter().map(value).max().unwrap_or(0) as f64));
+    match name {
+        "goodput_bps" => each(&|run| Some(goodput(run))),
+        "throughput_bps" => each(&|run| Some(throughput(scenario, run))),
+        "of_ceiling" => {
+            let ceiling = ceiling_bps(scenario)?;
+            each(&|run| Some(goodput(run) / ceiling))
+        }
+        "times_baseline" => {
+            let plain = results.outcomes(baseline_of(results.scenario, cell)?)?;
+            Some(runs.iter().zip(plain).map(|(run, plain)| quotient(goodput(run), goodput(plain))).collect())
+        }
+        "jain" => each(&|run| Some(jain(&run.flows.iter().map(rate_of).collect::<Vec<_>>()))),
+        "rtt_ns.p50" => of_slowest(|flow| flow.rtt.p50),
+        "rtt_ns.p95" => of_slowest(|flow| flow.rtt.p95),
+        "rtt_ns.p99" => of_slowest(|flow| flow.rtt.p99),
+        "completion_ns" => each(&|run| {
+            let last = run.flows.iter().filter_map(|flow| flow.completion).max()?;
+            Some(last.as_nanos() as f64)
+        }),
+        "sender.retransmitted_segments" => of_flows(|flow| flow.retransmitted_segments),
+        "sender.rtos" => of_flows(|flow| flow.rtos),
+        name => {
+            let counter = name.strip_prefix("scheme.")?;
+            // A cell without a scheme counted nothing.
+            each(&|run| Some(run.schemes.iter().filter_map(|scheme| scheme.counters.get(counter)).sum::<u64>() as f64))
+        }
+    }
+}
+
+/// `a` over `b`: 1 where both are nothing, infinite where only `b` is.
+pub fn quotient(a: f64, b: f64) -> f64 {
+    match (a == 0.0, b == 0.0) {
+        (true, true) => 1.0,
+        (false, true) => f64::INFINITY,
+        _ => a / b,
+    }
+}
