@@ -172,3 +172,17 @@ fn a_directory_is_replaced_as_a_whole() {
     assert_eq!(summary["directory"], second.display().to_string());
     std::fs::remove_dir_all(root).unwrap();
 }
+
+#[test]
+fn a_case_is_compared_with_the_case_of_the_same_senders_without_a_scheme() {
+    let cases = "cases.who = [\n { label = \"plain\", schemes.repair = { kind = \"none\" } },\n { label = \"plain reno\", schemes.repair = { kind = \"none\" }, flows.bulk.controller = \"reno\" },\n { label = \"reno\", flows.bulk.controller = \"reno\" },\n { label = \"cubic\" },\n]";
+    let text = demo_with("schemes.repair.kind = [\"none\", \"gsnoop\"]", cases);
+    let text = text.replacen("flows.bulk.controller = [\"cubic\", \"bbr\"]\n", "", 1).replacen(
+        "schemes.repair.kind\"",
+        "cases.who\"",
+        1,
+    );
+    let scenario = read(&text.replacen(", \"flows.bulk.controller\"]", "]", 1), &["links.air.loss=1%"]).unwrap();
+    let baselines: Vec<_> = (0..4).map(|cell| baseline_of(&scenario, cell)).collect();
+    assert_eq!(baselines, [Some(0), Some(1), Some(1), Some(0)]);
+}

@@ -144,3 +144,63 @@ fn a_file_is_found_beside_its_base() {
     let demo = Scenario::load(&directory.join("demo.toml"), &[], &CATALOGUE).unwrap();
     assert_eq!(demo.name, "demo");
 }
+
+const CASES: &str = r#"
+schema = 1
+base = "base.toml"
+
+[vary]
+links.air.loss = ["0%", "5%"]
+cases.who = [
+  { label = "plain", schemes.repair = { kind = "none" } },
+  { label = "reno and gateways", flows.bulk.controller = "reno", schemes.repair.mode = "paper" },
+]
+"#;
+
+#[test]
+fn a_case_sets_several_keys_at_once() {
+    let scenario = read(CASES, &[]).unwrap();
+    assert_eq!(labels(&scenario, 1), ["plain", "reno and gateways"]);
+    let [plain, gateways] = [0, 1].map(|cell| &scenario.cells[cell].scenario);
+    assert_eq!((plain.flows[0].controller.as_str(), plain.schemes.len()), ("cubic", 0));
+    assert_eq!((gateways.flows[0].controller.as_str(), gateways.schemes[0].kind.as_str()), ("reno", "gsnoop"));
+    assert_eq!(gateways.schemes[0].parameters, [("mode".into(), "paper".into())], "what it does not name stays");
+}
+
+#[test]
+fn a_scenario_with_cases_reads_back_as_itself() {
+    let scenario = read(CASES, &[]).unwrap();
+    let again = read(&scenario.resolved, &[]).unwrap();
+    assert_eq!((&again.resolved, again.cells.len()), (&scenario.resolved, 4));
+    assert_eq!(format!("{:?}", again.cells), format!("{:?}", scenario.cells));
+}
+
+#[test]
+fn defaults_fill_in_what_links_and_flows_do_not_say() {
+    let text = demo_with(
+        "[flows.bulk]",
+        "[defaults.flows]\nmtu = 512\ncontroller = \"reno\"\n\n[defaults.links]\nrate = \"3Mbit\"\nmtu = 576\n\n[flows.bulk]",
+    );
+    let scenario = &read(&text, &["flows.bulk.controller=cubic"]).unwrap().cells[0].scenario;
+    assert_eq!((scenario.flows[0].config.mtu, scenario.flows[0].controller.as_str()), (512, "cubic"));
+    let air = &scenario.links[1].forward;
+    assert_eq!((air.mtu, air.rate), (576, Some(Rate::from_bps(10_000_000))), "what a link says stays");
+}
+
+#[test]
+fn defaults_can_vary() {
+    let scenario =
+        read(DEMO, &["vary.defaults.flows.mtu=[512, 1500]", "links.air.loss=0%", "flows.bulk.controller=reno"])
+            .unwrap();
+    let mtus: Vec<u32> = scenario.cells.iter().map(|cell| cell.scenario.flows[0].config.mtu).collect();
+    assert_eq!(mtus, [512, 512, 1500, 1500]);
+}
+
+#[test]
+fn a_control_has_the_same_labels_and_no_schemes() {
+    let [control, usual] = [true, false].map(|control| read(DEMO, &[&format!("control={control}")]).unwrap());
+    let at = |scenario: &Scenario| scenario.cells.iter().map(|cell| cell.at.clone()).collect::<Vec<_>>();
+    assert_eq!(at(&control), at(&usual));
+    assert!(control.cells.iter().all(|cell| cell.scenario.schemes.is_empty()));
+    assert_ne!(control.hash, usual.hash);
+}

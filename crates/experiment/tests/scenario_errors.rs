@@ -326,3 +326,57 @@ fn a_figure_of_several_keys_at_one_place() {
 fn a_figure_over_something_that_does_not_exist() {
     assert_snapshot!(error_with_figure("x = \"links.air.loss\"", "x = \"links.air.los\""), @"demo.toml:54: there is no varied key 'links.air.los' (x in [[figures]]); did you mean 'links.air.loss'?");
 }
+
+fn error_of_cases(cases: &str) -> String {
+    error_with("schemes.repair.kind = [\"none\", \"gsnoop\"]", &format!("cases.who = {cases}"))
+}
+
+#[test]
+fn a_case_without_a_label() {
+    assert_snapshot!(error_of_cases("[{ flows.bulk.controller = \"reno\" }]"), @"demo.toml:45: 'cases.who' in [vary] has a case without a label");
+}
+
+#[test]
+fn a_case_that_is_no_table() {
+    assert_snapshot!(error_of_cases("[\"reno\"]"), @"demo.toml:45: 'cases.who' in [vary] takes tables, not text");
+}
+
+#[test]
+fn cases_that_are_no_list() {
+    assert_snapshot!(error_of_cases("\"reno\""), @"demo.toml:45: 'cases.who' in [vary] needs a list of tables, each with a label and what it sets");
+}
+
+#[test]
+fn cases_without_a_name() {
+    let cases = "cases = [{ label = \"a\" }]";
+    assert_snapshot!(error_with("schemes.repair.kind = [\"none\", \"gsnoop\"]", cases), @r#"demo.toml:45: 'cases' in [vary] needs one name: cases.scheme = [{ label = "…", … }]"#);
+}
+
+#[test]
+fn a_case_that_sets_what_holds_for_the_whole_file() {
+    assert_snapshot!(error_of_cases("[{ label = \"a\", runs = 3 }]"), @"demo.toml:45: 'cases.who' in [vary] sets 'runs', which is the same in every cell; write it at the top of the file");
+}
+
+#[test]
+fn a_case_of_an_unknown_flow() {
+    assert_snapshot!(error_of_cases("[{ label = \"a\", flows.bluk.controller = \"reno\" }]"), @"demo.toml:45: there is no flow 'bluk' (flows.bluk.controller in [vary]); did you mean 'bulk'?");
+}
+
+#[test]
+fn a_set_of_what_a_case_sets() {
+    let text = demo_with(
+        "schemes.repair.kind = [\"none\", \"gsnoop\"]",
+        "cases.who = [{ label = \"a\", links.lan.delay = \"1ms\" }]",
+    );
+    assert_snapshot!(read(&text, &["links.lan.delay=2ms"]).unwrap_err(), @"--set links.lan.delay=2ms: 'vary.cases.who' sets it in one of its cases; set 'vary.cases.who' instead");
+}
+
+#[test]
+fn defaults_of_what_has_none() {
+    assert_snapshot!(error_with("[links.air]", "[defaults.nodes]\nx = 1\n\n[links.air]"), @"demo.toml:20: unknown key 'nodes' in [defaults] (airtcp show scenario)");
+}
+
+#[test]
+fn an_unknown_key_among_the_defaults() {
+    assert_snapshot!(error_with("[links.air]", "[defaults.flows]\ncontroler = \"reno\"\n\n[links.air]"), @"demo.toml:21: unknown key 'controler' in [flows.bulk]; did you mean 'controller'? (airtcp show flow)");
+}

@@ -4,7 +4,7 @@ use super::{Claim, ClaimKind, Experiment, Mode, Paper, Subject, Variant, check};
 use crate::catalogue::Catalogue;
 use crate::scenario::document::{Entry, Node, Origin, Table, Value};
 use crate::scenario::overlay::overlay;
-use crate::scenario::{Keys, Problem, Scenario, ScenarioError, Source, parse, text_of};
+use crate::scenario::{Keys, Problem, Scenario, ScenarioError, Source, fill_from_base, parse, text_of};
 use std::path::{Path, PathBuf};
 
 /// Keys of the top level: key, example, meaning.
@@ -128,7 +128,7 @@ impl<'a> PaperFile<'a> {
         let mut written: Vec<(&str, Table)> = Vec::new();
         let mut experiments = Vec::new();
         for entry in &all.table.entries {
-            let document = complete(&all, entry, &written)?;
+            let document = self.complete(&all, entry, &written)?;
             let mut resolved = document.clone();
             let own_quick = resolved.remove("quick");
             written.push((&entry.key, document));
@@ -153,21 +153,24 @@ impl<'a> PaperFile<'a> {
         }
         Ok(experiments)
     }
-}
 
-/// The table of an experiment, put into the one it is like.
-fn complete(all: &Keys<'_>, entry: &Entry, written: &[(&str, Table)]) -> Result<Table, ScenarioError> {
-    let keys = Keys::of(entry, &format!("experiments.{}", entry.key), "paper")?;
-    let mut own = keys.table.clone();
-    let Some(like) = own.remove("like") else { return Ok(own) };
-    let id = keys.scalar(&like, "the name of an experiment")?;
-    let Some((_, above)) = written.iter().find(|(name, _)| *name == id) else {
-        let choices = written.iter().map(|(name, _)| (*name).to_owned()).collect();
-        return Err(all.no_such("experiment above", &id, "like", &like.node.origin, choices));
-    };
-    let mut document = above.clone();
-    overlay(&mut document, &own);
-    Ok(document)
+    /// The table of an experiment with its base, or put into the one it is like.
+    fn complete(&self, all: &Keys<'_>, entry: &Entry, written: &[(&str, Table)]) -> Result<Table, ScenarioError> {
+        let keys = Keys::of(entry, &format!("experiments.{}", entry.key), "paper")?;
+        let mut own = keys.table.clone();
+        let Some(like) = own.remove("like") else {
+            fill_from_base(&mut own, &mut |base| (self.open)(base))?;
+            return Ok(own);
+        };
+        let id = keys.scalar(&like, "the name of an experiment")?;
+        let Some((_, above)) = written.iter().find(|(name, _)| *name == id) else {
+            let choices = written.iter().map(|(name, _)| (*name).to_owned()).collect();
+            return Err(all.no_such("experiment above", &id, "like", &like.node.origin, choices));
+        };
+        let mut document = above.clone();
+        overlay(&mut document, &own);
+        Ok(document)
+    }
 }
 
 fn put_first(document: &mut Table, key: &str, value: Value, origin: &Origin) {

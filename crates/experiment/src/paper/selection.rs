@@ -21,7 +21,8 @@ pub type At = Vec<(String, String)>;
 #[derive(Clone, Debug)]
 enum Want {
     Labels(Vec<String>),
-    Range(f64, f64),
+    /// Both ends, as numbers and as written.
+    Range([f64; 2], [String; 2]),
 }
 
 /// Axes and what is wanted of each.
@@ -100,7 +101,9 @@ impl Selection {
             let label = at.iter().find(|(key, _)| key == axis).map(|(_, label)| label);
             label.is_some_and(|label| match want {
                 Want::Labels(labels) => labels.contains(label),
-                Want::Range(from, to) => number::of_label(label).is_some_and(|x| number::is_between(x, *from, *to)),
+                Want::Range([from, to], _) => {
+                    number::of_label(label).is_some_and(|x| number::is_between(x, *from, *to))
+                }
             })
         })
     }
@@ -114,7 +117,7 @@ impl Selection {
     pub fn describe(&self) -> String {
         let words = self.wants.iter().map(|(axis, want)| match want {
             Want::Labels(labels) => labels.join(", "),
-            Want::Range(from, to) => format!("{} from {from} to {to}", crate::table::title_of(axis)),
+            Want::Range(_, [from, to]) => format!("{} from {from} to {to}", crate::table::title_of(axis)),
         });
         words.collect::<Vec<_>>().join(", ")
     }
@@ -166,12 +169,15 @@ fn want(keys: &Keys<'_>, entry: &Entry, node: &Node, labels: &[String]) -> Resul
         Value::Table(range) => {
             let below = Keys { table: range, name: keys.name.clone(), origin: &node.origin, show: keys.show.clone() };
             below.only(&["from", "to"])?;
-            let end = |key: &str, example: &str| -> Result<f64, ScenarioError> {
+            let end = |key: &str, example: &str| -> Result<(f64, String), ScenarioError> {
                 let end = below.required(key, example)?;
                 let text = below.scalar(end, "a number with its unit")?;
-                number::of_label(&text).ok_or_else(|| below.bad(end, format!("'{text}' is no number")))
+                match number::of_label(&text) {
+                    Some(number) => Ok((number, text)),
+                    None => Err(below.bad(end, format!("'{text}' is no number"))),
+                }
             };
-            let (from, to) = (end("from", "from = \"0.1%\"")?, end("to", "to = \"10%\"")?);
+            let ((from, from_text), (to, to_text)) = (end("from", "from = \"0.1%\"")?, end("to", "to = \"10%\"")?);
             let is_met =
                 labels.iter().filter_map(|label| number::of_label(label)).any(|x| number::is_between(x, from, to));
             if !is_met {
@@ -184,7 +190,7 @@ fn want(keys: &Keys<'_>, entry: &Entry, node: &Node, labels: &[String]) -> Resul
                 }
                 .at(&node.origin));
             }
-            Ok(Want::Range(from, to))
+            Ok(Want::Range([from, to], [from_text, to_text]))
         }
         _ => Ok(Want::Labels(vec![known(node)?])),
     }

@@ -100,19 +100,7 @@ impl Scenario {
         let file = Origin { line: 1, ..Origin::of_file(file_name) };
         // Said before the base is read: a file of another schema may not even have one.
         resolve::header(&document, &file)?;
-        if let Some(entry) = document.remove("base") {
-            let name = entry
-                .node
-                .scalar()
-                .ok_or_else(|| Problem::Base("it takes the name of a file".into()).at(&entry.origin))?;
-            let base = open(&name).map_err(|error| match &*error.problem {
-                Problem::Unreadable(reason) => {
-                    Problem::Base(format!("'{name}' cannot be read: {reason}")).at(&entry.node.origin)
-                }
-                _ => error,
-            })?;
-            merge::fill_from_base(&mut document, parse::parse(&base.file, &base.text)?)?;
-        }
+        fill_from_base(&mut document, open)?;
         for set in sets {
             merge::apply_set(&mut document, set)?;
         }
@@ -145,6 +133,23 @@ impl Scenario {
     pub fn text_at(&self, path: &str) -> Option<String> {
         parse::parse(&self.name, &self.resolved).ok()?.at(&split_path(path))?.scalar()
     }
+}
+
+/// Fills in what stands only in the file that `base` names, if it names one.
+pub(crate) fn fill_from_base(
+    document: &mut Table,
+    open: &mut dyn FnMut(&str) -> Result<Source, ScenarioError>,
+) -> Result<(), ScenarioError> {
+    let Some(entry) = document.remove("base") else { return Ok(()) };
+    let name =
+        entry.node.scalar().ok_or_else(|| Problem::Base("it takes the name of a file".into()).at(&entry.origin))?;
+    let base = open(&name).map_err(|error| match &*error.problem {
+        Problem::Unreadable(reason) => {
+            Problem::Base(format!("'{name}' cannot be read: {reason}")).at(&entry.node.origin)
+        }
+        _ => error,
+    })?;
+    merge::fill_from_base(document, parse::parse(&base.file, &base.text)?)
 }
 
 pub(crate) fn read_file(path: &Path) -> Result<Source, ScenarioError> {

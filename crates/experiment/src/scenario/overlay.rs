@@ -9,10 +9,13 @@ use super::vary::is_range;
 /// Puts everything in `patch` into `document`.
 pub fn overlay(document: &mut Table, patch: &Table) {
     for entry in &patch.entries {
-        let here = document.entries.iter_mut().find(|here| here.key == entry.key).map(|here| &mut here.node.value);
-        match (here, &entry.node.value) {
-            (Some(Value::Table(here)), Value::Table(below)) if !is_whole(below) => overlay(here, below),
-            _ => document.put(&entry.key, entry.node.clone()),
+        match document.entries.iter_mut().find(|here| here.key == entry.key) {
+            Some(here) => match (&mut here.node.value, &entry.node.value) {
+                (Value::Table(here), Value::Table(below)) if !is_whole(below) => overlay(here, below),
+                // The key stays where it was written first, so that axes keep their order.
+                _ => here.node = entry.node.clone(),
+            },
+            None => document.entries.push(entry.clone()),
         }
     }
 }
