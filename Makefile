@@ -1,6 +1,6 @@
 # `make` lists the targets. CONTRIBUTING.md says more about each.
 .DEFAULT_GOAL := help
-.PHONY: help setup build release demo test test-long matrix drills accept accept-clean bench fuzz fuzz-canary fmt lint doc clean
+.PHONY: help setup build release demo test test-long matrix drills accept accept-clean coverage-spec bench fuzz fuzz-canary fmt lint doc clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
@@ -37,6 +37,9 @@ accept: release ## the acceptance protocol: PASS or FAIL with value and target p
 
 accept-clean: ## demo and test in a fresh Debian root (root, debootstrap)
 	@scripts/accept-clean
+
+coverage-spec: ## rules and claims of the specification without code or without test
+	@cargo run --quiet --locked --package airtcp-tidy --bin coverage-spec
 
 bench: release ## speed against ns-2 and against a bare forwarder
 	@scripts/setup bench

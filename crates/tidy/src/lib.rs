@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 pub mod commands;
+pub mod coverage;
 pub mod dependencies;
 pub mod layers;
 pub mod links;

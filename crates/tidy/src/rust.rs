@@ -27,18 +27,26 @@ pub fn code_only(source: &str) -> String {
 /// The code with every `#[cfg(test)]` item blanked; takes what [`code_only`] returns.
 pub fn without_tests(code: &str) -> String {
     let mut out = code.as_bytes().to_vec();
-    let mut from = 0;
-    while let Some(found) = code[from..].find("#[cfg(test)]") {
-        let start = from + found;
-        let end = item_end(code.as_bytes(), start + "#[cfg(test)]".len());
-        for byte in &mut out[start..end] {
+    for span in test_spans(code) {
+        for byte in &mut out[span] {
             if *byte != b'\n' {
                 *byte = b' ';
             }
         }
-        from = end;
     }
     String::from_utf8(out).expect("whole items were replaced, by ASCII")
+}
+
+/// Where the `#[cfg(test)]` items are; takes what [`code_only`] returns.
+pub fn test_spans(code: &str) -> Vec<std::ops::Range<usize>> {
+    let mut spans = Vec::new();
+    let mut from = 0;
+    while let Some(found) = code[from..].find("#[cfg(test)]") {
+        let start = from + found;
+        from = item_end(code.as_bytes(), start + "#[cfg(test)]".len());
+        spans.push(start..from);
+    }
+    spans
 }
 
 /// Words and numbers of the code with their line, from 1. A number keeps its fraction: `1.5` is one word, `x.0.1` is not.

@@ -1,7 +1,7 @@
 //! Runs every check over this repository.
 
 use airtcp_tidy::tree::{self, TreeFile};
-use airtcp_tidy::{Violation, commands, dependencies, layers, links, text};
+use airtcp_tidy::{Violation, commands, coverage, dependencies, layers, links, text};
 
 fn is_rust(file: &TreeFile) -> bool {
     file.path.ends_with(".rs")
@@ -86,4 +86,12 @@ fn documents_show_commands_that_exist() {
 #[test]
 fn no_tracked_file_is_large() {
     assert_none(tree::check_sizes(&tree::files(&tree::root())));
+}
+
+#[test]
+fn every_item_of_the_specification_has_code_and_test_where_the_system_exists() {
+    let files = tree::files(&tree::root());
+    let list = files.iter().find(|file| file.path == coverage::ITEMS).and_then(|file| file.text.as_deref());
+    let systems = coverage::systems(list.expect("the list of items")).expect("it reads");
+    assert_none(coverage::check(&systems, &coverage::evidence(&files).expect("papers are TOML")));
 }

@@ -61,7 +61,7 @@ fn rank(n: usize) -> usize {
     n
 }
 
-/// Jain's index of fairness, (Σx)² ÷ (n · Σx²); 1 for one flow and for none that got anything.
+/// Jain's index of fairness, (Σx)² ÷ (n · Σx²); 1 for one flow and for none that got anything. (GSN-18)
 pub fn jain(shares: &[f64]) -> f64 {
     let sum: f64 = shares.iter().sum();
     let squares: f64 = shares.iter().map(|share| share * share).sum();
@@ -96,6 +96,7 @@ mod tests {
         assert!(rank(1000).abs_diff(rank(1001)) <= 1);
     }
 
+    // GSN-18
     #[test]
     fn fairness_is_one_for_equal_shares_and_one_nth_for_one_winner() {
         assert_eq!(jain(&[3.0, 3.0, 3.0]), 1.0);
