@@ -3,6 +3,7 @@
 mod doctor;
 mod emulate;
 mod gateway;
+mod papers;
 mod report;
 mod reproduce;
 mod run;

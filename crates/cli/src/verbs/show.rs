@@ -1,6 +1,6 @@
 //! `airtcp show`: everything a file can say, from the same tables that read it.
 
-use super::BUILT_IN;
+use super::{BUILT_IN, papers};
 use crate::{Failure, gateway_file, output};
 use airtcp_core::parameters::{Field, Parameters, nearest};
 use airtcp_experiment::catalogue::KERNEL_ONLY;
@@ -15,7 +15,8 @@ use std::fmt::Write;
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// A scheme, a controller, link, flow, scenario, gateway, schemes, controllers, measures; everything if left out
+    /// A scheme, a controller, link, flow, scenario, gateway, schemes, controllers, measures,
+    /// papers, paper; everything if left out
     name: Option<String>,
     /// Print a commented file or table to start from
     #[arg(long, requires = "name")]
@@ -26,27 +27,28 @@ pub(crate) struct Arguments {
 }
 
 /// Something there is a page about.
-struct Topic {
-    name: String,
-    about: String,
+pub(super) struct Topic {
+    pub(super) name: String,
+    pub(super) about: String,
     /// One sentence each, below the first.
-    notes: Vec<String>,
-    sections: Vec<Section>,
-    example: String,
+    pub(super) notes: Vec<String>,
+    pub(super) sections: Vec<Section>,
+    pub(super) example: String,
 }
 
 /// Keys that belong together.
-struct Section {
-    title: String,
-    keys: Vec<Key>,
+pub(super) struct Section {
+    pub(super) title: String,
+    pub(super) keys: Vec<Key>,
 }
 
-struct Key {
-    name: String,
-    value: String,
-    kind: String,
-    about: String,
-    source: String,
+pub(super) struct Key {
+    pub(super) name: String,
+    /// Empty where a sentence says all there is.
+    pub(super) value: String,
+    pub(super) kind: String,
+    pub(super) about: String,
+    pub(super) source: String,
 }
 
 pub(crate) fn run(arguments: &Arguments, catalogue: &Catalogue<'_>) -> Result<(), Failure> {
@@ -87,6 +89,7 @@ fn topics(catalogue: &Catalogue<'_>) -> Vec<Topic> {
         let example = format!("[flows.bulk]\nfrom = \"sender\"\nto = \"receiver\"\ncontroller = \"{name}\"\n");
         topics.push(simple(name, "The kernel's own; live runs only.", vec!["Congestion controller.".into()], example));
     }
+    papers::add_pages(&mut topics, catalogue);
     topics.extend([link(), flow(), scenario(), gateway()]);
     let schemes: Vec<String> = std::iter::once("none: the link as it is".to_owned())
         .chain(catalogue.schemes.iter().map(|entry| format!("{}: {}", entry.slug, entry.about)))
@@ -222,7 +225,7 @@ fn keys(fields: Vec<Field>) -> Vec<Key> {
     fields.into_iter().map(key).collect()
 }
 
-fn plain_keys(list: &[(&str, &str, &str)]) -> Vec<Key> {
+pub(super) fn plain_keys(list: &[(&str, &str, &str)]) -> Vec<Key> {
     let key = |(name, value, about): &(&str, &str, &str)| Key {
         name: (*name).into(),
         value: (*value).into(),
@@ -256,6 +259,9 @@ fn page(topic: &Topic, style: Style) -> String {
         let width = section.keys.iter().map(|key| key.name.chars().count()).max().unwrap_or(0);
         for key in &section.keys {
             let _ = writeln!(text, "  {:width$}  {}", key.name, key.about);
+            if key.value.is_empty() {
+                continue;
+            }
             let source = if key.source.is_empty() { String::new() } else { format!("  [{}]", key.source) };
             let kind = if key.kind.is_empty() { String::new() } else { format!("  ({})", key.kind) };
             let word = if key.kind.is_empty() { "example" } else { "default" };
@@ -280,6 +286,8 @@ fn overview(catalogue: &Catalogue<'_>, style: Style) -> String {
     let kernel = kernel.map(|name| ((*name).to_owned(), "The kernel's own; live runs only.".to_owned()));
     let ours = catalogue.controllers.iter().map(|entry| (entry.slug.to_owned(), entry.about.to_owned()));
     section("controllers", ours.chain(kernel).collect());
+    let papers = papers::all(catalogue);
+    section("papers", papers.iter().map(|(slug, paper)| ((*slug).into(), papers::summary(paper))).collect());
     section("scenarios", BUILT_IN.iter().map(|(name, text)| ((*name).into(), about_of(text))).collect());
     let files = [link(), flow(), scenario(), gateway()];
     section("files", files.into_iter().map(|topic| (topic.name, topic.about)).collect());
@@ -299,6 +307,7 @@ fn overview_json(topics: &[Topic], catalogue: &Catalogue<'_>) -> String {
         "schemes": catalogue.schemes.iter().map(|entry| entry.slug).collect::<Vec<_>>(),
         "controllers": catalogue.controller_names(),
         "scenarios": scenarios,
+        "papers": papers::all(catalogue).iter().map(|(slug, _)| *slug).collect::<Vec<_>>(),
         "topics": topics.iter().map(to_json).collect::<Vec<_>>(),
     });
     format!("{value:#}")

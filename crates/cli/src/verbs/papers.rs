@@ -1,0 +1,110 @@
+//! What `airtcp show` says of papers: what each has, and how a file of one's own is written.
+
+use super::show::{Key, Section, Topic, plain_keys};
+use airtcp_experiment::paper::formula::FORMULAS;
+use airtcp_experiment::paper::{
+    CHECK_KINDS, CLAIM_KEYS, EXPERIMENT_KEYS, Mode, PAPER_KEYS, Paper, VARIANT_KEYS, built_in,
+};
+use airtcp_experiment::{Catalogue, ScenarioError};
+
+/// The papers there are; one that cannot be read says why.
+pub(super) fn all(catalogue: &Catalogue<'_>) -> Vec<(&'static str, Result<Paper, ScenarioError>)> {
+    let read = |paper: &built_in::BuiltIn| paper.file().and_then(|file| file.read(Mode::default(), None, catalogue));
+    built_in::PAPERS.iter().map(|paper| (paper.slug, read(paper))).collect()
+}
+
+/// What a paper has, in one line.
+pub(super) fn summary(paper: &Result<Paper, ScenarioError>) -> String {
+    let paper = match paper {
+        Ok(paper) => paper,
+        Err(error) => return error.to_string(),
+    };
+    let count = |number: usize, what: &str| format!("{number} {what}{}", if number == 1 { "" } else { "s" });
+    let figures = paper.experiments.iter().map(|experiment| experiment.scenario.figures.len()).sum();
+    format!(
+        "{} ({}, {}, {}, {})",
+        paper.title,
+        count(paper.experiments.len(), "experiment"),
+        count(figures, "figure"),
+        count(paper.claims.len(), "claim"),
+        count(paper.variants.len(), "variant"),
+    )
+}
+
+/// Adds the page of every paper: to that of the scheme of the same name, where there is one.
+pub(super) fn add_pages(topics: &mut Vec<Topic>, catalogue: &Catalogue<'_>) {
+    let papers = all(catalogue);
+    for (slug, paper) in &papers {
+        let note = format!("Paper: {}. airtcp reproduce {slug} judges its claims.", summary(paper));
+        let sections = paper.as_ref().map(sections).unwrap_or_default();
+        match topics.iter_mut().find(|topic| topic.name == *slug) {
+            Some(scheme) => {
+                scheme.notes.push(note);
+                scheme.sections.extend(sections);
+            }
+            None => {
+                let (name, about) = ((*slug).to_owned(), "A paper.".to_owned());
+                topics.push(Topic { name, about, notes: vec![note], sections, example: example(slug) });
+            }
+        }
+    }
+    let notes: Vec<String> = papers.iter().map(|(slug, paper)| format!("{slug}: {}", summary(paper))).collect();
+    let about = "What airtcp reproduce takes; or a folder of your own.".to_owned();
+    let first = papers.first().map_or_else(|| example("my-paper"), |(slug, _)| example(slug));
+    topics.push(Topic { name: "papers".into(), about, notes, sections: Vec::new(), example: first });
+    topics.push(file());
+}
+
+fn example(slug: &str) -> String {
+    format!("airtcp reproduce {slug} --quick\n")
+}
+
+fn sections(paper: &Paper) -> Vec<Section> {
+    let plain = |name: &str, about: String| Key {
+        name: name.into(),
+        value: String::new(),
+        kind: String::new(),
+        about,
+        source: String::new(),
+    };
+    let experiments = paper.experiments.iter().map(|experiment| {
+        let scenario = &experiment.scenario;
+        plain(&experiment.id, format!("{} ({} cells of {} runs)", scenario.about, scenario.cells.len(), scenario.runs))
+    });
+    let claims = paper.claims.iter().map(|claim| plain(&claim.id, claim.sentence.clone()));
+    let variants =
+        paper.variants.iter().map(|variant| plain(&variant.name, format!("{}: {}", variant.item, variant.about)));
+    vec![
+        Section { title: "experiments of the paper".into(), keys: experiments.collect() },
+        Section { title: "claims of the paper".into(), keys: claims.collect() },
+        Section { title: "variants of what the paper leaves open".into(), keys: variants.collect() },
+    ]
+}
+
+/// How a `paper.toml` is written.
+fn file() -> Topic {
+    let section = |title: &str, keys: &[(&str, &str, &str)]| Section { title: title.into(), keys: plain_keys(keys) };
+    let mut sections = vec![
+        section("at the top level", PAPER_KEYS),
+        section("in [experiments.<id>], besides the keys of a scenario (airtcp show scenario)", EXPERIMENT_KEYS),
+        section("in [variants.<name>]", VARIANT_KEYS),
+        section("in [[claims]]", CLAIM_KEYS),
+    ];
+    for kind in CHECK_KINDS {
+        sections.push(section(&format!("checks = [{{ kind = \"{}\", … }}]: {}", kind.name, kind.about), kind.keys));
+    }
+    for formula in FORMULAS {
+        let inputs: Vec<(&str, &str, &str)> =
+            formula.inputs.iter().map(|(name, example)| (*name, *example, "")).collect();
+        sections.push(section(&format!("inputs of {}: {} [{}]", formula.name, formula.about, formula.source), &inputs));
+    }
+    Topic {
+        name: "paper".into(),
+        about: "A paper's file: experiments, and claims with the checks that decide them.".into(),
+        notes: vec!["A check holds only if the whole 95 % interval is on the right side of its threshold.".into()],
+        sections,
+        example: EXAMPLE.into(),
+    }
+}
+
+const EXAMPLE: &str = include_str!("example-paper.toml");
