@@ -1,0 +1,90 @@
+//! `airtcp reproduce` as a user meets it.
+
+use serde_json::Value;
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+fn airtcp(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_airtcp")).args(arguments).env_remove("RUST_LOG").output().expect("it starts")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).expect("UTF-8")
+}
+
+/// A folder with the paper that `airtcp show paper --example` prints, changed by `edit`.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str, edit: impl Fn(String) -> String) -> Self {
+        let path = std::env::temp_dir().join(format!("airtcp-reproduce-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&path).expect("a temporary directory");
+        let paper = edit(text(&airtcp(&["show", "paper", "--example"]).stdout));
+        std::fs::write(path.join("paper.toml"), paper).expect("it can be written");
+        Folder(path)
+    }
+
+    fn reproduce(&self, more: &[&str]) -> Output {
+        let folder = self.0.to_str().expect("UTF-8");
+        let results = format!("{folder}/results");
+        airtcp(&[&["reproduce", folder, "--quick", "--results", &results], more].concat())
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+#[test]
+fn a_paper_ends_with_a_row_per_claim_and_a_report_that_shows_them() {
+    let folder = Folder::new("rows", |paper| paper);
+    let output = folder.reproduce(&[]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let rows = text(&output.stdout);
+    let row = rows.lines().find(|line| line.starts_with("GSN-C1")).expect("a row");
+    assert!(row.contains("holds") && row.ends_with("Goodput is at least doubled"), "{row}");
+    let report = rows.lines().find_map(|line| line.strip_prefix("report   ")).expect("the report's path");
+    let report = std::fs::read_to_string(report).unwrap();
+    assert!(report.contains("GSN-C1") && report.contains("mine-e1"), "claims above results");
+}
+
+#[test]
+fn json_is_the_claims_and_nothing_else() {
+    let folder = Folder::new("json", |paper| paper);
+    let output = folder.reproduce(&["--json", "--threads", "1"]);
+    let claims: Value = serde_json::from_slice(&output.stdout).expect("stdout is JSON");
+    assert_eq!((&claims["schema"], &claims["claims"][0]["id"]), (&"airtcp.claims/1".into(), &"GSN-C1".into()));
+    let written = PathBuf::from(claims["directory"].as_str().unwrap()).join("claims.json");
+    assert_eq!(std::fs::read_to_string(written).unwrap(), text(&output.stdout));
+}
+
+#[test]
+fn a_claim_that_does_not_hold_is_a_finding_and_no_failure() {
+    let folder = Folder::new("finding", |paper| paper.replace("at_least = 2 }", "at_least = 2000 }"));
+    let output = folder.reproduce(&[]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert!(text(&output.stdout).contains("does not hold"), "{}", text(&output.stdout));
+}
+
+#[test]
+fn the_control_fails_and_names_a_comparative_claim_that_holds_without_the_scheme() {
+    let sound = Folder::new("sound", |paper| paper);
+    assert_eq!(sound.reproduce(&["--control"]).status.code(), Some(0));
+    let vacuous = Folder::new("vacuous", |paper| paper.replace("at_least = 2 }", "at_least = 1 }"));
+    let output = vacuous.reproduce(&["--control"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stderr).contains("GSN-C1"), "{}", text(&output.stderr));
+}
+
+#[test]
+fn a_paper_that_is_not_there_and_a_mistake_in_one_are_bad_input() {
+    let unknown = airtcp(&["reproduce", "no-such-paper"]);
+    assert_eq!((unknown.status.code(), text(&unknown.stdout)), (Some(2), String::new()));
+    assert!(text(&unknown.stderr).contains("there is no paper 'no-such-paper'"), "{}", text(&unknown.stderr));
+    let folder = Folder::new("mistake", |paper| paper.replace("at_least", "at_lest"));
+    let output = folder.reproduce(&[]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("did you mean 'at_least'?"), "{}", text(&output.stderr));
+}
