@@ -67,8 +67,8 @@ fn verdict_in(mode: Mode, checks: &str, more: &str) -> String {
     let claim =
         format!("[[claims]]\nid = \"GSN-C9\"\nkind = \"trend\"\nsentence = \"x\"\ncomparative = true\n{more}\n");
     let plan = plan(&format!("{experiments}{claim}checks = [{checks}]"), mode);
-    let verdict = run(&plan).claims[0].verdict.to_string();
-    verdict
+    let reproduction = run(&plan);
+    reproduction.claims[0].verdict.to_string()
 }
 
 fn verdict(checks: &str) -> String {
