@@ -155,7 +155,7 @@ fn a_run_in_which_nothing_can_run_says_why_and_fails() {
 #[test]
 fn show_lists_every_scheme_and_controller() {
     let output = stdout(&airtcp(&["show"]));
-    for name in ["gsnoop", "cubic", "reno", "bbr", "demo", "gateway"] {
+    for name in ["gsnoop", "cubic", "reno", "bbr", "demo", "gateway", "papers", "10 claims"] {
         assert!(output.contains(name), "{name}");
     }
     let json: Value = serde_json::from_slice(&airtcp(&["show", "--json"]).stdout).unwrap();

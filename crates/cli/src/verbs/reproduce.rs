@@ -65,7 +65,7 @@ fn file(paper: &str) -> Result<PaperFile<'static>, Failure> {
         _ if Path::new(paper).exists() => PaperFile::load(Path::new(paper)).map_err(Failure::input),
         _ => {
             let names: Vec<&str> = built_in::PAPERS.iter().map(|paper| paper.slug).collect();
-            let names = if names.is_empty() { "none".into() } else { names.join(", ") };
+            let names = names.join(", ");
             Err(Failure::input(anyhow!(
                 "there is no paper '{paper}'; there are: {names}; or name a folder with a paper.toml"
             )))

@@ -15,7 +15,11 @@ pub struct BuiltIn {
 }
 
 /// Every paper of this repository.
-pub const PAPERS: &[BuiltIn] = &[];
+pub const PAPERS: &[BuiltIn] = &[BuiltIn {
+    slug: "gsnoop",
+    files: &[("paper.toml", include_str!("../../../../papers/gsnoop/paper.toml"))],
+    notes: include_str!("../../../../papers/gsnoop/notes.md"),
+}];
 
 /// The paper called `slug`.
 pub fn find(slug: &str) -> Option<&'static BuiltIn> {

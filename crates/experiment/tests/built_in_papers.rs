@@ -1,0 +1,39 @@
+//! The papers of this repository read, in every mode and under every variant.
+
+use airtcp_experiment::Catalogue;
+use airtcp_experiment::paper::{Mode, Plan, Subject, built_in};
+
+#[test]
+fn every_paper_reads_in_every_mode_and_under_every_variant() {
+    for paper in built_in::PAPERS {
+        for (quick, control) in [(false, false), (true, false), (false, true), (true, true)] {
+            let file = paper.file().unwrap_or_else(|error| panic!("{error}"));
+            let plan = Plan::new(&file, Mode { quick, control }, &Catalogue::BUILT_IN);
+            let plan = plan.unwrap_or_else(|error| panic!("quick {quick}, control {control}: {error}"));
+            assert_eq!(plan.paper.slug, paper.slug);
+        }
+    }
+}
+
+#[test]
+fn every_paper_is_named_like_its_folder_and_has_notes() {
+    for paper in built_in::PAPERS {
+        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../papers").join(paper.slug);
+        assert_eq!(std::fs::read_to_string(folder.join("notes.md")).unwrap(), paper.notes);
+        assert_eq!(std::fs::read_to_string(folder.join("paper.toml")).unwrap(), paper.files[0].1);
+    }
+}
+
+#[test]
+fn gsnoop_has_ten_claims_four_figures_and_judges_every_trend_by_measurement() {
+    let file = built_in::find("gsnoop").unwrap().file().unwrap();
+    let paper = file.read(Mode::default(), None, &Catalogue::BUILT_IN).unwrap();
+    let ids: Vec<String> = paper.claims.iter().map(|claim| claim.id.clone()).collect();
+    assert_eq!(ids, (1..=10).map(|number| format!("GSN-C{number}")).collect::<Vec<_>>());
+    let figures: usize = paper.experiments.iter().map(|experiment| experiment.scenario.figures.len()).sum();
+    assert_eq!(figures, 4);
+    for claim in paper.claims.iter().filter(|claim| claim.comparative) {
+        let Subject::Checks(checks) = &claim.subject else { panic!("{} has no checks", claim.id) };
+        assert!(checks.iter().all(|check| !check.points.is_empty()), "{}", claim.id);
+    }
+}
