@@ -101,6 +101,27 @@ fn gsn_1_each_box_repairs_what_goes_to_the_link_and_asks_for_what_comes_off_it()
 }
 
 #[test]
+fn gsn_c7_hosts_receive_only_what_the_other_host_sent_bit_for_bit() {
+    anywhere(|base| {
+        // Segment 2 is lost before A, which notifies; segment 6 on the link, which is repaired.
+        let mut path = Path::new(base, &[], &[6]);
+        let numbers: Vec<u32> = (0..10).filter(|number| *number != 2).collect();
+        path.send(numbers.clone());
+        path.acknowledge(2, 4);
+        path.acknowledge(10, 1);
+        let sent: Vec<_> = numbers.iter().map(|number| path.a.data(*number).to_wire()).collect();
+        let acknowledged: Vec<_> = [2, 10].map(|number| path.b.ack(number).to_wire()).into();
+        let to_receiver: Vec<_> = path.b.harness.io.inner.iter().map(Packet::to_wire).collect();
+        let to_sender: Vec<_> = path.a.harness.io.inner.iter().map(Packet::to_wire).collect();
+        assert_eq!(path.counts(ANSWERS), [1, 1, 0], "both answers were given");
+        assert_eq!(to_receiver.len(), sent.len());
+        assert!(to_receiver.iter().all(|packet| sent.contains(packet)), "a segment that the sender did not send");
+        assert!(to_sender.len() > 4, "the notification is three copies");
+        assert!(to_sender.iter().all(|packet| acknowledged.contains(packet)), "an ACK that the receiver did not send");
+    });
+}
+
+#[test]
 fn gsn_c9_congestion_upstream_notifies_and_suppresses_nothing() {
     anywhere(|base| {
         let mut path = Path::new(base, &[], &[]);
