@@ -43,6 +43,8 @@ struct Air {
     /// Which bit is damaged; apart from whether, so that a damaged packet shifts no later draw.
     damage: Rng,
     outage: crate::Outage,
+    /// From here on, counted from the origin, nothing goes wrong.
+    impaired_until: Option<Duration>,
     origin: Instant,
 }
 
@@ -67,6 +69,7 @@ struct Arrival {
 }
 
 /// What the air does to one packet.
+#[derive(Default)]
 struct Fate {
     drop: Option<DropReason>,
     reordered: bool,
@@ -92,6 +95,7 @@ impl Link {
                 corrupt: draw("corrupt", settings.corrupt),
                 damage: stream("damage"),
                 outage: settings.outage.clone(),
+                impaired_until: settings.impaired_until,
                 origin: Instant::ZERO,
             },
             arrivals: VecDeque::new(),
@@ -100,7 +104,7 @@ impl Link {
         }
     }
 
-    /// Makes `origin` the start of the run, from which outages count. On a wall clock it is not zero.
+    /// Makes `origin` the start of the run, from which outages and healing count. On a wall clock it is not zero.
     pub fn set_origin(&mut self, origin: Instant) {
         self.air.origin = origin;
     }
@@ -329,6 +333,9 @@ impl Air {
     /// Draws everything for every transmission: a lost packet takes as many draws as one that gets through.
     #[inline(always)]
     fn fate(&mut self, turn: Turn, bytes: u32) -> Fate {
+        if self.has_healed(turn.begin) {
+            return Fate::default();
+        }
         let is_lost = self.loss.loses(bytes);
         let is_out = self.outage.meets(self.origin, turn.begin, turn.end);
         Fate {
@@ -341,5 +348,9 @@ impl Air {
             duplicated: self.duplicate.hits(),
             corrupted: self.corrupt.hits(),
         }
+    }
+
+    fn has_healed(&self, at: Instant) -> bool {
+        self.impaired_until.is_some_and(|until| at >= self.origin.saturating_add(until))
     }
 }

@@ -29,6 +29,8 @@ parameters! {
         pub corrupt: Probability = Probability::NEVER, "ours";
         /// When the link is down: what is transmitted then is lost.
         pub outage: Outage = Outage::default(), "ours";
+        /// When the link heals, from the start of the run: what is transmitted later is neither lost nor overtaken, doubled or damaged; never if auto.
+        pub impaired_until: Option<Duration> = None, "ours";
     }
 }
 
@@ -73,6 +75,7 @@ mod tests {
             ("reorder", "{ probability = \"1%\", delay = \"3ms\" }"),
             ("duplicate", "0.1%"),
             ("outage", "{ start = \"5s\", duration = \"2s\" }"),
+            ("impaired_until", "30s"),
         ] {
             settings.set(key, value).unwrap();
         }

@@ -45,9 +45,10 @@ prop_compose! {
         duplicate in probability(),
         corrupt in probability(),
         outage in (millis(100), millis(100)),
+        impaired_until in proptest::option::of(millis(100)),
     ) -> LinkSettings {
         LinkSettings {
-            rate, delay, queue, duplicate, corrupt, mtu: 1400,
+            rate, delay, queue, duplicate, corrupt, impaired_until, mtu: 1400,
             loss: Loss::bernoulli(loss),
             reorder: Reordering { probability: reorder.0, delay: reorder.1 },
             outage: Outage { start: outage.0, duration: outage.1, every: None },

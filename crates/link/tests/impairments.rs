@@ -241,3 +241,33 @@ fn streams_depend_on_seed_and_name_only() {
     assert_ne!(fates(1, "a"), fates(2, "a"));
     assert_ne!(fates(1, "a"), fates(1, "a.reverse"));
 }
+
+#[test]
+fn a_link_heals_at_its_time_and_not_a_packet_earlier() {
+    // A packet of 1000 bytes is in transmission for a millisecond, so number 100 begins at 100 ms.
+    let mut link = link(&[("rate", "8Mbit"), ("loss", "100%"), ("impaired_until", "100ms")]);
+    for number in 0..200 {
+        send(&mut link, at(0), packet(number, 1000));
+    }
+    let arrived: Vec<u32> = drain(&mut link).into_iter().map(|(_, number)| number).collect();
+    assert_eq!(arrived, (100..200).collect::<Vec<u32>>());
+}
+
+#[test]
+fn a_healed_link_loses_reorders_doubles_and_damages_nothing() {
+    let mut link = link(&[
+        ("rate", "8Mbit"),
+        ("loss", "50%"),
+        ("duplicate", "50%"),
+        ("reorder", "{ probability = \"50%\", delay = \"3ms\" }"),
+        ("corrupt", "50%"),
+        ("outage", "{ start = \"0s\", duration = \"90ms\", every = \"91ms\" }"),
+        ("impaired_until", "1ms"),
+    ]);
+    for number in 0..200 {
+        send(&mut link, at(1_000_000), packet(number, 1000));
+    }
+    let on_time: Vec<(Instant, u32)> = (0..200).map(|n| (at((u64::from(n) + 2) * 1_000_000), n)).collect();
+    assert_eq!(drain(&mut link), on_time);
+    assert_eq!(link.counters().corrupted, 0);
+}

@@ -123,6 +123,7 @@ fn testable(settings: &LinkSettings) -> LinkSettings {
         duplicate: wire.duplicate,
         corrupt: wire.corrupt,
         outage: wire.outage,
+        impaired_until: wire.impaired_until,
         ..settings.clone()
     }
 }
