@@ -39,6 +39,10 @@ struct Socket {
     timestamp_offset: u32,
     role: Role,
     connection: Option<Box<Connection>>,
+    /// Bytes the application has still to write: the connection takes what its send buffer holds.
+    unwritten: u64,
+    /// The sender's application has closed.
+    has_closed: bool,
     /// The deadline that is in `timers`.
     armed: Option<Instant>,
     at_warmup: Stats,
@@ -93,6 +97,11 @@ impl Host {
             timestamp_offset: if run.near_wrap { u32::MAX - BELOW_WRAP_MS } else { stamp },
             role,
             connection: None,
+            unwritten: match role {
+                Role::Sender { size, .. } => size.unwrap_or(u64::MAX),
+                Role::Receiver { .. } => 0,
+            },
+            has_closed: false,
             armed: None,
             at_warmup: Stats::default(),
             rounds: Rounds::default(),
@@ -223,9 +232,8 @@ impl Socket {
     }
 
     fn connect(&mut self, now: Instant) {
-        let Role::Sender { size, .. } = self.role else { return };
         let source = Stream::Virtual { id: self.flow as u64 };
-        let mut connection = Connection::connect(
+        let connection = Connection::connect(
             &self.config,
             self.local,
             self.remote,
@@ -234,11 +242,23 @@ impl Socket {
             source,
             now,
         );
-        connection.write_virtual(size.unwrap_or(u64::MAX));
-        if size.is_some() {
+        self.connection = Some(Box::new(connection));
+        self.write();
+    }
+
+    /// Writes as much as fits, and closes behind the last byte of a file.
+    fn write(&mut self) {
+        let Some(connection) = &mut self.connection else { return };
+        if self.unwritten > 0 {
+            self.unwritten -= connection.write_virtual(self.unwritten);
+        }
+        // Closing before the handshake is giving up, unless something was written.
+        let is_file = matches!(self.role, Role::Sender { size: Some(_), .. });
+        let wrote = connection.is_established() || !matches!(self.role, Role::Sender { size: Some(0), .. });
+        if is_file && self.unwritten == 0 && wrote && !self.has_closed {
+            self.has_closed = true;
             connection.close();
         }
-        self.connection = Some(Box::new(connection));
     }
 
     /// After a segment: the receiver closes when the sender did, and progress is noted.
@@ -259,9 +279,12 @@ impl Socket {
             if delivered > self.last_progress.1 {
                 self.note_progress(now, delivered);
             }
-        } else if stats.rtt_samples != self.rtt_samples {
-            self.rtt_samples = stats.rtt_samples;
-            self.rounds.record(stats.latest_rtt);
+        } else {
+            if stats.rtt_samples != self.rtt_samples {
+                self.rtt_samples = stats.rtt_samples;
+                self.rounds.record(stats.latest_rtt);
+            }
+            self.write();
         }
     }
 }
