@@ -125,7 +125,8 @@ impl Agent {
                 self.forget(&flow);
                 None
             }
-            (Some(flow), Some(tcp)) if packet.sequence_len() > 0 => Some((flow, tcp)),
+            // A damaged segment is not worth a copy: no receiver takes it.
+            (Some(flow), Some(tcp)) if packet.sequence_len() > 0 && packet.checksum_holds() => Some((flow, tcp)),
             _ => None,
         };
         let Some((flow, tcp)) = tracked else {
@@ -179,6 +180,10 @@ impl Agent {
         };
         if tcp.flags.rst() {
             self.forget(&flow);
+            return cx.send(Port::INNER, packet);
+        }
+        // A damaged acknowledgment says nothing: repeated to the sender, it would be dropped for ever.
+        if !packet.checksum_holds() {
             return cx.send(Port::INNER, packet);
         }
         let (limits, now) = (self.limits, cx.now());

@@ -118,6 +118,29 @@ fn data_that_the_receiver_has_is_answered_with_its_own_acknowledgment() {
 }
 
 #[test]
+fn a_damaged_acknowledgment_passes_and_is_not_believed() {
+    let mut agent = agent(&[]);
+    send(&mut agent, 0, 0, 3);
+    let mut damaged = ack(3000);
+    damaged.mark_corrupted();
+    agent.packet(at(12), Port::LINK, damaged);
+    assert_eq!(acknowledgments(&agent.io.inner), [3000]);
+    send(&mut agent, 20, 1000, 1);
+    assert_eq!((agent.io.link.len(), agent.count(Event::AckRepeated)), (4, 0));
+}
+
+#[test]
+fn a_damaged_segment_is_not_kept_for_repairs() {
+    let mut agent = agent(&[]);
+    let mut damaged = data(0);
+    damaged.mark_corrupted();
+    agent.packet(at(0), Port::INNER, damaged);
+    send(&mut agent, 1, 1000, 3);
+    answer(&mut agent, 0, [12, 13]);
+    assert_eq!(repairs(&agent), 0);
+}
+
+#[test]
 fn a_keep_alive_reaches_the_receiver() {
     let mut agent = agent(&[]);
     send(&mut agent, 0, 0, 3);
