@@ -85,9 +85,9 @@ impl Gateway {
         let ecn = settings.ecn_threshold.map(|threshold| threshold.0);
         Gateway {
             upstream: Upstream::new(
-                Shaper::new(rate, queue.clamp(2 * 1500, sixteenth * share::QUEUE), ecn),
+                Shaper::new(rate, queue.max(2 * 1500).min(sixteenth * share::QUEUE), ecn),
                 outgoing,
-                cache.clamp(64 * 1024, sixteenth * share::CACHE),
+                cache.max(64 * 1024).min(sixteenth * share::CACHE),
                 settings.idle,
                 settings.redundancy,
             ),

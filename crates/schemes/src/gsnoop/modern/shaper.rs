@@ -6,6 +6,9 @@ use crate::gsnoop::pacer::Pacer;
 use airtcp_core::{Backlog, Context, Duration, Ecn, Event, Instant, Packet, Port, Rate};
 use alloc::collections::VecDeque;
 
+/// The limit is raised by at most so many times itself.
+const MAX_EXTRA: u64 = 2;
+
 /// Copies of repairs that wait for idle time; the latest are the most useful.
 const MAX_SPARE_REPAIRS: usize = 16;
 
@@ -101,7 +104,7 @@ impl Shaper {
     /// What the other end holds back comes as a burst when it lets go, and cannot be told from
     /// congestion by its sender; until `until` there is room for it.
     pub fn make_room(&mut self, until: Instant, span: Duration) {
-        self.extra = (until, self.pacer.rate().map_or(0, |rate| rate.bytes_in(span)).min(self.limit * 2));
+        self.extra = (until, self.pacer.rate().map_or(0, |rate| rate.bytes_in(span)).min(self.limit * MAX_EXTRA));
     }
 
     /// Sends `copy` of what just left through `lane` if there is nothing else to send when the link
@@ -207,12 +210,39 @@ impl Shaper {
         self.fifo_bytes_max
     }
 
-    /// The bound on each of the two lanes, plus one packet.
+    /// The bound on each of the two lanes, plus one packet. What came in under an earlier, higher limit may
+    /// still be there.
     pub fn check(&self) -> Result<(), &'static str> {
-        let limit = self.limit + self.extra.1;
+        let limit = self.limit * (1 + MAX_EXTRA);
         if self.fifo.len() > 1 && self.fifo_bytes > limit || self.repair_bytes > limit {
             return Err("the queue before the link is longer than its limit");
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use airtcp_core::Rng;
+    use airtcp_core::testing::Recorder;
+    use core::net::Ipv4Addr;
+
+    #[test]
+    fn what_came_in_under_a_raised_limit_may_stay_when_the_limit_falls() {
+        let mut shaper = Shaper::new(Some(Rate::from_bps(8_000_000)), 3000, None);
+        let (mut rng, mut io) = (Rng::derive(1, "shaper"), Recorder::default());
+        let mut cx = Context::new(Instant::ZERO, &mut rng, &mut io);
+        let later = Instant::ZERO + Duration::from_millis(100);
+        let address = Ipv4Addr::LOCALHOST.into();
+        let packet = || Packet::opaque(address, address, 17, alloc::vec![0; 980].into());
+        shaper.make_room(later, Duration::from_millis(3));
+        for _ in 0..6 {
+            assert!(shaper.push(&mut cx, packet()).is_ok());
+        }
+        assert!(shaper.push(&mut cx, packet()).is_err(), "twice 3000 bytes are the limit for now");
+        shaper.make_room(later, Duration::ZERO);
+        assert_eq!(shaper.check(), Ok(()));
+        assert!(shaper.push(&mut cx, packet()).is_err(), "3000 bytes are the limit again");
     }
 }

@@ -132,10 +132,10 @@ impl Gateway {
 fn repair_wait(rate: Option<Rate>, place: RepairPlace, buffer: u32) -> Duration {
     let packets = match place {
         RepairPlace::Head => 4,
-        RepairPlace::Tail => 4 + buffer,
+        RepairPlace::Tail => 4 + u64::from(buffer),
     };
     let packet_time = rate.map_or(Duration::ZERO, |rate| rate.serialisation(PACKET_BYTES, &mut 0));
-    (packet_time * u64::from(packets)).min(Duration::from_secs(1))
+    packet_time.saturating_mul(packets).min(Duration::from_secs(1))
 }
 
 impl Element for Gateway {
