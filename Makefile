@@ -1,6 +1,6 @@
 # `make` lists the targets. CONTRIBUTING.md says more about each.
 .DEFAULT_GOAL := help
-.PHONY: help setup build release demo test test-long matrix drills accept accept-clean coverage-spec bench fuzz fuzz-canary fmt lint doc clean
+.PHONY: help setup build release demo test test-long matrix drills accept accept-clean coverage-spec bench fuzz fuzz-canary swarm swarm-canary fmt lint doc clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
@@ -52,6 +52,12 @@ fuzz: ## 10 million executions of each fuzz target (nightly Rust)
 fuzz-canary: ## each fuzz target must find a planted bug within a million executions
 	@scripts/setup fuzz
 	@scripts/fuzz --canary
+
+swarm: ## 10,000 seeds of random operations and random networks, on all cores
+	cargo run --quiet --locked --release --package airtcp-swarm
+
+swarm-canary: ## the swarm must find each planted bug within its budget, and nothing without it
+	cargo run --quiet --locked --release --package airtcp-swarm -- --canary
 
 fmt: ## format the source
 	cargo fmt --all

@@ -1,0 +1,100 @@
+//! Bugs planted on purpose, each in an element of its own, so that a check that finds nothing can be told from one that
+//! would not: after TigerBeetle's canaries.
+//!
+//! Each element is a plausible small scheme that is right but for one line, and exists twice, with the bug and without.
+//! The bug must be found within a stated number of seeds, and nothing may be found without it.
+
+mod byte_loser;
+mod flow_leaker;
+mod silent_dropper;
+mod wrap_forgetter;
+
+use crate::Tables;
+use airtcp_core::parameters::ParameterError;
+use airtcp_core::{Context, Element, Packet, Port};
+use airtcp_schemes::{Make, Placement, SchemeEntry};
+use airtcp_tcp::congestion::CONTROLLERS;
+
+/// A planted bug.
+#[derive(Clone, Copy)]
+pub struct Canary {
+    /// The scheme with the bug.
+    pub planted: SchemeEntry,
+    /// The same without it.
+    pub honest: SchemeEntry,
+    /// Part of the swarm that finds it.
+    pub finder: Finder,
+    /// Seeds, from 0 on, within which it must be found.
+    pub budget: u64,
+}
+
+/// A part of the swarm.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Finder {
+    /// Random operations on the element.
+    Operations,
+    /// Random networks.
+    Networks,
+}
+
+/// Every planted bug; a bug that both parts find is there twice.
+pub const CANARIES: &[Canary] = &[
+    canary("loses a byte in a million", byte_loser::make::<true>, byte_loser::make::<false>, Finder::Operations, 50),
+    canary("loses a byte in a million", byte_loser::make::<true>, byte_loser::make::<false>, Finder::Networks, 20),
+    canary("leaks a flow in a thousand", flow_leaker::make::<true>, flow_leaker::make::<false>, Finder::Operations, 50),
+    canary("forgets the wrap", wrap_forgetter::make::<true>, wrap_forgetter::make::<false>, Finder::Networks, 50),
+    canary("drops silently", silent_dropper::make::<true>, silent_dropper::make::<false>, Finder::Operations, 20),
+    canary("drops silently", silent_dropper::make::<true>, silent_dropper::make::<false>, Finder::Networks, 20),
+];
+
+const fn canary(about: &'static str, planted: Make, honest: Make, finder: Finder, budget: u64) -> Canary {
+    Canary { planted: entry(about, planted), honest: entry(about, honest), finder, budget }
+}
+
+const fn entry(about: &'static str, make: Make) -> SchemeEntry {
+    SchemeEntry {
+        slug: "canary",
+        about,
+        source: "a bug planted on purpose",
+        placement: Placement::NearEnd,
+        keeps_end_to_end: true,
+        fields: Vec::new,
+        make,
+    }
+}
+
+impl Canary {
+    /// The first seed that finds the bug, and what is then said; none within the budget is a failure of the swarm.
+    pub fn find(&self) -> Option<(u64, String)> {
+        (0..self.budget).find_map(|seed| Some((seed, self.check(seed, self.planted).err()?)))
+    }
+
+    /// What a seed says of the element with or without the bug.
+    ///
+    /// # Errors
+    /// What was found.
+    pub fn check(&self, seed: u64, entry: SchemeEntry) -> Result<(), String> {
+        let tables = Tables { schemes: &[entry], controllers: CONTROLLERS };
+        match self.finder {
+            Finder::Operations => crate::check_elements(seed, &tables),
+            Finder::Networks => crate::check_scenario(seed, &tables),
+        }
+    }
+}
+
+type Made = Result<Box<dyn Element + Send>, ParameterError>;
+
+/// An element that passes every packet on through `work`, or ends it there.
+struct Relay<F>(F);
+
+impl<F: FnMut(&mut Context<'_>, Packet) -> Option<Packet>> Element for Relay<F> {
+    fn handle_packet(&mut self, cx: &mut Context<'_>, port: Port, packet: Packet) {
+        if let Some(packet) = (self.0)(cx, packet) {
+            cx.send(port.opposite(), packet);
+        }
+    }
+}
+
+fn relay(work: impl FnMut(&mut Context<'_>, Packet) -> Option<Packet> + Send + 'static) -> Made {
+    Ok(Box::new(Relay(work)))
+}

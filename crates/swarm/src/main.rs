@@ -1,0 +1,108 @@
+//! The swarm as a command: `make swarm`, and the one line that reproduces a failure.
+#![forbid(unsafe_code)]
+
+mod report;
+
+use airtcp_swarm::canary::CANARIES;
+use airtcp_swarm::scenario::{scenario, shrink};
+use airtcp_swarm::{Tables, check};
+use clap::Parser;
+use std::process::ExitCode;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Random operations on every scheme and controller, and random networks: faults, then healing, then progress.
+#[derive(Parser)]
+struct Arguments {
+    /// Number of seeds to run.
+    #[arg(long, default_value_t = 10_000)]
+    count: u64,
+    /// First seed.
+    #[arg(long, default_value_t = 0)]
+    from: u64,
+    /// Run this seed only, and describe its network.
+    #[arg(long, conflicts_with_all = ["count", "from"])]
+    seed: Option<u64>,
+    /// Make the network of a failing seed as small as possible.
+    #[arg(long, requires = "seed")]
+    shrink: bool,
+    /// Look for each planted bug instead, and for nothing in its honest twin.
+    #[arg(long, conflicts_with_all = ["count", "from", "seed"])]
+    canary: bool,
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let passed = match arguments.seed {
+        _ if arguments.canary => find_canaries(),
+        Some(seed) => run_one(seed, arguments.shrink),
+        None => run_many(arguments.from, arguments.count),
+    };
+    if passed { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// Runs seeds on every core.
+fn run_many(from: u64, count: u64) -> bool {
+    let report = report::Report::new(count);
+    let next = AtomicU64::new(from);
+    let failures = Mutex::new(Vec::new());
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        for _ in 0..cores {
+            scope.spawn(|| {
+                loop {
+                    let seed = next.fetch_add(1, Ordering::Relaxed);
+                    if seed >= from.saturating_add(count) {
+                        break;
+                    }
+                    if let Err(what) = check(seed, &Tables::BUILT_IN) {
+                        report.fail(seed, &what);
+                        failures.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).push(seed);
+                    }
+                    report.step();
+                }
+            });
+        }
+    });
+    let failures = failures.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner()).len();
+    report.finish(count, failures);
+    failures == 0
+}
+
+fn run_one(seed: u64, shrinks: bool) -> bool {
+    let network = scenario(seed, &Tables::BUILT_IN);
+    print!("{network}");
+    let Err(what) = check(seed, &Tables::BUILT_IN) else {
+        println!("passed");
+        return true;
+    };
+    println!("failed: {what}");
+    if shrinks {
+        match shrink::shrink(&network, &shrink::fails) {
+            Some((small, what)) => print!("\nshrunk to:\n{small}failed: {what}\n"),
+            None => println!("the network does not fail, so there is nothing to shrink"),
+        }
+    }
+    false
+}
+
+fn find_canaries() -> bool {
+    let mut all_found = true;
+    for canary in CANARIES {
+        let name = format!("{} ({:?})", canary.planted.about, canary.finder);
+        match canary.find() {
+            Some((seed, what)) => match canary.check(seed, canary.honest) {
+                Ok(()) => println!("PASS  {name}: seed {seed} of {}: {what}", canary.budget),
+                Err(what) => {
+                    all_found = false;
+                    println!("FAIL  {name}: seed {seed} fails without the bug too: {what}");
+                }
+            },
+            None => {
+                all_found = false;
+                println!("FAIL  {name}: not found with {} seeds", canary.budget);
+            }
+        }
+    }
+    all_found
+}

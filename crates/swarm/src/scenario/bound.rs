@@ -1,0 +1,86 @@
+//! How long what remains after healing may take: a share of the slowest link on the path, the window's limit, and the
+//! timers that faults left behind.
+//!
+//! Generous on purpose, since TCP shares a link unevenly: a flow that is late by this measure stands still.
+
+use super::{FlowPlan, Scenario};
+use airtcp_core::{Duration, Rate};
+use airtcp_link::QueueLimit;
+
+/// A flow may get so much less than its equal share.
+const UNFAIRNESS: u64 = 10;
+/// Timeouts after healing that competing flows may cost each other.
+const TIMEOUTS: u64 = 12;
+/// Headers and retransmissions: bytes on the wire for a byte of the file.
+const OVERHEAD: u64 = 2;
+/// Bytes that an endless flow is given the time for in the last part.
+const LAST_BYTES: u64 = 10_000;
+
+/// When the scenario is over.
+pub fn end(scenario: &Scenario) -> Duration {
+    let files = scenario.flows.iter().map(|flow| deadline(scenario, flow));
+    files.max().unwrap_or(scenario.heal).saturating_add(last_part(scenario))
+}
+
+/// The part at the end in which every endless flow delivers something.
+pub fn last_part(scenario: &Scenario) -> Duration {
+    let endless = scenario.flows.iter().filter(|flow| flow.size.is_none());
+    endless.map(|flow| needed(scenario, flow, LAST_BYTES)).max().unwrap_or(Duration::from_millis(100))
+}
+
+/// When a file must be complete; for an endless flow, when it must be back at work.
+pub fn deadline(scenario: &Scenario, flow: &FlowPlan) -> Duration {
+    let begin = flow.start.max(scenario.heal);
+    // Timers doubled while nothing passed: the pending one is at most as long as what it waited before.
+    let pending = flow.tcp.max_rto.min(begin * 2 + flow.tcp.initial_rto + flow.tcp.min_rto);
+    begin + pending * 2 + needed(scenario, flow, flow.size.unwrap_or(LAST_BYTES))
+}
+
+fn needed(scenario: &Scenario, flow: &FlowPlan, size: u64) -> Duration {
+    let share = bottleneck(scenario, flow).bps() / scenario.flows.len() as u64;
+    let bits = (size + 20 * u64::from(flow.tcp.mtu)) * 8 * OVERHEAD * UNFAIRNESS;
+    let sending = Duration::from_nanos((u128::from(bits) * 1_000_000_000 / u128::from(share.max(1))) as u64);
+    let rtt = round_trip(scenario, flow);
+    let rto = (flow.tcp.min_rto + rtt * 3).min(flow.tcp.max_rto).max(rtt);
+    let rounds = size / window(flow) + 8;
+    sending + (rtt + flow.tcp.delayed_ack_timeout) * rounds * 2 + rto * TIMEOUTS
+}
+
+/// Bytes that may be in flight, whatever limits them.
+fn window(flow: &FlowPlan) -> u64 {
+    let segment = u64::from(flow.tcp.mtu) / 2;
+    let receive = flow.tcp.receive_buffer.0.min(if flow.tcp.window_scaling { u64::MAX } else { 65_535 });
+    let send = flow.tcp.send_buffer.map_or(u64::MAX, |size| size.0);
+    let congestion = flow.tcp.max_cwnd.map_or(u64::MAX, |segments| u64::from(segments) * segment);
+    (receive / 2).min(send / 2).min(congestion).max(segment)
+}
+
+/// The lowest rate on the path, there and back, of links and of the schemes on them.
+fn bottleneck(scenario: &Scenario, flow: &FlowPlan) -> Rate {
+    let [from, to] = flow.ends;
+    let rates = scenario.path(from, to).into_iter().chain(scenario.path(to, from)).flat_map(|(link, direction)| {
+        let plan = &scenario.links[link];
+        let scheme = plan.scheme.iter().flat_map(|scheme| &scheme.settings);
+        let set = scheme.filter(|(key, _)| key.ends_with("rate")).filter_map(|(_, value)| value.parse::<Rate>().ok());
+        set.chain(plan.directions[direction].rate).collect::<Vec<_>>()
+    });
+    rates.min().unwrap_or(Rate::from_bps(1_000_000_000))
+}
+
+/// Propagation and full queues, there and back.
+fn round_trip(scenario: &Scenario, flow: &FlowPlan) -> Duration {
+    let [from, to] = flow.ends;
+    let hops = scenario.path(from, to).into_iter().chain(scenario.path(to, from));
+    let times = hops.map(|(link, direction)| {
+        let plan = &scenario.links[link].directions[direction];
+        let bytes = match plan.queue.limit() {
+            QueueLimit::Bytes(bytes) => bytes,
+            QueueLimit::Packets(packets) => packets * u64::from(plan.mtu),
+        };
+        let waiting = plan
+            .rate
+            .map_or(Duration::ZERO, |rate| rate.serialisation(u32::try_from(bytes).unwrap_or(u32::MAX), &mut 0));
+        plan.delay + waiting
+    });
+    times.fold(Duration::ZERO, Duration::saturating_add)
+}

@@ -1,0 +1,58 @@
+//! Random flows: where they go, when, how much, and how their ends are configured.
+
+use super::{FlowPlan, Scenario};
+use crate::Tables;
+use crate::draw::Draw;
+use crate::parameters::{self, Reach, Scale};
+use airtcp_core::parameters::Parameters;
+use airtcp_core::{ByteSize, Duration};
+use airtcp_tcp::{Config, RtoRule};
+
+/// Draws a flow for the links of `scenario`.
+pub(super) fn draw_flow(draw: &mut Draw, scenario: &Scenario, tables: &Tables<'_>) -> FlowPlan {
+    let from = draw.index(scenario.nodes);
+    let to = (from + 1 + draw.index(scenario.nodes - 1)) % scenario.nodes;
+    let hops = scenario.path(from, to).into_iter().chain(scenario.path(to, from));
+    let mtu = hops.map(|(link, direction)| scenario.links[link].directions[direction].mtu).min().unwrap_or(1500);
+    FlowPlan {
+        ends: [from, to],
+        tcp: draw_config(draw, mtu, tables),
+        start: Duration::from_nanos(draw.below(scenario.heal.as_nanos() * 5 / 4)),
+        size: draw.percent(70).then(|| draw_size(draw, scenario.near_wrap)),
+        ipv6: draw.percent(50),
+    }
+}
+
+/// Everything from nothing to a few hundred packets; across the wrap where there is one.
+fn draw_size(draw: &mut Draw, near_wrap: bool) -> u64 {
+    if near_wrap && draw.percent(40) {
+        return draw.between(400_000, 700_000);
+    }
+    draw.magnitude(0, 300_000)
+}
+
+/// Any parameters but those by which a connection is told to give up, and those that the simulator sets.
+fn draw_config(draw: &mut Draw, mtu: u32, tables: &Tables<'_>) -> Config {
+    const FIXED: [&str; 7] =
+        ["controller", "mtu", "auto_read", "syn_retries", "max_retries", "time_wait", "random_seed"];
+    let mut fields = Config::default().fields();
+    fields.retain(|field| !FIXED.contains(&field.name));
+    let mut config = Config::default();
+    let scale = Scale { reach: Reach::Moderate, rate: None, least_size: 2 * u64::from(mtu) };
+    for (key, value) in parameters::draw_settings(draw, &fields, &scale) {
+        // What was drawn for the field's kind reads; a test of the parameters holds that.
+        let _ = config.set(&key, &value);
+    }
+    config.controller = draw.pick(tables.controllers);
+    config.mtu = if draw.percent(80) { mtu } else { draw.between(u64::from(mtu / 2), u64::from(mtu)) as u32 };
+    if draw.percent(20) {
+        config.receive_buffer = ByteSize(draw.magnitude(scale.least_size, 100_000));
+    }
+    // A pending timer delays whatever comes after healing, so it is kept within the run.
+    config.max_rto = config.max_rto.min(draw.span(Duration::from_secs(2), Duration::from_secs(8))).max(config.min_rto);
+    config.initial_rto = config.initial_rto.min(Duration::from_secs(3));
+    if config.rto_rule == RtoRule::Rfc6298 {
+        config.min_rto = config.min_rto.max(Duration::from_millis(50));
+    }
+    config
+}

@@ -1,0 +1,106 @@
+//! Random links: rate, delay, queue, MTU, and every impairment there is, all of which end when the network heals.
+
+use super::{LinkPlan, SchemePlan};
+use crate::Tables;
+use crate::draw::Draw;
+use crate::parameters::{Reach, Scale};
+use crate::site;
+use airtcp_core::{Duration, Probability, Rate};
+use airtcp_link::table::Table;
+use airtcp_link::{LinkSettings, Loss, Outage, Queue, QueueLimit, Reordering};
+
+/// Draws the link between two nodes.
+pub(super) fn draw_link(
+    draw: &mut Draw,
+    ends: [usize; 2],
+    flows: usize,
+    heal: Duration,
+    tables: &Tables<'_>,
+) -> LinkPlan {
+    let forward = draw_direction(draw, flows, heal);
+    let mut reverse = if draw.percent(50) { forward.clone() } else { draw_direction(draw, flows, heal) };
+    // One MTU for the link, as interfaces that talk to each other have.
+    reverse.mtu = forward.mtu;
+    let scale = Scale { reach: Reach::Moderate, rate: forward.rate, least_size: least_queue(flows, forward.mtu) };
+    let scheme = (!tables.schemes.is_empty() && draw.percent(50)).then(|| {
+        let entry = draw.pick(tables.schemes);
+        SchemePlan { settings: site::draw_settings(draw, &entry, &scale), entry }
+    });
+    LinkPlan { ends, directions: [forward, reverse], scheme }
+}
+
+/// Room for a few packets of each flow: with less, TCP starves some of many flows for minutes, faults or not.
+fn least_queue(flows: usize, mtu: u32) -> u64 {
+    (4 + 2 * flows as u64) * u64::from(mtu)
+}
+
+fn draw_direction(draw: &mut Draw, flows: usize, heal: Duration) -> LinkSettings {
+    let mtu = if draw.percent(70) { 1500 } else { draw.pick(&[576, 1006, 1280, 9000]) };
+    LinkSettings {
+        rate: Some(Rate::from_bps(draw.magnitude(300_000, 6_000_000))),
+        delay: draw.span(Duration::from_micros(10), Duration::from_millis(80)),
+        mtu,
+        queue: draw_queue(draw, least_queue(flows, mtu), mtu),
+        loss: draw_loss(draw),
+        reorder: draw_reordering(draw),
+        duplicate: rarely(draw, 30),
+        corrupt: rarely(draw, 10),
+        outage: draw_outage(draw, heal),
+        impaired_until: Some(heal),
+    }
+}
+
+/// Any kind of queue with its defaults, and a limit where the kind has one.
+fn draw_queue(draw: &mut Draw, least: u64, mtu: u32) -> Queue {
+    let kind = draw.pick(Queue::KINDS);
+    let bytes = draw.magnitude(least, 4 * least);
+    let limit = if draw.percent(50) { QueueLimit::Bytes(bytes) } else { QueueLimit::Packets(bytes / u64::from(mtu)) };
+    let mut queue = Queue::of_kind(kind.name).unwrap_or_default();
+    let unlimited = queue.clone();
+    let is_set = queue.set("limit", &limit.to_string()).and(Ok(queue.check().is_ok()));
+    if is_set == Ok(true) { queue } else { unlimited }
+}
+
+/// Nothing in most cases, else up to `most` percent.
+fn rarely(draw: &mut Draw, most: u64) -> Probability {
+    let probability = Probability::ratio(draw.magnitude(1, most * 10), 1000);
+    if draw.percent(35) { probability } else { Probability::NEVER }
+}
+
+fn draw_loss(draw: &mut Draw) -> Loss {
+    if draw.percent(5) {
+        return Loss::bernoulli(Probability::ALWAYS);
+    }
+    let kind = draw.pick(Loss::KINDS);
+    let share = rarely(draw, 40);
+    let mut loss = Loss::of_kind(kind.name).unwrap_or_default();
+    let errors = Probability::from_fixed(share.fixed() / 10_000).to_string();
+    let keys = [
+        ("probability", share.to_string()),
+        ("rate", errors),
+        ("mean", share.to_string()),
+        ("burst", draw.between(1, 20).to_string()),
+    ];
+    for (key, value) in &keys {
+        // A kind has some of these keys.
+        let _ = loss.set(key, value);
+    }
+    let is_possible = loss.check().is_ok() && draw.percent(70);
+    if is_possible { loss } else { Loss::bernoulli(share) }
+}
+
+fn draw_reordering(draw: &mut Draw) -> Reordering {
+    let probability = rarely(draw, 20);
+    Reordering { probability, delay: draw.span(Duration::from_micros(100), Duration::from_millis(200)) }
+}
+
+/// One outage or many, the last perhaps cut short by healing.
+fn draw_outage(draw: &mut Draw, heal: Duration) -> Outage {
+    if !draw.percent(25) {
+        return Outage::default();
+    }
+    let duration = draw.span(Duration::from_millis(1), heal);
+    let pause = draw.span(Duration::from_millis(1), heal);
+    let every = draw.percent(50).then(|| duration + pause);
+    Outage { start: Duration::from_nanos(draw.below(heal.as_nanos())), duration, every }
+}

@@ -1,0 +1,36 @@
+//! Placing a scheme: what a random box knows of its link, and parameters the scheme accepts.
+
+use crate::draw::Draw;
+use crate::parameters::{self, Scale};
+use airtcp_core::parameters::ParameterError;
+use airtcp_core::{ByteSize, Element, Rng};
+use airtcp_schemes::{End, LinkFacts, MAX_MEMORY, SchemeEntry, Site};
+
+/// Draws until the scheme accepts the whole; its defaults if it never does.
+pub fn draw_settings(draw: &mut Draw, entry: &SchemeEntry, scale: &Scale) -> Vec<(String, String)> {
+    const ATTEMPTS: usize = 20;
+    let fields = (entry.fields)();
+    let link = LinkFacts { rate: scale.rate, ..LinkFacts::default() };
+    for _ in 0..ATTEMPTS {
+        let settings = parameters::draw_settings(draw, &fields, scale);
+        if make(entry, &settings, End::Near, link, MAX_MEMORY, &mut Rng::derive(1, "trial")).is_ok() {
+            return settings;
+        }
+    }
+    Vec::new()
+}
+
+/// The element at one end.
+///
+/// # Errors
+/// The scheme does not accept the settings.
+pub fn make(
+    entry: &SchemeEntry,
+    settings: &[(String, String)],
+    end: End,
+    link: LinkFacts,
+    max_memory: ByteSize,
+    rng: &mut Rng,
+) -> Result<Box<dyn Element + Send>, ParameterError> {
+    (entry.make)(settings, &mut Site { end, link, rng, max_memory })
+}
