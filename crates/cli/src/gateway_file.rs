@@ -32,6 +32,7 @@ pub const KEYS: &[(&str, &str, &str)] = &[
     ("rate", "\"20Mbit\"", "rate of the link in IP bits, which the scheme shapes to"),
     ("round_trip", "\"10ms\"", "there and back over the link; measured if left out"),
     ("queue", "\"75kB\"", "limit of the queue in front of the link"),
+    ("mtu", "1500", "longest IP packet that the link takes; the interface's if left out"),
     ("max_memory", "\"64MiB\"", "bound of all tables of the scheme"),
     ("realtime", "40", "priority under SCHED_FIFO, 0 for none"),
     ("run_directory", "\"/run/airtcp\"", "for the status socket"),
@@ -87,8 +88,12 @@ pub fn read(file: &str, text: &str, catalogue: &Catalogue<'_>) -> Result<Config,
     if let Some(directory) = keys.value::<String>("run_directory")? {
         config.run_directory = directory.into();
     }
-    let facts =
-        LinkFacts { rate: keys.value("rate")?, round_trip: keys.value("round_trip")?, queue: keys.value("queue")? };
+    let facts = LinkFacts {
+        rate: keys.value("rate")?,
+        round_trip: keys.value("round_trip")?,
+        queue: keys.value("queue")?,
+        mtu: keys.value("mtu")?,
+    };
     put_facts(&mut config, facts);
     parameters(&keys, scheme, &mut config)?;
     config.validate().map_err(|error| Problem::Topology(error.to_string()).at(&link_entry.origin))?;
@@ -131,7 +136,8 @@ pub(crate) fn facts_as_text(facts: LinkFacts) -> Vec<(&'static str, String)> {
     let rate = facts.rate.map(|rate| ("rate", rate.write()));
     let round_trip = facts.round_trip.map(|time| ("round_trip", time.write()));
     let queue = facts.queue.map(|size| ("queue", size.write()));
-    [rate, round_trip, queue].into_iter().flatten().collect()
+    let mtu = facts.mtu.map(|bytes| ("mtu", bytes.write()));
+    [rate, round_trip, queue, mtu].into_iter().flatten().collect()
 }
 
 /// Puts what is known about the link where the worker finds it.
@@ -149,6 +155,7 @@ pub(crate) fn make_element(config: &Config, catalogue: &Catalogue<'_>) -> Result
         rate: fact("rate").map(Rate::read).transpose()?,
         round_trip: fact("round_trip").map(Duration::read).transpose()?,
         queue: fact("queue").map(ByteSize::read).transpose()?,
+        mtu: fact("mtu").map(u32::read).transpose()?.or_else(|| interface_mtu(&config.link)),
     };
     let own = config.settings.iter().filter(|(key, _)| !key.starts_with(FACT));
     let settings: Vec<(String, String)> = own.map(|(key, value)| (key.clone(), value.clone())).collect();
@@ -156,6 +163,11 @@ pub(crate) fn make_element(config: &Config, catalogue: &Catalogue<'_>) -> Result
     // A gateway carries both directions of its link; which end it is differs for schemes with one box only.
     let mut site = Site { end: End::Near, link, rng: &mut rng, max_memory: ByteSize(config.max_memory_bytes) };
     (scheme.make)(&settings, &mut site).map(|element| element as Box<dyn Element>).map_err(|error| error.to_string())
+}
+
+/// What the kernel says of the interface; nothing if it is not there (yet).
+fn interface_mtu(link: &str) -> Option<u32> {
+    std::fs::read_to_string(format!("/sys/class/net/{link}/mtu")).ok()?.trim().parse().ok()
 }
 
 /// A seed that nobody can guess: tables keyed by it cannot be attacked.

@@ -95,6 +95,8 @@ pub struct LinkFacts {
     pub round_trip: Option<Duration>,
     /// Limit of the queue in front of the outgoing direction.
     pub queue: Option<ByteSize>,
+    /// Longest IP packet that the outgoing direction takes, in bytes.
+    pub mtu: Option<u32>,
 }
 
 /// Default bound on an element's memory.

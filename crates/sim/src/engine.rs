@@ -126,8 +126,12 @@ impl<'t> Engine<'t> {
                 return Err(SimError::Occupied { scheme: spec.name.clone() });
             }
             let (out, back) = (&link.settings[side], &link.settings[1 - side]);
-            let facts =
-                LinkFacts { rate: out.rate, round_trip: Some(out.delay + back.delay), queue: Some(queue_bytes(out)) };
+            let facts = LinkFacts {
+                rate: out.rate,
+                round_trip: Some(out.delay + back.delay),
+                queue: Some(queue_bytes(out)),
+                mtu: Some(out.mtu),
+            };
             let name = format!("schemes.{}.{}", spec.name, topology.nodes[link.ends[side]]);
             let mut rng = Rng::derive(self.settings.seed, &format!("{name}/make"));
             let mut site = Site { end: *end, link: facts, rng: &mut rng, max_memory: MAX_MEMORY };

@@ -55,7 +55,7 @@ fn run_many(from: u64, count: u64) -> bool {
                     if seed >= from.saturating_add(count) {
                         break;
                     }
-                    if let Err(what) = check(seed, &Tables::BUILT_IN) {
+                    if let Err(what) = check(seed, &Tables::built_in()) {
                         report.fail(seed, &what);
                         failures.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).push(seed);
                     }
@@ -70,9 +70,9 @@ fn run_many(from: u64, count: u64) -> bool {
 }
 
 fn run_one(seed: u64, shrinks: bool) -> bool {
-    let network = scenario(seed, &Tables::BUILT_IN);
+    let network = scenario(seed, &Tables::built_in());
     print!("{network}");
-    let Err(what) = check(seed, &Tables::BUILT_IN) else {
+    let Err(what) = check(seed, &Tables::built_in()) else {
         println!("passed");
         return true;
     };

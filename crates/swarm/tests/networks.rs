@@ -11,7 +11,7 @@ fn after_healing_every_file_arrives_and_every_flow_moves() {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let work = || {
         let seeds = std::iter::repeat_with(|| next.fetch_add(1, Ordering::Relaxed)).take_while(|seed| *seed < SEEDS);
-        let failing = seeds.filter_map(|seed| Some((seed, check_scenario(seed, &Tables::BUILT_IN).err()?)));
+        let failing = seeds.filter_map(|seed| Some((seed, check_scenario(seed, &Tables::built_in()).err()?)));
         failing.collect::<Vec<_>>()
     };
     let failures: Vec<(u64, String)> = std::thread::scope(|scope| {

@@ -12,10 +12,10 @@ fn assert_passes(seeds: u64, check: impl Fn(u64) -> Result<(), String>) {
 
 #[test]
 fn every_scheme_survives_random_operations() {
-    assert_passes(100, |seed| check_elements(seed, &Tables::BUILT_IN));
+    assert_passes(100, |seed| check_elements(seed, &Tables::built_in()));
 }
 
 #[test]
 fn every_controller_survives_random_steps() {
-    assert_passes(300, |seed| check_controllers(seed, &Tables::BUILT_IN));
+    assert_passes(300, |seed| check_controllers(seed, &Tables::built_in()));
 }

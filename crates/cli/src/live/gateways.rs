@@ -169,5 +169,10 @@ fn facts(out: &LinkSettings, back: &LinkSettings) -> LinkFacts {
         QueueLimit::Bytes(bytes) => bytes,
         QueueLimit::Packets(packets) => packets.saturating_mul(u64::from(out.mtu)),
     };
-    LinkFacts { rate: out.rate, round_trip: Some(out.delay + back.delay), queue: Some(ByteSize(queue)) }
+    LinkFacts {
+        rate: out.rate,
+        round_trip: Some(out.delay + back.delay),
+        queue: Some(ByteSize(queue)),
+        mtu: Some(out.mtu),
+    }
 }

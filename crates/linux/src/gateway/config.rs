@@ -59,6 +59,8 @@ pub struct Facts {
     pub round_trip_ns: Option<u64>,
     /// Limit of the queue in front of the outgoing direction.
     pub queue_bytes: Option<u64>,
+    /// Longest IP packet that the outgoing direction takes, in bytes.
+    pub mtu: Option<u32>,
 }
 
 /// Why a configuration makes no sense.

@@ -24,6 +24,7 @@ pub fn make(schemes: &[SchemeEntry], config: &Config) -> Result<Box<dyn Element>
             rate: facts.rate_bps.map(Rate::from_bps),
             round_trip: facts.round_trip_ns.map(Duration::from_nanos),
             queue: facts.queue_bytes.map(ByteSize),
+            mtu: facts.mtu,
         },
         rng: &mut Rng::derive(seed, &format!("{} settings", config.scheme)),
         max_memory: ByteSize(config.max_memory_bytes),

@@ -37,6 +37,7 @@ impl Gateway {
                 rate_bps: Some(AIR_BPS),
                 round_trip_ns: Some(AIR_ROUND_TRIP.as_nanos()),
                 queue_bytes: Some(AIR_QUEUE_BYTES),
+                mtu: None,
             },
             ..Config::new("gsnoop", "air")
         };

@@ -62,7 +62,7 @@ pub fn flow() -> FlowKey {
 
 /// The near end of a link of 12 Mbit/s (a millisecond per full packet) with a round trip of 10 ms.
 pub fn with_site<T>(make: impl FnOnce(&mut Site<'_>) -> T) -> T {
-    let link = LinkFacts { rate: Some(Rate::from_bps(12_000_000)), round_trip: Some(MS * 10), queue: None };
+    let link = LinkFacts { rate: Some(Rate::from_bps(12_000_000)), round_trip: Some(MS * 10), queue: None, mtu: None };
     make(&mut Site { end: End::Near, link, rng: &mut Rng::derive(1, "site"), max_memory: MAX_MEMORY })
 }
 

@@ -55,6 +55,7 @@ fn draw_place(draw: &mut Draw, entry: &SchemeEntry, reach: Reach, is_long: bool)
         rate,
         round_trip: draw.percent(70).then(|| draw.span(Duration::from_micros(1), Duration::from_secs(1))),
         queue: draw.percent(70).then(|| ByteSize(draw.magnitude(1500, 10_000_000))),
+        mtu: None,
     };
     let settings = site::draw_settings(draw, entry, &Scale { reach, rate, least_size: 3000 });
     // Little memory, so that a table is full within one run.

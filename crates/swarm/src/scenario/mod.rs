@@ -170,7 +170,7 @@ mod tests {
     #[test]
     fn every_scenario_can_be_run_and_every_flow_has_a_path_its_packets_fit() {
         for seed in 0..300 {
-            let scenario = scenario(seed, &Tables::BUILT_IN);
+            let scenario = scenario(seed, &Tables::built_in());
             assert_eq!(scenario.links.len(), scenario.nodes - 1);
             for link in &scenario.links {
                 link.directions.iter().for_each(|direction| direction.check().unwrap());
@@ -187,7 +187,7 @@ mod tests {
 
     #[test]
     fn the_same_seed_draws_the_same_scenario() {
-        let text = |seed| scenario(seed, &Tables::BUILT_IN).to_string();
+        let text = |seed| scenario(seed, &Tables::built_in()).to_string();
         assert_eq!(text(7), text(7));
         assert_ne!(text(7), text(8));
     }

@@ -108,7 +108,7 @@ mod tests {
 
     #[test]
     fn shrinking_keeps_what_the_failure_needs_and_drops_the_rest() {
-        let large = (0..).map(|seed| scenario(seed, &Tables::BUILT_IN)).find(|s| s.flows.len() > 4).unwrap();
+        let large = (0..).map(|seed| scenario(seed, &Tables::built_in())).find(|s| s.flows.len() > 4).unwrap();
         let wanted = large.flows[2].start;
         let fails = |s: &Scenario| s.flows.iter().any(|flow| flow.start == wanted).then(|| "late".to_owned());
         let (small, failure) = shrink(&large, &fails).unwrap();
@@ -119,6 +119,6 @@ mod tests {
 
     #[test]
     fn what_does_not_fail_is_not_shrunk() {
-        assert!(shrink(&scenario(1, &Tables::BUILT_IN), &|_| None).is_none());
+        assert!(shrink(&scenario(1, &Tables::built_in()), &|_| None).is_none());
     }
 }

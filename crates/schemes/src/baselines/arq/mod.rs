@@ -94,21 +94,21 @@ impl Station {
             |queue| queue.0,
         );
         let peer = Peer::new(settings.hello, settings.peer_timeout, None, site.rng.next_u64());
-        let line = Line::new(rate, queue.clamp(2 * u64::from(PACKET_BYTES), sixteenth * share::QUEUE));
+        let line = Line::new(rate, queue.max(2 * u64::from(PACKET_BYTES)).min(sixteenth * share::QUEUE));
         let rtt = site.link.round_trip.unwrap_or(Duration::from_millis(500));
         let hold = settings.hold.unwrap_or_else(|| auto_hold(rtt, guard(rtt, &line)));
         let window = settings.window.map_or_else(
             || rate.map_or(u64::MAX, |rate| rate.bytes_in(hold + rtt).saturating_mul(2)),
             |window| window.0,
         );
-        let window = window.clamp(MIN_WINDOW, sixteenth * share::COPIES);
+        let window = window.max(MIN_WINDOW).min(sixteenth * share::COPIES);
         let overhead = SHIM_HEADER + FRAME_LEN as u32;
         Station {
             line,
             sender: Sender::new(life(peer.epoch()), settings.tries, window),
             receiver: Receiver::new(Order::new(settings.in_order, sixteenth * share::HELD), settings.ack_every.max(1)),
             peer,
-            fit: Fit::new(settings.mtu, [overhead; 2]),
+            fit: Fit::new(settings.mtu, &site.link, [overhead; 2]),
             ack_delay: settings.ack_delay,
             hold: settings.hold,
         }

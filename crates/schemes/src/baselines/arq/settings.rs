@@ -21,8 +21,8 @@ parameters! {
         pub ack_every: u16 = 8, "ours: 72 bytes for 8 frames";
         /// Longest delay of an acknowledgment; a quarter of the round trip, at least 1 ms, if auto.
         pub ack_delay: Option<Duration> = None, "ours";
-        /// Longest IP packet that the link carries; 16 bytes of it are ours.
-        pub mtu: u32 = 1500, "RFC 894 (Ethernet)";
+        /// Longest IP packet that the link carries; the link's own MTU if auto, else 1500; 16 bytes of it are ours.
+        pub mtu: Option<u32> = None, "RFC 894 (Ethernet)";
         /// Time between two HELLO messages.
         pub hello: Duration = Duration::from_millis(100), "as gsnoop";
         /// Silence of the other end after which everything passes untouched.

@@ -102,7 +102,7 @@ impl Station {
             |queue| queue.0,
         );
         let peer = Peer::new(settings.hello, settings.peer_timeout, None, site.rng.next_u64());
-        let line = Line::new(rate, queue.clamp(2 * u64::from(PACKET_BYTES), sixteenth * share::QUEUE));
+        let line = Line::new(rate, queue.max(2 * u64::from(PACKET_BYTES)).min(sixteenth * share::QUEUE));
         let packet_time = line.transmission(PACKET_BYTES).min(Duration::from_millis(100));
         let auto_timeout = (packet_time * 4).clamp(Duration::from_millis(5), Duration::from_millis(50));
         let auto_hold = packet_time * (2 * u64::from(settings.k)) + Duration::from_millis(50);
@@ -112,7 +112,7 @@ impl Station {
             encoder: Encoder::new(life(peer.epoch()), settings.k, Redundancy::new(settings.r)),
             decoder: Decoder::new(Order::new(settings.in_order, sixteenth * share::HELD)),
             peer,
-            fit: Fit::new(settings.mtu, encoder::OVERHEAD),
+            fit: Fit::new(settings.mtu, &site.link, encoder::OVERHEAD),
             timeout: settings.timeout.unwrap_or(auto_timeout),
             hold: settings.hold.unwrap_or(auto_hold),
         }

@@ -19,8 +19,8 @@ parameters! {
         pub in_order: bool = true, "RFC 3366 3.3: reordering looks like loss to TCP";
         /// Longest time that packets wait for one gap; twice the time of a block on the link + 50 ms if auto.
         pub hold: Option<Duration> = None, "ours";
-        /// Longest IP packet that the link carries; 41 bytes of it are ours for IPv4 and 61 for IPv6.
-        pub mtu: u32 = 1500, "RFC 894 (Ethernet)";
+        /// Longest IP packet that the link carries; the link's own MTU if auto, else 1500; 41 bytes of it are ours for IPv4 and 61 for IPv6.
+        pub mtu: Option<u32> = None, "RFC 894 (Ethernet)";
         /// Time between two HELLO messages, with which the measured loss is told.
         pub hello: Duration = Duration::from_millis(100), "as gsnoop";
         /// Silence of the other end after which everything passes untouched.

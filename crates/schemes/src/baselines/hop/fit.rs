@@ -1,7 +1,11 @@
 //! A shim must fit into the link's MTU beside the packet. TCP is told by the MSS of its SYNs, as
 //! tunnels do; what is too long all the same leaves without protection.
 
+use crate::LinkFacts;
 use airtcp_core::{Context, Event, Packet};
+
+/// Where nothing is known of the link: Ethernet.
+const DEFAULT_MTU: u32 = 1500;
 
 /// How long a packet may be to be protected.
 #[derive(Clone, Copy, Debug)]
@@ -11,8 +15,10 @@ pub(in crate::baselines) struct Fit {
 }
 
 impl Fit {
-    /// On a link with this MTU, beside so much for an IPv4 and an IPv6 packet.
-    pub fn new(mtu: u32, overhead: [u32; 2]) -> Fit {
+    /// On a link with the MTU that is configured or known, the smaller of both, beside so much for an IPv4 and an
+    /// IPv6 packet.
+    pub fn new(configured: Option<u32>, link: &LinkFacts, overhead: [u32; 2]) -> Fit {
+        let mtu = configured.into_iter().chain(link.mtu).min().unwrap_or(DEFAULT_MTU);
         Fit { longest: overhead.map(|overhead| mtu.saturating_sub(overhead)) }
     }
 
