@@ -1,12 +1,29 @@
 //! The other end of a two-ended scheme: is it there, is it still the same one, how far is it?
 
+use airtcp_core::parameters::ParameterError;
 use airtcp_core::{Context, Duration, Event, Instant};
+use alloc::format;
 use alloc::vec::Vec;
 
 /// Distance of the first two HELLOs; doubles up to the configured one while nobody answers.
 const FIRST_SEARCH: Duration = Duration::from_millis(5);
 /// Round-trip samples kept for the minimum filter.
 const SAMPLES: usize = 16;
+
+/// HELLOs closer together are a mistake; without any distance they would never end.
+const SHORTEST_HELLO: Duration = Duration::from_millis(1);
+
+/// Refuses a parameter `hello` that stops time.
+///
+/// # Errors
+/// What to write instead.
+pub(crate) fn check_distance(hello: Duration) -> Result<(), ParameterError> {
+    if hello >= SHORTEST_HELLO {
+        return Ok(());
+    }
+    let reason = format!("{hello} leaves no time for anything else; write {SHORTEST_HELLO} or more");
+    Err(ParameterError::BadValue { key: "hello", reason })
+}
 
 /// What one end knows of the other.
 #[derive(Debug)]

@@ -25,15 +25,11 @@ pub use message::{MAX_RANGES, Message, SeqRange};
 pub use modern::Gateway;
 pub use settings::{Mode, RepairPlace, Settings};
 
-use crate::{Placement, SchemeEntry, Site};
+use crate::{Placement, SchemeEntry, Site, peer};
+use airtcp_core::Element;
 use airtcp_core::parameters::{ParameterError, Parameters};
-use airtcp_core::{Duration, Element};
 use alloc::boxed::Box;
-use alloc::format;
 use alloc::string::String;
-
-/// HELLOs closer together are a mistake; without any distance they would never end.
-const SHORTEST_HELLO: Duration = Duration::from_millis(1);
 
 /// G-Snoop's line in the table of schemes.
 pub const ENTRY: SchemeEntry = SchemeEntry {
@@ -56,10 +52,7 @@ fn make(settings: &[(String, String)], site: &mut Site<'_>) -> Result<Box<dyn El
     for (key, value) in settings {
         parsed.set(key, value)?;
     }
-    if parsed.hello < SHORTEST_HELLO {
-        let reason = format!("{} leaves no time for anything else; write {SHORTEST_HELLO} or more", parsed.hello);
-        return Err(ParameterError::BadValue { key: "hello", reason });
-    }
+    peer::check_distance(parsed.hello)?;
     if parsed.tries == 0 {
         let reason = "a gateway that asks for nothing holds packets in vain; write 1 or more".into();
         return Err(ParameterError::BadValue { key: "tries", reason });

@@ -23,7 +23,7 @@ pub use frame::{Ack, Frame, Message};
 pub use settings::Settings;
 
 use super::hop::{CONTROL_OVERHEAD, Fit, Line, Order, PACKET_BYTES, life};
-use crate::peer::{Change, Peer};
+use crate::peer::{self, Change, Peer};
 use crate::{Placement, SchemeEntry, Site};
 use airtcp_core::packet::SHIM_HEADER;
 use airtcp_core::parameters::{ParameterError, Parameters};
@@ -52,6 +52,7 @@ fn make(settings: &[(String, String)], site: &mut Site<'_>) -> Result<Box<dyn El
     for (key, value) in settings {
         parsed.set(key, value)?;
     }
+    peer::check_distance(parsed.hello)?;
     if parsed.tries == 0 {
         let reason = "0 would send nothing; write 1 for a link without repair".into();
         return Err(ParameterError::BadValue { key: "tries", reason });

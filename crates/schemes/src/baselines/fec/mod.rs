@@ -25,7 +25,7 @@ pub use frame::{Frame, Kind, Message, Report};
 pub use settings::Settings;
 
 use super::hop::{CONTROL_OVERHEAD, Fit, Line, Order, PACKET_BYTES, life};
-use crate::peer::{Change, Peer};
+use crate::peer::{self, Change, Peer};
 use crate::{Placement, SchemeEntry, Site};
 use airtcp_core::parameters::{ParameterError, Parameters};
 use airtcp_core::{
@@ -58,6 +58,7 @@ fn make(settings: &[(String, String)], site: &mut Site<'_>) -> Result<Box<dyn El
     for (key, value) in settings {
         parsed.set(key, value)?;
     }
+    peer::check_distance(parsed.hello)?;
     if parsed.k == 0 || parsed.k > MAX_K {
         let reason = "a block has 1 to 128 packets; write 32 if in doubt".into();
         return Err(ParameterError::BadValue { key: "k", reason });
