@@ -39,6 +39,8 @@ pub struct Demand {
 pub struct Verdict {
     /// Whether the target was met.
     pub passed: bool,
+    /// Nothing was measured, as the emulated link was not what it should be: to be run again.
+    pub is_void: bool,
     line: String,
 }
 
@@ -56,24 +58,30 @@ pub fn judge(demand: &Demand, summary: &Value) -> Verdict {
         Measure::TimesBaseline => ("times_baseline", "x plain"),
     };
     let what = format!("{controller:<5}  loss {loss:<15}");
-    match value(demand, key, summary) {
+    let cells = summary["cells"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let cell = cells.iter().find(|cell| is_at(cell, demand.cell));
+    let is_void = cell.is_some_and(|cell| cell["emulator"]["valid"] == Value::Bool(false));
+    let value = match cell {
+        Some(_) if is_void => {
+            Err("the emulator did not hold its rate, delay or loss; run again on an idle machine".to_owned())
+        }
+        Some(cell) => value(demand, key, cell),
+        None => Err("the summary has no such cell".to_owned()),
+    };
+    match value {
         Ok(value) => Verdict {
             passed: value >= demand.at_least,
+            is_void,
             line: format!("{what}  {value:.3} {unit:<14}  target {:.2}", demand.at_least),
         },
-        Err(reason) => Verdict { passed: false, line: format!("{what}  {reason}") },
+        Err(reason) => Verdict { passed: false, is_void, line: format!("{what}  {reason}") },
     }
 }
 
-fn value(demand: &Demand, key: &str, summary: &Value) -> Result<f64, String> {
-    let cells = summary["cells"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let cell = cells.iter().find(|cell| is_at(cell, demand.cell)).ok_or("the summary has no such cell")?;
+fn value(demand: &Demand, key: &str, cell: &Value) -> Result<f64, String> {
     let runs = cell["goodput_bps"]["runs"].as_array().map_or(0, Vec::len);
     if runs < demand.runs {
         return Err(format!("{runs} runs, {} needed", demand.runs));
-    }
-    if cell["emulator"]["valid"] == Value::Bool(false) {
-        return Err("the emulator did not hold its rate, delay or loss; run again on an idle machine".to_owned());
     }
     if let Some(check) = failed_check(cell) {
         return Err(format!("check '{check}' failed"));
@@ -144,7 +152,9 @@ mod tests {
         ] {
             let mut broken = summary(1.0);
             *broken.pointer_mut(pointer).expect("the summary has it") = value;
-            assert!(!judge(&DEMAND, &broken).passed, "{pointer}");
+            let verdict = judge(&DEMAND, &broken);
+            assert!(!verdict.passed, "{pointer}");
+            assert_eq!(verdict.is_void, pointer.contains("emulator"), "only such runs may be made again");
         }
     }
 

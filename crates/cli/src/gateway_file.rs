@@ -11,12 +11,12 @@
 //! tries = 4
 //! ```
 
+use airtcp_core::ByteSize;
 use airtcp_core::parameters::Value as _;
-use airtcp_core::{ByteSize, Duration, Element, Rate, Rng};
 use airtcp_experiment::Catalogue;
 use airtcp_experiment::scenario::{Keys, Origin, Problem, ScenarioError, check_parameter, parse};
-use airtcp_linux::gateway::Config;
-use airtcp_schemes::{End, LinkFacts, Placement, SchemeEntry, Site};
+use airtcp_linux::gateway::{Config, Facts};
+use airtcp_schemes::{LEAST_MEMORY, LinkFacts, MAX_MEMORY, Placement, SchemeEntry};
 use std::net::SocketAddr;
 use std::path::Path;
 
@@ -37,9 +37,6 @@ pub const KEYS: &[(&str, &str, &str)] = &[
     ("realtime", "40", "priority under SCHED_FIFO, 0 for none"),
     ("run_directory", "\"/run/airtcp\"", "for the status socket"),
 ];
-
-/// Settings that begin so carry facts about the link from the supervisor to the worker; no parameter has a dot.
-const FACT: &str = "link.";
 
 /// Reads the file at `path`.
 ///
@@ -79,8 +76,12 @@ pub fn read(file: &str, text: &str, catalogue: &Catalogue<'_>) -> Result<Config,
     if let Some(name) = keys.value("name")? {
         config.name = name;
     }
-    if let Some(ByteSize(bytes)) = keys.value("max_memory")? {
-        config.max_memory_bytes = bytes;
+    if let Some(entry) = keys.table.get("max_memory") {
+        let size: ByteSize = keys.value("max_memory")?.unwrap_or(MAX_MEMORY);
+        if size < LEAST_MEMORY {
+            return Err(keys.bad(entry, format!("{size} is too little; write {LEAST_MEMORY} or more")));
+        }
+        config.max_memory_bytes = size.0;
     }
     if let Some(priority) = keys.value::<u8>("realtime")? {
         config.realtime = Some(priority).filter(|priority| *priority > 0);
@@ -88,13 +89,12 @@ pub fn read(file: &str, text: &str, catalogue: &Catalogue<'_>) -> Result<Config,
     if let Some(directory) = keys.value::<String>("run_directory")? {
         config.run_directory = directory.into();
     }
-    let facts = LinkFacts {
+    config.facts = Facts::near(LinkFacts {
         rate: keys.value("rate")?,
         round_trip: keys.value("round_trip")?,
         queue: keys.value("queue")?,
         mtu: keys.value("mtu")?,
-    };
-    put_facts(&mut config, facts);
+    });
     parameters(&keys, scheme, &mut config)?;
     config.validate().map_err(|error| Problem::Topology(error.to_string()).at(&link_entry.origin))?;
     Ok(config)
@@ -138,40 +138,4 @@ pub(crate) fn facts_as_text(facts: LinkFacts) -> Vec<(&'static str, String)> {
     let queue = facts.queue.map(|size| ("queue", size.write()));
     let mtu = facts.mtu.map(|bytes| ("mtu", bytes.write()));
     [rate, round_trip, queue, mtu].into_iter().flatten().collect()
-}
-
-/// Puts what is known about the link where the worker finds it.
-fn put_facts(config: &mut Config, facts: LinkFacts) {
-    for (key, text) in facts_as_text(facts) {
-        config.settings.insert(format!("{FACT}{key}"), text);
-    }
-}
-
-/// Makes the element that a worker runs.
-pub(crate) fn make_element(config: &Config, catalogue: &Catalogue<'_>) -> Result<Box<dyn Element>, String> {
-    let scheme = catalogue.scheme(&config.scheme).ok_or_else(|| format!("there is no scheme '{}'", config.scheme))?;
-    let fact = |key: &str| config.settings.get(&format!("{FACT}{key}")).map(String::as_str);
-    let link = LinkFacts {
-        rate: fact("rate").map(Rate::read).transpose()?,
-        round_trip: fact("round_trip").map(Duration::read).transpose()?,
-        queue: fact("queue").map(ByteSize::read).transpose()?,
-        mtu: fact("mtu").map(u32::read).transpose()?.or_else(|| interface_mtu(&config.link)),
-    };
-    let own = config.settings.iter().filter(|(key, _)| !key.starts_with(FACT));
-    let settings: Vec<(String, String)> = own.map(|(key, value)| (key.clone(), value.clone())).collect();
-    let mut rng = Rng::derive(config.seed.unwrap_or_else(draw_seed), &config.name);
-    // A gateway carries both directions of its link; which end it is differs for schemes with one box only.
-    let mut site = Site { end: End::Near, link, rng: &mut rng, max_memory: ByteSize(config.max_memory_bytes) };
-    (scheme.make)(&settings, &mut site).map(|element| element as Box<dyn Element>).map_err(|error| error.to_string())
-}
-
-/// What the kernel says of the interface; nothing if it is not there (yet).
-fn interface_mtu(link: &str) -> Option<u32> {
-    std::fs::read_to_string(format!("/sys/class/net/{link}/mtu")).ok()?.trim().parse().ok()
-}
-
-/// A seed that nobody can guess: tables keyed by it cannot be attacked.
-fn draw_seed() -> u64 {
-    use std::hash::{BuildHasher, Hasher};
-    std::hash::RandomState::new().build_hasher().finish()
 }

@@ -37,7 +37,11 @@ fn parameters_and_facts_about_the_link_reach_the_worker() {
         read(&format!("{FILE}rate = \"20Mbit\"\nqueue = \"75kB\"\nrealtime = 0\n[gsnoop]\ntries = 3\n")).unwrap();
     let settings: Vec<(&str, &str)> =
         config.settings.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
-    assert_eq!(settings, [("link.queue", "75kB"), ("link.rate", "20Mbit"), ("tries", "3")]);
+    assert_eq!(settings, [("tries", "3")]);
+    assert_eq!(
+        (config.facts.rate_bps, config.facts.queue_bytes, config.facts.mtu),
+        (Some(20_000_000), Some(75_000), None)
+    );
     assert_eq!(config.realtime, None);
 }
 
@@ -52,6 +56,11 @@ fn a_scheme_at_one_box_needs_no_peer() {
 #[test]
 fn an_unknown_key() {
     assert_snapshot!(error_with("peer =", "pear ="), @"gateway.toml:5: unknown key 'pear' in the file; did you mean 'peer'? (airtcp show gateway)");
+}
+
+#[test]
+fn a_bound_on_memory_that_no_scheme_can_keep() {
+    assert_snapshot!(error_with("scheme =", "max_memory = \"16KiB\"\nscheme ="), @"gateway.toml:3: bad value for 'max_memory' in the file: 16KiB is too little; write 128KiB or more (airtcp show gateway)");
 }
 
 #[test]

@@ -51,6 +51,21 @@ fn a_paper_ends_with_a_row_per_claim_and_a_report_that_shows_them() {
 }
 
 #[test]
+fn the_report_of_a_paper_can_be_written_again_and_its_experiments_stand_beside_others() {
+    let folder = Folder::new("again", |paper| paper);
+    let rows = text(&folder.reproduce(&[]).stdout);
+    let path = |key: &str| rows.lines().find_map(|line| line.strip_prefix(key)).expect("a path").to_owned();
+    let (results, report) = (path("results  "), path("report   "));
+    let first = std::fs::read(&report).unwrap();
+    std::fs::remove_file(&report).unwrap();
+    assert_eq!(text(&airtcp(&["report", &results]).stdout).trim_end(), report);
+    assert!(std::fs::read(&report).unwrap() == first, "the same page");
+    let both = folder.0.join("both.html");
+    let output = airtcp(&["report", &results, &results, "--output", both.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+}
+
+#[test]
 fn json_is_the_claims_and_nothing_else() {
     let folder = Folder::new("json", |paper| paper);
     let output = folder.reproduce(&["--json", "--threads", "1"]);

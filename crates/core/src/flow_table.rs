@@ -139,6 +139,16 @@ impl<V> FlowTable<V> {
         (self.oldest != NONE).then_some(self.oldest)
     }
 
+    /// The slot that was used least recently, if its flow is like that.
+    pub fn oldest_if(&self, is_like_that: impl FnOnce(&V) -> bool) -> Option<u32> {
+        self.oldest().filter(|slot| self.at(*slot).is_some_and(|(_, value)| is_like_that(value)))
+    }
+
+    /// The slot whose flow the next new one evicts. To be asked first by whoever must do more than forget it.
+    pub fn next_to_go(&self) -> Option<u32> {
+        self.oldest().filter(|_| self.is_full())
+    }
+
     /// Slots from the least recently used on.
     pub fn slots_oldest_first(&self) -> impl Iterator<Item = u32> + '_ {
         core::iter::successors(self.oldest(), |slot| {

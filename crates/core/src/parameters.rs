@@ -59,6 +59,17 @@ pub trait Parameters: Default {
     /// # Errors
     /// Unknown name, or a value of the wrong kind.
     fn set(&mut self, key: &str, value: &str) -> Result<(), ParameterError>;
+    /// The defaults but for these parameters, name and value as text.
+    ///
+    /// # Errors
+    /// As [`Parameters::set`].
+    fn with(settings: &[(String, String)]) -> Result<Self, ParameterError> {
+        let mut parameters = Self::default();
+        for (key, value) in settings {
+            parameters.set(key, value)?;
+        }
+        Ok(parameters)
+    }
 }
 
 /// A value that files write as text.

@@ -3,7 +3,7 @@
 use crate::catalogue::NO_SCHEME;
 use crate::scenario::{FlowSpec, IpVersion, ResolvedScenario};
 use crate::world::{
-    Drops, FlowOutcome, NotRun, RttPercentiles, RunOutcome, Sample, SchemeOutcome, Trace, Verdict, World,
+    Drops, FlowOutcome, Marks, NotRun, RttPercentiles, RunOutcome, Sample, SchemeOutcome, Trace, Verdict, World,
 };
 use airtcp_core::{Duration, Instant};
 use airtcp_sim::{Flow, Outcome, RunSettings, Tap, Topology};
@@ -98,6 +98,7 @@ fn convert(cell: &ResolvedScenario, outcome: Outcome) -> RunOutcome {
             .into_iter()
             .map(|drop| Drops { place: drop.place, reason: drop.reason.label().into(), packets: drop.packets })
             .collect(),
+        marks: outcome.marks.into_iter().map(|mark| Marks { place: mark.place, packets: mark.packets }).collect(),
         checks: vec![
             ("conservation".into(), verdict(checks.conservation)),
             ("stream".into(), verdict(checks.stream)),

@@ -48,6 +48,8 @@ pub struct RunOutcome {
     pub schemes: Vec<SchemeOutcome>,
     /// What was lost where, and why.
     pub drops: Vec<Drops>,
+    /// What queues marked instead of dropping it (ECN).
+    pub marks: Vec<Marks>,
     /// Name of a check and its verdict.
     pub checks: Vec<(Cow<'static, str>, Verdict)>,
     /// The simulator's own.
@@ -121,6 +123,15 @@ pub struct SchemeOutcome {
     pub name: String,
     /// Counters, and levels at the end of the run, of all its boxes together, by label.
     pub counters: BTreeMap<String, u64>,
+}
+
+/// Packets of ECN-capable transports that were marked (RFC 3168).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Marks {
+    /// `links.air.forward`.
+    pub place: String,
+    /// How many.
+    pub packets: u64,
 }
 
 /// Packets that went no further.

@@ -53,6 +53,19 @@ fn an_idle_node_changes_nothing_else() {
 }
 
 #[test]
+fn marks_of_a_queue_are_listed_and_only_where_there_are_any() {
+    let queue = "links.air.queue={ kind = \"codel\", ecn = true }";
+    let marks = |ecn: &str| {
+        let scenario = read(DEMO, &[&SHORT[..], &["links.air.loss=0%", queue, ecn]].concat()).unwrap();
+        summary::of(&simulate(&scenario, 1), "")["cells"][0]["marks"].clone()
+    };
+    let marked = marks("flows.bulk.ecn=true");
+    assert_eq!(marked[0]["where"], "links.air.forward");
+    assert!(marked[0]["packets"].as_u64().unwrap() > 0, "{marked}");
+    assert_eq!(marks("flows.bulk.ecn=false"), Value::Null);
+}
+
+#[test]
 fn a_controller_that_only_the_kernel_has_is_skipped_with_a_sentence() {
     let scenario = read(DEMO, &["duration=3s", "runs=1", "links.air.loss=0%"]).unwrap();
     let results = simulate(&scenario, 1);

@@ -2,10 +2,12 @@
 //!
 //! With a queue that decides on arrival, everything that will happen to a packet is decided in [`Link::send`]: whether
 //! the queue takes it, when its transmission begins and ends, its fate in the air and its arrival. A queue that decides
-//! on departure is held, and [`Link::advance`] does the same for each packet when its turn has come. One FIFO holds what will arrive, sorted by time
-//! of arrival; with a constant delay that is the order of sending, and a packet that was held back is inserted at its
-//! place from the back. Each impairment draws from a stream of its own, once per transmission and whatever the others
-//! decide, so that changing one probability leaves the draws of the others as they are.
+//! on departure is held, and [`Link::advance`] does the same for each packet when its turn has come.
+//!
+//! One FIFO holds what will arrive, sorted by time of arrival; with a constant delay that is the order of sending, and
+//! a packet that was held back is inserted at its place from the back. Each impairment draws from a stream of its own,
+//! once per transmission and whatever the others decide, so that changing one probability leaves the draws of the
+//! others as they are.
 
 use crate::corrupt::corrupt;
 use crate::counters::LinkCounters;

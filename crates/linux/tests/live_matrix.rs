@@ -6,12 +6,15 @@
 //! A third of the cells runs by default, all with AIRTCP_TEST_LONG; AIRTCP_MATRIX runs all cells
 //! whose impairment contains its text.
 
+#[path = "../../sim/tests/common/impairments.rs"]
+mod impairments;
 mod live_support;
 
 use airtcp_core::{DropReason, Duration};
 use airtcp_linux::emulator::DirectionReport;
 use airtcp_linux::testbed::Family;
 use airtcp_linux::traffic::{FlowResult, FlowSpec, Outcome, Wrap, Wrapped, hex};
+use impairments::IMPAIRMENTS;
 use live_support::gateway::Gateway;
 use live_support::{Path, family_name, is_long, seconds, turn};
 
@@ -22,29 +25,6 @@ const FIRST_SEED: u64 = 20_260_101;
 
 /// In the middle of a file that takes two seconds at least.
 const NEAR_WRAP: Wrap = Wrap { sequence_bytes: Some(5_000_000), timestamp_ms: Some(700) };
-
-const IMPAIRMENTS: &[(&str, &[(&str, &str)])] = &[
-    ("none", &[]),
-    ("loss 1 %", &[("loss", "1%")]),
-    ("loss 5 %", &[("loss", "5%")]),
-    ("loss 10 %", &[("loss", "10%")]),
-    ("loss 20 %", &[("loss", "20%")]),
-    ("bursts, 2 %", &[("loss", "{ kind = \"gilbert-elliott\", mean = \"2%\", burst = 5 }")]),
-    ("reordering", &[("reorder", "{ probability = \"5%\", delay = \"8ms\" }")]),
-    ("duplication", &[("duplicate", "5%")]),
-    ("corruption", &[("corrupt", "3%")]),
-    ("outage 2 s", &[("loss", "1%"), ("outage", "{ start = \"0.5s\", duration = \"2s\" }")]),
-    (
-        "everything",
-        &[
-            ("loss", "3%"),
-            ("reorder", "{ probability = \"2%\", delay = \"8ms\" }"),
-            ("duplicate", "2%"),
-            ("corrupt", "1%"),
-            ("outage", "{ start = \"0.5s\", duration = \"2s\" }"),
-        ],
-    ),
-];
 
 #[derive(Clone, Copy)]
 struct Cell {

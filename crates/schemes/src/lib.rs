@@ -102,6 +102,9 @@ pub struct LinkFacts {
 /// Default bound on an element's memory.
 pub const MAX_MEMORY: ByteSize = ByteSize(64 << 20);
 
+/// The smallest bound that every element can keep: a packet of any length still fits beside the rest.
+pub const LEAST_MEMORY: ByteSize = ByteSize(128 << 10);
+
 /// The entry called `slug`.
 pub fn find<'a>(schemes: &'a [SchemeEntry], slug: &str) -> Option<&'a SchemeEntry> {
     schemes.iter().find(|entry| entry.slug == slug)

@@ -25,7 +25,9 @@ impl Pipe {
     #[inline]
     pub fn send(&mut self, now: Instant, packet: Packet, tap: &mut Tapped<'_>) {
         match tap.get() {
-            None => drop(self.link.send(now, packet, &mut drop_packet)),
+            None => {
+                self.link.send(now, packet, &mut drop_packet);
+            }
             Some(tap) => self.send_seen(now, packet, tap),
         }
     }

@@ -1,36 +1,17 @@
 //! The matrix of simulated file transfers: 20 MB through every impairment, over IPv4 and IPv6,
 //! with sequence numbers and timestamps in the middle of their range and just below the wrap.
-//! What arrives must have the same SHA-256 as what was sent. The live half is in crates/cli/tests.
+//! What arrives must have the same SHA-256 as what was sent. The live half is in crates/linux/tests.
 
 mod common;
+#[path = "common/impairments.rs"]
+mod impairments;
+
 use airtcp_core::Duration;
 use airtcp_sim::RunSettings;
 use common::demo;
+use impairments::IMPAIRMENTS;
 
 const FILE_BYTES: u64 = 20_000_000;
-
-const IMPAIRMENTS: &[(&str, &[(&str, &str)])] = &[
-    ("none", &[]),
-    ("loss 1 %", &[("loss", "1%")]),
-    ("loss 5 %", &[("loss", "5%")]),
-    ("loss 10 %", &[("loss", "10%")]),
-    ("loss 20 %", &[("loss", "20%")]),
-    ("bursts, 2 %", &[("loss", "{ kind = \"gilbert-elliott\", mean = \"2%\", burst = 5 }")]),
-    ("reordering", &[("reorder", "{ probability = \"5%\", delay = \"8ms\" }")]),
-    ("duplication", &[("duplicate", "5%")]),
-    ("corruption", &[("corrupt", "3%")]),
-    ("outage 2 s", &[("loss", "1%"), ("outage", "{ start = \"5s\", duration = \"2s\" }")]),
-    (
-        "everything",
-        &[
-            ("loss", "3%"),
-            ("reorder", "{ probability = \"2%\", delay = \"8ms\" }"),
-            ("duplicate", "2%"),
-            ("corrupt", "1%"),
-            ("outage", "{ start = \"4s\", duration = \"2s\" }"),
-        ],
-    ),
-];
 
 #[test]
 fn files_arrive_with_equal_hashes_through_every_impairment() {

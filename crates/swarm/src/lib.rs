@@ -21,7 +21,6 @@ pub use panics::quietly;
 
 use airtcp_schemes::{SCHEMES, SchemeEntry};
 use airtcp_tcp::congestion::{CONTROLLERS, ControllerEntry};
-use std::sync::LazyLock;
 
 /// What is under test.
 #[derive(Clone, Copy)]
@@ -32,21 +31,10 @@ pub struct Tables<'a> {
     pub controllers: &'a [ControllerEntry],
 }
 
-/// Schemes that the swarm leaves out, with what it finds in them. Whoever mends one takes its line away.
-pub const NOT_YET: [(&str, &str); 3] = [
-    ("arq", "networks: some take minutes to compute"),
-    ("fec", "network of seed 234: one flow gets nothing after the links have healed"),
-    ("split", "operations: counts payload only, so its memory may pass a small bound"),
-];
-
 impl Tables<'static> {
-    /// The tables as everybody uses them, but for what is [`NOT_YET`] in.
+    /// The tables as everybody uses them.
     pub fn built_in() -> Tables<'static> {
-        static SCHEMES_IN: LazyLock<Vec<SchemeEntry>> = LazyLock::new(|| {
-            let is_in = |entry: &&SchemeEntry| NOT_YET.iter().all(|(slug, _)| *slug != entry.slug);
-            SCHEMES.iter().filter(is_in).copied().collect()
-        });
-        Tables { schemes: &SCHEMES_IN, controllers: CONTROLLERS }
+        Tables { schemes: SCHEMES, controllers: CONTROLLERS }
     }
 }
 

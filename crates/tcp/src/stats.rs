@@ -43,6 +43,8 @@ pub struct Stats {
     pub bytes_delivered: u64,
     /// Data segments received that held nothing new.
     pub duplicate_segments_received: u64,
+    /// Data segments dropped because too many tiny ones are kept.
+    pub segments_without_memory: u64,
     /// Data segments received above a hole.
     pub out_of_order_segments_received: u64,
     /// Duplicate acknowledgments received.

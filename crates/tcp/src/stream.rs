@@ -63,6 +63,20 @@ pub enum SegmentPayload {
     Bytes(Bytes),
 }
 
+/// What a piece of real bytes takes in a buffer beside its bytes.
+pub(crate) const PIECE_MEMORY: u64 = 128;
+
+/// So many pieces may lie in a buffer for `limit` bytes, which add a quarter to it or 8 KiB: tiny segments must not take
+/// a multiple of its memory.
+pub(crate) fn most_pieces(limit: u64) -> u64 {
+    (limit / 4).max(8 << 10) / PIECE_MEMORY
+}
+
+/// A piece to store: a short one leaves the packet it came in, which is longer.
+pub(crate) fn to_store(bytes: Bytes) -> Bytes {
+    if (bytes.len() as u64) < 2 * PIECE_MEMORY { Bytes::copy_from_slice(&bytes) } else { bytes }
+}
+
 /// More than any run can send, and far from overflow when headers' flags are added.
 const ENDLESS: u64 = 1 << 60;
 
@@ -87,12 +101,20 @@ impl SendBuffer {
 
     /// Bytes that can be accepted now.
     pub fn room(&self) -> u64 {
+        if self.held.len() as u64 >= most_pieces(self.limit) {
+            return 0;
+        }
         self.limit.saturating_sub(self.written - self.acknowledged).min(ENDLESS - self.written)
     }
 
     /// Bytes accepted and not acknowledged.
     pub fn unacknowledged(&self) -> u64 {
         self.written - self.acknowledged
+    }
+
+    /// Memory of what was accepted and is not acknowledged; virtual bytes count as if they were real.
+    pub fn memory(&self) -> u64 {
+        self.unacknowledged() + self.held.len() as u64 * PIECE_MEMORY
     }
 
     /// Accepts up to `len` bytes of the virtual stream; none if the source is real bytes.
@@ -115,7 +137,7 @@ impl SendBuffer {
         }
         let accepted = (bytes.len() as u64).min(self.room()) as usize;
         if accepted > 0 {
-            self.held.push_back((self.written, bytes.slice(..accepted)));
+            self.held.push_back((self.written, to_store(bytes.slice(..accepted))));
             self.written += accepted as u64;
         }
         accepted
@@ -194,6 +216,16 @@ mod tests {
         buffer.acknowledge(4);
         assert_eq!(buffer.write_virtual(9), 4);
         assert_eq!(buffer.write(&Bytes::from_static(b"x")), 0);
+    }
+
+    #[test]
+    fn tiny_writes_do_not_take_a_multiple_of_the_buffers_memory() {
+        let mut buffer = SendBuffer::new(Stream::Bytes, Some(100_000));
+        let taken: usize = (0..100_000).map(|_| buffer.write(&Bytes::from_static(b"x"))).sum();
+        assert_eq!((taken as u64, buffer.room()), (most_pieces(100_000), 0));
+        assert!(buffer.memory() <= 125_000);
+        buffer.acknowledge(1);
+        assert!(buffer.room() > 0);
     }
 
     #[test]

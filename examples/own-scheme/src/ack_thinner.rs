@@ -33,10 +33,7 @@ parameters! {
 }
 
 fn make(settings: &[(String, String)], site: &mut Site<'_>) -> Result<Box<dyn Element + Send>, ParameterError> {
-    let mut parsed = Settings::default();
-    for (key, value) in settings {
-        parsed.set(key, value)?;
-    }
+    let parsed = Settings::with(settings)?;
     if parsed.every == 0 {
         return Err(ParameterError::BadValue { key: "every", reason: "0 would send none; write 1 or more".into() });
     }

@@ -5,7 +5,7 @@ use airtcp_core::Gauge;
 use airtcp_experiment::scenario::{FlowSpec, ResolvedScenario};
 use airtcp_experiment::simulator::alive_while_measured;
 use airtcp_experiment::world::{
-    Drops, EmulatorReport, FlowOutcome, RttPercentiles, RunOutcome, Sample, SchemeOutcome, Verdict,
+    Drops, EmulatorReport, FlowOutcome, Marks, RttPercentiles, RunOutcome, Sample, SchemeOutcome, Verdict,
 };
 use airtcp_linux::emulator::{self, SelfTest};
 use airtcp_linux::traffic::{self, FlowResult};
@@ -31,6 +31,7 @@ pub(super) fn outcome(findings: &Findings<'_>) -> RunOutcome {
         flows: cell.flows.iter().zip(flows).map(|(spec, result)| flow(cell, spec, result, repairs, start)).collect(),
         schemes: schemes(findings),
         drops: drops(findings),
+        marks: marks(findings),
         checks: checks(findings),
         trace: None,
         emulator: Some(emulator_report(findings)),
@@ -103,6 +104,11 @@ fn schemes(findings: &Findings<'_>) -> Vec<SchemeOutcome> {
         SchemeOutcome { name: spec.name.clone(), counters }
     };
     findings.cell.schemes.iter().enumerate().map(of_scheme).collect()
+}
+
+fn marks(findings: &Findings<'_>) -> Vec<Marks> {
+    let marking = findings.report.directions.iter().filter(|direction| direction.marked_packets > 0);
+    marking.map(|direction| Marks { place: direction.name.clone(), packets: direction.marked_packets }).collect()
 }
 
 fn drops(findings: &Findings<'_>) -> Vec<Drops> {

@@ -5,7 +5,7 @@ use crate::{Failure, gateway_file, output};
 use airtcp_experiment::Catalogue;
 use airtcp_linux::gateway::supervisor::{self, Report};
 use airtcp_linux::gateway::worker::{self, Mode};
-use airtcp_linux::gateway::{check, plan};
+use airtcp_linux::gateway::{check, plan, scheme};
 use clap::Args;
 use std::path::PathBuf;
 use std::process::Command;
@@ -31,7 +31,7 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments, catalogue: &Catalogue<'_>) -> Result<(), Failure> {
     let Some(file) = arguments.file.as_ref().filter(|_| !arguments.worker) else {
-        return worker::main(&|config| gateway_file::make_element(config, catalogue)).map_err(|_| Failure::Code(1));
+        return worker::main(&|config| scheme::make(catalogue.schemes, config)).map_err(|_| Failure::Code(1));
     };
     let config = gateway_file::load(file, catalogue).map_err(Failure::input)?;
     if arguments.check {

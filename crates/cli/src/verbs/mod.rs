@@ -51,6 +51,8 @@ impl Verb {
 const BUILT_IN: &[(&str, &str)] = &[
     ("demo", include_str!("../../../../scenarios/demo.toml")),
     ("sweep", include_str!("../../../../scenarios/sweep.toml")),
+    ("satellite", include_str!("../../../../scenarios/satellite.toml")),
+    ("accept-50mbit", include_str!("../../../../scenarios/accept-50mbit.toml")),
 ];
 
 /// Reads the scenario of a file, or a built-in one by its name.

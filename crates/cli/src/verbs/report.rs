@@ -3,13 +3,15 @@
 use crate::{Failure, output};
 use airtcp_experiment::Catalogue;
 use airtcp_experiment::html::{self, Stored};
+use airtcp_experiment::paper::output::stored_claims;
 use anyhow::Context;
 use clap::Args;
+use serde_json::Value;
 use std::path::{Path, PathBuf};
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// Directories that `airtcp run` wrote: results/NAME-HASH
+    /// Directories that `airtcp run` or `airtcp reproduce` wrote: results/NAME-HASH
     #[arg(required = true, value_name = "DIR")]
     directories: Vec<PathBuf>,
     /// Where to write; report.html in the first directory if left out
@@ -18,19 +20,42 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments, catalogue: &Catalogue<'_>) -> Result<(), Failure> {
-    let read = |directory: &PathBuf| Stored::read(directory, catalogue).map_err(Failure::input);
-    let stored = arguments.directories.iter().map(read).collect::<Result<Vec<_>, _>>()?;
+    let read = |directory: &PathBuf| Results::read(directory, catalogue);
+    let mut results = arguments.directories.iter().map(read).collect::<Result<Vec<_>, _>>()?;
+    let page = match &results[..] {
+        // With its claims; beside others, only its experiments are of the same kind as theirs.
+        [Results { claims: Some(claims), stored }] => html::render_paper(claims, stored),
+        _ => html::render(&results.drain(..).flat_map(|results| results.stored).collect::<Vec<_>>()),
+    };
     let path = arguments.output.clone().unwrap_or_else(|| arguments.directories[0].join("report.html"));
-    let size = write(&path, &stored)?;
+    let size = write(&path, &page)?;
     output::print(&path.display().to_string());
     eprintln!("{size}");
     Ok(())
 }
 
-/// Writes the report of `stored` to `path`; returns its size as people say it.
-pub(crate) fn write(path: &Path, stored: &[Stored]) -> Result<String, Failure> {
-    let page = html::render(stored);
-    std::fs::write(path, &page).with_context(|| format!("cannot write {}", path.display()))?;
+/// What one directory holds: a scenario's results, or a paper's.
+struct Results {
+    claims: Option<Value>,
+    stored: Vec<Stored>,
+}
+
+impl Results {
+    fn read(directory: &Path, catalogue: &Catalogue<'_>) -> Result<Results, Failure> {
+        let stored = |directory: &Path| Stored::read(directory, catalogue).map_err(Failure::input);
+        match stored_claims(directory).map_err(Failure::input)? {
+            None => Ok(Results { claims: None, stored: vec![stored(directory)?] }),
+            Some((claims, experiments)) => {
+                let stored = experiments.iter().map(|experiment| stored(experiment)).collect::<Result<_, _>>()?;
+                Ok(Results { claims: Some(claims), stored })
+            }
+        }
+    }
+}
+
+/// Writes a report to `path`; returns its size as people say it.
+pub(crate) fn write(path: &Path, page: &str) -> Result<String, Failure> {
+    std::fs::write(path, page).with_context(|| format!("cannot write {}", path.display()))?;
     Ok(match page.len() {
         bytes @ ..1_000_000 => format!("{} kB", bytes.div_ceil(1000)),
         bytes => format!("{:.1} MB", bytes as f64 / 1e6),

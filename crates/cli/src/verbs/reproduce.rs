@@ -1,8 +1,9 @@
 //! `airtcp reproduce`: a paper's experiments, and a verdict on each of its claims.
 
-use crate::{Failure, machine, output};
+use crate::{Failure, interrupt, machine, output};
 use airtcp_experiment::html::{self, Stored};
 use airtcp_experiment::paper::reproduce::JudgedClaim;
+use airtcp_experiment::paper::resume::Journals;
 use airtcp_experiment::paper::{Claim, Mode, PaperFile, Plan, Reproduction, Verdict, built_in, output as written};
 use airtcp_experiment::results::{Observer, RunOptions, directory};
 use airtcp_experiment::table::Style;
@@ -29,6 +30,9 @@ pub(crate) struct Arguments {
     /// Threads of the simulator; all of the machine's if left out
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     threads: Option<u32>,
+    /// Begin again, also if an interrupted reproduction left finished runs
+    #[arg(long)]
+    fresh: bool,
     /// Directory of all results
     #[arg(long, value_name = "DIR", default_value = directory::DEFAULT_ROOT)]
     results: PathBuf,
@@ -39,14 +43,31 @@ pub(crate) fn run(arguments: &Arguments, catalogue: &Catalogue<'_>) -> Result<()
     let plan = Plan::new(&file(&arguments.paper)?, mode, catalogue).map_err(Failure::input)?;
     let threads = arguments.threads.map_or_else(machine::threads_available, |threads| threads as usize);
     let world = Simulator::default();
-    let bar = output::progress(plan.runs());
+    let all = plan.runs();
     let begin = machine::wall_clock();
-    let reproduction = plan.run(&world, RunOptions { threads }, &mut Progress(bar.clone()));
+    let mut journals = Journals::open(&arguments.results, &plan, &world, &machine::build(), arguments.fresh)?;
+    let resumed_runs = journals.resumed();
+    if resumed_runs > 0 {
+        eprintln!("airtcp: going on after {resumed_runs} of {all} runs; --fresh begins again");
+    }
+    let stop = interrupt::flag().context("cannot listen for Ctrl-C")?;
+    let bar = output::progress(all);
+    let results = journals.run(&world, RunOptions { threads }, &stop, &mut Progress(bar.clone()));
     bar.finish_and_clear();
+    if let Some(problem) = journals.problem() {
+        tracing::warn!("finished runs could not be kept, an interrupted reproduction would begin again: {problem}");
+    }
+    let Some(results) = results else {
+        let kept = journals.runs();
+        eprintln!("airtcp: interrupted; {kept} of {all} runs are kept: the same command goes on from there");
+        return Err(Failure::Code(interrupt::EXIT_CODE));
+    };
+    let reproduction = plan.judge(results);
     let wall = machine::wall_clock().duration_since(begin);
-    let manifest = machine::manifest(&machine::Work { world: world.name(), threads, resumed_runs: 0, wall });
+    let manifest = machine::manifest(&machine::Work { world: world.name(), threads, resumed_runs, wall });
     let (directory, experiments) = written::write(&arguments.results, &reproduction, world.directory(), &manifest)
         .with_context(|| format!("cannot write results below {}", arguments.results.display()))?;
+    journals.remove().context("cannot remove the journals of finished runs")?;
     let claims = written::claims(&reproduction, &directory.display().to_string());
     let report = write_report(&directory, &experiments, &claims, catalogue)?;
     if arguments.json {
@@ -77,8 +98,19 @@ fn file(paper: &str) -> Result<PaperFile<'static>, Failure> {
 struct Progress(ProgressBar);
 
 impl Observer for Progress {
+    fn on_resumed(&mut self, runs: usize) {
+        self.0.inc(runs as u64);
+        // They took no time here, so they say nothing about the time that is left.
+        self.0.reset_eta();
+    }
+
     fn on_run(&mut self) {
         self.0.inc(1);
+    }
+
+    fn on_stopping(&mut self) {
+        let words = "airtcp: finishing the runs under way; Ctrl-C again drops them";
+        self.0.suspend(|| eprintln!("{words}"));
     }
 }
 
@@ -91,8 +123,7 @@ fn write_report(
     let stored = experiments.iter().map(|experiment| Stored::read(experiment, catalogue));
     let stored = stored.collect::<Result<Vec<_>, _>>()?;
     let path = directory.join("report.html");
-    std::fs::write(&path, html::render_paper(claims, &stored))
-        .with_context(|| format!("cannot write {}", path.display()))?;
+    super::report::write(&path, &html::render_paper(claims, &stored))?;
     Ok(path)
 }
 

@@ -5,7 +5,7 @@ use crate::capture::CaptureArguments;
 use crate::live::Live;
 use crate::machine::Work;
 use crate::{Failure, interrupt, machine, output};
-use airtcp_experiment::html::{Stored, StoredWorld};
+use airtcp_experiment::html::{self, Stored, StoredWorld};
 use airtcp_experiment::results::{self, Interruptible, Journal, Observer, Results, RunOptions, directory, summary};
 use airtcp_experiment::table::measure::Measure;
 use airtcp_experiment::table::{Layout, Row, TextTable};
@@ -271,6 +271,6 @@ fn bending(results: &Results<'_>) -> Vec<String> {
 fn write_report(directory: &Path, catalogue: &Catalogue<'_>) -> Result<String, Failure> {
     let stored = Stored::read(directory, catalogue)?;
     let path = directory.join("report.html");
-    let size = super::report::write(&path, &[stored])?;
+    let size = super::report::write(&path, &html::render(&[stored]))?;
     Ok(format!("{} ({size})", path.display()))
 }

@@ -14,7 +14,7 @@ mod stored;
 mod sweep;
 mod tables;
 
-pub use stored::{Stored, StoredWorld};
+pub use stored::{Stored, StoredError, StoredWorld};
 
 use compare::Comparison;
 use page::Page;

@@ -119,7 +119,9 @@ fn events(scenario: &Scenario, world: &StoredWorld) -> String {
                 row["packets"]
             )
         };
-        let drops: Vec<String> = cell["drops"].as_array().into_iter().flatten().map(lost).collect();
+        let marked = |row: &Value| format!("{} marked: {}", row["where"].as_str().unwrap_or_default(), row["packets"]);
+        let rows_of = |key: &str| cell[key].as_array().map(Vec::as_slice).unwrap_or_default();
+        let drops: Vec<String> = rows_of("drops").iter().map(lost).chain(rows_of("marks").iter().map(marked)).collect();
         let broken: Vec<&str> = cell["broken"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
         let checks = if broken.is_empty() { "passed".to_owned() } else { broken.join("; ") };
         let label = crate::results::describe(&scenario.cells[index]);
@@ -128,6 +130,6 @@ fn events(scenario: &Scenario, world: &StoredWorld) -> String {
         let _ = write!(rows, "<tr>{columns}</tr>");
     }
     format!(
-        "<details><summary>What the schemes did, what was lost where, checks</summary><div class=\"scroll\" tabindex=\"0\"><table class=\"text\"><thead><tr><th scope=\"col\">cell</th><th scope=\"col\">scheme</th><th scope=\"col\">lost packets</th><th scope=\"col\">checks</th></tr></thead><tbody>{rows}</tbody></table></div></details>"
+        "<details><summary>What the schemes did, what was lost where, checks</summary><div class=\"scroll\" tabindex=\"0\"><table class=\"text\"><thead><tr><th scope=\"col\">cell</th><th scope=\"col\">scheme</th><th scope=\"col\">lost and marked packets</th><th scope=\"col\">checks</th></tr></thead><tbody>{rows}</tbody></table></div></details>"
     )
 }

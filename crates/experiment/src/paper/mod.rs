@@ -2,7 +2,7 @@
 //!
 //! [`file`](PaperFile) reads `papers/<slug>/paper.toml`, [`check`] says which cells a claim is judged on and by which
 //! rule, [`decide`] holds the rules as functions of numbers, [`judge`] puts a verdict together, [`mod@reproduce`] runs
-//! everything, [`output`] writes it down. Checks are a closed set and never an expression language: what a claim means
+//! everything, [`resume`] keeps what was run, [`output`] writes it down. Checks are a closed set and never an expression language: what a claim means
 //! is decided in code that is tested on both sides of each threshold. `docs/papers.md` states every rule.
 
 pub mod built_in;
@@ -14,6 +14,7 @@ mod number;
 pub mod output;
 mod read;
 pub mod reproduce;
+pub mod resume;
 mod selection;
 
 pub use check::{Check, KINDS as CHECK_KINDS};

@@ -14,6 +14,7 @@ use super::judge::{CheckResult, Judgement};
 use super::reproduce::{JudgedClaim, Reproduction};
 use super::selection::At;
 use super::{Claim, Paper};
+use crate::html::StoredError;
 use crate::results::{Estimate, directory};
 use airtcp_core::parameters::Value as _;
 use serde_json::{Value, json};
@@ -47,6 +48,26 @@ pub fn write(
     std::fs::create_dir_all(&target)?;
     std::fs::write(target.join(CLAIMS), to_text(&claims(reproduction, &target.display().to_string())))?;
     Ok((target, experiments))
+}
+
+/// What [`write`] left in `directory`: the verdicts, and where each experiment lies; `None` if it is no paper's.
+///
+/// # Errors
+/// The verdicts cannot be read.
+pub fn stored_claims(directory: &Path) -> Result<Option<(Value, Vec<PathBuf>)>, StoredError> {
+    let file = directory.join(CLAIMS);
+    if !file.exists() {
+        return Ok(None);
+    }
+    let wrong = |reason: String| StoredError::File { file: file.display().to_string(), reason };
+    let text = std::fs::read_to_string(&file).map_err(|error| wrong(error.to_string()))?;
+    let claims: Value = serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?;
+    let place = |experiment: &Value| {
+        let (name, hash) = (experiment["name"].as_str()?, experiment["hash"].as_str()?);
+        Some(directory.join(format!("{name}-{hash}")))
+    };
+    let experiments = claims["experiments"].as_array().and_then(|all| all.iter().map(place).collect());
+    experiments.map(|experiments| Some((claims, experiments))).ok_or_else(|| wrong("names no experiments".into()))
 }
 
 /// The whole of `claims.json`; `directory` is where it lies.

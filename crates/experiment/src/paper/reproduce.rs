@@ -29,6 +29,22 @@ struct PlannedVariant {
     restricted: Vec<(Scenario, Vec<Option<usize>>)>,
 }
 
+/// One scenario of a plan.
+#[derive(Clone, Copy)]
+pub struct Sweep<'a> {
+    /// Name of the variant; none with the defaults.
+    pub variant: Option<&'a str>,
+    /// What to run.
+    pub scenario: &'a Scenario,
+}
+
+impl Sweep<'_> {
+    /// How many runs it is.
+    fn runs(&self) -> u64 {
+        u64::from(self.scenario.runs) * self.scenario.cells.len() as u64
+    }
+}
+
 /// A paper that was run.
 pub struct Reproduction<'a> {
     /// What was run.
@@ -77,29 +93,37 @@ impl Plan {
         Ok(Plan { paper, mode, variants })
     }
 
+    /// Everything to run, in the order in which [`Plan::judge`] wants the results: the experiments with the defaults,
+    /// then for each variant what its claims look at.
+    pub fn sweeps(&self) -> Vec<Sweep<'_>> {
+        let of_paper = self.paper.experiments.iter().map(|experiment| (None, &experiment.scenario));
+        let of_variants = self.variants.iter().flat_map(|variant| {
+            let name = self.paper.variants[variant.index].name.as_str();
+            variant.restricted.iter().map(move |(scenario, _)| (Some(name), scenario))
+        });
+        of_paper.chain(of_variants).map(|(variant, scenario)| Sweep { variant, scenario }).collect()
+    }
+
     /// How many runs there are in all.
     pub fn runs(&self) -> u64 {
-        let runs = |scenario: &Scenario| u64::from(scenario.runs) * scenario.cells.len() as u64;
-        let of_paper: u64 = self.paper.experiments.iter().map(|experiment| runs(&experiment.scenario)).sum();
-        let of_variants = self.variants.iter().flat_map(|variant| &variant.restricted);
-        of_paper + of_variants.map(|(scenario, _)| runs(scenario)).sum::<u64>()
+        self.sweeps().iter().map(Sweep::runs).sum()
     }
 
     /// Runs everything in `world` and judges.
     pub fn run(&self, world: &dyn World, options: RunOptions, observer: &mut dyn Observer) -> Reproduction<'_> {
-        let mut complete = Vec::new();
-        for experiment in &self.paper.experiments {
-            complete.push(results::run(&experiment.scenario, world, options, observer));
-        }
-        let evidence = Evidence::complete(complete);
+        let sweeps = self.sweeps();
+        self.judge(sweeps.iter().map(|sweep| results::run(sweep.scenario, world, options, observer)).collect())
+    }
+
+    /// Judges what [`Plan::sweeps`] gave.
+    pub fn judge<'a>(&'a self, results: Vec<Results<'a>>) -> Reproduction<'a> {
+        let mut results = results.into_iter();
+        let evidence = Evidence::complete(results.by_ref().take(self.paper.experiments.len()).collect());
         let judgements: Vec<Judgement> = self.paper.claims.iter().map(|claim| judge(claim, &evidence)).collect();
         let mut sensitivity: Vec<Vec<(usize, Judgement)>> = vec![Vec::new(); judgements.len()];
         for variant in &self.variants {
-            let (mut varied, mut places) = (Vec::new(), Vec::new());
-            for (scenario, place) in &variant.restricted {
-                varied.push(results::run(scenario, world, options, observer));
-                places.push(place.clone());
-            }
+            let varied = results.by_ref().take(variant.restricted.len()).collect();
+            let places = variant.restricted.iter().map(|(_, place)| place.clone()).collect();
             let evidence = Evidence { results: varied, places };
             for (claim, judged) in variant.paper.claims.iter().zip(&mut sensitivity) {
                 if claim.sensitivity.contains(&variant.index) {

@@ -103,6 +103,10 @@ pub fn cell(results: &Results<'_>, index: usize) -> Option<Value> {
     );
     put_schemes(&mut row, scenario, runs);
     row.insert("drops".into(), drops(runs));
+    let marks = marks(runs);
+    if !marks.is_empty() {
+        row.insert("marks".into(), marks.into());
+    }
     row.insert("checks".into(), checks(runs));
     let broken = broken_checks(runs, results.scenario.seed);
     if !broken.is_empty() {
@@ -201,6 +205,17 @@ fn drops(runs: &[RunOutcome]) -> Value {
     rows.filter(|(.., packets)| *packets > 0)
         .map(|(place, reason, packets)| json!({"where": place, "reason": reason, "packets": packets}))
         .collect()
+}
+
+fn marks(runs: &[RunOutcome]) -> Vec<Value> {
+    let mut places: Vec<&str> = runs.iter().flat_map(|run| &run.marks).map(|mark| mark.place.as_str()).collect();
+    places.sort_unstable();
+    places.dedup();
+    let in_run = |run: &RunOutcome, place: &str| {
+        run.marks.iter().filter(|mark| mark.place == place).map(|mark| mark.packets).sum()
+    };
+    let row = |place: &str| json!({"where": place, "packets": counter(runs, |run| in_run(run, place))});
+    places.into_iter().map(row).collect()
 }
 
 /// Verdict of each check over all runs: `passed`, `not checked` or `failed`.

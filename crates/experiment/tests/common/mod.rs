@@ -141,6 +141,7 @@ impl World for MadeUp {
                 .map(|scheme| SchemeOutcome { name: scheme.name.clone(), counters: BTreeMap::clone(&counters) })
                 .collect(),
             drops: vec![Drops { place: "links.air.forward".into(), reason: "loss".into(), packets: 150 * loss }],
+            marks: Vec::new(),
             checks: vec![("conservation".into(), Verdict::Passed), ("stream".into(), stream)],
             trace: None,
             emulator: Some(EmulatorReport { valid: true, rate_error_ratio: 0.00041, ..EmulatorReport::default() }),

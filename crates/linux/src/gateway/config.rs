@@ -2,6 +2,8 @@
 //! TOML), handed from the supervisor to the worker as JSON.
 
 use crate::sys::tun::NAME_MAX;
+use airtcp_core::{ByteSize, Duration, Rate};
+use airtcp_schemes::{LinkFacts, MAX_MEMORY};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -63,6 +65,29 @@ pub struct Facts {
     pub mtu: Option<u32>,
 }
 
+impl Facts {
+    /// `link` seen from its near end.
+    pub fn near(link: LinkFacts) -> Facts {
+        Facts {
+            far_end: false,
+            rate_bps: link.rate.map(Rate::bps),
+            round_trip_ns: link.round_trip.map(Duration::as_nanos),
+            queue_bytes: link.queue.map(|ByteSize(bytes)| bytes),
+            mtu: link.mtu,
+        }
+    }
+
+    /// As schemes want it.
+    pub fn link(&self) -> LinkFacts {
+        LinkFacts {
+            rate: self.rate_bps.map(Rate::from_bps),
+            round_trip: self.round_trip_ns.map(Duration::from_nanos),
+            queue: self.queue_bytes.map(ByteSize),
+            mtu: self.mtu,
+        }
+    }
+}
+
 /// Why a configuration makes no sense.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigError {
@@ -97,7 +122,7 @@ impl Config {
             peer: None,
             listen: None,
             key: None,
-            max_memory_bytes: 64 << 20,
+            max_memory_bytes: MAX_MEMORY.0,
             realtime: Some(REALTIME_PRIORITY),
             run_directory: RUN_DIRECTORY.into(),
             seed: None,

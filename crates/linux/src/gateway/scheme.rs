@@ -1,9 +1,8 @@
 //! From a configuration to the element it names, through the same table as the simulator.
 
 use super::config::Config;
-use crate::sys::clock;
-use airtcp_core::{ByteSize, Duration, Element, Rate, Rng};
-use airtcp_schemes::{End, LinkFacts, SchemeEntry, Site, find};
+use airtcp_core::{ByteSize, Element, Rng};
+use airtcp_schemes::{End, SchemeEntry, Site, find};
 
 /// Makes the element of one box, or says in a sentence what is wrong with the configuration.
 ///
@@ -16,23 +15,29 @@ pub fn make(schemes: &[SchemeEntry], config: &Config) -> Result<Box<dyn Element>
     })?;
     let settings: Vec<(String, String)> =
         config.settings.iter().map(|(key, value)| (key.clone(), value.clone())).collect();
-    let facts = config.facts;
-    let seed = config.seed.unwrap_or_else(clock::wall_clock_ns);
+    let mut link = config.facts.link();
+    link.mtu = link.mtu.or_else(|| interface_mtu(&config.link));
     let mut site = Site {
-        end: if facts.far_end { End::Far } else { End::Near },
-        link: LinkFacts {
-            rate: facts.rate_bps.map(Rate::from_bps),
-            round_trip: facts.round_trip_ns.map(Duration::from_nanos),
-            queue: facts.queue_bytes.map(ByteSize),
-            mtu: facts.mtu,
-        },
-        rng: &mut Rng::derive(seed, &format!("{} settings", config.scheme)),
+        end: if config.facts.far_end { End::Far } else { End::Near },
+        link,
+        rng: &mut Rng::derive(config.seed.unwrap_or_else(unguessable), &format!("{} settings", config.scheme)),
         max_memory: ByteSize(config.max_memory_bytes),
     };
     match (entry.make)(&settings, &mut site) {
         Ok(element) => Ok(element),
         Err(error) => Err(error.to_string()),
     }
+}
+
+/// What the kernel says of the interface; nothing if it is not there (yet).
+fn interface_mtu(link: &str) -> Option<u32> {
+    std::fs::read_to_string(format!("/sys/class/net/{link}/mtu")).ok()?.trim().parse().ok()
+}
+
+/// A seed that nobody can guess: tables keyed by it cannot be attacked.
+pub(super) fn unguessable() -> u64 {
+    use std::hash::{BuildHasher, Hasher};
+    std::hash::RandomState::new().build_hasher().finish()
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use super::config::Config;
 use super::control::{ControlSocket, Key, KeyError};
 use super::divert::{Devices, Diversion, DivertError, heartbeat};
 use super::runtime::Runtime;
+use super::scheme;
 use super::status::{Identity, Status, StatusServer};
 use crate::device::{DeviceGone, TunDevice};
 use crate::sys::poll::PollSet;
@@ -151,7 +152,7 @@ fn run(orders: &Orders, make: MakeElement<'_>, signals: &Signals, reporter: &mut
     beat.reporter.say("ready");
     match element {
         Some(element) => {
-            let seed = config.seed.unwrap_or_else(clock::wall_clock_ns);
+            let seed = config.seed.unwrap_or_else(scheme::unguessable);
             let rng = Rng::derive(seed, &config.scheme);
             let mut runtime = Runtime::new(element, rng, out, arrived, control);
             work(&mut runtime, &diversion, &mut status, &identity, signals, &mut beat)?;

@@ -48,10 +48,7 @@ parameters! {
 }
 
 fn make(settings: &[(String, String)], site: &mut Site<'_>) -> Result<Box<dyn Element + Send>, ParameterError> {
-    let mut parsed = Settings::default();
-    for (key, value) in settings {
-        parsed.set(key, value)?;
-    }
+    let parsed = Settings::with(settings)?;
     if parsed.held == 0 {
         return Err(ParameterError::BadValue { key: "held", reason: "0 would delay none; write 1 or more".into() });
     }
@@ -149,7 +146,9 @@ impl Delayer {
 
     /// A packet off the link.
     fn handle_incoming(&mut self, cx: &mut Context<'_>, packet: Packet) {
-        let Some((key, tcp)) = packet.flow().zip(packet.tcp().copied()).filter(|(_, tcp)| tcp.flags.ack()) else {
+        let is_acknowledgment = |tcp: &TcpHeader| tcp.flags.ack() && packet.checksum_holds();
+        let found = packet.flow().zip(packet.tcp().copied()).filter(|(_, tcp)| is_acknowledgment(tcp));
+        let Some((key, tcp)) = found else {
             return cx.send(Port::INNER, packet);
         };
         self.forget_idle(cx);
@@ -222,9 +221,7 @@ impl Delayer {
 
     fn insert(&mut self, cx: &mut Context<'_>, key: FlowKey, tcp: &TcpHeader) {
         // Whoever must go leaves with what waits, so room is made before, not by, the table.
-        if self.flows.is_full()
-            && let Some(oldest) = self.flows.oldest()
-        {
+        if let Some(oldest) = self.flows.next_to_go() {
             cx.emit(Event::FlowEvicted);
             self.remove(cx, oldest);
         }
@@ -233,12 +230,8 @@ impl Delayer {
     }
 
     fn forget_idle(&mut self, cx: &mut Context<'_>) {
-        let now = cx.now();
-        while let Some(slot) = self.flows.oldest() {
-            let is_idle = |flow: &Flow| now.saturating_since(flow.last_used) > self.idle;
-            if !self.flows.at(slot).is_some_and(|(_, flow)| is_idle(flow)) {
-                return;
-            }
+        let (now, idle) = (cx.now(), self.idle);
+        while let Some(slot) = self.flows.oldest_if(|flow| now.saturating_since(flow.last_used) > idle) {
             self.remove(cx, slot);
         }
     }
@@ -388,6 +381,18 @@ mod tests {
             assert_eq!(delayer.io.inner.len(), before + 1);
         }
         assert_eq!(delayer.element.held().packets, 1);
+    }
+
+    #[test]
+    fn damaged_acknowledgments_pass_and_change_nothing() {
+        let mut delayer = delayer(&[]);
+        receive(&mut delayer, 1000, 0..=3);
+        let mut damaged = ack(9000);
+        damaged.mark_corrupted();
+        delayer.packet(at(4), Port::LINK, damaged);
+        assert_eq!((delayer.io.inner.len(), delayer.element.held().packets), (4, 1));
+        receive(&mut delayer, 1000, [5]);
+        assert_eq!(delayer.element.held().packets, 2, "1000 is still the highest");
     }
 
     #[test]

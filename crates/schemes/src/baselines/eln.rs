@@ -1,8 +1,8 @@
 //! Explicit loss notification (Balakrishnan & Katz, *Explicit Loss Notification and Wireless Web
 //! Performance*, GLOBECOM 1998; R-10): an agent before the lossy link remembers what was missing
 //! when it came by, and marks duplicate acknowledgments that ask for anything else: the link lost
-//! that, not congestion. Progress that reports blocks above its number asks, too. A sender that heeds the mark (`eln = true` of a flow) sends again and keeps
-//! its window.
+//! that, not congestion. Progress that reports blocks above its number asks, too. A sender that
+//! heeds the mark (`eln = true` of a flow) sends again and keeps its window.
 //!
 //! The paper's agent stands behind a first hop that is wireless; this one stands before a lossy
 //! link anywhere on the path, and owns the queue there, so that its own drops count as congestion.
@@ -49,10 +49,7 @@ parameters! {
 }
 
 fn make(settings: &[(String, String)], site: &mut Site<'_>) -> Result<Box<dyn Element + Send>, ParameterError> {
-    let mut parsed = Settings::default();
-    for (key, value) in settings {
-        parsed.set(key, value)?;
-    }
+    let parsed = Settings::with(settings)?;
     Ok(Box::new(Agent::new(&parsed, site)))
 }
 
@@ -140,7 +137,7 @@ impl Agent {
     }
 
     fn note_data(&mut self, cx: &mut Context<'_>, packet: &Packet) -> Option<(u32, Range<Position>)> {
-        let (key, tcp) = packet.flow().zip(packet.tcp())?;
+        let (key, tcp) = packet.flow().zip(packet.tcp()).filter(|_| packet.checksum_holds())?;
         if tcp.flags.rst() {
             self.flows.slot(&key).map(|slot| self.flows.remove_slot(slot));
             return None;
@@ -177,17 +174,15 @@ impl Agent {
     }
 
     fn forget_idle(&mut self, now: Instant) {
-        while let Some(slot) = self.flows.oldest() {
-            let is_idle = |flow: &Flow| now.saturating_since(flow.last_used) > self.idle;
-            if !self.flows.at(slot).is_some_and(|(_, flow)| is_idle(flow)) {
-                return;
-            }
+        let idle = self.idle;
+        while let Some(slot) = self.flows.oldest_if(|flow| now.saturating_since(flow.last_used) > idle) {
             self.flows.remove_slot(slot);
         }
     }
 
     fn handle_incoming(&mut self, cx: &mut Context<'_>, mut packet: Packet) {
         if let (Some(key), Some(tcp)) = (packet.flow().map(FlowKey::reversed), packet.tcp().copied())
+            && packet.checksum_holds()
             && let Some(flow) = self.flows.get_mut(&key)
             && flow.is_link_loss(&packet, &tcp)
         {
@@ -326,6 +321,21 @@ mod tests {
             agent.packet(at(50), Port::LINK, report);
             assert_eq!(agent.io.inner.last().unwrap().tcp().unwrap().flags.eln(), is_marked, "{number}");
         }
+    }
+
+    #[test]
+    fn damaged_packets_say_nothing() {
+        let mut agent = agent(&Settings::default());
+        send(&mut agent, 0, [0, 1000, 2000]);
+        let mut damaged = ack(1000);
+        damaged.mark_corrupted();
+        agent.packet(at(50), Port::LINK, damaged);
+        assert_eq!(marks(&mut agent, &[1000, 1000]), [false, true], "the first that is whole is new");
+        let mut damaged = data(3000);
+        damaged.mark_corrupted();
+        agent.packet(at(51), Port::INNER, damaged);
+        send(&mut agent, 52, [4000]);
+        assert_eq!(marks(&mut agent, &[3000, 3000]), [false, false], "it is lost before the link");
     }
 
     #[test]

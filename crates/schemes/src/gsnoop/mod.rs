@@ -48,10 +48,7 @@ const PACKET_BYTES: u32 = 1500;
 const CONTROL_OVERHEAD: u32 = 44;
 
 fn make(settings: &[(String, String)], site: &mut Site<'_>) -> Result<Box<dyn Element + Send>, ParameterError> {
-    let mut parsed = Settings::default();
-    for (key, value) in settings {
-        parsed.set(key, value)?;
-    }
+    let parsed = Settings::with(settings)?;
     peer::check_distance(parsed.hello)?;
     if parsed.tries == 0 {
         let reason = "a gateway that asks for nothing holds packets in vain; write 1 or more".into();

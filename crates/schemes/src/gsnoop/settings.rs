@@ -39,7 +39,7 @@ parameters! {
         pub guard: Option<Duration> = None, "GSN-12, GSN-U8";
         /// How often a missing range is asked for.
         pub tries: u8 = 4, "modern mode (2)";
-        /// Longest time a packet waits for an earlier one; max(50 ms, 4 x (wireless RTT + guard)), at most 500 ms or time for two tries, whichever is longer, if auto.
+        /// Longest time a packet waits for an earlier one; max(50 ms, (tries + 1) x (wireless RTT + guard)), at most 500 ms or time for two tries, whichever is longer, if auto.
         pub hold: Option<Duration> = None, "modern mode (4)";
         /// Bytes kept for repairs; rate x (hold + wireless RTT), doubled, if auto.
         pub cache: Option<ByteSize> = None, "GSN-4, GSN-N3; modern mode (1)";

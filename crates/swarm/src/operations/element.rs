@@ -6,7 +6,7 @@ use crate::draw::{Draw, Trace};
 use crate::parameters::{Reach, Scale};
 use crate::site;
 use airtcp_core::{ByteSize, Duration, Rate};
-use airtcp_schemes::{LinkFacts, SchemeEntry};
+use airtcp_schemes::{LEAST_MEMORY, LinkFacts, SchemeEntry};
 
 /// Operations in one run; every fifth run has many, so that tables fill.
 const OPERATIONS: [u64; 2] = [600, 12_000];
@@ -55,12 +55,12 @@ fn draw_place(draw: &mut Draw, entry: &SchemeEntry, reach: Reach, is_long: bool)
         rate,
         round_trip: draw.percent(70).then(|| draw.span(Duration::from_micros(1), Duration::from_secs(1))),
         queue: draw.percent(70).then(|| ByteSize(draw.magnitude(1500, 10_000_000))),
-        mtu: None,
+        mtu: draw.percent(70).then(|| draw.between(576, 9000) as u32),
     };
     let settings = site::draw_settings(draw, entry, &Scale { reach, rate, least_size: 3000 });
-    // Little memory, so that a table is full within one run.
-    let max_memory =
-        ByteSize(if is_long { draw.magnitude(64 << 10, 1 << 20) } else { draw.magnitude(16 << 10, 64 << 20) });
+    // Little memory in a long run, so that tables are full before its end.
+    let most = if is_long { 2 * LEAST_MEMORY.0 } else { 64 << 20 };
+    let max_memory = ByteSize(draw.magnitude(LEAST_MEMORY.0, most));
     Place { entry: *entry, settings, link, max_memory }
 }
 

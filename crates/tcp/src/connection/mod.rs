@@ -198,6 +198,11 @@ impl Connection {
         self.sender.buffer.unacknowledged()
     }
 
+    /// Memory of both buffers: at most a quarter more than their sizes, or 8 KiB each; virtual bytes count as if they were real.
+    pub fn memory(&self) -> u64 {
+        self.sender.buffer.memory() + self.receiver.memory()
+    }
+
     /// Takes up to `max` bytes that arrived in order; `None` if there are none.
     pub fn read(&mut self, max: u64) -> Option<Chunk> {
         let chunk = self.receiver.read(max)?;

@@ -4,7 +4,7 @@
 //! Every virtual payload must be exactly the peer's stream at exactly its position in sequence
 //! space; the first that is not is recorded and stays recorded.
 
-use crate::stream::Chunk;
+use crate::stream::{Chunk, to_store};
 use airtcp_core::{Packet, Payload};
 use alloc::collections::{BTreeMap, VecDeque};
 use bytes::Bytes;
@@ -53,6 +53,14 @@ impl Content {
         }
     }
 
+    /// Pieces of real bytes that are kept.
+    pub fn pieces(&self) -> u64 {
+        match &self.kind {
+            Kind::Bytes { ready, held, .. } => (ready.len() + held.len()) as u64,
+            Kind::Unknown | Kind::Virtual { .. } => 0,
+        }
+    }
+
     fn check_virtual(&mut self, stream: u64, offset: u64, start: i64) {
         match self.kind {
             Kind::Unknown => self.kind = Kind::Virtual { stream },
@@ -74,6 +82,7 @@ impl Content {
             self.record("real bytes continue a virtual stream");
             return;
         };
+        let bytes = to_store(bytes);
         if *ready_end == from {
             *ready_end += bytes.len() as u64;
             ready.push_back(bytes);

@@ -10,7 +10,7 @@ pub use window::ReceiveWindow;
 use crate::range_set::{Range, RangeSet};
 use crate::sequence::Sequence;
 use crate::stats::Stats;
-use crate::stream::Chunk;
+use crate::stream::{Chunk, PIECE_MEMORY, most_pieces};
 use airtcp_core::{Packet, SackBlocks};
 use content::Content;
 
@@ -62,6 +62,12 @@ impl Receiver {
     /// Bytes in order that the application has not read.
     pub fn readable(&self) -> u64 {
         self.data_end() - self.read
+    }
+
+    /// Memory of what arrived and was not read; virtual bytes count as if they were real.
+    pub fn memory(&self) -> u64 {
+        let above_holes: u64 = self.out_of_order.iter().map(|range| range.end - range.start).sum();
+        self.readable() + above_holes + self.content.pieces() * PIECE_MEMORY
     }
 
     /// True when the peer's FIN and all before it have arrived.
@@ -119,6 +125,10 @@ impl Receiver {
         let from = start.max(self.nxt as i64) as u64;
         let to = end.min(limit).max(0) as u64;
         if from >= to {
+            return Arrival::Duplicate;
+        }
+        if self.content.pieces() >= most_pieces(self.window.buffer()) {
+            stats.segments_without_memory += 1;
             return Arrival::Duplicate;
         }
         let had_hole = !self.out_of_order.is_empty();

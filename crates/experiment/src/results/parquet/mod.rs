@@ -2,7 +2,8 @@
 //!
 //! Both begin with the label of each varied key, then `cell` (place in the scenario, from 0), `run` and `seed`.
 //! `runs.parquet` has one row per run and flow; `counters.parquet` one per run and counter: what a scheme counted
-//! (`of` = `scheme`) and what was lost where and why (`of` = `drops`). Units stand in the names and are base units.
+//! (`of` = `scheme`), what was lost where and why (`of` = `drops`) and what was marked where (`of` = `marks`). Units stand
+//! in the names and are base units.
 //! Rows are in the order of the scenario, so that in the simulator a seed gives the same bytes.
 
 mod columns;
@@ -92,5 +93,6 @@ fn put_counters(counters: &mut Writer, key: &[Field<'_>], outcome: &RunOutcome) 
     for scheme in &outcome.schemes {
         scheme.counters.iter().try_for_each(|(name, count)| put(["scheme", &scheme.name, name], *count))?;
     }
+    outcome.marks.iter().try_for_each(|mark| put(["marks", &mark.place, "ce"], mark.packets))?;
     outcome.drops.iter().try_for_each(|drop| put(["drops", &drop.place, &drop.reason], drop.packets))
 }

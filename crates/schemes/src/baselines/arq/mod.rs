@@ -22,13 +22,13 @@ mod tests;
 pub use frame::{Ack, Frame, Message};
 pub use settings::Settings;
 
-use super::hop::{CONTROL_OVERHEAD, Fit, Line, Order, PACKET_BYTES, life};
+use super::hop::{Fit, Line, Order, PACKET_BYTES, life, unwrap};
 use crate::peer::{self, Change, Peer};
 use crate::{Placement, SchemeEntry, Site};
 use airtcp_core::packet::SHIM_HEADER;
 use airtcp_core::parameters::{ParameterError, Parameters};
 use airtcp_core::{
-    Backlog, Context, DropReason, Duration, Element, Event, Gauge, Instant, Packet, Peer as PeerId, Port, TakenShim,
+    Backlog, Context, DropReason, Duration, Element, Event, Gauge, Instant, Packet, Peer as PeerId, Port,
 };
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -48,10 +48,7 @@ pub const ENTRY: SchemeEntry = SchemeEntry {
 };
 
 fn make(settings: &[(String, String)], site: &mut Site<'_>) -> Result<Box<dyn Element + Send>, ParameterError> {
-    let mut parsed = Settings::default();
-    for (key, value) in settings {
-        parsed.set(key, value)?;
-    }
+    let parsed = Settings::with(settings)?;
     peer::check_distance(parsed.hello)?;
     if parsed.tries == 0 {
         let reason = "0 would send nothing; write 1 for a link without repair".into();
@@ -66,9 +63,6 @@ mod share {
     pub const COPIES: u64 = 6;
     pub const HELD: u64 = 5;
 }
-
-/// Queue without a known limit: this much time at the link's rate.
-const DEFAULT_QUEUE_TIME: Duration = Duration::from_millis(100);
 
 /// A few packets must always be able to be in the air.
 const MIN_WINDOW: u64 = 16 * 1024;
@@ -90,12 +84,8 @@ impl Station {
     pub fn new(settings: &Settings, site: &mut Site<'_>) -> Self {
         let sixteenth = site.max_memory.0 / 16;
         let rate = settings.rate.or(site.link.rate);
-        let queue = settings.queue.or(site.link.queue).map_or_else(
-            || rate.map_or(sixteenth * share::QUEUE, |rate| rate.bytes_in(DEFAULT_QUEUE_TIME)),
-            |queue| queue.0,
-        );
         let peer = Peer::new(settings.hello, settings.peer_timeout, None, site.rng.next_u64());
-        let line = Line::new(rate, queue.max(2 * u64::from(PACKET_BYTES)).min(sixteenth * share::QUEUE));
+        let line = Line::new(rate, settings.queue.or(site.link.queue), sixteenth * share::QUEUE);
         let rtt = site.link.round_trip.unwrap_or(Duration::from_millis(500));
         let hold = settings.hold.unwrap_or_else(|| auto_hold(rtt, guard(rtt, &line)));
         let window = settings.window.map_or_else(
@@ -179,35 +169,22 @@ impl Station {
     }
 
     /// A packet off the link.
-    fn receive(&mut self, cx: &mut Context<'_>, mut packet: Packet) {
-        let frame = match packet.take_shim() {
-            TakenShim::None => None,
-            TakenShim::Body(body) => Frame::decode(&body),
-            TakenShim::Damaged => {
-                cx.emit(Event::ChecksumBad);
-                return cx.discard(packet, DropReason::Corrupted);
-            }
-        };
+    fn receive(&mut self, cx: &mut Context<'_>, packet: Packet) {
+        let Some((frame, packet)) = unwrap(cx, packet, Frame::decode) else { return };
         // A frame of a life that is over says nothing about this one.
         let Some(frame) = frame.filter(|frame| self.peer.other_epoch().map(life) == Some(frame.life)) else {
             return cx.send(Port::INNER, packet);
         };
         let patience = self.patience();
         if let Some(ack) = self.receiver.on_frame(cx, &frame, packet, &patience) {
-            self.tell(cx, &Message::Ack(ack));
+            self.line.tell(cx, &Message::Ack(ack).encode());
         }
-    }
-
-    fn tell(&mut self, cx: &mut Context<'_>, message: &Message) {
-        let bytes = message.encode();
-        cx.send_control(PeerId::OTHER_END, &bytes);
-        self.line.charge(cx.now(), bytes.len() as u32 + CONTROL_OVERHEAD);
     }
 
     /// What was given up must not be waited for. If the message is lost, the next frame says it.
     fn tell_oldest(&mut self, cx: &mut Context<'_>) {
         if let Some((life, oldest)) = self.sender.take_oldest() {
-            self.tell(cx, &Message::Oldest(life, oldest));
+            self.line.tell(cx, &Message::Oldest(life, oldest).encode());
         }
     }
 
@@ -279,7 +256,7 @@ impl Element for Station {
     fn handle_timeout(&mut self, cx: &mut Context<'_>) {
         let tick = self.peer.handle_timeout(cx);
         if let Some(hello) = tick.hello {
-            self.tell(cx, &Message::Hello(hello));
+            self.line.tell(cx, &Message::Hello(hello).encode());
         }
         if tick.fell_silent {
             self.receiver.release_all(cx);
@@ -290,7 +267,7 @@ impl Element for Station {
         self.sender.handle_timeout(cx, within);
         self.tell_oldest(cx);
         if let Some(ack) = self.receiver.handle_timeout(cx, &patience) {
-            self.tell(cx, &Message::Ack(ack));
+            self.line.tell(cx, &Message::Ack(ack).encode());
         }
         self.send_due(cx);
     }

@@ -3,7 +3,7 @@
 use super::*;
 use crate::baselines::hop::bench::{self, Bench, data, opaque, syn};
 use crate::{End, MAX_MEMORY};
-use airtcp_core::{Rng, SeqNum};
+use airtcp_core::{Rng, SeqNum, TakenShim};
 use std::vec::Vec;
 
 fn station(name: &str, text: &[(&str, &str)]) -> Station {

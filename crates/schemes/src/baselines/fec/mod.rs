@@ -24,13 +24,12 @@ mod tests;
 pub use frame::{Frame, Kind, Message, Report};
 pub use settings::Settings;
 
-use super::hop::{CONTROL_OVERHEAD, Fit, Line, Order, PACKET_BYTES, life};
+use super::hop::{Fit, Line, Order, PACKET_BYTES, life, unwrap};
 use crate::peer::{self, Change, Peer};
 use crate::{Placement, SchemeEntry, Site};
 use airtcp_core::parameters::{ParameterError, Parameters};
 use airtcp_core::{
     Backlog, Context, CreateReason, DropReason, Duration, Element, Event, Gauge, Instant, Packet, Peer as PeerId, Port,
-    TakenShim,
 };
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -54,10 +53,7 @@ pub const ENTRY: SchemeEntry = SchemeEntry {
 const MAX_K: u8 = 128;
 
 fn make(settings: &[(String, String)], site: &mut Site<'_>) -> Result<Box<dyn Element + Send>, ParameterError> {
-    let mut parsed = Settings::default();
-    for (key, value) in settings {
-        parsed.set(key, value)?;
-    }
+    let parsed = Settings::with(settings)?;
     peer::check_distance(parsed.hello)?;
     if parsed.k == 0 || parsed.k > MAX_K {
         let reason = "a block has 1 to 128 packets; write 32 if in doubt".into();
@@ -75,9 +71,6 @@ mod share {
     pub const QUEUE: u64 = 4;
     pub const HELD: u64 = 6;
 }
-
-/// Queue without a known limit: this much time at the link's rate.
-const DEFAULT_QUEUE_TIME: Duration = Duration::from_millis(100);
 
 /// One end of the link.
 #[derive(Debug)]
@@ -98,12 +91,8 @@ impl Station {
     pub fn new(settings: &Settings, site: &mut Site<'_>) -> Self {
         let sixteenth = site.max_memory.0 / 16;
         let rate = settings.rate.or(site.link.rate);
-        let queue = settings.queue.or(site.link.queue).map_or_else(
-            || rate.map_or(sixteenth * share::QUEUE, |rate| rate.bytes_in(DEFAULT_QUEUE_TIME)),
-            |queue| queue.0,
-        );
         let peer = Peer::new(settings.hello, settings.peer_timeout, None, site.rng.next_u64());
-        let line = Line::new(rate, queue.max(2 * u64::from(PACKET_BYTES)).min(sixteenth * share::QUEUE));
+        let line = Line::new(rate, settings.queue.or(site.link.queue), sixteenth * share::QUEUE);
         let packet_time = line.transmission(PACKET_BYTES).min(Duration::from_millis(100));
         let auto_timeout = (packet_time * 4).clamp(Duration::from_millis(5), Duration::from_millis(50));
         let auto_hold = packet_time * (2 * u64::from(settings.k)) + Duration::from_millis(50);
@@ -165,15 +154,8 @@ impl Station {
     }
 
     /// A packet off the link.
-    fn receive(&mut self, cx: &mut Context<'_>, mut packet: Packet) {
-        let frame = match packet.take_shim() {
-            TakenShim::None => None,
-            TakenShim::Body(body) => Frame::decode(&body),
-            TakenShim::Damaged => {
-                cx.emit(Event::ChecksumBad);
-                return cx.discard(packet, DropReason::Corrupted);
-            }
-        };
+    fn receive(&mut self, cx: &mut Context<'_>, packet: Packet) {
+        let Some((frame, packet)) = unwrap(cx, packet, Frame::decode) else { return };
         let is_current = |frame: &Frame| self.peer.other_epoch().map(life) == Some(frame.life);
         match frame {
             Some(frame) if is_current(&frame) => self.decoder.on_frame(cx, &frame, packet),
@@ -181,12 +163,6 @@ impl Station {
             Some(Frame { kind: Kind::Code { .. }, .. }) => cx.consume(packet),
             _ => cx.send(Port::INNER, packet),
         }
-    }
-
-    fn tell(&mut self, cx: &mut Context<'_>, message: &Message) {
-        let bytes = message.encode();
-        cx.send_control(PeerId::OTHER_END, &bytes);
-        self.line.charge(cx.now(), bytes.len() as u32 + CONTROL_OVERHEAD);
     }
 
     fn has_sendable(&self) -> bool {
@@ -250,9 +226,9 @@ impl Element for Station {
     fn handle_timeout(&mut self, cx: &mut Context<'_>) {
         let tick = self.peer.handle_timeout(cx);
         if let Some(hello) = tick.hello {
-            self.tell(cx, &Message::Hello(hello));
+            self.line.tell(cx, &Message::Hello(hello).encode());
             if let Some(report) = self.decoder.report() {
-                self.tell(cx, &Message::Report(report));
+                self.line.tell(cx, &Message::Report(report).encode());
             }
         }
         if tick.fell_silent {

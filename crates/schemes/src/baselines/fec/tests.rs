@@ -3,7 +3,7 @@
 use super::*;
 use crate::baselines::hop::bench::{self, Bench, data, opaque, syn};
 use crate::{End, MAX_MEMORY};
-use airtcp_core::Rng;
+use airtcp_core::{Rng, TakenShim};
 use std::string::ToString;
 use std::vec;
 use std::vec::Vec;

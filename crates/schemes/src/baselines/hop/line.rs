@@ -2,8 +2,14 @@
 //! own it: a packet that a full queue drops behind it would look like a loss on the air and be
 //! sent again, and congestion would be hidden from the hosts.
 
-use airtcp_core::{Backlog, Context, Duration, Instant, Packet, Port, Rate};
+use super::PACKET_BYTES;
+use airtcp_core::{Backlog, ByteSize, Context, Duration, Instant, Packet, Peer, Port, Rate};
 use alloc::collections::VecDeque;
+
+/// IP, UDP and envelope around a control message.
+const CONTROL_OVERHEAD: u32 = 20 + 8 + 28;
+/// Queue without a known limit: this much time at the link's rate.
+const DEFAULT_QUEUE_TIME: Duration = Duration::from_millis(100);
 
 /// Lateness of a timer that is made up for, so that it does not cost rate.
 const CATCH_UP: Duration = Duration::from_millis(8);
@@ -24,7 +30,11 @@ pub(in crate::baselines) struct Line {
 }
 
 impl Line {
-    pub fn new(rate: Option<Rate>, limit: u64) -> Line {
+    /// A line of this rate and queue; without a known queue 100 ms at the rate. Two packets always fit, and never
+    /// more than `most` bytes.
+    pub fn new(rate: Option<Rate>, queue: Option<ByteSize>, most: u64) -> Line {
+        let by_time = || rate.map_or(most, |rate| rate.bytes_in(DEFAULT_QUEUE_TIME));
+        let limit = queue.map_or_else(by_time, |queue| queue.0).max(2 * u64::from(PACKET_BYTES)).min(most);
         let (fifo, free_at) = (VecDeque::new(), Instant::ZERO);
         Line { rate, limit, fifo, bytes: 0, bytes_max: 0, free_at, carry: 0, blocked: false }
     }
@@ -78,8 +88,14 @@ impl Line {
         }
     }
 
+    /// Sends a control message to the other end of the link; it takes its time there.
+    pub fn tell(&mut self, cx: &mut Context<'_>, message: &[u8]) {
+        cx.send_control(Peer::OTHER_END, message);
+        self.charge(cx.now(), message.len() as u32 + CONTROL_OVERHEAD);
+    }
+
     /// Charges bytes that take the link.
-    pub fn charge(&mut self, now: Instant, bytes: u32) {
+    fn charge(&mut self, now: Instant, bytes: u32) {
         if let Some(rate) = self.rate {
             let start = self.free_at.max(now - CATCH_UP);
             self.free_at = start.saturating_add(rate.serialisation(bytes, &mut self.carry));

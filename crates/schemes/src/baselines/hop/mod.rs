@@ -7,18 +7,36 @@ mod fit;
 mod line;
 mod order;
 
+use airtcp_core::{Context, DropReason, Event, Packet, TakenShim};
+
 pub(super) use fit::Fit;
 pub(super) use line::Line;
 pub(super) use order::Order;
 
-/// IP, UDP and envelope around a control message.
-pub(super) const CONTROL_OVERHEAD: u32 = 20 + 8 + 28;
 /// A full-size packet, for packet times.
 pub(super) const PACKET_BYTES: u32 = 1500;
 
 /// Names one life of an end in every frame: a restarted end counts anew.
 pub(super) const fn life(epoch: u64) -> u16 {
     epoch as u16
+}
+
+/// Takes a shim off a packet that came over the link: its body as `decode` reads it, and the packet. A damaged packet
+/// is dropped.
+pub(super) fn unwrap<F>(
+    cx: &mut Context<'_>,
+    mut packet: Packet,
+    decode: impl FnOnce(&[u8]) -> Option<F>,
+) -> Option<(Option<F>, Packet)> {
+    match packet.take_shim() {
+        TakenShim::None => Some((None, packet)),
+        TakenShim::Body(body) => Some((decode(&body), packet)),
+        TakenShim::Damaged => {
+            cx.emit(Event::ChecksumBad);
+            cx.discard(packet, DropReason::Corrupted);
+            None
+        }
+    }
 }
 
 /// Takes `N` bytes off the front of `rest`.

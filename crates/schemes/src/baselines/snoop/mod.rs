@@ -63,10 +63,7 @@ parameters! {
 }
 
 fn make(settings: &[(String, String)], site: &mut Site<'_>) -> Result<Box<dyn Element + Send>, ParameterError> {
-    let mut parsed = Settings::default();
-    for (key, value) in settings {
-        parsed.set(key, value)?;
-    }
+    let parsed = Settings::with(settings)?;
     if parsed.min_timeout.is_zero() {
         let reason = "the last hop takes some time; write 1ms or more".into();
         return Err(ParameterError::BadValue { key: "min_timeout", reason });
@@ -220,9 +217,7 @@ impl Agent {
         } else {
             cx.emit(Event::FlowNew);
         }
-        if self.flows.is_full()
-            && let Some(oldest) = self.flows.oldest()
-        {
+        if let Some(oldest) = self.flows.next_to_go() {
             cx.emit(Event::FlowEvicted);
             self.remove(oldest);
         }
@@ -242,11 +237,8 @@ impl Agent {
     }
 
     fn forget_idle(&mut self, now: Instant) {
-        while let Some(slot) = self.flows.oldest() {
-            let is_idle = |state: &Flow| now.saturating_since(state.last_used) > self.idle;
-            if !self.flows.at(slot).is_some_and(|(_, state)| is_idle(state)) {
-                return;
-            }
+        let idle = self.idle;
+        while let Some(slot) = self.flows.oldest_if(|flow| now.saturating_since(flow.last_used) > idle) {
             self.remove(slot);
         }
     }
@@ -342,9 +334,7 @@ impl Element for Agent {
         if self.cached > self.cached_limit || self.flows.is_empty() && self.cached != 0 {
             return Err("the copies take more memory than they may");
         }
-        let is_long =
-            |slot| self.flows.at(slot).is_some_and(|(_, flow)| flow.copies() > usize::from(self.limits.cache));
-        if self.flows.oldest().is_some_and(is_long) {
+        if self.flows.oldest_if(|flow| flow.copies() > usize::from(self.limits.cache)).is_some() {
             return Err("a connection has more copies than it may");
         }
         Ok(())

@@ -40,10 +40,7 @@ pub const ENTRY: SchemeEntry = SchemeEntry {
 };
 
 fn make(settings: &[(String, String)], site: &mut Site<'_>) -> Result<Box<dyn Element + Send>, ParameterError> {
-    let mut parsed = Settings::default();
-    for (key, value) in settings {
-        parsed.set(key, value)?;
-    }
+    let parsed = Settings::with(settings)?;
     if parsed.mtu < 576 {
         let reason = "TCP needs 576 bytes or more (RFC 9293 3.7.1); write 1500 if in doubt".into();
         return Err(ParameterError::BadValue { key: "mtu", reason });
@@ -57,6 +54,11 @@ const WIRED_ROUND_TRIP: Duration = Duration::from_millis(200);
 const DEFAULT_BUFFER: u64 = 256 << 10;
 /// State of two connections beside their buffers, scoreboards included.
 const CONNECTIONS: u64 = 16 << 10;
+
+/// Most memory of a buffer for `size` bytes, whose segments may be tiny.
+const fn buffer_memory(size: u64) -> u64 {
+    size + size / 4 + (8 << 10)
+}
 
 /// The box.
 #[derive(Debug)]
@@ -76,11 +78,13 @@ impl Proxy {
             || site.link.rate.map_or(DEFAULT_BUFFER, |rate| rate.bytes_in(WIRED_ROUND_TRIP).clamp(64 << 10, 1 << 20)),
             |buffer| buffer.0,
         );
-        let buffer = wanted.clamp(1, (site.max_memory.0 / 8).max(1));
-        let per_flow = 4 * buffer + CONNECTIONS + FlowTable::<Relay>::entry_memory() as u64;
+        let state = CONNECTIONS + FlowTable::<Relay>::entry_memory() as u64;
+        let buffer = wanted.clamp(1, (site.max_memory.0 / 16).max(1));
+        let per_flow = 4 * buffer_memory(buffer) + state;
         let capacity = (site.max_memory.0 / per_flow).max(1) as usize;
+        let mtu = site.link.mtu.map_or(settings.mtu, |mtu| mtu.min(settings.mtu));
         Proxy {
-            settings: settings.clone(),
+            settings: Settings { mtu, ..settings.clone() },
             buffer: ByteSize(buffer),
             flows: FlowTable::new(capacity, site.rng),
             timers: BTreeSet::new(),
@@ -181,16 +185,11 @@ impl Element for Proxy {
     }
 
     fn observe(&self, gauge: &mut dyn FnMut(Gauge, u64)) {
-        let buffered: u64 = self
-            .flows
-            .slots_oldest_first()
-            .filter_map(|slot| self.flows.at(slot))
-            .map(|(_, relay)| relay.buffered())
-            .sum();
+        let relays = || self.flows.slots_oldest_first().filter_map(|slot| self.flows.at(slot)).map(|(_, relay)| relay);
         let state = CONNECTIONS + FlowTable::<Relay>::entry_memory() as u64;
         gauge(Gauge::Flows, self.flows.len() as u64);
-        gauge(Gauge::HeldBytes, buffered);
-        gauge(Gauge::MemoryBytes, buffered + self.flows.len() as u64 * state);
+        gauge(Gauge::HeldBytes, relays().map(Relay::buffered).sum());
+        gauge(Gauge::MemoryBytes, relays().map(|relay| relay.memory() + state).sum());
     }
 
     fn check(&self) -> Result<(), &'static str> {

@@ -8,7 +8,7 @@ use super::settings::{Accept, Settings};
 use airtcp_core::{
     ByteSize, Context, CreateReason, DropReason, FlowKey, Instant, Packet, Port, Rng, SeqNum, TcpHeader,
 };
-use airtcp_tcp::{CloseReason, Config, Connection, Endpoint, State, Stream, reset_reply};
+use airtcp_tcp::{CloseReason, Config, Connection, Endpoint, State, Stream, default_mss, reset_reply};
 
 /// See the module.
 #[derive(Debug)]
@@ -65,7 +65,8 @@ impl Relay {
         let now = cx.now();
         let ecn = tcp.flags.ece() && tcp.flags.cwr();
         let mut towards = |port: Port| config(settings, buffer, port, ecn, cx.rng());
-        let configs = Configs { client: towards(origin), server: towards(origin.opposite()) };
+        let mut configs = Configs { client: towards(origin), server: towards(origin.opposite()) };
+        configs.server.mtu = configs.server.mtu.min(mtu_of(syn, &tcp));
         let start = Start::of(&tcp, now, cx.rng());
         let (client_end, server_end) = endpoints(flow);
         let server = Connection::connect(
@@ -131,6 +132,7 @@ impl Relay {
         } else {
             if tcp.flags.syn() && tcp.flags.ack() {
                 self.server_start = Some(Start::of(&tcp, now, cx.rng()));
+                self.configs.client.mtu = self.configs.client.mtu.min(mtu_of(&packet, &tcp));
             }
             self.server.handle_segment(now, &packet);
         }
@@ -188,6 +190,11 @@ impl Relay {
         self.server.poll_timeout().into_iter().chain(client).min()
     }
 
+    /// Memory of all four buffers.
+    pub fn memory(&self) -> u64 {
+        self.server.memory() + self.client.as_ref().map_or(0, Connection::memory)
+    }
+
     /// Bytes acknowledged on one side and not yet on the other.
     pub fn buffered(&self) -> u64 {
         let kept = |connection: &Connection| connection.readable() + connection.unacknowledged();
@@ -208,6 +215,14 @@ impl Start {
     fn random(rng: &mut Rng) -> Start {
         Start { sequence: SeqNum(rng.next_u64() as u32), timestamp_offset: rng.next_u64() as u32 }
     }
+}
+
+/// What the MSS of a SYN says of the way to its sender. Each half tells its host no more than the other host told the
+/// box, as without a box: either may know of a narrow place that the box does not.
+fn mtu_of(syn: &Packet, tcp: &TcpHeader) -> u32 {
+    let is_ipv4 = syn.ip().source.is_ipv4();
+    let mss = tcp.options.mss.map_or(default_mss(is_ipv4), u32::from);
+    mss + if is_ipv4 { 40 } else { 60 }
 }
 
 fn endpoints(flow: &FlowKey) -> (Endpoint, Endpoint) {

@@ -27,7 +27,7 @@ parameters! {
         pub min_rto: Duration = Duration::from_millis(20), "ours: the half is short, RFC 6298 2.4 is about the Internet";
         /// Bytes kept on each side in each direction: four times this for a flow. The link's rate x 200 ms, 64 KiB to 1 MiB, if auto.
         pub buffer: Option<ByteSize> = None, "ours: bandwidth x delay of the wired part";
-        /// Largest IP packet of both halves.
+        /// Largest IP packet of both halves; the link's own MTU if that is less, and never more than the MSS of the other host allows.
         pub mtu: u32 = 1500, "RFC 894 (Ethernet)";
         /// Silence after which a flow is reset and forgotten.
         pub idle: Duration = Duration::from_secs(7440), "RFC 5382 REQ-5: 2 h 4 min";

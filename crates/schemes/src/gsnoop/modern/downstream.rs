@@ -137,11 +137,8 @@ impl Downstream {
                 state.handle_timeout(cx, flow, timing, out);
             });
         }
-        while let Some(slot) = self.flows.oldest() {
-            let idle = |state: &Incoming| now.saturating_since(state.last_used) > self.settings.idle;
-            if !self.flows.at(slot).is_some_and(|(_, state)| idle(state)) {
-                break;
-            }
+        let idle = self.settings.idle;
+        while let Some(slot) = self.flows.oldest_if(|flow| now.saturating_since(flow.last_used) > idle) {
             self.remove(cx, slot);
         }
     }
@@ -210,9 +207,7 @@ impl Downstream {
 
     fn insert(&mut self, cx: &mut Context<'_>, flow: FlowKey, state: Incoming) -> u32 {
         // Whoever must go leaves with its held packets, so room is made before, not by, the table.
-        if self.flows.is_full()
-            && let Some(oldest) = self.flows.oldest()
-        {
+        if let Some(oldest) = self.flows.next_to_go() {
             cx.emit(Event::FlowEvicted);
             self.remove(cx, oldest);
         }

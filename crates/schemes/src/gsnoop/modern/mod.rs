@@ -70,7 +70,7 @@ impl Gateway {
             .map_or(Duration::ZERO, |rate| rate.serialisation(PACKET_BYTES, &mut 0))
             .min(Duration::from_millis(100));
         let guard = settings.guard.unwrap_or_else(|| auto_guard(rtt, packet_time));
-        let hold = settings.hold.unwrap_or_else(|| auto_hold(rtt, guard));
+        let hold = settings.hold.unwrap_or_else(|| auto_hold(rtt, guard, settings.tries));
         let queue = settings.queue.or(site.link.queue).map_or_else(
             || rate.map_or(sixteenth * share::QUEUE, |rate| rate.bytes_in(DEFAULT_QUEUE_TIME)),
             |queue| queue.0,
@@ -116,7 +116,7 @@ impl Gateway {
     }
 
     fn hold(&self, timing: &Timing) -> Duration {
-        self.hold.unwrap_or_else(|| auto_hold(timing.rtt, timing.guard))
+        self.hold.unwrap_or_else(|| auto_hold(timing.rtt, timing.guard, timing.tries))
     }
 
     /// Suppression: acknowledgments that B let go take the same way as any other.
@@ -133,11 +133,14 @@ fn auto_guard(rtt: Duration, packet_time: Duration) -> Duration {
     (rtt / 4).max(Duration::from_millis(1)) + packet_time * 3
 }
 
-/// Modern mode (4); but time for a repair and for a second one there must be, also where the link
-/// alone takes longer than half a second (a satellite's).
-fn auto_hold(rtt: Duration, guard: Duration) -> Duration {
+/// Modern mode (4) has 4 x (rtt + guard), which ends as the answer to the fourth request comes: a timer that is late by
+/// a few milliseconds, or a packet ahead of it, and it comes in vain. One more makes the last try count. Time for a
+/// repair and for a second one there must be, also where the link alone takes longer than half a second (a
+/// satellite's).
+fn auto_hold(rtt: Duration, guard: Duration, tries: u8) -> Duration {
     let two_tries = (rtt + guard) * 2 + guard;
-    ((rtt + guard) * 4).clamp(Duration::from_millis(50), two_tries.max(Duration::from_millis(500)))
+    let all_tries = (rtt + guard) * (u64::from(tries) + 1);
+    all_tries.clamp(Duration::from_millis(50), two_tries.max(Duration::from_millis(500)))
 }
 
 impl Element for Gateway {

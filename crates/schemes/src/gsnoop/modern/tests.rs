@@ -520,10 +520,10 @@ fn what_an_outage_swallowed_is_repaired_when_the_other_end_is_back() {
 }
 
 #[test]
-fn the_hold_leaves_time_for_two_tries_however_long_the_link_is() {
-    let hold = |rtt: Duration| super::auto_hold(rtt, super::auto_guard(rtt, MS));
-    assert_eq!(hold(MS * 4), Duration::from_millis(50));
-    assert_eq!(hold(MS * 20), (MS * 20 + super::auto_guard(MS * 20, MS)) * 4);
+fn the_hold_leaves_time_for_every_try_and_for_two_however_long_the_link_is() {
+    let hold = |rtt: Duration| super::auto_hold(rtt, super::auto_guard(rtt, MS), 4);
+    assert_eq!(hold(MS * 2), Duration::from_millis(50));
+    assert_eq!(hold(MS * 20), (MS * 20 + super::auto_guard(MS * 20, MS)) * 5);
     assert_eq!(hold(MS * 150), Duration::from_millis(500));
     let guard = super::auto_guard(MS * 550, MS);
     assert!(hold(MS * 550) >= (MS * 550 + guard) * 2);

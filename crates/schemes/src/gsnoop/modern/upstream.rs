@@ -357,12 +357,8 @@ impl Upstream {
 
     /// GSN-U15: forgets the flows that were silent longest.
     fn forget_idle(&mut self, now: Instant) {
-        while let Some(slot) = self.flows.oldest() {
-            let is_idle =
-                self.flows.at(slot).is_some_and(|(_, state)| now.saturating_since(state.last_used) > self.idle);
-            if !is_idle {
-                return;
-            }
+        let idle = self.idle;
+        while let Some(slot) = self.flows.oldest_if(|flow| now.saturating_since(flow.last_used) > idle) {
             self.remove(slot);
         }
     }

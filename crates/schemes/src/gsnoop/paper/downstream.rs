@@ -138,9 +138,7 @@ impl Downstream {
             self.remove(cx, slot);
         }
         // Whoever must go lets its ACKs go, so room is made before, not by, the table.
-        if self.flows.is_full()
-            && let Some(oldest) = self.flows.oldest()
-        {
+        if let Some(oldest) = self.flows.next_to_go() {
             cx.emit(Event::FlowEvicted);
             self.remove(cx, oldest);
         }
@@ -211,12 +209,9 @@ impl Downstream {
             });
             self.nack_bytes += sent;
         }
-        while let Some(slot) = self.flows.oldest() {
-            let is_idle = |state: &Flow| now.saturating_since(state.last_used) > self.settings.idle;
-            if !self.flows.at(slot).is_some_and(|(_, state)| is_idle(state)) {
-                break;
-            }
-            self.remove(cx, slot);
+        let idle = self.settings.idle;
+        while let Some(slot) = self.flows.oldest_if(|flow| now.saturating_since(flow.last_used) > idle) {
+            self.remove(cx, slot); // GSN-U15
         }
     }
 

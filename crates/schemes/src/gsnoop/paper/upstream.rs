@@ -271,11 +271,8 @@ impl Upstream {
 
     /// GSN-U15: forgets the flows that were silent longest.
     pub fn forget_idle(&mut self, now: Instant) {
-        while let Some(slot) = self.flows.oldest() {
-            let is_idle = |state: &Flow| now.saturating_since(state.last_used) > self.settings.idle;
-            if !self.flows.at(slot).is_some_and(|(_, state)| is_idle(state)) {
-                return;
-            }
+        let idle = self.settings.idle;
+        while let Some(slot) = self.flows.oldest_if(|flow| now.saturating_since(flow.last_used) > idle) {
             self.remove(slot);
         }
     }
