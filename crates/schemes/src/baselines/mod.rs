@@ -17,3 +17,14 @@ pub mod snoop;
 pub mod split;
 #[cfg(test)]
 mod testing;
+
+use airtcp_core::parameters::ParameterError;
+
+/// Refuses a parameter `mtu` that leaves TCP no room.
+fn check_mtu(mtu: u32) -> Result<(), ParameterError> {
+    if mtu >= 576 {
+        return Ok(());
+    }
+    let reason = "TCP needs 576 bytes or more (RFC 9293 3.7.1); write 1500 if in doubt".into();
+    Err(ParameterError::BadValue { key: "mtu", reason })
+}

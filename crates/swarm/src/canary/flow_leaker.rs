@@ -6,8 +6,8 @@ use airtcp_core::{Context, Element, FlowKey, Gauge, Packet, Port, Probability};
 use airtcp_schemes::Site;
 use std::collections::{BTreeMap, VecDeque};
 
-/// Memory of a flow in both tables, rounded up.
-const FLOW_MEMORY: u64 = 256;
+/// Memory of a flow in both tables, as much as a scheme's state may take.
+const FLOW_MEMORY: u64 = 1024;
 
 pub fn make<const PLANTED: bool>(_: &[(String, String)], site: &mut Site<'_>) -> Made {
     let capacity = (site.max_memory.0 / FLOW_MEMORY) as usize;

@@ -4,7 +4,8 @@
 //! Generous on purpose, since TCP shares a link unevenly: a flow that is late by this measure stands still.
 
 use super::{FlowPlan, Scenario};
-use airtcp_core::{Duration, Rate};
+use airtcp_core::parameters::Value as _;
+use airtcp_core::{ByteSize, Duration, Rate};
 use airtcp_link::QueueLimit;
 
 /// A flow may get so much less than its equal share.
@@ -40,7 +41,7 @@ fn needed(scenario: &Scenario, flow: &FlowPlan, size: u64) -> Duration {
     let share = bottleneck(scenario, flow).bps() / scenario.flows.len() as u64;
     let bits = (size + 20 * u64::from(flow.tcp.mtu)) * 8 * OVERHEAD * UNFAIRNESS;
     let sending = Duration::from_nanos((u128::from(bits) * 1_000_000_000 / u128::from(share.max(1))) as u64);
-    let rtt = round_trip(scenario, flow);
+    let rtt = round_trip(scenario, flow.ends);
     let rto = (flow.tcp.min_rto + rtt * 3).min(flow.tcp.max_rto).max(rtt);
     let rounds = size / window(flow) + 8;
     sending + (rtt + flow.tcp.delayed_ack_timeout) * rounds * 2 + rto * TIMEOUTS
@@ -67,16 +68,18 @@ fn bottleneck(scenario: &Scenario, flow: &FlowPlan) -> Rate {
     rates.min().unwrap_or(Rate::from_bps(1_000_000_000))
 }
 
-/// Propagation and full queues, there and back.
-fn round_trip(scenario: &Scenario, flow: &FlowPlan) -> Duration {
-    let [from, to] = flow.ends;
+/// Propagation and full queues, those of schemes among them, there and back.
+pub(super) fn round_trip(scenario: &Scenario, [from, to]: [usize; 2]) -> Duration {
     let hops = scenario.path(from, to).into_iter().chain(scenario.path(to, from));
     let times = hops.map(|(link, direction)| {
+        let scheme = scenario.links[link].scheme.iter().flat_map(|scheme| &scheme.settings);
+        let of_scheme = scheme.filter(|(key, _)| key == "queue").filter_map(|(_, size)| ByteSize::read(size).ok());
         let plan = &scenario.links[link].directions[direction];
-        let bytes = match plan.queue.limit() {
+        let of_link = match plan.queue.limit() {
             QueueLimit::Bytes(bytes) => bytes,
             QueueLimit::Packets(packets) => packets * u64::from(plan.mtu),
         };
+        let bytes = of_scheme.map(|size| size.0).chain([of_link]).max().unwrap_or(0);
         let waiting = plan
             .rate
             .map_or(Duration::ZERO, |rate| rate.serialisation(u32::try_from(bytes).unwrap_or(u32::MAX), &mut 0));

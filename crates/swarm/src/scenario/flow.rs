@@ -1,6 +1,6 @@
 //! Random flows: where they go, when, how much, and how their ends are configured.
 
-use super::{FlowPlan, Scenario};
+use super::{FlowPlan, Scenario, bound};
 use crate::Tables;
 use crate::draw::Draw;
 use crate::parameters::{self, Reach, Scale};
@@ -14,9 +14,12 @@ pub(super) fn draw_flow(draw: &mut Draw, scenario: &Scenario, tables: &Tables<'_
     let to = (from + 1 + draw.index(scenario.nodes - 1)) % scenario.nodes;
     let hops = scenario.path(from, to).into_iter().chain(scenario.path(to, from));
     let mtu = hops.map(|(link, direction)| scenario.links[link].directions[direction].mtu).min().unwrap_or(1500);
+    let mut tcp = draw_config(draw, mtu, tables);
+    // Below the round trip the retries of a SYN are over before its answer can be there.
+    tcp.max_rto = tcp.max_rto.max(bound::round_trip(scenario, [from, to]));
     FlowPlan {
         ends: [from, to],
-        tcp: draw_config(draw, mtu, tables),
+        tcp,
         start: Duration::from_nanos(draw.below(scenario.heal.as_nanos() * 5 / 4)),
         size: draw.percent(70).then(|| draw_size(draw, scenario.near_wrap)),
         ipv6: draw.percent(50),

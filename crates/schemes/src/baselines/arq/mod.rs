@@ -22,6 +22,7 @@ mod tests;
 pub use frame::{Ack, Frame, Message};
 pub use settings::Settings;
 
+use super::check_mtu;
 use super::hop::{Fit, Line, Order, PACKET_BYTES, life, unwrap};
 use crate::peer::{self, Change, Peer};
 use crate::{Placement, SchemeEntry, Site};
@@ -50,6 +51,7 @@ pub const ENTRY: SchemeEntry = SchemeEntry {
 fn make(settings: &[(String, String)], site: &mut Site<'_>) -> Result<Box<dyn Element + Send>, ParameterError> {
     let parsed = Settings::with(settings)?;
     peer::check_distance(parsed.hello)?;
+    parsed.mtu.map_or(Ok(()), check_mtu)?;
     if parsed.tries == 0 {
         let reason = "0 would send nothing; write 1 for a link without repair".into();
         return Err(ParameterError::BadValue { key: "tries", reason });

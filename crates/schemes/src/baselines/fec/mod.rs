@@ -24,6 +24,7 @@ mod tests;
 pub use frame::{Frame, Kind, Message, Report};
 pub use settings::Settings;
 
+use super::check_mtu;
 use super::hop::{Fit, Line, Order, PACKET_BYTES, life, unwrap};
 use crate::peer::{self, Change, Peer};
 use crate::{Placement, SchemeEntry, Site};
@@ -55,6 +56,7 @@ const MAX_K: u8 = 128;
 fn make(settings: &[(String, String)], site: &mut Site<'_>) -> Result<Box<dyn Element + Send>, ParameterError> {
     let parsed = Settings::with(settings)?;
     peer::check_distance(parsed.hello)?;
+    parsed.mtu.map_or(Ok(()), check_mtu)?;
     if parsed.k == 0 || parsed.k > MAX_K {
         let reason = "a block has 1 to 128 packets; write 32 if in doubt".into();
         return Err(ParameterError::BadValue { key: "k", reason });

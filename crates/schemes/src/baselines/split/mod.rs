@@ -19,6 +19,7 @@ mod tests;
 
 pub use settings::{Accept, Settings};
 
+use super::check_mtu;
 use crate::{Placement, SchemeEntry, Site};
 use airtcp_core::flow_table::FlowTable;
 use airtcp_core::parameters::{ParameterError, Parameters};
@@ -41,10 +42,7 @@ pub const ENTRY: SchemeEntry = SchemeEntry {
 
 fn make(settings: &[(String, String)], site: &mut Site<'_>) -> Result<Box<dyn Element + Send>, ParameterError> {
     let parsed = Settings::with(settings)?;
-    if parsed.mtu < 576 {
-        let reason = "TCP needs 576 bytes or more (RFC 9293 3.7.1); write 1500 if in doubt".into();
-        return Err(ParameterError::BadValue { key: "mtu", reason });
-    }
+    check_mtu(parsed.mtu)?;
     Ok(Box::new(Proxy::new(&parsed, site)))
 }
 
