@@ -18,8 +18,8 @@ pub(super) struct Copy {
     serial: u64,
     /// When it last left for the link, or will for certain; guards against repairing twice.
     pub sent_at: Instant,
-    /// It was sent as a repair: another request may have been under way already.
-    pub is_repaired: bool,
+    /// How often it was sent as a repair; after the first, another request may have been under way already.
+    pub repairs: u8,
 }
 
 /// The order in which copies are flushed, and their total.
@@ -54,7 +54,7 @@ impl CacheOrder {
         let serial = self.next_serial;
         self.next_serial += 1;
         self.fifo.push_back((slot, serial, range.start));
-        if let Some(old) = copies.insert(range, Copy { packet, serial, sent_at, is_repaired: false }) {
+        if let Some(old) = copies.insert(range, Copy { packet, serial, sent_at, repairs: 0 }) {
             self.forget(&old);
         }
     }

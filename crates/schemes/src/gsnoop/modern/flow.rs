@@ -352,10 +352,12 @@ impl Incoming {
         wanted: impl Fn(&Gap) -> bool,
     ) {
         let (mut due, mut others) = (Vec::new(), Vec::new());
+        let mut is_again = false;
         let barriers = self.barriers.iter_mut().map(|barrier| (barrier.range.clone(), &mut barrier.gap));
         for (range, gap) in self.gaps.iter_mut().chain(barriers) {
             let range = (position::sequence(range.start), position::sequence(range.end));
             if gap.request_at <= now {
+                is_again |= gap.tries > 0;
                 gap.tries = gap.tries.saturating_add(1);
                 gap.request_at = if gap.tries < timing.tries { now + timing.rtt + timing.guard } else { gap.deadline };
                 due.push(range);
@@ -370,7 +372,10 @@ impl Incoming {
         let free = (MAX_RANGES - due.len() % MAX_RANGES) % MAX_RANGES;
         let free = if due.is_empty() { MAX_RANGES } else { free };
         due.extend(others.into_iter().take(free));
-        out.extend(due.chunks(MAX_RANGES).map(|ranges| Message::Nack(*flow, ranges.to_vec())));
+        let nacks = due.chunks(MAX_RANGES).map(|ranges| Message::Nack(*flow, ranges.to_vec()));
+        // A repeated request goes out twice, as one that is lost costs a try; A answers only one of them.
+        let copies = 1 + usize::from(is_again);
+        out.extend(nacks.flat_map(|nack| core::iter::repeat_n(nack, copies)));
     }
 
     /// When [`Incoming::handle_timeout`] has something to do.

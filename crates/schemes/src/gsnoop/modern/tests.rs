@@ -458,6 +458,31 @@ fn a_retransmission_that_is_lost_again_is_repaired_before_what_follows_it() {
 }
 
 #[test]
+fn from_the_second_try_on_request_and_repair_go_out_twice() {
+    // The repair is the second transmission, its answer to the repeated request the third and fourth.
+    for (lost, repairs, second_copies, nacks) in [(1, 1, 0, 1), (2, 2, 1, 3), (3, 2, 1, 3)] {
+        let mut bench = Bench::new(&[("redundancy", "false")]);
+        static LOST: core::sync::atomic::AtomicU32 = core::sync::atomic::AtomicU32::new(0);
+        LOST.store(lost, core::sync::atomic::Ordering::Relaxed);
+        bench.lose = |sequence, times| {
+            sequence == 5000 && times as u32 <= LOST.load(core::sync::atomic::Ordering::Relaxed)
+        };
+        for n in 0..60 {
+            bench.offer(stamped(n * 1000, 1));
+            bench.run(MS);
+        }
+        bench.run(MS * 80);
+        assert_eq!(bench.delivered(), train(0, 60));
+        let (a, b) = (&bench.a, &bench.b);
+        assert_eq!(
+            (a.count(Event::Repair), a.count(Event::Redundant), b.count(Event::Nack)),
+            (repairs, second_copies, nacks),
+            "{lost} lost"
+        );
+    }
+}
+
+#[test]
 fn what_follows_a_lost_retransmission_waits_no_longer_than_the_hold() {
     let mut bench = Bench::new(&[("hold", "30ms"), ("tries", "2")]);
     lose_a_retransmission(&mut bench);

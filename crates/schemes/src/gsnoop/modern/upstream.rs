@@ -410,7 +410,7 @@ fn repair(
         let spread = timing.rtt / 16;
         let answered_at = copy.sent_at
             + transmission
-            + if copy.is_repaired { timing.rtt + spread + REPAIR_SLACK } else { timing.rtt.saturating_sub(spread) };
+            + if copy.repairs > 0 { timing.rtt + spread + REPAIR_SLACK } else { timing.rtt.saturating_sub(spread) };
         if answered_at > now {
             continue;
         }
@@ -418,8 +418,16 @@ fn repair(
         match shaper.push_repair(now, packet) {
             Ok(()) => {
                 copy.sent_at = shaper.repair_departure(now);
-                copy.is_repaired = true;
                 cx.emit(Event::Repair);
+                // Asked for again, it has little time left: two copies make that try count.
+                if copy.repairs > 0 && is_recognisable(&copy.packet) {
+                    let second = cx.duplicate(&copy.packet, CreateReason::Redundant);
+                    match shaper.push_repair(now, second) {
+                        Ok(()) => cx.emit(Event::Redundant),
+                        Err(second) => cx.discard(second, DropReason::QueueFull),
+                    }
+                }
+                copy.repairs = copy.repairs.saturating_add(1);
                 *repaired = true;
             }
             Err(packet) => cx.discard(packet, DropReason::QueueFull),
