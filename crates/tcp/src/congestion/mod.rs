@@ -11,15 +11,11 @@ mod entry;
 mod hystart;
 mod reno;
 mod sock;
-mod veno;
-mod westwood;
 
 pub use cubic::Cubic;
 pub use entry::{CONTROLLERS, ControllerEntry, find};
 pub use reno::Reno;
 pub use sock::{CaState, Pacing, TCP_INFINITE_SSTHRESH, TcpSock};
-pub use veno::Veno;
-pub use westwood::Westwood;
 
 use core::fmt::Debug;
 
