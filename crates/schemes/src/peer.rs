@@ -13,16 +13,20 @@ const SAMPLES: usize = 16;
 /// HELLOs closer together are a mistake; without any distance they would never end.
 const SHORTEST_HELLO: Duration = Duration::from_millis(1);
 
-/// Refuses a parameter `hello` that stops time.
+/// Refuses parameters `hello` and `peer_timeout` that stop time, or take the other end for gone between two HELLOs.
 ///
 /// # Errors
 /// What to write instead.
-pub(crate) fn check_distance(hello: Duration) -> Result<(), ParameterError> {
-    if hello >= SHORTEST_HELLO {
-        return Ok(());
+pub(crate) fn check_distance(hello: Duration, peer_timeout: Duration) -> Result<(), ParameterError> {
+    if hello < SHORTEST_HELLO {
+        let reason = format!("{hello} leaves no time for anything else; write {SHORTEST_HELLO} or more");
+        return Err(ParameterError::BadValue { key: "hello", reason });
     }
-    let reason = format!("{hello} leaves no time for anything else; write {SHORTEST_HELLO} or more");
-    Err(ParameterError::BadValue { key: "hello", reason })
+    if peer_timeout < hello * 2 {
+        let reason = format!("{peer_timeout} ends between two HELLOs, {hello} apart; write {} or more", hello * 2);
+        return Err(ParameterError::BadValue { key: "peer_timeout", reason });
+    }
+    Ok(())
 }
 
 /// What one end knows of the other.

@@ -49,7 +49,7 @@ const CONTROL_OVERHEAD: u32 = 44;
 
 fn make(settings: &[(String, String)], site: &mut Site<'_>) -> Result<Box<dyn Element + Send>, ParameterError> {
     let parsed = Settings::with(settings)?;
-    peer::check_distance(parsed.hello)?;
+    peer::check_distance(parsed.hello, parsed.peer_timeout)?;
     if parsed.tries == 0 {
         let reason = "a gateway that asks for nothing holds packets in vain; write 1 or more".into();
         return Err(ParameterError::BadValue { key: "tries", reason });

@@ -50,7 +50,7 @@ pub const ENTRY: SchemeEntry = SchemeEntry {
 
 fn make(settings: &[(String, String)], site: &mut Site<'_>) -> Result<Box<dyn Element + Send>, ParameterError> {
     let parsed = Settings::with(settings)?;
-    peer::check_distance(parsed.hello)?;
+    peer::check_distance(parsed.hello, parsed.peer_timeout)?;
     parsed.mtu.map_or(Ok(()), check_mtu)?;
     if parsed.tries == 0 {
         let reason = "0 would send nothing; write 1 for a link without repair".into();

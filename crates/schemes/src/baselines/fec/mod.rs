@@ -55,7 +55,7 @@ const MAX_K: u8 = 128;
 
 fn make(settings: &[(String, String)], site: &mut Site<'_>) -> Result<Box<dyn Element + Send>, ParameterError> {
     let parsed = Settings::with(settings)?;
-    peer::check_distance(parsed.hello)?;
+    peer::check_distance(parsed.hello, parsed.peer_timeout)?;
     parsed.mtu.map_or(Ok(()), check_mtu)?;
     if parsed.k == 0 || parsed.k > MAX_K {
         let reason = "a block has 1 to 128 packets; write 32 if in doubt".into();
