@@ -14,7 +14,7 @@
 use airtcp_core::ByteSize;
 use airtcp_core::parameters::Value as _;
 use airtcp_experiment::Catalogue;
-use airtcp_experiment::scenario::{Keys, Origin, Problem, ScenarioError, check_parameter, parse};
+use airtcp_experiment::scenario::{Keys, Origin, Problem, ScenarioError, parse, scheme_parameters};
 use airtcp_linux::gateway::{Config, Facts};
 use airtcp_schemes::{LEAST_MEMORY, LinkFacts, MAX_MEMORY, Placement, SchemeEntry};
 use std::net::SocketAddr;
@@ -123,11 +123,7 @@ fn parameters(keys: &Keys<'_>, scheme: &SchemeEntry, config: &mut Config) -> Res
     let fields = (scheme.fields)();
     let valid: Vec<&str> = fields.iter().map(|field| field.name).collect();
     keys.only(&valid)?;
-    for entry in &keys.table.entries {
-        let value = keys.scalar(entry, "a single value")?;
-        check_parameter(scheme, &entry.key, &value).map_err(|error| keys.parameter(entry, error, &valid))?;
-        config.settings.insert(entry.key.clone(), value);
-    }
+    config.settings.extend(scheme_parameters(&keys, scheme, &[], &valid)?);
     Ok(())
 }
 

@@ -64,6 +64,14 @@ fn a_bound_on_memory_that_no_scheme_can_keep() {
 }
 
 #[test]
+fn parameters_that_depend_on_each_other_are_checked_together() {
+    let with = |parameters: &str| read(&format!("{FILE}[gsnoop]\n{parameters}"));
+    assert!(with("hello = \"2s\"\npeer_timeout = \"10s\"\n").is_ok());
+    let error = with("hello = \"2s\"\n").unwrap_err();
+    assert!(error.contains("'hello'") && error.contains("write 4s or more"), "{error}");
+}
+
+#[test]
 fn an_unknown_scheme() {
     assert_snapshot!(error_with("\"gsnoop\"", "\"gsnop\""), @"gateway.toml:3: there is no scheme 'gsnop' (scheme in the file); did you mean 'gsnoop'?");
 }

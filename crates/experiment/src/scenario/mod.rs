@@ -29,7 +29,7 @@ pub use load::{Scenario, Source};
 pub(crate) use load::{fill_from_base, read_file};
 pub use parse::parse;
 pub use presentation::{FigureSpec, TableSpec, measures};
-pub use scheme::check_parameter;
+pub use scheme::scheme_parameters;
 pub use topology::{Hop, path};
 pub use write::{document as text_of, hash};
 

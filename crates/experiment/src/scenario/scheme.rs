@@ -52,26 +52,36 @@ fn scheme(entry: &Entry, links: &[LinkSpec], catalogue: &Catalogue<'_>) -> Resul
         let choices = links.iter().map(|link| link.name.clone()).collect();
         keys.no_such("link", &name, "on", &on_entry.node.origin, choices)
     })?;
-    let parameters = parameters(&keys, found, &valid)?;
+    let parameters = scheme_parameters(&keys, found, &["kind", "on"], &valid)?;
     Ok(Some(SchemeSpec { name: entry.key.clone(), kind, on, parameters, entry: *found }))
 }
 
-fn parameters(keys: &Keys<'_>, scheme: &SchemeEntry, valid: &[&str]) -> Result<Vec<(String, String)>, ScenarioError> {
-    let mut parameters = Vec::new();
-    for entry in keys.table.entries.iter().filter(|entry| !["kind", "on"].contains(&entry.key.as_str())) {
-        let value = keys.scalar(entry, "a single value")?;
-        check_parameter(scheme, &entry.key, &value).map_err(|error| keys.parameter(entry, error, valid))?;
-        parameters.push((entry.key.clone(), value));
-    }
-    Ok(parameters)
-}
-
-/// Whether `scheme` takes `key = value`.
+/// The parameters of `scheme` in a table, all keys of it but `others`, checked together: what one may be can depend on
+/// another. `valid` are all keys that the table may have.
 ///
 /// # Errors
-/// As the scheme's own parameters say.
-pub fn check_parameter(scheme: &SchemeEntry, key: &str, value: &str) -> Result<(), ParameterError> {
+/// The first that the scheme refuses, at its line.
+pub fn scheme_parameters(
+    keys: &Keys<'_>,
+    scheme: &SchemeEntry,
+    others: &[&str],
+    valid: &[&str],
+) -> Result<Vec<(String, String)>, ScenarioError> {
+    let entries: Vec<&Entry> =
+        keys.table.entries.iter().filter(|entry| !others.contains(&entry.key.as_str())).collect();
+    let value = |entry: &&Entry| Ok((entry.key.clone(), keys.scalar(entry, "a single value")?));
+    let parameters = entries.iter().map(value).collect::<Result<Vec<_>, ScenarioError>>()?;
     let mut rng = Rng::derive(0, "check");
     let mut site = Site { end: End::Near, link: LinkFacts::default(), rng: &mut rng, max_memory: MAX_MEMORY };
-    (scheme.make)(&[(key.to_owned(), value.to_owned())], &mut site).map(|_| ())
+    let Err(error) = (scheme.make)(&parameters, &mut site) else { return Ok(parameters) };
+    let refused = match &error {
+        ParameterError::Unknown { key, .. } => key.as_str(),
+        ParameterError::BadValue { key, .. } => key,
+    };
+    match (entries.iter().find(|entry| entry.key == refused), entries.last()) {
+        (Some(entry), _) => Err(keys.parameter(entry, error, valid)),
+        // A default that does not go with what the table says.
+        (None, Some(last)) => Err(keys.bad(last, error.to_string())),
+        (None, None) => Ok(parameters),
+    }
 }
