@@ -464,8 +464,7 @@ fn from_the_second_try_on_request_and_repair_go_out_twice() {
         let mut bench = Bench::new(&[("redundancy", "false")]);
         static LOST: core::sync::atomic::AtomicU32 = core::sync::atomic::AtomicU32::new(0);
         LOST.store(lost, core::sync::atomic::Ordering::Relaxed);
-        bench.lose =
-            |sequence, times| sequence == 5000 && times as u32 <= LOST.load(core::sync::atomic::Ordering::Relaxed);
+        bench.lose = |sequence, times| sequence == 5000 && times <= LOST.load(core::sync::atomic::Ordering::Relaxed);
         for n in 0..60 {
             bench.offer(stamped(n * 1000, 1));
             bench.run(MS);
