@@ -9,8 +9,8 @@ use std::collections::BTreeSet;
 /// In files: no scheme, the link as it is.
 pub const NO_SCHEME: &str = "none";
 
-/// Congestion controllers of the Linux kernel that have no twin here: they run live only.
-pub const KERNEL_ONLY: &[&str] = &["bbr"];
+/// Congestion controllers of the Linux kernel that have no twin here: they run live only, where the kernel has them.
+pub const KERNEL_ONLY: &[&str] = &["dctcp", "htcp", "hybla", "illinois", "vegas"];
 
 /// Everything a file can name.
 #[derive(Clone, Copy)]

@@ -32,6 +32,20 @@ airtcp_core::choices! {
     }
 }
 
+airtcp_core::choices! {
+    /// What slow start and congestion avoidance count.
+    pub enum ByteCounting {
+        /// Segments newly delivered, cumulatively or selectively, as Linux.
+        Delivered = "delivered",
+        /// Segments cumulatively acknowledged, those SACKed before once more: at the end of a
+        /// recovery that is a whole window. As ns-3's TcpLinuxReno, whose windows are too large.
+        Acknowledged = "acknowledged",
+        /// One for each acknowledgment that advances, so that a receiver that delays slows growth
+        /// (RFC 2581; ns-2, ns-3's TcpNewReno).
+        Off = "off",
+    }
+}
+
 airtcp_core::parameters! {
     /// Parameters of one end of a connection.
     pub struct Config {
@@ -47,6 +61,10 @@ airtcp_core::parameters! {
         pub initial_ssthresh: Option<u32> = None, "RFC 5681 3.1";
         /// Upper bound of the congestion window, segments; auto is unlimited.
         pub max_cwnd: Option<u32> = None, "Linux snd_cwnd_clamp";
+        /// A window that was not used for an RTO shrinks towards the initial one.
+        pub slow_start_after_idle: bool = true, "RFC 5681 4.1, RFC 2861; Linux";
+        /// What a window grows by.
+        pub byte_counting: ByteCounting = ByteCounting::Delivered, "RFC 3465; Linux";
         /// Bytes received in order and not yet read, and out of order, that are kept: the receive window.
         pub receive_buffer: ByteSize = ByteSize(6 << 20), "Linux tcp_rmem";
         /// Bytes written and not yet acknowledged that are kept; auto is unlimited.
@@ -65,10 +83,16 @@ airtcp_core::parameters! {
         pub max_rto: Duration = Duration::from_secs(120), "Linux TCP_RTO_MAX; RFC 6298: at least 60 s";
         /// Retransmission timeout before the first round-trip time is known.
         pub initial_rto: Duration = Duration::from_secs(1), "RFC 6298 2.1";
+        /// Tick of the timer: the RTO is rounded up to whole ticks and is two at least; 500 ms is BSD's, auto is none.
+        pub rto_tick: Option<Duration> = None, "Stevens, TCP/IP Illustrated 2, 25";
+        /// Each timeout doubles the RTO.
+        pub rto_backoff: bool = true, "RFC 6298 5.5";
         /// Where the minimum applies.
         pub rto_rule: RtoRule = RtoRule::Linux, "Linux";
         /// Probe a silent tail after two round trips instead of waiting for the RTO; needs RACK.
         pub tail_loss_probe: bool = true, "RFC 8985 7";
+        /// After a timeout, send new data first and undo if it proves spurious; auto is with RACK, as Linux.
+        pub frto: Option<bool> = None, "RFC 5682; Linux tcp_frto";
         /// Offer and use window scaling.
         pub window_scaling: bool = true, "RFC 7323 2";
         /// Offer and use timestamps.
@@ -81,7 +105,9 @@ airtcp_core::parameters! {
         pub ecn: bool = false, "RFC 3168";
         /// Times a SYN is sent again before the connection fails.
         pub syn_retries: u32 = 6, "Linux tcp_syn_retries";
-        /// Timeouts in a row before the connection fails.
+        /// Of those, so many are sent at a constant interval before it doubles, by the end that connects.
+        pub syn_linear_timeouts: u32 = 4, "Linux; RFC 6298: 0";
+        /// The connection fails after the time that so many timeouts in a row would take, from the minimum RTO on.
         pub max_retries: u32 = 15, "Linux tcp_retries2";
         /// How long the end that closed first answers a late FIN; RFC 9293 asks for 2 MSL, a simulated host never reuses a port pair.
         pub time_wait: Duration = Duration::from_secs(1), "ours";
@@ -94,6 +120,11 @@ impl Config {
     /// Whether selective acknowledgments are offered: never by senders older than they are.
     pub fn offers_sack(&self) -> bool {
         self.sack && !matches!(self.recovery, RecoveryKind::Reno | RecoveryKind::Tahoe)
+    }
+
+    /// Whether spurious timeouts are looked for with new data.
+    pub fn uses_frto(&self) -> bool {
+        self.frto.unwrap_or(self.recovery == RecoveryKind::Rack)
     }
 
     /// The MSS to announce: the MTU without the fixed headers (RFC 9293 section 3.7.1).

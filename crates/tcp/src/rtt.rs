@@ -17,6 +17,8 @@ pub struct RttEstimator {
     rule: RtoRule,
     min_rto_us: u32,
     max_rto: Duration,
+    tick: Option<Duration>,
+    backs_off: bool,
     base_rto: Duration,
     /// Timeouts since the last sample: each doubles the RTO.
     pub backoff: u32,
@@ -33,6 +35,8 @@ impl RttEstimator {
             rule: config.rto_rule,
             min_rto_us: config.min_rto.as_micros().min(u64::from(u32::MAX / 2)) as u32,
             max_rto: config.max_rto,
+            tick: config.rto_tick.filter(|tick| !tick.is_zero()),
+            backs_off: config.rto_backoff,
             base_rto: config.initial_rto,
             backoff: 0,
             mdev_max_us: 0,
@@ -99,7 +103,25 @@ impl RttEstimator {
 
     /// The timeout after `backoff` doublings.
     pub fn backed_off(&self, backoff: u32) -> Duration {
-        self.base_rto.saturating_mul(1u64 << backoff.min(40)).min(self.max_rto)
+        let doublings = if self.backs_off { backoff.min(40) } else { 0 };
+        self.in_ticks(self.base_rto).saturating_mul(1 << doublings).min(self.max_rto)
+    }
+
+    /// Rounded up to whole ticks, two at least.
+    fn in_ticks(&self, rto: Duration) -> Duration {
+        let Some(tick) = self.tick else { return rto };
+        tick.saturating_mul(rto.as_nanos().div_ceil(tick.as_nanos()).max(2))
+    }
+
+    /// How long `timeouts` in a row take from `least` on (Linux `tcp_model_timeout()`).
+    pub fn time_of(&self, timeouts: u32, least: Duration) -> Duration {
+        let mut wait = least;
+        let mut total = Duration::ZERO;
+        for _ in 0..=timeouts {
+            total = total.saturating_add(wait);
+            wait = wait.saturating_mul(2).min(self.max_rto.max(least));
+        }
+        total
     }
 
     /// Sets the timeout used until the next sample.
@@ -145,6 +167,28 @@ mod tests {
         assert_eq!(rtt.rto(), Duration::from_millis(600));
         rtt.backoff = 60;
         assert_eq!(rtt.rto(), Duration::from_secs(120));
+    }
+
+    #[test]
+    fn a_coarse_timer_has_two_ticks_at_least_and_backs_off_only_if_told() {
+        let half = Duration::from_millis(500);
+        let config = Config { rto_tick: Some(half), rto_rule: RtoRule::Rfc6298, ..Config::default() };
+        let at = |config: &Config, ms: u64, backoff: u32| {
+            let (mut rtt, mut sk) = (RttEstimator::new(config), TcpSock::new(Rng::derive(1, "rtt")));
+            rtt.on_sample(&mut sk, Duration::from_millis(ms), Duration::from_millis(ms), 1, 1);
+            rtt.backoff = backoff;
+            rtt.rto().as_millis()
+        };
+        assert_eq!((at(&config, 100, 0), at(&config, 400, 0), at(&config, 100, 2)), (1000, 1500, 4000));
+        let constant = Config { rto_backoff: false, ..config };
+        assert_eq!(at(&constant, 100, 5), 1000);
+    }
+
+    #[test]
+    fn fifteen_timeouts_from_200_ms_are_fifteen_minutes() {
+        let rtt = RttEstimator::new(&Config::default());
+        // Linux's tcp_retries2: 924.6 s.
+        assert_eq!(rtt.time_of(15, Duration::from_millis(200)).as_millis(), 924_600);
     }
 
     #[test]

@@ -39,8 +39,8 @@ fn the_smaller_mss_of_both_ends_holds() {
     assert_eq!((net.a.mss(), net.b().mss()), (536, 536));
 }
 
-#[test]
-fn lost_syns_are_sent_again_after_one_two_and_four_seconds() {
+/// When SYNs leave, in ms, of which those of the first six seconds are lost.
+fn syns_with_linear_timeouts(linear: u32) -> Vec<u64> {
     let times = Rc::new(RefCell::new(Vec::new()));
     let log = Rc::clone(&times);
     let path: Path = Box::new(move |now, from, packet| {
@@ -50,10 +50,18 @@ fn lost_syns_are_sent_again_after_one_two_and_four_seconds() {
         }
         Fate::Deliver
     });
-    let mut net = Net::new(&sink(), &sink(), 20, path);
+    let config = Config { syn_linear_timeouts: linear, ..sink() };
+    let mut net = Net::new(&config, &sink(), 20, path);
     net.a.write_virtual(10_000);
     net.run_until(ms(20_000), |net| net.a.is_established() && net.a.all_acknowledged());
-    assert_eq!(*times.borrow(), [0, 1000, 3000, 7000]);
+    times.take()
+}
+
+#[test]
+fn lost_syns_are_sent_again_each_second_at_first_and_then_ever_later() {
+    // RFC 6298 section 5.5, and Linux.
+    assert_eq!(syns_with_linear_timeouts(0), [0, 1000, 3000, 7000]);
+    assert_eq!(syns_with_linear_timeouts(4), [0, 1000, 2000, 3000, 4000, 5000, 7000]);
 }
 
 #[test]
@@ -70,7 +78,7 @@ fn a_lost_answer_to_the_syn_is_repeated() {
 
 #[test]
 fn nobody_there_ends_in_a_timeout_after_the_last_retry() {
-    let config = Config { syn_retries: 3, ..sink() };
+    let config = Config { syn_retries: 3, syn_linear_timeouts: 0, ..sink() };
     let mut net = Net::new(&config, &sink(), 20, Box::new(|_, _, _| Fate::Drop));
     net.run_until(Duration::from_secs(100), |net| net.a.is_closed());
     assert_eq!((net.a.close_reason(), net.a.stats().segments_sent), (Some(CloseReason::TimedOut), 4));
@@ -338,4 +346,31 @@ fn ipv6_segments_fill_the_same_mtu() {
     let first = a.poll_transmit(now).unwrap();
     assert_eq!((a.mss(), first.wire_len(), first.payload_len()), (1428, 1500, 1428));
     assert!(Packet::parse(first.to_wire()).unwrap().checksum_holds());
+}
+
+#[test]
+fn a_stream_that_changes_its_kind_is_broken_and_gives_nothing_more_to_read() {
+    let (_, right) = endpoints();
+    let mut net = Net::new(&Config::default(), &Config::default(), 20, perfect());
+    net.establish();
+    net.a.write_virtual(1000);
+    net.run_for(ms(100));
+    // Where the virtual stream goes on, real bytes.
+    let mut next = net.a.poll_transmit(net.now);
+    assert!(next.is_none(), "everything is acknowledged");
+    next = {
+        net.a.write_virtual(500);
+        net.a.poll_transmit(net.now)
+    };
+    let header = *next.expect("a segment").tcp().unwrap();
+    let (left, _) = endpoints();
+    let segment = Segment { source: left.address, destination: right.address, traffic_class: 0, tcp: header };
+    let now = net.now;
+    net.b().handle_segment(now, &Packet::tcp_bytes(&segment, vec![0; 500].into()));
+    assert!(net.b().stream_check().is_err());
+    let mut reads = 0;
+    while net.b().read(u64::MAX).is_some() {
+        reads += 1;
+        assert!(reads < 10, "reading ends");
+    }
 }

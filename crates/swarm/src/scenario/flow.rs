@@ -36,8 +36,16 @@ fn draw_size(draw: &mut Draw, near_wrap: bool) -> u64 {
 
 /// Any parameters but those by which a connection is told to give up, and those that the simulator sets.
 fn draw_config(draw: &mut Draw, mtu: u32, tables: &Tables<'_>) -> Config {
-    const FIXED: [&str; 7] =
-        ["controller", "mtu", "auto_read", "syn_retries", "max_retries", "time_wait", "random_seed"];
+    const FIXED: [&str; 8] = [
+        "controller",
+        "mtu",
+        "auto_read",
+        "syn_retries",
+        "syn_linear_timeouts",
+        "max_retries",
+        "time_wait",
+        "random_seed",
+    ];
     let mut fields = Config::default().fields();
     fields.retain(|field| !FIXED.contains(&field.name));
     let mut config = Config::default();
@@ -54,6 +62,10 @@ fn draw_config(draw: &mut Draw, mtu: u32, tables: &Tables<'_>) -> Config {
     // A pending timer delays whatever comes after healing, so it is kept within the run.
     config.max_rto = config.max_rto.min(draw.span(Duration::from_secs(2), Duration::from_secs(8))).max(config.min_rto);
     config.initial_rto = config.initial_rto.min(Duration::from_secs(3));
+    // Its SYNs outlast the faults whatever their interval.
+    config.syn_linear_timeouts = 0;
+    config.syn_retries = if config.rto_backoff { config.syn_retries } else { 200 };
+    config.rto_tick = config.rto_tick.map(|tick| tick.min(Duration::from_millis(500)));
     if config.rto_rule == RtoRule::Rfc6298 {
         config.min_rto = config.min_rto.max(Duration::from_millis(50));
     }

@@ -1,7 +1,7 @@
 //! The table of congestion controllers. One file and one line here make a new one; a crate outside
 //! the workspace passes its own slice of entries to [`find`].
 
-use super::{Controller, Cubic, Reno};
+use super::{Bbr, Controller, Cubic, Reno, Veno, Westwood};
 use airtcp_core::parameters::{Value, nearest};
 use alloc::borrow::ToOwned;
 use alloc::boxed::Box;
@@ -38,10 +38,28 @@ pub const CONTROLLERS: &[ControllerEntry] = &[
         make: || Box::new(Cubic::default()),
     },
     ControllerEntry {
+        slug: "bbr",
+        about: "A model of the path, its bandwidth and least round trip, sets pacing rate and window; version 1.",
+        source: "draft-cardwell-iccrg-bbr-congestion-control-00, Linux tcp_bbr",
+        make: || Box::new(Bbr::default()),
+    },
+    ControllerEntry {
         slug: "reno",
         about: "Slow start, one segment per round trip, half on loss.",
         source: "RFC 5681, Linux tcp_reno",
         make: || Box::new(Reno),
+    },
+    ControllerEntry {
+        slug: "veno",
+        about: "Reno that takes a loss without a backlog for random, and gives up a fifth of the window for it.",
+        source: "Fu & Liew, IEEE JSAC 21(2), 2003; Linux tcp_veno",
+        make: || Box::new(Veno::default()),
+    },
+    ControllerEntry {
+        slug: "westwood",
+        about: "Reno whose window after a loss is what acknowledgments say the path carries (Westwood+).",
+        source: "Grieco & Mascolo, ACM CCR 34(2), 2004; Linux tcp_westwood",
+        make: || Box::new(Westwood::default()),
     },
 ];
 

@@ -6,16 +6,23 @@
 //! detection, window reduction during recovery and pacing stay outside: a controller says what
 //! `ssthresh` becomes and how the window grows, or takes over both in [`Controller::cong_control`].
 
+mod bbr;
 mod cubic;
 mod entry;
 mod hystart;
+mod minmax;
 mod reno;
 mod sock;
+mod veno;
+mod westwood;
 
+pub use bbr::Bbr;
 pub use cubic::Cubic;
 pub use entry::{CONTROLLERS, ControllerEntry, find};
 pub use reno::Reno;
 pub use sock::{CaState, Pacing, TCP_INFINITE_SSTHRESH, TcpSock};
+pub use veno::Veno;
+pub use westwood::Westwood;
 
 use core::fmt::Debug;
 

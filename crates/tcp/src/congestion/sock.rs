@@ -85,6 +85,8 @@ pub struct TcpSock {
     pub first_tx_mstamp: Instant,
     /// When `delivered` last grew.
     pub delivered_mstamp: Instant,
+    /// When the next paced segment may leave, or the last one left.
+    pub tcp_wstamp: Instant,
     /// When data was last sent.
     pub lsndtime: Instant,
     /// Segments a hole may be overtaken by before it counts as loss.
@@ -130,6 +132,7 @@ impl TcpSock {
             tcp_mstamp: Instant::ZERO,
             first_tx_mstamp: Instant::ZERO,
             delivered_mstamp: Instant::ZERO,
+            tcp_wstamp: Instant::ZERO,
             lsndtime: Instant::ZERO,
             reordering: 3,
             icsk_ca_state: CaState::Open,

@@ -1,10 +1,13 @@
 //! Opening (RFC 9293 section 3.5): options offered and agreed, SYN retransmission, simultaneous open.
 
-use super::{CloseReason, Connection, State};
+use super::{CloseReason, Connection, State, reset_reply};
 use crate::config::{MIN_MSS, default_mss};
 use crate::sequence::Sequence;
 use crate::timers::Timer;
 use airtcp_core::{Duration, Instant, Packet, TcpFlags, TcpHeader, TcpOptions};
+
+/// After an answer to what we never sent the SYN is sent again soon (Linux `TCP_TIMEOUT_MIN`).
+const SYN_AFTER_STRAY: Duration = Duration::from_millis(2);
 
 impl Connection {
     /// The options of our SYN: what the configuration offers, of what the peer offered if we answer.
@@ -60,6 +63,11 @@ impl Connection {
         let ours = self.sender.sequence;
         if tcp.flags.ack() && tcp.acknowledgment != ours.at(1) {
             self.stats.rejected_segments += 1;
+            self.stray_reply = reset_reply(packet);
+            if self.syn_retries == 0 {
+                // The peer has an old connection of ours; it forgets it by our RST.
+                self.timers.set(Timer::Retransmit, now + SYN_AFTER_STRAY);
+            }
             return;
         }
         if tcp.flags.rst() {
@@ -131,7 +139,9 @@ impl Connection {
             return false;
         }
         self.syn_retries += 1;
-        self.sender.rtt.backoff += 1;
+        if self.state != State::SynSent || self.syn_retries > self.config.syn_linear_timeouts {
+            self.sender.rtt.backoff += 1;
+        }
         self.stats.rtos += 1;
         self.stats.retransmitted_segments += 1;
         self.syn_due = true;

@@ -93,6 +93,8 @@ pub struct Connection {
     syn_transmissions: u32,
     syn_sent_at: Instant,
     reset_due: bool,
+    /// RST for a segment that is of no connection of ours.
+    stray_reply: Option<Packet>,
     challenge_allowed_at: Instant,
     close_reason: Option<CloseReason>,
 }
@@ -166,6 +168,7 @@ impl Connection {
             syn_transmissions: 0,
             syn_sent_at: now,
             reset_due: false,
+            stray_reply: None,
             challenge_allowed_at: Instant::ZERO,
             close_reason: None,
             config: config.clone(),
@@ -301,10 +304,10 @@ impl Connection {
             self.sender.handle_persist_timeout();
         }
         if self.timers.take_expired(Timer::Retransmit, now) {
-            let max_retries = self.config.max_retries;
+            let give_up_after = self.sender.rtt.time_of(self.config.max_retries, self.config.min_rto);
             let goes_on = match self.state {
                 State::SynSent | State::SynReceived => self.handle_syn_timeout(),
-                _ => self.with_sender(now, |sender, step| sender.handle_retransmission_timeout(max_retries, step)),
+                _ => self.with_sender(now, |sender, step| sender.handle_retransmission_timeout(give_up_after, step)),
             };
             if !goes_on {
                 self.finish(CloseReason::TimedOut);

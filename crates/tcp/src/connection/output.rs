@@ -14,7 +14,13 @@ impl Connection {
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Packet> {
         match self.state {
             State::Closed => return self.poll_reset(now),
-            State::SynSent | State::SynReceived => return self.poll_syn(now),
+            State::SynSent | State::SynReceived => {
+                if let Some(reply) = self.stray_reply.take() {
+                    self.stats.segments_sent += 1;
+                    return Some(reply);
+                }
+                return self.poll_syn(now);
+            }
             _ => {}
         }
         // A selective report leaves on its own, so that it never makes a data segment too large and

@@ -95,13 +95,14 @@ impl Receiver {
         self.content.fault()
     }
 
-    /// Hands up to `max` bytes to the application.
+    /// Hands up to `max` bytes to the application. Of a stream that is broken (`fault`) nothing may
+    /// be left to hand on although it counts as readable.
     pub fn read(&mut self, max: u64) -> Option<Chunk> {
         let len = max.min(self.readable());
         if len == 0 {
             return None;
         }
-        let chunk = self.content.read(self.read - 1, len);
+        let chunk = Some(self.content.read(self.read - 1, len)).filter(|chunk| !chunk.is_empty())?;
         self.read += chunk.len();
         Some(chunk)
     }

@@ -28,11 +28,15 @@ pub struct AckInput<'a> {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct AckFacts {
     pub una_advanced: bool,
+    /// Segments cumulatively acknowledged.
+    pub acked: u32,
     pub data_sacked: bool,
     pub dsack: bool,
     pub ece: bool,
     pub duplicates: u32,
     pub reordering_seen: bool,
+    /// Data sent before the state began, and only once, arrived.
+    pub original_delivered: bool,
     pub echo: Option<u32>,
     pub prior_una: u64,
     /// Highest offset SACKed before this acknowledgment.
@@ -73,7 +77,9 @@ impl Sender {
         self.take_blocks(input, &mut facts, &mut delivery, step);
         self.take_cumulative(&facts, &mut delivery, step);
         self.note_reordering(&delivery, &mut facts);
+        facts.original_delivered = self.is_original_delivered(&delivery);
         facts.newest = delivery.newest;
+        facts.acked = delivery.acked;
         self.sync_sequence();
         let progress = self.take_round_trip(input, &facts, &mut delivery, step);
         let event = AckEvent { slow_path: facts.data_sacked, window_update: window_updated, ece: facts.ece };
@@ -161,6 +167,12 @@ impl Sender {
         let after = (self.una - 1).min(self.buffer.written);
         step.stats.bytes_acknowledged += after - before;
         self.buffer.acknowledge(after);
+    }
+
+    /// Without SACK, progress over a retransmission does not tell what of it arrived before.
+    fn is_original_delivered(&self, delivery: &Delivery) -> bool {
+        let is_known = self.has_sack || !delivery.resent_acked;
+        is_known && delivery.lowest_original.is_some_and(|start| start < self.high_seq)
     }
 
     /// RFC 8985 section 6.2 step 3: an original that arrived below a SACKed segment was overtaken.

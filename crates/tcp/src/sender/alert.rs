@@ -3,9 +3,15 @@
 
 use super::ack::AckFacts;
 use super::{Sender, Step};
+use crate::config::ByteCounting;
 use crate::congestion::{CaState, RateSample};
 use crate::recovery::Reduction;
+use crate::scoreboard::mark;
 use crate::timers::Timer;
+use airtcp_core::Duration;
+
+/// Least wait before SACKed data at the head are taken for reneged.
+const RENEGING_WAIT: Duration = Duration::from_millis(10);
 
 impl Sender {
     /// Acts on a duplicate, selective or congestion-echoing acknowledgment, or on any while the
@@ -17,7 +23,7 @@ impl Sender {
         if self.board.is_empty() && !self.has_sack {
             self.sk.sacked_out = 0;
         }
-        if self.check_reneging(step) {
+        if self.check_reneging(facts, step) {
             return;
         }
         if self.sk.icsk_ca_state == CaState::Open {
@@ -82,34 +88,37 @@ impl Sender {
             self.try_to_open(facts, step);
         }
         self.detect(facts, step);
-        // RFC 6582 section 3.2 step 3: a partial acknowledgment retransmits at once.
-        self.force_retransmit |= facts.una_advanced && !self.has_sack;
+        // RFC 6582 section 3.2 step 3: a partial acknowledgment retransmits at once; under PRR, as the window allows.
+        let forces = !self.has_sack && self.detector.reduction() != Reduction::Proportional;
+        self.force_retransmit |= facts.una_advanced && forces;
         if self.sk.icsk_ca_state != CaState::Recovery && self.sk.lost_out > 0 {
             self.enter_recovery(facts.ece, step);
         }
     }
 
     fn in_loss(&mut self, facts: &mut AckFacts, step: &mut Step) {
+        self.process_loss(facts, step);
+        self.detect(facts, step);
+        if self.sk.icsk_ca_state == CaState::Open || facts.lost_again {
+            self.look_for_loss(facts, step);
+        }
+    }
+
+    /// Linux `tcp_process_loss()`.
+    fn process_loss(&mut self, facts: &AckFacts, step: &mut Step) {
         let recovered = self.una >= self.high_seq;
-        if facts.una_advanced && self.try_undo_loss(facts, step) {
+        if facts.una_advanced && self.try_undo_loss(facts, step) || self.process_frto(facts, recovered, step) {
             return;
         }
         if recovered {
             // Holds the state without SACK, so that old duplicates start no recovery (RFC 6582 section 4).
             self.try_undo_recovery(step);
-            if self.sk.icsk_ca_state == CaState::Loss {
-                return;
-            }
         } else if !self.has_sack {
             if facts.una_advanced {
                 self.sk.sacked_out = 0;
             } else if self.nxt > self.high_seq {
                 self.add_reno_sacks(facts.duplicates);
             }
-        }
-        self.detect(facts, step);
-        if self.sk.icsk_ca_state == CaState::Open || facts.lost_again {
-            self.look_for_loss(facts, step);
         }
     }
 
@@ -203,17 +212,17 @@ impl Sender {
         }
     }
 
-    /// RFC 2018 section 8: SACKed data at the head means that the receiver took it back.
-    fn check_reneging(&mut self, step: &mut Step) -> bool {
-        use crate::scoreboard::mark;
-        let reneged = self.board.head().is_some_and(|head| head.has(mark::SACKED));
-        if reneged {
-            step.stats.renegings += 1;
-            self.board.renege(&mut self.sk);
-            self.enter_loss(step);
-            self.rearm(false, step);
+    /// RFC 2018 section 8: SACKed data at the head may mean that the receiver took it back. If it
+    /// still does after a moment, the retransmission timer acts (Linux `tcp_check_sack_reneging()`).
+    fn check_reneging(&mut self, facts: &AckFacts, step: &mut Step) -> bool {
+        let is_reneged = self.board.head().is_some_and(|head| head.has(mark::SACKED));
+        if is_reneged && facts.una_advanced {
+            let half_round_trip = Duration::from_micros(u64::from(self.sk.srtt_us >> 4));
+            let wait = half_round_trip.max(RENEGING_WAIT).min(self.rtt.rto());
+            step.timers.stop(Timer::LossProbe);
+            step.timers.set(Timer::Retransmit, step.now.saturating_add(wait));
         }
-        reneged
+        is_reneged
     }
 
     /// Grows or reduces the window (Linux `tcp_cong_control()`).
@@ -225,7 +234,13 @@ impl Sender {
         if self.sk.tcp_in_cwnd_reduction() {
             self.reduce_window(sample.acked_sacked, newly_lost, facts.una_advanced);
         } else if sample.acked_sacked > 0 && self.may_raise_window(facts) {
-            self.controller.cong_avoid(&mut self.sk, sample.acked_sacked);
+            let acked = match self.byte_counting {
+                ByteCounting::Delivered => sample.acked_sacked,
+                ByteCounting::Acknowledged => facts.acked.max(1),
+                ByteCounting::Off => 1,
+            };
+            self.controller.cong_avoid(&mut self.sk, acked);
+            self.window_use.changed(self.sk.tcp_mstamp);
         }
         self.update_pacing_rate();
     }

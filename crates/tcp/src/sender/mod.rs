@@ -7,7 +7,10 @@
 mod ack;
 mod alert;
 mod delivery;
+mod frto;
+mod idle;
 mod notice;
+mod pacing;
 mod peer_window;
 mod reduction;
 mod tail_probe;
@@ -19,7 +22,7 @@ pub use ack::AckInput;
 pub use peer_window::PeerWindow;
 pub use transmit::Transmission;
 
-use crate::config::Config;
+use crate::config::{ByteCounting, Config};
 use crate::congestion::{CaState, Controller, TcpSock};
 use crate::recovery::{self, LossDetector};
 use crate::rtt::RttEstimator;
@@ -64,12 +67,15 @@ pub struct Sender {
     pub closing: bool,
     /// Timeouts in a row without progress.
     pub retransmits: u32,
+    /// When the first of them was.
+    pub stalled_since: Instant,
     /// ECN was negotiated.
     pub ecn: bool,
     /// The next new data tells the peer that the window was reduced.
     pub cwr_due: bool,
     /// A zero-window probe is due.
     pub window_probe_due: bool,
+    byte_counting: ByteCounting,
     board: Scoreboard,
     detector: Box<dyn LossDetector>,
     has_sack: bool,
@@ -81,10 +87,11 @@ pub struct Sender {
     prr: reduction::Prr,
     undo: undo::Undo,
     probe: tail_probe::TailProbe,
+    frto: frto::Frto,
     notice: notice::LossNotice,
     persist_backoff: u32,
-    cwnd_usage_until: u64,
-    next_paced_at: Instant,
+    window_use: idle::WindowUse,
+    pacer: pacing::Pacer,
 }
 
 impl Sender {
@@ -107,9 +114,11 @@ impl Sender {
             nxt: 0,
             closing: false,
             retransmits: 0,
+            stalled_since: Instant::ZERO,
             ecn: false,
             cwr_due: false,
             window_probe_due: false,
+            byte_counting: config.byte_counting,
             board: Scoreboard::default(),
             detector: recovery::make(config.recovery, false),
             has_sack: false,
@@ -119,10 +128,11 @@ impl Sender {
             prr: reduction::Prr::default(),
             undo: undo::Undo::default(),
             probe: tail_probe::TailProbe::new(config.tail_loss_probe),
+            frto: frto::Frto::new(config.uses_frto()),
             notice: notice::LossNotice::new(config.eln),
             persist_backoff: 0,
-            cwnd_usage_until: 0,
-            next_paced_at: Instant::ZERO,
+            window_use: idle::WindowUse::new(config.slow_start_after_idle, config.initial_window),
+            pacer: pacing::Pacer::default(),
         }
     }
 
@@ -135,6 +145,8 @@ impl Sender {
         self.sk.tcp_mstamp = now;
         self.sk.delivered_mstamp = now;
         self.sk.first_tx_mstamp = now;
+        self.sk.lsndtime = now;
+        self.window_use.changed(now);
         self.sync_sequence();
         self.controller.init(&mut self.sk);
         self.update_pacing_rate();

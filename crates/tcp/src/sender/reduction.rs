@@ -62,6 +62,7 @@ impl Sender {
         let counts = self.sk.icsk_ca_state == CaState::Cwr || self.undo.is_possible();
         if self.sk.snd_ssthresh < TCP_INFINITE_SSTHRESH && counts {
             self.sk.snd_cwnd = self.sk.snd_ssthresh;
+            self.window_use.changed(self.sk.tcp_mstamp);
         }
         self.controller.cwnd_event(&mut self.sk, CaEvent::CompleteCwr);
     }

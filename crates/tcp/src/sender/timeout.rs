@@ -5,7 +5,7 @@ use crate::congestion::{CaEvent, CaState};
 use crate::recovery::DUP_THRESH;
 use crate::scoreboard::mark;
 use crate::timers::Timer;
-use airtcp_core::{Duration, Instant};
+use airtcp_core::Duration;
 
 impl Sender {
     /// Time until the oldest segment has waited a whole RTO; zero if it has.
@@ -27,12 +27,15 @@ impl Sender {
         }
     }
 
-    /// The oldest segment was not acknowledged in time. False if the peer must be given up.
-    pub fn handle_retransmission_timeout(&mut self, max_retries: u32, step: &mut Step) -> bool {
+    /// The oldest segment was not acknowledged in time. False if the peer must be given up: it has
+    /// been silent for `give_up_after`.
+    pub fn handle_retransmission_timeout(&mut self, give_up_after: Duration, step: &mut Step) -> bool {
         if self.board.is_empty() {
             return true;
         }
-        if self.retransmits >= max_retries {
+        if self.retransmits == 0 {
+            self.stalled_since = step.now;
+        } else if step.now.saturating_since(self.stalled_since) >= give_up_after {
             return false;
         }
         self.sk.tcp_mstamp = step.now;
@@ -71,10 +74,12 @@ impl Sender {
         }
         self.sk.snd_cwnd = self.sk.tcp_packets_in_flight() + 1;
         self.sk.snd_cwnd_cnt = 0;
+        self.window_use.changed(step.now);
         if state <= CaState::Disorder && self.sk.sacked_out >= DUP_THRESH {
             // So much was overtaken and yet lost: the estimate of reordering was too high.
             self.sk.reordering = self.sk.reordering.min(DUP_THRESH);
         }
+        self.frto.start(state < CaState::Recovery || self.retransmits > 0);
         self.set_state(CaState::Loss);
         self.high_seq = self.nxt;
         self.probe.forget();
@@ -98,15 +103,5 @@ impl Sender {
     pub fn handle_persist_timeout(&mut self) {
         self.persist_backoff = (self.persist_backoff + 1).min(20);
         self.window_probe_due = true;
-    }
-
-    /// When the next paced segment may leave.
-    pub(super) fn pace(&mut self, bytes: u32, now: Instant) {
-        if self.sk.sk_pacing_status == crate::congestion::Pacing::None || self.sk.sk_pacing_rate == u64::MAX {
-            return;
-        }
-        let nanos = u128::from(bytes) * 1_000_000_000 / u128::from(self.sk.sk_pacing_rate.max(1));
-        let span = Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX));
-        self.next_paced_at = self.next_paced_at.max(now).saturating_add(span);
     }
 }

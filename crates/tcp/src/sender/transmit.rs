@@ -1,7 +1,7 @@
 //! What to send next: lost segments first, then new data as both windows allow, then FIN.
 
 use super::{Sender, Step};
-use crate::congestion::{CaEvent, CaState, Pacing};
+use crate::congestion::{CaEvent, CaState};
 use crate::scoreboard::{Sent, mark};
 use crate::stream::SegmentPayload;
 use crate::timers::Timer;
@@ -27,16 +27,19 @@ impl Sender {
     /// The next data segment, if any may leave now. `clock` is our timestamp clock.
     pub fn poll(&mut self, clock: u32, step: &mut Step) -> Option<Transmission> {
         self.sk.tcp_mstamp = step.now;
-        if self.sk.sk_pacing_status == Pacing::Needed && step.now < self.next_paced_at {
+        if let Some(at) = self.paced_until(step.now) {
             if self.board.has_waiting() || self.unsent() > 0 {
-                step.timers.set(Timer::Pacing, self.next_paced_at);
+                step.timers.set(Timer::Pacing, at);
             }
             return None;
         }
         let transmission = self.choose(clock, step);
         match &transmission {
             Some(sent) => self.pace(sent.len, step.now),
-            None => self.update_persist(step),
+            None => {
+                self.end_burst();
+                self.update_persist(step);
+            }
         }
         transmission
     }
@@ -46,6 +49,15 @@ impl Sender {
             return self.send_probe(clock, step);
         }
         let quota = self.sk.snd_cwnd.saturating_sub(self.in_flight());
+        if self.frto.holds() {
+            let new = if quota > 0 { self.send_new(false, step) } else { None };
+            if new.is_none() {
+                self.give_up_frto();
+            }
+            if new.is_some() || self.frto.holds() {
+                return new;
+            }
+        }
         if (quota > 0 || self.force_retransmit)
             && let Some(index) = self.board.next_waiting()
         {
@@ -130,6 +142,7 @@ impl Sender {
             return None;
         }
         self.window_probe_due = false;
+        self.restart_after_idle(step.now);
         if self.sk.packets_out == 0 {
             self.sk.first_tx_mstamp = step.now;
             self.sk.delivered_mstamp = step.now;
@@ -141,7 +154,7 @@ impl Sender {
         if !is_probe && (self.sk.packets_out == 1 || step.timers.deadline(Timer::LossProbe).is_some()) {
             self.arm_for_new(step);
         }
-        self.validate_window();
+        self.validate_window(step.now);
         step.timers.stop(Timer::Persist);
         Some(self.describe(&sent, false))
     }
@@ -202,19 +215,6 @@ impl Sender {
     fn note_app_limited(&mut self) {
         if self.sk.tcp_packets_in_flight() < self.sk.snd_cwnd && self.sk.lost_out <= self.sk.retrans_out {
             self.sk.app_limited = self.sk.delivered.wrapping_add(self.sk.tcp_packets_in_flight()).max(1);
-        }
-    }
-
-    /// Notes whether the congestion window limited sending (Linux `tcp_cwnd_validate()`).
-    fn validate_window(&mut self) {
-        let is_limited = self.sk.tcp_packets_in_flight() >= self.sk.snd_cwnd;
-        if self.una >= self.cwnd_usage_until
-            || is_limited
-            || !self.sk.is_cwnd_limited && self.sk.packets_out > self.sk.max_packets_out
-        {
-            self.sk.is_cwnd_limited = is_limited;
-            self.sk.max_packets_out = self.sk.packets_out;
-            self.cwnd_usage_until = self.nxt;
         }
     }
 }

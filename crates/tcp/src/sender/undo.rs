@@ -126,14 +126,19 @@ impl Sender {
 
     /// After a timeout. True if the timeout proved spurious.
     pub(super) fn try_undo_loss(&mut self, facts: &AckFacts, step: &mut Step) -> bool {
-        if !self.undo.all_were_duplicates() && !self.undo.original_arrived(facts.echo) {
-            return false;
+        let is_spurious = self.undo.all_were_duplicates() || self.undo.original_arrived(facts.echo);
+        if is_spurious {
+            self.undo_timeout(step);
         }
+        is_spurious
+    }
+
+    /// The timeout was spurious: everything is as before it.
+    pub(super) fn undo_timeout(&mut self, step: &mut Step) {
         self.undo_reduction(true, step);
         self.retransmits = 0;
         if self.has_sack || self.una != self.high_seq {
             self.set_state(CaState::Open);
         }
-        true
     }
 }

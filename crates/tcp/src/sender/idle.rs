@@ -1,0 +1,89 @@
+//! Congestion window validation (RFC 7661's concern, RFC 2861's method, as Linux): a window that
+//! the application does not use says nothing about the path any more.
+
+use super::Sender;
+use crate::congestion::{CaEvent, CaState};
+use airtcp_core::Instant;
+
+/// How the window was used of late.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct WindowUse {
+    enabled: bool,
+    initial_window: u32,
+    /// Most segments out since the window was last full.
+    used: u32,
+    /// When the window was last full, or changed.
+    stamp: Instant,
+    /// Whether the window limits sending is judged anew from this offset on.
+    judged_until: u64,
+}
+
+impl WindowUse {
+    pub(super) fn new(enabled: bool, initial_window: u32) -> Self {
+        WindowUse { enabled, initial_window, used: 0, stamp: Instant::ZERO, judged_until: 0 }
+    }
+
+    pub(super) fn changed(&mut self, now: Instant) {
+        self.stamp = now;
+    }
+}
+
+impl Sender {
+    fn is_window_validated(&self) -> bool {
+        self.window_use.enabled && !self.controller.has_cong_control()
+    }
+
+    /// Before data leave: after more than an RTO of silence the window is halved for each RTO that
+    /// passed, down to the initial one (RFC 5681 section 4.1; Linux `tcp_cwnd_restart()`).
+    pub(super) fn restart_after_idle(&mut self, now: Instant) {
+        let rto = self.rtt.rto();
+        let mut idle = now.saturating_since(self.sk.lsndtime);
+        if !self.is_window_validated() || self.sk.packets_out > 0 || idle <= rto || rto.is_zero() {
+            return;
+        }
+        self.controller.cwnd_event(&mut self.sk, CaEvent::CwndRestart);
+        self.sk.snd_ssthresh = self.sk.tcp_current_ssthresh();
+        let least = self.window_use.initial_window.min(self.sk.snd_cwnd);
+        idle = idle.saturating_sub(rto);
+        while !idle.is_zero() && self.sk.snd_cwnd > least {
+            self.sk.snd_cwnd >>= 1;
+            idle = idle.saturating_sub(rto);
+        }
+        self.sk.snd_cwnd = self.sk.snd_cwnd.max(least);
+        (self.window_use.used, self.window_use.stamp) = (0, now);
+    }
+
+    /// After data left: notes whether the window limits sending (Linux `tcp_cwnd_validate()`), and
+    /// takes half of what was not used for an RTO.
+    pub(super) fn validate_window(&mut self, now: Instant) {
+        let is_limited = self.sk.tcp_packets_in_flight() >= self.sk.snd_cwnd;
+        let is_stronger = !self.sk.is_cwnd_limited && self.sk.packets_out > self.sk.max_packets_out;
+        if self.una >= self.window_use.judged_until || is_limited || is_stronger {
+            self.sk.is_cwnd_limited = is_limited;
+            self.sk.max_packets_out = self.sk.packets_out;
+            self.window_use.judged_until = self.nxt;
+        }
+        if self.sk.tcp_is_cwnd_limited() {
+            (self.window_use.used, self.window_use.stamp) = (0, now);
+            return;
+        }
+        self.window_use.used = self.window_use.used.max(self.sk.packets_out);
+        if self.is_window_validated() && now.saturating_since(self.window_use.stamp) >= self.rtt.rto() {
+            self.take_unused_window();
+            self.window_use.stamp = now;
+        }
+    }
+
+    fn take_unused_window(&mut self) {
+        let is_application_limited = self.unsent() == 0;
+        if self.sk.icsk_ca_state != CaState::Open || !is_application_limited {
+            return;
+        }
+        let used = self.window_use.used.max(self.window_use.initial_window);
+        if used < self.sk.snd_cwnd {
+            self.sk.snd_ssthresh = self.sk.tcp_current_ssthresh();
+            self.sk.snd_cwnd = self.sk.snd_cwnd.midpoint(used);
+        }
+        self.window_use.used = 0;
+    }
+}

@@ -1,0 +1,74 @@
+//! When segments of a paced connection may leave (Linux's own pacing: `tcp_pacing_check()`,
+//! `tcp_tso_autosize()`, `tcp_update_skb_after_send()`): in bursts of what the rate carries in
+//! about a millisecond, each when the one before would have left a wire of that rate.
+
+use super::Sender;
+use crate::congestion::Pacing;
+use airtcp_core::{Duration, Instant};
+
+/// A burst is what leaves in 2^-10 s (Linux `sk_pacing_shift`).
+const PACING_SHIFT: u32 = 10;
+/// The longest burst in bytes (Linux `sk_gso_max_size`).
+const BURST_MAX: u64 = 65_536;
+/// On short paths bursts grow by [`BURST_MAX`] halved for each so many microseconds, as a power of
+/// two, of the least round trip (Linux `tcp_tso_rtt_log`).
+const TSO_RTT_LOG: u32 = 9;
+/// Segments that leave before any pacing, as with Linux's `fq`.
+const UNPACED_SEGMENTS: u32 = 10;
+
+/// The burst that is leaving.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Pacer {
+    /// Segments that may follow at once.
+    burst: u32,
+    /// By how much the burst left late: up to half of that is made good.
+    credit: Duration,
+    /// Segments sent so far, up to [`UNPACED_SEGMENTS`].
+    unpaced: u32,
+}
+
+impl Sender {
+    fn is_paced(&self) -> bool {
+        self.sk.sk_pacing_status == Pacing::Needed && self.sk.sk_pacing_rate != u64::MAX
+    }
+
+    /// When the next segment may leave, if that is not now.
+    pub(super) fn paced_until(&self, now: Instant) -> Option<Instant> {
+        (self.is_paced() && self.pacer.burst == 0 && now < self.sk.tcp_wstamp).then_some(self.sk.tcp_wstamp)
+    }
+
+    /// Nothing more leaves now: what was left of the burst is forgotten.
+    pub(super) fn end_burst(&mut self) {
+        self.pacer.burst = 0;
+    }
+
+    /// A segment leaves: the next has to wait for its time on the wire.
+    pub(super) fn pace(&mut self, bytes: u32, now: Instant) {
+        if !self.is_paced() {
+            return;
+        }
+        if self.pacer.burst == 0 {
+            self.pacer.burst = self.burst_segments();
+            self.pacer.credit = now.saturating_since(self.sk.tcp_wstamp);
+            self.sk.tcp_wstamp = self.sk.tcp_wstamp.max(now);
+        }
+        self.pacer.burst -= 1;
+        if self.pacer.unpaced < UNPACED_SEGMENTS {
+            self.pacer.unpaced += 1;
+        } else {
+            let nanos = u128::from(bytes) * 1_000_000_000 / u128::from(self.sk.sk_pacing_rate.max(1));
+            let span = Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX));
+            let made_good = self.pacer.credit.min(span / 2);
+            self.pacer.credit = self.pacer.credit.saturating_sub(made_good);
+            self.sk.tcp_wstamp = self.sk.tcp_wstamp.saturating_add(span.saturating_sub(made_good));
+        }
+    }
+
+    fn burst_segments(&mut self) -> u32 {
+        let halvings = self.sk.rtt_min_us >> TSO_RTT_LOG;
+        let near = BURST_MAX.checked_shr(halvings).unwrap_or(0);
+        let bytes = (self.sk.sk_pacing_rate >> PACING_SHIFT).saturating_add(near).min(BURST_MAX);
+        let least = self.controller.min_tso_segs(&mut self.sk).max(1);
+        u32::try_from(bytes / u64::from(self.sk.mss_cache.max(1))).unwrap_or(u32::MAX).max(least)
+    }
+}
