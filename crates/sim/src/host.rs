@@ -72,7 +72,9 @@ impl Host {
         let start = Instant::ZERO + flow.start;
         let [sender, receiver] = endpoints(id, ends);
         self.add(id, flow, [sender, receiver], Role::Sender { start, size: flow.size }, run);
-        self.timers.push(Reverse((start, self.sockets.len() - 1)));
+        let index = self.sockets.len() - 1;
+        self.sockets[index].armed = Some(start);
+        self.timers.push(Reverse((start, index)));
     }
 
     /// Adds the receiving end of flow `id`, whose ends have the addresses `[from, to]`.
@@ -337,6 +339,10 @@ impl Element for Host {
             }
             self.timers.pop();
             let socket = &mut self.sockets[index];
+            // An earlier deadline has taken its place since.
+            if socket.armed != Some(due) {
+                continue;
+            }
             socket.armed = None;
             match (&mut socket.connection, socket.role) {
                 (None, Role::Sender { start, .. }) if start <= now => socket.connect(now),
