@@ -33,6 +33,20 @@ impl NetNs {
         Self::open_path("current", Path::new("/proc/thread-self/ns/net"))
     }
 
+    /// Makes a namespace without a name: it is gone with the last descriptor of it, however the
+    /// process ends. Only `lo` is in it, and down.
+    pub fn unnamed() -> io::Result<Self> {
+        let make = || {
+            // SAFETY: unshare takes a flag and moves only the calling thread, which ends here.
+            super::check(unsafe { libc::unshare(libc::CLONE_NEWNET) })?;
+            Self::open_path("unnamed", Path::new("/proc/thread-self/ns/net"))
+        };
+        std::thread::scope(|scope| {
+            let thread = std::thread::Builder::new().name("airtcp-netns".into()).spawn_scoped(scope, make)?;
+            thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        })
+    }
+
     fn open_path(name: &str, path: &Path) -> io::Result<Self> {
         Ok(NetNs { name: name.into(), file: Arc::new(File::open(path)?) })
     }

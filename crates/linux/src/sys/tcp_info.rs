@@ -25,8 +25,16 @@ pub struct TcpInfo {
     pub rto: Duration,
     /// Segments in flight: sent and not yet acknowledged.
     pub unacknowledged: u32,
+    /// Segments of those that are selectively acknowledged.
+    pub selectively_acknowledged: u32,
     /// Segments now marked lost.
     pub lost: u32,
+    /// Retransmissions in flight.
+    pub retransmissions_in_flight: u32,
+    /// Segments delivered so far.
+    pub delivered: u32,
+    /// State of loss recovery, from 0: Open, Disorder, CWR, Recovery, Loss.
+    pub recovery_state: u8,
     /// Segments retransmitted so far.
     pub retransmitted_segments: u32,
     /// Bytes retransmitted so far.
@@ -138,7 +146,11 @@ impl TcpInfo {
             min_rtt: micros(raw.min_rtt),
             rto: micros(raw.rto),
             unacknowledged: raw.unacked,
+            selectively_acknowledged: raw.sacked,
             lost: raw.lost,
+            retransmissions_in_flight: raw.retrans,
+            delivered: raw.delivered,
+            recovery_state: raw.ca_state,
             retransmitted_segments: raw.total_retrans,
             retransmitted_bytes: raw.bytes_retrans,
             acknowledged_bytes: raw.bytes_acked,

@@ -1,0 +1,16 @@
+//! Drills: scripts in packetdrill's notation, each a short story of one TCP socket, played against
+//! our TCP in virtual time ([`Ours`], exact) and against the Linux kernel ([`Kernel`], as exact as
+//! the machine is quiet). docs/drills.md describes the notation and lists known differences.
+#![forbid(unsafe_code)]
+
+mod kernel;
+mod ours;
+mod run;
+mod script;
+mod stack;
+
+pub use kernel::Kernel;
+pub use ours::Ours;
+pub use run::{Difference, play};
+pub use script::{Script, ScriptError};
+pub use stack::Stack;
