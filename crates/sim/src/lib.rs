@@ -16,7 +16,7 @@ mod host;
 mod io;
 mod outcome;
 mod pipe;
-mod queue;
+pub mod queue;
 mod rounds;
 mod routes;
 mod tap;

@@ -1,0 +1,108 @@
+//! The hold model (Vaucher & Duval, CACM 18(4), 1975): with a constant number of events pending, the earliest is taken
+//! and one put in its place an exponential time later. Our queue against the standard library's heap with the same
+//! events, in turns.
+
+use crate::judge;
+use airtcp_core::{Duration, Instant, Rng};
+use airtcp_sim::queue::{EventQueue, Kind};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::hint::black_box;
+
+const HOLDS: u32 = 2_000_000;
+const ROUNDS: usize = 5;
+const PENDING: [u32; 2] = [1_000, 100_000];
+const TARGET: f64 = 3.0;
+/// Different waits; a power of two.
+const WAITS: usize = 1 << 13;
+
+trait Queue: Default {
+    fn put(&mut self, at: Instant, kind: Kind);
+    fn take(&mut self) -> (Instant, Kind);
+}
+
+impl Queue for EventQueue {
+    fn put(&mut self, at: Instant, kind: Kind) {
+        self.push(at, kind);
+    }
+    fn take(&mut self) -> (Instant, Kind) {
+        self.pop_until(Instant::MAX).expect("events are pending")
+    }
+}
+
+#[derive(Default)]
+struct Heap {
+    heap: BinaryHeap<Reverse<(Instant, u64, Kind)>>,
+    inserted: u64,
+}
+
+impl Queue for Heap {
+    fn put(&mut self, at: Instant, kind: Kind) {
+        self.inserted += 1;
+        self.heap.push(Reverse((at, self.inserted, kind)));
+    }
+    fn take(&mut self) -> (Instant, Kind) {
+        let Reverse((at, _, kind)) = self.heap.pop().expect("events are pending");
+        (at, kind)
+    }
+}
+
+/// Prints both and their ratio; returns whether every target was met.
+pub fn compare() -> bool {
+    println!("event queue, hold model with exponential increments, ns per hold (median of {ROUNDS})");
+    let waits = exponential_waits();
+    let mut passed = true;
+    for pending in PENDING {
+        let mut times = [Vec::new(), Vec::new()];
+        for _ in 0..ROUNDS {
+            times[0].push(hold::<EventQueue>(pending, &waits));
+            times[1].push(hold::<Heap>(pending, &waits));
+        }
+        let [ours, heap] = times.map(median);
+        println!("  {pending:>7} pending: {ours:6.1} ours, {heap:6.1} BinaryHeap");
+        passed &= judge(&format!("x BinaryHeap with {pending} pending"), heap / ours, TARGET);
+    }
+    passed
+}
+
+/// Exponential with a mean of a millisecond, drawn beforehand.
+fn exponential_waits() -> Vec<u64> {
+    let mut rng = Rng::derive(1, "hold");
+    let uniform = move || (rng.below(1 << 40) + 1) as f64 / (1u64 << 40) as f64;
+    std::iter::repeat_with(uniform).take(WAITS).map(|chance| (-chance.ln() * 1e6) as u64).collect()
+}
+
+/// Nanoseconds of CPU time per hold.
+fn hold<Q: Queue>(pending: u32, waits: &[u64]) -> f64 {
+    let mut turn = 0;
+    let mut next = || {
+        turn += 1;
+        Duration::from_nanos(waits[turn & (WAITS - 1)])
+    };
+    let mut queue = Q::default();
+    for index in 0..pending {
+        queue.put(Instant::ZERO + next(), Kind::Timeout(index));
+    }
+    let mut repeat = |holds: u32, queue: &mut Q| {
+        for _ in 0..holds {
+            let (at, kind) = queue.take();
+            queue.put(black_box(at) + next(), kind);
+        }
+    };
+    repeat(4 * pending, &mut queue);
+    let before = cpu_nanos();
+    repeat(HOLDS, &mut queue);
+    (cpu_nanos() - before) / f64::from(HOLDS)
+}
+
+fn cpu_nanos() -> f64 {
+    use nix::sys::resource::{UsageWho, getrusage};
+    use nix::sys::time::TimeValLike;
+    let usage = getrusage(UsageWho::RUSAGE_SELF).expect("a process can ask about itself");
+    (usage.user_time().num_microseconds() + usage.system_time().num_microseconds()) as f64 * 1e3
+}
+
+fn median(mut times: Vec<f64>) -> f64 {
+    times.sort_by(f64::total_cmp);
+    times[times.len() / 2]
+}
