@@ -9,11 +9,10 @@
 mod judge;
 mod protocol;
 
+use airtcp_accept::command;
 use judge::Verdict;
 use protocol::Run;
-use serde_json::Value;
-use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode, Stdio};
+use std::process::ExitCode;
 
 /// How often a run is made whose link was not what it should be.
 const ATTEMPTS: usize = 3;
@@ -41,7 +40,7 @@ fn failures(run: &Run) -> usize {
     let mut attempt = 1;
     loop {
         println!("airtcp {}", run.arguments.join(" "));
-        let summary = match summary(&run.arguments) {
+        let summary = match command::summary(&run.arguments) {
             Ok(summary) => summary,
             Err(reason) => {
                 println!("FAIL  {reason}");
@@ -57,29 +56,4 @@ fn failures(run: &Run) -> usize {
         verdicts.iter().for_each(|verdict| println!("{verdict}"));
         return verdicts.iter().filter(|verdict| !verdict.passed).count();
     }
-}
-
-/// Runs the command beside this one; its progress goes to the terminal, its summary comes back.
-fn summary(arguments: &[String]) -> Result<Value, String> {
-    let output = Command::new(airtcp())
-        .args(arguments)
-        .current_dir(root())
-        .stdin(Stdio::null())
-        .stderr(Stdio::inherit())
-        .output()
-        .map_err(|error| format!("airtcp does not start ({error}); build it: make release"))?;
-    if !output.status.success() {
-        return Err(format!("airtcp ended with {}", output.status));
-    }
-    serde_json::from_slice(&output.stdout).map_err(|error| format!("airtcp --json printed no JSON: {error}"))
-}
-
-/// The `airtcp` of the same build.
-fn airtcp() -> PathBuf {
-    let beside = std::env::current_exe().ok().and_then(|path| Some(path.parent()?.join("airtcp")));
-    beside.unwrap_or_else(|| PathBuf::from("airtcp"))
-}
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }

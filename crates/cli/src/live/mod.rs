@@ -93,7 +93,7 @@ fn refuse_what_the_kernel_decides(cell: &ResolvedScenario) -> Result<(), NotRun>
     for flow in &cell.flows {
         let defaults = airtcp_tcp::Config::default().fields();
         let differs = |(field, default): &(airtcp_core::parameters::Field, airtcp_core::parameters::Field)| {
-            field.name != "controller" && field.value != default.value
+            !["controller", "receive_buffer"].contains(&field.name) && field.value != default.value
         };
         if let Some((field, _)) = flow.config.fields().into_iter().zip(defaults).find(differs) {
             let sentence =
@@ -136,7 +136,11 @@ fn flow_spec(
     };
     let (from, to) = (end(flow.from)?, end(flow.to)?);
     let bulk = FlowSpec::bulk(&flow.name, from, to, &flow.controller, cell.warmup, cell.duration);
+    // As the default the kernel tunes it.
+    let receive_buffer =
+        Some(flow.config.receive_buffer).filter(|size| *size != airtcp_tcp::Config::default().receive_buffer);
     Ok(FlowSpec {
+        receive_buffer: receive_buffer.map(|size| size.0),
         amount: flow.size.map_or(bulk.amount, |size| Amount::Bytes(size.0)),
         start: flow.start,
         seed,

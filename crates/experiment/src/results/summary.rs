@@ -101,6 +101,9 @@ pub fn cell(results: &Results<'_>, index: usize) -> Option<Value> {
         "longest_stall_ns",
         counter(runs, |run| run.flows.iter().map(|flow| flow.longest_stall.as_nanos()).max().unwrap_or(0)).into(),
     );
+    if scenario.flows.len() > 1 {
+        row.insert("flows".into(), flows(runs));
+    }
     put_schemes(&mut row, scenario, runs);
     row.insert("drops".into(), drops(runs));
     let marks = marks(runs);
@@ -114,6 +117,28 @@ pub fn cell(results: &Results<'_>, index: usize) -> Option<Value> {
     }
     put_world(&mut row, runs);
     Some(Value::Object(row))
+}
+
+/// Each flow of several by itself.
+fn flows(runs: &[RunOutcome]) -> Value {
+    let names = runs.first().map(|run| run.flows.iter().map(|flow| &flow.name)).into_iter().flatten();
+    let with_runs = |samples: &[f64]| {
+        let mut value = integers(estimate(samples));
+        value["runs"] = samples.iter().map(|sample| Value::from(sample.round() as u64)).collect();
+        value
+    };
+    let flow = |(index, name): (usize, &String)| {
+        let of = |measure: &dyn Fn(&FlowOutcome) -> f64| {
+            runs.iter().map(|run| measure(&run.flows[index])).collect::<Vec<_>>()
+        };
+        json!({
+            "name": name,
+            "goodput_bps": with_runs(&of(&rate_of)),
+            "retransmitted_segments": with_runs(&of(&|flow| flow.retransmitted_segments as f64)),
+            "rtos": with_runs(&of(&|flow| flow.rtos as f64)),
+        })
+    };
+    names.enumerate().map(flow).collect()
 }
 
 /// Application bits per second of all flows of a run.

@@ -81,6 +81,14 @@ pub fn set_unsent_limit(socket: BorrowedFd<'_>, bytes: u32) -> io::Result<()> {
     set_int(socket, libc::IPPROTO_TCP, TCP_NOTSENT_LOWAT, bytes as i32)
 }
 
+/// Fixes the receive buffer at `bytes`, whatever `net.core.rmem_max` says; the kernel tunes it no longer and offers
+/// windows up to as much. Needs CAP_NET_ADMIN.
+pub fn set_receive_buffer(socket: BorrowedFd<'_>, bytes: u64) -> io::Result<()> {
+    // The kernel doubles what is asked for, and keeps half of it for its own overhead.
+    let bytes = i32::try_from(bytes).unwrap_or(i32::MAX / 2);
+    set_int(socket, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, bytes)
+}
+
 /// Makes closing the socket send a reset and forget what is unsent.
 pub fn set_reset_on_close(socket: BorrowedFd<'_>) -> io::Result<()> {
     let linger = libc::linger { l_onoff: 1, l_linger: 0 };

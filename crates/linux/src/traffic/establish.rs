@@ -50,6 +50,9 @@ fn listen(spec: &FlowSpec) -> Result<TcpListener, TrafficError> {
         let fd = socket::open(spec.destination)?;
         socket::set_reuse_address(fd.as_fd())?;
         socket::bind(fd.as_fd(), address)?;
+        if let Some(bytes) = spec.receive_buffer {
+            socket::set_receive_buffer(fd.as_fd(), bytes)?;
+        }
         socket::listen(fd.as_fd())?;
         Ok(fd)
     })?;

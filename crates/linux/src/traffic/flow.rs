@@ -61,6 +61,8 @@ pub struct FlowSpec {
     /// Bytes kept written but unsent (`TCP_NOTSENT_LOWAT`): enough to keep the connection
     /// busy between two wake-ups of the sender, little enough to drain soon.
     pub unsent_limit: u32,
+    /// Receive window in bytes; `None` lets the kernel tune one.
+    pub receive_buffer: Option<u64>,
     /// Start just below a wrap.
     pub wrap: Wrap,
 }
@@ -92,6 +94,7 @@ impl FlowSpec {
             drain: Duration::from_secs(2),
             sample_every: Duration::from_millis(100),
             unsent_limit: 128 * 1024,
+            receive_buffer: None,
             wrap: Wrap::default(),
         }
     }

@@ -1,0 +1,96 @@
+//! The Linux kernel's TCP against ours, on the same emulated links.
+
+use crate::page::Section;
+use crate::statistics::{Mean, median};
+use airtcp_accept::command;
+use serde_json::Value;
+
+const SCENARIOS: [&str; 2] = ["validation/kernel-slow.toml", "validation/kernel-fast.toml"];
+const GOODPUT: f64 = 0.10;
+const RETRANSMISSIONS: f64 = 0.15;
+/// A run whose links were not what they should be is made again.
+const ATTEMPTS: usize = 3;
+
+/// What one flow did in each run.
+struct Runs {
+    mbit: Vec<f64>,
+    retransmitted: Vec<f64>,
+}
+
+/// A row for each point.
+pub fn section() -> anyhow::Result<Section> {
+    let mut section = Section {
+        title: "The Linux kernel",
+        about: format!(
+            "One flow per point, controller, rate, round trip and loss of data in its name, 60 s, 10 runs, `airtcp run {} --live` and \
+             `airtcp run {} --live` against the same without `--live`. Medians of goodput in Mbit/s, tolerance 10 % or the joint \
+             interval, and of segments retransmitted, tolerance 15 % or the joint interval.",
+            SCENARIOS[0], SCENARIOS[1]
+        ),
+        columns: vec!["point", "Linux", "airtcp", "Linux, resent", "airtcp, resent", ""],
+        ..Section::default()
+    };
+    for scenario in SCENARIOS {
+        let kernel = match live(scenario) {
+            Ok(kernel) => kernel,
+            Err(reason) => {
+                section.failed += 1;
+                section.notes.push(format!("`{scenario}` was not run live: {reason}"));
+                continue;
+            }
+        };
+        let ours = run(scenario, &[])?;
+        for (name, linux) in flows(&kernel)? {
+            let (_, airtcp) =
+                flows(&ours)?.into_iter().find(|(other, _)| *other == name).unwrap_or((name.clone(), EMPTY));
+            let agrees = |ours: &[f64], theirs: &[f64], ratio: f64| {
+                let apart = (median(ours) / median(theirs).max(1.0) - 1.0).abs();
+                apart <= ratio || Mean::of(ours).agrees(&Mean::of(theirs), ratio)
+            };
+            let holds = agrees(&airtcp.mbit, &linux.mbit, GOODPUT)
+                && agrees(&airtcp.retransmitted, &linux.retransmitted, RETRANSMISSIONS);
+            let two = |samples: &[f64]| format!("{:.2} (± {:.2})", median(samples), Mean::of(samples).half);
+            let none = |samples: &[f64]| format!("{:.0} (± {:.0})", median(samples), Mean::of(samples).half);
+            let row = vec![
+                name,
+                two(&linux.mbit),
+                two(&airtcp.mbit),
+                none(&linux.retransmitted),
+                none(&airtcp.retransmitted),
+            ];
+            section.row(row, holds);
+        }
+    }
+    Ok(section)
+}
+
+const EMPTY: Runs = Runs { mbit: Vec::new(), retransmitted: Vec::new() };
+
+fn run(scenario: &str, more: &[&str]) -> anyhow::Result<Value> {
+    let arguments: Vec<String> =
+        ["run", scenario, "--json"].iter().chain(more).map(|word| (*word).to_owned()).collect();
+    command::summary(&arguments).map_err(anyhow::Error::msg)
+}
+
+fn live(scenario: &str) -> anyhow::Result<Value> {
+    for _ in 0..ATTEMPTS {
+        let summary = run(scenario, &["--live"])?;
+        if summary["cells"][0]["emulator"]["valid"] == Value::Bool(true) {
+            return Ok(summary);
+        }
+    }
+    anyhow::bail!("the emulator did not hold its rate, delay or loss; run again on an idle machine")
+}
+
+/// The flows of the only cell.
+fn flows(summary: &Value) -> anyhow::Result<Vec<(String, Runs)>> {
+    let flows = summary["cells"][0]["flows"].as_array().ok_or_else(|| anyhow::anyhow!("the summary lists no flows"))?;
+    let numbers =
+        |value: &Value| -> Vec<f64> { value.as_array().into_iter().flatten().filter_map(Value::as_f64).collect() };
+    let read = |flow: &Value| {
+        let mbit = numbers(&flow["goodput_bps"]["runs"]).iter().map(|bps| bps / 1e6).collect();
+        let runs = Runs { mbit, retransmitted: numbers(&flow["retransmitted_segments"]["runs"]) };
+        (flow["name"].as_str().unwrap_or_default().to_owned(), runs)
+    };
+    Ok(flows.iter().map(read).collect())
+}
