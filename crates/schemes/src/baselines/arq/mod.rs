@@ -86,8 +86,9 @@ impl Station {
     pub fn new(settings: &Settings, site: &mut Site<'_>) -> Self {
         let sixteenth = site.max_memory.0 / 16;
         let rate = settings.rate.or(site.link.rate);
-        let peer = Peer::new(settings.hello, settings.peer_timeout, None, site.rng.next_u64());
         let line = Line::new(rate, settings.queue.or(site.link.queue), sixteenth * share::QUEUE);
+        let hello = line.hello_distance(settings.hello);
+        let peer = Peer::new(hello, settings.peer_timeout.max(hello * 2), None, site.rng.next_u64());
         let rtt = site.link.round_trip.unwrap_or(Duration::from_millis(500));
         let hold = settings.hold.unwrap_or_else(|| auto_hold(rtt, guard(rtt, &line)));
         let window = settings.window.map_or_else(

@@ -23,7 +23,7 @@ parameters! {
         pub ack_delay: Option<Duration> = None, "ours";
         /// Longest IP packet that the link carries; the link's own MTU if auto, else 1500; 16 bytes of it are ours.
         pub mtu: Option<u32> = None, "RFC 894 (Ethernet)";
-        /// Time between two HELLO messages.
+        /// Time between two HELLO messages; longer where they would take more than a quarter of the link.
         pub hello: Duration = Duration::from_millis(100), "as gsnoop";
         /// Silence of the other end after which everything passes untouched.
         pub peer_timeout: Duration = Duration::from_secs(1), "as gsnoop";

@@ -93,8 +93,9 @@ impl Station {
     pub fn new(settings: &Settings, site: &mut Site<'_>) -> Self {
         let sixteenth = site.max_memory.0 / 16;
         let rate = settings.rate.or(site.link.rate);
-        let peer = Peer::new(settings.hello, settings.peer_timeout, None, site.rng.next_u64());
         let line = Line::new(rate, settings.queue.or(site.link.queue), sixteenth * share::QUEUE);
+        let hello = line.hello_distance(settings.hello);
+        let peer = Peer::new(hello, settings.peer_timeout.max(hello * 2), None, site.rng.next_u64());
         let packet_time = line.transmission(PACKET_BYTES).min(Duration::from_millis(100));
         let auto_timeout = (packet_time * 4).clamp(Duration::from_millis(5), Duration::from_millis(50));
         let auto_hold = packet_time * (2 * u64::from(settings.k)) + Duration::from_millis(50);

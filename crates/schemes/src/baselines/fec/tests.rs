@@ -280,3 +280,12 @@ fn blocks_that_the_code_cannot_make_are_refused_with_a_way_out() {
         assert!(error.contains("if in doubt"), "{error}");
     }
 }
+
+#[test]
+fn hellos_leave_room_for_packets_however_slow_the_link() {
+    // A HELLO and a report take 28 ms.
+    let mut bench = stations(&[("rate", "50kbit"), ("hello", "10ms"), ("peer_timeout", "30ms")]);
+    bench.send_all(0..3);
+    bench.run(3000);
+    assert_eq!(bench.out(), [0, 1, 2]);
+}

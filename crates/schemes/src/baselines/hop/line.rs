@@ -8,6 +8,10 @@ use alloc::collections::VecDeque;
 
 /// IP, UDP and envelope around a control message.
 const CONTROL_OVERHEAD: u32 = 20 + 8 + 28;
+/// What is sent with each HELLO: itself and a report.
+const HELLO_BYTES: u32 = 2 * (CONTROL_OVERHEAD + 33);
+/// Share of the link that HELLOs may take, as a divisor.
+const HELLO_SHARE: u64 = 4;
 /// Queue without a known limit: this much time at the link's rate.
 const DEFAULT_QUEUE_TIME: Duration = Duration::from_millis(100);
 
@@ -92,6 +96,11 @@ impl Line {
     pub fn tell(&mut self, cx: &mut Context<'_>, message: &[u8]) {
         cx.send_control(Peer::OTHER_END, message);
         self.charge(cx.now(), message.len() as u32 + CONTROL_OVERHEAD);
+    }
+
+    /// The distance of HELLOs: as `wanted`, or longer where they would fill the link.
+    pub fn hello_distance(&self, wanted: Duration) -> Duration {
+        wanted.max(self.transmission(HELLO_BYTES) * HELLO_SHARE)
     }
 
     /// Charges bytes that take the link.
