@@ -2,7 +2,7 @@
 
 use crate::page::Section;
 use crate::statistics::{Mean, median};
-use airtcp_accept::command;
+use crate::summary;
 use serde_json::Value;
 
 const SCENARIOS: [&str; 2] = ["validation/kernel-slow.toml", "validation/kernel-fast.toml"];
@@ -39,7 +39,7 @@ pub fn section() -> anyhow::Result<Section> {
                 continue;
             }
         };
-        let ours = run(scenario, &[])?;
+        let ours = summary::run(scenario, &[])?;
         for (name, linux) in flows(&kernel)? {
             let (_, airtcp) =
                 flows(&ours)?.into_iter().find(|(other, _)| *other == name).unwrap_or((name.clone(), EMPTY));
@@ -66,15 +66,9 @@ pub fn section() -> anyhow::Result<Section> {
 
 const EMPTY: Runs = Runs { mbit: Vec::new(), retransmitted: Vec::new() };
 
-fn run(scenario: &str, more: &[&str]) -> anyhow::Result<Value> {
-    let arguments: Vec<String> =
-        ["run", scenario, "--json"].iter().chain(more).map(|word| (*word).to_owned()).collect();
-    command::summary(&arguments).map_err(anyhow::Error::msg)
-}
-
 fn live(scenario: &str) -> anyhow::Result<Value> {
     for _ in 0..ATTEMPTS {
-        let summary = run(scenario, &["--live"])?;
+        let summary = summary::run(scenario, &["--live"])?;
         if summary["cells"][0]["emulator"]["valid"] == Value::Bool(true) {
             return Ok(summary);
         }
@@ -85,11 +79,9 @@ fn live(scenario: &str) -> anyhow::Result<Value> {
 /// The flows of the only cell.
 fn flows(summary: &Value) -> anyhow::Result<Vec<(String, Runs)>> {
     let flows = summary["cells"][0]["flows"].as_array().ok_or_else(|| anyhow::anyhow!("the summary lists no flows"))?;
-    let numbers =
-        |value: &Value| -> Vec<f64> { value.as_array().into_iter().flatten().filter_map(Value::as_f64).collect() };
     let read = |flow: &Value| {
-        let mbit = numbers(&flow["goodput_bps"]["runs"]).iter().map(|bps| bps / 1e6).collect();
-        let runs = Runs { mbit, retransmitted: numbers(&flow["retransmitted_segments"]["runs"]) };
+        let retransmitted = summary::numbers(&flow["retransmitted_segments"]["runs"]);
+        let runs = Runs { mbit: summary::mbit(flow), retransmitted };
         (flow["name"].as_str().unwrap_or_default().to_owned(), runs)
     };
     Ok(flows.iter().map(read).collect())

@@ -2,8 +2,7 @@
 
 use crate::page::Section;
 use crate::statistics::Mean;
-use airtcp_accept::command;
-use serde_json::Value;
+use crate::summary;
 
 /// Payload bits of a segment: 1448 bytes with timestamps.
 const SEGMENT_BITS: f64 = 1448.0 * 8.0;
@@ -27,28 +26,17 @@ pub fn section() -> anyhow::Result<Section> {
         columns: vec!["loss", "simulated", "square root", "PFTK", ""],
         ..Section::default()
     };
-    let summary =
-        command::summary(&["run", "validation/laws.toml", "--json"].map(str::to_owned)).map_err(anyhow::Error::msg)?;
+    let summary = summary::run("validation/laws.toml", &[])?;
     for cell in summary["cells"].as_array().into_iter().flatten() {
         let loss = cell["at"]["links.lossy.loss"].as_str().unwrap_or_default();
         let p = loss.trim_end_matches('%').parse::<f64>()? / 100.0;
-        let simulated = Mean::of(&runs(cell));
+        let simulated = Mean::of(&summary::mbit(cell));
         let (root, full) = (square_root(p), pftk(p));
         let agrees = |law: f64| simulated.agrees(&Mean { value: law, half: 0.0 }, TOLERANCE);
         let holds = (p > 0.01 || agrees(root)) && (p < 0.005 || agrees(full));
         section.row(vec![loss.to_owned(), simulated.to_string(), format!("{root:.2}"), format!("{full:.2}")], holds);
     }
     Ok(section)
-}
-
-fn runs(cell: &Value) -> Vec<f64> {
-    cell["goodput_bps"]["runs"]
-        .as_array()
-        .into_iter()
-        .flatten()
-        .filter_map(Value::as_f64)
-        .map(|bps| bps / 1e6)
-        .collect()
 }
 
 /// Mbit/s.

@@ -11,6 +11,7 @@ mod links;
 mod ns3;
 mod page;
 mod statistics;
+mod summary;
 
 use page::Section;
 use std::process::ExitCode;

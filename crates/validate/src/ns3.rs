@@ -2,7 +2,7 @@
 
 use crate::page::{Section, root};
 use crate::statistics::Mean;
-use airtcp_accept::command;
+use crate::summary;
 use anyhow::Context;
 use serde_json::Value;
 use std::process::Command;
@@ -31,7 +31,7 @@ pub fn lossy_link() -> anyhow::Result<Section> {
         columns: vec!["ns-3's sender", "RTT", "loss", "ns-3", "airtcp, with its error", "airtcp, as Linux", ""],
         ..Section::default()
     };
-    let summary = run("validation/ns3-lossy.toml")?;
+    let summary = summary::run("validation/ns3-lossy.toml", &[])?;
     for record in records("validation/ns3-lossy.csv")? {
         let [control, rtt, loss, mean, half] = [0, 1, 2, 3, 4].map(|column| record[column].to_owned());
         let Some((_, sender)) = SENDERS.iter().find(|(name, _)| *name == control) else { continue };
@@ -65,13 +65,13 @@ pub fn gsnoop_path() -> anyhow::Result<Section> {
         columns: vec!["loss", "lost on", "ns-3", "ns-2", "airtcp", ""],
         ..Section::default()
     };
-    let summary = run("validation/ns3-gsnoop.toml")?;
+    let summary = summary::run("validation/ns3-gsnoop.toml", &[])?;
     for record in records("validation/ns3-gsnoop.csv")? {
         let [loss, on, mean, half] = [0, 1, 2, 3].map(|column| record[column].to_owned());
         let reference = Mean { value: mean.parse()?, half: half.parse()? };
         let cell = cell(&summary, &[("cases.lost", &format!("{loss} {on}"))])?;
         // 512 bytes of payload in a packet.
-        let packets: Vec<f64> = runs(cell).iter().map(|mbit| mbit * 1e6 / (512.0 * 8.0)).collect();
+        let packets: Vec<f64> = summary::mbit(cell).iter().map(|mbit| mbit * 1e6 / (512.0 * 8.0)).collect();
         let ours = Mean::of(&packets);
         let ns2 = ns2(loss.trim_end_matches('%').parse::<f64>()? / 100.0, on == "both ways")?;
         let holds = ours.agrees(&reference, TOLERANCE) || ours.agrees(&ns2, TOLERANCE);
@@ -93,32 +93,17 @@ fn ns2(loss: f64, both_ways: bool) -> anyhow::Result<Mean> {
     Ok(Mean::of(&(1..=10).map(of_seed).collect::<Result<Vec<_>, _>>()?))
 }
 
-fn run(scenario: &str) -> anyhow::Result<Value> {
-    command::summary(&["run", scenario, "--json"].map(str::to_owned)).map_err(anyhow::Error::msg)
-}
-
 fn records(path: &str) -> anyhow::Result<Vec<csv::StringRecord>> {
     let mut reader = csv::ReaderBuilder::new().comment(Some(b'#')).from_path(root().join(path))?;
     Ok(reader.records().collect::<Result<_, _>>()?)
 }
 
 fn goodput(summary: &Value, at: &[(&str, &str)]) -> anyhow::Result<Mean> {
-    Ok(Mean::of(&runs(cell(summary, at)?)))
+    Ok(Mean::of(&summary::mbit(cell(summary, at)?)))
 }
 
 fn cell<'a>(summary: &'a Value, at: &[(&str, &str)]) -> anyhow::Result<&'a Value> {
     let cells = summary["cells"].as_array().map(Vec::as_slice).unwrap_or_default();
     let found = cells.iter().find(|cell| at.iter().all(|(key, label)| cell["at"][*key] == *label));
     found.ok_or_else(|| anyhow::anyhow!("the summary has no cell at {at:?}"))
-}
-
-/// Mbit/s of each run.
-fn runs(cell: &Value) -> Vec<f64> {
-    cell["goodput_bps"]["runs"]
-        .as_array()
-        .into_iter()
-        .flatten()
-        .filter_map(Value::as_f64)
-        .map(|bps| bps / 1e6)
-        .collect()
 }
