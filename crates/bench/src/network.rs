@@ -32,10 +32,10 @@ pub struct Network {
 const CLASSIC: [(&str, &str); 6] = [
     ("controller", "reno"),
     ("recovery", "newreno"),
-    ("sack", "off"),
-    ("timestamps", "off"),
+    ("sack", "false"),
+    ("timestamps", "false"),
     ("delayed_ack_segments", "1"),
-    ("slow_start_after_idle", "off"),
+    ("slow_start_after_idle", "false"),
 ];
 
 fn link(rate: &str, delay: &str, queue: &str) -> LinkSettings {
@@ -49,6 +49,11 @@ fn link(rate: &str, delay: &str, queue: &str) -> LinkSettings {
 impl Network {
     /// Runs it and prints data packets sent, bytes delivered and events.
     pub fn simulate(&self) {
+        let [packets, bytes, events] = self.run();
+        println!("{packets} {bytes} {events}");
+    }
+
+    fn run(&self) -> [u64; 3] {
         let mut topology = Topology::new();
         let (left, right) = (topology.node("left"), topology.node("right"));
         let queue = format!("{}packets", self.queue);
@@ -80,6 +85,22 @@ impl Network {
         let outcome = topology.run(&settings).expect("a valid network");
         let packets: u64 = outcome.flows.iter().map(|flow| flow.segments_sent).sum();
         let bytes: u64 = outcome.flows.iter().map(|flow| flow.total_bytes).sum();
-        println!("{packets} {bytes} {}", outcome.events);
+        [packets, bytes, outcome.events]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn senders_of_either_kind_fill_the_link() {
+        for modern in [false, true] {
+            let network = Network { flows: 3, mbit: 10, delay_ms: 8, queue: 50, seconds: 20, modern, checks: true };
+            let [packets, bytes, events] = network.run();
+            // 1448 or 1460 bytes of 1500 arrive.
+            let mbit = bytes as f64 * 8.0 / 20.0 / 1e6;
+            assert!((9.3..9.74).contains(&mbit) && packets > 16_000 && events > packets, "{mbit} {packets} {events}");
+        }
     }
 }
