@@ -60,7 +60,11 @@ impl Rival {
         let version = headers.file_name().and_then(|name| name.to_str()).unwrap_or("ns3").to_owned();
         let mut compile = Command::new("c++");
         compile.args(["-std=c++17", "-O2", "-o"]).arg(&program).arg(root().join("bench/ns3/dumbbell.cc"));
-        compile.arg("-I").arg(&headers);
+        // With its version in the path the headers are one level further down. Their own directory must not be
+        // searched: it has a string.h.
+        if !headers.join("core-module.h").exists() {
+            compile.arg("-I").arg(&headers);
+        }
         for module in ["applications", "internet", "network", "point-to-point", "traffic-control", "core"] {
             compile.arg(library(&version, module)?);
         }
