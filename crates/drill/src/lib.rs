@@ -3,11 +3,13 @@
 //! the machine is quiet). docs/drills.md describes the notation and lists known differences.
 #![forbid(unsafe_code)]
 
+pub mod collection;
 mod kernel;
 mod ours;
 mod run;
 mod script;
 mod stack;
+mod wire;
 
 pub use kernel::Kernel;
 pub use ours::Ours;

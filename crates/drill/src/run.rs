@@ -4,8 +4,8 @@ use crate::script::{
     Action, Assertion, Call, OptionSpec, Outcome, Script, SegmentSpec, SegmentSpecOptions, Step, When,
 };
 use crate::stack::{Addresses, CLIENT_PORT, SERVER_PORT, Stack};
-use airtcp_core::{Duration, Packet, SackBlocks, Segment, SeqNum, TcpFlags, TcpHeader, TcpOptions, Timestamps};
-use bytes::Bytes;
+use crate::wire::Wire;
+use airtcp_core::{Duration, Packet, TcpFlags};
 use std::collections::VecDeque;
 
 /// Where a stack does something else than the script says.
@@ -20,22 +20,13 @@ pub struct Difference {
     pub message: String,
 }
 
-/// The script's own first sequence number; it wraps within the first segments.
-const REMOTE_FIRST: SeqNum = SeqNum(u32::MAX - 3000);
-
 struct Player<'a> {
     stack: &'a mut dyn Stack,
-    addresses: Addresses,
-    /// Ports of the stack and of the script.
-    ports: (u16, u16),
+    wire: Wire,
     /// Segments that left before the script came to them.
     sent: VecDeque<(Duration, Packet)>,
     /// Time of the step before.
     base: Duration,
-    /// The stack's first sequence number, once seen.
-    local_first: Option<SeqNum>,
-    /// The stack's timestamp clock beyond the script's, once seen.
-    clock_offset: Option<u32>,
 }
 
 /// Plays `script` against `stack`.
@@ -48,12 +39,9 @@ pub fn play(script: &Script, stack: &mut dyn Stack) -> Result<(), Difference> {
     let name = stack.name();
     let mut player = Player {
         stack,
-        addresses: Addresses::new(script.is_ipv6),
-        ports,
+        wire: Wire::new(Addresses::new(script.is_ipv6), ports),
         sent: VecDeque::new(),
         base: Duration::ZERO,
-        local_first: None,
-        clock_offset: None,
     };
     let difference = |line| move |message| Difference { line, stack: name, message };
     for step in &script.steps {
@@ -85,7 +73,7 @@ impl Player<'_> {
             Action::Settings(pairs) => pairs.iter().try_for_each(|(name, value)| self.stack.set(name, value)),
             Action::Call(call, outcome) => self.call(call, outcome),
             Action::Inject(segment) => {
-                let packet = self.build(segment)?;
+                let packet = self.wire.build(segment)?;
                 self.stack.inject(packet)
             }
             Action::Assert(assertions) => assertions.iter().try_for_each(|assertion| self.check(assertion)),
@@ -115,48 +103,6 @@ impl Player<'_> {
         Err(format!("{} is {value}, expected {:?} {}", assertion.field, assertion.comparison, assertion.value))
     }
 
-    /// What the script injects, in the stack's numbers.
-    fn build(&self, spec: &SegmentSpec) -> Result<Packet, String> {
-        let unknown = || "the stack has sent nothing yet that this could acknowledge".to_owned();
-        let ours = |relative: u32| self.local_first.map(|first| first + relative).ok_or_else(unknown);
-        let mut options = TcpOptions::default();
-        if let SegmentSpecOptions::These(specs) = &spec.options {
-            for option in specs {
-                match option {
-                    OptionSpec::Mss(mss) => options.mss = Some(*mss),
-                    OptionSpec::WindowScale(shift) => options.window_scale = Some(*shift),
-                    OptionSpec::SackPermitted => options.sack_permitted = true,
-                    OptionSpec::Timestamps(value, echo) => {
-                        let echo = echo.wrapping_add(self.clock_offset.unwrap_or(0));
-                        options.timestamps = Some(Timestamps { value: *value, echo });
-                    }
-                    OptionSpec::Sack(blocks) => {
-                        for (left, right) in blocks {
-                            options.sack.push(ours(*left)?, ours(*right)?);
-                        }
-                    }
-                }
-            }
-        }
-        let tcp = TcpHeader {
-            source_port: self.ports.1,
-            destination_port: self.ports.0,
-            sequence: REMOTE_FIRST + spec.start,
-            acknowledgment: spec.ack.map_or(Ok(SeqNum(0)), ours)?,
-            flags: spec.flags,
-            window: spec.window.unwrap_or(0),
-            urgent: 0,
-            options,
-        };
-        let segment = Segment {
-            source: self.addresses.remote,
-            destination: self.addresses.local,
-            traffic_class: spec.ecn.map_or(0, airtcp_core::Ecn::bits),
-            tcp,
-        };
-        Ok(Packet::tcp_bytes(&segment, Bytes::from(vec![0; spec.len as usize])))
-    }
-
     /// Takes the next segment that left; it must be `expected`, between `from` and `to`.
     fn expect(&mut self, expected: &SegmentSpec, from: Duration, to: Duration) -> Result<Duration, String> {
         let (early, late) = self.stack.tolerance(to.saturating_sub(self.base));
@@ -168,7 +114,7 @@ impl Player<'_> {
         let Some((at, packet)) = sent else {
             return Err(format!("nothing was sent until {}, expected {expected}", seconds(latest)));
         };
-        let actual = self.describe(&packet, expected).ok_or("a segment of another connection was sent")?;
+        let actual = self.wire.describe(&packet, expected).ok_or("a segment of another connection was sent")?;
         if !self.matches(expected, &actual) {
             return Err(format!("sent {actual} at {}, expected {expected}", seconds(at)));
         }
@@ -177,35 +123,6 @@ impl Player<'_> {
             return Err(format!("{actual} was sent at {}, expected at {range}", seconds(at)));
         }
         Ok(at)
-    }
-
-    /// A segment that left, in the script's numbers; learns the stack's.
-    fn describe(&mut self, packet: &Packet, expected: &SegmentSpec) -> Option<SegmentSpec> {
-        let tcp = packet.tcp().filter(|tcp| (tcp.source_port, tcp.destination_port) == self.ports)?;
-        let first = *self.local_first.get_or_insert(tcp.sequence);
-        let relative = |number: SeqNum| number.0.wrapping_sub(first.0);
-        let theirs = |number: SeqNum| number.0.wrapping_sub(REMOTE_FIRST.0);
-        let mut options = Vec::new();
-        options.extend(tcp.options.mss.map(OptionSpec::Mss));
-        options.extend(tcp.options.sack_permitted.then_some(OptionSpec::SackPermitted));
-        if let Some(Timestamps { value, echo }) = tcp.options.timestamps {
-            let offset = *self.clock_offset.get_or_insert_with(|| value.wrapping_sub(timestamp_of(expected)));
-            options.push(OptionSpec::Timestamps(value.wrapping_sub(offset), echo));
-        }
-        options.extend(tcp.options.window_scale.map(OptionSpec::WindowScale));
-        if tcp.options.sack != SackBlocks::default() {
-            let blocks = tcp.options.sack.as_slice().iter();
-            options.push(OptionSpec::Sack(blocks.map(|(left, right)| (theirs(*left), theirs(*right))).collect()));
-        }
-        Some(SegmentSpec {
-            ecn: Some(packet.ip().ecn()),
-            flags: tcp.flags,
-            start: relative(tcp.sequence),
-            len: packet.payload_len(),
-            ack: tcp.flags.ack().then(|| theirs(tcp.acknowledgment)),
-            window: Some(tcp.window),
-            options: SegmentSpecOptions::These(options),
-        })
     }
 
     fn matches(&self, expected: &SegmentSpec, actual: &SegmentSpec) -> bool {
@@ -250,22 +167,13 @@ impl Player<'_> {
             window: None,
             options: SegmentSpecOptions::Any,
         };
-        let what = self.describe(&packet, &nothing).map_or("a segment".to_owned(), |spec| spec.to_string());
+        let what = self.wire.describe(&packet, &nothing).map_or("a segment".to_owned(), |spec| spec.to_string());
         Err(format!("{what} was sent at {}, and the script ends without it", seconds(at)))
     }
 }
 
 /// A segment expected at any time comes within so long.
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
-
-fn timestamp_of(spec: &SegmentSpec) -> u32 {
-    let SegmentSpecOptions::These(options) = &spec.options else { return 0 };
-    let value = options.iter().find_map(|option| match option {
-        OptionSpec::Timestamps(value, _) => Some(*value),
-        _ => None,
-    });
-    value.unwrap_or(0)
-}
 
 fn seconds(time: Duration) -> String {
     format!("{}.{:06}", time.as_micros() / 1_000_000, time.as_micros() % 1_000_000)

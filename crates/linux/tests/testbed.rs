@@ -161,6 +161,21 @@ fn a_path_without_loss_carries_cubic_and_bbr_near_its_ceiling() {
 }
 
 #[test]
+fn live_a_receive_buffer_bounds_the_rate_to_a_window_per_round_trip() {
+    let Some(_turn) = turn() else { return };
+    let testbed = Testbed::up(demo(&[])).expect("a testbed");
+    let origin = testbed.emulator().restart(7, None).expect("the emulator runs");
+    let [from, to] = ["sender", "receiver"].map(|name| testbed.end(name, Family::V4).expect("a node"));
+    let second = Duration::from_secs(1);
+    let spec = FlowSpec::bulk("bulk", from, to, "cubic", second, second * 4);
+    let spec = FlowSpec { receive_buffer: Some(24_000), ..spec };
+    let result = traffic::start(spec, origin).expect("sockets").join().expect("a result");
+    // 24 kB in 60 ms are 3.2 Mbit/s of the link's 10; how much of a buffer is window differs between kernels.
+    let mbit = result.window_bytes as f64 * 8.0 / 3e6;
+    assert!((1.5..5.5).contains(&mbit), "{mbit} Mbit/s");
+}
+
+#[test]
 fn loss_hurts_cubic_and_the_stream_stays_whole() {
     let Some(_turn) = turn() else { return };
     let testbed = Testbed::up(demo(&[("loss", "1%")])).expect("a testbed");

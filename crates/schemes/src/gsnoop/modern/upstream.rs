@@ -414,26 +414,32 @@ fn repair(
         if answered_at > now {
             continue;
         }
-        let packet = cx.duplicate(&copy.packet, CreateReason::Repair);
-        match shaper.push_repair(now, packet) {
-            Ok(()) => {
-                copy.sent_at = shaper.repair_departure(now);
-                cx.emit(Event::Repair);
-                // Asked for again, it has little time left: two copies make that try count.
-                if copy.repairs > 0 && is_recognisable(&copy.packet) {
-                    let second = cx.duplicate(&copy.packet, CreateReason::Redundant);
-                    match shaper.push_repair(now, second) {
-                        Ok(()) => cx.emit(Event::Redundant),
-                        Err(second) => cx.discard(second, DropReason::QueueFull),
-                    }
-                }
-                copy.repairs = copy.repairs.saturating_add(1);
-                *repaired = true;
-            }
-            Err(packet) => cx.discard(packet, DropReason::QueueFull),
+        if !queue_copy(cx, shaper, &copy.packet, CreateReason::Repair, Event::Repair) {
+            continue;
         }
+        copy.sent_at = shaper.repair_departure(now);
+        // Asked for again, it has little time left: two copies make that try count.
+        if copy.repairs > 0 && is_recognisable(&copy.packet) {
+            queue_copy(cx, shaper, &copy.packet, CreateReason::Redundant, Event::Redundant);
+        }
+        copy.repairs = copy.repairs.saturating_add(1);
+        *repaired = true;
     }
     absent
+}
+
+/// Puts a copy of `packet` at the head of the queue; false if it is full.
+fn queue_copy(cx: &mut Context<'_>, shaper: &mut Shaper, packet: &Packet, reason: CreateReason, event: Event) -> bool {
+    let copy = cx.duplicate(packet, reason);
+    let result = shaper.push_repair(cx.now(), copy);
+    match result {
+        Ok(()) => cx.emit(event),
+        Err(copy) => {
+            cx.discard(copy, DropReason::QueueFull);
+            return false;
+        }
+    }
+    true
 }
 
 /// Timestamps tell a second copy from a sender's retransmission, so B can drop the one only.
