@@ -41,8 +41,8 @@ accept-clean: ## demo and test in a fresh Debian root (root, debootstrap)
 coverage-spec: ## rules and claims of the specification without code or without test
 	@cargo run --quiet --locked --package airtcp-tidy --bin coverage-spec
 
-validate: release ## compare with theory, ns-2, ns-3's figures and the Linux kernel; writes docs/validation.md (root, an hour)
-	@scripts/setup bench
+validate: release ## compare with theory, ns-2, ns-3's figures and the Linux kernel; writes docs/validation.md (root)
+	@scripts/setup validate
 	cargo run --quiet --locked --release --package airtcp-validate
 
 bench: release ## speed against ns-2, ns-3 and a bare forwarder

@@ -43,7 +43,7 @@ impl fmt::Display for Section {
 }
 
 const HEAD: &str = "# Validation\n
-Written by `make validate`, which takes an hour; `cargo run --release -p airtcp-validate -- PART` runs one part and\nreplaces its section.\n";
+Written by `make validate`; `cargo run --release -p airtcp-validate -- PART` runs one part and replaces its section. A\npart without a section here has not been run.\n";
 
 /// Puts the section in its place, in the file as it is.
 pub fn replace(part: &str, section: &Section) -> anyhow::Result<()> {
