@@ -21,8 +21,17 @@ pub struct Scale {
     pub reach: Reach,
     /// Rate of the link the scheme sits on.
     pub rate: Option<Rate>,
+    /// Packets that every moderate buffer has room for.
+    pub least_packets: u64,
+    /// Bytes of a full packet.
+    pub mtu: u32,
+}
+
+impl Scale {
     /// No moderate size is below this many bytes.
-    pub least_size: u64,
+    pub fn least_size(&self) -> u64 {
+        self.least_packets * u64::from(self.mtu)
+    }
 }
 
 /// Values for some of `fields`, as key and text; the others keep their defaults.
@@ -45,7 +54,7 @@ fn value(draw: &mut Draw, field: &Field, scale: &Scale) -> Option<String> {
     Some(match kind.trim() {
         _ if field.kind.starts_with("one of") => choice(draw, field.kind)?,
         "boolean" => draw.pick(&["true", "false"]).to_owned(),
-        "integer" => integer(draw, field, detail, is_extreme).to_string(),
+        "integer" => integer(draw, field, detail, scale, is_extreme).to_string(),
         "duration" => duration(draw, field, is_extreme).to_string(),
         "size" => size(draw, field, scale, is_extreme).to_string(),
         "rate" => rate(draw, scale, is_extreme).to_string(),
@@ -65,13 +74,14 @@ fn around(draw: &mut Draw, default: u64) -> u64 {
     draw.magnitude((default / 8).max(1), default.saturating_mul(8).max(1))
 }
 
-fn integer(draw: &mut Draw, field: &Field, detail: &str, is_extreme: bool) -> u64 {
+fn integer(draw: &mut Draw, field: &Field, detail: &str, scale: &Scale, is_extreme: bool) -> u64 {
     let highest = detail.rsplit(' ').next().and_then(|number| number.parse().ok()).unwrap_or(u64::from(u32::MAX));
     if is_extreme {
         return draw.pick(&[0, 1, highest]);
     }
     match field.value.parse() {
         Ok(default) => around(draw, default).min(highest),
+        Err(_) if field.name.ends_with("_packets") => draw.magnitude(scale.least_packets, 100 * scale.least_packets),
         Err(_) => draw.magnitude(1, 1000).min(highest),
     }
 }
@@ -94,9 +104,9 @@ fn size(draw: &mut Draw, field: &Field, scale: &Scale, is_extreme: bool) -> Byte
     }
     let drawn = match field.value.parse::<ByteSize>() {
         Ok(default) => around(draw, default.0),
-        Err(_) => draw.magnitude(scale.least_size, 4 * scale.least_size),
+        Err(_) => draw.magnitude(scale.least_size(), 4 * scale.least_size()),
     };
-    ByteSize(drawn.max(scale.least_size))
+    ByteSize(drawn.max(scale.least_size()))
 }
 
 fn rate(draw: &mut Draw, scale: &Scale, is_extreme: bool) -> Rate {
@@ -126,7 +136,7 @@ mod tests {
     use airtcp_tcp::Config;
 
     fn scale(reach: Reach) -> Scale {
-        Scale { reach, rate: Some(Rate::from_bps(1_000_000)), least_size: 3000 }
+        Scale { reach, rate: Some(Rate::from_bps(1_000_000)), least_packets: 2, mtu: 1500 }
     }
 
     #[test]

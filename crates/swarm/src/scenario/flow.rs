@@ -49,7 +49,7 @@ fn draw_config(draw: &mut Draw, mtu: u32, tables: &Tables<'_>) -> Config {
     let mut fields = Config::default().fields();
     fields.retain(|field| !FIXED.contains(&field.name));
     let mut config = Config::default();
-    let scale = Scale { reach: Reach::Moderate, rate: None, least_size: 2 * u64::from(mtu) };
+    let scale = Scale { reach: Reach::Moderate, rate: None, least_packets: 2, mtu };
     for (key, value) in parameters::draw_settings(draw, &fields, &scale) {
         // What was drawn for the field's kind reads; a test of the parameters holds that.
         let _ = config.set(&key, &value);
@@ -57,7 +57,7 @@ fn draw_config(draw: &mut Draw, mtu: u32, tables: &Tables<'_>) -> Config {
     config.controller = draw.pick(tables.controllers);
     config.mtu = if draw.percent(80) { mtu } else { draw.between(u64::from(mtu / 2), u64::from(mtu)) as u32 };
     if draw.percent(20) {
-        config.receive_buffer = ByteSize(draw.magnitude(scale.least_size, 100_000));
+        config.receive_buffer = ByteSize(draw.magnitude(scale.least_size(), 100_000));
     }
     // A pending timer delays whatever comes after healing, so it is kept within the run.
     config.max_rto = config.max_rto.min(draw.span(Duration::from_secs(2), Duration::from_secs(8))).max(config.min_rto);

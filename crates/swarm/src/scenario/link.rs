@@ -21,7 +21,8 @@ pub(super) fn draw_link(
     let mut reverse = if draw.percent(50) { forward.clone() } else { draw_direction(draw, flows, heal) };
     // One MTU for the link, as interfaces that talk to each other have.
     reverse.mtu = forward.mtu;
-    let scale = Scale { reach: Reach::Moderate, rate: forward.rate, least_size: least_queue(flows, forward.mtu) };
+    let scale =
+        Scale { reach: Reach::Moderate, rate: forward.rate, least_packets: least_queue(flows), mtu: forward.mtu };
     let scheme = (!tables.schemes.is_empty() && draw.percent(50)).then(|| {
         let entry = draw.pick(tables.schemes);
         SchemePlan { settings: site::draw_settings(draw, &entry, &scale), entry }
@@ -29,9 +30,10 @@ pub(super) fn draw_link(
     LinkPlan { ends, directions: [forward, reverse], scheme }
 }
 
-/// Room for a few packets of each flow: with less, TCP starves some of many flows for minutes, faults or not.
-fn least_queue(flows: usize, mtu: u32) -> u64 {
-    (4 + 2 * flows as u64) * u64::from(mtu)
+/// Room for a few packets of each flow: with less, TCP starves some of many flows for minutes, faults or not (one
+/// flow that fills a buffer of one packet again as soon as it is free keeps everybody else out).
+fn least_queue(flows: usize) -> u64 {
+    4 + 2 * flows as u64
 }
 
 fn draw_direction(draw: &mut Draw, flows: usize, heal: Duration) -> LinkSettings {
@@ -40,7 +42,7 @@ fn draw_direction(draw: &mut Draw, flows: usize, heal: Duration) -> LinkSettings
         rate: Some(Rate::from_bps(draw.magnitude(300_000, 6_000_000))),
         delay: draw.span(Duration::from_micros(10), Duration::from_millis(80)),
         mtu,
-        queue: draw_queue(draw, least_queue(flows, mtu), mtu),
+        queue: draw_queue(draw, least_queue(flows) * u64::from(mtu), mtu),
         loss: draw_loss(draw),
         reorder: draw_reordering(draw),
         duplicate: rarely(draw, 30),
