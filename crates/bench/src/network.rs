@@ -81,7 +81,13 @@ impl Network {
             });
         }
         let duration = Duration::from_secs(self.seconds);
-        let settings = RunSettings { duration, warmup: Duration::ZERO, checks: self.checks, ..RunSettings::default() };
+        let settings = RunSettings {
+            duration,
+            warmup: Duration::ZERO,
+            checks: self.checks,
+            series: false,
+            ..RunSettings::default()
+        };
         let outcome = topology.run(&settings).expect("a valid network");
         let packets: u64 = outcome.flows.iter().map(|flow| flow.segments_sent).sum();
         let bytes: u64 = outcome.flows.iter().map(|flow| flow.total_bytes).sum();

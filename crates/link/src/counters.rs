@@ -3,7 +3,10 @@
 use airtcp_core::DropReason;
 
 /// Counts since the link was made. *in + duplicated = delivered + held + dropped*, in packets and in bytes.
+///
+/// The first four are what every packet counts in; they are next to each other in memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
 pub struct LinkCounters {
     /// Packets that were sent into the link; packets a full ring refused are not among them.
     pub packets_in: u64,

@@ -16,22 +16,29 @@ use crate::queue::{Discipline, Signals};
 use crate::settings::LinkSettings;
 use crate::transmitter::{Transmitter, Turn};
 use airtcp_core::{Backlog, CreateReason, DropReason, Duration, Instant, Packet, Probability, Rng};
+use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::format;
 
 /// One direction of a link.
+///
+/// In this order in memory, so that a packet on a link where nothing can go wrong touches three cache lines of it: a
+/// simulator has hundreds of links and is fast while it finds them in its caches.
 #[derive(Debug)]
+#[repr(C)]
 pub struct Link {
     delay: Duration,
     mtu: u32,
+    /// Nothing can go wrong in the air.
+    is_clear: bool,
     queue: Discipline,
     transmitter: Transmitter,
-    air: Air,
     /// What will arrive, in order of arrival.
     arrivals: VecDeque<Arrival>,
     /// Bytes in `arrivals`.
     held_bytes: u64,
     counters: LinkCounters,
+    air: Box<Air>,
 }
 
 /// What happens between transmitter and receiver.
@@ -66,7 +73,6 @@ impl Draw {
 #[derive(Debug)]
 struct Arrival {
     at: Instant,
-    bytes: u32,
     packet: Packet,
 }
 
@@ -84,25 +90,27 @@ impl Link {
     pub fn new(settings: &LinkSettings, seed: u64, name: &str) -> Self {
         let stream = |part: &str| Rng::derive(seed, &format!("{name}/{part}"));
         let draw = |part: &str, probability| Draw { probability, rng: stream(part) };
+        let air = Air {
+            loss: LossProcess::new(&settings.loss, stream("loss")),
+            reorder: draw("reorder", settings.reorder.probability),
+            reorder_delay: settings.reorder.delay,
+            duplicate: draw("duplicate", settings.duplicate),
+            corrupt: draw("corrupt", settings.corrupt),
+            damage: stream("damage"),
+            outage: settings.outage.clone(),
+            impaired_until: settings.impaired_until,
+            origin: Instant::ZERO,
+        };
         Link {
             delay: settings.delay,
             mtu: settings.mtu,
+            is_clear: air.is_clear(),
             queue: Discipline::new(settings, stream("queue")),
             transmitter: Transmitter::new(settings.rate),
-            air: Air {
-                loss: LossProcess::new(&settings.loss, stream("loss")),
-                reorder: draw("reorder", settings.reorder.probability),
-                reorder_delay: settings.reorder.delay,
-                duplicate: draw("duplicate", settings.duplicate),
-                corrupt: draw("corrupt", settings.corrupt),
-                damage: stream("damage"),
-                outage: settings.outage.clone(),
-                impaired_until: settings.impaired_until,
-                origin: Instant::ZERO,
-            },
             arrivals: VecDeque::new(),
             held_bytes: 0,
             counters: LinkCounters::default(),
+            air: Box::new(air),
         }
     }
 
@@ -205,6 +213,9 @@ impl Link {
     #[inline(always)]
     fn transmit(&mut self, now: Instant, packet: Packet, bytes: u32, drops: &mut dyn FnMut(Packet, DropReason)) {
         let turn = self.transmitter.accept(now, bytes);
+        if self.is_clear {
+            return self.insert(turn.end.saturating_add(self.delay), bytes, packet);
+        }
         let fate = self.air.fate(turn, bytes);
         match fate.drop {
             Some(reason) => Signals { counters: &mut self.counters, drops }.drop(packet, reason),
@@ -241,16 +252,23 @@ impl Link {
             self.counters.bytes_duplicated += u64::from(bytes);
             let mut copy = packet.clone();
             copy.set_origin(CreateReason::Duplicate);
-            self.insert(Arrival { at, bytes, packet: copy });
+            self.insert(at, bytes, copy);
         }
-        self.insert(Arrival { at, bytes, packet });
+        self.insert(at, bytes, packet);
     }
 
-    fn insert(&mut self, arrival: Arrival) {
-        self.held_bytes += u64::from(arrival.bytes);
-        if self.arrivals.back().is_none_or(|last| last.at <= arrival.at) {
+    #[inline]
+    fn insert(&mut self, at: Instant, bytes: u32, packet: Packet) {
+        self.held_bytes += u64::from(bytes);
+        let arrival = Arrival { at, packet };
+        if self.arrivals.back().is_none_or(|last| last.at <= at) {
             return self.arrivals.push_back(arrival);
         }
+        self.insert_before(arrival);
+    }
+
+    #[cold]
+    fn insert_before(&mut self, arrival: Arrival) {
         let place = self.arrivals.partition_point(|earlier| earlier.at <= arrival.at);
         self.arrivals.insert(place, arrival);
     }
@@ -277,11 +295,12 @@ impl Link {
         if self.arrivals.front()?.at > now {
             return None;
         }
-        let arrival = self.arrivals.pop_front()?;
-        self.held_bytes -= u64::from(arrival.bytes);
+        let packet = self.arrivals.pop_front()?.packet;
+        let bytes = u64::from(packet.wire_len());
+        self.held_bytes -= bytes;
         self.counters.packets_delivered += 1;
-        self.counters.bytes_delivered += u64::from(arrival.bytes);
-        Some(arrival.packet)
+        self.counters.bytes_delivered += bytes;
+        Some(packet)
     }
 
     /// What waits for the transmitter: the packet in transmission and those in the air are not among it.
@@ -332,6 +351,12 @@ impl Link {
 }
 
 impl Air {
+    /// Whether every packet gets through unharmed, at any time, and no draw is needed to know it.
+    fn is_clear(&self) -> bool {
+        let draws = [&self.reorder, &self.duplicate, &self.corrupt];
+        self.loss.is_never() && self.outage.duration.is_zero() && draws.iter().all(|draw| draw.probability.is_never())
+    }
+
     /// Draws everything for every transmission: a lost packet takes as many draws as one that gets through.
     #[inline(always)]
     fn fate(&mut self, turn: Turn, bytes: u32) -> Fate {

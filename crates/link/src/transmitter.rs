@@ -19,6 +19,9 @@ pub(crate) struct Transmitter {
     free_at: Instant,
     /// Part of a nanosecond by which `free_at` is too early, in units of 1 / rate.
     carry: u64,
+    /// Length of the last packet, the whole nanoseconds it takes and the rest in units of 1 / rate: most packets are as
+    /// long as the one before, and a division less.
+    last: (u32, Duration, u64),
     /// Beginning and length of the turns that have not begun.
     waiting: VecDeque<(Instant, u32)>,
     waiting_bytes: u64,
@@ -26,7 +29,14 @@ pub(crate) struct Transmitter {
 
 impl Transmitter {
     pub(crate) fn new(rate: Option<Rate>) -> Self {
-        Transmitter { rate, free_at: Instant::ZERO, carry: 0, waiting: VecDeque::new(), waiting_bytes: 0 }
+        Transmitter {
+            rate,
+            free_at: Instant::ZERO,
+            carry: 0,
+            last: (0, Duration::ZERO, 0),
+            waiting: VecDeque::new(),
+            waiting_bytes: 0,
+        }
     }
 
     /// Packets whose turn has not begun at `now`.
@@ -74,12 +84,46 @@ impl Transmitter {
             self.carry = 0;
         }
         let begin = self.free_at;
-        let span: Duration = rate.serialisation(bytes, &mut self.carry);
+        let span = self.serialisation(rate, bytes);
         self.free_at = begin.saturating_add(span);
         if begin > now {
             self.waiting.push_back((begin, bytes));
             self.waiting_bytes += u64::from(bytes);
         }
         Turn { begin, end: self.free_at }
+    }
+
+    /// [`Rate::serialisation`] from what the last packet took.
+    #[inline]
+    fn serialisation(&mut self, rate: Rate, bytes: u32) -> Duration {
+        if self.last.0 != bytes {
+            let mut rest = 0;
+            self.last = (bytes, rate.serialisation(bytes, &mut rest), rest);
+        }
+        let (_, whole, rest) = self.last;
+        self.carry += rest;
+        if self.carry < rate.bps() {
+            return whole;
+        }
+        // Both parts are below the rate, so their sum holds one nanosecond more at most.
+        self.carry -= rate.bps();
+        whole.saturating_add(Duration::from_nanos(1))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packets_of_any_lengths_leave_at_the_times_that_the_rate_gives() {
+        for bps in [1, 3, 9_986_684, 1_000_000_000, 7_777_777_777] {
+            let rate = Rate::from_bps(bps);
+            let (mut transmitter, mut free_at, mut carry) = (Transmitter::new(Some(rate)), Instant::ZERO, 0);
+            for bytes in [1500, 1500, 40, 1500, 40, 40, 1, 9000, 0, 1500].repeat(20) {
+                free_at = free_at.saturating_add(rate.serialisation(bytes, &mut carry));
+                assert_eq!(transmitter.accept(Instant::ZERO, bytes).end, free_at, "{bps} {bytes}");
+            }
+        }
     }
 }

@@ -25,13 +25,19 @@ pub fn of_node(index: usize, family: Family) -> IpAddr {
 }
 
 /// The node that owns `address`, if it is one of ours.
-pub fn node_of(address: IpAddr) -> Option<usize> {
+///
+/// In whole words: taking single bytes out of an address that was just copied stalls the processor, twice a hop.
+#[inline]
+pub fn node_of(address: &IpAddr) -> Option<usize> {
     match address {
         IpAddr::V4(v4) => {
-            let [net, high, low, _] = v4.octets();
-            (net == 10).then(|| usize::from(u16::from_be_bytes([high, low])))
+            let bits = v4.to_bits();
+            (bits >> 24 == 10).then_some((bits >> 8 & 0xffff) as usize)
         }
-        IpAddr::V6(v6) => (v6.segments()[0] == 0xfd00).then(|| usize::from(v6.segments()[6])),
+        IpAddr::V6(v6) => {
+            let bits = v6.to_bits();
+            (bits >> 112 == 0xfd00).then_some((bits >> 16 & 0xffff) as usize)
+        }
     }
 }
 
@@ -42,9 +48,9 @@ mod tests {
     #[test]
     fn an_address_names_its_node() {
         for index in [0, 1, 255, 256, MAX_NODES - 1] {
-            assert_eq!(node_of(of_node(index, Family::V4)), Some(index));
-            assert_eq!(node_of(of_node(index, Family::V6)), Some(index));
+            assert_eq!(node_of(&of_node(index, Family::V4)), Some(index));
+            assert_eq!(node_of(&of_node(index, Family::V6)), Some(index));
         }
-        assert_eq!(node_of("192.0.2.1".parse().unwrap()), None);
+        assert_eq!(node_of(&"192.0.2.1".parse().unwrap()), None);
     }
 }

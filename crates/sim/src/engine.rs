@@ -6,6 +6,7 @@ use crate::check::Checker;
 use crate::element::{Accounts, Body, Place, Slot};
 use crate::host::Host;
 use crate::io::{ElementIo, Work, read_control};
+use crate::network::{Meeting, Network};
 use crate::outcome::{Drop, ElementOutcome, Mark, Outcome, SchemeOutcome};
 use crate::pipe::Pipe;
 use crate::queue::{EventQueue, Kind};
@@ -28,17 +29,10 @@ fn queue_bytes(settings: &LinkSettings) -> ByteSize {
 /// A running topology.
 pub struct Engine<'t> {
     now: Instant,
-    queue: EventQueue,
+    network: Network<'t>,
     work: VecDeque<Work>,
-    pipes: Vec<Pipe>,
     elements: Vec<Slot>,
-    /// Host element of each node.
-    hosts: Vec<Option<usize>>,
-    routes: Routes,
     schemes: Vec<(String, &'static str, Vec<usize>)>,
-    node_names: Vec<String>,
-    unroutable: u64,
-    hop_limit_drops: u64,
     control_damaged: u64,
     checker: Checker,
     sample_every: Duration,
@@ -47,7 +41,6 @@ pub struct Engine<'t> {
     events: u64,
     settings: RunSettings,
     flow_ends: Vec<(usize, usize)>,
-    tap: Tapped<'t>,
 }
 
 impl<'t> Engine<'t> {
@@ -65,21 +58,24 @@ impl<'t> Engine<'t> {
                 ends.push((spec.ends[side], spec.ends[1 - side]));
                 let to = spec.ends[1 - side];
                 let direction = Direction { link: index, reverse: side == 1 };
-                pipes.push(Pipe { name, direction, link, to, before: None, after: None, scheduled: None });
+                pipes.push(Pipe { name, direction, link, to, before: None, after: None, scheduled: Instant::MAX });
             }
         }
         let mut engine = Engine {
             now: Instant::ZERO,
-            queue: EventQueue::default(),
+            network: Network {
+                queue: EventQueue::default(),
+                pipes,
+                routes: Routes::new(topology.nodes.len(), &ends),
+                node_names: topology.nodes.clone(),
+                hosts: vec![None; topology.nodes.len()],
+                tap: Tapped::new(tap),
+                unroutable: 0,
+                hop_limit_drops: 0,
+            },
             work: VecDeque::new(),
-            pipes,
             elements: Vec::new(),
-            hosts: vec![None; topology.nodes.len()],
-            routes: Routes::new(topology.nodes.len(), &ends),
             schemes: Vec::new(),
-            node_names: topology.nodes.clone(),
-            unroutable: 0,
-            hop_limit_drops: 0,
             control_damaged: 0,
             checker: Checker::new(settings.checks),
             sample_every: settings.sample_every,
@@ -88,7 +84,6 @@ impl<'t> Engine<'t> {
             events: 0,
             settings: settings.clone(),
             flow_ends: Vec::new(),
-            tap: Tapped::new(tap),
         };
         for spec in &topology.schemes {
             engine.place_scheme(topology, spec)?;
@@ -122,7 +117,7 @@ impl<'t> Engine<'t> {
         for end in ends {
             let side = usize::from(*end == End::Far);
             let (outgoing, incoming) = (2 * spec.link + side, 2 * spec.link + 1 - side);
-            if self.pipes[outgoing].before.is_some() || self.pipes[incoming].after.is_some() {
+            if self.network.pipes[outgoing].before.is_some() || self.network.pipes[incoming].after.is_some() {
                 return Err(SimError::Occupied { scheme: spec.name.clone() });
             }
             let (out, back) = (&link.settings[side], &link.settings[1 - side]);
@@ -138,8 +133,8 @@ impl<'t> Engine<'t> {
             let element = (spec.entry.make)(&spec.settings, &mut site)
                 .map_err(|error| SimError::Scheme { scheme: spec.name.clone(), error })?;
             let index = self.add_element(name, link.ends[side], Some(outgoing), Body::Scheme(element));
-            self.pipes[outgoing].before = Some(index);
-            self.pipes[incoming].after = Some(index);
+            self.network.pipes[outgoing].before = Some(index);
+            self.network.pipes[incoming].after = Some(index);
             placed.push(index);
         }
         if let [near, far] = placed[..] {
@@ -153,7 +148,10 @@ impl<'t> Engine<'t> {
     fn place_flows(&mut self, topology: &Topology) -> Result<(), SimError> {
         for (id, flow) in topology.flows.iter().enumerate() {
             let (from, to) = (flow.from.0, flow.to.0);
-            if from == to || self.routes.towards(from, to).is_none() || self.routes.towards(to, from).is_none() {
+            if from == to
+                || self.network.routes.towards(from, to).is_none()
+                || self.network.routes.towards(to, from).is_none()
+            {
                 return Err(SimError::Unreachable {
                     flow: flow.name.clone(),
                     from: topology.nodes[from].clone(),
@@ -171,12 +169,12 @@ impl<'t> Engine<'t> {
     }
 
     fn host_of(&mut self, node: usize) -> usize {
-        if let Some(index) = self.hosts[node] {
+        if let Some(index) = self.network.hosts[node] {
             return index;
         }
-        let name = format!("hosts.{}", self.node_names[node]);
+        let name = format!("hosts.{}", self.network.node_names[node]);
         let index = self.add_element(name, node, None, Body::Host(Box::default()));
-        self.hosts[node] = Some(index);
+        self.network.hosts[node] = Some(index);
         index
     }
 
@@ -192,9 +190,9 @@ impl<'t> Engine<'t> {
         for index in 0..self.elements.len() {
             self.arm(index);
         }
-        self.queue.push(Instant::ZERO + self.sample_every, Kind::Sample);
+        self.network.queue.push(Instant::ZERO + self.sample_every, Kind::Sample);
         let mut warm = false;
-        while let Some((at, kind)) = self.queue.pop_until(end) {
+        while let Some((at, kind)) = self.network.queue.pop_until(end) {
             if !warm && at >= self.warmup_end {
                 warm = true;
                 self.on_warm();
@@ -242,39 +240,46 @@ impl<'t> Engine<'t> {
             }
             Kind::Sample => {
                 self.sample();
-                self.queue.push(self.now + self.sample_every, Kind::Sample);
+                self.network.queue.push(self.now + self.sample_every, Kind::Sample);
             }
         }
     }
 
     fn handle_arrival(&mut self, index: usize) {
-        if self.pipes[index].scheduled != Some(self.now) {
+        if self.network.pipes[index].scheduled != self.now {
             return;
         }
-        self.pipes[index].scheduled = None;
-        self.pipes[index].advance(self.now, &mut self.tap);
-        while let Some(packet) = self.pipes[index].link.receive(self.now) {
+        self.network.pipes[index].scheduled = Instant::MAX;
+        self.network.pipes[index].advance(self.now, &mut self.network.tap);
+        while let Some(packet) = self.network.pipes[index].link.receive(self.now) {
             self.trace(index, &packet);
-            if let Some(tap) = self.tap.get() {
-                tap.on_arrived(self.now, self.pipes[index].direction, &packet);
+            if let Some(tap) = self.network.tap.get() {
+                tap.on_arrived(self.now, self.network.pipes[index].direction, &packet);
             }
-            let (node, after) = (self.pipes[index].to, self.pipes[index].after);
+            let (node, after) = (self.network.pipes[index].to, self.network.pipes[index].after);
             match after {
                 _ if packet.tcp().is_none() && read_control(&packet).is_some() => {
                     self.work.push_back(Work::ForwardControl { node, packet });
                 }
-                Some(element) => self.deliver(element, Port::LINK, packet),
+                Some(element) => self.deliver(Meeting { element, port: Port::LINK, packet }),
                 None => self.forward(node, packet),
             }
             self.drain_work();
         }
-        self.schedule(index);
+        self.network.schedule(index);
     }
 
+    #[inline]
     fn drain_work(&mut self) {
+        if !self.work.is_empty() {
+            self.do_work();
+        }
+    }
+
+    fn do_work(&mut self) {
         while let Some(work) = self.work.pop_front() {
             match work {
-                Work::Forward { node, packet } => self.forward(node, packet),
+                Work::Deliver(meeting) => self.deliver(meeting),
                 Work::ForwardControl { node, packet } => self.forward_control(node, packet),
                 Work::Status { element, status } => {
                     self.call(element, |element, cx| element.handle_tx_status(cx, status));
@@ -283,75 +288,33 @@ impl<'t> Engine<'t> {
         }
     }
 
-    /// Routes a packet that is at `node`: to the host there, to a scheme, or to a link.
-    fn forward(&mut self, node: usize, mut packet: Packet) {
-        let destination = address::node_of(packet.ip().destination);
-        if destination == Some(node) {
-            match self.hosts[node] {
-                Some(host) => self.deliver(host, Port::INNER, packet),
-                None => self.drop_unroutable(node, &packet),
-            }
-            return;
-        }
-        let Some(pipe) = destination.and_then(|to| self.routes.towards(node, to)) else {
-            return self.drop_unroutable(node, &packet);
-        };
-        if address::node_of(packet.ip().source) != Some(node) {
-            let hops = packet.ip().hop_limit;
-            if hops <= 1 {
-                self.hop_limit_drops += 1;
-                return self.show_drop(node, &packet, DropReason::HopLimit);
-            }
-            packet.set_hop_limit(hops - 1);
-        }
-        match self.pipes[pipe].before {
-            Some(element) => self.deliver(element, Port::INNER, packet),
-            None => self.send(pipe, packet),
+    fn forward(&mut self, node: usize, packet: Packet) {
+        if let Some(meeting) = self.network.forward(self.now, node, packet) {
+            self.deliver(meeting);
         }
     }
 
     /// Messages between our boxes are the box's own traffic: no scheme queues or repairs them.
     fn forward_control(&mut self, node: usize, packet: Packet) {
-        let destination = address::node_of(packet.ip().destination);
+        let destination = address::node_of(&packet.ip().destination);
         if destination == Some(node) {
             if packet.is_corrupted() {
                 self.control_damaged += 1;
-                self.show_drop(node, &packet, DropReason::Corrupted);
+                self.network.show_drop(self.now, node, &packet, DropReason::Corrupted);
             } else if let Some((element, peer, message)) = read_control(&packet)
                 && element < self.elements.len()
             {
                 self.call(element, |element, cx| element.handle_control(cx, peer, &message));
             }
-        } else if let Some(pipe) = destination.and_then(|to| self.routes.towards(node, to)) {
-            self.send(pipe, packet);
+        } else if let Some(pipe) = destination.and_then(|to| self.network.routes.towards(node, to)) {
+            self.network.send(self.now, pipe, packet);
         }
     }
 
-    fn drop_unroutable(&mut self, node: usize, packet: &Packet) {
-        self.unroutable += 1;
-        self.show_drop(node, packet, DropReason::NoRoute);
-    }
-
-    fn show_drop(&mut self, node: usize, packet: &Packet, reason: DropReason) {
-        if let Some(tap) = self.tap.get() {
-            tap.on_dropped(self.now, &format!("nodes.{}", self.node_names[node]), packet, reason);
-        }
-    }
-
-    fn send(&mut self, pipe: usize, packet: Packet) {
-        self.pipes[pipe].send(self.now, packet, &mut self.tap);
-        self.schedule(pipe);
-    }
-
-    fn schedule(&mut self, index: usize) {
-        if let Some(at) = self.pipes[index].needs_event() {
-            self.queue.push(at, Kind::Arrival(index as u32));
-        }
-    }
-
-    fn deliver(&mut self, index: usize, port: Port, packet: Packet) {
-        self.elements[index].accounts.received += 1;
-        self.call(index, |element, cx| element.handle_packet(cx, port, packet));
+    fn deliver(&mut self, meeting: Meeting) {
+        let Meeting { element, port, packet } = meeting;
+        self.elements[element].accounts.received += 1;
+        self.call(element, |element, cx| element.handle_packet(cx, port, packet));
     }
 
     fn call(&mut self, index: usize, work: impl FnOnce(&mut dyn airtcp_core::Element, &mut Context<'_>)) {
@@ -362,11 +325,9 @@ impl<'t> Engine<'t> {
             now: self.now,
             place: &slot.place,
             accounts: &mut slot.accounts,
-            pipes: &mut self.pipes,
-            queue: &mut self.queue,
+            network: &mut self.network,
             work: &mut self.work,
             peer_node,
-            tap: self.tap.reborrow(),
         };
         let mut cx = Context::new(self.now, &mut slot.rng, &mut io);
         work(slot.body.element(), &mut cx);
@@ -381,7 +342,7 @@ impl<'t> Engine<'t> {
         let due = due.max(self.now);
         if slot.scheduled.is_none_or(|scheduled| due < scheduled) {
             slot.scheduled = Some(due);
-            self.queue.push(due, Kind::Timeout(index as u32));
+            self.network.queue.push(due, Kind::Timeout(index as u32));
         }
     }
 
@@ -404,14 +365,14 @@ impl<'t> Engine<'t> {
         let repairs = self.elements.iter().map(|slot| slot.accounts.events[Event::Repair as usize]).sum();
         for slot in &mut self.elements {
             if let Body::Host(host) = &mut slot.body {
-                host.sample(self.now, repairs);
+                host.sample(self.now, repairs, self.settings.series);
             }
         }
-        self.checker.check(self.now, &self.elements, &self.pipes);
+        self.checker.check(self.now, &self.elements, &self.network.pipes);
     }
 
     fn finish(mut self, end: Instant) -> Outcome {
-        self.checker.check(end, &self.elements, &self.pipes);
+        self.checker.check(end, &self.elements, &self.network.pipes);
         let flow_ends = std::mem::take(&mut self.flow_ends);
         let mut flows = Vec::new();
         for (id, (sender, receiver)) in flow_ends.into_iter().enumerate() {
@@ -443,7 +404,7 @@ impl<'t> Engine<'t> {
             slot.body.as_element().observe(&mut |gauge, value| gauges.push((gauge, value)));
             let counts = Event::ALL.iter().map(|event| (*event, slot.accounts.events[*event as usize]));
             ElementOutcome {
-                node: self.node_names[slot.place.node].clone(),
+                node: self.network.node_names[slot.place.node].clone(),
                 events: counts.filter(|(_, count)| *count > 0).collect(),
                 gauges,
             }
@@ -452,8 +413,11 @@ impl<'t> Engine<'t> {
     }
 
     fn marks(&self) -> Vec<Mark> {
-        let marks =
-            self.pipes.iter().map(|pipe| Mark { place: pipe.name.clone(), packets: pipe.link.counters().marked });
+        let marks = self
+            .network
+            .pipes
+            .iter()
+            .map(|pipe| Mark { place: pipe.name.clone(), packets: pipe.link.counters().marked });
         marks.filter(|mark| mark.packets > 0).collect()
     }
 
@@ -464,7 +428,7 @@ impl<'t> Engine<'t> {
                 drops.push(Drop { place: place.to_string(), reason, packets });
             }
         };
-        for pipe in &self.pipes {
+        for pipe in &self.network.pipes {
             for reason in DropReason::ALL {
                 add(&pipe.name, *reason, pipe.link.counters().dropped_for(*reason));
             }
@@ -474,8 +438,8 @@ impl<'t> Engine<'t> {
                 add(&slot.place.name, *reason, slot.accounts.discarded[*reason as usize]);
             }
         }
-        add("nodes", DropReason::NoRoute, self.unroutable);
-        add("nodes", DropReason::HopLimit, self.hop_limit_drops);
+        add("nodes", DropReason::NoRoute, self.network.unroutable);
+        add("nodes", DropReason::HopLimit, self.network.hop_limit_drops);
         add("control", DropReason::Corrupted, self.control_damaged);
         drops
     }

@@ -7,7 +7,7 @@ use crate::topology::{Flow, RunSettings};
 use airtcp_core::{Context, CreateReason, DropReason, Duration, Element, Instant, Packet, Port, Rng, SeqNum};
 use airtcp_tcp::{Config, Connection, Endpoint, Stats, Stream};
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::BinaryHeap;
 use std::net::IpAddr;
 
 /// Ports of flow 0; flow n has the n-th after it.
@@ -22,8 +22,8 @@ const BELOW_WRAP_MS: u32 = 3_000;
 #[derive(Default)]
 pub struct Host {
     sockets: Vec<Socket>,
-    /// Local port to socket.
-    ports: BTreeMap<u16, usize>,
+    /// Local port and socket, by port.
+    ports: Vec<(u16, u32)>,
     /// Deadlines, possibly outdated: the socket's own deadline decides.
     timers: BinaryHeap<Reverse<(Instant, usize)>>,
 }
@@ -88,7 +88,8 @@ impl Host {
         let (sequence, stamp) = (rng.next_u64() as u32, rng.next_u64() as u32);
         let has_digest = run.digests && flow.size.is_some();
         let config = Config { auto_read: !has_digest, random_seed: rng.next_u64(), ..flow.tcp.clone() };
-        self.ports.insert(local.port, self.sockets.len());
+        let place = self.ports.partition_point(|(port, _)| *port < local.port);
+        self.ports.insert(place, (local.port, self.sockets.len() as u32));
         self.sockets.push(Socket {
             flow: id,
             name: flow.name.clone(),
@@ -124,15 +125,15 @@ impl Host {
         }
     }
 
-    /// Records a point of every flow's series.
-    pub fn sample(&mut self, at: Instant, repairs: u64) {
+    /// Notes every flow's progress, and records it if there is a series to record it in.
+    pub fn sample(&mut self, at: Instant, repairs: u64, series: bool) {
         for socket in &mut self.sockets {
             let Some(connection) = &socket.connection else { continue };
             let delivered = connection.stats().bytes_delivered;
             if delivered > socket.last_progress.1 {
                 socket.note_progress(at, delivered);
             }
-            let Some(connection) = &socket.connection else { continue };
+            let Some(connection) = socket.connection.as_ref().filter(|_| series) else { continue };
             socket.series.push(Sample {
                 at,
                 delivered,
@@ -141,6 +142,12 @@ impl Host {
                 repairs,
             });
         }
+    }
+
+    #[inline]
+    fn socket_at(&self, port: u16) -> Option<usize> {
+        let place = self.ports.binary_search_by_key(&port, |(port, _)| *port).ok()?;
+        Some(self.ports[place].1 as usize)
     }
 
     fn socket_of(&self, flow: usize, wants_sender: bool) -> Option<&Socket> {
@@ -297,7 +304,7 @@ impl Element for Host {
             cx.discard(packet, DropReason::Corrupted);
             return;
         }
-        let index = packet.tcp().and_then(|tcp| self.ports.get(&tcp.destination_port)).copied();
+        let index = packet.tcp().and_then(|tcp| self.socket_at(tcp.destination_port));
         let Some(index) = index else {
             cx.discard(packet, DropReason::NoSocket);
             return;

@@ -2,9 +2,8 @@
 
 use crate::address::{self, Family};
 use crate::element::{Accounts, Place};
-use crate::pipe::Pipe;
-use crate::queue::{EventQueue, Kind};
-use crate::tap::Tapped;
+use crate::network::{Meeting, Network};
+use crate::queue::Kind;
 use airtcp_core::{
     Backlog, CreateReason, DropReason, Event, Instant, Io, Outcome, Packet, Peer, Port, Token, TxStatus,
     packet::protocol,
@@ -15,8 +14,8 @@ use std::collections::VecDeque;
 /// Work that waits until the current call has returned, so that no element is re-entered.
 #[derive(Debug)]
 pub enum Work {
-    /// A packet is at a node and goes on by its destination.
-    Forward { node: usize, packet: Packet },
+    /// A packet that an element sent to another one.
+    Deliver(Meeting),
     /// A message of ours goes on by its destination, beside the elements.
     ForwardControl { node: usize, packet: Packet },
     /// A report on a tracked packet.
@@ -30,54 +29,53 @@ const ENVELOPE: usize = 8 + 16;
 pub const CONTROL_PORT: u16 = 47_910;
 
 /// One element's io during one call.
-pub struct ElementIo<'a> {
+pub struct ElementIo<'a, 't> {
     pub now: Instant,
     pub place: &'a Place,
     pub accounts: &'a mut Accounts,
-    pub pipes: &'a mut [Pipe],
-    pub queue: &'a mut EventQueue,
+    pub network: &'a mut Network<'t>,
     pub work: &'a mut VecDeque<Work>,
     pub peer_node: Option<usize>,
-    pub tap: Tapped<'a>,
 }
 
-impl ElementIo<'_> {
+impl ElementIo<'_, '_> {
     fn pipe(&self, port: Port) -> Option<usize> {
         self.place.pipe.filter(|_| port == Port::LINK)
     }
 }
 
-impl Io for ElementIo<'_> {
+impl Io for ElementIo<'_, '_> {
     fn room(&mut self, port: Port) -> usize {
         let now = self.now;
-        self.pipe(port).map_or(usize::MAX, |pipe| self.pipes[pipe].link.room(now))
+        self.pipe(port).map_or(usize::MAX, |pipe| self.network.pipes[pipe].link.room(now))
     }
 
     fn backlog(&mut self, port: Port) -> Backlog {
         let now = self.now;
-        self.pipe(port).map_or_else(Backlog::default, |pipe| self.pipes[pipe].link.backlog(now))
+        self.pipe(port).map_or_else(Backlog::default, |pipe| self.network.pipes[pipe].link.backlog(now))
     }
 
     fn try_send(&mut self, port: Port, packet: Packet, token: Option<Token>) -> Result<(), Packet> {
         let mut outcome = Outcome::Sent;
         match self.pipe(port) {
-            None => self.work.push_back(Work::Forward { node: self.place.node, packet }),
+            None => {
+                let meeting = self.network.forward(self.now, self.place.node, packet);
+                self.work.extend(meeting.map(Work::Deliver));
+            }
             Some(index) => {
-                let pipe = &mut self.pipes[index];
-                match pipe.try_send(self.now, packet, &mut self.tap) {
+                let pipe = &mut self.network.pipes[index];
+                match pipe.try_send(self.now, packet, &mut self.network.tap) {
                     Ok(true) => {}
                     Ok(false) => outcome = Outcome::Dropped,
                     Err(packet) => {
                         if self.accounts.refused.replace(port).is_none() {
                             let at = pipe.link.next_departure(self.now).unwrap_or(self.now);
-                            self.queue.push(at, Kind::Ready(self.place.index as u32));
+                            self.network.queue.push(at, Kind::Ready(self.place.index as u32));
                         }
                         return Err(packet);
                     }
                 }
-                if let Some(at) = pipe.needs_event() {
-                    self.queue.push(at, Kind::Arrival(index as u32));
-                }
+                self.network.schedule(index);
             }
         }
         self.accounts.sent += 1;
@@ -100,7 +98,7 @@ impl Io for ElementIo<'_> {
 
     fn discard(&mut self, packet: Packet, reason: DropReason) {
         self.accounts.discarded[reason as usize] += 1;
-        if let Some(tap) = self.tap.get() {
+        if let Some(tap) = self.network.tap.get() {
             tap.on_dropped(self.now, &self.place.name, &packet, reason);
         }
     }

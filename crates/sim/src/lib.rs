@@ -14,6 +14,7 @@ mod element;
 mod engine;
 mod host;
 mod io;
+mod network;
 mod outcome;
 mod pipe;
 pub mod queue;

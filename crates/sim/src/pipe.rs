@@ -16,8 +16,8 @@ pub struct Pipe {
     pub before: Option<usize>,
     /// The scheme element a packet meets when it comes out.
     pub after: Option<usize>,
-    /// The event in the queue, if one is pending.
-    pub scheduled: Option<Instant>,
+    /// When the event that is pending in the queue is due; the end of time without one.
+    pub scheduled: Instant,
 }
 
 impl Pipe {
@@ -77,12 +77,10 @@ impl Pipe {
     }
 
     /// The time to queue an event for, if the pending one is not early enough.
+    #[inline(always)]
     pub fn needs_event(&mut self) -> Option<Instant> {
-        let next = self.link.next_event()?;
-        if self.scheduled.is_some_and(|scheduled| scheduled <= next) {
-            return None;
-        }
-        self.scheduled = Some(next);
+        let next = self.link.next_event().filter(|next| *next < self.scheduled)?;
+        self.scheduled = next;
         Some(next)
     }
 }

@@ -128,6 +128,7 @@ impl EventQueue {
     }
 
     /// The earliest event, if it is not after `end`.
+    #[inline]
     pub fn pop_until(&mut self, end: Instant) -> Option<(Instant, Kind)> {
         if self.near.is_empty() && !self.sort_next_list() {
             return None;
@@ -136,19 +137,25 @@ impl EventQueue {
         Some((Instant::from_nanos(event.at), Kind::unpack(event.kind)))
     }
 
+    #[inline(always)]
     fn place(&mut self, at: u64, order: u64, kind: u32) {
         let span = at >> self.shift;
         if span < self.first_span {
-            self.sorted.1 += 1;
-            self.insert_near(Event { at, order, kind, next: NONE });
-            if self.near.len() > MOST_NEAR && self.shift > SPANS.0 {
-                self.rebuild(self.shift - 1);
-            }
+            self.place_near(at, order, kind);
         } else if span - self.first_span < self.lists.len() as u64 {
-            self.link(span, Event { at, order, kind, next: NONE });
+            self.link(span, at, order, kind);
         } else {
             self.far.push(Reverse((at, order, kind)));
             self.far_span = self.far_span.min(span);
+        }
+    }
+
+    #[inline(never)]
+    fn place_near(&mut self, at: u64, order: u64, kind: u32) {
+        self.sorted.1 += 1;
+        self.insert_near(Event { at, order, kind, next: NONE });
+        if self.near.len() > MOST_NEAR && self.shift > SPANS.0 {
+            self.rebuild(self.shift - 1);
         }
     }
 
@@ -162,16 +169,19 @@ impl EventQueue {
         self.near[index] = event;
     }
 
-    fn link(&mut self, span: u64, mut event: Event) {
+    /// Puts an event into the list of its span; field by field, which a processor can read back at once as it needs.
+    #[inline(always)]
+    fn link(&mut self, span: u64, at: u64, order: u64, kind: u32) {
         let index = span as usize & (self.lists.len() - 1);
-        event.next = self.lists[index];
+        let next = self.lists[index];
         let place = self.free;
-        if place == NONE {
-            self.lists[index] = self.events.len() as u32;
-            self.events.push(event);
-        } else {
+        if let Some(event) = self.events.get_mut(place as usize) {
+            self.free = event.next;
+            (event.at, event.order, event.kind, event.next) = (at, order, kind, next);
             self.lists[index] = place;
-            self.free = std::mem::replace(&mut self.events[place as usize], event).next;
+        } else {
+            self.lists[index] = self.events.len() as u32;
+            self.events.push(Event { at, order, kind, next });
         }
         self.occupied[index / 64] |= 1 << (index % 64);
         self.listed += 1;
@@ -207,7 +217,7 @@ impl EventQueue {
             && at >> self.shift < end
         {
             self.far.pop();
-            self.link(at >> self.shift, Event { at, order, kind, next: NONE });
+            self.link(at >> self.shift, at, order, kind);
         }
         self.far_span = self.far.peek().map_or(u64::MAX, |Reverse((at, ..))| at >> self.shift);
     }
@@ -232,9 +242,9 @@ impl EventQueue {
         let mut place = std::mem::replace(&mut self.lists[index], NONE);
         self.occupied[index / 64] &= !(1 << (index % 64));
         let mut count = 0;
-        while place != NONE {
-            let event = self.events[place as usize];
-            self.events[place as usize].next = self.free;
+        while let Some(listed) = self.events.get_mut(place as usize) {
+            let event = *listed;
+            listed.next = self.free;
             self.free = place;
             if count < MOST_NEAR as u32 {
                 self.insert_near(event);

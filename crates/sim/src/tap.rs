@@ -47,10 +47,4 @@ impl<'t> Tapped<'t> {
             None => None,
         }
     }
-
-    /// The same tap, for one call.
-    #[inline]
-    pub fn reborrow(&mut self) -> Tapped<'_> {
-        Tapped(self.get())
-    }
 }

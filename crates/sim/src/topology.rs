@@ -82,6 +82,8 @@ pub struct RunSettings {
     pub checks: bool,
     /// Initial sequence numbers and timestamps just below the wrap, to show that nothing depends on them.
     pub near_wrap: bool,
+    /// Keep the samples of every flow.
+    pub series: bool,
     /// Compute SHA-256 of what fixed-size flows sent and received.
     pub digests: bool,
 }
@@ -95,6 +97,7 @@ impl Default for RunSettings {
             sample_every: Duration::from_millis(100),
             checks: true,
             near_wrap: false,
+            series: true,
             digests: false,
         }
     }

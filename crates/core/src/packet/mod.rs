@@ -30,17 +30,19 @@ use bytes::Bytes;
 #[derive(Clone, Debug)]
 pub struct Packet(Box<Inner>);
 
+/// In this order in memory: what a hop reads comes first.
 #[derive(Clone, Debug)]
+#[repr(C)]
 struct Inner {
     ip: IpHeader,
-    tcp: Option<TcpHeader>,
-    content: Content,
     /// IP bytes on the medium, where it differs from the headers (compressed hop).
     wire_len_override: Option<u32>,
     corrupted: bool,
+    origin: Option<CreateReason>,
+    tcp: Option<TcpHeader>,
+    content: Content,
     /// What one end of a hop put behind the IP header; in the bytes themselves for a live packet.
     shim: Option<Box<shim::Shim>>,
-    origin: Option<CreateReason>,
 }
 
 /// Where the bytes behind the headers are.

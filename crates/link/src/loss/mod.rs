@@ -100,6 +100,11 @@ impl LossProcess {
         LossProcess { rng, state }
     }
 
+    /// Whether no packet is ever lost.
+    pub fn is_never(&self) -> bool {
+        matches!(self.state, State::Never)
+    }
+
     /// Whether the next packet transmitted, of `wire_len` bytes, is lost.
     pub fn loses(&mut self, wire_len: u32) -> bool {
         match &mut self.state {

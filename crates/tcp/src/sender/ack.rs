@@ -52,6 +52,12 @@ const MAX_REORDERING: u32 = 300;
 impl Sender {
     /// Takes an acknowledgment at or above `una`.
     pub fn handle_ack(&mut self, input: &AckInput, step: &mut Step) {
+        // Every segment of a peer that only sends: it tells of nothing but its window.
+        if self.board.is_empty() && input.ack == self.una && input.tcp.options.sack.is_empty() {
+            self.sk.tcp_mstamp = step.now;
+            self.take_window(input);
+            return;
+        }
         let (prior_delivered, prior_lost) = (self.sk.delivered, self.sk.lost);
         let prior_packets = self.sk.packets_out;
         self.sk.tcp_mstamp = step.now;
@@ -66,13 +72,10 @@ impl Sender {
         let mut delivery = Delivery::new(step.now, self.sk.rtt_min_us);
         delivery.rate.prior_in_flight = self.sk.tcp_packets_in_flight();
         delivery.rate.is_ece = facts.ece;
-        let window_updated = self.peer.update(input.tcp.window, input.sequence, input.ack, self.una);
+        let window_updated = self.take_window(input);
         if facts.una_advanced {
             self.retransmits = 0;
             self.una = input.ack;
-        }
-        if window_updated && self.peer.edge > self.nxt {
-            self.persist_backoff = 0;
         }
         self.take_blocks(input, &mut facts, &mut delivery, step);
         self.take_cumulative(&facts, &mut delivery, step);
@@ -110,6 +113,15 @@ impl Sender {
         if prior_packets > 0 {
             self.control_window(&sample, &facts, newly_lost);
         }
+    }
+
+    /// The window the peer allows; says whether it changed.
+    fn take_window(&mut self, input: &AckInput) -> bool {
+        let has_changed = self.peer.update(input.tcp.window, input.sequence, input.ack, self.una);
+        if has_changed && self.peer.edge > self.nxt {
+            self.persist_backoff = 0;
+        }
+        has_changed
     }
 
     /// SACK blocks (RFC 2018) and the duplicate report before them (RFC 2883).

@@ -1,0 +1,92 @@
+//! The links between the nodes, the way a packet takes over them, and the events that they wait for.
+
+use crate::address;
+use crate::pipe::Pipe;
+use crate::queue::{EventQueue, Kind};
+use crate::routes::Routes;
+use crate::tap::Tapped;
+use airtcp_core::{DropReason, Instant, Packet, Port};
+
+/// See the module.
+pub struct Network<'t> {
+    pub queue: EventQueue,
+    pub pipes: Vec<Pipe>,
+    pub routes: Routes,
+    pub node_names: Vec<String>,
+    /// Host element of each node.
+    pub hosts: Vec<Option<usize>>,
+    pub tap: Tapped<'t>,
+    /// Packets that no way led on for.
+    pub unroutable: u64,
+    /// Packets that met too many nodes.
+    pub hop_limit_drops: u64,
+}
+
+/// A packet before the element that takes it next.
+#[derive(Debug)]
+pub struct Meeting {
+    pub element: usize,
+    pub port: Port,
+    pub packet: Packet,
+}
+
+impl Network<'_> {
+    /// Sends a packet that is at `node` into the link it takes by its destination. Gives it back if a host or a scheme
+    /// takes it first.
+    pub fn forward(&mut self, now: Instant, node: usize, mut packet: Packet) -> Option<Meeting> {
+        let destination = address::node_of(&packet.ip().destination);
+        if destination == Some(node) {
+            let Some(element) = self.hosts[node] else {
+                self.drop_unroutable(now, node, &packet);
+                return None;
+            };
+            return Some(Meeting { element, port: Port::INNER, packet });
+        }
+        let Some(pipe) = destination.and_then(|to| self.routes.towards(node, to)) else {
+            self.drop_unroutable(now, node, &packet);
+            return None;
+        };
+        if address::node_of(&packet.ip().source) != Some(node) {
+            let hops = packet.ip().hop_limit;
+            if hops <= 1 {
+                self.hop_limit_drops += 1;
+                self.show_drop(now, node, &packet, DropReason::HopLimit);
+                return None;
+            }
+            packet.set_hop_limit(hops - 1);
+        }
+        if let Some(element) = self.pipes[pipe].before {
+            return Some(Meeting { element, port: Port::INNER, packet });
+        }
+        self.send(now, pipe, packet);
+        None
+    }
+
+    /// Sends a packet into a link.
+    #[inline]
+    pub fn send(&mut self, now: Instant, pipe: usize, packet: Packet) {
+        self.pipes[pipe].send(now, packet, &mut self.tap);
+        self.schedule(pipe);
+    }
+
+    /// Makes sure that the queue has an event no later than the next of the link's.
+    #[inline(always)]
+    pub fn schedule(&mut self, pipe: usize) {
+        if let Some(at) = self.pipes[pipe].needs_event() {
+            self.queue.push(at, Kind::Arrival(pipe as u32));
+        }
+    }
+
+    /// Shows the tap a packet that goes no further than `node`.
+    pub fn show_drop(&mut self, now: Instant, node: usize, packet: &Packet, reason: DropReason) {
+        if let Some(tap) = self.tap.get() {
+            tap.on_dropped(now, &format!("nodes.{}", self.node_names[node]), packet, reason);
+        }
+    }
+
+    #[cold]
+    fn drop_unroutable(&mut self, now: Instant, node: usize, packet: &Packet) {
+        self.unroutable += 1;
+        self.show_drop(now, node, packet, DropReason::NoRoute);
+    }
+}
