@@ -134,8 +134,8 @@ pub trait Io {
     fn created(&mut self, reason: CreateReason);
     /// Ends a packet that goes no further.
     fn discard(&mut self, packet: Packet, reason: DropReason);
-    /// Ends a packet that reached its goal.
-    fn consume(&mut self, packet: Packet);
+    /// Counts a packet that reached its goal and ends there.
+    fn consume(&mut self, packet: &Packet);
     /// Counts, and perhaps records, an event.
     fn emit(&mut self, event: Event, amount: u64);
 }
@@ -208,7 +208,12 @@ impl<'a> Context<'a> {
     }
     /// Ends a packet that reached its goal (a host that took its content in).
     pub fn consume(&mut self, packet: Packet) {
-        self.io.consume(packet);
+        self.io.consume(&packet);
+    }
+    /// The same, and gives back what the packet was made of, for the next one ([`Packet::tcp_virtual_in`]).
+    pub fn consume_and_keep(&mut self, packet: Packet) -> Packet {
+        self.io.consume(&packet);
+        packet
     }
     /// Counts an event once.
     pub fn emit(&mut self, event: Event) {

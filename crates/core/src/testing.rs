@@ -52,7 +52,7 @@ impl Io for Recorder {
         self.balance -= 1;
         *self.discarded.entry(reason).or_default() += 1;
     }
-    fn consume(&mut self, _: Packet) {
+    fn consume(&mut self, _: &Packet) {
         self.balance -= 1;
     }
     fn emit(&mut self, event: Event, amount: u64) {

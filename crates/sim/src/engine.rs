@@ -4,8 +4,9 @@
 use crate::address;
 use crate::check::Checker;
 use crate::element::{Accounts, Body, Place, Slot};
+use crate::express;
 use crate::host::Host;
-use crate::io::{ElementIo, Work, read_control};
+use crate::io::{ElementIo, Work, is_control, read_control};
 use crate::network::{Meeting, Network};
 use crate::outcome::{Drop, ElementOutcome, Mark, Outcome, SchemeOutcome};
 use crate::pipe::Pipe;
@@ -16,7 +17,7 @@ use crate::topology::{RunSettings, SchemeSpec, SimError, Topology};
 use airtcp_core::{ByteSize, Context, DropReason, Duration, Event, Instant, Packet, Port, Rng};
 use airtcp_link::{Link, LinkSettings, QueueLimit};
 use airtcp_schemes::{End, LinkFacts, MAX_MEMORY, Placement, Site};
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 /// The limit of a link's queue in bytes.
 fn queue_bytes(settings: &LinkSettings) -> ByteSize {
@@ -37,7 +38,6 @@ pub struct Engine<'t> {
     checker: Checker,
     sample_every: Duration,
     warmup_end: Instant,
-    trace_hash: u64,
     events: u64,
     settings: RunSettings,
     flow_ends: Vec<(usize, usize)>,
@@ -58,7 +58,7 @@ impl<'t> Engine<'t> {
                 ends.push((spec.ends[side], spec.ends[1 - side]));
                 let to = spec.ends[1 - side];
                 let direction = Direction { link: index, reverse: side == 1 };
-                pipes.push(Pipe { name, direction, link, to, before: None, after: None, scheduled: Instant::MAX });
+                pipes.push(Pipe::new(name, direction, link, to));
             }
         }
         let mut engine = Engine {
@@ -70,6 +70,8 @@ impl<'t> Engine<'t> {
                 node_names: topology.nodes.clone(),
                 hosts: vec![None; topology.nodes.len()],
                 tap: Tapped::new(tap),
+                until: Instant::MAX,
+                trace_hash: 0,
                 unroutable: 0,
                 hop_limit_drops: 0,
             },
@@ -80,7 +82,6 @@ impl<'t> Engine<'t> {
             checker: Checker::new(settings.checks),
             sample_every: settings.sample_every,
             warmup_end: Instant::ZERO + settings.warmup,
-            trace_hash: 0,
             events: 0,
             settings: settings.clone(),
             flow_ends: Vec::new(),
@@ -89,7 +90,22 @@ impl<'t> Engine<'t> {
             engine.place_scheme(topology, spec)?;
         }
         engine.place_flows(topology)?;
+        if settings.express {
+            engine.mark_express();
+        }
         Ok(engine)
+    }
+
+    /// Hosts talk to the other end of their flows, schemes with each other and with every host.
+    fn mark_express(&mut self) {
+        let Network { pipes, routes, .. } = &mut self.network;
+        let node = |element: &usize| self.elements[*element].place.node;
+        let flows = self.flow_ends.iter().map(|(from, to)| (node(from), node(to)));
+        let schemes: Vec<usize> = self.schemes.iter().flat_map(|(.., placed)| placed.iter().map(node)).collect();
+        let places: BTreeSet<usize> = self.elements.iter().map(|slot| slot.place.node).collect();
+        let of_schemes = schemes.iter().flat_map(|scheme| places.iter().map(|place| (*scheme, *place)));
+        let ends = flows.chain(of_schemes).flat_map(|(from, to)| [(from, to), (to, from)]);
+        express::mark(pipes, routes, ends, |node| places.contains(&node));
     }
 
     fn add_element(&mut self, name: String, node: usize, pipe: Option<usize>, body: Body) -> usize {
@@ -187,6 +203,7 @@ impl<'t> Engine<'t> {
 
     /// Runs until `end` and reports.
     pub fn run(mut self, end: Instant) -> Outcome {
+        self.network.until = end;
         for index in 0..self.elements.len() {
             self.arm(index);
         }
@@ -198,11 +215,13 @@ impl<'t> Engine<'t> {
                 self.on_warm();
             }
             self.now = at;
+            self.network.tap.advance(at);
             self.events += 1;
             self.handle_event(kind);
             self.drain_work();
         }
         self.now = end;
+        self.network.tap.advance(end);
         if !warm {
             self.on_warm();
         }
@@ -252,13 +271,13 @@ impl<'t> Engine<'t> {
         self.network.pipes[index].scheduled = Instant::MAX;
         self.network.pipes[index].advance(self.now, &mut self.network.tap);
         while let Some(packet) = self.network.pipes[index].link.receive(self.now) {
-            self.trace(index, &packet);
+            self.network.trace(self.now, index, &packet);
             if let Some(tap) = self.network.tap.get() {
                 tap.on_arrived(self.now, self.network.pipes[index].direction, &packet);
             }
             let (node, after) = (self.network.pipes[index].to, self.network.pipes[index].after);
             match after {
-                _ if packet.tcp().is_none() && read_control(&packet).is_some() => {
+                _ if is_control(&packet) => {
                     self.work.push_back(Work::ForwardControl { node, packet });
                 }
                 Some(element) => self.deliver(Meeting { element, port: Port::LINK, packet }),
@@ -346,13 +365,6 @@ impl<'t> Engine<'t> {
         }
     }
 
-    fn trace(&mut self, pipe: usize, packet: &Packet) {
-        let numbers = packet.tcp().map_or(0, |tcp| u64::from(tcp.sequence.0) << 32 | u64::from(tcp.acknowledgment.0));
-        for word in [self.now.as_nanos(), pipe as u64, u64::from(packet.wire_len()), numbers] {
-            self.trace_hash = (self.trace_hash ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
-        }
-    }
-
     fn on_warm(&mut self) {
         for slot in &mut self.elements {
             if let Body::Host(host) = &mut slot.body {
@@ -391,7 +403,7 @@ impl<'t> Engine<'t> {
             drops: self.drops(),
             marks: self.marks(),
             checks: self.checker.finish(),
-            trace_hash: self.trace_hash,
+            trace_hash: self.network.trace_hash,
             events: self.events,
             measured,
         }

@@ -334,7 +334,10 @@ impl Element for Host {
             }
         }
         socket.on_handled(now);
-        cx.consume(packet);
+        let spent = cx.consume_and_keep(packet);
+        if let Some(connection) = &mut socket.connection {
+            connection.reuse(spent);
+        }
         self.drive(cx, index);
     }
 

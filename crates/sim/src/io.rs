@@ -103,9 +103,8 @@ impl Io for ElementIo<'_, '_> {
         }
     }
 
-    fn consume(&mut self, packet: Packet) {
+    fn consume(&mut self, _packet: &Packet) {
         self.accounts.consumed += 1;
-        drop(packet);
     }
 
     fn emit(&mut self, event: Event, amount: u64) {
@@ -127,6 +126,12 @@ fn control_packet(from: usize, to: usize, element: u32, peer: Peer, message: &[u
     let mut packet = Packet::opaque(source, destination, protocol::UDP, payload.freeze());
     packet.set_origin(CreateReason::Control);
     packet
+}
+
+/// True for a message between boxes of ours.
+#[inline]
+pub fn is_control(packet: &Packet) -> bool {
+    packet.tcp().is_none() && read_control(packet).is_some()
 }
 
 /// The element a control packet is for, the peer it names, and the message.

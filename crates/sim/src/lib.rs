@@ -12,6 +12,7 @@ mod check;
 mod digest;
 mod element;
 mod engine;
+mod express;
 mod host;
 mod io;
 mod network;

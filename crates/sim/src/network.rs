@@ -1,6 +1,7 @@
 //! The links between the nodes, the way a packet takes over them, and the events that they wait for.
 
 use crate::address;
+use crate::io::is_control;
 use crate::pipe::Pipe;
 use crate::queue::{EventQueue, Kind};
 use crate::routes::Routes;
@@ -16,6 +17,10 @@ pub struct Network<'t> {
     /// Host element of each node.
     pub hosts: Vec<Option<usize>>,
     pub tap: Tapped<'t>,
+    /// When the run ends.
+    pub until: Instant,
+    /// Hash of every arrival at the end of a link.
+    pub trace_hash: u64,
     /// Packets that no way led on for.
     pub unroutable: u64,
     /// Packets that met too many nodes.
@@ -62,11 +67,40 @@ impl Network<'_> {
         None
     }
 
-    /// Sends a packet into a link.
+    /// Sends a packet into a link, and straight on as far as nothing can happen to it on the way.
     #[inline]
-    pub fn send(&mut self, now: Instant, pipe: usize, packet: Packet) {
+    pub fn send(&mut self, mut now: Instant, mut pipe: usize, mut packet: Packet) {
+        while self.pipes[pipe].is_express
+            && let Some(next) = self.onward(pipe, &packet)
+        {
+            let passed = self.pipes[pipe].send_through(now, self.until, packet, &mut self.tap);
+            let Some((at, mut through)) = passed else { return };
+            self.trace(at, pipe, &through);
+            if !is_control(&through) {
+                through.set_hop_limit(through.ip().hop_limit - 1);
+            }
+            (now, pipe, packet) = (at, next, through);
+        }
         self.pipes[pipe].send(now, packet, &mut self.tap);
         self.schedule(pipe);
+    }
+
+    /// The pipe that a packet takes after this one, if it may go straight on there.
+    #[inline]
+    fn onward(&self, pipe: usize, packet: &Packet) -> Option<usize> {
+        let node = self.pipes[pipe].to;
+        let destination = address::node_of(&packet.ip().destination).filter(|to| *to != node)?;
+        let next = self.routes.towards(node, destination)?;
+        (self.pipes[next].fed_by == Some(pipe) && packet.ip().hop_limit > 1).then_some(next)
+    }
+
+    /// Takes an arrival at the end of a link into the trace.
+    #[inline]
+    pub fn trace(&mut self, at: Instant, pipe: usize, packet: &Packet) {
+        let numbers = packet.tcp().map_or(0, |tcp| u64::from(tcp.sequence.0) << 32 | u64::from(tcp.acknowledgment.0));
+        for word in [at.as_nanos(), pipe as u64, u64::from(packet.wire_len()), numbers] {
+            self.trace_hash = (self.trace_hash ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
+        }
     }
 
     /// Makes sure that the queue has an event no later than the next of the link's.

@@ -16,11 +16,21 @@ pub struct Pipe {
     pub before: Option<usize>,
     /// The scheme element a packet meets when it comes out.
     pub after: Option<usize>,
+    /// Packets may go straight on from this pipe into those that it alone feeds.
+    pub is_express: bool,
+    /// The only pipe that feeds this one, if its packets may come straight from there.
+    pub fed_by: Option<usize>,
     /// When the event that is pending in the queue is due; the end of time without one.
     pub scheduled: Instant,
 }
 
 impl Pipe {
+    /// A pipe without schemes, from an end of a link to node `to`.
+    pub fn new(name: String, direction: Direction, link: Link, to: usize) -> Self {
+        let (before, after, fed_by) = (None, None, None);
+        Pipe { name, direction, link, to, before, after, is_express: false, fed_by, scheduled: Instant::MAX }
+    }
+
     /// Sends a packet; what is lost is counted by the link.
     #[inline]
     pub fn send(&mut self, now: Instant, packet: Packet, tap: &mut Tapped<'_>) {
@@ -29,6 +39,22 @@ impl Pipe {
                 self.link.send(now, packet, &mut drop_packet);
             }
             Some(tap) => self.send_seen(now, packet, tap),
+        }
+    }
+
+    /// Sends a packet and gives it back at once, with the time at which it comes out; none if it is lost, or comes out
+    /// after `until`.
+    #[inline]
+    pub fn send_through(
+        &mut self,
+        now: Instant,
+        until: Instant,
+        packet: Packet,
+        tap: &mut Tapped<'_>,
+    ) -> Option<(Instant, Packet)> {
+        match tap.get() {
+            None => self.link.send_through(now, until, packet, &mut drop_packet),
+            Some(tap) => self.send_through_seen(now, until, packet, tap),
         }
     }
 
@@ -58,6 +84,21 @@ impl Pipe {
     fn send_seen(&mut self, now: Instant, packet: Packet, tap: &mut dyn Tap) {
         tap.on_sent(now, self.direction, &packet);
         self.link.send(now, packet, &mut |packet, reason| tap.on_lost(now, self.direction, &packet, reason));
+    }
+
+    #[cold]
+    fn send_through_seen(
+        &mut self,
+        now: Instant,
+        until: Instant,
+        packet: Packet,
+        tap: &mut dyn Tap,
+    ) -> Option<(Instant, Packet)> {
+        tap.on_sent(now, self.direction, &packet);
+        let mut lost = |packet: Packet, reason| tap.on_lost(now, self.direction, &packet, reason);
+        let (at, packet) = self.link.send_through(now, until, packet, &mut lost)?;
+        tap.on_arrived(at, self.direction, &packet);
+        Some((at, packet))
     }
 
     #[cold]

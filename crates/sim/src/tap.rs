@@ -4,6 +4,7 @@
 //! made for is in the packet itself ([`Packet::origin`]).
 
 use airtcp_core::{DropReason, Instant, Packet};
+use std::collections::BTreeMap;
 
 /// One direction of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -31,20 +32,83 @@ pub trait Tap {
     fn on_dropped(&mut self, at: Instant, place: &str, packet: &Packet, reason: DropReason);
 }
 
-/// A tap, or none.
-pub struct Tapped<'t>(Option<&'t mut dyn Tap>);
+/// A tap, or none. It hears of everything in the order of time, although links decide ahead.
+pub struct Tapped<'t>(Option<InOrder<'t>>);
 
 impl<'t> Tapped<'t> {
     pub fn new(tap: Option<&'t mut dyn Tap>) -> Self {
-        Tapped(tap)
+        Tapped(tap.map(|tap| InOrder { tap, now: Instant::ZERO, later: BTreeMap::new(), count: 0 }))
     }
 
     /// The tap, if this run has one.
     #[inline]
     pub fn get(&mut self) -> Option<&mut dyn Tap> {
         match &mut self.0 {
-            Some(tap) => Some(&mut **tap),
+            Some(tap) => Some(tap),
             None => None,
         }
+    }
+
+    /// It is `now`: what was decided before and happens until then is told.
+    #[inline]
+    pub fn advance(&mut self, now: Instant) {
+        if let Some(tap) = &mut self.0 {
+            tap.advance(now);
+        }
+    }
+}
+
+/// Keeps what is yet to happen until its time has come.
+struct InOrder<'t> {
+    tap: &'t mut dyn Tap,
+    now: Instant,
+    later: BTreeMap<(Instant, u64), (Packet, Look)>,
+    count: u64,
+}
+
+/// One call of a tap.
+enum Look {
+    Sent(Direction),
+    Lost(Direction, DropReason),
+    Arrived(Direction),
+    Dropped(String, DropReason),
+}
+
+impl InOrder<'_> {
+    #[cold]
+    fn advance(&mut self, now: Instant) {
+        self.now = now;
+        while let Some(entry) = self.later.first_entry().filter(|entry| entry.key().0 <= now) {
+            let ((at, _), (packet, look)) = entry.remove_entry();
+            match look {
+                Look::Sent(direction) => self.tap.on_sent(at, direction, &packet),
+                Look::Lost(direction, reason) => self.tap.on_lost(at, direction, &packet, reason),
+                Look::Arrived(direction) => self.tap.on_arrived(at, direction, &packet),
+                Look::Dropped(place, reason) => self.tap.on_dropped(at, &place, &packet, reason),
+            }
+        }
+    }
+
+    fn look(&mut self, at: Instant, packet: &Packet, look: Look) {
+        self.count += 1;
+        self.later.insert((at, self.count), (packet.clone(), look));
+        if at <= self.now {
+            self.advance(self.now);
+        }
+    }
+}
+
+impl Tap for InOrder<'_> {
+    fn on_sent(&mut self, at: Instant, direction: Direction, packet: &Packet) {
+        self.look(at, packet, Look::Sent(direction));
+    }
+    fn on_lost(&mut self, at: Instant, direction: Direction, packet: &Packet, reason: DropReason) {
+        self.look(at, packet, Look::Lost(direction, reason));
+    }
+    fn on_arrived(&mut self, at: Instant, direction: Direction, packet: &Packet) {
+        self.look(at, packet, Look::Arrived(direction));
+    }
+    fn on_dropped(&mut self, at: Instant, place: &str, packet: &Packet, reason: DropReason) {
+        self.look(at, packet, Look::Dropped(place.to_owned(), reason));
     }
 }

@@ -82,6 +82,8 @@ pub struct RunSettings {
     pub checks: bool,
     /// Initial sequence numbers and timestamps just below the wrap, to show that nothing depends on them.
     pub near_wrap: bool,
+    /// Packets pass links without an event where nothing can come of it; off only to show that nothing does.
+    pub express: bool,
     /// Keep the samples of every flow.
     pub series: bool,
     /// Compute SHA-256 of what fixed-size flows sent and received.
@@ -97,6 +99,7 @@ impl Default for RunSettings {
             sample_every: Duration::from_millis(100),
             checks: true,
             near_wrap: false,
+            express: true,
             series: true,
             digests: false,
         }

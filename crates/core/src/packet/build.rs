@@ -27,20 +27,30 @@ const HOP_LIMIT: u8 = 64;
 impl Packet {
     /// A TCP segment that carries `len` bytes from `offset` of the virtual stream `stream`.
     pub fn tcp_virtual(segment: &Segment, stream: u64, offset: u64, len: u32) -> Packet {
-        Packet::from_segment(segment, Content::Virtual { stream, offset, len }, len)
+        Packet::tcp_virtual_in(None, segment, stream, offset, len)
+    }
+
+    /// The same in the memory of `spare`, a packet that has ended.
+    pub fn tcp_virtual_in(spare: Option<Packet>, segment: &Segment, stream: u64, offset: u64, len: u32) -> Packet {
+        Packet::from_segment(spare, segment, Content::Virtual { stream, offset, len }, len)
     }
 
     /// A TCP segment that carries real bytes.
     pub fn tcp_bytes(segment: &Segment, payload: Bytes) -> Packet {
-        let len = payload.len() as u32;
-        Packet::from_segment(segment, Content::Bytes(payload), len)
+        Packet::tcp_bytes_in(None, segment, payload)
     }
 
-    fn from_segment(segment: &Segment, content: Content, len: u32) -> Packet {
+    /// The same in the memory of `spare`, a packet that has ended.
+    pub fn tcp_bytes_in(spare: Option<Packet>, segment: &Segment, payload: Bytes) -> Packet {
+        let len = payload.len() as u32;
+        Packet::from_segment(spare, segment, Content::Bytes(payload), len)
+    }
+
+    fn from_segment(spare: Option<Packet>, segment: &Segment, content: Content, len: u32) -> Packet {
         let transport_len = 20 + segment.tcp.options.len() as u32 + len;
         let ip = ip_header(segment.source, segment.destination, protocol::TCP, transport_len);
         let ip = IpHeader { traffic_class: segment.traffic_class, ..ip };
-        Packet::new(ip, Some(segment.tcp), content)
+        Packet::new_in(spare, ip, Some(segment.tcp), content)
     }
 
     /// A packet of another protocol; `payload` is everything behind the IP header.

@@ -58,8 +58,19 @@ enum Content {
 
 impl Packet {
     fn new(ip: IpHeader, tcp: Option<TcpHeader>, content: Content) -> Self {
+        Packet::new_in(None, ip, tcp, content)
+    }
+
+    #[inline]
+    fn new_in(spare: Option<Packet>, ip: IpHeader, tcp: Option<TcpHeader>, content: Content) -> Self {
         let inner = Inner { ip, tcp, content, wire_len_override: None, corrupted: false, shim: None, origin: None };
-        Packet(Box::new(inner))
+        match spare {
+            Some(mut packet) => {
+                *packet.0 = inner;
+                packet
+            }
+            None => Packet(Box::new(inner)),
+        }
     }
 
     /// The IP header's fields.

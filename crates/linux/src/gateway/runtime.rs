@@ -132,7 +132,7 @@ impl Io for World {
         self.counters.discarded[reason as usize] += 1;
     }
 
-    fn consume(&mut self, _packet: Packet) {
+    fn consume(&mut self, _packet: &Packet) {
         self.counters.consumed += 1;
     }
 

@@ -104,8 +104,8 @@ impl Io for Post {
         self.leave(&packet, 200 + reason as u64);
     }
 
-    fn consume(&mut self, packet: Packet) {
-        self.leave(&packet, 300);
+    fn consume(&mut self, packet: &Packet) {
+        self.leave(packet, 300);
     }
 
     fn emit(&mut self, event: Event, amount: u64) {

@@ -97,6 +97,8 @@ pub struct Connection {
     stray_reply: Option<Packet>,
     challenge_allowed_at: Instant,
     close_reason: Option<CloseReason>,
+    /// A packet that has ended, for the next one to be made of.
+    spare: Option<Packet>,
 }
 
 impl Connection {
@@ -171,8 +173,14 @@ impl Connection {
             stray_reply: None,
             challenge_allowed_at: Instant::ZERO,
             close_reason: None,
+            spare: None,
             config: config.clone(),
         }
+    }
+
+    /// Takes a packet that has ended: the next one to leave is made of its memory.
+    pub fn reuse(&mut self, packet: Packet) {
+        self.spare = Some(packet);
     }
 
     /// Accepts up to `len` bytes of this side's virtual stream; returns how many.

@@ -144,14 +144,15 @@ impl Connection {
         self.stats.segments_sent += 1;
         let segment =
             Segment { source: self.local.address, destination: self.remote.address, traffic_class: ecn.bits(), tcp };
+        let spare = self.spare.take();
         match sent {
             Some(Transmission { payload: SegmentPayload::Virtual { stream, offset }, len, .. }) => {
-                Packet::tcp_virtual(&segment, *stream, *offset, *len)
+                Packet::tcp_virtual_in(spare, &segment, *stream, *offset, *len)
             }
             Some(Transmission { payload: SegmentPayload::Bytes(bytes), .. }) => {
-                Packet::tcp_bytes(&segment, bytes.clone())
+                Packet::tcp_bytes_in(spare, &segment, bytes.clone())
             }
-            None => Packet::tcp_bytes(&segment, Bytes::new()),
+            None => Packet::tcp_bytes_in(spare, &segment, Bytes::new()),
         }
     }
 }

@@ -1,0 +1,107 @@
+//! Packets that pass links without an event arrive as those with one, and a tap sees them at the same times.
+
+mod common;
+use airtcp_core::{DropReason, Duration, Instant, Packet, Rng};
+use airtcp_sim::{Direction, Flow, NodeId, Outcome, RunSettings, Tap, Topology};
+use airtcp_tcp::Config;
+use std::collections::BTreeMap;
+
+/// A dumbbell whose bottleneck is three links long, with times that no two packets share.
+fn dumbbell(seed: u64, loss: &str) -> (Topology, Vec<NodeId>) {
+    let mut rng = Rng::derive(seed, "express");
+    let mut odd = |base: u64| format!("{}ns", base + rng.below(base));
+    let mut topology = Topology::new();
+    let routers: Vec<_> = (0..4).map(|index| topology.node(&format!("r{index}"))).collect();
+    for (index, rate) in ["10Mbit", "7Mbit", "20Mbit"].iter().enumerate() {
+        let mut link = common::link(&[("rate", rate), ("delay", &odd(2_000_000)), ("queue", "20packets")]);
+        if index == 2 {
+            link.loss = airtcp_core::parameters::Value::read(loss).unwrap();
+        }
+        topology.link(&format!("m{index}"), routers[index], routers[index + 1], link.clone(), link);
+    }
+    for index in 0..5 {
+        let (from, to) = (topology.node(&format!("s{index}")), topology.node(&format!("d{index}")));
+        for (name, a, b) in [("in", from, routers[0]), ("out", routers[3], to)] {
+            let link = common::link(&[("rate", "50Mbit"), ("delay", &odd(500_000))]);
+            topology.link(&format!("{name}{index}"), a, b, link.clone(), link);
+        }
+        let (name, start) = (format!("f{index}"), odd(40_000_000).parse().unwrap());
+        let size = (index == 4).then_some(300_000);
+        topology.flow(Flow { name, from, to, tcp: Config::default(), start, size, ipv6: index % 2 == 0 });
+    }
+    (topology, routers)
+}
+
+fn settings(express: bool) -> RunSettings {
+    RunSettings { duration: Duration::from_secs(5), digests: true, express, ..RunSettings::default() }
+}
+
+/// What a tap saw, in order.
+#[derive(Default)]
+struct Seen {
+    looks: Vec<(Instant, &'static str, Direction, u32)>,
+}
+
+impl Tap for Seen {
+    fn on_sent(&mut self, at: Instant, direction: Direction, packet: &Packet) {
+        self.looks.push((at, "sent", direction, packet.wire_len()));
+    }
+    fn on_lost(&mut self, at: Instant, direction: Direction, packet: &Packet, _reason: DropReason) {
+        self.looks.push((at, "lost", direction, packet.wire_len()));
+    }
+    fn on_arrived(&mut self, at: Instant, direction: Direction, packet: &Packet) {
+        self.looks.push((at, "arrived", direction, packet.wire_len()));
+    }
+    fn on_dropped(&mut self, _at: Instant, _place: &str, _packet: &Packet, _reason: DropReason) {}
+}
+
+fn without_order(outcome: Outcome) -> Outcome {
+    Outcome { trace_hash: 0, events: 0, ..outcome }
+}
+
+#[test]
+fn a_run_with_express_links_is_the_same_with_fewer_events() {
+    for (seed, loss) in [(1, "0%"), (2, "0%"), (3, "1%"), (4, "3%")] {
+        let (topology, _) = dumbbell(seed, loss);
+        let [express, plain] = [true, false].map(|express| topology.run(&settings(express)).unwrap());
+        assert!(express.events * 10 < plain.events * 8, "{} of {} events", express.events, plain.events);
+        assert_eq!(express.checks.failure(), None);
+        assert!(express.drops.iter().any(|drop| drop.reason == DropReason::QueueFull));
+        assert_eq!(without_order(express), without_order(plain), "seed {seed}");
+    }
+}
+
+#[test]
+fn a_tap_sees_the_same_at_the_same_times_in_order() {
+    let (topology, _) = dumbbell(5, "1%");
+    let looks = |express| {
+        let mut seen = Seen::default();
+        let outcome = topology.run_tapped(&settings(express), &mut seen).unwrap();
+        assert_eq!(outcome, topology.run(&settings(express)).unwrap(), "a tap changes nothing");
+        assert!(seen.looks.is_sorted_by_key(|look| look.0));
+        seen.looks.into_iter().fold(BTreeMap::new(), |mut counts: BTreeMap<_, u32>, look| {
+            *counts.entry(look).or_default() += 1;
+            counts
+        })
+    };
+    assert_eq!(looks(true), looks(false));
+}
+
+#[test]
+fn a_scheme_or_a_host_on_the_way_takes_its_packets() {
+    let same = |topology: &Topology| {
+        let [express, plain] = [true, false].map(|express| topology.run(&settings(express)).unwrap());
+        assert_eq!(without_order(express), without_order(plain));
+    };
+    same(&common::demo(&[("loss", "1%")]).with_gsnoop().with_bulk("cubic").topology);
+    let (mut topology, routers) = dumbbell(6, "1%");
+    let receiver = topology.node("receiver");
+    let link = common::link(&[("rate", "3Mbit"), ("delay", "1234567ns")]);
+    topology.link("more", routers[2], receiver, link.clone(), link);
+    let start = Duration::from_nanos(123_457);
+    let size = Some(100_000);
+    for (name, from, to) in [("of-router", routers[1], receiver), ("to-router", receiver, routers[2])] {
+        topology.flow(Flow { name: name.into(), from, to, tcp: Config::default(), start, size, ipv6: false });
+    }
+    same(&topology);
+}
