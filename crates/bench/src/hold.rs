@@ -4,7 +4,7 @@
 
 use crate::judge;
 use airtcp_core::{Duration, Instant, Rng};
-use airtcp_sim::queue::{EventQueue, Kind};
+use airtcp_sim::queue::{EventQueue, Source};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::hint::black_box;
@@ -16,34 +16,41 @@ const TARGET: f64 = 3.0;
 /// Different waits; a power of two.
 const WAITS: usize = 1 << 13;
 
-trait Queue: Default {
-    fn put(&mut self, at: Instant, kind: Kind);
-    fn take(&mut self) -> (Instant, Kind);
+trait Queue {
+    fn new(pending: u32) -> Self;
+    /// The earliest event; `put` follows for the same source.
+    fn take(&mut self) -> (Instant, Source);
+    fn put(&mut self, at: Instant, source: Source);
 }
 
 impl Queue for EventQueue {
-    fn put(&mut self, at: Instant, kind: Kind) {
-        self.push(at, kind);
+    fn new(pending: u32) -> Self {
+        EventQueue::new(pending as usize)
     }
-    fn take(&mut self) -> (Instant, Kind) {
-        self.pop_until(Instant::MAX).expect("events are pending")
+    fn take(&mut self) -> (Instant, Source) {
+        self.first().expect("events are pending")
+    }
+    fn put(&mut self, at: Instant, source: Source) {
+        self.set(source, at);
     }
 }
 
-#[derive(Default)]
 struct Heap {
-    heap: BinaryHeap<Reverse<(Instant, u64, Kind)>>,
+    heap: BinaryHeap<Reverse<(Instant, u64, Source)>>,
     inserted: u64,
 }
 
 impl Queue for Heap {
-    fn put(&mut self, at: Instant, kind: Kind) {
-        self.inserted += 1;
-        self.heap.push(Reverse((at, self.inserted, kind)));
+    fn new(pending: u32) -> Self {
+        Heap { heap: BinaryHeap::with_capacity(pending as usize), inserted: 0 }
     }
-    fn take(&mut self) -> (Instant, Kind) {
-        let Reverse((at, _, kind)) = self.heap.pop().expect("events are pending");
-        (at, kind)
+    fn take(&mut self) -> (Instant, Source) {
+        let Reverse((at, _, source)) = self.heap.pop().expect("events are pending");
+        (at, source)
+    }
+    fn put(&mut self, at: Instant, source: Source) {
+        self.inserted += 1;
+        self.heap.push(Reverse((at, self.inserted, source)));
     }
 }
 
@@ -79,20 +86,22 @@ fn hold<Q: Queue>(pending: u32, waits: &[u64]) -> f64 {
         turn += 1;
         Duration::from_nanos(waits[turn & (WAITS - 1)])
     };
-    let mut queue = Q::default();
-    for index in 0..pending {
-        queue.put(Instant::ZERO + next(), Kind::Timeout(index));
+    let mut queue = Q::new(pending);
+    for source in 0..pending {
+        queue.put(Instant::ZERO + next(), source);
     }
     let mut repeat = |holds: u32, queue: &mut Q| {
         for _ in 0..holds {
-            let (at, kind) = queue.take();
-            queue.put(black_box(at) + next(), kind);
+            let (at, source) = queue.take();
+            queue.put(at + next(), source);
         }
     };
     repeat(4 * pending, &mut queue);
     let before = cpu_nanos();
     repeat(HOLDS, &mut queue);
-    (cpu_nanos() - before) / f64::from(HOLDS)
+    let spent = cpu_nanos() - before;
+    black_box(queue.take());
+    spent / f64::from(HOLDS)
 }
 
 fn cpu_nanos() -> f64 {

@@ -30,8 +30,6 @@ pub struct Slot {
     pub rng: Rng,
     pub place: Place,
     pub accounts: Accounts,
-    /// The timeout event in the queue, if one is pending.
-    pub scheduled: Option<Instant>,
     /// Timeouts handled at one and the same time.
     pub busy: (Instant, u32),
 }

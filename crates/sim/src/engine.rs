@@ -4,13 +4,14 @@
 use crate::address;
 use crate::check::Checker;
 use crate::element::{Accounts, Body, Place, Slot};
+use crate::events::{Kind, Sources};
 use crate::express;
 use crate::host::Host;
 use crate::io::{ElementIo, Work, is_control, read_control};
 use crate::network::{Meeting, Network};
 use crate::outcome::{Drop, ElementOutcome, Mark, Outcome, SchemeOutcome};
 use crate::pipe::Pipe;
-use crate::queue::{EventQueue, Kind};
+use crate::queue::EventQueue;
 use crate::routes::Routes;
 use crate::tap::{Direction, Tap, Tapped};
 use crate::topology::{RunSettings, SchemeSpec, SimError, Topology};
@@ -64,7 +65,8 @@ impl<'t> Engine<'t> {
         let mut engine = Engine {
             now: Instant::ZERO,
             network: Network {
-                queue: EventQueue::default(),
+                queue: EventQueue::new(0),
+                sources: Sources::default(),
                 pipes,
                 routes: Routes::new(topology.nodes.len(), &ends),
                 node_names: topology.nodes.clone(),
@@ -112,14 +114,7 @@ impl<'t> Engine<'t> {
         let index = self.elements.len();
         let rng = Rng::derive(self.settings.seed, &name);
         let place = Place { name, index, node, pipe, peer: None };
-        self.elements.push(Slot {
-            body,
-            rng,
-            place,
-            accounts: Accounts::default(),
-            scheduled: None,
-            busy: (Instant::ZERO, 0),
-        });
+        self.elements.push(Slot { body, rng, place, accounts: Accounts::default(), busy: (Instant::ZERO, 0) });
         index
     }
 
@@ -204,12 +199,14 @@ impl<'t> Engine<'t> {
     /// Runs until `end` and reports.
     pub fn run(mut self, end: Instant) -> Outcome {
         self.network.until = end;
+        self.network.sources = Sources { pipes: self.network.pipes.len(), elements: self.elements.len() };
+        self.network.queue = EventQueue::new(self.network.sources.count());
         for index in 0..self.elements.len() {
             self.arm(index);
         }
-        self.network.queue.push(Instant::ZERO + self.sample_every, Kind::Sample);
+        self.set_sample();
         let mut warm = false;
-        while let Some((at, kind)) = self.network.queue.pop_until(end) {
+        while let Some((at, source)) = self.network.queue.first().filter(|(at, _)| *at <= end) {
             if !warm && at >= self.warmup_end {
                 warm = true;
                 self.on_warm();
@@ -217,7 +214,7 @@ impl<'t> Engine<'t> {
             self.now = at;
             self.network.tap.advance(at);
             self.events += 1;
-            self.handle_event(kind);
+            self.handle_event(self.network.sources.kind(source));
             self.drain_work();
         }
         self.now = end;
@@ -230,45 +227,39 @@ impl<'t> Engine<'t> {
 
     fn handle_event(&mut self, kind: Kind) {
         match kind {
-            Kind::Arrival(pipe) => self.handle_arrival(pipe as usize),
-            Kind::Timeout(index) => {
-                let index = index as usize;
-                // A moved deadline leaves its old event in the queue; it is not for anyone.
-                if self.elements[index].scheduled != Some(self.now) {
-                    return;
-                }
-                self.elements[index].scheduled = None;
-                let due = self.elements[index].body.as_element().poll_timeout();
-                if due.is_some_and(|due| due <= self.now) {
-                    let slot = &mut self.elements[index];
-                    if slot.is_stuck(self.now) {
-                        // Not armed again: the run goes on without it and fails its checks.
-                        self.checker.fail_bounds(&slot.place.name, "a handled timeout did not move later");
-                        return;
-                    }
-                    self.call(index, |element, cx| element.handle_timeout(cx));
-                } else {
-                    self.arm(index);
-                }
-            }
+            Kind::Arrival(pipe) => self.handle_arrival(pipe),
+            Kind::Timeout(index) => self.handle_timeout(index),
             Kind::Ready(index) => {
-                let index = index as usize;
+                self.network.queue.cancel(self.network.sources.of(kind));
                 if let Some(port) = self.elements[index].accounts.refused.take() {
                     self.call(index, |element, cx| element.handle_ready(cx, port));
                 }
             }
             Kind::Sample => {
                 self.sample();
-                self.network.queue.push(self.now + self.sample_every, Kind::Sample);
+                self.set_sample();
             }
         }
     }
 
-    fn handle_arrival(&mut self, index: usize) {
-        if self.network.pipes[index].scheduled != self.now {
-            return;
+    fn set_sample(&mut self) {
+        self.network.queue.set(self.network.sources.of(Kind::Sample), self.now + self.sample_every);
+    }
+
+    fn handle_timeout(&mut self, index: usize) {
+        self.network.queue.cancel(self.network.sources.of(Kind::Timeout(index)));
+        let slot = &mut self.elements[index];
+        if slot.body.as_element().poll_timeout().is_none_or(|due| due > self.now) {
+            return self.arm(index);
         }
-        self.network.pipes[index].scheduled = Instant::MAX;
+        if slot.is_stuck(self.now) {
+            // Not armed again: the run goes on without it and fails its checks.
+            return self.checker.fail_bounds(&slot.place.name, "a handled timeout did not move later");
+        }
+        self.call(index, |element, cx| element.handle_timeout(cx));
+    }
+
+    fn handle_arrival(&mut self, index: usize) {
         self.network.pipes[index].advance(self.now, &mut self.network.tap);
         while let Some(packet) = self.network.pipes[index].link.receive(self.now) {
             self.network.trace(self.now, index, &packet);
@@ -277,15 +268,14 @@ impl<'t> Engine<'t> {
             }
             let (node, after) = (self.network.pipes[index].to, self.network.pipes[index].after);
             match after {
-                _ if is_control(&packet) => {
-                    self.work.push_back(Work::ForwardControl { node, packet });
-                }
+                _ if is_control(&packet) => self.work.push_back(Work::ForwardControl { node, packet }),
                 Some(element) => self.deliver(Meeting { element, port: Port::LINK, packet }),
                 None => self.forward(node, packet),
             }
             self.drain_work();
         }
-        self.network.schedule(index);
+        let next = self.network.pipes[index].link.next_event().unwrap_or(Instant::MAX);
+        self.network.queue.set(self.network.sources.of(Kind::Arrival(index)), next);
     }
 
     #[inline]
@@ -353,15 +343,13 @@ impl<'t> Engine<'t> {
         self.arm(index);
     }
 
-    /// Makes sure that the queue has an event no later than the element's deadline. A deadline
-    /// that moved later queues nothing: the pending event finds out.
+    /// Makes sure that the queue has an event no later than the element's deadline. A deadline that moved later changes
+    /// nothing: the pending event finds out.
     fn arm(&mut self, index: usize) {
-        let slot = &mut self.elements[index];
-        let Some(due) = slot.body.as_element().poll_timeout() else { return };
-        let due = due.max(self.now);
-        if slot.scheduled.is_none_or(|scheduled| due < scheduled) {
-            slot.scheduled = Some(due);
-            self.network.queue.push(due, Kind::Timeout(index as u32));
+        let Some(due) = self.elements[index].body.as_element().poll_timeout() else { return };
+        let (due, source) = (due.max(self.now), self.network.sources.of(Kind::Timeout(index)));
+        if due < self.network.queue.at(source) {
+            self.network.queue.set(source, due);
         }
     }
 

@@ -2,8 +2,8 @@
 
 use crate::address::{self, Family};
 use crate::element::{Accounts, Place};
+use crate::events::Kind;
 use crate::network::{Meeting, Network};
-use crate::queue::Kind;
 use airtcp_core::{
     Backlog, CreateReason, DropReason, Event, Instant, Io, Outcome, Packet, Peer, Port, Token, TxStatus,
     packet::protocol,
@@ -70,7 +70,8 @@ impl Io for ElementIo<'_, '_> {
                     Err(packet) => {
                         if self.accounts.refused.replace(port).is_none() {
                             let at = pipe.link.next_departure(self.now).unwrap_or(self.now);
-                            self.network.queue.push(at, Kind::Ready(self.place.index as u32));
+                            let ready = self.network.sources.of(Kind::Ready(self.place.index));
+                            self.network.queue.set(ready, at);
                         }
                         return Err(packet);
                     }

@@ -1,8 +1,8 @@
 //! The deterministic simulator: virtual time over any graph of nodes and links.
 //!
 //! One event queue owns time. A link contributes at most one pending event (its next arrival)
-//! and an element at most one (its next timeout, re-armed lazily), so a run costs little more
-//! than the packets themselves. Every run is checked while it goes on: conservation of packets,
+//! and an element at most one (its next timeout, re-armed lazily), and packets pass plain links
+//! without any, so a run costs little more than the packets themselves. Every run is checked while it goes on: conservation of packets,
 //! byte-exact streams, and the bounds that elements state. The same seed gives the same trace,
 //! bit for bit, in debug and release, whatever runs beside it.
 #![forbid(unsafe_code)]
@@ -12,6 +12,7 @@ mod check;
 mod digest;
 mod element;
 mod engine;
+mod events;
 mod express;
 mod host;
 mod io;

@@ -1,9 +1,10 @@
 //! The links between the nodes, the way a packet takes over them, and the events that they wait for.
 
 use crate::address;
+use crate::events::{Kind, Sources};
 use crate::io::is_control;
 use crate::pipe::Pipe;
-use crate::queue::{EventQueue, Kind};
+use crate::queue::EventQueue;
 use crate::routes::Routes;
 use crate::tap::Tapped;
 use airtcp_core::{DropReason, Instant, Packet, Port};
@@ -11,6 +12,7 @@ use airtcp_core::{DropReason, Instant, Packet, Port};
 /// See the module.
 pub struct Network<'t> {
     pub queue: EventQueue,
+    pub sources: Sources,
     pub pipes: Vec<Pipe>,
     pub routes: Routes,
     pub node_names: Vec<String>,
@@ -106,8 +108,11 @@ impl Network<'_> {
     /// Makes sure that the queue has an event no later than the next of the link's.
     #[inline(always)]
     pub fn schedule(&mut self, pipe: usize) {
-        if let Some(at) = self.pipes[pipe].needs_event() {
-            self.queue.push(at, Kind::Arrival(pipe as u32));
+        let source = self.sources.of(Kind::Arrival(pipe));
+        if let Some(at) = self.pipes[pipe].link.next_event()
+            && at < self.queue.at(source)
+        {
+            self.queue.set(source, at);
         }
     }
 

@@ -20,15 +20,13 @@ pub struct Pipe {
     pub is_express: bool,
     /// The only pipe that feeds this one, if its packets may come straight from there.
     pub fed_by: Option<usize>,
-    /// When the event that is pending in the queue is due; the end of time without one.
-    pub scheduled: Instant,
 }
 
 impl Pipe {
     /// A pipe without schemes, from an end of a link to node `to`.
     pub fn new(name: String, direction: Direction, link: Link, to: usize) -> Self {
         let (before, after, fed_by) = (None, None, None);
-        Pipe { name, direction, link, to, before, after, is_express: false, fed_by, scheduled: Instant::MAX }
+        Pipe { name, direction, link, to, before, after, is_express: false, fed_by }
     }
 
     /// Sends a packet; what is lost is counted by the link.
@@ -115,14 +113,6 @@ impl Pipe {
     #[cold]
     fn advance_seen(&mut self, now: Instant, tap: &mut dyn Tap) {
         self.link.advance(now, &mut |packet, reason| tap.on_lost(now, self.direction, &packet, reason));
-    }
-
-    /// The time to queue an event for, if the pending one is not early enough.
-    #[inline(always)]
-    pub fn needs_event(&mut self) -> Option<Instant> {
-        let next = self.link.next_event().filter(|next| *next < self.scheduled)?;
-        self.scheduled = next;
-        Some(next)
     }
 }
 

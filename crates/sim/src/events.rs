@@ -1,0 +1,73 @@
+//! What events are about, and the place that each has in the queue.
+
+use crate::queue::Source;
+
+/// What is due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// The next packet of a pipe arrives, or has its turn in the queue there.
+    Arrival(usize),
+    /// An element's timeout.
+    Timeout(usize),
+    /// A full port of an element has room again.
+    Ready(usize),
+    /// Measure and check.
+    Sample,
+}
+
+/// The sources of a run: pipes, then timeouts, then ready signals, then the sample.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Sources {
+    pub pipes: usize,
+    pub elements: usize,
+}
+
+impl Sources {
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.pipes + 2 * self.elements + 1
+    }
+
+    /// The place of an event.
+    #[inline]
+    pub fn of(&self, kind: Kind) -> Source {
+        let place = match kind {
+            Kind::Arrival(pipe) => pipe,
+            Kind::Timeout(element) => self.pipes + element,
+            Kind::Ready(element) => self.pipes + self.elements + element,
+            Kind::Sample => self.pipes + 2 * self.elements,
+        };
+        place as Source
+    }
+
+    /// The event at a place.
+    #[inline]
+    pub fn kind(&self, source: Source) -> Kind {
+        let place = source as usize;
+        if place < self.pipes {
+            return Kind::Arrival(place);
+        }
+        let element = place - self.pipes;
+        if element < self.elements {
+            Kind::Timeout(element)
+        } else if element < 2 * self.elements {
+            Kind::Ready(element - self.elements)
+        } else {
+            Kind::Sample
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_place_has_its_event() {
+        let sources = Sources { pipes: 4, elements: 3 };
+        for source in 0..sources.count() as Source {
+            assert_eq!(sources.of(sources.kind(source)), source);
+        }
+        assert_eq!(sources.kind(sources.count() as Source - 1), Kind::Sample);
+    }
+}
