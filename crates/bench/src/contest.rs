@@ -15,7 +15,7 @@ struct Contest {
     times_ns3: Option<f64>,
 }
 
-const ROUNDS: usize = 3;
+const ROUNDS: usize = 5;
 /// Simulated seconds of the run that is subtracted: everything is built and has begun.
 const START_UP: u64 = 1;
 /// Simulated seconds in which instructions are counted.
@@ -89,6 +89,7 @@ pub fn all() -> anyhow::Result<bool> {
         let us_slow = Speed { goodput: goodput(&same_length, &slow), ..*us };
         match contest.times_ns3 {
             Some(times) => passed &= beats("ns-3", &us_slow, ns3, times),
+            None if apart(&us_slow, ns3) > SAME_GOODPUT => println!("      ns-3's goodput is another: not compared"),
             None => println!("      {:.0} x ns-3", us.packets_per_cpu_second / ns3.packets_per_cpu_second),
         }
         passed &= judge("memory of ns-2 over ours", ns2.memory as f64 / us.memory as f64, 1.0);
@@ -98,7 +99,7 @@ pub fn all() -> anyhow::Result<bool> {
 }
 
 fn beats(name: &str, us: &Speed, them: &Speed, target: f64) -> bool {
-    let apart = (us.goodput / them.goodput - 1.0).abs();
+    let apart = apart(us, them);
     if apart > SAME_GOODPUT {
         println!("FAIL  goodputs are {:.1} % apart: not the same network as {name}'s", apart * 100.0);
         return false;
@@ -110,7 +111,12 @@ fn beats(name: &str, us: &Speed, them: &Speed, target: f64) -> bool {
     )
 }
 
-/// Each row measured [`ROUNDS`] times, in turns; the median of each.
+/// How far the goodputs are from each other.
+fn apart(us: &Speed, them: &Speed) -> f64 {
+    (us.goodput / them.goodput - 1.0).abs()
+}
+
+/// Each row measured [`ROUNDS`] times, in turns; the fastest of each, since whatever else a machine does only adds.
 fn alternate(rows: &[(&Rival, &str, &Network)]) -> anyhow::Result<Vec<Speed>> {
     let mut costs: Vec<Vec<Cost>> = vec![Vec::new(); rows.len()];
     for _ in 0..ROUNDS {
@@ -132,7 +138,7 @@ fn alternate(rows: &[(&Rival, &str, &Network)]) -> anyhow::Result<Vec<Speed>> {
 
 fn row(rival: &Rival, name: &str, network: &Network, mut costs: Vec<Cost>) -> Speed {
     costs.sort_by(|one, other| one.cpu.total_cmp(&other.cpu));
-    let cost = costs[costs.len() / 2];
+    let cost = costs[0];
     let speed = Speed {
         packets_per_cpu_second: cost.packets / cost.cpu,
         events_per_cpu_second: cost.events.map(|events| events / cost.cpu),
