@@ -38,7 +38,8 @@ airtcp_core::choices! {
         /// Segments newly delivered, cumulatively or selectively, as Linux.
         Delivered = "delivered",
         /// Segments cumulatively acknowledged, those SACKed before once more: at the end of a
-        /// recovery that is a whole window. As ns-3's TcpLinuxReno, whose windows are too large.
+        /// recovery that is a whole window. Nothing for the first acknowledgment after a timeout. As ns-3's
+        /// TcpLinuxReno, whose windows are too large.
         Acknowledged = "acknowledged",
         /// One for each acknowledgment that advances, so that a receiver that delays slows growth
         /// (RFC 2581; ns-2, ns-3's TcpNewReno).

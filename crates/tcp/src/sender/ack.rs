@@ -27,6 +27,8 @@ pub struct AckInput<'a> {
 /// What an acknowledgment turned out to be (Linux's `FLAG_*`).
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct AckFacts {
+    /// It is the first after a timeout, if it makes progress.
+    pub after_timeout: bool,
     pub una_advanced: bool,
     /// Segments cumulatively acknowledged.
     pub acked: u32,
@@ -62,6 +64,7 @@ impl Sender {
         let prior_packets = self.sk.packets_out;
         self.sk.tcp_mstamp = step.now;
         let mut facts = AckFacts {
+            after_timeout: self.retransmits > 0,
             una_advanced: input.ack > self.una,
             ece: input.tcp.flags.ece() && self.ecn,
             echo: input.echo,

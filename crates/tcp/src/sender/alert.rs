@@ -236,6 +236,7 @@ impl Sender {
         } else if sample.acked_sacked > 0 && self.may_raise_window(facts) {
             let acked = match self.byte_counting {
                 ByteCounting::Delivered => sample.acked_sacked,
+                ByteCounting::Acknowledged if facts.after_timeout => 0,
                 ByteCounting::Acknowledged => facts.acked.max(1),
                 ByteCounting::Off => 1,
             };
