@@ -32,7 +32,7 @@ impl Io for World {
     fn discard(&mut self, _: Packet, _: DropReason) {
         self.discarded += 1;
     }
-    fn consume(&mut self, _: Packet) {}
+    fn consume(&mut self, _: &Packet) {}
     fn emit(&mut self, _: Event, _: u64) {}
 }
 
