@@ -6,6 +6,9 @@ use crate::summary;
 use serde_json::Value;
 
 const SCENARIOS: [&str; 2] = ["validation/kernel-slow.toml", "validation/kernel-fast.toml"];
+/// Linux acknowledges every segment while its receive window grows, by two segments with each, from 64 KiB to what the
+/// buffer holds (`tcp_grow_window`): (8 MiB - 64 KiB) / 2896 segments. Ours is open from the start, so it is told.
+const QUICK_ACKS: [&str; 2] = ["--set", "defaults.flows.quick_acks=2874"];
 const GOODPUT: f64 = 0.10;
 const RETRANSMISSIONS: f64 = 0.15;
 /// A run whose links were not what they should be is made again.
@@ -23,7 +26,8 @@ pub fn section() -> anyhow::Result<Section> {
         title: "The Linux kernel",
         about: format!(
             "One flow per point, controller, rate, round trip and loss of data in its name, 60 s, 10 runs, `airtcp run {} --live` and \
-             `airtcp run {} --live` against the same without `--live`. Medians of goodput in Mbit/s, tolerance 10 % or the joint \
+             `airtcp run {} --live` against the same with `--set defaults.flows.quick_acks=2874` and without `--live`: as long as its \
+             receive window grows, Linux acknowledges every segment, and ours is open from the start. Medians of goodput in Mbit/s, tolerance 10 % or the joint \
              interval, and of segments retransmitted, tolerance 15 %.",
             SCENARIOS[0], SCENARIOS[1]
         ),
@@ -39,7 +43,7 @@ pub fn section() -> anyhow::Result<Section> {
                 continue;
             }
         };
-        let ours = summary::run(scenario, &[])?;
+        let ours = summary::run(scenario, &QUICK_ACKS)?;
         for (name, linux) in flows(&kernel)? {
             let (_, airtcp) =
                 flows(&ours)?.into_iter().find(|(other, _)| *other == name).unwrap_or((name.clone(), EMPTY));
