@@ -8,6 +8,11 @@ use std::collections::BTreeMap;
 
 /// A dumbbell whose bottleneck is three links long, with times that no two packets share.
 fn dumbbell(seed: u64, loss: &str) -> (Topology, Vec<NodeId>) {
+    dumbbell_with(seed, loss, &[("rate", "50Mbit")])
+}
+
+/// The same, its access links with these settings.
+fn dumbbell_with(seed: u64, loss: &str, access: &[(&str, &str)]) -> (Topology, Vec<NodeId>) {
     let mut rng = Rng::derive(seed, "express");
     let mut odd = |base: u64| format!("{}ns", base + rng.below(base));
     let mut topology = Topology::new();
@@ -22,7 +27,7 @@ fn dumbbell(seed: u64, loss: &str) -> (Topology, Vec<NodeId>) {
     for index in 0..5 {
         let (from, to) = (topology.node(&format!("s{index}")), topology.node(&format!("d{index}")));
         for (name, a, b) in [("in", from, routers[0]), ("out", routers[3], to)] {
-            let link = common::link(&[("rate", "50Mbit"), ("delay", &odd(500_000))]);
+            let link = common::link(&[access, &[("delay", &odd(500_000))]].concat());
             topology.link(&format!("{name}{index}"), a, b, link.clone(), link);
         }
         let (name, start) = (format!("f{index}"), odd(40_000_000).parse().unwrap());
@@ -68,6 +73,18 @@ fn a_run_with_express_links_is_the_same_with_fewer_events() {
         assert_eq!(express.checks.failure(), None);
         assert!(express.drops.iter().any(|drop| drop.reason == DropReason::QueueFull));
         assert_eq!(without_order(express), without_order(plain), "seed {seed}");
+    }
+}
+
+#[test]
+fn a_queue_of_any_kind_may_follow_an_express_link() {
+    for kind in ["red", "codel", "fq-codel", "ring"] {
+        let queue = format!("{{ kind = \"{kind}\", ecn = {} }}", kind != "ring").replace(", ecn = false", "");
+        let (topology, _) = dumbbell_with(7, "0%", &[("rate", "1300kbit"), ("queue", &queue)]);
+        let [express, plain] = [true, false].map(|express| topology.run(&settings(express)).unwrap());
+        assert!(express.events < plain.events, "{kind}: {} of {} events", express.events, plain.events);
+        assert_eq!(express.checks.failure(), None, "{kind}");
+        assert_eq!(without_order(express), without_order(plain), "{kind}");
     }
 }
 
