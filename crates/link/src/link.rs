@@ -128,11 +128,7 @@ impl Link {
     /// `now` never goes back between calls.
     pub fn send(&mut self, now: Instant, packet: Packet, drops: &mut dyn FnMut(Packet, DropReason)) -> bool {
         let bytes = packet.wire_len();
-        self.counters.packets_in += 1;
-        self.counters.bytes_in += u64::from(bytes);
-        if let Err(reason) = self.admit(now, bytes) {
-            return self.refuse(packet, reason, drops);
-        }
+        let Some(packet) = self.take_in(now, packet, bytes, drops) else { return false };
         if matches!(self.queue, Discipline::Red(_) | Discipline::Held(_)) {
             return self.send_managed(now, packet, drops);
         }
@@ -140,19 +136,34 @@ impl Link {
         true
     }
 
-    /// Whether a packet of so many bytes may be queued, as far as its length and a limit decide.
+    /// Counts a packet, and drops it if its length or the limit of a queue says so.
     #[inline]
-    fn admit(&mut self, now: Instant, bytes: u32) -> Result<(), DropReason> {
-        if bytes > self.mtu {
-            return Err(DropReason::TooBig);
-        }
-        if let Discipline::DropTail(limit) | Discipline::Ring(limit) = &self.queue {
-            let waiting = self.transmitter.waiting(now);
-            if !self.transmitter.is_idle(now) && !limit.admits(waiting, bytes) {
-                return Err(DropReason::QueueFull);
-            }
-        }
-        Ok(())
+    fn take_in(
+        &mut self,
+        now: Instant,
+        packet: Packet,
+        bytes: u32,
+        drops: &mut dyn FnMut(Packet, DropReason),
+    ) -> Option<Packet> {
+        self.counters.packets_in += 1;
+        self.counters.bytes_in += u64::from(bytes);
+        let reason = if bytes > self.mtu {
+            DropReason::TooBig
+        } else if self.is_full_for(now, bytes) {
+            DropReason::QueueFull
+        } else {
+            return Some(packet);
+        };
+        self.refuse(packet, reason, drops);
+        None
+    }
+
+    /// Whether the limit of a queue that has nothing but a limit keeps a packet of so many bytes out.
+    #[inline]
+    fn is_full_for(&mut self, now: Instant, bytes: u32) -> bool {
+        let (Discipline::DropTail(limit) | Discipline::Ring(limit)) = &self.queue else { return false };
+        let waiting = self.transmitter.waiting(now);
+        !self.transmitter.is_idle(now) && !limit.admits(waiting, bytes)
     }
 
     /// True if what becomes of a packet is known when it is sent, and packets arrive in the order of sending: then
@@ -173,12 +184,7 @@ impl Link {
     ) -> Option<(Instant, Packet)> {
         debug_assert!(self.is_express(), "only the link itself knows when a packet comes out");
         let bytes = packet.wire_len();
-        self.counters.packets_in += 1;
-        self.counters.bytes_in += u64::from(bytes);
-        if let Err(reason) = self.admit(now, bytes) {
-            self.refuse(packet, reason, drops);
-            return None;
-        }
+        let packet = self.take_in(now, packet, bytes, drops)?;
         let at = self.transmitter.accept(now, bytes).end.saturating_add(self.delay);
         if at > until {
             self.insert(at, bytes, packet);
@@ -199,11 +205,8 @@ impl Link {
         packet: Packet,
         drops: &mut dyn FnMut(Packet, DropReason),
     ) -> Result<bool, Packet> {
-        if let Discipline::Ring(limit) = self.queue {
-            let waiting = self.transmitter.waiting(now);
-            if !self.transmitter.is_idle(now) && !limit.admits(waiting, packet.wire_len()) {
-                return Err(packet);
-            }
+        if matches!(self.queue, Discipline::Ring(_)) && self.is_full_for(now, packet.wire_len()) {
+            return Err(packet);
         }
         Ok(self.send(now, packet, drops))
     }
@@ -273,9 +276,8 @@ impl Link {
     }
 
     #[cold]
-    fn refuse(&mut self, packet: Packet, reason: DropReason, drops: &mut dyn FnMut(Packet, DropReason)) -> bool {
+    fn refuse(&mut self, packet: Packet, reason: DropReason, drops: &mut dyn FnMut(Packet, DropReason)) {
         Signals { counters: &mut self.counters, drops }.drop(packet, reason);
-        false
     }
 
     /// Puts a packet that gets through where its arrival belongs.
