@@ -154,6 +154,23 @@ mod tests {
     }
 
     #[test]
+    fn moderate_buffers_have_room_in_packets_as_in_bytes() {
+        let mut draw = Draw::new(1, "buffers");
+        let scale = Scale { least_packets: 8, ..scale(Reach::Moderate) };
+        let fields: Vec<Field> = SCHEMES.iter().flat_map(|entry| (entry.fields)()).collect();
+        let mut drawn = 0;
+        for _ in 0..200 {
+            for (key, value) in draw_settings(&mut draw, &fields, &scale) {
+                if key == "buffer_packets" {
+                    drawn += 1;
+                    assert!(value.parse::<u64>().unwrap() >= 8, "{value}");
+                }
+            }
+        }
+        assert!(drawn > 20, "{drawn}");
+    }
+
+    #[test]
     fn every_scheme_has_parameters_that_are_drawn() {
         let mut draw = Draw::new(1, "schemes");
         for entry in SCHEMES {
