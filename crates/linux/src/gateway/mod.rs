@@ -20,6 +20,7 @@ pub mod control;
 pub mod divert;
 pub mod inspect;
 pub mod metrics;
+mod predecessor;
 pub mod runtime;
 pub mod scheme;
 pub mod status;

@@ -7,6 +7,7 @@ use super::bare::bounce;
 use super::config::Config;
 use super::control::{ControlSocket, Key, KeyError};
 use super::divert::{Devices, Diversion, DivertError, heartbeat};
+use super::predecessor;
 use super::runtime::Runtime;
 use super::scheme;
 use super::status::{Identity, Status, StatusServer};
@@ -169,7 +170,8 @@ fn open_control(config: &Config) -> Result<Option<ControlSocket>, WorkerError> {
         return Ok(None);
     };
     let key = config.key.as_deref().map(Key::read).transpose()?;
-    ControlSocket::open(listen, peer, &config.scheme, key)
+    let in_use = |error: &io::Error| error.kind() == ErrorKind::AddrInUse;
+    predecessor::wait_out(in_use, || ControlSocket::open(listen, peer, &config.scheme, key.clone()))
         .map(Some)
         .map_err(|source| WorkerError::Control { address: listen.to_string(), source })
 }

@@ -162,12 +162,10 @@ impl Net {
     }
 
     pub fn gateway_with(&self, host: &str, config: Config, option: &str) -> Gateway {
-        let child = self
-            .command(&config, host, option)
-            .stderr(if std::env::var_os("GATEWAY_TEST_VERBOSE").is_some() { Stdio::inherit() } else { Stdio::null() })
-            .spawn()
-            .unwrap();
-        let mut gateway = Gateway { child, config, ended: false };
+        let log = self.directory.join(format!("{}.log", config.name));
+        let errors = std::fs::File::create(&log).unwrap();
+        let child = self.command(&config, host, option).stderr(errors).spawn().unwrap();
+        let mut gateway = Gateway { child, config, log, ended: false };
         if option.is_empty() {
             gateway.wait_until_running();
         } else {
@@ -225,11 +223,7 @@ impl Drop for Net {
             // Only processes inside namespaces that this test made.
             let _ = Command::new("sh")
                 .args(["-c", &format!("ip netns pids {ns} | xargs -r kill -9; ip netns del {ns}")])
-                .stderr(if std::env::var_os("GATEWAY_TEST_VERBOSE").is_some() {
-                    Stdio::inherit()
-                } else {
-                    Stdio::null()
-                })
+                .stderr(Stdio::null())
                 .status();
         }
         let _ = std::fs::remove_dir_all(&self.directory);
@@ -240,6 +234,8 @@ impl Drop for Net {
 pub struct Gateway {
     child: Child,
     pub config: Config,
+    /// What it writes to its standard error.
+    log: PathBuf,
     ended: bool,
 }
 
@@ -264,14 +260,18 @@ impl Gateway {
     pub fn wait_for(&mut self, what: &str, wanted: impl Fn(&Status) -> bool) -> Status {
         let waiting = Stopwatch::start();
         loop {
-            assert!(waiting.elapsed() < Duration::from_secs(10), "the gateway is not {what} after 10 s");
-            assert!(self.child.try_wait().unwrap().is_none(), "the gateway ended");
+            assert!(waiting.elapsed() < Duration::from_secs(10), "not {what} after 10 s: {}", self.said());
+            assert!(self.child.try_wait().unwrap().is_none(), "the gateway ended: {}", self.said());
             // A status socket answers once traffic is diverted.
             if let Some(status) = self.status().filter(&wanted) {
                 return status;
             }
             std::thread::sleep(Duration::from_millis(20));
         }
+    }
+
+    fn said(&self) -> String {
+        std::fs::read_to_string(&self.log).unwrap_or_default()
     }
 
     pub fn signal(&self, signal: &str) {

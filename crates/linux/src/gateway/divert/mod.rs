@@ -11,6 +11,7 @@ pub mod slot;
 use super::command::{self, CommandError};
 use super::config::Config;
 use super::inspect;
+use super::predecessor;
 use crate::sys::tun::Tun;
 use nft::OwnedTable;
 use plan::{DUMMY_ADDRESS, HEARTBEAT_PROTOCOL, Plan, Step, Way};
@@ -98,7 +99,8 @@ impl Diversion {
     /// # Errors
     /// What stands in the way, with what to do; nothing is left behind.
     pub fn start(config: &Config) -> Result<(Diversion, Devices), DivertError> {
-        let place = Place::take(&config.link)?;
+        let busy = |error: &PlaceError| matches!(error, PlaceError::LinkBusy(_));
+        let place = predecessor::wait_out(busy, || Place::take(&config.link))?;
         let plan = make_plan(config, place.slot)?;
         let devices = Devices { out: open_device(&plan, Way::Out)?, r#in: open_device(&plan, Way::In)? };
         let mut diversion = Diversion { plan, table: None, rules_added: true, _place: place };
@@ -144,7 +146,8 @@ impl Drop for Diversion {
 
 fn open_device(plan: &Plan, way: Way) -> Result<Tun, DivertError> {
     let name = plan.device(way);
-    Tun::open(&name).map_err(|source| DivertError::Device { name, source })
+    let exists = |error: &io::Error| error.raw_os_error() == Some(libc::EBUSY);
+    predecessor::wait_out(exists, || Tun::open(&name)).map_err(|source| DivertError::Device { name, source })
 }
 
 fn perform(step: &Step) -> Result<(), DivertError> {

@@ -5,6 +5,7 @@
 //! us in either way.
 
 use super::super::command::{CommandError, one_line, package_of};
+use super::super::predecessor;
 use super::plan::Plan;
 use crate::sys::clock;
 use crate::sys::poll::PollSet;
@@ -16,8 +17,6 @@ use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, Stdio};
 
 /// How long `nft` may take to load a table.
 const LOAD_PATIENCE: Duration = Duration::from_secs(5);
-/// A killed predecessor's table is gone within milliseconds of its end.
-const OWNER_PATIENCE: Duration = Duration::from_secs(1);
 
 /// A loaded table; dropping it unloads it.
 pub struct OwnedTable {
@@ -33,18 +32,8 @@ impl OwnedTable {
     /// # Errors
     /// `nft` is missing, or its own message.
     pub fn load(plan: &Plan) -> Result<OwnedTable, CommandError> {
-        let deadline = clock::now() + OWNER_PATIENCE;
-        loop {
-            match OwnedTable::try_load(plan) {
-                // The table of a killed predecessor is still being removed.
-                Err(CommandError::Failed { message, .. })
-                    if message.contains("not permitted") && clock::now() < deadline =>
-                {
-                    std::thread::sleep(std::time::Duration::from_millis(20));
-                }
-                other => return other,
-            }
-        }
+        let owned_by_another = |error: &CommandError| matches!(error, CommandError::Failed { message, .. } if message.contains("not permitted"));
+        predecessor::wait_out(owned_by_another, || OwnedTable::try_load(plan))
     }
 
     fn try_load(plan: &Plan) -> Result<OwnedTable, CommandError> {
