@@ -1,6 +1,7 @@
 //! Parameters of a TCP endpoint. The defaults are those of a Linux host of today.
 
 use crate::congestion::{CONTROLLERS, ControllerEntry};
+use crate::recovery::Reduction;
 use airtcp_core::{ByteSize, Duration};
 
 airtcp_core::choices! {
@@ -54,6 +55,8 @@ airtcp_core::parameters! {
         pub controller: ControllerEntry = CONTROLLERS[0], "Linux";
         /// Loss detection and recovery.
         pub recovery: RecoveryKind = RecoveryKind::Rack, "Linux, RFC 8985";
+        /// Shrink the window in proportion to what arrives and not at once; auto is with RACK, as Linux; never with Tahoe.
+        pub proportional_reduction: Option<bool> = None, "RFC 6937";
         /// Largest IP packet to send and to ask for; the MSS follows from it.
         pub mtu: u32 = 1500, "RFC 894";
         /// Congestion window at the start, segments.
@@ -123,6 +126,15 @@ impl Config {
         self.sack && !matches!(self.recovery, RecoveryKind::Reno | RecoveryKind::Tahoe)
     }
 
+    /// How the window shrinks during recovery.
+    pub fn reduction(&self) -> Reduction {
+        match self.recovery {
+            RecoveryKind::Tahoe => Reduction::SlowStart,
+            kind if self.proportional_reduction.unwrap_or(kind == RecoveryKind::Rack) => Reduction::Proportional,
+            _ => Reduction::AtOnce,
+        }
+    }
+
     /// Whether spurious timeouts are looked for with new data.
     pub fn uses_frto(&self) -> bool {
         self.frto.unwrap_or(self.recovery == RecoveryKind::Rack)
@@ -152,6 +164,18 @@ mod tests {
     fn the_mss_follows_from_the_mtu() {
         let config = Config::default();
         assert_eq!((config.announced_mss(true), config.announced_mss(false)), (1460, 1440));
+    }
+
+    #[test]
+    fn the_window_shrinks_in_proportion_with_rack_or_if_asked_for() {
+        let of = |recovery, proportional_reduction| {
+            Config { recovery, proportional_reduction, ..Config::default() }.reduction()
+        };
+        assert_eq!(of(RecoveryKind::Rack, None), Reduction::Proportional);
+        assert_eq!(of(RecoveryKind::Rack, Some(false)), Reduction::AtOnce);
+        assert_eq!(of(RecoveryKind::Sack, None), Reduction::AtOnce);
+        assert_eq!(of(RecoveryKind::Sack, Some(true)), Reduction::Proportional);
+        assert_eq!(of(RecoveryKind::Tahoe, Some(true)), Reduction::SlowStart);
     }
 
     #[test]

@@ -69,3 +69,19 @@ fn counting_acknowledgments_halves_growth_beside_a_receiver_that_delays() {
     let (delivered, acks) = (with(ByteCounting::Delivered), with(ByteCounting::Off));
     assert!((55..85).contains(&(acks * 100 / delivered)), "{acks} of {delivered}");
 }
+
+#[test]
+fn counting_what_is_acknowledged_leaves_the_window_alone_at_the_first_progress_after_a_timeout() {
+    for (counting, expected) in [(ByteCounting::Delivered, 2), (ByteCounting::Acknowledged, 1)] {
+        let sender = Config { byte_counting: counting, tail_loss_probe: false, frto: Some(false), ..config("reno") };
+        // The first segment of 20 and all that follow it, once; then its retransmission arrives.
+        let lost: Vec<u64> = (20..60).collect();
+        let mut net = Net::new(&sender, &config("reno"), 100, drop_segments(&lost, 1448));
+        net.a.write_virtual(60 * 1448);
+        net.run_until(Duration::from_secs(20), |net| net.a.stats().rtos == 1);
+        assert_eq!(net.a.sock().snd_cwnd, 1);
+        let una = net.a.stats().bytes_acknowledged;
+        net.run_until(Duration::from_secs(20), |net| net.a.stats().bytes_acknowledged > una);
+        assert_eq!(net.a.sock().snd_cwnd, expected, "{counting:?}");
+    }
+}

@@ -56,6 +56,22 @@ fn a_single_loss_halves_reno_and_leaves_seven_tenths_of_cubic() {
 }
 
 #[test]
+fn rfc6675_halves_at_once_or_if_asked_for_in_proportion() {
+    for (proportional_reduction, kind) in
+        [(None, RecoveryKind::Sack), (Some(true), RecoveryKind::Sack), (None, RecoveryKind::Rack)]
+    {
+        let mut net = lose(&Config { proportional_reduction, ..with("reno", kind) }, &[250]);
+        net.run_until(Duration::from_secs(60), |net| net.a.sock().icsk_ca_state == CaState::Recovery);
+        let (at_entry, target) = (net.a.sock().snd_cwnd, net.a.sock().snd_ssthresh);
+        let is_at_once = (proportional_reduction, kind) == (None, RecoveryKind::Sack);
+        assert_eq!(at_entry == target, is_at_once, "{kind:?} {proportional_reduction:?}: {at_entry} of {target}");
+        net.run_until(Duration::from_secs(60), |net| net.a.sock().icsk_ca_state == CaState::Open);
+        assert!(net.a.sock().snd_cwnd.abs_diff(target) <= 1);
+        finish(&mut net);
+    }
+}
+
+#[test]
 fn sack_repairs_many_losses_of_a_window_in_one_recovery_and_newreno_one_a_round_trip() {
     let lost: Vec<u64> = (0..10).map(|n| 250 + 3 * n).collect();
     let mut took = Vec::new();

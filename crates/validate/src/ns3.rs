@@ -24,7 +24,7 @@ pub fn lossy_link() -> anyhow::Result<Section> {
             ns-3.37 (mean of 5 seeds); goodput in Mbit/s with 95 % intervals, ours of 10 runs. ns-3's TcpNewReno grows \
             by one for each acknowledgment, of which a delaying receiver sends half (`byte_counting = off`); its TcpLinuxReno counts at the \
             end of a recovery all that was SACKed before once more (`acknowledged`). Both are reproduced with these settings and, where SACK \
-            is on, RFC 6675 recovery; beside them stands what Linux does (`delivered`, RACK). That ours as Linux is right is the business \
+            is on, RFC 6675 recovery with PRR; beside them stands what Linux does (`delivered`, RACK). That ours as Linux is right is the business \
             of the sections on laws and on the kernel. TcpNewReno with SACK is shown and not judged: \
             where timeouts are many it is slower than ours, and why is open. ns-3's Veno and Westwood+, which its authors do not vouch \
             for, are not compared. Tolerance 10 % or the joint interval."

@@ -8,7 +8,7 @@
 //! recovery (its `bugfix_`), and after a fast retransmit they do. New data wait for the third
 //! duplicate: limited transmit (RFC 3042) came later.
 
-use super::{AckView, LossDetector, Reduction, newreno};
+use super::{AckView, LossDetector, newreno};
 use crate::congestion::TcpSock;
 use crate::scoreboard::Scoreboard;
 use crate::stats::Stats;
@@ -41,10 +41,6 @@ impl LossDetector for Tahoe {
     fn detect(&mut self, board: &mut Scoreboard, sk: &mut TcpSock, _: &AckView, _: &mut Stats) -> Option<Instant> {
         newreno::lose_head_on_third_duplicate(board, sk);
         None
-    }
-
-    fn reduction(&self) -> Reduction {
-        Reduction::SlowStart
     }
 
     fn limited_transmit(&self) -> bool {

@@ -64,10 +64,6 @@ pub trait LossDetector: Debug + Send {
     /// Marks what is lost. Returns when to look again if nothing arrives until then.
     fn detect(&mut self, board: &mut Scoreboard, sk: &mut TcpSock, ack: &AckView, stats: &mut Stats)
     -> Option<Instant>;
-    /// How the window shrinks.
-    fn reduction(&self) -> Reduction {
-        Reduction::AtOnce
-    }
     /// True if recovery ends with the first acknowledgment that advances, even in part (RFC 2581).
     fn ends_with_progress(&self) -> bool {
         false
@@ -99,9 +95,8 @@ pub fn make(kind: RecoveryKind, has_sack: bool) -> Box<dyn LossDetector> {
     match kind {
         RecoveryKind::Rack if has_sack => Box::new(rack::Rack::default()),
         RecoveryKind::Sack if has_sack => Box::new(sack::Sack::default()),
-        RecoveryKind::Rack => Box::new(newreno::NewReno { reduction: Reduction::Proportional }),
         RecoveryKind::Reno => Box::new(classic::Reno),
         RecoveryKind::Tahoe => Box::new(classic::Tahoe),
-        RecoveryKind::Sack | RecoveryKind::NewReno => Box::new(newreno::NewReno { reduction: Reduction::AtOnce }),
+        RecoveryKind::Rack | RecoveryKind::Sack | RecoveryKind::NewReno => Box::new(newreno::NewReno),
     }
 }

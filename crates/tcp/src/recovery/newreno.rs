@@ -4,7 +4,7 @@
 //! Duplicate acknowledgments are counted in `sacked_out`, as Linux does, so that "pipe" takes the
 //! place of RFC 6582's inflated window: both admit the same segments.
 
-use super::{AckView, DUP_THRESH, LossDetector, Reduction};
+use super::{AckView, DUP_THRESH, LossDetector};
 use crate::congestion::{CaState, TcpSock};
 use crate::scoreboard::{Scoreboard, mark};
 use crate::stats::Stats;
@@ -25,10 +25,7 @@ fn lose_head(board: &mut Scoreboard, sk: &mut TcpSock) {
 
 /// See the module.
 #[derive(Clone, Copy, Debug)]
-pub struct NewReno {
-    /// How the window shrinks.
-    pub reduction: Reduction,
-}
+pub struct NewReno;
 
 impl LossDetector for NewReno {
     fn detect(&mut self, board: &mut Scoreboard, sk: &mut TcpSock, ack: &AckView, _: &mut Stats) -> Option<Instant> {
@@ -38,9 +35,5 @@ impl LossDetector for NewReno {
             lose_head(board, sk);
         }
         None
-    }
-
-    fn reduction(&self) -> Reduction {
-        self.reduction
     }
 }

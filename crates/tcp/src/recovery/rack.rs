@@ -6,7 +6,7 @@
 //! retransmission, as Linux does. Unlike RFC 8985 the timer is set for the first undecided
 //! segment, not the last, so nothing is scanned.
 
-use super::{AckView, LossDetector, Newest, Reduction};
+use super::{AckView, LossDetector, Newest};
 use crate::congestion::{CaState, TcpSock};
 use crate::scoreboard::{Scoreboard, SendOrder, Sent};
 use crate::stats::Stats;
@@ -81,10 +81,6 @@ impl LossDetector for Rack {
             (a, b) => a.or(b),
         };
         earliest.map(|sent_at| sent_at.saturating_add(wait))
-    }
-
-    fn reduction(&self) -> Reduction {
-        Reduction::Proportional
     }
 
     fn spares(&self, sent: &Sent, sk: &TcpSock, now: Instant) -> bool {

@@ -89,7 +89,7 @@ impl Sender {
         }
         self.detect(facts, step);
         // RFC 6582 section 3.2 step 3: a partial acknowledgment retransmits at once; under PRR, as the window allows.
-        let forces = !self.has_sack && self.detector.reduction() != Reduction::Proportional;
+        let forces = !self.has_sack && self.reduction != Reduction::Proportional;
         self.force_retransmit |= facts.una_advanced && forces;
         if self.sk.icsk_ca_state != CaState::Recovery && self.sk.lost_out > 0 {
             self.enter_recovery(facts.ece, step);
@@ -166,7 +166,7 @@ impl Sender {
     /// Fast recovery begins (RFC 6675 section 5 step 4, RFC 6582 section 3.2 step 2).
     pub(super) fn enter_recovery(&mut self, ece: bool, step: &mut Step) {
         step.stats.fast_recoveries += 1;
-        if self.detector.reduction() == Reduction::SlowStart {
+        if self.reduction == Reduction::SlowStart {
             self.enter_loss(step);
             return;
         }
@@ -185,7 +185,7 @@ impl Sender {
         }
         self.set_state(CaState::Recovery);
         self.notice.spares_window = spares;
-        self.force_retransmit = spares || self.detector.reduction() == Reduction::AtOnce;
+        self.force_retransmit = spares || self.reduction == Reduction::AtOnce;
     }
 
     /// Nothing is lost: reduces for ECE, or returns to Open or Disorder.

@@ -24,7 +24,7 @@ pub use transmit::Transmission;
 
 use crate::config::{ByteCounting, Config};
 use crate::congestion::{CaState, Controller, TcpSock};
-use crate::recovery::{self, LossDetector};
+use crate::recovery::{self, LossDetector, Reduction};
 use crate::rtt::RttEstimator;
 use crate::scoreboard::Scoreboard;
 use crate::sequence::Sequence;
@@ -78,6 +78,7 @@ pub struct Sender {
     byte_counting: ByteCounting,
     board: Scoreboard,
     detector: Box<dyn LossDetector>,
+    reduction: Reduction,
     has_sack: bool,
     fin_sent: bool,
     /// Offset at which recovery ends.
@@ -121,6 +122,7 @@ impl Sender {
             byte_counting: config.byte_counting,
             board: Scoreboard::default(),
             detector: recovery::make(config.recovery, false),
+            reduction: config.reduction(),
             has_sack: false,
             fin_sent: false,
             high_seq: 0,

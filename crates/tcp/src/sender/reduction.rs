@@ -23,14 +23,14 @@ impl Sender {
         self.prr = Prr::default();
         self.sk.snd_ssthresh = self.controller.ssthresh(&mut self.sk);
         self.cwr_due = self.ecn;
-        if self.detector.reduction() != Reduction::Proportional && !self.controller.has_cong_control() {
+        if self.reduction != Reduction::Proportional && !self.controller.has_cong_control() {
             self.sk.snd_cwnd = self.sk.snd_ssthresh;
         }
     }
 
     /// One acknowledgment's share of the reduction.
     pub(super) fn reduce_window(&mut self, delivered: u32, newly_lost: u32, una_advanced: bool) {
-        let is_done = self.detector.reduction() != Reduction::Proportional || self.notice.spares_window;
+        let is_done = self.reduction != Reduction::Proportional || self.notice.spares_window;
         if is_done || delivered == 0 || self.sk.prior_cwnd == 0 {
             return;
         }
