@@ -72,6 +72,8 @@ reasons! {
         MemoryLimit = "memory_limit",
         /// A device refused it.
         Device = "device",
+        /// The medium's retry limit was reached: nobody acknowledged it.
+        RetryLimit = "retry_limit",
     }
 }
 

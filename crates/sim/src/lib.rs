@@ -10,6 +10,7 @@
 mod address;
 mod check;
 mod digest;
+pub mod dot11;
 mod element;
 mod engine;
 mod events;

@@ -1,0 +1,442 @@
+//! The medium and the stations that contend for it.
+
+use super::airtime::{MediumUse, Usage};
+use super::exchange::{Timing, draw_fate};
+use super::interface::{Access, Entry, Fate, Frame, Interface, Tracked};
+use super::settings::CellSettings;
+use airtcp_core::{Backlog, DropReason, Duration, Instant, Outcome, Packet, Rng, TxStatus};
+use airtcp_link::LinkCounters;
+use airtcp_link::loss::LossProcess;
+
+/// What came of an exchange.
+#[derive(Debug)]
+pub enum Report {
+    /// A packet arrived.
+    Delivered {
+        /// The interface that sent it.
+        from: usize,
+        /// The interface that received it.
+        to: usize,
+        /// The packet.
+        packet: Packet,
+    },
+    /// A packet was given up.
+    Dropped {
+        /// The interface that sent it.
+        from: usize,
+        /// The interface it was for.
+        to: usize,
+        /// The packet.
+        packet: Packet,
+        /// Why.
+        reason: DropReason,
+    },
+    /// What became of a tracked packet.
+    Status {
+        /// Who is told.
+        element: usize,
+        /// What.
+        status: TxStatus,
+    },
+    /// A ring that was full has room again.
+    Room {
+        /// The interface it belongs to.
+        from: usize,
+    },
+}
+
+/// The next use of the medium, unless somebody begins earlier.
+#[derive(Clone, Copy, Debug)]
+struct Plan {
+    begin: Instant,
+    end: Instant,
+}
+
+/// A medium and the interfaces of its stations. Interface 0 is the access point's.
+#[derive(Debug)]
+pub struct Cell {
+    timing: Timing,
+    mtu: u32,
+    has_eifs: bool,
+    retry_limits: [u32; 2],
+    interfaces: Vec<Interface>,
+    /// Interfaces that count down, in the order in which they began.
+    members: Vec<u32>,
+    plan: Option<Plan>,
+    /// Those who send at the planned time.
+    winners: Vec<u32>,
+    /// From when the medium is idle.
+    idle_since: Instant,
+    /// What everybody waits in addition to AIFS.
+    eifs_extra: Duration,
+    usage: Vec<Usage>,
+    medium: MediumUse,
+    counters: Vec<LinkCounters>,
+}
+
+impl Cell {
+    /// The cell called `name` with an access point and so many stations, in the run seeded with `seed`.
+    pub fn new(settings: &CellSettings, stations: usize, seed: u64, name: &str) -> Self {
+        let timing = Timing::new(settings);
+        let cw_min = settings.cw_min.unwrap_or(settings.phy.cw_min());
+        let of_station = Access { aifs: timing.aifs(settings.aifs), cw_min, cw_max: settings.cw_max };
+        let of_ap = Access {
+            aifs: timing.aifs(settings.ap_aifs.unwrap_or(settings.aifs)),
+            cw_min: settings.ap_cw_min.unwrap_or(cw_min),
+            cw_max: settings.ap_cw_max.unwrap_or(settings.cw_max),
+        };
+        let interface = |index: usize| {
+            let stream = |part: &str| Rng::derive(seed, &format!("{name}/{index}/{part}"));
+            let (access, queue) = if index == 0 { (of_ap, &settings.ap_queue) } else { (of_station, &settings.queue) };
+            let losses = [
+                LossProcess::new(&settings.data_loss, stream("loss")),
+                LossProcess::new(&settings.control_loss, stream("control")),
+            ];
+            Interface::new(access, queue, stream("backoff"), losses)
+        };
+        Cell {
+            mtu: settings.mtu,
+            has_eifs: settings.eifs,
+            retry_limits: [settings.retry_limit, settings.long_retry_limit],
+            interfaces: (0..=stations).map(interface).collect(),
+            members: Vec::new(),
+            plan: None,
+            winners: Vec::new(),
+            idle_since: Instant::ZERO,
+            eifs_extra: Duration::ZERO,
+            usage: vec![Usage::default(); stations + 1],
+            medium: MediumUse::default(),
+            counters: vec![LinkCounters::default(); stations + 1],
+            timing,
+        }
+    }
+
+    /// Gives a packet to interface `from`, for interface `to`. False if it was dropped before it could be sent.
+    ///
+    /// # Errors
+    /// The packet itself, if the interface has a ring and that is full: [`Report::Room`] follows.
+    pub fn enqueue(
+        &mut self,
+        now: Instant,
+        from: usize,
+        to: usize,
+        packet: Packet,
+        tracked: Option<Tracked>,
+        reports: &mut Vec<Report>,
+    ) -> Result<bool, Packet> {
+        let bytes = packet.wire_len();
+        let interface = &mut self.interfaces[from];
+        let is_full = !interface.admits(bytes);
+        if is_full && interface.is_ring && bytes <= self.mtu {
+            interface.wants_room = true;
+            return Err(packet);
+        }
+        let counters = &mut self.counters[from];
+        counters.packets_in += 1;
+        counters.bytes_in += u64::from(bytes);
+        if is_full || bytes > self.mtu {
+            let reason = if is_full { DropReason::QueueFull } else { DropReason::TooBig };
+            self.drop(from, to, packet, reason, reports);
+            return Ok(false);
+        }
+        interface.push(Entry { packet, to: to as u32, tracked });
+        if self.interfaces[from].head.is_none() {
+            self.take_next(from);
+            self.begin_access(now, from);
+        }
+        Ok(true)
+    }
+
+    /// When to call [`Cell::advance`]; `None` while nobody has anything to send.
+    pub fn next_event(&self) -> Option<Instant> {
+        self.plan.map(|plan| plan.end)
+    }
+
+    /// Ends the exchange that ends `now`, if one does.
+    pub fn advance(&mut self, now: Instant, reports: &mut Vec<Report>) {
+        let Some(plan) = self.plan.filter(|plan| plan.end <= now) else { return };
+        self.note_use(plan);
+        self.freeze(plan.begin);
+        self.idle_since = plan.end;
+        let winners = std::mem::take(&mut self.winners);
+        let is_collision = winners.len() > 1;
+        self.eifs_extra = if is_collision && self.has_eifs { self.timing.eifs_extra } else { Duration::ZERO };
+        for winner in &winners {
+            let index = *winner as usize;
+            let delay = if is_collision {
+                self.collide(index, plan, reports)
+            } else {
+                self.conclude(index, now, reports);
+                Duration::ZERO
+            };
+            let interface = &mut self.interfaces[index];
+            interface.draw_backoff();
+            interface.count_from = self.idle_since + interface.access.aifs.max(delay);
+        }
+        for member in &self.members {
+            if !winners.contains(member) {
+                let interface = &mut self.interfaces[*member as usize];
+                interface.count_from = self.idle_since + self.eifs_extra + interface.access.aifs;
+            }
+        }
+        self.winners = winners;
+        self.make_plan();
+    }
+
+    /// Lets an interface receive frames without acknowledging them, so that their senders slow down (AST-11).
+    pub fn set_silent(&mut self, interface: usize, is_silent: bool) {
+        self.interfaces[interface].is_silent = is_silent;
+    }
+
+    /// What waits at an interface, the frame that is being sent not among it.
+    pub fn backlog(&self, interface: usize) -> Backlog {
+        self.interfaces[interface].backlog()
+    }
+
+    /// Packets that an interface is sure to take; `usize::MAX` where it drops instead of refusing.
+    pub fn room(&self, interface: usize) -> usize {
+        let interface = &self.interfaces[interface];
+        if interface.is_ring { interface.room(self.mtu) } else { usize::MAX }
+    }
+
+    /// Packets at an interface, waiting or being sent.
+    pub fn held(&self, interface: usize) -> usize {
+        let interface = &self.interfaces[interface];
+        let is_sending = interface.head.as_ref().is_some_and(|frame| frame.packet.is_some());
+        interface.backlog().packets + usize::from(is_sending)
+    }
+
+    /// What an interface did.
+    pub fn usage(&self, interface: usize) -> &Usage {
+        &self.usage[interface]
+    }
+
+    /// Packets through an interface: in, out, dropped.
+    pub fn counters(&self, interface: usize) -> &LinkCounters {
+        &self.counters[interface]
+    }
+
+    /// What the medium was used for.
+    pub fn medium(&self) -> &MediumUse {
+        &self.medium
+    }
+
+    /// Interfaces, the access point's included.
+    pub fn interfaces(&self) -> usize {
+        self.interfaces.len()
+    }
+
+    fn drop(&mut self, from: usize, to: usize, packet: Packet, reason: DropReason, reports: &mut Vec<Report>) {
+        let counters = &mut self.counters[from];
+        counters.dropped[reason as usize] += 1;
+        counters.bytes_dropped += u64::from(packet.wire_len());
+        reports.push(Report::Dropped { from, to, packet, reason });
+    }
+
+    /// Makes the next packet of an interface the frame that it sends.
+    fn take_next(&mut self, index: usize) {
+        let interface = &mut self.interfaces[index];
+        interface.head = interface.pop().map(|entry| self.timing.frame(entry));
+    }
+
+    /// An interface that had nothing to send has a frame.
+    fn begin_access(&mut self, now: Instant, index: usize) {
+        let is_busy = self.plan.is_some_and(|plan| plan.begin < now) || now < self.idle_since;
+        let (idle_since, slot) = (self.idle_since + self.eifs_extra, self.timing.slot);
+        let interface = &mut self.interfaces[index];
+        let counts = interface.is_member && (is_busy || interface.due(slot) > now);
+        if !counts {
+            interface.slots = 0;
+            interface.count_from = now.max(idle_since + interface.access.aifs);
+            if is_busy {
+                interface.draw_backoff();
+                interface.count_from = Instant::MAX;
+            }
+        }
+        if !interface.is_member {
+            interface.is_member = true;
+            self.members.push(index as u32);
+        }
+        if !is_busy {
+            self.consider(index);
+        }
+    }
+
+    /// An interface may be the next to send.
+    fn consider(&mut self, index: usize) {
+        let due = self.interfaces[index].due(self.timing.slot);
+        match self.plan {
+            Some(plan) if due > plan.begin => return,
+            Some(plan) if due == plan.begin => self.winners.push(index as u32),
+            _ => {
+                self.winners.clear();
+                self.winners.push(index as u32);
+            }
+        }
+        self.set_plan(due);
+    }
+
+    /// Finds those who send next.
+    fn make_plan(&mut self) {
+        self.winners.clear();
+        let mut begin = Instant::MAX;
+        for member in &self.members {
+            let interface = &self.interfaces[*member as usize];
+            if interface.head.is_none() {
+                continue;
+            }
+            let due = interface.due(self.timing.slot);
+            if due < begin {
+                begin = due;
+                self.winners.clear();
+            }
+            if due == begin {
+                self.winners.push(*member);
+            }
+        }
+        self.plan = None;
+        if !self.winners.is_empty() {
+            self.set_plan(begin);
+        }
+    }
+
+    fn set_plan(&mut self, begin: Instant) {
+        let length = match self.winners[..] {
+            [only] => {
+                let interface = &mut self.interfaces[only as usize];
+                let fate = draw_fate(interface);
+                interface.head.as_ref().map_or(Duration::ZERO, |frame| self.timing.exchange(frame, fate))
+            }
+            _ => self.openings().max().unwrap_or(Duration::ZERO),
+        };
+        self.plan = Some(Plan { begin, end: begin + length });
+    }
+
+    /// How long each of the winners sends before it listens.
+    fn openings(&self) -> impl Iterator<Item = Duration> {
+        let frames = self.winners.iter().filter_map(|winner| self.interfaces[*winner as usize].head.as_ref());
+        frames.map(|frame| self.timing.opening(frame))
+    }
+
+    fn note_use(&mut self, plan: Plan) {
+        self.medium.exchanges += 1;
+        self.medium.collisions += u64::from(self.winners.len() > 1);
+        self.medium.busy += plan.end.saturating_since(plan.begin);
+        let has_frame = |member: &&u32| self.interfaces[**member as usize].head.is_some();
+        self.medium.contenders += self.members.iter().filter(has_frame).count() as u64;
+    }
+
+    /// The medium becomes busy at `begin`: slots that were idle until then are counted. Who has nothing to send and
+    /// nothing left to count stops.
+    fn freeze(&mut self, begin: Instant) {
+        let slot = self.timing.slot.as_nanos();
+        // Nearly all count from the same time.
+        let mut last = (Instant::MAX, 0);
+        let (interfaces, winners) = (&mut self.interfaces, &self.winners);
+        self.members.retain(|member| {
+            let interface = &mut interfaces[*member as usize];
+            if interface.count_from != last.0 {
+                last = (interface.count_from, begin.saturating_since(interface.count_from).as_nanos() / slot);
+            }
+            let is_waiting = interface.head.is_some();
+            if is_waiting && (winners.contains(member) || interface.count_from == Instant::MAX) {
+                return true;
+            }
+            let counted = u32::try_from(last.1).unwrap_or(u32::MAX);
+            let is_first = interface.slots == 0;
+            interface.slots = interface.slots.saturating_sub(counted);
+            if is_waiting && is_first {
+                // It would have been sent without a backoff, and somebody was faster.
+                interface.draw_backoff();
+            }
+            interface.is_member = is_waiting || interface.slots > 0;
+            interface.is_member
+        });
+    }
+
+    /// A transmission that met others; how long its sender waits for an ACK beyond the end of the collision.
+    fn collide(&mut self, index: usize, plan: Plan, reports: &mut Vec<Report>) -> Duration {
+        let Some(frame) = &mut self.interfaces[index].head else { return Duration::ZERO };
+        let opening = self.timing.opening(frame);
+        let (kind, was_announcement) = (frame.kind as usize, frame.has_rts);
+        let usage = &mut self.usage[index];
+        usage.transmissions += 1;
+        usage.collisions += 1;
+        let collided = &mut usage.airtime[kind].collided;
+        *collided += opening;
+        self.fail(index, plan.end, was_announcement, reports);
+        let heard = plan.begin + opening + self.timing.ack_timeout;
+        heard.saturating_since(plan.end)
+    }
+
+    /// The end of an exchange that nobody disturbed.
+    fn conclude(&mut self, index: usize, now: Instant, reports: &mut Vec<Report>) {
+        let interface = &mut self.interfaces[index];
+        let Some(frame) = &mut interface.head else { return };
+        let (to, kind) = (frame.to as usize, frame.kind as usize);
+        let fate = frame.fate.take().unwrap_or(Fate::Damaged);
+        let on_air = self.timing.on_air(frame, fate);
+        let fate = if self.interfaces[to].is_silent && fate != Fate::NoCts { Fate::Damaged } else { fate };
+        let interface = &mut self.interfaces[index];
+        let Some(frame) = &mut interface.head else { return };
+        let usage = &mut self.usage[index];
+        usage.transmissions += 1;
+        let airtime = &mut usage.airtime[kind];
+        let account = if fate == Fate::Acked { &mut airtime.delivered } else { &mut airtime.damaged };
+        *account += on_air;
+        if matches!(fate, Fate::Acked | Fate::AckLost)
+            && let Some(packet) = frame.packet.take()
+        {
+            usage.frames_delivered[kind] += 1;
+            let counters = &mut self.counters[index];
+            counters.packets_delivered += 1;
+            counters.bytes_delivered += u64::from(packet.wire_len());
+            reports.push(Report::Delivered { from: index, to, packet });
+        }
+        match fate {
+            Fate::Acked => {
+                interface.cw = interface.access.cw_min;
+                self.finish(index, now, Outcome::Acked, reports);
+            }
+            Fate::NoCts => self.fail(index, now, true, reports),
+            Fate::Damaged | Fate::AckLost => self.fail(index, now, false, reports),
+        }
+    }
+
+    /// A transmission failed: the frame is sent again, or given up. `is_rts`: its announcement failed.
+    fn fail(&mut self, index: usize, now: Instant, is_rts: bool, reports: &mut Vec<Report>) {
+        let interface = &mut self.interfaces[index];
+        let Some(frame) = &mut interface.head else { return };
+        frame.tries += 1;
+        let is_long = frame.has_rts && !is_rts;
+        let tries = if is_long { &mut frame.long_tries } else { &mut frame.short_tries };
+        *tries += 1;
+        if *tries < self.retry_limits[usize::from(is_long)] {
+            interface.widen();
+            return;
+        }
+        interface.cw = interface.access.cw_min;
+        self.usage[index].given_up += 1;
+        self.finish(index, now, Outcome::RetryLimit, reports);
+    }
+
+    /// A frame is done with, and the next one's turn comes.
+    fn finish(&mut self, index: usize, now: Instant, outcome: Outcome, reports: &mut Vec<Report>) {
+        if let Some(frame) = self.interfaces[index].head.take() {
+            let Frame { packet, to, tracked, tries, .. } = frame;
+            if let Some(packet) = packet {
+                self.drop(index, to as usize, packet, DropReason::RetryLimit, reports);
+            }
+            if let Some(Tracked { element, token }) = tracked {
+                // A frame that was acknowledged took one more than those that failed.
+                let tries = tries + u32::from(outcome == Outcome::Acked);
+                let status = TxStatus { token, outcome, tries: u8::try_from(tries).unwrap_or(u8::MAX), at: now };
+                reports.push(Report::Status { element, status });
+            }
+        }
+        self.take_next(index);
+        if std::mem::take(&mut self.interfaces[index].wants_room) {
+            reports.push(Report::Room { from: index });
+        }
+    }
+}

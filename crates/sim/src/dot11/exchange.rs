@@ -1,0 +1,111 @@
+//! How long an exchange takes and what becomes of it.
+
+use super::airtime::FrameKind;
+use super::interface::{Entry, Fate, Frame, Interface};
+use super::settings::{ACK_BYTES, CellSettings, RTS_BYTES};
+use airtcp_core::{Duration, Rate};
+
+/// The durations that are the same for every frame of a cell.
+#[derive(Clone, Debug)]
+pub struct Timing {
+    pub slot: Duration,
+    sifs: Duration,
+    /// An ACK, which is as long as a CTS.
+    ack: Duration,
+    rts: Duration,
+    /// From the end of a frame to the end of the wait for its ACK.
+    pub ack_timeout: Duration,
+    /// What EIFS is longer than DIFS.
+    pub eifs_extra: Duration,
+    settings: CellSettings,
+}
+
+impl Timing {
+    pub fn new(settings: &CellSettings) -> Self {
+        let (phy, rate) = (settings.phy, settings.control_rate());
+        let ack = phy.frame(rate, ACK_BYTES);
+        Timing {
+            slot: phy.slot(),
+            sifs: phy.sifs(),
+            ack,
+            rts: phy.frame(rate, RTS_BYTES),
+            ack_timeout: phy.sifs() + phy.slot() + phy.preamble(rate),
+            eifs_extra: phy.sifs() + phy.frame(phy.lowest_rate(), ACK_BYTES),
+            settings: settings.clone(),
+        }
+    }
+
+    /// AIFS of so many slots.
+    pub fn aifs(&self, slots: u32) -> Duration {
+        self.sifs + self.slot.saturating_mul(u64::from(slots))
+    }
+
+    fn data_rate(&self) -> Rate {
+        self.settings.rate
+    }
+
+    /// The frame that carries a packet.
+    pub fn frame(&self, entry: Entry) -> Frame {
+        let Entry { packet, to, tracked } = entry;
+        let bytes = packet.wire_len() + self.settings.overhead;
+        Frame {
+            to,
+            tracked,
+            kind: FrameKind::of(&packet),
+            air: self.settings.phy.frame(self.data_rate(), bytes),
+            bytes,
+            has_rts: self.settings.rts_threshold.is_some_and(|threshold| bytes > threshold),
+            packet: Some(packet),
+            short_tries: 0,
+            long_tries: 0,
+            tries: 0,
+            fate: None,
+        }
+    }
+
+    /// What a station sends before it hears whether somebody else did, too.
+    pub fn opening(&self, frame: &Frame) -> Duration {
+        if frame.has_rts { self.rts } else { frame.air }
+    }
+
+    /// From its first frame to the time at which the medium is free again, for others, too.
+    pub fn exchange(&self, frame: &Frame, fate: Fate) -> Duration {
+        let announcement = if frame.has_rts { self.rts + self.sifs + self.ack } else { Duration::ZERO };
+        if fate == Fate::NoCts {
+            return announcement;
+        }
+        let gap = if frame.has_rts { self.sifs } else { Duration::ZERO };
+        announcement + gap + frame.air + self.sifs + self.ack
+    }
+
+    /// Of the same, the time that somebody sends.
+    pub fn on_air(&self, frame: &Frame, fate: Fate) -> Duration {
+        let announcement = if frame.has_rts { self.rts + self.ack } else { Duration::ZERO };
+        match fate {
+            Fate::NoCts => self.rts,
+            Fate::Damaged => announcement + frame.air,
+            Fate::Acked | Fate::AckLost => announcement + frame.air + self.ack,
+        }
+    }
+}
+
+/// Draws what happens to the frame of `interface` if it is sent alone. Every draw is made, so that one probability shifts
+/// no other's draws.
+pub fn draw_fate(interface: &mut Interface) -> Fate {
+    let control = &mut interface.control_loss;
+    let Some(frame) = &mut interface.head else { return Fate::Damaged };
+    if let Some(fate) = frame.fate {
+        return fate;
+    }
+    let is_damaged = interface.data_loss.loses(frame.bytes);
+    let is_announced = !frame.has_rts || !(control.loses(RTS_BYTES) | control.loses(ACK_BYTES));
+    let is_ack_lost = control.loses(ACK_BYTES);
+    let fate = match (is_announced, is_damaged, is_ack_lost) {
+        (false, ..) => Fate::NoCts,
+        (true, true, _) => Fate::Damaged,
+        (true, false, true) => Fate::AckLost,
+        (true, false, false) => Fate::Acked,
+    };
+    frame.fate = Some(fate);
+    fate
+}

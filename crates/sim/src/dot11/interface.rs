@@ -1,0 +1,163 @@
+//! A station's interface to the medium: its queue, the frame it is sending, and its turn in the contention.
+
+use super::airtime::FrameKind;
+use airtcp_core::{Backlog, Duration, Instant, Packet, Rng, Token};
+use airtcp_link::loss::LossProcess;
+use airtcp_link::{Queue, QueueLimit};
+use std::collections::VecDeque;
+
+/// Who wants to hear what became of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tracked {
+    /// Index of the element.
+    pub element: usize,
+    /// Its own name for the packet.
+    pub token: Token,
+}
+
+/// A packet on its way to another station of the cell.
+#[derive(Debug)]
+pub struct Entry {
+    pub packet: Packet,
+    pub to: u32,
+    pub tracked: Option<Tracked>,
+}
+
+/// What will happen to the next transmission of a frame, if nobody else sends at the same time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// It arrives and is acknowledged.
+    Acked,
+    /// RTS or CTS is damaged: the frame itself is not sent.
+    NoCts,
+    /// It is damaged.
+    Damaged,
+    /// It arrives, and the ACK is damaged.
+    AckLost,
+}
+
+/// The frame that an interface is sending; it has left the queue.
+#[derive(Debug)]
+pub struct Frame {
+    /// Gone once it has arrived: what is sent again after a lost ACK is recognised by its number and ignored.
+    pub packet: Option<Packet>,
+    pub to: u32,
+    pub tracked: Option<Tracked>,
+    pub kind: FrameKind,
+    /// Time on the air.
+    pub air: Duration,
+    /// Bytes, header and FCS included.
+    pub bytes: u32,
+    /// Announced by RTS.
+    pub has_rts: bool,
+    /// Failed transmissions of RTS, or of a frame that needs none.
+    pub short_tries: u32,
+    /// Failed transmissions of a frame that was announced.
+    pub long_tries: u32,
+    /// Transmissions of the frame or its RTS.
+    pub tries: u32,
+    /// Drawn when it may be sent next.
+    pub fate: Option<Fate>,
+}
+
+/// How an interface contends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Access {
+    /// Idle time before it may count down.
+    pub aifs: Duration,
+    pub cw_min: u32,
+    pub cw_max: u32,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub struct Interface {
+    queue: VecDeque<Entry>,
+    queued_bytes: u64,
+    limit: QueueLimit,
+    /// A full queue gives packets back instead of dropping them.
+    pub is_ring: bool,
+    /// Somebody waits for room in a ring.
+    pub wants_room: bool,
+    pub head: Option<Frame>,
+    pub access: Access,
+    /// Contention window.
+    pub cw: u32,
+    /// Slots left to count.
+    pub slots: u32,
+    /// From when they count if the medium stays idle; [`Instant::MAX`] while the medium is busy.
+    pub count_from: Instant,
+    /// It counts down: for a frame, or after one.
+    pub is_member: bool,
+    /// It receives frames and acknowledges none (AST-11).
+    pub is_silent: bool,
+    pub backoff: Rng,
+    /// Of data frames.
+    pub data_loss: LossProcess,
+    /// Of ACK, RTS and CTS.
+    pub control_loss: LossProcess,
+}
+
+impl Interface {
+    pub fn new(access: Access, queue: &Queue, backoff: Rng, losses: [LossProcess; 2]) -> Self {
+        let [data_loss, control_loss] = losses;
+        Interface {
+            queue: VecDeque::new(),
+            queued_bytes: 0,
+            limit: queue.limit(),
+            is_ring: matches!(queue, Queue::Ring(_)),
+            wants_room: false,
+            head: None,
+            access,
+            cw: access.cw_min,
+            slots: 0,
+            count_from: Instant::MAX,
+            is_member: false,
+            is_silent: false,
+            backoff,
+            data_loss,
+            control_loss,
+        }
+    }
+
+    /// Whether a packet of so many bytes may come: what is being sent does not wait.
+    pub fn admits(&self, bytes: u32) -> bool {
+        self.head.is_none() || self.limit.admits(self.backlog(), bytes)
+    }
+
+    /// What waits.
+    pub fn backlog(&self) -> Backlog {
+        Backlog { packets: self.queue.len(), bytes: self.queued_bytes }
+    }
+
+    /// Packets of at most `mtu` bytes that are sure to be taken.
+    pub fn room(&self, mtu: u32) -> usize {
+        self.limit.room(self.backlog(), mtu).saturating_add(usize::from(self.head.is_none()))
+    }
+
+    pub fn push(&mut self, entry: Entry) {
+        self.queued_bytes += u64::from(entry.packet.wire_len());
+        self.queue.push_back(entry);
+    }
+
+    pub fn pop(&mut self) -> Option<Entry> {
+        let entry = self.queue.pop_front()?;
+        self.queued_bytes -= u64::from(entry.packet.wire_len());
+        Some(entry)
+    }
+
+    /// Begins a backoff; when its slots count from is for the medium to say.
+    pub fn draw_backoff(&mut self) {
+        self.slots = self.backoff.below(u64::from(self.cw) + 1) as u32;
+    }
+
+    /// A transmission failed: the window doubles.
+    pub fn widen(&mut self) {
+        self.cw = (self.cw * 2 + 1).min(self.access.cw_max);
+    }
+
+    /// When it sends if the medium stays idle until then.
+    pub fn due(&self, slot: Duration) -> Instant {
+        self.count_from.saturating_add(slot.saturating_mul(u64::from(self.slots)))
+    }
+}

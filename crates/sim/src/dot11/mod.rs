@@ -1,0 +1,32 @@
+//! An 802.11 cell: stations that share one medium by the distributed coordination function (DCF).
+//!
+//! A [`Cell`] knows who sends next, so it needs one event for each time that the medium is used: the end of an exchange
+//! (RTS, CTS, data, ACK) or of a collision. Between two of these it is idle and stations count down; a station that gets
+//! something to send meanwhile may be the next.
+//!
+//! What a model of a medium has to state:
+//! - *Freezing*: slots count while the medium is idle, whole ones only, from AIFS after it became idle. What is left is
+//!   kept, as the standard says; a station that just sent may draw zero and go first.
+//! - *Collisions*: those who begin at the same time lose their frames. It costs the longest of these; those who only
+//!   heard it wait AIFS after that (or EIFS, see `eifs`), those who sent it wait for their ACK timeout, too.
+//! - *Damage*: others hear the header of a damaged frame and stay away for the ACK that does not come, and so does its sender.
+//! - *Retries*: a frame is given up after `retry_limit` transmissions, and the contention window begins anew.
+//! - *After a frame* a station counts down once more, also if it has no further one. A frame that comes to an idle
+//!   medium later is sent at once.
+//! - A packet is handed up, and its sender told, at the end of the exchange.
+
+mod airtime;
+mod cell;
+mod exchange;
+mod interface;
+mod phy;
+pub mod saturation;
+mod settings;
+#[cfg(test)]
+mod tests;
+
+pub use airtime::{Airtime, FrameKind, MediumUse, Usage};
+pub use cell::{Cell, Report};
+pub use interface::Tracked;
+pub use phy::Phy;
+pub use settings::CellSettings;

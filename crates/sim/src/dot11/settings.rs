@@ -1,0 +1,98 @@
+//! The parameters of a cell.
+
+use super::phy::Phy;
+use airtcp_core::{Rate, parameters};
+use airtcp_link::table::Table;
+use airtcp_link::{DropTail, Loss, Queue, QueueLimit};
+
+const fn packets(limit: u64) -> Queue {
+    Queue::DropTail(DropTail { limit: QueueLimit::Packets(limit) })
+}
+
+parameters! {
+    /// An 802.11 cell: one access point and its stations, all within reach of each other.
+    pub struct CellSettings {
+        /// Physical layer.
+        pub phy: Phy = Phy::BLong, "AST-U1";
+        /// Rate of data frames.
+        pub rate: Rate = Rate::from_bps(11_000_000), "AST-U1";
+        /// Rate of ACK, RTS, CTS and beacons; auto is the lowest of the physical layer.
+        pub basic_rate: Option<Rate> = None, "AST-U2";
+        /// Bytes that a data frame adds to an IP packet: MAC header 24, LLC and SNAP 8, FCS 4.
+        pub overhead: u32 = 36, "IEEE 802.11, RFC 1042";
+        /// Longest IP packet.
+        pub mtu: u32 = 1500, "RFC 894";
+        /// Smallest contention window of the stations; auto is the physical layer's.
+        pub cw_min: Option<u32> = None, "IEEE 802.11";
+        /// Largest contention window of the stations.
+        pub cw_max: u32 = 1023, "IEEE 802.11";
+        /// Slots after SIFS before a station may count down or send; 2 is DIFS.
+        pub aifs: u32 = 2, "IEEE 802.11e; R-19";
+        /// Smallest contention window of the access point; auto is that of the stations.
+        pub ap_cw_min: Option<u32> = None, "R-19";
+        /// Largest contention window of the access point; auto is that of the stations.
+        pub ap_cw_max: Option<u32> = None, "R-19";
+        /// AIFS of the access point; auto is that of the stations.
+        pub ap_aifs: Option<u32> = None, "R-19";
+        /// Transmissions of a frame not longer than the RTS threshold, and of an RTS, before it is given up.
+        pub retry_limit: u32 = 7, "IEEE 802.11 dot11ShortRetryLimit; AST-U3";
+        /// Transmissions of a longer frame before it is given up.
+        pub long_retry_limit: u32 = 4, "IEEE 802.11 dot11LongRetryLimit; AST-U3";
+        /// Frames with more bytes than this, header and FCS included, are announced by RTS; auto is none.
+        pub rts_threshold: Option<u32> = None, "AST-U3";
+        /// Where a station's packets wait for the medium; drop-tail or ring.
+        pub queue: Queue = packets(50), "AST-U7";
+        /// Where the access point's packets wait, those to all stations together.
+        pub ap_queue: Queue = packets(100), "AST-U7";
+        /// How data frames are damaged; their length counts header and FCS.
+        pub data_loss: Loss = Loss::default(), "AST-U6";
+        /// How ACK, RTS and CTS are damaged.
+        pub control_loss: Loss = Loss::default(), "AST-U6";
+        /// After a collision those who heard it wait EIFS: off where preambles that begin together are not understood, as in ns-3.
+        pub eifs: bool = false, "IEEE 802.11 9.3.2.3.7";
+    }
+}
+
+/// Bytes of an ACK or CTS frame.
+pub const ACK_BYTES: u32 = 14;
+/// Bytes of an RTS frame.
+pub const RTS_BYTES: u32 = 20;
+
+impl CellSettings {
+    /// The rate of control frames.
+    pub fn control_rate(&self) -> Rate {
+        self.basic_rate.unwrap_or(self.phy.lowest_rate())
+    }
+
+    /// Whether the values make sense together.
+    ///
+    /// # Errors
+    /// A sentence that says what to change.
+    pub fn check(&self) -> Result<(), String> {
+        for rate in [self.rate, self.control_rate()] {
+            if !self.phy.rates().contains(&rate.bps()) {
+                let rates: Vec<_> = self.phy.rates().iter().map(|bps| Rate::from_bps(*bps).to_string()).collect();
+                return Err(format!("{rate} is no rate of this physical layer; it has {}", rates.join(", ")));
+            }
+        }
+        if self.control_rate().bps() > self.rate.bps() {
+            return Err("basic_rate is above rate: control frames are answered at most as fast as data".into());
+        }
+        for queue in [&self.queue, &self.ap_queue] {
+            if !matches!(queue, Queue::DropTail(_) | Queue::Ring(_)) {
+                return Err("an interface of a cell has a queue of kind droptail or ring".into());
+            }
+        }
+        for (low, high) in
+            [(self.cw_min, Some(self.cw_max)), (self.ap_cw_min.or(self.cw_min), self.ap_cw_max.or(Some(self.cw_max)))]
+        {
+            if low.unwrap_or(self.phy.cw_min()) > high.unwrap_or(self.cw_max) {
+                return Err("the smallest contention window is above the largest".into());
+            }
+        }
+        if self.retry_limit == 0 || self.long_retry_limit == 0 {
+            return Err("a retry limit counts transmissions: it is at least 1".into());
+        }
+        self.data_loss.check().and_then(|()| self.control_loss.check())
+    }
+}

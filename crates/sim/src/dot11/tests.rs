@@ -1,0 +1,183 @@
+use super::saturation::{bianchi, measure};
+use super::*;
+use airtcp_core::parameters::Parameters;
+use airtcp_core::{DropReason, Duration, Instant, Outcome, Packet, Token};
+use std::net::Ipv4Addr;
+
+fn settings(values: &[(&str, &str)]) -> CellSettings {
+    let mut settings = CellSettings::default();
+    for (key, value) in values {
+        settings.set(key, value).unwrap();
+    }
+    settings.check().unwrap();
+    settings
+}
+
+fn packet(bytes: usize) -> Packet {
+    let payload = bytes::Bytes::from(vec![0; bytes - 20]);
+    Packet::opaque(Ipv4Addr::LOCALHOST.into(), Ipv4Addr::LOCALHOST.into(), 17, payload)
+}
+
+/// Runs a cell until nobody has anything to send; every report with its time.
+fn run(cell: &mut Cell) -> Vec<(Instant, Report)> {
+    let (mut all, mut reports) = (Vec::new(), Vec::new());
+    while let Some(now) = cell.next_event() {
+        cell.advance(now, &mut reports);
+        all.extend(reports.drain(..).map(|report| (now, report)));
+    }
+    all
+}
+
+fn send(cell: &mut Cell, at: Instant, from: usize, to: usize) {
+    let tracked = Some(Tracked { element: from, token: Token(7) });
+    assert!(cell.enqueue(at, from, to, packet(1028), tracked, &mut Vec::new()).unwrap());
+}
+
+fn at(micros: u64) -> Instant {
+    Instant::ZERO + Duration::from_micros(micros)
+}
+
+#[test]
+fn a_packet_for_an_idle_medium_is_sent_at_once_and_acknowledged() {
+    let mut cell = Cell::new(&settings(&[]), 2, 1, "cell");
+    send(&mut cell, at(1000), 1, 0);
+    let reports = run(&mut cell);
+    // Data 192 + 1064 * 8 / 11, SIFS, ACK 192 + 112.
+    let end = at(1000 + 192 + 774 + 10 + 304);
+    assert!(matches!(&reports[0], (when, Report::Delivered { from: 1, to: 0, .. }) if *when == end));
+    let (_, Report::Status { element: 1, status }) = &reports[1] else { panic!("{reports:?}") };
+    assert_eq!((status.token, status.outcome, status.tries, status.at), (Token(7), Outcome::Acked, 1, end));
+    assert_eq!(cell.usage(1).airtime[0].delivered, Duration::from_micros(192 + 774 + 304));
+}
+
+#[test]
+fn with_rts_the_frame_is_announced_and_answered() {
+    let mut cell = Cell::new(&settings(&[("rts_threshold", "500")]), 1, 1, "cell");
+    send(&mut cell, at(1000), 1, 0);
+    let announcement = (192 + 160) + 10 + (192 + 112) + 10;
+    let end = at(1000 + announcement + 192 + 774 + 10 + 304);
+    assert_eq!(run(&mut cell)[0].0, end);
+}
+
+#[test]
+fn a_frame_that_comes_while_the_medium_is_busy_waits_for_a_backoff() {
+    let mut cell = Cell::new(&settings(&[]), 2, 1, "cell");
+    send(&mut cell, at(1000), 1, 0);
+    send(&mut cell, at(1500), 2, 0);
+    let first_end = at(1000 + 1280);
+    let reports = run(&mut cell);
+    let second = reports.iter().rfind(|(_, report)| matches!(report, Report::Delivered { .. })).unwrap().0;
+    let waited = second.saturating_since(first_end).as_micros() - 1280 - 50;
+    assert!(waited % 20 == 0 && waited / 20 <= 31, "{waited}");
+}
+
+#[test]
+fn two_that_begin_together_collide_and_both_arrive_later() {
+    let mut cell = Cell::new(&settings(&[]), 2, 1, "cell");
+    send(&mut cell, at(1000), 1, 0);
+    send(&mut cell, at(1000), 2, 0);
+    assert_eq!(cell.next_event(), Some(at(1000 + 966)));
+    let reports = run(&mut cell);
+    let delivered = reports.iter().filter(|(_, report)| matches!(report, Report::Delivered { .. })).count();
+    assert_eq!(delivered, 2);
+    let collisions = [1, 2].map(|station| cell.usage(station).collisions);
+    assert!(collisions[0] >= 1 && collisions[0] == collisions[1]);
+    assert_eq!(cell.medium().collisions, collisions[0]);
+}
+
+#[test]
+fn ast_6_a_frame_is_given_up_after_its_retry_limit() {
+    for (threshold, tries) in [("auto", 7), ("500", 4)] {
+        let mut cell = Cell::new(&settings(&[("data_loss", "100%"), ("rts_threshold", threshold)]), 1, 1, "cell");
+        send(&mut cell, at(0), 1, 0);
+        let reports = run(&mut cell);
+        assert!(matches!(reports[0].1, Report::Dropped { from: 1, to: 0, reason: DropReason::RetryLimit, .. }));
+        let (_, Report::Status { status, .. }) = &reports[1] else { panic!("{reports:?}") };
+        assert_eq!((status.outcome, status.tries), (Outcome::RetryLimit, tries));
+        assert_eq!((cell.usage(1).given_up, cell.held(1)), (1, 0));
+    }
+}
+
+#[test]
+fn a_lost_ack_delivers_a_packet_once_however_often_it_is_sent() {
+    let mut cell = Cell::new(&settings(&[("control_loss", "100%")]), 1, 1, "cell");
+    send(&mut cell, at(0), 1, 0);
+    let reports = run(&mut cell);
+    let delivered = reports.iter().filter(|(_, report)| matches!(report, Report::Delivered { .. })).count();
+    assert_eq!((delivered, cell.usage(1).transmissions), (1, 7));
+    // Its sender does not know.
+    let (_, Report::Status { status, .. }) = &reports[1] else { panic!("{reports:?}") };
+    assert_eq!(status.outcome, Outcome::RetryLimit);
+    assert_eq!(cell.counters(1).dropped_total(), 0);
+}
+
+#[test]
+fn ast_11_a_silent_receiver_makes_its_senders_give_up() {
+    let mut cell = Cell::new(&settings(&[]), 1, 1, "cell");
+    cell.set_silent(0, true);
+    send(&mut cell, at(0), 1, 0);
+    let reports = run(&mut cell);
+    assert!(matches!(reports[0].1, Report::Dropped { reason: DropReason::RetryLimit, .. }));
+    assert_eq!(cell.usage(1).transmissions, 7);
+}
+
+#[test]
+fn a_full_queue_drops_and_a_full_ring_refuses_and_tells_when_it_has_room() {
+    let mut cell = Cell::new(&settings(&[("queue", "2packets")]), 1, 1, "cell");
+    let mut reports = Vec::new();
+    let taken: Vec<_> = (0..4).map(|_| cell.enqueue(at(0), 1, 0, packet(100), None, &mut reports).unwrap()).collect();
+    assert_eq!(taken, [true, true, true, false]);
+    assert!(matches!(reports[0], Report::Dropped { reason: DropReason::QueueFull, .. }));
+    assert_eq!((cell.backlog(1).packets, cell.held(1)), (2, 3));
+
+    let mut cell = Cell::new(&settings(&[("queue", "{ kind = \"ring\", limit = \"1packet\" }")]), 1, 1, "cell");
+    assert_eq!(cell.room(1), 2);
+    assert!((0..2).all(|_| cell.enqueue(at(0), 1, 0, packet(100), None, &mut reports).unwrap()));
+    assert!(cell.enqueue(at(0), 1, 0, packet(100), None, &mut reports).is_err());
+    assert!(matches!(run(&mut cell)[1].1, Report::Room { from: 1 }));
+}
+
+#[test]
+fn a_cell_of_saturated_stations_is_bianchis() {
+    for (rts, count) in [("auto", 1), ("auto", 5), ("auto", 20), ("auto", 50), ("0", 1), ("0", 10), ("0", 50)] {
+        let settings = settings(&[
+            ("basic_rate", "2Mbit"),
+            ("rts_threshold", rts),
+            ("retry_limit", "1000"),
+            ("long_retry_limit", "1000"),
+        ]);
+        let model = bianchi(&settings, count, 1028, None);
+        let ours = measure(&settings, count, 1028, Duration::from_secs(60), 1);
+        let ratio = ours.packets_per_second / model.packets_per_second;
+        assert!((0.98..1.02).contains(&ratio), "{count} stations, RTS {rts}: {ours:?} of {model:?}");
+    }
+}
+
+#[test]
+fn ast_n1_bianchis_model_gives_the_printed_figures() {
+    // 1000 bytes and TCP/IP headers, without LLC.
+    for (rts, printed) in [("auto", [4.87, 5.26, 5.06, 4.76, 4.41, 4.00]), ("0", [3.45, 3.75, 3.74, 3.69, 3.61, 3.50])]
+    {
+        let settings = settings(&[("overhead", "28"), ("rts_threshold", rts)]);
+        for (stations, mbit) in [1, 5, 10, 20, 40, 80].into_iter().zip(printed) {
+            let model = bianchi(&settings, stations, 1040, None).packets_per_second * 8e3 / 1e6;
+            assert!((model - mbit).abs() < 0.011, "{stations} stations, RTS {rts}: {model}, printed {mbit}");
+        }
+    }
+}
+
+#[test]
+fn settings_that_contradict_each_other_are_refused() {
+    for (key, value, word) in [
+        ("rate", "12Mbit", "rate"),
+        ("basic_rate", "3Mbit", "rate"),
+        ("cw_max", "7", "window"),
+        ("retry_limit", "0", "at least 1"),
+        ("queue", "{ kind = \"codel\" }", "droptail"),
+    ] {
+        let mut settings = CellSettings::default();
+        settings.set(key, value).unwrap();
+        let error = settings.check().unwrap_err();
+        assert!(error.contains(word), "{key}: {error}");
+    }
+}
