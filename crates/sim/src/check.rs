@@ -1,5 +1,6 @@
 //! The checks that watch every run: conservation, streams, bounds. The first failure is kept.
 
+use crate::air::Site;
 use crate::element::Slot;
 use crate::host::Host;
 use crate::outcome::Checks;
@@ -19,7 +20,7 @@ impl Checker {
     }
 
     /// Checks conservation and bounds everywhere.
-    pub fn check(&mut self, now: Instant, elements: &[Slot], pipes: &[Pipe]) {
+    pub fn check(&mut self, now: Instant, elements: &[Slot], pipes: &[Pipe], sites: &[Site]) {
         for slot in elements {
             fail_if(&mut self.checks.conservation, element_conserves(now, slot));
             fail_if(&mut self.checks.bounds, || {
@@ -29,6 +30,9 @@ impl Checker {
         }
         for pipe in pipes {
             fail_if(&mut self.checks.conservation, link_conserves(now, pipe));
+        }
+        for site in sites {
+            fail_if(&mut self.checks.conservation, cell_conserves(now, site));
         }
     }
 
@@ -74,5 +78,18 @@ fn link_conserves(now: Instant, pipe: &Pipe) -> impl FnOnce() -> Option<String> 
         let out = counters.packets_delivered + counters.dropped_total();
         let held = pipe.link.held().packets as u64;
         (into != out + held).then(|| format!("{now} {}: {into} in, {out} out, {held} held", pipe.name))
+    }
+}
+
+fn cell_conserves(now: Instant, site: &Site) -> impl FnOnce() -> Option<String> {
+    move || {
+        (0..site.cell.interfaces()).find_map(|interface| {
+            let counters = site.cell.counters(interface);
+            let out = counters.packets_delivered + counters.dropped_total();
+            let held = site.cell.held(interface) as u64;
+            let into = counters.packets_in;
+            (into != out + held)
+                .then(|| format!("{now} {} interface {interface}: {into} in, {out} out, {held} held", site.name))
+        })
     }
 }

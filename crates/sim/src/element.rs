@@ -53,8 +53,8 @@ pub struct Place {
     pub name: String,
     pub index: usize,
     pub node: usize,
-    /// The pipe behind [`Port::LINK`]; `None` for a host, whose packets all go to its node.
-    pub pipe: Option<usize>,
+    /// The way behind [`Port::LINK`]; `None` for a host, whose packets all go to its node.
+    pub way: Option<usize>,
     /// The element at the other end of a two-ended scheme.
     pub peer: Option<usize>,
 }

@@ -7,6 +7,8 @@ use crate::queue::Source;
 pub enum Kind {
     /// The next packet of a pipe arrives, or has its turn in the queue there.
     Arrival(usize),
+    /// An exchange on the medium of a cell ends.
+    Cell(usize),
     /// An element's timeout.
     Timeout(usize),
     /// A full port of an element has room again.
@@ -15,17 +17,22 @@ pub enum Kind {
     Sample,
 }
 
-/// The sources of a run: pipes, then timeouts, then ready signals, then the sample.
+/// The sources of a run: pipes, then cells, then timeouts, then ready signals, then the sample.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Sources {
     pub pipes: usize,
+    pub cells: usize,
     pub elements: usize,
 }
 
 impl Sources {
     /// How many there are.
     pub fn count(&self) -> usize {
-        self.pipes + 2 * self.elements + 1
+        self.first_timeout() + 2 * self.elements + 1
+    }
+
+    fn first_timeout(&self) -> usize {
+        self.pipes + self.cells
     }
 
     /// The place of an event.
@@ -33,9 +40,10 @@ impl Sources {
     pub fn of(&self, kind: Kind) -> Source {
         let place = match kind {
             Kind::Arrival(pipe) => pipe,
-            Kind::Timeout(element) => self.pipes + element,
-            Kind::Ready(element) => self.pipes + self.elements + element,
-            Kind::Sample => self.pipes + 2 * self.elements,
+            Kind::Cell(cell) => self.pipes + cell,
+            Kind::Timeout(element) => self.first_timeout() + element,
+            Kind::Ready(element) => self.first_timeout() + self.elements + element,
+            Kind::Sample => self.first_timeout() + 2 * self.elements,
         };
         place as Source
     }
@@ -47,7 +55,10 @@ impl Sources {
         if place < self.pipes {
             return Kind::Arrival(place);
         }
-        let element = place - self.pipes;
+        if place < self.first_timeout() {
+            return Kind::Cell(place - self.pipes);
+        }
+        let element = place - self.first_timeout();
         if element < self.elements {
             Kind::Timeout(element)
         } else if element < 2 * self.elements {
@@ -64,7 +75,7 @@ mod tests {
 
     #[test]
     fn every_place_has_its_event() {
-        let sources = Sources { pipes: 4, elements: 3 };
+        let sources = Sources { pipes: 4, cells: 2, elements: 3 };
         for source in 0..sources.count() as Source {
             assert_eq!(sources.of(sources.kind(source)), source);
         }

@@ -4,6 +4,7 @@
 //! are known when a packet enters the first: it goes through both at once, and the node between them is never called.
 //! That is so for the access links of a dumbbell behind its bottleneck, and for every chain of plain routers.
 
+use crate::air::Airway;
 use crate::pipe::Pipe;
 use crate::routes::Routes;
 
@@ -20,20 +21,24 @@ enum Feeder {
 /// exchange packets, `has_element` says at which nodes somebody takes packets out.
 pub fn mark(
     pipes: &mut [Pipe],
+    airways: &[Airway],
     routes: &Routes,
     ends: impl Iterator<Item = (usize, usize)>,
     has_element: impl Fn(usize) -> bool,
 ) {
-    let mut feeders = vec![Feeder::Nobody; pipes.len()];
+    let mut feeders = vec![Feeder::Nobody; pipes.len() + airways.len()];
     for (from, to) in ends {
         let (mut node, mut feeder) = (from, Feeder::Others);
-        while let Some(pipe) = routes.towards(node, to) {
-            feeders[pipe] = match feeders[pipe] {
+        while let Some(way) = routes.towards(node, to) {
+            feeders[way] = match feeders[way] {
                 Feeder::Nobody => feeder,
                 same if same == feeder => same,
                 _ => Feeder::Others,
             };
-            (node, feeder) = (pipes[pipe].to, Feeder::Pipe(pipe));
+            (node, feeder) = match way.checked_sub(pipes.len()) {
+                None => (pipes[way].to, Feeder::Pipe(way)),
+                Some(airway) => (airways[airway].node, Feeder::Others),
+            };
         }
     }
     for next in 0..pipes.len() {

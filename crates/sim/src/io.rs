@@ -1,9 +1,10 @@
 //! The simulator's side of the element contract.
 
 use crate::address::{self, Family};
+use crate::dot11::Tracked;
 use crate::element::{Accounts, Place};
 use crate::events::Kind;
-use crate::network::{Meeting, Network};
+use crate::network::{Meeting, Network, Way};
 use airtcp_core::{
     Backlog, CreateReason, DropReason, Event, Instant, Io, Outcome, Packet, Peer, Port, Token, TxStatus,
     packet::protocol,
@@ -39,51 +40,86 @@ pub struct ElementIo<'a, 't> {
 }
 
 impl ElementIo<'_, '_> {
-    fn pipe(&self, port: Port) -> Option<usize> {
-        self.place.pipe.filter(|_| port == Port::LINK)
+    fn way(&self, port: Port) -> Option<Way> {
+        self.place.way.filter(|_| port == Port::LINK).map(|number| self.network.way(number))
+    }
+
+    /// Sends a packet into a link; tells what becomes of it as far as a link knows.
+    fn send_by_wire(&mut self, index: usize, packet: Packet, token: Option<Token>) -> Result<(), Packet> {
+        let pipe = &mut self.network.pipes[index];
+        let taken = match pipe.try_send(self.now, packet, &mut self.network.tap) {
+            Ok(taken) => taken,
+            Err(packet) => {
+                if self.accounts.refused.replace(Port::LINK).is_none() {
+                    let at = pipe.link.next_departure(self.now).unwrap_or(self.now);
+                    let ready = self.network.sources.of(Kind::Ready(self.place.index));
+                    self.network.queue.set(ready, at);
+                }
+                return Err(packet);
+            }
+        };
+        self.network.schedule(index);
+        self.tell(token, if taken { Outcome::Sent } else { Outcome::Dropped });
+        Ok(())
+    }
+
+    /// Gives a packet to an interface of a cell, which tells later what became of it.
+    fn send_by_air(&mut self, airway: usize, packet: Packet, token: Option<Token>) -> Result<(), Packet> {
+        let (cell, from) = self.network.interface(airway);
+        if cell.refuses(from, packet.wire_len()) {
+            // The cell says when there is room.
+            self.accounts.refused = Some(Port::LINK);
+            return Err(packet);
+        }
+        let tracked = token.map(|token| Tracked { element: self.place.index, token });
+        if !self.network.send_by_air(self.now, airway, packet, tracked) {
+            self.tell(token, Outcome::Dropped);
+        }
+        Ok(())
+    }
+
+    fn tell(&mut self, token: Option<Token>, outcome: Outcome) {
+        if let Some(token) = token {
+            let status = TxStatus { token, outcome, tries: 1, at: self.now };
+            self.work.push_back(Work::Status { element: self.place.index, status });
+        }
     }
 }
 
 impl Io for ElementIo<'_, '_> {
     fn room(&mut self, port: Port) -> usize {
-        let now = self.now;
-        self.pipe(port).map_or(usize::MAX, |pipe| self.network.pipes[pipe].link.room(now))
+        match self.way(port) {
+            None => usize::MAX,
+            Some(Way::Wire(pipe)) => self.network.pipes[pipe].link.room(self.now),
+            Some(Way::Air(airway)) => {
+                let (cell, from) = self.network.interface(airway);
+                cell.room(from)
+            }
+        }
     }
 
     fn backlog(&mut self, port: Port) -> Backlog {
-        let now = self.now;
-        self.pipe(port).map_or_else(Backlog::default, |pipe| self.network.pipes[pipe].link.backlog(now))
+        match self.way(port) {
+            None => Backlog::default(),
+            Some(Way::Wire(pipe)) => self.network.pipes[pipe].link.backlog(self.now),
+            Some(Way::Air(airway)) => {
+                let (cell, from) = self.network.interface(airway);
+                cell.backlog(from)
+            }
+        }
     }
 
     fn try_send(&mut self, port: Port, packet: Packet, token: Option<Token>) -> Result<(), Packet> {
-        let mut outcome = Outcome::Sent;
-        match self.pipe(port) {
+        match self.way(port) {
             None => {
                 let meeting = self.network.forward(self.now, self.place.node, packet);
                 self.work.extend(meeting.map(Work::Deliver));
+                self.tell(token, Outcome::Sent);
             }
-            Some(index) => {
-                let pipe = &mut self.network.pipes[index];
-                match pipe.try_send(self.now, packet, &mut self.network.tap) {
-                    Ok(true) => {}
-                    Ok(false) => outcome = Outcome::Dropped,
-                    Err(packet) => {
-                        if self.accounts.refused.replace(port).is_none() {
-                            let at = pipe.link.next_departure(self.now).unwrap_or(self.now);
-                            let ready = self.network.sources.of(Kind::Ready(self.place.index));
-                            self.network.queue.set(ready, at);
-                        }
-                        return Err(packet);
-                    }
-                }
-                self.network.schedule(index);
-            }
+            Some(Way::Wire(pipe)) => self.send_by_wire(pipe, packet, token)?,
+            Some(Way::Air(airway)) => self.send_by_air(airway, packet, token)?,
         }
         self.accounts.sent += 1;
-        if let Some(token) = token {
-            let status = TxStatus { token, outcome, tries: 1, at: self.now };
-            self.work.push_back(Work::Status { element: self.place.index, status });
-        }
         Ok(())
     }
 

@@ -8,6 +8,8 @@
 #![forbid(unsafe_code)]
 
 mod address;
+mod air;
+mod build;
 mod check;
 mod digest;
 pub mod dot11;
@@ -15,6 +17,7 @@ mod element;
 mod engine;
 mod events;
 mod express;
+mod finish;
 mod host;
 mod io;
 mod network;
@@ -26,6 +29,8 @@ mod routes;
 mod tap;
 mod topology;
 
-pub use outcome::{Checks, Drop, ElementOutcome, FlowOutcome, Mark, Outcome, Percentiles, Sample, SchemeOutcome};
+pub use outcome::{
+    CellOutcome, Checks, Drop, ElementOutcome, FlowOutcome, Mark, Outcome, Percentiles, Sample, SchemeOutcome,
+};
 pub use tap::{Direction, Tap};
-pub use topology::{Flow, LinkId, NodeId, RunSettings, SimError, Topology};
+pub use topology::{CellId, Flow, LinkId, NodeId, RunSettings, SimError, Topology};

@@ -1,6 +1,7 @@
 //! The links between the nodes, the way a packet takes over them, and the events that they wait for.
 
 use crate::address;
+use crate::air::{Airway, Site};
 use crate::events::{Kind, Sources};
 use crate::io::is_control;
 use crate::pipe::Pipe;
@@ -13,7 +14,11 @@ use airtcp_core::{DropReason, Instant, Packet, Port};
 pub struct Network<'t> {
     pub queue: EventQueue,
     pub sources: Sources,
+    /// The directions of links: the first ways that routes name.
     pub pipes: Vec<Pipe>,
+    /// The directions within cells: the ways after those.
+    pub airways: Vec<Airway>,
+    pub sites: Vec<Site>,
     pub routes: Routes,
     pub node_names: Vec<String>,
     /// Host element of each node.
@@ -37,7 +42,25 @@ pub struct Meeting {
     pub packet: Packet,
 }
 
+/// What carries packets from a node to the next one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// A pipe.
+    Wire(usize),
+    /// An airway.
+    Air(usize),
+}
+
 impl Network<'_> {
+    /// The way that routes and elements know by this number.
+    #[inline]
+    pub fn way(&self, number: usize) -> Way {
+        match number.checked_sub(self.pipes.len()) {
+            None => Way::Wire(number),
+            Some(airway) => Way::Air(airway),
+        }
+    }
+
     /// Sends a packet that is at `node` into the link it takes by its destination. Gives it back if a host or a scheme
     /// takes it first.
     pub fn forward(&mut self, now: Instant, node: usize, mut packet: Packet) -> Option<Meeting> {
@@ -49,7 +72,7 @@ impl Network<'_> {
             };
             return Some(Meeting { element, port: Port::INNER, packet });
         }
-        let Some(pipe) = destination.and_then(|to| self.routes.towards(node, to)) else {
+        let Some(way) = destination.and_then(|to| self.routes.towards(node, to)) else {
             self.drop_unroutable(now, node, &packet);
             return None;
         };
@@ -62,16 +85,36 @@ impl Network<'_> {
             }
             packet.set_hop_limit(hops - 1);
         }
-        if let Some(element) = self.pipes[pipe].before {
+        if let Some(element) = self.before(way) {
             return Some(Meeting { element, port: Port::INNER, packet });
         }
-        self.send(now, pipe, packet);
+        self.send(now, way, packet);
         None
+    }
+
+    /// The element that packets meet before they enter a way.
+    #[inline]
+    fn before(&self, way: usize) -> Option<usize> {
+        match self.way(way) {
+            Way::Wire(pipe) => self.pipes[pipe].before,
+            Way::Air(airway) => self.airways[airway].before,
+        }
+    }
+
+    /// Sends a packet into a way; what does not fit is dropped there.
+    #[inline]
+    pub fn send(&mut self, now: Instant, way: usize, packet: Packet) {
+        match self.way(way) {
+            Way::Wire(pipe) => self.send_by_wire(now, pipe, packet),
+            Way::Air(airway) => {
+                self.send_by_air(now, airway, packet, None);
+            }
+        }
     }
 
     /// Sends a packet into a link, and straight on as far as nothing can happen to it on the way.
     #[inline]
-    pub fn send(&mut self, mut now: Instant, mut pipe: usize, mut packet: Packet) {
+    fn send_by_wire(&mut self, mut now: Instant, mut pipe: usize, mut packet: Packet) {
         while self.pipes[pipe].is_express
             && let Some(next) = self.onward(pipe, &packet)
         {
@@ -93,7 +136,7 @@ impl Network<'_> {
         let node = self.pipes[pipe].to;
         let destination = address::node_of(&packet.ip().destination).filter(|to| *to != node)?;
         let next = self.routes.towards(node, destination)?;
-        (self.pipes[next].fed_by == Some(pipe) && packet.ip().hop_limit > 1).then_some(next)
+        (self.pipes.get(next)?.fed_by == Some(pipe) && packet.ip().hop_limit > 1).then_some(next)
     }
 
     /// Takes an arrival at the end of a link into the trace.

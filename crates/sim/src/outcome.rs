@@ -1,5 +1,6 @@
 //! What a run found.
 
+use crate::dot11::{MediumUse, Usage};
 use airtcp_core::{DropReason, Duration, Event, Gauge, Instant};
 
 /// Everything a run found.
@@ -9,6 +10,8 @@ pub struct Outcome {
     pub flows: Vec<FlowOutcome>,
     /// One per scheme, in the order of the topology.
     pub schemes: Vec<SchemeOutcome>,
+    /// One per cell, in the order of the topology.
+    pub cells: Vec<CellOutcome>,
     /// Packets lost anywhere, by place and reason; zero rows are left out.
     pub drops: Vec<Drop>,
     /// Packets that queues marked instead of dropping them (ECN), by link; zero rows are left out.
@@ -100,6 +103,17 @@ pub struct ElementOutcome {
     pub events: Vec<(Event, u64)>,
     /// Levels at the end of the run.
     pub gauges: Vec<(Gauge, u64)>,
+}
+
+/// What the medium of a cell was used for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CellOutcome {
+    /// "cells.wifi".
+    pub name: String,
+    /// All together.
+    pub medium: MediumUse,
+    /// Node and use of each interface, the access point's first.
+    pub interfaces: Vec<(String, Usage)>,
 }
 
 /// Packets lost at a place for a reason.

@@ -1,6 +1,7 @@
 //! Describing a network: nodes, links, schemes on links, flows between nodes.
 
 use crate::address::{Family, MAX_NODES};
+use crate::dot11::CellSettings;
 use crate::engine::Engine;
 use crate::outcome::Outcome;
 use crate::tap::Tap;
@@ -18,11 +19,16 @@ pub struct NodeId(pub(crate) usize);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LinkId(pub(crate) usize);
 
+/// A cell of the topology.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CellId(pub(crate) usize);
+
 /// A network and what happens on it.
 #[derive(Clone, Default)]
 pub struct Topology {
     pub(crate) nodes: Vec<String>,
     pub(crate) links: Vec<LinkSpec>,
+    pub(crate) cells: Vec<CellSpec>,
     pub(crate) schemes: Vec<SchemeSpec>,
     pub(crate) flows: Vec<Flow>,
 }
@@ -32,6 +38,14 @@ pub(crate) struct LinkSpec {
     pub name: String,
     pub ends: [usize; 2],
     pub settings: [LinkSettings; 2],
+}
+
+#[derive(Clone)]
+pub(crate) struct CellSpec {
+    pub name: String,
+    pub ap: usize,
+    pub stations: Vec<usize>,
+    pub settings: CellSettings,
 }
 
 #[derive(Clone)]
@@ -130,6 +144,14 @@ pub enum SimError {
     /// The address plan is exhausted.
     #[error("a topology can have at most {MAX_NODES} nodes")]
     TooManyNodes,
+    /// The settings of a cell make no sense together.
+    #[error("cell '{cell}': {reason}")]
+    Cell {
+        /// The cell.
+        cell: String,
+        /// What to change.
+        reason: String,
+    },
     /// Two schemes want the same end of a link.
     #[error("scheme '{scheme}': another scheme is on this link already; a link carries one")]
     Occupied {
@@ -155,6 +177,13 @@ impl Topology {
         let ends = [a.0, b.0];
         self.links.push(LinkSpec { name: name.to_string(), ends, settings: [forward, reverse] });
         LinkId(self.links.len() - 1)
+    }
+
+    /// Adds an 802.11 cell: stations that share one medium with their access point.
+    pub fn cell(&mut self, name: &str, ap: NodeId, stations: &[NodeId], settings: CellSettings) -> CellId {
+        let stations = stations.iter().map(|station| station.0).collect();
+        self.cells.push(CellSpec { name: name.to_string(), ap: ap.0, stations, settings });
+        CellId(self.cells.len() - 1)
     }
 
     /// Puts a scheme on a link.

@@ -111,11 +111,16 @@ impl Cell {
         }
     }
 
+    /// True if the interface has a ring that is full: the packet should be kept, and [`Report::Room`] follows.
+    pub fn refuses(&mut self, from: usize, bytes: u32) -> bool {
+        let interface = &mut self.interfaces[from];
+        let is_refused = interface.is_ring && !interface.admits(bytes);
+        interface.wants_room |= is_refused;
+        is_refused
+    }
+
     /// Gives a packet to interface `from`, for interface `to`. False if it was dropped before it could be sent.
-    ///
-    /// # Errors
-    /// The packet itself, if the interface has a ring and that is full: [`Report::Room`] follows.
-    pub fn enqueue(
+    pub fn send(
         &mut self,
         now: Instant,
         from: usize,
@@ -123,28 +128,24 @@ impl Cell {
         packet: Packet,
         tracked: Option<Tracked>,
         reports: &mut Vec<Report>,
-    ) -> Result<bool, Packet> {
+    ) -> bool {
         let bytes = packet.wire_len();
         let interface = &mut self.interfaces[from];
         let is_full = !interface.admits(bytes);
-        if is_full && interface.is_ring && bytes <= self.mtu {
-            interface.wants_room = true;
-            return Err(packet);
-        }
         let counters = &mut self.counters[from];
         counters.packets_in += 1;
         counters.bytes_in += u64::from(bytes);
         if is_full || bytes > self.mtu {
             let reason = if is_full { DropReason::QueueFull } else { DropReason::TooBig };
             self.drop(from, to, packet, reason, reports);
-            return Ok(false);
+            return false;
         }
         interface.push(Entry { packet, to: to as u32, tracked });
         if self.interfaces[from].head.is_none() {
             self.take_next(from);
             self.begin_access(now, from);
         }
-        Ok(true)
+        true
     }
 
     /// When to call [`Cell::advance`]; `None` while nobody has anything to send.
@@ -241,23 +242,24 @@ impl Cell {
 
     /// An interface that had nothing to send has a frame.
     fn begin_access(&mut self, now: Instant, index: usize) {
-        let is_busy = self.plan.is_some_and(|plan| plan.begin < now) || now < self.idle_since;
+        let is_in_use = self.plan.is_some_and(|plan| plan.begin < now);
         let (idle_since, slot) = (self.idle_since + self.eifs_extra, self.timing.slot);
+        // What answers a frame that just ended was there before its ACK.
+        let is_busy = is_in_use || now <= self.idle_since;
         let interface = &mut self.interfaces[index];
-        let counts = interface.is_member && (is_busy || interface.due(slot) > now);
+        let counts = interface.is_member && (is_in_use || interface.due(slot) > now);
         if !counts {
             interface.slots = 0;
-            interface.count_from = now.max(idle_since + interface.access.aifs);
             if is_busy {
                 interface.draw_backoff();
-                interface.count_from = Instant::MAX;
             }
+            interface.count_from = if is_in_use { Instant::MAX } else { now.max(idle_since + interface.access.aifs) };
         }
         if !interface.is_member {
             interface.is_member = true;
             self.members.push(index as u32);
         }
-        if !is_busy {
+        if !is_in_use {
             self.consider(index);
         }
     }

@@ -78,7 +78,7 @@ pub fn measure(settings: &CellSettings, stations: usize, bytes: u32, span: Durat
     for station in 1..=stations {
         // Two, so that one waits whenever another is done with.
         for _ in 0..2 {
-            let _ = cell.enqueue(Instant::ZERO, station, 0, packet(bytes), None, &mut reports);
+            cell.send(Instant::ZERO, station, 0, packet(bytes), None, &mut reports);
         }
     }
     let warm = Instant::ZERO + Duration::from_nanos(span.as_nanos() / 10);
@@ -92,7 +92,7 @@ pub fn measure(settings: &CellSettings, stations: usize, bytes: u32, span: Durat
         for report in reports.drain(..) {
             if let Report::Delivered { from, .. } | Report::Dropped { from, .. } = report {
                 arrived += u64::from(matches!(report, Report::Delivered { .. }));
-                let _ = cell.enqueue(now, from, 0, packet(bytes), None, &mut next);
+                cell.send(now, from, 0, packet(bytes), None, &mut next);
             }
         }
     }

@@ -30,7 +30,7 @@ fn run(cell: &mut Cell) -> Vec<(Instant, Report)> {
 
 fn send(cell: &mut Cell, at: Instant, from: usize, to: usize) {
     let tracked = Some(Tracked { element: from, token: Token(7) });
-    assert!(cell.enqueue(at, from, to, packet(1028), tracked, &mut Vec::new()).unwrap());
+    assert!(cell.send(at, from, to, packet(1028), tracked, &mut Vec::new()));
 }
 
 fn at(micros: u64) -> Instant {
@@ -125,15 +125,17 @@ fn ast_11_a_silent_receiver_makes_its_senders_give_up() {
 fn a_full_queue_drops_and_a_full_ring_refuses_and_tells_when_it_has_room() {
     let mut cell = Cell::new(&settings(&[("queue", "2packets")]), 1, 1, "cell");
     let mut reports = Vec::new();
-    let taken: Vec<_> = (0..4).map(|_| cell.enqueue(at(0), 1, 0, packet(100), None, &mut reports).unwrap()).collect();
+    let taken: Vec<_> = (0..4).map(|_| cell.send(at(0), 1, 0, packet(100), None, &mut reports)).collect();
     assert_eq!(taken, [true, true, true, false]);
     assert!(matches!(reports[0], Report::Dropped { reason: DropReason::QueueFull, .. }));
     assert_eq!((cell.backlog(1).packets, cell.held(1)), (2, 3));
 
     let mut cell = Cell::new(&settings(&[("queue", "{ kind = \"ring\", limit = \"1packet\" }")]), 1, 1, "cell");
     assert_eq!(cell.room(1), 2);
-    assert!((0..2).all(|_| cell.enqueue(at(0), 1, 0, packet(100), None, &mut reports).unwrap()));
-    assert!(cell.enqueue(at(0), 1, 0, packet(100), None, &mut reports).is_err());
+    for _ in 0..2 {
+        assert!(!cell.refuses(1, 100) && cell.send(at(0), 1, 0, packet(100), None, &mut reports));
+    }
+    assert!(cell.refuses(1, 100));
     assert!(matches!(run(&mut cell)[1].1, Report::Room { from: 1 }));
 }
 

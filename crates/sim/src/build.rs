@@ -1,0 +1,217 @@
+//! Building a run: links, cells, elements and routes from the description of a topology.
+
+use crate::address;
+use crate::air::{Airway, Site};
+use crate::check::Checker;
+use crate::dot11::Cell;
+use crate::element::{Accounts, Body, Place, Slot};
+use crate::engine::Engine;
+use crate::events::Sources;
+use crate::express;
+use crate::host::Host;
+use crate::network::Network;
+use crate::pipe::Pipe;
+use crate::queue::EventQueue;
+use crate::routes::Routes;
+use crate::tap::{Direction, Tap, Tapped};
+use crate::topology::{RunSettings, SchemeSpec, SimError, Topology};
+use airtcp_core::{ByteSize, Instant, Rng};
+use airtcp_link::{Link, LinkSettings, QueueLimit};
+use airtcp_schemes::{End, LinkFacts, MAX_MEMORY, Placement, Site as SchemeSite};
+use std::collections::{BTreeSet, VecDeque};
+
+/// The limit of a link's queue in bytes.
+fn queue_bytes(settings: &LinkSettings) -> ByteSize {
+    ByteSize(match settings.queue.limit() {
+        QueueLimit::Bytes(bytes) => bytes,
+        QueueLimit::Packets(packets) => packets.saturating_mul(u64::from(settings.mtu)),
+    })
+}
+
+/// Both directions of every link, and which nodes they lead from and to.
+fn lay_links(topology: &Topology, seed: u64) -> (Vec<Pipe>, Vec<(usize, usize)>) {
+    let (mut pipes, mut ends) = (Vec::new(), Vec::new());
+    for (index, spec) in topology.links.iter().enumerate() {
+        for (side, label) in ["forward", "reverse"].into_iter().enumerate() {
+            let name = format!("links.{}.{label}", spec.name);
+            let link = Link::new(&spec.settings[side], seed, &name);
+            ends.push((spec.ends[side], spec.ends[1 - side]));
+            let to = spec.ends[1 - side];
+            let direction = Direction { link: index, reverse: side == 1 };
+            pipes.push(Pipe::new(name, direction, link, to));
+        }
+    }
+    (pipes, ends)
+}
+
+/// Both directions of every station of every cell, and which nodes they lead from and to.
+#[expect(clippy::type_complexity, reason = "three lists that belong together once")]
+fn place_cells(topology: &Topology, seed: u64) -> Result<(Vec<Site>, Vec<Airway>, Vec<(usize, usize)>), SimError> {
+    let (mut sites, mut airways, mut ends) = (Vec::new(), Vec::new(), Vec::new());
+    for (index, spec) in topology.cells.iter().enumerate() {
+        spec.settings.check().map_err(|reason| SimError::Cell { cell: spec.name.clone(), reason })?;
+        let name = format!("cells.{}", spec.name);
+        let nodes: Vec<usize> = std::iter::once(spec.ap).chain(spec.stations.iter().copied()).collect();
+        let cell = Cell::new(&spec.settings, spec.stations.len(), seed, &name);
+        sites.push(Site { name: name.clone(), cell, nodes: nodes.clone(), first_airway: airways.len() });
+        for station in 1..nodes.len() {
+            // Behind the links, for taps.
+            let link = topology.links.len() + airways.len() / 2;
+            for (from, to) in [(station, 0), (0, station)] {
+                let direction = Direction { link, reverse: from == 0 };
+                let (before, after) = (None, None);
+                airways.push(Airway { direction, cell: index, from, to, node: nodes[to], before, after });
+                ends.push((nodes[from], nodes[to]));
+            }
+        }
+    }
+    Ok((sites, airways, ends))
+}
+
+impl<'t> Engine<'t> {
+    /// Builds the network of a topology, watched by `tap`.
+    pub fn new(topology: &Topology, settings: &RunSettings, tap: Option<&'t mut dyn Tap>) -> Result<Self, SimError> {
+        if topology.nodes.len() > address::MAX_NODES {
+            return Err(SimError::TooManyNodes);
+        }
+        let (pipes, mut ends) = lay_links(topology, settings.seed);
+        let (sites, airways, more) = place_cells(topology, settings.seed)?;
+        ends.extend(more);
+        let mut engine = Engine {
+            now: Instant::ZERO,
+            network: Network {
+                queue: EventQueue::new(0),
+                sources: Sources::default(),
+                pipes,
+                airways,
+                sites,
+                routes: Routes::new(topology.nodes.len(), &ends),
+                node_names: topology.nodes.clone(),
+                hosts: vec![None; topology.nodes.len()],
+                tap: Tapped::new(tap),
+                until: Instant::MAX,
+                trace_hash: 0,
+                unroutable: 0,
+                hop_limit_drops: 0,
+            },
+            work: VecDeque::new(),
+            reports: Vec::new(),
+            elements: Vec::new(),
+            schemes: Vec::new(),
+            control_damaged: 0,
+            checker: Checker::new(settings.checks),
+            sample_every: settings.sample_every,
+            warmup_end: Instant::ZERO + settings.warmup,
+            events: 0,
+            settings: settings.clone(),
+            flow_ends: Vec::new(),
+        };
+        for spec in &topology.schemes {
+            engine.place_scheme(topology, spec)?;
+        }
+        engine.place_flows(topology)?;
+        if settings.express {
+            engine.mark_express();
+        }
+        Ok(engine)
+    }
+
+    /// Hosts talk to the other end of their flows, schemes with each other and with every host.
+    fn mark_express(&mut self) {
+        let Network { pipes, airways, routes, .. } = &mut self.network;
+        let node = |element: &usize| self.elements[*element].place.node;
+        let flows = self.flow_ends.iter().map(|(from, to)| (node(from), node(to)));
+        let schemes: Vec<usize> = self.schemes.iter().flat_map(|(.., placed)| placed.iter().map(node)).collect();
+        let places: BTreeSet<usize> = self.elements.iter().map(|slot| slot.place.node).collect();
+        let of_schemes = schemes.iter().flat_map(|scheme| places.iter().map(|place| (*scheme, *place)));
+        let ends = flows.chain(of_schemes).flat_map(|(from, to)| [(from, to), (to, from)]);
+        express::mark(pipes, airways, routes, ends, |node| places.contains(&node));
+    }
+
+    fn add_element(&mut self, name: String, node: usize, way: Option<usize>, body: Body) -> usize {
+        let index = self.elements.len();
+        let rng = Rng::derive(self.settings.seed, &name);
+        let place = Place { name, index, node, way, peer: None };
+        self.elements.push(Slot { body, rng, place, accounts: Accounts::default(), busy: (Instant::ZERO, 0) });
+        index
+    }
+
+    fn place_scheme(&mut self, topology: &Topology, spec: &SchemeSpec) -> Result<(), SimError> {
+        let link = &topology.links[spec.link];
+        let ends = match spec.entry.placement {
+            Placement::BothEnds => &[End::Near, End::Far][..],
+            Placement::NearEnd => &[End::Near][..],
+        };
+        let mut placed = Vec::new();
+        for end in ends {
+            let side = usize::from(*end == End::Far);
+            let (outgoing, incoming) = (2 * spec.link + side, 2 * spec.link + 1 - side);
+            if self.network.pipes[outgoing].before.is_some() || self.network.pipes[incoming].after.is_some() {
+                return Err(SimError::Occupied { scheme: spec.name.clone() });
+            }
+            let (out, back) = (&link.settings[side], &link.settings[1 - side]);
+            let facts = LinkFacts {
+                rate: out.rate,
+                round_trip: Some(out.delay + back.delay),
+                queue: Some(queue_bytes(out)),
+                mtu: Some(out.mtu),
+            };
+            let name = format!("schemes.{}.{}", spec.name, topology.nodes[link.ends[side]]);
+            let mut rng = Rng::derive(self.settings.seed, &format!("{name}/make"));
+            let mut site = SchemeSite { end: *end, link: facts, rng: &mut rng, max_memory: MAX_MEMORY };
+            let element = (spec.entry.make)(&spec.settings, &mut site)
+                .map_err(|error| SimError::Scheme { scheme: spec.name.clone(), error })?;
+            let index = self.add_element(name, link.ends[side], Some(outgoing), Body::Scheme(element));
+            self.network.pipes[outgoing].before = Some(index);
+            self.network.pipes[incoming].after = Some(index);
+            placed.push(index);
+        }
+        if let [near, far] = placed[..] {
+            self.elements[near].place.peer = Some(far);
+            self.elements[far].place.peer = Some(near);
+        }
+        self.schemes.push((spec.name.clone(), spec.entry.slug, placed));
+        Ok(())
+    }
+
+    fn place_flows(&mut self, topology: &Topology) -> Result<(), SimError> {
+        for (id, flow) in topology.flows.iter().enumerate() {
+            let (from, to) = (flow.from.0, flow.to.0);
+            if from == to
+                || self.network.routes.towards(from, to).is_none()
+                || self.network.routes.towards(to, from).is_none()
+            {
+                return Err(SimError::Unreachable {
+                    flow: flow.name.clone(),
+                    from: topology.nodes[from].clone(),
+                    to: topology.nodes[to].clone(),
+                });
+            }
+            let (sender, receiver) = (self.host_of(from), self.host_of(to));
+            let run = self.settings.clone();
+            let ends = [from, to].map(|node| address::of_node(node, flow.family()));
+            self.host(sender).add_sender(id, flow, ends, &run);
+            self.host(receiver).add_receiver(id, flow, ends, &run);
+            self.flow_ends.push((sender, receiver));
+        }
+        Ok(())
+    }
+
+    fn host_of(&mut self, node: usize) -> usize {
+        if let Some(index) = self.network.hosts[node] {
+            return index;
+        }
+        let name = format!("hosts.{}", self.network.node_names[node]);
+        let index = self.add_element(name, node, None, Body::Host(Box::default()));
+        self.network.hosts[node] = Some(index);
+        index
+    }
+
+    /// The host that the element with this number is.
+    pub fn host(&mut self, index: usize) -> &mut Host {
+        match &mut self.elements[index].body {
+            Body::Host(host) => host,
+            Body::Scheme(_) => unreachable!("host indices name hosts"),
+        }
+    }
+}

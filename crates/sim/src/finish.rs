@@ -1,0 +1,101 @@
+//! What a run found, once it is over.
+
+use crate::air::Site;
+use crate::element::Body;
+use crate::engine::Engine;
+use crate::outcome::{CellOutcome, Drop, ElementOutcome, Mark, Outcome, SchemeOutcome};
+use airtcp_core::{DropReason, Event, Instant};
+
+impl Engine<'_> {
+    /// Takes the run apart.
+    pub fn finish(mut self, end: Instant) -> Outcome {
+        self.checker.check(end, &self.elements, &self.network.pipes, &self.network.sites);
+        let flow_ends = std::mem::take(&mut self.flow_ends);
+        let mut flows = Vec::new();
+        for (id, (sender, receiver)) in flow_ends.into_iter().enumerate() {
+            let received = self.host(receiver).receiver_outcome(id, end);
+            flows.push(self.host(sender).complete_outcome(id, received));
+        }
+        for slot in &self.elements {
+            if let Body::Host(host) = &slot.body {
+                self.checker.check_streams(host);
+            }
+        }
+        let measured = end.saturating_since(self.warmup_end);
+        Outcome {
+            flows,
+            schemes: self.schemes.iter().map(|scheme| self.scheme_outcome(scheme)).collect(),
+            cells: self.network.sites.iter().map(|site| self.cell_outcome(site)).collect(),
+            drops: self.drops(),
+            marks: self.marks(),
+            checks: self.checker.finish(),
+            trace_hash: self.network.trace_hash,
+            events: self.events,
+            measured,
+        }
+    }
+
+    fn scheme_outcome(&self, (name, kind, indices): &(String, &'static str, Vec<usize>)) -> SchemeOutcome {
+        let elements = indices.iter().map(|index| {
+            let slot = &self.elements[*index];
+            let mut gauges = Vec::new();
+            slot.body.as_element().observe(&mut |gauge, value| gauges.push((gauge, value)));
+            let counts = Event::ALL.iter().map(|event| (*event, slot.accounts.events[*event as usize]));
+            ElementOutcome {
+                node: self.network.node_names[slot.place.node].clone(),
+                events: counts.filter(|(_, count)| *count > 0).collect(),
+                gauges,
+            }
+        });
+        SchemeOutcome { name: name.clone(), kind, elements: elements.collect() }
+    }
+
+    fn cell_outcome(&self, site: &Site) -> CellOutcome {
+        let usage = site
+            .nodes
+            .iter()
+            .enumerate()
+            .map(|(interface, node)| (self.network.node_names[*node].clone(), *site.cell.usage(interface)));
+        CellOutcome { name: site.name.clone(), medium: *site.cell.medium(), interfaces: usage.collect() }
+    }
+
+    fn marks(&self) -> Vec<Mark> {
+        let marks = self
+            .network
+            .pipes
+            .iter()
+            .map(|pipe| Mark { place: pipe.name.clone(), packets: pipe.link.counters().marked });
+        marks.filter(|mark| mark.packets > 0).collect()
+    }
+
+    fn drops(&self) -> Vec<Drop> {
+        let mut drops = Vec::new();
+        let mut add = |place: &str, reason: DropReason, packets: u64| {
+            if packets > 0 {
+                drops.push(Drop { place: place.to_string(), reason, packets });
+            }
+        };
+        for pipe in &self.network.pipes {
+            for reason in DropReason::ALL {
+                add(&pipe.name, *reason, pipe.link.counters().dropped_for(*reason));
+            }
+        }
+        for site in &self.network.sites {
+            for (interface, node) in site.nodes.iter().enumerate() {
+                let place = format!("{}.{}", site.name, self.network.node_names[*node]);
+                for reason in DropReason::ALL {
+                    add(&place, *reason, site.cell.counters(interface).dropped_for(*reason));
+                }
+            }
+        }
+        for slot in &self.elements {
+            for reason in DropReason::ALL {
+                add(&slot.place.name, *reason, slot.accounts.discarded[*reason as usize]);
+            }
+        }
+        add("nodes", DropReason::NoRoute, self.network.unroutable);
+        add("nodes", DropReason::HopLimit, self.network.hop_limit_drops);
+        add("control", DropReason::Corrupted, self.control_damaged);
+        drops
+    }
+}
