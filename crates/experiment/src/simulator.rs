@@ -48,6 +48,7 @@ impl Simulator {
             near_wrap: self.near_wrap,
             ..RunSettings::default()
         };
+        let cell = &*cell.of_run(seed);
         let topology = topology(cell);
         let outcome = match tap {
             Some(tap) => topology.run_tapped(&settings, tap),
@@ -65,6 +66,10 @@ fn topology(cell: &ResolvedScenario) -> Topology {
     for link in &cell.links {
         let [a, b] = link.between.map(|node| nodes[node]);
         links.push(topology.link(&link.name, a, b, link.forward.clone(), link.reverse.clone()));
+    }
+    for wlan in &cell.wlans {
+        let stations: Vec<_> = wlan.stations.iter().map(|station| nodes[*station]).collect();
+        topology.wlan(&wlan.name, nodes[wlan.ap], &stations, wlan.settings.clone());
     }
     for scheme in &cell.schemes {
         topology.scheme(&scheme.name, links[scheme.on], &scheme.entry, &scheme.parameters);

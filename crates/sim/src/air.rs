@@ -28,7 +28,7 @@ pub struct Airway {
 /// A cell with its place in the network.
 #[derive(Debug)]
 pub struct Site {
-    /// "cells.wifi"
+    /// "wlans.wifi"
     pub name: String,
     pub cell: Cell,
     /// Node of each interface.

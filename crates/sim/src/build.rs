@@ -46,11 +46,11 @@ fn lay_links(topology: &Topology, seed: u64) -> (Vec<Pipe>, Vec<(usize, usize)>)
 
 /// Both directions of every station of every cell, and which nodes they lead from and to.
 #[expect(clippy::type_complexity, reason = "three lists that belong together once")]
-fn place_cells(topology: &Topology, seed: u64) -> Result<(Vec<Site>, Vec<Airway>, Vec<(usize, usize)>), SimError> {
+fn place_wlans(topology: &Topology, seed: u64) -> Result<(Vec<Site>, Vec<Airway>, Vec<(usize, usize)>), SimError> {
     let (mut sites, mut airways, mut ends) = (Vec::new(), Vec::new(), Vec::new());
-    for (index, spec) in topology.cells.iter().enumerate() {
-        spec.settings.check().map_err(|reason| SimError::Cell { cell: spec.name.clone(), reason })?;
-        let name = format!("cells.{}", spec.name);
+    for (index, spec) in topology.wlans.iter().enumerate() {
+        spec.settings.check().map_err(|reason| SimError::Wlan { wlan: spec.name.clone(), reason })?;
+        let name = format!("wlans.{}", spec.name);
         let nodes: Vec<usize> = std::iter::once(spec.ap).chain(spec.stations.iter().copied()).collect();
         let cell = Cell::new(&spec.settings, spec.stations.len(), seed, &name);
         sites.push(Site { name: name.clone(), cell, nodes: nodes.clone(), first_airway: airways.len() });
@@ -75,7 +75,7 @@ impl<'t> Engine<'t> {
             return Err(SimError::TooManyNodes);
         }
         let (pipes, mut ends) = lay_links(topology, settings.seed);
-        let (sites, airways, more) = place_cells(topology, settings.seed)?;
+        let (sites, airways, more) = place_wlans(topology, settings.seed)?;
         ends.extend(more);
         let mut engine = Engine {
             now: Instant::ZERO,

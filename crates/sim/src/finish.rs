@@ -3,7 +3,7 @@
 use crate::air::Site;
 use crate::element::Body;
 use crate::engine::Engine;
-use crate::outcome::{CellOutcome, Drop, ElementOutcome, Mark, Outcome, SchemeOutcome};
+use crate::outcome::{Drop, ElementOutcome, Mark, Outcome, SchemeOutcome, WlanOutcome};
 use airtcp_core::{DropReason, Event, Instant};
 
 impl Engine<'_> {
@@ -25,7 +25,7 @@ impl Engine<'_> {
         Outcome {
             flows,
             schemes: self.schemes.iter().map(|scheme| self.scheme_outcome(scheme)).collect(),
-            cells: self.network.sites.iter().map(|site| self.cell_outcome(site)).collect(),
+            wlans: self.network.sites.iter().map(|site| self.wlan_outcome(site)).collect(),
             drops: self.drops(),
             marks: self.marks(),
             checks: self.checker.finish(),
@@ -50,13 +50,13 @@ impl Engine<'_> {
         SchemeOutcome { name: name.clone(), kind, elements: elements.collect() }
     }
 
-    fn cell_outcome(&self, site: &Site) -> CellOutcome {
+    fn wlan_outcome(&self, site: &Site) -> WlanOutcome {
         let usage = site
             .nodes
             .iter()
             .enumerate()
             .map(|(interface, node)| (self.network.node_names[*node].clone(), *site.cell.usage(interface)));
-        CellOutcome { name: site.name.clone(), medium: *site.cell.medium(), interfaces: usage.collect() }
+        WlanOutcome { name: site.name.clone(), medium: *site.cell.medium(), interfaces: usage.collect() }
     }
 
     fn marks(&self) -> Vec<Mark> {

@@ -30,7 +30,7 @@ mod tap;
 mod topology;
 
 pub use outcome::{
-    CellOutcome, Checks, Drop, ElementOutcome, FlowOutcome, Mark, Outcome, Percentiles, Sample, SchemeOutcome,
+    Checks, Drop, ElementOutcome, FlowOutcome, Mark, Outcome, Percentiles, Sample, SchemeOutcome, WlanOutcome,
 };
 pub use tap::{Direction, Tap};
-pub use topology::{CellId, Flow, LinkId, NodeId, RunSettings, SimError, Topology};
+pub use topology::{Flow, LinkId, NodeId, RunSettings, SimError, Topology, WlanId};

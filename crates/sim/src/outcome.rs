@@ -10,8 +10,8 @@ pub struct Outcome {
     pub flows: Vec<FlowOutcome>,
     /// One per scheme, in the order of the topology.
     pub schemes: Vec<SchemeOutcome>,
-    /// One per cell, in the order of the topology.
-    pub cells: Vec<CellOutcome>,
+    /// One per 802.11 cell, in the order of the topology.
+    pub wlans: Vec<WlanOutcome>,
     /// Packets lost anywhere, by place and reason; zero rows are left out.
     pub drops: Vec<Drop>,
     /// Packets that queues marked instead of dropping them (ECN), by link; zero rows are left out.
@@ -107,8 +107,8 @@ pub struct ElementOutcome {
 
 /// What the medium of a cell was used for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CellOutcome {
-    /// "cells.wifi".
+pub struct WlanOutcome {
+    /// "wlans.wifi".
     pub name: String,
     /// All together.
     pub medium: MediumUse,

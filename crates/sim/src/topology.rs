@@ -21,14 +21,14 @@ pub struct LinkId(pub(crate) usize);
 
 /// A cell of the topology.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct CellId(pub(crate) usize);
+pub struct WlanId(pub(crate) usize);
 
 /// A network and what happens on it.
 #[derive(Clone, Default)]
 pub struct Topology {
     pub(crate) nodes: Vec<String>,
     pub(crate) links: Vec<LinkSpec>,
-    pub(crate) cells: Vec<CellSpec>,
+    pub(crate) wlans: Vec<WlanSpec>,
     pub(crate) schemes: Vec<SchemeSpec>,
     pub(crate) flows: Vec<Flow>,
 }
@@ -41,7 +41,7 @@ pub(crate) struct LinkSpec {
 }
 
 #[derive(Clone)]
-pub(crate) struct CellSpec {
+pub(crate) struct WlanSpec {
     pub name: String,
     pub ap: usize,
     pub stations: Vec<usize>,
@@ -145,10 +145,10 @@ pub enum SimError {
     #[error("a topology can have at most {MAX_NODES} nodes")]
     TooManyNodes,
     /// The settings of a cell make no sense together.
-    #[error("cell '{cell}': {reason}")]
-    Cell {
-        /// The cell.
-        cell: String,
+    #[error("wlan '{wlan}': {reason}")]
+    Wlan {
+        /// Its name.
+        wlan: String,
         /// What to change.
         reason: String,
     },
@@ -180,10 +180,10 @@ impl Topology {
     }
 
     /// Adds an 802.11 cell: stations that share one medium with their access point.
-    pub fn cell(&mut self, name: &str, ap: NodeId, stations: &[NodeId], settings: CellSettings) -> CellId {
+    pub fn wlan(&mut self, name: &str, ap: NodeId, stations: &[NodeId], settings: CellSettings) -> WlanId {
         let stations = stations.iter().map(|station| station.0).collect();
-        self.cells.push(CellSpec { name: name.to_string(), ap: ap.0, stations, settings });
-        CellId(self.cells.len() - 1)
+        self.wlans.push(WlanSpec { name: name.to_string(), ap: ap.0, stations, settings });
+        WlanId(self.wlans.len() - 1)
     }
 
     /// Puts a scheme on a link.

@@ -12,6 +12,7 @@ mod ns3;
 mod page;
 mod statistics;
 mod summary;
+mod wlan;
 
 use page::Section;
 use std::process::ExitCode;
@@ -19,11 +20,13 @@ use std::process::ExitCode;
 /// A part: its name, and what makes its section.
 type Part = (&'static str, fn() -> anyhow::Result<Section>);
 
-const PARTS: [Part; 6] = [
+const PARTS: [Part; 8] = [
     ("links", links::section),
     ("laws", laws::section),
     ("ns3", ns3::lossy_link),
     ("ns3-gsnoop", ns3::gsnoop_path),
+    ("wlan", wlan::saturation),
+    ("wlan-tcp", wlan::uploads),
     ("kernel", kernel::section),
     ("drills", drills::section),
 ];

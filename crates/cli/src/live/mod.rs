@@ -39,6 +39,8 @@ impl World for Live {
     }
 
     fn run(&self, cell: &ResolvedScenario, seed: u64) -> Result<RunOutcome, NotRun> {
+        let cell = &*cell.of_run(seed);
+        refuse_what_is_not_emulated(cell)?;
         refuse_what_the_kernel_decides(cell)?;
         let session = Session::up(cell, seed)?;
         let verdict = test_links(&session, seed)?;
@@ -86,6 +88,13 @@ fn test_links(session: &Session, seed: u64) -> Result<emulator::SelfTest, NotRun
         let wait = (Duration::from_millis(500) * number).min(LONGEST_WAIT);
         std::thread::sleep(std::time::Duration::from_nanos(wait.as_nanos()));
     }
+}
+
+/// Slots of 20 us are shorter than the time in which a thread can be woken.
+fn refuse_what_is_not_emulated(cell: &ResolvedScenario) -> Result<(), NotRun> {
+    let Some(wlan) = cell.wlans.first() else { return Ok(()) };
+    let sentence = format!("the contention of 802.11 cell '{}' is not emulated; run it in the simulator", wlan.name);
+    Err(NotRun::Skipped(sentence))
 }
 
 /// A live run takes the kernel's TCP as it is: what the file says about endpoints beyond that would be a lie.

@@ -4,10 +4,11 @@ use super::{BUILT_IN, papers};
 use crate::{Failure, gateway_file, output};
 use airtcp_core::parameters::{Field, Parameters, nearest};
 use airtcp_experiment::catalogue::KERNEL_ONLY;
-use airtcp_experiment::scenario::{FLOW_KEYS, TOP_LEVEL, measures};
+use airtcp_experiment::scenario::{FLOW_KEYS, TOP_LEVEL, WLAN_KEYS, measures};
 use airtcp_experiment::{Catalogue, table::Style};
 use airtcp_link::LinkSettings;
 use airtcp_schemes::{Placement, SchemeEntry};
+use airtcp_sim::dot11::CellSettings;
 use anyhow::anyhow;
 use clap::Args;
 use serde_json::{Value, json};
@@ -90,7 +91,7 @@ fn topics(catalogue: &Catalogue<'_>) -> Vec<Topic> {
         topics.push(simple(name, "The kernel's own; live runs only.", vec!["Congestion controller.".into()], example));
     }
     papers::add_pages(&mut topics, catalogue);
-    topics.extend([link(), flow(), scenario(), gateway()]);
+    topics.extend([link(), wlan(), flow(), scenario(), gateway()]);
     let schemes: Vec<String> = std::iter::once("none: the link as it is".to_owned())
         .chain(catalogue.schemes.iter().map(|entry| format!("{}: {}", entry.slug, entry.about)))
         .collect();
@@ -164,6 +165,19 @@ fn link() -> Topic {
         notes: Vec::new(),
         sections,
         example: format!("[links.air]\nbetween = [\"a\", \"b\"]\n{}", commented(LinkSettings::default().fields())),
+    }
+}
+
+fn wlan() -> Topic {
+    let own = Section { title: "in [wlans.<name>]".into(), keys: plain_keys(WLAN_KEYS) };
+    let fields = CellSettings::default().fields();
+    let example = format!("[wlans.wifi]\nap = \"ap\"\nstations = [\"sta\"]\n{}", commented(fields.clone()));
+    Topic {
+        name: "wlan".into(),
+        about: "An 802.11 cell: stations that share one medium with their access point (DCF).".into(),
+        notes: vec!["In the simulator only: contention is not emulated live.".into()],
+        sections: vec![own, Section { title: "settings".into(), keys: keys(fields) }],
+        example,
     }
 }
 

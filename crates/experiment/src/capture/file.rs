@@ -59,8 +59,8 @@ impl Record {
 pub struct Capture<W: Write> {
     writer: PcapNgWriter<W>,
     settings: CaptureSettings,
-    /// Names of the links, in the order of the topology; link `i` has the interfaces `2 i` and `2 i + 1`.
-    links: Vec<String>,
+    /// Names of what leads from node to node, in the order of the topology; number `i` has the interfaces `2 i` and `2 i + 1`.
+    spans: Vec<String>,
     /// Interfaces of places where packets end between links.
     places: BTreeMap<String, u32>,
     counts: Counts,
@@ -86,18 +86,18 @@ impl<W: Write> Capture<W> {
         let mut capture = Capture {
             writer: PcapNgWriter::with_section_header(out, header).map_err(io_error)?,
             settings,
-            links: cell.links.iter().map(|link| link.name.clone()).collect(),
+            spans: cell.spans().map(|span| span.name).collect(),
             places: BTreeMap::new(),
             counts: Counts::default(),
             pending: None,
             failed: None,
         };
-        for link in &cell.links {
-            for (side, out) in [&link.forward, &link.reverse].into_iter().enumerate() {
-                let [here, there] = [side, 1 - side].map(|side| &cell.nodes[link.between[side]]);
-                let description = format!("link {} at node {here}, towards {there}", link.name);
-                let rate = out.rate.map(|rate| InterfaceDescriptionOption::IfSpeed(rate.bps()));
-                capture.write_interface(&format!("{}@{here}", link.name), &description, rate)?;
+        for span in cell.spans() {
+            for (side, rate) in span.rates.into_iter().enumerate() {
+                let [here, there] = [side, 1 - side].map(|side| &cell.nodes[span.between[side]]);
+                let description = format!("{} {} at node {here}, towards {there}", span.kind, span.short);
+                let rate = rate.map(|rate| InterfaceDescriptionOption::IfSpeed(rate.bps()));
+                capture.write_interface(&format!("{}@{here}", span.short), &description, rate)?;
             }
         }
         Ok(capture)
@@ -173,14 +173,14 @@ impl<W: Write> Capture<W> {
         }
         // An interface stands before its packets, and after all packets of earlier times.
         self.flush();
-        let interface = (2 * self.links.len() + self.places.len()) as u32;
+        let interface = (2 * self.spans.len() + self.places.len()) as u32;
         self.write_interface(place, "packets that ended here", None)?;
         self.places.insert(place.to_owned(), interface);
         Ok(interface)
     }
 
     fn name(&self, direction: Direction) -> String {
-        format!("links.{}.{}", self.links[direction.link], if direction.reverse { "reverse" } else { "forward" })
+        format!("{}.{}", self.spans[direction.link], if direction.reverse { "reverse" } else { "forward" })
     }
 }
 

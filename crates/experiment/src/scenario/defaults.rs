@@ -1,4 +1,4 @@
-//! `[defaults]`: what every link or flow has unless it says otherwise.
+//! `[defaults]`: what every link, cell or flow has unless it says otherwise.
 //!
 //! ```toml
 //! [defaults.flows]
@@ -14,7 +14,7 @@ use super::keys::Keys;
 use std::borrow::Cow;
 
 /// What can have defaults.
-const NAMED: [&str; 2] = ["links", "flows"];
+const NAMED: [&str; 3] = ["links", "wlans", "flows"];
 
 /// The document with its defaults filled in.
 pub(super) fn applied(document: &Table) -> Result<Cow<'_, Table>, ScenarioError> {

@@ -16,6 +16,11 @@ pub const KEYS: &[(&str, &str, &str)] = &[
     ("to", "\"receiver\"", "node that receives; required"),
     ("controller", "\"cubic\"", "congestion controller of the sender; cubic if left out"),
     ("start", "\"0s\"", "when it starts; 0s if left out"),
+    (
+        "start_within",
+        "\"0s\"",
+        "a random time within this is added to `start`, another one in each run; 0s if left out",
+    ),
     ("size", "\"20MB\"", "application bytes; until the end of the run if left out"),
     ("ip", "4", "version of IP, 4 or 6; 4 if left out"),
 ];
@@ -60,11 +65,16 @@ fn flow(entry: &Entry, nodes: &[String], catalogue: &Catalogue<'_>) -> Result<Fl
     if start > LONGEST {
         return Err(keys.bad(keys.table.get("start").expect("zero if left out"), "a flow starts during the run"));
     }
+    let start_within: Duration = keys.value("start_within")?.unwrap_or(Duration::ZERO);
+    if start_within > LONGEST {
+        return Err(keys.bad(keys.table.get("start_within").expect("zero if left out"), "a flow starts during the run"));
+    }
     let controller = controller(&keys, catalogue)?;
     if let Some(entry) = catalogue.controller(&controller) {
         config.controller = *entry;
     }
-    Ok(FlowSpec { name: entry.key.clone(), from, to, controller, start, size, ip: ip(&keys)?, config })
+    let name = entry.key.clone();
+    Ok(FlowSpec { name, from, to, controller, start, start_within, size, ip: ip(&keys)?, config })
 }
 
 fn controller(keys: &Keys<'_>, catalogue: &Catalogue<'_>) -> Result<String, ScenarioError> {

@@ -8,6 +8,7 @@ mod defaults;
 pub mod document;
 pub mod error;
 mod flow;
+mod groups;
 mod keys;
 mod link;
 mod load;
@@ -19,6 +20,7 @@ mod resolve;
 mod scheme;
 mod topology;
 mod vary;
+mod wlan;
 mod write;
 
 pub use document::Origin;
@@ -31,10 +33,13 @@ pub use parse::parse;
 pub use presentation::{FigureSpec, TableSpec, measures};
 pub use scheme::scheme_parameters;
 pub use topology::{Hop, path};
+pub use wlan::KEYS as WLAN_KEYS;
 pub use write::{document as text_of, hash};
 
-use airtcp_core::{ByteSize, Duration};
+use airtcp_core::{ByteSize, Duration, Rate, Rng};
 use airtcp_link::LinkSettings;
+use airtcp_sim::dot11::CellSettings;
+use std::borrow::Cow;
 
 /// What the keys of the top level mean, for help and docs: key, example, meaning.
 pub const TOP_LEVEL: &[(&str, &str, &str)] = &[
@@ -47,8 +52,13 @@ pub const TOP_LEVEL: &[(&str, &str, &str)] = &[
     ("runs", "5", "runs of each cell; 1 if left out"),
     ("seed", "1", "run i uses seed + i; 1 if left out"),
     ("control", "true", "schemes are left out, labels stay: what is left shows nothing of them; false if left out"),
-    ("nodes", "[nodes]", "name = {} for each; a node named by a flow is a host, any other forwards"),
+    (
+        "nodes",
+        "[nodes]",
+        "name = {} for each, { count = 20 } for a group; a node named by a flow is a host, any other forwards",
+    ),
     ("links", "[links.air]", "between two nodes (airtcp show link)"),
+    ("wlans", "[wlans.wifi]", "802.11 cells, in the simulator (airtcp show wlan)"),
     ("flows", "[flows.bulk]", "from a node to a node (airtcp show flow)"),
     ("defaults", "[defaults.flows]", "what every link or flow has unless it says otherwise"),
     ("schemes", "[schemes.repair]", "kind, and the link it is on (airtcp show schemes)"),
@@ -84,6 +94,8 @@ pub struct ResolvedScenario {
     /// In the order of the file.
     pub links: Vec<LinkSpec>,
     /// In the order of the file.
+    pub wlans: Vec<WlanSpec>,
+    /// In the order of the file.
     pub flows: Vec<FlowSpec>,
     /// In the order of the file, without those of kind `none`.
     pub schemes: Vec<SchemeSpec>,
@@ -100,10 +112,72 @@ impl ResolvedScenario {
         self.flows.iter().any(|flow| flow.from == node || flow.to == node)
     }
 
+    /// The scenario of the run with `seed`: flows start within the time that they may.
+    pub fn of_run(&self, seed: u64) -> Cow<'_, ResolvedScenario> {
+        if self.flows.iter().all(|flow| flow.start_within.is_zero()) {
+            return Cow::Borrowed(self);
+        }
+        let mut drawn = self.clone();
+        for flow in &mut drawn.flows {
+            let mut rng = Rng::derive(seed, &format!("flows.{}/start", flow.name));
+            flow.start += Duration::from_nanos(rng.below(flow.start_within.as_nanos()));
+        }
+        Cow::Owned(drawn)
+    }
+
+    /// Everything that leads from one node to another: the links, then each station of each cell with its access point.
+    pub fn spans(&self) -> impl Iterator<Item = Span<'_>> {
+        let links = self.links.iter().map(|link| Span {
+            name: format!("links.{}", link.name),
+            between: link.between,
+            rates: [link.forward.rate, link.reverse.rate],
+            kind: "link",
+            short: &link.name,
+        });
+        let airs = self.wlans.iter().flat_map(|wlan| {
+            wlan.stations.iter().map(|station| Span {
+                name: format!("wlans.{}.{}", wlan.name, self.nodes[*station]),
+                between: [*station, wlan.ap],
+                rates: [Some(wlan.settings.rate); 2],
+                kind: "wlan",
+                short: &wlan.name,
+            })
+        });
+        links.chain(airs)
+    }
+
     /// Length of the part of a run that is measured.
     pub fn measured(&self) -> Duration {
         self.duration.saturating_sub(self.warmup)
     }
+}
+
+/// What leads from one node to another and back.
+#[derive(Clone, Debug)]
+pub struct Span<'a> {
+    /// `links.air`, `wlans.wifi.sta1`.
+    pub name: String,
+    /// Its nodes: forward is from the first to the second.
+    pub between: [usize; 2],
+    /// Forward and back; `None` where nothing limits it.
+    pub rates: [Option<Rate>; 2],
+    /// `link` or `wlan`.
+    pub kind: &'static str,
+    /// Its name in the file.
+    pub short: &'a str,
+}
+
+/// An 802.11 cell.
+#[derive(Clone, Debug)]
+pub struct WlanSpec {
+    /// Name in the file.
+    pub name: String,
+    /// Its access point.
+    pub ap: usize,
+    /// Its stations.
+    pub stations: Vec<usize>,
+    /// Physical layer, contention, queues.
+    pub settings: CellSettings,
 }
 
 /// A link and both of its directions.
@@ -139,8 +213,10 @@ pub struct FlowSpec {
     pub to: usize,
     /// Slug of the congestion controller; [`airtcp_tcp::Config::controller`] is it where the simulator has it.
     pub controller: String,
-    /// When it starts.
+    /// When it starts, at the earliest.
     pub start: Duration,
+    /// It starts at a random time within this, after `start`.
+    pub start_within: Duration,
     /// Application bytes; `None` sends until the end.
     pub size: Option<ByteSize>,
     /// Which IP.

@@ -3,7 +3,7 @@
 use super::document::{Entry, Origin, Table, Value, join_path};
 use super::error::{Problem, ScenarioError};
 use super::keys::Keys;
-use super::{ResolvedScenario, TOP_LEVEL, defaults, flow, link, scheme, topology};
+use super::{ResolvedScenario, TOP_LEVEL, defaults, flow, groups, link, scheme, topology, wlan};
 use crate::catalogue::Catalogue;
 use airtcp_core::Duration;
 
@@ -47,6 +47,7 @@ pub(super) fn check_names(document: &Table, paths: &[(Vec<String>, Origin)]) -> 
     for (path, origin) in paths {
         let what = match path[0].as_str() {
             "links" => "link",
+            "wlans" => "wlan",
             "flows" => "flow",
             "schemes" => "scheme",
             _ => continue,
@@ -73,7 +74,7 @@ pub(super) fn resolve(
     name: &str,
     catalogue: &Catalogue<'_>,
 ) -> Result<ResolvedScenario, ScenarioError> {
-    let document = &*defaults::applied(document)?;
+    let document = &*groups::expanded(defaults::applied(document)?)?;
     let keys = top(document, file);
     let valid: Vec<&str> = TOP_LEVEL.iter().map(|(key, ..)| *key).collect();
     keys.only(&valid)?;
@@ -87,15 +88,22 @@ pub(super) fn resolve(
         return Err(keys.bad(entry, format!("nothing is left to measure after a warm-up of {warmup}")));
     }
     let nodes = nodes(&keys)?;
-    let links_entry = keys.required("links", "[links.air]")?;
-    let links = link::links(&Keys::of(links_entry, "links", "link")?, &nodes)?;
+    let wlans = match document.get("wlans") {
+        Some(entry) => wlan::wlans(&Keys::of(entry, "wlans", "wlan")?, &nodes)?,
+        None => Vec::new(),
+    };
+    let links = match document.get("links") {
+        // Stations of a cell need no other link.
+        None if !wlans.is_empty() => Vec::new(),
+        _ => link::links(&Keys::of(keys.required("links", "[links.air]")?, "links", "link")?, &nodes)?,
+    };
     let flows_entry = keys.required("flows", "[flows.bulk]")?;
     let flow_keys = Keys::of(flows_entry, "flows", "flow")?;
     let flows = flow::flows(&flow_keys, &nodes, catalogue)?;
     if flows.is_empty() {
         return Err(Problem::Topology("[flows] is empty: nothing would be sent".into()).at(&flows_entry.origin));
     }
-    topology::check(&flow_keys, &nodes, &links, &flows)?;
+    topology::check(&flow_keys, &nodes, &links, &wlans, &flows)?;
     let mut schemes = match document.get("schemes") {
         Some(entry) => scheme::schemes(&Keys::of(entry, "schemes", "schemes")?, &links, catalogue)?,
         None => Vec::new(),
@@ -103,7 +111,7 @@ pub(super) fn resolve(
     if keys.value::<bool>("control")?.unwrap_or(false) {
         schemes.clear();
     }
-    Ok(ResolvedScenario { name: name.to_owned(), duration, warmup, nodes, links, flows, schemes })
+    Ok(ResolvedScenario { name: name.to_owned(), duration, warmup, nodes, links, wlans, flows, schemes })
 }
 
 fn nodes(keys: &Keys<'_>) -> Result<Vec<String>, ScenarioError> {

@@ -2,7 +2,7 @@
 
 use super::error::{Problem, ScenarioError};
 use super::keys::Keys;
-use super::{FlowSpec, LinkSpec, ResolvedScenario};
+use super::{FlowSpec, LinkSpec, ResolvedScenario, WlanSpec};
 use airtcp_link::LinkSettings;
 use std::collections::VecDeque;
 
@@ -61,10 +61,18 @@ pub(super) fn check(
     keys: &Keys<'_>,
     nodes: &[String],
     links: &[LinkSpec],
+    wlans: &[WlanSpec],
     flows: &[FlowSpec],
 ) -> Result<(), ScenarioError> {
+    let mut island: Vec<usize> = (0..nodes.len()).collect();
+    let of_links = links.iter().map(|link| (link.between[0], link.between[1]));
+    let of_wlans = wlans.iter().flat_map(|wlan| wlan.stations.iter().map(|station| (*station, wlan.ap)));
+    for (one, other) in of_links.chain(of_wlans) {
+        let (joined, name) = (island[one], island[other]);
+        island.iter_mut().filter(|island| **island == joined).for_each(|island| *island = name);
+    }
     for (flow, entry) in flows.iter().zip(&keys.table.entries) {
-        if path(links, nodes.len(), flow.from, flow.to).is_none() {
+        if island[flow.from] != island[flow.to] {
             let (from, to) = (&nodes[flow.from], &nodes[flow.to]);
             let sentence = format!("no links lead from '{from}' to '{to}', the ends of flow '{}'", flow.name);
             return Err(Problem::Topology(sentence).at(&entry.origin));

@@ -1,0 +1,56 @@
+//! `[wlans.<name>]`: an 802.11 cell: its access point `ap`, its `stations`, and the keys of [`CellSettings`].
+
+use super::WlanSpec;
+use super::document::{Entry, Value};
+use super::error::{Problem, ScenarioError};
+use super::keys::Keys;
+use super::write;
+use airtcp_core::parameters::Parameters;
+use airtcp_sim::dot11::CellSettings;
+
+/// Keys of a cell besides its settings: key, example, meaning.
+pub const KEYS: &[(&str, &str, &str)] = &[
+    ("ap", "\"ap\"", "node that is the access point; required"),
+    ("stations", "[\"sta\"]", "nodes or groups that are its stations; required"),
+];
+
+/// Reads every cell.
+pub(super) fn wlans(keys: &Keys<'_>, nodes: &[String]) -> Result<Vec<WlanSpec>, ScenarioError> {
+    keys.table.entries.iter().map(|entry| wlan(entry, nodes)).collect()
+}
+
+fn wlan(entry: &Entry, nodes: &[String]) -> Result<WlanSpec, ScenarioError> {
+    let keys = Keys::of(entry, &format!("wlans.{}", entry.key), "wlan")?;
+    let own: Vec<&str> = KEYS.iter().map(|(key, ..)| *key).collect();
+    let fields = CellSettings::default().fields();
+    let valid: Vec<&str> = own.iter().copied().chain(fields.iter().map(|field| field.name)).collect();
+    keys.only(&valid)?;
+    let mut settings = CellSettings::default();
+    for entry in keys.table.entries.iter().filter(|entry| !own.contains(&entry.key.as_str())) {
+        let text = match &entry.node.value {
+            Value::Table(_) => write::inline(&entry.node),
+            _ => keys.scalar(entry, "a value")?,
+        };
+        settings.set(&entry.key, &text).map_err(|error| keys.parameter(entry, error, &valid))?;
+    }
+    let refused = |reason| Problem::Topology(format!("{}: {reason}", keys.name)).at(&entry.origin);
+    settings.check().map_err(refused)?;
+    let node = |name: &str, key: &str, at: &super::document::Origin| {
+        let index = nodes.iter().position(|node| node == name);
+        index.ok_or_else(|| keys.no_such("node", name, key, at, nodes.to_vec()))
+    };
+    let ap_entry = keys.required("ap", "ap = \"ap\"")?;
+    let ap = node(&keys.scalar(ap_entry, "the name of a node")?, "ap", &ap_entry.node.origin)?;
+    let stations_entry = keys.required("stations", "stations = [\"sta\"]")?;
+    let names = keys.texts(stations_entry, "a list of nodes, [\"sta\"]")?;
+    let stations: Vec<usize> =
+        names.iter().map(|(name, at)| node(name, "stations", &at.origin)).collect::<Result<_, _>>()?;
+    let is_twice = |(index, station): (usize, &usize)| *station == ap || stations[..index].contains(station);
+    if let Some((_, twice)) = stations.iter().enumerate().find(|(index, station)| is_twice((*index, station))) {
+        return Err(refused(format!("'{}' is in the cell twice", nodes[*twice])));
+    }
+    if stations.is_empty() {
+        return Err(refused("a cell has at least one station".into()));
+    }
+    Ok(WlanSpec { name: entry.key.clone(), ap, stations, settings })
+}

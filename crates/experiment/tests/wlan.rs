@@ -1,0 +1,102 @@
+//! Cells and groups in scenario files.
+
+mod common;
+
+use airtcp_experiment::Scenario;
+use airtcp_experiment::simulator::Simulator;
+use airtcp_experiment::world::World;
+use common::read;
+
+const WIFI: &str = r#"
+schema = 1
+duration = "3s"
+warmup = "1s"
+
+[nodes]
+sta = { count = 3 }
+ap = {}
+server = { count = 3 }
+
+[wlans.wifi]
+ap = "ap"
+stations = ["sta"]
+ap_queue = "10packets"
+
+[links.net]
+between = ["ap", "server"]
+rate = "100Mbit"
+delay = "5ms"
+
+[flows.upload]
+from = "sta"
+to = "server"
+start_within = "500ms"
+"#;
+
+fn error(set: &str) -> String {
+    read(WIFI, &[set]).unwrap_err().to_string()
+}
+
+fn names(scenario: &Scenario) -> (Vec<&str>, Vec<&str>) {
+    let cell = &scenario.cells[0].scenario;
+    (
+        cell.links.iter().map(|link| link.name.as_str()).collect(),
+        cell.flows.iter().map(|flow| flow.name.as_str()).collect(),
+    )
+}
+
+#[test]
+fn a_group_is_as_many_nodes_links_and_flows() {
+    let scenario = read(WIFI, &[]).unwrap();
+    let cell = &scenario.cells[0].scenario;
+    assert_eq!(cell.nodes, ["sta1", "sta2", "sta3", "ap", "server1", "server2", "server3"]);
+    assert_eq!(names(&scenario), (vec!["net1", "net2", "net3"], vec!["upload1", "upload2", "upload3"]));
+    assert_eq!((cell.flows[1].from, cell.flows[1].to), (1, 5));
+    assert_eq!((cell.wlans[0].ap, cell.wlans[0].stations.as_slice()), (3, &[0, 1, 2][..]));
+}
+
+#[test]
+fn the_size_of_a_group_can_vary() {
+    let text = format!(
+        "{WIFI}\n[vary]\ncases.size = [\n  {{ label = \"two\", nodes.sta.count = 2, nodes.server.count = 2 }},\n  {{ label = \"three\" }},\n]\n"
+    );
+    let scenario = read(&text, &[]).unwrap();
+    let flows: Vec<usize> = scenario.cells.iter().map(|cell| cell.scenario.flows.len()).collect();
+    assert_eq!(flows, [2, 3]);
+}
+
+#[test]
+fn a_cell_runs_in_the_simulator_and_says_what_its_queue_dropped() {
+    let scenario = read(WIFI, &["wlans.wifi.ap_queue=1packet"]).unwrap();
+    let outcome = Simulator::default().run(&scenario.cells[0].scenario, 1).unwrap();
+    assert!(outcome.flows.iter().map(|flow| flow.window_bytes).sum::<u64>() > 500_000);
+    assert!(outcome.drops.iter().any(|drop| drop.place == "wlans.wifi.ap" && drop.reason == "queue_full"));
+}
+
+#[test]
+fn flows_start_at_another_time_within_theirs_in_every_run() {
+    let scenario = read(WIFI, &[]).unwrap();
+    let cell = &scenario.cells[0].scenario;
+    let starts = |seed| cell.of_run(seed).flows.iter().map(|flow| flow.start.as_nanos()).collect::<Vec<_>>();
+    assert_eq!(starts(1), starts(1));
+    assert_ne!(starts(1), starts(2));
+    assert!((1..20).flat_map(starts).all(|start| start < 500_000_000));
+}
+
+#[test]
+fn what_makes_no_sense_is_refused_with_a_way_out() {
+    for (set, words) in [
+        ("nodes.sta.count=0", "from 1 to 2000"),
+        ("nodes.sta.count=2", "same count"),
+        ("nodes.sta2={}", "rename"),
+        ("wlans.wifi.ap=\"sta1\"", "twice"),
+        ("wlans.wifi.ap=\"app\"", "did you mean 'ap'"),
+        ("wlans.wifi.retry_limt=4", "did you mean 'retry_limit'"),
+        ("wlans.wifi.rate=\"12Mbit\"", "11Mbit"),
+        ("wlans.wifi.data_loss={ kind = \"bernouli\" }", "did you mean 'bernoulli'"),
+        ("wlans.wifi.stations=[\"sta1\"]", "no links lead"),
+    ] {
+        let error = error(set);
+        assert!(error.contains(words), "{set}: {error}");
+    }
+}
