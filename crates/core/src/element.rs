@@ -128,6 +128,9 @@ pub trait Io {
     /// # Errors
     /// The packet itself: the port is full, `handle_ready` follows when it is not.
     fn try_send(&mut self, port: Port, packet: Packet, token: Option<Token>) -> Result<(), Packet>;
+    /// Has the medium behind `port` leave what it receives unacknowledged, or not any more. A medium that cannot do this,
+    /// or acknowledges nothing, does nothing.
+    fn set_silent(&mut self, _port: Port, _is_silent: bool) {}
     /// Sends a message to another box of ours: unreliable, unordered.
     fn send_control(&mut self, peer: Peer, message: &[u8]);
     /// Counts a packet made by the element.
@@ -187,6 +190,11 @@ impl<'a> Context<'a> {
     /// The packet itself when the port is full.
     pub fn send_tracked(&mut self, port: Port, packet: Packet, token: Token) -> Result<(), Packet> {
         self.io.try_send(port, packet, Some(token))
+    }
+    /// Has the medium behind `port` leave what it receives unacknowledged, so that its senders try in vain and slow down
+    /// (AST-11), or acknowledge it again. Only a simulated 802.11 medium can.
+    pub fn set_silent(&mut self, port: Port, is_silent: bool) {
+        self.io.set_silent(port, is_silent);
     }
     /// Sends a message to another box of ours: unreliable, unordered, unauthenticated here.
     pub fn send_control(&mut self, peer: Peer, message: &[u8]) {

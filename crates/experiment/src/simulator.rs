@@ -1,7 +1,7 @@
 //! The world of virtual time: a resolved scenario on [`airtcp_sim`].
 
 use crate::catalogue::NO_SCHEME;
-use crate::scenario::{FlowSpec, IpVersion, ResolvedScenario};
+use crate::scenario::{FlowSpec, IpVersion, On, ResolvedScenario};
 use crate::world::{
     Drops, FlowOutcome, Marks, NotRun, RttPercentiles, RunOutcome, Sample, SchemeOutcome, Trace, Verdict, World,
 };
@@ -67,12 +67,17 @@ fn topology(cell: &ResolvedScenario) -> Topology {
         let [a, b] = link.between.map(|node| nodes[node]);
         links.push(topology.link(&link.name, a, b, link.forward.clone(), link.reverse.clone()));
     }
+    let mut wlans = Vec::new();
     for wlan in &cell.wlans {
         let stations: Vec<_> = wlan.stations.iter().map(|station| nodes[*station]).collect();
-        topology.wlan(&wlan.name, nodes[wlan.ap], &stations, wlan.settings.clone());
+        wlans.push(topology.wlan(&wlan.name, nodes[wlan.ap], &stations, wlan.settings.clone()));
     }
     for scheme in &cell.schemes {
-        topology.scheme(&scheme.name, links[scheme.on], &scheme.entry, &scheme.parameters);
+        let on: airtcp_sim::On = match scheme.on {
+            On::Link(link) => links[link].into(),
+            On::Wlan(wlan) => wlans[wlan].into(),
+        };
+        topology.scheme(&scheme.name, on, &scheme.entry, &scheme.parameters);
     }
     for flow in &cell.flows {
         topology.flow(Flow {

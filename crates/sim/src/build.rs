@@ -4,7 +4,7 @@ use crate::address;
 use crate::air::{Airway, Site};
 use crate::check::Checker;
 use crate::dot11::Cell;
-use crate::element::{Accounts, Body, Place, Slot};
+use crate::element::{Accounts, Body, Exit, Place, Slot};
 use crate::engine::Engine;
 use crate::events::Sources;
 use crate::express;
@@ -14,18 +14,30 @@ use crate::pipe::Pipe;
 use crate::queue::EventQueue;
 use crate::routes::Routes;
 use crate::tap::{Direction, Tap, Tapped};
-use crate::topology::{RunSettings, SchemeSpec, SimError, Topology};
+use crate::topology::{On, RunSettings, SchemeSpec, SimError, Topology};
 use airtcp_core::{ByteSize, Instant, Rng};
-use airtcp_link::{Link, LinkSettings, QueueLimit};
+use airtcp_link::{Link, LinkSettings, Queue, QueueLimit};
 use airtcp_schemes::{End, LinkFacts, MAX_MEMORY, Placement, Site as SchemeSite};
 use std::collections::{BTreeSet, VecDeque};
 
 /// The limit of a link's queue in bytes.
 fn queue_bytes(settings: &LinkSettings) -> ByteSize {
-    ByteSize(match settings.queue.limit() {
+    limit_bytes(&settings.queue, settings.mtu)
+}
+
+fn limit_bytes(queue: &Queue, mtu: u32) -> ByteSize {
+    ByteSize(match queue.limit() {
         QueueLimit::Bytes(bytes) => bytes,
-        QueueLimit::Packets(packets) => packets.saturating_mul(u64::from(settings.mtu)),
+        QueueLimit::Packets(packets) => packets.saturating_mul(u64::from(mtu)),
     })
+}
+
+/// The ends that a scheme has boxes at.
+fn ends(spec: &SchemeSpec) -> &'static [End] {
+    match spec.entry.placement {
+        Placement::BothEnds => &[End::Near, End::Far],
+        Placement::NearEnd => &[End::Near],
+    }
 }
 
 /// Both directions of every link, and which nodes they lead from and to.
@@ -128,24 +140,33 @@ impl<'t> Engine<'t> {
         express::mark(pipes, airways, routes, ends, |node| places.contains(&node));
     }
 
-    fn add_element(&mut self, name: String, node: usize, way: Option<usize>, body: Body) -> usize {
+    fn add_element(&mut self, name: String, node: usize, exit: Exit, body: Body) -> usize {
         let index = self.elements.len();
         let rng = Rng::derive(self.settings.seed, &name);
-        let place = Place { name, index, node, way, peer: None };
+        let place = Place { name, index, node, exit, peer: None };
         self.elements.push(Slot { body, rng, place, accounts: Accounts::default(), busy: (Instant::ZERO, 0) });
         index
     }
 
     fn place_scheme(&mut self, topology: &Topology, spec: &SchemeSpec) -> Result<(), SimError> {
-        let link = &topology.links[spec.link];
-        let ends = match spec.entry.placement {
-            Placement::BothEnds => &[End::Near, End::Far][..],
-            Placement::NearEnd => &[End::Near][..],
+        let placed = match spec.on {
+            On::Link(link) => self.place_on_link(topology, spec, link.0)?,
+            On::Wlan(wlan) => self.place_on_wlan(topology, spec, wlan.0)?,
         };
+        if let [near, far] = placed[..] {
+            self.elements[near].place.peer = Some(far);
+            self.elements[far].place.peer = Some(near);
+        }
+        self.schemes.push((spec.name.clone(), spec.entry.slug, placed));
+        Ok(())
+    }
+
+    fn place_on_link(&mut self, topology: &Topology, spec: &SchemeSpec, index: usize) -> Result<Vec<usize>, SimError> {
+        let link = &topology.links[index];
         let mut placed = Vec::new();
-        for end in ends {
+        for end in ends(spec) {
             let side = usize::from(*end == End::Far);
-            let (outgoing, incoming) = (2 * spec.link + side, 2 * spec.link + 1 - side);
+            let (outgoing, incoming) = (2 * index + side, 2 * index + 1 - side);
             if self.network.pipes[outgoing].before.is_some() || self.network.pipes[incoming].after.is_some() {
                 return Err(SimError::Occupied { scheme: spec.name.clone() });
             }
@@ -156,22 +177,66 @@ impl<'t> Engine<'t> {
                 queue: Some(queue_bytes(out)),
                 mtu: Some(out.mtu),
             };
-            let name = format!("schemes.{}.{}", spec.name, topology.nodes[link.ends[side]]);
-            let mut rng = Rng::derive(self.settings.seed, &format!("{name}/make"));
-            let mut site = SchemeSite { end: *end, link: facts, rng: &mut rng, max_memory: MAX_MEMORY };
-            let element = (spec.entry.make)(&spec.settings, &mut site)
-                .map_err(|error| SimError::Scheme { scheme: spec.name.clone(), error })?;
-            let index = self.add_element(name, link.ends[side], Some(outgoing), Body::Scheme(element));
-            self.network.pipes[outgoing].before = Some(index);
-            self.network.pipes[incoming].after = Some(index);
-            placed.push(index);
+            let element = self.make_scheme(topology, spec, link.ends[side], *end, facts, Exit::Way(outgoing))?;
+            self.network.pipes[outgoing].before = Some(element);
+            self.network.pipes[incoming].after = Some(element);
+            placed.push(element);
         }
-        if let [near, far] = placed[..] {
-            self.elements[near].place.peer = Some(far);
-            self.elements[far].place.peer = Some(near);
+        Ok(placed)
+    }
+
+    fn place_on_wlan(&mut self, topology: &Topology, spec: &SchemeSpec, index: usize) -> Result<Vec<usize>, SimError> {
+        let (wlan, site) = (&topology.wlans[index], &self.network.sites[index]);
+        let ways: Vec<[usize; 2]> =
+            (1..site.nodes.len()).map(|station| [site.airway(station, 0), site.airway(0, station)]).collect();
+        if self.network.airways[ways[0][0]].after.is_some() {
+            return Err(SimError::Occupied { scheme: spec.name.clone() });
         }
-        self.schemes.push((spec.name.clone(), spec.entry.slug, placed));
-        Ok(())
+        let mut placed = Vec::new();
+        let facts = |queue: &Queue| LinkFacts {
+            rate: Some(wlan.settings.rate),
+            round_trip: None,
+            queue: Some(limit_bytes(queue, wlan.settings.mtu)),
+            mtu: Some(wlan.settings.mtu),
+        };
+        for end in ends(spec) {
+            if *end == End::Near {
+                let exit = Exit::Stations(index);
+                let element = self.make_scheme(topology, spec, wlan.ap, *end, facts(&wlan.settings.ap_queue), exit)?;
+                for [up, down] in &ways {
+                    self.network.airways[*up].after = Some(element);
+                    self.network.airways[*down].before = Some(element);
+                }
+                placed.push(element);
+                continue;
+            }
+            for ([up, down], node) in ways.iter().zip(&wlan.stations) {
+                let exit = Exit::Way(self.network.pipes.len() + up);
+                let element = self.make_scheme(topology, spec, *node, *end, facts(&wlan.settings.queue), exit)?;
+                self.network.airways[*up].before = Some(element);
+                self.network.airways[*down].after = Some(element);
+                placed.push(element);
+            }
+        }
+        Ok(placed)
+    }
+
+    /// One box of a scheme.
+    fn make_scheme(
+        &mut self,
+        topology: &Topology,
+        spec: &SchemeSpec,
+        node: usize,
+        end: End,
+        link: LinkFacts,
+        exit: Exit,
+    ) -> Result<usize, SimError> {
+        let name = format!("schemes.{}.{}", spec.name, topology.nodes[node]);
+        let mut rng = Rng::derive(self.settings.seed, &format!("{name}/make"));
+        let mut site = SchemeSite { end, link, rng: &mut rng, max_memory: MAX_MEMORY };
+        let element = (spec.entry.make)(&spec.settings, &mut site)
+            .map_err(|error| SimError::Scheme { scheme: spec.name.clone(), error })?;
+        Ok(self.add_element(name, node, exit, Body::Scheme(element)))
     }
 
     fn place_flows(&mut self, topology: &Topology) -> Result<(), SimError> {
@@ -202,7 +267,7 @@ impl<'t> Engine<'t> {
             return index;
         }
         let name = format!("hosts.{}", self.network.node_names[node]);
-        let index = self.add_element(name, node, None, Body::Host(Box::default()));
+        let index = self.add_element(name, node, Exit::Node, Body::Host(Box::default()));
         self.network.hosts[node] = Some(index);
         index
     }

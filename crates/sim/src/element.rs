@@ -46,6 +46,17 @@ impl Slot {
 
 const MAX_TIMEOUTS_AT_ONCE: u32 = 100_000;
 
+/// What is behind an element's [`Port::LINK`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exit {
+    /// The node itself, which forwards: that of a host.
+    Node,
+    /// A way.
+    Way(usize),
+    /// Every station of the cell at this site: that of an access point.
+    Stations(usize),
+}
+
 /// Where an element sits.
 #[derive(Clone, Debug)]
 pub struct Place {
@@ -53,8 +64,8 @@ pub struct Place {
     pub name: String,
     pub index: usize,
     pub node: usize,
-    /// The way behind [`Port::LINK`]; `None` for a host, whose packets all go to its node.
-    pub way: Option<usize>,
+    /// What is behind [`Port::LINK`].
+    pub exit: Exit,
     /// The element at the other end of a two-ended scheme.
     pub peer: Option<usize>,
 }

@@ -2,7 +2,7 @@
 
 use crate::address::{self, Family};
 use crate::dot11::Tracked;
-use crate::element::{Accounts, Place};
+use crate::element::{Accounts, Exit, Place};
 use crate::events::Kind;
 use crate::network::{Meeting, Network, Way};
 use airtcp_core::{
@@ -40,8 +40,21 @@ pub struct ElementIo<'a, 't> {
 }
 
 impl ElementIo<'_, '_> {
+    /// The way behind a port; any of an access point's, which share one interface.
     fn way(&self, port: Port) -> Option<Way> {
-        self.place.way.filter(|_| port == Port::LINK).map(|number| self.network.way(number))
+        match self.place.exit {
+            Exit::Way(number) if port == Port::LINK => Some(self.network.way(number)),
+            Exit::Stations(site) if port == Port::LINK => Some(Way::Air(self.network.sites[site].airway(0, 1))),
+            _ => None,
+        }
+    }
+
+    /// The way that a packet takes through a port; `None` if the node forwards it.
+    fn way_of(&self, port: Port, packet: &Packet) -> Option<Way> {
+        let Exit::Stations(_) = self.place.exit else { return self.way(port) };
+        let to = address::node_of(&packet.ip().destination).filter(|_| port == Port::LINK)?;
+        let number = self.network.routes.towards(self.place.node, to)?;
+        Some(self.network.way(number)).filter(|way| matches!(way, Way::Air(_)))
     }
 
     /// Sends a packet into a link; tells what becomes of it as far as a link knows.
@@ -110,7 +123,7 @@ impl Io for ElementIo<'_, '_> {
     }
 
     fn try_send(&mut self, port: Port, packet: Packet, token: Option<Token>) -> Result<(), Packet> {
-        match self.way(port) {
+        match self.way_of(port, &packet) {
             None => {
                 let meeting = self.network.forward(self.now, self.place.node, packet);
                 self.work.extend(meeting.map(Work::Deliver));
@@ -121,6 +134,13 @@ impl Io for ElementIo<'_, '_> {
         }
         self.accounts.sent += 1;
         Ok(())
+    }
+
+    fn set_silent(&mut self, port: Port, is_silent: bool) {
+        if let Some(Way::Air(airway)) = self.way(port) {
+            let (cell, interface) = self.network.interface(airway);
+            cell.set_silent(interface, is_silent);
+        }
     }
 
     fn send_control(&mut self, peer: Peer, message: &[u8]) {

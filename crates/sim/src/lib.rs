@@ -33,4 +33,4 @@ pub use outcome::{
     Checks, Drop, ElementOutcome, FlowOutcome, Mark, Outcome, Percentiles, Sample, SchemeOutcome, WlanOutcome,
 };
 pub use tap::{Direction, Tap};
-pub use topology::{Flow, LinkId, NodeId, RunSettings, SimError, Topology, WlanId};
+pub use topology::{Flow, LinkId, NodeId, On, RunSettings, SimError, Topology, WlanId};

@@ -48,10 +48,31 @@ pub(crate) struct WlanSpec {
     pub settings: CellSettings,
 }
 
+/// What a scheme is placed on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum On {
+    /// A link: one box at its near end, or one at each.
+    Link(LinkId),
+    /// An 802.11 cell: a box at the access point (the near end), and one at each station (the far ends).
+    Wlan(WlanId),
+}
+
+impl From<LinkId> for On {
+    fn from(link: LinkId) -> Self {
+        On::Link(link)
+    }
+}
+
+impl From<WlanId> for On {
+    fn from(wlan: WlanId) -> Self {
+        On::Wlan(wlan)
+    }
+}
+
 #[derive(Clone)]
 pub(crate) struct SchemeSpec {
     pub name: String,
-    pub link: usize,
+    pub on: On,
     pub entry: SchemeEntry,
     pub settings: Vec<(String, String)>,
 }
@@ -153,7 +174,7 @@ pub enum SimError {
         reason: String,
     },
     /// Two schemes want the same end of a link.
-    #[error("scheme '{scheme}': another scheme is on this link already; a link carries one")]
+    #[error("scheme '{scheme}': another scheme is on this link or cell already; it carries one")]
     Occupied {
         /// The second scheme.
         scheme: String,
@@ -186,11 +207,11 @@ impl Topology {
         WlanId(self.wlans.len() - 1)
     }
 
-    /// Puts a scheme on a link.
-    pub fn scheme(&mut self, name: &str, link: LinkId, entry: &SchemeEntry, settings: &[(String, String)]) {
+    /// Puts a scheme on a link or on a cell.
+    pub fn scheme(&mut self, name: &str, on: impl Into<On>, entry: &SchemeEntry, settings: &[(String, String)]) {
         self.schemes.push(SchemeSpec {
             name: name.to_string(),
-            link: link.0,
+            on: on.into(),
             entry: *entry,
             settings: settings.to_vec(),
         });

@@ -4,7 +4,7 @@ use super::failed;
 use crate::gateway_file;
 use airtcp_core::{ByteSize, Duration};
 use airtcp_experiment::NotRun;
-use airtcp_experiment::scenario::{LinkSpec, ResolvedScenario, SchemeSpec};
+use airtcp_experiment::scenario::{LinkSpec, On, ResolvedScenario, SchemeSpec};
 use airtcp_link::{LinkSettings, QueueLimit};
 use airtcp_linux::gateway::status::{self, Status};
 use airtcp_linux::testbed::{Exec, Family, Program, Testbed};
@@ -46,7 +46,9 @@ impl<'a> Gateways<'a> {
     pub(super) fn start(testbed: &Testbed, cell: &ResolvedScenario, directory: &'a Path) -> Result<Self, NotRun> {
         let mut gateways = Gateways { boxes: Vec::new(), directory, schemes: cell.schemes.len() };
         for (index, scheme) in cell.schemes.iter().enumerate() {
-            let link = &cell.links[scheme.on];
+            // Scenarios with cells are not run live.
+            let On::Link(on) = scheme.on else { continue };
+            let link = &cell.links[on];
             let ends: &[usize] = if scheme.entry.placement == Placement::BothEnds { &[0, 1] } else { &[0] };
             for &end in ends {
                 let node = link.between[end];

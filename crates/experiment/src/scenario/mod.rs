@@ -239,6 +239,15 @@ impl FlowSpec {
     }
 }
 
+/// What a scheme is on, by its index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum On {
+    /// A link.
+    Link(usize),
+    /// An 802.11 cell.
+    Wlan(usize),
+}
+
 /// A scheme and where it is placed.
 #[derive(Clone)]
 pub struct SchemeSpec {
@@ -246,8 +255,8 @@ pub struct SchemeSpec {
     pub name: String,
     /// Slug.
     pub kind: String,
-    /// Index of the link it is on.
-    pub on: usize,
+    /// What it is on.
+    pub on: On,
     /// What the file says about it, as text.
     pub parameters: Vec<(String, String)>,
     /// Its line in the table.
@@ -257,6 +266,6 @@ pub struct SchemeSpec {
 impl std::fmt::Debug for SchemeSpec {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let SchemeSpec { name, kind, on, parameters, entry: _ } = self;
-        write!(f, "{name}: {kind} on {on} {parameters:?}")
+        write!(f, "{name}: {kind} on {on:?} {parameters:?}")
     }
 }

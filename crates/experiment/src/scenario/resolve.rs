@@ -105,7 +105,7 @@ pub(super) fn resolve(
     }
     topology::check(&flow_keys, &nodes, &links, &wlans, &flows)?;
     let mut schemes = match document.get("schemes") {
-        Some(entry) => scheme::schemes(&Keys::of(entry, "schemes", "schemes")?, &links, catalogue)?,
+        Some(entry) => scheme::schemes(&Keys::of(entry, "schemes", "schemes")?, &links, &wlans, catalogue)?,
         None => Vec::new(),
     };
     if keys.value::<bool>("control")?.unwrap_or(false) {

@@ -1,9 +1,9 @@
-//! `[schemes.<name>]`: `kind`, the link it is `on`, and the scheme's own parameters.
+//! `[schemes.<name>]`: `kind`, the link or cell it is `on`, and the scheme's own parameters.
 
 use super::document::Entry;
 use super::error::{Problem, ScenarioError};
 use super::keys::Keys;
-use super::{LinkSpec, SchemeSpec};
+use super::{LinkSpec, On, SchemeSpec, WlanSpec};
 use crate::catalogue::{Catalogue, NO_SCHEME};
 use airtcp_core::Rng;
 use airtcp_core::parameters::ParameterError;
@@ -13,14 +13,18 @@ use airtcp_schemes::{End, LinkFacts, MAX_MEMORY, SchemeEntry, Site};
 pub(super) fn schemes(
     keys: &Keys<'_>,
     links: &[LinkSpec],
+    wlans: &[WlanSpec],
     catalogue: &Catalogue<'_>,
 ) -> Result<Vec<SchemeSpec>, ScenarioError> {
     let mut placed: Vec<SchemeSpec> = Vec::new();
     for entry in &keys.table.entries {
-        let Some(scheme) = scheme(entry, links, catalogue)? else { continue };
+        let Some(scheme) = scheme(entry, links, wlans, catalogue)? else { continue };
         if let Some(other) = placed.iter().find(|other| other.on == scheme.on) {
-            let (a, b, link) = (&other.name, &scheme.name, &links[scheme.on].name);
-            let sentence = format!("schemes '{a}' and '{b}' are both on link '{link}'; one fits");
+            let place = match scheme.on {
+                On::Link(link) => format!("link '{}'", links[link].name),
+                On::Wlan(wlan) => format!("cell '{}'", wlans[wlan].name),
+            };
+            let sentence = format!("schemes '{}' and '{}' are both on {place}; one fits", other.name, scheme.name);
             return Err(Problem::Topology(sentence).at(&entry.origin));
         }
         placed.push(scheme);
@@ -28,7 +32,12 @@ pub(super) fn schemes(
     Ok(placed)
 }
 
-fn scheme(entry: &Entry, links: &[LinkSpec], catalogue: &Catalogue<'_>) -> Result<Option<SchemeSpec>, ScenarioError> {
+fn scheme(
+    entry: &Entry,
+    links: &[LinkSpec],
+    wlans: &[WlanSpec],
+    catalogue: &Catalogue<'_>,
+) -> Result<Option<SchemeSpec>, ScenarioError> {
     let mut keys = Keys::of(entry, &format!("schemes.{}", entry.key), "schemes")?;
     let kind_entry = keys.required("kind", "kind = \"gsnoop\"")?;
     let kind = keys.scalar(kind_entry, "text")?;
@@ -48,8 +57,9 @@ fn scheme(entry: &Entry, links: &[LinkSpec], catalogue: &Catalogue<'_>) -> Resul
     keys.only(&valid)?;
     let on_entry = keys.required("on", "on = \"air\"")?;
     let name = keys.scalar(on_entry, "the name of a link")?;
-    let on = links.iter().position(|link| link.name == name).ok_or_else(|| {
-        let choices = links.iter().map(|link| link.name.clone()).collect();
+    let link = links.iter().position(|link| link.name == name).map(On::Link);
+    let on = link.or_else(|| wlans.iter().position(|wlan| wlan.name == name).map(On::Wlan)).ok_or_else(|| {
+        let choices = links.iter().map(|link| &link.name).chain(wlans.iter().map(|wlan| &wlan.name)).cloned().collect();
         keys.no_such("link", &name, "on", &on_entry.node.origin, choices)
     })?;
     let parameters = scheme_parameters(&keys, found, &["kind", "on"], &valid)?;
