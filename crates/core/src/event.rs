@@ -86,6 +86,10 @@ events! {
     Recovered = "recovered",
     /// A packet was lost in a block that lost more than its redundancy.
     NotRecovered = "not_recovered",
+    /// An acknowledgment was made of the medium's own (AS-TCP).
+    AckEmulated = "acks_emulated",
+    /// A box began to leave frames unacknowledged (AS-TCP).
+    Silenced = "silenced",
     /// A new flow passes untouched because the table is full.
     FlowPassed = "flows_passed",
 }
@@ -125,6 +129,8 @@ gauges! {
     CacheBytes = "cache_bytes",
     /// Measured round trip between the two boxes, in ns.
     LinkRttNs = "link_rtt_ns",
+    /// Segments that were acknowledged to their sender and could not be taken: lost (AS-TCP).
+    AcknowledgedLost = "acknowledged_lost",
     /// 1 when the other end is in reach.
     PeerInReach = "peer_in_reach",
 }

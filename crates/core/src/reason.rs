@@ -38,6 +38,8 @@ reasons! {
         Control = "control",
         /// Redundancy of an erasure code, consumed at the other end of the link.
         Code = "code",
+        /// An acknowledgment made of the medium's own (AS-TCP).
+        EmulatedAck = "emulated_ack",
         /// A lost packet, computed from an erasure code's block.
         Recovered = "recovered",
     }

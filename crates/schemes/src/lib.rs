@@ -9,6 +9,7 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+pub mod as_tcp;
 pub mod baselines;
 #[doc(hidden)]
 pub mod fuzzing;
@@ -26,6 +27,7 @@ use alloc::vec::Vec;
 /// Every scheme of this crate.
 pub const SCHEMES: &[SchemeEntry] = &[
     gsnoop::ENTRY,
+    as_tcp::ENTRY,
     baselines::snoop::ENTRY,
     baselines::eln::ENTRY,
     baselines::delayed_dupacks::ENTRY,

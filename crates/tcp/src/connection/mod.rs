@@ -328,6 +328,16 @@ impl Connection {
         &self.stats
     }
 
+    /// Bytes that the receive buffer holds.
+    pub fn receive_buffer(&self) -> u64 {
+        self.receiver.window.buffer()
+    }
+
+    /// How far the windows of our segments are shifted (RFC 7323); 0 before both sides agreed.
+    pub fn window_shift(&self) -> u8 {
+        self.options.our_shift.unwrap_or(0)
+    }
+
     /// Whether every payload delivered so far was the peer's stream without gap or repetition.
     ///
     /// # Errors

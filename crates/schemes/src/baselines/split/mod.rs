@@ -11,6 +11,7 @@
 //! and by default a connection is accepted when the other end has accepted. Connections whose SYN
 //! was not seen, or that come when the table is full, pass untouched: nothing is ever evicted.
 
+mod quiet;
 mod relay;
 mod settings;
 
@@ -27,6 +28,7 @@ use airtcp_core::{ByteSize, Context, Duration, Element, Event, FlowKey, Gauge, I
 use alloc::boxed::Box;
 use alloc::collections::BTreeSet;
 use alloc::string::String;
+use quiet::Quiet;
 use relay::{Relay, Verdict};
 
 /// The split connection's line in the table of schemes.
@@ -67,6 +69,8 @@ pub struct Proxy {
     flows: FlowTable<Relay>,
     timers: BTreeSet<(Instant, u32)>,
     capacity: usize,
+    /// Acknowledgments that do not cross the link; all do if left out.
+    quiet: Option<Quiet>,
 }
 
 impl Proxy {
@@ -87,7 +91,28 @@ impl Proxy {
             flows: FlowTable::new(capacity, site.rng),
             timers: BTreeSet::new(),
             capacity,
+            quiet: None,
         }
+    }
+
+    /// The same for a link whose own acknowledgments take the place of TCP's (AST-7): what only acknowledges data stays
+    /// here. With `tells_window`, one that allows half a window more crosses the link all the same.
+    pub fn without_acknowledgments(self, tells_window: bool) -> Self {
+        Proxy { quiet: Some(Quiet { tells_window, told_edge: None }), ..self }
+    }
+
+    /// Bytes acknowledged on one side and not yet on the other, of all flows.
+    pub fn buffered(&self) -> u64 {
+        self.relays().map(Relay::buffered).sum()
+    }
+
+    /// Segments with data that came over the link and could not be taken.
+    pub fn refused_segments(&self) -> u64 {
+        self.relays().map(Relay::refused_segments).sum()
+    }
+
+    fn relays(&self) -> impl Iterator<Item = &Relay> {
+        self.flows.slots_oldest_first().filter_map(|slot| self.flows.at(slot)).map(|(_, relay)| relay)
     }
 
     /// The flow that a packet belongs to, and whether it comes from the end that opened it.
@@ -109,7 +134,7 @@ impl Proxy {
             cx.emit(Event::FlowPassed);
             return cx.send(port.opposite(), packet);
         }
-        let Some(relay) = Relay::open(&self.settings, self.buffer, flow, &packet, port, cx) else {
+        let Some(relay) = Relay::open(&self.settings, self.buffer, flow, &packet, port, self.quiet, cx) else {
             return cx.send(port.opposite(), packet);
         };
         cx.emit(Event::FlowNew);
@@ -183,11 +208,10 @@ impl Element for Proxy {
     }
 
     fn observe(&self, gauge: &mut dyn FnMut(Gauge, u64)) {
-        let relays = || self.flows.slots_oldest_first().filter_map(|slot| self.flows.at(slot)).map(|(_, relay)| relay);
         let state = CONNECTIONS + FlowTable::<Relay>::entry_memory() as u64;
         gauge(Gauge::Flows, self.flows.len() as u64);
-        gauge(Gauge::HeldBytes, relays().map(Relay::buffered).sum());
-        gauge(Gauge::MemoryBytes, relays().map(|relay| relay.memory() + state).sum());
+        gauge(Gauge::HeldBytes, self.buffered());
+        gauge(Gauge::MemoryBytes, self.relays().map(|relay| relay.memory() + state).sum());
     }
 
     fn check(&self) -> Result<(), &'static str> {

@@ -4,9 +4,10 @@
 //! what does not fit stays where it is and closes that side's window. So a receiver that stops
 //! reading stops the sender, two buffers later.
 
+use super::quiet::Quiet;
 use super::settings::{Accept, Settings};
 use airtcp_core::{
-    ByteSize, Context, CreateReason, DropReason, FlowKey, Instant, Packet, Port, Rng, SeqNum, TcpHeader,
+    ByteSize, Context, CreateReason, DropReason, Event, FlowKey, Instant, Packet, Port, Rng, SeqNum, TcpHeader,
 };
 use airtcp_tcp::{CloseReason, Config, Connection, Endpoint, State, Stream, default_mss, reset_reply};
 
@@ -24,6 +25,8 @@ pub(super) struct Relay {
     /// How the server numbers its bytes, once it has answered.
     server_start: Option<Start>,
     configs: Configs,
+    /// Acknowledgments that do not cross the link.
+    quiet: Option<Quiet>,
     pub last_used: Instant,
     /// The deadline that is in the element's table.
     pub timer: Option<Instant>,
@@ -59,6 +62,7 @@ impl Relay {
         flow: &FlowKey,
         syn: &Packet,
         origin: Port,
+        quiet: Option<Quiet>,
         cx: &mut Context<'_>,
     ) -> Option<Relay> {
         let tcp = *syn.tcp()?;
@@ -85,6 +89,7 @@ impl Relay {
             server,
             server_start: None,
             configs,
+            quiet,
             last_used: now,
             timer: None,
         };
@@ -173,9 +178,13 @@ impl Relay {
             let refused = cx.create(refused, CreateReason::Transmit);
             cx.send(self.origin, refused);
         }
-        transmit(cx, &mut self.server, self.origin.opposite());
-        if let Some(client) = &mut self.client {
-            transmit(cx, client, self.origin);
+        for (connection, port) in
+            [(Some(&mut self.server), self.origin.opposite()), (self.client.as_mut(), self.origin)]
+        {
+            let quiet = self.quiet.as_mut().filter(|_| port == Port::LINK);
+            if let Some(connection) = connection {
+                transmit(cx, connection, port, quiet);
+            }
         }
     }
 
@@ -193,6 +202,13 @@ impl Relay {
     /// Memory of all four buffers.
     pub fn memory(&self) -> u64 {
         self.server.memory() + self.client.as_ref().map_or(0, Connection::memory)
+    }
+
+    /// Segments that came over the link and could not be taken: beyond the window, or without memory.
+    pub fn refused_segments(&self) -> u64 {
+        let over_link = if self.origin == Port::LINK { self.client.as_ref() } else { Some(&self.server) };
+        over_link
+            .map_or(0, |connection| connection.stats().segments_without_memory + connection.stats().rejected_segments)
     }
 
     /// Bytes acknowledged on one side and not yet on the other.
@@ -260,9 +276,14 @@ fn pass_on(from: &mut Connection, to: &mut Connection) {
     }
 }
 
-fn transmit(cx: &mut Context<'_>, connection: &mut Connection, port: Port) {
+fn transmit(cx: &mut Context<'_>, connection: &mut Connection, port: Port, mut quiet: Option<&mut Quiet>) {
     while let Some(packet) = connection.poll_transmit(cx.now()) {
         let packet = cx.create(packet, CreateReason::Transmit);
-        cx.send(port, packet);
+        if quiet.as_mut().is_some_and(|quiet| quiet.keeps(connection, &packet)) {
+            cx.emit(Event::AckSuppressed);
+            cx.discard(packet, DropReason::Suppressed);
+        } else {
+            cx.send(port, packet);
+        }
     }
 }

@@ -1,0 +1,179 @@
+//! What a station's TCP-aware sublayer knows of one connection: numbers learned from the handshake and kept current
+//! (AST-3), what the medium delivered, and the acknowledgment that tells of it (AST-5).
+
+use crate::position::{self, Position};
+use airtcp_core::packet::Segment;
+use airtcp_core::{FlowKey, Packet, SackBlocks, SeqNum, TcpFlags, TcpHeader, TcpOptions, Timestamps};
+use alloc::collections::BTreeMap;
+use bytes::Bytes;
+
+/// Ranges delivered above a hole that are remembered; beyond that the timeout repairs more than it has to.
+const LATER_MAX: usize = 4096;
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Flow {
+    /// Everything before was delivered, and is acknowledged.
+    next: Position,
+    /// Delivered above a hole: start and end.
+    later: BTreeMap<Position, Position>,
+    /// The other end has spoken: its window and clock are known.
+    is_open: bool,
+    /// The station's TCP has closed: its FIN is acknowledged by whom it is for.
+    is_closing: bool,
+    /// Window scaling offered by the station and by the other end.
+    our_scale: Option<u8>,
+    peer_scale: Option<u8>,
+    /// The window field that was last seen, and the highest position that one allowed.
+    window: u16,
+    edge: Position,
+    /// The edge of the last acknowledgment that was handed up.
+    told_edge: Position,
+    /// What the station expects next from the other end.
+    peer_next: SeqNum,
+    /// The other end's clock when it was last seen.
+    peer_clock: Option<u32>,
+    /// The station's clock in the last segment.
+    echo: u32,
+}
+
+impl Flow {
+    /// A connection of which the station sends `syn`.
+    pub fn open(syn: &TcpHeader) -> Flow {
+        let next = position::first(syn.sequence) + 1;
+        Flow {
+            next,
+            later: BTreeMap::new(),
+            is_open: false,
+            is_closing: false,
+            our_scale: syn.options.window_scale,
+            peer_scale: None,
+            window: 0,
+            edge: next,
+            told_edge: next,
+            peer_next: syn.acknowledgment,
+            peer_clock: None,
+            echo: syn.options.timestamps.map_or(0, |stamps| stamps.value),
+        }
+    }
+
+    /// A connection that the other end opens; what the station will say is not known.
+    pub fn offered() -> Flow {
+        let none = TcpHeader {
+            source_port: 0,
+            destination_port: 0,
+            sequence: SeqNum(0),
+            acknowledgment: SeqNum(0),
+            flags: TcpFlags::SYN,
+            window: 0,
+            urgent: 0,
+            options: TcpOptions::default(),
+        };
+        Flow::open(&none)
+    }
+
+    /// The station answers the other end's SYN with its own.
+    pub fn answer(&mut self, syn: &TcpHeader) {
+        let (peer_scale, peer_clock, window) = (self.peer_scale, self.peer_clock, self.window);
+        *self = Flow { is_open: true, peer_scale, peer_clock, window, ..Flow::open(syn) };
+        // The window of a SYN is never scaled, and what follows it says more.
+        self.edge = self.next + u64::from(window);
+    }
+
+    /// Whether acknowledgments may be emulated.
+    pub fn is_emulated(&self) -> bool {
+        self.is_open && !self.is_closing
+    }
+
+    /// Looks at a segment that the station sends; the positions of its data.
+    pub fn note_sent(&mut self, tcp: &TcpHeader, payload: u32) -> (Position, Position) {
+        self.is_closing |= tcp.flags.fin();
+        if tcp.flags.ack() {
+            self.peer_next = tcp.acknowledgment;
+        }
+        if let Some(stamps) = tcp.options.timestamps {
+            self.echo = stamps.value;
+        }
+        let start = position::near(self.next, tcp.sequence);
+        (start, start + u64::from(payload))
+    }
+
+    /// Looks at a segment from the other end; true if it acknowledges what the medium has not told of.
+    pub fn note_received(&mut self, tcp: &TcpHeader) -> bool {
+        if tcp.flags.syn() {
+            self.peer_scale = tcp.options.window_scale;
+            self.peer_next = tcp.sequence + 1;
+            self.is_open = tcp.flags.ack();
+            self.window = tcp.window;
+        }
+        if let Some(stamps) = tcp.options.timestamps {
+            self.peer_clock = Some(stamps.value);
+        }
+        if !tcp.flags.ack() {
+            return false;
+        }
+        self.window = tcp.window;
+        let acknowledged = position::near(self.next, tcp.acknowledgment);
+        // The window of a SYN is never scaled.
+        let shift = if tcp.flags.syn() { 0 } else { self.scale() };
+        self.edge = self.edge.max(acknowledged + (u64::from(tcp.window) << shift));
+        let is_news = acknowledged > self.next && !tcp.flags.syn();
+        if is_news {
+            self.deliver(self.next, acknowledged);
+        }
+        is_news
+    }
+
+    /// The medium delivered `start..end`; true if that moves the acknowledgment (AST-X3: never past a hole).
+    pub fn deliver(&mut self, start: Position, end: Position) -> bool {
+        if start > self.next {
+            if self.later.len() < LATER_MAX {
+                let kept = self.later.entry(start).or_insert(end);
+                *kept = end.max(*kept);
+            }
+            return false;
+        }
+        let before = self.next;
+        self.next = self.next.max(end);
+        while let Some(entry) = self.later.first_entry().filter(|entry| *entry.key() <= self.next) {
+            self.next = self.next.max(entry.remove());
+        }
+        self.next > before
+    }
+
+    /// Whether the other end allows `bytes` more than was told.
+    pub fn allows_more(&self, bytes: u64) -> bool {
+        self.edge >= self.told_edge + bytes
+    }
+
+    /// The acknowledgment of everything delivered in order, for the flow whose segments go to `flow`. With `honest` it
+    /// allows no more than the other end did; else it repeats the window that was last seen (AST-U9).
+    pub fn acknowledgment(&mut self, flow: &FlowKey, honest: bool) -> Packet {
+        let shift = self.scale();
+        let window = if honest {
+            let field = self.edge.saturating_sub(self.next) >> shift;
+            field.min(u64::from(u16::MAX)) as u16
+        } else {
+            self.window
+        };
+        self.told_edge = self.told_edge.max(self.next + (u64::from(window) << shift));
+        let timestamps = self.peer_clock.map(|value| Timestamps { value, echo: self.echo });
+        let tcp = TcpHeader {
+            source_port: flow.destination_port,
+            destination_port: flow.source_port,
+            sequence: self.peer_next,
+            acknowledgment: position::sequence(self.next),
+            flags: TcpFlags::ACK,
+            window,
+            urgent: 0,
+            options: TcpOptions { timestamps, sack: SackBlocks::default(), ..TcpOptions::default() },
+        };
+        let segment = Segment { source: flow.destination, destination: flow.source, traffic_class: 0, tcp };
+        Packet::tcp_bytes(&segment, Bytes::new())
+    }
+
+    /// How far windows of the other end are shifted: only where both offered it (RFC 7323).
+    fn scale(&self) -> u8 {
+        self.peer_scale.filter(|_| self.our_scale.is_some()).map_or(0, |shift| shift.min(14))
+    }
+}

@@ -1,0 +1,55 @@
+//! AS-TCP, augmented split-TCP (Jung et al.; SPEC section 2): on the air, MAC acknowledgments take the place of TCP's.
+//!
+//! ```text
+//! station: TCP | TAS  ~~ 802.11 ~~  access point: TAS | split | TCP  --  server
+//!                 ^ MAC ACK -> TCP ACK       ^ its own TCP ACKs end here
+//! ```
+//!
+//! The station's [`Station`] sends every segment tracked and acknowledges it to the station's TCP when the medium says that
+//! the next hop has it. The [`AccessPoint`] splits the connection; what it would acknowledge over the air it keeps. A
+//! frame that is given up is not acknowledged, nor is anything behind it: TCP's timeout repairs it.
+//!
+//! The price (AST-C13): a sender is told that its bytes arrived when the access point has them, as with every split
+//! connection, and here a step earlier still. What the access point cannot take although it acknowledged the frame is lost
+//! silently; `balance` sees to it that this does not happen, and [`Gauge::AcknowledgedLost`] counts it where it does.
+//!
+//! The papers leave open how both sides agree on numbers (AST-X1): the split relays the handshake, so that both halves carry the same
+//! sequence numbers.
+//!
+//! [`Gauge::AcknowledgedLost`]: airtcp_core::Gauge::AcknowledgedLost
+
+mod access_point;
+mod flow;
+mod settings;
+mod station;
+#[cfg(test)]
+mod tests;
+
+pub use access_point::AccessPoint;
+pub use settings::{Balance, Settings, Split};
+pub use station::Station;
+
+use crate::{End, Placement, SchemeEntry, Site};
+use airtcp_core::Element;
+use airtcp_core::parameters::{ParameterError, Parameters};
+use alloc::boxed::Box;
+use alloc::string::String;
+
+/// AS-TCP's line in the table of schemes.
+pub const ENTRY: SchemeEntry = SchemeEntry {
+    slug: "as-tcp",
+    about: "MAC acknowledgments become TCP acknowledgments, and the access point splits the connection",
+    source: "Jung, Choi, Seok, Kwon & Choi, Augmented Split-TCP over Wireless LANs",
+    placement: Placement::BothEnds,
+    keeps_end_to_end: false,
+    fields: || Settings::default().fields(),
+    make,
+};
+
+fn make(settings: &[(String, String)], site: &mut Site<'_>) -> Result<Box<dyn Element + Send>, ParameterError> {
+    let settings = Settings::with(settings)?;
+    Ok(match site.end {
+        End::Near => Box::new(AccessPoint::new(&settings, site)?),
+        End::Far => Box::new(Station::new(&settings, site)),
+    })
+}

@@ -1,0 +1,60 @@
+//! Parameters of AS-TCP.
+
+use airtcp_core::parameters::{ParameterError, Parameters};
+use airtcp_core::{choices, parameters};
+use alloc::string::String;
+
+choices! {
+    /// Where a connection is split.
+    pub enum Split {
+        /// At the near end of the link: the access point, or with a scheme on the link behind it, the router (AST-8, AST-10).
+        Near = "near",
+        /// Not here: the near end passes everything. Another box splits, or nobody does.
+        Elsewhere = "elsewhere",
+        /// Nowhere: the station drops the acknowledgments that come over the air (AST-9).
+        Nowhere = "nowhere",
+    }
+}
+
+choices! {
+    /// What keeps a station from sending faster than the split can pass on.
+    pub enum Balance {
+        /// The receive window: emulated acknowledgments promise no more than the split did, which lets an acknowledgment
+        /// pass whenever it can promise much more.
+        Window = "window",
+        /// The medium: while much waits at the split, it acknowledges no frame (AST-11).
+        Silence = "silence",
+        /// Nothing; what does not fit is lost, and counted.
+        Nothing = "nothing",
+    }
+}
+
+parameters! {
+    /// Parameters of AS-TCP.
+    pub struct Settings {
+        /// Where connections are split.
+        pub split: Split = Split::Near, "AST-8 to AST-10";
+        /// What keeps a station from sending faster than the split can pass on.
+        pub balance: Balance = Balance::Window, "AST-11; SPEC 7.3: the window is what can be deployed";
+        /// Packets that wait at the split, in the interface queue and for the wired half together, before it falls silent.
+        pub silent_above: u32 = 90, "AST-U8: 90 % of IFQLEN, AST-U17";
+        /// Packets that wait when it acknowledges again.
+        pub silent_below: u32 = 80, "AST-U8: 80 % of IFQLEN";
+        /// Segments that a station gives to its interface at a time; what is more waits before it, so that nothing is dropped
+        /// short of the air. Auto gives everything, as the paper does.
+        pub interface: Option<u32> = Some(20), "ours; TSQ of Linux";
+        /// After a frame that was given up, emulate duplicate acknowledgments for those that arrive; else only a timeout repairs.
+        pub dupack: bool = false, "AST-X2: the paper recovers by timeout";
+    }
+}
+
+impl Settings {
+    /// The defaults with `values` in their place.
+    pub(super) fn with(values: &[(String, String)]) -> Result<Settings, ParameterError> {
+        let mut settings = Settings::default();
+        for (key, value) in values {
+            settings.set(key, value)?;
+        }
+        Ok(settings)
+    }
+}
