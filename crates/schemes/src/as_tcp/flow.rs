@@ -19,8 +19,10 @@ pub(super) struct Flow {
     later: BTreeMap<Position, Position>,
     /// The other end has spoken: its window and clock are known.
     is_open: bool,
-    /// The station's TCP has closed: its FIN is acknowledged by whom it is for.
+    /// The station's TCP has closed.
     is_closing: bool,
+    /// SACK permitted by the station and by the other end: a duplicate without blocks says nothing to such senders.
+    has_sack: [bool; 2],
     /// Window scaling offered by the station and by the other end.
     our_scale: Option<u8>,
     peer_scale: Option<u8>,
@@ -46,6 +48,7 @@ impl Flow {
             later: BTreeMap::new(),
             is_open: false,
             is_closing: false,
+            has_sack: [syn.options.sack_permitted, false],
             our_scale: syn.options.window_scale,
             peer_scale: None,
             window: 0,
@@ -75,14 +78,20 @@ impl Flow {
     /// The station answers the other end's SYN with its own.
     pub fn answer(&mut self, syn: &TcpHeader) {
         let (peer_scale, peer_clock, window) = (self.peer_scale, self.peer_clock, self.window);
-        *self = Flow { is_open: true, peer_scale, peer_clock, window, ..Flow::open(syn) };
+        let has_sack = [syn.options.sack_permitted, self.has_sack[1]];
+        *self = Flow { is_open: true, peer_scale, peer_clock, window, has_sack, ..Flow::open(syn) };
         // The window of a SYN is never scaled, and what follows it says more.
         self.edge = self.next + u64::from(window);
     }
 
-    /// Whether acknowledgments may be emulated.
+    /// Whether acknowledgments may be emulated: both ends have spoken. Of data only; a FIN is acknowledged by whom it is for.
     pub fn is_emulated(&self) -> bool {
-        self.is_open && !self.is_closing
+        self.is_open
+    }
+
+    /// Whether the station has closed, and waits for an acknowledgment that nobody can emulate.
+    pub fn is_closing(&self) -> bool {
+        self.is_closing
     }
 
     /// Looks at a segment that the station sends; the positions of its data.
@@ -102,6 +111,7 @@ impl Flow {
     pub fn note_received(&mut self, tcp: &TcpHeader) -> bool {
         if tcp.flags.syn() {
             self.peer_scale = tcp.options.window_scale;
+            self.has_sack[1] = tcp.options.sack_permitted;
             self.peer_next = tcp.sequence + 1;
             self.is_open = tcp.flags.ack();
             self.window = tcp.window;
@@ -147,16 +157,14 @@ impl Flow {
     }
 
     /// The acknowledgment of everything delivered in order, for the flow whose segments go to `flow`. With `honest` it
-    /// allows no more than the other end did; else it repeats the window that was last seen (AST-U9).
-    pub fn acknowledgment(&mut self, flow: &FlowKey, honest: bool) -> Packet {
+    /// allows no more than the other end did; else it repeats the window that was last seen (AST-U9). Neither is more than `most` bytes. With
+    /// `tells_gaps` it reports what was delivered above a hole.
+    pub fn acknowledgment(&mut self, flow: &FlowKey, honest: bool, tells_gaps: bool, most: u64) -> Packet {
         let shift = self.scale();
-        let window = if honest {
-            let field = self.edge.saturating_sub(self.next) >> shift;
-            field.min(u64::from(u16::MAX)) as u16
-        } else {
-            self.window
-        };
+        let allowed = if honest { self.edge.saturating_sub(self.next) } else { u64::from(self.window) << shift };
+        let window = (allowed.min(most) >> shift).min(u64::from(u16::MAX)) as u16;
         self.told_edge = self.told_edge.max(self.next + (u64::from(window) << shift));
+        let sack = if tells_gaps { self.blocks() } else { SackBlocks::default() };
         let timestamps = self.peer_clock.map(|value| Timestamps { value, echo: self.echo });
         let tcp = TcpHeader {
             source_port: flow.destination_port,
@@ -166,10 +174,29 @@ impl Flow {
             flags: TcpFlags::ACK,
             window,
             urgent: 0,
-            options: TcpOptions { timestamps, sack: SackBlocks::default(), ..TcpOptions::default() },
+            options: TcpOptions { timestamps, sack, ..TcpOptions::default() },
         };
         let segment = Segment { source: flow.destination, destination: flow.source, traffic_class: 0, tcp };
         Packet::tcp_bytes(&segment, Bytes::new())
+    }
+
+    /// What was delivered above the hole, newest first; nothing that the medium did not tell of.
+    fn blocks(&self) -> SackBlocks {
+        let mut blocks = SackBlocks::default();
+        if self.has_sack != [true; 2] {
+            return blocks;
+        }
+        let mut ranges = self.later.iter().rev().map(|(start, end)| (*start, *end));
+        let mut current = ranges.next();
+        while let Some((start, end)) = current {
+            current = ranges.next();
+            match current {
+                Some((before, until)) if until >= start => current = Some((before, end.max(until))),
+                _ if !blocks.push(position::sequence(start), position::sequence(end)) => break,
+                _ => {}
+            }
+        }
+        blocks
     }
 
     /// How far windows of the other end are shifted: only where both offered it (RFC 7323).

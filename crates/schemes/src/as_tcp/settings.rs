@@ -40,10 +40,11 @@ parameters! {
         pub silent_above: u32 = 90, "AST-U8: 90 % of IFQLEN, AST-U17";
         /// Packets that wait when it acknowledges again.
         pub silent_below: u32 = 80, "AST-U8: 80 % of IFQLEN";
-        /// Segments that a station gives to its interface at a time; what is more waits before it, so that nothing is dropped
-        /// short of the air. Auto gives everything, as the paper does.
-        pub interface: Option<u32> = Some(20), "ours; TSQ of Linux";
-        /// After a frame that was given up, emulate duplicate acknowledgments for those that arrive; else only a timeout repairs.
+        /// Segments that a station gives to its interface at a time. What is more waits before it, so that nothing is dropped
+        /// short of the air, and acknowledgments promise no more than twice as much. Auto gives everything, as the paper does.
+        pub interface: Option<u32> = Some(10), "ours; TSQ of Linux";
+        /// After a frame that was given up, emulate duplicate acknowledgments for those that arrive, with SACK blocks where
+        /// the connection has them; else only a timeout repairs.
         pub dupack: bool = false, "AST-X2: the paper recovers by timeout";
     }
 }

@@ -15,8 +15,10 @@ use alloc::collections::{BTreeMap, VecDeque};
 const FLOW_MEMORY: u64 = 1 << 14;
 /// Segments whose delivery is awaited; more are sent untracked, and TCP's own timeout finds out.
 const PENDING_MAX: usize = 1 << 14;
+/// Bytes of a segment where they are counted as windows are.
+const SEGMENT: u64 = 1460;
 /// What the other end must allow beyond what was told before the station is told of it.
-const WINDOW_STEP: u64 = 2 * 1460;
+const WINDOW_STEP: u64 = 2 * SEGMENT;
 
 /// A segment on its way through the medium.
 #[derive(Clone, Copy, Debug)]
@@ -34,6 +36,8 @@ pub struct Station {
     flows: FlowTable<Flow>,
     pending: BTreeMap<u64, Pending>,
     next_token: u64,
+    /// The medium tells what it delivered. One that never did acknowledges nothing, and TCP's own acknowledgments pass.
+    is_told: bool,
     /// What waits for the interface.
     waiting: VecDeque<Packet>,
     waiting_bytes: u64,
@@ -51,6 +55,7 @@ impl Station {
             flows,
             pending: BTreeMap::new(),
             next_token: 0,
+            is_told: false,
             waiting: VecDeque::new(),
             waiting_bytes: 0,
             waiting_max: site.max_memory.0 / 4,
@@ -157,7 +162,7 @@ impl Station {
         let is_pure = packet.payload_len() == 0 && !tcp.flags.syn() && !tcp.flags.fin();
         // Congestion echoes and duplicates of the other end speak to the station's TCP itself.
         let is_plain = is_pure && !tcp.flags.ece() && tcp.options.sack.is_empty();
-        if !is_plain || !state.is_emulated() {
+        if !is_plain || !self.is_told || !state.is_emulated() || state.is_closing() {
             return cx.send(Port::INNER, packet);
         }
         cx.emit(Event::AckSuppressed);
@@ -171,7 +176,8 @@ impl Station {
     fn acknowledge(&mut self, cx: &mut Context<'_>, slot: u32) {
         let honest = self.settings.balance == Balance::Window && self.settings.split != Split::Nowhere;
         let Some((flow, state)) = self.flows.at_mut(slot) else { return };
-        let packet = state.acknowledgment(flow, honest);
+        let most = self.settings.interface.map_or(u64::MAX, |segments| 2 * SEGMENT * u64::from(segments));
+        let packet = state.acknowledgment(flow, honest, self.settings.dupack, most);
         let packet = cx.create(packet, CreateReason::EmulatedAck);
         cx.emit(Event::AckEmulated);
         cx.send(Port::INNER, packet);
@@ -192,6 +198,7 @@ impl Element for Station {
     fn handle_tx_status(&mut self, cx: &mut Context<'_>, status: TxStatus) {
         let Some(Pending { flow, start, end }) = self.pending.remove(&status.token.0) else { return };
         self.drain(cx);
+        self.is_told |= status.outcome == Outcome::Acked;
         if status.outcome == Outcome::RetryLimit {
             cx.emit(Event::GivenUp);
         }

@@ -328,6 +328,11 @@ impl Connection {
         &self.stats
     }
 
+    /// True while something before what was received is missing.
+    pub fn has_gap(&self) -> bool {
+        self.receiver.has_gap()
+    }
+
     /// Bytes that the receive buffer holds.
     pub fn receive_buffer(&self) -> u64 {
         self.receiver.window.buffer()

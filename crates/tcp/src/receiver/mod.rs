@@ -64,6 +64,11 @@ impl Receiver {
         self.data_end() - self.read
     }
 
+    /// True while something before what was received is missing.
+    pub fn has_gap(&self) -> bool {
+        !self.out_of_order.is_empty()
+    }
+
     /// Memory of what arrived and was not read; virtual bytes count as if they were real.
     pub fn memory(&self) -> u64 {
         let above_holes: u64 = self.out_of_order.iter().map(|range| range.end - range.start).sum();

@@ -71,6 +71,8 @@ pub struct Proxy {
     capacity: usize,
     /// Acknowledgments that do not cross the link; all do if left out.
     quiet: Option<Quiet>,
+    /// Segments that flows which are over could not take.
+    refused_before: u64,
 }
 
 impl Proxy {
@@ -92,13 +94,14 @@ impl Proxy {
             timers: BTreeSet::new(),
             capacity,
             quiet: None,
+            refused_before: 0,
         }
     }
 
     /// The same for a link whose own acknowledgments take the place of TCP's (AST-7): what only acknowledges data stays
     /// here. With `tells_window`, one that allows half a window more crosses the link all the same.
     pub fn without_acknowledgments(self, tells_window: bool) -> Self {
-        Proxy { quiet: Some(Quiet { tells_window, told_edge: None }), ..self }
+        Proxy { quiet: Some(Quiet::new(tells_window)), ..self }
     }
 
     /// Bytes acknowledged on one side and not yet on the other, of all flows.
@@ -108,7 +111,7 @@ impl Proxy {
 
     /// Segments with data that came over the link and could not be taken.
     pub fn refused_segments(&self) -> u64 {
-        self.relays().map(Relay::refused_segments).sum()
+        self.refused_before + self.relays().map(|relay| relay.refused_segments).sum::<u64>()
     }
 
     fn relays(&self) -> impl Iterator<Item = &Relay> {
@@ -162,9 +165,9 @@ impl Proxy {
     }
 
     fn remove(&mut self, slot: u32) {
-        if let Some((_, relay)) = self.flows.remove_slot(slot)
-            && let Some(timer) = relay.timer
-        {
+        let Some((_, relay)) = self.flows.remove_slot(slot) else { return };
+        self.refused_before += relay.refused_segments;
+        if let Some(timer) = relay.timer {
             self.timers.remove(&(timer, slot));
         }
     }

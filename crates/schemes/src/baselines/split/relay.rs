@@ -27,6 +27,8 @@ pub(super) struct Relay {
     configs: Configs,
     /// Acknowledgments that do not cross the link.
     quiet: Option<Quiet>,
+    /// Segments that came over the link and could not be taken: beyond the window, or without memory.
+    pub refused_segments: u64,
     pub last_used: Instant,
     /// The deadline that is in the element's table.
     pub timer: Option<Instant>,
@@ -90,6 +92,7 @@ impl Relay {
             server_start: None,
             configs,
             quiet,
+            refused_segments: 0,
             last_used: now,
             timer: None,
         };
@@ -128,7 +131,10 @@ impl Relay {
         self.last_used = now;
         if from_client {
             match &mut self.client {
-                Some(client) => client.handle_segment(now, &packet),
+                Some(client) => {
+                    let is_over_link = self.origin == Port::LINK;
+                    self.refused_segments += u64::from(refuses(client, now, &packet) && is_over_link);
+                }
                 // The client has lost interest before the server answered.
                 None if tcp.flags.rst() => self.server.abort(),
                 // Its SYN again; the answer comes when the server has given one.
@@ -139,7 +145,8 @@ impl Relay {
                 self.server_start = Some(Start::of(&tcp, now, cx.rng()));
                 self.configs.client.mtu = self.configs.client.mtu.min(mtu_of(&packet, &tcp));
             }
-            self.server.handle_segment(now, &packet);
+            let is_over_link = self.origin != Port::LINK;
+            self.refused_segments += u64::from(refuses(&mut self.server, now, &packet) && is_over_link);
         }
         cx.consume(packet);
         Verdict::Taken
@@ -202,13 +209,6 @@ impl Relay {
     /// Memory of all four buffers.
     pub fn memory(&self) -> u64 {
         self.server.memory() + self.client.as_ref().map_or(0, Connection::memory)
-    }
-
-    /// Segments that came over the link and could not be taken: beyond the window, or without memory.
-    pub fn refused_segments(&self) -> u64 {
-        let over_link = if self.origin == Port::LINK { self.client.as_ref() } else { Some(&self.server) };
-        over_link
-            .map_or(0, |connection| connection.stats().segments_without_memory + connection.stats().rejected_segments)
     }
 
     /// Bytes acknowledged on one side and not yet on the other.
@@ -274,6 +274,17 @@ fn pass_on(from: &mut Connection, to: &mut Connection) {
     } else if from.is_read_finished() && matches!(to.state(), State::Established | State::CloseWait) {
         to.close();
     }
+}
+
+/// Gives a connection a segment; true if it carried data that was not taken and not known before.
+fn refuses(connection: &mut Connection, now: Instant, packet: &Packet) -> bool {
+    let refused = |connection: &Connection| {
+        let stats = connection.stats();
+        stats.segments_without_memory + stats.rejected_segments
+    };
+    let before = refused(connection);
+    connection.handle_segment(now, packet);
+    packet.payload_len() > 0 && refused(connection) > before
 }
 
 fn transmit(cx: &mut Context<'_>, connection: &mut Connection, port: Port, mut quiet: Option<&mut Quiet>) {

@@ -1,0 +1,193 @@
+//! AS-TCP in a cell: what it gains, what it costs, and that every stream stays whole.
+
+mod common;
+use airtcp_core::{Duration, Event, Gauge, parameters::Parameters};
+use airtcp_schemes::{as_tcp, baselines::split};
+use airtcp_sim::dot11::{CellSettings, FrameKind, saturation};
+use airtcp_sim::{Flow, LinkId, Outcome, RunSettings, Topology, WlanId};
+use common::{bulk, link, tcp};
+
+const PACKET: u32 = 1500;
+const PAYLOAD: f64 = 1448.0;
+
+/// A cell with as many uploads as stations.
+struct Cell {
+    stations: usize,
+    cell: CellSettings,
+    wire: &'static [(&'static str, &'static str)],
+    tcp: &'static [(&'static str, &'static str)],
+    size: Option<u64>,
+    seconds: u64,
+}
+
+impl Cell {
+    fn of(stations: usize, settings: &[(&str, &str)]) -> Cell {
+        let mut cell = CellSettings::default();
+        for (key, value) in settings {
+            cell.set(key, value).unwrap();
+        }
+        Cell { stations, cell, wire: &[("rate", "100Mbit"), ("delay", "15ms")], tcp: &[], size: None, seconds: 30 }
+    }
+
+    fn topology(&self) -> (Topology, WlanId, LinkId) {
+        let mut topology = Topology::new();
+        let (ap, router, server) = (topology.node("ap"), topology.node("router"), topology.node("server"));
+        let nodes: Vec<_> = (1..=self.stations).map(|number| topology.node(&format!("sta{number}"))).collect();
+        let wlan = topology.wlan("wifi", ap, &nodes, self.cell.clone());
+        let near = link(&[("rate", "100Mbit"), ("delay", "1ms"), ("queue", "1000packets")]);
+        let backhaul = topology.link("backhaul", router, ap, near.clone(), near);
+        let wire = link(self.wire);
+        topology.link("wire", router, server, wire.clone(), wire);
+        for (index, node) in nodes.iter().enumerate() {
+            let start = Duration::from_millis(37 * index as u64);
+            let name = format!("upload{index}");
+            topology.flow(Flow { size: self.size, start, ..bulk(&name, *node, server, tcp(self.tcp)) });
+        }
+        (topology, wlan, backhaul)
+    }
+
+    /// Runs it after `schemes` were placed.
+    fn run(&self, schemes: impl FnOnce(&mut Topology, WlanId, LinkId)) -> Outcome {
+        let (mut topology, wlan, backhaul) = self.topology();
+        schemes(&mut topology, wlan, backhaul);
+        let settings = RunSettings {
+            duration: Duration::from_secs(self.seconds),
+            warmup: Duration::from_secs(5),
+            digests: self.size.is_some(),
+            ..Default::default()
+        };
+        let outcome = topology.run(&settings).unwrap();
+        assert_eq!(outcome.checks.failure(), None);
+        outcome
+    }
+
+    fn plain(&self) -> Outcome {
+        self.run(|_, _, _| {})
+    }
+
+    fn as_tcp(&self, settings: &[(&str, &str)]) -> Outcome {
+        let settings: Vec<(String, String)> =
+            settings.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+        self.run(|topology, wlan, _| topology.scheme("as-tcp", wlan, &as_tcp::ENTRY, &settings))
+    }
+}
+
+fn mbit(outcome: &Outcome) -> f64 {
+    let bytes: u64 = outcome.flows.iter().map(|flow| flow.measured_bytes).sum();
+    bytes as f64 * 8e3 / outcome.measured.as_nanos() as f64
+}
+
+fn count(outcome: &Outcome, event: Event) -> u64 {
+    let all = outcome.schemes.iter().flat_map(|scheme| &scheme.elements).flat_map(|element| &element.events);
+    all.filter(|(counted, _)| *counted == event).map(|(_, count)| count).sum()
+}
+
+fn lost(outcome: &Outcome) -> u64 {
+    let all = outcome.schemes.iter().flat_map(|scheme| &scheme.elements).flat_map(|element| &element.gauges);
+    all.filter(|(gauge, _)| *gauge == Gauge::AcknowledgedLost).map(|(_, level)| level).sum()
+}
+
+#[test]
+fn ast_c1_an_upload_takes_the_air_as_saturated_udp_would_and_more_than_tcp_does() {
+    for stations in [1, 5, 10, 20] {
+        let cell = Cell::of(stations, &[]);
+        let udp = saturation::measure(&cell.cell, stations, PACKET, Duration::from_secs(30), 1);
+        let udp = udp.packets_per_second * PAYLOAD * 8.0 / 1e6;
+        let (ours, plain) = (cell.as_tcp(&[]), cell.plain());
+        let (ours, plain) = (mbit(&ours), mbit(&plain));
+        println!("{stations}: AS-TCP {ours:.3}, UDP {udp:.3} ({:.3}), plain {plain:.3}", ours / udp);
+        assert!(ours >= 0.95 * udp, "{stations} stations: {ours} of {udp}");
+        assert!(ours > plain, "{stations} stations: {ours}, plain {plain}");
+    }
+}
+
+#[test]
+fn ast_7_acknowledgments_leave_the_air() {
+    let cell = Cell::of(3, &[]);
+    let acks = |outcome: &Outcome| outcome.wlans[0].interfaces[0].1.frames_delivered[FrameKind::TcpAck as usize];
+    let data = |outcome: &Outcome| {
+        outcome.wlans[0].interfaces[1..]
+            .iter()
+            .map(|(_, usage)| usage.frames_delivered[FrameKind::Data as usize])
+            .sum::<u64>()
+    };
+    let (ours, plain) = (cell.as_tcp(&[]), cell.plain());
+    assert!(acks(&plain) * 3 > data(&plain), "{} of {}", acks(&plain), data(&plain));
+    assert!(acks(&ours) * 40 < data(&ours), "a window now and then: {} of {}", acks(&ours), data(&ours));
+    assert!(count(&ours, Event::AckEmulated) * 10 > data(&ours) * 9);
+    let silent = cell.as_tcp(&[("balance", "silence")]);
+    assert!(acks(&silent) < 20, "the handshake's and what comes at the end: {}", acks(&silent));
+}
+
+#[test]
+fn spec_8_9_ast_x3_a_frame_beyond_the_retry_limit_is_not_acknowledged_and_the_file_is_whole() {
+    // 0.5^3 of all frames are given up.
+    let cell = Cell { size: Some(300_000), seconds: 200, ..Cell::of(3, &[("data_loss", "50%"), ("retry_limit", "3")]) };
+    for dupack in ["false", "true"] {
+        let outcome = cell.as_tcp(&[("dupack", dupack)]);
+        assert!(count(&outcome, Event::GivenUp) > 20);
+        for flow in &outcome.flows {
+            assert!(
+                flow.completed_at.is_some() && flow.sent_sha256 == flow.received_sha256,
+                "{} dupack {dupack}",
+                flow.name
+            );
+        }
+        assert_eq!(lost(&outcome), 0);
+    }
+}
+
+#[test]
+fn ast_x2_with_emulated_duplicates_a_loss_costs_no_timeout() {
+    let cell =
+        Cell { size: Some(2_000_000), seconds: 120, ..Cell::of(1, &[("data_loss", "20%"), ("retry_limit", "3")]) };
+    let of = |dupack| {
+        let outcome = cell.as_tcp(&[("dupack", dupack)]);
+        let flow = &outcome.flows[0];
+        assert_eq!(flow.sent_sha256, flow.received_sha256);
+        (flow.rtos, flow.completed_at.expect("complete"), count(&outcome, Event::GivenUp))
+    };
+    let ((timeouts, slow, _), (fewer, fast, given_up)) = (of("false"), of("true"));
+    assert!(given_up > 5 && fewer * 3 < timeouts && fast < slow, "{timeouts} {fewer}: {slow} {fast}");
+}
+
+#[test]
+fn ast_c12_a_wired_half_slower_than_the_air_loses_nothing_that_was_acknowledged() {
+    let slow = Cell {
+        wire: &[("rate", "1Mbit"), ("delay", "30ms"), ("queue", "30packets")],
+        size: Some(1_500_000),
+        seconds: 300,
+        ..Cell::of(4, &[])
+    };
+    for balance in ["window", "silence"] {
+        let outcome = slow.as_tcp(&[("balance", balance)]);
+        assert_eq!(lost(&outcome), 0, "{balance}");
+        for flow in &outcome.flows {
+            assert!(flow.completed_at.is_some() && flow.sent_sha256 == flow.received_sha256, "{} {balance}", flow.name);
+        }
+        let silenced = count(&outcome, Event::Silenced);
+        assert_eq!(silenced > 0, balance == "silence");
+    }
+}
+
+#[test]
+fn ast_10_the_split_may_be_at_the_router_and_the_access_point_stay_as_it_is() {
+    let cell = Cell { size: Some(500_000), seconds: 60, ..Cell::of(3, &[]) };
+    let outcome = cell.run(|topology, wlan, backhaul| {
+        topology.scheme("stations", wlan, &as_tcp::ENTRY, &[("split".to_owned(), "elsewhere".to_owned())]);
+        topology.scheme("router", backhaul, &as_tcp::ENTRY, &[]);
+    });
+    assert!(count(&outcome, Event::AckEmulated) > 900);
+    for flow in &outcome.flows {
+        assert!(flow.completed_at.is_some() && flow.sent_sha256 == flow.received_sha256, "{}", flow.name);
+    }
+}
+
+#[test]
+fn ast_16_a_plain_split_leaves_acknowledgments_on_the_air() {
+    let cell = Cell::of(5, &[]);
+    let split = cell.run(|topology, wlan, _| topology.scheme("split", wlan, &split::ENTRY, &[]));
+    let plain = cell.plain();
+    let ratio = mbit(&split) / mbit(&plain);
+    assert!((0.9..1.1).contains(&ratio), "{ratio}");
+}
