@@ -116,7 +116,7 @@ fn ast_7_acknowledgments_leave_the_air() {
     assert!(acks(&ours) * 40 < data(&ours), "a window now and then: {} of {}", acks(&ours), data(&ours));
     assert!(count(&ours, Event::AckEmulated) * 10 > data(&ours) * 9);
     let silent = cell.as_tcp(&[("balance", "silence")]);
-    assert!(acks(&silent) < 20, "the handshake's and what comes at the end: {}", acks(&silent));
+    assert!(acks(&silent) * 200 < data(&silent), "those of the first segments: {}", acks(&silent));
 }
 
 #[test]

@@ -52,6 +52,7 @@ const BUILT_IN: &[(&str, &str)] = &[
     ("demo", include_str!("../../../../scenarios/demo.toml")),
     ("sweep", include_str!("../../../../scenarios/sweep.toml")),
     ("satellite", include_str!("../../../../scenarios/satellite.toml")),
+    ("wifi-upload", include_str!("../../../../scenarios/wifi-upload.toml")),
     ("accept-50mbit", include_str!("../../../../scenarios/accept-50mbit.toml")),
 ];
 

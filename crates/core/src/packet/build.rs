@@ -152,7 +152,7 @@ fn write_ip(ip: &IpHeader, out: &mut Vec<u8>) {
 fn write_tcp(tcp: &TcpHeader, out: &mut Vec<u8>) {
     let mut options = [0; MAX_OPTIONS];
     let options_len = tcp.options.write(&mut options);
-    let offset_and_flags = ((20 + options_len) as u16 / 4) << 12 | tcp.flags.0 & 0x3ff;
+    let offset_and_flags = ((20 + options_len) as u16 / 4) << 12 | tcp.flags.0 & 0x7ff;
     out.extend(tcp.source_port.to_be_bytes());
     out.extend(tcp.destination_port.to_be_bytes());
     out.extend(tcp.sequence.0.to_be_bytes());

@@ -57,10 +57,10 @@ impl Packet {
             tcp.flags = flags;
             let header_len = self.0.ip.header_len;
             let upper = match &self.0.content {
-                Content::Wire { datagram, .. } => datagram[usize::from(header_len) + 12] & 0xfc,
+                Content::Wire { datagram, .. } => datagram[usize::from(header_len) + 12] & 0xf8,
                 _ => 0,
             };
-            self.0.patch_tcp(12, &[upper | (flags.0 >> 8) as u8 & 3, flags.0 as u8]);
+            self.0.patch_tcp(12, &[upper | (flags.0 >> 8) as u8 & 7, flags.0 as u8]);
         }
     }
 

@@ -148,7 +148,7 @@ fn parse_tcp(t: &[u8]) -> Option<(TcpHeader, usize)> {
         destination_port: u16::from_be_bytes([t[2], t[3]]),
         sequence: SeqNum(be32(&t[4..])),
         acknowledgment: SeqNum(be32(&t[8..])),
-        flags: TcpFlags(u16::from_be_bytes([t[12] & 3, t[13]])),
+        flags: TcpFlags(u16::from_be_bytes([t[12] & 7, t[13]])),
         window: u16::from_be_bytes([t[14], t[15]]),
         urgent: u16::from_be_bytes([t[18], t[19]]),
         options,

@@ -26,7 +26,7 @@ pub struct TcpHeader {
     pub options: TcpOptions,
 }
 
-/// Control bits, in the order of the wire (bit 8 is AE, formerly NS; bit 9 is the lowest of the three reserved ones).
+/// Control bits, in the order of the wire (bit 8 is AE, formerly NS; bits 9 and 10 are the lower of the three reserved ones).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TcpFlags(pub u16);
 
@@ -61,6 +61,9 @@ flags! {
     /// Explicit loss notification: the segment acknowledged next was lost by a link, not by
     /// congestion (Balakrishnan & Katz 1998, "one of the unreserved bits"; R-10). No RFC assigns it.
     ELN eln = 0x200;
+    /// The sender's box makes acknowledgments of the link's own for this connection: the other box of AS-TCP needs to send
+    /// none (ours; the paper does not say how it knows). No RFC assigns it.
+    EMULATED emulated = 0x400;
 }
 
 impl TcpFlags {

@@ -6,8 +6,8 @@ use crate::Site;
 use crate::position::Position;
 use airtcp_core::flow_table::FlowTable;
 use airtcp_core::{
-    Backlog, Context, CreateReason, DropReason, Element, Event, FlowKey, Gauge, Outcome, Packet, Port, TcpHeader,
-    Token, TxStatus,
+    Backlog, Context, CreateReason, DropReason, Duration, Element, Event, FlowKey, Gauge, Instant, Outcome, Packet,
+    Port, TcpFlags, TcpHeader, Token, TxStatus,
 };
 use alloc::collections::{BTreeMap, VecDeque};
 
@@ -17,6 +17,8 @@ const FLOW_MEMORY: u64 = 1 << 14;
 const PENDING_MAX: usize = 1 << 14;
 /// Bytes of a segment where they are counted as windows are.
 const SEGMENT: u64 = 1460;
+/// A medium tells of a frame after its last try; one that does not within this time tells nothing.
+const STATUS_PATIENCE: Duration = Duration::from_secs(2);
 /// What the other end must allow beyond what was told before the station is told of it.
 const WINDOW_STEP: u64 = 2 * SEGMENT;
 
@@ -26,6 +28,8 @@ struct Pending {
     flow: FlowKey,
     start: Position,
     end: Position,
+    /// Nothing is heard of it any more after that.
+    until: Instant,
 }
 
 /// See the module.
@@ -107,14 +111,23 @@ impl Station {
         }
         let Some(state) = self.flows.get_mut(&flow) else { return cx.send(Port::LINK, packet) };
         let (start, end) = state.note_sent(tcp, packet.payload_len());
-        if start == end || self.pending.len() >= PENDING_MAX {
+        // Whatever is delivered shows that the medium tells.
+        if (start == end && self.is_told) || self.pending.len() >= PENDING_MAX {
             return cx.send(Port::LINK, packet);
         }
+        let mut packet = packet;
+        if self.is_told && self.settings.split != Split::Nowhere {
+            packet.set_flags(tcp.flags.with(TcpFlags::EMULATED));
+        }
+        self.send_tracked(cx, packet, Pending { flow, start, end, until: cx.now() + STATUS_PATIENCE });
+    }
+
+    fn send_tracked(&mut self, cx: &mut Context<'_>, packet: Packet, pending: Pending) {
         let token = self.next_token;
         self.next_token += 1;
         match cx.send_tracked(Port::LINK, packet, Token(token)) {
             Ok(()) => {
-                self.pending.insert(token, Pending { flow, start, end });
+                self.pending.insert(token, pending);
             }
             Err(packet) => cx.discard(packet, DropReason::QueueFull),
         }
@@ -196,7 +209,7 @@ impl Element for Station {
     }
 
     fn handle_tx_status(&mut self, cx: &mut Context<'_>, status: TxStatus) {
-        let Some(Pending { flow, start, end }) = self.pending.remove(&status.token.0) else { return };
+        let Some(Pending { flow, start, end, .. }) = self.pending.remove(&status.token.0) else { return };
         self.drain(cx);
         self.is_told |= status.outcome == Outcome::Acked;
         if status.outcome == Outcome::RetryLimit {
@@ -209,6 +222,17 @@ impl Element for Station {
         if state.is_emulated() && (moved || self.settings.dupack) {
             self.acknowledge(cx, slot);
         }
+    }
+
+    fn handle_timeout(&mut self, cx: &mut Context<'_>) {
+        while let Some(entry) = self.pending.first_entry().filter(|entry| entry.get().until <= cx.now()) {
+            entry.remove();
+        }
+        self.drain(cx);
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.pending.first_key_value().map(|(_, pending)| pending.until)
     }
 
     fn held(&self) -> Backlog {

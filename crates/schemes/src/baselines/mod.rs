@@ -16,7 +16,7 @@ mod queue;
 pub mod snoop;
 pub mod split;
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 
 use airtcp_core::parameters::ParameterError;
 

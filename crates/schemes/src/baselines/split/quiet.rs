@@ -12,11 +12,20 @@ pub(super) struct Quiet {
     told_edge: Option<SeqNum>,
     /// The number acknowledged last, sent or not.
     acknowledged: Option<SeqNum>,
+    /// The other end said with its last segment that it makes acknowledgments of the link's own.
+    is_emulated: bool,
 }
 
 impl Quiet {
     pub fn new(tells_window: bool) -> Self {
-        Quiet { tells_window, told_edge: None, acknowledged: None }
+        Quiet { tells_window, told_edge: None, acknowledged: None, is_emulated: false }
+    }
+
+    /// Looks at a segment from the other end.
+    pub fn note_received(&mut self, packet: &Packet) {
+        if packet.payload_len() > 0 {
+            self.is_emulated = packet.tcp().is_some_and(|tcp| tcp.flags.emulated());
+        }
     }
 
     /// True if `packet`, which `connection` sends, says nothing that the other end does not learn from the link: an
@@ -32,8 +41,8 @@ impl Quiet {
         let is_open = connection.state() == State::Established && !connection.is_read_finished();
         let is_plain = packet.payload_len() == 0 && !tcp.flags.syn() && !tcp.flags.fin() && !tcp.flags.rst();
         let is_answer = self.acknowledged == Some(tcp.acknowledgment) && !connection.has_gap();
-        let is_needless =
-            is_open && is_plain && !is_answer && !tcp.flags.ece() && !self.allows_much_more(edge, connection);
+        let is_asked_for = is_answer || tcp.flags.ece() || self.allows_much_more(edge, connection);
+        let is_needless = self.is_emulated && is_open && is_plain && !is_asked_for;
         self.acknowledged = Some(tcp.acknowledgment);
         if !is_needless {
             self.told_edge = Some(edge);

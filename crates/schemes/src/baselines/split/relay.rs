@@ -129,6 +129,9 @@ impl Relay {
             return Verdict::Foreign(packet);
         }
         self.last_used = now;
+        if let Some(quiet) = self.quiet.as_mut().filter(|_| from_client == (self.origin == Port::LINK)) {
+            quiet.note_received(&packet);
+        }
         if from_client {
             match &mut self.client {
                 Some(client) => {
