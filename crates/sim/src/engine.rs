@@ -45,6 +45,9 @@ impl Engine<'_> {
         for index in 0..self.elements.len() {
             self.arm(index);
         }
+        for index in 0..self.network.sites.len() {
+            self.network.schedule_cell(index);
+        }
         self.set_sample();
         let mut warm = false;
         while let Some((at, source)) = self.network.queue.first().filter(|(at, _)| *at <= end) {

@@ -171,6 +171,30 @@ fn ast_c12_a_wired_half_slower_than_the_air_loses_nothing_that_was_acknowledged(
 }
 
 #[test]
+fn ast_c8_a_sleeping_station_waits_for_its_handshake_and_with_as_tcp_for_nothing_else() {
+    // AST-N4: from one segment, an acknowledgment each: 10 segments in 4 rounds and 100 in 7, the handshake's among them.
+    for (size, rounds) in [(10_000, 4), (100_000, 7)] {
+        let cell = Cell {
+            size: Some(size),
+            seconds: 10,
+            tcp: &[
+                ("initial_window", "1"),
+                ("delayed_ack_segments", "1"),
+                ("timestamps", "false"),
+                ("mtu", "1040"),
+                ("initial_rto", "3s"),
+                ("min_rto", "1s"),
+            ],
+            ..Cell::of(1, &[("beacon_interval", "200ms"), ("power_save", "true")])
+        };
+        let took = |outcome: &Outcome| outcome.flows[0].completed_at.expect("complete").as_nanos() / 1_000_000;
+        let (plain, ours) = (took(&cell.plain()), took(&cell.as_tcp(&[])));
+        assert_eq!(plain / 200, rounds, "{size} bytes: {plain} ms");
+        assert!((200..200 + 30 + size / 400).contains(&ours), "{size} bytes: {ours} ms");
+    }
+}
+
+#[test]
 fn ast_10_the_split_may_be_at_the_router_and_the_access_point_stay_as_it_is() {
     let cell = Cell { size: Some(500_000), seconds: 60, ..Cell::of(3, &[]) };
     let outcome = cell.run(|topology, wlan, backhaul| {

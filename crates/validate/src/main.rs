@@ -20,13 +20,14 @@ use std::process::ExitCode;
 /// A part: its name, and what makes its section.
 type Part = (&'static str, fn() -> anyhow::Result<Section>);
 
-const PARTS: [Part; 8] = [
+const PARTS: [Part; 9] = [
     ("links", links::section),
     ("laws", laws::section),
     ("ns3", ns3::lossy_link),
     ("ns3-gsnoop", ns3::gsnoop_path),
     ("wlan", wlan::saturation),
     ("wlan-tcp", wlan::uploads),
+    ("wlan-psm", wlan::power_save),
     ("kernel", kernel::section),
     ("drills", drills::section),
 ];

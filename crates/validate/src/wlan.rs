@@ -130,6 +130,38 @@ pub fn uploads() -> anyhow::Result<Section> {
     Ok(section)
 }
 
+/// Transfers of a station that sleeps between beacons, against the rounds of slow start.
+pub fn power_save() -> anyhow::Result<Section> {
+    let mut section = Section {
+        title: "802.11: power save",
+        about: "A station that sleeps between beacons uploads a file over a wired round trip of 30 ms, `airtcp run validation/wifi-psm.toml`: each round of \
+            slow start, and the handshake, wait for a beacon (SPEC AST-N4). It begins at a beacon, so it takes the predicted number of \
+            intervals and a part of the next one. Where a round takes the air for longer than 50 ms nothing is predicted for such beacons."
+            .to_owned(),
+        columns: vec!["file", "beacon", "rounds", "took", "whole intervals", ""],
+        ..Section::default()
+    };
+    let summary = summary::run("validation/wifi-psm.toml", &[])?;
+    for (file, rounds, beacons) in
+        [("10 kB", 4, &[50, 200][..]), ("100 kB", 7, &[200]), ("100 kB, window 20", 9, &[200])]
+    {
+        for beacon_ms in beacons {
+            let beacon = format!("{beacon_ms}ms");
+            let cells = summary["cells"].as_array().map(Vec::as_slice).unwrap_or_default();
+            let is_it = |cell: &&Value| {
+                cell["at"]["cases.file"] == *file && cell["at"]["wlans.wifi.beacon_interval"] == *beacon
+            };
+            let cell = cells.iter().find(is_it).ok_or_else(|| anyhow::anyhow!("no cell for {file}, {beacon}"))?;
+            let took_ms = cell["completion_ns"]["median"].as_f64().unwrap_or(f64::NAN) / 1e6;
+            let whole = (took_ms / f64::from(*beacon_ms)).floor();
+            let row =
+                vec![file.to_owned(), beacon, rounds.to_string(), format!("{took_ms:.0} ms"), format!("{whole:.0}")];
+            section.row(row, whole == f64::from(rounds));
+        }
+    }
+    Ok(section)
+}
+
 fn settings(keys: &[(&str, &str)]) -> anyhow::Result<CellSettings> {
     let mut settings = CellSettings::default();
     for (key, value) in keys {

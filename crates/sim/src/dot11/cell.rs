@@ -3,6 +3,7 @@
 use super::airtime::{MediumUse, Usage};
 use super::exchange::{Timing, draw_fate};
 use super::interface::{Access, Entry, Fate, Frame, Interface, Tracked};
+use super::power_save::PowerSave;
 use super::settings::CellSettings;
 use airtcp_core::{Backlog, DropReason, Duration, Instant, Outcome, Packet, Rng, TxStatus};
 use airtcp_link::LinkCounters;
@@ -50,6 +51,8 @@ pub enum Report {
 struct Plan {
     begin: Instant,
     end: Instant,
+    /// The access point sends a beacon.
+    is_beacon: bool,
 }
 
 /// A medium and the interfaces of its stations. Interface 0 is the access point's.
@@ -63,6 +66,9 @@ pub struct Cell {
     /// Interfaces that count down, in the order in which they began.
     members: Vec<u32>,
     plan: Option<Plan>,
+    /// A beacon is due.
+    beacon_waits: bool,
+    power_save: Option<PowerSave>,
     /// Those who send at the planned time.
     winners: Vec<u32>,
     /// From when the medium is idle.
@@ -101,6 +107,10 @@ impl Cell {
             interfaces: (0..=stations).map(interface).collect(),
             members: Vec::new(),
             plan: None,
+            beacon_waits: false,
+            power_save: settings
+                .beacon_interval
+                .map(|interval| PowerSave::new(interval, settings.power_save, stations + 1)),
             winners: Vec::new(),
             idle_since: Instant::ZERO,
             eifs_extra: Duration::ZERO,
@@ -131,7 +141,8 @@ impl Cell {
     ) -> bool {
         let bytes = packet.wire_len();
         let interface = &mut self.interfaces[from];
-        let is_full = !interface.admits(bytes);
+        let sleeper = self.power_save.as_mut().filter(|power_save| from == 0 && power_save.sleeps());
+        let is_full = if sleeper.is_some() { !interface.keeps(bytes) } else { !interface.admits(bytes) };
         let counters = &mut self.counters[from];
         counters.packets_in += 1;
         counters.bytes_in += u64::from(bytes);
@@ -140,7 +151,14 @@ impl Cell {
             self.drop(from, to, packet, reason, reports);
             return false;
         }
-        interface.push(Entry { packet, to: to as u32, tracked });
+        let entry = Entry { packet, to: to as u32, tracked };
+        if let Some(power_save) = sleeper {
+            interface.asleep.packets += 1;
+            interface.asleep.bytes += u64::from(bytes);
+            power_save.keep(entry);
+            return true;
+        }
+        interface.push(entry);
         if self.interfaces[from].head.is_none() {
             self.take_next(from);
             self.begin_access(now, from);
@@ -150,18 +168,55 @@ impl Cell {
 
     /// When to call [`Cell::advance`]; `None` while nobody has anything to send.
     pub fn next_event(&self) -> Option<Instant> {
-        self.plan.map(|plan| plan.end)
+        let beacon = self.power_save.as_ref().filter(|_| !self.beacon_waits).map(PowerSave::due);
+        match (self.plan, beacon) {
+            (Some(plan), Some(due)) if plan.begin > due => Some(due),
+            (Some(plan), _) => Some(plan.end),
+            (None, due) => due,
+        }
     }
 
-    /// Ends the exchange that ends `now`, if one does.
+    /// Ends the exchange that ends `now`, if one does; if a beacon is due, it is next.
     pub fn advance(&mut self, now: Instant, reports: &mut Vec<Report>) {
-        let Some(plan) = self.plan.filter(|plan| plan.end <= now) else { return };
+        let is_due = self.power_save.as_ref().is_some_and(|power_save| power_save.due() <= now);
+        match self.plan {
+            Some(plan) if plan.end <= now && plan.is_beacon => return self.end_beacon(plan),
+            Some(plan) if plan.end <= now => self.end_exchange(plan, now, reports),
+            Some(plan) if plan.begin < now => return,
+            _ => {}
+        }
+        self.beacon_waits |= is_due;
+        self.make_plan(now);
+    }
+
+    /// Everybody has heard a beacon: what was kept for them is sent.
+    fn end_beacon(&mut self, plan: Plan) {
+        self.medium.beacons += 1;
+        self.medium.busy += plan.end.saturating_since(plan.begin);
+        self.freeze(plan.begin);
+        self.idle_since = plan.end;
+        self.eifs_extra = Duration::ZERO;
+        self.resume();
+        self.beacon_waits = false;
+        let fetched = self.power_save.as_mut().map_or_else(Vec::new, PowerSave::wake);
+        let access_point = &mut self.interfaces[0];
+        access_point.asleep = Backlog::default();
+        fetched.into_iter().for_each(|entry| access_point.push(entry));
+        self.make_plan(plan.end);
+        if self.interfaces[0].head.is_none() && self.interfaces[0].backlog().packets > 0 {
+            self.take_next(0);
+            self.begin_access(plan.end, 0);
+        }
+    }
+
+    fn end_exchange(&mut self, plan: Plan, now: Instant, reports: &mut Vec<Report>) {
         self.note_use(plan);
         self.freeze(plan.begin);
         self.idle_since = plan.end;
         let winners = std::mem::take(&mut self.winners);
         let is_collision = winners.len() > 1;
         self.eifs_extra = if is_collision && self.has_eifs { self.timing.eifs_extra } else { Duration::ZERO };
+        self.resume();
         for winner in &winners {
             let index = *winner as usize;
             let delay = if is_collision {
@@ -174,14 +229,15 @@ impl Cell {
             interface.draw_backoff();
             interface.count_from = self.idle_since + interface.access.aifs.max(delay);
         }
-        for member in &self.members {
-            if !winners.contains(member) {
-                let interface = &mut self.interfaces[*member as usize];
-                interface.count_from = self.idle_since + self.eifs_extra + interface.access.aifs;
-            }
-        }
         self.winners = winners;
-        self.make_plan();
+    }
+
+    /// Everybody counts from when the medium is idle again.
+    fn resume(&mut self) {
+        for member in &self.members {
+            let interface = &mut self.interfaces[*member as usize];
+            interface.count_from = self.idle_since + self.eifs_extra + interface.access.aifs;
+        }
     }
 
     /// Lets an interface receive frames without acknowledging them, so that their senders slow down (AST-11).
@@ -268,7 +324,7 @@ impl Cell {
     fn consider(&mut self, index: usize) {
         let due = self.interfaces[index].due(self.timing.slot);
         match self.plan {
-            Some(plan) if due > plan.begin => return,
+            Some(plan) if due > plan.begin || plan.is_beacon => return,
             Some(plan) if due == plan.begin => self.winners.push(index as u32),
             _ => {
                 self.winners.clear();
@@ -278,9 +334,15 @@ impl Cell {
         self.set_plan(due);
     }
 
-    /// Finds those who send next.
-    fn make_plan(&mut self) {
+    /// Finds those who send next; a beacon that is due goes first.
+    fn make_plan(&mut self, now: Instant) {
         self.winners.clear();
+        if self.beacon_waits {
+            let (pifs, air) = self.timing.beacon();
+            let begin = now.max(self.idle_since + self.eifs_extra + pifs);
+            self.plan = Some(Plan { begin, end: begin + air, is_beacon: true });
+            return;
+        }
         let mut begin = Instant::MAX;
         for member in &self.members {
             let interface = &self.interfaces[*member as usize];
@@ -311,7 +373,7 @@ impl Cell {
             }
             _ => self.openings().max().unwrap_or(Duration::ZERO),
         };
-        self.plan = Some(Plan { begin, end: begin + length });
+        self.plan = Some(Plan { begin, end: begin + length, is_beacon: false });
     }
 
     /// How long each of the winners sends before it listens.

@@ -35,6 +35,11 @@ impl Timing {
         }
     }
 
+    /// What a beacon waits after the medium became idle, and its time on the air.
+    pub fn beacon(&self) -> (Duration, Duration) {
+        (self.sifs + self.slot, self.settings.phy.frame(self.settings.control_rate(), self.settings.beacon_bytes))
+    }
+
     /// AIFS of so many slots.
     pub fn aifs(&self, slots: u32) -> Duration {
         self.sifs + self.slot.saturating_mul(u64::from(slots))

@@ -74,6 +74,8 @@ pub struct Access {
 pub struct Interface {
     queue: VecDeque<Entry>,
     queued_bytes: u64,
+    /// What waits for sleeping stations, elsewhere.
+    pub asleep: Backlog,
     limit: QueueLimit,
     /// A full queue gives packets back instead of dropping them.
     pub is_ring: bool,
@@ -104,6 +106,7 @@ impl Interface {
         Interface {
             queue: VecDeque::new(),
             queued_bytes: 0,
+            asleep: Backlog::default(),
             limit: queue.limit(),
             is_ring: matches!(queue, Queue::Ring(_)),
             wants_room: false,
@@ -125,9 +128,14 @@ impl Interface {
         self.head.is_none() || self.limit.admits(self.backlog(), bytes)
     }
 
+    /// The same for a packet that has to wait for a station to wake.
+    pub fn keeps(&self, bytes: u32) -> bool {
+        self.limit.admits(self.backlog(), bytes)
+    }
+
     /// What waits.
     pub fn backlog(&self) -> Backlog {
-        Backlog { packets: self.queue.len(), bytes: self.queued_bytes }
+        Backlog { packets: self.queue.len() + self.asleep.packets, bytes: self.queued_bytes + self.asleep.bytes }
     }
 
     /// Packets of at most `mtu` bytes that are sure to be taken.

@@ -13,6 +13,7 @@
 //! - *Retries*: a frame is given up after `retry_limit` transmissions, and the contention window begins anew.
 //! - *After a frame* a station counts down once more, also if it has no further one. A frame that comes to an idle
 //!   medium later is sent at once.
+//! - *Beacons* go first, PIFS after the medium is idle, and are never damaged.
 //! - A packet is handed up, and its sender told, at the end of the exchange.
 
 mod airtime;
@@ -20,6 +21,7 @@ mod cell;
 mod exchange;
 mod interface;
 mod phy;
+mod power_save;
 pub mod saturation;
 mod settings;
 #[cfg(test)]

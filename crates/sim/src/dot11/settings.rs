@@ -1,7 +1,7 @@
 //! The parameters of a cell.
 
 use super::phy::Phy;
-use airtcp_core::{Rate, parameters};
+use airtcp_core::{Duration, Rate, parameters};
 use airtcp_link::table::Table;
 use airtcp_link::{DropTail, Loss, Queue, QueueLimit};
 
@@ -48,6 +48,12 @@ parameters! {
         pub data_loss: Loss = Loss::default(), "AST-U6";
         /// How ACK, RTS and CTS are damaged.
         pub control_loss: Loss = Loss::default(), "AST-U6";
+        /// Time between beacons; auto is none at all.
+        pub beacon_interval: Option<Duration> = None, "IEEE 802.11; AST-E4";
+        /// Bytes of a beacon, header and FCS included.
+        pub beacon_bytes: u32 = 100, "ours: header, fixed fields, SSID, rates, TIM";
+        /// Stations sleep between beacons: what comes for them waits at the access point until the next one.
+        pub power_save: bool = false, "IEEE 802.11; AST-U13";
         /// After a collision those who heard it wait EIFS: off where preambles that begin together are not understood, as in ns-3.
         pub eifs: bool = false, "IEEE 802.11 9.3.2.3.7";
     }
@@ -92,6 +98,12 @@ impl CellSettings {
         }
         if self.retry_limit == 0 || self.long_retry_limit == 0 {
             return Err("a retry limit counts transmissions: it is at least 1".into());
+        }
+        if self.beacon_interval.is_some_and(|interval| interval < Duration::from_millis(5)) {
+            return Err("a beacon_interval below 5 ms leaves no time for anything else; 100ms is usual".into());
+        }
+        if self.power_save && self.beacon_interval.is_none() {
+            return Err("power_save needs a beacon_interval: stations wake for beacons".into());
         }
         self.data_loss.check().and_then(|()| self.control_loss.check())
     }

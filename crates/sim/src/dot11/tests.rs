@@ -140,6 +140,45 @@ fn a_full_queue_drops_and_a_full_ring_refuses_and_tells_when_it_has_room() {
 }
 
 #[test]
+fn ast_14_what_comes_for_a_sleeping_station_waits_for_the_next_beacon_and_what_it_sends_does_not() {
+    let settings = settings(&[("beacon_interval", "100ms"), ("power_save", "true"), ("ap_queue", "3packets")]);
+    let mut cell = Cell::new(&settings, 2, 1, "cell");
+    let mut reports = Vec::new();
+    let kept: Vec<bool> =
+        [1, 1, 2, 2].into_iter().map(|to| cell.send(at(1000), 0, to, packet(1028), None, &mut reports)).collect();
+    assert_eq!((kept, cell.held(0)), (vec![true, true, true, false], 3));
+    send(&mut cell, at(2000), 1, 0);
+    let mut seen = Vec::new();
+    reports.clear();
+    while let Some(now) = cell.next_event().filter(|now| *now < at(250_000)) {
+        cell.advance(now, &mut reports);
+        seen.extend(reports.drain(..).map(|report| (now, report)));
+    }
+    let delivered: Vec<(u64, usize)> = seen
+        .iter()
+        .filter_map(|(now, report)| match report {
+            Report::Delivered { to, .. } => Some((now.as_nanos() / 1000, *to)),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(delivered[0], (2000 + 1280, 0), "the station's own packet goes at once");
+    // The beacon takes 192 + 800 us; then a packet for each in turn.
+    assert_eq!(delivered[1..].iter().map(|(_, to)| *to).collect::<Vec<_>>(), [1, 2, 1]);
+    assert!(delivered[1..].iter().all(|(when, _)| (101_000..110_000).contains(when)), "{delivered:?}");
+    assert_eq!((cell.medium().beacons, cell.held(0)), (2, 0));
+}
+
+#[test]
+fn a_beacon_that_is_due_goes_before_those_who_count_down() {
+    let settings = settings(&[("beacon_interval", "20ms")]);
+    let model = measure(&CellSettings::default(), 5, 1028, Duration::from_secs(20), 1).packets_per_second;
+    let ours = measure(&settings, 5, 1028, Duration::from_secs(20), 1).packets_per_second;
+    // Each beacon takes 30 us of silence and 992 us of the 20 ms.
+    let expected = 1.0 - 1.022 / 20.0;
+    assert!((ours / model / expected - 1.0).abs() < 0.01, "{ours} of {model}");
+}
+
+#[test]
 fn a_cell_of_saturated_stations_is_bianchis() {
     for (rts, count) in [("auto", 1), ("auto", 5), ("auto", 20), ("auto", 50), ("0", 1), ("0", 10), ("0", 50)] {
         let settings = settings(&[
@@ -176,6 +215,8 @@ fn settings_that_contradict_each_other_are_refused() {
         ("cw_max", "7", "window"),
         ("retry_limit", "0", "at least 1"),
         ("queue", "{ kind = \"codel\" }", "droptail"),
+        ("power_save", "true", "beacon_interval"),
+        ("beacon_interval", "1ms", "5 ms"),
     ] {
         let mut settings = CellSettings::default();
         settings.set(key, value).unwrap();
