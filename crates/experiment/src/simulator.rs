@@ -6,6 +6,7 @@ use crate::world::{
     Drops, FlowOutcome, Marks, NotRun, RttPercentiles, RunOutcome, Sample, SchemeOutcome, Trace, Verdict, World,
 };
 use airtcp_core::{Duration, Instant};
+use airtcp_sim::dot11::FrameKind;
 use airtcp_sim::{Flow, Outcome, RunSettings, Tap, Topology};
 use std::collections::BTreeMap;
 
@@ -103,6 +104,7 @@ fn convert(cell: &ResolvedScenario, outcome: Outcome) -> RunOutcome {
     RunOutcome {
         flows: cell.flows.iter().zip(outcome.flows).map(|(spec, flow)| convert_flow(cell, spec, flow)).collect(),
         schemes: outcome.schemes.into_iter().map(convert_scheme).collect(),
+        wlan: wlan(&outcome.wlans),
         drops: outcome
             .drops
             .into_iter()
@@ -117,6 +119,36 @@ fn convert(cell: &ResolvedScenario, outcome: Outcome) -> RunOutcome {
         trace: Some(Trace { hash: outcome.trace_hash, events: outcome.events }),
         emulator: None,
     }
+}
+
+/// The counters of all cells together.
+fn wlan(wlans: &[airtcp_sim::WlanOutcome]) -> BTreeMap<String, u64> {
+    let mut counters = BTreeMap::new();
+    let mut add = |name: &str, amount: u64| *counters.entry(name.to_owned()).or_insert(0) += amount;
+    for wlan in wlans {
+        for (name, amount) in [
+            ("exchanges", wlan.medium.exchanges),
+            ("collisions", wlan.medium.collisions),
+            ("contenders", wlan.medium.contenders),
+            ("beacons", wlan.medium.beacons),
+            ("busy_ns", wlan.medium.busy.as_nanos()),
+        ] {
+            add(name, amount);
+        }
+        for (interface, (_, usage)) in wlan.interfaces.iter().enumerate() {
+            add("given_up", usage.given_up);
+            for kind in FrameKind::ALL {
+                let airtime = usage.airtime[kind as usize];
+                let of_kind = airtime.delivered + airtime.damaged + airtime.collided;
+                add(if kind == FrameKind::TcpAck { "ack_ns" } else { "data_ns" }, of_kind.as_nanos());
+                add("collided_ns", airtime.collided.as_nanos());
+                add("damaged_ns", airtime.damaged.as_nanos());
+            }
+            let is_ap = interface == 0;
+            add("ap_ack_frames", if is_ap { usage.frames_delivered[FrameKind::TcpAck as usize] } else { 0 });
+        }
+    }
+    counters
 }
 
 fn convert_flow(cell: &ResolvedScenario, spec: &FlowSpec, flow: airtcp_sim::FlowOutcome) -> FlowOutcome {

@@ -46,6 +46,9 @@ pub struct RunOutcome {
     pub flows: Vec<FlowOutcome>,
     /// In the order of the scenario; none for a cell without a scheme.
     pub schemes: Vec<SchemeOutcome>,
+    /// What the media of all 802.11 cells were used for, by the names in [`WLAN_COUNTERS`]; empty without a cell.
+    #[serde(default)]
+    pub wlan: BTreeMap<String, u64>,
     /// What was lost where, and why.
     pub drops: Vec<Drops>,
     /// What queues marked instead of dropping it (ECN).
@@ -57,6 +60,21 @@ pub struct RunOutcome {
     /// The live link emulator's self-test.
     pub emulator: Option<EmulatorReport>,
 }
+
+/// What is counted of 802.11 cells: name and meaning.
+pub const WLAN_COUNTERS: [(&str, &str); 11] = [
+    ("exchanges", "times that somebody sent: successes, failures and collisions"),
+    ("collisions", "of these, times that several did"),
+    ("contenders", "stations that had a frame to send, summed over all exchanges"),
+    ("beacons", "beacons sent"),
+    ("given_up", "frames given up after their retry limit"),
+    ("busy_ns", "time that the medium was in use"),
+    ("data_ns", "airtime of data frames, with what belongs to them"),
+    ("ack_ns", "airtime of frames with a TCP acknowledgment and nothing else"),
+    ("collided_ns", "airtime of frames that met others, of either kind"),
+    ("damaged_ns", "airtime of frames that were damaged, or whose acknowledgment was"),
+    ("ap_ack_frames", "frames with a TCP acknowledgment that the access points delivered"),
+];
 
 /// What became of one flow.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

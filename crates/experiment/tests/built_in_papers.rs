@@ -20,8 +20,20 @@ fn every_paper_is_named_like_its_folder_and_has_notes() {
     for paper in built_in::PAPERS {
         let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../papers").join(paper.slug);
         assert_eq!(std::fs::read_to_string(folder.join("notes.md")).unwrap(), paper.notes);
-        assert_eq!(std::fs::read_to_string(folder.join("paper.toml")).unwrap(), paper.files[0].1);
+        for (name, text) in paper.files {
+            assert_eq!(std::fs::read_to_string(folder.join(name)).unwrap(), *text);
+        }
     }
+}
+
+#[test]
+fn as_tcp_has_thirteen_claims_and_four_figures() {
+    let file = built_in::find("as-tcp").unwrap().file().unwrap();
+    let paper = file.read(Mode::default(), None, &Catalogue::BUILT_IN).unwrap();
+    let ids: Vec<String> = paper.claims.iter().map(|claim| claim.id.clone()).collect();
+    assert_eq!(ids, (1..=13).map(|number| format!("AST-C{number}")).collect::<Vec<_>>());
+    let figures: usize = paper.experiments.iter().map(|experiment| experiment.scenario.figures.len()).sum();
+    assert_eq!(figures, 4);
 }
 
 #[test]

@@ -28,6 +28,7 @@ pub(super) fn outcome(findings: &Findings<'_>) -> RunOutcome {
     let Findings { cell, flows, repairs, .. } = findings;
     let start = repairs.first().map_or(0, |(_, count)| *count);
     RunOutcome {
+        wlan: BTreeMap::new(),
         flows: cell.flows.iter().zip(flows).map(|(spec, result)| flow(cell, spec, result, repairs, start)).collect(),
         schemes: schemes(findings),
         drops: drops(findings),

@@ -15,11 +15,21 @@ pub struct BuiltIn {
 }
 
 /// Every paper of this repository.
-pub const PAPERS: &[BuiltIn] = &[BuiltIn {
-    slug: "gsnoop",
-    files: &[("paper.toml", include_str!("../../../../papers/gsnoop/paper.toml"))],
-    notes: include_str!("../../../../papers/gsnoop/notes.md"),
-}];
+pub const PAPERS: &[BuiltIn] = &[
+    BuiltIn {
+        slug: "as-tcp",
+        files: &[
+            ("paper.toml", include_str!("../../../../papers/as-tcp/paper.toml")),
+            ("base.toml", include_str!("../../../../papers/as-tcp/base.toml")),
+        ],
+        notes: include_str!("../../../../papers/as-tcp/notes.md"),
+    },
+    BuiltIn {
+        slug: "gsnoop",
+        files: &[("paper.toml", include_str!("../../../../papers/gsnoop/paper.toml"))],
+        notes: include_str!("../../../../papers/gsnoop/notes.md"),
+    },
+];
 
 /// The paper called `slug`.
 pub fn find(slug: &str) -> Option<&'static BuiltIn> {

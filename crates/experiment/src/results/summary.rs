@@ -7,7 +7,7 @@
 
 use super::{CellState, Estimate, Results, baseline_of, ceiling_bps, estimate, jain, median};
 use crate::scenario::{Cell, ResolvedScenario, Scenario};
-use crate::world::{EmulatorReport, FlowOutcome, RunOutcome, Verdict};
+use crate::world::{EmulatorReport, FlowOutcome, RunOutcome, Verdict, WLAN_COUNTERS};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
@@ -105,6 +105,11 @@ pub fn cell(results: &Results<'_>, index: usize) -> Option<Value> {
         row.insert("flows".into(), flows(runs));
     }
     put_schemes(&mut row, scenario, runs);
+    if !scenario.wlans.is_empty() {
+        let of = |name: &str| counter(runs, |run| run.wlan.get(name).copied().unwrap_or(0));
+        let counters = WLAN_COUNTERS.iter().map(|(name, _)| ((*name).to_owned(), of(name).into()));
+        row.insert("wlan".into(), Value::Object(counters.collect()));
+    }
     row.insert("drops".into(), drops(runs));
     let marks = marks(runs);
     if !marks.is_empty() {

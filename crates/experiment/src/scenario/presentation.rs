@@ -4,6 +4,7 @@ use super::document::{Entry, Node, Table, Value, split_path};
 use super::error::{Problem, ScenarioError};
 use super::keys::Keys;
 use super::vary::Axis;
+use crate::world::WLAN_COUNTERS;
 use airtcp_core::{Event, Gauge};
 
 /// One table of the output.
@@ -32,7 +33,7 @@ pub struct FigureSpec {
     pub panes: Option<String>,
 }
 
-/// Measures with a name of their own in results; `scheme.<counter>` come besides.
+/// Measures with a name of their own in results; `scheme.<counter>` and `wlan.<counter>` come besides.
 pub const MEASURES: [&str; 11] = [
     "goodput_bps",
     "throughput_bps",
@@ -50,7 +51,9 @@ pub const MEASURES: [&str; 11] = [
 /// Every measure a table or figure can show.
 pub fn measures() -> Vec<String> {
     let of_schemes = Event::ALL.iter().map(|event| event.label()).chain(Gauge::ALL.iter().map(|gauge| gauge.label()));
-    MEASURES.iter().map(|&name| name.to_owned()).chain(of_schemes.map(|label| format!("scheme.{label}"))).collect()
+    let of_schemes = of_schemes.map(|label| format!("scheme.{label}"));
+    let of_wlans = WLAN_COUNTERS.iter().map(|(name, _)| format!("wlan.{name}"));
+    MEASURES.iter().map(|&name| name.to_owned()).chain(of_schemes).chain(of_wlans).collect()
 }
 
 struct Names<'a> {

@@ -140,6 +140,7 @@ impl World for MadeUp {
                 .iter()
                 .map(|scheme| SchemeOutcome { name: scheme.name.clone(), counters: BTreeMap::clone(&counters) })
                 .collect(),
+            wlan: BTreeMap::new(),
             drops: vec![Drops { place: "links.air.forward".into(), reason: "loss".into(), packets: 150 * loss }],
             marks: Vec::new(),
             checks: vec![("conservation".into(), Verdict::Passed), ("stream".into(), stream)],

@@ -4,7 +4,7 @@ use super::settings::{Balance, Settings, Split};
 use crate::Site;
 use crate::baselines::split::{self, Proxy};
 use airtcp_core::parameters::ParameterError;
-use airtcp_core::{Context, Element, Event, Gauge, Instant, Packet, Port};
+use airtcp_core::{Context, Duration, Element, Event, Gauge, Instant, Packet, Port};
 
 /// Bytes of the packets that wait for the wired half: counted as full segments.
 const SEGMENT: u64 = 1000;
@@ -15,16 +15,22 @@ pub struct AccessPoint {
     settings: Settings,
     split: Option<Proxy>,
     is_silent: bool,
+    /// While silent nothing comes that would say when to look again.
+    look_again: Instant,
 }
+
+/// How often a silent box looks whether less waits.
+const LOOK_AGAIN: Duration = Duration::from_millis(5);
 
 impl AccessPoint {
     /// The element for the near end.
     pub fn new(settings: &Settings, site: &mut Site<'_>) -> Result<Self, ParameterError> {
         let split = (settings.split == Split::Near).then(|| {
-            let proxy = Proxy::new(&split::Settings::default(), site);
+            let buffer = Some(settings.buffer);
+            let proxy = Proxy::new(&split::Settings { buffer, ..split::Settings::default() }, site);
             proxy.without_acknowledgments(settings.balance == Balance::Window)
         });
-        Ok(AccessPoint { settings: settings.clone(), split, is_silent: false })
+        Ok(AccessPoint { settings: settings.clone(), split, is_silent: false, look_again: Instant::MAX })
     }
 
     /// Falls silent while much waits, for the air or for the wired half (AST-U17), and speaks again when it does not.
@@ -33,9 +39,10 @@ impl AccessPoint {
             return;
         }
         let Some(split) = &self.split else { return };
-        let waiting = cx.backlog(Port::LINK).packets as u64 + split.buffered().div_ceil(SEGMENT);
+        let waiting = cx.backlog(Port::LINK).packets as u64 + split.waiting().div_ceil(SEGMENT);
         let limit = if self.is_silent { self.settings.silent_below } else { self.settings.silent_above };
         let is_silent = waiting > u64::from(limit);
+        self.look_again = if is_silent { cx.now() + LOOK_AGAIN } else { Instant::MAX };
         if is_silent != self.is_silent {
             self.is_silent = is_silent;
             cx.set_silent(Port::LINK, is_silent);
@@ -56,14 +63,16 @@ impl Element for AccessPoint {
     }
 
     fn handle_timeout(&mut self, cx: &mut Context<'_>) {
-        if let Some(split) = &mut self.split {
+        if let Some(split) = self.split.as_mut().filter(|split| split.poll_timeout().is_some_and(|due| due <= cx.now()))
+        {
             split.handle_timeout(cx);
         }
         self.balance(cx);
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        self.split.as_ref()?.poll_timeout()
+        let of_split = self.split.as_ref().and_then(Proxy::poll_timeout);
+        of_split.into_iter().chain(Some(self.look_again).filter(|at| *at < Instant::MAX)).min()
     }
 
     fn observe(&self, gauge: &mut dyn FnMut(Gauge, u64)) {

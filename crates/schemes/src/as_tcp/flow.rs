@@ -19,6 +19,8 @@ pub(super) struct Flow {
     later: BTreeMap<Position, Position>,
     /// The other end has spoken: its window and clock are known.
     is_open: bool,
+    /// A split said with its SYN that it takes emulation for granted.
+    is_split: bool,
     /// The station's TCP has closed.
     is_closing: bool,
     /// SACK permitted by the station and by the other end: a duplicate without blocks says nothing to such senders.
@@ -47,6 +49,7 @@ impl Flow {
             next,
             later: BTreeMap::new(),
             is_open: false,
+            is_split: false,
             is_closing: false,
             has_sack: [syn.options.sack_permitted, false],
             our_scale: syn.options.window_scale,
@@ -78,15 +81,20 @@ impl Flow {
     /// The station answers the other end's SYN with its own.
     pub fn answer(&mut self, syn: &TcpHeader) {
         let (peer_scale, peer_clock, window) = (self.peer_scale, self.peer_clock, self.window);
-        let has_sack = [syn.options.sack_permitted, self.has_sack[1]];
-        *self = Flow { is_open: true, peer_scale, peer_clock, window, has_sack, ..Flow::open(syn) };
+        let (has_sack, is_split) = ([syn.options.sack_permitted, self.has_sack[1]], self.is_split);
+        *self = Flow { is_open: true, is_split, peer_scale, peer_clock, window, has_sack, ..Flow::open(syn) };
         // The window of a SYN is never scaled, and what follows it says more.
         self.edge = self.next + u64::from(window);
     }
 
-    /// Whether acknowledgments may be emulated: both ends have spoken. Of data only; a FIN is acknowledged by whom it is for.
-    pub fn is_emulated(&self) -> bool {
+    /// Whether both ends have spoken.
+    pub fn is_open(&self) -> bool {
         self.is_open
+    }
+
+    /// Whether somebody between the medium and the other end has the data when the medium has delivered them.
+    pub fn is_split(&self) -> bool {
+        self.is_split
     }
 
     /// Whether the station has closed, and waits for an acknowledgment that nobody can emulate.
@@ -114,6 +122,7 @@ impl Flow {
             self.has_sack[1] = tcp.options.sack_permitted;
             self.peer_next = tcp.sequence + 1;
             self.is_open = tcp.flags.ack();
+            self.is_split = tcp.flags.emulated();
             self.window = tcp.window;
         }
         if let Some(stamps) = tcp.options.timestamps {

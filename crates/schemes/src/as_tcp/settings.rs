@@ -1,7 +1,7 @@
 //! Parameters of AS-TCP.
 
 use airtcp_core::parameters::{ParameterError, Parameters};
-use airtcp_core::{choices, parameters};
+use airtcp_core::{ByteSize, choices, parameters};
 use alloc::string::String;
 
 choices! {
@@ -40,6 +40,8 @@ parameters! {
         pub silent_above: u32 = 90, "AST-U8: 90 % of IFQLEN, AST-U17";
         /// Packets that wait when it acknowledges again.
         pub silent_below: u32 = 80, "AST-U8: 80 % of IFQLEN";
+        /// Bytes that the split keeps on each side in each direction: four times this for a flow.
+        pub buffer: ByteSize = ByteSize(128 << 10), "ours: 100 ms of an 802.11b cell";
         /// Segments that a station gives to its interface at a time. What is more waits before it, so that nothing is dropped
         /// short of the air, and acknowledgments promise no more than twice as much. Auto gives everything, as the paper does.
         pub interface: Option<u32> = Some(10), "ours; TSQ of Linux";

@@ -107,7 +107,12 @@ impl Station {
         }
         if tcp.flags.syn() {
             self.open(cx, flow, tcp);
-            return cx.send(Port::LINK, packet);
+            // What becomes of it shows whether the medium tells, before anything depends on that.
+            return self.send_tracked(
+                cx,
+                packet,
+                Pending { flow, start: 0, end: 0, until: cx.now() + STATUS_PATIENCE },
+            );
         }
         let Some(state) = self.flows.get_mut(&flow) else { return cx.send(Port::LINK, packet) };
         let (start, end) = state.note_sent(tcp, packet.payload_len());
@@ -116,7 +121,7 @@ impl Station {
             return cx.send(Port::LINK, packet);
         }
         let mut packet = packet;
-        if self.is_told && self.settings.split != Split::Nowhere {
+        if self.is_told && state.is_split() {
             packet.set_flags(tcp.flags.with(TcpFlags::EMULATED));
         }
         self.send_tracked(cx, packet, Pending { flow, start, end, until: cx.now() + STATUS_PATIENCE });
@@ -172,10 +177,16 @@ impl Station {
         self.flows.touch(slot);
         let Some((_, state)) = self.flows.at_mut(slot) else { return };
         let is_news = state.note_received(tcp);
+        let mut packet = packet;
+        // For a station; a box on the way to one passes it on.
+        if tcp.flags.emulated() && self.is_told {
+            packet.set_flags(tcp.flags.without(TcpFlags::EMULATED));
+        }
         let is_pure = packet.payload_len() == 0 && !tcp.flags.syn() && !tcp.flags.fin();
         // Congestion echoes and duplicates of the other end speak to the station's TCP itself.
         let is_plain = is_pure && !tcp.flags.ece() && tcp.options.sack.is_empty();
-        if !is_plain || !self.is_told || !state.is_emulated() || state.is_closing() {
+        let emulates = self.is_told && state.is_open() && (state.is_split() || self.settings.split == Split::Nowhere);
+        if !is_plain || !emulates || state.is_closing() {
             return cx.send(Port::INNER, packet);
         }
         cx.emit(Event::AckSuppressed);
@@ -217,9 +228,10 @@ impl Element for Station {
         }
         // Only what the next hop acknowledged was delivered; "sent" says nothing (SPEC 7.3).
         let Some(slot) = self.flows.slot(&flow).filter(|_| status.outcome == Outcome::Acked) else { return };
-        let Some((_, state)) = self.flows.at_mut(slot) else { return };
+        let Some((_, state)) = self.flows.at_mut(slot).filter(|_| end > start) else { return };
         let moved = state.deliver(start, end);
-        if state.is_emulated() && (moved || self.settings.dupack) {
+        let emulates = state.is_open() && (state.is_split() || self.settings.split == Split::Nowhere);
+        if emulates && (moved || self.settings.dupack) {
             self.acknowledge(cx, slot);
         }
     }

@@ -40,11 +40,19 @@ fn station(settings: &[(&str, &str)]) -> Harness<Station> {
     let settings = Settings::with(&settings).unwrap();
     let mut harness = Harness::new(with_site(|site| Station::new(&settings, site)), "station");
     harness.packet(NOW, Port::INNER, packet(true, header(TcpFlags::SYN, START, SeqNum(0), 500), 0));
-    let answer = header(TcpFlags::SYN.with(TcpFlags::ACK), SeqNum(99), START + 1, 20_000);
-    harness.packet(NOW, Port::LINK, packet(false, answer, 0));
+    tell_of_syn(&mut harness, Outcome::Acked);
+    let flags = TcpFlags::SYN.with(TcpFlags::ACK).with(TcpFlags::EMULATED);
+    harness.packet(NOW, Port::LINK, packet(false, header(flags, SeqNum(99), START + 1, 20_000), 0));
+    let answer = harness.io.inner[0].tcp().unwrap().flags;
+    assert_eq!(answer, TcpFlags::SYN.with(TcpFlags::ACK), "what the boxes say to each other stays between them");
     harness.io.link.clear();
     harness.io.inner.clear();
     harness
+}
+
+fn tell_of_syn(harness: &mut Harness<Station>, outcome: Outcome) {
+    let status = TxStatus { token: Token(0), outcome, tries: 1, at: NOW };
+    harness.call(NOW, |element, cx| element.handle_tx_status(cx, status));
 }
 
 /// The station's TCP sends the `index`-th segment of 400 bytes.
@@ -53,8 +61,9 @@ fn send(harness: &mut Harness<Station>, index: u32) {
     harness.packet(NOW, Port::INNER, packet(true, tcp, 400));
 }
 
-fn status(harness: &mut Harness<Station>, token: u64, outcome: Outcome) {
-    let status = TxStatus { token: Token(token), outcome, tries: 1, at: NOW };
+/// What became of the `index`-th segment; the SYN has the first token.
+fn status(harness: &mut Harness<Station>, index: u64, outcome: Outcome) {
+    let status = TxStatus { token: Token(index + 1), outcome, tries: 1, at: NOW };
     harness.call(NOW, |element, cx| element.handle_tx_status(cx, status));
 }
 
@@ -118,16 +127,25 @@ fn sent_is_not_delivered() {
 }
 
 #[test]
-fn a_station_says_that_it_emulates_once_the_medium_has_told_it_something() {
+fn a_station_says_in_its_segments_that_it_emulates() {
     let says = |packet: &Packet| packet.tcp().unwrap().flags.emulated();
-    for (split, expected) in [("near", [false, true]), ("elsewhere", [false, true]), ("nowhere", [false, false])] {
-        let mut harness = station(&[("split", split)]);
-        send(&mut harness, 0);
-        status(&mut harness, 0, Outcome::Acked);
-        send(&mut harness, 1);
-        assert_eq!([0, 1].map(|index| says(&harness.io.link[index])), expected, "{split}");
-        assert!(harness.io.link.iter().all(Packet::checksum_holds));
-    }
+    let mut harness = station(&[]);
+    send(&mut harness, 0);
+    assert!(says(&harness.io.link[0]) && harness.io.link[0].checksum_holds());
+}
+
+#[test]
+fn without_a_split_that_said_so_nothing_is_emulated() {
+    let settings = Settings::default();
+    let mut harness = Harness::new(with_site(|site| Station::new(&settings, site)), "alone");
+    harness.packet(NOW, Port::INNER, packet(true, header(TcpFlags::SYN, START, SeqNum(0), 500), 0));
+    let answer = header(TcpFlags::SYN.with(TcpFlags::ACK), SeqNum(99), START + 1, 20_000);
+    harness.packet(NOW, Port::LINK, packet(false, answer, 0));
+    (0..2).for_each(|index| send(&mut harness, index));
+    status(&mut harness, 0, Outcome::Acked);
+    harness.packet(NOW, Port::LINK, packet(false, header(TcpFlags::ACK, SeqNum(100), START + 401, 9), 0));
+    assert_eq!((harness.count(Event::AckEmulated), harness.io.inner.len()), (0, 2));
+    assert!(harness.io.link.iter().all(|packet| !packet.tcp().unwrap().flags.emulated()));
 }
 
 #[test]
@@ -142,8 +160,15 @@ fn a_medium_that_never_tells_holds_nothing_up() {
 }
 
 #[test]
-fn where_the_medium_tells_nothing_acknowledgments_pass() {
-    let mut harness = station(&[]);
+fn where_the_medium_tells_nothing_acknowledgments_and_flags_pass() {
+    let settings = Settings::default();
+    let mut harness = Harness::new(with_site(|site| Station::new(&settings, site)), "wired");
+    harness.packet(NOW, Port::INNER, packet(true, header(TcpFlags::SYN, START, SeqNum(0), 500), 0));
+    tell_of_syn(&mut harness, Outcome::Sent);
+    let flags = TcpFlags::SYN.with(TcpFlags::ACK).with(TcpFlags::EMULATED);
+    harness.packet(NOW, Port::LINK, packet(false, header(flags, SeqNum(99), START + 1, 20_000), 0));
+    assert!(harness.io.inner[0].tcp().unwrap().flags.emulated(), "it is for somebody behind");
+    harness.io.inner.clear();
     send(&mut harness, 0);
     status(&mut harness, 0, Outcome::Sent);
     let real = header(TcpFlags::ACK, SeqNum(100), START + 401, 9);
@@ -199,7 +224,11 @@ fn segments_wait_for_the_interface_and_lose_nothing() {
 fn a_connection_that_the_other_end_opens_is_emulated_too() {
     let settings = Settings::default();
     let mut harness = Harness::new(with_site(|site| Station::new(&settings, site)), "passive");
-    harness.packet(NOW, Port::LINK, packet(false, header(TcpFlags::SYN, SeqNum(99), SeqNum(0), 20_000), 0));
+    harness.packet(
+        NOW,
+        Port::LINK,
+        packet(false, header(TcpFlags::SYN.with(TcpFlags::EMULATED), SeqNum(99), SeqNum(0), 20_000), 0),
+    );
     let answer = header(TcpFlags::SYN.with(TcpFlags::ACK), START, SeqNum(100), 500);
     harness.packet(NOW, Port::INNER, packet(true, answer, 0));
     harness.io.inner.clear();
@@ -218,4 +247,14 @@ fn ranges_above_a_hole_are_bounded() {
         assert!(!flow.deliver(start + 10 * index, start + 10 * index + 5));
     }
     assert!(flow.deliver(start, start + 10), "the hole is filled, and what was remembered behind it");
+}
+
+#[test]
+fn ast_c13_the_sender_is_acknowledged_before_the_receiver_has_anything() {
+    assert!(!ENTRY.keeps_end_to_end);
+    let mut harness = station(&[]);
+    send(&mut harness, 0);
+    status(&mut harness, 0, Outcome::Acked);
+    // Nothing has come back from the other end since its SYN.
+    assert_eq!(acknowledged(&harness), [400]);
 }

@@ -104,6 +104,11 @@ impl Proxy {
         Proxy { quiet: Some(Quiet::new(tells_window)), ..self }
     }
 
+    /// Bytes received on one side and not yet sent on the other, of all flows.
+    pub fn waiting(&self) -> u64 {
+        self.relays().map(Relay::waiting).sum()
+    }
+
     /// Bytes acknowledged on one side and not yet on the other, of all flows.
     pub fn buffered(&self) -> u64 {
         self.relays().map(Relay::buffered).sum()

@@ -7,7 +7,8 @@
 use super::quiet::Quiet;
 use super::settings::{Accept, Settings};
 use airtcp_core::{
-    ByteSize, Context, CreateReason, DropReason, Event, FlowKey, Instant, Packet, Port, Rng, SeqNum, TcpHeader,
+    ByteSize, Context, CreateReason, DropReason, Event, FlowKey, Instant, Packet, Port, Rng, SeqNum, TcpFlags,
+    TcpHeader,
 };
 use airtcp_tcp::{CloseReason, Config, Connection, Endpoint, State, Stream, default_mss, reset_reply};
 
@@ -214,6 +215,14 @@ impl Relay {
         self.server.memory() + self.client.as_ref().map_or(0, Connection::memory)
     }
 
+    /// Bytes received on one side and not yet sent on the other.
+    pub fn waiting(&self) -> u64 {
+        let kept = |connection: &Connection| {
+            connection.readable() + connection.unacknowledged().saturating_sub(connection.bytes_in_flight())
+        };
+        kept(&self.server) + self.client.as_ref().map_or(0, kept)
+    }
+
     /// Bytes acknowledged on one side and not yet on the other.
     pub fn buffered(&self) -> u64 {
         let kept = |connection: &Connection| connection.readable() + connection.unacknowledged();
@@ -292,7 +301,11 @@ fn refuses(connection: &mut Connection, now: Instant, packet: &Packet) -> bool {
 
 fn transmit(cx: &mut Context<'_>, connection: &mut Connection, port: Port, mut quiet: Option<&mut Quiet>) {
     while let Some(packet) = connection.poll_transmit(cx.now()) {
-        let packet = cx.create(packet, CreateReason::Transmit);
+        let mut packet = cx.create(packet, CreateReason::Transmit);
+        if let Some(tcp) = packet.tcp().copied().filter(|tcp| tcp.flags.syn() && quiet.is_some()) {
+            // To a station: here is somebody who needs no acknowledgments over the link, and sends none.
+            packet.set_flags(tcp.flags.with(TcpFlags::EMULATED));
+        }
         if quiet.as_mut().is_some_and(|quiet| quiet.keeps(connection, &packet)) {
             cx.emit(Event::AckSuppressed);
             cx.discard(packet, DropReason::Suppressed);
