@@ -6,6 +6,8 @@ use crate::baselines::split::{self, Proxy};
 use airtcp_core::parameters::ParameterError;
 use airtcp_core::{Context, Duration, Element, Event, Gauge, Instant, Packet, Port};
 
+/// Packets in an interface queue of which nothing is known.
+const DEFAULT_QUEUE: u64 = 100;
 /// Bytes of the packets that wait for the wired half: counted as full segments.
 const SEGMENT: u64 = 1000;
 
@@ -15,6 +17,8 @@ pub struct AccessPoint {
     settings: Settings,
     split: Option<Proxy>,
     is_silent: bool,
+    /// Packets that may wait before it falls silent, and when it speaks again.
+    limits: [u64; 2],
     /// While silent nothing comes that would say when to look again.
     look_again: Instant,
 }
@@ -30,7 +34,11 @@ impl AccessPoint {
             let proxy = Proxy::new(&split::Settings { buffer, ..split::Settings::default() }, site);
             proxy.without_acknowledgments(settings.balance == Balance::Window)
         });
-        Ok(AccessPoint { settings: settings.clone(), split, is_silent: false, look_again: Instant::MAX })
+        let mtu = u64::from(site.link.mtu.unwrap_or(1500).max(1));
+        let queue = site.link.queue.map_or(DEFAULT_QUEUE, |queue| queue.0 / mtu);
+        let limits = [(settings.silent_above, 9), (settings.silent_below, 8)]
+            .map(|(limit, tenths)| limit.map_or(queue * tenths / 10, u64::from));
+        Ok(AccessPoint { settings: settings.clone(), split, is_silent: false, limits, look_again: Instant::MAX })
     }
 
     /// Falls silent while much waits, for the air or for the wired half (AST-U17), and speaks again when it does not.
@@ -40,8 +48,7 @@ impl AccessPoint {
         }
         let Some(split) = &self.split else { return };
         let waiting = cx.backlog(Port::LINK).packets as u64 + split.waiting().div_ceil(SEGMENT);
-        let limit = if self.is_silent { self.settings.silent_below } else { self.settings.silent_above };
-        let is_silent = waiting > u64::from(limit);
+        let is_silent = waiting > self.limits[usize::from(self.is_silent)];
         self.look_again = if is_silent { cx.now() + LOOK_AGAIN } else { Instant::MAX };
         if is_silent != self.is_silent {
             self.is_silent = is_silent;

@@ -36,10 +36,11 @@ parameters! {
         pub split: Split = Split::Near, "AST-8 to AST-10";
         /// What keeps a station from sending faster than the split can pass on.
         pub balance: Balance = Balance::Window, "AST-11; SPEC 7.3: the window is what can be deployed";
-        /// Packets that wait at the split, in the interface queue and for the wired half together, before it falls silent.
-        pub silent_above: u32 = 90, "AST-U8: 90 % of IFQLEN, AST-U17";
-        /// Packets that wait when it acknowledges again.
-        pub silent_below: u32 = 80, "AST-U8: 80 % of IFQLEN";
+        /// Packets that wait at the split, in the interface queue and for the wired half together, before it falls silent;
+        /// auto is 90 % of the interface queue.
+        pub silent_above: Option<u32> = None, "AST-U8, AST-U17";
+        /// Packets that wait when it acknowledges again; auto is 80 % of the interface queue.
+        pub silent_below: Option<u32> = None, "AST-U8";
         /// Bytes that the split keeps on each side in each direction: four times this for a flow.
         pub buffer: ByteSize = ByteSize(128 << 10), "ours: 100 ms of an 802.11b cell";
         /// Segments that a station gives to its interface at a time. What is more waits before it, so that nothing is dropped

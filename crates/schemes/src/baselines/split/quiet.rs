@@ -14,15 +14,18 @@ pub(super) struct Quiet {
     acknowledged: Option<SeqNum>,
     /// The other end said with its last segment that it makes acknowledgments of the link's own.
     is_emulated: bool,
+    /// Its last segment had no data, or the byte of a keep-alive: it may be a question.
+    is_asked: bool,
 }
 
 impl Quiet {
     pub fn new(tells_window: bool) -> Self {
-        Quiet { tells_window, told_edge: None, acknowledged: None, is_emulated: false }
+        Quiet { tells_window, told_edge: None, acknowledged: None, is_emulated: false, is_asked: false }
     }
 
     /// Looks at a segment from the other end.
     pub fn note_received(&mut self, packet: &Packet) {
+        self.is_asked = packet.payload_len() <= 1;
         if packet.payload_len() > 0 {
             self.is_emulated = packet.tcp().is_some_and(|tcp| tcp.flags.emulated());
         }
@@ -40,7 +43,7 @@ impl Quiet {
         let edge = tcp.acknowledgment + (u32::from(tcp.window) << shift);
         let is_open = connection.state() == State::Established && !connection.is_read_finished();
         let is_plain = packet.payload_len() == 0 && !tcp.flags.syn() && !tcp.flags.fin() && !tcp.flags.rst();
-        let is_answer = self.acknowledged == Some(tcp.acknowledgment) && !connection.has_gap();
+        let is_answer = self.is_asked && self.acknowledged == Some(tcp.acknowledgment) && !connection.has_gap();
         let is_asked_for = is_answer || tcp.flags.ece() || self.allows_much_more(edge, connection);
         let is_needless = self.is_emulated && is_open && is_plain && !is_asked_for;
         self.acknowledged = Some(tcp.acknowledgment);
