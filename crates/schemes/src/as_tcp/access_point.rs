@@ -3,12 +3,11 @@
 use super::settings::{Balance, Settings, Split};
 use crate::Site;
 use crate::baselines::split::{self, Proxy};
-use airtcp_core::parameters::ParameterError;
 use airtcp_core::{Context, Duration, Element, Event, Gauge, Instant, Packet, Port};
 
 /// Packets in an interface queue of which nothing is known.
 const DEFAULT_QUEUE: u64 = 100;
-/// Bytes of the packets that wait for the wired half: counted as full segments.
+/// What waits for the wired half is counted in packets of the paper's length.
 const SEGMENT: u64 = 1000;
 
 /// A split that acknowledges nothing over the link, or a box that only passes packets.
@@ -16,11 +15,10 @@ const SEGMENT: u64 = 1000;
 pub struct AccessPoint {
     settings: Settings,
     split: Option<Proxy>,
-    is_silent: bool,
     /// Packets that may wait before it falls silent, and when it speaks again.
     limits: [u64; 2],
-    /// While silent nothing comes that would say when to look again.
-    look_again: Instant,
+    /// It is silent, and looks again then: nothing comes meanwhile that would say that less waits.
+    silent_until: Option<Instant>,
 }
 
 /// How often a silent box looks whether less waits.
@@ -28,7 +26,7 @@ const LOOK_AGAIN: Duration = Duration::from_millis(5);
 
 impl AccessPoint {
     /// The element for the near end.
-    pub fn new(settings: &Settings, site: &mut Site<'_>) -> Result<Self, ParameterError> {
+    pub fn new(settings: &Settings, site: &mut Site<'_>) -> Self {
         let split = (settings.split == Split::Near).then(|| {
             let buffer = Some(settings.buffer);
             let proxy = Proxy::new(&split::Settings { buffer, ..split::Settings::default() }, site);
@@ -38,7 +36,7 @@ impl AccessPoint {
         let queue = site.link.queue.map_or(DEFAULT_QUEUE, |queue| queue.0 / mtu);
         let limits = [(settings.silent_above, 9), (settings.silent_below, 8)]
             .map(|(limit, tenths)| limit.map_or(queue * tenths / 10, u64::from));
-        Ok(AccessPoint { settings: settings.clone(), split, is_silent: false, limits, look_again: Instant::MAX })
+        AccessPoint { settings: settings.clone(), split, limits, silent_until: None }
     }
 
     /// Falls silent while much waits, for the air or for the wired half (AST-U17), and speaks again when it does not.
@@ -48,10 +46,10 @@ impl AccessPoint {
         }
         let Some(split) = &self.split else { return };
         let waiting = cx.backlog(Port::LINK).packets as u64 + split.waiting().div_ceil(SEGMENT);
-        let is_silent = waiting > self.limits[usize::from(self.is_silent)];
-        self.look_again = if is_silent { cx.now() + LOOK_AGAIN } else { Instant::MAX };
-        if is_silent != self.is_silent {
-            self.is_silent = is_silent;
+        let was_silent = self.silent_until.is_some();
+        let is_silent = waiting > self.limits[usize::from(was_silent)];
+        self.silent_until = is_silent.then(|| cx.now() + LOOK_AGAIN);
+        if is_silent != was_silent {
             cx.set_silent(Port::LINK, is_silent);
             if is_silent {
                 cx.emit(Event::Silenced);
@@ -70,8 +68,7 @@ impl Element for AccessPoint {
     }
 
     fn handle_timeout(&mut self, cx: &mut Context<'_>) {
-        if let Some(split) = self.split.as_mut().filter(|split| split.poll_timeout().is_some_and(|due| due <= cx.now()))
-        {
+        if let Some(split) = &mut self.split {
             split.handle_timeout(cx);
         }
         self.balance(cx);
@@ -79,7 +76,7 @@ impl Element for AccessPoint {
 
     fn poll_timeout(&self) -> Option<Instant> {
         let of_split = self.split.as_ref().and_then(Proxy::poll_timeout);
-        of_split.into_iter().chain(Some(self.look_again).filter(|at| *at < Instant::MAX)).min()
+        of_split.into_iter().chain(self.silent_until).min()
     }
 
     fn observe(&self, gauge: &mut dyn FnMut(Gauge, u64)) {

@@ -1,6 +1,7 @@
 //! What a station's TCP-aware sublayer knows of one connection: numbers learned from the handshake and kept current
 //! (AST-3), what the medium delivered, and the acknowledgment that tells of it (AST-5).
 
+use super::settings::Split;
 use crate::position::{self, Position};
 use airtcp_core::packet::Segment;
 use airtcp_core::{FlowKey, Packet, SackBlocks, SeqNum, TcpFlags, TcpHeader, TcpOptions, Timestamps};
@@ -87,14 +88,14 @@ impl Flow {
         self.edge = self.next + u64::from(window);
     }
 
-    /// Whether both ends have spoken.
-    pub fn is_open(&self) -> bool {
-        self.is_open
-    }
-
     /// Whether somebody between the medium and the other end has the data when the medium has delivered them.
     pub fn is_split(&self) -> bool {
         self.is_split
+    }
+
+    /// Whether acknowledgments may be emulated: both ends have spoken, and the connection is split, or nobody wants it to be.
+    pub fn is_emulated(&self, split: Split) -> bool {
+        self.is_open && (self.is_split || split == Split::Nowhere)
     }
 
     /// Whether the station has closed, and waits for an acknowledgment that nobody can emulate.

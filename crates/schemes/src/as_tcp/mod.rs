@@ -49,7 +49,7 @@ pub const ENTRY: SchemeEntry = SchemeEntry {
 fn make(settings: &[(String, String)], site: &mut Site<'_>) -> Result<Box<dyn Element + Send>, ParameterError> {
     let settings = Settings::with(settings)?;
     Ok(match site.end {
-        End::Near => Box::new(AccessPoint::new(&settings, site)?),
+        End::Near => Box::new(AccessPoint::new(&settings, site)),
         End::Far => Box::new(Station::new(&settings, site)),
     })
 }

@@ -100,7 +100,7 @@ impl Station {
         }
     }
 
-    fn handle_outgoing(&mut self, cx: &mut Context<'_>, flow: FlowKey, tcp: &TcpHeader, packet: Packet) {
+    fn handle_outgoing(&mut self, cx: &mut Context<'_>, flow: FlowKey, tcp: &TcpHeader, mut packet: Packet) {
         if tcp.flags.rst() {
             self.forget(&flow);
             return cx.send(Port::LINK, packet);
@@ -108,11 +108,7 @@ impl Station {
         if tcp.flags.syn() {
             self.open(cx, flow, tcp);
             // What becomes of it shows whether the medium tells, before anything depends on that.
-            return self.send_tracked(
-                cx,
-                packet,
-                Pending { flow, start: 0, end: 0, until: cx.now() + STATUS_PATIENCE },
-            );
+            return self.send_tracked(cx, packet, flow, (0, 0));
         }
         let Some(state) = self.flows.get_mut(&flow) else { return cx.send(Port::LINK, packet) };
         let (start, end) = state.note_sent(tcp, packet.payload_len());
@@ -120,14 +116,21 @@ impl Station {
         if (start == end && self.is_told) || self.pending.len() >= PENDING_MAX {
             return cx.send(Port::LINK, packet);
         }
-        let mut packet = packet;
         if self.is_told && state.is_split() {
             packet.set_flags(tcp.flags.with(TcpFlags::EMULATED));
         }
-        self.send_tracked(cx, packet, Pending { flow, start, end, until: cx.now() + STATUS_PATIENCE });
+        self.send_tracked(cx, packet, flow, (start, end));
     }
 
-    fn send_tracked(&mut self, cx: &mut Context<'_>, packet: Packet, pending: Pending) {
+    /// Sends a packet with these data, and hears what becomes of it.
+    fn send_tracked(
+        &mut self,
+        cx: &mut Context<'_>,
+        packet: Packet,
+        flow: FlowKey,
+        (start, end): (Position, Position),
+    ) {
+        let pending = Pending { flow, start, end, until: cx.now() + STATUS_PATIENCE };
         let token = self.next_token;
         self.next_token += 1;
         match cx.send_tracked(Port::LINK, packet, Token(token)) {
@@ -140,17 +143,15 @@ impl Station {
 
     /// A connection begins, in whichever direction.
     fn open(&mut self, cx: &mut Context<'_>, flow: FlowKey, syn: &TcpHeader) {
-        let mut state = Flow::open(syn);
-        if let Some(slot) = self.flows.slot(&flow) {
-            // Its SYN again, or the answer to one: what the other end said stays.
-            let Some((_, known)) = self.flows.at_mut(slot) else { return };
-            if syn.flags.ack() {
-                known.answer(syn);
-                return;
-            }
-            core::mem::swap(known, &mut state);
-            return;
+        match self.flows.get_mut(&flow) {
+            // The answer to the other end's SYN: what that said stays.
+            Some(known) if syn.flags.ack() => known.answer(syn),
+            Some(known) => *known = Flow::open(syn),
+            None => self.remember(cx, flow, Flow::open(syn)),
         }
+    }
+
+    fn remember(&mut self, cx: &mut Context<'_>, flow: FlowKey, state: Flow) {
         cx.emit(Event::FlowNew);
         if self.flows.insert(flow, state).1.is_some() {
             cx.emit(Event::FlowEvicted);
@@ -163,21 +164,19 @@ impl Station {
         }
     }
 
-    fn handle_incoming(&mut self, cx: &mut Context<'_>, flow: FlowKey, tcp: &TcpHeader, packet: Packet) {
+    fn handle_incoming(&mut self, cx: &mut Context<'_>, flow: FlowKey, tcp: &TcpHeader, mut packet: Packet) {
         if tcp.flags.rst() {
             self.forget(&flow);
             return cx.send(Port::INNER, packet);
         }
         if tcp.flags.syn() && !tcp.flags.ack() && self.flows.slot(&flow).is_none() {
             // The other end opens; the station's answer completes what is known.
-            self.flows.insert(flow, Flow::offered());
-            cx.emit(Event::FlowNew);
+            self.remember(cx, flow, Flow::offered());
         }
         let Some(slot) = self.flows.slot(&flow) else { return cx.send(Port::INNER, packet) };
         self.flows.touch(slot);
         let Some((_, state)) = self.flows.at_mut(slot) else { return };
         let is_news = state.note_received(tcp);
-        let mut packet = packet;
         // For a station; a box on the way to one passes it on.
         if tcp.flags.emulated() && self.is_told {
             packet.set_flags(tcp.flags.without(TcpFlags::EMULATED));
@@ -185,7 +184,7 @@ impl Station {
         let is_pure = packet.payload_len() == 0 && !tcp.flags.syn() && !tcp.flags.fin();
         // Congestion echoes and duplicates of the other end speak to the station's TCP itself.
         let is_plain = is_pure && !tcp.flags.ece() && tcp.options.sack.is_empty();
-        let emulates = self.is_told && state.is_open() && (state.is_split() || self.settings.split == Split::Nowhere);
+        let emulates = self.is_told && state.is_emulated(self.settings.split);
         if !is_plain || !emulates || state.is_closing() {
             return cx.send(Port::INNER, packet);
         }
@@ -230,8 +229,7 @@ impl Element for Station {
         let Some(slot) = self.flows.slot(&flow).filter(|_| status.outcome == Outcome::Acked) else { return };
         let Some((_, state)) = self.flows.at_mut(slot).filter(|_| end > start) else { return };
         let moved = state.deliver(start, end);
-        let emulates = state.is_open() && (state.is_split() || self.settings.split == Split::Nowhere);
-        if emulates && (moved || self.settings.dupack) {
+        if state.is_emulated(self.settings.split) && (moved || self.settings.dupack) {
             self.acknowledge(cx, slot);
         }
     }

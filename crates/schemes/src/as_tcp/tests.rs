@@ -244,9 +244,12 @@ fn ranges_above_a_hole_are_bounded() {
     let mut flow = Flow::open(&syn);
     let (start, _) = flow.note_sent(&header(TcpFlags::ACK, START + 1, SeqNum(100), 600), 0);
     for index in 1..10_000 {
-        assert!(!flow.deliver(start + 10 * index, start + 10 * index + 5));
+        assert!(!flow.deliver(start + 10 * index, start + 10 * index + 10));
     }
     assert!(flow.deliver(start, start + 10), "the hole is filled, and what was remembered behind it");
+    let key = packet(true, syn, 0).flow().unwrap();
+    let next = flow.acknowledgment(&key, false, false, u64::MAX).tcp().unwrap().acknowledgment;
+    assert_eq!(next.since(START + 1), 10 * 4097, "what came beyond the bound was forgotten");
 }
 
 #[test]

@@ -130,15 +130,14 @@ impl Relay {
             return Verdict::Foreign(packet);
         }
         self.last_used = now;
-        if let Some(quiet) = self.quiet.as_mut().filter(|_| from_client == (self.origin == Port::LINK)) {
+        let is_over_link = from_client == (self.origin == Port::LINK);
+        if let Some(quiet) = self.quiet.as_mut().filter(|_| is_over_link) {
             quiet.note_received(&packet);
         }
+        let mut is_refused = false;
         if from_client {
             match &mut self.client {
-                Some(client) => {
-                    let is_over_link = self.origin == Port::LINK;
-                    self.refused_segments += u64::from(refuses(client, now, &packet) && is_over_link);
-                }
+                Some(client) => is_refused = refuses(client, now, &packet),
                 // The client has lost interest before the server answered.
                 None if tcp.flags.rst() => self.server.abort(),
                 // Its SYN again; the answer comes when the server has given one.
@@ -149,9 +148,9 @@ impl Relay {
                 self.server_start = Some(Start::of(&tcp, now, cx.rng()));
                 self.configs.client.mtu = self.configs.client.mtu.min(mtu_of(&packet, &tcp));
             }
-            let is_over_link = self.origin != Port::LINK;
-            self.refused_segments += u64::from(refuses(&mut self.server, now, &packet) && is_over_link);
+            is_refused = refuses(&mut self.server, now, &packet);
         }
+        self.refused_segments += u64::from(is_refused && is_over_link);
         cx.consume(packet);
         Verdict::Taken
     }
