@@ -75,9 +75,7 @@ pub struct Cell {
     idle_since: Instant,
     /// What everybody waits in addition to AIFS.
     eifs_extra: Duration,
-    usage: Vec<Usage>,
     medium: MediumUse,
-    counters: Vec<LinkCounters>,
 }
 
 impl Cell {
@@ -114,17 +112,16 @@ impl Cell {
             winners: Vec::new(),
             idle_since: Instant::ZERO,
             eifs_extra: Duration::ZERO,
-            usage: vec![Usage::default(); stations + 1],
             medium: MediumUse::default(),
-            counters: vec![LinkCounters::default(); stations + 1],
             timing,
         }
     }
 
     /// True if the interface has a ring that is full: the packet should be kept, and [`Report::Room`] follows.
     pub fn refuses(&mut self, from: usize, bytes: u32) -> bool {
+        let all_wait = self.all_wait(from);
         let interface = &mut self.interfaces[from];
-        let is_refused = interface.is_ring && !interface.admits(bytes);
+        let is_refused = interface.is_ring && !interface.admits(bytes, all_wait);
         interface.wants_room |= is_refused;
         is_refused
     }
@@ -140,30 +137,44 @@ impl Cell {
         reports: &mut Vec<Report>,
     ) -> bool {
         let bytes = packet.wire_len();
+        let all_wait = self.all_wait(from);
         let interface = &mut self.interfaces[from];
-        let sleeper = self.power_save.as_mut().filter(|power_save| from == 0 && power_save.sleeps());
-        let is_full = if sleeper.is_some() { !interface.keeps(bytes) } else { !interface.admits(bytes) };
-        let counters = &mut self.counters[from];
-        counters.packets_in += 1;
-        counters.bytes_in += u64::from(bytes);
-        if is_full || bytes > self.mtu {
-            let reason = if is_full { DropReason::QueueFull } else { DropReason::TooBig };
+        interface.counters.packets_in += 1;
+        interface.counters.bytes_in += u64::from(bytes);
+        let reason = if bytes > self.mtu {
+            Some(DropReason::TooBig)
+        } else {
+            (!interface.admits(bytes, all_wait)).then_some(DropReason::QueueFull)
+        };
+        if let Some(reason) = reason {
             self.drop(from, to, packet, reason, reports);
             return false;
         }
         let entry = Entry { packet, to: to as u32, tracked };
-        if let Some(power_save) = sleeper {
-            interface.asleep.packets += 1;
-            interface.asleep.bytes += u64::from(bytes);
-            power_save.keep(entry);
-            return true;
-        }
-        interface.push(entry);
-        if self.interfaces[from].head.is_none() {
-            self.take_next(from);
-            self.begin_access(now, from);
+        match self.power_save.as_mut().filter(|_| all_wait) {
+            Some(power_save) => {
+                interface.asleep.packets += 1;
+                interface.asleep.bytes += u64::from(bytes);
+                power_save.keep(entry);
+            }
+            None => {
+                interface.push(entry);
+                self.offer(now, from);
+            }
         }
         true
+    }
+
+    /// Whether everything at an interface waits for the next beacon: what the access point has for stations that sleep.
+    fn all_wait(&self, interface: usize) -> bool {
+        interface == 0 && self.power_save.as_ref().is_some_and(PowerSave::sleeps)
+    }
+
+    /// An interface that is sending nothing takes what waits there.
+    fn offer(&mut self, now: Instant, index: usize) {
+        if self.interfaces[index].head.is_none() && self.take_next(index) {
+            self.begin_access(now, index);
+        }
     }
 
     /// When to call [`Cell::advance`]; `None` while nobody has anything to send.
@@ -203,15 +214,14 @@ impl Cell {
         access_point.asleep = Backlog::default();
         fetched.into_iter().for_each(|entry| access_point.push(entry));
         self.make_plan(plan.end);
-        if self.interfaces[0].head.is_none() && self.interfaces[0].backlog().packets > 0 {
-            self.take_next(0);
-            self.begin_access(plan.end, 0);
-        }
+        self.offer(plan.end, 0);
     }
 
     fn end_exchange(&mut self, plan: Plan, now: Instant, reports: &mut Vec<Report>) {
-        self.note_use(plan);
-        self.freeze(plan.begin);
+        self.medium.exchanges += 1;
+        self.medium.collisions += u64::from(self.winners.len() > 1);
+        self.medium.busy += plan.end.saturating_since(plan.begin);
+        self.medium.contenders += self.freeze(plan.begin);
         self.idle_since = plan.end;
         let winners = std::mem::take(&mut self.winners);
         let is_collision = winners.len() > 1;
@@ -252,8 +262,9 @@ impl Cell {
 
     /// Packets that an interface is sure to take; `usize::MAX` where it drops instead of refusing.
     pub fn room(&self, interface: usize) -> usize {
+        let all_wait = self.all_wait(interface);
         let interface = &self.interfaces[interface];
-        if interface.is_ring { interface.room(self.mtu) } else { usize::MAX }
+        if interface.is_ring { interface.room(self.mtu, all_wait) } else { usize::MAX }
     }
 
     /// Packets at an interface, waiting or being sent.
@@ -265,12 +276,12 @@ impl Cell {
 
     /// What an interface did.
     pub fn usage(&self, interface: usize) -> &Usage {
-        &self.usage[interface]
+        &self.interfaces[interface].usage
     }
 
     /// Packets through an interface: in, out, dropped.
     pub fn counters(&self, interface: usize) -> &LinkCounters {
-        &self.counters[interface]
+        &self.interfaces[interface].counters
     }
 
     /// What the medium was used for.
@@ -284,16 +295,17 @@ impl Cell {
     }
 
     fn drop(&mut self, from: usize, to: usize, packet: Packet, reason: DropReason, reports: &mut Vec<Report>) {
-        let counters = &mut self.counters[from];
+        let counters = &mut self.interfaces[from].counters;
         counters.dropped[reason as usize] += 1;
         counters.bytes_dropped += u64::from(packet.wire_len());
         reports.push(Report::Dropped { from, to, packet, reason });
     }
 
-    /// Makes the next packet of an interface the frame that it sends.
-    fn take_next(&mut self, index: usize) {
+    /// Makes the next packet of an interface the frame that it sends; false if there is none.
+    fn take_next(&mut self, index: usize) -> bool {
         let interface = &mut self.interfaces[index];
         interface.head = interface.pop().map(|entry| self.timing.frame(entry));
+        interface.head.is_some()
     }
 
     /// An interface that had nothing to send has a frame.
@@ -382,20 +394,12 @@ impl Cell {
         frames.map(|frame| self.timing.opening(frame))
     }
 
-    fn note_use(&mut self, plan: Plan) {
-        self.medium.exchanges += 1;
-        self.medium.collisions += u64::from(self.winners.len() > 1);
-        self.medium.busy += plan.end.saturating_since(plan.begin);
-        let has_frame = |member: &&u32| self.interfaces[**member as usize].head.is_some();
-        self.medium.contenders += self.members.iter().filter(has_frame).count() as u64;
-    }
-
     /// The medium becomes busy at `begin`: slots that were idle until then are counted. Who has nothing to send and
-    /// nothing left to count stops.
-    fn freeze(&mut self, begin: Instant) {
+    /// nothing left to count stops. Returns how many have a frame to send.
+    fn freeze(&mut self, begin: Instant) -> u64 {
         let slot = self.timing.slot.as_nanos();
         // Nearly all count from the same time.
-        let mut last = (Instant::MAX, 0);
+        let (mut last, mut contenders) = ((Instant::MAX, 0), 0);
         let (interfaces, winners) = (&mut self.interfaces, &self.winners);
         self.members.retain(|member| {
             let interface = &mut interfaces[*member as usize];
@@ -403,6 +407,7 @@ impl Cell {
                 last = (interface.count_from, begin.saturating_since(interface.count_from).as_nanos() / slot);
             }
             let is_waiting = interface.head.is_some();
+            contenders += u64::from(is_waiting);
             if is_waiting && (winners.contains(member) || interface.count_from == Instant::MAX) {
                 return true;
             }
@@ -416,18 +421,16 @@ impl Cell {
             interface.is_member = is_waiting || interface.slots > 0;
             interface.is_member
         });
+        contenders
     }
 
     /// A transmission that met others; how long its sender waits for an ACK beyond the end of the collision.
     fn collide(&mut self, index: usize, plan: Plan, reports: &mut Vec<Report>) -> Duration {
-        let Some(frame) = &mut self.interfaces[index].head else { return Duration::ZERO };
-        let opening = self.timing.opening(frame);
-        let (kind, was_announcement) = (frame.kind as usize, frame.has_rts);
-        let usage = &mut self.usage[index];
+        let Interface { head: Some(frame), usage, .. } = &mut self.interfaces[index] else { return Duration::ZERO };
+        let (opening, was_announcement) = (self.timing.opening(frame), frame.has_rts);
         usage.transmissions += 1;
         usage.collisions += 1;
-        let collided = &mut usage.airtime[kind].collided;
-        *collided += opening;
+        usage.airtime[frame.kind as usize].collided += opening;
         self.fail(index, plan.end, was_announcement, reports);
         let heard = plan.begin + opening + self.timing.ack_timeout;
         heard.saturating_since(plan.end)
@@ -435,24 +438,21 @@ impl Cell {
 
     /// The end of an exchange that nobody disturbed.
     fn conclude(&mut self, index: usize, now: Instant, reports: &mut Vec<Report>) {
+        let Some(to) = self.interfaces[index].head.as_ref().map(|frame| frame.to as usize) else { return };
+        let is_silent = self.interfaces[to].is_silent;
         let interface = &mut self.interfaces[index];
-        let Some(frame) = &mut interface.head else { return };
-        let (to, kind) = (frame.to as usize, frame.kind as usize);
-        let fate = frame.fate.take().unwrap_or(Fate::Damaged);
-        let on_air = self.timing.on_air(frame, fate);
-        let fate = if self.interfaces[to].is_silent && fate != Fate::NoCts { Fate::Damaged } else { fate };
-        let interface = &mut self.interfaces[index];
-        let Some(frame) = &mut interface.head else { return };
-        let usage = &mut self.usage[index];
+        let Interface { head: Some(frame), usage, counters, .. } = interface else { return };
+        let kind = frame.kind as usize;
+        let drawn = frame.fate.take().unwrap_or(Fate::Damaged);
+        let fate = if is_silent && drawn != Fate::NoCts { Fate::Damaged } else { drawn };
         usage.transmissions += 1;
         let airtime = &mut usage.airtime[kind];
         let account = if fate == Fate::Acked { &mut airtime.delivered } else { &mut airtime.damaged };
-        *account += on_air;
+        *account += self.timing.on_air(frame, drawn);
         if matches!(fate, Fate::Acked | Fate::AckLost)
             && let Some(packet) = frame.packet.take()
         {
             usage.frames_delivered[kind] += 1;
-            let counters = &mut self.counters[index];
             counters.packets_delivered += 1;
             counters.bytes_delivered += u64::from(packet.wire_len());
             reports.push(Report::Delivered { from: index, to, packet });
@@ -471,7 +471,6 @@ impl Cell {
     fn fail(&mut self, index: usize, now: Instant, is_rts: bool, reports: &mut Vec<Report>) {
         let interface = &mut self.interfaces[index];
         let Some(frame) = &mut interface.head else { return };
-        frame.tries += 1;
         let is_long = frame.has_rts && !is_rts;
         let tries = if is_long { &mut frame.long_tries } else { &mut frame.short_tries };
         *tries += 1;
@@ -480,20 +479,20 @@ impl Cell {
             return;
         }
         interface.cw = interface.access.cw_min;
-        self.usage[index].given_up += 1;
+        interface.usage.given_up += 1;
         self.finish(index, now, Outcome::RetryLimit, reports);
     }
 
     /// A frame is done with, and the next one's turn comes.
     fn finish(&mut self, index: usize, now: Instant, outcome: Outcome, reports: &mut Vec<Report>) {
         if let Some(frame) = self.interfaces[index].head.take() {
-            let Frame { packet, to, tracked, tries, .. } = frame;
+            // A frame that was acknowledged took one more than those that failed.
+            let tries = frame.tries() + u32::from(outcome == Outcome::Acked);
+            let Frame { packet, to, tracked, .. } = frame;
             if let Some(packet) = packet {
                 self.drop(index, to as usize, packet, DropReason::RetryLimit, reports);
             }
             if let Some(Tracked { element, token }) = tracked {
-                // A frame that was acknowledged took one more than those that failed.
-                let tries = tries + u32::from(outcome == Outcome::Acked);
                 let status = TxStatus { token, outcome, tries: u8::try_from(tries).unwrap_or(u8::MAX), at: now };
                 reports.push(Report::Status { element, status });
             }

@@ -63,7 +63,6 @@ impl Timing {
             packet: Some(packet),
             short_tries: 0,
             long_tries: 0,
-            tries: 0,
             fate: None,
         }
     }

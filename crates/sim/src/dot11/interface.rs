@@ -1,9 +1,9 @@
 //! A station's interface to the medium: its queue, the frame it is sending, and its turn in the contention.
 
-use super::airtime::FrameKind;
+use super::airtime::{FrameKind, Usage};
 use airtcp_core::{Backlog, Duration, Instant, Packet, Rng, Token};
 use airtcp_link::loss::LossProcess;
-use airtcp_link::{Queue, QueueLimit};
+use airtcp_link::{LinkCounters, Queue, QueueLimit};
 use std::collections::VecDeque;
 
 /// Who wants to hear what became of a packet.
@@ -54,10 +54,15 @@ pub struct Frame {
     pub short_tries: u32,
     /// Failed transmissions of a frame that was announced.
     pub long_tries: u32,
-    /// Transmissions of the frame or its RTS.
-    pub tries: u32,
     /// Drawn when it may be sent next.
     pub fate: Option<Fate>,
+}
+
+impl Frame {
+    /// Failed transmissions of the frame or its RTS.
+    pub fn tries(&self) -> u32 {
+        self.short_tries + self.long_tries
+    }
 }
 
 /// How an interface contends.
@@ -98,6 +103,9 @@ pub struct Interface {
     pub data_loss: LossProcess,
     /// Of ACK, RTS and CTS.
     pub control_loss: LossProcess,
+    pub usage: Usage,
+    /// Packets in, out, dropped.
+    pub counters: LinkCounters,
 }
 
 impl Interface {
@@ -120,17 +128,15 @@ impl Interface {
             backoff,
             data_loss,
             control_loss,
+            usage: Usage::default(),
+            counters: LinkCounters::default(),
         }
     }
 
-    /// Whether a packet of so many bytes may come: what is being sent does not wait.
-    pub fn admits(&self, bytes: u32) -> bool {
-        self.head.is_none() || self.limit.admits(self.backlog(), bytes)
-    }
-
-    /// The same for a packet that has to wait for a station to wake.
-    pub fn keeps(&self, bytes: u32) -> bool {
-        self.limit.admits(self.backlog(), bytes)
+    /// Whether a packet of so many bytes may come. One that is sent at once does not wait, unless all wait for
+    /// stations to wake.
+    pub fn admits(&self, bytes: u32, all_wait: bool) -> bool {
+        (self.head.is_none() && !all_wait) || self.limit.admits(self.backlog(), bytes)
     }
 
     /// What waits.
@@ -139,8 +145,9 @@ impl Interface {
     }
 
     /// Packets of at most `mtu` bytes that are sure to be taken.
-    pub fn room(&self, mtu: u32) -> usize {
-        self.limit.room(self.backlog(), mtu).saturating_add(usize::from(self.head.is_none()))
+    pub fn room(&self, mtu: u32, all_wait: bool) -> usize {
+        let at_once = usize::from(self.head.is_none() && !all_wait);
+        self.limit.room(self.backlog(), mtu).saturating_add(at_once)
     }
 
     pub fn push(&mut self, entry: Entry) {

@@ -169,6 +169,17 @@ fn ast_14_what_comes_for_a_sleeping_station_waits_for_the_next_beacon_and_what_i
 }
 
 #[test]
+fn a_ring_before_sleeping_stations_refuses_what_it_cannot_keep() {
+    let ring = "{ kind = \"ring\", limit = \"1packet\" }";
+    let settings = settings(&[("beacon_interval", "100ms"), ("power_save", "true"), ("ap_queue", ring)]);
+    let mut cell = Cell::new(&settings, 1, 1, "cell");
+    let mut reports = Vec::new();
+    assert_eq!((cell.room(0), cell.refuses(0, 100)), (1, false));
+    assert!(cell.send(at(0), 0, 1, packet(100), None, &mut reports));
+    assert_eq!((cell.room(0), cell.refuses(0, 100)), (0, true));
+}
+
+#[test]
 fn a_beacon_that_is_due_goes_before_those_who_count_down() {
     let settings = settings(&[("beacon_interval", "20ms")]);
     let model = measure(&CellSettings::default(), 5, 1028, Duration::from_secs(20), 1).packets_per_second;
