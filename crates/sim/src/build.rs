@@ -40,9 +40,9 @@ fn ends(spec: &SchemeSpec) -> &'static [End] {
     }
 }
 
-/// Both directions of every link, and which nodes they lead from and to.
-fn lay_links(topology: &Topology, seed: u64) -> (Vec<Pipe>, Vec<(usize, usize)>) {
-    let (mut pipes, mut ends) = (Vec::new(), Vec::new());
+/// Both directions of every link; `ends` gets the nodes they lead from and to.
+fn lay_links(topology: &Topology, seed: u64, ends: &mut Vec<(usize, usize)>) -> Vec<Pipe> {
+    let mut pipes = Vec::new();
     for (index, spec) in topology.links.iter().enumerate() {
         for (side, label) in ["forward", "reverse"].into_iter().enumerate() {
             let name = format!("links.{}.{label}", spec.name);
@@ -53,19 +53,22 @@ fn lay_links(topology: &Topology, seed: u64) -> (Vec<Pipe>, Vec<(usize, usize)>)
             pipes.push(Pipe::new(name, direction, link, to));
         }
     }
-    (pipes, ends)
+    pipes
 }
 
-/// Both directions of every station of every cell, and which nodes they lead from and to.
-#[expect(clippy::type_complexity, reason = "three lists that belong together once")]
-fn place_wlans(topology: &Topology, seed: u64) -> Result<(Vec<Site>, Vec<Airway>, Vec<(usize, usize)>), SimError> {
-    let (mut sites, mut airways, mut ends) = (Vec::new(), Vec::new(), Vec::new());
+/// Every cell, and both directions of its stations; `ends` gets the nodes they lead from and to.
+fn place_wlans(
+    topology: &Topology,
+    seed: u64,
+    ends: &mut Vec<(usize, usize)>,
+) -> Result<(Vec<Site>, Vec<Airway>), SimError> {
+    let (mut sites, mut airways) = (Vec::new(), Vec::new());
     for (index, spec) in topology.wlans.iter().enumerate() {
         spec.settings.check().map_err(|reason| SimError::Wlan { wlan: spec.name.clone(), reason })?;
         let name = format!("wlans.{}", spec.name);
         let nodes: Vec<usize> = std::iter::once(spec.ap).chain(spec.stations.iter().copied()).collect();
         let cell = Cell::new(&spec.settings, spec.stations.len(), seed, &name);
-        sites.push(Site { name: name.clone(), cell, nodes: nodes.clone(), first_airway: airways.len() });
+        let first_airway = airways.len();
         for station in 1..nodes.len() {
             // Behind the links, for taps.
             let link = topology.links.len() + airways.len() / 2;
@@ -76,8 +79,9 @@ fn place_wlans(topology: &Topology, seed: u64) -> Result<(Vec<Site>, Vec<Airway>
                 ends.push((nodes[from], nodes[to]));
             }
         }
+        sites.push(Site { name, cell, nodes, first_airway });
     }
-    Ok((sites, airways, ends))
+    Ok((sites, airways))
 }
 
 impl<'t> Engine<'t> {
@@ -86,9 +90,9 @@ impl<'t> Engine<'t> {
         if topology.nodes.len() > address::MAX_NODES {
             return Err(SimError::TooManyNodes);
         }
-        let (pipes, mut ends) = lay_links(topology, settings.seed);
-        let (sites, airways, more) = place_wlans(topology, settings.seed)?;
-        ends.extend(more);
+        let mut ends = Vec::new();
+        let pipes = lay_links(topology, settings.seed, &mut ends);
+        let (sites, airways) = place_wlans(topology, settings.seed, &mut ends)?;
         let mut engine = Engine {
             now: Instant::ZERO,
             network: Network {
