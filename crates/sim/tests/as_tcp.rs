@@ -1,11 +1,11 @@
 //! AS-TCP in a cell: what it gains, what it costs, and that every stream stays whole.
 
 mod common;
-use airtcp_core::{Duration, Event, Gauge, parameters::Parameters};
+use airtcp_core::{Duration, Event, Gauge};
 use airtcp_schemes::{as_tcp, baselines::split};
 use airtcp_sim::dot11::{CellSettings, FrameKind, saturation};
 use airtcp_sim::{Flow, LinkId, Outcome, RunSettings, Topology, WlanId};
-use common::{bulk, link, tcp};
+use common::{bulk, cell_settings, link, mbit, owned, tcp};
 
 const PACKET: u32 = 1500;
 const PAYLOAD: f64 = 1448.0;
@@ -22,11 +22,14 @@ struct Cell {
 
 impl Cell {
     fn of(stations: usize, settings: &[(&str, &str)]) -> Cell {
-        let mut cell = CellSettings::default();
-        for (key, value) in settings {
-            cell.set(key, value).unwrap();
+        Cell {
+            stations,
+            cell: cell_settings(settings),
+            wire: &[("rate", "100Mbit"), ("delay", "15ms")],
+            tcp: &[],
+            size: None,
+            seconds: 30,
         }
-        Cell { stations, cell, wire: &[("rate", "100Mbit"), ("delay", "15ms")], tcp: &[], size: None, seconds: 30 }
     }
 
     fn topology(&self) -> (Topology, WlanId, LinkId) {
@@ -66,15 +69,8 @@ impl Cell {
     }
 
     fn as_tcp(&self, settings: &[(&str, &str)]) -> Outcome {
-        let settings: Vec<(String, String)> =
-            settings.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
-        self.run(|topology, wlan, _| topology.scheme("as-tcp", wlan, &as_tcp::ENTRY, &settings))
+        self.run(|topology, wlan, _| topology.scheme("as-tcp", wlan, &as_tcp::ENTRY, &owned(settings)))
     }
-}
-
-fn mbit(outcome: &Outcome) -> f64 {
-    let bytes: u64 = outcome.flows.iter().map(|flow| flow.measured_bytes).sum();
-    bytes as f64 * 8e3 / outcome.measured.as_nanos() as f64
 }
 
 fn count(outcome: &Outcome, event: Event) -> u64 {
@@ -198,7 +194,7 @@ fn ast_c8_a_sleeping_station_waits_for_its_handshake_and_with_as_tcp_for_nothing
 fn ast_10_the_split_may_be_at_the_router_and_the_access_point_stay_as_it_is() {
     let cell = Cell { size: Some(500_000), seconds: 60, ..Cell::of(3, &[]) };
     let outcome = cell.run(|topology, wlan, backhaul| {
-        topology.scheme("stations", wlan, &as_tcp::ENTRY, &[("split".to_owned(), "elsewhere".to_owned())]);
+        topology.scheme("stations", wlan, &as_tcp::ENTRY, &owned(&[("split", "elsewhere")]));
         topology.scheme("router", backhaul, &as_tcp::ENTRY, &[]);
     });
     assert!(count(&outcome, Event::AckEmulated) > 900);

@@ -1,10 +1,10 @@
 //! 802.11 cells in a network: uploads, downloads, and what is counted of them.
 
 mod common;
-use airtcp_core::{DropReason, Duration, parameters::Parameters};
-use airtcp_sim::dot11::{CellSettings, FrameKind};
+use airtcp_core::{DropReason, Duration};
+use airtcp_sim::dot11::FrameKind;
 use airtcp_sim::{Flow, NodeId, Outcome, RunSettings, Topology};
-use common::{bulk, link, tcp};
+use common::{bulk, cell_settings, link, mbit, tcp};
 
 /// Stations - access point - server, 15 ms behind the access point.
 fn cell(stations: usize, settings: &[(&str, &str)]) -> (Topology, Vec<NodeId>, NodeId) {
@@ -12,11 +12,7 @@ fn cell(stations: usize, settings: &[(&str, &str)]) -> (Topology, Vec<NodeId>, N
     let ap = topology.node("ap");
     let server = topology.node("server");
     let nodes: Vec<_> = (1..=stations).map(|number| topology.node(&format!("sta{number}"))).collect();
-    let mut cell = CellSettings::default();
-    for (key, value) in settings {
-        cell.set(key, value).unwrap();
-    }
-    topology.wlan("wifi", ap, &nodes, cell);
+    topology.wlan("wifi", ap, &nodes, cell_settings(settings));
     let wire = link(&[("rate", "100Mbit"), ("delay", "15ms"), ("queue", "1000packets")]);
     topology.link("wire", ap, server, wire.clone(), wire);
     (topology, nodes, server)
@@ -36,11 +32,6 @@ fn uploads(stations: usize, settings: &[(&str, &str)], config: &[(&str, &str)], 
         topology.flow(bulk(&format!("upload{index}"), *node, server, tcp(config)));
     }
     run(&topology, seconds)
-}
-
-fn mbit(outcome: &Outcome) -> f64 {
-    let bytes: u64 = outcome.flows.iter().map(|flow| flow.measured_bytes).sum();
-    bytes as f64 * 8e3 / outcome.measured.as_nanos() as f64
 }
 
 #[test]

@@ -33,7 +33,7 @@ pub fn lossy_link() -> anyhow::Result<Section> {
         ..Section::default()
     };
     let summary = summary::run("validation/ns3-lossy.toml", &[])?;
-    for record in records("validation/ns3-lossy.csv")? {
+    for record in summary::records("validation/ns3-lossy.csv")? {
         let [control, rtt, loss, mean, half] = [0, 1, 2, 3, 4].map(|column| record[column].to_owned());
         let Some((_, sender)) = SENDERS.iter().find(|(name, _)| *name == control) else { continue };
         let reference = Mean { value: mean.parse()?, half: half.parse()? };
@@ -67,10 +67,10 @@ pub fn gsnoop_path() -> anyhow::Result<Section> {
         ..Section::default()
     };
     let summary = summary::run("validation/ns3-gsnoop.toml", &[])?;
-    for record in records("validation/ns3-gsnoop.csv")? {
+    for record in summary::records("validation/ns3-gsnoop.csv")? {
         let [loss, on, mean, half] = [0, 1, 2, 3].map(|column| record[column].to_owned());
         let reference = Mean { value: mean.parse()?, half: half.parse()? };
-        let cell = cell(&summary, &[("cases.lost", &format!("{loss} {on}"))])?;
+        let cell = summary::cell(&summary, &[("cases.lost", &format!("{loss} {on}"))])?;
         // 512 bytes of payload in a packet.
         let packets: Vec<f64> = summary::mbit(cell).iter().map(|mbit| mbit * 1e6 / (512.0 * 8.0)).collect();
         let ours = Mean::of(&packets);
@@ -94,17 +94,6 @@ fn ns2(loss: f64, both_ways: bool) -> anyhow::Result<Mean> {
     Ok(Mean::of(&(1..=10).map(of_seed).collect::<Result<Vec<_>, _>>()?))
 }
 
-fn records(path: &str) -> anyhow::Result<Vec<csv::StringRecord>> {
-    let mut reader = csv::ReaderBuilder::new().comment(Some(b'#')).from_path(root().join(path))?;
-    Ok(reader.records().collect::<Result<_, _>>()?)
-}
-
 fn goodput(summary: &Value, at: &[(&str, &str)]) -> anyhow::Result<Mean> {
-    Ok(Mean::of(&summary::mbit(cell(summary, at)?)))
-}
-
-fn cell<'a>(summary: &'a Value, at: &[(&str, &str)]) -> anyhow::Result<&'a Value> {
-    let cells = summary["cells"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let found = cells.iter().find(|cell| at.iter().all(|(key, label)| cell["at"][*key] == *label));
-    found.ok_or_else(|| anyhow::anyhow!("the summary has no cell at {at:?}"))
+    Ok(Mean::of(&summary::mbit(summary::cell(summary, at)?)))
 }

@@ -1,6 +1,6 @@
 //! The 802.11 cell against theory and against ns-3.
 
-use crate::page::{Section, root};
+use crate::page::Section;
 use crate::statistics::median;
 use crate::summary;
 use airtcp_core::Duration;
@@ -16,6 +16,10 @@ const PACKET: u32 = 1028;
 const OF_BIANCHI: f64 = 0.02;
 const OF_NS3_UDP: f64 = 0.03;
 const OF_NS3_TCP: f64 = 0.05;
+/// A cell with a lower index of Jain's is unfair.
+const FAIR: f64 = 0.9;
+/// So many stations with nothing are starved, not late.
+const STARVES: f64 = 5.0;
 
 /// What a cell does at a collision, a damaged frame and so on; see `crates/sim/src/dot11`.
 const RULES: &str = "A collision costs the longest frame and AIFS (the colliders wait for their ACK timeout, too), a frame is given up after 7 \
@@ -99,20 +103,16 @@ pub fn uploads() -> anyhow::Result<Section> {
         ..Section::default()
     };
     let summary = summary::run("validation/ns3-wifi.toml", &[])?;
-    let mut reader = csv::ReaderBuilder::new()
-        .comment(Some(b'#'))
-        .has_headers(false)
-        .from_path(root().join("validation/ns3-wifi.csv"))?;
-    for record in reader.records() {
-        let record = record?;
+    for record in summary::records("validation/ns3-wifi.csv")? {
         let [ack, stations, queue, mbit, jain, nothing] = [0, 1, 2, 3, 4, 5].map(|column| record[column].to_owned());
-        let cell = cell(&summary, &format!("{ack} {stations} {queue}"))?;
+        let cell = summary::cell(&summary, &[("cases.cell", &format!("{ack} {stations} {queue}"))])?;
         let ours = median(&summary::mbit(cell));
         let fair = cell["jain"]["median"].as_f64().unwrap_or(f64::NAN);
         let starved = starved(cell);
         let (reference, index, none): (f64, f64, f64) = (mbit.parse()?, jain.parse()?, nothing.parse()?);
-        let is_alike =
-            queue != "100" || stations == "5" || ((index < 0.9) == (fair < 0.9) && (none >= 5.0) <= (starved >= 1.0));
+        let is_as_fair = (index < FAIR) == (fair < FAIR);
+        let starves_too = none < STARVES || starved >= 1.0;
+        let is_alike = queue != "100" || (is_as_fair && starves_too);
         let holds = (ours / reference - 1.0).abs() <= OF_NS3_TCP && is_alike;
         let row = vec![
             ack,
@@ -147,11 +147,8 @@ pub fn power_save() -> anyhow::Result<Section> {
     {
         for beacon_ms in beacons {
             let beacon = format!("{beacon_ms}ms");
-            let cells = summary["cells"].as_array().map(Vec::as_slice).unwrap_or_default();
-            let is_it = |cell: &&Value| {
-                cell["at"]["cases.file"] == *file && cell["at"]["wlans.wifi.beacon_interval"] == *beacon
-            };
-            let cell = cells.iter().find(is_it).ok_or_else(|| anyhow::anyhow!("no cell for {file}, {beacon}"))?;
+            let at = [("cases.file", file), ("wlans.wifi.beacon_interval", beacon.as_str())];
+            let cell = summary::cell(&summary, &at)?;
             let took_ms = cell["completion_ns"]["median"].as_f64().unwrap_or(f64::NAN) / 1e6;
             let whole = (took_ms / f64::from(*beacon_ms)).floor();
             let row =
@@ -172,12 +169,6 @@ fn settings(keys: &[(&str, &str)]) -> anyhow::Result<CellSettings> {
 
 fn mbit(saturation: Saturation) -> f64 {
     saturation.packets_per_second * PAYLOAD * 8.0 / 1e6
-}
-
-fn cell<'a>(summary: &'a Value, label: &str) -> anyhow::Result<&'a Value> {
-    let cells = summary["cells"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let found = cells.iter().find(|cell| cell["at"]["cases.cell"] == *label);
-    found.ok_or_else(|| anyhow::anyhow!("the summary has no cell '{label}'"))
 }
 
 /// Flows that got nothing, in the mean of the runs.

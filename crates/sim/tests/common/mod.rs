@@ -5,6 +5,7 @@ use airtcp_core::parameters::Parameters;
 use airtcp_core::{Duration, Event};
 use airtcp_link::LinkSettings;
 use airtcp_schemes::gsnoop;
+use airtcp_sim::dot11::CellSettings;
 use airtcp_sim::{Flow, FlowOutcome, NodeId, Outcome, RunSettings, SchemeOutcome, Topology};
 use airtcp_tcp::Config;
 
@@ -14,6 +15,20 @@ pub fn link(settings: &[(&str, &str)]) -> LinkSettings {
         link.set(key, value).unwrap();
     }
     link
+}
+
+pub fn cell_settings(settings: &[(&str, &str)]) -> CellSettings {
+    let mut cell = CellSettings::default();
+    for (key, value) in settings {
+        cell.set(key, value).unwrap();
+    }
+    cell
+}
+
+/// Application bits of all flows in the measured time, in Mbit/s.
+pub fn mbit(outcome: &Outcome) -> f64 {
+    let bytes: u64 = outcome.flows.iter().map(|flow| flow.measured_bytes).sum();
+    bytes as f64 * 8e3 / outcome.measured.as_nanos() as f64
 }
 
 pub fn tcp(settings: &[(&str, &str)]) -> Config {
