@@ -6,7 +6,7 @@ use airtcp_schemes::SchemeEntry;
 use airtcp_tcp::congestion::ControllerEntry;
 use std::collections::BTreeSet;
 
-/// In files: no scheme, the link as it is.
+/// In files: no scheme, the link as it is; TCP from end to end (AST-15).
 pub const NO_SCHEME: &str = "none";
 
 /// Congestion controllers of the Linux kernel that have no twin here: they run live only, where the kernel has them.

@@ -66,6 +66,19 @@ fn marks_of_a_queue_are_listed_and_only_where_there_are_any() {
 }
 
 #[test]
+fn ast_17_fairness_is_of_what_is_due_to_each() {
+    // One of them may have twice as much in flight, and neither fills the link.
+    let other = "\n[flows.other]\nfrom = \"sender\"\nto = \"receiver\"\nmax_cwnd = 8\n";
+    let jain = |weight: &str| {
+        let sets = [&SHORT[..], &["links.air.loss=0%", "flows.bulk.max_cwnd=16", weight]].concat();
+        let scenario = read(&format!("{DEMO}{other}"), &sets).unwrap();
+        summary::of(&simulate(&scenario, 1), "")["cells"][0]["jain"]["median"].as_f64().unwrap()
+    };
+    assert!((jain("flows.bulk.weight=1") - 0.9).abs() < 0.01, "{}", jain("flows.bulk.weight=1"));
+    assert!(jain("flows.bulk.weight=2") > 0.999, "{}", jain("flows.bulk.weight=2"));
+}
+
+#[test]
 fn a_controller_that_only_the_kernel_has_is_skipped_with_a_sentence() {
     let text = demo_with("[\"cubic\", \"bbr\"]", "[\"cubic\", \"vegas\"]");
     let scenario = read(&text, &["duration=3s", "runs=1", "links.air.loss=0%"]).unwrap();

@@ -380,3 +380,8 @@ fn defaults_of_what_has_none() {
 fn an_unknown_key_among_the_defaults() {
     assert_snapshot!(error_with("[links.air]", "[defaults.flows]\ncontroler = \"reno\"\n\n[links.air]"), @"demo.toml:21: unknown key 'controler' in [flows.bulk]; did you mean 'controller'? (airtcp show flow)");
 }
+
+#[test]
+fn a_flow_without_weight() {
+    assert_snapshot!(error_of_set("flows.bulk.weight=0"), @"--set flows.bulk.weight=0: bad value for 'weight' in [flows.bulk]: a weight is 1 or more (airtcp show flow)");
+}

@@ -86,8 +86,8 @@ pub fn cell(results: &Results<'_>, index: usize) -> Option<Value> {
     let of_ceiling = |ceiling: f64| goodputs.iter().map(|bps| bps / ceiling).collect::<Vec<_>>();
     put("of_ceiling", ceiling.map_or(Value::Null, |ceiling| decimals(estimate(&of_ceiling(ceiling)), 4)));
     put("times_baseline", times_baseline(results, index, &goodputs));
-    let shares = |run: &RunOutcome| jain(&run.flows.iter().map(rate_of).collect::<Vec<_>>());
-    put("jain", decimals(estimate(&runs.iter().map(shares).collect::<Vec<_>>()), 4));
+    let indices: Vec<f64> = runs.iter().map(|run| fairness(scenario, run)).collect();
+    put("jain", decimals(estimate(&indices), 4));
     put("rtt_ns", rtt(runs));
     if let Some(completion) = completion(runs) {
         put("completion_ns", completion);
@@ -166,6 +166,12 @@ pub(super) fn throughput(scenario: &ResolvedScenario, run: &RunOutcome) -> f64 {
         rate_of(flow) * f64::from(segment + spec.header_bytes()) / f64::from(segment)
     };
     scenario.flows.iter().zip(&run.flows).map(of_flow).sum()
+}
+
+/// Jain's index of the flows' rates, each over its weight. (AST-17)
+pub(super) fn fairness(scenario: &ResolvedScenario, run: &RunOutcome) -> f64 {
+    let share = |(spec, flow): (&crate::scenario::FlowSpec, &FlowOutcome)| rate_of(flow) / f64::from(spec.weight);
+    jain(&scenario.flows.iter().zip(&run.flows).map(share).collect::<Vec<_>>())
 }
 
 fn times_baseline(results: &Results<'_>, index: usize, goodputs: &[f64]) -> Value {

@@ -1,7 +1,7 @@
 //! What each run of a cell gave, one number per run in the order of the seeds: what claims are judged on.
 
-use super::summary::{goodput, rate_of, throughput};
-use super::{Results, baseline_of, ceiling_bps, jain};
+use super::summary::{fairness, goodput, throughput};
+use super::{Results, baseline_of, ceiling_bps};
 use crate::world::{FlowOutcome, RunOutcome};
 
 /// The measure called `name` in files, run by run; `None` if the cell was not run or has no such measure.
@@ -26,7 +26,7 @@ pub fn values(results: &Results<'_>, cell: usize, name: &str) -> Option<Vec<f64>
             let plain = results.outcomes(baseline_of(results.scenario, cell)?)?;
             Some(runs.iter().zip(plain).map(|(run, plain)| quotient(goodput(run), goodput(plain))).collect())
         }
-        "jain" => each(&|run| Some(jain(&run.flows.iter().map(rate_of).collect::<Vec<_>>()))),
+        "jain" => each(&|run| Some(fairness(scenario, run))),
         "rtt_ns.p50" => of_slowest(|flow| flow.rtt.p50),
         "rtt_ns.p95" => of_slowest(|flow| flow.rtt.p95),
         "rtt_ns.p99" => of_slowest(|flow| flow.rtt.p99),

@@ -22,6 +22,7 @@ pub const KEYS: &[(&str, &str, &str)] = &[
         "a random time within this is added to `start`, another one in each run; 0s if left out",
     ),
     ("size", "\"20MB\"", "application bytes; until the end of the run if left out"),
+    ("weight", "1", "share that is its due, of the sum of all weights, in the index of fairness; 1 if left out"),
     ("ip", "4", "version of IP, 4 or 6; 4 if left out"),
 ];
 
@@ -69,12 +70,16 @@ fn flow(entry: &Entry, nodes: &[String], catalogue: &Catalogue<'_>) -> Result<Fl
     if start_within > LONGEST {
         return Err(keys.bad(keys.table.get("start_within").expect("zero if left out"), "a flow starts during the run"));
     }
+    let weight: u32 = keys.value("weight")?.unwrap_or(1);
+    if weight == 0 {
+        return Err(keys.bad(keys.table.get("weight").expect("1 if left out"), "a weight is 1 or more"));
+    }
     let controller = controller(&keys, catalogue)?;
     if let Some(entry) = catalogue.controller(&controller) {
         config.controller = *entry;
     }
     let name = entry.key.clone();
-    Ok(FlowSpec { name, from, to, controller, start, start_within, size, ip: ip(&keys)?, config })
+    Ok(FlowSpec { name, from, to, controller, start, start_within, size, weight, ip: ip(&keys)?, config })
 }
 
 fn controller(keys: &Keys<'_>, catalogue: &Catalogue<'_>) -> Result<String, ScenarioError> {

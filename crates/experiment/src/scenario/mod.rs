@@ -219,6 +219,8 @@ pub struct FlowSpec {
     pub start_within: Duration,
     /// Application bytes; `None` sends until the end.
     pub size: Option<ByteSize>,
+    /// What is its due beside the others, for the index of fairness. (AST-17)
+    pub weight: u32,
     /// Which IP.
     pub ip: IpVersion,
     /// Parameters of both endpoints.

@@ -5,7 +5,8 @@
 //!                 ^ MAC ACK -> TCP ACK       ^ its own TCP ACKs end here
 //! ```
 //!
-//! The station's [`Station`] sends every segment tracked and acknowledges it to the station's TCP when the medium says that
+//! A connection is split at the access point (AST-1): the wireless half ends there, the wired half is an ordinary one, and the
+//! station's TCP stays as it is (AST-12). The station's [`Station`] sends every segment tracked and acknowledges it to the station's TCP when the medium says that
 //! the next hop has it. The [`AccessPoint`] splits the connection; what it would acknowledge over the air it keeps. A
 //! frame that is given up is not acknowledged, nor is anything behind it: TCP's timeout repairs it.
 //!

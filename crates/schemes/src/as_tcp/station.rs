@@ -17,19 +17,21 @@ const FLOW_MEMORY: u64 = 1 << 14;
 const PENDING_MAX: usize = 1 << 14;
 /// Bytes of a segment where they are counted as windows are.
 const SEGMENT: u64 = 1460;
-/// A medium tells of a frame after its last try; one that does not within this time tells nothing.
+/// A medium that tells of nothing for so long tells nothing, and the report on a frame is lost if it has not come so
+/// long after the report on one that was sent later.
 const STATUS_PATIENCE: Duration = Duration::from_secs(2);
 /// What the other end must allow beyond what was told before the station is told of it.
 const WINDOW_STEP: u64 = 2 * SEGMENT;
 
-/// A segment on its way through the medium.
+/// A segment on its way through the medium: the range that a frame carries (AST-4).
 #[derive(Clone, Copy, Debug)]
 struct Pending {
     flow: FlowKey,
     start: Position,
     end: Position,
-    /// Nothing is heard of it any more after that.
-    until: Instant,
+    sent: Instant,
+    /// When the report on a later one came.
+    overtaken: Option<Instant>,
 }
 
 /// See the module.
@@ -40,6 +42,8 @@ pub struct Station {
     flows: FlowTable<Flow>,
     pending: BTreeMap<u64, Pending>,
     next_token: u64,
+    /// When the last report came.
+    heard: Instant,
     /// The medium tells what it delivered. One that never did acknowledges nothing, and TCP's own acknowledgments pass.
     is_told: bool,
     /// What waits for the interface.
@@ -59,6 +63,7 @@ impl Station {
             flows,
             pending: BTreeMap::new(),
             next_token: 0,
+            heard: Instant::ZERO,
             is_told: false,
             waiting: VecDeque::new(),
             waiting_bytes: 0,
@@ -130,7 +135,7 @@ impl Station {
         flow: FlowKey,
         (start, end): (Position, Position),
     ) {
-        let pending = Pending { flow, start, end, until: cx.now() + STATUS_PATIENCE };
+        let pending = Pending { flow, start, end, sent: cx.now(), overtaken: None };
         let token = self.next_token;
         self.next_token += 1;
         match cx.send_tracked(Port::LINK, packet, Token(token)) {
@@ -139,6 +144,13 @@ impl Station {
             }
             Err(packet) => cx.discard(packet, DropReason::QueueFull),
         }
+    }
+
+    /// A report came: what was sent before that one is overdue.
+    fn hear(&mut self, now: Instant, token: Token) {
+        self.heard = now;
+        let earlier = self.pending.range_mut(..token.0).rev().map(|(_, pending)| &mut pending.overtaken);
+        earlier.take_while(|overtaken| overtaken.is_none()).for_each(|overtaken| *overtaken = Some(now));
     }
 
     /// A connection begins, in whichever direction.
@@ -220,6 +232,7 @@ impl Element for Station {
 
     fn handle_tx_status(&mut self, cx: &mut Context<'_>, status: TxStatus) {
         let Some(Pending { flow, start, end, .. }) = self.pending.remove(&status.token.0) else { return };
+        self.hear(cx.now(), status.token);
         self.drain(cx);
         self.is_told |= status.outcome == Outcome::Acked;
         if status.outcome == Outcome::RetryLimit {
@@ -235,14 +248,16 @@ impl Element for Station {
     }
 
     fn handle_timeout(&mut self, cx: &mut Context<'_>) {
-        while let Some(entry) = self.pending.first_entry().filter(|entry| entry.get().until <= cx.now()) {
-            entry.remove();
+        while self.poll_timeout().is_some_and(|due| due <= cx.now()) {
+            self.pending.pop_first();
         }
         self.drain(cx);
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        self.pending.first_key_value().map(|(_, pending)| pending.until)
+        // Those that were overtaken are the first, and in the order in which they were.
+        let (_, first) = self.pending.first_key_value()?;
+        Some(first.overtaken.unwrap_or(first.sent.max(self.heard)) + STATUS_PATIENCE)
     }
 
     fn held(&self) -> Backlog {

@@ -160,6 +160,23 @@ fn a_medium_that_never_tells_holds_nothing_up() {
 }
 
 #[test]
+fn a_medium_may_take_its_time_as_long_as_it_tells() {
+    let mut harness = station(&[]);
+    let seconds = airtcp_core::Duration::from_secs;
+    (0..4).for_each(|index| send(&mut harness, index));
+    // Of the second nothing is heard; the fourth waits behind the third for longer than a report is waited for.
+    for (token, at) in [(0, 1), (2, 2), (3, 3)] {
+        harness.tick(NOW + seconds(at));
+        let status = TxStatus { token: Token(token + 1), outcome: Outcome::Acked, tries: 1, at: NOW + seconds(at) };
+        harness.call(NOW + seconds(at), |element, cx| element.handle_tx_status(cx, status));
+    }
+    assert_eq!(acknowledged(&harness), [400]);
+    assert_eq!(harness.element.poll_timeout(), Some(NOW + seconds(4)), "two seconds after it was overtaken");
+    harness.tick(NOW + seconds(4));
+    assert_eq!(harness.element.poll_timeout(), None);
+}
+
+#[test]
 fn where_the_medium_tells_nothing_acknowledgments_and_flags_pass() {
     let settings = Settings::default();
     let mut harness = Harness::new(with_site(|site| Station::new(&settings, site)), "wired");
@@ -260,4 +277,26 @@ fn ast_c13_the_sender_is_acknowledged_before_the_receiver_has_anything() {
     status(&mut harness, 0, Outcome::Acked);
     // Nothing has come back from the other end since its SYN.
     assert_eq!(acknowledged(&harness), [400]);
+}
+
+#[test]
+fn ast_2_what_is_not_a_connection_s_passes_the_sublayer_as_it_came() {
+    let mut harness = station(&[]);
+    let datagram = Packet::opaque(address(1), address(2), 17, Bytes::from_static(b"datagram"));
+    harness.packet(NOW, Port::INNER, datagram.clone());
+    harness.packet(NOW, Port::LINK, datagram.clone());
+    let bytes = |packet: &Packet| packet.to_image();
+    assert_eq!([&harness.io.link[0], &harness.io.inner[0]].map(bytes), [bytes(&datagram), bytes(&datagram)]);
+}
+
+#[test]
+fn ast_4_a_report_is_matched_with_the_range_its_frame_carried() {
+    let mut harness = station(&[]);
+    (0..3).for_each(|index| send(&mut harness, index));
+    status(&mut harness, 1, Outcome::Acked);
+    assert_eq!(acknowledged(&harness), [], "its range begins behind what is missing");
+    status(&mut harness, 0, Outcome::Acked);
+    assert_eq!(acknowledged(&harness), [800]);
+    status(&mut harness, 7, Outcome::Acked);
+    assert_eq!(acknowledged(&harness), [800], "of a frame that was never sent");
 }

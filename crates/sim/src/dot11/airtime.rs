@@ -58,7 +58,7 @@ pub struct Usage {
     pub given_up: u64,
 }
 
-/// What a cell's medium was used for.
+/// What a cell's medium was used for: by whom, and how many wanted it. (AST-19)
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MediumUse {
     /// Times that somebody sent: successes, failures and collisions.

@@ -2,9 +2,10 @@
 
 use super::airtime::{MediumUse, Usage};
 use super::exchange::{Timing, draw_fate};
+use super::idle_sense::IdleSense;
 use super::interface::{Access, Entry, Fate, Frame, Interface, Tracked};
 use super::power_save::PowerSave;
-use super::settings::CellSettings;
+use super::settings::{CellSettings, Contention};
 use airtcp_core::{Backlog, DropReason, Duration, Instant, Outcome, Packet, Rng, TxStatus};
 use airtcp_link::LinkCounters;
 use airtcp_link::loss::LossProcess;
@@ -69,6 +70,7 @@ pub struct Cell {
     /// A beacon is due.
     beacon_waits: bool,
     power_save: Option<PowerSave>,
+    idle_sense: Option<IdleSense>,
     /// Those who send at the planned time.
     winners: Vec<u32>,
     /// From when the medium is idle.
@@ -109,6 +111,8 @@ impl Cell {
             power_save: settings
                 .beacon_interval
                 .map(|interval| PowerSave::new(interval, settings.power_save, stations + 1)),
+            idle_sense: (settings.contention == Contention::IdleSense)
+                .then(|| IdleSense::new(timing.slot, timing.longest_opening(), cw_min)),
             winners: Vec::new(),
             idle_since: Instant::ZERO,
             eifs_extra: Duration::ZERO,
@@ -222,6 +226,7 @@ impl Cell {
         self.medium.collisions += u64::from(self.winners.len() > 1);
         self.medium.busy += plan.end.saturating_since(plan.begin);
         self.medium.contenders += self.freeze(plan.begin);
+        self.fit_windows(plan.begin);
         self.idle_since = plan.end;
         let winners = std::mem::take(&mut self.winners);
         let is_collision = winners.len() > 1;
@@ -240,6 +245,18 @@ impl Cell {
             interface.count_from = self.idle_since + interface.access.aifs.max(delay);
         }
         self.winners = winners;
+    }
+
+    /// The medium is used from `begin` on: contention windows that follow that are set anew.
+    fn fit_windows(&mut self, begin: Instant) {
+        let Some(sense) = &mut self.idle_sense else { return };
+        let aifs = self.interfaces.iter().take(2).map(|interface| interface.access.aifs).min().unwrap_or_default();
+        let counted_from = self.idle_since + self.eifs_extra + aifs;
+        let idle = begin.saturating_since(counted_from).as_nanos() / self.timing.slot.as_nanos();
+        let Some(window) = sense.hear(idle) else { return };
+        for interface in &mut self.interfaces {
+            (interface.access.cw_min, interface.access.cw_max, interface.cw) = (window, window, window);
+        }
     }
 
     /// Everybody counts from when the medium is idle again.

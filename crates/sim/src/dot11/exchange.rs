@@ -45,6 +45,16 @@ impl Timing {
         self.sifs + self.slot.saturating_mul(u64::from(slots))
     }
 
+    /// What a collision of the longest frames costs.
+    pub fn longest_opening(&self) -> Duration {
+        let bytes = self.settings.mtu + self.settings.overhead;
+        if self.has_rts(bytes) { self.rts } else { self.settings.phy.frame(self.data_rate(), bytes) }
+    }
+
+    fn has_rts(&self, bytes: u32) -> bool {
+        self.settings.rts_threshold.is_some_and(|threshold| bytes > threshold)
+    }
+
     fn data_rate(&self) -> Rate {
         self.settings.rate
     }
@@ -59,7 +69,7 @@ impl Timing {
             kind: FrameKind::of(&packet),
             air: self.settings.phy.frame(self.data_rate(), bytes),
             bytes,
-            has_rts: self.settings.rts_threshold.is_some_and(|threshold| bytes > threshold),
+            has_rts: self.has_rts(bytes),
             packet: Some(packet),
             short_tries: 0,
             long_tries: 0,

@@ -1,4 +1,4 @@
-//! An 802.11 cell: stations that share one medium by the distributed coordination function (DCF).
+//! An 802.11 cell: stations that share one medium by the distributed coordination function (DCF; AST-13).
 //!
 //! A [`Cell`] knows who sends next, so it needs one event for each time that the medium is used: the end of an exchange
 //! (RTS, CTS, data, ACK) or of a collision. Between two of these it is idle and stations count down; a station that gets
@@ -19,6 +19,7 @@
 mod airtime;
 mod cell;
 mod exchange;
+mod idle_sense;
 mod interface;
 mod phy;
 mod power_save;
@@ -31,4 +32,4 @@ pub use airtime::{Airtime, FrameKind, MediumUse, Usage};
 pub use cell::{Cell, Report};
 pub use interface::Tracked;
 pub use phy::Phy;
-pub use settings::CellSettings;
+pub use settings::{CellSettings, Contention};

@@ -1,12 +1,22 @@
 //! The parameters of a cell.
 
 use super::phy::Phy;
-use airtcp_core::{Duration, Rate, parameters};
+use airtcp_core::{Duration, Rate, choices, parameters};
 use airtcp_link::table::Table;
 use airtcp_link::{DropTail, Loss, Queue, QueueLimit};
 
 const fn packets(limit: u64) -> Queue {
     Queue::DropTail(DropTail { limit: QueueLimit::Packets(limit) })
+}
+
+choices! {
+    /// What the contention window of a station follows.
+    pub enum Contention {
+        /// Its own collisions: binary exponential backoff.
+        Dcf = "dcf",
+        /// The idle slots that all hear: Idle Sense. The largest windows are of no use then.
+        IdleSense = "idle-sense",
+    }
 }
 
 parameters! {
@@ -28,6 +38,8 @@ parameters! {
         pub cw_max: u32 = 1023, "IEEE 802.11";
         /// Slots after SIFS before a station may count down or send; 2 is DIFS.
         pub aifs: u32 = 2, "IEEE 802.11e; R-19";
+        /// What the contention windows follow.
+        pub contention: Contention = Contention::Dcf, "IEEE 802.11; Heusse et al. 2005, AST-18";
         /// Smallest contention window of the access point; auto is that of the stations.
         pub ap_cw_min: Option<u32> = None, "R-19";
         /// Largest contention window of the access point; auto is that of the stations.

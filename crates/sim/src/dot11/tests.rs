@@ -190,7 +190,7 @@ fn a_beacon_that_is_due_goes_before_those_who_count_down() {
 }
 
 #[test]
-fn a_cell_of_saturated_stations_is_bianchis() {
+fn ast_13_a_cell_of_saturated_stations_is_bianchis() {
     for (rts, count) in [("auto", 1), ("auto", 5), ("auto", 20), ("auto", 50), ("0", 1), ("0", 10), ("0", 50)] {
         let settings = settings(&[
             ("basic_rate", "2Mbit"),
@@ -234,4 +234,18 @@ fn settings_that_contradict_each_other_are_refused() {
         let error = settings.check().unwrap_err();
         assert!(error.contains(word), "{key}: {error}");
     }
+}
+
+#[test]
+fn ast_18_idle_sense_holds_the_throughput_of_many_stations() {
+    let of = |contention: &str, stations: usize| {
+        let settings = settings(&[("contention", contention), ("mtu", "1040")]);
+        measure(&settings, stations, 1028, Duration::from_secs(20), 1).packets_per_second
+    };
+    let few = of("dcf", 5);
+    for stations in [1, 5, 20, 80] {
+        let ours = of("idle-sense", stations) / few;
+        assert!(ours > 0.95, "{stations} stations: {ours}");
+    }
+    assert!(of("dcf", 80) / few < 0.8);
 }
