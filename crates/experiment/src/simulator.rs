@@ -153,12 +153,14 @@ fn wlan(wlans: &[airtcp_sim::WlanOutcome]) -> BTreeMap<String, u64> {
 
 fn convert_flow(cell: &ResolvedScenario, spec: &FlowSpec, flow: airtcp_sim::FlowOutcome) -> FlowOutcome {
     let completion = flow.completed_at.map(|at| at.saturating_since(Instant::ZERO + spec.start));
+    let transfer = flow.completed_at.zip(flow.established_at).map(|(end, begin)| end.saturating_since(begin));
     FlowOutcome {
         name: flow.name,
         window_bytes: flow.measured_bytes,
         window: alive_while_measured(cell, spec, flow.completed_at.map(|at| at.saturating_since(Instant::ZERO))),
         total_bytes: flow.total_bytes,
         completion,
+        transfer,
         retransmitted_segments: flow.retransmitted_segments,
         rtos: flow.rtos,
         rtt: RttPercentiles { p50: flow.rtt.p50, p95: flow.rtt.p95, p99: flow.rtt.p99 },

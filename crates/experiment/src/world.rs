@@ -91,6 +91,9 @@ pub struct FlowOutcome {
     /// From its start to the last byte, for a flow of fixed size that finished.
     #[serde(with = "optional_nanos")]
     pub completion: Option<Duration>,
+    /// Of that, what came after the handshake, where the world knows.
+    #[serde(with = "optional_nanos")]
+    pub transfer: Option<Duration>,
     /// Data segments sent again in the measured time.
     pub retransmitted_segments: u64,
     /// Retransmission timeouts in the measured time.

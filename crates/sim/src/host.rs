@@ -51,6 +51,7 @@ struct Socket {
     series: Vec<Sample>,
     last_progress: (Instant, u64),
     longest_stall: Duration,
+    established_at: Option<Instant>,
     completed_at: Option<Instant>,
     digest: Option<Digest>,
 }
@@ -112,6 +113,7 @@ impl Host {
             series: Vec::new(),
             last_progress: (Instant::ZERO, 0),
             longest_stall: Duration::ZERO,
+            established_at: None,
             completed_at: None,
             digest: has_digest.then(Digest::default),
         });
@@ -188,6 +190,7 @@ impl Host {
             }
         }
         FlowOutcome {
+            established_at: socket.established_at,
             segments_sent: stats.segments_sent,
             retransmitted_segments: stats.retransmitted_segments - before.retransmitted_segments,
             rtos: stats.rtos - before.rtos,
@@ -289,6 +292,9 @@ impl Socket {
                 self.note_progress(now, delivered);
             }
         } else {
+            if self.established_at.is_none() && connection.is_established() {
+                self.established_at = Some(now);
+            }
             if stats.rtt_samples != self.rtt_samples {
                 self.rtt_samples = stats.rtt_samples;
                 self.rounds.record(stats.latest_rtt);

@@ -35,6 +35,8 @@ pub struct FlowOutcome {
     pub measured_bytes: u64,
     /// Application bytes delivered in order in all.
     pub total_bytes: u64,
+    /// When the sender's handshake was over.
+    pub established_at: Option<Instant>,
     /// When a fixed-size flow was delivered completely.
     pub completed_at: Option<Instant>,
     /// Data segments the sender sent, retransmissions included.

@@ -48,6 +48,7 @@ fn flow(cell: &ResolvedScenario, spec: &FlowSpec, result: &FlowResult, repairs: 
         window: alive_while_measured(cell, spec, ended),
         total_bytes: result.received_bytes,
         completion: ended.map(|at| at.saturating_sub(spec.start)),
+        transfer: None,
         retransmitted_segments: result.window_retransmitted_segments,
         rtos: result.timeouts.unwrap_or(0),
         rtt: RttPercentiles {

@@ -8,6 +8,7 @@
 use super::{CellState, Estimate, Results, baseline_of, ceiling_bps, estimate, jain, median};
 use crate::scenario::{Cell, ResolvedScenario, Scenario};
 use crate::world::{EmulatorReport, FlowOutcome, RunOutcome, Verdict, WLAN_COUNTERS};
+use airtcp_core::Duration;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
@@ -89,8 +90,10 @@ pub fn cell(results: &Results<'_>, index: usize) -> Option<Value> {
     let indices: Vec<f64> = runs.iter().map(|run| fairness(scenario, run)).collect();
     put("jain", decimals(estimate(&indices), 4));
     put("rtt_ns", rtt(runs));
-    if let Some(completion) = completion(runs) {
-        put("completion_ns", completion);
+    for (name, of) in FLOW_TIMES {
+        if let Some(times) = runs.iter().map(|run| latest(run, of)).collect::<Option<Vec<f64>>>() {
+            put(name, integers(estimate(&times)));
+        }
     }
     let of_flows = |count: fn(&FlowOutcome) -> u64| counter(runs, |run| run.flows.iter().map(count).sum());
     put(
@@ -193,12 +196,15 @@ fn rtt(runs: &[RunOutcome]) -> Value {
     json!({"p50": highest(|flow| flow.rtt.p50), "p95": highest(|flow| flow.rtt.p95), "p99": highest(|flow| flow.rtt.p99)})
 }
 
-/// When the last flow of fixed size was complete, if all of them were in all runs.
-fn completion(runs: &[RunOutcome]) -> Option<Value> {
-    let last =
-        |run: &RunOutcome| run.flows.iter().filter_map(|flow| flow.completion).max().map(|time| time.as_nanos() as f64);
-    let times: Vec<f64> = runs.iter().map(last).collect::<Option<_>>()?;
-    Some(integers(estimate(&times)))
+type FlowTime = fn(&FlowOutcome) -> Option<Duration>;
+
+/// Times that flows of fixed size take, by their names in files.
+pub(super) const FLOW_TIMES: [(&str, FlowTime); 2] =
+    [("completion_ns", |flow| flow.completion), ("transfer_ns", |flow| flow.transfer)];
+
+/// The time of the flow that takes longest, of those that were complete, in ns.
+pub(super) fn latest(run: &RunOutcome, of: FlowTime) -> Option<f64> {
+    run.flows.iter().filter_map(of).max().map(|time| time.as_nanos() as f64)
 }
 
 fn put_schemes(row: &mut Map<String, Value>, scenario: &ResolvedScenario, runs: &[RunOutcome]) {

@@ -1,6 +1,6 @@
 //! What each run of a cell gave, one number per run in the order of the seeds: what claims are judged on.
 
-use super::summary::{fairness, goodput, throughput};
+use super::summary::{FLOW_TIMES, fairness, goodput, latest, throughput};
 use super::{Results, baseline_of, ceiling_bps};
 use crate::world::{FlowOutcome, RunOutcome};
 
@@ -15,6 +15,9 @@ pub fn values(results: &Results<'_>, cell: usize, name: &str) -> Option<Vec<f64>
     // Of several flows the one that waits longest, as in the summary.
     let of_slowest =
         |value: fn(&FlowOutcome) -> u64| each(&|run| Some(run.flows.iter().map(value).max().unwrap_or(0) as f64));
+    if let Some((_, of)) = FLOW_TIMES.iter().find(|(known, _)| *known == name) {
+        return each(&|run| latest(run, *of));
+    }
     match name {
         "goodput_bps" => each(&|run| Some(goodput(run))),
         "throughput_bps" => each(&|run| Some(throughput(scenario, run))),
@@ -30,10 +33,6 @@ pub fn values(results: &Results<'_>, cell: usize, name: &str) -> Option<Vec<f64>
         "rtt_ns.p50" => of_slowest(|flow| flow.rtt.p50),
         "rtt_ns.p95" => of_slowest(|flow| flow.rtt.p95),
         "rtt_ns.p99" => of_slowest(|flow| flow.rtt.p99),
-        "completion_ns" => each(&|run| {
-            let last = run.flows.iter().filter_map(|flow| flow.completion).max()?;
-            Some(last.as_nanos() as f64)
-        }),
         "sender.retransmitted_segments" => of_flows(|flow| flow.retransmitted_segments),
         "sender.rtos" => of_flows(|flow| flow.rtos),
         name if name.starts_with("wlan.") => {

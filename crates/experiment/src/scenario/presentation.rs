@@ -34,7 +34,7 @@ pub struct FigureSpec {
 }
 
 /// Measures with a name of their own in results; `scheme.<counter>` and `wlan.<counter>` come besides.
-pub const MEASURES: [&str; 11] = [
+pub const MEASURES: [&str; 12] = [
     "goodput_bps",
     "throughput_bps",
     "of_ceiling",
@@ -44,6 +44,7 @@ pub const MEASURES: [&str; 11] = [
     "rtt_ns.p95",
     "rtt_ns.p99",
     "completion_ns",
+    "transfer_ns",
     "sender.retransmitted_segments",
     "sender.rtos",
 ];

@@ -38,6 +38,7 @@ impl Measure {
             "rtt_ns.p95" => ("RTT p95", "ms", Kind::Millis),
             "rtt_ns.p99" => ("RTT p99", "ms", Kind::Millis),
             "completion_ns" => ("complete", "s", Kind::Seconds),
+            "transfer_ns" => ("transfer", "s", Kind::Seconds),
             "sender.retransmitted_segments" => ("resent", "segments", Kind::Count),
             "sender.rtos" => ("RTOs", "", Kind::Count),
             other if other.starts_with("wlan.") && other.ends_with("_ns") => (other, "s", Kind::Seconds),

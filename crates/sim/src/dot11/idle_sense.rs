@@ -91,7 +91,7 @@ mod tests {
         assert!(crowded > 1000, "{crowded}");
         let lonely = after(&mut sense, 30);
         assert!(lonely < crowded / 4, "{lonely}");
-        (0..100_000).for_each(|_| drop(sense.hear(0)));
+        (0..100_000).for_each(|_| _ = sense.hear(0));
         assert_eq!(sense.window, *WINDOW.end());
     }
 }
