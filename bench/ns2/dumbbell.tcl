@@ -1,4 +1,4 @@
-# The race's networks for ns-2: N TCP flows over one link. The same for airtcp and ns-3: crates/bench/src/network.rs,
+# The race's networks for ns-2: N TCP flows over one link. The same for airtcp and ns-3: crates/bench/src/dumbbell.rs,
 # bench/ns3/dumbbell.cc.
 #
 #   ns dumbbell.tcl FLOWS RATE MIDDLE_DELAY QUEUE_PACKETS SECONDS

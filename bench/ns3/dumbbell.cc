@@ -1,4 +1,4 @@
-// The race's networks for ns-3: N TCP flows over one link. The same for airtcp and ns-2: crates/bench/src/network.rs,
+// The race's networks for ns-3: N TCP flows over one link. The same for airtcp and ns-2: crates/bench/src/dumbbell.rs,
 // bench/ns2/dumbbell.tcl.
 //
 //   dumbbell FLOWS RATE MIDDLE_DELAY QUEUE_PACKETS SECONDS

@@ -1,178 +1,98 @@
-//! The race: each network, each rival, in turns.
+//! The races and what they must show.
 
+use crate::cell::Cell;
+use crate::dumbbell::Dumbbell;
 use crate::judge;
-use crate::measure::{self, Cost};
 use crate::network::Network;
+use crate::race::{Speed, alternate, goodput};
 use crate::rivals::Rival;
 
-/// A race and what it must show.
-struct Contest {
-    name: &'static str,
-    network: Network,
-    /// Simulated seconds for ns-3, which takes longer.
-    ns3_seconds: u64,
-    times_ns2: f64,
-    times_ns3: Option<f64>,
-}
-
-const ROUNDS: usize = 5;
-/// Simulated seconds of the run that is subtracted: everything is built and has begun.
-const START_UP: u64 = 1;
-/// Simulated seconds in which instructions are counted.
-const COUNTED: u64 = 20;
-/// Goodputs further apart than this are of different networks.
-const SAME_GOODPUT: f64 = 0.05;
-
-fn contests() -> [Contest; 2] {
-    let network = |flows, mbit, delay_ms, queue, seconds| Network {
-        flows,
-        mbit,
-        delay_ms,
-        queue,
-        seconds,
-        modern: false,
-        checks: false,
-    };
-    [
-        Contest {
-            name: "dumbbell: 50 flows, 100 Mbit/s, RTT 20 ms, queue 200",
-            network: network(50, 100, 8, 200, 400),
-            ns3_seconds: 20,
-            times_ns2: 3.0,
-            times_ns3: Some(100.0),
-        },
-        Contest {
-            name: "single: 1 flow, 10 Mbit/s, RTT 50 ms, queue 50",
-            network: network(1, 10, 23, 50, 8000),
-            ns3_seconds: 120,
-            times_ns2: 1.5,
-            times_ns3: None,
-        },
-    ]
-}
-
-/// What a rival costs, beyond its start.
-struct Speed {
-    packets_per_cpu_second: f64,
-    events_per_cpu_second: Option<f64>,
-    simulated_per_cpu_second: f64,
-    instructions_per_packet: Option<f64>,
-    memory: u64,
-    goodput: f64,
-}
-
-/// Runs everything; returns whether every target was met.
+/// Every race; returns whether every target was met.
 pub fn all() -> anyhow::Result<bool> {
-    let (ours, ns2, ns3) = (Rival::ours()?, Rival::ns2()?, Rival::ns3()?);
+    let dumbbells = [
+        dumbbell("dumbbell: 50 flows, 100 Mbit/s, RTT 20 ms, queue 200", [50, 100, 8, 200, 400], 20, 3.0, Some(100.0)),
+        dumbbell("single: 1 flow, 10 Mbit/s, RTT 50 ms, queue 50", [1, 10, 23, 50, 8000], 120, 1.5, None),
+    ];
     let mut passed = true;
-    for contest in contests() {
-        println!("{}", contest.name);
-        println!(
-            "  {:<22} {:>14} {:>12} {:>12} {:>14} {:>10} {:>14}",
-            "", "packets/CPU s", "events/CPU s", "sim s/CPU s", "instr./packet", "MiB", "goodput Mbit/s"
-        );
-        let classic = &contest.network;
-        let slow = Network { seconds: contest.ns3_seconds, ..classic.clone() };
-        let modern = Network { modern: true, ..classic.clone() };
-        let watched = Network { checks: true, ..classic.clone() };
-        let speeds = alternate(&[
-            (&ours, "airtcp", classic),
-            (&ns2, "ns-2", classic),
-            (&ns3, "ns-3 (Debian)", &slow),
-            (&ours, "airtcp, SACK and RACK", &modern),
-            (&ours, "airtcp, checks on", &watched),
-        ])?;
-        let [us, ns2, ns3, ..] = &speeds[..] else { unreachable!("five rows") };
-        passed &= beats("ns-2", us, ns2, contest.times_ns2);
-        // Over its shorter time ns-3 is held against a run of ours of the same length, for goodput.
-        let same_length = measure::run(ours.program(), &ours.arguments(&slow))?;
-        let us_slow = Speed { goodput: goodput(&same_length, &slow), ..*us };
-        match contest.times_ns3 {
-            Some(times) => passed &= beats("ns-3", &us_slow, ns3, times),
-            None if apart(&us_slow, ns3) > SAME_GOODPUT => println!("      ns-3's goodput is another: not compared"),
-            None => println!("      {:.0} x ns-3", us.packets_per_cpu_second / ns3.packets_per_cpu_second),
-        }
-        passed &= judge("memory of ns-2 over ours", ns2.memory as f64 / us.memory as f64, 1.0);
-        println!();
+    for outcome in dumbbells {
+        passed &= outcome?;
+    }
+    for (stations, seconds, ns3_seconds) in [(10, 400, 20), (80, 200, 8)] {
+        passed &= cell(stations, seconds, ns3_seconds)?;
     }
     Ok(passed)
 }
 
-fn beats(name: &str, us: &Speed, them: &Speed, target: f64) -> bool {
-    let apart = apart(us, them);
-    if apart > SAME_GOODPUT {
-        println!("FAIL  goodputs are {:.1} % apart: not the same network as {name}'s", apart * 100.0);
+/// One dumbbell: flows, Mbit/s, ms, packets of queue, seconds; the seconds for ns-3, which takes longer; targets.
+fn dumbbell(
+    name: &str,
+    [flows, mbit, delay_ms, queue, seconds]: [u64; 5],
+    ns3_seconds: u64,
+    times_ns2: f64,
+    times_ns3: Option<f64>,
+) -> anyhow::Result<bool> {
+    println!("{name}");
+    let (ours, ns2, ns3) = (Rival::ours()?, Rival::ns2()?, Rival::ns3()?);
+    let classic = Dumbbell { flows, mbit, delay_ms, queue, seconds, modern: false, checks: false };
+    let slow = classic.lasting(ns3_seconds);
+    let speeds = alternate(&[
+        (&ours, "airtcp", classic.clone()),
+        (&ns2, "ns-2", classic.clone()),
+        (&ns3, "ns-3 (Debian)", slow.clone()),
+        (&ours, "airtcp, SACK and RACK", Dumbbell { modern: true, ..classic.clone() }),
+        (&ours, "airtcp, checks on", Dumbbell { checks: true, ..classic }),
+    ])?;
+    let [us, ns2, ns3, ..] = speeds[..] else { unreachable!("five rows") };
+    let packets = |speed: &Speed| speed.packets;
+    let mut passed = beats("ns-2, data packets per CPU second", packets, us, ns2, times_ns2);
+    // Over its shorter time ns-3 is held against a run of ours of the same length, for goodput.
+    let us_slow = Speed { goodput: goodput(&ours, &slow)?, ..us };
+    match times_ns3 {
+        Some(times) => passed &= beats("ns-3, data packets per CPU second", packets, us_slow, ns3, times),
+        None if !us_slow.is_like(&ns3) => println!("      ns-3's goodput is another: not compared"),
+        None => println!("      {:.0} x ns-3", us.packets / ns3.packets),
+    }
+    passed &= judge("memory of ns-2 over ours", ns2.memory as f64 / us.memory as f64, 1.0);
+    println!();
+    Ok(passed)
+}
+
+/// Uploads in a cell, with a server at the access point and one behind it. ns-2 has the first only, and another wait
+/// after collisions.
+fn cell(stations: u64, seconds: u64, ns3_seconds: u64) -> anyhow::Result<bool> {
+    println!("802.11b cell: {stations} uploads at 11 Mbit/s, queues of 500");
+    let (ours, ns2, ns3) = (Rival::ours()?, Rival::ns2()?, Rival::ns3()?);
+    let air = Cell { stations, queue: 500, seconds, wired: false, eifs: false, idle: 0, as_tcp: false };
+    let [like_ns2, wired] = [Cell { eifs: true, ..air.clone() }, Cell { wired: true, ..air.clone() }];
+    let [slow_air, slow_wired] = [&air, &wired].map(|cell| cell.lasting(ns3_seconds));
+    let speeds = alternate(&[
+        (&ours, "airtcp, EIFS", like_ns2.clone()),
+        (&ns2, "ns-2, EIFS", like_ns2),
+        (&ours, "airtcp", air.clone()),
+        (&ns3, "ns-3 (Debian)", slow_air.clone()),
+        (&ours, "airtcp, wired", wired.clone()),
+        (&ns3, "ns-3 (Debian), wired", slow_wired.clone()),
+        (&ours, "airtcp, 200 idle", Cell { idle: 200, ..air }),
+        (&ours, "airtcp, wired, AS-TCP", Cell { as_tcp: true, ..wired }),
+    ])?;
+    let [us_eifs, ns2, us, ns3, us_wired, ns3_wired, idle, _] = speeds[..] else { unreachable!("eight rows") };
+    let simulated = |speed: &Speed| speed.simulated;
+    let mut passed = beats("ns-2, simulated s per CPU s", simulated, us_eifs, ns2, 5.0);
+    passed &= judge("x ns-2 without a wired part, ours with one", us_wired.simulated / ns2.simulated, 5.0);
+    for (what, slow, us, ns3) in [("ns-3", &slow_air, us, ns3), ("ns-3, wired", &slow_wired, us_wired, ns3_wired)] {
+        let us_slow = Speed { goodput: goodput(&ours, slow)?, ..us };
+        passed &= beats(&format!("{what}, simulated s per CPU s"), simulated, us_slow, ns3, 150.0);
+    }
+    passed &= judge("speed with 200 idle stations over that without", idle.simulated / us.simulated, 1.0 / 1.1);
+    println!();
+    Ok(passed)
+}
+
+/// Judges how many times faster we are, if both carried the same.
+fn beats(name: &str, of: impl Fn(&Speed) -> f64, us: Speed, them: Speed, target: f64) -> bool {
+    if !us.is_like(&them) {
+        println!("FAIL  goodputs are {:.1} % apart: not the same network as {name}'s", us.apart(&them) * 100.0);
         return false;
     }
-    judge(
-        &format!("x {name}, data packets per CPU second"),
-        us.packets_per_cpu_second / them.packets_per_cpu_second,
-        target,
-    )
-}
-
-/// How far the goodputs are from each other.
-fn apart(us: &Speed, them: &Speed) -> f64 {
-    (us.goodput / them.goodput - 1.0).abs()
-}
-
-/// Each row measured [`ROUNDS`] times, in turns; the fastest of each, since whatever else a machine does only adds.
-fn alternate(rows: &[(&Rival, &str, &Network)]) -> anyhow::Result<Vec<Speed>> {
-    let mut costs: Vec<Vec<Cost>> = vec![Vec::new(); rows.len()];
-    for _ in 0..ROUNDS {
-        for (row, costs) in rows.iter().zip(&mut costs) {
-            let (rival, _, network) = row;
-            let short = Network { seconds: START_UP, ..(*network).clone() };
-            let start = measure::run(rival.program(), &rival.arguments(&short))?;
-            let whole = measure::run(rival.program(), &rival.arguments(network))?;
-            costs.push(Cost {
-                cpu: whole.cpu - start.cpu,
-                packets: whole.packets - start.packets,
-                events: whole.events.zip(start.events).map(|(whole, start)| whole - start),
-                ..whole
-            });
-        }
-    }
-    rows.iter().zip(costs).map(|((rival, name, network), costs)| Ok(row(rival, name, network, costs))).collect()
-}
-
-fn row(rival: &Rival, name: &str, network: &Network, mut costs: Vec<Cost>) -> Speed {
-    costs.sort_by(|one, other| one.cpu.total_cmp(&other.cpu));
-    let cost = costs[0];
-    let speed = Speed {
-        packets_per_cpu_second: cost.packets / cost.cpu,
-        events_per_cpu_second: cost.events.map(|events| events / cost.cpu),
-        simulated_per_cpu_second: (network.seconds - START_UP) as f64 / cost.cpu,
-        instructions_per_packet: instructions_per_packet(rival, network),
-        memory: cost.memory,
-        goodput: goodput(&cost, network),
-    };
-    let optional = |value: Option<f64>| value.map_or("-".to_owned(), |value| format!("{value:.0}"));
-    println!(
-        "  {name:<22} {:>14.0} {:>12} {:>12.0} {:>14} {:>10.1} {:>14.2}",
-        speed.packets_per_cpu_second,
-        optional(speed.events_per_cpu_second),
-        speed.simulated_per_cpu_second,
-        optional(speed.instructions_per_packet),
-        speed.memory as f64 / (1 << 20) as f64,
-        speed.goodput
-    );
-    speed
-}
-
-/// Mbit/s over the whole run.
-fn goodput(cost: &Cost, network: &Network) -> f64 {
-    cost.bytes * 8.0 / 1e6 / network.seconds as f64
-}
-
-fn instructions_per_packet(rival: &Rival, network: &Network) -> Option<f64> {
-    let count = |seconds| {
-        let network = Network { seconds, ..network.clone() };
-        let arguments = rival.arguments(&network);
-        let cost = measure::run(rival.program(), &arguments).ok()?;
-        Some((measure::instructions(rival.program(), &arguments)?, cost.packets))
-    };
-    let seconds = if rival.name == "ns-3" { START_UP + 1 } else { COUNTED };
-    let (few, fewer) = (count(seconds)?, count(START_UP)?);
-    Some((few.0 - fewer.0) / (few.1 - fewer.1))
+    judge(&format!("x {name}"), of(&us) / of(&them), target)
 }

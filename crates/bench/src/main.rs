@@ -1,17 +1,21 @@
 //! `make bench`: CPU time, instructions and memory of the simulator beside those of ns-2 and ns-3, on the same networks
-//! (`network.rs`, `bench/ns2`, `bench/ns3`) one after the other, and of the event queue beside a binary heap.
+//! (`dumbbell.rs`, `cell.rs`, `bench/ns2`, `bench/ns3`) one after the other, and of the event queue beside a binary heap.
 //!
-//! A row counts only where both simulators carried the same goodput within 5 %. Ratios are of data packets per CPU
-//! second, the start-up of each program (its shortest run) subtracted.
+//! A row counts only where both simulators carried the same goodput within 5 %. Ratios are of data packets or
+//! simulated seconds per CPU second, the start-up of each program (its shortest run) subtracted.
 #![forbid(unsafe_code)]
 
+mod cell;
 mod contest;
+mod dumbbell;
 mod hold;
 mod measure;
 mod network;
+mod race;
 mod rivals;
 
 use clap::{Parser, Subcommand};
+use network::Network;
 use std::process::ExitCode;
 
 #[derive(Parser)]
@@ -23,7 +27,8 @@ struct Arguments {
 #[derive(Subcommand)]
 enum Command {
     /// Simulates a network, as a contestant.
-    Simulate(network::Network),
+    #[command(subcommand)]
+    Simulate(Simulated),
     /// Runs a command and prints what it cost, for this program itself.
     Measure {
         /// The command and its arguments.
@@ -34,10 +39,22 @@ enum Command {
     Hold,
 }
 
+/// A network, named as its script for ns-2 and its program for ns-3.
+#[derive(Subcommand)]
+enum Simulated {
+    /// Flows over one link.
+    Dumbbell(dumbbell::Dumbbell),
+    /// Uploads in an 802.11b cell.
+    Cell(cell::Cell),
+}
+
 fn main() -> anyhow::Result<ExitCode> {
     let passed = match Arguments::parse().command {
         Some(Command::Simulate(network)) => {
-            network.simulate();
+            match network {
+                Simulated::Dumbbell(dumbbell) => dumbbell.simulate(),
+                Simulated::Cell(cell) => cell.simulate(),
+            }
             true
         }
         Some(Command::Measure { command }) => return measure::as_only_child(&command),

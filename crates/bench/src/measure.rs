@@ -39,14 +39,11 @@ pub fn run(program: &Path, arguments: &[String]) -> anyhow::Result<Cost> {
     let text = String::from_utf8_lossy(&output.stdout);
     let what = format!("{} {}", program.display(), arguments.join(" "));
     ensure!(output.status.success(), "{what} failed: {}{text}", String::from_utf8_lossy(&output.stderr));
-    let lines: Vec<&str> = text.lines().collect();
-    let [.., result, cost] = lines[..] else { anyhow::bail!("{what} printed too little: {text}") };
-    let numbers = |line: &str| -> anyhow::Result<Vec<f64>> {
-        let numbers = line.split_whitespace().map(str::parse).collect::<Result<Vec<f64>, _>>();
-        numbers.with_context(|| format!("{what} printed '{line}'"))
-    };
-    let (result, cost) = (numbers(result)?, numbers(cost)?);
-    ensure!(result.len() >= 2 && cost.len() == 2, "{what} printed too little: {text}");
+    // ns-2 talks of other things besides.
+    let numbers = |line: &str| line.split_whitespace().map(str::parse).collect::<Result<Vec<f64>, _>>().ok();
+    let lines: Vec<Vec<f64>> = text.lines().filter_map(numbers).filter(|line| line.len() >= 2).collect();
+    let [.., result, cost] = &lines[..] else { anyhow::bail!("{what} printed too little: {text}") };
+    ensure!(cost.len() == 2, "{what} printed something else: {text}");
     Ok(Cost {
         cpu: cost[0] / 1e6,
         memory: cost[1] as u64 * 1024,

@@ -1,77 +1,74 @@
 //! The simulators that race.
 
-use crate::network::Network;
+use crate::network::{Dialect, Network};
 use anyhow::{Context, bail, ensure};
+use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A simulator that can run a [`Network`].
-pub struct Rival {
-    /// Name in the table.
-    pub name: &'static str,
+/// A simulator of networks of one sort.
+pub struct Rival<N> {
+    dialect: Dialect,
     program: PathBuf,
     /// Before the network.
     first: Vec<String>,
-    is_ours: bool,
+    network: PhantomData<N>,
 }
 
-impl Rival {
+impl<N: Network> Rival<N> {
     /// The program.
     pub fn program(&self) -> &Path {
         &self.program
     }
 
+    /// Whether it takes so long that it gets less to do.
+    pub fn is_slow(&self) -> bool {
+        self.dialect == Dialect::Ns3
+    }
+
     /// The arguments for a network.
-    pub fn arguments(&self, network: &Network) -> Vec<String> {
-        let Network { flows, mbit, delay_ms, queue, seconds, .. } = network;
-        let (rate, delay) = match self.name {
-            "ns-2" => (format!("{mbit}Mb"), format!("{delay_ms}ms")),
-            "ns-3" => (format!("{mbit}Mbps"), format!("{delay_ms}ms")),
-            _ => (mbit.to_string(), delay_ms.to_string()),
-        };
-        let mut all = self.first.clone();
-        all.extend([flows.to_string(), rate, delay, queue.to_string(), seconds.to_string()]);
-        if self.is_ours {
-            all.extend(network.modern.then(|| "--modern".to_owned()));
-            all.extend(network.checks.then(|| "--checks".to_owned()));
-        }
-        all
+    pub fn arguments(&self, network: &N) -> Vec<String> {
+        [self.first.clone(), network.arguments(self.dialect)].concat()
+    }
+
+    fn new(dialect: Dialect, program: PathBuf, first: Vec<String>) -> Self {
+        Rival { dialect, program, first, network: PhantomData }
     }
 
     /// airtcp: this program.
-    pub fn ours() -> anyhow::Result<Rival> {
-        let program = std::env::current_exe()?;
-        Ok(Rival { name: "airtcp", program, first: vec!["simulate".into()], is_ours: true })
+    pub fn ours() -> anyhow::Result<Self> {
+        Ok(Rival::new(Dialect::Ours, std::env::current_exe()?, vec!["simulate".into(), N::NAME.into()]))
     }
 
     /// ns-2.35 of Debian.
-    pub fn ns2() -> anyhow::Result<Rival> {
+    pub fn ns2() -> anyhow::Result<Self> {
         let found = Command::new("sh").args(["-c", "command -v ns"]).output()?;
         let program = String::from_utf8_lossy(&found.stdout).trim().to_owned();
         ensure!(!program.is_empty(), "ns-2 is missing; install it: scripts/setup bench");
-        let script = root().join("bench/ns2/dumbbell.tcl").display().to_string();
-        Ok(Rival { name: "ns-2", program: program.into(), first: vec![script], is_ours: false })
+        let script = root().join(format!("bench/ns2/{}.tcl", N::NAME)).display().to_string();
+        Ok(Rival::new(Dialect::Ns2, program.into(), vec![script]))
     }
 
     /// ns-3 of Debian, with the network compiled against its libraries.
-    pub fn ns3() -> anyhow::Result<Rival> {
-        let program = std::env::current_exe()?.with_file_name("airtcp-bench-ns3");
+    pub fn ns3() -> anyhow::Result<Self> {
+        let program = std::env::current_exe()?.with_file_name(format!("airtcp-bench-ns3-{}", N::NAME));
         let headers = beginning("/usr/include", "ns3")?.context("ns-3 is missing; install it: scripts/setup bench")?;
         let version = headers.file_name().and_then(|name| name.to_str()).unwrap_or("ns3").to_owned();
+        let source = root().join(format!("bench/ns3/{}.cc", N::NAME));
         let mut compile = Command::new("c++");
-        compile.args(["-std=c++17", "-O2", "-o"]).arg(&program).arg(root().join("bench/ns3/dumbbell.cc"));
+        compile.args(["-std=c++17", "-O2", "-o"]).arg(&program).arg(&source);
         // With its version in the path the headers are one level further down. Their own directory must not be
         // searched: it has a string.h.
         if !headers.join("core-module.h").exists() {
             compile.arg("-I").arg(&headers);
         }
-        for module in ["applications", "internet", "network", "point-to-point", "traffic-control", "core"] {
+        for module in N::MODULES {
             compile.arg(library(&version, module)?);
         }
         let output = compile.output().context("cannot run c++")?;
         let message = String::from_utf8_lossy(&output.stderr);
-        ensure!(output.status.success(), "bench/ns3/dumbbell.cc does not compile: {message}");
-        Ok(Rival { name: "ns-3", program, first: Vec::new(), is_ours: false })
+        ensure!(output.status.success(), "{} does not compile: {message}", source.display());
+        Ok(Rival::new(Dialect::Ns3, program, Vec::new()))
     }
 }
 

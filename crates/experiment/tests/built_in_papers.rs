@@ -34,8 +34,7 @@ fn as_tcp_has_thirteen_claims_and_four_figures_one_of_them_twice() {
     assert_eq!(ids, (1..=13).map(|number| format!("AST-C{number}")).collect::<Vec<_>>());
     let figures = paper.experiments.iter().flat_map(|experiment| &experiment.scenario.figures);
     let names: Vec<&str> = figures.map(|figure| figure.name.as_str()).collect();
-    let expected =
-        ["fig3-throughput", "fig4-fairness", "fig5-errors", "fig6-transfer-time", "fig6-without-handshake"];
+    let expected = ["fig3-throughput", "fig4-fairness", "fig5-errors", "fig6-transfer-time", "fig6-without-handshake"];
     assert_eq!(names, expected);
 }
 

@@ -311,3 +311,11 @@ fn spec_8_11_a_queue_of_100_drops_acknowledgments_of_80_uploads_and_as_tcp_is_fa
         assert!(jain(&baseline) + 0.2 < jain(&ours), "{}, AS-TCP {}", jain(&baseline), jain(&ours));
     }
 }
+
+#[test]
+fn ast_u9_a_window_that_is_never_scaled_is_told_often_enough() {
+    let of = |tcp| Cell { tcp, ..Cell::of(3, &[]) };
+    let (scaled, unscaled) = (of(&[]), of(&[("window_scaling", "false")]));
+    let (scaled, unscaled) = (mbit(&scaled.as_tcp(&[])), mbit(&unscaled.as_tcp(&[])));
+    assert!(unscaled > 0.95 * scaled, "{unscaled} Mbit/s, {scaled} with scaled windows");
+}

@@ -53,9 +53,11 @@ impl Quiet {
         is_needless
     }
 
-    /// Half a buffer more than was told.
+    /// Half a buffer more than was told, or half of the largest window that can be told.
     fn allows_much_more(&self, edge: SeqNum, connection: &Connection) -> bool {
         let told = self.told_edge.filter(|_| self.tells_window);
-        told.is_some_and(|told| i64::from(edge.distance_from(told)) >= (connection.receive_buffer() / 2).max(1) as i64)
+        let largest = u64::from(u16::MAX) << connection.window_shift();
+        let much = (connection.receive_buffer().min(largest) / 2).max(1);
+        told.is_some_and(|told| i64::from(edge.distance_from(told)) >= much as i64)
     }
 }

@@ -1,0 +1,93 @@
+//! N flows over one link.
+
+use crate::network::{self, CLASSIC, Dialect, Network, link};
+use airtcp_core::Duration;
+use airtcp_sim::{Flow, Outcome, Topology};
+
+/// A dumbbell and how long it is simulated. The first five are also the arguments of `bench/ns2/dumbbell.tcl` and
+/// `bench/ns3/dumbbell.cc`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Dumbbell {
+    /// Number of flows; each sender and receiver stands behind a link of 1 Gbit/s and 1 ms.
+    pub flows: u64,
+    /// Rate of the link that all share, Mbit/s.
+    pub mbit: u64,
+    /// Its delay, ms.
+    pub delay_ms: u64,
+    /// Its queue, packets.
+    pub queue: u64,
+    /// Simulated seconds.
+    pub seconds: u64,
+    /// Senders of today, SACK and RACK with timestamps and delayed acknowledgments, instead of NewReno.
+    #[arg(long)]
+    pub modern: bool,
+    /// With the checks that watch every run.
+    #[arg(long)]
+    pub checks: bool,
+}
+
+impl Network for Dumbbell {
+    const NAME: &'static str = "dumbbell";
+    const MODULES: &'static [&'static str] =
+        &["applications", "internet", "network", "point-to-point", "traffic-control", "core"];
+    const START_UP: u64 = 1;
+    const COUNTED: Option<u64> = Some(20);
+
+    fn arguments(&self, dialect: Dialect) -> Vec<String> {
+        let Dumbbell { flows, mbit, delay_ms, queue, seconds, modern, checks } = self;
+        let (rate, delay) = match dialect {
+            Dialect::Ours => (mbit.to_string(), delay_ms.to_string()),
+            Dialect::Ns2 => (format!("{mbit}Mb"), format!("{delay_ms}ms")),
+            Dialect::Ns3 => (format!("{mbit}Mbps"), format!("{delay_ms}ms")),
+        };
+        let mut all = vec![flows.to_string(), rate, delay, queue.to_string(), seconds.to_string()];
+        if dialect == Dialect::Ours {
+            all.extend(modern.then(|| "--modern".to_owned()));
+            all.extend(checks.then(|| "--checks".to_owned()));
+        }
+        all
+    }
+
+    fn seconds(&self) -> u64 {
+        self.seconds
+    }
+
+    fn lasting(&self, seconds: u64) -> Self {
+        Dumbbell { seconds, ..self.clone() }
+    }
+
+    fn run(&self) -> Outcome {
+        let mut topology = Topology::new();
+        let (left, right) = (topology.node("left"), topology.node("right"));
+        let queue = format!("{}packets", self.queue);
+        let middle = link(&format!("{}Mbit", self.mbit), &format!("{}ms", self.delay_ms), &queue);
+        topology.link("middle", left, right, middle.clone(), middle);
+        let access = link("1Gbit", "1ms", "10000packets");
+        let tcp = network::tcp(if self.modern { &[] } else { &CLASSIC });
+        for index in 0..self.flows {
+            let from = topology.node(&format!("s{index}"));
+            let to = topology.node(&format!("d{index}"));
+            topology.link(&format!("s{index}"), from, left, access.clone(), access.clone());
+            topology.link(&format!("d{index}"), right, to, access.clone(), access.clone());
+            let (name, start) = (format!("f{index}"), Duration::from_millis(10 * index));
+            topology.flow(Flow { name, from, to, tcp: tcp.clone(), start, size: None, ipv6: false });
+        }
+        network::simulated(&topology, self.seconds, self.checks)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn senders_of_either_kind_fill_the_link() {
+        for modern in [false, true] {
+            let network = Dumbbell { flows: 3, mbit: 10, delay_ms: 8, queue: 50, seconds: 20, modern, checks: true };
+            let [packets, bytes, events] = network::totals(&network.run());
+            // 1448 or 1460 bytes of 1500 arrive.
+            let mbit = bytes as f64 * 8.0 / 20.0 / 1e6;
+            assert!((9.3..9.74).contains(&mbit) && packets > 16_000 && events > packets, "{mbit} {packets} {events}");
+        }
+    }
+}
