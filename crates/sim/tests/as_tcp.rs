@@ -3,74 +3,16 @@
 mod common;
 use airtcp_core::{Duration, Event, Gauge};
 use airtcp_schemes::{as_tcp, baselines::split};
-use airtcp_sim::dot11::{CellSettings, FrameKind, saturation};
-use airtcp_sim::{Flow, LinkId, Outcome, RunSettings, Topology, WlanId};
-use common::{bulk, cell_settings, link, mbit, owned, tcp};
+use airtcp_sim::Outcome;
+use airtcp_sim::dot11::{FrameKind, saturation};
+use common::uploads::Cell;
+use common::{mbit, owned};
 
 const PACKET: u32 = 1500;
 const PAYLOAD: f64 = 1448.0;
 
-/// A cell with as many uploads as stations.
-struct Cell {
-    stations: usize,
-    cell: CellSettings,
-    wire: &'static [(&'static str, &'static str)],
-    tcp: &'static [(&'static str, &'static str)],
-    size: Option<u64>,
-    seconds: u64,
-}
-
-impl Cell {
-    fn of(stations: usize, settings: &[(&str, &str)]) -> Cell {
-        Cell {
-            stations,
-            cell: cell_settings(settings),
-            wire: &[("rate", "100Mbit"), ("delay", "15ms")],
-            tcp: &[],
-            size: None,
-            seconds: 30,
-        }
-    }
-
-    fn topology(&self) -> (Topology, WlanId, LinkId) {
-        let mut topology = Topology::new();
-        let (ap, router, server) = (topology.node("ap"), topology.node("router"), topology.node("server"));
-        let nodes: Vec<_> = (1..=self.stations).map(|number| topology.node(&format!("sta{number}"))).collect();
-        let wlan = topology.wlan("wifi", ap, &nodes, self.cell.clone());
-        let near = link(&[("rate", "100Mbit"), ("delay", "1ms"), ("queue", "1000packets")]);
-        let backhaul = topology.link("backhaul", router, ap, near.clone(), near);
-        let wire = link(self.wire);
-        topology.link("wire", router, server, wire.clone(), wire);
-        for (index, node) in nodes.iter().enumerate() {
-            let start = Duration::from_millis(37 * index as u64);
-            let name = format!("upload{index}");
-            topology.flow(Flow { size: self.size, start, ..bulk(&name, *node, server, tcp(self.tcp)) });
-        }
-        (topology, wlan, backhaul)
-    }
-
-    /// Runs it after `schemes` were placed.
-    fn run(&self, schemes: impl FnOnce(&mut Topology, WlanId, LinkId)) -> Outcome {
-        let (mut topology, wlan, backhaul) = self.topology();
-        schemes(&mut topology, wlan, backhaul);
-        let settings = RunSettings {
-            duration: Duration::from_secs(self.seconds),
-            warmup: Duration::from_secs(5),
-            digests: self.size.is_some(),
-            ..Default::default()
-        };
-        let outcome = topology.run(&settings).unwrap();
-        assert_eq!(outcome.checks.failure(), None);
-        outcome
-    }
-
-    fn plain(&self) -> Outcome {
-        self.run(|_, _, _| {})
-    }
-
-    fn as_tcp(&self, settings: &[(&str, &str)]) -> Outcome {
-        self.run(|topology, wlan, _| topology.scheme("as-tcp", wlan, &as_tcp::ENTRY, &owned(settings)))
-    }
+fn as_tcp(cell: &Cell, settings: &[(&str, &str)]) -> Outcome {
+    cell.run(|topology, wlan, _| topology.scheme("as-tcp", wlan, &as_tcp::ENTRY, &owned(settings)))
 }
 
 fn count(outcome: &Outcome, event: Event) -> u64 {
@@ -89,7 +31,7 @@ fn ast_c1_an_upload_takes_the_air_as_saturated_udp_would_and_more_than_tcp_does(
         let cell = Cell::of(stations, &[]);
         let udp = saturation::measure(&cell.cell, stations, PACKET, Duration::from_secs(30), 1);
         let udp = udp.packets_per_second * PAYLOAD * 8.0 / 1e6;
-        let (ours, plain) = (cell.as_tcp(&[]), cell.plain());
+        let (ours, plain) = (as_tcp(&cell, &[]), cell.plain());
         let (ours, plain) = (mbit(&ours), mbit(&plain));
         println!("{stations}: AS-TCP {ours:.3}, UDP {udp:.3} ({:.3}), plain {plain:.3}", ours / udp);
         assert!(ours >= 0.95 * udp, "{stations} stations: {ours} of {udp}");
@@ -107,11 +49,11 @@ fn ast_7_acknowledgments_leave_the_air() {
             .map(|(_, usage)| usage.frames_delivered[FrameKind::Data as usize])
             .sum::<u64>()
     };
-    let (ours, plain) = (cell.as_tcp(&[]), cell.plain());
+    let (ours, plain) = (as_tcp(&cell, &[]), cell.plain());
     assert!(acks(&plain) * 3 > data(&plain), "{} of {}", acks(&plain), data(&plain));
     assert!(acks(&ours) * 40 < data(&ours), "a window now and then: {} of {}", acks(&ours), data(&ours));
     assert!(count(&ours, Event::AckEmulated) * 10 > data(&ours) * 9);
-    let silent = cell.as_tcp(&[("balance", "silence")]);
+    let silent = as_tcp(&cell, &[("balance", "silence")]);
     assert!(acks(&silent) * 200 < data(&silent), "those of the first segments: {}", acks(&silent));
 }
 
@@ -120,7 +62,7 @@ fn spec_8_9_ast_x3_a_frame_beyond_the_retry_limit_is_not_acknowledged_and_the_fi
     // 0.5^3 of all frames are given up.
     let cell = Cell { size: Some(300_000), seconds: 200, ..Cell::of(3, &[("data_loss", "50%"), ("retry_limit", "3")]) };
     for dupack in ["false", "true"] {
-        let outcome = cell.as_tcp(&[("dupack", dupack)]);
+        let outcome = as_tcp(&cell, &[("dupack", dupack)]);
         assert!(count(&outcome, Event::GivenUp) > 20);
         for flow in &outcome.flows {
             assert!(
@@ -138,7 +80,7 @@ fn ast_x2_with_emulated_duplicates_a_loss_costs_no_timeout() {
     let cell =
         Cell { size: Some(2_000_000), seconds: 120, ..Cell::of(1, &[("data_loss", "20%"), ("retry_limit", "3")]) };
     let of = |dupack| {
-        let outcome = cell.as_tcp(&[("dupack", dupack)]);
+        let outcome = as_tcp(&cell, &[("dupack", dupack)]);
         let flow = &outcome.flows[0];
         assert_eq!(flow.sent_sha256, flow.received_sha256);
         (flow.rtos, flow.completed_at.expect("complete"), count(&outcome, Event::GivenUp))
@@ -156,7 +98,7 @@ fn ast_c12_a_wired_half_slower_than_the_air_loses_nothing_that_was_acknowledged(
         ..Cell::of(4, &[])
     };
     for balance in ["window", "silence"] {
-        let outcome = slow.as_tcp(&[("balance", balance)]);
+        let outcome = as_tcp(&slow, &[("balance", balance)]);
         assert_eq!(lost(&outcome), 0, "{balance}");
         for flow in &outcome.flows {
             assert!(flow.completed_at.is_some() && flow.sent_sha256 == flow.received_sha256, "{} {balance}", flow.name);
@@ -184,7 +126,7 @@ fn ast_c8_a_sleeping_station_waits_for_its_handshake_and_with_as_tcp_for_nothing
             ..Cell::of(1, &[("beacon_interval", "200ms"), ("power_save", "true")])
         };
         let took = |outcome: &Outcome| outcome.flows[0].completed_at.expect("complete").as_nanos() / 1_000_000;
-        let (plain, ours) = (took(&cell.plain()), took(&cell.as_tcp(&[])));
+        let (plain, ours) = (took(&cell.plain()), took(&as_tcp(&cell, &[])));
         assert_eq!(plain / 200, rounds, "{size} bytes: {plain} ms");
         assert!((200..200 + 30 + size / 400).contains(&ours), "{size} bytes: {ours} ms");
     }

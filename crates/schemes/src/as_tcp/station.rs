@@ -4,12 +4,13 @@ use super::flow::Flow;
 use super::settings::{Balance, Settings, Split};
 use crate::Site;
 use crate::position::Position;
+use crate::tracker::Tracker;
 use airtcp_core::flow_table::FlowTable;
 use airtcp_core::{
-    Backlog, Context, CreateReason, DropReason, Duration, Element, Event, FlowKey, Gauge, Instant, Outcome, Packet,
-    Port, TcpFlags, TcpHeader, Token, TxStatus,
+    Backlog, Context, CreateReason, DropReason, Element, Event, FlowKey, Gauge, Instant, Outcome, Packet, Port,
+    TcpFlags, TcpHeader, TxStatus,
 };
-use alloc::collections::{BTreeMap, VecDeque};
+use alloc::collections::VecDeque;
 
 /// Memory of a connection's state: its entry and the ranges above a hole.
 const FLOW_MEMORY: u64 = 1 << 14;
@@ -17,8 +18,6 @@ const FLOW_MEMORY: u64 = 1 << 14;
 const PENDING_MAX: usize = 1 << 14;
 /// Bytes of a segment where they are counted as windows are.
 const SEGMENT: u64 = 1460;
-/// A medium tells of a frame after its last try; one that does not within this time tells nothing.
-const STATUS_PATIENCE: Duration = Duration::from_secs(2);
 /// What the other end must allow beyond what was told before the station is told of it.
 const WINDOW_STEP: u64 = 2 * SEGMENT;
 
@@ -28,8 +27,6 @@ struct Pending {
     flow: FlowKey,
     start: Position,
     end: Position,
-    /// Nothing is heard of it any more after that.
-    until: Instant,
 }
 
 /// See the module.
@@ -38,8 +35,7 @@ pub struct Station {
     settings: Settings,
     /// By the direction in which the station sends.
     flows: FlowTable<Flow>,
-    pending: BTreeMap<u64, Pending>,
-    next_token: u64,
+    pending: Tracker<Pending>,
     /// The medium tells what it delivered. One that never did acknowledges nothing, and TCP's own acknowledgments pass.
     is_told: bool,
     /// What waits for the interface.
@@ -57,8 +53,7 @@ impl Station {
         Station {
             settings: settings.clone(),
             flows,
-            pending: BTreeMap::new(),
-            next_token: 0,
+            pending: Tracker::new(),
             is_told: false,
             waiting: VecDeque::new(),
             waiting_bytes: 0,
@@ -130,14 +125,8 @@ impl Station {
         flow: FlowKey,
         (start, end): (Position, Position),
     ) {
-        let pending = Pending { flow, start, end, until: cx.now() + STATUS_PATIENCE };
-        let token = self.next_token;
-        self.next_token += 1;
-        match cx.send_tracked(Port::LINK, packet, Token(token)) {
-            Ok(()) => {
-                self.pending.insert(token, pending);
-            }
-            Err(packet) => cx.discard(packet, DropReason::QueueFull),
+        if let Err(packet) = self.pending.send(cx, packet, Pending { flow, start, end }) {
+            cx.discard(packet, DropReason::QueueFull);
         }
     }
 
@@ -219,7 +208,7 @@ impl Element for Station {
     }
 
     fn handle_tx_status(&mut self, cx: &mut Context<'_>, status: TxStatus) {
-        let Some(Pending { flow, start, end, .. }) = self.pending.remove(&status.token.0) else { return };
+        let Some(Pending { flow, start, end }) = self.pending.take(status.token) else { return };
         self.drain(cx);
         self.is_told |= status.outcome == Outcome::Acked;
         if status.outcome == Outcome::RetryLimit {
@@ -235,14 +224,12 @@ impl Element for Station {
     }
 
     fn handle_timeout(&mut self, cx: &mut Context<'_>) {
-        while let Some(entry) = self.pending.first_entry().filter(|entry| entry.get().until <= cx.now()) {
-            entry.remove();
-        }
+        self.pending.expire(cx.now());
         self.drain(cx);
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        self.pending.first_key_value().map(|(_, pending)| pending.until)
+        self.pending.deadline()
     }
 
     fn held(&self) -> Backlog {
