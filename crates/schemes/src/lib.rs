@@ -33,6 +33,7 @@ pub const SCHEMES: &[SchemeEntry] = &[
     baselines::snoop::ENTRY,
     baselines::eln::ENTRY,
     baselines::delayed_dupacks::ENTRY,
+    baselines::ack_filter::ENTRY,
     baselines::arq::ENTRY,
     baselines::fec::ENTRY,
     baselines::split::ENTRY,

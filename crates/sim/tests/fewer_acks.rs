@@ -1,0 +1,76 @@
+//! What else spares the way back: acknowledgments filtered in a queue.
+
+mod common;
+use airtcp_core::{DropReason, Event};
+use airtcp_schemes::baselines::ack_filter;
+use airtcp_sim::dot11::FrameKind;
+use airtcp_sim::{Outcome, RunSettings, Topology};
+use common::uploads::Cell;
+use common::{bulk, events, link, mbit, owned, tcp};
+
+fn filtered(cell: &Cell, settings: &[(&str, &str)]) -> Outcome {
+    cell.run(|topology, wlan, _| topology.scheme("filter", wlan, &ack_filter::ENTRY, &owned(settings)))
+}
+
+/// TCP acknowledgments that the access point delivered.
+fn acks_on_air(outcome: &Outcome) -> u64 {
+    outcome.wlans[0].interfaces[0].1.frames_delivered[FrameKind::TcpAck as usize]
+}
+
+fn dropped(outcome: &Outcome, place: &str, reason: DropReason) -> u64 {
+    let drops = outcome.drops.iter().filter(|drop| drop.place == place && drop.reason == reason);
+    drops.map(|drop| drop.packets).sum()
+}
+
+#[test]
+fn an_ack_filter_at_the_access_point_spares_the_air_most_of_the_acknowledgments_that_wait() {
+    let cell = Cell::of(10, &[]);
+    let plain = cell.plain();
+    let [conservative, aggressive] = ["conservative", "aggressive"].map(|mode| filtered(&cell, &[("mode", mode)]));
+    let acks = [&plain, &conservative, &aggressive].map(acks_on_air);
+    println!("{acks:?} acknowledgments, {:?} Mbit/s", [&plain, &conservative, &aggressive].map(mbit));
+    // The access point, always with something to send, has the share of one station either way.
+    assert!(acks[1..].iter().all(|filtered| filtered * 10 < acks[0] * 7), "{acks:?}");
+    for outcome in [&conservative, &aggressive] {
+        assert!(mbit(outcome) > 1.05 * mbit(&plain));
+        let suppressed = events(&outcome.schemes[0], Event::AckSuppressed);
+        assert_eq!(dropped(outcome, "schemes.filter.ap", DropReason::Suppressed), suppressed);
+        // The queue is the box's: the interface has no reason to drop.
+        assert_eq!(dropped(outcome, "wlans.wifi.ap", DropReason::QueueFull), 0);
+    }
+}
+
+#[test]
+fn with_an_ack_filter_every_file_arrives_whole_through_damage_and_a_short_queue() {
+    let lossy = [("data_loss", "20%"), ("control_loss", "5%"), ("retry_limit", "3"), ("ap_queue", "5packets")];
+    let cell = Cell { size: Some(500_000), seconds: 120, ..Cell::of(5, &lossy) };
+    for mode in ["conservative", "aggressive"] {
+        let outcome = filtered(&cell, &[("mode", mode)]);
+        for flow in &outcome.flows {
+            assert!(flow.completed_at.is_some() && flow.sent_sha256 == flow.received_sha256, "{} {mode}", flow.name);
+        }
+    }
+}
+
+#[test]
+fn on_a_slow_way_back_an_ack_filter_gives_a_download_the_way_there() {
+    // An acknowledgment of 52 bytes for 3000: 64 kbit/s back are enough for 3.7 Mbit/s there, and more only by losses.
+    let mut topology = Topology::new();
+    let [client, router, server] = ["client", "router", "server"].map(|name| topology.node(name));
+    let up = link(&[("rate", "64kbit"), ("delay", "10ms"), ("queue", "50packets")]);
+    let down = link(&[("rate", "10Mbit"), ("delay", "10ms"), ("queue", "100packets")]);
+    let access = topology.link("access", client, router, up, down);
+    let wire = link(&[("rate", "100Mbit"), ("delay", "5ms")]);
+    topology.link("wire", router, server, wire.clone(), wire);
+    topology.flow(bulk("download", server, client, tcp(&[])));
+    let run = |topology: &Topology| {
+        let outcome = topology.run(&RunSettings::default()).unwrap();
+        assert_eq!(outcome.checks.failure(), None);
+        outcome
+    };
+    let plain = mbit(&run(&topology));
+    topology.scheme("filter", access, &ack_filter::ENTRY, &owned(&[("mode", "aggressive")]));
+    let outcome = run(&topology);
+    println!("plain {plain:.2} Mbit/s, filtered {:.2} Mbit/s", mbit(&outcome));
+    assert!(plain < 5.0 && mbit(&outcome) > 9.0, "plain {plain} Mbit/s, filtered {} Mbit/s", mbit(&outcome));
+}
