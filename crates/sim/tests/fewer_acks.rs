@@ -1,4 +1,4 @@
-//! What else spares the way back: acknowledgments filtered in a queue.
+//! What else spares the way back: acknowledgments filtered in a queue, and receivers that send few.
 
 mod common;
 use airtcp_core::{DropReason, Event};
@@ -73,4 +73,37 @@ fn on_a_slow_way_back_an_ack_filter_gives_a_download_the_way_there() {
     let outcome = run(&topology);
     println!("plain {plain:.2} Mbit/s, filtered {:.2} Mbit/s", mbit(&outcome));
     assert!(plain < 5.0 && mbit(&outcome) > 9.0, "plain {plain} Mbit/s, filtered {} Mbit/s", mbit(&outcome));
+}
+
+#[test]
+fn receivers_that_acknowledge_four_times_in_a_round_trip_leave_the_air_to_data() {
+    // The lowest round trip is that of an empty cell, about 34 ms: at most 118 acknowledgments in a second for each flow.
+    // Where many share the air, two segments of a flow take longer than that, and nothing changes.
+    for (stations, spared, gained) in [(1, 40, 1.05), (2, 10, 1.02), (10, 0, 0.95)] {
+        let (plain, tack) =
+            (Cell::of(stations, &[]), Cell { tcp: &[("acks_per_rtt", "4")], ..Cell::of(stations, &[]) });
+        let (plain, tack) = (plain.plain(), tack.plain());
+        let acks = [&plain, &tack].map(acks_on_air);
+        println!("{stations}: {acks:?} acknowledgments, {:.2} and {:.2} Mbit/s", mbit(&plain), mbit(&tack));
+        assert!(acks[1] * 100 < acks[0] * (100 - spared) && mbit(&tack) > gained * mbit(&plain), "{stations} stations");
+    }
+}
+
+#[test]
+fn with_few_acknowledgments_files_arrive_whole_and_about_as_soon() {
+    let cell = |tcp| Cell { tcp, size: Some(500_000), seconds: 120, ..Cell::of(5, &[("data_loss", "20%")]) };
+    let took = |tcp: &'static [(&str, &str)]| {
+        let outcome = cell(tcp).plain();
+        let last = outcome.flows.iter().map(|flow| {
+            assert_eq!(flow.sent_sha256, flow.received_sha256, "{}", flow.name);
+            flow.completed_at.expect("complete").as_nanos()
+        });
+        last.max().unwrap_or(0)
+    };
+    let plain = took(&[]);
+    for tcp in
+        [&[("acks_per_rtt", "4")][..], &[("acks_per_rtt", "1")], &[("acks_per_rtt", "4"), ("timestamps", "false")]]
+    {
+        assert!(took(tcp) * 10 < plain * 12, "{tcp:?}: {} ns, plain {plain} ns", took(tcp));
+    }
 }

@@ -154,7 +154,7 @@ impl Connection {
         let flow = flow_key(local, remote);
         let rng = Rng::derive(config.random_seed, &format!("tcp {flow}"));
         let buffer = SendBuffer::new(source, config.send_buffer.map(|size| size.0));
-        let acks = Acknowledger::new(config.delayed_ack_segments, config.delayed_ack_timeout, config.quick_acks);
+        let acks = Acknowledger::new(config);
         Connection {
             local,
             remote,

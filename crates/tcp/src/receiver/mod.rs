@@ -2,6 +2,7 @@
 
 mod acknowledge;
 mod content;
+mod spacing;
 mod window;
 
 pub use acknowledge::{Acknowledger, Owed};
