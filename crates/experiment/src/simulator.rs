@@ -130,6 +130,7 @@ fn wlan(wlans: &[airtcp_sim::WlanOutcome]) -> BTreeMap<String, u64> {
             ("exchanges", wlan.medium.exchanges),
             ("collisions", wlan.medium.collisions),
             ("contenders", wlan.medium.contenders),
+            ("reverse_frames", wlan.medium.reverse_frames),
             ("beacons", wlan.medium.beacons),
             ("busy_ns", wlan.medium.busy.as_nanos()),
         ] {

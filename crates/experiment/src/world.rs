@@ -62,10 +62,11 @@ pub struct RunOutcome {
 }
 
 /// What is counted of 802.11 cells: name and meaning.
-pub const WLAN_COUNTERS: [(&str, &str); 11] = [
+pub const WLAN_COUNTERS: [(&str, &str); 12] = [
     ("exchanges", "times that somebody sent: successes, failures and collisions"),
     ("collisions", "of these, times that several did"),
     ("contenders", "stations that had a frame to send, summed over all exchanges"),
+    ("reverse_frames", "frames sent back within the exchange of another, or announced so in vain (DCF+)"),
     ("beacons", "beacons sent"),
     ("given_up", "frames given up after their retry limit"),
     ("busy_ns", "time that the medium was in use"),

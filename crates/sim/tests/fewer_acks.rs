@@ -1,4 +1,5 @@
-//! What else spares the way back: acknowledgments filtered in a queue, and receivers that send few.
+//! What else spares the way back: acknowledgments filtered in a queue, receivers that send few, and a medium that takes
+//! them back within the exchange.
 
 mod common;
 use airtcp_core::{DropReason, Event};
@@ -105,5 +106,48 @@ fn with_few_acknowledgments_files_arrive_whole_and_about_as_soon() {
         [&[("acks_per_rtt", "4")][..], &[("acks_per_rtt", "1")], &[("acks_per_rtt", "4"), ("timestamps", "false")]]
     {
         assert!(took(tcp) * 10 < plain * 12, "{tcp:?}: {} ns, plain {plain} ns", took(tcp));
+    }
+}
+
+#[test]
+fn with_dcf_plus_acknowledgments_need_no_contention_which_is_worth_more_than_a_cts_with_rts() {
+    let goodput = |stations, settings: &[(&str, &str)], which| {
+        let cell = Cell::of(stations, &[settings, &[("reverse_frame", which)]].concat());
+        mbit(&cell.plain())
+    };
+    let rts: &[(&str, &str)] = &[("rts_threshold", "0")];
+    let ofdm: &[(&str, &str)] = &[("phy", "g"), ("rate", "54Mbit"), ("basic_rate", "24Mbit")];
+    // Without RTS a CTS of 802.11b takes as long as the contention of two stations that it spares.
+    for (settings, least, most) in [(rts, 1.05, 1.15), (ofdm, 1.02, 1.10), (&[], 0.95, 1.0)] {
+        for stations in [1, 2] {
+            let [plain, head] = ["none", "head"].map(|which| goodput(stations, settings, which));
+            println!("{stations} {settings:?}: plain {plain:.2}, DCF+ {head:.2} Mbit/s");
+            assert!((least..most).contains(&(head / plain)), "{stations} {settings:?}: {head} of {plain}");
+        }
+    }
+}
+
+#[test]
+fn with_dcf_plus_fewer_acknowledgments_are_lost_before_the_air_and_no_station_starves() {
+    let of = |which| {
+        let outcome = Cell::of(20, &[("reverse_frame", which)]).plain();
+        let slowest = outcome.flows.iter().map(|flow| flow.measured_bytes * 20).min().unwrap_or(0);
+        let all: u64 = outcome.flows.iter().map(|flow| flow.measured_bytes).sum();
+        (dropped(&outcome, "wlans.wifi.ap", DropReason::QueueFull), slowest * 100 / all)
+    };
+    let ((plain_lost, plain_share), (lost, share)) = (of("none"), of("any"));
+    println!("lost {plain_lost} and {lost}, the slowest has {plain_share} % and {share} % of its share");
+    assert!(plain_lost > 1000 && lost * 2 < plain_lost && plain_share < 30 && share > 50);
+}
+
+#[test]
+fn with_dcf_plus_every_file_arrives_whole_through_damage() {
+    for which in ["head", "any"] {
+        let lossy = [("data_loss", "20%"), ("control_loss", "5%"), ("retry_limit", "4"), ("reverse_frame", which)];
+        let outcome = Cell { size: Some(500_000), seconds: 120, ..Cell::of(5, &lossy) }.plain();
+        assert!(outcome.wlans[0].medium.reverse_frames > 100);
+        for flow in &outcome.flows {
+            assert!(flow.completed_at.is_some() && flow.sent_sha256 == flow.received_sha256, "{} {which}", flow.name);
+        }
     }
 }

@@ -22,6 +22,7 @@ mod exchange;
 mod interface;
 mod phy;
 mod power_save;
+mod reverse;
 pub mod saturation;
 mod settings;
 #[cfg(test)]
@@ -31,4 +32,4 @@ pub use airtime::{Airtime, FrameKind, MediumUse, Usage};
 pub use cell::{Cell, Report};
 pub use interface::Tracked;
 pub use phy::Phy;
-pub use settings::CellSettings;
+pub use settings::{CellSettings, ReverseFrame};
