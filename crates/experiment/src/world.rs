@@ -96,6 +96,10 @@ pub struct FlowOutcome {
     pub retransmitted_segments: u64,
     /// Retransmission timeouts in the measured time.
     pub rtos: u64,
+    /// Bytes acknowledged to the sender that the receiver misses at the end although later ones have come; where the
+    /// world can tell.
+    #[serde(default)]
+    pub acknowledged_missing: Option<u64>,
     /// Percentiles of the sender's round-trip times.
     pub rtt: RttPercentiles,
     /// Payload of a full segment, in bytes.

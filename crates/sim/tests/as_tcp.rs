@@ -146,6 +146,21 @@ fn ast_10_the_split_may_be_at_the_router_and_the_access_point_stay_as_it_is() {
 }
 
 #[test]
+fn ast_9_what_is_lost_behind_an_access_point_that_does_not_split_is_counted() {
+    let wire = &[("rate", "100Mbit"), ("delay", "15ms"), ("loss", "0.1%")];
+    let missing = |split| {
+        let cell = Cell { wire, size: Some(2_000_000), seconds: 60, ..Cell::of(3, &[]) };
+        let outcome = as_tcp(&cell, &[("split", split)]);
+        let is_complete = outcome.flows.iter().all(|flow| flow.completed_at.is_some());
+        (is_complete, outcome.flows.iter().map(|flow| flow.acknowledged_missing).sum::<u64>())
+    };
+    let (is_complete, bytes) = missing("nowhere");
+    assert!(!is_complete && bytes > 0 && bytes.is_multiple_of(1448), "{bytes}");
+    // A split repairs what is lost behind it.
+    assert_eq!(missing("near"), (true, 0));
+}
+
+#[test]
 fn ast_16_a_plain_split_leaves_acknowledgments_on_the_air() {
     let cell = Cell::of(5, &[]);
     let split = cell.run(|topology, wlan, _| topology.scheme("split", wlan, &split::ENTRY, &[]));

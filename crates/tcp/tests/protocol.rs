@@ -305,6 +305,25 @@ fn with_a_bound_per_round_trip_acknowledgments_of_progress_are_few_and_those_of_
 }
 
 #[test]
+fn what_is_missing_below_a_number_is_told_once_later_bytes_have_come() {
+    let mut data = 0;
+    let path = Box::new(move |_: Instant, from: From, packet: &Packet| {
+        data += u64::from(from == From::A && packet.payload_len() > 0);
+        let is_lost = from == From::A && packet.payload_len() > 0 && [3, 4, 6].contains(&data);
+        if is_lost { Fate::Drop } else { Fate::Deliver }
+    });
+    let mut net = Net::new(&Config { initial_window: 20, ..sink() }, &sink(), 20, path);
+    net.a.write_virtual(10 * 1448);
+    // The first of ten arrive 10 ms after the handshake; repairs later.
+    net.run_for(ms(31));
+    let missing = |segments: u64| net.b.as_ref().unwrap().missing_of(segments * 1448);
+    assert_eq!([0, 2, 3, 4, 5, 6, 10, 100].map(|n| missing(n) / 1448), [0, 0, 1, 2, 2, 3, 3, 3]);
+    assert_eq!(missing(2) + 500, net.b.as_ref().unwrap().missing_of(2 * 1448 + 500));
+    net.run_until(ms(2000), |net| net.a.all_acknowledged());
+    assert_eq!(net.b().missing_of(u64::MAX), 0);
+}
+
+#[test]
 fn the_first_segments_are_acknowledged_one_by_one() {
     let mut net = Net::new(&sink(), &Config { quick_acks: 10, ..sink() }, 20, perfect());
     net.a.write_virtual(10 * 1448);

@@ -34,7 +34,7 @@ pub struct FigureSpec {
 }
 
 /// Measures with a name of their own in results; `scheme.<counter>` and `wlan.<counter>` come besides.
-pub const MEASURES: [&str; 11] = [
+pub const MEASURES: [&str; 12] = [
     "goodput_bps",
     "throughput_bps",
     "of_ceiling",
@@ -46,6 +46,7 @@ pub const MEASURES: [&str; 11] = [
     "completion_ns",
     "sender.retransmitted_segments",
     "sender.rtos",
+    "sender.acknowledged_missing_bytes",
 ];
 
 /// Every measure a table or figure can show.

@@ -40,6 +40,7 @@ impl Measure {
             "completion_ns" => ("complete", "s", Kind::Seconds),
             "sender.retransmitted_segments" => ("resent", "segments", Kind::Count),
             "sender.rtos" => ("RTOs", "", Kind::Count),
+            "sender.acknowledged_missing_bytes" => ("acknowledged, missing", "bytes", Kind::Count),
             other if other.starts_with("wlan.") && other.ends_with("_ns") => (other, "s", Kind::Seconds),
             other => (other.strip_prefix("scheme.").unwrap_or(other), "", Kind::Count),
         };

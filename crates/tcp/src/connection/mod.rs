@@ -333,6 +333,11 @@ impl Connection {
         self.receiver.has_gap()
     }
 
+    /// Of the first `bytes` of the peer's stream, those that have not arrived although later ones have.
+    pub fn missing_of(&self, bytes: u64) -> u64 {
+        self.receiver.missing_below(bytes.saturating_add(1))
+    }
+
     /// Bytes that the receive buffer holds.
     pub fn receive_buffer(&self) -> u64 {
         self.receiver.window.buffer()

@@ -70,6 +70,13 @@ impl Receiver {
         !self.out_of_order.is_empty()
     }
 
+    /// Bytes before offset `limit` that have not arrived although later ones have.
+    pub fn missing_below(&self, limit: u64) -> u64 {
+        let limit = limit.min(self.out_of_order.last().map_or(0, |last| last.end));
+        let above_holes = self.out_of_order.iter().map(|range| range.end.min(limit).saturating_sub(range.start));
+        limit.saturating_sub(self.nxt) - above_holes.sum::<u64>()
+    }
+
     /// Memory of what arrived and was not read; virtual bytes count as if they were real.
     pub fn memory(&self) -> u64 {
         let above_holes: u64 = self.out_of_order.iter().map(|range| range.end - range.start).sum();
