@@ -93,6 +93,7 @@ pub fn read(file: &str, text: &str, catalogue: &Catalogue<'_>) -> Result<Config,
         rate: keys.value("rate")?,
         round_trip: keys.value("round_trip")?,
         queue: keys.value("queue")?,
+        queue_packets: None,
         mtu: keys.value("mtu")?,
     });
     parameters(&keys, scheme, &mut config)?;

@@ -24,6 +24,8 @@ pub struct Recorder {
     pub discarded: BTreeMap<DropReason, u64>,
     /// Packets the element must be holding.
     pub balance: i64,
+    /// [`Port::LINK`] has no room.
+    pub refuses: bool,
 }
 
 impl Io for Recorder {
@@ -34,6 +36,9 @@ impl Io for Recorder {
         Backlog::default()
     }
     fn try_send(&mut self, port: Port, packet: Packet, _: Option<Token>) -> Result<(), Packet> {
+        if port == Port::LINK && self.refuses {
+            return Err(packet);
+        }
         self.balance -= 1;
         if port == Port::LINK {
             self.link.push(packet)

@@ -130,6 +130,7 @@ fn wlan(wlans: &[airtcp_sim::WlanOutcome]) -> BTreeMap<String, u64> {
             ("exchanges", wlan.medium.exchanges),
             ("collisions", wlan.medium.collisions),
             ("contenders", wlan.medium.contenders),
+            ("reverse_frames", wlan.medium.reverse_frames),
             ("beacons", wlan.medium.beacons),
             ("busy_ns", wlan.medium.busy.as_nanos()),
         ] {
@@ -163,6 +164,7 @@ fn convert_flow(cell: &ResolvedScenario, spec: &FlowSpec, flow: airtcp_sim::Flow
         transfer,
         retransmitted_segments: flow.retransmitted_segments,
         rtos: flow.rtos,
+        acknowledged_missing: Some(flow.acknowledged_missing),
         rtt: RttPercentiles { p50: flow.rtt.p50, p95: flow.rtt.p95, p99: flow.rtt.p99 },
         segment_bytes: flow.segment_bytes,
         longest_stall: flow.longest_stall,

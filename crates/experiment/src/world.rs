@@ -62,10 +62,11 @@ pub struct RunOutcome {
 }
 
 /// What is counted of 802.11 cells: name and meaning.
-pub const WLAN_COUNTERS: [(&str, &str); 11] = [
+pub const WLAN_COUNTERS: [(&str, &str); 12] = [
     ("exchanges", "times that somebody sent: successes, failures and collisions"),
     ("collisions", "of these, times that several did"),
     ("contenders", "stations that had a frame to send, summed over all exchanges"),
+    ("reverse_frames", "frames sent back within the exchange of another, or announced so in vain (DCF+)"),
     ("beacons", "beacons sent"),
     ("given_up", "frames given up after their retry limit"),
     ("busy_ns", "time that the medium was in use"),
@@ -98,6 +99,10 @@ pub struct FlowOutcome {
     pub retransmitted_segments: u64,
     /// Retransmission timeouts in the measured time.
     pub rtos: u64,
+    /// Bytes acknowledged to the sender that the receiver misses at the end although later ones have come; where the
+    /// world can tell.
+    #[serde(default)]
+    pub acknowledged_missing: Option<u64>,
     /// Percentiles of the sender's round-trip times.
     pub rtt: RttPercentiles,
     /// Payload of a full segment, in bytes.

@@ -2,10 +2,11 @@
 
 mod common;
 
-use airtcp_experiment::Scenario;
+use airtcp_experiment::results::{CellState, Results, summary};
 use airtcp_experiment::simulator::Simulator;
 use airtcp_experiment::world::World;
-use common::read;
+use airtcp_experiment::{Catalogue, Scenario};
+use common::{read, read_with};
 
 const WIFI: &str = r#"
 schema = 1
@@ -71,6 +72,21 @@ fn a_cell_runs_in_the_simulator_and_says_what_its_queue_dropped() {
     let outcome = Simulator::default().run(&scenario.cells[0].scenario, 1).unwrap();
     assert!(outcome.flows.iter().map(|flow| flow.window_bytes).sum::<u64>() > 500_000);
     assert!(outcome.drops.iter().any(|drop| drop.place == "wlans.wifi.ap" && drop.reason == "queue_full"));
+}
+
+#[test]
+fn what_was_acknowledged_and_is_missing_is_in_the_summary() {
+    // All of a station's acknowledgments are made of the medium's, and every hundredth packet is lost behind it.
+    let lossy = ["schemes.cell={ kind = \"as-tcp\", on = \"wifi\", split = \"nowhere\" }", "links.net.loss=1%"];
+    let missing = |set: &[&str]| {
+        let scenario = read_with(WIFI, set, &Catalogue::BUILT_IN).unwrap();
+        let mut results = Results::new(&scenario, "simulator");
+        let run = Simulator::default().run(&scenario.cells[0].scenario, 1).unwrap();
+        results.cells[0] = CellState::Done(vec![run]);
+        summary::cell(&results, 0).unwrap()["sender"]["acknowledged_missing_bytes"].as_u64()
+    };
+    assert_eq!(missing(&lossy[1..]), Some(0));
+    assert!(missing(&lossy).is_some_and(|bytes| bytes >= 1448));
 }
 
 #[test]

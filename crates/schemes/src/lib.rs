@@ -14,9 +14,11 @@ pub mod baselines;
 #[doc(hidden)]
 pub mod fuzzing;
 pub mod gsnoop;
+mod pacer;
 mod peer;
 mod position;
 mod seq_map;
+mod tracker;
 
 use airtcp_core::parameters::{Field, ParameterError};
 use airtcp_core::{ByteSize, Duration, Element, Rate, Rng};
@@ -31,6 +33,7 @@ pub const SCHEMES: &[SchemeEntry] = &[
     baselines::snoop::ENTRY,
     baselines::eln::ENTRY,
     baselines::delayed_dupacks::ENTRY,
+    baselines::ack_filter::ENTRY,
     baselines::arq::ENTRY,
     baselines::fec::ENTRY,
     baselines::split::ENTRY,
@@ -97,6 +100,8 @@ pub struct LinkFacts {
     pub round_trip: Option<Duration>,
     /// Limit of the queue in front of the outgoing direction.
     pub queue: Option<ByteSize>,
+    /// The same limit in packets, where it counts packets and not bytes.
+    pub queue_packets: Option<u64>,
     /// Longest IP packet that the outgoing direction takes, in bytes.
     pub mtu: Option<u32>,
 }

@@ -16,21 +16,9 @@ use crate::routes::Routes;
 use crate::tap::{Direction, Tap, Tapped};
 use crate::topology::{On, RunSettings, SchemeSpec, SimError, Topology};
 use airtcp_core::{ByteSize, Instant, Rng};
-use airtcp_link::{Link, LinkSettings, Queue, QueueLimit};
+use airtcp_link::{Link, Queue};
 use airtcp_schemes::{End, LinkFacts, MAX_MEMORY, Placement, Site as SchemeSite};
 use std::collections::{BTreeSet, VecDeque};
-
-/// The limit of a link's queue in bytes.
-fn queue_bytes(settings: &LinkSettings) -> ByteSize {
-    limit_bytes(&settings.queue, settings.mtu)
-}
-
-fn limit_bytes(queue: &Queue, mtu: u32) -> ByteSize {
-    ByteSize(match queue.limit() {
-        QueueLimit::Bytes(bytes) => bytes,
-        QueueLimit::Packets(packets) => packets.saturating_mul(u64::from(mtu)),
-    })
-}
 
 /// The ends that a scheme has boxes at.
 fn ends(spec: &SchemeSpec) -> &'static [End] {
@@ -178,7 +166,8 @@ impl<'t> Engine<'t> {
             let facts = LinkFacts {
                 rate: out.rate,
                 round_trip: Some(out.delay + back.delay),
-                queue: Some(queue_bytes(out)),
+                queue: Some(ByteSize(out.queue.limit().bytes(out.mtu))),
+                queue_packets: out.queue.limit().packets(),
                 mtu: Some(out.mtu),
             };
             let element = self.make_scheme(topology, spec, link.ends[side], *end, facts, Exit::Way(outgoing))?;
@@ -200,7 +189,8 @@ impl<'t> Engine<'t> {
         let facts = |queue: &Queue| LinkFacts {
             rate: Some(wlan.settings.rate),
             round_trip: None,
-            queue: Some(limit_bytes(queue, wlan.settings.mtu)),
+            queue: Some(ByteSize(queue.limit().bytes(wlan.settings.mtu))),
+            queue_packets: queue.limit().packets(),
             mtu: Some(wlan.settings.mtu),
         };
         for end in ends(spec) {

@@ -13,7 +13,8 @@ impl Engine<'_> {
         let flow_ends = std::mem::take(&mut self.flow_ends);
         let mut flows = Vec::new();
         for (id, (sender, receiver)) in flow_ends.into_iter().enumerate() {
-            let received = self.host(receiver).receiver_outcome(id, end);
+            let acknowledged = self.host(sender).bytes_acknowledged(id);
+            let received = self.host(receiver).receiver_outcome(id, end, acknowledged);
             flows.push(self.host(sender).complete_outcome(id, received));
         }
         for slot in &self.elements {

@@ -158,8 +158,13 @@ impl Host {
             .find(|socket| socket.flow == flow && matches!(socket.role, Role::Sender { .. }) == wants_sender)
     }
 
-    /// The receiver's half of a flow's outcome.
-    pub fn receiver_outcome(&mut self, flow: usize, end: Instant) -> FlowOutcome {
+    /// Bytes of a flow that were acknowledged to its sender.
+    pub fn bytes_acknowledged(&self, flow: usize) -> u64 {
+        self.socket_of(flow, true).map_or(0, |socket| socket.stats().bytes_acknowledged)
+    }
+
+    /// The receiver's half of a flow's outcome, of which so many bytes were acknowledged to the sender.
+    pub fn receiver_outcome(&mut self, flow: usize, end: Instant, acknowledged: u64) -> FlowOutcome {
         let Some(socket) = self.socket_of(flow, false) else { return FlowOutcome::default() };
         let stats = socket.stats();
         let stalled = match socket.completed_at {
@@ -171,6 +176,10 @@ impl Host {
             measured_bytes: stats.bytes_delivered - socket.at_warmup.bytes_delivered,
             total_bytes: stats.bytes_delivered,
             completed_at: socket.completed_at,
+            acknowledged_missing: socket
+                .connection
+                .as_ref()
+                .map_or(0, |connection| connection.missing_of(acknowledged)),
             longest_stall: socket.longest_stall.max(stalled),
             received_sha256: socket.digest.as_ref().map(Digest::finish),
             series: socket.series.clone(),

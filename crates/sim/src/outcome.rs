@@ -45,6 +45,9 @@ pub struct FlowOutcome {
     pub retransmitted_segments: u64,
     /// Retransmission timeouts in the measured time.
     pub rtos: u64,
+    /// Bytes acknowledged to the sender that the receiver misses at the end although later ones have come: lost behind
+    /// whoever acknowledged them, unless that one still repairs them. Nothing where only receivers acknowledge.
+    pub acknowledged_missing: u64,
     /// Round-trip times the sender measured.
     pub rtt: Percentiles,
     /// Longest time without a delivered byte, while the flow was not done.

@@ -3,74 +3,16 @@
 mod common;
 use airtcp_core::{Duration, Event, Gauge};
 use airtcp_schemes::{as_tcp, baselines::split};
-use airtcp_sim::dot11::{CellSettings, FrameKind, saturation};
-use airtcp_sim::{Flow, LinkId, Outcome, RunSettings, Topology, WlanId};
-use common::{bulk, cell_settings, link, mbit, owned, tcp};
+use airtcp_sim::Outcome;
+use airtcp_sim::dot11::{FrameKind, saturation};
+use common::uploads::Cell;
+use common::{mbit, owned};
 
 const PACKET: u32 = 1500;
 const PAYLOAD: f64 = 1448.0;
 
-/// A cell with as many uploads as stations.
-struct Cell {
-    stations: usize,
-    cell: CellSettings,
-    wire: &'static [(&'static str, &'static str)],
-    tcp: &'static [(&'static str, &'static str)],
-    size: Option<u64>,
-    seconds: u64,
-}
-
-impl Cell {
-    fn of(stations: usize, settings: &[(&str, &str)]) -> Cell {
-        Cell {
-            stations,
-            cell: cell_settings(settings),
-            wire: &[("rate", "100Mbit"), ("delay", "15ms")],
-            tcp: &[],
-            size: None,
-            seconds: 30,
-        }
-    }
-
-    fn topology(&self) -> (Topology, WlanId, LinkId) {
-        let mut topology = Topology::new();
-        let (ap, router, server) = (topology.node("ap"), topology.node("router"), topology.node("server"));
-        let nodes: Vec<_> = (1..=self.stations).map(|number| topology.node(&format!("sta{number}"))).collect();
-        let wlan = topology.wlan("wifi", ap, &nodes, self.cell.clone());
-        let near = link(&[("rate", "100Mbit"), ("delay", "1ms"), ("queue", "1000packets")]);
-        let backhaul = topology.link("backhaul", router, ap, near.clone(), near);
-        let wire = link(self.wire);
-        topology.link("wire", router, server, wire.clone(), wire);
-        for (index, node) in nodes.iter().enumerate() {
-            let start = Duration::from_millis(37 * index as u64);
-            let name = format!("upload{index}");
-            topology.flow(Flow { size: self.size, start, ..bulk(&name, *node, server, tcp(self.tcp)) });
-        }
-        (topology, wlan, backhaul)
-    }
-
-    /// Runs it after `schemes` were placed.
-    fn run(&self, schemes: impl FnOnce(&mut Topology, WlanId, LinkId)) -> Outcome {
-        let (mut topology, wlan, backhaul) = self.topology();
-        schemes(&mut topology, wlan, backhaul);
-        let settings = RunSettings {
-            duration: Duration::from_secs(self.seconds),
-            warmup: Duration::from_secs(5),
-            digests: self.size.is_some(),
-            ..Default::default()
-        };
-        let outcome = topology.run(&settings).unwrap();
-        assert_eq!(outcome.checks.failure(), None);
-        outcome
-    }
-
-    fn plain(&self) -> Outcome {
-        self.run(|_, _, _| {})
-    }
-
-    fn as_tcp(&self, settings: &[(&str, &str)]) -> Outcome {
-        self.run(|topology, wlan, _| topology.scheme("as-tcp", wlan, &as_tcp::ENTRY, &owned(settings)))
-    }
+fn as_tcp(cell: &Cell, settings: &[(&str, &str)]) -> Outcome {
+    cell.run(|topology, wlan, _| topology.scheme("as-tcp", wlan, &as_tcp::ENTRY, &owned(settings)))
 }
 
 fn count(outcome: &Outcome, event: Event) -> u64 {
@@ -89,7 +31,7 @@ fn ast_c1_an_upload_takes_the_air_as_saturated_udp_would_and_more_than_tcp_does(
         let cell = Cell::of(stations, &[]);
         let udp = saturation::measure(&cell.cell, stations, PACKET, Duration::from_secs(30), 1);
         let udp = udp.packets_per_second * PAYLOAD * 8.0 / 1e6;
-        let (ours, plain) = (cell.as_tcp(&[]), cell.plain());
+        let (ours, plain) = (as_tcp(&cell, &[]), cell.plain());
         let (ours, plain) = (mbit(&ours), mbit(&plain));
         println!("{stations}: AS-TCP {ours:.3}, UDP {udp:.3} ({:.3}), plain {plain:.3}", ours / udp);
         assert!(ours >= 0.95 * udp, "{stations} stations: {ours} of {udp}");
@@ -107,11 +49,11 @@ fn ast_7_acknowledgments_leave_the_air() {
             .map(|(_, usage)| usage.frames_delivered[FrameKind::Data as usize])
             .sum::<u64>()
     };
-    let (ours, plain) = (cell.as_tcp(&[]), cell.plain());
+    let (ours, plain) = (as_tcp(&cell, &[]), cell.plain());
     assert!(acks(&plain) * 3 > data(&plain), "{} of {}", acks(&plain), data(&plain));
     assert!(acks(&ours) * 40 < data(&ours), "a window now and then: {} of {}", acks(&ours), data(&ours));
     assert!(count(&ours, Event::AckEmulated) * 10 > data(&ours) * 9);
-    let silent = cell.as_tcp(&[("balance", "silence")]);
+    let silent = as_tcp(&cell, &[("balance", "silence")]);
     assert!(acks(&silent) * 200 < data(&silent), "those of the first segments: {}", acks(&silent));
 }
 
@@ -120,7 +62,7 @@ fn spec_8_9_ast_x3_a_frame_beyond_the_retry_limit_is_not_acknowledged_and_the_fi
     // 0.5^3 of all frames are given up.
     let cell = Cell { size: Some(300_000), seconds: 200, ..Cell::of(3, &[("data_loss", "50%"), ("retry_limit", "3")]) };
     for dupack in ["false", "true"] {
-        let outcome = cell.as_tcp(&[("dupack", dupack)]);
+        let outcome = as_tcp(&cell, &[("dupack", dupack)]);
         assert!(count(&outcome, Event::GivenUp) > 20);
         for flow in &outcome.flows {
             assert!(
@@ -138,7 +80,7 @@ fn ast_x2_with_emulated_duplicates_a_loss_costs_no_timeout() {
     let cell =
         Cell { size: Some(2_000_000), seconds: 120, ..Cell::of(1, &[("data_loss", "20%"), ("retry_limit", "3")]) };
     let of = |dupack| {
-        let outcome = cell.as_tcp(&[("dupack", dupack)]);
+        let outcome = as_tcp(&cell, &[("dupack", dupack)]);
         let flow = &outcome.flows[0];
         assert_eq!(flow.sent_sha256, flow.received_sha256);
         (flow.rtos, flow.completed_at.expect("complete"), count(&outcome, Event::GivenUp))
@@ -156,7 +98,7 @@ fn ast_c12_a_wired_half_slower_than_the_air_loses_nothing_that_was_acknowledged(
         ..Cell::of(4, &[])
     };
     for balance in ["window", "silence"] {
-        let outcome = slow.as_tcp(&[("balance", balance)]);
+        let outcome = as_tcp(&slow, &[("balance", balance)]);
         assert_eq!(lost(&outcome), 0, "{balance}");
         for flow in &outcome.flows {
             assert!(flow.completed_at.is_some() && flow.sent_sha256 == flow.received_sha256, "{} {balance}", flow.name);
@@ -184,7 +126,7 @@ fn ast_c8_a_sleeping_station_waits_for_its_handshake_and_with_as_tcp_for_nothing
             ..Cell::of(1, &[("beacon_interval", "200ms"), ("power_save", "true")])
         };
         let took = |outcome: &Outcome| outcome.flows[0].completed_at.expect("complete").as_nanos() / 1_000_000;
-        let (plain, ours) = (took(&cell.plain()), took(&cell.as_tcp(&[])));
+        let (plain, ours) = (took(&cell.plain()), took(&as_tcp(&cell, &[])));
         assert_eq!(plain / 200, rounds, "{size} bytes: {plain} ms");
         assert!((200..200 + 30 + size / 400).contains(&ours), "{size} bytes: {ours} ms");
     }
@@ -204,6 +146,21 @@ fn ast_10_the_split_may_be_at_the_router_and_the_access_point_stay_as_it_is() {
 }
 
 #[test]
+fn ast_9_what_is_lost_behind_an_access_point_that_does_not_split_is_counted() {
+    let wire = &[("rate", "100Mbit"), ("delay", "15ms"), ("loss", "0.1%")];
+    let missing = |split| {
+        let cell = Cell { wire, size: Some(2_000_000), seconds: 60, ..Cell::of(3, &[]) };
+        let outcome = as_tcp(&cell, &[("split", split)]);
+        let is_complete = outcome.flows.iter().all(|flow| flow.completed_at.is_some());
+        (is_complete, outcome.flows.iter().map(|flow| flow.acknowledged_missing).sum::<u64>())
+    };
+    let (is_complete, bytes) = missing("nowhere");
+    assert!(!is_complete && bytes > 0 && bytes.is_multiple_of(1448), "{bytes}");
+    // A split repairs what is lost behind it.
+    assert_eq!(missing("near"), (true, 0));
+}
+
+#[test]
 fn ast_16_a_plain_split_leaves_acknowledgments_on_the_air() {
     let cell = Cell::of(5, &[]);
     let split = cell.run(|topology, wlan, _| topology.scheme("split", wlan, &split::ENTRY, &[]));
@@ -216,7 +173,7 @@ fn ast_16_a_plain_split_leaves_acknowledgments_on_the_air() {
 fn ast_1_the_station_has_the_access_point_at_the_other_end_and_the_wire_its_own_connection() {
     let far = Cell { wire: &[("rate", "100Mbit"), ("delay", "200ms"), ("queue", "1000packets")], ..Cell::of(1, &[]) };
     let round_trip = |outcome: &Outcome| Duration::from_nanos(outcome.flows[0].rtt.p50);
-    let (plain, ours) = (round_trip(&far.plain()), round_trip(&far.as_tcp(&[])));
+    let (plain, ours) = (round_trip(&far.plain()), round_trip(&as_tcp(&far, &[])));
     assert!(plain > Duration::from_millis(400), "{plain}");
     assert!(ours < Duration::from_millis(100), "{ours}");
 }
@@ -229,7 +186,7 @@ fn ast_8_the_wired_half_repairs_its_own_losses() {
         seconds: 60,
         ..Cell::of(1, &[])
     };
-    let outcome = lossy.as_tcp(&[]);
+    let outcome = as_tcp(&lossy, &[]);
     let flow = &outcome.flows[0];
     assert_eq!(flow.sent_sha256, flow.received_sha256);
     assert_eq!((flow.retransmitted_segments, lost(&outcome)), (0, 0), "the station never hears of it");
@@ -241,7 +198,8 @@ fn ast_8_the_wired_half_repairs_its_own_losses() {
 fn ast_12_tcp_s_window_still_limits_what_a_station_sends() {
     // The interface takes 10 segments; what a window allows beyond that waits before it.
     let waiting = |window: &'static [(&'static str, &'static str)]| {
-        let outcome = Cell { tcp: window, seconds: 6, ..Cell::of(1, &[]) }.as_tcp(&[("balance", "silence")]);
+        let cell = Cell { tcp: window, seconds: 6, ..Cell::of(1, &[]) };
+        let outcome = as_tcp(&cell, &[("balance", "silence")]);
         let gauges = outcome.schemes[0]
             .elements
             .iter()
@@ -256,7 +214,7 @@ fn ast_12_tcp_s_window_still_limits_what_a_station_sends() {
 #[test]
 fn ast_19_tcp_leaves_the_air_to_few_contenders_and_shares_it_with_acknowledgments() {
     let cell = Cell { tcp: &[("delayed_ack_segments", "1")], ..Cell::of(20, &[("ap_queue", "1000packets")]) };
-    let (plain, ours) = (cell.plain(), cell.as_tcp(&[]));
+    let (plain, ours) = (cell.plain(), as_tcp(&cell, &[]));
     let contenders = |outcome: &Outcome| {
         let medium = &outcome.wlans[0].medium;
         medium.contenders as f64 / medium.exchanges as f64
@@ -281,7 +239,8 @@ fn spec_8_10_without_rts_throughput_falls_as_in_ast_n1_and_normal_tcp_is_flat() 
     let (mut before, mut plains) = (f64::INFINITY, Vec::new());
     for (stations, expected) in SATURATED {
         let cell = Cell { tcp: PAPER, seconds: 40, ..Cell::of(stations, &paper) };
-        let (ours, plain) = (mbit(&cell.as_tcp(&[("interface", "auto"), ("balance", "silence")])), mbit(&cell.plain()));
+        let (ours, plain) =
+            (mbit(&as_tcp(&cell, &[("interface", "auto"), ("balance", "silence")])), mbit(&cell.plain()));
         println!("{stations}: AS-TCP {ours:.3}, model {expected}, plain {plain:.3}");
         assert!((ours / expected - 1.0).abs() < 0.06, "{stations} stations: {ours}, the model has {expected}");
         assert!(ours < before, "{stations} stations: {ours} after {before}");
@@ -303,7 +262,7 @@ fn spec_8_11_a_queue_of_100_drops_acknowledgments_of_80_uploads_and_as_tcp_is_fa
         let shares = outcome.flows.iter().map(|flow| flow.measured_bytes as f64);
         shares.clone().sum::<f64>().powi(2) / (80.0 * shares.map(|share| share * share).sum::<f64>())
     };
-    let ours = cell.as_tcp(&[("interface", "auto"), ("balance", "silence")]);
+    let ours = as_tcp(&cell, &[("interface", "auto"), ("balance", "silence")]);
     let split = cell.run(|topology, wlan, _| topology.scheme("split", wlan, &split::ENTRY, &[]));
     for baseline in [cell.plain(), split] {
         assert!(dropped(&baseline) > 100, "{}", dropped(&baseline));
@@ -316,6 +275,6 @@ fn spec_8_11_a_queue_of_100_drops_acknowledgments_of_80_uploads_and_as_tcp_is_fa
 fn ast_u9_a_window_that_is_never_scaled_is_told_often_enough() {
     let of = |tcp| Cell { tcp, ..Cell::of(3, &[]) };
     let (scaled, unscaled) = (of(&[]), of(&[("window_scaling", "false")]));
-    let (scaled, unscaled) = (mbit(&scaled.as_tcp(&[])), mbit(&unscaled.as_tcp(&[])));
+    let (scaled, unscaled) = (mbit(&as_tcp(&scaled, &[])), mbit(&as_tcp(&unscaled, &[])));
     assert!(unscaled > 0.95 * scaled, "{unscaled} Mbit/s, {scaled} with scaled windows");
 }

@@ -77,6 +77,8 @@ airtcp_core::parameters! {
         pub auto_read: bool = false, "ours";
         /// Full segments after which an acknowledgment is sent at once.
         pub delayed_ack_segments: u32 = 2, "RFC 5681 4.2";
+        /// Acknowledgments of progress in the lowest round-trip time, at most: beta of TACK, whose L is `delayed_ack_segments`. Losses, marks and window updates are told at once. Auto is no bound; TACK has 4.
+        pub acks_per_rtt: Option<u32> = None, "RFC 5681; TACK: Li et al., SIGCOMM 2020";
         /// Longest delay of an acknowledgment.
         pub delayed_ack_timeout: Duration = Duration::from_millis(40), "Linux TCP_DELACK_MIN; RFC 9293 3.8.6.3: below 500 ms";
         /// Segments at the start that are acknowledged one by one, so that slow start is not delayed.

@@ -267,6 +267,63 @@ fn every_second_segment_is_acknowledged_and_the_odd_one_after_the_delay() {
 }
 
 #[test]
+fn with_a_bound_per_round_trip_acknowledgments_of_progress_are_few_and_those_of_losses_are_not() {
+    let sent = |acks_per_rtt, timestamps, lost: u64| {
+        let receiver = Config { acks_per_rtt, timestamps, quick_acks: 0, ..sink() };
+        let sender = Config { initial_window: 2000, timestamps, ..sink() };
+        let mut data = 0;
+        let path = Box::new(move |_: Instant, from: From, packet: &Packet| {
+            data += u64::from(from == From::A && packet.payload_len() > 0);
+            if from == From::A && packet.payload_len() > 0 && data == lost { Fate::Drop } else { Fate::Deliver }
+        });
+        let mut net = Net::new(&sender, &receiver, 40, path);
+        net.establish();
+        // The window of a SYN is never scaled: the first acknowledgment opens it.
+        net.a.write_virtual(1);
+        net.run_for(ms(100));
+        let before = net.b().stats().acks_sent;
+        // A segment each 100 us for 100 ms: 2.5 times the round trip.
+        for _ in 0..1000 {
+            net.a.write_virtual(1400);
+            net.run_for(Duration::from_micros(100));
+        }
+        net.run_until(ms(2000), |net| net.a.all_acknowledged());
+        assert!(net.a.all_acknowledged() && net.b().stats().bytes_delivered == 1_400_001);
+        net.b().stats().acks_sent - before
+    };
+    let plain = sent(None, true, 0);
+    assert!((480..=510).contains(&plain), "{plain}");
+    for timestamps in [true, false] {
+        // One each 10 ms, and one for the tail.
+        let four = sent(Some(4), timestamps, 0);
+        assert!((10..=13).contains(&four), "{four}");
+    }
+    assert!((50..=56).contains(&sent(Some(20), true, 0)));
+    // A hole is told of with each segment above it: a round trip at least, 400 segments.
+    let with_loss = sent(Some(4), true, 500);
+    assert!(with_loss > 400, "{with_loss}");
+}
+
+#[test]
+fn what_is_missing_below_a_number_is_told_once_later_bytes_have_come() {
+    let mut data = 0;
+    let path = Box::new(move |_: Instant, from: From, packet: &Packet| {
+        data += u64::from(from == From::A && packet.payload_len() > 0);
+        let is_lost = from == From::A && packet.payload_len() > 0 && [3, 4, 6].contains(&data);
+        if is_lost { Fate::Drop } else { Fate::Deliver }
+    });
+    let mut net = Net::new(&Config { initial_window: 20, ..sink() }, &sink(), 20, path);
+    net.a.write_virtual(10 * 1448);
+    // The first of ten arrive 10 ms after the handshake; repairs later.
+    net.run_for(ms(31));
+    let missing = |segments: u64| net.b.as_ref().unwrap().missing_of(segments * 1448);
+    assert_eq!([0, 2, 3, 4, 5, 6, 10, 100].map(|n| missing(n) / 1448), [0, 0, 1, 2, 2, 3, 3, 3]);
+    assert_eq!(missing(2) + 500, net.b.as_ref().unwrap().missing_of(2 * 1448 + 500));
+    net.run_until(ms(2000), |net| net.a.all_acknowledged());
+    assert_eq!(net.b().missing_of(u64::MAX), 0);
+}
+
+#[test]
 fn the_first_segments_are_acknowledged_one_by_one() {
     let mut net = Net::new(&sink(), &Config { quick_acks: 10, ..sink() }, 20, perfect());
     net.a.write_virtual(10 * 1448);

@@ -31,7 +31,7 @@ const ALLOWED: [(&str, &[&str]); 14] = [
     ("airtcp-swarm", &["airtcp-core", "airtcp-tcp", "airtcp-link", "airtcp-schemes", "airtcp-sim"]),
     ("airtcp-drill", &["airtcp-core", "airtcp-tcp", "airtcp-linux"]),
     ("airtcp-validate", &["airtcp-accept", "airtcp-core", "airtcp-drill", "airtcp-link", "airtcp-sim"]),
-    ("airtcp-bench", &["airtcp-core", "airtcp-tcp", "airtcp-link", "airtcp-sim"]),
+    ("airtcp-bench", &["airtcp-core", "airtcp-tcp", "airtcp-link", "airtcp-schemes", "airtcp-sim"]),
 ];
 
 /// What `cargo metadata` says about the workspace under `root`.

@@ -5,7 +5,7 @@ use crate::gateway_file;
 use airtcp_core::{ByteSize, Duration};
 use airtcp_experiment::NotRun;
 use airtcp_experiment::scenario::{LinkSpec, On, ResolvedScenario, SchemeSpec};
-use airtcp_link::{LinkSettings, QueueLimit};
+use airtcp_link::LinkSettings;
 use airtcp_linux::gateway::status::{self, Status};
 use airtcp_linux::testbed::{Exec, Family, Program, Testbed};
 use airtcp_schemes::{LinkFacts, Placement};
@@ -167,14 +167,12 @@ fn is_up(gateway: &GatewayBox, directory: &Path) -> bool {
 
 /// What the simulator tells an element about its link.
 fn facts(out: &LinkSettings, back: &LinkSettings) -> LinkFacts {
-    let queue = match out.queue.limit() {
-        QueueLimit::Bytes(bytes) => bytes,
-        QueueLimit::Packets(packets) => packets.saturating_mul(u64::from(out.mtu)),
-    };
+    let queue = out.queue.limit();
     LinkFacts {
         rate: out.rate,
         round_trip: Some(out.delay + back.delay),
-        queue: Some(ByteSize(queue)),
+        queue: Some(ByteSize(queue.bytes(out.mtu))),
+        queue_packets: queue.packets(),
         mtu: Some(out.mtu),
     }
 }

@@ -114,6 +114,13 @@ impl Packet {
         }
     }
 
+    /// True if the TCP header has options that [`TcpOptions`] does not hold, or known ones of another length than theirs.
+    pub fn has_unknown_options(&self) -> bool {
+        let Content::Wire { datagram, payload_at } = &self.0.content else { return false };
+        let options = datagram.get(usize::from(self.0.ip.header_len) + 20..*payload_at as usize);
+        self.0.tcp.is_some() && !options.is_some_and(TcpOptions::are_known)
+    }
+
     /// Bytes of transport payload.
     pub fn payload_len(&self) -> u32 {
         match &self.0.content {

@@ -222,6 +222,24 @@ impl TcpOptions {
         }
         Some((options, timestamps_at))
     }
+
+    /// Whether [`TcpOptions::parse`] understands every option of an area.
+    pub fn are_known(area: &[u8]) -> bool {
+        let mut rest = area;
+        loop {
+            let (kind, len) = match *rest {
+                [] | [0, ..] => return true,
+                [1, ..] => (1, 1),
+                [kind, len, ..] => (kind, usize::from(len)),
+                [_] => return false,
+            };
+            let is_known = matches!((kind, len), (1, 1) | (2, 4) | (3, 3) | (4, 2) | (5, 10 | 18 | 26 | 34) | (8, 10));
+            match rest.get(len..).filter(|_| is_known) {
+                Some(behind) => rest = behind,
+                None => return false,
+            }
+        }
+    }
 }
 
 struct Writer<'a> {
@@ -287,5 +305,16 @@ mod tests {
     fn unknown_options_are_skipped() {
         let area = [254, 4, 1, 2, 2, 4, 5, 180];
         assert_eq!(TcpOptions::parse(&area).unwrap().0.mss, Some(1460));
+    }
+
+    #[test]
+    fn unknown_options_are_noticed() {
+        let mut area = [0; MAX_OPTIONS];
+        let len = every_option().write(&mut area);
+        assert!(TcpOptions::are_known(&area[..len]) && TcpOptions::are_known(&[]));
+        assert!(TcpOptions::are_known(&[1, 0, 254, 4]), "nothing counts behind the end of the list");
+        for area in [&[1, 254, 2][..], &[2, 4, 5, 180, 254, 4, 1, 2], &[8, 8, 0, 0, 0, 0, 0, 0], &[2, 4, 5], &[2]] {
+            assert!(!TcpOptions::are_known(area), "{area:?}");
+        }
     }
 }

@@ -96,10 +96,11 @@ pub fn cell(results: &Results<'_>, index: usize) -> Option<Value> {
         }
     }
     let of_flows = |count: fn(&FlowOutcome) -> u64| counter(runs, |run| run.flows.iter().map(count).sum());
-    put(
-        "sender",
-        json!({"retransmitted_segments": of_flows(|flow| flow.retransmitted_segments), "rtos": of_flows(|flow| flow.rtos)}),
-    );
+    let mut sender = json!({"retransmitted_segments": of_flows(|flow| flow.retransmitted_segments), "rtos": of_flows(|flow| flow.rtos)});
+    if runs.iter().flat_map(|run| &run.flows).all(|flow| flow.acknowledged_missing.is_some()) {
+        sender["acknowledged_missing_bytes"] = of_flows(|flow| flow.acknowledged_missing.unwrap_or(0)).into();
+    }
+    put("sender", sender);
     put(
         "longest_stall_ns",
         counter(runs, |run| run.flows.iter().map(|flow| flow.longest_stall.as_nanos()).max().unwrap_or(0)).into(),

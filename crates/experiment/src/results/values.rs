@@ -35,6 +35,10 @@ pub fn values(results: &Results<'_>, cell: usize, name: &str) -> Option<Vec<f64>
         "rtt_ns.p99" => of_slowest(|flow| flow.rtt.p99),
         "sender.retransmitted_segments" => of_flows(|flow| flow.retransmitted_segments),
         "sender.rtos" => of_flows(|flow| flow.rtos),
+        "sender.acknowledged_missing_bytes" => each(&|run| {
+            let missing = run.flows.iter().map(|flow| flow.acknowledged_missing);
+            missing.sum::<Option<u64>>().map(|bytes| bytes as f64)
+        }),
         name if name.starts_with("wlan.") => {
             let counter = name.strip_prefix("wlan.")?;
             each(&|run| run.wlan.get(counter).map(|count| *count as f64))

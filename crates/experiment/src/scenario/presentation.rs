@@ -34,7 +34,7 @@ pub struct FigureSpec {
 }
 
 /// Measures with a name of their own in results; `scheme.<counter>` and `wlan.<counter>` come besides.
-pub const MEASURES: [&str; 12] = [
+pub const MEASURES: [&str; 13] = [
     "goodput_bps",
     "throughput_bps",
     "of_ceiling",
@@ -47,6 +47,7 @@ pub const MEASURES: [&str; 12] = [
     "transfer_ns",
     "sender.retransmitted_segments",
     "sender.rtos",
+    "sender.acknowledged_missing_bytes",
 ];
 
 /// Every measure a table or figure can show.

@@ -41,6 +41,7 @@ impl Measure {
             "transfer_ns" => ("transfer", "s", Kind::Seconds),
             "sender.retransmitted_segments" => ("resent", "segments", Kind::Count),
             "sender.rtos" => ("RTOs", "", Kind::Count),
+            "sender.acknowledged_missing_bytes" => ("acknowledged, missing", "bytes", Kind::Count),
             other if other.starts_with("wlan.") && other.ends_with("_ns") => (other, "s", Kind::Seconds),
             other => (other.strip_prefix("scheme.").unwrap_or(other), "", Kind::Count),
         };

@@ -33,6 +33,22 @@ impl QueueLimit {
         }
     }
 
+    /// The limit in bytes, if no packet is longer than `mtu`.
+    pub fn bytes(self, mtu: u32) -> u64 {
+        match self {
+            QueueLimit::Bytes(limit) => limit,
+            QueueLimit::Packets(limit) => limit.saturating_mul(u64::from(mtu)),
+        }
+    }
+
+    /// The limit in packets, if it counts packets.
+    pub fn packets(self) -> Option<u64> {
+        match self {
+            QueueLimit::Bytes(_) => None,
+            QueueLimit::Packets(limit) => Some(limit),
+        }
+    }
+
     /// How many packets of at most `mtu` bytes are sure to be admitted behind `waiting`.
     pub fn room(self, waiting: Backlog, mtu: u32) -> usize {
         let room = match self {
@@ -103,6 +119,12 @@ mod tests {
         assert!(!QueueLimit::Bytes(4499).admits(waiting, 1500));
         assert!(QueueLimit::Packets(3).admits(waiting, 1500));
         assert!(!QueueLimit::Packets(2).admits(waiting, 1500));
+    }
+
+    #[test]
+    fn a_limit_of_packets_is_one_of_bytes_where_their_length_is_known() {
+        let of = |limit: QueueLimit| (limit.bytes(1500), limit.packets());
+        assert_eq!([of(QueueLimit::Packets(3)), of(QueueLimit::Bytes(75))], [(4500, Some(3)), (75, None)]);
     }
 
     #[test]

@@ -61,6 +61,8 @@ pub struct Facts {
     pub round_trip_ns: Option<u64>,
     /// Limit of the queue in front of the outgoing direction.
     pub queue_bytes: Option<u64>,
+    /// The same in packets, where it counts packets.
+    pub queue_packets: Option<u64>,
     /// Longest IP packet that the outgoing direction takes, in bytes.
     pub mtu: Option<u32>,
 }
@@ -73,6 +75,7 @@ impl Facts {
             rate_bps: link.rate.map(Rate::bps),
             round_trip_ns: link.round_trip.map(Duration::as_nanos),
             queue_bytes: link.queue.map(|ByteSize(bytes)| bytes),
+            queue_packets: link.queue_packets,
             mtu: link.mtu,
         }
     }
@@ -83,6 +86,7 @@ impl Facts {
             rate: self.rate_bps.map(Rate::from_bps),
             round_trip: self.round_trip_ns.map(Duration::from_nanos),
             queue: self.queue_bytes.map(ByteSize),
+            queue_packets: self.queue_packets,
             mtu: self.mtu,
         }
     }

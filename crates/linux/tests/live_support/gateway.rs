@@ -37,7 +37,7 @@ impl Gateway {
                 rate_bps: Some(AIR_BPS),
                 round_trip_ns: Some(AIR_ROUND_TRIP.as_nanos()),
                 queue_bytes: Some(AIR_QUEUE_BYTES),
-                mtu: None,
+                ..Facts::default()
             },
             ..Config::new("gsnoop", "air")
         };

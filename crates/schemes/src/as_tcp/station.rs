@@ -4,12 +4,13 @@ use super::flow::Flow;
 use super::settings::{Balance, Settings, Split};
 use crate::Site;
 use crate::position::Position;
+use crate::tracker::Tracker;
 use airtcp_core::flow_table::FlowTable;
 use airtcp_core::{
-    Backlog, Context, CreateReason, DropReason, Duration, Element, Event, FlowKey, Gauge, Instant, Outcome, Packet,
-    Port, TcpFlags, TcpHeader, Token, TxStatus,
+    Backlog, Context, CreateReason, DropReason, Element, Event, FlowKey, Gauge, Instant, Outcome, Packet, Port,
+    TcpFlags, TcpHeader, TxStatus,
 };
-use alloc::collections::{BTreeMap, VecDeque};
+use alloc::collections::VecDeque;
 
 /// Memory of a connection's state: its entry and the ranges above a hole.
 const FLOW_MEMORY: u64 = 1 << 14;
@@ -17,9 +18,6 @@ const FLOW_MEMORY: u64 = 1 << 14;
 const PENDING_MAX: usize = 1 << 14;
 /// Bytes of a segment where they are counted as windows are.
 const SEGMENT: u64 = 1460;
-/// A medium that tells of nothing for so long tells nothing, and the report on a frame is lost if it has not come so
-/// long after the report on one that was sent later.
-const STATUS_PATIENCE: Duration = Duration::from_secs(2);
 /// What the other end must allow beyond what was told before the station is told of it.
 const WINDOW_STEP: u64 = 2 * SEGMENT;
 
@@ -29,9 +27,6 @@ struct Pending {
     flow: FlowKey,
     start: Position,
     end: Position,
-    sent: Instant,
-    /// When the report on a later one came.
-    overtaken: Option<Instant>,
 }
 
 /// See the module.
@@ -40,10 +35,7 @@ pub struct Station {
     settings: Settings,
     /// By the direction in which the station sends.
     flows: FlowTable<Flow>,
-    pending: BTreeMap<u64, Pending>,
-    next_token: u64,
-    /// When the last report came.
-    heard: Instant,
+    pending: Tracker<Pending>,
     /// The medium tells what it delivered. One that never did acknowledges nothing, and TCP's own acknowledgments pass.
     is_told: bool,
     /// What waits for the interface.
@@ -61,9 +53,7 @@ impl Station {
         Station {
             settings: settings.clone(),
             flows,
-            pending: BTreeMap::new(),
-            next_token: 0,
-            heard: Instant::ZERO,
+            pending: Tracker::new(),
             is_told: false,
             waiting: VecDeque::new(),
             waiting_bytes: 0,
@@ -135,22 +125,9 @@ impl Station {
         flow: FlowKey,
         (start, end): (Position, Position),
     ) {
-        let pending = Pending { flow, start, end, sent: cx.now(), overtaken: None };
-        let token = self.next_token;
-        self.next_token += 1;
-        match cx.send_tracked(Port::LINK, packet, Token(token)) {
-            Ok(()) => {
-                self.pending.insert(token, pending);
-            }
-            Err(packet) => cx.discard(packet, DropReason::QueueFull),
+        if let Err(packet) = self.pending.send(cx, packet, Pending { flow, start, end }) {
+            cx.discard(packet, DropReason::QueueFull);
         }
-    }
-
-    /// A report came: what was sent before that one is overdue.
-    fn hear(&mut self, now: Instant, token: Token) {
-        self.heard = now;
-        let earlier = self.pending.range_mut(..token.0).rev().map(|(_, pending)| &mut pending.overtaken);
-        earlier.take_while(|overtaken| overtaken.is_none()).for_each(|overtaken| *overtaken = Some(now));
     }
 
     /// A connection begins, in whichever direction.
@@ -231,8 +208,7 @@ impl Element for Station {
     }
 
     fn handle_tx_status(&mut self, cx: &mut Context<'_>, status: TxStatus) {
-        let Some(Pending { flow, start, end, .. }) = self.pending.remove(&status.token.0) else { return };
-        self.hear(cx.now(), status.token);
+        let Some(Pending { flow, start, end }) = self.pending.take(cx.now(), status.token) else { return };
         self.drain(cx);
         self.is_told |= status.outcome == Outcome::Acked;
         if status.outcome == Outcome::RetryLimit {
@@ -248,16 +224,12 @@ impl Element for Station {
     }
 
     fn handle_timeout(&mut self, cx: &mut Context<'_>) {
-        while self.poll_timeout().is_some_and(|due| due <= cx.now()) {
-            self.pending.pop_first();
-        }
+        self.pending.expire(cx.now());
         self.drain(cx);
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        // Those that were overtaken are the first, and in the order in which they were.
-        let (_, first) = self.pending.first_key_value()?;
-        Some(first.overtaken.unwrap_or(first.sent.max(self.heard)) + STATUS_PATIENCE)
+        self.pending.deadline()
     }
 
     fn held(&self) -> Backlog {

@@ -3,9 +3,10 @@
 //!
 //! At one box of the path (`docs/baselines.md`): [`snoop`], [`eln`], [`delayed_dupacks`]; they
 //! share the classification of acknowledgments ([`acks`]) and the queue before the link
-//! ([`queue`]). At a hop (`docs/baselines-hop.md`): [`arq`], [`fec`], [`split`], with [`hop`] what
+//! ([`queue`]). [`ack_filter`] has a queue of its own, in which acknowledgments are replaced. At a hop (`docs/baselines-hop.md`): [`arq`], [`fec`], [`split`], with [`hop`] what
 //! two ends of a hop share.
 
+pub mod ack_filter;
 mod acks;
 pub mod arq;
 pub mod delayed_dupacks;

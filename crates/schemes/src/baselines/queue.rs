@@ -3,6 +3,7 @@
 //! must know which were its own.
 
 use crate::Site;
+use crate::pacer::Pacer;
 use airtcp_core::{Backlog, ByteSize, Context, Duration, FlowKey, Instant, Packet, Port, Rate, SeqNum};
 use alloc::collections::VecDeque;
 
@@ -10,19 +11,14 @@ use alloc::collections::VecDeque;
 const DEFAULT_TIME: Duration = Duration::from_millis(100);
 /// Queue of a link whose rate is not known either: packets wait here only while the port refuses them.
 const DEFAULT_BYTES: u64 = 1 << 20;
-/// Lateness of a timer that is made up for; a longer pause is idle time, and no burst follows it.
-const CATCH_UP: Duration = Duration::from_millis(8);
 
 /// See the module.
 #[derive(Debug)]
 pub(super) struct Queue {
-    rate: Option<Rate>,
+    pacer: Pacer,
     limit: u64,
     repairs: Lane,
     fifo: Lane,
-    /// When the link has finished what was sent so far.
-    free_at: Instant,
-    carry: u64,
     /// The port refused a packet; wait for it instead of the clock.
     blocked: bool,
 }
@@ -74,12 +70,10 @@ impl Queue {
             .or(site.link.queue)
             .map_or_else(|| rate.map_or(DEFAULT_BYTES, |rate| rate.bytes_in(DEFAULT_TIME)), |limit| limit.0);
         Queue {
-            rate,
+            pacer: Pacer::new(rate),
             limit: wanted.clamp(2 * 1500, (site.max_memory.0 / 4).max(2 * 1500)),
             repairs: Lane::default(),
             fifo: Lane::default(),
-            free_at: Instant::ZERO,
-            carry: 0,
             blocked: false,
         }
     }
@@ -98,13 +92,13 @@ impl Queue {
 
     fn begin_if_idle(&mut self, now: Instant) {
         if self.backlog().packets == 0 {
-            self.free_at = self.free_at.max(now);
+            self.pacer.begin(now);
         }
     }
 
     /// Sends the next packet if it may leave now.
     pub fn send_next(&mut self, cx: &mut Context<'_>) -> Option<Departure> {
-        if self.blocked || self.free_at > cx.now() {
+        if self.blocked || self.pacer.free_at() > cx.now() {
             return None;
         }
         let (packet, is_repair) = match self.repairs.pop() {
@@ -119,10 +113,7 @@ impl Queue {
             lane.put_back(packet);
             return None;
         }
-        if let Some(rate) = self.rate {
-            let start = self.free_at.max(cx.now() - CATCH_UP);
-            self.free_at = start.saturating_add(rate.serialisation(len, &mut self.carry));
-        }
+        self.pacer.charge(cx.now(), len);
         Some(Departure { segment })
     }
 
@@ -133,7 +124,7 @@ impl Queue {
 
     /// When the next packet may leave.
     pub fn poll_timeout(&self) -> Option<Instant> {
-        (!self.blocked && self.backlog().packets > 0).then_some(self.free_at)
+        (!self.blocked && self.backlog().packets > 0).then_some(self.pacer.free_at())
     }
 
     /// What waits.

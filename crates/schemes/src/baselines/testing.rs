@@ -42,8 +42,13 @@ pub fn data(sequence: u32) -> Packet {
 
 /// A pure acknowledgment from the receiver.
 pub fn ack(number: u32) -> Packet {
+    answer(number, 0)
+}
+
+/// An acknowledgment from the receiver with so many bytes of its own.
+pub fn answer(number: u32, len: u32) -> Packet {
     let tcp = header(80, 1000, 1, number, TcpFlags::ACK);
-    Packet::tcp_virtual(&Segment { source: host(2), destination: host(1), traffic_class: 0, tcp }, 2, 0, 0)
+    Packet::tcp_virtual(&Segment { source: host(2), destination: host(1), traffic_class: 0, tcp }, 2, 0, len)
 }
 
 /// The same packet with another header.
@@ -62,7 +67,8 @@ pub fn flow() -> FlowKey {
 
 /// The near end of a link of 12 Mbit/s (a millisecond per full packet) with a round trip of 10 ms.
 pub fn with_site<T>(make: impl FnOnce(&mut Site<'_>) -> T) -> T {
-    let link = LinkFacts { rate: Some(Rate::from_bps(12_000_000)), round_trip: Some(MS * 10), queue: None, mtu: None };
+    let rate = Some(Rate::from_bps(12_000_000));
+    let link = LinkFacts { rate, round_trip: Some(MS * 10), ..LinkFacts::default() };
     make(&mut Site { end: End::Near, link, rng: &mut Rng::derive(1, "site"), max_memory: MAX_MEMORY })
 }
 

@@ -13,7 +13,6 @@
 mod duplicate_ack;
 mod message;
 pub mod modern;
-mod pacer;
 pub mod paper;
 mod settings;
 

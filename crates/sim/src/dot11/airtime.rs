@@ -67,6 +67,8 @@ pub struct MediumUse {
     pub collisions: u64,
     /// Stations that had a frame to send, summed over all exchanges.
     pub contenders: u64,
+    /// Frames sent back within the exchange of another (DCF+), and such that were announced in vain.
+    pub reverse_frames: u64,
     /// Beacons; they are no exchanges.
     pub beacons: u64,
     /// Time that the medium was busy.

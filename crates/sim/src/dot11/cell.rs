@@ -5,7 +5,7 @@ use super::exchange::{Timing, draw_fate};
 use super::idle_sense::IdleSense;
 use super::interface::{Access, Entry, Fate, Frame, Interface, Tracked};
 use super::power_save::PowerSave;
-use super::settings::{CellSettings, Contention};
+use super::settings::{CellSettings, Contention, ReverseFrame};
 use airtcp_core::{Backlog, DropReason, Duration, Instant, Outcome, Packet, Rng, TxStatus};
 use airtcp_link::LinkCounters;
 use airtcp_link::loss::LossProcess;
@@ -49,24 +49,38 @@ pub enum Report {
 
 /// The next use of the medium, unless somebody begins earlier.
 #[derive(Clone, Copy, Debug)]
-struct Plan {
-    begin: Instant,
-    end: Instant,
+pub(super) struct Plan {
+    pub begin: Instant,
+    pub end: Instant,
+    pub purpose: Purpose,
+}
+
+/// What the medium is used for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Purpose {
+    /// The winners of the contention send.
+    Exchange,
     /// The access point sends a beacon.
-    is_beacon: bool,
+    Beacon,
+    /// The receiver of a frame sends one back (DCF+).
+    Reverse {
+        /// Its interface.
+        from: usize,
+    },
 }
 
 /// A medium and the interfaces of its stations. Interface 0 is the access point's.
 #[derive(Debug)]
 pub struct Cell {
-    timing: Timing,
+    pub(super) timing: Timing,
     mtu: u32,
     has_eifs: bool,
     retry_limits: [u32; 2],
-    interfaces: Vec<Interface>,
+    pub(super) reverse_frame: ReverseFrame,
+    pub(super) interfaces: Vec<Interface>,
     /// Interfaces that count down, in the order in which they began.
     members: Vec<u32>,
-    plan: Option<Plan>,
+    pub(super) plan: Option<Plan>,
     /// A beacon is due.
     beacon_waits: bool,
     power_save: Option<PowerSave>,
@@ -74,10 +88,10 @@ pub struct Cell {
     /// Those who send at the planned time.
     winners: Vec<u32>,
     /// From when the medium is idle.
-    idle_since: Instant,
+    pub(super) idle_since: Instant,
     /// What everybody waits in addition to AIFS.
-    eifs_extra: Duration,
-    medium: MediumUse,
+    pub(super) eifs_extra: Duration,
+    pub(super) medium: MediumUse,
 }
 
 impl Cell {
@@ -104,6 +118,7 @@ impl Cell {
             mtu: settings.mtu,
             has_eifs: settings.eifs,
             retry_limits: [settings.retry_limit, settings.long_retry_limit],
+            reverse_frame: settings.reverse_frame,
             interfaces: (0..=stations).map(interface).collect(),
             members: Vec::new(),
             plan: None,
@@ -194,14 +209,21 @@ impl Cell {
     /// Ends the exchange that ends `now`, if one does; if a beacon is due, it is next.
     pub fn advance(&mut self, now: Instant, reports: &mut Vec<Report>) {
         let is_due = self.power_save.as_ref().is_some_and(|power_save| power_save.due() <= now);
+        let mut next = None;
         match self.plan {
-            Some(plan) if plan.end <= now && plan.is_beacon => return self.end_beacon(plan),
-            Some(plan) if plan.end <= now => self.end_exchange(plan, now, reports),
+            Some(plan) if plan.end <= now => match plan.purpose {
+                Purpose::Beacon => return self.end_beacon(plan),
+                Purpose::Exchange => next = self.end_exchange(plan, now, reports),
+                Purpose::Reverse { from } => self.end_reverse(from, plan, reports),
+            },
             Some(plan) if plan.begin < now => return,
             _ => {}
         }
         self.beacon_waits |= is_due;
-        self.make_plan(now);
+        match next {
+            Some(_) => self.plan = next,
+            None => self.make_plan(now),
+        }
     }
 
     /// Everybody has heard a beacon: what was kept for them is sent.
@@ -221,7 +243,8 @@ impl Cell {
         self.offer(plan.end, 0);
     }
 
-    fn end_exchange(&mut self, plan: Plan, now: Instant, reports: &mut Vec<Report>) {
+    /// Ends an exchange or a collision; what the medium is reserved for then, if the exchange goes on.
+    fn end_exchange(&mut self, plan: Plan, now: Instant, reports: &mut Vec<Report>) -> Option<Plan> {
         self.medium.exchanges += 1;
         self.medium.collisions += u64::from(self.winners.len() > 1);
         self.medium.busy += plan.end.saturating_since(plan.begin);
@@ -232,12 +255,14 @@ impl Cell {
         let is_collision = winners.len() > 1;
         self.eifs_extra = if is_collision && self.has_eifs { self.timing.eifs_extra } else { Duration::ZERO };
         self.resume();
+        let mut next = None;
         for winner in &winners {
             let index = *winner as usize;
             let delay = if is_collision {
                 self.collide(index, plan, reports)
             } else {
-                self.conclude(index, now, reports);
+                let receiver = self.conclude(index, now, reports);
+                next = receiver.and_then(|receiver| self.begin_reverse(receiver, index, now));
                 Duration::ZERO
             };
             let interface = &mut self.interfaces[index];
@@ -245,6 +270,7 @@ impl Cell {
             interface.count_from = self.idle_since + interface.access.aifs.max(delay);
         }
         self.winners = winners;
+        next
     }
 
     /// The medium is used from `begin` on: contention windows that follow that are set anew.
@@ -260,7 +286,7 @@ impl Cell {
     }
 
     /// Everybody counts from when the medium is idle again.
-    fn resume(&mut self) {
+    pub(super) fn resume(&mut self) {
         for member in &self.members {
             let interface = &mut self.interfaces[*member as usize];
             interface.count_from = self.idle_since + self.eifs_extra + interface.access.aifs;
@@ -353,7 +379,7 @@ impl Cell {
     fn consider(&mut self, index: usize) {
         let due = self.interfaces[index].due(self.timing.slot);
         match self.plan {
-            Some(plan) if due > plan.begin || plan.is_beacon => return,
+            Some(plan) if due > plan.begin || plan.purpose == Purpose::Beacon => return,
             Some(plan) if due == plan.begin => self.winners.push(index as u32),
             _ => {
                 self.winners.clear();
@@ -369,7 +395,7 @@ impl Cell {
         if self.beacon_waits {
             let (pifs, air) = self.timing.beacon();
             let begin = now.max(self.idle_since + self.eifs_extra + pifs);
-            self.plan = Some(Plan { begin, end: begin + air, is_beacon: true });
+            self.plan = Some(Plan { begin, end: begin + air, purpose: Purpose::Beacon });
             return;
         }
         let mut begin = Instant::MAX;
@@ -402,7 +428,7 @@ impl Cell {
             }
             _ => self.openings().max().unwrap_or(Duration::ZERO),
         };
-        self.plan = Some(Plan { begin, end: begin + length, is_beacon: false });
+        self.plan = Some(Plan { begin, end: begin + length, purpose: Purpose::Exchange });
     }
 
     /// How long each of the winners sends before it listens.
@@ -453,12 +479,12 @@ impl Cell {
         heard.saturating_since(plan.end)
     }
 
-    /// The end of an exchange that nobody disturbed.
-    fn conclude(&mut self, index: usize, now: Instant, reports: &mut Vec<Report>) {
-        let Some(to) = self.interfaces[index].head.as_ref().map(|frame| frame.to as usize) else { return };
+    /// The end of an exchange that nobody disturbed; whose ACK its sender heard.
+    pub(super) fn conclude(&mut self, index: usize, now: Instant, reports: &mut Vec<Report>) -> Option<usize> {
+        let to = self.interfaces[index].head.as_ref().map(|frame| frame.to as usize)?;
         let is_silent = self.interfaces[to].is_silent;
         let interface = &mut self.interfaces[index];
-        let Interface { head: Some(frame), usage, counters, .. } = interface else { return };
+        let Interface { head: Some(frame), usage, counters, .. } = interface else { return None };
         let kind = frame.kind as usize;
         let drawn = frame.fate.take().unwrap_or(Fate::Damaged);
         let fate = if is_silent && drawn != Fate::NoCts { Fate::Damaged } else { drawn };
@@ -482,6 +508,7 @@ impl Cell {
             Fate::NoCts => self.fail(index, now, true, reports),
             Fate::Damaged | Fate::AckLost => self.fail(index, now, false, reports),
         }
+        (fate == Fate::Acked).then_some(to)
     }
 
     /// A transmission failed: the frame is sent again, or given up. `is_rts`: its announcement failed.

@@ -70,6 +70,7 @@ impl Timing {
             air: self.settings.phy.frame(self.data_rate(), bytes),
             bytes,
             has_rts: self.has_rts(bytes),
+            is_reverse: false,
             packet: Some(packet),
             short_tries: 0,
             long_tries: 0,
@@ -82,20 +83,30 @@ impl Timing {
         if frame.has_rts { self.rts } else { frame.air }
     }
 
-    /// From its first frame to the time at which the medium is free again, for others, too.
+    /// From its first frame, or the end of the ACK that announced it, to the time at which the medium is free again, for
+    /// others, too.
     pub fn exchange(&self, frame: &Frame, fate: Fate) -> Duration {
-        let announcement = if frame.has_rts { self.rts + self.sifs + self.ack } else { Duration::ZERO };
+        let announcement = match (frame.is_reverse, frame.has_rts) {
+            (true, _) => self.sifs + self.ack,
+            (false, true) => self.rts + self.sifs + self.ack,
+            (false, false) => Duration::ZERO,
+        };
         if fate == Fate::NoCts {
             return announcement;
         }
-        let gap = if frame.has_rts { self.sifs } else { Duration::ZERO };
+        let gap = if announcement.is_zero() { Duration::ZERO } else { self.sifs };
         announcement + gap + frame.air + self.sifs + self.ack
     }
 
     /// Of the same, the time that somebody sends.
     pub fn on_air(&self, frame: &Frame, fate: Fate) -> Duration {
-        let announcement = if frame.has_rts { self.rts + self.ack } else { Duration::ZERO };
+        let announcement = match (frame.is_reverse, frame.has_rts) {
+            (true, _) => self.ack,
+            (false, true) => self.rts + self.ack,
+            (false, false) => Duration::ZERO,
+        };
         match fate {
+            Fate::NoCts if frame.is_reverse => self.ack,
             Fate::NoCts => self.rts,
             Fate::Damaged => announcement + frame.air,
             Fate::Acked | Fate::AckLost => announcement + frame.air + self.ack,
@@ -103,7 +114,7 @@ impl Timing {
     }
 }
 
-/// Draws what happens to the frame of `interface` if it is sent alone. Every draw is made, so that one probability shifts
+/// Draws what happens to the frame of `interface` if it is sent alone, or sent back. Every draw is made, so that one probability shifts
 /// no other's draws.
 pub fn draw_fate(interface: &mut Interface) -> Fate {
     let control = &mut interface.control_loss;
@@ -112,7 +123,11 @@ pub fn draw_fate(interface: &mut Interface) -> Fate {
         return fate;
     }
     let is_damaged = interface.data_loss.loses(frame.bytes);
-    let is_announced = !frame.has_rts || !(control.loses(RTS_BYTES) | control.loses(ACK_BYTES));
+    let is_announced = match (frame.is_reverse, frame.has_rts) {
+        (true, _) => !control.loses(ACK_BYTES),
+        (false, true) => !(control.loses(RTS_BYTES) | control.loses(ACK_BYTES)),
+        (false, false) => true,
+    };
     let is_ack_lost = control.loses(ACK_BYTES);
     let fate = match (is_announced, is_damaged, is_ack_lost) {
         (false, ..) => Fate::NoCts,

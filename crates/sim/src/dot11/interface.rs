@@ -48,8 +48,10 @@ pub struct Frame {
     pub air: Duration,
     /// Bytes, header and FCS included.
     pub bytes: u32,
-    /// Announced by RTS.
+    /// Announced by RTS when its interface contends for it.
     pub has_rts: bool,
+    /// Announced by the ACK for another frame, and sent without contention (DCF+).
+    pub is_reverse: bool,
     /// Failed transmissions of RTS, or of a frame that needs none.
     pub short_tries: u32,
     /// Failed transmissions of a frame that was announced.
@@ -159,6 +161,20 @@ impl Interface {
         let entry = self.queue.pop_front()?;
         self.queued_bytes -= u64::from(entry.packet.wire_len());
         Some(entry)
+    }
+
+    /// Puts the first packet for `to` before everything else that waits, and in place of the frame at the head if that
+    /// was never tried; what to send instead of it.
+    pub fn bring_forward(&mut self, to: u32) -> Option<Entry> {
+        let head = self.head.as_mut().filter(|frame| frame.to != to && frame.tries() == 0)?;
+        let index = self.queue.iter().position(|entry| entry.to == to)?;
+        let packet = head.packet.take()?;
+        let displaced = Entry { packet, to: head.to, tracked: head.tracked };
+        let first = self.queue.remove(index)?;
+        self.queued_bytes += u64::from(displaced.packet.wire_len());
+        self.queued_bytes -= u64::from(first.packet.wire_len());
+        self.queue.push_front(displaced);
+        Some(first)
     }
 
     /// Begins a backoff; when its slots count from is for the medium to say.

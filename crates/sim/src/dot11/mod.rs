@@ -23,6 +23,7 @@ mod idle_sense;
 mod interface;
 mod phy;
 mod power_save;
+mod reverse;
 pub mod saturation;
 mod settings;
 #[cfg(test)]
@@ -32,4 +33,4 @@ pub use airtime::{Airtime, FrameKind, MediumUse, Usage};
 pub use cell::{Cell, Report};
 pub use interface::Tracked;
 pub use phy::Phy;
-pub use settings::{CellSettings, Contention};
+pub use settings::{CellSettings, Contention, ReverseFrame};

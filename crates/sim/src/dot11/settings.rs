@@ -19,6 +19,18 @@ choices! {
     }
 }
 
+choices! {
+    /// Which frame a receiver may send back within the exchange (DCF+).
+    pub enum ReverseFrame {
+        /// None: plain DCF.
+        None = "none",
+        /// The one it would send next, if it is for the sender.
+        Head = "head",
+        /// The first that waits for the sender.
+        Any = "any",
+    }
+}
+
 parameters! {
     /// An 802.11 cell: one access point and its stations, all within reach of each other.
     pub struct CellSettings {
@@ -52,6 +64,8 @@ parameters! {
         pub long_retry_limit: u32 = 4, "IEEE 802.11 dot11LongRetryLimit; AST-U3";
         /// Frames with more bytes than this, header and FCS included, are announced by RTS; auto is none.
         pub rts_threshold: Option<u32> = None, "AST-U3";
+        /// What a receiver that has a frame for the sender may send back within the exchange, without contention: its ACK asks for the medium, the sender answers with CTS (DCF+).
+        pub reverse_frame: ReverseFrame = ReverseFrame::None, "R-18, Wu et al. 2002; IEEE 802.11: none";
         /// Where a station's packets wait for the medium; drop-tail or ring.
         pub queue: Queue = packets(50), "AST-U7";
         /// Where the access point's packets wait, those to all stations together.

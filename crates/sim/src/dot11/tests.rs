@@ -1,10 +1,12 @@
+//! Cells of a few frames by hand, and saturated ones against theory.
+
 use super::saturation::{bianchi, measure};
 use super::*;
 use airtcp_core::parameters::Parameters;
 use airtcp_core::{DropReason, Duration, Instant, Outcome, Packet, Token};
 use std::net::Ipv4Addr;
 
-fn settings(values: &[(&str, &str)]) -> CellSettings {
+pub(super) fn settings(values: &[(&str, &str)]) -> CellSettings {
     let mut settings = CellSettings::default();
     for (key, value) in values {
         settings.set(key, value).unwrap();
@@ -13,13 +15,13 @@ fn settings(values: &[(&str, &str)]) -> CellSettings {
     settings
 }
 
-fn packet(bytes: usize) -> Packet {
+pub(super) fn packet(bytes: usize) -> Packet {
     let payload = bytes::Bytes::from(vec![0; bytes - 20]);
     Packet::opaque(Ipv4Addr::LOCALHOST.into(), Ipv4Addr::LOCALHOST.into(), 17, payload)
 }
 
 /// Runs a cell until nobody has anything to send; every report with its time.
-fn run(cell: &mut Cell) -> Vec<(Instant, Report)> {
+pub(super) fn run(cell: &mut Cell) -> Vec<(Instant, Report)> {
     let (mut all, mut reports) = (Vec::new(), Vec::new());
     while let Some(now) = cell.next_event() {
         cell.advance(now, &mut reports);
@@ -28,12 +30,12 @@ fn run(cell: &mut Cell) -> Vec<(Instant, Report)> {
     all
 }
 
-fn send(cell: &mut Cell, at: Instant, from: usize, to: usize) {
+pub(super) fn send(cell: &mut Cell, at: Instant, from: usize, to: usize) {
     let tracked = Some(Tracked { element: from, token: Token(7) });
     assert!(cell.send(at, from, to, packet(1028), tracked, &mut Vec::new()));
 }
 
-fn at(micros: u64) -> Instant {
+pub(super) fn at(micros: u64) -> Instant {
     Instant::ZERO + Duration::from_micros(micros)
 }
 

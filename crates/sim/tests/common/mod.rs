@@ -1,6 +1,8 @@
 //! The networks that the tests run on.
 #![allow(dead_code, reason = "each test file uses some of it")]
 
+pub mod uploads;
+
 use airtcp_core::parameters::Parameters;
 use airtcp_core::{Duration, Event};
 use airtcp_link::LinkSettings;

@@ -6,7 +6,6 @@
 use super::{FlowPlan, Scenario};
 use airtcp_core::parameters::Value as _;
 use airtcp_core::{ByteSize, Duration, Rate};
-use airtcp_link::QueueLimit;
 
 /// A flow may get so much less than its equal share.
 const UNFAIRNESS: u64 = 10;
@@ -75,10 +74,7 @@ pub(super) fn round_trip(scenario: &Scenario, [from, to]: [usize; 2]) -> Duratio
         let scheme = scenario.links[link].scheme.iter().flat_map(|scheme| &scheme.settings);
         let of_scheme = scheme.filter(|(key, _)| key == "queue").filter_map(|(_, size)| ByteSize::read(size).ok());
         let plan = &scenario.links[link].directions[direction];
-        let of_link = match plan.queue.limit() {
-            QueueLimit::Bytes(bytes) => bytes,
-            QueueLimit::Packets(packets) => packets * u64::from(plan.mtu),
-        };
+        let of_link = plan.queue.limit().bytes(plan.mtu);
         let bytes = of_scheme.map(|size| size.0).chain([of_link]).max().unwrap_or(0);
         let waiting = plan
             .rate

@@ -116,6 +116,9 @@ impl Connection {
             let elapsed = echo.map(|stamp| self.options.clock(now).wrapping_sub(stamp.echo));
             elapsed.filter(|ms| (*ms as i32) >= 0).map(|ms| Duration::from_millis(u64::from(ms.max(1))))
         };
+        if let Some((spacing, rtt)) = self.receiver.acks.spacing.as_mut().zip(rtt) {
+            spacing.on_sample(rtt);
+        }
         match rtt {
             Some(rtt) => {
                 self.sender.rtt.on_sample(&mut self.sender.sk, rtt, rtt, 0, 1);

@@ -62,6 +62,9 @@ impl Connection {
         }
         if let Some(stamp) = tcp.options.timestamps.filter(|_| self.options.timestamps) {
             self.options.note(stamp, sequence, now);
+            if let Some(spacing) = self.receiver.acks.spacing.as_mut().filter(|_| packet.payload_len() > 0) {
+                spacing.on_echo(self.options.clock(now), stamp.echo);
+            }
         }
         if self.state == State::SynReceived {
             if tcp.acknowledgment != self.sender.sequence.at(1) {

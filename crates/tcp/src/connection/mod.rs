@@ -154,7 +154,7 @@ impl Connection {
         let flow = flow_key(local, remote);
         let rng = Rng::derive(config.random_seed, &format!("tcp {flow}"));
         let buffer = SendBuffer::new(source, config.send_buffer.map(|size| size.0));
-        let acks = Acknowledger::new(config.delayed_ack_segments, config.delayed_ack_timeout, config.quick_acks);
+        let acks = Acknowledger::new(config);
         Connection {
             local,
             remote,
@@ -331,6 +331,11 @@ impl Connection {
     /// True while something before what was received is missing.
     pub fn has_gap(&self) -> bool {
         self.receiver.has_gap()
+    }
+
+    /// Of the first `bytes` of the peer's stream, those that have not arrived although later ones have.
+    pub fn missing_of(&self, bytes: u64) -> u64 {
+        self.receiver.missing_below(bytes.saturating_add(1))
     }
 
     /// Bytes that the receive buffer holds.

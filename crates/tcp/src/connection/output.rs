@@ -85,7 +85,7 @@ impl Connection {
         }
         let ecn = if self.sender.ecn && is_new_data { Ecn::Ect0 } else { Ecn::NotEct };
         let header = self.acknowledging_header(now, sent.start, flags);
-        self.note_acknowledged();
+        self.note_acknowledged(now);
         self.stats.bytes_sent += u64::from(sent.len);
         self.stats.data_segments_sent += u64::from(sent.len > 0);
         self.finish_segment(header, ecn, Some(sent))
@@ -97,7 +97,7 @@ impl Connection {
             let max = if self.options.timestamps { 3 } else { 4 };
             header.options.sack = self.receiver.sack_blocks(self.peer_sequence, max);
         }
-        self.note_acknowledged();
+        self.note_acknowledged(now);
         self.stats.acks_sent += 1;
         self.finish_segment(header, Ecn::NotEct, None)
     }
@@ -120,11 +120,11 @@ impl Connection {
         header
     }
 
-    fn note_acknowledged(&mut self) {
+    fn note_acknowledged(&mut self, now: Instant) {
         if self.receiver.acks.owed != Owed::Nothing {
             self.timers.stop(Timer::DelayedAck);
         }
-        self.receiver.acks.on_acknowledged();
+        self.receiver.acks.on_acknowledged(now);
     }
 
     fn header(&self, start: u64, flags: TcpFlags) -> TcpHeader {

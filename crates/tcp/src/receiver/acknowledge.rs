@@ -1,6 +1,8 @@
 //! When to acknowledge (RFC 5681 section 4.2, RFC 9293 section 3.8.6.3) and what to report
 //! selectively (RFC 2018, D-SACK by RFC 2883).
 
+use super::spacing::Spacing;
+use crate::config::Config;
 use crate::range_set::{Range, RangeSet};
 use crate::sequence::Sequence;
 use airtcp_core::{Duration, Instant, SackBlocks};
@@ -24,6 +26,8 @@ pub struct Acknowledger {
     pub owed: Owed,
     /// A CE mark must be echoed (RFC 3168).
     pub echo_mark: bool,
+    /// Progress is acknowledged no sooner than it allows, if any.
+    pub spacing: Option<Spacing>,
     segments_limit: u32,
     timeout: Duration,
     quick_left: u32,
@@ -34,14 +38,15 @@ pub struct Acknowledger {
 }
 
 impl Acknowledger {
-    /// Acknowledges every `segments_limit` segments or after `timeout`, the first `quick` at once.
-    pub fn new(segments_limit: u32, timeout: Duration, quick: u32) -> Self {
+    /// Acknowledges as often as the configuration says.
+    pub fn new(config: &Config) -> Self {
         Acknowledger {
             owed: Owed::Nothing,
             echo_mark: false,
-            segments_limit: segments_limit.max(1),
-            timeout,
-            quick_left: quick,
+            spacing: config.acks_per_rtt.map(Spacing::new),
+            segments_limit: config.delayed_ack_segments.max(1),
+            timeout: config.delayed_ack_timeout,
+            quick_left: config.quick_acks,
             segments: 0,
             recent: [None; 4],
             duplicate: None,
@@ -53,10 +58,15 @@ impl Acknowledger {
         self.owed = Owed::Now;
     }
 
-    /// A segment arrived in order; returns when to acknowledge if no other does.
+    /// A segment arrived in order; returns when to acknowledge if nothing changes until then.
     pub fn on_in_order(&mut self, now: Instant) -> Option<Instant> {
         self.segments += 1;
         if self.quick_left > 0 || self.segments >= self.segments_limit {
+            let allowed_at = self.spacing.filter(|_| self.quick_left == 0).map_or(now, |spacing| spacing.allowed_at());
+            if allowed_at > now && self.owed != Owed::Now {
+                self.owed = Owed::Later;
+                return Some(allowed_at);
+            }
             self.quick_left = self.quick_left.saturating_sub(1);
             self.owed = Owed::Now;
             return None;
@@ -69,7 +79,10 @@ impl Acknowledger {
     }
 
     /// An acknowledgment left with a segment of ours.
-    pub fn on_acknowledged(&mut self) {
+    pub fn on_acknowledged(&mut self, now: Instant) {
+        if let Some(spacing) = &mut self.spacing {
+            spacing.on_acknowledged(now);
+        }
         self.owed = Owed::Nothing;
         self.segments = 0;
         self.duplicate = None;
@@ -132,7 +145,7 @@ mod tests {
     }
 
     fn acknowledger() -> Acknowledger {
-        Acknowledger::new(2, Duration::from_millis(40), 0)
+        Acknowledger::new(&Config { quick_acks: 0, ..Config::default() })
     }
 
     #[test]
@@ -155,7 +168,7 @@ mod tests {
         acks.note_out_of_order(300);
         acks.report_duplicate(10, 20);
         assert_eq!(starts(&mut acks, &held, 3), [10, 300]);
-        acks.on_acknowledged();
+        acks.on_acknowledged(Instant::ZERO);
         assert_eq!(starts(&mut acks, &held, 3), [300]);
     }
 
@@ -167,5 +180,26 @@ mod tests {
         assert_eq!(acks.owed, Owed::Later);
         assert_eq!(acks.on_in_order(now), None);
         assert_eq!(acks.owed, Owed::Now);
+    }
+
+    #[test]
+    fn with_spacing_as_many_segments_wait_for_the_time_and_the_time_for_as_many_segments() {
+        let mut acks = Acknowledger::new(&Config { quick_acks: 0, acks_per_rtt: Some(4), ..Config::default() });
+        let at = |ms: u64| Instant::ZERO + Duration::from_millis(ms);
+        acks.spacing.as_mut().unwrap().on_sample(Duration::from_millis(100));
+        acks.on_acknowledged(at(1000));
+        // Two segments, and 25 ms are not over: the timer is for then. More segments change nothing.
+        assert_eq!(acks.on_in_order(at(1001)), Some(at(1041)));
+        assert_eq!(acks.on_in_order(at(1002)), Some(at(1025)));
+        assert_eq!((acks.on_in_order(at(1003)), acks.owed), (Some(at(1025)), Owed::Later));
+        assert_eq!((acks.on_in_order(at(1025)), acks.owed), (None, Owed::Now));
+        acks.on_acknowledged(at(1025));
+        // The time is over, and one segment is not enough before its delay is.
+        assert_eq!(acks.on_in_order(at(1060)), Some(at(1100)));
+        assert_eq!((acks.on_in_order(at(1070)), acks.owed), (None, Owed::Now));
+        acks.on_acknowledged(at(1070));
+        // What must be acknowledged at once is.
+        acks.owe_now();
+        assert_eq!((acks.on_in_order(at(1071)), acks.on_in_order(at(1072)), acks.owed), (None, None, Owed::Now));
     }
 }

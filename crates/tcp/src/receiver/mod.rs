@@ -2,6 +2,7 @@
 
 mod acknowledge;
 mod content;
+mod spacing;
 mod window;
 
 pub use acknowledge::{Acknowledger, Owed};
@@ -67,6 +68,13 @@ impl Receiver {
     /// True while something before what was received is missing.
     pub fn has_gap(&self) -> bool {
         !self.out_of_order.is_empty()
+    }
+
+    /// Bytes before offset `limit` that have not arrived although later ones have.
+    pub fn missing_below(&self, limit: u64) -> u64 {
+        let limit = limit.min(self.out_of_order.last().map_or(0, |last| last.end));
+        let above_holes = self.out_of_order.iter().map(|range| range.end.min(limit).saturating_sub(range.start));
+        limit.saturating_sub(self.nxt) - above_holes.sum::<u64>()
     }
 
     /// Memory of what arrived and was not read; virtual bytes count as if they were real.

@@ -43,7 +43,7 @@ pub fn site(end: End, rng: &mut Rng, max_memory: ByteSize) -> Site<'_> {
         rate: Some(Rate::from_bps(12_000_000)),
         round_trip: Some(ONE_WAY * 2),
         queue: Some(ByteSize(150_000)),
-        mtu: None,
+        ..LinkFacts::default()
     };
     Site { end, link, rng, max_memory }
 }

@@ -2,7 +2,7 @@
 //! and radio loss after it (modern mode 1). Repairs go first; bytes that take the link past
 //! this queue (control messages) are charged to it.
 
-use crate::gsnoop::pacer::Pacer;
+use crate::pacer::Pacer;
 use airtcp_core::{Backlog, Context, Duration, Ecn, Event, Instant, Packet, Port, Rate};
 use alloc::collections::VecDeque;
 

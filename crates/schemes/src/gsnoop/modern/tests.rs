@@ -47,7 +47,7 @@ impl Bench {
                 rate: Some(Rate::from_bps(12_000_000)),
                 round_trip: Some(HALF_RTT * 2),
                 queue: Some(ByteSize(30_000)),
-                mtu: None,
+                ..LinkFacts::default()
             };
             let gateway = Gateway::new(&settings, &mut Site { end, link, rng: &mut rng, max_memory });
             Harness::new(gateway, name)

@@ -2,8 +2,8 @@
 //! the link's rate, so that "sent" is known. A repair enters at the head or, as an option, at the tail
 //! (GSN-U16).
 
-use crate::gsnoop::pacer::Pacer;
 use crate::gsnoop::settings::RepairPlace;
+use crate::pacer::Pacer;
 use airtcp_core::{Backlog, Context, Instant, Packet, Port, Rate};
 use alloc::collections::VecDeque;
 

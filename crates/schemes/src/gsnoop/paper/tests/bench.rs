@@ -45,7 +45,7 @@ impl Bench {
             rate: Some(Rate::from_bps(80_000_000)),
             round_trip: Some(RTT),
             queue: Some(ByteSize(140 * 1500)),
-            mtu: None,
+            ..LinkFacts::default()
         };
         let mut rng = Rng::derive(1, "gateway");
         let gateway =

@@ -9,7 +9,7 @@ const CATCH_UP: Duration = Duration::from_millis(8);
 
 /// Knows when the link has finished what was sent so far. Without a rate it is always free.
 #[derive(Debug)]
-pub(super) struct Pacer {
+pub(crate) struct Pacer {
     rate: Option<Rate>,
     free_at: Instant,
     /// Part of a nanosecond by which `free_at` is too early, in units of 1 / rate.

@@ -1,0 +1,190 @@
+//! ACK filter: an acknowledgment that comes to a queue makes earlier ones of its flow redundant that still wait there
+//! (RFC 3449 section 5.2.1), with the rules of CAKE (Linux `net/sched/sch_cake.c`) on which of them may be dropped.
+//!
+//! A box before the link can drop only what waits in the box. So it owns the queue: a link of known rate gets packets at
+//! that rate, and a medium that tells what it delivered gets few at a time. Both hold everywhere: a medium takes longer
+//! than its rate says, and a link tells at once that it has a packet.
+
+mod queue;
+mod rules;
+#[cfg(test)]
+mod tests;
+
+use crate::pacer::Pacer;
+use crate::tracker::Tracker;
+use crate::{Placement, SchemeEntry, Site};
+use airtcp_core::parameters::{ParameterError, Parameters};
+use airtcp_core::{
+    Backlog, ByteSize, Context, DropReason, Element, Event, Gauge, Instant, Packet, Port, Rate, TxStatus, choices,
+    parameters,
+};
+use alloc::boxed::Box;
+use alloc::string::String;
+use queue::{FlowQueue, Keep, Limit};
+
+/// The line in the table of schemes.
+pub const ENTRY: SchemeEntry = SchemeEntry {
+    slug: "ack-filter",
+    about: "Acknowledgments that wait before the link are dropped when a later one says as much",
+    source: "RFC 3449 section 5.2.1; Linux sch_cake",
+    placement: Placement::NearEnd,
+    keeps_end_to_end: true,
+    fields: || Settings::default().fields(),
+    make,
+};
+
+choices! {
+    /// How many acknowledgments of a flow are left.
+    pub enum Mode {
+        /// Two: one is dropped when two later ones say as much.
+        Conservative = "conservative",
+        /// One: it is dropped when a later one says as much.
+        Aggressive = "aggressive",
+    }
+}
+
+parameters! {
+    /// Parameters of the ACK filter.
+    pub struct Settings {
+        /// How many acknowledgments of a flow are left waiting.
+        pub mode: Mode = Mode::Conservative, "tc-cake(8): ack-filter, ack-filter-aggressive";
+        /// Rate the queue in front of the link is emptied at, in IP bits; the link's own rate if auto. Without any, packets wait here only while the link refuses them.
+        pub rate: Option<Rate> = None, "ours";
+        /// Limit of the queue in front of the link; the link's own queue limit if auto, in packets where that counts packets, else 1 MiB.
+        pub queue: Option<ByteSize> = None, "ours";
+        /// Packets that a medium which tells of deliveries is given at a time: one on the air and the next. More where stations sleep: what has left the queue cannot be dropped.
+        pub interface: u32 = 2, "ours";
+    }
+}
+
+/// Queue of a link whose limit is not known, in bytes.
+const DEFAULT_QUEUE: u64 = 1 << 20;
+
+fn make(settings: &[(String, String)], site: &mut Site<'_>) -> Result<Box<dyn Element + Send>, ParameterError> {
+    let parsed = Settings::with(settings)?;
+    if parsed.interface == 0 {
+        let reason = "0 would send nothing; write 1 or more".into();
+        return Err(ParameterError::BadValue { key: "interface", reason });
+    }
+    Ok(Box::new(AckFilter::new(&parsed, site)))
+}
+
+/// The element before a link.
+#[derive(Debug)]
+pub struct AckFilter {
+    keep: Keep,
+    interface: usize,
+    queue: FlowQueue,
+    pacer: Pacer,
+    /// What the medium has not told of.
+    pending: Tracker<()>,
+    /// The port refused a packet; wait for it instead of the clock.
+    is_blocked: bool,
+}
+
+impl AckFilter {
+    /// The element at the near end of a link.
+    pub fn new(settings: &Settings, site: &Site<'_>) -> Self {
+        let (bytes, packets) = match settings.queue {
+            Some(size) => (size.0, None),
+            None => (site.link.queue.map_or(DEFAULT_QUEUE, |size| size.0), site.link.queue_packets),
+        };
+        let limit = Limit { packets: packets.unwrap_or(u64::MAX), bytes, memory: site.max_memory.0 / 2 };
+        AckFilter {
+            keep: if settings.mode == Mode::Aggressive { Keep::One } else { Keep::Two },
+            interface: settings.interface as usize,
+            queue: FlowQueue::new(limit),
+            pacer: Pacer::new(settings.rate.or(site.link.rate)),
+            pending: Tracker::new(),
+            is_blocked: false,
+        }
+    }
+
+    /// Takes a packet that is to leave; drops one that it makes redundant, or itself where there is no room.
+    fn enqueue(&mut self, cx: &mut Context<'_>, packet: Packet) {
+        if self.queue.backlog().packets == 0 {
+            self.pacer.begin(cx.now());
+        }
+        match self.queue.replace(packet, self.keep) {
+            Ok(redundant) => {
+                cx.emit(Event::AckSuppressed);
+                cx.discard(redundant, DropReason::Suppressed);
+            }
+            Err(packet) => {
+                // What is on the air does not wait.
+                let at_interface = self.pending.len().saturating_sub(1);
+                if let Err((packet, reason)) = self.queue.push(packet, at_interface) {
+                    cx.discard(packet, reason);
+                }
+            }
+        }
+    }
+
+    fn has_room(&self) -> bool {
+        !self.is_blocked && self.pending.len() < self.interface
+    }
+
+    /// Sends what may leave now.
+    fn drain(&mut self, cx: &mut Context<'_>) {
+        while self.has_room()
+            && self.pacer.free_at() <= cx.now()
+            && let Some(packet) = self.queue.pop()
+        {
+            let bytes = packet.wire_len();
+            match self.pending.send(cx, packet, ()) {
+                Ok(()) => self.pacer.charge(cx.now(), bytes),
+                Err(packet) => {
+                    self.is_blocked = true;
+                    self.queue.put_back(packet);
+                }
+            }
+        }
+    }
+}
+
+impl Element for AckFilter {
+    fn handle_packet(&mut self, cx: &mut Context<'_>, port: Port, packet: Packet) {
+        if port == Port::LINK {
+            return cx.send(Port::INNER, packet);
+        }
+        self.enqueue(cx, packet);
+        self.drain(cx);
+    }
+
+    fn handle_ready(&mut self, cx: &mut Context<'_>, port: Port) {
+        if port == Port::LINK {
+            self.is_blocked = false;
+            self.drain(cx);
+        }
+    }
+
+    fn handle_timeout(&mut self, cx: &mut Context<'_>) {
+        self.pending.expire(cx.now());
+        self.drain(cx);
+    }
+
+    fn handle_tx_status(&mut self, cx: &mut Context<'_>, status: TxStatus) {
+        self.pending.take(cx.now(), status.token);
+        self.drain(cx);
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        let may_send = self.has_room() && self.queue.backlog().packets > 0;
+        self.pending.deadline().into_iter().chain(may_send.then(|| self.pacer.free_at())).min()
+    }
+
+    fn held(&self) -> Backlog {
+        self.queue.backlog()
+    }
+
+    fn observe(&self, gauge: &mut dyn FnMut(Gauge, u64)) {
+        gauge(Gauge::Flows, self.queue.flows() as u64);
+        gauge(Gauge::QueueBytes, self.queue.backlog().bytes);
+        gauge(Gauge::QueueBytesMax, self.queue.bytes_max());
+        gauge(Gauge::MemoryBytes, self.queue.memory());
+    }
+
+    fn check(&self) -> Result<(), &'static str> {
+        self.queue.check()
+    }
+}

@@ -1,0 +1,153 @@
+//! What else spares the way back: acknowledgments filtered in a queue, receivers that send few, and a medium that takes
+//! them back within the exchange.
+
+mod common;
+use airtcp_core::{DropReason, Event};
+use airtcp_schemes::baselines::ack_filter;
+use airtcp_sim::dot11::FrameKind;
+use airtcp_sim::{Outcome, RunSettings, Topology};
+use common::uploads::Cell;
+use common::{bulk, events, link, mbit, owned, tcp};
+
+fn filtered(cell: &Cell, settings: &[(&str, &str)]) -> Outcome {
+    cell.run(|topology, wlan, _| topology.scheme("filter", wlan, &ack_filter::ENTRY, &owned(settings)))
+}
+
+/// TCP acknowledgments that the access point delivered.
+fn acks_on_air(outcome: &Outcome) -> u64 {
+    outcome.wlans[0].interfaces[0].1.frames_delivered[FrameKind::TcpAck as usize]
+}
+
+fn dropped(outcome: &Outcome, place: &str, reason: DropReason) -> u64 {
+    let drops = outcome.drops.iter().filter(|drop| drop.place == place && drop.reason == reason);
+    drops.map(|drop| drop.packets).sum()
+}
+
+#[test]
+fn an_ack_filter_at_the_access_point_spares_the_air_most_of_the_acknowledgments_that_wait() {
+    let cell = Cell::of(10, &[]);
+    let plain = cell.plain();
+    let [conservative, aggressive] = ["conservative", "aggressive"].map(|mode| filtered(&cell, &[("mode", mode)]));
+    let acks = [&plain, &conservative, &aggressive].map(acks_on_air);
+    println!("{acks:?} acknowledgments, {:?} Mbit/s", [&plain, &conservative, &aggressive].map(mbit));
+    // The access point, always with something to send, has the share of one station either way.
+    assert!(acks[1..].iter().all(|filtered| filtered * 10 < acks[0] * 7), "{acks:?}");
+    for outcome in [&conservative, &aggressive] {
+        assert!(mbit(outcome) > 1.05 * mbit(&plain));
+        let suppressed = events(&outcome.schemes[0], Event::AckSuppressed);
+        assert_eq!(dropped(outcome, "schemes.filter.ap", DropReason::Suppressed), suppressed);
+        // The queue is the box's: the interface has no reason to drop.
+        assert_eq!(dropped(outcome, "wlans.wifi.ap", DropReason::QueueFull), 0);
+    }
+}
+
+#[test]
+fn with_an_ack_filter_every_file_arrives_whole_through_damage_and_a_short_queue() {
+    let lossy = [("data_loss", "20%"), ("control_loss", "5%"), ("retry_limit", "3"), ("ap_queue", "5packets")];
+    let cell = Cell { size: Some(500_000), seconds: 120, ..Cell::of(5, &lossy) };
+    for mode in ["conservative", "aggressive"] {
+        let outcome = filtered(&cell, &[("mode", mode)]);
+        for flow in &outcome.flows {
+            assert!(flow.completed_at.is_some() && flow.sent_sha256 == flow.received_sha256, "{} {mode}", flow.name);
+        }
+    }
+}
+
+#[test]
+fn on_a_slow_way_back_an_ack_filter_gives_a_download_the_way_there() {
+    // An acknowledgment of 52 bytes for 3000: 64 kbit/s back are enough for 3.7 Mbit/s there, and more only by losses.
+    let mut topology = Topology::new();
+    let [client, router, server] = ["client", "router", "server"].map(|name| topology.node(name));
+    let up = link(&[("rate", "64kbit"), ("delay", "10ms"), ("queue", "50packets")]);
+    let down = link(&[("rate", "10Mbit"), ("delay", "10ms"), ("queue", "100packets")]);
+    let access = topology.link("access", client, router, up, down);
+    let wire = link(&[("rate", "100Mbit"), ("delay", "5ms")]);
+    topology.link("wire", router, server, wire.clone(), wire);
+    topology.flow(bulk("download", server, client, tcp(&[])));
+    let run = |topology: &Topology| {
+        let outcome = topology.run(&RunSettings::default()).unwrap();
+        assert_eq!(outcome.checks.failure(), None);
+        outcome
+    };
+    let plain = mbit(&run(&topology));
+    topology.scheme("filter", access, &ack_filter::ENTRY, &owned(&[("mode", "aggressive")]));
+    let outcome = run(&topology);
+    println!("plain {plain:.2} Mbit/s, filtered {:.2} Mbit/s", mbit(&outcome));
+    assert!(plain < 5.0 && mbit(&outcome) > 9.0, "plain {plain} Mbit/s, filtered {} Mbit/s", mbit(&outcome));
+}
+
+#[test]
+fn receivers_that_acknowledge_four_times_in_a_round_trip_leave_the_air_to_data() {
+    // The lowest round trip is that of an empty cell, about 34 ms: at most 118 acknowledgments in a second for each flow.
+    // Where many share the air, two segments of a flow take longer than that, and nothing changes.
+    for (stations, spared, gained) in [(1, 40, 1.05), (2, 10, 1.02), (10, 0, 0.95)] {
+        let (plain, tack) =
+            (Cell::of(stations, &[]), Cell { tcp: &[("acks_per_rtt", "4")], ..Cell::of(stations, &[]) });
+        let (plain, tack) = (plain.plain(), tack.plain());
+        let acks = [&plain, &tack].map(acks_on_air);
+        println!("{stations}: {acks:?} acknowledgments, {:.2} and {:.2} Mbit/s", mbit(&plain), mbit(&tack));
+        assert!(acks[1] * 100 < acks[0] * (100 - spared) && mbit(&tack) > gained * mbit(&plain), "{stations} stations");
+    }
+}
+
+#[test]
+fn with_few_acknowledgments_files_arrive_whole_and_about_as_soon() {
+    let cell = |tcp| Cell { tcp, size: Some(500_000), seconds: 120, ..Cell::of(5, &[("data_loss", "20%")]) };
+    let took = |tcp: &'static [(&str, &str)]| {
+        let outcome = cell(tcp).plain();
+        let last = outcome.flows.iter().map(|flow| {
+            assert_eq!(flow.sent_sha256, flow.received_sha256, "{}", flow.name);
+            flow.completed_at.expect("complete").as_nanos()
+        });
+        last.max().unwrap_or(0)
+    };
+    let plain = took(&[]);
+    for tcp in
+        [&[("acks_per_rtt", "4")][..], &[("acks_per_rtt", "1")], &[("acks_per_rtt", "4"), ("timestamps", "false")]]
+    {
+        assert!(took(tcp) * 10 < plain * 12, "{tcp:?}: {} ns, plain {plain} ns", took(tcp));
+    }
+}
+
+#[test]
+fn with_dcf_plus_acknowledgments_need_no_contention_which_is_worth_more_than_a_cts_with_rts() {
+    let goodput = |stations, settings: &[(&str, &str)], which| {
+        let cell = Cell::of(stations, &[settings, &[("reverse_frame", which)]].concat());
+        mbit(&cell.plain())
+    };
+    let rts: &[(&str, &str)] = &[("rts_threshold", "0")];
+    let ofdm: &[(&str, &str)] = &[("phy", "g"), ("rate", "54Mbit"), ("basic_rate", "24Mbit")];
+    // Without RTS a CTS of 802.11b takes as long as the contention of two stations that it spares.
+    for (settings, least, most) in [(rts, 1.05, 1.15), (ofdm, 1.02, 1.10), (&[], 0.95, 1.0)] {
+        for stations in [1, 2] {
+            let [plain, head] = ["none", "head"].map(|which| goodput(stations, settings, which));
+            println!("{stations} {settings:?}: plain {plain:.2}, DCF+ {head:.2} Mbit/s");
+            assert!((least..most).contains(&(head / plain)), "{stations} {settings:?}: {head} of {plain}");
+        }
+    }
+}
+
+#[test]
+fn with_dcf_plus_fewer_acknowledgments_are_lost_before_the_air_and_no_station_starves() {
+    let of = |which| {
+        let outcome = Cell::of(20, &[("reverse_frame", which)]).plain();
+        let slowest = outcome.flows.iter().map(|flow| flow.measured_bytes * 20).min().unwrap_or(0);
+        let all: u64 = outcome.flows.iter().map(|flow| flow.measured_bytes).sum();
+        (dropped(&outcome, "wlans.wifi.ap", DropReason::QueueFull), slowest * 100 / all)
+    };
+    let ((plain_lost, plain_share), (lost, share)) = (of("none"), of("any"));
+    println!("lost {plain_lost} and {lost}, the slowest has {plain_share} % and {share} % of its share");
+    assert!(plain_lost > 1000 && lost * 2 < plain_lost && plain_share < 30 && share > 50);
+}
+
+#[test]
+fn with_dcf_plus_every_file_arrives_whole_through_damage() {
+    for which in ["head", "any"] {
+        let lossy = [("data_loss", "20%"), ("control_loss", "5%"), ("retry_limit", "4"), ("reverse_frame", which)];
+        let outcome = Cell { size: Some(500_000), seconds: 120, ..Cell::of(5, &lossy) }.plain();
+        assert!(outcome.wlans[0].medium.reverse_frames > 100);
+        for flow in &outcome.flows {
+            assert!(flow.completed_at.is_some() && flow.sent_sha256 == flow.received_sha256, "{} {which}", flow.name);
+        }
+    }
+}
