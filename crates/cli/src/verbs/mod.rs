@@ -53,6 +53,7 @@ const BUILT_IN: &[(&str, &str)] = &[
     ("sweep", include_str!("../../../../scenarios/sweep.toml")),
     ("satellite", include_str!("../../../../scenarios/satellite.toml")),
     ("wifi-upload", include_str!("../../../../scenarios/wifi-upload.toml")),
+    ("wifi-acks", include_str!("../../../../scenarios/wifi-acks.toml")),
     ("accept-50mbit", include_str!("../../../../scenarios/accept-50mbit.toml")),
 ];
 

@@ -59,6 +59,8 @@ parameters! {
 
 /// Queue of a link whose limit is not known, in bytes.
 const DEFAULT_QUEUE: u64 = 1 << 20;
+/// Packets whose delivery is awaited at a time, whatever `interface` says.
+const PENDING_MAX: usize = 1 << 14;
 
 fn make(settings: &[(String, String)], site: &mut Site<'_>) -> Result<Box<dyn Element + Send>, ParameterError> {
     let parsed = Settings::with(settings)?;
@@ -92,7 +94,7 @@ impl AckFilter {
         let limit = Limit { packets: packets.unwrap_or(u64::MAX), bytes, memory: site.max_memory.0 / 2 };
         AckFilter {
             keep: if settings.mode == Mode::Aggressive { Keep::One } else { Keep::Two },
-            interface: settings.interface as usize,
+            interface: (settings.interface as usize).min(PENDING_MAX),
             queue: FlowQueue::new(limit),
             pacer: Pacer::new(settings.rate.or(site.link.rate)),
             pending: Tracker::new(),
@@ -185,6 +187,9 @@ impl Element for AckFilter {
     }
 
     fn check(&self) -> Result<(), &'static str> {
+        if self.pending.len() > self.interface {
+            return Err("more packets are at the interface than it is given");
+        }
         self.queue.check()
     }
 }
