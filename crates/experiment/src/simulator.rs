@@ -71,7 +71,9 @@ fn topology(cell: &ResolvedScenario) -> Topology {
     let mut wlans = Vec::new();
     for wlan in &cell.wlans {
         let stations: Vec<_> = wlan.stations.iter().map(|station| nodes[*station]).collect();
-        wlans.push(topology.wlan(&wlan.name, nodes[wlan.ap], &stations, wlan.settings.clone()));
+        let id = topology.wlan(&wlan.name, nodes[wlan.ap], &stations, wlan.settings.clone());
+        wlan.edca.iter().for_each(|(station, edca)| topology.contend(id, nodes[*station], edca.clone()));
+        wlans.push(id);
     }
     for scheme in &cell.schemes {
         let on: airtcp_sim::On = match scheme.on {

@@ -7,6 +7,7 @@ use airtcp_experiment::simulator::Simulator;
 use airtcp_experiment::world::World;
 use airtcp_experiment::{Catalogue, Scenario};
 use common::{read, read_with};
+use insta::assert_snapshot;
 
 const WIFI: &str = r#"
 schema = 1
@@ -115,4 +116,31 @@ fn what_makes_no_sense_is_refused_with_a_way_out() {
         let error = error(set);
         assert!(error.contains(words), "{set}: {error}");
     }
+}
+
+#[test]
+fn stations_may_contend_in_their_own_way() {
+    let scenario = read(WIFI, &["wlans.wifi.edca={ sta = { cw_min = 63 }, sta3 = { aifs = 8 } }"]).unwrap();
+    let edca = &scenario.cells[0].scenario.wlans[0].edca;
+    let said: Vec<_> = edca.iter().map(|(node, edca)| (*node, edca.cw_min, edca.aifs)).collect();
+    assert_eq!(said, [(0, Some(63), None), (1, Some(63), None), (2, Some(63), None), (2, None, Some(8))]);
+
+    // Without acknowledgments on the air, so that contention alone shares it.
+    let got = |edca: &str| {
+        let sets = ["schemes.cell={ kind = \"as-tcp\", on = \"wifi\" }", edca];
+        let scenario = read_with(WIFI, &sets, &Catalogue::BUILT_IN).unwrap();
+        let run = Simulator::default().run(&scenario.cells[0].scenario, 1).unwrap();
+        run.flows.iter().map(|flow| flow.window_bytes).collect::<Vec<_>>()
+    };
+    let equal = got("wlans.wifi.edca={}");
+    assert!(equal[2] * 10 > equal[0] * 9, "{equal:?}");
+    let later = got("wlans.wifi.edca={ sta3 = { cw_min = 255 } }");
+    assert!(later[2] * 2 < later[0], "{later:?}");
+}
+
+#[test]
+fn a_station_that_cannot_contend_so_is_named() {
+    assert_snapshot!(error("wlans.wifi.edca={ sat1 = { cw_min = 15 } }"), @"--set wlans.wifi.edca={ sat1 = { cw_min = 15 } }: unknown key 'sat1' in [wlans.wifi.edca]; did you mean 'sta1'? (airtcp show wlan)");
+    assert_snapshot!(error("wlans.wifi.edca={ sta1 = { cw_mni = 15 } }"), @"--set wlans.wifi.edca={ sta1 = { cw_mni = 15 } }: unknown key 'cw_mni' in [wlans.wifi.edca.sta1]; did you mean 'cw_min'? (airtcp show wlan)");
+    assert_snapshot!(error("wlans.wifi.edca={ sta1 = { cw_min = 1024 } }"), @"--set wlans.wifi.edca={ sta1 = { cw_min = 1024 } }: impossible topology: [wlans.wifi.edca.sta1]: the smallest contention window, 1024, is above the largest, 1023");
 }

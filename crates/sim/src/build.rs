@@ -52,10 +52,17 @@ fn place_wlans(
 ) -> Result<(Vec<Site>, Vec<Airway>), SimError> {
     let (mut sites, mut airways) = (Vec::new(), Vec::new());
     for (index, spec) in topology.wlans.iter().enumerate() {
-        spec.settings.check().map_err(|reason| SimError::Wlan { wlan: spec.name.clone(), reason })?;
+        let refused = |reason| SimError::Wlan { wlan: spec.name.clone(), reason };
+        spec.settings.check().map_err(refused)?;
         let name = format!("wlans.{}", spec.name);
         let nodes: Vec<usize> = std::iter::once(spec.ap).chain(spec.stations.iter().copied()).collect();
-        let cell = Cell::new(&spec.settings, spec.stations.len(), seed, &name);
+        let mut cell = Cell::new(&spec.settings, spec.stations.len(), seed, &name);
+        for (node, edca) in &spec.edca {
+            spec.settings.check_edca(edca).map_err(refused)?;
+            let station = spec.stations.iter().position(|station| station == node);
+            let station = station.ok_or_else(|| refused("only its stations contend in it".into()))?;
+            cell.contend(station + 1, edca);
+        }
         let first_airway = airways.len();
         for station in 1..nodes.len() {
             // Behind the links, for taps.

@@ -1,7 +1,7 @@
 //! Describing a network: nodes, links, schemes on links, flows between nodes.
 
 use crate::address::{Family, MAX_NODES};
-use crate::dot11::CellSettings;
+use crate::dot11::{CellSettings, Edca};
 use crate::engine::Engine;
 use crate::outcome::Outcome;
 use crate::tap::Tap;
@@ -46,6 +46,8 @@ pub(crate) struct WlanSpec {
     pub ap: usize,
     pub stations: Vec<usize>,
     pub settings: CellSettings,
+    /// Stations that contend in their own way.
+    pub edca: Vec<(usize, Edca)>,
 }
 
 /// What a scheme is placed on.
@@ -203,8 +205,13 @@ impl Topology {
     /// Adds an 802.11 cell: stations that share one medium with their access point.
     pub fn wlan(&mut self, name: &str, ap: NodeId, stations: &[NodeId], settings: CellSettings) -> WlanId {
         let stations = stations.iter().map(|station| station.0).collect();
-        self.wlans.push(WlanSpec { name: name.to_string(), ap: ap.0, stations, settings });
+        self.wlans.push(WlanSpec { name: name.to_string(), ap: ap.0, stations, settings, edca: Vec::new() });
         WlanId(self.wlans.len() - 1)
+    }
+
+    /// Has a station of a cell contend in its own way.
+    pub fn contend(&mut self, wlan: WlanId, station: NodeId, edca: Edca) {
+        self.wlans[wlan.0].edca.push((station.0, edca));
     }
 
     /// Puts a scheme on a link or on a cell.

@@ -42,7 +42,7 @@ pub(super) fn expanded(document: Cow<'_, Table>) -> Result<Cow<'_, Table>, Scena
             "nodes" => things.entries = things.entries.iter().flat_map(|node| members(node, &groups)).collect(),
             "flows" => things.entries = multiplied(things, &["from", "to"])?,
             "links" => things.entries = multiplied(things, &["between"])?,
-            "wlans" => things.entries.iter_mut().for_each(|wlan| list_stations(wlan, &groups)),
+            "wlans" => things.entries.iter_mut().for_each(|wlan| write_out_stations(wlan, &groups)),
             _ => continue,
         }
         unique(things)?;
@@ -76,6 +76,12 @@ fn members(node: &Entry, groups: &Groups) -> Vec<Entry> {
         node: Node { value: value(), origin: node.node.origin.clone() },
     };
     names.iter().map(member).collect()
+}
+
+/// The same table for each member of the group that it is called by; itself where there is none.
+fn renamed(table: &Entry, groups: &Groups) -> Vec<Entry> {
+    let Some(names) = groups.get(&table.key) else { return vec![table.clone()] };
+    names.iter().map(|name| Entry { key: name.clone(), ..table.clone() }).collect()
 }
 
 /// A flow or link for each member of the groups that its `ends` name; itself where they name none.
@@ -122,9 +128,14 @@ fn name_member(node: &mut Node, groups: &Groups, index: usize) {
     }
 }
 
-/// Writes out the groups in the list of a cell's stations.
-fn list_stations(wlan: &mut Entry, groups: &Groups) {
+/// Writes out the groups in a cell: in the list of its stations, and among those that contend in their own way.
+fn write_out_stations(wlan: &mut Entry, groups: &Groups) {
     let Value::Table(table) = &mut wlan.node.value else { return };
+    if let Some(Value::Table(edca)) =
+        table.entries.iter_mut().find(|entry| entry.key == "edca").map(|entry| &mut entry.node.value)
+    {
+        edca.entries = edca.entries.iter().flat_map(|station| renamed(station, groups)).collect();
+    }
     let Some(stations) = table.entries.iter_mut().find(|entry| entry.key == "stations") else { return };
     let items = match &stations.node.value {
         Value::List(items) => items.clone(),

@@ -38,7 +38,7 @@ pub use write::{document as text_of, hash};
 
 use airtcp_core::{ByteSize, Duration, Rate, Rng};
 use airtcp_link::LinkSettings;
-use airtcp_sim::dot11::CellSettings;
+use airtcp_sim::dot11::{CellSettings, Edca};
 use std::borrow::Cow;
 
 /// What the keys of the top level mean, for help and docs: key, example, meaning.
@@ -178,6 +178,8 @@ pub struct WlanSpec {
     pub stations: Vec<usize>,
     /// Physical layer, contention, queues.
     pub settings: CellSettings,
+    /// Stations that contend in their own way.
+    pub edca: Vec<(usize, Edca)>,
 }
 
 /// A link and both of its directions.

@@ -6,12 +6,13 @@ use super::error::{Problem, ScenarioError};
 use super::keys::Keys;
 use super::write;
 use airtcp_core::parameters::Parameters;
-use airtcp_sim::dot11::CellSettings;
+use airtcp_sim::dot11::{CellSettings, Edca};
 
 /// Keys of a cell besides its settings: key, example, meaning.
 pub const KEYS: &[(&str, &str, &str)] = &[
     ("ap", "\"ap\"", "node that is the access point; required"),
     ("stations", "[\"sta\"]", "nodes or groups that are its stations; required"),
+    ("edca", "{ sta = { cw_min = 63 } }", "`aifs`, `cw_min`, `cw_max` of stations that contend in their own way"),
 ];
 
 /// Reads every cell.
@@ -52,5 +53,43 @@ fn wlan(entry: &Entry, nodes: &[String]) -> Result<WlanSpec, ScenarioError> {
     if stations.is_empty() {
         return Err(refused("a cell has at least one station".into()));
     }
-    Ok(WlanSpec { name: entry.key.clone(), ap, stations, settings })
+    let edca = edca(&keys, nodes, &stations, &settings)?;
+    Ok(WlanSpec { name: entry.key.clone(), ap, stations, settings, edca })
+}
+
+/// How stations contend that do not as the others do.
+fn edca(
+    keys: &Keys<'_>,
+    nodes: &[String],
+    stations: &[usize],
+    settings: &CellSettings,
+) -> Result<Vec<(usize, Edca)>, ScenarioError> {
+    let Some(table) = keys.table.get("edca") else { return Ok(Vec::new()) };
+    let within = format!("{}.edca", keys.name.trim_matches(['[', ']']));
+    let of = Keys::of(table, &within, "wlan")?;
+    let names: Vec<&str> = stations.iter().map(|station| nodes[*station].as_str()).collect();
+    of.only(&names)?;
+    of.table.entries.iter().map(|entry| edca_of(entry, &within, nodes, settings)).collect()
+}
+
+fn edca_of(
+    entry: &Entry,
+    within: &str,
+    nodes: &[String],
+    settings: &CellSettings,
+) -> Result<(usize, Edca), ScenarioError> {
+    let keys = Keys::of(entry, &format!("{within}.{}", entry.key), "wlan")?;
+    let mut edca = Edca::default();
+    let fields = edca.fields();
+    let valid: Vec<&str> = fields.iter().map(|field| field.name).collect();
+    keys.only(&valid)?;
+    for entry in &keys.table.entries {
+        let text = keys.scalar(entry, "a number")?;
+        edca.set(&entry.key, &text).map_err(|error| keys.parameter(entry, error, &valid))?;
+    }
+    settings
+        .check_edca(&edca)
+        .map_err(|reason| Problem::Topology(format!("{}: {reason}", keys.name)).at(&entry.origin))?;
+    let node = nodes.iter().position(|node| *node == entry.key).expect("one of the stations");
+    Ok((node, edca))
 }

@@ -5,7 +5,7 @@ use super::exchange::{Timing, draw_fate};
 use super::idle_sense::IdleSense;
 use super::interface::{Access, Entry, Fate, Frame, Interface, Tracked};
 use super::power_save::PowerSave;
-use super::settings::{CellSettings, Contention, ReverseFrame};
+use super::settings::{CellSettings, Contention, Edca, ReverseFrame};
 use airtcp_core::{Backlog, DropReason, Duration, Instant, Outcome, Packet, Rng, TxStatus};
 use airtcp_link::LinkCounters;
 use airtcp_link::loss::LossProcess;
@@ -134,6 +134,16 @@ impl Cell {
             medium: MediumUse::default(),
             timing,
         }
+    }
+
+    /// Has a station contend in its own way; before the first packet.
+    pub fn contend(&mut self, station: usize, edca: &Edca) {
+        let aifs = edca.aifs.map(|slots| self.timing.aifs(slots));
+        let Interface { access, cw, .. } = &mut self.interfaces[station];
+        access.aifs = aifs.unwrap_or(access.aifs);
+        access.cw_min = edca.cw_min.unwrap_or(access.cw_min);
+        access.cw_max = edca.cw_max.unwrap_or(access.cw_max);
+        *cw = access.cw_min;
     }
 
     /// True if the interface has a ring that is full: the packet should be kept, and [`Report::Room`] follows.
@@ -276,7 +286,7 @@ impl Cell {
     /// The medium is used from `begin` on: contention windows that follow that are set anew.
     fn fit_windows(&mut self, begin: Instant) {
         let Some(sense) = &mut self.idle_sense else { return };
-        let aifs = self.interfaces.iter().take(2).map(|interface| interface.access.aifs).min().unwrap_or_default();
+        let aifs = self.interfaces.iter().map(|interface| interface.access.aifs).min().unwrap_or_default();
         let counted_from = self.idle_since + self.eifs_extra + aifs;
         let idle = begin.saturating_since(counted_from).as_nanos() / self.timing.slot.as_nanos();
         let Some(window) = sense.hear(idle) else { return };

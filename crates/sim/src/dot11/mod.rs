@@ -33,4 +33,4 @@ pub use airtime::{Airtime, FrameKind, MediumUse, Usage};
 pub use cell::{Cell, Report};
 pub use interface::Tracked;
 pub use phy::Phy;
-pub use settings::{CellSettings, Contention, ReverseFrame};
+pub use settings::{CellSettings, Contention, Edca, ReverseFrame};

@@ -85,6 +85,18 @@ parameters! {
     }
 }
 
+parameters! {
+    /// How one station contends, where it does not as the others do (EDCA).
+    pub struct Edca {
+        /// Slots after SIFS before it may count down or send.
+        pub aifs: Option<u32> = None, "IEEE 802.11e; R-19";
+        /// Smallest contention window.
+        pub cw_min: Option<u32> = None, "IEEE 802.11e; R-19";
+        /// Largest contention window.
+        pub cw_max: Option<u32> = None, "IEEE 802.11e; R-19";
+    }
+}
+
 /// Bytes of an ACK or CTS frame.
 pub const ACK_BYTES: u32 = 14;
 /// Bytes of an RTS frame.
@@ -94,6 +106,24 @@ impl CellSettings {
     /// The rate of control frames.
     pub fn control_rate(&self) -> Rate {
         self.basic_rate.unwrap_or(self.phy.lowest_rate())
+    }
+
+    /// Whether a station can contend like this.
+    ///
+    /// # Errors
+    /// A sentence that says what to change.
+    pub fn check_edca(&self, edca: &Edca) -> Result<(), String> {
+        self.check_windows(edca.cw_min, edca.cw_max)
+    }
+
+    /// Whether contention windows that replace those of the stations make sense.
+    fn check_windows(&self, least: Option<u32>, most: Option<u32>) -> Result<(), String> {
+        let least = least.or(self.cw_min).unwrap_or(self.phy.cw_min());
+        let most = most.unwrap_or(self.cw_max);
+        if least > most {
+            return Err(format!("the smallest contention window, {least}, is above the largest, {most}"));
+        }
+        Ok(())
     }
 
     /// Whether the values make sense together.
@@ -115,13 +145,8 @@ impl CellSettings {
                 return Err("an interface of a cell has a queue of kind droptail or ring".into());
             }
         }
-        for (low, high) in
-            [(self.cw_min, Some(self.cw_max)), (self.ap_cw_min.or(self.cw_min), self.ap_cw_max.or(Some(self.cw_max)))]
-        {
-            if low.unwrap_or(self.phy.cw_min()) > high.unwrap_or(self.cw_max) {
-                return Err("the smallest contention window is above the largest".into());
-            }
-        }
+        self.check_windows(None, None)?;
+        self.check_windows(self.ap_cw_min, self.ap_cw_max)?;
         if self.retry_limit == 0 || self.long_retry_limit == 0 {
             return Err("a retry limit counts transmissions: it is at least 1".into());
         }
