@@ -9,6 +9,7 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+mod acks;
 pub mod as_tcp;
 pub mod baselines;
 #[doc(hidden)]
@@ -16,7 +17,10 @@ pub mod fuzzing;
 pub mod gsnoop;
 mod peer;
 mod position;
+mod queue;
 mod seq_map;
+#[cfg(test)]
+mod testing;
 
 use airtcp_core::parameters::{Field, ParameterError};
 use airtcp_core::{ByteSize, Duration, Element, Rate, Rng};
