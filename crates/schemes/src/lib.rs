@@ -12,6 +12,7 @@ extern crate std;
 mod acks;
 pub mod as_tcp;
 pub mod baselines;
+pub mod fast_tcp;
 #[doc(hidden)]
 pub mod fuzzing;
 pub mod gsnoop;
@@ -32,6 +33,7 @@ use alloc::vec::Vec;
 pub const SCHEMES: &[SchemeEntry] = &[
     gsnoop::ENTRY,
     as_tcp::ENTRY,
+    fast_tcp::ENTRY,
     baselines::snoop::ENTRY,
     baselines::eln::ENTRY,
     baselines::delayed_dupacks::ENTRY,
