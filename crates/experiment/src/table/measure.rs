@@ -22,6 +22,8 @@ enum Kind {
     Millis,
     Seconds,
     Index,
+    Kilobytes,
+    Megabytes,
     Count,
 }
 
@@ -40,6 +42,17 @@ impl Measure {
             "completion_ns" => ("complete", "s", Kind::Seconds),
             "sender.retransmitted_segments" => ("resent", "segments", Kind::Count),
             "sender.rtos" => ("RTOs", "", Kind::Count),
+            "sender.acked_bytes" => ("acknowledged", "MB", Kind::Megabytes),
+            "queue.bytes_max" => ("longest queue", "kB", Kind::Kilobytes),
+            "queue.drops" => ("dropped by queues", "packets", Kind::Count),
+            "queue.first_drop_ns" => ("first drop", "s", Kind::Seconds),
+            "acked_bytes" | "delivered_bytes" => (name, "MB", Kind::Megabytes),
+            "cwnd_bytes" => ("congestion window", "kB", Kind::Kilobytes),
+            other
+                if ["links.", "schemes."].iter().any(|owner| other.starts_with(owner)) && other.ends_with("_bytes") =>
+            {
+                (other, "kB", Kind::Kilobytes)
+            }
             other if other.starts_with("wlan.") && other.ends_with("_ns") => (other, "s", Kind::Seconds),
             other => (other.strip_prefix("scheme.").unwrap_or(other), "", Kind::Count),
         };
@@ -77,6 +90,8 @@ impl Measure {
         match self.kind {
             Kind::Rate | Kind::Millis => value / 1e6,
             Kind::Share => value * 100.0,
+            Kind::Kilobytes => value / 1e3,
+            Kind::Megabytes => value / 1e6,
             Kind::Seconds => value / 1e9,
             Kind::Times | Kind::Index | Kind::Count => value,
         }
@@ -87,7 +102,9 @@ impl Measure {
         let value = self.in_unit(value);
         match self.kind {
             Kind::Share => format!("{value:.1}"),
-            Kind::Rate | Kind::Times | Kind::Millis | Kind::Seconds => three_digits(value),
+            Kind::Rate | Kind::Times | Kind::Millis | Kind::Seconds | Kind::Kilobytes | Kind::Megabytes => {
+                three_digits(value)
+            }
             Kind::Index => format!("{value:.3}"),
             Kind::Count => format!("{value:.0}"),
         }
