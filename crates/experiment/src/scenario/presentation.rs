@@ -164,13 +164,13 @@ pub fn figures(document: &Table, axes: &[Axis]) -> Result<Vec<FigureSpec>, Scena
         seen.push(name.clone());
         let y = text("y", "y = \"of_ceiling\"")?;
         let x = text("x", "x = \"links.air.loss\"")?;
+        if x != TIME {
+            names.axes(keys, "x")?;
+        }
         let (what, known) =
             if x == TIME { ("level over time", levels::names(document)) } else { ("measure", measures()) };
         if !known.contains(&y) {
             return Err(keys.no_such(what, &y, "y", &keys.table.get("y").expect("read above").origin, known));
-        }
-        if x != TIME {
-            names.axes(keys, "x")?;
         }
         let spec =
             FigureSpec { name, x, y, lines: names.only_axis(keys, "lines")?, panes: names.only_axis(keys, "panes")? };
