@@ -30,6 +30,10 @@ enum Kind {
 impl Measure {
     /// The measure called `name` in files.
     pub fn named(name: &str) -> Measure {
+        if let Some((title, kind)) = level(name) {
+            let unit = if kind == Kind::Kilobytes { "kB" } else { "" };
+            return Measure { name: name.to_owned(), title, unit, kind };
+        }
         let (title, unit, kind) = match name {
             "goodput_bps" => ("goodput", "Mbit/s", Kind::Rate),
             "throughput_bps" => ("throughput", "Mbit/s", Kind::Rate),
@@ -48,11 +52,6 @@ impl Measure {
             "queue.first_drop_ns" => ("first drop", "s", Kind::Seconds),
             "acked_bytes" | "delivered_bytes" => (name, "MB", Kind::Megabytes),
             "cwnd_bytes" => ("congestion window", "kB", Kind::Kilobytes),
-            other
-                if ["links.", "schemes."].iter().any(|owner| other.starts_with(owner)) && other.ends_with("_bytes") =>
-            {
-                (other, "kB", Kind::Kilobytes)
-            }
             other if other.starts_with("wlan.") && other.ends_with("_ns") => (other, "s", Kind::Seconds),
             other => (other.strip_prefix("scheme.").unwrap_or(other), "", Kind::Count),
         };
@@ -111,6 +110,14 @@ impl Measure {
     }
 }
 
+/// Title and kind of a level over time, `links.air.forward.queue_bytes` or `schemes.router.held_bytes`.
+fn level(name: &str) -> Option<(String, Kind)> {
+    let (owner, what) = name.rsplit_once('.')?;
+    let owner = owner.strip_prefix("links.").or_else(|| owner.strip_prefix("schemes."))?;
+    let (what, kind) = what.strip_suffix("_bytes").map_or((what, Kind::Count), |what| (what, Kind::Kilobytes));
+    Some((format!("{} of {}", what.replace('_', " "), owner.replace('.', " ")), kind))
+}
+
 /// Three significant digits, never an exponent: 0.123, 1.23, 12.3, 123, 1234.
 fn three_digits(value: f64) -> String {
     let decimals = match value.abs() {
@@ -137,6 +144,15 @@ mod tests {
         assert_eq!(goodput.write(12_345.0), "0.012");
         assert_eq!(goodput.write(0.0), "0");
         assert_eq!(Measure::named("of_ceiling").write(0.1 + 0.2), "30.0");
+    }
+
+    #[test]
+    fn levels_over_time_are_called_by_what_they_belong_to() {
+        let queue = Measure::named("links.air.forward.queue_bytes");
+        assert_eq!((queue.title.as_str(), queue.unit), ("queue of air forward", "kB"));
+        assert_eq!(queue.write(57_960.0), "58.0");
+        assert_eq!(Measure::named("schemes.router.flows").title, "flows of router");
+        assert_eq!(Measure::named("sender.acked_bytes").unit, "MB");
     }
 
     #[test]
