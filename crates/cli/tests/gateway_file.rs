@@ -47,10 +47,20 @@ fn parameters_and_facts_about_the_link_reach_the_worker() {
 
 #[test]
 fn a_scheme_at_one_box_needs_no_peer() {
-    for scheme in ["snoop", "eln", "delayed-dupacks"] {
+    for scheme in ["snoop", "eln", "delayed-dupacks", "fast-tcp"] {
         let config = read(&format!("schema = 1\nscheme = \"{scheme}\"\nlink = \"wlan0\"\n")).unwrap();
         assert_eq!((config.scheme.as_str(), config.peer), (scheme, None));
     }
+}
+
+#[test]
+fn fast_tcp_is_told_the_rate_and_the_queue_of_its_link() {
+    let file = "schema = 1\nscheme = \"fast-tcp\"\nlink = \"wwan0\"\nrate = \"30Mbit\"\nqueue = \"250kB\"\n\n[fast-tcp]\nthreshold = \"50kB, 100kB\"\n";
+    let config = read(file).unwrap();
+    assert_eq!((config.facts.rate_bps, config.facts.queue_bytes), (Some(30_000_000), Some(250_000)));
+    assert_eq!(config.settings["threshold"], "50kB, 100kB");
+    let error = read(&file.replace("50kB, 100kB", "100kB, 50kB")).unwrap_err();
+    assert!(error.contains("ascending"), "{error}");
 }
 
 #[test]

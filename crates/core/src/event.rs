@@ -92,6 +92,14 @@ events! {
     Silenced = "silenced",
     /// A new flow passes untouched because the table is full.
     FlowPassed = "flows_passed",
+    /// The forward queue reached a threshold (Fast-TCP).
+    Congested = "congested",
+    /// An acknowledgment had waited as long as one may and left out of turn (Fast-TCP).
+    AckOverdue = "acks_overdue",
+    /// An acknowledgment left early, ahead of a packet of its flow that may not wait (Fast-TCP).
+    AckFlushed = "acks_flushed",
+    /// A part of an acknowledgment was sent ahead of it (Fast-TCP).
+    AckPart = "ack_parts",
 }
 
 macro_rules! gauges {
@@ -121,7 +129,7 @@ gauges! {
     QueueBytes = "queue_bytes",
     /// Most bytes that ever waited in the element's own queue.
     QueueBytesMax = "queue_bytes_max",
-    /// Bytes held back until an earlier packet arrives.
+    /// Bytes held back: packets until an earlier one arrives, acknowledgments until their time has come.
     HeldBytes = "held_bytes",
     /// Most bytes that were ever held back.
     HeldBytesMax = "held_bytes_max",
@@ -133,6 +141,8 @@ gauges! {
     AcknowledgedLost = "acknowledged_lost",
     /// 1 when the other end is in reach.
     PeerInReach = "peer_in_reach",
+    /// Longest time that an acknowledgment waited, in ns.
+    AckDelayNsMax = "ack_delay_ns_max",
 }
 
 #[cfg(test)]

@@ -42,6 +42,8 @@ reasons! {
         EmulatedAck = "emulated_ack",
         /// A lost packet, computed from an erasure code's block.
         Recovered = "recovered",
+        /// A part of an acknowledgment, sent ahead of the whole (Fast-TCP).
+        PartialAck = "partial_ack",
     }
 }
 

@@ -1,13 +1,14 @@
 //! The world of virtual time: a resolved scenario on [`airtcp_sim`].
 
 use crate::catalogue::NO_SCHEME;
-use crate::scenario::{FlowSpec, IpVersion, On, ResolvedScenario};
+use crate::scenario::{FlowSpec, IpVersion, LevelSpec, On, ResolvedScenario};
 use crate::world::{
-    Drops, FlowOutcome, Marks, NotRun, RttPercentiles, RunOutcome, Sample, SchemeOutcome, Trace, Verdict, World,
+    Drops, FlowOutcome, Level, Marks, NotRun, Queue, RttPercentiles, RunOutcome, Sample, SchemeOutcome, Trace, Verdict,
+    World,
 };
 use airtcp_core::{Duration, Instant};
 use airtcp_sim::dot11::FrameKind;
-use airtcp_sim::{Flow, Outcome, RunSettings, Tap, Topology};
+use airtcp_sim::{Flow, LevelSample, Outcome, RunSettings, Tap, Topology};
 use std::collections::BTreeMap;
 
 /// Runs in virtual time.
@@ -51,6 +52,7 @@ impl Simulator {
         };
         let cell = &*cell.of_run(seed);
         let topology = topology(cell);
+        let settings = RunSettings { levels: cell.levels.iter().map(|level| level.kind.clone()).collect(), ..settings };
         let outcome = match tap {
             Some(tap) => topology.run_tapped(&settings, tap),
             None => topology.run(&settings),
@@ -103,6 +105,7 @@ fn convert(cell: &ResolvedScenario, outcome: Outcome) -> RunOutcome {
         Some(Err(sentence)) => Verdict::Failed(sentence),
     };
     let checks = outcome.checks;
+    let first_drop = outcome.queues.iter().filter_map(|queue| queue.first_drop).min();
     RunOutcome {
         flows: cell.flows.iter().zip(outcome.flows).map(|(spec, flow)| convert_flow(cell, spec, flow)).collect(),
         schemes: outcome.schemes.into_iter().map(convert_scheme).collect(),
@@ -113,6 +116,11 @@ fn convert(cell: &ResolvedScenario, outcome: Outcome) -> RunOutcome {
             .map(|drop| Drops { place: drop.place, reason: drop.reason.label().into(), packets: drop.packets })
             .collect(),
         marks: outcome.marks.into_iter().map(|mark| Marks { place: mark.place, packets: mark.packets }).collect(),
+        queue: Some(Queue {
+            bytes_max: outcome.queues.iter().map(|queue| queue.bytes_max).max().unwrap_or(0),
+            first_drop: first_drop.map(|at| at.saturating_since(Instant::ZERO)),
+        }),
+        levels: cell.levels.iter().enumerate().map(|(index, level)| series_of(level, index, &outcome.levels)).collect(),
         checks: vec![
             ("conservation".into(), verdict(checks.conservation)),
             ("stream".into(), verdict(checks.stream)),
@@ -121,6 +129,12 @@ fn convert(cell: &ResolvedScenario, outcome: Outcome) -> RunOutcome {
         trace: Some(Trace { hash: outcome.trace_hash, events: outcome.events }),
         emulator: None,
     }
+}
+
+/// The level that stands at `index` of every sample.
+fn series_of(spec: &LevelSpec, index: usize, samples: &[LevelSample]) -> Level {
+    let sample = |sample: &LevelSample| (sample.at.as_nanos(), sample.values[index]);
+    Level { name: spec.name.clone(), samples: samples.iter().map(sample).collect() }
 }
 
 /// The counters of all cells together.
@@ -162,6 +176,7 @@ fn convert_flow(cell: &ResolvedScenario, spec: &FlowSpec, flow: airtcp_sim::Flow
         window_bytes: flow.measured_bytes,
         window: alive_while_measured(cell, spec, flow.completed_at.map(|at| at.saturating_since(Instant::ZERO))),
         total_bytes: flow.total_bytes,
+        acked_bytes: flow.acked_bytes,
         completion,
         transfer,
         retransmitted_segments: flow.retransmitted_segments,
@@ -176,6 +191,7 @@ fn convert_flow(cell: &ResolvedScenario, spec: &FlowSpec, flow: airtcp_sim::Flow
             .map(|sample| Sample {
                 at: sample.at.saturating_since(Instant::ZERO),
                 delivered: sample.delivered,
+                acked: sample.acked,
                 cwnd: sample.cwnd,
                 rtt: sample.srtt,
                 repairs: sample.repairs,

@@ -53,6 +53,12 @@ pub struct RunOutcome {
     pub drops: Vec<Drops>,
     /// What queues marked instead of dropping it (ECN).
     pub marks: Vec<Marks>,
+    /// The queues before links, all together, where the world sees them.
+    #[serde(default)]
+    pub queue: Option<Queue>,
+    /// Levels over time, by the names that figures use.
+    #[serde(default)]
+    pub levels: Vec<Level>,
     /// Name of a check and its verdict.
     pub checks: Vec<(Cow<'static, str>, Verdict)>,
     /// The simulator's own.
@@ -89,6 +95,9 @@ pub struct FlowOutcome {
     pub window: Duration,
     /// Application bytes that arrived in order over the whole run.
     pub total_bytes: u64,
+    /// Application bytes of which the sender knows that they arrived.
+    #[serde(default)]
+    pub acked_bytes: u64,
     /// From its start to the last byte, for a flow of fixed size that finished.
     #[serde(with = "optional_nanos")]
     pub completion: Option<Duration>,
@@ -133,6 +142,9 @@ pub struct Sample {
     pub at: Duration,
     /// Application bytes that have arrived in order so far.
     pub delivered: u64,
+    /// Application bytes acknowledged to the sender so far.
+    #[serde(default)]
+    pub acked: u64,
     /// Congestion window in bytes.
     pub cwnd: u64,
     /// Smoothed round-trip time.
@@ -149,6 +161,25 @@ pub struct SchemeOutcome {
     pub name: String,
     /// Counters, and levels at the end of the run, of all its boxes together, by label.
     pub counters: BTreeMap<String, u64>,
+}
+
+/// The queues before links.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Queue {
+    /// Most IP bytes that waited in one of them.
+    pub bytes_max: u64,
+    /// When one of them dropped its first packet, since the start of the run.
+    #[serde(with = "optional_nanos")]
+    pub first_drop: Option<Duration>,
+}
+
+/// A level over time.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Level {
+    /// `links.air.forward.queue_bytes`, `schemes.router.held_bytes`.
+    pub name: String,
+    /// Time since the start of the run in ns, and the level.
+    pub samples: Vec<(u64, u64)>,
 }
 
 /// Packets of ECN-capable transports that were marked (RFC 3168).

@@ -39,6 +39,17 @@ fn as_tcp_has_thirteen_claims_and_four_figures_one_of_them_twice() {
 }
 
 #[test]
+fn fast_tcp_has_twelve_claims_and_the_papers_four_figures() {
+    let file = built_in::find("fast-tcp").unwrap().file().unwrap();
+    let paper = file.read(Mode::default(), None, &Catalogue::BUILT_IN).unwrap();
+    let ids: Vec<String> = paper.claims.iter().map(|claim| claim.id.clone()).collect();
+    assert_eq!(ids, (1..=12).map(|number| format!("FTC-C{number}")).collect::<Vec<_>>());
+    let figures = paper.experiments.iter().flat_map(|experiment| &experiment.scenario.figures);
+    let of_the_paper = figures.filter(|figure| figure.name.starts_with("fig") && figure.is_over_time());
+    assert_eq!(of_the_paper.count(), 4);
+}
+
+#[test]
 fn gsnoop_has_ten_claims_four_figures_and_judges_every_trend_by_measurement() {
     let file = built_in::find("gsnoop").unwrap().file().unwrap();
     let paper = file.read(Mode::default(), None, &Catalogue::BUILT_IN).unwrap();

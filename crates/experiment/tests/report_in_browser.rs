@@ -45,7 +45,12 @@ fn stored(scenario: &Scenario) -> Stored {
 
 /// Lines and points of a figure, all panes together.
 fn drawn(stored: &Stored, index: usize) -> (usize, usize) {
-    let figure = Figure::of(&stored.scenario, &stored.scenario.figures[index], &stored.worlds[0].summary);
+    let figure = Figure::of(
+        &stored.scenario,
+        &stored.scenario.figures[index],
+        &stored.worlds[0].summary,
+        &stored.worlds[0].series,
+    );
     let lines = figure.panes.iter().flat_map(|pane| &pane.lines);
     lines.fold((0, 0), |(lines, points), line| (lines + 1, points + line.points.len()))
 }

@@ -1,6 +1,6 @@
 //! What a link has done.
 
-use airtcp_core::DropReason;
+use airtcp_core::{DropReason, Instant};
 
 /// Counts since the link was made. *in + duplicated = delivered + held + dropped*, in packets and in bytes.
 ///
@@ -30,9 +30,15 @@ pub struct LinkCounters {
     pub dropped: [u64; DropReason::ALL.len()],
     /// IP bytes of all dropped packets.
     pub bytes_dropped: u64,
+    /// When the queue dropped its first packet, for want of room or to slow its sender.
+    pub first_queue_drop: Option<Instant>,
 }
 
 impl LinkCounters {
+    /// Packets that the queue dropped, for want of room or to slow their senders.
+    pub fn dropped_by_queue(&self) -> u64 {
+        self.dropped_for(DropReason::QueueFull) + self.dropped_for(DropReason::Aqm)
+    }
     /// Packets dropped for any reason.
     pub fn dropped_total(&self) -> u64 {
         self.dropped.iter().sum()

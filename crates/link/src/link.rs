@@ -39,6 +39,8 @@ pub struct Link {
     held_bytes: u64,
     counters: LinkCounters,
     air: Box<Air>,
+    /// Most bytes that ever waited, but for those since the peak was last taken.
+    queue_bytes_max: u64,
 }
 
 /// What happens between transmitter and receiver.
@@ -111,6 +113,7 @@ impl Link {
             held_bytes: 0,
             counters: LinkCounters::default(),
             air: Box::new(air),
+            queue_bytes_max: 0,
         }
     }
 
@@ -154,7 +157,7 @@ impl Link {
         } else {
             return Some(packet);
         };
-        self.refuse(packet, reason, drops);
+        self.refuse(now, packet, reason, drops);
         None
     }
 
@@ -227,8 +230,18 @@ impl Link {
             }
             Discipline::DropTail(_) | Discipline::Ring(_) => false,
         };
+        if let Discipline::Held(queue) = &self.queue {
+            self.transmitter.note_waiting(queue.backlog().bytes);
+        }
+        self.note_first_drop(now);
         self.advance(now, drops);
         is_taken
+    }
+
+    fn note_first_drop(&mut self, now: Instant) {
+        if self.counters.first_queue_drop.is_none() && self.counters.dropped_by_queue() > 0 {
+            self.counters.first_queue_drop = Some(now);
+        }
     }
 
     /// Moves packets from the queue to the transmitter up to `now`, each when its turn had come; what the queue or the
@@ -250,6 +263,7 @@ impl Link {
                 self.transmit_managed(at, packet, drops);
             }
         }
+        self.note_first_drop(now);
     }
 
     /// Gives the transmitter's next turn to a packet; what becomes of it in the air is decided with that.
@@ -276,8 +290,9 @@ impl Link {
     }
 
     #[cold]
-    fn refuse(&mut self, packet: Packet, reason: DropReason, drops: &mut dyn FnMut(Packet, DropReason)) {
+    fn refuse(&mut self, now: Instant, packet: Packet, reason: DropReason, drops: &mut dyn FnMut(Packet, DropReason)) {
         Signals { counters: &mut self.counters, drops }.drop(packet, reason);
+        self.note_first_drop(now);
     }
 
     /// Puts a packet that gets through where its arrival belongs.
@@ -354,6 +369,23 @@ impl Link {
             Discipline::Held(queue) => queue.backlog(),
             _ => self.transmitter.waiting(now),
         }
+    }
+
+    /// Most bytes that waited for the transmitter since the last call.
+    pub fn take_queue_peak(&mut self, now: Instant) -> u64 {
+        let waiting = match &self.queue {
+            Discipline::Held(queue) => queue.backlog().bytes,
+            _ => 0,
+        };
+        let peak = self.transmitter.take_peak(now).max(waiting);
+        self.transmitter.note_waiting(waiting);
+        self.queue_bytes_max = self.queue_bytes_max.max(peak);
+        peak
+    }
+
+    /// Most bytes that ever waited for the transmitter.
+    pub fn queue_bytes_max(&self) -> u64 {
+        self.queue_bytes_max.max(self.transmitter.peak())
     }
 
     /// Packets that [`Link::try_send`] is sure to take now; `usize::MAX` for all but a ring, which drop instead.

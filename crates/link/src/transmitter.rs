@@ -25,6 +25,8 @@ pub(crate) struct Transmitter {
     /// Beginning and length of the turns that have not begun.
     waiting: VecDeque<(Instant, u32)>,
     waiting_bytes: u64,
+    /// Most bytes that waited since it was last asked for.
+    peak: u64,
 }
 
 impl Transmitter {
@@ -36,7 +38,24 @@ impl Transmitter {
             last: (0, Duration::ZERO, 0),
             waiting: VecDeque::new(),
             waiting_bytes: 0,
+            peak: 0,
         }
+    }
+
+    /// So many bytes wait in a queue that gives its packets here one by one.
+    pub(crate) fn note_waiting(&mut self, bytes: u64) {
+        self.peak = self.peak.max(bytes);
+    }
+
+    /// Most bytes that waited since [`Transmitter::take_peak`].
+    pub(crate) fn peak(&self) -> u64 {
+        self.peak
+    }
+
+    /// Most bytes that waited since the last call.
+    pub(crate) fn take_peak(&mut self, now: Instant) -> u64 {
+        let waiting = self.waiting(now).bytes;
+        core::mem::replace(&mut self.peak, waiting).max(waiting)
     }
 
     /// Packets whose turn has not begun at `now`.
@@ -89,6 +108,7 @@ impl Transmitter {
         if begin > now {
             self.waiting.push_back((begin, bytes));
             self.waiting_bytes += u64::from(bytes);
+            self.peak = self.peak.max(self.waiting_bytes);
         }
         Turn { begin, end: self.free_at }
     }

@@ -9,15 +9,20 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+mod acks;
 pub mod as_tcp;
 pub mod baselines;
+pub mod fast_tcp;
 #[doc(hidden)]
 pub mod fuzzing;
 pub mod gsnoop;
 mod pacer;
 mod peer;
 mod position;
+mod queue;
 mod seq_map;
+#[cfg(test)]
+mod testing;
 mod tracker;
 
 use airtcp_core::parameters::{Field, ParameterError};
@@ -30,6 +35,7 @@ use alloc::vec::Vec;
 pub const SCHEMES: &[SchemeEntry] = &[
     gsnoop::ENTRY,
     as_tcp::ENTRY,
+    fast_tcp::ENTRY,
     baselines::snoop::ENTRY,
     baselines::eln::ENTRY,
     baselines::delayed_dupacks::ENTRY,

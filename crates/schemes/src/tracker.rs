@@ -76,7 +76,7 @@ impl<T> Tracker<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::baselines::testing::{at, data};
+    use crate::testing::{at, data};
     use airtcp_core::Rng;
     use airtcp_core::testing::Recorder;
 

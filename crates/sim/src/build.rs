@@ -116,6 +116,7 @@ impl<'t> Engine<'t> {
             events: 0,
             settings: settings.clone(),
             flow_ends: Vec::new(),
+            levels: Vec::new(),
         };
         for spec in &topology.schemes {
             engine.place_scheme(topology, spec)?;

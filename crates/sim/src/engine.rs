@@ -8,8 +8,9 @@ use crate::dot11::Report;
 use crate::element::{Body, Slot};
 use crate::events::{Kind, Sources};
 use crate::io::{ElementIo, Work, is_control, read_control};
+use crate::levels::Level;
 use crate::network::{Meeting, Network};
-use crate::outcome::Outcome;
+use crate::outcome::{LevelSample, Outcome};
 use crate::pipe::Pipe;
 use crate::queue::EventQueue;
 use crate::tap::Direction;
@@ -33,6 +34,8 @@ pub struct Engine<'t> {
     pub(crate) events: u64,
     pub(crate) settings: RunSettings,
     pub(crate) flow_ends: Vec<(usize, usize)>,
+    /// What was recorded, a row for each sample.
+    pub(crate) levels: Vec<LevelSample>,
 }
 
 impl Engine<'_> {
@@ -241,6 +244,12 @@ impl Engine<'_> {
             if let Body::Host(host) = &mut slot.body {
                 host.sample(self.now, repairs, self.settings.series);
             }
+        }
+        if !self.settings.levels.is_empty() {
+            let (pipes, now) = (&mut self.network.pipes, self.now);
+            let read = |level: &Level| level.read(now, pipes, &self.elements, &self.schemes);
+            let values = self.settings.levels.iter().map(read).collect();
+            self.levels.push(LevelSample { at: now, values });
         }
         self.checker.check(self.now, &self.elements, &self.network.pipes, &self.network.sites);
     }

@@ -3,7 +3,8 @@
 use crate::air::Site;
 use crate::element::Body;
 use crate::engine::Engine;
-use crate::outcome::{Drop, ElementOutcome, Mark, Outcome, SchemeOutcome, WlanOutcome};
+use crate::outcome::{Drop, ElementOutcome, Mark, Outcome, QueueOutcome, SchemeOutcome, WlanOutcome};
+use crate::pipe::Pipe;
 use airtcp_core::{DropReason, Event, Instant};
 
 impl Engine<'_> {
@@ -29,6 +30,8 @@ impl Engine<'_> {
             wlans: self.network.sites.iter().map(|site| self.wlan_outcome(site)).collect(),
             drops: self.drops(),
             marks: self.marks(),
+            queues: self.queues(),
+            levels: std::mem::take(&mut self.levels),
             checks: self.checker.finish(),
             trace_hash: self.network.trace_hash,
             events: self.events,
@@ -67,6 +70,15 @@ impl Engine<'_> {
             .iter()
             .map(|pipe| Mark { place: pipe.name.clone(), packets: pipe.link.counters().marked });
         marks.filter(|mark| mark.packets > 0).collect()
+    }
+
+    fn queues(&self) -> Vec<QueueOutcome> {
+        let of_pipe = |pipe: &Pipe| QueueOutcome {
+            place: pipe.name.clone(),
+            bytes_max: pipe.link.queue_bytes_max(),
+            first_drop: pipe.link.counters().first_queue_drop,
+        };
+        self.network.pipes.iter().map(of_pipe).filter(|queue| queue.bytes_max > 0).collect()
     }
 
     fn drops(&self) -> Vec<Drop> {

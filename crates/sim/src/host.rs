@@ -139,6 +139,7 @@ impl Host {
             socket.series.push(Sample {
                 at,
                 delivered,
+                acked: connection.stats().bytes_acknowledged,
                 cwnd: connection.cwnd_bytes(),
                 srtt: connection.srtt().unwrap_or(Duration::ZERO),
                 repairs,
@@ -195,11 +196,13 @@ impl Host {
         // Both ends are sampled at the same times once both exist; the sender exists first.
         for point in &mut series {
             if let Ok(index) = socket.series.binary_search_by_key(&point.at, |sample| sample.at) {
-                (point.cwnd, point.srtt) = (socket.series[index].cwnd, socket.series[index].srtt);
+                let sample = socket.series[index];
+                (point.acked, point.cwnd, point.srtt) = (sample.acked, sample.cwnd, sample.srtt);
             }
         }
         FlowOutcome {
             established_at: socket.established_at,
+            acked_bytes: stats.bytes_acknowledged,
             segments_sent: stats.segments_sent,
             retransmitted_segments: stats.retransmitted_segments - before.retransmitted_segments,
             rtos: stats.rtos - before.rtos,

@@ -20,6 +20,7 @@ mod express;
 mod finish;
 mod host;
 mod io;
+mod levels;
 mod network;
 mod outcome;
 mod pipe;
@@ -29,8 +30,10 @@ mod routes;
 mod tap;
 mod topology;
 
+pub use levels::Level;
 pub use outcome::{
-    Checks, Drop, ElementOutcome, FlowOutcome, Mark, Outcome, Percentiles, Sample, SchemeOutcome, WlanOutcome,
+    Checks, Drop, ElementOutcome, FlowOutcome, LevelSample, Mark, Outcome, Percentiles, QueueOutcome, Sample,
+    SchemeOutcome, WlanOutcome,
 };
 pub use tap::{Direction, Tap};
 pub use topology::{Flow, LinkId, NodeId, On, RunSettings, SimError, Topology, WlanId};

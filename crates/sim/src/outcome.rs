@@ -16,6 +16,10 @@ pub struct Outcome {
     pub drops: Vec<Drop>,
     /// Packets that queues marked instead of dropping them (ECN), by link; zero rows are left out.
     pub marks: Vec<Mark>,
+    /// Queues in which something waited, by link.
+    pub queues: Vec<QueueOutcome>,
+    /// What [`crate::RunSettings::levels`] asked for.
+    pub levels: Vec<LevelSample>,
     /// The checks that ran along.
     pub checks: Checks,
     /// Fold of every packet arrival and its time: equal for equal runs.
@@ -37,6 +41,8 @@ pub struct FlowOutcome {
     pub total_bytes: u64,
     /// When the sender's handshake was over.
     pub established_at: Option<Instant>,
+    /// Application bytes of which the sender knows that they arrived.
+    pub acked_bytes: u64,
     /// When a fixed-size flow was delivered completely.
     pub completed_at: Option<Instant>,
     /// Data segments the sender sent, retransmissions included.
@@ -80,6 +86,8 @@ pub struct Sample {
     pub at: Instant,
     /// Application bytes delivered so far.
     pub delivered: u64,
+    /// Application bytes acknowledged to the sender so far.
+    pub acked: u64,
     /// Sender's congestion window in bytes.
     pub cwnd: u64,
     /// Sender's smoothed round-trip time.
@@ -130,6 +138,26 @@ pub struct Drop {
     pub reason: DropReason,
     /// How many.
     pub packets: u64,
+}
+
+/// The queue before a link.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct QueueOutcome {
+    /// "links.air.forward".
+    pub place: String,
+    /// Most IP bytes that waited.
+    pub bytes_max: u64,
+    /// When it dropped its first packet.
+    pub first_drop: Option<Instant>,
+}
+
+/// Recorded levels at one time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LevelSample {
+    /// When.
+    pub at: Instant,
+    /// One for each level that was asked for.
+    pub values: Vec<u64>,
 }
 
 /// Packets marked at a place.

@@ -3,6 +3,7 @@
 use crate::address::{Family, MAX_NODES};
 use crate::dot11::{CellSettings, Edca};
 use crate::engine::Engine;
+use crate::levels::Level;
 use crate::outcome::Outcome;
 use crate::tap::Tap;
 use airtcp_core::parameters::ParameterError;
@@ -123,6 +124,8 @@ pub struct RunSettings {
     pub express: bool,
     /// Keep the samples of every flow.
     pub series: bool,
+    /// What else to record at each sample.
+    pub levels: Vec<Level>,
     /// Compute SHA-256 of what fixed-size flows sent and received.
     pub digests: bool,
 }
@@ -138,6 +141,7 @@ impl Default for RunSettings {
             near_wrap: false,
             express: true,
             series: true,
+            levels: Vec::new(),
             digests: false,
         }
     }

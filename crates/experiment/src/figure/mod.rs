@@ -1,9 +1,11 @@
 //! The `[[figures]]` of a scenario: what is to be drawn, as plain data ([`Figure`]), and its forms ([`svg`], [`csv`]).
 //!
-//! A figure is made from a summary, so a stored result gives the figure that a fresh one gave, to the byte.
+//! A figure is made from a summary, or over time from a series, so a stored result gives the figure that a fresh one gave,
+//! to the byte.
 
 pub mod csv;
 mod horizontal;
+mod over_time;
 pub mod svg;
 mod ticks;
 
@@ -72,32 +74,36 @@ pub struct Point {
 }
 
 impl Figure {
-    /// The figure `spec` of `scenario` from a whole summary, fresh or read from `summary.json`. Cells that did not
-    /// run, or have no such measure, have no point.
-    pub fn of(scenario: &Scenario, spec: &FigureSpec, summary: &Value) -> Figure {
-        let cells = summary::by_cell(scenario, summary);
+    /// The figure `spec` of `scenario` from a whole summary and series, fresh or read from `summary.json` and
+    /// `series.json`. Cells that did not run, or have no such measure, have no point.
+    pub fn of(scenario: &Scenario, spec: &FigureSpec, summary: &Value, series: &Value) -> Figure {
+        let shown = if spec.is_over_time() { series } else { summary };
+        let cells = summary::by_cell(scenario, shown);
         let y = Measure::named(&spec.y);
-        let x = Horizontal::of(scenario, &spec.x);
+        let mut x = Horizontal::of(scenario, &spec.x);
         let steps_of =
             |axis: &Option<String>| axis.as_deref().map_or(vec![String::new()], |axis| labels(scenario, axis));
         let (pane_labels, line_labels) = (steps_of(&spec.panes), steps_of(&spec.lines));
         let mut points = vec![vec![Vec::new(); line_labels.len()]; pane_labels.len()];
         for (cell, found) in scenario.cells.iter().zip(&cells) {
-            let Some((found, value)) = found.and_then(|found| Some((found, y.value(found)?))) else { continue };
+            let Some(found) = found else { continue };
             let label_on = |axis: &str| cell.at.iter().find(|(key, _)| key == axis).map(|(_, label)| label.as_str());
             let place = |axis: &Option<String>, labels: &[String]| {
                 let label = axis.as_deref().and_then(label_on).unwrap_or_default();
                 labels.iter().position(|known| known == label).unwrap_or(0)
             };
+            let of_cell = &mut points[place(&spec.panes, &pane_labels)][place(&spec.lines, &line_labels)];
+            if spec.is_over_time() {
+                of_cell.extend(over_time::points(found, &spec.y));
+                continue;
+            }
+            let Some(value) = y.value(found) else { continue };
             let step = label_on(&spec.x).and_then(|label| x.steps.iter().position(|(known, _)| known == label));
             let (label, number) = x.steps[step.unwrap_or(0)].clone();
-            points[place(&spec.panes, &pane_labels)][place(&spec.lines, &line_labels)].push(Point {
-                label,
-                x: number,
-                step: step.unwrap_or(0),
-                y: value,
-                ci95: y.interval(found),
-            });
+            of_cell.push(Point { label, x: number, step: step.unwrap_or(0), y: value, ci95: y.interval(found) });
+        }
+        if spec.is_over_time() {
+            x = over_time::axis(points.iter().flatten().flatten());
         }
         let has_points = |line: &usize| points.iter().any(|pane| !pane[*line].is_empty());
         let shown: Vec<usize> = (0..line_labels.len()).filter(has_points).collect();
@@ -113,7 +119,7 @@ impl Figure {
         });
         Figure {
             name: spec.name.clone(),
-            source: source(scenario, summary),
+            source: source(scenario, spec, summary),
             panes: panes.filter(|pane| !pane.lines.is_empty()).collect(),
             legend: shown.iter().map(|&line| as_shown(line_labels[line].clone())).collect(),
             panes_by: spec.panes.clone(),
@@ -141,7 +147,7 @@ fn from_left_to_right(mut points: Vec<Point>) -> Vec<Point> {
     points
 }
 
-fn source(scenario: &Scenario, summary: &Value) -> String {
+fn source(scenario: &Scenario, spec: &FigureSpec, summary: &Value) -> String {
     let world = match summary["cells"][0]["world"].as_str() {
         Some("live") => "kernel TCP (live)",
         Some(world) => world,
@@ -149,6 +155,7 @@ fn source(scenario: &Scenario, summary: &Value) -> String {
     };
     let numbers = match scenario.runs {
         1 => "one run each".to_owned(),
+        _ if spec.is_over_time() => "the first run each".to_owned(),
         runs => format!("medians of {runs} runs, bars: 95 % intervals"),
     };
     format!("{} {} · {world} · {numbers}", scenario.name, scenario.hash)

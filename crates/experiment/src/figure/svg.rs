@@ -21,6 +21,8 @@ const LEGEND_ROW: f64 = 20.0;
 const FOOT: f64 = 24.0;
 /// Room for slanted labels of categories.
 const SLANTED: f64 = 70.0;
+/// A line of more points is drawn without their markers.
+const MOST_MARKERS: usize = 60;
 /// Mean width of a character, in font sizes.
 const CHARACTER: f64 = 0.56;
 
@@ -182,6 +184,9 @@ impl<'a> Drawing<'a> {
             ));
         }
         svg.put("</g>");
+        if line.points.len() > MOST_MARKERS {
+            return;
+        }
         for point in &line.points {
             let (x, y) = place(point, point.y);
             svg.put(&marker(line.index, x, y));

@@ -55,7 +55,7 @@ fn summary(scenario: &Scenario) -> Value {
 }
 
 fn drawn(scenario: &Scenario, summary: &Value) -> Figure {
-    Figure::of(scenario, &scenario.figures[0], summary)
+    Figure::of(scenario, &scenario.figures[0], summary, &serde_json::Value::Null)
 }
 
 #[test]

@@ -266,8 +266,8 @@ impl<'a> Comparison<'a> {
     fn common_figures(&self) -> BTreeMap<String, Vec<(String, Figure)>> {
         let mut found: BTreeMap<String, Vec<(String, Figure)>> = BTreeMap::new();
         for entry in &self.entries {
-            for spec in &entry.stored.scenario.figures {
-                let figure = Figure::of(&entry.stored.scenario, spec, &entry.world.summary);
+            for spec in entry.stored.scenario.figures.iter().filter(|spec| !spec.is_over_time()) {
+                let figure = Figure::of(&entry.stored.scenario, spec, &entry.world.summary, &entry.world.series);
                 let same = found.entry(spec.name.clone()).or_default();
                 if same.first().is_none_or(|(_, first)| sweep::fits(first, &figure)) {
                     same.push((entry.name.clone(), figure));

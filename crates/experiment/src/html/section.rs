@@ -3,7 +3,7 @@
 use super::page::{Page, escape};
 use super::stored::{Stored, StoredWorld};
 use super::{over_time, sweep, tables};
-use crate::figure::Figure;
+use crate::figure::{self, Figure};
 use crate::scenario::Scenario;
 use crate::table::Layout;
 use serde_json::Value;
@@ -27,8 +27,12 @@ pub fn put(page: &mut Page, stored: &Stored, letter: Option<char>, is_above: &dy
         }
         page.put(&not_run(world));
         for spec in scenario.figures.iter().filter(|spec| !is_above(&spec.name)) {
-            let figure = Figure::of(scenario, spec, &world.summary);
-            page.draw("sweep", sweep::data(&[(String::new(), figure)]));
+            let figure = Figure::of(scenario, spec, &world.summary, &world.series);
+            if spec.is_over_time() {
+                page.put(&figure::svg::text(&figure));
+            } else {
+                page.draw("sweep", sweep::data(&[(String::new(), figure)]));
+            }
         }
         page.put(&events(scenario, world));
         put_series(page, scenario, world, room / stored.worlds.len().max(1));

@@ -25,6 +25,11 @@ pub const PAPERS: &[BuiltIn] = &[
         notes: include_str!("../../../../papers/as-tcp/notes.md"),
     },
     BuiltIn {
+        slug: "fast-tcp",
+        files: &[("paper.toml", include_str!("../../../../papers/fast-tcp/paper.toml"))],
+        notes: include_str!("../../../../papers/fast-tcp/notes.md"),
+    },
+    BuiltIn {
         slug: "gsnoop",
         files: &[("paper.toml", include_str!("../../../../papers/gsnoop/paper.toml"))],
         notes: include_str!("../../../../papers/gsnoop/notes.md"),

@@ -36,10 +36,11 @@ pub fn write(root: &Path, results: &Results<'_>, world_directory: &str, manifest
     let summary = summary::of(results, &target.display().to_string());
     std::fs::write(fresh.join("scenario.toml"), &scenario.resolved)?;
     std::fs::write(fresh.join("summary.json"), summary::to_text(&summary))?;
-    std::fs::write(fresh.join("series.json"), summary::to_text(&series::of(results)))?;
+    let series = series::of(results);
+    std::fs::write(fresh.join("series.json"), summary::to_text(&series))?;
     std::fs::write(fresh.join("manifest.json"), format!("{manifest:#}\n"))?;
     parquet::write(&fresh, results)?;
-    write_figures(&fresh.join("figures"), scenario, &summary)?;
+    write_figures(&fresh.join("figures"), scenario, &summary, &series)?;
     if target.exists() {
         std::fs::rename(&target, &stale)?;
     }
@@ -48,13 +49,13 @@ pub fn write(root: &Path, results: &Results<'_>, world_directory: &str, manifest
     Ok(target)
 }
 
-fn write_figures(directory: &Path, scenario: &Scenario, summary: &Value) -> io::Result<()> {
+fn write_figures(directory: &Path, scenario: &Scenario, summary: &Value, series: &Value) -> io::Result<()> {
     if scenario.figures.is_empty() {
         return Ok(());
     }
     std::fs::create_dir_all(directory)?;
     for spec in &scenario.figures {
-        let figure = Figure::of(scenario, spec, summary);
+        let figure = Figure::of(scenario, spec, summary, series);
         std::fs::write(directory.join(format!("{}.svg", spec.name)), figure::svg::text(&figure))?;
         std::fs::write(directory.join(format!("{}.csv", spec.name)), figure::csv::text(&figure))?;
     }

@@ -1,7 +1,8 @@
 //! How the first run of each cell went over time, for figures and reports.
 //!
 //! `{"schema": "airtcp.series/1", "cells": [{"at": {…}, "flows": [{"name", "at_ms", "goodput_bps", "cwnd_bytes",
-//! "rtt_us", "repairs"}]}]}`: columns of equal length, goodput averaged since the sample before.
+//! "rtt_us", "repairs", "delivered_bytes", "acked_bytes"}], "levels": {"links.air.forward.queue_bytes": [[at_ns, bytes], …]}}]}`:
+//! columns of equal length, goodput averaged since the sample before; levels where a figure over time shows them.
 
 use super::Results;
 use super::summary::at_of;
@@ -13,7 +14,11 @@ pub fn of(results: &Results<'_>) -> Value {
     let cells = results.scenario.cells.iter().enumerate().filter_map(|(index, cell)| {
         let first = results.outcomes(index)?.first()?;
         let flows: Vec<Value> = first.flows.iter().map(flow).collect();
-        Some(json!({"at": at_of(cell), "flows": flows}))
+        let mut row = json!({"at": at_of(cell), "flows": flows});
+        if !first.levels.is_empty() {
+            row["levels"] = first.levels.iter().map(|level| (level.name.clone(), json!(level.samples))).collect();
+        }
+        Some(row)
     });
     json!({"schema": "airtcp.series/1", "cells": cells.collect::<Vec<_>>()})
 }
@@ -33,5 +38,7 @@ fn flow(flow: &FlowOutcome) -> Value {
         "cwnd_bytes": column(|sample| sample.cwnd),
         "rtt_us": column(|sample| sample.rtt.as_micros()),
         "repairs": column(|sample| sample.repairs),
+        "delivered_bytes": column(|sample| sample.delivered),
+        "acked_bytes": column(|sample| sample.acked),
     })
 }

@@ -8,7 +8,7 @@
 use super::{CellState, Estimate, Results, baseline_of, ceiling_bps, estimate, jain, median};
 use crate::scenario::{Cell, ResolvedScenario, Scenario};
 use crate::world::{EmulatorReport, FlowOutcome, RunOutcome, Verdict, WLAN_COUNTERS};
-use airtcp_core::Duration;
+use airtcp_core::{DropReason, Duration};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
@@ -96,11 +96,16 @@ pub fn cell(results: &Results<'_>, index: usize) -> Option<Value> {
         }
     }
     let of_flows = |count: fn(&FlowOutcome) -> u64| counter(runs, |run| run.flows.iter().map(count).sum());
-    let mut sender = json!({"retransmitted_segments": of_flows(|flow| flow.retransmitted_segments), "rtos": of_flows(|flow| flow.rtos)});
+    let mut sender = json!({
+        "retransmitted_segments": of_flows(|flow| flow.retransmitted_segments),
+        "rtos": of_flows(|flow| flow.rtos),
+        "acked_bytes": of_flows(|flow| flow.acked_bytes),
+    });
     if runs.iter().flat_map(|run| &run.flows).all(|flow| flow.acknowledged_missing.is_some()) {
         sender["acknowledged_missing_bytes"] = of_flows(|flow| flow.acknowledged_missing.unwrap_or(0)).into();
     }
     put("sender", sender);
+    put("queue", queue(runs));
     put(
         "longest_stall_ns",
         counter(runs, |run| run.flows.iter().map(|flow| flow.longest_stall.as_nanos()).max().unwrap_or(0)).into(),
@@ -126,6 +131,24 @@ pub fn cell(results: &Results<'_>, index: usize) -> Option<Value> {
     }
     put_world(&mut row, runs);
     Some(Value::Object(row))
+}
+
+/// The queues before links; those of a live world's kernel are not seen.
+fn queue(runs: &[RunOutcome]) -> Value {
+    let mut queue = json!({"drops": counter(runs, dropped_by_queues)});
+    if let Some(queues) = runs.iter().map(|run| run.queue).collect::<Option<Vec<_>>>() {
+        queue["bytes_max"] = median(&queues.iter().map(|queue| queue.bytes_max).collect::<Vec<_>>()).into();
+        if let Some(drops) = queues.iter().map(|queue| queue.first_drop).collect::<Option<Vec<_>>>() {
+            queue["first_drop_ns"] = median(&drops.iter().map(|at| at.as_nanos()).collect::<Vec<_>>()).into();
+        }
+    }
+    queue
+}
+
+/// Packets that queues dropped, for want of room or to slow their senders, anywhere.
+pub(super) fn dropped_by_queues(run: &RunOutcome) -> u64 {
+    let is_queue = |reason: &str| [DropReason::QueueFull, DropReason::Aqm].iter().any(|queue| queue.label() == reason);
+    run.drops.iter().filter(|drop| is_queue(&drop.reason)).map(|drop| drop.packets).sum()
 }
 
 /// Each flow of several by itself.

@@ -1,6 +1,6 @@
 //! What each run of a cell gave, one number per run in the order of the seeds: what claims are judged on.
 
-use super::summary::{FLOW_TIMES, fairness, goodput, latest, throughput};
+use super::summary::{FLOW_TIMES, dropped_by_queues, fairness, goodput, latest, throughput};
 use super::{Results, baseline_of, ceiling_bps};
 use crate::world::{FlowOutcome, RunOutcome};
 
@@ -34,6 +34,11 @@ pub fn values(results: &Results<'_>, cell: usize, name: &str) -> Option<Vec<f64>
         "rtt_ns.p95" => of_slowest(|flow| flow.rtt.p95),
         "rtt_ns.p99" => of_slowest(|flow| flow.rtt.p99),
         "sender.retransmitted_segments" => of_flows(|flow| flow.retransmitted_segments),
+        "sender.acked_bytes" => of_flows(|flow| flow.acked_bytes),
+        "queue.bytes_max" => each(&|run| Some(run.queue?.bytes_max as f64)),
+        "queue.drops" => each(&|run| Some(dropped_by_queues(run) as f64)),
+        // A run without a drop has no first one.
+        "queue.first_drop_ns" => each(&|run| Some(run.queue?.first_drop?.as_nanos() as f64)),
         "sender.rtos" => of_flows(|flow| flow.rtos),
         "sender.acknowledged_missing_bytes" => each(&|run| {
             let missing = run.flows.iter().map(|flow| flow.acknowledged_missing);

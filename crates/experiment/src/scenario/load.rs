@@ -4,7 +4,7 @@ use super::document::{Origin, Table, join_path, split_path};
 use super::error::{Problem, ScenarioError};
 use super::presentation::{self, FigureSpec, TableSpec};
 use super::vary::{self, Axis};
-use super::{Cell, merge, parse, resolve, write};
+use super::{Cell, levels, merge, parse, resolve, write};
 use crate::catalogue::Catalogue;
 use std::path::Path;
 
@@ -111,10 +111,15 @@ impl Scenario {
         resolve::check_names(&document, &paths)?;
         let resolved = write::document(&document);
         let hash = write::hash(&resolved);
+        let mut cells = cells(&document, &axes, &file, &name, catalogue)?;
+        let figures = presentation::figures(&document, &axes)?;
+        for cell in &mut cells {
+            cell.scenario.levels = levels::wanted(&figures, &cell.scenario.links);
+        }
         Ok(Scenario {
-            cells: cells(&document, &axes, &file, &name, catalogue)?,
+            cells,
             tables: presentation::tables(&document, &axes)?,
-            figures: presentation::figures(&document, &axes)?,
+            figures,
             axes: axes
                 .iter()
                 .map(|axis| (axis.name(), axis.steps.iter().map(|step| step.label.clone()).collect()))

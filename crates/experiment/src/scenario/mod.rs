@@ -10,6 +10,7 @@ pub mod error;
 mod flow;
 mod groups;
 mod keys;
+mod levels;
 mod link;
 mod load;
 mod merge;
@@ -27,6 +28,7 @@ pub use document::Origin;
 pub use error::{Problem, ScenarioError};
 pub use flow::KEYS as FLOW_KEYS;
 pub use keys::Keys;
+pub use levels::{FLOW_COLUMNS, LevelSpec};
 pub use load::{Scenario, Source};
 pub(crate) use load::{fill_from_base, read_file};
 pub use parse::parse;
@@ -49,6 +51,7 @@ pub const TOP_LEVEL: &[(&str, &str, &str)] = &[
     ("base", "\"demo.toml\"", "a file that fills in what is not written here; one level only"),
     ("duration", "\"20s\"", "length of a run; required"),
     ("warmup", "\"2s\"", "time at the start that is left out of every rate; 0s if left out"),
+    ("sample_every", "\"20ms\"", "distance of the samples of figures over time; a 200th of the duration if left out"),
     ("runs", "5", "runs of each cell; 1 if left out"),
     ("seed", "1", "run i uses seed + i; 1 if left out"),
     ("control", "true", "schemes are left out, labels stay: what is left shows nothing of them; false if left out"),
@@ -99,12 +102,16 @@ pub struct ResolvedScenario {
     pub flows: Vec<FlowSpec>,
     /// In the order of the file, without those of kind `none`.
     pub schemes: Vec<SchemeSpec>,
+    /// Distance of the samples, if the file says so.
+    pub sample_every: Option<Duration>,
+    /// What figures over time show besides flows.
+    pub levels: Vec<LevelSpec>,
 }
 
 impl ResolvedScenario {
-    /// Distance of the samples in a run's series: about 200 of them.
+    /// Distance of the samples in a run's series: about 200 of them, unless the file says otherwise.
     pub fn sample_every(&self) -> Duration {
-        Duration::from_millis((self.duration.as_millis() / 200).max(10))
+        self.sample_every.unwrap_or_else(|| Duration::from_millis((self.duration.as_millis() / 200).max(10)))
     }
 
     /// True for a node at which a flow starts or ends; any other forwards.

@@ -3,6 +3,7 @@
 use super::document::{Entry, Node, Table, Value, split_path};
 use super::error::{Problem, ScenarioError};
 use super::keys::Keys;
+use super::levels::{self, TIME};
 use super::vary::Axis;
 use crate::world::WLAN_COUNTERS;
 use airtcp_core::{Event, Gauge};
@@ -23,7 +24,7 @@ pub struct TableSpec {
 pub struct FigureSpec {
     /// File name without ending.
     pub name: String,
-    /// Axis to the right.
+    /// Axis to the right; `time` for how the first run of each cell went.
     pub x: String,
     /// Measure upwards.
     pub y: String,
@@ -33,8 +34,15 @@ pub struct FigureSpec {
     pub panes: Option<String>,
 }
 
+impl FigureSpec {
+    /// True for a figure of how runs went, false for one of what came out.
+    pub fn is_over_time(&self) -> bool {
+        self.x == TIME
+    }
+}
+
 /// Measures with a name of their own in results; `scheme.<counter>` and `wlan.<counter>` come besides.
-pub const MEASURES: [&str; 13] = [
+pub const MEASURES: [&str; 17] = [
     "goodput_bps",
     "throughput_bps",
     "of_ceiling",
@@ -48,6 +56,10 @@ pub const MEASURES: [&str; 13] = [
     "sender.retransmitted_segments",
     "sender.rtos",
     "sender.acknowledged_missing_bytes",
+    "sender.acked_bytes",
+    "queue.bytes_max",
+    "queue.drops",
+    "queue.first_drop_ns",
 ];
 
 /// Every measure a table or figure can show.
@@ -153,11 +165,15 @@ pub fn figures(document: &Table, axes: &[Axis]) -> Result<Vec<FigureSpec>, Scena
         }
         seen.push(name.clone());
         let y = text("y", "y = \"of_ceiling\"")?;
-        if !measures().contains(&y) {
-            return Err(keys.no_such("measure", &y, "y", &keys.table.get("y").expect("read above").origin, measures()));
-        }
         let x = text("x", "x = \"links.air.loss\"")?;
-        names.axes(keys, "x")?;
+        if x != TIME {
+            names.axes(keys, "x")?;
+        }
+        let (what, known) =
+            if x == TIME { ("level over time", levels::names(document)) } else { ("measure", measures()) };
+        if !known.contains(&y) {
+            return Err(keys.no_such(what, &y, "y", &keys.table.get("y").expect("read above").origin, known));
+        }
         let spec =
             FigureSpec { name, x, y, lines: names.only_axis(keys, "lines")?, panes: names.only_axis(keys, "panes")? };
         match names.misfit(&spec) {

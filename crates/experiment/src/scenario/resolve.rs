@@ -20,6 +20,12 @@ const MAX_RUNS: u32 = 100_000;
 /// Longer times than this, 11 days, are a mistake in the file, and sums of them would not fit.
 pub(super) const LONGEST: Duration = Duration::from_secs(1_000_000);
 
+/// Samples are counted in milliseconds.
+const LEAST_SAMPLE: Duration = Duration::from_millis(1);
+
+/// More samples than this nobody sees in a figure.
+const MOST_SAMPLES: u64 = 20_000;
+
 fn top<'a>(document: &'a Table, file: &'a Origin) -> Keys<'a> {
     Keys { table: document, name: "the file".into(), origin: file, show: "scenario".into() }
 }
@@ -87,6 +93,14 @@ pub(super) fn resolve(
     if duration <= warmup {
         return Err(keys.bad(entry, format!("nothing is left to measure after a warm-up of {warmup}")));
     }
+    let sample_every: Option<Duration> = keys.value("sample_every")?;
+    if let Some(every) = sample_every
+        && (every < LEAST_SAMPLE || duration.as_nanos() / every.as_nanos() > MOST_SAMPLES)
+    {
+        let reason =
+            format!("{every} is too short; {LEAST_SAMPLE} or more, and at most {MOST_SAMPLES} samples in a run");
+        return Err(keys.bad(document.get("sample_every").expect("read above"), reason));
+    }
     let nodes = nodes(&keys)?;
     let wlans = match document.get("wlans") {
         Some(entry) => wlan::wlans(&Keys::of(entry, "wlans", "wlan")?, &nodes)?,
@@ -111,7 +125,19 @@ pub(super) fn resolve(
     if keys.value::<bool>("control")?.unwrap_or(false) {
         schemes.clear();
     }
-    Ok(ResolvedScenario { name: name.to_owned(), duration, warmup, nodes, links, wlans, flows, schemes })
+    let levels = Vec::new();
+    Ok(ResolvedScenario {
+        name: name.to_owned(),
+        duration,
+        warmup,
+        nodes,
+        links,
+        wlans,
+        flows,
+        schemes,
+        sample_every,
+        levels,
+    })
 }
 
 fn nodes(keys: &Keys<'_>) -> Result<Vec<String>, ScenarioError> {

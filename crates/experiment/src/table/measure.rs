@@ -22,12 +22,18 @@ enum Kind {
     Millis,
     Seconds,
     Index,
+    Kilobytes,
+    Megabytes,
     Count,
 }
 
 impl Measure {
     /// The measure called `name` in files.
     pub fn named(name: &str) -> Measure {
+        if let Some((title, kind)) = level(name) {
+            let unit = if kind == Kind::Kilobytes { "kB" } else { "" };
+            return Measure { name: name.to_owned(), title, unit, kind };
+        }
         let (title, unit, kind) = match name {
             "goodput_bps" => ("goodput", "Mbit/s", Kind::Rate),
             "throughput_bps" => ("throughput", "Mbit/s", Kind::Rate),
@@ -42,6 +48,12 @@ impl Measure {
             "sender.retransmitted_segments" => ("resent", "segments", Kind::Count),
             "sender.rtos" => ("RTOs", "", Kind::Count),
             "sender.acknowledged_missing_bytes" => ("acknowledged, missing", "bytes", Kind::Count),
+            "sender.acked_bytes" => ("acknowledged", "MB", Kind::Megabytes),
+            "queue.bytes_max" => ("longest queue", "kB", Kind::Kilobytes),
+            "queue.drops" => ("dropped by queues", "packets", Kind::Count),
+            "queue.first_drop_ns" => ("first drop", "s", Kind::Seconds),
+            "acked_bytes" | "delivered_bytes" => (name, "MB", Kind::Megabytes),
+            "cwnd_bytes" => ("congestion window", "kB", Kind::Kilobytes),
             other if other.starts_with("wlan.") && other.ends_with("_ns") => (other, "s", Kind::Seconds),
             other => (other.strip_prefix("scheme.").unwrap_or(other), "", Kind::Count),
         };
@@ -79,6 +91,8 @@ impl Measure {
         match self.kind {
             Kind::Rate | Kind::Millis => value / 1e6,
             Kind::Share => value * 100.0,
+            Kind::Kilobytes => value / 1e3,
+            Kind::Megabytes => value / 1e6,
             Kind::Seconds => value / 1e9,
             Kind::Times | Kind::Index | Kind::Count => value,
         }
@@ -89,11 +103,21 @@ impl Measure {
         let value = self.in_unit(value);
         match self.kind {
             Kind::Share => format!("{value:.1}"),
-            Kind::Rate | Kind::Times | Kind::Millis | Kind::Seconds => three_digits(value),
+            Kind::Rate | Kind::Times | Kind::Millis | Kind::Seconds | Kind::Kilobytes | Kind::Megabytes => {
+                three_digits(value)
+            }
             Kind::Index => format!("{value:.3}"),
             Kind::Count => format!("{value:.0}"),
         }
     }
+}
+
+/// Title and kind of a level over time, `links.air.forward.queue_bytes` or `schemes.router.held_bytes`.
+fn level(name: &str) -> Option<(String, Kind)> {
+    let (owner, what) = name.rsplit_once('.')?;
+    let owner = owner.strip_prefix("links.").or_else(|| owner.strip_prefix("schemes."))?;
+    let (what, kind) = what.strip_suffix("_bytes").map_or((what, Kind::Count), |what| (what, Kind::Kilobytes));
+    Some((format!("{} of {}", what.replace('_', " "), owner.replace('.', " ")), kind))
 }
 
 /// Three significant digits, never an exponent: 0.123, 1.23, 12.3, 123, 1234.
@@ -122,6 +146,15 @@ mod tests {
         assert_eq!(goodput.write(12_345.0), "0.012");
         assert_eq!(goodput.write(0.0), "0");
         assert_eq!(Measure::named("of_ceiling").write(0.1 + 0.2), "30.0");
+    }
+
+    #[test]
+    fn levels_over_time_are_called_by_what_they_belong_to() {
+        let queue = Measure::named("links.air.forward.queue_bytes");
+        assert_eq!((queue.title.as_str(), queue.unit), ("queue of air forward", "kB"));
+        assert_eq!(queue.write(57_960.0), "58.0");
+        assert_eq!(Measure::named("schemes.router.flows").title, "flows of router");
+        assert_eq!(Measure::named("sender.acked_bytes").unit, "MB");
     }
 
     #[test]

@@ -143,6 +143,8 @@ impl World for MadeUp {
             wlan: BTreeMap::new(),
             drops: vec![Drops { place: "links.air.forward".into(), reason: "loss".into(), packets: 150 * loss }],
             marks: Vec::new(),
+            queue: None,
+            levels: Vec::new(),
             checks: vec![("conservation".into(), Verdict::Passed), ("stream".into(), stream)],
             trace: None,
             emulator: Some(EmulatorReport { valid: true, rate_error_ratio: 0.00041, ..EmulatorReport::default() }),

@@ -1,6 +1,6 @@
 use super::flow::Flow;
 use super::*;
-use crate::baselines::testing::with_site;
+use crate::testing::with_site;
 use airtcp_core::packet::Segment;
 use airtcp_core::testing::Harness;
 use airtcp_core::{

@@ -11,7 +11,7 @@
 //! Without a link that retransmits, or one that reorders, it helps nobody: every loss of the link
 //! is found later by `delay`. What congestion lost is found later, too.
 
-use super::acks::{is_pure, reports_duplicate};
+use crate::acks::{is_pure, reports_duplicate};
 use crate::{Placement, SchemeEntry, Site};
 use airtcp_core::flow_table::FlowTable;
 use airtcp_core::parameters::{ParameterError, Parameters};
@@ -294,8 +294,8 @@ impl Element for Delayer {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::*;
     use super::*;
+    use crate::testing::*;
     use airtcp_core::TcpFlags;
     use airtcp_core::testing::Harness;
 

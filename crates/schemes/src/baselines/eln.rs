@@ -12,9 +12,9 @@
 //! No sender in use knows the mark. This is an upper line for what notification could reach, not
 //! something to switch on.
 
-use super::acks::{AckTrack, Kind, reports_hole};
-use super::queue::Queue;
+use crate::acks::{AckTrack, Kind, reports_hole};
 use crate::position::{self, Position};
+use crate::queue::Queue;
 use crate::seq_map::SeqMap;
 use crate::{Placement, SchemeEntry, Site};
 use airtcp_core::flow_table::FlowTable;
@@ -236,8 +236,8 @@ impl Element for Agent {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::*;
     use super::*;
+    use crate::testing::*;
     use airtcp_core::SeqNum;
     use airtcp_core::testing::Harness;
     use std::vec::Vec;

@@ -2,22 +2,18 @@
 //! switch on instead. Each is meant to be as good as its idea allows.
 //!
 //! At one box of the path (`docs/baselines.md`): [`snoop`], [`eln`], [`delayed_dupacks`]; they
-//! share the classification of acknowledgments ([`acks`]) and the queue before the link
-//! ([`queue`]). [`ack_filter`] has a queue of its own, in which acknowledgments are replaced. At a hop (`docs/baselines-hop.md`): [`arq`], [`fec`], [`split`], with [`hop`] what
-//! two ends of a hop share.
+//! share the classification of acknowledgments (`acks`) and the queue before the link (`queue`). [`ack_filter`] has a queue
+//! of its own, in which acknowledgments are replaced. At a hop (`docs/baselines-hop.md`): [`arq`], [`fec`], [`split`],
+//! with [`hop`] what two ends of a hop share.
 
 pub mod ack_filter;
-mod acks;
 pub mod arq;
 pub mod delayed_dupacks;
 pub mod eln;
 pub mod fec;
 mod hop;
-mod queue;
 pub mod snoop;
 pub mod split;
-#[cfg(test)]
-pub(crate) mod testing;
 
 use airtcp_core::parameters::ParameterError;
 

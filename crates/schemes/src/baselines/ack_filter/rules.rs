@@ -69,8 +69,8 @@ fn bytes(blocks: &SackBlocks) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::testing::{ack, data, edited, segment};
     use super::*;
+    use crate::testing::{ack, data, edited, segment};
     use bytes::Bytes;
 
     fn stamped(number: u32, value: u32, echo: u32) -> Packet {

@@ -1,5 +1,5 @@
-use super::super::testing::*;
 use super::*;
+use crate::testing::*;
 use airtcp_core::testing::Harness;
 use airtcp_core::{Outcome, SeqNum, TcpFlags, Token};
 use std::vec::Vec;

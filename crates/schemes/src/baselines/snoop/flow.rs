@@ -1,9 +1,9 @@
 //! One connection as the Snoop agent sees it: what it sent over the link and has copies of, what
 //! the receiver has acknowledged, and when to try again.
 
-use super::super::acks::{self, AckTrack, Kind};
 use super::Limits;
 use super::last_hop::LastHop;
+use crate::acks::{self, AckTrack, Kind};
 use crate::position::{self, Position};
 use crate::seq_map::SeqMap;
 use airtcp_core::{Instant, Packet, SeqNum, TcpHeader};

@@ -19,7 +19,7 @@ mod last_hop;
 #[cfg(test)]
 mod tests;
 
-use super::queue::Queue;
+use crate::queue::Queue;
 use crate::{Placement, SchemeEntry, Site};
 use airtcp_core::flow_table::FlowTable;
 use airtcp_core::parameters::{ParameterError, Parameters};

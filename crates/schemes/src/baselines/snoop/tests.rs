@@ -1,7 +1,7 @@
 //! The rules of the paper, one by one, and the bounds.
 
-use super::super::testing::*;
 use super::*;
+use crate::testing::*;
 use airtcp_core::testing::Harness;
 use airtcp_core::{Segment, TcpFlags};
 use std::vec;

@@ -14,7 +14,7 @@ const DEFAULT_BYTES: u64 = 1 << 20;
 
 /// See the module.
 #[derive(Debug)]
-pub(super) struct Queue {
+pub(crate) struct Queue {
     pacer: Pacer,
     limit: u64,
     repairs: Lane,
@@ -57,7 +57,7 @@ impl Lane {
 
 /// A packet that left.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Departure {
+pub(crate) struct Departure {
     /// Flow and first sequence number, if it is TCP and occupies sequence space.
     pub segment: Option<(FlowKey, SeqNum)>,
 }
@@ -117,6 +117,11 @@ impl Queue {
         Some(Departure { segment })
     }
 
+    /// Most bytes that may wait.
+    pub fn limit(&self) -> u64 {
+        self.limit
+    }
+
     /// The port has room again.
     pub fn on_ready(&mut self) {
         self.blocked = false;
@@ -152,8 +157,8 @@ impl Queue {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::*;
     use super::*;
+    use crate::testing::*;
     use airtcp_core::Rng;
     use airtcp_core::testing::Recorder;
 

@@ -6,7 +6,7 @@ use airtcp_core::{Packet, TcpHeader};
 
 /// What an acknowledgment is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     /// It acknowledges more than any before it.
     New,
     /// It says again that everything up to its number arrived, because something above did.
@@ -17,7 +17,7 @@ pub(super) enum Kind {
 
 /// The highest acknowledgment of one direction.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct AckTrack {
+pub(crate) struct AckTrack {
     highest: Option<Position>,
     window: u16,
 }
@@ -59,24 +59,24 @@ impl AckTrack {
 }
 
 /// True if it carries nothing but an acknowledgment.
-pub(super) fn is_pure(packet: &Packet, tcp: &TcpHeader) -> bool {
+pub(crate) fn is_pure(packet: &Packet, tcp: &TcpHeader) -> bool {
     tcp.flags.ack() && !tcp.flags.rst() && packet.sequence_len() == 0
 }
 
 /// RFC 2018: something above what is acknowledged arrived.
-pub(super) fn reports_hole(tcp: &TcpHeader) -> bool {
+pub(crate) fn reports_hole(tcp: &TcpHeader) -> bool {
     tcp.options.sack.as_slice().iter().any(|(left, _)| left.after(tcp.acknowledgment))
 }
 
 /// RFC 2883: the first block lies below the acknowledgment, so something arrived twice.
-pub(super) fn reports_duplicate(tcp: &TcpHeader) -> bool {
+pub(crate) fn reports_duplicate(tcp: &TcpHeader) -> bool {
     tcp.options.sack.as_slice().first().is_some_and(|(_, right)| right.at_or_before(tcp.acknowledgment))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{ack, data, edited};
     use super::*;
+    use crate::testing::{ack, data, edited};
     use airtcp_core::SeqNum;
 
     fn classify(track: &mut AckTrack, packet: &Packet) -> Kind {

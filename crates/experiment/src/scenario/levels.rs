@@ -1,0 +1,60 @@
+//! What figures over time show: columns of flows, queues of links, levels of schemes.
+
+use super::document::Table;
+use super::{FigureSpec, LinkSpec};
+use airtcp_core::Gauge;
+use airtcp_sim::Level;
+
+/// The `x` of a figure over time.
+pub const TIME: &str = "time";
+
+/// Columns that every flow has; a figure adds the flows up.
+pub const FLOW_COLUMNS: [&str; 4] = ["goodput_bps", "cwnd_bytes", "delivered_bytes", "acked_bytes"];
+
+const QUEUE: &str = "queue_bytes";
+const DIRECTIONS: [&str; 2] = ["forward", "reverse"];
+
+/// A level that a run records.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LevelSpec {
+    /// As figures name it: `links.air.forward.queue_bytes`, `schemes.router.held_bytes`.
+    pub name: String,
+    /// The same for the simulator.
+    pub kind: Level,
+}
+
+/// Everything that a figure over time can show of this file.
+pub(super) fn names(document: &Table) -> Vec<String> {
+    let keys = |table: &str| -> Vec<String> {
+        document.table(table).into_iter().flat_map(|table| &table.entries).map(|entry| entry.key.clone()).collect()
+    };
+    let queues = keys("links")
+        .into_iter()
+        .flat_map(|link| DIRECTIONS.map(|direction| format!("links.{link}.{direction}.{QUEUE}")));
+    let gauges = keys("schemes")
+        .into_iter()
+        .flat_map(|scheme| Gauge::ALL.iter().map(move |gauge| format!("schemes.{scheme}.{}", gauge.label())));
+    FLOW_COLUMNS.map(str::to_owned).into_iter().chain(queues).chain(gauges).collect()
+}
+
+/// The levels that `figures` ask for in a cell with these links.
+pub(super) fn wanted(figures: &[FigureSpec], links: &[LinkSpec]) -> Vec<LevelSpec> {
+    let mut wanted: Vec<LevelSpec> = Vec::new();
+    for figure in figures.iter().filter(|figure| figure.is_over_time()) {
+        if let Some(kind) = level(&figure.y, links).filter(|_| wanted.iter().all(|level| level.name != figure.y)) {
+            wanted.push(LevelSpec { name: figure.y.clone(), kind });
+        }
+    }
+    wanted
+}
+
+fn level(name: &str, links: &[LinkSpec]) -> Option<Level> {
+    let (owner, what) = name.rsplit_once('.')?;
+    if let Some(scheme) = owner.strip_prefix("schemes.") {
+        let gauge = *Gauge::ALL.iter().find(|gauge| gauge.label() == what)?;
+        return Some(Level::Gauge { scheme: scheme.to_owned(), gauge });
+    }
+    let (link, direction) = owner.strip_prefix("links.")?.rsplit_once('.')?;
+    let link = links.iter().position(|known| known.name == link)?;
+    Some(Level::Queue { link, reverse: direction == DIRECTIONS[1] })
+}

@@ -1,0 +1,105 @@
+//! The forward path: the queue towards the link, and who watches how long it is (FTC-2).
+
+use super::settings::{Settings, Watch};
+use super::thresholds::Thresholds;
+use crate::Site;
+use crate::queue::Queue;
+use airtcp_core::{Backlog, Context, DropReason, Event, Instant, Packet, Port};
+
+/// A threshold that is not set is this part of the queue's limit (FTC-E1: 400,000 of 2,000,000 bits).
+const PART_OF_LIMIT: u64 = 5;
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Forward {
+    /// Owned here; `None` where the link's own queue is watched.
+    queue: Option<Queue>,
+    thresholds: Thresholds,
+    /// Thresholds reached when last looked.
+    level: u64,
+    /// When the first threshold was last seen reached.
+    congested_at: Option<Instant>,
+    bytes: u64,
+    bytes_max: u64,
+}
+
+impl Forward {
+    pub fn new(settings: &Settings, site: &Site<'_>) -> Self {
+        let queue = Queue::new(settings.rate, settings.queue, site);
+        let one = || Thresholds::one((queue.limit() / PART_OF_LIMIT).max(1));
+        Forward {
+            thresholds: settings.threshold.clone().unwrap_or_else(one),
+            queue: (settings.watch == Watch::Own).then_some(queue),
+            level: 0,
+            congested_at: None,
+            bytes: 0,
+            bytes_max: 0,
+        }
+    }
+
+    /// A packet on its way to the link. It is never delayed more than the link does, and never dropped before the queue
+    /// is full (FTC-1).
+    pub fn push(&mut self, cx: &mut Context<'_>, packet: Packet) {
+        match &mut self.queue {
+            None => cx.send(Port::LINK, packet),
+            Some(queue) => {
+                if let Err(packet) = queue.push(cx.now(), packet) {
+                    cx.discard(packet, DropReason::QueueFull);
+                }
+                while queue.send_next(cx).is_some() {}
+            }
+        }
+        self.look(cx);
+    }
+
+    /// Sends what may leave now.
+    pub fn drain(&mut self, cx: &mut Context<'_>) {
+        while self.queue.as_mut().and_then(|queue| queue.send_next(cx)).is_some() {}
+    }
+
+    /// The link has room again.
+    pub fn on_ready(&mut self) {
+        if let Some(queue) = &mut self.queue {
+            queue.on_ready();
+        }
+    }
+
+    /// FTC-2: how many thresholds the queue has reached now, own and behind the port. FTC-3: reaching one is notified.
+    pub fn look(&mut self, cx: &mut Context<'_>) -> u64 {
+        self.bytes = self.held().bytes + cx.backlog(Port::LINK).bytes;
+        self.bytes_max = self.bytes_max.max(self.bytes);
+        let level = self.thresholds.level(self.bytes);
+        if level > 0 {
+            self.congested_at = Some(cx.now());
+        }
+        if level > self.level {
+            cx.emit(Event::Congested);
+        }
+        self.level = level;
+        level
+    }
+
+    /// When the first threshold was last seen reached.
+    pub fn congested_at(&self) -> Option<Instant> {
+        self.congested_at
+    }
+
+    /// When a packet may leave.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        self.queue.as_ref().and_then(Queue::poll_timeout)
+    }
+
+    /// What waits in the own queue.
+    pub fn held(&self) -> Backlog {
+        self.queue.as_ref().map_or_else(Backlog::default, Queue::backlog)
+    }
+
+    /// Length of the watched queue when last looked, and the most ever seen, in bytes.
+    pub fn lengths(&self) -> (u64, u64) {
+        (self.bytes, self.bytes_max)
+    }
+
+    pub fn check(&self) -> Result<(), &'static str> {
+        self.queue.as_ref().map_or(Ok(()), Queue::check)
+    }
+}
