@@ -15,6 +15,8 @@ parameters! {
         pub rate: Option<Rate> = None, "ours";
         /// Time from the end of a packet's transmission to its arrival, one way.
         pub delay: Duration = Duration::ZERO, "ours";
+        /// Up to this much more than `delay`, another time for each packet, evenly drawn; none overtakes another.
+        pub jitter: Duration = Duration::ZERO, "NZG-E2: the medium access of a wireless hop";
         /// Longest IP packet that passes; longer ones are dropped.
         pub mtu: u32 = 1500, "RFC 894 (Ethernet)";
         /// Where packets wait for the transmitter.

@@ -43,6 +43,8 @@ pub struct FlowOutcome {
     pub retransmitted_segments: u64,
     /// Retransmission timeouts in the measured time.
     pub rtos: u64,
+    /// What the sender's congestion controller counted in the measured time, by name.
+    pub controller: Vec<(&'static str, u64)>,
     /// Round-trip times the sender measured.
     pub rtt: Percentiles,
     /// Longest time without a delivered byte, while the flow was not done.

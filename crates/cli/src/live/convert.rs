@@ -50,6 +50,7 @@ fn flow(cell: &ResolvedScenario, spec: &FlowSpec, result: &FlowResult, repairs: 
         completion: ended.map(|at| at.saturating_sub(spec.start)),
         retransmitted_segments: result.window_retransmitted_segments,
         rtos: result.timeouts.unwrap_or(0),
+        controller: Vec::new(),
         rtt: RttPercentiles {
             p50: result.rtt.p50.as_nanos(),
             p95: result.rtt.p95.as_nanos(),

@@ -30,7 +30,7 @@ pub use keys::Keys;
 pub use load::{Scenario, Source};
 pub(crate) use load::{fill_from_base, read_file};
 pub use parse::parse;
-pub use presentation::{FigureSpec, TableSpec, measures};
+pub use presentation::{FigureSpec, TableSpec, measures, measures_with};
 pub use scheme::scheme_parameters;
 pub use topology::{Hop, path};
 pub use wlan::KEYS as WLAN_KEYS;
@@ -51,7 +51,7 @@ pub const TOP_LEVEL: &[(&str, &str, &str)] = &[
     ("warmup", "\"2s\"", "time at the start that is left out of every rate; 0s if left out"),
     ("runs", "5", "runs of each cell; 1 if left out"),
     ("seed", "1", "run i uses seed + i; 1 if left out"),
-    ("control", "true", "schemes are left out, labels stay: what is left shows nothing of them; false if left out"),
+    ("control", "true", "schemes are left out and controllers that Linux does not have become reno, labels stay: what is left shows nothing of them; false if left out"),
     (
         "nodes",
         "[nodes]",

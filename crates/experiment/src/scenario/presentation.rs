@@ -6,6 +6,8 @@ use super::keys::Keys;
 use super::vary::Axis;
 use crate::world::WLAN_COUNTERS;
 use airtcp_core::{Event, Gauge};
+use airtcp_tcp::congestion::{CONTROLLERS, ControllerChoice};
+use std::collections::BTreeSet;
 
 /// One table of the output.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,7 +35,8 @@ pub struct FigureSpec {
     pub panes: Option<String>,
 }
 
-/// Measures with a name of their own in results; `scheme.<counter>` and `wlan.<counter>` come besides.
+/// Measures with a name of their own in results; `scheme.<counter>`, `wlan.<counter>`, `controller.<counter>` and
+/// `flows.<name>.goodput_bps` come besides.
 pub const MEASURES: [&str; 11] = [
     "goodput_bps",
     "throughput_bps",
@@ -48,12 +51,36 @@ pub const MEASURES: [&str; 11] = [
     "sender.rtos",
 ];
 
-/// Every measure a table or figure can show.
+/// Every measure a table or figure can show, but for those of single flows.
 pub fn measures() -> Vec<String> {
     let of_schemes = Event::ALL.iter().map(|event| event.label()).chain(Gauge::ALL.iter().map(|gauge| gauge.label()));
     let of_schemes = of_schemes.map(|label| format!("scheme.{label}"));
     let of_wlans = WLAN_COUNTERS.iter().map(|(name, _)| format!("wlan.{name}"));
-    MEASURES.iter().map(|&name| name.to_owned()).chain(of_schemes).chain(of_wlans).collect()
+    MEASURES.iter().map(|&name| name.to_owned()).chain(of_schemes).chain(of_wlans).chain(of_controllers()).collect()
+}
+
+/// What controllers count, `controller.<counter>`, and shares of what they count first, `controller.<counter>_share`.
+fn of_controllers() -> Vec<String> {
+    let mut names = BTreeSet::new();
+    for entry in CONTROLLERS {
+        let mut is_first = true;
+        ControllerChoice::from(*entry).build().get_info(&mut |counter, _| {
+            names.insert(format!("controller.{counter}"));
+            if !std::mem::take(&mut is_first) {
+                names.insert(format!("controller.{counter}_share"));
+            }
+        });
+    }
+    names.into_iter().collect()
+}
+
+/// Every measure of a scenario with these flows.
+pub fn measures_with<'a>(flows: impl Iterator<Item = &'a str>) -> Vec<String> {
+    measures().into_iter().chain(flows.map(|name| format!("flows.{name}.goodput_bps"))).collect()
+}
+
+fn measures_of(document: &Table) -> Vec<String> {
+    measures_with(document.table("flows").into_iter().flat_map(|flows| &flows.entries).map(|entry| entry.key.as_str()))
 }
 
 struct Names<'a> {
@@ -112,7 +139,7 @@ pub fn tables(document: &Table, axes: &[Axis]) -> Result<Vec<TableSpec>, Scenari
     each(entry, "tables", |keys| {
         keys.only(&["rows", "columns", "show"])?;
         let entry = keys.required("show", "show = [\"goodput_bps\", \"of_ceiling\"]")?;
-        let known = measures();
+        let known = measures_of(document);
         let mut show = Vec::new();
         for (name, node) in keys.texts(entry, "a list of measures")? {
             if !known.contains(&name) {
@@ -151,8 +178,9 @@ pub fn figures(document: &Table, axes: &[Axis]) -> Result<Vec<FigureSpec>, Scena
         }
         seen.push(name.clone());
         let y = text("y", "y = \"of_ceiling\"")?;
-        if !measures().contains(&y) {
-            return Err(keys.no_such("measure", &y, "y", &keys.table.get("y").expect("read above").origin, measures()));
+        let known = measures_of(document);
+        if !known.contains(&y) {
+            return Err(keys.no_such("measure", &y, "y", &keys.table.get("y").expect("read above").origin, known));
         }
         let x = text("x", "x = \"links.air.loss\"")?;
         names.axes(keys, "x")?;

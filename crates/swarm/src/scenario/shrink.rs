@@ -68,7 +68,7 @@ fn candidates(scenario: &Scenario) -> Vec<Scenario> {
     for index in 0..scenario.flows.len() {
         add(&|s| {
             let flow = &mut s.flows[index];
-            let plain = Config { mtu: flow.tcp.mtu, controller: flow.tcp.controller, ..Config::default() };
+            let plain = Config { mtu: flow.tcp.mtu, controller: flow.tcp.controller.clone(), ..Config::default() };
             std::mem::replace(&mut flow.tcp, plain.clone()) != plain
         });
         add(&|s| std::mem::take(&mut s.flows[index].ipv6));
