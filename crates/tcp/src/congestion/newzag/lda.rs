@@ -106,7 +106,7 @@ pub fn newzag_sample(rtt: &mut NewzagRtt, settings: &Settings, sample_us: u64) {
     rtt.last = sample;
     // NZG-U3, as RFC 6298 begins.
     if !rtt.known {
-        *rtt = NewzagRtt { mean: sample, dev: sample / 2, last: sample, known: true };
+        *rtt = NewzagRtt { mean: sample, dev: sample >> 1, last: sample, known: true };
         return;
     }
     let shift = settings.y.shift();
@@ -120,9 +120,9 @@ pub fn newzag_sample(rtt: &mut NewzagRtt, settings: &Settings, sample_us: u64) {
 pub fn newzag_is_random(rtt: &NewzagRtt, lda: Lda, n: u32) -> bool {
     let bound = match (lda, n) {
         (Lda::Original, 1) => rtt.mean - rtt.dev,
-        (Lda::Original, 2) => rtt.mean - rtt.dev / 2,
+        (Lda::Original, 2) => rtt.mean - (rtt.dev >> 1),
         (_, 1..=3) => rtt.mean,
-        _ => rtt.mean + rtt.dev / 2,
+        _ => rtt.mean + (rtt.dev >> 1),
     };
     rtt.known && rtt.last < bound
 }
