@@ -36,7 +36,8 @@ fn main() {
 fn find_clang() -> Option<String> {
     std::env::var_os("CARGO_FEATURE_BPF")?;
     let chosen = std::env::var("CLANG").ok();
-    let works = |name: &String| Command::new(name).arg("--version").output().is_ok_and(|output| output.status.success());
+    let works =
+        |name: &String| Command::new(name).arg("--version").output().is_ok_and(|output| output.status.success());
     chosen.into_iter().chain(NAMES.map(str::to_owned)).find(works)
 }
 

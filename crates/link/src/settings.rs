@@ -28,7 +28,7 @@ parameters! {
         /// Chance that a packet arrives twice.
         pub duplicate: Probability = Probability::NEVER, "ours";
         /// Chance that a packet arrives damaged: marked in the simulator, one bit flipped when live.
-        pub corrupt: Probability = Probability::NEVER, "ours";
+        pub corrupt: Probability = Probability::NEVER, "ours; at the receiving host NZG-11";
         /// When the link is down: what is transmitted then is lost.
         pub outage: Outage = Outage::default(), "ours";
         /// When the link heals, from the start of the run: what is transmitted later is neither lost nor overtaken, doubled or damaged; never if auto.

@@ -119,7 +119,8 @@ fn live_a_controller_is_loaded_used_and_taken_away_while_in_use_fifty_times_and_
 
 #[test]
 fn live_a_loaded_controller_is_listed_with_its_counters_and_refuses_to_be_loaded_twice() {
-    let Some(_turn) = turn("live_a_loaded_controller_is_listed_with_its_counters_and_refuses_to_be_loaded_twice") else {
+    let Some(_turn) = turn("live_a_loaded_controller_is_listed_with_its_counters_and_refuses_to_be_loaded_twice")
+    else {
         return;
     };
     assert!(matches!(pinned::unload(NAME), Err(BpfError::NotLoaded(_))));

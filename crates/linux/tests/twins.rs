@@ -110,7 +110,8 @@ fn ask(program: &Path, input: &[u8]) -> Vec<u8> {
 
 #[test]
 fn nzg_9_the_kernels_newzag_decides_as_the_simulators_on_a_million_samples() {
-    let Some(program) = compile("nzg_9_the_kernels_newzag_decides_as_the_simulators_on_a_million_samples", "newzag") else {
+    let Some(program) = compile("nzg_9_the_kernels_newzag_decides_as_the_simulators_on_a_million_samples", "newzag")
+    else {
         return;
     };
     let clock = Duration::from_millis;

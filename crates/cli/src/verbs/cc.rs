@@ -15,8 +15,10 @@ pub(crate) struct Arguments {
 #[derive(Debug, Subcommand)]
 enum Action {
     /// Load a controller: it stays until it is unloaded or the machine restarts
-    #[command(after_help = "Use it by socket (TCP_CONGESTION, iperf3 -C NAME), by route (ip route add … congctl NAME), or \
-        for all sockets of a namespace (sysctl -w net.ipv4.tcp_congestion_control=NAME).")]
+    #[command(
+        after_help = "Use it by socket (TCP_CONGESTION, iperf3 -C NAME), by route (ip route add … congctl NAME), or \
+        for all sockets of a namespace (sysctl -w net.ipv4.tcp_congestion_control=NAME)."
+    )]
     Load {
         /// Which one (airtcp cc list shows all there are)
         name: String,
@@ -104,8 +106,11 @@ mod tests {
 
     #[test]
     fn the_list_has_every_counter_as_text_and_as_json() {
-        let loaded =
-            [Loaded { name: "newzag".into(), program: Some("newzag"), counters: vec![("loss_events", 7), ("random", 3)] }];
+        let loaded = [Loaded {
+            name: "newzag".into(),
+            program: Some("newzag"),
+            counters: vec![("loss_events", 7), ("random", 3)],
+        }];
         let json: Value = serde_json::from_str(&as_json(&loaded)).unwrap();
         assert_eq!(json["loaded"][0], json!({"name": "newzag", "counters": {"loss_events": 7, "random": 3}}));
         assert_eq!(json["not_loaded"], json!([]));

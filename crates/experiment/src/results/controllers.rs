@@ -61,9 +61,31 @@ mod tests {
         FlowOutcome { controller, ..FlowOutcome::default() }
     }
 
+    /// Table II of the paper: loss events, n = 1, 2, 3, taken for random, below the mean; printed success and share in %.
+    const TABLE_2: [([u64; 6], [f64; 2]); 4] = [
+        ([33, 33, 0, 0, 8, 18], [24.0, 55.0]),
+        ([180, 175, 4, 1, 31, 80], [17.0, 44.0]),
+        ([342, 321, 20, 1, 69, 140], [20.0, 41.0]),
+        ([487, 439, 46, 2, 88, 200], [18.0, 41.0]),
+    ];
+
+    #[test]
+    fn spec_8_18_the_papers_table_adds_up_and_its_shares_are_ours() {
+        for (counts, printed) in TABLE_2 {
+            let [events, n_1, n_2, n_3, random, below_mean] = counts;
+            assert_eq!(n_1 + n_2 + n_3, events);
+            let counted = [("loss_events", events), ("n_1", n_1), ("random", random), ("below_mean", below_mean)];
+            let run = RunOutcome { flows: vec![flow(&counted)], ..RunOutcome::default() };
+            let shares = ["random_share", "below_mean_share"].map(|name| (100.0 * value(&run, name)).round());
+            // 18 of 33 are 54.5 %, printed 55 (NZG-N1).
+            assert_eq!(shares, printed);
+        }
+    }
+
     #[test]
     fn shares_are_of_the_decisions_of_those_flows_that_count() {
-        let flows = vec![flow(&[("decisions", 10), ("random", 4)]), flow(&[("decisions", 30), ("random", 2)]), flow(&[])];
+        let flows =
+            vec![flow(&[("decisions", 10), ("random", 4)]), flow(&[("decisions", 30), ("random", 2)]), flow(&[])];
         let run = RunOutcome { flows, ..RunOutcome::default() };
         assert_eq!((value(&run, "random"), value(&run, "random_share")), (6.0, 0.15));
         assert_eq!((value(&run, "unheard"), value(&run, "unheard_share")), (0.0, 0.0));

@@ -51,7 +51,11 @@ pub const TOP_LEVEL: &[(&str, &str, &str)] = &[
     ("warmup", "\"2s\"", "time at the start that is left out of every rate; 0s if left out"),
     ("runs", "5", "runs of each cell; 1 if left out"),
     ("seed", "1", "run i uses seed + i; 1 if left out"),
-    ("control", "true", "schemes are left out and controllers that Linux does not have become reno, labels stay: what is left shows nothing of them; false if left out"),
+    (
+        "control",
+        "true",
+        "schemes are left out and controllers that Linux does not have become reno, labels stay: what is left shows nothing of them; false if left out",
+    ),
     (
         "nodes",
         "[nodes]",

@@ -21,13 +21,17 @@ pub enum BpfError {
         all: String,
     },
     /// Built without clang or without the feature.
-    #[error("this airtcp was built without {0}, so it has no programs for the kernel; install what scripts/setup lists and build again")]
+    #[error(
+        "this airtcp was built without {0}, so it has no programs for the kernel; install what scripts/setup lists and build again"
+    )]
     NotBuilt(&'static str),
     /// The kernel lets only root load programs.
-    #[error("loading a congestion controller into the kernel needs root")]
+    #[error("this needs root: the kernel lets nobody else load, list or unload congestion controllers")]
     NotRoot,
     /// The kernel does not describe its types.
-    #[error("this kernel does not describe its types in /sys/kernel/btf/vmlinux, which loading needs; run one built with CONFIG_DEBUG_INFO_BTF")]
+    #[error(
+        "this kernel does not describe its types in /sys/kernel/btf/vmlinux, which loading needs; run one built with CONFIG_DEBUG_INFO_BTF"
+    )]
     NoBtf,
     /// It is loaded already.
     #[error("'{0}' is loaded already; `airtcp cc unload {0}` takes it away")]

@@ -307,8 +307,7 @@ mod tests {
     }
 
     fn failure(make: Make) -> String {
-        let entry =
-            ControllerEntry { slug: "wrong", about: "", source: "", in_kernel: false, fields: Vec::new, make };
+        let entry = ControllerEntry { slug: "wrong", about: "", source: "", in_kernel: false, fields: Vec::new, make };
         (0..20).find_map(|seed| drive(seed, &entry).err()).expect("the wrong answer is noticed")
     }
 
@@ -319,8 +318,7 @@ mod tests {
 
     #[test]
     fn a_window_beyond_its_clamp_is_noticed() {
-        let broken =
-            failure(|_| Ok(Box::new(Wrong(|sk| sk.snd_cwnd.max(4) / 2, |sk, _| sk.snd_cwnd = u32::MAX - 1))));
+        let broken = failure(|_| Ok(Box::new(Wrong(|sk| sk.snd_cwnd.max(4) / 2, |sk, _| sk.snd_cwnd = u32::MAX - 1))));
         assert!(broken.contains("with a clamp of"), "{broken}");
     }
 }

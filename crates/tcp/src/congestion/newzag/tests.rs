@@ -68,7 +68,9 @@ fn nzg_6_the_threshold_is_four_fifths_when_the_round_trip_is_short_and_half_when
 fn nzg_7_n_is_what_the_stack_holds_for_lost_when_recovery_begins() {
     let original = Settings { lda: Lda::Original, ..adjusted() };
     // 87 ms is between mean - dev and mean - dev/2: random if two segments are lost, not if one is.
-    for (lost, threshold, name) in [(1, 25, "n_1"), (2, 40, "n_2"), (3, 40, "n_3"), (4, 40, "n_more"), (9, 40, "n_more")] {
+    for (lost, threshold, name) in
+        [(1, 25, "n_1"), (2, 40, "n_2"), (3, 40, "n_3"), (4, 40, "n_more"), (9, 40, "n_more")]
+    {
         let (mut newzag, mut sk) = after(original.clone(), 87);
         assert_eq!(recover(&mut newzag, &mut sk, lost), threshold, "n = {lost}");
         assert_eq!(counts(&newzag)[name], 1, "n = {lost}");
@@ -84,7 +86,8 @@ fn nzg_7_the_four_situations_are_told_apart() {
     (sk.lost_out, sk.snd_cwnd) = (0, 50);
     assert_eq!(newzag.ssthresh(&mut sk), 25);
     newzag.set_state(&mut sk, CaState::Cwr);
-    let expected = [("loss_events", 1), ("n_1", 1), ("random", 1), ("below_mean", 1), ("timeouts", 1), ("other_reductions", 1)];
+    let expected =
+        [("loss_events", 1), ("n_1", 1), ("random", 1), ("below_mean", 1), ("timeouts", 1), ("other_reductions", 1)];
     assert_eq!(counts(&newzag), BTreeMap::from(expected));
 }
 
