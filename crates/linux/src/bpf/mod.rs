@@ -17,7 +17,7 @@ pub use error::BpfError;
 pub use object::{Registration, check};
 
 use airtcp_core::parameters::{ParameterError, Parameters, nearest};
-use airtcp_tcp::congestion::newzag::{DeviationFrom, Lda, Settings};
+use airtcp_tcp::congestion::newzag::{self, DeviationFrom, Lda};
 use airtcp_tcp::congestion::{ControllerChoice, find};
 
 /// A controller that can be loaded.
@@ -28,14 +28,17 @@ pub struct Program {
     /// Compiled; empty where there was no clang.
     object: &'static [u8],
     /// The bytes of its C settings, from key and value as text.
-    settings: fn(&[(String, String)]) -> Result<Vec<u8>, ParameterError>,
+    settings: Settings,
 }
+
+/// From key and value as text to the bytes of a C structure.
+type Settings = fn(&[(String, String)]) -> Result<Vec<u8>, ParameterError>;
 
 /// Every controller that can be loaded.
 pub const PROGRAMS: &[Program] = &[Program {
     slug: "newzag",
     object: include_bytes!(concat!(env!("OUT_DIR"), "/newzag.bpf.o")),
-    settings: |settings| Ok(newzag_settings(&Settings::with(settings)?)),
+    settings: |settings| Ok(newzag_settings(&newzag::Settings::with(settings)?)),
 }];
 
 /// The program called `slug`.
@@ -67,7 +70,7 @@ pub fn is_available(name: &str) -> bool {
 }
 
 /// `struct newzag_settings` of `c/newzag.h`.
-pub fn newzag_settings(settings: &Settings) -> Vec<u8> {
+pub fn newzag_settings(settings: &newzag::Settings) -> Vec<u8> {
     let words = [
         u32::from(settings.lda == Lda::Original),
         settings.y.shift(),

@@ -43,7 +43,9 @@ impl Registration {
             return Err(BpfError::Taken(name.to_owned()));
         }
         libbpf_rs::set_print(Some((PrintLevel::Warn, |_, words| tracing::debug!("{}", words.trim()))));
-        let mut open = ObjectBuilder::default().open_memory(&program.object.to_vec()).map_err(refused(name, "read"))?;
+        // A copy, as libelf reads structures in place and memory from the allocator is aligned for any.
+        let object = program.object.to_owned();
+        let mut open = ObjectBuilder::default().open_memory(&object).map_err(refused(name, "read"))?;
         for mut map in open.maps_mut() {
             let map_name = map.name().to_string_lossy().into_owned();
             if map_name == SETTINGS {

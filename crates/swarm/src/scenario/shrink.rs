@@ -79,8 +79,9 @@ fn candidates(scenario: &Scenario) -> Vec<Scenario> {
 
 /// Takes one impairment away.
 type Part = fn(&mut LinkSettings, LinkSettings);
-const PARTS: [Part; 5] = [
+const PARTS: [Part; 6] = [
     |link, plain| link.loss = plain.loss,
+    |link, plain| link.jitter = plain.jitter,
     |link, plain| link.reorder = plain.reorder,
     |link, plain| link.duplicate = plain.duplicate,
     |link, plain| link.corrupt = plain.corrupt,
