@@ -90,7 +90,7 @@ mod tests {
         assert_eq!((value(&run, "random"), value(&run, "random_share")), (6.0, 0.15));
         assert_eq!((value(&run, "unheard"), value(&run, "unheard_share")), (0.0, 0.0));
         assert_eq!(names(&run), ["decisions", "random"]);
-        assert_eq!(shares(&[run.clone()], "decisions"), None);
+        assert_eq!(shares(std::slice::from_ref(&run), "decisions"), None);
         assert_eq!(shares(&[run], "random").unwrap().0, "random_share");
     }
 }
