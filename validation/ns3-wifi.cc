@@ -1,8 +1,8 @@
 // Saturated 802.11b stations in ns-3, for docs/limits.md: what becomes of them around the access point, and at one point.
 //
-//   c++ -std=c++17 -O2 -I/usr/include/ns3.37 validation/ns3-wifi.cc -o ns3-wifi \
+//   c++ -std=c++17 -O2 -I/usr/include/ns3.37 validation/ns3-wifi.cc -o target/ns3-wifi \
 //       /usr/lib/x86_64-linux-gnu/libns3.37-{applications,internet,network,mobility,wifi,core}.so
-//   ./ns3-wifi --stations=80 --radius=5
+//   target/ns3-wifi --stations=80 --radius=5
 //
 // 11 Mbit/s, long preamble, ACK at 2 Mbit/s, 7 transmissions, packets of 1000 bytes over UDP, more than the medium takes.
 // Prints goodput in Mbit/s, the share of data frames that were not acknowledged, and how many stations were heard. At one

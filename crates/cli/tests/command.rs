@@ -134,6 +134,8 @@ fn bad_input_is_exit_code_2_with_one_sentence_and_nothing_on_stdout() {
         (vec!["report", results.path()], "no results here"),
         (vec!["emulate", "demo", "--on", "nobody", "--", "true"], "there is no node 'nobody'"),
         (vec!["run", "demo", "--threads", "0"], "invalid value '0'"),
+        (vec!["cc", "load", "newzga"], "did you mean 'newzag'?"),
+        (vec!["cc", "load", "newzag", "--set", "lda"], "write KEY=VALUE"),
         (vec!["walk"], "unrecognized subcommand"),
     ] {
         let output = airtcp(&arguments);

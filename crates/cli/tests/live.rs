@@ -7,11 +7,15 @@ use std::process::{Command, Output};
 /// Says so where the harness counts what was skipped, and returns true.
 fn cannot_run(test: &str) -> bool {
     let Err(reason) = airtcp_linux::testbed::check_available() else { return false };
+    skip(test, &reason.to_string());
+    true
+}
+
+fn skip(test: &str, reason: &str) {
     if let Some(path) = std::env::var_os("AIRTCP_SKIP_LOG") {
         let log = std::fs::OpenOptions::new().append(true).create(true).open(path);
         log.and_then(|mut log| writeln!(log, "{test}: {reason}")).expect("the log can be written");
     }
-    true
 }
 
 fn airtcp(arguments: &[&str]) -> Output {
@@ -43,6 +47,37 @@ fn live_one_lossy_cell_is_repaired_on_kernel_tcp() {
         assert_eq!(cell["checks"]["conservation"], "passed");
         assert!(cell["emulator"]["loss_seen_ratio"].as_f64().unwrap() > 0.0);
     }
+    std::fs::remove_dir_all(results).expect("results were written");
+}
+
+#[test]
+fn live_newzag_is_loaded_for_a_run_counts_and_is_gone_after_it() {
+    let test = "live_newzag_is_loaded_for_a_run_counts_and_is_gone_after_it";
+    if cannot_run(test) {
+        return;
+    }
+    if airtcp_linux::bpf::is_available("newzag") || airtcp_linux::bpf::check(&airtcp_linux::bpf::PROGRAMS[0]).is_err() {
+        return skip(test, "newzag is loaded already, or cannot be loaded by this build and kernel");
+    }
+    let results = std::env::temp_dir().join(format!("airtcp-live-newzag-{}", std::process::id()));
+    let sets = [
+        "links.air.loss=3%",
+        "flows.bulk.controller=newzag",
+        "flows.bulk.controller_options.lda=original",
+        "schemes.repair.kind=none",
+        "runs=1",
+        "duration=6s",
+        "warmup=1s",
+    ];
+    let sets: Vec<&str> = sets.iter().flat_map(|set| ["--set", *set]).collect();
+    let arguments = [&["run", "demo", "--live", "--json", "--results", results.to_str().unwrap()], &sets[..]].concat();
+    let output = airtcp(&arguments);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output));
+    let summary: Value = serde_json::from_slice(&output.stdout).expect("stdout is JSON");
+    let counted = &summary["cells"][0]["controller"];
+    let of = |name: &str| counted[name].as_u64().unwrap();
+    assert!(of("loss_events") > 5 && of("random") <= of("below_mean"), "{counted}");
+    assert!(!airtcp_linux::bpf::is_available("newzag"));
     std::fs::remove_dir_all(results).expect("results were written");
 }
 

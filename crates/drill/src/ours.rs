@@ -88,7 +88,7 @@ impl Stack for Ours {
         match call {
             Call::Socket | Call::Nothing => Ok(0),
             Call::SetController(name) => {
-                self.config.controller = find(name, &[]).map_err(|_| "ENOENT".to_owned())?;
+                self.config.controller = find(name, &[]).map_err(|_| "ENOENT".to_owned())?.into();
                 Ok(0)
             }
             Call::Listen => {

@@ -182,6 +182,7 @@ fn convert_flow(cell: &ResolvedScenario, spec: &FlowSpec, flow: airtcp_sim::Flow
         retransmitted_segments: flow.retransmitted_segments,
         rtos: flow.rtos,
         acknowledged_missing: Some(flow.acknowledged_missing),
+        controller: flow.controller.into_iter().map(|(name, count)| (name.to_owned(), count)).collect(),
         rtt: RttPercentiles { p50: flow.rtt.p50, p95: flow.rtt.p95, p99: flow.rtt.p99 },
         segment_bytes: flow.segment_bytes,
         longest_stall: flow.longest_stall,

@@ -112,6 +112,10 @@ pub struct FlowOutcome {
     /// world can tell.
     #[serde(default)]
     pub acknowledged_missing: Option<u64>,
+    /// What the sender's congestion controller counted in the measured time, its decisions first; empty for one that
+    /// counts nothing.
+    #[serde(default)]
+    pub controller: Vec<(String, u64)>,
     /// Percentiles of the sender's round-trip times.
     pub rtt: RttPercentiles,
     /// Payload of a full segment, in bytes.

@@ -50,6 +50,16 @@ fn fast_tcp_has_twelve_claims_and_the_papers_four_figures() {
 }
 
 #[test]
+fn newzag_has_fifteen_claims_and_five_figures() {
+    let file = built_in::find("newzag").unwrap().file().unwrap();
+    let paper = file.read(Mode::default(), None, &Catalogue::BUILT_IN).unwrap();
+    let ids: Vec<String> = paper.claims.iter().map(|claim| claim.id.clone()).collect();
+    assert_eq!(ids, (1..=15).map(|number| format!("NZG-C{number}")).collect::<Vec<_>>());
+    let figures: usize = paper.experiments.iter().map(|experiment| experiment.scenario.figures.len()).sum();
+    assert_eq!(figures, 5);
+}
+
+#[test]
 fn gsnoop_has_ten_claims_four_figures_and_judges_every_trend_by_measurement() {
     let file = built_in::find("gsnoop").unwrap().file().unwrap();
     let paper = file.read(Mode::default(), None, &Catalogue::BUILT_IN).unwrap();

@@ -47,6 +47,7 @@ pub struct Link {
 #[derive(Debug)]
 struct Air {
     loss: LossProcess,
+    jitter: Jitter,
     reorder: Draw,
     reorder_delay: Duration,
     duplicate: Draw,
@@ -72,6 +73,30 @@ impl Draw {
     }
 }
 
+/// Delay that varies from packet to packet.
+#[derive(Debug)]
+struct Jitter {
+    most: Duration,
+    rng: Rng,
+    /// No packet that is not held back arrives before this.
+    latest: Instant,
+}
+
+impl Jitter {
+    fn draw(&mut self) -> Duration {
+        if self.most.is_zero() {
+            return Duration::ZERO;
+        }
+        Duration::from_nanos(self.rng.below(self.most.as_nanos()))
+    }
+
+    /// A packet that would arrive at `at` waits for those before it.
+    fn in_order(&mut self, at: Instant) -> Instant {
+        self.latest = self.latest.max(at);
+        self.latest
+    }
+}
+
 #[derive(Debug)]
 struct Arrival {
     at: Instant,
@@ -82,6 +107,7 @@ struct Arrival {
 #[derive(Default)]
 struct Fate {
     drop: Option<DropReason>,
+    jitter: Duration,
     reordered: bool,
     duplicated: bool,
     corrupted: bool,
@@ -94,6 +120,7 @@ impl Link {
         let draw = |part: &str, probability| Draw { probability, rng: stream(part) };
         let air = Air {
             loss: LossProcess::new(&settings.loss, stream("loss")),
+            jitter: Jitter { most: settings.jitter, rng: stream("jitter"), latest: Instant::ZERO },
             reorder: draw("reorder", settings.reorder.probability),
             reorder_delay: settings.reorder.delay,
             duplicate: draw("duplicate", settings.duplicate),
@@ -298,7 +325,10 @@ impl Link {
     /// Puts a packet that gets through where its arrival belongs.
     #[inline(always)]
     fn carry(&mut self, mut packet: Packet, bytes: u32, departure: Instant, fate: &Fate) {
-        let mut at = departure.saturating_add(self.delay);
+        let mut at = departure.saturating_add(self.delay).saturating_add(fate.jitter);
+        if !self.air.jitter.most.is_zero() {
+            at = self.air.jitter.in_order(at);
+        }
         if fate.reordered {
             self.counters.reordered += 1;
             at = at.saturating_add(self.air.reorder_delay);
@@ -431,7 +461,8 @@ impl Air {
     /// Whether every packet gets through unharmed, at any time, and no draw is needed to know it.
     fn is_clear(&self) -> bool {
         let draws = [&self.reorder, &self.duplicate, &self.corrupt];
-        self.loss.is_never() && self.outage.duration.is_zero() && draws.iter().all(|draw| draw.probability.is_never())
+        let is_steady = self.jitter.most.is_zero() && self.outage.duration.is_zero();
+        self.loss.is_never() && is_steady && draws.iter().all(|draw| draw.probability.is_never())
     }
 
     /// Draws everything for every transmission: a lost packet takes as many draws as one that gets through.
@@ -448,6 +479,7 @@ impl Air {
                 (false, true) => Some(DropReason::Loss),
                 (false, false) => None,
             },
+            jitter: self.jitter.draw(),
             reordered: self.reorder.hits(),
             duplicated: self.duplicate.hits(),
             corrupted: self.corrupt.hits(),

@@ -15,6 +15,8 @@ parameters! {
         pub rate: Option<Rate> = None, "ours";
         /// Time from the end of a packet's transmission to its arrival, one way.
         pub delay: Duration = Duration::ZERO, "ours";
+        /// Up to this much more than `delay`, another time for each packet, evenly drawn; none overtakes another.
+        pub jitter: Duration = Duration::ZERO, "NZG-E2: the medium access of a wireless hop";
         /// Longest IP packet that passes; longer ones are dropped.
         pub mtu: u32 = 1500, "RFC 894 (Ethernet)";
         /// Where packets wait for the transmitter.
@@ -26,7 +28,7 @@ parameters! {
         /// Chance that a packet arrives twice.
         pub duplicate: Probability = Probability::NEVER, "ours";
         /// Chance that a packet arrives damaged: marked in the simulator, one bit flipped when live.
-        pub corrupt: Probability = Probability::NEVER, "ours";
+        pub corrupt: Probability = Probability::NEVER, "ours; at the receiving host NZG-11";
         /// When the link is down: what is transmitted then is lost.
         pub outage: Outage = Outage::default(), "ours";
         /// When the link heals, from the start of the run: what is transmitted later is neither lost nor overtaken, doubled or damaged; never if auto.

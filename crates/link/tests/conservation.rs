@@ -41,6 +41,7 @@ prop_compose! {
         delay in millis(50),
         queue in queue(),
         loss in probability(),
+        jitter in millis(10),
         reorder in (probability(), millis(20)),
         duplicate in probability(),
         corrupt in probability(),
@@ -50,6 +51,7 @@ prop_compose! {
         LinkSettings {
             rate, delay, queue, duplicate, corrupt, impaired_until, mtu: 1400,
             loss: Loss::bernoulli(loss),
+            jitter,
             reorder: Reordering { probability: reorder.0, delay: reorder.1 },
             outage: Outage { start: outage.0, duration: outage.1, every: None },
         }

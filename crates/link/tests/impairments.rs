@@ -259,6 +259,7 @@ fn a_healed_link_loses_reorders_doubles_and_damages_nothing() {
         ("rate", "8Mbit"),
         ("loss", "50%"),
         ("duplicate", "50%"),
+        ("jitter", "7ms"),
         ("reorder", "{ probability = \"50%\", delay = \"3ms\" }"),
         ("corrupt", "50%"),
         ("outage", "{ start = \"0s\", duration = \"90ms\", every = \"91ms\" }"),
@@ -270,4 +271,25 @@ fn a_healed_link_loses_reorders_doubles_and_damages_nothing() {
     let on_time: Vec<(Instant, u32)> = (0..200).map(|n| (at((u64::from(n) + 2) * 1_000_000), n)).collect();
     assert_eq!(drain(&mut link), on_time);
     assert_eq!(link.counters().corrupted, 0);
+}
+
+#[test]
+fn jitter_adds_up_to_its_length_evenly_and_keeps_the_order() {
+    let mut link = link(&[("delay", "5ms"), ("jitter", "4ms")]);
+    // 10 ms apart: nobody waits for the one before.
+    for number in 0..2000 {
+        send(&mut link, at(u64::from(number) * 10_000_000), packet(number, 1000));
+    }
+    let extra_us = |(when, number): &(Instant, u32)| (when.as_nanos() - u64::from(*number) * 10_000_000) / 1000 - 5000;
+    let mut extra: Vec<u64> = drain(&mut link).iter().map(extra_us).collect();
+    extra.sort_unstable();
+    for (quantile, expected) in [(0, 0), (500, 1000), (1000, 2000), (1500, 3000), (1999, 4000)] {
+        assert!(extra[quantile].abs_diff(expected) < 150, "{quantile} of 2000: {} us", extra[quantile]);
+    }
+    // Back to back: a packet that is drawn earlier waits.
+    for number in 0..200 {
+        send(&mut link, at(100_000_000_000 + u64::from(number) * 100_000), packet(number, 1000));
+    }
+    let numbers: Vec<u32> = drain(&mut link).into_iter().map(|(_, number)| number).collect();
+    assert_eq!(numbers, (0..200).collect::<Vec<u32>>());
 }

@@ -1,5 +1,6 @@
 //! What this machine can do, why not, and the command that fixes it.
 
+use crate::bpf;
 use crate::gateway::inspect;
 use crate::sys::sched;
 use serde::Serialize;
@@ -49,6 +50,7 @@ pub fn examine() -> Vec<Finding> {
     findings.push(realtime());
     findings.extend(["ethtool", "iperf3"].into_iter().map(optional_tool));
     findings.push(controllers());
+    findings.extend(bpf::PROGRAMS.iter().map(kernel_controller));
     findings
 }
 
@@ -90,6 +92,17 @@ fn controllers() -> Finding {
             missing.join(" ")
         ),
     )
+}
+
+/// Controllers of ours that the kernel can run.
+fn kernel_controller(program: &bpf::Program) -> Finding {
+    match bpf::check(program) {
+        Ok(()) => Finding::good(format!("'{0}' can be loaded into the kernel (airtcp cc load {0})", program.slug)),
+        Err(why) => Finding::warning(
+            format!("'{}' cannot be loaded into the kernel", program.slug),
+            format!("{why}; all else works without it"),
+        ),
+    }
 }
 
 #[cfg(test)]

@@ -1,9 +1,11 @@
-//! Wall-clock time on Linux: devices, the gateway, the live link emulator and the testbed.
+//! Wall-clock time on Linux: devices, the gateway, the live link emulator, the testbed and congestion controllers in the
+//! kernel.
 //!
 //! The only crate with `unsafe`, all of it in `sys`: thin wrappers over system calls, each
 //! with one job. Everything above it is ordinary Rust that gets time, packets and messages
 //! from the kernel and hands them to the same elements that run in the simulator.
 
+pub mod bpf;
 pub mod device;
 pub mod doctor;
 pub mod emulator;

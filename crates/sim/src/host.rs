@@ -46,6 +46,8 @@ struct Socket {
     /// The deadline that is in `timers`.
     armed: Option<Instant>,
     at_warmup: Stats,
+    /// What the controller had counted then.
+    controller_at_warmup: Vec<u64>,
     rounds: Rounds,
     rtt_samples: u64,
     series: Vec<Sample>,
@@ -108,6 +110,7 @@ impl Host {
             has_closed: false,
             armed: None,
             at_warmup: Stats::default(),
+            controller_at_warmup: Vec::new(),
             rounds: Rounds::default(),
             rtt_samples: 0,
             series: Vec::new(),
@@ -123,6 +126,7 @@ impl Host {
     pub fn on_warm(&mut self) {
         for socket in &mut self.sockets {
             socket.at_warmup = socket.stats();
+            socket.controller_at_warmup = socket.controller_counts().map(|(_, count)| count).collect();
             socket.rounds.clear();
         }
     }
@@ -206,6 +210,7 @@ impl Host {
             segments_sent: stats.segments_sent,
             retransmitted_segments: stats.retransmitted_segments - before.retransmitted_segments,
             rtos: stats.rtos - before.rtos,
+            controller: socket.controller_since_warmup(),
             rtt: socket.rounds.percentiles(),
             segment_bytes: socket.connection.as_ref().map_or(0, |connection| connection.mss()),
             sent_sha256: socket.sent_digest(),
@@ -243,6 +248,19 @@ impl Host {
 impl Socket {
     fn stats(&self) -> Stats {
         self.connection.as_ref().map_or_else(Stats::default, |connection| *connection.stats())
+    }
+
+    fn controller_counts(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        let mut counts = Vec::new();
+        if let Some(connection) = &self.connection {
+            connection.controller_info(&mut |name, count| counts.push((name, count)));
+        }
+        counts.into_iter()
+    }
+
+    fn controller_since_warmup(&self) -> Vec<(&'static str, u64)> {
+        let before = self.controller_at_warmup.iter().copied().chain(std::iter::repeat(0));
+        self.controller_counts().zip(before).map(|((name, count), before)| (name, count - before)).collect()
     }
 
     fn sent_digest(&self) -> Option<[u8; 32]> {

@@ -54,6 +54,8 @@ pub struct FlowOutcome {
     /// Bytes acknowledged to the sender that the receiver misses at the end although later ones have come: lost behind
     /// whoever acknowledged them, unless that one still repairs them. Nothing where only receivers acknowledge.
     pub acknowledged_missing: u64,
+    /// What the sender's congestion controller counted in the measured time, by name.
+    pub controller: Vec<(&'static str, u64)>,
     /// Round-trip times the sender measured.
     pub rtt: Percentiles,
     /// Longest time without a delivered byte, while the flow was not done.

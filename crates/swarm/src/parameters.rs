@@ -4,6 +4,7 @@
 use crate::draw::Draw;
 use airtcp_core::parameters::Field;
 use airtcp_core::{ByteSize, Duration, Probability, Rate};
+use airtcp_tcp::congestion::{ControllerChoice, ControllerEntry};
 
 /// How far from their defaults values may go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,6 +46,13 @@ pub fn draw_settings(draw: &mut Draw, fields: &[Field], scale: &Scale) -> Vec<(S
         }
     }
     settings
+}
+
+/// The controller of `entry` with some of its parameters changed, within reach; with its defaults if it refuses them.
+pub fn draw_controller(draw: &mut Draw, entry: &ControllerEntry) -> ControllerChoice {
+    let scale = Scale { reach: Reach::Extreme, rate: None, least_packets: 2, mtu: 1500 };
+    let settings = draw_settings(draw, &(entry.fields)(), &scale);
+    ControllerChoice::new(*entry, &settings).unwrap_or_else(|_| (*entry).into())
 }
 
 /// A value of the field's kind; none for kinds that have no range to draw from (text, tables).

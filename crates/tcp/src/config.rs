@@ -1,6 +1,6 @@
 //! Parameters of a TCP endpoint. The defaults are those of a Linux host of today.
 
-use crate::congestion::{CONTROLLERS, ControllerEntry};
+use crate::congestion::ControllerChoice;
 use crate::recovery::Reduction;
 use airtcp_core::{ByteSize, Duration};
 
@@ -52,7 +52,7 @@ airtcp_core::parameters! {
     /// Parameters of one end of a connection.
     pub struct Config {
         /// Congestion control.
-        pub controller: ControllerEntry = CONTROLLERS[0], "Linux";
+        pub controller: ControllerChoice = ControllerChoice::default(), "Linux";
         /// Loss detection and recovery.
         pub recovery: RecoveryKind = RecoveryKind::Rack, "Linux, RFC 8985";
         /// Shrink the window in proportion to what arrives and not at once; auto is with RACK, as Linux; never with Tahoe.

@@ -14,7 +14,7 @@ const FIRST: u32 = u32::MAX - 20_000 + 1;
 const MSS: u64 = 1448;
 
 fn sender(recovery: RecoveryKind, window: u32) -> Config {
-    let controller = congestion::find("reno", &[]).unwrap();
+    let controller = congestion::find("reno", &[]).unwrap().into();
     let (initial_window, initial_ssthresh) = (window, Some(window));
     Config { controller, recovery, initial_window, initial_ssthresh, tail_loss_probe: false, ..sink() }
 }

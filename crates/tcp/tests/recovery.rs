@@ -12,7 +12,7 @@ use std::rc::Rc;
 const MSS: u64 = 1448;
 
 fn with(controller: &str, recovery: RecoveryKind) -> Config {
-    Config { controller: congestion::find(controller, &[]).unwrap(), recovery, ..sink() }
+    Config { controller: congestion::find(controller, &[]).unwrap().into(), recovery, ..sink() }
 }
 
 /// A long transfer in congestion avoidance at 100 segments, of which those at `lost` are lost once.

@@ -10,7 +10,7 @@ use airtcp_tcp::{Config, RecoveryKind, RtoRule, congestion};
 
 fn reno(recovery: RecoveryKind, sack: bool) -> Config {
     Config {
-        controller: congestion::find("reno", &[]).unwrap(),
+        controller: congestion::find("reno", &[]).unwrap().into(),
         recovery,
         sack,
         min_rto: Duration::from_secs(1),

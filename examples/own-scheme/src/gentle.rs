@@ -2,18 +2,20 @@
 //!
 //! Linux's hook names and Linux's integer arithmetic: windows count segments.
 
-use airtcp_tcp::congestion::{Controller, ControllerEntry, TcpSock};
+use airtcp_tcp::congestion::{Controller, ControllerEntry, TcpSock, plain};
 
 /// Its line in the table of controllers.
 pub const ENTRY: ControllerEntry = ControllerEntry {
     slug: "gentle",
     about: "Reno that keeps four fifths of its window on loss",
     source: "docs/add-a-scheme.md",
-    make: || Box::new(Gentle),
+    in_kernel: false,
+    fields: Vec::new,
+    make: plain::<Gentle>,
 };
 
 /// See the module.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Gentle;
 
 impl Controller for Gentle {

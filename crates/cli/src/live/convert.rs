@@ -55,6 +55,7 @@ fn flow(cell: &ResolvedScenario, spec: &FlowSpec, result: &FlowResult, repairs: 
         retransmitted_segments: result.window_retransmitted_segments,
         rtos: result.timeouts.unwrap_or(0),
         acknowledged_missing: None,
+        controller: Vec::new(),
         rtt: RttPercentiles {
             p50: result.rtt.p50.as_nanos(),
             p95: result.rtt.p95.as_nanos(),

@@ -4,6 +4,7 @@
 //! the emulated links, runs the flows and takes everything down again. Runs follow each other strictly: they measure
 //! time.
 
+mod controllers;
 mod convert;
 mod gateways;
 mod session;
@@ -42,6 +43,7 @@ impl World for Live {
         let cell = &*cell.of_run(seed);
         refuse_what_is_not_emulated(cell)?;
         refuse_what_the_kernel_decides(cell)?;
+        let controllers = controllers::Controllers::load(cell)?;
         let session = Session::up(cell, seed)?;
         let verdict = test_links(&session, seed)?;
         let mut gateways = session.start_gateways()?;
@@ -54,7 +56,7 @@ impl World for Live {
         let after = gateways.counters()?;
         let report = session.testbed().emulator().report().map_err(failed)?;
         let drops = session.testbed().device_drops().map_err(not_run)?;
-        Ok(convert::outcome(&convert::Findings {
+        let mut outcome = convert::outcome(&convert::Findings {
             cell,
             flows,
             repairs,
@@ -63,7 +65,14 @@ impl World for Live {
             verdict,
             report,
             device_drops: drops,
-        }))
+        });
+        // The kernel counts for all flows of a controller together: the first one stands for them.
+        for (index, flow) in cell.flows.iter().enumerate() {
+            if cell.flows[..index].iter().all(|before| before.controller != flow.controller) {
+                outcome.flows[index].controller = controllers.counters(&flow.controller)?;
+            }
+        }
+        Ok(outcome)
     }
 }
 

@@ -1,5 +1,6 @@
 //! What the command can do.
 
+mod cc;
 mod doctor;
 mod emulate;
 mod gateway;
@@ -25,6 +26,8 @@ pub(crate) enum Verb {
     Emulate(emulate::Arguments),
     /// Run a scheme on this router's real packets
     Gateway(gateway::Arguments),
+    /// Congestion controllers in the kernel: load, unload, list
+    Cc(cc::Arguments),
     /// List schemes, controllers, links and their parameters
     Show(show::Arguments),
     /// What this machine can do, why not, and the command that fixes it
@@ -40,6 +43,7 @@ impl Verb {
             Verb::Reproduce(arguments) => reproduce::run(&arguments, catalogue),
             Verb::Emulate(arguments) => emulate::run(&arguments, catalogue),
             Verb::Gateway(arguments) => gateway::run(&arguments, catalogue),
+            Verb::Cc(arguments) => cc::run(&arguments),
             Verb::Show(arguments) => show::run(&arguments, catalogue),
             Verb::Doctor(arguments) => doctor::run(&arguments, catalogue),
             Verb::Report(arguments) => report::run(&arguments, catalogue),

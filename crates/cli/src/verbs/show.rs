@@ -9,6 +9,7 @@ use airtcp_experiment::{Catalogue, table::Style};
 use airtcp_link::LinkSettings;
 use airtcp_schemes::{Placement, SchemeEntry};
 use airtcp_sim::dot11::CellSettings;
+use airtcp_tcp::congestion::ControllerEntry;
 use anyhow::anyhow;
 use clap::Args;
 use serde_json::{Value, json};
@@ -78,13 +79,7 @@ pub(crate) fn run(arguments: &Arguments, catalogue: &Catalogue<'_>) -> Result<()
 fn topics(catalogue: &Catalogue<'_>) -> Vec<Topic> {
     let mut topics: Vec<Topic> = catalogue.schemes.iter().map(scheme).collect();
     for entry in catalogue.controllers {
-        let example = format!("[flows.bulk]\nfrom = \"sender\"\nto = \"receiver\"\ncontroller = \"{}\"\n", entry.slug);
-        topics.push(simple(
-            entry.slug,
-            entry.about,
-            vec![format!("Congestion controller. Source: {}.", entry.source)],
-            example,
-        ));
+        topics.push(controller(entry));
     }
     for name in KERNEL_ONLY.iter().filter(|name| catalogue.controller(name).is_none()) {
         let example = format!("[flows.bulk]\nfrom = \"sender\"\nto = \"receiver\"\ncontroller = \"{name}\"\n");
@@ -138,6 +133,18 @@ fn scheme(entry: &SchemeEntry) -> Topic {
         sections: vec![parameters],
         example: scheme_example(entry),
     }
+}
+
+fn controller(entry: &ControllerEntry) -> Topic {
+    let fields = (entry.fields)();
+    let mut example = format!("[flows.bulk]\nfrom = \"sender\"\nto = \"receiver\"\ncontroller = \"{}\"\n", entry.slug);
+    let mut sections = Vec::new();
+    if !fields.is_empty() {
+        example += &format!("\n[flows.bulk.controller_options]\n{}", commented(fields.clone()));
+        sections.push(Section { title: "parameters, in [flows.<name>.controller_options]".into(), keys: keys(fields) });
+    }
+    let notes = vec![format!("Congestion controller. Source: {}.", entry.source)];
+    Topic { name: entry.slug.into(), about: entry.about.into(), notes, sections, example }
 }
 
 fn scheme_example(entry: &SchemeEntry) -> String {

@@ -34,6 +34,16 @@ pub const PAPERS: &[BuiltIn] = &[
         files: &[("paper.toml", include_str!("../../../../papers/gsnoop/paper.toml"))],
         notes: include_str!("../../../../papers/gsnoop/notes.md"),
     },
+    BuiltIn {
+        slug: "newzag",
+        files: &[
+            ("paper.toml", include_str!("../../../../papers/newzag/paper.toml")),
+            ("base.toml", include_str!("../../../../papers/newzag/base.toml")),
+            ("plain.toml", include_str!("../../../../papers/newzag/plain.toml")),
+            ("shared.toml", include_str!("../../../../papers/newzag/shared.toml")),
+        ],
+        notes: include_str!("../../../../papers/newzag/notes.md"),
+    },
 ];
 
 /// The paper called `slug`.

@@ -5,7 +5,7 @@ use super::decide::{Bounds, Direction};
 use super::selection::{At, CellRef, Selection, find_experiment};
 use super::{Experiment, formula, number};
 use crate::scenario::document::{Entry, Node, Value};
-use crate::scenario::{Keys, Problem, ScenarioError, measures};
+use crate::scenario::{Keys, Problem, ScenarioError, measures_with};
 
 /// A kind of check, for reading and help.
 #[derive(Clone, Copy, Debug)]
@@ -298,7 +298,9 @@ impl Reader<'_> {
         let experiment = find_experiment(self.keys, self.required("experiment")?, self.experiments)?;
         let entry = self.required("measure")?;
         let measure = self.text("measure")?;
-        let known = measures();
+        let cells = &self.experiments[experiment].scenario.cells;
+        let flows = cells.first().into_iter().flat_map(|cell| &cell.scenario.flows);
+        let known = measures_with(flows.map(|flow| flow.name.as_str()));
         if !known.contains(&measure) {
             return Err(self.keys.no_such("measure", &measure, "measure", &entry.node.origin, known));
         }

@@ -1,6 +1,7 @@
 //! From cells to results: [`run`] runs them, [`summary`] says what came out, [`directory`] keeps it.
 
 mod ceiling;
+mod controllers;
 pub mod directory;
 mod journal;
 pub mod parquet;

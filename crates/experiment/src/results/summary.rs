@@ -5,7 +5,7 @@
 //! four decimals, `times_baseline` three, the emulator's seven. `times_baseline` divides run by run, each by the run of
 //! the baseline cell with the same seed. For intervals see [`super::estimate`].
 
-use super::{CellState, Estimate, Results, baseline_of, ceiling_bps, estimate, jain, median};
+use super::{CellState, Estimate, Results, baseline_of, ceiling_bps, controllers, estimate, jain, median};
 use crate::scenario::{Cell, ResolvedScenario, Scenario};
 use crate::world::{EmulatorReport, FlowOutcome, RunOutcome, Verdict, WLAN_COUNTERS};
 use airtcp_core::{DropReason, Duration};
@@ -114,6 +114,7 @@ pub fn cell(results: &Results<'_>, index: usize) -> Option<Value> {
         row.insert("flows".into(), flows(runs));
     }
     put_schemes(&mut row, scenario, runs);
+    put_controllers(&mut row, runs);
     if !scenario.wlans.is_empty() {
         let of = |name: &str| counter(runs, |run| run.wlan.get(name).copied().unwrap_or(0));
         let counters = WLAN_COUNTERS.iter().map(|(name, _)| ((*name).to_owned(), of(name).into()));
@@ -257,6 +258,21 @@ fn put_schemes(row: &mut Map<String, Value>, scenario: &ResolvedScenario, runs: 
         1 => row.insert("scheme".into(), schemes.remove(0).1),
         _ => row.insert("schemes".into(), Value::Object(schemes.into_iter().collect())),
     };
+}
+
+/// Counters of all flows' controllers together, with the shares that they have in the decisions.
+fn put_controllers(row: &mut Map<String, Value>, runs: &[RunOutcome]) {
+    let names = runs.first().map(controllers::names).unwrap_or_default();
+    let mut fields = Map::new();
+    for name in names {
+        fields.insert(name.to_owned(), counter(runs, |run| controllers::count(run, name)).into());
+        if let Some((name, share)) = controllers::shares(runs, name) {
+            fields.insert(name, decimals(share, 4));
+        }
+    }
+    if !fields.is_empty() {
+        row.insert("controller".into(), Value::Object(fields));
+    }
 }
 
 fn drops(runs: &[RunOutcome]) -> Value {

@@ -1,7 +1,7 @@
 //! What each run of a cell gave, one number per run in the order of the seeds: what claims are judged on.
 
-use super::summary::{FLOW_TIMES, dropped_by_queues, fairness, goodput, latest, throughput};
-use super::{Results, baseline_of, ceiling_bps};
+use super::summary::{FLOW_TIMES, dropped_by_queues, fairness, goodput, latest, rate_of, throughput};
+use super::{Results, baseline_of, ceiling_bps, controllers};
 use crate::world::{FlowOutcome, RunOutcome};
 
 /// The measure called `name` in files, run by run; `None` if the cell was not run or has no such measure.
@@ -47,6 +47,14 @@ pub fn values(results: &Results<'_>, cell: usize, name: &str) -> Option<Vec<f64>
         name if name.starts_with("wlan.") => {
             let counter = name.strip_prefix("wlan.")?;
             each(&|run| run.wlan.get(counter).map(|count| *count as f64))
+        }
+        name if name.starts_with("controller.") => {
+            let counter = name.strip_prefix("controller.")?;
+            each(&|run| Some(controllers::value(run, counter)))
+        }
+        name if name.starts_with("flows.") => {
+            let flow = name.strip_prefix("flows.")?.strip_suffix(".goodput_bps")?;
+            each(&|run| run.flows.iter().find(|found| found.name == flow).map(rate_of))
         }
         name => {
             let counter = name.strip_prefix("scheme.")?;

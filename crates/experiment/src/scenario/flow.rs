@@ -1,4 +1,4 @@
-//! `[flows.<name>]`: `from`, `to`, `controller`, when, how much, and the keys of [`airtcp_tcp::Config`].
+//! `[flows.<name>]`: `from`, `to`, `controller` and its options, when, how much, and the keys of [`airtcp_tcp::Config`].
 
 use super::document::Entry;
 use super::error::ScenarioError;
@@ -6,15 +6,21 @@ use super::keys::Keys;
 use super::resolve::LONGEST;
 use super::{FlowSpec, IpVersion};
 use crate::catalogue::Catalogue;
-use airtcp_core::parameters::Parameters;
+use airtcp_core::parameters::{ParameterError, Parameters};
 use airtcp_core::{ByteSize, Duration};
 use airtcp_tcp::Config;
+use airtcp_tcp::congestion::ControllerChoice;
 
 /// Keys of a flow besides the endpoint's parameters: key, example, meaning.
 pub const KEYS: &[(&str, &str, &str)] = &[
     ("from", "\"sender\"", "node that sends; required"),
     ("to", "\"receiver\"", "node that receives; required"),
     ("controller", "\"cubic\"", "congestion controller of the sender; cubic if left out"),
+    (
+        "controller_options",
+        "{ lda = \"original\" }",
+        "parameters of the controller, which `airtcp show` lists under its name; its defaults if left out",
+    ),
     ("start", "\"0s\"", "when it starts; 0s if left out"),
     (
         "start_within",
@@ -25,6 +31,9 @@ pub const KEYS: &[(&str, &str, &str)] = &[
     ("weight", "1", "share that is its due, of the sum of all weights, in the index of fairness; 1 if left out"),
     ("ip", "4", "version of IP, 4 or 6; 4 if left out"),
 ];
+
+/// What stands in for a controller in control runs.
+const CONTROL: &str = "reno";
 
 /// Reads every flow.
 pub(super) fn flows(
@@ -75,8 +84,8 @@ fn flow(entry: &Entry, nodes: &[String], catalogue: &Catalogue<'_>) -> Result<Fl
         return Err(keys.bad(keys.table.get("weight").expect("1 if left out"), "a weight is 1 or more"));
     }
     let controller = controller(&keys, catalogue)?;
-    if let Some(entry) = catalogue.controller(&controller) {
-        config.controller = *entry;
+    if let Some(choice) = choice(&keys, &controller, catalogue)? {
+        config.controller = choice;
     }
     let name = entry.key.clone();
     Ok(FlowSpec { name, from, to, controller, start, start_within, size, weight, ip: ip(&keys)?, config })
@@ -89,6 +98,39 @@ fn controller(keys: &Keys<'_>, catalogue: &Catalogue<'_>) -> Result<String, Scen
         return Ok(name);
     }
     Err(keys.no_such("controller", &name, "controller", &entry.node.origin, catalogue.controller_names()))
+}
+
+/// Controllers that Linux does not have become Reno, what they are compared with.
+pub(super) fn replace_by_reno(flows: &mut [FlowSpec], catalogue: &Catalogue<'_>) {
+    let Some(reno) = catalogue.controller(CONTROL).copied() else { return };
+    let is_ours = |flow: &&mut FlowSpec| catalogue.controller(&flow.controller).is_some_and(|entry| !entry.in_kernel);
+    for flow in flows.iter_mut().filter(is_ours) {
+        flow.controller = CONTROL.to_owned();
+        flow.config.controller = reno.into();
+    }
+}
+
+/// The controller called `name` with its options; `None` for one that only the kernel has.
+fn choice(keys: &Keys<'_>, name: &str, catalogue: &Catalogue<'_>) -> Result<Option<ControllerChoice>, ScenarioError> {
+    let entry = catalogue.controller(name).copied();
+    let Some(options) = keys.table.get("controller_options") else { return Ok(entry.map(Into::into)) };
+    let keys = Keys::of(options, &format!("{}.controller_options", keys.name.trim_matches(['[', ']'])), name)?;
+    let fields = entry.map(|entry| (entry.fields)()).unwrap_or_default();
+    let valid: Vec<&str> = fields.iter().map(|field| field.name).collect();
+    if let Some(first) = keys.table.entries.first().filter(|_| valid.is_empty()) {
+        return Err(keys.bad(first, format!("the controller '{name}' has no options")));
+    }
+    keys.only(&valid)?;
+    let value = |entry: &Entry| Ok((entry.key.clone(), keys.scalar(entry, "a single value")?));
+    let settings = keys.table.entries.iter().map(value).collect::<Result<Vec<_>, ScenarioError>>()?;
+    let Some(entry) = entry else { return Ok(None) };
+    ControllerChoice::new(entry, &settings).map(Some).map_err(|error| {
+        let key = match &error {
+            ParameterError::Unknown { key, .. } => key.as_str(),
+            ParameterError::BadValue { key, .. } => key,
+        };
+        keys.parameter(keys.table.get(key).unwrap_or(options), error, &valid)
+    })
 }
 
 fn ip(keys: &Keys<'_>) -> Result<IpVersion, ScenarioError> {

@@ -32,7 +32,7 @@ pub use levels::{FLOW_COLUMNS, LevelSpec};
 pub use load::{Scenario, Source};
 pub(crate) use load::{fill_from_base, read_file};
 pub use parse::parse;
-pub use presentation::{FigureSpec, TableSpec, measures};
+pub use presentation::{FigureSpec, TableSpec, measures, measures_with};
 pub use scheme::scheme_parameters;
 pub use topology::{Hop, path};
 pub use wlan::KEYS as WLAN_KEYS;
@@ -54,7 +54,11 @@ pub const TOP_LEVEL: &[(&str, &str, &str)] = &[
     ("sample_every", "\"20ms\"", "distance of the samples of figures over time; a 200th of the duration if left out"),
     ("runs", "5", "runs of each cell; 1 if left out"),
     ("seed", "1", "run i uses seed + i; 1 if left out"),
-    ("control", "true", "schemes are left out, labels stay: what is left shows nothing of them; false if left out"),
+    (
+        "control",
+        "true",
+        "schemes are left out and controllers that Linux does not have become reno, labels stay: what is left shows nothing of them; false if left out",
+    ),
     (
         "nodes",
         "[nodes]",

@@ -7,6 +7,8 @@ use super::levels::{self, TIME};
 use super::vary::Axis;
 use crate::world::WLAN_COUNTERS;
 use airtcp_core::{Event, Gauge};
+use airtcp_tcp::congestion::{CONTROLLERS, ControllerChoice};
+use std::collections::BTreeSet;
 
 /// One table of the output.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,7 +43,8 @@ impl FigureSpec {
     }
 }
 
-/// Measures with a name of their own in results; `scheme.<counter>` and `wlan.<counter>` come besides.
+/// Measures with a name of their own in results; `scheme.<counter>`, `wlan.<counter>`, `controller.<counter>` and
+/// `flows.<name>.goodput_bps` come besides.
 pub const MEASURES: [&str; 17] = [
     "goodput_bps",
     "throughput_bps",
@@ -62,12 +65,36 @@ pub const MEASURES: [&str; 17] = [
     "queue.first_drop_ns",
 ];
 
-/// Every measure a table or figure can show.
+/// Every measure a table or figure can show, but for those of single flows.
 pub fn measures() -> Vec<String> {
     let of_schemes = Event::ALL.iter().map(|event| event.label()).chain(Gauge::ALL.iter().map(|gauge| gauge.label()));
     let of_schemes = of_schemes.map(|label| format!("scheme.{label}"));
     let of_wlans = WLAN_COUNTERS.iter().map(|(name, _)| format!("wlan.{name}"));
-    MEASURES.iter().map(|&name| name.to_owned()).chain(of_schemes).chain(of_wlans).collect()
+    MEASURES.iter().map(|&name| name.to_owned()).chain(of_schemes).chain(of_wlans).chain(of_controllers()).collect()
+}
+
+/// What controllers count, `controller.<counter>`, and shares of what they count first, `controller.<counter>_share`.
+fn of_controllers() -> Vec<String> {
+    let mut names = BTreeSet::new();
+    for entry in CONTROLLERS {
+        let mut is_first = true;
+        ControllerChoice::from(*entry).build().get_info(&mut |counter, _| {
+            names.insert(format!("controller.{counter}"));
+            if !std::mem::take(&mut is_first) {
+                names.insert(format!("controller.{counter}_share"));
+            }
+        });
+    }
+    names.into_iter().collect()
+}
+
+/// Every measure of a scenario with these flows.
+pub fn measures_with<'a>(flows: impl Iterator<Item = &'a str>) -> Vec<String> {
+    measures().into_iter().chain(flows.map(|name| format!("flows.{name}.goodput_bps"))).collect()
+}
+
+fn measures_of(document: &Table) -> Vec<String> {
+    measures_with(document.table("flows").into_iter().flat_map(|flows| &flows.entries).map(|entry| entry.key.as_str()))
 }
 
 struct Names<'a> {
@@ -126,7 +153,7 @@ pub fn tables(document: &Table, axes: &[Axis]) -> Result<Vec<TableSpec>, Scenari
     each(entry, "tables", |keys| {
         keys.only(&["rows", "columns", "show"])?;
         let entry = keys.required("show", "show = [\"goodput_bps\", \"of_ceiling\"]")?;
-        let known = measures();
+        let known = measures_of(document);
         let mut show = Vec::new();
         for (name, node) in keys.texts(entry, "a list of measures")? {
             if !known.contains(&name) {
@@ -170,7 +197,7 @@ pub fn figures(document: &Table, axes: &[Axis]) -> Result<Vec<FigureSpec>, Scena
             names.axes(keys, "x")?;
         }
         let (what, known) =
-            if x == TIME { ("level over time", levels::names(document)) } else { ("measure", measures()) };
+            if x == TIME { ("level over time", levels::names(document)) } else { ("measure", measures_of(document)) };
         if !known.contains(&y) {
             return Err(keys.no_such(what, &y, "y", &keys.table.get("y").expect("read above").origin, known));
         }

@@ -113,7 +113,7 @@ pub(super) fn resolve(
     };
     let flows_entry = keys.required("flows", "[flows.bulk]")?;
     let flow_keys = Keys::of(flows_entry, "flows", "flow")?;
-    let flows = flow::flows(&flow_keys, &nodes, catalogue)?;
+    let mut flows = flow::flows(&flow_keys, &nodes, catalogue)?;
     if flows.is_empty() {
         return Err(Problem::Topology("[flows] is empty: nothing would be sent".into()).at(&flows_entry.origin));
     }
@@ -124,6 +124,7 @@ pub(super) fn resolve(
     };
     if keys.value::<bool>("control")?.unwrap_or(false) {
         schemes.clear();
+        flow::replace_by_reno(&mut flows, catalogue);
     }
     let levels = Vec::new();
     Ok(ResolvedScenario {

@@ -54,6 +54,11 @@ impl Measure {
             "queue.first_drop_ns" => ("first drop", "s", Kind::Seconds),
             "acked_bytes" | "delivered_bytes" => (name, "MB", Kind::Megabytes),
             "cwnd_bytes" => ("congestion window", "kB", Kind::Kilobytes),
+            other if other.starts_with("flows.") => (other.trim_end_matches("_bps"), "Mbit/s", Kind::Rate),
+            other if other.starts_with("controller.") => {
+                let (title, is_share) = (other.trim_start_matches("controller."), other.ends_with("_share"));
+                (title, if is_share { "%" } else { "" }, if is_share { Kind::Share } else { Kind::Count })
+            }
             other if other.starts_with("wlan.") && other.ends_with("_ns") => (other, "s", Kind::Seconds),
             other => (other.strip_prefix("scheme.").unwrap_or(other), "", Kind::Count),
         };
@@ -68,17 +73,22 @@ impl Measure {
 
     /// The number in `cell`: a median, or a plain value.
     pub fn value(&self, cell: &Value) -> Option<f64> {
-        let mut node = cell;
-        for part in self.name.split('.') {
-            node = node.get(part)?;
-        }
+        let node = self.node(cell)?;
         node.get("median").unwrap_or(node).as_f64()
     }
 
     /// The interval in `cell`, if the measure has one.
     pub fn interval(&self, cell: &Value) -> Option<[f64; 2]> {
-        let ends = cell.get(&self.name)?.get("ci95")?;
+        let ends = self.node(cell)?.get("ci95")?;
         Some([ends.get(0)?.as_f64()?, ends.get(1)?.as_f64()?])
+    }
+
+    /// Where the measure stands in `cell`: its name is a path, through a list by the names of its items.
+    fn node<'a>(&self, cell: &'a Value) -> Option<&'a Value> {
+        self.name.split('.').try_fold(cell, |node, part| match node {
+            Value::Array(items) => items.iter().find(|item| item["name"] == part),
+            _ => node.get(part),
+        })
     }
 
     /// The measure of `cell` as text, without its unit; `–` if it has none.

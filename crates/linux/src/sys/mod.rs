@@ -1,5 +1,6 @@
 //! Thin wrappers over system calls; the only place with `unsafe`.
 
+pub mod bpf_fs;
 pub mod clock;
 pub mod event;
 pub mod interrupt;

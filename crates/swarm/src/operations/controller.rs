@@ -5,6 +5,7 @@
 //! clamp, the threshold makes sense, a pacing rate in use is not zero; an undone reduction gives the window back.
 
 use crate::draw::{Draw, Trace};
+use crate::parameters;
 use airtcp_core::{Duration, Instant, Rng};
 use airtcp_tcp::congestion::{
     AckEvent, AckSample, CaEvent, CaState, Controller, ControllerEntry, Pacing, RateSample, TCP_INFINITE_SSTHRESH,
@@ -62,7 +63,7 @@ impl Sender {
         sk.tcp_mstamp = Instant::from_nanos(draw.pick(&starts));
         (sk.delivered_mstamp, sk.first_tx_mstamp, sk.lsndtime) = (sk.tcp_mstamp, sk.tcp_mstamp, sk.tcp_mstamp);
         let base_rtt = draw.span(Duration::from_micros(1), Duration::from_secs(3));
-        let mut controller = (entry.make)();
+        let mut controller = parameters::draw_controller(&mut draw, entry).build();
         controller.init(&mut sk);
         Sender { controller, sk, draw, trace: Trace::default(), base_rtt, may_undo: false }
     }
@@ -291,6 +292,7 @@ impl Sender {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use airtcp_tcp::congestion::Make;
 
     #[derive(Debug)]
     struct Wrong(fn(&mut TcpSock) -> u32, fn(&mut TcpSock, u32));
@@ -304,19 +306,19 @@ mod tests {
         }
     }
 
-    fn failure(make: fn() -> Box<dyn Controller>) -> String {
-        let entry = ControllerEntry { slug: "wrong", about: "", source: "", make };
+    fn failure(make: Make) -> String {
+        let entry = ControllerEntry { slug: "wrong", about: "", source: "", in_kernel: false, fields: Vec::new, make };
         (0..20).find_map(|seed| drive(seed, &entry).err()).expect("the wrong answer is noticed")
     }
 
     #[test]
     fn a_threshold_of_zero_is_noticed() {
-        assert!(failure(|| Box::new(Wrong(|_| 0, |_, _| {}))).contains("threshold of 0"));
+        assert!(failure(|_| Ok(Box::new(Wrong(|_| 0, |_, _| {})))).contains("threshold of 0"));
     }
 
     #[test]
     fn a_window_beyond_its_clamp_is_noticed() {
-        let broken = failure(|| Box::new(Wrong(|sk| sk.snd_cwnd.max(4) / 2, |sk, _| sk.snd_cwnd = u32::MAX - 1)));
+        let broken = failure(|_| Ok(Box::new(Wrong(|sk| sk.snd_cwnd.max(4) / 2, |sk, _| sk.snd_cwnd = u32::MAX - 1))));
         assert!(broken.contains("with a clamp of"), "{broken}");
     }
 }

@@ -54,7 +54,8 @@ fn draw_config(draw: &mut Draw, mtu: u32, tables: &Tables<'_>) -> Config {
         // What was drawn for the field's kind reads; a test of the parameters holds that.
         let _ = config.set(&key, &value);
     }
-    config.controller = draw.pick(tables.controllers);
+    let entry = draw.pick(tables.controllers);
+    config.controller = parameters::draw_controller(draw, &entry);
     config.mtu = if draw.percent(80) { mtu } else { draw.between(u64::from(mtu / 2), u64::from(mtu)) as u32 };
     if draw.percent(20) {
         config.receive_buffer = ByteSize(draw.magnitude(scale.least_size(), 100_000));

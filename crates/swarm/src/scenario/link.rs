@@ -49,7 +49,13 @@ fn draw_direction(draw: &mut Draw, flows: usize, heal: Duration) -> LinkSettings
         corrupt: rarely(draw, 10),
         outage: draw_outage(draw, heal),
         impaired_until: Some(heal),
+        jitter: draw_jitter(draw),
     }
+}
+
+fn draw_jitter(draw: &mut Draw) -> Duration {
+    let most = draw.span(Duration::from_micros(10), Duration::from_millis(50));
+    if draw.percent(20) { most } else { Duration::ZERO }
 }
 
 /// Any kind of queue with its defaults, and a limit where the kind has one.

@@ -68,7 +68,7 @@ fn candidates(scenario: &Scenario) -> Vec<Scenario> {
     for index in 0..scenario.flows.len() {
         add(&|s| {
             let flow = &mut s.flows[index];
-            let plain = Config { mtu: flow.tcp.mtu, controller: flow.tcp.controller, ..Config::default() };
+            let plain = Config { mtu: flow.tcp.mtu, controller: flow.tcp.controller.clone(), ..Config::default() };
             std::mem::replace(&mut flow.tcp, plain.clone()) != plain
         });
         add(&|s| std::mem::take(&mut s.flows[index].ipv6));
@@ -79,8 +79,9 @@ fn candidates(scenario: &Scenario) -> Vec<Scenario> {
 
 /// Takes one impairment away.
 type Part = fn(&mut LinkSettings, LinkSettings);
-const PARTS: [Part; 5] = [
+const PARTS: [Part; 6] = [
     |link, plain| link.loss = plain.loss,
+    |link, plain| link.jitter = plain.jitter,
     |link, plain| link.reorder = plain.reorder,
     |link, plain| link.duplicate = plain.duplicate,
     |link, plain| link.corrupt = plain.corrupt,

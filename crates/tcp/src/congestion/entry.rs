@@ -1,8 +1,8 @@
 //! The table of congestion controllers. One file and one line here make a new one; a crate outside
 //! the workspace passes its own slice of entries to [`find`].
 
-use super::{Bbr, Controller, Cubic, Reno, Veno, Westwood};
-use airtcp_core::parameters::{Value, nearest};
+use super::{Bbr, Blind45, Controller, Cubic, Newzag, Reno, Veno, Westwood, Zigzag, blind45, newzag};
+use airtcp_core::parameters::{Field, ParameterError, Parameters, Value, nearest};
 use alloc::borrow::ToOwned;
 use alloc::boxed::Box;
 use alloc::format;
@@ -18,8 +18,28 @@ pub struct ControllerEntry {
     pub about: &'static str,
     /// RFC or paper.
     pub source: &'static str,
+    /// The Linux kernel brings one of this name. What it does not bring is compared with `reno` in control runs.
+    pub in_kernel: bool,
+    /// Its parameters with their defaults.
+    pub fields: fn() -> Vec<Field>,
     /// Makes one for a connection.
-    pub make: fn() -> Box<dyn Controller>,
+    pub make: Make,
+}
+
+/// Makes a controller from settings: key, value as text.
+pub type Make = fn(&[(String, String)]) -> Result<Box<dyn Controller>, ParameterError>;
+
+/// [`ControllerEntry::make`] of a controller without parameters.
+///
+/// # Errors
+/// Any setting.
+pub fn plain<C: Controller + Default + 'static>(
+    settings: &[(String, String)],
+) -> Result<Box<dyn Controller>, ParameterError> {
+    match settings.first() {
+        None => Ok(Box::new(C::default())),
+        Some((key, _)) => Err(ParameterError::Unknown { key: key.clone(), nearest: None }),
+    }
 }
 
 impl PartialEq for ControllerEntry {
@@ -35,31 +55,65 @@ pub const CONTROLLERS: &[ControllerEntry] = &[
         slug: "cubic",
         about: "Window grows as a cubic function of the time since the last loss; Linux's default, with HyStart.",
         source: "RFC 9438, Linux tcp_cubic",
-        make: || Box::new(Cubic::default()),
+        in_kernel: true,
+        fields: Vec::new,
+        make: plain::<Cubic>,
     },
     ControllerEntry {
         slug: "bbr",
         about: "A model of the path, its bandwidth and least round trip, sets pacing rate and window; version 1.",
         source: "draft-cardwell-iccrg-bbr-congestion-control-00, Linux tcp_bbr",
-        make: || Box::new(Bbr::default()),
+        in_kernel: true,
+        fields: Vec::new,
+        make: plain::<Bbr>,
     },
     ControllerEntry {
         slug: "reno",
         about: "Slow start, one segment per round trip, half on loss.",
         source: "RFC 5681, Linux tcp_reno",
-        make: || Box::new(Reno),
+        in_kernel: true,
+        fields: Vec::new,
+        make: plain::<Reno>,
     },
     ControllerEntry {
         slug: "veno",
         about: "Reno that takes a loss without a backlog for random, and gives up a fifth of the window for it.",
         source: "Fu & Liew, IEEE JSAC 21(2), 2003; Linux tcp_veno",
-        make: || Box::new(Veno::default()),
+        in_kernel: true,
+        fields: Vec::new,
+        make: plain::<Veno>,
     },
     ControllerEntry {
         slug: "westwood",
         about: "Reno whose window after a loss is what acknowledgments say the path carries (Westwood+).",
         source: "Grieco & Mascolo, ACM CCR 34(2), 2004; Linux tcp_westwood",
-        make: || Box::new(Westwood::default()),
+        in_kernel: true,
+        fields: Vec::new,
+        make: plain::<Westwood>,
+    },
+    ControllerEntry {
+        slug: "newzag",
+        about: "Reno that takes a loss beside a short round trip for random, and gives up a fifth of the window for it.",
+        source: "Lien, Reeve & Lee, Improving TCP Performance Over Wireless Networks",
+        in_kernel: false,
+        fields: || newzag::Settings::default().fields(),
+        make: |settings| Ok(Box::new(Newzag::new(newzag::Settings::with(settings)?))),
+    },
+    ControllerEntry {
+        slug: "zigzag",
+        about: "NewZag on the one-way trip that timestamps tell, as ZigZag measured it.",
+        source: "Cen, Cosman & Voelker, IEEE/ACM ToN 11(5), 2003; R-23",
+        in_kernel: false,
+        fields: || newzag::Settings::default().fields(),
+        make: |settings| Ok(Box::new(Zigzag::new(newzag::Settings::with(settings)?))),
+    },
+    ControllerEntry {
+        slug: "blind45",
+        about: "Reno that gives up a fifth of the window for every loss, or for a share of them drawn by chance.",
+        source: "ours, to tell what NewZag's judgement is worth (NZG-X7)",
+        in_kernel: false,
+        fields: || blind45::Settings::default().fields(),
+        make: |settings| Ok(Box::new(Blind45::new(blind45::Settings::with(settings)?))),
     },
 ];
 
@@ -93,7 +147,14 @@ impl Value for ControllerEntry {
 mod tests {
     use super::*;
 
-    const OWN: ControllerEntry = ControllerEntry { slug: "mine", about: "", source: "", make: || Box::new(Reno) };
+    const OWN: ControllerEntry = ControllerEntry {
+        slug: "mine",
+        about: "",
+        source: "",
+        in_kernel: false,
+        fields: Vec::new,
+        make: plain::<Reno>,
+    };
 
     #[test]
     fn a_foreign_entry_is_found_beside_the_built_in_ones() {

@@ -7,22 +7,30 @@
 //! `ssthresh` becomes and how the window grows, or takes over both in [`Controller::cong_control`].
 
 mod bbr;
+mod blind45;
+mod choice;
 mod cubic;
 mod entry;
 mod hystart;
 mod minmax;
+pub mod newzag;
 mod reno;
 mod sock;
 mod veno;
 mod westwood;
+mod zigzag;
 
 pub use bbr::Bbr;
+pub use blind45::Blind45;
+pub use choice::ControllerChoice;
 pub use cubic::Cubic;
-pub use entry::{CONTROLLERS, ControllerEntry, find};
+pub use entry::{CONTROLLERS, ControllerEntry, Make, find, plain};
+pub use newzag::Newzag;
 pub use reno::Reno;
-pub use sock::{CaState, Pacing, TCP_INFINITE_SSTHRESH, TcpSock};
+pub use sock::{CaState, Pacing, RxOpt, TCP_INFINITE_SSTHRESH, TcpSock};
 pub use veno::Veno;
 pub use westwood::Westwood;
+pub use zigzag::Zigzag;
 
 use core::fmt::Debug;
 
@@ -132,4 +140,6 @@ pub trait Controller: Debug + Send {
     fn min_tso_segs(&mut self, _sk: &mut TcpSock) -> u32 {
         2
     }
+    /// What it counted so far, by name, always the same names in the same order.
+    fn get_info(&self, _see: &mut dyn FnMut(&'static str, u64)) {}
 }

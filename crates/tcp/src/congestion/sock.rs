@@ -32,6 +32,17 @@ pub enum Pacing {
     Needed,
 }
 
+/// Timestamps of the segment received last (Linux `struct tcp_options_received`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RxOpt {
+    /// It carries them.
+    pub saw_tstamp: bool,
+    /// The peer's clock, milliseconds from anywhere, wrapping.
+    pub rcv_tsval: u32,
+    /// Our clock as the peer echoes it, alike.
+    pub rcv_tsecr: u32,
+}
+
 /// What of a connection a congestion controller sees. Counts are in segments.
 #[derive(Clone, Debug)]
 pub struct TcpSock {
@@ -71,6 +82,8 @@ pub struct TcpSock {
     pub snd_una: SeqNum,
     /// Next sequence number to send.
     pub snd_nxt: SeqNum,
+    /// Timestamps of the acknowledgment being handled.
+    pub rx_opt: RxOpt,
     /// Segments delivered so far, wrapping.
     pub delivered: u32,
     /// Of those, acknowledged with ECE, wrapping.
@@ -125,6 +138,7 @@ impl TcpSock {
             mss_cache: 536,
             snd_una: SeqNum(0),
             snd_nxt: SeqNum(0),
+            rx_opt: RxOpt::default(),
             delivered: 0,
             delivered_ce: 0,
             lost: 0,

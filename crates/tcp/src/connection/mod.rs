@@ -377,6 +377,11 @@ impl Connection {
         &self.sender.sk
     }
 
+    /// What the congestion controller counted, by name.
+    pub fn controller_info(&self, see: &mut dyn FnMut(&'static str, u64)) {
+        self.sender.controller.get_info(see);
+    }
+
     /// Bytes sent and not cumulatively acknowledged.
     pub fn bytes_in_flight(&self) -> u64 {
         self.sender.nxt - self.sender.una

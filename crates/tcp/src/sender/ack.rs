@@ -3,7 +3,7 @@
 
 use super::delivery::Delivery;
 use super::{Sender, Step};
-use crate::congestion::{AckEvent, AckSample, CaState};
+use crate::congestion::{AckEvent, AckSample, CaState, RxOpt};
 use crate::recovery::{AckView, DUP_THRESH};
 use airtcp_core::{Duration, TcpHeader};
 
@@ -63,6 +63,9 @@ impl Sender {
         let (prior_delivered, prior_lost) = (self.sk.delivered, self.sk.lost);
         let prior_packets = self.sk.packets_out;
         self.sk.tcp_mstamp = step.now;
+        if let (Some(stamps), Some(_)) = (input.tcp.options.timestamps, input.echo) {
+            self.sk.rx_opt = RxOpt { saw_tstamp: true, rcv_tsval: stamps.value, rcv_tsecr: stamps.echo };
+        }
         let mut facts = AckFacts {
             after_timeout: self.retransmits > 0,
             una_advanced: input.ack > self.una,

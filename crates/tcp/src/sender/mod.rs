@@ -106,7 +106,7 @@ impl Sender {
         }
         Sender {
             sk,
-            controller: (config.controller.make)(),
+            controller: config.controller.build(),
             buffer,
             rtt: RttEstimator::new(config),
             sequence,

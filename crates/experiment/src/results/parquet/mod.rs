@@ -95,6 +95,9 @@ fn put_counters(counters: &mut Writer, key: &[Field<'_>], outcome: &RunOutcome) 
     for scheme in &outcome.schemes {
         scheme.counters.iter().try_for_each(|(name, count)| put(["scheme", &scheme.name, name], *count))?;
     }
+    for flow in &outcome.flows {
+        flow.controller.iter().try_for_each(|(name, count)| put(["controller", &flow.name, name], *count))?;
+    }
     outcome.marks.iter().try_for_each(|mark| put(["marks", &mark.place, "ce"], mark.packets))?;
     outcome.drops.iter().try_for_each(|drop| put(["drops", &drop.place, &drop.reason], drop.packets))
 }

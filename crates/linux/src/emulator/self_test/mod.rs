@@ -5,7 +5,7 @@
 //! the link's rate: the time between the first and the last arrival tells it. *Spaced* small
 //! packets find the link idle: the time from sending to arrival tells the delay, and how many
 //! arrive tells the loss, which is compared within bounds that chance exceeds about once in a
-//! million tests. Duplication, reordering, corruption and outages are left out here.
+//! million tests. Jitter, duplication, reordering, corruption and outages are left out here.
 
 mod judge;
 
@@ -119,6 +119,7 @@ fn testable(settings: &LinkSettings) -> LinkSettings {
     let wire = LinkSettings::default();
     LinkSettings {
         queue: Queue::DropTail(DropTail { limit: settings.queue.limit() }),
+        jitter: wire.jitter,
         reorder: wire.reorder,
         duplicate: wire.duplicate,
         corrupt: wire.corrupt,

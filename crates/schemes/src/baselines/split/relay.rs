@@ -270,7 +270,7 @@ fn config(settings: &Settings, buffer: ByteSize, port: Port, ecn: bool, rng: &mu
     if port != Port::LINK {
         return common;
     }
-    Config { controller: settings.controller, recovery: settings.recovery, min_rto: settings.min_rto, ..common }
+    Config { controller: settings.controller.into(), recovery: settings.recovery, min_rto: settings.min_rto, ..common }
 }
 
 /// Bytes, the end of the stream and resets, from one connection to the other.
