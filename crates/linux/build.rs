@@ -17,6 +17,8 @@ fn main() {
     let out = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo sets it"));
     let clang = find_clang();
     if clang.is_none() && std::env::var_os("CARGO_FEATURE_BPF").is_some() {
+        // A file that is not there: looks again in every build.
+        println!("cargo:rerun-if-changed=clang-is-missing");
         println!(
             "cargo:warning=clang is missing, so `airtcp cc` will not work; all else will (scripts/setup installs it)"
         );
