@@ -39,6 +39,7 @@ impl LinkCounters {
     pub fn dropped_by_queue(&self) -> u64 {
         self.dropped_for(DropReason::QueueFull) + self.dropped_for(DropReason::Aqm)
     }
+
     /// Packets dropped for any reason.
     pub fn dropped_total(&self) -> u64 {
         self.dropped.iter().sum()

@@ -325,9 +325,9 @@ impl Link {
     /// Puts a packet that gets through where its arrival belongs.
     #[inline(always)]
     fn carry(&mut self, mut packet: Packet, bytes: u32, departure: Instant, fate: &Fate) {
-        let mut at = departure.saturating_add(self.delay).saturating_add(fate.jitter);
+        let mut at = departure.saturating_add(self.delay);
         if !self.air.jitter.most.is_zero() {
-            at = self.air.jitter.in_order(at);
+            at = self.air.jitter.in_order(at.saturating_add(fate.jitter));
         }
         if fate.reordered {
             self.counters.reordered += 1;

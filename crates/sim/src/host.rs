@@ -126,7 +126,7 @@ impl Host {
     pub fn on_warm(&mut self) {
         for socket in &mut self.sockets {
             socket.at_warmup = socket.stats();
-            socket.controller_at_warmup = socket.controller_counts().map(|(_, count)| count).collect();
+            socket.controller_at_warmup = socket.controller_counts().into_iter().map(|(_, count)| count).collect();
             socket.rounds.clear();
         }
     }
@@ -250,17 +250,17 @@ impl Socket {
         self.connection.as_ref().map_or_else(Stats::default, |connection| *connection.stats())
     }
 
-    fn controller_counts(&self) -> impl Iterator<Item = (&'static str, u64)> {
+    fn controller_counts(&self) -> Vec<(&'static str, u64)> {
         let mut counts = Vec::new();
         if let Some(connection) = &self.connection {
             connection.controller_info(&mut |name, count| counts.push((name, count)));
         }
-        counts.into_iter()
+        counts
     }
 
     fn controller_since_warmup(&self) -> Vec<(&'static str, u64)> {
         let before = self.controller_at_warmup.iter().copied().chain(std::iter::repeat(0));
-        self.controller_counts().zip(before).map(|((name, count), before)| (name, count - before)).collect()
+        self.controller_counts().into_iter().zip(before).map(|((name, count), before)| (name, count - before)).collect()
     }
 
     fn sent_digest(&self) -> Option<[u8; 32]> {
