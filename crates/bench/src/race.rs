@@ -101,7 +101,8 @@ fn instructions_per_packet<N: Network>(rival: &Rival<N>, network: &N) -> Option<
         let cost = measure::run(rival.program(), &arguments).ok()?;
         Some((measure::instructions(rival.program(), &arguments)?, cost.packets))
     };
-    let seconds = if rival.is_slow() { N::START_UP + 1 } else { N::COUNTED? };
-    let (few, fewer) = (count(seconds.min(N::COUNTED?))?, count(N::START_UP)?);
+    let counted = N::COUNTED?;
+    let seconds = if rival.is_slow() { N::START_UP + 1 } else { counted };
+    let (few, fewer) = (count(seconds)?, count(N::START_UP)?);
     Some((few.0 - fewer.0) / (few.1 - fewer.1))
 }
