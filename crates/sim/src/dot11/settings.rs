@@ -14,7 +14,7 @@ choices! {
     pub enum Contention {
         /// Its own collisions: binary exponential backoff.
         Dcf = "dcf",
-        /// The idle slots that all hear: Idle Sense. The largest windows are of no use then.
+        /// The idle slots that all hear: Idle Sense. It begins with the stations' smallest window and sets every other itself.
         IdleSense = "idle-sense",
     }
 }
