@@ -32,7 +32,7 @@ matrix: setup ## file transfers through every impairment, live (root) and simula
 drills: setup ## kill and stop gateways under a file transfer, 20 of each kind, a line per drill; 15 minutes, root
 	AIRTCP_TEST_LONG=1 cargo test --quiet --locked --package airtcp-linux --test live_drills -- --nocapture
 
-accept: release ## the acceptance protocol: PASS or FAIL with value and target per line (root, 45 minutes)
+accept: release ## the acceptance protocol: PASS or FAIL with value and target per line (root, an hour)
 	cargo run --quiet --locked --release --package airtcp-accept
 
 accept-clean: ## demo and test in a fresh Debian root (root, debootstrap)

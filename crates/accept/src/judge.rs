@@ -41,7 +41,8 @@ pub struct Verdict {
     pub passed: bool,
     /// Nothing was measured, as the emulated link was not what it should be: to be run again.
     pub is_void: bool,
-    line: String,
+    /// What was found and what was asked for.
+    pub line: String,
 }
 
 impl fmt::Display for Verdict {
@@ -58,9 +59,8 @@ pub fn judge(demand: &Demand, summary: &Value) -> Verdict {
         Measure::TimesBaseline => ("times_baseline", "x plain"),
     };
     let what = format!("{controller:<5}  loss {loss:<15}");
-    let cells = summary["cells"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let cell = cells.iter().find(|cell| is_at(cell, demand.cell));
-    let is_void = cell.is_some_and(|cell| cell["emulator"]["valid"] == Value::Bool(false));
+    let cell = cells(summary).iter().find(|cell| is_at(cell, loss, controller, "gsnoop"));
+    let is_void = cell.is_some_and(is_void);
     let value = match cell {
         Some(_) if is_void => {
             Err("the emulator did not hold its rate, delay or loss; run again on an idle machine".to_owned())
@@ -79,24 +79,41 @@ pub fn judge(demand: &Demand, summary: &Value) -> Verdict {
 }
 
 fn value(demand: &Demand, key: &str, cell: &Value) -> Result<f64, String> {
-    let runs = cell["goodput_bps"]["runs"].as_array().map_or(0, Vec::len);
-    if runs < demand.runs {
-        return Err(format!("{runs} runs, {} needed", demand.runs));
-    }
-    if let Some(check) = failed_check(cell) {
-        return Err(format!("check '{check}' failed"));
-    }
+    check(cell, cell["goodput_bps"]["runs"].as_array().map_or(0, Vec::len), demand.runs)?;
     cell[key]["median"].as_f64().ok_or_else(|| format!("the cell has no {key}"))
 }
 
-fn is_at(cell: &Value, wanted: Cell) -> bool {
+/// Says why a cell of so many runs is not to be judged.
+pub fn check(cell: &Value, runs: usize, at_least: usize) -> Result<(), String> {
+    if runs < at_least {
+        return Err(format!("{runs} runs, {at_least} needed"));
+    }
+    failed_check(cell).map_or(Ok(()), |check| Err(format!("check '{check}' failed")))
+}
+
+/// The cells of a summary.
+pub fn cells(summary: &Value) -> &[Value] {
+    summary["cells"].as_array().map(Vec::as_slice).unwrap_or_default()
+}
+
+/// True if the emulated link of a live cell was not what it should be.
+pub fn is_void(cell: &Value) -> bool {
+    cell["emulator"]["valid"] == Value::Bool(false)
+}
+
+/// True for the cell with this loss, controller and scheme.
+fn is_at(cell: &Value, loss: &str, controller: &str, scheme: &str) -> bool {
     let at = &cell["at"];
-    let loss = match &at["links.air.loss"] {
+    has_loss(cell, loss) && at["flows.bulk.controller"] == controller && at["schemes.repair.kind"] == scheme
+}
+
+/// True for a cell with this loss, as the scenario writes it, or the kind of its model.
+pub fn has_loss(cell: &Value, wanted: &str) -> bool {
+    let loss = match &cell["at"]["links.air.loss"] {
         Value::String(loss) => loss.as_str(),
         model => model["kind"].as_str().unwrap_or_default(),
     };
-    let has_loss = loss == wanted.loss || loss.starts_with(&format!("{} ", wanted.loss));
-    has_loss && at["flows.bulk.controller"] == wanted.controller && at["schemes.repair.kind"] == "gsnoop"
+    loss == wanted || loss.starts_with(&format!("{wanted} "))
 }
 
 fn failed_check(cell: &Value) -> Option<&str> {

@@ -3,7 +3,7 @@
 use crate::network::{self, CLASSIC, Dialect, Network, link, set};
 use airtcp_core::Duration;
 use airtcp_sim::dot11::CellSettings;
-use airtcp_sim::{Flow, Outcome, Topology};
+use airtcp_sim::{Flow, FlowKind, Outcome, Topology};
 
 /// A cell and how long it is simulated. The first three are also the arguments of `bench/ns2/cell.tcl`; `bench/ns3/cell.cc`
 /// takes `wired`, too.
@@ -93,7 +93,16 @@ impl Network for Cell {
         for (index, from) in stations.iter().take(self.stations as usize).enumerate() {
             let start = Duration::from_micros(1_000_000 + 500_000 * (index as u64 + 1) / self.stations);
             let name = format!("f{index}");
-            topology.flow(Flow { name, from: *from, to, tcp: tcp.clone(), start, size: None, ipv6: false });
+            topology.flow(Flow {
+                name,
+                from: *from,
+                to,
+                kind: FlowKind::Tcp,
+                tcp: tcp.clone(),
+                start,
+                size: None,
+                ipv6: false,
+            });
         }
         network::simulated(&topology, self.seconds, false)
     }

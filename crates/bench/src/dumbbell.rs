@@ -2,7 +2,7 @@
 
 use crate::network::{self, CLASSIC, Dialect, Network, link};
 use airtcp_core::Duration;
-use airtcp_sim::{Flow, Outcome, Topology};
+use airtcp_sim::{Flow, FlowKind, Outcome, Topology};
 
 /// A dumbbell and how long it is simulated. The first five are also the arguments of `bench/ns2/dumbbell.tcl` and
 /// `bench/ns3/dumbbell.cc`.
@@ -70,7 +70,16 @@ impl Network for Dumbbell {
             topology.link(&format!("s{index}"), from, left, access.clone(), access.clone());
             topology.link(&format!("d{index}"), right, to, access.clone(), access.clone());
             let (name, start) = (format!("f{index}"), Duration::from_millis(10 * index));
-            topology.flow(Flow { name, from, to, tcp: tcp.clone(), start, size: None, ipv6: false });
+            topology.flow(Flow {
+                name,
+                from,
+                to,
+                kind: FlowKind::Tcp,
+                tcp: tcp.clone(),
+                start,
+                size: None,
+                ipv6: false,
+            });
         }
         network::simulated(&topology, self.seconds, self.checks)
     }

@@ -95,6 +95,7 @@ pub fn read(file: &str, text: &str, catalogue: &Catalogue<'_>) -> Result<Config,
         queue: keys.value("queue")?,
         queue_packets: None,
         mtu: keys.value("mtu")?,
+        addresses: None,
     });
     parameters(&keys, scheme, &mut config)?;
     config.validate().map_err(|error| Problem::Topology(error.to_string()).at(&link_entry.origin))?;
@@ -104,10 +105,17 @@ pub fn read(file: &str, text: &str, catalogue: &Catalogue<'_>) -> Result<Config,
 fn scheme<'a>(keys: &Keys<'_>, catalogue: &Catalogue<'a>) -> Result<&'a SchemeEntry, ScenarioError> {
     let entry = keys.required("scheme", "scheme = \"gsnoop\"")?;
     let slug = keys.scalar(entry, "the name of a scheme")?;
-    catalogue.scheme(&slug).ok_or_else(|| {
-        let names = catalogue.schemes.iter().map(|entry| entry.slug.to_owned()).collect();
+    let found = catalogue.scheme(&slug).ok_or_else(|| {
+        let names = catalogue.schemes.iter().filter(|entry| entry.placement != Placement::Path);
+        let names = names.map(|entry| entry.slug.to_owned()).collect();
         keys.no_such("scheme", &slug, "scheme", &entry.node.origin, names)
-    })
+    })?;
+    if found.placement == Placement::Path {
+        let reason =
+            format!("'{slug}' leads along a path and not over one link, and runs in the simulator only so far");
+        return Err(keys.bad(entry, reason));
+    }
+    Ok(found)
 }
 
 fn address(keys: &Keys<'_>, key: &str) -> Result<Option<SocketAddr>, ScenarioError> {

@@ -135,3 +135,8 @@ fn an_unknown_schema() {
 fn text_that_is_not_toml() {
     assert_snapshot!(error_with("schema = 1", "schema 1"), @"gateway.toml:2: not valid TOML: key with no value, expected `=`");
 }
+
+#[test]
+fn a_scheme_along_a_path() {
+    assert_snapshot!(error_with("\"gsnoop\"", "\"decoupling\""), @"gateway.toml:3: bad value for 'scheme' in the file: 'decoupling' leads along a path and not over one link, and runs in the simulator only so far (airtcp show gateway)");
+}

@@ -100,6 +100,24 @@ events! {
     AckFlushed = "acks_flushed",
     /// A part of an acknowledgment was sent ahead of it (Fast-TCP).
     AckPart = "ack_parts",
+    /// A packet left a tunnel queue by the credit of a control TCP (TCP Decoupling).
+    Tunnelled = "tunnelled_packets",
+    /// A packet left a tunnel queue within its guaranteed bandwidth (TCP Decoupling).
+    Guaranteed = "guaranteed_packets",
+    /// A header packet was sent (TCP Decoupling).
+    HeaderPacket = "header_packets",
+    /// Of those, one was sent again.
+    HeaderRetransmission = "header_retransmissions",
+    /// A header packet was sent as what changed since the one before (TCP Decoupling).
+    HeaderCompressed = "headers_compressed",
+    /// A header packet was sent whole, so that the other end knows it (TCP Decoupling).
+    HeaderFull = "headers_full",
+    /// A header packet was restored by the guess that one before it was lost (TCP Decoupling).
+    TwiceFirst = "twice_first_guess",
+    /// A header packet was restored by the guess that several before it were lost (TCP Decoupling).
+    TwiceLater = "twice_later_guess",
+    /// A compressed header packet could not be restored (TCP Decoupling).
+    HeaderLost = "headers_undecodable",
 }
 
 macro_rules! gauges {
@@ -143,6 +161,8 @@ gauges! {
     PeerInReach = "peer_in_reach",
     /// Longest time that an acknowledgment waited, in ns.
     AckDelayNsMax = "ack_delay_ns_max",
+    /// Congestion windows of a circuit's control TCPs together, in virtual bytes (TCP Decoupling).
+    CircuitWindowBytes = "circuit_window_bytes",
 }
 
 #[cfg(test)]

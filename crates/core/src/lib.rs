@@ -27,8 +27,8 @@ pub mod units;
 pub use element::{Backlog, Context, Element, Io, Outcome, Peer, Port, Token, TxStatus};
 pub use event::{Event, Gauge};
 pub use packet::{
-    Ecn, FlowKey, IpHeader, Packet, Payload, SackBlocks, Segment, TakenShim, TcpFlags, TcpHeader, TcpOptions,
-    Timestamps,
+    CONTROL_DSCP, Ecn, FlowKey, IpHeader, Packet, Payload, SackBlocks, Segment, TakenShim, TcpFlags, TcpHeader,
+    TcpOptions, Timestamps,
 };
 pub use reason::{CreateReason, DropReason};
 pub use rng::Rng;

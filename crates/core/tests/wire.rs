@@ -176,6 +176,18 @@ proptest! {
     }
 
     #[test]
+    fn a_new_traffic_class_is_all_that_changes(reference in reference(), class in any::<u8>()) {
+        let mut packet = reference.parsed();
+        let before = Reference::read(&packet.to_wire());
+        packet.set_traffic_class(class);
+        let read = Reference::read(&packet.to_wire());
+        read.assert_checksums_hold();
+        assert_same_fields(&packet, &read);
+        prop_assert_eq!((packet.ip().traffic_class, packet.ip().dscp()), (class, class >> 2));
+        prop_assert_eq!((&read.tcp, &read.payload), (&before.tcp, &before.payload));
+    }
+
+    #[test]
     fn what_we_build_is_read_by_etherparse_with_the_same_fields(
         reference in reference(),
         offset in any::<u32>(),

@@ -8,6 +8,7 @@
 pub mod capture;
 pub mod catalogue;
 pub mod figure;
+pub mod formula;
 #[doc(hidden)]
 pub mod fuzzing;
 pub mod html;

@@ -3,8 +3,8 @@
 use crate::catalogue::NO_SCHEME;
 use crate::scenario::{FlowSpec, IpVersion, LevelSpec, On, ResolvedScenario};
 use crate::world::{
-    Drops, FlowOutcome, Level, Marks, NotRun, Queue, RttPercentiles, RunOutcome, Sample, SchemeOutcome, Trace, Verdict,
-    World,
+    Drops, FlowOutcome, Level, Marks, NotRun, Percentiles, ProbeOutcome, Queue, RunOutcome, Sample, SchemeOutcome,
+    Trace, Verdict, World,
 };
 use airtcp_core::{Duration, Instant};
 use airtcp_sim::dot11::FrameKind;
@@ -81,6 +81,7 @@ fn topology(cell: &ResolvedScenario) -> Topology {
         let on: airtcp_sim::On = match scheme.on {
             On::Link(link) => links[link].into(),
             On::Wlan(wlan) => wlans[wlan].into(),
+            On::Path(from, to) => [nodes[from], nodes[to]].into(),
         };
         topology.scheme(&scheme.name, on, &scheme.entry, &scheme.parameters);
     }
@@ -89,10 +90,20 @@ fn topology(cell: &ResolvedScenario) -> Topology {
             name: flow.name.clone(),
             from: nodes[flow.from],
             to: nodes[flow.to],
+            kind: flow.socket.clone(),
             tcp: flow.config.clone(),
             start: flow.start,
             size: flow.size.map(|size| size.0),
             ipv6: flow.ip == IpVersion::V6,
+        });
+    }
+    for probe in &cell.probes {
+        topology.probe(airtcp_sim::Probe {
+            name: probe.name.clone(),
+            from: nodes[probe.from],
+            to: nodes[probe.to],
+            every: probe.every,
+            size: probe.size,
         });
     }
     topology
@@ -105,6 +116,7 @@ fn convert(cell: &ResolvedScenario, outcome: Outcome) -> RunOutcome {
         Some(Err(sentence)) => Verdict::Failed(sentence),
     };
     let checks = outcome.checks;
+    let headers = || outcome.queues.iter().filter_map(|queue| queue.headers);
     let first_drop = outcome.queues.iter().filter_map(|queue| queue.first_drop).min();
     RunOutcome {
         flows: cell.flows.iter().zip(outcome.flows).map(|(spec, flow)| convert_flow(cell, spec, flow)).collect(),
@@ -113,12 +125,21 @@ fn convert(cell: &ResolvedScenario, outcome: Outcome) -> RunOutcome {
         drops: outcome
             .drops
             .into_iter()
-            .map(|drop| Drops { place: drop.place, reason: drop.reason.label().into(), packets: drop.packets })
+            .map(|drop| Drops {
+                place: drop.place,
+                reason: drop.reason.label().into(),
+                packets: drop.packets,
+                headers: drop.headers,
+            })
             .collect(),
         marks: outcome.marks.into_iter().map(|mark| Marks { place: mark.place, packets: mark.packets }).collect(),
         queue: Some(Queue {
             bytes_max: outcome.queues.iter().map(|queue| queue.bytes_max).max().unwrap_or(0),
             first_drop: first_drop.map(|at| at.saturating_since(Instant::ZERO)),
+            headers_max: headers().map(|levels| levels.most).max(),
+            headers_mean: headers()
+                .map(|levels| levels.waited.as_nanos() as f64 / cell.duration.as_nanos() as f64)
+                .max_by(f64::total_cmp),
         }),
         levels: cell.levels.iter().enumerate().map(|(index, level)| series_of(level, index, &outcome.levels)).collect(),
         checks: vec![
@@ -128,7 +149,14 @@ fn convert(cell: &ResolvedScenario, outcome: Outcome) -> RunOutcome {
         ],
         trace: Some(Trace { hash: outcome.trace_hash, events: outcome.events }),
         emulator: None,
+        probes: outcome.probes.into_iter().map(convert_probe).collect(),
+        path: None,
     }
+}
+
+fn convert_probe(probe: airtcp_sim::ProbeOutcome) -> ProbeOutcome {
+    let rtt = Percentiles { p50: probe.rtt.p50, p95: probe.rtt.p95, p99: probe.rtt.p99 };
+    ProbeOutcome { name: probe.name, sent: probe.sent, received: probe.received, rtt }
 }
 
 /// The level that stands at `index` of every sample.
@@ -170,11 +198,14 @@ fn wlan(wlans: &[airtcp_sim::WlanOutcome]) -> BTreeMap<String, u64> {
 
 fn convert_flow(cell: &ResolvedScenario, spec: &FlowSpec, flow: airtcp_sim::FlowOutcome) -> FlowOutcome {
     let completion = flow.completed_at.map(|at| at.saturating_since(Instant::ZERO + spec.start));
+    let ended = flow.completed_at.map(|at| at.saturating_since(Instant::ZERO));
+    let (window_start, window) = alive_while_measured(cell, spec, ended);
     let transfer = flow.completed_at.zip(flow.established_at).map(|(end, begin)| end.saturating_since(begin));
     FlowOutcome {
         name: flow.name,
         window_bytes: flow.measured_bytes,
-        window: alive_while_measured(cell, spec, flow.completed_at.map(|at| at.saturating_since(Instant::ZERO))),
+        window_start,
+        window,
         total_bytes: flow.total_bytes,
         acked_bytes: flow.acked_bytes,
         completion,
@@ -183,7 +214,8 @@ fn convert_flow(cell: &ResolvedScenario, spec: &FlowSpec, flow: airtcp_sim::Flow
         rtos: flow.rtos,
         acknowledged_missing: Some(flow.acknowledged_missing),
         controller: flow.controller.into_iter().map(|(name, count)| (name.to_owned(), count)).collect(),
-        rtt: RttPercentiles { p50: flow.rtt.p50, p95: flow.rtt.p95, p99: flow.rtt.p99 },
+        control: flow.control.into_iter().map(|(name, count)| (name.to_owned(), count)).collect(),
+        rtt: Percentiles { p50: flow.rtt.p50, p95: flow.rtt.p95, p99: flow.rtt.p99 },
         segment_bytes: flow.segment_bytes,
         longest_stall: flow.longest_stall,
         series: flow
@@ -201,10 +233,12 @@ fn convert_flow(cell: &ResolvedScenario, spec: &FlowSpec, flow: airtcp_sim::Flow
     }
 }
 
-/// How long a flow that ended at `ended`, or not at all, could deliver within the measured part of the run.
-pub fn alive_while_measured(cell: &ResolvedScenario, flow: &FlowSpec, ended: Option<Duration>) -> Duration {
+/// When a flow that ended at `ended`, or not at all, could deliver within the measured part of the run: from when on
+/// since the run's start, and how long.
+pub fn alive_while_measured(cell: &ResolvedScenario, flow: &FlowSpec, ended: Option<Duration>) -> (Duration, Duration) {
     let until = ended.unwrap_or(cell.duration).min(cell.duration);
-    until.saturating_sub(cell.warmup.max(flow.start))
+    let from = cell.warmup.max(flow.start);
+    (from, until.saturating_sub(from))
 }
 
 /// The boxes of a scheme together: counters are added, of levels the highest is taken.

@@ -65,6 +65,12 @@ pub struct RunOutcome {
     pub trace: Option<Trace>,
     /// The live link emulator's self-test.
     pub emulator: Option<EmulatorReport>,
+    /// In the order of the scenario.
+    #[serde(default)]
+    pub probes: Vec<ProbeOutcome>,
+    /// What packets met between hosts, where the world sees both ends.
+    #[serde(default)]
+    pub path: Option<Path>,
 }
 
 /// What is counted of 802.11 cells: name and meaning.
@@ -90,7 +96,10 @@ pub struct FlowOutcome {
     pub name: String,
     /// Application bytes that arrived in order within the measured time.
     pub window_bytes: u64,
-    /// Length of the part of the measured time in which the flow was alive.
+    /// When the part of the measured time begins in which the flow was alive, since the start of the run.
+    #[serde(with = "nanos")]
+    pub window_start: Duration,
+    /// Length of that part.
     #[serde(with = "nanos")]
     pub window: Duration,
     /// Application bytes that arrived in order over the whole run.
@@ -116,8 +125,12 @@ pub struct FlowOutcome {
     /// counts nothing.
     #[serde(default)]
     pub controller: Vec<(String, u64)>,
+    /// What the hidden control TCPs of its circuit, and a stream of datagrams, counted in the measured time, by the names
+    /// in [`airtcp_sim::CONTROL_COUNTERS`].
+    #[serde(default)]
+    pub control: Vec<(String, u64)>,
     /// Percentiles of the sender's round-trip times.
-    pub rtt: RttPercentiles,
+    pub rtt: Percentiles,
     /// Payload of a full segment, in bytes.
     pub segment_bytes: u32,
     /// Longest time without a delivered byte.
@@ -127,9 +140,9 @@ pub struct FlowOutcome {
     pub series: Vec<Sample>,
 }
 
-/// Round-trip times in ns.
+/// Percentiles of a time, in ns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RttPercentiles {
+pub struct Percentiles {
     /// Median.
     pub p50: u64,
     /// 95 of 100 are below.
@@ -168,13 +181,19 @@ pub struct SchemeOutcome {
 }
 
 /// The queues before links.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Queue {
     /// Most IP bytes that waited in one of them.
     pub bytes_max: u64,
     /// When one of them dropped its first packet, since the start of the run.
     #[serde(with = "optional_nanos")]
     pub first_drop: Option<Duration>,
+    /// Most header packets that waited in a header-first one; none without such a queue. (DEC-23)
+    #[serde(default)]
+    pub headers_max: Option<u64>,
+    /// How many waited on average over the run, in the one with the most.
+    #[serde(default)]
+    pub headers_mean: Option<f64>,
 }
 
 /// A level over time.
@@ -204,6 +223,9 @@ pub struct Drops {
     pub reason: String,
     /// How many.
     pub packets: u64,
+    /// Of these, header packets of TCP Decoupling, where a link dropped them. (DEC-12)
+    #[serde(default)]
+    pub headers: u64,
 }
 
 /// Outcome of one check.
@@ -224,6 +246,30 @@ pub struct Trace {
     pub hash: u64,
     /// Events handled.
     pub events: u64,
+}
+
+/// What a probe found.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProbeOutcome {
+    /// Name in the scenario.
+    pub name: String,
+    /// How many were sent.
+    pub sent: u64,
+    /// How many came back.
+    pub received: u64,
+    /// There and back.
+    pub rtt: Percentiles,
+}
+
+/// TCP segments of all flows between their hosts, in the measured time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Path {
+    /// How long segments with data waited in queues and boxes.
+    pub data_wait: Percentiles,
+    /// How long bare acknowledgments did.
+    pub ack_wait: Percentiles,
+    /// From a segment with data leaving its host to its timestamp's echo coming back.
+    pub round_trip: Percentiles,
 }
 
 /// The live link emulator, asked against seen.

@@ -58,6 +58,21 @@ fn a_group_is_as_many_nodes_links_and_flows() {
 }
 
 #[test]
+fn a_flow_is_there_as_often_as_its_count_says() {
+    let counted =
+        WIFI.replace("[flows.upload]", "[flows.page]\ncount = 2\nfrom = \"server\"\nto = \"sta\"\n[flows.upload]");
+    let flows: Vec<String> = {
+        let scenario = read(&counted, &[]).unwrap();
+        let names: Vec<String> = scenario.cells[0].scenario.flows.iter().map(|flow| flow.name.clone()).collect();
+        names
+    };
+    assert_eq!(flows, ["page11", "page12", "page21", "page22", "page31", "page32", "upload1", "upload2", "upload3"]);
+    for wrong in ["flows.page.count=0", "flows.page.count=1.5"] {
+        assert!(read(&counted, &[wrong]).is_err(), "{wrong}");
+    }
+}
+
+#[test]
 fn the_size_of_a_group_can_vary() {
     let text = format!(
         "{WIFI}\n[vary]\ncases.size = [\n  {{ label = \"two\", nodes.sta.count = 2, nodes.server.count = 2 }},\n  {{ label = \"three\" }},\n]\n"
@@ -143,4 +158,13 @@ fn a_station_that_cannot_contend_so_is_named() {
     assert_snapshot!(error("wlans.wifi.edca={ sat1 = { cw_min = 15 } }"), @"--set wlans.wifi.edca={ sat1 = { cw_min = 15 } }: unknown key 'sat1' in [wlans.wifi.edca]; did you mean 'sta1'? (airtcp show wlan)");
     assert_snapshot!(error("wlans.wifi.edca={ sta1 = { cw_mni = 15 } }"), @"--set wlans.wifi.edca={ sta1 = { cw_mni = 15 } }: unknown key 'cw_mni' in [wlans.wifi.edca.sta1]; did you mean 'cw_min'? (airtcp show wlan)");
     assert_snapshot!(error("wlans.wifi.edca={ sta1 = { cw_min = 1024 } }"), @"--set wlans.wifi.edca={ sta1 = { cw_min = 1024 } }: impossible topology: [wlans.wifi.edca.sta1]: the smallest contention window, 1024, is above the largest, 1023");
+    for (edca, refused) in [("cw_max = 63", true), ("cw_min = 63", true), ("aifs = 3", false)] {
+        let sets = ["wlans.wifi.contention=idle-sense", &format!("wlans.wifi.edca={{ sta1 = {{ {edca} }} }}")];
+        let sentence = read(WIFI, &sets).err().map(|error| error.to_string()).unwrap_or_default();
+        assert_eq!(
+            sentence.contains("[wlans.wifi.edca.sta1]: contention = \"idle-sense\" sets the windows"),
+            refused,
+            "{sentence}"
+        );
+    }
 }

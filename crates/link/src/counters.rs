@@ -28,6 +28,8 @@ pub struct LinkCounters {
     pub marked: u64,
     /// Packets dropped, by `DropReason as usize`.
     pub dropped: [u64; DropReason::ALL.len()],
+    /// Header packets of TCP Decoupling among them (DEC-12), alike.
+    pub headers_dropped: [u64; DropReason::ALL.len()],
     /// IP bytes of all dropped packets.
     pub bytes_dropped: u64,
     /// When the queue dropped its first packet, for want of room or to slow its sender.
@@ -38,6 +40,11 @@ impl LinkCounters {
     /// Packets that the queue dropped, for want of room or to slow their senders.
     pub fn dropped_by_queue(&self) -> u64 {
         self.dropped_for(DropReason::QueueFull) + self.dropped_for(DropReason::Aqm)
+    }
+
+    /// Of these, header packets of TCP Decoupling; the rest is data and all other traffic. (DEC-23)
+    pub fn headers_dropped_by_queue(&self) -> u64 {
+        self.headers_dropped[DropReason::QueueFull as usize] + self.headers_dropped[DropReason::Aqm as usize]
     }
 
     /// Packets dropped for any reason.

@@ -46,6 +46,6 @@ pub use counters::LinkCounters;
 pub use link::Link;
 pub use loss::Loss;
 pub use outage::Outage;
-pub use queue::{Codel, DropTail, FqCodel, Queue, QueueLimit, Red, Ring};
+pub use queue::{Codel, DropTail, FqCodel, HeaderFirst, HeaderLevels, Queue, QueueLimit, Red, Ring};
 pub use reorder::Reordering;
 pub use settings::LinkSettings;

@@ -12,7 +12,7 @@
 use crate::corrupt::corrupt;
 use crate::counters::LinkCounters;
 use crate::loss::LossProcess;
-use crate::queue::{Discipline, Signals};
+use crate::queue::{Discipline, HeaderLevels, Signals};
 use crate::settings::LinkSettings;
 use crate::transmitter::{Transmitter, Turn};
 use airtcp_core::{Backlog, CreateReason, DropReason, Duration, Instant, Packet, Probability, Rng};
@@ -41,6 +41,7 @@ pub struct Link {
     air: Box<Air>,
     /// Most bytes that ever waited, but for those since the peak was last taken.
     queue_bytes_max: u64,
+    control_dscp: u8,
 }
 
 /// What happens between transmitter and receiver.
@@ -141,6 +142,7 @@ impl Link {
             counters: LinkCounters::default(),
             air: Box::new(air),
             queue_bytes_max: 0,
+            control_dscp: settings.queue.control_dscp(),
         }
     }
 
@@ -159,7 +161,7 @@ impl Link {
     pub fn send(&mut self, now: Instant, packet: Packet, drops: &mut dyn FnMut(Packet, DropReason)) -> bool {
         let bytes = packet.wire_len();
         let Some(packet) = self.take_in(now, packet, bytes, drops) else { return false };
-        if matches!(self.queue, Discipline::Red(_) | Discipline::Held(_)) {
+        if matches!(self.queue, Discipline::Red(_) | Discipline::HeaderFirst(_) | Discipline::Held(_)) {
             return self.send_managed(now, packet, drops);
         }
         self.transmit(now, packet, bytes, drops);
@@ -246,14 +248,18 @@ impl Link {
     fn send_managed(&mut self, now: Instant, packet: Packet, drops: &mut dyn FnMut(Packet, DropReason)) -> bool {
         self.advance(now, drops);
         let free_at = self.transmitter.free_at();
-        let mut signals = Signals { counters: &mut self.counters, drops };
+        let mut signals = Signals { counters: &mut self.counters, drops, control_dscp: self.control_dscp };
         let is_taken = match &mut self.queue {
             Discipline::Held(queue) => queue.enqueue(now, free_at, packet, &mut signals),
             Discipline::Red(red) => {
                 let waiting = self.transmitter.waiting(now);
-                let Some(packet) = red.admit(now, free_at, waiting, packet, &mut signals) else { return false };
-                self.transmit_managed(now, packet, drops);
-                true
+                let packet = red.admit(now, free_at, waiting, packet, &mut signals);
+                self.transmit_admitted(now, packet, drops)
+            }
+            Discipline::HeaderFirst(headers) => {
+                let waiting = self.transmitter.waiting(now);
+                let packet = headers.admit(now, free_at, waiting, packet, &mut signals);
+                self.transmit_admitted(now, packet, drops)
             }
             Discipline::DropTail(_) | Discipline::Ring(_) => false,
         };
@@ -285,7 +291,7 @@ impl Link {
         while let Discipline::Held(queue) = &mut self.queue
             && let Some(at) = queue.next_turn(self.transmitter.free_at()).filter(|at| *at <= now)
         {
-            let mut signals = Signals { counters: &mut self.counters, drops };
+            let mut signals = Signals { counters: &mut self.counters, drops, control_dscp: self.control_dscp };
             if let Some(packet) = queue.dequeue(at, &mut signals) {
                 self.transmit_managed(at, packet, drops);
             }
@@ -305,7 +311,9 @@ impl Link {
         }
         let fate = self.air.fate(turn, bytes);
         match fate.drop {
-            Some(reason) => Signals { counters: &mut self.counters, drops }.drop(packet, reason),
+            Some(reason) => {
+                Signals { counters: &mut self.counters, drops, control_dscp: self.control_dscp }.drop(packet, reason)
+            }
             None => self.carry(packet, bytes, turn.end, &fate),
         }
     }
@@ -316,9 +324,21 @@ impl Link {
         self.transmit(now, packet, bytes, drops);
     }
 
+    /// What a queue that decides on arrival let through, if it did; says whether.
+    fn transmit_admitted(
+        &mut self,
+        now: Instant,
+        packet: Option<Packet>,
+        drops: &mut dyn FnMut(Packet, DropReason),
+    ) -> bool {
+        let Some(packet) = packet else { return false };
+        self.transmit_managed(now, packet, drops);
+        true
+    }
+
     #[cold]
     fn refuse(&mut self, now: Instant, packet: Packet, reason: DropReason, drops: &mut dyn FnMut(Packet, DropReason)) {
-        Signals { counters: &mut self.counters, drops }.drop(packet, reason);
+        Signals { counters: &mut self.counters, drops, control_dscp: self.control_dscp }.drop(packet, reason);
         self.note_first_drop(now);
     }
 
@@ -416,6 +436,14 @@ impl Link {
     /// Most bytes that ever waited for the transmitter.
     pub fn queue_bytes_max(&self) -> u64 {
         self.queue_bytes_max.max(self.transmitter.peak())
+    }
+
+    /// The header packets that waited until `now` in a header-first queue; none for another kind. (DEC-C28)
+    pub fn header_levels(&self, now: Instant) -> Option<HeaderLevels> {
+        match &self.queue {
+            Discipline::HeaderFirst(headers) => Some(headers.levels(now)),
+            _ => None,
+        }
     }
 
     /// Packets that [`Link::try_send`] is sure to take now; `usize::MAX` for all but a ring, which drop instead.

@@ -2,7 +2,7 @@
 
 use crate::loss::Loss;
 use crate::outage::Outage;
-use crate::queue::Queue;
+use crate::queue::{Facts, Queue};
 use crate::reorder::Reordering;
 use crate::table::{Kind, Table};
 use airtcp_core::{Duration, Probability, Rate, parameters};
@@ -55,8 +55,13 @@ impl LinkSettings {
         if self.rate.is_some_and(|rate| rate.bps() == 0) {
             return Err("a rate of zero lets nothing pass; for a link that is down give it an outage".into());
         }
-        self.queue.check().and_then(|()| self.loss.check())?;
+        self.queue.check().and_then(|()| self.queue.check_on(self.facts())).and_then(|()| self.loss.check())?;
         self.reorder.check().and_then(|()| self.outage.check())
+    }
+
+    /// What a queue may want to know of its link.
+    pub(crate) fn facts(&self) -> Facts {
+        Facts { rate: self.rate, delay: self.delay, mtu: self.mtu }
     }
 }
 
@@ -104,6 +109,19 @@ mod tests {
                 assert!(!kind.about.is_empty() && !(kind.fields)().is_empty(), "{key} {}", kind.name);
             }
         }
+    }
+
+    #[test]
+    fn a_header_first_queue_without_room_for_a_threshold_is_refused() {
+        let mut link = LinkSettings::default();
+        for (key, value) in
+            [("rate", "10Mbit"), ("delay", "50ms"), ("queue", "{ kind = \"header-first\", limit = \"50packets\" }")]
+        {
+            link.set(key, value).unwrap();
+        }
+        assert!(link.check().unwrap_err().contains("longer limit"));
+        link.set("queue", "{ kind = \"header-first\", limit = \"50packets\", threshold = 12 }").unwrap();
+        assert_eq!(link.check(), Ok(()));
     }
 
     #[test]

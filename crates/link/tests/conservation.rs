@@ -3,7 +3,7 @@
 mod common;
 use airtcp_core::{Backlog, ByteSize, DropReason, Duration, Ecn, Instant, Probability, Rate};
 use airtcp_link::{
-    Codel, DropTail, FqCodel, Link, LinkSettings, Loss, Outage, Queue, QueueLimit, Red, Reordering, Ring,
+    Codel, DropTail, FqCodel, HeaderFirst, Link, LinkSettings, Loss, Outage, Queue, QueueLimit, Red, Reordering, Ring,
 };
 use common::*;
 use proptest::prelude::*;
@@ -19,14 +19,21 @@ fn millis(limit: u64) -> impl Strategy<Value = Duration> {
 /// Every discipline, with thresholds and times short enough for the traffic below to meet them.
 fn queue() -> impl Strategy<Value = Queue> {
     let limit = prop_oneof![(0u64..20_000).prop_map(QueueLimit::Bytes), (0u64..20).prop_map(QueueLimit::Packets)];
-    (0..5, limit, any::<bool>(), 1u64..3000).prop_map(|(kind, limit, ecn, micros)| {
+    (0..6, limit, any::<bool>(), 1u64..3000).prop_map(|(kind, limit, ecn, micros)| {
         let (target, interval) = (Duration::from_micros(micros), Duration::from_micros(4 * micros));
         let (min, max) = (QueueLimit::Packets(1), QueueLimit::Packets(4));
         match kind {
             0 => Queue::Ring(Ring { limit }),
             1 => Queue::DropTail(DropTail { limit }),
             2 => Queue::Red(Red { limit, min, max, weight: Probability::ratio(1, 2), ecn, ..Red::default() }),
-            3 => Queue::Codel(Codel { limit, target, interval, ecn }),
+            // Without a mark every packet is a header packet, so that the threshold is met.
+            3 => Queue::HeaderFirst(HeaderFirst {
+                limit,
+                threshold: Some(1 + micros % 8),
+                dscp: 0,
+                ..HeaderFirst::default()
+            }),
+            4 => Queue::Codel(Codel { limit, target, interval, ecn }),
             _ => {
                 let memory = ByteSize(10 * micros);
                 Queue::FqCodel(FqCodel { limit, memory, flows: 4, quantum: 300, target, interval, ecn })

@@ -87,7 +87,7 @@ fn namespaces() -> String {
 }
 
 fn bulk(testbed: &Testbed, controller: &str, family: Family, seconds: u64) -> (FlowResult, EmulatorReport) {
-    let origin = testbed.emulator().restart(7, None).expect("the emulator runs");
+    let origin = testbed.emulator().restart(7, None, Duration::ZERO).expect("the emulator runs");
     let spec = FlowSpec::bulk(
         controller,
         testbed.end("sender", family).expect("a node"),
@@ -102,7 +102,7 @@ fn bulk(testbed: &Testbed, controller: &str, family: Family, seconds: u64) -> (F
 }
 
 fn transfer(testbed: &Testbed, family: Family, megabytes: u64, wrap: Wrap) -> files::Transfer {
-    let origin: Instant = testbed.emulator().restart(7, None).expect("the emulator runs");
+    let origin: Instant = testbed.emulator().restart(7, None, Duration::ZERO).expect("the emulator runs");
     let spec = FlowSpec::transfer(
         "file",
         testbed.end("sender", family).expect("a node"),
@@ -164,7 +164,7 @@ fn a_path_without_loss_carries_cubic_and_bbr_near_its_ceiling() {
 fn live_a_receive_buffer_bounds_the_rate_to_a_window_per_round_trip() {
     let Some(_turn) = turn() else { return };
     let testbed = Testbed::up(demo(&[])).expect("a testbed");
-    let origin = testbed.emulator().restart(7, None).expect("the emulator runs");
+    let origin = testbed.emulator().restart(7, None, Duration::ZERO).expect("the emulator runs");
     let [from, to] = ["sender", "receiver"].map(|name| testbed.end(name, Family::V4).expect("a node"));
     let second = Duration::from_secs(1);
     let spec = FlowSpec::bulk("bulk", from, to, "cubic", second, second * 4);
@@ -296,7 +296,7 @@ fn an_outage_stalls_the_flow_and_ends() {
 fn a_cancelled_flow_ends_at_once() {
     let Some(_turn) = turn() else { return };
     let testbed = Testbed::up(demo(&[])).expect("a testbed");
-    let origin = testbed.emulator().restart(1, None).expect("the emulator runs");
+    let origin = testbed.emulator().restart(1, None, Duration::ZERO).expect("the emulator runs");
     let spec = FlowSpec::transfer(
         "long",
         testbed.end("sender", Family::V4).expect("a node"),

@@ -117,10 +117,10 @@ fn nzg_9_the_kernels_newzag_decides_as_the_simulators_on_a_million_samples() {
     let clock = Duration::from_millis;
     let all = [
         Settings::default(),
-        Settings { lda: Lda::Original, ..Settings::default() },
+        Settings { lda: Lda::Original, max_backlog: 0, ..Settings::default() },
         Settings { y: Weight::Y8, deviation_from: DeviationFrom::OldMean, ..Settings::default() },
         Settings { y: Weight::Y2, lda: Lda::Original, clock: clock(10), ..Settings::default() },
-        Settings { y: Weight::Y6, clock: Duration::ZERO, ..Settings::default() },
+        Settings { y: Weight::Y6, clock: Duration::ZERO, max_backlog: u32::MAX, ..Settings::default() },
     ];
     for (seed, settings) in (0..).zip(all) {
         let mut session = Session::new(&settings, seed);

@@ -1,7 +1,9 @@
 //! Properties for the fuzzers: each takes arbitrary bytes and panics when a property fails.
 
 use crate::baselines::{arq, fec};
+use crate::decoupling::header_hop;
 use crate::gsnoop::Message;
+use bytes::Bytes;
 
 /// Control messages: whatever decodes encodes to exactly the same bytes.
 pub fn control(data: &[u8]) {
@@ -16,6 +18,12 @@ pub fn control(data: &[u8]) {
     }
     if let Some(frame) = arq::Frame::decode(data) {
         assert_eq!(frame.encode(), data, "a frame of link ARQ has one encoding only");
+    }
+    if let Some(body) = header_hop::Body::decode(data) {
+        assert_eq!(body.encode(), data, "a compressed header has one encoding only");
+    }
+    if let Some(repairable) = header_hop::Repairable::decode(&Bytes::copy_from_slice(data)) {
+        assert_eq!(repairable.encode(), data, "a repairable header has one encoding only");
     }
     if let Some(frame) = fec::Frame::decode(data) {
         assert_eq!(frame.encode(), data, "a frame of link FEC has one encoding only");

@@ -12,10 +12,12 @@ extern crate std;
 mod acks;
 pub mod as_tcp;
 pub mod baselines;
+pub mod decoupling;
 pub mod fast_tcp;
 #[doc(hidden)]
 pub mod fuzzing;
 pub mod gsnoop;
+mod hop;
 mod pacer;
 mod peer;
 mod position;
@@ -30,12 +32,15 @@ use airtcp_core::{ByteSize, Duration, Element, Rate, Rng};
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::net::IpAddr;
 
 /// Every scheme of this crate.
 pub const SCHEMES: &[SchemeEntry] = &[
     gsnoop::ENTRY,
     as_tcp::ENTRY,
     fast_tcp::ENTRY,
+    decoupling::ENTRY,
+    decoupling::header_hop::ENTRY,
     baselines::snoop::ENTRY,
     baselines::eln::ENTRY,
     baselines::delayed_dupacks::ENTRY,
@@ -74,22 +79,25 @@ pub enum Placement {
     BothEnds,
     /// One element at the end named first in the link's `between`.
     NearEnd,
+    /// One element at the node where a path begins (the near end) and one at the node where it ends; placed by `from` and
+    /// `to` and not on a link. The first gets what the node forwards along the path, both get what is for their own node.
+    Path,
 }
 
-/// Which end of its link an element sits at.
+/// Which end of its link or path an element sits at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// The node named first in the link's `between`.
+    /// The node named first in the link's `between`, or `from`.
     Near,
-    /// The node named second.
+    /// The node named second, or `to`.
     Far,
 }
 
 /// What is known about the place of one element.
 pub struct Site<'a> {
-    /// Which end of the link.
+    /// Which end of the link or path.
     pub end: End,
-    /// Facts about the link, seen from this end.
+    /// Facts about the link or path, seen from this end.
     pub link: LinkFacts,
     /// The element's random stream.
     pub rng: &'a mut Rng,
@@ -97,7 +105,7 @@ pub struct Site<'a> {
     pub max_memory: ByteSize,
 }
 
-/// Facts about a link as seen from one end; whatever is unknown is measured or left alone.
+/// Facts about a link, or about a path as a whole, as seen from one end; whatever is unknown is measured or left alone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LinkFacts {
     /// Rate of the outgoing direction.
@@ -110,6 +118,8 @@ pub struct LinkFacts {
     pub queue_packets: Option<u64>,
     /// Longest IP packet that the outgoing direction takes, in bytes.
     pub mtu: Option<u32>,
+    /// Addresses of the nodes at this end and at the other; known of a path.
+    pub addresses: Option<[IpAddr; 2]>,
 }
 
 /// Default bound on an element's memory.

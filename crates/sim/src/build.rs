@@ -1,6 +1,6 @@
 //! Building a run: links, cells, elements and routes from the description of a topology.
 
-use crate::address;
+use crate::address::{self, Family};
 use crate::air::{Airway, Site};
 use crate::check::Checker;
 use crate::dot11::Cell;
@@ -8,14 +8,14 @@ use crate::element::{Accounts, Body, Exit, Place, Slot};
 use crate::engine::Engine;
 use crate::events::Sources;
 use crate::express;
-use crate::host::Host;
+use crate::host::{Asked, Host};
 use crate::network::Network;
 use crate::pipe::Pipe;
 use crate::queue::EventQueue;
 use crate::routes::Routes;
 use crate::tap::{Direction, Tap, Tapped};
 use crate::topology::{On, RunSettings, SchemeSpec, SimError, Topology};
-use airtcp_core::{ByteSize, Instant, Rng};
+use airtcp_core::{ByteSize, Duration, Instant, Rng};
 use airtcp_link::{Link, Queue};
 use airtcp_schemes::{End, LinkFacts, MAX_MEMORY, Placement, Site as SchemeSite};
 use std::collections::{BTreeSet, VecDeque};
@@ -23,7 +23,7 @@ use std::collections::{BTreeSet, VecDeque};
 /// The ends that a scheme has boxes at.
 fn ends(spec: &SchemeSpec) -> &'static [End] {
     match spec.entry.placement {
-        Placement::BothEnds => &[End::Near, End::Far],
+        Placement::BothEnds | Placement::Path => &[End::Near, End::Far],
         Placement::NearEnd => &[End::Near],
     }
 }
@@ -99,6 +99,7 @@ impl<'t> Engine<'t> {
                 routes: Routes::new(topology.nodes.len(), &ends),
                 node_names: topology.nodes.clone(),
                 hosts: vec![None; topology.nodes.len()],
+                locals: vec![Vec::new(); topology.nodes.len()],
                 tap: Tapped::new(tap),
                 until: Instant::MAX,
                 trace_hash: 0,
@@ -116,12 +117,14 @@ impl<'t> Engine<'t> {
             events: 0,
             settings: settings.clone(),
             flow_ends: Vec::new(),
+            probe_ends: Vec::new(),
             levels: Vec::new(),
         };
         for spec in &topology.schemes {
             engine.place_scheme(topology, spec)?;
         }
         engine.place_flows(topology)?;
+        engine.place_probes(topology);
         if settings.express {
             engine.mark_express();
         }
@@ -132,7 +135,8 @@ impl<'t> Engine<'t> {
     fn mark_express(&mut self) {
         let Network { pipes, airways, routes, .. } = &mut self.network;
         let node = |element: &usize| self.elements[*element].place.node;
-        let flows = self.flow_ends.iter().map(|(from, to)| (node(from), node(to)));
+        let talkers = self.flow_ends.iter().chain(&self.probe_ends);
+        let flows = talkers.map(|(from, to)| (node(from), node(to)));
         let schemes: Vec<usize> = self.schemes.iter().flat_map(|(.., placed)| placed.iter().map(node)).collect();
         let places: BTreeSet<usize> = self.elements.iter().map(|slot| slot.place.node).collect();
         let of_schemes = schemes.iter().flat_map(|scheme| places.iter().map(|place| (*scheme, *place)));
@@ -149,9 +153,15 @@ impl<'t> Engine<'t> {
     }
 
     fn place_scheme(&mut self, topology: &Topology, spec: &SchemeSpec) -> Result<(), SimError> {
+        let wants_path = spec.entry.placement == Placement::Path;
+        if wants_path != matches!(spec.on, On::Path(..)) {
+            let wanted = if wants_path { "from a node to another one" } else { "on a link or a cell" };
+            return Err(SimError::Misplaced { scheme: spec.name.clone(), slug: spec.entry.slug, wanted });
+        }
         let placed = match spec.on {
             On::Link(link) => self.place_on_link(topology, spec, link.0)?,
             On::Wlan(wlan) => self.place_on_wlan(topology, spec, wlan.0)?,
+            On::Path(from, to) => self.place_on_path(topology, spec, from.0, to.0)?,
         };
         if let [near, far] = placed[..] {
             self.elements[near].place.peer = Some(far);
@@ -177,6 +187,7 @@ impl<'t> Engine<'t> {
                 queue: Some(ByteSize(out.queue.limit().bytes(out.mtu))),
                 queue_packets: out.queue.limit().packets(),
                 mtu: Some(out.mtu),
+                addresses: None,
             };
             let element = self.make_scheme(topology, spec, link.ends[side], *end, facts, Exit::Way(outgoing))?;
             self.network.pipes[outgoing].before = Some(element);
@@ -190,7 +201,11 @@ impl<'t> Engine<'t> {
         let (wlan, site) = (&topology.wlans[index], &self.network.sites[index]);
         let ways: Vec<[usize; 2]> =
             (1..site.nodes.len()).map(|station| [site.airway(station, 0), site.airway(0, station)]).collect();
-        if self.network.airways[ways[0][0]].after.is_some() {
+        let is_taken = |way: &usize| {
+            let airway = &self.network.airways[*way];
+            airway.before.is_some() || airway.after.is_some()
+        };
+        if ways.iter().flatten().any(is_taken) {
             return Err(SimError::Occupied { scheme: spec.name.clone() });
         }
         let mut placed = Vec::new();
@@ -200,6 +215,7 @@ impl<'t> Engine<'t> {
             queue: Some(ByteSize(queue.limit().bytes(wlan.settings.mtu))),
             queue_packets: queue.limit().packets(),
             mtu: Some(wlan.settings.mtu),
+            addresses: None,
         };
         for end in ends(spec) {
             if *end == End::Near {
@@ -224,7 +240,7 @@ impl<'t> Engine<'t> {
     }
 
     /// One box of a scheme.
-    fn make_scheme(
+    pub(crate) fn make_scheme(
         &mut self,
         topology: &Topology,
         spec: &SchemeSpec,
@@ -262,6 +278,22 @@ impl<'t> Engine<'t> {
             self.flow_ends.push((sender, receiver));
         }
         Ok(())
+    }
+
+    fn place_probes(&mut self, topology: &Topology) {
+        for (number, probe) in topology.probes.iter().enumerate() {
+            let asked = Asked {
+                name: probe.name.clone(),
+                every: probe.every.max(Duration::from_nanos(1)),
+                size: probe.size,
+                from: self.warmup_end,
+                until: Instant::ZERO + self.settings.duration,
+            };
+            let ends = [probe.from, probe.to].map(|node| address::of_node(node.0, Family::V4));
+            let (asks, answers) = (self.host_of(probe.from.0), self.host_of(probe.to.0));
+            self.host(asks).add_probe(number, asked, ends);
+            self.probe_ends.push((asks, answers));
+        }
     }
 
     fn host_of(&mut self, node: usize) -> usize {

@@ -34,6 +34,8 @@ pub struct Engine<'t> {
     pub(crate) events: u64,
     pub(crate) settings: RunSettings,
     pub(crate) flow_ends: Vec<(usize, usize)>,
+    /// Asking and answering host of each probe.
+    pub(crate) probe_ends: Vec<(usize, usize)>,
     /// What was recorded, a row for each sample.
     pub(crate) levels: Vec<LevelSample>,
 }
@@ -175,7 +177,7 @@ impl Engine<'_> {
     }
 
     fn forward(&mut self, node: usize, packet: Packet) {
-        if let Some(meeting) = self.network.forward(self.now, node, packet) {
+        if let Some(meeting) = self.network.forward(self.now, node, None, packet) {
             self.deliver(meeting);
         }
     }

@@ -3,7 +3,7 @@
 use crate::air::Site;
 use crate::element::Body;
 use crate::engine::Engine;
-use crate::outcome::{Drop, ElementOutcome, Mark, Outcome, QueueOutcome, SchemeOutcome, WlanOutcome};
+use crate::outcome::{Drop, ElementOutcome, Mark, Outcome, ProbeOutcome, QueueOutcome, SchemeOutcome, WlanOutcome};
 use crate::pipe::Pipe;
 use airtcp_core::{DropReason, Event, Instant};
 
@@ -18,6 +18,7 @@ impl Engine<'_> {
             let received = self.host(receiver).receiver_outcome(id, end, acknowledged);
             flows.push(self.host(sender).complete_outcome(id, received));
         }
+        let probes = self.probes();
         for slot in &self.elements {
             if let Body::Host(host) = &slot.body {
                 self.checker.check_streams(host);
@@ -26,17 +27,29 @@ impl Engine<'_> {
         let measured = end.saturating_since(self.warmup_end);
         Outcome {
             flows,
+            probes,
             schemes: self.schemes.iter().map(|scheme| self.scheme_outcome(scheme)).collect(),
             wlans: self.network.sites.iter().map(|site| self.wlan_outcome(site)).collect(),
             drops: self.drops(),
             marks: self.marks(),
-            queues: self.queues(),
+            queues: self.queues(end),
             levels: std::mem::take(&mut self.levels),
             checks: self.checker.finish(),
             trace_hash: self.network.trace_hash,
             events: self.events,
             measured,
         }
+    }
+
+    /// In the order of the topology: each host has its own in that order.
+    fn probes(&mut self) -> Vec<ProbeOutcome> {
+        let ends = std::mem::take(&mut self.probe_ends);
+        let mut found: Vec<Vec<ProbeOutcome>> = Vec::new();
+        for (asks, _) in &ends {
+            found.push(self.host(*asks).probe_outcomes().collect());
+        }
+        let place = |index: usize| ends[..index].iter().filter(|(asks, _)| *asks == ends[index].0).count();
+        found.into_iter().enumerate().map(|(index, mut probes)| probes.swap_remove(place(index))).collect()
     }
 
     fn scheme_outcome(&self, (name, kind, indices): &(String, &'static str, Vec<usize>)) -> SchemeOutcome {
@@ -72,27 +85,30 @@ impl Engine<'_> {
         marks.filter(|mark| mark.packets > 0).collect()
     }
 
-    fn queues(&self) -> Vec<QueueOutcome> {
+    fn queues(&self, end: Instant) -> Vec<QueueOutcome> {
         let of_pipe = |pipe: &Pipe| QueueOutcome {
             place: pipe.name.clone(),
             bytes_max: pipe.link.queue_bytes_max(),
             first_drop: pipe.link.counters().first_queue_drop,
+            headers: pipe.link.header_levels(end),
         };
         self.network.pipes.iter().map(of_pipe).filter(|queue| queue.bytes_max > 0).collect()
     }
 
     fn drops(&self) -> Vec<Drop> {
         let mut drops = Vec::new();
-        let mut add = |place: &str, reason: DropReason, packets: u64| {
+        let mut put = |place: &str, reason: DropReason, packets: u64, headers: u64| {
             if packets > 0 {
-                drops.push(Drop { place: place.to_string(), reason, packets });
+                drops.push(Drop { place: place.to_string(), reason, packets, headers });
             }
         };
         for pipe in &self.network.pipes {
             for reason in DropReason::ALL {
-                add(&pipe.name, *reason, pipe.link.counters().dropped_for(*reason));
+                let counters = pipe.link.counters();
+                put(&pipe.name, *reason, counters.dropped_for(*reason), counters.headers_dropped[*reason as usize]);
             }
         }
+        let mut add = |place: &str, reason: DropReason, packets: u64| put(place, reason, packets, 0);
         for site in &self.network.sites {
             for (interface, node) in site.nodes.iter().enumerate() {
                 let place = format!("{}.{}", site.name, self.network.node_names[*node]);

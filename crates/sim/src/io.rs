@@ -125,7 +125,7 @@ impl Io for ElementIo<'_, '_> {
     fn try_send(&mut self, port: Port, packet: Packet, token: Option<Token>) -> Result<(), Packet> {
         match self.way_of(port, &packet) {
             None => {
-                let meeting = self.network.forward(self.now, self.place.node, packet);
+                let meeting = self.network.forward(self.now, self.place.node, Some(self.place.index), packet);
                 self.work.extend(meeting.map(Work::Deliver));
                 self.tell(token, Outcome::Sent);
             }

@@ -14,6 +14,13 @@ pub enum Level {
         /// From the node named second to the one named first.
         reverse: bool,
     },
+    /// Header packets that wait in a link's header-first queue; zero for another kind of queue. (DEC-23)
+    Headers {
+        /// Which link, by its place in the topology.
+        link: usize,
+        /// From the node named second to the one named first.
+        reverse: bool,
+    },
     /// What the boxes of a scheme say, all together; zero without such a scheme.
     Gauge {
         /// Name of the scheme.
@@ -32,6 +39,10 @@ impl Level {
         match self {
             Level::Queue { link, reverse } => {
                 pipes.get_mut(2 * link + usize::from(*reverse)).map_or(0, |pipe| pipe.link.take_queue_peak(now))
+            }
+            Level::Headers { link, reverse } => {
+                let levels = pipes.get(2 * link + usize::from(*reverse)).and_then(|pipe| pipe.link.header_levels(now));
+                levels.map_or(0, |levels| levels.waiting)
             }
             Level::Gauge { scheme, gauge } => {
                 let placed = schemes.iter().filter(|(name, ..)| name == scheme).flat_map(|(.., placed)| placed);

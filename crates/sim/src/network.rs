@@ -23,6 +23,8 @@ pub struct Network<'t> {
     pub node_names: Vec<String>,
     /// Host element of each node.
     pub hosts: Vec<Option<usize>>,
+    /// Elements at each node that see what is for the node itself, before its host.
+    pub locals: Vec<Vec<usize>>,
     pub tap: Tapped<'t>,
     /// When the run ends.
     pub until: Instant,
@@ -61,16 +63,16 @@ impl Network<'_> {
         }
     }
 
-    /// Sends a packet that is at `node` into the link it takes by its destination. Gives it back if a host or a scheme
-    /// takes it first.
-    pub fn forward(&mut self, now: Instant, node: usize, mut packet: Packet) -> Option<Meeting> {
+    /// Sends a packet that is at `node`, where the element `from` sent it if any did, into the link it takes by its
+    /// destination. Gives it back if a host or a scheme takes it first.
+    pub fn forward(&mut self, now: Instant, node: usize, from: Option<usize>, mut packet: Packet) -> Option<Meeting> {
         let destination = address::node_of(&packet.ip().destination);
         if destination == Some(node) {
-            let Some(element) = self.hosts[node] else {
+            let Some((element, port)) = self.at_home(node, from) else {
                 self.drop_unroutable(now, node, &packet);
                 return None;
             };
-            return Some(Meeting { element, port: Port::INNER, packet });
+            return Some(Meeting { element, port, packet });
         }
         let Some(way) = destination.and_then(|to| self.routes.towards(node, to)) else {
             self.drop_unroutable(now, node, &packet);
@@ -90,6 +92,22 @@ impl Network<'_> {
         }
         self.send(now, way, packet);
         None
+    }
+
+    /// Who takes what is for `node` itself: the element behind `from` among those who look at it, then the host.
+    #[inline]
+    fn at_home(&self, node: usize, from: Option<usize>) -> Option<(usize, Port)> {
+        let locals = &self.locals[node];
+        let next = locals.iter().position(|local| Some(*local) == from).map_or(0, |place| place + 1);
+        locals.get(next).map(|local| (*local, Port::LINK)).or(self.hosts[node].map(|host| (host, Port::INNER)))
+    }
+
+    /// Has packets meet an element before they enter a way; gives back the one that was there.
+    pub fn put_before(&mut self, way: usize, element: usize) -> Option<usize> {
+        match self.way(way) {
+            Way::Wire(pipe) => self.pipes[pipe].before.replace(element),
+            Way::Air(airway) => self.airways[airway].before.replace(element),
+        }
     }
 
     /// The element that packets meet before they enter a way.

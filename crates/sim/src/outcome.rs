@@ -2,12 +2,15 @@
 
 use crate::dot11::{MediumUse, Usage};
 use airtcp_core::{DropReason, Duration, Event, Gauge, Instant};
+use airtcp_link::HeaderLevels;
 
 /// Everything a run found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {
     /// One per flow, in the order of the topology.
     pub flows: Vec<FlowOutcome>,
+    /// One per probe, in the order of the topology.
+    pub probes: Vec<ProbeOutcome>,
     /// One per scheme, in the order of the topology.
     pub schemes: Vec<SchemeOutcome>,
     /// One per 802.11 cell, in the order of the topology.
@@ -28,6 +31,19 @@ pub struct Outcome {
     pub events: u64,
     /// Time over which rates are measured.
     pub measured: Duration,
+}
+
+/// What a probe found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ProbeOutcome {
+    /// Name in the scenario.
+    pub name: String,
+    /// How many were sent.
+    pub sent: u64,
+    /// How many came back.
+    pub received: u64,
+    /// There and back.
+    pub rtt: Percentiles,
 }
 
 /// What a flow achieved.
@@ -56,6 +72,8 @@ pub struct FlowOutcome {
     pub acknowledged_missing: u64,
     /// What the sender's congestion controller counted in the measured time, by name.
     pub controller: Vec<(&'static str, u64)>,
+    /// What hidden control TCPs and streams of datagrams counted in the measured time, by name.
+    pub control: Vec<(&'static str, u64)>,
     /// Round-trip times the sender measured.
     pub rtt: Percentiles,
     /// Longest time without a delivered byte, while the flow was not done.
@@ -140,6 +158,8 @@ pub struct Drop {
     pub reason: DropReason,
     /// How many.
     pub packets: u64,
+    /// Of these, header packets of TCP Decoupling, where a link dropped them. (DEC-12)
+    pub headers: u64,
 }
 
 /// The queue before a link.
@@ -151,6 +171,8 @@ pub struct QueueOutcome {
     pub bytes_max: u64,
     /// When it dropped its first packet.
     pub first_drop: Option<Instant>,
+    /// The header packets that waited in it, if it is header-first. (DEC-23)
+    pub headers: Option<HeaderLevels>,
 }
 
 /// Recorded levels at one time.

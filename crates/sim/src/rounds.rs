@@ -46,6 +46,11 @@ impl Rounds {
         self.total = 0;
     }
 
+    /// Samples counted.
+    pub fn count(&self) -> u64 {
+        self.total
+    }
+
     fn at(&self, per_cent: u64) -> u64 {
         let rank = (self.total * per_cent).div_ceil(100).max(1);
         let mut seen = 0;

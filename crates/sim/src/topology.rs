@@ -9,7 +9,7 @@ use crate::tap::Tap;
 use airtcp_core::parameters::ParameterError;
 use airtcp_core::{Duration, Instant};
 use airtcp_link::LinkSettings;
-use airtcp_schemes::SchemeEntry;
+use airtcp_schemes::{SchemeEntry, decoupling};
 use airtcp_tcp::Config;
 
 /// A node of the topology.
@@ -32,6 +32,7 @@ pub struct Topology {
     pub(crate) wlans: Vec<WlanSpec>,
     pub(crate) schemes: Vec<SchemeSpec>,
     pub(crate) flows: Vec<Flow>,
+    pub(crate) probes: Vec<Probe>,
 }
 
 #[derive(Clone)]
@@ -58,11 +59,19 @@ pub enum On {
     Link(LinkId),
     /// An 802.11 cell: a box at the access point (the near end), and one at each station (the far ends).
     Wlan(WlanId),
+    /// The way that packets take from one node to another: a box at each of the two.
+    Path(NodeId, NodeId),
 }
 
 impl From<LinkId> for On {
     fn from(link: LinkId) -> Self {
         On::Link(link)
+    }
+}
+
+impl From<[NodeId; 2]> for On {
+    fn from([from, to]: [NodeId; 2]) -> Self {
+        On::Path(from, to)
     }
 }
 
@@ -80,7 +89,42 @@ pub(crate) struct SchemeSpec {
     pub settings: Vec<(String, String)>,
 }
 
-/// A TCP connection over which one end sends to the other.
+/// What carries a flow.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum FlowKind {
+    /// A TCP connection.
+    #[default]
+    Tcp,
+    /// A reliable decoupling socket: a data TCP over a circuit.
+    Decoupling(Box<decoupling::socket::Settings>),
+    /// UDP datagrams without retransmission, over a circuit or by themselves. Such a flow has no size.
+    Datagrams(Box<decoupling::datagrams::Settings>),
+}
+
+/// Lowest port of a circuit's far end.
+const FIRST_CIRCUIT_PORT: u32 = 1024;
+/// How many there are: a circuit's own ports follow the far end's.
+const CIRCUIT_PORTS: u32 = 64_000;
+
+impl FlowKind {
+    /// For the flow of this number: circuits between the same two hosts need ports of their own. The port that the
+    /// settings name is left to a trunk.
+    pub(crate) fn numbered(mut self, flow: usize) -> FlowKind {
+        let circuit = match &mut self {
+            FlowKind::Tcp => None,
+            FlowKind::Decoupling(settings) => Some(&mut settings.circuit),
+            FlowKind::Datagrams(settings) => settings.circuit.as_mut(),
+        };
+        if let Some(circuit) = circuit {
+            let wanted = u32::from(circuit.port) + 1 + flow as u32 % CIRCUIT_PORTS;
+            let place = (wanted + CIRCUIT_PORTS - FIRST_CIRCUIT_PORT) % CIRCUIT_PORTS;
+            circuit.port = (FIRST_CIRCUIT_PORT + place) as u16;
+        }
+        self
+    }
+}
+
+/// A stream that one end sends to the other.
 #[derive(Clone)]
 pub struct Flow {
     /// Name in the scenario.
@@ -89,6 +133,8 @@ pub struct Flow {
     pub from: NodeId,
     /// Receiver.
     pub to: NodeId,
+    /// What carries it.
+    pub kind: FlowKind,
     /// Both ends' TCP.
     pub tcp: Config,
     /// When the sender connects.
@@ -103,6 +149,21 @@ impl Flow {
     pub(crate) fn family(&self) -> Family {
         if self.ipv6 { Family::V6 } else { Family::V4 }
     }
+}
+
+/// Small datagrams between two hosts and back, in the measured part of the run.
+#[derive(Clone, Debug)]
+pub struct Probe {
+    /// Name in the scenario.
+    pub name: String,
+    /// Host that asks.
+    pub from: NodeId,
+    /// Host that answers.
+    pub to: NodeId,
+    /// Time between two; zero is taken for a nanosecond.
+    pub every: Duration,
+    /// Bytes of the IP packet; no fewer than 36.
+    pub size: u32,
 }
 
 /// How a topology is run.
@@ -185,6 +246,26 @@ pub enum SimError {
         /// The second scheme.
         scheme: String,
     },
+    /// A scheme for a path is on a link, or the other way round.
+    #[error("scheme '{scheme}': '{slug}' is placed {wanted}")]
+    Misplaced {
+        /// Its name in the topology.
+        scheme: String,
+        /// Its name in the table.
+        slug: &'static str,
+        /// How.
+        wanted: &'static str,
+    },
+    /// The path of a scheme leads nowhere.
+    #[error("scheme '{scheme}': no way leads from '{from}' to '{to}'; name two nodes that links connect")]
+    NoPath {
+        /// Its name in the topology.
+        scheme: String,
+        /// Where it begins.
+        from: String,
+        /// Where it ends.
+        to: String,
+    },
 }
 
 impl Topology {
@@ -218,7 +299,7 @@ impl Topology {
         self.wlans[wlan.0].edca.push((station.0, edca));
     }
 
-    /// Puts a scheme on a link or on a cell.
+    /// Puts a scheme on a link, on a cell or along the path between two nodes.
     pub fn scheme(&mut self, name: &str, on: impl Into<On>, entry: &SchemeEntry, settings: &[(String, String)]) {
         self.schemes.push(SchemeSpec {
             name: name.to_string(),
@@ -228,9 +309,19 @@ impl Topology {
         });
     }
 
+    /// Every node, in the order in which they were added.
+    pub fn nodes(&self) -> impl Iterator<Item = NodeId> + use<> {
+        (0..self.nodes.len()).map(NodeId)
+    }
+
     /// Adds a flow.
     pub fn flow(&mut self, flow: Flow) {
         self.flows.push(flow);
+    }
+
+    /// Adds a probe; both of its ends are ends of flows, or nobody answers.
+    pub fn probe(&mut self, probe: Probe) {
+        self.probes.push(probe);
     }
 
     /// Runs the topology.

@@ -2,7 +2,7 @@
 
 mod common;
 use airtcp_core::{DropReason, Duration, Instant, Packet, Rng};
-use airtcp_sim::{Direction, Flow, NodeId, Outcome, RunSettings, Tap, Topology};
+use airtcp_sim::{Direction, Flow, FlowKind, NodeId, Outcome, RunSettings, Tap, Topology};
 use airtcp_tcp::Config;
 use std::collections::BTreeMap;
 
@@ -32,7 +32,16 @@ fn dumbbell_with(seed: u64, loss: &str, access: &[(&str, &str)]) -> (Topology, V
         }
         let (name, start) = (format!("f{index}"), odd(40_000_000).parse().unwrap());
         let size = (index == 4).then_some(300_000);
-        topology.flow(Flow { name, from, to, tcp: Config::default(), start, size, ipv6: index % 2 == 0 });
+        topology.flow(Flow {
+            name,
+            from,
+            to,
+            kind: FlowKind::Tcp,
+            tcp: Config::default(),
+            start,
+            size,
+            ipv6: index % 2 == 0,
+        });
     }
     (topology, routers)
 }
@@ -118,7 +127,16 @@ fn a_scheme_or_a_host_on_the_way_takes_its_packets() {
     let start = Duration::from_nanos(123_457);
     let size = Some(100_000);
     for (name, from, to) in [("of-router", routers[1], receiver), ("to-router", receiver, routers[2])] {
-        topology.flow(Flow { name: name.into(), from, to, tcp: Config::default(), start, size, ipv6: false });
+        topology.flow(Flow {
+            name: name.into(),
+            from,
+            to,
+            kind: FlowKind::Tcp,
+            tcp: Config::default(),
+            start,
+            size,
+            ipv6: false,
+        });
     }
     same(&topology);
 }

@@ -4,7 +4,8 @@ use crate::draw::Draw;
 use crate::parameters::{self, Scale};
 use airtcp_core::parameters::ParameterError;
 use airtcp_core::{ByteSize, Element, Rng};
-use airtcp_schemes::{End, LinkFacts, MAX_MEMORY, SchemeEntry, Site};
+use airtcp_schemes::{End, LinkFacts, MAX_MEMORY, Placement, SchemeEntry, Site};
+use std::net::{IpAddr, Ipv4Addr};
 
 /// Draws until the scheme accepts the whole; its defaults if it never does.
 pub fn draw_settings(draw: &mut Draw, entry: &SchemeEntry, scale: &Scale) -> Vec<(String, String)> {
@@ -20,7 +21,7 @@ pub fn draw_settings(draw: &mut Draw, entry: &SchemeEntry, scale: &Scale) -> Vec
     Vec::new()
 }
 
-/// The element at one end.
+/// The element at one end; the nodes at the ends of a path have addresses that nobody else has.
 ///
 /// # Errors
 /// The scheme does not accept the settings.
@@ -32,5 +33,10 @@ pub fn make(
     max_memory: ByteSize,
     rng: &mut Rng,
 ) -> Result<Box<dyn Element + Send>, ParameterError> {
+    let addresses = (entry.placement == Placement::Path).then(|| {
+        let [near, far] = [1, 2].map(|last| IpAddr::V4(Ipv4Addr::new(198, 51, 100, last)));
+        if end == End::Near { [near, far] } else { [far, near] }
+    });
+    let link = LinkFacts { addresses, ..link };
     (entry.make)(settings, &mut Site { end, link, rng, max_memory })
 }

@@ -20,6 +20,19 @@ airtcp_core::choices! {
         /// Three duplicate acknowledgments, then slow start from one segment (Jacobson 1988); no
         /// SACK, no limited transmit.
         Tahoe = "tahoe",
+        /// Three duplicate acknowledgments or SACKed segments, then one segment for each trigger, also after a
+        /// timeout, and again after more duplicates: for a sender whose window does not limit it.
+        OneSegment = "one-segment",
+    }
+}
+
+airtcp_core::choices! {
+    /// What the recovery `one-segment` repairs.
+    pub enum Holes {
+        /// The oldest segment not acknowledged.
+        First = "first",
+        /// Every segment that SACK shows to be missing.
+        All = "all",
     }
 }
 
@@ -30,6 +43,8 @@ airtcp_core::choices! {
         Linux = "linux",
         /// RTO = max(SRTT + 4 RTTVAR, minimum) (RFC 6298).
         Rfc6298 = "rfc6298",
+        /// RTO = minimum, whatever the round trip takes (DEC-35 as it is written).
+        Constant = "constant",
     }
 }
 
@@ -55,6 +70,10 @@ airtcp_core::parameters! {
         pub controller: ControllerChoice = ControllerChoice::default(), "Linux";
         /// Loss detection and recovery.
         pub recovery: RecoveryKind = RecoveryKind::Rack, "Linux, RFC 8985";
+        /// Which lost segments the recovery `one-segment` sends again.
+        pub repair_holes: Holes = Holes::First, "DEC-34, DEC-U9";
+        /// The recovery `one-segment` sends a segment again each time as many more duplicate acknowledgments come as the window has segments.
+        pub repair_again: bool = true, "DEC-34";
         /// Shrink the window in proportion to what arrives and not at once; auto is with RACK, as Linux; never with Tahoe.
         pub proportional_reduction: Option<bool> = None, "RFC 6937";
         /// Largest IP packet to send and to ask for; the MSS follows from it.

@@ -74,6 +74,7 @@ impl RttEstimator {
         let rto_us = match self.rule {
             RtoRule::Linux => (sk.srtt_us >> 3) + self.rttvar_us,
             RtoRule::Rfc6298 => ((sk.srtt_us >> 3) + sk.mdev_us).max(self.min_rto_us),
+            RtoRule::Constant => self.min_rto_us,
         };
         self.base_rto = Duration::from_micros(u64::from(rto_us));
         self.backoff = 0;
@@ -182,6 +183,11 @@ mod tests {
         assert_eq!((at(&config, 100, 0), at(&config, 400, 0), at(&config, 100, 2)), (1000, 1500, 4000));
         let constant = Config { rto_backoff: false, ..config };
         assert_eq!(at(&constant, 100, 5), 1000);
+    }
+
+    #[test]
+    fn a_constant_timeout_asks_no_round_trip() {
+        assert_eq!(after(RtoRule::Constant, &[1000, 3000]).0.rto(), Duration::from_millis(200));
     }
 
     #[test]

@@ -253,11 +253,7 @@ impl Scoreboard {
         overdue: impl Fn(Instant) -> bool,
     ) -> Option<Instant> {
         while let Some(entry) = self.retransmissions.front().copied() {
-            let current = self.index_of(entry.start).filter(|index| {
-                let record = &self.records[*index];
-                record.order == entry.order && record.flags & (mark::RETRANS | mark::SACKED) == mark::RETRANS
-            });
-            if let Some(index) = current {
+            if let Some(index) = self.current(entry) {
                 let sent_at = self.records[index].sent_at;
                 if entry.order >= newest {
                     return None;
@@ -271,6 +267,30 @@ impl Scoreboard {
             self.retransmissions.pop_front();
         }
         None
+    }
+
+    /// Marks lost every retransmission since which `count` segments were delivered; returns how many it marked.
+    pub fn mark_resent_overtaken(&mut self, count: u32, sk: &mut TcpSock) -> u64 {
+        let mut marked = 0;
+        while let Some(entry) = self.retransmissions.front().copied() {
+            if let Some(index) = self.current(entry) {
+                if sk.delivered.wrapping_sub(self.records[index].delivered) < count {
+                    break;
+                }
+                self.mark_lost(index, sk);
+                marked += 1;
+            }
+            self.retransmissions.pop_front();
+        }
+        marked
+    }
+
+    /// Index of the record that `entry` sent again, if that is its latest transmission and still in flight.
+    fn current(&self, entry: Retransmission) -> Option<usize> {
+        self.index_of(entry.start).filter(|index| {
+            let record = &self.records[*index];
+            record.order == entry.order && record.flags & (mark::RETRANS | mark::SACKED) == mark::RETRANS
+        })
     }
 
     /// Marks lost every record below `offset` that is neither SACKed nor ever retransmitted.

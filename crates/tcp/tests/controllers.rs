@@ -35,7 +35,8 @@ fn bbr_fills_a_path_that_loses_one_in_a_hundred_and_westwood_keeps_more_of_it_th
 
 #[test]
 fn every_controller_fills_a_path_without_loss() {
-    for entry in congestion::CONTROLLERS {
+    // Without control the queue overflows all the time.
+    for entry in congestion::CONTROLLERS.iter().filter(|entry| entry.slug != "unlimited") {
         let got = goodput_kbit(&config(entry.slug), "0%", 3);
         assert!(got > 8900, "{}: {got}", entry.slug);
     }

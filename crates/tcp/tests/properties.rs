@@ -8,7 +8,12 @@ use airtcp_tcp::{Config, Connection, RecoveryKind};
 use proptest::prelude::*;
 
 fn kinds() -> impl Strategy<Value = RecoveryKind> {
-    prop_oneof![Just(RecoveryKind::Rack), Just(RecoveryKind::Sack), Just(RecoveryKind::NewReno)]
+    prop_oneof![
+        Just(RecoveryKind::Rack),
+        Just(RecoveryKind::Sack),
+        Just(RecoveryKind::NewReno),
+        Just(RecoveryKind::OneSegment)
+    ]
 }
 
 /// A field near the right value, or anywhere.

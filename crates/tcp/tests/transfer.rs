@@ -7,7 +7,8 @@ use airtcp_core::{Duration, Rng};
 use airtcp_tcp::{Chunk, Config, Connection, RecoveryKind, State, Stream};
 use bytes::Bytes;
 
-const VARIANTS: [RecoveryKind; 3] = [RecoveryKind::Rack, RecoveryKind::Sack, RecoveryKind::NewReno];
+const VARIANTS: [RecoveryKind; 4] =
+    [RecoveryKind::Rack, RecoveryKind::Sack, RecoveryKind::NewReno, RecoveryKind::OneSegment];
 
 /// `len` bytes each way over `path`, then close from both sides.
 fn transfer_both_ways(config: &Config, len: u64, path: Path) -> Net {

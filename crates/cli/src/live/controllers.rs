@@ -2,7 +2,7 @@
 
 use super::failed;
 use airtcp_experiment::{NotRun, ResolvedScenario};
-use airtcp_linux::bpf::{self, BpfError, Program, Registration};
+use airtcp_linux::bpf::{self, BpfError, Program, Registration, pinned};
 
 /// The controllers that one run loaded; they go when this is dropped, and when the process ends.
 pub(super) struct Controllers(Vec<(&'static Program, Registration)>);
@@ -25,13 +25,13 @@ impl Controllers {
             }
             match Registration::new(program, program.slug, settings) {
                 Ok(registration) => loaded.0.push((program, registration)),
-                Err(BpfError::Taken(_)) if settings.is_empty() => {}
-                Err(BpfError::Taken(_)) => {
-                    let slug = program.slug;
-                    let sentence = format!(
-                        "'{slug}' is loaded already, with options of its own; `airtcp cc unload {slug}` takes it away"
-                    );
-                    return Err(NotRun::Skipped(sentence));
+                Err(taken @ BpfError::Taken(_)) => {
+                    let listed = pinned::list().map_err(failed)?;
+                    let found = listed.iter().find(|loaded| loaded.name == program.slug);
+                    // Without a place of its own it belongs to the kernel, or to another run, and goes with that.
+                    let found = found.ok_or_else(|| NotRun::Skipped(taken.to_string()))?;
+                    let wanted = program.options(settings).map_err(failed)?;
+                    same_options(program.slug, &found.options, &wanted).map_err(NotRun::Skipped)?;
                 }
                 Err(error) => return Err(NotRun::Skipped(error.to_string())),
             }
@@ -46,5 +46,34 @@ impl Controllers {
         };
         let counts = registration.counters().map_err(failed)?;
         Ok(program.counter_names().into_iter().map(str::to_owned).zip(counts).collect())
+    }
+}
+
+/// Refuses what `airtcp cc load` loaded with other options than a flow wants.
+fn same_options(slug: &str, loaded: &[(String, String)], wanted: &[(String, String)]) -> Result<(), String> {
+    if loaded == wanted {
+        return Ok(());
+    }
+    let others: Vec<String> = loaded
+        .iter()
+        .filter(|option| !wanted.contains(option))
+        .map(|(key, value)| format!("{key} = {value}"))
+        .collect();
+    Err(format!("'{slug}' is loaded already with {}; `airtcp cc unload {slug}` takes it away", others.join(", ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_loaded_with_other_options_is_refused_and_the_options_are_named() {
+        let program = bpf::program("newzag").unwrap();
+        let options = |lda: &str| program.options(&[("lda".into(), lda.into())]).unwrap();
+        assert_eq!(same_options("newzag", &options("adjusted"), &program.options(&[]).unwrap()), Ok(()));
+        assert_eq!(
+            same_options("newzag", &options("original"), &options("adjusted")).unwrap_err(),
+            "'newzag' is loaded already with lda = original; `airtcp cc unload newzag` takes it away"
+        );
     }
 }

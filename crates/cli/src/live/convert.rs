@@ -1,14 +1,15 @@
 //! From what the live parts tell to the outcome of a run.
 
 use super::gateways::{Counters, Repairs};
-use airtcp_core::Gauge;
+use airtcp_core::{Duration, Gauge};
 use airtcp_experiment::scenario::{FlowSpec, ResolvedScenario};
 use airtcp_experiment::simulator::alive_while_measured;
 use airtcp_experiment::world::{
-    Drops, EmulatorReport, FlowOutcome, Marks, RttPercentiles, RunOutcome, Sample, SchemeOutcome, Verdict,
+    Drops, EmulatorReport, FlowOutcome, Marks, Path, Percentiles, ProbeOutcome, RunOutcome, Sample, SchemeOutcome,
+    Verdict,
 };
-use airtcp_linux::emulator::{self, SelfTest};
-use airtcp_linux::traffic::{self, FlowResult};
+use airtcp_linux::emulator::{self, PassageReport, SelfTest};
+use airtcp_linux::traffic::{self, FlowResult, ProbeResult};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
@@ -16,6 +17,7 @@ use std::collections::BTreeMap;
 pub(super) struct Findings<'a> {
     pub(super) cell: &'a ResolvedScenario,
     pub(super) flows: Vec<FlowResult>,
+    pub(super) probes: Vec<ProbeResult>,
     pub(super) repairs: Repairs,
     pub(super) before: Counters,
     pub(super) after: Counters,
@@ -38,29 +40,30 @@ pub(super) fn outcome(findings: &Findings<'_>) -> RunOutcome {
         checks: checks(findings),
         trace: None,
         emulator: Some(emulator_report(findings)),
+        probes: findings.probes.iter().map(probe).collect(),
+        path: Some(path(&findings.report.passages)),
     }
 }
 
 fn flow(cell: &ResolvedScenario, spec: &FlowSpec, result: &FlowResult, repairs: &Repairs, start: u64) -> FlowOutcome {
     let complete = spec.size.is_some() && result.outcome == traffic::Outcome::Complete;
     let ended = result.last_byte_at.filter(|_| complete);
+    let (window_start, window) = alive_while_measured(cell, spec, ended);
     FlowOutcome {
         name: result.name.clone(),
         window_bytes: result.window_bytes,
-        window: alive_while_measured(cell, spec, ended),
+        window_start,
+        window,
         total_bytes: result.received_bytes,
         acked_bytes: result.samples.last().map_or(0, |sample| sample.info.acknowledged_bytes),
         completion: ended.map(|at| at.saturating_sub(spec.start)),
-        transfer: None,
+        transfer: ended.zip(result.connected_at).map(|(end, begin)| end.saturating_sub(begin)),
         retransmitted_segments: result.window_retransmitted_segments,
         rtos: result.timeouts.unwrap_or(0),
         acknowledged_missing: None,
         controller: Vec::new(),
-        rtt: RttPercentiles {
-            p50: result.rtt.p50.as_nanos(),
-            p95: result.rtt.p95.as_nanos(),
-            p99: result.rtt.p99.as_nanos(),
-        },
+        control: Vec::new(),
+        rtt: percentiles(result.rtt.p50, result.rtt.p95, result.rtt.p99),
         segment_bytes: spec.segment_bytes(),
         longest_stall: result.longest_stall,
         series: series(cell, result, repairs, start),
@@ -125,6 +128,7 @@ fn drops(findings: &Findings<'_>) -> Vec<Drops> {
             place: direction.name.clone(),
             reason: reason.label().into(),
             packets,
+            headers: direction.headers_dropped(reason),
         })
     });
     let mut drops: Vec<Drops> = of_link.collect();
@@ -137,13 +141,19 @@ fn drops(findings: &Findings<'_>) -> Vec<Drops> {
                         place: format!("schemes.{}.{node}", spec.name),
                         reason: reason.clone(),
                         packets,
+                        headers: 0,
                     });
                 }
             }
         }
     }
     if findings.device_drops > 0 {
-        drops.push(Drops { place: "devices".into(), reason: "device".into(), packets: findings.device_drops });
+        drops.push(Drops {
+            place: "devices".into(),
+            reason: "device".into(),
+            packets: findings.device_drops,
+            headers: 0,
+        });
     }
     drops
 }
@@ -165,6 +175,20 @@ fn checks(findings: &Findings<'_>) -> Vec<(Cow<'static, str>, Verdict)> {
     let bounds = boxes().find_map(|status| Some(format!("{}: {}", status.name, status.broken.as_ref()?)));
     let checks = [("conservation", conservation), ("stream", stream), ("bounds", bounds)];
     checks.into_iter().map(|(name, broken)| (name.into(), verdict(broken))).collect()
+}
+
+fn probe(result: &ProbeResult) -> ProbeOutcome {
+    let rtt = percentiles(result.rtt.p50, result.rtt.p95, result.rtt.p99);
+    ProbeOutcome { name: result.name.clone(), sent: result.sent, received: result.received, rtt }
+}
+
+fn percentiles(p50: Duration, p95: Duration, p99: Duration) -> Percentiles {
+    Percentiles { p50: p50.as_nanos(), p95: p95.as_nanos(), p99: p99.as_nanos() }
+}
+
+fn path(passages: &PassageReport) -> Path {
+    let of = |found: emulator::Percentiles| percentiles(found.p50, found.p95, found.p99);
+    Path { data_wait: of(passages.data_wait), ack_wait: of(passages.ack_wait), round_trip: of(passages.round_trip) }
 }
 
 /// The self-test before the run, and what the run's own packets met on the link that loses most.

@@ -46,8 +46,18 @@ impl<'a> Gateways<'a> {
     pub(super) fn start(testbed: &Testbed, cell: &ResolvedScenario, directory: &'a Path) -> Result<Self, NotRun> {
         let mut gateways = Gateways { boxes: Vec::new(), directory, schemes: cell.schemes.len() };
         for (index, scheme) in cell.schemes.iter().enumerate() {
-            // Scenarios with cells are not run live.
-            let On::Link(on) = scheme.on else { continue };
+            let on = match scheme.on {
+                On::Link(link) => link,
+                // Scenarios with cells are not run live.
+                On::Wlan(_) => continue,
+                On::Path(..) => {
+                    let sentence = format!(
+                        "scheme '{}' leads along a path: '{}' runs in the simulator only so far",
+                        scheme.name, scheme.kind
+                    );
+                    return Err(NotRun::Skipped(sentence));
+                }
+            };
             let link = &cell.links[on];
             let ends: &[usize] = if scheme.entry.placement == Placement::BothEnds { &[0, 1] } else { &[0] };
             for &end in ends {
@@ -174,5 +184,6 @@ fn facts(out: &LinkSettings, back: &LinkSettings) -> LinkFacts {
         queue: Some(ByteSize(queue.bytes(out.mtu))),
         queue_packets: queue.packets(),
         mtu: Some(out.mtu),
+        addresses: None,
     }
 }

@@ -13,11 +13,13 @@ pub(crate) use session::Session;
 
 use airtcp_core::Duration;
 use airtcp_core::parameters::Parameters;
-use airtcp_experiment::scenario::IpVersion;
+use airtcp_experiment::scenario::{self, IpVersion};
 use airtcp_experiment::{NotRun, ResolvedScenario, RunOutcome, World};
 use airtcp_linux::emulator;
 use airtcp_linux::testbed::{Family, TestbedError};
-use airtcp_linux::traffic::{self, Amount, FlowResult, FlowSpec, RunningFlow, TrafficError};
+use airtcp_linux::traffic::{
+    self, Amount, FlowResult, FlowSpec, ProbeResult, ProbeSpec, RunningFlow, RunningProbe, TrafficError,
+};
 
 /// Runs on kernel TCP.
 #[derive(Clone, Copy, Debug, Default)]
@@ -49,16 +51,17 @@ impl World for Live {
         let mut gateways = session.start_gateways()?;
         gateways.wait_until_up()?;
         let settings = cell.links.iter().map(|link| [link.forward.clone(), link.reverse.clone()]).collect();
-        let origin = session.testbed().emulator().restart(seed, Some(settings)).map_err(failed)?;
+        let origin = session.testbed().emulator().restart(seed, Some(settings), cell.warmup).map_err(failed)?;
         let before = gateways.counters()?;
-        let (flows, repairs) = gateways.watch(cell.sample_every(), || run_flows(&session, cell, seed, origin))?;
-        let flows = flows?;
+        let (results, repairs) = gateways.watch(cell.sample_every(), || run_traffic(&session, cell, seed, origin))?;
+        let (flows, probes) = results?;
         let after = gateways.counters()?;
         let report = session.testbed().emulator().report().map_err(failed)?;
         let drops = session.testbed().device_drops().map_err(not_run)?;
         let mut outcome = convert::outcome(&convert::Findings {
             cell,
             flows,
+            probes,
             repairs,
             before,
             after,
@@ -109,6 +112,11 @@ fn refuse_what_is_not_emulated(cell: &ResolvedScenario) -> Result<(), NotRun> {
 /// A live run takes the kernel's TCP as it is: what the file says about endpoints beyond that would be a lie.
 fn refuse_what_the_kernel_decides(cell: &ResolvedScenario) -> Result<(), NotRun> {
     for flow in &cell.flows {
+        if flow.socket != airtcp_sim::FlowKind::Tcp {
+            let sentence =
+                format!("flow '{}' has a socket that the kernel does not have; run it in the simulator", flow.name);
+            return Err(NotRun::Skipped(sentence));
+        }
         let defaults = airtcp_tcp::Config::default().fields();
         let differs = |(field, default): &(airtcp_core::parameters::Field, airtcp_core::parameters::Field)| {
             !["controller", "receive_buffer"].contains(&field.name) && field.value != default.value
@@ -122,12 +130,18 @@ fn refuse_what_the_kernel_decides(cell: &ResolvedScenario) -> Result<(), NotRun>
     Ok(())
 }
 
-fn run_flows(
+/// The flows, and the probes beside them.
+fn run_traffic(
     session: &Session,
     cell: &ResolvedScenario,
     seed: u64,
     origin: airtcp_core::Instant,
-) -> Result<Vec<FlowResult>, NotRun> {
+) -> Result<(Vec<FlowResult>, Vec<ProbeResult>), NotRun> {
+    let probes = cell.probes.iter().map(|probe| {
+        let spec = probe_spec(session, cell, probe)?;
+        traffic::start_probe(spec, origin).map_err(no_traffic)
+    });
+    let probes = probes.collect::<Result<Vec<_>, _>>()?;
     let specs = cell.flows.iter().map(|flow| flow_spec(session, cell, flow, seed)).collect::<Result<Vec<_>, _>>()?;
     let running = specs.into_iter().map(|spec| traffic::start(spec, origin)).collect::<Result<Vec<RunningFlow>, _>>();
     let results = running.map_err(no_traffic)?.into_iter().map(RunningFlow::join);
@@ -138,7 +152,25 @@ fn run_flows(
             return Err(NotRun::Failed(format!("flow '{}' broke: {words}", result.name)));
         }
     }
-    Ok(results)
+    let probes = probes.into_iter().map(RunningProbe::join).collect::<Result<Vec<_>, _>>().map_err(no_traffic)?;
+    Ok((results, probes))
+}
+
+fn probe_spec(session: &Session, cell: &ResolvedScenario, probe: &scenario::ProbeSpec) -> Result<ProbeSpec, NotRun> {
+    let end = |node: usize| {
+        let name = &cell.nodes[node];
+        let end = session.testbed().end(name, Family::V4);
+        let end = end.map(|(namespace, address)| (namespace.clone(), address));
+        end.ok_or_else(|| NotRun::Failed(format!("the testbed has no node '{name}'")))
+    };
+    Ok(ProbeSpec {
+        name: probe.name.clone(),
+        from: end(probe.from)?,
+        to: end(probe.to)?,
+        every: probe.every,
+        size: probe.size,
+        window: (cell.warmup, cell.duration),
+    })
 }
 
 fn flow_spec(

@@ -31,7 +31,7 @@ enum Action {
         /// Which one
         name: String,
     },
-    /// Controllers that are loaded, with what they counted, and those that can be
+    /// Controllers that are loaded, with their options and what they counted, and those that can be
     List {
         /// As JSON
         #[arg(long)]
@@ -55,7 +55,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
             output::print(&format!("'{name}' is loaded; sockets may choose it"));
         }
         Action::Unload { name } => {
-            pinned::unload(name)?;
+            pinned::unload(name).map_err(|error| match error {
+                BpfError::NoName(_) => Failure::input(error),
+                error => error.into(),
+            })?;
             output::print(&format!("'{name}' is unloaded; connections that have it keep it"));
         }
         Action::List { json } => {
@@ -76,7 +79,9 @@ fn as_json(loaded: &[Loaded]) -> String {
     let row = |loaded: &Loaded| {
         let counters: Map<String, Value> =
             loaded.counters.iter().map(|(name, count)| ((*name).to_owned(), (*count).into())).collect();
-        json!({"name": loaded.name, "counters": counters})
+        let options: Map<String, Value> =
+            loaded.options.iter().map(|(key, value)| (key.clone(), value.as_str().into())).collect();
+        json!({"name": loaded.name, "options": options, "counters": counters})
     };
     let loaded_rows: Vec<Value> = loaded.iter().map(row).collect();
     format!("{:#}", json!({"schema": "airtcp.cc/1", "loaded": loaded_rows, "not_loaded": others(loaded)}))
@@ -87,6 +92,7 @@ fn as_text(loaded: &[Loaded]) -> String {
     let mut lines = Vec::new();
     for loaded in loaded {
         lines.push(style.bold(&loaded.name));
+        lines.extend(loaded.options.iter().map(|(key, value)| format!("  {key} = {value}")));
         let width = loaded.counters.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
         lines.extend(loaded.counters.iter().map(|(name, count)| format!("  {name:width$}  {count}")));
     }
@@ -109,11 +115,16 @@ mod tests {
         let loaded = [Loaded {
             name: "newzag".into(),
             program: Some("newzag"),
+            options: vec![("lda".into(), "original".into())],
             counters: vec![("loss_events", 7), ("random", 3)],
         }];
         let json: Value = serde_json::from_str(&as_json(&loaded)).unwrap();
-        assert_eq!(json["loaded"][0], json!({"name": "newzag", "counters": {"loss_events": 7, "random": 3}}));
+        assert_eq!(
+            json["loaded"][0],
+            json!({"name": "newzag", "options": {"lda": "original"}, "counters": {"loss_events": 7, "random": 3}})
+        );
         assert_eq!(json["not_loaded"], json!([]));
+        assert!(as_text(&loaded).contains("lda = original"));
         assert!(as_text(&loaded).contains("loss_events  7") && as_text(&[]).contains("airtcp cc load newzag"));
     }
 }

@@ -58,6 +58,10 @@ const BUILT_IN: &[(&str, &str)] = &[
     ("satellite", include_str!("../../../../scenarios/satellite.toml")),
     ("wifi-upload", include_str!("../../../../scenarios/wifi-upload.toml")),
     ("wifi-acks", include_str!("../../../../scenarios/wifi-acks.toml")),
+    ("newzag", include_str!("../../../../scenarios/newzag.toml")),
+    ("trunk", include_str!("../../../../scenarios/trunk.toml")),
+    ("router-queue", include_str!("../../../../scenarios/router-queue.toml")),
+    ("newzag-harm", include_str!("../../../../scenarios/newzag-harm.toml")),
     ("accept-50mbit", include_str!("../../../../scenarios/accept-50mbit.toml")),
 ];
 

@@ -4,7 +4,7 @@ use super::{BUILT_IN, papers};
 use crate::{Failure, gateway_file, output};
 use airtcp_core::parameters::{Field, Parameters, nearest};
 use airtcp_experiment::catalogue::KERNEL_ONLY;
-use airtcp_experiment::scenario::{FLOW_KEYS, TOP_LEVEL, WLAN_KEYS, measures};
+use airtcp_experiment::scenario::{FLOW_KEYS, PROBE_KEYS, SOCKETS, SocketEntry, TOP_LEVEL, WLAN_KEYS, measures};
 use airtcp_experiment::{Catalogue, table::Style};
 use airtcp_link::LinkSettings;
 use airtcp_schemes::{Placement, SchemeEntry};
@@ -86,7 +86,7 @@ fn topics(catalogue: &Catalogue<'_>) -> Vec<Topic> {
         topics.push(simple(name, "The kernel's own; live runs only.", vec!["Congestion controller.".into()], example));
     }
     papers::add_pages(&mut topics, catalogue);
-    topics.extend([link(), wlan(), flow(), scenario(), gateway()]);
+    topics.extend([link(), wlan(), flow(), probe(), scenario(), gateway()]);
     let schemes: Vec<String> = std::iter::once("none: the link as it is".to_owned())
         .chain(catalogue.schemes.iter().map(|entry| format!("{}: {}", entry.slug, entry.about)))
         .collect();
@@ -99,6 +99,7 @@ fn topics(catalogue: &Catalogue<'_>) -> Vec<Topic> {
         controllers,
         "controller = \"cubic\"\n".into(),
     ));
+    topics.push(sockets());
     topics.push(simple(
         "measures",
         "What a table can show and a figure can draw.",
@@ -116,6 +117,7 @@ fn scheme(entry: &SchemeEntry) -> Topic {
     let boxes = match entry.placement {
         Placement::BothEnds => "Two boxes, one at each end of the link.",
         Placement::NearEnd => "One box, at the end named first in the link's `between`.",
+        Placement::Path => "Two boxes, at the nodes that `from` and `to` name; in the simulator only.",
     };
     let semantics = if entry.keeps_end_to_end {
         "Keeps end-to-end semantics."
@@ -123,7 +125,10 @@ fn scheme(entry: &SchemeEntry) -> Topic {
         "Does not keep end-to-end semantics: it acknowledges what the receiver may not have."
     };
     let parameters = Section {
-        title: format!("parameters, in [schemes.<name>] and in a gateway file's [{}]", entry.slug),
+        title: match entry.placement {
+            Placement::Path => "parameters, in [schemes.<name>]".to_owned(),
+            _ => format!("parameters, in [schemes.<name>] and in a gateway file's [{}]", entry.slug),
+        },
         keys: keys((entry.fields)()),
     };
     Topic {
@@ -148,7 +153,11 @@ fn controller(entry: &ControllerEntry) -> Topic {
 }
 
 fn scheme_example(entry: &SchemeEntry) -> String {
-    format!("[schemes.repair]\nkind = \"{}\"\non = \"air\"\n{}", entry.slug, commented((entry.fields)()))
+    let (name, place) = match entry.placement {
+        Placement::Path => ("trunk", "from = \"a\"\nto = \"b\""),
+        Placement::BothEnds | Placement::NearEnd => ("repair", "on = \"air\""),
+    };
+    format!("[schemes.{name}]\nkind = \"{}\"\n{place}\n{}", entry.slug, commented((entry.fields)()))
 }
 
 fn link() -> Topic {
@@ -188,6 +197,16 @@ fn wlan() -> Topic {
     }
 }
 
+fn probe() -> Topic {
+    Topic {
+        name: "probe".into(),
+        about: "Small datagrams between two hosts and back, beside the flows: what a ping would tell.".into(),
+        notes: Vec::new(),
+        sections: vec![Section { title: "in [probes.<name>]".into(), keys: plain_keys(PROBE_KEYS) }],
+        example: "[probes.ping]\nfrom = \"sender\"\nto = \"receiver\"\nevery = \"20ms\"\n".into(),
+    }
+}
+
 fn flow() -> Topic {
     let fields: Vec<Field> = airtcp_tcp::Config::default()
         .fields()
@@ -206,6 +225,21 @@ fn flow() -> Topic {
         notes: vec!["A live run takes the kernel's TCP as it is.".into()],
         sections: vec![own, endpoints],
         example,
+    }
+}
+
+fn sockets() -> Topic {
+    let with_fields = SOCKETS.iter().filter(|socket| !(socket.fields)().is_empty());
+    let section = |socket: &SocketEntry| Section {
+        title: format!("in [flows.<name>.socket_options] of socket = \"{}\"", socket.slug),
+        keys: keys((socket.fields)()),
+    };
+    Topic {
+        name: "sockets".into(),
+        about: "What a flow's socket can be, in the simulator.".into(),
+        notes: SOCKETS.iter().map(|socket| format!("{}: {}", socket.slug, socket.about)).collect(),
+        sections: with_fields.map(section).collect(),
+        example: "[flows.bulk]\nfrom = \"sender\"\nto = \"receiver\"\nsocket = \"decoupling\"\nsocket_options = { vmss = 1500 }\n".into(),
     }
 }
 

@@ -10,14 +10,19 @@ use bytes::BytesMut;
 impl Packet {
     /// Sets the ECN field.
     pub fn set_ecn(&mut self, ecn: Ecn) {
-        let class = self.0.ip.traffic_class & !3 | ecn.bits();
+        self.set_traffic_class(self.0.ip.traffic_class & !3 | ecn.bits());
+    }
+
+    /// Sets DSCP and ECN.
+    pub fn set_traffic_class(&mut self, class: u8) {
         self.0.ip.traffic_class = class;
         let is_v4 = self.0.ip.source.is_ipv4();
         self.0.edit_wire(|d| {
             if is_v4 {
                 replace_byte(d, 1, class, 10);
             } else {
-                d[1] = d[1] & 0xcf | ecn.bits() << 4;
+                d[0] = d[0] & 0xf0 | class >> 4;
+                d[1] = d[1] & 0x0f | class << 4;
             }
         });
     }

@@ -34,7 +34,16 @@ pub struct IpHeader {
     pub total_len: u32,
 }
 
+/// DSCP of header packets, the "CONTROL bit" of TCP Decoupling (DEC-12): of the pool for local use (RFC 2474 section 6), with
+/// the ECN bits left alone.
+pub const CONTROL_DSCP: u8 = 0b00_0011;
+
 impl IpHeader {
+    /// The DSCP field (RFC 2474), 0 to 63.
+    pub const fn dscp(&self) -> u8 {
+        self.traffic_class >> 2
+    }
+
     /// The ECN field (RFC 3168).
     pub fn ecn(&self) -> Ecn {
         match self.traffic_class & 3 {

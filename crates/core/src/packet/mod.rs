@@ -17,7 +17,7 @@ mod shim;
 mod tcp;
 
 pub use build::Segment;
-pub use ip::{Ecn, FlowKey, IpHeader, protocol};
+pub use ip::{CONTROL_DSCP, Ecn, FlowKey, IpHeader, protocol};
 pub use payload::{Payload, fill_virtual};
 pub use shim::{SHIM_HEADER, TakenShim};
 pub use tcp::{SackBlocks, TcpFlags, TcpHeader, TcpOptions, Timestamps};

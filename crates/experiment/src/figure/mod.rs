@@ -11,8 +11,9 @@ mod ticks;
 
 pub use horizontal::{Horizontal, Scale};
 
+use crate::formula;
 use crate::results::summary;
-use crate::scenario::{FigureSpec, Scenario};
+use crate::scenario::{CurveSpec, FigureSpec, Scenario};
 use crate::table::measure::Measure;
 use serde_json::Value;
 
@@ -107,6 +108,7 @@ impl Figure {
         }
         let has_points = |line: &usize| points.iter().any(|pane| !pane[*line].is_empty());
         let shown: Vec<usize> = (0..line_labels.len()).filter(has_points).collect();
+        let curves = curves(spec, &x, shown.len());
         let panes = pane_labels.into_iter().zip(points).map(|(label, mut lines)| Pane {
             label: as_shown(label),
             lines: shown
@@ -117,17 +119,35 @@ impl Figure {
                 .map(|(index, line, points)| Line { label: as_shown(line_labels[line].clone()), index, points })
                 .collect(),
         });
+        let panes = panes.filter(|pane| !pane.lines.is_empty()).map(|mut pane| {
+            pane.lines.extend(curves.iter().cloned());
+            pane
+        });
+        let of_curves = curves.iter().map(|curve| curve.label.clone());
         Figure {
             name: spec.name.clone(),
             source: source(scenario, spec, summary),
-            panes: panes.filter(|pane| !pane.lines.is_empty()).collect(),
-            legend: shown.iter().map(|&line| as_shown(line_labels[line].clone())).collect(),
+            panes: panes.collect(),
+            legend: shown.iter().map(|&line| as_shown(line_labels[line].clone())).chain(of_curves).collect(),
             panes_by: spec.panes.clone(),
             lines_by: spec.lines.clone(),
             x,
             y,
         }
     }
+}
+
+/// The formulas of a figure, a line each behind `lines` others.
+fn curves(spec: &FigureSpec, x: &Horizontal, lines: usize) -> Vec<Line> {
+    let curve = |(place, curve): (usize, &CurveSpec)| {
+        let steps = x.steps.iter().enumerate();
+        let points = steps.filter_map(|(step, (label, number))| {
+            let y = curve.call.at(formula::input(label))?;
+            Some(Point { label: label.clone(), x: *number, step, y, ci95: None })
+        });
+        Line { label: curve.label.clone(), index: lines + place, points: from_left_to_right(points.collect()) }
+    };
+    spec.curves.iter().enumerate().map(curve).collect()
 }
 
 fn labels(scenario: &Scenario, axis: &str) -> Vec<String> {

@@ -156,3 +156,37 @@ fn words_on_the_axis_stand_side_by_side_without_a_line_between_them() {
     let mut paths = text.lines().filter(|line| line.starts_with("<path"));
     assert!(paths.all(|path| !path.contains('L')), "a path leads from word to word: {text}");
 }
+
+/// A formula is drawn behind the lines of cells, with the varied key's value in base units.
+#[test]
+fn a_curve_is_a_formula_over_the_varied_key() {
+    let curve =
+        "curves = [{ label = \"model\", formula = \"decoupling_per\", inputs = { ber = \"x\", packet = \"100B\" } }]";
+    let scenario = read(&format!("{SCENARIO}{curve}"), &[]);
+    let figure = drawn(&scenario, &summary(&scenario));
+    assert_eq!(figure.legend.last().map(String::as_str), Some("model"));
+    for pane in &figure.panes {
+        let line = pane.lines.last().unwrap();
+        assert_eq!((line.label.as_str(), line.index), ("model", 2));
+        let of: Vec<(Option<f64>, f64)> =
+            line.points.iter().map(|point| (point.x, (point.y * 1e3).round() / 1e3)).collect();
+        assert_eq!(of, [(Some(0.1), 0.8), (Some(1.0), 8.0), (Some(10.0), 80.0)], "x in percent");
+    }
+    assert!(svg::text(&figure).contains("model") && csv::text(&figure).contains("model,10%,10,%,80,,"));
+}
+
+#[test]
+fn a_curve_that_cannot_be_drawn_is_an_error_that_says_why() {
+    let error = |text: &str| {
+        let source = Source { file: "drawn.toml".into(), text: format!("{SCENARIO}{text}") };
+        Scenario::read(&source, &[], &Catalogue::BUILT_IN, &mut |_| unreachable!("no base")).unwrap_err().to_string()
+    };
+    let curve = |formula: &str, packet: &str| {
+        error(&format!(
+            "curves = [{{ label = \"m\", formula = \"{formula}\", inputs = {{ ber = \"x\", packet = \"{packet}\" }} }}]"
+        ))
+    };
+    assert!(curve("decoupling_pre", "1B").contains("did you mean 'decoupling_per'?"));
+    assert!(curve("decoupling_per", "much").contains("'much' is no number"));
+    assert!(error("curves = [{ formula = \"decoupling_per\" }]").contains("label"));
+}

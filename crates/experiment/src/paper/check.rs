@@ -3,7 +3,8 @@
 
 use super::decide::{Bounds, Direction};
 use super::selection::{At, CellRef, Selection, find_experiment};
-use super::{Experiment, formula, number};
+use super::{Experiment, number};
+use crate::formula::Call;
 use crate::scenario::document::{Entry, Node, Value};
 use crate::scenario::{Keys, Problem, ScenarioError, measures_with};
 
@@ -25,6 +26,8 @@ const AT: (&str, &str, &str) =
 const POINTS: (&str, &str, &str) = ("points", "\"all\"", "all, or most: more than half; all if left out");
 const OF: (&str, &str, &str) = ("of", "{ cases.scheme = \"G-Snoop\" }", "the line it is about; required");
 const OVER: (&str, &str, &str) = ("over", "{ cases.scheme = \"plain\" }", "the line it is compared with; required");
+const OVER_MEASURE: (&str, &str, &str) =
+    ("over_measure", "\"flows.other.goodput_bps\"", "what of `over` it is compared with; `measure` if left out");
 const AT_LEAST: (&str, &str, &str) = ("at_least", "1.1", "lower end of the interval is not below");
 const AT_MOST: (&str, &str, &str) = ("at_most", "0.99", "upper end of the interval is not above");
 const ALONG: (&str, &str, &str) =
@@ -37,7 +40,7 @@ pub const KINDS: &[CheckKind] = &[
     CheckKind {
         name: "ratio",
         about: "One line over another, run by run: the interval reaches at_least and stays below at_most.",
-        keys: &[EXPERIMENT, MEASURE, OF, OVER, AT, AT_LEAST, AT_MOST, POINTS],
+        keys: &[EXPERIMENT, MEASURE, OF, OVER, OVER_MEASURE, AT, AT_LEAST, AT_MOST, POINTS],
     },
     CheckKind {
         name: "ordering",
@@ -163,6 +166,8 @@ pub struct Check {
     pub text: String,
     /// What is compared; empty where nothing is measured.
     pub measure: String,
+    /// What of the second line of a ratio it is compared with, if that is another measure.
+    pub over_measure: Option<String>,
     /// How it is decided.
     pub rule: Rule,
     /// How many points have to hold.
@@ -249,29 +254,16 @@ impl Reader<'_> {
     }
 
     fn analytic(&self) -> Result<Check, ScenarioError> {
-        let entry = self.required("formula")?;
-        let name = self.text("formula")?;
-        let formula = formula::find(&name).ok_or_else(|| {
-            let choices = formula::FORMULAS.iter().map(|formula| formula.name.to_owned()).collect();
-            self.keys.no_such("formula", &name, "formula", &entry.node.origin, choices)
-        })?;
-        let entry = self.required("inputs")?;
-        let inputs = Keys::of(entry, &format!("{}.inputs", self.keys.name.trim_matches(['[', ']'])), &self.keys.show)?;
-        let names: Vec<&str> = formula.inputs.iter().map(|(name, _)| *name).collect();
-        inputs.only(&names)?;
-        let (mut values, mut words) = (Vec::new(), Vec::new());
-        for (name, example) in formula.inputs {
-            let entry = inputs.required(name, &format!("{name} = {example}"))?;
-            let text = inputs.scalar(entry, "a number with its unit")?;
-            values.push(formula::input(&text).ok_or_else(|| inputs.bad(entry, format!("'{text}' is no number")))?);
-            words.push(format!("{name} {text}"));
-        }
+        let call = Call::read(self.keys, false)?;
+        // Every input is a number, so what cannot be computed is out of every bounds.
+        let value = call.at(None).unwrap_or(f64::NAN);
         let bounds = self.bounds()?;
         Ok(Check {
             kind: self.kind.name,
-            text: format!("{} ({}) is {}", formula.name, words.join(", "), words_of(bounds)),
+            text: format!("{} ({}) is {}", call.formula.name, call.words, words_of(bounds)),
             measure: String::new(),
-            rule: Rule::Analytic((formula.compute)(&values), bounds),
+            over_measure: None,
+            rule: Rule::Analytic(value, bounds),
             quorum: Quorum::All,
             points: Vec::new(),
         })
@@ -288,6 +280,7 @@ impl Reader<'_> {
             kind: self.kind.name,
             text: format!("cargo test -p {package} {}", tests.join(" ")),
             measure: String::new(),
+            over_measure: None,
             rule: Rule::Test { package, tests },
             quorum: Quorum::All,
             points: Vec::new(),
@@ -296,14 +289,11 @@ impl Reader<'_> {
 
     fn measured(&self) -> Result<Check, ScenarioError> {
         let experiment = find_experiment(self.keys, self.required("experiment")?, self.experiments)?;
-        let entry = self.required("measure")?;
-        let measure = self.text("measure")?;
-        let cells = &self.experiments[experiment].scenario.cells;
-        let flows = cells.first().into_iter().flat_map(|cell| &cell.scenario.flows);
-        let known = measures_with(flows.map(|flow| flow.name.as_str()));
-        if !known.contains(&measure) {
-            return Err(self.keys.no_such("measure", &measure, "measure", &entry.node.origin, known));
-        }
+        let measure = self.measure(experiment, self.required("measure")?)?;
+        let over_measure = match self.keys.table.get("over_measure") {
+            Some(entry) => Some(self.measure(experiment, entry)?),
+            None => None,
+        };
         let restriction = match self.keys.table.get("at") {
             Some(entry) => Selection::points(self.keys, entry, self.experiments, experiment)?,
             None => Selection::all(experiment),
@@ -317,14 +307,29 @@ impl Reader<'_> {
         let place = restriction.describe();
         let place = if place.is_empty() { String::new() } else { format!(" ({place})") };
         let plural = if points.len() == 1 { "the one point" } else { &format!("{count} of {} points", points.len()) };
+        let other = over_measure.as_ref().map_or(String::new(), |other| format!(" over {other}"));
         Ok(Check {
             kind: self.kind.name,
-            text: format!("{measure} in {}: {words}, at {plural}{place}", self.experiments[experiment].id),
+            text: format!("{measure}{other} in {}: {words}, at {plural}{place}", self.experiments[experiment].id),
             measure,
+            over_measure,
             rule,
             quorum,
             points,
         })
+    }
+
+    /// The measure that `entry` names, which the experiment has.
+    fn measure(&self, experiment: usize, entry: &Entry) -> Result<String, ScenarioError> {
+        let measure = self.keys.scalar(entry, "text")?;
+        let cells = &self.experiments[experiment].scenario.cells;
+        let flows = cells.first().into_iter().flat_map(|cell| &cell.scenario.flows);
+        let probes = cells.first().into_iter().flat_map(|cell| &cell.scenario.probes);
+        let known = measures_with(flows.map(|flow| flow.name.as_str()), probes.map(|probe| probe.name.as_str()));
+        if known.contains(&measure) {
+            return Ok(measure);
+        }
+        Err(self.keys.no_such("measure", &measure, &entry.key, &entry.node.origin, known))
     }
 
     fn along(&self, experiment: usize) -> Result<Option<String>, ScenarioError> {

@@ -181,8 +181,9 @@ fn apply(check: &Check, evidence: &Evidence<'_>) -> CheckResult {
 }
 
 fn find(check: &Check, point: &Point, evidence: &Evidence<'_>) -> Result<Finding, String> {
-    let lines: Vec<Vec<f64>> =
-        point.cells.iter().map(|cell| evidence.values(*cell, &check.measure)).collect::<Result<_, _>>()?;
+    let measure_of = |line| check.over_measure.as_ref().filter(|_| line == 1).unwrap_or(&check.measure);
+    let values = |(line, cell): (usize, &CellRef)| evidence.values(*cell, measure_of(line));
+    let lines: Vec<Vec<f64>> = point.cells.iter().enumerate().map(values).collect::<Result<_, _>>()?;
     Ok(match &check.rule {
         Rule::Ratio(bounds) => decide::ratio(&lines[0], &lines[1], *bounds),
         Rule::Ordering(by) => decide::ordering(&lines, *by),

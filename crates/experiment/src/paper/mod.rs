@@ -8,9 +8,8 @@
 pub mod built_in;
 pub mod check;
 pub mod decide;
-pub mod formula;
 pub mod judge;
-mod number;
+pub(crate) mod number;
 pub mod output;
 mod read;
 pub mod reproduce;

@@ -32,6 +32,12 @@ pub fn count(run: &RunOutcome, name: &str) -> u64 {
     run.flows.iter().filter_map(|flow| of_flow(flow, name)).sum()
 }
 
+/// The counter of control TCPs and streams called `name` over all flows; 0 where no flow has one.
+pub fn control_count(run: &RunOutcome, name: &str) -> u64 {
+    let counters = run.flows.iter().flat_map(|flow| &flow.control);
+    counters.filter(|(counter, _)| counter == name).map(|(_, count)| count).sum()
+}
+
 /// The shares of the counter called `name` in `runs`; `None` for one that is counted first.
 pub fn shares(runs: &[RunOutcome], name: &str) -> Option<(String, Option<Estimate>)> {
     let is_first = |flow: &FlowOutcome| flow.controller.first().is_some_and(|(first, _)| first == name);

@@ -5,9 +5,10 @@
 //! four decimals, `times_baseline` three, the emulator's seven. `times_baseline` divides run by run, each by the run of
 //! the baseline cell with the same seed. For intervals see [`super::estimate`].
 
-use super::{CellState, Estimate, Results, baseline_of, ceiling_bps, controllers, estimate, jain, median};
+use super::rates::{fairness, goodput, rate_of, throughput};
+use super::{CellState, Estimate, Results, baseline_of, ceiling_bps, controllers, estimate, median, path, probes};
 use crate::scenario::{Cell, ResolvedScenario, Scenario};
-use crate::world::{EmulatorReport, FlowOutcome, RunOutcome, Verdict, WLAN_COUNTERS};
+use crate::world::{Drops, EmulatorReport, FlowOutcome, RunOutcome, Verdict, WLAN_COUNTERS};
 use airtcp_core::{DropReason, Duration};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
@@ -106,6 +107,13 @@ pub fn cell(results: &Results<'_>, index: usize) -> Option<Value> {
     }
     put("sender", sender);
     put("queue", queue(runs));
+    if let Some(paths) = runs.iter().map(|run| run.path).collect::<Option<Vec<_>>>() {
+        put("path", path::of(&paths));
+    }
+    let probes = probes::of(runs);
+    if !probes.is_empty() {
+        put("probes", probes.into());
+    }
     put(
         "longest_stall_ns",
         counter(runs, |run| run.flows.iter().map(|flow| flow.longest_stall.as_nanos()).max().unwrap_or(0)).into(),
@@ -115,6 +123,7 @@ pub fn cell(results: &Results<'_>, index: usize) -> Option<Value> {
     }
     put_schemes(&mut row, scenario, runs);
     put_controllers(&mut row, runs);
+    put_control(&mut row, runs);
     if !scenario.wlans.is_empty() {
         let of = |name: &str| counter(runs, |run| run.wlan.get(name).copied().unwrap_or(0));
         let counters = WLAN_COUNTERS.iter().map(|(name, _)| ((*name).to_owned(), of(name).into()));
@@ -137,10 +146,22 @@ pub fn cell(results: &Results<'_>, index: usize) -> Option<Value> {
 /// The queues before links; those of a live world's kernel are not seen.
 fn queue(runs: &[RunOutcome]) -> Value {
     let mut queue = json!({"drops": counter(runs, dropped_by_queues)});
+    let has_headers =
+        |run: &RunOutcome| dropped_by_links(run).0 > 0 || run.queue.is_some_and(|queue| queue.headers_max.is_some());
+    if runs.iter().any(has_headers) {
+        queue["header_drops"] = counter(runs, |run| dropped_by_links(run).0).into();
+        queue["data_drops"] = counter(runs, |run| dropped_by_links(run).1).into();
+    }
     if let Some(queues) = runs.iter().map(|run| run.queue).collect::<Option<Vec<_>>>() {
         queue["bytes_max"] = median(&queues.iter().map(|queue| queue.bytes_max).collect::<Vec<_>>()).into();
         if let Some(drops) = queues.iter().map(|queue| queue.first_drop).collect::<Option<Vec<_>>>() {
             queue["first_drop_ns"] = median(&drops.iter().map(|at| at.as_nanos()).collect::<Vec<_>>()).into();
+        }
+        if let Some(most) = queues.iter().map(|queue| queue.headers_max).collect::<Option<Vec<_>>>() {
+            queue["headers_max"] = median(&most).into();
+        }
+        if let Some(means) = queues.iter().map(|queue| queue.headers_mean).collect::<Option<Vec<_>>>() {
+            queue["headers_mean"] = decimals(estimate(&means), 3);
         }
     }
     queue
@@ -148,8 +169,17 @@ fn queue(runs: &[RunOutcome]) -> Value {
 
 /// Packets that queues dropped, for want of room or to slow their senders, anywhere.
 pub(super) fn dropped_by_queues(run: &RunOutcome) -> u64 {
-    let is_queue = |reason: &str| [DropReason::QueueFull, DropReason::Aqm].iter().any(|queue| queue.label() == reason);
-    run.drops.iter().filter(|drop| is_queue(&drop.reason)).map(|drop| drop.packets).sum()
+    run.drops.iter().filter(|drop| is_of_a_queue(drop)).map(|drop| drop.packets).sum()
+}
+
+/// What the queues before links dropped: header packets of TCP Decoupling, and all else. (DEC-23, DEC-C21)
+pub(super) fn dropped_by_links(run: &RunOutcome) -> (u64, u64) {
+    let of_links = run.drops.iter().filter(|drop| drop.place.starts_with("links.") && is_of_a_queue(drop));
+    of_links.fold((0, 0), |(headers, others), drop| (headers + drop.headers, others + drop.packets - drop.headers))
+}
+
+fn is_of_a_queue(drop: &Drops) -> bool {
+    [DropReason::QueueFull, DropReason::Aqm].iter().any(|reason| reason.label() == drop.reason)
 }
 
 /// Each flow of several by itself.
@@ -164,42 +194,23 @@ fn flows(runs: &[RunOutcome]) -> Value {
         let of = |measure: &dyn Fn(&FlowOutcome) -> f64| {
             runs.iter().map(|run| measure(&run.flows[index])).collect::<Vec<_>>()
         };
-        json!({
+        let mut row = json!({
             "name": name,
             "goodput_bps": with_runs(&of(&rate_of)),
             "retransmitted_segments": with_runs(&of(&|flow| flow.retransmitted_segments as f64)),
             "rtos": with_runs(&of(&|flow| flow.rtos as f64)),
-        })
+        });
+        for (name, time) in FLOW_TIMES {
+            // Without the runs in which it did not come to its end.
+            let times: Vec<f64> =
+                runs.iter().filter_map(|run| Some(time(&run.flows[index])?.as_nanos() as f64)).collect();
+            if !times.is_empty() {
+                row[name] = with_runs(&times);
+            }
+        }
+        row
     };
     names.enumerate().map(flow).collect()
-}
-
-/// Application bits per second of all flows of a run.
-pub(super) fn goodput(run: &RunOutcome) -> f64 {
-    run.flows.iter().map(rate_of).sum()
-}
-
-/// Application bits per second of one flow.
-pub(super) fn rate_of(flow: &FlowOutcome) -> f64 {
-    match flow.window.as_nanos() {
-        // A flow that was over before the measured time began is measured by itself.
-        0 => flow.completion.map_or(0.0, |time| flow.total_bytes as f64 * 8e9 / time.as_nanos().max(1) as f64),
-        nanos => flow.window_bytes as f64 * 8e9 / nanos as f64,
-    }
-}
-
-pub(super) fn throughput(scenario: &ResolvedScenario, run: &RunOutcome) -> f64 {
-    let of_flow = |(spec, flow): (&crate::scenario::FlowSpec, &FlowOutcome)| {
-        let segment = if flow.segment_bytes == 0 { spec.segment_bytes() } else { flow.segment_bytes };
-        rate_of(flow) * f64::from(segment + spec.header_bytes()) / f64::from(segment)
-    };
-    scenario.flows.iter().zip(&run.flows).map(of_flow).sum()
-}
-
-/// Jain's index of the flows' rates, each over its weight. (AST-17)
-pub(super) fn fairness(scenario: &ResolvedScenario, run: &RunOutcome) -> f64 {
-    let share = |(spec, flow): (&crate::scenario::FlowSpec, &FlowOutcome)| rate_of(flow) / f64::from(spec.weight);
-    jain(&scenario.flows.iter().zip(&run.flows).map(share).collect::<Vec<_>>())
 }
 
 fn times_baseline(results: &Results<'_>, index: usize, goodputs: &[f64]) -> Value {
@@ -275,18 +286,37 @@ fn put_controllers(row: &mut Map<String, Value>, runs: &[RunOutcome]) {
     }
 }
 
+/// Counters of all flows' control TCPs and streams together, where there are any.
+fn put_control(row: &mut Map<String, Value>, runs: &[RunOutcome]) {
+    let has =
+        |name: &str| runs.iter().flat_map(|run| &run.flows).any(|flow| flow.control.iter().any(|(n, _)| n == name));
+    let count = |name: &str| counter(runs, |run| controllers::control_count(run, name));
+    let known = airtcp_sim::CONTROL_COUNTERS.iter().filter(|(name, _)| has(name));
+    let fields: Map<String, Value> = known.map(|(name, _)| ((*name).to_owned(), count(name).into())).collect();
+    if !fields.is_empty() {
+        row.insert("control".into(), Value::Object(fields));
+    }
+}
+
 fn drops(runs: &[RunOutcome]) -> Value {
-    let mut places: BTreeMap<(&str, &str), Vec<u64>> = BTreeMap::new();
+    let mut places: BTreeMap<(&str, &str), [Vec<u64>; 2]> = BTreeMap::new();
     for (index, run) in runs.iter().enumerate() {
         for drop in &run.drops {
-            let counts = places.entry((&drop.place, &drop.reason)).or_insert_with(|| vec![0; runs.len()]);
-            counts[index] += drop.packets;
+            let entry = places.entry((&drop.place, &drop.reason));
+            let [packets, headers] = entry.or_insert_with(|| [vec![0; runs.len()], vec![0; runs.len()]]);
+            packets[index] += drop.packets;
+            headers[index] += drop.headers;
         }
     }
-    let rows = places.into_iter().map(|((place, reason), counts)| (place, reason, median(&counts)));
-    rows.filter(|(.., packets)| *packets > 0)
-        .map(|(place, reason, packets)| json!({"where": place, "reason": reason, "packets": packets}))
-        .collect()
+    let rows = places.into_iter().map(|(place, counts)| (place, counts.map(|counts| median(&counts))));
+    let row = |((place, reason), [packets, headers]): ((&str, &str), [u64; 2])| {
+        let mut row = json!({"where": place, "reason": reason, "packets": packets});
+        if headers > 0 {
+            row["headers"] = headers.into();
+        }
+        row
+    };
+    rows.filter(|(_, [packets, _])| *packets > 0).map(row).collect()
 }
 
 fn marks(runs: &[RunOutcome]) -> Vec<Value> {
@@ -359,7 +389,7 @@ fn counter(runs: &[RunOutcome], of: impl Fn(&RunOutcome) -> u64) -> u64 {
     median(&runs.iter().map(of).collect::<Vec<_>>())
 }
 
-fn integers(estimate: Option<Estimate>) -> Value {
+pub(super) fn integers(estimate: Option<Estimate>) -> Value {
     estimate.map_or(Value::Null, |estimate| {
         json!({"median": estimate.median.round() as u64, "ci95": estimate.ci95.map(|end| end.round() as u64)})
     })

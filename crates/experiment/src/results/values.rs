@@ -1,7 +1,8 @@
 //! What each run of a cell gave, one number per run in the order of the seeds: what claims are judged on.
 
-use super::summary::{FLOW_TIMES, dropped_by_queues, fairness, goodput, latest, rate_of, throughput};
-use super::{Results, baseline_of, ceiling_bps, controllers};
+use super::rates::{fairness, goodput, rate_of, throughput};
+use super::summary::{FLOW_TIMES, dropped_by_links, dropped_by_queues, latest};
+use super::{Results, baseline_of, ceiling_bps, controllers, path, probes};
 use crate::world::{FlowOutcome, RunOutcome};
 
 /// The measure called `name` in files, run by run; `None` if the cell was not run or has no such measure.
@@ -39,11 +40,17 @@ pub fn values(results: &Results<'_>, cell: usize, name: &str) -> Option<Vec<f64>
         "queue.drops" => each(&|run| Some(dropped_by_queues(run) as f64)),
         // A run without a drop has no first one.
         "queue.first_drop_ns" => each(&|run| Some(run.queue?.first_drop?.as_nanos() as f64)),
+        "queue.header_drops" => each(&|run| Some(dropped_by_links(run).0 as f64)),
+        "queue.data_drops" => each(&|run| Some(dropped_by_links(run).1 as f64)),
+        "queue.headers_max" => each(&|run| Some(run.queue?.headers_max? as f64)),
+        "queue.headers_mean" => each(&|run| run.queue?.headers_mean),
         "sender.rtos" => of_flows(|flow| flow.rtos),
         "sender.acknowledged_missing_bytes" => each(&|run| {
             let missing = run.flows.iter().map(|flow| flow.acknowledged_missing);
             missing.sum::<Option<u64>>().map(|bytes| bytes as f64)
         }),
+        name if name.starts_with("probes.") => each(&|run| probes::value(run, name.strip_prefix("probes.")?)),
+        name if name.starts_with("path.") => each(&|run| path::value(run, name.strip_prefix("path.")?)),
         name if name.starts_with("wlan.") => {
             let counter = name.strip_prefix("wlan.")?;
             each(&|run| run.wlan.get(counter).map(|count| *count as f64))
@@ -51,6 +58,10 @@ pub fn values(results: &Results<'_>, cell: usize, name: &str) -> Option<Vec<f64>
         name if name.starts_with("controller.") => {
             let counter = name.strip_prefix("controller.")?;
             each(&|run| Some(controllers::value(run, counter)))
+        }
+        name if name.starts_with("control.") => {
+            let counter = name.strip_prefix("control.")?;
+            each(&|run| Some(controllers::control_count(run, counter) as f64))
         }
         name if name.starts_with("flows.") => {
             let flow = name.strip_prefix("flows.")?.strip_suffix(".goodput_bps")?;

@@ -7,32 +7,78 @@
 //! ```
 //!
 //! A key is taken as a whole: a link with a `queue` of its own takes nothing from the default queue.
+//!
+//! ```toml
+//! [defaults.sockets.decoupling]
+//! vmss = 3000
+//! ```
+//!
+//! is for the options of every flow with this socket, option by option.
 
-use super::document::{Table, Value};
+use super::document::{Entry, Node, Table, Value};
 use super::error::ScenarioError;
 use super::keys::Keys;
+use super::socket::SOCKETS;
 use std::borrow::Cow;
 
 /// What can have defaults.
 const NAMED: [&str; 3] = ["links", "wlans", "flows"];
+/// What has them by its kind.
+const SOCKET_OPTIONS: &str = "sockets";
 
 /// The document with its defaults filled in.
 pub(super) fn applied(document: &Table) -> Result<Cow<'_, Table>, ScenarioError> {
     let Some(entry) = document.get("defaults") else { return Ok(Cow::Borrowed(document)) };
     let defaults = Keys::of(entry, "defaults", "scenario")?;
-    defaults.only(&NAMED)?;
+    defaults.only(&[&NAMED[..], &[SOCKET_OPTIONS]].concat())?;
     let mut filled = document.clone();
     for named in NAMED {
         let Some(entry) = defaults.table.get(named) else { continue };
         let ours = Keys::of(entry, &format!("defaults.{named}"), named.trim_end_matches('s'))?.table;
-        let things = filled.entries.iter_mut().find(|entry| entry.key == named);
-        let Some(Value::Table(things)) = things.map(|entry| &mut entry.node.value) else { continue };
-        for thing in &mut things.entries {
-            let Value::Table(thing) = &mut thing.node.value else { continue };
-            let missing = ours.entries.iter().filter(|entry| thing.get(&entry.key).is_none());
-            let missing: Vec<_> = missing.cloned().collect();
-            thing.entries.extend(missing);
+        tables_of(&mut filled, named).for_each(|thing| fill(thing, ours));
+    }
+    if let Some(entry) = defaults.table.get(SOCKET_OPTIONS) {
+        let sockets = Keys::of(entry, "defaults.sockets", "sockets")?;
+        let known: Vec<&str> = SOCKETS.iter().map(|socket| socket.slug).collect();
+        sockets.only(&known)?;
+        for socket in &sockets.table.entries {
+            let ours = Keys::of(socket, &format!("defaults.sockets.{}", socket.key), "sockets")?.table;
+            let is_of = |flow: &Table| {
+                let of = flow.get("socket").and_then(|entry| entry.node.scalar());
+                of.is_some_and(|slug| slug == socket.key)
+            };
+            tables_of(&mut filled, "flows").filter(|flow| is_of(flow)).for_each(|flow| fill_options(flow, ours, entry));
         }
     }
     Ok(Cow::Owned(filled))
+}
+
+/// What stands below `named`, thing by thing.
+fn tables_of<'a>(document: &'a mut Table, named: &str) -> impl Iterator<Item = &'a mut Table> {
+    let things = document.entries.iter_mut().find(|entry| entry.key == named);
+    let things = things.and_then(|entry| match &mut entry.node.value {
+        Value::Table(things) => Some(things),
+        _ => None,
+    });
+    things.into_iter().flat_map(|things| &mut things.entries).filter_map(|thing| match &mut thing.node.value {
+        Value::Table(thing) => Some(thing),
+        _ => None,
+    })
+}
+
+fn fill(thing: &mut Table, ours: &Table) {
+    let missing: Vec<_> = ours.entries.iter().filter(|entry| thing.get(&entry.key).is_none()).cloned().collect();
+    thing.entries.extend(missing);
+}
+
+fn fill_options(flow: &mut Table, ours: &Table, from: &Entry) {
+    let options = flow.entries.iter_mut().find(|entry| entry.key == "socket_options");
+    match options.map(|entry| &mut entry.node.value) {
+        Some(Value::Table(options)) => fill(options, ours),
+        Some(_) => {}
+        None => {
+            let node = Node { value: Value::Table(ours.clone()), origin: from.node.origin.clone() };
+            flow.entries.push(Entry { key: "socket_options".into(), origin: from.origin.clone(), node });
+        }
+    }
 }

@@ -4,6 +4,7 @@ use super::document::Entry;
 use super::error::ScenarioError;
 use super::keys::Keys;
 use super::resolve::LONGEST;
+use super::socket::{socket, without_circuit};
 use super::{FlowSpec, IpVersion};
 use crate::catalogue::Catalogue;
 use airtcp_core::parameters::{ParameterError, Parameters};
@@ -21,6 +22,16 @@ pub const KEYS: &[(&str, &str, &str)] = &[
         "{ lda = \"original\" }",
         "parameters of the controller, which `airtcp show` lists under its name; its defaults if left out",
     ),
+    (
+        "socket",
+        "\"tcp\"",
+        "what carries it: tcp, decoupling, streaming or datagram (airtcp show sockets); tcp if left out",
+    ),
+    (
+        "socket_options",
+        "{ vmss = 3000 }",
+        "parameters of the socket, which `airtcp show sockets` lists; its defaults if left out",
+    ),
     ("start", "\"0s\"", "when it starts; 0s if left out"),
     (
         "start_within",
@@ -29,6 +40,7 @@ pub const KEYS: &[(&str, &str, &str)] = &[
     ),
     ("size", "\"20MB\"", "application bytes; until the end of the run if left out"),
     ("weight", "1", "share that is its due, of the sum of all weights, in the index of fairness; 1 if left out"),
+    ("count", "8", "so many alike, with the names NAME1, NAME2, …; one, called as written, if left out"),
     ("ip", "4", "version of IP, 4 or 6; 4 if left out"),
 ];
 
@@ -87,8 +99,8 @@ fn flow(entry: &Entry, nodes: &[String], catalogue: &Catalogue<'_>) -> Result<Fl
     if let Some(choice) = choice(&keys, &controller, catalogue)? {
         config.controller = choice;
     }
-    let name = entry.key.clone();
-    Ok(FlowSpec { name, from, to, controller, start, start_within, size, weight, ip: ip(&keys)?, config })
+    let (name, socket) = (entry.key.clone(), socket(&keys)?);
+    Ok(FlowSpec { name, from, to, socket, controller, start, start_within, size, weight, ip: ip(&keys)?, config })
 }
 
 fn controller(keys: &Keys<'_>, catalogue: &Catalogue<'_>) -> Result<String, ScenarioError> {
@@ -100,8 +112,11 @@ fn controller(keys: &Keys<'_>, catalogue: &Catalogue<'_>) -> Result<String, Scen
     Err(keys.no_such("controller", &name, "controller", &entry.node.origin, catalogue.controller_names()))
 }
 
-/// Controllers that Linux does not have become Reno, what they are compared with.
+/// Controllers that Linux does not have become Reno, what they are compared with, and sockets with a circuit become TCP.
 pub(super) fn replace_by_reno(flows: &mut [FlowSpec], catalogue: &Catalogue<'_>) {
+    for flow in flows.iter_mut().filter(|flow| !without_circuit(&flow.socket)) {
+        flow.socket = airtcp_sim::FlowKind::Tcp;
+    }
     let Some(reno) = catalogue.controller(CONTROL).copied() else { return };
     let is_ours = |flow: &&mut FlowSpec| catalogue.controller(&flow.controller).is_some_and(|entry| !entry.in_kernel);
     for flow in flows.iter_mut().filter(is_ours) {

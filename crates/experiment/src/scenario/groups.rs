@@ -11,7 +11,7 @@
 //!
 //! makes the nodes `sta1` to `sta20`, and for each a flow `upload1` to `upload20`. A link between a group and a node
 //! becomes one link for each member. Where both ends are groups they have the same size, and the n-th is joined to
-//! the n-th.
+//! the n-th. A flow with `count` of its own is written out so many times between the same nodes.
 
 use super::document::{Entry, Node, Table, Value};
 use super::error::{Problem, ScenarioError};
@@ -28,7 +28,8 @@ type Groups = BTreeMap<String, Vec<String>>;
 /// The document with its groups written out.
 pub(super) fn expanded(document: Cow<'_, Table>) -> Result<Cow<'_, Table>, ScenarioError> {
     let groups = groups(&document)?;
-    if groups.is_empty() {
+    let is_counted = |flow: &Entry| count_of(flow).is_some();
+    if groups.is_empty() && !document.table("flows").is_some_and(|flows| flows.entries.iter().any(is_counted)) {
         return Ok(document);
     }
     let mut document = document.into_owned();
@@ -40,7 +41,11 @@ pub(super) fn expanded(document: Cow<'_, Table>) -> Result<Cow<'_, Table>, Scena
         };
         match entry.key.as_str() {
             "nodes" => things.entries = things.entries.iter().flat_map(|node| members(node, &groups)).collect(),
-            "flows" => things.entries = multiplied(things, &["from", "to"])?,
+            "flows" => {
+                things.entries = multiplied(things, &["from", "to"])?;
+                let alike = things.entries.iter().map(alike).collect::<Result<Vec<_>, _>>()?;
+                things.entries = alike.into_iter().flatten().collect();
+            }
             "links" => things.entries = multiplied(things, &["between"])?,
             "wlans" => things.entries.iter_mut().for_each(|wlan| write_out_stations(wlan, &groups)),
             _ => continue,
@@ -65,6 +70,30 @@ fn groups(document: &Table) -> Result<Groups, ScenarioError> {
         groups.insert(entry.key.clone(), (1..=count).map(|number| format!("{}{number}", entry.key)).collect());
     }
     Ok(groups)
+}
+
+fn count_of(flow: &Entry) -> Option<&Entry> {
+    let Value::Table(table) = &flow.node.value else { return None };
+    table.get("count")
+}
+
+/// A flow as many times as its `count` says, without that key; itself where it has none.
+fn alike(flow: &Entry) -> Result<Vec<Entry>, ScenarioError> {
+    let Some(count_entry) = count_of(flow) else { return Ok(vec![flow.clone()]) };
+    let keys = Keys::of(flow, &format!("flows.{}", flow.key), "flow")?;
+    let count: u32 = keys.value("count")?.unwrap_or(0);
+    if !(1..=MAX_COUNT).contains(&count) {
+        return Err(keys.bad(count_entry, format!("a flow is there from 1 to {MAX_COUNT} times")));
+    }
+    let copy = |number: u32| {
+        let mut copy = flow.clone();
+        copy.key = format!("{}{number}", flow.key);
+        if let Value::Table(table) = &mut copy.node.value {
+            table.entries.retain(|entry| entry.key != "count");
+        }
+        copy
+    };
+    Ok((1..=count).map(copy).collect())
 }
 
 fn members(node: &Entry, groups: &Groups) -> Vec<Entry> {

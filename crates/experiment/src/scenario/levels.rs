@@ -12,6 +12,7 @@ pub const TIME: &str = "time";
 pub const FLOW_COLUMNS: [&str; 4] = ["goodput_bps", "cwnd_bytes", "delivered_bytes", "acked_bytes"];
 
 const QUEUE: &str = "queue_bytes";
+const HEADERS: &str = "header_packets";
 const DIRECTIONS: [&str; 2] = ["forward", "reverse"];
 
 /// A level that a run records.
@@ -30,7 +31,8 @@ pub(super) fn names(document: &Table) -> Vec<String> {
     };
     let queues = keys("links")
         .into_iter()
-        .flat_map(|link| DIRECTIONS.map(|direction| format!("links.{link}.{direction}.{QUEUE}")));
+        .flat_map(|link| DIRECTIONS.map(|direction| format!("links.{link}.{direction}")))
+        .flat_map(|direction| [QUEUE, HEADERS].map(|level| format!("{direction}.{level}")));
     let gauges = keys("schemes")
         .into_iter()
         .flat_map(|scheme| Gauge::ALL.iter().map(move |gauge| format!("schemes.{scheme}.{}", gauge.label())));
@@ -56,5 +58,6 @@ fn level(name: &str, links: &[LinkSpec]) -> Option<Level> {
     }
     let (link, direction) = owner.strip_prefix("links.")?.rsplit_once('.')?;
     let link = links.iter().position(|known| known.name == link)?;
-    Some(Level::Queue { link, reverse: direction == DIRECTIONS[1] })
+    let reverse = direction == DIRECTIONS[1];
+    Some(if what == HEADERS { Level::Headers { link, reverse } } else { Level::Queue { link, reverse } })
 }

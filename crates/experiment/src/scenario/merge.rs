@@ -6,7 +6,7 @@ use super::error::{Problem, ScenarioError};
 use super::parse;
 
 /// Tables of named things: each name is taken from the base unless it is written here.
-const NAMED: [&str; 5] = ["nodes", "links", "flows", "schemes", "defaults"];
+const NAMED: [&str; 6] = ["nodes", "links", "flows", "probes", "schemes", "defaults"];
 
 /// What varies and how it is shown belong together: from the base only if none is written here.
 const PRESENTATION: [&str; 3] = ["vary", "tables", "figures"];

@@ -17,8 +17,10 @@ mod merge;
 pub mod overlay;
 mod parse;
 mod presentation;
+mod probe;
 mod resolve;
 mod scheme;
+mod socket;
 mod topology;
 mod vary;
 mod wlan;
@@ -32,8 +34,10 @@ pub use levels::{FLOW_COLUMNS, LevelSpec};
 pub use load::{Scenario, Source};
 pub(crate) use load::{fill_from_base, read_file};
 pub use parse::parse;
-pub use presentation::{FigureSpec, TableSpec, measures, measures_with};
+pub use presentation::{CurveSpec, FigureSpec, TableSpec, measures, measures_with};
+pub use probe::{KEYS as PROBE_KEYS, ProbeSpec};
 pub use scheme::scheme_parameters;
+pub use socket::{SOCKETS, SocketEntry};
 pub use topology::{Hop, path};
 pub use wlan::KEYS as WLAN_KEYS;
 pub use write::{document as text_of, hash};
@@ -57,7 +61,7 @@ pub const TOP_LEVEL: &[(&str, &str, &str)] = &[
     (
         "control",
         "true",
-        "schemes are left out and controllers that Linux does not have become reno, labels stay: what is left shows nothing of them; false if left out",
+        "schemes are left out, sockets with a circuit become TCP and controllers that Linux does not have become reno, labels stay: what is left shows nothing of them; false if left out",
     ),
     (
         "nodes",
@@ -67,15 +71,20 @@ pub const TOP_LEVEL: &[(&str, &str, &str)] = &[
     ("links", "[links.air]", "between two nodes (airtcp show link)"),
     ("wlans", "[wlans.wifi]", "802.11 cells, in the simulator (airtcp show wlan)"),
     ("flows", "[flows.bulk]", "from a node to a node (airtcp show flow)"),
+    ("probes", "[probes.ping]", "small datagrams between two hosts and back (airtcp show probe)"),
     ("defaults", "[defaults.flows]", "what every link or flow has unless it says otherwise"),
-    ("schemes", "[schemes.repair]", "kind, and the link it is on (airtcp show schemes)"),
+    (
+        "schemes",
+        "[schemes.repair]",
+        "kind, and the link it is on or the nodes it leads from and to (airtcp show schemes)",
+    ),
     (
         "vary",
         "[vary]",
         "mirrors the file: a list where the file has a value; every combination is a cell; cases.<name>: several keys at once",
     ),
     ("tables", "[[tables]]", "rows, columns: varied keys; show: measures"),
-    ("figures", "[[figures]]", "name, x, y, lines, panes"),
+    ("figures", "[[figures]]", "name, x, y, lines, panes; curves: formulas over x"),
 ];
 
 /// One combination of what varies.
@@ -104,6 +113,8 @@ pub struct ResolvedScenario {
     pub wlans: Vec<WlanSpec>,
     /// In the order of the file.
     pub flows: Vec<FlowSpec>,
+    /// In the order of the file.
+    pub probes: Vec<ProbeSpec>,
     /// In the order of the file, without those of kind `none`.
     pub schemes: Vec<SchemeSpec>,
     /// Distance of the samples, if the file says so.
@@ -224,7 +235,9 @@ pub struct FlowSpec {
     pub from: usize,
     /// Node that receives.
     pub to: usize,
-    /// Slug of the congestion controller; [`airtcp_tcp::Config::controller`] is it where the simulator has it.
+    /// What carries it.
+    pub socket: airtcp_sim::FlowKind,
+    /// Slug of the congestion controller of a TCP connection; [`airtcp_tcp::Config::controller`] is it where the simulator has it.
     pub controller: String,
     /// When it starts, at the earliest.
     pub start: Duration,
@@ -243,6 +256,9 @@ pub struct FlowSpec {
 impl FlowSpec {
     /// Payload of a full segment in bytes.
     pub fn segment_bytes(&self) -> u32 {
+        if let airtcp_sim::FlowKind::Datagrams(settings) = &self.socket {
+            return settings.source.packet - self.header_bytes();
+        }
         let options = if self.config.timestamps { 12 } else { 0 };
         u32::from(self.config.announced_mss(self.ip == IpVersion::V4)) - options
     }
@@ -250,6 +266,10 @@ impl FlowSpec {
     /// IP and TCP headers of a full segment in bytes.
     pub fn header_bytes(&self) -> u32 {
         let fixed = if self.ip == IpVersion::V4 { 40 } else { 60 };
+        if let airtcp_sim::FlowKind::Datagrams(_) = &self.socket {
+            // UDP's header has 8 bytes where TCP's has 20.
+            return fixed - 12;
+        }
         fixed + if self.config.timestamps { 12 } else { 0 }
     }
 }
@@ -261,6 +281,8 @@ pub enum On {
     Link(usize),
     /// An 802.11 cell.
     Wlan(usize),
+    /// The way from one node to another.
+    Path(usize, usize),
 }
 
 /// A scheme and where it is placed.

@@ -5,8 +5,10 @@ use super::error::{Problem, ScenarioError};
 use super::keys::Keys;
 use super::levels::{self, TIME};
 use super::vary::Axis;
+use crate::formula::Call;
 use crate::world::WLAN_COUNTERS;
 use airtcp_core::{Event, Gauge};
+use airtcp_sim::CONTROL_COUNTERS;
 use airtcp_tcp::congestion::{CONTROLLERS, ControllerChoice};
 use std::collections::BTreeSet;
 
@@ -22,7 +24,7 @@ pub struct TableSpec {
 }
 
 /// One figure of the output.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct FigureSpec {
     /// File name without ending.
     pub name: String,
@@ -34,6 +36,17 @@ pub struct FigureSpec {
     pub lines: Option<String>,
     /// Axis that makes a pane each.
     pub panes: Option<String>,
+    /// Formulas that are drawn besides, in every pane.
+    pub curves: Vec<CurveSpec>,
+}
+
+/// A formula over the axis to the right.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CurveSpec {
+    /// Name in the legend.
+    pub label: String,
+    /// What is drawn.
+    pub call: Call,
 }
 
 impl FigureSpec {
@@ -43,9 +56,9 @@ impl FigureSpec {
     }
 }
 
-/// Measures with a name of their own in results; `scheme.<counter>`, `wlan.<counter>`, `controller.<counter>` and
-/// `flows.<name>.goodput_bps` come besides.
-pub const MEASURES: [&str; 17] = [
+/// Measures with a name of their own in results; `path.<time>.<percentile>`, `scheme.<counter>`, `wlan.<counter>`,
+/// `controller.<counter>`, `control.<counter>` and `flows.<name>.goodput_bps` come besides.
+pub const MEASURES: [&str; 21] = [
     "goodput_bps",
     "throughput_bps",
     "of_ceiling",
@@ -63,14 +76,21 @@ pub const MEASURES: [&str; 17] = [
     "queue.bytes_max",
     "queue.drops",
     "queue.first_drop_ns",
+    "queue.header_drops",
+    "queue.data_drops",
+    "queue.headers_max",
+    "queue.headers_mean",
 ];
 
 /// Every measure a table or figure can show, but for those of single flows.
 pub fn measures() -> Vec<String> {
     let of_schemes = Event::ALL.iter().map(|event| event.label()).chain(Gauge::ALL.iter().map(|gauge| gauge.label()));
     let of_schemes = of_schemes.map(|label| format!("scheme.{label}"));
+    let of_paths = crate::results::path::measures();
     let of_wlans = WLAN_COUNTERS.iter().map(|(name, _)| format!("wlan.{name}"));
-    MEASURES.iter().map(|&name| name.to_owned()).chain(of_schemes).chain(of_wlans).chain(of_controllers()).collect()
+    let of_controls = CONTROL_COUNTERS.iter().map(|(name, _)| format!("control.{name}"));
+    let named = MEASURES.iter().map(|&name| name.to_owned());
+    named.chain(of_paths).chain(of_schemes).chain(of_wlans).chain(of_controllers()).chain(of_controls).collect()
 }
 
 /// What controllers count, `controller.<counter>`, and shares of what they count first, `controller.<counter>_share`.
@@ -88,13 +108,16 @@ fn of_controllers() -> Vec<String> {
     names.into_iter().collect()
 }
 
-/// Every measure of a scenario with these flows.
-pub fn measures_with<'a>(flows: impl Iterator<Item = &'a str>) -> Vec<String> {
-    measures().into_iter().chain(flows.map(|name| format!("flows.{name}.goodput_bps"))).collect()
+/// Every measure of a scenario with these flows and probes.
+pub fn measures_with<'a>(flows: impl Iterator<Item = &'a str>, probes: impl Iterator<Item = &'a str>) -> Vec<String> {
+    let of_flows = flows.map(|name| format!("flows.{name}.goodput_bps"));
+    measures().into_iter().chain(of_flows).chain(probes.flat_map(crate::results::probes::measures)).collect()
 }
 
 fn measures_of(document: &Table) -> Vec<String> {
-    measures_with(document.table("flows").into_iter().flat_map(|flows| &flows.entries).map(|entry| entry.key.as_str()))
+    let named = |table: &str| document.table(table).into_iter().flat_map(|things| &things.entries);
+    let names = |table: &str| named(table).map(|entry| entry.key.as_str()).collect::<Vec<_>>();
+    measures_with(names("flows").into_iter(), names("probes").into_iter())
 }
 
 struct Names<'a> {
@@ -178,7 +201,7 @@ pub fn figures(document: &Table, axes: &[Axis]) -> Result<Vec<FigureSpec>, Scena
     let Some(entry) = document.get("figures") else { return Ok(Vec::new()) };
     let mut seen: Vec<String> = Vec::new();
     each(entry, "figures", |keys| {
-        keys.only(&["name", "x", "y", "lines", "panes"])?;
+        keys.only(&["name", "x", "y", "lines", "panes", "curves"])?;
         let text = |key: &str, example: &str| -> Result<String, ScenarioError> {
             keys.scalar(keys.required(key, example)?, "text")
         };
@@ -201,12 +224,25 @@ pub fn figures(document: &Table, axes: &[Axis]) -> Result<Vec<FigureSpec>, Scena
         if !known.contains(&y) {
             return Err(keys.no_such(what, &y, "y", &keys.table.get("y").expect("read above").origin, known));
         }
-        let spec =
-            FigureSpec { name, x, y, lines: names.only_axis(keys, "lines")?, panes: names.only_axis(keys, "panes")? };
+        let (lines, panes) = (names.only_axis(keys, "lines")?, names.only_axis(keys, "panes")?);
+        let spec = FigureSpec { name, x, y, lines, panes, curves: curves(keys)? };
         match names.misfit(&spec) {
             None => Ok(spec),
             Some(reason) => Err(Problem::Figure { name: spec.name, reason }.at(keys.origin)),
         }
+    })
+}
+
+/// Reads the `curves` of a figure.
+fn curves(keys: &Keys<'_>) -> Result<Vec<CurveSpec>, ScenarioError> {
+    let Some(entry) = keys.table.get("curves") else { return Ok(Vec::new()) };
+    if keys.table.get("x").is_some_and(|x| matches!(&x.node.value, Value::Text(text) if text == TIME)) {
+        return Err(keys.bad(entry, "a curve goes over a varied key, not over time"));
+    }
+    each(entry, "figures.curves", |keys| {
+        keys.only(&["label", "formula", "inputs"])?;
+        let label = keys.scalar(keys.required("label", "label = \"bound\"")?, "text")?;
+        Ok(CurveSpec { label, call: Call::read(keys, true)? })
     })
 }
 

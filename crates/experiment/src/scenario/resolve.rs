@@ -3,7 +3,7 @@
 use super::document::{Entry, Origin, Table, Value, join_path};
 use super::error::{Problem, ScenarioError};
 use super::keys::Keys;
-use super::{ResolvedScenario, TOP_LEVEL, defaults, flow, groups, link, scheme, topology, wlan};
+use super::{ResolvedScenario, TOP_LEVEL, defaults, flow, groups, link, probe, scheme, topology, wlan};
 use crate::catalogue::Catalogue;
 use airtcp_core::Duration;
 
@@ -55,6 +55,7 @@ pub(super) fn check_names(document: &Table, paths: &[(Vec<String>, Origin)]) -> 
             "links" => "link",
             "wlans" => "wlan",
             "flows" => "flow",
+            "probes" => "probe",
             "schemes" => "scheme",
             _ => continue,
         };
@@ -117,9 +118,16 @@ pub(super) fn resolve(
     if flows.is_empty() {
         return Err(Problem::Topology("[flows] is empty: nothing would be sent".into()).at(&flows_entry.origin));
     }
-    topology::check(&flow_keys, &nodes, &links, &wlans, &flows)?;
+    let network = topology::Network::new(&nodes, &links, &wlans);
+    topology::check(&flow_keys, &network, &flows)?;
+    let hosts: Vec<usize> =
+        (0..nodes.len()).filter(|node| flows.iter().any(|flow| [flow.from, flow.to].contains(node))).collect();
+    let probes = match document.get("probes") {
+        Some(entry) => probe::probes(&Keys::of(entry, "probes", "scenario")?, &nodes, &hosts)?,
+        None => Vec::new(),
+    };
     let mut schemes = match document.get("schemes") {
-        Some(entry) => scheme::schemes(&Keys::of(entry, "schemes", "schemes")?, &links, &wlans, catalogue)?,
+        Some(entry) => scheme::schemes(&Keys::of(entry, "schemes", "schemes")?, &network, catalogue)?,
         None => Vec::new(),
     };
     if keys.value::<bool>("control")?.unwrap_or(false) {
@@ -135,6 +143,7 @@ pub(super) fn resolve(
         links,
         wlans,
         flows,
+        probes,
         schemes,
         sample_every,
         levels,

@@ -1,30 +1,36 @@
-//! `[schemes.<name>]`: `kind`, the link or cell it is `on`, and the scheme's own parameters.
+//! `[schemes.<name>]`: `kind`, the link or cell it is `on` or the nodes it leads `from` and `to`, and the scheme's own
+//! parameters.
 
 use super::document::Entry;
 use super::error::{Problem, ScenarioError};
 use super::keys::Keys;
-use super::{LinkSpec, On, SchemeSpec, WlanSpec};
+use super::topology::{Network, path};
+use super::{On, SchemeSpec};
 use crate::catalogue::{Catalogue, NO_SCHEME};
 use airtcp_core::Rng;
 use airtcp_core::parameters::ParameterError;
-use airtcp_schemes::{End, LinkFacts, MAX_MEMORY, SchemeEntry, Site};
+use airtcp_schemes::{End, LinkFacts, MAX_MEMORY, Placement, SchemeEntry, Site};
+use std::net::{IpAddr, Ipv4Addr};
+
+/// Keys that say where a scheme is.
+const PLACE: &[&str] = &["kind", "on", "from", "to"];
 
 /// Reads every scheme; those of kind `none` are checked and left out.
 pub(super) fn schemes(
     keys: &Keys<'_>,
-    links: &[LinkSpec],
-    wlans: &[WlanSpec],
+    network: &Network<'_>,
     catalogue: &Catalogue<'_>,
 ) -> Result<Vec<SchemeSpec>, ScenarioError> {
     let mut placed: Vec<SchemeSpec> = Vec::new();
     for entry in &keys.table.entries {
-        let Some(scheme) = scheme(entry, links, wlans, catalogue)? else { continue };
-        if let Some(other) = placed.iter().find(|other| other.on == scheme.on) {
+        let Some(scheme) = scheme(entry, network, catalogue)? else { continue };
+        if let Some(other) = placed.iter().find(|other| is_shared(network, other, &scheme)) {
             let place = match scheme.on {
-                On::Link(link) => format!("link '{}'", links[link].name),
-                On::Wlan(wlan) => format!("cell '{}'", wlans[wlan].name),
+                On::Link(link) => format!("on link '{}'", network.links[link].name),
+                On::Wlan(wlan) => format!("on cell '{}'", network.wlans[wlan].name),
+                On::Path(from, _) => format!("at node '{}' before the same link", network.nodes[from]),
             };
-            let sentence = format!("schemes '{}' and '{}' are both on {place}; one fits", other.name, scheme.name);
+            let sentence = format!("schemes '{}' and '{}' are both {place}; one fits", other.name, scheme.name);
             return Err(Problem::Topology(sentence).at(&entry.origin));
         }
         placed.push(scheme);
@@ -32,10 +38,30 @@ pub(super) fn schemes(
     Ok(placed)
 }
 
+/// True if both want to meet packets at one place.
+fn is_shared(network: &Network<'_>, one: &SchemeSpec, other: &SchemeSpec) -> bool {
+    let gates = gates(network, other);
+    one.on == other.on || gates.iter().any(|gate| self::gates(network, one).contains(gate))
+}
+
+/// The links, with the node they are left from, before which a scheme has a box.
+fn gates(network: &Network<'_>, scheme: &SchemeSpec) -> Vec<(usize, usize)> {
+    match scheme.on {
+        On::Wlan(_) => Vec::new(),
+        On::Link(link) => {
+            let ends = if scheme.entry.placement == Placement::BothEnds { 2 } else { 1 };
+            network.links[link].between[..ends].iter().map(|node| (link, *node)).collect()
+        }
+        On::Path(from, to) => {
+            let hops = path(network.links, network.nodes.len(), from, to);
+            hops.and_then(|hops| hops.first().map(|hop| (hop.link, from))).into_iter().collect()
+        }
+    }
+}
+
 fn scheme(
     entry: &Entry,
-    links: &[LinkSpec],
-    wlans: &[WlanSpec],
+    network: &Network<'_>,
     catalogue: &Catalogue<'_>,
 ) -> Result<Option<SchemeSpec>, ScenarioError> {
     let mut keys = Keys::of(entry, &format!("schemes.{}", entry.key), "schemes")?;
@@ -44,7 +70,7 @@ fn scheme(
     if kind == NO_SCHEME {
         // What stands beside `kind = "none"` belongs to the kinds it is compared with.
         let known = catalogue.scheme_keys();
-        let known: Vec<&str> = ["kind", "on"].into_iter().chain(known.iter().copied()).collect();
+        let known: Vec<&str> = PLACE.iter().copied().chain(known.iter().copied()).collect();
         keys.only(&known)?;
         return Ok(None);
     }
@@ -53,17 +79,54 @@ fn scheme(
     };
     keys.show = found.slug.to_owned();
     let fields = (found.fields)();
-    let valid: Vec<&str> = ["kind", "on"].into_iter().chain(fields.iter().map(|field| field.name)).collect();
+    let place: &[&str] = if found.placement == Placement::Path { &["kind", "from", "to"] } else { &["kind", "on"] };
+    let valid: Vec<&str> = place.iter().copied().chain(fields.iter().map(|field| field.name)).collect();
+    if let Some(other) = keys.table.entries.iter().find(|entry| is_of_the_other_kind(entry, place)) {
+        let sentence = match found.placement {
+            Placement::Path => format!("'{kind}' leads from a node to another one; write from and to"),
+            Placement::BothEnds | Placement::NearEnd => format!("'{kind}' is on a link or a cell; write on"),
+        };
+        return Err(keys.bad(other, sentence));
+    }
     keys.only(&valid)?;
-    let on_entry = keys.required("on", "on = \"air\"")?;
-    let name = keys.scalar(on_entry, "the name of a link")?;
-    let link = links.iter().position(|link| link.name == name).map(On::Link);
-    let on = link.or_else(|| wlans.iter().position(|wlan| wlan.name == name).map(On::Wlan)).ok_or_else(|| {
-        let choices = links.iter().map(|link| &link.name).chain(wlans.iter().map(|wlan| &wlan.name)).cloned().collect();
-        keys.no_such("link", &name, "on", &on_entry.node.origin, choices)
-    })?;
-    let parameters = scheme_parameters(&keys, found, &["kind", "on"], &valid)?;
+    let on = if found.placement == Placement::Path { along(&keys, network)? } else { on(&keys, network)? };
+    let parameters = scheme_parameters(&keys, found, place, &valid)?;
     Ok(Some(SchemeSpec { name: entry.key.clone(), kind, on, parameters, entry: *found }))
+}
+
+fn is_of_the_other_kind(entry: &Entry, place: &[&str]) -> bool {
+    let key = entry.key.as_str();
+    PLACE.contains(&key) && !place.contains(&key)
+}
+
+fn on(keys: &Keys<'_>, network: &Network<'_>) -> Result<On, ScenarioError> {
+    let entry = keys.required("on", "on = \"air\"")?;
+    let name = keys.scalar(entry, "the name of a link")?;
+    let Network { links, wlans, .. } = network;
+    let link = links.iter().position(|link| link.name == name).map(On::Link);
+    link.or_else(|| wlans.iter().position(|wlan| wlan.name == name).map(On::Wlan)).ok_or_else(|| {
+        let choices = links.iter().map(|link| &link.name).chain(wlans.iter().map(|wlan| &wlan.name)).cloned().collect();
+        keys.no_such("link", &name, "on", &entry.node.origin, choices)
+    })
+}
+
+fn along(keys: &Keys<'_>, network: &Network<'_>) -> Result<On, ScenarioError> {
+    let node = |key, example| {
+        let entry = keys.required(key, example)?;
+        let name = keys.scalar(entry, "the name of a node")?;
+        let index = network.nodes.iter().position(|node| *node == name);
+        index.ok_or_else(|| keys.no_such("node", &name, key, &entry.node.origin, network.nodes.to_vec()))
+    };
+    let (from, to) = (node("from", "from = \"a\"")?, node("to", "to = \"b\"")?);
+    let entry = keys.table.get("to").expect("read above");
+    if from == to {
+        return Err(keys.bad(entry, "a path ends at another node than it begins at"));
+    }
+    if !network.connects(from, to) {
+        let [from, to] = [from, to].map(|node| &network.nodes[node]);
+        return Err(keys.bad(entry, format!("no links lead from '{from}' to '{to}'")));
+    }
+    Ok(On::Path(from, to))
 }
 
 /// The parameters of `scheme` in a table, all keys of it but `others`, checked together: what one may be can depend on
@@ -82,7 +145,11 @@ pub fn scheme_parameters(
     let value = |entry: &&Entry| Ok((entry.key.clone(), keys.scalar(entry, "a single value")?));
     let parameters = entries.iter().map(value).collect::<Result<Vec<_>, ScenarioError>>()?;
     let mut rng = Rng::derive(0, "check");
-    let mut site = Site { end: End::Near, link: LinkFacts::default(), rng: &mut rng, max_memory: MAX_MEMORY };
+    let mut link = LinkFacts::default();
+    if scheme.placement == Placement::Path {
+        link.addresses = Some([1, 2].map(|last| IpAddr::V4(Ipv4Addr::new(192, 0, 2, last))));
+    }
+    let mut site = Site { end: End::Near, link, rng: &mut rng, max_memory: MAX_MEMORY };
     let Err(error) = (scheme.make)(&parameters, &mut site) else { return Ok(parameters) };
     let refused = match &error {
         ParameterError::Unknown { key, .. } => key.as_str(),

@@ -56,24 +56,38 @@ pub fn path(links: &[LinkSpec], nodes: usize, from: usize, to: usize) -> Option<
     Some(hops)
 }
 
-/// Every flow has a way.
-pub(super) fn check(
-    keys: &Keys<'_>,
-    nodes: &[String],
-    links: &[LinkSpec],
-    wlans: &[WlanSpec],
-    flows: &[FlowSpec],
-) -> Result<(), ScenarioError> {
-    let mut island: Vec<usize> = (0..nodes.len()).collect();
-    let of_links = links.iter().map(|link| (link.between[0], link.between[1]));
-    let of_wlans = wlans.iter().flat_map(|wlan| wlan.stations.iter().map(|station| (*station, wlan.ap)));
-    for (one, other) in of_links.chain(of_wlans) {
-        let (joined, name) = (island[one], island[other]);
-        island.iter_mut().filter(|island| **island == joined).for_each(|island| *island = name);
+/// The nodes of a scenario and what connects them.
+pub(super) struct Network<'a> {
+    pub nodes: &'a [String],
+    pub links: &'a [LinkSpec],
+    pub wlans: &'a [WlanSpec],
+    /// One of the nodes that each is connected with, the same for all of them.
+    island: Vec<usize>,
+}
+
+impl<'a> Network<'a> {
+    pub fn new(nodes: &'a [String], links: &'a [LinkSpec], wlans: &'a [WlanSpec]) -> Self {
+        let mut island: Vec<usize> = (0..nodes.len()).collect();
+        let of_links = links.iter().map(|link| (link.between[0], link.between[1]));
+        let of_wlans = wlans.iter().flat_map(|wlan| wlan.stations.iter().map(|station| (*station, wlan.ap)));
+        for (one, other) in of_links.chain(of_wlans) {
+            let (joined, name) = (island[one], island[other]);
+            island.iter_mut().filter(|island| **island == joined).for_each(|island| *island = name);
+        }
+        Network { nodes, links, wlans, island }
     }
+
+    /// True if links lead from one node to the other.
+    pub fn connects(&self, from: usize, to: usize) -> bool {
+        self.island[from] == self.island[to]
+    }
+}
+
+/// Every flow has a way.
+pub(super) fn check(keys: &Keys<'_>, network: &Network<'_>, flows: &[FlowSpec]) -> Result<(), ScenarioError> {
     for (flow, entry) in flows.iter().zip(&keys.table.entries) {
-        if island[flow.from] != island[flow.to] {
-            let (from, to) = (&nodes[flow.from], &nodes[flow.to]);
+        if !network.connects(flow.from, flow.to) {
+            let (from, to) = (&network.nodes[flow.from], &network.nodes[flow.to]);
             let sentence = format!("no links lead from '{from}' to '{to}', the ends of flow '{}'", flow.name);
             return Err(Problem::Topology(sentence).at(&entry.origin));
         }

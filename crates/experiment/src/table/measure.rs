@@ -25,6 +25,7 @@ enum Kind {
     Kilobytes,
     Megabytes,
     Count,
+    Real,
 }
 
 impl Measure {
@@ -52,8 +53,14 @@ impl Measure {
             "queue.bytes_max" => ("longest queue", "kB", Kind::Kilobytes),
             "queue.drops" => ("dropped by queues", "packets", Kind::Count),
             "queue.first_drop_ns" => ("first drop", "s", Kind::Seconds),
+            "queue.header_drops" => ("headers dropped", "packets", Kind::Count),
+            "queue.data_drops" => ("data dropped", "packets", Kind::Count),
+            "queue.headers_max" => ("most headers waiting", "", Kind::Count),
+            "queue.headers_mean" => ("headers waiting", "", Kind::Real),
             "acked_bytes" | "delivered_bytes" => (name, "MB", Kind::Megabytes),
             "cwnd_bytes" => ("congestion window", "kB", Kind::Kilobytes),
+            other if other.starts_with("path.") => (other.trim_start_matches("path."), "ms", Kind::Millis),
+            other if other.starts_with("probes.") => (other.trim_start_matches("probes."), "ms", Kind::Millis),
             other if other.starts_with("flows.") => (other.trim_end_matches("_bps"), "Mbit/s", Kind::Rate),
             other if other.starts_with("controller.") => {
                 let (title, is_share) = (other.trim_start_matches("controller."), other.ends_with("_share"));
@@ -62,7 +69,8 @@ impl Measure {
             other if other.starts_with("wlan.") && other.ends_with("_ns") => (other, "s", Kind::Seconds),
             other => (other.strip_prefix("scheme.").unwrap_or(other), "", Kind::Count),
         };
-        Measure { name: name.to_owned(), title: title.replace('_', " "), unit, kind }
+        let title = title.replace("_ns.", " ").replace('_', " ");
+        Measure { name: name.to_owned(), title, unit, kind }
     }
 
     /// The same kind of number, found under another name.
@@ -104,7 +112,7 @@ impl Measure {
             Kind::Kilobytes => value / 1e3,
             Kind::Megabytes => value / 1e6,
             Kind::Seconds => value / 1e9,
-            Kind::Times | Kind::Index | Kind::Count => value,
+            Kind::Times | Kind::Index | Kind::Count | Kind::Real => value,
         }
     }
 
@@ -113,9 +121,13 @@ impl Measure {
         let value = self.in_unit(value);
         match self.kind {
             Kind::Share => format!("{value:.1}"),
-            Kind::Rate | Kind::Times | Kind::Millis | Kind::Seconds | Kind::Kilobytes | Kind::Megabytes => {
-                three_digits(value)
-            }
+            Kind::Rate
+            | Kind::Times
+            | Kind::Millis
+            | Kind::Seconds
+            | Kind::Kilobytes
+            | Kind::Megabytes
+            | Kind::Real => three_digits(value),
             Kind::Index => format!("{value:.3}"),
             Kind::Count => format!("{value:.0}"),
         }

@@ -141,13 +141,20 @@ impl World for MadeUp {
                 .map(|scheme| SchemeOutcome { name: scheme.name.clone(), counters: BTreeMap::clone(&counters) })
                 .collect(),
             wlan: BTreeMap::new(),
-            drops: vec![Drops { place: "links.air.forward".into(), reason: "loss".into(), packets: 150 * loss }],
+            drops: vec![Drops {
+                place: "links.air.forward".into(),
+                reason: "loss".into(),
+                packets: 150 * loss,
+                headers: 0,
+            }],
             marks: Vec::new(),
             queue: None,
             levels: Vec::new(),
             checks: vec![("conservation".into(), Verdict::Passed), ("stream".into(), stream)],
             trace: None,
             emulator: Some(EmulatorReport { valid: true, rate_error_ratio: 0.00041, ..EmulatorReport::default() }),
+            probes: Vec::new(),
+            path: None,
         })
     }
 }

@@ -8,6 +8,8 @@ parameters! {
     pub struct BitError {
         /// Bit error rate after the radio's own coding.
         pub rate: Probability = Probability::from_fixed(18_446_744_073_709), "ours: 1e-6, 1.2% of 1500-byte packets";
+        /// Bytes of link framing around each IP packet whose bits can be wrong, too.
+        pub framing: u16 = 0, "DEC-U15: IP bytes only; 18 are Ethernet's, 36 those of 802.11";
     }
 }
 
@@ -16,9 +18,9 @@ impl BitError {
         Ok(())
     }
 
-    /// The chance that a packet of `wire_len` bytes is lost.
+    /// The chance that a packet of `wire_len` IP bytes is lost.
     pub fn of_length(&self, wire_len: u32) -> Probability {
-        self.rate.complement().pow(u64::from(wire_len) * 8).complement()
+        self.rate.complement().pow((u64::from(wire_len) + u64::from(self.framing)) * 8).complement()
     }
 }
 
@@ -56,7 +58,7 @@ mod tests {
     #[test]
     fn the_chance_follows_the_power_law_for_every_length() {
         for rate in ["1e-3", "1e-5", "1e-6", "1e-9"] {
-            let model = BitError { rate: rate.parse().unwrap() };
+            let model = BitError { rate: rate.parse().unwrap(), framing: 0 };
             let exact_rate: f64 = rate.parse().unwrap();
             let mut lengths = ByLength::new(&model);
             for wire_len in [20, 40, 52, 576, 1500, 9000, 52, 65535] {
@@ -69,8 +71,10 @@ mod tests {
 
     #[test]
     fn no_bit_errors_lose_nothing() {
-        assert_eq!(BitError { rate: Probability::NEVER }.of_length(65535), Probability::NEVER);
-        assert_eq!(BitError { rate: Probability::ALWAYS }.of_length(1), Probability::ALWAYS);
+        let rate = "1e-5".parse().unwrap();
+        assert_eq!(BitError { rate, framing: 36 }.of_length(52), BitError { rate, framing: 0 }.of_length(88), "DEC-N6");
+        assert_eq!(BitError { rate: Probability::NEVER, framing: 0 }.of_length(65535), Probability::NEVER);
+        assert_eq!(BitError { rate: Probability::ALWAYS, framing: 0 }.of_length(1), Probability::ALWAYS);
     }
 
     #[test]

@@ -124,7 +124,7 @@ mod tests {
     fn every_kind_reads_back() {
         for text in [
             "5%",
-            "{ kind = \"bit-error\", rate = \"0.0001%\" }",
+            "{ kind = \"bit-error\", rate = \"0.0001%\", framing = 36 }",
             "{ kind = \"gilbert-elliott\", mean = \"2%\", burst = 5, loss_good = \"0%\", loss_bad = \"100%\" }",
             "{ kind = \"gilbert-elliott-transitions\", good_to_bad = \"1%\", bad_to_good = \"20%\", loss_good = \"0.1%\", loss_bad = \"50%\" }",
         ] {

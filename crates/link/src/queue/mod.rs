@@ -3,7 +3,7 @@
 //! As in a router, the limit holds for what *waits*: the packet in transmission has left the queue. A packet that
 //! finds the transmitter idle is accepted whatever the limit.
 //!
-//! A [`Queue`] is what a file says, a [`Discipline`] the same at work. Drop-tail, ring and RED decide on arrival, so
+//! A [`Queue`] is what a file says, a [`Discipline`] the same at work. Drop-tail, ring, RED and header-first decide on arrival, so
 //! the link knows a packet's departure when it is sent and keeps no queue at all, only the turns to come. CoDel and
 //! FQ-CoDel decide on departure: they are a [`PacketQueue`] that the link holds and serves whenever the transmitter
 //! becomes free. A further discipline is one file, one line in [`Queue`] and one in [`Discipline::new`].
@@ -11,6 +11,7 @@
 mod codel;
 mod fifo;
 mod fq_codel;
+mod header_first;
 mod held;
 mod limit;
 mod red;
@@ -19,6 +20,8 @@ mod tail;
 
 pub use codel::Codel;
 pub use fq_codel::FqCodel;
+pub(crate) use header_first::Facts;
+pub use header_first::{HeaderFirst, HeaderLevels};
 pub(crate) use held::{Held, PacketQueue};
 pub use limit::QueueLimit;
 pub use red::Red;
@@ -27,12 +30,13 @@ pub use tail::{DropTail, Ring};
 
 use crate::settings::LinkSettings;
 use crate::table::{self, kinds};
-use airtcp_core::Rng;
 use airtcp_core::parameters::Value;
+use airtcp_core::{CONTROL_DSCP, Rng};
 use alloc::boxed::Box;
 use alloc::string::String;
 use codel::CodelQueue;
 use fq_codel::FqCodelQueue;
+use header_first::HeaderDropper;
 use red::EarlyDetection;
 
 kinds! {
@@ -48,6 +52,8 @@ kinds! {
         Codel(Codel) = "codel";
         /// A queue with CoDel for each flow, served in turn; flows that send little go first.
         FqCodel(FqCodel) = "fq-codel";
+        /// First in, first out, for TCP Decoupling: drops header packets above a threshold, so that no data is lost.
+        HeaderFirst(HeaderFirst) = "header-first";
     }
 }
 
@@ -60,6 +66,23 @@ impl Queue {
             Queue::Red(red) => red.limit,
             Queue::Codel(codel) => codel.limit,
             Queue::FqCodel(queue) => queue.limit,
+            Queue::HeaderFirst(queue) => queue.limit,
+        }
+    }
+
+    /// DSCP by which the link counts header packets among what it drops. (DEC-12)
+    pub(crate) fn control_dscp(&self) -> u8 {
+        match self {
+            Queue::HeaderFirst(queue) => queue.dscp,
+            _ => CONTROL_DSCP,
+        }
+    }
+
+    /// Whether the values make sense on a link of these settings.
+    pub(crate) fn check_on(&self, facts: Facts) -> Result<(), String> {
+        match self {
+            Queue::HeaderFirst(queue) => queue.check_on(facts),
+            _ => Ok(()),
         }
     }
 }
@@ -93,6 +116,8 @@ pub(crate) enum Discipline {
     Ring(QueueLimit),
     /// Drops or marks on arrival.
     Red(Box<EarlyDetection>),
+    /// Drops on arrival what does not fit, and headers above a threshold.
+    HeaderFirst(Box<HeaderDropper>),
     /// Decides on departure.
     Held(Held),
 }
@@ -107,6 +132,7 @@ impl Discipline {
             Queue::Red(red) => Discipline::Red(Box::new(EarlyDetection::new(red, settings.rate, rng))),
             Queue::Codel(codel) => held(Box::new(CodelQueue::new(codel, settings.mtu))),
             Queue::FqCodel(queue) => held(Box::new(FqCodelQueue::new(queue, settings.mtu, &mut rng))),
+            Queue::HeaderFirst(queue) => Discipline::HeaderFirst(Box::new(HeaderDropper::new(queue, settings.facts()))),
         }
     }
 }
@@ -146,6 +172,9 @@ mod tests {
             ("{ kind = \"fq-codel\", flows = 70000 }", "flows"),
             ("{ kind = \"fq-codel\", quantum = 20 }", "quantum"),
             ("{ kind = \"fq-codel\", interval = \"5ms\" }", "target"),
+            ("{ kind = \"header-first\", threshold = 0 }", "threshold"),
+            ("{ kind = \"header-first\", vmss = \"0B\" }", "vmss"),
+            ("{ kind = \"header-first\", dscp = 64 }", "DSCP"),
         ] {
             let error = Queue::read(text).unwrap_err();
             assert!(error.contains(word), "{text}: {error}");

@@ -215,7 +215,7 @@ mod tests {
         packet.set_ecn(Ecn::Ect0);
         let waiting = Backlog { packets, bytes: packets as u64 * 1000 };
         let mut drops = |_, reason| verdict = Some(reason);
-        let mut signals = Signals { counters: &mut counters, drops: &mut drops };
+        let mut signals = Signals { counters: &mut counters, drops: &mut drops, control_dscp: 3 };
         let passed = red.admit(at(0), at(1), waiting, packet, &mut signals);
         passed.map(|packet| packet.ip().ecn()).ok_or_else(|| verdict.expect("a reason"))
     }
@@ -251,7 +251,7 @@ mod tests {
         // Idle from 5 ms to 25 ms: 20 packets of 500 bytes at 4 Mbit/s.
         let (mut counters, address) = (LinkCounters::default(), Ipv4Addr::LOCALHOST.into());
         let packet = Packet::opaque(address, address, 17, vec![0; 80].into());
-        let mut signals = Signals { counters: &mut counters, drops: &mut |_, _| panic!("dropped") };
+        let mut signals = Signals { counters: &mut counters, drops: &mut |_, _| panic!("dropped"), control_dscp: 3 };
         assert!(red.admit(at(25), at(5), Backlog::default(), packet, &mut signals).is_some());
         let expected = before * 0.9f64.powi(20);
         assert!((average(&red) - expected).abs() < 1e-6, "{} {expected}", average(&red));

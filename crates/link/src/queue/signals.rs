@@ -7,6 +7,8 @@ use airtcp_core::{DropReason, Ecn, Packet};
 pub(crate) struct Signals<'a> {
     pub(crate) counters: &'a mut LinkCounters,
     pub(crate) drops: &'a mut dyn FnMut(Packet, DropReason),
+    /// DSCP of header packets (DEC-12), which are counted apart.
+    pub(crate) control_dscp: u8,
 }
 
 impl Signals<'_> {
@@ -14,6 +16,7 @@ impl Signals<'_> {
     #[cold]
     pub(crate) fn drop(&mut self, packet: Packet, reason: DropReason) {
         self.counters.dropped[reason as usize] += 1;
+        self.counters.headers_dropped[reason as usize] += u64::from(packet.ip().dscp() == self.control_dscp);
         self.counters.bytes_dropped += u64::from(packet.wire_len());
         (self.drops)(packet, reason);
     }

@@ -35,11 +35,15 @@ impl Registration {
         match self.0 {}
     }
 
-    pub(super) fn pin(self, _link: &Path, _counters: &Path) -> io::Result<()> {
+    pub(super) fn pin(self, _link: &Path, _settings: &Path, _counters: &Path) -> io::Result<()> {
         match self.0 {}
     }
 }
 
-pub(super) fn read_pinned(_path: &Path) -> io::Result<Vec<u64>> {
+pub(super) fn read_pinned(_path: &Path) -> io::Result<Vec<u8>> {
     Err(io::ErrorKind::Unsupported.into())
+}
+
+pub(super) fn words(_bytes: &[u8]) -> Vec<u64> {
+    Vec::new()
 }

@@ -42,6 +42,9 @@ pub enum BpfError {
     /// It is not loaded.
     #[error("'{0}' is not loaded; `airtcp cc list` shows what is")]
     NotLoaded(String),
+    /// Not a name.
+    #[error("'{0}' cannot be the name of a controller; `airtcp cc list` shows what is loaded")]
+    NoName(String),
     /// The kernel does not take it.
     #[error("the kernel refused to {action} '{name}': {reason}; Linux 6.4 or newer takes it")]
     Refused {

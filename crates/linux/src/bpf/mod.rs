@@ -16,6 +16,7 @@ pub mod pinned;
 pub use error::BpfError;
 pub use object::{Registration, check};
 
+use airtcp_core::Duration;
 use airtcp_core::parameters::{ParameterError, Parameters, nearest};
 use airtcp_tcp::congestion::newzag::{self, DeviationFrom, Lda};
 use airtcp_tcp::congestion::{ControllerChoice, find};
@@ -29,7 +30,12 @@ pub struct Program {
     object: &'static [u8],
     /// The bytes of its C settings, from key and value as text.
     settings: Settings,
+    /// And back.
+    options: fn(&[u8]) -> Options,
 }
+
+/// Every parameter of a program with its value as text, in the order of its twin's.
+pub type Options = Vec<(String, String)>;
 
 /// From key and value as text to the bytes of a C structure.
 type Settings = fn(&[(String, String)]) -> Result<Vec<u8>, ParameterError>;
@@ -39,6 +45,7 @@ pub const PROGRAMS: &[Program] = &[Program {
     slug: "newzag",
     object: include_bytes!(concat!(env!("OUT_DIR"), "/newzag.bpf.o")),
     settings: |settings| Ok(newzag_settings(&newzag::Settings::with(settings)?)),
+    options: newzag_options,
 }];
 
 /// The program called `slug`.
@@ -53,6 +60,14 @@ pub fn program(slug: &str) -> Result<&'static Program, BpfError> {
 }
 
 impl Program {
+    /// What it is loaded with if only `settings` are given.
+    ///
+    /// # Errors
+    /// A parameter that it does not have, or a value that is none.
+    pub fn options(&self, settings: &[(String, String)]) -> Result<Options, ParameterError> {
+        Ok((self.options)(&(self.settings)(settings)?))
+    }
+
     /// Names of its counters, in their order in the map.
     pub fn counter_names(&self) -> Vec<&'static str> {
         let mut names = Vec::new();
@@ -78,8 +93,31 @@ pub fn newzag_settings(settings: &newzag::Settings) -> Vec<u8> {
         u32::try_from(settings.tick_us()).unwrap_or(u32::MAX),
         u32::from(settings.timeout_leaves_two),
         u32::from(settings.judges_timeouts),
+        settings.max_backlog,
     ];
     words.into_iter().flat_map(u32::to_ne_bytes).collect()
+}
+
+/// What [`newzag_settings`] says, as text; nothing if these are not its bytes.
+fn newzag_options(bytes: &[u8]) -> Options {
+    let words: Vec<u32> = bytes.as_chunks::<4>().0.iter().map(|word| u32::from_ne_bytes(*word)).collect();
+    let [is_original, shift, from_old_mean, tick_us, timeout_leaves_two, judges_timeouts, max_backlog] = words[..]
+    else {
+        return Options::new();
+    };
+    let mut settings = newzag::Settings {
+        lda: if is_original != 0 { Lda::Original } else { Lda::Adjusted },
+        deviation_from: if from_old_mean != 0 { DeviationFrom::OldMean } else { DeviationFrom::NewMean },
+        clock: Duration::from_micros(u64::from(tick_us)),
+        timeout_leaves_two: timeout_leaves_two != 0,
+        judges_timeouts: judges_timeouts != 0,
+        max_backlog,
+        ..newzag::Settings::default()
+    };
+    match settings.set("y", &format!("-{shift}")) {
+        Ok(()) => settings.fields().into_iter().map(|field| (field.name.to_owned(), field.value)).collect(),
+        Err(_) => Options::new(),
+    }
 }
 
 #[cfg(test)]
@@ -95,6 +133,27 @@ mod tests {
             assert!(!(program.settings)(&defaults).unwrap().is_empty() && !program.counter_names().is_empty());
             assert!(program.slug.len() < 16, "the kernel's names have at most 15 characters");
         }
+    }
+
+    #[test]
+    fn options_are_read_back_from_what_the_kernel_holds() {
+        let program = program("newzag").unwrap();
+        let defaults = program.options(&[]).unwrap();
+        for field in (find("newzag", &[]).unwrap().fields)() {
+            assert!(defaults.contains(&(field.name.to_owned(), field.value.clone())), "{}", field.name);
+        }
+        let other = [
+            ("lda", "original"),
+            ("y", "-7"),
+            ("deviation_from", "old-mean"),
+            ("clock", "10ms"),
+            ("timeout_leaves_two", "true"),
+            ("judges_timeouts", "true"),
+            ("max_backlog", "0"),
+        ];
+        let other = other.map(|(key, value)| (key.to_owned(), value.to_owned()));
+        assert_eq!(program.options(&other).unwrap(), other);
+        assert_eq!(newzag_options(&[0; 4]), []);
     }
 
     #[test]

@@ -28,6 +28,7 @@ pub fn check(program: &Program) -> Result<(), BpfError> {
 #[derive(Debug)]
 pub struct Registration {
     link: Link,
+    settings: MapHandle,
     counters: MapHandle,
 }
 
@@ -37,7 +38,7 @@ impl Registration {
     /// # Errors
     /// See [`BpfError`].
     pub fn new(program: &Program, name: &str, settings: &[(String, String)]) -> Result<Self, BpfError> {
-        let settings = (program.settings)(settings)?;
+        let bytes = (program.settings)(settings)?;
         check(program)?;
         if super::is_available(name) {
             return Err(BpfError::Taken(name.to_owned()));
@@ -49,7 +50,7 @@ impl Registration {
         for mut map in open.maps_mut() {
             let map_name = map.name().to_string_lossy().into_owned();
             if map_name == SETTINGS {
-                put(&mut map, &settings);
+                put(&mut map, &bytes);
             } else if map_name == program.slug {
                 let mut padded = [0; NAME_LENGTH];
                 let length = name.len().min(NAME_LENGTH - 1);
@@ -58,18 +59,21 @@ impl Registration {
             }
         }
         let mut object = open.load().map_err(refused(name, "load"))?;
-        let mut link = None;
-        let mut counters = None;
+        let (mut link, mut settings, mut counters) = (None, None, None);
         for mut map in object.maps_mut() {
             let map_name = map.name().to_string_lossy().into_owned();
             if map_name == COUNTERS {
                 counters = Some(MapHandle::try_from(&*map).map_err(refused(name, "open the counters of"))?);
+            } else if map_name == SETTINGS {
+                settings = Some(MapHandle::try_from(&*map).map_err(refused(name, "open the settings of"))?);
             } else if map_name == program.slug {
                 link = Some(map.attach_struct_ops().map_err(refused(name, "register"))?);
             }
         }
-        let (link, counters) = link.zip(counters).expect("a program's file has both; a test loads each");
-        Ok(Registration { link, counters })
+        let (Some(link), Some(settings), Some(counters)) = (link, settings, counters) else {
+            unreachable!("a program's file has all three; a test loads each");
+        };
+        Ok(Registration { link, settings, counters })
     }
 
     /// What was counted so far, in the order of [`Program::counter_names`].
@@ -77,29 +81,34 @@ impl Registration {
     /// # Errors
     /// The kernel's words.
     pub fn counters(&self) -> io::Result<Vec<u64>> {
-        read(&self.counters)
+        read(&self.counters).map(|bytes| words(&bytes))
     }
 
-    /// Leaves the controller in the kernel: the files hold it from here on. `counters` is made first, so that a
-    /// controller that stays always has its counters.
+    /// Leaves the controller in the kernel: the files hold it from here on. `link` is made last, so that a controller that
+    /// stays always has its settings and counters.
     ///
     /// # Errors
     /// The files could not be made; the controller is gone then.
-    pub(super) fn pin(mut self, link: &Path, counters: &Path) -> io::Result<()> {
+    pub(super) fn pin(mut self, link: &Path, settings: &Path, counters: &Path) -> io::Result<()> {
+        self.settings.pin(settings).map_err(io::Error::other)?;
         self.counters.pin(counters).map_err(io::Error::other)?;
         self.link.pin(link).map_err(io::Error::other)
     }
 }
 
-/// The counters that a file made by [`Registration::pin`] holds.
-pub(super) fn read_pinned(path: &Path) -> io::Result<Vec<u64>> {
+/// The settings or counters that a file made by [`Registration::pin`] holds.
+pub(super) fn read_pinned(path: &Path) -> io::Result<Vec<u8>> {
     read(&MapHandle::from_pinned_path(path).map_err(io::Error::other)?)
 }
 
-fn read(map: &MapHandle) -> io::Result<Vec<u64>> {
+fn read(map: &MapHandle) -> io::Result<Vec<u8>> {
     let first = 0u32.to_ne_bytes();
-    let bytes = map.lookup(&first, MapFlags::ANY).map_err(io::Error::other)?.unwrap_or_default();
-    Ok(bytes.as_chunks::<8>().0.iter().map(|word| u64::from_ne_bytes(*word)).collect())
+    Ok(map.lookup(&first, MapFlags::ANY).map_err(io::Error::other)?.unwrap_or_default())
+}
+
+/// Counters, from the bytes of their map.
+pub(super) fn words(bytes: &[u8]) -> Vec<u64> {
+    bytes.as_chunks::<8>().0.iter().map(|word| u64::from_ne_bytes(*word)).collect()
 }
 
 /// Overwrites the beginning of a map's first value.

@@ -1,11 +1,11 @@
 //! Controllers that stay in the kernel when the process that loaded them ends.
 //!
-//! Each has a directory of its name below [`ROOT`], in the BPF file system: `counters`, made first, and `link`, which holds
-//! the registration. Removing `link` takes the controller away; a directory without one is what a killed `load` left, and
+//! Each has a directory of its name below [`ROOT`], in the BPF file system: `settings` and `counters`, made first, and `link`,
+//! which holds the registration. Removing `link` takes the controller away; a directory without one is what a killed `load` left, and
 //! the next `load` removes it.
 
-use super::object::read_pinned;
-use super::{BpfError, PROGRAMS, Program, Registration};
+use super::object::{read_pinned, words};
+use super::{BpfError, Options, PROGRAMS, Program, Registration};
 use crate::sys::bpf_fs;
 use std::fs;
 use std::io;
@@ -28,6 +28,8 @@ pub struct Loaded {
     pub name: String,
     /// The program it was made from; `None` if this airtcp does not have it.
     pub program: Option<&'static str>,
+    /// What it was loaded with; empty if this airtcp does not have the program.
+    pub options: Options,
     /// What it counted so far, of all its connections.
     pub counters: Vec<(&'static str, u64)>,
 }
@@ -37,7 +39,7 @@ pub struct Loaded {
 /// # Errors
 /// See [`BpfError`].
 pub fn load(program: &Program, name: &str, settings: &[(String, String)]) -> Result<(), BpfError> {
-    let place = Place::of(name);
+    let place = Place::named(name)?;
     if place.link().exists() {
         return Err(BpfError::Loaded(name.to_owned()));
     }
@@ -47,7 +49,7 @@ pub fn load(program: &Program, name: &str, settings: &[(String, String)]) -> Res
     }
     place.remove().map_err(BpfError::files("remove what a killed load left"))?;
     fs::create_dir_all(&place.0).map_err(BpfError::files("make a directory"))?;
-    let pinned = registration.pin(&place.link(), &place.counters());
+    let pinned = registration.pin(&place.link(), &place.settings(), &place.counters());
     pinned.map_err(|source| {
         // A half-made place says nothing; whatever is left of it the next load removes.
         let _ = place.remove();
@@ -60,7 +62,7 @@ pub fn load(program: &Program, name: &str, settings: &[(String, String)]) -> Res
 /// # Errors
 /// It is not loaded, or cannot be removed.
 pub fn unload(name: &str) -> Result<(), BpfError> {
-    let place = Place::of(name);
+    let place = Place::named(name)?;
     let is_loaded = place.link().try_exists().map_err(BpfError::files("look for the controller"))?;
     place.remove().map_err(BpfError::files("remove the controller"))?;
     if !is_loaded {
@@ -101,9 +103,11 @@ pub fn list() -> Result<Vec<Loaded>, BpfError> {
         }
         let program = PROGRAMS.iter().find(|program| program.slug == name);
         let names = program.map(Program::counter_names).unwrap_or_default();
-        let counts = read_pinned(&place.counters()).map_err(BpfError::files("read counters"))?;
+        let counts = words(&read_pinned(&place.counters()).map_err(BpfError::files("read counters"))?);
+        let settings = read_pinned(&place.settings()).map_err(BpfError::files("read settings"))?;
+        let options = program.map(|program| (program.options)(&settings)).unwrap_or_default();
         let program = program.map(|program| program.slug);
-        loaded.push(Loaded { name, program, counters: names.into_iter().zip(counts).collect() });
+        loaded.push(Loaded { name, program, options, counters: names.into_iter().zip(counts).collect() });
     }
     loaded.sort_by(|one, other| one.name.cmp(&other.name));
     Ok(loaded)
@@ -117,8 +121,21 @@ impl Place {
         Place(Path::new(ROOT).join(name))
     }
 
+    /// The same for a name that somebody gave, which must not lead elsewhere.
+    fn named(name: &str) -> Result<Place, BpfError> {
+        match name {
+            "" | "." | ".." => Err(BpfError::NoName(name.to_owned())),
+            name if name.contains('/') => Err(BpfError::NoName(name.to_owned())),
+            name => Ok(Place::of(name)),
+        }
+    }
+
     fn link(&self) -> PathBuf {
         self.0.join("link")
+    }
+
+    fn settings(&self) -> PathBuf {
+        self.0.join("settings")
     }
 
     fn counters(&self) -> PathBuf {
@@ -132,7 +149,24 @@ impl Place {
             result => result,
         };
         gone(fs::remove_file(self.link()))?;
+        gone(fs::remove_file(self.settings()))?;
         gone(fs::remove_file(self.counters()))?;
         gone(fs::remove_dir(&self.0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_that_leads_elsewhere_is_refused() {
+        for name in ["", ".", "..", "../../x", "newzag/link", "/etc"] {
+            assert!(matches!(unload(name), Err(BpfError::NoName(_))), "{name}");
+        }
+        assert_eq!(
+            unload("a/b").unwrap_err().to_string(),
+            "'a/b' cannot be the name of a controller; `airtcp cc list` shows what is loaded"
+        );
     }
 }

@@ -1,13 +1,17 @@
 //! One direction of one link: the simulator's `Link` and what went through it.
 
+use super::passage::Passages;
 use super::report::DirectionReport;
 use airtcp_core::{DropReason, Duration, Instant, Packet};
 use airtcp_link::{Link, LinkSettings};
 use bytes::Bytes;
+use std::net::IpAddr;
 
 /// One direction. Time is that of the emulator's clock, which is zero at the run's start.
 pub(super) struct Direction {
     name: String,
+    /// Addresses of the nodes that it leads from and to.
+    ends: (Vec<IpAddr>, Vec<IpAddr>),
     settings: LinkSettings,
     link: Link,
     /// What came from the device and was no IP packet.
@@ -21,25 +25,29 @@ pub(super) struct Direction {
 impl Direction {
     /// `name` is the scenario's, for example `links.air.forward`; the link's random streams are
     /// derived from it as in the simulator.
-    pub fn new(name: String, settings: LinkSettings, seed: u64) -> Self {
+    pub fn new(name: String, ends: (Vec<IpAddr>, Vec<IpAddr>), settings: LinkSettings, seed: u64) -> Self {
         let link = Link::new(&settings, seed, &name);
-        Direction { name, settings, link, foreign: 0, foreign_bytes: 0, device_drops: 0, device_drop_bytes: 0 }
+        Direction { name, ends, settings, link, foreign: 0, foreign_bytes: 0, device_drops: 0, device_drop_bytes: 0 }
     }
 
     /// The same direction at the beginning of another run.
     pub fn restart(&mut self, settings: Option<LinkSettings>, seed: u64) {
         let settings = settings.unwrap_or_else(|| self.settings.clone());
-        *self = Direction::new(std::mem::take(&mut self.name), settings, seed);
+        let (name, ends) = (std::mem::take(&mut self.name), std::mem::take(&mut self.ends));
+        *self = Direction::new(name, ends, settings, seed);
     }
 
     /// A packet enters at `now`.
-    pub fn accept(&mut self, now: Instant, datagram: Bytes) {
+    pub fn accept(&mut self, now: Instant, datagram: Bytes, passages: &mut Passages) {
         // The kernel sends nothing but IP into a TUN device, so this is a formality; parsing
         // itself is some tens of nanoseconds beside two system calls.
         let len = datagram.len() as u64;
         match Packet::parse(datagram) {
             // The link counts drops itself.
             Some(packet) => {
+                if self.ends.0.contains(&packet.ip().source) {
+                    passages.enter(now, &packet);
+                }
                 self.link.send(now, packet, &mut |_, _| {});
             }
             None => {
@@ -57,11 +65,14 @@ impl Direction {
 
     /// The packet that is due at `now`, if one is, as the bytes to deliver and the time by
     /// which it is late.
-    pub fn release(&mut self, now: Instant) -> Option<(Bytes, Duration)> {
+    pub fn release(&mut self, now: Instant, passages: &mut Passages) -> Option<(Bytes, Duration)> {
         // A turn that comes up late is served as of its time, so the rate does not suffer.
         self.link.advance(now, &mut |_, _| {});
         let due = self.link.next_arrival()?;
         let packet = self.link.receive(now)?;
+        if self.ends.1.contains(&packet.ip().destination) {
+            passages.leave(now, &packet);
+        }
         Some((packet.to_wire(), now.saturating_since(due)))
     }
 
@@ -88,6 +99,7 @@ impl Direction {
             marked_packets: counters.marked,
             held_packets: self.link.held().packets as u64,
             drops,
+            headers: counters.headers_dropped,
         }
     }
 }
@@ -111,17 +123,18 @@ mod tests {
     fn a_managed_queue_is_served_at_its_events_and_what_it_drops_and_marks_is_told() {
         let queue = Queue::read("{ kind = \"codel\", ecn = true }").unwrap();
         let settings = LinkSettings { rate: "12Mbit".parse().ok(), queue, ..LinkSettings::default() };
-        let mut direction = Direction::new("links.air.forward".into(), settings, 1);
+        let mut direction = Direction::new("links.air.forward".into(), Default::default(), settings, 1);
+        let mut passages = Passages::new(Instant::ZERO);
         // A packet takes a millisecond; three come in two, and every other one understands marks.
         let (mut sent, mut marked) = (0, 0);
         for micros in 0..2_000_000u64 {
             let now = Instant::from_nanos(micros * 1000);
             if micros % 667 == 0 {
-                direction.accept(now, datagram(if sent % 2 == 0 { Ecn::Ect0 } else { Ecn::NotEct }));
+                direction.accept(now, datagram(if sent % 2 == 0 { Ecn::Ect0 } else { Ecn::NotEct }), &mut passages);
                 sent += 1;
             }
             if direction.next_event().is_some_and(|event| event <= now) {
-                while let Some((datagram, late)) = direction.release(now) {
+                while let Some((datagram, late)) = direction.release(now, &mut passages) {
                     assert!(late < Duration::from_micros(1));
                     marked += u64::from(datagram[1] & 3 == 3);
                 }

@@ -14,22 +14,26 @@
 //! |---|---|
 //! | `worker` | the thread: wait, take, release |
 //! | `direction` | one direction of one link, and its counters |
+//! | `passage` | how long packets are on their way between hosts |
 //! | `report` | what is told about a run |
 //! | `self_test` | known traffic before a run: does the link do what was asked? |
 
 mod direction;
+mod passage;
 mod report;
 mod self_test;
 mod worker;
 
+pub use passage::{PassageReport, Percentiles};
 pub use report::{DirectionReport, EmulatorReport, ReleaseError};
 pub use self_test::{LinkTest, SelfTest, self_test};
 
 use crate::sys::event::Event;
 use crate::sys::tun::Tun;
-use airtcp_core::Instant;
+use airtcp_core::{Duration, Instant};
 use airtcp_link::LinkSettings;
 use std::io;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
@@ -59,6 +63,8 @@ pub struct LinkDevices {
     pub name: String,
     /// The devices at its first and second end.
     pub ends: [Tun; 2],
+    /// Addresses of the nodes there, for passages between them.
+    pub addresses: [Vec<IpAddr>; 2],
     /// From the first to the second end, and back.
     pub settings: [LinkSettings; 2],
 }
@@ -113,14 +119,19 @@ impl Emulator {
 
     /// Begins a run: empty links with fresh random streams, counters at zero, and time (for
     /// outages) counted from the instant returned, on CLOCK_MONOTONIC. `settings` replaces
-    /// those of every link, in their order.
-    pub fn restart(&self, seed: u64, settings: Option<Vec<[LinkSettings; 2]>>) -> Result<Instant, EmulatorError> {
+    /// those of every link, in their order. Passages are measured after `warmup`.
+    pub fn restart(
+        &self,
+        seed: u64,
+        settings: Option<Vec<[LinkSettings; 2]>>,
+        warmup: Duration,
+    ) -> Result<Instant, EmulatorError> {
         if let Some(settings) = &settings
             && settings.len() != self.links
         {
             return Err(EmulatorError::Settings { links: self.links, given: settings.len() });
         }
-        self.ask(|reply| Command::Restart { seed, settings, reply })
+        self.ask(|reply| Command::Restart { seed, settings, warmup, reply })
     }
 
     /// What happened since the last restart.

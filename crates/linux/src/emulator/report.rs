@@ -1,5 +1,6 @@
 //! What the emulator tells about a run.
 
+use super::passage::PassageReport;
 use airtcp_core::{DropReason, Duration};
 use hdrhistogram::Histogram;
 
@@ -28,12 +29,19 @@ pub struct DirectionReport {
     pub held_packets: u64,
     /// Packets dropped, indexed by `DropReason as usize`.
     pub(super) drops: [u64; DropReason::ALL.len()],
+    /// Header packets of TCP Decoupling among them, alike.
+    pub(super) headers: [u64; DropReason::ALL.len()],
 }
 
 impl DirectionReport {
     /// Packets dropped for one reason.
     pub fn dropped(&self, reason: DropReason) -> u64 {
         self.drops[reason as usize]
+    }
+
+    /// Header packets of TCP Decoupling among them. (DEC-12)
+    pub fn headers_dropped(&self, reason: DropReason) -> u64 {
+        self.headers[reason as usize]
     }
 
     /// The reasons for which packets were dropped, with how many.
@@ -104,6 +112,8 @@ pub struct EmulatorReport {
     pub directions: Vec<DirectionReport>,
     /// How late packets were released, over all directions.
     pub release_error: ReleaseError,
+    /// How long packets were on their way between hosts, without the warm-up.
+    pub passages: PassageReport,
     /// Core the thread stays on, if it could be bound.
     pub core: Option<usize>,
     /// Its SCHED_FIFO priority, if it got one.
@@ -144,6 +154,7 @@ mod tests {
             marked_packets: 0,
             held_packets: 5,
             drops,
+            headers: [0; DropReason::ALL.len()],
         }
     }
 

@@ -1,6 +1,7 @@
 //! The emulator's thread: wait, take packets from devices, release those that are due.
 
 use super::direction::Direction;
+use super::passage::Passages;
 use super::report::{EmulatorReport, ReleaseError};
 use super::{EmulatorOptions, LinkDevices};
 use crate::sys::event::Event;
@@ -26,7 +27,7 @@ const BLOCK: usize = 256 * 1024;
 const HISTOGRAM_MAX_NS: u64 = 60_000_000_000;
 
 pub(super) enum Command {
-    Restart { seed: u64, settings: Option<Vec<[LinkSettings; 2]>>, reply: SyncSender<Instant> },
+    Restart { seed: u64, settings: Option<Vec<[LinkSettings; 2]>>, warmup: Duration, reply: SyncSender<Instant> },
     Report(SyncSender<EmulatorReport>),
     Stop,
 }
@@ -49,6 +50,7 @@ pub(super) struct Worker {
     wake: Arc<Event>,
     origin: Instant,
     histogram: Histogram<u64>,
+    passages: Passages,
     block: BytesMut,
     core: Option<usize>,
     priority: Option<u8>,
@@ -67,9 +69,12 @@ impl Worker {
         for link in links {
             let first = devices.len();
             devices.extend(link.ends);
-            for (index, (way, settings)) in ["forward", "reverse"].into_iter().zip(link.settings).enumerate() {
+            let [near, far] = link.addresses;
+            let ends = [(near.clone(), far.clone()), (far, near)];
+            let ways = ["forward", "reverse"].into_iter().zip(ends).zip(link.settings);
+            for (index, ((way, ends), settings)) in ways.enumerate() {
                 let name = format!("links.{}.{way}", link.name);
-                let direction = Direction::new(name, settings, options.seed);
+                let direction = Direction::new(name, ends, settings, options.seed);
                 let (from, to) = (first + index, first + 1 - index);
                 paths.push(Path { from, to, direction, slot: None, readable: false });
             }
@@ -84,6 +89,7 @@ impl Worker {
             wake,
             origin: clock::now(),
             histogram,
+            passages: Passages::new(Instant::ZERO),
             block: BytesMut::new(),
             core: None,
             priority: None,
@@ -160,7 +166,7 @@ impl Worker {
             match self.take_packet(index) {
                 Some(datagram) => {
                     let now = self.now();
-                    self.paths[index].direction.accept(now, datagram);
+                    self.paths[index].direction.accept(now, datagram, &mut self.passages);
                 }
                 None => {
                     self.paths[index].readable = false;
@@ -188,7 +194,7 @@ impl Worker {
             loop {
                 let now = self.now();
                 let path = &mut self.paths[index];
-                let Some((datagram, late)) = path.direction.release(now) else { break };
+                let Some((datagram, late)) = path.direction.release(now, &mut self.passages) else { break };
                 if self.devices[path.to].send(&datagram).is_err() {
                     path.direction.on_refused(datagram.len());
                 }
@@ -225,8 +231,8 @@ impl Worker {
                 Command::Report(reply) => {
                     let _ = reply.send(self.report());
                 }
-                Command::Restart { seed, settings, reply } => {
-                    self.restart(seed, settings);
+                Command::Restart { seed, settings, warmup, reply } => {
+                    self.restart(seed, settings, warmup);
                     let _ = reply.send(self.origin);
                 }
             }
@@ -234,7 +240,7 @@ impl Worker {
         false
     }
 
-    fn restart(&mut self, seed: u64, settings: Option<Vec<[LinkSettings; 2]>>) {
+    fn restart(&mut self, seed: u64, settings: Option<Vec<[LinkSettings; 2]>>, warmup: Duration) {
         for index in 0..self.paths.len() {
             // Packets of the run before are in nobody's account any more.
             while self.take_packet(index).is_some() {}
@@ -245,6 +251,7 @@ impl Worker {
             path.readable = false;
         }
         self.histogram.reset();
+        self.passages = Passages::new(Instant::ZERO + warmup);
         self.origin = clock::now();
     }
 
@@ -252,6 +259,7 @@ impl Worker {
         EmulatorReport {
             directions: self.paths.iter().map(|path| path.direction.report()).collect(),
             release_error: ReleaseError::of(&self.histogram),
+            passages: self.passages.report(),
             core: self.core,
             priority: self.priority,
             notes: self.notes.clone(),

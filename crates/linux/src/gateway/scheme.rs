@@ -2,17 +2,23 @@
 
 use super::config::Config;
 use airtcp_core::{ByteSize, Element, Rng};
-use airtcp_schemes::{End, SchemeEntry, Site, find};
+use airtcp_schemes::{End, Placement, SchemeEntry, Site, find};
 
 /// Makes the element of one box, or says in a sentence what is wrong with the configuration.
 ///
 /// # Errors
-/// The scheme does not exist, or refuses a setting.
+/// The scheme does not exist, is placed along a path, or refuses a setting.
 pub fn make(schemes: &[SchemeEntry], config: &Config) -> Result<Box<dyn Element>, String> {
     let entry = find(schemes, &config.scheme).ok_or_else(|| {
         let known: Vec<&str> = schemes.iter().map(|entry| entry.slug).collect();
         format!("there is no scheme '{}'; known: {} (airtcp show)", config.scheme, known.join(", "))
     })?;
+    if entry.placement == Placement::Path {
+        return Err(format!(
+            "'{}' leads along a path and not over one link, and runs in the simulator only so far",
+            entry.slug
+        ));
+    }
     let settings: Vec<(String, String)> =
         config.settings.iter().map(|(key, value)| (key.clone(), value.clone())).collect();
     let mut link = config.facts.link();
@@ -46,10 +52,17 @@ mod tests {
     use airtcp_schemes::SCHEMES;
 
     #[test]
-    fn every_scheme_can_be_made_from_its_defaults() {
+    fn every_scheme_on_a_link_can_be_made_from_its_defaults() {
         for entry in SCHEMES {
-            assert!(make(SCHEMES, &Config::new(entry.slug, "air")).is_ok(), "{}", entry.slug);
+            let is_on_a_link = entry.placement != Placement::Path;
+            assert_eq!(make(SCHEMES, &Config::new(entry.slug, "air")).is_ok(), is_on_a_link, "{}", entry.slug);
         }
+    }
+
+    #[test]
+    fn a_scheme_along_a_path_is_refused_in_a_sentence() {
+        let message = make(SCHEMES, &Config::new("decoupling", "air")).err().unwrap();
+        assert!(message.contains("in the simulator only"), "{message}");
     }
 
     #[test]

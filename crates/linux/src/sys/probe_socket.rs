@@ -6,7 +6,7 @@
 use std::io;
 use std::mem::zeroed;
 use std::net::{SocketAddr, UdpSocket};
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
 /// A bound UDP socket with times of arrival.
 #[derive(Debug)]
@@ -29,6 +29,11 @@ impl ProbeSocket {
             probe.set(libc::SO_RCVBUF, BUFFER_BYTES)?;
         }
         Ok(probe)
+    }
+
+    /// For waiting until something has come.
+    pub fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
     }
 
     /// Where it is bound.

@@ -81,12 +81,18 @@ pub fn set_unsent_limit(socket: BorrowedFd<'_>, bytes: u32) -> io::Result<()> {
     set_int(socket, libc::IPPROTO_TCP, TCP_NOTSENT_LOWAT, bytes as i32)
 }
 
-/// Fixes the receive buffer at `bytes`, whatever `net.core.rmem_max` says; the kernel tunes it no longer and offers
-/// windows up to as much. Needs CAP_NET_ADMIN.
+/// Fixes the receive buffer at twice `bytes`, whatever `net.core.rmem_max` says; the kernel tunes it no longer. What
+/// window it offers depends on the memory that segments take: see [`clamp_window`]. Needs CAP_NET_ADMIN.
 pub fn set_receive_buffer(socket: BorrowedFd<'_>, bytes: u64) -> io::Result<()> {
-    // The kernel doubles what is asked for, and keeps half of it for its own overhead.
+    // The kernel doubles what is asked for.
     let bytes = i32::try_from(bytes).unwrap_or(i32::MAX / 2);
     set_int(socket, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, bytes)
+}
+
+/// Offers windows up to `bytes`. The kernel forgets it when it learns how much memory segments take, so say it again
+/// while data come.
+pub fn clamp_window(socket: BorrowedFd<'_>, bytes: u64) -> io::Result<()> {
+    set_int(socket, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, i32::try_from(bytes).unwrap_or(i32::MAX))
 }
 
 /// Makes closing the socket send a reset and forget what is unsent.

@@ -121,7 +121,7 @@ impl Testbed {
             devices.push(open_devices(&spec, index, node)?);
             ip::batch(Some(node.namespace.name()), &node_commands(&spec, &plan, index))?;
         }
-        let links = pair_up(&spec, devices);
+        let links = pair_up(&spec, &plan, devices);
         let emulator = Emulator::start(links, spec.emulator.clone())?;
         Ok(Testbed { emulator, nodes, spec, plan, registration })
     }
@@ -255,7 +255,7 @@ fn no_detection(family: Family) -> &'static str {
     }
 }
 
-fn pair_up(spec: &TestbedSpec, devices: Vec<Vec<(usize, usize, Tun)>>) -> Vec<LinkDevices> {
+fn pair_up(spec: &TestbedSpec, plan: &Plan, devices: Vec<Vec<(usize, usize, Tun)>>) -> Vec<LinkDevices> {
     let mut ends: Vec<[Option<Tun>; 2]> = spec.links.iter().map(|_| [None, None]).collect();
     for (link, end, tun) in devices.into_iter().flatten() {
         ends[link][end] = Some(tun);
@@ -266,9 +266,15 @@ fn pair_up(spec: &TestbedSpec, devices: Vec<Vec<(usize, usize, Tun)>>) -> Vec<Li
         .map(|(link, ends)| LinkDevices {
             name: link.name.clone(),
             ends: ends.map(|tun| tun.expect("every link end belongs to a node")),
+            addresses: link.between.each_ref().map(|node| addresses_of(spec, plan, node)),
             settings: [link.forward.clone(), link.reverse.clone()],
         })
         .collect()
+}
+
+fn addresses_of(spec: &TestbedSpec, plan: &Plan, node: &str) -> Vec<IpAddr> {
+    let node = spec.node_index(node).expect("a link's ends are nodes");
+    Family::BOTH.map(|family| plan.node(node, family)).into()
 }
 
 #[cfg(test)]

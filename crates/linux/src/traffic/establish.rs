@@ -52,6 +52,7 @@ fn listen(spec: &FlowSpec) -> Result<TcpListener, TrafficError> {
         socket::bind(fd.as_fd(), address)?;
         if let Some(bytes) = spec.receive_buffer {
             socket::set_receive_buffer(fd.as_fd(), bytes)?;
+            socket::clamp_window(fd.as_fd(), bytes)?;
         }
         socket::listen(fd.as_fd())?;
         Ok(fd)

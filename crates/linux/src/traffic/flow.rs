@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 
 /// Stack of a flow's threads: small, as the emulator locks all memory of the process.
-const STACK: usize = 256 * 1024;
+pub(super) const STACK: usize = 256 * 1024;
 
 /// How much a flow sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

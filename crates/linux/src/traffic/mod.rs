@@ -13,6 +13,7 @@
 //! | `wrap` | starting just below the wrap of sequence numbers or timestamps |
 //! | `sender`, `receiver` | the two loops |
 //! | `result` | what a flow tells afterwards |
+//! | `probe` | a ping beside the flows |
 //! | `payload` | the content: a function of (seed, offset) |
 //! | `files` | a file's worth of bytes with equal hashes, as a table cell |
 
@@ -20,11 +21,13 @@ mod establish;
 pub mod files;
 mod flow;
 pub mod payload;
+mod probe;
 mod receiver;
 mod result;
 mod sender;
 mod wrap;
 
 pub use flow::{Amount, FlowSpec, Progress, RunningFlow, TrafficError, start};
+pub use probe::{ProbeResult, ProbeSpec, RunningProbe, start_probe};
 pub use result::{FlowResult, Outcome, RttPercentiles, Sample, hex};
 pub use wrap::{Wrap, Wrapped};

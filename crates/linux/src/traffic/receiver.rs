@@ -3,11 +3,12 @@
 use super::flow::{Amount, FlowSpec, Progress, since};
 use super::payload::Pattern;
 use super::sender::is_transient;
-use crate::sys::tcp_socket::wait_ready;
+use crate::sys::tcp_socket::{clamp_window, wait_ready};
 use airtcp_core::{Duration, Instant};
 use sha2::{Digest, Sha256};
-use std::io::Read;
+use std::io::{self, Read};
 use std::net::TcpStream;
+use std::os::fd::AsFd;
 use std::sync::atomic::Ordering;
 
 const CHUNK: usize = 256 * 1024;
@@ -44,7 +45,7 @@ pub(super) fn receive(stream: TcpStream, spec: &FlowSpec, origin: Instant, progr
         let ready = wait_ready(&stream, libc::POLLIN, PATIENCE_MS);
         let outcome = match ready {
             Ok(0) => None,
-            Ok(_) => Some((&mut &stream).read(&mut chunk)),
+            Ok(_) => Some(clamped(&stream, spec).and_then(|()| (&mut &stream).read(&mut chunk))),
             Err(error) => Some(Err(error)),
         };
         let now = since(origin);
@@ -78,6 +79,11 @@ pub(super) fn receive(stream: TcpStream, spec: &FlowSpec, origin: Instant, progr
     received.note_stall(last, since(origin).min(busy_until));
     received.hash = hash.finalize().into();
     received
+}
+
+/// Keeps the window at what the flow asks for.
+fn clamped(stream: &TcpStream, spec: &FlowSpec) -> io::Result<()> {
+    spec.receive_buffer.map_or(Ok(()), |bytes| clamp_window(stream.as_fd(), bytes))
 }
 
 impl Received {

@@ -4,6 +4,7 @@
 #![allow(dead_code, reason = "each test file uses its part")]
 
 pub mod gateway;
+pub mod kernel_log;
 
 use airtcp_core::parameters::Parameters;
 use airtcp_core::{Duration, Instant};
@@ -110,7 +111,7 @@ impl Path {
             };
             links.iter().map(of).collect()
         });
-        self.testbed.emulator().restart(seed, settings).expect("the emulator runs")
+        self.testbed.emulator().restart(seed, settings, Duration::ZERO).expect("the emulator runs")
     }
 
     /// Starts a gateway on `a` or `b`.

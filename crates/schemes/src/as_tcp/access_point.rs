@@ -3,7 +3,7 @@
 use super::settings::{Balance, Settings, Split};
 use crate::Site;
 use crate::baselines::split::{self, Proxy};
-use airtcp_core::{Context, Duration, Element, Event, Gauge, Instant, Packet, Port};
+use airtcp_core::{Backlog, Context, Duration, Element, Event, Gauge, Instant, Packet, Port};
 
 /// Packets in an interface queue of which nothing is known.
 const DEFAULT_QUEUE: u64 = 100;
@@ -67,6 +67,13 @@ impl Element for AccessPoint {
         self.balance(cx);
     }
 
+    fn handle_ready(&mut self, cx: &mut Context<'_>, port: Port) {
+        if let Some(split) = &mut self.split {
+            split.handle_ready(cx, port);
+        }
+        self.balance(cx);
+    }
+
     fn handle_timeout(&mut self, cx: &mut Context<'_>) {
         if let Some(split) = &mut self.split {
             split.handle_timeout(cx);
@@ -77,6 +84,10 @@ impl Element for AccessPoint {
     fn poll_timeout(&self) -> Option<Instant> {
         let of_split = self.split.as_ref().and_then(Proxy::poll_timeout);
         of_split.into_iter().chain(self.silent_until).min()
+    }
+
+    fn held(&self) -> Backlog {
+        self.split.as_ref().map_or_else(Backlog::default, Proxy::held)
     }
 
     fn observe(&self, gauge: &mut dyn FnMut(Gauge, u64)) {

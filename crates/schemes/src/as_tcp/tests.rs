@@ -300,3 +300,18 @@ fn ast_4_a_report_is_matched_with_the_range_its_frame_carried() {
     status(&mut harness, 7, Outcome::Acked);
     assert_eq!(acknowledged(&harness), [800], "of a frame that was never sent");
 }
+
+#[test]
+fn ast_7_what_a_full_ring_refuses_the_access_point_waits_until_it_has_room() {
+    let settings = Settings::default();
+    let mut harness = Harness::new(with_site(|site| AccessPoint::new(&settings, site)), "access point");
+    harness.packet(NOW, Port::LINK, packet(true, header(TcpFlags::SYN, START, SeqNum(0), 500), 0));
+    harness.io.refuses = true;
+    let answer = header(TcpFlags::SYN.with(TcpFlags::ACK), SeqNum(99), START + 1, 500);
+    harness.packet(NOW, Port::INNER, packet(false, answer, 0));
+    harness.packet(NOW, Port::INNER, packet(false, header(TcpFlags::ACK, SeqNum(100), START + 1, 500), 400));
+    assert_eq!((harness.io.link.len(), harness.element.held().packets), (0, 1));
+    harness.io.refuses = false;
+    harness.call(NOW, |element, cx| element.handle_ready(cx, Port::LINK));
+    assert!(harness.io.link[0].tcp().unwrap().flags.syn() && harness.io.discarded.is_empty());
+}

@@ -4,14 +4,13 @@
 //! At one box of the path (`docs/baselines.md`): [`snoop`], [`eln`], [`delayed_dupacks`]; they
 //! share the classification of acknowledgments (`acks`) and the queue before the link (`queue`). [`ack_filter`] has a queue
 //! of its own, in which acknowledgments are replaced. At a hop (`docs/baselines-hop.md`): [`arq`], [`fec`], [`split`],
-//! with [`hop`] what two ends of a hop share.
+//! which share what two ends of a hop need (`hop`).
 
 pub mod ack_filter;
 pub mod arq;
 pub mod delayed_dupacks;
 pub mod eln;
 pub mod fec;
-mod hop;
 pub mod snoop;
 pub mod split;
 

@@ -124,9 +124,9 @@ impl AckBuffer {
     }
 
     /// Takes an acknowledgment that may wait no longer.
-    pub fn pop_overdue(&mut self, now: Instant) -> Option<Waiting> {
+    pub fn pop_overdue(&mut self, now: Instant) -> Option<(u32, Waiting)> {
         let lane = self.overdue.first().filter(|(due, _)| *due <= now).map(|(_, lane)| *lane)?;
-        self.pop_from(lane)
+        Some((lane, self.pop_from(lane)?))
     }
 
     fn pop_from(&mut self, lane: u32) -> Option<Waiting> {
@@ -236,14 +236,18 @@ mod tests {
         assert!(buffer.push(0, waiting(9, 0)).is_ok());
     }
 
+    fn overdue(buffer: &mut AckBuffer, millis: u64) -> Option<Waiting> {
+        buffer.pop_overdue(at(millis)).map(|(_, ack)| ack)
+    }
+
     #[test]
     fn the_oldest_of_a_lane_is_overdue_first() {
         let mut buffer = buffer(1000);
         for (lane, number, millis) in [(0, 1, 0), (1, 11, 2), (0, 2, 4)] {
             buffer.push(lane, waiting(number, millis)).unwrap();
         }
-        assert_eq!((buffer.overdue_at(), drain(|| buffer.pop_overdue(at(9)))), (Some(at(10)), Vec::new()));
-        assert_eq!(drain(|| buffer.pop_overdue(at(12))), [1, 11]);
+        assert_eq!((buffer.overdue_at(), drain(|| overdue(&mut buffer, 9))), (Some(at(10)), Vec::new()));
+        assert_eq!(drain(|| overdue(&mut buffer, 12)), [1, 11]);
         assert_eq!(buffer.overdue_at(), Some(at(14)));
     }
 

@@ -47,6 +47,8 @@ pub(super) struct Flow {
     offers_scale: bool,
     /// The receiver's shift, once both SYNs are seen.
     scale: Option<u8>,
+    /// Waiting as long as they may did not slow the sender down.
+    pub is_unmoved: bool,
     pub last_used: Instant,
 }
 
@@ -63,6 +65,7 @@ impl Flow {
             packet: 0,
             offers_scale: tcp.flags.syn() && tcp.options.window_scale.is_some(),
             scale: None,
+            is_unmoved: false,
             last_used: now,
         };
         flow.on_data(packet, tcp, now);

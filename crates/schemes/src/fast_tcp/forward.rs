@@ -4,7 +4,7 @@ use super::settings::{Settings, Watch};
 use super::thresholds::Thresholds;
 use crate::Site;
 use crate::queue::Queue;
-use airtcp_core::{Backlog, Context, DropReason, Event, Instant, Packet, Port};
+use airtcp_core::{Backlog, Context, DropReason, Duration, Event, Instant, Packet, Port};
 
 /// A threshold that is not set is this part of the queue's limit (FTC-E1: 400,000 of 2,000,000 bits).
 const PART_OF_LIMIT: u64 = 5;
@@ -19,6 +19,8 @@ pub(super) struct Forward {
     level: u64,
     /// When the first threshold was last seen reached.
     congested_at: Option<Instant>,
+    full_time: Option<Duration>,
+    limit: u64,
     bytes: u64,
     bytes_max: u64,
 }
@@ -26,12 +28,16 @@ pub(super) struct Forward {
 impl Forward {
     pub fn new(settings: &Settings, site: &Site<'_>) -> Self {
         let queue = Queue::new(settings.rate, settings.queue, site);
+        let rate = settings.rate.or(site.link.rate);
+        let limit = u32::try_from(queue.limit()).unwrap_or(u32::MAX);
         let one = || Thresholds::one((queue.limit() / PART_OF_LIMIT).max(1));
         Forward {
             thresholds: settings.threshold.clone().unwrap_or_else(one),
+            limit: queue.limit(),
             queue: (settings.watch == Watch::Own).then_some(queue),
             level: 0,
             congested_at: None,
+            full_time: rate.map(|rate| rate.serialisation(limit, &mut 0)),
             bytes: 0,
             bytes_max: 0,
         }
@@ -82,6 +88,16 @@ impl Forward {
     /// When the first threshold was last seen reached.
     pub fn congested_at(&self) -> Option<Instant> {
         self.congested_at
+    }
+
+    /// Time that the full queue takes on the link, where its rate is known.
+    pub fn full_time(&self) -> Option<Duration> {
+        self.full_time
+    }
+
+    /// True while the queue, as it was when last looked at, is about to overflow: three quarters are taken.
+    pub fn is_nearly_full(&self) -> bool {
+        self.bytes >= self.limit / 4 * 3
     }
 
     /// When a packet may leave.

@@ -13,6 +13,8 @@ use airtcp_core::{Backlog, Context, DropReason, Duration, Element, Event, FlowKe
 
 /// The lane of all acknowledgments in paper mode with one ACK buffer; no flow has it.
 const ONE_LANE: u32 = u32::MAX;
+/// Half of what Linux adds to a round trip before it times out.
+const MAX_DELAY: Duration = Duration::from_millis(100);
 
 /// The element at the near end of the link (FTC-7): data pass it to the link, their acknowledgments come back.
 #[derive(Debug)]
@@ -40,10 +42,13 @@ impl Router {
         let is_modern = settings.mode == Mode::Modern;
         // A quarter is the own queue's, a quarter the ACK buffer's.
         let table_memory = site.max_memory.0 / 4;
+        let forward = Forward::new(settings, site);
+        let most = || forward.full_time().map_or(MAX_DELAY, |time| time.min(MAX_DELAY));
+        let max_delay = settings.max_delay.unwrap_or_else(most);
         let limits = Limits {
             bytes: settings.ack_buffer.0,
             memory: site.max_memory.0 / 4,
-            delay: is_modern.then_some(settings.max_delay),
+            delay: is_modern.then_some(max_delay),
         };
         Router {
             mode: settings.mode,
@@ -54,9 +59,9 @@ impl Router {
                 split: if is_modern { settings.split } else { 0 },
             },
             linger: settings.linger,
-            max_delay: settings.max_delay,
+            max_delay,
             idle: settings.idle,
-            forward: Forward::new(settings, site),
+            forward,
             acks: AckBuffer::new(limits),
             pace: Pace::default(),
             flows: FlowTable::new(table_memory as usize / FlowTable::<Flow>::entry_memory(), site.rng),
@@ -143,11 +148,14 @@ impl Router {
         }
     }
 
-    /// True while the link is the bottleneck, and for what comes behind an acknowledgment that waits.
+    /// True while the link is the bottleneck, and for what comes behind an acknowledgment that waits; never for a flow
+    /// that waiting does not slow down.
     fn may_delay(&mut self, cx: &mut Context<'_>, slot: u32, distance: Duration) -> bool {
         self.forward.look(cx);
         let since = self.forward.congested_at().map(|at| cx.now().saturating_since(at));
-        !distance.is_zero() && (self.acks.has(slot) || since.is_some_and(|since| since <= self.linger))
+        let is_bottleneck = since.is_some_and(|since| since <= self.linger);
+        let is_moved = self.flows.at(slot).is_some_and(|(_, flow)| !flow.is_unmoved);
+        is_moved && !distance.is_zero() && (is_bottleneck || self.acks.has(slot))
     }
 
     /// Puts an acknowledgment into the ACK buffer, which lets go of it at once if its turn has come (FTC-5).
@@ -165,9 +173,15 @@ impl Router {
 
     /// Lets go of every acknowledgment whose time has come.
     fn release(&mut self, cx: &mut Context<'_>) {
-        while let Some(ack) = self.acks.pop_overdue(cx.now()) {
+        while let Some((lane, ack)) = self.acks.pop_overdue(cx.now()) {
             cx.emit(Event::AckOverdue);
             let distance = self.distance(cx, ack.distance);
+            // It waited in vain: the sender paces itself, or its window grows on.
+            if self.forward.is_nearly_full()
+                && let Some((_, flow)) = self.flows.at_mut(lane)
+            {
+                flow.is_unmoved = true;
+            }
             self.pace.restart(cx.now(), distance);
             self.let_go(cx, ack);
         }

@@ -41,8 +41,8 @@ parameters! {
         pub spacing: Option<Duration> = None, "FTC-4, FTC-U5";
         /// Bytes of acknowledgments that may wait. One more is dropped in paper mode; in modern mode those of its flow leave at once.
         pub ack_buffer: ByteSize = ByteSize(250_000), "FTC-U10: 2 Mbit";
-        /// Modern mode: longest time that an acknowledgment waits.
-        pub max_delay: Duration = Duration::from_millis(100), "ours: half of what Linux adds to a round trip before it times out";
+        /// Modern mode: longest time that an acknowledgment waits; a flow whose acknowledgments waited that long is not delayed any more. The time that the full queue takes on the link, at most 100ms, if auto.
+        pub max_delay: Option<Duration> = None, "ours: beyond it the wait costs more than the queue it spares; 100ms is half of what Linux adds to a round trip before it times out";
         /// Modern mode: an acknowledgment of more segments than this is sent as a series, where that is safe; never if 0.
         pub split: u16 = 4, "FTC-9";
         /// Modern mode: time for which the forward queue has to be below the threshold until nothing is delayed any more.
@@ -70,8 +70,8 @@ impl Settings {
         if self.ack_buffer.0 == 0 {
             return bad("ack_buffer", "0 would let none wait; write a size, 250kB if in doubt");
         }
-        if self.max_delay.is_zero() {
-            return bad("max_delay", "0 would let none wait; write a time, 100ms if in doubt");
+        if self.max_delay.is_some_and(Duration::is_zero) {
+            return bad("max_delay", "0 would let none wait; write a time, or auto");
         }
         Ok(())
     }

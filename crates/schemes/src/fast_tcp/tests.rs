@@ -277,6 +277,40 @@ fn no_acknowledgment_waits_longer_than_the_bound() {
 }
 
 #[test]
+fn a_flow_that_waiting_does_not_slow_down_is_left_alone() {
+    // A fifth and nine tenths of the queue.
+    for (packets, is_in_vain) in [(200, false), (900, true)] {
+        let mut router = modern(&[("max_delay", "10ms"), ("queue", "1MB")]);
+        fill(&mut router, 0, packets);
+        receive(&mut router, 0, acks(0..=20));
+        run(&mut router, 0, 11);
+        assert_eq!((router.count(Event::AckOverdue) > 0, waiting(&router)), (true, 0));
+        receive(&mut router, 12, acks(21..=30));
+        assert_eq!(waiting(&router) == 0, is_in_vain, "{packets} packets");
+    }
+    let mut router = modern(&[("max_delay", "10ms"), ("queue", "1MB")]);
+    fill(&mut router, 0, 900);
+    receive(&mut router, 0, acks(0..=20));
+    run(&mut router, 0, 11);
+    router.packet(at(13), Port::INNER, segment(0, 0, TcpFlags::SYN));
+    fill(&mut router, 13, 60);
+    receive(&mut router, 13, acks(0..=40));
+    assert!(waiting(&router) > 0, "a new connection is another flow");
+}
+
+#[test]
+fn the_longest_wait_is_what_a_full_queue_takes_on_the_link_unless_it_is_set() {
+    // At 12 Mbit/s, 30 kB take 20 ms and 1 MB two thirds of a second.
+    for (queue, delay, longest) in [("30kB", "auto", 20), ("1MB", "auto", 100), ("30kB", "50ms", 50)] {
+        let mut router = modern(&[("queue", queue), ("max_delay", delay), ("spacing", "30ms")]);
+        fill(&mut router, 0, 20);
+        receive(&mut router, 0, acks(0..=9));
+        run(&mut router, 0, 1000);
+        assert_eq!(router.gauge(Gauge::AckDelayNsMax), Some(longest * 1_000_000), "{queue} {delay}");
+    }
+}
+
+#[test]
 fn nothing_is_delayed_while_the_link_is_not_the_bottleneck() {
     let mut router = modern(&[]);
     fill(&mut router, 0, 4);

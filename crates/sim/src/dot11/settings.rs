@@ -118,6 +118,11 @@ impl CellSettings {
 
     /// Whether contention windows that replace those of the stations make sense.
     fn check_windows(&self, least: Option<u32>, most: Option<u32>) -> Result<(), String> {
+        if self.contention == Contention::IdleSense && (least.is_some() || most.is_some()) {
+            let sentence = "contention = \"idle-sense\" sets the windows of the access point and of every station; leave them \
+                out, or write contention = \"dcf\"";
+            return Err(sentence.into());
+        }
         let least = least.or(self.cw_min).unwrap_or(self.phy.cw_min());
         let most = most.unwrap_or(self.cw_max);
         if least > most {

@@ -1,6 +1,7 @@
 //! The networks that the tests run on.
 #![allow(dead_code, reason = "each test file uses some of it")]
 
+pub mod decoupling;
 pub mod uploads;
 
 use airtcp_core::parameters::Parameters;
@@ -8,7 +9,7 @@ use airtcp_core::{Duration, Event};
 use airtcp_link::LinkSettings;
 use airtcp_schemes::gsnoop;
 use airtcp_sim::dot11::CellSettings;
-use airtcp_sim::{Flow, FlowOutcome, NodeId, Outcome, RunSettings, SchemeOutcome, Topology};
+use airtcp_sim::{Flow, FlowKind, FlowOutcome, NodeId, Outcome, RunSettings, SchemeOutcome, Topology};
 use airtcp_tcp::Config;
 
 pub fn link(settings: &[(&str, &str)]) -> LinkSettings {
@@ -46,7 +47,7 @@ pub fn owned(settings: &[(&str, &str)]) -> Vec<(String, String)> {
 }
 
 pub fn bulk(name: &str, from: NodeId, to: NodeId, tcp: Config) -> Flow {
-    Flow { name: name.into(), from, to, tcp, start: Duration::ZERO, size: None, ipv6: false }
+    Flow { name: name.into(), from, to, kind: FlowKind::Tcp, tcp, start: Duration::ZERO, size: None, ipv6: false }
 }
 
 /// sender - a - b - receiver as in the demo: 10 Mbit/s and 10 ms in the air, 60 ms in all.

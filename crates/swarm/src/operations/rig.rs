@@ -82,7 +82,7 @@ impl Rig {
     pub fn new(place: Place, traffic: Traffic, mut draw: Draw) -> Result<Self, String> {
         let mut stations = Vec::new();
         let ends = match place.entry.placement {
-            Placement::BothEnds => &[End::Near, End::Far][..],
+            Placement::BothEnds | Placement::Path => &[End::Near, End::Far][..],
             Placement::NearEnd => &[End::Near][..],
         };
         for end in ends {
@@ -241,7 +241,8 @@ impl Rig {
         (0..self.stations.len()).try_for_each(|station| self.call(station, |_, _| {}))
     }
 
-    /// Opens every port and lets time pass until nothing is held any more.
+    /// Opens every port and lets time pass until nothing is held any more. Between the boxes nothing arrives, but where
+    /// what one holds waits for the other's answers.
     pub fn drain(&mut self) -> Result<(), String> {
         const MAX_TICKS: u32 = 50_000;
         for station in 0..self.stations.len() {
@@ -253,7 +254,10 @@ impl Rig {
         }
         let is_empty = |rig: &Rig| rig.stations.iter().all(|station| station.element.held().packets == 0);
         for _ in 0..MAX_TICKS {
-            self.air.clear();
+            let arrives = self.place.entry.placement == Placement::Path;
+            for (to, packet) in std::mem::take(&mut self.air).into_iter().filter(|_| arrives) {
+                self.receive(to, Port::LINK, packet)?;
+            }
             self.messages.clear();
             let Some(next) = self.next_timeout().filter(|_| !is_empty(self)) else { break };
             self.now = self.now.max(next);

@@ -5,7 +5,9 @@
 //! virtual stream of its own, so that a segment found anywhere tells where its bytes belong.
 
 use crate::draw::Draw;
-use airtcp_core::{FlowKey, Packet, Segment, SeqNum, TcpFlags, TcpHeader, TcpOptions, Timestamps, packet::protocol};
+use airtcp_core::{
+    CONTROL_DSCP, FlowKey, Packet, Segment, SeqNum, TcpFlags, TcpHeader, TcpOptions, Timestamps, packet::protocol,
+};
 use bytes::Bytes;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -213,7 +215,11 @@ impl Traffic {
     }
 
     /// As the simulator has it, or as a device delivers it; damaged now and then.
-    fn finish(&self, draw: &mut Draw, packet: Packet) -> Packet {
+    fn finish(&self, draw: &mut Draw, mut packet: Packet) -> Packet {
+        // Now and then a bare segment is a header packet of a circuit (DEC-12).
+        if packet.payload_len() == 0 && draw.percent(30) {
+            packet.set_traffic_class(CONTROL_DSCP << 2);
+        }
         if draw.percent(50) {
             return if draw.percent(2) { damaged(draw, packet) } else { packet };
         }

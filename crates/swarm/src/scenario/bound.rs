@@ -9,12 +9,20 @@ use airtcp_core::{ByteSize, Duration, Rate};
 
 /// A flow may get so much less than its equal share.
 const UNFAIRNESS: u64 = 10;
+/// A circuit sends the packets of a virtual segment at once and the header packet, which must not be lost, last: where a
+/// short queue has room for few such bursts, that costs timeouts.
+const BURSTINESS: u64 = 4;
 /// Timeouts after healing that competing flows may cost each other.
 const TIMEOUTS: u64 = 12;
 /// Headers and retransmissions: bytes on the wire for a byte of the file.
 const OVERHEAD: u64 = 2;
 /// Bytes that an endless flow is given the time for in the last part.
 const LAST_BYTES: u64 = 10_000;
+
+/// A control TCP doubles its RTO up to here, as any TCP.
+const CONTROL_MAX_RTO: Duration = Duration::from_secs(120);
+/// Lowest timeout of a trunk's control TCP: two ticks.
+const CONTROL_RTO: Duration = Duration::from_secs(1);
 
 /// When the scenario is over.
 pub fn end(scenario: &Scenario) -> Duration {
@@ -30,20 +38,44 @@ pub fn last_part(scenario: &Scenario) -> Duration {
 
 /// When a file must be complete; for an endless flow, when it must be back at work.
 pub fn deadline(scenario: &Scenario, flow: &FlowPlan) -> Duration {
-    let begin = flow.start.max(scenario.heal);
+    let begin = stalled_until(scenario, flow.start.max(scenario.heal));
     // Timers doubled while nothing passed: the pending one is at most as long as what it waited before.
-    let pending = flow.tcp.max_rto.min(begin * 2 + flow.tcp.initial_rto + flow.tcp.min_rto);
+    let (least, longest) = timers(flow);
+    let pending = longest.min(begin * 2 + flow.tcp.initial_rto + least);
     begin + pending * 2 + needed(scenario, flow, flow.size.unwrap_or(LAST_BYTES))
 }
 
+/// When a trunk lets packets through again: its control TCP's timers doubled too, and it opens within seconds.
+fn stalled_until(scenario: &Scenario, begin: Duration) -> Duration {
+    if scenario.trunk.is_some() { begin + begin * 4 + CONTROL_RTO * 4 } else { begin }
+}
+
+/// Flows of equal shares in a bottleneck: all those of a trunk may be together worth one.
+fn shares(scenario: &Scenario) -> u64 {
+    let flows = scenario.flows.len() as u64;
+    if scenario.trunk.is_some() { flows * (flows + 1) } else { flows }
+}
+
 fn needed(scenario: &Scenario, flow: &FlowPlan, size: u64) -> Duration {
-    let share = bottleneck(scenario, flow).bps() / scenario.flows.len() as u64;
-    let bits = (size + 20 * u64::from(flow.tcp.mtu)) * 8 * OVERHEAD * UNFAIRNESS;
+    let share = bottleneck(scenario, flow).bps() / shares(scenario);
+    let overhead = if flow.socket.timers().is_some() { OVERHEAD * BURSTINESS } else { OVERHEAD };
+    let bits = (size + 20 * u64::from(flow.tcp.mtu)) * 8 * overhead * UNFAIRNESS;
     let sending = Duration::from_nanos((u128::from(bits) * 1_000_000_000 / u128::from(share.max(1))) as u64);
     let rtt = round_trip(scenario, flow.ends);
-    let rto = (flow.tcp.min_rto + rtt * 3).min(flow.tcp.max_rto).max(rtt);
+    let (least, longest) = timers(flow);
+    let rto = (least + rtt * 3).min(longest).max(rtt);
     let rounds = size / window(flow) + 8;
-    sending + (rtt + flow.tcp.delayed_ack_timeout) * rounds * 2 + rto * TIMEOUTS
+    let of_trunk = if scenario.trunk.is_some() { (CONTROL_RTO + rtt * 2) * TIMEOUTS } else { Duration::ZERO };
+    sending + (rtt + flow.tcp.delayed_ack_timeout) * rounds * 2 + rto * TIMEOUTS + of_trunk
+}
+
+/// The least and the longest RTO of the connections that carry a flow: a circuit's control TCPs have timers of their own.
+fn timers(flow: &FlowPlan) -> (Duration, Duration) {
+    let (least, longest) = (flow.tcp.min_rto, flow.tcp.max_rto);
+    match flow.socket.timers() {
+        None => (least, longest),
+        Some(control) => (least.max(control), longest.max(CONTROL_MAX_RTO)),
+    }
 }
 
 /// Bytes that may be in flight, whatever limits them.
@@ -81,5 +113,14 @@ pub(super) fn round_trip(scenario: &Scenario, [from, to]: [usize; 2]) -> Duratio
             .map_or(Duration::ZERO, |rate| rate.serialisation(u32::try_from(bytes).unwrap_or(u32::MAX), &mut 0));
         plan.delay + waiting
     });
-    times.fold(Duration::ZERO, Duration::saturating_add)
+    times.fold(tunnel(scenario), Duration::saturating_add)
+}
+
+/// What waits in a trunk's own queue, at the lowest rate there is.
+fn tunnel(scenario: &Scenario) -> Duration {
+    let Some(trunk) = &scenario.trunk else { return Duration::ZERO };
+    let packets = trunk.scheme.settings.iter().find(|(key, _)| key == "tunnel");
+    let packets = packets.and_then(|(_, value)| value.parse::<u32>().ok()).unwrap_or(50);
+    let rates = scenario.links.iter().flat_map(|link| &link.directions).filter_map(|direction| direction.rate);
+    rates.min().map_or(Duration::ZERO, |rate| rate.serialisation(packets.saturating_mul(1500), &mut 0))
 }

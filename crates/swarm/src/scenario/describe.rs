@@ -1,6 +1,6 @@
 //! A scenario in words: one line per node count, link, scheme and flow, with only what differs from the defaults.
 
-use super::{FlowPlan, LinkPlan, Scenario, bound};
+use super::{FlowPlan, LinkPlan, Scenario, SchemePlan, TrunkPlan, bound};
 use airtcp_core::parameters::{Field, Parameters};
 use airtcp_link::LinkSettings;
 use airtcp_tcp::Config;
@@ -20,6 +20,9 @@ impl fmt::Display for Scenario {
         for (index, link) in self.links.iter().enumerate() {
             write_link(f, index, link)?;
         }
+        if let Some(TrunkPlan { ends: [from, to], scheme }) = &self.trunk {
+            writeln!(f, "trunk n{from} > n{to}: {}{}", scheme.entry.slug, settings(scheme))?;
+        }
         for (index, flow) in self.flows.iter().enumerate() {
             write_flow(f, index, flow)?;
         }
@@ -35,10 +38,13 @@ fn write_link(f: &mut fmt::Formatter<'_>, index: usize, link: &LinkPlan) -> fmt:
         writeln!(f, "link l{index} n{b} > n{a}:{}", differing(&reverse.fields(), &LinkSettings::default().fields()))?;
     }
     if let Some(scheme) = &link.scheme {
-        let settings: String = scheme.settings.iter().map(|(key, value)| format!(" {key}={value}")).collect();
-        writeln!(f, "scheme s{index} on l{index}: {}{settings}", scheme.entry.slug)?;
+        writeln!(f, "scheme s{index} on l{index}: {}{}", scheme.entry.slug, settings(scheme))?;
     }
     Ok(())
+}
+
+fn settings(scheme: &SchemePlan) -> String {
+    scheme.settings.iter().map(|(key, value)| format!(" {key}={value}")).collect()
 }
 
 fn write_flow(f: &mut fmt::Formatter<'_>, index: usize, flow: &FlowPlan) -> fmt::Result {
@@ -46,7 +52,12 @@ fn write_flow(f: &mut fmt::Formatter<'_>, index: usize, flow: &FlowPlan) -> fmt:
     let size = flow.size.map_or_else(|| "endless".to_owned(), |size| format!("{size} bytes"));
     let version = if flow.ipv6 { "IPv6" } else { "IPv4" };
     let config = differing(&flow.tcp.fields(), &Config::default().fields());
-    writeln!(f, "flow f{index} n{from} > n{to}: {size}, {version}, from {}:{config}", flow.start)
+    writeln!(
+        f,
+        "flow f{index} n{from} > n{to}: {size}, {version},{} from {}:{config}",
+        flow.socket.describe(),
+        flow.start
+    )
 }
 
 fn differing(fields: &[Field], defaults: &[Field]) -> String {

@@ -1,5 +1,6 @@
 //! Random flows: where they go, when, how much, and how their ends are configured.
 
+use super::socket::draw_socket;
 use super::{FlowPlan, Scenario, bound};
 use crate::Tables;
 use crate::draw::Draw;
@@ -17,13 +18,11 @@ pub(super) fn draw_flow(draw: &mut Draw, scenario: &Scenario, tables: &Tables<'_
     let mut tcp = draw_config(draw, mtu, tables);
     // Below the round trip the retries of a SYN are over before its answer can be there.
     tcp.max_rto = tcp.max_rto.max(bound::round_trip(scenario, [from, to]));
-    FlowPlan {
-        ends: [from, to],
-        tcp,
-        start: Duration::from_nanos(draw.below(scenario.heal.as_nanos() * 5 / 4)),
-        size: draw.percent(70).then(|| draw_size(draw, scenario.near_wrap)),
-        ipv6: draw.percent(50),
-    }
+    let start = Duration::from_nanos(draw.below(scenario.heal.as_nanos() * 5 / 4));
+    let size = draw.percent(70).then(|| draw_size(draw, scenario.near_wrap));
+    let ipv6 = draw.percent(50);
+    let socket = draw_socket(draw, scenario, [from, to], mtu, size.is_none());
+    FlowPlan { ends: [from, to], socket, tcp, start, size, ipv6 }
 }
 
 /// Everything from nothing to a few hundred packets; across the wrap where there is one.
@@ -54,7 +53,9 @@ fn draw_config(draw: &mut Draw, mtu: u32, tables: &Tables<'_>) -> Config {
         // What was drawn for the field's kind reads; a test of the parameters holds that.
         let _ = config.set(&key, &value);
     }
-    let entry = draw.pick(tables.controllers);
+    // Without congestion control a flow floods its first queue; it belongs into a decoupling socket.
+    let controlled: Vec<_> = tables.controllers.iter().filter(|entry| entry.slug != "unlimited").copied().collect();
+    let entry = draw.pick(&controlled);
     config.controller = parameters::draw_controller(draw, &entry);
     config.mtu = if draw.percent(80) { mtu } else { draw.between(u64::from(mtu / 2), u64::from(mtu)) as u32 };
     if draw.percent(20) {
@@ -67,8 +68,11 @@ fn draw_config(draw: &mut Draw, mtu: u32, tables: &Tables<'_>) -> Config {
     config.syn_linear_timeouts = 0;
     config.syn_retries = if config.rto_backoff { config.syn_retries } else { 200 };
     config.rto_tick = config.rto_tick.map(|tick| tick.min(Duration::from_millis(500)));
-    if config.rto_rule == RtoRule::Rfc6298 {
-        config.min_rto = config.min_rto.max(Duration::from_millis(50));
+    match config.rto_rule {
+        RtoRule::Linux => {}
+        RtoRule::Rfc6298 => config.min_rto = config.min_rto.max(Duration::from_millis(50)),
+        // Below the round trip everything would be sent again for ever.
+        RtoRule::Constant => config.min_rto = config.max_rto,
     }
     config
 }

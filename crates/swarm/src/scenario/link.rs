@@ -8,6 +8,7 @@ use crate::site;
 use airtcp_core::{Duration, Probability, Rate};
 use airtcp_link::table::Table;
 use airtcp_link::{LinkSettings, Loss, Outage, Queue, QueueLimit, Reordering};
+use airtcp_schemes::{Placement, SchemeEntry};
 
 /// Draws the link between two nodes.
 pub(super) fn draw_link(
@@ -23,8 +24,10 @@ pub(super) fn draw_link(
     reverse.mtu = forward.mtu;
     let scale =
         Scale { reach: Reach::Moderate, rate: forward.rate, least_packets: least_queue(flows), mtu: forward.mtu };
-    let scheme = (!tables.schemes.is_empty() && draw.percent(50)).then(|| {
-        let entry = draw.pick(tables.schemes);
+    let schemes: Vec<SchemeEntry> =
+        tables.schemes.iter().filter(|entry| entry.placement != Placement::Path).copied().collect();
+    let scheme = (!schemes.is_empty() && draw.percent(50)).then(|| {
+        let entry = draw.pick(&schemes);
         SchemePlan { settings: site::draw_settings(draw, &entry, &scale), entry }
     });
     LinkPlan { ends, directions: [forward, reverse], scheme }
@@ -32,7 +35,7 @@ pub(super) fn draw_link(
 
 /// Room for a few packets of each flow: with less, TCP starves some of many flows for minutes, faults or not (one
 /// flow that fills a buffer of one packet again as soon as it is free keeps everybody else out).
-fn least_queue(flows: usize) -> u64 {
+pub(super) fn least_queue(flows: usize) -> u64 {
     4 + 2 * flows as u64
 }
 
@@ -64,6 +67,12 @@ fn draw_queue(draw: &mut Draw, least: u64, mtu: u32) -> Queue {
     let bytes = draw.magnitude(least, 4 * least);
     let limit = if draw.percent(50) { QueueLimit::Bytes(bytes) } else { QueueLimit::Packets(bytes / u64::from(mtu)) };
     let mut queue = Queue::of_kind(kind.name).unwrap_or_default();
+    if kind.name == "header-first" {
+        // Any threshold is possible on any link; and swarms have no circuits, so that headers are ordinary packets.
+        let threshold = (bytes / u64::from(mtu)).max(1).to_string();
+        let is_set = queue.set("threshold", &threshold).and_then(|()| queue.set("dscp", "0"));
+        debug_assert!(is_set.is_ok(), "{is_set:?}");
+    }
     let unlimited = queue.clone();
     let is_set = queue.set("limit", &limit.to_string()).and(Ok(queue.check().is_ok()));
     if is_set == Ok(true) { queue } else { unlimited }

@@ -10,6 +10,10 @@ mod flow;
 pub mod judge;
 mod link;
 pub mod shrink;
+mod socket;
+mod trunk;
+
+pub use socket::SocketPlan;
 
 use crate::Tables;
 use crate::draw::Draw;
@@ -30,6 +34,8 @@ pub struct Scenario {
     pub links: Vec<LinkPlan>,
     /// Flows.
     pub flows: Vec<FlowPlan>,
+    /// A scheme along a path.
+    pub trunk: Option<TrunkPlan>,
     /// When every link heals.
     pub heal: Duration,
     /// Sequence numbers and timestamps begin just below the wrap.
@@ -56,11 +62,22 @@ pub struct SchemePlan {
     pub settings: Vec<(String, String)>,
 }
 
+/// A scheme along a path.
+#[derive(Clone)]
+pub struct TrunkPlan {
+    /// Where the path begins and ends.
+    pub ends: [usize; 2],
+    /// What it is.
+    pub scheme: SchemePlan,
+}
+
 /// A flow.
 #[derive(Clone)]
 pub struct FlowPlan {
     /// Sender and receiver.
     pub ends: [usize; 2],
+    /// What carries it.
+    pub socket: SocketPlan,
     /// Parameters of both ends.
     pub tcp: Config,
     /// When it connects.
@@ -80,11 +97,12 @@ pub fn scenario(seed: u64, tables: &Tables<'_>) -> Scenario {
     let flow_count = draw.magnitude(1, 12) as usize;
     let edges = edges(draw, nodes);
     let links = edges.into_iter().map(|ends| link::draw_link(draw, ends, flow_count, heal, tables)).collect();
-    let mut scenario = Scenario { seed, nodes, links, flows: Vec::new(), heal, near_wrap };
+    let mut scenario = Scenario { seed, nodes, links, flows: Vec::new(), trunk: None, heal, near_wrap };
     for _ in 0..flow_count {
         let flow = flow::draw_flow(draw, &scenario, tables);
         scenario.flows.push(flow);
     }
+    scenario.trunk = trunk::draw_trunk(draw, &scenario, tables);
     scenario
 }
 
@@ -109,11 +127,15 @@ impl Scenario {
                 topology.scheme(&format!("s{index}"), id, &scheme.entry, &scheme.settings);
             }
         }
+        if let Some(TrunkPlan { ends, scheme }) = &self.trunk {
+            topology.scheme("trunk", ends.map(|end| nodes[end]), &scheme.entry, &scheme.settings);
+        }
         for (index, flow) in self.flows.iter().enumerate() {
             topology.flow(Flow {
                 name: format!("f{index}"),
                 from: nodes[flow.ends[0]],
                 to: nodes[flow.ends[1]],
+                kind: flow.socket.kind(),
                 tcp: flow.tcp.clone(),
                 start: flow.start,
                 size: flow.size,

@@ -1,6 +1,6 @@
 //! Makes a failing scenario smaller as long as it still fails, so that what is left explains the failure.
 
-use super::{Scenario, judge};
+use super::{Scenario, SocketPlan, judge};
 use airtcp_link::LinkSettings;
 use airtcp_tcp::Config;
 
@@ -48,6 +48,10 @@ fn candidates(scenario: &Scenario) -> Vec<Scenario> {
             });
         });
     }
+    add(&|s| s.trunk.take().is_some());
+    for key in 0..scenario.trunk.as_ref().map_or(0, |trunk| trunk.scheme.settings.len()) {
+        add(&|s| s.trunk.as_mut().map(|trunk| trunk.scheme.settings.remove(key)).is_some());
+    }
     for index in 0..scenario.links.len() {
         add(&|s| s.links[index].scheme.take().is_some());
         for direction in 0..2 {
@@ -71,6 +75,7 @@ fn candidates(scenario: &Scenario) -> Vec<Scenario> {
             let plain = Config { mtu: flow.tcp.mtu, controller: flow.tcp.controller.clone(), ..Config::default() };
             std::mem::replace(&mut flow.tcp, plain.clone()) != plain
         });
+        add(&|s| std::mem::replace(&mut s.flows[index].socket, SocketPlan::Tcp) != SocketPlan::Tcp);
         add(&|s| std::mem::take(&mut s.flows[index].ipv6));
     }
     add(&|s| std::mem::take(&mut s.near_wrap));

@@ -1,7 +1,7 @@
 //! The table of congestion controllers. One file and one line here make a new one; a crate outside
 //! the workspace passes its own slice of entries to [`find`].
 
-use super::{Bbr, Blind45, Controller, Cubic, Newzag, Reno, Veno, Westwood, Zigzag, blind45, newzag};
+use super::{Bbr, Blind45, Controller, Cubic, Newzag, Reno, Unlimited, Veno, Westwood, Zigzag, blind45, newzag};
 use airtcp_core::parameters::{Field, ParameterError, Parameters, Value, nearest};
 use alloc::borrow::ToOwned;
 use alloc::boxed::Box;
@@ -49,6 +49,16 @@ impl PartialEq for ControllerEntry {
 }
 impl Eq for ControllerEntry {}
 
+/// Reno, by name: what others are built on and compared with.
+pub const RENO: ControllerEntry = ControllerEntry {
+    slug: "reno",
+    about: "Slow start, one segment per round trip, half on loss.",
+    source: "RFC 5681, Linux tcp_reno",
+    in_kernel: true,
+    fields: Vec::new,
+    make: plain::<Reno>,
+};
+
 /// Every built-in controller.
 pub const CONTROLLERS: &[ControllerEntry] = &[
     ControllerEntry {
@@ -67,14 +77,7 @@ pub const CONTROLLERS: &[ControllerEntry] = &[
         fields: Vec::new,
         make: plain::<Bbr>,
     },
-    ControllerEntry {
-        slug: "reno",
-        about: "Slow start, one segment per round trip, half on loss.",
-        source: "RFC 5681, Linux tcp_reno",
-        in_kernel: true,
-        fields: Vec::new,
-        make: plain::<Reno>,
-    },
+    RENO,
     ControllerEntry {
         slug: "veno",
         about: "Reno that takes a loss without a backlog for random, and gives up a fifth of the window for it.",
@@ -114,6 +117,14 @@ pub const CONTROLLERS: &[ControllerEntry] = &[
         in_kernel: false,
         fields: || blind45::Settings::default().fields(),
         make: |settings| Ok(Box::new(Blind45::new(blind45::Settings::with(settings)?))),
+    },
+    ControllerEntry {
+        slug: "unlimited",
+        about: "No congestion control: a window without bound. Only for a sender that something else holds back, as a circuit does.",
+        source: "Wang & Kung, Use of TCP Decoupling, section 5",
+        in_kernel: false,
+        fields: Vec::new,
+        make: plain::<Unlimited>,
     },
 ];
 

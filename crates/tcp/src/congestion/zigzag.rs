@@ -29,9 +29,10 @@ struct FirstTrip {
 }
 
 impl Zigzag {
-    /// One with `settings`, of which the clock is not used: timestamps have their own.
+    /// One with `settings`, of which the clock is not used, as timestamps have their own, and no backlog: what it goes by is
+    /// no round trip.
     pub fn new(settings: Settings) -> Self {
-        Zigzag { judge: Judge::new(settings), ..Zigzag::default() }
+        Zigzag { judge: Judge::new(Settings { max_backlog: 0, ..settings }), ..Zigzag::default() }
     }
 }
 

@@ -204,6 +204,12 @@ impl Connection {
         if self.can_write() { self.sender.buffer.room() } else { 0 }
     }
 
+    /// Has the recovery `one-segment` send a segment again after so many more duplicate acknowledgments, instead of as
+    /// many as the window has segments: X of DEC-34.
+    pub fn set_repeat_after(&mut self, duplicates: u32) {
+        self.sender.repeat_after = Some(duplicates);
+    }
+
     /// Bytes written that the peer has not acknowledged: what the send buffer holds.
     pub fn unacknowledged(&self) -> u64 {
         self.sender.buffer.unacknowledged()
@@ -385,6 +391,28 @@ impl Connection {
     /// Bytes sent and not cumulatively acknowledged.
     pub fn bytes_in_flight(&self) -> u64 {
         self.sender.nxt - self.sender.una
+    }
+
+    /// Bytes of new full segments that the congestion window and the peer's window let out, pacing aside; 0 before data
+    /// may flow. In recovery that is the window less what recovery counts as in flight, after a silence the window that
+    /// it leaves.
+    pub fn send_room(&self, now: Instant) -> u64 {
+        if self.is_established() { self.sender.room(now) } else { 0 }
+    }
+
+    /// True if the next segment with data that [`Connection::poll_transmit`] returns was sent before.
+    pub fn is_retransmission_due(&self) -> bool {
+        self.is_established() && self.sender.is_retransmission_due()
+    }
+
+    /// Bytes written and not sent yet.
+    pub fn unsent(&self) -> u64 {
+        self.sender.unsent()
+    }
+
+    /// Where in the peer's stream a segment with this sequence number begins: 0 is the first byte behind its SYN.
+    pub fn position_of(&self, sequence: SeqNum) -> i64 {
+        self.peer_sequence.offset(sequence, self.receiver.nxt) - 1
     }
 
     /// Payload of a full segment in bytes.

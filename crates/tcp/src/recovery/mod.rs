@@ -6,10 +6,11 @@
 
 mod classic;
 mod newreno;
+mod one_segment;
 mod rack;
 mod sack;
 
-use crate::config::RecoveryKind;
+use crate::config::{Config, RecoveryKind};
 use crate::congestion::TcpSock;
 use crate::scoreboard::{Scoreboard, SendOrder, Sent};
 use crate::stats::Stats;
@@ -49,6 +50,8 @@ pub struct AckView {
     pub una_advanced: bool,
     /// The newest segment delivered.
     pub newest: Option<Newest>,
+    /// It is a duplicate: nothing more is acknowledged, or only selectively.
+    pub duplicate: bool,
     /// A duplicate was reported.
     pub dsack: bool,
     /// A segment was seen overtaken by later ones and yet arrived.
@@ -57,6 +60,8 @@ pub struct AckView {
     pub una: u64,
     /// See `una`.
     pub nxt: u64,
+    /// Duplicates after which what was sent again is sent again once more.
+    pub repeat_after: u32,
 }
 
 /// See the module.
@@ -76,6 +81,10 @@ pub trait LossDetector: Debug + Send {
     fn spares(&self, _sent: &Sent, _sk: &TcpSock, _now: Instant) -> bool {
         false
     }
+    /// True if a timeout sends the oldest segment again whatever the window says: what was spared fills it.
+    fn forces_after_timeout(&self) -> bool {
+        false
+    }
     /// True if the sender probes a silent tail.
     fn probes_tail(&self) -> bool {
         false
@@ -91,8 +100,9 @@ pub trait LossDetector: Debug + Send {
 }
 
 /// The detector for a connection; without SACK only NewReno and its elders can work.
-pub fn make(kind: RecoveryKind, has_sack: bool) -> Box<dyn LossDetector> {
-    match kind {
+pub fn make(config: &Config, has_sack: bool) -> Box<dyn LossDetector> {
+    match config.recovery {
+        RecoveryKind::OneSegment => Box::new(one_segment::OneSegment::new(config, has_sack)),
         RecoveryKind::Rack if has_sack => Box::new(rack::Rack::default()),
         RecoveryKind::Sack if has_sack => Box::new(sack::Sack::default()),
         RecoveryKind::Reno => Box::new(classic::Reno),

@@ -137,7 +137,17 @@ mod tests {
     fn sack(n: u64, now: Instant, board: &mut Scoreboard, sk: &mut TcpSock, rack: &mut Rack) -> Option<Instant> {
         board.mark_sacked(1 + n * 100, 101 + n * 100, sk, |_| {});
         let newest = Some(Newest { order: n + 1, rtt: now.saturating_since(at(100 + n)) });
-        let ack = AckView { now, una_advanced: false, newest, dsack: false, reordering_seen: false, una: 1, nxt: 1001 };
+        let ack = AckView {
+            now,
+            una_advanced: false,
+            newest,
+            duplicate: true,
+            dsack: false,
+            reordering_seen: false,
+            una: 1,
+            nxt: 1001,
+            repeat_after: 0,
+        };
         rack.detect(board, sk, &ack, &mut Stats::default())
     }
 

@@ -17,7 +17,7 @@ pub struct Sack {
 }
 
 /// The offset below which everything not SACKed is lost: IsLost() of RFC 6675 section 4.
-fn lost_below(board: &Scoreboard, mss: u32) -> Option<u64> {
+pub(super) fn lost_below(board: &Scoreboard, mss: u32) -> Option<u64> {
     let enough_bytes = u64::from((DUP_THRESH - 1) * mss);
     let (mut ranges, mut bytes) = (0, 0);
     for range in board.sacked().iter().rev() {

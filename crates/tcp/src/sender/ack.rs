@@ -251,10 +251,12 @@ impl Sender {
             now: step.now,
             una_advanced: facts.una_advanced,
             newest: facts.newest,
+            duplicate: !facts.una_advanced && (facts.duplicates > 0 || facts.data_sacked),
             dsack: facts.dsack,
             reordering_seen: facts.reordering_seen,
             una: self.una,
             nxt: self.nxt,
+            repeat_after: self.repeat_after.unwrap_or(self.sk.snd_cwnd),
         }
     }
 }

@@ -33,24 +33,37 @@ impl Sender {
         self.window_use.enabled && !self.controller.has_cong_control()
     }
 
-    /// Before data leave: after more than an RTO of silence the window is halved for each RTO that
-    /// passed, down to the initial one (RFC 5681 section 4.1; Linux `tcp_cwnd_restart()`).
+    /// Before data leave: after more than an RTO of silence the window shrinks to what [`Sender::window_after_idle`] says.
     pub(super) fn restart_after_idle(&mut self, now: Instant) {
-        let rto = self.rtt.rto();
-        let mut idle = now.saturating_since(self.sk.lsndtime);
-        if !self.is_window_validated() || self.sk.packets_out > 0 || idle <= rto || rto.is_zero() {
+        if !self.has_been_idle(now) {
             return;
         }
         self.controller.cwnd_event(&mut self.sk, CaEvent::CwndRestart);
         self.sk.snd_ssthresh = self.sk.tcp_current_ssthresh();
-        let least = self.window_use.initial_window.min(self.sk.snd_cwnd);
-        idle = idle.saturating_sub(rto);
-        while !idle.is_zero() && self.sk.snd_cwnd > least {
-            self.sk.snd_cwnd >>= 1;
+        self.sk.snd_cwnd = self.window_after_idle(now);
+        (self.window_use.used, self.window_use.stamp) = (0, now);
+    }
+
+    fn has_been_idle(&self, now: Instant) -> bool {
+        let (rto, idle) = (self.rtt.rto(), now.saturating_since(self.sk.lsndtime));
+        self.is_window_validated() && self.sk.packets_out == 0 && idle > rto && !rto.is_zero()
+    }
+
+    /// The window that data sent now would find: halved for each RTO that passed in silence, down to the initial one
+    /// (RFC 5681 section 4.1; Linux `tcp_cwnd_restart()`).
+    pub(super) fn window_after_idle(&self, now: Instant) -> u32 {
+        let mut window = self.sk.snd_cwnd;
+        if !self.has_been_idle(now) {
+            return window;
+        }
+        let rto = self.rtt.rto();
+        let mut idle = now.saturating_since(self.sk.lsndtime).saturating_sub(rto);
+        let least = self.window_use.initial_window.min(window);
+        while !idle.is_zero() && window > least {
+            window >>= 1;
             idle = idle.saturating_sub(rto);
         }
-        self.sk.snd_cwnd = self.sk.snd_cwnd.max(least);
-        (self.window_use.used, self.window_use.stamp) = (0, now);
+        window.max(least)
     }
 
     /// After data left: notes whether the window limits sending (Linux `tcp_cwnd_validate()`), and

@@ -75,6 +75,8 @@ pub struct Sender {
     pub cwr_due: bool,
     /// A zero-window probe is due.
     pub window_probe_due: bool,
+    /// Duplicates after which recovery repeats a retransmission; the window, if none is given.
+    pub repeat_after: Option<u32>,
     byte_counting: ByteCounting,
     board: Scoreboard,
     detector: Box<dyn LossDetector>,
@@ -119,9 +121,10 @@ impl Sender {
             ecn: false,
             cwr_due: false,
             window_probe_due: false,
+            repeat_after: None,
             byte_counting: config.byte_counting,
             board: Scoreboard::default(),
-            detector: recovery::make(config.recovery, false),
+            detector: recovery::make(config, false),
             reduction: config.reduction(),
             has_sack: false,
             fin_sent: false,
@@ -141,7 +144,7 @@ impl Sender {
     /// The handshake is over: `has_sack` is what was negotiated.
     pub fn start(&mut self, config: &Config, has_sack: bool, now: Instant) {
         self.has_sack = has_sack;
-        self.detector = recovery::make(config.recovery, has_sack);
+        self.detector = recovery::make(config, has_sack);
         self.una = 1;
         self.nxt = 1;
         self.sk.tcp_mstamp = now;

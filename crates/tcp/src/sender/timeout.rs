@@ -81,6 +81,7 @@ impl Sender {
         }
         self.frto.start(state < CaState::Recovery || self.retransmits > 0);
         self.set_state(CaState::Loss);
+        self.force_retransmit |= self.detector.forces_after_timeout();
         self.high_seq = self.nxt;
         self.probe.forget();
         self.notice.spares_window = false;

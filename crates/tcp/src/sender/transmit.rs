@@ -5,6 +5,7 @@ use crate::congestion::{CaEvent, CaState};
 use crate::scoreboard::{Sent, mark};
 use crate::stream::SegmentPayload;
 use crate::timers::Timer;
+use airtcp_core::Instant;
 
 /// One data segment to send now.
 #[derive(Clone, Debug)]
@@ -42,6 +43,23 @@ impl Sender {
             }
         }
         transmission
+    }
+
+    /// Bytes of new full segments that the congestion window and the peer's window let out; pacing is left aside.
+    pub fn room(&self, now: Instant) -> u64 {
+        if self.fin_sent || self.nxt == 0 {
+            return 0;
+        }
+        let mss = u64::from(self.sk.mss_cache);
+        let segments = self.window_after_idle(now).saturating_sub(self.in_flight());
+        let taken = self.peer.edge.saturating_sub(self.nxt) / mss.max(1);
+        u64::from(segments).min(taken) * mss
+    }
+
+    /// True if the next segment with data will be one that was sent before.
+    pub fn is_retransmission_due(&self) -> bool {
+        let is_open = self.sk.snd_cwnd > self.in_flight() || self.force_retransmit;
+        self.probe.due || is_open && self.board.has_waiting() && !self.frto.holds()
     }
 
     fn choose(&mut self, clock: u32, step: &mut Step) -> Option<Transmission> {

@@ -2,13 +2,13 @@
 //!
 //! Both begin with the label of each varied key, then `cell` (place in the scenario, from 0), `run` and `seed`.
 //! `runs.parquet` has one row per run and flow; `counters.parquet` one per run and counter: what a scheme counted
-//! (`of` = `scheme`), what was lost where and why (`of` = `drops`) and what was marked where (`of` = `marks`). Units stand
+//! (`of` = `scheme`), what was lost where and why (`of` = `drops`; header packets of TCP Decoupling among it: `header_drops`) and what was marked where (`of` = `marks`). Units stand
 //! in the names and are base units.
 //! Rows are in the order of the scenario, so that in the simulator a seed gives the same bytes.
 
 mod columns;
 
-use super::{Results, ceiling_bps, summary};
+use super::{Results, ceiling_bps, rates};
 use crate::world::{FlowOutcome, RunOutcome};
 use columns::{Field, Kind, Writer};
 use std::io;
@@ -70,7 +70,7 @@ fn columns_of<'a>(axes: &[&'a str], own: &[(&'a str, Kind)]) -> Vec<(&'a str, Ki
 }
 
 fn fields_of(flow: &FlowOutcome, ceiling_bps: Option<f64>) -> impl Iterator<Item = Field<'_>> {
-    let first = [Field::Text(&flow.name), Field::Real(Some(summary::rate_of(flow))), Field::Real(ceiling_bps)];
+    let first = [Field::Text(&flow.name), Field::Real(Some(rates::rate_of(flow))), Field::Real(ceiling_bps)];
     let integers = [
         Some(flow.window_bytes),
         Some(flow.window.as_nanos()),
@@ -97,7 +97,10 @@ fn put_counters(counters: &mut Writer, key: &[Field<'_>], outcome: &RunOutcome) 
     }
     for flow in &outcome.flows {
         flow.controller.iter().try_for_each(|(name, count)| put(["controller", &flow.name, name], *count))?;
+        flow.control.iter().try_for_each(|(name, count)| put(["control", &flow.name, name], *count))?;
     }
     outcome.marks.iter().try_for_each(|mark| put(["marks", &mark.place, "ce"], mark.packets))?;
-    outcome.drops.iter().try_for_each(|drop| put(["drops", &drop.place, &drop.reason], drop.packets))
+    outcome.drops.iter().try_for_each(|drop| put(["drops", &drop.place, &drop.reason], drop.packets))?;
+    let mut with_headers = outcome.drops.iter().filter(|drop| drop.headers > 0);
+    with_headers.try_for_each(|drop| put(["header_drops", &drop.place, &drop.reason], drop.headers))
 }

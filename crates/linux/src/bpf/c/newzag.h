@@ -23,6 +23,7 @@ struct newzag_settings {
 	u32 tick_us;		/* NZG-10, at least 1 */
 	u32 timeout_leaves_two;	/* NZG-X4 */
 	u32 judges_timeouts;	/* NZG-U6 */
+	u32 max_backlog;	/* segments; 0: none */
 };
 
 /* Fraction bits of mean and deviation: as many as the smallest weight needs. */
@@ -33,6 +34,7 @@ struct newzag_rtt {
 	s64 mean;
 	s64 dev;
 	s64 last;
+	s64 min;
 	u32 known;
 	u32 unused;
 };
@@ -80,9 +82,12 @@ static inline void newzag_sample(struct newzag_rtt *rtt, const volatile struct n
 	if (!rtt->known) {
 		rtt->mean = sample;
 		rtt->dev = sample >> 1;
+		rtt->min = sample;
 		rtt->known = 1;
 		return;
 	}
+	if (sample < rtt->min)
+		rtt->min = sample;
 	old_mean = rtt->mean;
 	rtt->mean += (sample - rtt->mean) >> shift;
 	far = sample - (settings->from_old_mean ? old_mean : rtt->mean);
@@ -107,6 +112,21 @@ static inline u32 newzag_is_random(const struct newzag_rtt *rtt, u32 original, u
 	return rtt->known && rtt->last < bound;
 }
 
+#define NEWZAG_MAX_WINDOW (1u << 30)
+
+/* Fewer than max segments of a window of cwnd wait in queues. */
+static inline u32 newzag_queue_is_short(const struct newzag_rtt *rtt, u32 cwnd, u32 max)
+{
+	u64 last = (u64)(rtt->last >> NEWZAG_SHIFT);
+	u64 waiting = (u64)((rtt->last - rtt->min) >> NEWZAG_SHIFT);
+
+	if (cwnd > NEWZAG_MAX_WINDOW)
+		cwnd = NEWZAG_MAX_WINDOW;
+	if (max > NEWZAG_MAX_WINDOW)
+		max = NEWZAG_MAX_WINDOW;
+	return !max || cwnd * waiting < max * last;
+}
+
 /* NZG-6, NZG-U12 */
 static inline u32 newzag_window(u32 cwnd, u32 is_random)
 {
@@ -121,7 +141,8 @@ static inline u32 newzag_ssthresh(struct newzag *nz, const volatile struct newza
 {
 	nz->pending = 1;
 	nz->n = lost_out;
-	nz->is_random = lost_out && newzag_is_random(&nz->rtt, settings->original, lost_out);
+	nz->is_random = lost_out && newzag_is_random(&nz->rtt, settings->original, lost_out) &&
+			newzag_queue_is_short(&nz->rtt, cwnd, settings->max_backlog);
 	nz->is_below_mean = nz->rtt.known && nz->rtt.last < nz->rtt.mean;
 	return newzag_window(cwnd, nz->is_random);
 }

@@ -98,7 +98,7 @@ pub fn self_test(testbed: &Testbed, seed: u64) -> Result<SelfTest, TestbedError>
     let begin = clock::now();
     let links = &testbed.spec().links;
     let tested = links.iter().map(|l| [testable(&l.forward), testable(&l.reverse)]).collect();
-    testbed.emulator().restart(seed, Some(tested))?;
+    testbed.emulator().restart(seed, Some(tested), Duration::ZERO)?;
     let mut probes = Vec::new();
     for link in links {
         for end in 0..2 {

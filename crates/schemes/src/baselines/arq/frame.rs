@@ -12,7 +12,7 @@
 //! link keeps order, so a number that is missing below one that came is lost, be it the first
 //! transmission or the fifth, and no timer has to tell an old copy from a new one.
 
-use crate::baselines::hop::take;
+use crate::hop::take;
 use crate::peer::Hello;
 use airtcp_core::SeqNum;
 use alloc::vec::Vec;

@@ -23,7 +23,7 @@ pub use frame::{Ack, Frame, Message};
 pub use settings::Settings;
 
 use super::check_mtu;
-use super::hop::{Fit, Line, Order, PACKET_BYTES, life, unwrap};
+use crate::hop::{Fit, Line, Order, PACKET_BYTES, life, unwrap};
 use crate::peer::{self, Change, Peer};
 use crate::{Placement, SchemeEntry, Site};
 use airtcp_core::packet::SHIM_HEADER;
@@ -34,8 +34,8 @@ use airtcp_core::{
 use alloc::boxed::Box;
 use alloc::string::String;
 use frame::FRAME_LEN;
-use receiver::{Patience, Receiver};
-use sender::Sender;
+pub(crate) use receiver::{Patience, Receiver};
+pub(crate) use sender::{START, Sender};
 
 /// Link ARQ's line in the table of schemes.
 pub const ENTRY: SchemeEntry = SchemeEntry {
@@ -203,12 +203,12 @@ impl Station {
 }
 
 /// A quarter of the round trip covers its jitter; three packet times what a frame waits for.
-fn guard(rtt: Duration, line: &Line) -> Duration {
+pub(crate) fn guard(rtt: Duration, line: &Line) -> Duration {
     let packet_time = line.transmission(PACKET_BYTES).min(Duration::from_millis(100));
     (rtt / 4).max(Duration::from_millis(1)) + packet_time * 3
 }
 
-fn auto_hold(rtt: Duration, guard: Duration) -> Duration {
+pub(crate) fn auto_hold(rtt: Duration, guard: Duration) -> Duration {
     ((rtt + guard) * 4).clamp(Duration::from_millis(50), Duration::from_millis(500))
 }
 

@@ -1,14 +1,14 @@
 //! The receiving half: tells the sender what came, and passes each packet on once.
 
 use super::frame::{Ack, Frame};
-use crate::baselines::hop::Order;
+use crate::hop::{Onward, Order, Outlet};
 use crate::position::{self, Position};
 use airtcp_core::{Context, Duration, Instant, Packet, SeqNum};
 
 /// See the module.
 #[derive(Debug)]
-pub(super) struct Receiver {
-    pub order: Order,
+pub(crate) struct Receiver<O = Onward> {
+    pub order: Order<O>,
     ack_every: u16,
     /// What is known of the life of the sender that speaks now.
     stream: Option<Stream>,
@@ -27,15 +27,15 @@ struct Stream {
 
 /// How long to wait for what.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Patience {
+pub(crate) struct Patience {
     /// An acknowledgment.
     pub ack_delay: Duration,
     /// A gap.
     pub hold: Duration,
 }
 
-impl Receiver {
-    pub fn new(order: Order, ack_every: u16) -> Receiver {
+impl<O: Outlet> Receiver<O> {
+    pub fn new(order: Order<O>, ack_every: u16) -> Self {
         Receiver { order, ack_every, stream: None }
     }
 
@@ -63,6 +63,21 @@ impl Receiver {
         }
         stream.ack_due.get_or_insert(cx.now() + patience.ack_delay);
         None
+    }
+
+    /// A packet of this life that was made from another one's redundancy.
+    pub fn on_recovered(
+        &mut self,
+        cx: &mut Context<'_>,
+        life: u16,
+        sequence: SeqNum,
+        make: impl FnOnce(&mut Context<'_>) -> Packet,
+    ) {
+        let position = position::near(self.order.expected(), sequence);
+        if self.stream.as_ref().is_some_and(|stream| stream.life == life) && self.order.misses(position) {
+            let packet = make(cx);
+            self.order.take(cx, position, packet);
+        }
     }
 
     /// The sender of this life says that nothing before `oldest` will come again.

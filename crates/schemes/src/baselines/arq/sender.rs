@@ -7,7 +7,7 @@ use airtcp_core::{Context, CreateReason, Duration, Event, Instant, Packet, SeqNu
 use alloc::collections::{BTreeMap, BTreeSet};
 
 /// Both counters begin here, so that every run crosses the wrap.
-pub(super) const START: SeqNum = SeqNum(u32::MAX - 500);
+pub(crate) const START: SeqNum = SeqNum(u32::MAX - 500);
 /// The distance to the oldest packet in the air must fit into a frame.
 const MAX_PACKETS: usize = u16::MAX as usize / 2;
 /// Memory of a copy beside the packet: its entries in the tables.
@@ -15,7 +15,7 @@ const ENTRY: u64 = 96;
 
 /// See the module.
 #[derive(Debug)]
-pub(super) struct Sender {
+pub(crate) struct Sender {
     life: u16,
     tries: u8,
     /// Bound on the memory of copies.

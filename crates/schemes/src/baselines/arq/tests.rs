@@ -1,7 +1,7 @@
 //! Two stations face to face.
 
 use super::*;
-use crate::baselines::hop::bench::{self, Bench, data, opaque, syn};
+use crate::hop::bench::{self, Bench, data, opaque, syn};
 use crate::{End, MAX_MEMORY};
 use airtcp_core::{Rng, SeqNum, TakenShim};
 use std::vec::Vec;

@@ -3,7 +3,7 @@
 
 use super::frame::{Frame, Kind, Report};
 use super::symbol;
-use crate::baselines::hop::Order;
+use crate::hop::Order;
 use crate::position::{self, Position};
 use airtcp_core::{Context, CreateReason, Ecn, Event, Packet};
 use alloc::collections::BTreeMap;

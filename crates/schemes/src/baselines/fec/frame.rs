@@ -11,7 +11,7 @@
 //! A block is named by the sequence number of its first packet. Routers between the ends change
 //! class and hop limit, and the code is over the packets as they were before.
 
-use crate::baselines::hop::take;
+use crate::hop::take;
 use crate::peer::Hello;
 use airtcp_core::SeqNum;
 use alloc::vec::Vec;

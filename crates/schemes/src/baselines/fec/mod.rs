@@ -25,7 +25,7 @@ pub use frame::{Frame, Kind, Message, Report};
 pub use settings::Settings;
 
 use super::check_mtu;
-use super::hop::{Fit, Line, Order, PACKET_BYTES, life, unwrap};
+use crate::hop::{Fit, Line, Order, PACKET_BYTES, life, unwrap};
 use crate::peer::{self, Change, Peer};
 use crate::{Placement, SchemeEntry, Site};
 use airtcp_core::parameters::{ParameterError, Parameters};

@@ -11,6 +11,7 @@
 //! and by default a connection is accepted when the other end has accepted. Connections whose SYN
 //! was not seen, or that come when the table is full, pass untouched: nothing is ever evicted.
 
+mod outlet;
 mod quiet;
 mod relay;
 mod settings;
@@ -24,10 +25,11 @@ use super::check_mtu;
 use crate::{Placement, SchemeEntry, Site};
 use airtcp_core::flow_table::FlowTable;
 use airtcp_core::parameters::{ParameterError, Parameters};
-use airtcp_core::{ByteSize, Context, Duration, Element, Event, FlowKey, Gauge, Instant, Packet, Port};
+use airtcp_core::{Backlog, ByteSize, Context, Duration, Element, Event, FlowKey, Gauge, Instant, Packet, Port};
 use alloc::boxed::Box;
 use alloc::collections::BTreeSet;
 use alloc::string::String;
+use outlet::Outlet;
 use quiet::Quiet;
 use relay::{Relay, Verdict};
 
@@ -68,6 +70,8 @@ pub struct Proxy {
     /// By the direction of the SYN.
     flows: FlowTable<Relay>,
     timers: BTreeSet<(Instant, u32)>,
+    /// By port: the inner one, the link's.
+    outlets: [Outlet; 2],
     capacity: usize,
     /// Acknowledgments that do not cross the link; all do if left out.
     quiet: Option<Quiet>,
@@ -92,6 +96,7 @@ impl Proxy {
             buffer: ByteSize(buffer),
             flows: FlowTable::new(capacity, site.rng),
             timers: BTreeSet::new(),
+            outlets: [Outlet::new(Port::INNER), Outlet::new(Port::LINK)],
             capacity,
             quiet: None,
             refused_before: 0,
@@ -151,21 +156,61 @@ impl Proxy {
         self.settle(cx, slot);
     }
 
-    /// Lets a flow act on what has changed, and keeps its deadline in the table.
+    /// Lets a flow act on what has changed.
     fn settle(&mut self, cx: &mut Context<'_>, slot: u32) {
         let Some((_, relay)) = self.flows.at_mut(slot) else { return };
-        relay.drive(cx);
-        if relay.is_over() {
+        relay.advance(cx);
+        for port in [relay.origin.opposite(), relay.origin] {
+            self.ask_for_turn(port, slot);
+            self.serve(cx, port);
+        }
+        self.rearm(slot);
+    }
+
+    fn ask_for_turn(&mut self, port: Port, slot: u32) {
+        let index = usize::from(port.0);
+        if let Some((_, relay)) = self.flows.at_mut(slot)
+            && !core::mem::replace(&mut relay.waits[index], true)
+        {
+            self.outlets[index].push(slot);
+        }
+    }
+
+    /// Lets flows send through a port while it takes what they send: a packet each, in turn.
+    fn serve(&mut self, cx: &mut Context<'_>, port: Port) {
+        let index = usize::from(port.0);
+        while self.outlets[index].is_open()
+            && let Some(slot) = self.outlets[index].pop()
+        {
+            self.take_turn(cx, port, slot);
+            self.rearm(slot);
+        }
+    }
+
+    /// One turn of a flow: a packet, or all that it has while nobody else wants to send.
+    fn take_turn(&mut self, cx: &mut Context<'_>, port: Port, slot: u32) {
+        let index = usize::from(port.0);
+        let (outlet, Some((_, relay))) = (&mut self.outlets[index], self.flows.at_mut(slot)) else { return };
+        while let Some(packet) = relay.poll_transmit(cx, port) {
+            if !outlet.send(cx, packet) || outlet.is_wanted() {
+                return outlet.push(slot);
+            }
+        }
+        relay.waits[index] = false;
+    }
+
+    /// Keeps a flow's deadline in the table, or forgets a flow that is over.
+    fn rearm(&mut self, slot: u32) {
+        let Some((_, relay)) = self.flows.at_mut(slot) else { return };
+        if relay.is_over() && relay.waits == [false; 2] {
             self.remove(slot);
             return;
         }
-        let idle = relay.last_used.saturating_add(self.settings.idle);
-        let due = relay.next_timeout().map_or(idle, |due| due.min(idle));
-        if relay.timer != Some(due) {
-            if let Some(old) = relay.timer.replace(due) {
-                self.timers.remove(&(old, slot));
-            }
-            self.timers.insert((due, slot));
+        let due = relay.deadline(self.settings.idle);
+        let old = core::mem::replace(&mut relay.timer, due);
+        if old != due {
+            old.map(|old| self.timers.remove(&(old, slot)));
+            due.map(|due| self.timers.insert((due, slot)));
         }
     }
 
@@ -174,6 +219,9 @@ impl Proxy {
         self.refused_before += relay.refused_segments;
         if let Some(timer) = relay.timer {
             self.timers.remove(&(timer, slot));
+        }
+        for (outlet, _) in self.outlets.iter_mut().zip(relay.waits).filter(|(_, waits)| *waits) {
+            outlet.forget(slot);
         }
     }
 }
@@ -197,6 +245,12 @@ impl Element for Proxy {
         }
     }
 
+    fn handle_ready(&mut self, cx: &mut Context<'_>, port: Port) {
+        if self.outlets[usize::from(port.0)].reopen(cx) {
+            self.serve(cx, port);
+        }
+    }
+
     fn handle_timeout(&mut self, cx: &mut Context<'_>) {
         let now = cx.now();
         while let Some((due, slot)) = self.timers.first().copied().filter(|(due, _)| *due <= now) {
@@ -204,7 +258,7 @@ impl Element for Proxy {
             let Some((_, relay)) = self.flows.at_mut(slot) else { continue };
             relay.timer = None;
             if now.saturating_since(relay.last_used) >= self.settings.idle {
-                relay.abort();
+                relay.give_up();
             }
             relay.handle_timeout(now);
             self.settle(cx, slot);
@@ -213,6 +267,11 @@ impl Element for Proxy {
 
     fn poll_timeout(&self) -> Option<Instant> {
         self.timers.first().map(|(due, _)| *due)
+    }
+
+    fn held(&self) -> Backlog {
+        let [inner, link] = [self.outlets[0].held(), self.outlets[1].held()];
+        Backlog { packets: inner.packets + link.packets, bytes: inner.bytes + link.bytes }
     }
 
     fn observe(&self, gauge: &mut dyn FnMut(Gauge, u64)) {
@@ -226,9 +285,9 @@ impl Element for Proxy {
         if self.flows.len() > self.capacity {
             return Err("more flows are split than memory is set aside for");
         }
-        if self.timers.len() != self.flows.len() {
+        if self.timers.len() != self.relays().filter(|relay| !relay.is_given_up).count() {
             return Err("a split flow has no deadline, or a deadline has no flow");
         }
-        Ok(())
+        self.outlets.iter().try_for_each(|outlet| outlet.check(self.flows.len()))
     }
 }

@@ -7,8 +7,8 @@
 use super::quiet::Quiet;
 use super::settings::{Accept, Settings};
 use airtcp_core::{
-    ByteSize, Context, CreateReason, DropReason, Event, FlowKey, Instant, Packet, Port, Rng, SeqNum, TcpFlags,
-    TcpHeader,
+    ByteSize, Context, CreateReason, DropReason, Duration, Event, FlowKey, Instant, Packet, Port, Rng, SeqNum,
+    TcpFlags, TcpHeader,
 };
 use airtcp_tcp::{CloseReason, Config, Connection, Endpoint, State, Stream, default_mss, reset_reply};
 
@@ -16,9 +16,11 @@ use airtcp_tcp::{CloseReason, Config, Connection, Endpoint, State, Stream, defau
 #[derive(Debug)]
 pub(super) struct Relay {
     /// Where the SYN came from: towards the client.
-    origin: Port,
+    pub origin: Port,
     /// The client's SYN, until it is answered.
     syn: Option<Packet>,
+    /// The server's refusal, until the client is told.
+    refusal: Option<Packet>,
     /// Our end that the client takes for the server.
     client: Option<Connection>,
     /// Our end that the server takes for the client.
@@ -31,8 +33,12 @@ pub(super) struct Relay {
     /// Segments that came over the link and could not be taken: beyond the window, or without memory.
     pub refused_segments: u64,
     pub last_used: Instant,
+    /// It was silent for too long; its resets may still wait for a port, and nothing else will come.
+    pub is_given_up: bool,
     /// The deadline that is in the element's table.
     pub timer: Option<Instant>,
+    /// By port: it waits for its turn to send there.
+    pub waits: [bool; 2],
 }
 
 /// Where sequence numbers and timestamps of a host begin.
@@ -88,6 +94,7 @@ impl Relay {
         let mut relay = Relay {
             origin,
             syn: Some(syn.clone()),
+            refusal: None,
             client: None,
             server,
             server_start: None,
@@ -95,7 +102,9 @@ impl Relay {
             quiet,
             refused_segments: 0,
             last_used: now,
+            is_given_up: false,
             timer: None,
+            waits: [false; 2],
         };
         if settings.accept == Accept::AtOnce {
             relay.accept(now, Start::random(cx.rng()));
@@ -164,49 +173,64 @@ impl Relay {
         }
     }
 
-    /// Resets both sides.
-    pub fn abort(&mut self) {
+    /// Resets both sides, for good.
+    pub fn give_up(&mut self) {
+        self.is_given_up = true;
         self.server.abort();
         if let Some(client) = &mut self.client {
             client.abort();
         }
     }
 
-    /// Moves everything on that can move: handshake, bytes, ends, packets.
-    pub fn drive(&mut self, cx: &mut Context<'_>) {
-        let now = cx.now();
+    /// Moves everything on that can move within the box: handshake, bytes, ends.
+    pub fn advance(&mut self, cx: &mut Context<'_>) {
         if self.server.is_established() && self.syn.is_some() {
             let start = self.server_start.unwrap_or_else(|| Start::random(cx.rng()));
-            self.accept(now, start);
+            self.accept(cx.now(), start);
         }
         if let Some(client) = &mut self.client {
             pass_on(client, &mut self.server);
             pass_on(&mut self.server, client);
-        } else if self.server.close_reason() == Some(CloseReason::Reset)
-            && let Some(refused) = self.syn.take().as_ref().and_then(reset_reply)
-        {
-            let refused = cx.create(refused, CreateReason::Transmit);
-            cx.send(self.origin, refused);
+        } else if self.server.close_reason() == Some(CloseReason::Reset) {
+            self.refusal = self.syn.take().as_ref().and_then(reset_reply).or(self.refusal.take());
         }
-        for (connection, port) in
-            [(Some(&mut self.server), self.origin.opposite()), (self.client.as_mut(), self.origin)]
+    }
+
+    /// The next packet that leaves through `port`, if any may.
+    pub fn poll_transmit(&mut self, cx: &mut Context<'_>, port: Port) -> Option<Packet> {
+        if port == self.origin
+            && let Some(refusal) = self.refusal.take()
         {
-            let quiet = self.quiet.as_mut().filter(|_| port == Port::LINK);
-            if let Some(connection) = connection {
-                transmit(cx, connection, port, quiet);
+            return Some(cx.create(refusal, CreateReason::Transmit));
+        }
+        let connection = if port == self.origin { self.client.as_mut()? } else { &mut self.server };
+        let mut quiet = self.quiet.as_mut().filter(|_| port == Port::LINK);
+        loop {
+            let mut packet = cx.create(connection.poll_transmit(cx.now())?, CreateReason::Transmit);
+            let Some(quiet) = &mut quiet else { return Some(packet) };
+            if let Some(tcp) = packet.tcp().copied().filter(|tcp| tcp.flags.syn()) {
+                // To a station: here is somebody who needs no acknowledgments over the link, and sends none.
+                packet.set_flags(tcp.flags.with(TcpFlags::EMULATED));
             }
+            if !quiet.keeps(connection, &packet) {
+                return Some(packet);
+            }
+            cx.emit(Event::AckSuppressed);
+            cx.discard(packet, DropReason::Suppressed);
         }
     }
 
     /// True when nothing is left to do on either side.
     pub fn is_over(&self) -> bool {
-        self.server.is_closed() && self.client.as_ref().is_none_or(Connection::is_closed)
+        self.server.is_closed() && self.client.as_ref().is_none_or(Connection::is_closed) && self.refusal.is_none()
     }
 
-    /// The earliest deadline of the two connections.
-    pub fn next_timeout(&self) -> Option<Instant> {
+    /// The earliest deadline of the two connections, or that of a silence of `idle`; none of what was given up.
+    pub fn deadline(&self, idle: Duration) -> Option<Instant> {
         let client = self.client.as_ref().and_then(Connection::poll_timeout);
-        self.server.poll_timeout().into_iter().chain(client).min()
+        let silent = self.last_used.saturating_add(idle);
+        let next = self.server.poll_timeout().into_iter().chain(client).fold(silent, Instant::min);
+        (!self.is_given_up).then_some(next)
     }
 
     /// Memory of all four buffers.
@@ -296,20 +320,4 @@ fn refuses(connection: &mut Connection, now: Instant, packet: &Packet) -> bool {
     let before = refused(connection);
     connection.handle_segment(now, packet);
     packet.payload_len() > 0 && refused(connection) > before
-}
-
-fn transmit(cx: &mut Context<'_>, connection: &mut Connection, port: Port, mut quiet: Option<&mut Quiet>) {
-    while let Some(packet) = connection.poll_transmit(cx.now()) {
-        let mut packet = cx.create(packet, CreateReason::Transmit);
-        if let Some(tcp) = packet.tcp().copied().filter(|tcp| tcp.flags.syn() && quiet.is_some()) {
-            // To a station: here is somebody who needs no acknowledgments over the link, and sends none.
-            packet.set_flags(tcp.flags.with(TcpFlags::EMULATED));
-        }
-        if quiet.as_mut().is_some_and(|quiet| quiet.keeps(connection, &packet)) {
-            cx.emit(Event::AckSuppressed);
-            cx.discard(packet, DropReason::Suppressed);
-        } else {
-            cx.send(port, packet);
-        }
-    }
 }

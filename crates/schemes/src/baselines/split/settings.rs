@@ -2,7 +2,7 @@
 
 use airtcp_core::{ByteSize, Duration, choices, parameters};
 use airtcp_tcp::RecoveryKind;
-use airtcp_tcp::congestion::{CONTROLLERS, ControllerEntry};
+use airtcp_tcp::congestion::{ControllerEntry, RENO};
 
 choices! {
     /// When the end that opens a connection hears that it is open.
@@ -20,7 +20,7 @@ parameters! {
         /// When the end that opens a connection hears that it is open: after the other end accepted, or at once.
         pub accept: Accept = Accept::After, "ours; I-TCP accepts at once";
         /// Congestion control of the half that crosses the link.
-        pub controller: ControllerEntry = CONTROLLERS[1], "ours: on a short half Reno grows faster than CUBIC";
+        pub controller: ControllerEntry = RENO, "ours: on a short half Reno grows faster than CUBIC";
         /// Loss detection and recovery of the half that crosses the link.
         pub recovery: RecoveryKind = RecoveryKind::Rack, "Linux, RFC 8985";
         /// Lowest retransmission timeout of the half that crosses the link.

@@ -346,3 +346,131 @@ fn a_damaged_segment_of_a_split_flow_is_dropped_and_sent_again_on_its_side() {
     bench.run(300);
     assert_eq!(bench.read_at_server(), 1_000);
 }
+
+impl Bench {
+    /// The port towards the link refuses everything from now on.
+    fn fill_ring(&mut self) {
+        self.proxy.io.refuses = true;
+    }
+
+    fn empty_ring(&mut self) {
+        self.proxy.io.refuses = false;
+        self.proxy.call(self.now, |proxy, cx| proxy.handle_ready(cx, Port::LINK));
+        self.settle();
+    }
+}
+
+#[test]
+fn what_a_full_ring_refuses_waits_and_is_sent_once() {
+    let mut bench = Bench::established(&[]);
+    bench.fill_ring();
+    bench.client.write_virtual(50_000);
+    bench.run(10);
+    assert_eq!(bench.proxy.element.held().packets, 1, "one packet was made before the ring refused it, the rest waits");
+    assert!(bench.client.stats().bytes_acknowledged > 45_000, "the sender is acknowledged all the same");
+    bench.to_server.clear();
+    bench.empty_ring();
+    bench.run(20);
+    assert_eq!(bench.read_at_server(), 50_000);
+    let sent: u64 = bench.to_server.iter().map(|packet| u64::from(packet.payload_len())).sum();
+    assert_eq!((sent, bench.proxy.io.discarded.len()), (50_000, 0));
+}
+
+#[test]
+fn a_full_ring_closes_the_window_of_the_sender() {
+    let mut bench = Bench::established(&[("buffer", "65536B")]);
+    bench.fill_ring();
+    bench.client.write_virtual(1_000_000);
+    bench.run(2_000);
+    assert!(bench.client.stats().bytes_acknowledged <= 2 * 65_536);
+    bench.empty_ring();
+    let mut read = 0;
+    for _ in 0..3_000 {
+        read += bench.read_at_server();
+        bench.run(1);
+    }
+    assert_eq!((read, bench.proxy.io.discarded.len()), (1_000_000, 0));
+}
+
+#[test]
+fn resets_wait_for_a_full_ring_and_the_flow_with_them() {
+    for idle in ["10s", "0s"] {
+        let mut bench = Bench::established(&[("idle", "10s")]);
+        bench.proxy.element.settings.set("idle", idle).unwrap();
+        bench.fill_ring();
+        bench.client.write_virtual(100);
+        bench.run(25_000);
+        assert_eq!((bench.proxy.element.flows.len(), bench.server().is_closed()), (1, false));
+        bench.empty_ring();
+        assert_eq!((bench.proxy.element.flows.len(), bench.server().close_reason()), (0, Some(CloseReason::Reset)));
+    }
+}
+
+#[test]
+fn a_refusal_waits_for_a_full_ring() {
+    let mut bench = Bench::on(Port::LINK, &[]);
+    bench.proxy = Harness::new(proxy(&[], MAX_MEMORY), "proxy");
+    bench.client = host(end(1, 7), end(2, 80), &Config::default());
+    (bench.server, bench.server_refuses) = (None, true);
+    bench.fill_ring();
+    bench.run(2);
+    assert!(!bench.client.is_closed());
+    bench.empty_ring();
+    assert_eq!((bench.client.close_reason(), bench.proxy.element.flows.len()), (Some(CloseReason::Reset), 0));
+}
+
+/// Opens a flow of each source port through one box, and gives each of them bytes to send over a full ring.
+fn crowd(ports: &[u16], bytes: u64) -> Harness<Proxy> {
+    let now = Instant::ZERO + MS;
+    let mut harness = Harness::new(proxy(&[], MAX_MEMORY), "crowd");
+    let mut clients: BTreeMap<u16, Connection> =
+        ports.iter().map(|port| (*port, host(end(1, *port), end(2, 80), &Config::default()))).collect();
+    let pass = |harness: &mut Harness<Proxy>, clients: &mut BTreeMap<u16, Connection>| {
+        for client in clients.values_mut() {
+            while let Some(packet) = client.poll_transmit(now) {
+                harness.packet(now, Port::INNER, packet);
+            }
+        }
+        for packet in core::mem::take(&mut harness.io.inner) {
+            let to = packet.tcp().unwrap().destination_port;
+            clients.get_mut(&to).unwrap().handle_segment(now, &packet);
+        }
+    };
+    pass(&mut harness, &mut clients);
+    for syn in core::mem::take(&mut harness.io.link) {
+        let (stream, config) = (Stream::Virtual { id: 2 }, Config::default());
+        let client = end(1, syn.tcp().unwrap().source_port);
+        let mut server = Connection::accept(&config, end(2, 80), client, &syn, SeqNum(77), 9, stream, now).unwrap();
+        harness.packet(now, Port::LINK, server.poll_transmit(now).unwrap());
+    }
+    pass(&mut harness, &mut clients);
+    harness.io.link.clear();
+    harness.io.refuses = true;
+    for client in clients.values_mut() {
+        client.write_virtual(bytes);
+    }
+    pass(&mut harness, &mut clients);
+    harness
+}
+
+#[test]
+fn flows_that_wait_for_a_ring_are_served_in_turn() {
+    let mut harness = crowd(&[11, 22, 33], 4 * 1448);
+    assert_eq!((harness.io.link.len(), harness.element.held().packets), (0, 1));
+    harness.io.refuses = false;
+    harness.call(Instant::ZERO + MS, |proxy, cx| proxy.handle_ready(cx, Port::LINK));
+    let order: Vec<u16> = harness.io.link.iter().map(|packet| packet.tcp().unwrap().source_port).collect();
+    assert_eq!(order, [11, 11, 22, 33, 11, 22, 33, 11, 22, 33, 22, 33], "what was refused, then all in turn");
+}
+
+#[test]
+fn a_flow_that_ends_gives_up_its_turn() {
+    let mut harness = crowd(&[11, 22, 33], 1448);
+    let key = |slot: &u32| harness.element.flows.at(*slot).is_some_and(|(key, _)| key.source_port == 22);
+    let slot = harness.element.flows.slots_oldest_first().find(key).unwrap();
+    harness.element.remove(slot);
+    harness.io.refuses = false;
+    harness.call(Instant::ZERO + MS, |proxy, cx| proxy.handle_ready(cx, Port::LINK));
+    let order: Vec<u16> = harness.io.link.iter().map(|packet| packet.tcp().unwrap().source_port).collect();
+    assert_eq!(order, [11, 33]);
+}

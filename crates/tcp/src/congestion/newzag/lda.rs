@@ -1,6 +1,6 @@
 //! The estimate of the round trip and the rules that tell random loss from congestion by it.
 //!
-//! This file and `crates/linux/src/bpf/newzag.h` are twins: same names, same integers, same order. A
+//! This file and `crates/linux/src/bpf/c/newzag.h` are twins: same names, same integers, same order. A
 //! test runs both on a million random samples and compares every decision.
 
 use airtcp_core::{Duration, choices, parameters};
@@ -67,6 +67,8 @@ parameters! {
         pub timeout_leaves_two: bool = false, "NZG-8, NZG-X4";
         /// A timeout is judged like any loss instead of being congestion.
         pub judges_timeouts: bool = false, "NZG-U6";
+        /// Segments of the window that wait in queues, by the latest and the shortest round trip, from which a loss is congestion whatever the rule says; never if 0, as in the paper.
+        pub max_backlog: u32 = 4, "ours: do no harm; Veno's beta is 3";
     }
 }
 
@@ -89,6 +91,8 @@ pub struct NewzagRtt {
     pub dev: i64,
     /// The latest sample.
     pub last: i64,
+    /// The least sample.
+    pub min: i64,
     /// There was a sample.
     pub known: bool,
 }
@@ -106,9 +110,10 @@ pub fn newzag_sample(rtt: &mut NewzagRtt, settings: &Settings, sample_us: u64) {
     rtt.last = sample;
     // NZG-U3, as RFC 6298 begins.
     if !rtt.known {
-        *rtt = NewzagRtt { mean: sample, dev: sample >> 1, last: sample, known: true };
+        *rtt = NewzagRtt { mean: sample, dev: sample >> 1, last: sample, min: sample, known: true };
         return;
     }
+    rtt.min = rtt.min.min(sample);
     let shift = settings.y.shift();
     let old_mean = rtt.mean;
     rtt.mean += (sample - rtt.mean) >> shift;
@@ -125,6 +130,17 @@ pub fn newzag_is_random(rtt: &NewzagRtt, lda: Lda, n: u32) -> bool {
         _ => rtt.mean + (rtt.dev >> 1),
     };
     rtt.known && rtt.last < bound
+}
+
+/// Largest window that the backlog is reckoned for: what Linux has at most.
+const NEWZAG_MAX_WINDOW: u32 = 1 << 30;
+
+/// Whether fewer than `max` segments of a window of `cwnd` wait in queues: where more do, losses are likely to be congestion,
+/// and a sender that gives up less than others takes from them.
+pub fn newzag_queue_is_short(rtt: &NewzagRtt, cwnd: u32, max: u32) -> bool {
+    let last = (rtt.last >> NEWZAG_SHIFT) as u64;
+    let waiting = ((rtt.last - rtt.min) >> NEWZAG_SHIFT) as u64;
+    max == 0 || u64::from(cwnd.min(NEWZAG_MAX_WINDOW)) * waiting < u64::from(max.min(NEWZAG_MAX_WINDOW)) * last
 }
 
 /// NZG-6, NZG-U12: the slow start threshold, segments.
@@ -206,7 +222,7 @@ mod tests {
 
     /// Mean 100 ms, deviation 20 ms, and a latest sample of `last_us`.
     fn at(last_us: i64) -> NewzagRtt {
-        NewzagRtt { mean: 100_000 << 8, dev: 20_000 << 8, last: last_us << 8, known: true }
+        NewzagRtt { mean: 100_000 << 8, dev: 20_000 << 8, last: last_us << 8, min: 50_000 << 8, known: true }
     }
 
     #[test]
@@ -239,6 +255,18 @@ mod tests {
         assert_eq!(random(95_000), [true, true, true, true]);
         assert_eq!(random(105_000), [false, false, false, true]);
         assert_eq!(random(115_000), [false; 4]);
+    }
+
+    #[test]
+    fn a_queue_is_short_while_fewer_segments_wait_than_may() {
+        // 50 of 100 ms are spent in queues, so half of the window is there.
+        for (cwnd, max, is_short) in
+            [(7, 4, true), (8, 4, false), (9, 4, false), (9, 5, true), (u32::MAX, 0, true), (u32::MAX, u32::MAX, true)]
+        {
+            assert_eq!(newzag_queue_is_short(&at(100_000), cwnd, max), is_short, "{cwnd} {max}");
+        }
+        assert!(newzag_queue_is_short(&at(50_000), u32::MAX, 1), "the shortest round trip waits nowhere");
+        assert!(!newzag_queue_is_short(&at(i64::from(u32::MAX)), u32::MAX, 4));
     }
 
     #[test]

@@ -6,12 +6,12 @@
 //! who is lost is the stack's loss detection, and its count on entry to recovery is n (NZG-7). The paper's own
 //! stack is Linux 2.4's, with a clock of 10 ms that it made 1 ms (NZG-10).
 //!
-//! The kernel's twin is `crates/linux/src/bpf/newzag.bpf.c`; docs/newzag.md says what the paper leaves open.
+//! The kernel's twin is `crates/linux/src/bpf/c/newzag.bpf.c`; docs/newzag.md says what the paper leaves open.
 
 mod lda;
 
 pub use lda::{DeviationFrom, Lda, NewzagRtt, Settings, Weight};
-use lda::{newzag_is_random, newzag_rtt_on_clock, newzag_sample, newzag_window};
+use lda::{newzag_is_random, newzag_queue_is_short, newzag_rtt_on_clock, newzag_sample, newzag_window};
 
 use super::{AckSample, CaEvent, CaState, Controller, TcpSock};
 
@@ -83,7 +83,9 @@ impl Judge {
     /// (NZG-U7): that is congestion.
     pub fn ssthresh(&mut self, sk: &TcpSock) -> u32 {
         let n = sk.lost_out;
-        let is_random = n > 0 && newzag_is_random(&self.rtt, self.settings.lda, n);
+        let is_random = n > 0
+            && newzag_is_random(&self.rtt, self.settings.lda, n)
+            && newzag_queue_is_short(&self.rtt, sk.snd_cwnd, self.settings.max_backlog);
         self.pending = Some(Verdict { n, is_random, is_below_mean: self.rtt.known && self.rtt.last < self.rtt.mean });
         newzag_window(sk.snd_cwnd, is_random)
     }

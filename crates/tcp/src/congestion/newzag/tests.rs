@@ -14,8 +14,9 @@ fn after(settings: Settings, last_ms: i64) -> (Newzag, TcpSock) {
     (newzag, sk)
 }
 
+/// As in the paper, whatever waits in queues.
 fn adjusted() -> Settings {
-    Settings::default()
+    Settings { max_backlog: 0, ..Settings::default() }
 }
 
 /// As the stack does on entry to recovery with `lost` segments: the threshold.

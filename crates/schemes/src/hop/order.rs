@@ -10,9 +10,27 @@ const MAX_SKIPPED: usize = 1024;
 /// Memory of an entry beside its packet.
 const ENTRY: u64 = 64;
 
+/// Takes the packets whose turn has come.
+pub(crate) trait Outlet {
+    /// Passes a packet on, or ends it.
+    fn pass(&mut self, cx: &mut Context<'_>, packet: Packet);
+}
+
+/// Passes packets on as they are.
+#[derive(Debug)]
+pub(crate) struct Onward;
+
+impl Outlet for Onward {
+    fn pass(&mut self, cx: &mut Context<'_>, packet: Packet) {
+        cx.send(Port::INNER, packet);
+    }
+}
+
 /// See the module.
 #[derive(Debug)]
-pub(in crate::baselines) struct Order {
+pub(crate) struct Order<O = Onward> {
+    /// Where packets leave.
+    pub outlet: O,
     in_order: bool,
     memory_limit: u64,
     /// The first packet that is waited for.
@@ -31,7 +49,15 @@ pub(in crate::baselines) struct Order {
 impl Order {
     /// Holds packets of at most so much memory.
     pub fn new(in_order: bool, memory_limit: u64) -> Order {
+        Order::through(Onward, in_order, memory_limit)
+    }
+}
+
+impl<O: Outlet> Order<O> {
+    /// The same, with an outlet of its own.
+    pub fn through(outlet: O, in_order: bool, memory_limit: u64) -> Self {
         Order {
+            outlet,
             in_order,
             memory_limit,
             expected: 0,
@@ -57,24 +83,29 @@ impl Order {
         self.expected
     }
 
+    /// True if this packet is still waited for.
+    pub fn misses(&self, sequence: Position) -> bool {
+        self.skipped.contains(&sequence) || sequence >= self.expected && !self.arrived.contains_key(&sequence)
+    }
+
     /// Passes a packet on, holds it or drops it; false if it was here before.
     pub fn take(&mut self, cx: &mut Context<'_>, sequence: Position, packet: Packet) -> bool {
+        let is_new = self.misses(sequence);
         let is_late = self.skipped.remove(&sequence);
-        let is_new = is_late || sequence >= self.expected && !self.arrived.contains_key(&sequence);
         if !is_new {
             cx.discard(packet, DropReason::Duplicate);
         } else if is_late {
-            cx.send(Port::INNER, packet);
+            self.outlet.pass(cx, packet);
         } else if sequence == self.expected {
             self.expected += 1;
-            cx.send(Port::INNER, packet);
+            self.outlet.pass(cx, packet);
             self.pass_on(cx, Event::ReleasedInOrder);
         } else if self.in_order {
             cx.emit(Event::Held);
             self.count(&packet, true);
             self.arrived.insert(sequence, Some(packet));
         } else {
-            cx.send(Port::INNER, packet);
+            self.outlet.pass(cx, packet);
             self.arrived.insert(sequence, None);
         }
         if self.memory > self.memory_limit {
@@ -127,7 +158,7 @@ impl Order {
         if let Some(packet) = packet {
             self.count(&packet, false);
             cx.emit(event);
-            cx.send(Port::INNER, packet);
+            self.outlet.pass(cx, packet);
         }
     }
 

@@ -20,9 +20,11 @@ const CATCH_UP: Duration = Duration::from_millis(8);
 
 /// A drop-tail queue with a rate; without a rate everything leaves at once.
 #[derive(Debug)]
-pub(in crate::baselines) struct Line {
+pub(crate) struct Line {
     rate: Option<Rate>,
     limit: u64,
+    /// Packets that fit besides, if they are counted.
+    packets: Option<u64>,
     fifo: VecDeque<Packet>,
     bytes: u64,
     bytes_max: u64,
@@ -40,14 +42,25 @@ impl Line {
         let by_time = || rate.map_or(most, |rate| rate.bytes_in(DEFAULT_QUEUE_TIME));
         let limit = queue.map_or_else(by_time, |queue| queue.0).max(2 * u64::from(PACKET_BYTES)).min(most);
         let (fifo, free_at) = (VecDeque::new(), Instant::ZERO);
-        Line { rate, limit, fifo, bytes: 0, bytes_max: 0, free_at, carry: 0, blocked: false }
+        Line { rate, limit, packets: None, fifo, bytes: 0, bytes_max: 0, free_at, carry: 0, blocked: false }
+    }
+
+    /// The same, and never more than so many packets, if it is said how many.
+    pub fn with_packets(self, packets: Option<u64>) -> Line {
+        Line { packets, ..self }
+    }
+
+    /// The same without a rate: what the link takes leaves at once, and only what it refuses waits.
+    pub fn unpaced(self) -> Line {
+        Line { rate: None, ..self }
     }
 
     /// Takes a packet to the tail, or gives it back when the queue is full.
     pub fn push(&mut self, packet: Packet) -> Result<(), Packet> {
         let len = u64::from(packet.wire_len());
         // A packet longer than the whole queue may still pass an empty one.
-        if !self.fifo.is_empty() && self.bytes + len > self.limit {
+        let is_full = self.packets.is_some_and(|limit| self.fifo.len() as u64 >= limit);
+        if !self.fifo.is_empty() && (is_full || self.bytes + len > self.limit) {
             return Err(packet);
         }
         self.bytes += len;

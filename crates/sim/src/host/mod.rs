@@ -1,11 +1,21 @@
-//! A host: the TCP connections that end on a node, driven by packets and timers.
+//! A host: the flows that end on a node, driven by packets and timers.
+
+mod end;
+mod probe;
+
+pub use end::CONTROL_COUNTERS;
 
 use crate::digest::Digest;
-use crate::outcome::{FlowOutcome, Sample};
+use crate::outcome::{FlowOutcome, ProbeOutcome, Sample};
 use crate::rounds::Rounds;
-use crate::topology::{Flow, RunSettings};
+use crate::topology::{Flow, FlowKind, RunSettings};
 use airtcp_core::{Context, CreateReason, DropReason, Duration, Element, Instant, Packet, Port, Rng, SeqNum};
+use airtcp_schemes::decoupling::datagrams;
+use airtcp_schemes::decoupling::socket::Opening;
 use airtcp_tcp::{Config, Connection, Endpoint, Stats, Stream};
+use end::End;
+pub use probe::Asked;
+use probe::Probe;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::net::IpAddr;
@@ -18,12 +28,15 @@ const BELOW_WRAP: u32 = 400_000;
 /// The same for timestamps, in ms.
 const BELOW_WRAP_MS: u32 = 3_000;
 
-/// The TCP connections that end on one node.
+/// The flows that end on one node.
 #[derive(Default)]
 pub struct Host {
     sockets: Vec<Socket>,
     /// Local port and socket, by port.
     ports: Vec<(u16, u32)>,
+    /// Sockets with hidden connections, whose ports are not in the list.
+    circuits: Vec<u32>,
+    probes: Vec<Probe>,
     /// Deadlines, possibly outdated: the socket's own deadline decides.
     timers: BinaryHeap<Reverse<(Instant, usize)>>,
 }
@@ -32,13 +45,12 @@ pub struct Host {
 struct Socket {
     flow: usize,
     name: String,
-    config: Config,
-    local: Endpoint,
-    remote: Endpoint,
-    initial_sequence: SeqNum,
-    timestamp_offset: u32,
+    kind: FlowKind,
+    opening: Opening,
     role: Role,
-    connection: Option<Box<Connection>>,
+    /// Of a flow that has not begun there is nothing, and of a plain receiver before its SYN.
+    end: Option<End>,
+    rng: Rng,
     /// Bytes the application has still to write: the connection takes what its send buffer holds.
     unwritten: u64,
     /// The sender's application has closed.
@@ -48,6 +60,8 @@ struct Socket {
     at_warmup: Stats,
     /// What the controller had counted then.
     controller_at_warmup: Vec<u64>,
+    /// What its hidden connections had.
+    counts_at_warmup: Vec<u64>,
     rounds: Rounds,
     rtt_samples: u64,
     series: Vec<Sample>,
@@ -86,6 +100,16 @@ impl Host {
         self.add(id, flow, [receiver, sender], Role::Receiver { size: flow.size }, run);
     }
 
+    /// Adds the asking end of probe `number`.
+    pub fn add_probe(&mut self, number: usize, asked: Asked, ends: [IpAddr; 2]) {
+        self.probes.push(Probe::new(number, asked, ends));
+    }
+
+    /// What its probes found, in the order in which they were added.
+    pub fn probe_outcomes(&self) -> impl Iterator<Item = ProbeOutcome> {
+        self.probes.iter().map(Probe::outcome)
+    }
+
     fn add(&mut self, id: usize, flow: &Flow, [local, remote]: [Endpoint; 2], role: Role, run: &RunSettings) {
         let mut rng = Rng::derive(run.seed, &format!("flows.{}/{}", flow.name, local.port));
         let (sequence, stamp) = (rng.next_u64() as u32, rng.next_u64() as u32);
@@ -93,16 +117,27 @@ impl Host {
         let config = Config { auto_read: !has_digest, random_seed: rng.next_u64(), ..flow.tcp.clone() };
         let place = self.ports.partition_point(|(port, _)| *port < local.port);
         self.ports.insert(place, (local.port, self.sockets.len() as u32));
-        self.sockets.push(Socket {
-            flow: id,
-            name: flow.name.clone(),
+        let is_sender = matches!(role, Role::Sender { .. });
+        let kind = flow.kind.clone().numbered(id);
+        let opening = Opening {
             config,
             local,
             remote,
             initial_sequence: SeqNum(if run.near_wrap { u32::MAX - BELOW_WRAP } else { sequence }),
             timestamp_offset: if run.near_wrap { u32::MAX - BELOW_WRAP_MS } else { stamp },
+            source: Stream::Virtual { id: if is_sender { id as u64 } else { (1 << 32) + id as u64 } },
+        };
+        if !matches!(flow.kind, FlowKind::Tcp) {
+            self.circuits.push(self.sockets.len() as u32);
+        }
+        self.sockets.push(Socket {
+            flow: id,
+            name: flow.name.clone(),
+            end: if is_sender { None } else { End::listen(&kind, &opening, &mut rng) },
+            kind,
+            opening,
             role,
-            connection: None,
+            rng,
             unwritten: match role {
                 Role::Sender { size, .. } => size.unwrap_or(u64::MAX),
                 Role::Receiver { .. } => 0,
@@ -111,6 +146,7 @@ impl Host {
             armed: None,
             at_warmup: Stats::default(),
             controller_at_warmup: Vec::new(),
+            counts_at_warmup: Vec::new(),
             rounds: Rounds::default(),
             rtt_samples: 0,
             series: Vec::new(),
@@ -127,6 +163,7 @@ impl Host {
         for socket in &mut self.sockets {
             socket.at_warmup = socket.stats();
             socket.controller_at_warmup = socket.controller_counts().into_iter().map(|(_, count)| count).collect();
+            socket.counts_at_warmup = socket.counts().into_iter().map(|(_, count)| count).collect();
             socket.rounds.clear();
         }
     }
@@ -134,21 +171,38 @@ impl Host {
     /// Notes every flow's progress, and records it if there is a series to record it in.
     pub fn sample(&mut self, at: Instant, repairs: u64, series: bool) {
         for socket in &mut self.sockets {
-            let Some(connection) = &socket.connection else { continue };
-            let delivered = connection.stats().bytes_delivered;
+            let Some(end) = &socket.end else { continue };
+            let stats = end.stats();
+            let (cwnd, srtt) = end.window();
+            let (delivered, acked) = (stats.bytes_delivered, stats.bytes_acknowledged);
             if delivered > socket.last_progress.1 {
                 socket.note_progress(at, delivered);
             }
-            let Some(connection) = socket.connection.as_ref().filter(|_| series) else { continue };
-            socket.series.push(Sample {
-                at,
-                delivered,
-                acked: connection.stats().bytes_acknowledged,
-                cwnd: connection.cwnd_bytes(),
-                srtt: connection.srtt().unwrap_or(Duration::ZERO),
-                repairs,
-            });
+            if series {
+                socket.series.push(Sample { at, delivered, acked, cwnd, srtt, repairs });
+            }
         }
+    }
+
+    /// The socket that a packet is for.
+    #[inline]
+    fn socket_for(&self, packet: &Packet) -> Option<usize> {
+        if !self.circuits.is_empty()
+            && let Some(index) = self.owner_of(packet)
+        {
+            return Some(index);
+        }
+        self.socket_at(packet.tcp()?.destination_port)
+    }
+
+    /// The socket with the hidden connection, or the datagrams, that a packet belongs to.
+    fn owner_of(&self, packet: &Packet) -> Option<usize> {
+        if packet.tcp().is_none() {
+            return self.socket_at(datagrams::destination_port(packet)?);
+        }
+        let owns =
+            |index: &&u32| self.sockets[**index as usize].end.as_ref().is_some_and(|end| end.owns_control(packet));
+        self.circuits.iter().find(owns).map(|index| *index as usize)
     }
 
     #[inline]
@@ -181,10 +235,8 @@ impl Host {
             measured_bytes: stats.bytes_delivered - socket.at_warmup.bytes_delivered,
             total_bytes: stats.bytes_delivered,
             completed_at: socket.completed_at,
-            acknowledged_missing: socket
-                .connection
-                .as_ref()
-                .map_or(0, |connection| connection.missing_of(acknowledged)),
+            acknowledged_missing: socket.connection().map_or(0, |connection| connection.missing_of(acknowledged)),
+            control: socket.counts_since_warmup(),
             longest_stall: socket.longest_stall.max(stalled),
             received_sha256: socket.digest.as_ref().map(Digest::finish),
             series: socket.series.clone(),
@@ -212,7 +264,8 @@ impl Host {
             rtos: stats.rtos - before.rtos,
             controller: socket.controller_since_warmup(),
             rtt: socket.rounds.percentiles(),
-            segment_bytes: socket.connection.as_ref().map_or(0, |connection| connection.mss()),
+            control: [socket.counts_since_warmup(), received.control].concat(),
+            segment_bytes: socket.connection().map_or(0, Connection::mss),
             sent_sha256: socket.sent_digest(),
             series,
             ..received
@@ -222,20 +275,32 @@ impl Host {
     /// The first stream that did not arrive as it was sent.
     pub fn stream_failure(&self) -> Option<String> {
         self.sockets.iter().find_map(|socket| {
-            let broken = socket.connection.as_ref()?.stream_check().err()?;
+            let broken = socket.connection()?.stream_check().err()?;
             Some(format!("flow {}: {broken}", socket.name))
         })
+    }
+
+    /// A packet for no socket: of a probe, or to be answered.
+    fn handle_stray(&mut self, cx: &mut Context<'_>, packet: Packet) {
+        let now = cx.now();
+        if self.probes.iter_mut().any(|probe| probe.take(now, &packet)) {
+            return cx.consume(packet);
+        }
+        let Some(answer) = probe::answer(&packet) else { return cx.discard(packet, DropReason::NoSocket) };
+        cx.consume(packet);
+        let answer = cx.create(answer, CreateReason::Transmit);
+        cx.send(Port::LINK, answer);
     }
 
     /// Sends what a socket has to send and keeps its timer armed.
     fn drive(&mut self, cx: &mut Context<'_>, index: usize) {
         let socket = &mut self.sockets[index];
-        let Some(connection) = &mut socket.connection else { return };
-        while let Some(packet) = connection.poll_transmit(cx.now()) {
+        let Some(end) = &mut socket.end else { return };
+        while let Some(packet) = end.poll_transmit(cx.now()) {
             let packet = cx.create(packet, CreateReason::Transmit);
             cx.send(Port::LINK, packet);
         }
-        let due = connection.poll_timeout();
+        let due = end.poll_timeout();
         if let Some(due) = due
             && socket.armed.is_none_or(|armed| due < armed)
         {
@@ -245,22 +310,40 @@ impl Host {
     }
 }
 
+/// Counts without what they were before.
+fn since(counts: Vec<(&'static str, u64)>, before: &[u64]) -> Vec<(&'static str, u64)> {
+    let before = before.iter().copied().chain(std::iter::repeat(0));
+    counts.into_iter().zip(before).map(|((name, count), before)| (name, count.saturating_sub(before))).collect()
+}
+
 impl Socket {
     fn stats(&self) -> Stats {
-        self.connection.as_ref().map_or_else(Stats::default, |connection| *connection.stats())
+        self.end.as_ref().map_or_else(Stats::default, End::stats)
+    }
+
+    #[inline]
+    fn connection(&self) -> Option<&Connection> {
+        self.end.as_ref()?.connection()
+    }
+
+    fn counts(&self) -> Vec<(&'static str, u64)> {
+        self.end.as_ref().map_or_else(Vec::new, End::counts)
+    }
+
+    fn counts_since_warmup(&self) -> Vec<(&'static str, u64)> {
+        since(self.counts(), &self.counts_at_warmup)
     }
 
     fn controller_counts(&self) -> Vec<(&'static str, u64)> {
         let mut counts = Vec::new();
-        if let Some(connection) = &self.connection {
+        if let Some(connection) = self.connection() {
             connection.controller_info(&mut |name, count| counts.push((name, count)));
         }
         counts
     }
 
     fn controller_since_warmup(&self) -> Vec<(&'static str, u64)> {
-        let before = self.controller_at_warmup.iter().copied().chain(std::iter::repeat(0));
-        self.controller_counts().into_iter().zip(before).map(|((name, count), before)| (name, count - before)).collect()
+        since(self.controller_counts(), &self.controller_at_warmup)
     }
 
     fn sent_digest(&self) -> Option<[u8; 32]> {
@@ -274,23 +357,13 @@ impl Socket {
     }
 
     fn connect(&mut self, now: Instant) {
-        let source = Stream::Virtual { id: self.flow as u64 };
-        let connection = Connection::connect(
-            &self.config,
-            self.local,
-            self.remote,
-            self.initial_sequence,
-            self.timestamp_offset,
-            source,
-            now,
-        );
-        self.connection = Some(Box::new(connection));
+        self.end = Some(End::connect(&self.kind, &self.opening, &mut self.rng, now));
         self.write();
     }
 
     /// Writes as much as fits, and closes behind the last byte of a file.
     fn write(&mut self) {
-        let Some(connection) = &mut self.connection else { return };
+        let Some(connection) = self.end.as_mut().and_then(End::connection_mut) else { return };
         if self.unwritten > 0 {
             self.unwritten -= connection.write_virtual(self.unwritten);
         }
@@ -305,7 +378,14 @@ impl Socket {
 
     /// After a segment: the receiver closes when the sender did, and progress is noted.
     fn on_handled(&mut self, now: Instant) {
-        let Some(connection) = &mut self.connection else { return };
+        let Some(end) = &mut self.end else { return };
+        let Some(connection) = end.connection_mut() else {
+            let delivered = end.stats().bytes_delivered;
+            if delivered > self.last_progress.1 {
+                self.note_progress(now, delivered);
+            }
+            return;
+        };
         if let Some(digest) = &mut self.digest {
             while let Some(chunk) = connection.read(u64::MAX) {
                 digest.update(&chunk);
@@ -340,30 +420,17 @@ impl Element for Host {
             cx.discard(packet, DropReason::Corrupted);
             return;
         }
-        let index = packet.tcp().and_then(|tcp| self.socket_at(tcp.destination_port));
-        let Some(index) = index else {
-            cx.discard(packet, DropReason::NoSocket);
-            return;
-        };
+        let Some(index) = self.socket_for(&packet) else { return self.handle_stray(cx, packet) };
         let now = cx.now();
         let socket = &mut self.sockets[index];
-        match &mut socket.connection {
-            Some(connection) => connection.handle_segment(now, &packet),
+        match &mut socket.end {
+            Some(end) => end.handle_packet(now, &packet),
             None => {
-                let source = Stream::Virtual { id: (1 << 32) + socket.flow as u64 };
-                socket.connection = Connection::accept(
-                    &socket.config,
-                    socket.local,
-                    socket.remote,
-                    &packet,
-                    socket.initial_sequence,
-                    socket.timestamp_offset,
-                    source,
-                    now,
-                )
-                .map(Box::new);
-                socket.last_progress = (now, 0);
-                if socket.connection.is_none() {
+                if matches!(socket.role, Role::Receiver { .. }) {
+                    socket.end = End::accept(&socket.opening, &packet, now);
+                    socket.last_progress = (now, 0);
+                }
+                if socket.end.is_none() {
                     cx.discard(packet, DropReason::NoSocket);
                     return;
                 }
@@ -371,14 +438,20 @@ impl Element for Host {
         }
         socket.on_handled(now);
         let spent = cx.consume_and_keep(packet);
-        if let Some(connection) = &mut socket.connection {
-            connection.reuse(spent);
+        if let Some(end) = &mut socket.end {
+            end.reuse(spent);
         }
         self.drive(cx, index);
     }
 
     fn handle_timeout(&mut self, cx: &mut Context<'_>) {
         let now = cx.now();
+        for probe in &mut self.probes {
+            while let Some(packet) = probe.poll(now) {
+                let packet = cx.create(packet, CreateReason::Transmit);
+                cx.send(Port::LINK, packet);
+            }
+        }
         while let Some(Reverse((due, index))) = self.timers.peek().copied() {
             if due > now {
                 break;
@@ -390,18 +463,22 @@ impl Element for Host {
                 continue;
             }
             socket.armed = None;
-            match (&mut socket.connection, socket.role) {
+            match (&mut socket.end, socket.role) {
                 (None, Role::Sender { start, .. }) if start <= now => socket.connect(now),
-                (Some(connection), _) if connection.poll_timeout().is_some_and(|due| due <= now) => {
-                    connection.handle_timeout(now);
-                }
+                (Some(end), _) if end.poll_timeout().is_some_and(|due| due <= now) => end.handle_timeout(now),
                 _ => {}
             }
             self.drive(cx, index);
         }
     }
 
+    fn check(&self) -> Result<(), &'static str> {
+        self.circuits.iter().filter_map(|index| self.sockets[*index as usize].end.as_ref()).try_for_each(End::check)
+    }
+
     fn poll_timeout(&self) -> Option<Instant> {
-        self.timers.peek().map(|Reverse((due, _))| *due)
+        let socket = self.timers.peek().map(|Reverse((due, _))| *due);
+        let probe = self.probes.iter().filter_map(Probe::next).min();
+        socket.into_iter().chain(probe).min()
     }
 }

@@ -1,4 +1,4 @@
-//! What link ARQ and link FEC share: the queue before the link, the room for what they add,
+//! What the schemes at the two ends of a hop share, link ARQ, link FEC and the hop of header packets: the queue before the link, the room for what they add,
 //! and the order of what comes out.
 
 #[cfg(test)]
@@ -9,21 +9,21 @@ mod order;
 
 use airtcp_core::{Context, DropReason, Event, Packet, TakenShim};
 
-pub(super) use fit::Fit;
-pub(super) use line::Line;
-pub(super) use order::Order;
+pub(crate) use fit::Fit;
+pub(crate) use line::Line;
+pub(crate) use order::{Onward, Order, Outlet};
 
 /// A full-size packet, for packet times.
-pub(super) const PACKET_BYTES: u32 = 1500;
+pub(crate) const PACKET_BYTES: u32 = 1500;
 
 /// Names one life of an end in every frame: a restarted end counts anew.
-pub(super) const fn life(epoch: u64) -> u16 {
+pub(crate) const fn life(epoch: u64) -> u16 {
     epoch as u16
 }
 
 /// Takes a shim off a packet that came over the link: its body as `decode` reads it, and the packet. A damaged packet
 /// is dropped.
-pub(super) fn unwrap<F>(
+pub(crate) fn unwrap<F>(
     cx: &mut Context<'_>,
     mut packet: Packet,
     decode: impl FnOnce(&[u8]) -> Option<F>,
@@ -40,7 +40,7 @@ pub(super) fn unwrap<F>(
 }
 
 /// Takes `N` bytes off the front of `rest`.
-pub(super) fn take<const N: usize>(rest: &mut &[u8]) -> Option<[u8; N]> {
+pub(crate) fn take<const N: usize>(rest: &mut &[u8]) -> Option<[u8; N]> {
     let (head, tail) = rest.split_first_chunk::<N>()?;
     *rest = tail;
     Some(*head)

@@ -9,7 +9,7 @@ const DEFAULT_MTU: u32 = 1500;
 
 /// How long a packet may be to be protected.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::baselines) struct Fit {
+pub(crate) struct Fit {
     /// Longest protected packet, IPv4 and IPv6.
     longest: [u32; 2],
 }

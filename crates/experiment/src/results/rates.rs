@@ -1,0 +1,100 @@
+//! Rates of the flows of one run, over the measured time.
+
+use super::jain;
+use crate::scenario::{FlowSpec, ResolvedScenario};
+use crate::world::{FlowOutcome, RunOutcome};
+
+/// Application bits per second of one flow, over the part of the measured time in which it was alive.
+pub(super) fn rate_of(flow: &FlowOutcome) -> f64 {
+    match flow.window.as_nanos() {
+        // A flow that was over before the measured time began is measured by itself.
+        0 => flow.completion.map_or(0.0, |time| flow.total_bytes as f64 * 8e9 / time.as_nanos().max(1) as f64),
+        nanos => flow.window_bytes as f64 * 8e9 / nanos as f64,
+    }
+}
+
+/// Application bits per second of all flows together, over the measured time in which any was alive.
+pub(super) fn goodput(run: &RunOutcome) -> f64 {
+    together(run, |_, flow| (flow.window_bytes as f64, rate_of(flow)))
+}
+
+/// The same in IP bits.
+pub(super) fn throughput(scenario: &ResolvedScenario, run: &RunOutcome) -> f64 {
+    let with_headers = |spec: &FlowSpec, flow: &FlowOutcome| {
+        let segment = if flow.segment_bytes == 0 { spec.segment_bytes() } else { flow.segment_bytes };
+        f64::from(segment + spec.header_bytes()) / f64::from(segment)
+    };
+    together(run, |index, flow| {
+        let factor = with_headers(&scenario.flows[index], flow);
+        (flow.window_bytes as f64 * factor, rate_of(flow) * factor)
+    })
+}
+
+/// Jain's index of the flows' rates, each over its weight. (AST-17)
+pub(super) fn fairness(scenario: &ResolvedScenario, run: &RunOutcome) -> f64 {
+    let share = |(spec, flow): (&FlowSpec, &FlowOutcome)| rate_of(flow) / f64::from(spec.weight);
+    jain(&scenario.flows.iter().zip(&run.flows).map(share).collect::<Vec<_>>())
+}
+
+/// Of bytes and rate of each flow: all bytes over the time in which any was alive; where none was, the rates' sum.
+fn together(run: &RunOutcome, of: impl Fn(usize, &FlowOutcome) -> (f64, f64)) -> f64 {
+    let flows = || run.flows.iter().enumerate().map(|(index, flow)| of(index, flow));
+    match alive_nanos(run) {
+        0 => flows().map(|(_, rate)| rate).sum(),
+        nanos => flows().map(|(bytes, _)| bytes).sum::<f64>() * 8e9 / nanos as f64,
+    }
+}
+
+/// Time in which at least one flow was alive, in ns.
+fn alive_nanos(run: &RunOutcome) -> u64 {
+    let interval = |flow: &FlowOutcome| {
+        let from = flow.window_start.as_nanos();
+        (from, from + flow.window.as_nanos())
+    };
+    let mut intervals: Vec<(u64, u64)> = run.flows.iter().map(interval).collect();
+    intervals.sort_unstable();
+    let (mut alive, mut until) = (0, 0);
+    for (from, to) in intervals {
+        alive += to.saturating_sub(from.max(until));
+        until = until.max(to);
+    }
+    alive
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use airtcp_core::Duration;
+
+    /// Alive from and to, in seconds, and bytes.
+    fn run(flows: &[(u64, u64, u64)]) -> RunOutcome {
+        let flow = |(from, to, bytes): &(u64, u64, u64)| FlowOutcome {
+            window_start: Duration::from_secs(*from),
+            window: Duration::from_secs(to - from),
+            window_bytes: *bytes,
+            ..FlowOutcome::default()
+        };
+        RunOutcome { flows: flows.iter().map(flow).collect(), ..RunOutcome::default() }
+    }
+
+    #[test]
+    fn short_flows_beside_a_long_one_count_by_their_bytes() {
+        // 10 MB in 10 s, and twice 1 MB within a second of it.
+        let rate = goodput(&run(&[(2, 12, 10_000_000), (3, 4, 1_000_000), (8, 9, 1_000_000)]));
+        assert!((rate - 9_600_000.0).abs() < 1.0, "{rate}");
+    }
+
+    #[test]
+    fn time_in_which_no_flow_was_alive_does_not_count() {
+        let rate = goodput(&run(&[(0, 1, 1_000_000), (0, 2, 1_000_000), (5, 6, 1_000_000)]));
+        assert!((rate - 8_000_000.0).abs() < 1.0, "{rate}");
+    }
+
+    #[test]
+    fn flows_that_were_over_before_are_measured_by_themselves() {
+        let over =
+            FlowOutcome { total_bytes: 1_000_000, completion: Some(Duration::from_secs(2)), ..FlowOutcome::default() };
+        let run = RunOutcome { flows: vec![over], ..RunOutcome::default() };
+        assert!((goodput(&run) - 4_000_000.0).abs() < 1.0);
+    }
+}

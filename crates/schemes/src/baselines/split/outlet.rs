@@ -1,0 +1,81 @@
+//! What leaves the box through one of its ports, and what waits for it.
+//!
+//! A ring gives back what it has no room for, and a host's TCP is then not asked for more. The box does the same: one
+//! packet that was refused waits here, and connections keep theirs until the port has room. A packet dropped instead
+//! would be a loss that the box made itself, repaired after a timeout only where the other end has no SACK.
+
+use airtcp_core::{Backlog, Context, Packet, Port};
+use alloc::collections::VecDeque;
+
+/// One port: open, or closed until it says that it has room.
+#[derive(Debug)]
+pub(super) struct Outlet {
+    port: Port,
+    /// What the port gave back.
+    refused: Option<Packet>,
+    /// Flows that may have something to send, next first, each once.
+    turns: VecDeque<u32>,
+}
+
+impl Outlet {
+    pub fn new(port: Port) -> Self {
+        Outlet { port, refused: None, turns: VecDeque::new() }
+    }
+
+    /// Sends a packet; false if the port refused it, which keeps it here.
+    pub fn send(&mut self, cx: &mut Context<'_>, packet: Packet) -> bool {
+        self.refused = cx.try_send(self.port, packet).err();
+        self.is_open()
+    }
+
+    /// The port has room again: sends what it refused. True if more may follow.
+    pub fn reopen(&mut self, cx: &mut Context<'_>) -> bool {
+        match self.refused.take() {
+            Some(packet) => self.send(cx, packet),
+            None => true,
+        }
+    }
+
+    /// True while nothing waits that the port refused.
+    pub fn is_open(&self) -> bool {
+        self.refused.is_none()
+    }
+
+    /// Puts a flow behind all that wait. It must not wait here yet.
+    pub fn push(&mut self, slot: u32) {
+        self.turns.push_back(slot);
+    }
+
+    /// The flow whose turn it is.
+    pub fn pop(&mut self) -> Option<u32> {
+        self.turns.pop_front()
+    }
+
+    /// True if a flow waits.
+    pub fn is_wanted(&self) -> bool {
+        !self.turns.is_empty()
+    }
+
+    /// Takes a flow out of its turn.
+    pub fn forget(&mut self, slot: u32) {
+        self.turns.retain(|other| *other != slot);
+    }
+
+    /// The packet that was refused.
+    pub fn held(&self) -> Backlog {
+        self.refused
+            .as_ref()
+            .map_or_else(Backlog::default, |packet| Backlog { packets: 1, bytes: u64::from(packet.wire_len()) })
+    }
+
+    /// Nobody waits at an open port, and nobody waits twice.
+    pub fn check(&self, flows: usize) -> Result<(), &'static str> {
+        if self.is_open() && self.is_wanted() {
+            return Err("a split flow waits at a port that has room");
+        }
+        if self.turns.len() > flows {
+            return Err("a split flow waits twice for its turn");
+        }
+        Ok(())
+    }
+}

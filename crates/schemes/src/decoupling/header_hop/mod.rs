@@ -1,0 +1,395 @@
+//! A wireless hop that helps header packets of TCP Decoupling, and nothing else (Wang and Kung, section 10).
+//!
+//! What the air loses of a circuit's header packets sets the rate of its data, so everything that makes fewer of them
+//! go missing makes all of it faster. Both ends of a link:
+//!
+//! - compress them (DEC-41): a shorter packet meets fewer bit errors. Consecutive headers differ by VMSS in their sequence
+//!   number, so 40 bytes become 3, and 52 become 15 or, with the timestamps' low bits, 7. As in RFC 1144 the TCP checksum of
+//!   the original is carried and finds what was restored wrongly; each connection has a context, of which a bounded
+//!   number is kept.
+//! - guess what was lost when a checksum fails, *twice* (DEC-42).
+//! - repair them (DEC-43): each carries earlier ones again (FEC), or is sent again until it is acknowledged (ARQ, with
+//!   the machinery of [`arq`](crate::baselines::arq)).
+//!
+//! Header packets are known by their DSCP (DEC-12) and lack of payload; with `acks` also the acknowledgments that
+//! come back for them. Everything else passes untouched, and so does a header packet that its own fields do not make
+//! again to the last bit.
+//!
+//! Order (DEC-13): a header packet stays behind its data and the headers before it. With ARQ it may come later, with the
+//! headers after it waiting up to `hold` for it, while data go on. Data are never held and nothing overtakes its data.
+//!
+//! With FEC or ARQ the queue before the link is part of the element: a header that a queue behind it dropped would be
+//! repaired, and congestion hidden from the control TCP.
+
+mod body;
+mod carrier;
+mod compress;
+mod context;
+mod decompress;
+mod settings;
+
+#[cfg(test)]
+mod random_operations;
+#[cfg(test)]
+mod tests;
+
+pub use body::{Body, Changes, Stamps};
+pub use carrier::Repairable;
+pub use context::Steps;
+pub use settings::{Compress, Settings};
+
+use crate::baselines::arq::{Frame, Message, Patience, Receiver, START, Sender, auto_hold, guard};
+use crate::hop::{Line, Order, Outlet, life};
+use crate::peer::{self, Change, Peer};
+use crate::{Placement, SchemeEntry, Site};
+use airtcp_core::parameters::{ParameterError, Parameters};
+use airtcp_core::{
+    Backlog, Context, CreateReason, DropReason, Duration, Element, Event, Gauge, Instant, Packet, Peer as PeerId, Port,
+    SeqNum, TcpFlags,
+};
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+use alloc::string::String;
+use alloc::vec::Vec;
+use bytes::Bytes;
+use carrier::{carrier, content, with_content};
+use compress::Compressor;
+use decompress::Decompressor;
+
+/// The line of the header hop in the table of schemes.
+pub const ENTRY: SchemeEntry = SchemeEntry {
+    slug: "header-hop",
+    about: "Both ends of a link compress and repair the header packets of TCP Decoupling",
+    source: "Wang and Kung, section 10; DEC-41 to DEC-43; RFC 1144",
+    placement: Placement::BothEnds,
+    keeps_end_to_end: true,
+    fields: || Settings::default().fields(),
+    make,
+};
+
+fn make(settings: &[(String, String)], site: &mut Site<'_>) -> Result<Box<dyn Element + Send>, ParameterError> {
+    let parsed = Settings::with(settings)?;
+    peer::check_distance(parsed.hello, parsed.peer_timeout)?;
+    parsed.check()?;
+    Ok(Box::new(Station::new(&parsed, site)))
+}
+
+/// Share of `max_memory` for each use, in sixteenths; the rest is slack for the allocator.
+mod share {
+    pub const QUEUE: u64 = 6;
+    pub const COPIES: u64 = 3;
+    pub const HELD: u64 = 3;
+}
+
+/// Headers after which an acknowledgment is sent at once.
+const ACK_EVERY: u16 = 8;
+
+/// One end of the link.
+#[derive(Debug)]
+pub struct Station {
+    settings: Settings,
+    line: Line,
+    peer: Peer,
+    compressor: Compressor,
+    sender: Sender,
+    /// What the next header's frame says, without ARQ.
+    next: Frame,
+    /// The latest bodies, the last one first, for FEC.
+    recent: VecDeque<Bytes>,
+    receiver: Receiver<Decompressor>,
+    /// The last frame that came of the other end's present life.
+    last: Option<Frame>,
+}
+
+impl Station {
+    /// The element for one end of a link.
+    pub fn new(settings: &Settings, site: &mut Site<'_>) -> Self {
+        let sixteenth = site.max_memory.0 / 16;
+        let rate = settings.rate.or(site.link.rate);
+        // HELLOs keep their distance on a slow link, whoever has the queue.
+        let paced = Line::new(rate, settings.queue.or(site.link.queue), sixteenth * share::QUEUE);
+        let hello = paced.hello_distance(settings.hello);
+        let counted = site.link.queue_packets.filter(|_| settings.queue.is_none());
+        let paced = paced.with_packets(counted);
+        let line = if settings.repairs() { paced } else { paced.unpaced() };
+        let peer = Peer::new(hello, settings.peer_timeout.max(hello * 2), None, site.rng.next_u64());
+        let life = life(peer.epoch());
+        Station {
+            line,
+            compressor: Compressor::new(settings),
+            sender: Sender::new(life, settings.tries, sixteenth * share::COPIES),
+            next: Frame { life, number: START, sequence: START, back: 0 },
+            recent: VecDeque::new(),
+            receiver: Receiver::new(
+                Order::through(Decompressor::new(settings), true, sixteenth * share::HELD),
+                ACK_EVERY,
+            ),
+            last: None,
+            peer,
+            settings: settings.clone(),
+        }
+    }
+
+    fn has_arq(&self) -> bool {
+        self.settings.tries > 1
+    }
+
+    fn patience(&self) -> Patience {
+        let rtt = self.peer.rtt();
+        Patience {
+            ack_delay: (rtt / 2).max(Duration::from_millis(1)),
+            hold: self.settings.hold.unwrap_or_else(|| auto_hold(rtt, guard(rtt, &self.line))),
+        }
+    }
+
+    /// As for link ARQ: one acknowledgment may be lost and the next be late.
+    fn acknowledged_within(&self) -> Duration {
+        let rtt = self.peer.rtt();
+        rtt + self.patience().ack_delay * 2 + guard(rtt, &self.line)
+    }
+
+    /// True for what is helped: header packets, and acknowledgments of those that came from the link.
+    fn is_ours(&self, packet: &Packet) -> bool {
+        let (Some(tcp), Some(flow)) = (packet.tcp(), packet.flow()) else { return false };
+        let begins_or_ends = [TcpFlags::SYN, TcpFlags::FIN, TcpFlags::RST].iter().any(|flag| tcp.flags.0 & flag.0 != 0);
+        let is_marked = packet.ip().dscp() == self.settings.dscp;
+        let is_ack = || self.settings.acks && self.receiver.order.outlet.knows(&flow.reversed());
+        packet.payload_len() == 0 && !begins_or_ends && !packet.is_corrupted() && (is_marked || is_ack())
+    }
+
+    /// Sends what may leave: repairs first.
+    fn send_due(&mut self, cx: &mut Context<'_>) {
+        while self.line.is_free(cx.now()) {
+            let sent = if self.sender.has_lost() { self.send_repair(cx) } else { self.send_next(cx) };
+            if sent.is_none() {
+                break;
+            }
+        }
+    }
+
+    /// Whether ARQ can keep a copy of one more. Data may not wait for that, so the header goes without help if not.
+    fn has_window(&self, cx: &mut Context<'_>) -> bool {
+        let has_window = !self.has_arq() || self.sender.has_window();
+        if !has_window {
+            cx.emit(Event::Unprotected);
+        }
+        has_window
+    }
+
+    fn send_repair(&mut self, cx: &mut Context<'_>) -> Option<()> {
+        let (copy, frame) = self.sender.repair(cx)?;
+        let body = copy.payload_bytes().unwrap_or_default();
+        let packet = with_content(&copy, Repairable::of(&frame, Vec::new(), body).encode());
+        match self.line.send(cx, packet) {
+            Ok(()) => {
+                cx.emit(Event::Repair);
+                self.sender.on_repaired(cx.now());
+                Some(())
+            }
+            // It is made again when there is room.
+            Err(packet) => {
+                cx.discard(packet, DropReason::QueueFull);
+                None
+            }
+        }
+    }
+
+    fn send_next(&mut self, cx: &mut Context<'_>) -> Option<()> {
+        let packet = self.line.pop()?;
+        // Only what surely leaves may move the contexts on.
+        let has_room = cx.room(Port::LINK) > 0;
+        let is_helped = has_room && self.peer.in_reach() && self.is_ours(&packet) && self.has_window(cx);
+        let body = is_helped.then(|| self.compressor.encode(&packet));
+        let Some(body) = body.flatten() else {
+            if let Err(packet) = self.line.send(cx, packet) {
+                self.line.unpop(packet);
+                return None;
+            }
+            return Some(());
+        };
+        cx.emit(if matches!(body, Body::Whole { .. }) { Event::HeaderFull } else { Event::HeaderCompressed });
+        let bare = carrier(&packet, body.encode());
+        let framed = if self.settings.repairs() { self.protect(cx.now(), &bare) } else { bare };
+        if let Err(packet) = self.line.send(cx, framed) {
+            cx.discard(packet, DropReason::QueueFull);
+        }
+        Some(())
+    }
+
+    /// Puts what FEC and ARQ need around a body.
+    fn protect(&mut self, now: Instant, bare: &Packet) -> Packet {
+        let body = bare.payload_bytes().unwrap_or_default();
+        let frame = if self.has_arq() {
+            let frame = self.sender.next_frame();
+            self.sender.on_sent(bare.clone(), now);
+            frame
+        } else {
+            self.next
+        };
+        self.next = Frame { number: frame.number + 1, sequence: frame.sequence + 1, ..self.next };
+        let earlier: Vec<Bytes> = self.recent.iter().cloned().collect();
+        self.recent.push_front(body.clone());
+        self.recent.truncate(usize::from(self.settings.copies));
+        with_content(bare, Repairable::of(&frame, earlier, body).encode())
+    }
+
+    /// A packet off the link.
+    fn receive(&mut self, cx: &mut Context<'_>, packet: Packet) {
+        let Some(bytes) = content(&packet) else { return cx.send(Port::INNER, packet) };
+        let repairable = Repairable::decode(&bytes);
+        let is_ours = repairable.is_some() || Body::decode(&bytes).is_some();
+        if !is_ours && self.peer.other_epoch().is_none() {
+            // Nobody is there who could have sent a carrier.
+            return cx.send(Port::INNER, packet);
+        }
+        if !is_ours || packet.is_corrupted() {
+            cx.emit(Event::ChecksumBad);
+            return cx.discard(packet, DropReason::Corrupted);
+        }
+        let Some(repairable) = repairable else { return self.receiver.order.outlet.pass(cx, packet) };
+        // A header of a life that is over would only confuse this one.
+        let life = self.peer.other_epoch().map(life).filter(|life| *life as u8 == repairable.life);
+        let Some(life) = life else { return cx.discard(packet, DropReason::Duplicate) };
+        self.take_in(cx, life, &repairable, &packet);
+    }
+
+    fn take_in(&mut self, cx: &mut Context<'_>, life: u16, repairable: &Repairable, packet: &Packet) {
+        let last = self.last.filter(|frame| frame.life == life);
+        let frame = repairable.frame(life, last.as_ref());
+        if last.is_none_or(|last| frame.number.after(last.number)) {
+            self.last = Some(frame);
+        }
+        for (back, earlier) in repairable.earlier.iter().enumerate().rev() {
+            let sequence = SeqNum(frame.sequence.0.wrapping_sub(back as u32 + 1));
+            self.receiver.on_recovered(cx, life, sequence, |cx| {
+                cx.emit(Event::Recovered);
+                cx.create(with_content(packet, earlier.to_vec()), CreateReason::Recovered)
+            });
+        }
+        let patience = self.patience();
+        let body = with_content(packet, repairable.body.to_vec());
+        let ack = self.receiver.on_frame(cx, &frame, body, &patience);
+        if let Some(ack) = ack.filter(|_| self.has_arq()) {
+            self.line.tell(cx, &Message::Ack(ack).encode());
+        }
+    }
+
+    /// The other end is gone or forgot everything.
+    fn start_anew(&mut self, cx: &mut Context<'_>) {
+        self.receiver.release_all(cx);
+        self.receiver.order.outlet.reset();
+        self.compressor.reset();
+        self.sender.clear();
+        self.recent.clear();
+        self.last = None;
+    }
+
+    /// What was given up must not be waited for. If the message is lost, the next frame says it.
+    fn tell_oldest(&mut self, cx: &mut Context<'_>) {
+        if let Some((life, oldest)) = self.sender.take_oldest() {
+            self.line.tell(cx, &Message::Oldest(life, oldest).encode());
+        }
+    }
+
+    fn has_sendable(&self) -> bool {
+        self.sender.has_lost() || !self.line.is_empty()
+    }
+
+    fn on_work(&mut self, now: Instant) {
+        if !self.has_sendable() {
+            self.line.on_idle_end(now);
+        }
+    }
+}
+
+impl Element for Station {
+    fn handle_packet(&mut self, cx: &mut Context<'_>, port: Port, packet: Packet) {
+        if port == Port::LINK {
+            return self.receive(cx, packet);
+        }
+        self.on_work(cx.now());
+        if let Err(packet) = self.line.push(packet) {
+            cx.discard(packet, DropReason::QueueFull);
+        }
+        self.send_due(cx);
+    }
+
+    fn handle_ready(&mut self, cx: &mut Context<'_>, port: Port) {
+        if port == Port::LINK {
+            self.line.on_ready();
+            self.send_due(cx);
+        }
+    }
+
+    fn handle_control(&mut self, cx: &mut Context<'_>, peer: PeerId, bytes: &[u8]) {
+        let message = Message::decode(bytes).filter(|_| peer == PeerId::OTHER_END);
+        let Some(message) = message else {
+            cx.emit(Event::ControlMalformed);
+            return;
+        };
+        self.peer.on_heard(cx.now());
+        match message {
+            Message::Hello(hello) => {
+                if self.peer.on_hello(cx, &hello) == Change::Restarted {
+                    self.start_anew(cx);
+                }
+            }
+            Message::Ack(ack) => {
+                self.on_work(cx.now());
+                self.sender.on_ack(cx, &ack);
+                self.tell_oldest(cx);
+            }
+            Message::Oldest(life, oldest) => self.receiver.on_oldest(cx, life, oldest),
+        }
+        self.send_due(cx);
+    }
+
+    fn handle_timeout(&mut self, cx: &mut Context<'_>) {
+        let tick = self.peer.handle_timeout(cx);
+        if let Some(hello) = tick.hello {
+            self.line.tell(cx, &Message::Hello(hello).encode());
+        }
+        if tick.fell_silent {
+            self.start_anew(cx);
+        }
+        self.on_work(cx.now());
+        let (patience, within) = (self.patience(), self.acknowledged_within());
+        self.sender.handle_timeout(cx, within);
+        self.tell_oldest(cx);
+        let ack = self.receiver.handle_timeout(cx, &patience);
+        if let Some(ack) = ack.filter(|_| self.has_arq()) {
+            self.line.tell(cx, &Message::Ack(ack).encode());
+        }
+        self.send_due(cx);
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        let send = if self.has_sendable() { self.line.next_free() } else { None };
+        let lost = self.sender.poll_timeout(self.acknowledged_within());
+        let receive = self.receiver.poll_timeout(&self.patience());
+        [send, lost, receive].into_iter().flatten().chain([self.peer.poll_timeout()]).min()
+    }
+
+    fn held(&self) -> Backlog {
+        let (queued, held) = (self.line.backlog(), self.receiver.order.held());
+        Backlog { packets: queued.packets + held.packets, bytes: queued.bytes + held.bytes }
+    }
+
+    fn observe(&self, gauge: &mut dyn FnMut(Gauge, u64)) {
+        gauge(Gauge::Flows, (self.compressor.len() + self.receiver.order.outlet.len()) as u64);
+        gauge(Gauge::QueueBytes, self.line.backlog().bytes);
+        gauge(Gauge::QueueBytesMax, self.line.bytes_max());
+        gauge(Gauge::CacheBytes, self.sender.memory());
+        gauge(Gauge::HeldBytes, self.receiver.order.held().bytes);
+        gauge(Gauge::HeldBytesMax, self.receiver.order.held_bytes_max());
+        gauge(Gauge::MemoryBytes, self.line.backlog().bytes + self.sender.memory() + self.receiver.order.memory());
+        gauge(Gauge::LinkRttNs, self.peer.rtt().as_nanos());
+        gauge(Gauge::PeerInReach, u64::from(self.peer.in_reach()));
+    }
+
+    fn check(&self) -> Result<(), &'static str> {
+        self.line.check()?;
+        self.sender.check()?;
+        self.receiver.order.check()
+    }
+}

@@ -1,0 +1,94 @@
+//! Circuits with real control TCPs meet routers that drop headers first, and a wireless hop that helps header packets.
+//! With `--nocapture` they print what docs/decoupling-routers.md shows.
+
+mod circuits;
+mod common;
+
+use airtcp_core::{Duration, Event, Instant};
+use circuits::Path;
+
+const VMSS: &[(&str, &str)] = &[("vmss", "1500")];
+const MINUTES: Duration = Duration::from_secs(300);
+
+fn bottleneck(queue: &str) -> [(&str, &str); 3] {
+    [("rate", "10Mbit"), ("delay", "10ms"), ("queue", queue)]
+}
+
+/// 150 kB before 10 Mbit/s, a round trip of 20 ms: 40 headers may wait.
+const HEADER_FIRST: &str = "{ kind = \"header-first\", limit = \"150kB\", round_trip = \"20ms\" }";
+
+#[test]
+fn spec_8_6_overload_of_real_circuits_drops_headers_and_no_data() {
+    for circuits in [1, 2, 5] {
+        let vmss = vec![VMSS; circuits];
+        let run = |queue| Path::new(&bottleneck(queue), &[("delay", "10ms")], &vmss, 1).run(MINUTES / 5);
+        let (special, droptail) = (run(HEADER_FIRST), run("150kB"));
+        let ((headers, data), levels) = (special.drops(), special.forward.header_levels(special.now).unwrap());
+        let span = special.now.saturating_since(Instant::ZERO + Duration::from_secs(1));
+        let mean = levels.waited.as_nanos() as f64 / span.as_nanos() as f64;
+        println!(
+            "{circuits} circuits: {headers} headers, {data} others; at most {}, {mean:.1} waiting; drop-tail {:?}",
+            levels.most,
+            droptail.drops()
+        );
+        assert!(headers > 0 && data == 0, "{circuits} circuits: {headers} headers and {data} others dropped");
+        assert!(droptail.drops().1 > 0, "{circuits} circuits, drop-tail");
+        // DEC-C28: never above the threshold, and near it on average.
+        assert_eq!(levels.most, 40);
+        assert!((20.0..40.0).contains(&mean), "{circuits} circuits: {mean} headers wait");
+    }
+}
+
+/// DEC-C22 with control TCPs as they are: who meets the drops is a matter of phase (DEC-U21). Round trips that are exactly
+/// alike give the larger virtual segment much more than its share, some that vary by tens of milliseconds give both the same;
+/// where they vary by about a virtual segment's time on the link, the shares are as the sizes.
+#[test]
+fn dec_25_the_shares_of_real_circuits_are_as_their_virtual_segments_where_phases_mix() {
+    let queue = "{ kind = \"header-first\", limit = \"300kB\", vmss = \"3kB\", round_trip = \"20ms\" }";
+    let ratio = |jitter: &str, seed| {
+        let (large, back) = ([("vmss", "3000")], [("delay", "10ms"), ("jitter", jitter)]);
+        let path = Path::new(&bottleneck(queue), &back, &[&large, VMSS], seed).run(MINUTES);
+        assert_eq!(path.drops().1, 0, "data");
+        path.arrived[0] as f64 / path.arrived[1] as f64
+    };
+    let mean = |jitter: &str| {
+        let mean = (1..=6).map(|seed| ratio(jitter, seed)).sum::<f64>() / 6.0;
+        println!("round trips that vary by {jitter}: {mean:.2}");
+        mean
+    };
+    let [alike, mixed, far_apart] = ["0ms", "3ms", "20ms"].map(mean);
+    assert!((mixed / 2.0 - 1.0).abs() < 0.1, "{mixed}");
+    assert!(alike > 3.0 && far_apart < 1.5, "{alike} and {far_apart}");
+}
+
+/// DEC-C26: goodput of one circuit by what the hop does for its headers, where nothing but the air limits it.
+#[test]
+fn dec_41_42_43_compressed_guessed_and_repaired_headers_make_a_circuit_faster() {
+    let loss = "{ kind = \"bit-error\", rate = 1e-5 }";
+    let air = [("rate", "100Mbit"), ("delay", "50ms"), ("queue", "1000packets"), ("loss", loss)];
+    let run = |hop: Option<&[(&str, &str)]>| {
+        let path = Path::new(&air, &air, &[VMSS], 1);
+        let path = if let Some(hop) = hop { path.with_hop(&air, hop) } else { path };
+        let path = path.run(MINUTES / 3);
+        let rate = path.arrived[0] as f64 / 1e5;
+        let count = |event| path.hop.as_ref().map_or(0, |ends| ends[1].count(event));
+        let (first, later) = (count(Event::TwiceFirst), count(Event::TwiceLater));
+        println!(
+            "{:?}: {rate:.0} KB/s, first guess {first}, later {later}, undecodable {}, recovered {}",
+            hop.unwrap_or_default(),
+            count(Event::HeaderLost),
+            count(Event::Recovered),
+        );
+        assert!(first >= 20 * later, "a guess is nearly always right at first");
+        rate
+    };
+    let plain = run(None);
+    let no_guess = run(Some(&[("twice", "0")]));
+    let headers = run(Some(&[]));
+    let stamps = run(Some(&[("compress", "timestamps")]));
+    let fec = run(Some(&[("copies", "1")]));
+    let arq = run(Some(&[("tries", "6")]));
+    assert!(headers > 1.3 * plain && headers > 1.3 * no_guess, "{plain} {no_guess} {headers}");
+    assert!(stamps > 1.1 * headers, "{headers} {stamps}");
+    assert!(fec > 2.0 * stamps && arq > 1.2 * stamps, "{stamps} {fec} {arq}");
+}
