@@ -25,6 +25,15 @@ pub const PAPERS: &[BuiltIn] = &[
         notes: include_str!("../../../../papers/as-tcp/notes.md"),
     },
     BuiltIn {
+        slug: "decoupling",
+        files: &[
+            ("paper.toml", include_str!("../../../../papers/decoupling/paper.toml")),
+            ("base.toml", include_str!("../../../../papers/decoupling/base.toml")),
+            ("fairness.toml", include_str!("../../../../papers/decoupling/fairness.toml")),
+        ],
+        notes: include_str!("../../../../papers/decoupling/notes.md"),
+    },
+    BuiltIn {
         slug: "fast-tcp",
         files: &[("paper.toml", include_str!("../../../../papers/fast-tcp/paper.toml"))],
         notes: include_str!("../../../../papers/fast-tcp/notes.md"),

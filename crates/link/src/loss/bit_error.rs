@@ -1,4 +1,4 @@
-//! Independent bit errors: a packet of *n* bits is lost with 1 − (1 − rate)^n.
+//! Independent bit errors (DEC-40): a packet of *n* bits is lost with 1 − (1 − rate)^n.
 
 use airtcp_core::{Probability, parameters};
 use alloc::string::String;

@@ -134,6 +134,26 @@ mod tests {
         assert!(Loss::read("{ kind = \"gilbert-eliott\" }").unwrap_err().contains("did you mean 'gilbert-elliott'?"));
     }
 
+    /// Bits are wrong on their own: a packet's fate says nothing of the next one's.
+    #[test]
+    fn dec_40_bit_errors_lose_as_many_packets_as_the_bits_say_and_each_by_itself() {
+        let model = Loss::read("{ kind = \"bit-error\", rate = 0.00002 }").unwrap();
+        let mut process = LossProcess::new(&model, Rng::derive(1, "loss"));
+        for wire_len in [52, 1500] {
+            let fates: alloc::vec::Vec<bool> = (0..200_000).map(|_| process.loses(wire_len)).collect();
+            let expected = 1.0 - (1.0 - 2e-5_f64).powi(8 * wire_len as i32);
+            let share_after = |before: Option<bool>| {
+                let pairs = fates.windows(2).filter(|pair| before.is_none_or(|before| pair[0] == before));
+                let (lost, all) = pairs.fold((0, 0), |(lost, all), pair| (lost + u32::from(pair[1]), all + 1));
+                (f64::from(lost) / f64::from(all), (expected * (1.0 - expected) / f64::from(all)).sqrt())
+            };
+            for before in [None, Some(true), Some(false)] {
+                let (share, deviation) = share_after(before);
+                assert!((share - expected).abs() < 4.0 * deviation, "{wire_len} bytes after {before:?}: {share}");
+            }
+        }
+    }
+
     #[test]
     fn a_higher_probability_loses_the_same_packets_and_more() {
         let lost = |text: &str| {

@@ -32,7 +32,7 @@ pub fn datagram(settings: &[(&str, &str)]) -> FlowKind {
 /// The network, and what its flows are like.
 pub struct Paper {
     pub rtt_ms: u64,
-    /// Jitter of A-C and B-C: without it drop-tail queues lock flows onto each other (DEC-U21).
+    /// Jitter of A-C and B-C, both ways: without it drop-tail queues lock flows onto each other (DEC-U21).
     pub jitter: &'static str,
     /// Settings of C-D besides rate, delay and queue.
     pub air: &'static [(&'static str, &'static str)],
@@ -66,8 +66,8 @@ impl Paper {
         let lan = link(&[("rate", "100Mbit"), ("delay", "0ms")]);
         let first = link(&[("rate", "100Mbit"), ("delay", "0ms"), ("jitter", self.jitter)]);
         for [one, other] in [[0, 2], [1, 2], [3, 4], [3, 5]] {
-            let out = if one < 2 { first.clone() } else { lan.clone() };
-            topology.link(&format!("lan{one}{other}"), nodes[one], nodes[other], out, lan.clone());
+            let wire = if one < 2 { &first } else { &lan };
+            topology.link(&format!("lan{one}{other}"), nodes[one], nodes[other], wire.clone(), wire.clone());
         }
         let delay = format!("{}us", self.rtt_ms * 500);
         let base =
