@@ -1,12 +1,13 @@
 //! The tunnel queue (DEC-2): one FIFO from which all senders of a circuit take the head. (DEC-13)
 
-use airtcp_core::{Backlog, Packet};
+use airtcp_core::packet::{IpHeader, TcpHeader};
+use airtcp_core::{Backlog, Packet, Payload};
 use alloc::collections::VecDeque;
 
 /// See the module. A packet is let go as soon as it is taken: nothing is left to send again (DEC-21).
 #[derive(Debug)]
 pub(super) struct TunnelQueue {
-    packets: VecDeque<Packet>,
+    packets: VecDeque<(Packet, Seal)>,
     limit: usize,
     bytes: u64,
     memory: u64,
@@ -14,6 +15,28 @@ pub(super) struct TunnelQueue {
     /// Packets and bytes that came in and that left.
     entered: (u64, u64),
     left: (u64, u64),
+    /// What left was not as it came, or not in its turn.
+    is_broken: bool,
+}
+
+/// What a packet must still be when it leaves, and its turn.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Seal {
+    turn: u64,
+    ip: IpHeader,
+    tcp: Option<TcpHeader>,
+    /// Where the payload is, in its virtual stream or in memory.
+    payload: (u64, u64, usize),
+}
+
+impl Seal {
+    fn of(packet: &Packet, turn: u64) -> Seal {
+        let payload = match packet.payload() {
+            Payload::Virtual { stream, offset, len } => (stream, offset, len as usize),
+            Payload::Bytes(bytes) => (0, bytes.as_ptr() as u64, bytes.len()),
+        };
+        Seal { turn, ip: *packet.ip(), tcp: packet.tcp().copied(), payload }
+    }
 }
 
 impl TunnelQueue {
@@ -21,7 +44,16 @@ impl TunnelQueue {
     pub fn new(limit: u32) -> Self {
         let (entered, left) = ((0, 0), (0, 0));
         let packets = VecDeque::new();
-        TunnelQueue { packets, limit: limit as usize, bytes: 0, memory: 0, bytes_max: 0, entered, left }
+        TunnelQueue {
+            packets,
+            limit: limit as usize,
+            bytes: 0,
+            memory: 0,
+            bytes_max: 0,
+            entered,
+            left,
+            is_broken: false,
+        }
     }
 
     /// Packets that still fit.
@@ -38,14 +70,16 @@ impl TunnelQueue {
         self.bytes += bytes;
         self.bytes_max = self.bytes_max.max(self.bytes);
         self.memory += packet.memory() as u64;
+        let seal = Seal::of(&packet, self.entered.0);
         self.entered = (self.entered.0 + 1, self.entered.1 + bytes);
-        self.packets.push_back(packet);
+        self.packets.push_back((packet, seal));
         Ok(())
     }
 
     /// The head.
     pub fn pop(&mut self) -> Option<Packet> {
-        let packet = self.packets.pop_front()?;
+        let (packet, seal) = self.packets.pop_front()?;
+        self.is_broken |= seal != Seal::of(&packet, self.left.0);
         let bytes = u64::from(packet.wire_len());
         self.bytes -= bytes;
         self.memory -= packet.memory() as u64;
@@ -73,8 +107,11 @@ impl TunnelQueue {
         self.bytes_max
     }
 
-    /// What came in left once, or waits, and is as long as it was.
+    /// What came in left once, in its turn and as it came, or waits.
     pub fn check(&self) -> Result<(), &'static str> {
+        if self.is_broken {
+            return Err("a packet left the tunnel queue out of its turn, or not as it came");
+        }
         if self.packets.len() > self.limit {
             return Err("the tunnel queue is longer than its limit");
         }
@@ -86,5 +123,40 @@ impl TunnelQueue {
             return Err("packets changed their length in the tunnel queue");
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::data;
+
+    fn queue_of_two() -> TunnelQueue {
+        let mut queue = TunnelQueue::new(3);
+        for sequence in [1, 1449] {
+            queue.push(data(sequence)).unwrap();
+        }
+        queue
+    }
+
+    #[test]
+    fn dec_21_what_is_taken_out_of_turn_or_changed_breaks_the_check() {
+        let mut fine = queue_of_two();
+        while fine.pop().is_some() {}
+        assert_eq!(fine.check(), Ok(()));
+
+        let mut swapped = queue_of_two();
+        swapped.packets.swap(0, 1);
+        swapped.pop();
+        assert!(swapped.check().is_err());
+
+        let mut changed = queue_of_two();
+        changed.packets[0].0.set_hop_limit(3);
+        changed.pop();
+        assert!(changed.check().is_err());
+
+        let mut lost = queue_of_two();
+        lost.packets.pop_back();
+        assert!(lost.check().is_err());
     }
 }
