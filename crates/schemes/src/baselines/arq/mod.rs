@@ -11,6 +11,7 @@
 //! a repair that is lost again is found as fast as the first loss; and the queue before the link is
 //! part of it, so that congestion drops are not repaired and hosts still hear of them.
 
+mod exchange;
 mod frame;
 mod receiver;
 mod sender;
@@ -24,17 +25,16 @@ pub use settings::Settings;
 
 use super::check_mtu;
 use crate::hop::{Fit, Line, Order, PACKET_BYTES, life, unwrap};
-use crate::peer::{self, Change, Peer};
+use crate::peer::{self, Peer};
 use crate::{Placement, SchemeEntry, Site};
 use airtcp_core::packet::SHIM_HEADER;
 use airtcp_core::parameters::{ParameterError, Parameters};
-use airtcp_core::{
-    Backlog, Context, DropReason, Duration, Element, Event, Gauge, Instant, Packet, Peer as PeerId, Port,
-};
+use airtcp_core::{Backlog, Context, DropReason, Duration, Element, Gauge, Instant, Packet, Peer as PeerId, Port};
 use alloc::boxed::Box;
 use alloc::string::String;
+pub(crate) use exchange::Exchange;
 use frame::FRAME_LEN;
-pub(crate) use receiver::{Patience, Receiver};
+pub(crate) use receiver::Receiver;
 pub(crate) use sender::{START, Sender};
 
 /// Link ARQ's line in the table of schemes.
@@ -72,13 +72,8 @@ const MIN_WINDOW: u64 = 16 * 1024;
 /// One end of the link.
 #[derive(Debug)]
 pub struct Station {
-    line: Line,
-    sender: Sender,
-    receiver: Receiver,
-    peer: Peer,
+    exchange: Exchange,
     fit: Fit,
-    ack_delay: Option<Duration>,
-    hold: Option<Duration>,
 }
 
 impl Station {
@@ -97,38 +92,24 @@ impl Station {
         );
         let window = window.max(MIN_WINDOW).min(sixteenth * share::COPIES);
         let overhead = SHIM_HEADER + FRAME_LEN as u32;
-        Station {
+        let exchange = Exchange {
             line,
             sender: Sender::new(life(peer.epoch()), settings.tries, window),
             receiver: Receiver::new(Order::new(settings.in_order, sixteenth * share::HELD), settings.ack_every.max(1)),
             peer,
-            fit: Fit::new(settings.mtu, &site.link, [overhead; 2]),
             ack_delay: settings.ack_delay,
             hold: settings.hold,
-        }
-    }
-
-    fn patience(&self) -> Patience {
-        let rtt = self.peer.rtt();
-        Patience {
-            ack_delay: self.ack_delay.unwrap_or_else(|| (rtt / 2).max(Duration::from_millis(1))),
-            hold: self.hold.unwrap_or_else(|| auto_hold(rtt, guard(rtt, &self.line))),
-        }
-    }
-
-    /// Time without an acknowledgment after which a transmission counts as lost: one acknowledgment
-    /// may be lost and the next be late.
-    fn acknowledged_within(&self) -> Duration {
-        let rtt = self.peer.rtt();
-        rtt + self.patience().ack_delay * 2 + guard(rtt, &self.line)
+            acknowledges: true,
+        };
+        Station { exchange, fit: Fit::new(settings.mtu, &site.link, [overhead; 2]) }
     }
 
     /// Sends what may leave: repairs first.
     fn send_due(&mut self, cx: &mut Context<'_>) {
-        while self.line.is_free(cx.now()) {
-            let sent = if self.sender.has_lost() {
-                self.send_repair(cx)
-            } else if self.sender.has_window() || !self.peer.in_reach() {
+        while self.exchange.line.is_free(cx.now()) {
+            let sent = if self.exchange.sender.has_lost() {
+                self.exchange.send_repair(cx, with_frame)
+            } else if self.exchange.sender.has_window() || !self.exchange.peer.in_reach() {
                 self.send_new(cx)
             } else {
                 None
@@ -139,34 +120,18 @@ impl Station {
         }
     }
 
-    fn send_repair(&mut self, cx: &mut Context<'_>) -> Option<()> {
-        let (mut packet, frame) = self.sender.repair(cx)?;
-        packet.push_shim(&frame.encode());
-        match self.line.send(cx, packet) {
-            Ok(()) => {
-                cx.emit(Event::Repair);
-                self.sender.on_repaired(cx.now());
-                Some(())
-            }
-            // It is made again when there is room.
-            Err(packet) => {
-                cx.discard(packet, DropReason::QueueFull);
-                None
-            }
-        }
-    }
-
     fn send_new(&mut self, cx: &mut Context<'_>) -> Option<()> {
-        let packet = self.line.pop()?;
+        let Exchange { line, sender, peer, .. } = &mut self.exchange;
+        let packet = line.pop()?;
         let mut framed = packet.clone();
-        let frame = self.sender.next_frame().encode();
-        let is_framed = self.peer.in_reach() && self.fit.push_shim(cx, &mut framed, &frame);
-        if self.line.send(cx, framed).is_err() {
-            self.line.unpop(packet);
+        let frame = sender.next_frame().encode();
+        let is_framed = peer.in_reach() && self.fit.push_shim(cx, &mut framed, &frame);
+        if line.send(cx, framed).is_err() {
+            line.unpop(packet);
             return None;
         }
         if is_framed {
-            self.sender.on_sent(packet, cx.now());
+            sender.on_sent(packet, cx.now());
         }
         Some(())
     }
@@ -175,31 +140,21 @@ impl Station {
     fn receive(&mut self, cx: &mut Context<'_>, packet: Packet) {
         let Some((frame, packet)) = unwrap(cx, packet, Frame::decode) else { return };
         // A frame of a life that is over says nothing about this one.
-        let Some(frame) = frame.filter(|frame| self.peer.other_epoch().map(life) == Some(frame.life)) else {
-            return cx.send(Port::INNER, packet);
-        };
-        let patience = self.patience();
-        if let Some(ack) = self.receiver.on_frame(cx, &frame, packet, &patience) {
-            self.line.tell(cx, &Message::Ack(ack).encode());
-        }
-    }
-
-    /// What was given up must not be waited for. If the message is lost, the next frame says it.
-    fn tell_oldest(&mut self, cx: &mut Context<'_>) {
-        if let Some((life, oldest)) = self.sender.take_oldest() {
-            self.line.tell(cx, &Message::Oldest(life, oldest).encode());
+        match frame.filter(|frame| self.exchange.peer.other_epoch().map(life) == Some(frame.life)) {
+            Some(frame) => self.exchange.on_frame(cx, &frame, packet),
+            None => cx.send(Port::INNER, packet),
         }
     }
 
     fn has_sendable(&self) -> bool {
-        self.sender.has_lost() || !self.line.is_empty() && (self.sender.has_window() || !self.peer.in_reach())
+        let Exchange { line, sender, peer, .. } = &self.exchange;
+        sender.has_lost() || !line.is_empty() && (sender.has_window() || !peer.in_reach())
     }
+}
 
-    fn on_work(&mut self, now: Instant) {
-        if !self.has_sendable() {
-            self.line.on_idle_end(now);
-        }
-    }
+fn with_frame(mut packet: Packet, frame: &Frame) -> Packet {
+    packet.push_shim(&frame.encode());
+    packet
 }
 
 /// A quarter of the round trip covers its jitter; three packet times what a frame waits for.
@@ -218,8 +173,8 @@ impl Element for Station {
             return self.receive(cx, packet);
         }
         self.fit.clamp(&mut packet);
-        self.on_work(cx.now());
-        if let Err(packet) = self.line.push(packet) {
+        self.exchange.on_work(cx.now(), self.has_sendable());
+        if let Err(packet) = self.exchange.line.push(packet) {
             cx.discard(packet, DropReason::QueueFull);
         }
         self.send_due(cx);
@@ -227,80 +182,40 @@ impl Element for Station {
 
     fn handle_ready(&mut self, cx: &mut Context<'_>, port: Port) {
         if port == Port::LINK {
-            self.line.on_ready();
+            self.exchange.line.on_ready();
             self.send_due(cx);
         }
     }
 
     fn handle_control(&mut self, cx: &mut Context<'_>, peer: PeerId, bytes: &[u8]) {
-        let message = Message::decode(bytes).filter(|_| peer == PeerId::OTHER_END);
-        let Some(message) = message else {
-            cx.emit(Event::ControlMalformed);
-            return;
-        };
-        self.peer.on_heard(cx.now());
-        match message {
-            Message::Hello(hello) => {
-                if self.peer.on_hello(cx, &hello) == Change::Restarted {
-                    self.receiver.release_all(cx);
-                    self.sender.clear();
-                }
-            }
-            Message::Ack(ack) => {
-                self.on_work(cx.now());
-                self.sender.on_ack(cx, &ack);
-                self.tell_oldest(cx);
-            }
-            Message::Oldest(life, oldest) => self.receiver.on_oldest(cx, life, oldest),
+        let has_sendable = self.has_sendable();
+        if self.exchange.handle_control(cx, peer, bytes, has_sendable) {
+            self.exchange.reset(cx);
         }
         self.send_due(cx);
     }
 
     fn handle_timeout(&mut self, cx: &mut Context<'_>) {
-        let tick = self.peer.handle_timeout(cx);
-        if let Some(hello) = tick.hello {
-            self.line.tell(cx, &Message::Hello(hello).encode());
+        if self.exchange.handle_peer_timeout(cx) {
+            self.exchange.reset(cx);
         }
-        if tick.fell_silent {
-            self.receiver.release_all(cx);
-            self.sender.clear();
-        }
-        self.on_work(cx.now());
-        let (patience, within) = (self.patience(), self.acknowledged_within());
-        self.sender.handle_timeout(cx, within);
-        self.tell_oldest(cx);
-        if let Some(ack) = self.receiver.handle_timeout(cx, &patience) {
-            self.line.tell(cx, &Message::Ack(ack).encode());
-        }
+        self.exchange.handle_timeout(cx, self.has_sendable());
         self.send_due(cx);
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        let send = if self.has_sendable() { self.line.next_free() } else { None };
-        let lost = self.sender.poll_timeout(self.acknowledged_within());
-        let receive = self.receiver.poll_timeout(&self.patience());
-        [send, lost, receive].into_iter().flatten().chain([self.peer.poll_timeout()]).min()
+        self.exchange.poll_timeout(self.has_sendable())
     }
 
     fn held(&self) -> Backlog {
-        let (queued, held) = (self.line.backlog(), self.receiver.order.held());
-        Backlog { packets: queued.packets + held.packets, bytes: queued.bytes + held.bytes }
+        self.exchange.held()
     }
 
     fn observe(&self, gauge: &mut dyn FnMut(Gauge, u64)) {
-        gauge(Gauge::QueueBytes, self.line.backlog().bytes);
-        gauge(Gauge::QueueBytesMax, self.line.bytes_max());
-        gauge(Gauge::CacheBytes, self.sender.memory());
-        gauge(Gauge::HeldBytes, self.receiver.order.held().bytes);
-        gauge(Gauge::HeldBytesMax, self.receiver.order.held_bytes_max());
-        gauge(Gauge::MemoryBytes, self.line.backlog().bytes + self.sender.memory() + self.receiver.order.memory());
-        gauge(Gauge::LinkRttNs, self.peer.rtt().as_nanos());
-        gauge(Gauge::PeerInReach, u64::from(self.peer.in_reach()));
+        self.exchange.observe(gauge);
     }
 
     fn check(&self) -> Result<(), &'static str> {
-        self.line.check()?;
-        self.sender.check()?;
-        self.receiver.order.check()
+        self.exchange.check()
     }
 }

@@ -3,7 +3,7 @@
 use super::*;
 use crate::hop::bench::{self, Bench, data, opaque, syn};
 use crate::{End, MAX_MEMORY};
-use airtcp_core::{Rng, SeqNum, TakenShim};
+use airtcp_core::{Event, Rng, SeqNum, TakenShim};
 use std::vec::Vec;
 
 fn station(name: &str, text: &[(&str, &str)]) -> Station {
@@ -148,7 +148,7 @@ fn a_damaged_frame_is_dropped_and_repaired() {
     let mut damaged = Packet::parse(data(0).to_wire()).unwrap();
     bench.losing(|n, _| n == 0);
     bench.send(damaged.clone());
-    let frame = bench.a.element.sender.next_frame();
+    let frame = bench.a.element.exchange.sender.next_frame();
     assert!(damaged.push_shim(&Frame { sequence: sender::START, number: sender::START, ..frame }.encode()));
     let mut bytes = damaged.to_wire().to_vec();
     bytes[500] ^= 4;
@@ -254,7 +254,7 @@ fn acknowledgments_of_what_was_never_sent_are_ignored() {
     let mut bench = stations(&[]);
     bench.losing(|_, _| true);
     bench.send_all(0..3);
-    let life = bench.a.element.sender.next_frame().life;
+    let life = bench.a.element.exchange.sender.next_frame().life;
     let ack = Ack { life, newest: sender::START + 9, expected: sender::START + 9, received: u128::MAX };
     bench.a.control(bench.now, &Message::Ack(ack).encode());
     assert!(bench.a.gauge(Gauge::CacheBytes).unwrap() > 1000);

@@ -38,14 +38,14 @@ pub use carrier::Repairable;
 pub use context::Steps;
 pub use settings::{Compress, Settings};
 
-use crate::baselines::arq::{Frame, Message, Patience, Receiver, START, Sender, auto_hold, guard};
+use crate::baselines::arq::{Exchange, Frame, Receiver, START, Sender};
 use crate::hop::{Line, Order, Outlet, life};
-use crate::peer::{self, Change, Peer};
+use crate::peer::{self, Peer};
 use crate::{Placement, SchemeEntry, Site};
 use airtcp_core::parameters::{ParameterError, Parameters};
 use airtcp_core::{
-    Backlog, Context, CreateReason, DropReason, Duration, Element, Event, Gauge, Instant, Packet, Peer as PeerId, Port,
-    SeqNum, TcpFlags,
+    Backlog, Context, CreateReason, DropReason, Element, Event, Gauge, Instant, Packet, Peer as PeerId, Port, SeqNum,
+    TcpFlags,
 };
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -88,15 +88,12 @@ const ACK_EVERY: u16 = 8;
 #[derive(Debug)]
 pub struct Station {
     settings: Settings,
-    line: Line,
-    peer: Peer,
+    exchange: Exchange<Decompressor>,
     compressor: Compressor,
-    sender: Sender,
     /// What the next header's frame says, without ARQ.
     next: Frame,
     /// The latest bodies, the last one first, for FEC.
     recent: VecDeque<Bytes>,
-    receiver: Receiver<Decompressor>,
     /// The last frame that came of the other end's present life.
     last: Option<Frame>,
 }
@@ -114,18 +111,22 @@ impl Station {
         let line = if settings.repairs() { paced } else { paced.unpaced() };
         let peer = Peer::new(hello, settings.peer_timeout.max(hello * 2), None, site.rng.next_u64());
         let life = life(peer.epoch());
-        Station {
+        let outlet = Decompressor::new(settings);
+        let exchange = Exchange {
             line,
-            compressor: Compressor::new(settings),
             sender: Sender::new(life, settings.tries, sixteenth * share::COPIES),
+            receiver: Receiver::new(Order::through(outlet, true, sixteenth * share::HELD), ACK_EVERY),
+            peer,
+            ack_delay: None,
+            hold: settings.hold,
+            acknowledges: settings.tries > 1,
+        };
+        Station {
+            exchange,
+            compressor: Compressor::new(settings),
             next: Frame { life, number: START, sequence: START, back: 0 },
             recent: VecDeque::new(),
-            receiver: Receiver::new(
-                Order::through(Decompressor::new(settings), true, sixteenth * share::HELD),
-                ACK_EVERY,
-            ),
             last: None,
-            peer,
             settings: settings.clone(),
         }
     }
@@ -134,33 +135,26 @@ impl Station {
         self.settings.tries > 1
     }
 
-    fn patience(&self) -> Patience {
-        let rtt = self.peer.rtt();
-        Patience {
-            ack_delay: (rtt / 2).max(Duration::from_millis(1)),
-            hold: self.settings.hold.unwrap_or_else(|| auto_hold(rtt, guard(rtt, &self.line))),
-        }
-    }
-
-    /// As for link ARQ: one acknowledgment may be lost and the next be late.
-    fn acknowledged_within(&self) -> Duration {
-        let rtt = self.peer.rtt();
-        rtt + self.patience().ack_delay * 2 + guard(rtt, &self.line)
-    }
-
     /// True for what is helped: header packets, and acknowledgments of those that came from the link.
     fn is_ours(&self, packet: &Packet) -> bool {
         let (Some(tcp), Some(flow)) = (packet.tcp(), packet.flow()) else { return false };
         let begins_or_ends = [TcpFlags::SYN, TcpFlags::FIN, TcpFlags::RST].iter().any(|flag| tcp.flags.0 & flag.0 != 0);
         let is_marked = packet.ip().dscp() == self.settings.dscp;
-        let is_ack = || self.settings.acks && self.receiver.order.outlet.knows(&flow.reversed());
+        let is_ack = || self.settings.acks && self.exchange.receiver.order.outlet.knows(&flow.reversed());
         packet.payload_len() == 0 && !begins_or_ends && !packet.is_corrupted() && (is_marked || is_ack())
     }
 
     /// Sends what may leave: repairs first.
     fn send_due(&mut self, cx: &mut Context<'_>) {
-        while self.line.is_free(cx.now()) {
-            let sent = if self.sender.has_lost() { self.send_repair(cx) } else { self.send_next(cx) };
+        while self.exchange.line.is_free(cx.now()) {
+            let sent = if self.exchange.sender.has_lost() {
+                self.exchange.send_repair(cx, |copy, frame| {
+                    let body = copy.payload_bytes().unwrap_or_default();
+                    with_content(&copy, Repairable::of(frame, Vec::new(), body).encode())
+                })
+            } else {
+                self.send_next(cx)
+            };
             if sent.is_none() {
                 break;
             }
@@ -169,40 +163,22 @@ impl Station {
 
     /// Whether ARQ can keep a copy of one more. Data may not wait for that, so the header goes without help if not.
     fn has_window(&self, cx: &mut Context<'_>) -> bool {
-        let has_window = !self.has_arq() || self.sender.has_window();
+        let has_window = !self.has_arq() || self.exchange.sender.has_window();
         if !has_window {
             cx.emit(Event::Unprotected);
         }
         has_window
     }
 
-    fn send_repair(&mut self, cx: &mut Context<'_>) -> Option<()> {
-        let (copy, frame) = self.sender.repair(cx)?;
-        let body = copy.payload_bytes().unwrap_or_default();
-        let packet = with_content(&copy, Repairable::of(&frame, Vec::new(), body).encode());
-        match self.line.send(cx, packet) {
-            Ok(()) => {
-                cx.emit(Event::Repair);
-                self.sender.on_repaired(cx.now());
-                Some(())
-            }
-            // It is made again when there is room.
-            Err(packet) => {
-                cx.discard(packet, DropReason::QueueFull);
-                None
-            }
-        }
-    }
-
     fn send_next(&mut self, cx: &mut Context<'_>) -> Option<()> {
-        let packet = self.line.pop()?;
+        let packet = self.exchange.line.pop()?;
         // Only what surely leaves may move the contexts on.
         let has_room = cx.room(Port::LINK) > 0;
-        let is_helped = has_room && self.peer.in_reach() && self.is_ours(&packet) && self.has_window(cx);
+        let is_helped = has_room && self.exchange.peer.in_reach() && self.is_ours(&packet) && self.has_window(cx);
         let body = is_helped.then(|| self.compressor.encode(&packet));
         let Some(body) = body.flatten() else {
-            if let Err(packet) = self.line.send(cx, packet) {
-                self.line.unpop(packet);
+            if let Err(packet) = self.exchange.line.send(cx, packet) {
+                self.exchange.line.unpop(packet);
                 return None;
             }
             return Some(());
@@ -210,7 +186,7 @@ impl Station {
         cx.emit(if matches!(body, Body::Whole { .. }) { Event::HeaderFull } else { Event::HeaderCompressed });
         let bare = carrier(&packet, body.encode());
         let framed = if self.settings.repairs() { self.protect(cx.now(), &bare) } else { bare };
-        if let Err(packet) = self.line.send(cx, framed) {
+        if let Err(packet) = self.exchange.line.send(cx, framed) {
             cx.discard(packet, DropReason::QueueFull);
         }
         Some(())
@@ -220,8 +196,8 @@ impl Station {
     fn protect(&mut self, now: Instant, bare: &Packet) -> Packet {
         let body = bare.payload_bytes().unwrap_or_default();
         let frame = if self.has_arq() {
-            let frame = self.sender.next_frame();
-            self.sender.on_sent(bare.clone(), now);
+            let frame = self.exchange.sender.next_frame();
+            self.exchange.sender.on_sent(bare.clone(), now);
             frame
         } else {
             self.next
@@ -238,7 +214,7 @@ impl Station {
         let Some(bytes) = content(&packet) else { return cx.send(Port::INNER, packet) };
         let repairable = Repairable::decode(&bytes);
         let is_ours = repairable.is_some() || Body::decode(&bytes).is_some();
-        if !is_ours && self.peer.other_epoch().is_none() {
+        if !is_ours && self.exchange.peer.other_epoch().is_none() {
             // Nobody is there who could have sent a carrier.
             return cx.send(Port::INNER, packet);
         }
@@ -246,9 +222,9 @@ impl Station {
             cx.emit(Event::ChecksumBad);
             return cx.discard(packet, DropReason::Corrupted);
         }
-        let Some(repairable) = repairable else { return self.receiver.order.outlet.pass(cx, packet) };
+        let Some(repairable) = repairable else { return self.exchange.receiver.order.outlet.pass(cx, packet) };
         // A header of a life that is over would only confuse this one.
-        let life = self.peer.other_epoch().map(life).filter(|life| *life as u8 == repairable.life);
+        let life = self.exchange.peer.other_epoch().map(life).filter(|life| *life as u8 == repairable.life);
         let Some(life) = life else { return cx.discard(packet, DropReason::Duplicate) };
         self.take_in(cx, life, &repairable, &packet);
     }
@@ -261,44 +237,25 @@ impl Station {
         }
         for (back, earlier) in repairable.earlier.iter().enumerate().rev() {
             let sequence = SeqNum(frame.sequence.0.wrapping_sub(back as u32 + 1));
-            self.receiver.on_recovered(cx, life, sequence, |cx| {
+            self.exchange.receiver.on_recovered(cx, life, sequence, |cx| {
                 cx.emit(Event::Recovered);
                 cx.create(with_content(packet, earlier.to_vec()), CreateReason::Recovered)
             });
         }
-        let patience = self.patience();
-        let body = with_content(packet, repairable.body.to_vec());
-        let ack = self.receiver.on_frame(cx, &frame, body, &patience);
-        if let Some(ack) = ack.filter(|_| self.has_arq()) {
-            self.line.tell(cx, &Message::Ack(ack).encode());
-        }
+        self.exchange.on_frame(cx, &frame, with_content(packet, repairable.body.to_vec()));
     }
 
     /// The other end is gone or forgot everything.
     fn start_anew(&mut self, cx: &mut Context<'_>) {
-        self.receiver.release_all(cx);
-        self.receiver.order.outlet.reset();
+        self.exchange.reset(cx);
+        self.exchange.receiver.order.outlet.reset();
         self.compressor.reset();
-        self.sender.clear();
         self.recent.clear();
         self.last = None;
     }
 
-    /// What was given up must not be waited for. If the message is lost, the next frame says it.
-    fn tell_oldest(&mut self, cx: &mut Context<'_>) {
-        if let Some((life, oldest)) = self.sender.take_oldest() {
-            self.line.tell(cx, &Message::Oldest(life, oldest).encode());
-        }
-    }
-
     fn has_sendable(&self) -> bool {
-        self.sender.has_lost() || !self.line.is_empty()
-    }
-
-    fn on_work(&mut self, now: Instant) {
-        if !self.has_sendable() {
-            self.line.on_idle_end(now);
-        }
+        self.exchange.sender.has_lost() || !self.exchange.line.is_empty()
     }
 }
 
@@ -307,8 +264,8 @@ impl Element for Station {
         if port == Port::LINK {
             return self.receive(cx, packet);
         }
-        self.on_work(cx.now());
-        if let Err(packet) = self.line.push(packet) {
+        self.exchange.on_work(cx.now(), self.has_sendable());
+        if let Err(packet) = self.exchange.line.push(packet) {
             cx.discard(packet, DropReason::QueueFull);
         }
         self.send_due(cx);
@@ -316,80 +273,41 @@ impl Element for Station {
 
     fn handle_ready(&mut self, cx: &mut Context<'_>, port: Port) {
         if port == Port::LINK {
-            self.line.on_ready();
+            self.exchange.line.on_ready();
             self.send_due(cx);
         }
     }
 
     fn handle_control(&mut self, cx: &mut Context<'_>, peer: PeerId, bytes: &[u8]) {
-        let message = Message::decode(bytes).filter(|_| peer == PeerId::OTHER_END);
-        let Some(message) = message else {
-            cx.emit(Event::ControlMalformed);
-            return;
-        };
-        self.peer.on_heard(cx.now());
-        match message {
-            Message::Hello(hello) => {
-                if self.peer.on_hello(cx, &hello) == Change::Restarted {
-                    self.start_anew(cx);
-                }
-            }
-            Message::Ack(ack) => {
-                self.on_work(cx.now());
-                self.sender.on_ack(cx, &ack);
-                self.tell_oldest(cx);
-            }
-            Message::Oldest(life, oldest) => self.receiver.on_oldest(cx, life, oldest),
+        let has_sendable = self.has_sendable();
+        if self.exchange.handle_control(cx, peer, bytes, has_sendable) {
+            self.start_anew(cx);
         }
         self.send_due(cx);
     }
 
     fn handle_timeout(&mut self, cx: &mut Context<'_>) {
-        let tick = self.peer.handle_timeout(cx);
-        if let Some(hello) = tick.hello {
-            self.line.tell(cx, &Message::Hello(hello).encode());
-        }
-        if tick.fell_silent {
+        if self.exchange.handle_peer_timeout(cx) {
             self.start_anew(cx);
         }
-        self.on_work(cx.now());
-        let (patience, within) = (self.patience(), self.acknowledged_within());
-        self.sender.handle_timeout(cx, within);
-        self.tell_oldest(cx);
-        let ack = self.receiver.handle_timeout(cx, &patience);
-        if let Some(ack) = ack.filter(|_| self.has_arq()) {
-            self.line.tell(cx, &Message::Ack(ack).encode());
-        }
+        self.exchange.handle_timeout(cx, self.has_sendable());
         self.send_due(cx);
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        let send = if self.has_sendable() { self.line.next_free() } else { None };
-        let lost = self.sender.poll_timeout(self.acknowledged_within());
-        let receive = self.receiver.poll_timeout(&self.patience());
-        [send, lost, receive].into_iter().flatten().chain([self.peer.poll_timeout()]).min()
+        self.exchange.poll_timeout(self.has_sendable())
     }
 
     fn held(&self) -> Backlog {
-        let (queued, held) = (self.line.backlog(), self.receiver.order.held());
-        Backlog { packets: queued.packets + held.packets, bytes: queued.bytes + held.bytes }
+        self.exchange.held()
     }
 
     fn observe(&self, gauge: &mut dyn FnMut(Gauge, u64)) {
-        gauge(Gauge::Flows, (self.compressor.len() + self.receiver.order.outlet.len()) as u64);
-        gauge(Gauge::QueueBytes, self.line.backlog().bytes);
-        gauge(Gauge::QueueBytesMax, self.line.bytes_max());
-        gauge(Gauge::CacheBytes, self.sender.memory());
-        gauge(Gauge::HeldBytes, self.receiver.order.held().bytes);
-        gauge(Gauge::HeldBytesMax, self.receiver.order.held_bytes_max());
-        gauge(Gauge::MemoryBytes, self.line.backlog().bytes + self.sender.memory() + self.receiver.order.memory());
-        gauge(Gauge::LinkRttNs, self.peer.rtt().as_nanos());
-        gauge(Gauge::PeerInReach, u64::from(self.peer.in_reach()));
+        gauge(Gauge::Flows, (self.compressor.len() + self.exchange.receiver.order.outlet.len()) as u64);
+        self.exchange.observe(gauge);
     }
 
     fn check(&self) -> Result<(), &'static str> {
-        self.line.check()?;
-        self.sender.check()?;
-        self.receiver.order.check()
+        self.exchange.check()
     }
 }
