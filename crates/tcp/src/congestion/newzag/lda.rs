@@ -61,8 +61,8 @@ parameters! {
         pub y: Weight = Weight::Y4, "NZG-2";
         /// Mean from which the deviation of a sample is measured.
         pub deviation_from: DeviationFrom = DeviationFrom::NewMean, "NZG-2, NZG-U2";
-        /// Tick of the clock that measures round trips; 0s is a microsecond. The paper has 1ms, where Linux 2.4 had 10ms.
-        pub clock: Duration = Duration::ZERO, "ours: with 1ms (NZG-10) the verdict depends on where a tick falls";
+        /// Tick of the clock that measures round trips, a microsecond at least. The paper has 1ms, where Linux 2.4 had 10ms.
+        pub clock: Duration = Duration::from_micros(1), "ours: with 1ms (NZG-10) the verdict depends on where a tick falls";
         /// After a timeout the window is two segments instead of what the stack makes it.
         pub timeout_leaves_two: bool = false, "NZG-8, NZG-X4";
         /// A timeout is judged like any loss instead of being congestion.
