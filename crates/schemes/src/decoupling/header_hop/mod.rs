@@ -132,7 +132,7 @@ impl Station {
     }
 
     fn has_arq(&self) -> bool {
-        self.settings.tries > 1
+        self.exchange.acknowledges
     }
 
     /// True for what is helped: header packets, and acknowledgments of those that came from the link.
