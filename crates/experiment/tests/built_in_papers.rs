@@ -26,6 +26,22 @@ fn every_paper_is_named_like_its_folder_and_has_notes() {
     }
 }
 
+/// A new paper is its folder and one line: this test says which line is missing.
+#[test]
+fn every_folder_of_papers_has_its_line_with_all_of_its_files() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../papers");
+    let names = |folder: &std::path::Path| {
+        let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        entries.collect::<std::collections::BTreeSet<_>>()
+    };
+    assert_eq!(names(&root), built_in::PAPERS.iter().map(|paper| paper.slug.to_owned()).collect());
+    for paper in built_in::PAPERS {
+        let mut files = names(&root.join(paper.slug));
+        files.retain(|file| file.ends_with(".toml"));
+        assert_eq!(files, paper.files.iter().map(|(name, _)| (*name).to_owned()).collect(), "{}", paper.slug);
+    }
+}
+
 #[test]
 fn as_tcp_has_thirteen_claims_and_four_figures_one_of_them_twice() {
     let file = built_in::find("as-tcp").unwrap().file().unwrap();

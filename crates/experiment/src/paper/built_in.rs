@@ -14,45 +14,27 @@ pub struct BuiltIn {
     pub notes: &'static str,
 }
 
-/// Every paper of this repository.
+/// The folder `papers/<slug>` with its `paper.toml`, its `notes.md` and the files that `paper.toml` names.
+macro_rules! folder {
+    ($slug:literal $(, $file:literal)*) => {
+        BuiltIn {
+            slug: $slug,
+            files: &[
+                ("paper.toml", include_str!(concat!("../../../../papers/", $slug, "/paper.toml"))),
+                $(($file, include_str!(concat!("../../../../papers/", $slug, "/", $file)))),*
+            ],
+            notes: include_str!(concat!("../../../../papers/", $slug, "/notes.md")),
+        }
+    };
+}
+
+/// Every paper of this repository: a line for each folder of `papers/`.
 pub const PAPERS: &[BuiltIn] = &[
-    BuiltIn {
-        slug: "as-tcp",
-        files: &[
-            ("paper.toml", include_str!("../../../../papers/as-tcp/paper.toml")),
-            ("base.toml", include_str!("../../../../papers/as-tcp/base.toml")),
-        ],
-        notes: include_str!("../../../../papers/as-tcp/notes.md"),
-    },
-    BuiltIn {
-        slug: "decoupling",
-        files: &[
-            ("paper.toml", include_str!("../../../../papers/decoupling/paper.toml")),
-            ("base.toml", include_str!("../../../../papers/decoupling/base.toml")),
-            ("fairness.toml", include_str!("../../../../papers/decoupling/fairness.toml")),
-        ],
-        notes: include_str!("../../../../papers/decoupling/notes.md"),
-    },
-    BuiltIn {
-        slug: "fast-tcp",
-        files: &[("paper.toml", include_str!("../../../../papers/fast-tcp/paper.toml"))],
-        notes: include_str!("../../../../papers/fast-tcp/notes.md"),
-    },
-    BuiltIn {
-        slug: "gsnoop",
-        files: &[("paper.toml", include_str!("../../../../papers/gsnoop/paper.toml"))],
-        notes: include_str!("../../../../papers/gsnoop/notes.md"),
-    },
-    BuiltIn {
-        slug: "newzag",
-        files: &[
-            ("paper.toml", include_str!("../../../../papers/newzag/paper.toml")),
-            ("base.toml", include_str!("../../../../papers/newzag/base.toml")),
-            ("plain.toml", include_str!("../../../../papers/newzag/plain.toml")),
-            ("shared.toml", include_str!("../../../../papers/newzag/shared.toml")),
-        ],
-        notes: include_str!("../../../../papers/newzag/notes.md"),
-    },
+    folder!("as-tcp", "base.toml"),
+    folder!("decoupling", "base.toml", "fairness.toml"),
+    folder!("fast-tcp"),
+    folder!("gsnoop"),
+    folder!("newzag", "base.toml", "plain.toml", "shared.toml"),
 ];
 
 /// The paper called `slug`.
