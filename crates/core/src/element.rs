@@ -131,6 +131,8 @@ pub trait Io {
     /// Has the medium behind `port` leave what it receives unacknowledged, or not any more. A medium that cannot do this,
     /// or acknowledges nothing, does nothing.
     fn set_silent(&mut self, _port: Port, _is_silent: bool) {}
+    /// IP bytes that this world puts around a control message: IP and UDP header, and what [`crate::control`] says.
+    fn control_overhead(&self) -> u32;
     /// Sends a message to another box of ours: unreliable, unordered.
     fn send_control(&mut self, peer: Peer, message: &[u8]);
     /// Counts a packet made by the element.
@@ -196,9 +198,11 @@ impl<'a> Context<'a> {
     pub fn set_silent(&mut self, port: Port, is_silent: bool) {
         self.io.set_silent(port, is_silent);
     }
-    /// Sends a message to another box of ours: unreliable, unordered, unauthenticated here.
-    pub fn send_control(&mut self, peer: Peer, message: &[u8]) {
+    /// Sends a message to another box of ours: unreliable, unordered, unauthenticated here. Returns the IP bytes that it
+    /// takes of the link, for who keeps account of the link's time.
+    pub fn send_control(&mut self, peer: Peer, message: &[u8]) -> u32 {
         self.io.send_control(peer, message);
+        message.len() as u32 + self.io.control_overhead()
     }
     /// Accounts for a packet that the element just made. Call it once per packet made.
     pub fn create(&mut self, mut packet: Packet, reason: CreateReason) -> Packet {

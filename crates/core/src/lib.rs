@@ -10,6 +10,7 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+pub mod control;
 pub mod element;
 pub mod event;
 pub mod flow_table;

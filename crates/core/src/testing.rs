@@ -47,6 +47,9 @@ impl Io for Recorder {
         }
         Ok(())
     }
+    fn control_overhead(&self) -> u32 {
+        crate::control::overhead(false, false)
+    }
     fn send_control(&mut self, _: Peer, message: &[u8]) {
         self.control.push(message.to_vec());
     }

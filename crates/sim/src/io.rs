@@ -143,6 +143,10 @@ impl Io for ElementIo<'_, '_> {
         }
     }
 
+    fn control_overhead(&self) -> u32 {
+        20 + ENVELOPE as u32
+    }
+
     fn send_control(&mut self, peer: Peer, message: &[u8]) {
         let (Some(element), Some(node)) = (self.place.peer, self.peer_node) else { return };
         let packet = control_packet(self.place.node, node, element as u32, peer, message);

@@ -27,6 +27,9 @@ impl Io for World {
         self.sent.push(packet.tcp().map_or(0, |tcp| tcp.acknowledgment.0));
         Ok(())
     }
+    fn control_overhead(&self) -> u32 {
+        0
+    }
     fn send_control(&mut self, _: Peer, _: &[u8]) {}
     fn created(&mut self, _: CreateReason) {}
     fn discard(&mut self, _: Packet, _: DropReason) {

@@ -118,6 +118,10 @@ impl Io for World {
         Ok(())
     }
 
+    fn control_overhead(&self) -> u32 {
+        self.control.as_ref().map_or(0, ControlSocket::overhead)
+    }
+
     fn send_control(&mut self, peer: Peer, message: &[u8]) {
         if peer == Peer::OTHER_END {
             self.outgoing.push(Outgoing::Control(message.to_vec()));

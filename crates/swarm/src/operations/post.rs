@@ -89,6 +89,9 @@ impl Io for Post {
         Ok(())
     }
 
+    fn control_overhead(&self) -> u32 {
+        airtcp_core::control::overhead(false, false)
+    }
     fn send_control(&mut self, peer: Peer, message: &[u8]) {
         self.trace.add(u64::from(peer.0));
         self.trace.add_bytes(message);

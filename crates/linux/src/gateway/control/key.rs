@@ -1,13 +1,12 @@
 //! The secret that both ends of a link share, and the MAC it makes (HMAC-SHA256, RFC 2104).
 
+use airtcp_core::control::MAC_LEN;
 use hmac::{Hmac, Mac};
 use sha2::Sha256;
 use std::fmt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// Bytes of a MAC on the wire.
-pub const MAC_LEN: usize = 16;
 /// Fewest bytes of a secret.
 const SECRET_MIN: usize = 16;
 

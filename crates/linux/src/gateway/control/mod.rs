@@ -7,11 +7,12 @@ mod envelope;
 mod key;
 mod replay;
 
-pub use envelope::{Envelope, MESSAGE_MAX, scheme_id};
+pub use envelope::scheme_id;
 pub use key::{Key, KeyError};
 
 use crate::sys::{clock, process};
 use airtcp_core::Instant;
+use airtcp_core::control::{self, Header, MESSAGE_MAX};
 use replay::ReplayWindow;
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
@@ -88,7 +89,8 @@ impl Gatekeeper {
     pub fn seal(&mut self, message: &[u8], out: &mut Vec<u8>) {
         self.sequence += 1;
         let (scheme, epoch, sequence) = (self.scheme, self.epoch, self.sequence);
-        Envelope { scheme, epoch, sequence }.write(message, self.key.as_ref(), out);
+        let header = Header { scheme, epoch, sequence, ..Header::default() };
+        envelope::seal(&header, message, self.key.as_ref(), out);
     }
 
     /// Takes a message out of its envelope.
@@ -100,13 +102,13 @@ impl Gatekeeper {
         if from.ip().to_canonical() != self.peer.ip().to_canonical() || from.port() != self.peer.port() {
             return Err(Ignored::Stranger);
         }
-        let (envelope, message) = Envelope::read(datagram, self.key.as_ref())?;
-        if envelope.scheme != self.scheme {
+        let (header, message) = envelope::open(datagram, self.key.as_ref())?;
+        if header.scheme != self.scheme {
             return Err(Ignored::OtherScheme);
         }
         // Ours, sent back to us, would verify, and lock out a peer that started before us.
-        let is_ours = envelope.epoch == self.epoch;
-        if is_ours || !self.replay.accept(now, envelope.epoch, envelope.sequence) {
+        let is_ours = header.epoch == self.epoch;
+        if is_ours || !self.replay.accept(now, header.epoch, header.sequence) {
             return Err(Ignored::Replayed);
         }
         Ok(message)
@@ -143,6 +145,12 @@ impl ControlSocket {
     /// What it did so far.
     pub fn counters(&self) -> ControlCounters {
         self.counters
+    }
+
+    /// IP bytes that a message takes besides its own.
+    pub fn overhead(&self) -> u32 {
+        let Gatekeeper { peer, key, .. } = &self.gatekeeper;
+        control::overhead(peer.ip().to_canonical().is_ipv6(), key.is_some())
     }
 
     /// Sends a message; lost ones are the scheme's affair.
