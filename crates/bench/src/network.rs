@@ -84,8 +84,8 @@ pub fn tcp(settings: &[(&str, &str)]) -> Config {
 
 /// `parameters` with these values.
 pub fn set<P: Parameters>(mut parameters: P, values: &[(&str, &str)]) -> P {
-    for (key, value) in values {
-        parameters.set(key, value).expect("a parameter and its value");
+    for &(key, value) in values {
+        parameters.set(key, &value.into()).expect("a parameter and its value");
     }
     parameters
 }

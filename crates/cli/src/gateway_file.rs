@@ -12,7 +12,7 @@
 //! ```
 
 use airtcp_core::ByteSize;
-use airtcp_core::parameters::Value as _;
+use airtcp_core::ValueType as _;
 use airtcp_experiment::Catalogue;
 use airtcp_experiment::scenario::{Keys, Origin, Problem, ScenarioError, parse, scheme_parameters};
 use airtcp_linux::gateway::{Config, Facts};
@@ -56,7 +56,7 @@ pub fn load(path: &Path, catalogue: &Catalogue<'_>) -> Result<Config, ScenarioEr
 pub fn read(file: &str, text: &str, catalogue: &Catalogue<'_>) -> Result<Config, ScenarioError> {
     let table = parse(file, text)?;
     let origin = Origin { line: 1, ..Origin::of_file(file) };
-    let keys = Keys { table: &table, name: "the file".into(), origin: &origin, show: "gateway".into() };
+    let keys = Keys::of_file(&table, &origin, "gateway");
     let schema = keys.required("schema", "schema = 1")?;
     if schema.node.scalar().as_deref() != Some("1") {
         let found = schema.node.scalar().unwrap_or_else(|| schema.node.value.kind().into());
@@ -128,7 +128,7 @@ fn address(keys: &Keys<'_>, key: &str) -> Result<Option<SocketAddr>, ScenarioErr
 /// The table named like the scheme.
 fn parameters(keys: &Keys<'_>, scheme: &SchemeEntry, config: &mut Config) -> Result<(), ScenarioError> {
     let Some(entry) = keys.table.get(scheme.slug) else { return Ok(()) };
-    let keys = Keys::of(entry, scheme.slug, scheme.slug)?;
+    let keys = keys.below(entry, scheme.slug)?;
     let fields = (scheme.fields)();
     let valid: Vec<&str> = fields.iter().map(|field| field.name).collect();
     keys.only(&valid)?;

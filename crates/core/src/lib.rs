@@ -24,6 +24,7 @@ pub mod serial;
 pub mod testing;
 pub mod time;
 pub mod units;
+mod value;
 
 pub use element::{Backlog, Context, Element, Io, Outcome, Peer, Port, Token, TxStatus};
 pub use event::{Event, Gauge};
@@ -36,3 +37,4 @@ pub use rng::Rng;
 pub use serial::SeqNum;
 pub use time::{Duration, Instant};
 pub use units::{ByteSize, Probability, Rate, UnitError};
+pub use value::{Value, ValueError, ValueType};

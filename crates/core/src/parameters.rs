@@ -2,10 +2,12 @@
 //!
 //! [`parameters!`](crate::parameters!) declares a struct whose fields carry a doc sentence, a
 //! default and a source (paper section, RFC, item code). The struct can then be listed
-//! ([`Parameters::fields`]), set by name from text ([`Parameters::set`]) and written back.
+//! ([`Parameters::fields`]) and set by name from what a file says ([`Parameters::set`]).
 
 use crate::time::Duration;
 use crate::units::{ByteSize, Probability, Rate};
+use crate::value::{Value, ValueError, ValueType};
+use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -44,6 +46,44 @@ pub enum ParameterError {
         /// What is wrong with it.
         reason: String,
     },
+    /// A list or table where a single value belongs.
+    #[error("'{key}' takes a single value, not {found}")]
+    WrongType {
+        /// The parameter.
+        key: &'static str,
+        /// What stands there: `a list`.
+        found: &'static str,
+    },
+    /// The value is a table, and something in it is wrong.
+    #[error("bad value for '{key}': {error}")]
+    Within {
+        /// The parameter.
+        key: &'static str,
+        /// What is wrong in the table.
+        error: Box<ParameterError>,
+    },
+}
+
+impl ParameterError {
+    /// The parameter that was to be set.
+    pub fn key(&self) -> &str {
+        match self {
+            ParameterError::Unknown { key, .. } => key,
+            ParameterError::BadValue { key, .. }
+            | ParameterError::WrongType { key, .. }
+            | ParameterError::Within { key, .. } => key,
+        }
+    }
+
+    /// The error of the parameter `key`, whose `value` was refused.
+    #[doc(hidden)]
+    pub fn refused(key: &'static str, value: &Value, error: ValueError) -> Self {
+        match error {
+            ValueError::Reason(reason) => ParameterError::BadValue { key, reason },
+            ValueError::WrongType => ParameterError::WrongType { key, found: value.kind() },
+            ValueError::Within(error) => ParameterError::Within { key, error: Box::new(error) },
+        }
+    }
 }
 
 fn suggestion(nearest: &Option<&'static str>) -> String {
@@ -51,53 +91,46 @@ fn suggestion(nearest: &Option<&'static str>) -> String {
 }
 
 /// A struct of parameters; implemented by [`parameters!`](crate::parameters!).
-pub trait Parameters: Default {
+pub trait Parameters {
     /// Every parameter with its current value, in declaration order.
     fn fields(&self) -> Vec<Field>;
-    /// Sets the parameter `key` from text.
+    /// Sets the parameter `key`.
     ///
     /// # Errors
     /// Unknown name, or a value of the wrong kind.
-    fn set(&mut self, key: &str, value: &str) -> Result<(), ParameterError>;
+    fn set(&mut self, key: &str, value: &Value) -> Result<(), ParameterError>;
     /// The defaults but for these parameters, name and value as text.
     ///
     /// # Errors
     /// As [`Parameters::set`].
-    fn with(settings: &[(String, String)]) -> Result<Self, ParameterError> {
+    fn with(settings: &[(String, String)]) -> Result<Self, ParameterError>
+    where
+        Self: Sized + Default,
+    {
         let mut parameters = Self::default();
         for (key, value) in settings {
-            parameters.set(key, value)?;
+            parameters.set(key, &value.into())?;
         }
         Ok(parameters)
     }
 }
 
-/// A value that files write as text.
-pub trait Value: Sized {
-    /// Kind and example for help.
-    const KIND: &'static str;
-    /// Reads the value.
-    ///
-    /// # Errors
-    /// A sentence saying what is wrong.
-    fn read(text: &str) -> Result<Self, String>;
-    /// Writes the value so that it reads back.
-    fn write(&self) -> String;
-}
-
-macro_rules! values {
+macro_rules! numbers {
     ($($type:ty => $kind:literal,)+) => { $(
-        impl Value for $type {
+        impl ValueType for $type {
             const KIND: &'static str = $kind;
-            fn read(text: &str) -> Result<Self, String> {
-                text.trim().parse().map_err(|error| format!("'{text}' is not a valid value ({error}); write {}", $kind))
+            fn read(value: &Value) -> Result<Self, ValueError> {
+                let text = value.scalar()?;
+                Ok(text.trim().parse().map_err(|error| {
+                    format!("'{text}' is not a valid value ({error}); write {}", $kind)
+                })?)
             }
             fn write(&self) -> String { self.to_string() }
         }
     )+ };
 }
 
-values! {
+numbers! {
     bool => "boolean, true or false",
     u8 => "integer, 0 to 255",
     u16 => "integer, 0 to 65535",
@@ -108,10 +141,10 @@ values! {
 
 macro_rules! quantities {
     ($($type:ty => $kind:literal,)+) => { $(
-        impl Value for $type {
+        impl ValueType for $type {
             const KIND: &'static str = $kind;
-            fn read(text: &str) -> Result<Self, String> {
-                text.parse().map_err(|error: crate::units::UnitError| error.to_string())
+            fn read(value: &Value) -> Result<Self, ValueError> {
+                Ok(value.scalar()?.parse().map_err(|error: crate::units::UnitError| error.to_string())?)
             }
             fn write(&self) -> String { self.to_string() }
         }
@@ -126,13 +159,16 @@ quantities! {
 }
 
 /// `"auto"` leaves the choice to the software.
-impl<T: Value> Value for Option<T> {
+impl<T: ValueType> ValueType for Option<T> {
     const KIND: &'static str = T::KIND;
-    fn read(text: &str) -> Result<Self, String> {
-        if text.trim() == "auto" { Ok(None) } else { T::read(text).map(Some) }
+    fn read(value: &Value) -> Result<Self, ValueError> {
+        match value.scalar() {
+            Ok(text) if text.trim() == "auto" => Ok(None),
+            _ => T::read(value).map(Some),
+        }
     }
     fn write(&self) -> String {
-        self.as_ref().map_or_else(|| "auto".to_string(), Value::write)
+        self.as_ref().map_or_else(|| "auto".to_string(), ValueType::write)
     }
 }
 
@@ -144,11 +180,11 @@ macro_rules! choices {
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         $vis enum $name { $($(#[$doc])* $variant,)+ }
 
-        impl $crate::parameters::Value for $name {
+        impl $crate::ValueType for $name {
             const KIND: &'static str = concat!("one of", $(" \"", $label, "\"",)+);
-            fn read(text: &str) -> Result<Self, $crate::parameters::Text> {
-                match text { $($label => Ok($name::$variant),)+
-                    _ => Err($crate::parameters::no_such_choice(text, &[$($label),+])) }
+            fn read(value: &$crate::Value) -> Result<Self, $crate::ValueError> {
+                match value.scalar()? { $($label => Ok($name::$variant),)+
+                    text => Err($crate::parameters::no_such_choice(text, &[$($label),+]).into()) }
             }
             fn write(&self) -> $crate::parameters::Text {
                 match self { $($name::$variant => $label.into(),)+ }
@@ -175,24 +211,22 @@ macro_rules! parameters {
             fn fields(&self) -> $crate::parameters::Fields {
                 [$($crate::parameters::Field {
                     name: stringify!($field),
-                    kind: <$type as $crate::parameters::Value>::KIND,
+                    kind: <$type as $crate::ValueType>::KIND,
                     about: concat!($($about),+).trim_ascii(),
-                    value: $crate::parameters::Value::write(&self.$field),
+                    value: $crate::ValueType::write(&self.$field),
                     source: $source,
                 },)*].into_iter().collect()
             }
-            fn set(&mut self, key: &str, value: &str) -> Result<(), $crate::parameters::ParameterError> {
+            fn set(&mut self, key: &str, value: &$crate::Value) -> Result<(), $crate::parameters::ParameterError> {
                 match key {
                     $(stringify!($field) => {
-                        self.$field = $crate::parameters::Value::read(value).map_err(|reason| {
-                            $crate::parameters::ParameterError::BadValue { key: stringify!($field), reason }
+                        self.$field = $crate::ValueType::read(value).map_err(|error| {
+                            $crate::parameters::ParameterError::refused(stringify!($field), value, error)
                         })?;
                     })*
-                    _ => return Err($crate::parameters::ParameterError::Unknown {
-                        key: key.into(),
-                        nearest: $crate::parameters::nearest(key, &[$(stringify!($field)),*]),
-                    }),
+                    _ => return Err($crate::parameters::unknown(key, &[$(stringify!($field)),*])),
                 }
+                #[allow(unreachable_code, reason = "a struct without fields only knows the error")]
                 Ok(())
             }
         }
@@ -203,6 +237,11 @@ macro_rules! parameters {
 pub type Text = String;
 #[doc(hidden)]
 pub type Fields = Vec<Field>;
+
+/// The error for a key that is none of `known`.
+pub fn unknown(key: &str, known: &[&'static str]) -> ParameterError {
+    ParameterError::Unknown { key: key.to_string(), nearest: nearest(key, known) }
+}
 
 #[doc(hidden)]
 pub fn no_such_choice(text: &str, choices: &[&'static str]) -> String {
@@ -279,9 +318,9 @@ mod tests {
     #[test]
     fn values_are_set_by_name() {
         let mut example = Example::default();
-        example.set("delay", "1s").unwrap();
-        example.set("rate", "5Mbit").unwrap();
-        example.set("colour", "green").unwrap();
+        for (key, value) in [("delay", "1s"), ("rate", "5Mbit"), ("colour", "green")] {
+            example.set(key, &value.into()).unwrap();
+        }
         assert_eq!(example.delay, Duration::from_secs(1));
         assert_eq!(example.rate, Some(Rate::from_bps(5_000_000)));
         assert_eq!(example.colour, Colour::Green);
@@ -290,11 +329,11 @@ mod tests {
     #[test]
     fn errors_name_the_nearest_key_and_choice() {
         let mut example = Example::default();
-        let error = example.set("dealy", "1s").unwrap_err();
+        let error = example.set("dealy", &"1s".into()).unwrap_err();
         assert_eq!(error.to_string(), "unknown key 'dealy'; did you mean 'delay'?");
-        let error = example.set("colour", "gren").unwrap_err();
+        let error = example.set("colour", &"gren".into()).unwrap_err();
         assert!(error.to_string().contains("did you mean 'green'?"));
-        assert!(example.set("delay", "1 parsec").is_err());
+        assert!(example.set("delay", &"1 parsec".into()).is_err());
     }
 
     #[test]

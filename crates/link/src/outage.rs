@@ -100,8 +100,8 @@ mod tests {
 
     #[test]
     fn outages_without_a_pause_are_refused() {
-        use airtcp_core::parameters::Value;
-        assert!(Outage::read("{ duration = \"2s\", every = \"2s\" }").is_err());
-        assert!(Outage::read("{ duration = \"2s\", every = \"2001ms\" }").is_ok());
+        use airtcp_core::ValueType;
+        assert!(Outage::read(&"{ duration = \"2s\", every = \"2s\" }".into()).is_err());
+        assert!(Outage::read(&"{ duration = \"2s\", every = \"2001ms\" }".into()).is_ok());
     }
 }

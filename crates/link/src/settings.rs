@@ -84,19 +84,20 @@ mod tests {
             ("outage", "{ start = \"5s\", duration = \"2s\" }"),
             ("impaired_until", "30s"),
         ] {
-            settings.set(key, value).unwrap();
+            settings.set(key, &value.into()).unwrap();
         }
         settings.check().unwrap();
         let mut copy = LinkSettings::default();
         for field in settings.fields() {
-            copy.set(field.name, &field.value).unwrap();
+            copy.set(field.name, &field.value.into()).unwrap();
         }
         assert_eq!(copy, settings);
     }
 
     #[test]
     fn a_wrong_key_inside_a_table_is_named_with_the_nearest() {
-        let error = LinkSettings::default().set("loss", "{ kind = \"gilbert-elliott\", maen = \"2%\" }").unwrap_err();
+        let table = "{ kind = \"gilbert-elliott\", maen = \"2%\" }";
+        let error = LinkSettings::default().set("loss", &table.into()).unwrap_err();
         assert_eq!(error.to_string(), "bad value for 'loss': unknown key 'maen'; did you mean 'mean'?");
     }
 
@@ -117,10 +118,10 @@ mod tests {
         for (key, value) in
             [("rate", "10Mbit"), ("delay", "50ms"), ("queue", "{ kind = \"header-first\", limit = \"50packets\" }")]
         {
-            link.set(key, value).unwrap();
+            link.set(key, &value.into()).unwrap();
         }
         assert!(link.check().unwrap_err().contains("longer limit"));
-        link.set("queue", "{ kind = \"header-first\", limit = \"50packets\", threshold = 12 }").unwrap();
+        link.set("queue", &"{ kind = \"header-first\", limit = \"50packets\", threshold = 12 }".into()).unwrap();
         assert_eq!(link.check(), Ok(()));
     }
 

@@ -1,12 +1,12 @@
 //! Parameters that files write as a table: `{ kind = "gilbert-elliott", mean = "2%", burst = 5 }`.
 //!
-//! The text of such a parameter is a TOML inline table, so a file parser can hand over what stands in the file, and
-//! what [`write`] returns can stand in a file. Which kinds there are, and which keys each has, is listed in
-//! [`Table::KINDS`].
+//! Which kinds there are, and which keys each has, is listed in [`Table::KINDS`]. What [`write`] returns can stand in a
+//! file.
 
-use airtcp_core::parameters::{Field, ParameterError, no_such_choice};
+use airtcp_core::parameters::{Field, ParameterError, no_such_choice, unknown};
+use airtcp_core::{Value, ValueError};
 use alloc::format;
-use alloc::string::{String, ToString};
+use alloc::string::String;
 use alloc::vec::Vec;
 
 /// One kind of table, as help and docs list it.
@@ -30,11 +30,11 @@ pub trait Table: Sized {
     fn kind(&self) -> &'static str;
     /// Its keys with their values.
     fn fields(&self) -> Vec<Field>;
-    /// Sets one key from text.
+    /// Sets one key.
     ///
     /// # Errors
     /// Unknown key, or a value of the wrong kind.
-    fn set(&mut self, key: &str, value: &str) -> Result<(), ParameterError>;
+    fn set(&mut self, key: &str, value: &Value) -> Result<(), ParameterError>;
     /// Whether the values make sense together.
     ///
     /// # Errors
@@ -44,24 +44,45 @@ pub trait Table: Sized {
     }
 }
 
-/// Reads an inline table.
+/// Reads a table.
 ///
 /// # Errors
-/// A sentence: bad syntax, unknown kind or key with the nearest there is, bad value, values that contradict each other.
-pub fn read<T: Table>(text: &str) -> Result<T, String> {
-    let entries = entries(text)?;
-    let mut table = match entries.iter().find(|(key, _)| *key == "kind") {
-        Some((_, name)) => T::of_kind(name).ok_or_else(|| {
-            let names: Vec<&str> = T::KINDS.iter().map(|kind| kind.name).collect();
-            no_such_choice(name, &names)
-        })?,
+/// No table, unknown kind or key with the nearest there is, bad value, values that contradict each other.
+pub fn read<T: Table>(value: &Value) -> Result<T, ValueError> {
+    let Value::Table(entries) = value else {
+        let text = value.scalar()?;
+        return Err(format!("'{text}' is not a table; write for example {{ key = \"value\", other = 5 }}").into());
+    };
+    let mut table = match entries.iter().find(|(key, _)| key == KIND) {
+        Some((_, name)) => of_kind(name)?,
         None => T::of_kind(T::KINDS[0].name).ok_or("this table has no default kind; name one")?,
     };
-    for (key, value) in entries.iter().filter(|(key, _)| *key != "kind") {
-        table.set(key, value).map_err(|error| error.to_string())?;
+    for (key, value) in entries.iter().filter(|(key, _)| key != KIND) {
+        table.set(key, value).map_err(|error| with_kind(&table, error))?;
     }
     table.check()?;
     Ok(table)
+}
+
+/// The key that says which kind.
+const KIND: &str = "kind";
+
+fn of_kind<T: Table>(name: &Value) -> Result<T, ValueError> {
+    let Ok(text) = name.scalar() else {
+        return Err(ParameterError::WrongType { key: KIND, found: name.kind() }.into());
+    };
+    T::of_kind(text).ok_or_else(|| {
+        let names: Vec<&str> = T::KINDS.iter().map(|kind| kind.name).collect();
+        no_such_choice(text, &names).into()
+    })
+}
+
+/// An unknown key may be nearest to `kind`.
+fn with_kind<T: Table>(table: &T, error: ParameterError) -> ParameterError {
+    let ParameterError::Unknown { key, .. } = error else { return error };
+    let kind = Some(KIND).filter(|_| !table.kind().is_empty());
+    let known: Vec<&str> = table.fields().iter().map(|field| field.name).chain(kind).collect();
+    unknown(&key, &known)
 }
 
 /// Writes an inline table that reads back.
@@ -78,29 +99,6 @@ pub fn write<T: Table>(table: &T) -> String {
     });
     let entries: Vec<String> = kind.into_iter().chain(fields).collect();
     format!("{{ {} }}", entries.join(", "))
-}
-
-/// The keys and values of an inline table of scalars.
-fn entries(text: &str) -> Result<Vec<(&str, &str)>, String> {
-    let bad = || format!("'{text}' is not a table; write for example {{ key = \"value\", other = 5 }}");
-    let mut rest = text.trim().strip_prefix('{').and_then(|text| text.strip_suffix('}')).ok_or_else(bad)?.trim();
-    let mut entries = Vec::new();
-    while !rest.is_empty() {
-        let (key, after) = rest.split_once('=').ok_or_else(bad)?;
-        let after = after.trim_start();
-        let (value, after) = match after.chars().next() {
-            Some(quote @ ('"' | '\'')) => after[1..].split_once(quote).ok_or_else(bad)?,
-            _ => after.split_at(after.find(',').unwrap_or(after.len())),
-        };
-        let after = after.trim_start();
-        rest = match after.strip_prefix(',') {
-            Some(more) => more.trim_start(),
-            None if after.is_empty() => after,
-            None => return Err(bad()),
-        };
-        entries.push((key.trim(), value.trim()));
-    }
-    Ok(entries)
 }
 
 /// Declares an enum of tables, one variant a kind: `Variant(Struct) = "name", "about";`
@@ -127,7 +125,7 @@ macro_rules! kinds {
             fn fields(&self) -> ::alloc::vec::Vec<::airtcp_core::parameters::Field> {
                 match self { $($name::$variant(table) => ::airtcp_core::parameters::Parameters::fields(table),)+ }
             }
-            fn set(&mut self, key: &str, value: &str) -> Result<(), ::airtcp_core::parameters::ParameterError> {
+            fn set(&mut self, key: &str, value: &::airtcp_core::Value) -> Result<(), ::airtcp_core::parameters::ParameterError> {
                 match self { $($name::$variant(table) => ::airtcp_core::parameters::Parameters::set(table, key, value),)+ }
             }
             fn check(&self) -> Result<(), ::alloc::string::String> {
@@ -155,7 +153,11 @@ macro_rules! single_kind {
             fn fields(&self) -> ::alloc::vec::Vec<::airtcp_core::parameters::Field> {
                 ::airtcp_core::parameters::Parameters::fields(self)
             }
-            fn set(&mut self, key: &str, value: &str) -> Result<(), ::airtcp_core::parameters::ParameterError> {
+            fn set(
+                &mut self,
+                key: &str,
+                value: &::airtcp_core::Value,
+            ) -> Result<(), ::airtcp_core::parameters::ParameterError> {
                 ::airtcp_core::parameters::Parameters::set(self, key, value)
             }
             fn check(&self) -> Result<(), ::alloc::string::String> {
@@ -163,10 +165,10 @@ macro_rules! single_kind {
             }
         }
 
-        impl ::airtcp_core::parameters::Value for $type {
+        impl ::airtcp_core::ValueType for $type {
             const KIND: &'static str = concat!("table, ", $about);
-            fn read(text: &str) -> Result<Self, ::alloc::string::String> {
-                $crate::table::read(text)
+            fn read(value: &::airtcp_core::Value) -> Result<Self, ::airtcp_core::ValueError> {
+                $crate::table::read(value)
             }
             fn write(&self) -> ::alloc::string::String {
                 $crate::table::write(self)
@@ -175,22 +177,3 @@ macro_rules! single_kind {
     };
 }
 pub(crate) use {kinds, single_kind};
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn quoted_and_bare_values_are_read() {
-        let read = entries(" { a = \"x, y\", b=5 , c = 'z'} ").unwrap();
-        assert_eq!(read, [("a", "x, y"), ("b", "5"), ("c", "z")]);
-        assert_eq!(entries("{}").unwrap(), []);
-    }
-
-    #[test]
-    fn text_that_is_no_table_is_refused() {
-        for text in ["", "5%", "{ a }", "{ a = \"x }", "{ a = \"x\" b = 5 }", "{ a = 5"] {
-            assert!(entries(text).is_err(), "{text}");
-        }
-    }
-}

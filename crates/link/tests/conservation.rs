@@ -146,7 +146,7 @@ proptest! {
         let reread = |settings: &LinkSettings| {
             let mut copy = LinkSettings::default();
             for field in settings.fields() {
-                copy.set(field.name, &field.value).unwrap();
+                copy.set(field.name, &field.value.into()).unwrap();
             }
             copy
         };

@@ -39,8 +39,8 @@ fn skip(test: &str, why: &str) {
 
 fn settings(keys: &[(&str, &str)]) -> LinkSettings {
     let mut settings = LinkSettings::default();
-    for (key, value) in keys {
-        settings.set(key, value).unwrap_or_else(|error| panic!("{key} = {value}: {error}"));
+    for &(key, value) in keys {
+        settings.set(key, &value.into()).unwrap_or_else(|error| panic!("{key} = {value}: {error}"));
     }
     settings
 }

@@ -20,7 +20,7 @@ fn dumbbell_with(seed: u64, loss: &str, access: &[(&str, &str)]) -> (Topology, V
     for (index, rate) in ["10Mbit", "7Mbit", "20Mbit"].iter().enumerate() {
         let mut link = common::link(&[("rate", rate), ("delay", &odd(2_000_000)), ("queue", "20packets")]);
         if index == 2 {
-            link.loss = airtcp_core::parameters::Value::read(loss).unwrap();
+            link.loss = airtcp_core::ValueType::read(&loss.into()).unwrap();
         }
         topology.link(&format!("m{index}"), routers[index], routers[index + 1], link.clone(), link);
     }

@@ -155,7 +155,7 @@ mod tests {
             for _ in 0..500 {
                 let mut config = Config::default();
                 for (key, value) in draw_settings(&mut draw, &Config::default().fields(), &scale(reach)) {
-                    config.set(&key, &value).unwrap_or_else(|error| panic!("{key} = {value}: {error}"));
+                    config.set(&key, &value.as_str().into()).unwrap_or_else(|error| panic!("{key} = {value}: {error}"));
                 }
             }
         }

@@ -202,12 +202,12 @@ mod tests {
     #[test]
     fn parameters_are_set_by_name() {
         let mut config = Config::default();
-        config.set("controller", "reno").unwrap();
-        config.set("recovery", "newreno").unwrap();
-        config.set("min_rto", "1s").unwrap();
+        config.set("controller", &"reno".into()).unwrap();
+        config.set("recovery", &"newreno".into()).unwrap();
+        config.set("min_rto", &"1s".into()).unwrap();
         assert_eq!(config.controller.slug, "reno");
         assert_eq!(config.recovery, RecoveryKind::NewReno);
-        assert!(config.set("min_rot", "1s").unwrap_err().to_string().contains("min_rto"));
+        assert!(config.set("min_rot", &"1s".into()).unwrap_err().to_string().contains("min_rto"));
         assert!(config.fields().iter().all(|field| !field.about.is_empty() && !field.source.is_empty()));
     }
 

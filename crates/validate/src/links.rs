@@ -75,8 +75,8 @@ fn row(section: &mut Section, link: String, law: &str, observed: &[f64], expecte
 
 fn link(settings: &[(&str, &str)], name: &str) -> Link {
     let mut link = LinkSettings::default();
-    for (key, value) in settings {
-        link.set(key, value).expect("settings of a link");
+    for &(key, value) in settings {
+        link.set(key, &value.into()).expect("settings of a link");
     }
     Link::new(&link, 1, name)
 }

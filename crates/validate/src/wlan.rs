@@ -161,8 +161,8 @@ pub fn power_save() -> anyhow::Result<Section> {
 
 fn settings(keys: &[(&str, &str)]) -> anyhow::Result<CellSettings> {
     let mut settings = CellSettings::default();
-    for (key, value) in keys {
-        settings.set(key, value)?;
+    for &(key, value) in keys {
+        settings.set(key, &value.into())?;
     }
     Ok(settings)
 }

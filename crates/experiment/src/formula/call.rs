@@ -39,7 +39,7 @@ impl Call {
         let example = formula.inputs.iter().map(|(name, example)| format!("{name} = {example}"));
         let example = format!("inputs = {{ {} }}", example.collect::<Vec<_>>().join(", "));
         let entry = keys.required("inputs", &example)?;
-        let table = Keys::of(entry, &format!("{}.inputs", keys.name.trim_matches(['[', ']'])), &keys.show)?;
+        let table = keys.below(entry, &keys.show)?;
         let names: Vec<&str> = formula.inputs.iter().map(|(name, _)| *name).collect();
         table.only(&names)?;
         let (mut inputs, mut words) = (Vec::new(), Vec::new());

@@ -232,7 +232,7 @@ impl Reader<'_> {
     }
 
     fn missing(&self, key: &str, example: &str) -> ScenarioError {
-        let (key, table, example) = (key.to_owned(), self.keys.name.clone(), example.to_owned());
+        let (key, table, example) = (key.to_owned(), self.keys.place.to_string(), example.to_owned());
         Problem::MissingKey { key, table, example }.at(self.keys.origin)
     }
 

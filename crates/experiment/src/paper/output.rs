@@ -16,7 +16,7 @@ use super::selection::At;
 use super::{Claim, Paper};
 use crate::html::StoredError;
 use crate::results::{Estimate, directory};
-use airtcp_core::parameters::Value as _;
+use airtcp_core::ValueType as _;
 use serde_json::{Value, json};
 use std::io;
 use std::path::{Path, PathBuf};

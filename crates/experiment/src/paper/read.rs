@@ -4,7 +4,7 @@ use super::{Claim, ClaimKind, Experiment, Mode, Paper, Subject, Variant, check};
 use crate::catalogue::Catalogue;
 use crate::scenario::document::{Entry, Node, Origin, Table, Value};
 use crate::scenario::overlay::overlay;
-use crate::scenario::{Keys, Problem, Scenario, ScenarioError, Source, fill_from_base, parse, text_of};
+use crate::scenario::{Keys, Place, Problem, Scenario, ScenarioError, Source, fill_from_base, parse, text_of};
 use std::path::{Path, PathBuf};
 
 /// Keys of the top level: key, example, meaning.
@@ -84,7 +84,7 @@ impl<'a> PaperFile<'a> {
     /// The first thing that is wrong, with file, line and key.
     pub fn read(&self, mode: Mode, variant: Option<&str>, catalogue: &Catalogue<'_>) -> Result<Paper, ScenarioError> {
         let file = Origin { line: 1, ..Origin::of_file(&self.file) };
-        let keys = Keys { table: &self.document, name: "the file".into(), origin: &file, show: "paper".into() };
+        let keys = Keys::of_file(&self.document, &file, "paper");
         let schema = keys.required("schema", "schema = 1")?;
         let found = schema.node.scalar().unwrap_or_else(|| schema.node.value.kind().into());
         if found != "1" {
@@ -119,9 +119,9 @@ impl<'a> PaperFile<'a> {
         catalogue: &Catalogue<'_>,
     ) -> Result<Vec<Experiment>, ScenarioError> {
         let entry = keys.required("experiments", "[experiments.e1]")?;
-        let all = Keys::of(entry, "experiments", "paper")?;
+        let all = keys.below(entry, "paper")?;
         let quick = match keys.table.get("quick").filter(|_| mode.quick) {
-            Some(entry) => Some(Keys::of(entry, "quick", "paper")?.table),
+            Some(entry) => Some(keys.below(entry, "paper")?.table),
             None => None,
         };
         // As written, each with what it is like, for those below that are like it.
@@ -136,7 +136,7 @@ impl<'a> PaperFile<'a> {
                 overlay(&mut resolved, quick);
             }
             if let Some(own) = own_quick.as_ref().filter(|_| mode.quick) {
-                overlay(&mut resolved, Keys::of(own, &format!("experiments.{}.quick", entry.key), "paper")?.table);
+                overlay(&mut resolved, all.below(entry, "paper")?.below(own, "paper")?.table);
             }
             if let Some(patch) = patch {
                 overlay(&mut resolved, patch);
@@ -156,7 +156,7 @@ impl<'a> PaperFile<'a> {
 
     /// The table of an experiment with its base, or put into the one it is like.
     fn complete(&self, all: &Keys<'_>, entry: &Entry, written: &[(&str, Table)]) -> Result<Table, ScenarioError> {
-        let keys = Keys::of(entry, &format!("experiments.{}", entry.key), "paper")?;
+        let keys = all.below(entry, "paper")?;
         let mut own = keys.table.clone();
         let Some(like) = own.remove("like") else {
             fill_from_base(&mut own, &mut |base| (self.open)(base))?;
@@ -192,14 +192,13 @@ fn text(keys: &Keys<'_>, key: &str, list: &[(&str, &str, &str)]) -> Result<Strin
 fn variants<'a>(keys: &Keys<'a>) -> Result<(Vec<Variant>, Vec<&'a Table>), ScenarioError> {
     let (mut variants, mut sets) = (Vec::new(), Vec::new());
     let Some(entry) = keys.table.get("variants") else { return Ok((variants, sets)) };
-    for entry in &Keys::of(entry, "variants", "paper")?.table.entries {
-        let name = format!("variants.{}", entry.key);
-        let keys = Keys::of(entry, &name, "paper")?;
+    let all = keys.below(entry, "paper")?;
+    for entry in &all.table.entries {
+        let keys = all.below(entry, "paper")?;
         keys.only(&names(VARIANT_KEYS))?;
         let item = text(&keys, "item", VARIANT_KEYS)?;
         check_item(&keys, keys.table.get("item").expect("read above"), &item, &['U', 'X'])?;
-        let set =
-            Keys::of(keys.required("set", "set = { links.air.delay = \"10ms\" }")?, &format!("{name}.set"), "paper")?;
+        let set = keys.below(keys.required("set", "set = { links.air.delay = \"10ms\" }")?, "paper")?;
         sets.push(set.table);
         variants.push(Variant { name: entry.key.clone(), item, about: text(&keys, "about", VARIANT_KEYS)? });
     }
@@ -231,7 +230,7 @@ fn claims(keys: &Keys<'_>, experiments: &[Experiment], variants: &[Variant]) -> 
         let Value::Table(table) = &item.value else {
             return Err(keys.wrong_type(entry, "tables, each under [[claims]]"));
         };
-        let keys = Keys { table, name: "[[claims]]".into(), origin: &item.origin, show: "paper".into() };
+        let keys = Keys { table, place: Place::item_of("claims"), origin: &item.origin, show: "paper".into() };
         let claim = claim(&keys, experiments, variants)?;
         if claims.iter().any(|other| other.id == claim.id) {
             return Err(keys.bad(keys.table.get("id").expect("read above"), format!("'{}' is there twice", claim.id)));
@@ -245,7 +244,11 @@ fn claim(keys: &Keys<'_>, experiments: &[Experiment], variants: &[Variant]) -> R
     keys.only(&names(CLAIM_KEYS))?;
     let id = text(keys, "id", CLAIM_KEYS)?;
     check_item(keys, keys.table.get("id").expect("read above"), &id, &['C'])?;
-    let keys = &Keys { name: format!("[[claims]] {id}"), show: keys.show.clone(), ..*keys };
+    let keys = &Keys {
+        place: Place::Item { list: "claims".into(), name: Some(id.clone()) },
+        show: keys.show.clone(),
+        ..*keys
+    };
     keys.required("kind", "kind = \"trend\"")?;
     let kind: ClaimKind = keys.value("kind")?.expect("required above");
     if matches!(kind, ClaimKind::Exact | ClaimKind::Trend) {
@@ -274,17 +277,17 @@ fn claim(keys: &Keys<'_>, experiments: &[Experiment], variants: &[Variant]) -> R
         comparative: keys.value("comparative")?.unwrap_or(false),
         leans_on,
         sensitivity,
-        subject: subject(keys, experiments)?,
+        subject: subject(keys, &id, experiments)?,
         id,
     })
 }
 
-fn subject(keys: &Keys<'_>, experiments: &[Experiment]) -> Result<Subject, ScenarioError> {
+fn subject(keys: &Keys<'_>, id: &str, experiments: &[Experiment]) -> Result<Subject, ScenarioError> {
     if let Some(entry) = keys.table.get("not_checkable") {
         if let Some(checks) = keys.table.get("checks") {
             return Err(keys.bad(checks, "it is said to be not checkable; keep one of the two"));
         }
-        let below = Keys::of(entry, "claims.not_checkable", "paper")?;
+        let below = keys.below(entry, "paper")?;
         below.only(&["item", "reason"])?;
         let item = below.scalar(below.required("item", "item = \"GSN-U1\"")?, "text")?;
         check_item(&below, below.table.get("item").expect("read above"), &item, &['U', 'X'])?;
@@ -302,7 +305,7 @@ fn subject(keys: &Keys<'_>, experiments: &[Experiment]) -> Result<Subject, Scena
         let Value::Table(table) = &item.value else { return Err(keys.wrong_type(entry, expected)) };
         let keys = Keys {
             table,
-            name: format!("a check of {}", keys.name.trim_start_matches("[[claims]] ")),
+            place: Place::Described(format!("a check of {id}")),
             origin: &item.origin,
             show: "paper".into(),
         };

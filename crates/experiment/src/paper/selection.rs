@@ -167,7 +167,7 @@ fn want(keys: &Keys<'_>, entry: &Entry, node: &Node, labels: &[String]) -> Resul
     match &node.value {
         Value::List(items) => Ok(Want::Labels(items.iter().map(known).collect::<Result<_, _>>()?)),
         Value::Table(range) => {
-            let below = Keys { table: range, name: keys.name.clone(), origin: &node.origin, show: keys.show.clone() };
+            let below = Keys { table: range, place: keys.place.clone(), origin: &node.origin, show: keys.show.clone() };
             below.only(&["from", "to"])?;
             let end = |key: &str, example: &str| -> Result<(f64, String), ScenarioError> {
                 let end = below.required(key, example)?;
@@ -184,7 +184,7 @@ fn want(keys: &Keys<'_>, entry: &Entry, node: &Node, labels: &[String]) -> Resul
                 let sentence = format!("no step lies in this range; there are: {}", labels.join(", "));
                 return Err(Problem::BadValue {
                     key: entry.key.clone(),
-                    table: keys.name.clone(),
+                    table: keys.place.to_string(),
                     reason: sentence,
                     show: keys.show.clone(),
                 }

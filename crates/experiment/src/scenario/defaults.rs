@@ -18,6 +18,7 @@
 use super::document::{Entry, Node, Table, Value};
 use super::error::ScenarioError;
 use super::keys::Keys;
+use super::place::Place;
 use super::socket::SOCKETS;
 use std::borrow::Cow;
 
@@ -29,20 +30,20 @@ const SOCKET_OPTIONS: &str = "sockets";
 /// The document with its defaults filled in.
 pub(super) fn applied(document: &Table) -> Result<Cow<'_, Table>, ScenarioError> {
     let Some(entry) = document.get("defaults") else { return Ok(Cow::Borrowed(document)) };
-    let defaults = Keys::of(entry, "defaults", "scenario")?;
+    let defaults = Keys::of(entry, &Place::File, "scenario")?;
     defaults.only(&[&NAMED[..], &[SOCKET_OPTIONS]].concat())?;
     let mut filled = document.clone();
     for named in NAMED {
         let Some(entry) = defaults.table.get(named) else { continue };
-        let ours = Keys::of(entry, &format!("defaults.{named}"), named.trim_end_matches('s'))?.table;
+        let ours = defaults.below(entry, named.trim_end_matches('s'))?.table;
         tables_of(&mut filled, named).for_each(|thing| fill(thing, ours));
     }
     if let Some(entry) = defaults.table.get(SOCKET_OPTIONS) {
-        let sockets = Keys::of(entry, "defaults.sockets", "sockets")?;
+        let sockets = defaults.below(entry, "sockets")?;
         let known: Vec<&str> = SOCKETS.iter().map(|socket| socket.slug).collect();
         sockets.only(&known)?;
         for socket in &sockets.table.entries {
-            let ours = Keys::of(socket, &format!("defaults.sockets.{}", socket.key), "sockets")?.table;
+            let ours = sockets.below(socket, "sockets")?.table;
             let is_of = |flow: &Table| {
                 let of = flow.get("socket").and_then(|entry| entry.node.scalar());
                 of.is_some_and(|slug| slug == socket.key)

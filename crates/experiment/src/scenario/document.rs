@@ -73,6 +73,20 @@ impl Node {
             Value::List(_) | Value::Table(_) => None,
         }
     }
+
+    /// The value as parameters read it, without its lines.
+    pub fn to_value(&self) -> airtcp_core::Value {
+        use airtcp_core::Value as Plain;
+        match &self.value {
+            Value::Text(text) => Plain::Text(text.clone()),
+            Value::Number(text) => Plain::Number(text.clone()),
+            Value::Boolean(value) => Plain::Boolean(*value),
+            Value::List(items) => Plain::List(items.iter().map(Node::to_value).collect()),
+            Value::Table(table) => {
+                Plain::Table(table.entries.iter().map(|entry| (entry.key.clone(), entry.node.to_value())).collect())
+            }
+        }
+    }
 }
 
 /// One `key = value`.

@@ -7,7 +7,7 @@ use super::resolve::LONGEST;
 use super::socket::{socket, without_circuit};
 use super::{FlowSpec, IpVersion};
 use crate::catalogue::Catalogue;
-use airtcp_core::parameters::{ParameterError, Parameters};
+use airtcp_core::parameters::Parameters;
 use airtcp_core::{ByteSize, Duration};
 use airtcp_tcp::Config;
 use airtcp_tcp::congestion::ControllerChoice;
@@ -53,11 +53,11 @@ pub(super) fn flows(
     nodes: &[String],
     catalogue: &Catalogue<'_>,
 ) -> Result<Vec<FlowSpec>, ScenarioError> {
-    keys.table.entries.iter().map(|entry| flow(entry, nodes, catalogue)).collect()
+    keys.table.entries.iter().map(|entry| flow(keys, entry, nodes, catalogue)).collect()
 }
 
-fn flow(entry: &Entry, nodes: &[String], catalogue: &Catalogue<'_>) -> Result<FlowSpec, ScenarioError> {
-    let keys = Keys::of(entry, &format!("flows.{}", entry.key), "flow")?;
+fn flow(all: &Keys<'_>, entry: &Entry, nodes: &[String], catalogue: &Catalogue<'_>) -> Result<FlowSpec, ScenarioError> {
+    let keys = all.below(entry, "flow")?;
     let own: Vec<&str> = KEYS.iter().map(|(key, ..)| *key).collect();
     let fields = Config::default().fields();
     let of_config = fields.iter().map(|field| field.name).filter(|name| !own.contains(name));
@@ -65,8 +65,7 @@ fn flow(entry: &Entry, nodes: &[String], catalogue: &Catalogue<'_>) -> Result<Fl
     keys.only(&valid)?;
     let mut config = Config::default();
     for entry in keys.table.entries.iter().filter(|entry| !own.contains(&entry.key.as_str())) {
-        let text = keys.scalar(entry, "a single value")?;
-        config.set(&entry.key, &text).map_err(|error| keys.parameter(entry, error, &valid))?;
+        keys.set(&mut config, entry, "a single value", &valid)?;
     }
     let node = |key: &str, example: &str| -> Result<usize, ScenarioError> {
         let entry = keys.required(key, example)?;
@@ -129,7 +128,7 @@ pub(super) fn replace_by_reno(flows: &mut [FlowSpec], catalogue: &Catalogue<'_>)
 fn choice(keys: &Keys<'_>, name: &str, catalogue: &Catalogue<'_>) -> Result<Option<ControllerChoice>, ScenarioError> {
     let entry = catalogue.controller(name).copied();
     let Some(options) = keys.table.get("controller_options") else { return Ok(entry.map(Into::into)) };
-    let keys = Keys::of(options, &format!("{}.controller_options", keys.name.trim_matches(['[', ']'])), name)?;
+    let keys = keys.below(options, name)?;
     let fields = entry.map(|entry| (entry.fields)()).unwrap_or_default();
     let valid: Vec<&str> = fields.iter().map(|field| field.name).collect();
     if let Some(first) = keys.table.entries.first().filter(|_| valid.is_empty()) {
@@ -140,10 +139,7 @@ fn choice(keys: &Keys<'_>, name: &str, catalogue: &Catalogue<'_>) -> Result<Opti
     let settings = keys.table.entries.iter().map(value).collect::<Result<Vec<_>, ScenarioError>>()?;
     let Some(entry) = entry else { return Ok(None) };
     ControllerChoice::new(entry, &settings).map(Some).map_err(|error| {
-        let key = match &error {
-            ParameterError::Unknown { key, .. } => key.as_str(),
-            ParameterError::BadValue { key, .. } => key,
-        };
+        let key = error.key();
         keys.parameter(keys.table.get(key).unwrap_or(options), error, &valid)
     })
 }

@@ -16,6 +16,7 @@
 use super::document::{Entry, Node, Table, Value};
 use super::error::{Problem, ScenarioError};
 use super::keys::Keys;
+use super::place::Place;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
@@ -61,7 +62,7 @@ fn groups(document: &Table) -> Result<Groups, ScenarioError> {
     for entry in document.table("nodes").into_iter().flat_map(|nodes| &nodes.entries) {
         let Value::Table(node) = &entry.node.value else { continue };
         let Some(count_entry) = node.get("count") else { continue };
-        let keys = Keys::of(entry, &format!("nodes.{}", entry.key), "scenario")?;
+        let keys = Keys::of(entry, &Place::File.below("nodes"), "scenario")?;
         keys.only(&["count"])?;
         let count: u32 = keys.value("count")?.unwrap_or(0);
         if !(1..=MAX_COUNT).contains(&count) {
@@ -80,7 +81,7 @@ fn count_of(flow: &Entry) -> Option<&Entry> {
 /// A flow as many times as its `count` says, without that key; itself where it has none.
 fn alike(flow: &Entry) -> Result<Vec<Entry>, ScenarioError> {
     let Some(count_entry) = count_of(flow) else { return Ok(vec![flow.clone()]) };
-    let keys = Keys::of(flow, &format!("flows.{}", flow.key), "flow")?;
+    let keys = Keys::of(flow, &Place::File.below("flows"), "flow")?;
     let count: u32 = keys.value("count")?.unwrap_or(0);
     if !(1..=MAX_COUNT).contains(&count) {
         return Err(keys.bad(count_entry, format!("a flow is there from 1 to {MAX_COUNT} times")));

@@ -1,15 +1,17 @@
-//! One table of a scenario, read strictly: every key is known, has the right kind, and errors name its line.
+//! One table of a file, read strictly: every key is known, has the right kind, and errors name its line.
 
 use super::document::{Entry, Node, Origin, Table, Value};
 use super::error::{Problem, ScenarioError};
-use airtcp_core::parameters::{self, ParameterError, nearest};
+use super::place::Place;
+use airtcp_core::parameters::{ParameterError, Parameters, nearest};
+use airtcp_core::{ValueError, ValueType};
 
-/// A table and how errors call it.
+/// A table and where it stands.
 pub struct Keys<'a> {
     /// The keys and values.
     pub table: &'a Table,
-    /// As in the file: `[links.air]`.
-    pub name: String,
+    /// Which table of the file it is.
+    pub place: Place,
     /// Where it stands.
     pub origin: &'a Origin,
     /// Argument of `airtcp show` that lists its keys.
@@ -17,22 +19,30 @@ pub struct Keys<'a> {
 }
 
 impl<'a> Keys<'a> {
-    /// The value of `entry` as a table called `name`.
+    /// The file as a whole; `show` is the argument of `airtcp show` that lists its keys.
+    pub fn of_file(table: &'a Table, origin: &'a Origin, show: &str) -> Self {
+        Keys { table, place: Place::File, origin, show: show.to_owned() }
+    }
+
+    /// The value of `entry`, which stands in the table at `above`, as a table.
     ///
     /// # Errors
     /// It is something else.
-    pub fn of(entry: &'a Entry, name: &str, show: &str) -> Result<Keys<'a>, ScenarioError> {
-        match &entry.node.value {
-            Value::Table(table) => {
-                Ok(Keys { table, name: format!("[{name}]"), origin: &entry.origin, show: show.to_owned() })
-            }
-            other => {
-                let table = name.rsplit_once('.').map_or("the file".to_owned(), |(above, _)| format!("[{above}]"));
-                let expected = "a table".to_owned();
-                Err(Problem::WrongType { key: entry.key.clone(), table, expected, found: other.kind() }
-                    .at(&entry.origin))
-            }
-        }
+    pub fn of(entry: &'a Entry, above: &Place, show: &str) -> Result<Self, ScenarioError> {
+        let Value::Table(table) = &entry.node.value else {
+            let (key, found) = (entry.key.clone(), entry.node.value.kind());
+            let problem = Problem::WrongType { key, table: above.to_string(), expected: "a table".into(), found };
+            return Err(problem.at(&entry.origin));
+        };
+        Ok(Keys { table, place: above.below(&entry.key), origin: &entry.origin, show: show.to_owned() })
+    }
+
+    /// The value of `entry`, which stands in this table, as a table.
+    ///
+    /// # Errors
+    /// It is something else.
+    pub fn below<'b>(&self, entry: &'b Entry, show: &str) -> Result<Keys<'b>, ScenarioError> {
+        Keys::of(entry, &self.place, show)
     }
 
     /// Refuses every key that is not one of `valid`.
@@ -49,7 +59,7 @@ impl<'a> Keys<'a> {
     /// The error for an unknown key.
     pub fn unknown(&self, entry: &Entry, valid: &[&str]) -> ScenarioError {
         let nearest = nearest(&entry.key, valid).map(str::to_owned);
-        let (key, table, show) = (entry.key.clone(), self.name.clone(), self.show.clone());
+        let (key, table, show) = (entry.key.clone(), self.place.to_string(), self.show.clone());
         Problem::UnknownKey { key, table, nearest, show }.at(&entry.origin)
     }
 
@@ -59,19 +69,39 @@ impl<'a> Keys<'a> {
     /// It is not; `example` shows what to write.
     pub fn required(&self, key: &str, example: &str) -> Result<&'a Entry, ScenarioError> {
         self.table.get(key).ok_or_else(|| {
-            let (key, table, example) = (key.to_owned(), self.name.clone(), example.to_owned());
+            let (key, table, example) = (key.to_owned(), self.place.to_string(), example.to_owned());
             Problem::MissingKey { key, table, example }.at(self.origin)
         })
     }
 
-    /// The value of `key` read as a parameter.
+    /// The value of `key`, if it is there.
     ///
     /// # Errors
-    /// A list or table, or text that cannot be read.
-    pub fn value<T: parameters::Value>(&self, key: &str) -> Result<Option<T>, ScenarioError> {
+    /// It cannot be read.
+    pub fn value<T: ValueType>(&self, key: &str) -> Result<Option<T>, ScenarioError> {
         let Some(entry) = self.table.get(key) else { return Ok(None) };
-        let text = self.scalar(entry, T::KIND)?;
-        T::read(&text).map(Some).map_err(|reason| self.bad(entry, reason))
+        T::read(&entry.node.to_value()).map(Some).map_err(|error| match error {
+            ValueError::WrongType => self.wrong_type(entry, T::KIND),
+            ValueError::Reason(reason) => self.bad(entry, reason),
+            ValueError::Within(error) => self.within(entry, error),
+        })
+    }
+
+    /// Sets the parameter that `entry` names; `valid` are all keys of this table.
+    ///
+    /// # Errors
+    /// It is unknown or cannot be read; `expected` says what should stand there.
+    pub fn set(
+        &self,
+        parameters: &mut dyn Parameters,
+        entry: &Entry,
+        expected: &str,
+        valid: &[&str],
+    ) -> Result<(), ScenarioError> {
+        parameters.set(&entry.key, &entry.node.to_value()).map_err(|error| match error {
+            ParameterError::WrongType { .. } => self.wrong_type(entry, expected),
+            error => self.parameter(entry, error, valid),
+        })
     }
 
     /// The text of a scalar.
@@ -99,7 +129,7 @@ impl<'a> Keys<'a> {
     pub fn wrong_type(&self, entry: &Entry, expected: &str) -> ScenarioError {
         Problem::WrongType {
             key: entry.key.clone(),
-            table: self.name.clone(),
+            table: self.place.to_string(),
             expected: expected.to_owned(),
             found: entry.node.value.kind(),
         }
@@ -110,18 +140,31 @@ impl<'a> Keys<'a> {
     pub fn bad(&self, entry: &Entry, reason: impl Into<String>) -> ScenarioError {
         Problem::BadValue {
             key: entry.key.clone(),
-            table: self.name.clone(),
+            table: self.place.to_string(),
             reason: reason.into(),
             show: self.show.clone(),
         }
         .at(&entry.node.origin)
     }
 
-    /// The error of a parameter struct, at the line of its key; `valid` are all keys of the table.
+    /// The error of a parameter, at the line of its key; `valid` are all keys of the table.
     pub fn parameter(&self, entry: &Entry, error: ParameterError, valid: &[&str]) -> ScenarioError {
         match error {
             ParameterError::Unknown { .. } => self.unknown(entry, valid),
             ParameterError::BadValue { reason, .. } => self.bad(entry, reason),
+            ParameterError::WrongType { .. } => self.wrong_type(entry, "a single value"),
+            ParameterError::Within { error, .. } => self.within(entry, *error),
+        }
+    }
+
+    /// The error of a parameter in the table that `entry` has as its value.
+    fn within(&self, entry: &Entry, error: ParameterError) -> ScenarioError {
+        let below = self.below(entry, &self.show).ok();
+        let found = below.as_ref().and_then(|below| Some((below, below.table.get(error.key())?)));
+        match (found, error) {
+            (Some((below, inner)), ParameterError::Unknown { nearest, .. }) => below.unknown(inner, nearest.as_slice()),
+            (Some((below, inner)), error @ ParameterError::WrongType { .. }) => below.parameter(inner, error, &[]),
+            (_, error) => self.bad(entry, error.to_string()),
         }
     }
 
@@ -134,7 +177,7 @@ impl<'a> Keys<'a> {
         origin: &Origin,
         choices: Vec<String>,
     ) -> ScenarioError {
-        let (name, key, table) = (name.to_owned(), key.to_owned(), self.name.clone());
+        let (name, key, table) = (name.to_owned(), key.to_owned(), self.place.to_string());
         Problem::NoSuch { what, name, key, table, choices }.at(origin)
     }
 }

@@ -4,6 +4,7 @@ use super::document::{Entry, Node, Table, Value, split_path};
 use super::error::{Problem, ScenarioError};
 use super::keys::Keys;
 use super::levels::{self, TIME};
+use super::place::Place;
 use super::vary::Axis;
 use crate::formula::Call;
 use crate::world::WLAN_COUNTERS;
@@ -264,7 +265,7 @@ fn each<T>(
     let Value::List(items) = &entry.node.value else { return Err(wrong(entry.node.value.kind())) };
     let table = |item: &Node| match &item.value {
         Value::Table(table) => {
-            read(&Keys { table, name: format!("[[{name}]]"), origin: &item.origin, show: "scenario".into() })
+            read(&Keys { table, place: Place::item_of(name), origin: &item.origin, show: "scenario".into() })
         }
         other => Err(wrong(other.kind())),
     };

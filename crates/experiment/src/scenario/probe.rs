@@ -33,11 +33,11 @@ pub struct ProbeSpec {
 
 /// Reads every probe; `hosts` are the nodes that flows name.
 pub(super) fn probes(keys: &Keys<'_>, nodes: &[String], hosts: &[usize]) -> Result<Vec<ProbeSpec>, ScenarioError> {
-    keys.table.entries.iter().map(|entry| probe(entry, nodes, hosts)).collect()
+    keys.table.entries.iter().map(|entry| probe(keys, entry, nodes, hosts)).collect()
 }
 
-fn probe(entry: &Entry, nodes: &[String], hosts: &[usize]) -> Result<ProbeSpec, ScenarioError> {
-    let keys = Keys::of(entry, &format!("probes.{}", entry.key), "scenario")?;
+fn probe(all: &Keys<'_>, entry: &Entry, nodes: &[String], hosts: &[usize]) -> Result<ProbeSpec, ScenarioError> {
+    let keys = all.below(entry, "scenario")?;
     let valid: Vec<&str> = KEYS.iter().map(|(key, ..)| *key).collect();
     keys.only(&valid)?;
     let host = |key: &str, example: &str| -> Result<usize, ScenarioError> {

@@ -27,7 +27,7 @@ const LEAST_SAMPLE: Duration = Duration::from_millis(1);
 const MOST_SAMPLES: u64 = 20_000;
 
 fn top<'a>(document: &'a Table, file: &'a Origin) -> Keys<'a> {
-    Keys { table: document, name: "the file".into(), origin: file, show: "scenario".into() }
+    Keys::of_file(document, file, "scenario")
 }
 
 /// Reads the top level.
@@ -104,16 +104,16 @@ pub(super) fn resolve(
     }
     let nodes = nodes(&keys)?;
     let wlans = match document.get("wlans") {
-        Some(entry) => wlan::wlans(&Keys::of(entry, "wlans", "wlan")?, &nodes)?,
+        Some(entry) => wlan::wlans(&keys.below(entry, "wlan")?, &nodes)?,
         None => Vec::new(),
     };
     let links = match document.get("links") {
         // Stations of a cell need no other link.
         None if !wlans.is_empty() => Vec::new(),
-        _ => link::links(&Keys::of(keys.required("links", "[links.air]")?, "links", "link")?, &nodes)?,
+        _ => link::links(&keys.below(keys.required("links", "[links.air]")?, "link")?, &nodes)?,
     };
     let flows_entry = keys.required("flows", "[flows.bulk]")?;
-    let flow_keys = Keys::of(flows_entry, "flows", "flow")?;
+    let flow_keys = keys.below(flows_entry, "flow")?;
     let mut flows = flow::flows(&flow_keys, &nodes, catalogue)?;
     if flows.is_empty() {
         return Err(Problem::Topology("[flows] is empty: nothing would be sent".into()).at(&flows_entry.origin));
@@ -123,11 +123,11 @@ pub(super) fn resolve(
     let hosts: Vec<usize> =
         (0..nodes.len()).filter(|node| flows.iter().any(|flow| [flow.from, flow.to].contains(node))).collect();
     let probes = match document.get("probes") {
-        Some(entry) => probe::probes(&Keys::of(entry, "probes", "scenario")?, &nodes, &hosts)?,
+        Some(entry) => probe::probes(&keys.below(entry, "scenario")?, &nodes, &hosts)?,
         None => Vec::new(),
     };
     let mut schemes = match document.get("schemes") {
-        Some(entry) => scheme::schemes(&Keys::of(entry, "schemes", "schemes")?, &network, catalogue)?,
+        Some(entry) => scheme::schemes(&keys.below(entry, "schemes")?, &network, catalogue)?,
         None => Vec::new(),
     };
     if keys.value::<bool>("control")?.unwrap_or(false) {
@@ -152,9 +152,9 @@ pub(super) fn resolve(
 
 fn nodes(keys: &Keys<'_>) -> Result<Vec<String>, ScenarioError> {
     let entry = keys.required("nodes", "[nodes]")?;
-    let nodes = Keys::of(entry, "nodes", "scenario")?;
+    let nodes = keys.below(entry, "scenario")?;
     let name = |entry: &Entry| {
-        let below = Keys::of(entry, &format!("nodes.{}", entry.key), "scenario")?;
+        let below = nodes.below(entry, "scenario")?;
         below.only(&[])?;
         Ok(entry.key.clone())
     };

@@ -8,7 +8,6 @@ use super::topology::{Network, path};
 use super::{On, SchemeSpec};
 use crate::catalogue::{Catalogue, NO_SCHEME};
 use airtcp_core::Rng;
-use airtcp_core::parameters::ParameterError;
 use airtcp_schemes::{End, LinkFacts, MAX_MEMORY, Placement, SchemeEntry, Site};
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -23,7 +22,7 @@ pub(super) fn schemes(
 ) -> Result<Vec<SchemeSpec>, ScenarioError> {
     let mut placed: Vec<SchemeSpec> = Vec::new();
     for entry in &keys.table.entries {
-        let Some(scheme) = scheme(entry, network, catalogue)? else { continue };
+        let Some(scheme) = scheme(keys, entry, network, catalogue)? else { continue };
         if let Some(other) = placed.iter().find(|other| is_shared(network, other, &scheme)) {
             let place = match scheme.on {
                 On::Link(link) => format!("on link '{}'", network.links[link].name),
@@ -60,11 +59,12 @@ fn gates(network: &Network<'_>, scheme: &SchemeSpec) -> Vec<(usize, usize)> {
 }
 
 fn scheme(
+    all: &Keys<'_>,
     entry: &Entry,
     network: &Network<'_>,
     catalogue: &Catalogue<'_>,
 ) -> Result<Option<SchemeSpec>, ScenarioError> {
-    let mut keys = Keys::of(entry, &format!("schemes.{}", entry.key), "schemes")?;
+    let mut keys = all.below(entry, "schemes")?;
     let kind_entry = keys.required("kind", "kind = \"gsnoop\"")?;
     let kind = keys.scalar(kind_entry, "text")?;
     if kind == NO_SCHEME {
@@ -151,10 +151,7 @@ pub fn scheme_parameters(
     }
     let mut site = Site { end: End::Near, link, rng: &mut rng, max_memory: MAX_MEMORY };
     let Err(error) = (scheme.make)(&parameters, &mut site) else { return Ok(parameters) };
-    let refused = match &error {
-        ParameterError::Unknown { key, .. } => key.as_str(),
-        ParameterError::BadValue { key, .. } => key,
-    };
+    let refused = error.key();
     match (entries.iter().find(|entry| entry.key == refused), entries.last()) {
         (Some(entry), _) => Err(keys.parameter(entry, error, valid)),
         // A default that does not go with what the table says.

@@ -71,7 +71,7 @@ fn options(flow: &Keys<'_>, socket: &SocketEntry) -> Result<FlowKind, ScenarioEr
             None => unreachable!("TCP takes no options"),
         });
     };
-    let keys = Keys::of(table, &format!("{}.socket_options", flow.name.trim_matches(['[', ']'])), "sockets")?;
+    let keys = flow.below(table, "sockets")?;
     let fields = (socket.fields)();
     let valid: Vec<&str> = fields.iter().map(|field| field.name).collect();
     if let Some(first) = keys.table.entries.first().filter(|_| valid.is_empty()) {
@@ -81,10 +81,7 @@ fn options(flow: &Keys<'_>, socket: &SocketEntry) -> Result<FlowKind, ScenarioEr
     let value = |entry: &Entry| Ok((entry.key.clone(), keys.scalar(entry, "a single value")?));
     let settings = keys.table.entries.iter().map(value).collect::<Result<Vec<_>, ScenarioError>>()?;
     (socket.make)(&settings).map_err(|error| {
-        let key = match &error {
-            ParameterError::Unknown { key, .. } => key.as_str(),
-            ParameterError::BadValue { key, .. } => key,
-        };
+        let key = error.key();
         keys.parameter(keys.table.get(key).unwrap_or(table), error, &valid)
     })
 }

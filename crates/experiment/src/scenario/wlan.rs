@@ -1,10 +1,9 @@
 //! `[wlans.<name>]`: an 802.11 cell: its access point `ap`, its `stations`, and the keys of [`CellSettings`].
 
 use super::WlanSpec;
-use super::document::{Entry, Value};
+use super::document::Entry;
 use super::error::{Problem, ScenarioError};
 use super::keys::Keys;
-use super::write;
 use airtcp_core::parameters::Parameters;
 use airtcp_sim::dot11::{CellSettings, Edca};
 
@@ -17,24 +16,20 @@ pub const KEYS: &[(&str, &str, &str)] = &[
 
 /// Reads every cell.
 pub(super) fn wlans(keys: &Keys<'_>, nodes: &[String]) -> Result<Vec<WlanSpec>, ScenarioError> {
-    keys.table.entries.iter().map(|entry| wlan(entry, nodes)).collect()
+    keys.table.entries.iter().map(|entry| wlan(keys, entry, nodes)).collect()
 }
 
-fn wlan(entry: &Entry, nodes: &[String]) -> Result<WlanSpec, ScenarioError> {
-    let keys = Keys::of(entry, &format!("wlans.{}", entry.key), "wlan")?;
+fn wlan(all: &Keys<'_>, entry: &Entry, nodes: &[String]) -> Result<WlanSpec, ScenarioError> {
+    let keys = all.below(entry, "wlan")?;
     let own: Vec<&str> = KEYS.iter().map(|(key, ..)| *key).collect();
     let fields = CellSettings::default().fields();
     let valid: Vec<&str> = own.iter().copied().chain(fields.iter().map(|field| field.name)).collect();
     keys.only(&valid)?;
     let mut settings = CellSettings::default();
     for entry in keys.table.entries.iter().filter(|entry| !own.contains(&entry.key.as_str())) {
-        let text = match &entry.node.value {
-            Value::Table(_) => write::inline(&entry.node),
-            _ => keys.scalar(entry, "a value")?,
-        };
-        settings.set(&entry.key, &text).map_err(|error| keys.parameter(entry, error, &valid))?;
+        keys.set(&mut settings, entry, "a value", &valid)?;
     }
-    let refused = |reason| Problem::Topology(format!("{}: {reason}", keys.name)).at(&entry.origin);
+    let refused = |reason| Problem::Topology(format!("{}: {reason}", keys.place)).at(&entry.origin);
     settings.check().map_err(refused)?;
     let node = |name: &str, key: &str, at: &super::document::Origin| {
         let index = nodes.iter().position(|node| node == name);
@@ -65,31 +60,29 @@ fn edca(
     settings: &CellSettings,
 ) -> Result<Vec<(usize, Edca)>, ScenarioError> {
     let Some(table) = keys.table.get("edca") else { return Ok(Vec::new()) };
-    let within = format!("{}.edca", keys.name.trim_matches(['[', ']']));
-    let of = Keys::of(table, &within, "wlan")?;
+    let of = keys.below(table, "wlan")?;
     let names: Vec<&str> = stations.iter().map(|station| nodes[*station].as_str()).collect();
     of.only(&names)?;
-    of.table.entries.iter().map(|entry| edca_of(entry, &within, nodes, settings)).collect()
+    of.table.entries.iter().map(|entry| edca_of(&of, entry, nodes, settings)).collect()
 }
 
 fn edca_of(
+    edca: &Keys<'_>,
     entry: &Entry,
-    within: &str,
     nodes: &[String],
     settings: &CellSettings,
 ) -> Result<(usize, Edca), ScenarioError> {
-    let keys = Keys::of(entry, &format!("{within}.{}", entry.key), "wlan")?;
+    let keys = edca.below(entry, "wlan")?;
     let mut edca = Edca::default();
     let fields = edca.fields();
     let valid: Vec<&str> = fields.iter().map(|field| field.name).collect();
     keys.only(&valid)?;
     for entry in &keys.table.entries {
-        let text = keys.scalar(entry, "a number")?;
-        edca.set(&entry.key, &text).map_err(|error| keys.parameter(entry, error, &valid))?;
+        keys.set(&mut edca, entry, "a number", &valid)?;
     }
     settings
         .check_edca(&edca)
-        .map_err(|reason| Problem::Topology(format!("{}: {reason}", keys.name)).at(&entry.origin))?;
+        .map_err(|reason| Problem::Topology(format!("{}: {reason}", keys.place)).at(&entry.origin))?;
     let node = nodes.iter().position(|node| *node == entry.key).expect("one of the stations");
     Ok((node, edca))
 }

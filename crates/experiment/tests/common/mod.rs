@@ -45,7 +45,7 @@ impl Element for Idle {
 
 fn make(parameters: &[(String, String)], _: &mut Site<'_>) -> Result<Box<dyn Element + Send>, ParameterError> {
     let mut settings = Settings::default();
-    parameters.iter().try_for_each(|(key, value)| settings.set(key, value))?;
+    parameters.iter().try_for_each(|(key, value)| settings.set(key, &value.into()))?;
     Ok(Box::new(Idle))
 }
 

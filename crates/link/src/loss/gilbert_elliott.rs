@@ -129,11 +129,12 @@ impl Chain {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use airtcp_core::parameters::Value;
+    use airtcp_core::ValueType;
     use std::string::ToString;
 
     fn model(text: &str) -> Result<super::super::Loss, String> {
-        super::super::Loss::read(&format!("{{ kind = \"gilbert-elliott\", {text} }}"))
+        super::super::Loss::read(&format!("{{ kind = \"gilbert-elliott\", {text} }}").into())
+            .map_err(|error| error.to_string())
     }
 
     #[test]
@@ -163,9 +164,9 @@ mod tests {
     #[test]
     fn an_impossible_mean_is_refused_with_what_to_change() {
         assert!(model("mean = \"50%\", burst = 1").is_ok());
-        assert!(model("mean = \"51%\", burst = 1").unwrap_err().contains("'burst' at least 2"));
+        assert!(model("mean = \"51%\", burst = 1").unwrap_err().to_string().contains("'burst' at least 2"));
         assert!(model("mean = \"2%\", burst = 0").is_err());
-        assert!(model("mean = \"2%\", loss_bad = \"1%\"").unwrap_err().contains("between"));
+        assert!(model("mean = \"2%\", loss_bad = \"1%\"").unwrap_err().to_string().contains("between"));
         assert!(model("mean = \"2%\", loss_good = \"3%\"").is_err());
     }
 }

@@ -13,8 +13,7 @@ pub use bit_error::BitError;
 pub use gilbert_elliott::{GilbertElliott, GilbertElliottTransitions};
 
 use crate::table::{self, kinds};
-use airtcp_core::parameters::Value;
-use airtcp_core::{Probability, Rng};
+use airtcp_core::{Probability, Rng, Value, ValueError, ValueType};
 use alloc::string::{String, ToString};
 
 kinds! {
@@ -55,14 +54,14 @@ impl Default for Loss {
 }
 
 /// A probability alone means independent loss.
-impl Value for Loss {
+impl ValueType for Loss {
     const KIND: &'static str =
         "probability or table, \"2%\" or { kind = \"gilbert-elliott\", mean = \"2%\", burst = 5 }";
-    fn read(text: &str) -> Result<Self, String> {
-        if text.trim_start().starts_with('{') {
-            return table::read(text);
+    fn read(value: &Value) -> Result<Self, ValueError> {
+        match value {
+            Value::Table(_) => table::read(value),
+            _ => Probability::read(value).map(Loss::bernoulli),
         }
-        Probability::read(text).map(Loss::bernoulli)
     }
     fn write(&self) -> String {
         match self {
@@ -128,16 +127,21 @@ mod tests {
             "{ kind = \"gilbert-elliott\", mean = \"2%\", burst = 5, loss_good = \"0%\", loss_bad = \"100%\" }",
             "{ kind = \"gilbert-elliott-transitions\", good_to_bad = \"1%\", bad_to_good = \"20%\", loss_good = \"0.1%\", loss_bad = \"50%\" }",
         ] {
-            assert_eq!(Loss::read(text).unwrap().write(), text);
+            assert_eq!(Loss::read(&text.into()).unwrap().write(), text);
         }
-        assert_eq!(Loss::read("{ kind = \"bernoulli\", probability = \"5%\" }"), Loss::read("5%"));
-        assert!(Loss::read("{ kind = \"gilbert-eliott\" }").unwrap_err().contains("did you mean 'gilbert-elliott'?"));
+        assert_eq!(Loss::read(&"{ kind = \"bernoulli\", probability = \"5%\" }".into()), Loss::read(&"5%".into()));
+        assert!(
+            Loss::read(&"{ kind = \"gilbert-eliott\" }".into())
+                .unwrap_err()
+                .to_string()
+                .contains("did you mean 'gilbert-elliott'?")
+        );
     }
 
     /// Bits are wrong on their own: a packet's fate says nothing of the next one's.
     #[test]
     fn dec_40_bit_errors_lose_as_many_packets_as_the_bits_say_and_each_by_itself() {
-        let model = Loss::read("{ kind = \"bit-error\", rate = 0.00002 }").unwrap();
+        let model = Loss::read(&"{ kind = \"bit-error\", rate = 0.00002 }".into()).unwrap();
         let mut process = LossProcess::new(&model, Rng::derive(1, "loss"));
         for wire_len in [52, 1500] {
             let fates: alloc::vec::Vec<bool> = (0..200_000).map(|_| process.loses(wire_len)).collect();
@@ -157,7 +161,7 @@ mod tests {
     #[test]
     fn a_higher_probability_loses_the_same_packets_and_more() {
         let lost = |text: &str| {
-            let mut process = LossProcess::new(&Loss::read(text).unwrap(), Rng::derive(3, "loss"));
+            let mut process = LossProcess::new(&Loss::read(&text.into()).unwrap(), Rng::derive(3, "loss"));
             (0..10_000).map(|_| process.loses(1500)).collect::<std::vec::Vec<_>>()
         };
         let (low, high) = (lost("1%"), lost("5%"));

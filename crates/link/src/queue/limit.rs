@@ -1,7 +1,6 @@
 //! How much may wait, in bytes or in packets.
 
-use airtcp_core::parameters::Value;
-use airtcp_core::{Backlog, ByteSize};
+use airtcp_core::{Backlog, ByteSize, Value, ValueError, ValueType};
 use alloc::format;
 use alloc::string::{String, ToString};
 use core::fmt;
@@ -87,10 +86,10 @@ impl fmt::Display for QueueLimit {
     }
 }
 
-impl Value for QueueLimit {
+impl ValueType for QueueLimit {
     const KIND: &'static str = "size or packets, \"75kB\" or \"50packets\"";
-    fn read(text: &str) -> Result<Self, String> {
-        text.parse()
+    fn read(value: &Value) -> Result<Self, ValueError> {
+        Ok(value.scalar()?.parse::<QueueLimit>()?)
     }
     fn write(&self) -> String {
         self.to_string()

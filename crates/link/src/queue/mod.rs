@@ -30,8 +30,7 @@ pub use tail::{DropTail, Ring};
 
 use crate::settings::LinkSettings;
 use crate::table::{self, kinds};
-use airtcp_core::parameters::Value;
-use airtcp_core::{CONTROL_DSCP, Rng};
+use airtcp_core::{CONTROL_DSCP, Rng, Value, ValueError, ValueType};
 use alloc::boxed::Box;
 use alloc::string::String;
 use codel::CodelQueue;
@@ -94,13 +93,13 @@ impl Default for Queue {
 }
 
 /// A limit alone means drop-tail.
-impl Value for Queue {
+impl ValueType for Queue {
     const KIND: &'static str = "limit or table, \"75kB\" or { kind = \"droptail\", limit = \"75kB\" }";
-    fn read(text: &str) -> Result<Self, String> {
-        if text.trim_start().starts_with('{') {
-            return table::read(text);
+    fn read(value: &Value) -> Result<Self, ValueError> {
+        match value {
+            Value::Table(_) => table::read(value),
+            _ => QueueLimit::read(value).map(|limit| Queue::DropTail(DropTail { limit })),
         }
-        text.parse().map(|limit| Queue::DropTail(DropTail { limit }))
     }
     fn write(&self) -> String {
         table::write(self)
@@ -140,22 +139,29 @@ impl Discipline {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::string::ToString;
 
     #[test]
     fn a_queue_is_written_as_a_table_and_read_from_a_limit_too() {
-        let queue = Queue::read("75kB").unwrap();
+        let queue = Queue::read(&"75kB".into()).unwrap();
         assert_eq!(queue.write(), "{ kind = \"droptail\", limit = \"75kB\" }");
-        assert_eq!(Queue::read(&queue.write()), Ok(queue));
-        assert!(Queue::read("{ kind = \"dropttail\" }").unwrap_err().contains("did you mean 'droptail'?"));
-        assert!(Queue::read("{ limt = \"1kB\" }").unwrap_err().contains("did you mean 'limit'?"));
+        assert_eq!(Queue::read(&queue.write().into()), Ok(queue));
+        assert!(
+            Queue::read(&"{ kind = \"dropttail\" }".into())
+                .unwrap_err()
+                .to_string()
+                .contains("did you mean 'droptail'?")
+        );
+        assert!(Queue::read(&"{ limt = \"1kB\" }".into()).unwrap_err().to_string().contains("did you mean 'limit'?"));
     }
 
     #[test]
     fn every_kind_reads_back_what_it_wrote() {
         for kind in <Queue as table::Table>::KINDS {
-            let queue = Queue::read(&std::format!("{{ kind = \"{}\", limit = \"7packets\" }}", kind.name)).unwrap();
+            let queue =
+                Queue::read(&std::format!("{{ kind = \"{}\", limit = \"7packets\" }}", kind.name).into()).unwrap();
             assert_eq!(queue.limit(), QueueLimit::Packets(7), "{}", kind.name);
-            assert_eq!(Queue::read(&queue.write()), Ok(queue));
+            assert_eq!(Queue::read(&queue.write().into()), Ok(queue));
         }
     }
 
@@ -176,7 +182,7 @@ mod tests {
             ("{ kind = \"header-first\", vmss = \"0B\" }", "vmss"),
             ("{ kind = \"header-first\", dscp = 64 }", "DSCP"),
         ] {
-            let error = Queue::read(text).unwrap_err();
+            let error = Queue::read(&text.into()).unwrap_err().to_string();
             assert!(error.contains(word), "{text}: {error}");
         }
     }

@@ -10,8 +10,8 @@ use std::net::{IpAddr, Ipv4Addr};
 pub fn settings(entries: &[(&str, &str)]) -> LinkSettings {
     use airtcp_core::parameters::Parameters;
     let mut settings = LinkSettings::default();
-    for (key, value) in entries {
-        settings.set(key, value).unwrap();
+    for &(key, value) in entries {
+        settings.set(key, &value.into()).unwrap();
     }
     settings.check().unwrap();
     settings

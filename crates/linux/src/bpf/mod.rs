@@ -114,7 +114,7 @@ fn newzag_options(bytes: &[u8]) -> Options {
         max_backlog,
         ..newzag::Settings::default()
     };
-    match settings.set("y", &format!("-{shift}")) {
+    match settings.set("y", &format!("-{shift}").into()) {
         Ok(()) => settings.fields().into_iter().map(|field| (field.name.to_owned(), field.value)).collect(),
         Err(_) => Options::new(),
     }

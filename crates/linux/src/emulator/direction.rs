@@ -108,7 +108,7 @@ impl Direction {
 mod tests {
     use super::*;
     use airtcp_core::Ecn;
-    use airtcp_core::parameters::Value;
+    use airtcp_core::ValueType;
     use airtcp_link::Queue;
     use std::net::Ipv4Addr;
 
@@ -121,7 +121,7 @@ mod tests {
 
     #[test]
     fn a_managed_queue_is_served_at_its_events_and_what_it_drops_and_marks_is_told() {
-        let queue = Queue::read("{ kind = \"codel\", ecn = true }").unwrap();
+        let queue = Queue::read(&"{ kind = \"codel\", ecn = true }".into()).unwrap();
         let settings = LinkSettings { rate: "12Mbit".parse().ok(), queue, ..LinkSettings::default() };
         let mut direction = Direction::new("links.air.forward".into(), Default::default(), settings, 1);
         let mut passages = Passages::new(Instant::ZERO);

@@ -54,8 +54,8 @@ pub fn is_long() -> bool {
 /// Settings of one direction of a link.
 pub fn settings(keys: &[(&str, &str)]) -> LinkSettings {
     let mut settings = LinkSettings::default();
-    for (key, value) in keys {
-        settings.set(key, value).unwrap_or_else(|error| panic!("{key} = {value}: {error}"));
+    for &(key, value) in keys {
+        settings.set(key, &value.into()).unwrap_or_else(|error| panic!("{key} = {value}: {error}"));
     }
     settings
 }

@@ -57,7 +57,7 @@ impl Settings {
     pub(super) fn with(values: &[(String, String)]) -> Result<Settings, ParameterError> {
         let mut settings = Settings::default();
         for (key, value) in values {
-            settings.set(key, value)?;
+            settings.set(key, &value.into())?;
         }
         Ok(settings)
     }

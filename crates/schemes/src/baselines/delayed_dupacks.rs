@@ -301,8 +301,8 @@ mod tests {
 
     fn delayer(settings: &[(&str, &str)]) -> Harness<Delayer> {
         let mut parsed = Settings::default();
-        for (key, value) in settings {
-            parsed.set(key, value).unwrap();
+        for &(key, value) in settings {
+            parsed.set(key, &value.into()).unwrap();
         }
         Harness::new(with_site(|site| Delayer::new(&parsed, site)), "delayer")
     }

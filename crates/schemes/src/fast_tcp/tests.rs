@@ -8,8 +8,8 @@ use std::vec::Vec;
 
 fn router(settings: &[(&str, &str)]) -> Harness<Router> {
     let mut parsed = Settings::default();
-    for (key, value) in settings {
-        parsed.set(key, value).unwrap();
+    for &(key, value) in settings {
+        parsed.set(key, &value.into()).unwrap();
     }
     parsed.check().unwrap();
     Harness::new(with_site(|site| Router::new(&parsed, site)), "router")

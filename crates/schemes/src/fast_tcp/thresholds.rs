@@ -1,10 +1,9 @@
 //! Lengths of the forward queue from which acknowledgments are delayed (FTC-3), as a list: several thresholds are an
 //! extension that the paper names (FTC-8).
 
-use airtcp_core::ByteSize;
-use airtcp_core::parameters::{Text, Value};
+use airtcp_core::{ByteSize, Value, ValueError, ValueType};
 use alloc::format;
-use alloc::string::ToString;
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 /// Most thresholds of a list.
@@ -26,13 +25,14 @@ impl Thresholds {
     }
 }
 
-impl Value for Thresholds {
+impl ValueType for Thresholds {
     const KIND: &'static str = "sizes, \"50kB\" or \"50kB, 100kB\"";
 
-    fn read(text: &str) -> Result<Self, Text> {
-        let sizes = text.split(',').map(|part| ByteSize::read(part.trim())).collect::<Result<Vec<_>, _>>()?;
+    fn read(value: &Value) -> Result<Self, ValueError> {
+        let size = |part: &str| part.trim().parse::<ByteSize>().map_err(|error| error.to_string());
+        let sizes = value.scalar()?.split(',').map(size).collect::<Result<Vec<_>, _>>()?;
         if sizes.len() > MOST {
-            return Err(format!("{} thresholds are more than {MOST}; leave some out", sizes.len()));
+            return Err(format!("{} thresholds are more than {MOST}; leave some out", sizes.len()).into());
         }
         if sizes.windows(2).any(|pair| pair[0] >= pair[1]) {
             return Err("each threshold has to be above the one before; write them in ascending order".into());
@@ -40,7 +40,7 @@ impl Value for Thresholds {
         Ok(Thresholds(sizes))
     }
 
-    fn write(&self) -> Text {
+    fn write(&self) -> String {
         self.0.iter().map(ByteSize::to_string).collect::<Vec<_>>().join(", ")
     }
 }
@@ -51,7 +51,7 @@ mod tests {
 
     #[test]
     fn ftc_8_each_threshold_reached_is_a_level() {
-        let thresholds = Thresholds::read("50kB, 100kB").unwrap();
+        let thresholds = Thresholds::read(&"50kB, 100kB".into()).unwrap();
         let levels = [0, 49_999, 50_000, 99_999, 100_000, u64::MAX].map(|bytes| thresholds.level(bytes));
         assert_eq!(levels, [0, 0, 1, 1, 2, 2]);
     }
@@ -59,18 +59,18 @@ mod tests {
     #[test]
     fn a_list_reads_back_what_it_wrote() {
         for text in ["50kB", "1500B, 50kB, 2MB"] {
-            let thresholds = Thresholds::read(text).unwrap();
-            assert_eq!(Thresholds::read(&thresholds.write()), Ok(thresholds), "{text}");
+            let thresholds = Thresholds::read(&text.into()).unwrap();
+            assert_eq!(Thresholds::read(&thresholds.write().into()), Ok(thresholds), "{text}");
         }
     }
 
     #[test]
     fn lists_out_of_order_or_too_long_are_refused_with_a_remedy() {
-        assert!(Thresholds::read("100kB, 50kB").unwrap_err().contains("ascending"));
-        assert!(Thresholds::read("50kB, 50kB").is_err());
-        assert!(Thresholds::read("").is_err());
+        assert!(Thresholds::read(&"100kB, 50kB".into()).unwrap_err().to_string().contains("ascending"));
+        assert!(Thresholds::read(&"50kB, 50kB".into()).is_err());
+        assert!(Thresholds::read(&"".into()).is_err());
         let many = (1..=9).map(|n| format!("{n}kB")).collect::<Vec<_>>();
-        assert!(Thresholds::read(&many.join(",")).unwrap_err().contains("leave some out"));
-        assert!(Thresholds::read(&many[..8].join(",")).is_ok());
+        assert!(Thresholds::read(&many.join(",").into()).unwrap_err().to_string().contains("leave some out"));
+        assert!(Thresholds::read(&many[..8].join(",").into()).is_ok());
     }
 }

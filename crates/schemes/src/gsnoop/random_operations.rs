@@ -78,7 +78,7 @@ fn survives<E: Element>(make: impl Fn(&Settings, &mut Site<'_>) -> E, mode: Mode
             ("cache_per_flow", ["true", "false"]),
             ("held_acks", ["3", "1000"]),
         ] {
-            settings.set(key, choices[rng.below(2) as usize]).unwrap();
+            settings.set(key, &choices[rng.below(2) as usize].into()).unwrap();
         }
         let link =
             LinkFacts { rate: Some(Rate::from_bps(4_000_000)), queue: Some(ByteSize(15_000)), ..LinkFacts::default() };

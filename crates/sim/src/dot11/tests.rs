@@ -8,8 +8,8 @@ use std::net::Ipv4Addr;
 
 pub(super) fn settings(values: &[(&str, &str)]) -> CellSettings {
     let mut settings = CellSettings::default();
-    for (key, value) in values {
-        settings.set(key, value).unwrap();
+    for &(key, value) in values {
+        settings.set(key, &value.into()).unwrap();
     }
     settings.check().unwrap();
     settings
@@ -232,7 +232,7 @@ fn settings_that_contradict_each_other_are_refused() {
         ("beacon_interval", "1ms", "5 ms"),
     ] {
         let mut settings = CellSettings::default();
-        settings.set(key, value).unwrap();
+        settings.set(key, &value.into()).unwrap();
         let error = settings.check().unwrap_err();
         assert!(error.contains(word), "{key}: {error}");
     }

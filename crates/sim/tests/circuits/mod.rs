@@ -42,7 +42,7 @@ impl Path {
         let now = Instant::from_nanos(1_000_000_000);
         let settings = |text: &&[(&str, &str)]| {
             let mut settings = Settings::default();
-            text.iter().for_each(|(key, value)| settings.set(key, value).unwrap());
+            text.iter().for_each(|&(key, value)| settings.set(key, &value.into()).unwrap());
             settings.check().unwrap();
             settings
         };
@@ -74,7 +74,7 @@ impl Path {
             addresses: None,
         };
         let mut settings = header_hop::Settings::default();
-        hop.iter().for_each(|(key, value)| settings.set(key, value).unwrap());
+        hop.iter().for_each(|&(key, value)| settings.set(key, &value.into()).unwrap());
         self.hop = Some([End::Near, End::Far].map(|end| {
             let name = format!("{end:?}");
             let rng = &mut Rng::derive(7, &name);

@@ -14,16 +14,16 @@ use airtcp_tcp::Config;
 
 pub fn link(settings: &[(&str, &str)]) -> LinkSettings {
     let mut link = LinkSettings::default();
-    for (key, value) in settings {
-        link.set(key, value).unwrap();
+    for &(key, value) in settings {
+        link.set(key, &value.into()).unwrap();
     }
     link
 }
 
 pub fn cell_settings(settings: &[(&str, &str)]) -> CellSettings {
     let mut cell = CellSettings::default();
-    for (key, value) in settings {
-        cell.set(key, value).unwrap();
+    for &(key, value) in settings {
+        cell.set(key, &value.into()).unwrap();
     }
     cell
 }
@@ -36,8 +36,8 @@ pub fn mbit(outcome: &Outcome) -> f64 {
 
 pub fn tcp(settings: &[(&str, &str)]) -> Config {
     let mut config = Config::default();
-    for (key, value) in settings {
-        config.set(key, value).unwrap();
+    for &(key, value) in settings {
+        config.set(key, &value.into()).unwrap();
     }
     config
 }

@@ -4,7 +4,6 @@
 //! Generous on purpose, since TCP shares a link unevenly: a flow that is late by this measure stands still.
 
 use super::{FlowPlan, Scenario};
-use airtcp_core::parameters::Value as _;
 use airtcp_core::{ByteSize, Duration, Rate};
 
 /// A flow may get so much less than its equal share.
@@ -104,7 +103,7 @@ pub(super) fn round_trip(scenario: &Scenario, [from, to]: [usize; 2]) -> Duratio
     let hops = scenario.path(from, to).into_iter().chain(scenario.path(to, from));
     let times = hops.map(|(link, direction)| {
         let scheme = scenario.links[link].scheme.iter().flat_map(|scheme| &scheme.settings);
-        let of_scheme = scheme.filter(|(key, _)| key == "queue").filter_map(|(_, size)| ByteSize::read(size).ok());
+        let of_scheme = scheme.filter(|(key, _)| key == "queue").filter_map(|(_, size)| size.parse::<ByteSize>().ok());
         let plan = &scenario.links[link].directions[direction];
         let of_link = plan.queue.limit().bytes(plan.mtu);
         let bytes = of_scheme.map(|size| size.0).chain([of_link]).max().unwrap_or(0);

@@ -51,7 +51,7 @@ fn draw_config(draw: &mut Draw, mtu: u32, tables: &Tables<'_>) -> Config {
     let scale = Scale { reach: Reach::Moderate, rate: None, least_packets: 2, mtu };
     for (key, value) in parameters::draw_settings(draw, &fields, &scale) {
         // What was drawn for the field's kind reads; a test of the parameters holds that.
-        let _ = config.set(&key, &value);
+        let _ = config.set(&key, &value.into());
     }
     // Without congestion control a flow floods its first queue; it belongs into a decoupling socket.
     let controlled: Vec<_> = tables.controllers.iter().filter(|entry| entry.slug != "unlimited").copied().collect();

@@ -70,11 +70,11 @@ fn draw_queue(draw: &mut Draw, least: u64, mtu: u32) -> Queue {
     if kind.name == "header-first" {
         // Any threshold is possible on any link; and swarms have no circuits, so that headers are ordinary packets.
         let threshold = (bytes / u64::from(mtu)).max(1).to_string();
-        let is_set = queue.set("threshold", &threshold).and_then(|()| queue.set("dscp", "0"));
+        let is_set = queue.set("threshold", &threshold.into()).and_then(|()| queue.set("dscp", &"0".into()));
         debug_assert!(is_set.is_ok(), "{is_set:?}");
     }
     let unlimited = queue.clone();
-    let is_set = queue.set("limit", &limit.to_string()).and(Ok(queue.check().is_ok()));
+    let is_set = queue.set("limit", &limit.to_string().into()).and(Ok(queue.check().is_ok()));
     if is_set == Ok(true) { queue } else { unlimited }
 }
 
@@ -100,7 +100,7 @@ fn draw_loss(draw: &mut Draw) -> Loss {
     ];
     for (key, value) in &keys {
         // A kind has some of these keys.
-        let _ = loss.set(key, value);
+        let _ = loss.set(key, &value.into());
     }
     let is_possible = loss.check().is_ok() && draw.percent(70);
     if is_possible { loss } else { Loss::bernoulli(share) }

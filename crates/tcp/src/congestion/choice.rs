@@ -1,7 +1,8 @@
 //! A controller of the table with its settings.
 
 use super::{CONTROLLERS, Controller, ControllerEntry, find};
-use airtcp_core::parameters::{ParameterError, Value};
+use airtcp_core::parameters::ParameterError;
+use airtcp_core::{Value, ValueError, ValueType};
 use alloc::borrow::ToOwned;
 use alloc::boxed::Box;
 use alloc::format;
@@ -58,17 +59,17 @@ impl Default for ControllerChoice {
 
 /// `newzag`, or `newzag lda=original clock=10ms`. Reads built-in names only; who has entries of its own resolves the name
 /// with [`find`].
-impl Value for ControllerChoice {
+impl ValueType for ControllerChoice {
     const KIND: &'static str = ControllerEntry::KIND;
-    fn read(text: &str) -> Result<Self, String> {
-        let mut words = text.split_whitespace();
+    fn read(value: &Value) -> Result<Self, ValueError> {
+        let mut words = value.scalar()?.split_whitespace();
         let entry = find(words.next().unwrap_or_default(), &[])?;
         let setting = |word: &str| match word.split_once('=') {
             Some((key, value)) => Ok((key.to_owned(), value.to_owned())),
             None => Err(format!("'{word}' is not a setting of '{}'; write KEY=VALUE", entry.slug)),
         };
         let settings = words.map(setting).collect::<Result<Vec<_>, _>>()?;
-        ControllerChoice::new(entry, &settings).map_err(|error| format!("{error} ('{}')", entry.slug))
+        Ok(ControllerChoice::new(entry, &settings).map_err(|error| format!("{error} ('{}')", entry.slug))?)
     }
     fn write(&self) -> String {
         let mut text = self.entry.slug.to_string();
@@ -86,13 +87,13 @@ mod tests {
     #[test]
     fn a_choice_reads_back_what_it_writes() {
         for text in ["cubic", "newzag", "newzag lda=original y=-6 clock=10ms", "blind45 share=20%"] {
-            assert_eq!(ControllerChoice::read(text).unwrap().write(), text);
+            assert_eq!(ControllerChoice::read(&text.into()).unwrap().write(), text);
         }
     }
 
     #[test]
     fn settings_that_the_controller_does_not_have_are_refused_by_name() {
-        let error = |text| ControllerChoice::read(text).unwrap_err();
+        let error = |text: &str| ControllerChoice::read(&Value::from(text)).unwrap_err().to_string();
         assert_eq!(error("newzag lad=original"), "unknown key 'lad'; did you mean 'lda'? ('newzag')");
         assert_eq!(error("reno lda=original"), "unknown key 'lda' ('reno')");
         assert!(error("newzag y=-9").contains("'-9' is not a choice"));

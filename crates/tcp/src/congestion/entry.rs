@@ -2,7 +2,8 @@
 //! the workspace passes its own slice of entries to [`find`].
 
 use super::{Bbr, Blind45, Controller, Cubic, Newzag, Reno, Unlimited, Veno, Westwood, Zigzag, blind45, newzag};
-use airtcp_core::parameters::{Field, ParameterError, Parameters, Value, nearest};
+use airtcp_core::parameters::{Field, ParameterError, Parameters, nearest};
+use airtcp_core::{Value, ValueError, ValueType};
 use alloc::borrow::ToOwned;
 use alloc::boxed::Box;
 use alloc::format;
@@ -144,10 +145,10 @@ pub fn find(slug: &str, own: &[ControllerEntry]) -> Result<ControllerEntry, Stri
 }
 
 /// Reads built-in names only; who has entries of its own resolves the name with [`find`].
-impl Value for ControllerEntry {
+impl ValueType for ControllerEntry {
     const KIND: &'static str = "congestion controller, \"cubic\"";
-    fn read(text: &str) -> Result<Self, String> {
-        find(text.trim(), &[])
+    fn read(value: &Value) -> Result<Self, ValueError> {
+        Ok(find(value.scalar()?.trim(), &[])?)
     }
     fn write(&self) -> String {
         self.slug.to_owned()

@@ -155,7 +155,7 @@ fn ratio(probability: Probability) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use airtcp_core::parameters::Value;
+    use airtcp_core::ValueType;
 
     /// Probes over a link that does `really`, judged by what was asked of it: 10 Mbit/s, 5 ms,
     /// 5 % loss.
@@ -167,7 +167,7 @@ mod tests {
         let settings = LinkSettings {
             rate: "10Mbit".parse().ok(),
             delay: Duration::from_millis(5),
-            loss: Loss::read("5%").unwrap(),
+            loss: Loss::read(&"5%".into()).unwrap(),
             ..LinkSettings::default()
         };
         let burst = (0..50).map(|i| Arrival { sequence: i, sent_at: 0, arrived_at: delay_ns + (i + 1) * interval_ns });
@@ -237,8 +237,8 @@ mod tests {
     #[test]
     fn a_lossless_link_may_lose_nothing_and_a_bursty_one_more_than_an_even_one() {
         assert_eq!(loss_bound(0.0, 0.0, &Loss::default()), 0.0);
-        let even = loss_bound(28.0, 0.01, &Loss::read("1%").unwrap());
-        let bursty = Loss::read("{ kind = \"gilbert-elliott\", mean = \"1%\", burst = 5 }");
+        let even = loss_bound(28.0, 0.01, &Loss::read(&"1%".into()).unwrap());
+        let bursty = Loss::read(&"{ kind = \"gilbert-elliott\", mean = \"1%\", burst = 5 }".into());
         let bursty = loss_bound(28.0, 0.01, &bursty.unwrap());
         assert!((20.0..35.0).contains(&even), "{even}");
         assert!(bursty > 2.0 * even, "{bursty}");

@@ -277,13 +277,13 @@ fn judge(probes: Vec<Probe>, report: &EmulatorReport, took: Duration) -> SelfTes
 #[cfg(test)]
 mod tests {
     use super::*;
-    use airtcp_core::parameters::Value;
+    use airtcp_core::ValueType;
 
     #[test]
     fn probes_meet_the_limit_of_a_managed_queue_but_not_its_management() {
-        let queue = Queue::read("{ kind = \"red\", limit = \"40packets\" }").unwrap();
+        let queue = Queue::read(&"{ kind = \"red\", limit = \"40packets\" }".into()).unwrap();
         let tested = testable(&LinkSettings { queue, ..LinkSettings::default() });
-        assert_eq!(tested.queue, Queue::read("40packets").unwrap());
+        assert_eq!(tested.queue, Queue::read(&"40packets".into()).unwrap());
     }
 
     #[test]
@@ -291,7 +291,7 @@ mod tests {
         let mut settings = LinkSettings { rate: "10Mbit".parse().ok(), ..LinkSettings::default() };
         let transmission = Duration::from_micros(1200);
         assert_eq!(burst_packets(&settings, 1500, transmission), 50);
-        settings.queue = Queue::read("{ kind = \"droptail\", limit = \"20packets\" }").unwrap();
+        settings.queue = Queue::read(&"{ kind = \"droptail\", limit = \"20packets\" }".into()).unwrap();
         assert_eq!(burst_packets(&settings, 1500, transmission), 17);
     }
 }

@@ -24,8 +24,8 @@ struct Test {
 impl Test {
     fn new(settings: &[(&str, &str)], is_told_at_once: bool, place: impl Fn(&mut Site<'_>)) -> Test {
         let mut parsed = Settings::default();
-        for (key, value) in settings {
-            parsed.set(key, value).unwrap();
+        for &(key, value) in settings {
+            parsed.set(key, &value.into()).unwrap();
         }
         let element = with_site(|site| {
             place(site);

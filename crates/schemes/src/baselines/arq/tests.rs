@@ -8,8 +8,8 @@ use std::vec::Vec;
 
 fn station(name: &str, text: &[(&str, &str)]) -> Station {
     let mut settings = Settings::default();
-    for (key, value) in text {
-        settings.set(key, value).unwrap();
+    for &(key, value) in text {
+        settings.set(key, &value.into()).unwrap();
     }
     Station::new(&settings, &mut bench::site(End::Near, &mut Rng::derive(1, name), MAX_MEMORY))
 }

@@ -9,8 +9,8 @@ use std::vec::Vec;
 
 fn agent(text: &[(&str, &str)]) -> Harness<Agent> {
     let mut settings = Settings::default();
-    for (key, value) in text {
-        settings.set(key, value).unwrap();
+    for &(key, value) in text {
+        settings.set(key, &value.into()).unwrap();
     }
     Harness::new(with_site(|site| Agent::new(&settings, site)), "snoop")
 }

@@ -32,8 +32,8 @@ fn end(last: u8, port: u16) -> Endpoint {
 
 fn proxy(text: &[(&str, &str)], max_memory: ByteSize) -> Proxy {
     let mut settings = Settings::default();
-    for (key, value) in text {
-        settings.set(key, value).unwrap();
+    for &(key, value) in text {
+        settings.set(key, &value.into()).unwrap();
     }
     let mut rng = Rng::derive(1, "proxy");
     Proxy::new(&settings, &mut Site { end: End::Near, link: LinkFacts::default(), rng: &mut rng, max_memory })
@@ -396,7 +396,7 @@ fn a_full_ring_closes_the_window_of_the_sender() {
 fn resets_wait_for_a_full_ring_and_the_flow_with_them() {
     for idle in ["10s", "0s"] {
         let mut bench = Bench::established(&[("idle", "10s")]);
-        bench.proxy.element.settings.set("idle", idle).unwrap();
+        bench.proxy.element.settings.set("idle", &idle.into()).unwrap();
         bench.fill_ring();
         bench.client.write_virtual(100);
         bench.run(25_000);

@@ -52,9 +52,9 @@ impl Settings {
         for (key, value) in settings {
             match &mut circuit {
                 Some(circuit) if !own.iter().any(|field| field.name == key) => {
-                    circuit.set(key, value).map_err(|error| with_nearest(error, &Settings::fields(true)))?;
+                    circuit.set(key, &value.into()).map_err(|error| with_nearest(error, &Settings::fields(true)))?;
                 }
-                _ => source.set(key, value)?,
+                _ => source.set(key, &value.into())?,
             }
         }
         circuit.iter().try_for_each(decoupling::Settings::check)?;

@@ -47,7 +47,7 @@ fn settings(rng: &mut Rng) -> Settings {
         ("copies", ["0", "0", "3"]),
         ("tries", ["1", "2", "6"]),
     ] {
-        settings.set(key, choices[rng.below(3) as usize]).unwrap();
+        settings.set(key, &choices[rng.below(3) as usize].into()).unwrap();
     }
     settings
 }

@@ -13,8 +13,8 @@ const VMSS: u32 = 1500;
 
 fn station(name: &str, text: &[(&str, &str)]) -> Station {
     let mut settings = Settings::default();
-    for (key, value) in text {
-        settings.set(key, value).unwrap();
+    for &(key, value) in text {
+        settings.set(key, &value.into()).unwrap();
     }
     settings.check().unwrap();
     Station::new(&settings, &mut bench::site(End::Near, &mut Rng::derive(1, name), MAX_MEMORY))

@@ -87,9 +87,9 @@ impl Settings {
         let own = DataSettings::default().fields();
         for (key, value) in settings {
             if own.iter().any(|field| field.name == key) {
-                parsed.data.set(key, value)?;
+                parsed.data.set(key, &value.into())?;
             } else {
-                parsed.circuit.set(key, value).map_err(|error| with_nearest(error, &Settings::fields()))?;
+                parsed.circuit.set(key, &value.into()).map_err(|error| with_nearest(error, &Settings::fields()))?;
             }
         }
         parsed.circuit.check()?;

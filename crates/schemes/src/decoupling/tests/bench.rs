@@ -15,8 +15,8 @@ pub const DELAY: Duration = Duration::from_millis(10);
 
 pub fn settings(of: &[(&str, &str)]) -> Settings {
     let mut settings = Settings::default();
-    for (key, value) in of {
-        settings.set(key, value).unwrap();
+    for &(key, value) in of {
+        settings.set(key, &value.into()).unwrap();
     }
     settings.check().unwrap();
     settings

@@ -283,7 +283,7 @@ fn dec_6_settings_out_of_range_are_refused_in_a_sentence_that_says_what_to_write
         ("delayed_ack", "0", "write 1 for"),
     ] {
         let mut settings = Settings::default();
-        settings.set(key, value).unwrap();
+        settings.set(key, &value.into()).unwrap();
         let message = settings.check().unwrap_err().to_string();
         assert!(message.contains(key) && message.contains(wanted), "{message}");
     }

@@ -67,7 +67,7 @@ impl Bench {
         let mut settings = Settings::default();
         let text = [("mode", "suppression"), ("wireless_rtt", "10ms"), ("hold", "60ms"), ("tries", "2")];
         for (key, value) in text.into_iter().chain([("redundancy", "false")]) {
-            settings.set(key, value).unwrap();
+            settings.set(key, &value.into()).unwrap();
         }
         let mut rng = Rng::derive(1, "b");
         let link = LinkFacts { rate: Some(Rate::from_bps(80_000_000)), ..LinkFacts::default() };

@@ -38,8 +38,8 @@ impl Bench {
 
     fn with_memory(text: &[(&str, &str)], max_memory: ByteSize) -> Self {
         let mut settings = Settings::default();
-        for (key, value) in text {
-            settings.set(key, value).unwrap();
+        for &(key, value) in text {
+            settings.set(key, &value.into()).unwrap();
         }
         let end = |end, name: &str| {
             let mut rng = Rng::derive(1, name);

@@ -38,8 +38,8 @@ impl Bench {
     pub fn new(base: u32, text: &[(&str, &str)]) -> Self {
         let mut settings = Settings::default();
         let timing = [("wireless_rtt", "10ms"), ("guard", "5ms")];
-        for (key, value) in timing.iter().chain(text) {
-            settings.set(key, value).unwrap();
+        for &(key, value) in timing.iter().chain(text) {
+            settings.set(key, &value.into()).unwrap();
         }
         let link = LinkFacts {
             rate: Some(Rate::from_bps(80_000_000)),
