@@ -4,10 +4,12 @@
 //! each one over the tracked files of this repository. Nothing in the product depends on this crate.
 #![forbid(unsafe_code)]
 
+pub mod circles;
 pub mod commands;
 pub mod coverage;
 pub mod dependencies;
 pub mod layers;
+pub mod lines;
 pub mod links;
 pub mod rust;
 pub mod text;

@@ -24,6 +24,12 @@ pub fn code_only(source: &str) -> String {
     String::from_utf8(out).expect("only whole literals and comments were replaced, by ASCII")
 }
 
+/// Whether a file holds nothing but tests: it stands in a folder `tests`, or is called `tests`, `testing` or `…_tests`.
+pub fn is_test_file(path: &str) -> bool {
+    let parts = || path.split('/').map(|part| part.strip_suffix(".rs").unwrap_or(part));
+    parts().any(|part| part == "tests" || part == "testing" || part.ends_with("_tests"))
+}
+
 /// The code with every `#[cfg(test)]` item blanked; takes what [`code_only`] returns.
 pub fn without_tests(code: &str) -> String {
     let mut out = code.as_bytes().to_vec();
