@@ -4,6 +4,7 @@
 //! time, [`results`] runs everything and keeps it, [`table`], [`figure`] and [`html`] show it, [`capture`] keeps the
 //! packets.
 #![forbid(unsafe_code)]
+#![allow(clippy::too_many_lines, clippy::too_many_arguments, reason = "being split")]
 
 pub mod capture;
 pub mod catalogue;

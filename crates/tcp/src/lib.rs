@@ -8,6 +8,7 @@
 //! ([`RecoveryKind`]) and congestion control ([`congestion`]) are chosen per connection.
 #![no_std]
 #![forbid(unsafe_code)]
+#![allow(clippy::too_many_lines, clippy::too_many_arguments, reason = "being split")]
 extern crate alloc;
 #[cfg(test)]
 extern crate std;
