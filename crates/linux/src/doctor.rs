@@ -1,47 +1,9 @@
 //! What this machine can do, why not, and the command that fixes it.
 
 use crate::bpf;
+use crate::finding::{Finding, Level};
 use crate::gateway::inspect;
 use crate::sys::sched;
-use serde::Serialize;
-
-/// How much a finding matters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Level {
-    /// As it should be.
-    Good,
-    /// It works, with a cost or a risk.
-    Warning,
-    /// It cannot work.
-    Refusal,
-}
-
-/// One thing that was looked at.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Finding {
-    /// How much it matters.
-    pub level: Level,
-    /// What was found, in a sentence.
-    pub what: String,
-    /// What to do about it; empty where nothing is to be done.
-    pub fix: String,
-}
-
-impl Finding {
-    /// All is well.
-    pub fn good(what: impl Into<String>) -> Finding {
-        Finding { level: Level::Good, what: what.into(), fix: String::new() }
-    }
-    /// It works, but.
-    pub fn warning(what: impl Into<String>, fix: impl Into<String>) -> Finding {
-        Finding { level: Level::Warning, what: what.into(), fix: fix.into() }
-    }
-    /// It cannot work.
-    pub fn refusal(what: impl Into<String>, fix: impl Into<String>) -> Finding {
-        Finding { level: Level::Refusal, what: what.into(), fix: fix.into() }
-    }
-}
 
 /// Looks at the whole machine: what gateways, live runs and good timing need.
 pub fn examine() -> Vec<Finding> {

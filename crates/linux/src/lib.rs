@@ -9,6 +9,7 @@ pub mod bpf;
 pub mod device;
 pub mod doctor;
 pub mod emulator;
+pub mod finding;
 pub mod gateway;
 pub mod sys;
 pub mod testbed;

@@ -231,7 +231,7 @@ fn live_what_a_killed_load_left_is_removed_by_the_next() {
     let Some(_turn) = turn("live_what_a_killed_load_left_is_removed_by_the_next") else { return };
     pinned::load(newzag(), NAME, &[]).unwrap();
     // As after a kill between the two files, seen from the next start.
-    std::fs::remove_file(format!("{}/{NAME}/link", pinned::ROOT)).unwrap();
+    std::fs::remove_file(format!("{}/{NAME}/link", bpf::ROOT)).unwrap();
     assert!(!pinned::list().unwrap().iter().any(|loaded| loaded.name == NAME));
     gone();
     pinned::load(newzag(), NAME, &[]).unwrap();

@@ -1,7 +1,6 @@
 //! Parameters of a TCP endpoint. The defaults are those of a Linux host of today.
 
 use crate::congestion::ControllerChoice;
-use crate::recovery::Reduction;
 use airtcp_core::{ByteSize, Duration};
 
 airtcp_core::choices! {
@@ -61,6 +60,17 @@ airtcp_core::choices! {
         /// (RFC 2581; ns-2, ns-3's TcpNewReno).
         Off = "off",
     }
+}
+
+/// How the window shrinks during recovery.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reduction {
+    /// In proportion to what is delivered (RFC 6937).
+    Proportional,
+    /// At once, and data leave as the pipe drains (RFC 6675, RFC 6582).
+    AtOnce,
+    /// To one segment, as after a timeout: slow start (Tahoe).
+    SlowStart,
 }
 
 airtcp_core::parameters! {

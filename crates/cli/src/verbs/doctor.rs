@@ -2,7 +2,8 @@
 
 use crate::{Failure, gateway_file, output};
 use airtcp_experiment::Catalogue;
-use airtcp_linux::doctor::{self, Finding, Level};
+use airtcp_linux::doctor;
+use airtcp_linux::finding::{Finding, Level};
 use airtcp_linux::gateway;
 use clap::Args;
 use serde_json::json;

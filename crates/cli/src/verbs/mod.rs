@@ -9,6 +9,7 @@ mod report;
 mod reproduce;
 mod run;
 mod show;
+mod topic;
 
 use crate::Failure;
 use airtcp_experiment::scenario::Source;

@@ -1,6 +1,6 @@
 //! What `airtcp show` says of papers: what each has, and how a file of one's own is written.
 
-use super::show::{Key, Section, Topic, plain_keys};
+use super::topic::{Key, Section, Topic, plain_keys};
 use airtcp_experiment::formula::FORMULAS;
 use airtcp_experiment::paper::{
     CHECK_KINDS, CLAIM_KEYS, EXPERIMENT_KEYS, Mode, PAPER_KEYS, Paper, VARIANT_KEYS, built_in,

@@ -1,5 +1,6 @@
 //! `airtcp show`: everything a file can say, from the same tables that read it.
 
+use super::topic::{Key, Section, Topic, plain_keys};
 use super::{BUILT_IN, papers};
 use crate::{Failure, gateway_file, output};
 use airtcp_core::parameters::{Field, Parameters, nearest};
@@ -26,31 +27,6 @@ pub(crate) struct Arguments {
     /// As JSON
     #[arg(long, conflicts_with = "example")]
     json: bool,
-}
-
-/// Something there is a page about.
-pub(super) struct Topic {
-    pub(super) name: String,
-    pub(super) about: String,
-    /// One sentence each, below the first.
-    pub(super) notes: Vec<String>,
-    pub(super) sections: Vec<Section>,
-    pub(super) example: String,
-}
-
-/// Keys that belong together.
-pub(super) struct Section {
-    pub(super) title: String,
-    pub(super) keys: Vec<Key>,
-}
-
-pub(super) struct Key {
-    pub(super) name: String,
-    /// Empty where a sentence says all there is.
-    pub(super) value: String,
-    pub(super) kind: String,
-    pub(super) about: String,
-    pub(super) source: String,
 }
 
 pub(crate) fn run(arguments: &Arguments, catalogue: &Catalogue<'_>) -> Result<(), Failure> {
@@ -278,17 +254,6 @@ fn keys(fields: Vec<Field>) -> Vec<Key> {
         source: field.source.into(),
     };
     fields.into_iter().map(key).collect()
-}
-
-pub(super) fn plain_keys(list: &[(&str, &str, &str)]) -> Vec<Key> {
-    let key = |(name, value, about): &(&str, &str, &str)| Key {
-        name: (*name).into(),
-        value: (*value).into(),
-        kind: String::new(),
-        about: (*about).into(),
-        source: String::new(),
-    };
-    list.iter().map(key).collect()
 }
 
 /// Every parameter at its default, commented out.

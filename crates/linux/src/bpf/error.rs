@@ -1,6 +1,6 @@
 //! Why a controller could not be loaded or taken away.
 
-use super::pinned::ROOT;
+use super::ROOT;
 use airtcp_core::parameters::ParameterError;
 use std::io;
 

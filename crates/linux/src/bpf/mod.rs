@@ -21,6 +21,9 @@ use airtcp_core::parameters::{ParameterError, Parameters, nearest};
 use airtcp_tcp::congestion::newzag::{self, DeviationFrom, Lda};
 use airtcp_tcp::congestion::{ControllerChoice, find};
 
+/// Where loaded controllers are: below the BPF file system.
+pub const ROOT: &str = "/sys/fs/bpf/airtcp/cc";
+
 /// A controller that can be loaded.
 #[derive(Clone, Copy, Debug)]
 pub struct Program {

@@ -5,7 +5,7 @@
 //! the next `load` removes it.
 
 use super::object::{read_pinned, words};
-use super::{BpfError, Options, PROGRAMS, Program, Registration};
+use super::{BpfError, Options, PROGRAMS, Program, ROOT, Registration};
 use crate::sys::bpf_fs;
 use std::fs;
 use std::io;
@@ -14,8 +14,6 @@ use std::time::Duration;
 
 /// Where the BPF file system is mounted.
 const MOUNT: &str = "/sys/fs/bpf";
-/// Where loaded controllers are.
-pub const ROOT: &str = "/sys/fs/bpf/airtcp/cc";
 
 /// How often and how far apart it is looked whether a name is gone: 5 s in all, of which it needs milliseconds.
 const MOST_LOOKS: u32 = 1000;

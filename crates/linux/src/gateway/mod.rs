@@ -18,6 +18,7 @@ pub mod command;
 pub mod config;
 pub mod control;
 pub mod divert;
+mod firewall;
 pub mod inspect;
 pub mod metrics;
 mod predecessor;

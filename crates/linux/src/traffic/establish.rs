@@ -38,7 +38,7 @@ pub(super) fn establish(spec: &FlowSpec, origin: Instant, progress: &Progress) -
         Ok(server) => server,
         Err(outcome) => return Ok(Err(outcome)),
     };
-    if let Err(error) = wrap::shift_timestamps(&spec.wrap, &client, &server, spec.seed, &gone) {
+    if let Err(error) = wrap::shift_timestamps(&spec.wrap, &client, &server, spec.seed, &|| gone().is_some()) {
         return Ok(Err(Outcome::NotConnected(error.to_string())));
     }
     Ok(Ok((client, server)))

@@ -3,8 +3,9 @@
 //! The content comes from the pattern, not from a disk: what counts is that it is incompressible,
 //! differs from seed to seed, and is hashed independently where it is sent and where it arrives.
 
-use super::flow::{self, FlowSpec, TrafficError};
+use super::flow::{Amount, FlowSpec, TrafficError};
 use super::result::{FlowResult, Outcome, hex};
+use super::run;
 use airtcp_core::Instant;
 use std::fmt;
 
@@ -18,16 +19,16 @@ pub struct Transfer {
 }
 
 /// Runs the transfers of one cell side by side and waits for all of them. Each spec must ask
-/// for [`flow::Amount::Bytes`]; others count as asked for 0 bytes.
+/// for [`Amount::Bytes`]; others count as asked for 0 bytes.
 pub fn transfer(specs: Vec<FlowSpec>, origin: Instant) -> Result<Vec<Transfer>, TrafficError> {
     let running: Vec<_> = specs
         .into_iter()
         .map(|spec| {
             let asked_bytes = match spec.amount {
-                flow::Amount::Bytes(bytes) => bytes,
-                flow::Amount::Until(_) => 0,
+                Amount::Bytes(bytes) => bytes,
+                Amount::Until(_) => 0,
             };
-            flow::start(spec, origin).map(|flow| (asked_bytes, flow))
+            run::start(spec, origin).map(|flow| (asked_bytes, flow))
         })
         .collect::<Result<_, _>>()?;
     running.into_iter().map(|(asked_bytes, flow)| Ok(Transfer { asked_bytes, flow: flow.join()? })).collect()

@@ -8,7 +8,8 @@
 //!
 //! | file | job |
 //! |---|---|
-//! | `flow` | what a flow is asked to do, starting and stopping it |
+//! | `flow` | what a flow is asked to do |
+//! | `run` | starting and stopping it |
 //! | `establish` | from two namespaces to a connected pair of sockets |
 //! | `wrap` | starting just below the wrap of sequence numbers or timestamps |
 //! | `sender`, `receiver` | the two loops |
@@ -24,10 +25,12 @@ pub mod payload;
 mod probe;
 mod receiver;
 mod result;
+mod run;
 mod sender;
 mod wrap;
 
-pub use flow::{Amount, FlowSpec, Progress, RunningFlow, TrafficError, start};
+pub use flow::{Amount, FlowSpec, Progress, TrafficError};
 pub use probe::{ProbeResult, ProbeSpec, RunningProbe, start_probe};
 pub use result::{FlowResult, Outcome, RttPercentiles, Sample, hex};
+pub use run::{RunningFlow, start};
 pub use wrap::{Wrap, Wrapped};

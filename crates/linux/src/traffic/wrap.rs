@@ -11,7 +11,6 @@
 //! Those bytes are the first of the stream.
 
 use super::payload::Pattern;
-use super::result::Outcome;
 use crate::sys::tcp_info::TcpInfo;
 use crate::sys::tcp_socket as socket;
 use std::io::{self, Write};
@@ -74,7 +73,7 @@ pub(super) fn shift_timestamps(
     client: &TcpStream,
     server: &TcpStream,
     seed: u64,
-    gone: &dyn Fn() -> Option<Outcome>,
+    gone: &dyn Fn() -> bool,
 ) -> io::Result<()> {
     let Some(before_ms) = wrap.timestamp_ms else { return Ok(()) };
     let target = 0u32.wrapping_sub(before_ms);
@@ -99,13 +98,13 @@ fn on_the_way(start: u32, target: u32, step: usize) -> u32 {
     start.wrapping_add((way * step as u64 / STEPS as u64) as u32)
 }
 
-fn wait_acknowledged(client: &TcpStream, gone: &dyn Fn() -> Option<Outcome>) -> io::Result<()> {
+fn wait_acknowledged(client: &TcpStream, gone: &dyn Fn() -> bool) -> io::Result<()> {
     loop {
         let info = TcpInfo::of(client.as_fd())?;
         if info.unacknowledged == 0 && info.unsent_bytes == 0 {
             return Ok(());
         }
-        if gone().is_some() {
+        if gone() {
             return Err(io::ErrorKind::TimedOut.into());
         }
         std::thread::sleep(Duration::from_millis(1));

@@ -36,7 +36,7 @@ pub fn can_run() -> bool {
     let needed = ["administer", "/dev/net/tun", "`ip`", "`nft`"];
     for finding in findings {
         let matters = needed.iter().any(|word| finding.what.contains(word));
-        if matters && finding.level == airtcp_linux::doctor::Level::Refusal {
+        if matters && finding.level == airtcp_linux::finding::Level::Refusal {
             println!("skipped: {}", finding.what);
             return false;
         }

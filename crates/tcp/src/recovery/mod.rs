@@ -21,17 +21,6 @@ use core::fmt::Debug;
 /// Segments that must overtake a hole before it counts as lost (RFC 5681, RFC 6675).
 pub const DUP_THRESH: u32 = 3;
 
-/// How the window shrinks during recovery.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reduction {
-    /// In proportion to what is delivered (RFC 6937).
-    Proportional,
-    /// At once, and data leave as the pipe drains (RFC 6675, RFC 6582).
-    AtOnce,
-    /// To one segment, as after a timeout: slow start (Tahoe).
-    SlowStart,
-}
-
 /// The newest segment an acknowledgment delivered.
 #[derive(Clone, Copy, Debug)]
 pub struct Newest {

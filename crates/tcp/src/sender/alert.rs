@@ -4,8 +4,8 @@
 use super::ack::AckFacts;
 use super::{Sender, Step};
 use crate::config::ByteCounting;
+use crate::config::Reduction;
 use crate::congestion::{CaState, RateSample};
-use crate::recovery::Reduction;
 use crate::scoreboard::mark;
 use crate::timers::Timer;
 use airtcp_core::Duration;

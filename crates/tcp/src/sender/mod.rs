@@ -22,9 +22,9 @@ pub use ack::AckInput;
 pub use peer_window::PeerWindow;
 pub use transmit::Transmission;
 
-use crate::config::{ByteCounting, Config};
+use crate::config::{ByteCounting, Config, Reduction};
 use crate::congestion::{CaState, Controller, TcpSock};
-use crate::recovery::{self, LossDetector, Reduction};
+use crate::recovery::{self, LossDetector};
 use crate::rtt::RttEstimator;
 use crate::scoreboard::Scoreboard;
 use crate::sequence::Sequence;

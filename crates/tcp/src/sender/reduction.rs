@@ -2,8 +2,8 @@
 //! (RFC 6675); and the pacing rate that follows the window.
 
 use super::Sender;
+use crate::config::Reduction;
 use crate::congestion::{CaEvent, CaState, TCP_INFINITE_SSTHRESH};
-use crate::recovery::Reduction;
 
 /// Counters of one reduction.
 #[derive(Clone, Copy, Debug, Default)]

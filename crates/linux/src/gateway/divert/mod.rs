@@ -10,7 +10,7 @@ pub mod slot;
 
 use super::command::{self, CommandError};
 use super::config::Config;
-use super::inspect;
+use super::firewall::Firewall;
 use super::predecessor;
 use crate::sys::tun::Tun;
 use nft::OwnedTable;
@@ -78,7 +78,7 @@ pub struct Devices {
 /// `ip` failed.
 pub fn make_plan(config: &Config, slot: u8) -> Result<Plan, CommandError> {
     let marks = slot::mark_use()?;
-    let foreign_bits = marks.foreign_bits | inspect::Firewall::read()?.mark_bits();
+    let foreign_bits = marks.foreign_bits | Firewall::read()?.mark_bits();
     Ok(Plan {
         name: config.name.clone(),
         link: config.link.clone(),

@@ -1,18 +1,12 @@
-//! What a running gateway tells about itself, and the Unix socket it tells it over.
+//! The Unix socket over which a gateway tells its status.
 //!
 //! A client connects, writes one line (`status` or `metrics`, or an HTTP GET of `/status` or
 //! `/metrics`, so that Prometheus can scrape it through any Unix-socket proxy) and reads until
 //! the end. The worker answers between packets and never waits for a client.
 
-use super::config::{Config, socket_path};
-use super::control::Ignored;
-use super::metrics;
-use super::runtime::{Conservation, Runtime};
-use crate::device::DeviceCounters;
-use crate::sys::clock;
-use airtcp_core::{CreateReason, DropReason, Event, Gauge, Instant};
-use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use super::Status;
+use crate::gateway::config::socket_path;
+use crate::gateway::metrics;
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::PermissionsExt;
@@ -23,129 +17,6 @@ use std::path::{Path, PathBuf};
 const CLIENTS_MAX: usize = 8;
 /// Longest request that is read.
 const REQUEST_MAX: usize = 1024;
-
-/// A gateway's state; counters since the worker's start.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[allow(missing_docs, reason = "the names are the documentation: they are the JSON's keys")]
-pub struct Status {
-    pub schema: String,
-    pub name: String,
-    pub scheme: String,
-    pub link: String,
-    pub peer: Option<String>,
-    pub pid: u32,
-    pub uptime_ns: u64,
-    pub restarts: u64,
-    /// Keys: `received_inner`, `received_link`, `sent_inner`, `sent_link`, `passed_unread`.
-    pub packets: BTreeMap<String, u64>,
-    pub events: BTreeMap<String, u64>,
-    pub created: BTreeMap<String, u64>,
-    pub discarded: BTreeMap<String, u64>,
-    pub gauges: BTreeMap<String, u64>,
-    pub conservation: BTreeMap<String, u64>,
-    pub conserved: bool,
-    pub control: BTreeMap<String, u64>,
-    pub control_ignored: BTreeMap<String, u64>,
-    /// Keys of the outer map: `out`, `in`.
-    pub devices: BTreeMap<String, BTreeMap<String, u64>>,
-    /// A broken invariant of the scheme, in its own words.
-    pub broken: Option<String>,
-}
-
-/// The part of a status that does not change.
-#[derive(Clone, Debug)]
-pub struct Identity {
-    /// The configuration.
-    pub config: Config,
-    /// When the worker started.
-    pub started: Instant,
-    /// Workers before this one.
-    pub restarts: u64,
-}
-
-fn table<'a>(entries: impl IntoIterator<Item = (&'a str, u64)>) -> BTreeMap<String, u64> {
-    entries.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
-}
-
-impl Status {
-    /// Looks at a runtime.
-    pub fn of(identity: &Identity, runtime: &Runtime) -> Status {
-        let (config, counters) = (&identity.config, runtime.counters());
-        let [received, sent] = [counters.received, counters.sent];
-        let control = runtime.control_counters().unwrap_or_default();
-        let balance = runtime.conservation();
-        let [inner, link] = runtime.device_counters();
-        Status {
-            schema: "airtcp.status/1".into(),
-            name: config.name.clone(),
-            scheme: config.scheme.clone(),
-            link: config.link.clone(),
-            peer: config.peer.map(|peer| peer.to_string()),
-            pid: std::process::id(),
-            uptime_ns: clock::now().saturating_since(identity.started).as_nanos(),
-            restarts: identity.restarts,
-            packets: table([
-                ("received_inner", received[0]),
-                ("received_link", received[1]),
-                ("sent_inner", sent[0]),
-                ("sent_link", sent[1]),
-                ("passed_unread", counters.passed_unread.iter().sum()),
-            ]),
-            events: labelled(Event::ALL, |event| event.label(), &counters.events),
-            created: labelled(CreateReason::ALL, |reason| reason.label(), &counters.created),
-            discarded: labelled(DropReason::ALL, |reason| reason.label(), &counters.discarded),
-            gauges: gauges(runtime),
-            conserved: balance.holds(),
-            conservation: conservation(&balance),
-            control: table([
-                ("received", control.received),
-                ("sent", control.sent),
-                ("send_errors", control.send_errors),
-            ]),
-            control_ignored: labelled(Ignored::ALL, |reason| reason.label(), &control.ignored),
-            devices: [("out".to_owned(), device(&link)), ("in".to_owned(), device(&inner))].into(),
-            broken: runtime.element().check().err().map(str::to_owned),
-        }
-    }
-}
-
-fn labelled<T: Copy>(all: &[T], label: impl Fn(T) -> &'static str, counts: &[u64]) -> BTreeMap<String, u64> {
-    table(all.iter().zip(counts).map(|(item, count)| (label(*item), *count)))
-}
-
-fn gauges(runtime: &Runtime) -> BTreeMap<String, u64> {
-    let mut levels = BTreeMap::new();
-    runtime.element().observe(&mut |gauge: Gauge, level| {
-        levels.insert(gauge.label().to_owned(), level);
-    });
-    let held = runtime.element().held();
-    levels.insert("held_packets".into(), held.packets as u64);
-    levels
-}
-
-fn conservation(balance: &Conservation) -> BTreeMap<String, u64> {
-    table([
-        ("received", balance.received),
-        ("created", balance.created),
-        ("sent", balance.sent),
-        ("held", balance.held),
-        ("consumed", balance.consumed),
-        ("discarded", balance.discarded),
-    ])
-}
-
-fn device(counters: &DeviceCounters) -> BTreeMap<String, u64> {
-    table([
-        ("received_packets", counters.received_packets),
-        ("received_bytes", counters.received_bytes),
-        ("sent_packets", counters.sent_packets),
-        ("sent_bytes", counters.sent_bytes),
-        ("errors_down", counters.errors_down),
-        ("errors_memory", counters.errors_memory),
-        ("errors_invalid", counters.errors_invalid),
-        ("errors_other", counters.errors_other),
-    ])
-}
 
 /// Why a gateway could not be asked.
 #[derive(Debug, thiserror::Error)]

@@ -1,0 +1,132 @@
+//! A flow that runs: its threads, its handle, and its result put together.
+
+use super::establish::establish;
+use super::flow::{FlowSpec, Progress, STACK, TrafficError, since};
+use super::receiver;
+use super::result::{self, FlowResult, Outcome};
+use super::sender;
+use airtcp_core::{Duration, Instant};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+/// A flow on its threads. Dropping it cancels it.
+#[derive(Debug)]
+pub struct RunningFlow {
+    progress: Arc<Progress>,
+    thread: Option<JoinHandle<Result<FlowResult, TrafficError>>>,
+}
+
+impl RunningFlow {
+    /// How far it is.
+    pub fn progress(&self) -> &Progress {
+        &self.progress
+    }
+
+    /// True once [`join`](Self::join) would not wait.
+    pub fn is_finished(&self) -> bool {
+        self.thread.as_ref().is_none_or(JoinHandle::is_finished)
+    }
+
+    /// Ends the flow soon.
+    pub fn cancel(&self) {
+        self.progress.cancel();
+    }
+
+    /// Waits for the end, at most until the flow's deadline.
+    pub fn join(mut self) -> Result<FlowResult, TrafficError> {
+        let thread = self.thread.take().expect("joined only once");
+        thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    }
+}
+
+impl Drop for RunningFlow {
+    fn drop(&mut self) {
+        if let Some(thread) = self.thread.take() {
+            self.progress.cancel();
+            // A panic of the flow was for `join` to pass on; nobody asked.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Starts a flow of the run that began at `origin` (CLOCK_MONOTONIC).
+pub fn start(spec: FlowSpec, origin: Instant) -> Result<RunningFlow, TrafficError> {
+    let progress = Arc::new(Progress::default());
+    let shared = Arc::clone(&progress);
+    let flow = spec.name.clone();
+    let thread = std::thread::Builder::new()
+        .name("airtcp-sender".into())
+        .stack_size(STACK)
+        .spawn(move || run(&spec, origin, &shared))
+        .map_err(|source| TrafficError::Socket { flow, action: "start a thread", source })?;
+    Ok(RunningFlow { progress, thread: Some(thread) })
+}
+
+fn run(spec: &FlowSpec, origin: Instant, progress: &Progress) -> Result<FlowResult, TrafficError> {
+    while since(origin) < spec.start && !progress.is_cancelled() {
+        let left = spec.start.saturating_sub(since(origin)).as_nanos().min(20_000_000);
+        std::thread::sleep(std::time::Duration::from_nanos(left));
+    }
+    let (client, server) = match establish(spec, origin, progress)? {
+        Ok(pair) => pair,
+        Err(outcome) => return Ok(unconnected(spec, outcome)),
+    };
+    let connected_at = since(origin);
+    let (sent, received) = std::thread::scope(|scope| {
+        let receiver = std::thread::Builder::new()
+            .name("airtcp-receiver".into())
+            .stack_size(STACK)
+            .spawn_scoped(scope, || receiver::receive(server, spec, origin, progress));
+        let receiver = receiver.map_err(|source| TrafficError::Socket {
+            flow: spec.name.clone(),
+            action: "start a thread",
+            source,
+        })?;
+        let sent = sender::send(client, spec, origin, progress);
+        let received = receiver.join().unwrap_or_else(|p| std::panic::resume_unwind(p));
+        Ok((sent, received))
+    })?;
+    Ok(combine(spec, connected_at, sent, received))
+}
+
+fn unconnected(spec: &FlowSpec, outcome: Outcome) -> FlowResult {
+    let (sent, received) = (sender::Sent::default(), receiver::Received::default());
+    FlowResult { connected_at: None, outcome, ..combine(spec, Duration::ZERO, sent, received) }
+}
+
+fn combine(
+    spec: &FlowSpec,
+    connected_at: Duration,
+    mut sent: sender::Sent,
+    received: receiver::Received,
+) -> FlowResult {
+    let complete = received.closed_in_order && received.bytes == sent.bytes;
+    let outcome = match sent.outcome.take() {
+        _ if complete => Outcome::Complete,
+        Some(outcome) => outcome,
+        None => Outcome::Broken(received.error.clone().unwrap_or_else(|| "stream cut".into())),
+    };
+    let last = sent.samples.last().map(|sample| sample.info).unwrap_or_default();
+    FlowResult {
+        name: spec.name.clone(),
+        outcome,
+        connected_at: Some(connected_at),
+        last_byte_at: received.last_at,
+        sent_bytes: sent.bytes,
+        received_bytes: received.bytes,
+        window: spec.window,
+        window_bytes: received.window_bytes,
+        received_series: received.series,
+        retransmitted_segments: last.retransmitted_segments.into(),
+        window_retransmitted_segments: result::window_retransmissions(&sent.samples, spec.window),
+        retransmitted_bytes: last.retransmitted_bytes,
+        timeouts: last.timeouts.map(u64::from),
+        rtt: result::rtt_percentiles(&sent.samples, spec.window),
+        longest_stall: received.longest_stall,
+        sender_sha256: sent.hash_of_first(spec.seed, received.bytes),
+        receiver_sha256: received.hash,
+        wrapped: sent.wrapped,
+        first_wrong_byte: received.first_wrong_byte,
+        samples: sent.samples,
+    }
+}
