@@ -4,10 +4,11 @@
 //! with every call, sending is buffered by the world, and no element is re-entered. A scheme
 //! cannot tell whether the world is the simulator, a gateway on real packets or a test.
 //!
-//! Conservation: for each element, *in + created = sent + held + consumed + discarded*. The
-//! world counts every side of that equation through the [`Context`].
+//! Conservation: for each element, *received + created = sent + held + consumed + discarded*. The
+//! [`Context`] counts every side of that equation in the element's [`Ledger`].
 
 use crate::event::{Event, Gauge};
+use crate::ledger::Ledger;
 use crate::packet::Packet;
 use crate::reason::{CreateReason, DropReason};
 use crate::rng::Rng;
@@ -22,6 +23,11 @@ impl Port {
     pub const INNER: Port = Port(0);
     /// Towards the link the scheme is placed on.
     pub const LINK: Port = Port(1);
+
+    /// Place in a list of the two sides.
+    pub const fn index(self) -> usize {
+        (self.0 & 1) as usize
+    }
 
     /// The other of the two sides.
     pub const fn opposite(self) -> Port {
@@ -117,7 +123,7 @@ pub trait Element {
     }
 }
 
-/// What a world gives an element during a call. Implemented once per world.
+/// How a world carries what an element sends during a call. Implemented once per world.
 pub trait Io {
     /// Packets that `port` accepts now without dropping; `usize::MAX` where it never refuses.
     fn room(&mut self, port: Port) -> usize;
@@ -135,27 +141,22 @@ pub trait Io {
     fn control_overhead(&self) -> u32;
     /// Sends a message to another box of ours: unreliable, unordered.
     fn send_control(&mut self, peer: Peer, message: &[u8]);
-    /// Counts a packet made by the element.
-    fn created(&mut self, reason: CreateReason);
-    /// Ends a packet that goes no further.
-    fn discard(&mut self, packet: Packet, reason: DropReason);
-    /// Counts a packet that reached its goal and ends there.
-    fn consume(&mut self, packet: &Packet);
-    /// Counts, and perhaps records, an event.
-    fn emit(&mut self, event: Event, amount: u64);
+    /// Shows a packet that the element ended to whoever watches the world's packets.
+    fn show_discarded(&mut self, _packet: &Packet, _reason: DropReason) {}
 }
 
 /// An element's view of its world during one call.
 pub struct Context<'a> {
     now: Instant,
     rng: &'a mut Rng,
+    ledger: &'a mut Ledger,
     io: &'a mut dyn Io,
 }
 
 impl<'a> Context<'a> {
     /// A context for one call; made by worlds only.
-    pub fn new(now: Instant, rng: &'a mut Rng, io: &'a mut dyn Io) -> Self {
-        Context { now, rng, io }
+    pub fn new(now: Instant, rng: &'a mut Rng, ledger: &'a mut Ledger, io: &'a mut dyn Io) -> Self {
+        Context { now, rng, ledger, io }
     }
     /// The time of this call.
     pub fn now(&self) -> Instant {
@@ -178,12 +179,14 @@ impl<'a> Context<'a> {
     /// # Errors
     /// The packet itself: the port is full, [`Element::handle_ready`] follows when it is not.
     pub fn try_send(&mut self, port: Port, packet: Packet) -> Result<(), Packet> {
-        self.io.try_send(port, packet, None)
+        self.io.try_send(port, packet, None)?;
+        self.ledger.send(port);
+        Ok(())
     }
     /// Sends through `port`; a full port is a full queue, so the packet is dropped and counted.
     pub fn send(&mut self, port: Port, packet: Packet) {
-        if let Err(packet) = self.io.try_send(port, packet, None) {
-            self.io.discard(packet, DropReason::QueueFull);
+        if let Err(packet) = self.try_send(port, packet) {
+            self.discard(packet, DropReason::QUEUE_FULL);
         }
     }
     /// Like [`Context::try_send`], and [`Element::handle_tx_status`] hears what became of it.
@@ -191,7 +194,9 @@ impl<'a> Context<'a> {
     /// # Errors
     /// The packet itself when the port is full.
     pub fn send_tracked(&mut self, port: Port, packet: Packet, token: Token) -> Result<(), Packet> {
-        self.io.try_send(port, packet, Some(token))
+        self.io.try_send(port, packet, Some(token))?;
+        self.ledger.send(port);
+        Ok(())
     }
     /// Has the medium behind `port` leave what it receives unacknowledged, so that its senders try in vain and slow down
     /// (AST-11), or acknowledge it again. Only a simulated 802.11 medium can.
@@ -206,7 +211,7 @@ impl<'a> Context<'a> {
     }
     /// Accounts for a packet that the element just made. Call it once per packet made.
     pub fn create(&mut self, mut packet: Packet, reason: CreateReason) -> Packet {
-        self.io.created(reason);
+        self.ledger.created.add(reason, 1);
         packet.set_origin(reason);
         packet
     }
@@ -216,25 +221,26 @@ impl<'a> Context<'a> {
     }
     /// Ends a packet that goes no further.
     pub fn discard(&mut self, packet: Packet, reason: DropReason) {
-        self.io.discard(packet, reason);
+        self.ledger.discarded.add(reason, 1);
+        self.io.show_discarded(&packet, reason);
     }
     /// Ends a packet that reached its goal (a host that took its content in).
     pub fn consume(&mut self, packet: Packet) {
-        self.io.consume(&packet);
+        self.consume_and_keep(packet);
     }
     /// The same, and gives back what the packet was made of, for the next one ([`Packet::tcp_virtual_in`]).
     pub fn consume_and_keep(&mut self, packet: Packet) -> Packet {
-        self.io.consume(&packet);
+        self.ledger.consumed += 1;
         packet
     }
     /// Counts an event once.
     pub fn emit(&mut self, event: Event) {
-        self.io.emit(event, 1);
+        self.ledger.events.add(event, 1);
     }
     /// Counts an event `amount` times.
     pub fn emit_many(&mut self, event: Event, amount: u64) {
         if amount > 0 {
-            self.io.emit(event, amount);
+            self.ledger.events.add(event, amount);
         }
     }
 }

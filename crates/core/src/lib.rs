@@ -16,6 +16,8 @@ pub mod event;
 pub mod flow_table;
 #[doc(hidden)]
 pub mod fuzzing;
+pub mod label;
+pub mod ledger;
 pub mod packet;
 pub mod parameters;
 pub mod reason;
@@ -28,6 +30,7 @@ mod value;
 
 pub use element::{Backlog, Context, Element, Io, Outcome, Peer, Port, Token, TxStatus};
 pub use event::{Event, Gauge};
+pub use ledger::{Balance, Counts, Ledger};
 pub use packet::{
     CONTROL_DSCP, Ecn, FlowKey, IpHeader, Packet, Payload, SackBlocks, Segment, TakenShim, TcpFlags, TcpHeader,
     TcpOptions, Timestamps,

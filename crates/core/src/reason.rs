@@ -1,97 +1,58 @@
 //! Why packets come into being and why they end: the vocabulary of conservation.
 //!
-//! For every element, *in + created = sent + held + consumed + discarded*, and every creation
-//! and discard carries one of these reasons.
+//! For every element, *received + created = sent + held + consumed + discarded*, and every creation
+//! and discard carries one of these reasons. A scheme may declare more ([`declare!`](crate::declare!)).
 
-macro_rules! reasons {
-    ($(#[$meta:meta])* $name:ident { $($(#[$doc:meta])* $variant:ident = $label:literal,)+ }) => {
-        $(#[$meta])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        #[repr(u8)]
-        pub enum $name { $($(#[$doc])* $variant,)+ }
+use crate::label::labels;
 
-        impl $name {
-            /// Every reason, in declaration order; `reason as usize` indexes it.
-            pub const ALL: &[$name] = &[$($name::$variant),+];
-            /// The name used in results, metrics and traces.
-            pub const fn label(self) -> &'static str {
-                match self { $($name::$variant => $label,)+ }
-            }
-        }
-    };
-}
-
-reasons! {
+labels! {
     /// Why an element made a packet.
     CreateReason {
         /// A TCP endpoint sent a segment.
-        Transmit = "transmit",
+        TRANSMIT = "transmit",
         /// A cached copy answers a loss on the link.
-        Repair = "repair",
-        /// A second copy of a packet, sent while the link had nothing else to do.
-        Redundant = "redundant",
+        REPAIR = "repair",
         /// A second copy of an acknowledgment, to notify a sender.
-        DuplicateAck = "duplicate_ack",
+        DUPLICATE_ACK = "duplicate_ack",
         /// A link or medium delivered a frame twice.
-        Duplicate = "duplicate",
+        DUPLICATE = "duplicate",
         /// A message between two of our own boxes.
-        Control = "control",
-        /// Redundancy of an erasure code, consumed at the other end of the link.
-        Code = "code",
-        /// An acknowledgment made of the medium's own (AS-TCP).
-        EmulatedAck = "emulated_ack",
+        CONTROL = "control",
         /// A lost packet, computed from an erasure code's block.
-        Recovered = "recovered",
-        /// A part of an acknowledgment, sent ahead of the whole (Fast-TCP).
-        PartialAck = "partial_ack",
+        RECOVERED = "recovered",
     }
 }
 
-reasons! {
+labels! {
     /// Why a packet went no further.
     DropReason {
         /// The queue before a link or shaper was full.
-        QueueFull = "queue_full",
+        QUEUE_FULL = "queue_full",
         /// Active queue management dropped it to slow its sender, although there was room.
-        Aqm = "aqm",
+        AQM = "aqm",
         /// The link lost it.
-        Loss = "loss",
+        LOSS = "loss",
         /// The link was down.
-        Outage = "outage",
+        OUTAGE = "outage",
         /// Its content was damaged and a checksum said so.
-        Corrupted = "corrupted",
+        CORRUPTED = "corrupted",
         /// It is longer than the link's MTU and may not be fragmented here.
-        TooBig = "too_big",
+        TOO_BIG = "too_big",
         /// Its hop limit ran out.
-        HopLimit = "hop_limit",
+        HOP_LIMIT = "hop_limit",
         /// No route leads to its destination.
-        NoRoute = "no_route",
+        NO_ROUTE = "no_route",
         /// No connection wants it.
-        NoSocket = "no_socket",
+        NO_SOCKET = "no_socket",
         /// The element already passed the same bytes on.
-        Duplicate = "duplicate",
+        DUPLICATE = "duplicate",
         /// An acknowledgment that a scheme keeps from the sender.
-        Suppressed = "suppressed",
+        SUPPRESSED = "suppressed",
         /// A buffer with a stated bound was full.
-        MemoryLimit = "memory_limit",
+        MEMORY_LIMIT = "memory_limit",
         /// A device refused it.
-        Device = "device",
+        DEVICE = "device",
         /// The medium's retry limit was reached: nobody acknowledged it.
-        RetryLimit = "retry_limit",
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn reasons_index_their_own_table() {
-        for (index, reason) in DropReason::ALL.iter().enumerate() {
-            assert_eq!(*reason as usize, index);
-        }
-        for (index, reason) in CreateReason::ALL.iter().enumerate() {
-            assert_eq!(*reason as usize, index);
-        }
+        RETRY_LIMIT = "retry_limit",
     }
 }

@@ -2,14 +2,13 @@
 
 use crate::element::{Backlog, Context, Element, Io, Peer, Port, Token};
 use crate::event::{Event, Gauge};
+use crate::ledger::Ledger;
 use crate::packet::Packet;
-use crate::reason::{CreateReason, DropReason};
 use crate::rng::Rng;
 use crate::time::Instant;
-use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
-/// What an element did.
+/// What an element sent.
 #[derive(Debug, Default)]
 pub struct Recorder {
     /// Sent through [`Port::LINK`].
@@ -18,12 +17,6 @@ pub struct Recorder {
     pub inner: Vec<Packet>,
     /// Sent to the other end.
     pub control: Vec<Vec<u8>>,
-    /// Emitted events.
-    pub events: BTreeMap<Event, u64>,
-    /// Discarded packets.
-    pub discarded: BTreeMap<DropReason, u64>,
-    /// Packets the element must be holding.
-    pub balance: i64,
     /// [`Port::LINK`] has no room.
     pub refuses: bool,
 }
@@ -39,7 +32,6 @@ impl Io for Recorder {
         if port == Port::LINK && self.refuses {
             return Err(packet);
         }
-        self.balance -= 1;
         if port == Port::LINK {
             self.link.push(packet)
         } else {
@@ -53,19 +45,6 @@ impl Io for Recorder {
     fn send_control(&mut self, _: Peer, message: &[u8]) {
         self.control.push(message.to_vec());
     }
-    fn created(&mut self, _: CreateReason) {
-        self.balance += 1;
-    }
-    fn discard(&mut self, _: Packet, reason: DropReason) {
-        self.balance -= 1;
-        *self.discarded.entry(reason).or_default() += 1;
-    }
-    fn consume(&mut self, _: &Packet) {
-        self.balance -= 1;
-    }
-    fn emit(&mut self, event: Event, amount: u64) {
-        *self.events.entry(event).or_default() += amount;
-    }
 }
 
 /// An element under test with its recorder.
@@ -73,20 +52,22 @@ impl Io for Recorder {
 pub struct Harness<E> {
     /// The element.
     pub element: E,
-    /// What it did.
+    /// What it sent.
     pub io: Recorder,
+    /// What it counted.
+    pub ledger: Ledger,
     rng: Rng,
 }
 
 impl<E: Element> Harness<E> {
     /// Puts an element under test; `name` seeds its random stream.
     pub fn new(element: E, name: &str) -> Self {
-        Harness { element, io: Recorder::default(), rng: Rng::derive(1, name) }
+        Harness { element, io: Recorder::default(), ledger: Ledger::default(), rng: Rng::derive(1, name) }
     }
 
     /// Hands a packet over at `now`.
     pub fn packet(&mut self, now: Instant, port: Port, packet: Packet) {
-        self.io.balance += 1;
+        self.ledger.receive(port);
         self.call(now, |element, cx| element.handle_packet(cx, port, packet));
     }
 
@@ -106,20 +87,20 @@ impl<E: Element> Harness<E> {
     /// A packet vanished or came from nowhere, an invariant is broken, or a handled timeout
     /// did not move.
     pub fn call(&mut self, now: Instant, work: impl FnOnce(&mut E, &mut Context<'_>)) {
-        work(&mut self.element, &mut Context::new(now, &mut self.rng, &mut self.io));
+        work(&mut self.element, &mut Context::new(now, &mut self.rng, &mut self.ledger, &mut self.io));
         let mut rounds = 0;
         while self.element.poll_timeout().is_some_and(|due| due <= now) {
-            self.element.handle_timeout(&mut Context::new(now, &mut self.rng, &mut self.io));
+            self.element.handle_timeout(&mut Context::new(now, &mut self.rng, &mut self.ledger, &mut self.io));
             rounds += 1;
             assert!(rounds < 10_000, "a handled timeout must move later");
         }
-        assert_eq!(self.io.balance, self.element.held().packets as i64, "conservation");
+        assert_eq!(self.ledger.balance(self.element.held().packets).missing(), 0, "conservation");
         self.element.check().expect("the element's invariants hold");
     }
 
     /// How often an event was emitted.
     pub fn count(&self, event: Event) -> u64 {
-        self.io.events.get(&event).copied().unwrap_or(0)
+        self.ledger.events.get(event)
     }
 
     /// A level of the element.

@@ -7,7 +7,7 @@ use airtcp_core::parameters::ParameterError;
 use airtcp_core::{Context, Element, Packet, Port};
 use airtcp_experiment::scenario::Source;
 use airtcp_experiment::{Catalogue, Scenario, Simulator, World};
-use airtcp_schemes::{Placement, SchemeEntry, Site};
+use airtcp_schemes::{Placement, Reports, SchemeEntry, Site};
 use common::demo_with;
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -63,7 +63,16 @@ fn thins(_: &[(String, String)], _: &mut Site<'_>) -> Made {
 
 const fn entry(slug: &'static str, make: fn(&[(String, String)], &mut Site<'_>) -> Made) -> SchemeEntry {
     let (about, source, placement) = ("Watches the link.", "test", Placement::BothEnds);
-    SchemeEntry { slug, about, source, placement, keeps_end_to_end: true, fields: Vec::new, make }
+    SchemeEntry {
+        slug,
+        about,
+        source,
+        placement,
+        keeps_end_to_end: true,
+        reports: Reports::NONE,
+        fields: Vec::new,
+        make,
+    }
 }
 
 const SCHEMES: [SchemeEntry; 2] = [entry("watch", passes), entry("thinning-watch", thins)];

@@ -1,11 +1,11 @@
 //! What a link has done.
 
-use airtcp_core::{DropReason, Instant};
+use airtcp_core::{Counts, DropReason, Instant};
 
 /// Counts since the link was made. *in + duplicated = delivered + held + dropped*, in packets and in bytes.
 ///
 /// The first four are what every packet counts in; they are next to each other in memory.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct LinkCounters {
     /// Packets that were sent into the link; packets a full ring refused are not among them.
@@ -26,10 +26,10 @@ pub struct LinkCounters {
     pub corrupted: u64,
     /// Packets of ECN-capable transports that the queue marked instead of dropping them (RFC 3168).
     pub marked: u64,
-    /// Packets dropped, by `DropReason as usize`.
-    pub dropped: [u64; DropReason::ALL.len()],
+    /// Packets dropped, by reason.
+    pub dropped: Counts<DropReason>,
     /// Header packets of TCP Decoupling among them (DEC-12), alike.
-    pub headers_dropped: [u64; DropReason::ALL.len()],
+    pub headers_dropped: Counts<DropReason>,
     /// IP bytes of all dropped packets.
     pub bytes_dropped: u64,
     /// When the queue dropped its first packet, for want of room or to slow its sender.
@@ -39,20 +39,16 @@ pub struct LinkCounters {
 impl LinkCounters {
     /// Packets that the queue dropped, for want of room or to slow their senders.
     pub fn dropped_by_queue(&self) -> u64 {
-        self.dropped_for(DropReason::QueueFull) + self.dropped_for(DropReason::Aqm)
+        self.dropped.get(DropReason::QUEUE_FULL) + self.dropped.get(DropReason::AQM)
     }
 
     /// Of these, header packets of TCP Decoupling; the rest is data and all other traffic. (DEC-23)
     pub fn headers_dropped_by_queue(&self) -> u64 {
-        self.headers_dropped[DropReason::QueueFull as usize] + self.headers_dropped[DropReason::Aqm as usize]
+        self.headers_dropped.get(DropReason::QUEUE_FULL) + self.headers_dropped.get(DropReason::AQM)
     }
 
     /// Packets dropped for any reason.
     pub fn dropped_total(&self) -> u64 {
-        self.dropped.iter().sum()
-    }
-    /// Packets dropped for `reason`.
-    pub fn dropped_for(&self, reason: DropReason) -> u64 {
-        self.dropped[reason as usize]
+        self.dropped.total()
     }
 }

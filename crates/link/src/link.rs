@@ -180,9 +180,9 @@ impl Link {
         self.counters.packets_in += 1;
         self.counters.bytes_in += u64::from(bytes);
         let reason = if bytes > self.mtu {
-            DropReason::TooBig
+            DropReason::TOO_BIG
         } else if self.is_full_for(now, bytes) {
-            DropReason::QueueFull
+            DropReason::QUEUE_FULL
         } else {
             return Some(packet);
         };
@@ -361,7 +361,7 @@ impl Link {
             self.counters.duplicated += 1;
             self.counters.bytes_duplicated += u64::from(bytes);
             let mut copy = packet.clone();
-            copy.set_origin(CreateReason::Duplicate);
+            copy.set_origin(CreateReason::DUPLICATE);
             self.insert(at, bytes, copy);
         }
         self.insert(at, bytes, packet);
@@ -503,8 +503,8 @@ impl Air {
         let is_out = self.outage.meets(self.origin, turn.begin, turn.end);
         Fate {
             drop: match (is_out, is_lost) {
-                (true, _) => Some(DropReason::Outage),
-                (false, true) => Some(DropReason::Loss),
+                (true, _) => Some(DropReason::OUTAGE),
+                (false, true) => Some(DropReason::LOSS),
                 (false, false) => None,
             },
             jitter: self.jitter.draw(),

@@ -18,7 +18,7 @@ fn ms(millis: u64) -> Instant {
 fn overload(link: &mut Link, from: u64, to: u64) -> Vec<Instant> {
     let mut drops = Vec::new();
     let mut on_drop = |at, _, reason| {
-        assert_eq!(reason, DropReason::Aqm);
+        assert_eq!(reason, DropReason::AQM);
         drops.push(at);
     };
     for half in 2 * from..2 * to {
@@ -57,7 +57,7 @@ fn a_new_spell_of_congestion_goes_on_where_the_last_one_was() {
         let again = 2000 + pause;
         run_until(&mut link, ms(again), &mut |_, _| {}, &mut |_, _, _| {});
         let second = overload(&mut link, again, again + 400);
-        let count = if is_recent { link.counters().dropped_for(DropReason::Aqm) - second.len() as u64 - 1 } else { 1 };
+        let count = if is_recent { link.counters().dropped.get(DropReason::AQM) - second.len() as u64 - 1 } else { 1 };
         assert!(first.len() > 5, "{}", first.len());
         let due = second[0].as_nanos() as f64 + 100e6 / (count as f64).sqrt();
         assert_first_departure_from(due, second[1], &format!("after a pause of {pause} ms"));
@@ -136,7 +136,7 @@ fn a_queue_of_one_packet_is_never_too_long() {
 fn what_does_not_fit_is_dropped_as_from_a_full_queue() {
     let mut link = link(&[("rate", "12Mbit"), ("queue", "{ kind = \"codel\", limit = \"2packets\" }")]);
     let verdicts: Vec<_> = (0..5).map(|n| send(&mut link, at(0), packet(n, 1500))).collect();
-    assert_eq!(verdicts, [None, None, None, Some(DropReason::QueueFull), Some(DropReason::QueueFull)]);
+    assert_eq!(verdicts, [None, None, None, Some(DropReason::QUEUE_FULL), Some(DropReason::QUEUE_FULL)]);
     assert_eq!(link.backlog(at(0)).packets, 2);
 }
 

@@ -1,7 +1,7 @@
 //! What goes in comes out, is held, or was dropped for a reason: for any settings and any traffic.
 
 mod common;
-use airtcp_core::{Backlog, ByteSize, DropReason, Duration, Ecn, Instant, Probability, Rate};
+use airtcp_core::{Backlog, ByteSize, Counts, Duration, Ecn, Instant, Probability, Rate};
 use airtcp_link::{
     Codel, DropTail, FqCodel, HeaderFirst, Link, LinkSettings, Loss, Outage, Queue, QueueLimit, Red, Reordering, Ring,
 };
@@ -75,19 +75,19 @@ proptest! {
     fn packets_and_bytes_are_conserved_at_every_step(settings in any_settings(), traffic in traffic()) {
         let mut link = Link::new(&settings, 1, "link");
         let (mut now, mut offered, mut refused) = (Instant::ZERO, 0u64, 0u64);
-        let (mut dropped, mut received) = ([0u64; DropReason::ALL.len()], 0u64);
+        let (mut dropped, mut received) = (Counts::default(), 0u64);
         for (step, bytes, port, is_capable, receives) in traffic {
             now += Duration::from_nanos(step);
             let room = link.room(now);
             let mut packet = of_flow(port, bytes);
             packet.set_ecn(if is_capable { Ecn::Ect0 } else { Ecn::NotEct });
-            let sent = link.try_send(now, packet, &mut |_, reason| dropped[reason as usize] += 1);
+            let sent = link.try_send(now, packet, &mut |_, reason| dropped.add(reason, 1));
             offered += 1;
             refused += u64::from(sent.is_err());
             prop_assert!(sent.is_ok() || room == 0 || bytes > 1400, "refused although there was room");
             let mut last = Instant::ZERO;
             if receives {
-                link.advance(now, &mut |_, reason| dropped[reason as usize] += 1);
+                link.advance(now, &mut |_, reason| dropped.add(reason, 1));
             }
             while receives && let Some(at) = link.next_arrival().filter(|at| *at <= now) {
                 prop_assert!(at >= last);
@@ -114,14 +114,14 @@ proptest! {
             }
         }
         while let Some(at) = link.next_event() {
-            link.advance(at, &mut |_, reason| dropped[reason as usize] += 1);
+            link.advance(at, &mut |_, reason| dropped.add(reason, 1));
             while link.receive(at).is_some() {
                 received += 1;
             }
         }
         prop_assert_eq!(link.held(), Backlog::default());
         let counters = link.counters();
-        prop_assert_eq!(counters.packets_in + counters.duplicated, received + dropped.iter().sum::<u64>());
+        prop_assert_eq!(counters.packets_in + counters.duplicated, received + dropped.total());
         prop_assert_eq!(&counters.dropped, &dropped);
     }
 

@@ -114,7 +114,7 @@ fn overflow_takes_the_head_of_the_longest_queue() {
         }
         assert_eq!(taken, 20, "a newcomer drives out an older packet of its flow: {limit}");
         assert!(dropped.len() > 10, "{limit}: {}", dropped.len());
-        assert!(dropped.iter().all(|drop| *drop == (1, DropReason::QueueFull)), "{limit}: {dropped:?}");
+        assert!(dropped.iter().all(|drop| *drop == (1, DropReason::QUEUE_FULL)), "{limit}: {dropped:?}");
     }
 }
 

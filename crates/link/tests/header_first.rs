@@ -66,7 +66,7 @@ fn dec_23_a_header_above_the_threshold_is_dropped_and_data_is_not() {
     let mut link = link(&[("rate", "10Mbit"), ("queue", queue)]);
     // The first is in transmission; two headers wait.
     let sent = [data(), data(), header(), data(), header(), data(), header(), data(), header()];
-    assert_eq!(send_all(&mut link, &sent), [(6, DropReason::Aqm), (8, DropReason::Aqm)]);
+    assert_eq!(send_all(&mut link, &sent), [(6, DropReason::AQM), (8, DropReason::AQM)]);
     let levels = link.header_levels(at(0)).unwrap();
     assert_eq!((levels.threshold, levels.waiting, levels.most), (2, 2, 2));
     let counters = link.counters();
@@ -78,9 +78,9 @@ fn dec_23_a_header_above_the_threshold_is_dropped_and_data_is_not() {
 fn dec_23_a_header_is_counted_until_its_transmission_begins() {
     let queue = "{ kind = \"header-first\", limit = \"50packets\", threshold = 1 }";
     let mut link = link(&[("rate", "12Mbit"), ("queue", queue)]);
-    assert_eq!(send_all(&mut link, &[data(), header(), header()]), [(2, DropReason::Aqm)]);
+    assert_eq!(send_all(&mut link, &[data(), header(), header()]), [(2, DropReason::AQM)]);
     let end = at(1_000_000);
-    assert_eq!(send(&mut link, end - Duration::from_nanos(1), header()), Some(DropReason::Aqm));
+    assert_eq!(send(&mut link, end - Duration::from_nanos(1), header()), Some(DropReason::AQM));
     assert_eq!(link.header_levels(end - Duration::from_nanos(1)).unwrap().waiting, 1);
     assert_eq!(link.header_levels(end).unwrap().waiting, 0);
     assert_eq!(send(&mut link, end, header()), None, "the one before it is being sent");
@@ -95,7 +95,7 @@ fn dec_22_without_room_data_and_headers_are_dropped_alike() {
     for queue in [queue, "2packets"] {
         let mut link = link(&[("rate", "10Mbit"), ("queue", queue)]);
         let dropped = send_all(&mut link, &[data(), data(), header(), data(), header()]);
-        assert_eq!(dropped, [(3, DropReason::QueueFull), (4, DropReason::QueueFull)]);
+        assert_eq!(dropped, [(3, DropReason::QUEUE_FULL), (4, DropReason::QUEUE_FULL)]);
         let counters = link.counters();
         assert_eq!((counters.dropped_by_queue(), counters.headers_dropped_by_queue()), (2, 1), "in any kind of queue");
     }
@@ -114,7 +114,7 @@ fn dec_u13_classic_red_can_be_written() {
     let mut link = link(&[("rate", "10Mbit"), ("queue", red)]);
     // A header takes 41.6 us; one comes each 40 us.
     let dropped: Vec<_> = (0..5000).filter_map(|n| send(&mut link, at(n * 40_000), header())).collect();
-    assert!(dropped.len() > 50 && dropped.iter().all(|reason| *reason == DropReason::Aqm), "{dropped:?}");
+    assert!(dropped.len() > 50 && dropped.iter().all(|reason| *reason == DropReason::AQM), "{dropped:?}");
     assert_eq!(link.counters().headers_dropped_by_queue(), dropped.len() as u64);
 }
 
@@ -315,7 +315,7 @@ fn dec_24_header_first_dropping_is_of_use_on_a_wire_and_idle_on_a_bad_radio() {
         Run::new(&[("rate", "10Mbit"), ("queue", HEADER_FIRST), ("loss", &loss)], 20, &[VMSS; 2]).run(60)
     };
     let (wire, radio) = (on("1e-12"), on("1e-5"));
-    assert!(wire.drops().0 > 0 && wire.link.counters().headers_dropped[DropReason::Loss as usize] == 0);
-    let in_the_air = radio.link.counters().headers_dropped[DropReason::Loss as usize];
+    assert!(wire.drops().0 > 0 && wire.link.counters().headers_dropped.get(DropReason::LOSS) == 0);
+    let in_the_air = radio.link.counters().headers_dropped.get(DropReason::LOSS);
     assert!(in_the_air > 4 * radio.drops().0, "{in_the_air} in the air, {} in the queue", radio.drops().0);
 }

@@ -70,8 +70,8 @@ fn the_packet_in_transmission_is_not_in_the_queue() {
         assert_eq!(send(&mut link, at(0), packet(n, 1500)), None, "one in transmission, two wait");
     }
     assert_eq!(link.backlog(at(0)), Backlog { packets: 2, bytes: 3000 });
-    assert_eq!(send(&mut link, at(0), packet(3, 24)), Some(DropReason::QueueFull));
-    assert_eq!(send(&mut link, at(999_999), packet(4, 1500)), Some(DropReason::QueueFull));
+    assert_eq!(send(&mut link, at(0), packet(3, 24)), Some(DropReason::QUEUE_FULL));
+    assert_eq!(send(&mut link, at(999_999), packet(4, 1500)), Some(DropReason::QUEUE_FULL));
     assert_eq!(send(&mut link, at(1_000_000), packet(5, 1500)), None, "the second is in transmission now");
     let numbers: Vec<u32> = drain(&mut link).into_iter().map(|(_, number)| number).collect();
     assert_eq!(numbers, [0, 1, 2, 5]);
@@ -79,7 +79,7 @@ fn the_packet_in_transmission_is_not_in_the_queue() {
 
 #[test]
 fn a_byte_limit_is_exact_on_both_sides() {
-    for (limit, verdict) in [("1500B", None), ("1499B", Some(DropReason::QueueFull))] {
+    for (limit, verdict) in [("1500B", None), ("1499B", Some(DropReason::QUEUE_FULL))] {
         let mut link = link(&[("rate", "12Mbit"), ("queue", limit)]);
         send(&mut link, at(0), packet(0, 1500));
         assert_eq!(send(&mut link, at(0), packet(1, 1500)), verdict, "{limit}");
@@ -90,14 +90,14 @@ fn a_byte_limit_is_exact_on_both_sides() {
 fn a_packet_limit_counts_packets_of_any_length() {
     let mut link = link(&[("rate", "1kbit"), ("queue", "2packets")]);
     let verdicts: Vec<_> = [1500, 1500, 24, 24].into_iter().map(|len| send(&mut link, at(0), packet(0, len))).collect();
-    assert_eq!(verdicts, [None, None, None, Some(DropReason::QueueFull)]);
+    assert_eq!(verdicts, [None, None, None, Some(DropReason::QUEUE_FULL)]);
 }
 
 #[test]
 fn an_idle_transmitter_takes_a_packet_whatever_the_limit() {
     let mut link = link(&[("rate", "12Mbit"), ("queue", "0packets")]);
     assert_eq!(send(&mut link, at(0), packet(0, 1500)), None);
-    assert_eq!(send(&mut link, at(999_999), packet(1, 1500)), Some(DropReason::QueueFull));
+    assert_eq!(send(&mut link, at(999_999), packet(1, 1500)), Some(DropReason::QUEUE_FULL));
     assert_eq!(send(&mut link, at(1_000_000), packet(2, 1500)), None);
 }
 
@@ -105,7 +105,7 @@ fn an_idle_transmitter_takes_a_packet_whatever_the_limit() {
 fn a_packet_of_the_mtu_passes_and_a_longer_one_does_not() {
     let mut link = link(&[("mtu", "1400")]);
     assert_eq!(send(&mut link, at(0), packet(0, 1400)), None);
-    assert_eq!(send(&mut link, at(0), packet(1, 1401)), Some(DropReason::TooBig));
+    assert_eq!(send(&mut link, at(0), packet(1, 1401)), Some(DropReason::TOO_BIG));
 }
 
 #[test]

@@ -93,11 +93,11 @@ impl Cell {
 /// Which of a link's impairments packets met, by the keys of its settings.
 fn happened(air: &DirectionReport) -> Vec<&'static str> {
     let counts = [
-        ("loss", air.dropped(DropReason::Loss)),
+        ("loss", air.dropped(DropReason::LOSS)),
         ("reorder", air.reordered_packets),
         ("duplicate", air.duplicated_packets),
         ("corrupt", air.corrupted_packets),
-        ("outage", air.dropped(DropReason::Outage)),
+        ("outage", air.dropped(DropReason::OUTAGE)),
     ];
     counts.into_iter().filter(|(_, count)| *count > 0).map(|(key, _)| key).collect()
 }

@@ -29,7 +29,7 @@ mod testing;
 mod tracker;
 
 use airtcp_core::parameters::{Field, ParameterError};
-use airtcp_core::{ByteSize, Duration, Element, Rate, Rng};
+use airtcp_core::{ByteSize, Duration, Element, Event, Gauge, Rate, Rng};
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -64,10 +64,39 @@ pub struct SchemeEntry {
     pub placement: Placement,
     /// False for a scheme that acknowledges what the receiver may never get.
     pub keeps_end_to_end: bool,
+    /// What its elements report besides the common events and gauges.
+    pub reports: Reports,
     /// Its parameters with their defaults.
     pub fields: fn() -> Vec<Field>,
     /// Makes the element of one box.
     pub make: Make,
+}
+
+/// Events and gauges that a scheme declares for itself.
+#[derive(Clone, Copy, Debug)]
+pub struct Reports {
+    /// What it counts.
+    pub events: &'static [Event],
+    /// Which levels it has.
+    pub gauges: &'static [Gauge],
+}
+
+impl Reports {
+    /// Nothing of its own.
+    pub const NONE: Reports = Reports { events: &[], gauges: &[] };
+}
+
+/// The labels of every event and gauge of `schemes`, the common ones first, each once.
+pub fn labels(schemes: &[SchemeEntry]) -> Vec<&'static str> {
+    let events = Event::COMMON.iter().chain(schemes.iter().flat_map(|entry| entry.reports.events));
+    let gauges = Gauge::COMMON.iter().chain(schemes.iter().flat_map(|entry| entry.reports.gauges));
+    let mut labels: Vec<&str> = Vec::new();
+    for label in events.map(|event| event.label()).chain(gauges.map(|gauge| gauge.label())) {
+        if !labels.contains(&label) {
+            labels.push(label);
+        }
+    }
+    labels
 }
 
 /// Makes an element from settings (key, value as text) and its place.

@@ -156,7 +156,7 @@ impl Peer {
             }
         }
         if restarted {
-            cx.emit(Event::PeerRestart);
+            cx.emit(Event::PEER_RESTART);
         }
         // Whoever has not heard us yet need not wait for the next HELLO to hear us; nor need we.
         if hello.echo == 0 || !self.in_reach {
@@ -164,7 +164,7 @@ impl Peer {
         }
         if !self.in_reach && (self.sample_count > 0 || self.configured_rtt.is_some()) {
             self.in_reach = true;
-            cx.emit(Event::PeerUp);
+            cx.emit(Event::PEER_UP);
             return Change::Up;
         }
         if restarted { Change::Restarted } else { Change::None }
@@ -187,7 +187,7 @@ impl Peer {
         if self.in_reach && silent {
             self.in_reach = false;
             self.searching = FIRST_SEARCH;
-            cx.emit(Event::PeerDown);
+            cx.emit(Event::PEER_DOWN);
             tick.fell_silent = true;
         }
         tick

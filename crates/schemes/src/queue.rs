@@ -159,12 +159,12 @@ impl Queue {
 mod tests {
     use super::*;
     use crate::testing::*;
-    use airtcp_core::Rng;
     use airtcp_core::testing::Recorder;
+    use airtcp_core::{Ledger, Rng};
 
     fn drain(queue: &mut Queue, io: &mut Recorder, now: Instant) {
         let mut rng = Rng::derive(1, "queue");
-        while queue.send_next(&mut Context::new(now, &mut rng, io)).is_some() {}
+        while queue.send_next(&mut Context::new(now, &mut rng, &mut Ledger::default(), io)).is_some() {}
     }
 
     #[test]

@@ -77,14 +77,15 @@ impl<T> Tracker<T> {
 mod tests {
     use super::*;
     use crate::testing::{at, data};
-    use airtcp_core::Rng;
     use airtcp_core::testing::Recorder;
+    use airtcp_core::{Ledger, Rng};
 
     #[test]
     fn a_note_is_given_back_once_and_forgotten_when_no_report_comes() {
         let (mut tracker, mut io, mut rng) = (Tracker::new(), Recorder::default(), Rng::derive(1, "tracker"));
+        let mut ledger = Ledger::default();
         for (millis, note) in [(0, 'a'), (5, 'b')] {
-            let mut cx = Context::new(at(millis), &mut rng, &mut io);
+            let mut cx = Context::new(at(millis), &mut rng, &mut ledger, &mut io);
             tracker.send(&mut cx, data(0), note).unwrap();
         }
         assert_eq!(tracker.deadline(), Some(at(2000)));

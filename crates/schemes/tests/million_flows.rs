@@ -64,7 +64,7 @@ fn a_million_flows_stay_within_memory_and_a_real_one_is_still_repaired() {
         a.io.link.clear();
         a.io.control.clear();
     }
-    assert_eq!(a.count(Event::FlowNew), 1_000_000);
+    assert_eq!(a.count(Event::FLOW_NEW), 1_000_000);
     match before.zip(resident_bytes()) {
         Some((before, after)) => {
             let growth = after.saturating_sub(before);
@@ -84,7 +84,7 @@ fn a_million_flows_stay_within_memory_and_a_real_one_is_still_repaired() {
     let nack = Message::Nack(flow, vec![(SeqNum(500), SeqNum(1900))]);
     a.control(now, &nack.encode());
     a.tick(now + Duration::from_millis(1));
-    assert_eq!(a.count(Event::Repair), 1);
+    assert_eq!(a.count(Event::REPAIR), 1);
     assert_eq!(a.io.link.iter().filter(|packet| packet.flow() == Some(flow)).count(), 1);
 }
 
@@ -94,6 +94,6 @@ trait Memory {
 
 impl Memory for Harness<Gateway> {
     fn element_memory(&self) -> u64 {
-        self.gauge(airtcp_core::Gauge::MemoryBytes).unwrap_or(0)
+        self.gauge(airtcp_core::Gauge::MEMORY_BYTES).unwrap_or(0)
     }
 }

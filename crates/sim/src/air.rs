@@ -70,7 +70,7 @@ impl Network<'_> {
     pub fn set_ready(&mut self, index: usize, from: usize, elements: &[Slot], now: Instant) {
         let ways = self.airways.iter().filter(|way| (way.cell, way.from) == (index, from));
         let waiting: Vec<usize> = ways.filter_map(|way| way.before).collect();
-        for element in waiting.into_iter().filter(|element| elements[*element].accounts.refused.is_some()) {
+        for element in waiting.into_iter().filter(|element| elements[*element].refused.is_some()) {
             self.queue.set(self.sources.of(Kind::Ready(element)), now);
         }
     }

@@ -4,7 +4,7 @@ use crate::address::{self, Family};
 use crate::air::{Airway, Site};
 use crate::check::Checker;
 use crate::dot11::Cell;
-use crate::element::{Accounts, Body, Exit, Place, Slot};
+use crate::element::{Body, Exit, Place, Slot};
 use crate::engine::Engine;
 use crate::events::Sources;
 use crate::express;
@@ -15,7 +15,7 @@ use crate::queue::EventQueue;
 use crate::routes::Routes;
 use crate::tap::{Direction, Tap, Tapped};
 use crate::topology::{On, RunSettings, SchemeSpec, SimError, Topology};
-use airtcp_core::{ByteSize, Duration, Instant, Rng};
+use airtcp_core::{ByteSize, Duration, Instant, Ledger, Rng};
 use airtcp_link::{Link, Queue};
 use airtcp_schemes::{End, LinkFacts, MAX_MEMORY, Placement, Site as SchemeSite};
 use std::collections::{BTreeSet, VecDeque};
@@ -148,7 +148,14 @@ impl<'t> Engine<'t> {
         let index = self.elements.len();
         let rng = Rng::derive(self.settings.seed, &name);
         let place = Place { name, index, node, exit, peer: None };
-        self.elements.push(Slot { body, rng, place, accounts: Accounts::default(), busy: (Instant::ZERO, 0) });
+        self.elements.push(Slot {
+            body,
+            rng,
+            place,
+            ledger: Ledger::default(),
+            refused: None,
+            busy: (Instant::ZERO, 0),
+        });
         index
     }
 

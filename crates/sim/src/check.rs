@@ -61,13 +61,9 @@ fn fail_if(check: &mut Option<Result<(), String>>, failure: impl FnOnce() -> Opt
 
 fn element_conserves(now: Instant, slot: &Slot) -> impl FnOnce() -> Option<String> {
     move || {
-        let (balance, held) = (slot.accounts.balance(), slot.body.as_element().held().packets as i64);
-        (balance != held).then(|| {
-            format!(
-                "{now} {}: received + created - sent - consumed - discarded = {balance}, but {held} are held",
-                slot.place.name
-            )
-        })
+        let balance = slot.ledger.balance(slot.body.as_element().held().packets);
+        (!balance.holds())
+            .then(|| format!("{now} {}: {} packets are missing: {balance:?}", slot.place.name, balance.missing()))
     }
 }
 

@@ -1,7 +1,7 @@
-//! An element in its place, with the accounts that make conservation checkable.
+//! An element in its place, with its ledger.
 
 use crate::host::Host;
-use airtcp_core::{CreateReason, DropReason, Element, Event, Instant, Port, Rng};
+use airtcp_core::{Element, Instant, Ledger, Port, Rng};
 
 /// A host, whose flows are measured, or a scheme.
 pub enum Body {
@@ -29,7 +29,9 @@ pub struct Slot {
     pub body: Body,
     pub rng: Rng,
     pub place: Place,
-    pub accounts: Accounts,
+    pub ledger: Ledger,
+    /// The port that has refused a packet and owes a call of `handle_ready`.
+    pub refused: Option<Port>,
     /// Timeouts handled at one and the same time.
     pub busy: (Instant, u32),
 }
@@ -68,39 +70,4 @@ pub struct Place {
     pub exit: Exit,
     /// The element at the other end of a two-ended scheme.
     pub peer: Option<usize>,
-}
-
-/// Both sides of *in + created = sent + held + consumed + discarded*.
-#[derive(Clone, Debug)]
-pub struct Accounts {
-    pub received: u64,
-    pub sent: u64,
-    pub consumed: u64,
-    pub created: [u64; CreateReason::ALL.len()],
-    pub discarded: [u64; DropReason::ALL.len()],
-    pub events: [u64; Event::ALL.len()],
-    pub refused: Option<Port>,
-}
-
-impl Default for Accounts {
-    fn default() -> Self {
-        Accounts {
-            received: 0,
-            sent: 0,
-            consumed: 0,
-            created: [0; CreateReason::ALL.len()],
-            discarded: [0; DropReason::ALL.len()],
-            events: [0; Event::ALL.len()],
-            refused: None,
-        }
-    }
-}
-
-impl Accounts {
-    /// What must be held if nothing was lost or invented; negative when more left than came.
-    pub fn balance(&self) -> i64 {
-        let created: u64 = self.created.iter().sum();
-        let discarded: u64 = self.discarded.iter().sum();
-        (self.received + created) as i64 - (self.sent + self.consumed + discarded) as i64
-    }
 }

@@ -81,7 +81,7 @@ impl Engine<'_> {
             Kind::Timeout(index) => self.handle_timeout(index),
             Kind::Ready(index) => {
                 self.network.queue.cancel(self.network.sources.of(kind));
-                if let Some(port) = self.elements[index].accounts.refused.take() {
+                if let Some(port) = self.elements[index].refused.take() {
                     self.call(index, |element, cx| element.handle_ready(cx, port));
                 }
             }
@@ -188,7 +188,7 @@ impl Engine<'_> {
         if destination == Some(node) {
             if packet.is_corrupted() {
                 self.control_damaged += 1;
-                self.network.show_drop(self.now, node, &packet, DropReason::Corrupted);
+                self.network.show_drop(self.now, node, &packet, DropReason::CORRUPTED);
             } else if let Some((element, peer, message)) = read_control(&packet)
                 && element < self.elements.len()
             {
@@ -201,7 +201,7 @@ impl Engine<'_> {
 
     fn deliver(&mut self, meeting: Meeting) {
         let Meeting { element, port, packet } = meeting;
-        self.elements[element].accounts.received += 1;
+        self.elements[element].ledger.receive(port);
         self.call(element, |element, cx| element.handle_packet(cx, port, packet));
     }
 
@@ -212,12 +212,12 @@ impl Engine<'_> {
         let mut io = ElementIo {
             now: self.now,
             place: &slot.place,
-            accounts: &mut slot.accounts,
+            refused: &mut slot.refused,
             network: &mut self.network,
             work: &mut self.work,
             peer_node,
         };
-        let mut cx = Context::new(self.now, &mut slot.rng, &mut io);
+        let mut cx = Context::new(self.now, &mut slot.rng, &mut slot.ledger, &mut io);
         work(slot.body.element(), &mut cx);
         self.arm(index);
     }
@@ -241,7 +241,7 @@ impl Engine<'_> {
     }
 
     fn sample(&mut self) {
-        let repairs = self.elements.iter().map(|slot| slot.accounts.events[Event::Repair as usize]).sum();
+        let repairs = self.elements.iter().map(|slot| slot.ledger.events.get(Event::REPAIR)).sum();
         for slot in &mut self.elements {
             if let Body::Host(host) = &mut slot.body {
                 host.sample(self.now, repairs, self.settings.series);

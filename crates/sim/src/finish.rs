@@ -5,7 +5,7 @@ use crate::element::Body;
 use crate::engine::Engine;
 use crate::outcome::{Drop, ElementOutcome, Mark, Outcome, ProbeOutcome, QueueOutcome, SchemeOutcome, WlanOutcome};
 use crate::pipe::Pipe;
-use airtcp_core::{DropReason, Event, Instant};
+use airtcp_core::{DropReason, Instant};
 
 impl Engine<'_> {
     /// Takes the run apart.
@@ -57,10 +57,9 @@ impl Engine<'_> {
             let slot = &self.elements[*index];
             let mut gauges = Vec::new();
             slot.body.as_element().observe(&mut |gauge, value| gauges.push((gauge, value)));
-            let counts = Event::ALL.iter().map(|event| (*event, slot.accounts.events[*event as usize]));
             ElementOutcome {
                 node: self.network.node_names[slot.place.node].clone(),
-                events: counts.filter(|(_, count)| *count > 0).collect(),
+                events: slot.ledger.events.iter().collect(),
                 gauges,
             }
         });
@@ -103,28 +102,28 @@ impl Engine<'_> {
             }
         };
         for pipe in &self.network.pipes {
-            for reason in DropReason::ALL {
-                let counters = pipe.link.counters();
-                put(&pipe.name, *reason, counters.dropped_for(*reason), counters.headers_dropped[*reason as usize]);
+            let counters = pipe.link.counters();
+            for (reason, packets) in counters.dropped.iter() {
+                put(&pipe.name, reason, packets, counters.headers_dropped.get(reason));
             }
         }
         let mut add = |place: &str, reason: DropReason, packets: u64| put(place, reason, packets, 0);
         for site in &self.network.sites {
             for (interface, node) in site.nodes.iter().enumerate() {
                 let place = format!("{}.{}", site.name, self.network.node_names[*node]);
-                for reason in DropReason::ALL {
-                    add(&place, *reason, site.cell.counters(interface).dropped_for(*reason));
+                for (reason, packets) in site.cell.counters(interface).dropped.iter() {
+                    add(&place, reason, packets);
                 }
             }
         }
         for slot in &self.elements {
-            for reason in DropReason::ALL {
-                add(&slot.place.name, *reason, slot.accounts.discarded[*reason as usize]);
+            for (reason, packets) in slot.ledger.discarded.iter() {
+                add(&slot.place.name, reason, packets);
             }
         }
-        add("nodes", DropReason::NoRoute, self.network.unroutable);
-        add("nodes", DropReason::HopLimit, self.network.hop_limit_drops);
-        add("control", DropReason::Corrupted, self.control_damaged);
+        add("nodes", DropReason::NO_ROUTE, self.network.unroutable);
+        add("nodes", DropReason::HOP_LIMIT, self.network.hop_limit_drops);
+        add("control", DropReason::CORRUPTED, self.control_damaged);
         drops
     }
 }

@@ -2,12 +2,11 @@
 
 use crate::address::{self, Family};
 use crate::dot11::Tracked;
-use crate::element::{Accounts, Exit, Place};
+use crate::element::{Exit, Place};
 use crate::events::Kind;
 use crate::network::{Meeting, Network, Way};
 use airtcp_core::{
-    Backlog, CreateReason, DropReason, Event, Instant, Io, Outcome, Packet, Peer, Port, Token, TxStatus,
-    packet::protocol,
+    Backlog, CreateReason, DropReason, Instant, Io, Outcome, Packet, Peer, Port, Token, TxStatus, packet::protocol,
 };
 use bytes::{BufMut, Bytes, BytesMut};
 use std::collections::VecDeque;
@@ -33,7 +32,7 @@ pub const CONTROL_PORT: u16 = 47_910;
 pub struct ElementIo<'a, 't> {
     pub now: Instant,
     pub place: &'a Place,
-    pub accounts: &'a mut Accounts,
+    pub refused: &'a mut Option<Port>,
     pub network: &'a mut Network<'t>,
     pub work: &'a mut VecDeque<Work>,
     pub peer_node: Option<usize>,
@@ -63,7 +62,7 @@ impl ElementIo<'_, '_> {
         let taken = match pipe.try_send(self.now, packet, &mut self.network.tap) {
             Ok(taken) => taken,
             Err(packet) => {
-                if self.accounts.refused.replace(Port::LINK).is_none() {
+                if self.refused.replace(Port::LINK).is_none() {
                     let at = pipe.link.next_departure(self.now).unwrap_or(self.now);
                     let ready = self.network.sources.of(Kind::Ready(self.place.index));
                     self.network.queue.set(ready, at);
@@ -81,7 +80,7 @@ impl ElementIo<'_, '_> {
         let (cell, from) = self.network.interface(airway);
         if cell.refuses(from, packet.wire_len()) {
             // The cell says when there is room.
-            self.accounts.refused = Some(Port::LINK);
+            *self.refused = Some(Port::LINK);
             return Err(packet);
         }
         let tracked = token.map(|token| Tracked { element: self.place.index, token });
@@ -132,7 +131,6 @@ impl Io for ElementIo<'_, '_> {
             Some(Way::Wire(pipe)) => self.send_by_wire(pipe, packet, token)?,
             Some(Way::Air(airway)) => self.send_by_air(airway, packet, token)?,
         }
-        self.accounts.sent += 1;
         Ok(())
     }
 
@@ -153,23 +151,10 @@ impl Io for ElementIo<'_, '_> {
         self.work.push_back(Work::ForwardControl { node: self.place.node, packet });
     }
 
-    fn created(&mut self, reason: CreateReason) {
-        self.accounts.created[reason as usize] += 1;
-    }
-
-    fn discard(&mut self, packet: Packet, reason: DropReason) {
-        self.accounts.discarded[reason as usize] += 1;
+    fn show_discarded(&mut self, packet: &Packet, reason: DropReason) {
         if let Some(tap) = self.network.tap.get() {
-            tap.on_dropped(self.now, &self.place.name, &packet, reason);
+            tap.on_dropped(self.now, &self.place.name, packet, reason);
         }
-    }
-
-    fn consume(&mut self, _packet: &Packet) {
-        self.accounts.consumed += 1;
-    }
-
-    fn emit(&mut self, event: Event, amount: u64) {
-        self.accounts.events[event as usize] += amount;
     }
 }
 
@@ -185,7 +170,7 @@ fn control_packet(from: usize, to: usize, element: u32, peer: Peer, message: &[u
     payload.put_slice(message);
     let (source, destination) = (address::of_node(from, Family::V4), address::of_node(to, Family::V4));
     let mut packet = Packet::opaque(source, destination, protocol::UDP, payload.freeze());
-    packet.set_origin(CreateReason::Control);
+    packet.set_origin(CreateReason::CONTROL);
     packet
 }
 

@@ -82,7 +82,7 @@ impl Network<'_> {
             let hops = packet.ip().hop_limit;
             if hops <= 1 {
                 self.hop_limit_drops += 1;
-                self.show_drop(now, node, &packet, DropReason::HopLimit);
+                self.show_drop(now, node, &packet, DropReason::HOP_LIMIT);
                 return None;
             }
             packet.set_hop_limit(hops - 1);
@@ -187,6 +187,6 @@ impl Network<'_> {
     #[cold]
     fn drop_unroutable(&mut self, now: Instant, node: usize, packet: &Packet) {
         self.unroutable += 1;
-        self.show_drop(now, node, packet, DropReason::NoRoute);
+        self.show_drop(now, node, packet, DropReason::NO_ROUTE);
     }
 }

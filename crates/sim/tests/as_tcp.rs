@@ -22,7 +22,7 @@ fn count(outcome: &Outcome, event: Event) -> u64 {
 
 fn lost(outcome: &Outcome) -> u64 {
     let all = outcome.schemes.iter().flat_map(|scheme| &scheme.elements).flat_map(|element| &element.gauges);
-    all.filter(|(gauge, _)| *gauge == Gauge::AcknowledgedLost).map(|(_, level)| level).sum()
+    all.filter(|(gauge, _)| *gauge == airtcp_schemes::as_tcp::events::ACKNOWLEDGED_LOST).map(|(_, level)| level).sum()
 }
 
 #[test]
@@ -52,7 +52,7 @@ fn ast_7_acknowledgments_leave_the_air() {
     let (ours, plain) = (as_tcp(&cell, &[]), cell.plain());
     assert!(acks(&plain) * 3 > data(&plain), "{} of {}", acks(&plain), data(&plain));
     assert!(acks(&ours) * 40 < data(&ours), "a window now and then: {} of {}", acks(&ours), data(&ours));
-    assert!(count(&ours, Event::AckEmulated) * 10 > data(&ours) * 9);
+    assert!(count(&ours, airtcp_schemes::as_tcp::events::ACK_EMULATED) * 10 > data(&ours) * 9);
     let silent = as_tcp(&cell, &[("balance", "silence")]);
     assert!(acks(&silent) * 200 < data(&silent), "those of the first segments: {}", acks(&silent));
 }
@@ -63,7 +63,7 @@ fn spec_8_9_ast_x3_a_frame_beyond_the_retry_limit_is_not_acknowledged_and_the_fi
     let cell = Cell { size: Some(300_000), seconds: 200, ..Cell::of(3, &[("data_loss", "50%"), ("retry_limit", "3")]) };
     for dupack in ["false", "true"] {
         let outcome = as_tcp(&cell, &[("dupack", dupack)]);
-        assert!(count(&outcome, Event::GivenUp) > 20);
+        assert!(count(&outcome, Event::GIVEN_UP) > 20);
         for flow in &outcome.flows {
             assert!(
                 flow.completed_at.is_some() && flow.sent_sha256 == flow.received_sha256,
@@ -83,7 +83,7 @@ fn ast_x2_with_emulated_duplicates_a_loss_costs_no_timeout() {
         let outcome = as_tcp(&cell, &[("dupack", dupack)]);
         let flow = &outcome.flows[0];
         assert_eq!(flow.sent_sha256, flow.received_sha256);
-        (flow.rtos, flow.completed_at.expect("complete"), count(&outcome, Event::GivenUp))
+        (flow.rtos, flow.completed_at.expect("complete"), count(&outcome, Event::GIVEN_UP))
     };
     let ((timeouts, slow, _), (fewer, fast, given_up)) = (of("false"), of("true"));
     assert!(given_up > 5 && fewer * 3 < timeouts && fast < slow, "{timeouts} {fewer}: {slow} {fast}");
@@ -103,7 +103,7 @@ fn ast_c12_a_wired_half_slower_than_the_air_loses_nothing_that_was_acknowledged(
         for flow in &outcome.flows {
             assert!(flow.completed_at.is_some() && flow.sent_sha256 == flow.received_sha256, "{} {balance}", flow.name);
         }
-        let silenced = count(&outcome, Event::Silenced);
+        let silenced = count(&outcome, airtcp_schemes::as_tcp::events::SILENCED);
         assert_eq!(silenced > 0, balance == "silence");
     }
 }
@@ -139,7 +139,7 @@ fn ast_10_the_split_may_be_at_the_router_and_the_access_point_stay_as_it_is() {
         topology.scheme("stations", wlan, &as_tcp::ENTRY, &owned(&[("split", "elsewhere")]));
         topology.scheme("router", backhaul, &as_tcp::ENTRY, &[]);
     });
-    assert!(count(&outcome, Event::AckEmulated) > 900);
+    assert!(count(&outcome, airtcp_schemes::as_tcp::events::ACK_EMULATED) > 900);
     for flow in &outcome.flows {
         assert!(flow.completed_at.is_some() && flow.sent_sha256 == flow.received_sha256, "{}", flow.name);
     }
@@ -205,7 +205,7 @@ fn ast_12_tcp_s_window_still_limits_what_a_station_sends() {
             .iter()
             .filter(|element| element.node == "sta1")
             .flat_map(|element| &element.gauges);
-        gauges.filter(|(gauge, _)| *gauge == Gauge::QueueBytes).map(|(_, bytes)| *bytes).max().unwrap()
+        gauges.filter(|(gauge, _)| *gauge == Gauge::QUEUE_BYTES).map(|(_, bytes)| *bytes).max().unwrap()
     };
     let (small, large) = (waiting(&[("max_cwnd", "8")]), waiting(&[("max_cwnd", "16")]));
     assert!(small == 0 && large > 1500, "{small} {large}");

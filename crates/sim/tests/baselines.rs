@@ -50,7 +50,7 @@ fn snoop_keeps_every_loss_of_the_link_from_the_sender() {
     let outcome = network(&[("loss", "5%")], Some(&snoop::ENTRY), &sender).run(1);
     let lost = |drop: &&Drop| drop.place == "links.air.forward";
     let lost: u64 = outcome.drops.iter().filter(lost).map(|drop| drop.packets).sum();
-    let (repairs, sent_again) = (count(&outcome, Event::Repair), outcome.flows[0].retransmitted_segments);
+    let (repairs, sent_again) = (count(&outcome, Event::REPAIR), outcome.flows[0].retransmitted_segments);
     println!("{lost} lost, {repairs} repairs, {sent_again} sent again by the sender");
     assert!(lost > 300 && repairs.abs_diff(lost) * 20 < lost, "{repairs} repairs, {lost} lost");
     assert!(sent_again * 100 < lost, "{sent_again} sent again, {lost} lost");
@@ -86,9 +86,9 @@ fn notices_are_given_for_the_links_losses_and_not_for_congestion() {
     let heeding = [("controller", "reno"), ("recovery", "newreno"), ("sack", "false"), ("eln", "true")];
     let congested = network(&[], Some(&eln::ENTRY), &heeding).run(1);
     assert!(congested.drops.iter().any(|drop| drop.place.starts_with("schemes.box")), "{:?}", congested.drops);
-    assert_eq!(count(&congested, Event::LossNotified), 0);
+    assert_eq!(count(&congested, airtcp_schemes::baselines::eln::LOSS_NOTIFIED), 0);
     let lossy = network(&[("loss", "2%")], Some(&eln::ENTRY), &heeding).run(1);
-    assert!(count(&lossy, Event::LossNotified) > 0);
+    assert!(count(&lossy, airtcp_schemes::baselines::eln::LOSS_NOTIFIED) > 0);
 }
 
 #[test]

@@ -80,7 +80,7 @@ fn a_run_with_express_links_is_the_same_with_fewer_events() {
         let [express, plain] = [true, false].map(|express| topology.run(&settings(express)).unwrap());
         assert!(express.events * 10 < plain.events * 8, "{} of {} events", express.events, plain.events);
         assert_eq!(express.checks.failure(), None);
-        assert!(express.drops.iter().any(|drop| drop.reason == DropReason::QueueFull));
+        assert!(express.drops.iter().any(|drop| drop.reason == DropReason::QUEUE_FULL));
         assert_eq!(without_order(express), without_order(plain), "seed {seed}");
     }
 }

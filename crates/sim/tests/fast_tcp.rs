@@ -2,7 +2,7 @@
 //! quarter of what is under way on it.
 
 mod common;
-use airtcp_core::{Duration, Event, Gauge, Instant};
+use airtcp_core::{Duration, Gauge, Instant};
 use airtcp_schemes::fast_tcp;
 use airtcp_sim::{Flow, Level, Outcome, RunSettings, Topology};
 use common::{bulk, essence, events, link, owned, tcp};
@@ -79,7 +79,7 @@ impl Case<'_> {
             digests: self.size.is_some(),
             levels: vec![
                 Level::Queue { link: 1, reverse: false },
-                Level::Gauge { scheme: "router".into(), gauge: Gauge::HeldBytes },
+                Level::Gauge { scheme: "router".into(), gauge: Gauge::HELD_BYTES },
             ],
             ..RunSettings::default()
         };
@@ -99,7 +99,7 @@ fn forward(outcome: &Outcome) -> (u64, Option<Duration>) {
 /// Longest queue that the router saw.
 fn seen(outcome: &Outcome) -> u64 {
     let gauges = &outcome.schemes[0].elements[0].gauges;
-    gauges.iter().find(|(gauge, _)| *gauge == Gauge::QueueBytesMax).unwrap().1
+    gauges.iter().find(|(gauge, _)| *gauge == Gauge::QUEUE_BYTES_MAX).unwrap().1
 }
 
 fn acked(outcome: &Outcome) -> f64 {
@@ -270,5 +270,9 @@ fn a_file_through_stretched_acknowledgments_arrives_whole() {
     let outcome = Case { tcp, air, size: Some(1_500_000), ..MODERN }.run(1);
     let flow = &outcome.flows[0];
     assert!(flow.received_sha256.is_some() && flow.received_sha256 == flow.sent_sha256);
-    assert!(events(&outcome.schemes[0], Event::AckPart) > 0, "{:?}", outcome.schemes[0].elements[0].events);
+    assert!(
+        events(&outcome.schemes[0], airtcp_schemes::fast_tcp::events::ACK_PART) > 0,
+        "{:?}",
+        outcome.schemes[0].elements[0].events
+    );
 }

@@ -34,10 +34,10 @@ fn an_ack_filter_at_the_access_point_spares_the_air_most_of_the_acknowledgments_
     assert!(acks[1..].iter().all(|filtered| filtered * 10 < acks[0] * 7), "{acks:?}");
     for outcome in [&conservative, &aggressive] {
         assert!(mbit(outcome) > 1.05 * mbit(&plain));
-        let suppressed = events(&outcome.schemes[0], Event::AckSuppressed);
-        assert_eq!(dropped(outcome, "schemes.filter.ap", DropReason::Suppressed), suppressed);
+        let suppressed = events(&outcome.schemes[0], Event::ACK_SUPPRESSED);
+        assert_eq!(dropped(outcome, "schemes.filter.ap", DropReason::SUPPRESSED), suppressed);
         // The queue is the box's: the interface has no reason to drop.
-        assert_eq!(dropped(outcome, "wlans.wifi.ap", DropReason::QueueFull), 0);
+        assert_eq!(dropped(outcome, "wlans.wifi.ap", DropReason::QUEUE_FULL), 0);
     }
 }
 
@@ -133,7 +133,7 @@ fn with_dcf_plus_fewer_acknowledgments_are_lost_before_the_air_and_no_station_st
         let outcome = Cell::of(20, &[("reverse_frame", which)]).plain();
         let slowest = outcome.flows.iter().map(|flow| flow.measured_bytes * 20).min().unwrap_or(0);
         let all: u64 = outcome.flows.iter().map(|flow| flow.measured_bytes).sum();
-        (dropped(&outcome, "wlans.wifi.ap", DropReason::QueueFull), slowest * 100 / all)
+        (dropped(&outcome, "wlans.wifi.ap", DropReason::QUEUE_FULL), slowest * 100 / all)
     };
     let ((plain_lost, plain_share), (lost, share)) = (of("none"), of("any"));
     println!("lost {plain_lost} and {lost}, the slowest has {plain_share} % and {share} % of its share");

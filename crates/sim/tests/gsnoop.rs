@@ -37,7 +37,7 @@ fn without_loss_it_changes_next_to_nothing() {
 fn repairs_about_as_often_as_the_link_loses() {
     let outcome = demo(&[("loss", "5%")]).with_gsnoop().with_bulk("cubic").run(1);
     let lost: u64 = outcome.drops.iter().filter(|d| d.place == "links.air.forward").map(|d| d.packets).sum();
-    let repairs = events(&outcome.schemes[0], Event::Repair);
+    let repairs = events(&outcome.schemes[0], Event::REPAIR);
     assert!(repairs * 100 > lost * 90 && repairs * 100 < lost * 115, "{repairs} repairs, {lost} lost");
 }
 

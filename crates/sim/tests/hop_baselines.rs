@@ -145,14 +145,14 @@ fn the_same_seed_gives_the_same_trace() {
 fn link_arq_repairs_about_as_often_as_the_link_loses_and_gives_up_after_its_tries() {
     let lost = |outcome: &Outcome| -> u64 {
         let of_air = outcome.drops.iter().filter(|drop| drop.place.starts_with("links.air"));
-        of_air.filter(|drop| drop.reason == DropReason::Loss).map(|drop| drop.packets).sum()
+        of_air.filter(|drop| drop.reason == DropReason::LOSS).map(|drop| drop.packets).sum()
     };
     let outcome = on_demo("arq", &[("loss", "5%")], &[]).with_bulk("cubic").run(1);
-    let (repairs, lost) = (events(&outcome.schemes[0], Event::Repair), lost(&outcome));
+    let (repairs, lost) = (events(&outcome.schemes[0], Event::REPAIR), lost(&outcome));
     assert!(repairs * 100 > lost * 85 && repairs * 100 < lost * 130, "{repairs} repairs, {lost} lost");
-    assert_eq!(events(&outcome.schemes[0], Event::GivenUp), 0);
+    assert_eq!(events(&outcome.schemes[0], Event::GIVEN_UP), 0);
     let outcome = on_demo("arq", &[("loss", "10%")], &[("tries", "2")]).with_bulk("cubic").run(1);
-    assert!(events(&outcome.schemes[0], Event::GivenUp) > 20);
+    assert!(events(&outcome.schemes[0], Event::GIVEN_UP) > 20);
     assert!(outcome.flows[0].retransmitted_segments > 0, "what the link gives up TCP repairs");
 }
 

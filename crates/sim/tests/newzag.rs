@@ -44,7 +44,7 @@ fn nzg_11_the_receivers_tcp_drops_what_arrives_damaged_and_nothing_else_is_lost(
     topology.flow(bulk("download", server, receiver, tcp(&[("controller", "newzag"), SACK])));
     let outcome = run(&topology, 60, 1);
     let [drop] = &outcome.drops[..] else { panic!("{:?}", outcome.drops) };
-    assert_eq!((drop.place.as_str(), drop.reason), ("hosts.receiver", DropReason::Corrupted));
+    assert_eq!((drop.place.as_str(), drop.reason), ("hosts.receiver", DropReason::CORRUPTED));
     let share = drop.packets as f64 / outcome.flows[0].segments_sent as f64;
     assert!((0.008..0.012).contains(&share), "{share}");
 }

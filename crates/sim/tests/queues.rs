@@ -109,7 +109,7 @@ fn with_ecn_nothing_is_lost() {
 #[test]
 fn a_queue_that_does_not_mark_drops_what_an_ecn_sender_sends() {
     let outcome = flows(1, CODEL, &[("ecn", "true")]);
-    assert!(outcome.marks.is_empty() && outcome.drops.iter().any(|drop| drop.reason == DropReason::Aqm));
+    assert!(outcome.marks.is_empty() && outcome.drops.iter().any(|drop| drop.reason == DropReason::AQM));
 }
 
 #[test]

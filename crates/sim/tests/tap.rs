@@ -89,7 +89,7 @@ fn a_packet_says_what_it_was_made_for() {
     let mut seen = Seen::default();
     let outcome = network().topology.run_tapped(&settings(), &mut seen).unwrap();
     let events: BTreeMap<Event, u64> = outcome.schemes[0].elements[0].events.iter().copied().collect();
-    assert_eq!(seen.made.get(&CreateReason::Repair), events.get(&Event::Repair));
-    assert!(seen.made[&CreateReason::Repair] > 10, "{:?}", seen.made);
-    assert!(seen.made[&CreateReason::Transmit] > 1000, "{:?}", seen.made);
+    assert_eq!(seen.made.get(&CreateReason::REPAIR), events.get(&Event::REPAIR));
+    assert!(seen.made[&CreateReason::REPAIR] > 10, "{:?}", seen.made);
+    assert!(seen.made[&CreateReason::TRANSMIT] > 1000, "{:?}", seen.made);
 }

@@ -52,7 +52,7 @@ fn ast_15_an_upload_shares_the_air_with_its_own_acknowledgments() {
 fn ast_c6_a_short_queue_of_the_access_point_drops_acknowledgments_of_many_uploads() {
     let outcome = uploads(20, &[("ap_queue", "20packets")], &[("delayed_ack_segments", "1")], 12);
     let dropped = outcome.drops.iter().find(|drop| drop.place == "wlans.wifi.ap").expect("drops at the access point");
-    assert_eq!(dropped.reason, DropReason::QueueFull);
+    assert_eq!(dropped.reason, DropReason::QUEUE_FULL);
     assert!(dropped.packets > 100, "{}", dropped.packets);
 }
 

@@ -6,9 +6,9 @@
 //! waiting, within a stated bound.
 
 use airtcp_core::parameters::{ParameterError, Parameters};
-use airtcp_core::{Backlog, Context, DropReason, Duration, Element, Event, FlowKey, Gauge, Instant, Packet};
+use airtcp_core::{Backlog, Context, DropReason, Duration, Element, FlowKey, Gauge, Instant, Packet};
 use airtcp_core::{Port, TcpFlags, parameters};
-use airtcp_schemes::{Placement, SchemeEntry, Site};
+use airtcp_schemes::{Placement, Reports, SchemeEntry, Site};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Its line in the table of schemes.
@@ -18,9 +18,15 @@ pub const ENTRY: SchemeEntry = SchemeEntry {
     source: "docs/add-a-scheme.md",
     placement: Placement::BothEnds,
     keeps_end_to_end: true,
+    reports: Reports { events: EVENTS, gauges: &[] },
     fields: || Settings::default().fields(),
     make,
 };
+
+airtcp_core::declare! { Event, EVENTS:
+    /// An acknowledgment left in the place of an earlier one that waited.
+    MERGED = "acks_merged",
+}
 
 parameters! {
     /// What a file can set.
@@ -87,8 +93,8 @@ impl AckThinner {
     fn handle_plain_ack(&mut self, cx: &mut Context<'_>, flow: FlowKey, packet: Packet) {
         let (stands_for, deadline) = match self.take(&flow) {
             Some(earlier) if acknowledges_more(&packet, &earlier.packet) => {
-                cx.emit(Event::AckSuppressed);
-                cx.discard(earlier.packet, DropReason::Duplicate);
+                cx.emit(MERGED);
+                cx.discard(earlier.packet, DropReason::DUPLICATE);
                 (earlier.stands_for + 1, earlier.deadline)
             }
             // A duplicate, or an old one that was overtaken: the sender counts them.
@@ -156,8 +162,8 @@ impl Element for AckThinner {
     }
 
     fn observe(&self, gauge: &mut dyn FnMut(Gauge, u64)) {
-        gauge(Gauge::Flows, self.waiting.len() as u64);
-        gauge(Gauge::MemoryBytes, self.waiting.len() as u64 * ENTRY_MEMORY);
+        gauge(Gauge::FLOWS, self.waiting.len() as u64);
+        gauge(Gauge::MEMORY_BYTES, self.waiting.len() as u64 * ENTRY_MEMORY);
     }
 
     fn check(&self) -> Result<(), &'static str> {

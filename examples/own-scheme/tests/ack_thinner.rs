@@ -1,18 +1,15 @@
 //! The element by itself: a hand-made world records what it does.
 
-use airtcp_core::{
-    Backlog, ByteSize, Context, CreateReason, DropReason, Duration, Element, Event, Instant, Io, Packet,
-};
+use airtcp_core::{Backlog, ByteSize, Context, Duration, Element, Instant, Io, Ledger, Packet};
 use airtcp_core::{Peer, Port, Rng, Segment, SeqNum, TcpFlags, TcpHeader, TcpOptions, Token};
 use airtcp_schemes::{End, LinkFacts, Site};
 use own_scheme::ack_thinner;
 use std::net::Ipv4Addr;
 
-/// Records acknowledgment numbers sent to the link, and counts drops.
+/// Records acknowledgment numbers sent to the link.
 #[derive(Default)]
 struct World {
     sent: Vec<u32>,
-    discarded: usize,
 }
 
 impl Io for World {
@@ -31,17 +28,12 @@ impl Io for World {
         0
     }
     fn send_control(&mut self, _: Peer, _: &[u8]) {}
-    fn created(&mut self, _: CreateReason) {}
-    fn discard(&mut self, _: Packet, _: DropReason) {
-        self.discarded += 1;
-    }
-    fn consume(&mut self, _: &Packet) {}
-    fn emit(&mut self, _: Event, _: u64) {}
 }
 
 struct Test {
     element: Box<dyn Element + Send>,
     world: World,
+    ledger: Ledger,
     rng: Rng,
 }
 
@@ -52,20 +44,24 @@ impl Test {
         let mut site =
             Site { end: End::Far, link: LinkFacts::default(), rng: &mut rng, max_memory: ByteSize(max_memory) };
         let element = (ack_thinner::ENTRY.make)(&settings, &mut site).expect("good settings");
-        Test { element, world: World::default(), rng }
+        Test { element, world: World::default(), ledger: Ledger::default(), rng }
     }
 
     /// Hands the element a packet at a time in microseconds; returns what was sent since.
     fn packet(&mut self, micros: u64, packet: Packet) -> Vec<u32> {
         let now = Instant::ZERO + Duration::from_micros(micros);
-        self.element.handle_packet(&mut Context::new(now, &mut self.rng, &mut self.world), Port::INNER, packet);
+        self.element.handle_packet(
+            &mut Context::new(now, &mut self.rng, &mut self.ledger, &mut self.world),
+            Port::INNER,
+            packet,
+        );
         self.element.check().unwrap();
         std::mem::take(&mut self.world.sent)
     }
 
     fn timeout(&mut self) -> (Instant, Vec<u32>) {
         let now = self.element.poll_timeout().expect("something waits");
-        self.element.handle_timeout(&mut Context::new(now, &mut self.rng, &mut self.world));
+        self.element.handle_timeout(&mut Context::new(now, &mut self.rng, &mut self.ledger, &mut self.world));
         self.element.check().unwrap();
         (now, std::mem::take(&mut self.world.sent))
     }
@@ -95,7 +91,8 @@ fn one_acknowledgment_is_sent_for_four() {
     let mut test = Test::new(&[], 1 << 20);
     let sent: Vec<Vec<u32>> = (1..=8).map(|n| test.packet(n, ack(n as u32 * 1000))).collect();
     assert_eq!(sent.concat(), [4000, 8000]);
-    assert_eq!((test.world.discarded, test.element.held().packets), (6, 0));
+    assert_eq!((test.ledger.discarded.total(), test.element.held().packets), (6, 0));
+    assert_eq!(test.ledger.events.get(ack_thinner::MERGED), 6);
 }
 
 #[test]

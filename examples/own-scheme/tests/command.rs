@@ -32,6 +32,8 @@ fn a_run_takes_both_and_their_parameters_by_set() {
     let shown = text(&output);
     assert!(output.status.success(), "{shown}");
     assert!(shown.contains("\"ack-thinner\"") && shown.contains("\"gentle\""), "{shown}");
+    // The event that the scheme declares itself, counted; the table of own.toml shows it.
+    assert!(shown.contains("\"acks_merged\":") && !shown.contains("\"acks_merged\":0"), "{shown}");
 }
 
 #[test]

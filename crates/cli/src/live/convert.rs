@@ -1,7 +1,7 @@
 //! From what the live parts tell to the outcome of a run.
 
 use super::gateways::{Counters, Repairs};
-use airtcp_core::{Duration, Gauge};
+use airtcp_core::Duration;
 use airtcp_experiment::scenario::{FlowSpec, ResolvedScenario};
 use airtcp_experiment::simulator::alive_while_measured;
 use airtcp_experiment::world::{
@@ -9,6 +9,7 @@ use airtcp_experiment::world::{
     Verdict,
 };
 use airtcp_linux::emulator::{self, PassageReport, SelfTest};
+use airtcp_linux::gateway::status::HELD_PACKETS;
 use airtcp_linux::traffic::{self, FlowResult, ProbeResult};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -105,11 +106,9 @@ fn schemes(findings: &Findings<'_>) -> Vec<SchemeOutcome> {
                     *counters.entry(label.clone()).or_insert(0) += since;
                 }
             }
-            for gauge in Gauge::ALL {
-                if let Some(level) = after.gauges.get(gauge.label()) {
-                    let highest = counters.entry(gauge.label().to_owned()).or_insert(0);
-                    *highest = (*level).max(*highest);
-                }
+            for (label, level) in after.gauges.iter().filter(|(label, _)| *label != HELD_PACKETS) {
+                let highest = counters.entry(label.clone()).or_insert(0);
+                *highest = (*level).max(*highest);
             }
         }
         SchemeOutcome { name: spec.name.clone(), counters }

@@ -79,7 +79,7 @@ fn topics(catalogue: &Catalogue<'_>) -> Vec<Topic> {
     topics.push(simple(
         "measures",
         "What a table can show and a figure can draw.",
-        measures(),
+        measures(catalogue),
         "show = [\"goodput_bps\", \"of_ceiling\"]\n".into(),
     ));
     topics

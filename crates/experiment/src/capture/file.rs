@@ -232,7 +232,7 @@ fn entrance(direction: Direction) -> u32 {
 
 /// What the packet was made for, unless it is what a TCP endpoint sends anyway.
 fn origin(packet: &Packet) -> Vec<String> {
-    let reason = packet.origin().filter(|reason| *reason != CreateReason::Transmit);
+    let reason = packet.origin().filter(|reason| *reason != CreateReason::TRANSMIT);
     reason.map(|reason| format!("created: {}", reason.label())).into_iter().collect()
 }
 

@@ -6,7 +6,7 @@ use super::selection::{At, CellRef, Selection, find_experiment};
 use super::{Experiment, number};
 use crate::formula::Call;
 use crate::scenario::document::{Entry, Node, Value};
-use crate::scenario::{Keys, Problem, ScenarioError, measures_with};
+use crate::scenario::{Keys, Problem, ScenarioError};
 
 /// A kind of check, for reading and help.
 #[derive(Clone, Copy, Debug)]
@@ -322,14 +322,11 @@ impl Reader<'_> {
     /// The measure that `entry` names, which the experiment has.
     fn measure(&self, experiment: usize, entry: &Entry) -> Result<String, ScenarioError> {
         let measure = self.keys.scalar(entry, "text")?;
-        let cells = &self.experiments[experiment].scenario.cells;
-        let flows = cells.first().into_iter().flat_map(|cell| &cell.scenario.flows);
-        let probes = cells.first().into_iter().flat_map(|cell| &cell.scenario.probes);
-        let known = measures_with(flows.map(|flow| flow.name.as_str()), probes.map(|probe| probe.name.as_str()));
+        let known = &self.experiments[experiment].scenario.measures;
         if known.contains(&measure) {
             return Ok(measure);
         }
-        Err(self.keys.no_such("measure", &measure, &entry.key, &entry.node.origin, known))
+        Err(self.keys.no_such("measure", &measure, &entry.key, &entry.node.origin, known.clone()))
     }
 
     fn along(&self, experiment: usize) -> Result<Option<String>, ScenarioError> {

@@ -179,7 +179,7 @@ pub(super) fn dropped_by_links(run: &RunOutcome) -> (u64, u64) {
 }
 
 fn is_of_a_queue(drop: &Drops) -> bool {
-    [DropReason::QueueFull, DropReason::Aqm].iter().any(|reason| reason.label() == drop.reason)
+    [DropReason::QUEUE_FULL, DropReason::AQM].iter().any(|reason| reason.label() == drop.reason)
 }
 
 /// Each flow of several by itself.

@@ -2,6 +2,7 @@
 
 use super::document::Table;
 use super::{FigureSpec, LinkSpec};
+use crate::catalogue::Catalogue;
 use airtcp_core::Gauge;
 use airtcp_sim::Level;
 
@@ -25,7 +26,7 @@ pub struct LevelSpec {
 }
 
 /// Everything that a figure over time can show of this file.
-pub(super) fn names(document: &Table) -> Vec<String> {
+pub(super) fn names(document: &Table, catalogue: &Catalogue<'_>) -> Vec<String> {
     let keys = |table: &str| -> Vec<String> {
         document.table(table).into_iter().flat_map(|table| &table.entries).map(|entry| entry.key.clone()).collect()
     };
@@ -35,25 +36,31 @@ pub(super) fn names(document: &Table) -> Vec<String> {
         .flat_map(|direction| [QUEUE, HEADERS].map(|level| format!("{direction}.{level}")));
     let gauges = keys("schemes")
         .into_iter()
-        .flat_map(|scheme| Gauge::ALL.iter().map(move |gauge| format!("schemes.{scheme}.{}", gauge.label())));
+        .flat_map(|scheme| gauges(catalogue).map(move |gauge| format!("schemes.{scheme}.{}", gauge.label())));
     FLOW_COLUMNS.map(str::to_owned).into_iter().chain(queues).chain(gauges).collect()
 }
 
+fn gauges<'a>(catalogue: &Catalogue<'a>) -> impl Iterator<Item = Gauge> + 'a {
+    Gauge::COMMON.iter().chain(catalogue.schemes.iter().flat_map(|entry| entry.reports.gauges)).copied()
+}
+
 /// The levels that `figures` ask for in a cell with these links.
-pub(super) fn wanted(figures: &[FigureSpec], links: &[LinkSpec]) -> Vec<LevelSpec> {
+pub(super) fn wanted(figures: &[FigureSpec], links: &[LinkSpec], catalogue: &Catalogue<'_>) -> Vec<LevelSpec> {
     let mut wanted: Vec<LevelSpec> = Vec::new();
     for figure in figures.iter().filter(|figure| figure.is_over_time()) {
-        if let Some(kind) = level(&figure.y, links).filter(|_| wanted.iter().all(|level| level.name != figure.y)) {
+        if let Some(kind) =
+            level(&figure.y, links, catalogue).filter(|_| wanted.iter().all(|level| level.name != figure.y))
+        {
             wanted.push(LevelSpec { name: figure.y.clone(), kind });
         }
     }
     wanted
 }
 
-fn level(name: &str, links: &[LinkSpec]) -> Option<Level> {
+fn level(name: &str, links: &[LinkSpec], catalogue: &Catalogue<'_>) -> Option<Level> {
     let (owner, what) = name.rsplit_once('.')?;
     if let Some(scheme) = owner.strip_prefix("schemes.") {
-        let gauge = *Gauge::ALL.iter().find(|gauge| gauge.label() == what)?;
+        let gauge = gauges(catalogue).find(|gauge| gauge.label() == what)?;
         return Some(Level::Gauge { scheme: scheme.to_owned(), gauge });
     }
     let (link, direction) = owner.strip_prefix("links.")?.rsplit_once('.')?;

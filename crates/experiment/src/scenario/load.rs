@@ -38,6 +38,8 @@ pub struct Scenario {
     pub tables: Vec<TableSpec>,
     /// Figures to draw.
     pub figures: Vec<FigureSpec>,
+    /// Every measure that a table, a figure or a claim about it can name.
+    pub measures: Vec<String>,
     /// The file with its base and every `--set` in it: reading it gives this scenario again.
     pub resolved: String,
     /// Of `resolved`; eight hexadecimal digits.
@@ -112,13 +114,15 @@ impl Scenario {
         let resolved = write::document(&document);
         let hash = write::hash(&resolved);
         let mut cells = cells(&document, &axes, &file, &name, catalogue)?;
-        let figures = presentation::figures(&document, &axes)?;
+        let measures = presentation::measures_of(&document, catalogue);
+        let figures = presentation::figures(&document, &axes, &measures, catalogue)?;
         for cell in &mut cells {
-            cell.scenario.levels = levels::wanted(&figures, &cell.scenario.links);
+            cell.scenario.levels = levels::wanted(&figures, &cell.scenario.links, catalogue);
         }
         Ok(Scenario {
             cells,
-            tables: presentation::tables(&document, &axes)?,
+            tables: presentation::tables(&document, &axes, &measures)?,
+            measures,
             figures,
             axes: axes
                 .iter()

@@ -36,7 +36,7 @@ pub use load::{Scenario, Source};
 pub(crate) use load::{fill_from_base, read_file};
 pub use parse::parse;
 pub use place::Place;
-pub use presentation::{CurveSpec, FigureSpec, TableSpec, measures, measures_with};
+pub use presentation::{CurveSpec, FigureSpec, TableSpec, measures};
 pub use probe::{KEYS as PROBE_KEYS, ProbeSpec};
 pub use scheme::scheme_parameters;
 pub use socket::{SOCKETS, SocketEntry};

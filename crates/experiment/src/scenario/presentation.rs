@@ -6,11 +6,11 @@ use super::keys::Keys;
 use super::levels::{self, TIME};
 use super::place::Place;
 use super::vary::Axis;
+use crate::catalogue::Catalogue;
 use crate::formula::Call;
 use crate::world::WLAN_COUNTERS;
-use airtcp_core::{Event, Gauge};
 use airtcp_sim::CONTROL_COUNTERS;
-use airtcp_tcp::congestion::{CONTROLLERS, ControllerChoice};
+use airtcp_tcp::congestion::{ControllerChoice, ControllerEntry};
 use std::collections::BTreeSet;
 
 /// One table of the output.
@@ -83,21 +83,26 @@ pub const MEASURES: [&str; 21] = [
     "queue.headers_mean",
 ];
 
-/// Every measure a table or figure can show, but for those of single flows.
-pub fn measures() -> Vec<String> {
-    let of_schemes = Event::ALL.iter().map(|event| event.label()).chain(Gauge::ALL.iter().map(|gauge| gauge.label()));
-    let of_schemes = of_schemes.map(|label| format!("scheme.{label}"));
+/// Every measure that a table or figure can show, but for those of single flows.
+pub fn measures(catalogue: &Catalogue<'_>) -> Vec<String> {
+    let of_schemes = airtcp_schemes::labels(catalogue.schemes).into_iter().map(|label| format!("scheme.{label}"));
     let of_paths = crate::results::path::measures();
     let of_wlans = WLAN_COUNTERS.iter().map(|(name, _)| format!("wlan.{name}"));
     let of_controls = CONTROL_COUNTERS.iter().map(|(name, _)| format!("control.{name}"));
     let named = MEASURES.iter().map(|&name| name.to_owned());
-    named.chain(of_paths).chain(of_schemes).chain(of_wlans).chain(of_controllers()).chain(of_controls).collect()
+    named
+        .chain(of_paths)
+        .chain(of_schemes)
+        .chain(of_wlans)
+        .chain(of_controllers(catalogue.controllers))
+        .chain(of_controls)
+        .collect()
 }
 
 /// What controllers count, `controller.<counter>`, and shares of what they count first, `controller.<counter>_share`.
-fn of_controllers() -> Vec<String> {
+fn of_controllers(controllers: &[ControllerEntry]) -> Vec<String> {
     let mut names = BTreeSet::new();
-    for entry in CONTROLLERS {
+    for entry in controllers {
         let mut is_first = true;
         ControllerChoice::from(*entry).build().get_info(&mut |counter, _| {
             names.insert(format!("controller.{counter}"));
@@ -109,16 +114,12 @@ fn of_controllers() -> Vec<String> {
     names.into_iter().collect()
 }
 
-/// Every measure of a scenario with these flows and probes.
-pub fn measures_with<'a>(flows: impl Iterator<Item = &'a str>, probes: impl Iterator<Item = &'a str>) -> Vec<String> {
-    let of_flows = flows.map(|name| format!("flows.{name}.goodput_bps"));
-    measures().into_iter().chain(of_flows).chain(probes.flat_map(crate::results::probes::measures)).collect()
-}
-
-fn measures_of(document: &Table) -> Vec<String> {
-    let named = |table: &str| document.table(table).into_iter().flat_map(|things| &things.entries);
-    let names = |table: &str| named(table).map(|entry| entry.key.as_str()).collect::<Vec<_>>();
-    measures_with(names("flows").into_iter(), names("probes").into_iter())
+/// Every measure of the file, also those of its single flows and probes.
+pub(super) fn measures_of(document: &Table, catalogue: &Catalogue<'_>) -> Vec<String> {
+    let names = |table: &str| document.table(table).into_iter().flat_map(|things| &things.entries);
+    let of_flows = names("flows").map(|flow| format!("flows.{}.goodput_bps", flow.key));
+    let of_probes = names("probes").flat_map(|probe| crate::results::probes::measures(&probe.key));
+    measures(catalogue).into_iter().chain(of_flows).chain(of_probes).collect()
 }
 
 struct Names<'a> {
@@ -171,17 +172,16 @@ impl Names<'_> {
 ///
 /// # Errors
 /// Unknown keys, axes or measures.
-pub fn tables(document: &Table, axes: &[Axis]) -> Result<Vec<TableSpec>, ScenarioError> {
+pub fn tables(document: &Table, axes: &[Axis], measures: &[String]) -> Result<Vec<TableSpec>, ScenarioError> {
     let names = Names { axes: axes.iter().map(Axis::name).collect(), document };
     let Some(entry) = document.get("tables") else { return Ok(vec![default_table(&names.axes)]) };
     each(entry, "tables", |keys| {
         keys.only(&["rows", "columns", "show"])?;
         let entry = keys.required("show", "show = [\"goodput_bps\", \"of_ceiling\"]")?;
-        let known = measures_of(document);
         let mut show = Vec::new();
         for (name, node) in keys.texts(entry, "a list of measures")? {
-            if !known.contains(&name) {
-                return Err(keys.no_such("measure", &name, "show", &node.origin, known));
+            if !measures.contains(&name) {
+                return Err(keys.no_such("measure", &name, "show", &node.origin, measures.to_vec()));
             }
             show.push(name);
         }
@@ -197,7 +197,12 @@ pub fn tables(document: &Table, axes: &[Axis]) -> Result<Vec<TableSpec>, Scenari
 ///
 /// # Errors
 /// Unknown keys, axes or measures; two figures of one name.
-pub fn figures(document: &Table, axes: &[Axis]) -> Result<Vec<FigureSpec>, ScenarioError> {
+pub fn figures(
+    document: &Table,
+    axes: &[Axis],
+    measures: &[String],
+    catalogue: &Catalogue<'_>,
+) -> Result<Vec<FigureSpec>, ScenarioError> {
     let names = Names { axes: axes.iter().map(Axis::name).collect(), document };
     let Some(entry) = document.get("figures") else { return Ok(Vec::new()) };
     let mut seen: Vec<String> = Vec::new();
@@ -220,8 +225,11 @@ pub fn figures(document: &Table, axes: &[Axis]) -> Result<Vec<FigureSpec>, Scena
         if x != TIME {
             names.axes(keys, "x")?;
         }
-        let (what, known) =
-            if x == TIME { ("level over time", levels::names(document)) } else { ("measure", measures_of(document)) };
+        let (what, known) = if x == TIME {
+            ("level over time", levels::names(document, catalogue))
+        } else {
+            ("measure", measures.to_vec())
+        };
         if !known.contains(&y) {
             return Err(keys.no_such(what, &y, "y", &keys.table.get("y").expect("read above").origin, known));
         }

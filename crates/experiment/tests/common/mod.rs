@@ -8,7 +8,7 @@ use airtcp_experiment::results::{self, Results, RunOptions};
 use airtcp_experiment::scenario::{Origin, Problem, Scenario, ScenarioError, Source};
 use airtcp_experiment::world::{Drops, EmulatorReport, FlowOutcome, Sample, SchemeOutcome, Verdict};
 use airtcp_experiment::{Catalogue, NotRun, ResolvedScenario, RunOutcome, World};
-use airtcp_schemes::{Placement, SchemeEntry, Site};
+use airtcp_schemes::{Placement, Reports, SchemeEntry, Site};
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -60,6 +60,7 @@ const fn entry(slug: &'static str) -> SchemeEntry {
         source: "test",
         placement: Placement::BothEnds,
         keeps_end_to_end: true,
+        reports: Reports::NONE,
         fields,
         make,
     }

@@ -164,7 +164,7 @@ impl PacketQueue for CodelQueue {
         if fits {
             self.fifo.push(now, packet);
         } else {
-            signals.drop(packet, DropReason::QueueFull);
+            signals.drop(packet, DropReason::QUEUE_FULL);
         }
         fits
     }

@@ -131,7 +131,7 @@ impl FqCodelQueue {
         // All that is not empty is listed. Of equals, the first in the list.
         let Some(longest) = self.old.iter().chain(&self.new).copied().rev().max_by_key(bytes) else { return };
         if let Some((_, packet)) = self.change(longest, |flow, _| flow.fifo.pop()) {
-            signals.drop(packet, DropReason::QueueFull);
+            signals.drop(packet, DropReason::QUEUE_FULL);
         }
     }
 }

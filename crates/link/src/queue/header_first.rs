@@ -152,11 +152,11 @@ impl HeaderDropper {
             self.turns.pop_front();
         }
         if is_header && self.turns.len() as u64 >= self.threshold {
-            signals.drop(packet, DropReason::Aqm);
+            signals.drop(packet, DropReason::AQM);
             return None;
         }
         if !self.limit.admits(waiting, packet.wire_len()) {
-            signals.drop(packet, DropReason::QueueFull);
+            signals.drop(packet, DropReason::QUEUE_FULL);
             return None;
         }
         if is_header {

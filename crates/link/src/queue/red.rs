@@ -114,7 +114,7 @@ impl EarlyDetection {
         // Without room there is nothing to choose, and a mark would be for nobody.
         if !is_idle && !self.settings.limit.admits(waiting, packet.wire_len()) {
             self.count = Some(0);
-            signals.drop(packet, DropReason::QueueFull);
+            signals.drop(packet, DropReason::QUEUE_FULL);
             return None;
         }
         if self.chooses() { signals.signal(packet, self.settings.ecn) } else { Some(packet) }
@@ -269,7 +269,7 @@ mod tests {
         // An average of 10 is half way: p_b = max_p ÷ 2 = 1/20. With `count` the distance between two drops is uniform
         // from 1 to 19, so its mean is 10 and its variance (19² − 1) ÷ 12 = 30.
         let mut red = red(Red { weight: Probability::ALWAYS, ..Red::default() });
-        let drops: Vec<usize> = (0..200_000).filter(|_| meets(&mut red, 10) == Err(DropReason::Aqm)).collect();
+        let drops: Vec<usize> = (0..200_000).filter(|_| meets(&mut red, 10) == Err(DropReason::AQM)).collect();
         let gaps: Vec<usize> = drops.windows(2).map(|pair| pair[1] - pair[0]).collect();
         let mean = gaps.iter().sum::<usize>() as f64 / gaps.len() as f64;
         assert!((mean - 10.0).abs() < 4.0 * (30.0 / gaps.len() as f64).sqrt(), "{mean}");
@@ -298,15 +298,15 @@ mod tests {
     fn from_twice_the_upper_threshold_on_nothing_passes() {
         let mut gentle = red(Red { weight: Probability::ALWAYS, ..Red::default() });
         assert!((0..1000).any(|_| meets(&mut gentle, 16).is_ok()));
-        assert!((0..1000).all(|_| meets(&mut gentle, 30) == Err(DropReason::Aqm)));
+        assert!((0..1000).all(|_| meets(&mut gentle, 30) == Err(DropReason::AQM)));
         let mut abrupt = red(Red { weight: Probability::ALWAYS, gentle: false, ..Red::default() });
-        assert!((0..1000).all(|_| meets(&mut abrupt, 16) == Err(DropReason::Aqm)));
+        assert!((0..1000).all(|_| meets(&mut abrupt, 16) == Err(DropReason::AQM)));
     }
 
     #[test]
     fn a_full_queue_drops_even_what_could_be_marked() {
         let mut red = red(Red { ecn: true, weight: Probability::ALWAYS, ..Red::default() });
         assert_eq!(meets(&mut red, 49), Ok(Ecn::Ce));
-        assert_eq!(meets(&mut red, 50), Err(DropReason::QueueFull));
+        assert_eq!(meets(&mut red, 50), Err(DropReason::QUEUE_FULL));
     }
 }

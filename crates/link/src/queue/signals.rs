@@ -15,8 +15,10 @@ impl Signals<'_> {
     /// A packet goes no further.
     #[cold]
     pub(crate) fn drop(&mut self, packet: Packet, reason: DropReason) {
-        self.counters.dropped[reason as usize] += 1;
-        self.counters.headers_dropped[reason as usize] += u64::from(packet.ip().dscp() == self.control_dscp);
+        self.counters.dropped.add(reason, 1);
+        if packet.ip().dscp() == self.control_dscp {
+            self.counters.headers_dropped.add(reason, 1);
+        }
         self.counters.bytes_dropped += u64::from(packet.wire_len());
         (self.drops)(packet, reason);
     }
@@ -29,7 +31,7 @@ impl Signals<'_> {
             self.counters.marked += 1;
             return Some(packet);
         }
-        self.drop(packet, DropReason::Aqm);
+        self.drop(packet, DropReason::AQM);
         None
     }
 }

@@ -6,10 +6,11 @@
 //! `airtcp-bare-gateway CONFIG.json [--unseen | --check | --dry-run]`
 
 use airtcp_linux::gateway::bare::BareForwarder;
+use airtcp_linux::gateway::scheme::{self, Scheme};
 use airtcp_linux::gateway::supervisor::{self, Report};
 use airtcp_linux::gateway::worker::{self, Mode};
-use airtcp_linux::gateway::{Config, check, inspect, plan, scheme};
-use airtcp_schemes::SCHEMES;
+use airtcp_linux::gateway::{Config, check, inspect, plan};
+use airtcp_schemes::{Reports, SCHEMES};
 use std::process::{Command, ExitCode};
 
 fn main() -> ExitCode {
@@ -18,7 +19,7 @@ fn main() -> ExitCode {
         Some("worker") => {
             // The supervisor reports a worker's failure.
             let make = |config: &Config| match config.scheme.as_str() {
-                "forward" => Ok(Box::new(BareForwarder) as _),
+                "forward" => Ok(Scheme { element: Box::new(BareForwarder), reports: Reports::NONE }),
                 _ => scheme::make(SCHEMES, config),
             };
             return ExitCode::from(u8::from(worker::main(&make).is_err()));

@@ -85,8 +85,10 @@ impl Direction {
     /// What happened since the start.
     pub fn report(&self) -> DirectionReport {
         let counters = self.link.counters();
-        let mut drops = counters.dropped;
-        drops[DropReason::Device as usize] += self.device_drops + self.foreign;
+        let mut drops = counters.dropped.clone();
+        if self.device_drops + self.foreign > 0 {
+            drops.add(DropReason::DEVICE, self.device_drops + self.foreign);
+        }
         DirectionReport {
             name: self.name.clone(),
             received_packets: counters.packets_in + self.foreign,
@@ -99,7 +101,7 @@ impl Direction {
             marked_packets: counters.marked,
             held_packets: self.link.held().packets as u64,
             drops,
-            headers: counters.headers_dropped,
+            headers: counters.headers_dropped.clone(),
         }
     }
 }
@@ -143,9 +145,9 @@ mod tests {
         let report = direction.report();
         assert!(report.is_conserved(), "{report:?}");
         assert!(report.delivered_packets >= 1998, "the link was never idle: {report:?}");
-        assert!(marked > 5 && report.dropped(DropReason::Aqm) > 5, "{report:?}");
+        assert!(marked > 5 && report.dropped(DropReason::AQM) > 5, "{report:?}");
         // A marked packet may still be in transmission.
         assert!(report.marked_packets == marked || report.marked_packets == marked + 1, "{report:?}");
-        assert_eq!(report.packets_exposed_to_loss(), sent - report.dropped(DropReason::Aqm));
+        assert_eq!(report.packets_exposed_to_loss(), sent - report.dropped(DropReason::AQM));
     }
 }

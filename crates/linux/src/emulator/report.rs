@@ -1,7 +1,7 @@
 //! What the emulator tells about a run.
 
 use super::passage::PassageReport;
-use airtcp_core::{DropReason, Duration};
+use airtcp_core::{Counts, DropReason, Duration};
 use hdrhistogram::Histogram;
 
 /// One direction of one link since the last restart.
@@ -27,33 +27,32 @@ pub struct DirectionReport {
     pub marked_packets: u64,
     /// Packets on the link when the report was made.
     pub held_packets: u64,
-    /// Packets dropped, indexed by `DropReason as usize`.
-    pub(super) drops: [u64; DropReason::ALL.len()],
+    /// Packets dropped, by reason.
+    pub(super) drops: Counts<DropReason>,
     /// Header packets of TCP Decoupling among them, alike.
-    pub(super) headers: [u64; DropReason::ALL.len()],
+    pub(super) headers: Counts<DropReason>,
 }
 
 impl DirectionReport {
     /// Packets dropped for one reason.
     pub fn dropped(&self, reason: DropReason) -> u64 {
-        self.drops[reason as usize]
+        self.drops.get(reason)
     }
 
     /// Header packets of TCP Decoupling among them. (DEC-12)
     pub fn headers_dropped(&self, reason: DropReason) -> u64 {
-        self.headers[reason as usize]
+        self.headers.get(reason)
     }
 
     /// The reasons for which packets were dropped, with how many.
     pub fn drops(&self) -> impl Iterator<Item = (DropReason, u64)> {
-        let all = DropReason::ALL.iter().map(|reason| (*reason, self.drops[*reason as usize]));
-        all.filter(|(_, count)| *count > 0)
+        self.drops.iter()
     }
 
     /// Packets that met the link's loss process: all but those that the queue, the MTU or an
     /// outage stopped before.
     pub fn packets_exposed_to_loss(&self) -> u64 {
-        let before = [DropReason::QueueFull, DropReason::Aqm, DropReason::TooBig, DropReason::Outage];
+        let before = [DropReason::QUEUE_FULL, DropReason::AQM, DropReason::TOO_BIG, DropReason::OUTAGE];
         let stopped: u64 = before.iter().map(|reason| self.dropped(*reason)).sum();
         self.received_packets.saturating_sub(stopped)
     }
@@ -62,14 +61,14 @@ impl DirectionReport {
     pub fn loss_seen_ratio(&self) -> f64 {
         match self.packets_exposed_to_loss() {
             0 => 0.0,
-            packets => self.dropped(DropReason::Loss) as f64 / packets as f64,
+            packets => self.dropped(DropReason::LOSS) as f64 / packets as f64,
         }
     }
 
     /// True if every packet is accounted for: received + duplicated = delivered + dropped +
     /// held.
     pub fn is_conserved(&self) -> bool {
-        let dropped: u64 = self.drops.iter().sum();
+        let dropped: u64 = self.drops.total();
         self.received_packets + self.duplicated_packets == self.delivered_packets + dropped + self.held_packets
     }
 }
@@ -139,9 +138,9 @@ mod tests {
     use super::*;
 
     fn direction(received_packets: u64) -> DirectionReport {
-        let mut drops = [0; DropReason::ALL.len()];
-        drops[DropReason::Loss as usize] = 10;
-        drops[DropReason::QueueFull as usize] = 10;
+        let mut drops = Counts::default();
+        drops.add(DropReason::QUEUE_FULL, 10);
+        drops.add(DropReason::LOSS, 10);
         DirectionReport {
             name: "links.air.forward".into(),
             received_packets,
@@ -154,7 +153,7 @@ mod tests {
             marked_packets: 0,
             held_packets: 5,
             drops,
-            headers: [0; DropReason::ALL.len()],
+            headers: Counts::default(),
         }
     }
 
@@ -177,6 +176,6 @@ mod tests {
     #[test]
     fn only_reasons_that_occurred_are_listed() {
         let drops: Vec<_> = direction(110).drops().collect();
-        assert_eq!(drops, [(DropReason::QueueFull, 10), (DropReason::Loss, 10)]);
+        assert_eq!(drops, [(DropReason::QUEUE_FULL, 10), (DropReason::LOSS, 10)]);
     }
 }

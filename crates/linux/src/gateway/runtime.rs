@@ -6,75 +6,20 @@
 //! emptied after each call: that costs nothing and keeps the delay lowest.
 
 use super::control::{ControlCounters, ControlSocket};
+use super::scheme::Scheme;
 use crate::device::{DeviceCounters, DeviceGone, TunDevice};
 use crate::sys::clock;
 use airtcp_core::{
-    Backlog, Context, CreateReason, DropReason, Duration, Element, Event, Instant, Io, Outcome, Packet, Peer, Port,
-    Rng, Token, TxStatus,
+    Backlog, Balance, Context, CreateReason, DropReason, Duration, Element, Event, Instant, Io, Ledger, Outcome,
+    Packet, Peer, Port, Rng, Token, TxStatus,
 };
+use std::collections::VecDeque;
 use std::os::fd::{AsFd, BorrowedFd};
 
 /// Packets taken from one device before the other gets its turn.
 const BATCH: usize = 64;
 /// Handled timeouts in a row before packets get their turn.
 const TIMEOUT_BATCH: usize = 64;
-
-/// What went through the element, and what became of it.
-#[derive(Clone, Copy, Debug)]
-pub struct Counters {
-    /// Packets given to the element, by port.
-    pub received: [u64; 2],
-    /// Packets the element sent and the kernel took, by port.
-    pub sent: [u64; 2],
-    /// Datagrams that are no IP packet we can read, passed on as they came, by arrival port.
-    pub passed_unread: [u64; 2],
-    /// Packets made by the element, by [`CreateReason`].
-    pub created: [u64; CreateReason::ALL.len()],
-    /// Packets ended, by [`DropReason`].
-    pub discarded: [u64; DropReason::ALL.len()],
-    /// Packets that reached their goal inside the element.
-    pub consumed: u64,
-    /// What happened, by [`Event`].
-    pub events: [u64; Event::ALL.len()],
-}
-
-impl Default for Counters {
-    fn default() -> Self {
-        Counters {
-            received: [0; 2],
-            sent: [0; 2],
-            passed_unread: [0; 2],
-            created: [0; CreateReason::ALL.len()],
-            discarded: [0; DropReason::ALL.len()],
-            consumed: 0,
-            events: [0; Event::ALL.len()],
-        }
-    }
-}
-
-/// The two sides of *in + created = sent + held + consumed + discarded*.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
-pub struct Conservation {
-    /// Packets given to the element.
-    pub received: u64,
-    /// Packets it made.
-    pub created: u64,
-    /// Packets it sent.
-    pub sent: u64,
-    /// Packets it keeps.
-    pub held: u64,
-    /// Packets that reached their goal.
-    pub consumed: u64,
-    /// Packets it ended.
-    pub discarded: u64,
-}
-
-impl Conservation {
-    /// True if no packet is unaccounted for.
-    pub fn holds(&self) -> bool {
-        self.received + self.created == self.sent + self.held + self.consumed + self.discarded
-    }
-}
 
 /// What a call sent, in the order it was sent: a POLL must not overtake what it asks after.
 enum Outgoing {
@@ -89,8 +34,9 @@ struct World {
     devices: [TunDevice; 2],
     control: Option<ControlSocket>,
     outgoing: Vec<Outgoing>,
-    statuses: Vec<TxStatus>,
-    counters: Counters,
+    statuses: VecDeque<TxStatus>,
+    /// Datagrams that are no IP packet we can read, passed on as they came, by arrival port.
+    passed_unread: [u64; 2],
 }
 
 impl Io for World {
@@ -127,31 +73,15 @@ impl Io for World {
             self.outgoing.push(Outgoing::Control(message.to_vec()));
         }
     }
-
-    fn created(&mut self, reason: CreateReason) {
-        self.counters.created[reason as usize] += 1;
-    }
-
-    fn discard(&mut self, _packet: Packet, reason: DropReason) {
-        self.counters.discarded[reason as usize] += 1;
-    }
-
-    fn consume(&mut self, _packet: &Packet) {
-        self.counters.consumed += 1;
-    }
-
-    fn emit(&mut self, event: Event, amount: u64) {
-        self.counters.events[event as usize] += amount;
-    }
 }
 
 impl World {
     /// Writes what the last call sent.
-    fn flush(&mut self, now: Instant) {
+    fn flush(&mut self, now: Instant, ledger: &mut Ledger) {
         let mut outgoing = std::mem::take(&mut self.outgoing);
         for item in outgoing.drain(..) {
             match item {
-                Outgoing::Packet(port, packet, token) => self.write(now, port, &packet, token),
+                Outgoing::Packet(port, packet, token) => self.write(now, ledger, port, &packet, token),
                 Outgoing::Control(message) => {
                     if let Some(control) = &mut self.control {
                         control.send(&message);
@@ -163,17 +93,16 @@ impl World {
         self.outgoing = outgoing;
     }
 
-    fn write(&mut self, now: Instant, port: Port, packet: &Packet, token: Option<Token>) {
+    fn write(&mut self, now: Instant, ledger: &mut Ledger, port: Port, packet: &Packet, token: Option<Token>) {
         let sent = self.devices[usize::from(port.0)].send(&packet.to_wire());
         let outcome = if sent {
-            self.counters.sent[usize::from(port.0)] += 1;
             Outcome::Sent
         } else {
-            self.counters.discarded[DropReason::Device as usize] += 1;
+            ledger.fail_to_send(port, DropReason::DEVICE);
             Outcome::Dropped
         };
         if let Some(token) = token {
-            self.statuses.push(TxStatus { token, outcome, tries: 1, at: now });
+            self.statuses.push_back(TxStatus { token, outcome, tries: 1, at: now });
         }
     }
 }
@@ -182,14 +111,15 @@ impl World {
 pub struct Runtime {
     element: Box<dyn Element>,
     rng: Rng,
+    ledger: Ledger,
     world: World,
 }
 
 impl Runtime {
-    /// Puts `element` between the devices: `out` carries what is about to leave through the
+    /// Puts the scheme's element between the devices: `out` carries what is about to leave through the
     /// link, `arrived` what arrived on it.
     pub fn new(
-        element: Box<dyn Element>,
+        scheme: Scheme,
         rng: Rng,
         out: TunDevice,
         arrived: TunDevice,
@@ -199,20 +129,25 @@ impl Runtime {
             devices: [arrived, out],
             control,
             outgoing: Vec::with_capacity(BATCH),
-            statuses: Vec::new(),
-            counters: Counters::default(),
+            statuses: VecDeque::new(),
+            passed_unread: [0; 2],
         };
-        Runtime { element, rng, world }
+        // What did not happen yet is reported as zero.
+        let mut ledger = Ledger::default();
+        Event::COMMON.iter().chain(scheme.reports.events).for_each(|event| ledger.events.add(*event, 0));
+        CreateReason::COMMON.iter().for_each(|reason| ledger.created.add(*reason, 0));
+        DropReason::COMMON.iter().for_each(|reason| ledger.discarded.add(*reason, 0));
+        Runtime { element: scheme.element, rng, ledger, world }
     }
 
     /// Runs one call of the element and what follows from it.
     fn call(&mut self, now: Instant, call: impl FnOnce(&mut dyn Element, &mut Context<'_>)) {
-        call(&mut *self.element, &mut Context::new(now, &mut self.rng, &mut self.world));
-        self.world.flush(now);
-        while let Some(status) = self.world.statuses.pop() {
-            let mut context = Context::new(now, &mut self.rng, &mut self.world);
+        call(&mut *self.element, &mut Context::new(now, &mut self.rng, &mut self.ledger, &mut self.world));
+        self.world.flush(now, &mut self.ledger);
+        while let Some(status) = self.world.statuses.pop_front() {
+            let mut context = Context::new(now, &mut self.rng, &mut self.ledger, &mut self.world);
             self.element.handle_tx_status(&mut context, status);
-            self.world.flush(now);
+            self.world.flush(now, &mut self.ledger);
         }
     }
 
@@ -234,13 +169,13 @@ impl Runtime {
             let length = datagram.len();
             match Packet::parse(datagram) {
                 Some(packet) => {
-                    self.world.counters.received[usize::from(arrival.0)] += 1;
+                    self.ledger.receive(arrival);
                     self.call(clock::now(), |element, cx| {
                         element.handle_packet(cx, arrival, packet);
                     });
                 }
                 None => {
-                    self.world.counters.passed_unread[usize::from(arrival.0)] += 1;
+                    self.world.passed_unread[arrival.index()] += 1;
                     self.world.devices[index].send_back(length);
                 }
             }
@@ -308,9 +243,14 @@ impl Runtime {
         &*self.element
     }
 
-    /// What went through so far.
-    pub fn counters(&self) -> &Counters {
-        &self.world.counters
+    /// The accounts of the element.
+    pub fn ledger(&self) -> &Ledger {
+        &self.ledger
+    }
+
+    /// Datagrams that are no IP packet we can read, passed on as they came, by arrival port.
+    pub fn passed_unread(&self) -> [u64; 2] {
+        self.world.passed_unread
     }
 
     /// What the devices did so far, by the port that packets leave through.
@@ -324,15 +264,7 @@ impl Runtime {
     }
 
     /// The balance of packets.
-    pub fn conservation(&self) -> Conservation {
-        let counters = &self.world.counters;
-        Conservation {
-            received: counters.received.iter().sum(),
-            created: counters.created.iter().sum(),
-            sent: counters.sent.iter().sum(),
-            held: self.element.held().packets as u64,
-            consumed: counters.consumed,
-            discarded: counters.discarded.iter().sum(),
-        }
+    pub fn balance(&self) -> Balance {
+        self.ledger.balance(self.element.held().packets)
     }
 }

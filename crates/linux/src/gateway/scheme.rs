@@ -2,13 +2,21 @@
 
 use super::config::Config;
 use airtcp_core::{ByteSize, Element, Rng};
-use airtcp_schemes::{End, Placement, SchemeEntry, Site, find};
+use airtcp_schemes::{End, Placement, Reports, SchemeEntry, Site, find};
+
+/// The element of one box, and what it reports besides the common events.
+pub struct Scheme {
+    /// The element.
+    pub element: Box<dyn Element>,
+    /// From its line in the table.
+    pub reports: Reports,
+}
 
 /// Makes the element of one box, or says in a sentence what is wrong with the configuration.
 ///
 /// # Errors
 /// The scheme does not exist, is placed along a path, or refuses a setting.
-pub fn make(schemes: &[SchemeEntry], config: &Config) -> Result<Box<dyn Element>, String> {
+pub fn make(schemes: &[SchemeEntry], config: &Config) -> Result<Scheme, String> {
     let entry = find(schemes, &config.scheme).ok_or_else(|| {
         let known: Vec<&str> = schemes.iter().map(|entry| entry.slug).collect();
         format!("there is no scheme '{}'; known: {} (airtcp show)", config.scheme, known.join(", "))
@@ -30,7 +38,7 @@ pub fn make(schemes: &[SchemeEntry], config: &Config) -> Result<Box<dyn Element>
         max_memory: ByteSize(config.max_memory_bytes),
     };
     match (entry.make)(&settings, &mut site) {
-        Ok(element) => Ok(element),
+        Ok(element) => Ok(Scheme { element, reports: entry.reports }),
         Err(error) => Err(error.to_string()),
     }
 }

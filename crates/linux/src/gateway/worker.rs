@@ -9,13 +9,13 @@ use super::control::{ControlSocket, Key, KeyError};
 use super::divert::{Devices, Diversion, DivertError, heartbeat};
 use super::predecessor;
 use super::runtime::Runtime;
-use super::scheme;
+use super::scheme::{self, Scheme};
 use super::status::{Identity, Status, StatusServer};
 use crate::device::{DeviceGone, TunDevice};
 use crate::sys::poll::PollSet;
 use crate::sys::process::{Signal, Signals, set_nonblocking};
 use crate::sys::{clock, sched};
-use airtcp_core::{Duration, Element, Instant, Rng};
+use airtcp_core::{Duration, Instant, Rng};
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Write};
@@ -29,7 +29,7 @@ const DRAIN: Duration = Duration::from_millis(500);
 const BARE_BATCH: usize = 64;
 
 /// Makes the element of a configuration, or says why not.
-pub type MakeElement<'a> = &'a dyn Fn(&Config) -> Result<Box<dyn Element>, String>;
+pub type MakeElement<'a> = &'a dyn Fn(&Config) -> Result<Scheme, String>;
 
 /// What a worker does with packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -138,7 +138,7 @@ fn run(orders: &Orders, make: MakeElement<'_>, signals: &Signals, reporter: &mut
     let config = &orders.config;
     let identity = Identity { config: config.clone(), started: clock::now(), restarts: orders.restarts };
     // Everything that can be refused comes before the first change to the machine.
-    let element = match orders.mode {
+    let scheme = match orders.mode {
         Mode::Scheme => Some(make(config).map_err(WorkerError::Scheme)?),
         Mode::Bare => None,
     };
@@ -151,11 +151,11 @@ fn run(orders: &Orders, make: MakeElement<'_>, signals: &Signals, reporter: &mut
     let (out, arrived) = (TunDevice::new(out), TunDevice::new(r#in));
     let mut beat = Beat { reporter, due: Instant::ZERO, heartbeat: heartbeat() };
     beat.reporter.say("ready");
-    match element {
-        Some(element) => {
+    match scheme {
+        Some(scheme) => {
             let seed = config.seed.unwrap_or_else(scheme::unguessable);
             let rng = Rng::derive(seed, &config.scheme);
-            let mut runtime = Runtime::new(element, rng, out, arrived, control);
+            let mut runtime = Runtime::new(scheme, rng, out, arrived, control);
             work(&mut runtime, &diversion, &mut status, &identity, signals, &mut beat)?;
             diversion.stop_marking();
             drain(&mut runtime)?;

@@ -2,8 +2,9 @@
 
 use super::settings::{Balance, Settings, Split};
 use crate::Site;
+use crate::as_tcp::events;
 use crate::baselines::split::{self, Proxy};
-use airtcp_core::{Backlog, Context, Duration, Element, Event, Gauge, Instant, Packet, Port};
+use airtcp_core::{Backlog, Context, Duration, Element, Gauge, Instant, Packet, Port};
 
 /// Packets in an interface queue of which nothing is known.
 const DEFAULT_QUEUE: u64 = 100;
@@ -52,7 +53,7 @@ impl AccessPoint {
         if is_silent != was_silent {
             cx.set_silent(Port::LINK, is_silent);
             if is_silent {
-                cx.emit(Event::Silenced);
+                cx.emit(events::SILENCED);
             }
         }
     }
@@ -93,7 +94,7 @@ impl Element for AccessPoint {
     fn observe(&self, gauge: &mut dyn FnMut(Gauge, u64)) {
         if let Some(split) = &self.split {
             split.observe(gauge);
-            gauge(Gauge::AcknowledgedLost, split.refused_segments());
+            gauge(events::ACKNOWLEDGED_LOST, split.refused_segments());
         }
     }
 

@@ -12,14 +12,15 @@
 //!
 //! The price (AST-C13): a sender is told that its bytes arrived when the access point has them, as with every split
 //! connection, and here a step earlier still. What the access point cannot take although it acknowledged the frame is lost
-//! silently; `balance` sees to it that this does not happen, and [`Gauge::AcknowledgedLost`] counts it where it does.
+//! silently; `balance` sees to it that this does not happen, and [`events::ACKNOWLEDGED_LOST`] counts it where it does.
 //!
 //! The papers leave open how both sides agree on numbers (AST-X1): the split relays the handshake, so that both halves carry the same
 //! sequence numbers.
 //!
-//! [`Gauge::AcknowledgedLost`]: airtcp_core::Gauge::AcknowledgedLost
+//! [`events::ACKNOWLEDGED_LOST`]: airtcp_core::events::ACKNOWLEDGED_LOST
 
 mod access_point;
+pub mod events;
 mod flow;
 mod settings;
 mod station;
@@ -30,7 +31,7 @@ pub use access_point::AccessPoint;
 pub use settings::{Balance, Settings, Split};
 pub use station::Station;
 
-use crate::{End, Placement, SchemeEntry, Site};
+use crate::{End, Placement, Reports, SchemeEntry, Site};
 use airtcp_core::Element;
 use airtcp_core::parameters::{ParameterError, Parameters};
 use alloc::boxed::Box;
@@ -43,6 +44,7 @@ pub const ENTRY: SchemeEntry = SchemeEntry {
     source: "Jung, Choi, Seok, Kwon & Choi, Augmented Split-TCP over Wireless LANs",
     placement: Placement::BothEnds,
     keeps_end_to_end: false,
+    reports: Reports { events: events::EVENTS, gauges: events::GAUGES },
     fields: || Settings::default().fields(),
     make,
 };

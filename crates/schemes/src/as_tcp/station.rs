@@ -3,12 +3,13 @@
 use super::flow::Flow;
 use super::settings::{Balance, Settings, Split};
 use crate::Site;
+use crate::as_tcp::events;
 use crate::position::Position;
 use crate::tracker::Tracker;
 use airtcp_core::flow_table::FlowTable;
 use airtcp_core::{
-    Backlog, Context, CreateReason, DropReason, Element, Event, FlowKey, Gauge, Instant, Outcome, Packet, Port,
-    TcpFlags, TcpHeader, TxStatus,
+    Backlog, Context, DropReason, Element, Event, FlowKey, Gauge, Instant, Outcome, Packet, Port, TcpFlags, TcpHeader,
+    TxStatus,
 };
 use alloc::collections::VecDeque;
 
@@ -68,7 +69,7 @@ impl Station {
         }
         let bytes = packet.memory() as u64;
         if self.waiting_bytes + bytes > self.waiting_max {
-            return cx.discard(packet, DropReason::MemoryLimit);
+            return cx.discard(packet, DropReason::MEMORY_LIMIT);
         }
         self.waiting_bytes += bytes;
         self.waiting.push_back(packet);
@@ -126,7 +127,7 @@ impl Station {
         (start, end): (Position, Position),
     ) {
         if let Err(packet) = self.pending.send(cx, packet, Pending { flow, start, end }) {
-            cx.discard(packet, DropReason::QueueFull);
+            cx.discard(packet, DropReason::QUEUE_FULL);
         }
     }
 
@@ -141,9 +142,9 @@ impl Station {
     }
 
     fn remember(&mut self, cx: &mut Context<'_>, flow: FlowKey, state: Flow) {
-        cx.emit(Event::FlowNew);
+        cx.emit(Event::FLOW_NEW);
         if self.flows.insert(flow, state).1.is_some() {
-            cx.emit(Event::FlowEvicted);
+            cx.emit(Event::FLOW_EVICTED);
         }
     }
 
@@ -177,8 +178,8 @@ impl Station {
         if !is_plain || !emulates || state.is_closing() {
             return cx.send(Port::INNER, packet);
         }
-        cx.emit(Event::AckSuppressed);
-        cx.discard(packet, DropReason::Suppressed);
+        cx.emit(Event::ACK_SUPPRESSED);
+        cx.discard(packet, DropReason::SUPPRESSED);
         if is_news || state.allows_more(WINDOW_STEP) {
             self.acknowledge(cx, slot);
         }
@@ -190,8 +191,8 @@ impl Station {
         let Some((flow, state)) = self.flows.at_mut(slot) else { return };
         let most = self.settings.interface.map_or(u64::MAX, |segments| 2 * SEGMENT * u64::from(segments));
         let packet = state.acknowledgment(flow, honest, self.settings.dupack, most);
-        let packet = cx.create(packet, CreateReason::EmulatedAck);
-        cx.emit(Event::AckEmulated);
+        let packet = cx.create(packet, events::EMULATED_ACK);
+        cx.emit(events::ACK_EMULATED);
         cx.send(Port::INNER, packet);
     }
 }
@@ -212,7 +213,7 @@ impl Element for Station {
         self.drain(cx);
         self.is_told |= status.outcome == Outcome::Acked;
         if status.outcome == Outcome::RetryLimit {
-            cx.emit(Event::GivenUp);
+            cx.emit(Event::GIVEN_UP);
         }
         // Only what the next hop acknowledged was delivered; "sent" says nothing (SPEC 7.3).
         let Some(slot) = self.flows.slot(&flow).filter(|_| status.outcome == Outcome::Acked) else { return };
@@ -237,9 +238,9 @@ impl Element for Station {
     }
 
     fn observe(&self, gauge: &mut dyn FnMut(Gauge, u64)) {
-        gauge(Gauge::Flows, self.flows.len() as u64);
-        gauge(Gauge::QueueBytes, self.waiting_bytes);
-        gauge(Gauge::MemoryBytes, self.flows.len() as u64 * FLOW_MEMORY + self.waiting_bytes);
+        gauge(Gauge::FLOWS, self.flows.len() as u64);
+        gauge(Gauge::QUEUE_BYTES, self.waiting_bytes);
+        gauge(Gauge::MEMORY_BYTES, self.flows.len() as u64 * FLOW_MEMORY + self.waiting_bytes);
     }
 
     fn check(&self) -> Result<(), &'static str> {

@@ -1,5 +1,6 @@
 use super::flow::Flow;
 use super::*;
+use crate::as_tcp::events;
 use crate::testing::with_site;
 use airtcp_core::packet::Segment;
 use airtcp_core::testing::Harness;
@@ -85,7 +86,7 @@ fn ast_5_what_the_medium_delivered_is_acknowledged_with_the_numbers_of_the_hands
     assert_eq!(u64::from(tcp.window) << 7, 19_600 >> 7 << 7);
     let sent = harness.io.link[0].tcp().unwrap().options.timestamps.unwrap();
     assert_eq!(tcp.options.timestamps, Some(Timestamps { value: 104, echo: sent.value }));
-    assert_eq!(harness.count(Event::AckEmulated), 1);
+    assert_eq!(harness.count(events::ACK_EMULATED), 1);
 }
 
 #[test]
@@ -96,7 +97,7 @@ fn ast_x3_nothing_behind_a_frame_that_was_given_up_is_acknowledged() {
         status(&mut harness, token, outcome);
     }
     assert_eq!(acknowledged(&harness), [400]);
-    assert_eq!(harness.count(Event::GivenUp), 1);
+    assert_eq!(harness.count(Event::GIVEN_UP), 1);
     send(&mut harness, 1);
     status(&mut harness, 4, Outcome::Acked);
     assert_eq!(acknowledged(&harness), [400, 1600], "across the wrap of sequence numbers");
@@ -144,7 +145,7 @@ fn without_a_split_that_said_so_nothing_is_emulated() {
     (0..2).for_each(|index| send(&mut harness, index));
     status(&mut harness, 0, Outcome::Acked);
     harness.packet(NOW, Port::LINK, packet(false, header(TcpFlags::ACK, SeqNum(100), START + 401, 9), 0));
-    assert_eq!((harness.count(Event::AckEmulated), harness.io.inner.len()), (0, 2));
+    assert_eq!((harness.count(events::ACK_EMULATED), harness.io.inner.len()), (0, 2));
     assert!(harness.io.link.iter().all(|packet| !packet.tcp().unwrap().flags.emulated()));
 }
 
@@ -191,7 +192,7 @@ fn where_the_medium_tells_nothing_acknowledgments_and_flags_pass() {
     let real = header(TcpFlags::ACK, SeqNum(100), START + 401, 9);
     harness.packet(NOW, Port::LINK, packet(false, real, 0));
     assert_eq!(acknowledged(&harness), [400]);
-    assert_eq!(harness.count(Event::AckEmulated), 0);
+    assert_eq!(harness.count(events::ACK_EMULATED), 0);
 }
 
 #[test]
@@ -201,7 +202,7 @@ fn ast_9_a_real_acknowledgment_ends_at_the_station_once_the_medium_has_told() {
     status(&mut harness, 0, Outcome::Acked);
     let real = |acknowledged: u32| header(TcpFlags::ACK, SeqNum(100), START + 1 + acknowledged, 150);
     harness.packet(NOW, Port::LINK, packet(false, real(400), 0));
-    assert_eq!(harness.io.discarded[&DropReason::Suppressed], 1);
+    assert_eq!(harness.ledger.discarded.get(DropReason::SUPPRESSED), 1);
     assert_eq!(acknowledged(&harness), [400], "it said nothing new");
     // One that tells of more than the medium did is believed: it has been there.
     harness.packet(NOW, Port::LINK, packet(false, real(800), 0));
@@ -313,5 +314,5 @@ fn ast_7_what_a_full_ring_refuses_the_access_point_waits_until_it_has_room() {
     assert_eq!((harness.io.link.len(), harness.element.held().packets), (0, 1));
     harness.io.refuses = false;
     harness.call(NOW, |element, cx| element.handle_ready(cx, Port::LINK));
-    assert!(harness.io.link[0].tcp().unwrap().flags.syn() && harness.io.discarded.is_empty());
+    assert!(harness.io.link[0].tcp().unwrap().flags.syn() && harness.ledger.discarded.total() == 0);
 }

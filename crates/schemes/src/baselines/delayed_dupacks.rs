@@ -12,7 +12,7 @@
 //! is found later by `delay`. What congestion lost is found later, too.
 
 use crate::acks::{is_pure, reports_duplicate};
-use crate::{Placement, SchemeEntry, Site};
+use crate::{Placement, Reports, SchemeEntry, Site};
 use airtcp_core::flow_table::FlowTable;
 use airtcp_core::parameters::{ParameterError, Parameters};
 use airtcp_core::{Backlog, Context, DropReason, Duration, Element, Event, FlowKey, Gauge, Instant, Packet, Port};
@@ -29,6 +29,7 @@ pub const ENTRY: SchemeEntry = SchemeEntry {
     source: "Vaidya, Mehta, Perkins & Montenegro, Delayed Duplicate Acknowledgements, 1999",
     placement: Placement::NearEnd,
     keeps_end_to_end: true,
+    reports: Reports::NONE,
     fields: || Settings::default().fields(),
     make,
 };
@@ -183,7 +184,7 @@ impl Delayer {
         if flow.duplicates <= self.immediate || flow.is_over || !has_memory {
             return cx.send(Port::INNER, packet);
         }
-        cx.emit(Event::AckDelayed);
+        cx.emit(Event::ACK_DELAYED);
         self.held.packets += 1;
         self.held.bytes += u64::from(packet.wire_len());
         self.memory += packet.memory() as u64;
@@ -222,10 +223,10 @@ impl Delayer {
     fn insert(&mut self, cx: &mut Context<'_>, key: FlowKey, tcp: &TcpHeader) {
         // Whoever must go leaves with what waits, so room is made before, not by, the table.
         if let Some(oldest) = self.flows.next_to_go() {
-            cx.emit(Event::FlowEvicted);
+            cx.emit(Event::FLOW_EVICTED);
             self.remove(cx, oldest);
         }
-        cx.emit(Event::FlowNew);
+        cx.emit(Event::FLOW_NEW);
         self.flows.insert(key, Flow::new(tcp, cx.now()));
     }
 
@@ -243,8 +244,8 @@ impl Delayer {
 }
 
 fn drop_held(cx: &mut Context<'_>, ack: Packet) {
-    cx.emit(Event::AckSuppressed);
-    cx.discard(ack, DropReason::Suppressed);
+    cx.emit(Event::ACK_SUPPRESSED);
+    cx.discard(ack, DropReason::SUPPRESSED);
 }
 
 fn pass_held(cx: &mut Context<'_>, ack: Packet) {
@@ -276,9 +277,9 @@ impl Element for Delayer {
 
     fn observe(&self, gauge: &mut dyn FnMut(Gauge, u64)) {
         let entries = self.flows.len() * FlowTable::<Flow>::entry_memory();
-        gauge(Gauge::Flows, self.flows.len() as u64);
-        gauge(Gauge::HeldBytes, self.held.bytes);
-        gauge(Gauge::MemoryBytes, entries as u64 + self.memory);
+        gauge(Gauge::FLOWS, self.flows.len() as u64);
+        gauge(Gauge::HELD_BYTES, self.held.bytes);
+        gauge(Gauge::MEMORY_BYTES, entries as u64 + self.memory);
     }
 
     fn check(&self) -> Result<(), &'static str> {
@@ -318,7 +319,7 @@ mod tests {
         let mut delayer = delayer(&[("delay", "20ms")]);
         receive(&mut delayer, 1000, 0..=5);
         assert_eq!((delayer.io.inner.len(), delayer.element.held().packets), (3, 3));
-        assert_eq!(delayer.count(Event::AckDelayed), 3);
+        assert_eq!(delayer.count(Event::ACK_DELAYED), 3);
     }
 
     #[test]
@@ -328,7 +329,7 @@ mod tests {
         receive(&mut delayer, 7000, [15]);
         delayer.tick(at(100));
         assert_eq!(acknowledgments(&delayer.io.inner), [1000, 1000, 1000, 7000]);
-        assert_eq!(delayer.io.discarded[&DropReason::Suppressed], 3);
+        assert_eq!(delayer.ledger.discarded.get(DropReason::SUPPRESSED), 3);
         // The count begins anew.
         receive(&mut delayer, 7000, [101, 102]);
         assert_eq!(delayer.io.inner.len(), 6);

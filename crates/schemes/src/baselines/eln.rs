@@ -16,7 +16,7 @@ use crate::acks::{AckTrack, Kind, reports_hole};
 use crate::position::{self, Position};
 use crate::queue::Queue;
 use crate::seq_map::SeqMap;
-use crate::{Placement, SchemeEntry, Site};
+use crate::{Placement, Reports, SchemeEntry, Site};
 use airtcp_core::flow_table::FlowTable;
 use airtcp_core::parameters::{ParameterError, Parameters};
 use airtcp_core::{Backlog, ByteSize, Context, DropReason, Duration, Element, Event, FlowKey, Gauge, Instant, Packet};
@@ -25,6 +25,11 @@ use alloc::boxed::Box;
 use alloc::string::String;
 use core::ops::Range;
 
+airtcp_core::declare! { Event, EVENTS:
+    /// An acknowledgment was marked: the link, not congestion, lost what it asks for (ELN).
+    LOSS_NOTIFIED = "losses_notified",
+}
+
 /// ELN's line in the table of schemes.
 pub const ENTRY: SchemeEntry = SchemeEntry {
     slug: "eln",
@@ -32,6 +37,7 @@ pub const ENTRY: SchemeEntry = SchemeEntry {
     source: "Balakrishnan & Katz, Explicit Loss Notification and Wireless Web Performance, GLOBECOM 1998",
     placement: Placement::NearEnd,
     keeps_end_to_end: true,
+    reports: Reports { events: EVENTS, gauges: &[] },
     fields: || Settings::default().fields(),
     make,
 };
@@ -131,7 +137,7 @@ impl Agent {
             {
                 flow.add_hole(range);
             }
-            cx.discard(packet, DropReason::QueueFull);
+            cx.discard(packet, DropReason::QUEUE_FULL);
         }
         self.send_due(cx);
     }
@@ -164,11 +170,11 @@ impl Agent {
             }
             self.flows.remove_slot(slot);
         } else {
-            cx.emit(Event::FlowNew);
+            cx.emit(Event::FLOW_NEW);
         }
         let (slot, evicted) = self.flows.insert(key, Flow::new(tcp, cx.now()));
         if evicted.is_some() {
-            cx.emit(Event::FlowEvicted);
+            cx.emit(Event::FLOW_EVICTED);
         }
         slot
     }
@@ -187,7 +193,7 @@ impl Agent {
             && flow.is_link_loss(&packet, &tcp)
         {
             packet.set_flags(tcp.flags.with(TcpFlags::ELN));
-            cx.emit(Event::LossNotified);
+            cx.emit(LOSS_NOTIFIED);
         }
         cx.send(Port::INNER, packet);
     }
@@ -223,10 +229,10 @@ impl Element for Agent {
 
     fn observe(&self, gauge: &mut dyn FnMut(Gauge, u64)) {
         let entries = self.flows.len() * (FlowTable::<Flow>::entry_memory() + FLOW_HEAP);
-        gauge(Gauge::Flows, self.flows.len() as u64);
-        gauge(Gauge::QueueBytes, self.queue.backlog().bytes);
-        gauge(Gauge::QueueBytesMax, self.queue.bytes_max());
-        gauge(Gauge::MemoryBytes, entries as u64 + self.queue.backlog().bytes);
+        gauge(Gauge::FLOWS, self.flows.len() as u64);
+        gauge(Gauge::QUEUE_BYTES, self.queue.backlog().bytes);
+        gauge(Gauge::QUEUE_BYTES_MAX, self.queue.bytes_max());
+        gauge(Gauge::MEMORY_BYTES, entries as u64 + self.queue.backlog().bytes);
     }
 
     fn check(&self) -> Result<(), &'static str> {
@@ -266,7 +272,7 @@ mod tests {
         let mut agent = agent(&Settings::default());
         send(&mut agent, 0, [0, 1000, 2000, 3000, 4000]);
         assert_eq!(marks(&mut agent, &[1000, 2000, 2000, 2000]), [false, false, true, true]);
-        assert_eq!(agent.count(Event::LossNotified), 2);
+        assert_eq!(agent.count(LOSS_NOTIFIED), 2);
     }
 
     #[test]
@@ -286,7 +292,7 @@ mod tests {
         for n in 0..8 {
             agent.packet(at(0), Port::INNER, data(n * 1000));
         }
-        assert_eq!(agent.io.discarded[&DropReason::QueueFull], 4);
+        assert_eq!(agent.ledger.discarded.get(DropReason::QUEUE_FULL), 4);
         send(&mut agent, 20, [8000]);
         assert_eq!(marks(&mut agent, &[4000, 4000]), [false, false]);
     }
@@ -307,7 +313,7 @@ mod tests {
         send(&mut agent, 0, [0, 1000]);
         assert_eq!(marks(&mut agent, &[2000, 2000, 2000]), [false; 3]);
         agent.packet(at(51), Port::LINK, edited(&ack(1000), |tcp| tcp.source_port = 99));
-        assert_eq!(agent.count(Event::LossNotified), 0);
+        assert_eq!(agent.count(LOSS_NOTIFIED), 0);
     }
 
     #[test]

@@ -26,6 +26,7 @@ mod circuit;
 mod circuit_end;
 mod control;
 pub mod datagrams;
+pub mod events;
 mod guarantee;
 mod header;
 pub mod header_hop;

@@ -6,9 +6,10 @@
 //! What the packets carry does not matter: a stream of datagrams is sent as TCP would, and not repeated (DEC-29).
 
 use super::{Circuit, CircuitEnd, Departure, Settings, Stats};
-use crate::{End, Placement, SchemeEntry, Site};
+use crate::decoupling::events;
+use crate::{End, Placement, Reports, SchemeEntry, Site};
 use airtcp_core::parameters::{ParameterError, Parameters};
-use airtcp_core::{Backlog, Context, CreateReason, DropReason, Element, Event, Gauge, Instant, Packet, Port};
+use airtcp_core::{Backlog, Context, CreateReason, DropReason, Element, Gauge, Instant, Packet, Port};
 use alloc::boxed::Box;
 use alloc::string::String;
 
@@ -19,6 +20,7 @@ pub const ENTRY: SchemeEntry = SchemeEntry {
     source: "Wang & Kung, Use of TCP Decoupling in Improving TCP Performance over Wireless Networks",
     placement: Placement::Path,
     keeps_end_to_end: true,
+    reports: Reports { events: events::EVENTS, gauges: events::GAUGES },
     fields: || Settings::default().fields(),
     make,
 };
@@ -59,10 +61,10 @@ impl Near {
     fn tunnel(&mut self, cx: &mut Context<'_>, packet: Packet) {
         let memory = self.circuit.memory() + packet.memory() as u64;
         if self.circuit.held().packets > 0 && memory > self.max_queue_memory {
-            return cx.discard(packet, DropReason::MemoryLimit);
+            return cx.discard(packet, DropReason::MEMORY_LIMIT);
         }
         if let Err(packet) = self.circuit.offer(cx.now(), packet) {
-            cx.discard(packet, DropReason::QueueFull);
+            cx.discard(packet, DropReason::QUEUE_FULL);
         }
     }
 
@@ -74,16 +76,16 @@ impl Near {
             }
         }
         let (now, before) = (*self.circuit.stats(), core::mem::replace(&mut self.counted, *self.circuit.stats()));
-        cx.emit_many(Event::Tunnelled, now.data_packets - before.data_packets);
-        cx.emit_many(Event::Guaranteed, now.guaranteed_packets - before.guaranteed_packets);
-        cx.emit_many(Event::HeaderPacket, now.header_packets - before.header_packets);
-        cx.emit_many(Event::HeaderRetransmission, now.header_retransmissions - before.header_retransmissions);
+        cx.emit_many(events::TUNNELLED, now.data_packets - before.data_packets);
+        cx.emit_many(events::GUARANTEED, now.guaranteed_packets - before.guaranteed_packets);
+        cx.emit_many(events::HEADER_PACKET, now.header_packets - before.header_packets);
+        cx.emit_many(events::HEADER_RETRANSMISSION, now.header_retransmissions - before.header_retransmissions);
     }
 
     fn next(&mut self, cx: &mut Context<'_>) -> Option<Packet> {
         Some(match self.circuit.poll_transmit(cx.now())? {
             Departure::Data(packet) => packet,
-            Departure::Control(packet) => cx.create(packet, CreateReason::Control),
+            Departure::Control(packet) => cx.create(packet, CreateReason::CONTROL),
         })
     }
 }
@@ -122,10 +124,10 @@ impl Element for Near {
 
     fn observe(&self, gauge: &mut dyn FnMut(Gauge, u64)) {
         let refused = self.refused.as_ref().map_or(0, |packet| packet.memory() as u64);
-        gauge(Gauge::QueueBytes, self.circuit.held().bytes);
-        gauge(Gauge::QueueBytesMax, self.circuit.held_bytes_max());
-        gauge(Gauge::CircuitWindowBytes, self.circuit.window_bytes());
-        gauge(Gauge::MemoryBytes, self.circuit.memory() + refused);
+        gauge(Gauge::QUEUE_BYTES, self.circuit.held().bytes);
+        gauge(Gauge::QUEUE_BYTES_MAX, self.circuit.held_bytes_max());
+        gauge(events::CIRCUIT_WINDOW_BYTES, self.circuit.window_bytes());
+        gauge(Gauge::MEMORY_BYTES, self.circuit.memory() + refused);
     }
 
     fn check(&self) -> Result<(), &'static str> {
@@ -147,7 +149,7 @@ impl Far {
 
     fn drive(&mut self, cx: &mut Context<'_>) {
         while let Some(packet) = self.end.poll_transmit(cx.now()) {
-            let packet = cx.create(packet, CreateReason::Control);
+            let packet = cx.create(packet, CreateReason::CONTROL);
             cx.send(Port::LINK, packet);
         }
     }
@@ -182,6 +184,6 @@ fn end(cx: &mut Context<'_>, packet: Packet) {
     if packet.checksum_holds() {
         cx.consume(packet);
     } else {
-        cx.discard(packet, DropReason::Corrupted);
+        cx.discard(packet, DropReason::CORRUPTED);
     }
 }

@@ -3,8 +3,9 @@
 use super::settings::{Settings, Watch};
 use super::thresholds::Thresholds;
 use crate::Site;
+use crate::fast_tcp::events;
 use crate::queue::Queue;
-use airtcp_core::{Backlog, Context, DropReason, Duration, Event, Instant, Packet, Port};
+use airtcp_core::{Backlog, Context, DropReason, Duration, Instant, Packet, Port};
 
 /// A threshold that is not set is this part of the queue's limit (FTC-E1: 400,000 of 2,000,000 bits).
 const PART_OF_LIMIT: u64 = 5;
@@ -50,7 +51,7 @@ impl Forward {
             None => cx.send(Port::LINK, packet),
             Some(queue) => {
                 if let Err(packet) = queue.push(cx.now(), packet) {
-                    cx.discard(packet, DropReason::QueueFull);
+                    cx.discard(packet, DropReason::QUEUE_FULL);
                 }
                 while queue.send_next(cx).is_some() {}
             }
@@ -79,7 +80,7 @@ impl Forward {
             self.congested_at = Some(cx.now());
         }
         if level > self.level {
-            cx.emit(Event::Congested);
+            cx.emit(events::CONGESTED);
         }
         self.level = level;
         level

@@ -16,6 +16,7 @@
 //!   the bottleneck, and no longer than `max_delay`.
 
 mod ack_buffer;
+pub mod events;
 mod flow;
 mod forward;
 mod pace;
@@ -30,7 +31,7 @@ pub use router::Router;
 pub use settings::{Mode, Settings, Watch};
 pub use thresholds::Thresholds;
 
-use crate::{Placement, SchemeEntry, Site};
+use crate::{Placement, Reports, SchemeEntry, Site};
 use airtcp_core::Element;
 use airtcp_core::parameters::{ParameterError, Parameters};
 use alloc::boxed::Box;
@@ -43,6 +44,7 @@ pub const ENTRY: SchemeEntry = SchemeEntry {
     source: "Ma, Ruutu & Wu, An Enhanced TCP Mechanism: Fast-TCP in IP Networks with Wireless Links",
     placement: Placement::NearEnd,
     keeps_end_to_end: true,
+    reports: Reports { events: events::EVENTS, gauges: events::GAUGES },
     fields: || Settings::default().fields(),
     make,
 };

@@ -8,6 +8,7 @@ use super::pace::Pace;
 use super::settings::{Mode, Settings};
 use crate::Site;
 use crate::acks::is_pure;
+use crate::fast_tcp::events;
 use airtcp_core::flow_table::FlowTable;
 use airtcp_core::{Backlog, Context, DropReason, Duration, Element, Event, FlowKey, Gauge, Instant, Packet, Port};
 
@@ -117,7 +118,7 @@ impl Router {
         };
         let ack = Waiting { packet, since: cx.now(), distance, series: None };
         if let Err(ack) = self.wait(cx, lane, ack) {
-            cx.discard(ack.packet, DropReason::MemoryLimit);
+            cx.discard(ack.packet, DropReason::MEMORY_LIMIT);
         }
     }
 
@@ -165,7 +166,7 @@ impl Router {
         }
         self.acks.push(lane, ack)?;
         if self.pace.free_at() > cx.now() {
-            cx.emit(Event::AckDelayed);
+            cx.emit(Event::ACK_DELAYED);
         }
         self.release(cx);
         Ok(())
@@ -174,7 +175,7 @@ impl Router {
     /// Lets go of every acknowledgment whose time has come.
     fn release(&mut self, cx: &mut Context<'_>) {
         while let Some((lane, ack)) = self.acks.pop_overdue(cx.now()) {
-            cx.emit(Event::AckOverdue);
+            cx.emit(events::ACK_OVERDUE);
             let distance = self.distance(cx, ack.distance);
             // It waited in vain: the sender paces itself, or its window grows on.
             if self.forward.is_nearly_full()
@@ -200,7 +201,7 @@ impl Router {
         {
             let cost = series.distance;
             next.distance = next.distance.saturating_sub(cost);
-            cx.emit(Event::AckPart);
+            cx.emit(events::ACK_PART);
             cx.send(Port::INNER, part);
             self.acks.pass_turn();
             return Some(cost);
@@ -225,17 +226,17 @@ impl Router {
     /// Lets go of what waits of a flow, in order: something of the flow may not wait.
     fn flush(&mut self, cx: &mut Context<'_>, lane: u32) {
         for ack in self.acks.take(lane) {
-            cx.emit(Event::AckFlushed);
+            cx.emit(events::ACK_FLUSHED);
             self.let_go(cx, ack);
         }
     }
 
     fn insert(&mut self, cx: &mut Context<'_>, key: FlowKey, flow: Flow) {
         if let Some(oldest) = self.flows.next_to_go() {
-            cx.emit(Event::FlowEvicted);
+            cx.emit(Event::FLOW_EVICTED);
             self.remove(cx, oldest);
         }
-        cx.emit(Event::FlowNew);
+        cx.emit(Event::FLOW_NEW);
         self.flows.insert(key, flow);
     }
 
@@ -289,13 +290,13 @@ impl Element for Router {
 
     fn observe(&self, gauge: &mut dyn FnMut(Gauge, u64)) {
         let (queue, queue_max) = self.forward.lengths();
-        gauge(Gauge::Flows, self.flows.len() as u64);
-        gauge(Gauge::MemoryBytes, self.memory() + self.forward.held().bytes);
-        gauge(Gauge::QueueBytes, queue);
-        gauge(Gauge::QueueBytesMax, queue_max);
-        gauge(Gauge::HeldBytes, self.acks.held().bytes);
-        gauge(Gauge::HeldBytesMax, self.acks.bytes_max());
-        gauge(Gauge::AckDelayNsMax, self.longest_wait.as_nanos());
+        gauge(Gauge::FLOWS, self.flows.len() as u64);
+        gauge(Gauge::MEMORY_BYTES, self.memory() + self.forward.held().bytes);
+        gauge(Gauge::QUEUE_BYTES, queue);
+        gauge(Gauge::QUEUE_BYTES_MAX, queue_max);
+        gauge(Gauge::HELD_BYTES, self.acks.held().bytes);
+        gauge(Gauge::HELD_BYTES_MAX, self.acks.bytes_max());
+        gauge(events::ACK_DELAY_NS_MAX, self.longest_wait.as_nanos());
     }
 
     fn check(&self) -> Result<(), &'static str> {

@@ -8,8 +8,9 @@
 //! partial acknowledgment again, one after a timeout goes back to it, and Linux, whose first unacknowledged segment is then
 //! one that was SACKed, takes the receiver for one that reneged.
 
+use crate::fast_tcp::events;
 use crate::position::{self, Position};
-use airtcp_core::{Context, CreateReason, Duration, Packet};
+use airtcp_core::{Context, Duration, Packet};
 
 /// Segments that a part acknowledges, as many as a receiver that delays.
 const SEGMENTS_OF_A_PART: u64 = 2;
@@ -78,7 +79,7 @@ impl Series {
     /// The next part of `whole`; `None` when it is its own turn.
     pub fn next(&mut self, cx: &mut Context<'_>, whole: &Packet) -> Option<Packet> {
         let (number, window) = self.advance()?;
-        let mut part = cx.duplicate(whole, CreateReason::PartialAck);
+        let mut part = cx.duplicate(whole, events::PARTIAL_ACK);
         part.set_acknowledgment(position::sequence(number));
         part.set_window(window);
         Some(part)

@@ -1,6 +1,7 @@
 //! The router's rules one by one, on a link of 12 Mbit/s: 1000 bytes take 693 us.
 
 use super::*;
+use crate::fast_tcp::events;
 use crate::testing::*;
 use airtcp_core::testing::Harness;
 use airtcp_core::{ByteSize, DropReason, Event, Gauge, Instant, Packet, Port, SeqNum, TcpFlags};
@@ -44,7 +45,7 @@ fn acks(numbers: impl IntoIterator<Item = u32>) -> impl Iterator<Item = Packet> 
 
 /// Acknowledgments that wait.
 fn waiting(router: &Harness<Router>) -> u64 {
-    router.gauge(Gauge::HeldBytes).unwrap() / 40
+    router.gauge(Gauge::HELD_BYTES).unwrap() / 40
 }
 
 /// Runs every timeout until `millis`; the times in us at which something was sent towards the sender.
@@ -63,33 +64,33 @@ fn ftc_1_acknowledgments_wait_while_the_forward_queue_is_long_and_no_data_are_dr
     let mut router = paper(&[]);
     fill(&mut router, 0, 60);
     receive(&mut router, 0, acks(1..=20));
-    assert_eq!((router.io.inner.len(), router.count(Event::AckDelayed)), (1, 19));
+    assert_eq!((router.io.inner.len(), router.count(Event::ACK_DELAYED)), (1, 19));
     run(&mut router, 0, 1000);
     assert_eq!((router.io.link.len(), router.io.inner.len()), (60, 20));
-    assert!(router.io.discarded.is_empty(), "data are neither dropped nor acknowledged for somebody else");
+    assert!(router.ledger.discarded.total() == 0, "data are neither dropped nor acknowledged for somebody else");
 }
 
 #[test]
 fn ftc_2_the_queue_towards_the_link_is_watched() {
     let mut router = paper(&[]);
     fill(&mut router, 0, 11);
-    assert_eq!(router.gauge(Gauge::QueueBytes), Some(10 * 1040));
+    assert_eq!(router.gauge(Gauge::QUEUE_BYTES), Some(10 * 1040));
     run(&mut router, 0, 1000);
     fill(&mut router, 1000, 2);
-    assert_eq!(router.gauge(Gauge::QueueBytes), Some(1040));
-    assert_eq!(router.gauge(Gauge::QueueBytesMax), Some(10 * 1040));
+    assert_eq!(router.gauge(Gauge::QUEUE_BYTES), Some(1040));
+    assert_eq!(router.gauge(Gauge::QUEUE_BYTES_MAX), Some(10 * 1040));
 }
 
 #[test]
 fn ftc_3_reaching_the_threshold_is_notified_once() {
     let mut router = paper(&[]);
     fill(&mut router, 0, 5);
-    assert_eq!(router.count(Event::Congested), 0, "4 wait: 4160 bytes");
+    assert_eq!(router.count(events::CONGESTED), 0, "4 wait: 4160 bytes");
     fill(&mut router, 0, 5);
-    assert_eq!(router.count(Event::Congested), 1);
+    assert_eq!(router.count(events::CONGESTED), 1);
     run(&mut router, 0, 1000);
     fill(&mut router, 1000, 10);
-    assert_eq!(router.count(Event::Congested), 2);
+    assert_eq!(router.count(events::CONGESTED), 2);
 }
 
 #[test]
@@ -116,8 +117,8 @@ fn ftc_4_the_queue_is_looked_at_when_an_acknowledgment_is_released() {
 fn ftc_5_acknowledgments_wait_in_order_and_one_that_finds_the_buffer_full_is_dropped() {
     let mut router = paper(&[("ack_buffer", "120B")]);
     receive(&mut router, 0, acks(1..=6));
-    assert_eq!(router.io.discarded.get(&DropReason::MemoryLimit), Some(&2));
-    assert_eq!(router.gauge(Gauge::HeldBytesMax), Some(120));
+    assert_eq!(router.ledger.discarded.get(DropReason::MEMORY_LIMIT), 2);
+    assert_eq!(router.gauge(Gauge::HELD_BYTES_MAX), Some(120));
     run(&mut router, 0, 100);
     assert_eq!(acknowledgments(&router.io.inner), [1000, 2000, 3000, 4000]);
 }
@@ -151,9 +152,9 @@ fn ftc_7_only_what_comes_off_the_link_is_delayed() {
     for number in 1..=5 {
         other.packet(at(number), Port::INNER, ack(number as u32 * 1000));
     }
-    assert_eq!((other.io.link.len(), other.count(Event::AckDelayed)), (5, 0));
+    assert_eq!((other.io.link.len(), other.count(Event::ACK_DELAYED)), (5, 0));
     receive(&mut router, 0, acks(1..=5));
-    assert!(router.count(Event::AckDelayed) > 0);
+    assert!(router.count(Event::ACK_DELAYED) > 0);
     assert_eq!(ENTRY.placement, Placement::NearEnd);
 }
 
@@ -217,7 +218,7 @@ fn ftc_9_an_oversized_acknowledgment_leaves_as_a_paced_series() {
         .map(|packet| (packet.tcp().unwrap().acknowledgment.0, packet.tcp().unwrap().window))
         .collect();
     assert_eq!(sent, [(2000, 1750), (4000, 1500), (6000, 1250), (8000, 1000)], "one right edge");
-    assert_eq!(router.count(Event::AckPart), 3);
+    assert_eq!(router.count(events::ACK_PART), 3);
 }
 
 #[test]
@@ -248,7 +249,7 @@ fn what_may_not_wait_leaves_behind_what_waits_of_its_flow() {
     let other = edited(&ack(9000), |tcp| tcp.destination_port = 7);
     receive(&mut router, 0, [other, ack(5000)]);
     assert_eq!(acknowledgments(&router.io.inner), [1000, 2000, 9000, 3000, 4000, 5000, 5000]);
-    assert_eq!(router.count(Event::AckFlushed), 3);
+    assert_eq!(router.count(events::ACK_FLUSHED), 3);
 }
 
 #[test]
@@ -272,8 +273,8 @@ fn no_acknowledgment_waits_longer_than_the_bound() {
     assert!(waiting(&router) > 0);
     run(&mut router, 0, 10);
     assert_eq!((waiting(&router), router.io.inner.len()), (0, 100));
-    assert_eq!(router.gauge(Gauge::AckDelayNsMax), Some(10_000_000));
-    assert!(router.count(Event::AckOverdue) > 90);
+    assert_eq!(router.gauge(events::ACK_DELAY_NS_MAX), Some(10_000_000));
+    assert!(router.count(events::ACK_OVERDUE) > 90);
 }
 
 #[test]
@@ -284,7 +285,7 @@ fn a_flow_that_waiting_does_not_slow_down_is_left_alone() {
         fill(&mut router, 0, packets);
         receive(&mut router, 0, acks(0..=20));
         run(&mut router, 0, 11);
-        assert_eq!((router.count(Event::AckOverdue) > 0, waiting(&router)), (true, 0));
+        assert_eq!((router.count(events::ACK_OVERDUE) > 0, waiting(&router)), (true, 0));
         receive(&mut router, 12, acks(21..=30));
         assert_eq!(waiting(&router) == 0, is_in_vain, "{packets} packets");
     }
@@ -306,7 +307,7 @@ fn the_longest_wait_is_what_a_full_queue_takes_on_the_link_unless_it_is_set() {
         fill(&mut router, 0, 20);
         receive(&mut router, 0, acks(0..=9));
         run(&mut router, 0, 1000);
-        assert_eq!(router.gauge(Gauge::AckDelayNsMax), Some(longest * 1_000_000), "{queue} {delay}");
+        assert_eq!(router.gauge(events::ACK_DELAY_NS_MAX), Some(longest * 1_000_000), "{queue} {delay}");
     }
 }
 
@@ -315,14 +316,14 @@ fn nothing_is_delayed_while_the_link_is_not_the_bottleneck() {
     let mut router = modern(&[]);
     fill(&mut router, 0, 4);
     receive(&mut router, 0, acks(1..=4));
-    assert_eq!((router.io.inner.len(), router.count(Event::AckDelayed)), (4, 0));
+    assert_eq!((router.io.inner.len(), router.count(Event::ACK_DELAYED)), (4, 0));
     // Congested, and a second later no more.
     fill(&mut router, 0, 40);
     receive(&mut router, 0, acks(5..=8));
     run(&mut router, 0, 900);
-    let before = router.count(Event::AckDelayed);
+    let before = router.count(Event::ACK_DELAYED);
     receive(&mut router, 1035, acks(9..=14));
-    assert_eq!((router.count(Event::AckDelayed), waiting(&router)), (before, 0));
+    assert_eq!((router.count(Event::ACK_DELAYED), waiting(&router)), (before, 0));
 }
 
 #[test]
@@ -330,7 +331,7 @@ fn a_buffer_that_is_full_lets_go_of_the_flow_and_drops_nothing() {
     let mut router = modern(&[("ack_buffer", "120B")]);
     fill(&mut router, 0, 60);
     receive(&mut router, 0, acks(1..=9));
-    assert!(router.io.discarded.is_empty());
+    assert!(router.ledger.discarded.total() == 0);
     run(&mut router, 0, 100);
     assert_eq!(acknowledgments(&router.io.inner), (1..=9).map(|n| n * 1000).collect::<Vec<u32>>());
 }
@@ -353,7 +354,7 @@ fn a_new_connection_on_the_same_ports_begins_anew() {
     fill(&mut router, 0, 60);
     receive(&mut router, 0, acks(1..=5));
     router.packet(at(1), Port::INNER, segment(7_000_000, 0, TcpFlags::SYN));
-    assert_eq!((waiting(&router), router.count(Event::FlowNew)), (0, 2));
+    assert_eq!((waiting(&router), router.count(Event::FLOW_NEW)), (0, 2));
     receive(&mut router, 1, [ack(6000)]);
     assert_eq!(waiting(&router), 0, "an old acknowledgment passes");
 }
@@ -371,7 +372,7 @@ fn a_reset_and_silence_forget_a_flow_with_what_waits() {
             router.packet(at(3000), Port::INNER, edited(&data(0), |tcp| tcp.source_port = 9));
         }
         assert_eq!(waiting(&router), 0, "reset: {reset}");
-        assert_eq!(router.gauge(Gauge::Flows), Some(u64::from(!reset)));
+        assert_eq!(router.gauge(Gauge::FLOWS), Some(u64::from(!reset)));
     }
 }
 
@@ -394,8 +395,8 @@ fn a_full_table_makes_room_and_lets_go_what_waits() {
         }
         receive(&mut router, 0, acks(1..=3).map(|ack| edited(&ack, |tcp| tcp.destination_port = n)));
     }
-    assert!(router.count(Event::FlowEvicted) > 0);
-    assert!(router.gauge(Gauge::MemoryBytes) <= site_memory);
+    assert!(router.count(Event::FLOW_EVICTED) > 0);
+    assert!(router.gauge(Gauge::MEMORY_BYTES) <= site_memory);
     run(&mut router, 0, 60_000);
     assert_eq!((waiting(&router), router.io.inner.len()), (0, 6000));
 }
@@ -438,9 +439,9 @@ fn settings_that_cannot_work_are_refused_with_a_remedy() {
 fn the_threshold_is_a_fifth_of_the_queue_unless_it_is_set() {
     let mut router = router(&[("queue", "52kB"), ("spacing", "1ms")]);
     fill(&mut router, 0, 10);
-    assert_eq!((router.gauge(Gauge::QueueBytes), router.count(Event::Congested)), (Some(9 * 1040), 0));
+    assert_eq!((router.gauge(Gauge::QUEUE_BYTES), router.count(events::CONGESTED)), (Some(9 * 1040), 0));
     fill(&mut router, 0, 1);
-    assert_eq!(router.count(Event::Congested), 1);
+    assert_eq!(router.count(events::CONGESTED), 1);
     assert_eq!(ByteSize(10 * 1040), ByteSize(52_000 / 5));
 }
 

@@ -11,6 +11,7 @@
 //! - [`paper`]: the paper's own rules GSN-1 … GSN-18, for Reno senders without SACK.
 
 mod duplicate_ack;
+pub mod events;
 mod message;
 pub mod modern;
 pub mod paper;
@@ -24,7 +25,7 @@ pub use message::{MAX_RANGES, Message, SeqRange};
 pub use modern::Gateway;
 pub use settings::{Mode, RepairPlace, Settings};
 
-use crate::{Placement, SchemeEntry, Site, peer};
+use crate::{Placement, Reports, SchemeEntry, Site, peer};
 use airtcp_core::Element;
 use airtcp_core::parameters::{ParameterError, Parameters};
 use alloc::boxed::Box;
@@ -37,6 +38,7 @@ pub const ENTRY: SchemeEntry = SchemeEntry {
     source: "Leung & Yeung, G-Snoop: Enhancing TCP Performance over Wireless Networks",
     placement: Placement::BothEnds,
     keeps_end_to_end: true,
+    reports: Reports { events: events::EVENTS, gauges: &[] },
     fields: || Settings::default().fields(),
     make,
 };

@@ -99,7 +99,7 @@ fn survives<E: Element>(make: impl Fn(&Settings, &mut Site<'_>) -> E, mode: Mode
                     gateway.tick(now);
                 }
             }
-            assert!(gateway.gauge(Gauge::MemoryBytes).unwrap() <= MAX_MEMORY.0, "seed {seed}");
+            assert!(gateway.gauge(Gauge::MEMORY_BYTES).unwrap() <= MAX_MEMORY.0, "seed {seed}");
         }
         // Left alone it lets go of everything.
         for _ in 0..400 {

@@ -63,7 +63,7 @@ impl<E: Element> Bench<E> {
             bytes: 0,
         };
         bench.run(60);
-        assert_eq!((bench.a.count(Event::PeerUp), bench.b.count(Event::PeerUp)), (1, 1));
+        assert_eq!((bench.a.count(Event::PEER_UP), bench.b.count(Event::PEER_UP)), (1, 1));
         bench
     }
 

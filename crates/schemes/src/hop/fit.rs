@@ -38,7 +38,7 @@ impl Fit {
     pub fn push_shim(&self, cx: &mut Context<'_>, packet: &mut Packet, body: &[u8]) -> bool {
         let shimmed = packet.wire_len() <= self.longest(packet.ip().source.is_ipv4()) && packet.push_shim(body);
         if !shimmed {
-            cx.emit(Event::Unprotected);
+            cx.emit(Event::UNPROTECTED);
         }
         shimmed
     }

@@ -32,8 +32,8 @@ pub(crate) fn unwrap<F>(
         TakenShim::None => Some((None, packet)),
         TakenShim::Body(body) => Some((decode(&body), packet)),
         TakenShim::Damaged => {
-            cx.emit(Event::ChecksumBad);
-            cx.discard(packet, DropReason::Corrupted);
+            cx.emit(Event::CHECKSUM_BAD);
+            cx.discard(packet, DropReason::CORRUPTED);
             None
         }
     }

@@ -93,15 +93,15 @@ impl<O: Outlet> Order<O> {
         let is_new = self.misses(sequence);
         let is_late = self.skipped.remove(&sequence);
         if !is_new {
-            cx.discard(packet, DropReason::Duplicate);
+            cx.discard(packet, DropReason::DUPLICATE);
         } else if is_late {
             self.outlet.pass(cx, packet);
         } else if sequence == self.expected {
             self.expected += 1;
             self.outlet.pass(cx, packet);
-            self.pass_on(cx, Event::ReleasedInOrder);
+            self.pass_on(cx, Event::RELEASED_IN_ORDER);
         } else if self.in_order {
-            cx.emit(Event::Held);
+            cx.emit(Event::HELD);
             self.count(&packet, true);
             self.arrived.insert(sequence, Some(packet));
         } else {
@@ -141,9 +141,9 @@ impl<O: Outlet> Order<O> {
         let ahead = self.arrived.split_off(&position);
         let before = core::mem::replace(&mut self.arrived, ahead);
         for packet in before.into_values() {
-            self.let_go(cx, packet, Event::ReleasedAcrossGap);
+            self.let_go(cx, packet, Event::RELEASED_ACROSS_GAP);
         }
-        self.pass_on(cx, Event::ReleasedAcrossGap);
+        self.pass_on(cx, Event::RELEASED_ACROSS_GAP);
     }
 
     /// Passes on what is in order from `expected` on.

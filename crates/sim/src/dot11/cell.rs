@@ -171,9 +171,9 @@ impl Cell {
         interface.counters.packets_in += 1;
         interface.counters.bytes_in += u64::from(bytes);
         let reason = if bytes > self.mtu {
-            Some(DropReason::TooBig)
+            Some(DropReason::TOO_BIG)
         } else {
-            (!interface.admits(bytes, all_wait)).then_some(DropReason::QueueFull)
+            (!interface.admits(bytes, all_wait)).then_some(DropReason::QUEUE_FULL)
         };
         if let Some(reason) = reason {
             self.drop(from, to, packet, reason, reports);
@@ -349,7 +349,7 @@ impl Cell {
 
     fn drop(&mut self, from: usize, to: usize, packet: Packet, reason: DropReason, reports: &mut Vec<Report>) {
         let counters = &mut self.interfaces[from].counters;
-        counters.dropped[reason as usize] += 1;
+        counters.dropped.add(reason, 1);
         counters.bytes_dropped += u64::from(packet.wire_len());
         reports.push(Report::Dropped { from, to, packet, reason });
     }
@@ -544,7 +544,7 @@ impl Cell {
             let tries = frame.tries() + u32::from(outcome == Outcome::Acked);
             let Frame { packet, to, tracked, .. } = frame;
             if let Some(packet) = packet {
-                self.drop(index, to as usize, packet, DropReason::RetryLimit, reports);
+                self.drop(index, to as usize, packet, DropReason::RETRY_LIMIT, reports);
             }
             if let Some(Tracked { element, token }) = tracked {
                 let status = TxStatus { token, outcome, tries: u8::try_from(tries).unwrap_or(u8::MAX), at: now };

@@ -286,9 +286,9 @@ impl Host {
         if self.probes.iter_mut().any(|probe| probe.take(now, &packet)) {
             return cx.consume(packet);
         }
-        let Some(answer) = probe::answer(&packet) else { return cx.discard(packet, DropReason::NoSocket) };
+        let Some(answer) = probe::answer(&packet) else { return cx.discard(packet, DropReason::NO_SOCKET) };
         cx.consume(packet);
-        let answer = cx.create(answer, CreateReason::Transmit);
+        let answer = cx.create(answer, CreateReason::TRANSMIT);
         cx.send(Port::LINK, answer);
     }
 
@@ -297,7 +297,7 @@ impl Host {
         let socket = &mut self.sockets[index];
         let Some(end) = &mut socket.end else { return };
         while let Some(packet) = end.poll_transmit(cx.now()) {
-            let packet = cx.create(packet, CreateReason::Transmit);
+            let packet = cx.create(packet, CreateReason::TRANSMIT);
             cx.send(Port::LINK, packet);
         }
         let due = end.poll_timeout();
@@ -417,7 +417,7 @@ impl Socket {
 impl Element for Host {
     fn handle_packet(&mut self, cx: &mut Context<'_>, _port: Port, packet: Packet) {
         if packet.is_corrupted() {
-            cx.discard(packet, DropReason::Corrupted);
+            cx.discard(packet, DropReason::CORRUPTED);
             return;
         }
         let Some(index) = self.socket_for(&packet) else { return self.handle_stray(cx, packet) };
@@ -431,7 +431,7 @@ impl Element for Host {
                     socket.last_progress = (now, 0);
                 }
                 if socket.end.is_none() {
-                    cx.discard(packet, DropReason::NoSocket);
+                    cx.discard(packet, DropReason::NO_SOCKET);
                     return;
                 }
             }
@@ -448,7 +448,7 @@ impl Element for Host {
         let now = cx.now();
         for probe in &mut self.probes {
             while let Some(packet) = probe.poll(now) {
-                let packet = cx.create(packet, CreateReason::Transmit);
+                let packet = cx.create(packet, CreateReason::TRANSMIT);
                 cx.send(Port::LINK, packet);
             }
         }

@@ -46,7 +46,7 @@ impl<const PLANTED: bool> Element for Counter<PLANTED> {
     }
 
     fn observe(&self, gauge: &mut dyn FnMut(Gauge, u64)) {
-        gauge(Gauge::Flows, self.packets.len() as u64);
-        gauge(Gauge::MemoryBytes, self.packets.len() as u64 * FLOW_MEMORY);
+        gauge(Gauge::FLOWS, self.packets.len() as u64);
+        gauge(Gauge::MEMORY_BYTES, self.packets.len() as u64 * FLOW_MEMORY);
     }
 }

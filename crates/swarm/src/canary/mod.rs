@@ -12,7 +12,7 @@ mod wrap_forgetter;
 use crate::Tables;
 use airtcp_core::parameters::ParameterError;
 use airtcp_core::{Context, Element, Packet, Port};
-use airtcp_schemes::{Make, Placement, SchemeEntry};
+use airtcp_schemes::{Make, Placement, Reports, SchemeEntry};
 use airtcp_tcp::congestion::CONTROLLERS;
 
 /// A planted bug.
@@ -58,6 +58,7 @@ const fn entry(about: &'static str, make: Make) -> SchemeEntry {
         source: "a bug planted on purpose",
         placement: Placement::NearEnd,
         keeps_end_to_end: true,
+        reports: Reports::NONE,
         fields: Vec::new,
         make,
     }

@@ -21,7 +21,7 @@ pub fn make<const PLANTED: bool>(_: &[(String, String)], _: &mut Site<'_>) -> Ma
         let latest = latest.entry(flow).or_insert(tcp.sequence);
         let behind = if PLANTED { latest.0.saturating_sub(tcp.sequence.0) } else { latest.since(tcp.sequence) };
         if behind > STALE {
-            cx.discard(packet, DropReason::Duplicate);
+            cx.discard(packet, DropReason::DUPLICATE);
             return None;
         }
         *latest = if PLANTED { SeqNum(latest.0.max(tcp.sequence.0)) } else { latest.max(tcp.sequence) };

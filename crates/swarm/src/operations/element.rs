@@ -98,7 +98,7 @@ fn operate(rig: &mut Rig, draw: &mut Draw, is_long: bool) -> Result<(), String> 
 mod tests {
     use super::*;
     use airtcp_core::{Context, DropReason, Element, Event, Instant, Packet, Port};
-    use airtcp_schemes::{Placement, gsnoop};
+    use airtcp_schemes::{Placement, Reports, gsnoop};
 
     /// An element that is made of one wrong answer.
     struct Wrong(fn(&mut Context<'_>, Port, Packet), Option<Instant>);
@@ -119,6 +119,7 @@ mod tests {
             source: "",
             placement: Placement::NearEnd,
             keeps_end_to_end: true,
+            reports: Reports::NONE,
             fields: Vec::new,
             make,
         }
@@ -140,18 +141,18 @@ mod tests {
     fn operations_reach_what_a_scheme_does_when_all_goes_well_and_when_it_does_not() {
         let rigs: Vec<Rig> = (0..40).map(|seed| run(seed, &gsnoop::ENTRY).unwrap()).collect();
         for event in [
-            Event::PeerUp,
-            Event::PeerDown,
-            Event::PeerRestart,
-            Event::Nack,
-            Event::Repair,
-            Event::Held,
-            Event::ReleasedInOrder,
-            Event::ReleasedAcrossGap,
-            Event::Poll,
-            Event::FlowEvicted,
-            Event::ControlMalformed,
-            Event::ChecksumBad,
+            Event::PEER_UP,
+            Event::PEER_DOWN,
+            Event::PEER_RESTART,
+            airtcp_schemes::gsnoop::events::NACK,
+            Event::REPAIR,
+            Event::HELD,
+            Event::RELEASED_IN_ORDER,
+            Event::RELEASED_ACROSS_GAP,
+            airtcp_schemes::gsnoop::events::POLL,
+            Event::FLOW_EVICTED,
+            Event::CONTROL_MALFORMED,
+            Event::CHECKSUM_BAD,
         ] {
             let reached = rigs.iter().filter(|rig| rig.count(event) > 0).count();
             assert!(reached > 0, "{event:?} in no run");
@@ -167,7 +168,7 @@ mod tests {
     #[test]
     fn a_timer_that_never_moves_is_noticed() {
         let entry = entry(|_, _| {
-            Ok(Box::new(Wrong(|cx, _, packet| cx.discard(packet, DropReason::Device), Some(Instant::ZERO))))
+            Ok(Box::new(Wrong(|cx, _, packet| cx.discard(packet, DropReason::DEVICE), Some(Instant::ZERO))))
         });
         assert!(failure(entry).contains("timeout did not move"));
     }

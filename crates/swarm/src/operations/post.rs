@@ -1,13 +1,10 @@
-//! The world of one box under random operations: ports that refuse and accept, and accounts of every packet.
+//! The world of one gateway under random operations: ports that refuse and accept, and a record of what it did.
 
 use crate::draw::{Draw, Trace};
-use airtcp_core::{Backlog, CreateReason, DropReason, Event, Io, Packet, Peer, Port, Token};
-use std::collections::BTreeMap;
+use airtcp_core::{Backlog, DropReason, Io, Packet, Peer, Port, Token};
 
 /// What a box did and what its ports allow.
 pub struct Post {
-    /// Packets the box must be holding.
-    pub balance: i64,
     /// Packets each port still takes, by port number.
     pub space: [usize; 2],
     /// A packet was refused at the port since it was last ready.
@@ -18,8 +15,6 @@ pub struct Post {
     pub control: Vec<Vec<u8>>,
     /// Tracked packets whose fate the box has not heard.
     pub tokens: Vec<Token>,
-    /// How often the box said that something happened.
-    pub events: BTreeMap<Event, u64>,
     /// Everything the box did.
     pub trace: Trace,
     draw: Draw,
@@ -32,20 +27,17 @@ impl Post {
     /// A post whose ports take everything.
     pub fn new(draw: Draw) -> Self {
         Post {
-            balance: 0,
             space: [usize::MAX; 2],
             refused: [false; 2],
             sent: Vec::new(),
             control: Vec::new(),
             tokens: Vec::new(),
-            events: BTreeMap::new(),
             trace: Trace::default(),
             draw,
         }
     }
 
     fn leave(&mut self, packet: &Packet, why: u64) {
-        self.balance -= 1;
         self.trace.add(why);
         self.trace.add(u64::from(packet.wire_len()));
         if let Some(tcp) = packet.tcp() {
@@ -98,22 +90,8 @@ impl Io for Post {
         self.control.push(message.to_vec());
     }
 
-    fn created(&mut self, reason: CreateReason) {
-        self.balance += 1;
-        self.trace.add(100 + reason as u64);
-    }
-
-    fn discard(&mut self, packet: Packet, reason: DropReason) {
-        self.leave(&packet, 200 + reason as u64);
-    }
-
-    fn consume(&mut self, packet: &Packet) {
-        self.leave(packet, 300);
-    }
-
-    fn emit(&mut self, event: Event, amount: u64) {
-        *self.events.entry(event).or_default() += amount;
-        self.trace.add(400 + event as u64);
-        self.trace.add(amount);
+    fn show_discarded(&mut self, packet: &Packet, reason: DropReason) {
+        self.trace.add_bytes(reason.label().as_bytes());
+        self.leave(packet, 200);
     }
 }

@@ -6,7 +6,7 @@ use super::traffic::{self, Direction, Traffic};
 use crate::draw::{Draw, Trace};
 use crate::site;
 use airtcp_core::{
-    ByteSize, Context, Duration, Element, Gauge, Instant, Outcome, Packet, Peer, Port, Rng, Token, TxStatus,
+    ByteSize, Context, Duration, Element, Gauge, Instant, Ledger, Outcome, Packet, Peer, Port, Rng, Token, TxStatus,
 };
 use airtcp_schemes::{End, LinkFacts, Placement, SchemeEntry};
 use std::fmt;
@@ -39,6 +39,7 @@ impl fmt::Display for Place {
 struct Station {
     element: Box<dyn Element + Send>,
     post: Post,
+    ledger: Ledger,
     rng: Rng,
 }
 
@@ -120,7 +121,7 @@ impl Rig {
     /// How often any box, since it was last restarted, said that `event` happened.
     #[cfg(test)]
     pub fn count(&self, event: airtcp_core::Event) -> u64 {
-        self.stations.iter().filter_map(|station| station.post.events.get(&event)).sum()
+        self.stations.iter().map(|station| station.ledger.events.get(event)).sum()
     }
 
     /// A packet from outside, on its way in `direction`.
@@ -139,7 +140,7 @@ impl Rig {
     }
 
     fn receive(&mut self, station: usize, port: Port, packet: Packet) -> Result<(), String> {
-        self.stations[station].post.balance += 1;
+        self.stations[station].ledger.receive(port);
         self.call(station, |element, cx| element.handle_packet(cx, port, packet))
     }
 
@@ -317,26 +318,24 @@ impl Station {
         let mut rng = Rng::derive(draw.word(), "element");
         let element = site::make(&place.entry, &place.settings, end, place.link, place.max_memory, &mut rng)
             .map_err(|error| error.to_string())?;
-        Ok(Station { element, post: Post::new(Draw::new(draw.word(), "post")), rng })
+        Ok(Station { element, post: Post::new(Draw::new(draw.word(), "post")), ledger: Ledger::default(), rng })
     }
 
     fn call(&mut self, now: Instant, work: impl FnOnce(&mut dyn Element, &mut Context<'_>)) {
-        let mut cx = Context::new(now, &mut self.rng, &mut self.post);
+        let mut cx = Context::new(now, &mut self.rng, &mut self.ledger, &mut self.post);
         work(self.element.as_mut(), &mut cx);
     }
 
     fn check(&self, with_gauges: bool, bound: ByteSize) -> Result<(), String> {
-        let (balance, held) = (self.post.balance, self.element.held().packets as i64);
-        if balance != held {
-            return Err(format!(
-                "conservation: received + created - sent - consumed - discarded = {balance}, but {held} are held"
-            ));
+        let balance = self.ledger.balance(self.element.held().packets);
+        if !balance.holds() {
+            return Err(format!("conservation: {} packets are missing: {balance:?}", balance.missing()));
         }
         self.element.check()?;
         let mut memory = 0;
         if with_gauges {
             self.element.observe(&mut |gauge, value| {
-                if gauge == Gauge::MemoryBytes {
+                if gauge == Gauge::MEMORY_BYTES {
                     memory = value;
                 }
             });

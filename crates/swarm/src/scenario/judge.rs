@@ -56,7 +56,7 @@ fn check(outcome: &Outcome) -> Result<(), String> {
         return Err(failure.to_owned());
     }
     for element in outcome.schemes.iter().flat_map(|scheme| &scheme.elements) {
-        let memory = element.gauges.iter().find(|(gauge, _)| *gauge == Gauge::MemoryBytes);
+        let memory = element.gauges.iter().find(|(gauge, _)| *gauge == Gauge::MEMORY_BYTES);
         if let Some((_, bytes)) = memory.filter(|(_, bytes)| *bytes > MAX_MEMORY.0) {
             return Err(format!("the element on {} takes {bytes} bytes, more than its bound", element.node));
         }

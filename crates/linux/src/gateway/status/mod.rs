@@ -6,12 +6,15 @@ pub use socket::{StatusError, StatusServer, ask, names, query};
 
 use super::config::Config;
 use super::control::Ignored;
-use super::runtime::{Conservation, Runtime};
+use super::runtime::Runtime;
 use crate::device::DeviceCounters;
 use crate::sys::clock;
-use airtcp_core::{CreateReason, DropReason, Event, Gauge, Instant};
+use airtcp_core::{Balance, Gauge, Instant};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+
+/// The gauge that every element has: packets it keeps.
+pub const HELD_PACKETS: &str = "held_packets";
 
 /// A gateway's state; counters since the worker's start.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -59,10 +62,10 @@ fn table<'a>(entries: impl IntoIterator<Item = (&'a str, u64)>) -> BTreeMap<Stri
 impl Status {
     /// Looks at a runtime.
     pub fn of(identity: &Identity, runtime: &Runtime) -> Status {
-        let (config, counters) = (&identity.config, runtime.counters());
-        let [received, sent] = [counters.received, counters.sent];
+        let (config, ledger) = (&identity.config, runtime.ledger());
+        let (received, sent) = (ledger.received, ledger.sent);
         let control = runtime.control_counters().unwrap_or_default();
-        let balance = runtime.conservation();
+        let balance = runtime.balance();
         let [inner, link] = runtime.device_counters();
         Status {
             schema: "airtcp.status/1".into(),
@@ -78,11 +81,11 @@ impl Status {
                 ("received_link", received[1]),
                 ("sent_inner", sent[0]),
                 ("sent_link", sent[1]),
-                ("passed_unread", counters.passed_unread.iter().sum()),
+                ("passed_unread", runtime.passed_unread().iter().sum()),
             ]),
-            events: labelled(Event::ALL, |event| event.label(), &counters.events),
-            created: labelled(CreateReason::ALL, |reason| reason.label(), &counters.created),
-            discarded: labelled(DropReason::ALL, |reason| reason.label(), &counters.discarded),
+            events: table(ledger.events.iter().map(|(event, count)| (event.label(), count))),
+            created: table(ledger.created.iter().map(|(reason, count)| (reason.label(), count))),
+            discarded: table(ledger.discarded.iter().map(|(reason, count)| (reason.label(), count))),
             gauges: gauges(runtime),
             conserved: balance.holds(),
             conservation: conservation(&balance),
@@ -91,15 +94,11 @@ impl Status {
                 ("sent", control.sent),
                 ("send_errors", control.send_errors),
             ]),
-            control_ignored: labelled(Ignored::ALL, |reason| reason.label(), &control.ignored),
+            control_ignored: table(Ignored::ALL.iter().map(|reason| reason.label()).zip(control.ignored)),
             devices: [("out".to_owned(), device(&link)), ("in".to_owned(), device(&inner))].into(),
             broken: runtime.element().check().err().map(str::to_owned),
         }
     }
-}
-
-fn labelled<T: Copy>(all: &[T], label: impl Fn(T) -> &'static str, counts: &[u64]) -> BTreeMap<String, u64> {
-    table(all.iter().zip(counts).map(|(item, count)| (label(*item), *count)))
 }
 
 fn gauges(runtime: &Runtime) -> BTreeMap<String, u64> {
@@ -108,11 +107,11 @@ fn gauges(runtime: &Runtime) -> BTreeMap<String, u64> {
         levels.insert(gauge.label().to_owned(), level);
     });
     let held = runtime.element().held();
-    levels.insert("held_packets".into(), held.packets as u64);
+    levels.insert(HELD_PACKETS.into(), held.packets as u64);
     levels
 }
 
-fn conservation(balance: &Conservation) -> BTreeMap<String, u64> {
+fn conservation(balance: &Balance) -> BTreeMap<String, u64> {
     table([
         ("received", balance.received),
         ("created", balance.created),

@@ -12,7 +12,7 @@ mod tests;
 
 use crate::pacer::Pacer;
 use crate::tracker::Tracker;
-use crate::{Placement, SchemeEntry, Site};
+use crate::{Placement, Reports, SchemeEntry, Site};
 use airtcp_core::parameters::{ParameterError, Parameters};
 use airtcp_core::{
     Backlog, ByteSize, Context, DropReason, Element, Event, Gauge, Instant, Packet, Port, Rate, TxStatus, choices,
@@ -29,6 +29,7 @@ pub const ENTRY: SchemeEntry = SchemeEntry {
     source: "RFC 3449 section 5.2.1; Linux sch_cake",
     placement: Placement::NearEnd,
     keeps_end_to_end: true,
+    reports: Reports::NONE,
     fields: || Settings::default().fields(),
     make,
 };
@@ -109,8 +110,8 @@ impl AckFilter {
         }
         match self.queue.replace(packet, self.keep) {
             Ok(redundant) => {
-                cx.emit(Event::AckSuppressed);
-                cx.discard(redundant, DropReason::Suppressed);
+                cx.emit(Event::ACK_SUPPRESSED);
+                cx.discard(redundant, DropReason::SUPPRESSED);
             }
             Err(packet) => {
                 // What is on the air does not wait.
@@ -180,10 +181,10 @@ impl Element for AckFilter {
     }
 
     fn observe(&self, gauge: &mut dyn FnMut(Gauge, u64)) {
-        gauge(Gauge::Flows, self.queue.flows() as u64);
-        gauge(Gauge::QueueBytes, self.queue.backlog().bytes);
-        gauge(Gauge::QueueBytesMax, self.queue.bytes_max());
-        gauge(Gauge::MemoryBytes, self.queue.memory());
+        gauge(Gauge::FLOWS, self.queue.flows() as u64);
+        gauge(Gauge::QUEUE_BYTES, self.queue.backlog().bytes);
+        gauge(Gauge::QUEUE_BYTES_MAX, self.queue.bytes_max());
+        gauge(Gauge::MEMORY_BYTES, self.queue.memory());
     }
 
     fn check(&self) -> Result<(), &'static str> {

@@ -95,10 +95,10 @@ impl FlowQueue {
         let waiting = self.backlog.packets as u64;
         let (bytes, memory) = self.with(&packet);
         if waiting > 0 && (waiting + ahead as u64 >= self.limit.packets || bytes > self.limit.bytes) {
-            return Err((packet, DropReason::QueueFull));
+            return Err((packet, DropReason::QUEUE_FULL));
         }
         if waiting > 0 && memory > self.limit.memory {
-            return Err((packet, DropReason::MemoryLimit));
+            return Err((packet, DropReason::MEMORY_LIMIT));
         }
         let turn = packet.flow();
         self.turns.push_back(turn);

@@ -63,7 +63,7 @@ impl Test {
     }
 
     fn dropped(&self, reason: DropReason) -> u64 {
-        self.harness.io.discarded.get(&reason).copied().unwrap_or(0)
+        self.harness.ledger.discarded.get(reason)
     }
 }
 
@@ -83,9 +83,9 @@ fn left_of(mode: &str, packets: &[Packet]) -> Vec<u32> {
         test.tick(millis);
     }
     assert_eq!(test.waiting().packets, 0);
-    let suppressed = test.harness.count(Event::AckSuppressed);
+    let suppressed = test.harness.count(Event::ACK_SUPPRESSED);
     assert_eq!(suppressed as usize + test.harness.io.link.len(), 1 + packets.len());
-    assert_eq!(test.dropped(DropReason::Suppressed), suppressed);
+    assert_eq!(test.dropped(DropReason::SUPPRESSED), suppressed);
     test.acknowledgments()[1..].to_vec()
 }
 
@@ -186,13 +186,13 @@ fn the_limit_is_the_links_own_in_packets_and_what_waits_at_the_interface_counts(
         test.offer(data(number * 1000));
     }
     assert_eq!((test.harness.io.link.len(), test.waiting().packets), (2, 3));
-    assert_eq!(test.dropped(DropReason::QueueFull), 4);
+    assert_eq!(test.dropped(DropReason::QUEUE_FULL), 4);
     // One that takes the place of another needs no room.
     let mut test = on_medium(&[("mode", "aggressive")], 2);
     for number in 1..=9 {
         test.offer(ack(number * 1000));
     }
-    assert_eq!((test.dropped(DropReason::QueueFull), test.waiting().packets), (0, 1));
+    assert_eq!((test.dropped(DropReason::QUEUE_FULL), test.waiting().packets), (0, 1));
 }
 
 #[test]
@@ -203,9 +203,9 @@ fn a_limit_in_bytes_holds_for_what_replaces_too() {
     }
     assert_eq!(test.waiting(), Backlog { packets: 2, bytes: 80 });
     test.offer(edited(&ack(2000), |tcp| assert!(tcp.options.sack.push(SeqNum(3000), SeqNum(4000)))));
-    assert_eq!((test.dropped(DropReason::QueueFull), test.waiting().packets), (1, 2));
+    assert_eq!((test.dropped(DropReason::QUEUE_FULL), test.waiting().packets), (1, 2));
     test.offer(ack(2000));
-    assert_eq!((test.dropped(DropReason::Suppressed), test.waiting().packets), (1, 2));
+    assert_eq!((test.dropped(DropReason::SUPPRESSED), test.waiting().packets), (1, 2));
 }
 
 #[test]

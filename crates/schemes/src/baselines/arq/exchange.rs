@@ -45,13 +45,13 @@ impl<O: Outlet> Exchange<O> {
         let (copy, frame) = self.sender.repair(cx)?;
         match self.line.send(cx, framed(copy, &frame)) {
             Ok(()) => {
-                cx.emit(Event::Repair);
+                cx.emit(Event::REPAIR);
                 self.sender.on_repaired(cx.now());
                 Some(())
             }
             // It is made again when there is room.
             Err(packet) => {
-                cx.discard(packet, DropReason::QueueFull);
+                cx.discard(packet, DropReason::QUEUE_FULL);
                 None
             }
         }
@@ -68,7 +68,7 @@ impl<O: Outlet> Exchange<O> {
     pub fn handle_control(&mut self, cx: &mut Context<'_>, peer: PeerId, bytes: &[u8], has_sendable: bool) -> bool {
         let message = Message::decode(bytes).filter(|_| peer == PeerId::OTHER_END);
         let Some(message) = message else {
-            cx.emit(Event::ControlMalformed);
+            cx.emit(Event::CONTROL_MALFORMED);
             return false;
         };
         self.peer.on_heard(cx.now());
@@ -142,14 +142,14 @@ impl<O: Outlet> Exchange<O> {
     }
 
     pub fn observe(&self, gauge: &mut dyn FnMut(Gauge, u64)) {
-        gauge(Gauge::QueueBytes, self.line.backlog().bytes);
-        gauge(Gauge::QueueBytesMax, self.line.bytes_max());
-        gauge(Gauge::CacheBytes, self.sender.memory());
-        gauge(Gauge::HeldBytes, self.receiver.order.held().bytes);
-        gauge(Gauge::HeldBytesMax, self.receiver.order.held_bytes_max());
-        gauge(Gauge::MemoryBytes, self.line.backlog().bytes + self.sender.memory() + self.receiver.order.memory());
-        gauge(Gauge::LinkRttNs, self.peer.rtt().as_nanos());
-        gauge(Gauge::PeerInReach, u64::from(self.peer.in_reach()));
+        gauge(Gauge::QUEUE_BYTES, self.line.backlog().bytes);
+        gauge(Gauge::QUEUE_BYTES_MAX, self.line.bytes_max());
+        gauge(Gauge::CACHE_BYTES, self.sender.memory());
+        gauge(Gauge::HELD_BYTES, self.receiver.order.held().bytes);
+        gauge(Gauge::HELD_BYTES_MAX, self.receiver.order.held_bytes_max());
+        gauge(Gauge::MEMORY_BYTES, self.line.backlog().bytes + self.sender.memory() + self.receiver.order.memory());
+        gauge(Gauge::LINK_RTT_NS, self.peer.rtt().as_nanos());
+        gauge(Gauge::PEER_IN_REACH, u64::from(self.peer.in_reach()));
     }
 
     pub fn check(&self) -> Result<(), &'static str> {

@@ -26,7 +26,7 @@ pub use settings::Settings;
 use super::check_mtu;
 use crate::hop::{Fit, Line, Order, PACKET_BYTES, life, unwrap};
 use crate::peer::{self, Peer};
-use crate::{Placement, SchemeEntry, Site};
+use crate::{Placement, Reports, SchemeEntry, Site};
 use airtcp_core::packet::SHIM_HEADER;
 use airtcp_core::parameters::{ParameterError, Parameters};
 use airtcp_core::{Backlog, Context, DropReason, Duration, Element, Gauge, Instant, Packet, Peer as PeerId, Port};
@@ -44,6 +44,7 @@ pub const ENTRY: SchemeEntry = SchemeEntry {
     source: "RFC 3366; SPEC R-15",
     placement: Placement::BothEnds,
     keeps_end_to_end: true,
+    reports: Reports::NONE,
     fields: || Settings::default().fields(),
     make,
 };
@@ -175,7 +176,7 @@ impl Element for Station {
         self.fit.clamp(&mut packet);
         self.exchange.on_work(cx.now(), self.has_sendable());
         if let Err(packet) = self.exchange.line.push(packet) {
-            cx.discard(packet, DropReason::QueueFull);
+            cx.discard(packet, DropReason::QUEUE_FULL);
         }
         self.send_due(cx);
     }

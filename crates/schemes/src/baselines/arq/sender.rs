@@ -104,7 +104,7 @@ impl Sender {
     pub fn repair(&self, cx: &mut Context<'_>) -> Option<(Packet, Frame)> {
         let sequence = *self.lost.first()?;
         let copy = self.copies.get(&sequence)?;
-        Some((cx.duplicate(&copy.packet, CreateReason::Repair), self.frame(sequence)))
+        Some((cx.duplicate(&copy.packet, CreateReason::REPAIR), self.frame(sequence)))
     }
 
     /// What [`Sender::repair`] gave has left.
@@ -150,7 +150,7 @@ impl Sender {
     fn on_lost(&mut self, cx: &mut Context<'_>, sequence: Position) {
         match self.copies.get(&sequence) {
             Some(copy) if copy.tries >= self.tries => {
-                cx.emit(Event::GivenUp);
+                cx.emit(Event::GIVEN_UP);
                 self.has_given_up = true;
                 self.forget(sequence);
             }

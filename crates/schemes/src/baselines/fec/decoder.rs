@@ -3,6 +3,7 @@
 
 use super::frame::{Frame, Kind, Report};
 use super::symbol;
+use crate::baselines::fec::events;
 use crate::hop::Order;
 use crate::position::{self, Position};
 use airtcp_core::{Context, CreateReason, Ecn, Event, Packet};
@@ -85,11 +86,11 @@ impl Decoder {
         for (index, packet) in block.recover() {
             match packet {
                 Some(packet) => {
-                    cx.emit(Event::Recovered);
-                    let packet = cx.create(packet, CreateReason::Recovered);
+                    cx.emit(Event::RECOVERED);
+                    let packet = cx.create(packet, CreateReason::RECOVERED);
                     self.order.take(cx, first + u64::from(index), packet);
                 }
-                None => cx.emit(Event::NotRecovered),
+                None => cx.emit(events::NOT_RECOVERED),
             }
         }
     }
@@ -104,7 +105,7 @@ impl Decoder {
             stream.oldest = next;
             if !block.is_complete {
                 let missing = (next - first).saturating_sub(block.sources.len() as u64);
-                cx.emit_many(Event::NotRecovered, missing);
+                cx.emit_many(events::NOT_RECOVERED, missing);
             }
             self.order.skip_to(cx, next);
         }

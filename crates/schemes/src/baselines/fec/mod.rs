@@ -13,6 +13,7 @@
 
 mod decoder;
 mod encoder;
+pub mod events;
 mod frame;
 mod redundancy;
 mod settings;
@@ -27,10 +28,10 @@ pub use settings::Settings;
 use super::check_mtu;
 use crate::hop::{Fit, Line, Order, PACKET_BYTES, life, unwrap};
 use crate::peer::{self, Change, Peer};
-use crate::{Placement, SchemeEntry, Site};
+use crate::{Placement, Reports, SchemeEntry, Site};
 use airtcp_core::parameters::{ParameterError, Parameters};
 use airtcp_core::{
-    Backlog, Context, CreateReason, DropReason, Duration, Element, Event, Gauge, Instant, Packet, Peer as PeerId, Port,
+    Backlog, Context, DropReason, Duration, Element, Event, Gauge, Instant, Packet, Peer as PeerId, Port,
 };
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -46,6 +47,7 @@ pub const ENTRY: SchemeEntry = SchemeEntry {
     source: "RFC 5052, RFC 5510; SPEC R-15",
     placement: Placement::BothEnds,
     keeps_end_to_end: true,
+    reports: Reports { events: events::EVENTS, gauges: &[] },
     fields: || Settings::default().fields(),
     make,
 };
@@ -125,7 +127,7 @@ impl Station {
         let code = self.codes.pop_front()?;
         match self.line.send(cx, code) {
             Ok(()) => {
-                cx.emit(Event::Code);
+                cx.emit(events::CODE);
                 Some(())
             }
             Err(code) => {
@@ -152,7 +154,7 @@ impl Station {
 
     fn close_block(&mut self, cx: &mut Context<'_>) {
         for code in self.encoder.close() {
-            self.codes.push_back(cx.create(code, CreateReason::Code));
+            self.codes.push_back(cx.create(code, events::PARITY));
         }
     }
 
@@ -193,7 +195,7 @@ impl Element for Station {
         self.fit.clamp(&mut packet);
         self.on_work(cx.now());
         if let Err(packet) = self.line.push(packet) {
-            cx.discard(packet, DropReason::QueueFull);
+            cx.discard(packet, DropReason::QUEUE_FULL);
         }
         self.send_due(cx);
     }
@@ -208,7 +210,7 @@ impl Element for Station {
     fn handle_control(&mut self, cx: &mut Context<'_>, peer: PeerId, bytes: &[u8]) {
         let message = Message::decode(bytes).filter(|_| peer == PeerId::OTHER_END);
         let Some(message) = message else {
-            cx.emit(Event::ControlMalformed);
+            cx.emit(Event::CONTROL_MALFORMED);
             return;
         };
         self.peer.on_heard(cx.now());
@@ -261,14 +263,14 @@ impl Element for Station {
     fn observe(&self, gauge: &mut dyn FnMut(Gauge, u64)) {
         let order = &self.decoder.order;
         let blocks = self.encoder.memory() + self.decoder.memory();
-        gauge(Gauge::QueueBytes, self.line.backlog().bytes);
-        gauge(Gauge::QueueBytesMax, self.line.bytes_max());
-        gauge(Gauge::CacheBytes, blocks);
-        gauge(Gauge::HeldBytes, order.held().bytes);
-        gauge(Gauge::HeldBytesMax, order.held_bytes_max());
-        gauge(Gauge::MemoryBytes, self.line.backlog().bytes + blocks + order.memory());
-        gauge(Gauge::LinkRttNs, self.peer.rtt().as_nanos());
-        gauge(Gauge::PeerInReach, u64::from(self.peer.in_reach()));
+        gauge(Gauge::QUEUE_BYTES, self.line.backlog().bytes);
+        gauge(Gauge::QUEUE_BYTES_MAX, self.line.bytes_max());
+        gauge(Gauge::CACHE_BYTES, blocks);
+        gauge(Gauge::HELD_BYTES, order.held().bytes);
+        gauge(Gauge::HELD_BYTES_MAX, order.held_bytes_max());
+        gauge(Gauge::MEMORY_BYTES, self.line.backlog().bytes + blocks + order.memory());
+        gauge(Gauge::LINK_RTT_NS, self.peer.rtt().as_nanos());
+        gauge(Gauge::PEER_IN_REACH, u64::from(self.peer.in_reach()));
     }
 
     fn check(&self) -> Result<(), &'static str> {

@@ -1,6 +1,7 @@
 //! Two stations face to face.
 
 use super::*;
+use crate::baselines::fec::events;
 use crate::hop::bench::{self, Bench, data, opaque, syn};
 use crate::{End, MAX_MEMORY};
 use airtcp_core::{Rng, TakenShim};
@@ -44,7 +45,7 @@ fn packets_of_every_kind_come_out_as_they_went_in_although_half_of_the_block_is_
         let came: Vec<_> = bench.b.io.inner.iter().map(Packet::to_wire).collect();
         assert_eq!(came, packets.each_ref().map(Packet::to_wire), "{lost:?}");
         assert_eq!(bench.b.io.inner[3].payload(), packets[3].payload(), "also the virtual stream");
-        assert_eq!(bench.b.count(Event::Recovered), lost.len() as u64);
+        assert_eq!(bench.b.count(Event::RECOVERED), lost.len() as u64);
     }
 }
 
@@ -55,9 +56,9 @@ fn as_many_losses_as_code_packets_are_repaired_and_not_one_more() {
         bench.losing(move |n, _| n < lost);
         bench.send_all(0..32);
         bench.run(90);
-        assert_eq!(bench.b.count(Event::Recovered), recovered, "{lost} lost");
+        assert_eq!(bench.b.count(Event::RECOVERED), recovered, "{lost} lost");
         assert_eq!(bench.out().len() as u64, 32 - lost as u64 + recovered);
-        assert_eq!(bench.b.count(Event::NotRecovered), lost as u64 - recovered);
+        assert_eq!(bench.b.count(events::NOT_RECOVERED), lost as u64 - recovered);
     }
 }
 
@@ -69,7 +70,7 @@ fn lost_code_packets_count_as_losses_of_their_block() {
         bench.losing(move |n, _| set.contains(&n));
         bench.send_all(0..8);
         bench.run(60);
-        assert_eq!(bench.b.count(Event::Recovered), recovered, "{lost:?}");
+        assert_eq!(bench.b.count(Event::RECOVERED), recovered, "{lost:?}");
     }
 }
 
@@ -122,9 +123,9 @@ fn a_block_that_is_not_filled_is_closed_after_the_timeout() {
     bench.losing(|n, _| n == 0);
     bench.send_all(0..3);
     bench.run(19);
-    assert_eq!((bench.a.count(Event::Code), bench.out()), (0, vec![]));
+    assert_eq!((bench.a.count(events::CODE), bench.out()), (0, vec![]));
     bench.run(15);
-    assert_eq!((bench.a.count(Event::Code), bench.out()), (3, vec![0, 1, 2]));
+    assert_eq!((bench.a.count(events::CODE), bench.out()), (3, vec![0, 1, 2]));
 }
 
 #[test]
@@ -165,7 +166,7 @@ fn the_longest_protected_packet_gives_code_packets_of_the_mtu() {
         bench.send(opaque(len));
     }
     bench.run(60);
-    assert_eq!(bench.a.count(Event::Unprotected), 1);
+    assert_eq!(bench.a.count(Event::UNPROTECTED), 1);
     let longest = Packet::parse(opaque(1459).to_wire()).unwrap();
     let mut encoder = Encoder::new(1, 2, Redundancy::new(Some(1)));
     encoder.on_sent(&longest, Instant::ZERO);
@@ -207,7 +208,7 @@ fn a_damaged_packet_is_a_lost_one() {
     damaged.push_shim(&frame.encode());
     damaged.mark_corrupted();
     bench.b.packet(bench.now, Port::LINK, damaged);
-    assert_eq!(bench.b.io.discarded[&DropReason::Corrupted], 1);
+    assert_eq!(bench.b.ledger.discarded.get(DropReason::CORRUPTED), 1);
     bench.run(30);
     assert_eq!(bench.out(), [0]);
 }
@@ -253,7 +254,7 @@ fn the_queue_before_the_link_drops_and_that_is_not_repaired() {
     bench.run(100);
     let came = bench.out().len() as u64;
     assert!((10..14).contains(&came), "{came}");
-    assert_eq!(bench.b.count(Event::Recovered), 0);
+    assert_eq!(bench.b.count(Event::RECOVERED), 0);
 }
 
 #[test]

@@ -14,13 +14,14 @@
 //! - An acknowledgment that was overtaken passes (the paper drops it); so does one that only moves
 //!   the window, reports a duplicate, or carries data. A keep-alive reaches the receiver.
 
+pub mod events;
 mod flow;
 mod last_hop;
 #[cfg(test)]
 mod tests;
 
 use crate::queue::Queue;
-use crate::{Placement, SchemeEntry, Site};
+use crate::{Placement, Reports, SchemeEntry, Site};
 use airtcp_core::flow_table::FlowTable;
 use airtcp_core::parameters::{ParameterError, Parameters};
 use airtcp_core::{Backlog, ByteSize, Context, CreateReason, DropReason, Duration, Element, Event, FlowKey};
@@ -40,6 +41,7 @@ pub const ENTRY: SchemeEntry = SchemeEntry {
     placement: Placement::NearEnd,
     // What it repeats to a sender is the receiver's own acknowledgment.
     keeps_end_to_end: true,
+    reports: Reports { events: events::EVENTS, gauges: &[] },
     fields: || Settings::default().fields(),
     make,
 };
@@ -136,9 +138,9 @@ impl Agent {
         let (limits, left) = (self.limits, self.make_room(cx, slot, flow::cost(&packet)));
         match self.with_flow(slot, |state| state.on_data(&packet, &tcp, &limits, left)) {
             Some(DataVerdict::Answer(ack)) => {
-                cx.emit(Event::AckRepeated);
-                cx.discard(packet, DropReason::Duplicate);
-                let ack = cx.duplicate(&ack, CreateReason::DuplicateAck);
+                cx.emit(events::ACK_REPEATED);
+                cx.discard(packet, DropReason::DUPLICATE);
+                let ack = cx.duplicate(&ack, CreateReason::DUPLICATE_ACK);
                 cx.send(Port::INNER, ack);
             }
             _ => self.enqueue(cx, packet, Some((slot, tcp.sequence))),
@@ -150,7 +152,7 @@ impl Agent {
             if let Some((slot, sequence)) = copied {
                 self.with_flow(slot, |state| state.on_queue_drop(sequence));
             }
-            cx.discard(packet, DropReason::QueueFull);
+            cx.discard(packet, DropReason::QUEUE_FULL);
         }
         self.send_due(cx);
     }
@@ -196,10 +198,10 @@ impl Agent {
     }
 
     fn repair(&mut self, cx: &mut Context<'_>, copy: &Packet) {
-        cx.emit(Event::Repair);
-        let repair = cx.duplicate(copy, CreateReason::Repair);
+        cx.emit(Event::REPAIR);
+        let repair = cx.duplicate(copy, CreateReason::REPAIR);
         if let Err(repair) = self.queue.push_repair(cx.now(), repair) {
-            cx.discard(repair, DropReason::QueueFull);
+            cx.discard(repair, DropReason::QUEUE_FULL);
         }
         self.send_due(cx);
     }
@@ -215,10 +217,10 @@ impl Agent {
             // A new connection with the same addresses and ports.
             self.remove(slot);
         } else {
-            cx.emit(Event::FlowNew);
+            cx.emit(Event::FLOW_NEW);
         }
         if let Some(oldest) = self.flows.next_to_go() {
-            cx.emit(Event::FlowEvicted);
+            cx.emit(Event::FLOW_EVICTED);
             self.remove(oldest);
         }
         let first = tcp.sequence + u32::from(tcp.flags.syn());
@@ -230,7 +232,7 @@ impl Agent {
         while self.cached + cost > self.cached_limit
             && let Some(oldest) = self.flows.oldest().filter(|oldest| *oldest != slot)
         {
-            cx.emit(Event::FlowEvicted);
+            cx.emit(Event::FLOW_EVICTED);
             self.remove(oldest);
         }
         self.cached_limit - self.cached
@@ -282,7 +284,7 @@ impl Agent {
         for slot in due {
             let limits = self.limits;
             if let Some(Some(copy)) = self.with_flow(slot, |state| state.handle_timeout(now, &limits)) {
-                cx.emit(Event::LocalTimeout);
+                cx.emit(events::LOCAL_TIMEOUT);
                 self.repair(cx, &copy);
             }
         }
@@ -290,8 +292,8 @@ impl Agent {
 }
 
 fn suppress(cx: &mut Context<'_>, ack: Packet) {
-    cx.emit(Event::AckSuppressed);
-    cx.discard(ack, DropReason::Suppressed);
+    cx.emit(Event::ACK_SUPPRESSED);
+    cx.discard(ack, DropReason::SUPPRESSED);
 }
 
 impl Element for Agent {
@@ -322,11 +324,11 @@ impl Element for Agent {
 
     fn observe(&self, gauge: &mut dyn FnMut(Gauge, u64)) {
         let entries = self.flows.len() * (FlowTable::<Flow>::entry_memory() + FLOW_HEAP);
-        gauge(Gauge::Flows, self.flows.len() as u64);
-        gauge(Gauge::CacheBytes, self.cached);
-        gauge(Gauge::QueueBytes, self.queue.backlog().bytes);
-        gauge(Gauge::QueueBytesMax, self.queue.bytes_max());
-        gauge(Gauge::MemoryBytes, entries as u64 + self.cached + self.queue.backlog().bytes);
+        gauge(Gauge::FLOWS, self.flows.len() as u64);
+        gauge(Gauge::CACHE_BYTES, self.cached);
+        gauge(Gauge::QUEUE_BYTES, self.queue.backlog().bytes);
+        gauge(Gauge::QUEUE_BYTES_MAX, self.queue.bytes_max());
+        gauge(Gauge::MEMORY_BYTES, entries as u64 + self.cached + self.queue.backlog().bytes);
     }
 
     fn check(&self) -> Result<(), &'static str> {

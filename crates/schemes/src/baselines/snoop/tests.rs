@@ -1,6 +1,7 @@
 //! The rules of the paper, one by one, and the bounds.
 
 use super::*;
+use crate::baselines::snoop::events;
 use crate::testing::*;
 use airtcp_core::testing::Harness;
 use airtcp_core::{Segment, TcpFlags};
@@ -30,7 +31,7 @@ fn answer(agent: &mut Harness<Agent>, number: u32, millis: impl IntoIterator<Ite
 }
 
 fn repairs(agent: &Harness<Agent>) -> u64 {
-    agent.count(Event::Repair)
+    agent.count(Event::REPAIR)
 }
 
 #[test]
@@ -42,8 +43,8 @@ fn the_first_duplicate_repairs_and_the_sender_hears_of_no_loss() {
     assert_eq!(sequences(&agent.io.link), [0, 1000, 2000, 3000, 4000, 5000, 2000]);
     answer(&mut agent, 6000, [24]);
     assert_eq!(acknowledgments(&agent.io.inner), [2000, 6000]);
-    assert_eq!((repairs(&agent), agent.count(Event::AckSuppressed)), (1, 3));
-    assert_eq!(agent.io.discarded[&DropReason::Suppressed], 3);
+    assert_eq!((repairs(&agent), agent.count(Event::ACK_SUPPRESSED)), (1, 3));
+    assert_eq!(agent.ledger.discarded.get(DropReason::SUPPRESSED), 3);
 }
 
 #[test]
@@ -114,7 +115,7 @@ fn data_that_the_receiver_has_is_answered_with_its_own_acknowledgment() {
     answer(&mut agent, 3000, [12]);
     send(&mut agent, 20, 1000, 1);
     assert_eq!(acknowledgments(&agent.io.inner), [3000, 3000]);
-    assert_eq!((agent.io.link.len(), agent.io.discarded[&DropReason::Duplicate]), (3, 1));
+    assert_eq!((agent.io.link.len(), agent.ledger.discarded.get(DropReason::DUPLICATE)), (3, 1));
 }
 
 #[test]
@@ -126,7 +127,7 @@ fn a_damaged_acknowledgment_passes_and_is_not_believed() {
     agent.packet(at(12), Port::LINK, damaged);
     assert_eq!(acknowledgments(&agent.io.inner), [3000]);
     send(&mut agent, 20, 1000, 1);
-    assert_eq!((agent.io.link.len(), agent.count(Event::AckRepeated)), (4, 0));
+    assert_eq!((agent.io.link.len(), agent.count(events::ACK_REPEATED)), (4, 0));
 }
 
 #[test]
@@ -147,7 +148,7 @@ fn a_keep_alive_reaches_the_receiver() {
     answer(&mut agent, 3000, [12]);
     agent.packet(at(20), Port::INNER, segment(2999, 1, TcpFlags::ACK));
     assert_eq!(sequences(&agent.io.link), [0, 1000, 2000, 2999]);
-    assert_eq!(agent.count(Event::AckRepeated), 0);
+    assert_eq!(agent.count(events::ACK_REPEATED), 0);
 }
 
 #[test]
@@ -158,7 +159,7 @@ fn a_lost_tail_is_repaired_after_the_local_timeout() {
     agent.tick(at(111));
     assert_eq!(repairs(&agent), 0);
     agent.tick(at(112));
-    assert_eq!((repairs(&agent), agent.count(Event::LocalTimeout)), (1, 1));
+    assert_eq!((repairs(&agent), agent.count(events::LOCAL_TIMEOUT)), (1, 1));
     assert_eq!(sequences(&agent.io.link), [0, 1000, 2000, 2000]);
 }
 
@@ -246,7 +247,7 @@ fn what_the_own_queue_drops_is_congestion() {
         agent.packet(at(0), Port::INNER, data(n * 1000));
     }
     // One left, three wait, four were dropped.
-    assert_eq!(agent.io.discarded[&DropReason::QueueFull], 4);
+    assert_eq!(agent.ledger.discarded.get(DropReason::QUEUE_FULL), 4);
     for millis in 1..5 {
         agent.tick(at(millis));
     }
@@ -304,8 +305,8 @@ fn copies_of_many_connections_stay_within_memory() {
         let packet = edited(&data(0), |tcp| tcp.source_port = n);
         agent.packet(at(u64::from(n)), Port::INNER, packet);
     }
-    assert!(agent.count(Event::FlowEvicted) > 0);
-    assert!(agent.gauge(Gauge::MemoryBytes).unwrap() <= 256 << 10);
+    assert!(agent.count(Event::FLOW_EVICTED) > 0);
+    assert!(agent.gauge(Gauge::MEMORY_BYTES).unwrap() <= 256 << 10);
 }
 
 #[test]

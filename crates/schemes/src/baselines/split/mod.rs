@@ -22,7 +22,7 @@ mod tests;
 pub use settings::{Accept, Settings};
 
 use super::check_mtu;
-use crate::{Placement, SchemeEntry, Site};
+use crate::{Placement, Reports, SchemeEntry, Site};
 use airtcp_core::flow_table::FlowTable;
 use airtcp_core::parameters::{ParameterError, Parameters};
 use airtcp_core::{Backlog, ByteSize, Context, Duration, Element, Event, FlowKey, Gauge, Instant, Packet, Port};
@@ -40,6 +40,7 @@ pub const ENTRY: SchemeEntry = SchemeEntry {
     source: "Bakre & Badrinath, I-TCP: Indirect TCP for Mobile Hosts; SPEC R-6",
     placement: Placement::NearEnd,
     keeps_end_to_end: false,
+    reports: Reports::NONE,
     fields: || Settings::default().fields(),
     make,
 };
@@ -144,13 +145,13 @@ impl Proxy {
             return cx.send(port.opposite(), packet);
         }
         if self.flows.is_full() {
-            cx.emit(Event::FlowPassed);
+            cx.emit(Event::FLOW_PASSED);
             return cx.send(port.opposite(), packet);
         }
         let Some(relay) = Relay::open(&self.settings, self.buffer, flow, &packet, port, self.quiet, cx) else {
             return cx.send(port.opposite(), packet);
         };
-        cx.emit(Event::FlowNew);
+        cx.emit(Event::FLOW_NEW);
         cx.consume(packet);
         let (slot, _) = self.flows.insert(*flow, relay);
         self.settle(cx, slot);
@@ -276,9 +277,9 @@ impl Element for Proxy {
 
     fn observe(&self, gauge: &mut dyn FnMut(Gauge, u64)) {
         let state = CONNECTIONS + FlowTable::<Relay>::entry_memory() as u64;
-        gauge(Gauge::Flows, self.flows.len() as u64);
-        gauge(Gauge::HeldBytes, self.buffered());
-        gauge(Gauge::MemoryBytes, self.relays().map(|relay| relay.memory() + state).sum());
+        gauge(Gauge::FLOWS, self.flows.len() as u64);
+        gauge(Gauge::HELD_BYTES, self.buffered());
+        gauge(Gauge::MEMORY_BYTES, self.relays().map(|relay| relay.memory() + state).sum());
     }
 
     fn check(&self) -> Result<(), &'static str> {

@@ -132,7 +132,7 @@ impl Relay {
         let now = cx.now();
         let Some(tcp) = packet.tcp().copied() else { return Verdict::Foreign(packet) };
         if !packet.checksum_holds() {
-            cx.discard(packet, DropReason::Corrupted);
+            cx.discard(packet, DropReason::CORRUPTED);
             return Verdict::Taken;
         }
         if self.server.state() == State::SynSent && self.client.is_none() && !tcp.flags.syn() && !tcp.flags.rst() {
@@ -201,12 +201,12 @@ impl Relay {
         if port == self.origin
             && let Some(refusal) = self.refusal.take()
         {
-            return Some(cx.create(refusal, CreateReason::Transmit));
+            return Some(cx.create(refusal, CreateReason::TRANSMIT));
         }
         let connection = if port == self.origin { self.client.as_mut()? } else { &mut self.server };
         let mut quiet = self.quiet.as_mut().filter(|_| port == Port::LINK);
         loop {
-            let mut packet = cx.create(connection.poll_transmit(cx.now())?, CreateReason::Transmit);
+            let mut packet = cx.create(connection.poll_transmit(cx.now())?, CreateReason::TRANSMIT);
             let Some(quiet) = &mut quiet else { return Some(packet) };
             if let Some(tcp) = packet.tcp().copied().filter(|tcp| tcp.flags.syn()) {
                 // To a station: here is somebody who needs no acknowledgments over the link, and sends none.
@@ -215,8 +215,8 @@ impl Relay {
             if !quiet.keeps(connection, &packet) {
                 return Some(packet);
             }
-            cx.emit(Event::AckSuppressed);
-            cx.discard(packet, DropReason::Suppressed);
+            cx.emit(Event::ACK_SUPPRESSED);
+            cx.discard(packet, DropReason::SUPPRESSED);
         }
     }
 

@@ -178,7 +178,7 @@ fn the_sender_is_acknowledged_before_the_receiver_has_the_bytes() {
     bench.run(5);
     assert_eq!(bench.client.unacknowledged(), 0);
     assert_eq!(bench.server().readable(), 0);
-    assert_eq!(bench.proxy.gauge(Gauge::HeldBytes), Some(10_000));
+    assert_eq!(bench.proxy.gauge(Gauge::HELD_BYTES), Some(10_000));
     bench.lose = |_| false;
     bench.run(300);
     assert_eq!(bench.server().readable(), 10_000);
@@ -194,7 +194,7 @@ fn a_receiver_that_stops_reading_stops_the_sender_two_buffers_later() {
     let sent = bench.client.stats().bytes_acknowledged;
     let receiver = Config::default().receive_buffer.0;
     assert!(sent >= receiver && sent <= receiver + 2 * 65_536, "{sent}");
-    assert!(bench.proxy.gauge(Gauge::HeldBytes).unwrap() <= 2 * 65_536);
+    assert!(bench.proxy.gauge(Gauge::HELD_BYTES).unwrap() <= 2 * 65_536);
     let mut read = 0;
     for _ in 0..3000 {
         read += bench.read_at_server();
@@ -315,13 +315,13 @@ fn a_full_table_passes_new_flows_and_keeps_the_old() {
         harness.packet(Instant::ZERO + MS, Port::INNER, syn);
     }
     assert_eq!(harness.element.flows.len(), usize::from(capacity));
-    assert_eq!((harness.count(Event::FlowNew), harness.count(Event::FlowPassed)), (u64::from(capacity), 3));
+    assert_eq!((harness.count(Event::FLOW_NEW), harness.count(Event::FLOW_PASSED)), (u64::from(capacity), 3));
     let sources: BTreeMap<u16, usize> = harness.io.link.iter().fold(BTreeMap::new(), |mut counts, packet| {
         *counts.entry(packet.tcp().unwrap().source_port).or_default() += 1;
         counts
     });
     assert_eq!(sources.len(), usize::from(capacity) + 3, "every SYN went on, one way or the other");
-    assert!(harness.gauge(Gauge::MemoryBytes).unwrap() <= 2 << 20);
+    assert!(harness.gauge(Gauge::MEMORY_BYTES).unwrap() <= 2 << 20);
 }
 
 #[test]
@@ -342,7 +342,7 @@ fn a_damaged_segment_of_a_split_flow_is_dropped_and_sent_again_on_its_side() {
     let mut damaged = bench.client.poll_transmit(bench.now).unwrap();
     damaged.mark_corrupted();
     bench.proxy.packet(bench.now, Port::INNER, damaged);
-    assert_eq!(bench.proxy.io.discarded[&DropReason::Corrupted], 1);
+    assert_eq!(bench.proxy.ledger.discarded.get(DropReason::CORRUPTED), 1);
     bench.run(300);
     assert_eq!(bench.read_at_server(), 1_000);
 }
@@ -373,7 +373,7 @@ fn what_a_full_ring_refuses_waits_and_is_sent_once() {
     bench.run(20);
     assert_eq!(bench.read_at_server(), 50_000);
     let sent: u64 = bench.to_server.iter().map(|packet| u64::from(packet.payload_len())).sum();
-    assert_eq!((sent, bench.proxy.io.discarded.len()), (50_000, 0));
+    assert_eq!((sent, bench.proxy.ledger.discarded.total()), (50_000, 0));
 }
 
 #[test]
@@ -389,7 +389,7 @@ fn a_full_ring_closes_the_window_of_the_sender() {
         read += bench.read_at_server();
         bench.run(1);
     }
-    assert_eq!((read, bench.proxy.io.discarded.len()), (1_000_000, 0));
+    assert_eq!((read, bench.proxy.ledger.discarded.total()), (1_000_000, 0));
 }
 
 #[test]

@@ -8,8 +8,9 @@
 use super::body::{Body, Changes, Stamps};
 use super::context::Context;
 use super::settings::Settings;
+use crate::decoupling::header_hop::events;
 use crate::hop::Outlet;
-use airtcp_core::{Context as World, DropReason, Event, FlowKey, Packet, Port};
+use airtcp_core::{Context as World, DropReason, FlowKey, Packet, Port};
 use alloc::vec::Vec;
 use core::cmp::Ordering;
 
@@ -108,13 +109,13 @@ impl Outlet for Decompressor {
     fn pass(&mut self, cx: &mut World<'_>, packet: Packet) {
         let body = packet.payload_bytes().and_then(|bytes| Body::decode(&bytes));
         let Some((header, lost)) = body.and_then(|body| self.decode(&body)) else {
-            cx.emit(Event::HeaderLost);
-            return cx.discard(packet, DropReason::Corrupted);
+            cx.emit(events::HEADER_LOST);
+            return cx.discard(packet, DropReason::CORRUPTED);
         };
         match lost.cmp(&1) {
             Ordering::Less => {}
-            Ordering::Equal => cx.emit(Event::TwiceFirst),
-            Ordering::Greater => cx.emit(Event::TwiceLater),
+            Ordering::Equal => cx.emit(events::TWICE_FIRST),
+            Ordering::Greater => cx.emit(events::TWICE_LATER),
         }
         cx.send(Port::INNER, header);
     }

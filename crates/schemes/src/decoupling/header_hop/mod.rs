@@ -26,6 +26,7 @@ mod carrier;
 mod compress;
 mod context;
 mod decompress;
+pub mod events;
 mod settings;
 
 #[cfg(test)]
@@ -41,7 +42,7 @@ pub use settings::{Compress, Settings};
 use crate::baselines::arq::{Exchange, Frame, Receiver, START, Sender};
 use crate::hop::{Line, Order, Outlet, life};
 use crate::peer::{self, Peer};
-use crate::{Placement, SchemeEntry, Site};
+use crate::{Placement, Reports, SchemeEntry, Site};
 use airtcp_core::parameters::{ParameterError, Parameters};
 use airtcp_core::{
     Backlog, Context, CreateReason, DropReason, Element, Event, Gauge, Instant, Packet, Peer as PeerId, Port, SeqNum,
@@ -63,6 +64,7 @@ pub const ENTRY: SchemeEntry = SchemeEntry {
     source: "Wang and Kung, section 10; DEC-41 to DEC-43; RFC 1144",
     placement: Placement::BothEnds,
     keeps_end_to_end: true,
+    reports: Reports { events: events::EVENTS, gauges: &[] },
     fields: || Settings::default().fields(),
     make,
 };
@@ -165,7 +167,7 @@ impl Station {
     fn has_window(&self, cx: &mut Context<'_>) -> bool {
         let has_window = !self.has_arq() || self.exchange.sender.has_window();
         if !has_window {
-            cx.emit(Event::Unprotected);
+            cx.emit(Event::UNPROTECTED);
         }
         has_window
     }
@@ -183,11 +185,11 @@ impl Station {
             }
             return Some(());
         };
-        cx.emit(if matches!(body, Body::Whole { .. }) { Event::HeaderFull } else { Event::HeaderCompressed });
+        cx.emit(if matches!(body, Body::Whole { .. }) { events::HEADER_FULL } else { events::HEADER_COMPRESSED });
         let bare = carrier(&packet, body.encode());
         let framed = if self.settings.repairs() { self.protect(cx.now(), &bare) } else { bare };
         if let Err(packet) = self.exchange.line.send(cx, framed) {
-            cx.discard(packet, DropReason::QueueFull);
+            cx.discard(packet, DropReason::QUEUE_FULL);
         }
         Some(())
     }
@@ -219,13 +221,13 @@ impl Station {
             return cx.send(Port::INNER, packet);
         }
         if !is_ours || packet.is_corrupted() {
-            cx.emit(Event::ChecksumBad);
-            return cx.discard(packet, DropReason::Corrupted);
+            cx.emit(Event::CHECKSUM_BAD);
+            return cx.discard(packet, DropReason::CORRUPTED);
         }
         let Some(repairable) = repairable else { return self.exchange.receiver.order.outlet.pass(cx, packet) };
         // A header of a life that is over would only confuse this one.
         let life = self.exchange.peer.other_epoch().map(life).filter(|life| *life as u8 == repairable.life);
-        let Some(life) = life else { return cx.discard(packet, DropReason::Duplicate) };
+        let Some(life) = life else { return cx.discard(packet, DropReason::DUPLICATE) };
         self.take_in(cx, life, &repairable, &packet);
     }
 
@@ -238,8 +240,8 @@ impl Station {
         for (back, earlier) in repairable.earlier.iter().enumerate().rev() {
             let sequence = SeqNum(frame.sequence.0.wrapping_sub(back as u32 + 1));
             self.exchange.receiver.on_recovered(cx, life, sequence, |cx| {
-                cx.emit(Event::Recovered);
-                cx.create(with_content(packet, earlier.to_vec()), CreateReason::Recovered)
+                cx.emit(Event::RECOVERED);
+                cx.create(with_content(packet, earlier.to_vec()), CreateReason::RECOVERED)
             });
         }
         self.exchange.on_frame(cx, &frame, with_content(packet, repairable.body.to_vec()));
@@ -266,7 +268,7 @@ impl Element for Station {
         }
         self.exchange.on_work(cx.now(), self.has_sendable());
         if let Err(packet) = self.exchange.line.push(packet) {
-            cx.discard(packet, DropReason::QueueFull);
+            cx.discard(packet, DropReason::QUEUE_FULL);
         }
         self.send_due(cx);
     }
@@ -303,7 +305,7 @@ impl Element for Station {
     }
 
     fn observe(&self, gauge: &mut dyn FnMut(Gauge, u64)) {
-        gauge(Gauge::Flows, (self.compressor.len() + self.exchange.receiver.order.outlet.len()) as u64);
+        gauge(Gauge::FLOWS, (self.compressor.len() + self.exchange.receiver.order.outlet.len()) as u64);
         self.exchange.observe(gauge);
     }
 

@@ -89,7 +89,7 @@ fn header_hop_survives_random_operations() {
                 assert!(sent.contains(&packet.to_wire()), "seed {seed}, step {step}: {packet:?} was never sent");
             }
             for end in &ends {
-                assert!(end.gauge(Gauge::MemoryBytes).unwrap() <= MAX_MEMORY.0, "seed {seed}");
+                assert!(end.gauge(Gauge::MEMORY_BYTES).unwrap() <= MAX_MEMORY.0, "seed {seed}");
             }
         }
         // Left alone they let go of everything.

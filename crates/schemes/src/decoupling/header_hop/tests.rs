@@ -1,6 +1,7 @@
 //! Two stations face to face.
 
 use super::*;
+use crate::decoupling::header_hop::events;
 use crate::hop::bench::{self, Bench, data, opaque};
 use crate::{End, MAX_MEMORY};
 use airtcp_core::{CONTROL_DSCP, Rng, Segment, TcpHeader, TcpOptions, Timestamps};
@@ -107,7 +108,7 @@ fn dec_41_headers_of_40_bytes_become_3_and_come_out_as_they_went_in() {
     assert!(sizes[2..].iter().all(|size| *size == 3), "{sizes:?}");
     bench.run(20);
     assert_eq!(wires(&bench.b.io.inner), wires(&(0..40).map(short).collect::<Vec<_>>()));
-    assert_eq!((bench.a.count(Event::HeaderFull), bench.a.count(Event::HeaderCompressed)), (1, 39));
+    assert_eq!((bench.a.count(events::HEADER_FULL), bench.a.count(events::HEADER_COMPRESSED)), (1, 39));
 }
 
 #[test]
@@ -188,7 +189,7 @@ fn dec_41_circuits_have_contexts_of_their_own_and_their_number_is_bounded() {
     assert!(found[3..].iter().all(|size| *size >= 57), "{found:?}");
     bench.run(20);
     assert_eq!(bench.b.io.inner.len(), 70);
-    assert_eq!(bench.a.gauge(Gauge::Flows), Some(2));
+    assert_eq!(bench.a.gauge(Gauge::FLOWS), Some(2));
 }
 
 #[test]
@@ -227,8 +228,8 @@ fn dec_42_twice_finds_what_was_lost_at_the_first_guess() {
     send_all(&mut bench, 0..60);
     bench.run(20);
     assert_eq!(out(&mut bench), (0..60).filter(|n| n % 10 != 9).collect::<Vec<_>>());
-    assert_eq!((bench.b.count(Event::TwiceFirst), bench.b.count(Event::TwiceLater)), (5, 0));
-    assert_eq!(bench.b.count(Event::HeaderLost), 0);
+    assert_eq!((bench.b.count(events::TWICE_FIRST), bench.b.count(events::TWICE_LATER)), (5, 0));
+    assert_eq!(bench.b.count(events::HEADER_LOST), 0);
 }
 
 #[test]
@@ -240,8 +241,8 @@ fn dec_42_several_lost_in_a_row_take_as_many_guesses_and_no_more_than_allowed() 
     // Four are too many: what follows is lost up to the next whole header, the 65th after the first.
     let expected: Vec<u32> = (0..10).chain(13..20).chain(65..100).collect();
     assert_eq!(out(&mut bench), expected);
-    assert_eq!((bench.b.count(Event::TwiceFirst), bench.b.count(Event::TwiceLater)), (0, 1));
-    assert_eq!(bench.b.count(Event::HeaderLost), 65 - 24);
+    assert_eq!((bench.b.count(events::TWICE_FIRST), bench.b.count(events::TWICE_LATER)), (0, 1));
+    assert_eq!(bench.b.count(events::HEADER_LOST), 65 - 24);
 }
 
 #[test]
@@ -254,8 +255,8 @@ fn dec_42_without_it_everything_up_to_a_whole_header_is_discarded_as_rfc_1144_do
     bench.send(header(10));
     bench.run(20);
     assert_eq!(out(&mut bench), (0..11).collect::<Vec<_>>());
-    assert_eq!((bench.b.count(Event::HeaderLost), bench.b.count(Event::TwiceFirst)), (90, 0));
-    assert_eq!(bench.b.io.discarded[&DropReason::Corrupted], 90);
+    assert_eq!((bench.b.count(events::HEADER_LOST), bench.b.count(events::TWICE_FIRST)), (90, 0));
+    assert_eq!(bench.b.ledger.discarded.get(DropReason::CORRUPTED), 90);
 }
 
 #[test]
@@ -275,7 +276,7 @@ fn dec_43_a_header_carries_earlier_ones_and_the_far_end_takes_what_it_missed() {
         send_all(&mut bench, 0..60);
         bench.run(20);
         assert_eq!(out(&mut bench), (0..60 - lost as u32).collect::<Vec<_>>(), "{copies} copies");
-        assert_eq!(bench.b.count(Event::Recovered), 5 * lost as u64);
+        assert_eq!(bench.b.count(Event::RECOVERED), 5 * lost as u64);
     }
 }
 
@@ -286,7 +287,7 @@ fn dec_43_more_lost_than_is_carried_again_leaves_a_gap_that_twice_closes() {
     send_all(&mut bench, 0..20);
     bench.run(20);
     assert_eq!(out(&mut bench), (0..9).chain(10..20).collect::<Vec<_>>());
-    assert_eq!((bench.b.count(Event::Recovered), bench.b.count(Event::TwiceFirst)), (1, 1));
+    assert_eq!((bench.b.count(Event::RECOVERED), bench.b.count(events::TWICE_FIRST)), (1, 1));
 }
 
 #[test]
@@ -296,9 +297,9 @@ fn dec_43_a_lost_header_is_sent_again_and_those_behind_it_wait() {
     send_all(&mut bench, 0..20);
     bench.run(60);
     assert_eq!(out(&mut bench), (0..20).collect::<Vec<_>>());
-    assert_eq!((bench.a.count(Event::Repair), bench.b.count(Event::ReleasedInOrder)), (1, 16));
-    assert_eq!(bench.b.count(Event::HeaderLost), 0, "the changes are applied in their order");
-    assert_eq!(bench.a.gauge(Gauge::CacheBytes), Some(0), "acknowledged and forgotten");
+    assert_eq!((bench.a.count(Event::REPAIR), bench.b.count(Event::RELEASED_IN_ORDER)), (1, 16));
+    assert_eq!(bench.b.count(events::HEADER_LOST), 0, "the changes are applied in their order");
+    assert_eq!(bench.a.gauge(Gauge::CACHE_BYTES), Some(0), "acknowledged and forgotten");
 }
 
 /// DEC-13: a header may come later, never before its data; and data do not wait for headers.
@@ -329,8 +330,8 @@ fn dec_43_a_header_is_given_up_after_its_tries_and_twice_goes_on_from_there() {
     send_all(&mut bench, 0..40);
     bench.run(150);
     assert_eq!(out(&mut bench), (0..40).filter(|n| *n != 3).collect::<Vec<_>>());
-    assert_eq!((bench.a.count(Event::GivenUp), bench.a.count(Event::Repair)), (1, 2));
-    assert_eq!(bench.b.count(Event::TwiceFirst), 1);
+    assert_eq!((bench.a.count(Event::GIVEN_UP), bench.a.count(Event::REPAIR)), (1, 2));
+    assert_eq!(bench.b.count(events::TWICE_FIRST), 1);
 }
 
 #[test]
@@ -353,8 +354,8 @@ fn dec_43_what_the_queue_before_the_link_drops_is_not_repaired() {
     }
     bench.send(header(0));
     bench.run(100);
-    assert!(bench.a.io.discarded[&DropReason::QueueFull] > 0);
-    assert_eq!(bench.a.count(Event::Repair), 0);
+    assert!(bench.a.ledger.discarded.get(DropReason::QUEUE_FULL) > 0);
+    assert_eq!(bench.a.count(Event::REPAIR), 0);
 }
 
 #[test]
@@ -364,8 +365,8 @@ fn what_a_link_refuses_waits_within_the_limit_of_its_queue() {
     for n in 0..30 {
         bench.a.packet(bench.now, Port::INNER, data(n));
     }
-    assert!((9000..=10_000).contains(&bench.a.gauge(Gauge::QueueBytes).unwrap()));
-    assert_eq!(bench.a.io.discarded[&DropReason::QueueFull], 21);
+    assert!((9000..=10_000).contains(&bench.a.gauge(Gauge::QUEUE_BYTES).unwrap()));
+    assert_eq!(bench.a.ledger.discarded.get(DropReason::QUEUE_FULL), 21);
 }
 
 #[test]
@@ -391,7 +392,7 @@ fn a_damaged_carrier_is_dropped_and_counted() {
         let mut damaged = bench.a.io.link.pop().unwrap();
         damaged.mark_corrupted();
         bench.b.packet(bench.now, Port::LINK, damaged);
-        assert_eq!((bench.b.count(Event::ChecksumBad), bench.b.io.discarded[&DropReason::Corrupted]), (1, 1));
+        assert_eq!((bench.b.count(Event::CHECKSUM_BAD), bench.b.ledger.discarded.get(DropReason::CORRUPTED)), (1, 1));
     }
 }
 
@@ -402,7 +403,7 @@ fn a_packet_of_the_carriers_protocol_that_reads_as_none_is_dropped_unless_nobody
     let foreign = Packet::opaque(source, source, 253, Bytes::from_static(b"~~ not ours"));
     bench.send(foreign.clone());
     bench.run(20);
-    assert_eq!((bench.b.io.inner.len(), bench.b.io.discarded[&DropReason::Corrupted]), (0, 1));
+    assert_eq!((bench.b.io.inner.len(), bench.b.ledger.discarded.get(DropReason::CORRUPTED)), (0, 1));
     let mut alone = airtcp_core::testing::Harness::new(station("alone", &[]), "alone");
     alone.packet(bench.now, Port::LINK, foreign.clone());
     assert_eq!(wires(&alone.io.inner), wires(&[foreign]));
@@ -414,7 +415,7 @@ fn without_the_other_end_headers_leave_as_they_came() {
     send_all(&mut bench, 0..5);
     bench.lose_control = true;
     bench.run(1200);
-    assert_eq!(bench.a.count(Event::PeerDown), 1);
+    assert_eq!(bench.a.count(Event::PEER_DOWN), 1);
     bench.a.packet(bench.now, Port::INNER, header(5));
     assert_eq!(wires(&bench.a.io.link), wires(&[header(5)]));
 }

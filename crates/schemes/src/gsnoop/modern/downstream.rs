@@ -7,6 +7,7 @@
 
 use super::flow::Incoming;
 use super::upstream::Timing;
+use crate::gsnoop::events;
 use crate::gsnoop::message::{Message, SeqRange};
 use crate::position;
 use airtcp_core::flow_table::FlowTable;
@@ -61,8 +62,8 @@ impl Downstream {
             return;
         };
         if self.settings.verify_checksum && !packet.checksum_holds() {
-            cx.emit(Event::ChecksumBad);
-            cx.discard(packet, DropReason::Corrupted);
+            cx.emit(Event::CHECKSUM_BAD);
+            cx.discard(packet, DropReason::CORRUPTED);
             return;
         }
         let slot = match self.flows.slot(&flow) {
@@ -178,7 +179,7 @@ impl Downstream {
         self.released.extend(state.take_released());
         for message in messages {
             if matches!(message, Message::Nack(..)) {
-                cx.emit(Event::Nack);
+                cx.emit(events::NACK);
             }
             cx.send_control(Peer::OTHER_END, &message.encode());
         }
@@ -208,10 +209,10 @@ impl Downstream {
     fn insert(&mut self, cx: &mut Context<'_>, flow: FlowKey, state: Incoming) -> u32 {
         // Whoever must go leaves with its held packets, so room is made before, not by, the table.
         if let Some(oldest) = self.flows.next_to_go() {
-            cx.emit(Event::FlowEvicted);
+            cx.emit(Event::FLOW_EVICTED);
             self.remove(cx, oldest);
         }
-        cx.emit(Event::FlowNew);
+        cx.emit(Event::FLOW_NEW);
         self.flows.insert(flow, state).0
     }
 

@@ -115,13 +115,13 @@ impl Incoming {
         let start = position::near(self.high, tcp.sequence);
         let range = start..start + Position::from(packet.sequence_len());
         if self.second_copies.is_second(&packet, range.start) {
-            cx.discard(packet, DropReason::Duplicate);
+            cx.discard(packet, DropReason::DUPLICATE);
             return;
         }
         if range.end <= self.next {
             self.abandoned.take_out(range.clone());
             self.pass_old(cx, packet, &range);
-            self.advance(cx, Event::ReleasedInOrder);
+            self.advance(cx, Event::RELEASED_IN_ORDER);
             return;
         }
         self.fill(now, &range, timing, hold);
@@ -138,7 +138,7 @@ impl Incoming {
         } else {
             self.waiting.hold(cx, range, packet);
         }
-        self.advance(cx, Event::ReleasedInOrder);
+        self.advance(cx, Event::RELEASED_IN_ORDER);
         self.request_due(cx, flow, timing, out);
     }
 
@@ -154,7 +154,7 @@ impl Incoming {
             }
         }
         if place.is_none() && self.reordering.take_vain_repair(cx.now(), range) {
-            cx.discard(packet, DropReason::Duplicate);
+            cx.discard(packet, DropReason::DUPLICATE);
         } else if self.acks.is_some() || self.waiting.is_empty() && self.barriers.is_empty() {
             cx.send(Port::INNER, packet);
         } else {
@@ -238,7 +238,7 @@ impl Incoming {
         self.gaps = SeqMap::default();
         self.barriers.clear();
         self.abandoned = SeqMap::default();
-        self.advance(cx, Event::ReleasedAcrossGap);
+        self.advance(cx, Event::RELEASED_ACROSS_GAP);
         if let Some(acks) = &mut self.acks {
             acks.release(cx);
         }
@@ -253,7 +253,7 @@ impl Incoming {
                 self.abandon(part);
             }
         }
-        self.advance(cx, Event::ReleasedAcrossGap);
+        self.advance(cx, Event::RELEASED_ACROSS_GAP);
     }
 
     fn abandon(&mut self, range: Range<Position>) {
@@ -323,7 +323,7 @@ impl Incoming {
         self.barriers.retain(|barrier| barrier.gap.deadline > now);
         if !expired.is_empty() || self.barriers.len() < barriers {
             expired.into_iter().for_each(|range| self.abandon(range));
-            self.advance(cx, Event::ReleasedAcrossGap);
+            self.advance(cx, Event::RELEASED_ACROSS_GAP);
         }
         let asked = self.lowest_asked();
         if let Some(acks) = &mut self.acks {

@@ -10,6 +10,7 @@
 //! Never held: what acknowledges more, carries data, SYN, FIN or RST, changes the window, the flags (ECN) or
 //! the echoed timestamp, or reports a duplicate (D-SACK).
 
+use crate::gsnoop::events;
 use crate::position::Position;
 use airtcp_core::{Backlog, Context, DropReason, Event, Instant, Packet, TcpHeader};
 use alloc::collections::VecDeque;
@@ -87,7 +88,7 @@ impl HeldAcks {
         if !tells_of_ours || self.held.len() >= standing.room {
             return Some(packet);
         }
-        cx.emit(Event::AckHeld);
+        cx.emit(events::ACK_HELD);
         self.held_bytes += u64::from(packet.wire_len());
         self.held_memory += memory(&packet);
         self.held.push_back(packet);
@@ -99,8 +100,8 @@ impl HeldAcks {
         self.latest = Some(latest);
         self.repaired.retain(|(start, _)| *start >= latest.number);
         while let Some(stale) = self.pop() {
-            cx.emit(Event::AckSuppressed);
-            cx.discard(stale, DropReason::Duplicate);
+            cx.emit(Event::ACK_SUPPRESSED);
+            cx.discard(stale, DropReason::DUPLICATE);
         }
     }
 
@@ -132,7 +133,7 @@ impl HeldAcks {
     /// Everything goes on.
     pub fn release(&mut self, cx: &mut Context<'_>) {
         while let Some(packet) = self.pop() {
-            cx.emit(Event::AckReleased);
+            cx.emit(events::ACK_RELEASED);
             self.released.push(packet);
         }
     }

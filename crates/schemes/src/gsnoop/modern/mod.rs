@@ -175,7 +175,7 @@ impl Element for Gateway {
     fn handle_control(&mut self, cx: &mut Context<'_>, peer: PeerId, bytes: &[u8]) {
         let message = Message::decode(bytes).filter(|_| peer == PeerId::OTHER_END);
         let Some(message) = message else {
-            cx.emit(Event::ControlMalformed);
+            cx.emit(Event::CONTROL_MALFORMED);
             return;
         };
         self.peer.on_heard(cx.now());
@@ -229,19 +229,19 @@ impl Element for Gateway {
 
     fn observe(&self, gauge: &mut dyn FnMut(Gauge, u64)) {
         let flows = self.upstream.flow_count() + self.downstream.flow_count();
-        gauge(Gauge::Flows, flows as u64);
-        gauge(Gauge::QueueBytes, self.upstream.shaper.backlog().bytes);
-        gauge(Gauge::QueueBytesMax, self.upstream.shaper.bytes_max());
-        gauge(Gauge::CacheBytes, self.upstream.cache_bytes());
-        gauge(Gauge::HeldBytes, self.downstream.held().bytes);
-        gauge(Gauge::HeldBytesMax, self.downstream.held_bytes_max());
+        gauge(Gauge::FLOWS, flows as u64);
+        gauge(Gauge::QUEUE_BYTES, self.upstream.shaper.backlog().bytes);
+        gauge(Gauge::QUEUE_BYTES_MAX, self.upstream.shaper.bytes_max());
+        gauge(Gauge::CACHE_BYTES, self.upstream.cache_bytes());
+        gauge(Gauge::HELD_BYTES, self.downstream.held().bytes);
+        gauge(Gauge::HELD_BYTES_MAX, self.downstream.held_bytes_max());
         let entries = self.upstream.flow_count() * (FlowTable::<upstream::Flow>::entry_memory() + FLOW_HEAP)
             + self.downstream.flow_count() * (FlowTable::<Incoming>::entry_memory() + FLOW_HEAP);
         let queued = self.upstream.shaper.backlog().bytes;
         let packets = self.upstream.cache_bytes() + self.downstream.memory() + queued;
-        gauge(Gauge::MemoryBytes, entries as u64 + packets);
-        gauge(Gauge::LinkRttNs, self.peer.rtt().as_nanos());
-        gauge(Gauge::PeerInReach, u64::from(self.peer.in_reach()));
+        gauge(Gauge::MEMORY_BYTES, entries as u64 + packets);
+        gauge(Gauge::LINK_RTT_NS, self.peer.rtt().as_nanos());
+        gauge(Gauge::PEER_IN_REACH, u64::from(self.peer.in_reach()));
     }
 
     fn check(&self) -> Result<(), &'static str> {

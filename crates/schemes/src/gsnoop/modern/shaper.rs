@@ -75,7 +75,7 @@ impl Shaper {
         let marks = self.ecn_threshold.is_some_and(|threshold| self.fifo_bytes >= threshold);
         if marks && packet.ip().ecn().is_capable() {
             packet.set_ecn(Ecn::Ce);
-            cx.emit(Event::CongestionMark);
+            cx.emit(Event::CONGESTION_MARK);
         }
         self.begin_if_idle(cx.now());
         self.fifo_bytes += len;
@@ -224,15 +224,16 @@ impl Shaper {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use airtcp_core::Rng;
     use airtcp_core::testing::Recorder;
+    use airtcp_core::{Ledger, Rng};
     use core::net::Ipv4Addr;
 
     #[test]
     fn what_came_in_under_a_raised_limit_may_stay_when_the_limit_falls() {
         let mut shaper = Shaper::new(Some(Rate::from_bps(8_000_000)), 3000, None);
         let (mut rng, mut io) = (Rng::derive(1, "shaper"), Recorder::default());
-        let mut cx = Context::new(Instant::ZERO, &mut rng, &mut io);
+        let mut ledger = Ledger::default();
+        let mut cx = Context::new(Instant::ZERO, &mut rng, &mut ledger, &mut io);
         let later = Instant::ZERO + Duration::from_millis(100);
         let address = Ipv4Addr::LOCALHOST.into();
         let packet = || Packet::opaque(address, address, 17, alloc::vec![0; 980].into());

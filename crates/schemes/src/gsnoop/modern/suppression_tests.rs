@@ -2,6 +2,7 @@
 
 use super::Gateway;
 use crate::gsnoop::Hello;
+use crate::gsnoop::events;
 use crate::gsnoop::message::Message;
 use crate::gsnoop::settings::Settings;
 use crate::{End, LinkFacts, MAX_MEMORY, Site};
@@ -107,7 +108,7 @@ impl Bench {
         bench.off_link(0..2);
         bench.acknowledge(sack(2, None), 0);
         bench.off_link(3..6);
-        assert_eq!(bench.b.count(Event::Nack), 1);
+        assert_eq!(bench.b.count(events::NACK), 1);
         bench.sent();
         for sacked in 3..6 {
             bench.acknowledge(sack(2, Some(sacked)), 0);
@@ -129,7 +130,7 @@ impl Bench {
 #[test]
 fn data_beyond_a_gap_passes_at_once() {
     let bench = Bench::with_gap();
-    assert_eq!((bench.b.io.inner.len(), bench.b.count(Event::Held)), (5, 0));
+    assert_eq!((bench.b.io.inner.len(), bench.b.count(Event::HELD)), (5, 0));
 }
 
 #[test]
@@ -141,7 +142,7 @@ fn what_tells_of_a_gap_that_is_asked_for_is_held_and_dropped_with_its_repair() {
     assert_eq!((bench.sent(), bench.held()), (vec![], 4), "the receiver had not got the repair yet");
     bench.acknowledge(sack(6, None), 0);
     assert_eq!((bench.sent(), bench.held()), (vec![6], 0));
-    assert_eq!(bench.b.count(Event::AckSuppressed), 4);
+    assert_eq!(bench.b.count(Event::ACK_SUPPRESSED), 4);
 }
 
 #[test]
@@ -149,7 +150,7 @@ fn it_goes_on_when_the_gap_is_given_up() {
     let mut bench = Bench::with_gap();
     bench.pass(MS * 65);
     assert_eq!((bench.sent(), bench.held()), (vec![2, 2, 2], 0));
-    assert_eq!(bench.b.count(Event::AckReleased), 3);
+    assert_eq!(bench.b.count(events::ACK_RELEASED), 3);
     bench.acknowledge(sack(2, Some(5)), 0);
     assert_eq!(bench.sent(), [2]);
 }
@@ -203,5 +204,5 @@ fn without_the_other_end_what_is_held_goes_on() {
     bench.b.control(bench.now, &hello);
     bench.now += MS;
     bench.b.tick(bench.now);
-    assert_eq!((bench.b.count(Event::PeerRestart), bench.held(), bench.sent()), (1, 0, vec![2, 2, 2]));
+    assert_eq!((bench.b.count(Event::PEER_RESTART), bench.held(), bench.sent()), (1, 0, vec![2, 2, 2]));
 }

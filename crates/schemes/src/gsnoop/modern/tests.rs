@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::gsnoop::Hello;
+use crate::gsnoop::events;
 use crate::{End, LinkFacts, MAX_MEMORY};
 use airtcp_core::Timestamps;
 use airtcp_core::parameters::Parameters;
@@ -159,7 +160,7 @@ fn a_lost_packet_is_repaired_and_nobody_sees_a_gap() {
     offer_train(&mut bench, 0, 20);
     bench.run(MS * 50);
     assert_eq!(bench.delivered(), train(0, 20));
-    assert_eq!((bench.a.count(Event::Repair), bench.b.count(Event::Nack)), (1, 1));
+    assert_eq!((bench.a.count(Event::REPAIR), bench.b.count(events::NACK)), (1, 1));
 }
 
 #[test]
@@ -179,7 +180,7 @@ fn a_repair_that_is_lost_too_is_asked_for_again() {
     offer_train(&mut bench, 0, 60);
     bench.run(MS * 80);
     assert_eq!(bench.delivered(), train(0, 60));
-    assert_eq!(bench.a.count(Event::Repair), 3);
+    assert_eq!(bench.a.count(Event::REPAIR), 3);
 }
 
 #[test]
@@ -193,7 +194,7 @@ fn a_lost_request_is_made_good() {
     offer_train(&mut bench, 0, 40);
     bench.run(MS * 80);
     assert_eq!(bench.delivered(), train(0, 40));
-    assert!(bench.b.count(Event::Nack) >= 2);
+    assert!(bench.b.count(events::NACK) >= 2);
 }
 
 #[test]
@@ -203,7 +204,7 @@ fn a_lost_tail_is_polled_for() {
     offer_train(&mut bench, 0, 10);
     bench.run(MS * 60);
     assert_eq!(bench.delivered(), train(0, 10));
-    assert!(bench.a.count(Event::Poll) >= 1);
+    assert!(bench.a.count(events::POLL) >= 1);
 }
 
 #[test]
@@ -220,7 +221,7 @@ fn polling_ends_when_the_other_end_has_everything() {
     let mut bench = Bench::new(&[]);
     offer_train(&mut bench, 0, 3);
     bench.run(MS * 500);
-    assert!(bench.a.count(Event::Poll) <= 2, "{}", bench.a.count(Event::Poll));
+    assert!(bench.a.count(events::POLL) <= 2, "{}", bench.a.count(events::POLL));
 }
 
 #[test]
@@ -233,8 +234,8 @@ fn a_loss_before_the_link_is_answered_at_once_and_released() {
     // 12 ms for the request and its answer, far below the hold of 50 ms.
     bench.run(MS * 5);
     assert_eq!(bench.delivered().len(), 19);
-    assert_eq!(bench.a.count(Event::NotHere), 1);
-    assert_eq!(bench.a.count(Event::Repair), 0);
+    assert_eq!(bench.a.count(events::NOT_HERE), 1);
+    assert_eq!(bench.a.count(Event::REPAIR), 0);
 }
 
 #[test]
@@ -243,13 +244,13 @@ fn a_drop_in_the_own_queue_is_a_hole_gsn_x4() {
     for sequence in train(0, 12) {
         bench.offer(data(sequence));
     }
-    assert!(bench.a.io.discarded[&DropReason::QueueFull] > 0);
+    assert!(bench.a.ledger.discarded.get(DropReason::QUEUE_FULL) > 0);
     bench.run(MS * 3);
     bench.offer(data(12_000));
     bench.run(MS * 20);
-    assert!(bench.a.count(Event::NotHere) >= 1);
+    assert!(bench.a.count(events::NOT_HERE) >= 1);
     assert_eq!(bench.delivered().last(), Some(&12_000));
-    assert_eq!(bench.a.count(Event::Repair), 0);
+    assert_eq!(bench.a.count(Event::REPAIR), 0);
 }
 
 #[test]
@@ -275,7 +276,7 @@ fn nothing_waits_longer_than_the_hold() {
     assert_eq!(bench.delivered().len(), 5);
     bench.run(MS * 16);
     assert_eq!(bench.delivered(), [0, 1000, 2000, 3000, 4000, 6000]);
-    assert!(bench.b.count(Event::ReleasedAcrossGap) >= 1);
+    assert!(bench.b.count(Event::RELEASED_ACROSS_GAP) >= 1);
 }
 
 #[test]
@@ -284,7 +285,7 @@ fn a_silent_peer_means_pass_through() {
     bench.lose = |sequence, times| sequence == 5000 && times == 1;
     bench.lose_control = |_| true;
     bench.run(Duration::from_millis(1300));
-    assert_eq!(bench.b.count(Event::PeerDown), 1);
+    assert_eq!(bench.b.count(Event::PEER_DOWN), 1);
     offer_train(&mut bench, 0, 8);
     bench.run(MS * 10);
     assert_eq!(bench.delivered(), [0, 1000, 2000, 3000, 4000, 6000, 7000]);
@@ -302,7 +303,7 @@ fn a_restarted_peer_makes_b_let_go() {
     let hello = Message::Hello(Hello { epoch: 99, stamp: 1, echo: 0, held: 0 }).encode();
     bench.b.control(bench.now, &hello);
     assert_eq!(bench.b.element.held().packets, 0);
-    assert_eq!(bench.b.count(Event::PeerRestart), 1);
+    assert_eq!(bench.b.count(Event::PEER_RESTART), 1);
 }
 
 #[test]
@@ -336,7 +337,7 @@ fn a_corrupted_packet_is_repaired_like_a_lost_one() {
     offer_train(&mut bench, 4000, 3);
     bench.run(MS * 40);
     assert_eq!(bench.delivered(), train(0, 7));
-    assert_eq!(bench.b.io.discarded[&DropReason::Corrupted], 1);
+    assert_eq!(bench.b.ledger.discarded.get(DropReason::CORRUPTED), 1);
 }
 
 #[test]
@@ -353,7 +354,7 @@ fn reordering_teaches_patience() {
         }
         at += 2000;
     }
-    assert!(bench.b.count(Event::Nack) <= 2, "{}", bench.b.count(Event::Nack));
+    assert!(bench.b.count(events::NACK) <= 2, "{}", bench.b.count(events::NACK));
     assert_eq!(bench.delivered(), train(0, 42));
 }
 
@@ -369,9 +370,9 @@ fn ten_thousand_flows_stay_within_memory() {
         bench.offer(Packet::tcp_virtual(&segment, 1, 0, 1000));
         bench.run(MS);
     }
-    let memory = bench.a.gauge(Gauge::MemoryBytes).unwrap();
+    let memory = bench.a.gauge(Gauge::MEMORY_BYTES).unwrap();
     assert!(memory > 0 && memory <= limit.0, "{memory}");
-    let evicted = bench.a.count(Event::FlowEvicted);
+    let evicted = bench.a.count(Event::FLOW_EVICTED);
     assert!(evicted > 1000, "{evicted}");
 }
 
@@ -397,8 +398,8 @@ fn messages_of_strangers_and_nonsense_change_nothing() {
     }
     let stranger = Message::Hello(Hello { epoch: 5, stamp: 5, echo: 0, held: 0 }).encode();
     bench.b.call(bench.now, |g, cx| g.handle_control(cx, PeerId(3), &stranger));
-    assert_eq!(bench.b.count(Event::ControlMalformed), 6);
-    assert_eq!((bench.delivered(), bench.b.count(Event::PeerRestart)), (before, 0));
+    assert_eq!(bench.b.count(Event::CONTROL_MALFORMED), 6);
+    assert_eq!((bench.delivered(), bench.b.count(Event::PEER_RESTART)), (before, 0));
 }
 
 #[test]
@@ -454,7 +455,7 @@ fn a_retransmission_that_is_lost_again_is_repaired_before_what_follows_it() {
     offer_train(&mut bench, 8000, 3);
     bench.run(MS * 40);
     assert_eq!(bench.delivered()[7..], [5000, 8000, 9000, 10_000]);
-    assert_eq!(bench.a.count(Event::Repair), 1);
+    assert_eq!(bench.a.count(Event::REPAIR), 1);
 }
 
 #[test]
@@ -478,7 +479,7 @@ fn from_the_second_try_on_request_and_repair_go_out_twice() {
         assert_eq!(bench.delivered(), train(0, 60));
         let (a, b) = (&bench.a, &bench.b);
         assert_eq!(
-            (a.count(Event::Repair), a.count(Event::Redundant), b.count(Event::Nack)),
+            (a.count(Event::REPAIR), a.count(events::REDUNDANT), b.count(events::NACK)),
             (repairs, second_copies, nacks),
             "{lost} lost"
         );
@@ -503,9 +504,9 @@ fn the_last_packet_of_a_burst_is_sent_twice_and_delivered_once() {
         bench.offer(stamped(sequence, number as u32));
     }
     bench.run(MS * 30);
-    assert_eq!(bench.a.count(Event::Redundant), 1);
+    assert_eq!(bench.a.count(events::REDUNDANT), 1);
     assert_eq!(bench.delivered(), train(0, 4));
-    assert_eq!(bench.b.io.discarded[&DropReason::Duplicate], 1);
+    assert_eq!(bench.b.ledger.discarded.get(DropReason::DUPLICATE), 1);
 }
 
 #[test]
@@ -516,7 +517,7 @@ fn a_lost_last_packet_needs_no_repair_when_its_second_copy_arrives() {
         bench.offer(stamped(sequence, number as u32));
     }
     bench.run(MS * 30);
-    assert_eq!((bench.delivered(), bench.a.count(Event::Repair)), (train(0, 4), 0));
+    assert_eq!((bench.delivered(), bench.a.count(Event::REPAIR)), (train(0, 4), 0));
 }
 
 #[test]
@@ -524,10 +525,10 @@ fn without_loss_for_ten_seconds_nothing_is_sent_twice() {
     let mut bench = Bench::new(&[]);
     bench.offer(stamped(0, 0));
     bench.run(Duration::from_millis(10_100));
-    let before = bench.a.count(Event::Redundant);
+    let before = bench.a.count(events::REDUNDANT);
     bench.offer(stamped(1000, 10_100));
     bench.run(MS * 30);
-    assert_eq!((before, bench.a.count(Event::Redundant)), (1, 1));
+    assert_eq!((before, bench.a.count(events::REDUNDANT)), (1, 1));
 }
 
 #[test]
@@ -539,7 +540,7 @@ fn what_an_outage_swallowed_is_repaired_when_the_other_end_is_back() {
     bench.lose_control = |_| true;
     offer_train(&mut bench, 3000, 4);
     bench.run(Duration::from_millis(1500));
-    assert_eq!(bench.a.count(Event::PeerDown), 1);
+    assert_eq!(bench.a.count(Event::PEER_DOWN), 1);
     bench.lose_control = |_| false;
     bench.run(Duration::from_millis(200));
     // Nothing was acknowledged here, so earlier packets come again; the receiver ignores those.

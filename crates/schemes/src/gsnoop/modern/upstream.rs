@@ -8,6 +8,7 @@ use super::cache::{CacheOrder, Copies, flush};
 use super::polls::{Poll, Polls};
 use super::shaper::{Lane, Shaper};
 use crate::gsnoop::CONTROL_OVERHEAD;
+use crate::gsnoop::events;
 use crate::gsnoop::message::{MAX_RANGES, Message, SeqRange};
 use crate::position::{self, Position};
 use crate::seq_map::SeqMap;
@@ -86,7 +87,7 @@ impl Upstream {
             if let Some((slot, range)) = range {
                 self.note_local_drop(slot, range);
             }
-            cx.discard(packet, DropReason::QueueFull);
+            cx.discard(packet, DropReason::QUEUE_FULL);
         }
         self.send_due(cx, timing);
     }
@@ -149,9 +150,9 @@ impl Upstream {
                 poll: Poll::default(),
             },
         );
-        cx.emit(Event::FlowNew);
+        cx.emit(Event::FLOW_NEW);
         if let Some((_, state)) = evicted {
-            cx.emit(Event::FlowEvicted);
+            cx.emit(Event::FLOW_EVICTED);
             self.let_go(slot, &state);
         }
         slot
@@ -186,8 +187,8 @@ impl Upstream {
         while let Some(mut departure) = self.shaper.pop(cx.now()) {
             let lane = departure.lane;
             if lane == Lane::Spare {
-                departure.packet = cx.duplicate(&departure.packet, CreateReason::Redundant);
-                cx.emit(Event::Redundant);
+                departure.packet = cx.duplicate(&departure.packet, events::REDUNDANT_COPY);
+                cx.emit(events::REDUNDANT);
             }
             let copy = (lane != Lane::Spare && departure.packet.sequence_len() > 0).then(|| departure.packet.clone());
             if !self.shaper.transmit(cx, departure) {
@@ -239,13 +240,13 @@ impl Upstream {
         if is_retransmission {
             // Nothing behind it shows that it was lost again, so B is asked at once.
             let range = (position::sequence(range.start), position::sequence(range.end));
-            cx.emit(Event::Poll);
+            cx.emit(events::POLL);
             self.send_control(cx, &Message::Resent(flow, range));
         }
     }
 
     fn send_poll(&mut self, cx: &mut Context<'_>, flow: FlowKey, range: Range<Position>) {
-        cx.emit(Event::Poll);
+        cx.emit(events::POLL);
         let range = (position::sequence(range.start), position::sequence(range.end));
         self.send_control(cx, &Message::Poll(flow, range));
     }
@@ -281,7 +282,7 @@ impl Upstream {
     /// GSN-5: repair what is in the cache, say NOT-HERE for the rest.
     pub fn on_nack(&mut self, cx: &mut Context<'_>, flow: &FlowKey, ranges: &[SeqRange], timing: &Timing) {
         let Some(slot) = self.flows.slot(flow) else {
-            cx.emit_many(Event::NotHere, ranges.len() as u64);
+            cx.emit_many(events::NOT_HERE, ranges.len() as u64);
             self.send_control(cx, &Message::NotHere(*flow, ranges.to_vec()));
             return;
         };
@@ -294,7 +295,7 @@ impl Upstream {
             let absent = repair(cx, &mut self.shaper, state, asked, timing, &mut repaired);
             for (range, ()) in absent.iter() {
                 let in_hole = state.holes.iter().any(|(hole, ())| hole.contains(&range.start));
-                cx.emit(if in_hole { Event::NotHere } else { Event::CacheMiss });
+                cx.emit(if in_hole { events::NOT_HERE } else { events::CACHE_MISS });
                 missing.push((position::sequence(range.start), position::sequence(range.end)));
             }
         }
@@ -414,13 +415,13 @@ fn repair(
         if answered_at > now {
             continue;
         }
-        if !queue_copy(cx, shaper, &copy.packet, CreateReason::Repair, Event::Repair) {
+        if !queue_copy(cx, shaper, &copy.packet, CreateReason::REPAIR, Event::REPAIR) {
             continue;
         }
         copy.sent_at = shaper.repair_departure(now);
         // Asked for again, it has little time left: two copies make that try count.
         if copy.repairs > 0 && is_recognisable(&copy.packet) {
-            queue_copy(cx, shaper, &copy.packet, CreateReason::Redundant, Event::Redundant);
+            queue_copy(cx, shaper, &copy.packet, events::REDUNDANT_COPY, events::REDUNDANT);
         }
         copy.repairs = copy.repairs.saturating_add(1);
         *repaired = true;
@@ -435,7 +436,7 @@ fn queue_copy(cx: &mut Context<'_>, shaper: &mut Shaper, packet: &Packet, reason
     match result {
         Ok(()) => cx.emit(event),
         Err(copy) => {
-            cx.discard(copy, DropReason::QueueFull);
+            cx.discard(copy, DropReason::QUEUE_FULL);
             return false;
         }
     }

@@ -31,20 +31,20 @@ impl Waiting {
     pub fn hold(&mut self, cx: &mut Context<'_>, range: Range<Position>, packet: Packet) {
         let is_longer = self.held.get(range.start).is_none_or(|(end, _)| end < range.end);
         if !is_longer {
-            cx.discard(packet, DropReason::Duplicate);
+            cx.discard(packet, DropReason::DUPLICATE);
             return;
         }
-        cx.emit(Event::Held);
+        cx.emit(Event::HELD);
         self.note_held(&packet);
         if let Some(shorter) = self.held.insert(range, packet) {
             self.note_released(&shorter);
-            cx.discard(shorter, DropReason::Duplicate);
+            cx.discard(shorter, DropReason::DUPLICATE);
         }
     }
 
     /// Lets a packet of earlier bytes go when everything before `behind` went.
     pub fn defer(&mut self, cx: &mut Context<'_>, packet: Packet, behind: Position) {
-        cx.emit(Event::Held);
+        cx.emit(Event::HELD);
         self.note_held(&packet);
         let place = self.deferred.partition_point(|other| other.behind <= behind);
         self.deferred.insert(place, Deferred { packet, behind });

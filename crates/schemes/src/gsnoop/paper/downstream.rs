@@ -6,6 +6,7 @@ use super::Timing;
 use super::detector::{Arrival, Detector};
 use super::suppressor::{Standing, Suppressor, Verdict};
 use crate::gsnoop::CONTROL_OVERHEAD;
+use crate::gsnoop::events;
 use crate::gsnoop::message::{MAX_RANGES, Message};
 use crate::position::{self, Position};
 use airtcp_core::flow_table::FlowTable;
@@ -92,8 +93,8 @@ impl Downstream {
             self.forget(cx, &flow);
         } else if packet.sequence_len() > 0 {
             if self.settings.verify_checksum && !packet.checksum_holds() {
-                cx.emit(Event::ChecksumBad);
-                cx.discard(packet, DropReason::Corrupted);
+                cx.emit(Event::CHECKSUM_BAD);
+                cx.discard(packet, DropReason::CORRUPTED);
                 return;
             }
             self.on_arrival(cx, flow, &packet, timing);
@@ -139,10 +140,10 @@ impl Downstream {
         }
         // Whoever must go lets its ACKs go, so room is made before, not by, the table.
         if let Some(oldest) = self.flows.next_to_go() {
-            cx.emit(Event::FlowEvicted);
+            cx.emit(Event::FLOW_EVICTED);
             self.remove(cx, oldest);
         }
-        cx.emit(Event::FlowNew);
+        cx.emit(Event::FLOW_NEW);
         self.flows.insert(flow, Flow::new(sequence, cx.now())).0
     }
 
@@ -177,7 +178,7 @@ impl Downstream {
                 }
                 Verdict::Suppress => suppress(cx, Some(packet)),
                 Verdict::Hold => {
-                    cx.emit(Event::AckHeld);
+                    cx.emit(events::ACK_HELD);
                     state.suppressor.hold(packet);
                 }
             }
@@ -200,7 +201,7 @@ impl Downstream {
                 state.timer = None;
                 let timed_out = state.detector.handle_timeout(now, ask_again, timing.repair_due(now));
                 for number in timed_out.given_up {
-                    cx.emit(Event::RepairTimeout);
+                    cx.emit(events::REPAIR_TIMEOUT);
                     if state.suppressor.holds_for(number) {
                         release(cx, &mut state.suppressor, released);
                     }
@@ -310,7 +311,7 @@ fn send_nack(cx: &mut Context<'_>, flow: &FlowKey, missing: &[Range<Position>]) 
         let ranges =
             batch.iter().map(|range| (position::sequence(range.start), position::sequence(range.end))).collect();
         let bytes = Message::Nack(*flow, ranges).encode();
-        cx.emit(Event::Nack);
+        cx.emit(events::NACK);
         cx.send_control(Peer::OTHER_END, &bytes);
         sent += bytes.len() as u32 + CONTROL_OVERHEAD;
     }
@@ -320,14 +321,14 @@ fn send_nack(cx: &mut Context<'_>, flow: &FlowKey, missing: &[Range<Position>]) 
 /// The sender need not see this ACK: what it tells of is repaired.
 fn suppress(cx: &mut Context<'_>, ack: Option<Packet>) {
     if let Some(ack) = ack {
-        cx.emit(Event::AckSuppressed);
-        cx.discard(ack, DropReason::Duplicate);
+        cx.emit(Event::ACK_SUPPRESSED);
+        cx.discard(ack, DropReason::DUPLICATE);
     }
 }
 
 fn release(cx: &mut Context<'_>, suppressor: &mut Suppressor, released: &mut Vec<Packet>) {
     while let Some(ack) = suppressor.pop_held() {
-        cx.emit(Event::AckReleased);
+        cx.emit(events::ACK_RELEASED);
         released.push(ack);
     }
 }

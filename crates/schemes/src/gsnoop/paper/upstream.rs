@@ -8,6 +8,7 @@ use super::fifo::Fifo;
 use super::hole_table::HoleTable;
 use super::icn::{self, Icn};
 use crate::gsnoop::duplicate_ack::{AckKind, AckWatch};
+use crate::gsnoop::events;
 use crate::gsnoop::message::SeqRange;
 use crate::gsnoop::settings::RepairPlace;
 use crate::position::{self, Position};
@@ -74,7 +75,7 @@ impl Upstream {
             {
                 state.holes.on_local_drop(range); // GSN-X4
             }
-            cx.discard(packet, DropReason::QueueFull);
+            cx.discard(packet, DropReason::QUEUE_FULL);
         }
         self.send_due(cx);
     }
@@ -110,7 +111,7 @@ impl Upstream {
             state.icn.on_syn(now);
         }
         if range.end <= state.holes.arrived() && state.icn.on_retransmission(&range) {
-            cx.emit(Event::IcnRetransmission);
+            cx.emit(events::ICN_RETRANSMISSION);
         }
         if tcp.flags.fin() {
             state.end = Some(range.end);
@@ -140,9 +141,9 @@ impl Upstream {
         };
         self.next_id += 1;
         let (slot, evicted) = self.flows.insert(flow, state);
-        cx.emit(Event::FlowNew);
+        cx.emit(Event::FLOW_NEW);
         if let Some((_, state)) = evicted {
-            cx.emit(Event::FlowEvicted);
+            cx.emit(Event::FLOW_EVICTED);
             self.let_go(&state);
         }
         slot
@@ -215,7 +216,7 @@ impl Upstream {
         // A D-SACK reports, in its first block, what was acknowledged already (RFC 2883).
         let is_dsack = tcp.options.sack.as_slice().first().is_some_and(|(left, _)| left.before(tcp.acknowledgment));
         if (kind == AckKind::Duplicate || is_dsack) && state.icn.on_duplicate(number) {
-            cx.emit(Event::IcnDuplicateAck);
+            cx.emit(events::ICN_DUPLICATE_ACK);
         }
         let is_current = kind != AckKind::Other && packet.sequence_len() == 0;
         let copies = is_current && state.icn.is_due();
@@ -230,9 +231,9 @@ impl Upstream {
 
     /// The copies of an ACK that has just been forwarded (GSN-X6).
     pub fn notify(cx: &mut Context<'_>, ack: &Packet) {
-        cx.emit(Event::IncipientCongestion);
+        cx.emit(events::INCIPIENT_CONGESTION);
         for _ in 0..icn::COPIES {
-            let copy = cx.duplicate(ack, CreateReason::DuplicateAck);
+            let copy = cx.duplicate(ack, CreateReason::DUPLICATE_ACK);
             cx.send(Port::INNER, copy);
         }
     }
@@ -240,7 +241,7 @@ impl Upstream {
     /// GSN-5: a hole leads to a notification, a copy in the cache to a repair; the rest is ignored.
     pub fn on_nack(&mut self, cx: &mut Context<'_>, flow: &FlowKey, ranges: &[SeqRange]) {
         let Some(slot) = self.flows.slot(flow) else {
-            cx.emit_many(Event::CacheMiss, ranges.len() as u64);
+            cx.emit_many(events::CACHE_MISS, ranges.len() as u64);
             return;
         };
         for (first, end) in ranges {
@@ -249,21 +250,21 @@ impl Upstream {
             let asked = start..start + Position::from(end.since(*first));
             let mut found = state.holes.look_up(&asked);
             if found.is_hole {
-                cx.emit(Event::NotHere);
+                cx.emit(events::NOT_HERE);
                 if self.settings.icn {
                     state.icn.on_hole_hit(cx.now(), found.is_new, self.settings.icn_interval);
                 }
             }
             let cache = if self.settings.cache_per_flow { &state.cache } else { &self.cache };
             for copy in cache.find(state.id, &mut found.elsewhere) {
-                let repair = cx.duplicate(copy, CreateReason::Repair);
+                let repair = cx.duplicate(copy, CreateReason::REPAIR);
                 match self.fifo.push_repair(cx.now(), repair, self.settings.repair_place) {
-                    Ok(()) => cx.emit(Event::Repair),
-                    Err(repair) => cx.discard(repair, DropReason::QueueFull),
+                    Ok(()) => cx.emit(Event::REPAIR),
+                    Err(repair) => cx.discard(repair, DropReason::QUEUE_FULL),
                 }
             }
             if !found.elsewhere.is_empty() {
-                cx.emit(Event::CacheMiss); // GSN-14
+                cx.emit(events::CACHE_MISS); // GSN-14
             }
         }
         self.send_due(cx);

@@ -53,7 +53,7 @@ impl Bench {
         let now = Instant::from_nanos(1_000_000_000);
         let mut bench = Bench { harness: Harness::new(gateway, "gateway"), now, base, next_hello: now };
         bench.pass(MS);
-        assert_eq!(bench.count(Event::PeerUp), 1);
+        assert_eq!(bench.count(Event::PEER_UP), 1);
         bench.harness.io.control.clear();
         bench
     }

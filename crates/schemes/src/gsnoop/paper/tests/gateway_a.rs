@@ -1,6 +1,7 @@
 //! Gateway A: GSN-2 … GSN-7, GSN-14 and GSN-17.
 
 use super::bench::{Bench, MS, anywhere, flow, segment};
+use crate::gsnoop::events;
 use airtcp_core::{DropReason, Duration, Event, Packet, Port, SeqNum, TcpFlags};
 use std::vec;
 use std::vec::Vec;
@@ -21,7 +22,7 @@ fn gsn_2_what_came_late_is_no_hole_and_what_never_came_is() {
         a.harness.io.link.clear();
         a.nack(2, 3);
         a.nack(5, 6);
-        assert_eq!((a.sent_over_link(), a.count(Event::NotHere)), (vec![2], 1));
+        assert_eq!((a.sent_over_link(), a.count(events::NOT_HERE)), (vec![2], 1));
     });
 }
 
@@ -35,11 +36,11 @@ fn gsn_3_a_copy_enters_the_cache_only_when_the_packet_was_sent() {
         }
         assert_eq!(a.harness.element.upstream.cached_packets(), 1);
         a.nack(3, 4);
-        assert_eq!((a.count(Event::CacheMiss), a.count(Event::Repair)), (1, 0));
+        assert_eq!((a.count(events::CACHE_MISS), a.count(Event::REPAIR)), (1, 0));
         a.pass(MS * 30);
         assert_eq!(a.harness.element.upstream.cached_packets(), 4);
         a.nack(3, 4);
-        assert_eq!(a.count(Event::Repair), 1);
+        assert_eq!(a.count(Event::REPAIR), 1);
     });
 }
 
@@ -50,7 +51,7 @@ fn gsn_4_a_copy_stays_for_as_many_packets_as_the_cache_holds() {
             let mut a = Bench::new(base, &[]);
             a.sender_sends(0..=later);
             a.nack(0, 1);
-            assert_eq!((a.count(Event::Repair), a.count(Event::CacheMiss)), (repairs, 1 - repairs));
+            assert_eq!((a.count(Event::REPAIR), a.count(events::CACHE_MISS)), (repairs, 1 - repairs));
         }
     });
 }
@@ -65,7 +66,7 @@ fn gsn_5_a_copy_is_repaired_a_hole_is_not_and_the_rest_is_ignored() {
         assert_eq!(a.sent_over_link(), []);
         a.nack(2, 3);
         assert_eq!(a.sent_over_link(), []);
-        let counts = [Event::Repair, Event::NotHere, Event::CacheMiss].map(|event| a.count(event));
+        let counts = [Event::REPAIR, events::NOT_HERE, events::CACHE_MISS].map(|event| a.count(event));
         assert_eq!(counts, [1, 1, 1]);
     });
 }
@@ -91,7 +92,7 @@ fn gsn_5_a_hole_goes_before_a_copy() {
         a.inner(a.data(3));
         a.harness.io.link.clear();
         a.nack(3, 4);
-        assert_eq!((a.count(Event::NotHere), a.count(Event::Repair)), (1, 0));
+        assert_eq!((a.count(events::NOT_HERE), a.count(Event::REPAIR)), (1, 0));
     });
 }
 
@@ -105,7 +106,7 @@ fn gsn_6_three_copies_of_the_next_ack_follow_the_original_gsn_x6() {
         assert_eq!(a.acks_to_sender(), [3, 3, 3, 3]);
         a.acks(Port::LINK, 4, 1);
         assert_eq!(a.acks_to_sender(), [4], "only one ACK is copied");
-        assert_eq!(a.count(Event::IncipientCongestion), 1);
+        assert_eq!(a.count(events::INCIPIENT_CONGESTION), 1);
     });
 }
 
@@ -118,9 +119,9 @@ fn gsn_6_a_segment_with_data_or_an_overtaken_ack_is_not_the_next_ack() {
         let (data, old) = (a.ack_with(3, 1000, 500), a.ack(2));
         a.link(data);
         a.link(old);
-        assert_eq!((a.count(Event::IncipientCongestion), a.harness.io.inner.len()), (0, 3));
+        assert_eq!((a.count(events::INCIPIENT_CONGESTION), a.harness.io.inner.len()), (0, 3));
         a.acks(Port::LINK, 3, 1);
-        assert_eq!(a.count(Event::IncipientCongestion), 1);
+        assert_eq!(a.count(events::INCIPIENT_CONGESTION), 1);
     });
 }
 
@@ -153,7 +154,7 @@ fn gsn_6_switched_off_nobody_is_notified() {
         let mut a = sent(base, &[("icn", "false")], &[5]);
         a.nack(5, 6);
         a.acks(Port::LINK, 3, 1);
-        assert_eq!((a.acks_to_sender(), a.count(Event::NotHere)), (vec![3], 1));
+        assert_eq!((a.acks_to_sender(), a.count(events::NOT_HERE)), (vec![3], 1));
     });
 }
 
@@ -166,7 +167,7 @@ fn gsn_u13_a_hole_is_notified_once() {
             a.acks(Port::LINK, 3, 1);
             a.pass(MS * 5);
         }
-        assert_eq!((a.count(Event::IncipientCongestion), a.acks_to_sender().len()), (1, 6));
+        assert_eq!((a.count(events::INCIPIENT_CONGESTION), a.acks_to_sender().len()), (1, 6));
     });
 }
 
@@ -180,7 +181,7 @@ fn gsn_u13_two_holes_within_a_round_trip_are_notified_once() {
                 a.acks(Port::LINK, 3, 1);
                 a.pass(MS * 5);
             }
-            assert_eq!(a.count(Event::IncipientCongestion), notifications, "{interval}");
+            assert_eq!(a.count(events::INCIPIENT_CONGESTION), notifications, "{interval}");
         }
     });
 }
@@ -199,7 +200,7 @@ fn gsn_u13_the_round_trip_is_that_of_the_handshake() {
                 a.acks(Port::LINK, 2, 1);
                 a.pass(MS * 30);
             }
-            assert_eq!(a.count(Event::IncipientCongestion), notifications, "{rtt:?}");
+            assert_eq!(a.count(events::INCIPIENT_CONGESTION), notifications, "{rtt:?}");
         }
     });
 }
@@ -212,7 +213,7 @@ fn gsn_14_a_cache_miss_is_not_answered() {
         a.nack(2, 3);
         a.acks(Port::LINK, 2, 4);
         assert_eq!((a.sent_over_link(), a.acks_to_sender()), (vec![], vec![2; 4]));
-        assert_eq!((a.count(Event::CacheMiss), a.harness.io.control.len()), (1, 0));
+        assert_eq!((a.count(events::CACHE_MISS), a.harness.io.control.len()), (1, 0));
     });
 }
 
@@ -250,7 +251,7 @@ fn gsn_u6_the_cache_is_shared_unless_each_flow_has_its_own() {
                 a.pass(MS);
             }
             a.nack(0, 1);
-            assert_eq!(a.count(Event::Repair), repairs, "{per_flow}");
+            assert_eq!(a.count(Event::REPAIR), repairs, "{per_flow}");
         }
     });
 }
@@ -324,12 +325,12 @@ fn gsn_x7_the_spurious_retransmission_and_its_duplicate_ack_are_counted() {
         let mut a = sent(base, &[], &[5]);
         a.nack(5, 6);
         a.acks(Port::LINK, 3, 1);
-        assert_eq!(a.count(Event::IcnRetransmission), 0);
+        assert_eq!(a.count(events::ICN_RETRANSMISSION), 0);
         // The notification named 3, so the sender sends 3 again, which the receiver has by then.
         a.sender_sends([3]);
-        assert_eq!((a.count(Event::IcnRetransmission), a.count(Event::IcnDuplicateAck)), (1, 0));
+        assert_eq!((a.count(events::ICN_RETRANSMISSION), a.count(events::ICN_DUPLICATE_ACK)), (1, 0));
         a.acks(Port::LINK, 5, 3);
-        assert_eq!((a.count(Event::IcnRetransmission), a.count(Event::IcnDuplicateAck)), (1, 1));
+        assert_eq!((a.count(events::ICN_RETRANSMISSION), a.count(events::ICN_DUPLICATE_ACK)), (1, 1));
     });
 }
 
@@ -341,7 +342,7 @@ fn gsn_x7_a_d_sack_is_counted_too() {
         a.acks(Port::LINK, 3, 1);
         a.sender_sends([3]);
         a.link(a.sack(5, 3));
-        assert_eq!(a.count(Event::IcnDuplicateAck), 1);
+        assert_eq!(a.count(events::ICN_DUPLICATE_ACK), 1);
     });
 }
 
@@ -352,7 +353,7 @@ fn a_retransmission_of_something_else_is_not_put_down_to_a_notification() {
         a.nack(5, 6);
         a.acks(Port::LINK, 3, 1);
         a.sender_sends([5, 7]);
-        assert_eq!(a.count(Event::IcnRetransmission), 0);
+        assert_eq!(a.count(events::ICN_RETRANSMISSION), 0);
     });
 }
 
@@ -363,7 +364,7 @@ fn the_fifo_holds_as_many_packets_as_configured() {
         for number in 0..20 {
             a.inner(a.data(number));
         }
-        assert_eq!((a.held(), a.harness.io.discarded[&DropReason::QueueFull]), (7, 12), "one is on the link");
+        assert_eq!((a.held(), a.harness.ledger.discarded.get(DropReason::QUEUE_FULL)), (7, 12), "one is on the link");
     });
 }
 

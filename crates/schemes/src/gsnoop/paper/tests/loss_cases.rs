@@ -2,6 +2,7 @@
 //! the checks of SPEC section 8.
 
 use super::bench::{Bench, GUARD, MS, RTT, anywhere, flow, segment};
+use crate::gsnoop::events;
 use airtcp_core::{DropReason, Event, Packet, SeqNum, TcpFlags};
 use std::vec::Vec;
 
@@ -74,7 +75,7 @@ impl Path {
     }
 }
 
-const ANSWERS: [Event; 3] = [Event::Repair, Event::IncipientCongestion, Event::CacheMiss];
+const ANSWERS: [Event; 3] = [Event::REPAIR, events::INCIPIENT_CONGESTION, events::CACHE_MISS];
 
 #[test]
 fn gsn_1_each_box_repairs_what_goes_to_the_link_and_asks_for_what_comes_off_it() {
@@ -96,7 +97,7 @@ fn gsn_1_each_box_repairs_what_goes_to_the_link_and_asks_for_what_comes_off_it()
         }
         path.step();
         path.step();
-        assert_eq!((path.b.count(Event::Repair), path.a.count(Event::Nack)), (1, 1));
+        assert_eq!((path.b.count(Event::REPAIR), path.a.count(events::NACK)), (1, 1));
     });
 }
 
@@ -126,7 +127,7 @@ fn gsn_c9_congestion_upstream_notifies_and_suppresses_nothing() {
     anywhere(|base| {
         let mut path = Path::new(base, &[], &[]);
         path.send((0..8).filter(|number| *number != 4));
-        assert_eq!(path.a.count(Event::NotHere), 1);
+        assert_eq!(path.a.count(events::NOT_HERE), 1);
         path.acknowledge(4, 1);
         assert_eq!(path.a.acks_to_sender(), [4; 4]);
         for _ in 0..20 {
@@ -174,7 +175,7 @@ fn gsn_c9_congestion_downstream_is_none_of_the_gateways_business() {
         path.send(0..8);
         path.acknowledge(4, 4);
         assert_eq!(path.a.acks_to_sender(), [4; 4]);
-        assert_eq!((path.counts(ANSWERS), path.b.count(Event::Nack)), ([0, 0, 0], 0));
+        assert_eq!((path.counts(ANSWERS), path.b.count(events::NACK)), ([0, 0, 0], 0));
     });
 }
 
@@ -201,17 +202,17 @@ fn spec_8_13_an_upstream_loss_is_notified_by_a_and_resets_the_counter_of_b() {
         path.acknowledge(3, 1);
         // GSN-X1: A and not B. GSN-X6: the original, then three copies.
         assert_eq!(path.a.acks_to_sender(), [3; 4]);
-        assert_eq!((path.a.count(Event::IncipientCongestion), path.b.count(Event::IncipientCongestion)), (1, 0));
+        assert_eq!((path.a.count(events::INCIPIENT_CONGESTION), path.b.count(events::INCIPIENT_CONGESTION)), (1, 0));
         let waited = RTT + GUARD - MS * 5;
         path.b.pass(waited);
         path.a.pass(waited);
-        assert_eq!(path.b.count(Event::RepairTimeout), 0);
+        assert_eq!(path.b.count(events::REPAIR_TIMEOUT), 0);
         path.b.pass(MS * 3);
         path.a.pass(MS * 3);
-        assert_eq!(path.b.count(Event::RepairTimeout), 1);
+        assert_eq!(path.b.count(events::REPAIR_TIMEOUT), 1);
         path.send([4]);
         path.acknowledge(4, 5);
-        assert_eq!((path.b.count(Event::AckSuppressed), path.a.acks_to_sender().len()), (0, 5));
+        assert_eq!((path.b.count(Event::ACK_SUPPRESSED), path.a.acks_to_sender().len()), (0, 5));
     });
 }
 
@@ -223,7 +224,7 @@ fn spec_8_14_a_drop_in_the_own_buffer_of_a_is_a_hole_gsn_x4() {
         for number in 0..4 {
             path.a.inner(path.a.data(number));
         }
-        assert_eq!(path.a.harness.io.discarded[&DropReason::QueueFull], 1);
+        assert_eq!(path.a.harness.ledger.discarded.get(DropReason::QUEUE_FULL), 1);
         for number in 4..9 {
             for _ in 0..5 {
                 path.step();
@@ -233,7 +234,7 @@ fn spec_8_14_a_drop_in_the_own_buffer_of_a_is_a_hole_gsn_x4() {
         for _ in 0..5 {
             path.step();
         }
-        assert_eq!((path.b.count(Event::Nack), path.a.count(Event::NotHere)), (1, 1));
+        assert_eq!((path.b.count(events::NACK), path.a.count(events::NOT_HERE)), (1, 1));
         path.acknowledge(3, 1);
         assert_eq!(path.a.acks_to_sender(), [3; 4]);
         assert_eq!(path.counts(ANSWERS), [0, 1, 0]);
@@ -250,6 +251,6 @@ fn gsn_x8_a_repair_that_is_lost_too_is_left_to_the_sender() {
         }
         path.acknowledge(4, 4);
         assert_eq!(path.a.acks_to_sender(), [4; 4]);
-        assert_eq!((path.counts(ANSWERS), path.b.count(Event::AckSuppressed)), ([1, 0, 0], 0));
+        assert_eq!((path.counts(ANSWERS), path.b.count(Event::ACK_SUPPRESSED)), ([1, 0, 0], 0));
     });
 }

@@ -1,0 +1,160 @@
+//! The accounts of an element: *received + created = sent + held + consumed + discarded*, and what happened besides.
+//!
+//! There is one for each element, in every world. The world notes what it hands over; everything else the element's
+//! [`Context`](crate::Context) notes.
+
+use crate::element::Port;
+use crate::event::Event;
+use crate::reason::{CreateReason, DropReason};
+use alloc::vec::Vec;
+
+/// How often each of a few things happened, in the order in which they first did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Counts<K>(Vec<(K, u64)>);
+
+impl<K> Default for Counts<K> {
+    fn default() -> Self {
+        Counts(Vec::new())
+    }
+}
+
+impl<K: Copy + PartialEq> Counts<K> {
+    /// Adds to the count of `key`.
+    #[inline]
+    pub fn add(&mut self, key: K, amount: u64) {
+        match self.0.iter_mut().find(|(known, _)| *known == key) {
+            Some((_, count)) => *count += amount,
+            None => self.0.push((key, amount)),
+        }
+    }
+
+    /// The count of `key`.
+    pub fn get(&self, key: K) -> u64 {
+        self.0.iter().find(|(known, _)| *known == key).map_or(0, |(_, count)| *count)
+    }
+
+    /// All that were counted.
+    pub fn iter(&self) -> impl Iterator<Item = (K, u64)> + '_ {
+        self.0.iter().copied()
+    }
+
+    /// The sum of all counts.
+    pub fn total(&self) -> u64 {
+        self.0.iter().map(|(_, count)| count).sum()
+    }
+}
+
+/// See the module.
+#[derive(Clone, Debug, Default)]
+pub struct Ledger {
+    /// Packets given to the element, by the port they came in at.
+    pub received: [u64; 2],
+    /// Packets it sent, by port.
+    pub sent: [u64; 2],
+    /// Packets that reached their goal inside the element.
+    pub consumed: u64,
+    /// Packets it made.
+    pub created: Counts<CreateReason>,
+    /// Packets it ended, and those that the world could not send for it.
+    pub discarded: Counts<DropReason>,
+    /// What it reported.
+    pub events: Counts<Event>,
+}
+
+impl Ledger {
+    /// Notes a packet that is given to the element.
+    #[inline]
+    pub fn receive(&mut self, port: Port) {
+        self.received[port.index()] += 1;
+    }
+
+    /// Notes a packet that the element sent.
+    #[inline]
+    pub fn send(&mut self, port: Port) {
+        self.sent[port.index()] += 1;
+    }
+
+    /// Notes that a packet which was sent did not get out after all.
+    pub fn fail_to_send(&mut self, port: Port, reason: DropReason) {
+        self.sent[port.index()] -= 1;
+        self.discarded.add(reason, 1);
+    }
+
+    /// The two sides of the equation, with the packets that the element says it holds.
+    pub fn balance(&self, held: usize) -> Balance {
+        Balance {
+            received: self.received.iter().sum(),
+            created: self.created.total(),
+            sent: self.sent.iter().sum(),
+            held: held as u64,
+            consumed: self.consumed,
+            discarded: self.discarded.total(),
+        }
+    }
+}
+
+/// Packets that came into an element's hands and what became of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Balance {
+    /// Given to the element.
+    pub received: u64,
+    /// Made by it.
+    pub created: u64,
+    /// Sent.
+    pub sent: u64,
+    /// Kept for later.
+    pub held: u64,
+    /// Arrived at their goal.
+    pub consumed: u64,
+    /// Ended, each with a reason.
+    pub discarded: u64,
+}
+
+impl Balance {
+    /// True if no packet is unaccounted for.
+    pub fn holds(&self) -> bool {
+        self.missing() == 0
+    }
+
+    /// Packets that vanished; negative if more left than came.
+    pub fn missing(&self) -> i64 {
+        (self.received + self.created) as i64 - (self.sent + self.held + self.consumed + self.discarded) as i64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_came_in_is_sent_held_consumed_or_discarded() {
+        let mut ledger = Ledger::default();
+        (0..5).for_each(|_| ledger.receive(Port::INNER));
+        ledger.created.add(CreateReason::REPAIR, 1);
+        (0..3).for_each(|_| ledger.send(Port::LINK));
+        ledger.consumed += 1;
+        ledger.discarded.add(DropReason::DUPLICATE, 1);
+        assert!(ledger.balance(1).holds());
+        assert_eq!((ledger.balance(0).missing(), ledger.balance(2).missing()), (1, -1));
+    }
+
+    #[test]
+    fn a_packet_that_did_not_get_out_is_discarded_and_not_sent() {
+        let mut ledger = Ledger::default();
+        ledger.receive(Port::INNER);
+        ledger.send(Port::LINK);
+        ledger.fail_to_send(Port::LINK, DropReason::DEVICE);
+        assert_eq!((ledger.sent, ledger.discarded.get(DropReason::DEVICE)), ([0, 0], 1));
+        assert!(ledger.balance(0).holds());
+    }
+
+    #[test]
+    fn counts_keep_the_order_in_which_things_first_happened() {
+        let mut counts = Counts::default();
+        for event in [Event::HELD, Event::REPAIR, Event::HELD] {
+            counts.add(event, 2);
+        }
+        assert_eq!(counts.iter().collect::<Vec<_>>(), [(Event::HELD, 4), (Event::REPAIR, 2)]);
+        assert_eq!((counts.get(Event::PEER_UP), counts.total()), (0, 6));
+    }
+}

@@ -1,0 +1,17 @@
+//! What this scheme alone reports.
+
+airtcp_core::declare! { Event, EVENTS:
+    /// A packet left a tunnel queue by the credit of a control TCP (TCP Decoupling).
+    TUNNELLED = "tunnelled_packets",
+    /// A packet left a tunnel queue within its guaranteed bandwidth (TCP Decoupling).
+    GUARANTEED = "guaranteed_packets",
+    /// A header packet was sent (TCP Decoupling).
+    HEADER_PACKET = "header_packets",
+    /// Of those, one was sent again.
+    HEADER_RETRANSMISSION = "header_retransmissions",
+}
+
+airtcp_core::declare! { Gauge, GAUGES:
+    /// Congestion windows of a circuit's control TCPs together, in virtual bytes (TCP Decoupling).
+    CIRCUIT_WINDOW_BYTES = "circuit_window_bytes",
+}
