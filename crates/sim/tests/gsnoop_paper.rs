@@ -2,7 +2,7 @@
 //! 10 Mbit/s and 5 ms (GSN-X3) through the air, 512-byte packets (GSN-U4), Reno without SACK.
 
 mod common;
-use airtcp_core::{Duration};
+use airtcp_core::Duration;
 use airtcp_schemes::gsnoop;
 use airtcp_sim::{Flow, Outcome, RunSettings, Topology};
 use common::{bulk, demo, essence, events, link, owned, tcp};

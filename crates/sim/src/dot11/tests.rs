@@ -93,7 +93,9 @@ fn ast_6_a_frame_is_given_up_after_its_retry_limit() {
         let mut cell = Cell::new(&settings(&[("data_loss", "100%"), ("rts_threshold", threshold)]), 1, 1, "cell");
         send(&mut cell, at(0), 1, 0);
         let reports = run(&mut cell);
-        assert!(matches!(reports[0].1, Report::Dropped { from: 1, to: 0, reason, .. } if reason == DropReason::RETRY_LIMIT));
+        assert!(
+            matches!(reports[0].1, Report::Dropped { from: 1, to: 0, reason, .. } if reason == DropReason::RETRY_LIMIT)
+        );
         let (_, Report::Status { status, .. }) = &reports[1] else { panic!("{reports:?}") };
         assert_eq!((status.outcome, status.tries), (Outcome::RetryLimit, tries));
         assert_eq!((cell.usage(1).given_up, cell.held(1)), (1, 0));
