@@ -6,7 +6,6 @@
 //! Results go to stdout, logs and progress to stderr. Exit code 0: done; 1: something failed; 2: bad usage or input;
 //! 130: interrupted.
 #![forbid(unsafe_code)]
-#![allow(clippy::too_many_lines, clippy::too_many_arguments, reason = "being split")]
 
 mod capture;
 pub mod gateway_file;

@@ -4,7 +4,7 @@ use crate::script::{Call, Script};
 use crate::stack::{Addresses, CLIENT_PORT, SERVER_PORT, Stack};
 use airtcp_core::{Duration, Instant, Packet, SeqNum};
 use airtcp_tcp::congestion::find;
-use airtcp_tcp::{CloseReason, Config, Connection, Endpoint, Stream};
+use airtcp_tcp::{CloseReason, Config, Connection, Endpoint, Opening, Stream};
 use bytes::Bytes;
 
 /// See the module.
@@ -31,6 +31,17 @@ impl Ours {
         let mut config = Config::default();
         config.mtu = script.mtu.unwrap_or(config.mtu);
         Ours { config, addresses: Addresses::new(script.is_ipv6), now: Instant::ZERO, socket: Socket::None }
+    }
+
+    fn opening(&self, local: u16, remote: u16) -> Opening {
+        Opening {
+            config: self.config.clone(),
+            local: self.local(local),
+            remote: self.remote(remote),
+            initial_sequence: FIRST,
+            timestamp_offset: 1,
+            source: Stream::Bytes,
+        }
     }
 
     fn local(&self, port: u16) -> Endpoint {
@@ -100,8 +111,7 @@ impl Stack for Ours {
                 _ => Err("EAGAIN".into()),
             },
             Call::Connect => {
-                let (local, remote) = (self.local(CLIENT_PORT), self.remote(SERVER_PORT));
-                let connection = Connection::connect(&self.config, local, remote, FIRST, 1, Stream::Bytes, self.now);
+                let connection = Connection::connect(&self.opening(CLIENT_PORT, SERVER_PORT), self.now);
                 self.socket = Socket::Open(connection);
                 Err("EINPROGRESS".into())
             }
@@ -135,10 +145,8 @@ impl Stack for Ours {
         match &mut self.socket {
             Socket::Open(connection) => connection.handle_segment(self.now, &packet),
             Socket::Listening => {
-                let (local, remote) = (self.local(SERVER_PORT), self.remote(CLIENT_PORT));
-                let accepted =
-                    Connection::accept(&self.config, local, remote, &packet, FIRST, 1, Stream::Bytes, self.now);
-                if let Some(connection) = accepted {
+                let opening = self.opening(SERVER_PORT, CLIENT_PORT);
+                if let Some(connection) = Connection::accept(&opening, &packet, self.now) {
                     self.socket = Socket::Open(connection);
                 }
             }

@@ -3,7 +3,7 @@
 #![allow(clippy::disallowed_methods, reason = "a measurement of real time")]
 
 use airtcp_core::{ByteSize, Duration, Instant, Probability, Rng, SeqNum};
-use airtcp_tcp::{Config, Connection, Endpoint, Stream};
+use airtcp_tcp::{Config, Connection, Endpoint, Opening, Stream};
 use std::net::{IpAddr, Ipv4Addr};
 
 fn main() {
@@ -25,10 +25,17 @@ fn run(loss: &str, segments: u64) -> (u64, u64) {
     let config =
         Config { auto_read: true, max_cwnd: Some(500), receive_buffer: ByteSize(64 << 20), ..Config::default() };
     let mut now = Instant::ZERO;
-    let stream = Stream::Virtual { id: 1 };
-    let mut a = Connection::connect(&config, end(1), end(2), SeqNum(1), 1, stream, now);
+    let opening = |local, remote| Opening {
+        config: config.clone(),
+        local: end(local),
+        remote: end(remote),
+        initial_sequence: SeqNum(1),
+        timestamp_offset: 1,
+        source: Stream::Virtual { id: 1 },
+    };
+    let mut a = Connection::connect(&opening(1, 2), now);
     let syn = a.poll_transmit(now).expect("a SYN");
-    let mut b = Connection::accept(&config, end(2), end(1), &syn, SeqNum(1), 1, stream, now).expect("a SYN");
+    let mut b = Connection::accept(&opening(2, 1), &syn, now).expect("a SYN");
     a.write_virtual(u64::MAX);
     let mut flying = Vec::new();
     while a.stats().data_segments_sent < segments {

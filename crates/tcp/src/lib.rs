@@ -8,7 +8,6 @@
 //! ([`RecoveryKind`]) and congestion control ([`congestion`]) are chosen per connection.
 #![no_std]
 #![forbid(unsafe_code)]
-#![allow(clippy::too_many_lines, clippy::too_many_arguments, reason = "being split")]
 extern crate alloc;
 #[cfg(test)]
 extern crate std;
@@ -28,6 +27,6 @@ mod stream;
 mod timers;
 
 pub use config::{ByteCounting, Config, Holes, RecoveryKind, RtoRule, default_mss};
-pub use connection::{CloseReason, Connection, Endpoint, State, reset_reply};
+pub use connection::{CloseReason, Connection, Endpoint, Opening, State, reset_reply};
 pub use stats::Stats;
 pub use stream::{Chunk, Stream};

@@ -4,7 +4,7 @@ mod harness;
 use harness::*;
 
 use airtcp_core::{ByteSize, Duration, Instant, Packet, Segment, SeqNum, TcpFlags};
-use airtcp_tcp::{Chunk, CloseReason, Config, Connection, State, Stream, reset_reply};
+use airtcp_tcp::{Chunk, CloseReason, Config, Connection, Opening, State, Stream, reset_reply};
 use std::cell::RefCell;
 use std::rc::Rc;
 
@@ -90,8 +90,15 @@ fn both_ends_may_open_at_once() {
     let (left, right) = endpoints();
     let config = sink();
     let now = Instant::ZERO;
-    let mut a = Connection::connect(&config, left, right, SeqNum(u32::MAX), 5, Stream::Virtual { id: 1 }, now);
-    let mut b = Connection::connect(&config, right, left, SeqNum(77), 9, Stream::Virtual { id: 2 }, now);
+    let numbered = |local, remote, sequence, timestamp_offset, id| Opening {
+        local,
+        remote,
+        initial_sequence: SeqNum(sequence),
+        timestamp_offset,
+        ..opening(&config, Stream::Virtual { id })
+    };
+    let mut a = Connection::connect(&numbered(left, right, u32::MAX, 5, 1), now);
+    let mut b = Connection::connect(&numbered(right, left, 77, 9, 2), now);
     let (syn_a, syn_b) = (a.poll_transmit(now).unwrap(), b.poll_transmit(now).unwrap());
     a.write_virtual(5000);
     b.write_virtual(7000);
@@ -392,11 +399,12 @@ fn ipv6_segments_fill_the_same_mtu() {
     let (mut left, mut right) = endpoints();
     left.address = "fd00::1".parse().unwrap();
     right.address = "fd00::2".parse().unwrap();
-    let (config, now) = (sink(), Instant::ZERO);
-    let stream = Stream::Virtual { id: 1 };
-    let mut a = Connection::connect(&config, left, right, SeqNum(1), 5, stream, now);
+    let now = Instant::ZERO;
+    let towards =
+        |local, remote| Opening { local, remote, timestamp_offset: 5, ..opening(&sink(), Stream::Virtual { id: 1 }) };
+    let mut a = Connection::connect(&towards(left, right), now);
     let syn = a.poll_transmit(now).unwrap();
-    let mut b = Connection::accept(&config, right, left, &syn, SeqNum(1), 5, stream, now).unwrap();
+    let mut b = Connection::accept(&towards(right, left), &syn, now).unwrap();
     let answer = b.poll_transmit(now).unwrap();
     a.handle_segment(now, &answer);
     a.write_virtual(10_000);

@@ -101,11 +101,10 @@ fn same_seed_same_trace() {
 
 #[test]
 fn real_bytes_arrive_as_written() {
-    let (local, remote) = endpoints();
     for seed in 0..4 {
         let config = Config::default();
         let mut net = Net::new(&config, &config, 20, lossy("5%", seed));
-        net.a = Connection::connect(&config, local, remote, airtcp_core::SeqNum(5), 0, Stream::Bytes, net.now);
+        net.a = Connection::connect(&opening(&config, Stream::Bytes), net.now);
         let text: Vec<u8> = (0..200_000u32).map(|n| (n * 7 + n / 256) as u8).collect();
         let mut written = 0;
         for piece in text.chunks(777) {
@@ -132,9 +131,8 @@ fn a_relay_of_two_connections_keeps_stream_and_positions() {
     first.a.write_virtual(400_000);
     first.a.close();
     let mut second = Net::new(&config, &sink(), 30, lossy("2%", 2));
-    let (local, remote) = endpoints();
     let limited = Config { send_buffer: Some(airtcp_core::ByteSize(20_000)), ..Config::default() };
-    second.a = Connection::connect(&limited, local, remote, airtcp_core::SeqNum(9), 0, Stream::Relayed, second.now);
+    second.a = Connection::connect(&opening(&limited, Stream::Relayed), second.now);
     for _ in 0..2_000_000 {
         if !first.a.is_closed() {
             first.step();

@@ -4,7 +4,7 @@ use super::failed;
 use crate::gateway_file;
 use airtcp_core::{ByteSize, Duration};
 use airtcp_experiment::NotRun;
-use airtcp_experiment::scenario::{LinkSpec, On, ResolvedScenario, SchemeSpec};
+use airtcp_experiment::scenario::{LinkSpec, On, ResolvedScenario};
 use airtcp_link::LinkSettings;
 use airtcp_linux::gateway::status::{self, Status};
 use airtcp_linux::testbed::{Exec, Family, Program, Testbed};
@@ -69,22 +69,23 @@ impl<'a> Gateways<'a> {
                     );
                     return Err(NotRun::Skipped(sentence));
                 }
-                let started = gateways.start_box(testbed, cell, index, scheme, link, end)?;
+                let started = gateways.start_box(testbed, cell, index, link, end)?;
                 gateways.boxes.push(started);
             }
         }
         Ok(gateways)
     }
 
+    /// Starts the box of the scheme with the position `index` at the `end` of `link`.
     fn start_box(
         &self,
         testbed: &Testbed,
         cell: &ResolvedScenario,
         index: usize,
-        scheme: &SchemeSpec,
         link: &LinkSpec,
         end: usize,
     ) -> Result<GatewayBox, NotRun> {
+        let scheme = &cell.schemes[index];
         let name = format!("box{}", self.boxes.len());
         let [node, other] = [end, 1 - end].map(|end| cell.nodes[link.between[end]].as_str());
         let has_peer = scheme.entry.placement == Placement::BothEnds;

@@ -3,7 +3,7 @@
 use super::header;
 use super::settings::{MAX_CONTROLS, Settings};
 use airtcp_core::{Instant, Packet, Rng, SeqNum};
-use airtcp_tcp::{Connection, Endpoint, Stream, default_mss, reset_reply};
+use airtcp_tcp::{Connection, Endpoint, Opening, Stream, default_mss, reset_reply};
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::net::IpAddr;
@@ -63,11 +63,12 @@ impl CircuitEnd {
         // The answer's MSS is the question's, so that both ends know one VMSS.
         let mss = tcp.options.mss.map_or(default_mss(is_ipv4), u32::from);
         let config = self.settings.config(mss, is_ipv4, self.rng.next_u64());
-        let (sequence, stamp) = (SeqNum(self.rng.next_u64() as u32), self.rng.next_u64() as u32);
+        let (initial_sequence, timestamp_offset) = (SeqNum(self.rng.next_u64() as u32), self.rng.next_u64() as u32);
         let remote = Endpoint { address: flow.source, port: flow.source_port };
         let source = Stream::Virtual { id: header::STREAM };
+        let opening = Opening { config, local: self.local, remote, initial_sequence, timestamp_offset, source };
         let accepted = (self.controls.len() < usize::from(MAX_CONTROLS))
-            .then(|| Connection::accept(&config, self.local, remote, packet, sequence, stamp, source, now))
+            .then(|| Connection::accept(&opening, packet, now))
             .flatten();
         match accepted {
             Some(connection) => self.controls.push(connection),

@@ -15,7 +15,7 @@ use super::settings::Settings;
 use super::tunnel::TunnelQueue;
 use airtcp_core::{Duration, FlowKey, Instant, Packet, Rng, SeqNum};
 use airtcp_tcp::congestion::Pacing;
-use airtcp_tcp::{Connection, Endpoint, Stream};
+use airtcp_tcp::{Connection, Endpoint, Opening, Stream};
 
 /// A control TCP that failed is opened again after this.
 const REOPEN_AFTER: Duration = Duration::from_secs(1);
@@ -192,6 +192,7 @@ impl ControlSender {
 
 fn connect(settings: &Settings, local: Endpoint, remote: Endpoint, rng: &mut Rng, now: Instant) -> Connection {
     let config = settings.config(settings.mss(), local.address.is_ipv4(), rng.next_u64());
-    let (sequence, stamp) = (SeqNum(rng.next_u64() as u32), rng.next_u64() as u32);
-    Connection::connect(&config, local, remote, sequence, stamp, Stream::Virtual { id: STREAM }, now)
+    let (initial_sequence, timestamp_offset) = (SeqNum(rng.next_u64() as u32), rng.next_u64() as u32);
+    let source = Stream::Virtual { id: STREAM };
+    Connection::connect(&Opening { config, local, remote, initial_sequence, timestamp_offset, source }, now)
 }

@@ -6,8 +6,8 @@ use crate::topology::FlowKind;
 use airtcp_core::{Duration, Instant, Packet, Rng};
 use airtcp_schemes::decoupling::Circuit;
 use airtcp_schemes::decoupling::datagrams::{Sink, Source};
-use airtcp_schemes::decoupling::socket::{Opening, Socket};
-use airtcp_tcp::{Connection, Stats};
+use airtcp_schemes::decoupling::socket::Socket;
+use airtcp_tcp::{Connection, Opening, Stats};
 
 /// What hidden control TCPs and streams of datagrams count: name and meaning.
 pub const CONTROL_COUNTERS: [(&str, &str); 9] = [
@@ -37,19 +37,12 @@ pub enum End {
 impl End {
     /// The sending end, from now on.
     pub fn connect(kind: &FlowKind, opening: &Opening, rng: &mut Rng, now: Instant) -> End {
-        let Opening { config, local, remote, initial_sequence, timestamp_offset, source } = opening;
         match kind {
-            FlowKind::Tcp => End::Tcp(Box::new(Connection::connect(
-                config,
-                *local,
-                *remote,
-                *initial_sequence,
-                *timestamp_offset,
-                *source,
-                now,
-            ))),
+            FlowKind::Tcp => End::Tcp(Box::new(Connection::connect(opening, now))),
             FlowKind::Decoupling(settings) => End::Decoupling(Socket::connect(settings, opening, rng, now)),
-            FlowKind::Datagrams(settings) => End::Source(Box::new(Source::new(settings, [*local, *remote], rng, now))),
+            FlowKind::Datagrams(settings) => {
+                End::Source(Box::new(Source::new(settings, [opening.local, opening.remote], rng, now)))
+            }
         }
     }
 
@@ -66,10 +59,7 @@ impl End {
 
     /// The receiving end of plain TCP; `None` if `syn` is no SYN for it.
     pub fn accept(opening: &Opening, syn: &Packet, now: Instant) -> Option<End> {
-        let Opening { config, local, remote, initial_sequence, timestamp_offset, source } = opening;
-        let connection =
-            Connection::accept(config, *local, *remote, syn, *initial_sequence, *timestamp_offset, *source, now)?;
-        Some(End::Tcp(Box::new(connection)))
+        Some(End::Tcp(Box::new(Connection::accept(opening, syn, now)?)))
     }
 
     /// The connection that carries the stream, if there is one yet.

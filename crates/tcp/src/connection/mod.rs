@@ -36,6 +36,23 @@ pub struct Endpoint {
     pub port: u16,
 }
 
+/// What one end of a connection is opened with.
+#[derive(Clone, Debug)]
+pub struct Opening {
+    /// How it behaves.
+    pub config: Config,
+    /// Our end.
+    pub local: Endpoint,
+    /// The other end.
+    pub remote: Endpoint,
+    /// Number of our SYN.
+    pub initial_sequence: SeqNum,
+    /// Our timestamp clock at time zero.
+    pub timestamp_offset: u32,
+    /// What we send.
+    pub source: Stream,
+}
+
 /// Connection states (RFC 9293 section 3.3.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
@@ -103,33 +120,15 @@ pub struct Connection {
 
 impl Connection {
     /// Opens a connection: the SYN is the first thing [`Connection::poll_transmit`] returns.
-    pub fn connect(
-        config: &Config,
-        local: Endpoint,
-        remote: Endpoint,
-        initial_sequence: SeqNum,
-        timestamp_offset: u32,
-        source: Stream,
-        now: Instant,
-    ) -> Connection {
-        let mut connection = Connection::new(config, local, remote, initial_sequence, timestamp_offset, source, now);
+    pub fn connect(opening: &Opening, now: Instant) -> Connection {
+        let mut connection = Connection::new(opening, now);
         connection.syn_due = true;
         connection
     }
 
-    /// Answers a SYN. `None` if `syn` is no SYN, or not one to `local` from `remote`.
-    #[expect(clippy::too_many_arguments, reason = "the arguments of connect, and the SYN")]
-    pub fn accept(
-        config: &Config,
-        local: Endpoint,
-        remote: Endpoint,
-        syn: &Packet,
-        initial_sequence: SeqNum,
-        timestamp_offset: u32,
-        source: Stream,
-        now: Instant,
-    ) -> Option<Connection> {
-        let mut connection = Connection::new(config, local, remote, initial_sequence, timestamp_offset, source, now);
+    /// Answers a SYN. `None` if `syn` is no SYN, or not one to `opening.local` from `opening.remote`.
+    pub fn accept(opening: &Opening, syn: &Packet, now: Instant) -> Option<Connection> {
+        let mut connection = Connection::new(opening, now);
         let tcp = *syn.tcp()?;
         let is_syn = tcp.flags.syn() && !tcp.flags.ack() && !tcp.flags.rst();
         if !is_syn || !syn.checksum_holds() || syn.flow() != Some(connection.flow().reversed()) {
@@ -142,26 +141,18 @@ impl Connection {
         Some(connection)
     }
 
-    fn new(
-        config: &Config,
-        local: Endpoint,
-        remote: Endpoint,
-        initial_sequence: SeqNum,
-        timestamp_offset: u32,
-        source: Stream,
-        now: Instant,
-    ) -> Connection {
-        let flow = flow_key(local, remote);
-        let rng = Rng::derive(config.random_seed, &format!("tcp {flow}"));
-        let buffer = SendBuffer::new(source, config.send_buffer.map(|size| size.0));
+    fn new(opening: &Opening, now: Instant) -> Connection {
+        let Opening { config, local, remote, initial_sequence, timestamp_offset, source } = opening;
+        let rng = Rng::derive(config.random_seed, &format!("tcp {}", flow_key(*local, *remote)));
+        let buffer = SendBuffer::new(*source, config.send_buffer.map(|size| size.0));
         let acks = Acknowledger::new(config);
         Connection {
-            local,
-            remote,
+            local: *local,
+            remote: *remote,
             state: State::SynSent,
-            sender: Sender::new(config, Sequence::new(initial_sequence), buffer, rng),
+            sender: Sender::new(config, Sequence::new(*initial_sequence), buffer, rng),
             receiver: Receiver::new(ReceiveWindow::new(config.receive_buffer.0), acks, config.auto_read),
-            options: Options::new(timestamp_offset),
+            options: Options::new(*timestamp_offset),
             timers: Timers::default(),
             stats: Stats::default(),
             peer_sequence: Sequence::default(),

@@ -66,15 +66,7 @@ impl Sender {
         if let (Some(stamps), Some(_)) = (input.tcp.options.timestamps, input.echo) {
             self.sk.rx_opt = RxOpt { saw_tstamp: true, rcv_tsval: stamps.value, rcv_tsecr: stamps.echo };
         }
-        let mut facts = AckFacts {
-            after_timeout: self.retransmits > 0,
-            una_advanced: input.ack > self.una,
-            ece: input.tcp.flags.ece() && self.ecn,
-            echo: input.echo,
-            prior_una: self.una,
-            highest_before: self.board.highest_sacked(),
-            ..AckFacts::default()
-        };
+        let mut facts = self.facts_of(input);
         let mut delivery = Delivery::new(step.now, self.sk.rtt_min_us);
         delivery.rate.prior_in_flight = self.sk.tcp_packets_in_flight();
         delivery.rate.is_ece = facts.ece;
@@ -118,6 +110,19 @@ impl Sender {
         let sample = delivery.finish(&mut self.sk, newly_delivered, newly_lost);
         if prior_packets > 0 {
             self.control_window(&sample, &facts, newly_lost);
+        }
+    }
+
+    /// What is known before anything is taken.
+    fn facts_of(&self, input: &AckInput) -> AckFacts {
+        AckFacts {
+            after_timeout: self.retransmits > 0,
+            una_advanced: input.ack > self.una,
+            ece: input.tcp.flags.ece() && self.ecn,
+            echo: input.echo,
+            prior_una: self.una,
+            highest_before: self.board.highest_sacked(),
+            ..AckFacts::default()
         }
     }
 

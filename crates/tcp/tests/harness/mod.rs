@@ -3,7 +3,7 @@
 #![allow(dead_code, reason = "each test file uses its own part")]
 
 use airtcp_core::{Duration, Instant, Packet, Payload, Probability, Rng, SeqNum, TcpFlags};
-use airtcp_tcp::{Config, Connection, Endpoint, Stream};
+use airtcp_tcp::{Config, Connection, Endpoint, Opening, Stream};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::net::{IpAddr, Ipv4Addr};
@@ -59,6 +59,12 @@ pub fn endpoints() -> (Endpoint, Endpoint) {
     (Endpoint { address: address(1), port: 40_000 }, Endpoint { address: address(2), port: 80 })
 }
 
+/// The first end's opening, from sequence number 1 and clock 0.
+pub fn opening(config: &Config, source: Stream) -> Opening {
+    let (local, remote) = endpoints();
+    Opening { config: config.clone(), local, remote, initial_sequence: SeqNum(1), timestamp_offset: 0, source }
+}
+
 impl Net {
     /// Both initial sequence numbers and the timestamp clocks are just below their wrap.
     pub fn new(a: &Config, b: &Config, rtt_ms: u64, path: Path) -> Net {
@@ -66,11 +72,16 @@ impl Net {
     }
 
     pub fn numbered(a: &Config, b: &Config, rtt_ms: u64, path: Path, initial: u32, clock: u32) -> Net {
-        let (local, remote) = endpoints();
-        let stream = Stream::Virtual { id: A_STREAM };
         Net {
             now: Instant::ZERO,
-            a: Connection::connect(a, local, remote, SeqNum(initial), clock, stream, Instant::ZERO),
+            a: Connection::connect(
+                &Opening {
+                    initial_sequence: SeqNum(initial),
+                    timestamp_offset: clock,
+                    ..opening(a, Stream::Virtual { id: A_STREAM })
+                },
+                Instant::ZERO,
+            ),
             b: None,
             b_config: b.clone(),
             b_initial: initial.wrapping_add(7_000),
@@ -154,9 +165,14 @@ impl Net {
             (From::A, Some(b)) => b.handle_segment(self.now, packet),
             (From::A, None) => {
                 let (remote, local) = endpoints();
-                let stream = Stream::Virtual { id: B_STREAM };
-                let (config, initial) = (&self.b_config, SeqNum(self.b_initial));
-                self.b = Connection::accept(config, local, remote, packet, initial, u32::MAX - 50, stream, self.now);
+                let answer = Opening {
+                    local,
+                    remote,
+                    initial_sequence: SeqNum(self.b_initial),
+                    timestamp_offset: u32::MAX - 50,
+                    ..opening(&self.b_config, Stream::Virtual { id: B_STREAM })
+                };
+                self.b = Connection::accept(&answer, packet, self.now);
                 if let Some(b) = &mut self.b {
                     assert_eq!(b.write_virtual(self.b_writes), self.b_writes);
                     if self.b_closes {

@@ -148,7 +148,7 @@ impl Proxy {
             cx.emit(Event::FLOW_PASSED);
             return cx.send(port.opposite(), packet);
         }
-        let Some(relay) = Relay::open(&self.settings, self.buffer, flow, &packet, port, self.quiet, cx) else {
+        let Some(relay) = Relay::open(&self.settings, self.buffer, &packet, port, self.quiet, cx) else {
             return cx.send(port.opposite(), packet);
         };
         cx.emit(Event::FLOW_NEW);

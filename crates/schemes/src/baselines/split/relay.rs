@@ -10,7 +10,7 @@ use airtcp_core::{
     ByteSize, Context, CreateReason, DropReason, Duration, Event, FlowKey, Instant, Packet, Port, Rng, SeqNum,
     TcpFlags, TcpHeader,
 };
-use airtcp_tcp::{CloseReason, Config, Connection, Endpoint, State, Stream, default_mss, reset_reply};
+use airtcp_tcp::{CloseReason, Config, Connection, Endpoint, Opening, State, Stream, default_mss, reset_reply};
 
 /// See the module.
 #[derive(Debug)]
@@ -68,7 +68,6 @@ impl Relay {
     pub fn open(
         settings: &Settings,
         buffer: ByteSize,
-        flow: &FlowKey,
         syn: &Packet,
         origin: Port,
         quiet: Option<Quiet>,
@@ -81,16 +80,8 @@ impl Relay {
         let mut configs = Configs { client: towards(origin), server: towards(origin.opposite()) };
         configs.server.mtu = configs.server.mtu.min(mtu_of(syn, &tcp));
         let start = Start::of(&tcp, now, cx.rng());
-        let (client_end, server_end) = endpoints(flow);
-        let server = Connection::connect(
-            &configs.server,
-            client_end,
-            server_end,
-            start.sequence,
-            start.timestamp_offset,
-            Stream::Relayed,
-            now,
-        );
+        let (client_end, server_end) = endpoints(&syn.flow()?);
+        let server = Connection::connect(&start.opening(&configs.server, client_end, server_end), now);
         let mut relay = Relay {
             origin,
             syn: Some(syn.clone()),
@@ -115,16 +106,8 @@ impl Relay {
     fn accept(&mut self, now: Instant, start: Start) {
         let Some(syn) = self.syn.take() else { return };
         let (client_end, server_end) = (self.server.local(), self.server.remote());
-        self.client = Connection::accept(
-            &self.configs.client,
-            server_end,
-            client_end,
-            &syn,
-            start.sequence,
-            start.timestamp_offset,
-            Stream::Relayed,
-            now,
-        );
+        let opening = start.opening(&self.configs.client, server_end, client_end);
+        self.client = Connection::accept(&opening, &syn, now);
     }
 
     /// A packet of the flow, from the client or from the server.
@@ -261,6 +244,17 @@ impl Start {
         let offset =
             syn.options.timestamps.map_or_else(|| rng.next_u64() as u32, |stamp| stamp.value.wrapping_sub(clock));
         Start { sequence: syn.sequence, timestamp_offset: offset }
+    }
+
+    fn opening(self, config: &Config, local: Endpoint, remote: Endpoint) -> Opening {
+        Opening {
+            config: config.clone(),
+            local,
+            remote,
+            initial_sequence: self.sequence,
+            timestamp_offset: self.timestamp_offset,
+            source: Stream::Relayed,
+        }
     }
 
     fn random(rng: &mut Rng) -> Start {

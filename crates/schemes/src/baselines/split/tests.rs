@@ -5,7 +5,7 @@ use super::*;
 use crate::{End, LinkFacts, MAX_MEMORY};
 use airtcp_core::testing::Harness;
 use airtcp_core::{DropReason, Rng, SeqNum};
-use airtcp_tcp::{CloseReason, Config, Connection, Endpoint, State, Stream, reset_reply};
+use airtcp_tcp::{CloseReason, Config, Connection, Endpoint, Opening, State, Stream, reset_reply};
 use core::net::{IpAddr, Ipv4Addr};
 use std::collections::BTreeMap;
 use std::vec::Vec;
@@ -40,8 +40,28 @@ fn proxy(text: &[(&str, &str)], max_memory: ByteSize) -> Proxy {
 }
 
 fn host(local: Endpoint, remote: Endpoint, config: &Config) -> Connection {
-    let start = SeqNum(u32::MAX - 5_000);
-    Connection::connect(config, local, remote, start, u32::MAX - 20, Stream::Virtual { id: 1 }, Instant::ZERO)
+    let opening = Opening {
+        config: config.clone(),
+        local,
+        remote,
+        initial_sequence: SeqNum(u32::MAX - 5_000),
+        timestamp_offset: u32::MAX - 20,
+        source: Stream::Virtual { id: 1 },
+    };
+    Connection::connect(&opening, Instant::ZERO)
+}
+
+/// The server's answer to `syn` from `client`.
+fn server(client: Endpoint, syn: &Packet, now: Instant) -> Option<Connection> {
+    let opening = Opening {
+        config: Config::default(),
+        local: end(2, 80),
+        remote: client,
+        initial_sequence: SeqNum(77),
+        timestamp_offset: 9,
+        source: Stream::Virtual { id: 2 },
+    };
+    Connection::accept(&opening, syn, now)
 }
 
 impl Bench {
@@ -133,11 +153,7 @@ impl Bench {
         }
         match &mut self.server {
             Some(server) => server.handle_segment(self.now, packet),
-            None => {
-                let (stream, start) = (Stream::Virtual { id: 2 }, SeqNum(77));
-                let config = Config::default();
-                self.server = Connection::accept(&config, end(2, 80), end(1, 7), packet, start, 9, stream, self.now);
-            }
+            None => self.server = server(end(1, 7), packet, self.now),
         }
     }
 
@@ -438,9 +454,8 @@ fn crowd(ports: &[u16], bytes: u64) -> Harness<Proxy> {
     };
     pass(&mut harness, &mut clients);
     for syn in core::mem::take(&mut harness.io.link) {
-        let (stream, config) = (Stream::Virtual { id: 2 }, Config::default());
         let client = end(1, syn.tcp().unwrap().source_port);
-        let mut server = Connection::accept(&config, end(2, 80), client, &syn, SeqNum(77), 9, stream, now).unwrap();
+        let mut server = server(client, &syn, now).unwrap();
         harness.packet(now, Port::LINK, server.poll_transmit(now).unwrap());
     }
     pass(&mut harness, &mut clients);

@@ -25,30 +25,13 @@ pub(in crate::decoupling) use settings::with_nearest;
 pub use settings::{DataSettings, Repeat, Settings, Timer, WhenFull};
 
 use crate::decoupling::{Circuit, CircuitEnd, Departure};
-use airtcp_core::{Instant, Packet, Rng, SeqNum};
-use airtcp_tcp::{Config, Connection, Endpoint, Stream};
+use airtcp_core::{Instant, Packet, Rng};
+use airtcp_tcp::{Connection, Opening};
 use alloc::boxed::Box;
 use alloc::collections::BTreeSet;
 
 /// Fewer duplicates are no sign of a loss (DEC-U7).
 const LEAST_REPEAT: u32 = 3;
-
-/// What one end of the data TCP is opened with: the arguments of [`Connection::connect`].
-#[derive(Clone, Debug)]
-pub struct Opening {
-    /// Both ends' TCP; the socket takes from it what it does not decide itself.
-    pub config: Config,
-    /// Our end.
-    pub local: Endpoint,
-    /// The other end.
-    pub remote: Endpoint,
-    /// Number of our SYN.
-    pub initial_sequence: SeqNum,
-    /// Our timestamp clock at time zero.
-    pub timestamp_offset: u32,
-    /// What we send.
-    pub source: Stream,
-}
 
 /// One end of a reliable decoupling connection: no I/O, no clock; driven like a [`Connection`].
 #[derive(Debug)]
@@ -85,10 +68,10 @@ struct Receiver {
 impl Socket {
     /// The sending end: both TCPs' SYNs are the first things that leave.
     pub fn connect(settings: &Settings, opening: &Opening, rng: &mut Rng, now: Instant) -> Socket {
-        let Opening { local, remote, initial_sequence, timestamp_offset, source, .. } = *opening;
-        let config = settings.data_config(&opening.config);
+        let (local, remote) = (opening.local, opening.remote);
+        let data = Opening { config: settings.data_config(&opening.config), ..opening.clone() };
         Socket(Box::new(End::Sender(Sender {
-            data: Connection::connect(&config, local, remote, initial_sequence, timestamp_offset, source, now),
+            data: Connection::connect(&data, now),
             circuit: Circuit::new(&settings.circuit, local.address, remote.address, rng, now),
             repeat: settings.data.repeat,
             repeat_after: settings.data.repeat_after,
@@ -289,9 +272,7 @@ impl Receiver {
         if let Some(data) = &mut self.data {
             return data.handle_segment(now, packet);
         }
-        let Opening { config, local, remote, initial_sequence, timestamp_offset, source } = &self.opening;
-        self.data =
-            Connection::accept(config, *local, *remote, packet, *initial_sequence, *timestamp_offset, *source, now);
+        self.data = Connection::accept(&self.opening, packet, now);
     }
 }
 
