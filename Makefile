@@ -27,7 +27,7 @@ test-long: ## the same with the long fault drills and matrices
 
 matrix: setup ## file transfers through every impairment, live (root) and simulated, a line per cell; about 6 minutes
 	AIRTCP_TEST_LONG=1 cargo test --quiet --locked --package airtcp-linux --test live_matrix -- --nocapture
-	cargo test --quiet --locked --package airtcp-sim --test matrix -- --nocapture
+	cargo test --quiet --locked --package airtcp-sim --test all matrix:: -- --nocapture
 
 drills: setup ## kill and stop gateways under a file transfer, 20 of each kind, a line per drill; 15 minutes, root
 	AIRTCP_TEST_LONG=1 cargo test --quiet --locked --package airtcp-linux --test live_drills -- --nocapture

@@ -1,12 +1,10 @@
 //! Captures of simulated runs: read back with a library, and as Wireshark reads them.
 
-mod common;
-
+use crate::common::{DEMO, Scratch, demo_with, read, read_with, skip};
 use airtcp_core::Packet;
 use airtcp_experiment::capture::{self, CaptureSettings, Written};
 use airtcp_experiment::results::{self, Results, RunOptions};
 use airtcp_experiment::{Catalogue, Scenario, Simulator};
-use common::{DEMO, Scratch, demo_with, read, read_with, skip};
 use pcap_file::DataLink;
 use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketOption;
 use pcap_file::pcapng::blocks::interface_description::InterfaceDescriptionOption;

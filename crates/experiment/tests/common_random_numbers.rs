@@ -1,14 +1,12 @@
 //! Compared schemes meet the same random numbers: the n-th packet that a link transmits in run i has the same fate in
 //! every cell, whatever stands before the link.
 
-mod common;
-
+use crate::common::demo_with;
 use airtcp_core::parameters::ParameterError;
 use airtcp_core::{Context, Element, Packet, Port};
 use airtcp_experiment::scenario::Source;
 use airtcp_experiment::{Catalogue, Scenario, Simulator, World};
 use airtcp_schemes::{Placement, Reports, SchemeEntry, Site};
-use common::demo_with;
 use std::cell::RefCell;
 use std::collections::VecDeque;
 

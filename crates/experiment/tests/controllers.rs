@@ -1,8 +1,6 @@
 //! Controllers with options in scenarios, what they count, and what control runs make of them.
 
-mod common;
-
-use common::{DEMO, demo_with, read};
+use crate::common::{DEMO, demo_with, read};
 use insta::assert_snapshot;
 
 const PLAIN: [&str; 4] = ["runs=1", "duration=8s", "warmup=2s", "links.air.loss=1%"];

@@ -1,10 +1,8 @@
 //! The property the fuzzer checks, replayed: its corpus, and the demo with random damage.
 
-mod common;
-
+use crate::common::DEMO;
 use airtcp_core::Rng;
 use airtcp_experiment::fuzzing;
-use common::DEMO;
 use std::path::Path;
 
 #[test]

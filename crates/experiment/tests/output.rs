@@ -1,12 +1,10 @@
 //! Tables and reports.
 
-mod common;
-
+use crate::common::{DEMO, demo_with, made_up, read};
 use airtcp_experiment::Scenario;
 use airtcp_experiment::html::{self, Stored, StoredWorld};
 use airtcp_experiment::results::{Results, series, summary};
 use airtcp_experiment::table::{Layout, Style, TextTable, markdown};
-use common::{DEMO, demo_with, made_up, read};
 use insta::assert_snapshot;
 use serde_json::json;
 

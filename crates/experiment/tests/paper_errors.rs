@@ -1,10 +1,8 @@
 //! One golden test per kind of error in a paper's file: file, line, key and the nearest valid one.
 
-mod common;
-
+use crate::common::{CATALOGUE, DEMO};
 use airtcp_experiment::paper::{Mode, PaperFile, Plan};
 use airtcp_experiment::scenario::{ScenarioError, Source};
-use common::{CATALOGUE, DEMO};
 use insta::assert_snapshot;
 
 const PAPER: &str = include_str!("data/paper.toml");

@@ -1,14 +1,12 @@
 //! An interrupted reproduction goes on where it was and ends with the verdicts of an uninterrupted one.
 
-mod common;
-
+use crate::common::{CATALOGUE, DEMO};
 use airtcp_experiment::paper::resume::Journals;
 use airtcp_experiment::paper::{Mode, PaperFile, Plan, output};
 use airtcp_experiment::results::{JournalError, RunOptions};
 use airtcp_experiment::scenario::{ScenarioError, Source};
 use airtcp_experiment::world::{FlowOutcome, World};
 use airtcp_experiment::{NotRun, ResolvedScenario, RunOutcome};
-use common::{CATALOGUE, DEMO};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 

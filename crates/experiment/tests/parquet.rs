@@ -1,10 +1,8 @@
 //! `runs.parquet` and `counters.parquet`, read back.
 
-mod common;
-
+use crate::common::{DEMO, made_up, read};
 use airtcp_experiment::results::{self, Results, RunOptions, parquet as files};
 use airtcp_experiment::{Scenario, Simulator};
-use common::{DEMO, made_up, read};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::{Field, Row};
 use std::fs::File;

@@ -1,10 +1,8 @@
 //! Schemes along a path: `from` and `to` instead of `on`.
 
-mod common;
-
+use crate::common::read_with;
 use airtcp_experiment::scenario::On;
 use airtcp_experiment::{Catalogue, Simulator, World};
-use common::read_with;
 
 const FILE: &str = r#"
 schema = 1

@@ -1,14 +1,12 @@
 //! The HTML report as a browser shows it: figures are drawn, nothing complains, nothing is fetched.
 
-mod browser;
-mod common;
-
+use crate::browser;
+use crate::browser::Browser;
+use crate::common::{DEMO, Scratch, made_up, read, skip};
 use airtcp_experiment::Scenario;
 use airtcp_experiment::figure::Figure;
 use airtcp_experiment::html::{self, Stored, StoredWorld};
 use airtcp_experiment::results::{series, summary};
-use browser::Browser;
-use common::{DEMO, Scratch, made_up, read, skip};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 

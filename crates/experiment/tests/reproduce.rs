@@ -1,11 +1,9 @@
 //! The scenario that lies beside a result gives the same result again, to the byte.
 
-mod common;
-
+use crate::common::{DEMO, demo_with};
 use airtcp_experiment::results::{self, Results, RunOptions, directory};
 use airtcp_experiment::scenario::Source;
 use airtcp_experiment::{Catalogue, Scenario, Simulator};
-use common::{DEMO, demo_with};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -1,10 +1,8 @@
 //! From runs to `summary.json`.
 
-mod common;
-
+use crate::common::{DEMO, demo_with, made_up, read};
 use airtcp_experiment::results::{self, Results, RunOptions, baseline_of, ceiling_bps, directory, summary};
 use airtcp_experiment::{Scenario, Simulator};
-use common::{DEMO, demo_with, made_up, read};
 use serde_json::{Value, json};
 
 /// The demo, short enough for a test.

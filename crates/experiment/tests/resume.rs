@@ -1,11 +1,9 @@
 //! Interrupted sweeps go on where they were and end with the bytes of an uninterrupted one.
 
-mod common;
-
+use crate::common::{DEMO, MadeUp, demo_with, read};
 use airtcp_experiment::results::{self, Interruptible, Journal, JournalError, Results, RunOptions};
 use airtcp_experiment::results::{series, summary};
 use airtcp_experiment::{NotRun, ResolvedScenario, RunOutcome, Scenario, Simulator, World};
-use common::{DEMO, MadeUp, demo_with, read};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 

@@ -1,11 +1,9 @@
 //! What a scenario file means.
 
-mod common;
-
+use crate::common::{CATALOGUE, DEMO, demo_with, read};
 use airtcp_core::{Duration, Rate};
 use airtcp_experiment::Scenario;
 use airtcp_link::Queue;
-use common::{CATALOGUE, DEMO, demo_with, read};
 
 const SWEEP: &str = r#"
 schema = 1

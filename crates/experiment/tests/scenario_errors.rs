@@ -1,8 +1,6 @@
 //! One golden test per kind of error: file, line, key and the nearest valid one.
 
-mod common;
-
-use common::{DEMO, demo_with, error_of_set, error_with, read};
+use crate::common::{DEMO, demo_with, error_of_set, error_with, read};
 use insta::assert_snapshot;
 
 #[test]

@@ -1,11 +1,9 @@
 //! `socket` and `socket_options` in files.
 
-mod common;
-
 use airtcp_experiment::catalogue::Catalogue;
 
+use crate::common::read_with;
 use airtcp_sim::FlowKind;
-use common::read_with;
 
 const FILE: &str = r#"schema = 1
 duration = "5s"

@@ -1,12 +1,10 @@
 //! Cells and groups in scenario files.
 
-mod common;
-
+use crate::common::{read, read_with};
 use airtcp_experiment::results::{CellState, Results, summary};
 use airtcp_experiment::simulator::Simulator;
 use airtcp_experiment::world::World;
 use airtcp_experiment::{Catalogue, Scenario};
-use common::{read, read_with};
 use insta::assert_snapshot;
 
 const WIFI: &str = r#"

@@ -1,9 +1,8 @@
 //! CoDel keeps the wait short and drops by its control law (RFC 8289).
 
-mod common;
+use crate::common::*;
 use airtcp_core::{DropReason, Duration, Instant};
 use airtcp_link::Link;
-use common::*;
 
 /// A link on which a packet of 1500 bytes takes a millisecond, with a queue too long to be full.
 fn codel() -> Link {

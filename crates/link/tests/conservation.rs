@@ -1,11 +1,10 @@
 //! What goes in comes out, is held, or was dropped for a reason: for any settings and any traffic.
 
-mod common;
+use crate::common::*;
 use airtcp_core::{Backlog, ByteSize, Counts, Duration, Ecn, Instant, Probability, Rate};
 use airtcp_link::{
     Codel, DropTail, FqCodel, HeaderFirst, Link, LinkSettings, Loss, Outage, Queue, QueueLimit, Red, Reordering, Ring,
 };
-use common::*;
 use proptest::prelude::*;
 
 fn probability() -> impl Strategy<Value = Probability> {

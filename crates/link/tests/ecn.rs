@@ -1,10 +1,9 @@
 //! A queue that marks loses no packet of an ECN-capable transport, and drops the others (RFC 3168).
 
-mod common;
+use crate::common::*;
 use airtcp_core::{DropReason, Ecn, Packet};
 use airtcp_link::LinkCounters;
 use bytes::Bytes;
-use common::*;
 
 /// The kinds that manage, with times and thresholds that two seconds of overload meet.
 const MANAGED: &[&str] = &["kind = \"red\", limit = \"10000packets\"", "kind = \"codel\"", "kind = \"fq-codel\""];

@@ -1,9 +1,8 @@
 //! FQ-CoDel serves flows alike and lets those that send little pass (RFC 8290).
 
-mod common;
+use crate::common::*;
 use airtcp_core::{DropReason, Duration, Instant};
 use airtcp_link::Link;
-use common::*;
 use std::collections::BTreeMap;
 
 /// A link on which a packet of 1500 bytes takes a millisecond.

@@ -3,13 +3,12 @@
 //! The circuits here are as simple as can be: a window of virtual segments that opens by acknowledgments and is halved by
 //! a lost header, a header packet behind the data of each. Those with real control TCPs are tested in the simulator.
 
-mod common;
+use crate::common::{at, link, send};
 use airtcp_core::{
     CONTROL_DSCP, DropReason, Duration, Instant, Packet, Rng, Segment, SeqNum, TcpFlags, TcpHeader, TcpOptions,
     Timestamps,
 };
 use airtcp_link::Link;
-use common::{at, link, send};
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 

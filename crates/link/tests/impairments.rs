@@ -1,9 +1,8 @@
 //! Loss, reordering, duplication, corruption, outage.
 
-mod common;
+use crate::common::*;
 use airtcp_core::{DropReason, Duration, Instant};
 use airtcp_link::Link;
-use common::*;
 
 /// Within `sigmas` standard deviations of a binomial count.
 fn close(count: u64, trials: u64, probability: f64, sigmas: f64) -> bool {

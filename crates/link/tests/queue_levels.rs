@@ -1,9 +1,8 @@
 //! What a queue tells of itself: the most that ever waited, the most since somebody asked, and the first drop.
 
-mod common;
+use crate::common::{link, of_flow};
 use airtcp_core::{Duration, Instant};
 use airtcp_link::Link;
-use common::{link, of_flow};
 
 fn at(millis: u64) -> Instant {
     Instant::ZERO + Duration::from_millis(millis)

@@ -1,8 +1,7 @@
 //! Rate, delay and queue.
 
-mod common;
+use crate::common::*;
 use airtcp_core::{Backlog, DropReason, Duration, Instant};
-use common::*;
 
 #[test]
 fn a_billion_bytes_leave_at_exactly_the_rate() {

@@ -1,12 +1,11 @@
 //! AS-TCP in a cell: what it gains, what it costs, and that every stream stays whole.
 
-mod common;
+use crate::common::uploads::Cell;
+use crate::common::{mbit, owned};
 use airtcp_core::{Duration, Event, Gauge};
 use airtcp_schemes::{as_tcp, baselines::split};
 use airtcp_sim::Outcome;
 use airtcp_sim::dot11::{FrameKind, saturation};
-use common::uploads::Cell;
-use common::{mbit, owned};
 
 const PACKET: u32 = 1500;
 const PAYLOAD: f64 = 1448.0;

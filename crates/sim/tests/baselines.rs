@@ -1,11 +1,10 @@
 //! The in-path baselines on the demo path: what each one is good for, and that it disturbs nothing.
 
-mod common;
+use crate::common::{Demo, bulk, demo, essence, events, tcp};
 use airtcp_core::{Duration, Event};
 use airtcp_schemes::SchemeEntry;
 use airtcp_schemes::baselines::{delayed_dupacks, eln, snoop};
 use airtcp_sim::{Drop, Outcome, RunSettings};
-use common::{Demo, bulk, demo, essence, events, tcp};
 
 /// A sender of the papers' time; an acknowledgment per packet.
 const RENO: &[(&str, &str)] = &[("controller", "reno"), ("recovery", "reno"), ("delayed_ack_segments", "1")];

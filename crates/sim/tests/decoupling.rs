@@ -1,11 +1,9 @@
 //! Trunks of TCP Decoupling: many flows through one circuit (DEC-28).
 
-mod common;
-
+use crate::common::*;
 use airtcp_core::{DropReason, Duration, Gauge};
 use airtcp_schemes::{SCHEMES, SchemeEntry, find};
 use airtcp_sim::{Flow, NodeId, Outcome, RunSettings, Topology};
-use common::*;
 
 fn decoupling() -> &'static SchemeEntry {
     find(SCHEMES, "decoupling").expect("the scheme is in the table")

@@ -1,11 +1,8 @@
 //! Circuits with real control TCPs meet routers that drop headers first, and a wireless hop that helps header packets.
 //! With `--nocapture` they print what docs/decoupling-routers.md shows.
 
-mod circuits;
-mod common;
-
+use crate::circuits::Path;
 use airtcp_core::{Duration, Event, Instant};
-use circuits::Path;
 
 const VMSS: &[(&str, &str)] = &[("vmss", "1500")];
 const MINUTES: Duration = Duration::from_secs(300);

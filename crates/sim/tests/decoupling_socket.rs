@@ -1,9 +1,8 @@
 //! The reliable decoupling socket on the paper's network: what it does, and what it is for.
 
-mod common;
+use crate::common::decoupling::*;
 use airtcp_core::{CONTROL_DSCP, DropReason, Duration, Instant, Packet, Payload};
 use airtcp_sim::{Direction, RunSettings, Tap};
-use common::decoupling::*;
 use std::collections::BTreeMap;
 
 /// What of one circuit passes a link, and what comes back.

@@ -1,9 +1,8 @@
 //! Streams of datagrams over a circuit (DEC-29), and without one.
 
-mod common;
+use crate::common::decoupling::*;
 use airtcp_core::Duration;
 use airtcp_sim::{FlowKind, Outcome, RunSettings};
-use common::decoupling::*;
 
 fn lost_on_the_air(outcome: &Outcome) -> u64 {
     let forward = outcome.drops.iter().filter(|drop| drop.place == "links.air.forward");

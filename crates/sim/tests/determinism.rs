@@ -1,9 +1,9 @@
 //! The same seed gives the same run, and what does not matter changes nothing.
 
-mod common;
+use crate::common;
+use crate::common::{Demo, demo, essence};
 use airtcp_core::Duration;
 use airtcp_sim::RunSettings;
-use common::{Demo, demo, essence};
 
 fn settings(seed: u64) -> RunSettings {
     RunSettings { seed, duration: Duration::from_secs(6), warmup: Duration::from_secs(1), ..RunSettings::default() }

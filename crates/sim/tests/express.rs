@@ -1,6 +1,6 @@
 //! Packets that pass links without an event arrive as those with one, and a tap sees them at the same times.
 
-mod common;
+use crate::common;
 use airtcp_core::{DropReason, Duration, Instant, Packet, Rng};
 use airtcp_sim::{Direction, Flow, FlowKind, NodeId, Outcome, RunSettings, Tap, Topology};
 use airtcp_tcp::Config;

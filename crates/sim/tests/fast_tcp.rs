@@ -1,11 +1,10 @@
 //! Fast-TCP on the paper's network (FTC-E1): slow start over a link of 30 Mbit/s and 130 ms, with a queue of 2 Mbit, a
 //! quarter of what is under way on it.
 
-mod common;
+use crate::common::{bulk, essence, events, link, owned, tcp};
 use airtcp_core::{Duration, Gauge, Instant};
 use airtcp_schemes::fast_tcp;
 use airtcp_sim::{Flow, Level, Outcome, RunSettings, Topology};
-use common::{bulk, essence, events, link, owned, tcp};
 
 type Settings<'a> = &'a [(&'a str, &'a str)];
 

@@ -1,13 +1,12 @@
 //! What else spares the way back: acknowledgments filtered in a queue, receivers that send few, and a medium that takes
 //! them back within the exchange.
 
-mod common;
+use crate::common::uploads::Cell;
+use crate::common::{bulk, events, link, mbit, owned, tcp};
 use airtcp_core::{DropReason, Event};
 use airtcp_schemes::baselines::ack_filter;
 use airtcp_sim::dot11::FrameKind;
 use airtcp_sim::{Outcome, RunSettings, Topology};
-use common::uploads::Cell;
-use common::{bulk, events, link, mbit, owned, tcp};
 
 fn filtered(cell: &Cell, settings: &[(&str, &str)]) -> Outcome {
     cell.run(|topology, wlan, _| topology.scheme("filter", wlan, &ack_filter::ENTRY, &owned(settings)))

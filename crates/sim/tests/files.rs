@@ -1,9 +1,8 @@
 //! Files of a simulated host: everything that was written arrives, whatever holds it up.
 
-mod common;
+use crate::common::{bulk, demo, tcp};
 use airtcp_core::Duration;
 use airtcp_sim::{Flow, RunSettings};
-use common::{bulk, demo, tcp};
 
 fn completes(size: u64, settings: &[(&str, &str)]) -> bool {
     let mut network = demo(&[]);

@@ -1,9 +1,9 @@
 //! G-Snoop on the demo path: what it must reach, and what it must not disturb.
 
-mod common;
+use crate::common;
+use crate::common::{demo, events, of_ceiling};
 use airtcp_core::{Duration, Event};
 use airtcp_sim::RunSettings;
-use common::{demo, events, of_ceiling};
 
 fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);

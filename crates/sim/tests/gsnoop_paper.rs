@@ -1,11 +1,10 @@
 //! G-Snoop's paper mode on the paper's network (GSN-E1): five senders and five receivers, 5 Mbit/s before gateway A,
 //! 10 Mbit/s and 5 ms (GSN-X3) through the air, 512-byte packets (GSN-U4), Reno without SACK.
 
-mod common;
+use crate::common::{bulk, demo, essence, events, link, owned, tcp};
 use airtcp_core::Duration;
 use airtcp_schemes::gsnoop;
 use airtcp_sim::{Flow, Outcome, RunSettings, Topology};
-use common::{bulk, demo, essence, events, link, owned, tcp};
 
 const FLOWS: usize = 5;
 

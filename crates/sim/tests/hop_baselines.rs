@@ -1,11 +1,11 @@
 //! The hop-level baselines on the demo path: link ARQ, link FEC and the split connection must be
 //! worth comparing with, and must not break what they carry.
 
-mod common;
+use crate::common;
+use crate::common::{Demo, bulk, demo, events, of_ceiling, tcp};
 use airtcp_core::{DropReason, Duration, Event};
 use airtcp_schemes::{SCHEMES, find};
 use airtcp_sim::{Flow, Outcome, RunSettings};
-use common::{Demo, bulk, demo, events, of_ceiling, tcp};
 
 const SLUGS: [&str; 3] = ["arq", "fec", "split"];
 

@@ -2,13 +2,12 @@
 //! with sequence numbers and timestamps in the middle of their range and just below the wrap.
 //! What arrives must have the same SHA-256 as what was sent. The live half is in crates/linux/tests.
 
-mod common;
 #[path = "common/impairments.rs"]
 mod impairments;
 
+use crate::common::demo;
 use airtcp_core::Duration;
 use airtcp_sim::RunSettings;
-use common::demo;
 use impairments::IMPAIRMENTS;
 
 const FILE_BYTES: u64 = 20_000_000;

@@ -1,9 +1,9 @@
 //! TCP NewZag on whole paths: what its decisions are worth with random losses, and what they cost with congestion.
 
-mod common;
+use crate::common;
+use crate::common::{bulk, link, tcp};
 use airtcp_core::{DropReason, Duration};
 use airtcp_sim::{Outcome, RunSettings, Topology};
-use common::{bulk, link, tcp};
 
 const SACK: (&str, &str) = ("recovery", "sack");
 

@@ -1,10 +1,8 @@
 //! Probes beside flows: what a ping sees of a path and its queues.
 
-mod common;
-
+use crate::common::{bulk, link, tcp};
 use airtcp_core::Duration;
 use airtcp_sim::{NodeId, Outcome, Probe, RunSettings, Topology};
-use common::{bulk, link, tcp};
 
 /// a - 10 Mbit/s, 20 ms - b, with a queue of 60 ms, a small flow from `a` to `b` or one that fills the queue.
 fn run(fills: bool, loss: &str) -> (Outcome, Topology) {

@@ -1,9 +1,8 @@
 //! Managed queues under real TCP: short waits on a busy link, and marks instead of losses.
 
-mod common;
+use crate::common::{bulk, link, tcp};
 use airtcp_core::{DropReason, Duration};
 use airtcp_sim::{Flow, NodeId, Outcome, RunSettings, Topology};
-use common::{bulk, link, tcp};
 
 /// Round trip of the path below without any queue, a full segment on the way out.
 const BASE_RTT_NS: u64 = 41_500_000;

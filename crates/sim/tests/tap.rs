@@ -1,9 +1,8 @@
 //! What a tap sees is what the run counts.
 
-mod common;
+use crate::common::{Demo, demo};
 use airtcp_core::{CreateReason, DropReason, Duration, Event, Instant, Packet};
 use airtcp_sim::{Direction, RunSettings, Tap};
-use common::{Demo, demo};
 use std::collections::BTreeMap;
 
 #[derive(Default)]

@@ -1,10 +1,9 @@
 //! 802.11 cells in a network: uploads, downloads, and what is counted of them.
 
-mod common;
+use crate::common::{bulk, cell_settings, link, mbit, tcp};
 use airtcp_core::{DropReason, Duration};
 use airtcp_sim::dot11::FrameKind;
 use airtcp_sim::{Flow, NodeId, Outcome, RunSettings, Topology};
-use common::{bulk, cell_settings, link, mbit, tcp};
 
 /// Stations - access point - server, 15 ms behind the access point.
 fn cell(stations: usize, settings: &[(&str, &str)]) -> (Topology, Vec<NodeId>, NodeId) {

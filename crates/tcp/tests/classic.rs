@@ -1,7 +1,6 @@
 //! The old senders, Reno and Tahoe, and explicit loss notification, event by event.
 
-mod harness;
-use harness::*;
+use crate::harness::*;
 
 use airtcp_core::{Duration, SeqNum};
 use airtcp_tcp::congestion::{self, CaState};

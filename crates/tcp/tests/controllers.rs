@@ -1,7 +1,6 @@
 //! What sets controllers apart on a path that loses data at random, and how a paced sender sends.
 
-mod harness;
-use harness::*;
+use crate::harness::*;
 
 use airtcp_core::{Duration, Instant};
 use airtcp_tcp::{ByteCounting, Config, congestion};

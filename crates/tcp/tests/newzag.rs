@@ -1,7 +1,6 @@
 //! What NewZag sees of losses in a connection: n, and one decision for each recovery.
 
-mod harness;
-use harness::*;
+use crate::harness::*;
 
 use airtcp_core::{Duration, Packet};
 use airtcp_tcp::congestion::{CaState, ControllerChoice, find};

@@ -1,7 +1,6 @@
 //! The data TCP of a decoupling socket: no window, one segment for each trigger, a fine timer (DEC-31 to DEC-35).
 
-mod harness;
-use harness::*;
+use crate::harness::*;
 
 use airtcp_core::{Duration, Instant};
 use airtcp_tcp::{Config, Holes, RecoveryKind, RtoRule, Stats, congestion};

@@ -1,7 +1,6 @@
 //! Whatever arrives, nothing panics and the stream stays exact.
 
-mod harness;
-use harness::*;
+use crate::harness::*;
 
 use airtcp_core::{Duration, Packet, Segment, TcpFlags, Timestamps};
 use airtcp_tcp::{Config, Connection, RecoveryKind};

@@ -1,7 +1,6 @@
 //! Handshake, close, reset, windows and acknowledgments.
 
-mod harness;
-use harness::*;
+use crate::harness::*;
 
 use airtcp_core::{ByteSize, Duration, Instant, Packet, Segment, SeqNum, TcpFlags};
 use airtcp_tcp::{Chunk, CloseReason, Config, Connection, Opening, State, Stream, reset_reply};

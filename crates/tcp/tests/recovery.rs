@@ -1,7 +1,6 @@
 //! Loss recovery, congestion windows and the retransmission timer, event by event.
 
-mod harness;
-use harness::*;
+use crate::harness::*;
 
 use airtcp_core::{Duration, Ecn};
 use airtcp_tcp::congestion::{self, CaState};

@@ -1,7 +1,6 @@
 //! Whatever the path does, every byte arrives exactly once and in order.
 
-mod harness;
-use harness::*;
+use crate::harness::*;
 
 use airtcp_core::{Duration, Rng};
 use airtcp_tcp::{Chunk, Config, Connection, RecoveryKind, State, Stream};

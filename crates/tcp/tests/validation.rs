@@ -2,8 +2,7 @@
 //! TcpLinuxReno with SACK and PRR, five seeds of 120 s), against the square-root law
 //! and, for classic Reno, against the model of Padhye et al. (GSN-N2).
 
-mod harness;
-use harness::*;
+use crate::harness::*;
 
 use airtcp_core::{Duration, Probability};
 use airtcp_tcp::{Config, RecoveryKind, RtoRule, congestion};

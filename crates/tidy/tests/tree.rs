@@ -1,7 +1,7 @@
 //! Runs every check over this repository.
 
 use airtcp_tidy::tree::{self, TreeFile};
-use airtcp_tidy::{Violation, circles, commands, coverage, dependencies, layers, links, text};
+use airtcp_tidy::{Violation, circles, commands, coverage, dependencies, layers, links, test_files, text};
 
 fn is_rust(file: &TreeFile) -> bool {
     file.path.ends_with(".rs")
@@ -32,6 +32,11 @@ fn dependencies_point_one_way() {
 #[test]
 fn no_source_file_is_too_long() {
     check(is_rust, text::check_length);
+}
+
+#[test]
+fn every_test_file_runs() {
+    assert_none(test_files::check(&tree::files(&tree::root())));
 }
 
 #[test]

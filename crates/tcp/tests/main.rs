@@ -1,0 +1,12 @@
+//! Every integration test of this crate in one binary: it links once, and all its tests share the cores.
+
+mod classic;
+mod controllers;
+mod harness;
+mod newzag;
+mod one_segment;
+mod properties;
+mod protocol;
+mod recovery;
+mod transfer;
+mod validation;
