@@ -14,7 +14,7 @@
 use airtcp_core::ByteSize;
 use airtcp_core::ValueType as _;
 use airtcp_experiment::Catalogue;
-use airtcp_experiment::scenario::{Keys, Origin, Problem, ScenarioError, parse, scheme_parameters};
+use airtcp_experiment::scenario::{Keys, Origin, Problem, ScenarioError, parse, scheme_settings};
 use airtcp_linux::gateway::{Config, Facts};
 use airtcp_schemes::{LEAST_MEMORY, LinkFacts, MAX_MEMORY, Placement, SchemeEntry};
 use std::net::SocketAddr;
@@ -129,10 +129,11 @@ fn address(keys: &Keys<'_>, key: &str) -> Result<Option<SocketAddr>, ScenarioErr
 fn parameters(keys: &Keys<'_>, scheme: &SchemeEntry, config: &mut Config) -> Result<(), ScenarioError> {
     let Some(entry) = keys.table.get(scheme.slug) else { return Ok(()) };
     let keys = keys.below(entry, scheme.slug)?;
-    let fields = (scheme.fields)();
+    let fields = scheme.fields();
     let valid: Vec<&str> = fields.iter().map(|field| field.name).collect();
     keys.only(&valid)?;
-    config.settings.extend(scheme_parameters(&keys, scheme, &[], &valid)?);
+    scheme_settings(&keys, scheme, &[], &valid)?;
+    config.settings = keys.table.entries.iter().map(|entry| (entry.key.clone(), entry.node.to_value())).collect();
     Ok(())
 }
 

@@ -36,7 +36,7 @@ fn parameters_and_facts_about_the_link_reach_the_worker() {
     let config =
         read(&format!("{FILE}rate = \"20Mbit\"\nqueue = \"75kB\"\nrealtime = 0\n[gsnoop]\ntries = 3\n")).unwrap();
     let settings: Vec<(&str, &str)> =
-        config.settings.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
+        config.settings.iter().map(|(key, value)| (key.as_str(), value.scalar().unwrap())).collect();
     assert_eq!(settings, [("tries", "3")]);
     assert_eq!(
         (config.facts.rate_bps, config.facts.queue_bytes, config.facts.mtu),
@@ -58,7 +58,7 @@ fn fast_tcp_is_told_the_rate_and_the_queue_of_its_link() {
     let file = "schema = 1\nscheme = \"fast-tcp\"\nlink = \"wwan0\"\nrate = \"30Mbit\"\nqueue = \"250kB\"\n\n[fast-tcp]\nthreshold = \"50kB, 100kB\"\n";
     let config = read(file).unwrap();
     assert_eq!((config.facts.rate_bps, config.facts.queue_bytes), (Some(30_000_000), Some(250_000)));
-    assert_eq!(config.settings["threshold"], "50kB, 100kB");
+    assert_eq!(config.settings["threshold"], "50kB, 100kB".into());
     let error = read(&file.replace("50kB, 100kB", "100kB, 50kB")).unwrap_err();
     assert!(error.contains("ascending"), "{error}");
 }

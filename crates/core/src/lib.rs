@@ -16,6 +16,7 @@ pub mod event;
 pub mod flow_table;
 #[doc(hidden)]
 pub mod fuzzing;
+mod given;
 pub mod label;
 pub mod ledger;
 pub mod packet;
@@ -30,6 +31,7 @@ mod value;
 
 pub use element::{Backlog, Context, Element, Io, Outcome, Peer, Port, Token, TxStatus};
 pub use event::{Event, Gauge};
+pub use given::Given;
 pub use ledger::{Balance, Counts, Ledger};
 pub use packet::{
     CONTROL_DSCP, Ecn, FlowKey, IpHeader, Packet, Payload, SackBlocks, Segment, TakenShim, TcpFlags, TcpHeader,

@@ -99,17 +99,17 @@ pub trait Parameters {
     /// # Errors
     /// Unknown name, or a value of the wrong kind.
     fn set(&mut self, key: &str, value: &Value) -> Result<(), ParameterError>;
-    /// The defaults but for these parameters, name and value as text.
+    /// The defaults but for these parameters, each a name and its value.
     ///
     /// # Errors
     /// As [`Parameters::set`].
-    fn with(settings: &[(String, String)]) -> Result<Self, ParameterError>
+    fn with<K: AsRef<str>, V: Into<Value>>(settings: impl IntoIterator<Item = (K, V)>) -> Result<Self, ParameterError>
     where
         Self: Sized + Default,
     {
         let mut parameters = Self::default();
         for (key, value) in settings {
-            parameters.set(key, &value.into())?;
+            parameters.set(key.as_ref(), &value.into())?;
         }
         Ok(parameters)
     }
@@ -226,11 +226,24 @@ macro_rules! parameters {
                     })*
                     _ => return Err($crate::parameters::unknown(key, &[$(stringify!($field)),*])),
                 }
-                #[allow(unreachable_code, reason = "a struct without fields only knows the error")]
                 Ok(())
             }
         }
     };
+}
+
+/// Nothing to set.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoParameters;
+
+impl Parameters for NoParameters {
+    fn fields(&self) -> Vec<Field> {
+        Vec::new()
+    }
+
+    fn set(&mut self, key: &str, _: &Value) -> Result<(), ParameterError> {
+        Err(unknown(key, &[]))
+    }
 }
 
 #[doc(hidden)]
@@ -317,10 +330,7 @@ mod tests {
 
     #[test]
     fn values_are_set_by_name() {
-        let mut example = Example::default();
-        for (key, value) in [("delay", "1s"), ("rate", "5Mbit"), ("colour", "green")] {
-            example.set(key, &value.into()).unwrap();
-        }
+        let example = Example::with([("delay", "1s"), ("rate", "5Mbit"), ("colour", "green")]).unwrap();
         assert_eq!(example.delay, Duration::from_secs(1));
         assert_eq!(example.rate, Some(Rate::from_bps(5_000_000)));
         assert_eq!(example.colour, Colour::Green);

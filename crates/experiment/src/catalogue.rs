@@ -52,6 +52,6 @@ impl<'a> Catalogue<'a> {
 
     /// Every parameter of any scheme, for the keys that may stand beside `kind = "none"`.
     pub fn scheme_keys(&self) -> BTreeSet<&'static str> {
-        self.schemes.iter().flat_map(|entry| (entry.fields)()).map(|field| field.name).collect()
+        self.schemes.iter().flat_map(|entry| entry.fields()).map(|field| field.name).collect()
     }
 }

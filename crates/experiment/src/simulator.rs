@@ -83,7 +83,7 @@ fn topology(cell: &ResolvedScenario) -> Topology {
             On::Wlan(wlan) => wlans[wlan].into(),
             On::Path(from, to) => [nodes[from], nodes[to]].into(),
         };
-        topology.scheme(&scheme.name, on, &scheme.entry, &scheme.parameters);
+        topology.scheme(&scheme.name, on, scheme.choice.clone());
     }
     for flow in &cell.flows {
         topology.flow(Flow {

@@ -1,12 +1,12 @@
 //! Compared schemes meet the same random numbers: the n-th packet that a link transmits in run i has the same fate in
 //! every cell, whatever stands before the link.
 
-use crate::common::demo_with;
-use airtcp_core::parameters::ParameterError;
+use airtcp_core::parameters::NoParameters;
 use airtcp_core::{Context, Element, Packet, Port};
 use airtcp_experiment::scenario::Source;
 use airtcp_experiment::{Catalogue, Scenario, Simulator, World};
-use airtcp_schemes::{Placement, Reports, SchemeEntry, Site};
+use airtcp_schemes::{Made, Placement, Reports, SchemeEntry, SchemeSettings, Site, settings_for};
+use crate::common::demo_with;
 use std::cell::RefCell;
 use std::collections::VecDeque;
 
@@ -44,36 +44,25 @@ impl Element for Watch {
     }
 }
 
-/// What makes an element gives.
-type Made = Result<Box<dyn Element + Send>, ParameterError>;
-
 fn boxed(thins: bool) -> Made {
     Ok(Box::new(Watch { thins, acknowledgments: 0 }))
 }
 
-fn passes(_: &[(String, String)], _: &mut Site<'_>) -> Made {
+fn passes(_: &NoParameters, _: &mut Site<'_>) -> Made {
     boxed(false)
 }
 
-fn thins(_: &[(String, String)], _: &mut Site<'_>) -> Made {
+fn thins(_: &NoParameters, _: &mut Site<'_>) -> Made {
     boxed(true)
 }
 
-const fn entry(slug: &'static str, make: fn(&[(String, String)], &mut Site<'_>) -> Made) -> SchemeEntry {
+const fn entry(slug: &'static str, settings: fn() -> Box<dyn SchemeSettings>) -> SchemeEntry {
     let (about, source, placement) = ("Watches the link.", "test", Placement::BothEnds);
-    SchemeEntry {
-        slug,
-        about,
-        source,
-        placement,
-        keeps_end_to_end: true,
-        reports: Reports::NONE,
-        fields: Vec::new,
-        make,
-    }
+    SchemeEntry { slug, about, source, placement, keeps_end_to_end: true, reports: Reports::NONE, settings }
 }
 
-const SCHEMES: [SchemeEntry; 2] = [entry("watch", passes), entry("thinning-watch", thins)];
+const SCHEMES: [SchemeEntry; 2] =
+    [entry("watch", || settings_for(passes)), entry("thinning-watch", || settings_for(thins))];
 
 fn scenario() -> Scenario {
     let text = demo_with("[\"none\", \"gsnoop\"]", "[\"watch\", \"thinning-watch\"]");

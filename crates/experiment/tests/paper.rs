@@ -1,12 +1,12 @@
 //! From `paper.toml` to verdicts, on runs of known numbers.
 
-use crate::common::{CATALOGUE, DEMO};
 use airtcp_experiment::paper::reproduce::Reproduction;
 use airtcp_experiment::paper::{Mode, Paper, PaperFile, Plan, output};
 use airtcp_experiment::results::RunOptions;
 use airtcp_experiment::scenario::{ScenarioError, Source};
 use airtcp_experiment::world::{FlowOutcome, World};
 use airtcp_experiment::{NotRun, ResolvedScenario, RunOutcome};
+use crate::common::{CATALOGUE, DEMO, given};
 use serde_json::{Value, json};
 
 const PAPER: &str = include_str!("data/paper.toml");
@@ -26,12 +26,12 @@ impl World for Known {
             return Err(NotRun::Skipped("the air is too thin".into()));
         }
         let hold = cell.schemes.first().and_then(|scheme| {
-            let (_, hold) = scheme.parameters.iter().find(|(key, _)| key == "hold")?;
+            let (_, hold) = given(scheme).into_iter().find(|(key, _)| *key == "hold")?;
             hold.strip_suffix("ms")?.parse::<f64>().ok()
         });
         let halved = hold.is_none() && cell.flows[0].config.max_cwnd == Some(20);
         let strength = hold.unwrap_or(1.0);
-        let is_flat = cell.schemes.iter().any(|scheme| scheme.parameters.iter().any(|(key, _)| key == "mode"));
+        let is_flat = cell.schemes.iter().any(|scheme| given(scheme).iter().any(|(key, _)| *key == "mode"));
         let bps = if is_flat { 3e6 } else { 1e7 * strength / (strength + loss) };
         let bps = bps * (1.0 + seed as f64 / 100.0) / if halved { 2.0 } else { 1.0 };
         let window = cell.measured();

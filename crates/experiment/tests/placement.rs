@@ -1,8 +1,8 @@
 //! Schemes along a path: `from` and `to` instead of `on`.
 
-use crate::common::read_with;
 use airtcp_experiment::scenario::On;
 use airtcp_experiment::{Catalogue, Simulator, World};
+use crate::common::{given, read_with};
 
 const FILE: &str = r#"
 schema = 1
@@ -54,7 +54,7 @@ fn a_trunk_leads_from_a_node_to_another_one() {
     let scenario = read_with(FILE, &[], &Catalogue::BUILT_IN).unwrap();
     let cell = &scenario.cells[0].scenario;
     assert_eq!(cell.schemes[0].on, On::Path(1, 2));
-    assert_eq!(cell.schemes[0].parameters, [("vmss".to_owned(), "3000".to_owned())]);
+    assert_eq!(given(&cell.schemes[0]), [("vmss", "3000".into())]);
     let outcome = Simulator::default().run(cell, 1).unwrap();
     assert!(outcome.schemes[0].counters["header_packets"] > 100, "{:?}", outcome.schemes[0].counters);
 }

@@ -1,9 +1,9 @@
 //! What a scenario file means.
 
-use crate::common::{CATALOGUE, DEMO, demo_with, read};
 use airtcp_core::{Duration, Rate};
 use airtcp_experiment::Scenario;
 use airtcp_link::Queue;
+use crate::common::{CATALOGUE, DEMO, demo_with, given, read};
 
 const SWEEP: &str = r#"
 schema = 1
@@ -89,7 +89,7 @@ fn a_sweep_completes_itself_from_its_base() {
     assert_eq!(&labels(&sweep, 0)[..3], ["0.01%", "0.01884%", "0.0355%"]);
     assert_eq!(sweep.cells[0].scenario.duration, Duration::from_secs(60));
     assert_eq!(sweep.cells[0].scenario.links.len(), 3);
-    assert_eq!(sweep.cells[2].scenario.schemes[0].parameters, [("mode".into(), "paper".into())]);
+    assert_eq!(given(&sweep.cells[2].scenario.schemes[0]), [("mode", "paper".into())]);
     assert_eq!(sweep.figures[0].lines.as_deref(), Some("schemes.repair"));
     assert_eq!(sweep.tables[0].columns, ["schemes.repair"], "the base's tables show what the base varies");
 }
@@ -162,7 +162,7 @@ fn a_case_sets_several_keys_at_once() {
     let [plain, gateways] = [0, 1].map(|cell| &scenario.cells[cell].scenario);
     assert_eq!((plain.flows[0].controller.as_str(), plain.schemes.len()), ("cubic", 0));
     assert_eq!((gateways.flows[0].controller.as_str(), gateways.schemes[0].kind.as_str()), ("reno", "gsnoop"));
-    assert_eq!(gateways.schemes[0].parameters, [("mode".into(), "paper".into())], "what it does not name stays");
+    assert_eq!(given(&gateways.schemes[0]), [("mode", "paper".into())], "what it does not name stays");
 }
 
 #[test]

@@ -24,16 +24,16 @@ mod peer;
 mod position;
 mod queue;
 mod seq_map;
+mod settings;
 #[cfg(test)]
 mod testing;
 mod tracker;
 
-use airtcp_core::parameters::{Field, ParameterError};
-use airtcp_core::{ByteSize, Duration, Element, Event, Gauge, Rate, Rng};
+use airtcp_core::{ByteSize, Duration, Event, Gauge, Rate, Rng};
 use alloc::boxed::Box;
-use alloc::string::String;
 use alloc::vec::Vec;
 use core::net::IpAddr;
+pub use settings::{Made, SchemeChoice, SchemeSettings, settings_for};
 
 /// Every scheme of this crate.
 pub const SCHEMES: &[SchemeEntry] = &[
@@ -66,10 +66,8 @@ pub struct SchemeEntry {
     pub keeps_end_to_end: bool,
     /// What its elements report besides the common events and gauges.
     pub reports: Reports,
-    /// Its parameters with their defaults.
-    pub fields: fn() -> Vec<Field>,
-    /// Makes the element of one box.
-    pub make: Make,
+    /// Its settings with their defaults; [`settings_for`] makes them.
+    pub settings: fn() -> Box<dyn SchemeSettings>,
 }
 
 /// Events and gauges that a scheme declares for itself.
@@ -98,9 +96,6 @@ pub fn labels(schemes: &[SchemeEntry]) -> Vec<&'static str> {
     }
     labels
 }
-
-/// Makes an element from settings (key, value as text) and its place.
-pub type Make = fn(&[(String, String)], &mut Site<'_>) -> Result<Box<dyn Element + Send>, ParameterError>;
 
 /// Which boxes a scheme needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

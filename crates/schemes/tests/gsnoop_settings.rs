@@ -4,10 +4,10 @@ use airtcp_core::{ByteSize, Element, Rng};
 use airtcp_schemes::{End, LinkFacts, MAX_MEMORY, Site, gsnoop};
 
 fn gateway(settings: &[(&str, &str)], max_memory: ByteSize) -> Result<Box<dyn Element + Send>, String> {
-    let settings: Vec<_> = settings.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect();
+    let chosen = gsnoop::ENTRY.with(settings.iter().copied()).map_err(|error| error.to_string())?;
     let mut rng = Rng::derive(1, "gateway");
     let mut site = Site { end: End::Near, link: LinkFacts::default(), rng: &mut rng, max_memory };
-    (gsnoop::ENTRY.make)(&settings, &mut site).map_err(|error| error.to_string())
+    chosen.settings.make(&mut site).map_err(|error| error.to_string())
 }
 
 #[test]

@@ -22,7 +22,7 @@ use std::collections::{BTreeSet, VecDeque};
 
 /// The ends that a scheme has boxes at.
 fn ends(spec: &SchemeSpec) -> &'static [End] {
-    match spec.entry.placement {
+    match spec.choice.entry.placement {
         Placement::BothEnds | Placement::Path => &[End::Near, End::Far],
         Placement::NearEnd => &[End::Near],
     }
@@ -160,10 +160,10 @@ impl<'t> Engine<'t> {
     }
 
     fn place_scheme(&mut self, topology: &Topology, spec: &SchemeSpec) -> Result<(), SimError> {
-        let wants_path = spec.entry.placement == Placement::Path;
+        let wants_path = spec.choice.entry.placement == Placement::Path;
         if wants_path != matches!(spec.on, On::Path(..)) {
             let wanted = if wants_path { "from a node to another one" } else { "on a link or a cell" };
-            return Err(SimError::Misplaced { scheme: spec.name.clone(), slug: spec.entry.slug, wanted });
+            return Err(SimError::Misplaced { scheme: spec.name.clone(), slug: spec.choice.entry.slug, wanted });
         }
         let placed = match spec.on {
             On::Link(link) => self.place_on_link(topology, spec, link.0)?,
@@ -174,7 +174,7 @@ impl<'t> Engine<'t> {
             self.elements[near].place.peer = Some(far);
             self.elements[far].place.peer = Some(near);
         }
-        self.schemes.push((spec.name.clone(), spec.entry.slug, placed));
+        self.schemes.push((spec.name.clone(), spec.choice.entry.slug, placed));
         Ok(())
     }
 
@@ -259,7 +259,10 @@ impl<'t> Engine<'t> {
         let name = format!("schemes.{}.{}", spec.name, topology.nodes[node]);
         let mut rng = Rng::derive(self.settings.seed, &format!("{name}/make"));
         let mut site = SchemeSite { end, link, rng: &mut rng, max_memory: MAX_MEMORY };
-        let element = (spec.entry.make)(&spec.settings, &mut site)
+        let element = spec
+            .choice
+            .settings
+            .make(&mut site)
             .map_err(|error| SimError::Scheme { scheme: spec.name.clone(), error })?;
         Ok(self.add_element(name, node, exit, Body::Scheme(element)))
     }

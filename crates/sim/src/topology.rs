@@ -9,7 +9,7 @@ use crate::tap::Tap;
 use airtcp_core::parameters::ParameterError;
 use airtcp_core::{Duration, Instant};
 use airtcp_link::LinkSettings;
-use airtcp_schemes::{SchemeEntry, decoupling};
+use airtcp_schemes::{SchemeChoice, decoupling};
 use airtcp_tcp::Config;
 
 /// A node of the topology.
@@ -85,8 +85,7 @@ impl From<WlanId> for On {
 pub(crate) struct SchemeSpec {
     pub name: String,
     pub on: On,
-    pub entry: SchemeEntry,
-    pub settings: Vec<(String, String)>,
+    pub choice: SchemeChoice,
 }
 
 /// What carries a flow.
@@ -300,13 +299,8 @@ impl Topology {
     }
 
     /// Puts a scheme on a link, on a cell or along the path between two nodes.
-    pub fn scheme(&mut self, name: &str, on: impl Into<On>, entry: &SchemeEntry, settings: &[(String, String)]) {
-        self.schemes.push(SchemeSpec {
-            name: name.to_string(),
-            on: on.into(),
-            entry: *entry,
-            settings: settings.to_vec(),
-        });
+    pub fn scheme(&mut self, name: &str, on: impl Into<On>, choice: impl Into<SchemeChoice>) {
+        self.schemes.push(SchemeSpec { name: name.to_string(), on: on.into(), choice: choice.into() });
     }
 
     /// Every node, in the order in which they were added.

@@ -11,7 +11,7 @@ const PACKET: u32 = 1500;
 const PAYLOAD: f64 = 1448.0;
 
 fn as_tcp(cell: &Cell, settings: &[(&str, &str)]) -> Outcome {
-    cell.run(|topology, wlan, _| topology.scheme("as-tcp", wlan, &as_tcp::ENTRY, &owned(settings)))
+    cell.run(|topology, wlan, _| topology.scheme("as-tcp", wlan, as_tcp::ENTRY.with(owned(settings)).unwrap()))
 }
 
 fn count(outcome: &Outcome, event: Event) -> u64 {
@@ -135,8 +135,8 @@ fn ast_c8_a_sleeping_station_waits_for_its_handshake_and_with_as_tcp_for_nothing
 fn ast_10_the_split_may_be_at_the_router_and_the_access_point_stay_as_it_is() {
     let cell = Cell { size: Some(500_000), seconds: 60, ..Cell::of(3, &[]) };
     let outcome = cell.run(|topology, wlan, backhaul| {
-        topology.scheme("stations", wlan, &as_tcp::ENTRY, &owned(&[("split", "elsewhere")]));
-        topology.scheme("router", backhaul, &as_tcp::ENTRY, &[]);
+        topology.scheme("stations", wlan, as_tcp::ENTRY.with(owned(&[("split", "elsewhere")])).unwrap());
+        topology.scheme("router", backhaul, &as_tcp::ENTRY);
     });
     assert!(count(&outcome, airtcp_schemes::as_tcp::events::ACK_EMULATED) > 900);
     for flow in &outcome.flows {
@@ -162,7 +162,7 @@ fn ast_9_what_is_lost_behind_an_access_point_that_does_not_split_is_counted() {
 #[test]
 fn ast_16_a_plain_split_leaves_acknowledgments_on_the_air() {
     let cell = Cell::of(5, &[]);
-    let split = cell.run(|topology, wlan, _| topology.scheme("split", wlan, &split::ENTRY, &[]));
+    let split = cell.run(|topology, wlan, _| topology.scheme("split", wlan, &split::ENTRY));
     let plain = cell.plain();
     let ratio = mbit(&split) / mbit(&plain);
     assert!((0.9..1.1).contains(&ratio), "{ratio}");
@@ -262,7 +262,7 @@ fn spec_8_11_a_queue_of_100_drops_acknowledgments_of_80_uploads_and_as_tcp_is_fa
         shares.clone().sum::<f64>().powi(2) / (80.0 * shares.map(|share| share * share).sum::<f64>())
     };
     let ours = as_tcp(&cell, &[("interface", "auto"), ("balance", "silence")]);
-    let split = cell.run(|topology, wlan, _| topology.scheme("split", wlan, &split::ENTRY, &[]));
+    let split = cell.run(|topology, wlan, _| topology.scheme("split", wlan, &split::ENTRY));
     for baseline in [cell.plain(), split] {
         assert!(dropped(&baseline) > 100, "{}", dropped(&baseline));
         assert!(dropped(&ours) * 50 < dropped(&baseline), "those of handshakes: {}", dropped(&ours));

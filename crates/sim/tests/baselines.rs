@@ -14,7 +14,7 @@ const CUBIC: &[(&str, &str)] = &[("controller", "cubic")];
 fn network(air: &[(&str, &str)], scheme: Option<&SchemeEntry>, sender: &[(&str, &str)]) -> Demo {
     let mut network = demo(air);
     if let Some(entry) = scheme {
-        network.topology.scheme("box", network.air, entry, &[]);
+        network.topology.scheme("box", network.air, entry);
     }
     let flow = bulk("bulk", network.ends[0], network.ends[1], tcp(sender));
     network.topology.flow(flow);
@@ -134,7 +134,7 @@ fn files_arrive_whole_through_each_of_them() {
     for entry in [&snoop::ENTRY, &eln::ENTRY, &delayed_dupacks::ENTRY] {
         for ipv6 in [false, true] {
             let mut network = demo(&air);
-            network.topology.scheme("box", network.air, entry, &[]);
+            network.topology.scheme("box", network.air, entry);
             let settings = RunSettings { duration: Duration::from_secs(120), digests: true, ..RunSettings::default() };
             let outcome = network.with_file(2_000_000, ipv6).run_with(&settings);
             let flow = &outcome.flows[0];

@@ -39,7 +39,7 @@ fn backbone(pairs: usize, bottleneck: &[(&str, &str)]) -> Backbone {
 
 impl Backbone {
     fn with_trunk(mut self, settings: &[(&str, &str)]) -> Self {
-        self.topology.scheme("trunk", self.edges, decoupling(), &owned(settings));
+        self.topology.scheme("trunk", self.edges, decoupling().with(owned(settings)).unwrap());
         self
     }
 
@@ -88,7 +88,7 @@ fn dec_28_dec_19_a_file_through_a_trunk_arrives_whole_and_acknowledgments_pass_b
 fn dec_28_a_trunk_in_each_direction_share_their_edges() {
     let mut network = backbone(2, &[]).with_trunk(&[]);
     let [a, e] = network.edges;
-    network.topology.scheme("back", [e, a], decoupling(), &[]);
+    network.topology.scheme("back", [e, a], decoupling());
     let (there, back) = ((network.senders[0], network.receivers[0]), (network.receivers[1], network.senders[1]));
     network.topology.flow(bulk("there", there.0, there.1, tcp(&[])));
     network.topology.flow(bulk("back", back.0, back.1, tcp(&[])));
@@ -130,8 +130,7 @@ fn beside(settings: [&[(&str, &str)]; 2]) -> [f64; 2] {
         topology.scheme(
             &format!("trunk{number}"),
             [a, e],
-            decoupling(),
-            &owned(&[settings, &[("tunnel", "200")]].concat()),
+            decoupling().with(owned(&[settings, &[("tunnel", "200")]].concat())).unwrap(),
         );
         for flow in 0..4 {
             topology.flow(bulk(&format!("f{number}{flow}"), s, r, tcp(&[])));
@@ -182,19 +181,19 @@ fn dec_20_impossible_places_are_refused() {
     };
     let lonely = error(&|network| {
         let island = network.topology.node("island");
-        network.topology.scheme("trunk", [network.edges[0], island], decoupling(), &[]);
+        network.topology.scheme("trunk", [network.edges[0], island], decoupling());
     });
     assert_eq!(lonely, "scheme 'trunk': no way leads from 'a' to 'island'; name two nodes that links connect");
-    let same = error(&|network| network.topology.scheme("trunk", [network.edges[0]; 2], decoupling(), &[]));
+    let same = error(&|network| network.topology.scheme("trunk", [network.edges[0]; 2], decoupling()));
     assert!(same.contains("from 'a' to 'a'"), "{same}");
     let twice = error(&|network| {
         let ([a, e], receiver) = (network.edges, network.receivers[0]);
-        network.topology.scheme("trunk", [a, e], decoupling(), &[]);
-        network.topology.scheme("other", [a, receiver], decoupling(), &[]);
+        network.topology.scheme("trunk", [a, e], decoupling());
+        network.topology.scheme("other", [a, receiver], decoupling());
     });
     assert!(twice.contains("'other': another scheme"), "{twice}");
     let misplaced = error(&|network| {
-        network.topology.scheme("repair", network.edges, find(SCHEMES, "gsnoop").unwrap(), &[]);
+        network.topology.scheme("repair", network.edges, find(SCHEMES, "gsnoop").unwrap());
     });
     assert_eq!(misplaced, "scheme 'repair': 'gsnoop' is placed on a link or a cell");
 }

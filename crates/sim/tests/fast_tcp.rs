@@ -67,7 +67,7 @@ impl Case<'_> {
         let flow = bulk("bulk", source, destination, tcp(&[&base, self.tcp].concat()));
         topology.flow(Flow { start: START, size: self.size, ..flow });
         if let Some(settings) = self.fast {
-            topology.scheme("router", air, &fast_tcp::ENTRY, &owned(settings));
+            topology.scheme("router", air, fast_tcp::ENTRY.with(owned(settings)).unwrap());
         }
         let settings = RunSettings {
             seed,

@@ -9,7 +9,7 @@ use airtcp_sim::dot11::FrameKind;
 use airtcp_sim::{Outcome, RunSettings, Topology};
 
 fn filtered(cell: &Cell, settings: &[(&str, &str)]) -> Outcome {
-    cell.run(|topology, wlan, _| topology.scheme("filter", wlan, &ack_filter::ENTRY, &owned(settings)))
+    cell.run(|topology, wlan, _| topology.scheme("filter", wlan, ack_filter::ENTRY.with(owned(settings)).unwrap()))
 }
 
 /// TCP acknowledgments that the access point delivered.
@@ -69,7 +69,7 @@ fn on_a_slow_way_back_an_ack_filter_gives_a_download_the_way_there() {
         outcome
     };
     let plain = mbit(&run(&topology));
-    topology.scheme("filter", access, &ack_filter::ENTRY, &owned(&[("mode", "aggressive")]));
+    topology.scheme("filter", access, ack_filter::ENTRY.with(owned(&[("mode", "aggressive")])).unwrap());
     let outcome = run(&topology);
     println!("plain {plain:.2} Mbit/s, filtered {:.2} Mbit/s", mbit(&outcome));
     assert!(plain < 5.0 && mbit(&outcome) > 9.0, "plain {plain} Mbit/s, filtered {} Mbit/s", mbit(&outcome));

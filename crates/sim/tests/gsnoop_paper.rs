@@ -52,7 +52,7 @@ impl Case<'_> {
         }
         if let Some(settings) = self.gsnoop {
             let settings = owned(&[&[("mode", "paper")], settings].concat());
-            topology.scheme("repair", air, &gsnoop::ENTRY, &settings);
+            topology.scheme("repair", air, gsnoop::ENTRY.with(settings).unwrap());
         }
         let settings = RunSettings {
             seed,
@@ -164,7 +164,7 @@ fn both_directions_of_a_link_are_repaired_at_the_same_time() {
         topology.flow(bulk("there", left, right, host.clone()));
         topology.flow(bulk("back", right, left, host));
         if let Some(settings) = settings {
-            topology.scheme("repair", network.air, &gsnoop::ENTRY, &owned(settings));
+            topology.scheme("repair", network.air, gsnoop::ENTRY.with(owned(settings)).unwrap());
         }
         let outcome = topology.run(&RunSettings::default()).unwrap();
         assert_eq!(outcome.checks.failure(), None);

@@ -12,8 +12,7 @@ const SLUGS: [&str; 3] = ["arq", "fec", "split"];
 fn on_demo(slug: &str, air: &[(&str, &str)], settings: &[(&str, &str)]) -> Demo {
     let mut network = demo(air);
     let entry = find(SCHEMES, slug).expect("the scheme is in the table");
-    let settings: Vec<_> = settings.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect();
-    network.topology.scheme("hop", network.air, entry, &settings);
+    network.topology.scheme("hop", network.air, entry.with(settings.iter().copied()).unwrap());
     network
 }
 

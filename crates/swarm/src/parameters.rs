@@ -51,8 +51,8 @@ pub fn draw_settings(draw: &mut Draw, fields: &[Field], scale: &Scale) -> Vec<(S
 /// The controller of `entry` with some of its parameters changed, within reach; with its defaults if it refuses them.
 pub fn draw_controller(draw: &mut Draw, entry: &ControllerEntry) -> ControllerChoice {
     let scale = Scale { reach: Reach::Extreme, rate: None, least_packets: 2, mtu: 1500 };
-    let settings = draw_settings(draw, &(entry.fields)(), &scale);
-    ControllerChoice::new(*entry, &settings).unwrap_or_else(|_| (*entry).into())
+    let settings = draw_settings(draw, &entry.fields(), &scale);
+    entry.with(settings).unwrap_or_else(|_| (*entry).into())
 }
 
 /// A value of the field's kind; none for kinds that have no range to draw from (text, tables).
@@ -165,7 +165,7 @@ mod tests {
     fn moderate_buffers_have_room_in_packets_as_in_bytes() {
         let mut draw = Draw::new(1, "buffers");
         let scale = Scale { least_packets: 8, ..scale(Reach::Moderate) };
-        let fields: Vec<Field> = SCHEMES.iter().flat_map(|entry| (entry.fields)()).collect();
+        let fields: Vec<Field> = SCHEMES.iter().flat_map(|entry| entry.fields()).collect();
         let mut drawn = 0;
         for _ in 0..200 {
             for (key, value) in draw_settings(&mut draw, &fields, &scale) {
@@ -182,7 +182,7 @@ mod tests {
     fn every_scheme_has_parameters_that_are_drawn() {
         let mut draw = Draw::new(1, "schemes");
         for entry in SCHEMES {
-            let fields = (entry.fields)();
+            let fields = entry.fields();
             let drawn: usize = (0..50).map(|_| draw_settings(&mut draw, &fields, &scale(Reach::Moderate)).len()).sum();
             assert!(fields.is_empty() || drawn > 0, "{}", entry.slug);
         }

@@ -10,7 +10,7 @@ use std::net::{IpAddr, Ipv4Addr};
 /// Draws until the scheme accepts the whole; its defaults if it never does.
 pub fn draw_settings(draw: &mut Draw, entry: &SchemeEntry, scale: &Scale) -> Vec<(String, String)> {
     const ATTEMPTS: usize = 20;
-    let fields = (entry.fields)();
+    let fields = entry.fields();
     let link = LinkFacts { rate: scale.rate, ..LinkFacts::default() };
     for _ in 0..ATTEMPTS {
         let settings = parameters::draw_settings(draw, &fields, scale);
@@ -38,5 +38,6 @@ pub fn make(
         if end == End::Near { [near, far] } else { [far, near] }
     });
     let link = LinkFacts { addresses, ..link };
-    (entry.make)(settings, &mut Site { end, link, rng, max_memory })
+    let choice = entry.with(settings.iter().map(|(key, value)| (key, value)))?;
+    choice.settings.make(&mut Site { end, link, rng, max_memory })
 }

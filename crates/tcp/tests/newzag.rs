@@ -3,15 +3,14 @@
 use crate::harness::*;
 
 use airtcp_core::{Duration, Packet};
-use airtcp_tcp::congestion::{CaState, ControllerChoice, find};
+use airtcp_tcp::congestion::{CaState, find};
 use airtcp_tcp::{Config, Connection, RecoveryKind};
 use std::collections::BTreeMap;
 
 const MSS: u64 = 1448;
 
 fn newzag(settings: &[(&str, &str)], recovery: RecoveryKind) -> Config {
-    let settings: Vec<_> = settings.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect();
-    let controller = ControllerChoice::new(find("newzag", &[]).unwrap(), &settings).unwrap();
+    let controller = find("newzag", &[]).unwrap().with(settings.iter().copied()).unwrap();
     Config { controller, recovery, initial_window: 40, initial_ssthresh: Some(40), ..sink() }
 }
 

@@ -78,8 +78,7 @@ fn a_timeout_sends_one_segment_again_though_the_window_is_full() {
     // Reno does not count less in flight after the timeout either, and its window is smaller than that.
     let lost: Vec<u64> = (200..200 + u64::from(HELD)).collect();
     let controller = congestion::find("zigzag", &[]).unwrap();
-    let settings = [("timeout_leaves_two".to_owned(), "true".to_owned())];
-    let controller = congestion::ControllerChoice::new(controller, &settings).unwrap();
+    let controller = controller.with([("timeout_leaves_two", "true")]).unwrap();
     let stats = finish(&mut transfer(&Config { controller, ..sender(Holes::First) }, drop_segments(&lost, MSS)));
     assert!(stats.rtos > 0 && stats.retransmitted_segments >= lost.len() as u64);
 }

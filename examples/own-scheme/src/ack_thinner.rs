@@ -5,10 +5,10 @@
 //! passes at once and takes what waits with it, so the order stays. State exists only for flows with something
 //! waiting, within a stated bound.
 
-use airtcp_core::parameters::{ParameterError, Parameters};
+use airtcp_core::parameters::ParameterError;
 use airtcp_core::{Backlog, Context, DropReason, Duration, Element, FlowKey, Gauge, Instant, Packet};
 use airtcp_core::{Port, TcpFlags, parameters};
-use airtcp_schemes::{Placement, Reports, SchemeEntry, Site};
+use airtcp_schemes::{Made, Placement, Reports, SchemeEntry, Site, settings_for};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Its line in the table of schemes.
@@ -19,8 +19,7 @@ pub const ENTRY: SchemeEntry = SchemeEntry {
     placement: Placement::BothEnds,
     keeps_end_to_end: true,
     reports: Reports { events: EVENTS, gauges: &[] },
-    fields: || Settings::default().fields(),
-    make,
+    settings: || settings_for(make),
 };
 
 airtcp_core::declare! { Event, EVENTS:
@@ -38,12 +37,11 @@ parameters! {
     }
 }
 
-fn make(settings: &[(String, String)], site: &mut Site<'_>) -> Result<Box<dyn Element + Send>, ParameterError> {
-    let parsed = Settings::with(settings)?;
-    if parsed.every == 0 {
+fn make(settings: &Settings, site: &mut Site<'_>) -> Made {
+    if settings.every == 0 {
         return Err(ParameterError::BadValue { key: "every", reason: "0 would send none; write 1 or more".into() });
     }
-    Ok(Box::new(AckThinner::new(parsed, site)))
+    Ok(Box::new(AckThinner::new(settings.clone(), site)))
 }
 
 /// Memory of one waiting acknowledgment, rounded up: headers, options and its place in both maps.

@@ -39,11 +39,11 @@ struct Test {
 
 impl Test {
     fn new(settings: &[(&str, &str)], max_memory: u64) -> Self {
-        let settings: Vec<_> = settings.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect();
+        let chosen = ack_thinner::ENTRY.with(settings.iter().copied()).expect("keys and values");
         let mut rng = Rng::derive(1, "test");
         let mut site =
             Site { end: End::Far, link: LinkFacts::default(), rng: &mut rng, max_memory: ByteSize(max_memory) };
-        let element = (ack_thinner::ENTRY.make)(&settings, &mut site).expect("good settings");
+        let element = chosen.settings.make(&mut site).expect("good settings");
         Test { element, world: World::default(), ledger: Ledger::default(), rng }
     }
 
@@ -140,6 +140,6 @@ fn flows_wait_apart_and_within_the_memory_bound() {
 fn an_impossible_setting_is_refused() {
     let mut rng = Rng::derive(1, "test");
     let mut site = Site { end: End::Near, link: LinkFacts::default(), rng: &mut rng, max_memory: ByteSize(1 << 20) };
-    let settings = [("every".to_string(), "0".to_string())];
-    assert!((ack_thinner::ENTRY.make)(&settings, &mut site).is_err());
+    let chosen = ack_thinner::ENTRY.with([("every", "0")]).expect("a key and a value");
+    assert!(chosen.settings.make(&mut site).is_err());
 }

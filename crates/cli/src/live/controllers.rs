@@ -2,7 +2,7 @@
 
 use super::failed;
 use airtcp_experiment::{NotRun, ResolvedScenario};
-use airtcp_linux::bpf::{self, BpfError, Program, Registration, pinned};
+use airtcp_linux::bpf::{self, BpfError, Options, Program, Registration, pinned};
 
 /// The controllers that one run loaded; they go when this is dropped, and when the process ends.
 pub(super) struct Controllers(Vec<(&'static Program, Registration)>);
@@ -11,26 +11,27 @@ impl Controllers {
     /// Loads what the flows of `cell` need and the kernel does not have.
     pub(super) fn load(cell: &ResolvedScenario) -> Result<Controllers, NotRun> {
         let mut loaded = Controllers(Vec::new());
-        let mut seen: Vec<(&str, &[(String, String)])> = Vec::new();
+        let mut seen: Vec<(&str, Options)> = Vec::new();
         for flow in &cell.flows {
             let Ok(program) = bpf::program(&flow.controller) else { continue };
-            let settings = flow.config.controller.settings();
+            let given = flow.config.controller.given().into_iter();
+            let settings: Options = given.map(|field| (field.name.to_owned(), field.value)).collect();
             match seen.iter().find(|(slug, _)| *slug == program.slug) {
                 Some((_, first)) if *first == settings => continue,
                 Some(_) => {
                     let sentence = format!("the kernel has one '{}'; its flows need the same options", program.slug);
                     return Err(NotRun::Skipped(sentence));
                 }
-                None => seen.push((program.slug, settings)),
+                None => seen.push((program.slug, settings.clone())),
             }
-            match Registration::new(program, program.slug, settings) {
+            match Registration::new(program, program.slug, &settings) {
                 Ok(registration) => loaded.0.push((program, registration)),
                 Err(taken @ BpfError::Taken(_)) => {
                     let listed = pinned::list().map_err(failed)?;
                     let found = listed.iter().find(|loaded| loaded.name == program.slug);
                     // Without a place of its own it belongs to the kernel, or to another run, and goes with that.
                     let found = found.ok_or_else(|| NotRun::Skipped(taken.to_string()))?;
-                    let wanted = program.options(settings).map_err(failed)?;
+                    let wanted = program.options(&settings).map_err(failed)?;
                     same_options(program.slug, &found.options, &wanted).map_err(NotRun::Skipped)?;
                 }
                 Err(error) => return Err(NotRun::Skipped(error.to_string())),

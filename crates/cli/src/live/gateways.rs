@@ -2,6 +2,7 @@
 
 use super::failed;
 use crate::gateway_file;
+use airtcp_core::parameters::Field;
 use airtcp_core::{ByteSize, Duration};
 use airtcp_experiment::NotRun;
 use airtcp_experiment::scenario::{LinkSpec, On, ResolvedScenario};
@@ -59,7 +60,7 @@ impl<'a> Gateways<'a> {
                 }
             };
             let link = &cell.links[on];
-            let ends: &[usize] = if scheme.entry.placement == Placement::BothEnds { &[0, 1] } else { &[0] };
+            let ends: &[usize] = if scheme.choice.entry.placement == Placement::BothEnds { &[0, 1] } else { &[0] };
             for &end in ends {
                 let node = link.between[end];
                 if cell.is_host(node) {
@@ -88,7 +89,7 @@ impl<'a> Gateways<'a> {
         let scheme = &cell.schemes[index];
         let name = format!("box{}", self.boxes.len());
         let [node, other] = [end, 1 - end].map(|end| cell.nodes[link.between[end]].as_str());
-        let has_peer = scheme.entry.placement == Placement::BothEnds;
+        let has_peer = scheme.choice.entry.placement == Placement::BothEnds;
         let peer = testbed.link_address(&link.name, other, Family::V4).filter(|_| has_peer);
         let (out, back) = if end == 0 { (&link.forward, &link.reverse) } else { (&link.reverse, &link.forward) };
         let mut text =
@@ -103,8 +104,8 @@ impl<'a> Gateways<'a> {
             put(key, &value);
         }
         writeln!(text, "\n[{}]", scheme.kind).expect("writing to a string");
-        for (key, value) in &scheme.parameters {
-            writeln!(text, "{key} = \"{value}\"").expect("writing to a string");
+        for Field { name, value, .. } in scheme.choice.settings.given() {
+            writeln!(text, "{name} = \"{value}\"").expect("writing to a string");
         }
         let file = self.directory.join(format!("{name}.toml"));
         std::fs::write(&file, text).map_err(failed)?;

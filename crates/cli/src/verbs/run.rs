@@ -261,7 +261,7 @@ fn closing(results: &Results<'_>) -> String {
 fn bending(results: &Results<'_>) -> Vec<String> {
     let schemes = results.scenario.cells.iter().flat_map(|cell| &cell.scenario.schemes);
     let mut names: Vec<String> =
-        schemes.filter(|scheme| !scheme.entry.keeps_end_to_end).map(|scheme| scheme.kind.clone()).collect();
+        schemes.filter(|scheme| !scheme.choice.entry.keeps_end_to_end).map(|scheme| scheme.kind.clone()).collect();
     names.sort();
     names.dedup();
     names

@@ -105,7 +105,7 @@ fn scheme(entry: &SchemeEntry) -> Topic {
             Placement::Path => "parameters, in [schemes.<name>]".to_owned(),
             _ => format!("parameters, in [schemes.<name>] and in a gateway file's [{}]", entry.slug),
         },
-        keys: keys((entry.fields)()),
+        keys: keys(entry.fields()),
     };
     Topic {
         name: entry.slug.into(),
@@ -117,7 +117,7 @@ fn scheme(entry: &SchemeEntry) -> Topic {
 }
 
 fn controller(entry: &ControllerEntry) -> Topic {
-    let fields = (entry.fields)();
+    let fields = entry.fields();
     let mut example = format!("[flows.bulk]\nfrom = \"sender\"\nto = \"receiver\"\ncontroller = \"{}\"\n", entry.slug);
     let mut sections = Vec::new();
     if !fields.is_empty() {
@@ -133,7 +133,7 @@ fn scheme_example(entry: &SchemeEntry) -> String {
         Placement::Path => ("trunk", "from = \"a\"\nto = \"b\""),
         Placement::BothEnds | Placement::NearEnd => ("repair", "on = \"air\""),
     };
-    format!("[schemes.{name}]\nkind = \"{}\"\n{place}\n{}", entry.slug, commented((entry.fields)()))
+    format!("[schemes.{name}]\nkind = \"{}\"\n{place}\n{}", entry.slug, commented(entry.fields()))
 }
 
 fn link() -> Topic {

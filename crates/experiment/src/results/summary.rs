@@ -248,10 +248,10 @@ fn put_schemes(row: &mut Map<String, Value>, scenario: &ResolvedScenario, runs: 
     for (position, spec) in scenario.schemes.iter().enumerate() {
         let mut fields = Map::new();
         fields.insert("kind".into(), spec.kind.clone().into());
-        if let Some((_, mode)) = spec.parameters.iter().find(|(key, _)| key == "mode") {
-            fields.insert("mode".into(), mode.clone().into());
+        if let Some(mode) = spec.choice.settings.given().into_iter().find(|field| field.name == "mode") {
+            fields.insert("mode".into(), mode.value.into());
         }
-        fields.insert("keeps_end_to_end".into(), spec.entry.keeps_end_to_end.into());
+        fields.insert("keeps_end_to_end".into(), spec.choice.entry.keeps_end_to_end.into());
         let mut names: Vec<&String> =
             runs.iter().filter_map(|run| run.schemes.get(position)).flat_map(|scheme| scheme.counters.keys()).collect();
         names.sort();

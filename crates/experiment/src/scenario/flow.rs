@@ -129,19 +129,18 @@ fn choice(keys: &Keys<'_>, name: &str, catalogue: &Catalogue<'_>) -> Result<Opti
     let entry = catalogue.controller(name).copied();
     let Some(options) = keys.table.get("controller_options") else { return Ok(entry.map(Into::into)) };
     let keys = keys.below(options, name)?;
-    let fields = entry.map(|entry| (entry.fields)()).unwrap_or_default();
+    let fields = entry.map(|entry| entry.fields()).unwrap_or_default();
     let valid: Vec<&str> = fields.iter().map(|field| field.name).collect();
     if let Some(first) = keys.table.entries.first().filter(|_| valid.is_empty()) {
         return Err(keys.bad(first, format!("the controller '{name}' has no options")));
     }
     keys.only(&valid)?;
-    let value = |entry: &Entry| Ok((entry.key.clone(), keys.scalar(entry, "a single value")?));
-    let settings = keys.table.entries.iter().map(value).collect::<Result<Vec<_>, ScenarioError>>()?;
     let Some(entry) = entry else { return Ok(None) };
-    ControllerChoice::new(entry, &settings).map(Some).map_err(|error| {
-        let key = error.key();
-        keys.parameter(keys.table.get(key).unwrap_or(options), error, &valid)
-    })
+    let mut settings = (entry.settings)();
+    for option in &keys.table.entries {
+        keys.set(&mut *settings, option, "a single value", &valid)?;
+    }
+    Ok(Some(ControllerChoice::new(entry, settings)))
 }
 
 fn ip(keys: &Keys<'_>) -> Result<IpVersion, ScenarioError> {

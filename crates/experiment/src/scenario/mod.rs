@@ -38,7 +38,7 @@ pub use parse::parse;
 pub use place::Place;
 pub use presentation::{CurveSpec, FigureSpec, TableSpec, measures};
 pub use probe::{KEYS as PROBE_KEYS, ProbeSpec};
-pub use scheme::scheme_parameters;
+pub use scheme::scheme_settings;
 pub use socket::{SOCKETS, SocketEntry};
 pub use topology::{Hop, path};
 pub use wlan::KEYS as WLAN_KEYS;
@@ -296,15 +296,14 @@ pub struct SchemeSpec {
     pub kind: String,
     /// What it is on.
     pub on: On,
-    /// What the file says about it, as text.
-    pub parameters: Vec<(String, String)>,
-    /// Its line in the table.
-    pub entry: airtcp_schemes::SchemeEntry,
+    /// Its line in the table, and its settings.
+    pub choice: airtcp_schemes::SchemeChoice,
 }
 
 impl std::fmt::Debug for SchemeSpec {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let SchemeSpec { name, kind, on, parameters, entry: _ } = self;
-        write!(f, "{name}: {kind} on {on:?} {parameters:?}")
+        let SchemeSpec { name, kind, on, choice } = self;
+        write!(f, "{name}: {kind} on {on:?}")?;
+        choice.settings.given().iter().try_for_each(|field| write!(f, " {}={}", field.name, field.value))
     }
 }

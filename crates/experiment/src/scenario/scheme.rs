@@ -8,7 +8,7 @@ use super::topology::{Network, path};
 use super::{On, SchemeSpec};
 use crate::catalogue::{Catalogue, NO_SCHEME};
 use airtcp_core::Rng;
-use airtcp_schemes::{End, LinkFacts, MAX_MEMORY, Placement, SchemeEntry, Site};
+use airtcp_schemes::{End, LinkFacts, MAX_MEMORY, Placement, SchemeChoice, SchemeEntry, Site};
 use std::net::{IpAddr, Ipv4Addr};
 
 /// Keys that say where a scheme is.
@@ -48,7 +48,7 @@ fn gates(network: &Network<'_>, scheme: &SchemeSpec) -> Vec<(usize, usize)> {
     match scheme.on {
         On::Wlan(_) => Vec::new(),
         On::Link(link) => {
-            let ends = if scheme.entry.placement == Placement::BothEnds { 2 } else { 1 };
+            let ends = if scheme.choice.entry.placement == Placement::BothEnds { 2 } else { 1 };
             network.links[link].between[..ends].iter().map(|node| (link, *node)).collect()
         }
         On::Path(from, to) => {
@@ -78,7 +78,7 @@ fn scheme(
         return Err(keys.no_such("scheme", &kind, "kind", &kind_entry.node.origin, catalogue.scheme_names()));
     };
     keys.show = found.slug.to_owned();
-    let fields = (found.fields)();
+    let fields = found.fields();
     let place: &[&str] = if found.placement == Placement::Path { &["kind", "from", "to"] } else { &["kind", "on"] };
     let valid: Vec<&str> = place.iter().copied().chain(fields.iter().map(|field| field.name)).collect();
     if let Some(other) = keys.table.entries.iter().find(|entry| is_of_the_other_kind(entry, place)) {
@@ -90,8 +90,8 @@ fn scheme(
     }
     keys.only(&valid)?;
     let on = if found.placement == Placement::Path { along(&keys, network)? } else { on(&keys, network)? };
-    let parameters = scheme_parameters(&keys, found, place, &valid)?;
-    Ok(Some(SchemeSpec { name: entry.key.clone(), kind, on, parameters, entry: *found }))
+    let choice = scheme_settings(&keys, found, place, &valid)?;
+    Ok(Some(SchemeSpec { name: entry.key.clone(), kind, on, choice }))
 }
 
 fn is_of_the_other_kind(entry: &Entry, place: &[&str]) -> bool {
@@ -129,33 +129,35 @@ fn along(keys: &Keys<'_>, network: &Network<'_>) -> Result<On, ScenarioError> {
     Ok(On::Path(from, to))
 }
 
-/// The parameters of `scheme` in a table, all keys of it but `others`, checked together: what one may be can depend on
+/// `scheme` with the settings in a table, all keys of it but `others`, checked together: what one may be can depend on
 /// another. `valid` are all keys that the table may have.
 ///
 /// # Errors
 /// The first that the scheme refuses, at its line.
-pub fn scheme_parameters(
+pub fn scheme_settings(
     keys: &Keys<'_>,
     scheme: &SchemeEntry,
     others: &[&str],
     valid: &[&str],
-) -> Result<Vec<(String, String)>, ScenarioError> {
+) -> Result<SchemeChoice, ScenarioError> {
     let entries: Vec<&Entry> =
         keys.table.entries.iter().filter(|entry| !others.contains(&entry.key.as_str())).collect();
-    let value = |entry: &&Entry| Ok((entry.key.clone(), keys.scalar(entry, "a single value")?));
-    let parameters = entries.iter().map(value).collect::<Result<Vec<_>, ScenarioError>>()?;
+    let mut settings = (scheme.settings)();
+    for entry in &entries {
+        keys.set(&mut *settings, entry, "a single value", valid)?;
+    }
     let mut rng = Rng::derive(0, "check");
     let mut link = LinkFacts::default();
     if scheme.placement == Placement::Path {
         link.addresses = Some([1, 2].map(|last| IpAddr::V4(Ipv4Addr::new(192, 0, 2, last))));
     }
     let mut site = Site { end: End::Near, link, rng: &mut rng, max_memory: MAX_MEMORY };
-    let Err(error) = (scheme.make)(&parameters, &mut site) else { return Ok(parameters) };
-    let refused = error.key();
-    match (entries.iter().find(|entry| entry.key == refused), entries.last()) {
-        (Some(entry), _) => Err(keys.parameter(entry, error, valid)),
-        // A default that does not go with what the table says.
-        (None, Some(last)) => Err(keys.bad(last, error.to_string())),
-        (None, None) => Ok(parameters),
+    if let (Err(error), Some(last)) = (settings.make(&mut site), entries.last()) {
+        return Err(match entries.iter().find(|entry| entry.key == error.key()) {
+            Some(entry) => keys.parameter(entry, error, valid),
+            // A default that does not go with what the table says.
+            None => keys.bad(last, error.to_string()),
+        });
     }
+    Ok(SchemeChoice { entry: *scheme, settings: settings.into() })
 }

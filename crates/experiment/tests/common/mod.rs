@@ -2,13 +2,12 @@
 
 #![allow(dead_code, reason = "each test file uses its part")]
 
-use airtcp_core::parameters::{Field, ParameterError, Parameters};
 use airtcp_core::{Context, Duration, Element, Packet, Port, choices, parameters};
 use airtcp_experiment::results::{self, Results, RunOptions};
-use airtcp_experiment::scenario::{Origin, Problem, Scenario, ScenarioError, Source};
+use airtcp_experiment::scenario::{Origin, Problem, Scenario, ScenarioError, SchemeSpec, Source};
 use airtcp_experiment::world::{Drops, EmulatorReport, FlowOutcome, Sample, SchemeOutcome, Verdict};
 use airtcp_experiment::{Catalogue, NotRun, ResolvedScenario, RunOutcome, World};
-use airtcp_schemes::{Placement, Reports, SchemeEntry, Site};
+use airtcp_schemes::{Made, Placement, Reports, SchemeEntry, Site, settings_for};
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -43,14 +42,8 @@ impl Element for Idle {
     }
 }
 
-fn make(parameters: &[(String, String)], _: &mut Site<'_>) -> Result<Box<dyn Element + Send>, ParameterError> {
-    let mut settings = Settings::default();
-    parameters.iter().try_for_each(|(key, value)| settings.set(key, &value.into()))?;
+fn make(_: &Settings, _: &mut Site<'_>) -> Made {
     Ok(Box::new(Idle))
-}
-
-fn fields() -> Vec<Field> {
-    Settings::default().fields()
 }
 
 const fn entry(slug: &'static str) -> SchemeEntry {
@@ -61,14 +54,19 @@ const fn entry(slug: &'static str) -> SchemeEntry {
         placement: Placement::BothEnds,
         keeps_end_to_end: true,
         reports: Reports::NONE,
-        fields,
-        make,
+        settings: || settings_for(make),
     }
 }
 
 /// `snoop` and `gsnoop` that do nothing, and the controllers there are.
 pub const CATALOGUE: Catalogue<'static> =
     Catalogue { schemes: &[entry("snoop"), entry("gsnoop")], controllers: airtcp_tcp::congestion::CONTROLLERS };
+
+/// What the file sets of a scheme.
+#[allow(dead_code, reason = "not every test asks")]
+pub fn given(scheme: &SchemeSpec) -> Vec<(&'static str, String)> {
+    scheme.choice.settings.given().into_iter().map(|field| (field.name, field.value)).collect()
+}
 
 /// Reads `text` as `demo.toml`; its base, if any, is the demo.
 pub fn read(text: &str, sets: &[&str]) -> Result<Scenario, ScenarioError> {

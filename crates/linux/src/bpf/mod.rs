@@ -47,7 +47,9 @@ type Settings = fn(&[(String, String)]) -> Result<Vec<u8>, ParameterError>;
 pub const PROGRAMS: &[Program] = &[Program {
     slug: "newzag",
     object: include_bytes!(concat!(env!("OUT_DIR"), "/newzag.bpf.o")),
-    settings: |settings| Ok(newzag_settings(&newzag::Settings::with(settings)?)),
+    settings: |settings| {
+        Ok(newzag_settings(&newzag::Settings::with(settings.iter().map(|(key, value)| (key, value)))?))
+    },
     options: newzag_options,
 }];
 
@@ -132,7 +134,7 @@ mod tests {
         for program in PROGRAMS {
             let twin = find(program.slug, &[]).unwrap();
             let defaults: Vec<_> =
-                (twin.fields)().into_iter().map(|field| (field.name.to_owned(), field.value)).collect();
+                twin.fields().into_iter().map(|field| (field.name.to_owned(), field.value)).collect();
             assert!(!(program.settings)(&defaults).unwrap().is_empty() && !program.counter_names().is_empty());
             assert!(program.slug.len() < 16, "the kernel's names have at most 15 characters");
         }
@@ -142,7 +144,7 @@ mod tests {
     fn options_are_read_back_from_what_the_kernel_holds() {
         let program = program("newzag").unwrap();
         let defaults = program.options(&[]).unwrap();
-        for field in (find("newzag", &[]).unwrap().fields)() {
+        for field in find("newzag", &[]).unwrap().fields() {
             assert!(defaults.contains(&(field.name.to_owned(), field.value.clone())), "{}", field.name);
         }
         let other = [

@@ -2,7 +2,7 @@
 //! TOML), handed from the supervisor to the worker as JSON.
 
 use crate::sys::tun::NAME_MAX;
-use airtcp_core::{ByteSize, Duration, Rate};
+use airtcp_core::{ByteSize, Duration, Rate, Value};
 use airtcp_schemes::{LinkFacts, MAX_MEMORY};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -26,8 +26,9 @@ pub struct Config {
     pub name: String,
     /// Which scheme, by its slug.
     pub scheme: String,
-    /// The scheme's parameters as written by the user, defaults left out.
-    pub settings: BTreeMap<String, String>,
+    /// The scheme's parameters as the user wrote them, defaults left out.
+    #[serde(with = "super::values")]
+    pub settings: BTreeMap<String, Value>,
     /// The lossy interface.
     pub link: String,
     /// What is known about it.

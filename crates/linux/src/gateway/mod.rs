@@ -26,6 +26,7 @@ pub mod runtime;
 pub mod scheme;
 pub mod status;
 pub mod supervisor;
+mod values;
 pub mod worker;
 
 pub use config::{Config, ConfigError, Facts};

@@ -27,8 +27,7 @@ pub fn make(schemes: &[SchemeEntry], config: &Config) -> Result<Scheme, String> 
             entry.slug
         ));
     }
-    let settings: Vec<(String, String)> =
-        config.settings.iter().map(|(key, value)| (key.clone(), value.clone())).collect();
+    let choice = entry.with(&config.settings).map_err(|error| error.to_string())?;
     let mut link = config.facts.link();
     link.mtu = link.mtu.or_else(|| interface_mtu(&config.link));
     let mut site = Site {
@@ -37,7 +36,7 @@ pub fn make(schemes: &[SchemeEntry], config: &Config) -> Result<Scheme, String> 
         rng: &mut Rng::derive(config.seed.unwrap_or_else(unguessable), &format!("{} settings", config.scheme)),
         max_memory: ByteSize(config.max_memory_bytes),
     };
-    match (entry.make)(&settings, &mut site) {
+    match choice.settings.make(&mut site) {
         Ok(element) => Ok(Scheme { element, reports: entry.reports }),
         Err(error) => Err(error.to_string()),
     }

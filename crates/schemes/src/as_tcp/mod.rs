@@ -31,11 +31,8 @@ pub use access_point::AccessPoint;
 pub use settings::{Balance, Settings, Split};
 pub use station::Station;
 
-use crate::{End, Placement, Reports, SchemeEntry, Site};
-use airtcp_core::Element;
-use airtcp_core::parameters::{ParameterError, Parameters};
+use crate::{End, Made, Placement, Reports, SchemeEntry, Site, settings_for};
 use alloc::boxed::Box;
-use alloc::string::String;
 
 /// AS-TCP's line in the table of schemes.
 pub const ENTRY: SchemeEntry = SchemeEntry {
@@ -45,14 +42,12 @@ pub const ENTRY: SchemeEntry = SchemeEntry {
     placement: Placement::BothEnds,
     keeps_end_to_end: false,
     reports: Reports { events: events::EVENTS, gauges: events::GAUGES },
-    fields: || Settings::default().fields(),
-    make,
+    settings: || settings_for(make),
 };
 
-fn make(settings: &[(String, String)], site: &mut Site<'_>) -> Result<Box<dyn Element + Send>, ParameterError> {
-    let settings = Settings::with(settings)?;
+fn make(settings: &Settings, site: &mut Site<'_>) -> Made {
     Ok(match site.end {
-        End::Near => Box::new(AccessPoint::new(&settings, site)),
-        End::Far => Box::new(Station::new(&settings, site)),
+        End::Near => Box::new(AccessPoint::new(settings, site)),
+        End::Far => Box::new(Station::new(settings, site)),
     })
 }

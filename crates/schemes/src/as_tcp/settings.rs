@@ -1,8 +1,6 @@
 //! Parameters of AS-TCP.
 
-use airtcp_core::parameters::{ParameterError, Parameters};
 use airtcp_core::{ByteSize, choices, parameters};
-use alloc::string::String;
 
 choices! {
     /// Where a connection is split.
@@ -49,16 +47,5 @@ parameters! {
         /// After a frame that was given up, emulate duplicate acknowledgments for those that arrive, with SACK blocks where
         /// the connection has them; else only a timeout repairs.
         pub dupack: bool = false, "AST-X2: the paper recovers by timeout";
-    }
-}
-
-impl Settings {
-    /// The defaults with `values` in their place.
-    pub(super) fn with(values: &[(String, String)]) -> Result<Settings, ParameterError> {
-        let mut settings = Settings::default();
-        for (key, value) in values {
-            settings.set(key, &value.into())?;
-        }
-        Ok(settings)
     }
 }

@@ -2,7 +2,9 @@ use super::flow::Flow;
 use super::*;
 use crate::as_tcp::events;
 use crate::testing::with_site;
+use airtcp_core::Element;
 use airtcp_core::packet::Segment;
+use airtcp_core::parameters::Parameters;
 use airtcp_core::testing::Harness;
 use airtcp_core::{
     DropReason, Event, Instant, Outcome, Packet, Port, SeqNum, TcpFlags, TcpHeader, TcpOptions, Timestamps, Token,
@@ -37,8 +39,7 @@ fn packet(outgoing: bool, tcp: TcpHeader, payload: usize) -> Packet {
 
 /// A station whose connection is open, with what `settings` say.
 fn station(settings: &[(&str, &str)]) -> Harness<Station> {
-    let settings: Vec<_> = settings.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect();
-    let settings = Settings::with(&settings).unwrap();
+    let settings = Settings::with(settings.iter().copied()).unwrap();
     let mut harness = Harness::new(with_site(|site| Station::new(&settings, site)), "station");
     harness.packet(NOW, Port::INNER, packet(true, header(TcpFlags::SYN, START, SeqNum(0), 500), 0));
     tell_of_syn(&mut harness, Outcome::Acked);

@@ -12,14 +12,13 @@
 //! is found later by `delay`. What congestion lost is found later, too.
 
 use crate::acks::{is_pure, reports_duplicate};
-use crate::{Placement, Reports, SchemeEntry, Site};
+use crate::{Made, Placement, Reports, SchemeEntry, Site, settings_for};
 use airtcp_core::flow_table::FlowTable;
-use airtcp_core::parameters::{ParameterError, Parameters};
+use airtcp_core::parameters::ParameterError;
 use airtcp_core::{Backlog, Context, DropReason, Duration, Element, Event, FlowKey, Gauge, Instant, Packet, Port};
 use airtcp_core::{SeqNum, TcpHeader, parameters};
 use alloc::boxed::Box;
 use alloc::collections::{BTreeSet, VecDeque};
-use alloc::string::String;
 use alloc::vec::Vec;
 
 /// The line in the table of schemes.
@@ -30,8 +29,7 @@ pub const ENTRY: SchemeEntry = SchemeEntry {
     placement: Placement::NearEnd,
     keeps_end_to_end: true,
     reports: Reports::NONE,
-    fields: || Settings::default().fields(),
-    make,
+    settings: || settings_for(make),
 };
 
 parameters! {
@@ -48,12 +46,11 @@ parameters! {
     }
 }
 
-fn make(settings: &[(String, String)], site: &mut Site<'_>) -> Result<Box<dyn Element + Send>, ParameterError> {
-    let parsed = Settings::with(settings)?;
-    if parsed.held == 0 {
+fn make(settings: &Settings, site: &mut Site<'_>) -> Made {
+    if settings.held == 0 {
         return Err(ParameterError::BadValue { key: "held", reason: "0 would delay none; write 1 or more".into() });
     }
-    Ok(Box::new(Delayer::new(&parsed, site)))
+    Ok(Box::new(Delayer::new(settings, site)))
 }
 
 /// Delay where the link's round trip is not known.
@@ -298,6 +295,7 @@ mod tests {
     use super::*;
     use crate::testing::*;
     use airtcp_core::TcpFlags;
+    use airtcp_core::parameters::Parameters;
     use airtcp_core::testing::Harness;
 
     fn delayer(settings: &[(&str, &str)]) -> Harness<Delayer> {

@@ -16,13 +16,11 @@ use crate::acks::{AckTrack, Kind, reports_hole};
 use crate::position::{self, Position};
 use crate::queue::Queue;
 use crate::seq_map::SeqMap;
-use crate::{Placement, Reports, SchemeEntry, Site};
+use crate::{Made, Placement, Reports, SchemeEntry, Site, settings_for};
 use airtcp_core::flow_table::FlowTable;
-use airtcp_core::parameters::{ParameterError, Parameters};
 use airtcp_core::{Backlog, ByteSize, Context, DropReason, Duration, Element, Event, FlowKey, Gauge, Instant, Packet};
 use airtcp_core::{Port, Rate, TcpFlags, TcpHeader, parameters};
 use alloc::boxed::Box;
-use alloc::string::String;
 use core::ops::Range;
 
 airtcp_core::declare! { Event, EVENTS:
@@ -38,8 +36,7 @@ pub const ENTRY: SchemeEntry = SchemeEntry {
     placement: Placement::NearEnd,
     keeps_end_to_end: true,
     reports: Reports { events: EVENTS, gauges: &[] },
-    fields: || Settings::default().fields(),
-    make,
+    settings: || settings_for(make),
 };
 
 parameters! {
@@ -54,9 +51,8 @@ parameters! {
     }
 }
 
-fn make(settings: &[(String, String)], site: &mut Site<'_>) -> Result<Box<dyn Element + Send>, ParameterError> {
-    let parsed = Settings::with(settings)?;
-    Ok(Box::new(Agent::new(&parsed, site)))
+fn make(settings: &Settings, site: &mut Site<'_>) -> Made {
+    Ok(Box::new(Agent::new(settings, site)))
 }
 
 /// Holes remembered per connection; beyond, the newest grows over what lies between.

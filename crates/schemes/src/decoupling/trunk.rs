@@ -7,11 +7,10 @@
 
 use super::{Circuit, CircuitEnd, Departure, Settings, Stats};
 use crate::decoupling::events;
-use crate::{End, Placement, Reports, SchemeEntry, Site};
-use airtcp_core::parameters::{ParameterError, Parameters};
+use crate::{End, Made, Placement, Reports, SchemeEntry, Site, settings_for};
+use airtcp_core::parameters::ParameterError;
 use airtcp_core::{Backlog, Context, CreateReason, DropReason, Element, Gauge, Instant, Packet, Port};
 use alloc::boxed::Box;
-use alloc::string::String;
 
 /// TCP Decoupling's line in the table of schemes.
 pub const ENTRY: SchemeEntry = SchemeEntry {
@@ -21,12 +20,10 @@ pub const ENTRY: SchemeEntry = SchemeEntry {
     placement: Placement::Path,
     keeps_end_to_end: true,
     reports: Reports { events: events::EVENTS, gauges: events::GAUGES },
-    fields: || Settings::default().fields(),
-    make,
+    settings: || settings_for(make),
 };
 
-fn make(settings: &[(String, String)], site: &mut Site<'_>) -> Result<Box<dyn Element + Send>, ParameterError> {
-    let settings = Settings::with(settings)?;
+fn make(settings: &Settings, site: &mut Site<'_>) -> Made {
     settings.check()?;
     let Some([local, remote]) = site.link.addresses else {
         let reason = "the control TCPs need the addresses of both ends; place the scheme with from and to".into();
@@ -34,10 +31,10 @@ fn make(settings: &[(String, String)], site: &mut Site<'_>) -> Result<Box<dyn El
     };
     Ok(match site.end {
         End::Near => {
-            let circuit = Circuit::new(&settings, local, remote, site.rng, Instant::ZERO);
+            let circuit = Circuit::new(settings, local, remote, site.rng, Instant::ZERO);
             Box::new(Near::new(circuit, site.max_memory.0))
         }
-        End::Far => Box::new(Far::new(CircuitEnd::new(&settings, local, remote, site.rng))),
+        End::Far => Box::new(Far::new(CircuitEnd::new(settings, local, remote, site.rng))),
     })
 }
 

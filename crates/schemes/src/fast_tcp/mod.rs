@@ -31,11 +31,8 @@ pub use router::Router;
 pub use settings::{Mode, Settings, Watch};
 pub use thresholds::Thresholds;
 
-use crate::{Placement, Reports, SchemeEntry, Site};
-use airtcp_core::Element;
-use airtcp_core::parameters::{ParameterError, Parameters};
+use crate::{Made, Placement, Reports, SchemeEntry, Site, settings_for};
 use alloc::boxed::Box;
-use alloc::string::String;
 
 /// Fast-TCP's line in the table of schemes.
 pub const ENTRY: SchemeEntry = SchemeEntry {
@@ -45,12 +42,10 @@ pub const ENTRY: SchemeEntry = SchemeEntry {
     placement: Placement::NearEnd,
     keeps_end_to_end: true,
     reports: Reports { events: events::EVENTS, gauges: events::GAUGES },
-    fields: || Settings::default().fields(),
-    make,
+    settings: || settings_for(make),
 };
 
-fn make(settings: &[(String, String)], site: &mut Site<'_>) -> Result<Box<dyn Element + Send>, ParameterError> {
-    let settings = Settings::with(settings)?;
+fn make(settings: &Settings, site: &mut Site<'_>) -> Made {
     settings.check()?;
-    Ok(Box::new(Router::new(&settings, site)))
+    Ok(Box::new(Router::new(settings, site)))
 }

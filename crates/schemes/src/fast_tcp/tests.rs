@@ -3,6 +3,8 @@
 use super::*;
 use crate::fast_tcp::events;
 use crate::testing::*;
+use airtcp_core::Element;
+use airtcp_core::parameters::{ParameterError, Parameters};
 use airtcp_core::testing::Harness;
 use airtcp_core::{ByteSize, DropReason, Event, Gauge, Instant, Packet, Port, SeqNum, TcpFlags};
 use std::vec::Vec;
@@ -428,11 +430,11 @@ fn a_late_timer_does_not_cost_rate() {
 #[test]
 fn settings_that_cannot_work_are_refused_with_a_remedy() {
     for (key, value) in [("rate", "0bit"), ("spacing", "0ms"), ("ack_buffer", "0B"), ("max_delay", "0ms")] {
-        let settings = [(key.into(), value.into())];
-        let error = with_site(|site| (ENTRY.make)(&settings, site).err()).expect(key);
+        let chosen = ENTRY.with([(key, value)]).unwrap();
+        let error = with_site(|site| chosen.settings.make(site).err()).expect(key);
         assert!(matches!(error, ParameterError::BadValue { key: found, .. } if found == key), "{error}");
     }
-    assert!(with_site(|site| (ENTRY.make)(&[], site).is_ok()));
+    assert!(with_site(|site| (ENTRY.settings)().make(site).is_ok()));
 }
 
 #[test]

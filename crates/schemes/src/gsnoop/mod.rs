@@ -25,11 +25,9 @@ pub use message::{MAX_RANGES, Message, SeqRange};
 pub use modern::Gateway;
 pub use settings::{Mode, RepairPlace, Settings};
 
-use crate::{Placement, Reports, SchemeEntry, Site, peer};
-use airtcp_core::Element;
-use airtcp_core::parameters::{ParameterError, Parameters};
+use crate::{Made, Placement, Reports, SchemeEntry, Site, peer, settings_for};
+use airtcp_core::parameters::ParameterError;
 use alloc::boxed::Box;
-use alloc::string::String;
 
 /// G-Snoop's line in the table of schemes.
 pub const ENTRY: SchemeEntry = SchemeEntry {
@@ -39,8 +37,7 @@ pub const ENTRY: SchemeEntry = SchemeEntry {
     placement: Placement::BothEnds,
     keeps_end_to_end: true,
     reports: Reports { events: events::EVENTS, gauges: &[] },
-    fields: || Settings::default().fields(),
-    make,
+    settings: || settings_for(make),
 };
 
 /// A full-size packet, for packet times.
@@ -48,15 +45,14 @@ const PACKET_BYTES: u32 = 1500;
 /// IPv4 and UDP headers and the runtime's envelope around a control message.
 const CONTROL_OVERHEAD: u32 = 44;
 
-fn make(settings: &[(String, String)], site: &mut Site<'_>) -> Result<Box<dyn Element + Send>, ParameterError> {
-    let parsed = Settings::with(settings)?;
-    peer::check_distance(parsed.hello, parsed.peer_timeout)?;
-    if parsed.tries == 0 {
+fn make(settings: &Settings, site: &mut Site<'_>) -> Made {
+    peer::check_distance(settings.hello, settings.peer_timeout)?;
+    if settings.tries == 0 {
         let reason = "a gateway that asks for nothing holds packets in vain; write 1 or more".into();
         return Err(ParameterError::BadValue { key: "tries", reason });
     }
-    Ok(match parsed.mode {
-        Mode::Modern | Mode::Suppression => Box::new(modern::Gateway::new(&parsed, site)),
-        Mode::Paper => Box::new(paper::Gateway::new(&parsed, site)),
+    Ok(match settings.mode {
+        Mode::Modern | Mode::Suppression => Box::new(modern::Gateway::new(settings, site)),
+        Mode::Paper => Box::new(paper::Gateway::new(settings, site)),
     })
 }

@@ -75,7 +75,7 @@ impl Demo {
         self.with_gsnoop_set(&[])
     }
     pub fn with_gsnoop_set(mut self, settings: &[(&str, &str)]) -> Self {
-        self.topology.scheme("repair", self.air, &gsnoop::ENTRY, &owned(settings));
+        self.topology.scheme("repair", self.air, gsnoop::ENTRY.with(owned(settings)).unwrap());
         self
     }
     pub fn with_bulk(mut self, controller: &str) -> Self {

@@ -1,11 +1,12 @@
 //! A relay that cuts segments anew and loses a byte of payload in a million: what follows it in the segment slides up.
 
 use super::{Made, relay};
+use airtcp_core::parameters::NoParameters;
 use airtcp_core::{Packet, Payload, Probability, Segment};
 use airtcp_schemes::Site;
 use bytes::Bytes;
 
-pub fn make<const PLANTED: bool>(_: &[(String, String)], _: &mut Site<'_>) -> Made {
+pub fn make<const PLANTED: bool>(_: &NoParameters, _: &mut Site<'_>) -> Made {
     relay(|cx, packet| {
         let loses = cx.rng().chance(Probability::ratio(u64::from(packet.payload_len()), 1_000_000));
         Some(if PLANTED && loses { without_a_byte(&packet).unwrap_or(packet) } else { packet })

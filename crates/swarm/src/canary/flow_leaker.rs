@@ -2,6 +2,7 @@
 //! drop one in a thousand.
 
 use super::Made;
+use airtcp_core::parameters::NoParameters;
 use airtcp_core::{Context, Element, FlowKey, Gauge, Packet, Port, Probability};
 use airtcp_schemes::Site;
 use std::collections::{BTreeMap, VecDeque};
@@ -9,7 +10,7 @@ use std::collections::{BTreeMap, VecDeque};
 /// Memory of a flow in both tables, as much as a scheme's state may take.
 const FLOW_MEMORY: u64 = 1024;
 
-pub fn make<const PLANTED: bool>(_: &[(String, String)], site: &mut Site<'_>) -> Made {
+pub fn make<const PLANTED: bool>(_: &NoParameters, site: &mut Site<'_>) -> Made {
     let capacity = (site.max_memory.0 / FLOW_MEMORY) as usize;
     Ok(Box::new(Counter::<PLANTED> { capacity, packets: BTreeMap::new(), oldest_first: VecDeque::new() }))
 }

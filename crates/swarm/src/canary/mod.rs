@@ -10,9 +10,8 @@ mod silent_dropper;
 mod wrap_forgetter;
 
 use crate::Tables;
-use airtcp_core::parameters::ParameterError;
 use airtcp_core::{Context, Element, Packet, Port};
-use airtcp_schemes::{Make, Placement, Reports, SchemeEntry};
+use airtcp_schemes::{Made, Placement, Reports, SchemeEntry, SchemeSettings, settings_for};
 use airtcp_tcp::congestion::CONTROLLERS;
 
 /// A planted bug.
@@ -39,19 +38,55 @@ pub enum Finder {
 
 /// Every planted bug; a bug that both parts find is there twice.
 pub const CANARIES: &[Canary] = &[
-    canary("loses a byte in a million", byte_loser::make::<true>, byte_loser::make::<false>, Finder::Operations, 50),
-    canary("loses a byte in a million", byte_loser::make::<true>, byte_loser::make::<false>, Finder::Networks, 20),
-    canary("leaks a flow in a thousand", flow_leaker::make::<true>, flow_leaker::make::<false>, Finder::Operations, 50),
-    canary("forgets the wrap", wrap_forgetter::make::<true>, wrap_forgetter::make::<false>, Finder::Networks, 50),
-    canary("drops silently", silent_dropper::make::<true>, silent_dropper::make::<false>, Finder::Operations, 20),
-    canary("drops silently", silent_dropper::make::<true>, silent_dropper::make::<false>, Finder::Networks, 20),
+    canary(
+        "loses a byte in a million",
+        || settings_for(byte_loser::make::<true>),
+        || settings_for(byte_loser::make::<false>),
+        Finder::Operations,
+        50,
+    ),
+    canary(
+        "loses a byte in a million",
+        || settings_for(byte_loser::make::<true>),
+        || settings_for(byte_loser::make::<false>),
+        Finder::Networks,
+        20,
+    ),
+    canary(
+        "leaks a flow in a thousand",
+        || settings_for(flow_leaker::make::<true>),
+        || settings_for(flow_leaker::make::<false>),
+        Finder::Operations,
+        50,
+    ),
+    canary(
+        "forgets the wrap",
+        || settings_for(wrap_forgetter::make::<true>),
+        || settings_for(wrap_forgetter::make::<false>),
+        Finder::Networks,
+        50,
+    ),
+    canary(
+        "drops silently",
+        || settings_for(silent_dropper::make::<true>),
+        || settings_for(silent_dropper::make::<false>),
+        Finder::Operations,
+        20,
+    ),
+    canary(
+        "drops silently",
+        || settings_for(silent_dropper::make::<true>),
+        || settings_for(silent_dropper::make::<false>),
+        Finder::Networks,
+        20,
+    ),
 ];
 
-const fn canary(about: &'static str, planted: Make, honest: Make, finder: Finder, budget: u64) -> Canary {
+const fn canary(about: &'static str, planted: Settings, honest: Settings, finder: Finder, budget: u64) -> Canary {
     Canary { planted: entry(about, planted), honest: entry(about, honest), finder, budget }
 }
 
-const fn entry(about: &'static str, make: Make) -> SchemeEntry {
+const fn entry(about: &'static str, settings: Settings) -> SchemeEntry {
     SchemeEntry {
         slug: "canary",
         about,
@@ -59,8 +94,7 @@ const fn entry(about: &'static str, make: Make) -> SchemeEntry {
         placement: Placement::NearEnd,
         keeps_end_to_end: true,
         reports: Reports::NONE,
-        fields: Vec::new,
-        make,
+        settings,
     }
 }
 
@@ -83,7 +117,7 @@ impl Canary {
     }
 }
 
-type Made = Result<Box<dyn Element + Send>, ParameterError>;
+type Settings = fn() -> Box<dyn SchemeSettings>;
 
 /// An element that passes every packet on through `work`, or ends it there.
 struct Relay<F>(F);

@@ -2,6 +2,7 @@
 //! compares sequence numbers as plain numbers, so behind the wrap everything is stale.
 
 use super::{Made, relay};
+use airtcp_core::parameters::NoParameters;
 use airtcp_core::{DropReason, FlowKey, SeqNum};
 use airtcp_schemes::Site;
 use std::collections::BTreeMap;
@@ -11,7 +12,7 @@ const STALE: u32 = 16 << 20;
 /// Flows that are watched; beyond, everything is forgotten.
 const MAX_FLOWS: usize = 1000;
 
-pub fn make<const PLANTED: bool>(_: &[(String, String)], _: &mut Site<'_>) -> Made {
+pub fn make<const PLANTED: bool>(_: &NoParameters, _: &mut Site<'_>) -> Made {
     let mut latest: BTreeMap<FlowKey, SeqNum> = BTreeMap::new();
     relay(move |cx, packet| {
         let Some((flow, tcp)) = packet.flow().zip(packet.tcp().copied()) else { return Some(packet) };

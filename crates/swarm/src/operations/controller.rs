@@ -292,7 +292,8 @@ impl Sender {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use airtcp_tcp::congestion::Make;
+    use airtcp_core::parameters::NoParameters;
+    use airtcp_tcp::congestion::{ControllerSettings, settings_for};
 
     #[derive(Debug)]
     struct Wrong(fn(&mut TcpSock) -> u32, fn(&mut TcpSock, u32));
@@ -306,19 +307,21 @@ mod tests {
         }
     }
 
-    fn failure(make: Make) -> String {
-        let entry = ControllerEntry { slug: "wrong", about: "", source: "", in_kernel: false, fields: Vec::new, make };
+    fn failure(settings: fn() -> Box<dyn ControllerSettings>) -> String {
+        let entry = ControllerEntry { slug: "wrong", about: "", source: "", in_kernel: false, settings };
         (0..20).find_map(|seed| drive(seed, &entry).err()).expect("the wrong answer is noticed")
     }
 
     #[test]
     fn a_threshold_of_zero_is_noticed() {
-        assert!(failure(|_| Ok(Box::new(Wrong(|_| 0, |_, _| {})))).contains("threshold of 0"));
+        assert!(failure(|| settings_for(|_: NoParameters| Wrong(|_| 0, |_, _| {}))).contains("threshold of 0"));
     }
 
     #[test]
     fn a_window_beyond_its_clamp_is_noticed() {
-        let broken = failure(|_| Ok(Box::new(Wrong(|sk| sk.snd_cwnd.max(4) / 2, |sk, _| sk.snd_cwnd = u32::MAX - 1))));
+        let broken = failure(|| {
+            settings_for(|_: NoParameters| Wrong(|sk| sk.snd_cwnd.max(4) / 2, |sk, _| sk.snd_cwnd = u32::MAX - 1))
+        });
         assert!(broken.contains("with a clamp of"), "{broken}");
     }
 }

@@ -97,8 +97,9 @@ fn operate(rig: &mut Rig, draw: &mut Draw, is_long: bool) -> Result<(), String> 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use airtcp_core::parameters::NoParameters;
     use airtcp_core::{Context, DropReason, Element, Event, Instant, Packet, Port};
-    use airtcp_schemes::{Placement, Reports, gsnoop};
+    use airtcp_schemes::{Placement, Reports, SchemeSettings, gsnoop, settings_for};
 
     /// An element that is made of one wrong answer.
     struct Wrong(fn(&mut Context<'_>, Port, Packet), Option<Instant>);
@@ -112,7 +113,7 @@ mod tests {
         }
     }
 
-    const fn entry(make: airtcp_schemes::Make) -> SchemeEntry {
+    const fn entry(settings: fn() -> Box<dyn SchemeSettings>) -> SchemeEntry {
         SchemeEntry {
             slug: "wrong",
             about: "",
@@ -120,8 +121,7 @@ mod tests {
             placement: Placement::NearEnd,
             keeps_end_to_end: true,
             reports: Reports::NONE,
-            fields: Vec::new,
-            make,
+            settings,
         }
     }
 
@@ -131,7 +131,11 @@ mod tests {
 
     #[test]
     fn an_element_that_forwards_everything_passes() {
-        let entry = entry(|_, _| Ok(Box::new(Wrong(|cx, port, packet| cx.send(port.opposite(), packet), None))));
+        let entry = entry(|| {
+            settings_for(|_: &NoParameters, _| {
+                Ok(Box::new(Wrong(|cx, port, packet| cx.send(port.opposite(), packet), None)))
+            })
+        });
         for seed in 0..20 {
             drive_twice(seed, &entry).unwrap();
         }
@@ -161,46 +165,53 @@ mod tests {
 
     #[test]
     fn a_packet_that_vanishes_is_noticed() {
-        let entry = entry(|_, _| Ok(Box::new(Wrong(|_, _, packet| drop(packet), None))));
+        let entry =
+            entry(|| settings_for(|_: &NoParameters, _| Ok(Box::new(Wrong(|_, _, packet| drop(packet), None)))));
         assert!(failure(entry).contains("conservation"));
     }
 
     #[test]
     fn a_timer_that_never_moves_is_noticed() {
-        let entry = entry(|_, _| {
-            Ok(Box::new(Wrong(|cx, _, packet| cx.discard(packet, DropReason::DEVICE), Some(Instant::ZERO))))
+        let entry = entry(|| {
+            settings_for(|_: &NoParameters, _| {
+                Ok(Box::new(Wrong(|cx, _, packet| cx.discard(packet, DropReason::DEVICE), Some(Instant::ZERO))))
+            })
         });
         assert!(failure(entry).contains("timeout did not move"));
     }
 
     #[test]
     fn a_changed_unknown_packet_is_noticed() {
-        let entry = entry(|_, _| {
-            Ok(Box::new(Wrong(
-                |cx, port, mut packet| {
-                    if packet.tcp().is_none() {
-                        packet.set_ecn(airtcp_core::Ecn::Ce);
-                    }
-                    cx.send(port.opposite(), packet);
-                },
-                None,
-            )))
+        let entry = entry(|| {
+            settings_for(|_: &NoParameters, _| {
+                Ok(Box::new(Wrong(
+                    |cx, port, mut packet| {
+                        if packet.tcp().is_none() {
+                            packet.set_ecn(airtcp_core::Ecn::Ce);
+                        }
+                        cx.send(port.opposite(), packet);
+                    },
+                    None,
+                )))
+            })
         });
         assert!(failure(entry).contains("an unknown packet was changed"));
     }
 
     #[test]
     fn a_segment_at_the_wrong_place_is_noticed() {
-        let entry = entry(|_, _| {
-            Ok(Box::new(Wrong(
-                |cx, port, mut packet| {
-                    if let Some(tcp) = packet.tcp().copied() {
-                        packet.set_sequence(tcp.sequence + 1);
-                    }
-                    cx.send(port.opposite(), packet);
-                },
-                None,
-            )))
+        let entry = entry(|| {
+            settings_for(|_: &NoParameters, _| {
+                Ok(Box::new(Wrong(
+                    |cx, port, mut packet| {
+                        if let Some(tcp) = packet.tcp().copied() {
+                            packet.set_sequence(tcp.sequence + 1);
+                        }
+                        cx.send(port.opposite(), packet);
+                    },
+                    None,
+                )))
+            })
         });
         assert!(failure(entry).contains("bytes that were not sent there"));
     }

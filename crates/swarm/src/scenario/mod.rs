@@ -19,7 +19,7 @@ use crate::Tables;
 use crate::draw::Draw;
 use airtcp_core::Duration;
 use airtcp_link::LinkSettings;
-use airtcp_schemes::SchemeEntry;
+use airtcp_schemes::{SchemeChoice, SchemeEntry};
 use airtcp_sim::{Flow, RunSettings, Topology};
 use airtcp_tcp::Config;
 
@@ -60,6 +60,13 @@ pub struct SchemePlan {
     pub entry: SchemeEntry,
     /// Key and value as text.
     pub settings: Vec<(String, String)>,
+}
+
+impl SchemePlan {
+    fn choice(&self) -> SchemeChoice {
+        let settings = self.settings.iter().map(|(key, value)| (key, value));
+        self.entry.with(settings).expect("settings were drawn that the scheme takes")
+    }
 }
 
 /// A scheme along a path.
@@ -124,11 +131,11 @@ impl Scenario {
             let [forward, reverse] = link.directions.clone();
             let id = topology.link(&format!("l{index}"), nodes[link.ends[0]], nodes[link.ends[1]], forward, reverse);
             if let Some(scheme) = &link.scheme {
-                topology.scheme(&format!("s{index}"), id, &scheme.entry, &scheme.settings);
+                topology.scheme(&format!("s{index}"), id, scheme.choice());
             }
         }
         if let Some(TrunkPlan { ends, scheme }) = &self.trunk {
-            topology.scheme("trunk", ends.map(|end| nodes[end]), &scheme.entry, &scheme.settings);
+            topology.scheme("trunk", ends.map(|end| nodes[end]), scheme.choice());
         }
         for (index, flow) in self.flows.iter().enumerate() {
             topology.flow(Flow {

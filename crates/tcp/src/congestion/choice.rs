@@ -1,40 +1,50 @@
 //! A controller of the table with its settings.
 
-use super::{CONTROLLERS, Controller, ControllerEntry, find};
-use airtcp_core::parameters::ParameterError;
+use super::{CONTROLLERS, Controller, ControllerEntry, ControllerSettings, find};
+use airtcp_core::parameters::Field;
 use airtcp_core::{Value, ValueError, ValueType};
-use alloc::borrow::ToOwned;
 use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::{String, ToString};
+use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::fmt;
 use core::ops::Deref;
 
-/// An entry and settings that it takes.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// An entry and its settings.
+#[derive(Clone)]
 pub struct ControllerChoice {
     entry: ControllerEntry,
-    settings: Vec<(String, String)>,
+    settings: Arc<dyn ControllerSettings>,
 }
 
 impl ControllerChoice {
-    /// `entry` with `settings`, key and value as text.
-    ///
-    /// # Errors
-    /// A key that the controller does not have, or a value it refuses.
-    pub fn new(entry: ControllerEntry, settings: &[(String, String)]) -> Result<Self, ParameterError> {
-        (entry.make)(settings)?;
-        Ok(ControllerChoice { entry, settings: settings.to_vec() })
+    /// `entry` with `settings` that are its own.
+    pub fn new(entry: ControllerEntry, settings: Box<dyn ControllerSettings>) -> Self {
+        ControllerChoice { entry, settings: settings.into() }
     }
 
     /// A controller for one connection.
     pub fn build(&self) -> Box<dyn Controller> {
-        (self.entry.make)(&self.settings).expect("the settings were taken before")
+        self.settings.build()
     }
 
-    /// What differs from the defaults, as it was written.
-    pub fn settings(&self) -> &[(String, String)] {
-        &self.settings
+    /// The settings that somebody made, with their values.
+    pub fn given(&self) -> Vec<Field> {
+        self.settings.given()
+    }
+}
+
+impl PartialEq for ControllerChoice {
+    fn eq(&self, other: &Self) -> bool {
+        self.entry == other.entry && self.settings.fields() == other.settings.fields()
+    }
+}
+impl Eq for ControllerChoice {}
+
+impl fmt::Debug for ControllerChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.write())
     }
 }
 
@@ -47,7 +57,7 @@ impl Deref for ControllerChoice {
 
 impl From<ControllerEntry> for ControllerChoice {
     fn from(entry: ControllerEntry) -> Self {
-        ControllerChoice { entry, settings: Vec::new() }
+        ControllerChoice::new(entry, (entry.settings)())
     }
 }
 
@@ -64,17 +74,15 @@ impl ValueType for ControllerChoice {
     fn read(value: &Value) -> Result<Self, ValueError> {
         let mut words = value.scalar()?.split_whitespace();
         let entry = find(words.next().unwrap_or_default(), &[])?;
-        let setting = |word: &str| match word.split_once('=') {
-            Some((key, value)) => Ok((key.to_owned(), value.to_owned())),
-            None => Err(format!("'{word}' is not a setting of '{}'; write KEY=VALUE", entry.slug)),
-        };
-        let settings = words.map(setting).collect::<Result<Vec<_>, _>>()?;
-        Ok(ControllerChoice::new(entry, &settings).map_err(|error| format!("{error} ('{}')", entry.slug))?)
+        let no_setting = |word| format!("'{word}' is not a setting of '{}'; write KEY=VALUE", entry.slug);
+        let settings = words.map(|word| word.split_once('=').ok_or_else(|| no_setting(word)));
+        let settings = settings.collect::<Result<Vec<_>, _>>()?;
+        Ok(entry.with(settings).map_err(|error| format!("{error} ('{}')", entry.slug))?)
     }
     fn write(&self) -> String {
         let mut text = self.entry.slug.to_string();
-        for (key, value) in &self.settings {
-            text += &format!(" {key}={value}");
+        for Field { name, value, .. } in self.given() {
+            text += &format!(" {name}={value}");
         }
         text
     }
@@ -109,8 +117,7 @@ mod tests {
             names
         };
         for entry in CONTROLLERS {
-            let defaults = (entry.fields)().into_iter().map(|field| (field.name.to_owned(), field.value));
-            let chosen = ControllerChoice::new(*entry, &defaults.collect::<Vec<_>>()).unwrap();
+            let chosen = entry.with(entry.fields().into_iter().map(|field| (field.name, field.value))).unwrap();
             assert_eq!(names(&*chosen.build()), names(&*ControllerChoice::from(*entry).build()));
         }
     }

@@ -1,8 +1,11 @@
 //! The table of congestion controllers. One file and one line here make a new one; a crate outside
 //! the workspace passes its own slice of entries to [`find`].
 
-use super::{Bbr, Blind45, Controller, Cubic, Newzag, Reno, Unlimited, Veno, Westwood, Zigzag, blind45, newzag};
-use airtcp_core::parameters::{Field, ParameterError, Parameters, nearest};
+use super::{
+    Bbr, Blind45, ControllerChoice, ControllerSettings, Cubic, Newzag, Reno, Unlimited, Veno, Westwood, Zigzag,
+};
+use super::{plain, settings_for};
+use airtcp_core::parameters::{Field, ParameterError, nearest};
 use airtcp_core::{Value, ValueError, ValueType};
 use alloc::borrow::ToOwned;
 use alloc::boxed::Box;
@@ -21,25 +24,29 @@ pub struct ControllerEntry {
     pub source: &'static str,
     /// The Linux kernel brings one of this name. What it does not bring is compared with `reno` in control runs.
     pub in_kernel: bool,
-    /// Its parameters with their defaults.
-    pub fields: fn() -> Vec<Field>,
-    /// Makes one for a connection.
-    pub make: Make,
+    /// Its settings with their defaults.
+    pub settings: fn() -> Box<dyn ControllerSettings>,
 }
 
-/// Makes a controller from settings: key, value as text.
-pub type Make = fn(&[(String, String)]) -> Result<Box<dyn Controller>, ParameterError>;
+impl ControllerEntry {
+    /// Its parameters with their defaults.
+    pub fn fields(&self) -> Vec<Field> {
+        (self.settings)().fields()
+    }
 
-/// [`ControllerEntry::make`] of a controller without parameters.
-///
-/// # Errors
-/// Any setting.
-pub fn plain<C: Controller + Default + 'static>(
-    settings: &[(String, String)],
-) -> Result<Box<dyn Controller>, ParameterError> {
-    match settings.first() {
-        None => Ok(Box::new(C::default())),
-        Some((key, _)) => Err(ParameterError::Unknown { key: key.clone(), nearest: None }),
+    /// The controller with its defaults but for these, each a name and its value.
+    ///
+    /// # Errors
+    /// A key that the controller does not have, or a value that it refuses.
+    pub fn with<K: AsRef<str>, V: Into<Value>>(
+        &self,
+        settings: impl IntoIterator<Item = (K, V)>,
+    ) -> Result<ControllerChoice, ParameterError> {
+        let mut chosen = (self.settings)();
+        for (key, value) in settings {
+            chosen.set(key.as_ref(), &value.into())?;
+        }
+        Ok(ControllerChoice::new(*self, chosen))
     }
 }
 
@@ -56,8 +63,7 @@ pub const RENO: ControllerEntry = ControllerEntry {
     about: "Slow start, one segment per round trip, half on loss.",
     source: "RFC 5681, Linux tcp_reno",
     in_kernel: true,
-    fields: Vec::new,
-    make: plain::<Reno>,
+    settings: plain::<Reno>,
 };
 
 /// Every built-in controller.
@@ -67,16 +73,14 @@ pub const CONTROLLERS: &[ControllerEntry] = &[
         about: "Window grows as a cubic function of the time since the last loss; Linux's default, with HyStart.",
         source: "RFC 9438, Linux tcp_cubic",
         in_kernel: true,
-        fields: Vec::new,
-        make: plain::<Cubic>,
+        settings: plain::<Cubic>,
     },
     ControllerEntry {
         slug: "bbr",
         about: "A model of the path, its bandwidth and least round trip, sets pacing rate and window; version 1.",
         source: "draft-cardwell-iccrg-bbr-congestion-control-00, Linux tcp_bbr",
         in_kernel: true,
-        fields: Vec::new,
-        make: plain::<Bbr>,
+        settings: plain::<Bbr>,
     },
     RENO,
     ControllerEntry {
@@ -84,48 +88,42 @@ pub const CONTROLLERS: &[ControllerEntry] = &[
         about: "Reno that takes a loss without a backlog for random, and gives up a fifth of the window for it.",
         source: "Fu & Liew, IEEE JSAC 21(2), 2003; Linux tcp_veno",
         in_kernel: true,
-        fields: Vec::new,
-        make: plain::<Veno>,
+        settings: plain::<Veno>,
     },
     ControllerEntry {
         slug: "westwood",
         about: "Reno whose window after a loss is what acknowledgments say the path carries (Westwood+).",
         source: "Grieco & Mascolo, ACM CCR 34(2), 2004; Linux tcp_westwood",
         in_kernel: true,
-        fields: Vec::new,
-        make: plain::<Westwood>,
+        settings: plain::<Westwood>,
     },
     ControllerEntry {
         slug: "newzag",
         about: "Reno that takes a loss beside a short round trip for random, and gives up a fifth of the window for it.",
         source: "Lien, Reeve & Lee, Improving TCP Performance Over Wireless Networks",
         in_kernel: false,
-        fields: || newzag::Settings::default().fields(),
-        make: |settings| Ok(Box::new(Newzag::new(newzag::Settings::with(settings)?))),
+        settings: || settings_for(Newzag::new),
     },
     ControllerEntry {
         slug: "zigzag",
         about: "NewZag on the one-way trip that timestamps tell, as ZigZag measured it.",
         source: "Cen, Cosman & Voelker, IEEE/ACM ToN 11(5), 2003; R-23",
         in_kernel: false,
-        fields: || newzag::Settings::default().fields(),
-        make: |settings| Ok(Box::new(Zigzag::new(newzag::Settings::with(settings)?))),
+        settings: || settings_for(Zigzag::new),
     },
     ControllerEntry {
         slug: "blind45",
         about: "Reno that gives up a fifth of the window for every loss, or for a share of them drawn by chance.",
         source: "ours, to tell what NewZag's judgement is worth (NZG-X7)",
         in_kernel: false,
-        fields: || blind45::Settings::default().fields(),
-        make: |settings| Ok(Box::new(Blind45::new(blind45::Settings::with(settings)?))),
+        settings: || settings_for(Blind45::new),
     },
     ControllerEntry {
         slug: "unlimited",
         about: "No congestion control: a window without bound. Only for a sender that something else holds back, as a circuit does.",
         source: "Wang & Kung, Use of TCP Decoupling, section 5",
         in_kernel: false,
-        fields: Vec::new,
-        make: plain::<Unlimited>,
+        settings: plain::<Unlimited>,
     },
 ];
 
@@ -159,14 +157,8 @@ impl ValueType for ControllerEntry {
 mod tests {
     use super::*;
 
-    const OWN: ControllerEntry = ControllerEntry {
-        slug: "mine",
-        about: "",
-        source: "",
-        in_kernel: false,
-        fields: Vec::new,
-        make: plain::<Reno>,
-    };
+    const OWN: ControllerEntry =
+        ControllerEntry { slug: "mine", about: "", source: "", in_kernel: false, settings: plain::<Reno> };
 
     #[test]
     fn a_foreign_entry_is_found_beside_the_built_in_ones() {

@@ -12,14 +12,13 @@ mod tests;
 
 use crate::pacer::Pacer;
 use crate::tracker::Tracker;
-use crate::{Placement, Reports, SchemeEntry, Site};
-use airtcp_core::parameters::{ParameterError, Parameters};
+use crate::{Made, Placement, Reports, SchemeEntry, Site, settings_for};
+use airtcp_core::parameters::ParameterError;
 use airtcp_core::{
     Backlog, ByteSize, Context, DropReason, Element, Event, Gauge, Instant, Packet, Port, Rate, TxStatus, choices,
     parameters,
 };
 use alloc::boxed::Box;
-use alloc::string::String;
 use queue::{FlowQueue, Keep, Limit};
 
 /// The line in the table of schemes.
@@ -30,8 +29,7 @@ pub const ENTRY: SchemeEntry = SchemeEntry {
     placement: Placement::NearEnd,
     keeps_end_to_end: true,
     reports: Reports::NONE,
-    fields: || Settings::default().fields(),
-    make,
+    settings: || settings_for(make),
 };
 
 choices! {
@@ -63,13 +61,12 @@ const DEFAULT_QUEUE: u64 = 1 << 20;
 /// Packets whose delivery is awaited at a time, whatever `interface` says.
 const PENDING_MAX: usize = 1 << 14;
 
-fn make(settings: &[(String, String)], site: &mut Site<'_>) -> Result<Box<dyn Element + Send>, ParameterError> {
-    let parsed = Settings::with(settings)?;
-    if parsed.interface == 0 {
+fn make(settings: &Settings, site: &mut Site<'_>) -> Made {
+    if settings.interface == 0 {
         let reason = "0 would send nothing; write 1 or more".into();
         return Err(ParameterError::BadValue { key: "interface", reason });
     }
-    Ok(Box::new(AckFilter::new(&parsed, site)))
+    Ok(Box::new(AckFilter::new(settings, site)))
 }
 
 /// The element before a link.

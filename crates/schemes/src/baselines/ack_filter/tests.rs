@@ -1,5 +1,6 @@
 use super::*;
 use crate::testing::*;
+use airtcp_core::parameters::Parameters;
 use airtcp_core::testing::Harness;
 use airtcp_core::{Outcome, SeqNum, TcpFlags, Token};
 use std::vec::Vec;
@@ -219,7 +220,7 @@ fn nothing_off_the_link_is_touched() {
 
 #[test]
 fn an_interface_of_no_packets_is_refused() {
-    let settings = [(String::from("interface"), String::from("0"))];
+    let settings = Settings::with([("interface", "0")]).unwrap();
     let error = with_site(|site| make(&settings, site).err()).unwrap();
     assert!(matches!(error, ParameterError::BadValue { key: "interface", .. }));
 }

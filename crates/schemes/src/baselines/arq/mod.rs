@@ -26,12 +26,11 @@ pub use settings::Settings;
 use super::check_mtu;
 use crate::hop::{Fit, Line, Order, PACKET_BYTES, life, unwrap};
 use crate::peer::{self, Peer};
-use crate::{Placement, Reports, SchemeEntry, Site};
+use crate::{Made, Placement, Reports, SchemeEntry, Site, settings_for};
 use airtcp_core::packet::SHIM_HEADER;
-use airtcp_core::parameters::{ParameterError, Parameters};
+use airtcp_core::parameters::ParameterError;
 use airtcp_core::{Backlog, Context, DropReason, Duration, Element, Gauge, Instant, Packet, Peer as PeerId, Port};
 use alloc::boxed::Box;
-use alloc::string::String;
 pub(crate) use exchange::Exchange;
 use frame::FRAME_LEN;
 pub(crate) use receiver::Receiver;
@@ -45,19 +44,17 @@ pub const ENTRY: SchemeEntry = SchemeEntry {
     placement: Placement::BothEnds,
     keeps_end_to_end: true,
     reports: Reports::NONE,
-    fields: || Settings::default().fields(),
-    make,
+    settings: || settings_for(make),
 };
 
-fn make(settings: &[(String, String)], site: &mut Site<'_>) -> Result<Box<dyn Element + Send>, ParameterError> {
-    let parsed = Settings::with(settings)?;
-    peer::check_distance(parsed.hello, parsed.peer_timeout)?;
-    parsed.mtu.map_or(Ok(()), check_mtu)?;
-    if parsed.tries == 0 {
+fn make(settings: &Settings, site: &mut Site<'_>) -> Made {
+    peer::check_distance(settings.hello, settings.peer_timeout)?;
+    settings.mtu.map_or(Ok(()), check_mtu)?;
+    if settings.tries == 0 {
         let reason = "0 would send nothing; write 1 for a link without repair".into();
         return Err(ParameterError::BadValue { key: "tries", reason });
     }
-    Ok(Box::new(Station::new(&parsed, site)))
+    Ok(Box::new(Station::new(settings, site)))
 }
 
 /// Share of `max_memory` for each use, in sixteenths; the rest is slack for the allocator.

@@ -3,6 +3,7 @@
 use super::*;
 use crate::hop::bench::{self, Bench, data, opaque, syn};
 use crate::{End, MAX_MEMORY};
+use airtcp_core::parameters::Parameters;
 use airtcp_core::{Event, Rng, SeqNum, TakenShim};
 use std::vec::Vec;
 
@@ -267,6 +268,6 @@ fn acknowledgments_of_what_was_never_sent_are_ignored() {
 fn zero_tries_are_refused() {
     let mut rng = Rng::derive(1, "x");
     let mut site = bench::site(End::Near, &mut rng, MAX_MEMORY);
-    let error = make(&[("tries".into(), "0".into())], &mut site).err().unwrap();
+    let error = make(&Settings { tries: 0, ..Settings::default() }, &mut site).err().unwrap();
     assert!(std::string::ToString::to_string(&error).contains("write 1"));
 }

@@ -28,14 +28,13 @@ pub use settings::Settings;
 use super::check_mtu;
 use crate::hop::{Fit, Line, Order, PACKET_BYTES, life, unwrap};
 use crate::peer::{self, Change, Peer};
-use crate::{Placement, Reports, SchemeEntry, Site};
-use airtcp_core::parameters::{ParameterError, Parameters};
+use crate::{Made, Placement, Reports, SchemeEntry, Site, settings_for};
+use airtcp_core::parameters::ParameterError;
 use airtcp_core::{
     Backlog, Context, DropReason, Duration, Element, Event, Gauge, Instant, Packet, Peer as PeerId, Port,
 };
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
-use alloc::string::String;
 use decoder::Decoder;
 use encoder::Encoder;
 use redundancy::Redundancy;
@@ -48,26 +47,24 @@ pub const ENTRY: SchemeEntry = SchemeEntry {
     placement: Placement::BothEnds,
     keeps_end_to_end: true,
     reports: Reports { events: events::EVENTS, gauges: &[] },
-    fields: || Settings::default().fields(),
-    make,
+    settings: || settings_for(make),
 };
 
 /// Longest block, so that as much redundancy fits into the code.
 const MAX_K: u8 = 128;
 
-fn make(settings: &[(String, String)], site: &mut Site<'_>) -> Result<Box<dyn Element + Send>, ParameterError> {
-    let parsed = Settings::with(settings)?;
-    peer::check_distance(parsed.hello, parsed.peer_timeout)?;
-    parsed.mtu.map_or(Ok(()), check_mtu)?;
-    if parsed.k == 0 || parsed.k > MAX_K {
+fn make(settings: &Settings, site: &mut Site<'_>) -> Made {
+    peer::check_distance(settings.hello, settings.peer_timeout)?;
+    settings.mtu.map_or(Ok(()), check_mtu)?;
+    if settings.k == 0 || settings.k > MAX_K {
         let reason = "a block has 1 to 128 packets; write 32 if in doubt".into();
         return Err(ParameterError::BadValue { key: "k", reason });
     }
-    if parsed.r.is_some_and(|r| r == 0 || r > 127) {
+    if settings.r.is_some_and(|r| r == 0 || r > 127) {
         let reason = "a block has 1 to 127 code packets; leave it at auto if in doubt".into();
         return Err(ParameterError::BadValue { key: "r", reason });
     }
-    Ok(Box::new(Station::new(&parsed, site)))
+    Ok(Box::new(Station::new(settings, site)))
 }
 
 /// Share of `max_memory` for each use, in sixteenths; blocks take what is left.

@@ -4,6 +4,7 @@ use super::*;
 use crate::baselines::fec::events;
 use crate::hop::bench::{self, Bench, data, opaque, syn};
 use crate::{End, MAX_MEMORY};
+use airtcp_core::parameters::Parameters;
 use airtcp_core::{Rng, TakenShim};
 use std::string::ToString;
 use std::vec;
@@ -277,7 +278,7 @@ fn blocks_that_the_code_cannot_make_are_refused_with_a_way_out() {
     for (key, value) in [("k", "0"), ("k", "129"), ("r", "0"), ("r", "128")] {
         let mut rng = Rng::derive(1, "x");
         let mut site = bench::site(End::Near, &mut rng, MAX_MEMORY);
-        let error = make(&[(key.into(), value.into())], &mut site).err().unwrap().to_string();
+        let error = make(&Settings::with([(key, value)]).unwrap(), &mut site).err().unwrap().to_string();
         assert!(error.contains("if in doubt"), "{error}");
     }
 }

@@ -21,14 +21,13 @@ mod last_hop;
 mod tests;
 
 use crate::queue::Queue;
-use crate::{Placement, Reports, SchemeEntry, Site};
+use crate::{Made, Placement, Reports, SchemeEntry, Site, settings_for};
 use airtcp_core::flow_table::FlowTable;
-use airtcp_core::parameters::{ParameterError, Parameters};
+use airtcp_core::parameters::ParameterError;
 use airtcp_core::{Backlog, ByteSize, Context, CreateReason, DropReason, Duration, Element, Event, FlowKey};
 use airtcp_core::{Gauge, Instant, Packet, Port, Rate, SeqNum, TcpHeader, parameters};
 use alloc::boxed::Box;
 use alloc::collections::BTreeSet;
-use alloc::string::String;
 use alloc::vec::Vec;
 use flow::{AckVerdict, DataVerdict, Flow};
 use last_hop::LastHop;
@@ -42,8 +41,7 @@ pub const ENTRY: SchemeEntry = SchemeEntry {
     // What it repeats to a sender is the receiver's own acknowledgment.
     keeps_end_to_end: true,
     reports: Reports { events: events::EVENTS, gauges: &[] },
-    fields: || Settings::default().fields(),
-    make,
+    settings: || settings_for(make),
 };
 
 parameters! {
@@ -64,13 +62,12 @@ parameters! {
     }
 }
 
-fn make(settings: &[(String, String)], site: &mut Site<'_>) -> Result<Box<dyn Element + Send>, ParameterError> {
-    let parsed = Settings::with(settings)?;
-    if parsed.min_timeout.is_zero() {
+fn make(settings: &Settings, site: &mut Site<'_>) -> Made {
+    if settings.min_timeout.is_zero() {
         let reason = "the last hop takes some time; write 1ms or more".into();
         return Err(ParameterError::BadValue { key: "min_timeout", reason });
     }
-    Ok(Box::new(Agent::new(&parsed, site)))
+    Ok(Box::new(Agent::new(settings, site)))
 }
 
 /// What bounds a connection's state.

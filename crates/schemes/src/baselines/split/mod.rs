@@ -22,13 +22,11 @@ mod tests;
 pub use settings::{Accept, Settings};
 
 use super::check_mtu;
-use crate::{Placement, Reports, SchemeEntry, Site};
+use crate::{Made, Placement, Reports, SchemeEntry, Site, settings_for};
 use airtcp_core::flow_table::FlowTable;
-use airtcp_core::parameters::{ParameterError, Parameters};
 use airtcp_core::{Backlog, ByteSize, Context, Duration, Element, Event, FlowKey, Gauge, Instant, Packet, Port};
 use alloc::boxed::Box;
 use alloc::collections::BTreeSet;
-use alloc::string::String;
 use outlet::Outlet;
 use quiet::Quiet;
 use relay::{Relay, Verdict};
@@ -41,14 +39,12 @@ pub const ENTRY: SchemeEntry = SchemeEntry {
     placement: Placement::NearEnd,
     keeps_end_to_end: false,
     reports: Reports::NONE,
-    fields: || Settings::default().fields(),
-    make,
+    settings: || settings_for(make),
 };
 
-fn make(settings: &[(String, String)], site: &mut Site<'_>) -> Result<Box<dyn Element + Send>, ParameterError> {
-    let parsed = Settings::with(settings)?;
-    check_mtu(parsed.mtu)?;
-    Ok(Box::new(Proxy::new(&parsed, site)))
+fn make(settings: &Settings, site: &mut Site<'_>) -> Made {
+    check_mtu(settings.mtu)?;
+    Ok(Box::new(Proxy::new(settings, site)))
 }
 
 /// The wired part is taken to be at most this long, in round trips of TCP's window.

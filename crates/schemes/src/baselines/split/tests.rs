@@ -3,6 +3,7 @@
 
 use super::*;
 use crate::{End, LinkFacts, MAX_MEMORY};
+use airtcp_core::parameters::Parameters;
 use airtcp_core::testing::Harness;
 use airtcp_core::{DropReason, Rng, SeqNum};
 use airtcp_tcp::{CloseReason, Config, Connection, Endpoint, Opening, State, Stream, reset_reply};

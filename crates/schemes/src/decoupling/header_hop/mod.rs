@@ -42,15 +42,13 @@ pub use settings::{Compress, Settings};
 use crate::baselines::arq::{Exchange, Frame, Receiver, START, Sender};
 use crate::hop::{Line, Order, Outlet, life};
 use crate::peer::{self, Peer};
-use crate::{Placement, Reports, SchemeEntry, Site};
-use airtcp_core::parameters::{ParameterError, Parameters};
+use crate::{Made, Placement, Reports, SchemeEntry, Site, settings_for};
 use airtcp_core::{
     Backlog, Context, CreateReason, DropReason, Element, Event, Gauge, Instant, Packet, Peer as PeerId, Port, SeqNum,
     TcpFlags,
 };
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
-use alloc::string::String;
 use alloc::vec::Vec;
 use bytes::Bytes;
 use carrier::{carrier, content, with_content};
@@ -65,15 +63,13 @@ pub const ENTRY: SchemeEntry = SchemeEntry {
     placement: Placement::BothEnds,
     keeps_end_to_end: true,
     reports: Reports { events: events::EVENTS, gauges: &[] },
-    fields: || Settings::default().fields(),
-    make,
+    settings: || settings_for(make),
 };
 
-fn make(settings: &[(String, String)], site: &mut Site<'_>) -> Result<Box<dyn Element + Send>, ParameterError> {
-    let parsed = Settings::with(settings)?;
-    peer::check_distance(parsed.hello, parsed.peer_timeout)?;
-    parsed.check()?;
-    Ok(Box::new(Station::new(&parsed, site)))
+fn make(settings: &Settings, site: &mut Site<'_>) -> Made {
+    peer::check_distance(settings.hello, settings.peer_timeout)?;
+    settings.check()?;
+    Ok(Box::new(Station::new(settings, site)))
 }
 
 /// Share of `max_memory` for each use, in sixteenths; the rest is slack for the allocator.

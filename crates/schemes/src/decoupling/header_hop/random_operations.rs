@@ -3,6 +3,7 @@
 
 use super::*;
 use crate::{End, LinkFacts};
+use airtcp_core::parameters::Parameters;
 use airtcp_core::testing::Harness;
 use airtcp_core::{ByteSize, CONTROL_DSCP, Duration, Rate, Rng, Segment, TcpHeader, TcpOptions, Timestamps};
 use core::net::{IpAddr, Ipv4Addr};

@@ -4,6 +4,7 @@ use super::*;
 use crate::decoupling::header_hop::events;
 use crate::hop::bench::{self, Bench, data, opaque};
 use crate::{End, MAX_MEMORY};
+use airtcp_core::parameters::Parameters;
 use airtcp_core::{CONTROL_DSCP, Rng, Segment, TcpHeader, TcpOptions, Timestamps};
 use core::net::{IpAddr, Ipv4Addr};
 use std::string::ToString;
@@ -440,8 +441,9 @@ fn settings_that_make_no_sense_are_refused() {
         [("dscp", "64", "6 bits"), ("contexts", "0", "16"), ("copies", "16", "15"), ("tries", "0", "write 1")]
     {
         let mut rng = Rng::derive(1, "x");
-        let error =
-            make(&[(key.into(), value.into())], &mut bench::site(End::Near, &mut rng, MAX_MEMORY)).err().unwrap();
+        let error = make(&Settings::with([(key, value)]).unwrap(), &mut bench::site(End::Near, &mut rng, MAX_MEMORY))
+            .err()
+            .unwrap();
         assert!(error.to_string().contains(word), "{key}: {error}");
     }
 }
