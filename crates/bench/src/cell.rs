@@ -2,8 +2,9 @@
 
 use crate::network::{self, CLASSIC, Dialect, Network, link, set};
 use airtcp_core::Duration;
+use airtcp_schemes::socket::SocketChoice;
 use airtcp_sim::dot11::CellSettings;
-use airtcp_sim::{Flow, FlowKind, Outcome, Topology};
+use airtcp_sim::{Flow, Outcome, Topology};
 
 /// A cell and how long it is simulated. The first three are also the arguments of `bench/ns2/cell.tcl`; `bench/ns3/cell.cc`
 /// takes `wired`, too.
@@ -97,7 +98,7 @@ impl Network for Cell {
                 name,
                 from: *from,
                 to,
-                kind: FlowKind::Tcp,
+                socket: SocketChoice::default(),
                 tcp: tcp.clone(),
                 start,
                 size: None,

@@ -2,7 +2,8 @@
 
 use crate::network::{self, CLASSIC, Dialect, Network, link};
 use airtcp_core::Duration;
-use airtcp_sim::{Flow, FlowKind, Outcome, Topology};
+use airtcp_schemes::socket::SocketChoice;
+use airtcp_sim::{Flow, Outcome, Topology};
 
 /// A dumbbell and how long it is simulated. The first five are also the arguments of `bench/ns2/dumbbell.tcl` and
 /// `bench/ns3/dumbbell.cc`.
@@ -74,7 +75,7 @@ impl Network for Dumbbell {
                 name,
                 from,
                 to,
-                kind: FlowKind::Tcp,
+                socket: SocketChoice::default(),
                 tcp: tcp.clone(),
                 start,
                 size: None,

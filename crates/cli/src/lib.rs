@@ -1,6 +1,6 @@
 //! The `airtcp` command, one file per verb.
 //!
-//! A crate outside the workspace makes a command with its own schemes and controllers beside the built-in ones:
+//! A crate outside the workspace makes a command with its own schemes, controllers and sockets beside the built-in ones:
 //! `airtcp::main_with(Tables { schemes: vec![my::ENTRY], ..Default::default() })`.
 //!
 //! Results go to stdout, logs and progress to stderr. Exit code 0: done; 1: something failed; 2: bad usage or input;
@@ -17,17 +17,20 @@ mod verbs;
 
 use airtcp_experiment::Catalogue;
 use airtcp_schemes::SchemeEntry;
+use airtcp_schemes::socket::SocketEntry;
 use airtcp_tcp::congestion::ControllerEntry;
 use clap::Parser;
 use std::process::ExitCode;
 
-/// Schemes and controllers to add to the built-in ones.
+/// Schemes, controllers and sockets to add to the built-in ones.
 #[derive(Clone, Default)]
 pub struct Tables {
     /// Schemes.
     pub schemes: Vec<SchemeEntry>,
     /// Congestion controllers, for the simulator.
     pub controllers: Vec<ControllerEntry>,
+    /// Sockets, for the simulator.
+    pub sockets: Vec<SocketEntry>,
 }
 
 /// TCP made fast over wireless links, and proved.
@@ -62,7 +65,7 @@ impl<E: Into<anyhow::Error>> From<E> for Failure {
     }
 }
 
-/// Runs the command named by the process's arguments, with `tables` added to the built-in schemes and controllers.
+/// Runs the command named by the process's arguments, with `tables` added to the built-in ones.
 pub fn main_with(tables: Tables) -> ExitCode {
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
@@ -77,7 +80,8 @@ pub fn main_with(tables: Tables) -> ExitCode {
     let schemes: Vec<SchemeEntry> = airtcp_schemes::SCHEMES.iter().copied().chain(tables.schemes).collect();
     let built_in = airtcp_tcp::congestion::CONTROLLERS;
     let controllers: Vec<ControllerEntry> = built_in.iter().copied().chain(tables.controllers).collect();
-    let catalogue = Catalogue { schemes: &schemes, controllers: &controllers };
+    let sockets: Vec<SocketEntry> = airtcp_schemes::SOCKETS.iter().copied().chain(tables.sockets).collect();
+    let catalogue = Catalogue { schemes: &schemes, controllers: &controllers, sockets: &sockets };
     match arguments.verb.run(&catalogue) {
         Ok(()) => ExitCode::SUCCESS,
         Err(Failure::Code(code)) => ExitCode::from(code),

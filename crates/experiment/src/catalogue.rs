@@ -1,8 +1,9 @@
-//! The tables of schemes and controllers a scenario may name.
+//! The tables of schemes, controllers and sockets that a scenario may name.
 //!
 //! They are passed in and never looked up in a global, because a crate outside the workspace adds entries.
 
 use airtcp_schemes::SchemeEntry;
+use airtcp_schemes::socket::SocketEntry;
 use airtcp_tcp::congestion::ControllerEntry;
 use std::collections::BTreeSet;
 
@@ -19,12 +20,17 @@ pub struct Catalogue<'a> {
     pub schemes: &'a [SchemeEntry],
     /// Congestion controllers.
     pub controllers: &'a [ControllerEntry],
+    /// Sockets; the first one carries a flow that names none.
+    pub sockets: &'a [SocketEntry],
 }
 
 impl Catalogue<'static> {
     /// What this workspace has.
-    pub const BUILT_IN: Catalogue<'static> =
-        Catalogue { schemes: airtcp_schemes::SCHEMES, controllers: airtcp_tcp::congestion::CONTROLLERS };
+    pub const BUILT_IN: Catalogue<'static> = Catalogue {
+        schemes: airtcp_schemes::SCHEMES,
+        controllers: airtcp_tcp::congestion::CONTROLLERS,
+        sockets: airtcp_schemes::SOCKETS,
+    };
 }
 
 impl<'a> Catalogue<'a> {
@@ -48,6 +54,11 @@ impl<'a> Catalogue<'a> {
     /// The controller called `slug`, if the simulator has it.
     pub fn controller(&self, slug: &str) -> Option<&'a ControllerEntry> {
         self.controllers.iter().find(|entry| entry.slug == slug)
+    }
+
+    /// The socket called `slug`.
+    pub fn socket(&self, slug: &str) -> Option<&'a SocketEntry> {
+        self.sockets.iter().find(|entry| entry.slug == slug)
     }
 
     /// Every parameter of any scheme, for the keys that may stand beside `kind = "none"`.

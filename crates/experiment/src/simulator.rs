@@ -90,7 +90,7 @@ fn topology(cell: &ResolvedScenario) -> Topology {
             name: flow.name.clone(),
             from: nodes[flow.from],
             to: nodes[flow.to],
-            kind: flow.socket.clone(),
+            socket: flow.socket.clone(),
             tcp: flow.config.clone(),
             start: flow.start,
             size: flow.size.map(|size| size.0),

@@ -126,7 +126,7 @@ pub struct FlowOutcome {
     #[serde(default)]
     pub controller: Vec<(String, u64)>,
     /// What the hidden control TCPs of its circuit, and a stream of datagrams, counted in the measured time, by the names
-    /// in [`airtcp_sim::CONTROL_COUNTERS`].
+    /// with the labels of [`SocketEntry::counters`](airtcp_schemes::socket::SocketEntry).
     #[serde(default)]
     pub control: Vec<(String, u64)>,
     /// Percentiles of the sender's round-trip times.

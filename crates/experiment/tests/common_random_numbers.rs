@@ -67,7 +67,7 @@ const SCHEMES: [SchemeEntry; 2] =
 fn scenario() -> Scenario {
     let text = demo_with("[\"none\", \"gsnoop\"]", "[\"watch\", \"thinning-watch\"]");
     let text = text.replace("kind = \"gsnoop\"", "kind = \"watch\"");
-    let catalogue = Catalogue { schemes: &SCHEMES, controllers: airtcp_tcp::congestion::CONTROLLERS };
+    let catalogue = Catalogue { schemes: &SCHEMES, ..Catalogue::BUILT_IN };
     let source = Source { file: "demo.toml".into(), text };
     let sets = ["links.air.loss=5%", "flows.bulk.controller=cubic", "duration=20s", "runs=2"].map(str::to_owned);
     Scenario::read(&source, &sets, &catalogue, &mut |_| unreachable!("no base")).unwrap()

@@ -2,8 +2,10 @@
 
 use airtcp_experiment::catalogue::Catalogue;
 
+use airtcp_schemes::SOCKETS;
+use airtcp_schemes::decoupling::{datagrams, socket};
+use airtcp_schemes::socket::SocketChoice;
 use crate::common::read_with;
-use airtcp_sim::FlowKind;
 
 const FILE: &str = r#"schema = 1
 duration = "5s"
@@ -22,7 +24,7 @@ to = "b"
 SOCKET
 "#;
 
-fn kind(socket: &str, control: bool) -> Result<FlowKind, String> {
+fn choice(socket: &str, control: bool) -> Result<SocketChoice, String> {
     let text = FILE.replace("SOCKET", socket);
     let text = if control { text.replace("schema = 1", "schema = 1\ncontrol = true") } else { text };
     let scenario = read_with(&text, &[], &Catalogue::BUILT_IN).map_err(|error| error.to_string())?;
@@ -31,22 +33,29 @@ fn kind(socket: &str, control: bool) -> Result<FlowKind, String> {
 
 #[test]
 fn a_flow_is_carried_by_what_its_socket_says() {
-    assert_eq!(kind("", false), Ok(FlowKind::Tcp));
-    let decoupling = kind("socket = \"decoupling\"\nsocket_options = { vmss = 3000, holes = \"first\" }", false);
-    let Ok(FlowKind::Decoupling(settings)) = decoupling else { panic!("{decoupling:?}") };
-    assert_eq!((settings.circuit.vmss, settings.data.holes), (3000, airtcp_tcp::Holes::First));
-    let streaming = kind("socket = \"streaming\"\nsocket_options = { packet = 1000, controls = 2 }", false);
-    let Ok(FlowKind::Datagrams(settings)) = streaming else { panic!("{streaming:?}") };
-    assert_eq!((settings.source.packet, settings.circuit.map(|circuit| circuit.controls)), (1000, Some(2)));
+    assert_eq!(choice("", false), Ok(SocketChoice::default()));
+    let decoupling = choice("socket = \"decoupling\"\nsocket_options = { vmss = 3000, holes = \"first\" }", false);
+    assert_eq!(decoupling, Ok(socket::ENTRY.with([("vmss", "3000"), ("holes", "first")]).unwrap()));
+    let streaming = choice("socket = \"streaming\"\nsocket_options = { packet = 1000, controls = 2 }", false);
+    assert_eq!(streaming, Ok(datagrams::STREAMING.with([("packet", "1000"), ("controls", "2")]).unwrap()));
+    assert_ne!(streaming, Ok(datagrams::STREAMING.with([("packet", "1000")]).unwrap()));
 }
 
 #[test]
 fn in_control_runs_a_circuit_is_left_out_and_other_traffic_stays() {
     for socket in ["socket = \"decoupling\"", "socket = \"streaming\""] {
-        assert_eq!(kind(socket, true), Ok(FlowKind::Tcp));
+        assert_eq!(choice(socket, true), Ok(SocketChoice::default()));
     }
-    let datagram = kind("socket = \"datagram\"\nsocket_options = { rate = \"1Mbit\" }", true);
-    assert!(matches!(datagram, Ok(FlowKind::Datagrams(_))), "{datagram:?}");
+    let datagram = choice("socket = \"datagram\"\nsocket_options = { rate = \"1Mbit\" }", true);
+    assert_eq!(datagram, Ok(datagrams::DATAGRAM.with([("rate", "1Mbit")]).unwrap()));
+}
+
+#[test]
+fn every_socket_has_a_name_of_its_own_and_names_the_one_that_replaces_it() {
+    for (index, entry) in SOCKETS.iter().enumerate() {
+        assert!(SOCKETS[..index].iter().all(|other| other.slug != entry.slug), "{}", entry.slug);
+        assert!(SOCKETS.iter().any(|other| other.slug == entry.control), "{}", entry.slug);
+    }
 }
 
 #[test]
@@ -60,7 +69,7 @@ fn what_a_socket_cannot_be_is_refused_with_what_to_write() {
         ("socket = \"streaming\"\nsize = \"1MB\"", "datagrams get lost"),
         ("socket = \"streaming\"\nsocket_options = { packet = 20 }", "56 to 65535 bytes"),
     ] {
-        let error = kind(socket, false).unwrap_err();
+        let error = choice(socket, false).unwrap_err();
         assert!(error.contains(wanted), "{socket}: {error}");
     }
 }

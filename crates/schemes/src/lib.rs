@@ -1,4 +1,5 @@
-//! The schemes that make TCP fast over wireless links, each a folder, each a line in [`SCHEMES`].
+//! The schemes that make TCP fast over wireless links, each a folder, each a line in [`SCHEMES`]; and the sockets that
+//! carry flows, each a line in [`SOCKETS`].
 //!
 //! A scheme is made of [`Element`]s and knows neither clock nor socket nor topology: the
 //! simulator and the gateway daemon run the same code. Adding one is a file and a line here; a
@@ -25,6 +26,7 @@ mod position;
 mod queue;
 mod seq_map;
 mod settings;
+pub mod socket;
 #[cfg(test)]
 mod testing;
 mod tracker;
@@ -34,6 +36,7 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::net::IpAddr;
 pub use settings::{Made, SchemeChoice, SchemeSettings, settings_for};
+use socket::SocketEntry;
 
 /// Every scheme of this crate.
 pub const SCHEMES: &[SchemeEntry] = &[
@@ -50,6 +53,10 @@ pub const SCHEMES: &[SchemeEntry] = &[
     baselines::fec::ENTRY,
     baselines::split::ENTRY,
 ];
+
+/// Every socket of this crate, TCP first: what carries a flow unless it says otherwise.
+pub const SOCKETS: &[SocketEntry] =
+    &[socket::tcp::ENTRY, decoupling::socket::ENTRY, decoupling::datagrams::STREAMING, decoupling::datagrams::DATAGRAM];
 
 /// A scheme as files, help, the simulator and the gateway see it.
 #[derive(Clone, Copy)]

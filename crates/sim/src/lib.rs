@@ -32,11 +32,10 @@ mod routes;
 mod tap;
 mod topology;
 
-pub use host::CONTROL_COUNTERS;
 pub use levels::Level;
 pub use outcome::{
     Checks, Drop, ElementOutcome, FlowOutcome, LevelSample, Mark, Outcome, Percentiles, ProbeOutcome, QueueOutcome,
     Sample, SchemeOutcome, WlanOutcome,
 };
 pub use tap::{Direction, Tap};
-pub use topology::{Flow, FlowKind, LinkId, NodeId, On, Probe, RunSettings, SimError, Topology, WlanId};
+pub use topology::{Flow, LinkId, NodeId, On, Probe, RunSettings, SimError, Topology, WlanId};

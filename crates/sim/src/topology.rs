@@ -9,7 +9,8 @@ use crate::tap::Tap;
 use airtcp_core::parameters::ParameterError;
 use airtcp_core::{Duration, Instant};
 use airtcp_link::LinkSettings;
-use airtcp_schemes::{SchemeChoice, decoupling};
+use airtcp_schemes::SchemeChoice;
+use airtcp_schemes::socket::SocketChoice;
 use airtcp_tcp::Config;
 
 /// A node of the topology.
@@ -88,41 +89,6 @@ pub(crate) struct SchemeSpec {
     pub choice: SchemeChoice,
 }
 
-/// What carries a flow.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum FlowKind {
-    /// A TCP connection.
-    #[default]
-    Tcp,
-    /// A reliable decoupling socket: a data TCP over a circuit.
-    Decoupling(Box<decoupling::socket::Settings>),
-    /// UDP datagrams without retransmission, over a circuit or by themselves. Such a flow has no size.
-    Datagrams(Box<decoupling::datagrams::Settings>),
-}
-
-/// Lowest port of a circuit's far end.
-const FIRST_CIRCUIT_PORT: u32 = 1024;
-/// How many there are: a circuit's own ports follow the far end's.
-const CIRCUIT_PORTS: u32 = 64_000;
-
-impl FlowKind {
-    /// For the flow of this number: circuits between the same two hosts need ports of their own. The port that the
-    /// settings name is left to a trunk.
-    pub(crate) fn numbered(mut self, flow: usize) -> FlowKind {
-        let circuit = match &mut self {
-            FlowKind::Tcp => None,
-            FlowKind::Decoupling(settings) => Some(&mut settings.circuit),
-            FlowKind::Datagrams(settings) => settings.circuit.as_mut(),
-        };
-        if let Some(circuit) = circuit {
-            let wanted = u32::from(circuit.port) + 1 + flow as u32 % CIRCUIT_PORTS;
-            let place = (wanted + CIRCUIT_PORTS - FIRST_CIRCUIT_PORT) % CIRCUIT_PORTS;
-            circuit.port = (FIRST_CIRCUIT_PORT + place) as u16;
-        }
-        self
-    }
-}
-
 /// A stream that one end sends to the other.
 #[derive(Clone)]
 pub struct Flow {
@@ -133,7 +99,7 @@ pub struct Flow {
     /// Receiver.
     pub to: NodeId,
     /// What carries it.
-    pub kind: FlowKind,
+    pub socket: SocketChoice,
     /// Both ends' TCP.
     pub tcp: Config,
     /// When the sender connects.

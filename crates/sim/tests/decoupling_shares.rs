@@ -1,13 +1,13 @@
 //! How circuits share a link by the number of their control TCPs and by their virtual segments (DEC-E1).
 
+use airtcp_schemes::socket::SocketChoice;
 use crate::common::decoupling::*;
-use airtcp_sim::FlowKind;
 
 /// Greedy flows of 1500-byte packets on 10 Mbit/s with a round trip of 1 ms: what the first gets over what the second gets, all
 /// seeds together.
-fn ratio(first: FlowKind, second: FlowKind) -> f64 {
+fn ratio(first: SocketChoice, second: SocketChoice) -> f64 {
     let tcp = [BSD, &[("recovery", "reno")]].concat().leak();
-    let paper = |kind| Paper { kind, tcp, air: SHORT, rtt_ms: 1, jitter: JITTER, flows: 1, ..Paper::default() };
+    let paper = |socket| Paper { socket, tcp, air: SHORT, rtt_ms: 1, jitter: JITTER, flows: 1, ..Paper::default() };
     let bytes = std::thread::scope(|scope| {
         let runs: Vec<_> = (1..=SEEDS)
             .map(|seed| {
@@ -38,7 +38,7 @@ fn spec_8_7_shares_under_fifo_are_as_control_tcps_and_virtual_segments() {
     let two = streaming(&[("vmss", "1500"), ("controls", "2")]);
     let large = streaming(&[("vmss", "3000")]);
     for (case, first, second, expected) in [
-        ("TCP", FlowKind::Tcp, FlowKind::Tcp, 1.0),
+        ("TCP", SocketChoice::default(), SocketChoice::default(), 1.0),
         ("circuits", plain.clone(), plain.clone(), 1.0),
         ("two control TCPs", two, plain.clone(), 1.94),
         ("VMSS of 3000", large, plain.clone(), 1.65),

@@ -80,7 +80,7 @@ fn dec_32_a_timeout_of_the_data_tcp_sends_one_segment_again() {
 fn dec_33_an_acknowledgment_reports_three_ranges_at_most() {
     let most_blocks = |data_sack| {
         let mut watch = Watch::default();
-        let paper = Paper { kind: reliable(&[("data_sack", data_sack)]), flows: 1, ..Paper::default() };
+        let paper = Paper { socket: reliable(&[("data_sack", data_sack)]), flows: 1, ..Paper::default() };
         paper.run_tapped(1, 40, &mut watch);
         watch.most_blocks
     };
@@ -91,7 +91,7 @@ fn dec_33_an_acknowledgment_reports_three_ranges_at_most() {
 fn dec_34_lost_retransmissions_are_repeated_before_the_timer_runs_out() {
     let air = &[("loss", "{ kind = \"bit-error\", rate = 0.00001 }")];
     let rtos = |repeat| {
-        let paper = Paper { kind: reliable(&[("repeat", repeat)]), flows: 1, air, ..Paper::default() };
+        let paper = Paper { socket: reliable(&[("repeat", repeat)]), flows: 1, air, ..Paper::default() };
         paper.run(1, 100).flows[0].rtos
     };
     let (path, window, never) = (rtos("path"), rtos("window"), rtos("never"));
@@ -101,7 +101,7 @@ fn dec_34_lost_retransmissions_are_repeated_before_the_timer_runs_out() {
 #[test]
 fn dec_u22_duplicates_of_what_waits_in_the_tunnel_queue_repeat_nothing() {
     let resent = |repeat| {
-        let paper = Paper { kind: reliable(&[("repeat", repeat)]), flows: 1, ..Paper::default() };
+        let paper = Paper { socket: reliable(&[("repeat", repeat)]), flows: 1, ..Paper::default() };
         paper.run(1, 100).flows[0].retransmitted_segments
     };
     let (path, window) = (resent("path"), resent("window"));
@@ -130,7 +130,7 @@ fn dec_30_files_arrive_byte_for_byte_whatever_the_path_does() {
         let paper = Paper {
             rtt_ms: 20,
             air,
-            kind: reliable(socket),
+            socket: reliable(socket),
             size: Some(600_000),
             ipv6: number % 2 == 1,
             ..Paper::default()
@@ -168,7 +168,7 @@ fn dec_c15_decoupling_is_ahead_of_sack_and_reno_at_every_round_trip() {
     for rtt_ms in [20, 50, 100, 200] {
         let of_tcp = |recovery: &'static [(&str, &str)]| {
             let tcp = [BSD, recovery].concat().leak();
-            Paper { rtt_ms, kind: airtcp_sim::FlowKind::Tcp, tcp, ..Paper::default() }.goodput()
+            Paper { rtt_ms, socket: airtcp_schemes::socket::SocketChoice::default(), tcp, ..Paper::default() }.goodput()
         };
         let decoupling = Paper { rtt_ms, ..Paper::default() }.goodput();
         let (sack, reno) = (of_tcp(&[("recovery", "sack")]), of_tcp(&[("recovery", "reno")]));
@@ -191,7 +191,7 @@ fn dec_c16_at_100_ms_a_socket_reaches_nine_tenths_of_its_bound() {
 
 #[test]
 fn dec_c19_without_f1_the_repair_cannot_keep_up() {
-    let of = |settings| Paper { kind: reliable(settings), ..Paper::default() }.goodput();
+    let of = |settings| Paper { socket: reliable(settings), ..Paper::default() }.goodput();
     let (all, no_sack) = (of(&[]), of(&[("data_sack", "false")]));
     let nothing = of(&[("data_sack", "false"), ("repeat", "never"), ("timer", "coarse")]);
     println!("F1-F3 {all:.0}, without F1 {no_sack:.0}, without any {nothing:.0} B/s");

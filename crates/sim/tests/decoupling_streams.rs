@@ -1,8 +1,9 @@
 //! Streams of datagrams over a circuit (DEC-29), and without one.
 
-use crate::common::decoupling::*;
 use airtcp_core::Duration;
-use airtcp_sim::{FlowKind, Outcome, RunSettings};
+use airtcp_schemes::socket::SocketChoice;
+use airtcp_sim::{Outcome, RunSettings};
+use crate::common::decoupling::*;
 
 fn lost_on_the_air(outcome: &Outcome) -> u64 {
     let forward = outcome.drops.iter().filter(|drop| drop.place == "links.air.forward");
@@ -11,7 +12,7 @@ fn lost_on_the_air(outcome: &Outcome) -> u64 {
 
 #[test]
 fn dec_29_a_stream_loses_what_the_link_loses_and_keeps_its_order() {
-    let paper = Paper { kind: streaming(&[]), flows: 1, ..Paper::default() };
+    let paper = Paper { socket: streaming(&[]), flows: 1, ..Paper::default() };
     let outcome = paper.run_with(&RunSettings { warmup: Duration::ZERO, ..settings(1, 60) });
     let of = |name| control(&outcome, 0, name);
     let received = outcome.flows[0].total_bytes / 1472;
@@ -30,8 +31,8 @@ fn dec_29_a_stream_shares_a_link_with_reno() {
     // DEC-C27: the control TCP, not the source, sets the rate.
     let tcp = [BSD, &[("recovery", "reno")]].concat().leak();
     let paper = Paper { air: LOSSLESS, rtt_ms: 20, jitter: "2ms", tcp, ..Paper::default() };
-    let mut topology = Paper { kind: streaming(&[]), flows: 1, ..paper }.topology();
-    Paper { kind: FlowKind::Tcp, tcp, ..Paper::default() }.add_flow(&mut topology, 1);
+    let mut topology = Paper { socket: streaming(&[]), flows: 1, ..paper }.topology();
+    Paper { socket: SocketChoice::default(), tcp, ..Paper::default() }.add_flow(&mut topology, 1);
     let outcome = topology.run(&settings(2, 200)).unwrap();
     assert_eq!(outcome.checks.failure(), None);
     let [stream, reno] = [0, 1].map(|flow| outcome.flows[flow].measured_bytes);
@@ -41,8 +42,8 @@ fn dec_29_a_stream_shares_a_link_with_reno() {
 
 #[test]
 fn a_stream_with_a_rate_below_its_share_is_sent_whole() {
-    let kind = streaming(&[("rate", "2Mbit"), ("packet", "1000")]);
-    let outcome = Paper { air: LOSSLESS, kind, flows: 1, ..Paper::default() }.run(1, 60);
+    let socket = streaming(&[("rate", "2Mbit"), ("packet", "1000")]);
+    let outcome = Paper { air: LOSSLESS, socket, flows: 1, ..Paper::default() }.run(1, 60);
     // 250 datagrams a second of 972 bytes.
     assert!(outcome.flows[0].measured_bytes.abs_diff(50 * 250 * 972) < 50 * 972, "{}", outcome.flows[0].measured_bytes);
     assert_eq!((control(&outcome, 0, "tunnel_drops"), control(&outcome, 0, "datagrams_lost")), (0, 0));
@@ -50,15 +51,15 @@ fn a_stream_with_a_rate_below_its_share_is_sent_whole() {
 
 #[test]
 fn a_stream_faster_than_its_circuit_is_cut_in_front_of_it() {
-    let outcome = Paper { kind: streaming(&[("rate", "9Mbit")]), flows: 1, ..Paper::default() }.run(1, 60);
+    let outcome = Paper { socket: streaming(&[("rate", "9Mbit")]), flows: 1, ..Paper::default() }.run(1, 60);
     let of = |name| control(&outcome, 0, name);
     assert!(of("tunnel_drops") > of("datagrams") / 3, "{} of {}", of("tunnel_drops"), of("datagrams"));
 }
 
 #[test]
 fn datagrams_without_a_circuit_come_at_their_rate() {
-    let kind = datagram(&[("rate", "4Mbit")]);
-    let outcome = Paper { air: LOSSLESS, kind, ipv6: true, ..Paper::default() }.run(1, 40);
+    let socket = datagram(&[("rate", "4Mbit")]);
+    let outcome = Paper { air: LOSSLESS, socket, ipv6: true, ..Paper::default() }.run(1, 40);
     for flow in &outcome.flows {
         // 333 1/3 datagrams a second of 1452 bytes.
         assert!(flow.measured_bytes.abs_diff(30 * 484_000) < 2 * 1452, "{}", flow.measured_bytes);

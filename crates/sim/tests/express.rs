@@ -2,7 +2,8 @@
 
 use crate::common;
 use airtcp_core::{DropReason, Duration, Instant, Packet, Rng};
-use airtcp_sim::{Direction, Flow, FlowKind, NodeId, Outcome, RunSettings, Tap, Topology};
+use airtcp_schemes::socket::SocketChoice;
+use airtcp_sim::{Direction, Flow, NodeId, Outcome, RunSettings, Tap, Topology};
 use airtcp_tcp::Config;
 use std::collections::BTreeMap;
 
@@ -36,7 +37,7 @@ fn dumbbell_with(seed: u64, loss: &str, access: &[(&str, &str)]) -> (Topology, V
             name,
             from,
             to,
-            kind: FlowKind::Tcp,
+            socket: SocketChoice::default(),
             tcp: Config::default(),
             start,
             size,
@@ -131,7 +132,7 @@ fn a_scheme_or_a_host_on_the_way_takes_its_packets() {
             name: name.into(),
             from,
             to,
-            kind: FlowKind::Tcp,
+            socket: SocketChoice::default(),
             tcp: Config::default(),
             start,
             size,

@@ -2,7 +2,7 @@
 //!
 //! One seed is one test. [`operations`] drives every scheme and every congestion controller by itself with anything a
 //! world could do to it; [`scenario`] puts them into a random network, lets everything go wrong, heals the links and
-//! demands progress. A scheme or controller that is new in its table is included without a change here. [`canary`] has
+//! demands progress. A scheme, controller or socket that is new in its table is included without a change here. [`canary`] has
 //! planted bugs that prove the checks would find real ones.
 //!
 //! Everything follows from the seed, so a failure is reproduced by the one line that is printed with it.
@@ -19,7 +19,8 @@ mod site;
 
 pub use panics::quietly;
 
-use airtcp_schemes::{SCHEMES, SchemeEntry};
+use airtcp_schemes::socket::SocketEntry;
+use airtcp_schemes::{SCHEMES, SOCKETS, SchemeEntry};
 use airtcp_tcp::congestion::{CONTROLLERS, ControllerEntry};
 
 /// What is under test.
@@ -29,12 +30,14 @@ pub struct Tables<'a> {
     pub schemes: &'a [SchemeEntry],
     /// Congestion controllers; at least one.
     pub controllers: &'a [ControllerEntry],
+    /// Sockets.
+    pub sockets: &'a [SocketEntry],
 }
 
 impl Tables<'static> {
     /// The tables as everybody uses them.
     pub fn built_in() -> Tables<'static> {
-        Tables { schemes: SCHEMES, controllers: CONTROLLERS }
+        Tables { schemes: SCHEMES, controllers: CONTROLLERS, sockets: SOCKETS }
     }
 }
 

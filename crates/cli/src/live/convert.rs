@@ -65,7 +65,7 @@ fn flow(cell: &ResolvedScenario, spec: &FlowSpec, result: &FlowResult, repairs: 
         controller: Vec::new(),
         control: Vec::new(),
         rtt: percentiles(result.rtt.p50, result.rtt.p95, result.rtt.p99),
-        segment_bytes: spec.segment_bytes(),
+        segment_bytes: spec.sizes().payload,
         longest_stall: result.longest_stall,
         series: series(cell, result, repairs, start),
     }

@@ -112,7 +112,7 @@ fn refuse_what_is_not_emulated(cell: &ResolvedScenario) -> Result<(), NotRun> {
 /// A live run takes the kernel's TCP as it is: what the file says about endpoints beyond that would be a lie.
 fn refuse_what_the_kernel_decides(cell: &ResolvedScenario) -> Result<(), NotRun> {
     for flow in &cell.flows {
-        if flow.socket != airtcp_sim::FlowKind::Tcp {
+        if !flow.socket.entry.in_kernel {
             let sentence =
                 format!("flow '{}' has a socket that the kernel does not have; run it in the simulator", flow.name);
             return Err(NotRun::Skipped(sentence));

@@ -5,9 +5,10 @@ use super::{BUILT_IN, papers};
 use crate::{Failure, gateway_file, output};
 use airtcp_core::parameters::{Field, Parameters, nearest};
 use airtcp_experiment::catalogue::KERNEL_ONLY;
-use airtcp_experiment::scenario::{FLOW_KEYS, PROBE_KEYS, SOCKETS, SocketEntry, TOP_LEVEL, WLAN_KEYS, measures};
+use airtcp_experiment::scenario::{FLOW_KEYS, PROBE_KEYS, TOP_LEVEL, WLAN_KEYS, measures};
 use airtcp_experiment::{Catalogue, table::Style};
 use airtcp_link::LinkSettings;
+use airtcp_schemes::socket::SocketEntry;
 use airtcp_schemes::{Placement, SchemeEntry};
 use airtcp_sim::dot11::CellSettings;
 use airtcp_tcp::congestion::ControllerEntry;
@@ -75,7 +76,7 @@ fn topics(catalogue: &Catalogue<'_>) -> Vec<Topic> {
         controllers,
         "controller = \"cubic\"\n".into(),
     ));
-    topics.push(sockets());
+    topics.push(sockets(catalogue.sockets));
     topics.push(simple(
         "measures",
         "What a table can show and a figure can draw.",
@@ -204,17 +205,21 @@ fn flow() -> Topic {
     }
 }
 
-fn sockets() -> Topic {
-    let with_fields = SOCKETS.iter().filter(|socket| !(socket.fields)().is_empty());
-    let section = |socket: &SocketEntry| Section {
-        title: format!("in [flows.<name>.socket_options] of socket = \"{}\"", socket.slug),
-        keys: keys((socket.fields)()),
-    };
+fn sockets(entries: &[SocketEntry]) -> Topic {
+    let mut sections = Vec::new();
+    for entry in entries {
+        let title = format!("in [flows.<name>.socket_options] of socket = \"{}\"", entry.slug);
+        sections.push(Section { title, keys: keys(entry.fields()) });
+        let counters: Vec<_> = entry.counters.iter().map(|counter| (counter.label(), "", counter.about())).collect();
+        let title = format!("counted by \"{}\", in tables and claims control.<name>", entry.slug);
+        sections.push(Section { title, keys: plain_keys(&counters) });
+    }
+    sections.retain(|section| !section.keys.is_empty());
     Topic {
         name: "sockets".into(),
         about: "What a flow's socket can be, in the simulator.".into(),
-        notes: SOCKETS.iter().map(|socket| format!("{}: {}", socket.slug, socket.about)).collect(),
-        sections: with_fields.map(section).collect(),
+        notes: entries.iter().map(|socket| format!("{}: {}", socket.slug, socket.about)).collect(),
+        sections,
         example: "[flows.bulk]\nfrom = \"sender\"\nto = \"receiver\"\nsocket = \"decoupling\"\nsocket_options = { vmss = 1500 }\n".into(),
     }
 }

@@ -40,7 +40,7 @@ pub fn ceiling_bps(scenario: &ResolvedScenario) -> Option<f64> {
 fn goodput_bps(scenario: &ResolvedScenario, flow: &FlowSpec, hop: Hop) -> Option<f64> {
     let settings = hop.settings(scenario);
     let packet = flow.config.mtu.min(settings.mtu);
-    let segment = flow.segment_bytes().saturating_sub(flow.config.mtu.saturating_sub(packet));
+    let segment = flow.sizes().payload.saturating_sub(flow.config.mtu.saturating_sub(packet));
     let per = settings.loss.mean(packet);
     let arrives = as_ratio(per.complement()) * as_ratio(settings.corrupt.complement());
     Some(settings.rate?.bps() as f64 * arrives * f64::from(segment) / f64::from(packet))

@@ -21,8 +21,9 @@ pub(super) fn goodput(run: &RunOutcome) -> f64 {
 /// The same in IP bits.
 pub(super) fn throughput(scenario: &ResolvedScenario, run: &RunOutcome) -> f64 {
     let with_headers = |spec: &FlowSpec, flow: &FlowOutcome| {
-        let segment = if flow.segment_bytes == 0 { spec.segment_bytes() } else { flow.segment_bytes };
-        f64::from(segment + spec.header_bytes()) / f64::from(segment)
+        let full = spec.sizes();
+        let segment = if flow.segment_bytes == 0 { full.payload } else { flow.segment_bytes };
+        f64::from(segment + full.header) / f64::from(segment)
     };
     together(run, |index, flow| {
         let factor = with_headers(&scenario.flows[index], flow);

@@ -286,13 +286,14 @@ fn put_controllers(row: &mut Map<String, Value>, runs: &[RunOutcome]) {
     }
 }
 
-/// Counters of all flows' control TCPs and streams together, where there are any.
+/// What all flows' sockets counted together, where they count anything.
 fn put_control(row: &mut Map<String, Value>, runs: &[RunOutcome]) {
-    let has =
-        |name: &str| runs.iter().flat_map(|run| &run.flows).any(|flow| flow.control.iter().any(|(n, _)| n == name));
-    let count = |name: &str| counter(runs, |run| controllers::control_count(run, name));
-    let known = airtcp_sim::CONTROL_COUNTERS.iter().filter(|(name, _)| has(name));
-    let fields: Map<String, Value> = known.map(|(name, _)| ((*name).to_owned(), count(name).into())).collect();
+    let mut fields = Map::new();
+    for (name, _) in runs.iter().flat_map(|run| &run.flows).flat_map(|flow| &flow.control) {
+        if !fields.contains_key(name) {
+            fields.insert(name.clone(), counter(runs, |run| controllers::control_count(run, name)).into());
+        }
+    }
     if !fields.is_empty() {
         row.insert("control".into(), Value::Object(fields));
     }

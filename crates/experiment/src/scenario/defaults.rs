@@ -19,7 +19,7 @@ use super::document::{Entry, Node, Table, Value};
 use super::error::ScenarioError;
 use super::keys::Keys;
 use super::place::Place;
-use super::socket::SOCKETS;
+use crate::catalogue::Catalogue;
 use std::borrow::Cow;
 
 /// What can have defaults.
@@ -28,7 +28,7 @@ const NAMED: [&str; 3] = ["links", "wlans", "flows"];
 const SOCKET_OPTIONS: &str = "sockets";
 
 /// The document with its defaults filled in.
-pub(super) fn applied(document: &Table) -> Result<Cow<'_, Table>, ScenarioError> {
+pub(super) fn applied<'a>(document: &'a Table, catalogue: &Catalogue<'_>) -> Result<Cow<'a, Table>, ScenarioError> {
     let Some(entry) = document.get("defaults") else { return Ok(Cow::Borrowed(document)) };
     let defaults = Keys::of(entry, &Place::File, "scenario")?;
     defaults.only(&[&NAMED[..], &[SOCKET_OPTIONS]].concat())?;
@@ -40,7 +40,7 @@ pub(super) fn applied(document: &Table) -> Result<Cow<'_, Table>, ScenarioError>
     }
     if let Some(entry) = defaults.table.get(SOCKET_OPTIONS) {
         let sockets = defaults.below(entry, "sockets")?;
-        let known: Vec<&str> = SOCKETS.iter().map(|socket| socket.slug).collect();
+        let known: Vec<&str> = catalogue.sockets.iter().map(|socket| socket.slug).collect();
         sockets.only(&known)?;
         for socket in &sockets.table.entries {
             let ours = sockets.below(socket, "sockets")?.table;

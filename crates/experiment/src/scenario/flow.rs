@@ -4,7 +4,7 @@ use super::document::Entry;
 use super::error::ScenarioError;
 use super::keys::Keys;
 use super::resolve::LONGEST;
-use super::socket::{socket, without_circuit};
+use super::socket::{in_control, socket};
 use super::{FlowSpec, IpVersion};
 use crate::catalogue::Catalogue;
 use airtcp_core::parameters::Parameters;
@@ -22,11 +22,7 @@ pub const KEYS: &[(&str, &str, &str)] = &[
         "{ lda = \"original\" }",
         "parameters of the controller, which `airtcp show` lists under its name; its defaults if left out",
     ),
-    (
-        "socket",
-        "\"tcp\"",
-        "what carries it: tcp, decoupling, streaming or datagram (airtcp show sockets); tcp if left out",
-    ),
+    ("socket", "\"tcp\"", "what carries it, one of those that `airtcp show sockets` lists; tcp if left out"),
     (
         "socket_options",
         "{ vmss = 3000 }",
@@ -98,7 +94,7 @@ fn flow(all: &Keys<'_>, entry: &Entry, nodes: &[String], catalogue: &Catalogue<'
     if let Some(choice) = choice(&keys, &controller, catalogue)? {
         config.controller = choice;
     }
-    let (name, socket) = (entry.key.clone(), socket(&keys)?);
+    let (name, socket) = (entry.key.clone(), socket(&keys, catalogue)?);
     Ok(FlowSpec { name, from, to, socket, controller, start, start_within, size, weight, ip: ip(&keys)?, config })
 }
 
@@ -111,10 +107,10 @@ fn controller(keys: &Keys<'_>, catalogue: &Catalogue<'_>) -> Result<String, Scen
     Err(keys.no_such("controller", &name, "controller", &entry.node.origin, catalogue.controller_names()))
 }
 
-/// Controllers that Linux does not have become Reno, what they are compared with, and sockets with a circuit become TCP.
+/// Controllers that Linux does not have become Reno, what they are compared with, and sockets what their entries say.
 pub(super) fn replace_by_reno(flows: &mut [FlowSpec], catalogue: &Catalogue<'_>) {
-    for flow in flows.iter_mut().filter(|flow| !without_circuit(&flow.socket)) {
-        flow.socket = airtcp_sim::FlowKind::Tcp;
+    for flow in &mut *flows {
+        flow.socket = in_control(&flow.socket, catalogue);
     }
     let Some(reno) = catalogue.controller(CONTROL).copied() else { return };
     let is_ours = |flow: &&mut FlowSpec| catalogue.controller(&flow.controller).is_some_and(|entry| !entry.in_kernel);

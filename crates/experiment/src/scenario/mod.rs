@@ -39,13 +39,13 @@ pub use place::Place;
 pub use presentation::{CurveSpec, FigureSpec, TableSpec, measures};
 pub use probe::{KEYS as PROBE_KEYS, ProbeSpec};
 pub use scheme::scheme_settings;
-pub use socket::{SOCKETS, SocketEntry};
 pub use topology::{Hop, path};
 pub use wlan::KEYS as WLAN_KEYS;
 pub use write::{document as text_of, hash};
 
 use airtcp_core::{ByteSize, Duration, Rate, Rng};
 use airtcp_link::LinkSettings;
+use airtcp_schemes::socket::{PacketSizes, SocketChoice};
 use airtcp_sim::dot11::{CellSettings, Edca};
 use std::borrow::Cow;
 
@@ -238,7 +238,7 @@ pub struct FlowSpec {
     /// Node that receives.
     pub to: usize,
     /// What carries it.
-    pub socket: airtcp_sim::FlowKind,
+    pub socket: SocketChoice,
     /// Slug of the congestion controller of a TCP connection; [`airtcp_tcp::Config::controller`] is it where the simulator has it.
     pub controller: String,
     /// When it starts, at the earliest.
@@ -256,23 +256,9 @@ pub struct FlowSpec {
 }
 
 impl FlowSpec {
-    /// Payload of a full segment in bytes.
-    pub fn segment_bytes(&self) -> u32 {
-        if let airtcp_sim::FlowKind::Datagrams(settings) = &self.socket {
-            return settings.source.packet - self.header_bytes();
-        }
-        let options = if self.config.timestamps { 12 } else { 0 };
-        u32::from(self.config.announced_mss(self.ip == IpVersion::V4)) - options
-    }
-
-    /// IP and TCP headers of a full segment in bytes.
-    pub fn header_bytes(&self) -> u32 {
-        let fixed = if self.ip == IpVersion::V4 { 40 } else { 60 };
-        if let airtcp_sim::FlowKind::Datagrams(_) = &self.socket {
-            // UDP's header has 8 bytes where TCP's has 20.
-            return fixed - 12;
-        }
-        fixed + if self.config.timestamps { 12 } else { 0 }
+    /// Bytes of a full packet.
+    pub fn sizes(&self) -> PacketSizes {
+        self.socket.settings.sizes(&self.config, self.ip == IpVersion::V4)
     }
 }
 

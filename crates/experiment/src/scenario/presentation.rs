@@ -9,7 +9,6 @@ use super::vary::Axis;
 use crate::catalogue::Catalogue;
 use crate::formula::Call;
 use crate::world::WLAN_COUNTERS;
-use airtcp_sim::CONTROL_COUNTERS;
 use airtcp_tcp::congestion::{ControllerChoice, ControllerEntry};
 use std::collections::BTreeSet;
 
@@ -88,14 +87,15 @@ pub fn measures(catalogue: &Catalogue<'_>) -> Vec<String> {
     let of_schemes = airtcp_schemes::labels(catalogue.schemes).into_iter().map(|label| format!("scheme.{label}"));
     let of_paths = crate::results::path::measures();
     let of_wlans = WLAN_COUNTERS.iter().map(|(name, _)| format!("wlan.{name}"));
-    let of_controls = CONTROL_COUNTERS.iter().map(|(name, _)| format!("control.{name}"));
+    let counters = catalogue.sockets.iter().flat_map(|socket| socket.counters);
+    let of_sockets: BTreeSet<String> = counters.map(|counter| format!("control.{}", counter.label())).collect();
     let named = MEASURES.iter().map(|&name| name.to_owned());
     named
         .chain(of_paths)
         .chain(of_schemes)
         .chain(of_wlans)
         .chain(of_controllers(catalogue.controllers))
-        .chain(of_controls)
+        .chain(of_sockets)
         .collect()
 }
 

@@ -81,7 +81,7 @@ pub(super) fn resolve(
     name: &str,
     catalogue: &Catalogue<'_>,
 ) -> Result<ResolvedScenario, ScenarioError> {
-    let document = &*groups::expanded(defaults::applied(document)?)?;
+    let document = &*groups::expanded(defaults::applied(document, catalogue)?)?;
     let keys = top(document, file);
     let valid: Vec<&str> = TOP_LEVEL.iter().map(|(key, ..)| *key).collect();
     keys.only(&valid)?;

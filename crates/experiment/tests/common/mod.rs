@@ -60,7 +60,7 @@ const fn entry(slug: &'static str) -> SchemeEntry {
 
 /// `snoop` and `gsnoop` that do nothing, and the controllers there are.
 pub const CATALOGUE: Catalogue<'static> =
-    Catalogue { schemes: &[entry("snoop"), entry("gsnoop")], controllers: airtcp_tcp::congestion::CONTROLLERS };
+    Catalogue { schemes: &[entry("snoop"), entry("gsnoop")], ..Catalogue::BUILT_IN };
 
 /// What the file sets of a scheme.
 #[allow(dead_code, reason = "not every test asks")]

@@ -25,6 +25,7 @@
 mod circuit;
 mod circuit_end;
 mod control;
+mod counters;
 pub mod datagrams;
 pub mod events;
 mod guarantee;

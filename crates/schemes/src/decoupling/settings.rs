@@ -53,6 +53,11 @@ pub(super) const MAX_CONTROLS: u8 = 32;
 /// The control receiver's window, which costs no memory: what is virtual is not kept (DEC-U2).
 const RECEIVE_WINDOW: ByteSize = ByteSize(64 << 20);
 
+/// Lowest port of the far end of a flow's circuit.
+const FIRST_CIRCUIT_PORT: u32 = 1024;
+/// How many there are: a circuit's own ports follow the far end's.
+const CIRCUIT_PORTS: u32 = 64_000;
+
 impl Settings {
     /// What single values cannot refuse.
     ///
@@ -81,6 +86,14 @@ impl Settings {
             return refuse("port", format!("the control TCPs' ports follow it; write 1 to {most}"));
         }
         Ok(())
+    }
+
+    /// For the flow of this number: circuits between the same two hosts need different ports. The port that the settings
+    /// name is left to a trunk.
+    pub(super) fn for_flow(&self, flow: u32) -> Settings {
+        let wanted = u32::from(self.port) + 1 + flow % CIRCUIT_PORTS;
+        let place = (wanted + CIRCUIT_PORTS - FIRST_CIRCUIT_PORT) % CIRCUIT_PORTS;
+        Settings { port: (FIRST_CIRCUIT_PORT + place) as u16, ..self.clone() }
     }
 
     /// TCP of one end whose SYN announces `mss`.

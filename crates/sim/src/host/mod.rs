@@ -1,18 +1,15 @@
 //! A host: the flows that end on a node, driven by packets and timers.
 
-mod end;
+mod application;
 mod probe;
-
-pub use end::CONTROL_COUNTERS;
 
 use crate::digest::Digest;
 use crate::outcome::{FlowOutcome, ProbeOutcome, Sample};
-use crate::rounds::Rounds;
-use crate::topology::{Flow, FlowKind, RunSettings};
+use crate::topology::{Flow, RunSettings};
 use airtcp_core::{Context, CreateReason, DropReason, Duration, Element, Instant, Packet, Port, Rng, SeqNum};
-use airtcp_schemes::decoupling::datagrams;
-use airtcp_tcp::{Config, Connection, Endpoint, Opening, Stats, Stream};
-use end::End;
+use airtcp_schemes::socket::destination_port;
+use airtcp_tcp::{Config, Connection, Endpoint, Opening, Stream};
+use application::{Application, Role};
 pub use probe::Asked;
 use probe::Probe;
 use std::cmp::Reverse;
@@ -30,51 +27,14 @@ const BELOW_WRAP_MS: u32 = 3_000;
 /// The flows that end on one node.
 #[derive(Default)]
 pub struct Host {
-    sockets: Vec<Socket>,
+    sockets: Vec<Application>,
     /// Local port and socket, by port.
     ports: Vec<(u16, u32)>,
-    /// Sockets with hidden connections, whose ports are not in the list.
-    circuits: Vec<u32>,
+    /// Sockets that may have hidden connections, whose ports are not in the list.
+    with_hidden: Vec<u32>,
     probes: Vec<Probe>,
     /// Deadlines, possibly outdated: the socket's own deadline decides.
     timers: BinaryHeap<Reverse<(Instant, usize)>>,
-}
-
-/// One end of a flow.
-struct Socket {
-    flow: usize,
-    name: String,
-    kind: FlowKind,
-    opening: Opening,
-    role: Role,
-    /// Of a flow that has not begun there is nothing, and of a plain receiver before its SYN.
-    end: Option<End>,
-    rng: Rng,
-    /// Bytes the application has still to write: the connection takes what its send buffer holds.
-    unwritten: u64,
-    /// The sender's application has closed.
-    has_closed: bool,
-    /// The deadline that is in `timers`.
-    armed: Option<Instant>,
-    at_warmup: Stats,
-    /// What the controller had counted then.
-    controller_at_warmup: Vec<u64>,
-    /// What its hidden connections had.
-    counts_at_warmup: Vec<u64>,
-    rounds: Rounds,
-    rtt_samples: u64,
-    series: Vec<Sample>,
-    last_progress: (Instant, u64),
-    longest_stall: Duration,
-    established_at: Option<Instant>,
-    completed_at: Option<Instant>,
-    digest: Option<Digest>,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Role {
-    Sender { start: Instant, size: Option<u64> },
-    Receiver { size: Option<u64> },
 }
 
 fn endpoints(flow: usize, [from, to]: [IpAddr; 2]) -> [Endpoint; 2] {
@@ -117,7 +77,6 @@ impl Host {
         let place = self.ports.partition_point(|(port, _)| *port < local.port);
         self.ports.insert(place, (local.port, self.sockets.len() as u32));
         let is_sender = matches!(role, Role::Sender { .. });
-        let kind = flow.kind.clone().numbered(id);
         let opening = Opening {
             config,
             local,
@@ -126,35 +85,10 @@ impl Host {
             timestamp_offset: if run.near_wrap { u32::MAX - BELOW_WRAP_MS } else { stamp },
             source: Stream::Virtual { id: if is_sender { id as u64 } else { (1 << 32) + id as u64 } },
         };
-        if !matches!(flow.kind, FlowKind::Tcp) {
-            self.circuits.push(self.sockets.len() as u32);
+        if !flow.socket.is_tcp() {
+            self.with_hidden.push(self.sockets.len() as u32);
         }
-        self.sockets.push(Socket {
-            flow: id,
-            name: flow.name.clone(),
-            end: if is_sender { None } else { End::listen(&kind, &opening, &mut rng) },
-            kind,
-            opening,
-            role,
-            rng,
-            unwritten: match role {
-                Role::Sender { size, .. } => size.unwrap_or(u64::MAX),
-                Role::Receiver { .. } => 0,
-            },
-            has_closed: false,
-            armed: None,
-            at_warmup: Stats::default(),
-            controller_at_warmup: Vec::new(),
-            counts_at_warmup: Vec::new(),
-            rounds: Rounds::default(),
-            rtt_samples: 0,
-            series: Vec::new(),
-            last_progress: (Instant::ZERO, 0),
-            longest_stall: Duration::ZERO,
-            established_at: None,
-            completed_at: None,
-            digest: has_digest.then(Digest::default),
-        });
+        self.sockets.push(Application::new(id, flow, opening, role, rng, has_digest.then(Digest::default)));
     }
 
     /// Everything before this is left out of rates.
@@ -186,7 +120,7 @@ impl Host {
     /// The socket that a packet is for.
     #[inline]
     fn socket_for(&self, packet: &Packet) -> Option<usize> {
-        if !self.circuits.is_empty()
+        if !self.with_hidden.is_empty()
             && let Some(index) = self.owner_of(packet)
         {
             return Some(index);
@@ -197,11 +131,10 @@ impl Host {
     /// The socket with the hidden connection, or the datagrams, that a packet belongs to.
     fn owner_of(&self, packet: &Packet) -> Option<usize> {
         if packet.tcp().is_none() {
-            return self.socket_at(datagrams::destination_port(packet)?);
+            return self.socket_at(destination_port(packet)?);
         }
-        let owns =
-            |index: &&u32| self.sockets[**index as usize].end.as_ref().is_some_and(|end| end.owns_control(packet));
-        self.circuits.iter().find(owns).map(|index| *index as usize)
+        let owns = |index: &&u32| self.sockets[**index as usize].end.as_ref().is_some_and(|end| end.owns(packet));
+        self.with_hidden.iter().find(owns).map(|index| *index as usize)
     }
 
     #[inline]
@@ -210,7 +143,7 @@ impl Host {
         Some(self.ports[place].1 as usize)
     }
 
-    fn socket_of(&self, flow: usize, wants_sender: bool) -> Option<&Socket> {
+    fn socket_of(&self, flow: usize, wants_sender: bool) -> Option<&Application> {
         self.sockets
             .iter()
             .find(|socket| socket.flow == flow && matches!(socket.role, Role::Sender { .. }) == wants_sender)
@@ -309,110 +242,6 @@ impl Host {
     }
 }
 
-/// Counts without what they were before.
-fn since(counts: Vec<(&'static str, u64)>, before: &[u64]) -> Vec<(&'static str, u64)> {
-    let before = before.iter().copied().chain(std::iter::repeat(0));
-    counts.into_iter().zip(before).map(|((name, count), before)| (name, count.saturating_sub(before))).collect()
-}
-
-impl Socket {
-    fn stats(&self) -> Stats {
-        self.end.as_ref().map_or_else(Stats::default, End::stats)
-    }
-
-    #[inline]
-    fn connection(&self) -> Option<&Connection> {
-        self.end.as_ref()?.connection()
-    }
-
-    fn counts(&self) -> Vec<(&'static str, u64)> {
-        self.end.as_ref().map_or_else(Vec::new, End::counts)
-    }
-
-    fn counts_since_warmup(&self) -> Vec<(&'static str, u64)> {
-        since(self.counts(), &self.counts_at_warmup)
-    }
-
-    fn controller_counts(&self) -> Vec<(&'static str, u64)> {
-        let mut counts = Vec::new();
-        if let Some(connection) = self.connection() {
-            connection.controller_info(&mut |name, count| counts.push((name, count)));
-        }
-        counts
-    }
-
-    fn controller_since_warmup(&self) -> Vec<(&'static str, u64)> {
-        since(self.controller_counts(), &self.controller_at_warmup)
-    }
-
-    fn sent_digest(&self) -> Option<[u8; 32]> {
-        let Role::Sender { size, .. } = self.role else { return None };
-        self.digest.as_ref().zip(size).map(|(_, size)| Digest::of_virtual(self.flow as u64, size))
-    }
-
-    fn note_progress(&mut self, now: Instant, delivered: u64) {
-        self.longest_stall = self.longest_stall.max(now.saturating_since(self.last_progress.0));
-        self.last_progress = (now, delivered);
-    }
-
-    fn connect(&mut self, now: Instant) {
-        self.end = Some(End::connect(&self.kind, &self.opening, &mut self.rng, now));
-        self.write();
-    }
-
-    /// Writes as much as fits, and closes behind the last byte of a file.
-    fn write(&mut self) {
-        let Some(connection) = self.end.as_mut().and_then(End::connection_mut) else { return };
-        if self.unwritten > 0 {
-            self.unwritten -= connection.write_virtual(self.unwritten);
-        }
-        // Closing before the handshake is giving up, unless something was written.
-        let is_file = matches!(self.role, Role::Sender { size: Some(_), .. });
-        let wrote = connection.is_established() || !matches!(self.role, Role::Sender { size: Some(0), .. });
-        if is_file && self.unwritten == 0 && wrote && !self.has_closed {
-            self.has_closed = true;
-            connection.close();
-        }
-    }
-
-    /// After a segment: the receiver closes when the sender did, and progress is noted.
-    fn on_handled(&mut self, now: Instant) {
-        let Some(end) = &mut self.end else { return };
-        let Some(connection) = end.connection_mut() else {
-            let delivered = end.stats().bytes_delivered;
-            if delivered > self.last_progress.1 {
-                self.note_progress(now, delivered);
-            }
-            return;
-        };
-        if let Some(digest) = &mut self.digest {
-            while let Some(chunk) = connection.read(u64::MAX) {
-                digest.update(&chunk);
-            }
-        }
-        let stats = connection.stats();
-        if let Role::Receiver { size } = self.role {
-            let delivered = stats.bytes_delivered;
-            if self.completed_at.is_none() && size.is_some_and(|size| delivered >= size) {
-                self.completed_at = Some(now);
-                connection.close();
-            }
-            if delivered > self.last_progress.1 {
-                self.note_progress(now, delivered);
-            }
-        } else {
-            if self.established_at.is_none() && connection.is_established() {
-                self.established_at = Some(now);
-            }
-            if stats.rtt_samples != self.rtt_samples {
-                self.rtt_samples = stats.rtt_samples;
-                self.rounds.record(stats.latest_rtt);
-            }
-            self.write();
-        }
-    }
-}
-
 impl Element for Host {
     fn handle_packet(&mut self, cx: &mut Context<'_>, _port: Port, packet: Packet) {
         if packet.is_corrupted() {
@@ -426,8 +255,7 @@ impl Element for Host {
             Some(end) => end.handle_packet(now, &packet),
             None => {
                 if matches!(socket.role, Role::Receiver { .. }) {
-                    socket.end = End::accept(&socket.opening, &packet, now);
-                    socket.last_progress = (now, 0);
+                    socket.accept(now, &packet);
                 }
                 if socket.end.is_none() {
                     cx.discard(packet, DropReason::NO_SOCKET);
@@ -472,7 +300,10 @@ impl Element for Host {
     }
 
     fn check(&self) -> Result<(), &'static str> {
-        self.circuits.iter().filter_map(|index| self.sockets[*index as usize].end.as_ref()).try_for_each(End::check)
+        self.with_hidden
+            .iter()
+            .filter_map(|index| self.sockets[*index as usize].end.as_ref())
+            .try_for_each(|end| end.check())
     }
 
     fn poll_timeout(&self) -> Option<Instant> {

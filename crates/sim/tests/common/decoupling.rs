@@ -1,9 +1,10 @@
 //! The network of the decoupling paper: A to E and B to F over one link C-D with bit errors (DEC-E2, DEC-E3).
 
-use super::{bulk, link, owned, tcp};
+use super::{bulk, link, tcp};
 use airtcp_core::Duration;
 use airtcp_schemes::decoupling::{datagrams, socket};
-use airtcp_sim::{Flow, FlowKind, Outcome, RunSettings, Tap, Topology};
+use airtcp_schemes::socket::SocketChoice;
+use airtcp_sim::{Flow, Outcome, RunSettings, Tap, Topology};
 
 /// The senders of the paper: BSD's timer, an acknowledgment for two segments, growth by acknowledgments.
 pub const BSD: &[(&str, &str)] = &[
@@ -17,16 +18,16 @@ pub const BSD: &[(&str, &str)] = &[
     ("tail_loss_probe", "false"),
 ];
 
-pub fn reliable(settings: &[(&str, &str)]) -> FlowKind {
-    FlowKind::Decoupling(Box::new(socket::Settings::with(&owned(settings)).unwrap()))
+pub fn reliable(settings: &[(&str, &str)]) -> SocketChoice {
+    socket::ENTRY.with(settings.iter().copied()).unwrap()
 }
 
-pub fn streaming(settings: &[(&str, &str)]) -> FlowKind {
-    FlowKind::Datagrams(Box::new(datagrams::Settings::with(&owned(settings), true).unwrap()))
+pub fn streaming(settings: &[(&str, &str)]) -> SocketChoice {
+    datagrams::STREAMING.with(settings.iter().copied()).unwrap()
 }
 
-pub fn datagram(settings: &[(&str, &str)]) -> FlowKind {
-    FlowKind::Datagrams(Box::new(datagrams::Settings::with(&owned(settings), false).unwrap()))
+pub fn datagram(settings: &[(&str, &str)]) -> SocketChoice {
+    datagrams::DATAGRAM.with(settings.iter().copied()).unwrap()
 }
 
 /// The network, and what its flows are like.
@@ -36,7 +37,7 @@ pub struct Paper {
     pub jitter: &'static str,
     /// Settings of C-D besides rate, delay and queue.
     pub air: &'static [(&'static str, &'static str)],
-    pub kind: FlowKind,
+    pub socket: SocketChoice,
     pub tcp: &'static [(&'static str, &'static str)],
     pub flows: usize,
     pub size: Option<u64>,
@@ -49,8 +50,8 @@ pub const LOSSLESS: &[(&str, &str)] = &[];
 
 impl Default for Paper {
     fn default() -> Self {
-        let (kind, tcp) = (reliable(&[]), &[] as &[_]);
-        Paper { rtt_ms: 100, jitter: "0ms", air: BIT_ERRORS, kind, tcp, flows: 2, size: None, ipv6: false }
+        let (socket, tcp) = (reliable(&[]), &[] as &[_]);
+        Paper { rtt_ms: 100, jitter: "0ms", air: BIT_ERRORS, socket, tcp, flows: 2, size: None, ipv6: false }
     }
 }
 
@@ -83,7 +84,7 @@ impl Paper {
         let [from, to] = [index % 2, 4 + index % 2].map(|node| topology.nodes().nth(node).unwrap());
         let flow = bulk(&format!("flow{index}"), from, to, tcp(self.tcp));
         let start = Duration::from_millis(73 * index as u64);
-        topology.flow(Flow { kind: self.kind.clone(), start, size: self.size, ipv6: self.ipv6, ..flow });
+        topology.flow(Flow { socket: self.socket.clone(), start, size: self.size, ipv6: self.ipv6, ..flow });
     }
 
     pub fn run_with(&self, settings: &RunSettings) -> Outcome {

@@ -8,8 +8,9 @@ use airtcp_core::parameters::Parameters;
 use airtcp_core::{Duration, Event};
 use airtcp_link::LinkSettings;
 use airtcp_schemes::gsnoop;
+use airtcp_schemes::socket::SocketChoice;
 use airtcp_sim::dot11::CellSettings;
-use airtcp_sim::{Flow, FlowKind, FlowOutcome, NodeId, Outcome, RunSettings, SchemeOutcome, Topology};
+use airtcp_sim::{Flow, FlowOutcome, NodeId, Outcome, RunSettings, SchemeOutcome, Topology};
 use airtcp_tcp::Config;
 
 pub fn link(settings: &[(&str, &str)]) -> LinkSettings {
@@ -47,7 +48,16 @@ pub fn owned(settings: &[(&str, &str)]) -> Vec<(String, String)> {
 }
 
 pub fn bulk(name: &str, from: NodeId, to: NodeId, tcp: Config) -> Flow {
-    Flow { name: name.into(), from, to, kind: FlowKind::Tcp, tcp, start: Duration::ZERO, size: None, ipv6: false }
+    Flow {
+        name: name.into(),
+        from,
+        to,
+        socket: SocketChoice::default(),
+        tcp,
+        start: Duration::ZERO,
+        size: None,
+        ipv6: false,
+    }
 }
 
 /// sender - a - b - receiver as in the demo: 10 Mbit/s and 10 ms in the air, 60 ms in all.

@@ -109,7 +109,7 @@ impl Canary {
     /// # Errors
     /// What was found.
     pub fn check(&self, seed: u64, entry: SchemeEntry) -> Result<(), String> {
-        let tables = Tables { schemes: &[entry], controllers: CONTROLLERS };
+        let tables = Tables { schemes: &[entry], ..Tables::built_in() };
         match self.finder {
             Finder::Operations => crate::check_elements(seed, &tables),
             Finder::Networks => crate::check_scenario(seed, &tables),

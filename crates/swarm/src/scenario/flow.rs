@@ -21,7 +21,7 @@ pub(super) fn draw_flow(draw: &mut Draw, scenario: &Scenario, tables: &Tables<'_
     let start = Duration::from_nanos(draw.below(scenario.heal.as_nanos() * 5 / 4));
     let size = draw.percent(70).then(|| draw_size(draw, scenario.near_wrap));
     let ipv6 = draw.percent(50);
-    let socket = draw_socket(draw, scenario, [from, to], mtu, size.is_none());
+    let socket = draw_socket(draw, scenario, [from, to], mtu, size.is_none(), tables);
     FlowPlan { ends: [from, to], socket, tcp, start, size, ipv6 }
 }
 

@@ -142,7 +142,7 @@ impl Scenario {
                 name: format!("f{index}"),
                 from: nodes[flow.ends[0]],
                 to: nodes[flow.ends[1]],
-                kind: flow.socket.kind(),
+                socket: flow.socket.choice.clone(),
                 tcp: flow.tcp.clone(),
                 start: flow.start,
                 size: flow.size,

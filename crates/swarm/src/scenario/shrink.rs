@@ -75,7 +75,7 @@ fn candidates(scenario: &Scenario) -> Vec<Scenario> {
             let plain = Config { mtu: flow.tcp.mtu, controller: flow.tcp.controller.clone(), ..Config::default() };
             std::mem::replace(&mut flow.tcp, plain.clone()) != plain
         });
-        add(&|s| std::mem::replace(&mut s.flows[index].socket, SocketPlan::Tcp) != SocketPlan::Tcp);
+        add(&|s| !std::mem::replace(&mut s.flows[index].socket, SocketPlan::tcp()).choice.is_tcp());
         add(&|s| std::mem::take(&mut s.flows[index].ipv6));
     }
     add(&|s| std::mem::take(&mut s.near_wrap));

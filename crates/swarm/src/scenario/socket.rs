@@ -1,20 +1,22 @@
-//! What carries a random flow: TCP, a decoupling socket, or a stream of datagrams over a circuit.
+//! What carries a random flow: TCP, a decoupling socket, a stream of datagrams over a circuit, or a socket that is new in
+//! the table.
 
 use super::Scenario;
+use crate::Tables;
 use crate::draw::Draw;
+use crate::parameters::{Reach, Scale, draw_settings};
 use airtcp_core::Duration;
+use airtcp_core::parameters::ParameterError;
+use airtcp_schemes::SOCKETS;
 use airtcp_schemes::decoupling::{datagrams, socket};
-use airtcp_sim::FlowKind;
+use airtcp_schemes::socket::{SocketChoice, SocketEntry};
 
-/// A socket with the parameters that differ from the defaults, key and value as text.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum SocketPlan {
-    /// A TCP connection.
-    Tcp,
-    /// A reliable decoupling socket.
-    Decoupling(Vec<(String, String)>),
-    /// Datagrams over a circuit, for endless flows only.
-    Streaming(Vec<(String, String)>),
+/// A socket, and the parameters that differ from the defaults, key and value as text.
+#[derive(Clone, Debug)]
+pub struct SocketPlan {
+    /// As the simulator takes it.
+    pub choice: SocketChoice,
+    settings: Vec<(String, String)>,
 }
 
 /// Longest tick that is drawn: a control TCP's RTO is two at least.
@@ -44,28 +46,39 @@ const CIRCUIT: [(&str, &[&str]); 11] = [
 
 /// Draws what carries a flow from one node to another with packets of `mtu` bytes.
 ///
-/// Boxes that end TCP connections, or answer for their ends, take header packets for segments without payload, so circuits
-/// are drawn on paths without schemes.
+/// Gateways that end TCP connections, or answer for their ends, take header packets for segments without payload, so
+/// sockets other than TCP are drawn on paths without schemes.
 pub(super) fn draw_socket(
     draw: &mut Draw,
     scenario: &Scenario,
     ends: [usize; 2],
     mtu: u32,
     is_endless: bool,
+    tables: &Tables<'_>,
 ) -> SocketPlan {
     let [from, to] = ends;
-    let way = scenario.path(from, to).into_iter().chain(scenario.path(to, from));
-    let is_free = way.map(|(link, _)| link).all(|link| scenario.links[link].scheme.is_none());
+    let path = scenario.path(from, to).into_iter().chain(scenario.path(to, from));
+    let is_free = path.map(|(link, _)| link).all(|link| scenario.links[link].scheme.is_none());
     if !is_free || !draw.percent(40) {
-        return SocketPlan::Tcp;
+        return SocketPlan::tcp();
     }
+    let is_other = |entry: &SocketEntry| SOCKETS.iter().all(|built_in| built_in.slug != entry.slug);
+    let fits = |entry: &SocketEntry| is_other(entry) && (is_endless || entry.has_size);
+    let others: Vec<SocketEntry> = tables.sockets.iter().copied().filter(fits).collect();
+    if !others.is_empty() && draw.percent(50) {
+        let entry = draw.pick(&others);
+        let scale = Scale { reach: Reach::Moderate, rate: None, least_packets: 2, mtu };
+        let settings = draw_settings(draw, &entry.fields(), &scale);
+        return SocketPlan::new(&entry, settings).unwrap_or_else(|_| SocketPlan::tcp());
+    }
+    let good = "drawn from what reads";
     if is_endless && draw.percent(40) {
         let mut settings = some_of(draw, &CIRCUIT);
         settings.push(("packet".into(), draw.between(200, u64::from(mtu.max(200))).to_string()));
-        return SocketPlan::Streaming(settings);
+        return SocketPlan::new(&datagrams::STREAMING, settings).expect(good);
     }
     let settings = [some_of(draw, &DATA), some_of(draw, &CIRCUIT)].concat();
-    SocketPlan::Decoupling(settings)
+    SocketPlan::new(&socket::ENTRY, settings).expect(good)
 }
 
 fn some_of(draw: &mut Draw, table: &[(&str, &[&str])]) -> Vec<(String, String)> {
@@ -80,33 +93,27 @@ fn some_of(draw: &mut Draw, table: &[(&str, &[&str])]) -> Vec<(String, String)> 
 }
 
 impl SocketPlan {
-    /// As the simulator takes it.
-    pub fn kind(&self) -> FlowKind {
-        let good = "drawn from what reads";
-        match self {
-            SocketPlan::Tcp => FlowKind::Tcp,
-            SocketPlan::Decoupling(settings) => {
-                FlowKind::Decoupling(Box::new(socket::Settings::with(settings).expect(good)))
-            }
-            SocketPlan::Streaming(settings) => {
-                FlowKind::Datagrams(Box::new(datagrams::Settings::with(settings, true).expect(good)))
-            }
-        }
+    /// A TCP connection.
+    pub fn tcp() -> SocketPlan {
+        SocketPlan { choice: SocketChoice::default(), settings: Vec::new() }
+    }
+
+    fn new(entry: &SocketEntry, settings: Vec<(String, String)>) -> Result<SocketPlan, ParameterError> {
+        let choice = entry.with(settings.iter().map(|(key, value)| (key, value)))?;
+        Ok(SocketPlan { choice, settings })
     }
 
     /// In words, with a blank before; nothing for TCP.
     pub fn describe(&self) -> String {
-        let (name, settings) = match self {
-            SocketPlan::Tcp => return String::new(),
-            SocketPlan::Decoupling(settings) => ("decoupling", settings),
-            SocketPlan::Streaming(settings) => ("streaming", settings),
-        };
-        let settings: String = settings.iter().map(|(key, value)| format!(" {key}={value}")).collect();
-        format!(" {name} socket{settings},")
+        if self.choice.is_tcp() {
+            return String::new();
+        }
+        let settings: String = self.settings.iter().map(|(key, value)| format!(" {key}={value}")).collect();
+        format!(" {} socket{settings},", self.choice.entry.slug)
     }
 
     /// The timers that a circuit adds to its flow's: the least and the longest RTO of a control TCP, where it has one.
     pub fn timers(&self) -> Option<Duration> {
-        (*self != SocketPlan::Tcp).then_some(LONGEST_TICK.saturating_mul(2))
+        (!self.choice.is_tcp()).then_some(LONGEST_TICK.saturating_mul(2))
     }
 }

@@ -11,12 +11,75 @@ mod sink;
 mod source;
 
 pub use settings::{Settings, SourceSettings};
-pub use sink::{Received, Sink};
-pub use source::Source;
 
-use airtcp_core::{Packet, packet::protocol};
-use airtcp_tcp::Endpoint;
+use super::counters;
+use crate::socket::{FlowEnd, PacketSizes, SocketEntry, SocketSettings, SocketSite};
+use airtcp_core::parameters::ParameterError;
+use airtcp_core::{Instant, Packet, packet::protocol};
+use airtcp_tcp::{Config, Endpoint};
+use alloc::boxed::Box;
 use bytes::{Buf, BufMut, BytesMut};
+use sink::Sink;
+use source::Source;
+
+/// The line of a stream over a circuit in the table of sockets.
+pub const STREAMING: SocketEntry = SocketEntry {
+    slug: "streaming",
+    about: "UDP datagrams over a circuit, nothing sent again: greedy, or at a rate.",
+    in_kernel: false,
+    has_size: false,
+    control: "tcp",
+    counters: &[
+        counters::HEADER_PACKETS,
+        counters::HEADERS_RESENT,
+        counters::FAST_RETRANSMITS,
+        counters::RTOS,
+        counters::VIRTUAL_BYTES,
+        counters::TUNNEL_DROPS,
+        DATAGRAMS,
+        DATAGRAMS_LOST,
+        DATAGRAMS_MISORDERED,
+    ],
+    settings: || Box::new(Settings::streaming()),
+};
+
+/// The line of a stream by itself. It is somebody else's traffic, so it stays in control runs.
+pub const DATAGRAM: SocketEntry = SocketEntry {
+    slug: "datagram",
+    about: "UDP datagrams at a constant rate, without a circuit: a probe, or somebody else's traffic.",
+    control: "datagram",
+    counters: COUNTERS,
+    settings: || Box::new(Settings::datagram()),
+    ..STREAMING
+};
+
+airtcp_core::declare! { Event, COUNTERS:
+    /// Datagrams made.
+    DATAGRAMS = "datagrams",
+    /// Datagrams that did not arrive although later ones have.
+    DATAGRAMS_LOST = "datagrams_lost",
+    /// Datagrams that arrived after later ones, or twice.
+    DATAGRAMS_MISORDERED = "datagrams_misordered",
+}
+
+impl SocketSettings for Settings {
+    fn check(&self) -> Result<(), ParameterError> {
+        Settings::check(self)
+    }
+
+    fn connect(&self, site: &mut SocketSite<'_>, now: Instant) -> FlowEnd {
+        FlowEnd::Other(Box::new(Source::new(self, site, now)))
+    }
+
+    fn listen(&self, site: &mut SocketSite<'_>) -> Option<FlowEnd> {
+        Some(FlowEnd::Other(Box::new(Sink::new(self, site))))
+    }
+
+    fn sizes(&self, _: &Config, is_ipv4: bool) -> PacketSizes {
+        let header = if is_ipv4 { 28 } else { 48 };
+        PacketSizes { header, payload: self.source.packet - header }
+    }
+}
 
 /// UDP header.
 const HEADER: usize = 8;
@@ -51,13 +114,4 @@ fn read(packet: &Packet) -> Option<(u16, u16, u64, u64)> {
     let (from, to) = (payload.get_u16(), payload.get_u16());
     payload.advance(4);
     Some((from, to, payload.get_u64(), bytes as u64))
-}
-
-/// The port a UDP datagram goes to.
-pub fn destination_port(packet: &Packet) -> Option<u16> {
-    if packet.ip().protocol != protocol::UDP || packet.tcp().is_some() {
-        return None;
-    }
-    let payload = packet.payload_bytes()?;
-    Some(u16::from_be_bytes(payload.get(2..4)?.try_into().ok()?))
 }

@@ -3,8 +3,7 @@
 use crate::decoupling;
 use crate::decoupling::socket::with_nearest;
 use airtcp_core::parameters::{Field, ParameterError, Parameters};
-use airtcp_core::{Rate, parameters};
-use alloc::string::String;
+use airtcp_core::{Rate, Value, parameters};
 use alloc::vec::Vec;
 
 parameters! {
@@ -32,40 +31,46 @@ const LARGEST: u32 = 65_535;
 const SMALLEST: u32 = 56;
 
 impl Settings {
-    /// Every parameter with its default, of a stream over a circuit or without one.
-    pub fn fields(has_circuit: bool) -> Vec<Field> {
-        let mut fields = SourceSettings::default().fields();
-        if has_circuit {
-            fields.extend(decoupling::Settings::default().fields());
-        }
-        fields
+    /// The defaults of a stream over a circuit.
+    pub fn streaming() -> Settings {
+        Settings { source: SourceSettings::default(), circuit: Some(decoupling::Settings::default()) }
     }
 
-    /// The defaults but for these, name and value as text.
+    /// The defaults of a stream by itself.
+    pub fn datagram() -> Settings {
+        Settings { source: SourceSettings::default(), circuit: None }
+    }
+
+    /// Checks that the settings go together.
     ///
     /// # Errors
-    /// A name that is none of them, a value of the wrong kind, or neither rate nor circuit.
-    pub fn with(settings: &[(String, String)], has_circuit: bool) -> Result<Settings, ParameterError> {
-        let mut source = SourceSettings::default();
-        let mut circuit = has_circuit.then(decoupling::Settings::default);
-        let own = source.fields();
-        for (key, value) in settings {
-            match &mut circuit {
-                Some(circuit) if !own.iter().any(|field| field.name == key) => {
-                    circuit.set(key, &value.into()).map_err(|error| with_nearest(error, &Settings::fields(true)))?;
-                }
-                _ => source.set(key, &value.into())?,
-            }
-        }
-        circuit.iter().try_for_each(decoupling::Settings::check)?;
+    /// A datagram that is too short or too long, a circuit that is refused, or neither rate nor circuit.
+    pub fn check(&self) -> Result<(), ParameterError> {
+        self.circuit.iter().try_for_each(decoupling::Settings::check)?;
         let refused = |key, reason: &str| Err(ParameterError::BadValue { key, reason: reason.into() });
-        if !(SMALLEST..=LARGEST).contains(&source.packet) {
+        if !(SMALLEST..=LARGEST).contains(&self.source.packet) {
             return refused("packet", "a datagram has 56 to 65535 bytes");
         }
-        match source.rate {
+        match self.source.rate {
             Some(rate) if rate.bps() == 0 => refused("rate", "0 would send nothing; write more, or auto"),
-            None if !has_circuit => refused("rate", "without a circuit nothing else says how fast; write \"1Mbit\""),
-            _ => Ok(Settings { source, circuit }),
+            None if self.circuit.is_none() => {
+                refused("rate", "without a circuit nothing else says how fast; write \"1Mbit\"")
+            }
+            _ => Ok(()),
         }
+    }
+}
+
+impl Parameters for Settings {
+    fn fields(&self) -> Vec<Field> {
+        let circuit = self.circuit.as_ref().map_or_else(Vec::new, Parameters::fields);
+        [self.source.fields(), circuit].concat()
+    }
+
+    fn set(&mut self, key: &str, value: &Value) -> Result<(), ParameterError> {
+        let is_own = self.source.fields().iter().any(|field| field.name == key);
+        let Some(circuit) = self.circuit.as_mut().filter(|_| !is_own) else { return self.source.set(key, value) };
+        let set = circuit.set(key, value);
+        set.map_err(|error| with_nearest(error, &self.fields()))
     }
 }

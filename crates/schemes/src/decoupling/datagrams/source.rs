@@ -1,12 +1,13 @@
 //! The sending end.
 
-use super::{Settings, SourceSettings, datagram};
-use crate::decoupling::{Circuit, Departure};
-use airtcp_core::{Instant, Packet, Rng};
-use airtcp_tcp::Endpoint;
+use super::{DATAGRAMS, Settings, SourceSettings, datagram};
+use crate::decoupling::{Circuit, Departure, counters};
+use crate::socket::{Socket, SocketSite};
+use airtcp_core::{Duration, Event, Instant, Packet};
+use airtcp_tcp::{Endpoint, Stats};
+use alloc::vec::Vec;
 
-/// Makes datagrams and sends them, over a circuit if there is one. Driven like a [`airtcp_tcp::Connection`].
-#[derive(Debug)]
+/// Makes datagrams and sends them, over a circuit if there is one.
 pub struct Source {
     local: Endpoint,
     remote: Endpoint,
@@ -17,61 +18,25 @@ pub struct Source {
     /// What rounding has left of earlier intervals.
     carry: u64,
     sent: u64,
+    /// Dropped in front of a full tunnel queue: the circuit is slower than the source.
     dropped: u64,
 }
 
 impl Source {
     /// A source that begins now.
-    pub fn new(settings: &Settings, [local, remote]: [Endpoint; 2], rng: &mut Rng, now: Instant) -> Source {
-        let circuit = settings.circuit.as_ref();
+    pub fn new(settings: &Settings, site: &mut SocketSite<'_>, now: Instant) -> Source {
+        let (local, remote) = (site.opening.local, site.opening.remote);
+        let circuit = settings.circuit.as_ref().map(|circuit| circuit.for_flow(site.flow));
         Source {
             local,
             remote,
             settings: settings.source.clone(),
-            circuit: circuit.map(|circuit| Circuit::new(circuit, local.address, remote.address, rng, now)),
+            circuit: circuit.map(|circuit| Circuit::new(&circuit, local.address, remote.address, site.rng, now)),
             due: now,
             carry: 0,
             sent: 0,
             dropped: 0,
         }
-    }
-
-    /// The circuit, if there is one.
-    pub fn circuit(&self) -> Option<&Circuit> {
-        self.circuit.as_ref()
-    }
-
-    /// Datagrams made so far.
-    pub fn sent(&self) -> u64 {
-        self.sent
-    }
-
-    /// Of those, dropped in front of a full tunnel queue: the circuit is slower than the source.
-    pub fn dropped(&self) -> u64 {
-        self.dropped
-    }
-
-    /// True for an acknowledgment to one of the circuit's control TCPs.
-    pub fn owns_control(&self, packet: &Packet) -> bool {
-        self.circuit.as_ref().is_some_and(|circuit| circuit.owns(packet))
-    }
-
-    /// Takes such an acknowledgment; nothing else comes back.
-    pub fn handle_packet(&mut self, now: Instant, packet: &Packet) {
-        if let Some(circuit) = self.circuit.as_mut().filter(|circuit| circuit.owns(packet)) {
-            circuit.handle_control(now, packet);
-        }
-    }
-
-    /// The next packet to send now; call again until there is none.
-    pub fn poll_transmit(&mut self, now: Instant) -> Option<Packet> {
-        if self.circuit.is_none() {
-            return (self.due <= now).then(|| self.make());
-        }
-        self.fill(now);
-        self.circuit.as_mut()?.poll_transmit(now).map(|departure| match departure {
-            Departure::Data(packet) | Departure::Control(packet) => packet,
-        })
     }
 
     /// A greedy source keeps the tunnel queue full; one with a rate loses what finds it so.
@@ -93,17 +58,55 @@ impl Source {
         }
         packet
     }
+}
 
-    /// The earliest deadline, for [`Source::handle_timeout`].
-    pub fn poll_timeout(&self) -> Option<Instant> {
+impl Socket for Source {
+    /// Takes an acknowledgment to one of the control TCPs; nothing else comes back.
+    fn handle_packet(&mut self, now: Instant, packet: &Packet) {
+        if let Some(circuit) = self.circuit.as_mut().filter(|circuit| circuit.owns(packet)) {
+            circuit.handle_control(now, packet);
+        }
+    }
+
+    fn poll_transmit(&mut self, now: Instant) -> Option<Packet> {
+        if self.circuit.is_none() {
+            return (self.due <= now).then(|| self.make());
+        }
+        self.fill(now);
+        self.circuit.as_mut()?.poll_transmit(now).map(|departure| match departure {
+            Departure::Data(packet) | Departure::Control(packet) => packet,
+        })
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
         let due = self.settings.rate.map(|_| self.due);
         due.into_iter().chain(self.circuit.as_ref().and_then(Circuit::poll_timeout)).min()
     }
 
-    /// Acts on every deadline that has passed.
-    pub fn handle_timeout(&mut self, now: Instant) {
+    fn handle_timeout(&mut self, now: Instant) {
         if let Some(circuit) = &mut self.circuit {
             circuit.handle_timeout(now);
         }
+    }
+
+    fn stats(&self) -> Stats {
+        Stats { segments_sent: self.sent, ..Stats::default() }
+    }
+
+    fn window(&self) -> (u64, Duration) {
+        (self.circuit.as_ref().map_or(0, Circuit::window_bytes), Duration::ZERO)
+    }
+
+    fn counts(&self) -> Vec<(Event, u64)> {
+        let circuit = self.circuit.as_ref().map(|circuit| counters::of_circuit(circuit, self.dropped));
+        circuit.into_iter().flatten().chain([(DATAGRAMS, self.sent)]).collect()
+    }
+
+    fn check(&self) -> Result<(), &'static str> {
+        self.circuit.as_ref().map_or(Ok(()), Circuit::check)
+    }
+
+    fn owns(&self, packet: &Packet) -> bool {
+        self.circuit.as_ref().is_some_and(|circuit| circuit.owns(packet))
     }
 }

@@ -2,9 +2,8 @@
 
 use crate::decoupling;
 use airtcp_core::parameters::{Field, ParameterError, Parameters, nearest};
-use airtcp_core::{Duration, choices, parameters};
+use airtcp_core::{Duration, Value, choices, parameters};
 use airtcp_tcp::{Config, Holes, RecoveryKind, RtoRule, congestion};
-use alloc::string::String;
 use alloc::vec::Vec;
 
 choices! {
@@ -70,32 +69,21 @@ pub struct Settings {
     pub circuit: decoupling::Settings,
 }
 
-impl Settings {
-    /// Every parameter with its default.
-    pub fn fields() -> Vec<Field> {
-        let mut fields = DataSettings::default().fields();
-        fields.extend(decoupling::Settings::default().fields());
-        fields
+impl Parameters for Settings {
+    fn fields(&self) -> Vec<Field> {
+        [self.data.fields(), self.circuit.fields()].concat()
     }
 
-    /// The defaults but for these, name and value as text.
-    ///
-    /// # Errors
-    /// A name that is none of them, or a value of the wrong kind.
-    pub fn with(settings: &[(String, String)]) -> Result<Settings, ParameterError> {
-        let mut parsed = Settings::default();
-        let own = DataSettings::default().fields();
-        for (key, value) in settings {
-            if own.iter().any(|field| field.name == key) {
-                parsed.data.set(key, &value.into())?;
-            } else {
-                parsed.circuit.set(key, &value.into()).map_err(|error| with_nearest(error, &Settings::fields()))?;
-            }
+    fn set(&mut self, key: &str, value: &Value) -> Result<(), ParameterError> {
+        if self.data.fields().iter().any(|field| field.name == key) {
+            return self.data.set(key, value);
         }
-        parsed.circuit.check()?;
-        Ok(parsed)
+        let set = self.circuit.set(key, value);
+        set.map_err(|error| with_nearest(error, &self.fields()))
     }
+}
 
+impl Settings {
     /// What a data TCP is made of: `tcp` without congestion control, and F1 to F3.
     pub fn data_config(&self, tcp: &Config) -> Config {
         let DataSettings { data_sack, repeat, holes, timer, .. } = self.data;

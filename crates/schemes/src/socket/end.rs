@@ -1,0 +1,96 @@
+//! One end of a flow, as a host keeps it.
+
+use super::Socket;
+use airtcp_core::{Instant, Packet};
+use airtcp_tcp::{Connection, Opening};
+use alloc::boxed::Box;
+use core::ops::Deref;
+
+/// One end of a flow. A plain TCP connection is a case of its own, because almost every packet of a run belongs to one:
+/// what is done for each packet costs it a comparison and no call through a table. Everything else is the [`Socket`]
+/// behind it.
+pub enum FlowEnd {
+    /// TCP.
+    Tcp(Box<Connection>),
+    /// Any other socket.
+    Other(Box<dyn Socket>),
+}
+
+impl FlowEnd {
+    /// The receiving end of a TCP connection; none if `syn` is no SYN for it.
+    pub fn accept(opening: &Opening, syn: &Packet, now: Instant) -> Option<FlowEnd> {
+        Some(FlowEnd::Tcp(Box::new(Connection::accept(opening, syn, now)?)))
+    }
+
+    /// See [`Socket::handle_packet`].
+    #[inline]
+    pub fn handle_packet(&mut self, now: Instant, packet: &Packet) {
+        match self {
+            FlowEnd::Tcp(connection) => connection.handle_segment(now, packet),
+            FlowEnd::Other(socket) => socket.handle_packet(now, packet),
+        }
+    }
+
+    /// See [`Socket::poll_transmit`].
+    #[inline]
+    pub fn poll_transmit(&mut self, now: Instant) -> Option<Packet> {
+        match self {
+            FlowEnd::Tcp(connection) => connection.poll_transmit(now),
+            FlowEnd::Other(socket) => socket.poll_transmit(now),
+        }
+    }
+
+    /// See [`Socket::poll_timeout`].
+    #[inline]
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        match self {
+            FlowEnd::Tcp(connection) => connection.poll_timeout(),
+            FlowEnd::Other(socket) => socket.poll_timeout(),
+        }
+    }
+
+    /// See [`Socket::handle_timeout`].
+    pub fn handle_timeout(&mut self, now: Instant) {
+        match self {
+            FlowEnd::Tcp(connection) => connection.handle_timeout(now),
+            FlowEnd::Other(socket) => socket.handle_timeout(now),
+        }
+    }
+
+    /// See [`Socket::connection`].
+    #[inline]
+    pub fn connection(&self) -> Option<&Connection> {
+        match self {
+            FlowEnd::Tcp(connection) => Some(connection),
+            FlowEnd::Other(socket) => socket.connection(),
+        }
+    }
+
+    /// See [`Socket::connection_mut`].
+    #[inline]
+    pub fn connection_mut(&mut self) -> Option<&mut Connection> {
+        match self {
+            FlowEnd::Tcp(connection) => Some(connection),
+            FlowEnd::Other(socket) => socket.connection_mut(),
+        }
+    }
+
+    /// Gives back what a packet was made of.
+    #[inline]
+    pub fn reuse(&mut self, packet: Packet) {
+        if let FlowEnd::Tcp(connection) = self {
+            connection.reuse(packet);
+        }
+    }
+}
+
+impl Deref for FlowEnd {
+    type Target = dyn Socket;
+
+    fn deref(&self) -> &(dyn Socket + 'static) {
+        match self {
+            FlowEnd::Tcp(connection) => &**connection,
+            FlowEnd::Other(socket) => &**socket,
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! The application at one end of a flow: it writes, reads and closes, and measures what its socket does.
+
+use crate::digest::Digest;
+use crate::outcome::Sample;
+use crate::rounds::Rounds;
+use crate::topology::Flow;
+use airtcp_core::{Duration, Instant, Packet, Rng};
+use airtcp_schemes::socket::{FlowEnd, SocketChoice, SocketSite};
+use airtcp_tcp::{Connection, Opening, Stats};
+
+/// See the module.
+pub struct Application {
+    pub flow: usize,
+    pub name: String,
+    pub choice: SocketChoice,
+    pub opening: Opening,
+    pub role: Role,
+    /// None before the flow begins; at the receiver of a TCP connection, none before the SYN.
+    pub end: Option<FlowEnd>,
+    pub rng: Rng,
+    /// Bytes the application has still to write: the connection takes what its send buffer holds.
+    pub unwritten: u64,
+    /// The sender's application has closed.
+    pub has_closed: bool,
+    /// The deadline that is in `timers`.
+    pub armed: Option<Instant>,
+    pub at_warmup: Stats,
+    /// What the controller had counted then.
+    pub controller_at_warmup: Vec<u64>,
+    /// What its hidden connections had.
+    pub counts_at_warmup: Vec<u64>,
+    pub rounds: Rounds,
+    pub rtt_samples: u64,
+    pub series: Vec<Sample>,
+    pub last_progress: (Instant, u64),
+    pub longest_stall: Duration,
+    pub established_at: Option<Instant>,
+    pub completed_at: Option<Instant>,
+    pub digest: Option<Digest>,
+}
+
+/// Which end it is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    Sender { start: Instant, size: Option<u64> },
+    Receiver { size: Option<u64> },
+}
+
+/// Counts without what they were before.
+fn since(counts: Vec<(&'static str, u64)>, before: &[u64]) -> Vec<(&'static str, u64)> {
+    let before = before.iter().copied().chain(std::iter::repeat(0));
+    counts.into_iter().zip(before).map(|((name, count), before)| (name, count.saturating_sub(before))).collect()
+}
+
+impl Application {
+    /// The end of flow number `flow` that opens its connection with `opening`.
+    pub fn new(
+        flow: usize,
+        spec: &Flow,
+        opening: Opening,
+        role: Role,
+        mut rng: Rng,
+        digest: Option<Digest>,
+    ) -> Application {
+        let choice = spec.socket.clone();
+        let mut site = SocketSite { opening: &opening, flow: flow as u32, rng: &mut rng };
+        let end = if matches!(role, Role::Sender { .. }) { None } else { choice.settings.listen(&mut site) };
+        Application {
+            flow,
+            name: spec.name.clone(),
+            end,
+            choice,
+            opening,
+            role,
+            rng,
+            unwritten: match role {
+                Role::Sender { size, .. } => size.unwrap_or(u64::MAX),
+                Role::Receiver { .. } => 0,
+            },
+            has_closed: false,
+            armed: None,
+            at_warmup: Stats::default(),
+            controller_at_warmup: Vec::new(),
+            counts_at_warmup: Vec::new(),
+            rounds: Rounds::default(),
+            rtt_samples: 0,
+            series: Vec::new(),
+            last_progress: (Instant::ZERO, 0),
+            longest_stall: Duration::ZERO,
+            established_at: None,
+            completed_at: None,
+            digest,
+        }
+    }
+
+    pub fn stats(&self) -> Stats {
+        self.end.as_ref().map_or_else(Stats::default, |end| end.stats())
+    }
+
+    #[inline]
+    pub fn connection(&self) -> Option<&Connection> {
+        self.end.as_ref()?.connection()
+    }
+
+    pub fn counts(&self) -> Vec<(&'static str, u64)> {
+        let counts = self.end.as_ref().map_or_else(Vec::new, |end| end.counts());
+        counts.into_iter().map(|(event, count)| (event.label(), count)).collect()
+    }
+
+    pub fn counts_since_warmup(&self) -> Vec<(&'static str, u64)> {
+        since(self.counts(), &self.counts_at_warmup)
+    }
+
+    pub fn controller_counts(&self) -> Vec<(&'static str, u64)> {
+        let mut counts = Vec::new();
+        if let Some(connection) = self.connection() {
+            connection.controller_info(&mut |name, count| counts.push((name, count)));
+        }
+        counts
+    }
+
+    pub fn controller_since_warmup(&self) -> Vec<(&'static str, u64)> {
+        since(self.controller_counts(), &self.controller_at_warmup)
+    }
+
+    pub fn sent_digest(&self) -> Option<[u8; 32]> {
+        let Role::Sender { size, .. } = self.role else { return None };
+        self.digest.as_ref().zip(size).map(|(_, size)| Digest::of_virtual(self.flow as u64, size))
+    }
+
+    pub fn note_progress(&mut self, now: Instant, delivered: u64) {
+        self.longest_stall = self.longest_stall.max(now.saturating_since(self.last_progress.0));
+        self.last_progress = (now, delivered);
+    }
+
+    pub fn connect(&mut self, now: Instant) {
+        let mut site = SocketSite { opening: &self.opening, flow: self.flow as u32, rng: &mut self.rng };
+        self.end = Some(self.choice.settings.connect(&mut site, now));
+        self.write();
+    }
+
+    /// At the receiver: the first packet may open the connection.
+    pub fn accept(&mut self, now: Instant, packet: &Packet) {
+        self.end = self.choice.settings.accept(&self.opening, packet, now);
+        self.last_progress = (now, 0);
+    }
+
+    /// Writes as much as fits, and closes behind the last byte of a file.
+    pub fn write(&mut self) {
+        let Some(connection) = self.end.as_mut().and_then(FlowEnd::connection_mut) else { return };
+        if self.unwritten > 0 {
+            self.unwritten -= connection.write_virtual(self.unwritten);
+        }
+        // Closing before the handshake is giving up, unless something was written.
+        let is_file = matches!(self.role, Role::Sender { size: Some(_), .. });
+        let wrote = connection.is_established() || !matches!(self.role, Role::Sender { size: Some(0), .. });
+        if is_file && self.unwritten == 0 && wrote && !self.has_closed {
+            self.has_closed = true;
+            connection.close();
+        }
+    }
+
+    /// After a segment: the receiver closes when the sender did, and progress is noted.
+    pub fn on_handled(&mut self, now: Instant) {
+        let Some(end) = &mut self.end else { return };
+        let Some(connection) = end.connection_mut() else {
+            let delivered = end.stats().bytes_delivered;
+            if delivered > self.last_progress.1 {
+                self.note_progress(now, delivered);
+            }
+            return;
+        };
+        if let Some(digest) = &mut self.digest {
+            while let Some(chunk) = connection.read(u64::MAX) {
+                digest.update(&chunk);
+            }
+        }
+        let stats = connection.stats();
+        if let Role::Receiver { size } = self.role {
+            let delivered = stats.bytes_delivered;
+            if self.completed_at.is_none() && size.is_some_and(|size| delivered >= size) {
+                self.completed_at = Some(now);
+                connection.close();
+            }
+            if delivered > self.last_progress.1 {
+                self.note_progress(now, delivered);
+            }
+        } else {
+            if self.established_at.is_none() && connection.is_established() {
+                self.established_at = Some(now);
+            }
+            if stats.rtt_samples != self.rtt_samples {
+                self.rtt_samples = stats.rtt_samples;
+                self.rounds.record(stats.latest_rtt);
+            }
+            self.write();
+        }
+    }
+}
