@@ -1,5 +1,6 @@
-//! A scheme and a congestion controller of our own, added to airtcp without touching it.
+//! A scheme, a congestion controller and a socket of our own, added to airtcp without touching it.
 #![forbid(unsafe_code)]
 
 pub mod ack_thinner;
+pub mod fixed_window;
 pub mod gentle;

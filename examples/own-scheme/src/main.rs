@@ -1,10 +1,14 @@
-//! The airtcp command with our scheme and our controller beside the built-in ones.
+//! The airtcp command with our scheme, controller and socket beside the built-in ones.
 #![forbid(unsafe_code)]
 
 use airtcp::Tables;
-use own_scheme::{ack_thinner, gentle};
+use own_scheme::{ack_thinner, fixed_window, gentle};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    airtcp::main_with(Tables { schemes: vec![ack_thinner::ENTRY], controllers: vec![gentle::ENTRY] })
+    airtcp::main_with(Tables {
+        schemes: vec![ack_thinner::ENTRY],
+        controllers: vec![gentle::ENTRY],
+        sockets: vec![fixed_window::ENTRY],
+    })
 }

@@ -37,6 +37,18 @@ fn a_run_takes_both_and_their_parameters_by_set() {
 }
 
 #[test]
+fn a_flow_takes_our_socket_and_a_table_shows_what_it_counts() {
+    let results = std::env::temp_dir().join(format!("own-socket-{}", std::process::id()));
+    let directory = results.display().to_string();
+    let output = airtcp(&["run", "own-socket.toml", "--results", &directory, "--set", "runs=1", "--json"]);
+    let _ = std::fs::remove_dir_all(&results);
+    let shown = text(&output);
+    assert!(output.status.success(), "{shown}");
+    assert!(shown.contains("\"acks\":") && !shown.contains("\"acks\":0"), "{shown}");
+    assert!(text(&airtcp(&["show", "sockets"])).contains("fixed-window"));
+}
+
+#[test]
 fn a_wrong_parameter_is_refused_with_the_nearest_one() {
     let output = airtcp(&["run", "own.toml", "--set", "schemes.thin.evry=8"]);
     assert_eq!(output.status.code(), Some(2));

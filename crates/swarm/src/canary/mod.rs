@@ -12,7 +12,6 @@ mod wrap_forgetter;
 use crate::Tables;
 use airtcp_core::{Context, Element, Packet, Port};
 use airtcp_schemes::{Made, Placement, Reports, SchemeEntry, SchemeSettings, settings_for};
-use airtcp_tcp::congestion::CONTROLLERS;
 
 /// A planted bug.
 #[derive(Clone, Copy)]
