@@ -10,12 +10,12 @@ use std::path::Path;
 
 #[derive(Debug, Args)]
 pub(crate) struct CaptureArguments {
-    /// Capture the packets of the first run of each cell, or of the cells with these numbers (from 0, in the order of
-    /// the file), as pcapng files for Wireshark: at most 16 files of 256 MiB
+    /// Capture the packets of the first run of each cell as pcapng files for Wireshark, or only of the cells with these
+    /// numbers (from 0, in the order of the file); at most 16 files of 256 MiB
     #[arg(long, value_name = "CELLS", num_args = 0..=1, require_equals = true, default_missing_value = "all",
           conflicts_with = "live")]
     pcap: Option<String>,
-    /// Bytes kept of each captured packet; 65535 keeps everything, so that Wireshark can check checksums
+    /// Bytes to keep of each captured packet; 65535 keeps everything, so that Wireshark can verify checksums
     #[arg(long, value_name = "BYTES", requires = "pcap", default_value_t = CaptureSettings::default().snap_len,
           value_parser = clap::value_parser!(u32).range(40..=65535))]
     snaplen: u32,
@@ -31,7 +31,7 @@ impl CaptureArguments {
         let number = |part: &str| {
             part.trim().parse::<usize>().map_err(|_| {
                 Failure::input(anyhow!(
-                    "--pcap={wanted}: '{part}' is no cell; write numbers, --pcap=0,3, or --pcap for all"
+                    "--pcap={wanted}: '{part}' is not the number of a cell; write --pcap=0,3 for cells 0 and 3, or --pcap for all"
                 ))
             })
         };
@@ -55,7 +55,7 @@ impl CaptureArguments {
         for file in written.iter().filter(|file| file.left_out > 0) {
             let (path, limit) = (file.path.display(), settings.max_bytes >> 20);
             eprintln!(
-                "airtcp: {path} is full at {limit} MiB, {} packets are not in it; lower --snaplen or the duration",
+                "airtcp: {path} reached its limit of {limit} MiB and lacks {} packets; lower --snaplen or the duration",
                 file.left_out
             );
         }

@@ -22,20 +22,28 @@ use std::path::Path;
 
 /// Keys of the file: key, example, meaning. The table named like the scheme comes besides.
 pub const KEYS: &[(&str, &str, &str)] = &[
-    ("schema", "1", "version of the file's form; required"),
-    ("scheme", "\"gsnoop\"", "which scheme (airtcp show schemes); required"),
-    ("link", "\"wlan0\"", "the lossy interface: the box is A towards it and B from it; required"),
-    ("peer", "\"10.9.0.2:4791\"", "the other box; required by schemes at both ends"),
-    ("key", "\"/etc/airtcp/link.key\"", "file with the secret of both boxes: control messages must carry a valid MAC"),
-    ("name", "\"wlan0\"", "names devices and sockets; the link's if left out"),
-    ("listen", "\"0.0.0.0:4791\"", "where control messages come in; the peer's port if left out"),
-    ("rate", "\"20Mbit\"", "rate of the link in IP bits, which the scheme shapes to"),
-    ("round_trip", "\"10ms\"", "there and back over the link; measured if left out"),
-    ("queue", "\"75kB\"", "limit of the queue in front of the link"),
-    ("mtu", "1500", "longest IP packet that the link takes; the interface's if left out"),
-    ("max_memory", "\"64MiB\"", "bound of all tables of the scheme"),
+    ("schema", "1", "version of the file format; required"),
+    ("scheme", "\"gsnoop\"", "the scheme to run (airtcp show schemes); required"),
+    ("link", "\"wlan0\"", "the interface of the lossy link; required"),
+    ("peer", "\"10.9.0.2:4791\"", "address and port of the other gateway; required by schemes that run at both ends"),
+    (
+        "key",
+        "\"/etc/airtcp/link.key\"",
+        "file with the secret that both gateways share: control messages must then carry a valid MAC",
+    ),
+    ("name", "\"wlan0\"", "name of this gateway's devices and sockets; the link's name if left out"),
+    (
+        "listen",
+        "\"0.0.0.0:4791\"",
+        "address for incoming control messages; all addresses and the peer's port if left out",
+    ),
+    ("rate", "\"20Mbit\"", "rate of the link in IP bits per second; the scheme sends no faster"),
+    ("round_trip", "\"10ms\"", "round-trip time over the link; measured if left out"),
+    ("queue", "\"75kB\"", "limit of the egress queue of the link"),
+    ("mtu", "1500", "longest IP packet that the link carries; the interface's MTU if left out"),
+    ("max_memory", "\"64MiB\"", "limit of the memory of the scheme's tables"),
     ("realtime", "40", "priority under SCHED_FIFO, 0 for none"),
-    ("run_directory", "\"/run/airtcp\"", "for the status socket"),
+    ("run_directory", "\"/run/airtcp\"", "directory of the status socket"),
 ];
 
 /// Reads the file at `path`.
@@ -79,7 +87,7 @@ pub fn read(file: &str, text: &str, catalogue: &Catalogue<'_>) -> Result<Config,
     if let Some(entry) = keys.table.get("max_memory") {
         let size: ByteSize = keys.value("max_memory")?.unwrap_or(MAX_MEMORY);
         if size < LEAST_MEMORY {
-            return Err(keys.bad(entry, format!("{size} is too little; write {LEAST_MEMORY} or more")));
+            return Err(keys.bad(entry, format!("{size} is too small; write {LEAST_MEMORY} or more")));
         }
         config.max_memory_bytes = size.0;
     }
@@ -111,8 +119,7 @@ fn scheme<'a>(keys: &Keys<'_>, catalogue: &Catalogue<'a>) -> Result<&'a SchemeEn
         keys.no_such("scheme", &slug, "scheme", &entry.node.origin, names)
     })?;
     if found.placement == Placement::Path {
-        let reason =
-            format!("'{slug}' leads along a path and not over one link, and runs in the simulator only so far");
+        let reason = format!("'{slug}' works along a path, not on one link, and runs in the simulator only");
         return Err(keys.bad(entry, reason));
     }
     Ok(found)
@@ -122,7 +129,7 @@ fn address(keys: &Keys<'_>, key: &str) -> Result<Option<SocketAddr>, ScenarioErr
     let Some(entry) = keys.table.get(key) else { return Ok(None) };
     let text = keys.scalar(entry, "an address and port")?;
     let hint = "write an address and a port: 10.9.0.2:4791 or [fd00::2]:4791";
-    text.parse().map(Some).map_err(|_| keys.bad(entry, format!("'{text}' is no address; {hint}")))
+    text.parse().map(Some).map_err(|_| keys.bad(entry, format!("'{text}' is not an address; {hint}")))
 }
 
 /// The table named like the scheme.

@@ -70,7 +70,7 @@ fn an_unknown_key() {
 
 #[test]
 fn a_bound_on_memory_that_no_scheme_can_keep() {
-    assert_snapshot!(error_with("scheme =", "max_memory = \"16KiB\"\nscheme ="), @"gateway.toml:3: bad value for 'max_memory' in the file: 16KiB is too little; write 128KiB or more (airtcp show gateway)");
+    assert_snapshot!(error_with("scheme =", "max_memory = \"16KiB\"\nscheme ="), @"gateway.toml:3: bad value for 'max_memory' in the file: 16KiB is too small; write 128KiB or more (airtcp show gateway)");
 }
 
 #[test]
@@ -103,7 +103,7 @@ fn a_bad_value_of_a_parameter() {
 
 #[test]
 fn a_peer_without_a_port() {
-    assert_snapshot!(error_with("10.9.0.2:4791", "10.9.0.2"), @"gateway.toml:5: bad value for 'peer' in the file: '10.9.0.2' is no address; write an address and a port: 10.9.0.2:4791 or [fd00::2]:4791 (airtcp show gateway)");
+    assert_snapshot!(error_with("10.9.0.2:4791", "10.9.0.2"), @"gateway.toml:5: bad value for 'peer' in the file: '10.9.0.2' is not an address; write an address and a port: 10.9.0.2:4791 or [fd00::2]:4791 (airtcp show gateway)");
 }
 
 #[test]
@@ -138,5 +138,5 @@ fn text_that_is_not_toml() {
 
 #[test]
 fn a_scheme_along_a_path() {
-    assert_snapshot!(error_with("\"gsnoop\"", "\"decoupling\""), @"gateway.toml:3: bad value for 'scheme' in the file: 'decoupling' leads along a path and not over one link, and runs in the simulator only so far (airtcp show gateway)");
+    assert_snapshot!(error_with("\"gsnoop\"", "\"decoupling\""), @"gateway.toml:3: bad value for 'scheme' in the file: 'decoupling' works along a path, not on one link, and runs in the simulator only (airtcp show gateway)");
 }

@@ -86,7 +86,7 @@ fn ctrl_c_and_kill_cost_no_finished_run_and_change_no_byte() {
     assert!(text(&interrupted.stderr).contains("the same command goes on"), "{}", text(&interrupted.stderr));
     let killed = interrupt(&results.0, 5, "-KILL");
     assert_eq!(killed.status.code(), None);
-    assert!(text(&killed.stderr).contains("going on after"), "{}", text(&killed.stderr));
+    assert!(text(&killed.stderr).contains("continuing an interrupted sweep after"), "{}", text(&killed.stderr));
     let earlier = kept(&results.0) - 1;
     assert!((10..100).contains(&earlier), "{earlier}");
 

@@ -146,7 +146,7 @@ fn comments_tell_what_was_lost_where_and_what_was_made_for_what() {
     assert!(repairs > 10);
     assert!(counts.contains_key("created: control"), "{counts:?}");
     let damaged: Vec<_> = records.iter().filter(|record| record.flags & 1 << 24 != 0).collect();
-    assert!(damaged.len() > 5 && damaged.iter().all(|record| record.comments.contains(&"corrupted on the way".into())));
+    assert!(damaged.len() > 5 && damaged.iter().all(|record| record.comments.contains(&"corrupted by a link".into())));
 }
 
 #[test]
@@ -247,6 +247,6 @@ fn wireshark_finds_nothing_malformed_and_shows_the_comments() {
         let drops = &results.outcomes(0).unwrap()[0].drops;
         let lost = drops.iter().find(|drop| drop.place == "links.air.forward" && drop.reason == "loss");
         assert_eq!(count("dropped: loss at links.air.forward") as u64, lost.expect("3 % are lost").packets);
-        assert!(count("created: repair") > 10 && count("corrupted on the way") > 5);
+        assert!(count("created: repair") > 10 && count("corrupted by a link") > 5);
     }
 }

@@ -142,7 +142,7 @@ fn two_worlds_of_one_scenario_stand_side_by_side() {
     both.worlds.insert(0, simulated);
     let part = side_by_side(&[both]);
     assert!(part.contains("live against simulator: higher in 0 of 16 cells"), "{part}");
-    assert!(part.contains("The scenarios ask for the same."));
+    assert!(part.contains("The scenarios are equal."));
 }
 
 #[test]

@@ -118,7 +118,7 @@ fn a_check_without_a_bound() {
 
 #[test]
 fn bounds_that_exclude_each_other() {
-    assert_snapshot!(error_with("at_least = 1.9", "at_least = 1.9, at_most = 1"), @"paper.toml:48: bad value for 'at_least' in a check of GSN-C1: it is above at_most: nothing could hold (airtcp show paper)");
+    assert_snapshot!(error_with("at_least = 1.9", "at_least = 1.9, at_most = 1"), @"paper.toml:48: bad value for 'at_least' in a check of GSN-C1: it is above at_most, so the check could never hold (airtcp show paper)");
 }
 
 #[test]

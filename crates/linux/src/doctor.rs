@@ -1,4 +1,4 @@
-//! What this machine can do, why not, and the command that fixes it.
+//! Check what this machine can do, and print how to fix what it cannot.
 
 use crate::bpf;
 use crate::finding::{Finding, Level};
@@ -62,7 +62,7 @@ fn kernel_controller(program: &bpf::Program) -> Finding {
         Ok(()) => Finding::good(format!("'{0}' can be loaded into the kernel (airtcp cc load {0})", program.slug)),
         Err(why) => Finding::warning(
             format!("'{}' cannot be loaded into the kernel", program.slug),
-            format!("{why}; all else works without it"),
+            format!("{why}; everything else works without it"),
         ),
     }
 }

@@ -19,7 +19,10 @@ impl Controllers {
             match seen.iter().find(|(slug, _)| *slug == program.slug) {
                 Some((_, first)) if *first == settings => continue,
                 Some(_) => {
-                    let sentence = format!("the kernel has one '{}'; its flows need the same options", program.slug);
+                    let sentence = format!(
+                        "the kernel can hold only one '{}'; all flows that use it need the same options",
+                        program.slug
+                    );
                     return Err(NotRun::Skipped(sentence));
                 }
                 None => seen.push((program.slug, settings.clone())),
@@ -60,7 +63,7 @@ fn same_options(slug: &str, loaded: &[(String, String)], wanted: &[(String, Stri
         .filter(|option| !wanted.contains(option))
         .map(|(key, value)| format!("{key} = {value}"))
         .collect();
-    Err(format!("'{slug}' is loaded already with {}; `airtcp cc unload {slug}` takes it away", others.join(", ")))
+    Err(format!("'{slug}' is already loaded with {}; `airtcp cc unload {slug}` removes it", others.join(", ")))
 }
 
 #[cfg(test)]
@@ -74,7 +77,7 @@ mod tests {
         assert_eq!(same_options("newzag", &options("adjusted"), &program.options(&[]).unwrap()), Ok(()));
         assert_eq!(
             same_options("newzag", &options("original"), &options("adjusted")).unwrap_err(),
-            "'newzag' is loaded already with lda = original; `airtcp cc unload newzag` takes it away"
+            "'newzag' is already loaded with lda = original; `airtcp cc unload newzag` removes it"
         );
     }
 }

@@ -168,9 +168,8 @@ fn checks(findings: &Findings<'_>) -> Vec<(Cow<'static, str>, Verdict)> {
                 .map(|status| format!("packets of {} are unaccounted for: {:?}", status.name, status.conservation))
         });
     let damaged = findings.flows.iter().find(|flow| !flow.stream_is_intact());
-    let stream = damaged.map(|flow| {
-        format!("flow '{}' did not arrive as it was sent (first wrong byte {:?})", flow.name, flow.first_wrong_byte)
-    });
+    let stream = damaged
+        .map(|flow| format!("flow '{}' arrived damaged (first wrong byte {:?})", flow.name, flow.first_wrong_byte));
     let bounds = boxes().find_map(|status| Some(format!("{}: {}", status.name, status.broken.as_ref()?)));
     let checks = [("conservation", conservation), ("stream", stream), ("bounds", bounds)];
     checks.into_iter().map(|(name, broken)| (name.into(), verdict(broken))).collect()

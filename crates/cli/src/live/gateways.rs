@@ -53,7 +53,7 @@ impl<'a> Gateways<'a> {
                 On::Wlan(_) => continue,
                 On::Path(..) => {
                     let sentence = format!(
-                        "scheme '{}' leads along a path: '{}' runs in the simulator only so far",
+                        "scheme '{}' works along a path: '{}' runs in the simulator only",
                         scheme.name, scheme.kind
                     );
                     return Err(NotRun::Skipped(sentence));
@@ -65,7 +65,7 @@ impl<'a> Gateways<'a> {
                 let node = link.between[end];
                 if cell.is_host(node) {
                     let sentence = format!(
-                        "scheme '{}' is on link '{}' at host '{}'; a live gateway works on a router, so put one between",
+                        "scheme '{}' is on link '{}' at host '{}'; a live gateway runs on a router; put a node between the host and the link",
                         scheme.name, link.name, cell.nodes[node]
                     );
                     return Err(NotRun::Skipped(sentence));

@@ -93,7 +93,7 @@ fn test_links(session: &Session, seed: u64) -> Result<emulator::SelfTest, NotRun
         number += 1;
         if verdict.valid || number == SELF_TESTS {
             for problem in &verdict.problems {
-                tracing::warn!("the emulated link is not what it should be: {problem}");
+                tracing::warn!("the emulated link does not behave as configured: {problem}");
             }
             return Ok(verdict);
         }

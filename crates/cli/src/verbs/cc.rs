@@ -14,26 +14,26 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// Load a controller: it stays until it is unloaded or the machine restarts
+    /// Load a controller; it stays loaded until you unload it or the machine restarts
     #[command(
         after_help = "Use it by socket (TCP_CONGESTION, iperf3 -C NAME), by route (ip route add … congctl NAME), or \
         for all sockets of a namespace (sysctl -w net.ipv4.tcp_congestion_control=NAME)."
     )]
     Load {
-        /// Which one (airtcp cc list shows all there are)
+        /// Name of the controller (airtcp cc list shows all)
         name: String,
-        /// One of its parameters (airtcp show NAME), KEY=VALUE
+        /// Set one of its parameters, KEY=VALUE (airtcp show NAME lists them); may be given several times
         #[arg(long = "set", value_name = "KEY=VALUE", value_parser = setting)]
         sets: Vec<(String, String)>,
     },
-    /// Take a controller away; connections that have it keep it
+    /// Unload a controller; connections that use it keep it
     Unload {
-        /// Which one
+        /// Name of the controller
         name: String,
     },
-    /// Controllers that are loaded, with their options and what they counted, and those that can be
+    /// List the loaded controllers with their options and counters, and those that can be loaded
     List {
-        /// As JSON
+        /// Print JSON
         #[arg(long)]
         json: bool,
     },
@@ -52,14 +52,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
                 BpfError::Settings(_) => Failure::input(error),
                 error => error.into(),
             })?;
-            output::print(&format!("'{name}' is loaded; sockets may choose it"));
+            output::print(&format!("'{name}' is loaded; sockets can choose it now"));
         }
         Action::Unload { name } => {
             pinned::unload(name).map_err(|error| match error {
                 BpfError::NoName(_) => Failure::input(error),
                 error => error.into(),
             })?;
-            output::print(&format!("'{name}' is unloaded; connections that have it keep it"));
+            output::print(&format!("'{name}' is unloaded; connections that use it keep it"));
         }
         Action::List { json } => {
             let loaded = pinned::list()?;

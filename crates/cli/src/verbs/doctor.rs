@@ -11,9 +11,9 @@ use std::path::PathBuf;
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// A gateway file: also look at what it needs
+    /// Gateway file; also check what it needs
     file: Option<PathBuf>,
-    /// As JSON
+    /// Print JSON
     #[arg(long)]
     json: bool,
 }

@@ -12,12 +12,12 @@ use clap::Args;
 #[command(after_help = "The addresses of all nodes are in the environment: AIRTCP_RECEIVER, AIRTCP_RECEIVER_V6.\n\
     Example: airtcp emulate demo --with 'receiver=iperf3 -s' --on sender -- sh -c 'iperf3 -c $AIRTCP_RECEIVER'")]
 pub(crate) struct Arguments {
-    /// Scenario file, or the name of a built-in one; of what varies the first value is taken
+    /// Scenario file, or the name of a built-in one; every varied key has its first value
     file: String,
-    /// Node on which the program runs
+    /// Node to run the program on
     #[arg(long, value_name = "HOST")]
     on: String,
-    /// Also run a shell command on a node meanwhile; may be given several times
+    /// Also run a shell command on a node at the same time; may be given several times
     #[arg(long = "with", value_name = "HOST=COMMAND")]
     others: Vec<String>,
     /// Override a key of the file; may be given several times

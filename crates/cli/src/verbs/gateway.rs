@@ -15,13 +15,13 @@ pub(crate) struct Arguments {
     /// Gateway file (airtcp show gateway --example)
     #[arg(required_unless_present = "worker")]
     file: Option<PathBuf>,
-    /// Look at file and machine, change nothing; exit code 1 if it could not start
+    /// Check the file and the machine and change nothing; exit code 1 if the gateway could not start
     #[arg(long)]
     check: bool,
-    /// Print every command that would be run, and the one that undoes them
+    /// Print every command that would be run, and the command that undoes them
     #[arg(long, conflicts_with = "check")]
     dry_run: bool,
-    /// With --check: as JSON
+    /// With --check: print JSON
     #[arg(long, requires = "check")]
     json: bool,
     /// The process that moves packets; started by the supervisor

@@ -27,13 +27,13 @@ pub(crate) enum Verb {
     Emulate(emulate::Arguments),
     /// Run a scheme on this router's real packets
     Gateway(gateway::Arguments),
-    /// Congestion controllers in the kernel: load, unload, list
+    /// Load, unload or list congestion controllers in the kernel
     Cc(cc::Arguments),
     /// List schemes, controllers, links and their parameters
     Show(show::Arguments),
-    /// What this machine can do, why not, and the command that fixes it
+    /// Check what this machine can do, and print how to fix what it cannot
     Doctor(doctor::Arguments),
-    /// Make the HTML report of stored results, several side by side
+    /// Make an HTML report of stored results, or of several side by side
     Report(report::Arguments),
 }
 

@@ -49,7 +49,7 @@ pub(super) fn add_pages(topics: &mut Vec<Topic>, catalogue: &Catalogue<'_>) {
         }
     }
     let notes: Vec<String> = papers.iter().map(|(slug, paper)| format!("{slug}: {}", summary(paper))).collect();
-    let about = "What airtcp reproduce takes; or a folder of your own.".to_owned();
+    let about = "Papers that airtcp reproduce knows by name; a folder of your own works, too.".to_owned();
     let first = papers.first().map_or_else(|| example("my-paper"), |(slug, _)| example(slug));
     topics.push(Topic { name: "papers".into(), about, notes, sections: Vec::new(), example: first });
     topics.push(file());
@@ -77,7 +77,7 @@ fn sections(paper: &Paper) -> Vec<Section> {
     vec![
         Section { title: "experiments of the paper".into(), keys: experiments.collect() },
         Section { title: "claims of the paper".into(), keys: claims.collect() },
-        Section { title: "variants of what the paper leaves open".into(), keys: variants.collect() },
+        Section { title: "variants: other readings of what the paper leaves open".into(), keys: variants.collect() },
     ]
 }
 
@@ -100,7 +100,7 @@ fn file() -> Topic {
     }
     Topic {
         name: "paper".into(),
-        about: "A paper's file: experiments, and claims with the checks that decide them.".into(),
+        about: "The file of a paper: experiments, and claims with the checks that decide them.".into(),
         notes: vec!["A check holds only if the whole 95 % interval is on the right side of its threshold.".into()],
         sections,
         example: EXAMPLE.into(),

@@ -14,7 +14,7 @@ pub(crate) struct Arguments {
     /// Directories that `airtcp run` or `airtcp reproduce` wrote: results/NAME-HASH
     #[arg(required = true, value_name = "DIR")]
     directories: Vec<PathBuf>,
-    /// Where to write; report.html in the first directory if left out
+    /// File to write; report.html in the first directory if left out
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
 }

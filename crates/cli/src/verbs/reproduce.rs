@@ -27,13 +27,13 @@ pub(crate) struct Arguments {
     /// Print claims.json instead of rows
     #[arg(long)]
     json: bool,
-    /// Threads of the simulator; all of the machine's if left out
+    /// Number of simulator threads; one per core if left out
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     threads: Option<u32>,
-    /// Begin again, also if an interrupted reproduction left finished runs
+    /// Begin again, even if an interrupted reproduction left finished runs
     #[arg(long)]
     fresh: bool,
-    /// Directory of all results
+    /// Directory for all results
     #[arg(long, value_name = "DIR", default_value = directory::DEFAULT_ROOT)]
     results: PathBuf,
 }
@@ -48,18 +48,18 @@ pub(crate) fn run(arguments: &Arguments, catalogue: &Catalogue<'_>) -> Result<()
     let mut journals = Journals::open(&arguments.results, &plan, &world, &machine::build(), arguments.fresh)?;
     let resumed_runs = journals.resumed();
     if resumed_runs > 0 {
-        eprintln!("airtcp: going on after {resumed_runs} of {all} runs; --fresh begins again");
+        eprintln!("airtcp: continuing after {resumed_runs} of {all} runs; --fresh begins again");
     }
     let stop = interrupt::flag().context("cannot listen for Ctrl-C")?;
     let bar = output::progress(all);
     let results = journals.run(&world, RunOptions { threads }, &stop, &mut Progress(bar.clone()));
     bar.finish_and_clear();
     if let Some(problem) = journals.problem() {
-        tracing::warn!("finished runs could not be kept, an interrupted reproduction would begin again: {problem}");
+        tracing::warn!("finished runs cannot be saved, so an interrupted reproduction would begin again: {problem}");
     }
     let Some(results) = results else {
         let kept = journals.runs();
-        eprintln!("airtcp: interrupted; {kept} of {all} runs are kept: the same command goes on from there");
+        eprintln!("airtcp: interrupted; {kept} of {all} runs are saved, and the same command continues from there");
         return Err(Failure::Code(interrupt::EXIT_CODE));
     };
     let reproduction = plan.judge(results);
@@ -109,7 +109,7 @@ impl Observer for Progress {
     }
 
     fn on_stopping(&mut self) {
-        let words = "airtcp: finishing the runs under way; Ctrl-C again drops them";
+        let words = "airtcp: finishing the runs in progress; Ctrl-C again drops them";
         self.0.suspend(|| eprintln!("{words}"));
     }
 }
@@ -151,7 +151,7 @@ fn rows(reproduction: &Reproduction<'_>, style: Style) -> String {
         text.push_str(" without the scheme; a comparative claim that does is vacuous");
     }
     if mode.quick {
-        text.push_str("; quick: few and short runs, no variants");
+        text.push_str("; quick: fewer and shorter runs, no variants");
     }
     text
 }
@@ -201,7 +201,7 @@ fn close(reproduction: &Reproduction<'_>) -> Result<(), Failure> {
     if !vacuous.is_empty() {
         let names = vacuous.join(", ");
         eprintln!(
-            "airtcp: vacuous, they hold without the scheme: {names}; make their checks ask for what the scheme does"
+            "airtcp: vacuous, because they hold without the scheme: {names}; make their checks demand what only the scheme can do"
         );
     }
     if failures.is_empty() && vacuous.is_empty() { Ok(()) } else { Err(Failure::Code(1)) }

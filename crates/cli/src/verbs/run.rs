@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 pub(crate) struct Arguments {
     /// Scenario file, or the name of a built-in one (airtcp show)
     file: String,
-    /// On kernel TCP between network namespaces of this machine (root)
+    /// Run on kernel TCP between network namespaces of this machine (needs root)
     #[arg(long)]
     live: bool,
     /// Override a key of the file; may be given several times
@@ -32,13 +32,13 @@ pub(crate) struct Arguments {
     /// Print the tables as Markdown
     #[arg(long, conflicts_with = "json")]
     markdown: bool,
-    /// Threads of the simulator; all of the machine's if left out
+    /// Number of simulator threads; one per core if left out
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     threads: Option<u32>,
-    /// Begin again, also if an interrupted sweep left finished runs
+    /// Begin again, even if an interrupted sweep left finished runs
     #[arg(long)]
     fresh: bool,
-    /// Directory of all results
+    /// Directory for all results
     #[arg(long, value_name = "DIR", alias = "out", default_value = directory::DEFAULT_ROOT)]
     results: PathBuf,
     #[command(flatten)]
@@ -73,11 +73,11 @@ pub(crate) fn run(arguments: &Arguments, catalogue: &Catalogue<'_>) -> Result<()
     let results = results::run_interruptible(&scenario, &*world, RunOptions { threads }, interruptible, &mut printer);
     bar.finish_and_clear();
     if let Some(problem) = journal.problem() {
-        tracing::warn!("finished runs could not be kept, an interrupted sweep would begin again: {problem}");
+        tracing::warn!("finished runs cannot be saved, so an interrupted sweep would begin again: {problem}");
     }
     if !results.is_complete() {
         let (kept, all) = (journal.runs(), runs_of(&scenario));
-        eprintln!("airtcp: interrupted; {kept} of {all} runs are kept: the same command goes on from there");
+        eprintln!("airtcp: interrupted; {kept} of {all} runs are saved, and the same command continues from there");
         return Err(Failure::Code(interrupt::EXIT_CODE));
     }
     if results.is_empty() && !arguments.json {
@@ -134,9 +134,9 @@ fn runs_of(scenario: &Scenario) -> usize {
 fn tell_of_earlier_runs(journal: &Journal, scenario: &Scenario) {
     let (earlier, all) = (journal.resumed(), runs_of(scenario));
     if earlier > 0 {
-        eprintln!("airtcp: going on after {earlier} of {all} runs of an interrupted sweep; --fresh begins again");
+        eprintln!("airtcp: continuing an interrupted sweep after {earlier} of {all} runs; --fresh begins again");
     } else if journal.was_outdated() {
-        eprintln!("airtcp: the runs of an interrupted sweep are of another build of airtcp; beginning again");
+        eprintln!("airtcp: another build of airtcp made the runs of the interrupted sweep; beginning again");
     }
 }
 
@@ -190,7 +190,7 @@ impl Observer for Printer<'_> {
     }
 
     fn on_stopping(&mut self) {
-        let words = "airtcp: finishing the runs under way; Ctrl-C again drops them";
+        let words = "airtcp: finishing the runs in progress; Ctrl-C again drops them";
         self.bar.suspend(|| eprintln!("{words}"));
     }
 
@@ -240,18 +240,18 @@ fn closing(results: &Results<'_>) -> String {
         summary["cells"].as_array().into_iter().flatten().filter(|cell| cell["emulator"]["valid"] == false).count();
     if invalid > 0 {
         lines.push(format!(
-            "{invalid} cells where the emulated link was not what it should be; see \"emulator\" in summary.json"
+            "{invalid} cells where the emulated link did not behave as configured; see \"emulator\" in summary.json"
         ));
     }
     for scheme in bending(results) {
         lines.push(format!(
-            "{scheme} does not keep end-to-end semantics: it acknowledges what the receiver may not have"
+            "{scheme} does not keep end-to-end semantics: it acknowledges data that the receiver may not have"
         ));
     }
     if !results.is_empty() {
         let runs = results.scenario.runs;
         let medians = if runs == 1 { String::new() } else { format!("medians of {runs} runs; ") };
-        let meaning = "goodput is application bytes; the ceiling is what no repair can exceed";
+        let meaning = "goodput counts application bytes; the ceiling is the goodput that no repair can exceed";
         lines.push(style.dim(&format!("{medians}{meaning}")));
     }
     lines.join("\n")

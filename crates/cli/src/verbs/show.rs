@@ -25,7 +25,7 @@ pub(crate) struct Arguments {
     /// Print a commented file or table to start from
     #[arg(long, requires = "name")]
     example: bool,
-    /// As JSON
+    /// Print JSON
     #[arg(long, conflicts_with = "example")]
     json: bool,
 }
@@ -42,7 +42,7 @@ pub(crate) fn run(arguments: &Arguments, catalogue: &Catalogue<'_>) -> Result<()
         let names: Vec<&str> = topics.iter().map(|topic| topic.name.as_str()).collect();
         let hint = nearest(name, &names)
             .map_or_else(|| format!("there are: {}", names.join(", ")), |near| format!("did you mean '{near}'?"));
-        Failure::input(anyhow!("nothing is called '{name}'; {hint}"))
+        Failure::input(anyhow!("there is no topic '{name}'; {hint}"))
     })?;
     let text = match (arguments.example, arguments.json) {
         (true, _) => topic.example.clone(),
@@ -60,26 +60,31 @@ fn topics(catalogue: &Catalogue<'_>) -> Vec<Topic> {
     }
     for name in KERNEL_ONLY.iter().filter(|name| catalogue.controller(name).is_none()) {
         let example = format!("[flows.bulk]\nfrom = \"sender\"\nto = \"receiver\"\ncontroller = \"{name}\"\n");
-        topics.push(simple(name, "The kernel's own; live runs only.", vec!["Congestion controller.".into()], example));
+        topics.push(simple(
+            name,
+            "A controller of the Linux kernel; live runs only.",
+            vec!["Congestion controller.".into()],
+            example,
+        ));
     }
     papers::add_pages(&mut topics, catalogue);
     topics.extend([link(), wlan(), flow(), probe(), scenario(), gateway()]);
-    let schemes: Vec<String> = std::iter::once("none: the link as it is".to_owned())
+    let schemes: Vec<String> = std::iter::once("none: the link without a scheme".to_owned())
         .chain(catalogue.schemes.iter().map(|entry| format!("{}: {}", entry.slug, entry.about)))
         .collect();
     let example = catalogue.schemes.first().map(scheme_example).unwrap_or_default();
-    topics.push(simple("schemes", "What a [schemes.<name>] can be of kind.", schemes, example));
+    topics.push(simple("schemes", "The values of `kind` in [schemes.<name>].", schemes, example));
     let controllers = catalogue.controller_names();
     topics.push(simple(
         "controllers",
-        "What a flow's controller can be.",
+        "The congestion controllers that a flow can use.",
         controllers,
         "controller = \"cubic\"\n".into(),
     ));
     topics.push(sockets(catalogue.sockets));
     topics.push(simple(
         "measures",
-        "What a table can show and a figure can draw.",
+        "The measures that a table can show and a figure can draw.",
         measures(catalogue),
         "show = [\"goodput_bps\", \"of_ceiling\"]\n".into(),
     ));
@@ -92,14 +97,14 @@ fn simple(name: &str, about: &str, notes: Vec<String>, example: String) -> Topic
 
 fn scheme(entry: &SchemeEntry) -> Topic {
     let boxes = match entry.placement {
-        Placement::BothEnds => "Two boxes, one at each end of the link.",
-        Placement::NearEnd => "One box, at the end named first in the link's `between`.",
-        Placement::Path => "Two boxes, at the nodes that `from` and `to` name; in the simulator only.",
+        Placement::BothEnds => "Runs on two gateways, one at each end of the link.",
+        Placement::NearEnd => "Runs on one gateway, at the node that the link's `between` names first.",
+        Placement::Path => "Runs on two nodes, those that `from` and `to` name; in the simulator only.",
     };
     let semantics = if entry.keeps_end_to_end {
         "Keeps end-to-end semantics."
     } else {
-        "Does not keep end-to-end semantics: it acknowledges what the receiver may not have."
+        "Does not keep end-to-end semantics: it acknowledges data that the receiver may not have."
     };
     let parameters = Section {
         title: match entry.placement {
@@ -154,7 +159,8 @@ fn link() -> Topic {
     }
     Topic {
         name: "link".into(),
-        about: "A link between two nodes; both directions alike unless [links.<name>.reverse] overrides a key.".into(),
+        about: "A link between two nodes. Both directions are alike unless [links.<name>.reverse] overrides a key."
+            .into(),
         notes: Vec::new(),
         sections,
         example: format!("[links.air]\nbetween = [\"a\", \"b\"]\n{}", commented(LinkSettings::default().fields())),
@@ -168,7 +174,7 @@ fn wlan() -> Topic {
     Topic {
         name: "wlan".into(),
         about: "An 802.11 cell: stations that share one medium with their access point (DCF).".into(),
-        notes: vec!["In the simulator only: contention is not emulated live.".into()],
+        notes: vec!["In the simulator only: live runs cannot emulate contention.".into()],
         sections: vec![own, Section { title: "settings".into(), keys: keys(fields) }],
         example,
     }
@@ -177,7 +183,7 @@ fn wlan() -> Topic {
 fn probe() -> Topic {
     Topic {
         name: "probe".into(),
-        about: "Small datagrams between two hosts and back, beside the flows: what a ping would tell.".into(),
+        about: "Small datagrams from one host to another and back, beside the flows, as a ping sends them.".into(),
         notes: Vec::new(),
         sections: vec![Section { title: "in [probes.<name>]".into(), keys: plain_keys(PROBE_KEYS) }],
         example: "[probes.ping]\nfrom = \"sender\"\nto = \"receiver\"\nevery = \"20ms\"\n".into(),
@@ -199,7 +205,7 @@ fn flow() -> Topic {
     Topic {
         name: "flow".into(),
         about: "A TCP transfer from one node to another.".into(),
-        notes: vec!["A live run takes the kernel's TCP as it is.".into()],
+        notes: vec!["A live run uses the kernel's TCP and the kernel's settings.".into()],
         sections: vec![own, endpoints],
         example,
     }
@@ -217,7 +223,7 @@ fn sockets(entries: &[SocketEntry]) -> Topic {
     sections.retain(|section| !section.keys.is_empty());
     Topic {
         name: "sockets".into(),
-        about: "What a flow's socket can be, in the simulator.".into(),
+        about: "The sockets that a flow can use; in the simulator only.".into(),
         notes: entries.iter().map(|socket| format!("{}: {}", socket.slug, socket.about)).collect(),
         sections,
         example: "[flows.bulk]\nfrom = \"sender\"\nto = \"receiver\"\nsocket = \"decoupling\"\nsocket_options = { vmss = 1500 }\n".into(),
@@ -227,7 +233,7 @@ fn sockets(entries: &[SocketEntry]) -> Topic {
 fn scenario() -> Topic {
     Topic {
         name: "scenario".into(),
-        about: "A scenario file: a network, what happens on it, what varies, what to show.".into(),
+        about: "A scenario file: a network, its traffic, the keys that vary, and the results to show.".into(),
         notes: Vec::new(),
         sections: vec![Section { title: "at the top level".into(), keys: plain_keys(TOP_LEVEL) }],
         example: BUILT_IN[0].1.into(),
@@ -235,7 +241,8 @@ fn scenario() -> Topic {
 }
 
 fn gateway() -> Topic {
-    let mut example = String::from("# The whole file on one box; the other box differs in the line `peer` only.\n");
+    let mut example =
+        String::from("# The whole file of one gateway; that of the other differs in the line `peer` only.\n");
     for (key, value, about) in gateway_file::KEYS {
         let mark = if about.contains("required") { "" } else { "# " };
         let _ = writeln!(example, "{:<40}# {about}", format!("{mark}{key} = {value}"));
@@ -244,7 +251,7 @@ fn gateway() -> Topic {
     Topic {
         name: "gateway".into(),
         about: "A gateway file: one scheme on one interface of this router.".into(),
-        notes: vec!["The scheme's own parameters stand in a table named like the scheme.".into()],
+        notes: vec!["The scheme's own parameters are in a table with the name of the scheme.".into()],
         sections: vec![Section { title: "at the top level".into(), keys: plain_keys(gateway_file::KEYS) }],
         example,
     }
@@ -308,7 +315,8 @@ fn overview(catalogue: &Catalogue<'_>, style: Style) -> String {
     };
     section("schemes", catalogue.schemes.iter().map(|entry| (entry.slug.into(), entry.about.into())).collect());
     let kernel = KERNEL_ONLY.iter().filter(|name| catalogue.controller(name).is_none());
-    let kernel = kernel.map(|name| ((*name).to_owned(), "The kernel's own; live runs only.".to_owned()));
+    let kernel =
+        kernel.map(|name| ((*name).to_owned(), "A controller of the Linux kernel; live runs only.".to_owned()));
     let ours = catalogue.controllers.iter().map(|entry| (entry.slug.to_owned(), entry.about.to_owned()));
     section("controllers", ours.chain(kernel).collect());
     let papers = papers::all(catalogue);

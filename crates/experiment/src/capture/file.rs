@@ -208,7 +208,7 @@ impl<W: Write> Tap for Capture<W> {
         let mut record = Record::new(at, exit, packet, INBOUND);
         if packet.is_corrupted() {
             record.flags |= CRC_ERROR;
-            record.comments.push("corrupted on the way".into());
+            record.comments.push("corrupted by a link".into());
         }
         self.record(record);
     }

@@ -187,6 +187,6 @@ fn a_curve_that_cannot_be_drawn_is_an_error_that_says_why() {
         ))
     };
     assert!(curve("decoupling_pre", "1B").contains("did you mean 'decoupling_per'?"));
-    assert!(curve("decoupling_per", "much").contains("'much' is no number"));
+    assert!(curve("decoupling_per", "much").contains("'much' is not a number"));
     assert!(error("curves = [{ formula = \"decoupling_per\" }]").contains("label"));
 }

@@ -49,7 +49,7 @@ impl Call {
             inputs.push(match input(&text) {
                 Some(number) => Input::Number(number),
                 None if is_drawn && text == X => Input::X,
-                None => return Err(table.bad(entry, format!("'{text}' is no number"))),
+                None => return Err(table.bad(entry, format!("'{text}' is not a number"))),
             });
             words.push(format!("{name} {text}"));
         }

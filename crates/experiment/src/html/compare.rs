@@ -94,7 +94,11 @@ impl<'a> Comparison<'a> {
         self.put_differing_keys(page);
         let common: Vec<&Vec<String>> = self.keys.iter().filter(|key| self.count(key) > 1).collect();
         if common.is_empty() {
-            page.text("p", "note", "No cell is common to two of these results, so nothing is compared cell by cell.");
+            page.text(
+                "p",
+                "note",
+                "No two of these results have a cell in common, so there is no comparison cell by cell.",
+            );
         } else {
             self.put_measures(page, &common);
         }
@@ -139,10 +143,10 @@ impl<'a> Comparison<'a> {
         keys.retain(|key| !["name", "about"].contains(&key.as_str()));
         keys.retain(|key| asked.iter().any(|one| one.get(*key) != asked[0].get(*key)));
         if keys.is_empty() {
-            page.text("p", "facts", "The scenarios ask for the same.");
+            page.text("p", "facts", "The scenarios are equal.");
             return;
         }
-        page.put("<details open><summary>What the scenarios ask for differently</summary><div class=\"scroll\" tabindex=\"0\"><table class=\"text\"><thead><tr><th scope=\"col\">key</th>");
+        page.put("<details open><summary>Keys in which the scenarios differ</summary><div class=\"scroll\" tabindex=\"0\"><table class=\"text\"><thead><tr><th scope=\"col\">key</th>");
         self.entries.iter().for_each(|entry| page.put(&format!("<th scope=\"col\">{}</th>", escape(&entry.name))));
         page.put("</tr></thead><tbody>");
         for key in keys {

@@ -24,12 +24,12 @@ const MEASURE: (&str, &str, &str) = ("measure", "\"goodput_bps\"", "what is comp
 const AT: (&str, &str, &str) =
     ("at", "{ links.air.loss = { from = \"0.1%\", to = \"10%\" } }", "points to compare at; all if left out");
 const POINTS: (&str, &str, &str) = ("points", "\"all\"", "all, or most: more than half; all if left out");
-const OF: (&str, &str, &str) = ("of", "{ cases.scheme = \"G-Snoop\" }", "the line it is about; required");
+const OF: (&str, &str, &str) = ("of", "{ cases.scheme = \"G-Snoop\" }", "the line that is judged; required");
 const OVER: (&str, &str, &str) = ("over", "{ cases.scheme = \"plain\" }", "the line it is compared with; required");
 const OVER_MEASURE: (&str, &str, &str) =
     ("over_measure", "\"flows.other.goodput_bps\"", "what of `over` it is compared with; `measure` if left out");
-const AT_LEAST: (&str, &str, &str) = ("at_least", "1.1", "lower end of the interval is not below");
-const AT_MOST: (&str, &str, &str) = ("at_most", "0.99", "upper end of the interval is not above");
+const AT_LEAST: (&str, &str, &str) = ("at_least", "1.1", "lower end of the interval is at least this");
+const AT_MOST: (&str, &str, &str) = ("at_most", "0.99", "upper end of the interval is at most this");
 const ALONG: (&str, &str, &str) =
     ("along", "\"links.air.loss\"", "the axis that is followed, in the order of its steps; required");
 const LINES: (&str, &str, &str) =
@@ -44,19 +44,19 @@ pub const KINDS: &[CheckKind] = &[
     },
     CheckKind {
         name: "ordering",
-        about: "Each line is surely more than `by` times the next.",
+        about: "Each line is more than `by` times the next, with its whole interval.",
         keys: &[EXPERIMENT, MEASURE, LINES, AT, ("by", "1", "factor; 1 if left out"), POINTS],
     },
     CheckKind {
         name: "monotone",
-        about: "Along an axis no step surely or perhaps turns back by more than the tolerance, and the end is surely beyond the beginning.",
+        about: "Along an axis, no step's interval turns back by more than the tolerance, and the end is beyond the beginning with its whole interval.",
         keys: &[
             EXPERIMENT,
             MEASURE,
             OF,
             ALONG,
             ("direction", "\"decreasing\"", "increasing or decreasing; required"),
-            ("tolerance", "0.02", "share a step may turn back by; 0 if left out"),
+            ("tolerance", "0.02", "share by which a step may turn back; 0 if left out"),
             AT,
             POINTS,
         ],
@@ -68,7 +68,7 @@ pub const KINDS: &[CheckKind] = &[
     },
     CheckKind {
         name: "crossover",
-        about: "Two lines cross within an interval: surely one way up to its beginning, surely the other from its end on.",
+        about: "Two lines cross within an interval: up to its beginning one is higher, from its end on the other, each with the whole confidence interval.",
         keys: &[
             EXPERIMENT,
             MEASURE,
@@ -83,7 +83,7 @@ pub const KINDS: &[CheckKind] = &[
     },
     CheckKind {
         name: "diminishing",
-        about: "From line to line: the first step surely gains, each further one surely gains less.",
+        about: "From line to line, the first step gains and each further step gains less, with their whole intervals.",
         keys: &[EXPERIMENT, MEASURE, LINES, AT, POINTS],
     },
     CheckKind {
@@ -216,7 +216,7 @@ impl Reader<'_> {
     fn number(&self, key: &str) -> Result<Option<f64>, ScenarioError> {
         let Some(entry) = self.keys.table.get(key) else { return Ok(None) };
         let text = self.keys.scalar(entry, "a number")?;
-        text.parse().map(Some).map_err(|_| self.keys.bad(entry, format!("'{text}' is no number")))
+        text.parse().map(Some).map_err(|_| self.keys.bad(entry, format!("'{text}' is not a number")))
     }
 
     fn bounds(&self) -> Result<Bounds, ScenarioError> {
@@ -225,7 +225,7 @@ impl Reader<'_> {
             (None, None) => Err(self.missing("at_least", "at_least = 1.1, at_most = 2, or both")),
             (Some(low), Some(high)) if low > high => {
                 let entry = self.keys.table.get("at_least").expect("read above");
-                Err(self.keys.bad(entry, "it is above at_most: nothing could hold"))
+                Err(self.keys.bad(entry, "it is above at_most, so the check could never hold"))
             }
             _ => Ok(bounds),
         }

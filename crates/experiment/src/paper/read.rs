@@ -9,20 +9,20 @@ use std::path::{Path, PathBuf};
 
 /// Keys of the top level: key, example, meaning.
 pub const PAPER_KEYS: &[(&str, &str, &str)] = &[
-    ("schema", "1", "version of the file's form; required"),
+    ("schema", "1", "version of the file format; required"),
     ("slug", "\"gsnoop\"", "name of the folder, and of the scheme; required"),
     ("title", "\"…\"", "as printed; required"),
     ("citation", "\"…\"", "authors, venue, year; required"),
-    ("quick", "[quick]", "put into every experiment by reproduce --quick"),
+    ("quick", "[quick]", "merged into every experiment by reproduce --quick"),
     ("experiments", "[experiments.e1]", "a scenario each; required"),
-    ("variants", "[variants.window-20]", "other settings of what the paper leaves open"),
+    ("variants", "[variants.window-20]", "other readings of what the paper leaves open"),
     ("claims", "[[claims]]", "what the paper says; required"),
 ];
 
 /// Keys of an experiment besides those of a scenario: key, example, meaning.
 pub const EXPERIMENT_KEYS: &[(&str, &str, &str)] = &[
-    ("like", "\"e1\"", "an experiment above that this one is like; what is written here is put into it"),
-    ("quick", "{ runs = 3 }", "put into this experiment by reproduce --quick"),
+    ("like", "\"e1\"", "an experiment above to start from; what is written here is merged into it"),
+    ("quick", "{ runs = 3 }", "merged into this experiment by reproduce --quick"),
 ];
 
 /// Keys of a variant: key, example, meaning.

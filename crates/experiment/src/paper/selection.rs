@@ -174,7 +174,7 @@ fn want(keys: &Keys<'_>, entry: &Entry, node: &Node, labels: &[String]) -> Resul
                 let text = below.scalar(end, "a number with its unit")?;
                 match number::of_label(&text) {
                     Some(number) => Ok((number, text)),
-                    None => Err(below.bad(end, format!("'{text}' is no number"))),
+                    None => Err(below.bad(end, format!("'{text}' is not a number"))),
                 }
             };
             let ((from, from_text), (to, to_text)) = (end("from", "from = \"0.1%\"")?, end("to", "to = \"10%\"")?);

@@ -35,8 +35,8 @@ pub const KEYS: &[(&str, &str, &str)] = &[
         "a random time within this is added to `start`, another one in each run; 0s if left out",
     ),
     ("size", "\"20MB\"", "application bytes; until the end of the run if left out"),
-    ("weight", "1", "share that is its due, of the sum of all weights, in the index of fairness; 1 if left out"),
-    ("count", "8", "so many alike, with the names NAME1, NAME2, …; one, called as written, if left out"),
+    ("weight", "1", "its fair share in the fairness index, relative to the sum of all weights; 1 if left out"),
+    ("count", "8", "number of equal flows, named NAME1, NAME2, …; one flow with the name as written if left out"),
     ("ip", "4", "version of IP, 4 or 6; 4 if left out"),
 ];
 

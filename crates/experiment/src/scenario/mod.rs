@@ -51,13 +51,13 @@ use std::borrow::Cow;
 
 /// What the keys of the top level mean, for help and docs: key, example, meaning.
 pub const TOP_LEVEL: &[(&str, &str, &str)] = &[
-    ("schema", "1", "version of the file's form; required"),
+    ("schema", "1", "version of the file format; required"),
     ("name", "\"demo\"", "name of the results; the file's name if left out"),
     ("about", "\"…\"", "one sentence"),
-    ("base", "\"demo.toml\"", "a file that fills in what is not written here; one level only"),
+    ("base", "\"demo.toml\"", "a file that provides what is not written here; one level only"),
     ("duration", "\"20s\"", "length of a run; required"),
-    ("warmup", "\"2s\"", "time at the start that is left out of every rate; 0s if left out"),
-    ("sample_every", "\"20ms\"", "distance of the samples of figures over time; a 200th of the duration if left out"),
+    ("warmup", "\"2s\"", "time at the start that no rate counts; 0s if left out"),
+    ("sample_every", "\"20ms\"", "time between the samples of figures over time; a 200th of the duration if left out"),
     ("runs", "5", "runs of each cell; 1 if left out"),
     ("seed", "1", "run i uses seed + i; 1 if left out"),
     (
@@ -74,7 +74,7 @@ pub const TOP_LEVEL: &[(&str, &str, &str)] = &[
     ("wlans", "[wlans.wifi]", "802.11 cells, in the simulator (airtcp show wlan)"),
     ("flows", "[flows.bulk]", "from a node to a node (airtcp show flow)"),
     ("probes", "[probes.ping]", "small datagrams between two hosts and back (airtcp show probe)"),
-    ("defaults", "[defaults.flows]", "what every link or flow has unless it says otherwise"),
+    ("defaults", "[defaults.flows]", "values of every link or flow unless it sets its own"),
     (
         "schemes",
         "[schemes.repair]",

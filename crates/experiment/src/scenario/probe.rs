@@ -9,7 +9,7 @@ use airtcp_core::{ByteSize, Duration};
 pub const KEYS: &[(&str, &str, &str)] = &[
     ("from", "\"sender\"", "host that asks; required"),
     ("to", "\"receiver\"", "host that answers; required"),
-    ("every", "\"20ms\"", "time between two, in the measured part of the run; 20ms if left out"),
+    ("every", "\"20ms\"", "time between two probes, in the measured part of the run; 20ms if left out"),
     ("size", "\"100B\"", "IP packet, 72B to 1280B; 100B if left out"),
 ];
 
@@ -50,7 +50,7 @@ fn probe(all: &Keys<'_>, entry: &Entry, nodes: &[String], hosts: &[usize]) -> Re
     let (from, to) = (host("from", "from = \"sender\"")?, host("to", "to = \"receiver\"")?);
     let bad = |key: &str, reason: String| Err(keys.bad(keys.table.get(key).expect("it has a value"), reason));
     if from == to {
-        return bad("to", "a probe ends at another host than it starts at".into());
+        return bad("to", "a probe must end at a different host than it starts at".into());
     }
     let every: Duration = keys.value("every")?.unwrap_or(Duration::from_millis(20));
     if every < LEAST_EVERY {

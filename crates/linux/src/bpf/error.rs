@@ -33,8 +33,8 @@ pub enum BpfError {
         "this kernel does not describe its types in /sys/kernel/btf/vmlinux, which loading needs; run one built with CONFIG_DEBUG_INFO_BTF"
     )]
     NoBtf,
-    /// It is loaded already.
-    #[error("'{0}' is loaded already; `airtcp cc unload {0}` takes it away")]
+    /// It is already loaded.
+    #[error("'{0}' is already loaded; `airtcp cc unload {0}` removes it")]
     Loaded(String),
     /// The name is in use by the kernel or by another process.
     #[error("the kernel has another congestion controller called '{0}', its own or that of a live run")]

@@ -22,10 +22,7 @@ pub fn make(schemes: &[SchemeEntry], config: &Config) -> Result<Scheme, String> 
         format!("there is no scheme '{}'; known: {} (airtcp show)", config.scheme, known.join(", "))
     })?;
     if entry.placement == Placement::Path {
-        return Err(format!(
-            "'{}' leads along a path and not over one link, and runs in the simulator only so far",
-            entry.slug
-        ));
+        return Err(format!("'{}' works along a path, not on one link, and runs in the simulator only", entry.slug));
     }
     let choice = entry.with(&config.settings).map_err(|error| error.to_string())?;
     let mut link = config.facts.link();

@@ -53,7 +53,7 @@ pub enum SpecError {
     #[error("'{0}' cannot name a node or link: letters, digits, '-' and '_', at most 15 bytes")]
     BadName(String),
     /// Two nodes or two links of one name.
-    #[error("there are two of the name '{0}'; names must differ")]
+    #[error("the name '{0}' is used twice; names must differ")]
     Duplicate(String),
     /// A node that is not there.
     #[error("{place} names the node '{node}', which does not exist")]

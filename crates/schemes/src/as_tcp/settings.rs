@@ -7,7 +7,7 @@ choices! {
     pub enum Split {
         /// At the near end of the link: the access point, or with a scheme on the link behind it, the router (AST-8, AST-10).
         Near = "near",
-        /// Not here: the near end passes everything. Another box splits, or nobody does.
+        /// Not here: the near end passes everything. Another access point or router splits, or nobody does.
         Elsewhere = "elsewhere",
         /// Nowhere: the station drops the acknowledgments that come over the air (AST-9).
         Nowhere = "nowhere",
@@ -17,12 +17,12 @@ choices! {
 choices! {
     /// What keeps a station from sending faster than the split can pass on.
     pub enum Balance {
-        /// The receive window: emulated acknowledgments promise no more than the split did, which lets an acknowledgment
+        /// The receive window: emulated acknowledgments promise no more than the split did. The split lets an acknowledgment
         /// pass whenever it can promise much more.
         Window = "window",
-        /// The medium: while much waits at the split, it acknowledges no frame (AST-11).
+        /// The medium: while many packets wait at the split, it acknowledges no frame (AST-11).
         Silence = "silence",
-        /// Nothing; what does not fit is lost, and counted.
+        /// Nothing: packets that do not fit are lost, and counted.
         Nothing = "nothing",
     }
 }
@@ -34,15 +34,15 @@ parameters! {
         pub split: Split = Split::Near, "AST-8 to AST-10";
         /// What keeps a station from sending faster than the split can pass on.
         pub balance: Balance = Balance::Window, "AST-11; SPEC 7.3: the window is what can be deployed";
-        /// Packets that wait at the split, in the interface queue and for the wired half together, before it falls silent;
-        /// auto is 90 % of the interface queue.
+        /// Packets that wait at the split, in the interface queue and for the wired half together, from which it stops
+        /// acknowledging frames; auto is 90 % of the interface queue.
         pub silent_above: Option<u32> = None, "AST-U8, AST-U17";
-        /// Packets that wait when it acknowledges again; auto is 80 % of the interface queue.
+        /// Packets that wait, below which it acknowledges frames again; auto is 80 % of the interface queue.
         pub silent_below: Option<u32> = None, "AST-U8";
         /// Bytes that the split keeps on each side in each direction: four times this for a flow.
         pub buffer: ByteSize = ByteSize(128 << 10), "ours: 100 ms of an 802.11b cell";
-        /// Segments that a station gives to its interface at a time. What is more waits before it, so that nothing is dropped
-        /// short of the air, and acknowledgments promise no more than twice as much. Auto gives everything, as the paper does.
+        /// Segments that a station hands to its interface at a time. More segments wait before it, so that nothing is dropped
+        /// before the air, and acknowledgments promise no more than twice as much. Auto hands over everything, as the paper does.
         pub interface: Option<u32> = Some(10), "ours; TSQ of Linux";
         /// After a frame that was given up, emulate duplicate acknowledgments for those that arrive, with SACK blocks where
         /// the connection has them; else only a timeout repairs.

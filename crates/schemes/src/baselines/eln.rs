@@ -31,7 +31,7 @@ airtcp_core::declare! { Event, EVENTS:
 /// ELN's line in the table of schemes.
 pub const ENTRY: SchemeEntry = SchemeEntry {
     slug: "eln",
-    about: "Marks duplicate acknowledgments of what the link lost; senders with eln = true keep their window",
+    about: "Marks duplicate acknowledgments for packets that the link lost; senders with eln = true keep their window",
     source: "Balakrishnan & Katz, Explicit Loss Notification and Wireless Web Performance, GLOBECOM 1998",
     placement: Placement::NearEnd,
     keeps_end_to_end: true,
@@ -42,9 +42,9 @@ pub const ENTRY: SchemeEntry = SchemeEntry {
 parameters! {
     /// Parameters of ELN.
     pub struct Settings {
-        /// Rate the queue in front of the link is emptied at, in IP bits; the link's own rate if auto. Without any, losses in the link's queue are taken for the link's.
+        /// Rate at which the egress queue is emptied, in IP bits; the link's own rate if auto. Without a rate, drops in the link's queue look like losses of the link.
         pub rate: Option<Rate> = None, "R-10: congestion is seen before the link";
-        /// Limit of the queue in front of the link; the link's own queue limit if auto, else rate x 100 ms.
+        /// Limit of the egress queue; the link's own queue limit if auto, else rate x 100 ms.
         pub queue: Option<ByteSize> = None, "ours";
         /// Silence after which a connection is forgotten.
         pub idle: Duration = Duration::from_secs(60), "GSN-U15";

@@ -9,7 +9,7 @@ use alloc::format;
 parameters! {
     /// Parameters of TCP Decoupling.
     pub struct Settings {
-        /// Virtual segment in bytes, 64 to 65495: so much data goes with each header packet. May be more or less than the MTU.
+        /// Virtual segment size: bytes of data for each header packet, 64 to 65495. May be more or less than the MTU.
         pub vmss: u32 = 1500, "DEC-6; DEC-U16";
         /// Control TCPs that share the circuit, 1 to 32: each takes a TCP's share of the bottleneck.
         pub controls: u8 = 1, "DEC-14";
@@ -17,13 +17,13 @@ parameters! {
         pub controller: ControllerChoice = reno(), "DEC-3: Reno";
         /// Loss detection and recovery of the control TCPs.
         pub recovery: RecoveryKind = RecoveryKind::Reno, "DEC-3: Reno";
-        /// What the control TCPs' windows grow by.
+        /// What makes the control TCPs' windows grow.
         pub byte_counting: ByteCounting = ByteCounting::Off, "RFC 2581; BSD; DEC-X9";
-        /// A control TCP's window that was not used for an RTO shrinks towards one virtual segment.
+        /// Shrink the window of a control TCP towards one virtual segment when it was not used for an RTO.
         pub slow_start_after_idle: bool = true, "RFC 2581 4.1; BSD";
-        /// Tick of the control TCPs' timer: an RTO is rounded up to whole ticks and is two at least; auto is none.
+        /// Tick of the control TCPs' timer: an RTO is rounded up to whole ticks, at least two; auto is no tick.
         pub rto_tick: Option<Duration> = Some(Duration::from_millis(500)), "DEC-37; DEC-U20: BSD";
-        /// Lowest RTO of the control TCPs beside the tick's.
+        /// Lowest RTO of the control TCPs, besides two ticks.
         pub min_rto: Duration = Duration::from_millis(200), "Linux TCP_RTO_MIN";
         /// Header packets after which the far end acknowledges at once: b of the model.
         pub delayed_ack: u32 = 2, "DEC-18; DEC-X9";
@@ -31,15 +31,15 @@ parameters! {
         pub delayed_ack_timeout: Duration = Duration::from_millis(200), "DEC-U16: BSD";
         /// Control TCPs carry timestamps: header packets take 52 bytes and not 40 (IPv4).
         pub timestamps: bool = true, "DEC-5, DEC-X1";
-        /// Bandwidth in IP bits/s that is sent whatever the control TCPs say, without header packets; auto is none.
+        /// Guaranteed bandwidth in IP bits/s, which is sent without header packets and regardless of the control TCPs; auto is none.
         pub gmb: Option<Rate> = None, "DEC-15, DEC-16";
-        /// Packets that wait in the tunnel queue at most.
+        /// Most packets that may wait in the tunnel queue.
         pub tunnel: u32 = 50, "DEC-U5: BSD's interface queue";
         /// DSCP of header packets, 0 to 63: the CONTROL bit.
         pub dscp: u8 = CONTROL_DSCP, "DEC-12, DEC-U10: local use, RFC 2474 6";
-        /// Space the data that a window lets out at once, 1.2 windows in a round trip (2 in slow start); always so with a controller that paces.
+        /// Pace the data at 1.2 windows in a round trip (2 in slow start) instead of sending it in bursts; a controller that paces always does.
         pub shaper: bool = false, "DEC-44; Linux tcp_update_pacing_rate()";
-        /// TCP port of the far end. The control TCPs' own ports follow it; circuits from one address to another need different ones.
+        /// TCP port of the far end; the control TCPs' own ports follow it. Several circuits between the same two addresses need different ports.
         pub port: u16 = 47_920, "ours";
     }
 }

@@ -15,7 +15,7 @@ use alloc::boxed::Box;
 /// TCP Decoupling's line in the table of schemes.
 pub const ENTRY: SchemeEntry = SchemeEntry {
     slug: "decoupling",
-    about: "A trunk whose rate control TCPs set by header packets; its data are not touched, acknowledged or sent again",
+    about: "A trunk whose rate is set by control TCPs with header packets; its data is not changed, acknowledged or retransmitted",
     source: "Wang & Kung, Use of TCP Decoupling in Improving TCP Performance over Wireless Networks",
     placement: Placement::Path,
     keeps_end_to_end: true,

@@ -7,7 +7,7 @@ use airtcp_core::{ByteSize, Duration, Rate, choices, parameters};
 choices! {
     /// Which rules the router follows.
     pub enum Mode {
-        /// Delays what can wait without harm, by what it acknowledges, and only while the link is the bottleneck.
+        /// Delays only acknowledgments that can wait without harm, by what they acknowledge, while the link is the bottleneck.
         Modern = "modern",
         /// The paper's own rule: every pure acknowledgment alike.
         Paper = "paper",
@@ -19,7 +19,7 @@ choices! {
     pub enum Watch {
         /// An own queue before the link, emptied at the link's rate.
         Own = "own",
-        /// What waits behind the port, where the world can see it: the simulator can, a gateway cannot.
+        /// The link's own queue; only the simulator can see it, a live gateway cannot.
         Link = "link",
     }
 }
@@ -35,17 +35,17 @@ parameters! {
         pub rate: Option<Rate> = None, "DESIGN; FTC-U5";
         /// Limit of the own queue; the link's own queue limit if auto, else rate x 100 ms.
         pub queue: Option<ByteSize> = None, "ours: 1 BDP";
-        /// Lengths of the forward queue from which acknowledgments are delayed, ascending, separated by commas: with k of them reached, acknowledgments leave (k + 1) x d apart. A fifth of the queue's limit if auto.
+        /// Lengths of the forward queue from which acknowledgments are delayed, ascending, separated by commas. When k of them are reached, acknowledgments leave (k + 1) x d apart. A fifth of the queue's limit if auto.
         pub threshold: Option<Thresholds> = None, "FTC-3, FTC-8; the paper's 400,000 of 2,000,000 bits";
         /// d, the least time between two data packets on the link; that of the longest data packet seen, at the link's rate, if auto.
         pub spacing: Option<Duration> = None, "FTC-4, FTC-U5";
-        /// Bytes of acknowledgments that may wait. One more is dropped in paper mode; in modern mode those of its flow leave at once.
+        /// Bytes of acknowledgments that may wait. When full, paper mode drops the new one; in modern mode those of its flow leave at once.
         pub ack_buffer: ByteSize = ByteSize(250_000), "FTC-U10: 2 Mbit";
         /// Modern mode: longest time that an acknowledgment waits; a flow whose acknowledgments waited that long is not delayed any more. The time that the full queue takes on the link, at most 100ms, if auto.
         pub max_delay: Option<Duration> = None, "ours: beyond it the wait costs more than the queue it spares; 100ms is half of what Linux adds to a round trip before it times out";
         /// Modern mode: an acknowledgment of more segments than this is sent as a series, where that is safe; never if 0.
         pub split: u16 = 4, "FTC-9";
-        /// Modern mode: time for which the forward queue has to be below the threshold until nothing is delayed any more.
+        /// Modern mode: time that the forward queue has to be below the threshold before delaying stops.
         pub linger: Duration = Duration::from_secs(1), "ours: longer than a round trip";
         /// Paper mode: an ACK buffer for each flow instead of one for all. Modern mode always has one for each.
         pub per_flow: bool = false, "FTC-U8";

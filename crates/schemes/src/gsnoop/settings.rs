@@ -9,7 +9,7 @@ choices! {
         Modern = "modern",
         /// The paper's own rules; for Reno senders without SACK.
         Paper = "paper",
-        /// Modern, but B passes data on at once and hides the acknowledgments that tell of the gap.
+        /// Modern, but B passes data on at once and hides the acknowledgments that reveal the gap.
         Suppression = "suppression",
     }
 }
@@ -29,9 +29,9 @@ parameters! {
     pub struct Settings {
         /// "modern" hides gaps from SACK/RACK senders, "paper" follows the paper for Reno senders, "suppression" is modern that hides acknowledgments instead of gaps.
         pub mode: Mode = Mode::Modern, "SPEC 7.3";
-        /// Rate the queue in front of the link is emptied at, in IP bits; the link's own rate if auto. Without any, packets are not queued here.
+        /// Rate at which the egress queue is emptied, in IP bits; the link's own rate if auto. Without a rate, packets are not queued here.
         pub rate: Option<Rate> = None, "DESIGN; modern mode (1)";
-        /// Limit of the queue in front of the link; the link's own queue limit if auto, else rate x 100 ms.
+        /// Limit of the egress queue; the link's own queue limit if auto, else rate x 100 ms.
         pub queue: Option<ByteSize> = None, "modern mode (1): 1 BDP";
         /// Round trip between the two gateways; measured by HELLO if auto.
         pub wireless_rtt: Option<Duration> = None, "GSN-U8";
@@ -43,11 +43,11 @@ parameters! {
         pub hold: Option<Duration> = None, "modern mode (4)";
         /// Bytes kept for repairs; rate x (hold + wireless RTT), doubled, if auto.
         pub cache: Option<ByteSize> = None, "GSN-4, GSN-N3; modern mode (1)";
-        /// Send the last packet of a burst twice while the link has nothing else to do and packets were lost lately.
+        /// Send the last packet of a burst twice if the link is otherwise idle and packets were lost recently.
         pub redundancy: bool = true, "ours";
-        /// Queue length from which ECN-capable packets are marked CE; never if auto.
+        /// Queue length from which ECN-capable packets are marked CE; if auto, none are.
         pub ecn_threshold: Option<ByteSize> = None, "RFC 3168; modern mode (7)";
-        /// Drop TCP segments whose checksum is wrong when they come off the link, so that they are repaired.
+        /// Drop TCP segments that arrive over the link with a wrong checksum, so that they are repaired.
         pub verify_checksum: bool = true, "ours";
         /// Time between two HELLO messages.
         pub hello: Duration = Duration::from_millis(100), "modern mode (6)";
@@ -59,15 +59,15 @@ parameters! {
         pub buffer_packets: Option<u32> = None, "GSN-3; the paper's Buf_size, 140";
         /// Paper mode: packets in A's FIFO cache.
         pub cache_packets: u32 = 25, "GSN-4, GSN-U5; the paper's Cache_size";
-        /// Paper mode: a cache of that size for each flow instead of one for all.
+        /// Paper mode: a cache of this size for each flow instead of one for all.
         pub cache_per_flow: bool = false, "GSN-U6";
         /// Paper mode: where a repair enters A's FIFO.
         pub repair_place: RepairPlace = RepairPlace::Head, "GSN-U16";
-        /// Paper mode: answer a request for what was lost before the link by three copies of the connection's next ACK.
+        /// Paper mode: answer a request for data that was lost before the link with three copies of the connection's next ACK.
         pub icn: bool = true, "GSN-6";
         /// Paper mode: least time between two such notifications of a connection; the round trip seen in its handshake if auto.
         pub icn_interval: Option<Duration> = None, "GSN-U13";
-        /// Paper mode: ask once more when the repair has not come in time.
+        /// Paper mode: ask once more if the repair does not arrive in time.
         pub ask_again: bool = false, "GSN-U12";
         /// Paper mode and suppression: duplicate ACKs of one flow that may be held while a repair is under way.
         pub held_acks: u32 = 1024, "GSN-U11";

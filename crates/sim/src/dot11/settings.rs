@@ -24,9 +24,9 @@ choices! {
     pub enum ReverseFrame {
         /// None: plain DCF.
         None = "none",
-        /// The one it would send next, if it is for the sender.
+        /// The frame that it would send next, if it is for the sender.
         Head = "head",
-        /// The first that waits for the sender.
+        /// The first waiting frame that is for the sender.
         Any = "any",
     }
 }
@@ -64,11 +64,11 @@ parameters! {
         pub long_retry_limit: u32 = 4, "IEEE 802.11 dot11LongRetryLimit; AST-U3";
         /// Frames with more bytes than this, header and FCS included, are announced by RTS; auto is none.
         pub rts_threshold: Option<u32> = None, "AST-U3";
-        /// What a receiver that has a frame for the sender may send back within the exchange, without contention: its ACK asks for the medium, the sender answers with CTS (DCF+).
+        /// Which frame a receiver may send back to the sender within the exchange, without contention: its ACK asks for the medium, and the sender answers with CTS (DCF+).
         pub reverse_frame: ReverseFrame = ReverseFrame::None, "R-18, Wu et al. 2002; IEEE 802.11: none";
         /// Where a station's packets wait for the medium; drop-tail or ring.
         pub queue: Queue = packets(50), "AST-U7";
-        /// Where the access point's packets wait, those to all stations together.
+        /// Where the access point's packets to all stations wait.
         pub ap_queue: Queue = packets(100), "AST-U7";
         /// How data frames are damaged; their length counts header and FCS.
         pub data_loss: Loss = Loss::default(), "AST-U6";
@@ -78,15 +78,15 @@ parameters! {
         pub beacon_interval: Option<Duration> = None, "IEEE 802.11; AST-E4";
         /// Bytes of a beacon, header and FCS included.
         pub beacon_bytes: u32 = 100, "ours: header, fixed fields, SSID, rates, TIM";
-        /// Stations sleep between beacons: what comes for them waits at the access point until the next one.
+        /// Stations sleep between beacons: their packets wait at the access point until the next beacon.
         pub power_save: bool = false, "IEEE 802.11; AST-U13";
-        /// After a collision those who heard it wait EIFS: off where preambles that begin together are not understood, as in ns-3.
+        /// Stations that heard a collision wait EIFS; off if overlapping preambles cannot be decoded, as in ns-3.
         pub eifs: bool = false, "IEEE 802.11 9.3.2.3.7";
     }
 }
 
 parameters! {
-    /// How one station contends, where it does not as the others do (EDCA).
+    /// How one station contends if it differs from the others (EDCA).
     pub struct Edca {
         /// Slots after SIFS before it may count down or send.
         pub aifs: Option<u32> = None, "IEEE 802.11e; R-19";

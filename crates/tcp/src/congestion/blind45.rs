@@ -9,7 +9,7 @@ use airtcp_core::{Probability, parameters};
 parameters! {
     /// Parameters of the blind decrease.
     pub struct Settings {
-        /// Share of the losses, drawn by chance, after which four fifths of the window are kept; half after the others.
+        /// Share of the losses, drawn at random, after which four fifths of the window are kept; after the others half is kept.
         pub share: Probability = Probability::ALWAYS, "NZG-N4, NZG-X7";
     }
 }

@@ -35,9 +35,9 @@ pub const ENTRY: SchemeEntry = SchemeEntry {
 choices! {
     /// How many acknowledgments of a flow are left.
     pub enum Mode {
-        /// Two: one is dropped when two later ones say as much.
+        /// Two: an acknowledgment is dropped when two later ones say as much.
         Conservative = "conservative",
-        /// One: it is dropped when a later one says as much.
+        /// One: an acknowledgment is dropped when a later one says as much.
         Aggressive = "aggressive",
     }
 }
@@ -45,13 +45,13 @@ choices! {
 parameters! {
     /// Parameters of the ACK filter.
     pub struct Settings {
-        /// How many acknowledgments of a flow are left waiting.
+        /// How many acknowledgments of a flow may wait.
         pub mode: Mode = Mode::Conservative, "tc-cake(8): ack-filter, ack-filter-aggressive";
-        /// Rate the queue in front of the link is emptied at, in IP bits; the link's own rate if auto. Without any, packets wait here only while the link refuses them.
+        /// Rate at which the egress queue is emptied, in IP bits; the link's own rate if auto. Without a rate, packets wait here only while the link refuses them.
         pub rate: Option<Rate> = None, "ours";
-        /// Limit of the queue in front of the link; the link's own queue limit if auto, in packets where that counts packets, else 1 MiB.
+        /// Limit of the egress queue; if auto, the link's own queue limit, in packets where that counts packets, else 1 MiB.
         pub queue: Option<ByteSize> = None, "ours";
-        /// Packets that a medium which tells of deliveries is given at a time: one on the air and the next. More where stations sleep: what has left the queue cannot be dropped.
+        /// Packets handed at a time to a medium that reports deliveries: the one on the air and the next. Set more where stations sleep; a packet that has left the queue cannot be dropped.
         pub interface: u32 = 2, "ours";
     }
 }

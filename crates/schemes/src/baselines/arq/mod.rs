@@ -39,7 +39,7 @@ pub(crate) use sender::{START, Sender};
 /// Link ARQ's line in the table of schemes.
 pub const ENTRY: SchemeEntry = SchemeEntry {
     slug: "arq",
-    about: "Both ends of a link send lost packets again, whatever they carry (selective repeat)",
+    about: "Both ends of a link retransmit lost packets of any kind (selective repeat)",
     source: "RFC 3366; SPEC R-15",
     placement: Placement::BothEnds,
     keeps_end_to_end: true,

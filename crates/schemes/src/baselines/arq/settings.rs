@@ -5,13 +5,13 @@ use airtcp_core::{ByteSize, Duration, Rate, parameters};
 parameters! {
     /// Parameters of link ARQ.
     pub struct Settings {
-        /// Rate the queue in front of the link is emptied at, in IP bits; the link's own rate if auto. Without any, packets are not queued here.
+        /// Rate at which the egress queue is emptied, in IP bits; the link's own rate if auto. Without a rate, packets are not queued here.
         pub rate: Option<Rate> = None, "ours";
-        /// Limit of the queue in front of the link; the link's own queue limit if auto, else rate x 100 ms.
+        /// Limit of the egress queue; the link's own queue limit if auto, else rate x 100 ms.
         pub queue: Option<ByteSize> = None, "ours";
         /// Transmissions of a packet before it is given up.
         pub tries: u8 = 8, "IEEE 802.11 dot11ShortRetryLimit 7, and the first";
-        /// Deliver in the order of sending; false delivers as packets come.
+        /// Deliver packets in the order of sending; false delivers them as they arrive.
         pub in_order: bool = true, "RFC 3366 3.3: reordering looks like loss to TCP";
         /// Longest time that packets wait for one gap; 4 x (round trip + guard), 50 to 500 ms, if auto.
         pub hold: Option<Duration> = None, "RFC 3366 3.2: below the retransmission timeout of TCP";

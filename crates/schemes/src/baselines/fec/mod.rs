@@ -42,7 +42,7 @@ use redundancy::Redundancy;
 /// Link FEC's line in the table of schemes.
 pub const ENTRY: SchemeEntry = SchemeEntry {
     slug: "fec",
-    about: "Redundant packets behind every block let the far end of a link compute what was lost",
+    about: "Redundant packets behind every block let the far end of a link restore lost packets",
     source: "RFC 5052, RFC 5510; SPEC R-15",
     placement: Placement::BothEnds,
     keeps_end_to_end: true,

@@ -5,23 +5,23 @@ use airtcp_core::{ByteSize, Duration, Rate, parameters};
 parameters! {
     /// Parameters of link FEC.
     pub struct Settings {
-        /// Rate the queue in front of the link is emptied at, in IP bits; the link's own rate if auto. Without any, packets are not queued here.
+        /// Rate at which the egress queue is emptied, in IP bits; the link's own rate if auto. Without a rate, packets are not queued here.
         pub rate: Option<Rate> = None, "ours";
-        /// Limit of the queue in front of the link; the link's own queue limit if auto, else rate x 100 ms.
+        /// Limit of the egress queue; the link's own queue limit if auto, else rate x 100 ms.
         pub queue: Option<ByteSize> = None, "ours";
         /// Packets of a block, at most 128.
         pub k: u8 = 32, "ours: shorter blocks need more redundancy for the same residual loss";
-        /// Redundant packets sent behind each block: so many losses of it can be repaired. From the measured loss if auto.
+        /// Redundant packets sent behind each block, which is the number of losses that can be repaired; computed from the measured loss if auto.
         pub r: Option<u8> = None, "ours: mean + 3 standard deviations of the losses";
-        /// Time after its first packet at which a block is closed although it is not full, if nothing waits for the link; four packet times, 5 to 50 ms, if auto.
+        /// Age of its first packet at which a block is closed before it is full, if nothing waits for the link; four packet times, 5 to 50 ms, if auto.
         pub timeout: Option<Duration> = None, "ours";
-        /// Deliver in the order of sending; false delivers as packets come.
+        /// Deliver packets in the order of sending; false delivers them as they arrive.
         pub in_order: bool = true, "RFC 3366 3.3: reordering looks like loss to TCP";
         /// Longest time that packets wait for one gap; twice the time of a block on the link + 50 ms if auto.
         pub hold: Option<Duration> = None, "ours";
         /// Longest IP packet that the link carries; the link's own MTU if auto, else 1500; 41 bytes of it are ours for IPv4 and 61 for IPv6.
         pub mtu: Option<u32> = None, "RFC 894 (Ethernet)";
-        /// Time between two HELLO messages, with which the measured loss is told; longer where they would take more
+        /// Time between two HELLO messages, which report the measured loss; longer where they would take more
         /// than a quarter of the link.
         pub hello: Duration = Duration::from_millis(100), "as gsnoop";
         /// Silence of the other end after which everything passes untouched.

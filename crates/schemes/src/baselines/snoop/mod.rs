@@ -47,15 +47,15 @@ pub const ENTRY: SchemeEntry = SchemeEntry {
 parameters! {
     /// Parameters of Snoop.
     pub struct Settings {
-        /// Rate the queue in front of the link is emptied at, in IP bits; the link's own rate if auto. Without any, repairs wait behind what the link has queued.
+        /// Rate at which the egress queue is emptied, in IP bits; the link's own rate if auto. Without a rate, repairs wait behind what the link has queued.
         pub rate: Option<Rate> = None, "R-7: retransmissions at high priority";
-        /// Limit of the queue in front of the link; the link's own queue limit if auto, else rate x 100 ms.
+        /// Limit of the egress queue; the link's own queue limit if auto, else rate x 100 ms.
         pub queue: Option<ByteSize> = None, "ours";
-        /// Packets kept per connection; what comes beyond is forwarded without a copy.
+        /// Copies kept per connection; further packets are forwarded without a copy.
         pub cache: u16 = 100, "ns-2 SNOOP_MAXWIND";
         /// Shortest local timeout.
         pub min_timeout: Duration = Duration::from_millis(100), "ns-2 SNOOP_MIN_TIMO";
-        /// Times a packet is repaired before it is left to the sender.
+        /// How often a packet is repaired before it is left to the sender.
         pub tries: u8 = 10, "ns-2 SNOOP_MAX_RXMIT";
         /// Silence after which a connection is forgotten.
         pub idle: Duration = Duration::from_secs(60), "GSN-U15";

@@ -34,7 +34,7 @@ use relay::{Relay, Verdict};
 /// The split connection's line in the table of schemes.
 pub const ENTRY: SchemeEntry = SchemeEntry {
     slug: "split",
-    about: "A box before the link ends every TCP connection and opens its own across it (I-TCP)",
+    about: "A gateway before the link ends every TCP connection and opens its own across the link (I-TCP)",
     source: "Bakre & Badrinath, I-TCP: Indirect TCP for Mobile Hosts; SPEC R-6",
     placement: Placement::NearEnd,
     keeps_end_to_end: false,

@@ -5,11 +5,11 @@ use airtcp_tcp::RecoveryKind;
 use airtcp_tcp::congestion::{ControllerEntry, RENO};
 
 choices! {
-    /// When the end that opens a connection hears that it is open.
+    /// When the client is told that its connection is open.
     pub enum Accept {
-        /// When the other end has accepted: a refused connection is refused.
+        /// After the server has accepted: a refused connection is refused.
         After = "after",
-        /// At once, as I-TCP: saves a round trip over the link, and a refusal comes as a reset.
+        /// At once, as I-TCP does: this saves a round trip over the link, and a refusal arrives as a reset.
         AtOnce = "at-once",
     }
 }
@@ -17,7 +17,7 @@ choices! {
 parameters! {
     /// Parameters of the split connection.
     pub struct Settings {
-        /// When the end that opens a connection hears that it is open: after the other end accepted, or at once.
+        /// When the client is told that its connection is open: after the server accepted, or at once.
         pub accept: Accept = Accept::After, "ours; I-TCP accepts at once";
         /// Congestion control of the half that crosses the link.
         pub controller: ControllerEntry = RENO, "ours: on a short half Reno grows faster than CUBIC";

@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 parameters! {
     /// Parameters of the sender.
     pub struct SourceSettings {
-        /// IP bits a second that it sends; as many as the circuit takes if auto, and without a circuit a rate must be given.
+        /// IP bits per second to send; as many as the circuit takes if auto. Without a circuit a rate is required.
         pub rate: Option<Rate> = None, "DEC-U21: always backlogged";
         /// IP bytes of a datagram.
         pub packet: u32 = 1500, "DEC-E1, DEC-U21";

@@ -8,9 +8,9 @@ choices! {
     pub enum Compress {
         /// Not at all.
         None = "none",
-        /// As RFC 1144 does: 3 bytes, and 12 more where there are timestamps, which go as they are.
+        /// As RFC 1144 does: 3 bytes, and 12 more for timestamps, which are not compressed.
         Headers = "headers",
-        /// The same, and timestamps by their low bits: 7 bytes in all.
+        /// The same, and timestamps as their low bits: 7 bytes in all.
         Timestamps = "timestamps",
     }
 }
@@ -20,25 +20,25 @@ parameters! {
     pub struct Settings {
         /// DSCP of header packets, 0 to 63.
         pub dscp: u8 = CONTROL_DSCP, "DEC-12, DEC-U10";
-        /// Also the acknowledgments of header packets, on their way back.
+        /// Also compress and repair the acknowledgments of header packets, in the opposite direction.
         pub acks: bool = true, "ours: control packets are both (DEC-5)";
         /// How header packets are compressed.
         pub compress: Compress = Compress::Headers, "DEC-41; RFC 1144";
-        /// Lost packets that are guessed, one after the other, when a checksum fails; 0 discards everything up to the next whole header, as RFC 1144.
+        /// How many lost packets to assume, one after the other, when a checksum fails; 0 discards everything up to the next uncompressed header, as RFC 1144 does.
         pub twice: u8 = 3, "DEC-42; RFC 2507 section 10.1";
-        /// Compressed headers after which a whole one is sent; 0 for none but those that the fields ask for, as RFC 1144.
+        /// Compressed headers after which an uncompressed one is sent; with 0 only if the fields require it, as in RFC 1144.
         pub refresh: u16 = 64, "ours, after RFC 2507 F_MAX_PERIOD 256: a control TCP feels a gap of more";
         /// Connections whose last header is remembered, in each direction.
         pub contexts: u8 = 16, "RFC 1144 section 5.1";
-        /// Earlier headers that each one carries again (FEC), at most 15.
+        /// How many earlier headers each header carries again (FEC), at most 15.
         pub copies: u8 = 0, "DEC-43; RFC 2198";
         /// Transmissions of a header before it is given up; 1 for no ARQ.
         pub tries: u8 = 1, "DEC-43; RFC 3366";
         /// Longest time that later headers wait for a lost one; 4 x (round trip + guard), 50 to 500 ms, if auto.
         pub hold: Option<Duration> = None, "as arq";
-        /// With FEC or ARQ, rate the queue in front of the link is emptied at, in IP bits; the link's own rate if auto.
+        /// With FEC or ARQ, rate at which the egress queue is emptied, in IP bits; the link's own rate if auto.
         pub rate: Option<Rate> = None, "as arq: a header that the queue drops is not to be repaired";
-        /// Limit of the queue in front of the link, which without FEC and ARQ holds only what the link refuses; the link's own queue limit if auto, else rate x 100 ms.
+        /// Limit of the egress queue; the link's own queue limit if auto, else rate x 100 ms. Without FEC and ARQ the queue holds only what the link refuses.
         pub queue: Option<ByteSize> = None, "as arq";
         /// Time between two HELLO messages; longer where they would take more than a quarter of the link.
         pub hello: Duration = Duration::from_millis(100), "as gsnoop";

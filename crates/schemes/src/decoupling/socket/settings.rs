@@ -9,9 +9,9 @@ use alloc::vec::Vec;
 choices! {
     /// After how many more duplicate acknowledgments the data TCP repeats a retransmission: X of DEC-34.
     pub enum Repeat {
-        /// As many packets as the control window has.
+        /// As many packets as the control window holds.
         Window = "window",
-        /// As many as the control window has and the tunnel queue holds: what really is before the repair.
+        /// As many as the control window and the tunnel queue hold, which is what is really ahead of the repair.
         Path = "path",
         /// Never: one fast retransmit for each loss.
         Never = "never",
@@ -31,7 +31,7 @@ choices! {
 }
 
 choices! {
-    /// What the data TCP meets at a full tunnel queue.
+    /// What happens to the data TCP when the tunnel queue is full.
     pub enum WhenFull {
         /// It waits.
         Block = "block",
@@ -45,15 +45,15 @@ parameters! {
     pub struct DataSettings {
         /// F1: the receiver reports what it holds by SACK.
         pub data_sack: bool = true, "DEC-33";
-        /// F2: after how many more duplicates a retransmission is repeated.
+        /// F2: the number of further duplicates after which a retransmission is repeated.
         pub repeat: Repeat = Repeat::Path, "DEC-34, DEC-U22";
-        /// A constant in place of X: so many duplicates more, at least one; auto is as `repeat` says.
+        /// A constant for this number, at least one; auto is what `repeat` says.
         pub repeat_after: Option<u32> = None, "DEC-C20";
         /// Which holes F2 repairs: the first, as the paper says, or all that SACK shows.
         pub holes: Holes = Holes::All, "DEC-U9";
         /// F3: the retransmission timer.
         pub timer: Timer = Timer::Fine, "DEC-35, DEC-X8";
-        /// A segment that still waits in the tunnel queue is not put there once more.
+        /// Do not queue a second copy of a segment that still waits in the tunnel queue.
         pub one_copy: bool = true, "ours, DEC-U22: copies ahead of the repair repair nothing";
         /// What happens when the tunnel queue is full.
         pub when_full: WhenFull = WhenFull::Block, "DEC-U6";

@@ -61,13 +61,13 @@ parameters! {
         pub y: Weight = Weight::Y4, "NZG-2";
         /// Mean from which the deviation of a sample is measured.
         pub deviation_from: DeviationFrom = DeviationFrom::NewMean, "NZG-2, NZG-U2";
-        /// Tick of the clock that measures round trips, a microsecond at least. The paper has 1ms, where Linux 2.4 had 10ms.
+        /// Tick of the clock that measures round trips, at least a microsecond. The paper has 1ms; Linux 2.4 had 10ms.
         pub clock: Duration = Duration::from_micros(1), "ours: with 1ms (NZG-10) the verdict depends on where a tick falls";
-        /// After a timeout the window is two segments instead of what the stack makes it.
+        /// After a timeout the window is two segments instead of the stack's value.
         pub timeout_leaves_two: bool = false, "NZG-8, NZG-X4";
         /// A timeout is judged like any loss instead of being congestion.
         pub judges_timeouts: bool = false, "NZG-U6";
-        /// Segments of the window that wait in queues, by the latest and the shortest round trip, from which a loss is congestion whatever the rule says; never if 0, as in the paper.
+        /// From this many segments waiting in queues, judged by the latest and the shortest round trip, a loss is congestion whatever the rule says; never if 0, as in the paper.
         pub max_backlog: u32 = 4, "ours: do no harm; Veno's beta is 3";
     }
 }
