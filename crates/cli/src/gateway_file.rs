@@ -20,7 +20,7 @@ use airtcp_schemes::{LEAST_MEMORY, LinkFacts, MAX_MEMORY, Placement, SchemeEntry
 use std::net::SocketAddr;
 use std::path::Path;
 
-/// Keys of the file: key, example, meaning. The table named like the scheme comes besides.
+/// Keys of the file: key, example, meaning. In addition, the table with the scheme's name holds its own parameters.
 pub const KEYS: &[(&str, &str, &str)] = &[
     ("schema", "1", "version of the file format; required"),
     ("scheme", "\"gsnoop\"", "the scheme to run (airtcp show schemes); required"),

@@ -41,7 +41,7 @@ struct Arguments {
     verb: verbs::Verb,
 }
 
-/// What a verb may end with besides success.
+/// How a verb can fail.
 #[derive(Debug)]
 pub(crate) enum Failure {
     /// It was asked for something that makes no sense: exit code 2.

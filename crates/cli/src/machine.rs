@@ -7,7 +7,7 @@ use std::time::{Duration, UNIX_EPOCH};
 /// Revision of the checkout this was built from, with `-modified` if files were changed since; or `unknown`.
 const REVISION: &str = env!("AIRTCP_REVISION");
 
-/// What the manifest tells of the run itself.
+/// The part of the manifest that describes the run itself.
 pub(crate) struct Work {
     /// `simulator` or `live`.
     pub(crate) world: &'static str,

@@ -21,7 +21,7 @@ pub struct Finding {
     pub level: Level,
     /// What was found, in a sentence.
     pub what: String,
-    /// What to do about it; empty where nothing is to be done.
+    /// What to do about it; empty if there is nothing to do.
     pub fix: String,
 }
 

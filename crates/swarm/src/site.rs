@@ -1,4 +1,4 @@
-//! Placing a scheme: what a random box knows of its link, and parameters the scheme accepts.
+//! Placing a scheme: what an element with random settings knows about its link, and parameters that the scheme accepts.
 
 use crate::draw::Draw;
 use crate::parameters::{self, Scale};

@@ -140,7 +140,8 @@ airtcp_core::parameters! {
         pub ecn: bool = false, "RFC 3168";
         /// Times a SYN is sent again before the connection fails.
         pub syn_retries: u32 = 6, "Linux tcp_syn_retries";
-        /// Of those, so many are sent at a constant interval before it doubles, by the end that connects.
+        /// Number of these retransmissions that the connecting end sends at a constant interval, before the interval
+        /// doubles.
         pub syn_linear_timeouts: u32 = 4, "Linux; RFC 6298: 0";
         /// The connection fails after the time that so many timeouts in a row would take, from the minimum RTO on.
         pub max_retries: u32 = 15, "Linux tcp_retries2";

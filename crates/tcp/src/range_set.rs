@@ -1,5 +1,5 @@
-//! A set of byte offsets as sorted, disjoint, non-touching ranges: what a receiver holds out of
-//! order, and what a sender was told is held.
+//! A set of byte offsets as sorted, disjoint, non-touching ranges: the data that a receiver holds out of order, or that
+//! it reported to the sender.
 
 use alloc::collections::VecDeque;
 

@@ -1,5 +1,5 @@
-//! What was sent and is not cumulatively acknowledged: one small record a segment, with Linux's
-//! marks, and the ranges the peer reported held (RFC 2018, RFC 6675 "scoreboard").
+//! The segments that were sent and are not cumulatively acknowledged: one small record per segment, with Linux's marks,
+//! and the ranges that the peer reported as received (RFC 2018, RFC 6675 "scoreboard").
 //!
 //! Nothing here scans the window on an acknowledgment: records are found by binary search, ranges
 //! already reported are skipped, and the searches for losses keep cursors that only move forward.
@@ -73,7 +73,7 @@ struct Retransmission {
 #[derive(Clone, Debug, Default)]
 pub struct Scoreboard {
     records: VecDeque<Sent>,
-    /// What the peer holds, on record boundaries.
+    /// The ranges that the peer holds, on record boundaries.
     sacked: RangeSet,
     /// Retransmissions in flight, oldest first; entries may be stale.
     retransmissions: VecDeque<Retransmission>,
@@ -106,7 +106,7 @@ impl Scoreboard {
         self.records.is_empty()
     }
 
-    /// What the peer reported held.
+    /// The ranges that the peer reported as received.
     pub fn sacked(&self) -> &RangeSet {
         &self.sacked
     }
@@ -204,8 +204,8 @@ impl Scoreboard {
         }
     }
 
-    /// Marks a record lost, whatever it was before (but for SACKed ones). A retransmission in flight
-    /// is taken for lost, too. Says whether anything changed.
+    /// Marks a record lost unless it is SACKed. A retransmission of it that is in flight counts as lost, too. Returns
+    /// whether anything changed.
     pub fn mark_lost(&mut self, index: usize, sk: &mut TcpSock) -> bool {
         let record = self.records[index];
         if record.has(mark::SACKED) || record.flags & (mark::LOST | mark::RETRANS) == mark::LOST {
@@ -308,7 +308,7 @@ impl Scoreboard {
         self.undecided_from = self.records.get(index).map_or_else(|| self.end(), |record| record.start);
     }
 
-    /// After a timeout: marks lost what is not SACKED, but for segments for which `spare` is true.
+    /// After a timeout: marks every record lost that is not SACKed, except those for which `spare` is true.
     pub fn mark_all_lost(&mut self, sk: &mut TcpSock, spare: impl Fn(&Sent) -> bool) {
         for index in 0..self.records.len() {
             if index == 0 || !spare(&self.records[index]) {

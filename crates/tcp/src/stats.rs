@@ -23,7 +23,7 @@ pub struct Stats {
     pub rtos: u64,
     /// Times fast recovery began, and tail loss probes that repaired a loss.
     pub fast_recoveries: u64,
-    /// Of those, recoveries that took nothing from the window because the loss was notified (ELN).
+    /// Of those, recoveries that kept the window because the loss was notified (ELN).
     pub spared_recoveries: u64,
     /// Times the window was reduced for ECN.
     pub ecn_reductions: u64,

@@ -63,7 +63,7 @@ pub enum SegmentPayload {
     Bytes(Bytes),
 }
 
-/// What a piece of real bytes takes in a buffer beside its bytes.
+/// Memory that a piece of real bytes takes in a buffer besides the bytes themselves.
 pub(crate) const PIECE_MEMORY: u64 = 128;
 
 /// So many pieces may lie in a buffer for `limit` bytes, which add a quarter to it or 8 KiB: tiny segments must not take

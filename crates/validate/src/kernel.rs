@@ -7,7 +7,8 @@ use serde_json::Value;
 
 const SCENARIOS: [&str; 2] = ["validation/kernel-slow.toml", "validation/kernel-fast.toml"];
 /// Linux acknowledges every segment while its receive window grows, by two segments with each, from 64 KiB to what the
-/// buffer holds (`tcp_grow_window`): (8 MiB - 64 KiB) / 2896 segments. Ours is open from the start, so it is told.
+/// buffer holds (`tcp_grow_window`): (8 MiB - 64 KiB) / 2896 segments. Our window is open from the start, so the
+/// receiver is given this number of quick acknowledgments instead.
 const QUICK_ACKS: [&str; 2] = ["--set", "defaults.flows.quick_acks=2874"];
 const GOODPUT: f64 = 0.10;
 const RETRANSMISSIONS: f64 = 0.15;

@@ -22,12 +22,13 @@ pub fn lossy_link() -> anyhow::Result<Section> {
         title: "ns-3: one flow over a lossy link",
         about: "A bulk flow over 10 Mbit/s with independent loss of data, 120 s, `airtcp run validation/ns3-lossy.toml`, against \
             ns-3.37 (mean of 5 seeds); goodput in Mbit/s with 95 % intervals, ours of 10 runs. ns-3's TcpNewReno grows \
-            by one for each acknowledgment, of which a delaying receiver sends half (`byte_counting = off`); its TcpLinuxReno counts at the \
-            end of a recovery all that was SACKed before once more (`acknowledged`). Both are reproduced with these settings and, where SACK \
-            is on, RFC 6675 recovery with PRR; beside them stands what Linux does (`delivered`, RACK). That ours as Linux is right is the business \
-            of the sections on laws and on the kernel. TcpNewReno with SACK is shown and not judged: \
-            where timeouts are many it is slower than ours, and why is open. ns-3's Veno and Westwood+, which its authors do not vouch \
-            for, are not compared. Tolerance 10 % or the joint interval."
+            by one for each acknowledgment, of which a delaying receiver sends half (`byte_counting = off`); its \
+             TcpLinuxReno counts all data SACKed during a recovery once more at its end (`acknowledged`). Both \
+             are reproduced with these settings and, where SACK is on, RFC 6675 recovery with PRR. The column \
+             \"airtcp, as Linux\" shows the settings of Linux (`delivered`, RACK) for comparison; the sections \
+             on throughput laws and on the Linux kernel validate them. TcpNewReno with SACK is shown but not \
+             judged: where timeouts are frequent it is slower than ours, and we do not know why. ns-3's Veno and \
+             Westwood+ are not compared, because its authors do not vouch for them. Tolerance 10 % or the joint interval."
             .to_owned(),
         columns: vec!["ns-3's sender", "RTT", "loss", "ns-3", "airtcp, with its error", "airtcp, as Linux", ""],
         ..Section::default()

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 pub struct Section {
     /// Heading.
     pub title: &'static str,
-    /// What is compared with what, how, and what counts as equal.
+    /// Which things are compared, how, and when they count as equal.
     pub about: String,
     /// Names of columns.
     pub columns: Vec<&'static str>,

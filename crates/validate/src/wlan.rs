@@ -32,8 +32,9 @@ pub fn saturation() -> anyhow::Result<Section> {
         title: "802.11: saturated uplink",
         about: format!(
             "Stations of an 802.11b cell that always have a packet of {PACKET} bytes to send: Mbit/s of the payload of {PAYLOAD}, {SECONDS} s, against \
-             Bianchi's model, tolerance {:.0} % up to 50 stations, and ns-3.37, tolerance {:.0} %. {RULES} In the last column the model with 7 \
-             transmissions: it is what a cell without capture can do, and at 80 stations ns-3 is above it (docs/limits.md).",
+             Bianchi's model, tolerance {:.0} % up to 50 stations, and ns-3.37, tolerance {:.0} %. {RULES} The \
+             last column is the model with 7 transmissions of a frame, the most that a cell without capture can \
+             reach; at 80 stations ns-3 is above it (docs/limits.md).",
             OF_BIANCHI * 100.0,
             OF_NS3_UDP * 100.0,
         ),
@@ -84,8 +85,8 @@ pub fn uploads() -> anyhow::Result<Section> {
         title: "802.11: TCP uploads",
         about: format!(
             "Stations of an 802.11b cell, each uploading over TCP, `airtcp run validation/ns3-wifi.toml` (10 runs) against ns-3.37: goodput of all in \
-             Mbit/s, tolerance {:.0} %. Jain's index and the stations that got nothing in the measured time are compared in kind: where \
-             ns-3's cell is unfair (index below 0.9) or starves stations at the queue of 100 packets, so is ours. {RULES}",
+             Mbit/s, tolerance {:.0} %. Jain's index and the stations that got nothing in the measured time are \
+             compared qualitatively: where ns-3's cell is unfair (index below 0.9) or starves stations at the queue of 100 packets, so is ours. {RULES}",
             OF_NS3_TCP * 100.0,
         ),
         columns: vec![
@@ -136,7 +137,8 @@ pub fn power_save() -> anyhow::Result<Section> {
         title: "802.11: power save",
         about: "A station that sleeps between beacons uploads a file over a wired round trip of 30 ms, `airtcp run validation/wifi-psm.toml`: each round of \
             slow start, and the handshake, wait for a beacon (SPEC AST-N4). It begins at a beacon, so it takes the predicted number of \
-            intervals and a part of the next one. Where a round takes the air for longer than 50 ms nothing is predicted for such beacons."
+            intervals and a part of the next one. If a round needs the air for longer than 50 ms, there is no \
+             prediction for beacons of 50 ms."
             .to_owned(),
         columns: vec!["file", "beacon", "rounds", "took", "whole intervals", ""],
         ..Section::default()

@@ -32,7 +32,7 @@ impl Controllers {
                 Err(taken @ BpfError::Taken(_)) => {
                     let listed = pinned::list().map_err(failed)?;
                     let found = listed.iter().find(|loaded| loaded.name == program.slug);
-                    // Without a place of its own it belongs to the kernel, or to another run, and goes with that.
+                    // A controller that `airtcp cc load` did not load belongs to the kernel or to another run.
                     let found = found.ok_or_else(|| NotRun::Skipped(taken.to_string()))?;
                     let wanted = program.options(&settings).map_err(failed)?;
                     same_options(program.slug, &found.options, &wanted).map_err(NotRun::Skipped)?;

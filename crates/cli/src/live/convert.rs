@@ -1,4 +1,4 @@
-//! From what the live parts tell to the outcome of a run.
+//! Converts the reports of gateways, flows and emulator into the outcome of a run.
 
 use super::gateways::{Counters, Repairs};
 use airtcp_core::Duration;

@@ -1,4 +1,5 @@
-//! The gateways of a live run: one `airtcp gateway` process per box, told by a file like an operator's.
+//! The gateways of a live run: one `airtcp gateway` process per node with an element, configured by a gateway file as
+//! an operator would write it.
 
 use super::failed;
 use crate::gateway_file;
@@ -177,7 +178,7 @@ fn is_up(gateway: &GatewayBox, directory: &Path) -> bool {
     }
 }
 
-/// What the simulator tells an element about its link.
+/// The facts about its link that the simulator gives an element.
 fn facts(out: &LinkSettings, back: &LinkSettings) -> LinkFacts {
     let queue = out.queue.limit();
     LinkFacts {

@@ -1,4 +1,4 @@
-//! What `airtcp show` says of papers: what each has, and how a file of one's own is written.
+//! The pages of `airtcp show` about papers: what each contains, and how to write a file of your own.
 
 use super::topic::{Key, Section, Topic, plain_keys};
 use airtcp_experiment::formula::FORMULAS;

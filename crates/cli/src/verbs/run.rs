@@ -104,7 +104,7 @@ pub(crate) fn run(arguments: &Arguments, catalogue: &Catalogue<'_>) -> Result<()
     if failures.is_empty() && !results.is_empty() { Ok(()) } else { Err(Failure::Code(1)) }
 }
 
-/// Prints what was asked for, but for the rows of the first table, which were printed while it ran.
+/// Prints the requested output, except the rows of the first table, which were printed during the run.
 fn show(
     arguments: &Arguments,
     results: &Results<'_>,
@@ -203,7 +203,7 @@ impl Observer for Printer<'_> {
         let is_settled = |row: &&Row| row.cells.iter().all(|cell| results.is_settled(*cell));
         while let Some(row) = layout.rows.get(self.next).filter(is_settled) {
             self.next += 1;
-            // A row in which nothing ran says nothing; why is said below the table.
+            // A row without any run is left out; a note below the table says why.
             if row.cells.iter().all(|cell| results.outcomes(*cell).is_none()) {
                 continue;
             }
@@ -219,7 +219,7 @@ impl Observer for Printer<'_> {
     }
 }
 
-/// What is to be known besides the table: cells left out and why, what the numbers mean.
+/// Notes below the table: which cells were left out and why, and what the numbers mean.
 fn closing(results: &Results<'_>) -> String {
     let style = output::style();
     let mut lines: Vec<String> = Vec::new();

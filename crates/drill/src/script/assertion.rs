@@ -62,7 +62,7 @@ impl Assertion {
         }
     }
 
-    /// Reads what stands between `%{` and `}%`: assertions, separated by semicolons.
+    /// Reads the text between `%{` and `}%`: assertions, separated by semicolons.
     pub(super) fn parse_all(text: &str) -> Result<Vec<Assertion>, String> {
         text.split(';').map(str::trim).filter(|text| !text.is_empty()).map(parse).collect()
     }

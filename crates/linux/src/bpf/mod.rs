@@ -103,7 +103,7 @@ pub fn newzag_settings(settings: &newzag::Settings) -> Vec<u8> {
     words.into_iter().flat_map(u32::to_ne_bytes).collect()
 }
 
-/// What [`newzag_settings`] says, as text; nothing if these are not its bytes.
+/// The settings that [`newzag_settings`] encoded, as text; `None` if the bytes are not its own.
 fn newzag_options(bytes: &[u8]) -> Options {
     let words: Vec<u32> = bytes.as_chunks::<4>().0.iter().map(|word| u32::from_ne_bytes(*word)).collect();
     let [is_original, shift, from_old_mean, tick_us, timeout_leaves_two, judges_timeouts, max_backlog] = words[..]

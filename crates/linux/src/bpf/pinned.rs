@@ -1,8 +1,8 @@
 //! Controllers that stay in the kernel when the process that loaded them ends.
 //!
-//! Each has a directory of its name below [`ROOT`], in the BPF file system: `settings` and `counters`, made first, and `link`,
-//! which holds the registration. Removing `link` takes the controller away; a directory without one is what a killed `load` left, and
-//! the next `load` removes it.
+//! Each has a directory of its name below [`ROOT`], in the BPF file system: `settings` and `counters`, made first, and
+//! `link`, which holds the registration. Removing `link` unloads the controller. A directory without `link` was left by
+//! a killed `load`, and the next `load` removes it.
 
 use super::object::{read_pinned, words};
 use super::{BpfError, Options, PROGRAMS, Program, ROOT, Registration};
@@ -49,7 +49,7 @@ pub fn load(program: &Program, name: &str, settings: &[(String, String)]) -> Res
     fs::create_dir_all(&place.0).map_err(BpfError::files("make a directory"))?;
     let pinned = registration.pin(&place.link(), &place.settings(), &place.counters());
     pinned.map_err(|source| {
-        // A half-made place says nothing; whatever is left of it the next load removes.
+        // An incomplete directory is not reported; the next `load` removes it.
         let _ = place.remove();
         BpfError::files("pin the controller")(source)
     })

@@ -1,4 +1,4 @@
-//! Where packets come from and go to: devices, seen as batches of datagrams and counted errors.
+//! Devices that packets are read from and written to, as batches of datagrams and counted errors.
 
 mod tun;
 

@@ -1,9 +1,9 @@
-//! How long packets of TCP are on their way between hosts, as the emulator sees them: real packets, known again where
-//! they arrive, whatever router they passed and whatever that says of itself.
+//! How long TCP packets take between hosts, as the emulator sees them. It recognizes real packets again where they
+//! arrive, so it does not depend on the routers that they pass or on what these report.
 //!
-//! A packet enters at its source's end of a link and leaves at its destination's. Of each pair of hosts the shortest
-//! passage is taken for one without waiting, so queues have to be empty for a moment, as they are when flows begin. A
-//! packet that a router made, or changed, is not known again; neither is what no longer came.
+//! A packet enters at its source's end of a link and leaves at its destination's. The shortest passage between two
+//! hosts counts as the one without waiting. Queues therefore have to be empty for a moment, as they are when flows
+//! begin. A packet that a router made, or changed, is not known again; neither is what no longer came.
 
 use airtcp_core::{Duration, FlowKey, Instant, Packet, TcpHeader};
 use hdrhistogram::Histogram;
@@ -11,7 +11,7 @@ use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
 
-/// What is on its way at once; what comes beyond is not measured.
+/// Most packets that are tracked at the same time; further ones are not measured.
 const MOST_UNDER_WAY: usize = 1 << 17;
 /// What has not arrived by then is lost.
 const LOST_AFTER: Duration = Duration::from_secs(20);
@@ -51,7 +51,7 @@ pub struct PassageReport {
     pub round_trip: Percentiles,
 }
 
-/// What tells a packet from others under way.
+/// What distinguishes a packet from others in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Identity {
     flow: FlowKey,
@@ -77,7 +77,7 @@ struct Way {
 
 /// See the module.
 pub(super) struct Passages {
-    /// Nothing is measured before, but for the shortest passages.
+    /// Start of the measurement; before it only the shortest passages are recorded.
     warmup: Instant,
     under_way: BTreeMap<Identity, Instant>,
     /// The same, oldest first.
@@ -112,7 +112,7 @@ impl Passages {
         self.forget_lost(now);
         if self.under_way.len() < MOST_UNDER_WAY {
             let identity = Identity::of(flow, tcp, packet);
-            // Of packets that nothing tells apart the first is measured.
+            // If several packets cannot be distinguished, the first is measured.
             if let Entry::Vacant(place) = self.under_way.entry(identity) {
                 place.insert(now);
                 self.order.push_back((now, identity));

@@ -1,4 +1,4 @@
-//! What the emulator tells about a run.
+//! The emulator's report about a run.
 
 use super::passage::PassageReport;
 use airtcp_core::{Counts, DropReason, Duration};

@@ -15,7 +15,7 @@ impl Element for BareForwarder {
     }
 }
 
-/// Writes up to `batch` datagrams back where they came from; tells how many.
+/// Writes up to `batch` datagrams back to where they came from; returns how many.
 ///
 /// # Errors
 /// The device is gone.

@@ -33,7 +33,7 @@ pub struct Config {
     pub link: String,
     /// What is known about it.
     pub facts: Facts,
-    /// Where the other end's control messages come from and go to.
+    /// Address of the other gateway, for control messages in both directions.
     pub peer: Option<SocketAddr>,
     /// Where control messages are received; [`Config::default_listen`] unless told otherwise.
     pub listen: Option<SocketAddr>,
@@ -49,8 +49,7 @@ pub struct Config {
     pub seed: Option<u64>,
 }
 
-/// What the scheme is told about its link, in base units; whatever is unknown it measures, or
-/// leaves alone.
+/// The known facts about the link, in base units. The scheme measures unknown ones or does without them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Facts {
@@ -140,7 +139,7 @@ impl Config {
         link.chars().filter(|c| is_name_char(*c)).take(GATEWAY_NAME_MAX).collect()
     }
 
-    /// Where control messages are received: as told, else the peer's port on every address.
+    /// Address that control messages are received at: the configured one, else the peer's port on every address.
     pub fn listen_address(&self) -> Option<SocketAddr> {
         self.listen.or_else(|| self.peer.map(Config::default_listen))
     }

@@ -74,8 +74,8 @@ impl Firewall {
         drops && !name.is_some_and(|name| self.text.contains(&format!("\"{name}-")))
     }
 
-    /// True if a rule drops packets that could not have come in by the way back (firewalld's
-    /// `IPv6_rpfilter`): what comes out of our device looks like that.
+    /// True if a rule drops packets that arrive through another interface than the route back to their source
+    /// (firewalld's `IPv6_rpfilter`). Packets from our device look like that.
     pub fn filters_reverse_path(&self) -> bool {
         self.rules().any(|(line, _)| line.contains("fib saddr") && line.contains("iif") || line.contains("rpfilter"))
     }

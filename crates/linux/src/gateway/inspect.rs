@@ -1,4 +1,4 @@
-//! What stands in the way of a gateway on this machine: each finding one sentence and one fix.
+//! Checks whether a gateway can run on this machine; each finding is one sentence and one fix.
 
 use super::command::{self, CommandError};
 use super::config::Config;

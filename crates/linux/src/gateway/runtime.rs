@@ -1,5 +1,5 @@
-//! The world a live element lives in: packets of two devices, the monotonic clock, a control
-//! socket; every packet accounted for.
+//! The world of a live element: packets of two devices, the monotonic clock, a control socket. Every packet is
+//! accounted for.
 //!
 //! Sends are buffered during a call and written when it returns, so no element is re-entered.
 //! Writing to a TUN device costs one system call a packet whatever one does, so the buffer is
@@ -21,7 +21,7 @@ const BATCH: usize = 64;
 /// Handled timeouts in a row before packets get their turn.
 const TIMEOUT_BATCH: usize = 64;
 
-/// What a call sent, in the order it was sent: a POLL must not overtake what it asks after.
+/// What a call sent, in the order of sending: a POLL must not overtake the packets that it asks about.
 enum Outgoing {
     Packet(Port, Packet, Option<Token>),
     Control(Vec<u8>),

@@ -4,7 +4,7 @@ use super::config::Config;
 use airtcp_core::{ByteSize, Element, Rng};
 use airtcp_schemes::{End, Placement, Reports, SchemeEntry, Site, find};
 
-/// The element of one box, and what it reports besides the common events.
+/// The element of one gateway, and what it reports besides the common events.
 pub struct Scheme {
     /// The element.
     pub element: Box<dyn Element>,
@@ -12,7 +12,7 @@ pub struct Scheme {
     pub reports: Reports,
 }
 
-/// Makes the element of one box, or says in a sentence what is wrong with the configuration.
+/// Makes the element of one gateway, or says in a sentence what is wrong with the configuration.
 ///
 /// # Errors
 /// The scheme does not exist, is placed along a path, or refuses a setting.
@@ -39,7 +39,7 @@ pub fn make(schemes: &[SchemeEntry], config: &Config) -> Result<Scheme, String> 
     }
 }
 
-/// What the kernel says of the interface; nothing if it is not there (yet).
+/// The kernel's information about the interface; `None` if it does not exist (yet).
 fn interface_mtu(link: &str) -> Option<u32> {
     std::fs::read_to_string(format!("/sys/class/net/{link}/mtu")).ok()?.trim().parse().ok()
 }

@@ -31,7 +31,7 @@ const BACKOFF_MAX: Duration = Duration::from_secs(5);
 /// A life longer than this is no short one.
 const HEALTHY: Duration = Duration::from_secs(10);
 
-/// What a supervisor has to tell, for the log.
+/// Events of a supervisor, for the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Report {
     /// A worker diverts traffic.
@@ -81,8 +81,7 @@ pub enum SupervisorError {
 /// Runs a gateway until SIGINT, SIGTERM or SIGHUP. `worker` makes the command that runs
 /// [`super::worker::main`]; `report` hears what happens. Call it on the main thread.
 ///
-/// # Errors
-/// Why it did not start. Once it ran, nothing but a signal ends it.
+/// # Errors Why it did not start. Once it runs, only a signal ends it.
 pub fn run(
     config: &Config,
     mode: Mode,
@@ -281,7 +280,7 @@ impl Life {
         self.kill();
     }
 
-    /// Kills the worker, if it still lives, and buries it and what it left.
+    /// Kills the worker if it still runs, waits for it, and removes what it left.
     fn kill(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();

@@ -23,7 +23,7 @@ use std::os::fd::AsFd;
 
 /// Between two signs of life, to the supervisor and to the kernel.
 pub const BEAT_INTERVAL: Duration = Duration::from_millis(100);
-/// How long an ending gateway waits for its element to let go of what it holds.
+/// How long a gateway that ends waits for its element to release held packets.
 const DRAIN: Duration = Duration::from_millis(500);
 /// Packets the bare loop moves before it looks up.
 const BARE_BATCH: usize = 64;
@@ -259,7 +259,7 @@ fn work(
     }
 }
 
-/// Nothing is diverted any more: passes on what is on its way and what the element holds.
+/// After diverting has stopped: passes on the packets in the devices and those that the element holds.
 fn drain(runtime: &mut Runtime) -> Result<(), WorkerError> {
     let deadline = clock::now() + DRAIN;
     loop {

@@ -7,7 +7,7 @@ pub fn now() -> Instant {
     Instant::from_nanos(read(libc::CLOCK_MONOTONIC))
 }
 
-/// CLOCK_REALTIME in nanoseconds since 1970: only to tell one life of a process from another.
+/// CLOCK_REALTIME in nanoseconds since 1970; used only as an epoch, to distinguish one start of a process from another.
 pub fn wall_clock_ns() -> u64 {
     read(libc::CLOCK_REALTIME)
 }

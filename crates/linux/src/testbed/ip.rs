@@ -38,7 +38,7 @@ fn run(namespace: Option<&str>, commands: &[String], force: bool) -> Result<(), 
     let mut input = commands.join("\n");
     input.push('\n');
     let mut stdin = child.stdin.take().expect("asked for");
-    // A pipe holds 64 KiB and `ip` reads as it goes; it can end early, which its status tells.
+    // A pipe holds 64 KiB and `ip` reads as it goes; it can end early, as its exit status then shows.
     let _ = stdin.write_all(input.as_bytes());
     drop(stdin);
     let output = child.wait_with_output().map_err(cannot())?;

@@ -1,9 +1,8 @@
 //! The testbed: a scenario's graph as network namespaces on one machine.
 //!
-//! Every node is a namespace with the kernel's own TCP/IP. Every link is a pair of TUN
-//! devices, one in each of its two namespaces and named after the link; the [`emulator`]
-//! holds the other side of both and is the only way from one to the other. Nothing touches the
-//! machine's own interfaces, routes or rules.
+//! Every node is a namespace with the kernel's own TCP/IP. Every link is a pair of TUN devices, one in each of its two
+//! namespaces and named after the link; the [`emulator`] holds the other side of both and is the only path from one to
+//! the other. Nothing touches the machine's own interfaces, routes or rules.
 //!
 //! A testbed goes away when dropped and on SIGINT, SIGTERM and SIGHUP. After `kill -9` the next
 //! start finds its entry in the registry, sees that its owner is dead, and removes what it left.

@@ -14,8 +14,8 @@ pub(super) const STACK: usize = 256 * 1024;
 /// How much a flow sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Amount {
-    /// As much as it can until this time after the run's origin; what is then on the way gets
-    /// `drain` to arrive and is cut off after it.
+    /// As much as possible until this time after the run's origin. Data in flight then has the time `drain` to arrive
+    /// and is cut off after that.
     Until(Duration),
     /// Exactly this many bytes.
     Bytes(u64),
@@ -48,7 +48,7 @@ pub struct FlowSpec {
     pub seed: u64,
     /// When it is given up at the latest.
     pub deadline: Duration,
-    /// How long [`Amount::Until`] waits for what is still on the way.
+    /// How long [`Amount::Until`] waits for data that is still in flight.
     pub drain: Duration,
     /// Spacing of samples and of the receiver's series.
     pub sample_every: Duration,

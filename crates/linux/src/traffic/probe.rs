@@ -1,7 +1,7 @@
 //! A ping beside the traffic: small datagrams to a node and back, at a steady pace.
 //!
-//! The kernel says when each arrived, at either end, and the time in which the far end had it does not count: what is
-//! measured is the way, whatever else the machine does.
+//! The kernel says when each arrived at either end, and the time that the far end held it is subtracted. The result is
+//! the time on the path, whatever else the machine does.
 
 use super::flow::{STACK, TrafficError, since};
 use super::result::RttPercentiles;
@@ -128,7 +128,7 @@ impl Probe {
         tolerate(self.near.send_to(&self.datagram, self.addresses[1]))
     }
 
-    /// Sends back what has come, with the time that it took.
+    /// Sends received probes back, with the time that they were held.
     fn answer(&mut self) -> io::Result<()> {
         let mut buffer = vec![0; self.datagram.len()];
         while let Some((len, arrived)) = self.far.receive(&mut buffer)? {

@@ -14,7 +14,7 @@ use std::sync::atomic::Ordering;
 const CHUNK: usize = 256 * 1024;
 const PATIENCE_MS: i32 = 20;
 
-/// What the receiving end has to tell.
+/// The report of the receiving end.
 #[derive(Default)]
 pub(super) struct Received {
     pub bytes: u64,

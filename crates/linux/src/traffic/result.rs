@@ -1,4 +1,4 @@
-//! What a flow tells when it is over.
+//! The result of a finished flow.
 
 use super::wrap::Wrapped;
 use crate::sys::tcp_info::TcpInfo;
@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 pub enum Outcome {
     /// Every byte sent arrived, and the stream was closed in order.
     Complete,
-    /// The asked time was over and what was still on the way was forgotten.
+    /// The requested time was over, and data still in flight was discarded.
     CutOff,
     /// The deadline passed first.
     TimedOut,
@@ -27,7 +27,7 @@ pub enum Outcome {
 pub struct Sample {
     /// Time since the run's origin.
     pub at: Duration,
-    /// What the sender's kernel told.
+    /// What the sender's kernel reported.
     pub info: TcpInfo,
 }
 
@@ -102,7 +102,7 @@ impl FlowResult {
         }
     }
 
-    /// True when what arrived is exactly what was sent, as far as it arrived.
+    /// True if all bytes that arrived are exactly those that were sent.
     pub fn stream_is_intact(&self) -> bool {
         self.first_wrong_byte.is_none() && self.sender_sha256 == self.receiver_sha256
     }

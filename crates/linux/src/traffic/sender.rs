@@ -15,7 +15,7 @@ use std::sync::atomic::Ordering;
 
 const CHUNK: usize = 64 * 1024;
 
-/// What the sending end has to tell.
+/// The report of the sending end.
 #[derive(Default)]
 pub(super) struct Sent {
     /// Bytes the kernel took.

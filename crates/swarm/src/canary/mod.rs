@@ -1,5 +1,5 @@
-//! Bugs planted on purpose, each in an element of its own, so that a check that finds nothing can be told from one that
-//! would not: after TigerBeetle's canaries.
+//! Bugs planted on purpose, each in an element of its own. They show that the checks would find a bug if there were one
+//! (after TigerBeetle's canaries).
 //!
 //! Each element is a plausible small scheme that is right but for one line, and exists twice, with the bug and without.
 //! The bug must be found within a stated number of seeds, and nothing may be found without it.
@@ -98,7 +98,7 @@ const fn entry(about: &'static str, settings: Settings) -> SchemeEntry {
 }
 
 impl Canary {
-    /// The first seed that finds the bug, and what is then said; none within the budget is a failure of the swarm.
+    /// The first seed that finds the bug, and its message. If no seed within the budget finds it, the swarm has failed.
     pub fn find(&self) -> Option<(u64, String)> {
         (0..self.budget).find_map(|seed| Some((seed, self.check(seed, self.planted).err()?)))
     }

@@ -229,7 +229,7 @@ impl Sender {
         self.sk.lost_out = 0;
         let (now, before) = (self.sk.snd_cwnd, self.sk.prior_cwnd);
         let undone = self.controller.undo_cwnd(&mut self.sk);
-        // Who controls the window alone may keep a window of its own, but never a smaller one.
+        // A controller that sets the window alone may keep its own window, but never a smaller one.
         let least = if self.controller.has_cong_control() { now } else { now.max(before) };
         if undone < least {
             return Err(format!("an undone reduction leaves {undone} segments of {before}, {now} now"));

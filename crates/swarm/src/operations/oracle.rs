@@ -46,7 +46,7 @@ impl Oracle {
                 Payload::Bytes(bytes) if keeps_end_to_end => {
                     offset + len <= generation.sent && bytes == content(*stream, offset, bytes.len())
                 }
-                // Where a scheme numbers the bytes itself, real ones tell nothing by themselves.
+                // If a scheme numbers the bytes itself, real bytes alone do not show where they belong.
                 Payload::Bytes(_) => true,
             }
         });
@@ -60,7 +60,7 @@ fn content(stream: u64, offset: u64, len: usize) -> Vec<u8> {
     bytes
 }
 
-/// The datagram but for what every router changes: TTL and the IPv4 header checksum.
+/// The datagram without the fields that every router changes: TTL and the IPv4 header checksum.
 fn untouched(packet: &Packet) -> Vec<u8> {
     let mut bytes = packet.to_wire().to_vec();
     let changing: &[usize] = if packet.ip().source.is_ipv4() { &[8, 10, 11] } else { &[7] };

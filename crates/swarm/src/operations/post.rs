@@ -3,7 +3,7 @@
 use crate::draw::{Draw, Trace};
 use airtcp_core::{Backlog, DropReason, Io, Packet, Peer, Port, Token};
 
-/// What a box did and what its ports allow.
+/// What an element did, and what its ports allow.
 pub struct Post {
     /// Packets each port still takes, by port number.
     pub space: [usize; 2],
@@ -20,7 +20,8 @@ pub struct Post {
     draw: Draw,
 }
 
-/// Most fates a box waits for at once; the oldest are never told, as by a medium that lost them.
+/// Most transmission reports that an element waits for at a time. The oldest beyond that are never delivered, as if the
+/// medium had lost them.
 const MAX_TOKENS: usize = 64;
 
 impl Post {

@@ -18,7 +18,7 @@ pub struct Place {
     pub entry: SchemeEntry,
     /// Its parameters.
     pub settings: Vec<(String, String)>,
-    /// What it is told of the link.
+    /// What the element is told about the link.
     pub link: LinkFacts,
     /// Bound on its memory.
     pub max_memory: ByteSize,
@@ -47,9 +47,9 @@ struct Station {
 pub struct Rig {
     place: Place,
     stations: Vec<Station>,
-    /// Between the boxes: where to, and what.
+    /// Packets between the elements: their destination, and the packet.
     air: Vec<(usize, Packet)>,
-    /// Control messages between the boxes, alike.
+    /// Control messages between the elements, likewise.
     messages: Vec<(usize, Vec<u8>)>,
     /// Messages seen before, for replays.
     heard: Vec<Vec<u8>>,
@@ -130,7 +130,8 @@ impl Rig {
         if packet.wire_len() > ORDINARY {
             self.largest = self.largest.max(packet.memory() as u64);
         }
-        // The far end's inside is where packets of the way back come from; without a far end they come off the link.
+        // Packets of the reverse direction enter at the inner port of the far end; without a far end they arrive over
+        // the link.
         let (station, port) = match (direction, self.stations.len()) {
             (0, _) => (0, Port::INNER),
             (_, 1) => (0, Port::LINK),
@@ -195,7 +196,8 @@ impl Rig {
         self.call(to, |element, cx| element.handle_control(cx, peer, &message))
     }
 
-    /// A port takes more, or less, than before; the box hears of it where it was refused, and now and then for nothing.
+    /// A port accepts more or fewer packets than before. The element is notified if it was refused before, and
+    /// sometimes without a reason.
     pub fn stir_ports(&mut self) -> Result<(), String> {
         let (station, side) = (self.draw.index(self.stations.len()), self.draw.index(2));
         let space = self.draw.pick(&[0, 1, 3, usize::MAX]);
@@ -222,7 +224,7 @@ impl Rig {
         self.call(station, |element, cx| element.handle_tx_status(cx, status))
     }
 
-    /// A box loses power: what it held is gone, and it begins anew.
+    /// A gateway loses power: what its element held is lost, and the element starts anew.
     pub fn restart(&mut self) -> Result<(), String> {
         let index = self.draw.index(self.stations.len());
         let end = if index == 0 { End::Near } else { End::Far };
@@ -242,8 +244,8 @@ impl Rig {
         (0..self.stations.len()).try_for_each(|station| self.call(station, |_, _| {}))
     }
 
-    /// Opens every port and lets time pass until nothing is held any more. Between the boxes nothing arrives, but where
-    /// what one holds waits for the other's answers.
+    /// Opens every port and lets time pass until nothing is held any more. Between the elements nothing arrives, except
+    /// if one holds packets until the other answers.
     pub fn drain(&mut self) -> Result<(), String> {
         const MAX_TICKS: u32 = 50_000;
         for station in 0..self.stations.len() {
@@ -267,7 +269,7 @@ impl Rig {
         if is_empty(self) { Ok(()) } else { Err("packets are held for ever, with every port open".to_owned()) }
     }
 
-    /// Calls a box, then its due timeouts; collects what it sent; checks it.
+    /// Calls an element, then its due timeouts; collects what it sent and checks it.
     fn call(&mut self, index: usize, work: impl FnOnce(&mut dyn Element, &mut Context<'_>)) -> Result<(), String> {
         let now = self.now;
         let station = &mut self.stations[index];

@@ -1,5 +1,5 @@
-//! Packets as hosts, attackers and broken boxes send them: streams of several connections with everything that can
-//! happen to a segment, and datagrams that no scheme understands.
+//! Packets as hosts, attackers and broken middleboxes send them: streams of several connections with everything that
+//! can happen to a segment, and datagrams that no scheme understands.
 //!
 //! A *generation* is one run of sequence numbers of one direction; a SYN begins a new one. The content of each is a
 //! virtual stream of its own, so that a segment found anywhere tells where its bytes belong.
@@ -12,7 +12,7 @@ use bytes::Bytes;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Which way a packet goes: from the near end's inside to the far end's, or back.
+/// Direction of a packet: from the inner port of the near end to that of the far end, or back.
 pub type Direction = usize;
 
 /// One run of sequence numbers: its first data byte and how many were sent.
@@ -79,7 +79,7 @@ impl Traffic {
         stream
     }
 
-    /// A packet of one of the connections, and which way it goes.
+    /// A packet of one of the connections, and its direction.
     pub fn draw_segment(&mut self, draw: &mut Draw) -> (Direction, Packet) {
         self.clock = self.clock.wrapping_add(draw.below(3) as u32);
         let connection = draw.index(self.connections.len());

@@ -1,7 +1,7 @@
 //! How long what remains after healing may take: a share of the slowest link on the path, the window's limit, and the
 //! timers that faults left behind.
 //!
-//! Generous on purpose, since TCP shares a link unevenly: a flow that is late by this measure stands still.
+//! The bound is generous on purpose, since TCP shares a link unevenly: a flow that exceeds it has stalled.
 
 use super::{FlowPlan, Scenario};
 use airtcp_core::{ByteSize, Duration, Rate};
@@ -38,7 +38,7 @@ pub fn last_part(scenario: &Scenario) -> Duration {
 /// When a file must be complete; for an endless flow, when it must be back at work.
 pub fn deadline(scenario: &Scenario, flow: &FlowPlan) -> Duration {
     let begin = stalled_until(scenario, flow.start.max(scenario.heal));
-    // Timers doubled while nothing passed: the pending one is at most as long as what it waited before.
+    // Timers doubled during the outage: the pending one is at most as long as the wait before it.
     let (least, longest) = timers(flow);
     let pending = longest.min(begin * 2 + flow.tcp.initial_rto + least);
     begin + pending * 2 + needed(scenario, flow, flow.size.unwrap_or(LAST_BYTES))

@@ -50,7 +50,7 @@ fn draw_config(draw: &mut Draw, mtu: u32, tables: &Tables<'_>) -> Config {
     let mut config = Config::default();
     let scale = Scale { reach: Reach::Moderate, rate: None, least_packets: 2, mtu };
     for (key, value) in parameters::draw_settings(draw, &fields, &scale) {
-        // What was drawn for the field's kind reads; a test of the parameters holds that.
+        // A value drawn for a field's kind always parses; a test of the parameters verifies this.
         let _ = config.set(&key, &value.into());
     }
     // Without congestion control a flow floods its first queue; it belongs into a decoupling socket.
@@ -61,7 +61,7 @@ fn draw_config(draw: &mut Draw, mtu: u32, tables: &Tables<'_>) -> Config {
     if draw.percent(20) {
         config.receive_buffer = ByteSize(draw.magnitude(scale.least_size(), 100_000));
     }
-    // A pending timer delays whatever comes after healing, so it is kept within the run.
+    // A pending timer delays all progress after healing, so it is limited to the length of the run.
     config.max_rto = config.max_rto.min(draw.span(Duration::from_secs(2), Duration::from_secs(8))).max(config.min_rto);
     config.initial_rto = config.initial_rto.min(Duration::from_secs(3));
     // Its SYNs outlast the faults whatever their interval.

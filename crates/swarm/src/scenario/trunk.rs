@@ -7,8 +7,8 @@ use crate::parameters::{Reach, Scale};
 use crate::site;
 use airtcp_schemes::{Placement, SchemeEntry};
 
-/// Schemes that take packets for what their headers say would take header packets for acknowledgments that repeat
-/// themselves (docs/decoupling.md); these carry whatever comes.
+/// Schemes that read TCP headers would mistake header packets for duplicate acknowledgments (docs/decoupling.md). These
+/// schemes carry any packet.
 const TRANSPARENT: [&str; 2] = ["arq", "fec"];
 
 /// Parameters whose moderate values make a control TCP as slow as one likes: progress is asked for with their defaults.

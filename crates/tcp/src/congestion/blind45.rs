@@ -1,7 +1,7 @@
 //! Reno that keeps four fifths of its window after a loss without looking at anything, the control of TCP NewZag.
 //!
-//! A rule that takes a share of all losses for random by chance gains as much as one that tells them apart, as long as
-//! all losses are random (SPEC NZG-X7, NZG-N4): what a rule is worth shows against this.
+//! A rule that calls a random share of all losses random gains as much as a rule that can distinguish them, as long as
+//! all losses are random (SPEC NZG-X7, NZG-N4). Compare a rule with this one to see what it is worth.
 
 use super::{Controller, TcpSock};
 use airtcp_core::{Probability, parameters};

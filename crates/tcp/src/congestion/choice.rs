@@ -67,8 +67,8 @@ impl Default for ControllerChoice {
     }
 }
 
-/// `newzag`, or `newzag lda=original clock=10ms`. Reads built-in names only; who has entries of its own resolves the name
-/// with [`find`].
+/// `newzag`, or `newzag lda=original clock=10ms`. Reads built-in names only; a caller with entries of its own resolves
+/// the name with [`find`].
 impl ValueType for ControllerChoice {
     const KIND: &'static str = ControllerEntry::KIND;
     fn read(value: &Value) -> Result<Self, ValueError> {

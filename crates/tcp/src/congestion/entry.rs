@@ -142,7 +142,7 @@ pub fn find(slug: &str, own: &[ControllerEntry]) -> Result<ControllerEntry, Stri
     })
 }
 
-/// Reads built-in names only; who has entries of its own resolves the name with [`find`].
+/// Reads built-in names only; a caller with entries of its own resolves the name with [`find`].
 impl ValueType for ControllerEntry {
     const KIND: &'static str = "congestion controller, \"cubic\"";
     fn read(value: &Value) -> Result<Self, ValueError> {

@@ -40,7 +40,7 @@ impl MinMax {
         self.subwin_update(win, val)
     }
 
-    /// As time passes, what is too old goes and later samples take its place.
+    /// Replaces samples that are too old by later ones.
     fn subwin_update(&mut self, win: u32, val: Sample) -> u64 {
         let dt = val.t.wrapping_sub(self.s[0].t);
         if dt > win {

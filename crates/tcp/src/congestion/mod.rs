@@ -38,7 +38,7 @@ pub use zigzag::Zigzag;
 
 use core::fmt::Debug;
 
-/// What one acknowledgment told about the delivery rate (Linux `struct rate_sample`).
+/// What one acknowledgment showed about the delivery rate (Linux `struct rate_sample`).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RateSample {
     /// When the newest delivered segment was sent, `delivered` stood at [`RateSample::prior_delivered`]

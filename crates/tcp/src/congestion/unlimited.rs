@@ -1,11 +1,11 @@
 //! No congestion control: the window is never a reason to wait (DEC-31).
 //!
-//! For a connection that something else holds back: whoever drives it asks for as many segments as may leave. Such is
-//! the data TCP of a decoupling socket, whose circuit has the congestion control. On a plain path it sends whatever the
+//! For a connection that something else limits: its caller asks for as many segments as may leave. An example is the
+//! data TCP of a decoupling socket, whose circuit does the congestion control. On a plain path it sends whatever the
 //! peer's window takes, and drops most of it in the first queue.
 //!
-//! A timeout leaves a window of one segment for as long as the state changes and not longer (DEC-32): that one segment
-//! only is sent again is the business of the recovery `one-segment`.
+//! After a timeout the window is one segment only while the state changes (DEC-32). The recovery `one-segment` is
+//! responsible for retransmitting one segment only.
 
 use super::{CaState, Controller, RateSample, TCP_INFINITE_SSTHRESH, TcpSock};
 

@@ -1,5 +1,5 @@
-//! TCP Westwood+ (Grieco & Mascolo, ACM CCR 34(2), 2004), as Linux's `tcp_westwood`: after a loss
-//! the window becomes what the acknowledgments of late say the path carries, instead of half.
+//! TCP Westwood+ (Grieco & Mascolo, ACM CCR 34(2), 2004), as Linux's `tcp_westwood`: after a loss the window becomes
+//! what the path carries according to recent acknowledgments, instead of half.
 //!
 //! Bytes acknowledged are counted over at least a round trip and 50 ms and go through two low-pass
 //! filters; the least round trip times that rate is the window.

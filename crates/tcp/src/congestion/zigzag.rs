@@ -29,8 +29,8 @@ struct FirstTrip {
 }
 
 impl Zigzag {
-    /// One with `settings`, of which the clock is not used, as timestamps have their own, and no backlog: what it goes by is
-    /// no round trip.
+    /// A controller with `settings`. The setting `clock` is not used, because timestamps have a clock of their own. The
+    /// backlog is not used either, because a one-way trip time is no round trip.
     pub fn new(settings: Settings) -> Self {
         Zigzag { judge: Judge::new(Settings { max_backlog: 0, ..settings }), ..Zigzag::default() }
     }

@@ -10,7 +10,8 @@ use airtcp_core::{Duration, Instant, Packet, TcpFlags, TcpHeader, TcpOptions};
 const SYN_AFTER_STRAY: Duration = Duration::from_millis(2);
 
 impl Connection {
-    /// The options of our SYN: what the configuration offers, of what the peer offered if we answer.
+    /// The options of our SYN: those that the configuration offers; in an answer, only those that the peer offered,
+    /// too.
     pub(super) fn syn_options(&self, now: Instant) -> TcpOptions {
         let answers = self.state == State::SynReceived;
         let is_ipv4 = self.local.address.is_ipv4();

@@ -134,7 +134,7 @@ impl Connection {
         self.receiver.acks.owe_now();
     }
 
-    /// RFC 5961: an acknowledgment tells a peer that means it what to do.
+    /// RFC 5961: answer with an acknowledgment; a genuine peer then knows what to do.
     fn challenge(&mut self, now: Instant) {
         if now >= self.challenge_allowed_at {
             self.challenge_allowed_at = now.saturating_add(CHALLENGE_INTERVAL);

@@ -108,8 +108,8 @@ impl Receiver {
         self.content.fault()
     }
 
-    /// Hands up to `max` bytes to the application. Of a stream that is broken (`fault`) nothing may
-    /// be left to hand on although it counts as readable.
+    /// Hands up to `max` bytes to the application. If the stream is broken (`fault`), there may be nothing to return
+    /// although bytes count as readable.
     pub fn read(&mut self, max: u64) -> Option<Chunk> {
         let len = max.min(self.readable());
         if len == 0 {

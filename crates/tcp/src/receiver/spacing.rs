@@ -1,8 +1,8 @@
 //! The least time between acknowledgments of data that arrive in order: TACK (Li et al., SIGCOMM 2020).
 //!
-//! TACK acknowledges with the frequency *f = min(bw / (L MSS), beta / RTTmin)*: an acknowledgment for L segments, but no
-//! more than beta in the lowest round-trip time. What RFC 5681 has acknowledged at once still is: this spaces only
-//! what tells a sender nothing but progress.
+//! TACK acknowledges with the frequency *f = min(bw / (L MSS), beta / RTTmin)*: an acknowledgment for L segments, but
+//! no more than beta in the lowest round-trip time. Whatever RFC 5681 requires to acknowledge at once still is: only
+//! acknowledgments that report nothing but progress are spaced.
 //!
 //! The receiver knows RTTmin from its handshake and from timestamps: the echo of a clock that it sent with its last
 //! acknowledgments came with data that those may have released (RFC 7323). A sender that had nothing to send makes

@@ -57,8 +57,8 @@ impl ReceiveWindow {
         field as u16
     }
 
-    /// True if the window has grown so much since it was announced that the peer should know: to
-    /// twice what it still may send (Linux), and by a segment or half the buffer.
+    /// True if the window has grown enough since it was announced to tell the peer: to twice what the peer may still
+    /// send (Linux), and by a segment or half the buffer.
     pub fn deserves_update(&self, nxt: u64, free: u64, mss: u32) -> bool {
         let usable = self.edge.saturating_sub(nxt);
         free >= 2 * usable && free - usable >= u64::from(mss).min(self.buffer / 2).max(1)

@@ -30,7 +30,7 @@ pub struct Newest {
     pub rtt: Duration,
 }
 
-/// What an acknowledgment told, as far as loss detection is concerned.
+/// What an acknowledgment reported, as far as loss detection is concerned.
 #[derive(Clone, Copy, Debug)]
 pub struct AckView {
     /// Now.
@@ -55,7 +55,7 @@ pub struct AckView {
 
 /// See the module.
 pub trait LossDetector: Debug + Send {
-    /// Marks what is lost. Returns when to look again if nothing arrives until then.
+    /// Marks lost segments. Returns when to check again if nothing arrives before.
     fn detect(&mut self, board: &mut Scoreboard, sk: &mut TcpSock, ack: &AckView, stats: &mut Stats)
     -> Option<Instant>;
     /// True if recovery ends with the first acknowledgment that advances, even in part (RFC 2581).
@@ -70,7 +70,8 @@ pub trait LossDetector: Debug + Send {
     fn spares(&self, _sent: &Sent, _sk: &TcpSock, _now: Instant) -> bool {
         false
     }
-    /// True if a timeout sends the oldest segment again whatever the window says: what was spared fills it.
+    /// True if a timeout retransmits the oldest segment regardless of the window, which the segments not marked lost
+    /// fill.
     fn forces_after_timeout(&self) -> bool {
         false
     }

@@ -1,10 +1,10 @@
 //! Recovery for a sender without a window, one segment for each trigger (DEC-32, F2 of DEC-34): the data TCP of a
 //! decoupling socket.
 //!
-//! The oldest segment not acknowledged is sent again at the third duplicate acknowledgment, or once three SACKed segments
-//! lie above it (DEC-U8), and then again each time X more duplicates have come, so that a lost retransmission waits for no
-//! timeout. X is given from outside ([`crate::Connection::set_repeat_after`]); whoever holds the sender back knows how many
-//! segments are on their way. Without an X it is the window.
+//! The oldest segment not acknowledged is sent again at the third duplicate acknowledgment, or once three SACKed
+//! segments lie above it (DEC-U8), and then again each time X more duplicates have come, so that a lost retransmission
+//! waits for no timeout. The caller sets X ([`crate::Connection::set_repeat_after`]), because only what limits the
+//! sender knows how many segments are in flight. Without an X it is the window.
 //!
 //! With one hole repaired in a round trip, a path that loses more than one segment in a round trip is never repaired in
 //! time. So `repair_holes = "all"` does the same for every hole that SACK shows (DEC-U9). Duplicates are then counted by

@@ -54,7 +54,7 @@ const MAX_REORDERING: u32 = 300;
 impl Sender {
     /// Takes an acknowledgment at or above `una`.
     pub fn handle_ack(&mut self, input: &AckInput, step: &mut Step) {
-        // Every segment of a peer that only sends: it tells of nothing but its window.
+        // This is every segment of a peer that only sends: it reports nothing but its window.
         if self.board.is_empty() && input.ack == self.una && input.tcp.options.sack.is_empty() {
             self.sk.tcp_mstamp = step.now;
             self.take_window(input);
@@ -159,7 +159,7 @@ impl Sender {
         for (left, right) in blocks {
             let left = self.sequence.offset(*left, self.una).max(self.una as i64) as u64;
             let right = self.sequence.offset(*right, self.una);
-            // A block outside what is in flight says nothing (RFC 2018 section 8).
+            // A block outside the data in flight is ignored (RFC 2018 section 8).
             if right <= left as i64 || right as u64 > self.nxt {
                 continue;
             }
@@ -192,7 +192,7 @@ impl Sender {
         self.buffer.acknowledge(after);
     }
 
-    /// Without SACK, progress over a retransmission does not tell what of it arrived before.
+    /// Without SACK, an acknowledgment that covers a retransmission does not say which part had arrived before.
     fn is_original_delivered(&self, delivery: &Delivery) -> bool {
         let is_known = self.has_sack || !delivery.resent_acked;
         is_known && delivery.lowest_original.is_some_and(|start| start < self.high_seq)

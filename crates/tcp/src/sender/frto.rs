@@ -26,7 +26,7 @@ impl Frto {
         self.holds = false;
     }
 
-    /// New data go before what is presumed lost.
+    /// New data is sent before segments that are presumed lost.
     pub(super) fn holds(&self) -> bool {
         self.holds
     }

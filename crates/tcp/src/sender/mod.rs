@@ -1,8 +1,7 @@
 //! The sending half: what is in flight, what the peer and the network allow, and what to send next.
 //!
-//! The recovery state machine follows Linux's `tcp_input.c` (Open, Disorder, CWR, Recovery, Loss),
-//! because controllers and their BPF twins see its states; which segments are lost is the business
-//! of a [`LossDetector`].
+//! The recovery state machine follows Linux's `tcp_input.c` (Open, Disorder, CWR, Recovery, Loss), because controllers
+//! and their BPF twins see its states; a [`LossDetector`] decides which segments are lost.
 
 mod ack;
 mod alert;
@@ -34,7 +33,7 @@ use crate::timers::Timers;
 use airtcp_core::{Instant, Rng};
 use alloc::boxed::Box;
 
-/// What every step of the sender may touch besides itself.
+/// The state outside the sender that every step of it may change.
 pub struct Step<'a> {
     /// Now.
     pub now: Instant,

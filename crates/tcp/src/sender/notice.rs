@@ -1,14 +1,14 @@
 //! Explicit loss notification (Balakrishnan & Katz 1998; R-10): duplicate acknowledgments marked
 //! ELN say that a link lost the segment they ask for, so fast retransmit leaves the window alone.
 //!
-//! A mark speaks for the oldest hole only. When recovery goes on to a hole whose duplicates come
-//! without marks, that one is congestion, and the window shrinks then. Timeouts are not touched.
+//! A mark speaks for the oldest hole only. If recovery continues with a hole whose duplicates have no marks, that loss
+//! is congestion, and the window shrinks then. Timeouts are not touched.
 
 use super::ack::AckFacts;
 use super::{Sender, Step};
 use crate::recovery::DUP_THRESH;
 
-/// What marks have told.
+/// What the marks have reported.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LossNotice {
     enabled: bool,
@@ -48,7 +48,7 @@ impl Sender {
         self.notice.names(self.una)
     }
 
-    /// In a recovery that spared the window: the hole it has come to was not notified.
+    /// True in a recovery that kept the window, if its current hole was not notified.
     pub(super) fn reduce_for_unmarked_hole(&mut self, step: &mut Step) {
         if self.notice.spares_window && self.notice.unmarked >= DUP_THRESH {
             self.begin_reduction();

@@ -37,7 +37,7 @@ impl Sender {
         (self.is_paced() && self.pacer.burst == 0 && now < self.sk.tcp_wstamp).then_some(self.sk.tcp_wstamp)
     }
 
-    /// Nothing more leaves now: what was left of the burst is forgotten.
+    /// No more segments leave now; the rest of the burst is forgotten.
     pub(super) fn end_burst(&mut self) {
         self.pacer.burst = 0;
     }

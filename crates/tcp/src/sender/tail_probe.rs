@@ -76,7 +76,7 @@ impl Sender {
         step.timers.set(Timer::Retransmit, step.now.saturating_add(wait.max(Duration::from_micros(1))));
     }
 
-    /// RFC 8985 section 7.4: what an acknowledgment tells about the probe.
+    /// RFC 8985 section 7.4: what an acknowledgment reveals about the probe.
     pub(super) fn process_tail_probe_ack(
         &mut self,
         ack: u64,

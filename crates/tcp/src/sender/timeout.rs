@@ -15,7 +15,7 @@ impl Sender {
         head.sent_at.saturating_add(rto).saturating_since(step.now)
     }
 
-    /// Starts the timer for what is in flight, or stops it when nothing is.
+    /// Starts the timer if segments are in flight, or stops it if none are.
     pub(super) fn rearm(&mut self, restart: bool, step: &mut Step) {
         if self.board.is_empty() {
             step.timers.stop(Timer::Retransmit);
@@ -88,8 +88,8 @@ impl Sender {
         self.cwr_due = self.ecn;
     }
 
-    /// Keeps the zero-window probe armed exactly while nothing is in flight and the window forbids
-    /// to send what waits.
+    /// Keeps the zero-window probe armed exactly while nothing is in flight and the peer's window does not allow
+    /// waiting data to be sent.
     pub(super) fn update_persist(&mut self, step: &mut Step) {
         let waits = self.board.is_empty() && (self.unsent() > 0 || self.closing && !self.fin_sent);
         if !waits {

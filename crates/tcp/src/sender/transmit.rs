@@ -80,7 +80,7 @@ impl Sender {
             && let Some(index) = self.board.next_waiting()
         {
             let start = self.board.record(index)?.start;
-            // What the peer took its window back from must wait, but for the oldest segment.
+            // If the peer shrank its window, data beyond it must wait, except the oldest segment.
             if start < self.peer.edge || start == self.una {
                 self.force_retransmit = false;
                 return self.retransmit(index, clock, step);
@@ -106,7 +106,7 @@ impl Sender {
         self.sk.tcp_packets_in_flight() + if held { self.sk.sacked_out } else { 0 }
     }
 
-    /// Sends again what the record at `index` holds.
+    /// Retransmits the segment of the record at `index`.
     fn retransmit(&mut self, index: usize, clock: u32, step: &mut Step) -> Option<Transmission> {
         let restarts_timer = index == 0;
         self.board.resent(index, step.now, &mut self.sk);

@@ -1,4 +1,4 @@
-//! From what the probes saw to a verdict.
+//! Turns the measurements of the probes into a verdict.
 
 use super::{LinkTest, SMALL};
 use airtcp_core::{Duration, Probability, Rate};

@@ -1,4 +1,4 @@
-//! Known traffic before a live run: does every link do what was asked of it?
+//! Known traffic before a live run tests whether every link behaves as configured.
 //!
 //! UDP probes cross each direction of each link between its own two namespaces, all directions
 //! side by side, within a second. *Bursts* of full-size packets that fit in the queue leave at
@@ -38,7 +38,7 @@ const PROBES_PER_TICK: u64 = 8;
 /// Below the emulator's priority, above everything else.
 const PRIORITY: u8 = 45;
 
-/// What the probes told about one direction of a link.
+/// What the probes measured on one direction of a link.
 #[derive(Clone, Debug)]
 pub struct LinkTest {
     /// The scenario's name, for example `links.air.forward`.

@@ -1,7 +1,7 @@
-//! Control messages between the two boxes of a scheme: UDP to one configured peer.
+//! Control messages between the two gateways of a scheme: UDP to one configured peer.
 //!
-//! Nothing that comes in is trusted. What is not from the peer, not in our envelope, not for
-//! this scheme, seen before, or not authenticated where a key is set, is ignored and counted.
+//! No incoming message is trusted. A message is ignored and counted if it is not from the peer, not in our envelope,
+//! not for this scheme, a replay, or not authenticated although a key is set.
 
 mod envelope;
 mod key;

@@ -1,5 +1,5 @@
-//! Diverting the traffic that a router forwards over one link into two TUN devices, so that it
-//! comes back untouched to a router whose process is gone.
+//! Diverts the traffic that a router forwards over one link into two TUN devices. When the process is gone, the router
+//! forwards as before.
 //!
 //! Set up in an order that diverts nothing until all is in place, taken down in the reverse
 //! order; see [`plan`] for the parts and why each of them fails open.
@@ -121,7 +121,7 @@ impl Diversion {
         self.table.as_ref().map(OwnedTable::watch)
     }
 
-    /// Diverts nothing more; what is in the devices can still be read and written.
+    /// Stops diverting; packets in the devices can still be read and written.
     pub fn stop_marking(&mut self) {
         if let Some(table) = self.table.take() {
             table.unload();
@@ -136,7 +136,7 @@ impl Drop for Diversion {
             return;
         }
         for step in self.plan.down() {
-            // Of a start that failed half way some rules are not there.
+            // After a start that failed half-way, some rules do not exist.
             if let Err(error) = perform(&step) {
                 tracing::debug!("{error}");
             }

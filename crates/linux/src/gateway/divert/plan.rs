@@ -199,8 +199,8 @@ impl Plan {
                  policy accept;\n{rules}  }}\n"
             )
         };
-        // Arriving first: on a box with two gateways a packet that goes from one's link to the
-        // other's passes both, in this order.
+        // Arriving first: if two gateways run on a machine, a packet from the link of one to the link of the other
+        // passes both, in this order.
         format!(
             "table inet {} {{\n  flags owner;\n  set alive {{\n    type mark; \
              flags dynamic,timeout; timeout {ALIVE_MS}ms; size 4;\n  }}\n{}{}}}\n",
@@ -230,7 +230,7 @@ impl Plan {
         );
         let mut rules = vec![heartbeat, format!("iifname != \"{link}\" return")];
         rules.extend(self.never_diverted());
-        // What leaves where it came from never crosses the box: it is left alone.
+        // A packet that leaves through the link that it came from does not cross this router and is not diverted.
         rules.push(format!("fib daddr . mark oifname {{ \"{link}\", \"lo\" }} return"));
         rules.push(self.set_mark(Way::In));
         rules

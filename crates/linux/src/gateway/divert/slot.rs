@@ -1,8 +1,8 @@
-//! Which of the few places a gateway takes in its network namespace, and what a killed one left.
+//! The slot that a gateway takes in its network namespace (there are few), and what a killed gateway left in it.
 //!
-//! A place is held by an abstract Unix socket: its name exists once per network namespace and
-//! is freed by the kernel when the process ends, however it ends. Rules of a place that can be
-//! taken are therefore leftovers, and only those are removed.
+//! An abstract Unix socket holds a slot. Its name exists once per network namespace, and the kernel frees it when the
+//! process ends, however it ends. The rules of a slot that can be taken are therefore leftovers, and only those are
+//! removed.
 
 use super::super::command::{self, CommandError};
 use super::plan::{PRIORITY_BASE, PROTOCOL, SLOTS, TABLE_BASE};

@@ -1,4 +1,4 @@
-//! What a running gateway tells about itself, and the socket it tells it over.
+//! The status of a running gateway, and the socket that serves it.
 
 mod socket;
 

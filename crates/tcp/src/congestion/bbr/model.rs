@@ -26,7 +26,7 @@ impl Bbr {
         }
         self.sample_long_term(sk, rs);
         let bw = u64::from(rs.delivered.unsigned_abs()) * BW_UNIT / rs.interval_us.unsigned_abs();
-        // A sender that had nothing to send tells a lower bound only.
+        // If the sender had nothing to send, the sample is only a lower bound.
         if !rs.is_app_limited || bw >= self.max_bw() {
             self.bw.running_max(BW_RTTS, self.rtt_cnt, bw);
         }

@@ -202,7 +202,7 @@ mod tests {
                 let mut samples = alloc::vec![first];
                 samples.extend([50_000; 20_000]);
                 let rtt = fed(&Settings { y, ..Settings::default() }, &samples);
-                // What is left is what a shift cannot see any more: 2^shift units of 1/256 us.
+                // The remaining error is what the shift cuts off: less than 2^shift units of 1/256 us.
                 assert!((rtt.mean - 50_000 * 256).abs() < 256 && rtt.dev < 2 * 256, "{y:?} {rtt:?}");
             }
         }

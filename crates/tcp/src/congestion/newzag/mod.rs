@@ -15,7 +15,7 @@ use lda::{newzag_is_random, newzag_queue_is_short, newzag_rtt_on_clock, newzag_s
 
 use super::{AckSample, CaEvent, CaState, Controller, TcpSock};
 
-/// What `ssthresh` decided, until `set_state` tells what for.
+/// The decision of `ssthresh`, until `set_state` says which event it was for.
 #[derive(Clone, Copy, Debug)]
 struct Verdict {
     /// Segments lost; 0 without loss.
@@ -54,7 +54,7 @@ impl Counters {
     }
 }
 
-/// Tells losses apart and counts what it told: what NewZag and ZigZag share.
+/// Distinguishes random losses from congestion and counts its verdicts; shared by NewZag and ZigZag.
 #[derive(Clone, Debug, Default)]
 pub struct Judge {
     settings: Settings,
@@ -74,7 +74,7 @@ impl Judge {
         self.sample(newzag_rtt_on_clock(now_us, rtt_us, self.settings.tick_us()));
     }
 
-    /// One more sample of what the rules go by, microseconds.
+    /// Adds a sample of the time that the rules compare, in microseconds.
     pub fn sample(&mut self, sample_us: u64) {
         newzag_sample(&mut self.rtt, &self.settings, sample_us);
     }
