@@ -94,7 +94,7 @@ fn series(cell: &ResolvedScenario, result: &FlowResult, repairs: &Repairs, start
     series
 }
 
-/// Counters since the run began, of all boxes together; of levels the highest.
+/// Counters since the run began, of all gateways together; the highest value of each level.
 fn schemes(findings: &Findings<'_>) -> Vec<SchemeOutcome> {
     let of_scheme = |(index, spec): (usize, &airtcp_experiment::scenario::SchemeSpec)| {
         let mut counters: BTreeMap<String, u64> = BTreeMap::new();

@@ -25,7 +25,7 @@ const POLL: std::time::Duration = std::time::Duration::from_millis(20);
 pub(crate) struct Gateways<'a> {
     boxes: Vec<GatewayBox>,
     directory: &'a Path,
-    /// Position of each box's scheme in the scenario.
+    /// Position in the scenario of the scheme that each gateway runs.
     schemes: usize,
 }
 
@@ -38,10 +38,10 @@ struct GatewayBox {
     has_peer: bool,
 }
 
-/// What all boxes of each scheme said, with the node they are on, in the order of the scenario.
+/// The last status of all gateways of each scheme, with their nodes, in the order of the scenario.
 pub(crate) type Counters = Vec<Vec<(String, Status)>>;
 
-/// Repairs by all boxes so far, over time since the start of the watch.
+/// Repairs by all gateways so far, over time since the start of the watch.
 pub(crate) type Repairs = Vec<(Duration, u64)>;
 
 impl<'a> Gateways<'a> {
@@ -117,7 +117,7 @@ impl<'a> Gateways<'a> {
         Ok(GatewayBox { name, node: node.to_owned(), scheme: index, program, log, has_peer })
     }
 
-    /// Waits until every box works and has heard of its peer.
+    /// Waits until every gateway works and has heard from its peer.
     pub(crate) fn wait_until_up(&mut self) -> Result<(), NotRun> {
         for gateway in &mut self.boxes {
             let mut waited = std::time::Duration::ZERO;
@@ -136,7 +136,7 @@ impl<'a> Gateways<'a> {
         Ok(())
     }
 
-    /// Asks every box.
+    /// Asks every gateway.
     pub(crate) fn counters(&self) -> Result<Counters, NotRun> {
         let mut counters: Counters = vec![Vec::new(); self.schemes];
         for gateway in &self.boxes {

@@ -1,6 +1,6 @@
 //! The live world: the same scenario on kernel TCP between network namespaces of this machine.
 //!
-//! Each run builds its own testbed, starts one `airtcp gateway` per box of the scheme, as an operator would, tests
+//! Each run builds its own testbed, starts one `airtcp gateway` per element of the scheme, as an operator would, tests
 //! the emulated links, runs the flows and takes everything down again. Runs follow each other strictly: they measure
 //! time.
 

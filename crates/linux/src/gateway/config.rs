@@ -53,7 +53,7 @@ pub struct Config {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Facts {
-    /// True at the end named second in the scenario's link; schemes with one box care.
+    /// True at the end that the scenario's link names second; it matters to schemes with one gateway.
     pub far_end: bool,
     /// Rate of the outgoing direction, in IP bits per second.
     pub rate_bps: Option<u64>,

@@ -1,4 +1,4 @@
-//! Random operations on the boxes of one scheme.
+//! Random operations on the elements of one scheme.
 
 use super::rig::{Place, Rig, step};
 use super::traffic::{self, Traffic};

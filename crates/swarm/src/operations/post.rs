@@ -13,9 +13,9 @@ pub struct Post {
     pub sent: Vec<(Port, Packet)>,
     /// Control messages sent and not yet collected.
     pub control: Vec<Vec<u8>>,
-    /// Tracked packets whose fate the box has not heard.
+    /// Tracked packets whose fate was not reported to the element yet.
     pub tokens: Vec<Token>,
-    /// Everything the box did.
+    /// Everything that the element did.
     pub trace: Trace,
     draw: Draw,
 }

@@ -1,4 +1,4 @@
-//! The boxes of one scheme with an unreliable stretch of air between them, and the checks after every call.
+//! The elements of one scheme with an unreliable link between them, and the checks after every call.
 
 use super::oracle::Oracle;
 use super::post::Post;
@@ -35,7 +35,7 @@ impl fmt::Display for Place {
     }
 }
 
-/// One box.
+/// One element.
 struct Station {
     element: Box<dyn Element + Send>,
     post: Post,
@@ -43,7 +43,7 @@ struct Station {
     rng: Rng,
 }
 
-/// Boxes, air and judge.
+/// Elements, link and judge.
 pub struct Rig {
     place: Place,
     stations: Vec<Station>,
@@ -76,7 +76,7 @@ const MAX_HEARD: usize = 64;
 const GAUGE_EVERY: u64 = 16;
 
 impl Rig {
-    /// The boxes of a scheme.
+    /// The elements of a scheme.
     ///
     /// # Errors
     /// The scheme does not accept its place or settings.
@@ -106,19 +106,19 @@ impl Rig {
         })
     }
 
-    /// Number of boxes.
+    /// Number of elements.
     pub fn boxes(&self) -> usize {
         self.stations.len()
     }
 
-    /// Everything the boxes did so far.
+    /// Everything that the elements did so far.
     pub fn trace(&self) -> Trace {
         let mut trace = Trace::default();
         self.stations.iter().for_each(|station| trace.add(station.post.trace.value()));
         trace
     }
 
-    /// How often any box, since it was last restarted, said that `event` happened.
+    /// How often any element, since it was last restarted, reported that `event` happened.
     #[cfg(test)]
     pub fn count(&self, event: airtcp_core::Event) -> u64 {
         self.stations.iter().map(|station| station.ledger.events.get(event)).sum()
@@ -234,7 +234,7 @@ impl Rig {
         Ok(())
     }
 
-    /// The earliest deadline of any box.
+    /// The earliest deadline of any element.
     pub fn next_timeout(&self) -> Option<Instant> {
         self.stations.iter().filter_map(|station| station.element.poll_timeout()).min()
     }

@@ -25,7 +25,7 @@ pub(super) fn draw_trunk(draw: &mut Draw, scenario: &Scenario, tables: &Tables<'
     let hops = scenario.path(ends[0], ends[1]);
     let carries = |(place, hop): (usize, &(usize, usize))| match &scenario.links[hop.0].scheme {
         None => true,
-        // The trunk's own box is before the first link.
+        // The trunk's own element is before the first link.
         Some(scheme) => place > 0 && TRANSPARENT.contains(&scheme.entry.slug),
     };
     if !hops.iter().enumerate().all(carries) {

@@ -43,7 +43,7 @@ const DEVICE_QUEUE_PACKETS: u32 = 8_192;
 /// Where the four bits of our marks may lie, best first: bits that other software rarely uses.
 const SHIFTS: [u32; 8] = [24, 20, 28, 4, 8, 12, 16, 0];
 
-/// The direction of diverted traffic, seen from the box.
+/// The direction of diverted traffic, seen from the router.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
     /// About to leave through the link.
@@ -251,7 +251,7 @@ impl Plan {
             format!("meta mark & {:#010x} != 0 return", self.mask),
             // The dead man's switch; a constant key, written as the only constant nft allows here.
             "meta mark & 0 != @alive return".to_owned(),
-            // For the box itself, for everybody, or for nobody.
+            // Addressed to the router itself, to everybody, or to nobody.
             "fib daddr type != unicast return".to_owned(),
             "ip6 saddr fe80::/10 return".to_owned(),
             "ip6 daddr fe80::/10 return".to_owned(),
