@@ -62,7 +62,7 @@ fn topics(catalogue: &Catalogue<'_>) -> Vec<Topic> {
         let example = format!("[flows.bulk]\nfrom = \"sender\"\nto = \"receiver\"\ncontroller = \"{name}\"\n");
         topics.push(simple(
             name,
-            "A controller of the Linux kernel; live runs only.",
+            "In the Linux kernel; live runs only.",
             vec!["Congestion controller.".into()],
             example,
         ));
@@ -159,8 +159,7 @@ fn link() -> Topic {
     }
     Topic {
         name: "link".into(),
-        about: "A link between two nodes. Both directions are alike unless [links.<name>.reverse] overrides a key."
-            .into(),
+        about: "A link between two nodes; both directions alike unless [links.<name>.reverse] overrides a key.".into(),
         notes: Vec::new(),
         sections,
         example: format!("[links.air]\nbetween = [\"a\", \"b\"]\n{}", commented(LinkSettings::default().fields())),
@@ -241,8 +240,7 @@ fn scenario() -> Topic {
 }
 
 fn gateway() -> Topic {
-    let mut example =
-        String::from("# The whole file of one gateway; that of the other differs in the line `peer` only.\n");
+    let mut example = String::from("# The whole file of one gateway; the other's differs in `peer` only.\n");
     for (key, value, about) in gateway_file::KEYS {
         let mark = if about.contains("required") { "" } else { "# " };
         let _ = writeln!(example, "{:<40}# {about}", format!("{mark}{key} = {value}"));
@@ -315,8 +313,7 @@ fn overview(catalogue: &Catalogue<'_>, style: Style) -> String {
     };
     section("schemes", catalogue.schemes.iter().map(|entry| (entry.slug.into(), entry.about.into())).collect());
     let kernel = KERNEL_ONLY.iter().filter(|name| catalogue.controller(name).is_none());
-    let kernel =
-        kernel.map(|name| ((*name).to_owned(), "A controller of the Linux kernel; live runs only.".to_owned()));
+    let kernel = kernel.map(|name| ((*name).to_owned(), "In the Linux kernel; live runs only.".to_owned()));
     let ours = catalogue.controllers.iter().map(|entry| (entry.slug.to_owned(), entry.about.to_owned()));
     section("controllers", ours.chain(kernel).collect());
     let papers = papers::all(catalogue);

@@ -103,7 +103,7 @@ impl SocketPlan {
         Ok(SocketPlan { choice, settings })
     }
 
-    /// In words, with a leading blank; empty for TCP.
+    /// In words, with a blank before; nothing for TCP.
     pub fn describe(&self) -> String {
         if self.choice.is_tcp() {
             return String::new();
