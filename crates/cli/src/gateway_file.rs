@@ -29,14 +29,10 @@ pub const KEYS: &[(&str, &str, &str)] = &[
     (
         "key",
         "\"/etc/airtcp/link.key\"",
-        "file with the secret that both gateways share: control messages must then carry a valid MAC",
+        "file with the secret of both gateways: control messages must carry a valid MAC",
     ),
     ("name", "\"wlan0\"", "name of this gateway's devices and sockets; the link's name if left out"),
-    (
-        "listen",
-        "\"0.0.0.0:4791\"",
-        "address for incoming control messages; all addresses and the peer's port if left out",
-    ),
+    ("listen", "\"0.0.0.0:4791\"", "address for control messages; any address and the peer's port if left out"),
     ("rate", "\"20Mbit\"", "rate of the link in IP bits per second; the scheme sends no faster"),
     ("round_trip", "\"10ms\"", "round-trip time over the link; measured if left out"),
     ("queue", "\"75kB\"", "limit of the egress queue of the link"),

@@ -19,10 +19,8 @@ impl Controllers {
             match seen.iter().find(|(slug, _)| *slug == program.slug) {
                 Some((_, first)) if *first == settings => continue,
                 Some(_) => {
-                    let sentence = format!(
-                        "the kernel can hold only one '{}'; all flows that use it need the same options",
-                        program.slug
-                    );
+                    let sentence =
+                        format!("the kernel has one '{}'; all its flows need the same options", program.slug);
                     return Err(NotRun::Skipped(sentence));
                 }
                 None => seen.push((program.slug, settings.clone())),

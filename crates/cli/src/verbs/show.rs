@@ -60,12 +60,7 @@ fn topics(catalogue: &Catalogue<'_>) -> Vec<Topic> {
     }
     for name in KERNEL_ONLY.iter().filter(|name| catalogue.controller(name).is_none()) {
         let example = format!("[flows.bulk]\nfrom = \"sender\"\nto = \"receiver\"\ncontroller = \"{name}\"\n");
-        topics.push(simple(
-            name,
-            "In the Linux kernel; live runs only.",
-            vec!["Congestion controller.".into()],
-            example,
-        ));
+        topics.push(simple(name, "Linux's own; live runs only.", vec!["Congestion controller.".into()], example));
     }
     papers::add_pages(&mut topics, catalogue);
     topics.extend([link(), wlan(), flow(), probe(), scenario(), gateway()]);
@@ -313,7 +308,7 @@ fn overview(catalogue: &Catalogue<'_>, style: Style) -> String {
     };
     section("schemes", catalogue.schemes.iter().map(|entry| (entry.slug.into(), entry.about.into())).collect());
     let kernel = KERNEL_ONLY.iter().filter(|name| catalogue.controller(name).is_none());
-    let kernel = kernel.map(|name| ((*name).to_owned(), "In the Linux kernel; live runs only.".to_owned()));
+    let kernel = kernel.map(|name| ((*name).to_owned(), "Linux's own; live runs only.".to_owned()));
     let ours = catalogue.controllers.iter().map(|entry| (entry.slug.to_owned(), entry.about.to_owned()));
     section("controllers", ours.chain(kernel).collect());
     let papers = papers::all(catalogue);
