@@ -31,6 +31,7 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+mod air;
 mod corrupt;
 mod counters;
 mod link;
@@ -46,6 +47,6 @@ pub use counters::LinkCounters;
 pub use link::Link;
 pub use loss::Loss;
 pub use outage::Outage;
-pub use queue::{Codel, DropTail, FqCodel, HeaderFirst, HeaderLevels, Queue, QueueLimit, Red, Ring};
+pub use queue::{Buffer, Codel, DropTail, FqCodel, HeaderFirst, HeaderLevels, Queue, QueueLimit, QueueSite, Red, Ring};
 pub use reorder::Reordering;
 pub use settings::LinkSettings;

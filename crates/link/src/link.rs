@@ -9,13 +9,13 @@
 //! once per transmission and whatever the others decide, so that changing one probability leaves the draws of the
 //! others as they are.
 
+use crate::air::{Air, Fate};
 use crate::corrupt::corrupt;
 use crate::counters::LinkCounters;
-use crate::loss::LossProcess;
-use crate::queue::{Discipline, HeaderLevels, Signals};
+use crate::queue::{self, Discipline, HeaderLevels, Signals};
 use crate::settings::LinkSettings;
-use crate::transmitter::{Transmitter, Turn};
-use airtcp_core::{Backlog, CreateReason, DropReason, Duration, Instant, Packet, Probability, Rng};
+use crate::transmitter::Transmitter;
+use airtcp_core::{Backlog, CreateReason, DropReason, Duration, Instant, Packet, Rng};
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::format;
@@ -41,61 +41,7 @@ pub struct Link {
     air: Box<Air>,
     /// Most bytes that ever waited, but for those since the peak was last taken.
     queue_bytes_max: u64,
-    control_dscp: u8,
-}
-
-/// What happens between transmitter and receiver.
-#[derive(Debug)]
-struct Air {
-    loss: LossProcess,
-    jitter: Jitter,
-    reorder: Draw,
-    reorder_delay: Duration,
-    duplicate: Draw,
-    corrupt: Draw,
-    /// Which bit is damaged; apart from whether, so that a damaged packet shifts no later draw.
-    damage: Rng,
-    outage: crate::Outage,
-    /// From here on, counted from the origin, nothing goes wrong.
-    impaired_until: Option<Duration>,
-    origin: Instant,
-}
-
-/// A chance with its own stream, which is left alone where nothing can come of it.
-#[derive(Debug)]
-struct Draw {
-    probability: Probability,
-    rng: Rng,
-}
-
-impl Draw {
-    fn hits(&mut self) -> bool {
-        !self.probability.is_never() && self.rng.chance(self.probability)
-    }
-}
-
-/// Delay that varies from packet to packet.
-#[derive(Debug)]
-struct Jitter {
-    most: Duration,
-    rng: Rng,
-    /// No packet that is not held back arrives before this.
-    latest: Instant,
-}
-
-impl Jitter {
-    fn draw(&mut self) -> Duration {
-        if self.most.is_zero() {
-            return Duration::ZERO;
-        }
-        Duration::from_nanos(self.rng.below(self.most.as_nanos()))
-    }
-
-    /// A packet that would arrive at `at` waits for those before it.
-    fn in_order(&mut self, at: Instant) -> Instant {
-        self.latest = self.latest.max(at);
-        self.latest
-    }
+    header_dscp: u8,
 }
 
 #[derive(Debug)]
@@ -104,45 +50,22 @@ struct Arrival {
     packet: Packet,
 }
 
-/// What the air does to one packet.
-#[derive(Default)]
-struct Fate {
-    drop: Option<DropReason>,
-    jitter: Duration,
-    reordered: bool,
-    duplicated: bool,
-    corrupted: bool,
-}
-
 impl Link {
     /// The link called `name` in the run seeded with `seed`; `name` carries the direction ("links.air.reverse").
     pub fn new(settings: &LinkSettings, seed: u64, name: &str) -> Self {
-        let stream = |part: &str| Rng::derive(seed, &format!("{name}/{part}"));
-        let draw = |part: &str, probability| Draw { probability, rng: stream(part) };
-        let air = Air {
-            loss: LossProcess::new(&settings.loss, stream("loss")),
-            jitter: Jitter { most: settings.jitter, rng: stream("jitter"), latest: Instant::ZERO },
-            reorder: draw("reorder", settings.reorder.probability),
-            reorder_delay: settings.reorder.delay,
-            duplicate: draw("duplicate", settings.duplicate),
-            corrupt: draw("corrupt", settings.corrupt),
-            damage: stream("damage"),
-            outage: settings.outage.clone(),
-            impaired_until: settings.impaired_until,
-            origin: Instant::ZERO,
-        };
+        let air = Air::new(settings, seed, name);
         Link {
             delay: settings.delay,
             mtu: settings.mtu,
             is_clear: air.is_clear(),
-            queue: Discipline::new(settings, stream("queue")),
+            queue: settings.queue.start(&settings.queue_site(), Rng::derive(seed, &format!("{name}/queue"))),
             transmitter: Transmitter::new(settings.rate),
             arrivals: VecDeque::new(),
             held_bytes: 0,
             counters: LinkCounters::default(),
             air: Box::new(air),
             queue_bytes_max: 0,
-            control_dscp: settings.queue.control_dscp(),
+            header_dscp: settings.queue.header_dscp(),
         }
     }
 
@@ -161,11 +84,13 @@ impl Link {
     pub fn send(&mut self, now: Instant, packet: Packet, drops: &mut dyn FnMut(Packet, DropReason)) -> bool {
         let bytes = packet.wire_len();
         let Some(packet) = self.take_in(now, packet, bytes, drops) else { return false };
-        if matches!(self.queue, Discipline::Red(_) | Discipline::HeaderFirst(_) | Discipline::Held(_)) {
-            return self.send_managed(now, packet, drops);
+        match self.queue {
+            Discipline::DropTail(_) | Discipline::Ring(_) => {
+                self.transmit(now, packet, bytes, drops);
+                true
+            }
+            Discipline::Arrival(_) | Discipline::Departure(_) => self.send_managed(now, packet, drops),
         }
-        self.transmit(now, packet, bytes, drops);
-        true
     }
 
     /// Counts a packet, and drops it if its length or the limit of a queue says so.
@@ -248,22 +173,18 @@ impl Link {
     fn send_managed(&mut self, now: Instant, packet: Packet, drops: &mut dyn FnMut(Packet, DropReason)) -> bool {
         self.advance(now, drops);
         let free_at = self.transmitter.free_at();
-        let mut signals = Signals { counters: &mut self.counters, drops, control_dscp: self.control_dscp };
+        let mut signals = Signals { counters: &mut self.counters, drops, header_dscp: self.header_dscp };
+        let waiting = self.transmitter.waiting(now);
         let is_taken = match &mut self.queue {
-            Discipline::Held(queue) => queue.enqueue(now, free_at, packet, &mut signals),
-            Discipline::Red(red) => {
-                let waiting = self.transmitter.waiting(now);
-                let packet = red.admit(now, free_at, waiting, packet, &mut signals);
-                self.transmit_admitted(now, packet, drops)
+            Discipline::Departure(queue) => queue.enqueue(now, free_at, packet, &mut signals),
+            Discipline::Arrival(queue) => {
+                let admitted = queue.admit(&queue::Arrival { now, free_at, waiting }, packet, &mut signals);
+                self.transmit_admitted(now, admitted, drops)
             }
-            Discipline::HeaderFirst(headers) => {
-                let waiting = self.transmitter.waiting(now);
-                let packet = headers.admit(now, free_at, waiting, packet, &mut signals);
-                self.transmit_admitted(now, packet, drops)
-            }
-            Discipline::DropTail(_) | Discipline::Ring(_) => false,
+            // Their limit is kept already.
+            Discipline::DropTail(_) | Discipline::Ring(_) => self.transmit_admitted(now, Some(packet), drops),
         };
-        if let Discipline::Held(queue) = &self.queue {
+        if let Discipline::Departure(queue) = &self.queue {
             self.transmitter.note_waiting(queue.backlog().bytes);
         }
         self.note_first_drop(now);
@@ -281,17 +202,17 @@ impl Link {
     /// air drops goes to `drops`. Has nothing to do on a link whose queue decides on arrival.
     #[inline]
     pub fn advance(&mut self, now: Instant, drops: &mut dyn FnMut(Packet, DropReason)) {
-        if matches!(self.queue, Discipline::Held(_)) {
+        if matches!(self.queue, Discipline::Departure(_)) {
             self.serve(now, drops);
         }
     }
 
     #[inline(never)]
     fn serve(&mut self, now: Instant, drops: &mut dyn FnMut(Packet, DropReason)) {
-        while let Discipline::Held(queue) = &mut self.queue
+        while let Discipline::Departure(queue) = &mut self.queue
             && let Some(at) = queue.next_turn(self.transmitter.free_at()).filter(|at| *at <= now)
         {
-            let mut signals = Signals { counters: &mut self.counters, drops, control_dscp: self.control_dscp };
+            let mut signals = Signals { counters: &mut self.counters, drops, header_dscp: self.header_dscp };
             if let Some(packet) = queue.dequeue(at, &mut signals) {
                 self.transmit_managed(at, packet, drops);
             }
@@ -312,7 +233,7 @@ impl Link {
         let fate = self.air.fate(turn, bytes);
         match fate.drop {
             Some(reason) => {
-                Signals { counters: &mut self.counters, drops, control_dscp: self.control_dscp }.drop(packet, reason)
+                Signals { counters: &mut self.counters, drops, header_dscp: self.header_dscp }.drop(packet, reason)
             }
             None => self.carry(packet, bytes, turn.end, &fate),
         }
@@ -338,21 +259,15 @@ impl Link {
 
     #[cold]
     fn refuse(&mut self, now: Instant, packet: Packet, reason: DropReason, drops: &mut dyn FnMut(Packet, DropReason)) {
-        Signals { counters: &mut self.counters, drops, control_dscp: self.control_dscp }.drop(packet, reason);
+        Signals { counters: &mut self.counters, drops, header_dscp: self.header_dscp }.drop(packet, reason);
         self.note_first_drop(now);
     }
 
     /// Puts a packet that gets through where its arrival belongs.
     #[inline(always)]
     fn carry(&mut self, mut packet: Packet, bytes: u32, departure: Instant, fate: &Fate) {
-        let mut at = departure.saturating_add(self.delay);
-        if !self.air.jitter.most.is_zero() {
-            at = self.air.jitter.in_order(at.saturating_add(fate.jitter));
-        }
-        if fate.reordered {
-            self.counters.reordered += 1;
-            at = at.saturating_add(self.air.reorder_delay);
-        }
+        let at = self.air.arrival(departure.saturating_add(self.delay), fate);
+        self.counters.reordered += u64::from(fate.reordered);
         if fate.corrupted {
             self.counters.corrupted += 1;
             packet = corrupt(packet, &mut self.air.damage);
@@ -388,7 +303,7 @@ impl Link {
     #[inline]
     pub fn next_event(&self) -> Option<Instant> {
         let arrival = self.next_arrival();
-        let Discipline::Held(queue) = &self.queue else { return arrival };
+        let Discipline::Departure(queue) = &self.queue else { return arrival };
         let turn = queue.next_turn(self.transmitter.free_at()).filter(|at| *at < Instant::MAX);
         arrival.into_iter().chain(turn).min()
     }
@@ -416,7 +331,7 @@ impl Link {
     /// What waits for the transmitter: the packet in transmission and those in the air are not among it.
     pub fn backlog(&mut self, now: Instant) -> Backlog {
         match &self.queue {
-            Discipline::Held(queue) => queue.backlog(),
+            Discipline::Departure(queue) => queue.backlog(),
             _ => self.transmitter.waiting(now),
         }
     }
@@ -424,7 +339,7 @@ impl Link {
     /// Most bytes that waited for the transmitter since the last call.
     pub fn take_queue_peak(&mut self, now: Instant) -> u64 {
         let waiting = match &self.queue {
-            Discipline::Held(queue) => queue.backlog().bytes,
+            Discipline::Departure(queue) => queue.backlog().bytes,
             _ => 0,
         };
         let peak = self.transmitter.take_peak(now).max(waiting);
@@ -441,8 +356,8 @@ impl Link {
     /// The header packets that waited until `now` in a header-first queue; none for another kind. (DEC-C28)
     pub fn header_levels(&self, now: Instant) -> Option<HeaderLevels> {
         match &self.queue {
-            Discipline::HeaderFirst(headers) => Some(headers.levels(now)),
-            _ => None,
+            Discipline::Arrival(queue) => queue.header_levels(now),
+            Discipline::DropTail(_) | Discipline::Ring(_) | Discipline::Departure(_) => None,
         }
     }
 
@@ -473,7 +388,7 @@ impl Link {
     /// air then drops.
     pub fn held(&self) -> Backlog {
         let queue = match &self.queue {
-            Discipline::Held(queue) => queue.backlog(),
+            Discipline::Departure(queue) => queue.backlog(),
             _ => Backlog::default(),
         };
         Backlog { packets: self.arrivals.len() + queue.packets, bytes: self.held_bytes + queue.bytes }
@@ -482,39 +397,5 @@ impl Link {
     /// What the link has done so far.
     pub fn counters(&self) -> &LinkCounters {
         &self.counters
-    }
-}
-
-impl Air {
-    /// Whether every packet gets through unharmed, at any time, and no draw is needed to know it.
-    fn is_clear(&self) -> bool {
-        let draws = [&self.reorder, &self.duplicate, &self.corrupt];
-        let is_steady = self.jitter.most.is_zero() && self.outage.duration.is_zero();
-        self.loss.is_never() && is_steady && draws.iter().all(|draw| draw.probability.is_never())
-    }
-
-    /// Draws everything for every transmission: a lost packet takes as many draws as one that gets through.
-    #[inline(always)]
-    fn fate(&mut self, turn: Turn, bytes: u32) -> Fate {
-        if self.has_healed(turn.begin) {
-            return Fate::default();
-        }
-        let is_lost = self.loss.loses(bytes);
-        let is_out = self.outage.meets(self.origin, turn.begin, turn.end);
-        Fate {
-            drop: match (is_out, is_lost) {
-                (true, _) => Some(DropReason::OUTAGE),
-                (false, true) => Some(DropReason::LOSS),
-                (false, false) => None,
-            },
-            jitter: self.jitter.draw(),
-            reordered: self.reorder.hits(),
-            duplicated: self.duplicate.hits(),
-            corrupted: self.corrupt.hits(),
-        }
-    }
-
-    fn has_healed(&self, at: Instant) -> bool {
-        self.impaired_until.is_some_and(|until| at >= self.origin.saturating_add(until))
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::loss::Loss;
 use crate::outage::Outage;
-use crate::queue::{Facts, Queue};
+use crate::queue::{Queue, QueueSite};
 use crate::reorder::Reordering;
 use crate::table::{Kind, Table};
 use airtcp_core::{Duration, Probability, Rate, parameters};
@@ -55,13 +55,13 @@ impl LinkSettings {
         if self.rate.is_some_and(|rate| rate.bps() == 0) {
             return Err("a rate of zero lets nothing pass; for a link that is down give it an outage".into());
         }
-        self.queue.check().and_then(|()| self.queue.check_on(self.facts())).and_then(|()| self.loss.check())?;
+        self.queue.check_at(&self.queue_site()).and_then(|()| self.loss.check())?;
         self.reorder.check().and_then(|()| self.outage.check())
     }
 
-    /// What a queue may want to know of its link.
-    pub(crate) fn facts(&self) -> Facts {
-        Facts { rate: self.rate, delay: self.delay, mtu: self.mtu }
+    /// What the queue may know of its link.
+    pub(crate) fn queue_site(&self) -> QueueSite {
+        QueueSite { rate: self.rate, delay: self.delay, mtu: self.mtu }
     }
 }
 

@@ -101,10 +101,25 @@ pub fn write<T: Table>(table: &T) -> String {
     format!("{{ {} }}", entries.join(", "))
 }
 
-/// Declares an enum of tables, one variant a kind: `Variant(Struct) = "name", "about";`
+/// Declares an enum of tables, one variant a kind: `Variant(Struct) = "name";`, its documentation the sentence for help.
+/// With `as Trait`, a method `settings` gives whatever kind it is as that trait, which every kind must then have.
 macro_rules! kinds {
+    ($(#[$meta:meta])* $vis:vis enum $name:ident as $trait:ident {
+        $($(#[doc = $doc:literal])+ $variant:ident($type:ty) = $label:literal;)+
+    }) => {
+        $crate::table::kinds! {
+            $(#[$meta])*
+            $vis enum $name { $($(#[doc = $doc])+ $variant($type) = $label;)+ }
+        }
+
+        impl $name {
+            fn settings(&self) -> &dyn $trait {
+                match self { $($name::$variant(table) => table,)+ }
+            }
+        }
+    };
     ($(#[$meta:meta])* $vis:vis enum $name:ident {
-        $($(#[doc = $doc:literal])+ $variant:ident($type:ident) = $label:literal;)+
+        $($(#[doc = $doc:literal])+ $variant:ident($type:ty) = $label:literal;)+
     }) => {
         $(#[$meta])*
         #[derive(Clone, Debug, PartialEq, Eq)]
@@ -114,10 +129,10 @@ macro_rules! kinds {
             const KINDS: &'static [$crate::table::Kind] = &[$($crate::table::Kind {
                 name: $label,
                 about: concat!($($doc),+).trim_ascii(),
-                fields: || ::airtcp_core::parameters::Parameters::fields(&$type::default()),
+                fields: || ::airtcp_core::parameters::Parameters::fields(&<$type>::default()),
             },)+];
             fn of_kind(name: &str) -> Option<Self> {
-                match name { $($label => Some($name::$variant($type::default())),)+ _ => None }
+                match name { $($label => Some($name::$variant(<$type>::default())),)+ _ => None }
             }
             fn kind(&self) -> &'static str {
                 match self { $($name::$variant(_) => $label,)+ }

@@ -217,7 +217,7 @@ fn sockets(entries: &[SocketEntry]) -> Topic {
     sections.retain(|section| !section.keys.is_empty());
     Topic {
         name: "sockets".into(),
-        about: "The sockets that a flow can use; in the simulator only.".into(),
+        about: "What a flow's socket can be, in the simulator.".into(),
         notes: entries.iter().map(|socket| format!("{}: {}", socket.slug, socket.about)).collect(),
         sections,
         example: "[flows.bulk]\nfrom = \"sender\"\nto = \"receiver\"\nsocket = \"decoupling\"\nsocket_options = { vmss = 1500 }\n".into(),

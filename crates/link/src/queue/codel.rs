@@ -8,9 +8,12 @@
 //! Difference: the square root is exact to a nanosecond, where Linux (`include/net/codel_impl.h`) takes one Newton step
 //! per drop, which makes the second gap half an interval instead of 0.71.
 
+use super::discipline::{Discipline, QueueSettings, QueueSite};
 use super::fifo::Fifo;
-use super::{PacketQueue, QueueLimit, Signals};
-use airtcp_core::{Backlog, DropReason, Duration, Instant, Packet, parameters};
+use super::held::DepartureQueue;
+use super::limit::QueueLimit;
+use super::signals::Signals;
+use airtcp_core::{Backlog, DropReason, Duration, Instant, Packet, Rng, parameters};
 use alloc::string::String;
 
 parameters! {
@@ -27,9 +30,17 @@ parameters! {
     }
 }
 
-impl Codel {
-    pub(super) fn check(&self) -> Result<(), String> {
+impl QueueSettings for Codel {
+    fn limit(&self) -> QueueLimit {
+        self.limit
+    }
+
+    fn check(&self) -> Result<(), String> {
         check_times(self.target, self.interval)
+    }
+
+    fn start(&self, site: &QueueSite, _: Rng) -> Discipline {
+        Discipline::departure(CodelQueue::new(self, site.mtu))
     }
 }
 
@@ -158,7 +169,7 @@ impl CodelQueue {
     }
 }
 
-impl PacketQueue for CodelQueue {
+impl DepartureQueue for CodelQueue {
     fn enqueue(&mut self, now: Instant, packet: Packet, whatever_the_limit: bool, signals: &mut Signals<'_>) -> bool {
         let fits = whatever_the_limit || self.limit.admits(self.fifo.backlog(), packet.wire_len());
         if fits {

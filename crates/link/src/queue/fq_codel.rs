@@ -9,8 +9,11 @@
 //! the search for the longest queue.
 
 use super::codel::{Control, Law, check_times};
+use super::discipline::{Discipline, QueueSettings, QueueSite};
 use super::fifo::Fifo;
-use super::{PacketQueue, QueueLimit, Signals};
+use super::held::DepartureQueue;
+use super::limit::QueueLimit;
+use super::signals::Signals;
 use airtcp_core::packet::protocol;
 use airtcp_core::{Backlog, ByteSize, DropReason, Duration, Instant, Packet, Rng, parameters};
 use alloc::collections::VecDeque;
@@ -44,8 +47,12 @@ const MAX_FLOWS: u32 = 65_536;
 /// A smaller quantum only makes more turns.
 const MIN_QUANTUM: u32 = 64;
 
-impl FqCodel {
-    pub(super) fn check(&self) -> Result<(), String> {
+impl QueueSettings for FqCodel {
+    fn limit(&self) -> QueueLimit {
+        self.limit
+    }
+
+    fn check(&self) -> Result<(), String> {
         check_times(self.target, self.interval)?;
         if self.flows == 0 || self.flows > MAX_FLOWS {
             return Err("'flows' is the number of queues, 1 to 65536; 1024 is usual".into());
@@ -54,6 +61,10 @@ impl FqCodel {
             return Err("a quantum below 64 bytes sends nothing in a turn; use 1514, or 300 for slow links".into());
         }
         Ok(())
+    }
+
+    fn start(&self, site: &QueueSite, mut rng: Rng) -> Discipline {
+        Discipline::departure(FqCodelQueue::new(self, site.mtu, &mut rng))
     }
 }
 
@@ -136,7 +147,7 @@ impl FqCodelQueue {
     }
 }
 
-impl PacketQueue for FqCodelQueue {
+impl DepartureQueue for FqCodelQueue {
     fn enqueue(&mut self, now: Instant, packet: Packet, whatever_the_limit: bool, signals: &mut Signals<'_>) -> bool {
         let index = self.flow_of(&packet);
         self.change(index, |flow, _| flow.fifo.push(now, packet));

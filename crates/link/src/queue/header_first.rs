@@ -15,8 +15,12 @@
 //! It decides on arrival and holds no packets: when a header leaves the queue is known when it comes. What it is of
 //! use for (DEC-24): a wire, where bit errors are rare (1e-12). On a wireless link (1e-5) headers are lost anyway.
 
-use super::{QueueLimit, Signals};
-use airtcp_core::{Backlog, ByteSize, CONTROL_DSCP, DropReason, Duration, Instant, Packet, Rate, parameters};
+use super::discipline::{Arrival, ArrivalQueue, Discipline, QueueSettings, QueueSite};
+use super::header_levels::HeaderLevels;
+use super::limit::QueueLimit;
+use super::signals::Signals;
+use airtcp_core::{ByteSize, CONTROL_DSCP, DropReason, Duration, Instant, Packet, Rng, parameters};
+use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::format;
 use alloc::string::String;
@@ -39,16 +43,12 @@ parameters! {
     }
 }
 
-/// What an auto threshold is made of besides the queue's own settings.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Facts {
-    pub(crate) rate: Option<Rate>,
-    pub(crate) delay: Duration,
-    pub(crate) mtu: u32,
-}
+impl QueueSettings for HeaderFirst {
+    fn limit(&self) -> QueueLimit {
+        self.limit
+    }
 
-impl HeaderFirst {
-    pub(super) fn check(&self) -> Result<(), String> {
+    fn check(&self) -> Result<(), String> {
         if self.vmss.0 == 0 || self.header.0 == 0 {
             return Err(
                 "'vmss' and 'header' are lengths of 1 byte or more; write vmss = \"1500B\", header = \"52B\"".into()
@@ -63,9 +63,8 @@ impl HeaderFirst {
         Ok(())
     }
 
-    /// Whether a threshold can be had on such a link.
-    pub(crate) fn check_on(&self, facts: Facts) -> Result<(), String> {
-        if self.threshold_on(facts) > 0 {
+    fn check_at(&self, site: &QueueSite) -> Result<(), String> {
+        if self.threshold_at(site) > 0 {
             return Ok(());
         }
         Err(format!(
@@ -75,18 +74,28 @@ impl HeaderFirst {
         ))
     }
 
+    fn header_dscp(&self) -> u8 {
+        self.dscp
+    }
+
+    fn start(&self, site: &QueueSite, _: Rng) -> Discipline {
+        Discipline::Arrival(Box::new(HeaderDropper::new(self, site)))
+    }
+}
+
+impl HeaderFirst {
     /// Header packets that may wait; zero if the limit leaves room for none.
-    pub(crate) fn threshold_on(&self, facts: Facts) -> u64 {
+    fn threshold_at(&self, site: &QueueSite) -> u64 {
         if let Some(threshold) = self.threshold {
             return threshold;
         }
-        let round_trip = self.round_trip.unwrap_or(facts.delay * 2);
-        let flight = facts.rate.map_or(0, |rate| rate.bytes_in(round_trip));
+        let round_trip = self.round_trip.unwrap_or(site.delay * 2);
+        let flight = site.rate.map_or(0, |rate| rate.bytes_in(round_trip));
         let bytes = self.header.0 + self.vmss.0;
         let (limit, flight, each) = match self.limit {
             QueueLimit::Bytes(limit) => (limit, flight, bytes),
             QueueLimit::Packets(limit) => {
-                let packets = 1 + self.vmss.0.div_ceil(u64::from(facts.mtu.max(1)));
+                let packets = 1 + self.vmss.0.div_ceil(u64::from(site.mtu.max(1)));
                 (limit, flight.saturating_mul(packets) / bytes, packets)
             }
         };
@@ -94,25 +103,11 @@ impl HeaderFirst {
     }
 }
 
-/// The header packets that waited in a queue.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct HeaderLevels {
-    /// How many may wait.
-    pub threshold: u64,
-    /// How many wait.
-    pub waiting: u64,
-    /// Most that ever waited.
-    pub most: u64,
-    /// Time they waited so far, all together: over the length of the run this is how many waited on average.
-    pub waited: Duration,
-}
-
 /// Header-first dropping at work.
 #[derive(Debug)]
 pub(crate) struct HeaderDropper {
-    limit: QueueLimit,
+    settings: HeaderFirst,
     threshold: u64,
-    dscp: u8,
     /// When each header that waits goes to the transmitter, in order.
     turns: VecDeque<Instant>,
     most: u64,
@@ -121,33 +116,26 @@ pub(crate) struct HeaderDropper {
 }
 
 impl HeaderDropper {
-    pub(crate) fn new(settings: &HeaderFirst, facts: Facts) -> Self {
+    pub(crate) fn new(settings: &HeaderFirst, site: &QueueSite) -> Self {
         HeaderDropper {
-            limit: settings.limit,
-            // `check_on` refuses a queue without room for one.
-            threshold: settings.threshold_on(facts).max(1),
-            dscp: settings.dscp,
+            // `check_at` refuses a queue without room for one.
+            threshold: settings.threshold_at(site).max(1),
+            settings: settings.clone(),
             turns: VecDeque::new(),
             most: 0,
             waits: Duration::ZERO,
         }
     }
+}
 
-    /// Decides on a packet that arrives when `waiting` is in the queue and the transmitter is free at `free_at`; gives
-    /// it back if it may pass. (DEC-22, DEC-23)
-    pub(crate) fn admit(
-        &mut self,
-        now: Instant,
-        free_at: Instant,
-        waiting: Backlog,
-        packet: Packet,
-        signals: &mut Signals<'_>,
-    ) -> Option<Packet> {
-        let is_idle = free_at <= now;
-        if is_idle {
+impl ArrivalQueue for HeaderDropper {
+    /// DEC-22, DEC-23
+    fn admit(&mut self, arrival: &Arrival, packet: Packet, signals: &mut Signals<'_>) -> Option<Packet> {
+        if arrival.is_idle() {
             return Some(packet);
         }
-        let is_header = packet.ip().dscp() == self.dscp;
+        let Arrival { now, free_at, waiting } = *arrival;
+        let is_header = packet.ip().dscp() == self.settings.dscp;
         while self.turns.front().is_some_and(|turn| *turn <= now) {
             self.turns.pop_front();
         }
@@ -155,7 +143,7 @@ impl HeaderDropper {
             signals.drop(packet, DropReason::AQM);
             return None;
         }
-        if !self.limit.admits(waiting, packet.wire_len()) {
+        if !self.settings.limit.admits(waiting, packet.wire_len()) {
             signals.drop(packet, DropReason::QUEUE_FULL);
             return None;
         }
@@ -167,11 +155,15 @@ impl HeaderDropper {
         Some(packet)
     }
 
-    pub(crate) fn levels(&self, now: Instant) -> HeaderLevels {
+    fn set_site(&mut self, site: &QueueSite) {
+        self.threshold = self.settings.threshold_at(site).max(1);
+    }
+
+    fn header_levels(&self, now: Instant) -> Option<HeaderLevels> {
         let to_come = self.turns.iter().map(|turn| turn.saturating_since(now));
         let waiting = to_come.clone().filter(|wait| !wait.is_zero()).count() as u64;
         let waited = to_come.fold(self.waits, Duration::saturating_sub);
-        HeaderLevels { threshold: self.threshold, waiting, most: self.most, waited }
+        Some(HeaderLevels { threshold: self.threshold, waiting, most: self.most, waited })
     }
 }
 
@@ -179,12 +171,12 @@ impl HeaderDropper {
 mod tests {
     use super::*;
 
-    fn on(rate: &str, delay: &str, mtu: u32) -> Facts {
-        Facts { rate: Some(rate.parse().unwrap()), delay: delay.parse().unwrap(), mtu }
+    fn on(rate: &str, delay: &str, mtu: u32) -> QueueSite {
+        QueueSite { rate: Some(rate.parse().unwrap()), delay: delay.parse().unwrap(), mtu }
     }
 
-    fn threshold(limit: &str, facts: Facts) -> u64 {
-        HeaderFirst { limit: limit.parse().unwrap(), ..HeaderFirst::default() }.threshold_on(facts)
+    fn threshold(limit: &str, site: QueueSite) -> u64 {
+        HeaderFirst { limit: limit.parse().unwrap(), ..HeaderFirst::default() }.threshold_at(&site)
     }
 
     #[test]
@@ -197,8 +189,8 @@ mod tests {
             round_trip: Some("20ms".parse().unwrap()),
             ..HeaderFirst::default()
         };
-        assert_eq!(known.threshold_on(on("10Mbit", "5ms", 1500)), 16, "a round trip that is told");
-        assert_eq!(HeaderFirst { threshold: Some(48), ..known }.threshold_on(on("10Mbit", "5ms", 1500)), 48);
+        assert_eq!(known.threshold_at(&on("10Mbit", "5ms", 1500)), 16, "a round trip that is told");
+        assert_eq!(HeaderFirst { threshold: Some(48), ..known }.threshold_at(&on("10Mbit", "5ms", 1500)), 48);
     }
 
     #[test]
@@ -211,6 +203,6 @@ mod tests {
 
     #[test]
     fn a_link_without_a_rate_needs_no_room_for_a_round_trip() {
-        assert_eq!(threshold("75kB", Facts { rate: None, ..on("10Mbit", "50ms", 1500) }), 24);
+        assert_eq!(threshold("75kB", QueueSite { rate: None, ..on("10Mbit", "50ms", 1500) }), 24);
     }
 }

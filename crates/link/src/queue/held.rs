@@ -1,12 +1,12 @@
 //! A queue that keeps its packets until the transmitter is free, because it decides on departure.
 
-use super::Signals;
+use super::signals::Signals;
 use airtcp_core::{Backlog, Instant, Packet};
 use alloc::boxed::Box;
 use core::fmt::Debug;
 
 /// What a discipline that decides on departure has to do. Time never goes back between calls.
-pub(crate) trait PacketQueue: Debug + Send {
+pub(crate) trait DepartureQueue: Debug + Send {
     /// Takes a packet, or drops one or several, this one or others. With `whatever_the_limit` the transmitter waits
     /// for it, so no limit applies. False if this packet was dropped.
     fn enqueue(&mut self, now: Instant, packet: Packet, whatever_the_limit: bool, signals: &mut Signals<'_>) -> bool;
@@ -22,13 +22,13 @@ pub(crate) trait PacketQueue: Debug + Send {
 /// A queue and since when something waits in it.
 #[derive(Debug)]
 pub(crate) struct Held {
-    queue: Box<dyn PacketQueue>,
+    queue: Box<dyn DepartureQueue>,
     /// When a packet last came to an empty queue; nothing can depart before.
     waiting_since: Instant,
 }
 
 impl Held {
-    pub(crate) fn new(queue: Box<dyn PacketQueue>) -> Self {
+    pub(crate) fn new(queue: Box<dyn DepartureQueue>) -> Self {
         Held { queue, waiting_since: Instant::ZERO }
     }
 

@@ -3,142 +3,45 @@
 //! As in a router, the limit holds for what *waits*: the packet in transmission has left the queue. A packet that
 //! finds the transmitter idle is accepted whatever the limit.
 //!
-//! A [`Queue`] is what a file says, a [`Discipline`] the same at work. Drop-tail, ring, RED and header-first decide on arrival, so
-//! the link knows a packet's departure when it is sent and keeps no queue at all, only the turns to come. CoDel and
-//! FQ-CoDel decide on departure: they are a [`PacketQueue`] that the link holds and serves whenever the transmitter
-//! becomes free. A further discipline is one file, one line in [`Queue`] and one in [`Discipline::new`].
+//! A [`Queue`] is what a file says, a `Discipline` the same at work. Drop-tail, ring, RED and header-first decide on
+//! arrival, so a link knows a packet's departure when it is sent and keeps no queue at all, only the turns to come. CoDel
+//! and FQ-CoDel decide on departure: they hold their packets until the transmitter is free. Who has no transmitter, a
+//! scheme's egress, keeps packets in a [`Buffer`], under any of these disciplines.
+//!
+//! A further discipline is one file, which implements `QueueSettings`, and one line in [`Queue`].
 
+mod buffer;
 mod codel;
+mod discipline;
 mod fifo;
 mod fq_codel;
 mod header_first;
+mod header_levels;
 mod held;
+mod kinds;
 mod limit;
 mod red;
 mod signals;
 mod tail;
 
+pub use buffer::Buffer;
 pub use codel::Codel;
+pub use discipline::QueueSite;
+pub(crate) use discipline::{Arrival, Discipline};
 pub use fq_codel::FqCodel;
-pub(crate) use header_first::Facts;
-pub use header_first::{HeaderFirst, HeaderLevels};
-pub(crate) use held::{Held, PacketQueue};
+pub use header_first::HeaderFirst;
+pub use header_levels::HeaderLevels;
+pub use kinds::Queue;
 pub use limit::QueueLimit;
 pub use red::Red;
 pub(crate) use signals::Signals;
 pub use tail::{DropTail, Ring};
 
-use crate::settings::LinkSettings;
-use crate::table::{self, kinds};
-use airtcp_core::{CONTROL_DSCP, Rng, Value, ValueError, ValueType};
-use alloc::boxed::Box;
-use alloc::string::String;
-use codel::CodelQueue;
-use fq_codel::FqCodelQueue;
-use header_first::HeaderDropper;
-use red::EarlyDetection;
-
-kinds! {
-    /// What happens to a packet that finds the transmitter busy.
-    pub enum Queue {
-        /// First in, first out; what does not fit is dropped.
-        DropTail(DropTail) = "droptail";
-        /// A small ring that refuses what does not fit, so that the sender keeps it in a queue of its own.
-        Ring(Ring) = "ring";
-        /// Random early detection: the longer the queue was of late, the likelier an arriving packet is dropped.
-        Red(Red) = "red";
-        /// Controlled delay: drops at the head while packets waited longer than a target for a whole interval.
-        Codel(Codel) = "codel";
-        /// A queue with CoDel for each flow, served in turn; flows that send little go first.
-        FqCodel(FqCodel) = "fq-codel";
-        /// First in, first out, for TCP Decoupling: drops header packets above a threshold, so that no data is lost.
-        HeaderFirst(HeaderFirst) = "header-first";
-    }
-}
-
-impl Queue {
-    /// How much may wait.
-    pub fn limit(&self) -> QueueLimit {
-        match self {
-            Queue::DropTail(queue) => queue.limit,
-            Queue::Ring(ring) => ring.limit,
-            Queue::Red(red) => red.limit,
-            Queue::Codel(codel) => codel.limit,
-            Queue::FqCodel(queue) => queue.limit,
-            Queue::HeaderFirst(queue) => queue.limit,
-        }
-    }
-
-    /// DSCP by which the link counts header packets among what it drops. (DEC-12)
-    pub(crate) fn control_dscp(&self) -> u8 {
-        match self {
-            Queue::HeaderFirst(queue) => queue.dscp,
-            _ => CONTROL_DSCP,
-        }
-    }
-
-    /// Whether the values make sense on a link of these settings.
-    pub(crate) fn check_on(&self, facts: Facts) -> Result<(), String> {
-        match self {
-            Queue::HeaderFirst(queue) => queue.check_on(facts),
-            _ => Ok(()),
-        }
-    }
-}
-
-impl Default for Queue {
-    fn default() -> Self {
-        Queue::DropTail(DropTail::default())
-    }
-}
-
-/// A limit alone means drop-tail.
-impl ValueType for Queue {
-    const KIND: &'static str = "limit or table, \"75kB\" or { kind = \"droptail\", limit = \"75kB\" }";
-    fn read(value: &Value) -> Result<Self, ValueError> {
-        match value {
-            Value::Table(_) => table::read(value),
-            _ => QueueLimit::read(value).map(|limit| Queue::DropTail(DropTail { limit })),
-        }
-    }
-    fn write(&self) -> String {
-        table::write(self)
-    }
-}
-
-/// A queue at work.
-#[derive(Debug)]
-pub(crate) enum Discipline {
-    /// Drops on arrival what does not fit.
-    DropTail(QueueLimit),
-    /// Refuses on arrival what does not fit.
-    Ring(QueueLimit),
-    /// Drops or marks on arrival.
-    Red(Box<EarlyDetection>),
-    /// Drops on arrival what does not fit, and headers above a threshold.
-    HeaderFirst(Box<HeaderDropper>),
-    /// Decides on departure.
-    Held(Held),
-}
-
-impl Discipline {
-    /// The queue of a link with these settings, with `rng` for its own use.
-    pub(crate) fn new(settings: &LinkSettings, mut rng: Rng) -> Self {
-        let held = |queue: Box<dyn PacketQueue>| Discipline::Held(Held::new(queue));
-        match &settings.queue {
-            Queue::DropTail(queue) => Discipline::DropTail(queue.limit),
-            Queue::Ring(ring) => Discipline::Ring(ring.limit),
-            Queue::Red(red) => Discipline::Red(Box::new(EarlyDetection::new(red, settings.rate, rng))),
-            Queue::Codel(codel) => held(Box::new(CodelQueue::new(codel, settings.mtu))),
-            Queue::FqCodel(queue) => held(Box::new(FqCodelQueue::new(queue, settings.mtu, &mut rng))),
-            Queue::HeaderFirst(queue) => Discipline::HeaderFirst(Box::new(HeaderDropper::new(queue, settings.facts()))),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::table;
+    use airtcp_core::ValueType;
     use std::string::ToString;
 
     #[test]

@@ -11,8 +11,11 @@
 //! are also set above the upper threshold (as in the paper, and in Linux without `harddrop`), so that an ECN flow
 //! loses packets only to a full queue. RED decides on arrival and therefore holds no packets.
 
-use super::{QueueLimit, Signals};
-use airtcp_core::{Backlog, ByteSize, DropReason, Duration, Instant, Packet, Probability, Rate, Rng, parameters};
+use super::discipline::{Arrival, ArrivalQueue, Discipline, QueueSettings, QueueSite};
+use super::limit::QueueLimit;
+use super::signals::Signals;
+use airtcp_core::{Backlog, ByteSize, DropReason, Duration, Packet, Probability, Rate, Rng, parameters};
+use alloc::boxed::Box;
 use alloc::string::String;
 
 parameters! {
@@ -37,8 +40,12 @@ parameters! {
     }
 }
 
-impl Red {
-    pub(super) fn check(&self) -> Result<(), String> {
+impl QueueSettings for Red {
+    fn limit(&self) -> QueueLimit {
+        self.limit
+    }
+
+    fn check(&self) -> Result<(), String> {
         let (min, max) = match (self.min, self.max) {
             (QueueLimit::Bytes(min), QueueLimit::Bytes(max)) => (min, max),
             (QueueLimit::Packets(min), QueueLimit::Packets(max)) => (min, max),
@@ -55,13 +62,45 @@ impl Red {
         }
         Ok(())
     }
+
+    fn start(&self, site: &QueueSite, rng: Rng) -> Discipline {
+        Discipline::Arrival(Box::new(EarlyDetection::new(self, site.rate, rng)))
+    }
 }
 
 /// Fractional bits of the average and the thresholds; the whole part is capped at 2^32 − 1 packets or bytes.
 const FRACTION: u32 = 32;
 
+/// Time in which a link of this rate sends a packet of mean length.
+fn mean_transmission(settings: &Red, rate: Option<Rate>) -> Duration {
+    let mean_packet = u32::try_from(settings.mean_packet.0).unwrap_or(u32::MAX);
+    rate.map_or(Duration::ZERO, |rate| rate.serialisation(mean_packet, &mut 0))
+}
+
 fn scaled(length: u64) -> u64 {
     length.min(u64::from(u32::MAX)) << FRACTION
+}
+
+impl ArrivalQueue for EarlyDetection {
+    fn admit(&mut self, arrival: &Arrival, packet: Packet, signals: &mut Signals<'_>) -> Option<Packet> {
+        let is_idle = arrival.is_idle();
+        if is_idle {
+            self.decay(arrival.now.saturating_since(arrival.free_at));
+        } else {
+            self.sample(arrival.waiting);
+        }
+        // Without room there is nothing to choose, and a mark would be for nobody.
+        if !is_idle && !self.settings.limit.admits(arrival.waiting, packet.wire_len()) {
+            self.count = Some(0);
+            signals.drop(packet, DropReason::QUEUE_FULL);
+            return None;
+        }
+        if self.chooses() { signals.signal(packet, self.settings.ecn) } else { Some(packet) }
+    }
+
+    fn set_site(&mut self, site: &QueueSite) {
+        self.mean_transmission = mean_transmission(&self.settings, site.rate);
+    }
 }
 
 /// RED at work.
@@ -80,44 +119,18 @@ pub(crate) struct EarlyDetection {
 
 impl EarlyDetection {
     pub(crate) fn new(settings: &Red, rate: Option<Rate>, rng: Rng) -> Self {
-        let mean_packet = u32::try_from(settings.mean_packet.0).unwrap_or(u32::MAX);
         let threshold = |limit| match limit {
             QueueLimit::Bytes(length) | QueueLimit::Packets(length) => scaled(length),
         };
         EarlyDetection {
             rng,
-            mean_transmission: rate.map_or(Duration::ZERO, |rate| rate.serialisation(mean_packet, &mut 0)),
+            mean_transmission: mean_transmission(settings, rate),
             count: None,
             average: 0,
             min: threshold(settings.min),
             max: threshold(settings.max),
             settings: settings.clone(),
         }
-    }
-
-    /// Decides on a packet that arrives when `waiting` is in the queue and the transmitter is free at `free_at`; gives
-    /// it back, perhaps marked, if it may pass.
-    pub(crate) fn admit(
-        &mut self,
-        now: Instant,
-        free_at: Instant,
-        waiting: Backlog,
-        packet: Packet,
-        signals: &mut Signals<'_>,
-    ) -> Option<Packet> {
-        let is_idle = free_at <= now;
-        if is_idle {
-            self.decay(now.saturating_since(free_at));
-        } else {
-            self.sample(waiting);
-        }
-        // Without room there is nothing to choose, and a mark would be for nobody.
-        if !is_idle && !self.settings.limit.admits(waiting, packet.wire_len()) {
-            self.count = Some(0);
-            signals.drop(packet, DropReason::QUEUE_FULL);
-            return None;
-        }
-        if self.chooses() { signals.signal(packet, self.settings.ecn) } else { Some(packet) }
     }
 
     /// `avg += weight × (queue − avg)`
@@ -189,6 +202,7 @@ mod tests {
     use super::*;
     use crate::LinkCounters;
     use airtcp_core::Ecn;
+    use airtcp_core::Instant;
     use core::net::Ipv4Addr;
     use std::vec;
     use std::vec::Vec;
@@ -215,8 +229,8 @@ mod tests {
         packet.set_ecn(Ecn::Ect0);
         let waiting = Backlog { packets, bytes: packets as u64 * 1000 };
         let mut drops = |_, reason| verdict = Some(reason);
-        let mut signals = Signals { counters: &mut counters, drops: &mut drops, control_dscp: 3 };
-        let passed = red.admit(at(0), at(1), waiting, packet, &mut signals);
+        let mut signals = Signals { counters: &mut counters, drops: &mut drops, header_dscp: 3 };
+        let passed = red.admit(&Arrival { now: at(0), free_at: at(1), waiting }, packet, &mut signals);
         passed.map(|packet| packet.ip().ecn()).ok_or_else(|| verdict.expect("a reason"))
     }
 
@@ -251,8 +265,9 @@ mod tests {
         // Idle from 5 ms to 25 ms: 20 packets of 500 bytes at 4 Mbit/s.
         let (mut counters, address) = (LinkCounters::default(), Ipv4Addr::LOCALHOST.into());
         let packet = Packet::opaque(address, address, 17, vec![0; 80].into());
-        let mut signals = Signals { counters: &mut counters, drops: &mut |_, _| panic!("dropped"), control_dscp: 3 };
-        assert!(red.admit(at(25), at(5), Backlog::default(), packet, &mut signals).is_some());
+        let mut signals = Signals { counters: &mut counters, drops: &mut |_, _| panic!("dropped"), header_dscp: 3 };
+        let arrival = Arrival { now: at(25), free_at: at(5), waiting: Backlog::default() };
+        assert!(red.admit(&arrival, packet, &mut signals).is_some());
         let expected = before * 0.9f64.powi(20);
         assert!((average(&red) - expected).abs() < 1e-6, "{} {expected}", average(&red));
     }

@@ -8,7 +8,7 @@ pub(crate) struct Signals<'a> {
     pub(crate) counters: &'a mut LinkCounters,
     pub(crate) drops: &'a mut dyn FnMut(Packet, DropReason),
     /// DSCP of header packets (DEC-12), which are counted apart.
-    pub(crate) control_dscp: u8,
+    pub(crate) header_dscp: u8,
 }
 
 impl Signals<'_> {
@@ -16,7 +16,7 @@ impl Signals<'_> {
     #[cold]
     pub(crate) fn drop(&mut self, packet: Packet, reason: DropReason) {
         self.counters.dropped.add(reason, 1);
-        if packet.ip().dscp() == self.control_dscp {
+        if packet.ip().dscp() == self.header_dscp {
             self.counters.headers_dropped.add(reason, 1);
         }
         self.counters.bytes_dropped += u64::from(packet.wire_len());

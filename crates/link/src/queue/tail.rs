@@ -1,8 +1,8 @@
 //! Queues that know nothing but their limit: drop-tail drops what does not fit, a ring refuses it.
 
-use super::QueueLimit;
-use airtcp_core::parameters;
-use alloc::string::String;
+use super::discipline::{Discipline, QueueSettings, QueueSite};
+use super::limit::QueueLimit;
+use airtcp_core::{Rng, parameters};
 
 parameters! {
     /// A queue that drops what does not fit.
@@ -12,9 +12,13 @@ parameters! {
     }
 }
 
-impl DropTail {
-    pub(super) fn check(&self) -> Result<(), String> {
-        Ok(())
+impl QueueSettings for DropTail {
+    fn limit(&self) -> QueueLimit {
+        self.limit
+    }
+
+    fn start(&self, _: &QueueSite, _: Rng) -> Discipline {
+        Discipline::DropTail(self.limit)
     }
 }
 
@@ -26,8 +30,12 @@ parameters! {
     }
 }
 
-impl Ring {
-    pub(super) fn check(&self) -> Result<(), String> {
-        Ok(())
+impl QueueSettings for Ring {
+    fn limit(&self) -> QueueLimit {
+        self.limit
+    }
+
+    fn start(&self, _: &QueueSite, _: Rng) -> Discipline {
+        Discipline::Ring(self.limit)
     }
 }
