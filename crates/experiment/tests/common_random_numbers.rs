@@ -1,12 +1,12 @@
 //! Compared schemes meet the same random numbers: the n-th packet that a link transmits in run i has the same fate in
 //! every cell, whatever stands before the link.
 
+use crate::common::demo_with;
 use airtcp_core::parameters::NoParameters;
 use airtcp_core::{Context, Element, Packet, Port};
 use airtcp_experiment::scenario::Source;
 use airtcp_experiment::{Catalogue, Scenario, Simulator, World};
 use airtcp_schemes::{Made, Placement, Reports, SchemeEntry, SchemeSettings, Site, settings_for};
-use crate::common::demo_with;
 use std::cell::RefCell;
 use std::collections::VecDeque;
 

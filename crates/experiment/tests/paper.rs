@@ -1,12 +1,12 @@
 //! From `paper.toml` to verdicts, on runs of known numbers.
 
+use crate::common::{CATALOGUE, DEMO, given};
 use airtcp_experiment::paper::reproduce::Reproduction;
 use airtcp_experiment::paper::{Mode, Paper, PaperFile, Plan, output};
 use airtcp_experiment::results::RunOptions;
 use airtcp_experiment::scenario::{ScenarioError, Source};
 use airtcp_experiment::world::{FlowOutcome, World};
 use airtcp_experiment::{NotRun, ResolvedScenario, RunOutcome};
-use crate::common::{CATALOGUE, DEMO, given};
 use serde_json::{Value, json};
 
 const PAPER: &str = include_str!("data/paper.toml");

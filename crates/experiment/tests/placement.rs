@@ -1,8 +1,8 @@
 //! Schemes along a path: `from` and `to` instead of `on`.
 
+use crate::common::{given, read_with};
 use airtcp_experiment::scenario::On;
 use airtcp_experiment::{Catalogue, Simulator, World};
-use crate::common::{given, read_with};
 
 const FILE: &str = r#"
 schema = 1

@@ -1,9 +1,9 @@
 //! What a scenario file means.
 
+use crate::common::{CATALOGUE, DEMO, demo_with, given, read};
 use airtcp_core::{Duration, Rate};
 use airtcp_experiment::Scenario;
 use airtcp_link::Queue;
-use crate::common::{CATALOGUE, DEMO, demo_with, given, read};
 
 const SWEEP: &str = r#"
 schema = 1

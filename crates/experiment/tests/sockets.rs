@@ -2,10 +2,10 @@
 
 use airtcp_experiment::catalogue::Catalogue;
 
+use crate::common::read_with;
 use airtcp_schemes::SOCKETS;
 use airtcp_schemes::decoupling::{datagrams, socket};
 use airtcp_schemes::socket::SocketChoice;
-use crate::common::read_with;
 
 const FILE: &str = r#"schema = 1
 duration = "5s"

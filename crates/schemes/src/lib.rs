@@ -15,15 +15,14 @@ mod acks;
 pub mod as_tcp;
 pub mod baselines;
 pub mod decoupling;
+pub mod egress;
 pub mod fast_tcp;
 #[doc(hidden)]
 pub mod fuzzing;
 pub mod gsnoop;
 mod hop;
-mod pacer;
 mod peer;
 mod position;
-mod queue;
 mod seq_map;
 mod settings;
 pub mod socket;

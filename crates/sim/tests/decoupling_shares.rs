@@ -1,7 +1,7 @@
 //! How circuits share a link by the number of their control TCPs and by their virtual segments (DEC-E1).
 
-use airtcp_schemes::socket::SocketChoice;
 use crate::common::decoupling::*;
+use airtcp_schemes::socket::SocketChoice;
 
 /// Greedy flows of 1500-byte packets on 10 Mbit/s with a round trip of 1 ms: what the first gets over what the second gets, all
 /// seeds together.

@@ -1,9 +1,9 @@
 //! Streams of datagrams over a circuit (DEC-29), and without one.
 
+use crate::common::decoupling::*;
 use airtcp_core::Duration;
 use airtcp_schemes::socket::SocketChoice;
 use airtcp_sim::{Outcome, RunSettings};
-use crate::common::decoupling::*;
 
 fn lost_on_the_air(outcome: &Outcome) -> u64 {
     let forward = outcome.drops.iter().filter(|drop| drop.place == "links.air.forward");

@@ -13,12 +13,12 @@
 //! something to switch on.
 
 use crate::acks::{AckTrack, Kind, reports_hole};
+use crate::egress::{Egress, EgressSettings};
 use crate::position::{self, Position};
-use crate::queue::Queue;
 use crate::seq_map::SeqMap;
 use crate::{Made, Placement, Reports, SchemeEntry, Site, settings_for};
 use airtcp_core::flow_table::FlowTable;
-use airtcp_core::{Backlog, ByteSize, Context, DropReason, Duration, Element, Event, FlowKey, Gauge, Instant, Packet};
+use airtcp_core::{Backlog, ByteSize, Context, Duration, Element, Event, FlowKey, Gauge, Instant, Packet};
 use airtcp_core::{Port, Rate, TcpFlags, TcpHeader, parameters};
 use alloc::boxed::Box;
 use core::ops::Range;
@@ -77,6 +77,11 @@ impl Flow {
         Flow { seen, holes: SeqMap::default(), acks: AckTrack::default(), last_used: now }
     }
 
+    fn range_of(&self, packet: &Packet, tcp: &TcpHeader) -> Range<Position> {
+        let start = position::near(self.seen, tcp.sequence);
+        start..start + Position::from(packet.sequence_len())
+    }
+
     fn on_data(&mut self, range: Range<Position>) {
         if range.start > self.seen {
             self.add_hole(self.seen..range.start);
@@ -109,7 +114,7 @@ impl Flow {
 /// The agent of one link.
 #[derive(Debug)]
 pub struct Agent {
-    queue: Queue,
+    queue: Egress,
     flows: FlowTable<Flow>,
     idle: Duration,
 }
@@ -119,42 +124,51 @@ impl Agent {
     pub fn new(settings: &Settings, site: &mut Site<'_>) -> Self {
         let capacity = (site.max_memory.0 / 2) as usize / (FlowTable::<Flow>::entry_memory() + FLOW_HEAP);
         Agent {
-            queue: Queue::new(settings.rate, settings.queue, site),
+            queue: Egress::new(EgressSettings::at(site, settings.rate, settings.queue), site.rng),
             flows: FlowTable::new(capacity, site.rng),
             idle: settings.idle,
         }
     }
 
     fn handle_outgoing(&mut self, cx: &mut Context<'_>, packet: Packet) {
-        let range = self.note_data(cx, &packet);
-        if let Err(packet) = self.queue.push(cx.now(), packet) {
-            if let Some((slot, range)) = range
-                && let Some((_, flow)) = self.flows.at_mut(slot)
-            {
-                flow.add_hole(range);
-            }
-            cx.discard(packet, DropReason::QUEUE_FULL);
-        }
+        self.note_data(cx, &packet);
+        self.queue.push(cx, packet);
+        self.settle_drops(cx);
         self.send_due(cx);
     }
 
-    fn note_data(&mut self, cx: &mut Context<'_>, packet: &Packet) -> Option<(u32, Range<Position>)> {
-        let (key, tcp) = packet.flow().zip(packet.tcp()).filter(|_| packet.checksum_holds())?;
+    fn note_data(&mut self, cx: &mut Context<'_>, packet: &Packet) {
+        let segment = packet.flow().zip(packet.tcp()).filter(|_| packet.checksum_holds());
+        let Some((key, tcp)) = segment else { return };
         if tcp.flags.rst() {
             self.flows.slot(&key).map(|slot| self.flows.remove_slot(slot));
-            return None;
+            return;
         }
-        let len = packet.sequence_len();
-        if len == 0 {
-            return None;
+        if packet.sequence_len() == 0 {
+            return;
         }
         let slot = self.find_or_insert(cx, key, tcp);
-        let (_, flow) = self.flows.at_mut(slot)?;
-        flow.last_used = cx.now();
-        let start = position::near(flow.seen, tcp.sequence);
-        let range = start..start + Position::from(len);
-        flow.on_data(range.clone());
-        Some((slot, range))
+        if let Some((_, flow)) = self.flows.at_mut(slot) {
+            flow.last_used = cx.now();
+            flow.on_data(flow.range_of(packet, tcp));
+        }
+    }
+
+    fn settle_drops(&mut self, cx: &mut Context<'_>) {
+        while let Some((packet, reason)) = self.queue.take_dropped() {
+            self.note_queue_drop(&packet);
+            cx.discard(packet, reason);
+        }
+    }
+
+    /// What our own queue dropped counts as congestion.
+    fn note_queue_drop(&mut self, packet: &Packet) {
+        let segment = packet.flow().zip(packet.tcp()).filter(|_| packet.checksum_holds() && packet.sequence_len() > 0);
+        if let Some((key, tcp)) = segment
+            && let Some(flow) = self.flows.get_mut(&key)
+        {
+            flow.add_hole(flow.range_of(packet, tcp));
+        }
     }
 
     fn find_or_insert(&mut self, cx: &mut Context<'_>, key: FlowKey, tcp: &TcpHeader) -> u32 {
@@ -196,6 +210,7 @@ impl Agent {
 
     fn send_due(&mut self, cx: &mut Context<'_>) {
         while self.queue.send_next(cx).is_some() {}
+        self.settle_drops(cx);
     }
 }
 
@@ -240,8 +255,8 @@ impl Element for Agent {
 mod tests {
     use super::*;
     use crate::testing::*;
-    use airtcp_core::SeqNum;
     use airtcp_core::testing::Harness;
+    use airtcp_core::{DropReason, SeqNum};
     use std::vec::Vec;
 
     fn agent(settings: &Settings) -> Harness<Agent> {

@@ -1,16 +1,16 @@
-//! What the schemes at the two ends of a hop share, link ARQ, link FEC and the hop of header packets: the queue before the link, the room for what they add,
-//! and the order of what comes out.
+//! What the schemes at the two ends of a hop share (link ARQ, link FEC, the header hop): control messages that take the
+//! link's time, room in the MTU for what they add, and the order of what comes out.
 
 #[cfg(test)]
 pub mod bench;
+mod control;
 mod fit;
-mod line;
 mod order;
 
 use airtcp_core::{Context, DropReason, Event, Packet, TakenShim};
 
+pub(crate) use control::{hello_distance, tell};
 pub(crate) use fit::Fit;
-pub(crate) use line::Line;
 pub(crate) use order::{Onward, Order, Outlet};
 
 /// A full-size packet, for packet times.

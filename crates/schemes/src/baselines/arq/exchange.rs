@@ -5,14 +5,15 @@ use super::frame::{Frame, Message};
 use super::receiver::{Patience, Receiver};
 use super::sender::Sender;
 use super::{auto_hold, guard};
-use crate::hop::{Line, Onward, Outlet};
+use crate::egress::Egress;
+use crate::hop::{Onward, Outlet, tell};
 use crate::peer::{Change, Peer};
 use airtcp_core::{Backlog, Context, DropReason, Duration, Event, Gauge, Instant, Packet, Peer as PeerId};
 
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct Exchange<O = Onward> {
-    pub line: Line,
+    pub egress: Egress,
     pub peer: Peer,
     pub sender: Sender,
     pub receiver: Receiver<O>,
@@ -29,7 +30,7 @@ impl<O: Outlet> Exchange<O> {
         let rtt = self.peer.rtt();
         Patience {
             ack_delay: self.ack_delay.unwrap_or_else(|| (rtt / 2).max(Duration::from_millis(1))),
-            hold: self.hold.unwrap_or_else(|| auto_hold(rtt, guard(rtt, &self.line))),
+            hold: self.hold.unwrap_or_else(|| auto_hold(rtt, guard(rtt, &self.egress))),
         }
     }
 
@@ -37,13 +38,13 @@ impl<O: Outlet> Exchange<O> {
     /// next be late.
     fn acknowledged_within(&self) -> Duration {
         let rtt = self.peer.rtt();
-        rtt + self.patience().ack_delay * 2 + guard(rtt, &self.line)
+        rtt + self.patience().ack_delay * 2 + guard(rtt, &self.egress)
     }
 
     /// Sends what was lost again, as `framed` makes it of the copy that was kept.
     pub fn send_repair(&mut self, cx: &mut Context<'_>, framed: impl FnOnce(Packet, &Frame) -> Packet) -> Option<()> {
         let (copy, frame) = self.sender.repair(cx)?;
-        match self.line.send(cx, framed(copy, &frame)) {
+        match self.egress.send(cx, framed(copy, &frame)) {
             Ok(()) => {
                 cx.emit(Event::REPAIR);
                 self.sender.on_repaired(cx.now());
@@ -88,7 +89,7 @@ impl<O: Outlet> Exchange<O> {
     pub fn handle_peer_timeout(&mut self, cx: &mut Context<'_>) -> bool {
         let tick = self.peer.handle_timeout(cx);
         if let Some(hello) = tick.hello {
-            self.line.tell(cx, &Message::Hello(hello).encode());
+            tell(cx, &mut self.egress, &Message::Hello(hello).encode());
         }
         tick.fell_silent
     }
@@ -112,48 +113,48 @@ impl<O: Outlet> Exchange<O> {
     /// Call before something may become sendable that was not.
     pub fn on_work(&mut self, now: Instant, has_sendable: bool) {
         if !has_sendable {
-            self.line.on_idle_end(now);
+            self.egress.begin(now);
         }
     }
 
     fn tell_ack(&mut self, cx: &mut Context<'_>, ack: Option<super::Ack>) {
         if let Some(ack) = ack.filter(|_| self.acknowledges) {
-            self.line.tell(cx, &Message::Ack(ack).encode());
+            tell(cx, &mut self.egress, &Message::Ack(ack).encode());
         }
     }
 
     /// What was given up must not be waited for. If the message is lost, the next frame says it.
     fn tell_oldest(&mut self, cx: &mut Context<'_>) {
         if let Some((life, oldest)) = self.sender.take_oldest() {
-            self.line.tell(cx, &Message::Oldest(life, oldest).encode());
+            tell(cx, &mut self.egress, &Message::Oldest(life, oldest).encode());
         }
     }
 
     pub fn poll_timeout(&self, has_sendable: bool) -> Option<Instant> {
-        let send = if has_sendable { self.line.next_free() } else { None };
+        let send = if has_sendable { self.egress.next_free() } else { None };
         let lost = self.sender.poll_timeout(self.acknowledged_within());
         let receive = self.receiver.poll_timeout(&self.patience());
         [send, lost, receive].into_iter().flatten().chain([self.peer.poll_timeout()]).min()
     }
 
     pub fn held(&self) -> Backlog {
-        let (queued, held) = (self.line.backlog(), self.receiver.order.held());
+        let (queued, held) = (self.egress.backlog(), self.receiver.order.held());
         Backlog { packets: queued.packets + held.packets, bytes: queued.bytes + held.bytes }
     }
 
     pub fn observe(&self, gauge: &mut dyn FnMut(Gauge, u64)) {
-        gauge(Gauge::QUEUE_BYTES, self.line.backlog().bytes);
-        gauge(Gauge::QUEUE_BYTES_MAX, self.line.bytes_max());
+        gauge(Gauge::QUEUE_BYTES, self.egress.backlog().bytes);
+        gauge(Gauge::QUEUE_BYTES_MAX, self.egress.bytes_max());
         gauge(Gauge::CACHE_BYTES, self.sender.memory());
         gauge(Gauge::HELD_BYTES, self.receiver.order.held().bytes);
         gauge(Gauge::HELD_BYTES_MAX, self.receiver.order.held_bytes_max());
-        gauge(Gauge::MEMORY_BYTES, self.line.backlog().bytes + self.sender.memory() + self.receiver.order.memory());
+        gauge(Gauge::MEMORY_BYTES, self.egress.backlog().bytes + self.sender.memory() + self.receiver.order.memory());
         gauge(Gauge::LINK_RTT_NS, self.peer.rtt().as_nanos());
         gauge(Gauge::PEER_IN_REACH, u64::from(self.peer.in_reach()));
     }
 
     pub fn check(&self) -> Result<(), &'static str> {
-        self.line.check()?;
+        self.egress.check()?;
         self.sender.check()?;
         self.receiver.order.check()
     }

@@ -24,12 +24,13 @@ pub use frame::{Ack, Frame, Message};
 pub use settings::Settings;
 
 use super::check_mtu;
-use crate::hop::{Fit, Line, Order, PACKET_BYTES, life, unwrap};
+use crate::egress::{Egress, EgressSettings, QueueSize};
+use crate::hop::{Fit, Order, PACKET_BYTES, hello_distance, life, unwrap};
 use crate::peer::{self, Peer};
 use crate::{Made, Placement, Reports, SchemeEntry, Site, settings_for};
 use airtcp_core::packet::SHIM_HEADER;
 use airtcp_core::parameters::ParameterError;
-use airtcp_core::{Backlog, Context, DropReason, Duration, Element, Gauge, Instant, Packet, Peer as PeerId, Port};
+use airtcp_core::{Backlog, Context, Duration, Element, Gauge, Instant, Packet, Peer as PeerId, Port};
 use alloc::boxed::Box;
 pub(crate) use exchange::Exchange;
 use frame::FRAME_LEN;
@@ -79,11 +80,13 @@ impl Station {
     pub fn new(settings: &Settings, site: &mut Site<'_>) -> Self {
         let sixteenth = site.max_memory.0 / 16;
         let rate = settings.rate.or(site.link.rate);
-        let line = Line::new(rate, settings.queue.or(site.link.queue), sixteenth * share::QUEUE);
-        let hello = line.hello_distance(settings.hello);
+        let most = sixteenth * share::QUEUE;
+        let queue = QueueSize::drop_tail(settings.queue.or(site.link.queue), most, most);
+        let egress = Egress::new(EgressSettings::new(rate, queue), site.rng);
+        let hello = hello_distance(&egress, settings.hello);
         let peer = Peer::new(hello, settings.peer_timeout.max(hello * 2), None, site.rng.next_u64());
         let rtt = site.link.round_trip.unwrap_or(Duration::from_millis(500));
-        let hold = settings.hold.unwrap_or_else(|| auto_hold(rtt, guard(rtt, &line)));
+        let hold = settings.hold.unwrap_or_else(|| auto_hold(rtt, guard(rtt, &egress)));
         let window = settings.window.map_or_else(
             || rate.map_or(u64::MAX, |rate| rate.bytes_in(hold + rtt).saturating_mul(2)),
             |window| window.0,
@@ -91,7 +94,7 @@ impl Station {
         let window = window.max(MIN_WINDOW).min(sixteenth * share::COPIES);
         let overhead = SHIM_HEADER + FRAME_LEN as u32;
         let exchange = Exchange {
-            line,
+            egress,
             sender: Sender::new(life(peer.epoch()), settings.tries, window),
             receiver: Receiver::new(Order::new(settings.in_order, sixteenth * share::HELD), settings.ack_every.max(1)),
             peer,
@@ -104,7 +107,7 @@ impl Station {
 
     /// Sends what may leave: repairs first.
     fn send_due(&mut self, cx: &mut Context<'_>) {
-        while self.exchange.line.is_free(cx.now()) {
+        while self.exchange.egress.is_free(cx.now()) {
             let sent = if self.exchange.sender.has_lost() {
                 self.exchange.send_repair(cx, with_frame)
             } else if self.exchange.sender.has_window() || !self.exchange.peer.in_reach() {
@@ -116,20 +119,21 @@ impl Station {
                 break;
             }
         }
+        self.exchange.egress.discard_dropped(cx);
     }
 
     fn send_new(&mut self, cx: &mut Context<'_>) -> Option<()> {
-        let Exchange { line, sender, peer, .. } = &mut self.exchange;
-        let packet = line.pop()?;
-        let mut framed = packet.clone();
+        let Exchange { egress, sender, peer, .. } = &mut self.exchange;
+        let departure = egress.pop(cx)?;
+        let mut framed = departure.packet.clone();
         let frame = sender.next_frame().encode();
         let is_framed = peer.in_reach() && self.fit.push_shim(cx, &mut framed, &frame);
-        if line.send(cx, framed).is_err() {
-            line.unpop(packet);
+        if egress.send(cx, framed).is_err() {
+            egress.put_back(departure);
             return None;
         }
         if is_framed {
-            sender.on_sent(packet, cx.now());
+            sender.on_sent(departure.packet, cx.now());
         }
         Some(())
     }
@@ -145,8 +149,8 @@ impl Station {
     }
 
     fn has_sendable(&self) -> bool {
-        let Exchange { line, sender, peer, .. } = &self.exchange;
-        sender.has_lost() || !line.is_empty() && (sender.has_window() || !peer.in_reach())
+        let Exchange { egress, sender, peer, .. } = &self.exchange;
+        sender.has_lost() || !egress.is_empty() && (sender.has_window() || !peer.in_reach())
     }
 }
 
@@ -156,8 +160,8 @@ fn with_frame(mut packet: Packet, frame: &Frame) -> Packet {
 }
 
 /// A quarter of the round trip covers its jitter; three packet times what a frame waits for.
-pub(crate) fn guard(rtt: Duration, line: &Line) -> Duration {
-    let packet_time = line.transmission(PACKET_BYTES).min(Duration::from_millis(100));
+pub(crate) fn guard(rtt: Duration, egress: &Egress) -> Duration {
+    let packet_time = egress.transmission(PACKET_BYTES).min(Duration::from_millis(100));
     (rtt / 4).max(Duration::from_millis(1)) + packet_time * 3
 }
 
@@ -172,15 +176,14 @@ impl Element for Station {
         }
         self.fit.clamp(&mut packet);
         self.exchange.on_work(cx.now(), self.has_sendable());
-        if let Err(packet) = self.exchange.line.push(packet) {
-            cx.discard(packet, DropReason::QUEUE_FULL);
-        }
+        self.exchange.egress.enqueue(cx, packet);
+        self.exchange.egress.discard_dropped(cx);
         self.send_due(cx);
     }
 
     fn handle_ready(&mut self, cx: &mut Context<'_>, port: Port) {
         if port == Port::LINK {
-            self.exchange.line.on_ready();
+            self.exchange.egress.on_ready();
             self.send_due(cx);
         }
     }

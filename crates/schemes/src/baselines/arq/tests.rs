@@ -4,7 +4,7 @@ use super::*;
 use crate::hop::bench::{self, Bench, data, opaque, syn};
 use crate::{End, MAX_MEMORY};
 use airtcp_core::parameters::Parameters;
-use airtcp_core::{Event, Rng, SeqNum, TakenShim};
+use airtcp_core::{DropReason, Event, Rng, SeqNum, TakenShim};
 use std::vec::Vec;
 
 fn station(name: &str, text: &[(&str, &str)]) -> Station {

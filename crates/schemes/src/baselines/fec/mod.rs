@@ -26,13 +26,12 @@ pub use frame::{Frame, Kind, Message, Report};
 pub use settings::Settings;
 
 use super::check_mtu;
-use crate::hop::{Fit, Line, Order, PACKET_BYTES, life, unwrap};
+use crate::egress::{Egress, EgressSettings, QueueSize};
+use crate::hop::{Fit, Order, PACKET_BYTES, hello_distance, life, tell, unwrap};
 use crate::peer::{self, Change, Peer};
 use crate::{Made, Placement, Reports, SchemeEntry, Site, settings_for};
 use airtcp_core::parameters::ParameterError;
-use airtcp_core::{
-    Backlog, Context, DropReason, Duration, Element, Event, Gauge, Instant, Packet, Peer as PeerId, Port,
-};
+use airtcp_core::{Backlog, Context, Duration, Element, Event, Gauge, Instant, Packet, Peer as PeerId, Port};
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use decoder::Decoder;
@@ -76,15 +75,19 @@ mod share {
 /// One end of the link.
 #[derive(Debug)]
 pub struct Station {
-    line: Line,
+    egress: Egress,
     /// Code packets on their way out, ahead of the next block.
     codes: VecDeque<Packet>,
     encoder: Encoder,
     decoder: Decoder,
     peer: Peer,
     fit: Fit,
-    timeout: Duration,
-    hold: Duration,
+    /// By the time that a packet takes, if none.
+    timeout: Option<Duration>,
+    /// Alike.
+    hold: Option<Duration>,
+    /// Packets in a block.
+    k: u8,
 }
 
 impl Station {
@@ -92,37 +95,54 @@ impl Station {
     pub fn new(settings: &Settings, site: &mut Site<'_>) -> Self {
         let sixteenth = site.max_memory.0 / 16;
         let rate = settings.rate.or(site.link.rate);
-        let line = Line::new(rate, settings.queue.or(site.link.queue), sixteenth * share::QUEUE);
-        let hello = line.hello_distance(settings.hello);
+        let most = sixteenth * share::QUEUE;
+        let queue = QueueSize::drop_tail(settings.queue.or(site.link.queue), most, most);
+        let egress = Egress::new(EgressSettings::new(rate, queue), site.rng);
+        let hello = hello_distance(&egress, settings.hello);
         let peer = Peer::new(hello, settings.peer_timeout.max(hello * 2), None, site.rng.next_u64());
-        let packet_time = line.transmission(PACKET_BYTES).min(Duration::from_millis(100));
-        let auto_timeout = (packet_time * 4).clamp(Duration::from_millis(5), Duration::from_millis(50));
-        let auto_hold = packet_time * (2 * u64::from(settings.k)) + Duration::from_millis(50);
         Station {
-            line,
+            egress,
             codes: VecDeque::new(),
             encoder: Encoder::new(life(peer.epoch()), settings.k, Redundancy::new(settings.r)),
             decoder: Decoder::new(Order::new(settings.in_order, sixteenth * share::HELD)),
             peer,
             fit: Fit::new(settings.mtu, &site.link, encoder::OVERHEAD),
-            timeout: settings.timeout.unwrap_or(auto_timeout),
-            hold: settings.hold.unwrap_or(auto_hold),
+            timeout: settings.timeout,
+            hold: settings.hold,
+            k: settings.k,
         }
+    }
+
+    fn packet_time(&self) -> Duration {
+        self.egress.transmission(PACKET_BYTES).min(Duration::from_millis(100))
+    }
+
+    /// How long a block stays open for more packets.
+    fn timeout(&self) -> Duration {
+        let auto = || (self.packet_time() * 4).clamp(Duration::from_millis(5), Duration::from_millis(50));
+        self.timeout.unwrap_or_else(auto)
+    }
+
+    /// How long what came waits for a gap before it.
+    fn hold(&self) -> Duration {
+        let auto = || self.packet_time() * (2 * u64::from(self.k)) + Duration::from_millis(50);
+        self.hold.unwrap_or_else(auto)
     }
 
     /// Sends what may leave: the code packets of a block before the next block.
     fn send_due(&mut self, cx: &mut Context<'_>) {
-        while self.line.is_free(cx.now()) {
+        while self.egress.is_free(cx.now()) {
             let sent = if self.codes.is_empty() { self.send_new(cx) } else { self.send_code(cx) };
             if sent.is_none() {
                 break;
             }
         }
+        self.egress.discard_dropped(cx);
     }
 
     fn send_code(&mut self, cx: &mut Context<'_>) -> Option<()> {
         let code = self.codes.pop_front()?;
-        match self.line.send(cx, code) {
+        match self.egress.send(cx, code) {
             Ok(()) => {
                 cx.emit(events::CODE);
                 Some(())
@@ -135,15 +155,15 @@ impl Station {
     }
 
     fn send_new(&mut self, cx: &mut Context<'_>) -> Option<()> {
-        let packet = self.line.pop()?;
-        let mut framed = packet.clone();
-        let frame = self.encoder.next_frame(&packet).encode();
+        let departure = self.egress.pop(cx)?;
+        let mut framed = departure.packet.clone();
+        let frame = self.encoder.next_frame(&departure.packet).encode();
         let is_framed = self.peer.in_reach() && self.fit.push_shim(cx, &mut framed, &frame);
-        if self.line.send(cx, framed).is_err() {
-            self.line.unpop(packet);
+        if self.egress.send(cx, framed).is_err() {
+            self.egress.put_back(departure);
             return None;
         }
-        if is_framed && self.encoder.on_sent(&packet, cx.now()) {
+        if is_framed && self.encoder.on_sent(&departure.packet, cx.now()) {
             self.close_block(cx);
         }
         Some(())
@@ -168,19 +188,19 @@ impl Station {
     }
 
     fn has_sendable(&self) -> bool {
-        !self.line.is_empty() || !self.codes.is_empty()
+        !self.egress.is_empty() || !self.codes.is_empty()
     }
 
     fn on_work(&mut self, now: Instant) {
         if !self.has_sendable() {
-            self.line.on_idle_end(now);
+            self.egress.begin(now);
         }
     }
 
     /// When the block that is open has waited long enough. While packets wait for the link they
     /// fill it soon enough, and redundancy would take their place.
     fn block_due(&self) -> Option<Instant> {
-        self.encoder.opened_at().filter(|_| self.line.is_empty()).map(|opened| opened + self.timeout)
+        self.encoder.opened_at().filter(|_| self.egress.is_empty()).map(|opened| opened + self.timeout())
     }
 }
 
@@ -191,15 +211,14 @@ impl Element for Station {
         }
         self.fit.clamp(&mut packet);
         self.on_work(cx.now());
-        if let Err(packet) = self.line.push(packet) {
-            cx.discard(packet, DropReason::QUEUE_FULL);
-        }
+        self.egress.enqueue(cx, packet);
+        self.egress.discard_dropped(cx);
         self.send_due(cx);
     }
 
     fn handle_ready(&mut self, cx: &mut Context<'_>, port: Port) {
         if port == Port::LINK {
-            self.line.on_ready();
+            self.egress.on_ready();
             self.send_due(cx);
         }
     }
@@ -228,9 +247,9 @@ impl Element for Station {
     fn handle_timeout(&mut self, cx: &mut Context<'_>) {
         let tick = self.peer.handle_timeout(cx);
         if let Some(hello) = tick.hello {
-            self.line.tell(cx, &Message::Hello(hello).encode());
+            tell(cx, &mut self.egress, &Message::Hello(hello).encode());
             if let Some(report) = self.decoder.report() {
-                self.line.tell(cx, &Message::Report(report).encode());
+                tell(cx, &mut self.egress, &Message::Report(report).encode());
             }
         }
         if tick.fell_silent {
@@ -241,18 +260,19 @@ impl Element for Station {
             self.on_work(cx.now());
             self.close_block(cx);
         }
-        self.decoder.order.handle_timeout(cx, self.hold);
+        let hold = self.hold();
+        self.decoder.order.handle_timeout(cx, hold);
         self.send_due(cx);
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        let send = if self.has_sendable() { self.line.next_free() } else { None };
-        let gap = self.decoder.order.poll_timeout(self.hold);
+        let send = if self.has_sendable() { self.egress.next_free() } else { None };
+        let gap = self.decoder.order.poll_timeout(self.hold());
         [send, gap, self.block_due()].into_iter().flatten().chain([self.peer.poll_timeout()]).min()
     }
 
     fn held(&self) -> Backlog {
-        let (queued, held) = (self.line.backlog(), self.decoder.order.held());
+        let (queued, held) = (self.egress.backlog(), self.decoder.order.held());
         let codes: u64 = self.codes.iter().map(|code| u64::from(code.wire_len())).sum();
         Backlog { packets: queued.packets + held.packets + self.codes.len(), bytes: queued.bytes + held.bytes + codes }
     }
@@ -260,18 +280,18 @@ impl Element for Station {
     fn observe(&self, gauge: &mut dyn FnMut(Gauge, u64)) {
         let order = &self.decoder.order;
         let blocks = self.encoder.memory() + self.decoder.memory();
-        gauge(Gauge::QUEUE_BYTES, self.line.backlog().bytes);
-        gauge(Gauge::QUEUE_BYTES_MAX, self.line.bytes_max());
+        gauge(Gauge::QUEUE_BYTES, self.egress.backlog().bytes);
+        gauge(Gauge::QUEUE_BYTES_MAX, self.egress.bytes_max());
         gauge(Gauge::CACHE_BYTES, blocks);
         gauge(Gauge::HELD_BYTES, order.held().bytes);
         gauge(Gauge::HELD_BYTES_MAX, order.held_bytes_max());
-        gauge(Gauge::MEMORY_BYTES, self.line.backlog().bytes + blocks + order.memory());
+        gauge(Gauge::MEMORY_BYTES, self.egress.backlog().bytes + blocks + order.memory());
         gauge(Gauge::LINK_RTT_NS, self.peer.rtt().as_nanos());
         gauge(Gauge::PEER_IN_REACH, u64::from(self.peer.in_reach()));
     }
 
     fn check(&self) -> Result<(), &'static str> {
-        self.line.check()?;
+        self.egress.check()?;
         self.encoder.check()?;
         self.decoder.check()
     }

@@ -5,7 +5,7 @@ use crate::baselines::fec::events;
 use crate::hop::bench::{self, Bench, data, opaque, syn};
 use crate::{End, MAX_MEMORY};
 use airtcp_core::parameters::Parameters;
-use airtcp_core::{Rng, TakenShim};
+use airtcp_core::{DropReason, Rng, TakenShim};
 use std::string::ToString;
 use std::vec;
 use std::vec::Vec;

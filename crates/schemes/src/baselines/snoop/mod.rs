@@ -20,12 +20,12 @@ mod last_hop;
 #[cfg(test)]
 mod tests;
 
-use crate::queue::Queue;
+use crate::egress::{Egress, EgressSettings};
 use crate::{Made, Placement, Reports, SchemeEntry, Site, settings_for};
 use airtcp_core::flow_table::FlowTable;
 use airtcp_core::parameters::ParameterError;
 use airtcp_core::{Backlog, ByteSize, Context, CreateReason, DropReason, Duration, Element, Event, FlowKey};
-use airtcp_core::{Gauge, Instant, Packet, Port, Rate, SeqNum, TcpHeader, parameters};
+use airtcp_core::{Gauge, Instant, Packet, Port, Rate, TcpHeader, parameters};
 use alloc::boxed::Box;
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
@@ -85,7 +85,7 @@ const FLOW_HEAP: usize = 1024;
 /// The agent of one link.
 #[derive(Debug)]
 pub struct Agent {
-    queue: Queue,
+    queue: Egress,
     flows: FlowTable<Flow>,
     timers: BTreeSet<(Instant, u32)>,
     limits: Limits,
@@ -103,7 +103,7 @@ impl Agent {
         let capacity = eighth as usize / (FlowTable::<Flow>::entry_memory() + FLOW_HEAP);
         let Settings { cache, min_timeout, tries, .. } = *settings;
         Agent {
-            queue: Queue::new(settings.rate, settings.queue, site),
+            queue: Egress::new(EgressSettings::at(site, settings.rate, settings.queue), site.rng),
             flows: FlowTable::new(capacity, site.rng),
             timers: BTreeSet::new(),
             limits: Limits { cache, min_timeout, tries },
@@ -126,11 +126,11 @@ impl Agent {
             _ => None,
         };
         let Some((flow, tcp)) = tracked else {
-            return self.enqueue(cx, packet, None);
+            return self.enqueue(cx, packet);
         };
         let slot = self.find_or_insert(cx, flow, &tcp);
         if tcp.flags.syn() {
-            return self.enqueue(cx, packet, None);
+            return self.enqueue(cx, packet);
         }
         let (limits, left) = (self.limits, self.make_room(cx, slot, flow::cost(&packet)));
         match self.with_flow(slot, |state| state.on_data(&packet, &tcp, &limits, left)) {
@@ -140,30 +140,44 @@ impl Agent {
                 let ack = cx.duplicate(&ack, CreateReason::DUPLICATE_ACK);
                 cx.send(Port::INNER, ack);
             }
-            _ => self.enqueue(cx, packet, Some((slot, tcp.sequence))),
+            _ => self.enqueue(cx, packet),
         }
     }
 
-    fn enqueue(&mut self, cx: &mut Context<'_>, packet: Packet, copied: Option<(u32, SeqNum)>) {
-        if let Err(packet) = self.queue.push(cx.now(), packet) {
-            if let Some((slot, sequence)) = copied {
-                self.with_flow(slot, |state| state.on_queue_drop(sequence));
-            }
-            cx.discard(packet, DropReason::QUEUE_FULL);
-        }
+    fn enqueue(&mut self, cx: &mut Context<'_>, packet: Packet) {
+        self.queue.push(cx, packet);
+        self.settle_drops(cx);
         self.send_due(cx);
+    }
+
+    fn settle_drops(&mut self, cx: &mut Context<'_>) {
+        while let Some((packet, reason)) = self.queue.take_dropped() {
+            self.note_queue_drop(&packet);
+            cx.discard(packet, reason);
+        }
+    }
+
+    /// What our own queue dropped is not the link's loss.
+    fn note_queue_drop(&mut self, packet: &Packet) {
+        let (Some(flow), Some(tcp)) = (packet.flow(), packet.tcp()) else { return };
+        let has_copy = packet.sequence_len() > 0 && !tcp.flags.rst() && !tcp.flags.syn() && packet.checksum_holds();
+        if let Some(slot) = self.flows.slot(&flow).filter(|_| has_copy) {
+            let sequence = tcp.sequence;
+            self.with_flow(slot, |state| state.on_queue_drop(sequence));
+        }
     }
 
     /// Sends what the link has time for.
     fn send_due(&mut self, cx: &mut Context<'_>) {
         let (limits, now) = (self.limits, cx.now());
-        while let Some(departure) = self.queue.send_next(cx) {
-            if let Some((flow, sequence)) = departure.segment
+        while let Some(segment) = self.queue.send_next(cx) {
+            if let Some((flow, sequence)) = segment
                 && let Some(slot) = self.flows.slot(&flow)
             {
                 self.with_flow(slot, |state| state.on_departure(sequence, now, &limits));
             }
         }
+        self.settle_drops(cx);
     }
 
     /// A packet off the link; its acknowledgment is about what went out over it.

@@ -40,7 +40,8 @@ pub use context::Steps;
 pub use settings::{Compress, Settings};
 
 use crate::baselines::arq::{Exchange, Frame, Receiver, START, Sender};
-use crate::hop::{Line, Order, Outlet, life};
+use crate::egress::{Egress, EgressSettings, QueueSize};
+use crate::hop::{Order, Outlet, PACKET_BYTES, hello_distance, life};
 use crate::peer::{self, Peer};
 use crate::{Made, Placement, Reports, SchemeEntry, Site, settings_for};
 use airtcp_core::{
@@ -101,17 +102,23 @@ impl Station {
     pub fn new(settings: &Settings, site: &mut Site<'_>) -> Self {
         let sixteenth = site.max_memory.0 / 16;
         let rate = settings.rate.or(site.link.rate);
-        // HELLOs keep their distance on a slow link, whoever has the queue.
-        let paced = Line::new(rate, settings.queue.or(site.link.queue), sixteenth * share::QUEUE);
-        let hello = paced.hello_distance(settings.hello);
+        let most = sixteenth * share::QUEUE;
+        let size = QueueSize::drop_tail(settings.queue.or(site.link.queue), most, most);
+        let max_bytes = size.limit(rate).bytes(PACKET_BYTES);
         let counted = site.link.queue_packets.filter(|_| settings.queue.is_none());
-        let paced = paced.with_packets(counted);
-        let line = if settings.repairs() { paced } else { paced.unpaced() };
+        let queue = counted.map_or(size, QueueSize::packets);
+        let mut egress = Egress::new(EgressSettings { max_bytes, ..EgressSettings::new(rate, queue) }, site.rng);
+        // HELLOs keep their distance on a slow link, whoever has the queue.
+        let hello = hello_distance(&egress, settings.hello);
+        if !settings.repairs() {
+            // What the link takes leaves at once, and only what it refuses waits.
+            egress.set_rate(None);
+        }
         let peer = Peer::new(hello, settings.peer_timeout.max(hello * 2), None, site.rng.next_u64());
         let life = life(peer.epoch());
         let outlet = Decompressor::new(settings);
         let exchange = Exchange {
-            line,
+            egress,
             sender: Sender::new(life, settings.tries, sixteenth * share::COPIES),
             receiver: Receiver::new(Order::through(outlet, true, sixteenth * share::HELD), ACK_EVERY),
             peer,
@@ -144,7 +151,7 @@ impl Station {
 
     /// Sends what may leave: repairs first.
     fn send_due(&mut self, cx: &mut Context<'_>) {
-        while self.exchange.line.is_free(cx.now()) {
+        while self.exchange.egress.is_free(cx.now()) {
             let sent = if self.exchange.sender.has_lost() {
                 self.exchange.send_repair(cx, |copy, frame| {
                     let body = copy.payload_bytes().unwrap_or_default();
@@ -157,6 +164,7 @@ impl Station {
                 break;
             }
         }
+        self.exchange.egress.discard_dropped(cx);
     }
 
     /// Whether ARQ can keep a copy of one more. Data may not wait for that, so the header goes without help if not.
@@ -169,22 +177,19 @@ impl Station {
     }
 
     fn send_next(&mut self, cx: &mut Context<'_>) -> Option<()> {
-        let packet = self.exchange.line.pop()?;
+        let departure = self.exchange.egress.pop(cx)?;
+        let packet = &departure.packet;
         // Only what surely leaves may move the contexts on.
         let has_room = cx.room(Port::LINK) > 0;
-        let is_helped = has_room && self.exchange.peer.in_reach() && self.is_ours(&packet) && self.has_window(cx);
-        let body = is_helped.then(|| self.compressor.encode(&packet));
+        let is_helped = has_room && self.exchange.peer.in_reach() && self.is_ours(packet) && self.has_window(cx);
+        let body = is_helped.then(|| self.compressor.encode(packet));
         let Some(body) = body.flatten() else {
-            if let Err(packet) = self.exchange.line.send(cx, packet) {
-                self.exchange.line.unpop(packet);
-                return None;
-            }
-            return Some(());
+            return self.exchange.egress.transmit(cx, departure).then_some(());
         };
         cx.emit(if matches!(body, Body::Whole { .. }) { events::HEADER_FULL } else { events::HEADER_COMPRESSED });
-        let bare = carrier(&packet, body.encode());
+        let bare = carrier(packet, body.encode());
         let framed = if self.settings.repairs() { self.protect(cx.now(), &bare) } else { bare };
-        if let Err(packet) = self.exchange.line.send(cx, framed) {
+        if let Err(packet) = self.exchange.egress.send(cx, framed) {
             cx.discard(packet, DropReason::QUEUE_FULL);
         }
         Some(())
@@ -253,7 +258,7 @@ impl Station {
     }
 
     fn has_sendable(&self) -> bool {
-        self.exchange.sender.has_lost() || !self.exchange.line.is_empty()
+        self.exchange.sender.has_lost() || !self.exchange.egress.is_empty()
     }
 }
 
@@ -263,15 +268,14 @@ impl Element for Station {
             return self.receive(cx, packet);
         }
         self.exchange.on_work(cx.now(), self.has_sendable());
-        if let Err(packet) = self.exchange.line.push(packet) {
-            cx.discard(packet, DropReason::QUEUE_FULL);
-        }
+        self.exchange.egress.enqueue(cx, packet);
+        self.exchange.egress.discard_dropped(cx);
         self.send_due(cx);
     }
 
     fn handle_ready(&mut self, cx: &mut Context<'_>, port: Port) {
         if port == Port::LINK {
-            self.exchange.line.on_ready();
+            self.exchange.egress.on_ready();
             self.send_due(cx);
         }
     }

@@ -14,7 +14,6 @@ mod held_acks;
 mod polls;
 mod reordering;
 mod second_copies;
-mod shaper;
 mod upstream;
 mod waiting;
 
@@ -27,12 +26,12 @@ use super::PACKET_BYTES;
 use super::message::Message;
 use super::settings::{Mode, Settings};
 use crate::Site;
+use crate::egress::{Egress, EgressSettings, QueueSize};
 use crate::peer::{Change, Peer};
 use airtcp_core::flow_table::FlowTable;
 use airtcp_core::{Backlog, Context, Duration, Element, Event, Gauge, Instant, Packet, Peer as PeerId, Port};
 use downstream::Downstream;
 use flow::Incoming;
-use shaper::Shaper;
 use upstream::{Timing, Upstream};
 
 /// One box: A for what goes to the link, B for what comes off it.
@@ -43,7 +42,6 @@ pub struct Gateway {
     peer: Peer,
     tries: u8,
     guard: Option<Duration>,
-    packet_time: Duration,
     hold: Option<Duration>,
 }
 
@@ -57,8 +55,6 @@ mod share {
 
 /// Heap a flow may own beside its table entry before its packets are counted elsewhere.
 const FLOW_HEAP: usize = 512;
-/// Queue without a known limit: this much time at the link's rate.
-const DEFAULT_QUEUE_TIME: Duration = Duration::from_millis(100);
 
 impl Gateway {
     /// The element for one end of a link.
@@ -66,15 +62,12 @@ impl Gateway {
         let sixteenth = site.max_memory.0 / 16;
         let rate = settings.rate.or(site.link.rate);
         let rtt = settings.wireless_rtt.or(site.link.round_trip).unwrap_or(Duration::from_millis(500));
-        let packet_time = rate
-            .map_or(Duration::ZERO, |rate| rate.serialisation(PACKET_BYTES, &mut 0))
-            .min(Duration::from_millis(100));
-        let guard = settings.guard.unwrap_or_else(|| auto_guard(rtt, packet_time));
+        let most = sixteenth * share::QUEUE;
+        let queue = QueueSize::drop_tail(settings.queue.or(site.link.queue), most, most);
+        let ecn_threshold = settings.ecn_threshold.map(|threshold| threshold.0);
+        let egress = Egress::new(EgressSettings { ecn_threshold, ..EgressSettings::new(rate, queue) }, site.rng);
+        let guard = settings.guard.unwrap_or_else(|| auto_guard(rtt, packet_time(&egress)));
         let hold = settings.hold.unwrap_or_else(|| auto_hold(rtt, guard, settings.tries));
-        let queue = settings.queue.or(site.link.queue).map_or_else(
-            || rate.map_or(sixteenth * share::QUEUE, |rate| rate.bytes_in(DEFAULT_QUEUE_TIME)),
-            |queue| queue.0,
-        );
         // Copies cost more than their bytes on the wire, hence the factor.
         let cache = settings
             .cache
@@ -82,10 +75,9 @@ impl Gateway {
         let capacity = |entry: usize| (sixteenth * share::FLOWS / 2) as usize / (entry + FLOW_HEAP);
         let outgoing = FlowTable::new(capacity(FlowTable::<upstream::Flow>::entry_memory()), site.rng);
         let incoming = FlowTable::new(capacity(FlowTable::<Incoming>::entry_memory()), site.rng);
-        let ecn = settings.ecn_threshold.map(|threshold| threshold.0);
         Gateway {
             upstream: Upstream::new(
-                Shaper::new(rate, queue.max(2 * 1500).min(sixteenth * share::QUEUE), ecn),
+                egress,
                 outgoing,
                 cache.max(64 * 1024).min(sixteenth * share::CACHE),
                 settings.idle,
@@ -104,14 +96,13 @@ impl Gateway {
             peer: Peer::new(settings.hello, settings.peer_timeout, settings.wireless_rtt, site.rng.next_u64()),
             tries: settings.tries,
             guard: settings.guard,
-            packet_time,
             hold: settings.hold,
         }
     }
 
     fn timing(&self) -> Timing {
         let rtt = self.peer.rtt();
-        let guard = self.guard.unwrap_or_else(|| auto_guard(rtt, self.packet_time));
+        let guard = self.guard.unwrap_or_else(|| auto_guard(rtt, packet_time(&self.upstream.egress)));
         Timing { rtt, guard, tries: self.tries }
     }
 
@@ -125,6 +116,11 @@ impl Gateway {
             self.upstream.handle_packet(cx, ack, timing);
         }
     }
+}
+
+/// What a full-size packet takes on the link.
+fn packet_time(egress: &Egress) -> Duration {
+    egress.transmission(PACKET_BYTES).min(Duration::from_millis(100))
 }
 
 /// A quarter of the round trip covers its jitter; three packet times what a repair waits for, its
@@ -147,7 +143,7 @@ impl Element for Gateway {
     fn handle_packet(&mut self, cx: &mut Context<'_>, port: Port, packet: Packet) {
         let timing = self.timing();
         if port == Port::INNER {
-            if !self.peer.in_reach() && self.upstream.shaper.is_empty() {
+            if !self.peer.in_reach() && self.upstream.egress.is_empty() {
                 self.upstream.pass(cx, packet);
             } else if let Some(packet) = self.downstream.handle_acknowledgment(cx, packet) {
                 self.upstream.handle_packet(cx, packet, &timing);
@@ -167,7 +163,7 @@ impl Element for Gateway {
     fn handle_ready(&mut self, cx: &mut Context<'_>, port: Port) {
         if port == Port::LINK {
             let timing = self.timing();
-            self.upstream.shaper.on_ready();
+            self.upstream.egress.on_ready();
             self.upstream.send_due(cx, &timing);
         }
     }
@@ -223,21 +219,21 @@ impl Element for Gateway {
     }
 
     fn held(&self) -> Backlog {
-        let (queued, held) = (self.upstream.shaper.backlog(), self.downstream.held());
+        let (queued, held) = (self.upstream.egress.backlog(), self.downstream.held());
         Backlog { packets: queued.packets + held.packets, bytes: queued.bytes + held.bytes }
     }
 
     fn observe(&self, gauge: &mut dyn FnMut(Gauge, u64)) {
         let flows = self.upstream.flow_count() + self.downstream.flow_count();
         gauge(Gauge::FLOWS, flows as u64);
-        gauge(Gauge::QUEUE_BYTES, self.upstream.shaper.backlog().bytes);
-        gauge(Gauge::QUEUE_BYTES_MAX, self.upstream.shaper.bytes_max());
+        gauge(Gauge::QUEUE_BYTES, self.upstream.egress.backlog().bytes);
+        gauge(Gauge::QUEUE_BYTES_MAX, self.upstream.egress.bytes_max());
         gauge(Gauge::CACHE_BYTES, self.upstream.cache_bytes());
         gauge(Gauge::HELD_BYTES, self.downstream.held().bytes);
         gauge(Gauge::HELD_BYTES_MAX, self.downstream.held_bytes_max());
         let entries = self.upstream.flow_count() * (FlowTable::<upstream::Flow>::entry_memory() + FLOW_HEAP)
             + self.downstream.flow_count() * (FlowTable::<Incoming>::entry_memory() + FLOW_HEAP);
-        let queued = self.upstream.shaper.backlog().bytes;
+        let queued = self.upstream.egress.backlog().bytes;
         let packets = self.upstream.cache_bytes() + self.downstream.memory() + queued;
         gauge(Gauge::MEMORY_BYTES, entries as u64 + packets);
         gauge(Gauge::LINK_RTT_NS, self.peer.rtt().as_nanos());
@@ -245,7 +241,7 @@ impl Element for Gateway {
     }
 
     fn check(&self) -> Result<(), &'static str> {
-        self.upstream.shaper.check()?;
+        self.upstream.egress.check()?;
         self.downstream.check()
     }
 }

@@ -6,7 +6,7 @@
 
 use super::cache::{CacheOrder, Copies, flush};
 use super::polls::{Poll, Polls};
-use super::shaper::{Lane, Shaper};
+use crate::egress::{Egress, Lane};
 use crate::gsnoop::CONTROL_OVERHEAD;
 use crate::gsnoop::events;
 use crate::gsnoop::message::{MAX_RANGES, Message, SeqRange};
@@ -44,10 +44,19 @@ pub(super) struct Timing {
     pub tries: u8,
 }
 
+impl Flow {
+    fn add_hole(&mut self, range: Range<Position>) {
+        self.holes.add(range);
+        if self.holes.len() > MAX_HOLES {
+            self.holes.pop_first();
+        }
+    }
+}
+
 /// Gateway A of one link direction.
 #[derive(Debug)]
 pub(super) struct Upstream {
-    pub shaper: Shaper,
+    pub egress: Egress,
     flows: FlowTable<Flow>,
     cache: CacheOrder,
     polls: Polls,
@@ -68,9 +77,9 @@ const REPAIR_SLACK: Duration = Duration::from_millis(1);
 const ROOM_FOR: Duration = Duration::from_millis(500);
 
 impl Upstream {
-    pub fn new(shaper: Shaper, flows: FlowTable<Flow>, cache_limit: u64, idle: Duration, redundancy: bool) -> Self {
+    pub fn new(egress: Egress, flows: FlowTable<Flow>, cache_limit: u64, idle: Duration, redundancy: bool) -> Self {
         Upstream {
-            shaper,
+            egress,
             flows,
             cache: CacheOrder::new(cache_limit),
             polls: Polls::default(),
@@ -82,46 +91,37 @@ impl Upstream {
 
     /// A packet on its way to the link.
     pub fn handle_packet(&mut self, cx: &mut Context<'_>, packet: Packet, timing: &Timing) {
-        let range = self.note_arrival(cx, &packet);
-        if let Err(packet) = self.shaper.push(cx, packet) {
-            if let Some((slot, range)) = range {
-                self.note_local_drop(slot, range);
-            }
-            cx.discard(packet, DropReason::QUEUE_FULL);
-        }
+        self.note_arrival(cx, &packet);
+        self.egress.push(cx, packet);
+        self.settle_drops(cx);
         self.send_due(cx, timing);
     }
 
     /// The other gateway is out of reach and nothing waits: forward as a router would.
     pub fn pass(&mut self, cx: &mut Context<'_>, packet: Packet) {
         let len = packet.wire_len();
-        self.shaper.charge(cx.now(), len);
+        self.egress.charge(cx.now(), len);
         cx.send(Port::LINK, packet);
     }
 
-    /// Updates the flow's arrival record; the flow's slot and the range the packet covers.
-    fn note_arrival(&mut self, cx: &mut Context<'_>, packet: &Packet) -> Option<(u32, Range<Position>)> {
-        let tcp = packet.tcp()?;
+    /// Updates the flow's arrival record.
+    fn note_arrival(&mut self, cx: &mut Context<'_>, packet: &Packet) {
+        let (Some(flow), Some(tcp)) = (packet.flow(), packet.tcp()) else { return };
         let len = packet.sequence_len();
         if len == 0 || tcp.flags.rst() {
-            return None;
+            return;
         }
-        let flow = packet.flow()?;
         let slot = self.find_or_insert(cx, flow, tcp.sequence, tcp.flags.syn());
-        let (_, state) = self.flows.at_mut(slot)?;
+        let Some((_, state)) = self.flows.at_mut(slot) else { return };
         state.last_used = cx.now();
         let start = position::near(state.arrived, tcp.sequence);
         let range = start..start + Position::from(len);
         if range.start > state.arrived {
-            state.holes.add(state.arrived..range.start);
-            if state.holes.len() > MAX_HOLES {
-                state.holes.pop_first();
-            }
+            state.add_hole(state.arrived..range.start);
         } else if !state.holes.is_empty() {
             state.holes.take_out(range.clone());
         }
         state.arrived = state.arrived.max(range.end);
-        Some((slot, range))
     }
 
     fn find_or_insert(&mut self, cx: &mut Context<'_>, flow: FlowKey, seq: SeqNum, syn: bool) -> u32 {
@@ -172,37 +172,43 @@ impl Upstream {
         self.polls.cancel(slot, &state.poll);
     }
 
-    /// GSN-X4: a packet this queue drops was never sent, so it is a hole like any other.
-    fn note_local_drop(&mut self, slot: u32, range: Range<Position>) {
-        if let Some((_, state)) = self.flows.at_mut(slot) {
-            state.holes.add(range);
-            if state.holes.len() > MAX_HOLES {
-                state.holes.pop_first();
-            }
+    fn settle_drops(&mut self, cx: &mut Context<'_>) {
+        while let Some((packet, reason)) = self.egress.take_dropped() {
+            self.note_local_drop(&packet);
+            cx.discard(packet, reason);
         }
     }
 
-    /// Sends whatever the shaper lets go now.
+    /// GSN-X4: a packet this queue drops was never sent, so it is a hole like any other.
+    fn note_local_drop(&mut self, packet: &Packet) {
+        let (Some(flow), Some(tcp)) = (packet.flow(), packet.tcp()) else { return };
+        let Some(state) = self.flows.get_mut(&flow).filter(|_| !tcp.flags.rst()) else { return };
+        let start = position::near(state.arrived, tcp.sequence);
+        state.add_hole(start..start + Position::from(packet.sequence_len()));
+    }
+
+    /// Sends whatever the link has time for now.
     pub fn send_due(&mut self, cx: &mut Context<'_>, timing: &Timing) {
-        while let Some(mut departure) = self.shaper.pop(cx.now()) {
+        while let Some(mut departure) = self.egress.pop(cx) {
             let lane = departure.lane;
             if lane == Lane::Spare {
                 departure.packet = cx.duplicate(&departure.packet, events::REDUNDANT_COPY);
                 cx.emit(events::REDUNDANT);
             }
             let copy = (lane != Lane::Spare && departure.packet.sequence_len() > 0).then(|| departure.packet.clone());
-            if !self.shaper.transmit(cx, departure) {
-                return;
+            if !self.egress.transmit(cx, departure) {
+                break;
             }
             if let Some(copy) = copy {
                 if self.redundancy && self.is_lossy(cx.now()) && is_recognisable(&copy) {
-                    self.shaper.offer_spare(copy.clone(), lane);
+                    self.egress.offer_spare(copy.clone(), lane);
                 }
-                if lane == Lane::Fifo {
+                if lane == Lane::Queue {
                     self.note_departure(cx, copy, timing);
                 }
             }
         }
+        self.settle_drops(cx);
     }
 
     /// Until something is known of a link, it is taken for lossy.
@@ -213,7 +219,7 @@ impl Upstream {
     /// The link lost something: that is when room and redundancy are worth having.
     fn note_loss(&mut self, now: Instant, timing: &Timing) {
         self.lossy_until = Some(now + LOSSY_FOR);
-        self.shaper.make_room(now + ROOM_FOR, timing.rtt + timing.guard);
+        self.egress.make_room(now + ROOM_FOR, timing.rtt + timing.guard);
     }
 
     /// GSN-3: once sent, a copy enters the cache; and the tail timer starts anew.
@@ -292,7 +298,7 @@ impl Upstream {
             let Some((_, state)) = self.flows.at_mut(slot) else { return };
             let start = position::near(state.sent, *first);
             let asked = start..start + Position::from(end.since(*first));
-            let absent = repair(cx, &mut self.shaper, state, asked, timing, &mut repaired);
+            let absent = repair(cx, &mut self.egress, state, asked, timing, &mut repaired);
             for (range, ()) in absent.iter() {
                 let in_hole = state.holes.iter().any(|(hole, ())| hole.contains(&range.start));
                 cx.emit(if in_hole { events::NOT_HERE } else { events::CACHE_MISS });
@@ -366,7 +372,7 @@ impl Upstream {
 
     /// Charges a message that somebody else in this box sent over the link.
     pub fn charge_control(&mut self, now: Instant, bytes: usize) {
-        self.shaper.charge(now, bytes as u32 + CONTROL_OVERHEAD);
+        self.egress.charge(now, bytes as u32 + CONTROL_OVERHEAD);
     }
 
     fn send_control(&mut self, cx: &mut Context<'_>, message: &Message) {
@@ -376,7 +382,7 @@ impl Upstream {
     }
 
     pub fn poll_timeout(&self) -> Option<Instant> {
-        [self.shaper.poll_timeout(), self.polls.next()].into_iter().flatten().min()
+        [self.egress.poll_timeout(), self.polls.next()].into_iter().flatten().min()
     }
 
     /// Flows with state.
@@ -393,7 +399,7 @@ impl Upstream {
 /// Queues a repair for every copy in `asked`; what is covered by no copy comes back.
 fn repair(
     cx: &mut Context<'_>,
-    shaper: &mut Shaper,
+    egress: &mut Egress,
     state: &mut Flow,
     asked: Range<Position>,
     timing: &Timing,
@@ -407,7 +413,7 @@ fn repair(
         // A request that left before the copy could arrive says nothing about it. An original is
         // asked for once something behind it arrived; a repair also by the requests for others, so
         // there the spread of the round trip counts on the other side.
-        let transmission = shaper.transmission(copy.packet.wire_len());
+        let transmission = egress.transmission(copy.packet.wire_len());
         let spread = timing.rtt / 16;
         let answered_at = copy.sent_at
             + transmission
@@ -415,13 +421,13 @@ fn repair(
         if answered_at > now {
             continue;
         }
-        if !queue_copy(cx, shaper, &copy.packet, CreateReason::REPAIR, Event::REPAIR) {
+        if !queue_copy(cx, egress, &copy.packet, CreateReason::REPAIR, Event::REPAIR) {
             continue;
         }
-        copy.sent_at = shaper.repair_departure(now);
+        copy.sent_at = egress.repair_departure(now);
         // Asked for again, it has little time left: two copies make that try count.
         if copy.repairs > 0 && is_recognisable(&copy.packet) {
-            queue_copy(cx, shaper, &copy.packet, events::REDUNDANT_COPY, events::REDUNDANT);
+            queue_copy(cx, egress, &copy.packet, events::REDUNDANT_COPY, events::REDUNDANT);
         }
         copy.repairs = copy.repairs.saturating_add(1);
         *repaired = true;
@@ -430,9 +436,9 @@ fn repair(
 }
 
 /// Puts a copy of `packet` at the head of the queue; false if it is full.
-fn queue_copy(cx: &mut Context<'_>, shaper: &mut Shaper, packet: &Packet, reason: CreateReason, event: Event) -> bool {
+fn queue_copy(cx: &mut Context<'_>, egress: &mut Egress, packet: &Packet, reason: CreateReason, event: Event) -> bool {
     let copy = cx.duplicate(packet, reason);
-    let result = shaper.push_repair(cx.now(), copy);
+    let result = egress.push_repair(cx.now(), copy);
     match result {
         Ok(()) => cx.emit(event),
         Err(copy) => {

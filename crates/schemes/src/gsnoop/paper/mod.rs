@@ -81,15 +81,15 @@ impl Gateway {
         let capacity = |entry: usize| (sixteenth * share::FLOWS / 2) as usize / (entry + FLOW_HEAP);
         let outgoing = FlowTable::new(capacity(FlowTable::<upstream::Flow>::entry_memory()), site.rng);
         let incoming = FlowTable::new(capacity(FlowTable::<downstream::Flow>::entry_memory()), site.rng);
+        let fifo = Fifo::new(rate, u64::from(buffer), sixteenth * share::QUEUE, settings.repair_place, site.rng);
         Gateway {
             upstream: Upstream::new(
-                Fifo::new(rate, buffer as usize, sixteenth * share::QUEUE),
+                fifo,
                 outgoing,
                 upstream::Settings {
                     cache_packets: settings.cache_packets as usize,
                     cache_memory: sixteenth * share::CACHE,
                     cache_per_flow: settings.cache_per_flow,
-                    repair_place: settings.repair_place,
                     icn: settings.icn,
                     icn_interval: settings.icn_interval,
                     idle: settings.idle,
@@ -120,7 +120,7 @@ impl Gateway {
     fn settle(&mut self, cx: &mut Context<'_>) {
         let nacks = self.downstream.take_nack_bytes();
         if nacks > 0 {
-            self.upstream.fifo.charge(cx.now(), nacks);
+            self.upstream.fifo.egress.charge(cx.now(), nacks);
         }
         for ack in self.downstream.take_released() {
             self.upstream.handle_packet(cx, ack);
@@ -141,7 +141,7 @@ fn repair_wait(rate: Option<Rate>, place: RepairPlace, buffer: u32) -> Duration 
 impl Element for Gateway {
     fn handle_packet(&mut self, cx: &mut Context<'_>, port: Port, packet: Packet) {
         if port == Port::INNER {
-            if !self.peer.in_reach() && self.upstream.fifo.is_empty() {
+            if !self.peer.in_reach() && self.upstream.fifo.egress.is_empty() {
                 self.upstream.pass(cx, packet);
             } else if let Some(packet) = self.downstream.handle_acknowledgment(cx, packet) {
                 self.upstream.handle_packet(cx, packet);
@@ -161,7 +161,7 @@ impl Element for Gateway {
 
     fn handle_ready(&mut self, cx: &mut Context<'_>, port: Port) {
         if port == Port::LINK {
-            self.upstream.fifo.on_ready();
+            self.upstream.fifo.egress.on_ready();
             self.upstream.send_due(cx);
         }
     }
@@ -192,7 +192,7 @@ impl Element for Gateway {
         if let Some(hello) = tick.hello {
             let bytes = Message::Hello(hello).encode();
             cx.send_control(PeerId::OTHER_END, &bytes);
-            self.upstream.fifo.charge(cx.now(), bytes.len() as u32 + super::CONTROL_OVERHEAD);
+            self.upstream.fifo.egress.charge(cx.now(), bytes.len() as u32 + super::CONTROL_OVERHEAD);
         }
         if tick.fell_silent {
             self.downstream.release_all(cx);
@@ -205,7 +205,7 @@ impl Element for Gateway {
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        [self.upstream.fifo.poll_timeout(), self.downstream.poll_timeout()]
+        [self.upstream.fifo.egress.poll_timeout(), self.downstream.poll_timeout()]
             .into_iter()
             .flatten()
             .chain([self.peer.poll_timeout()])
@@ -213,7 +213,7 @@ impl Element for Gateway {
     }
 
     fn held(&self) -> Backlog {
-        let (queued, held) = (self.upstream.fifo.backlog(), self.downstream.held());
+        let (queued, held) = (self.upstream.fifo.egress.backlog(), self.downstream.held());
         Backlog { packets: queued.packets + held.packets, bytes: queued.bytes + held.bytes }
     }
 
@@ -221,10 +221,10 @@ impl Element for Gateway {
         let flows = self.upstream.flow_count() + self.downstream.flow_count();
         let entries = self.upstream.flow_count() * (FlowTable::<upstream::Flow>::entry_memory() + FLOW_HEAP)
             + self.downstream.flow_count() * (FlowTable::<downstream::Flow>::entry_memory() + FLOW_HEAP);
-        let queued = self.upstream.fifo.backlog().bytes;
+        let queued = self.upstream.fifo.egress.backlog().bytes;
         gauge(Gauge::FLOWS, flows as u64);
         gauge(Gauge::QUEUE_BYTES, queued);
-        gauge(Gauge::QUEUE_BYTES_MAX, self.upstream.fifo.bytes_max());
+        gauge(Gauge::QUEUE_BYTES_MAX, self.upstream.fifo.egress.bytes_max());
         gauge(Gauge::CACHE_BYTES, self.upstream.cache_bytes());
         gauge(Gauge::HELD_BYTES, self.downstream.held().bytes);
         gauge(Gauge::HELD_BYTES_MAX, self.downstream.held_bytes_max());
@@ -234,7 +234,7 @@ impl Element for Gateway {
     }
 
     fn check(&self) -> Result<(), &'static str> {
-        self.upstream.fifo.check()?;
+        self.upstream.fifo.egress.check()?;
         self.downstream.check()
     }
 }

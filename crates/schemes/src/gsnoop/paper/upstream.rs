@@ -10,7 +10,6 @@ use super::icn::{self, Icn};
 use crate::gsnoop::duplicate_ack::{AckKind, AckWatch};
 use crate::gsnoop::events;
 use crate::gsnoop::message::SeqRange;
-use crate::gsnoop::settings::RepairPlace;
 use crate::position::{self, Position};
 use airtcp_core::flow_table::FlowTable;
 use airtcp_core::{Context, CreateReason, DropReason, Duration, Event, FlowKey, Instant, Packet, Port, SeqNum};
@@ -36,7 +35,6 @@ pub(super) struct Settings {
     pub cache_packets: usize,
     pub cache_memory: u64,
     pub cache_per_flow: bool,
-    pub repair_place: RepairPlace,
     /// Whether a hole leads to a notification of the sender.
     pub icn: bool,
     /// GSN-U13.
@@ -69,7 +67,7 @@ impl Upstream {
     /// A packet on its way to the link.
     pub fn handle_packet(&mut self, cx: &mut Context<'_>, packet: Packet) {
         let arrived = self.note_arrival(cx, &packet);
-        if let Err(packet) = self.fifo.push(cx.now(), packet) {
+        if let Err(packet) = self.fifo.push(cx, packet) {
             if let Some((slot, range)) = arrived
                 && let Some((_, state)) = self.flows.at_mut(slot)
             {
@@ -82,7 +80,7 @@ impl Upstream {
 
     /// The other gateway is out of reach and nothing waits: forward as a router would.
     pub fn pass(&mut self, cx: &mut Context<'_>, packet: Packet) {
-        self.fifo.charge(cx.now(), packet.wire_len());
+        self.fifo.egress.charge(cx.now(), packet.wire_len());
         cx.send(Port::LINK, packet);
     }
 
@@ -258,7 +256,7 @@ impl Upstream {
             let cache = if self.settings.cache_per_flow { &state.cache } else { &self.cache };
             for copy in cache.find(state.id, &mut found.elsewhere) {
                 let repair = cx.duplicate(copy, CreateReason::REPAIR);
-                match self.fifo.push_repair(cx.now(), repair, self.settings.repair_place) {
+                match self.fifo.push_repair(cx, repair) {
                     Ok(()) => cx.emit(Event::REPAIR),
                     Err(repair) => cx.discard(repair, DropReason::QUEUE_FULL),
                 }

@@ -1,5 +1,5 @@
-//! The clock of a queue that is emptied at the link's rate, so that the queue is here and not in
-//! the link, and a packet counts as sent when the link has time for it.
+//! The clock of a queue that is emptied at the link's rate, so that the queue is here and not in the link, and a packet
+//! counts as sent when the link has time for it.
 
 use airtcp_core::{Duration, Instant, Rate};
 
@@ -24,6 +24,12 @@ impl Pacer {
     /// The link's rate, if it is known.
     pub fn rate(&self) -> Option<Rate> {
         self.rate
+    }
+
+    /// The link has another rate for what is sent from now on. What was sent takes the time that it was charged.
+    pub fn set_rate(&mut self, rate: Option<Rate>) {
+        self.rate = rate;
+        self.carry = 0;
     }
 
     /// When the link has finished what was sent so far.

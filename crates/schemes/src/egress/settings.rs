@@ -1,0 +1,96 @@
+//! What an egress queue is made of.
+
+use crate::Site;
+use airtcp_core::{ByteSize, Duration, Rate};
+use airtcp_link::{DropTail, Queue, QueueLimit};
+
+/// A queue whose limit nobody knows holds this much time at its rate.
+const DEFAULT_TIME: Duration = Duration::from_millis(100);
+/// Limit of a queue of which neither limit nor rate is known: packets wait here only while the link refuses them.
+const BYTES_WITHOUT_RATE: u64 = 1 << 20;
+/// Two full-size packets always fit.
+const LEAST_BYTES: u64 = 2 * 1500;
+
+/// What an egress queue is made of.
+#[derive(Clone, Debug)]
+pub struct EgressSettings {
+    /// Rate at which it is emptied, in IP bits; without one packets leave as fast as the link takes them.
+    pub rate: Option<Rate>,
+    /// Discipline and limit. The lane of repairs has the same limit.
+    pub queue: QueueSize,
+    /// Bound on the IP bytes of all that waits; one packet may always wait.
+    pub max_bytes: u64,
+    /// With so many bytes waiting or more, packets of ECN-capable transports are marked (RFC 3168).
+    pub ecn_threshold: Option<u64>,
+}
+
+impl EgressSettings {
+    /// The queue before the link of `site`: what is not configured is taken from the link, and a quarter of the memory
+    /// bounds each lane.
+    pub fn at(site: &Site<'_>, rate: Option<Rate>, limit: Option<ByteSize>) -> Self {
+        let queue = QueueSize::drop_tail(limit.or(site.link.queue), BYTES_WITHOUT_RATE, site.max_memory.0 / 4);
+        EgressSettings::new(rate.or(site.link.rate), queue)
+    }
+
+    /// A queue of this rate and size, not marking.
+    pub fn new(rate: Option<Rate>, queue: QueueSize) -> Self {
+        EgressSettings { rate, queue, max_bytes: u64::MAX, ecn_threshold: None }
+    }
+}
+
+/// How an egress queue finds its discipline and limit.
+#[derive(Clone, Debug)]
+pub enum QueueSize {
+    /// This queue, whatever the rate.
+    Fixed(Queue),
+    /// Drop-tail with 100 ms at the rate, whatever it is at the time.
+    ByRate {
+        /// Bytes while there is no rate: then packets only wait for a link that refuses them.
+        without_rate: u64,
+        /// Most bytes.
+        most: u64,
+    },
+}
+
+impl QueueSize {
+    /// Drop-tail with the limit that is configured or known, in bytes, else by the rate. Two full-size packets always
+    /// fit, and never more than `most` bytes.
+    pub fn drop_tail(known: Option<ByteSize>, without_rate: u64, most: u64) -> Self {
+        match known {
+            Some(bytes) => QueueSize::bytes(clamped(bytes.0, most)),
+            None => QueueSize::ByRate { without_rate, most },
+        }
+    }
+
+    /// Drop-tail with so many bytes.
+    pub fn bytes(limit: u64) -> Self {
+        QueueSize::Fixed(Queue::DropTail(DropTail { limit: QueueLimit::Bytes(limit) }))
+    }
+
+    /// Drop-tail with so many packets.
+    pub fn packets(limit: u64) -> Self {
+        QueueSize::Fixed(Queue::DropTail(DropTail { limit: QueueLimit::Packets(limit) }))
+    }
+
+    /// The limit at a rate.
+    pub fn limit(&self, rate: Option<Rate>) -> QueueLimit {
+        match self {
+            QueueSize::Fixed(queue) => queue.limit(),
+            QueueSize::ByRate { without_rate, most } => {
+                QueueLimit::Bytes(clamped(rate.map_or(*without_rate, |rate| rate.bytes_in(DEFAULT_TIME)), *most))
+            }
+        }
+    }
+
+    /// The queue at a rate.
+    pub(super) fn queue(&self, rate: Option<Rate>) -> Queue {
+        match self {
+            QueueSize::Fixed(queue) => queue.clone(),
+            QueueSize::ByRate { .. } => Queue::DropTail(DropTail { limit: self.limit(rate) }),
+        }
+    }
+}
+
+fn clamped(bytes: u64, most: u64) -> u64 {
+    bytes.clamp(LEAST_BYTES, most.max(LEAST_BYTES))
+}

@@ -1,0 +1,128 @@
+use super::*;
+use crate::testing::*;
+use airtcp_core::testing::Recorder;
+use airtcp_core::{ByteSize, ValueType};
+use airtcp_link::Queue;
+
+fn egress(limit: Option<ByteSize>) -> Egress {
+    with_site(|site| Egress::new(EgressSettings::at(site, None, limit), site.rng))
+}
+
+/// What `work` did at `now`.
+fn with<T>(io: &mut Recorder, now: Instant, work: impl FnOnce(&mut Context<'_>) -> T) -> T {
+    let mut rng = Rng::derive(1, "egress");
+    let mut ledger = airtcp_core::Ledger::default();
+    work(&mut Context::new(now, &mut rng, &mut ledger, io))
+}
+
+fn push(egress: &mut Egress, io: &mut Recorder, now: Instant, sequence: u32) {
+    with(io, now, |cx| egress.push(cx, data(sequence)));
+}
+
+fn drain(egress: &mut Egress, io: &mut Recorder, now: Instant) {
+    with(io, now, |cx| while egress.send_next(cx).is_some() {});
+}
+
+/// Lets time pass until `end`.
+fn run_until(egress: &mut Egress, io: &mut Recorder, end: Instant) {
+    while let Some(due) = egress.poll_timeout().filter(|due| *due <= end) {
+        drain(egress, io, due);
+    }
+}
+
+#[test]
+fn repairs_overtake_what_waits() {
+    let (mut egress, mut io) = (egress(None), Recorder::default());
+    for sequence in [0, 1000, 2000] {
+        push(&mut egress, &mut io, at(0), sequence);
+    }
+    drain(&mut egress, &mut io, at(0));
+    egress.push_repair(at(0), data(9000)).unwrap();
+    for millis in 0..5 {
+        drain(&mut egress, &mut io, at(millis));
+    }
+    assert_eq!(sequences(&io.link), [0, 9000, 1000, 2000]);
+}
+
+#[test]
+fn packets_leave_at_the_rate_of_the_link() {
+    let (mut egress, mut io) = (egress(None), Recorder::default());
+    for n in 0..60 {
+        push(&mut egress, &mut io, at(0), n * 1000);
+    }
+    drain(&mut egress, &mut io, at(0));
+    run_until(&mut egress, &mut io, at(20));
+    // 1040 bytes take 693 us at 12 Mbit/s: one at once, and one after each of these in 20 ms.
+    assert_eq!(io.link.len(), 29);
+}
+
+#[test]
+fn a_full_queue_hands_out_what_it_drops() {
+    let (mut egress, mut io) = (egress(Some(ByteSize(3200))), Recorder::default());
+    for n in 0..5 {
+        push(&mut egress, &mut io, at(0), n * 1000);
+    }
+    assert_eq!(egress.backlog().packets, 3);
+    assert!(egress.check().is_err(), "what was dropped has to be discarded");
+    let dropped: std::vec::Vec<Packet> =
+        core::iter::from_fn(|| egress.take_dropped()).map(|(packet, _)| packet).collect();
+    assert_eq!(sequences(&dropped), [3000, 4000]);
+    assert_eq!(egress.check(), Ok(()));
+}
+
+#[test]
+fn what_came_in_under_a_raised_limit_may_stay_when_the_limit_falls() {
+    let settings = EgressSettings::new(Some(Rate::from_bps(8_000_000)), QueueSize::bytes(3200));
+    let (mut egress, mut io) = (Egress::new(settings, &Rng::derive(1, "egress")), Recorder::default());
+    egress.make_room(at(100), Duration::from_millis(3));
+    for n in 0..7 {
+        push(&mut egress, &mut io, at(0), n * 1000);
+    }
+    // 3200 bytes and as many as 3 ms bring, 3000.
+    assert_eq!(egress.backlog().packets, 5);
+    egress.make_room(at(100), Duration::ZERO);
+    with(&mut io, at(0), |cx| egress.discard_dropped(cx));
+    assert_eq!(egress.check(), Ok(()));
+    push(&mut egress, &mut io, at(0), 9000);
+    assert_eq!(egress.backlog().packets, 5, "3200 bytes are the limit again");
+}
+
+#[test]
+fn a_new_rate_holds_at_once_for_times_limit_and_what_waits() {
+    let (mut egress, mut io) = (egress(None), Recorder::default());
+    assert_eq!(egress.limit(), QueueLimit::Bytes(150_000), "100 ms at 12 Mbit/s");
+    for n in 0..60 {
+        push(&mut egress, &mut io, at(0), n * 1000);
+    }
+    drain(&mut egress, &mut io, at(0));
+    run_until(&mut egress, &mut io, at(20));
+    egress.set_rate(Some(Rate::from_bps(6_000_000)));
+    assert_eq!(egress.limit(), QueueLimit::Bytes(75_000));
+    assert_eq!(egress.transmission(750), Duration::from_millis(1));
+    run_until(&mut egress, &mut io, at(40));
+    // 29 packets as before; then one as the last of these is through, and one after each 1387 us.
+    assert_eq!(io.link.len(), 29 + 15);
+    egress.set_rate(None);
+    drain(&mut egress, &mut io, at(42));
+    assert_eq!(io.link.len(), 60, "without a rate all that waits leaves");
+}
+
+#[test]
+fn any_discipline_of_a_link_serves() {
+    let queue = Queue::read(&"{ kind = \"fq-codel\", limit = \"20packets\" }".into()).unwrap();
+    let settings = EgressSettings::new(Some(Rate::from_bps(8_000_000)), QueueSize::Fixed(queue));
+    let (mut egress, mut io) = (Egress::new(settings, &Rng::derive(1, "egress")), Recorder::default());
+    for n in 0..30 {
+        push(&mut egress, &mut io, at(0), n * 1000);
+    }
+    assert_eq!(egress.backlog().packets, 20);
+    let dropped: std::vec::Vec<Packet> =
+        core::iter::from_fn(|| egress.take_dropped()).map(|(packet, _)| packet).collect();
+    assert_eq!(
+        sequences(&dropped),
+        std::vec::Vec::from_iter((0..10).map(|n| n * 1000)),
+        "the head of the longest flow"
+    );
+    run_until(&mut egress, &mut io, at(100));
+    assert_eq!(io.link.len(), 20);
+}
