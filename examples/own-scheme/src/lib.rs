@@ -4,3 +4,4 @@
 pub mod ack_thinner;
 pub mod fixed_window;
 pub mod gentle;
+pub mod half_rate;

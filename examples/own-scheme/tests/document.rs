@@ -23,6 +23,7 @@ fn every_block_of_the_document_is_part_of_this_crate() {
         "src/gentle.rs",
         "src/ack_thinner.rs",
         "src/fixed_window.rs",
+        "src/half_rate.rs",
         "tests/ack_thinner.rs",
     ]
     .map(text)
