@@ -1,26 +1,28 @@
 //! Building a run: links, cells, elements and routes from the description of a topology.
 
 use crate::address::{self, Family};
-use crate::air::{Airway, Site};
+use crate::air::{AirHop, Wlan};
 use crate::check::Checker;
 use crate::dot11::Cell;
-use crate::element::{Body, Exit, Place, Slot};
+use crate::element::{ElementKind, Exit, Place, PlacedElement};
 use crate::engine::Engine;
+use crate::error::SimError;
 use crate::events::Sources;
 use crate::express;
-use crate::host::{Asked, Host};
+use crate::host::{Host, ProbeSpec};
 use crate::network::Network;
 use crate::pipe::Pipe;
 use crate::queue::EventQueue;
 use crate::routes::Routes;
+use crate::settings::RunSettings;
 use crate::tap::{Direction, Tap, Tapped};
-use crate::topology::{On, RunSettings, SchemeSpec, SimError, Topology};
+use crate::topology::{On, SchemeSpec, Topology};
 use airtcp_core::{ByteSize, Duration, Instant, Ledger, Rng};
 use airtcp_link::{Link, Queue};
 use airtcp_schemes::{End, LinkFacts, MAX_MEMORY, Placement, Site as SchemeSite};
 use std::collections::{BTreeSet, VecDeque};
 
-/// The ends that a scheme has boxes at.
+/// The ends that a scheme has elements at.
 fn ends(spec: &SchemeSpec) -> &'static [End] {
     match spec.choice.entry.placement {
         Placement::BothEnds | Placement::Path => &[End::Near, End::Far],
@@ -49,8 +51,8 @@ fn place_wlans(
     topology: &Topology,
     seed: u64,
     ends: &mut Vec<(usize, usize)>,
-) -> Result<(Vec<Site>, Vec<Airway>), SimError> {
-    let (mut sites, mut airways) = (Vec::new(), Vec::new());
+) -> Result<(Vec<Wlan>, Vec<AirHop>), SimError> {
+    let (mut wlans, mut air_hops) = (Vec::new(), Vec::new());
     for (index, spec) in topology.wlans.iter().enumerate() {
         let refused = |reason| SimError::Wlan { wlan: spec.name.clone(), reason };
         spec.settings.check().map_err(refused)?;
@@ -63,20 +65,20 @@ fn place_wlans(
             let station = station.ok_or_else(|| refused("only its stations contend in it".into()))?;
             cell.contend(station + 1, edca);
         }
-        let first_airway = airways.len();
+        let first_air_hop = air_hops.len();
         for station in 1..nodes.len() {
             // Behind the links, for taps.
-            let link = topology.links.len() + airways.len() / 2;
+            let link = topology.links.len() + air_hops.len() / 2;
             for (from, to) in [(station, 0), (0, station)] {
                 let direction = Direction { link, reverse: from == 0 };
                 let (before, after) = (None, None);
-                airways.push(Airway { direction, cell: index, from, to, node: nodes[to], before, after });
+                air_hops.push(AirHop { direction, cell: index, from, to, node: nodes[to], before, after });
                 ends.push((nodes[from], nodes[to]));
             }
         }
-        sites.push(Site { name, cell, nodes, first_airway });
+        wlans.push(Wlan { name, cell, nodes, first_air_hop });
     }
-    Ok((sites, airways))
+    Ok((wlans, air_hops))
 }
 
 impl<'t> Engine<'t> {
@@ -87,15 +89,15 @@ impl<'t> Engine<'t> {
         }
         let mut ends = Vec::new();
         let pipes = lay_links(topology, settings.seed, &mut ends);
-        let (sites, airways) = place_wlans(topology, settings.seed, &mut ends)?;
+        let (wlans, air_hops) = place_wlans(topology, settings.seed, &mut ends)?;
         let mut engine = Engine {
             now: Instant::ZERO,
             network: Network {
                 queue: EventQueue::new(0),
                 sources: Sources::default(),
                 pipes,
-                airways,
-                sites,
+                air_hops,
+                wlans,
                 routes: Routes::new(topology.nodes.len(), &ends),
                 node_names: topology.nodes.clone(),
                 hosts: vec![None; topology.nodes.len()],
@@ -133,7 +135,7 @@ impl<'t> Engine<'t> {
 
     /// Hosts talk to the other end of their flows, schemes with each other and with every host.
     fn mark_express(&mut self) {
-        let Network { pipes, airways, routes, .. } = &mut self.network;
+        let Network { pipes, air_hops, routes, .. } = &mut self.network;
         let node = |element: &usize| self.elements[*element].place.node;
         let talkers = self.flow_ends.iter().chain(&self.probe_ends);
         let flows = talkers.map(|(from, to)| (node(from), node(to)));
@@ -141,14 +143,14 @@ impl<'t> Engine<'t> {
         let places: BTreeSet<usize> = self.elements.iter().map(|slot| slot.place.node).collect();
         let of_schemes = schemes.iter().flat_map(|scheme| places.iter().map(|place| (*scheme, *place)));
         let ends = flows.chain(of_schemes).flat_map(|(from, to)| [(from, to), (to, from)]);
-        express::mark(pipes, airways, routes, ends, |node| places.contains(&node));
+        express::mark(pipes, air_hops, routes, ends, |node| places.contains(&node));
     }
 
-    fn add_element(&mut self, name: String, node: usize, exit: Exit, body: Body) -> usize {
+    fn add_element(&mut self, name: String, node: usize, exit: Exit, body: ElementKind) -> usize {
         let index = self.elements.len();
         let rng = Rng::derive(self.settings.seed, &name);
         let place = Place { name, index, node, exit, peer: None };
-        self.elements.push(Slot {
+        self.elements.push(PlacedElement {
             body,
             rng,
             place,
@@ -196,7 +198,7 @@ impl<'t> Engine<'t> {
                 mtu: Some(out.mtu),
                 addresses: None,
             };
-            let element = self.make_scheme(topology, spec, link.ends[side], *end, facts, Exit::Way(outgoing))?;
+            let element = self.make_scheme(topology, spec, link.ends[side], *end, facts, Exit::Hop(outgoing))?;
             self.network.pipes[outgoing].before = Some(element);
             self.network.pipes[incoming].after = Some(element);
             placed.push(element);
@@ -205,48 +207,49 @@ impl<'t> Engine<'t> {
     }
 
     fn place_on_wlan(&mut self, topology: &Topology, spec: &SchemeSpec, index: usize) -> Result<Vec<usize>, SimError> {
-        let (wlan, site) = (&topology.wlans[index], &self.network.sites[index]);
-        let ways: Vec<[usize; 2]> =
-            (1..site.nodes.len()).map(|station| [site.airway(station, 0), site.airway(0, station)]).collect();
-        let is_taken = |way: &usize| {
-            let airway = &self.network.airways[*way];
-            airway.before.is_some() || airway.after.is_some()
+        let (of_wlan, wlan) = (&topology.wlans[index], &self.network.wlans[index]);
+        let hops: Vec<[usize; 2]> =
+            (1..wlan.nodes.len()).map(|station| [wlan.air_hop(station, 0), wlan.air_hop(0, station)]).collect();
+        let is_taken = |hop: &usize| {
+            let air_hop = &self.network.air_hops[*hop];
+            air_hop.before.is_some() || air_hop.after.is_some()
         };
-        if ways.iter().flatten().any(is_taken) {
+        if hops.iter().flatten().any(is_taken) {
             return Err(SimError::Occupied { scheme: spec.name.clone() });
         }
         let mut placed = Vec::new();
         let facts = |queue: &Queue| LinkFacts {
-            rate: Some(wlan.settings.rate),
+            rate: Some(of_wlan.settings.rate),
             round_trip: None,
-            queue: Some(ByteSize(queue.limit().bytes(wlan.settings.mtu))),
+            queue: Some(ByteSize(queue.limit().bytes(of_wlan.settings.mtu))),
             queue_packets: queue.limit().packets(),
-            mtu: Some(wlan.settings.mtu),
+            mtu: Some(of_wlan.settings.mtu),
             addresses: None,
         };
         for end in ends(spec) {
             if *end == End::Near {
                 let exit = Exit::Stations(index);
-                let element = self.make_scheme(topology, spec, wlan.ap, *end, facts(&wlan.settings.ap_queue), exit)?;
-                for [up, down] in &ways {
-                    self.network.airways[*up].after = Some(element);
-                    self.network.airways[*down].before = Some(element);
+                let element =
+                    self.make_scheme(topology, spec, of_wlan.ap, *end, facts(&of_wlan.settings.ap_queue), exit)?;
+                for [up, down] in &hops {
+                    self.network.air_hops[*up].after = Some(element);
+                    self.network.air_hops[*down].before = Some(element);
                 }
                 placed.push(element);
                 continue;
             }
-            for ([up, down], node) in ways.iter().zip(&wlan.stations) {
-                let exit = Exit::Way(self.network.pipes.len() + up);
-                let element = self.make_scheme(topology, spec, *node, *end, facts(&wlan.settings.queue), exit)?;
-                self.network.airways[*up].before = Some(element);
-                self.network.airways[*down].after = Some(element);
+            for ([up, down], node) in hops.iter().zip(&of_wlan.stations) {
+                let exit = Exit::Hop(self.network.pipes.len() + up);
+                let element = self.make_scheme(topology, spec, *node, *end, facts(&of_wlan.settings.queue), exit)?;
+                self.network.air_hops[*up].before = Some(element);
+                self.network.air_hops[*down].after = Some(element);
                 placed.push(element);
             }
         }
         Ok(placed)
     }
 
-    /// One box of a scheme.
+    /// One element of a scheme.
     pub(crate) fn make_scheme(
         &mut self,
         topology: &Topology,
@@ -264,7 +267,7 @@ impl<'t> Engine<'t> {
             .settings
             .make(&mut site)
             .map_err(|error| SimError::Scheme { scheme: spec.name.clone(), error })?;
-        Ok(self.add_element(name, node, exit, Body::Scheme(element)))
+        Ok(self.add_element(name, node, exit, ElementKind::Scheme(element)))
     }
 
     fn place_flows(&mut self, topology: &Topology) -> Result<(), SimError> {
@@ -292,7 +295,7 @@ impl<'t> Engine<'t> {
 
     fn place_probes(&mut self, topology: &Topology) {
         for (number, probe) in topology.probes.iter().enumerate() {
-            let asked = Asked {
+            let spec = ProbeSpec {
                 name: probe.name.clone(),
                 every: probe.every.max(Duration::from_nanos(1)),
                 size: probe.size,
@@ -301,7 +304,7 @@ impl<'t> Engine<'t> {
             };
             let ends = [probe.from, probe.to].map(|node| address::of_node(node.0, Family::V4));
             let (asks, answers) = (self.host_of(probe.from.0), self.host_of(probe.to.0));
-            self.host(asks).add_probe(number, asked, ends);
+            self.host(asks).add_probe(number, spec, ends);
             self.probe_ends.push((asks, answers));
         }
     }
@@ -311,7 +314,7 @@ impl<'t> Engine<'t> {
             return index;
         }
         let name = format!("hosts.{}", self.network.node_names[node]);
-        let index = self.add_element(name, node, Exit::Node, Body::Host(Box::default()));
+        let index = self.add_element(name, node, Exit::Node, ElementKind::Host(Box::default()));
         self.network.hosts[node] = Some(index);
         index
     }
@@ -319,8 +322,8 @@ impl<'t> Engine<'t> {
     /// The host that the element with this number is.
     pub fn host(&mut self, index: usize) -> &mut Host {
         match &mut self.elements[index].body {
-            Body::Host(host) => host,
-            Body::Scheme(_) => unreachable!("host indices name hosts"),
+            ElementKind::Host(host) => host,
+            ElementKind::Scheme(_) => unreachable!("host indices name hosts"),
         }
     }
 }

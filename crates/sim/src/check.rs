@@ -1,7 +1,7 @@
 //! The checks that watch every run: conservation, streams, bounds. The first failure is kept.
 
-use crate::air::Site;
-use crate::element::Slot;
+use crate::air::Wlan;
+use crate::element::PlacedElement;
 use crate::host::Host;
 use crate::outcome::Checks;
 use crate::pipe::Pipe;
@@ -20,7 +20,7 @@ impl Checker {
     }
 
     /// Checks conservation and bounds everywhere.
-    pub fn check(&mut self, now: Instant, elements: &[Slot], pipes: &[Pipe], sites: &[Site]) {
+    pub fn check(&mut self, now: Instant, elements: &[PlacedElement], pipes: &[Pipe], wlans: &[Wlan]) {
         for slot in elements {
             fail_if(&mut self.checks.conservation, element_conserves(now, slot));
             fail_if(&mut self.checks.bounds, || {
@@ -31,8 +31,8 @@ impl Checker {
         for pipe in pipes {
             fail_if(&mut self.checks.conservation, link_conserves(now, pipe));
         }
-        for site in sites {
-            fail_if(&mut self.checks.conservation, cell_conserves(now, site));
+        for wlan in wlans {
+            fail_if(&mut self.checks.conservation, cell_conserves(now, wlan));
         }
     }
 
@@ -59,7 +59,7 @@ fn fail_if(check: &mut Option<Result<(), String>>, failure: impl FnOnce() -> Opt
     }
 }
 
-fn element_conserves(now: Instant, slot: &Slot) -> impl FnOnce() -> Option<String> {
+fn element_conserves(now: Instant, slot: &PlacedElement) -> impl FnOnce() -> Option<String> {
     move || {
         let balance = slot.ledger.balance(slot.body.as_element().held().packets);
         (!balance.holds())
@@ -77,15 +77,15 @@ fn link_conserves(now: Instant, pipe: &Pipe) -> impl FnOnce() -> Option<String> 
     }
 }
 
-fn cell_conserves(now: Instant, site: &Site) -> impl FnOnce() -> Option<String> {
+fn cell_conserves(now: Instant, wlan: &Wlan) -> impl FnOnce() -> Option<String> {
     move || {
-        (0..site.cell.interfaces()).find_map(|interface| {
-            let counters = site.cell.counters(interface);
+        (0..wlan.cell.interfaces()).find_map(|interface| {
+            let counters = wlan.cell.counters(interface);
             let out = counters.packets_delivered + counters.dropped_total();
-            let held = site.cell.held(interface) as u64;
+            let held = wlan.cell.held(interface) as u64;
             let into = counters.packets_in;
             (into != out + held)
-                .then(|| format!("{now} {} interface {interface}: {into} in, {out} out, {held} held", site.name))
+                .then(|| format!("{now} {} interface {interface}: {into} in, {out} out, {held} held", wlan.name))
         })
     }
 }

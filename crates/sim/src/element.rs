@@ -4,29 +4,29 @@ use crate::host::Host;
 use airtcp_core::{Element, Instant, Ledger, Port, Rng};
 
 /// A host, whose flows are measured, or a scheme.
-pub enum Body {
+pub enum ElementKind {
     Host(Box<Host>),
     Scheme(Box<dyn Element + Send>),
 }
 
-impl Body {
+impl ElementKind {
     pub fn element(&mut self) -> &mut dyn Element {
         match self {
-            Body::Host(host) => host.as_mut(),
-            Body::Scheme(scheme) => scheme.as_mut(),
+            ElementKind::Host(host) => host.as_mut(),
+            ElementKind::Scheme(scheme) => scheme.as_mut(),
         }
     }
     pub fn as_element(&self) -> &dyn Element {
         match self {
-            Body::Host(host) => host.as_ref(),
-            Body::Scheme(scheme) => scheme.as_ref(),
+            ElementKind::Host(host) => host.as_ref(),
+            ElementKind::Scheme(scheme) => scheme.as_ref(),
         }
     }
 }
 
 /// An element and what the engine knows of it.
-pub struct Slot {
-    pub body: Body,
+pub struct PlacedElement {
+    pub body: ElementKind,
     pub rng: Rng,
     pub place: Place,
     pub ledger: Ledger,
@@ -36,7 +36,7 @@ pub struct Slot {
     pub busy: (Instant, u32),
 }
 
-impl Slot {
+impl PlacedElement {
     /// Counts a handled timeout; true when the element asks for more at the same time than any
     /// backlog explains: it would stop time.
     pub fn is_stuck(&mut self, now: Instant) -> bool {
@@ -53,8 +53,8 @@ const MAX_TIMEOUTS_AT_ONCE: u32 = 100_000;
 pub enum Exit {
     /// The node itself, which forwards: that of a host.
     Node,
-    /// A way.
-    Way(usize),
+    /// A hop.
+    Hop(usize),
     /// Every station of the cell at this site: that of an access point.
     Stations(usize),
 }

@@ -2,20 +2,20 @@
 //! links and cells, and keeps at most one event pending per link direction, cell and element.
 
 use crate::address;
-use crate::air::Airway;
+use crate::air::AirHop;
 use crate::check::Checker;
+use crate::control::{is_control, read_control};
 use crate::dot11::Report;
-use crate::element::{Body, Slot};
+use crate::element::PlacedElement;
 use crate::events::{Kind, Sources};
-use crate::io::{ElementIo, Work, is_control, read_control};
-use crate::levels::Level;
-use crate::network::{Meeting, Network};
+use crate::io::{ElementIo, Work};
+use crate::network::{Delivery, Network};
 use crate::outcome::{LevelSample, Outcome};
 use crate::pipe::Pipe;
 use crate::queue::EventQueue;
+use crate::settings::RunSettings;
 use crate::tap::Direction;
-use crate::topology::RunSettings;
-use airtcp_core::{Context, DropReason, Duration, Event, Instant, Packet, Port};
+use airtcp_core::{Context, DropReason, Duration, Instant, Packet, Port};
 use std::collections::VecDeque;
 
 /// A running topology.
@@ -25,7 +25,7 @@ pub struct Engine<'t> {
     pub(crate) work: VecDeque<Work>,
     /// Memory for what cells report.
     pub(crate) reports: Vec<Report>,
-    pub(crate) elements: Vec<Slot>,
+    pub(crate) elements: Vec<PlacedElement>,
     pub(crate) schemes: Vec<(String, &'static str, Vec<usize>)>,
     pub(crate) control_damaged: u64,
     pub(crate) checker: Checker,
@@ -44,13 +44,13 @@ impl Engine<'_> {
     /// Runs until `end` and reports.
     pub fn run(mut self, end: Instant) -> Outcome {
         self.network.until = end;
-        let (pipes, cells) = (self.network.pipes.len(), self.network.sites.len());
+        let (pipes, cells) = (self.network.pipes.len(), self.network.wlans.len());
         self.network.sources = Sources { pipes, cells, elements: self.elements.len() };
         self.network.queue = EventQueue::new(self.network.sources.count());
         for index in 0..self.elements.len() {
             self.arm(index);
         }
-        for index in 0..self.network.sites.len() {
+        for index in 0..self.network.wlans.len() {
             self.network.schedule_cell(index);
         }
         self.set_sample();
@@ -92,10 +92,6 @@ impl Engine<'_> {
         }
     }
 
-    fn set_sample(&mut self) {
-        self.network.queue.set(self.network.sources.of(Kind::Sample), self.now + self.sample_every);
-    }
-
     fn handle_timeout(&mut self, index: usize) {
         self.network.queue.cancel(self.network.sources.of(Kind::Timeout(index)));
         let slot = &mut self.elements[index];
@@ -123,14 +119,14 @@ impl Engine<'_> {
     /// An exchange on the medium of a cell ends.
     fn handle_exchange(&mut self, index: usize) {
         let mut reports = std::mem::take(&mut self.reports);
-        self.network.sites[index].cell.advance(self.now, &mut reports);
+        self.network.wlans[index].cell.advance(self.now, &mut reports);
         for report in reports.drain(..) {
             self.network.show_lost(self.now, index, &report);
             match report {
                 Report::Delivered { from, to, packet } => {
-                    let airway = self.network.sites[index].airway(from, to);
-                    let number = self.network.pipes.len() + airway;
-                    let Airway { direction, node, after, .. } = self.network.airways[airway];
+                    let air_hop = self.network.wlans[index].air_hop(from, to);
+                    let number = self.network.pipes.len() + air_hop;
+                    let AirHop { direction, node, after, .. } = self.network.air_hops[air_hop];
                     self.arrive(number, direction, node, after, packet);
                 }
                 Report::Dropped { .. } => {}
@@ -143,16 +139,16 @@ impl Engine<'_> {
         self.network.schedule_cell(index);
     }
 
-    /// A packet comes out of a way, at `node`, where it meets the element `after`, if there is one.
+    /// A packet comes out of a hop, at `node`; the element `after` gets it, if there is one.
     #[inline]
-    fn arrive(&mut self, way: usize, direction: Direction, node: usize, after: Option<usize>, packet: Packet) {
-        self.network.trace(self.now, way, &packet);
+    fn arrive(&mut self, hop: usize, direction: Direction, node: usize, after: Option<usize>, packet: Packet) {
+        self.network.trace(self.now, hop, &packet);
         if let Some(tap) = self.network.tap.get() {
             tap.on_arrived(self.now, direction, &packet);
         }
         match after {
             _ if is_control(&packet) => self.work.push_back(Work::ForwardControl { node, packet }),
-            Some(element) => self.deliver(Meeting { element, port: Port::LINK, packet }),
+            Some(element) => self.deliver(Delivery { element, port: Port::LINK, packet }),
             None => self.forward(node, packet),
         }
     }
@@ -167,7 +163,7 @@ impl Engine<'_> {
     fn do_work(&mut self) {
         while let Some(work) = self.work.pop_front() {
             match work {
-                Work::Deliver(meeting) => self.deliver(meeting),
+                Work::Deliver(delivery) => self.deliver(delivery),
                 Work::ForwardControl { node, packet } => self.forward_control(node, packet),
                 Work::Status { element, status } => {
                     self.call(element, |element, cx| element.handle_tx_status(cx, status));
@@ -177,12 +173,12 @@ impl Engine<'_> {
     }
 
     fn forward(&mut self, node: usize, packet: Packet) {
-        if let Some(meeting) = self.network.forward(self.now, node, None, packet) {
-            self.deliver(meeting);
+        if let Some(delivery) = self.network.forward(self.now, node, None, packet) {
+            self.deliver(delivery);
         }
     }
 
-    /// Messages between our boxes are the box's own traffic: no scheme queues or repairs them.
+    /// Messages between the elements of a scheme are a gateway's own traffic: no scheme queues or repairs them.
     fn forward_control(&mut self, node: usize, packet: Packet) {
         let destination = address::node_of(&packet.ip().destination);
         if destination == Some(node) {
@@ -199,8 +195,8 @@ impl Engine<'_> {
         }
     }
 
-    fn deliver(&mut self, meeting: Meeting) {
-        let Meeting { element, port, packet } = meeting;
+    fn deliver(&mut self, delivery: Delivery) {
+        let Delivery { element, port, packet } = delivery;
         self.elements[element].ledger.receive(port);
         self.call(element, |element, cx| element.handle_packet(cx, port, packet));
     }
@@ -230,29 +226,5 @@ impl Engine<'_> {
         if due < self.network.queue.at(source) {
             self.network.queue.set(source, due);
         }
-    }
-
-    fn on_warm(&mut self) {
-        for slot in &mut self.elements {
-            if let Body::Host(host) = &mut slot.body {
-                host.on_warm();
-            }
-        }
-    }
-
-    fn sample(&mut self) {
-        let repairs = self.elements.iter().map(|slot| slot.ledger.events.get(Event::REPAIR)).sum();
-        for slot in &mut self.elements {
-            if let Body::Host(host) = &mut slot.body {
-                host.sample(self.now, repairs, self.settings.series);
-            }
-        }
-        if !self.settings.levels.is_empty() {
-            let (pipes, now) = (&mut self.network.pipes, self.now);
-            let read = |level: &Level| level.read(now, pipes, &self.elements, &self.schemes);
-            let values = self.settings.levels.iter().map(read).collect();
-            self.levels.push(LevelSample { at: now, values });
-        }
-        self.checker.check(self.now, &self.elements, &self.network.pipes, &self.network.sites);
     }
 }

@@ -4,7 +4,7 @@
 //! are known when a packet enters the first: it goes through both at once, and the node between them is never called.
 //! That is so for the access links of a dumbbell behind its bottleneck, and for every chain of plain routers.
 
-use crate::air::Airway;
+use crate::air::AirHop;
 use crate::pipe::Pipe;
 use crate::routes::Routes;
 
@@ -21,23 +21,23 @@ enum Feeder {
 /// exchange packets, `has_element` says at which nodes somebody takes packets out.
 pub fn mark(
     pipes: &mut [Pipe],
-    airways: &[Airway],
+    air_hops: &[AirHop],
     routes: &Routes,
     ends: impl Iterator<Item = (usize, usize)>,
     has_element: impl Fn(usize) -> bool,
 ) {
-    let mut feeders = vec![Feeder::Nobody; pipes.len() + airways.len()];
+    let mut feeders = vec![Feeder::Nobody; pipes.len() + air_hops.len()];
     for (from, to) in ends {
         let (mut node, mut feeder) = (from, Feeder::Others);
-        while let Some(way) = routes.towards(node, to) {
-            feeders[way] = match feeders[way] {
+        while let Some(hop) = routes.towards(node, to) {
+            feeders[hop] = match feeders[hop] {
                 Feeder::Nobody => feeder,
                 same if same == feeder => same,
                 _ => Feeder::Others,
             };
-            (node, feeder) = match way.checked_sub(pipes.len()) {
-                None => (pipes[way].to, Feeder::Pipe(way)),
-                Some(airway) => (airways[airway].node, Feeder::Others),
+            (node, feeder) = match hop.checked_sub(pipes.len()) {
+                None => (pipes[hop].to, Feeder::Pipe(hop)),
+                Some(air_hop) => (air_hops[air_hop].node, Feeder::Others),
             };
         }
     }

@@ -1,7 +1,7 @@
 //! What a run found, once it is over.
 
-use crate::air::Site;
-use crate::element::Body;
+use crate::air::Wlan;
+use crate::element::ElementKind;
 use crate::engine::Engine;
 use crate::outcome::{Drop, ElementOutcome, Mark, Outcome, ProbeOutcome, QueueOutcome, SchemeOutcome, WlanOutcome};
 use crate::pipe::Pipe;
@@ -10,7 +10,7 @@ use airtcp_core::{DropReason, Instant};
 impl Engine<'_> {
     /// Takes the run apart.
     pub fn finish(mut self, end: Instant) -> Outcome {
-        self.checker.check(end, &self.elements, &self.network.pipes, &self.network.sites);
+        self.checker.check(end, &self.elements, &self.network.pipes, &self.network.wlans);
         let flow_ends = std::mem::take(&mut self.flow_ends);
         let mut flows = Vec::new();
         for (id, (sender, receiver)) in flow_ends.into_iter().enumerate() {
@@ -20,7 +20,7 @@ impl Engine<'_> {
         }
         let probes = self.probes();
         for slot in &self.elements {
-            if let Body::Host(host) = &slot.body {
+            if let ElementKind::Host(host) = &slot.body {
                 self.checker.check_streams(host);
             }
         }
@@ -29,7 +29,7 @@ impl Engine<'_> {
             flows,
             probes,
             schemes: self.schemes.iter().map(|scheme| self.scheme_outcome(scheme)).collect(),
-            wlans: self.network.sites.iter().map(|site| self.wlan_outcome(site)).collect(),
+            wlans: self.network.wlans.iter().map(|wlan| self.wlan_outcome(wlan)).collect(),
             drops: self.drops(),
             marks: self.marks(),
             queues: self.queues(end),
@@ -66,13 +66,13 @@ impl Engine<'_> {
         SchemeOutcome { name: name.clone(), kind, elements: elements.collect() }
     }
 
-    fn wlan_outcome(&self, site: &Site) -> WlanOutcome {
-        let usage = site
+    fn wlan_outcome(&self, wlan: &Wlan) -> WlanOutcome {
+        let usage = wlan
             .nodes
             .iter()
             .enumerate()
-            .map(|(interface, node)| (self.network.node_names[*node].clone(), *site.cell.usage(interface)));
-        WlanOutcome { name: site.name.clone(), medium: *site.cell.medium(), interfaces: usage.collect() }
+            .map(|(interface, node)| (self.network.node_names[*node].clone(), *wlan.cell.usage(interface)));
+        WlanOutcome { name: wlan.name.clone(), medium: *wlan.cell.medium(), interfaces: usage.collect() }
     }
 
     fn marks(&self) -> Vec<Mark> {
@@ -108,10 +108,10 @@ impl Engine<'_> {
             }
         }
         let mut add = |place: &str, reason: DropReason, packets: u64| put(place, reason, packets, 0);
-        for site in &self.network.sites {
-            for (interface, node) in site.nodes.iter().enumerate() {
-                let place = format!("{}.{}", site.name, self.network.node_names[*node]);
-                for (reason, packets) in site.cell.counters(interface).dropped.iter() {
+        for wlan in &self.network.wlans {
+            for (interface, node) in wlan.nodes.iter().enumerate() {
+                let place = format!("{}.{}", wlan.name, self.network.node_names[*node]);
+                for (reason, packets) in wlan.cell.counters(interface).dropped.iter() {
                     add(&place, reason, packets);
                 }
             }

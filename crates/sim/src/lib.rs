@@ -12,10 +12,12 @@ mod address;
 mod air;
 mod build;
 mod check;
+mod control;
 mod digest;
 pub mod dot11;
 mod element;
 mod engine;
+mod error;
 mod events;
 mod express;
 mod finish;
@@ -29,13 +31,18 @@ mod pipe;
 pub mod queue;
 mod rounds;
 mod routes;
+mod run;
+mod sample;
+mod settings;
 mod tap;
 mod topology;
 
+pub use error::SimError;
 pub use levels::Level;
 pub use outcome::{
     Checks, Drop, ElementOutcome, FlowOutcome, LevelSample, Mark, Outcome, Percentiles, ProbeOutcome, QueueOutcome,
     Sample, SchemeOutcome, WlanOutcome,
 };
+pub use settings::RunSettings;
 pub use tap::{Direction, Tap};
-pub use topology::{Flow, LinkId, NodeId, On, Probe, RunSettings, SimError, Topology, WlanId};
+pub use topology::{Flow, LinkId, NodeId, On, Probe, Topology, WlanId};

@@ -123,7 +123,7 @@ pub struct SchemeOutcome {
     pub name: String,
     /// Slug.
     pub kind: &'static str,
-    /// One per box.
+    /// One for each element.
     pub elements: Vec<ElementOutcome>,
 }
 

@@ -1,19 +1,20 @@
-//! Schemes along a path: a box at the node where it begins, before the first way, and one at the node where it ends.
+//! Schemes along a path: an element at the node where it begins, before the first hop, and one at the node where it ends.
 //!
-//! What is for one of these nodes itself meets its boxes before the node's host, in the order of the topology; each sends
-//! on what it does not want. What a box sends of its own enters the path past whatever else is placed there, as control
+//! What is for one of these nodes itself goes to its elements before the node's host, in the order of the topology; each
+//! sends on what it does not want. What an element creates enters the path past whatever else is placed there, as control
 //! messages do. Routes are static and follow the destination's node, so all of it takes the one path (DEC-20).
 
 use crate::address::{self, Family};
 use crate::element::Exit;
 use crate::engine::Engine;
-use crate::network::Way;
-use crate::topology::{SchemeSpec, SimError, Topology};
+use crate::error::SimError;
+use crate::network::Hop;
+use crate::topology::{SchemeSpec, Topology};
 use airtcp_core::{ByteSize, Duration};
 use airtcp_schemes::{End, LinkFacts};
 
 impl Engine<'_> {
-    /// Places both boxes of a scheme; the far end's is placed on the way back.
+    /// Places both elements of a scheme; the far end's is placed on the path back.
     pub(crate) fn place_on_path(
         &mut self,
         topology: &Topology,
@@ -23,12 +24,12 @@ impl Engine<'_> {
     ) -> Result<Vec<usize>, SimError> {
         let mut placed = Vec::new();
         for (end, node, other) in [(End::Near, from, to), (End::Far, to, from)] {
-            let ways = self.ways(node, other).filter(|ways| !ways.is_empty());
-            let Some((facts, first)) = ways.map(|ways| (self.facts(topology, [node, other], &ways), ways[0])) else {
+            let hops = self.hops(node, other).filter(|hops| !hops.is_empty());
+            let Some((facts, first)) = hops.map(|hops| (self.facts(topology, [node, other], &hops), hops[0])) else {
                 let [from, to] = [from, to].map(|node| topology.nodes[node].clone());
                 return Err(SimError::NoPath { scheme: spec.name.clone(), from, to });
             };
-            let element = self.make_scheme(topology, spec, node, end, facts, Exit::Way(first))?;
+            let element = self.make_scheme(topology, spec, node, end, facts, Exit::Hop(first))?;
             self.network.locals[node].push(element);
             if end == End::Near && self.network.put_before(first, element).is_some() {
                 return Err(SimError::Occupied { scheme: spec.name.clone() });
@@ -38,24 +39,24 @@ impl Engine<'_> {
         Ok(placed)
     }
 
-    /// The ways from one node to another; none if they do not lead there.
-    fn ways(&self, from: usize, to: usize) -> Option<Vec<usize>> {
-        let (mut node, mut ways) = (from, Vec::new());
+    /// The hops from one node to another; none if they do not lead there.
+    fn hops(&self, from: usize, to: usize) -> Option<Vec<usize>> {
+        let (mut node, mut hops) = (from, Vec::new());
         while node != to {
-            let way = self.network.routes.towards(node, to)?;
-            ways.push(way);
-            node = match self.network.way(way) {
-                Way::Wire(pipe) => self.network.pipes[pipe].to,
-                Way::Air(airway) => self.network.airways[airway].node,
+            let hop = self.network.routes.towards(node, to)?;
+            hops.push(hop);
+            node = match self.network.hop(hop) {
+                Hop::Wire(pipe) => self.network.pipes[pipe].to,
+                Hop::Air(air_hop) => self.network.air_hops[air_hop].node,
             };
         }
-        Some(ways)
+        Some(hops)
     }
 
-    fn facts(&self, topology: &Topology, nodes: [usize; 2], ways: &[usize]) -> LinkFacts {
-        let out: Vec<LinkFacts> = ways.iter().map(|way| self.facts_of_way(topology, *way)).collect();
-        let back = self.ways(nodes[1], nodes[0]).unwrap_or_default();
-        let back = back.iter().map(|way| self.facts_of_way(topology, *way));
+    fn facts(&self, topology: &Topology, nodes: [usize; 2], hops: &[usize]) -> LinkFacts {
+        let out: Vec<LinkFacts> = hops.iter().map(|hop| self.facts_of_way(topology, *hop)).collect();
+        let back = self.hops(nodes[1], nodes[0]).unwrap_or_default();
+        let back = back.iter().map(|hop| self.facts_of_way(topology, *hop));
         let delay = |sum: Option<Duration>, facts: &LinkFacts| Some(sum? + facts.round_trip?);
         LinkFacts {
             rate: out.iter().filter_map(|facts| facts.rate).min(),
@@ -67,10 +68,10 @@ impl Engine<'_> {
         }
     }
 
-    /// One way alone: `round_trip` is its delay in this direction.
-    fn facts_of_way(&self, topology: &Topology, way: usize) -> LinkFacts {
-        match self.network.way(way) {
-            Way::Wire(pipe) => {
+    /// One hop alone: `round_trip` is its delay in this direction.
+    fn facts_of_way(&self, topology: &Topology, hop: usize) -> LinkFacts {
+        match self.network.hop(hop) {
+            Hop::Wire(pipe) => {
                 let settings = &topology.links[pipe / 2].settings[pipe % 2];
                 let limit = settings.queue.limit();
                 LinkFacts {
@@ -82,8 +83,8 @@ impl Engine<'_> {
                     addresses: None,
                 }
             }
-            Way::Air(airway) => {
-                let settings = &topology.wlans[self.network.airways[airway].cell].settings;
+            Hop::Air(air_hop) => {
+                let settings = &topology.wlans[self.network.air_hops[air_hop].cell].settings;
                 LinkFacts { rate: Some(settings.rate), mtu: Some(settings.mtu), ..LinkFacts::default() }
             }
         }

@@ -12,9 +12,9 @@ pub struct Pipe {
     pub direction: Direction,
     pub link: Link,
     pub to: usize,
-    /// The scheme element a packet meets before it enters, outermost last.
+    /// The scheme element that gets packets before they enter.
     pub before: Option<usize>,
-    /// The scheme element a packet meets when it comes out.
+    /// The scheme element that gets packets when they come out.
     pub after: Option<usize>,
     /// Packets may go straight on from this pipe into those that it alone feeds.
     pub is_express: bool,

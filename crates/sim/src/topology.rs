@@ -1,13 +1,8 @@
 //! Describing a network: nodes, links, schemes on links, flows between nodes.
 
-use crate::address::{Family, MAX_NODES};
+use crate::address::Family;
 use crate::dot11::{CellSettings, Edca};
-use crate::engine::Engine;
-use crate::levels::Level;
-use crate::outcome::Outcome;
-use crate::tap::Tap;
-use airtcp_core::parameters::ParameterError;
-use airtcp_core::{Duration, Instant};
+use airtcp_core::Duration;
 use airtcp_link::LinkSettings;
 use airtcp_schemes::SchemeChoice;
 use airtcp_schemes::socket::SocketChoice;
@@ -49,18 +44,18 @@ pub(crate) struct WlanSpec {
     pub ap: usize,
     pub stations: Vec<usize>,
     pub settings: CellSettings,
-    /// Stations that contend in their own way.
+    /// Stations with contention parameters of their own.
     pub edca: Vec<(usize, Edca)>,
 }
 
 /// What a scheme is placed on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum On {
-    /// A link: one box at its near end, or one at each.
+    /// A link: one element at its near end, or one at each.
     Link(LinkId),
-    /// An 802.11 cell: a box at the access point (the near end), and one at each station (the far ends).
+    /// An 802.11 cell: an element at the access point (the near end), and one at each station (the far ends).
     Wlan(WlanId),
-    /// The way that packets take from one node to another: a box at each of the two.
+    /// The path that packets take from one node to another: an element at each of the two.
     Path(NodeId, NodeId),
 }
 
@@ -131,108 +126,6 @@ pub struct Probe {
     pub size: u32,
 }
 
-/// How a topology is run.
-#[derive(Clone, Debug)]
-pub struct RunSettings {
-    /// Every random stream is derived from it.
-    pub seed: u64,
-    /// Simulated time.
-    pub duration: Duration,
-    /// Left out of every rate.
-    pub warmup: Duration,
-    /// Distance of samples in the series; also of the checks.
-    pub sample_every: Duration,
-    /// Conservation, streams and bounds are checked; off only for timing.
-    pub checks: bool,
-    /// Initial sequence numbers and timestamps just below the wrap, to show that nothing depends on them.
-    pub near_wrap: bool,
-    /// Packets pass links without an event where nothing can come of it; off only to show that nothing does.
-    pub express: bool,
-    /// Keep the samples of every flow.
-    pub series: bool,
-    /// What else to record at each sample.
-    pub levels: Vec<Level>,
-    /// Compute SHA-256 of what fixed-size flows sent and received.
-    pub digests: bool,
-}
-
-impl Default for RunSettings {
-    fn default() -> Self {
-        RunSettings {
-            seed: 1,
-            duration: Duration::from_secs(20),
-            warmup: Duration::from_secs(2),
-            sample_every: Duration::from_millis(100),
-            checks: true,
-            near_wrap: false,
-            express: true,
-            series: true,
-            levels: Vec::new(),
-            digests: false,
-        }
-    }
-}
-
-/// Why a topology cannot be run.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum SimError {
-    /// A scheme did not accept a parameter.
-    #[error("scheme '{scheme}': {error}")]
-    Scheme {
-        /// Its name in the topology.
-        scheme: String,
-        /// What it says.
-        error: ParameterError,
-    },
-    /// There is no way between the ends of a flow.
-    #[error("flow '{flow}': no way from '{from}' to '{to}'; add a link between them")]
-    Unreachable {
-        /// The flow.
-        flow: String,
-        /// Its sender.
-        from: String,
-        /// Its receiver.
-        to: String,
-    },
-    /// The address plan is exhausted.
-    #[error("a topology can have at most {MAX_NODES} nodes")]
-    TooManyNodes,
-    /// The settings of a cell make no sense together.
-    #[error("wlan '{wlan}': {reason}")]
-    Wlan {
-        /// Its name.
-        wlan: String,
-        /// What to change.
-        reason: String,
-    },
-    /// Two schemes want the same end of a link.
-    #[error("scheme '{scheme}': another scheme is on this link or cell already; it carries one")]
-    Occupied {
-        /// The second scheme.
-        scheme: String,
-    },
-    /// A scheme for a path is on a link, or the other way round.
-    #[error("scheme '{scheme}': '{slug}' is placed {wanted}")]
-    Misplaced {
-        /// Its name in the topology.
-        scheme: String,
-        /// Its name in the table.
-        slug: &'static str,
-        /// How.
-        wanted: &'static str,
-    },
-    /// The path of a scheme leads nowhere.
-    #[error("scheme '{scheme}': no way leads from '{from}' to '{to}'; name two nodes that links connect")]
-    NoPath {
-        /// Its name in the topology.
-        scheme: String,
-        /// Where it begins.
-        from: String,
-        /// Where it ends.
-        to: String,
-    },
-}
-
 impl Topology {
     /// An empty topology.
     pub fn new() -> Self {
@@ -259,7 +152,7 @@ impl Topology {
         WlanId(self.wlans.len() - 1)
     }
 
-    /// Has a station of a cell contend in its own way.
+    /// Gives a station of a cell contention parameters of its own.
     pub fn contend(&mut self, wlan: WlanId, station: NodeId, edca: Edca) {
         self.wlans[wlan.0].edca.push((station.0, edca));
     }
@@ -282,21 +175,5 @@ impl Topology {
     /// Adds a probe; both of its ends are ends of flows, or nobody answers.
     pub fn probe(&mut self, probe: Probe) {
         self.probes.push(probe);
-    }
-
-    /// Runs the topology.
-    ///
-    /// # Errors
-    /// The topology cannot be run as described. Failed checks are in the outcome.
-    pub fn run(&self, settings: &RunSettings) -> Result<Outcome, SimError> {
-        Ok(Engine::new(self, settings, None)?.run(Instant::ZERO + settings.duration))
-    }
-
-    /// Runs the topology while `tap` looks on; the outcome is that of [`Topology::run`].
-    ///
-    /// # Errors
-    /// The topology cannot be run as described.
-    pub fn run_tapped(&self, settings: &RunSettings, tap: &mut dyn Tap) -> Result<Outcome, SimError> {
-        Ok(Engine::new(self, settings, Some(tap))?.run(Instant::ZERO + settings.duration))
     }
 }

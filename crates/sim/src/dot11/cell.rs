@@ -136,7 +136,7 @@ impl Cell {
         }
     }
 
-    /// Has a station contend in its own way; before the first packet.
+    /// Gives a station contention parameters of its own; before the first packet.
     pub fn contend(&mut self, station: usize, edca: &Edca) {
         let aifs = edca.aifs.map(|slots| self.timing.aifs(slots));
         let Interface { access, cw, .. } = &mut self.interfaces[station];

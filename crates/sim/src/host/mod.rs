@@ -5,13 +5,14 @@ mod probe;
 
 use crate::digest::Digest;
 use crate::outcome::{FlowOutcome, ProbeOutcome, Sample};
-use crate::topology::{Flow, RunSettings};
+use crate::settings::RunSettings;
+use crate::topology::Flow;
 use airtcp_core::{Context, CreateReason, DropReason, Duration, Element, Instant, Packet, Port, Rng, SeqNum};
 use airtcp_schemes::socket::destination_port;
 use airtcp_tcp::{Config, Connection, Endpoint, Opening, Stream};
 use application::{Application, Role};
-pub use probe::Asked;
 use probe::Probe;
+pub use probe::ProbeSpec;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::net::IpAddr;
@@ -60,8 +61,8 @@ impl Host {
     }
 
     /// Adds the asking end of probe `number`.
-    pub fn add_probe(&mut self, number: usize, asked: Asked, ends: [IpAddr; 2]) {
-        self.probes.push(Probe::new(number, asked, ends));
+    pub fn add_probe(&mut self, number: usize, spec: ProbeSpec, ends: [IpAddr; 2]) {
+        self.probes.push(Probe::new(number, spec, ends));
     }
 
     /// What its probes found, in the order in which they were added.

@@ -29,7 +29,7 @@ pub struct Probe {
 
 /// What is asked of a probe.
 #[derive(Clone, Debug)]
-pub struct Asked {
+pub struct ProbeSpec {
     pub name: String,
     pub every: Duration,
     /// Bytes of the IP packet.
@@ -40,8 +40,8 @@ pub struct Asked {
 
 impl Probe {
     /// The `number`-th probe, between the addresses `[from, to]`.
-    pub fn new(number: usize, asked: Asked, [from, to]: [IpAddr; 2]) -> Self {
-        let Asked { name, every, size, from: start, until } = asked;
+    pub fn new(number: usize, spec: ProbeSpec, [from, to]: [IpAddr; 2]) -> Self {
+        let ProbeSpec { name, every, size, from: start, until } = spec;
         let port = FIRST_PORT.wrapping_add(number as u16);
         Probe { name, port, from, to, every, size, next: Some(start), until, sent: 0, rounds: Rounds::default() }
     }

@@ -1,9 +1,11 @@
-//! The links between the nodes, the way a packet takes over them, and the events that they wait for.
+//! The links between the nodes, how a packet passes over them, and the events that they wait for.
+
+mod air;
 
 use crate::address;
-use crate::air::{Airway, Site};
+use crate::air::{AirHop, Wlan};
+use crate::control::is_control;
 use crate::events::{Kind, Sources};
-use crate::io::is_control;
 use crate::pipe::Pipe;
 use crate::queue::EventQueue;
 use crate::routes::Routes;
@@ -14,11 +16,11 @@ use airtcp_core::{DropReason, Instant, Packet, Port};
 pub struct Network<'t> {
     pub queue: EventQueue,
     pub sources: Sources,
-    /// The directions of links: the first ways that routes name.
+    /// The directions of links: the first hops that routes name.
     pub pipes: Vec<Pipe>,
-    /// The directions within cells: the ways after those.
-    pub airways: Vec<Airway>,
-    pub sites: Vec<Site>,
+    /// The directions within cells: the hops after those.
+    pub air_hops: Vec<AirHop>,
+    pub wlans: Vec<Wlan>,
     pub routes: Routes,
     pub node_names: Vec<String>,
     /// Host element of each node.
@@ -30,7 +32,7 @@ pub struct Network<'t> {
     pub until: Instant,
     /// Hash of every arrival at the end of a link.
     pub trace_hash: u64,
-    /// Packets that no way led on for.
+    /// Packets that no route led on for.
     pub unroutable: u64,
     /// Packets that met too many nodes.
     pub hop_limit_drops: u64,
@@ -38,7 +40,7 @@ pub struct Network<'t> {
 
 /// A packet before the element that takes it next.
 #[derive(Debug)]
-pub struct Meeting {
+pub struct Delivery {
     pub element: usize,
     pub port: Port,
     pub packet: Packet,
@@ -46,35 +48,35 @@ pub struct Meeting {
 
 /// What carries packets from a node to the next one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum Hop {
     /// A pipe.
     Wire(usize),
-    /// An airway.
+    /// A direction within a cell.
     Air(usize),
 }
 
 impl Network<'_> {
-    /// The way that routes and elements know by this number.
+    /// The hop that routes and elements know by this number.
     #[inline]
-    pub fn way(&self, number: usize) -> Way {
+    pub fn hop(&self, number: usize) -> Hop {
         match number.checked_sub(self.pipes.len()) {
-            None => Way::Wire(number),
-            Some(airway) => Way::Air(airway),
+            None => Hop::Wire(number),
+            Some(air_hop) => Hop::Air(air_hop),
         }
     }
 
     /// Sends a packet that is at `node`, where the element `from` sent it if any did, into the link it takes by its
     /// destination. Gives it back if a host or a scheme takes it first.
-    pub fn forward(&mut self, now: Instant, node: usize, from: Option<usize>, mut packet: Packet) -> Option<Meeting> {
+    pub fn forward(&mut self, now: Instant, node: usize, from: Option<usize>, mut packet: Packet) -> Option<Delivery> {
         let destination = address::node_of(&packet.ip().destination);
         if destination == Some(node) {
             let Some((element, port)) = self.at_home(node, from) else {
                 self.drop_unroutable(now, node, &packet);
                 return None;
             };
-            return Some(Meeting { element, port, packet });
+            return Some(Delivery { element, port, packet });
         }
-        let Some(way) = destination.and_then(|to| self.routes.towards(node, to)) else {
+        let Some(hop) = destination.and_then(|to| self.routes.towards(node, to)) else {
             self.drop_unroutable(now, node, &packet);
             return None;
         };
@@ -87,10 +89,10 @@ impl Network<'_> {
             }
             packet.set_hop_limit(hops - 1);
         }
-        if let Some(element) = self.before(way) {
-            return Some(Meeting { element, port: Port::INNER, packet });
+        if let Some(element) = self.before(hop) {
+            return Some(Delivery { element, port: Port::INNER, packet });
         }
-        self.send(now, way, packet);
+        self.send(now, hop, packet);
         None
     }
 
@@ -102,30 +104,30 @@ impl Network<'_> {
         locals.get(next).map(|local| (*local, Port::LINK)).or(self.hosts[node].map(|host| (host, Port::INNER)))
     }
 
-    /// Has packets meet an element before they enter a way; gives back the one that was there.
-    pub fn put_before(&mut self, way: usize, element: usize) -> Option<usize> {
-        match self.way(way) {
-            Way::Wire(pipe) => self.pipes[pipe].before.replace(element),
-            Way::Air(airway) => self.airways[airway].before.replace(element),
+    /// Has an element get packets before they enter a hop; gives back the one that was there.
+    pub fn put_before(&mut self, hop: usize, element: usize) -> Option<usize> {
+        match self.hop(hop) {
+            Hop::Wire(pipe) => self.pipes[pipe].before.replace(element),
+            Hop::Air(air_hop) => self.air_hops[air_hop].before.replace(element),
         }
     }
 
-    /// The element that packets meet before they enter a way.
+    /// The element that gets packets before they enter a hop.
     #[inline]
-    fn before(&self, way: usize) -> Option<usize> {
-        match self.way(way) {
-            Way::Wire(pipe) => self.pipes[pipe].before,
-            Way::Air(airway) => self.airways[airway].before,
+    fn before(&self, hop: usize) -> Option<usize> {
+        match self.hop(hop) {
+            Hop::Wire(pipe) => self.pipes[pipe].before,
+            Hop::Air(air_hop) => self.air_hops[air_hop].before,
         }
     }
 
-    /// Sends a packet into a way; what does not fit is dropped there.
+    /// Sends a packet into a hop; what does not fit is dropped there.
     #[inline]
-    pub fn send(&mut self, now: Instant, way: usize, packet: Packet) {
-        match self.way(way) {
-            Way::Wire(pipe) => self.send_by_wire(now, pipe, packet),
-            Way::Air(airway) => {
-                self.send_by_air(now, airway, packet, None);
+    pub fn send(&mut self, now: Instant, hop: usize, packet: Packet) {
+        match self.hop(hop) {
+            Hop::Wire(pipe) => self.send_by_wire(now, pipe, packet),
+            Hop::Air(air_hop) => {
+                self.send_by_air(now, air_hop, packet, None);
             }
         }
     }

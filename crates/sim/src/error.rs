@@ -1,0 +1,64 @@
+//! Why a topology cannot be run.
+
+use crate::address::MAX_NODES;
+use airtcp_core::parameters::ParameterError;
+
+/// Why a topology cannot be run.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SimError {
+    /// A scheme did not accept a parameter.
+    #[error("scheme '{scheme}': {error}")]
+    Scheme {
+        /// Its name in the topology.
+        scheme: String,
+        /// What it says.
+        error: ParameterError,
+    },
+    /// There is no path between the ends of a flow.
+    #[error("flow '{flow}': no way from '{from}' to '{to}'; add a link between them")]
+    Unreachable {
+        /// The flow.
+        flow: String,
+        /// Its sender.
+        from: String,
+        /// Its receiver.
+        to: String,
+    },
+    /// The address plan is exhausted.
+    #[error("a topology can have at most {MAX_NODES} nodes")]
+    TooManyNodes,
+    /// The settings of a cell make no sense together.
+    #[error("wlan '{wlan}': {reason}")]
+    Wlan {
+        /// Its name.
+        wlan: String,
+        /// What to change.
+        reason: String,
+    },
+    /// Two schemes want the same end of a link.
+    #[error("scheme '{scheme}': another scheme is on this link or cell already; it carries one")]
+    Occupied {
+        /// The second scheme.
+        scheme: String,
+    },
+    /// A scheme for a path is on a link, or the other way round.
+    #[error("scheme '{scheme}': '{slug}' is placed {wanted}")]
+    Misplaced {
+        /// Its name in the topology.
+        scheme: String,
+        /// Its name in the table.
+        slug: &'static str,
+        /// How.
+        wanted: &'static str,
+    },
+    /// The path of a scheme leads nowhere.
+    #[error("scheme '{scheme}': no way leads from '{from}' to '{to}'; name two nodes that links connect")]
+    NoPath {
+        /// Its name in the topology.
+        scheme: String,
+        /// Where it begins.
+        from: String,
+        /// Where it ends.
+        to: String,
+    },
+}

@@ -1,0 +1,65 @@
+//! Samples: what a run records at steady times.
+
+use crate::element::{ElementKind, PlacedElement};
+use crate::engine::Engine;
+use crate::events::Kind;
+use crate::levels::Level;
+use crate::outcome::LevelSample;
+use crate::pipe::Pipe;
+use airtcp_core::{Event, Instant};
+
+impl Engine<'_> {
+    pub(crate) fn set_sample(&mut self) {
+        self.network.queue.set(self.network.sources.of(Kind::Sample), self.now + self.sample_every);
+    }
+
+    pub(crate) fn on_warm(&mut self) {
+        for slot in &mut self.elements {
+            if let ElementKind::Host(host) = &mut slot.body {
+                host.on_warm();
+            }
+        }
+    }
+
+    pub(crate) fn sample(&mut self) {
+        let repairs = self.elements.iter().map(|slot| slot.ledger.events.get(Event::REPAIR)).sum();
+        for slot in &mut self.elements {
+            if let ElementKind::Host(host) = &mut slot.body {
+                host.sample(self.now, repairs, self.settings.series);
+            }
+        }
+        if !self.settings.levels.is_empty() {
+            let (pipes, now) = (&mut self.network.pipes, self.now);
+            let read = |level: &Level| read_level(level, now, pipes, &self.elements, &self.schemes);
+            let values = self.settings.levels.iter().map(read).collect();
+            self.levels.push(LevelSample { at: now, values });
+        }
+        self.checker.check(self.now, &self.elements, &self.network.pipes, &self.network.wlans);
+    }
+}
+
+/// A scheme's name, slug and elements.
+type Placed = (String, &'static str, Vec<usize>);
+
+/// The level now.
+fn read_level(level: &Level, now: Instant, pipes: &mut [Pipe], elements: &[PlacedElement], schemes: &[Placed]) -> u64 {
+    match level {
+        Level::Queue { link, reverse } => {
+            pipes.get_mut(2 * link + usize::from(*reverse)).map_or(0, |pipe| pipe.link.take_queue_peak(now))
+        }
+        Level::Headers { link, reverse } => {
+            let levels = pipes.get(2 * link + usize::from(*reverse)).and_then(|pipe| pipe.link.header_levels(now));
+            levels.map_or(0, |levels| levels.waiting)
+        }
+        Level::Gauge { scheme, gauge } => {
+            let placed = schemes.iter().filter(|(name, ..)| name == scheme).flat_map(|(.., placed)| placed);
+            let mut sum = 0;
+            for index in placed {
+                elements[*index].body.as_element().observe(&mut |found, level| {
+                    sum += if found == *gauge { level } else { 0 };
+                });
+            }
+            sum
+        }
+    }
+}
