@@ -1,6 +1,6 @@
 //! The 802.11 cells of a network, and the directions between their access points and stations.
 
-use crate::dot11::Cell;
+use crate::dot11::Bss;
 use crate::tap::Direction;
 
 /// One direction between an access point and one of its stations.
@@ -26,7 +26,7 @@ pub struct AirHop {
 pub struct Wlan {
     /// "wlans.wifi"
     pub name: String,
-    pub cell: Cell,
+    pub bss: Bss,
     /// Node of each interface.
     pub nodes: Vec<usize>,
     /// The first of its hops: up and down for each station in turn.

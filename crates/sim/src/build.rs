@@ -3,8 +3,8 @@
 use crate::address::{self, Family};
 use crate::air::{AirHop, Wlan};
 use crate::check::Checker;
-use crate::dot11::Cell;
-use crate::element::{ElementKind, Exit, Place, PlacedElement};
+use crate::dot11::Bss;
+use crate::element::{ElementKind, Exit, Place, PlacedElement, SchemePlace};
 use crate::engine::Engine;
 use crate::error::SimError;
 use crate::events::Sources;
@@ -58,12 +58,12 @@ fn place_wlans(
         spec.settings.check().map_err(refused)?;
         let name = format!("wlans.{}", spec.name);
         let nodes: Vec<usize> = std::iter::once(spec.ap).chain(spec.stations.iter().copied()).collect();
-        let mut cell = Cell::new(&spec.settings, spec.stations.len(), seed, &name);
+        let mut bss = Bss::new(&spec.settings, spec.stations.len(), seed, &name);
         for (node, edca) in &spec.edca {
             spec.settings.check_edca(edca).map_err(refused)?;
             let station = spec.stations.iter().position(|station| station == node);
             let station = station.ok_or_else(|| refused("only its stations contend in it".into()))?;
-            cell.contend(station + 1, edca);
+            bss.contend(station + 1, edca);
         }
         let first_air_hop = air_hops.len();
         for station in 1..nodes.len() {
@@ -76,7 +76,7 @@ fn place_wlans(
                 ends.push((nodes[from], nodes[to]));
             }
         }
-        wlans.push(Wlan { name, cell, nodes, first_air_hop });
+        wlans.push(Wlan { name, bss, nodes, first_air_hop });
     }
     Ok((wlans, air_hops))
 }
@@ -198,7 +198,10 @@ impl<'t> Engine<'t> {
                 mtu: Some(out.mtu),
                 addresses: None,
             };
-            let element = self.make_scheme(topology, spec, link.ends[side], *end, facts, Exit::Hop(outgoing))?;
+            let element = self.make_scheme(
+                spec,
+                SchemePlace { node: link.ends[side], end: *end, link: facts, exit: Exit::Hop(outgoing) },
+            )?;
             self.network.pipes[outgoing].before = Some(element);
             self.network.pipes[incoming].after = Some(element);
             placed.push(element);
@@ -229,8 +232,10 @@ impl<'t> Engine<'t> {
         for end in ends(spec) {
             if *end == End::Near {
                 let exit = Exit::Stations(index);
-                let element =
-                    self.make_scheme(topology, spec, of_wlan.ap, *end, facts(&of_wlan.settings.ap_queue), exit)?;
+                let element = self.make_scheme(
+                    spec,
+                    SchemePlace { node: of_wlan.ap, end: *end, link: facts(&of_wlan.settings.ap_queue), exit },
+                )?;
                 for [up, down] in &hops {
                     self.network.air_hops[*up].after = Some(element);
                     self.network.air_hops[*down].before = Some(element);
@@ -240,7 +245,10 @@ impl<'t> Engine<'t> {
             }
             for ([up, down], node) in hops.iter().zip(&of_wlan.stations) {
                 let exit = Exit::Hop(self.network.pipes.len() + up);
-                let element = self.make_scheme(topology, spec, *node, *end, facts(&of_wlan.settings.queue), exit)?;
+                let element = self.make_scheme(
+                    spec,
+                    SchemePlace { node: *node, end: *end, link: facts(&of_wlan.settings.queue), exit },
+                )?;
                 self.network.air_hops[*up].before = Some(element);
                 self.network.air_hops[*down].after = Some(element);
                 placed.push(element);
@@ -250,16 +258,9 @@ impl<'t> Engine<'t> {
     }
 
     /// One element of a scheme.
-    pub(crate) fn make_scheme(
-        &mut self,
-        topology: &Topology,
-        spec: &SchemeSpec,
-        node: usize,
-        end: End,
-        link: LinkFacts,
-        exit: Exit,
-    ) -> Result<usize, SimError> {
-        let name = format!("schemes.{}.{}", spec.name, topology.nodes[node]);
+    pub(crate) fn make_scheme(&mut self, spec: &SchemeSpec, at: SchemePlace) -> Result<usize, SimError> {
+        let SchemePlace { node, end, link, exit } = at;
+        let name = format!("schemes.{}.{}", spec.name, self.network.node_names[node]);
         let mut rng = Rng::derive(self.settings.seed, &format!("{name}/make"));
         let mut site = SchemeSite { end, link, rng: &mut rng, max_memory: MAX_MEMORY };
         let element = spec

@@ -79,10 +79,10 @@ fn link_conserves(now: Instant, pipe: &Pipe) -> impl FnOnce() -> Option<String> 
 
 fn cell_conserves(now: Instant, wlan: &Wlan) -> impl FnOnce() -> Option<String> {
     move || {
-        (0..wlan.cell.interfaces()).find_map(|interface| {
-            let counters = wlan.cell.counters(interface);
+        (0..wlan.bss.interfaces()).find_map(|interface| {
+            let counters = wlan.bss.counters(interface);
             let out = counters.packets_delivered + counters.dropped_total();
-            let held = wlan.cell.held(interface) as u64;
+            let held = wlan.bss.held(interface) as u64;
             let into = counters.packets_in;
             (into != out + held)
                 .then(|| format!("{now} {} interface {interface}: {into} in, {out} out, {held} held", wlan.name))

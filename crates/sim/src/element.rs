@@ -2,6 +2,7 @@
 
 use crate::host::Host;
 use airtcp_core::{Element, Instant, Ledger, Port, Rng};
+use airtcp_schemes::{End, LinkFacts};
 
 /// A host, whose flows are measured, or a scheme.
 pub enum ElementKind {
@@ -70,4 +71,13 @@ pub struct Place {
     pub exit: Exit,
     /// The element at the other end of a two-ended scheme.
     pub peer: Option<usize>,
+}
+
+/// Where an element of a scheme is placed, and what is known there.
+pub struct SchemePlace {
+    pub node: usize,
+    pub end: End,
+    /// Facts about the link or path, seen from this end.
+    pub link: LinkFacts,
+    pub exit: Exit,
 }

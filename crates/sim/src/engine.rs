@@ -119,7 +119,7 @@ impl Engine<'_> {
     /// An exchange on the medium of a cell ends.
     fn handle_exchange(&mut self, index: usize) {
         let mut reports = std::mem::take(&mut self.reports);
-        self.network.wlans[index].cell.advance(self.now, &mut reports);
+        self.network.wlans[index].bss.advance(self.now, &mut reports);
         for report in reports.drain(..) {
             self.network.show_lost(self.now, index, &report);
             match report {

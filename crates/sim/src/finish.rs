@@ -71,8 +71,8 @@ impl Engine<'_> {
             .nodes
             .iter()
             .enumerate()
-            .map(|(interface, node)| (self.network.node_names[*node].clone(), *wlan.cell.usage(interface)));
-        WlanOutcome { name: wlan.name.clone(), medium: *wlan.cell.medium(), interfaces: usage.collect() }
+            .map(|(interface, node)| (self.network.node_names[*node].clone(), *wlan.bss.usage(interface)));
+        WlanOutcome { name: wlan.name.clone(), medium: *wlan.bss.medium(), interfaces: usage.collect() }
     }
 
     fn marks(&self) -> Vec<Mark> {
@@ -111,7 +111,7 @@ impl Engine<'_> {
         for wlan in &self.network.wlans {
             for (interface, node) in wlan.nodes.iter().enumerate() {
                 let place = format!("{}.{}", wlan.name, self.network.node_names[*node]);
-                for (reason, packets) in wlan.cell.counters(interface).dropped.iter() {
+                for (reason, packets) in wlan.bss.counters(interface).dropped.iter() {
                     add(&place, reason, packets);
                 }
             }

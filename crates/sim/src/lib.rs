@@ -6,7 +6,6 @@
 //! byte-exact streams, and the bounds that elements state. The same seed gives the same trace,
 //! bit for bit, in debug and release, whatever runs beside it.
 #![forbid(unsafe_code)]
-#![allow(clippy::too_many_lines, clippy::too_many_arguments, reason = "being split")]
 
 mod address;
 mod air;

@@ -5,7 +5,7 @@
 //! messages do. Routes are static and follow the destination's node, so all of it takes the one path (DEC-20).
 
 use crate::address::{self, Family};
-use crate::element::Exit;
+use crate::element::{Exit, SchemePlace};
 use crate::engine::Engine;
 use crate::error::SimError;
 use crate::network::Hop;
@@ -29,7 +29,7 @@ impl Engine<'_> {
                 let [from, to] = [from, to].map(|node| topology.nodes[node].clone());
                 return Err(SimError::NoPath { scheme: spec.name.clone(), from, to });
             };
-            let element = self.make_scheme(topology, spec, node, end, facts, Exit::Hop(first))?;
+            let element = self.make_scheme(spec, SchemePlace { node, end, link: facts, exit: Exit::Hop(first) })?;
             self.network.locals[node].push(element);
             if end == End::Near && self.network.put_before(first, element).is_some() {
                 return Err(SimError::Occupied { scheme: spec.name.clone() });

@@ -15,12 +15,22 @@ pub struct Tracked {
     pub token: Token,
 }
 
-/// A packet on its way to another station of the cell.
+/// A packet for another station of the cell.
 #[derive(Debug)]
 pub struct Entry {
+    /// The packet.
     pub packet: Packet,
+    /// Interface that it is for.
     pub to: u32,
+    /// Who is told what becomes of it.
     pub tracked: Option<Tracked>,
+}
+
+impl Entry {
+    /// A packet for the interface `to`.
+    pub fn new(to: usize, packet: Packet, tracked: Option<Tracked>) -> Self {
+        Entry { packet, to: to as u32, tracked }
+    }
 }
 
 /// What will happen to the next transmission of a frame, if nobody else sends at the same time.

@@ -1,6 +1,6 @@
 //! An 802.11 cell: stations that share one medium by the distributed coordination function (DCF; AST-13).
 //!
-//! A [`Cell`] knows who sends next, so it needs one event for each time that the medium is used: the end of an exchange
+//! A [`Bss`] knows who sends next, so it needs one event for each time that the medium is used: the end of an exchange
 //! (RTS, CTS, data, ACK) or of a collision. Between two of these it is idle and stations count down; a station that gets
 //! something to send meanwhile may be the next.
 //!
@@ -17,20 +17,25 @@
 //! - A packet is handed up, and its sender told, at the end of the exchange.
 
 mod airtime;
-mod cell;
+mod bss;
+mod contention;
 mod exchange;
 mod idle_sense;
 mod interface;
 mod phy;
+mod plan;
 mod power_save;
+mod report;
 mod reverse;
 pub mod saturation;
 mod settings;
 #[cfg(test)]
 mod tests;
+mod transmission;
 
 pub use airtime::{Airtime, FrameKind, MediumUse, Usage};
-pub use cell::{Cell, Report};
-pub use interface::Tracked;
+pub use bss::Bss;
+pub use interface::{Entry, Tracked};
 pub use phy::Phy;
+pub use report::Report;
 pub use settings::{CellSettings, Contention, Edca, ReverseFrame};

@@ -13,12 +13,14 @@
 //! - It counts as a transmission of its sender, which retries it and doubles or resets its window as after any other; its
 //!   backoff goes on where it was. A lost CTS counts as a lost CTS after RTS does.
 
-use super::cell::{Cell, Plan, Purpose, Report};
+use super::bss::Bss;
 use super::exchange::draw_fate;
+use super::plan::{Plan, Purpose};
+use super::report::Report;
 use super::settings::ReverseFrame;
 use airtcp_core::{Duration, Instant};
 
-impl Cell {
+impl Bss {
     /// Interface `from` has just acknowledged a frame of `to`: the rest of the exchange, if it has one for it.
     pub(super) fn begin_reverse(&mut self, from: usize, to: usize, now: Instant) -> Option<Plan> {
         if self.reverse_frame == ReverseFrame::None || self.interfaces[to].is_silent {
@@ -57,7 +59,7 @@ impl Cell {
 #[cfg(test)]
 mod tests {
     use super::super::tests::{at, packet, run, send, settings};
-    use super::super::{Cell, Report};
+    use super::super::{Bss, Entry, Report};
     use super::*;
     use airtcp_core::Outcome;
 
@@ -66,16 +68,16 @@ mod tests {
     /// 64 bytes with their header back: CTS and frame SIFS after what is before them, and the ACK.
     const BACK: u64 = 10 + 304 + 10 + (192 + 73) + 10 + 304;
 
-    fn cell(stations: usize, values: &[(&str, &str)]) -> Cell {
-        Cell::new(&settings(values), stations, 1, "cell")
+    fn cell(stations: usize, values: &[(&str, &str)]) -> Bss {
+        Bss::new(&settings(values), stations, 1, "cell")
     }
 
-    fn queue_at_ap(cell: &mut Cell, when: u64, to: usize) {
-        assert!(cell.send(at(when), 0, to, packet(64), None, &mut Vec::new()));
+    fn queue_at_ap(cell: &mut Bss, when: u64, to: usize) {
+        assert!(cell.send(at(when), 0, Entry::new(to, packet(64), None), &mut Vec::new()));
     }
 
     /// When packets arrived, and where.
-    fn delivered(cell: &mut Cell) -> Vec<(u64, usize)> {
+    fn delivered(cell: &mut Bss) -> Vec<(u64, usize)> {
         let reports = run(cell).into_iter();
         let arrivals = reports.filter_map(|(when, report)| match report {
             Report::Delivered { to, .. } => Some((when.as_nanos() / 1000, to)),

@@ -1,8 +1,9 @@
 //! Stations that always have something to send: what theory says of them, and what a cell does.
 
-use super::cell::{Cell, Report};
+use super::bss::Bss;
 use super::exchange::Timing;
 use super::interface::{Entry, Fate};
+use super::report::Report;
 use super::settings::CellSettings;
 use airtcp_core::{Duration, Instant, Packet, packet::protocol};
 use bytes::Bytes;
@@ -73,12 +74,12 @@ impl Windows {
 
 /// Runs a cell of `stations` that send packets of `bytes` for `span`, after a tenth of it.
 pub fn measure(settings: &CellSettings, stations: usize, bytes: u32, span: Duration, seed: u64) -> Saturation {
-    let mut cell = Cell::new(settings, stations, seed, "cells.saturated");
+    let mut cell = Bss::new(settings, stations, seed, "cells.saturated");
     let (mut reports, mut next) = (Vec::new(), Vec::new());
     for station in 1..=stations {
         // Two, so that one waits whenever another is done with.
         for _ in 0..2 {
-            cell.send(Instant::ZERO, station, 0, packet(bytes), None, &mut reports);
+            cell.send(Instant::ZERO, station, Entry::new(0, packet(bytes), None), &mut reports);
         }
     }
     let warm = Instant::ZERO + Duration::from_nanos(span.as_nanos() / 10);
@@ -92,7 +93,7 @@ pub fn measure(settings: &CellSettings, stations: usize, bytes: u32, span: Durat
         for report in reports.drain(..) {
             if let Report::Delivered { from, .. } | Report::Dropped { from, .. } = report {
                 arrived += u64::from(matches!(report, Report::Delivered { .. }));
-                cell.send(now, from, 0, packet(bytes), None, &mut next);
+                cell.send(now, from, Entry::new(0, packet(bytes), None), &mut next);
             }
         }
     }
@@ -105,7 +106,7 @@ pub fn measure(settings: &CellSettings, stations: usize, bytes: u32, span: Durat
 }
 
 /// Transmissions of all stations, and those that collided.
-fn totals(cell: &Cell) -> (u64, u64) {
+fn totals(cell: &Bss) -> (u64, u64) {
     let usage = (0..cell.interfaces()).map(|interface| cell.usage(interface));
     usage.fold((0, 0), |(sent, met), usage| (sent + usage.transmissions, met + usage.collisions))
 }

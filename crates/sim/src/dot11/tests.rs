@@ -21,7 +21,7 @@ pub(super) fn packet(bytes: usize) -> Packet {
 }
 
 /// Runs a cell until nobody has anything to send; every report with its time.
-pub(super) fn run(cell: &mut Cell) -> Vec<(Instant, Report)> {
+pub(super) fn run(cell: &mut Bss) -> Vec<(Instant, Report)> {
     let (mut all, mut reports) = (Vec::new(), Vec::new());
     while let Some(now) = cell.next_event() {
         cell.advance(now, &mut reports);
@@ -30,9 +30,9 @@ pub(super) fn run(cell: &mut Cell) -> Vec<(Instant, Report)> {
     all
 }
 
-pub(super) fn send(cell: &mut Cell, at: Instant, from: usize, to: usize) {
+pub(super) fn send(cell: &mut Bss, at: Instant, from: usize, to: usize) {
     let tracked = Some(Tracked { element: from, token: Token(7) });
-    assert!(cell.send(at, from, to, packet(1028), tracked, &mut Vec::new()));
+    assert!(cell.send(at, from, Entry::new(to, packet(1028), tracked), &mut Vec::new()));
 }
 
 pub(super) fn at(micros: u64) -> Instant {
@@ -41,7 +41,7 @@ pub(super) fn at(micros: u64) -> Instant {
 
 #[test]
 fn a_packet_for_an_idle_medium_is_sent_at_once_and_acknowledged() {
-    let mut cell = Cell::new(&settings(&[]), 2, 1, "cell");
+    let mut cell = Bss::new(&settings(&[]), 2, 1, "cell");
     send(&mut cell, at(1000), 1, 0);
     let reports = run(&mut cell);
     // Data 192 + 1064 * 8 / 11, SIFS, ACK 192 + 112.
@@ -54,7 +54,7 @@ fn a_packet_for_an_idle_medium_is_sent_at_once_and_acknowledged() {
 
 #[test]
 fn with_rts_the_frame_is_announced_and_answered() {
-    let mut cell = Cell::new(&settings(&[("rts_threshold", "500")]), 1, 1, "cell");
+    let mut cell = Bss::new(&settings(&[("rts_threshold", "500")]), 1, 1, "cell");
     send(&mut cell, at(1000), 1, 0);
     let announcement = (192 + 160) + 10 + (192 + 112) + 10;
     let end = at(1000 + announcement + 192 + 774 + 10 + 304);
@@ -63,7 +63,7 @@ fn with_rts_the_frame_is_announced_and_answered() {
 
 #[test]
 fn a_frame_that_comes_while_the_medium_is_busy_waits_for_a_backoff() {
-    let mut cell = Cell::new(&settings(&[]), 2, 1, "cell");
+    let mut cell = Bss::new(&settings(&[]), 2, 1, "cell");
     send(&mut cell, at(1000), 1, 0);
     send(&mut cell, at(1500), 2, 0);
     let first_end = at(1000 + 1280);
@@ -75,7 +75,7 @@ fn a_frame_that_comes_while_the_medium_is_busy_waits_for_a_backoff() {
 
 #[test]
 fn two_that_begin_together_collide_and_both_arrive_later() {
-    let mut cell = Cell::new(&settings(&[]), 2, 1, "cell");
+    let mut cell = Bss::new(&settings(&[]), 2, 1, "cell");
     send(&mut cell, at(1000), 1, 0);
     send(&mut cell, at(1000), 2, 0);
     assert_eq!(cell.next_event(), Some(at(1000 + 966)));
@@ -90,7 +90,7 @@ fn two_that_begin_together_collide_and_both_arrive_later() {
 #[test]
 fn ast_6_a_frame_is_given_up_after_its_retry_limit() {
     for (threshold, tries) in [("auto", 7), ("500", 4)] {
-        let mut cell = Cell::new(&settings(&[("data_loss", "100%"), ("rts_threshold", threshold)]), 1, 1, "cell");
+        let mut cell = Bss::new(&settings(&[("data_loss", "100%"), ("rts_threshold", threshold)]), 1, 1, "cell");
         send(&mut cell, at(0), 1, 0);
         let reports = run(&mut cell);
         assert!(
@@ -104,7 +104,7 @@ fn ast_6_a_frame_is_given_up_after_its_retry_limit() {
 
 #[test]
 fn a_lost_ack_delivers_a_packet_once_however_often_it_is_sent() {
-    let mut cell = Cell::new(&settings(&[("control_loss", "100%")]), 1, 1, "cell");
+    let mut cell = Bss::new(&settings(&[("control_loss", "100%")]), 1, 1, "cell");
     send(&mut cell, at(0), 1, 0);
     let reports = run(&mut cell);
     let delivered = reports.iter().filter(|(_, report)| matches!(report, Report::Delivered { .. })).count();
@@ -117,7 +117,7 @@ fn a_lost_ack_delivers_a_packet_once_however_often_it_is_sent() {
 
 #[test]
 fn ast_11_a_silent_receiver_makes_its_senders_give_up() {
-    let mut cell = Cell::new(&settings(&[]), 1, 1, "cell");
+    let mut cell = Bss::new(&settings(&[]), 1, 1, "cell");
     cell.set_silent(0, true);
     send(&mut cell, at(0), 1, 0);
     let reports = run(&mut cell);
@@ -127,17 +127,17 @@ fn ast_11_a_silent_receiver_makes_its_senders_give_up() {
 
 #[test]
 fn a_full_queue_drops_and_a_full_ring_refuses_and_tells_when_it_has_room() {
-    let mut cell = Cell::new(&settings(&[("queue", "2packets")]), 1, 1, "cell");
+    let mut cell = Bss::new(&settings(&[("queue", "2packets")]), 1, 1, "cell");
     let mut reports = Vec::new();
-    let taken: Vec<_> = (0..4).map(|_| cell.send(at(0), 1, 0, packet(100), None, &mut reports)).collect();
+    let taken: Vec<_> = (0..4).map(|_| cell.send(at(0), 1, Entry::new(0, packet(100), None), &mut reports)).collect();
     assert_eq!(taken, [true, true, true, false]);
     assert!(matches!(reports[0], Report::Dropped { reason, .. } if reason == DropReason::QUEUE_FULL));
     assert_eq!((cell.backlog(1).packets, cell.held(1)), (2, 3));
 
-    let mut cell = Cell::new(&settings(&[("queue", "{ kind = \"ring\", limit = \"1packet\" }")]), 1, 1, "cell");
+    let mut cell = Bss::new(&settings(&[("queue", "{ kind = \"ring\", limit = \"1packet\" }")]), 1, 1, "cell");
     assert_eq!(cell.room(1), 2);
     for _ in 0..2 {
-        assert!(!cell.refuses(1, 100) && cell.send(at(0), 1, 0, packet(100), None, &mut reports));
+        assert!(!cell.refuses(1, 100) && cell.send(at(0), 1, Entry::new(0, packet(100), None), &mut reports));
     }
     assert!(cell.refuses(1, 100));
     assert!(matches!(run(&mut cell)[1].1, Report::Room { from: 1 }));
@@ -146,10 +146,12 @@ fn a_full_queue_drops_and_a_full_ring_refuses_and_tells_when_it_has_room() {
 #[test]
 fn ast_14_what_comes_for_a_sleeping_station_waits_for_the_next_beacon_and_what_it_sends_does_not() {
     let settings = settings(&[("beacon_interval", "100ms"), ("power_save", "true"), ("ap_queue", "3packets")]);
-    let mut cell = Cell::new(&settings, 2, 1, "cell");
+    let mut cell = Bss::new(&settings, 2, 1, "cell");
     let mut reports = Vec::new();
-    let kept: Vec<bool> =
-        [1, 1, 2, 2].into_iter().map(|to| cell.send(at(1000), 0, to, packet(1028), None, &mut reports)).collect();
+    let kept: Vec<bool> = [1, 1, 2, 2]
+        .into_iter()
+        .map(|to| cell.send(at(1000), 0, Entry::new(to, packet(1028), None), &mut reports))
+        .collect();
     assert_eq!((kept, cell.held(0)), (vec![true, true, true, false], 3));
     send(&mut cell, at(2000), 1, 0);
     let mut seen = Vec::new();
@@ -176,10 +178,10 @@ fn ast_14_what_comes_for_a_sleeping_station_waits_for_the_next_beacon_and_what_i
 fn a_ring_before_sleeping_stations_refuses_what_it_cannot_keep() {
     let ring = "{ kind = \"ring\", limit = \"1packet\" }";
     let settings = settings(&[("beacon_interval", "100ms"), ("power_save", "true"), ("ap_queue", ring)]);
-    let mut cell = Cell::new(&settings, 1, 1, "cell");
+    let mut cell = Bss::new(&settings, 1, 1, "cell");
     let mut reports = Vec::new();
     assert_eq!((cell.room(0), cell.refuses(0, 100)), (1, false));
-    assert!(cell.send(at(0), 0, 1, packet(100), None, &mut reports));
+    assert!(cell.send(at(0), 0, Entry::new(1, packet(100), None), &mut reports));
     assert_eq!((cell.room(0), cell.refuses(0, 100)), (0, true));
 }
 

@@ -2,16 +2,16 @@
 
 use super::Network;
 use crate::air::AirHop;
-use crate::dot11::{Cell, Report, Tracked};
+use crate::dot11::{Bss, Entry, Report, Tracked};
 use crate::element::PlacedElement;
 use crate::events::Kind;
 use airtcp_core::{Instant, Packet};
 
 impl Network<'_> {
     /// The cell of a hop in the air, and the interface there that it begins at.
-    pub fn interface(&mut self, air_hop: usize) -> (&mut Cell, usize) {
+    pub fn interface(&mut self, air_hop: usize) -> (&mut Bss, usize) {
         let AirHop { cell, from, .. } = self.air_hops[air_hop];
-        (&mut self.wlans[cell].cell, from)
+        (&mut self.wlans[cell].bss, from)
     }
 
     /// Gives a packet to the interface that a hop begins at. False if it was dropped.
@@ -21,7 +21,7 @@ impl Network<'_> {
             tap.on_sent(now, direction, &packet);
         }
         let mut reports = Vec::new();
-        let taken = self.wlans[index].cell.send(now, from, to, packet, tracked, &mut reports);
+        let taken = self.wlans[index].bss.send(now, from, Entry { packet, to: to as u32, tracked }, &mut reports);
         for report in reports {
             self.show_lost(now, index, &report);
         }
@@ -48,7 +48,7 @@ impl Network<'_> {
 
     /// Makes sure that the queue has an event at the next end of an exchange.
     pub fn schedule_cell(&mut self, index: usize) {
-        let at = self.wlans[index].cell.next_event().unwrap_or(Instant::MAX);
+        let at = self.wlans[index].bss.next_event().unwrap_or(Instant::MAX);
         let source = self.sources.of(Kind::Cell(index));
         if at != self.queue.at(source) {
             self.queue.set(source, at);

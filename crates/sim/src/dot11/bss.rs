@@ -1,0 +1,269 @@
+//! A basic service set (BSS): an access point, its stations and the medium that they share.
+//!
+//! This file has the state, and what the network asks of it. Who sends next is the business of `contention`, what becomes
+//! of a frame that of `transmission`.
+
+use super::airtime::{MediumUse, Usage};
+use super::exchange::Timing;
+use super::idle_sense::IdleSense;
+use super::interface::{Access, Entry, Interface};
+use super::plan::{Plan, Purpose};
+use super::power_save::PowerSave;
+use super::report::Report;
+use super::settings::{CellSettings, Contention, Edca, ReverseFrame};
+use airtcp_core::{Backlog, DropReason, Duration, Instant, Rng};
+use airtcp_link::LinkCounters;
+use airtcp_link::loss::LossProcess;
+
+/// A medium and the interfaces of its stations. Interface 0 is the access point's.
+#[derive(Debug)]
+pub struct Bss {
+    pub(super) timing: Timing,
+    pub(super) mtu: u32,
+    pub(super) has_eifs: bool,
+    pub(super) retry_limits: [u32; 2],
+    pub(super) reverse_frame: ReverseFrame,
+    pub(super) interfaces: Vec<Interface>,
+    /// Interfaces that count down, in the order in which they began.
+    pub(super) members: Vec<u32>,
+    pub(super) plan: Option<Plan>,
+    /// A beacon is due.
+    pub(super) beacon_waits: bool,
+    pub(super) power_save: Option<PowerSave>,
+    pub(super) idle_sense: Option<IdleSense>,
+    /// Those who send at the planned time.
+    pub(super) winners: Vec<u32>,
+    /// From when the medium is idle.
+    pub(super) idle_since: Instant,
+    /// What everybody waits in addition to AIFS.
+    pub(super) eifs_extra: Duration,
+    pub(super) medium: MediumUse,
+}
+
+impl Bss {
+    /// The cell called `name` with an access point and so many stations, in the run seeded with `seed`.
+    pub fn new(settings: &CellSettings, stations: usize, seed: u64, name: &str) -> Self {
+        let timing = Timing::new(settings);
+        let cw_min = settings.cw_min.unwrap_or(settings.phy.cw_min());
+        let of_station = Access { aifs: timing.aifs(settings.aifs), cw_min, cw_max: settings.cw_max };
+        let of_ap = Access {
+            aifs: timing.aifs(settings.ap_aifs.unwrap_or(settings.aifs)),
+            cw_min: settings.ap_cw_min.unwrap_or(cw_min),
+            cw_max: settings.ap_cw_max.unwrap_or(settings.cw_max),
+        };
+        let interface = |index: usize| {
+            let stream = |part: &str| Rng::derive(seed, &format!("{name}/{index}/{part}"));
+            let (access, queue) = if index == 0 { (of_ap, &settings.ap_queue) } else { (of_station, &settings.queue) };
+            let losses = [
+                LossProcess::new(&settings.data_loss, stream("loss")),
+                LossProcess::new(&settings.control_loss, stream("control")),
+            ];
+            Interface::new(access, queue, stream("backoff"), losses)
+        };
+        Bss {
+            mtu: settings.mtu,
+            has_eifs: settings.eifs,
+            retry_limits: [settings.retry_limit, settings.long_retry_limit],
+            reverse_frame: settings.reverse_frame,
+            interfaces: (0..=stations).map(interface).collect(),
+            members: Vec::new(),
+            plan: None,
+            beacon_waits: false,
+            power_save: settings
+                .beacon_interval
+                .map(|interval| PowerSave::new(interval, settings.power_save, stations + 1)),
+            idle_sense: (settings.contention == Contention::IdleSense)
+                .then(|| IdleSense::new(timing.slot, timing.longest_opening(), cw_min)),
+            winners: Vec::new(),
+            idle_since: Instant::ZERO,
+            eifs_extra: Duration::ZERO,
+            medium: MediumUse::default(),
+            timing,
+        }
+    }
+
+    /// Gives a station contention parameters of its own; before the first packet.
+    pub fn contend(&mut self, station: usize, edca: &Edca) {
+        let aifs = edca.aifs.map(|slots| self.timing.aifs(slots));
+        let Interface { access, cw, .. } = &mut self.interfaces[station];
+        access.aifs = aifs.unwrap_or(access.aifs);
+        access.cw_min = edca.cw_min.unwrap_or(access.cw_min);
+        access.cw_max = edca.cw_max.unwrap_or(access.cw_max);
+        *cw = access.cw_min;
+    }
+
+    /// True if the interface has a ring that is full: the packet should be kept, and [`Report::Room`] follows.
+    pub fn refuses(&mut self, from: usize, bytes: u32) -> bool {
+        let all_wait = self.all_wait(from);
+        let interface = &mut self.interfaces[from];
+        let is_refused = interface.is_ring && !interface.admits(bytes, all_wait);
+        interface.wants_room |= is_refused;
+        is_refused
+    }
+
+    /// Gives a packet to interface `from`. False if it was dropped before it could be sent.
+    pub fn send(&mut self, now: Instant, from: usize, entry: Entry, reports: &mut Vec<Report>) -> bool {
+        let bytes = entry.packet.wire_len();
+        let all_wait = self.all_wait(from);
+        let interface = &mut self.interfaces[from];
+        interface.counters.packets_in += 1;
+        interface.counters.bytes_in += u64::from(bytes);
+        let reason = if bytes > self.mtu {
+            Some(DropReason::TOO_BIG)
+        } else {
+            (!interface.admits(bytes, all_wait)).then_some(DropReason::QUEUE_FULL)
+        };
+        if let Some(reason) = reason {
+            self.drop(from, entry.to as usize, entry.packet, reason, reports);
+            return false;
+        }
+        match self.power_save.as_mut().filter(|_| all_wait) {
+            Some(power_save) => {
+                interface.asleep.packets += 1;
+                interface.asleep.bytes += u64::from(bytes);
+                power_save.keep(entry);
+            }
+            None => {
+                interface.push(entry);
+                self.offer(now, from);
+            }
+        }
+        true
+    }
+
+    /// Whether everything at an interface waits for the next beacon: what the access point has for stations that sleep.
+    pub(super) fn all_wait(&self, interface: usize) -> bool {
+        interface == 0 && self.power_save.as_ref().is_some_and(PowerSave::sleeps)
+    }
+
+    /// An interface that is sending nothing takes what waits there.
+    pub(super) fn offer(&mut self, now: Instant, index: usize) {
+        if self.interfaces[index].head.is_none() && self.take_next(index) {
+            self.begin_access(now, index);
+        }
+    }
+
+    /// When to call [`Bss::advance`]; `None` while nobody has anything to send.
+    pub fn next_event(&self) -> Option<Instant> {
+        let beacon = self.power_save.as_ref().filter(|_| !self.beacon_waits).map(PowerSave::due);
+        match (self.plan, beacon) {
+            (Some(plan), Some(due)) if plan.begin > due => Some(due),
+            (Some(plan), _) => Some(plan.end),
+            (None, due) => due,
+        }
+    }
+
+    /// Ends the exchange that ends `now`, if one does; if a beacon is due, it is next.
+    pub fn advance(&mut self, now: Instant, reports: &mut Vec<Report>) {
+        let is_due = self.power_save.as_ref().is_some_and(|power_save| power_save.due() <= now);
+        let mut next = None;
+        match self.plan {
+            Some(plan) if plan.end <= now => match plan.purpose {
+                Purpose::Beacon => return self.end_beacon(plan),
+                Purpose::Exchange => next = self.end_exchange(plan, now, reports),
+                Purpose::Reverse { from } => self.end_reverse(from, plan, reports),
+            },
+            // An exchange that has begun is not cut short by a beacon that becomes due.
+            Some(plan) if plan.begin < now => return,
+            _ => {}
+        }
+        self.beacon_waits |= is_due;
+        match next {
+            Some(_) => self.plan = next,
+            None => self.make_plan(now),
+        }
+    }
+
+    /// Everybody has heard a beacon: what was kept for them is sent.
+    fn end_beacon(&mut self, plan: Plan) {
+        self.medium.beacons += 1;
+        self.medium.busy += plan.end.saturating_since(plan.begin);
+        self.freeze(plan.begin);
+        self.idle_since = plan.end;
+        self.eifs_extra = Duration::ZERO;
+        self.resume();
+        self.beacon_waits = false;
+        let fetched = self.power_save.as_mut().map_or_else(Vec::new, PowerSave::wake);
+        let access_point = &mut self.interfaces[0];
+        access_point.asleep = Backlog::default();
+        fetched.into_iter().for_each(|entry| access_point.push(entry));
+        self.make_plan(plan.end);
+        self.offer(plan.end, 0);
+    }
+
+    /// Ends an exchange or a collision; what the medium is reserved for then, if the exchange goes on.
+    fn end_exchange(&mut self, plan: Plan, now: Instant, reports: &mut Vec<Report>) -> Option<Plan> {
+        self.medium.exchanges += 1;
+        self.medium.collisions += u64::from(self.winners.len() > 1);
+        self.medium.busy += plan.end.saturating_since(plan.begin);
+        self.medium.contenders += self.freeze(plan.begin);
+        self.fit_windows(plan.begin);
+        self.idle_since = plan.end;
+        let winners = std::mem::take(&mut self.winners);
+        let is_collision = winners.len() > 1;
+        // Who could not read a header does not know how long an ACK would take, and leaves room for the longest (EIFS).
+        self.eifs_extra = if is_collision && self.has_eifs { self.timing.eifs_extra } else { Duration::ZERO };
+        self.resume();
+        let mut next = None;
+        for winner in &winners {
+            let index = *winner as usize;
+            let delay = if is_collision {
+                self.collide(index, plan, reports)
+            } else {
+                let receiver = self.conclude(index, now, reports);
+                next = receiver.and_then(|receiver| self.begin_reverse(receiver, index, now));
+                Duration::ZERO
+            };
+            // Also after a success: a station counts down once more before its next frame, so that others get a turn.
+            let interface = &mut self.interfaces[index];
+            interface.draw_backoff();
+            interface.count_from = self.idle_since + interface.access.aifs.max(delay);
+        }
+        self.winners = winners;
+        next
+    }
+
+    /// Lets an interface receive frames without acknowledging them, so that their senders slow down (AST-11).
+    pub fn set_silent(&mut self, interface: usize, is_silent: bool) {
+        self.interfaces[interface].is_silent = is_silent;
+    }
+
+    /// What waits at an interface, the frame that is being sent not among it.
+    pub fn backlog(&self, interface: usize) -> Backlog {
+        self.interfaces[interface].backlog()
+    }
+
+    /// Packets that an interface is sure to take; `usize::MAX` where it drops instead of refusing.
+    pub fn room(&self, interface: usize) -> usize {
+        let all_wait = self.all_wait(interface);
+        let interface = &self.interfaces[interface];
+        if interface.is_ring { interface.room(self.mtu, all_wait) } else { usize::MAX }
+    }
+
+    /// Packets at an interface, waiting or being sent.
+    pub fn held(&self, interface: usize) -> usize {
+        let interface = &self.interfaces[interface];
+        let is_sending = interface.head.as_ref().is_some_and(|frame| frame.packet.is_some());
+        interface.backlog().packets + usize::from(is_sending)
+    }
+
+    /// What an interface did.
+    pub fn usage(&self, interface: usize) -> &Usage {
+        &self.interfaces[interface].usage
+    }
+
+    /// Packets through an interface: in, out, dropped.
+    pub fn counters(&self, interface: usize) -> &LinkCounters {
+        &self.interfaces[interface].counters
+    }
+
+    /// What the medium was used for.
+    pub fn medium(&self) -> &MediumUse {
+        &self.medium
+    }
+
+    /// Interfaces, the access point's included.
+    pub fn interfaces(&self) -> usize {
+        self.interfaces.len()
+    }
+}

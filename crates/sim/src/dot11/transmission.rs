@@ -1,0 +1,112 @@
+//! What becomes of a frame that was sent: delivered, sent again, or given up.
+
+use super::bss::Bss;
+use super::interface::{Fate, Frame, Interface, Tracked};
+use super::plan::Plan;
+use super::report::Report;
+use airtcp_core::{DropReason, Duration, Instant, Outcome, Packet, TxStatus};
+
+impl Bss {
+    pub(super) fn drop(
+        &mut self,
+        from: usize,
+        to: usize,
+        packet: Packet,
+        reason: DropReason,
+        reports: &mut Vec<Report>,
+    ) {
+        let counters = &mut self.interfaces[from].counters;
+        counters.dropped.add(reason, 1);
+        counters.bytes_dropped += u64::from(packet.wire_len());
+        reports.push(Report::Dropped { from, to, packet, reason });
+    }
+
+    /// Makes the next packet of an interface the frame that it sends; false if there is none.
+    pub(super) fn take_next(&mut self, index: usize) -> bool {
+        let interface = &mut self.interfaces[index];
+        interface.head = interface.pop().map(|entry| self.timing.frame(entry));
+        interface.head.is_some()
+    }
+
+    /// A transmission that met others; how long its sender waits for an ACK beyond the end of the collision.
+    pub(super) fn collide(&mut self, index: usize, plan: Plan, reports: &mut Vec<Report>) -> Duration {
+        let Interface { head: Some(frame), usage, .. } = &mut self.interfaces[index] else { return Duration::ZERO };
+        let (opening, was_announcement) = (self.timing.opening(frame), frame.has_rts);
+        usage.transmissions += 1;
+        usage.collisions += 1;
+        usage.airtime[frame.kind as usize].collided += opening;
+        self.fail(index, plan.end, was_announcement, reports);
+        // It sent, so it did not hear the others; it waits for an ACK from the end of its own frame.
+        let heard = plan.begin + opening + self.timing.ack_timeout;
+        heard.saturating_since(plan.end)
+    }
+
+    /// The end of an exchange that nobody disturbed; whose ACK its sender heard.
+    pub(super) fn conclude(&mut self, index: usize, now: Instant, reports: &mut Vec<Report>) -> Option<usize> {
+        let to = self.interfaces[index].head.as_ref().map(|frame| frame.to as usize)?;
+        let is_silent = self.interfaces[to].is_silent;
+        let interface = &mut self.interfaces[index];
+        let Interface { head: Some(frame), usage, counters, .. } = interface else { return None };
+        let kind = frame.kind as usize;
+        let drawn = frame.fate.take().unwrap_or(Fate::Damaged);
+        let fate = if is_silent && drawn != Fate::NoCts { Fate::Damaged } else { drawn };
+        usage.transmissions += 1;
+        let airtime = &mut usage.airtime[kind];
+        let account = if fate == Fate::Acked { &mut airtime.delivered } else { &mut airtime.damaged };
+        *account += self.timing.on_air(frame, drawn);
+        if matches!(fate, Fate::Acked | Fate::AckLost)
+            && let Some(packet) = frame.packet.take()
+        {
+            usage.frames_delivered[kind] += 1;
+            counters.packets_delivered += 1;
+            counters.bytes_delivered += u64::from(packet.wire_len());
+            reports.push(Report::Delivered { from: index, to, packet });
+        }
+        match fate {
+            Fate::Acked => {
+                interface.cw = interface.access.cw_min;
+                self.finish(index, now, Outcome::Acked, reports);
+            }
+            Fate::NoCts => self.fail(index, now, true, reports),
+            Fate::Damaged | Fate::AckLost => self.fail(index, now, false, reports),
+        }
+        (fate == Fate::Acked).then_some(to)
+    }
+
+    /// A transmission failed: the frame is sent again, or given up. `is_rts`: its announcement failed.
+    pub(super) fn fail(&mut self, index: usize, now: Instant, is_rts: bool, reports: &mut Vec<Report>) {
+        let interface = &mut self.interfaces[index];
+        let Some(frame) = &mut interface.head else { return };
+        // The standard counts retries of frames behind an RTS apart from those of short frames and of the RTS itself.
+        let is_long = frame.has_rts && !is_rts;
+        let tries = if is_long { &mut frame.long_tries } else { &mut frame.short_tries };
+        *tries += 1;
+        if *tries < self.retry_limits[usize::from(is_long)] {
+            interface.widen();
+            return;
+        }
+        interface.cw = interface.access.cw_min;
+        interface.usage.given_up += 1;
+        self.finish(index, now, Outcome::RetryLimit, reports);
+    }
+
+    /// A frame is done with, and the next one's turn comes.
+    pub(super) fn finish(&mut self, index: usize, now: Instant, outcome: Outcome, reports: &mut Vec<Report>) {
+        if let Some(frame) = self.interfaces[index].head.take() {
+            // A frame that was acknowledged took one more than those that failed.
+            let tries = frame.tries() + u32::from(outcome == Outcome::Acked);
+            let Frame { packet, to, tracked, .. } = frame;
+            if let Some(packet) = packet {
+                self.drop(index, to as usize, packet, DropReason::RETRY_LIMIT, reports);
+            }
+            if let Some(Tracked { element, token }) = tracked {
+                let status = TxStatus { token, outcome, tries: u8::try_from(tries).unwrap_or(u8::MAX), at: now };
+                reports.push(Report::Status { element, status });
+            }
+        }
+        self.take_next(index);
+        if std::mem::take(&mut self.interfaces[index].wants_room) {
+            reports.push(Report::Room { from: index });
+        }
+    }
+}
