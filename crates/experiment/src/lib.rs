@@ -1,7 +1,7 @@
 //! Experiments as data: a scenario file becomes cells, cells become runs in a [`World`], runs become results.
 //!
 //! [`scenario`] reads and multiplies out a file, [`world`] says what a run tells, [`simulator`] is the world of virtual
-//! time, [`results`] runs everything and keeps it, [`table`], [`figure`] and [`html`] show it, [`capture`] keeps the
+//! time, [`results`] runs everything and keeps it, [`metric`] says what is measured, [`table`], [`figure`] and [`html`] show it, [`capture`] keeps the
 //! packets.
 #![forbid(unsafe_code)]
 #![allow(clippy::too_many_lines, clippy::too_many_arguments, reason = "being split")]
@@ -13,6 +13,7 @@ pub mod formula;
 #[doc(hidden)]
 pub mod fuzzing;
 pub mod html;
+pub mod metric;
 pub mod paper;
 pub mod results;
 pub mod scenario;

@@ -46,7 +46,7 @@ pub struct RunOutcome {
     pub flows: Vec<FlowOutcome>,
     /// In the order of the scenario; none for a cell without a scheme.
     pub schemes: Vec<SchemeOutcome>,
-    /// What the media of all 802.11 cells were used for, by the names in [`WLAN_COUNTERS`]; empty without a cell.
+    /// What the media of all 802.11 cells were used for, by the names of the metrics `wlan.<…>`; empty without a cell.
     #[serde(default)]
     pub wlan: BTreeMap<String, u64>,
     /// What was lost where, and why.
@@ -72,22 +72,6 @@ pub struct RunOutcome {
     #[serde(default)]
     pub path: Option<Path>,
 }
-
-/// What is counted of 802.11 cells: name and meaning.
-pub const WLAN_COUNTERS: [(&str, &str); 12] = [
-    ("exchanges", "times that somebody sent: successes, failures and collisions"),
-    ("collisions", "of these, times that several did"),
-    ("contenders", "stations that had a frame to send, summed over all exchanges"),
-    ("reverse_frames", "frames sent back within the exchange of another, or announced so in vain (DCF+)"),
-    ("beacons", "beacons sent"),
-    ("given_up", "frames given up after their retry limit"),
-    ("busy_ns", "time that the medium was in use"),
-    ("data_ns", "airtime of data frames, with what belongs to them"),
-    ("ack_ns", "airtime of frames with a TCP acknowledgment and nothing else"),
-    ("collided_ns", "airtime of frames that met others, of either kind"),
-    ("damaged_ns", "airtime of frames that were damaged, or whose acknowledgment was"),
-    ("ap_ack_frames", "frames with a TCP acknowledgment that the access points delivered"),
-];
 
 /// What became of one flow.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

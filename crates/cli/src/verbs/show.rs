@@ -5,8 +5,8 @@ use super::{BUILT_IN, papers};
 use crate::{Failure, gateway_file, output};
 use airtcp_core::parameters::{Field, Parameters, nearest};
 use airtcp_experiment::catalogue::KERNEL_ONLY;
-use airtcp_experiment::scenario::{FLOW_KEYS, PROBE_KEYS, TOP_LEVEL, WLAN_KEYS, measures};
-use airtcp_experiment::{Catalogue, table::Style};
+use airtcp_experiment::scenario::{FLOW_KEYS, PROBE_KEYS, TOP_LEVEL, WLAN_KEYS};
+use airtcp_experiment::{Catalogue, metric, table::Style};
 use airtcp_link::LinkSettings;
 use airtcp_schemes::socket::SocketEntry;
 use airtcp_schemes::{Placement, SchemeEntry};
@@ -19,7 +19,7 @@ use std::fmt::Write;
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// A scheme, a controller, link, flow, scenario, gateway, schemes, controllers, measures,
+    /// A scheme, a controller, link, flow, scenario, gateway, schemes, controllers, metrics,
     /// papers, paper; everything if left out
     name: Option<String>,
     /// Print a commented file or table to start from
@@ -77,12 +77,7 @@ fn topics(catalogue: &Catalogue<'_>) -> Vec<Topic> {
         "controller = \"cubic\"\n".into(),
     ));
     topics.push(sockets(catalogue.sockets));
-    topics.push(simple(
-        "measures",
-        "The measures that a table can show and a figure can draw.",
-        measures(catalogue),
-        "show = [\"goodput_bps\", \"of_ceiling\"]\n".into(),
-    ));
+    topics.push(metrics(catalogue));
     topics
 }
 
@@ -221,6 +216,22 @@ fn sockets(entries: &[SocketEntry]) -> Topic {
         notes: entries.iter().map(|socket| format!("{}: {}", socket.slug, socket.about)).collect(),
         sections,
         example: "[flows.bulk]\nfrom = \"sender\"\nto = \"receiver\"\nsocket = \"decoupling\"\nsocket_options = { vmss = 1500 }\n".into(),
+    }
+}
+
+/// Every metric; below, the members of families that do not depend on the scenario.
+fn metrics(catalogue: &Catalogue<'_>) -> Topic {
+    let keys: Vec<_> = metric::all().map(|metric| (metric.name, metric.unit.label(), metric.about)).collect();
+    let names = metric::Names { catalogue, flows: &[], probes: &[] };
+    let families = metric::all().filter(|metric| metric.is_family());
+    let families = families.map(|metric| (metric.name, metric.members.in_file(&names)));
+    let notes = families.filter(|(_, members)| !members.is_empty());
+    Topic {
+        name: "metrics".into(),
+        about: "What a table can show, a figure can draw and a claim can judge.".into(),
+        notes: notes.map(|(name, members)| format!("{name}: {}.", members.join(", "))).collect(),
+        sections: vec![Section { title: "metrics and their units".into(), keys: plain_keys(&keys) }],
+        example: "show = [\"goodput_bps\", \"of_ceiling\"]\n".into(),
     }
 }
 

@@ -73,7 +73,8 @@ impl<'a> Drawing<'a> {
             _ => 3,
         };
         let points = || figure.panes.iter().flat_map(|pane| &pane.lines).flat_map(|line| &line.points);
-        let highest = points().map(|point| figure.y.in_unit(point.ci95.map_or(point.y, |[_, high]| high.max(point.y))));
+        let highest =
+            points().map(|point| figure.y.unit.convert(point.ci95.map_or(point.y, |[_, high]| high.max(point.y))));
         let y = ticks::linear(0.0, highest.fold(0.0, f64::max), 5);
         let numbers: Vec<f64> = figure.x.steps.iter().filter_map(|(_, number)| *number).collect();
         let (low, high) = numbers.iter().fold((f64::INFINITY, 0.0f64), |(low, high), x| (low.min(*x), high.max(*x)));
@@ -160,13 +161,13 @@ impl<'a> Drawing<'a> {
         svg.text(plot.left + plot.width / 2.0, below, "text-anchor=\"middle\"", &x_title);
         let (x, y) = (plot.left - 46.0, plot.top + plot.height / 2.0);
         let turn = format!("text-anchor=\"middle\" transform=\"rotate(-90 {x:.1} {y:.1})\"");
-        svg.text(x, y, &turn, &with_unit(&self.figure.y.title, self.figure.y.unit));
+        svg.text(x, y, &turn, &with_unit(&self.figure.y.title, self.figure.y.unit.label()));
     }
 
     fn line(&self, svg: &mut Svg, plot: &Plot, line: &Line, aside: f64) {
         let place = |point: &Point, y: f64| {
             let x = point.x.filter(|_| self.figure.x.scale != Scale::Categories).unwrap_or(point.step as f64);
-            (plot.left + self.right_of(x) * plot.width + aside, plot.y(share(self.figure.y.in_unit(y), &self.y)))
+            (plot.left + self.right_of(x) * plot.width + aside, plot.y(share(self.figure.y.unit.convert(y), &self.y)))
         };
         let colour = colour(line.index);
         svg.put(&format!("<g stroke=\"{colour}\" fill=\"none\" stroke-width=\"1.6\">"));

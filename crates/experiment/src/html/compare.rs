@@ -10,6 +10,7 @@ use super::section::heading;
 use super::stored::{Stored, StoredWorld};
 use super::sweep;
 use crate::figure::Figure;
+use crate::metric::Unit;
 use crate::results::summary;
 use crate::scenario::Scenario;
 use crate::table::measure::Measure;
@@ -190,10 +191,10 @@ impl<'a> Comparison<'a> {
     }
 
     fn put_measure(&self, page: &mut Page, measure: &Measure, common: &[&Vec<String>]) {
-        let title = if measure.unit.is_empty() {
+        let title = if measure.unit.label().is_empty() {
             measure.title.clone()
         } else {
-            format!("{}, {}", measure.title, measure.unit)
+            format!("{}, {}", measure.title, measure.unit.label())
         };
         page.put(&format!("<div class=\"measure\" data-title=\"{}\">", escape(&title)));
         page.text("h3", "", &title);
@@ -302,7 +303,7 @@ impl Difference {
     fn of(measure: &Measure, first: &Value, other: &Value) -> Option<Difference> {
         let (before, after) = (measure.value(first)?, measure.value(other)?);
         let (size, unit) = match measure.unit {
-            "%" => ((after - before) * 100.0, "points"),
+            Unit::Share => ((after - before) * 100.0, "points"),
             _ if before == after => (0.0, "%"),
             _ => ((after / before - 1.0) * 100.0, "%"),
         };

@@ -45,7 +45,7 @@ pub fn data(figures: &[(String, Figure)]) -> Value {
             "scale": match first.x.scale { Scale::Categories => "even", Scale::Linear => "linear", Scale::Logarithmic => "log" },
             "steps": steps,
         },
-        "y": {"title": first.y.title, "unit": first.y.unit},
+        "y": {"title": first.y.title, "unit": first.y.unit.label()},
         "panes": panes.iter().map(pane).collect::<Vec<_>>(),
     })
 }
@@ -78,11 +78,18 @@ fn points(figure: &Figure, line: &Line, steps: &[(String, Option<f64>)]) -> Vec<
     let y = &figure.y;
     let point = |point: &crate::figure::Point| {
         let step = steps.iter().position(|(label, _)| *label == point.label);
-        let value = rounded(y.in_unit(point.y));
+        let value = rounded(y.unit.convert(point.y));
         match point.ci95 {
             Some([low, high]) => {
                 let interval = format!("{} to {}", y.write(low), y.write(high));
-                json!([step, value, rounded(y.in_unit(low)), rounded(y.in_unit(high)), y.write(point.y), interval])
+                json!([
+                    step,
+                    value,
+                    rounded(y.unit.convert(low)),
+                    rounded(y.unit.convert(high)),
+                    y.write(point.y),
+                    interval
+                ])
             }
             None => json!([step, value, null, null, y.write(point.y), null]),
         }

@@ -31,7 +31,10 @@ pub fn html(layout: &Layout, lookup: &dyn Fn(usize) -> Option<Value>) -> String 
     }
     for group in &layout.groups {
         for (column, measure) in group.measures.iter().enumerate() {
-            let unit = if measure.unit.is_empty() { String::new() } else { format!("<small>{}</small>", measure.unit) };
+            let unit = match measure.unit.label() {
+                "" => String::new(),
+                unit => format!("<small>{unit}</small>"),
+            };
             let _ = write!(text, "<th{} scope=\"col\">{}{unit}</th>", class(column), escape(&measure.title));
         }
     }
@@ -75,7 +78,7 @@ fn cells(text: &mut String, index: usize, group: &Group, cell: Option<&Value>) {
 pub fn interval(measure: &Measure, cell: Option<&Value>) -> String {
     let interval = cell.and_then(|cell| measure.interval(cell));
     interval.map_or_else(String::new, |[low, high]| {
-        format!(" title=\"95 % interval: {} to {} {}\"", measure.write(low), measure.write(high), measure.unit)
+        format!(" title=\"95 % interval: {} to {} {}\"", measure.write(low), measure.write(high), measure.unit.label())
     })
 }
 

@@ -20,7 +20,7 @@ pub struct CheckKind {
 }
 
 const EXPERIMENT: (&str, &str, &str) = ("experiment", "\"e1\"", "the experiment it is judged on; required");
-const MEASURE: (&str, &str, &str) = ("measure", "\"goodput_bps\"", "what is compared (airtcp show measures); required");
+const MEASURE: (&str, &str, &str) = ("measure", "\"goodput_bps\"", "what is compared (airtcp show metrics); required");
 const AT: (&str, &str, &str) =
     ("at", "{ links.air.loss = { from = \"0.1%\", to = \"10%\" } }", "points to compare at; all if left out");
 const POINTS: (&str, &str, &str) = ("points", "\"all\"", "all, or most: more than half; all if left out");

@@ -1,7 +1,7 @@
 //! Where results lie: `results/<name>-<hash>/{sim,live}/`, with the scenario that reproduces them.
 //!
-//! `scenario.toml` (resolved), `summary.json`, `series.json`, `manifest.json`, `runs.parquet`, `counters.parquet`, and
-//! of every figure `figures/NAME.{svg,csv}`. A world's directory is replaced as a whole: it is written beside the old one, which goes
+//! `scenario.toml` (resolved), `summary.json`, `series.json`, `manifest.json`, `runs.parquet`, `metrics.parquet`,
+//! `counters.parquet`, and of every figure `figures/NAME.{svg,csv}`. A world's directory is replaced as a whole: it is written beside the old one, which goes
 //! when the new one is complete.
 
 use super::{Results, parquet, series, summary};

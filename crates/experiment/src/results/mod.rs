@@ -1,25 +1,23 @@
 //! From cells to results: [`run`] runs them, [`summary`] says what came out, [`directory`] keeps it.
 
 mod ceiling;
-mod controllers;
 pub mod directory;
 mod journal;
 pub mod parquet;
-pub(crate) mod path;
-pub(crate) mod probes;
-mod rates;
+mod readings;
 mod run;
 pub mod series;
-mod statistics;
+pub(crate) mod statistics;
 pub mod summary;
 mod values;
 
 pub use ceiling::ceiling_bps;
 pub use journal::{Journal, JournalError};
 pub use run::{Interruptible, MAX_CELLS_WITH_SERIES, Observer, RunOptions, run, run_interruptible};
-pub use statistics::{Estimate, METHOD, estimate, jain, median};
-pub use values::{quotient, values};
+pub use statistics::{Estimate, METHOD, estimate, jain, median, quotient};
+pub use values::values;
 
+use crate::metric::Run;
 use crate::scenario::{Cell, Scenario};
 use crate::world::{NotRun, RunOutcome};
 
@@ -59,6 +57,16 @@ impl<'a> Results<'a> {
             CellState::Done(runs) => Some(runs),
             _ => None,
         }
+    }
+
+    /// The same, with what metrics compare them to.
+    pub fn runs(&self, cell: usize) -> Option<Vec<Run<'_>>> {
+        let outcomes = self.outcomes(cell)?;
+        let scenario = &self.scenario.cells[cell].scenario;
+        let ceiling_bps = ceiling_bps(scenario);
+        let baseline = baseline_of(self.scenario, cell).and_then(|cell| self.outcomes(cell)).unwrap_or_default();
+        let run = |(index, outcome)| Run { scenario, outcome, ceiling_bps, baseline: baseline.get(index) };
+        Some(outcomes.iter().enumerate().map(run).collect())
     }
 
     /// True once nothing more will come for this cell, nor for the cell it is compared with.

@@ -68,6 +68,21 @@ pub fn jain(shares: &[f64]) -> f64 {
     if squares == 0.0 { 1.0 } else { sum * sum / (shares.len() as f64 * squares) }
 }
 
+/// `value` with so many decimals.
+pub(crate) fn round(value: f64, decimals: i32) -> f64 {
+    let factor = 10f64.powi(decimals);
+    (value * factor).round() / factor
+}
+
+/// `a` over `b`: 1 where both are nothing, infinite where only `b` is.
+pub fn quotient(a: f64, b: f64) -> f64 {
+    match (a == 0.0, b == 0.0) {
+        (true, true) => 1.0,
+        (false, true) => f64::INFINITY,
+        _ => a / b,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -5,11 +5,9 @@
 //! four decimals, `times_baseline` three, the emulator's seven. `times_baseline` divides run by run, each by the run of
 //! the baseline cell with the same seed. For intervals see [`super::estimate`].
 
-use super::rates::{fairness, goodput, rate_of, throughput};
-use super::{CellState, Estimate, Results, baseline_of, ceiling_bps, controllers, estimate, median, path, probes};
-use crate::scenario::{Cell, ResolvedScenario, Scenario};
-use crate::world::{Drops, EmulatorReport, FlowOutcome, RunOutcome, Verdict, WLAN_COUNTERS};
-use airtcp_core::{DropReason, Duration};
+use super::{CellState, Results, baseline_of, estimate, median, readings, statistics::round};
+use crate::scenario::{Cell, Scenario};
+use crate::world::{EmulatorReport, RunOutcome, Verdict};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
@@ -68,235 +66,40 @@ pub fn by_cell<'a>(scenario: &Scenario, summary: &'a Value) -> Vec<Option<&'a Va
 
 /// One cell; `None` unless it is done.
 pub fn cell(results: &Results<'_>, index: usize) -> Option<Value> {
-    let runs = results.outcomes(index)?;
+    let outcomes = results.outcomes(index)?;
     let cell = &results.scenario.cells[index];
-    let scenario = &cell.scenario;
-    let goodputs: Vec<f64> = runs.iter().map(goodput).collect();
-    let ceiling = ceiling_bps(scenario);
+    let runs = results.runs(index)?;
+    let ceiling = runs.first().and_then(|run| run.ceiling_bps);
     let mut row = Map::new();
     let mut put = |key: &str, value: Value| row.insert(key.into(), value);
     put("world", results.world.into());
     put("seeds", (0..runs.len() as u64).map(|run| results.scenario.seed.wrapping_add(run)).collect());
-    put("measured_ns", scenario.measured().as_nanos().into());
+    put("measured_ns", cell.scenario.measured().as_nanos().into());
     put("at", at_of(cell));
     put("ceiling_bps", ceiling.map_or(Value::Null, |bps| (bps.round() as u64).into()));
-    let mut rates = integers(estimate(&goodputs));
-    rates["runs"] = goodputs.iter().map(|bps| Value::from(bps.round() as u64)).collect();
-    put("goodput_bps", rates);
-    let throughputs: Vec<f64> = runs.iter().map(|run| throughput(scenario, run)).collect();
-    put("throughput_bps", integers(estimate(&throughputs)));
-    let of_ceiling = |ceiling: f64| goodputs.iter().map(|bps| bps / ceiling).collect::<Vec<_>>();
-    put("of_ceiling", ceiling.map_or(Value::Null, |ceiling| decimals(estimate(&of_ceiling(ceiling)), 4)));
-    put("times_baseline", times_baseline(results, index, &goodputs));
-    let indices: Vec<f64> = runs.iter().map(|run| fairness(scenario, run)).collect();
-    put("jain", decimals(estimate(&indices), 4));
-    put("rtt_ns", rtt(runs));
-    for (name, of) in FLOW_TIMES {
-        if let Some(times) = runs.iter().map(|run| latest(run, of)).collect::<Option<Vec<f64>>>() {
-            put(name, integers(estimate(&times)));
-        }
+    readings::put(&mut row, &runs);
+    if let Some(Value::Object(ratio)) = row.get_mut("times_baseline") {
+        ratio.insert("baseline".into(), baseline_labels(results, index));
     }
-    let of_flows = |count: fn(&FlowOutcome) -> u64| counter(runs, |run| run.flows.iter().map(count).sum());
-    let mut sender = json!({
-        "retransmitted_segments": of_flows(|flow| flow.retransmitted_segments),
-        "rtos": of_flows(|flow| flow.rtos),
-        "acked_bytes": of_flows(|flow| flow.acked_bytes),
-    });
-    if runs.iter().flat_map(|run| &run.flows).all(|flow| flow.acknowledged_missing.is_some()) {
-        sender["acknowledged_missing_bytes"] = of_flows(|flow| flow.acknowledged_missing.unwrap_or(0)).into();
-    }
-    put("sender", sender);
-    put("queue", queue(runs));
-    if let Some(paths) = runs.iter().map(|run| run.path).collect::<Option<Vec<_>>>() {
-        put("path", path::of(&paths));
-    }
-    let probes = probes::of(runs);
-    if !probes.is_empty() {
-        put("probes", probes.into());
-    }
-    put(
-        "longest_stall_ns",
-        counter(runs, |run| run.flows.iter().map(|flow| flow.longest_stall.as_nanos()).max().unwrap_or(0)).into(),
-    );
-    if scenario.flows.len() > 1 {
-        row.insert("flows".into(), flows(runs));
-    }
-    put_schemes(&mut row, scenario, runs);
-    put_controllers(&mut row, runs);
-    put_control(&mut row, runs);
-    if !scenario.wlans.is_empty() {
-        let of = |name: &str| counter(runs, |run| run.wlan.get(name).copied().unwrap_or(0));
-        let counters = WLAN_COUNTERS.iter().map(|(name, _)| ((*name).to_owned(), of(name).into()));
-        row.insert("wlan".into(), Value::Object(counters.collect()));
-    }
-    row.insert("drops".into(), drops(runs));
-    let marks = marks(runs);
+    row.insert("drops".into(), drops(outcomes));
+    let marks = marks(outcomes);
     if !marks.is_empty() {
         row.insert("marks".into(), marks.into());
     }
-    row.insert("checks".into(), checks(runs));
-    let broken = broken_checks(runs, results.scenario.seed);
+    row.insert("checks".into(), checks(outcomes));
+    let broken = broken_checks(outcomes, results.scenario.seed);
     if !broken.is_empty() {
         row.insert("broken".into(), broken.into());
     }
-    put_world(&mut row, runs);
+    put_world(&mut row, outcomes);
     Some(Value::Object(row))
 }
 
-/// The queues before links; those of a live world's kernel are not seen.
-fn queue(runs: &[RunOutcome]) -> Value {
-    let mut queue = json!({"drops": counter(runs, dropped_by_queues)});
-    let has_headers =
-        |run: &RunOutcome| dropped_by_links(run).0 > 0 || run.queue.is_some_and(|queue| queue.headers_max.is_some());
-    if runs.iter().any(has_headers) {
-        queue["header_drops"] = counter(runs, |run| dropped_by_links(run).0).into();
-        queue["data_drops"] = counter(runs, |run| dropped_by_links(run).1).into();
-    }
-    if let Some(queues) = runs.iter().map(|run| run.queue).collect::<Option<Vec<_>>>() {
-        queue["bytes_max"] = median(&queues.iter().map(|queue| queue.bytes_max).collect::<Vec<_>>()).into();
-        if let Some(drops) = queues.iter().map(|queue| queue.first_drop).collect::<Option<Vec<_>>>() {
-            queue["first_drop_ns"] = median(&drops.iter().map(|at| at.as_nanos()).collect::<Vec<_>>()).into();
-        }
-        if let Some(most) = queues.iter().map(|queue| queue.headers_max).collect::<Option<Vec<_>>>() {
-            queue["headers_max"] = median(&most).into();
-        }
-        if let Some(means) = queues.iter().map(|queue| queue.headers_mean).collect::<Option<Vec<_>>>() {
-            queue["headers_mean"] = decimals(estimate(&means), 3);
-        }
-    }
-    queue
-}
-
-/// Packets that queues dropped, for want of room or to slow their senders, anywhere.
-pub(super) fn dropped_by_queues(run: &RunOutcome) -> u64 {
-    run.drops.iter().filter(|drop| is_of_a_queue(drop)).map(|drop| drop.packets).sum()
-}
-
-/// What the queues before links dropped: header packets of TCP Decoupling, and all else. (DEC-23, DEC-C21)
-pub(super) fn dropped_by_links(run: &RunOutcome) -> (u64, u64) {
-    let of_links = run.drops.iter().filter(|drop| drop.place.starts_with("links.") && is_of_a_queue(drop));
-    of_links.fold((0, 0), |(headers, others), drop| (headers + drop.headers, others + drop.packets - drop.headers))
-}
-
-fn is_of_a_queue(drop: &Drops) -> bool {
-    [DropReason::QUEUE_FULL, DropReason::AQM].iter().any(|reason| reason.label() == drop.reason)
-}
-
-/// Each flow of several by itself.
-fn flows(runs: &[RunOutcome]) -> Value {
-    let names = runs.first().map(|run| run.flows.iter().map(|flow| &flow.name)).into_iter().flatten();
-    let with_runs = |samples: &[f64]| {
-        let mut value = integers(estimate(samples));
-        value["runs"] = samples.iter().map(|sample| Value::from(sample.round() as u64)).collect();
-        value
-    };
-    let flow = |(index, name): (usize, &String)| {
-        let of = |measure: &dyn Fn(&FlowOutcome) -> f64| {
-            runs.iter().map(|run| measure(&run.flows[index])).collect::<Vec<_>>()
-        };
-        let mut row = json!({
-            "name": name,
-            "goodput_bps": with_runs(&of(&rate_of)),
-            "retransmitted_segments": with_runs(&of(&|flow| flow.retransmitted_segments as f64)),
-            "rtos": with_runs(&of(&|flow| flow.rtos as f64)),
-        });
-        for (name, time) in FLOW_TIMES {
-            // Without the runs in which it did not come to its end.
-            let times: Vec<f64> =
-                runs.iter().filter_map(|run| Some(time(&run.flows[index])?.as_nanos() as f64)).collect();
-            if !times.is_empty() {
-                row[name] = with_runs(&times);
-            }
-        }
-        row
-    };
-    names.enumerate().map(flow).collect()
-}
-
-fn times_baseline(results: &Results<'_>, index: usize, goodputs: &[f64]) -> Value {
-    let Some(baseline) = baseline_of(results.scenario, index) else { return Value::Null };
-    let Some(runs) = results.outcomes(baseline) else { return Value::Null };
-    let pairs = goodputs.iter().zip(runs.iter().map(goodput));
-    let ratios: Vec<f64> = pairs.filter(|(_, plain)| *plain > 0.0).map(|(ours, plain)| ours / plain).collect();
-    let mut value = decimals(estimate(&ratios), 3);
-    if value.is_object() {
-        let of_schemes = results.scenario.cells[baseline].at.iter().filter(|(key, _)| key.starts_with("schemes."));
-        value["baseline"] = Value::Object(of_schemes.map(|(key, label)| (key.clone(), label.clone().into())).collect());
-    }
-    value
-}
-
-fn rtt(runs: &[RunOutcome]) -> Value {
-    // Of several flows the one that waits longest.
-    let highest = |of: fn(&FlowOutcome) -> u64| counter(runs, |run| run.flows.iter().map(of).max().unwrap_or(0));
-    json!({"p50": highest(|flow| flow.rtt.p50), "p95": highest(|flow| flow.rtt.p95), "p99": highest(|flow| flow.rtt.p99)})
-}
-
-type FlowTime = fn(&FlowOutcome) -> Option<Duration>;
-
-/// Times that flows of fixed size take, by their names in files.
-pub(super) const FLOW_TIMES: [(&str, FlowTime); 2] =
-    [("completion_ns", |flow| flow.completion), ("transfer_ns", |flow| flow.transfer)];
-
-/// The time of the flow that takes longest, of those that were complete, in ns.
-pub(super) fn latest(run: &RunOutcome, of: FlowTime) -> Option<f64> {
-    run.flows.iter().filter_map(of).max().map(|time| time.as_nanos() as f64)
-}
-
-fn put_schemes(row: &mut Map<String, Value>, scenario: &ResolvedScenario, runs: &[RunOutcome]) {
-    let mut schemes: Vec<(String, Value)> = Vec::new();
-    for (position, spec) in scenario.schemes.iter().enumerate() {
-        let mut fields = Map::new();
-        fields.insert("kind".into(), spec.kind.clone().into());
-        if let Some(mode) = spec.choice.settings.given().into_iter().find(|field| field.name == "mode") {
-            fields.insert("mode".into(), mode.value.into());
-        }
-        fields.insert("keeps_end_to_end".into(), spec.choice.entry.keeps_end_to_end.into());
-        let mut names: Vec<&String> =
-            runs.iter().filter_map(|run| run.schemes.get(position)).flat_map(|scheme| scheme.counters.keys()).collect();
-        names.sort();
-        names.dedup();
-        for name in names {
-            let of_run = |run: &RunOutcome| {
-                run.schemes.get(position).and_then(|scheme| scheme.counters.get(name)).copied().unwrap_or(0)
-            };
-            fields.insert(name.clone(), counter(runs, of_run).into());
-        }
-        schemes.push((spec.name.clone(), Value::Object(fields)));
-    }
-    match schemes.len() {
-        0 => row.insert("scheme".into(), json!({"kind": "none", "keeps_end_to_end": true})),
-        1 => row.insert("scheme".into(), schemes.remove(0).1),
-        _ => row.insert("schemes".into(), Value::Object(schemes.into_iter().collect())),
-    };
-}
-
-/// Counters of all flows' controllers together, with the shares that they have in the decisions.
-fn put_controllers(row: &mut Map<String, Value>, runs: &[RunOutcome]) {
-    let names = runs.first().map(controllers::names).unwrap_or_default();
-    let mut fields = Map::new();
-    for name in names {
-        fields.insert(name.to_owned(), counter(runs, |run| controllers::count(run, name)).into());
-        if let Some((name, share)) = controllers::shares(runs, name) {
-            fields.insert(name, decimals(share, 4));
-        }
-    }
-    if !fields.is_empty() {
-        row.insert("controller".into(), Value::Object(fields));
-    }
-}
-
-/// What all flows' sockets counted together, where they count anything.
-fn put_control(row: &mut Map<String, Value>, runs: &[RunOutcome]) {
-    let mut fields = Map::new();
-    for (name, _) in runs.iter().flat_map(|run| &run.flows).flat_map(|flow| &flow.control) {
-        if !fields.contains_key(name) {
-            fields.insert(name.clone(), counter(runs, |run| controllers::control_count(run, name)).into());
-        }
-    }
-    if !fields.is_empty() {
-        row.insert("control".into(), Value::Object(fields));
-    }
+/// The schemes of the baseline.
+fn baseline_labels(results: &Results<'_>, index: usize) -> Value {
+    let baseline = baseline_of(results.scenario, index).map(|baseline| &results.scenario.cells[baseline].at);
+    let of_schemes = baseline.into_iter().flatten().filter(|(key, _)| key.starts_with("schemes."));
+    Value::Object(of_schemes.map(|(key, label)| (key.clone(), label.clone().into())).collect())
 }
 
 fn drops(runs: &[RunOutcome]) -> Value {
@@ -327,7 +130,7 @@ fn marks(runs: &[RunOutcome]) -> Vec<Value> {
     let in_run = |run: &RunOutcome, place: &str| {
         run.marks.iter().filter(|mark| mark.place == place).map(|mark| mark.packets).sum()
     };
-    let row = |place: &str| json!({"where": place, "packets": counter(runs, |run| in_run(run, place))});
+    let row = |place: &str| json!({"where": place, "packets": median(&runs.iter().map(|run| in_run(run, place)).collect::<Vec<_>>())});
     places.into_iter().map(row).collect()
 }
 
@@ -384,25 +187,4 @@ fn put_world(row: &mut Map<String, Value>, runs: &[RunOutcome]) {
         });
         row.insert("emulator".into(), report);
     }
-}
-
-fn counter(runs: &[RunOutcome], of: impl Fn(&RunOutcome) -> u64) -> u64 {
-    median(&runs.iter().map(of).collect::<Vec<_>>())
-}
-
-pub(super) fn integers(estimate: Option<Estimate>) -> Value {
-    estimate.map_or(Value::Null, |estimate| {
-        json!({"median": estimate.median.round() as u64, "ci95": estimate.ci95.map(|end| end.round() as u64)})
-    })
-}
-
-fn decimals(estimate: Option<Estimate>, decimals: i32) -> Value {
-    estimate.map_or(Value::Null, |estimate| {
-        json!({"median": round(estimate.median, decimals), "ci95": estimate.ci95.map(|end| round(end, decimals))})
-    })
-}
-
-fn round(value: f64, decimals: i32) -> f64 {
-    let factor = 10f64.powi(decimals);
-    (value * factor).round() / factor
 }

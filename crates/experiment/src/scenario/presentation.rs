@@ -8,9 +8,7 @@ use super::place::Place;
 use super::vary::Axis;
 use crate::catalogue::Catalogue;
 use crate::formula::Call;
-use crate::world::WLAN_COUNTERS;
-use airtcp_tcp::congestion::{ControllerChoice, ControllerEntry};
-use std::collections::BTreeSet;
+use crate::metric;
 
 /// One table of the output.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,70 +54,12 @@ impl FigureSpec {
     }
 }
 
-/// Measures with a name of their own in results; `path.<time>.<percentile>`, `scheme.<counter>`, `wlan.<counter>`,
-/// `controller.<counter>`, `control.<counter>` and `flows.<name>.goodput_bps` come besides.
-pub const MEASURES: [&str; 21] = [
-    "goodput_bps",
-    "throughput_bps",
-    "of_ceiling",
-    "times_baseline",
-    "jain",
-    "rtt_ns.p50",
-    "rtt_ns.p95",
-    "rtt_ns.p99",
-    "completion_ns",
-    "transfer_ns",
-    "sender.retransmitted_segments",
-    "sender.rtos",
-    "sender.acknowledged_missing_bytes",
-    "sender.acked_bytes",
-    "queue.bytes_max",
-    "queue.drops",
-    "queue.first_drop_ns",
-    "queue.header_drops",
-    "queue.data_drops",
-    "queue.headers_max",
-    "queue.headers_mean",
-];
-
-/// Every measure that a table or figure can show, but for those of single flows.
-pub fn measures(catalogue: &Catalogue<'_>) -> Vec<String> {
-    let of_schemes = airtcp_schemes::labels(catalogue.schemes).into_iter().map(|label| format!("scheme.{label}"));
-    let of_paths = crate::results::path::measures();
-    let of_wlans = WLAN_COUNTERS.iter().map(|(name, _)| format!("wlan.{name}"));
-    let counters = catalogue.sockets.iter().flat_map(|socket| socket.counters);
-    let of_sockets: BTreeSet<String> = counters.map(|counter| format!("control.{}", counter.label())).collect();
-    let named = MEASURES.iter().map(|&name| name.to_owned());
-    named
-        .chain(of_paths)
-        .chain(of_schemes)
-        .chain(of_wlans)
-        .chain(of_controllers(catalogue.controllers))
-        .chain(of_sockets)
-        .collect()
-}
-
-/// What controllers count, `controller.<counter>`, and shares of what they count first, `controller.<counter>_share`.
-fn of_controllers(controllers: &[ControllerEntry]) -> Vec<String> {
-    let mut names = BTreeSet::new();
-    for entry in controllers {
-        let mut is_first = true;
-        ControllerChoice::from(*entry).build().get_info(&mut |counter, _| {
-            names.insert(format!("controller.{counter}"));
-            if !std::mem::take(&mut is_first) {
-                names.insert(format!("controller.{counter}_share"));
-            }
-        });
-    }
-    names.into_iter().collect()
-}
-
-/// Every measure of the file, also those of its single flows and probes.
+/// Every metric of the file, also those of its single flows and probes.
 pub(super) fn measures_of(document: &Table, catalogue: &Catalogue<'_>) -> Vec<String> {
-    let names = |table: &str| document.table(table).into_iter().flat_map(|things| &things.entries);
-    let of_flows = names("flows").map(|flow| format!("flows.{}.goodput_bps", flow.key));
-    let of_probes = names("probes").flat_map(|probe| crate::results::probes::measures(&probe.key));
-    measures(catalogue).into_iter().chain(of_flows).chain(of_probes).collect()
+    let keys = |table: &str| -> Vec<String> {
+        document.table(table).into_iter().flat_map(|things| &things.entries).map(|thing| thing.key.clone()).collect()
+    };
+    metric::names_in(&metric::Names { catalogue, flows: &keys("flows"), probes: &keys("probes") })
 }
 
 struct Names<'a> {

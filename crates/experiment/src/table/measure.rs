@@ -1,5 +1,6 @@
-//! How each measure of a summary is named and written for people.
+//! How each metric of a summary is named and written for people.
 
+use crate::metric::{self, Unit};
 use serde_json::Value;
 
 /// One measure.
@@ -9,68 +10,18 @@ pub struct Measure {
     pub name: String,
     /// Heading.
     pub title: String,
-    /// Unit under the heading; empty for a count.
-    pub unit: &'static str,
-    kind: Kind,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    Rate,
-    Share,
-    Times,
-    Millis,
-    Seconds,
-    Index,
-    Kilobytes,
-    Megabytes,
-    Count,
-    Real,
+    /// How its numbers are written.
+    pub unit: Unit,
 }
 
 impl Measure {
-    /// The measure called `name` in files.
+    /// The metric, or level over time, called `name` in files.
     pub fn named(name: &str) -> Measure {
-        if let Some((title, kind)) = level(name) {
-            let unit = if kind == Kind::Kilobytes { "kB" } else { "" };
-            return Measure { name: name.to_owned(), title, unit, kind };
-        }
-        let (title, unit, kind) = match name {
-            "goodput_bps" => ("goodput", "Mbit/s", Kind::Rate),
-            "throughput_bps" => ("throughput", "Mbit/s", Kind::Rate),
-            "of_ceiling" => ("of ceiling", "%", Kind::Share),
-            "times_baseline" => ("× plain", "", Kind::Times),
-            "jain" => ("Jain", "", Kind::Index),
-            "rtt_ns.p50" => ("RTT p50", "ms", Kind::Millis),
-            "rtt_ns.p95" => ("RTT p95", "ms", Kind::Millis),
-            "rtt_ns.p99" => ("RTT p99", "ms", Kind::Millis),
-            "completion_ns" => ("complete", "s", Kind::Seconds),
-            "transfer_ns" => ("transfer", "s", Kind::Seconds),
-            "sender.retransmitted_segments" => ("resent", "segments", Kind::Count),
-            "sender.rtos" => ("RTOs", "", Kind::Count),
-            "sender.acknowledged_missing_bytes" => ("acknowledged, missing", "bytes", Kind::Count),
-            "sender.acked_bytes" => ("acknowledged", "MB", Kind::Megabytes),
-            "queue.bytes_max" => ("longest queue", "kB", Kind::Kilobytes),
-            "queue.drops" => ("dropped by queues", "packets", Kind::Count),
-            "queue.first_drop_ns" => ("first drop", "s", Kind::Seconds),
-            "queue.header_drops" => ("headers dropped", "packets", Kind::Count),
-            "queue.data_drops" => ("data dropped", "packets", Kind::Count),
-            "queue.headers_max" => ("most headers waiting", "", Kind::Count),
-            "queue.headers_mean" => ("headers waiting", "", Kind::Real),
-            "acked_bytes" | "delivered_bytes" => (name, "MB", Kind::Megabytes),
-            "cwnd_bytes" => ("congestion window", "kB", Kind::Kilobytes),
-            other if other.starts_with("path.") => (other.trim_start_matches("path."), "ms", Kind::Millis),
-            other if other.starts_with("probes.") => (other.trim_start_matches("probes."), "ms", Kind::Millis),
-            other if other.starts_with("flows.") => (other.trim_end_matches("_bps"), "Mbit/s", Kind::Rate),
-            other if other.starts_with("controller.") => {
-                let (title, is_share) = (other.trim_start_matches("controller."), other.ends_with("_share"));
-                (title, if is_share { "%" } else { "" }, if is_share { Kind::Share } else { Kind::Count })
-            }
-            other if other.starts_with("wlan.") && other.ends_with("_ns") => (other, "s", Kind::Seconds),
-            other => (other.strip_prefix("scheme.").unwrap_or(other), "", Kind::Count),
+        let (title, unit) = match metric::find(name) {
+            Some((metric, member)) => (metric.title_of(member), metric.unit),
+            None => level(name),
         };
-        let title = title.replace("_ns.", " ").replace('_', " ");
-        Measure { name: name.to_owned(), title, unit, kind }
+        Measure { name: name.to_owned(), title, unit }
     }
 
     /// The same kind of number, found under another name.
@@ -104,54 +55,27 @@ impl Measure {
         self.value(cell).map_or_else(|| "–".to_owned(), |value| self.write(value))
     }
 
-    /// A number of this measure in its [`Measure::unit`].
-    pub fn in_unit(&self, value: f64) -> f64 {
-        match self.kind {
-            Kind::Rate | Kind::Millis => value / 1e6,
-            Kind::Share => value * 100.0,
-            Kind::Kilobytes => value / 1e3,
-            Kind::Megabytes => value / 1e6,
-            Kind::Seconds => value / 1e9,
-            Kind::Times | Kind::Index | Kind::Count | Kind::Real => value,
-        }
-    }
-
-    /// A number of this measure as text.
+    /// A number of this measure as text, without its unit.
     pub fn write(&self, value: f64) -> String {
-        let value = self.in_unit(value);
-        match self.kind {
-            Kind::Share => format!("{value:.1}"),
-            Kind::Rate
-            | Kind::Times
-            | Kind::Millis
-            | Kind::Seconds
-            | Kind::Kilobytes
-            | Kind::Megabytes
-            | Kind::Real => three_digits(value),
-            Kind::Index => format!("{value:.3}"),
-            Kind::Count => format!("{value:.0}"),
-        }
+        self.unit.write(value)
     }
 }
 
-/// Title and kind of a level over time, `links.air.forward.queue_bytes` or `schemes.router.held_bytes`.
-fn level(name: &str) -> Option<(String, Kind)> {
-    let (owner, what) = name.rsplit_once('.')?;
-    let owner = owner.strip_prefix("links.").or_else(|| owner.strip_prefix("schemes."))?;
-    let (what, kind) = what.strip_suffix("_bytes").map_or((what, Kind::Count), |what| (what, Kind::Kilobytes));
-    Some((format!("{} of {}", what.replace('_', " "), owner.replace('.', " ")), kind))
-}
-
-/// Three significant digits, never an exponent: 0.123, 1.23, 12.3, 123, 1234.
-fn three_digits(value: f64) -> String {
-    let decimals = match value.abs() {
-        size if size < 0.0005 => 0,
-        size if size < 0.9995 => 3,
-        size if size < 9.995 => 2,
-        size if size < 99.95 => 1,
-        _ => 0,
-    };
-    format!("{value:.decimals$}")
+/// Title and unit of a level over time: a flow's, `links.air.forward.queue_bytes` or `schemes.router.held_bytes`.
+fn level(name: &str) -> (String, Unit) {
+    let count = Unit::Count("");
+    match name {
+        "acked_bytes" | "delivered_bytes" => return (name.replace('_', " "), Unit::Megabytes),
+        "cwnd_bytes" => return ("congestion window".into(), Unit::Kilobytes),
+        _ => {}
+    }
+    let owned = name.rsplit_once('.').and_then(|(owner, what)| {
+        let owner = owner.strip_prefix("links.").or_else(|| owner.strip_prefix("schemes."))?;
+        Some((owner, what))
+    });
+    let Some((owner, what)) = owned else { return (name.replace('_', " "), count) };
+    let (what, unit) = what.strip_suffix("_bytes").map_or((what, count), |what| (what, Unit::Kilobytes));
+    (format!("{} of {}", what.replace('_', " "), owner.replace('.', " ")), unit)
 }
 
 #[cfg(test)]
@@ -160,23 +84,12 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn numbers_show_what_matters_and_no_noise() {
-        let goodput = Measure::named("goodput_bps");
-        assert_eq!(goodput.write(8_840_000.0), "8.84");
-        assert_eq!(goodput.write(9_996_000.0), "10.0");
-        assert_eq!(goodput.write(951_234_567.0), "951");
-        assert_eq!(goodput.write(12_345.0), "0.012");
-        assert_eq!(goodput.write(0.0), "0");
-        assert_eq!(Measure::named("of_ceiling").write(0.1 + 0.2), "30.0");
-    }
-
-    #[test]
     fn levels_over_time_are_called_by_what_they_belong_to() {
         let queue = Measure::named("links.air.forward.queue_bytes");
-        assert_eq!((queue.title.as_str(), queue.unit), ("queue of air forward", "kB"));
+        assert_eq!((queue.title.as_str(), queue.unit.label()), ("queue of air forward", "kB"));
         assert_eq!(queue.write(57_960.0), "58.0");
         assert_eq!(Measure::named("schemes.router.flows").title, "flows of router");
-        assert_eq!(Measure::named("sender.acked_bytes").unit, "MB");
+        assert_eq!(Measure::named("sender.acked_bytes").unit.label(), "MB");
     }
 
     #[test]

@@ -55,7 +55,7 @@ impl<'a> TextTable<'a> {
             let mut widths: Vec<usize> = group
                 .measures
                 .iter()
-                .map(|measure| width(&measure.title).max(measure.unit.len()).max(NUMBER))
+                .map(|measure| width(&measure.title).max(measure.unit.label().len()).max(NUMBER))
                 .collect();
             let total = widths.iter().sum::<usize>() + GAP * widths.len().saturating_sub(1);
             if let Some(first) = widths.first_mut() {
@@ -83,7 +83,7 @@ impl<'a> TextTable<'a> {
             self.labels(|column| self.layout.row_titles[column].clone())
                 + &self.numbers(|group, column| self.layout.groups[group].measures[column].title.clone()),
         );
-        let units = self.numbers(|group, column| self.layout.groups[group].measures[column].unit.to_owned());
+        let units = self.numbers(|group, column| self.layout.groups[group].measures[column].unit.label().to_owned());
         if !units.trim().is_empty() {
             lines.push(self.labels(blank) + &self.style.dim(units.trim_end()));
         }
@@ -131,7 +131,10 @@ pub fn markdown(layout: &Layout, lookup: Lookup<'_>) -> String {
     for group in &layout.groups {
         for measure in &group.measures {
             let group = if group.title.is_empty() { String::new() } else { format!("{}: ", group.title) };
-            let unit = if measure.unit.is_empty() { String::new() } else { format!(", {}", measure.unit) };
+            let unit = match measure.unit.label() {
+                "" => String::new(),
+                unit => format!(", {unit}"),
+            };
             heads.push(format!("{group}{}{unit}", measure.title));
         }
     }

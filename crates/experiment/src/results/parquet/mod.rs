@@ -1,31 +1,33 @@
-//! Every run in columns, for notebooks: `runs.parquet` and `counters.parquet`.
+//! Every run in columns, for notebooks: `runs.parquet`, `metrics.parquet` and `counters.parquet`.
 //!
-//! Both begin with the label of each varied key, then `cell` (place in the scenario, from 0), `run` and `seed`.
-//! `runs.parquet` has one row per run and flow; `counters.parquet` one per run and counter: what a scheme counted
+//! All begin with the label of each varied key, then `cell` (place in the scenario, from 0), `run` and `seed`.
+//! `runs.parquet` has one row per run and flow, `metrics.parquet` one per run and metric; `counters.parquet` one per run and counter: what a scheme counted
 //! (`of` = `scheme`), what was lost where and why (`of` = `drops`; header packets of TCP Decoupling among it: `header_drops`) and what was marked where (`of` = `marks`). Units stand
 //! in the names and are base units.
 //! Rows are in the order of the scenario, so that in the simulator a seed gives the same bytes.
 
 mod columns;
 
-use super::{Results, ceiling_bps, rates};
+use super::{Results, ceiling_bps};
+use crate::metric::{self, Run, rates};
 use crate::world::{FlowOutcome, RunOutcome};
 use columns::{Field, Kind, Writer};
 use std::io;
 use std::path::Path;
 
-/// Writes both files into `directory`.
+/// Writes all files into `directory`.
 ///
 /// # Errors
 /// The file system's.
 pub fn write(directory: &Path, results: &Results<'_>) -> io::Result<()> {
     let axes: Vec<&str> = results.scenario.axes.iter().map(|(name, _)| name.as_str()).collect();
     let mut runs = Writer::create(&directory.join("runs.parquet"), &columns_of(&axes, RUNS))?;
+    let mut metrics = Writer::create(&directory.join("metrics.parquet"), &columns_of(&axes, METRICS))?;
     let mut counters = Writer::create(&directory.join("counters.parquet"), &columns_of(&axes, COUNTERS))?;
     for (index, cell) in results.scenario.cells.iter().enumerate() {
-        let Some(outcomes) = results.outcomes(index) else { continue };
         let ceiling = ceiling_bps(&cell.scenario);
-        for (run, outcome) in (0u64..).zip(outcomes) {
+        for (run, measured) in (0u64..).zip(results.runs(index).unwrap_or_default()) {
+            let outcome = measured.outcome;
             let seed = results.scenario.seed.wrapping_add(run);
             let labels = cell.at.iter().map(|(_, label)| Field::Text(label));
             let place = [index as u64, run, seed].map(|number| Field::Integer(Some(number)));
@@ -33,10 +35,12 @@ pub fn write(directory: &Path, results: &Results<'_>) -> io::Result<()> {
             for flow in &outcome.flows {
                 runs.put(key.iter().copied().chain(fields_of(flow, ceiling)))?;
             }
+            put_metrics(&mut metrics, &key, &measured)?;
             put_counters(&mut counters, &key, outcome)?;
         }
     }
     runs.finish()?;
+    metrics.finish()?;
     counters.finish()
 }
 
@@ -62,6 +66,8 @@ const RUNS: &[(&str, Kind)] = &[
     ("longest_stall_ns", Kind::Integer),
 ];
 
+const METRICS: &[(&str, Kind)] = &[("name", Kind::Text), ("value", Kind::Real)];
+
 const COUNTERS: &[(&str, Kind)] =
     &[("of", Kind::Text), ("place", Kind::Text), ("name", Kind::Text), ("count", Kind::Integer)];
 
@@ -86,6 +92,19 @@ fn fields_of(flow: &FlowOutcome, ceiling_bps: Option<f64>) -> impl Iterator<Item
         Some(flow.longest_stall.as_nanos()),
     ];
     first.into_iter().chain(integers.into_iter().map(Field::Integer))
+}
+
+/// Every metric that the run tells.
+fn put_metrics(metrics: &mut Writer, key: &[Field<'_>], run: &Run<'_>) -> io::Result<()> {
+    for metric in metric::all() {
+        for member in metric.members.in_run(run.outcome) {
+            if let Some(value) = metric.of(run, &member) {
+                let name = metric.named(&member);
+                metrics.put(key.iter().copied().chain([Field::Text(&name), Field::Real(Some(value))]))?;
+            }
+        }
+    }
+    Ok(())
 }
 
 fn put_counters(counters: &mut Writer, key: &[Field<'_>], outcome: &RunOutcome) -> io::Result<()> {

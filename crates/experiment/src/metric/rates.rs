@@ -1,11 +1,11 @@
 //! Rates of the flows of one run, over the measured time.
 
-use super::jain;
+use crate::results::statistics::jain;
 use crate::scenario::{FlowSpec, ResolvedScenario};
 use crate::world::{FlowOutcome, RunOutcome};
 
 /// Application bits per second of one flow, over the part of the measured time in which it was alive.
-pub(super) fn rate_of(flow: &FlowOutcome) -> f64 {
+pub(crate) fn rate_of(flow: &FlowOutcome) -> f64 {
     match flow.window.as_nanos() {
         // A flow that was over before the measured time began is measured by itself.
         0 => flow.completion.map_or(0.0, |time| flow.total_bytes as f64 * 8e9 / time.as_nanos().max(1) as f64),
@@ -14,12 +14,12 @@ pub(super) fn rate_of(flow: &FlowOutcome) -> f64 {
 }
 
 /// Application bits per second of all flows together, over the measured time in which any was alive.
-pub(super) fn goodput(run: &RunOutcome) -> f64 {
+pub(crate) fn goodput(run: &RunOutcome) -> f64 {
     together(run, |_, flow| (flow.window_bytes as f64, rate_of(flow)))
 }
 
 /// The same in IP bits.
-pub(super) fn throughput(scenario: &ResolvedScenario, run: &RunOutcome) -> f64 {
+pub(crate) fn throughput(scenario: &ResolvedScenario, run: &RunOutcome) -> f64 {
     let with_headers = |spec: &FlowSpec, flow: &FlowOutcome| {
         let full = spec.sizes();
         let segment = if flow.segment_bytes == 0 { full.payload } else { flow.segment_bytes };
@@ -32,7 +32,7 @@ pub(super) fn throughput(scenario: &ResolvedScenario, run: &RunOutcome) -> f64 {
 }
 
 /// Jain's index of the flows' rates, each over its weight. (AST-17)
-pub(super) fn fairness(scenario: &ResolvedScenario, run: &RunOutcome) -> f64 {
+pub(crate) fn fairness(scenario: &ResolvedScenario, run: &RunOutcome) -> f64 {
     let share = |(spec, flow): (&FlowSpec, &FlowOutcome)| rate_of(flow) / f64::from(spec.weight);
     jain(&scenario.flows.iter().zip(&run.flows).map(share).collect::<Vec<_>>())
 }

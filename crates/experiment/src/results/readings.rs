@@ -1,0 +1,144 @@
+//! The metrics of a cell in its summary: their names are paths, `queue.drops` is `drops` in `queue`; flows and probes
+//! are lists whose items have a `name`.
+
+use super::statistics::round;
+use super::{Estimate, estimate, median};
+use crate::metric::{self, Combine, Members, Metric, Run, rates};
+use crate::scenario::SchemeSpec;
+use serde_json::{Map, Value, json};
+
+type Fields = Map<String, Value>;
+
+/// Puts every metric that the runs tell, in the order of the table.
+pub(super) fn put(row: &mut Fields, runs: &[Run<'_>]) {
+    let metrics: Vec<&Metric> = metric::all().collect();
+    // All metrics of one flow, probe or counter stand together.
+    for family in metrics.chunk_by(|a, b| a.is_family() && b.is_family() && root(a) == root(b)) {
+        let members = family[0].members;
+        if members == Members::SchemeCounters {
+            put_schemes(row, runs);
+            continue;
+        }
+        // What a single flow did stands in the cell itself.
+        if members == Members::Flows && runs.iter().all(|run| run.outcome.flows.len() < 2) {
+            continue;
+        }
+        for member in members_of(members, runs) {
+            for metric in family.iter().filter(|metric| members_of(metric.members, runs).contains(&member)) {
+                if let Some(value) = combined(metric, &member, runs) {
+                    let path: Vec<&str> = metric.name.split('.').collect();
+                    insert(row, &path, &member, value);
+                }
+            }
+        }
+    }
+}
+
+/// `flows` of `flows.<name>.rtos`.
+fn root(metric: &Metric) -> &'static str {
+    metric.name.split('.').next().unwrap_or_default()
+}
+
+/// Members that any of the runs has, each once.
+fn members_of(members: Members, runs: &[Run<'_>]) -> Vec<String> {
+    let mut found: Vec<String> = Vec::new();
+    for name in runs.iter().flat_map(|run| members.in_run(run.outcome)) {
+        if !found.contains(&name) {
+            found.push(name);
+        }
+    }
+    found
+}
+
+fn insert(fields: &mut Fields, path: &[&str], member: &str, value: Value) {
+    match path {
+        [] => {}
+        [key] => drop(fields.insert(key.replace("<counter>", member), value)),
+        [list, "<name>", rest @ ..] => {
+            let items = fields.entry(*list).or_insert_with(|| json!([]));
+            let Value::Array(items) = items else { return };
+            let place = items.iter().position(|item| item["name"] == member).unwrap_or_else(|| {
+                items.push(json!({"name": member}));
+                items.len() - 1
+            });
+            if let Value::Object(item) = &mut items[place] {
+                insert(item, rest, member, value);
+            }
+        }
+        [key, rest @ ..] => {
+            if let Value::Object(inner) = fields.entry(*key).or_insert_with(|| json!({})) {
+                insert(inner, rest, member, value);
+            }
+        }
+    }
+}
+
+/// The value of the cell; `None` if the metric is left out.
+fn combined(metric: &Metric, member: &str, runs: &[Run<'_>]) -> Option<Value> {
+    let told: Vec<f64> = runs.iter().filter_map(|run| metric.of(run, member)).collect();
+    let all = if told.len() == runs.len() { &told[..] } else { &[] };
+    match metric.combine {
+        Combine::CountIf(holds) if !runs.iter().any(|run| holds(run.outcome)) => None,
+        Combine::Count | Combine::CountIf(_) => {
+            let counts: Vec<u64> = all.iter().map(|count| *count as u64).collect();
+            (!counts.is_empty()).then(|| median(&counts).into())
+        }
+        Combine::Whole => estimate(all).map(whole),
+        Combine::WholeWithRuns => estimate(&told).map(|estimate| {
+            let mut value = whole(estimate);
+            value["runs"] = told.iter().map(|one| Value::from(one.round() as u64)).collect();
+            value
+        }),
+        Combine::Decimals(places) => estimate(all).map(|estimate| decimals(estimate, places)),
+        Combine::Ratio(places) => Some(estimate(all).map_or(Value::Null, |estimate| decimals(estimate, places))),
+        Combine::OverBaseline => {
+            let has_baseline = |run: &&Run<'_>| run.baseline.is_some_and(|baseline| rates::goodput(baseline) > 0.0);
+            let ratios = runs.iter().filter(has_baseline).filter_map(|run| metric.of(run, member));
+            Some(estimate(&ratios.collect::<Vec<_>>()).map_or(Value::Null, |estimate| decimals(estimate, 3)))
+        }
+    }
+}
+
+fn whole(estimate: Estimate) -> Value {
+    json!({"median": estimate.median.round() as u64, "ci95": estimate.ci95.map(|end| end.round() as u64)})
+}
+
+fn decimals(estimate: Estimate, decimals: i32) -> Value {
+    json!({"median": round(estimate.median, decimals), "ci95": estimate.ci95.map(|end| round(end, decimals))})
+}
+
+/// Each scheme with what it counted; one is `scheme`, several are `schemes` by their names.
+fn put_schemes(row: &mut Fields, runs: &[Run<'_>]) {
+    let specs = runs.first().map_or(&[][..], |run| &run.scenario.schemes);
+    match specs {
+        [] => row.insert("scheme".into(), json!({"kind": "none", "keeps_end_to_end": true})),
+        [spec] => row.insert("scheme".into(), scheme(spec, 0, runs)),
+        _ => {
+            let schemes = specs.iter().enumerate().map(|(place, spec)| (spec.name.clone(), scheme(spec, place, runs)));
+            row.insert("schemes".into(), Value::Object(schemes.collect()))
+        }
+    };
+}
+
+fn scheme(spec: &SchemeSpec, place: usize, runs: &[Run<'_>]) -> Value {
+    let mut fields = Fields::new();
+    fields.insert("kind".into(), spec.kind.clone().into());
+    if let Some(mode) = spec.choice.settings.given().into_iter().find(|field| field.name == "mode") {
+        fields.insert("mode".into(), mode.value.into());
+    }
+    fields.insert("keeps_end_to_end".into(), spec.choice.entry.keeps_end_to_end.into());
+    let outcomes = || runs.iter().filter_map(|run| run.outcome.schemes.get(place));
+    let mut names: Vec<&String> = outcomes().flat_map(|scheme| scheme.counters.keys()).collect();
+    names.sort();
+    names.dedup();
+    for name in names {
+        let counts: Vec<u64> = runs
+            .iter()
+            .map(|run| {
+                run.outcome.schemes.get(place).and_then(|scheme| scheme.counters.get(name)).copied().unwrap_or(0)
+            })
+            .collect();
+        fields.insert(name.clone(), median(&counts).into());
+    }
+    Value::Object(fields)
+}
