@@ -83,7 +83,7 @@ fn every_counter_of_a_scheme_and_every_loss_is_a_row() {
 fn a_seed_gives_the_same_bytes_on_one_and_two_threads() {
     let scenario = read(DEMO, &["duration=2s", "warmup=1s", "runs=2", "flows.bulk.controller=cubic"]).unwrap();
     let (one, two) = (write("one", &simulate(&scenario, 1)), write("two", &simulate(&scenario, 2)));
-    for name in ["runs.parquet", "counters.parquet"] {
+    for name in ["runs.parquet", "metrics.parquet", "counters.parquet"] {
         assert_eq!(std::fs::read(one.join(name)).unwrap(), std::fs::read(two.join(name)).unwrap(), "{name}");
     }
     std::fs::remove_dir_all(one).unwrap();

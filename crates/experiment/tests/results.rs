@@ -189,8 +189,15 @@ fn a_directory_is_replaced_as_a_whole() {
     let mut names: Vec<String> =
         std::fs::read_dir(&second).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
     names.sort();
-    let expected =
-        ["counters.parquet", "manifest.json", "runs.parquet", "scenario.toml", "series.json", "summary.json"];
+    let expected = [
+        "counters.parquet",
+        "manifest.json",
+        "metrics.parquet",
+        "runs.parquet",
+        "scenario.toml",
+        "series.json",
+        "summary.json",
+    ];
     assert_eq!(names, expected);
     let above = std::fs::read_dir(second.parent().unwrap()).unwrap().count();
     assert_eq!((first == second, above), (true, 1), "nothing is left beside it");

@@ -221,7 +221,16 @@ fn sockets(entries: &[SocketEntry]) -> Topic {
 
 /// Every metric; below, the members of families that do not depend on the scenario.
 fn metrics(catalogue: &Catalogue<'_>) -> Topic {
-    let keys: Vec<_> = metric::all().map(|metric| (metric.name, metric.unit.label(), metric.about)).collect();
+    let keys = metric::all().map(|metric| Key {
+        name: metric.name.into(),
+        value: String::new(),
+        kind: metric.unit.label().into(),
+        about: match metric.unit.label() {
+            "" => metric.about.into(),
+            unit => format!("{} ({unit})", metric.about),
+        },
+        source: String::new(),
+    });
     let names = metric::Names { catalogue, flows: &[], probes: &[] };
     let families = metric::all().filter(|metric| metric.is_family());
     let families = families.map(|metric| (metric.name, metric.members.in_file(&names)));
@@ -230,7 +239,10 @@ fn metrics(catalogue: &Catalogue<'_>) -> Topic {
         name: "metrics".into(),
         about: "What a table can show, a figure can draw and a claim can judge.".into(),
         notes: notes.map(|(name, members)| format!("{name}: {}.", members.join(", "))).collect(),
-        sections: vec![Section { title: "metrics and their units".into(), keys: plain_keys(&keys) }],
+        sections: vec![Section {
+            title: "metrics, and the units in which tables show them".into(),
+            keys: keys.collect(),
+        }],
         example: "show = [\"goodput_bps\", \"of_ceiling\"]\n".into(),
     }
 }

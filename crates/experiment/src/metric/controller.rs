@@ -37,7 +37,7 @@ pub(super) const METRICS: &[Metric] = &[
         ..counter(
             "control.<counter>",
             "control.*",
-            "what hidden control TCPs and streams of datagrams counted in the measured time",
+            "what the flows' sockets counted in the measured time: hidden control TCPs, streams of datagrams",
         )
     },
 ];

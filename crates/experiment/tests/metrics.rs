@@ -1,0 +1,102 @@
+//! Every entry of the table of metrics reaches everything that is made from it.
+
+use crate::common::{DEMO, Scratch, read};
+use airtcp_core::Duration;
+use airtcp_experiment::metric::{self, Metric};
+use airtcp_experiment::results::{self, CellState, Results, parquet as files, summary};
+use airtcp_experiment::table::measure::Measure;
+use airtcp_experiment::world::{FlowOutcome, Path, ProbeOutcome, Queue, SchemeOutcome};
+use airtcp_experiment::{RunOutcome, Scenario};
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use std::collections::BTreeSet;
+
+/// A run that tells every metric there is.
+fn telling() -> RunOutcome {
+    let flow = |name: &str| FlowOutcome {
+        name: name.into(),
+        window: Duration::from_secs(1),
+        window_bytes: 1000,
+        segment_bytes: 1000,
+        completion: Some(Duration::from_secs(2)),
+        transfer: Some(Duration::from_secs(1)),
+        acknowledged_missing: Some(0),
+        controller: vec![("decisions".into(), 4), ("random".into(), 1)],
+        control: vec![("rtos".into(), 1)],
+        ..FlowOutcome::default()
+    };
+    let wlan = metric::all().filter_map(|metric| metric.name.strip_prefix("wlan."));
+    let queue =
+        Queue { bytes_max: 1, first_drop: Some(Duration::from_secs(1)), headers_max: Some(1), headers_mean: Some(0.5) };
+    RunOutcome {
+        flows: vec![flow("bulk"), flow("other")],
+        schemes: vec![SchemeOutcome { name: "repair".into(), counters: [("repairs".to_owned(), 3)].into() }],
+        wlan: wlan.map(|name| (name.to_owned(), 1)).collect(),
+        queue: Some(queue),
+        probes: vec![ProbeOutcome { name: "ping".into(), sent: 3, received: 2, ..ProbeOutcome::default() }],
+        path: Some(Path::default()),
+        ..RunOutcome::default()
+    }
+}
+
+fn scenario() -> Scenario {
+    let text = format!("{DEMO}\n[flows.other]\nfrom = \"sender\"\nto = \"receiver\"\n");
+    read(&text, &["runs=1", "links.air.loss=5%", "flows.bulk.controller=cubic"]).unwrap()
+}
+
+fn told(scenario: &Scenario) -> Results<'_> {
+    let mut results = Results::new(scenario, "live");
+    for (state, cell) in results.cells.iter_mut().zip(&scenario.cells) {
+        let mut run = telling();
+        run.schemes.truncate(cell.scenario.schemes.len());
+        *state = CellState::Done(vec![run]);
+    }
+    results
+}
+
+fn names_of(metric: &Metric) -> Vec<String> {
+    let names: Vec<String> = metric.members.in_run(&telling()).iter().map(|member| metric.named(member)).collect();
+    assert!(!names.is_empty(), "the run of this test does not tell {}", metric.name);
+    names
+}
+
+#[test]
+fn every_metric_is_found_by_claims_in_the_summary_and_in_tables() {
+    let scenario = scenario();
+    let results = told(&scenario);
+    let with_scheme = scenario.cells.iter().position(|cell| cell.scenario.schemes.len() == 1).unwrap();
+    let cell = summary::cell(&results, with_scheme).unwrap();
+    for metric in metric::all() {
+        for name in names_of(metric) {
+            assert_eq!(metric::find(&name).map(|(found, _)| found.name), Some(metric.name));
+            assert!(results::values(&results, with_scheme, &name).is_some(), "claims do not find {name}");
+            assert_ne!(Measure::named(&name).text(&cell), "–", "the summary has no {name}");
+        }
+    }
+}
+
+#[test]
+fn every_metric_is_in_the_parquet_file() {
+    let scenario = scenario();
+    let directory = Scratch::new("metrics");
+    files::write(directory.path(), &told(&scenario)).unwrap();
+    let file = std::fs::File::open(directory.path().join("metrics.parquet")).unwrap();
+    let column = |row: parquet::record::Row| {
+        let name = row.get_column_iter().find(|(column, _)| *column == "name").map(|(_, field)| field.to_string());
+        name.unwrap().trim_matches('"').to_owned()
+    };
+    let rows = SerializedFileReader::new(file).unwrap();
+    let found: BTreeSet<String> = rows.get_row_iter(None).unwrap().map(|row| column(row.unwrap())).collect();
+    let all: BTreeSet<String> = metric::all().flat_map(names_of).collect();
+    assert_eq!(found, all);
+}
+
+#[test]
+fn the_docs_list_every_metric() {
+    let docs = include_str!("../../../docs/results.md");
+    let row = |metric: &Metric| {
+        let unit = metric.unit.label();
+        format!("| `{}` | {unit} | {} |\n", metric.name, metric.about).replace("|  |", "| |")
+    };
+    let table: String = metric::all().map(row).collect();
+    assert!(docs.contains(&table), "docs/results.md does not have this table of metrics:\n{table}");
+}
