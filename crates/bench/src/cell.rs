@@ -81,7 +81,7 @@ impl Network for Cell {
             ap
         };
         if self.as_tcp {
-            topology.scheme("as-tcp", wlan, &airtcp_schemes::as_tcp::ENTRY);
+            topology.scheme("as-tcp", wlan, &airtcp_schemes::papers::as_tcp::ENTRY);
         }
         let senders = [
             ("mtu", "1040"),

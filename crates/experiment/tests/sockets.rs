@@ -4,7 +4,7 @@ use airtcp_experiment::catalogue::Catalogue;
 
 use crate::common::read_with;
 use airtcp_schemes::SOCKETS;
-use airtcp_schemes::decoupling::{datagrams, socket};
+use airtcp_schemes::papers::decoupling::{datagrams, socket};
 use airtcp_schemes::socket::SocketChoice;
 
 const FILE: &str = r#"schema = 1

@@ -9,7 +9,7 @@ use airtcp_linux::gateway::{Status, status};
 use airtcp_linux::sys::clock;
 use airtcp_linux::testbed::{Exec, Family};
 use airtcp_linux::traffic::Outcome;
-use airtcp_schemes::gsnoop::{Hello, Message};
+use airtcp_schemes::papers::gsnoop::{Hello, Message};
 use live_support::gateway::{Gateway, PORT};
 use live_support::{Path, skip, sleep_ms, turn};
 use std::net::{IpAddr, SocketAddr, UdpSocket};

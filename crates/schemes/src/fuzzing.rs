@@ -1,8 +1,8 @@
 //! Properties for the fuzzers: each takes arbitrary bytes and panics when a property fails.
 
 use crate::baselines::{arq, fec};
-use crate::decoupling::header_hop;
-use crate::gsnoop::Message;
+use crate::papers::decoupling::header_hop;
+use crate::papers::gsnoop::Message;
 use bytes::Bytes;
 
 /// Control messages: whatever decodes encodes to exactly the same bytes.

@@ -1,6 +1,11 @@
 //! The schemes that make TCP fast over wireless links, each a folder, each a line in [`SCHEMES`]; and the sockets that
 //! carry flows, each a line in [`SOCKETS`].
 //!
+//! [`papers`] has the schemes of the papers, [`baselines`] what they are compared with. The modules beside them are shared:
+//! the queue before a link ([`egress`]), the two ends of a hop (`hop`, `peer`), repair by selective repeat
+//! (`selective_repeat`), a proxy that splits connections (`proxy`), acknowledgments (`acks`), sequence space (`position`,
+//! `seq_map`), and what a medium tells of a frame (`tracker`).
+//!
 //! A scheme is made of [`Element`]s and knows neither clock nor socket nor topology: the
 //! simulator and the gateway daemon run the same code. Adding one is a file and a line here; a
 //! crate outside the workspace passes its own [`SchemeEntry`] to the command's `main_with`.
@@ -12,17 +17,16 @@ extern crate alloc;
 extern crate std;
 
 mod acks;
-pub mod as_tcp;
 pub mod baselines;
-pub mod decoupling;
 pub mod egress;
-pub mod fast_tcp;
 #[doc(hidden)]
 pub mod fuzzing;
-pub mod gsnoop;
 mod hop;
+pub mod papers;
 mod peer;
 mod position;
+mod proxy;
+mod selective_repeat;
 mod seq_map;
 mod settings;
 pub mod socket;
@@ -39,11 +43,11 @@ use socket::SocketEntry;
 
 /// Every scheme of this crate.
 pub const SCHEMES: &[SchemeEntry] = &[
-    gsnoop::ENTRY,
-    as_tcp::ENTRY,
-    fast_tcp::ENTRY,
-    decoupling::ENTRY,
-    decoupling::header_hop::ENTRY,
+    papers::gsnoop::ENTRY,
+    papers::as_tcp::ENTRY,
+    papers::fast_tcp::ENTRY,
+    papers::decoupling::ENTRY,
+    papers::decoupling::header_hop::ENTRY,
     baselines::snoop::ENTRY,
     baselines::eln::ENTRY,
     baselines::delayed_dupacks::ENTRY,
@@ -54,8 +58,12 @@ pub const SCHEMES: &[SchemeEntry] = &[
 ];
 
 /// Every socket of this crate, TCP first: what carries a flow unless it says otherwise.
-pub const SOCKETS: &[SocketEntry] =
-    &[socket::tcp::ENTRY, decoupling::socket::ENTRY, decoupling::datagrams::STREAMING, decoupling::datagrams::DATAGRAM];
+pub const SOCKETS: &[SocketEntry] = &[
+    socket::tcp::ENTRY,
+    papers::decoupling::socket::ENTRY,
+    papers::decoupling::datagrams::STREAMING,
+    papers::decoupling::datagrams::DATAGRAM,
+];
 
 /// A scheme as files, help, the simulator and the gateway see it.
 #[derive(Clone, Copy)]

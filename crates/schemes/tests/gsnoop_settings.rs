@@ -1,7 +1,8 @@
 //! Settings of G-Snoop at the ends of their ranges: refused with a sentence, or harmless.
 
 use airtcp_core::{ByteSize, Element, Rng};
-use airtcp_schemes::{End, LinkFacts, MAX_MEMORY, Site, gsnoop};
+use airtcp_schemes::papers::gsnoop;
+use airtcp_schemes::{End, LinkFacts, MAX_MEMORY, Site};
 
 fn gateway(settings: &[(&str, &str)], max_memory: ByteSize) -> Result<Box<dyn Element + Send>, String> {
     let chosen = gsnoop::ENTRY.with(settings.iter().copied()).map_err(|error| error.to_string())?;

@@ -6,7 +6,7 @@ use airtcp_core::testing::Harness;
 use airtcp_core::{
     Duration, Event, Instant, Packet, Port, Rate, Rng, Segment, SeqNum, TcpFlags, TcpHeader, TcpOptions,
 };
-use airtcp_schemes::gsnoop::{Gateway, Hello, Message, Settings};
+use airtcp_schemes::papers::gsnoop::{Gateway, Hello, Message, Settings};
 use airtcp_schemes::{End, LinkFacts, MAX_MEMORY, Site};
 use std::net::{IpAddr, Ipv4Addr};
 

@@ -3,7 +3,7 @@
 use crate::common::uploads::Cell;
 use crate::common::{mbit, owned};
 use airtcp_core::{Duration, Event, Gauge};
-use airtcp_schemes::{as_tcp, baselines::split};
+use airtcp_schemes::{baselines::split, papers::as_tcp};
 use airtcp_sim::Outcome;
 use airtcp_sim::dot11::{FrameKind, saturation};
 
@@ -21,7 +21,9 @@ fn count(outcome: &Outcome, event: Event) -> u64 {
 
 fn lost(outcome: &Outcome) -> u64 {
     let all = outcome.schemes.iter().flat_map(|scheme| &scheme.elements).flat_map(|element| &element.gauges);
-    all.filter(|(gauge, _)| *gauge == airtcp_schemes::as_tcp::events::ACKNOWLEDGED_LOST).map(|(_, level)| level).sum()
+    all.filter(|(gauge, _)| *gauge == airtcp_schemes::papers::as_tcp::events::ACKNOWLEDGED_LOST)
+        .map(|(_, level)| level)
+        .sum()
 }
 
 #[test]
@@ -51,7 +53,7 @@ fn ast_7_acknowledgments_leave_the_air() {
     let (ours, plain) = (as_tcp(&cell, &[]), cell.plain());
     assert!(acks(&plain) * 3 > data(&plain), "{} of {}", acks(&plain), data(&plain));
     assert!(acks(&ours) * 40 < data(&ours), "a window now and then: {} of {}", acks(&ours), data(&ours));
-    assert!(count(&ours, airtcp_schemes::as_tcp::events::ACK_EMULATED) * 10 > data(&ours) * 9);
+    assert!(count(&ours, airtcp_schemes::papers::as_tcp::events::ACK_EMULATED) * 10 > data(&ours) * 9);
     let silent = as_tcp(&cell, &[("balance", "silence")]);
     assert!(acks(&silent) * 200 < data(&silent), "those of the first segments: {}", acks(&silent));
 }
@@ -102,7 +104,7 @@ fn ast_c12_a_wired_half_slower_than_the_air_loses_nothing_that_was_acknowledged(
         for flow in &outcome.flows {
             assert!(flow.completed_at.is_some() && flow.sent_sha256 == flow.received_sha256, "{} {balance}", flow.name);
         }
-        let silenced = count(&outcome, airtcp_schemes::as_tcp::events::SILENCED);
+        let silenced = count(&outcome, airtcp_schemes::papers::as_tcp::events::SILENCED);
         assert_eq!(silenced > 0, balance == "silence");
     }
 }
@@ -138,7 +140,7 @@ fn ast_10_the_split_may_be_at_the_router_and_the_access_point_stay_as_it_is() {
         topology.scheme("stations", wlan, as_tcp::ENTRY.with(owned(&[("split", "elsewhere")])).unwrap());
         topology.scheme("router", backhaul, &as_tcp::ENTRY);
     });
-    assert!(count(&outcome, airtcp_schemes::as_tcp::events::ACK_EMULATED) > 900);
+    assert!(count(&outcome, airtcp_schemes::papers::as_tcp::events::ACK_EMULATED) > 900);
     for flow in &outcome.flows {
         assert!(flow.completed_at.is_some() && flow.sent_sha256 == flow.received_sha256, "{}", flow.name);
     }

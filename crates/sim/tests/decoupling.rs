@@ -79,8 +79,11 @@ fn dec_28_dec_19_a_file_through_a_trunk_arrives_whole_and_acknowledgments_pass_b
         assert_eq!(outcome.flows[0].received_sha256, outcome.flows[0].sent_sha256);
         let trunk = &outcome.schemes[0];
         // Nothing of the way back enters the tunnel queue: data and the SYN do.
-        assert!(events(trunk, airtcp_schemes::decoupling::events::TUNNELLED) < 5_000_000 / 1448 + 600, "{trunk:?}");
-        assert!(events(trunk, airtcp_schemes::decoupling::events::HEADER_RETRANSMISSION) > 0);
+        assert!(
+            events(trunk, airtcp_schemes::papers::decoupling::events::TUNNELLED) < 5_000_000 / 1448 + 600,
+            "{trunk:?}"
+        );
+        assert!(events(trunk, airtcp_schemes::papers::decoupling::events::HEADER_RETRANSMISSION) > 0);
     }
 }
 
@@ -97,7 +100,7 @@ fn dec_28_a_trunk_in_each_direction_share_their_edges() {
         let share = flow.measured_bytes as f64 * 8e3 / outcome.measured.as_nanos() as f64;
         // The acknowledgments of each way pass the other way's trunk, which shares itself between two.
         assert!(share > 5.0, "{share} Mbit/s, {trunk:?}");
-        assert!(events(trunk, airtcp_schemes::decoupling::events::HEADER_PACKET) > 5000);
+        assert!(events(trunk, airtcp_schemes::papers::decoupling::events::HEADER_PACKET) > 5000);
     }
 }
 
@@ -166,7 +169,7 @@ fn dec_15_a_trunk_sends_its_guaranteed_bandwidth_beside_what_its_control_tcps_fi
         network.topology.flow(bulk(&format!("f{number}"), *from, *to, tcp(&[])));
     }
     let outcome = run(&network.topology, 20);
-    let guaranteed = events(&outcome.schemes[0], airtcp_schemes::decoupling::events::GUARANTEED);
+    let guaranteed = events(&outcome.schemes[0], airtcp_schemes::papers::decoupling::events::GUARANTEED);
     // Of 20 s at 2 Mbit/s 3333 packets, but for a start and pauses in which nothing waited.
     assert!((3000..=3334).contains(&guaranteed), "{guaranteed} packets");
     assert!(mbit(&outcome) > 8.0, "{} Mbit/s", mbit(&outcome));

@@ -76,13 +76,13 @@ fn dec_41_42_43_compressed_guessed_and_repaired_headers_make_a_circuit_faster() 
         let rate = path.arrived[0] as f64 / 1e5;
         let count = |event| path.hop.as_ref().map_or(0, |ends| ends[1].count(event));
         let (first, later) = (
-            count(airtcp_schemes::decoupling::header_hop::events::TWICE_FIRST),
-            count(airtcp_schemes::decoupling::header_hop::events::TWICE_LATER),
+            count(airtcp_schemes::papers::decoupling::header_hop::events::TWICE_FIRST),
+            count(airtcp_schemes::papers::decoupling::header_hop::events::TWICE_LATER),
         );
         println!(
             "{:?}: {rate:.0} KB/s, first guess {first}, later {later}, undecodable {}, recovered {}",
             hop.unwrap_or_default(),
-            count(airtcp_schemes::decoupling::header_hop::events::HEADER_LOST),
+            count(airtcp_schemes::papers::decoupling::header_hop::events::HEADER_LOST),
             count(Event::RECOVERED),
         );
         assert!(first >= 20 * later, "a guess is nearly always right at first");

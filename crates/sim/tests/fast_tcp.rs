@@ -3,7 +3,7 @@
 
 use crate::common::{bulk, essence, events, link, owned, tcp};
 use airtcp_core::{Duration, Gauge, Instant};
-use airtcp_schemes::fast_tcp;
+use airtcp_schemes::papers::fast_tcp;
 use airtcp_sim::{Flow, Level, Outcome, RunSettings, Topology};
 
 type Settings<'a> = &'a [(&'a str, &'a str)];
@@ -270,7 +270,7 @@ fn a_file_through_stretched_acknowledgments_arrives_whole() {
     let flow = &outcome.flows[0];
     assert!(flow.received_sha256.is_some() && flow.received_sha256 == flow.sent_sha256);
     assert!(
-        events(&outcome.schemes[0], airtcp_schemes::fast_tcp::events::ACK_PART) > 0,
+        events(&outcome.schemes[0], airtcp_schemes::papers::fast_tcp::events::ACK_PART) > 0,
         "{:?}",
         outcome.schemes[0].elements[0].events
     );

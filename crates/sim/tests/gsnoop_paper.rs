@@ -3,7 +3,7 @@
 
 use crate::common::{bulk, demo, essence, events, link, owned, tcp};
 use airtcp_core::Duration;
-use airtcp_schemes::gsnoop;
+use airtcp_schemes::papers::gsnoop;
 use airtcp_sim::{Flow, Outcome, RunSettings, Topology};
 
 const FLOWS: usize = 5;
@@ -119,7 +119,8 @@ fn spec_8_15_with_icn_off_the_deficit_at_little_loss_disappears() {
     let plain = goodput(&little.run(1, 60));
     let with_icn = Case { gsnoop: Some(&[]), ..little }.run(1, 60);
     let without = Case { gsnoop: Some(&[("icn", "false")]), ..little }.run(1, 60);
-    let icns = |outcome: &Outcome| events(&outcome.schemes[0], airtcp_schemes::gsnoop::events::INCIPIENT_CONGESTION);
+    let icns =
+        |outcome: &Outcome| events(&outcome.schemes[0], airtcp_schemes::papers::gsnoop::events::INCIPIENT_CONGESTION);
     assert!(icns(&with_icn) > 0 && icns(&without) == 0);
     assert!(goodput(&with_icn) < 0.998 * plain, "{:.1} against {plain:.1}", goodput(&with_icn));
     assert!(goodput(&without) > 0.999 * plain, "{:.1} against {plain:.1}", goodput(&without));
@@ -130,11 +131,11 @@ fn gsn_x7_notifications_cost_retransmissions_and_duplicate_acks_that_are_counted
     let outcome = Case { gsnoop: Some(&[]), ..PLAIN }.run(1, 60);
     let count = |event| events(&outcome.schemes[0], event);
     let (icns, spurious) = (
-        count(airtcp_schemes::gsnoop::events::INCIPIENT_CONGESTION),
-        count(airtcp_schemes::gsnoop::events::ICN_RETRANSMISSION),
+        count(airtcp_schemes::papers::gsnoop::events::INCIPIENT_CONGESTION),
+        count(airtcp_schemes::papers::gsnoop::events::ICN_RETRANSMISSION),
     );
     assert!(icns > 0 && spurious > 0 && spurious <= icns, "{spurious} of {icns}");
-    assert!(count(airtcp_schemes::gsnoop::events::ICN_DUPLICATE_ACK) <= spurious);
+    assert!(count(airtcp_schemes::papers::gsnoop::events::ICN_DUPLICATE_ACK) <= spurious);
 }
 
 #[test]

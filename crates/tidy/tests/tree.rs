@@ -30,6 +30,19 @@ fn dependencies_point_one_way() {
 }
 
 #[test]
+fn no_paper_stands_on_a_baseline() {
+    let is_paper = |file: &TreeFile| is_rust(file) && file.path.starts_with("crates/schemes/src/papers/");
+    assert!(tree::files(&tree::root()).iter().any(is_paper), "the papers have moved: change this rule");
+    check(is_paper, |path, text| {
+        let names = text.lines().any(|line| line.contains("baselines::"));
+        names
+            .then(|| Violation::of(path, "a paper uses a baseline: move what both need beside the two folders"))
+            .into_iter()
+            .collect()
+    });
+}
+
+#[test]
 fn no_source_file_is_too_long() {
     check(is_rust, text::check_length);
 }

@@ -2,7 +2,7 @@
 //! switch on instead. Each is meant to be as good as its idea allows.
 //!
 //! At one box of the path (`docs/baselines.md`): [`snoop`], [`eln`], [`delayed_dupacks`]; they
-//! share the classification of acknowledgments (`acks`) and the queue before the link (`queue`). [`ack_filter`] has a queue
+//! share the classification of acknowledgments (`acks`) and the queue before the link (`egress`). [`ack_filter`] has a queue
 //! of its own, in which acknowledgments are replaced. At a hop (`docs/baselines-hop.md`): [`arq`], [`fec`], [`split`],
 //! which share what two ends of a hop need (`hop`).
 

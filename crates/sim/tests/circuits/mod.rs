@@ -5,7 +5,7 @@ use airtcp_core::parameters::Parameters;
 use airtcp_core::testing::Harness;
 use airtcp_core::{ByteSize, Duration, Instant, Packet, Port, Rng, packet::protocol};
 use airtcp_link::{Link, LinkSettings};
-use airtcp_schemes::decoupling::{Circuit, CircuitEnd, Departure, Settings, header_hop};
+use airtcp_schemes::papers::decoupling::{Circuit, CircuitEnd, Departure, Settings, header_hop};
 use airtcp_schemes::{End, LinkFacts, Site};
 use bytes::Bytes;
 use std::net::{IpAddr, Ipv4Addr};

@@ -2,7 +2,7 @@
 
 use super::{bulk, link, tcp};
 use airtcp_core::Duration;
-use airtcp_schemes::decoupling::{datagrams, socket};
+use airtcp_schemes::papers::decoupling::{datagrams, socket};
 use airtcp_schemes::socket::SocketChoice;
 use airtcp_sim::{Flow, Outcome, RunSettings, Tap, Topology};
 

@@ -7,7 +7,7 @@ pub mod uploads;
 use airtcp_core::parameters::Parameters;
 use airtcp_core::{Duration, Event};
 use airtcp_link::LinkSettings;
-use airtcp_schemes::gsnoop;
+use airtcp_schemes::papers::gsnoop;
 use airtcp_schemes::socket::SocketChoice;
 use airtcp_sim::dot11::CellSettings;
 use airtcp_sim::{Flow, FlowOutcome, NodeId, Outcome, RunSettings, SchemeOutcome, Topology};

@@ -99,7 +99,8 @@ mod tests {
     use super::*;
     use airtcp_core::parameters::NoParameters;
     use airtcp_core::{Context, DropReason, Element, Event, Instant, Packet, Port};
-    use airtcp_schemes::{Placement, Reports, SchemeSettings, gsnoop, settings_for};
+    use airtcp_schemes::papers::gsnoop;
+    use airtcp_schemes::{Placement, Reports, SchemeSettings, settings_for};
 
     /// An element that is made of one wrong answer.
     struct Wrong(fn(&mut Context<'_>, Port, Packet), Option<Instant>);
@@ -148,12 +149,12 @@ mod tests {
             Event::PEER_UP,
             Event::PEER_DOWN,
             Event::PEER_RESTART,
-            airtcp_schemes::gsnoop::events::NACK,
+            airtcp_schemes::papers::gsnoop::events::NACK,
             Event::REPAIR,
             Event::HELD,
             Event::RELEASED_IN_ORDER,
             Event::RELEASED_ACROSS_GAP,
-            airtcp_schemes::gsnoop::events::POLL,
+            airtcp_schemes::papers::gsnoop::events::POLL,
             Event::FLOW_EVICTED,
             Event::CONTROL_MALFORMED,
             Event::CHECKSUM_BAD,

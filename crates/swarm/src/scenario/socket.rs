@@ -8,7 +8,7 @@ use crate::parameters::{Reach, Scale, draw_settings};
 use airtcp_core::Duration;
 use airtcp_core::parameters::ParameterError;
 use airtcp_schemes::SOCKETS;
-use airtcp_schemes::decoupling::{datagrams, socket};
+use airtcp_schemes::papers::decoupling::{datagrams, socket};
 use airtcp_schemes::socket::{SocketChoice, SocketEntry};
 
 /// A socket, and the parameters that differ from the defaults, key and value as text.

@@ -11,31 +11,24 @@
 //! a repair that is lost again is found as fast as the first loss; and the queue before the link is
 //! part of it, so that congestion drops are not repaired and hosts still hear of them.
 
-mod exchange;
-mod frame;
-mod receiver;
-mod sender;
 mod settings;
 
 #[cfg(test)]
 mod tests;
 
-pub use frame::{Ack, Frame, Message};
+pub use crate::selective_repeat::{Ack, Frame, Message};
 pub use settings::Settings;
 
 use super::check_mtu;
 use crate::egress::{Egress, EgressSettings, QueueSize};
-use crate::hop::{Fit, Order, PACKET_BYTES, hello_distance, life, unwrap};
+use crate::hop::{Fit, Order, hello_distance, life, unwrap};
 use crate::peer::{self, Peer};
+use crate::selective_repeat::{Exchange, FRAME_LEN, Receiver, Sender, auto_hold, guard};
 use crate::{Made, Placement, Reports, SchemeEntry, Site, settings_for};
 use airtcp_core::packet::SHIM_HEADER;
 use airtcp_core::parameters::ParameterError;
 use airtcp_core::{Backlog, Context, Duration, Element, Gauge, Instant, Packet, Peer as PeerId, Port};
 use alloc::boxed::Box;
-pub(crate) use exchange::Exchange;
-use frame::FRAME_LEN;
-pub(crate) use receiver::Receiver;
-pub(crate) use sender::{START, Sender};
 
 /// Link ARQ's line in the table of schemes.
 pub const ENTRY: SchemeEntry = SchemeEntry {
@@ -157,16 +150,6 @@ impl Station {
 fn with_frame(mut packet: Packet, frame: &Frame) -> Packet {
     packet.push_shim(&frame.encode());
     packet
-}
-
-/// A quarter of the round trip covers its jitter; three packet times what a frame waits for.
-pub(crate) fn guard(rtt: Duration, egress: &Egress) -> Duration {
-    let packet_time = egress.transmission(PACKET_BYTES).min(Duration::from_millis(100));
-    (rtt / 4).max(Duration::from_millis(1)) + packet_time * 3
-}
-
-pub(crate) fn auto_hold(rtt: Duration, guard: Duration) -> Duration {
-    ((rtt + guard) * 4).clamp(Duration::from_millis(50), Duration::from_millis(500))
 }
 
 impl Element for Station {

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::hop::bench::{self, Bench, data, opaque, syn};
+use crate::selective_repeat::START;
 use crate::{End, MAX_MEMORY};
 use airtcp_core::parameters::Parameters;
 use airtcp_core::{DropReason, Event, Rng, SeqNum, TakenShim};
@@ -28,7 +29,7 @@ fn frame_of(packet: &Packet) -> Option<Frame> {
 }
 
 fn is_sequence(packet: &Packet, n: u32) -> bool {
-    frame_of(packet).is_some_and(|frame| frame.sequence == sender::START + n)
+    frame_of(packet).is_some_and(|frame| frame.sequence == START + n)
 }
 
 #[test]
@@ -47,9 +48,7 @@ fn packets_of_every_kind_come_out_as_they_went_in() {
 #[test]
 fn a_gap_is_repaired_within_a_round_trip_and_nobody_behind_it_notices() {
     let mut bench = stations(&[]);
-    bench.losing(|_, packet| {
-        frame_of(packet).is_some_and(|f| f.sequence == sender::START + 3 && f.number == sender::START + 3)
-    });
+    bench.losing(|_, packet| frame_of(packet).is_some_and(|f| f.sequence == START + 3 && f.number == START + 3));
     bench.send_all(0..20);
     bench.run(35);
     assert_eq!(bench.out(), (0..20).collect::<Vec<_>>());
@@ -150,7 +149,7 @@ fn a_damaged_frame_is_dropped_and_repaired() {
     bench.losing(|n, _| n == 0);
     bench.send(damaged.clone());
     let frame = bench.a.element.exchange.sender.next_frame();
-    assert!(damaged.push_shim(&Frame { sequence: sender::START, number: sender::START, ..frame }.encode()));
+    assert!(damaged.push_shim(&Frame { sequence: START, number: START, ..frame }.encode()));
     let mut bytes = damaged.to_wire().to_vec();
     bytes[500] ^= 4;
     bench.b.packet(bench.now, Port::LINK, Packet::parse(bytes.into()).unwrap());
@@ -256,7 +255,7 @@ fn acknowledgments_of_what_was_never_sent_are_ignored() {
     bench.losing(|_, _| true);
     bench.send_all(0..3);
     let life = bench.a.element.exchange.sender.next_frame().life;
-    let ack = Ack { life, newest: sender::START + 9, expected: sender::START + 9, received: u128::MAX };
+    let ack = Ack { life, newest: START + 9, expected: START + 9, received: u128::MAX };
     bench.a.control(bench.now, &Message::Ack(ack).encode());
     assert!(bench.a.gauge(Gauge::CACHE_BYTES).unwrap() > 1000);
     bench.a.control(bench.now, &Message::Ack(Ack { life: life ^ 1, newest: SeqNum(0), ..ack }).encode());

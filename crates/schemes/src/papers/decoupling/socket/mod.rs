@@ -1,0 +1,60 @@
+//! The reliable decoupling socket (section 5 of the paper; DEC-30): a data TCP, which the user sees, over a circuit of
+//! hidden control TCPs between the same two hosts. Error control is the business of the first, congestion control of the
+//! second.
+//!
+//! The data TCP is a [`Connection`] without congestion control (DEC-31). It is asked for a segment while the tunnel queue
+//! has room (DEC-U6), so it sends as fast as the queue empties and never overflows it. Whatever of it takes sequence space,
+//! retransmissions too, leaves through the circuit and is charged to the control window (DEC-36). What carries nothing goes
+//! beside it: its SYN, so that both handshakes take one round trip together, and acknowledgments, which a receiver sends
+//! directly (DEC-19).
+//!
+//! X of F2, the duplicates after which a retransmission counts as lost, is kept at what is on its way
+//! ([`Repeat`]; DEC-U7, DEC-U22): `max(3, control window / packet size)`, and by default what waits in the tunnel queue
+//! before the repair besides, since that returns duplicates, too.
+//!
+//! Retransmissions join the tail of the tunnel queue (DEC-U22), whose time the timers of the data TCP cannot know. So a
+//! segment that still waits there is not put there again, however often it is asked for.
+//!
+//! F1 to F3 and the repair of all holes are parameters, each with the paper's reading ([`DataSettings`]). The paper repairs
+//! the first hole only. That takes a round trip and the tunnel queue's time for each loss, and cannot keep up where a path
+//! loses more than one data packet in that time; hence our default.
+
+mod receiver;
+mod sender;
+mod settings;
+
+pub(in crate::papers::decoupling) use settings::with_nearest;
+pub use settings::{DataSettings, Repeat, Settings, Timer, WhenFull};
+
+use super::counters;
+use crate::socket::{FlowEnd, SocketEntry, SocketSettings, SocketSite};
+use airtcp_core::Instant;
+use airtcp_core::parameters::ParameterError;
+use alloc::boxed::Box;
+use receiver::Receiver;
+use sender::Sender;
+
+/// Its line in the table of sockets.
+pub const ENTRY: SocketEntry = SocketEntry {
+    slug: "decoupling",
+    about: "A reliable decoupling socket: a data TCP without congestion control over a circuit of control TCPs.",
+    in_kernel: false,
+    has_size: true,
+    control: "tcp",
+    counters: counters::CIRCUIT,
+    settings: || Box::new(Settings::default()),
+};
+
+impl SocketSettings for Settings {
+    fn check(&self) -> Result<(), ParameterError> {
+        self.circuit.check()
+    }
+
+    fn connect(&self, site: &mut SocketSite<'_>, now: Instant) -> FlowEnd {
+        FlowEnd::Other(Box::new(Sender::new(self, site, now)))
+    }
+
+    fn listen(&self, site: &mut SocketSite<'_>) -> Option<FlowEnd> {
+        Some(FlowEnd::Other(Box::new(Receiver::new(self, site))))
+    }
+}

@@ -1,0 +1,283 @@
+//! Gateway B: notices gaps in what comes off the link, asks for them at once, and holds what
+//! came behind a gap until it is filled, so that neither receiver nor sender ever sees it.
+//!
+//! Modern form of GSN-8 … GSN-12: instead of suppressing duplicate ACKs (which SACK and RACK
+//! senders see through, SPEC 7.3), the gap itself is hidden for a bounded time. No
+//! acknowledgment is dropped or rewritten.
+
+use super::flow::Incoming;
+use super::upstream::Timing;
+use crate::papers::gsnoop::events;
+use crate::papers::gsnoop::message::{Message, SeqRange};
+use crate::position;
+use airtcp_core::flow_table::FlowTable;
+use airtcp_core::{Backlog, Context, DropReason, Duration, Event, FlowKey, Instant, Packet, Peer, Port};
+use alloc::collections::BTreeSet;
+use alloc::vec::Vec;
+
+/// Gateway B of one link direction.
+#[derive(Debug)]
+pub(super) struct Downstream {
+    flows: FlowTable<Incoming>,
+    timers: BTreeSet<(Instant, u32)>,
+    held: Backlog,
+    held_bytes_max: u64,
+    memory: u64,
+    /// Suppression: acknowledgments that were held and go on now; the gateway takes them after each call.
+    released: Vec<Packet>,
+    settings: Settings,
+}
+
+/// Parameters of B.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Settings {
+    pub memory_limit: u64,
+    pub verify_checksum: bool,
+    pub idle: Duration,
+    /// Hide acknowledgments instead of gaps.
+    pub suppresses: bool,
+    /// Acknowledgments held per flow.
+    pub held_acks: usize,
+}
+
+impl Downstream {
+    pub fn new(flows: FlowTable<Incoming>, settings: Settings) -> Self {
+        Downstream {
+            flows,
+            timers: BTreeSet::new(),
+            held: Backlog::default(),
+            held_bytes_max: 0,
+            memory: 0,
+            released: Vec::new(),
+            settings,
+        }
+    }
+
+    /// A packet off the link, while the other gateway is in reach.
+    pub fn handle_packet(&mut self, cx: &mut Context<'_>, packet: Packet, timing: &Timing, hold: Duration) {
+        let tracked = packet.tcp().filter(|tcp| packet.sequence_len() > 0 && !tcp.flags.rst());
+        let Some((flow, tcp)) = packet.flow().zip(tracked.copied()) else {
+            self.on_untracked(cx, &packet);
+            cx.send(Port::INNER, packet);
+            return;
+        };
+        if self.settings.verify_checksum && !packet.checksum_holds() {
+            cx.emit(Event::CHECKSUM_BAD);
+            cx.discard(packet, DropReason::CORRUPTED);
+            return;
+        }
+        let slot = match self.flows.slot(&flow) {
+            Some(slot) => {
+                self.flows.touch(slot);
+                slot
+            }
+            None => self.insert(cx, flow, Incoming::new(tcp.sequence, cx.now(), self.settings.suppresses)),
+        };
+        let Some((_, state)) = self.flows.at_mut(slot) else { return };
+        if tcp.flags.syn() && state.is_new_connection(tcp.sequence) {
+            let fresh = Incoming::new(tcp.sequence, cx.now(), self.settings.suppresses);
+            self.replace(cx, slot, fresh);
+        }
+        self.with_flow(cx, slot, |cx, flow, state, out| {
+            state.handle_packet(cx, flow, packet, timing, hold, out);
+        });
+        self.enforce_memory(cx, slot);
+    }
+
+    /// A reset ends the flow: what is held goes first, then it is forgotten.
+    fn on_untracked(&mut self, cx: &mut Context<'_>, packet: &Packet) {
+        let is_reset = packet.tcp().is_some_and(|tcp| tcp.flags.rst());
+        if let Some(slot) = packet.flow().filter(|_| is_reset).and_then(|flow| self.flows.slot(&flow)) {
+            self.remove(cx, slot);
+        }
+    }
+
+    /// NOT-HERE: these ranges will not be repaired, so what waits behind them goes on.
+    pub fn on_not_here(&mut self, cx: &mut Context<'_>, flow: &FlowKey, ranges: &[SeqRange]) {
+        if let Some(slot) = self.flows.slot(flow) {
+            self.with_flow(cx, slot, |cx, _, state, _| state.give_up(cx, ranges));
+        }
+    }
+
+    /// POLL: this is what was sent; ask for what is missing, or say that nothing is.
+    pub fn on_poll(&mut self, cx: &mut Context<'_>, flow: &FlowKey, range: SeqRange, timing: &Timing, hold: Duration) {
+        let slot = match self.flows.slot(flow) {
+            Some(slot) => slot,
+            // The flow's very first packet was lost: everything polled is missing.
+            None => self.insert(cx, *flow, Incoming::new(range.0, cx.now(), self.settings.suppresses)),
+        };
+        self.with_flow(cx, slot, |cx, flow, state, out| {
+            state.on_poll(cx, flow, range, timing, hold, out);
+        });
+    }
+
+    /// RESENT: what is missing of it is asked for, and nothing overtakes it.
+    pub fn on_resent(
+        &mut self,
+        cx: &mut Context<'_>,
+        flow: &FlowKey,
+        range: SeqRange,
+        timing: &Timing,
+        hold: Duration,
+    ) {
+        if let Some(slot) = self.flows.slot(flow) {
+            self.with_flow(cx, slot, |cx, flow, state, out| {
+                state.on_resent(cx, flow, range, timing, hold, out);
+            });
+        }
+    }
+
+    pub fn handle_timeout(&mut self, cx: &mut Context<'_>, timing: &Timing) {
+        let now = cx.now();
+        // Each flow once: whatever a flow asks for next, others and the packets get their turn.
+        let due: Vec<(Instant, u32)> = self.timers.range(..=(now, u32::MAX)).copied().collect();
+        for timer in due {
+            self.timers.remove(&timer);
+            self.with_flow(cx, timer.1, |cx, flow, state, out| {
+                state.timer = None;
+                state.handle_timeout(cx, flow, timing, out);
+            });
+        }
+        let idle = self.settings.idle;
+        while let Some(slot) = self.flows.oldest_if(|flow| now.saturating_since(flow.last_used) > idle) {
+            self.remove(cx, slot);
+        }
+    }
+
+    /// Lets everything go and forgets every flow: the other gateway is gone or new.
+    pub fn release_all(&mut self, cx: &mut Context<'_>) {
+        while let Some(slot) = self.flows.oldest() {
+            self.remove(cx, slot);
+        }
+    }
+
+    /// Runs `work` on a flow and settles what it changed: messages, timer, totals.
+    fn with_flow(
+        &mut self,
+        cx: &mut Context<'_>,
+        slot: u32,
+        work: impl FnOnce(&mut Context<'_>, &FlowKey, &mut Incoming, &mut Vec<Message>),
+    ) {
+        let Some((flow, state)) = self.flows.at_mut(slot) else { return };
+        let mut messages = Vec::new();
+        let (held, memory) = (state.held(), state.memory());
+        work(cx, flow, state, &mut messages);
+        self.held.packets = self.held.packets + state.held().packets - held.packets;
+        self.held.bytes = self.held.bytes + state.held().bytes - held.bytes;
+        self.memory = self.memory + state.memory() - memory;
+        self.held_bytes_max = self.held_bytes_max.max(self.held.bytes);
+        let due = state.next_timeout();
+        if due != state.timer {
+            if let Some(old) = state.timer {
+                self.timers.remove(&(old, slot));
+            }
+            if let Some(new) = due {
+                self.timers.insert((new, slot));
+            }
+            state.timer = due;
+        }
+        self.released.extend(state.take_released());
+        for message in messages {
+            if matches!(message, Message::Nack(..)) {
+                cx.emit(events::NACK);
+            }
+            cx.send_control(Peer::OTHER_END, &message.encode());
+        }
+    }
+
+    /// Suppression: a packet on its way to the link, given back unless it is an acknowledgment to hold.
+    pub fn handle_acknowledgment(&mut self, cx: &mut Context<'_>, packet: Packet) -> Option<Packet> {
+        if !self.settings.suppresses {
+            return Some(packet);
+        }
+        let acknowledges = |packet: &Packet| packet.tcp().is_some_and(|tcp| tcp.flags.ack() && !tcp.flags.syn());
+        let slot = packet.flow().filter(|_| acknowledges(&packet)).and_then(|flow| self.flows.slot(&flow.reversed()));
+        let Some(slot) = slot else { return Some(packet) };
+        let room = if self.memory < self.settings.memory_limit { self.settings.held_acks } else { 0 };
+        let mut kept = Some(packet);
+        self.with_flow(cx, slot, |cx, _, state, _| {
+            kept = kept.take().and_then(|packet| state.handle_acknowledgment(cx, packet, room));
+        });
+        kept
+    }
+
+    /// Acknowledgments that go on now.
+    pub fn take_released(&mut self) -> Vec<Packet> {
+        core::mem::take(&mut self.released)
+    }
+
+    fn insert(&mut self, cx: &mut Context<'_>, flow: FlowKey, state: Incoming) -> u32 {
+        // Whoever must go leaves with its held packets, so room is made before, not by, the table.
+        if let Some(oldest) = self.flows.next_to_go() {
+            cx.emit(Event::FLOW_EVICTED);
+            self.remove(cx, oldest);
+        }
+        cx.emit(Event::FLOW_NEW);
+        self.flows.insert(flow, state).0
+    }
+
+    fn replace(&mut self, cx: &mut Context<'_>, slot: u32, fresh: Incoming) {
+        self.with_flow(cx, slot, |cx, _, state, _| {
+            state.release_everything(cx);
+            let timer = state.timer;
+            *state = fresh;
+            state.timer = timer;
+        });
+    }
+
+    fn remove(&mut self, cx: &mut Context<'_>, slot: u32) {
+        self.with_flow(cx, slot, |cx, _, state, _| state.release_everything(cx));
+        self.flows.remove_slot(slot);
+    }
+
+    /// Beyond the bound the flow that grew lets everything pass.
+    fn enforce_memory(&mut self, cx: &mut Context<'_>, slot: u32) {
+        if self.memory > self.settings.memory_limit {
+            self.with_flow(cx, slot, |cx, _, state, _| state.release_everything(cx));
+        }
+    }
+
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        self.timers.first().map(|(due, _)| *due)
+    }
+
+    /// What is held back.
+    pub fn held(&self) -> Backlog {
+        self.held
+    }
+
+    /// Most bytes that were ever held back.
+    pub fn held_bytes_max(&self) -> u64 {
+        self.held_bytes_max
+    }
+
+    /// Flows with state.
+    pub fn flow_count(&self) -> usize {
+        self.flows.len()
+    }
+
+    /// Memory of held packets.
+    pub fn memory(&self) -> u64 {
+        self.memory
+    }
+
+    /// Bounds, and totals that agree with the flows.
+    pub fn check(&self) -> Result<(), &'static str> {
+        if self.memory > self.settings.memory_limit {
+            return Err("more memory is held back than the limit");
+        }
+        if !self.released.is_empty() {
+            return Err("a released acknowledgment was not sent");
+        }
+        if self.flows.is_empty() && self.held.packets != 0 {
+            return Err("packets are held back for no flow");
+        }
+        Ok(())
+    }
+}
+
+/// The range a message names, for a flow at `reference`.
+pub(super) fn positions(reference: u64, (first, end): SeqRange) -> core::ops::Range<u64> {
+    let start = position::near(reference, first);
+    start..start + u64::from(end.since(first))
+}

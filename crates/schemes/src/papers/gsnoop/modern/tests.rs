@@ -1,0 +1,559 @@
+//! Two gateways face to face over a link whose losses the test decides.
+
+use super::*;
+use crate::papers::gsnoop::Hello;
+use crate::papers::gsnoop::events;
+use crate::{End, LinkFacts, MAX_MEMORY};
+use airtcp_core::Timestamps;
+use airtcp_core::parameters::Parameters;
+use airtcp_core::testing::Harness;
+use airtcp_core::{ByteSize, DropReason, FlowKey, Rate, Rng, Segment, SeqNum, TcpFlags, TcpHeader, TcpOptions};
+use core::net::{IpAddr, Ipv4Addr};
+use std::collections::{BTreeMap, VecDeque};
+use std::vec::Vec;
+
+const HALF_RTT: Duration = Duration::from_millis(5);
+const MS: Duration = Duration::from_millis(1);
+
+enum Cargo {
+    Packet(Packet),
+    Control(Vec<u8>),
+}
+
+/// A and B, the link between them, and the data that came out at B.
+struct Bench {
+    now: Instant,
+    a: Harness<Gateway>,
+    b: Harness<Gateway>,
+    air: VecDeque<(Instant, bool, Cargo)>,
+    /// Says which data transmissions (by sequence and count of the same) are lost.
+    lose: fn(u32, u32) -> bool,
+    lose_control: fn(&Message) -> bool,
+    seen: BTreeMap<u32, u32>,
+}
+
+impl Bench {
+    fn new(text: &[(&str, &str)]) -> Self {
+        Self::with_memory(text, MAX_MEMORY)
+    }
+
+    fn with_memory(text: &[(&str, &str)], max_memory: ByteSize) -> Self {
+        let mut settings = Settings::default();
+        for &(key, value) in text {
+            settings.set(key, &value.into()).unwrap();
+        }
+        let end = |end, name: &str| {
+            let mut rng = Rng::derive(1, name);
+            let link = LinkFacts {
+                rate: Some(Rate::from_bps(12_000_000)),
+                round_trip: Some(HALF_RTT * 2),
+                queue: Some(ByteSize(30_000)),
+                ..LinkFacts::default()
+            };
+            let gateway = Gateway::new(&settings, &mut Site { end, link, rng: &mut rng, max_memory });
+            Harness::new(gateway, name)
+        };
+        let mut bench = Bench {
+            now: Instant::from_nanos(1_000_000_000),
+            a: end(End::Near, "a"),
+            b: end(End::Far, "b"),
+            air: VecDeque::new(),
+            lose: |_, _| false,
+            lose_control: |_| false,
+            seen: BTreeMap::new(),
+        };
+        bench.run(Duration::from_millis(250));
+        assert!(bench.a.element.peer.in_reach() && bench.b.element.peer.in_reach());
+        bench
+    }
+
+    /// Lets time pass in steps of 100 us.
+    fn run(&mut self, span: Duration) {
+        let end = self.now + span;
+        while self.now < end {
+            self.now += MS / 10;
+            self.a.tick(self.now);
+            self.b.tick(self.now);
+            self.carry();
+            while self.air.front().is_some_and(|(at, ..)| *at <= self.now) {
+                let Some((_, to_b, cargo)) = self.air.pop_front() else { break };
+                let end = if to_b { &mut self.b } else { &mut self.a };
+                match cargo {
+                    Cargo::Packet(packet) => end.packet(self.now, Port::LINK, packet),
+                    Cargo::Control(bytes) => end.control(self.now, &bytes),
+                }
+            }
+            self.carry();
+        }
+    }
+
+    fn carry(&mut self) {
+        let at = self.now + HALF_RTT;
+        for packet in self.a.io.link.drain(..) {
+            let sequence = packet.tcp().map_or(0, |tcp| tcp.sequence.0);
+            let times = self.seen.entry(sequence).or_default();
+            *times += 1;
+            if !(self.lose)(sequence, *times) {
+                self.air.push_back((at, true, Cargo::Packet(packet)));
+            }
+        }
+        for (end, to_b) in [(&mut self.a, true), (&mut self.b, false)] {
+            for bytes in end.io.control.drain(..) {
+                if !(self.lose_control)(&Message::decode(&bytes).unwrap()) {
+                    self.air.push_back((at, to_b, Cargo::Control(bytes)));
+                }
+            }
+        }
+    }
+
+    /// A packet of flow 1 arrives at A from the sender.
+    fn offer(&mut self, packet: Packet) {
+        self.a.packet(self.now, Port::INNER, packet);
+        self.carry();
+    }
+
+    fn delivered(&self) -> Vec<u32> {
+        self.b.io.inner.iter().filter_map(|p| p.tcp()).map(|tcp| tcp.sequence.0).collect()
+    }
+}
+
+fn flow() -> FlowKey {
+    data(0).flow().unwrap()
+}
+
+fn segment(sequence: u32, len: u32, flags: TcpFlags) -> Packet {
+    let host = |last| IpAddr::V4(Ipv4Addr::new(10, 0, 0, last));
+    let tcp = TcpHeader {
+        source_port: 1000,
+        destination_port: 80,
+        sequence: SeqNum(sequence),
+        acknowledgment: SeqNum(1),
+        flags,
+        window: 1000,
+        urgent: 0,
+        options: TcpOptions::default(),
+    };
+    let segment = Segment { source: host(1), destination: host(2), traffic_class: 0, tcp };
+    Packet::tcp_virtual(&segment, 1, u64::from(sequence), len)
+}
+
+fn data(sequence: u32) -> Packet {
+    segment(sequence, 1000, TcpFlags::ACK)
+}
+
+/// `count` segments from `first` on.
+fn train(first: u32, count: u32) -> Vec<u32> {
+    (0..count).map(|n| first.wrapping_add(n * 1000)).collect()
+}
+
+fn offer_train(bench: &mut Bench, first: u32, count: u32) {
+    for sequence in train(first, count) {
+        bench.offer(data(sequence));
+        bench.run(MS);
+    }
+}
+
+#[test]
+fn a_lost_packet_is_repaired_and_nobody_sees_a_gap() {
+    let mut bench = Bench::new(&[]);
+    bench.lose = |sequence, times| sequence == 5000 && times == 1;
+    offer_train(&mut bench, 0, 20);
+    bench.run(MS * 50);
+    assert_eq!(bench.delivered(), train(0, 20));
+    assert_eq!((bench.a.count(Event::REPAIR), bench.b.count(events::NACK)), (1, 1));
+}
+
+#[test]
+fn repairs_work_across_the_wrap_of_the_sequence_space() {
+    let first = u32::MAX - 9_500;
+    let mut bench = Bench::new(&[]);
+    bench.lose = |sequence, times| times == 1 && !(5_000..=u32::MAX - 4_000).contains(&sequence);
+    offer_train(&mut bench, first, 30);
+    bench.run(MS * 50);
+    assert_eq!(bench.delivered(), train(first, 30));
+}
+
+#[test]
+fn a_repair_that_is_lost_too_is_asked_for_again() {
+    let mut bench = Bench::new(&[]);
+    bench.lose = |sequence, times| sequence == 5000 && times <= 3;
+    offer_train(&mut bench, 0, 60);
+    bench.run(MS * 80);
+    assert_eq!(bench.delivered(), train(0, 60));
+    assert_eq!(bench.a.count(Event::REPAIR), 3);
+}
+
+#[test]
+fn a_lost_request_is_made_good() {
+    let mut bench = Bench::new(&[]);
+    bench.lose = |sequence, times| sequence == 5000 && times == 1;
+    // The first NACK of all is lost: it is the only one that asks for one range once.
+    static LOST: core::sync::atomic::AtomicU32 = core::sync::atomic::AtomicU32::new(0);
+    bench.lose_control =
+        |message| matches!(message, Message::Nack(..)) && LOST.fetch_add(1, core::sync::atomic::Ordering::Relaxed) == 0;
+    offer_train(&mut bench, 0, 40);
+    bench.run(MS * 80);
+    assert_eq!(bench.delivered(), train(0, 40));
+    assert!(bench.b.count(events::NACK) >= 2);
+}
+
+#[test]
+fn a_lost_tail_is_polled_for() {
+    let mut bench = Bench::new(&[]);
+    bench.lose = |sequence, times| sequence == 9000 && times == 1;
+    offer_train(&mut bench, 0, 10);
+    bench.run(MS * 60);
+    assert_eq!(bench.delivered(), train(0, 10));
+    assert!(bench.a.count(events::POLL) >= 1);
+}
+
+#[test]
+fn a_lost_syn_is_polled_for() {
+    let mut bench = Bench::new(&[]);
+    bench.lose = |_, times| times == 1;
+    bench.offer(segment(77, 0, TcpFlags::SYN));
+    bench.run(MS * 60);
+    assert_eq!(bench.delivered(), [77]);
+}
+
+#[test]
+fn polling_ends_when_the_other_end_has_everything() {
+    let mut bench = Bench::new(&[]);
+    offer_train(&mut bench, 0, 3);
+    bench.run(MS * 500);
+    assert!(bench.a.count(events::POLL) <= 2, "{}", bench.a.count(events::POLL));
+}
+
+#[test]
+fn a_loss_before_the_link_is_answered_at_once_and_released() {
+    let mut bench = Bench::new(&[]);
+    for sequence in train(0, 20).into_iter().filter(|sequence| *sequence != 5000) {
+        bench.offer(data(sequence));
+        bench.run(MS);
+    }
+    // 12 ms for the request and its answer, far below the hold of 50 ms.
+    bench.run(MS * 5);
+    assert_eq!(bench.delivered().len(), 19);
+    assert_eq!(bench.a.count(events::NOT_HERE), 1);
+    assert_eq!(bench.a.count(Event::REPAIR), 0);
+}
+
+#[test]
+fn a_drop_in_the_own_queue_is_a_hole_gsn_x4() {
+    let mut bench = Bench::new(&[("queue", "5kB")]);
+    for sequence in train(0, 12) {
+        bench.offer(data(sequence));
+    }
+    assert!(bench.a.ledger.discarded.get(DropReason::QUEUE_FULL) > 0);
+    bench.run(MS * 3);
+    bench.offer(data(12_000));
+    bench.run(MS * 20);
+    assert!(bench.a.count(events::NOT_HERE) >= 1);
+    assert_eq!(bench.delivered().last(), Some(&12_000));
+    assert_eq!(bench.a.count(Event::REPAIR), 0);
+}
+
+#[test]
+fn the_senders_own_retransmission_fills_a_gap_and_passes_when_old() {
+    let mut bench = Bench::new(&[]);
+    bench.lose = |sequence, times| sequence == 2000 && times == 1;
+    bench.lose_control = |message| matches!(message, Message::Nack(..));
+    offer_train(&mut bench, 0, 5);
+    bench.offer(data(2000));
+    bench.run(MS * 80);
+    assert_eq!(bench.delivered(), train(0, 5));
+    bench.offer(data(2000));
+    bench.run(MS * 20);
+    assert_eq!(bench.delivered().len(), 6, "the receiver must get it, or it cannot acknowledge again");
+}
+
+#[test]
+fn nothing_waits_longer_than_the_hold() {
+    let mut bench = Bench::new(&[("hold", "30ms"), ("tries", "2")]);
+    bench.lose = |sequence, _| sequence == 5000;
+    offer_train(&mut bench, 0, 7);
+    bench.run(MS * 20);
+    assert_eq!(bench.delivered().len(), 5);
+    bench.run(MS * 16);
+    assert_eq!(bench.delivered(), [0, 1000, 2000, 3000, 4000, 6000]);
+    assert!(bench.b.count(Event::RELEASED_ACROSS_GAP) >= 1);
+}
+
+#[test]
+fn a_silent_peer_means_pass_through() {
+    let mut bench = Bench::new(&[]);
+    bench.lose = |sequence, times| sequence == 5000 && times == 1;
+    bench.lose_control = |_| true;
+    bench.run(Duration::from_millis(1300));
+    assert_eq!(bench.b.count(Event::PEER_DOWN), 1);
+    offer_train(&mut bench, 0, 8);
+    bench.run(MS * 10);
+    assert_eq!(bench.delivered(), [0, 1000, 2000, 3000, 4000, 6000, 7000]);
+    assert_eq!(bench.b.element.held(), Backlog::default());
+}
+
+#[test]
+fn a_restarted_peer_makes_b_let_go() {
+    let mut bench = Bench::new(&[]);
+    bench.lose = |sequence, times| sequence == 5000 && times == 1;
+    bench.lose_control = |message| matches!(message, Message::Nack(..));
+    offer_train(&mut bench, 0, 8);
+    bench.run(MS * 6);
+    assert!(bench.b.element.held().packets > 0);
+    let hello = Message::Hello(Hello { epoch: 99, stamp: 1, echo: 0, held: 0 }).encode();
+    bench.b.control(bench.now, &hello);
+    assert_eq!(bench.b.element.held().packets, 0);
+    assert_eq!(bench.b.count(Event::PEER_RESTART), 1);
+}
+
+#[test]
+fn acknowledged_copies_leave_the_cache() {
+    let mut bench = Bench::new(&[]);
+    offer_train(&mut bench, 0, 10);
+    assert!(bench.a.element.upstream.cache_bytes() > 0);
+    let key = flow().reversed();
+    let tcp = TcpHeader {
+        source_port: key.source_port,
+        destination_port: key.destination_port,
+        acknowledgment: SeqNum(10_000),
+        ..*data(1).tcp().unwrap()
+    };
+    let ack = Segment { source: key.source, destination: key.destination, traffic_class: 0, tcp };
+    let ack = Packet::tcp_virtual(&ack, 2, 0, 0);
+    bench.a.packet(bench.now, Port::LINK, ack);
+    assert_eq!(bench.a.element.upstream.cache_bytes(), 0);
+}
+
+#[test]
+fn a_corrupted_packet_is_repaired_like_a_lost_one() {
+    let mut bench = Bench::new(&[]);
+    offer_train(&mut bench, 0, 3);
+    bench.run(MS * 20);
+    bench.lose = |sequence, times| sequence == 3000 && times == 1;
+    bench.offer(data(3000));
+    let mut damaged = data(3000);
+    damaged.mark_corrupted();
+    bench.b.packet(bench.now, Port::LINK, damaged);
+    offer_train(&mut bench, 4000, 3);
+    bench.run(MS * 40);
+    assert_eq!(bench.delivered(), train(0, 7));
+    assert_eq!(bench.b.ledger.discarded.get(DropReason::CORRUPTED), 1);
+}
+
+#[test]
+fn reordering_teaches_patience() {
+    let mut bench = Bench::new(&[]);
+    offer_train(&mut bench, 0, 2);
+    bench.run(MS * 20);
+    let mut at = 2000;
+    // Each pair arrives the wrong way round, 2 ms apart: far too soon for a repair.
+    for _ in 0..20 {
+        for sequence in [at + 1000, at] {
+            bench.b.packet(bench.now, Port::LINK, data(sequence));
+            bench.run(MS * 2);
+        }
+        at += 2000;
+    }
+    assert!(bench.b.count(events::NACK) <= 2, "{}", bench.b.count(events::NACK));
+    assert_eq!(bench.delivered(), train(0, 42));
+}
+
+#[test]
+fn ten_thousand_flows_stay_within_memory() {
+    let limit = ByteSize(2 << 20);
+    let mut bench = Bench::with_memory(&[], limit);
+    for port in 0..10_000u16 {
+        let key = flow();
+        let template = data(u32::from(port) * 7919);
+        let tcp = TcpHeader { source_port: port, ..*template.tcp().unwrap() };
+        let segment = Segment { source: key.source, destination: key.destination, traffic_class: 0, tcp };
+        bench.offer(Packet::tcp_virtual(&segment, 1, 0, 1000));
+        bench.run(MS);
+    }
+    let memory = bench.a.gauge(Gauge::MEMORY_BYTES).unwrap();
+    assert!(memory > 0 && memory <= limit.0, "{memory}");
+    let evicted = bench.a.count(Event::FLOW_EVICTED);
+    assert!(evicted > 1000, "{evicted}");
+}
+
+#[test]
+fn other_protocols_and_resets_pass_at_once() {
+    let mut bench = Bench::new(&[]);
+    let host = |last| IpAddr::V4(Ipv4Addr::new(10, 0, 0, last));
+    bench.offer(Packet::opaque(host(1), host(2), 50, bytes::Bytes::from_static(&[1; 64])));
+    bench.offer(segment(9, 0, TcpFlags::RST));
+    bench.run(MS * 20);
+    assert_eq!(bench.b.io.inner.len(), 2);
+    assert_eq!(bench.b.element.downstream.flow_count(), 0);
+}
+
+#[test]
+fn messages_of_strangers_and_nonsense_change_nothing() {
+    let mut bench = Bench::new(&[]);
+    offer_train(&mut bench, 0, 3);
+    bench.run(MS * 20);
+    let before = bench.delivered();
+    for bytes in [&[][..], &[1], &[1, 9], &[2, 1, 0], &[1, 2, 4, 0]] {
+        bench.b.control(bench.now, bytes);
+    }
+    let stranger = Message::Hello(Hello { epoch: 5, stamp: 5, echo: 0, held: 0 }).encode();
+    bench.b.call(bench.now, |g, cx| g.handle_control(cx, PeerId(3), &stranger));
+    assert_eq!(bench.b.count(Event::CONTROL_MALFORMED), 6);
+    assert_eq!((bench.delivered(), bench.b.count(Event::PEER_RESTART)), (before, 0));
+}
+
+#[test]
+fn more_gaps_than_one_message_holds_are_all_repaired() {
+    let mut bench = Bench::new(&[("queue", "1MB")]);
+    bench.lose = |sequence, times| sequence % 2000 == 1000 && times == 1;
+    for sequence in train(0, 200) {
+        bench.offer(data(sequence));
+    }
+    bench.run(MS * 300);
+    assert_eq!(bench.delivered(), train(0, 200));
+}
+
+/// A data segment as a sender with timestamps would send it at `stamp`.
+fn stamped(sequence: u32, stamp: u32) -> Packet {
+    let template = data(sequence);
+    let options = TcpOptions { timestamps: Some(Timestamps { value: stamp, echo: 0 }), ..TcpOptions::default() };
+    let tcp = TcpHeader { options, ..*template.tcp().unwrap() };
+    let segment =
+        Segment { source: template.ip().source, destination: template.ip().destination, traffic_class: 0, tcp };
+    Packet::tcp_virtual(&segment, 1, u64::from(sequence), 1000)
+}
+
+#[test]
+fn a_retransmission_does_not_overtake_what_is_held() {
+    let mut bench = Bench::new(&[]);
+    offer_train(&mut bench, 0, 4);
+    bench.run(MS * 20);
+    // 4000 is on its way to a repair and 5000 is held when the sender sends 1000 again.
+    bench.lose = |sequence, times| sequence == 4000 && times == 1;
+    offer_train(&mut bench, 4000, 2);
+    bench.offer(data(1000));
+    bench.run(MS * 40);
+    assert_eq!(bench.delivered(), [0, 1000, 2000, 3000, 4000, 5000, 1000]);
+}
+
+/// 5000 is lost before the link and given up; the sender sends it again, and that is lost in the air.
+fn lose_a_retransmission(bench: &mut Bench) {
+    for sequence in train(0, 8).into_iter().filter(|sequence| *sequence != 5000) {
+        bench.offer(data(sequence));
+        bench.run(MS);
+    }
+    bench.run(MS * 30);
+    assert_eq!(bench.delivered(), [0, 1000, 2000, 3000, 4000, 6000, 7000]);
+    bench.lose = |sequence, times| sequence == 5000 && times == 1;
+    bench.offer(data(5000));
+}
+
+#[test]
+fn a_retransmission_that_is_lost_again_is_repaired_before_what_follows_it() {
+    let mut bench = Bench::new(&[]);
+    lose_a_retransmission(&mut bench);
+    offer_train(&mut bench, 8000, 3);
+    bench.run(MS * 40);
+    assert_eq!(bench.delivered()[7..], [5000, 8000, 9000, 10_000]);
+    assert_eq!(bench.a.count(Event::REPAIR), 1);
+}
+
+#[test]
+fn from_the_second_try_on_request_and_repair_go_out_twice() {
+    // The repair is the second transmission, its answer to the repeated request the third and fourth.
+    let loses: [fn(u32, u32) -> bool; 3] = [
+        |sequence, times| sequence == 5000 && times <= 1,
+        |sequence, times| sequence == 5000 && times <= 2,
+        |sequence, times| sequence == 5000 && times <= 3,
+    ];
+    for (lose, (lost, repairs, second_copies, nacks)) in
+        loses.into_iter().zip([(1, 1, 0, 1), (2, 2, 1, 3), (3, 2, 1, 3)])
+    {
+        let mut bench = Bench::new(&[("redundancy", "false")]);
+        bench.lose = lose;
+        for n in 0..60 {
+            bench.offer(stamped(n * 1000, 1));
+            bench.run(MS);
+        }
+        bench.run(MS * 80);
+        assert_eq!(bench.delivered(), train(0, 60));
+        let (a, b) = (&bench.a, &bench.b);
+        assert_eq!(
+            (a.count(Event::REPAIR), a.count(events::REDUNDANT), b.count(events::NACK)),
+            (repairs, second_copies, nacks),
+            "{lost} lost"
+        );
+    }
+}
+
+#[test]
+fn what_follows_a_lost_retransmission_waits_no_longer_than_the_hold() {
+    let mut bench = Bench::new(&[("hold", "30ms"), ("tries", "2")]);
+    lose_a_retransmission(&mut bench);
+    bench.lose = |sequence, _| sequence == 5000;
+    offer_train(&mut bench, 8000, 3);
+    bench.run(MS * 45);
+    assert_eq!(bench.delivered()[7..], [8000, 9000, 10_000]);
+    assert_eq!(bench.b.element.held(), Backlog::default());
+}
+
+#[test]
+fn the_last_packet_of_a_burst_is_sent_twice_and_delivered_once() {
+    let mut bench = Bench::new(&[]);
+    for (number, sequence) in train(0, 4).into_iter().enumerate() {
+        bench.offer(stamped(sequence, number as u32));
+    }
+    bench.run(MS * 30);
+    assert_eq!(bench.a.count(events::REDUNDANT), 1);
+    assert_eq!(bench.delivered(), train(0, 4));
+    assert_eq!(bench.b.ledger.discarded.get(DropReason::DUPLICATE), 1);
+}
+
+#[test]
+fn a_lost_last_packet_needs_no_repair_when_its_second_copy_arrives() {
+    let mut bench = Bench::new(&[]);
+    bench.lose = |sequence, times| sequence == 3000 && times == 1;
+    for (number, sequence) in train(0, 4).into_iter().enumerate() {
+        bench.offer(stamped(sequence, number as u32));
+    }
+    bench.run(MS * 30);
+    assert_eq!((bench.delivered(), bench.a.count(Event::REPAIR)), (train(0, 4), 0));
+}
+
+#[test]
+fn without_loss_for_ten_seconds_nothing_is_sent_twice() {
+    let mut bench = Bench::new(&[]);
+    bench.offer(stamped(0, 0));
+    bench.run(Duration::from_millis(10_100));
+    let before = bench.a.count(events::REDUNDANT);
+    bench.offer(stamped(1000, 10_100));
+    bench.run(MS * 30);
+    assert_eq!((before, bench.a.count(events::REDUNDANT)), (1, 1));
+}
+
+#[test]
+fn what_an_outage_swallowed_is_repaired_when_the_other_end_is_back() {
+    let mut bench = Bench::new(&[]);
+    offer_train(&mut bench, 0, 3);
+    bench.run(MS * 20);
+    bench.lose = |sequence, times| sequence >= 3000 && times == 1;
+    bench.lose_control = |_| true;
+    offer_train(&mut bench, 3000, 4);
+    bench.run(Duration::from_millis(1500));
+    assert_eq!(bench.a.count(Event::PEER_DOWN), 1);
+    bench.lose_control = |_| false;
+    bench.run(Duration::from_millis(200));
+    // Nothing was acknowledged here, so earlier packets come again; the receiver ignores those.
+    let delivered = bench.delivered();
+    assert_eq!(delivered[delivered.len() - 4..], train(3000, 4), "without any help of the sender");
+}
+
+#[test]
+fn the_hold_leaves_time_for_every_try_and_for_two_however_long_the_link_is() {
+    let hold = |rtt: Duration| super::auto_hold(rtt, super::auto_guard(rtt, MS), 4);
+    assert_eq!(hold(MS * 2), Duration::from_millis(50));
+    assert_eq!(hold(MS * 20), (MS * 20 + super::auto_guard(MS * 20, MS)) * 5);
+    assert_eq!(hold(MS * 150), Duration::from_millis(500));
+    let guard = super::auto_guard(MS * 550, MS);
+    assert!(hold(MS * 550) >= (MS * 550 + guard) * 2);
+}

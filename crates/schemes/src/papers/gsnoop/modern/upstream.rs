@@ -1,0 +1,455 @@
+//! Gateway A: queues and shapes what goes over the link, keeps copies, repairs on request, and
+//! asks after tails.
+//!
+//! GSN-2 … GSN-5 in modern form: a hole (lost before the link, or dropped by this queue, GSN-X4)
+//! and a cache miss are both answered with NOT-HERE, so that B need not wait.
+
+use super::cache::{CacheOrder, Copies, flush};
+use super::polls::{Poll, Polls};
+use crate::egress::{Egress, Lane};
+use crate::papers::gsnoop::CONTROL_OVERHEAD;
+use crate::papers::gsnoop::events;
+use crate::papers::gsnoop::message::{MAX_RANGES, Message, SeqRange};
+use crate::position::{self, Position};
+use crate::seq_map::SeqMap;
+use airtcp_core::flow_table::FlowTable;
+use airtcp_core::{Context, CreateReason, DropReason, Duration, Event, FlowKey, Instant, Packet, Peer, Port, SeqNum};
+use alloc::vec::Vec;
+use core::ops::Range;
+
+/// Holes remembered per flow; the oldest make room (their repair would come from the sender).
+const MAX_HOLES: usize = 64;
+
+/// One direction of a connection, as A sees it.
+#[derive(Debug)]
+pub(super) struct Flow {
+    /// One past the last position that arrived from the sender.
+    arrived: Position,
+    /// One past the last position sent over the link.
+    sent: Position,
+    /// Everything before this was acknowledged by the receiver.
+    acknowledged: Position,
+    /// Lost before the link (GSN-2), or dropped by our own queue (GSN-X4).
+    holes: SeqMap<()>,
+    copies: Copies,
+    last_used: Instant,
+    poll: Poll,
+}
+
+/// Times that depend on the distance of the two gateways.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Timing {
+    pub rtt: Duration,
+    pub guard: Duration,
+    pub tries: u8,
+}
+
+impl Flow {
+    fn add_hole(&mut self, range: Range<Position>) {
+        self.holes.add(range);
+        if self.holes.len() > MAX_HOLES {
+            self.holes.pop_first();
+        }
+    }
+}
+
+/// Gateway A of one link direction.
+#[derive(Debug)]
+pub(super) struct Upstream {
+    pub egress: Egress,
+    flows: FlowTable<Flow>,
+    cache: CacheOrder,
+    polls: Polls,
+    idle: Duration,
+    redundancy: bool,
+    /// Until when the link is taken for lossy; unknown before its first packet.
+    lossy_until: Option<Instant>,
+}
+
+/// Redundant copies are sent for so long after a loss.
+const LOSSY_FOR: Duration = Duration::from_secs(10);
+/// Flows silent for longer are not asked after when the other end is back.
+const RECENT: Duration = Duration::from_secs(10);
+/// Late timers and other packets ahead: how much later than a round trip a request that crossed a
+/// repair may come.
+const REPAIR_SLACK: Duration = Duration::from_millis(1);
+/// What one loss held back is back as a burst of the sender within this time.
+const ROOM_FOR: Duration = Duration::from_millis(500);
+
+impl Upstream {
+    pub fn new(egress: Egress, flows: FlowTable<Flow>, cache_limit: u64, idle: Duration, redundancy: bool) -> Self {
+        Upstream {
+            egress,
+            flows,
+            cache: CacheOrder::new(cache_limit),
+            polls: Polls::default(),
+            idle,
+            redundancy,
+            lossy_until: None,
+        }
+    }
+
+    /// A packet on its way to the link.
+    pub fn handle_packet(&mut self, cx: &mut Context<'_>, packet: Packet, timing: &Timing) {
+        self.note_arrival(cx, &packet);
+        self.egress.push(cx, packet);
+        self.settle_drops(cx);
+        self.send_due(cx, timing);
+    }
+
+    /// The other gateway is out of reach and nothing waits: forward as a router would.
+    pub fn pass(&mut self, cx: &mut Context<'_>, packet: Packet) {
+        let len = packet.wire_len();
+        self.egress.charge(cx.now(), len);
+        cx.send(Port::LINK, packet);
+    }
+
+    /// Updates the flow's arrival record.
+    fn note_arrival(&mut self, cx: &mut Context<'_>, packet: &Packet) {
+        let (Some(flow), Some(tcp)) = (packet.flow(), packet.tcp()) else { return };
+        let len = packet.sequence_len();
+        if len == 0 || tcp.flags.rst() {
+            return;
+        }
+        let slot = self.find_or_insert(cx, flow, tcp.sequence, tcp.flags.syn());
+        let Some((_, state)) = self.flows.at_mut(slot) else { return };
+        state.last_used = cx.now();
+        let start = position::near(state.arrived, tcp.sequence);
+        let range = start..start + Position::from(len);
+        if range.start > state.arrived {
+            state.add_hole(state.arrived..range.start);
+        } else if !state.holes.is_empty() {
+            state.holes.take_out(range.clone());
+        }
+        state.arrived = state.arrived.max(range.end);
+    }
+
+    fn find_or_insert(&mut self, cx: &mut Context<'_>, flow: FlowKey, seq: SeqNum, syn: bool) -> u32 {
+        if let Some(slot) = self.flows.slot(&flow) {
+            let reused = syn
+                && self.flows.at(slot).is_some_and(|(_, state)| {
+                    position::near(state.arrived, seq).abs_diff(state.arrived) > 1
+                        && position::sequence(state.arrived) != seq + 1
+                });
+            if !reused {
+                self.flows.touch(slot);
+                return slot;
+            }
+            self.remove(slot);
+        }
+        let start = position::first(seq);
+        let (slot, evicted) = self.flows.insert(
+            flow,
+            Flow {
+                arrived: start,
+                sent: start,
+                acknowledged: start,
+                holes: SeqMap::default(),
+                copies: Copies::default(),
+                last_used: cx.now(),
+                poll: Poll::default(),
+            },
+        );
+        cx.emit(Event::FLOW_NEW);
+        if let Some((_, state)) = evicted {
+            cx.emit(Event::FLOW_EVICTED);
+            self.let_go(slot, &state);
+        }
+        slot
+    }
+
+    fn remove(&mut self, slot: u32) {
+        if let Some((_, state)) = self.flows.remove_slot(slot) {
+            self.let_go(slot, &state);
+        }
+    }
+
+    /// Forgets what hangs on a flow that is gone from the table.
+    fn let_go(&mut self, slot: u32, state: &Flow) {
+        for (_, copy) in state.copies.iter() {
+            self.cache.forget(copy);
+        }
+        self.polls.cancel(slot, &state.poll);
+    }
+
+    fn settle_drops(&mut self, cx: &mut Context<'_>) {
+        while let Some((packet, reason)) = self.egress.take_dropped() {
+            self.note_local_drop(&packet);
+            cx.discard(packet, reason);
+        }
+    }
+
+    /// GSN-X4: a packet this queue drops was never sent, so it is a hole like any other.
+    fn note_local_drop(&mut self, packet: &Packet) {
+        let (Some(flow), Some(tcp)) = (packet.flow(), packet.tcp()) else { return };
+        let Some(state) = self.flows.get_mut(&flow).filter(|_| !tcp.flags.rst()) else { return };
+        let start = position::near(state.arrived, tcp.sequence);
+        state.add_hole(start..start + Position::from(packet.sequence_len()));
+    }
+
+    /// Sends whatever the link has time for now.
+    pub fn send_due(&mut self, cx: &mut Context<'_>, timing: &Timing) {
+        while let Some(mut departure) = self.egress.pop(cx) {
+            let lane = departure.lane;
+            if lane == Lane::Spare {
+                departure.packet = cx.duplicate(&departure.packet, events::REDUNDANT_COPY);
+                cx.emit(events::REDUNDANT);
+            }
+            let copy = (lane != Lane::Spare && departure.packet.sequence_len() > 0).then(|| departure.packet.clone());
+            if !self.egress.transmit(cx, departure) {
+                break;
+            }
+            if let Some(copy) = copy {
+                if self.redundancy && self.is_lossy(cx.now()) && is_recognisable(&copy) {
+                    self.egress.offer_spare(copy.clone(), lane);
+                }
+                if lane == Lane::Queue {
+                    self.note_departure(cx, copy, timing);
+                }
+            }
+        }
+        self.settle_drops(cx);
+    }
+
+    /// Until something is known of a link, it is taken for lossy.
+    fn is_lossy(&mut self, now: Instant) -> bool {
+        now < *self.lossy_until.get_or_insert(now + LOSSY_FOR)
+    }
+
+    /// The link lost something: that is when room and redundancy are worth having.
+    fn note_loss(&mut self, now: Instant, timing: &Timing) {
+        self.lossy_until = Some(now + LOSSY_FOR);
+        self.egress.make_room(now + ROOM_FOR, timing.rtt + timing.guard);
+    }
+
+    /// GSN-3: once sent, a copy enters the cache; and the tail timer starts anew.
+    fn note_departure(&mut self, cx: &mut Context<'_>, copy: Packet, timing: &Timing) {
+        let now = cx.now();
+        let Some((flow, tcp)) = copy.flow().zip(copy.tcp().copied()) else { return };
+        let Some(slot) = self.flows.slot(&flow) else { return };
+        let Some((_, state)) = self.flows.at_mut(slot) else { return };
+        if tcp.flags.rst() {
+            return;
+        }
+        let start = position::near(state.arrived, tcp.sequence);
+        let range = start..start + Position::from(copy.sequence_len());
+        let is_retransmission = range.end <= state.sent;
+        state.sent = state.sent.max(range.end);
+        self.cache.insert(slot, &mut state.copies, range.clone(), copy, now);
+        state.poll.tries = 0;
+        self.polls.schedule(slot, &mut state.poll, Some(now + timing.rtt / 2));
+        while let Some((victim, serial, start)) = self.cache.next_to_flush() {
+            if let Some((_, state)) = self.flows.at_mut(victim) {
+                flush(&mut self.cache, &mut state.copies, serial, start);
+            }
+        }
+        if is_retransmission {
+            // Nothing behind it shows that it was lost again, so B is asked at once.
+            let range = (position::sequence(range.start), position::sequence(range.end));
+            cx.emit(events::POLL);
+            self.send_control(cx, &Message::Resent(flow, range));
+        }
+    }
+
+    fn send_poll(&mut self, cx: &mut Context<'_>, flow: FlowKey, range: Range<Position>) {
+        cx.emit(events::POLL);
+        let range = (position::sequence(range.start), position::sequence(range.end));
+        self.send_control(cx, &Message::Poll(flow, range));
+    }
+
+    /// An acknowledgment on its way back to the sender: what it covers needs no copy.
+    pub fn on_acknowledgment(&mut self, packet: &Packet) {
+        let Some((flow, tcp)) = packet.flow().zip(packet.tcp()) else { return };
+        if !tcp.flags.ack() {
+            return;
+        }
+        let Some(slot) = self.flows.slot(&flow.reversed()) else { return };
+        let Some((_, state)) = self.flows.at_mut(slot) else { return };
+        let acknowledged = position::near(state.sent, tcp.acknowledgment);
+        // Only what was sent can have been acknowledged; anything else is not for us to believe.
+        if acknowledged <= state.acknowledged || acknowledged > state.arrived {
+            return;
+        }
+        state.acknowledged = acknowledged;
+        while state.copies.first().is_some_and(|(range, _)| range.end <= acknowledged) {
+            if let Some((_, copy)) = state.copies.pop_first() {
+                self.cache.forget(&copy);
+            }
+        }
+        state.copies.shrink();
+        while state.holes.first().is_some_and(|(range, ())| range.end <= acknowledged) {
+            state.holes.pop_first();
+        }
+        if acknowledged >= state.sent {
+            self.polls.schedule(slot, &mut state.poll, None);
+        }
+    }
+
+    /// GSN-5: repair what is in the cache, say NOT-HERE for the rest.
+    pub fn on_nack(&mut self, cx: &mut Context<'_>, flow: &FlowKey, ranges: &[SeqRange], timing: &Timing) {
+        let Some(slot) = self.flows.slot(flow) else {
+            cx.emit_many(events::NOT_HERE, ranges.len() as u64);
+            self.send_control(cx, &Message::NotHere(*flow, ranges.to_vec()));
+            return;
+        };
+        let mut missing: Vec<SeqRange> = Vec::new();
+        let mut repaired = false;
+        for (first, end) in ranges {
+            let Some((_, state)) = self.flows.at_mut(slot) else { return };
+            let start = position::near(state.sent, *first);
+            let asked = start..start + Position::from(end.since(*first));
+            let absent = repair(cx, &mut self.egress, state, asked, timing, &mut repaired);
+            for (range, ()) in absent.iter() {
+                let in_hole = state.holes.iter().any(|(hole, ())| hole.contains(&range.start));
+                cx.emit(if in_hole { events::NOT_HERE } else { events::CACHE_MISS });
+                missing.push((position::sequence(range.start), position::sequence(range.end)));
+            }
+        }
+        if repaired {
+            self.note_loss(cx.now(), timing);
+        }
+        for batch in missing.chunks(MAX_RANGES) {
+            self.send_control(cx, &Message::NotHere(*flow, batch.to_vec()));
+        }
+        self.send_due(cx, timing);
+    }
+
+    /// The other end has everything up to here.
+    pub fn on_have(&mut self, flow: &FlowKey, end: SeqNum) {
+        let Some(slot) = self.flows.slot(flow) else { return };
+        let Some((_, state)) = self.flows.at_mut(slot) else { return };
+        if position::near(state.sent, end) >= state.sent {
+            self.polls.schedule(slot, &mut state.poll, None);
+        }
+    }
+
+    /// Asks after tails that are due, and forgets idle flows.
+    pub fn handle_timeout(&mut self, cx: &mut Context<'_>, timing: &Timing, peer_in_reach: bool) {
+        self.send_due_polls(cx, timing, peer_in_reach);
+        self.send_due(cx, timing);
+        self.forget_idle(cx.now());
+    }
+
+    /// The other end is back: what was on its way when it left may be lost, and nobody but us knows.
+    pub fn poll_unacknowledged(&mut self, now: Instant) {
+        let slots: Vec<u32> = self.flows.slots_oldest_first().collect();
+        for slot in slots {
+            let Some((_, state)) = self.flows.at_mut(slot) else { continue };
+            let is_recent = now.saturating_since(state.last_used) < RECENT;
+            if is_recent && state.acknowledged < state.sent && !state.copies.is_empty() {
+                state.poll.tries = 0;
+                self.polls.schedule(slot, &mut state.poll, Some(now));
+            }
+        }
+    }
+
+    fn send_due_polls(&mut self, cx: &mut Context<'_>, timing: &Timing, peer_in_reach: bool) {
+        let now = cx.now();
+        while let Some(slot) = self.polls.pop_due(now) {
+            let Some((flow, state)) = self.flows.at_mut(slot) else { continue };
+            state.poll.on_due();
+            if !peer_in_reach || state.poll.tries >= timing.tries {
+                continue;
+            }
+            state.poll.tries += 1;
+            let next = now + timing.rtt + timing.guard;
+            self.polls.schedule(slot, &mut state.poll, Some(next));
+            let first = state.acknowledged.max(state.copies.first().map_or(0, |(range, _)| range.start));
+            if first < state.sent {
+                let (flow, range) = (*flow, first..state.sent);
+                self.send_poll(cx, flow, range);
+            }
+        }
+    }
+
+    /// GSN-U15: forgets the flows that were silent longest.
+    fn forget_idle(&mut self, now: Instant) {
+        let idle = self.idle;
+        while let Some(slot) = self.flows.oldest_if(|flow| now.saturating_since(flow.last_used) > idle) {
+            self.remove(slot);
+        }
+    }
+
+    /// Charges a message that somebody else in this box sent over the link.
+    pub fn charge_control(&mut self, now: Instant, bytes: usize) {
+        self.egress.charge(now, bytes as u32 + CONTROL_OVERHEAD);
+    }
+
+    fn send_control(&mut self, cx: &mut Context<'_>, message: &Message) {
+        let bytes = message.encode();
+        self.charge_control(cx.now(), bytes.len());
+        cx.send_control(Peer::OTHER_END, &bytes);
+    }
+
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        [self.egress.poll_timeout(), self.polls.next()].into_iter().flatten().min()
+    }
+
+    /// Flows with state.
+    pub fn flow_count(&self) -> usize {
+        self.flows.len()
+    }
+
+    /// Bytes kept for repairs.
+    pub fn cache_bytes(&self) -> u64 {
+        self.cache.bytes()
+    }
+}
+
+/// Queues a repair for every copy in `asked`; what is covered by no copy comes back.
+fn repair(
+    cx: &mut Context<'_>,
+    egress: &mut Egress,
+    state: &mut Flow,
+    asked: Range<Position>,
+    timing: &Timing,
+    repaired: &mut bool,
+) -> SeqMap<()> {
+    let now = cx.now();
+    let mut absent = SeqMap::default();
+    absent.add(asked.clone());
+    for (range, copy) in state.copies.overlapping_mut(asked.clone()) {
+        absent.take_out(range.clone());
+        // A request that left before the copy could arrive says nothing about it. An original is
+        // asked for once something behind it arrived; a repair also by the requests for others, so
+        // there the spread of the round trip counts on the other side.
+        let transmission = egress.transmission(copy.packet.wire_len());
+        let spread = timing.rtt / 16;
+        let answered_at = copy.sent_at
+            + transmission
+            + if copy.repairs > 0 { timing.rtt + spread + REPAIR_SLACK } else { timing.rtt.saturating_sub(spread) };
+        if answered_at > now {
+            continue;
+        }
+        if !queue_copy(cx, egress, &copy.packet, CreateReason::REPAIR, Event::REPAIR) {
+            continue;
+        }
+        copy.sent_at = egress.repair_departure(now);
+        // Asked for again, it has little time left: two copies make that try count.
+        if copy.repairs > 0 && is_recognisable(&copy.packet) {
+            queue_copy(cx, egress, &copy.packet, events::REDUNDANT_COPY, events::REDUNDANT);
+        }
+        copy.repairs = copy.repairs.saturating_add(1);
+        *repaired = true;
+    }
+    absent
+}
+
+/// Puts a copy of `packet` at the head of the queue; false if it is full.
+fn queue_copy(cx: &mut Context<'_>, egress: &mut Egress, packet: &Packet, reason: CreateReason, event: Event) -> bool {
+    let copy = cx.duplicate(packet, reason);
+    let result = egress.push_repair(cx.now(), copy);
+    match result {
+        Ok(()) => cx.emit(event),
+        Err(copy) => {
+            cx.discard(copy, DropReason::QUEUE_FULL);
+            return false;
+        }
+    }
+    true
+}
+
+/// Timestamps tell a second copy from a sender's retransmission, so B can drop the one only.
+fn is_recognisable(packet: &Packet) -> bool {
+    packet.tcp().is_some_and(|tcp| tcp.options.timestamps.is_some())
+}

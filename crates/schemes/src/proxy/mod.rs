@@ -1,0 +1,272 @@
+//! A proxy that splits connections, as I-TCP does (Bakre & Badrinath; SPEC R-6, AST-16): one box in front of the
+//! lossy link ends every TCP connection that crosses it and opens its own towards the other side.
+//!
+//! Each half has its own retransmissions, window, options and round trip, so a loss on the link
+//! is repaired in the time of the short half and the other half never hears of it. To each host
+//! the box looks like the other host. The price is the end-to-end meaning of an acknowledgment:
+//! a sender is told that its bytes arrived when the box has them, and if the box fails they are
+//! lost.
+//!
+//! I-TCP needs a changed library on the mobile host and accepts at once; here no host is changed
+//! and by default a connection is accepted when the other end has accepted. Connections whose SYN
+//! was not seen, or that come when the table is full, pass untouched: nothing is ever evicted.
+
+mod outlet;
+mod quiet;
+mod relay;
+mod settings;
+
+#[cfg(test)]
+mod tests;
+
+pub use settings::ProxySettings;
+
+use crate::Site;
+use airtcp_core::flow_table::FlowTable;
+use airtcp_core::{Backlog, ByteSize, Context, Duration, Element, Event, FlowKey, Gauge, Instant, Packet, Port};
+use alloc::collections::BTreeSet;
+use outlet::Outlet;
+use quiet::Quiet;
+use relay::{Relay, Verdict};
+
+/// The wired part is taken to be at most this long, in round trips of TCP's window.
+const WIRED_ROUND_TRIP: Duration = Duration::from_millis(200);
+/// Buffer where the link's rate is not known.
+const DEFAULT_BUFFER: u64 = 256 << 10;
+/// State of two connections beside their buffers, scoreboards included.
+const CONNECTIONS: u64 = 16 << 10;
+
+/// Most memory of a buffer for `size` bytes, whose segments may be tiny.
+const fn buffer_memory(size: u64) -> u64 {
+    size + size / 4 + (8 << 10)
+}
+
+/// The box.
+#[derive(Debug)]
+pub struct Proxy {
+    settings: ProxySettings,
+    buffer: ByteSize,
+    /// By the direction of the SYN.
+    flows: FlowTable<Relay>,
+    timers: BTreeSet<(Instant, u32)>,
+    /// By port: the inner one, the link's.
+    outlets: [Outlet; 2],
+    capacity: usize,
+    /// Acknowledgments that do not cross the link; all do if left out.
+    quiet: Option<Quiet>,
+    /// Segments that flows which are over could not take.
+    refused_before: u64,
+}
+
+impl Proxy {
+    /// The element for the near end of a link.
+    pub fn new(settings: &ProxySettings, site: &mut Site<'_>) -> Self {
+        let wanted = settings.buffer.map_or_else(
+            || site.link.rate.map_or(DEFAULT_BUFFER, |rate| rate.bytes_in(WIRED_ROUND_TRIP).clamp(64 << 10, 1 << 20)),
+            |buffer| buffer.0,
+        );
+        let state = CONNECTIONS + FlowTable::<Relay>::entry_memory() as u64;
+        let buffer = wanted.clamp(1, (site.max_memory.0 / 16).max(1));
+        let per_flow = 4 * buffer_memory(buffer) + state;
+        let capacity = (site.max_memory.0 / per_flow).max(1) as usize;
+        let mtu = site.link.mtu.map_or(settings.mtu, |mtu| mtu.min(settings.mtu));
+        Proxy {
+            settings: ProxySettings { mtu, ..settings.clone() },
+            buffer: ByteSize(buffer),
+            flows: FlowTable::new(capacity, site.rng),
+            timers: BTreeSet::new(),
+            outlets: [Outlet::new(Port::INNER), Outlet::new(Port::LINK)],
+            capacity,
+            quiet: None,
+            refused_before: 0,
+        }
+    }
+
+    /// The same for a link whose own acknowledgments take the place of TCP's (AST-7): what only acknowledges data stays
+    /// here. With `tells_window`, one that allows half a window more crosses the link all the same.
+    pub fn without_acknowledgments(self, tells_window: bool) -> Self {
+        Proxy { quiet: Some(Quiet::new(tells_window)), ..self }
+    }
+
+    /// Bytes received on one side and not yet sent on the other, of all flows.
+    pub fn waiting(&self) -> u64 {
+        self.relays().map(Relay::waiting).sum()
+    }
+
+    /// Bytes acknowledged on one side and not yet on the other, of all flows.
+    pub fn buffered(&self) -> u64 {
+        self.relays().map(Relay::buffered).sum()
+    }
+
+    /// Segments with data that came over the link and could not be taken.
+    pub fn refused_segments(&self) -> u64 {
+        self.refused_before + self.relays().map(|relay| relay.refused_segments).sum::<u64>()
+    }
+
+    fn relays(&self) -> impl Iterator<Item = &Relay> {
+        self.flows.slots_oldest_first().filter_map(|slot| self.flows.at(slot)).map(|(_, relay)| relay)
+    }
+
+    /// The flow that a packet belongs to, and whether it comes from the end that opened it.
+    fn find(&self, flow: &FlowKey) -> Option<(u32, bool)> {
+        let opened = self.flows.slot(flow).map(|slot| (slot, true));
+        opened.or_else(|| self.flows.slot(&flow.reversed()).map(|slot| (slot, false)))
+    }
+
+    /// A packet of no flow of ours: a SYN that can be split opens one, all else passes.
+    fn handle_new(&mut self, cx: &mut Context<'_>, port: Port, flow: &FlowKey, packet: Packet) {
+        // A SYN with data (RFC 7413) speaks to a server that knows the client.
+        let opens = packet.tcp().is_some_and(|tcp| tcp.flags.syn() && !tcp.flags.ack() && !tcp.flags.rst())
+            && packet.payload_len() == 0
+            && packet.checksum_holds();
+        if !opens {
+            return cx.send(port.opposite(), packet);
+        }
+        if self.flows.is_full() {
+            cx.emit(Event::FLOW_PASSED);
+            return cx.send(port.opposite(), packet);
+        }
+        let Some(relay) = Relay::open(&self.settings, self.buffer, &packet, port, self.quiet, cx) else {
+            return cx.send(port.opposite(), packet);
+        };
+        cx.emit(Event::FLOW_NEW);
+        cx.consume(packet);
+        let (slot, _) = self.flows.insert(*flow, relay);
+        self.settle(cx, slot);
+    }
+
+    /// Lets a flow act on what has changed.
+    fn settle(&mut self, cx: &mut Context<'_>, slot: u32) {
+        let Some((_, relay)) = self.flows.at_mut(slot) else { return };
+        relay.advance(cx);
+        for port in [relay.origin.opposite(), relay.origin] {
+            self.ask_for_turn(port, slot);
+            self.serve(cx, port);
+        }
+        self.rearm(slot);
+    }
+
+    fn ask_for_turn(&mut self, port: Port, slot: u32) {
+        let index = usize::from(port.0);
+        if let Some((_, relay)) = self.flows.at_mut(slot)
+            && !core::mem::replace(&mut relay.waits[index], true)
+        {
+            self.outlets[index].push(slot);
+        }
+    }
+
+    /// Lets flows send through a port while it takes what they send: a packet each, in turn.
+    fn serve(&mut self, cx: &mut Context<'_>, port: Port) {
+        let index = usize::from(port.0);
+        while self.outlets[index].is_open()
+            && let Some(slot) = self.outlets[index].pop()
+        {
+            self.take_turn(cx, port, slot);
+            self.rearm(slot);
+        }
+    }
+
+    /// One turn of a flow: a packet, or all that it has while nobody else wants to send.
+    fn take_turn(&mut self, cx: &mut Context<'_>, port: Port, slot: u32) {
+        let index = usize::from(port.0);
+        let (outlet, Some((_, relay))) = (&mut self.outlets[index], self.flows.at_mut(slot)) else { return };
+        while let Some(packet) = relay.poll_transmit(cx, port) {
+            if !outlet.send(cx, packet) || outlet.is_wanted() {
+                return outlet.push(slot);
+            }
+        }
+        relay.waits[index] = false;
+    }
+
+    /// Keeps a flow's deadline in the table, or forgets a flow that is over.
+    fn rearm(&mut self, slot: u32) {
+        let Some((_, relay)) = self.flows.at_mut(slot) else { return };
+        if relay.is_over() && relay.waits == [false; 2] {
+            self.remove(slot);
+            return;
+        }
+        let due = relay.deadline(self.settings.idle);
+        let old = core::mem::replace(&mut relay.timer, due);
+        if old != due {
+            old.map(|old| self.timers.remove(&(old, slot)));
+            due.map(|due| self.timers.insert((due, slot)));
+        }
+    }
+
+    fn remove(&mut self, slot: u32) {
+        let Some((_, relay)) = self.flows.remove_slot(slot) else { return };
+        self.refused_before += relay.refused_segments;
+        if let Some(timer) = relay.timer {
+            self.timers.remove(&(timer, slot));
+        }
+        for (outlet, _) in self.outlets.iter_mut().zip(relay.waits).filter(|(_, waits)| *waits) {
+            outlet.forget(slot);
+        }
+    }
+}
+
+impl Element for Proxy {
+    fn handle_packet(&mut self, cx: &mut Context<'_>, port: Port, packet: Packet) {
+        let Some(flow) = packet.flow() else {
+            return cx.send(port.opposite(), packet);
+        };
+        let Some((slot, from_client)) = self.find(&flow) else {
+            return self.handle_new(cx, port, &flow, packet);
+        };
+        self.flows.touch(slot);
+        let Some((_, relay)) = self.flows.at_mut(slot) else { return };
+        match relay.handle_packet(cx, packet, from_client) {
+            Verdict::Taken => self.settle(cx, slot),
+            Verdict::Foreign(packet) => {
+                self.remove(slot);
+                cx.send(port.opposite(), packet);
+            }
+        }
+    }
+
+    fn handle_ready(&mut self, cx: &mut Context<'_>, port: Port) {
+        if self.outlets[usize::from(port.0)].reopen(cx) {
+            self.serve(cx, port);
+        }
+    }
+
+    fn handle_timeout(&mut self, cx: &mut Context<'_>) {
+        let now = cx.now();
+        while let Some((due, slot)) = self.timers.first().copied().filter(|(due, _)| *due <= now) {
+            self.timers.remove(&(due, slot));
+            let Some((_, relay)) = self.flows.at_mut(slot) else { continue };
+            relay.timer = None;
+            if now.saturating_since(relay.last_used) >= self.settings.idle {
+                relay.give_up();
+            }
+            relay.handle_timeout(now);
+            self.settle(cx, slot);
+        }
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.timers.first().map(|(due, _)| *due)
+    }
+
+    fn held(&self) -> Backlog {
+        let [inner, link] = [self.outlets[0].held(), self.outlets[1].held()];
+        Backlog { packets: inner.packets + link.packets, bytes: inner.bytes + link.bytes }
+    }
+
+    fn observe(&self, gauge: &mut dyn FnMut(Gauge, u64)) {
+        let state = CONNECTIONS + FlowTable::<Relay>::entry_memory() as u64;
+        gauge(Gauge::FLOWS, self.flows.len() as u64);
+        gauge(Gauge::HELD_BYTES, self.buffered());
+        gauge(Gauge::MEMORY_BYTES, self.relays().map(|relay| relay.memory() + state).sum());
+    }
+
+    fn check(&self) -> Result<(), &'static str> {
+        if self.flows.len() > self.capacity {
+            return Err("more flows are split than memory is set aside for");
+        }
+        if self.timers.len() != self.relays().filter(|relay| !relay.is_given_up).count() {
+            return Err("a split flow has no deadline, or a deadline has no flow");
+        }
+        self.outlets.iter().try_for_each(|outlet| outlet.check(self.flows.len()))
+    }
+}

@@ -1,0 +1,317 @@
+//! One split flow: two connections and what runs between them.
+//!
+//! What one connection has received in order is written to the other as far as that has room;
+//! what does not fit stays where it is and closes that side's window. So a receiver that stops
+//! reading stops the sender, two buffers later.
+
+use super::quiet::Quiet;
+use super::settings::{Accept, ProxySettings};
+use airtcp_core::{
+    ByteSize, Context, CreateReason, DropReason, Duration, Event, FlowKey, Instant, Packet, Port, Rng, SeqNum,
+    TcpFlags, TcpHeader,
+};
+use airtcp_tcp::{CloseReason, Config, Connection, Endpoint, Opening, State, Stream, default_mss, reset_reply};
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Relay {
+    /// Where the SYN came from: towards the client.
+    pub origin: Port,
+    /// The client's SYN, until it is answered.
+    syn: Option<Packet>,
+    /// The server's refusal, until the client is told.
+    refusal: Option<Packet>,
+    /// Our end that the client takes for the server.
+    client: Option<Connection>,
+    /// Our end that the server takes for the client.
+    server: Connection,
+    /// How the server numbers its bytes, once it has answered.
+    server_start: Option<Start>,
+    configs: Configs,
+    /// Acknowledgments that do not cross the link.
+    quiet: Option<Quiet>,
+    /// Segments that came over the link and could not be taken: beyond the window, or without memory.
+    pub refused_segments: u64,
+    pub last_used: Instant,
+    /// It was silent for too long; its resets may still wait for a port, and nothing else will come.
+    pub is_given_up: bool,
+    /// The deadline that is in the element's table.
+    pub timer: Option<Instant>,
+    /// By port: it waits for its turn to send there.
+    pub waits: [bool; 2],
+}
+
+/// Where sequence numbers and timestamps of a host begin.
+#[derive(Clone, Copy, Debug)]
+struct Start {
+    sequence: SeqNum,
+    timestamp_offset: u32,
+}
+
+/// TCP towards the client and towards the server.
+#[derive(Clone, Debug)]
+struct Configs {
+    client: Config,
+    server: Config,
+}
+
+/// What became of a packet.
+pub(super) enum Verdict {
+    /// It was of this flow.
+    Taken,
+    /// The connection was open before the SYN came, which was an old one: it is none of ours.
+    Foreign(Packet),
+}
+
+impl Relay {
+    /// Opens the way to where `syn`, which came in at `origin`, wanted to go.
+    pub fn open(
+        settings: &ProxySettings,
+        buffer: ByteSize,
+        syn: &Packet,
+        origin: Port,
+        quiet: Option<Quiet>,
+        cx: &mut Context<'_>,
+    ) -> Option<Relay> {
+        let tcp = *syn.tcp()?;
+        let now = cx.now();
+        let ecn = tcp.flags.ece() && tcp.flags.cwr();
+        let mut towards = |port: Port| config(settings, buffer, port, ecn, cx.rng());
+        let mut configs = Configs { client: towards(origin), server: towards(origin.opposite()) };
+        configs.server.mtu = configs.server.mtu.min(mtu_of(syn, &tcp));
+        let start = Start::of(&tcp, now, cx.rng());
+        let (client_end, server_end) = endpoints(&syn.flow()?);
+        let server = Connection::connect(&start.opening(&configs.server, client_end, server_end), now);
+        let mut relay = Relay {
+            origin,
+            syn: Some(syn.clone()),
+            refusal: None,
+            client: None,
+            server,
+            server_start: None,
+            configs,
+            quiet,
+            refused_segments: 0,
+            last_used: now,
+            is_given_up: false,
+            timer: None,
+            waits: [false; 2],
+        };
+        if settings.accept == Accept::AtOnce {
+            relay.accept(now, Start::random(cx.rng()));
+        }
+        Some(relay)
+    }
+
+    fn accept(&mut self, now: Instant, start: Start) {
+        let Some(syn) = self.syn.take() else { return };
+        let (client_end, server_end) = (self.server.local(), self.server.remote());
+        let opening = start.opening(&self.configs.client, server_end, client_end);
+        self.client = Connection::accept(&opening, &syn, now);
+    }
+
+    /// A packet of the flow, from the client or from the server.
+    pub fn handle_packet(&mut self, cx: &mut Context<'_>, packet: Packet, from_client: bool) -> Verdict {
+        let now = cx.now();
+        let Some(tcp) = packet.tcp().copied() else { return Verdict::Foreign(packet) };
+        if !packet.checksum_holds() {
+            cx.discard(packet, DropReason::CORRUPTED);
+            return Verdict::Taken;
+        }
+        if self.server.state() == State::SynSent && self.client.is_none() && !tcp.flags.syn() && !tcp.flags.rst() {
+            return Verdict::Foreign(packet);
+        }
+        self.last_used = now;
+        let is_over_link = from_client == (self.origin == Port::LINK);
+        if let Some(quiet) = self.quiet.as_mut().filter(|_| is_over_link) {
+            quiet.note_received(&packet);
+        }
+        let mut is_refused = false;
+        if from_client {
+            match &mut self.client {
+                Some(client) => is_refused = refuses(client, now, &packet),
+                // The client has lost interest before the server answered.
+                None if tcp.flags.rst() => self.server.abort(),
+                // Its SYN again; the answer comes when the server has given one.
+                None => {}
+            }
+        } else {
+            if tcp.flags.syn() && tcp.flags.ack() {
+                self.server_start = Some(Start::of(&tcp, now, cx.rng()));
+                self.configs.client.mtu = self.configs.client.mtu.min(mtu_of(&packet, &tcp));
+            }
+            is_refused = refuses(&mut self.server, now, &packet);
+        }
+        self.refused_segments += u64::from(is_refused && is_over_link);
+        cx.consume(packet);
+        Verdict::Taken
+    }
+
+    /// Deadlines of both connections.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        for connection in [Some(&mut self.server), self.client.as_mut()].into_iter().flatten() {
+            if connection.poll_timeout().is_some_and(|due| due <= now) {
+                connection.handle_timeout(now);
+            }
+        }
+    }
+
+    /// Resets both sides, for good.
+    pub fn give_up(&mut self) {
+        self.is_given_up = true;
+        self.server.abort();
+        if let Some(client) = &mut self.client {
+            client.abort();
+        }
+    }
+
+    /// Moves everything on that can move within the box: handshake, bytes, ends.
+    pub fn advance(&mut self, cx: &mut Context<'_>) {
+        if self.server.is_established() && self.syn.is_some() {
+            let start = self.server_start.unwrap_or_else(|| Start::random(cx.rng()));
+            self.accept(cx.now(), start);
+        }
+        if let Some(client) = &mut self.client {
+            pass_on(client, &mut self.server);
+            pass_on(&mut self.server, client);
+        } else if self.server.close_reason() == Some(CloseReason::Reset) {
+            self.refusal = self.syn.take().as_ref().and_then(reset_reply).or(self.refusal.take());
+        }
+    }
+
+    /// The next packet that leaves through `port`, if any may.
+    pub fn poll_transmit(&mut self, cx: &mut Context<'_>, port: Port) -> Option<Packet> {
+        if port == self.origin
+            && let Some(refusal) = self.refusal.take()
+        {
+            return Some(cx.create(refusal, CreateReason::TRANSMIT));
+        }
+        let connection = if port == self.origin { self.client.as_mut()? } else { &mut self.server };
+        let mut quiet = self.quiet.as_mut().filter(|_| port == Port::LINK);
+        loop {
+            let mut packet = cx.create(connection.poll_transmit(cx.now())?, CreateReason::TRANSMIT);
+            let Some(quiet) = &mut quiet else { return Some(packet) };
+            if let Some(tcp) = packet.tcp().copied().filter(|tcp| tcp.flags.syn()) {
+                // To a station: here is somebody who needs no acknowledgments over the link, and sends none.
+                packet.set_flags(tcp.flags.with(TcpFlags::EMULATED));
+            }
+            if !quiet.keeps(connection, &packet) {
+                return Some(packet);
+            }
+            cx.emit(Event::ACK_SUPPRESSED);
+            cx.discard(packet, DropReason::SUPPRESSED);
+        }
+    }
+
+    /// True when nothing is left to do on either side.
+    pub fn is_over(&self) -> bool {
+        self.server.is_closed() && self.client.as_ref().is_none_or(Connection::is_closed) && self.refusal.is_none()
+    }
+
+    /// The earliest deadline of the two connections, or that of a silence of `idle`; none of what was given up.
+    pub fn deadline(&self, idle: Duration) -> Option<Instant> {
+        let client = self.client.as_ref().and_then(Connection::poll_timeout);
+        let silent = self.last_used.saturating_add(idle);
+        let next = self.server.poll_timeout().into_iter().chain(client).fold(silent, Instant::min);
+        (!self.is_given_up).then_some(next)
+    }
+
+    /// Memory of all four buffers.
+    pub fn memory(&self) -> u64 {
+        self.server.memory() + self.client.as_ref().map_or(0, Connection::memory)
+    }
+
+    /// Bytes received on one side and not yet sent on the other.
+    pub fn waiting(&self) -> u64 {
+        let kept = |connection: &Connection| {
+            connection.readable() + connection.unacknowledged().saturating_sub(connection.bytes_in_flight())
+        };
+        kept(&self.server) + self.client.as_ref().map_or(0, kept)
+    }
+
+    /// Bytes acknowledged on one side and not yet on the other.
+    pub fn buffered(&self) -> u64 {
+        let kept = |connection: &Connection| connection.readable() + connection.unacknowledged();
+        kept(&self.server) + self.client.as_ref().map_or(0, kept)
+    }
+}
+
+impl Start {
+    /// The numbering of the host that sent `syn`. Ours continues it, so that both halves carry the
+    /// same sequence numbers and clocks, and captures of both can be laid side by side.
+    fn of(syn: &TcpHeader, now: Instant, rng: &mut Rng) -> Start {
+        let clock = (now.as_nanos() / 1_000_000) as u32;
+        let offset =
+            syn.options.timestamps.map_or_else(|| rng.next_u64() as u32, |stamp| stamp.value.wrapping_sub(clock));
+        Start { sequence: syn.sequence, timestamp_offset: offset }
+    }
+
+    fn opening(self, config: &Config, local: Endpoint, remote: Endpoint) -> Opening {
+        Opening {
+            config: config.clone(),
+            local,
+            remote,
+            initial_sequence: self.sequence,
+            timestamp_offset: self.timestamp_offset,
+            source: Stream::Relayed,
+        }
+    }
+
+    fn random(rng: &mut Rng) -> Start {
+        Start { sequence: SeqNum(rng.next_u64() as u32), timestamp_offset: rng.next_u64() as u32 }
+    }
+}
+
+/// What the MSS of a SYN says of the way to its sender. Each half tells its host no more than the other host told the
+/// box, as without a box: either may know of a narrow place that the box does not.
+fn mtu_of(syn: &Packet, tcp: &TcpHeader) -> u32 {
+    let is_ipv4 = syn.ip().source.is_ipv4();
+    let mss = tcp.options.mss.map_or(default_mss(is_ipv4), u32::from);
+    mss + if is_ipv4 { 40 } else { 60 }
+}
+
+fn endpoints(flow: &FlowKey) -> (Endpoint, Endpoint) {
+    let source = Endpoint { address: flow.source, port: flow.source_port };
+    (source, Endpoint { address: flow.destination, port: flow.destination_port })
+}
+
+/// TCP towards `port`.
+fn config(settings: &ProxySettings, buffer: ByteSize, port: Port, ecn: bool, rng: &mut Rng) -> Config {
+    let common = Config {
+        mtu: settings.mtu,
+        receive_buffer: buffer,
+        send_buffer: Some(buffer),
+        ecn,
+        random_seed: rng.next_u64(),
+        ..Config::default()
+    };
+    if port != Port::LINK {
+        return common;
+    }
+    Config { controller: settings.controller.into(), recovery: settings.recovery, min_rto: settings.min_rto, ..common }
+}
+
+/// Bytes, the end of the stream and resets, from one connection to the other.
+fn pass_on(from: &mut Connection, to: &mut Connection) {
+    while let Some(chunk) = from.read(to.writable()) {
+        let written = to.write_chunk(&chunk);
+        debug_assert_eq!(written, chunk.len(), "no more was read than could be written");
+    }
+    let is_broken = from.close_reason().is_some_and(|reason| reason != CloseReason::Finished);
+    if is_broken {
+        to.abort();
+    } else if from.is_read_finished() && matches!(to.state(), State::Established | State::CloseWait) {
+        to.close();
+    }
+}
+
+/// Gives a connection a segment; true if it carried data that was not taken and not known before.
+fn refuses(connection: &mut Connection, now: Instant, packet: &Packet) -> bool {
+    let refused = |connection: &Connection| {
+        let stats = connection.stats();
+        stats.segments_without_memory + stats.rejected_segments
+    };
+    let before = refused(connection);
+    connection.handle_segment(now, packet);
+    packet.payload_len() > 0 && refused(connection) > before
+}

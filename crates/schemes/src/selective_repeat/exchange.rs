@@ -1,0 +1,170 @@
+//! What each end of a hop that sends again has, whatever it frames: the queue before the link, the other end, what was
+//! sent and may be lost, what came and may have a gap before it.
+
+use super::frame::{Ack, Frame, Message};
+use super::receiver::{Patience, Receiver};
+use super::sender::Sender;
+use crate::egress::Egress;
+use crate::hop::{Onward, Outlet, PACKET_BYTES, tell};
+use crate::peer::{Change, Peer};
+use airtcp_core::{Backlog, Context, DropReason, Duration, Event, Gauge, Instant, Packet, Peer as PeerId};
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Exchange<O = Onward> {
+    pub egress: Egress,
+    pub peer: Peer,
+    pub sender: Sender,
+    pub receiver: Receiver<O>,
+    /// Half a round trip of the link if there is none.
+    pub ack_delay: Option<Duration>,
+    /// By the round trip of the link if there is none.
+    pub hold: Option<Duration>,
+    /// False if nothing is ever sent again, so that acknowledgments would be of no use.
+    pub acknowledges: bool,
+}
+
+impl<O: Outlet> Exchange<O> {
+    pub fn patience(&self) -> Patience {
+        let rtt = self.peer.rtt();
+        Patience {
+            ack_delay: self.ack_delay.unwrap_or_else(|| (rtt / 2).max(Duration::from_millis(1))),
+            hold: self.hold.unwrap_or_else(|| auto_hold(rtt, guard(rtt, &self.egress))),
+        }
+    }
+
+    /// Time without an acknowledgment after which a transmission counts as lost: one acknowledgment may be lost and the
+    /// next be late.
+    fn acknowledged_within(&self) -> Duration {
+        let rtt = self.peer.rtt();
+        rtt + self.patience().ack_delay * 2 + guard(rtt, &self.egress)
+    }
+
+    /// Sends what was lost again, as `framed` makes it of the copy that was kept.
+    pub fn send_repair(&mut self, cx: &mut Context<'_>, framed: impl FnOnce(Packet, &Frame) -> Packet) -> Option<()> {
+        let (copy, frame) = self.sender.repair(cx)?;
+        match self.egress.send(cx, framed(copy, &frame)) {
+            Ok(()) => {
+                cx.emit(Event::REPAIR);
+                self.sender.on_repaired(cx.now());
+                Some(())
+            }
+            // It is made again when there is room.
+            Err(packet) => {
+                cx.discard(packet, DropReason::QUEUE_FULL);
+                None
+            }
+        }
+    }
+
+    /// What came of the other end's frame: `packet` goes on in its turn.
+    pub fn on_frame(&mut self, cx: &mut Context<'_>, frame: &Frame, packet: Packet) {
+        let patience = self.patience();
+        let ack = self.receiver.on_frame(cx, frame, packet, &patience);
+        self.tell_ack(cx, ack);
+    }
+
+    /// A message of the other end. True if it began a new life; the caller then calls [`reset`](Self::reset).
+    pub fn handle_control(&mut self, cx: &mut Context<'_>, peer: PeerId, bytes: &[u8], has_sendable: bool) -> bool {
+        let message = Message::decode(bytes).filter(|_| peer == PeerId::OTHER_END);
+        let Some(message) = message else {
+            cx.emit(Event::CONTROL_MALFORMED);
+            return false;
+        };
+        self.peer.on_heard(cx.now());
+        match message {
+            Message::Hello(hello) => return self.peer.on_hello(cx, &hello) == Change::Restarted,
+            Message::Ack(ack) => {
+                self.on_work(cx.now(), has_sendable);
+                self.sender.on_ack(cx, &ack);
+                self.tell_oldest(cx);
+            }
+            Message::Oldest(life, oldest) => self.receiver.on_oldest(cx, life, oldest),
+        }
+        false
+    }
+
+    /// HELLOs; true if the other end fell silent, and the caller then calls [`reset`](Self::reset).
+    pub fn handle_peer_timeout(&mut self, cx: &mut Context<'_>) -> bool {
+        let tick = self.peer.handle_timeout(cx);
+        if let Some(hello) = tick.hello {
+            tell(cx, &mut self.egress, &Message::Hello(hello).encode());
+        }
+        tick.fell_silent
+    }
+
+    /// What was not acknowledged in time, and what waited long enough for a gap.
+    pub fn handle_timeout(&mut self, cx: &mut Context<'_>, has_sendable: bool) {
+        self.on_work(cx.now(), has_sendable);
+        let (patience, within) = (self.patience(), self.acknowledged_within());
+        self.sender.handle_timeout(cx, within);
+        self.tell_oldest(cx);
+        let ack = self.receiver.handle_timeout(cx, &patience);
+        self.tell_ack(cx, ack);
+    }
+
+    /// The other end is gone or forgot everything.
+    pub fn reset(&mut self, cx: &mut Context<'_>) {
+        self.receiver.release_all(cx);
+        self.sender.clear();
+    }
+
+    /// Call before something may become sendable that was not.
+    pub fn on_work(&mut self, now: Instant, has_sendable: bool) {
+        if !has_sendable {
+            self.egress.begin(now);
+        }
+    }
+
+    fn tell_ack(&mut self, cx: &mut Context<'_>, ack: Option<Ack>) {
+        if let Some(ack) = ack.filter(|_| self.acknowledges) {
+            tell(cx, &mut self.egress, &Message::Ack(ack).encode());
+        }
+    }
+
+    /// What was given up must not be waited for. If the message is lost, the next frame says it.
+    fn tell_oldest(&mut self, cx: &mut Context<'_>) {
+        if let Some((life, oldest)) = self.sender.take_oldest() {
+            tell(cx, &mut self.egress, &Message::Oldest(life, oldest).encode());
+        }
+    }
+
+    pub fn poll_timeout(&self, has_sendable: bool) -> Option<Instant> {
+        let send = if has_sendable { self.egress.next_free() } else { None };
+        let lost = self.sender.poll_timeout(self.acknowledged_within());
+        let receive = self.receiver.poll_timeout(&self.patience());
+        [send, lost, receive].into_iter().flatten().chain([self.peer.poll_timeout()]).min()
+    }
+
+    pub fn held(&self) -> Backlog {
+        let (queued, held) = (self.egress.backlog(), self.receiver.order.held());
+        Backlog { packets: queued.packets + held.packets, bytes: queued.bytes + held.bytes }
+    }
+
+    pub fn observe(&self, gauge: &mut dyn FnMut(Gauge, u64)) {
+        gauge(Gauge::QUEUE_BYTES, self.egress.backlog().bytes);
+        gauge(Gauge::QUEUE_BYTES_MAX, self.egress.bytes_max());
+        gauge(Gauge::CACHE_BYTES, self.sender.memory());
+        gauge(Gauge::HELD_BYTES, self.receiver.order.held().bytes);
+        gauge(Gauge::HELD_BYTES_MAX, self.receiver.order.held_bytes_max());
+        gauge(Gauge::MEMORY_BYTES, self.egress.backlog().bytes + self.sender.memory() + self.receiver.order.memory());
+        gauge(Gauge::LINK_RTT_NS, self.peer.rtt().as_nanos());
+        gauge(Gauge::PEER_IN_REACH, u64::from(self.peer.in_reach()));
+    }
+
+    pub fn check(&self) -> Result<(), &'static str> {
+        self.egress.check()?;
+        self.sender.check()?;
+        self.receiver.order.check()
+    }
+}
+
+/// A quarter of the round trip covers its jitter; three packet times what a frame waits for.
+pub(crate) fn guard(rtt: Duration, egress: &Egress) -> Duration {
+    let packet_time = egress.transmission(PACKET_BYTES).min(Duration::from_millis(100));
+    (rtt / 4).max(Duration::from_millis(1)) + packet_time * 3
+}
+
+pub(crate) fn auto_hold(rtt: Duration, guard: Duration) -> Duration {
+    ((rtt + guard) * 4).clamp(Duration::from_millis(50), Duration::from_millis(500))
+}

@@ -1,0 +1,13 @@
+//! Repair of a hop by selective repeat, whatever the frames around the packets look like: numbered transmissions,
+//! selective acknowledgments, and the order of what arrives. Link ARQ and the header hop of TCP Decoupling use it.
+
+mod exchange;
+mod frame;
+mod receiver;
+mod sender;
+
+pub(crate) use exchange::{Exchange, auto_hold, guard};
+pub(crate) use frame::FRAME_LEN;
+pub use frame::{Ack, Frame, Message};
+pub(crate) use receiver::Receiver;
+pub(crate) use sender::{START, Sender};
