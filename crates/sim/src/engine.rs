@@ -15,7 +15,7 @@ use crate::pipe::Pipe;
 use crate::queue::EventQueue;
 use crate::settings::RunSettings;
 use crate::tap::Direction;
-use airtcp_core::{Context, DropReason, Duration, Instant, Packet, Port};
+use airtcp_core::{Context, DropReason, Duration, Instant, Packet, Peer, Port};
 use std::collections::VecDeque;
 
 /// A running topology.
@@ -185,10 +185,10 @@ impl Engine<'_> {
             if packet.is_corrupted() {
                 self.control_damaged += 1;
                 self.network.show_drop(self.now, node, &packet, DropReason::CORRUPTED);
-            } else if let Some((element, peer, message)) = read_control(&packet)
+            } else if let Some((element, message)) = read_control(&packet)
                 && element < self.elements.len()
             {
-                self.call(element, |element, cx| element.handle_control(cx, peer, &message));
+                self.call(element, |element, cx| element.handle_control(cx, Peer::OTHER_END, &message));
             }
         } else if let Some(pipe) = destination.and_then(|to| self.network.routes.towards(node, to)) {
             self.network.send(self.now, pipe, packet);

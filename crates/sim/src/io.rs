@@ -1,11 +1,12 @@
 //! The simulator's side of the element contract.
 
 use crate::address;
-use crate::control::{self, ENVELOPE};
+use crate::control;
 use crate::dot11::Tracked;
 use crate::element::{Exit, Place};
 use crate::events::Kind;
 use crate::network::{Delivery, Hop, Network};
+use airtcp_core::control::{MESSAGE_MAX, overhead};
 use airtcp_core::{Backlog, DropReason, Instant, Io, Outcome, Packet, Peer, Port, Token, TxStatus};
 use std::collections::VecDeque;
 
@@ -134,13 +135,15 @@ impl Io for ElementIo<'_, '_> {
     }
 
     fn control_overhead(&self) -> u32 {
-        20 + ENVELOPE as u32
+        overhead(false, false)
     }
 
     fn send_control(&mut self, peer: Peer, message: &[u8]) {
         let (Some(element), Some(node)) = (self.place.peer, self.peer_node) else { return };
-        let packet = control::packet(self.place.node, node, element as u32, peer, message);
-        self.work.push_back(Work::ForwardControl { node: self.place.node, packet });
+        if peer == Peer::OTHER_END && message.len() <= MESSAGE_MAX {
+            let packet = control::packet(self.place.node, node, element, message);
+            self.work.push_back(Work::ForwardControl { node: self.place.node, packet });
+        }
     }
 
     fn show_discarded(&mut self, packet: &Packet, reason: DropReason) {

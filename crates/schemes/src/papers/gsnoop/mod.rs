@@ -42,8 +42,6 @@ pub const ENTRY: SchemeEntry = SchemeEntry {
 
 /// A full-size packet, for packet times.
 const PACKET_BYTES: u32 = 1500;
-/// IPv4 and UDP headers and the runtime's envelope around a control message.
-const CONTROL_OVERHEAD: u32 = 44;
 
 fn make(settings: &Settings, site: &mut Site<'_>) -> Made {
     peer::check_distance(settings.hello, settings.peer_timeout)?;

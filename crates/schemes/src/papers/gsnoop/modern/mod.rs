@@ -197,9 +197,7 @@ impl Element for Gateway {
     fn handle_timeout(&mut self, cx: &mut Context<'_>) {
         let tick = self.peer.handle_timeout(cx);
         if let Some(hello) = tick.hello {
-            let bytes = Message::Hello(hello).encode();
-            cx.send_control(PeerId::OTHER_END, &bytes);
-            self.upstream.charge_control(cx.now(), bytes.len());
+            self.upstream.send_control(cx, &Message::Hello(hello));
         }
         if tick.fell_silent {
             self.downstream.release_all(cx);

@@ -7,7 +7,6 @@
 use super::cache::{CacheOrder, Copies, flush};
 use super::polls::{Poll, Polls};
 use crate::egress::{Egress, Lane};
-use crate::papers::gsnoop::CONTROL_OVERHEAD;
 use crate::papers::gsnoop::events;
 use crate::papers::gsnoop::message::{MAX_RANGES, Message, SeqRange};
 use crate::position::{self, Position};
@@ -370,15 +369,10 @@ impl Upstream {
         }
     }
 
-    /// Charges a message that somebody else in this box sent over the link.
-    pub fn charge_control(&mut self, now: Instant, bytes: usize) {
-        self.egress.charge(now, bytes as u32 + CONTROL_OVERHEAD);
-    }
-
-    fn send_control(&mut self, cx: &mut Context<'_>, message: &Message) {
-        let bytes = message.encode();
-        self.charge_control(cx.now(), bytes.len());
-        cx.send_control(Peer::OTHER_END, &bytes);
+    /// Sends a message to the other gateway; it takes its time on the link.
+    pub fn send_control(&mut self, cx: &mut Context<'_>, message: &Message) {
+        let bytes = cx.send_control(Peer::OTHER_END, &message.encode());
+        self.egress.charge(cx.now(), bytes);
     }
 
     pub fn poll_timeout(&self) -> Option<Instant> {

@@ -5,7 +5,6 @@
 use super::Timing;
 use super::detector::{Arrival, Detector};
 use super::suppressor::{Standing, Suppressor, Verdict};
-use crate::papers::gsnoop::CONTROL_OVERHEAD;
 use crate::papers::gsnoop::events;
 use crate::papers::gsnoop::message::{MAX_RANGES, Message};
 use crate::position::{self, Position};
@@ -312,8 +311,7 @@ fn send_nack(cx: &mut Context<'_>, flow: &FlowKey, missing: &[Range<Position>]) 
             batch.iter().map(|range| (position::sequence(range.start), position::sequence(range.end))).collect();
         let bytes = Message::Nack(*flow, ranges).encode();
         cx.emit(events::NACK);
-        cx.send_control(Peer::OTHER_END, &bytes);
-        sent += bytes.len() as u32 + CONTROL_OVERHEAD;
+        sent += cx.send_control(Peer::OTHER_END, &bytes);
     }
     sent
 }

@@ -191,8 +191,8 @@ impl Element for Gateway {
         let tick = self.peer.handle_timeout(cx);
         if let Some(hello) = tick.hello {
             let bytes = Message::Hello(hello).encode();
-            cx.send_control(PeerId::OTHER_END, &bytes);
-            self.upstream.fifo.egress.charge(cx.now(), bytes.len() as u32 + super::CONTROL_OVERHEAD);
+            let bytes = cx.send_control(PeerId::OTHER_END, &bytes);
+            self.upstream.fifo.egress.charge(cx.now(), bytes);
         }
         if tick.fell_silent {
             self.downstream.release_all(cx);
