@@ -54,6 +54,11 @@ impl Tun {
         Ok(Tun { fd: file.into(), name: name.to_owned() })
     }
 
+    /// A stand-in for a device: each read and write of `socket`, which must not block, is one datagram. For tests.
+    pub fn over(socket: OwnedFd, name: &str) -> Tun {
+        Tun { fd: socket, name: name.to_owned() }
+    }
+
     /// The device's name.
     pub fn name(&self) -> &str {
         &self.name
