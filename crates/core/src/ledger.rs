@@ -3,8 +3,8 @@
 //! There is one for each element, in every world. The world notes what it hands over; everything else the element's
 //! [`Context`](crate::Context) notes.
 
-use crate::element::Port;
 use crate::event::Event;
+use crate::port::Port;
 use crate::reason::{CreateReason, DropReason};
 use alloc::vec::Vec;
 

@@ -21,7 +21,9 @@ pub mod label;
 pub mod ledger;
 pub mod packet;
 pub mod parameters;
+pub mod port;
 pub mod reason;
+mod refusal;
 pub mod rng;
 pub mod serial;
 pub mod testing;
@@ -29,7 +31,7 @@ pub mod time;
 pub mod units;
 mod value;
 
-pub use element::{Backlog, Context, Element, Io, Outcome, Peer, Port, Token, TxStatus};
+pub use element::{Backlog, Context, Element, Io, Outcome, Peer, Token, TxStatus};
 pub use event::{Event, Gauge};
 pub use given::Given;
 pub use ledger::{Balance, Counts, Ledger};
@@ -37,6 +39,7 @@ pub use packet::{
     CONTROL_DSCP, Ecn, FlowKey, IpHeader, Packet, Payload, SackBlocks, Segment, TakenShim, TcpFlags, TcpHeader,
     TcpOptions, Timestamps,
 };
+pub use port::Port;
 pub use reason::{CreateReason, DropReason};
 pub use rng::Rng;
 pub use serial::SeqNum;

@@ -4,10 +4,10 @@
 //! default and a source (paper section, RFC, item code). The struct can then be listed
 //! ([`Parameters::fields`]) and set by name from what a file says ([`Parameters::set`]).
 
+pub use crate::refusal::ParameterError;
 use crate::time::Duration;
 use crate::units::{ByteSize, Probability, Rate};
 use crate::value::{Value, ValueError, ValueType};
-use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -25,69 +25,6 @@ pub struct Field {
     pub value: String,
     /// Paper section, RFC or item code the default comes from.
     pub source: &'static str,
-}
-
-/// Why a parameter could not be set.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ParameterError {
-    /// There is no parameter of that name.
-    #[error("unknown key '{key}'{}", suggestion(.nearest))]
-    Unknown {
-        /// The name given.
-        key: String,
-        /// The most similar name there is.
-        nearest: Option<&'static str>,
-    },
-    /// The value cannot be read.
-    #[error("bad value for '{key}': {reason}")]
-    BadValue {
-        /// The parameter.
-        key: &'static str,
-        /// What is wrong with it.
-        reason: String,
-    },
-    /// A list or table where a single value belongs.
-    #[error("'{key}' takes a single value, not {found}")]
-    WrongType {
-        /// The parameter.
-        key: &'static str,
-        /// What stands there: `a list`.
-        found: &'static str,
-    },
-    /// The value is a table, and something in it is wrong.
-    #[error("bad value for '{key}': {error}")]
-    Within {
-        /// The parameter.
-        key: &'static str,
-        /// What is wrong in the table.
-        error: Box<ParameterError>,
-    },
-}
-
-impl ParameterError {
-    /// The parameter that was to be set.
-    pub fn key(&self) -> &str {
-        match self {
-            ParameterError::Unknown { key, .. } => key,
-            ParameterError::BadValue { key, .. }
-            | ParameterError::WrongType { key, .. }
-            | ParameterError::Within { key, .. } => key,
-        }
-    }
-
-    /// The error of the parameter `key`, whose `value` was refused.
-    #[doc(hidden)]
-    pub fn refused(key: &'static str, value: &Value, error: ValueError) -> Self {
-        match error {
-            ValueError::Reason(reason) => ParameterError::BadValue { key, reason },
-            ValueError::WrongType => ParameterError::WrongType { key, found: value.kind() },
-            ValueError::Within(error) => ParameterError::Within { key, error: Box::new(error) },
-        }
-    }
-}
-
-fn suggestion(nearest: &Option<&'static str>) -> String {
-    nearest.map_or_else(String::new, |name| format!("; did you mean '{name}'?"))
 }
 
 /// A struct of parameters; implemented by [`parameters!`](crate::parameters!).
@@ -221,7 +158,7 @@ macro_rules! parameters {
                 match key {
                     $(stringify!($field) => {
                         self.$field = $crate::ValueType::read(value).map_err(|error| {
-                            $crate::parameters::ParameterError::refused(stringify!($field), value, error)
+                            $crate::parameters::ParameterError::refused(stringify!($field), value.kind(), error)
                         })?;
                     })*
                     _ => return Err($crate::parameters::unknown(key, &[$(stringify!($field)),*])),

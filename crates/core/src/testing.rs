@@ -1,9 +1,10 @@
 //! A world for tests: one element, every send recorded, conservation checked after each call.
 
-use crate::element::{Backlog, Context, Element, Io, Peer, Port, Token};
+use crate::element::{Backlog, Context, Element, Io, Peer, Token};
 use crate::event::{Event, Gauge};
 use crate::ledger::Ledger;
 use crate::packet::Packet;
+use crate::port::Port;
 use crate::rng::Rng;
 use crate::time::Instant;
 use alloc::vec::Vec;

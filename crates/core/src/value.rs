@@ -3,7 +3,7 @@
 //! A number stays as it was written, so it never passes through floating point. A quantity (`"25ms"`) is text in a file
 //! and is read once, by the type of the parameter that it is for.
 
-use crate::parameters::ParameterError;
+pub use crate::refusal::ValueError;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
@@ -107,32 +107,6 @@ fn bare(literal: &str) -> Value {
         "true" => Value::Boolean(true),
         "false" => Value::Boolean(false),
         _ => Value::Number(literal.to_string()),
-    }
-}
-
-/// Why a value cannot be read.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ValueError {
-    /// A list or table where a single value belongs.
-    #[error("a single value belongs here")]
-    WrongType,
-    /// A sentence that says what is wrong.
-    #[error("{0}")]
-    Reason(String),
-    /// Something in a table is wrong.
-    #[error("{0}")]
-    Within(#[from] ParameterError),
-}
-
-impl From<String> for ValueError {
-    fn from(reason: String) -> Self {
-        ValueError::Reason(reason)
-    }
-}
-
-impl From<&str> for ValueError {
-    fn from(reason: &str) -> Self {
-        ValueError::Reason(reason.to_string())
     }
 }
 

@@ -3,7 +3,7 @@
 use super::document::Entry;
 use super::error::ScenarioError;
 use super::keys::Keys;
-use super::resolve::LONGEST;
+use super::limits::LONGEST;
 use super::socket::{in_control, socket};
 use super::{FlowSpec, IpVersion};
 use crate::catalogue::Catalogue;

@@ -1,7 +1,7 @@
 //! What figures over time show: columns of flows, queues of links, levels of schemes.
 
+use super::LinkSpec;
 use super::document::Table;
-use super::{FigureSpec, LinkSpec};
 use crate::catalogue::Catalogue;
 use airtcp_core::Gauge;
 use airtcp_sim::Level;
@@ -44,14 +44,16 @@ fn gauges<'a>(catalogue: &Catalogue<'a>) -> impl Iterator<Item = Gauge> + 'a {
     Gauge::COMMON.iter().chain(catalogue.schemes.iter().flat_map(|entry| entry.reports.gauges)).copied()
 }
 
-/// The levels that `figures` ask for in a cell with these links.
-pub(super) fn wanted(figures: &[FigureSpec], links: &[LinkSpec], catalogue: &Catalogue<'_>) -> Vec<LevelSpec> {
+/// The levels among these names, which figures over time ask for, in a cell with these links.
+pub(super) fn wanted<'a>(
+    names: impl Iterator<Item = &'a str>,
+    links: &[LinkSpec],
+    catalogue: &Catalogue<'_>,
+) -> Vec<LevelSpec> {
     let mut wanted: Vec<LevelSpec> = Vec::new();
-    for figure in figures.iter().filter(|figure| figure.is_over_time()) {
-        if let Some(kind) =
-            level(&figure.y, links, catalogue).filter(|_| wanted.iter().all(|level| level.name != figure.y))
-        {
-            wanted.push(LevelSpec { name: figure.y.clone(), kind });
+    for name in names {
+        if let Some(kind) = level(name, links, catalogue).filter(|_| wanted.iter().all(|level| level.name != name)) {
+            wanted.push(LevelSpec { name: name.to_owned(), kind });
         }
     }
     wanted

@@ -4,7 +4,7 @@ use super::LinkSpec;
 use super::document::Entry;
 use super::error::{Problem, ScenarioError};
 use super::keys::Keys;
-use super::resolve::LONGEST;
+use super::limits::LONGEST;
 use airtcp_core::parameters::Parameters;
 use airtcp_link::LinkSettings;
 

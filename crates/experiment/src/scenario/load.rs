@@ -117,7 +117,8 @@ impl Scenario {
         let measures = presentation::measures_of(&document, catalogue);
         let figures = presentation::figures(&document, &axes, &measures, catalogue)?;
         for cell in &mut cells {
-            cell.scenario.levels = levels::wanted(&figures, &cell.scenario.links, catalogue);
+            let names = figures.iter().filter(|figure| figure.is_over_time()).map(|figure| figure.y.as_str());
+            cell.scenario.levels = levels::wanted(names, &cell.scenario.links, catalogue);
         }
         Ok(Scenario {
             cells,

@@ -71,7 +71,7 @@ fn stop_varying(table: &mut Table, path: &[String]) -> Result<(), String> {
     for length in 2..varied.len() {
         let above = table.at(&varied[..length]);
         let is_axis = above.is_some_and(|node| match &node.value {
-            Value::Table(table) => super::vary::is_range(table),
+            Value::Table(table) => super::overlay::is_range(table),
             _ => true,
         });
         if is_axis {

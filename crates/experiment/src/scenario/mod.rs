@@ -11,6 +11,7 @@ mod flow;
 mod groups;
 mod keys;
 mod levels;
+mod limits;
 mod link;
 mod load;
 mod merge;

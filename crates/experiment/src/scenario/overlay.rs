@@ -4,7 +4,6 @@
 //! single value replaces what stands there.
 
 use super::document::{Origin, Table, Value};
-use super::vary::is_range;
 
 /// Puts everything in `patch` into `document`.
 pub fn overlay(document: &mut Table, patch: &Table) {
@@ -69,4 +68,9 @@ mod tests {
         let paths: Vec<String> = paths(&patch).into_iter().map(|(path, _)| path.join(".")).collect();
         assert_eq!(paths, ["schemes.repair", "links.air.loss"]);
     }
+}
+
+/// True for `{ linear = …, steps = … }` and `{ log = …, steps = … }`.
+pub fn is_range(table: &Table) -> bool {
+    table.get("linear").is_some() || table.get("log").is_some()
 }

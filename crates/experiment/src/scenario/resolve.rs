@@ -3,6 +3,7 @@
 use super::document::{Entry, Origin, Table, Value, join_path};
 use super::error::{Problem, ScenarioError};
 use super::keys::Keys;
+use super::limits::{LEAST_SAMPLE, LONGEST, MAX_RUNS, MOST_SAMPLES};
 use super::{ResolvedScenario, TOP_LEVEL, defaults, flow, groups, link, probe, scheme, topology, wlan};
 use crate::catalogue::Catalogue;
 use airtcp_core::Duration;
@@ -13,18 +14,6 @@ pub(super) struct Header {
     pub(super) seed: u64,
     pub(super) about: String,
 }
-
-/// More runs of a cell than this are a mistake in the file.
-const MAX_RUNS: u32 = 100_000;
-
-/// Longer times than this, 11 days, are a mistake in the file, and sums of them would not fit.
-pub(super) const LONGEST: Duration = Duration::from_secs(1_000_000);
-
-/// Samples are counted in milliseconds.
-const LEAST_SAMPLE: Duration = Duration::from_millis(1);
-
-/// More samples than this nobody sees in a figure.
-const MOST_SAMPLES: u64 = 20_000;
 
 fn top<'a>(document: &'a Table, file: &'a Origin) -> Keys<'a> {
     Keys::of_file(document, file, "scenario")

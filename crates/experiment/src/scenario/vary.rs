@@ -119,11 +119,6 @@ pub fn substitute(document: &Table, axes: &[Axis], choice: &[usize]) -> Result<T
     Ok(cell)
 }
 
-/// True for `{ linear = …, steps = … }` and `{ log = …, steps = … }`.
-pub fn is_range(table: &Table) -> bool {
-    table.get("linear").is_some() || table.get("log").is_some()
-}
-
 fn wrong(path: &[String], reason: String, origin: &Origin) -> ScenarioError {
     Problem::Vary { path: join_path(path), reason }.at(origin)
 }
@@ -134,7 +129,9 @@ pub fn leaves(vary: &Table) -> Vec<(Vec<String>, &Entry)> {
         for entry in &table.entries {
             let path: Vec<String> = path.iter().cloned().chain([entry.key.clone()]).collect();
             match &entry.node.value {
-                Value::Table(below) if !is_range(below) && !below.entries.is_empty() => collect(below, &path, found),
+                Value::Table(below) if !overlay::is_range(below) && !below.entries.is_empty() => {
+                    collect(below, &path, found)
+                }
                 _ => found.push((path, entry)),
             }
         }
@@ -157,7 +154,7 @@ fn axis(path: &[String], entry: &Entry) -> Result<Axis, ScenarioError> {
             return Err(wrong(path, reason, &entry.origin));
         }
         Value::List(items) => steps_of_list(items, path, &entry.origin)?,
-        Value::Table(range) if is_range(range) => steps_of_range(range, path, &entry.origin)?,
+        Value::Table(range) if overlay::is_range(range) => steps_of_range(range, path, &entry.origin)?,
         _ => {
             let reason =
                 "needs a list of values, { linear = [from, to], steps = n } or { log = [from, to], steps = n }";

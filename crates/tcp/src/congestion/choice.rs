@@ -1,7 +1,7 @@
 //! A controller of the table with its settings.
 
 use super::{CONTROLLERS, Controller, ControllerEntry, ControllerSettings, find};
-use airtcp_core::parameters::Field;
+use airtcp_core::parameters::{Field, ParameterError};
 use airtcp_core::{Value, ValueError, ValueType};
 use alloc::boxed::Box;
 use alloc::format;
@@ -16,6 +16,23 @@ use core::ops::Deref;
 pub struct ControllerChoice {
     entry: ControllerEntry,
     settings: Arc<dyn ControllerSettings>,
+}
+
+impl ControllerEntry {
+    /// The controller with its defaults but for these, each a name and its value.
+    ///
+    /// # Errors
+    /// A key that the controller does not have, or a value that it refuses.
+    pub fn with<K: AsRef<str>, V: Into<Value>>(
+        &self,
+        settings: impl IntoIterator<Item = (K, V)>,
+    ) -> Result<ControllerChoice, ParameterError> {
+        let mut chosen = (self.settings)();
+        for (key, value) in settings {
+            chosen.set(key.as_ref(), &value.into())?;
+        }
+        Ok(ControllerChoice::new(*self, chosen))
+    }
 }
 
 impl ControllerChoice {

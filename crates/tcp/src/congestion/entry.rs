@@ -1,11 +1,9 @@
 //! The table of congestion controllers. One file and one line here make a new one; a crate outside
 //! the workspace passes its own slice of entries to [`find`].
 
-use super::{
-    Bbr, Blind45, ControllerChoice, ControllerSettings, Cubic, Newzag, Reno, Unlimited, Veno, Westwood, Zigzag,
-};
+use super::{Bbr, Blind45, ControllerSettings, Cubic, Newzag, Reno, Unlimited, Veno, Westwood, Zigzag};
 use super::{plain, settings_for};
-use airtcp_core::parameters::{Field, ParameterError, nearest};
+use airtcp_core::parameters::{Field, nearest};
 use airtcp_core::{Value, ValueError, ValueType};
 use alloc::borrow::ToOwned;
 use alloc::boxed::Box;
@@ -32,21 +30,6 @@ impl ControllerEntry {
     /// Its parameters with their defaults.
     pub fn fields(&self) -> Vec<Field> {
         (self.settings)().fields()
-    }
-
-    /// The controller with its defaults but for these, each a name and its value.
-    ///
-    /// # Errors
-    /// A key that the controller does not have, or a value that it refuses.
-    pub fn with<K: AsRef<str>, V: Into<Value>>(
-        &self,
-        settings: impl IntoIterator<Item = (K, V)>,
-    ) -> Result<ControllerChoice, ParameterError> {
-        let mut chosen = (self.settings)();
-        for (key, value) in settings {
-            chosen.set(key.as_ref(), &value.into())?;
-        }
-        Ok(ControllerChoice::new(*self, chosen))
     }
 }
 

@@ -1,6 +1,7 @@
 //! The sending end of a circuit (DEC-1): everybody who takes packets from its tunnel queue.
 
 use super::control::ControlSender;
+use super::departure::{Departure, Stats};
 use super::guarantee::Guarantee;
 use super::settings::Settings;
 use super::tunnel::TunnelQueue;
@@ -8,32 +9,6 @@ use airtcp_core::{Backlog, Instant, Packet, Rng};
 use airtcp_tcp::{Connection, Endpoint};
 use alloc::vec::Vec;
 use core::net::IpAddr;
-
-/// What leaves a circuit.
-#[derive(Debug)]
-pub enum Departure {
-    /// A packet that was offered, as it came.
-    Data(Packet),
-    /// A packet made here: a header packet, or what opens a control TCP and keeps it.
-    Control(Packet),
-}
-
-/// What a circuit did so far. Bytes are IP bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Stats {
-    /// Packets that control TCPs let out.
-    pub data_packets: u64,
-    /// Their bytes.
-    pub data_bytes: u64,
-    /// Packets that the guaranteed bandwidth let out.
-    pub guaranteed_packets: u64,
-    /// Their bytes.
-    pub guaranteed_bytes: u64,
-    /// Header packets, those sent again included.
-    pub header_packets: u64,
-    /// Of those, sent again.
-    pub header_retransmissions: u64,
-}
 
 /// Tunnel queue, GMB sender and control TCPs.
 ///

@@ -9,7 +9,7 @@
 //! A retransmission of a header packet always leaves (DEC-X11), and releases up to a virtual segment of new data
 //! (DEC-11). What finds no data is kept for later, one virtual segment at most.
 
-use super::circuit::{Departure, Stats};
+use super::departure::{Departure, Stats};
 use super::header::{self, STREAM};
 use super::settings::Settings;
 use super::tunnel::TunnelQueue;

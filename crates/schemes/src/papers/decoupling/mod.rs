@@ -27,6 +27,7 @@ mod circuit_end;
 mod control;
 mod counters;
 pub mod datagrams;
+mod departure;
 pub mod events;
 mod guarantee;
 mod header;
@@ -38,7 +39,8 @@ mod tests;
 mod trunk;
 mod tunnel;
 
-pub use circuit::{Circuit, Departure, Stats};
+pub use circuit::Circuit;
 pub use circuit_end::CircuitEnd;
+pub use departure::{Departure, Stats};
 pub use settings::Settings;
 pub use trunk::{ENTRY, Far, Near};

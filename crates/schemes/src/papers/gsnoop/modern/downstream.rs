@@ -9,7 +9,6 @@ use super::flow::Incoming;
 use super::upstream::Timing;
 use crate::papers::gsnoop::events;
 use crate::papers::gsnoop::message::{Message, SeqRange};
-use crate::position;
 use airtcp_core::flow_table::FlowTable;
 use airtcp_core::{Backlog, Context, DropReason, Duration, Event, FlowKey, Instant, Packet, Peer, Port};
 use alloc::collections::BTreeSet;
@@ -274,10 +273,4 @@ impl Downstream {
         }
         Ok(())
     }
-}
-
-/// The range a message names, for a flow at `reference`.
-pub(super) fn positions(reference: u64, (first, end): SeqRange) -> core::ops::Range<u64> {
-    let start = position::near(reference, first);
-    start..start + u64::from(end.since(first))
 }

@@ -1,6 +1,5 @@
 //! One direction of a connection as B sees it: what arrived, what is missing, what is held.
 
-use super::downstream::positions;
 use super::held_acks::{HeldAcks, Standing};
 use super::reordering::Reordering;
 use super::second_copies::SecondCopies;
@@ -389,4 +388,10 @@ impl Incoming {
     fn missing(&self) -> impl Iterator<Item = (Range<Position>, &Gap)> {
         self.gaps.iter().chain(self.barriers.iter().map(|barrier| (barrier.range.clone(), &barrier.gap)))
     }
+}
+
+/// The range a message names, for a flow at `reference`.
+fn positions(reference: u64, (first, end): SeqRange) -> core::ops::Range<u64> {
+    let start = position::near(reference, first);
+    start..start + u64::from(end.since(first))
 }
