@@ -190,6 +190,7 @@ impl<'a> Context<'a> {
         message.len() as u32 + self.io.control_overhead()
     }
     /// Accounts for a packet that the element just made. Call it once per packet made.
+    #[inline]
     pub fn create(&mut self, mut packet: Packet, reason: CreateReason) -> Packet {
         self.ledger.created.add(reason, 1);
         packet.set_origin(reason);
