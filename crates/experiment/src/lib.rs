@@ -4,7 +4,6 @@
 //! time, [`results`] runs everything and keeps it, [`metric`] says what is measured, [`table`], [`figure`] and [`html`] show it, [`capture`] keeps the
 //! packets.
 #![forbid(unsafe_code)]
-#![allow(clippy::too_many_lines, clippy::too_many_arguments, reason = "being split")]
 
 pub mod capture;
 pub mod catalogue;

@@ -11,7 +11,6 @@
 //! crate outside the workspace passes its own [`SchemeEntry`] to the command's `main_with`.
 #![no_std]
 #![forbid(unsafe_code)]
-#![allow(clippy::too_many_lines, clippy::too_many_arguments, reason = "being split")]
 extern crate alloc;
 #[cfg(test)]
 extern crate std;

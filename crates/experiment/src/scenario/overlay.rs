@@ -40,6 +40,11 @@ fn is_whole(table: &Table) -> bool {
     table.entries.is_empty() || table.get("kind").is_some() || is_range(table)
 }
 
+/// True for `{ linear = …, steps = … }` and `{ log = …, steps = … }`.
+pub fn is_range(table: &Table) -> bool {
+    table.get("linear").is_some() || table.get("log").is_some()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -68,9 +73,4 @@ mod tests {
         let paths: Vec<String> = paths(&patch).into_iter().map(|(path, _)| path.join(".")).collect();
         assert_eq!(paths, ["schemes.repair", "links.air.loss"]);
     }
-}
-
-/// True for `{ linear = …, steps = … }` and `{ log = …, steps = … }`.
-pub fn is_range(table: &Table) -> bool {
-    table.get("linear").is_some() || table.get("log").is_some()
 }

@@ -74,23 +74,7 @@ pub(super) fn resolve(
     let keys = top(document, file);
     let valid: Vec<&str> = TOP_LEVEL.iter().map(|(key, ..)| *key).collect();
     keys.only(&valid)?;
-    let entry = keys.required("duration", "duration = \"20s\"")?;
-    let duration: Duration = keys.value("duration")?.expect("required above");
-    let warmup: Duration = keys.value("warmup")?.unwrap_or(Duration::ZERO);
-    if duration > LONGEST {
-        return Err(keys.bad(entry, format!("a run of more than {LONGEST} is a mistake")));
-    }
-    if duration <= warmup {
-        return Err(keys.bad(entry, format!("nothing is left to measure after a warm-up of {warmup}")));
-    }
-    let sample_every: Option<Duration> = keys.value("sample_every")?;
-    if let Some(every) = sample_every
-        && (every < LEAST_SAMPLE || duration.as_nanos() / every.as_nanos() > MOST_SAMPLES)
-    {
-        let reason =
-            format!("{every} is too short; {LEAST_SAMPLE} or more, and at most {MOST_SAMPLES} samples in a run");
-        return Err(keys.bad(document.get("sample_every").expect("read above"), reason));
-    }
+    let Times { duration, warmup, sample_every } = times(&keys)?;
     let nodes = nodes(&keys)?;
     let wlans = match document.get("wlans") {
         Some(entry) => wlan::wlans(&keys.below(entry, "wlan")?, &nodes)?,
@@ -137,6 +121,34 @@ pub(super) fn resolve(
         sample_every,
         levels,
     })
+}
+
+/// When a run ends, from when on it is measured, and how often it is sampled.
+struct Times {
+    duration: Duration,
+    warmup: Duration,
+    sample_every: Option<Duration>,
+}
+
+fn times(keys: &Keys<'_>) -> Result<Times, ScenarioError> {
+    let entry = keys.required("duration", "duration = \"20s\"")?;
+    let duration: Duration = keys.value("duration")?.expect("required above");
+    let warmup: Duration = keys.value("warmup")?.unwrap_or(Duration::ZERO);
+    if duration > LONGEST {
+        return Err(keys.bad(entry, format!("a run of more than {LONGEST} is a mistake")));
+    }
+    if duration <= warmup {
+        return Err(keys.bad(entry, format!("nothing is left to measure after a warm-up of {warmup}")));
+    }
+    let sample_every: Option<Duration> = keys.value("sample_every")?;
+    if let Some(every) = sample_every
+        && (every < LEAST_SAMPLE || duration.as_nanos() / every.as_nanos() > MOST_SAMPLES)
+    {
+        let reason =
+            format!("{every} is too short; {LEAST_SAMPLE} or more, and at most {MOST_SAMPLES} samples in a run");
+        return Err(keys.bad(keys.table.get("sample_every").expect("read above"), reason));
+    }
+    Ok(Times { duration, warmup, sample_every })
 }
 
 fn nodes(keys: &Keys<'_>) -> Result<Vec<String>, ScenarioError> {

@@ -53,7 +53,7 @@ impl Downstream {
     }
 
     /// A packet off the link, while the other gateway is in reach.
-    pub fn handle_packet(&mut self, cx: &mut Context<'_>, packet: Packet, timing: &Timing, hold: Duration) {
+    pub fn handle_packet(&mut self, cx: &mut Context<'_>, packet: Packet, timing: &Timing) {
         let tracked = packet.tcp().filter(|tcp| packet.sequence_len() > 0 && !tcp.flags.rst());
         let Some((flow, tcp)) = packet.flow().zip(tracked.copied()) else {
             self.on_untracked(cx, &packet);
@@ -78,7 +78,7 @@ impl Downstream {
             self.replace(cx, slot, fresh);
         }
         self.with_flow(cx, slot, |cx, flow, state, out| {
-            state.handle_packet(cx, flow, packet, timing, hold, out);
+            state.handle_packet(cx, flow, packet, timing, out);
         });
         self.enforce_memory(cx, slot);
     }
@@ -99,29 +99,22 @@ impl Downstream {
     }
 
     /// POLL: this is what was sent; ask for what is missing, or say that nothing is.
-    pub fn on_poll(&mut self, cx: &mut Context<'_>, flow: &FlowKey, range: SeqRange, timing: &Timing, hold: Duration) {
+    pub fn on_poll(&mut self, cx: &mut Context<'_>, flow: &FlowKey, range: SeqRange, timing: &Timing) {
         let slot = match self.flows.slot(flow) {
             Some(slot) => slot,
             // The flow's very first packet was lost: everything polled is missing.
             None => self.insert(cx, *flow, Incoming::new(range.0, cx.now(), self.settings.suppresses)),
         };
         self.with_flow(cx, slot, |cx, flow, state, out| {
-            state.on_poll(cx, flow, range, timing, hold, out);
+            state.on_poll(cx, flow, range, timing, out);
         });
     }
 
     /// RESENT: what is missing of it is asked for, and nothing overtakes it.
-    pub fn on_resent(
-        &mut self,
-        cx: &mut Context<'_>,
-        flow: &FlowKey,
-        range: SeqRange,
-        timing: &Timing,
-        hold: Duration,
-    ) {
+    pub fn on_resent(&mut self, cx: &mut Context<'_>, flow: &FlowKey, range: SeqRange, timing: &Timing) {
         if let Some(slot) = self.flows.slot(flow) {
             self.with_flow(cx, slot, |cx, flow, state, out| {
-                state.on_resent(cx, flow, range, timing, hold, out);
+                state.on_resent(cx, flow, range, timing, out);
             });
         }
     }

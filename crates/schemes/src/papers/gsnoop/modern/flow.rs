@@ -105,7 +105,6 @@ impl Incoming {
         flow: &FlowKey,
         packet: Packet,
         timing: &Timing,
-        hold: Duration,
         out: &mut Vec<Message>,
     ) {
         let Some(tcp) = packet.tcp() else { return };
@@ -123,9 +122,9 @@ impl Incoming {
             self.advance(cx, Event::RELEASED_IN_ORDER);
             return;
         }
-        self.fill(now, &range, timing, hold);
+        self.fill(now, &range, timing);
         if range.start > self.high {
-            self.open_gap(self.high..range.start, now, hold);
+            self.open_gap(self.high..range.start, now, timing.hold);
         }
         self.high = self.high.max(range.end);
         let is_barred = self.barriers.first().is_some_and(|barrier| barrier.behind <= range.start);
@@ -176,7 +175,7 @@ impl Incoming {
     }
 
     /// Takes an arrival out of the gaps, and learns from one that was late rather than lost.
-    fn fill(&mut self, now: Instant, range: &Range<Position>, timing: &Timing, hold: Duration) {
+    fn fill(&mut self, now: Instant, range: &Range<Position>, timing: &Timing) {
         if self.gaps.is_empty() || range.start >= self.high {
             return;
         }
@@ -184,13 +183,13 @@ impl Incoming {
             // A repair needs a whole round trip; what is here sooner was under way all along.
             let was_late = gap.asked_at.is_none_or(|asked| now.saturating_since(asked) < timing.rtt / 4 * 3);
             if was_late {
-                self.reordering.on_late(now.saturating_since(gap.since), hold);
+                self.reordering.on_late(now.saturating_since(gap.since), timing.hold);
                 if gap.asked_at.is_some() {
-                    self.reordering.expect_vain_repair(filled.clone(), now + hold);
+                    self.reordering.expect_vain_repair(filled.clone(), now + timing.hold);
                 }
             }
             if let Some(acks) = self.acks.as_mut().filter(|_| gap.asked_at.is_some()) {
-                acks.on_repaired(filled.start, now + hold);
+                acks.on_repaired(filled.start, now + timing.hold);
             }
         }
     }
@@ -268,13 +267,12 @@ impl Incoming {
         flow: &FlowKey,
         sent: SeqRange,
         timing: &Timing,
-        hold: Duration,
         out: &mut Vec<Message>,
     ) {
         let now = cx.now();
         let polled = positions(self.high, sent);
         if polled.end > self.high && polled.end - self.high < MAX_WINDOW {
-            self.open_gap(self.high.max(polled.start)..polled.end, now, hold);
+            self.open_gap(self.high.max(polled.start)..polled.end, now, timing.hold);
             self.high = polled.end;
         }
         if self.gaps.is_empty() && self.barriers.is_empty() {
@@ -291,7 +289,6 @@ impl Incoming {
         flow: &FlowKey,
         sent: SeqRange,
         timing: &Timing,
-        hold: Duration,
         out: &mut Vec<Message>,
     ) {
         let now = cx.now();
@@ -302,7 +299,7 @@ impl Incoming {
         if !is_missing || is_known || self.barriers.len() >= MAX_BARRIERS {
             return;
         }
-        let gap = Gap { since: now, deadline: now + hold, request_at: now, asked_at: None, tries: 0 };
+        let gap = Gap { since: now, deadline: now + timing.hold, request_at: now, asked_at: None, tries: 0 };
         self.barriers.push(Barrier { range: resent, behind: self.high, gap });
         self.request_due(cx, flow, timing, out);
     }

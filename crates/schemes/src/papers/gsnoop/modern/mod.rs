@@ -103,11 +103,8 @@ impl Gateway {
     fn timing(&self) -> Timing {
         let rtt = self.peer.rtt();
         let guard = self.guard.unwrap_or_else(|| auto_guard(rtt, packet_time(&self.upstream.egress)));
-        Timing { rtt, guard, tries: self.tries }
-    }
-
-    fn hold(&self, timing: &Timing) -> Duration {
-        self.hold.unwrap_or_else(|| auto_hold(timing.rtt, timing.guard, timing.tries))
+        let hold = self.hold.unwrap_or_else(|| auto_hold(rtt, guard, self.tries));
+        Timing { rtt, guard, hold, tries: self.tries }
     }
 
     /// Suppression: acknowledgments that B let go take the same way as any other.
@@ -152,8 +149,7 @@ impl Element for Gateway {
         }
         self.upstream.on_acknowledgment(&packet);
         if self.peer.in_reach() {
-            let hold = self.hold(&timing);
-            self.downstream.handle_packet(cx, packet, &timing, hold);
+            self.downstream.handle_packet(cx, packet, &timing);
             self.forward_released(cx, &timing);
         } else {
             cx.send(Port::INNER, packet);
@@ -176,7 +172,6 @@ impl Element for Gateway {
         };
         self.peer.on_heard(cx.now());
         let timing = self.timing();
-        let hold = self.hold(&timing);
         match message {
             Message::Hello(hello) => match self.peer.on_hello(cx, &hello) {
                 Change::Restarted => self.downstream.release_all(cx),
@@ -188,8 +183,8 @@ impl Element for Gateway {
             Message::Nack(flow, ranges) => self.upstream.on_nack(cx, &flow, &ranges, &timing),
             Message::Have(flow, range) => self.upstream.on_have(&flow, range.1),
             Message::NotHere(flow, ranges) => self.downstream.on_not_here(cx, &flow, &ranges),
-            Message::Resent(flow, range) => self.downstream.on_resent(cx, &flow, range, &timing, hold),
-            Message::Poll(flow, range) => self.downstream.on_poll(cx, &flow, range, &timing, hold),
+            Message::Resent(flow, range) => self.downstream.on_resent(cx, &flow, range, &timing),
+            Message::Poll(flow, range) => self.downstream.on_poll(cx, &flow, range, &timing),
         }
         self.forward_released(cx, &timing);
     }
