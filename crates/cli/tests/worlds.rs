@@ -100,7 +100,7 @@ impl Element for Script {
     fn handle_tx_status(&mut self, cx: &mut Context<'_>, status: TxStatus) {
         LOG.with_borrow_mut(|log| log.told.push(status.token));
         cx.emit(TOLD);
-        if status.token.0 % 5 == 0 {
+        if status.token.0.is_multiple_of(5) {
             Script::say(cx, 100);
         }
     }
