@@ -49,6 +49,20 @@ fn a_flow_takes_our_socket_and_a_table_shows_what_it_counts() {
 }
 
 #[test]
+fn claims_are_judged_by_what_our_scheme_and_our_socket_count() {
+    let results = std::env::temp_dir().join(format!("own-paper-{}", std::process::id()));
+    let directory = results.display().to_string();
+    let output = airtcp(&["reproduce", "own-paper.toml", "--results", &directory, "--json"]);
+    let control = airtcp(&["reproduce", "own-paper.toml", "--control", "--results", &directory]);
+    let _ = std::fs::remove_dir_all(&results);
+    let shown = text(&output);
+    assert!(output.status.success(), "{shown}");
+    assert_eq!(shown.matches("\"verdict\":\"holds\"").count(), 2, "{shown}");
+    // Without the scheme nothing is merged, so the claim does not hold and is not vacuous.
+    assert!(control.status.success(), "{}", text(&control));
+}
+
+#[test]
 fn a_wrong_parameter_is_refused_with_the_nearest_one() {
     let output = airtcp(&["run", "own.toml", "--set", "schemes.thin.evry=8"]);
     assert_eq!(output.status.code(), Some(2));
