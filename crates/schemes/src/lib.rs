@@ -29,8 +29,10 @@ mod selective_repeat;
 mod seq_map;
 mod settings;
 pub mod socket;
+mod tally;
 #[cfg(test)]
 mod testing;
+mod timers;
 mod tracker;
 
 use airtcp_core::{ByteSize, Duration, Event, Gauge, Rate, Rng};

@@ -12,14 +12,15 @@
 //! is found later by `delay`. What congestion lost is found later, too.
 
 use crate::acks::{is_pure, reports_duplicate};
+use crate::tally::Tally;
+use crate::timers::Timers;
 use crate::{Made, Placement, Reports, SchemeEntry, Site, settings_for};
 use airtcp_core::flow_table::FlowTable;
 use airtcp_core::parameters::ParameterError;
 use airtcp_core::{Backlog, Context, DropReason, Duration, Element, Event, FlowKey, Gauge, Instant, Packet, Port};
 use airtcp_core::{SeqNum, TcpHeader, parameters};
 use alloc::boxed::Box;
-use alloc::collections::{BTreeSet, VecDeque};
-use alloc::vec::Vec;
+use alloc::collections::VecDeque;
 
 /// The line in the table of schemes.
 pub const ENTRY: SchemeEntry = SchemeEntry {
@@ -114,13 +115,12 @@ impl Flow {
 #[derive(Debug)]
 pub struct Delayer {
     flows: FlowTable<Flow>,
-    timers: BTreeSet<(Instant, u32)>,
+    timers: Timers,
     delay: Duration,
     immediate: u32,
     held_limit: usize,
     idle: Duration,
-    held: Backlog,
-    memory: u64,
+    held: Tally,
     memory_limit: u64,
 }
 
@@ -131,13 +131,12 @@ impl Delayer {
         let auto = site.link.round_trip.map_or(DEFAULT_DELAY, |round_trip| (round_trip * 2).max(LEAST_DELAY));
         Delayer {
             flows: FlowTable::new(half as usize / FlowTable::<Flow>::entry_memory(), site.rng),
-            timers: BTreeSet::new(),
+            timers: Timers::default(),
             delay: settings.delay.unwrap_or(auto),
             immediate: settings.immediate,
             held_limit: usize::from(settings.held),
             idle: settings.idle,
-            held: Backlog::default(),
-            memory: 0,
+            held: Tally::default(),
             memory_limit: half,
         }
     }
@@ -177,24 +176,20 @@ impl Delayer {
     fn on_duplicate(&mut self, cx: &mut Context<'_>, slot: u32, packet: Packet) {
         let Some((_, flow)) = self.flows.at_mut(slot) else { return cx.send(Port::INNER, packet) };
         flow.duplicates = flow.duplicates.saturating_add(1);
-        let has_memory = self.memory + packet.memory() as u64 <= self.memory_limit;
+        let has_memory = self.held.memory + packet.memory() as u64 <= self.memory_limit;
         if flow.duplicates <= self.immediate || flow.is_over || !has_memory {
             return cx.send(Port::INNER, packet);
         }
         cx.emit(Event::ACK_DELAYED);
-        self.held.packets += 1;
-        self.held.bytes += u64::from(packet.wire_len());
-        self.memory += packet.memory() as u64;
+        self.held.add(&packet, 0);
         flow.held.push_back(packet);
         if flow.deadline.is_none() {
-            let deadline = cx.now().saturating_add(self.delay);
-            flow.deadline = Some(deadline);
-            self.timers.insert((deadline, slot));
+            self.timers.set(slot, &mut flow.deadline, Some(cx.now().saturating_add(self.delay)));
         }
         if flow.held.len() > self.held_limit
             && let Some(oldest) = flow.held.pop_front()
         {
-            self.account_gone(&oldest);
+            self.held.remove(&oldest, 0);
             cx.send(Port::INNER, oldest);
         }
     }
@@ -202,19 +197,11 @@ impl Delayer {
     /// Nothing waits any more; `each` says what becomes of what did.
     fn end_delay(&mut self, cx: &mut Context<'_>, slot: u32, each: fn(&mut Context<'_>, Packet)) {
         let Some((_, flow)) = self.flows.at_mut(slot) else { return };
-        if let Some(deadline) = flow.deadline.take() {
-            self.timers.remove(&(deadline, slot));
-        }
+        self.timers.set(slot, &mut flow.deadline, None);
         for packet in core::mem::take(&mut flow.held) {
-            self.account_gone(&packet);
+            self.held.remove(&packet, 0);
             each(cx, packet);
         }
-    }
-
-    fn account_gone(&mut self, packet: &Packet) {
-        self.held.packets -= 1;
-        self.held.bytes -= u64::from(packet.wire_len());
-        self.memory -= packet.memory() as u64;
     }
 
     fn insert(&mut self, cx: &mut Context<'_>, key: FlowKey, tcp: &TcpHeader) {
@@ -255,8 +242,7 @@ impl Element for Delayer {
     }
 
     fn handle_timeout(&mut self, cx: &mut Context<'_>) {
-        let due: Vec<u32> = self.timers.range(..=(cx.now(), u32::MAX)).map(|(_, slot)| *slot).collect();
-        for slot in due {
+        for slot in self.timers.due(cx.now()) {
             if let Some((_, flow)) = self.flows.at_mut(slot) {
                 flow.is_over = true;
             }
@@ -265,25 +251,25 @@ impl Element for Delayer {
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        self.timers.first().map(|(due, _)| *due)
+        self.timers.next()
     }
 
     fn held(&self) -> Backlog {
-        self.held
+        self.held.waiting
     }
 
     fn observe(&self, gauge: &mut dyn FnMut(Gauge, u64)) {
         let entries = self.flows.len() * FlowTable::<Flow>::entry_memory();
         gauge(Gauge::FLOWS, self.flows.len() as u64);
-        gauge(Gauge::HELD_BYTES, self.held.bytes);
-        gauge(Gauge::MEMORY_BYTES, entries as u64 + self.memory);
+        gauge(Gauge::HELD_BYTES, self.held.waiting.bytes);
+        gauge(Gauge::MEMORY_BYTES, entries as u64 + self.held.memory);
     }
 
     fn check(&self) -> Result<(), &'static str> {
-        if self.memory > self.memory_limit {
+        if self.held.memory > self.memory_limit {
             return Err("more memory is held back than the limit");
         }
-        if self.timers.is_empty() && self.held.packets > 0 {
+        if self.timers.len() == 0 && self.held.waiting.packets > 0 {
             return Err("acknowledgments are held back for ever");
         }
         Ok(())

@@ -1,11 +1,11 @@
 //! What the schemes at the two ends of a hop share (link ARQ, link FEC, the header hop): control messages that take the
 //! link's time, room in the MTU for what they add, and the order of what comes out.
 
-#[cfg(test)]
-pub mod bench;
 mod control;
 mod fit;
 mod order;
+#[cfg(test)]
+pub mod testing;
 
 use airtcp_core::{Context, DropReason, Event, Packet, TakenShim};
 

@@ -2,7 +2,8 @@
 //! until the gap is filled, or nobody will fill it, or it has taken too long.
 
 use crate::position::Position;
-use airtcp_core::{Backlog, Context, DropReason, Duration, Event, Instant, Packet, Port};
+use crate::tally::Tally;
+use airtcp_core::{Context, DropReason, Duration, Event, Instant, Packet, Port};
 use alloc::collections::{BTreeMap, BTreeSet};
 
 /// Packets that were passed over and may still come; the latest are kept.
@@ -41,9 +42,8 @@ pub(crate) struct Order<O = Onward> {
     skipped: BTreeSet<Position>,
     /// Since when something waits for a packet, and for which.
     waiting: Option<(Instant, Position)>,
-    held: Backlog,
-    held_bytes_max: u64,
-    memory: u64,
+    /// What is held back.
+    pub held: Tally,
 }
 
 impl Order {
@@ -64,9 +64,7 @@ impl<O: Outlet> Order<O> {
             arrived: BTreeMap::new(),
             skipped: BTreeSet::new(),
             waiting: None,
-            held: Backlog::default(),
-            held_bytes_max: 0,
-            memory: 0,
+            held: Tally::default(),
         }
     }
 
@@ -102,13 +100,13 @@ impl<O: Outlet> Order<O> {
             self.pass_on(cx, Event::RELEASED_IN_ORDER);
         } else if self.in_order {
             cx.emit(Event::HELD);
-            self.count(&packet, true);
+            self.held.add(&packet, ENTRY);
             self.arrived.insert(sequence, Some(packet));
         } else {
             self.outlet.pass(cx, packet);
             self.arrived.insert(sequence, None);
         }
-        if self.memory > self.memory_limit {
+        if self.held.memory > self.memory_limit {
             self.release_all(cx);
         }
         self.settle(cx.now());
@@ -156,23 +154,9 @@ impl<O: Outlet> Order<O> {
 
     fn let_go(&mut self, cx: &mut Context<'_>, packet: Option<Packet>, event: Event) {
         if let Some(packet) = packet {
-            self.count(&packet, false);
+            self.held.remove(&packet, ENTRY);
             cx.emit(event);
             self.outlet.pass(cx, packet);
-        }
-    }
-
-    fn count(&mut self, packet: &Packet, is_added: bool) {
-        let (bytes, memory) = (u64::from(packet.wire_len()), packet.memory() as u64 + ENTRY);
-        if is_added {
-            self.held.packets += 1;
-            self.held.bytes += bytes;
-            self.memory += memory;
-            self.held_bytes_max = self.held_bytes_max.max(self.held.bytes);
-        } else {
-            self.held.packets -= 1;
-            self.held.bytes -= bytes;
-            self.memory -= memory;
         }
     }
 
@@ -185,7 +169,7 @@ impl<O: Outlet> Order<O> {
 
     /// Passes on everything that is held.
     pub fn release_all(&mut self, cx: &mut Context<'_>) {
-        while self.held.packets > 0 {
+        while self.held.waiting.packets > 0 {
             self.skip_gap(cx);
         }
     }
@@ -193,7 +177,7 @@ impl<O: Outlet> Order<O> {
     /// Begins or ends the wait for a gap.
     fn settle(&mut self, now: Instant) {
         self.waiting = match self.waiting {
-            _ if self.held.packets == 0 => None,
+            _ if self.held.waiting.packets == 0 => None,
             Some((since, gap)) if gap == self.expected => Some((since, gap)),
             _ => Some((now, self.expected)),
         };
@@ -211,29 +195,14 @@ impl<O: Outlet> Order<O> {
         self.waiting.map(|(since, _)| since + hold)
     }
 
-    /// What is held back.
-    pub fn held(&self) -> Backlog {
-        self.held
-    }
-
-    /// Most bytes that were ever held back.
-    pub fn held_bytes_max(&self) -> u64 {
-        self.held_bytes_max
-    }
-
-    /// Memory of held packets.
-    pub fn memory(&self) -> u64 {
-        self.memory
-    }
-
     pub fn check(&self) -> Result<(), &'static str> {
-        if self.memory > self.memory_limit {
+        if self.held.memory > self.memory_limit {
             return Err("more memory is held back than the limit");
         }
         if self.arrived.contains_key(&self.expected) {
             return Err("a packet that is in order is held");
         }
-        if self.waiting.is_some() != (self.held.packets > 0) {
+        if self.waiting.is_some() != (self.held.waiting.packets > 0) {
             return Err("packets are held and nothing is waited for, or the other way round");
         }
         Ok(())

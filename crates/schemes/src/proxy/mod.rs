@@ -22,9 +22,9 @@ mod tests;
 pub use settings::ProxySettings;
 
 use crate::Site;
+use crate::timers::Timers;
 use airtcp_core::flow_table::FlowTable;
 use airtcp_core::{Backlog, ByteSize, Context, Duration, Element, Event, FlowKey, Gauge, Instant, Packet, Port};
-use alloc::collections::BTreeSet;
 use outlet::Outlet;
 use quiet::Quiet;
 use relay::{Relay, Verdict};
@@ -48,7 +48,7 @@ pub struct Proxy {
     buffer: ByteSize,
     /// By the direction of the SYN.
     flows: FlowTable<Relay>,
-    timers: BTreeSet<(Instant, u32)>,
+    timers: Timers,
     /// By port: the inner one, the link's.
     outlets: [Outlet; 2],
     capacity: usize,
@@ -74,7 +74,7 @@ impl Proxy {
             settings: ProxySettings { mtu, ..settings.clone() },
             buffer: ByteSize(buffer),
             flows: FlowTable::new(capacity, site.rng),
-            timers: BTreeSet::new(),
+            timers: Timers::default(),
             outlets: [Outlet::new(Port::INNER), Outlet::new(Port::LINK)],
             capacity,
             quiet: None,
@@ -186,19 +186,13 @@ impl Proxy {
             return;
         }
         let due = relay.deadline(self.settings.idle);
-        let old = core::mem::replace(&mut relay.timer, due);
-        if old != due {
-            old.map(|old| self.timers.remove(&(old, slot)));
-            due.map(|due| self.timers.insert((due, slot)));
-        }
+        self.timers.set(slot, &mut relay.timer, due);
     }
 
     fn remove(&mut self, slot: u32) {
-        let Some((_, relay)) = self.flows.remove_slot(slot) else { return };
+        let Some((_, mut relay)) = self.flows.remove_slot(slot) else { return };
         self.refused_before += relay.refused_segments;
-        if let Some(timer) = relay.timer {
-            self.timers.remove(&(timer, slot));
-        }
+        self.timers.set(slot, &mut relay.timer, None);
         for (outlet, _) in self.outlets.iter_mut().zip(relay.waits).filter(|(_, waits)| *waits) {
             outlet.forget(slot);
         }
@@ -232,10 +226,9 @@ impl Element for Proxy {
 
     fn handle_timeout(&mut self, cx: &mut Context<'_>) {
         let now = cx.now();
-        while let Some((due, slot)) = self.timers.first().copied().filter(|(due, _)| *due <= now) {
-            self.timers.remove(&(due, slot));
+        while let Some(slot) = self.timers.first_due(now) {
             let Some((_, relay)) = self.flows.at_mut(slot) else { continue };
-            relay.timer = None;
+            self.timers.set(slot, &mut relay.timer, None);
             if now.saturating_since(relay.last_used) >= self.settings.idle {
                 relay.give_up();
             }
@@ -245,7 +238,7 @@ impl Element for Proxy {
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        self.timers.first().map(|(due, _)| *due)
+        self.timers.next()
     }
 
     fn held(&self) -> Backlog {

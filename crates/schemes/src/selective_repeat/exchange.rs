@@ -137,7 +137,7 @@ impl<O: Outlet> Exchange<O> {
     }
 
     pub fn held(&self) -> Backlog {
-        let (queued, held) = (self.egress.backlog(), self.receiver.order.held());
+        let (queued, held) = (self.egress.backlog(), self.receiver.order.held.waiting);
         Backlog { packets: queued.packets + held.packets, bytes: queued.bytes + held.bytes }
     }
 
@@ -145,9 +145,12 @@ impl<O: Outlet> Exchange<O> {
         gauge(Gauge::QUEUE_BYTES, self.egress.backlog().bytes);
         gauge(Gauge::QUEUE_BYTES_MAX, self.egress.bytes_max());
         gauge(Gauge::CACHE_BYTES, self.sender.memory());
-        gauge(Gauge::HELD_BYTES, self.receiver.order.held().bytes);
-        gauge(Gauge::HELD_BYTES_MAX, self.receiver.order.held_bytes_max());
-        gauge(Gauge::MEMORY_BYTES, self.egress.backlog().bytes + self.sender.memory() + self.receiver.order.memory());
+        gauge(Gauge::HELD_BYTES, self.receiver.order.held.waiting.bytes);
+        gauge(Gauge::HELD_BYTES_MAX, self.receiver.order.held.bytes_max);
+        gauge(
+            Gauge::MEMORY_BYTES,
+            self.egress.backlog().bytes + self.sender.memory() + self.receiver.order.held.memory,
+        );
         gauge(Gauge::LINK_RTT_NS, self.peer.rtt().as_nanos());
         gauge(Gauge::PEER_IN_REACH, u64::from(self.peer.in_reach()));
     }

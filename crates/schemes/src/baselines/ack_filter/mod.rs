@@ -102,7 +102,7 @@ impl AckFilter {
 
     /// Takes a packet that is to leave; drops one that it makes redundant, or itself where there is no room.
     fn enqueue(&mut self, cx: &mut Context<'_>, packet: Packet) {
-        if self.queue.backlog().packets == 0 {
+        if self.queue.tally.waiting.packets == 0 {
             self.pacer.begin(cx.now());
         }
         match self.queue.replace(packet, self.keep) {
@@ -169,19 +169,19 @@ impl Element for AckFilter {
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        let may_send = self.has_room() && self.queue.backlog().packets > 0;
+        let may_send = self.has_room() && self.queue.tally.waiting.packets > 0;
         self.pending.deadline().into_iter().chain(may_send.then(|| self.pacer.free_at())).min()
     }
 
     fn held(&self) -> Backlog {
-        self.queue.backlog()
+        self.queue.tally.waiting
     }
 
     fn observe(&self, gauge: &mut dyn FnMut(Gauge, u64)) {
         gauge(Gauge::FLOWS, self.queue.flows() as u64);
-        gauge(Gauge::QUEUE_BYTES, self.queue.backlog().bytes);
-        gauge(Gauge::QUEUE_BYTES_MAX, self.queue.bytes_max());
-        gauge(Gauge::MEMORY_BYTES, self.queue.memory());
+        gauge(Gauge::QUEUE_BYTES, self.queue.tally.waiting.bytes);
+        gauge(Gauge::QUEUE_BYTES_MAX, self.queue.tally.bytes_max);
+        gauge(Gauge::MEMORY_BYTES, self.queue.tally.memory);
     }
 
     fn check(&self) -> Result<(), &'static str> {

@@ -6,6 +6,7 @@
 //! order within a flow stays as it came.
 
 use super::rules;
+use crate::tally::Tally;
 use airtcp_core::{Backlog, DropReason, FlowKey, Packet};
 use alloc::collections::{BTreeMap, VecDeque};
 
@@ -41,9 +42,8 @@ pub(super) struct FlowQueue {
     limit: Limit,
     turns: VecDeque<Turn>,
     flows: BTreeMap<Turn, Waiting>,
-    backlog: Backlog,
-    memory: u64,
-    bytes_max: u64,
+    /// What waits.
+    pub tally: Tally,
 }
 
 /// What waits of a flow.
@@ -63,23 +63,7 @@ struct Entry {
 impl FlowQueue {
     /// An empty queue.
     pub fn new(limit: Limit) -> Self {
-        let (turns, flows, backlog) = (VecDeque::new(), BTreeMap::new(), Backlog::default());
-        FlowQueue { limit, turns, flows, backlog, memory: 0, bytes_max: 0 }
-    }
-
-    /// What waits.
-    pub fn backlog(&self) -> Backlog {
-        self.backlog
-    }
-
-    /// Memory of what waits.
-    pub fn memory(&self) -> u64 {
-        self.memory
-    }
-
-    /// Most bytes that ever waited.
-    pub fn bytes_max(&self) -> u64 {
-        self.bytes_max
+        FlowQueue { limit, turns: VecDeque::new(), flows: BTreeMap::new(), tally: Tally::default() }
     }
 
     /// Flows of which something waits.
@@ -92,7 +76,7 @@ impl FlowQueue {
     /// # Errors
     /// The packet and why it goes no further: there is no room for it.
     pub fn push(&mut self, packet: Packet, ahead: usize) -> Result<(), (Packet, DropReason)> {
-        let waiting = self.backlog.packets as u64;
+        let waiting = self.tally.waiting.packets as u64;
         let (bytes, memory) = self.with(&packet);
         if waiting > 0 && (waiting + ahead as u64 >= self.limit.packets || bytes > self.limit.bytes) {
             return Err((packet, DropReason::QUEUE_FULL));
@@ -121,14 +105,14 @@ impl FlowQueue {
         }
         let Some(entry) = waiting.packets.remove(index) else { return Err(packet) };
         waiting.replaceable -= 1;
-        self.forget(&entry.packet);
+        self.tally.remove(&entry.packet, 0);
         self.keep(turn, packet, VecDeque::push_back);
         Ok(entry.packet)
     }
 
     /// Bytes and memory of what waits with this packet.
     fn with(&self, packet: &Packet) -> (u64, u64) {
-        (self.backlog.bytes + u64::from(packet.wire_len()), self.memory + packet.memory() as u64)
+        (self.tally.waiting.bytes + u64::from(packet.wire_len()), self.tally.memory + packet.memory() as u64)
     }
 
     /// The packet whose turn it is.
@@ -140,7 +124,7 @@ impl FlowQueue {
         if waiting.packets.is_empty() {
             self.flows.remove(&turn);
         }
-        self.forget(&entry.packet);
+        self.tally.remove(&entry.packet, 0);
         Some(entry.packet)
     }
 
@@ -152,28 +136,20 @@ impl FlowQueue {
     }
 
     fn keep(&mut self, turn: Turn, packet: Packet, place: fn(&mut VecDeque<Entry>, Entry)) {
-        (self.backlog.bytes, self.memory) = self.with(&packet);
-        self.backlog.packets += 1;
-        self.bytes_max = self.bytes_max.max(self.backlog.bytes);
+        self.tally.add(&packet, 0);
         let waiting = self.flows.entry(turn).or_default();
         let is_replaceable = rules::is_replaceable(&packet);
         waiting.replaceable += usize::from(is_replaceable);
         place(&mut waiting.packets, Entry { packet, is_replaceable });
     }
 
-    fn forget(&mut self, packet: &Packet) {
-        self.backlog.packets -= 1;
-        self.backlog.bytes -= u64::from(packet.wire_len());
-        self.memory -= packet.memory() as u64;
-    }
-
     /// Every waiting packet has a turn, the limit holds, and no flow without packets is remembered.
     pub fn check(&self) -> Result<(), &'static str> {
-        if self.turns.len() != self.backlog.packets {
+        if self.turns.len() != self.tally.waiting.packets {
             return Err("the queue before the link has as many turns as packets");
         }
-        let Backlog { packets, bytes } = self.backlog;
-        if packets > 1 && (bytes > self.limit.bytes || self.memory > self.limit.memory) {
+        let Backlog { packets, bytes } = self.tally.waiting;
+        if packets > 1 && (bytes > self.limit.bytes || self.tally.memory > self.limit.memory) {
             return Err("the queue before the link is longer than its limit");
         }
         if self.flows.values().any(|waiting| waiting.packets.is_empty()) {

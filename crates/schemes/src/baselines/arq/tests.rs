@@ -1,7 +1,7 @@
 //! Two stations face to face.
 
 use super::*;
-use crate::hop::bench::{self, Bench, data, opaque, syn};
+use crate::hop::testing::{self as bench, Bench, data, opaque, syn};
 use crate::selective_repeat::START;
 use crate::{End, MAX_MEMORY};
 use airtcp_core::parameters::Parameters;

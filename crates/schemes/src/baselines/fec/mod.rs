@@ -272,7 +272,7 @@ impl Element for Station {
     }
 
     fn held(&self) -> Backlog {
-        let (queued, held) = (self.egress.backlog(), self.decoder.order.held());
+        let (queued, held) = (self.egress.backlog(), self.decoder.order.held.waiting);
         let codes: u64 = self.codes.iter().map(|code| u64::from(code.wire_len())).sum();
         Backlog { packets: queued.packets + held.packets + self.codes.len(), bytes: queued.bytes + held.bytes + codes }
     }
@@ -283,9 +283,9 @@ impl Element for Station {
         gauge(Gauge::QUEUE_BYTES, self.egress.backlog().bytes);
         gauge(Gauge::QUEUE_BYTES_MAX, self.egress.bytes_max());
         gauge(Gauge::CACHE_BYTES, blocks);
-        gauge(Gauge::HELD_BYTES, order.held().bytes);
-        gauge(Gauge::HELD_BYTES_MAX, order.held_bytes_max());
-        gauge(Gauge::MEMORY_BYTES, self.egress.backlog().bytes + blocks + order.memory());
+        gauge(Gauge::HELD_BYTES, order.held.waiting.bytes);
+        gauge(Gauge::HELD_BYTES_MAX, order.held.bytes_max);
+        gauge(Gauge::MEMORY_BYTES, self.egress.backlog().bytes + blocks + order.held.memory);
         gauge(Gauge::LINK_RTT_NS, self.peer.rtt().as_nanos());
         gauge(Gauge::PEER_IN_REACH, u64::from(self.peer.in_reach()));
     }

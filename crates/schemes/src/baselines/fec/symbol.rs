@@ -68,7 +68,7 @@ pub(super) fn decode(mut known: Vec<Option<Vec<u8>>>, k: usize) -> Option<Vec<Ve
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::hop::bench::{data, opaque};
+    use crate::hop::testing::{data, opaque};
     use std::vec;
 
     fn block() -> Vec<Packet> {

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::baselines::fec::events;
-use crate::hop::bench::{self, Bench, data, opaque, syn};
+use crate::hop::testing::{self as bench, Bench, data, opaque, syn};
 use crate::{End, MAX_MEMORY};
 use airtcp_core::parameters::Parameters;
 use airtcp_core::{DropReason, Rng, TakenShim};

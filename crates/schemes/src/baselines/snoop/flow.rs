@@ -71,7 +71,7 @@ pub(super) struct Flow {
     /// slower than the estimate can be measured (Karn).
     is_backoff_new: bool,
     /// When the oldest copy is sent again.
-    deadline: Option<Instant>,
+    pub deadline: Option<Instant>,
     /// Memory of the copies.
     pub memory: u64,
     /// The deadline as the agent's table of timers has it.
@@ -96,10 +96,6 @@ impl Flow {
             timer: None,
             last_used: now,
         }
-    }
-
-    pub fn deadline(&self) -> Option<Instant> {
-        self.deadline
     }
 
     pub fn copies(&self) -> usize {

@@ -21,14 +21,13 @@ mod last_hop;
 mod tests;
 
 use crate::egress::{Egress, EgressSettings};
+use crate::timers::Timers;
 use crate::{Made, Placement, Reports, SchemeEntry, Site, settings_for};
 use airtcp_core::flow_table::FlowTable;
 use airtcp_core::parameters::ParameterError;
 use airtcp_core::{Backlog, ByteSize, Context, CreateReason, DropReason, Duration, Element, Event, FlowKey};
 use airtcp_core::{Gauge, Instant, Packet, Port, Rate, TcpHeader, parameters};
 use alloc::boxed::Box;
-use alloc::collections::BTreeSet;
-use alloc::vec::Vec;
 use flow::{AckVerdict, DataVerdict, Flow};
 use last_hop::LastHop;
 
@@ -87,7 +86,7 @@ const FLOW_HEAP: usize = 1024;
 pub struct Agent {
     queue: Egress,
     flows: FlowTable<Flow>,
-    timers: BTreeSet<(Instant, u32)>,
+    timers: Timers,
     limits: Limits,
     last_hop: LastHop,
     idle: Duration,
@@ -105,7 +104,7 @@ impl Agent {
         Agent {
             queue: Egress::new(EgressSettings::at(site, settings.rate, settings.queue), site.rng),
             flows: FlowTable::new(capacity, site.rng),
-            timers: BTreeSet::new(),
+            timers: Timers::default(),
             limits: Limits { cache, min_timeout, tries },
             last_hop: LastHop::new(site.link.round_trip),
             idle: settings.idle,
@@ -263,11 +262,9 @@ impl Agent {
     }
 
     fn remove(&mut self, slot: u32) {
-        if let Some((_, state)) = self.flows.remove_slot(slot) {
+        if let Some((_, mut state)) = self.flows.remove_slot(slot) {
             self.cached -= state.memory;
-            if let Some(timer) = state.timer {
-                self.timers.remove(&(timer, slot));
-            }
+            self.timers.set(slot, &mut state.timer, None);
         }
     }
 
@@ -277,22 +274,13 @@ impl Agent {
         let memory = state.memory;
         let result = work(state);
         self.cached = self.cached + state.memory - memory;
-        if state.deadline() != state.timer {
-            if let Some(old) = state.timer {
-                self.timers.remove(&(old, slot));
-            }
-            if let Some(new) = state.deadline() {
-                self.timers.insert((new, slot));
-            }
-            state.timer = state.deadline();
-        }
+        self.timers.set(slot, &mut state.timer, state.deadline);
         Some(result)
     }
 
     fn handle_timers(&mut self, cx: &mut Context<'_>) {
         let now = cx.now();
-        let due: Vec<u32> = self.timers.range(..=(now, u32::MAX)).map(|(_, slot)| *slot).collect();
-        for slot in due {
+        for slot in self.timers.due(now) {
             let limits = self.limits;
             if let Some(Some(copy)) = self.with_flow(slot, |state| state.handle_timeout(now, &limits)) {
                 cx.emit(events::LOCAL_TIMEOUT);
@@ -325,8 +313,7 @@ impl Element for Agent {
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        let timer = self.timers.first().map(|(due, _)| *due);
-        [timer, self.queue.poll_timeout()].into_iter().flatten().min()
+        [self.timers.next(), self.queue.poll_timeout()].into_iter().flatten().min()
     }
 
     fn held(&self) -> Backlog {

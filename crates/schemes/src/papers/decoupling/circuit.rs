@@ -139,17 +139,17 @@ impl Circuit {
 
     /// What waits in the tunnel queue.
     pub fn held(&self) -> Backlog {
-        self.queue.backlog()
+        self.queue.tally.waiting
     }
 
     /// Most bytes that ever waited there.
     pub fn held_bytes_max(&self) -> u64 {
-        self.queue.bytes_max()
+        self.queue.tally.bytes_max
     }
 
     /// Memory of what waits and of the control TCPs.
     pub fn memory(&self) -> u64 {
-        self.queue.memory() + (self.controls.len() * size_of::<ControlSender>()) as u64
+        self.queue.tally.memory + (self.controls.len() * size_of::<ControlSender>()) as u64
     }
 
     /// Counters.

@@ -1,7 +1,8 @@
 //! The tunnel queue (DEC-2): one FIFO from which all senders of a circuit take the head. (DEC-13)
 
+use crate::tally::Tally;
 use airtcp_core::packet::{IpHeader, TcpHeader};
-use airtcp_core::{Backlog, Packet, Payload};
+use airtcp_core::{Packet, Payload};
 use alloc::collections::VecDeque;
 
 /// See the module. A packet is let go as soon as it is taken: nothing is left to send again (DEC-21).
@@ -9,9 +10,8 @@ use alloc::collections::VecDeque;
 pub(super) struct TunnelQueue {
     packets: VecDeque<(Packet, Seal)>,
     limit: usize,
-    bytes: u64,
-    memory: u64,
-    bytes_max: u64,
+    /// What waits.
+    pub tally: Tally,
     /// Packets and bytes that came in and that left.
     entered: (u64, u64),
     left: (u64, u64),
@@ -42,16 +42,12 @@ impl Seal {
 impl TunnelQueue {
     /// An empty queue for `limit` packets.
     pub fn new(limit: u32) -> Self {
-        let (entered, left) = ((0, 0), (0, 0));
-        let packets = VecDeque::new();
         TunnelQueue {
-            packets,
+            packets: VecDeque::new(),
             limit: limit as usize,
-            bytes: 0,
-            memory: 0,
-            bytes_max: 0,
-            entered,
-            left,
+            tally: Tally::default(),
+            entered: (0, 0),
+            left: (0, 0),
             is_broken: false,
         }
     }
@@ -67,9 +63,7 @@ impl TunnelQueue {
             return Err(packet);
         }
         let bytes = u64::from(packet.wire_len());
-        self.bytes += bytes;
-        self.bytes_max = self.bytes_max.max(self.bytes);
-        self.memory += packet.memory() as u64;
+        self.tally.add(&packet, 0);
         let seal = Seal::of(&packet, self.entered.0);
         self.entered = (self.entered.0 + 1, self.entered.1 + bytes);
         self.packets.push_back((packet, seal));
@@ -81,8 +75,7 @@ impl TunnelQueue {
         let (packet, seal) = self.packets.pop_front()?;
         self.is_broken |= seal != Seal::of(&packet, self.left.0);
         let bytes = u64::from(packet.wire_len());
-        self.bytes -= bytes;
-        self.memory -= packet.memory() as u64;
+        self.tally.remove(&packet, 0);
         self.left = (self.left.0 + 1, self.left.1 + bytes);
         Some(packet)
     }
@@ -90,21 +83,6 @@ impl TunnelQueue {
     /// True if nothing waits.
     pub fn is_empty(&self) -> bool {
         self.packets.is_empty()
-    }
-
-    /// What waits.
-    pub fn backlog(&self) -> Backlog {
-        Backlog { packets: self.packets.len(), bytes: self.bytes }
-    }
-
-    /// Memory of what waits.
-    pub fn memory(&self) -> u64 {
-        self.memory
-    }
-
-    /// Most bytes that ever waited.
-    pub fn bytes_max(&self) -> u64 {
-        self.bytes_max
     }
 
     /// What came in left once, in its turn and as it came, or waits.
@@ -115,7 +93,7 @@ impl TunnelQueue {
         if self.packets.len() > self.limit {
             return Err("the tunnel queue is longer than its limit");
         }
-        let (packets, bytes) = (self.left.0 + self.packets.len() as u64, self.left.1 + self.bytes);
+        let (packets, bytes) = (self.left.0 + self.packets.len() as u64, self.left.1 + self.tally.waiting.bytes);
         if self.entered.0 != packets {
             return Err("a packet left the tunnel queue twice, or never");
         }

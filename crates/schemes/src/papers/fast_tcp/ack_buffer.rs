@@ -1,7 +1,8 @@
 //! The ACK buffer (FTC-5): a FIFO for all flows (FTC-U8), or one for each, served in turn. Acknowledgments of a lane
 //! leave in the order they came.
 
-use airtcp_core::{Backlog, Duration, Instant, Packet};
+use crate::tally::Tally;
+use airtcp_core::{Duration, Instant, Packet};
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Memory of a waiting acknowledgment besides the packet: its place here and in three trees.
@@ -41,9 +42,8 @@ pub(super) struct AckBuffer {
     next_turn: u64,
     /// When the first of each lane has waited long enough.
     overdue: BTreeSet<(Instant, u32)>,
-    held: Backlog,
-    bytes_max: u64,
-    memory: u64,
+    /// What waits.
+    pub held: Tally,
 }
 
 #[derive(Debug)]
@@ -60,21 +60,17 @@ impl AckBuffer {
             turns: BTreeMap::new(),
             next_turn: 0,
             overdue: BTreeSet::new(),
-            held: Backlog::default(),
-            bytes_max: 0,
-            memory: 0,
+            held: Tally::default(),
         }
     }
 
     /// Takes an acknowledgment; gives it back when it does not fit.
     pub fn push(&mut self, lane: u32, ack: Waiting) -> Result<(), Waiting> {
-        let (bytes, memory) = (u64::from(ack.packet.wire_len()), memory_of(&ack.packet));
-        if self.held.bytes + bytes > self.limits.bytes || self.memory + memory > self.limits.memory {
+        let (bytes, memory) = (u64::from(ack.packet.wire_len()), ack.packet.memory() as u64 + OVERHEAD);
+        if self.held.waiting.bytes + bytes > self.limits.bytes || self.held.memory + memory > self.limits.memory {
             return Err(ack);
         }
-        self.held = Backlog { packets: self.held.packets + 1, bytes: self.held.bytes + bytes };
-        self.bytes_max = self.bytes_max.max(self.held.bytes);
-        self.memory += memory;
+        self.held.add(&ack.packet, OVERHEAD);
         match self.lanes.get_mut(&lane) {
             Some(found) => found.waiting.push_back(ack),
             None => self.open(lane, [ack].into()),
@@ -133,20 +129,14 @@ impl AckBuffer {
         let mut waiting = self.close(lane);
         let ack = waiting.pop_front();
         self.open(lane, waiting);
-        ack.inspect(|ack| self.account_gone(ack))
+        ack.inspect(|ack| self.held.remove(&ack.packet, OVERHEAD))
     }
 
     /// Empties a lane, in order.
     pub fn take(&mut self, lane: u32) -> VecDeque<Waiting> {
         let waiting = self.close(lane);
-        waiting.iter().for_each(|ack| self.account_gone(ack));
+        waiting.iter().for_each(|ack| self.held.remove(&ack.packet, OVERHEAD));
         waiting
-    }
-
-    fn account_gone(&mut self, ack: &Waiting) {
-        self.held.packets -= 1;
-        self.held.bytes -= u64::from(ack.packet.wire_len());
-        self.memory -= memory_of(&ack.packet);
     }
 
     /// True if something waits in a lane.
@@ -159,40 +149,22 @@ impl AckBuffer {
         self.overdue.first().map(|(due, _)| *due)
     }
 
-    /// What waits.
-    pub fn held(&self) -> Backlog {
-        self.held
-    }
-
-    /// Most bytes that ever waited.
-    pub fn bytes_max(&self) -> u64 {
-        self.bytes_max
-    }
-
-    /// Memory of what waits.
-    pub fn memory(&self) -> u64 {
-        self.memory
-    }
-
     pub fn check(&self) -> Result<(), &'static str> {
-        if self.held.bytes > self.limits.bytes || self.memory > self.limits.memory {
+        if self.held.waiting.bytes > self.limits.bytes || self.held.memory > self.limits.memory {
             return Err("more acknowledgments wait than the ACK buffer holds");
         }
-        if self.turns.len() != self.lanes.len() || self.lanes.is_empty() != (self.held.packets == 0) {
+        if self.turns.len() != self.lanes.len() || self.lanes.is_empty() != (self.held.waiting.packets == 0) {
             return Err("a lane of the ACK buffer has no turn, or a turn no lane");
         }
         Ok(())
     }
 }
 
-fn memory_of(packet: &Packet) -> u64 {
-    packet.memory() as u64 + OVERHEAD
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::testing::{MS, ack, acknowledgments, at};
+    use airtcp_core::Backlog;
     use alloc::vec::Vec;
 
     fn buffer(bytes: u64) -> AckBuffer {
@@ -215,7 +187,7 @@ mod tests {
             buffer.push(0, waiting(n, 0)).unwrap();
         }
         assert_eq!(drain(|| buffer.pop()), [1, 2, 3, 4, 5]);
-        assert_eq!((buffer.held(), buffer.memory(), buffer.check()), (Backlog::default(), 0, Ok(())));
+        assert_eq!((buffer.held.waiting, buffer.held.memory, buffer.check()), (Backlog::default(), 0, Ok(())));
     }
 
     #[test]
@@ -231,7 +203,7 @@ mod tests {
     fn a_full_buffer_gives_the_packet_back() {
         let mut buffer = buffer(100);
         let taken = (0..5).filter(|n| buffer.push(n % 2, waiting(*n, 0)).is_ok()).count();
-        assert_eq!((taken, buffer.held().bytes, buffer.bytes_max()), (2, 80, 80));
+        assert_eq!((taken, buffer.held.waiting.bytes, buffer.held.bytes_max), (2, 80, 80));
         buffer.pop();
         assert!(buffer.push(0, waiting(9, 0)).is_ok());
     }

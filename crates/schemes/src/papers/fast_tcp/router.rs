@@ -161,7 +161,7 @@ impl Router {
 
     /// Puts an acknowledgment into the ACK buffer, which lets go of it at once if its turn has come (FTC-5).
     fn wait(&mut self, cx: &mut Context<'_>, lane: u32, ack: Waiting) -> Result<(), Waiting> {
-        if self.acks.held().packets == 0 {
+        if self.acks.held.waiting.packets == 0 {
             self.pace.begin(cx.now());
         }
         self.acks.push(lane, ack)?;
@@ -253,7 +253,7 @@ impl Router {
     }
 
     fn memory(&self) -> u64 {
-        (self.flows.len() * FlowTable::<Flow>::entry_memory()) as u64 + self.acks.memory()
+        (self.flows.len() * FlowTable::<Flow>::entry_memory()) as u64 + self.acks.held.memory
     }
 }
 
@@ -279,12 +279,12 @@ impl Element for Router {
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        let turn = (self.acks.held().packets > 0).then(|| self.pace.free_at());
+        let turn = (self.acks.held.waiting.packets > 0).then(|| self.pace.free_at());
         [self.forward.poll_timeout(), turn, self.acks.overdue_at()].into_iter().flatten().min()
     }
 
     fn held(&self) -> Backlog {
-        let (queue, acks) = (self.forward.held(), self.acks.held());
+        let (queue, acks) = (self.forward.held(), self.acks.held.waiting);
         Backlog { packets: queue.packets + acks.packets, bytes: queue.bytes + acks.bytes }
     }
 
@@ -294,8 +294,8 @@ impl Element for Router {
         gauge(Gauge::MEMORY_BYTES, self.memory() + self.forward.held().bytes);
         gauge(Gauge::QUEUE_BYTES, queue);
         gauge(Gauge::QUEUE_BYTES_MAX, queue_max);
-        gauge(Gauge::HELD_BYTES, self.acks.held().bytes);
-        gauge(Gauge::HELD_BYTES_MAX, self.acks.bytes_max());
+        gauge(Gauge::HELD_BYTES, self.acks.held.waiting.bytes);
+        gauge(Gauge::HELD_BYTES_MAX, self.acks.held.bytes_max);
         gauge(events::ACK_DELAY_NS_MAX, self.longest_wait.as_nanos());
     }
 

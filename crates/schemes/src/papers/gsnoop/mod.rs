@@ -18,7 +18,7 @@ pub mod paper;
 mod settings;
 
 #[cfg(test)]
-mod random_operations;
+mod random_operations_tests;
 
 pub use crate::peer::Hello;
 pub use message::{MAX_RANGES, Message, SeqRange};

@@ -30,7 +30,7 @@ pub mod events;
 mod settings;
 
 #[cfg(test)]
-mod random_operations;
+mod random_operations_tests;
 #[cfg(test)]
 mod tests;
 

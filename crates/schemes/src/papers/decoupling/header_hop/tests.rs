@@ -1,7 +1,7 @@
 //! Two stations face to face.
 
 use super::*;
-use crate::hop::bench::{self, Bench, data, opaque};
+use crate::hop::testing::{self as bench, Bench, data, opaque};
 use crate::papers::decoupling::header_hop::events;
 use crate::{End, MAX_MEMORY};
 use airtcp_core::parameters::Parameters;

@@ -9,19 +9,19 @@ use super::flow::Incoming;
 use super::upstream::Timing;
 use crate::papers::gsnoop::events;
 use crate::papers::gsnoop::message::{Message, SeqRange};
+use crate::tally::Tally;
+use crate::timers::Timers;
 use airtcp_core::flow_table::FlowTable;
-use airtcp_core::{Backlog, Context, DropReason, Duration, Event, FlowKey, Instant, Packet, Peer, Port};
-use alloc::collections::BTreeSet;
+use airtcp_core::{Context, DropReason, Duration, Event, FlowKey, Instant, Packet, Peer, Port};
 use alloc::vec::Vec;
 
 /// Gateway B of one link direction.
 #[derive(Debug)]
 pub(super) struct Downstream {
     flows: FlowTable<Incoming>,
-    timers: BTreeSet<(Instant, u32)>,
-    held: Backlog,
-    held_bytes_max: u64,
-    memory: u64,
+    timers: Timers,
+    /// What is held back.
+    pub held: Tally,
     /// Suppression: acknowledgments that were held and go on now; the gateway takes them after each call.
     released: Vec<Packet>,
     settings: Settings,
@@ -41,15 +41,7 @@ pub(super) struct Settings {
 
 impl Downstream {
     pub fn new(flows: FlowTable<Incoming>, settings: Settings) -> Self {
-        Downstream {
-            flows,
-            timers: BTreeSet::new(),
-            held: Backlog::default(),
-            held_bytes_max: 0,
-            memory: 0,
-            released: Vec::new(),
-            settings,
-        }
+        Downstream { flows, timers: Timers::default(), held: Tally::default(), released: Vec::new(), settings }
     }
 
     /// A packet off the link, while the other gateway is in reach.
@@ -122,13 +114,8 @@ impl Downstream {
     pub fn handle_timeout(&mut self, cx: &mut Context<'_>, timing: &Timing) {
         let now = cx.now();
         // Each flow once: whatever a flow asks for next, others and the packets get their turn.
-        let due: Vec<(Instant, u32)> = self.timers.range(..=(now, u32::MAX)).copied().collect();
-        for timer in due {
-            self.timers.remove(&timer);
-            self.with_flow(cx, timer.1, |cx, flow, state, out| {
-                state.timer = None;
-                state.handle_timeout(cx, flow, timing, out);
-            });
+        for slot in self.timers.due(now) {
+            self.with_flow(cx, slot, |cx, flow, state, out| state.handle_timeout(cx, flow, timing, out));
         }
         let idle = self.settings.idle;
         while let Some(slot) = self.flows.oldest_if(|flow| now.saturating_since(flow.last_used) > idle) {
@@ -152,22 +139,11 @@ impl Downstream {
     ) {
         let Some((flow, state)) = self.flows.at_mut(slot) else { return };
         let mut messages = Vec::new();
-        let (held, memory) = (state.held(), state.memory());
+        let held = state.held();
         work(cx, flow, state, &mut messages);
-        self.held.packets = self.held.packets + state.held().packets - held.packets;
-        self.held.bytes = self.held.bytes + state.held().bytes - held.bytes;
-        self.memory = self.memory + state.memory() - memory;
-        self.held_bytes_max = self.held_bytes_max.max(self.held.bytes);
+        self.held.change(held, state.held());
         let due = state.next_timeout();
-        if due != state.timer {
-            if let Some(old) = state.timer {
-                self.timers.remove(&(old, slot));
-            }
-            if let Some(new) = due {
-                self.timers.insert((new, slot));
-            }
-            state.timer = due;
-        }
+        self.timers.set(slot, &mut state.timer, due);
         self.released.extend(state.take_released());
         for message in messages {
             if matches!(message, Message::Nack(..)) {
@@ -185,7 +161,7 @@ impl Downstream {
         let acknowledges = |packet: &Packet| packet.tcp().is_some_and(|tcp| tcp.flags.ack() && !tcp.flags.syn());
         let slot = packet.flow().filter(|_| acknowledges(&packet)).and_then(|flow| self.flows.slot(&flow.reversed()));
         let Some(slot) = slot else { return Some(packet) };
-        let room = if self.memory < self.settings.memory_limit { self.settings.held_acks } else { 0 };
+        let room = if self.held.memory < self.settings.memory_limit { self.settings.held_acks } else { 0 };
         let mut kept = Some(packet);
         self.with_flow(cx, slot, |cx, _, state, _| {
             kept = kept.take().and_then(|packet| state.handle_acknowledgment(cx, packet, room));
@@ -224,23 +200,13 @@ impl Downstream {
 
     /// Beyond the bound the flow that grew lets everything pass.
     fn enforce_memory(&mut self, cx: &mut Context<'_>, slot: u32) {
-        if self.memory > self.settings.memory_limit {
+        if self.held.memory > self.settings.memory_limit {
             self.with_flow(cx, slot, |cx, _, state, _| state.release_everything(cx));
         }
     }
 
     pub fn poll_timeout(&self) -> Option<Instant> {
-        self.timers.first().map(|(due, _)| *due)
-    }
-
-    /// What is held back.
-    pub fn held(&self) -> Backlog {
-        self.held
-    }
-
-    /// Most bytes that were ever held back.
-    pub fn held_bytes_max(&self) -> u64 {
-        self.held_bytes_max
+        self.timers.next()
     }
 
     /// Flows with state.
@@ -248,20 +214,15 @@ impl Downstream {
         self.flows.len()
     }
 
-    /// Memory of held packets.
-    pub fn memory(&self) -> u64 {
-        self.memory
-    }
-
     /// Bounds, and totals that agree with the flows.
     pub fn check(&self) -> Result<(), &'static str> {
-        if self.memory > self.settings.memory_limit {
+        if self.held.memory > self.settings.memory_limit {
             return Err("more memory is held back than the limit");
         }
         if !self.released.is_empty() {
             return Err("a released acknowledgment was not sent");
         }
-        if self.flows.is_empty() && self.held.packets != 0 {
+        if self.flows.is_empty() && self.held.waiting.packets != 0 {
             return Err("packets are held back for no flow");
         }
         Ok(())

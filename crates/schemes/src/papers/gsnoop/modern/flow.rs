@@ -8,7 +8,8 @@ use super::waiting::Waiting;
 use crate::papers::gsnoop::message::{MAX_RANGES, Message, SeqRange};
 use crate::position::{self, Position};
 use crate::seq_map::SeqMap;
-use airtcp_core::{Backlog, Context, DropReason, Duration, Event, FlowKey, Instant, Packet, Port, SeqNum};
+use crate::tally::Tally;
+use airtcp_core::{Context, DropReason, Duration, Event, FlowKey, Instant, Packet, Port, SeqNum};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -90,13 +91,11 @@ impl Incoming {
         sequence != self.initial
     }
 
-    pub fn held(&self) -> Backlog {
-        let (data, acks) = (self.waiting.backlog(), self.acks.as_ref().map(|acks| acks.held()).unwrap_or_default());
-        Backlog { packets: data.packets + acks.packets, bytes: data.bytes + acks.bytes }
-    }
-
-    pub fn memory(&self) -> u64 {
-        self.waiting.memory() + self.acks.as_ref().map_or(0, |acks| acks.memory())
+    /// Data that waits, or in the suppression variant acknowledgments.
+    pub fn held(&self) -> Tally {
+        let mut held = self.waiting.tally;
+        held.change(Tally::default(), self.acks.as_ref().map(|acks| acks.tally).unwrap_or_default());
+        held
     }
 
     pub fn handle_packet(

@@ -12,12 +12,15 @@
 
 use crate::papers::gsnoop::events;
 use crate::position::Position;
-use airtcp_core::{Backlog, Context, DropReason, Event, Instant, Packet, TcpHeader};
+use crate::tally::Tally;
+use airtcp_core::{Context, DropReason, Event, Instant, Packet, TcpHeader};
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 /// Repaired gaps whose acknowledgment is awaited.
 const MAX_REPAIRED: usize = 256;
+/// Memory of an entry beside its packet.
+const ENTRY: u64 = size_of::<Packet>() as u64;
 
 /// The acknowledgments of one flow.
 #[derive(Debug, Default)]
@@ -25,8 +28,7 @@ pub(super) struct HeldAcks {
     latest: Option<Latest>,
     /// Repetitions of the latest acknowledgment.
     held: VecDeque<Packet>,
-    held_bytes: u64,
-    held_memory: u64,
+    pub tally: Tally,
     /// Beginnings of repaired gaps, and until when the receiver may still repeat that it misses them.
     repaired: VecDeque<(Position, Instant)>,
     /// Held before, to be sent now; the owner takes them after each call.
@@ -89,8 +91,7 @@ impl HeldAcks {
             return Some(packet);
         }
         cx.emit(events::ACK_HELD);
-        self.held_bytes += u64::from(packet.wire_len());
-        self.held_memory += memory(&packet);
+        self.tally.add(&packet, ENTRY);
         self.held.push_back(packet);
         None
     }
@@ -107,8 +108,7 @@ impl HeldAcks {
 
     fn pop(&mut self) -> Option<Packet> {
         let packet = self.held.pop_front()?;
-        self.held_bytes -= u64::from(packet.wire_len());
-        self.held_memory -= memory(&packet);
+        self.tally.remove(&packet, ENTRY);
         Some(packet)
     }
 
@@ -143,16 +143,4 @@ impl HeldAcks {
         let until = self.repaired.iter().map(|(_, until)| *until).min();
         until.filter(|_| !self.held.is_empty())
     }
-
-    pub fn held(&self) -> Backlog {
-        Backlog { packets: self.held.len(), bytes: self.held_bytes }
-    }
-
-    pub fn memory(&self) -> u64 {
-        self.held_memory
-    }
-}
-
-fn memory(packet: &Packet) -> u64 {
-    (packet.memory() + size_of::<Packet>()) as u64
 }

@@ -11,7 +11,6 @@ mod cache;
 mod downstream;
 mod flow;
 mod held_acks;
-mod polls;
 mod reordering;
 mod second_copies;
 mod upstream;
@@ -212,7 +211,7 @@ impl Element for Gateway {
     }
 
     fn held(&self) -> Backlog {
-        let (queued, held) = (self.upstream.egress.backlog(), self.downstream.held());
+        let (queued, held) = (self.upstream.egress.backlog(), self.downstream.held.waiting);
         Backlog { packets: queued.packets + held.packets, bytes: queued.bytes + held.bytes }
     }
 
@@ -222,12 +221,12 @@ impl Element for Gateway {
         gauge(Gauge::QUEUE_BYTES, self.upstream.egress.backlog().bytes);
         gauge(Gauge::QUEUE_BYTES_MAX, self.upstream.egress.bytes_max());
         gauge(Gauge::CACHE_BYTES, self.upstream.cache_bytes());
-        gauge(Gauge::HELD_BYTES, self.downstream.held().bytes);
-        gauge(Gauge::HELD_BYTES_MAX, self.downstream.held_bytes_max());
+        gauge(Gauge::HELD_BYTES, self.downstream.held.waiting.bytes);
+        gauge(Gauge::HELD_BYTES_MAX, self.downstream.held.bytes_max);
         let entries = self.upstream.flow_count() * (FlowTable::<upstream::Flow>::entry_memory() + FLOW_HEAP)
             + self.downstream.flow_count() * (FlowTable::<Incoming>::entry_memory() + FLOW_HEAP);
         let queued = self.upstream.egress.backlog().bytes;
-        let packets = self.upstream.cache_bytes() + self.downstream.memory() + queued;
+        let packets = self.upstream.cache_bytes() + self.downstream.held.memory + queued;
         gauge(Gauge::MEMORY_BYTES, entries as u64 + packets);
         gauge(Gauge::LINK_RTT_NS, self.peer.rtt().as_nanos());
         gauge(Gauge::PEER_IN_REACH, u64::from(self.peer.in_reach()));

@@ -5,12 +5,12 @@
 //! and a cache miss are both answered with NOT-HERE, so that B need not wait.
 
 use super::cache::{CacheOrder, Copies, flush};
-use super::polls::{Poll, Polls};
 use crate::egress::{Egress, Lane};
 use crate::papers::gsnoop::events;
 use crate::papers::gsnoop::message::{MAX_RANGES, Message, SeqRange};
 use crate::position::{self, Position};
 use crate::seq_map::SeqMap;
+use crate::timers::Timers;
 use airtcp_core::flow_table::FlowTable;
 use airtcp_core::{Context, CreateReason, DropReason, Duration, Event, FlowKey, Instant, Packet, Peer, Port, SeqNum};
 use alloc::vec::Vec;
@@ -32,7 +32,9 @@ pub(super) struct Flow {
     holes: SeqMap<()>,
     copies: Copies,
     last_used: Instant,
-    poll: Poll,
+    /// When the other end is asked after the flow's tail, and how often it was.
+    poll_at: Option<Instant>,
+    poll_tries: u8,
 }
 
 /// Times that depend on the distance of the two gateways.
@@ -63,7 +65,8 @@ pub(super) struct Upstream {
     pub egress: Egress,
     flows: FlowTable<Flow>,
     cache: CacheOrder,
-    polls: Polls,
+    /// When to ask after the tails of flows (POLL).
+    polls: Timers,
     idle: Duration,
     redundancy: bool,
     /// Until when the link is taken for lossy; unknown before its first packet.
@@ -86,7 +89,7 @@ impl Upstream {
             egress,
             flows,
             cache: CacheOrder::new(cache_limit),
-            polls: Polls::default(),
+            polls: Timers::default(),
             idle,
             redundancy,
             lossy_until: None,
@@ -151,29 +154,30 @@ impl Upstream {
                 holes: SeqMap::default(),
                 copies: Copies::default(),
                 last_used: cx.now(),
-                poll: Poll::default(),
+                poll_at: None,
+                poll_tries: 0,
             },
         );
         cx.emit(Event::FLOW_NEW);
         if let Some((_, state)) = evicted {
             cx.emit(Event::FLOW_EVICTED);
-            self.let_go(slot, &state);
+            self.let_go(slot, state);
         }
         slot
     }
 
     fn remove(&mut self, slot: u32) {
         if let Some((_, state)) = self.flows.remove_slot(slot) {
-            self.let_go(slot, &state);
+            self.let_go(slot, state);
         }
     }
 
     /// Forgets what hangs on a flow that is gone from the table.
-    fn let_go(&mut self, slot: u32, state: &Flow) {
+    fn let_go(&mut self, slot: u32, mut state: Flow) {
         for (_, copy) in state.copies.iter() {
             self.cache.forget(copy);
         }
-        self.polls.cancel(slot, &state.poll);
+        self.polls.set(slot, &mut state.poll_at, None);
     }
 
     fn settle_drops(&mut self, cx: &mut Context<'_>) {
@@ -240,8 +244,8 @@ impl Upstream {
         let is_retransmission = range.end <= state.sent;
         state.sent = state.sent.max(range.end);
         self.cache.insert(slot, &mut state.copies, range.clone(), copy, now);
-        state.poll.tries = 0;
-        self.polls.schedule(slot, &mut state.poll, Some(now + timing.rtt / 2));
+        state.poll_tries = 0;
+        self.polls.set(slot, &mut state.poll_at, Some(now + timing.rtt / 2));
         while let Some((victim, serial, start)) = self.cache.next_to_flush() {
             if let Some((_, state)) = self.flows.at_mut(victim) {
                 flush(&mut self.cache, &mut state.copies, serial, start);
@@ -285,7 +289,7 @@ impl Upstream {
             state.holes.pop_first();
         }
         if acknowledged >= state.sent {
-            self.polls.schedule(slot, &mut state.poll, None);
+            self.polls.set(slot, &mut state.poll_at, None);
         }
     }
 
@@ -323,7 +327,7 @@ impl Upstream {
         let Some(slot) = self.flows.slot(flow) else { return };
         let Some((_, state)) = self.flows.at_mut(slot) else { return };
         if position::near(state.sent, end) >= state.sent {
-            self.polls.schedule(slot, &mut state.poll, None);
+            self.polls.set(slot, &mut state.poll_at, None);
         }
     }
 
@@ -341,23 +345,23 @@ impl Upstream {
             let Some((_, state)) = self.flows.at_mut(slot) else { continue };
             let is_recent = now.saturating_since(state.last_used) < RECENT;
             if is_recent && state.acknowledged < state.sent && !state.copies.is_empty() {
-                state.poll.tries = 0;
-                self.polls.schedule(slot, &mut state.poll, Some(now));
+                state.poll_tries = 0;
+                self.polls.set(slot, &mut state.poll_at, Some(now));
             }
         }
     }
 
     fn send_due_polls(&mut self, cx: &mut Context<'_>, timing: &Timing, peer_in_reach: bool) {
         let now = cx.now();
-        while let Some(slot) = self.polls.pop_due(now) {
+        for slot in self.polls.due(now) {
             let Some((flow, state)) = self.flows.at_mut(slot) else { continue };
-            state.poll.on_due();
-            if !peer_in_reach || state.poll.tries >= timing.tries {
+            self.polls.set(slot, &mut state.poll_at, None);
+            if !peer_in_reach || state.poll_tries >= timing.tries {
                 continue;
             }
-            state.poll.tries += 1;
+            state.poll_tries += 1;
             let next = now + timing.rtt + timing.guard;
-            self.polls.schedule(slot, &mut state.poll, Some(next));
+            self.polls.set(slot, &mut state.poll_at, Some(next));
             let first = state.acknowledged.max(state.copies.first().map_or(0, |(range, _)| range.start));
             if first < state.sent {
                 let (flow, range) = (*flow, first..state.sent);

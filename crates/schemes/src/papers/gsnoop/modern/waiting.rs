@@ -3,9 +3,13 @@
 
 use crate::position::Position;
 use crate::seq_map::SeqMap;
-use airtcp_core::{Backlog, Context, DropReason, Event, Packet};
+use crate::tally::Tally;
+use airtcp_core::{Context, DropReason, Event, Packet};
 use alloc::collections::VecDeque;
 use core::ops::Range;
+
+/// Memory of an entry beside its packet.
+const ENTRY: u64 = 64;
 
 /// What waits.
 #[derive(Debug, Default)]
@@ -13,8 +17,7 @@ pub(super) struct Waiting {
     held: SeqMap<Packet>,
     /// Retransmissions of earlier bytes that came while packets were held.
     deferred: VecDeque<Deferred>,
-    bytes: u64,
-    memory: u64,
+    pub tally: Tally,
 }
 
 /// A packet of earlier bytes that must not overtake what came before it: a sender with RACK
@@ -35,9 +38,9 @@ impl Waiting {
             return;
         }
         cx.emit(Event::HELD);
-        self.note_held(&packet);
+        self.tally.add(&packet, ENTRY);
         if let Some(shorter) = self.held.insert(range, packet) {
-            self.note_released(&shorter);
+            self.tally.remove(&shorter, ENTRY);
             cx.discard(shorter, DropReason::DUPLICATE);
         }
     }
@@ -45,7 +48,7 @@ impl Waiting {
     /// Lets a packet of earlier bytes go when everything before `behind` went.
     pub fn defer(&mut self, cx: &mut Context<'_>, packet: Packet, behind: Position) {
         cx.emit(Event::HELD);
-        self.note_held(&packet);
+        self.tally.add(&packet, ENTRY);
         let place = self.deferred.partition_point(|other| other.behind <= behind);
         self.deferred.insert(place, Deferred { packet, behind });
     }
@@ -53,7 +56,7 @@ impl Waiting {
     /// The next packet that may go, when everything before `next` went or is given up.
     pub fn pop(&mut self, next: Position) -> Option<Packet> {
         let packet = self.pop_released(next)?;
-        self.note_released(&packet);
+        self.tally.remove(&packet, ENTRY);
         Some(packet)
     }
 
@@ -68,35 +71,12 @@ impl Waiting {
         held.and_then(|_| self.held.pop_first()).map(|(_, packet)| packet)
     }
 
-    fn note_held(&mut self, packet: &Packet) {
-        self.bytes += u64::from(packet.wire_len());
-        self.memory += memory(packet);
-    }
-
-    fn note_released(&mut self, packet: &Packet) {
-        self.bytes -= u64::from(packet.wire_len());
-        self.memory -= memory(packet);
-    }
-
     /// Gives memory back when little of it is used.
     pub fn shrink(&mut self) {
         self.held.shrink();
     }
 
     pub fn is_empty(&self) -> bool {
-        self.held.is_empty() && self.deferred.is_empty()
+        self.tally.waiting.packets == 0
     }
-
-    pub fn backlog(&self) -> Backlog {
-        Backlog { packets: self.held.len() + self.deferred.len(), bytes: self.bytes }
-    }
-
-    pub fn memory(&self) -> u64 {
-        self.memory
-    }
-}
-
-/// Memory of a held packet with its entry.
-fn memory(packet: &Packet) -> u64 {
-    packet.memory() as u64 + 64
 }

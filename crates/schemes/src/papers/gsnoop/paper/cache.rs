@@ -4,17 +4,20 @@
 
 use crate::position::Position;
 use crate::seq_map::SeqMap;
+use crate::tally::Tally;
 use airtcp_core::Packet;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::ops::Range;
 
+/// Memory of a copy beside its packet.
+const ENTRY: u64 = size_of::<Copy>() as u64;
+
 /// Copies in the order they were sent.
 #[derive(Debug)]
 pub(super) struct Cache {
     limit: usize,
-    memory: u64,
-    bytes: u64,
+    pub tally: Tally,
     copies: VecDeque<Copy>,
 }
 
@@ -29,18 +32,16 @@ struct Copy {
 impl Cache {
     /// A cache for `limit` packets.
     pub fn new(limit: usize) -> Self {
-        Cache { limit, memory: 0, bytes: 0, copies: VecDeque::new() }
+        Cache { limit, tally: Tally::default(), copies: VecDeque::new() }
     }
 
     /// Adds a copy of what was just sent and flushes the oldest beyond the limits (GSN-3).
     pub fn insert(&mut self, flow: u64, range: Range<Position>, packet: Packet, memory_limit: u64) {
-        self.memory += memory(&packet);
-        self.bytes += u64::from(packet.wire_len());
+        self.tally.add(&packet, ENTRY);
         self.copies.push_back(Copy { flow, range, packet });
-        while self.copies.len() > self.limit || self.memory > memory_limit {
+        while self.copies.len() > self.limit || self.tally.memory > memory_limit {
             let Some(oldest) = self.copies.pop_front() else { break };
-            self.memory -= memory(&oldest.packet);
-            self.bytes -= u64::from(oldest.packet.wire_len());
+            self.tally.remove(&oldest.packet, ENTRY);
         }
     }
 
@@ -65,20 +66,6 @@ impl Cache {
     pub fn len(&self) -> usize {
         self.copies.len()
     }
-
-    /// IP bytes of all copies.
-    pub fn bytes(&self) -> u64 {
-        self.bytes
-    }
-
-    /// Memory of all copies.
-    pub fn memory(&self) -> u64 {
-        self.memory
-    }
-}
-
-fn memory(packet: &Packet) -> u64 {
-    (packet.memory() + size_of::<Copy>()) as u64
 }
 
 #[cfg(test)]
@@ -129,10 +116,10 @@ mod tests {
     #[test]
     fn memory_bounds_the_cache_too() {
         let mut cache = Cache::new(1000);
-        let limit = 10 * memory(&packet(0));
+        let limit = 10 * (packet(0).memory() as u64 + ENTRY);
         for n in 0..100 {
             cache.insert(0, n * 1000..n * 1000 + 1000, packet(n * 1000), limit);
         }
-        assert_eq!((cache.len(), cache.memory()), (10, limit));
+        assert_eq!((cache.len(), cache.tally.memory), (10, limit));
     }
 }

@@ -8,9 +8,10 @@ use super::suppressor::{Standing, Suppressor, Verdict};
 use crate::papers::gsnoop::events;
 use crate::papers::gsnoop::message::{MAX_RANGES, Message};
 use crate::position::{self, Position};
+use crate::tally::Tally;
+use crate::timers::Timers;
 use airtcp_core::flow_table::FlowTable;
-use airtcp_core::{Backlog, Context, DropReason, Duration, Event, FlowKey, Instant, Packet, Peer, Port, SeqNum};
-use alloc::collections::BTreeSet;
+use airtcp_core::{Context, DropReason, Duration, Event, FlowKey, Instant, Packet, Peer, Port, SeqNum};
 use alloc::vec::Vec;
 use core::ops::Range;
 
@@ -18,10 +19,9 @@ use core::ops::Range;
 #[derive(Debug)]
 pub(super) struct Downstream {
     flows: FlowTable<Flow>,
-    timers: BTreeSet<(Instant, u32)>,
-    held: Backlog,
-    held_bytes_max: u64,
-    memory: u64,
+    timers: Timers,
+    /// ACKs that are held.
+    pub held: Tally,
     /// ACKs that were held and go on now; the gateway takes them after each call.
     released: Vec<Packet>,
     /// Bytes of NACKs that were sent, alike.
@@ -72,10 +72,8 @@ impl Downstream {
     pub fn new(flows: FlowTable<Flow>, settings: Settings) -> Self {
         Downstream {
             flows,
-            timers: BTreeSet::new(),
-            held: Backlog::default(),
-            held_bytes_max: 0,
-            memory: 0,
+            timers: Timers::default(),
+            held: Tally::default(),
             released: Vec::new(),
             nack_bytes: 0,
             settings,
@@ -156,7 +154,7 @@ impl Downstream {
         let Some(slot) = self.flows.slot(&flow.reversed()).filter(|_| tcp.flags.ack() && !tcp.flags.syn()) else {
             return Some(packet);
         };
-        let room = if self.memory < self.settings.memory_limit { self.settings.held_acks } else { 0 };
+        let room = if self.held.memory < self.settings.memory_limit { self.settings.held_acks } else { 0 };
         let mut kept = Some(packet);
         let mut is_over = false;
         self.with_flow(slot, |_, state, _| {
@@ -192,12 +190,9 @@ impl Downstream {
     pub fn handle_timeout(&mut self, cx: &mut Context<'_>, timing: &Timing) {
         let now = cx.now();
         let ask_again = self.settings.ask_again;
-        let due: Vec<(Instant, u32)> = self.timers.range(..=(now, u32::MAX)).copied().collect();
-        for timer in due {
-            self.timers.remove(&timer);
+        for slot in self.timers.due(now) {
             let mut sent = 0;
-            self.with_flow(timer.1, |flow, state, released| {
-                state.timer = None;
+            self.with_flow(slot, |flow, state, released| {
                 let timed_out = state.detector.handle_timeout(now, ask_again, timing.repair_due(now));
                 for number in timed_out.given_up {
                     cx.emit(events::REPAIR_TIMEOUT);
@@ -249,41 +244,14 @@ impl Downstream {
     /// Runs `work` on a flow and settles what it changed: timer and totals.
     fn with_flow(&mut self, slot: u32, work: impl FnOnce(&FlowKey, &mut Flow, &mut Vec<Packet>)) {
         let Some((flow, state)) = self.flows.at_mut(slot) else { return };
-        let (held, memory) = (state.suppressor.held(), state.suppressor.memory());
+        let held = state.suppressor.tally;
         work(flow, state, &mut self.released);
-        self.held.packets = self.held.packets + state.suppressor.held().packets - held.packets;
-        self.held.bytes = self.held.bytes + state.suppressor.held().bytes - held.bytes;
-        self.held_bytes_max = self.held_bytes_max.max(self.held.bytes);
-        self.memory = self.memory + state.suppressor.memory() - memory;
-        let due = state.detector.next_timeout();
-        if due != state.timer {
-            if let Some(old) = state.timer {
-                self.timers.remove(&(old, slot));
-            }
-            if let Some(new) = due {
-                self.timers.insert((new, slot));
-            }
-            state.timer = due;
-        }
+        self.held.change(held, state.suppressor.tally);
+        self.timers.set(slot, &mut state.timer, state.detector.next_timeout());
     }
 
     pub fn poll_timeout(&self) -> Option<Instant> {
-        self.timers.first().map(|(due, _)| *due)
-    }
-
-    /// ACKs that are held.
-    pub fn held(&self) -> Backlog {
-        self.held
-    }
-
-    /// Most bytes that were ever held.
-    pub fn held_bytes_max(&self) -> u64 {
-        self.held_bytes_max
-    }
-
-    /// Memory of what is held.
-    pub fn memory(&self) -> u64 {
-        self.memory
+        self.timers.next()
     }
 
     /// Flows with state.
@@ -296,7 +264,7 @@ impl Downstream {
         if !self.released.is_empty() {
             return Err("a released ACK was not sent");
         }
-        if self.flows.is_empty() && self.held.packets != 0 {
+        if self.flows.is_empty() && self.held.waiting.packets != 0 {
             return Err("ACKs are held for no flow");
         }
         Ok(())

@@ -213,7 +213,7 @@ impl Element for Gateway {
     }
 
     fn held(&self) -> Backlog {
-        let (queued, held) = (self.upstream.fifo.egress.backlog(), self.downstream.held());
+        let (queued, held) = (self.upstream.fifo.egress.backlog(), self.downstream.held.waiting);
         Backlog { packets: queued.packets + held.packets, bytes: queued.bytes + held.bytes }
     }
 
@@ -226,9 +226,12 @@ impl Element for Gateway {
         gauge(Gauge::QUEUE_BYTES, queued);
         gauge(Gauge::QUEUE_BYTES_MAX, self.upstream.fifo.egress.bytes_max());
         gauge(Gauge::CACHE_BYTES, self.upstream.cache_bytes());
-        gauge(Gauge::HELD_BYTES, self.downstream.held().bytes);
-        gauge(Gauge::HELD_BYTES_MAX, self.downstream.held_bytes_max());
-        gauge(Gauge::MEMORY_BYTES, entries as u64 + self.upstream.cache_memory() + self.downstream.memory() + queued);
+        gauge(Gauge::HELD_BYTES, self.downstream.held.waiting.bytes);
+        gauge(Gauge::HELD_BYTES_MAX, self.downstream.held.bytes_max);
+        gauge(
+            Gauge::MEMORY_BYTES,
+            entries as u64 + self.upstream.cache_memory() + self.downstream.held.memory + queued,
+        );
         gauge(Gauge::LINK_RTT_NS, self.peer.rtt().as_nanos());
         gauge(Gauge::PEER_IN_REACH, u64::from(self.peer.in_reach()));
     }

@@ -7,11 +7,14 @@
 
 use crate::papers::gsnoop::duplicate_ack::{AckKind, AckWatch};
 use crate::position::Position;
-use airtcp_core::{Backlog, Packet};
+use crate::tally::Tally;
+use airtcp_core::Packet;
 use alloc::collections::VecDeque;
 
 /// Repaired holes whose duplicate ACKs are still expected.
 const MAX_BUDGETS: usize = 256;
+/// Memory of an entry beside its packet.
+const ENTRY: u64 = size_of::<Packet>() as u64;
 
 /// What the receiver's ACKs of one flow are compared with.
 #[derive(Debug, Default)]
@@ -22,8 +25,7 @@ pub(super) struct Suppressor {
     budgets: VecDeque<Budget>,
     /// Duplicates of the latest number, which names a hole whose repair is awaited.
     held: VecDeque<Packet>,
-    held_bytes: u64,
-    held_memory: u64,
+    pub tally: Tally,
 }
 
 /// Duplicate ACKs to drop for a repaired hole.
@@ -82,8 +84,7 @@ impl Suppressor {
 
     /// Keeps an ACK that was judged so.
     pub fn hold(&mut self, ack: Packet) {
-        self.held_bytes += u64::from(ack.wire_len());
-        self.held_memory += memory(&ack);
+        self.tally.add(&ack, ENTRY);
         self.held.push_back(ack);
     }
 
@@ -112,22 +113,7 @@ impl Suppressor {
     /// The oldest ACK that is held, which then is not any more.
     pub fn pop_held(&mut self) -> Option<Packet> {
         let ack = self.held.pop_front()?;
-        self.held_bytes -= u64::from(ack.wire_len());
-        self.held_memory -= memory(&ack);
+        self.tally.remove(&ack, ENTRY);
         Some(ack)
     }
-
-    /// What is held.
-    pub fn held(&self) -> Backlog {
-        Backlog { packets: self.held.len(), bytes: self.held_bytes }
-    }
-
-    /// Memory of what is held.
-    pub fn memory(&self) -> u64 {
-        self.held_memory
-    }
-}
-
-fn memory(ack: &Packet) -> u64 {
-    (ack.memory() + size_of::<Packet>()) as u64
 }

@@ -11,6 +11,7 @@ use crate::papers::gsnoop::duplicate_ack::{AckKind, AckWatch};
 use crate::papers::gsnoop::events;
 use crate::papers::gsnoop::message::SeqRange;
 use crate::position::{self, Position};
+use crate::tally::Tally;
 use airtcp_core::flow_table::FlowTable;
 use airtcp_core::{Context, CreateReason, DropReason, Duration, Event, FlowKey, Instant, Packet, Port, SeqNum};
 use core::ops::Range;
@@ -22,8 +23,8 @@ pub(super) struct Upstream {
     flows: FlowTable<Flow>,
     /// GSN-U6: one cache for all flows, in the order in which they were sent.
     cache: Cache,
-    /// Memory and bytes of the flows' own caches, where they have any.
-    own: (u64, u64),
+    /// What is in the flows' own caches, where they have any.
+    own: Tally,
     next_id: u64,
     settings: Settings,
 }
@@ -61,7 +62,7 @@ pub(super) struct Flow {
 impl Upstream {
     pub fn new(fifo: Fifo, flows: FlowTable<Flow>, settings: Settings) -> Self {
         let cache = Cache::new(settings.cache_packets);
-        Upstream { fifo, flows, cache, own: (0, 0), next_id: 0, settings }
+        Upstream { fifo, flows, cache, own: Tally::default(), next_id: 0, settings }
     }
 
     /// A packet on its way to the link.
@@ -160,7 +161,7 @@ impl Upstream {
     }
 
     fn let_go(&mut self, state: &Flow) {
-        self.own = (self.own.0 - state.cache.memory(), self.own.1 - state.cache.bytes());
+        self.own.change(state.cache.tally, Tally::default());
     }
 
     /// Sends whatever the link has time for.
@@ -182,11 +183,11 @@ impl Upstream {
         let start = position::near(state.holes.arrived(), tcp.sequence);
         let range = start..start + Position::from(copy.sequence_len());
         if self.settings.cache_per_flow {
-            let before = (state.cache.memory(), state.cache.bytes());
+            let before = state.cache.tally;
             // What other flows keep is theirs; this one gives up its oldest when memory is short.
-            let others = self.own.0 - before.0;
+            let others = self.own.memory - before.memory;
             state.cache.insert(state.id, range, copy, self.settings.cache_memory.saturating_sub(others));
-            self.own = (others + state.cache.memory(), self.own.1 - before.1 + state.cache.bytes());
+            self.own.change(before, state.cache.tally);
         } else {
             self.cache.insert(state.id, range, copy, self.settings.cache_memory);
         }
@@ -289,11 +290,11 @@ impl Upstream {
 
     /// IP bytes kept for repairs.
     pub fn cache_bytes(&self) -> u64 {
-        self.cache.bytes() + self.own.1
+        self.cache.tally.waiting.bytes + self.own.waiting.bytes
     }
 
     /// Memory of what is kept for repairs.
     pub fn cache_memory(&self) -> u64 {
-        self.cache.memory() + self.own.0
+        self.cache.tally.memory + self.own.memory
     }
 }
