@@ -33,6 +33,8 @@ pub(crate) fn check_distance(hello: Duration, peer_timeout: Duration) -> Result<
 #[derive(Debug)]
 pub(crate) struct Peer {
     epoch: u64,
+    /// As configured.
+    wanted: (Duration, Duration),
     hello_every: Duration,
     timeout: Duration,
     next_hello: Instant,
@@ -105,6 +107,7 @@ impl Peer {
     pub fn new(hello_every: Duration, timeout: Duration, configured_rtt: Option<Duration>, epoch: u64) -> Self {
         Peer {
             epoch,
+            wanted: (hello_every, timeout),
             hello_every,
             timeout,
             next_hello: Instant::ZERO,
@@ -168,6 +171,13 @@ impl Peer {
             return Change::Up;
         }
         if restarted { Change::Restarted } else { Change::None }
+    }
+
+    /// HELLOs are at least so far apart from now on, because of the link's rate. The other end counts as gone no sooner
+    /// than after two of them.
+    pub fn keep_distance(&mut self, least: Duration) {
+        self.hello_every = self.wanted.0.max(least);
+        self.timeout = self.wanted.1.max(self.hello_every * 2);
     }
 
     /// Says HELLO when due.

@@ -18,8 +18,9 @@ use crate::position::{self, Position};
 use crate::seq_map::SeqMap;
 use crate::{Made, Placement, Reports, SchemeEntry, Site, settings_for};
 use airtcp_core::flow_table::FlowTable;
-use airtcp_core::{Backlog, ByteSize, Context, Duration, Element, Event, FlowKey, Gauge, Instant, Packet};
+use airtcp_core::{Backlog, Context, Duration, Element, Event, FlowKey, Gauge, Instant, Packet};
 use airtcp_core::{Port, Rate, TcpFlags, TcpHeader, parameters};
+use airtcp_link::Queue;
 use alloc::boxed::Box;
 use core::ops::Range;
 
@@ -44,8 +45,8 @@ parameters! {
     pub struct Settings {
         /// Rate at which the egress queue is emptied, in IP bits; the link's own rate if auto. Without a rate, drops in the link's queue look like losses of the link.
         pub rate: Option<Rate> = None, "R-10: congestion is seen before the link";
-        /// Limit of the egress queue; the link's own queue limit if auto, else rate x 100 ms.
-        pub queue: Option<ByteSize> = None, "ours";
+        /// Egress queue, a limit or a discipline, as the queue of a link; the link's own queue limit if auto, else rate x 100 ms.
+        pub queue: Option<Queue> = None, "ours";
         /// Silence after which a connection is forgotten.
         pub idle: Duration = Duration::from_secs(60), "GSN-U15";
     }
@@ -124,7 +125,7 @@ impl Agent {
     pub fn new(settings: &Settings, site: &mut Site<'_>) -> Self {
         let capacity = (site.max_memory.0 / 2) as usize / (FlowTable::<Flow>::entry_memory() + FLOW_HEAP);
         Agent {
-            queue: Egress::new(EgressSettings::at(site, settings.rate, settings.queue), site.rng),
+            queue: Egress::new(EgressSettings::at(site, settings.rate, settings.queue.as_ref()), site.rng),
             flows: FlowTable::new(capacity, site.rng),
             idle: settings.idle,
         }
@@ -255,6 +256,7 @@ impl Element for Agent {
 mod tests {
     use super::*;
     use crate::testing::*;
+    use airtcp_core::ValueType;
     use airtcp_core::testing::Harness;
     use airtcp_core::{DropReason, SeqNum};
     use std::vec::Vec;
@@ -299,7 +301,7 @@ mod tests {
 
     #[test]
     fn what_the_own_queue_drops_is_congestion() {
-        let mut agent = agent(&Settings { queue: Some(ByteSize(4000)), ..Settings::default() });
+        let mut agent = agent(&Settings { queue: Some(Queue::read(&"4kB".into()).unwrap()), ..Settings::default() });
         for n in 0..8 {
             agent.packet(at(0), Port::INNER, data(n * 1000));
         }

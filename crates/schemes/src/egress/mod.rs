@@ -124,6 +124,11 @@ impl Egress {
         self.pacer.transmission(bytes)
     }
 
+    /// Twice the bytes that leave in the time `span`: room for copies of what was sent, which take more than its bytes.
+    pub fn twice_in(&self, span: Duration) -> u64 {
+        self.rate().map_or(u64::MAX, |rate| rate.bytes_in(span).saturating_mul(2))
+    }
+
     /// How much may wait in the queue, and as much again in the lane of repairs.
     pub fn limit(&self) -> QueueLimit {
         self.limit

@@ -1,7 +1,7 @@
 //! What an egress queue is made of.
 
 use crate::Site;
-use airtcp_core::{ByteSize, Duration, Rate};
+use airtcp_core::{Duration, Rate};
 use airtcp_link::{DropTail, Queue, QueueLimit};
 
 /// A queue whose limit nobody knows holds this much time at its rate.
@@ -27,9 +27,33 @@ pub struct EgressSettings {
 impl EgressSettings {
     /// The queue before the link of `site`: what is not configured is taken from the link, and a quarter of the memory
     /// bounds each lane.
-    pub fn at(site: &Site<'_>, rate: Option<Rate>, limit: Option<ByteSize>) -> Self {
-        let queue = QueueSize::drop_tail(limit.or(site.link.queue), BYTES_WITHOUT_RATE, site.max_memory.0 / 4);
-        EgressSettings::new(rate.or(site.link.rate), queue)
+    pub fn at(site: &Site<'_>, rate: Option<Rate>, queue: Option<&Queue>) -> Self {
+        EgressSettings::bounded(site, rate, queue, [BYTES_WITHOUT_RATE, site.max_memory.0 / 4])
+    }
+
+    /// The same with at most so many bytes in each lane, also where there is no rate.
+    pub(crate) fn within(site: &Site<'_>, rate: Option<Rate>, queue: Option<&Queue>, most: u64) -> Self {
+        EgressSettings::bounded(site, rate, queue, [most; 2])
+    }
+
+    fn bounded(
+        site: &Site<'_>,
+        rate: Option<Rate>,
+        queue: Option<&Queue>,
+        [without_rate, most]: [u64; 2],
+    ) -> EgressSettings {
+        let rate = rate.or(site.link.rate);
+        let limit = match queue {
+            None => site.link.queue.map(|limit| limit.0),
+            Some(Queue::DropTail(DropTail { limit: QueueLimit::Bytes(limit) })) => Some(*limit),
+            // Its limit may count packets, and what they take does not follow from it.
+            Some(queue) => {
+                let settings = EgressSettings::new(rate, QueueSize::Fixed(queue.clone()));
+                return EgressSettings { max_bytes: most, ..settings };
+            }
+        };
+        let by_rate = QueueSize::ByRate { without_rate, most };
+        EgressSettings::new(rate, limit.map_or(by_rate, |limit| QueueSize::bytes(clamped(limit, most))))
     }
 
     /// A queue of this rate and size, not marking.
@@ -53,15 +77,6 @@ pub enum QueueSize {
 }
 
 impl QueueSize {
-    /// Drop-tail with the limit that is configured or known, in bytes, else by the rate. Two full-size packets always
-    /// fit, and never more than `most` bytes.
-    pub fn drop_tail(known: Option<ByteSize>, without_rate: u64, most: u64) -> Self {
-        match known {
-            Some(bytes) => QueueSize::bytes(clamped(bytes.0, most)),
-            None => QueueSize::ByRate { without_rate, most },
-        }
-    }
-
     /// Drop-tail with so many bytes.
     pub fn bytes(limit: u64) -> Self {
         QueueSize::Fixed(Queue::DropTail(DropTail { limit: QueueLimit::Bytes(limit) }))

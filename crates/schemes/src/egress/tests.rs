@@ -3,9 +3,48 @@ use crate::testing::*;
 use airtcp_core::testing::Recorder;
 use airtcp_core::{ByteSize, ValueType};
 use airtcp_link::Queue;
+use airtcp_link::table::Table;
+use std::string::ToString;
+use std::vec::Vec;
 
 fn egress(limit: Option<ByteSize>) -> Egress {
-    with_site(|site| Egress::new(EgressSettings::at(site, None, limit), site.rng))
+    let queue = limit.map(|limit| Queue::read(&limit.to_string().into()).unwrap());
+    with_site(|site| Egress::new(EgressSettings::at(site, None, queue.as_ref()), site.rng))
+}
+
+#[test]
+fn a_scheme_that_owns_its_queue_takes_every_discipline_of_a_link_by_name() {
+    let owners = crate::SCHEMES.iter().filter(|entry| {
+        entry.fields().iter().any(|field| field.name == "queue" && field.kind == <Queue as ValueType>::KIND)
+    });
+    let owners: Vec<_> = owners.collect();
+    let slugs: Vec<_> = owners.iter().map(|entry| entry.slug).collect();
+    assert_eq!(slugs, ["gsnoop", "fast-tcp", "header-hop", "snoop", "eln", "arq", "fec"]);
+    for entry in owners {
+        for kind in Queue::KINDS {
+            let queue = std::format!("{{ kind = \"{}\" }}", kind.name);
+            let choice = entry.with([("queue", queue.as_str())]).unwrap();
+            with_site(|site| assert!(choice.settings.make(site).is_ok(), "{} {}", entry.slug, kind.name));
+        }
+        assert!(entry.with([("queue", "{ kind = \"fq-coddel\" }")]).is_err());
+    }
+}
+
+#[test]
+fn a_discipline_that_is_named_serves_flows_in_turn_and_is_bounded_by_the_memory() {
+    let queue = Queue::read(&"{ kind = \"fq-codel\" }".into()).unwrap();
+    let (mut egress, memory) =
+        with_site(|site| (Egress::new(EgressSettings::at(site, None, Some(&queue)), site.rng), site.max_memory.0));
+    let (mut io, now) = (Recorder::default(), at(0));
+    for n in 0..3 {
+        push(&mut egress, &mut io, now, n * 1000);
+    }
+    let other = edited(&data(77_000), |tcp| tcp.source_port = 1001);
+    with(&mut io, now, |cx| egress.push(cx, other));
+    run_until(&mut egress, &mut io, at(100));
+    let order: Vec<u32> = io.link.iter().map(|packet| packet.tcp().unwrap().sequence.0).collect();
+    assert_eq!(order[..3].iter().filter(|sequence| **sequence == 77_000).count(), 1, "{order:?}");
+    assert_eq!(egress.max_bytes, memory / 4);
 }
 
 /// What `work` did at `now`.

@@ -14,7 +14,7 @@ pub(crate) fn tell(cx: &mut Context<'_>, egress: &mut Egress, message: &[u8]) {
     egress.charge(cx.now(), bytes);
 }
 
-/// The distance of HELLOs: as `wanted`, or longer where they would fill the link.
-pub(crate) fn hello_distance(egress: &Egress, wanted: Duration) -> Duration {
-    wanted.max(egress.transmission(HELLO_BYTES) * HELLO_SHARE)
+/// The least distance of HELLOs: closer together they would fill the link at its present rate.
+pub(crate) fn hello_share(egress: &Egress) -> Duration {
+    egress.transmission(HELLO_BYTES) * HELLO_SHARE
 }

@@ -9,7 +9,7 @@ pub mod testing;
 
 use airtcp_core::{Context, DropReason, Event, Packet, TakenShim};
 
-pub(crate) use control::{hello_distance, tell};
+pub(crate) use control::{hello_share, tell};
 pub(crate) use fit::Fit;
 pub(crate) use order::{Onward, Order, Outlet};
 

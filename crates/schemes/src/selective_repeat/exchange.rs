@@ -5,7 +5,7 @@ use super::frame::{Ack, Frame, Message};
 use super::receiver::{Patience, Receiver};
 use super::sender::Sender;
 use crate::egress::Egress;
-use crate::hop::{Onward, Outlet, PACKET_BYTES, tell};
+use crate::hop::{Onward, Outlet, PACKET_BYTES, hello_share, tell};
 use crate::peer::{Change, Peer};
 use airtcp_core::{Backlog, Context, DropReason, Duration, Event, Gauge, Instant, Packet, Peer as PeerId};
 
@@ -86,6 +86,7 @@ impl<O: Outlet> Exchange<O> {
 
     /// HELLOs; true if the other end fell silent, and the caller then calls [`reset`](Self::reset).
     pub fn handle_peer_timeout(&mut self, cx: &mut Context<'_>) -> bool {
+        self.peer.keep_distance(hello_share(&self.egress));
         let tick = self.peer.handle_timeout(cx);
         if let Some(hello) = tick.hello {
             tell(cx, &mut self.egress, &Message::Hello(hello).encode());
@@ -155,9 +156,10 @@ impl<O: Outlet> Exchange<O> {
         gauge(Gauge::PEER_IN_REACH, u64::from(self.peer.in_reach()));
     }
 
-    pub fn check(&self) -> Result<(), &'static str> {
+    /// What holds at any time, where copies may take at most `window` bytes of memory.
+    pub fn check(&self, window: u64) -> Result<(), &'static str> {
         self.egress.check()?;
-        self.sender.check()?;
+        self.sender.check(window)?;
         self.receiver.order.check()
     }
 }

@@ -18,8 +18,6 @@ const ENTRY: u64 = 96;
 pub(crate) struct Sender {
     life: u16,
     tries: u8,
-    /// Bound on the memory of copies.
-    window: u64,
     memory: u64,
     next_number: Position,
     next_sequence: Position,
@@ -46,11 +44,10 @@ struct Flight {
 }
 
 impl Sender {
-    pub fn new(life: u16, tries: u8, window: u64) -> Sender {
+    pub fn new(life: u16, tries: u8) -> Sender {
         Sender {
             life,
             tries: tries.max(1),
-            window,
             memory: 0,
             next_number: position::first(START),
             next_sequence: position::first(START),
@@ -61,9 +58,9 @@ impl Sender {
         }
     }
 
-    /// True if a new packet may be sent.
-    pub fn has_window(&self) -> bool {
-        self.memory < self.window && self.copies.len() < MAX_PACKETS
+    /// True if a new packet may be sent, where copies may take `window` bytes of memory.
+    pub fn has_window(&self, window: u64) -> bool {
+        self.memory < window && self.copies.len() < MAX_PACKETS
     }
 
     /// True if something has to be sent again.
@@ -192,8 +189,8 @@ impl Sender {
         self.memory
     }
 
-    pub fn check(&self) -> Result<(), &'static str> {
-        if self.memory > self.window + u64::from(u16::MAX) + ENTRY + 1024 {
+    pub fn check(&self, window: u64) -> Result<(), &'static str> {
+        if self.memory > window + u64::from(u16::MAX) + ENTRY + 1024 {
             return Err("more copies are kept than the window allows");
         }
         if self.flights.len() + self.lost.len() < self.copies.len() {

@@ -20,14 +20,14 @@ pub use crate::selective_repeat::{Ack, Frame, Message};
 pub use settings::Settings;
 
 use super::check_mtu;
-use crate::egress::{Egress, EgressSettings, QueueSize};
-use crate::hop::{Fit, Order, hello_distance, life, unwrap};
+use crate::egress::{Egress, EgressSettings};
+use crate::hop::{Fit, Order, life, unwrap};
 use crate::peer::{self, Peer};
 use crate::selective_repeat::{Exchange, FRAME_LEN, Receiver, Sender, auto_hold, guard};
 use crate::{Made, Placement, Reports, SchemeEntry, Site, settings_for};
 use airtcp_core::packet::SHIM_HEADER;
 use airtcp_core::parameters::ParameterError;
-use airtcp_core::{Backlog, Context, Duration, Element, Gauge, Instant, Packet, Peer as PeerId, Port};
+use airtcp_core::{Backlog, ByteSize, Context, Duration, Element, Gauge, Instant, Packet, Peer as PeerId, Port};
 use alloc::boxed::Box;
 
 /// Link ARQ's line in the table of schemes.
@@ -66,36 +66,50 @@ const MIN_WINDOW: u64 = 16 * 1024;
 pub struct Station {
     exchange: Exchange,
     fit: Fit,
+    /// Round trip of the link as far as it is known beforehand.
+    rtt: Duration,
+    /// By the rate if there is none.
+    configured_window: Option<ByteSize>,
+    most_copies: u64,
 }
 
 impl Station {
     /// The element for one end of a link.
     pub fn new(settings: &Settings, site: &mut Site<'_>) -> Self {
         let sixteenth = site.max_memory.0 / 16;
-        let rate = settings.rate.or(site.link.rate);
         let most = sixteenth * share::QUEUE;
-        let queue = QueueSize::drop_tail(settings.queue.or(site.link.queue), most, most);
-        let egress = Egress::new(EgressSettings::new(rate, queue), site.rng);
-        let hello = hello_distance(&egress, settings.hello);
-        let peer = Peer::new(hello, settings.peer_timeout.max(hello * 2), None, site.rng.next_u64());
-        let rtt = site.link.round_trip.unwrap_or(Duration::from_millis(500));
-        let hold = settings.hold.unwrap_or_else(|| auto_hold(rtt, guard(rtt, &egress)));
-        let window = settings.window.map_or_else(
-            || rate.map_or(u64::MAX, |rate| rate.bytes_in(hold + rtt).saturating_mul(2)),
-            |window| window.0,
-        );
-        let window = window.max(MIN_WINDOW).min(sixteenth * share::COPIES);
+        let queue = EgressSettings::within(site, settings.rate, settings.queue.as_ref(), most);
+        let egress = Egress::new(queue, site.rng);
+        let peer = Peer::new(settings.hello, settings.peer_timeout, None, site.rng.next_u64());
         let overhead = SHIM_HEADER + FRAME_LEN as u32;
         let exchange = Exchange {
             egress,
-            sender: Sender::new(life(peer.epoch()), settings.tries, window),
+            sender: Sender::new(life(peer.epoch()), settings.tries),
             receiver: Receiver::new(Order::new(settings.in_order, sixteenth * share::HELD), settings.ack_every.max(1)),
             peer,
             ack_delay: settings.ack_delay,
             hold: settings.hold,
             acknowledges: true,
         };
-        Station { exchange, fit: Fit::new(settings.mtu, &site.link, [overhead; 2]) }
+        Station {
+            exchange,
+            fit: Fit::new(settings.mtu, &site.link, [overhead; 2]),
+            rtt: site.link.round_trip.unwrap_or(Duration::from_millis(500)),
+            configured_window: settings.window,
+            most_copies: sixteenth * share::COPIES,
+        }
+    }
+
+    /// Memory of copies that may be kept: what leaves, at the present rate, in the time until a loss is repaired.
+    fn window(&self) -> u64 {
+        let Exchange { egress, hold, .. } = &self.exchange;
+        let hold = hold.unwrap_or_else(|| auto_hold(self.rtt, guard(self.rtt, egress)));
+        let auto = || egress.twice_in(hold + self.rtt);
+        self.configured_window.map_or_else(auto, |window| window.0).max(MIN_WINDOW).min(self.most_copies)
+    }
+
+    fn has_window(&self) -> bool {
+        self.exchange.sender.has_window(self.window())
     }
 
     /// Sends what may leave: repairs first.
@@ -103,7 +117,7 @@ impl Station {
         while self.exchange.egress.is_free(cx.now()) {
             let sent = if self.exchange.sender.has_lost() {
                 self.exchange.send_repair(cx, with_frame)
-            } else if self.exchange.sender.has_window() || !self.exchange.peer.in_reach() {
+            } else if self.has_window() || !self.exchange.peer.in_reach() {
                 self.send_new(cx)
             } else {
                 None
@@ -143,7 +157,7 @@ impl Station {
 
     fn has_sendable(&self) -> bool {
         let Exchange { egress, sender, peer, .. } = &self.exchange;
-        sender.has_lost() || !egress.is_empty() && (sender.has_window() || !peer.in_reach())
+        sender.has_lost() || !egress.is_empty() && (self.has_window() || !peer.in_reach())
     }
 }
 
@@ -200,6 +214,6 @@ impl Element for Station {
     }
 
     fn check(&self) -> Result<(), &'static str> {
-        self.exchange.check()
+        self.exchange.check(self.most_copies)
     }
 }

@@ -1,14 +1,15 @@
 //! Parameters of link ARQ.
 
 use airtcp_core::{ByteSize, Duration, Rate, parameters};
+use airtcp_link::Queue;
 
 parameters! {
     /// Parameters of link ARQ.
     pub struct Settings {
         /// Rate at which the egress queue is emptied, in IP bits; the link's own rate if auto. Without a rate, packets are not queued here.
         pub rate: Option<Rate> = None, "ours";
-        /// Limit of the egress queue; the link's own queue limit if auto, else rate x 100 ms.
-        pub queue: Option<ByteSize> = None, "ours";
+        /// Egress queue, a limit or a discipline, as the queue of a link; the link's own queue limit if auto, else rate x 100 ms.
+        pub queue: Option<Queue> = None, "ours";
         /// Transmissions of a packet before it is given up.
         pub tries: u8 = 8, "IEEE 802.11 dot11ShortRetryLimit 7, and the first";
         /// Deliver packets in the order of sending; false delivers them as they arrive.

@@ -5,7 +5,7 @@ use crate::hop::testing::{self as bench, Bench, data, opaque, syn};
 use crate::selective_repeat::START;
 use crate::{End, MAX_MEMORY};
 use airtcp_core::parameters::Parameters;
-use airtcp_core::{DropReason, Event, Rng, SeqNum, TakenShim};
+use airtcp_core::{DropReason, Event, Rate, Rng, SeqNum, TakenShim};
 use std::vec::Vec;
 
 fn station(name: &str, text: &[(&str, &str)]) -> Station {
@@ -269,4 +269,23 @@ fn zero_tries_are_refused() {
     let mut site = bench::site(End::Near, &mut rng, MAX_MEMORY);
     let error = make(&Settings { tries: 0, ..Settings::default() }, &mut site).err().unwrap();
     assert!(std::string::ToString::to_string(&error).contains("write 1"));
+}
+
+#[test]
+fn the_window_and_the_distance_of_hellos_follow_the_rate_of_the_queue() {
+    let mut bench = stations(&[("hold", "100ms")]);
+    bench.run(30);
+    let window = bench.a.element.window();
+    let hellos = |bench: &mut Bench<Station>| {
+        let before = bench.a.element.exchange.peer.poll_timeout();
+        bench.a.tick(before);
+        bench.a.element.exchange.peer.poll_timeout().saturating_since(before)
+    };
+    assert_eq!(hellos(&mut bench), Duration::from_millis(100), "as configured");
+    let rate = bench.a.element.exchange.egress.rate().unwrap();
+    bench.a.element.exchange.egress.set_rate(Some(Rate::from_bps(rate.bps() / 2)));
+    assert_eq!(bench.a.element.window(), window / 2);
+    // 2 x (56 + 33) bytes take 178 ms at 8 kbit/s, and may take a quarter of the link.
+    bench.a.element.exchange.egress.set_rate(Some(Rate::from_bps(8000)));
+    assert_eq!(hellos(&mut bench), Duration::from_millis(4 * 178));
 }

@@ -26,8 +26,8 @@ pub use frame::{Frame, Kind, Message, Report};
 pub use settings::Settings;
 
 use super::check_mtu;
-use crate::egress::{Egress, EgressSettings, QueueSize};
-use crate::hop::{Fit, Order, PACKET_BYTES, hello_distance, life, tell, unwrap};
+use crate::egress::{Egress, EgressSettings};
+use crate::hop::{Fit, Order, PACKET_BYTES, hello_share, life, tell, unwrap};
 use crate::peer::{self, Change, Peer};
 use crate::{Made, Placement, Reports, SchemeEntry, Site, settings_for};
 use airtcp_core::parameters::ParameterError;
@@ -94,12 +94,10 @@ impl Station {
     /// The element for one end of a link.
     pub fn new(settings: &Settings, site: &mut Site<'_>) -> Self {
         let sixteenth = site.max_memory.0 / 16;
-        let rate = settings.rate.or(site.link.rate);
         let most = sixteenth * share::QUEUE;
-        let queue = QueueSize::drop_tail(settings.queue.or(site.link.queue), most, most);
-        let egress = Egress::new(EgressSettings::new(rate, queue), site.rng);
-        let hello = hello_distance(&egress, settings.hello);
-        let peer = Peer::new(hello, settings.peer_timeout.max(hello * 2), None, site.rng.next_u64());
+        let queue = EgressSettings::within(site, settings.rate, settings.queue.as_ref(), most);
+        let egress = Egress::new(queue, site.rng);
+        let peer = Peer::new(settings.hello, settings.peer_timeout, None, site.rng.next_u64());
         Station {
             egress,
             codes: VecDeque::new(),
@@ -245,6 +243,7 @@ impl Element for Station {
     }
 
     fn handle_timeout(&mut self, cx: &mut Context<'_>) {
+        self.peer.keep_distance(hello_share(&self.egress));
         let tick = self.peer.handle_timeout(cx);
         if let Some(hello) = tick.hello {
             tell(cx, &mut self.egress, &Message::Hello(hello).encode());

@@ -1,14 +1,15 @@
 //! Parameters of link FEC.
 
-use airtcp_core::{ByteSize, Duration, Rate, parameters};
+use airtcp_core::{Duration, Rate, parameters};
+use airtcp_link::Queue;
 
 parameters! {
     /// Parameters of link FEC.
     pub struct Settings {
         /// Rate at which the egress queue is emptied, in IP bits; the link's own rate if auto. Without a rate, packets are not queued here.
         pub rate: Option<Rate> = None, "ours";
-        /// Limit of the egress queue; the link's own queue limit if auto, else rate x 100 ms.
-        pub queue: Option<ByteSize> = None, "ours";
+        /// Egress queue, a limit or a discipline, as the queue of a link; the link's own queue limit if auto, else rate x 100 ms.
+        pub queue: Option<Queue> = None, "ours";
         /// Packets of a block, at most 128.
         pub k: u8 = 32, "ours: shorter blocks need more redundancy for the same residual loss";
         /// Redundant packets sent behind each block, which is the number of losses that can be repaired; computed from the measured loss if auto.

@@ -25,8 +25,9 @@ use crate::timers::Timers;
 use crate::{Made, Placement, Reports, SchemeEntry, Site, settings_for};
 use airtcp_core::flow_table::FlowTable;
 use airtcp_core::parameters::ParameterError;
-use airtcp_core::{Backlog, ByteSize, Context, CreateReason, DropReason, Duration, Element, Event, FlowKey};
+use airtcp_core::{Backlog, Context, CreateReason, DropReason, Duration, Element, Event, FlowKey};
 use airtcp_core::{Gauge, Instant, Packet, Port, Rate, TcpHeader, parameters};
+use airtcp_link::Queue;
 use alloc::boxed::Box;
 use flow::{AckVerdict, DataVerdict, Flow};
 use last_hop::LastHop;
@@ -48,8 +49,8 @@ parameters! {
     pub struct Settings {
         /// Rate at which the egress queue is emptied, in IP bits; the link's own rate if auto. Without a rate, repairs wait behind what the link has queued.
         pub rate: Option<Rate> = None, "R-7: retransmissions at high priority";
-        /// Limit of the egress queue; the link's own queue limit if auto, else rate x 100 ms.
-        pub queue: Option<ByteSize> = None, "ours";
+        /// Egress queue, a limit or a discipline, as the queue of a link; the link's own queue limit if auto, else rate x 100 ms.
+        pub queue: Option<Queue> = None, "ours";
         /// Copies kept per connection; further packets are forwarded without a copy.
         pub cache: u16 = 100, "ns-2 SNOOP_MAXWIND";
         /// Shortest local timeout.
@@ -102,7 +103,7 @@ impl Agent {
         let capacity = eighth as usize / (FlowTable::<Flow>::entry_memory() + FLOW_HEAP);
         let Settings { cache, min_timeout, tries, .. } = *settings;
         Agent {
-            queue: Egress::new(EgressSettings::at(site, settings.rate, settings.queue), site.rng),
+            queue: Egress::new(EgressSettings::at(site, settings.rate, settings.queue.as_ref()), site.rng),
             flows: FlowTable::new(capacity, site.rng),
             timers: Timers::default(),
             limits: Limits { cache, min_timeout, tries },

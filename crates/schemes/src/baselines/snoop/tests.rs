@@ -3,6 +3,7 @@
 use super::*;
 use crate::baselines::snoop::events;
 use crate::testing::*;
+use airtcp_core::ByteSize;
 use airtcp_core::parameters::Parameters;
 use airtcp_core::testing::Harness;
 use airtcp_core::{Segment, TcpFlags};

@@ -5,7 +5,7 @@ use super::thresholds::Thresholds;
 use crate::Site;
 use crate::egress::{Egress, EgressSettings};
 use crate::papers::fast_tcp::events;
-use airtcp_core::{Backlog, Context, Duration, Instant, Packet, Port};
+use airtcp_core::{Backlog, Context, Duration, Instant, Packet, Port, Rate};
 
 /// A full-size packet, where a limit counts packets.
 const PACKET_BYTES: u32 = 1500;
@@ -31,7 +31,7 @@ pub(super) struct Forward {
 impl Forward {
     pub fn new(settings: &Settings, site: &Site<'_>) -> Self {
         Forward {
-            queue: Egress::new(EgressSettings::at(site, settings.rate, settings.queue), site.rng),
+            queue: Egress::new(EgressSettings::at(site, settings.rate, settings.queue.as_ref()), site.rng),
             watch: settings.watch,
             thresholds: settings.threshold.clone(),
             level: 0,
@@ -39,6 +39,11 @@ impl Forward {
             bytes: 0,
             bytes_max: 0,
         }
+    }
+
+    /// Rate of the link, as the queue has it now.
+    pub fn rate(&self) -> Option<Rate> {
+        self.queue.rate()
     }
 
     fn limit(&self) -> u64 {

@@ -56,7 +56,7 @@ impl Router {
             per_flow: settings.per_flow || is_modern,
             pacing: Pacing {
                 spacing: settings.spacing,
-                rate: settings.rate.or(site.link.rate),
+                rate: forward.rate(),
                 split: if is_modern { settings.split } else { 0 },
             },
             linger: settings.linger,
@@ -100,6 +100,7 @@ impl Router {
     /// A packet off the link. FTC-6: what may be delayed is recognised by its headers; everything else passes.
     fn handle_incoming(&mut self, cx: &mut Context<'_>, packet: Packet) {
         let key = packet.flow().filter(|_| packet.checksum_holds()).map(FlowKey::reversed);
+        self.pacing.rate = self.forward.rate();
         match (self.mode, key) {
             (_, None) => cx.send(Port::INNER, packet),
             (Mode::Paper, Some(key)) => self.handle_alike(cx, key, packet),

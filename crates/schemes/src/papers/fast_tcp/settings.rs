@@ -3,6 +3,7 @@
 use super::thresholds::Thresholds;
 use airtcp_core::parameters::ParameterError;
 use airtcp_core::{ByteSize, Duration, Rate, choices, parameters};
+use airtcp_link::Queue;
 
 choices! {
     /// Which rules the router follows.
@@ -33,8 +34,8 @@ parameters! {
         pub watch: Watch = Watch::Own, "FTC-2; the paper's 5.1";
         /// Rate of the link in IP bits; the link's own rate if auto. Without any, and without `spacing`, nothing is delayed.
         pub rate: Option<Rate> = None, "DESIGN; FTC-U5";
-        /// Limit of the own queue; the link's own queue limit if auto, else rate x 100 ms.
-        pub queue: Option<ByteSize> = None, "ours: 1 BDP";
+        /// Own queue, a limit or a discipline, as the queue of a link; the link's own queue limit if auto, else rate x 100 ms.
+        pub queue: Option<Queue> = None, "ours: 1 BDP";
         /// Lengths of the forward queue from which acknowledgments are delayed, ascending, separated by commas. When k of them are reached, acknowledgments leave (k + 1) x d apart. A fifth of the queue's limit if auto.
         pub threshold: Option<Thresholds> = None, "FTC-3, FTC-8; the paper's 400,000 of 2,000,000 bits";
         /// d, the least time between two data packets on the link; that of the longest data packet seen, at the link's rate, if auto.

@@ -1,6 +1,7 @@
 //! Parameters of G-Snoop. Each mode reads its own and ignores those of the others.
 
 use airtcp_core::{ByteSize, Duration, Rate, choices, parameters};
+use airtcp_link::Queue;
 
 choices! {
     /// Which rules the gateways follow.
@@ -31,8 +32,8 @@ parameters! {
         pub mode: Mode = Mode::Modern, "SPEC 7.3";
         /// Rate at which the egress queue is emptied, in IP bits; the link's own rate if auto. Without a rate, packets are not queued here.
         pub rate: Option<Rate> = None, "DESIGN; modern mode (1)";
-        /// Limit of the egress queue; the link's own queue limit if auto, else rate x 100 ms.
-        pub queue: Option<ByteSize> = None, "modern mode (1): 1 BDP";
+        /// Egress queue, a limit or a discipline, as the queue of a link; the link's own queue limit if auto, else rate x 100 ms.
+        pub queue: Option<Queue> = None, "modern mode (1): 1 BDP";
         /// Round trip between the two gateways; measured by HELLO if auto.
         pub wireless_rtt: Option<Duration> = None, "GSN-U8";
         /// Time added to the wireless round trip before a repair counts as lost. If auto: a quarter of the round trip (at least 1 ms) plus three packet times; in paper mode max(half the round trip, four packet times plus what waits before a repair).

@@ -40,7 +40,7 @@ pub use context::Steps;
 pub use settings::{Compress, Settings};
 
 use crate::egress::{Egress, EgressSettings, QueueSize};
-use crate::hop::{Order, Outlet, PACKET_BYTES, hello_distance, life};
+use crate::hop::{Order, Outlet, PACKET_BYTES, hello_share, life};
 use crate::peer::{self, Peer};
 use crate::selective_repeat::{Exchange, Frame, Receiver, START, Sender};
 use crate::{Made, Placement, Reports, SchemeEntry, Site, settings_for};
@@ -95,22 +95,25 @@ pub struct Station {
     recent: VecDeque<Bytes>,
     /// The last frame that came of the other end's present life.
     last: Option<Frame>,
+    /// Bound on the memory of copies for ARQ.
+    most_copies: u64,
 }
 
 impl Station {
     /// The element for one end of a link.
     pub fn new(settings: &Settings, site: &mut Site<'_>) -> Self {
         let sixteenth = site.max_memory.0 / 16;
-        let rate = settings.rate.or(site.link.rate);
         let most = sixteenth * share::QUEUE;
-        let size = QueueSize::drop_tail(settings.queue.or(site.link.queue), most, most);
-        let max_bytes = size.limit(rate).bytes(PACKET_BYTES);
+        let EgressSettings { rate, queue, .. } =
+            EgressSettings::within(site, settings.rate, settings.queue.as_ref(), most);
+        let max_bytes = queue.limit(rate).bytes(PACKET_BYTES).min(most.max(u64::from(PACKET_BYTES) * 2));
         let counted = site.link.queue_packets.filter(|_| settings.queue.is_none());
-        let queue = counted.map_or(size, QueueSize::packets);
+        let queue = counted.map_or(queue, QueueSize::packets);
         let mut egress = Egress::new(EgressSettings { max_bytes, ..EgressSettings::new(rate, queue) }, site.rng);
-        // HELLOs keep their distance on a slow link, whoever has the queue.
-        let hello = hello_distance(&egress, settings.hello);
+        let mut hello = settings.hello;
         if !settings.repairs() {
+            // HELLOs keep their distance on a slow link, whoever has the queue.
+            hello = hello.max(hello_share(&egress));
             // What the link takes leaves at once, and only what it refuses waits.
             egress.set_rate(None);
         }
@@ -119,7 +122,7 @@ impl Station {
         let outlet = Decompressor::new(settings);
         let exchange = Exchange {
             egress,
-            sender: Sender::new(life, settings.tries, sixteenth * share::COPIES),
+            sender: Sender::new(life, settings.tries),
             receiver: Receiver::new(Order::through(outlet, true, sixteenth * share::HELD), ACK_EVERY),
             peer,
             ack_delay: None,
@@ -132,6 +135,7 @@ impl Station {
             next: Frame { life, number: START, sequence: START, back: 0 },
             recent: VecDeque::new(),
             last: None,
+            most_copies: sixteenth * share::COPIES,
             settings: settings.clone(),
         }
     }
@@ -169,7 +173,7 @@ impl Station {
 
     /// Whether ARQ can keep a copy of one more. Data may not wait for that, so the header goes without help if not.
     fn has_window(&self, cx: &mut Context<'_>) -> bool {
-        let has_window = !self.has_arq() || self.exchange.sender.has_window();
+        let has_window = !self.has_arq() || self.exchange.sender.has_window(self.most_copies);
         if !has_window {
             cx.emit(Event::UNPROTECTED);
         }
@@ -310,6 +314,6 @@ impl Element for Station {
     }
 
     fn check(&self) -> Result<(), &'static str> {
-        self.exchange.check()
+        self.exchange.check(self.most_copies)
     }
 }

@@ -1,7 +1,8 @@
 //! Parameters of the header hop.
 
 use airtcp_core::parameters::ParameterError;
-use airtcp_core::{ByteSize, CONTROL_DSCP, Duration, Rate, choices, parameters};
+use airtcp_core::{CONTROL_DSCP, Duration, Rate, choices, parameters};
+use airtcp_link::Queue;
 
 choices! {
     /// How header packets are compressed.
@@ -38,8 +39,8 @@ parameters! {
         pub hold: Option<Duration> = None, "as arq";
         /// With FEC or ARQ, rate at which the egress queue is emptied, in IP bits; the link's own rate if auto.
         pub rate: Option<Rate> = None, "as arq: a header that the queue drops is not to be repaired";
-        /// Limit of the egress queue; the link's own queue limit if auto, else rate x 100 ms. Without FEC and ARQ the queue holds only what the link refuses.
-        pub queue: Option<ByteSize> = None, "as arq";
+        /// Egress queue, a limit or a discipline, as the queue of a link; the link's own queue limit if auto, else rate x 100 ms. Without FEC and ARQ the queue holds only what the link refuses.
+        pub queue: Option<Queue> = None, "as arq";
         /// Time between two HELLO messages; longer where they would take more than a quarter of the link.
         pub hello: Duration = Duration::from_millis(100), "as gsnoop";
         /// Silence of the other end after which everything passes untouched.

@@ -23,9 +23,10 @@ pub(super) struct Copy {
 }
 
 /// The order in which copies are flushed, and their total.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct CacheOrder {
-    limit: u64,
+    /// Most bytes of copies; after a change the oldest go with the next packet.
+    pub limit: u64,
     bytes: u64,
     next_serial: u64,
     fifo: VecDeque<(u32, u64, Position)>,
@@ -35,10 +36,6 @@ pub(super) struct CacheOrder {
 const OVERHEAD: u64 = 96;
 
 impl CacheOrder {
-    pub fn new(limit: u64) -> Self {
-        CacheOrder { limit, bytes: 0, next_serial: 0, fifo: VecDeque::new() }
-    }
-
     /// Bytes of all copies.
     pub fn bytes(&self) -> u64 {
         self.bytes

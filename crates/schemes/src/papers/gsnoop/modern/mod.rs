@@ -25,10 +25,12 @@ use super::PACKET_BYTES;
 use super::message::Message;
 use super::settings::{Mode, Settings};
 use crate::Site;
-use crate::egress::{Egress, EgressSettings, QueueSize};
+use crate::egress::{Egress, EgressSettings};
 use crate::peer::{Change, Peer};
 use airtcp_core::flow_table::FlowTable;
-use airtcp_core::{Backlog, Context, Duration, Element, Event, Gauge, Instant, Packet, Peer as PeerId, Port};
+use airtcp_core::{
+    Backlog, ByteSize, Context, Duration, Element, Event, Gauge, Instant, Packet, Peer as PeerId, Port, Rate,
+};
 use downstream::Downstream;
 use flow::Incoming;
 use upstream::{Timing, Upstream};
@@ -42,7 +44,23 @@ pub struct Gateway {
     tries: u8,
     guard: Option<Duration>,
     hold: Option<Duration>,
+    cache: CacheSize,
 }
+
+/// What the size of A's cache follows from.
+#[derive(Debug)]
+struct CacheSize {
+    /// By the rate if there is none.
+    configured: Option<ByteSize>,
+    /// Round trip between the gateways as far as it is known beforehand.
+    rtt: Duration,
+    most: u64,
+    /// The rate that the cache has the size for.
+    rate: Option<Option<Rate>>,
+}
+
+/// A cache is never smaller, in bytes.
+const LEAST_CACHE: u64 = 64 * 1024;
 
 /// Share of `max_memory` for each use, in sixteenths; the rest is slack for the allocator.
 mod share {
@@ -59,29 +77,17 @@ impl Gateway {
     /// The element for one end of a link.
     pub fn new(settings: &Settings, site: &mut Site<'_>) -> Self {
         let sixteenth = site.max_memory.0 / 16;
-        let rate = settings.rate.or(site.link.rate);
         let rtt = settings.wireless_rtt.or(site.link.round_trip).unwrap_or(Duration::from_millis(500));
         let most = sixteenth * share::QUEUE;
-        let queue = QueueSize::drop_tail(settings.queue.or(site.link.queue), most, most);
+        let queue = EgressSettings::within(site, settings.rate, settings.queue.as_ref(), most);
         let ecn_threshold = settings.ecn_threshold.map(|threshold| threshold.0);
-        let egress = Egress::new(EgressSettings { ecn_threshold, ..EgressSettings::new(rate, queue) }, site.rng);
-        let guard = settings.guard.unwrap_or_else(|| auto_guard(rtt, packet_time(&egress)));
-        let hold = settings.hold.unwrap_or_else(|| auto_hold(rtt, guard, settings.tries));
-        // Copies cost more than their bytes on the wire, hence the factor.
-        let cache = settings
-            .cache
-            .map_or_else(|| rate.map_or(u64::MAX, |rate| rate.bytes_in(hold + rtt).saturating_mul(2)), |cache| cache.0);
+        let egress = Egress::new(EgressSettings { ecn_threshold, ..queue }, site.rng);
+        let cache = CacheSize { configured: settings.cache, rtt, most: sixteenth * share::CACHE, rate: None };
         let capacity = |entry: usize| (sixteenth * share::FLOWS / 2) as usize / (entry + FLOW_HEAP);
         let outgoing = FlowTable::new(capacity(FlowTable::<upstream::Flow>::entry_memory()), site.rng);
         let incoming = FlowTable::new(capacity(FlowTable::<Incoming>::entry_memory()), site.rng);
         Gateway {
-            upstream: Upstream::new(
-                egress,
-                outgoing,
-                cache.max(64 * 1024).min(sixteenth * share::CACHE),
-                settings.idle,
-                settings.redundancy,
-            ),
+            upstream: Upstream::new(egress, outgoing, settings.idle, settings.redundancy),
             downstream: Downstream::new(
                 incoming,
                 downstream::Settings {
@@ -96,14 +102,30 @@ impl Gateway {
             tries: settings.tries,
             guard: settings.guard,
             hold: settings.hold,
+            cache,
         }
     }
 
-    fn timing(&self) -> Timing {
-        let rtt = self.peer.rtt();
+    /// What the gateways wait for now, and the cache has the size that the present rate needs.
+    fn timing(&mut self) -> Timing {
+        let rate = self.upstream.egress.rate();
+        if self.cache.rate != Some(rate) {
+            self.cache.rate = Some(rate);
+            self.upstream.cache.limit = self.cache_limit();
+        }
+        self.timing_at(self.peer.rtt())
+    }
+
+    fn timing_at(&self, rtt: Duration) -> Timing {
         let guard = self.guard.unwrap_or_else(|| auto_guard(rtt, packet_time(&self.upstream.egress)));
         let hold = self.hold.unwrap_or_else(|| auto_hold(rtt, guard, self.tries));
         Timing { rtt, guard, hold, tries: self.tries }
+    }
+
+    fn cache_limit(&self) -> u64 {
+        let CacheSize { configured, rtt, most, .. } = self.cache;
+        let auto = || self.upstream.egress.twice_in(self.timing_at(rtt).hold + rtt);
+        configured.map_or_else(auto, |size| size.0).max(LEAST_CACHE).min(most)
     }
 
     /// Suppression: acknowledgments that B let go take the same way as any other.
@@ -220,13 +242,13 @@ impl Element for Gateway {
         gauge(Gauge::FLOWS, flows as u64);
         gauge(Gauge::QUEUE_BYTES, self.upstream.egress.backlog().bytes);
         gauge(Gauge::QUEUE_BYTES_MAX, self.upstream.egress.bytes_max());
-        gauge(Gauge::CACHE_BYTES, self.upstream.cache_bytes());
+        gauge(Gauge::CACHE_BYTES, self.upstream.cache.bytes());
         gauge(Gauge::HELD_BYTES, self.downstream.held.waiting.bytes);
         gauge(Gauge::HELD_BYTES_MAX, self.downstream.held.bytes_max);
         let entries = self.upstream.flow_count() * (FlowTable::<upstream::Flow>::entry_memory() + FLOW_HEAP)
             + self.downstream.flow_count() * (FlowTable::<Incoming>::entry_memory() + FLOW_HEAP);
         let queued = self.upstream.egress.backlog().bytes;
-        let packets = self.upstream.cache_bytes() + self.downstream.held.memory + queued;
+        let packets = self.upstream.cache.bytes() + self.downstream.held.memory + queued;
         gauge(Gauge::MEMORY_BYTES, entries as u64 + packets);
         gauge(Gauge::LINK_RTT_NS, self.peer.rtt().as_nanos());
         gauge(Gauge::PEER_IN_REACH, u64::from(self.peer.in_reach()));

@@ -310,7 +310,7 @@ fn a_restarted_peer_makes_b_let_go() {
 fn acknowledged_copies_leave_the_cache() {
     let mut bench = Bench::new(&[]);
     offer_train(&mut bench, 0, 10);
-    assert!(bench.a.element.upstream.cache_bytes() > 0);
+    assert!(bench.a.element.upstream.cache.bytes() > 0);
     let key = flow().reversed();
     let tcp = TcpHeader {
         source_port: key.source_port,
@@ -321,7 +321,7 @@ fn acknowledged_copies_leave_the_cache() {
     let ack = Segment { source: key.source, destination: key.destination, traffic_class: 0, tcp };
     let ack = Packet::tcp_virtual(&ack, 2, 0, 0);
     bench.a.packet(bench.now, Port::LINK, ack);
-    assert_eq!(bench.a.element.upstream.cache_bytes(), 0);
+    assert_eq!(bench.a.element.upstream.cache.bytes(), 0);
 }
 
 #[test]
@@ -556,4 +556,19 @@ fn the_hold_leaves_time_for_every_try_and_for_two_however_long_the_link_is() {
     assert_eq!(hold(MS * 150), Duration::from_millis(500));
     let guard = super::auto_guard(MS * 550, MS);
     assert!(hold(MS * 550) >= (MS * 550 + guard) * 2);
+}
+
+#[test]
+fn the_cache_follows_the_rate_of_the_queue() {
+    let mut bench = Bench::new(&[("hold", "200ms")]);
+    let gateway = &mut bench.a.element;
+    gateway.timing();
+    // 12 Mbit/s x (200 + 10) ms, doubled.
+    assert_eq!(gateway.upstream.cache.limit, 630_000);
+    gateway.upstream.egress.set_rate(Some(Rate::from_bps(6_000_000)));
+    gateway.timing();
+    assert_eq!(gateway.upstream.cache.limit, 315_000);
+    gateway.upstream.egress.set_rate(Some(Rate::from_bps(100_000)));
+    gateway.timing();
+    assert_eq!(gateway.upstream.cache.limit, LEAST_CACHE);
 }

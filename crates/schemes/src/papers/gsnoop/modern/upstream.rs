@@ -64,7 +64,7 @@ impl Flow {
 pub(super) struct Upstream {
     pub egress: Egress,
     flows: FlowTable<Flow>,
-    cache: CacheOrder,
+    pub cache: CacheOrder,
     /// When to ask after the tails of flows (POLL).
     polls: Timers,
     idle: Duration,
@@ -84,11 +84,11 @@ const REPAIR_SLACK: Duration = Duration::from_millis(1);
 const ROOM_FOR: Duration = Duration::from_millis(500);
 
 impl Upstream {
-    pub fn new(egress: Egress, flows: FlowTable<Flow>, cache_limit: u64, idle: Duration, redundancy: bool) -> Self {
+    pub fn new(egress: Egress, flows: FlowTable<Flow>, idle: Duration, redundancy: bool) -> Self {
         Upstream {
             egress,
             flows,
-            cache: CacheOrder::new(cache_limit),
+            cache: CacheOrder::default(),
             polls: Timers::default(),
             idle,
             redundancy,
@@ -391,11 +391,6 @@ impl Upstream {
     /// Flows with state.
     pub fn flow_count(&self) -> usize {
         self.flows.len()
-    }
-
-    /// Bytes kept for repairs.
-    pub fn cache_bytes(&self) -> u64 {
-        self.cache.bytes()
     }
 }
 

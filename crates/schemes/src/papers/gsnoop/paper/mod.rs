@@ -28,7 +28,7 @@ use super::settings::{RepairPlace, Settings};
 use crate::Site;
 use crate::peer::{Change, Peer};
 use airtcp_core::flow_table::FlowTable;
-use airtcp_core::{Backlog, Context, Duration, Element, Event, Gauge, Instant, Packet, Peer as PeerId, Port, Rate};
+use airtcp_core::{Backlog, Context, Duration, Element, Event, Gauge, Instant, Packet, Peer as PeerId, Port};
 use downstream::Downstream;
 use fifo::Fifo;
 use upstream::Upstream;
@@ -40,8 +40,8 @@ pub struct Gateway {
     downstream: Downstream,
     peer: Peer,
     guard: Option<Duration>,
-    /// What a repair waits for at A beside the round trip.
-    repair_wait: Duration,
+    /// Packets whose time on the link a repair waits for at A beside the round trip.
+    ahead_of_repair: u64,
 }
 
 /// How long B waits for a repair.
@@ -107,13 +107,19 @@ impl Gateway {
             ),
             peer: Peer::new(settings.hello, settings.peer_timeout, settings.wireless_rtt, site.rng.next_u64()),
             guard: settings.guard,
-            repair_wait: repair_wait(rate, settings.repair_place, buffer),
+            ahead_of_repair: ahead_of_repair(settings.repair_place, buffer),
         }
     }
 
     fn timing(&self) -> Timing {
         let rtt = self.peer.rtt();
-        Timing { rtt, guard: self.guard.unwrap_or_else(|| (rtt / 2).max(self.repair_wait)) }
+        Timing { rtt, guard: self.guard.unwrap_or_else(|| (rtt / 2).max(self.repair_wait())) }
+    }
+
+    /// What a repair waits for at A beside the round trip, at the present rate.
+    fn repair_wait(&self) -> Duration {
+        let packet_time = self.upstream.fifo.egress.transmission(PACKET_BYTES);
+        packet_time.saturating_mul(self.ahead_of_repair).min(Duration::from_secs(1))
     }
 
     /// What B sent takes the link, and ACKs that it let go take the same way as any other.
@@ -129,13 +135,11 @@ impl Gateway {
 }
 
 /// GSN-U8: four packet times at the wireless rate, and what waits before a repair: at the tail, the FIFO.
-fn repair_wait(rate: Option<Rate>, place: RepairPlace, buffer: u32) -> Duration {
-    let packets = match place {
+fn ahead_of_repair(place: RepairPlace, buffer: u32) -> u64 {
+    match place {
         RepairPlace::Head => 4,
         RepairPlace::Tail => 4 + u64::from(buffer),
-    };
-    let packet_time = rate.map_or(Duration::ZERO, |rate| rate.serialisation(PACKET_BYTES, &mut 0));
-    packet_time.saturating_mul(packets).min(Duration::from_secs(1))
+    }
 }
 
 impl Element for Gateway {

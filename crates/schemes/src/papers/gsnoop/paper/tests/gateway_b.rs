@@ -2,7 +2,7 @@
 
 use super::bench::{Bench, GUARD, MS, RTT, anywhere, flow, segment};
 use crate::papers::gsnoop::events;
-use airtcp_core::{DropReason, Duration, Event, Port, SeqNum, TcpFlags, control};
+use airtcp_core::{DropReason, Duration, Event, Port, Rate, SeqNum, TcpFlags, control};
 use std::vec;
 
 /// 4 is lost; 5, 6 and 7 lead to the NACK.
@@ -303,4 +303,13 @@ fn without_the_other_end_everything_passes_and_nothing_is_kept() {
         b.off_link([20, 22, 23, 24, 25]);
         assert_eq!(b.nacks().len(), 1, "only the one from before");
     });
+}
+
+#[test]
+fn gsn_u8_the_guard_follows_the_rate_of_the_queue() {
+    let mut b = Bench::new(0, &[("guard", "auto")]);
+    let gateway = &mut b.harness.element;
+    assert_eq!(gateway.timing().guard, MS * 5, "half the round trip at 80 Mbit/s");
+    gateway.upstream.fifo.egress.set_rate(Some(Rate::from_bps(3_000_000)));
+    assert_eq!(gateway.timing().guard, MS * 16, "four packets of 1500 bytes");
 }
