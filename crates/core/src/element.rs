@@ -63,6 +63,13 @@ pub struct Backlog {
     pub bytes: u64,
 }
 
+impl core::ops::Add for Backlog {
+    type Output = Backlog;
+    fn add(self, other: Backlog) -> Backlog {
+        Backlog { packets: self.packets + other.packets, bytes: self.bytes + other.bytes }
+    }
+}
+
 /// A packet processor between two links; a host is one too.
 pub trait Element {
     /// A packet came in at `port`. The element now owns it: it sends, holds, consumes or discards it.

@@ -68,6 +68,11 @@ pub enum ParameterError {
 }
 
 impl ParameterError {
+    /// The value of `key` does not make sense, for this reason: a sentence that says what to write.
+    pub fn bad(key: &'static str, reason: impl Into<String>) -> Self {
+        ParameterError::BadValue { key, reason: reason.into() }
+    }
+
     /// The parameter that was to be set.
     pub fn key(&self) -> &str {
         match self {

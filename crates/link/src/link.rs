@@ -387,11 +387,11 @@ impl Link {
     /// Packets in the link: waiting, in transmission and in the air. All will arrive but those that a held queue or the
     /// air then drops.
     pub fn held(&self) -> Backlog {
-        let queue = match &self.queue {
-            Discipline::Departure(queue) => queue.backlog(),
-            _ => Backlog::default(),
-        };
-        Backlog { packets: self.arrivals.len() + queue.packets, bytes: self.held_bytes + queue.bytes }
+        let sent = Backlog { packets: self.arrivals.len(), bytes: self.held_bytes };
+        match &self.queue {
+            Discipline::Departure(queue) => queue.backlog() + sent,
+            _ => sent,
+        }
     }
 
     /// What the link has done so far.

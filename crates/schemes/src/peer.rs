@@ -19,12 +19,16 @@ const SHORTEST_HELLO: Duration = Duration::from_millis(1);
 /// What to write instead.
 pub(crate) fn check_distance(hello: Duration, peer_timeout: Duration) -> Result<(), ParameterError> {
     if hello < SHORTEST_HELLO {
-        let reason = format!("{hello} leaves no time for anything else; write {SHORTEST_HELLO} or more");
-        return Err(ParameterError::BadValue { key: "hello", reason });
+        return Err(ParameterError::bad(
+            "hello",
+            format!("{hello} leaves no time for anything else; write {SHORTEST_HELLO} or more"),
+        ));
     }
     if peer_timeout < hello * 2 {
-        let reason = format!("{peer_timeout} ends between two HELLOs, {hello} apart; write {} or more", hello * 2);
-        return Err(ParameterError::BadValue { key: "peer_timeout", reason });
+        return Err(ParameterError::bad(
+            "peer_timeout",
+            format!("{peer_timeout} ends between two HELLOs, {hello} apart; write {} or more", hello * 2),
+        ));
     }
     Ok(())
 }

@@ -82,11 +82,11 @@ impl Buffer {
 
     /// What waits.
     pub fn backlog(&self) -> Backlog {
-        let held = match &self.discipline {
-            Discipline::Departure(queue) => queue.backlog(),
-            Discipline::DropTail(_) | Discipline::Ring(_) | Discipline::Arrival(_) => Backlog::default(),
-        };
-        Backlog { packets: held.packets + self.packets.len(), bytes: held.bytes + self.bytes }
+        let own = Backlog { packets: self.packets.len(), bytes: self.bytes };
+        match &self.discipline {
+            Discipline::Departure(queue) => queue.backlog() + own,
+            Discipline::DropTail(_) | Discipline::Ring(_) | Discipline::Arrival(_) => own,
+        }
     }
 
     /// Packets of ECN-capable transports that the discipline marked so far.

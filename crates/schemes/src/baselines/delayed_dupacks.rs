@@ -49,7 +49,7 @@ parameters! {
 
 fn make(settings: &Settings, site: &mut Site<'_>) -> Made {
     if settings.held == 0 {
-        return Err(ParameterError::BadValue { key: "held", reason: "0 would delay none; write 1 or more".into() });
+        return Err(ParameterError::bad("held", "0 would delay none; write 1 or more"));
     }
     Ok(Box::new(Delayer::new(settings, site)))
 }

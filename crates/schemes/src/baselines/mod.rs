@@ -21,6 +21,5 @@ fn check_mtu(mtu: u32) -> Result<(), ParameterError> {
     if mtu >= 576 {
         return Ok(());
     }
-    let reason = "TCP needs 576 bytes or more (RFC 9293 3.7.1); write 1500 if in doubt".into();
-    Err(ParameterError::BadValue { key: "mtu", reason })
+    Err(ParameterError::bad("mtu", "TCP needs 576 bytes or more (RFC 9293 3.7.1); write 1500 if in doubt"))
 }

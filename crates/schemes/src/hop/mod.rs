@@ -7,11 +7,25 @@ mod order;
 #[cfg(test)]
 pub mod testing;
 
-use airtcp_core::{Context, DropReason, Event, Packet, TakenShim};
+use crate::egress::Egress;
+use crate::peer::Peer;
+use crate::tally::Tally;
+use airtcp_core::{Context, DropReason, Event, Gauge, Packet, TakenShim};
 
 pub(crate) use control::{hello_share, tell};
 pub(crate) use fit::Fit;
 pub(crate) use order::{Onward, Order, Outlet};
+
+/// Reports the levels that both ends of every hop have: of the queue before the link, of what is `held` back, and of the
+/// other end.
+pub(crate) fn observe(gauge: &mut dyn FnMut(Gauge, u64), egress: &Egress, held: &Tally, peer: &Peer) {
+    gauge(Gauge::QUEUE_BYTES, egress.backlog().bytes);
+    gauge(Gauge::QUEUE_BYTES_MAX, egress.bytes_max());
+    gauge(Gauge::HELD_BYTES, held.waiting.bytes);
+    gauge(Gauge::HELD_BYTES_MAX, held.bytes_max);
+    gauge(Gauge::LINK_RTT_NS, peer.rtt().as_nanos());
+    gauge(Gauge::PEER_IN_REACH, u64::from(peer.in_reach()));
+}
 
 /// A full-size packet, for packet times.
 pub(crate) const PACKET_BYTES: u32 = 1500;

@@ -242,8 +242,7 @@ impl Element for Proxy {
     }
 
     fn held(&self) -> Backlog {
-        let [inner, link] = [self.outlets[0].held(), self.outlets[1].held()];
-        Backlog { packets: inner.packets + link.packets, bytes: inner.bytes + link.bytes }
+        self.outlets[0].held() + self.outlets[1].held()
     }
 
     fn observe(&self, gauge: &mut dyn FnMut(Gauge, u64)) {

@@ -5,7 +5,7 @@ use super::frame::{Ack, Frame, Message};
 use super::receiver::{Patience, Receiver};
 use super::sender::Sender;
 use crate::egress::Egress;
-use crate::hop::{Onward, Outlet, PACKET_BYTES, hello_share, tell};
+use crate::hop::{self, Onward, Outlet, PACKET_BYTES, hello_share, tell};
 use crate::peer::{Change, Peer};
 use airtcp_core::{Backlog, Context, DropReason, Duration, Event, Gauge, Instant, Packet, Peer as PeerId};
 
@@ -138,22 +138,14 @@ impl<O: Outlet> Exchange<O> {
     }
 
     pub fn held(&self) -> Backlog {
-        let (queued, held) = (self.egress.backlog(), self.receiver.order.held.waiting);
-        Backlog { packets: queued.packets + held.packets, bytes: queued.bytes + held.bytes }
+        self.egress.backlog() + self.receiver.order.held.waiting
     }
 
     pub fn observe(&self, gauge: &mut dyn FnMut(Gauge, u64)) {
-        gauge(Gauge::QUEUE_BYTES, self.egress.backlog().bytes);
-        gauge(Gauge::QUEUE_BYTES_MAX, self.egress.bytes_max());
+        let held = &self.receiver.order.held;
         gauge(Gauge::CACHE_BYTES, self.sender.memory());
-        gauge(Gauge::HELD_BYTES, self.receiver.order.held.waiting.bytes);
-        gauge(Gauge::HELD_BYTES_MAX, self.receiver.order.held.bytes_max);
-        gauge(
-            Gauge::MEMORY_BYTES,
-            self.egress.backlog().bytes + self.sender.memory() + self.receiver.order.held.memory,
-        );
-        gauge(Gauge::LINK_RTT_NS, self.peer.rtt().as_nanos());
-        gauge(Gauge::PEER_IN_REACH, u64::from(self.peer.in_reach()));
+        gauge(Gauge::MEMORY_BYTES, self.egress.backlog().bytes + self.sender.memory() + held.memory);
+        hop::observe(gauge, &self.egress, held, &self.peer);
     }
 
     /// What holds at any time, where copies may take at most `window` bytes of memory.

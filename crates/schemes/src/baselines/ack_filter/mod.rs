@@ -63,8 +63,7 @@ const PENDING_MAX: usize = 1 << 14;
 
 fn make(settings: &Settings, site: &mut Site<'_>) -> Made {
     if settings.interface == 0 {
-        let reason = "0 would send nothing; write 1 or more".into();
-        return Err(ParameterError::BadValue { key: "interface", reason });
+        return Err(ParameterError::bad("interface", "0 would send nothing; write 1 or more"));
     }
     Ok(Box::new(AckFilter::new(settings, site)))
 }

@@ -45,8 +45,7 @@ fn make(settings: &Settings, site: &mut Site<'_>) -> Made {
     peer::check_distance(settings.hello, settings.peer_timeout)?;
     settings.mtu.map_or(Ok(()), check_mtu)?;
     if settings.tries == 0 {
-        let reason = "0 would send nothing; write 1 for a link without repair".into();
-        return Err(ParameterError::BadValue { key: "tries", reason });
+        return Err(ParameterError::bad("tries", "0 would send nothing; write 1 for a link without repair"));
     }
     Ok(Box::new(Station::new(settings, site)))
 }

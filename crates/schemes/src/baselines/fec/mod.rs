@@ -27,7 +27,7 @@ pub use settings::Settings;
 
 use super::check_mtu;
 use crate::egress::{Egress, EgressSettings};
-use crate::hop::{Fit, Order, PACKET_BYTES, hello_share, life, tell, unwrap};
+use crate::hop::{self, Fit, Order, PACKET_BYTES, hello_share, life, tell, unwrap};
 use crate::peer::{self, Change, Peer};
 use crate::{Made, Placement, Reports, SchemeEntry, Site, settings_for};
 use airtcp_core::parameters::ParameterError;
@@ -56,12 +56,10 @@ fn make(settings: &Settings, site: &mut Site<'_>) -> Made {
     peer::check_distance(settings.hello, settings.peer_timeout)?;
     settings.mtu.map_or(Ok(()), check_mtu)?;
     if settings.k == 0 || settings.k > MAX_K {
-        let reason = "a block has 1 to 128 packets; write 32 if in doubt".into();
-        return Err(ParameterError::BadValue { key: "k", reason });
+        return Err(ParameterError::bad("k", "a block has 1 to 128 packets; write 32 if in doubt"));
     }
     if settings.r.is_some_and(|r| r == 0 || r > 127) {
-        let reason = "a block has 1 to 127 code packets; leave it at auto if in doubt".into();
-        return Err(ParameterError::BadValue { key: "r", reason });
+        return Err(ParameterError::bad("r", "a block has 1 to 127 code packets; leave it at auto if in doubt"));
     }
     Ok(Box::new(Station::new(settings, site)))
 }
@@ -271,22 +269,17 @@ impl Element for Station {
     }
 
     fn held(&self) -> Backlog {
-        let (queued, held) = (self.egress.backlog(), self.decoder.order.held.waiting);
-        let codes: u64 = self.codes.iter().map(|code| u64::from(code.wire_len())).sum();
-        Backlog { packets: queued.packets + held.packets + self.codes.len(), bytes: queued.bytes + held.bytes + codes }
+        let codes = self.codes.iter().map(|code| u64::from(code.wire_len())).sum();
+        let codes = Backlog { packets: self.codes.len(), bytes: codes };
+        self.egress.backlog() + self.decoder.order.held.waiting + codes
     }
 
     fn observe(&self, gauge: &mut dyn FnMut(Gauge, u64)) {
-        let order = &self.decoder.order;
+        let held = &self.decoder.order.held;
         let blocks = self.encoder.memory() + self.decoder.memory();
-        gauge(Gauge::QUEUE_BYTES, self.egress.backlog().bytes);
-        gauge(Gauge::QUEUE_BYTES_MAX, self.egress.bytes_max());
         gauge(Gauge::CACHE_BYTES, blocks);
-        gauge(Gauge::HELD_BYTES, order.held.waiting.bytes);
-        gauge(Gauge::HELD_BYTES_MAX, order.held.bytes_max);
-        gauge(Gauge::MEMORY_BYTES, self.egress.backlog().bytes + blocks + order.held.memory);
-        gauge(Gauge::LINK_RTT_NS, self.peer.rtt().as_nanos());
-        gauge(Gauge::PEER_IN_REACH, u64::from(self.peer.in_reach()));
+        gauge(Gauge::MEMORY_BYTES, self.egress.backlog().bytes + blocks + held.memory);
+        hop::observe(gauge, &self.egress, held, &self.peer);
     }
 
     fn check(&self) -> Result<(), &'static str> {

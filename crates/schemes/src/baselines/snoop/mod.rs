@@ -64,8 +64,7 @@ parameters! {
 
 fn make(settings: &Settings, site: &mut Site<'_>) -> Made {
     if settings.min_timeout.is_zero() {
-        let reason = "the last hop takes some time; write 1ms or more".into();
-        return Err(ParameterError::BadValue { key: "min_timeout", reason });
+        return Err(ParameterError::bad("min_timeout", "the last hop takes some time; write 1ms or more"));
     }
     Ok(Box::new(Agent::new(settings, site)))
 }

@@ -26,8 +26,10 @@ pub const ENTRY: SchemeEntry = SchemeEntry {
 fn make(settings: &Settings, site: &mut Site<'_>) -> Made {
     settings.check()?;
     let Some([local, remote]) = site.link.addresses else {
-        let reason = "the control TCPs need the addresses of both ends; place the scheme with from and to".into();
-        return Err(ParameterError::BadValue { key: "from", reason });
+        return Err(ParameterError::bad(
+            "from",
+            "the control TCPs need the addresses of both ends; place the scheme with from and to",
+        ));
     };
     Ok(match site.end {
         End::Near => {

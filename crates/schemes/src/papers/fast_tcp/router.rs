@@ -285,8 +285,7 @@ impl Element for Router {
     }
 
     fn held(&self) -> Backlog {
-        let (queue, acks) = (self.forward.held(), self.acks.held.waiting);
-        Backlog { packets: queue.packets + acks.packets, bytes: queue.bytes + acks.bytes }
+        self.forward.held() + self.acks.held.waiting
     }
 
     fn observe(&self, gauge: &mut dyn FnMut(Gauge, u64)) {

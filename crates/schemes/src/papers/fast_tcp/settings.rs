@@ -58,7 +58,7 @@ parameters! {
 impl Settings {
     /// What a single field cannot refuse.
     pub(super) fn check(&self) -> Result<(), ParameterError> {
-        let bad = |key, reason: &str| Err(ParameterError::BadValue { key, reason: reason.into() });
+        let bad = |key, reason: &str| Err(ParameterError::bad(key, reason));
         if self.rate.is_some_and(|rate| rate.bps() == 0) {
             return bad("rate", "at a rate of zero nothing would ever leave; write the link's rate, or auto");
         }

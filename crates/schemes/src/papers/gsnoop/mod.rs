@@ -26,6 +26,7 @@ pub use modern::Gateway;
 pub use settings::{Mode, RepairPlace, Settings};
 
 use crate::{Made, Placement, Reports, SchemeEntry, Site, peer, settings_for};
+use airtcp_core::flow_table::FlowTable;
 use airtcp_core::parameters::ParameterError;
 use alloc::boxed::Box;
 
@@ -43,11 +44,35 @@ pub const ENTRY: SchemeEntry = SchemeEntry {
 /// A full-size packet, for packet times.
 const PACKET_BYTES: u32 = 1500;
 
+/// Share of `max_memory` for each use, in sixteenths; the rest is slack for the allocator.
+mod share {
+    pub const QUEUE: u64 = 3;
+    pub const CACHE: u64 = 5;
+    pub const HELD: u64 = 3;
+    pub const FLOWS: u64 = 2;
+}
+
+/// Heap a flow may own beside its table entry before its packets are counted elsewhere.
+const FLOW_HEAP: usize = 512;
+
+/// A table of flows for one of the two directions.
+fn flow_table<F>(site: &mut Site<'_>) -> FlowTable<F> {
+    let memory = site.max_memory.0 / 16 * share::FLOWS / 2;
+    FlowTable::new(memory as usize / (FlowTable::<F>::entry_memory() + FLOW_HEAP), site.rng)
+}
+
+/// Memory of `flows` entries of a table.
+fn table_memory<F>(flows: usize) -> u64 {
+    (flows * (FlowTable::<F>::entry_memory() + FLOW_HEAP)) as u64
+}
+
 fn make(settings: &Settings, site: &mut Site<'_>) -> Made {
     peer::check_distance(settings.hello, settings.peer_timeout)?;
     if settings.tries == 0 {
-        let reason = "a gateway that asks for nothing holds packets in vain; write 1 or more".into();
-        return Err(ParameterError::BadValue { key: "tries", reason });
+        return Err(ParameterError::bad(
+            "tries",
+            "a gateway that asks for nothing holds packets in vain; write 1 or more",
+        ));
     }
     Ok(match settings.mode {
         Mode::Modern | Mode::Suppression => Box::new(modern::Gateway::new(settings, site)),

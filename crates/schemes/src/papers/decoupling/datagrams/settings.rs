@@ -47,7 +47,7 @@ impl Settings {
     /// A datagram that is too short or too long, a circuit that is refused, or neither rate nor circuit.
     pub fn check(&self) -> Result<(), ParameterError> {
         self.circuit.iter().try_for_each(decoupling::Settings::check)?;
-        let refused = |key, reason: &str| Err(ParameterError::BadValue { key, reason: reason.into() });
+        let refused = |key, reason: &str| Err(ParameterError::bad(key, reason));
         if !(SMALLEST..=LARGEST).contains(&self.source.packet) {
             return refused("packet", "a datagram has 56 to 65535 bytes");
         }

@@ -58,7 +58,7 @@ impl Settings {
     }
 
     pub(super) fn check(&self) -> Result<(), ParameterError> {
-        let bad = |key, reason: &str| Err(ParameterError::BadValue { key, reason: reason.into() });
+        let bad = |key, reason: &str| Err(ParameterError::bad(key, reason));
         if self.dscp > 63 {
             return bad("dscp", "a DSCP has 6 bits, 0 to 63; leave it out for the DSCP of our own circuits");
         }

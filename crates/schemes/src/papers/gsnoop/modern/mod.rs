@@ -21,13 +21,13 @@ mod suppression_tests;
 #[cfg(test)]
 mod tests;
 
-use super::PACKET_BYTES;
 use super::message::Message;
 use super::settings::{Mode, Settings};
+use super::{PACKET_BYTES, flow_table, share, table_memory};
 use crate::Site;
 use crate::egress::{Egress, EgressSettings};
+use crate::hop;
 use crate::peer::{Change, Peer};
-use airtcp_core::flow_table::FlowTable;
 use airtcp_core::{
     Backlog, ByteSize, Context, Duration, Element, Event, Gauge, Instant, Packet, Peer as PeerId, Port, Rate,
 };
@@ -62,17 +62,6 @@ struct CacheSize {
 /// A cache is never smaller, in bytes.
 const LEAST_CACHE: u64 = 64 * 1024;
 
-/// Share of `max_memory` for each use, in sixteenths; the rest is slack for the allocator.
-mod share {
-    pub const QUEUE: u64 = 3;
-    pub const CACHE: u64 = 5;
-    pub const HELD: u64 = 3;
-    pub const FLOWS: u64 = 2;
-}
-
-/// Heap a flow may own beside its table entry before its packets are counted elsewhere.
-const FLOW_HEAP: usize = 512;
-
 impl Gateway {
     /// The element for one end of a link.
     pub fn new(settings: &Settings, site: &mut Site<'_>) -> Self {
@@ -83,9 +72,8 @@ impl Gateway {
         let ecn_threshold = settings.ecn_threshold.map(|threshold| threshold.0);
         let egress = Egress::new(EgressSettings { ecn_threshold, ..queue }, site.rng);
         let cache = CacheSize { configured: settings.cache, rtt, most: sixteenth * share::CACHE, rate: None };
-        let capacity = |entry: usize| (sixteenth * share::FLOWS / 2) as usize / (entry + FLOW_HEAP);
-        let outgoing = FlowTable::new(capacity(FlowTable::<upstream::Flow>::entry_memory()), site.rng);
-        let incoming = FlowTable::new(capacity(FlowTable::<Incoming>::entry_memory()), site.rng);
+        let outgoing = flow_table(site);
+        let incoming = flow_table(site);
         Gateway {
             upstream: Upstream::new(egress, outgoing, settings.idle, settings.redundancy),
             downstream: Downstream::new(
@@ -225,33 +213,23 @@ impl Element for Gateway {
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        [self.upstream.poll_timeout(), self.downstream.poll_timeout()]
-            .into_iter()
-            .flatten()
-            .chain([self.peer.poll_timeout()])
-            .min()
+        let own = [self.upstream.poll_timeout(), self.downstream.poll_timeout()].into_iter().flatten();
+        own.chain([self.peer.poll_timeout()]).min()
     }
 
     fn held(&self) -> Backlog {
-        let (queued, held) = (self.upstream.egress.backlog(), self.downstream.held.waiting);
-        Backlog { packets: queued.packets + held.packets, bytes: queued.bytes + held.bytes }
+        self.upstream.egress.backlog() + self.downstream.held.waiting
     }
 
     fn observe(&self, gauge: &mut dyn FnMut(Gauge, u64)) {
-        let flows = self.upstream.flow_count() + self.downstream.flow_count();
-        gauge(Gauge::FLOWS, flows as u64);
-        gauge(Gauge::QUEUE_BYTES, self.upstream.egress.backlog().bytes);
-        gauge(Gauge::QUEUE_BYTES_MAX, self.upstream.egress.bytes_max());
-        gauge(Gauge::CACHE_BYTES, self.upstream.cache.bytes());
-        gauge(Gauge::HELD_BYTES, self.downstream.held.waiting.bytes);
-        gauge(Gauge::HELD_BYTES_MAX, self.downstream.held.bytes_max);
-        let entries = self.upstream.flow_count() * (FlowTable::<upstream::Flow>::entry_memory() + FLOW_HEAP)
-            + self.downstream.flow_count() * (FlowTable::<Incoming>::entry_memory() + FLOW_HEAP);
+        let (outgoing, incoming, held) =
+            (self.upstream.flow_count(), self.downstream.flow_count(), &self.downstream.held);
+        let tables = table_memory::<upstream::Flow>(outgoing) + table_memory::<Incoming>(incoming);
         let queued = self.upstream.egress.backlog().bytes;
-        let packets = self.upstream.cache.bytes() + self.downstream.held.memory + queued;
-        gauge(Gauge::MEMORY_BYTES, entries as u64 + packets);
-        gauge(Gauge::LINK_RTT_NS, self.peer.rtt().as_nanos());
-        gauge(Gauge::PEER_IN_REACH, u64::from(self.peer.in_reach()));
+        gauge(Gauge::FLOWS, (outgoing + incoming) as u64);
+        gauge(Gauge::CACHE_BYTES, self.upstream.cache.bytes());
+        gauge(Gauge::MEMORY_BYTES, tables + self.upstream.cache.bytes() + held.memory + queued);
+        hop::observe(gauge, &self.upstream.egress, held, &self.peer);
     }
 
     fn check(&self) -> Result<(), &'static str> {

@@ -22,12 +22,12 @@ mod upstream;
 #[cfg(test)]
 mod tests;
 
-use super::PACKET_BYTES;
 use super::message::Message;
 use super::settings::{RepairPlace, Settings};
+use super::{PACKET_BYTES, flow_table, share, table_memory};
 use crate::Site;
+use crate::hop;
 use crate::peer::{Change, Peer};
-use airtcp_core::flow_table::FlowTable;
 use airtcp_core::{Backlog, Context, Duration, Element, Event, Gauge, Instant, Packet, Peer as PeerId, Port};
 use downstream::Downstream;
 use fifo::Fifo;
@@ -58,16 +58,6 @@ impl Timing {
     }
 }
 
-/// Share of `max_memory` for each use, in sixteenths; the rest is slack for the allocator.
-mod share {
-    pub const QUEUE: u64 = 3;
-    pub const CACHE: u64 = 5;
-    pub const HELD: u64 = 3;
-    pub const FLOWS: u64 = 2;
-}
-
-/// Heap a flow may own beside its table entry before its packets are counted elsewhere.
-const FLOW_HEAP: usize = 512;
 /// Packets in the FIFO where the link's own limit is not known.
 const DEFAULT_BUFFER: u32 = 140;
 
@@ -78,9 +68,8 @@ impl Gateway {
         let rate = settings.rate.or(site.link.rate);
         let of_link = site.link.queue.map(|queue| (queue.0 / u64::from(PACKET_BYTES)) as u32);
         let buffer = settings.buffer_packets.or(of_link).unwrap_or(DEFAULT_BUFFER);
-        let capacity = |entry: usize| (sixteenth * share::FLOWS / 2) as usize / (entry + FLOW_HEAP);
-        let outgoing = FlowTable::new(capacity(FlowTable::<upstream::Flow>::entry_memory()), site.rng);
-        let incoming = FlowTable::new(capacity(FlowTable::<downstream::Flow>::entry_memory()), site.rng);
+        let outgoing = flow_table(site);
+        let incoming = flow_table(site);
         let fifo = Fifo::new(rate, u64::from(buffer), sixteenth * share::QUEUE, settings.repair_place, site.rng);
         Gateway {
             upstream: Upstream::new(
@@ -209,35 +198,23 @@ impl Element for Gateway {
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        [self.upstream.fifo.egress.poll_timeout(), self.downstream.poll_timeout()]
-            .into_iter()
-            .flatten()
-            .chain([self.peer.poll_timeout()])
-            .min()
+        let own = [self.upstream.fifo.egress.poll_timeout(), self.downstream.poll_timeout()].into_iter().flatten();
+        own.chain([self.peer.poll_timeout()]).min()
     }
 
     fn held(&self) -> Backlog {
-        let (queued, held) = (self.upstream.fifo.egress.backlog(), self.downstream.held.waiting);
-        Backlog { packets: queued.packets + held.packets, bytes: queued.bytes + held.bytes }
+        self.upstream.fifo.egress.backlog() + self.downstream.held.waiting
     }
 
     fn observe(&self, gauge: &mut dyn FnMut(Gauge, u64)) {
-        let flows = self.upstream.flow_count() + self.downstream.flow_count();
-        let entries = self.upstream.flow_count() * (FlowTable::<upstream::Flow>::entry_memory() + FLOW_HEAP)
-            + self.downstream.flow_count() * (FlowTable::<downstream::Flow>::entry_memory() + FLOW_HEAP);
+        let (outgoing, incoming, held) =
+            (self.upstream.flow_count(), self.downstream.flow_count(), &self.downstream.held);
+        let tables = table_memory::<upstream::Flow>(outgoing) + table_memory::<downstream::Flow>(incoming);
         let queued = self.upstream.fifo.egress.backlog().bytes;
-        gauge(Gauge::FLOWS, flows as u64);
-        gauge(Gauge::QUEUE_BYTES, queued);
-        gauge(Gauge::QUEUE_BYTES_MAX, self.upstream.fifo.egress.bytes_max());
+        gauge(Gauge::FLOWS, (outgoing + incoming) as u64);
         gauge(Gauge::CACHE_BYTES, self.upstream.cache_bytes());
-        gauge(Gauge::HELD_BYTES, self.downstream.held.waiting.bytes);
-        gauge(Gauge::HELD_BYTES_MAX, self.downstream.held.bytes_max);
-        gauge(
-            Gauge::MEMORY_BYTES,
-            entries as u64 + self.upstream.cache_memory() + self.downstream.held.memory + queued,
-        );
-        gauge(Gauge::LINK_RTT_NS, self.peer.rtt().as_nanos());
-        gauge(Gauge::PEER_IN_REACH, u64::from(self.peer.in_reach()));
+        gauge(Gauge::MEMORY_BYTES, tables + self.upstream.cache_memory() + held.memory + queued);
+        hop::observe(gauge, &self.upstream.fifo.egress, held, &self.peer);
     }
 
     fn check(&self) -> Result<(), &'static str> {
