@@ -199,7 +199,7 @@ impl Link {
     }
 
     /// Moves packets from the queue to the transmitter up to `now`, each when its turn had come; what the queue or the
-    /// air drops goes to `drops`. Has nothing to do on a link whose queue decides on arrival.
+    /// air drops goes to `drops`. Does nothing if the queue decides on arrival: then a packet's turn was fixed when it was sent.
     #[inline]
     pub fn advance(&mut self, now: Instant, drops: &mut dyn FnMut(Packet, DropReason)) {
         if matches!(self.queue, Discipline::Departure(_)) {

@@ -18,11 +18,12 @@ pub trait SchemeSettings: Parameters + Send + Sync {
     /// Makes the element of one box.
     ///
     /// # Errors
-    /// Settings that do not go together, or not with this place.
+    /// TypedSettings that do not go together, or not with this place.
     fn make(&self, site: &mut Site<'_>) -> Made;
 }
 
-struct Settings<S> {
+/// Settings of one scheme, and the function that makes its elements from them.
+struct TypedSettings<S> {
     values: Given<S>,
     make: fn(&S, &mut Site<'_>) -> Made,
 }
@@ -31,10 +32,10 @@ struct Settings<S> {
 pub fn settings_for<S: Parameters + Default + Send + Sync + 'static>(
     make: fn(&S, &mut Site<'_>) -> Made,
 ) -> Box<dyn SchemeSettings> {
-    Box::new(Settings { values: Given::default(), make })
+    Box::new(TypedSettings { values: Given::default(), make })
 }
 
-impl<S: Parameters> Parameters for Settings<S> {
+impl<S: Parameters> Parameters for TypedSettings<S> {
     fn fields(&self) -> Vec<Field> {
         self.values.fields()
     }
@@ -44,7 +45,7 @@ impl<S: Parameters> Parameters for Settings<S> {
     }
 }
 
-impl<S: Parameters + Send + Sync> SchemeSettings for Settings<S> {
+impl<S: Parameters + Send + Sync> SchemeSettings for TypedSettings<S> {
     fn given(&self) -> Vec<Field> {
         self.values.given()
     }

@@ -1,4 +1,4 @@
-//! Settings of G-Snoop at the ends of their ranges: refused with a sentence, or harmless.
+//! GsnoopSettings of G-Snoop at the ends of their ranges: refused with a sentence, or harmless.
 
 use airtcp_core::{ByteSize, Element, Rng};
 use airtcp_schemes::papers::gsnoop;

@@ -6,7 +6,7 @@ use airtcp_core::testing::Harness;
 use airtcp_core::{
     Duration, Event, Instant, Packet, Port, Rate, Rng, Segment, SeqNum, TcpFlags, TcpHeader, TcpOptions,
 };
-use airtcp_schemes::papers::gsnoop::{Gateway, Hello, Message, Settings};
+use airtcp_schemes::papers::gsnoop::{Gateway, GsnoopSettings, Hello, Message};
 use airtcp_schemes::{End, LinkFacts, MAX_MEMORY, Site};
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -40,7 +40,7 @@ fn gateway(name: &str) -> Harness<Gateway> {
     let mut rng = Rng::derive(1, name);
     let link = LinkFacts { rate: Some(Rate::from_bps(1_000_000_000)), ..LinkFacts::default() };
     let mut site = Site { end: End::Near, link, rng: &mut rng, max_memory: MAX_MEMORY };
-    Harness::new(Gateway::new(&Settings::default(), &mut site), name)
+    Harness::new(Gateway::new(&GsnoopSettings::default(), &mut site), name)
 }
 
 #[test]

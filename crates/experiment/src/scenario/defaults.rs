@@ -54,7 +54,7 @@ pub(super) fn applied<'a>(document: &'a Table, catalogue: &Catalogue<'_>) -> Res
     Ok(Cow::Owned(filled))
 }
 
-/// What stands below `named`, thing by thing.
+/// The tables in the section `named`: for `links` the table of each link.
 fn tables_of<'a>(document: &'a mut Table, named: &str) -> impl Iterator<Item = &'a mut Table> {
     let things = document.entries.iter_mut().find(|entry| entry.key == named);
     let things = things.and_then(|entry| match &mut entry.node.value {

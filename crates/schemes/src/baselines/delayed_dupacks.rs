@@ -35,7 +35,7 @@ pub const ENTRY: SchemeEntry = SchemeEntry {
 
 parameters! {
     /// Parameters of delayed duplicate acknowledgments.
-    pub struct Settings {
+    pub struct DelaySettings {
         /// How long duplicates wait; twice the link's round trip, at least 10 ms, if auto.
         pub delay: Option<Duration> = None, "R-12: as long as the link's retransmissions take";
         /// Duplicates that pass at once.
@@ -47,7 +47,7 @@ parameters! {
     }
 }
 
-fn make(settings: &Settings, site: &mut Site<'_>) -> Made {
+fn make(settings: &DelaySettings, site: &mut Site<'_>) -> Made {
     if settings.held == 0 {
         return Err(ParameterError::bad("held", "0 would delay none; write 1 or more"));
     }
@@ -126,7 +126,7 @@ pub struct Delayer {
 
 impl Delayer {
     /// The element at the near end of a link.
-    pub fn new(settings: &Settings, site: &mut Site<'_>) -> Self {
+    pub fn new(settings: &DelaySettings, site: &mut Site<'_>) -> Self {
         let half = site.max_memory.0 / 2;
         let auto = site.link.round_trip.map_or(DEFAULT_DELAY, |round_trip| (round_trip * 2).max(LEAST_DELAY));
         Delayer {
@@ -205,7 +205,7 @@ impl Delayer {
     }
 
     fn insert(&mut self, cx: &mut Context<'_>, key: FlowKey, tcp: &TcpHeader) {
-        // Whoever must go leaves with what waits, so room is made before, not by, the table.
+        // An evicted flow must first release what it holds, which the table cannot do. So room is made before the insertion.
         if let Some(oldest) = self.flows.next_to_go() {
             cx.emit(Event::FLOW_EVICTED);
             self.remove(cx, oldest);
@@ -285,7 +285,7 @@ mod tests {
     use airtcp_core::testing::Harness;
 
     fn delayer(settings: &[(&str, &str)]) -> Harness<Delayer> {
-        let mut parsed = Settings::default();
+        let mut parsed = DelaySettings::default();
         for &(key, value) in settings {
             parsed.set(key, &value.into()).unwrap();
         }

@@ -42,7 +42,7 @@ pub const ENTRY: SchemeEntry = SchemeEntry {
 
 parameters! {
     /// Parameters of ELN.
-    pub struct Settings {
+    pub struct ElnSettings {
         /// Rate at which the egress queue is emptied, in IP bits; the link's own rate if auto. Without a rate, drops in the link's queue look like losses of the link.
         pub rate: Option<Rate> = None, "R-10: congestion is seen before the link";
         /// Egress queue, a limit or a discipline, as the queue of a link; the link's own queue limit if auto, else rate x 100 ms.
@@ -52,7 +52,7 @@ parameters! {
     }
 }
 
-fn make(settings: &Settings, site: &mut Site<'_>) -> Made {
+fn make(settings: &ElnSettings, site: &mut Site<'_>) -> Made {
     Ok(Box::new(Agent::new(settings, site)))
 }
 
@@ -122,7 +122,7 @@ pub struct Agent {
 
 impl Agent {
     /// The agent at the near end of a link.
-    pub fn new(settings: &Settings, site: &mut Site<'_>) -> Self {
+    pub fn new(settings: &ElnSettings, site: &mut Site<'_>) -> Self {
         let capacity = (site.max_memory.0 / 2) as usize / (FlowTable::<Flow>::entry_memory() + FLOW_HEAP);
         Agent {
             queue: Egress::new(EgressSettings::at(site, settings.rate, settings.queue.as_ref()), site.rng),
@@ -261,7 +261,7 @@ mod tests {
     use airtcp_core::{DropReason, SeqNum};
     use std::vec::Vec;
 
-    fn agent(settings: &Settings) -> Harness<Agent> {
+    fn agent(settings: &ElnSettings) -> Harness<Agent> {
         Harness::new(with_site(|site| Agent::new(settings, site)), "eln")
     }
 
@@ -282,7 +282,7 @@ mod tests {
 
     #[test]
     fn duplicates_for_what_came_by_are_marked() {
-        let mut agent = agent(&Settings::default());
+        let mut agent = agent(&ElnSettings::default());
         send(&mut agent, 0, [0, 1000, 2000, 3000, 4000]);
         assert_eq!(marks(&mut agent, &[1000, 2000, 2000, 2000]), [false, false, true, true]);
         assert_eq!(agent.count(LOSS_NOTIFIED), 2);
@@ -290,7 +290,7 @@ mod tests {
 
     #[test]
     fn duplicates_for_a_hole_are_congestion() {
-        let mut agent = agent(&Settings::default());
+        let mut agent = agent(&ElnSettings::default());
         send(&mut agent, 0, [0, 1000, 3000, 4000, 5000]);
         assert_eq!(marks(&mut agent, &[2000, 2000, 2000]), [false; 3]);
         // A retransmission fills the hole: still congestion, until it is acknowledged.
@@ -301,7 +301,8 @@ mod tests {
 
     #[test]
     fn what_the_own_queue_drops_is_congestion() {
-        let mut agent = agent(&Settings { queue: Some(Queue::read(&"4kB".into()).unwrap()), ..Settings::default() });
+        let mut agent =
+            agent(&ElnSettings { queue: Some(Queue::read(&"4kB".into()).unwrap()), ..ElnSettings::default() });
         for n in 0..8 {
             agent.packet(at(0), Port::INNER, data(n * 1000));
         }
@@ -313,7 +314,7 @@ mod tests {
     #[test]
     fn marks_are_right_across_the_wrap_of_the_sequence_space() {
         let first = u32::MAX - 2500;
-        let mut agent = agent(&Settings::default());
+        let mut agent = agent(&ElnSettings::default());
         send(&mut agent, 0, [0, 1, 3, 4, 5].map(|n| first.wrapping_add(n * 1000)));
         let named = |n: u32| first.wrapping_add(n * 1000);
         assert_eq!(marks(&mut agent, &[named(2), named(2)]), [false, false]);
@@ -322,7 +323,7 @@ mod tests {
 
     #[test]
     fn acknowledgments_of_everything_and_of_other_connections_are_left_alone() {
-        let mut agent = agent(&Settings::default());
+        let mut agent = agent(&ElnSettings::default());
         send(&mut agent, 0, [0, 1000]);
         assert_eq!(marks(&mut agent, &[2000, 2000, 2000]), [false; 3]);
         agent.packet(at(51), Port::LINK, edited(&ack(1000), |tcp| tcp.source_port = 99));
@@ -331,7 +332,7 @@ mod tests {
 
     #[test]
     fn progress_that_reports_blocks_above_the_next_hole_is_marked() {
-        let mut agent = agent(&Settings::default());
+        let mut agent = agent(&ElnSettings::default());
         send(&mut agent, 0, [0, 1000, 2000, 4000, 5000]);
         for (number, is_marked) in [(1000, true), (3000, false)] {
             let report = edited(&ack(number), |tcp| {
@@ -344,7 +345,7 @@ mod tests {
 
     #[test]
     fn damaged_packets_say_nothing() {
-        let mut agent = agent(&Settings::default());
+        let mut agent = agent(&ElnSettings::default());
         send(&mut agent, 0, [0, 1000, 2000]);
         let mut damaged = ack(1000);
         damaged.mark_corrupted();
@@ -359,7 +360,7 @@ mod tests {
 
     #[test]
     fn a_new_connection_begins_without_holes() {
-        let mut agent = agent(&Settings::default());
+        let mut agent = agent(&ElnSettings::default());
         send(&mut agent, 0, [0, 5000]);
         agent.packet(at(5), Port::INNER, segment(99_999, 0, TcpFlags::SYN));
         send(&mut agent, 6, [100_000, 101_000]);
@@ -368,7 +369,7 @@ mod tests {
 
     #[test]
     fn holes_beyond_the_bound_are_taken_for_larger_not_forgotten() {
-        let mut agent = agent(&Settings::default());
+        let mut agent = agent(&ElnSettings::default());
         send(&mut agent, 0, (0..200).map(|n| n * 2000));
         let flow = agent.element.flows.get_mut(&flow()).unwrap();
         assert_eq!(flow.holes.len(), MAX_HOLES);

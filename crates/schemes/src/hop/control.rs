@@ -3,7 +3,7 @@
 use crate::egress::Egress;
 use airtcp_core::{Context, Duration, Peer, control};
 
-/// What is sent with each HELLO: itself and a report.
+/// Bytes of a HELLO and of the report that is sent with it.
 const HELLO_BYTES: u32 = 2 * (control::overhead(false, false) + 33);
 /// Share of the link that HELLOs may take, as a divisor.
 const HELLO_SHARE: u64 = 4;

@@ -2,8 +2,8 @@
 //! link's time, room in the MTU for what they add, and the order of what comes out.
 
 mod control;
-mod fit;
 mod order;
+mod shim_room;
 #[cfg(test)]
 pub mod testing;
 
@@ -13,8 +13,8 @@ use crate::tally::Tally;
 use airtcp_core::{Context, DropReason, Event, Gauge, Packet, TakenShim};
 
 pub(crate) use control::{hello_share, tell};
-pub(crate) use fit::Fit;
 pub(crate) use order::{Onward, Order, Outlet};
+pub(crate) use shim_room::ShimRoom;
 
 /// Reports the levels that both ends of every hop have: of the queue before the link, of what is `held` back, and of the
 /// other end.
@@ -30,8 +30,9 @@ pub(crate) fn observe(gauge: &mut dyn FnMut(Gauge, u64), egress: &Egress, held: 
 /// A full-size packet, for packet times.
 pub(crate) const PACKET_BYTES: u32 = 1500;
 
-/// Names one life of an end in every frame: a restarted end counts anew.
-pub(crate) const fn life(epoch: u64) -> u16 {
+/// The incarnation of an end, as every frame names it. A restarted end has another epoch and counts anew, so its frames
+/// must be told from earlier ones.
+pub(crate) const fn incarnation(epoch: u64) -> u16 {
     epoch as u16
 }
 

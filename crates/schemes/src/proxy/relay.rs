@@ -64,7 +64,7 @@ pub(super) enum Verdict {
 }
 
 impl Relay {
-    /// Opens the way to where `syn`, which came in at `origin`, wanted to go.
+    /// Opens our connection to the destination of `syn`, which came in at the port `origin`.
     pub fn open(
         settings: &ProxySettings,
         buffer: ByteSize,

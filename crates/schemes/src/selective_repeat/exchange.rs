@@ -64,7 +64,7 @@ impl<O: Outlet> Exchange<O> {
         self.tell_ack(cx, ack);
     }
 
-    /// A message of the other end. True if it began a new life; the caller then calls [`reset`](Self::reset).
+    /// A message of the other end. True if the other end restarted; the caller then calls [`reset`](Self::reset).
     pub fn handle_control(&mut self, cx: &mut Context<'_>, peer: PeerId, bytes: &[u8], has_sendable: bool) -> bool {
         let message = Message::decode(bytes).filter(|_| peer == PeerId::OTHER_END);
         let Some(message) = message else {
@@ -79,7 +79,7 @@ impl<O: Outlet> Exchange<O> {
                 self.sender.on_ack(cx, &ack);
                 self.tell_oldest(cx);
             }
-            Message::Oldest(life, oldest) => self.receiver.on_oldest(cx, life, oldest),
+            Message::Oldest(incarnation, oldest) => self.receiver.on_oldest(cx, incarnation, oldest),
         }
         false
     }
@@ -125,8 +125,8 @@ impl<O: Outlet> Exchange<O> {
 
     /// What was given up must not be waited for. If the message is lost, the next frame says it.
     fn tell_oldest(&mut self, cx: &mut Context<'_>) {
-        if let Some((life, oldest)) = self.sender.take_oldest() {
-            tell(cx, &mut self.egress, &Message::Oldest(life, oldest).encode());
+        if let Some((incarnation, oldest)) = self.sender.take_oldest() {
+            tell(cx, &mut self.egress, &Message::Oldest(incarnation, oldest).encode());
         }
     }
 

@@ -2,10 +2,10 @@
 //! Big endian.
 //!
 //! ```text
-//! shim      life u16, number u32, sequence u32, back u16
+//! shim      incarnation u16, number u32, sequence u32, back u16
 //! message   version (1), type: 1 HELLO (see peer.rs), 2 ACK, 3 OLDEST
-//! ACK       life u16, newest number u32, expected sequence u32, received u128
-//! OLDEST    life u16, sequence u32
+//! ACK       incarnation u16, newest number u32, expected sequence u32, received u128
+//! OLDEST    incarnation u16, sequence u32
 //! ```
 //!
 //! A packet has one sequence number; each of its transmissions has a number of its own. The
@@ -22,13 +22,13 @@ const VERSION: u8 = 1;
 /// What the shim of a frame says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frame {
-    /// Which life of the sender it is of.
-    pub life: u16,
+    /// Incarnation of the sender: the low 16 bits of its epoch.
+    pub incarnation: u16,
     /// Counts transmissions.
     pub number: SeqNum,
     /// Counts packets.
     pub sequence: SeqNum,
-    /// So many packets back is the oldest that the sender may still send again.
+    /// Distance, in packets, to the oldest one that the sender may still send again.
     pub back: u16,
 }
 
@@ -39,7 +39,7 @@ impl Frame {
     /// The shim's body.
     pub fn encode(&self) -> [u8; FRAME_LEN] {
         let mut out = [0; FRAME_LEN];
-        out[..2].copy_from_slice(&self.life.to_be_bytes());
+        out[..2].copy_from_slice(&self.incarnation.to_be_bytes());
         out[2..6].copy_from_slice(&self.number.0.to_be_bytes());
         out[6..10].copy_from_slice(&self.sequence.0.to_be_bytes());
         out[10..].copy_from_slice(&self.back.to_be_bytes());
@@ -49,7 +49,7 @@ impl Frame {
     /// Reads a shim's body; `None` if it is none of ours.
     pub fn decode(mut body: &[u8]) -> Option<Frame> {
         let frame = Frame {
-            life: u16::from_be_bytes(take(&mut body)?),
+            incarnation: u16::from_be_bytes(take(&mut body)?),
             number: SeqNum(u32::from_be_bytes(take(&mut body)?)),
             sequence: SeqNum(u32::from_be_bytes(take(&mut body)?)),
             back: u16::from_be_bytes(take(&mut body)?),
@@ -65,15 +65,15 @@ pub enum Message {
     Hello(Hello),
     /// This is what came.
     Ack(Ack),
-    /// Of this life of the sender: nothing before this packet will be sent again.
+    /// The sender, in this incarnation, will not send anything before this packet again.
     Oldest(u16, SeqNum),
 }
 
 /// What came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ack {
-    /// The life of the sender whose frames these are.
-    pub life: u16,
+    /// Incarnation of the sender of the acknowledged frames.
+    pub incarnation: u16,
     /// The newest transmission that came.
     pub newest: SeqNum,
     /// Everything before this packet needs no repair.
@@ -94,14 +94,14 @@ impl Message {
             }
             Message::Ack(ack) => {
                 out.push(2);
-                out.extend(ack.life.to_be_bytes());
+                out.extend(ack.incarnation.to_be_bytes());
                 out.extend(ack.newest.0.to_be_bytes());
                 out.extend(ack.expected.0.to_be_bytes());
                 out.extend(ack.received.to_be_bytes());
             }
-            Message::Oldest(life, sequence) => {
+            Message::Oldest(incarnation, sequence) => {
                 out.push(3);
-                out.extend(life.to_be_bytes());
+                out.extend(incarnation.to_be_bytes());
                 out.extend(sequence.0.to_be_bytes());
             }
         }
@@ -114,7 +114,7 @@ impl Message {
         let message = match head {
             [VERSION, 1] => Message::Hello(Hello::read(&mut rest)?),
             [VERSION, 2] => Message::Ack(Ack {
-                life: u16::from_be_bytes(take(&mut rest)?),
+                incarnation: u16::from_be_bytes(take(&mut rest)?),
                 newest: SeqNum(u32::from_be_bytes(take(&mut rest)?)),
                 expected: SeqNum(u32::from_be_bytes(take(&mut rest)?)),
                 received: u128::from_be_bytes(take(&mut rest)?),
@@ -134,10 +134,10 @@ mod tests {
 
     #[test]
     fn frames_and_messages_read_back_and_nothing_shorter_or_longer_does() {
-        let frame = Frame { life: 1, number: SeqNum(2), sequence: SeqNum(u32::MAX), back: 4 };
+        let frame = Frame { incarnation: 1, number: SeqNum(2), sequence: SeqNum(u32::MAX), back: 4 };
         assert_eq!(Frame::decode(&frame.encode()), Some(frame));
         assert_eq!(Frame::decode(&frame.encode()[1..]), None);
-        let ack = Ack { life: 1, newest: SeqNum(2), expected: SeqNum(3), received: 1 << 127 | 1 };
+        let ack = Ack { incarnation: 1, newest: SeqNum(2), expected: SeqNum(3), received: 1 << 127 | 1 };
         let hello = Hello { epoch: 1, stamp: 2, echo: 3, held: 4 };
         for message in [Message::Ack(ack), Message::Hello(hello), Message::Oldest(7, SeqNum(8))] {
             let mut bytes = message.encode();

@@ -10,13 +10,13 @@ use airtcp_core::{Context, Duration, Instant, Packet, SeqNum};
 pub(crate) struct Receiver<O = Onward> {
     pub order: Order<O>,
     ack_every: u16,
-    /// What is known of the life of the sender that speaks now.
+    /// What is known of the sender's present incarnation.
     stream: Option<Stream>,
 }
 
 #[derive(Debug)]
 struct Stream {
-    life: u16,
+    incarnation: u16,
     newest: Position,
     /// Bit n: transmission `newest` - n came.
     received: u128,
@@ -47,8 +47,8 @@ impl<O: Outlet> Receiver<O> {
         packet: Packet,
         patience: &Patience,
     ) -> Option<Ack> {
-        if self.stream.as_ref().is_none_or(|stream| stream.life != frame.life) {
-            // Everything before the oldest that the first frame of a life names is history.
+        if self.stream.as_ref().is_none_or(|stream| stream.incarnation != frame.incarnation) {
+            // The first frame of an incarnation names the oldest packet that may still come.
             self.order.restart(cx, position::first(frame.sequence) - u64::from(frame.back));
             self.stream = Some(Stream::new(frame));
         }
@@ -65,24 +65,24 @@ impl<O: Outlet> Receiver<O> {
         None
     }
 
-    /// A packet of this life that was made from another one's redundancy.
+    /// A packet that was restored from the redundancy in another packet of the same incarnation.
     pub fn on_recovered(
         &mut self,
         cx: &mut Context<'_>,
-        life: u16,
+        incarnation: u16,
         sequence: SeqNum,
         make: impl FnOnce(&mut Context<'_>) -> Packet,
     ) {
         let position = position::near(self.order.expected(), sequence);
-        if self.stream.as_ref().is_some_and(|stream| stream.life == life) && self.order.misses(position) {
+        if self.stream.as_ref().is_some_and(|stream| stream.incarnation == incarnation) && self.order.misses(position) {
             let packet = make(cx);
             self.order.take(cx, position, packet);
         }
     }
 
-    /// The sender of this life says that nothing before `oldest` will come again.
-    pub fn on_oldest(&mut self, cx: &mut Context<'_>, life: u16, oldest: SeqNum) {
-        if self.stream.as_ref().is_some_and(|stream| stream.life == life) {
+    /// The sender, in this incarnation, says that nothing before `oldest` will come again.
+    pub fn on_oldest(&mut self, cx: &mut Context<'_>, incarnation: u16, oldest: SeqNum) {
+        if self.stream.as_ref().is_some_and(|stream| stream.incarnation == incarnation) {
             let oldest = position::near(self.order.expected(), oldest);
             self.order.pass_over(cx, oldest);
         }
@@ -111,7 +111,7 @@ impl<O: Outlet> Receiver<O> {
 impl Stream {
     fn new(frame: &Frame) -> Stream {
         let newest = position::first(frame.number) - 1;
-        Stream { life: frame.life, newest, received: 0, unacknowledged: 0, ack_due: None }
+        Stream { incarnation: frame.incarnation, newest, received: 0, unacknowledged: 0, ack_due: None }
     }
 
     /// Notes a transmission; true if some before it are missing.
@@ -132,7 +132,7 @@ impl Stream {
         self.unacknowledged = 0;
         self.ack_due = None;
         Ack {
-            life: self.life,
+            incarnation: self.incarnation,
             newest: position::sequence(self.newest),
             expected: position::sequence(expected),
             received: self.received,

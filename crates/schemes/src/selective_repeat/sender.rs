@@ -16,7 +16,7 @@ const ENTRY: u64 = 96;
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct Sender {
-    life: u16,
+    incarnation: u16,
     tries: u8,
     memory: u64,
     next_number: Position,
@@ -44,9 +44,9 @@ struct Flight {
 }
 
 impl Sender {
-    pub fn new(life: u16, tries: u8) -> Sender {
+    pub fn new(incarnation: u16, tries: u8) -> Sender {
         Sender {
-            life,
+            incarnation,
             tries: tries.max(1),
             memory: 0,
             next_number: position::first(START),
@@ -76,7 +76,7 @@ impl Sender {
     fn frame(&self, sequence: Position) -> Frame {
         let oldest = self.copies.first_key_value().map_or(sequence, |(oldest, _)| *oldest);
         Frame {
-            life: self.life,
+            incarnation: self.incarnation,
             number: position::sequence(self.next_number),
             sequence: position::sequence(sequence),
             back: sequence.saturating_sub(oldest).min(u64::from(u16::MAX)) as u16,
@@ -117,7 +117,7 @@ impl Sender {
         let newest = position::near(self.next_number, ack.newest);
         let expected = position::near(self.next_sequence, ack.expected);
         // Only what was sent can have come.
-        if ack.life != self.life || newest >= self.next_number || expected > self.next_sequence {
+        if ack.incarnation != self.incarnation || newest >= self.next_number || expected > self.next_sequence {
             return;
         }
         while let Some((&sequence, _)) = self.copies.first_key_value().filter(|(first, _)| **first < expected) {
@@ -158,10 +158,10 @@ impl Sender {
         }
     }
 
-    /// After something was given up: the life, and the oldest packet that may be sent again.
+    /// After something was given up: our incarnation, and the oldest packet that may be sent again.
     pub fn take_oldest(&mut self) -> Option<(u16, SeqNum)> {
         let oldest = self.copies.first_key_value().map_or(self.next_sequence, |(oldest, _)| *oldest);
-        core::mem::take(&mut self.has_given_up).then(|| (self.life, position::sequence(oldest)))
+        core::mem::take(&mut self.has_given_up).then(|| (self.incarnation, position::sequence(oldest)))
     }
 
     fn forget(&mut self, sequence: Position) {

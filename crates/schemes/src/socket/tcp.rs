@@ -16,13 +16,13 @@ pub const ENTRY: SocketEntry = SocketEntry {
     has_size: true,
     control: "tcp",
     counters: &[],
-    settings: || Box::new(Settings),
+    settings: || Box::new(NoSettings),
 };
 
 /// The socket itself sets nothing: a flow has the keys of [`airtcp_tcp::Config`].
-pub struct Settings;
+pub struct NoSettings;
 
-impl Parameters for Settings {
+impl Parameters for NoSettings {
     fn fields(&self) -> Vec<Field> {
         Vec::new()
     }
@@ -32,7 +32,7 @@ impl Parameters for Settings {
     }
 }
 
-impl SocketSettings for Settings {
+impl SocketSettings for NoSettings {
     fn connect(&self, site: &mut SocketSite<'_>, now: Instant) -> FlowEnd {
         FlowEnd::Tcp(Box::new(Connection::connect(site.opening, now)))
     }
@@ -41,7 +41,7 @@ impl SocketSettings for Settings {
 /// A flow that says nothing else is carried by TCP.
 impl Default for SocketChoice {
     fn default() -> Self {
-        SocketChoice { entry: ENTRY, settings: Arc::new(Settings) }
+        SocketChoice { entry: ENTRY, settings: Arc::new(NoSettings) }
     }
 }
 

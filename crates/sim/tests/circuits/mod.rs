@@ -5,7 +5,7 @@ use airtcp_core::parameters::Parameters;
 use airtcp_core::testing::Harness;
 use airtcp_core::{ByteSize, Duration, Instant, Packet, Port, Rng, packet::protocol};
 use airtcp_link::{Link, LinkSettings};
-use airtcp_schemes::papers::decoupling::{Circuit, CircuitEnd, Departure, Settings, header_hop};
+use airtcp_schemes::papers::decoupling::{Circuit, CircuitEnd, CircuitSettings, Departure, header_hop};
 use airtcp_schemes::{End, LinkFacts, Site};
 use bytes::Bytes;
 use std::net::{IpAddr, Ipv4Addr};
@@ -41,12 +41,12 @@ impl Path {
     pub fn new(forward: &[(&str, &str)], reverse: &[(&str, &str)], circuits: &[&[(&str, &str)]], seed: u64) -> Path {
         let now = Instant::from_nanos(1_000_000_000);
         let settings = |text: &&[(&str, &str)]| {
-            let mut settings = Settings::default();
+            let mut settings = CircuitSettings::default();
             text.iter().for_each(|&(key, value)| settings.set(key, &value.into()).unwrap());
             settings.check().unwrap();
             settings
         };
-        let settings: Vec<Settings> = circuits.iter().map(settings).collect();
+        let settings: Vec<CircuitSettings> = circuits.iter().map(settings).collect();
         let mut rng = Rng::derive(seed, "circuits");
         Path {
             now,
@@ -73,7 +73,7 @@ impl Path {
             mtu: Some(facts.mtu),
             addresses: None,
         };
-        let mut settings = header_hop::Settings::default();
+        let mut settings = header_hop::HeaderHopSettings::default();
         hop.iter().for_each(|&(key, value)| settings.set(key, &value.into()).unwrap());
         self.hop = Some([End::Near, End::Far].map(|end| {
             let name = format!("{end:?}");

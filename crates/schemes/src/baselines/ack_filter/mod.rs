@@ -44,7 +44,7 @@ choices! {
 
 parameters! {
     /// Parameters of the ACK filter.
-    pub struct Settings {
+    pub struct AckFilterSettings {
         /// How many acknowledgments of a flow may wait.
         pub mode: Mode = Mode::Conservative, "tc-cake(8): ack-filter, ack-filter-aggressive";
         /// Rate at which the egress queue is emptied, in IP bits; the link's own rate if auto. Without a rate, packets wait here only while the link refuses them.
@@ -61,7 +61,7 @@ const DEFAULT_QUEUE: u64 = 1 << 20;
 /// Packets whose delivery is awaited at a time, whatever `interface` says.
 const PENDING_MAX: usize = 1 << 14;
 
-fn make(settings: &Settings, site: &mut Site<'_>) -> Made {
+fn make(settings: &AckFilterSettings, site: &mut Site<'_>) -> Made {
     if settings.interface == 0 {
         return Err(ParameterError::bad("interface", "0 would send nothing; write 1 or more"));
     }
@@ -83,7 +83,7 @@ pub struct AckFilter {
 
 impl AckFilter {
     /// The element at the near end of a link.
-    pub fn new(settings: &Settings, site: &Site<'_>) -> Self {
+    pub fn new(settings: &AckFilterSettings, site: &Site<'_>) -> Self {
         let (bytes, packets) = match settings.queue {
             Some(size) => (size.0, None),
             None => (site.link.queue.map_or(DEFAULT_QUEUE, |size| size.0), site.link.queue_packets),

@@ -24,7 +24,7 @@ struct Test {
 
 impl Test {
     fn new(settings: &[(&str, &str)], is_told_at_once: bool, place: impl Fn(&mut Site<'_>)) -> Test {
-        let mut parsed = Settings::default();
+        let mut parsed = AckFilterSettings::default();
         for &(key, value) in settings {
             parsed.set(key, &value.into()).unwrap();
         }
@@ -220,7 +220,7 @@ fn nothing_off_the_link_is_touched() {
 
 #[test]
 fn an_interface_of_no_packets_is_refused() {
-    let settings = Settings::with([("interface", "0")]).unwrap();
+    let settings = AckFilterSettings::with([("interface", "0")]).unwrap();
     let error = with_site(|site| make(&settings, site).err()).unwrap();
     assert!(matches!(error, ParameterError::BadValue { key: "interface", .. }));
 }

@@ -17,11 +17,11 @@ mod settings;
 mod tests;
 
 pub use crate::selective_repeat::{Ack, Frame, Message};
-pub use settings::Settings;
+pub use settings::ArqSettings;
 
 use super::check_mtu;
 use crate::egress::{Egress, EgressSettings};
-use crate::hop::{Fit, Order, life, unwrap};
+use crate::hop::{Order, ShimRoom, incarnation, unwrap};
 use crate::peer::{self, Peer};
 use crate::selective_repeat::{Exchange, FRAME_LEN, Receiver, Sender, auto_hold, guard};
 use crate::{Made, Placement, Reports, SchemeEntry, Site, settings_for};
@@ -41,7 +41,7 @@ pub const ENTRY: SchemeEntry = SchemeEntry {
     settings: || settings_for(make),
 };
 
-fn make(settings: &Settings, site: &mut Site<'_>) -> Made {
+fn make(settings: &ArqSettings, site: &mut Site<'_>) -> Made {
     peer::check_distance(settings.hello, settings.peer_timeout)?;
     settings.mtu.map_or(Ok(()), check_mtu)?;
     if settings.tries == 0 {
@@ -64,7 +64,7 @@ const MIN_WINDOW: u64 = 16 * 1024;
 #[derive(Debug)]
 pub struct Station {
     exchange: Exchange,
-    fit: Fit,
+    shim_room: ShimRoom,
     /// Round trip of the link as far as it is known beforehand.
     rtt: Duration,
     /// By the rate if there is none.
@@ -74,7 +74,7 @@ pub struct Station {
 
 impl Station {
     /// The element for one end of a link.
-    pub fn new(settings: &Settings, site: &mut Site<'_>) -> Self {
+    pub fn new(settings: &ArqSettings, site: &mut Site<'_>) -> Self {
         let sixteenth = site.max_memory.0 / 16;
         let most = sixteenth * share::QUEUE;
         let queue = EgressSettings::within(site, settings.rate, settings.queue.as_ref(), most);
@@ -83,7 +83,7 @@ impl Station {
         let overhead = SHIM_HEADER + FRAME_LEN as u32;
         let exchange = Exchange {
             egress,
-            sender: Sender::new(life(peer.epoch()), settings.tries),
+            sender: Sender::new(incarnation(peer.epoch()), settings.tries),
             receiver: Receiver::new(Order::new(settings.in_order, sixteenth * share::HELD), settings.ack_every.max(1)),
             peer,
             ack_delay: settings.ack_delay,
@@ -92,7 +92,7 @@ impl Station {
         };
         Station {
             exchange,
-            fit: Fit::new(settings.mtu, &site.link, [overhead; 2]),
+            shim_room: ShimRoom::new(settings.mtu, &site.link, [overhead; 2]),
             rtt: site.link.round_trip.unwrap_or(Duration::from_millis(500)),
             configured_window: settings.window,
             most_copies: sixteenth * share::COPIES,
@@ -133,7 +133,7 @@ impl Station {
         let departure = egress.pop(cx)?;
         let mut framed = departure.packet.clone();
         let frame = sender.next_frame().encode();
-        let is_framed = peer.in_reach() && self.fit.push_shim(cx, &mut framed, &frame);
+        let is_framed = peer.in_reach() && self.shim_room.push_shim(cx, &mut framed, &frame);
         if egress.send(cx, framed).is_err() {
             egress.put_back(departure);
             return None;
@@ -147,8 +147,8 @@ impl Station {
     /// A packet off the link.
     fn receive(&mut self, cx: &mut Context<'_>, packet: Packet) {
         let Some((frame, packet)) = unwrap(cx, packet, Frame::decode) else { return };
-        // A frame of a life that is over says nothing about this one.
-        match frame.filter(|frame| self.exchange.peer.other_epoch().map(life) == Some(frame.life)) {
+        // A frame of an earlier incarnation of the other end says nothing about the present one.
+        match frame.filter(|frame| self.exchange.peer.other_epoch().map(incarnation) == Some(frame.incarnation)) {
             Some(frame) => self.exchange.on_frame(cx, &frame, packet),
             None => cx.send(Port::INNER, packet),
         }
@@ -170,7 +170,7 @@ impl Element for Station {
         if port == Port::LINK {
             return self.receive(cx, packet);
         }
-        self.fit.clamp(&mut packet);
+        self.shim_room.clamp(&mut packet);
         self.exchange.on_work(cx.now(), self.has_sendable());
         self.exchange.egress.enqueue(cx, packet);
         self.exchange.egress.discard_dropped(cx);

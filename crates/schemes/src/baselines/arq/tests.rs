@@ -9,7 +9,7 @@ use airtcp_core::{DropReason, Event, Rate, Rng, SeqNum, TakenShim};
 use std::vec::Vec;
 
 fn station(name: &str, text: &[(&str, &str)]) -> Station {
-    let mut settings = Settings::default();
+    let mut settings = ArqSettings::default();
     for &(key, value) in text {
         settings.set(key, &value.into()).unwrap();
     }
@@ -254,11 +254,11 @@ fn acknowledgments_of_what_was_never_sent_are_ignored() {
     let mut bench = stations(&[]);
     bench.losing(|_, _| true);
     bench.send_all(0..3);
-    let life = bench.a.element.exchange.sender.next_frame().life;
-    let ack = Ack { life, newest: START + 9, expected: START + 9, received: u128::MAX };
+    let incarnation = bench.a.element.exchange.sender.next_frame().incarnation;
+    let ack = Ack { incarnation, newest: START + 9, expected: START + 9, received: u128::MAX };
     bench.a.control(bench.now, &Message::Ack(ack).encode());
     assert!(bench.a.gauge(Gauge::CACHE_BYTES).unwrap() > 1000);
-    bench.a.control(bench.now, &Message::Ack(Ack { life: life ^ 1, newest: SeqNum(0), ..ack }).encode());
+    bench.a.control(bench.now, &Message::Ack(Ack { incarnation: incarnation ^ 1, newest: SeqNum(0), ..ack }).encode());
     bench.a.control(bench.now, b"nonsense");
     assert_eq!(bench.a.count(Event::CONTROL_MALFORMED), 1);
 }
@@ -267,7 +267,7 @@ fn acknowledgments_of_what_was_never_sent_are_ignored() {
 fn zero_tries_are_refused() {
     let mut rng = Rng::derive(1, "x");
     let mut site = bench::site(End::Near, &mut rng, MAX_MEMORY);
-    let error = make(&Settings { tries: 0, ..Settings::default() }, &mut site).err().unwrap();
+    let error = make(&ArqSettings { tries: 0, ..ArqSettings::default() }, &mut site).err().unwrap();
     assert!(std::string::ToString::to_string(&error).contains("write 1"));
 }
 

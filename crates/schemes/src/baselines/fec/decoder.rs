@@ -20,10 +20,10 @@ pub(super) struct Decoder {
     stream: Option<Stream>,
 }
 
-/// One life of the sender.
+/// One incarnation of the sender.
 #[derive(Debug)]
 struct Stream {
-    life: u16,
+    incarnation: u16,
     highest: Position,
     arrived: u32,
     /// By the position of the first packet.
@@ -48,11 +48,16 @@ impl Decoder {
 
     /// A packet or code packet that came in this frame.
     pub fn on_frame(&mut self, cx: &mut Context<'_>, frame: &Frame, packet: Packet) {
-        if self.stream.as_ref().is_none_or(|stream| stream.life != frame.life) {
+        if self.stream.as_ref().is_none_or(|stream| stream.incarnation != frame.incarnation) {
             let first = position::first(frame.block);
             self.order.restart(cx, first);
-            self.stream =
-                Some(Stream { life: frame.life, highest: first, arrived: 0, blocks: BTreeMap::new(), oldest: first });
+            self.stream = Some(Stream {
+                incarnation: frame.incarnation,
+                highest: first,
+                arrived: 0,
+                blocks: BTreeMap::new(),
+                oldest: first,
+            });
         }
         let Some(stream) = &mut self.stream else { return };
         let block = position::near(stream.highest, frame.block);
@@ -114,7 +119,11 @@ impl Decoder {
     /// What came so far, for the sender's redundancy.
     pub fn report(&self) -> Option<Report> {
         let stream = self.stream.as_ref()?;
-        Some(Report { life: stream.life, highest: position::sequence(stream.highest), arrived: stream.arrived })
+        Some(Report {
+            incarnation: stream.incarnation,
+            highest: position::sequence(stream.highest),
+            arrived: stream.arrived,
+        })
     }
 
     /// Passes on everything held and forgets the sender.

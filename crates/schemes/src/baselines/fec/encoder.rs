@@ -21,7 +21,7 @@ pub(super) const OVERHEAD: [u32; 2] =
 /// See the module.
 #[derive(Debug)]
 pub(super) struct Encoder {
-    life: u16,
+    incarnation: u16,
     k: u8,
     pub redundancy: Redundancy,
     next_sequence: Position,
@@ -41,13 +41,13 @@ struct Block {
 }
 
 impl Encoder {
-    pub fn new(life: u16, k: u8, redundancy: Redundancy) -> Encoder {
-        Encoder { life, k, redundancy, next_sequence: position::first(START), block: None }
+    pub fn new(incarnation: u16, k: u8, redundancy: Redundancy) -> Encoder {
+        Encoder { incarnation, k, redundancy, next_sequence: position::first(START), block: None }
     }
 
-    /// Which life this is.
-    pub fn life(&self) -> u16 {
-        self.life
+    /// Our incarnation, as every frame names it.
+    pub fn incarnation(&self) -> u16 {
+        self.incarnation
     }
 
     /// The next sequence number.
@@ -60,7 +60,7 @@ impl Encoder {
         let first = self.block.as_ref().map_or(self.next_sequence, |block| block.first);
         let ip = packet.ip();
         Frame {
-            life: self.life,
+            incarnation: self.incarnation,
             block: position::sequence(first),
             index: (self.next_sequence - first) as u8,
             kind: Kind::Source { traffic_class: ip.traffic_class, hop_limit: ip.hop_limit },
@@ -95,7 +95,12 @@ impl Encoder {
             let header = u32::from(packet.ip().header_len);
             packet.set_wire_len(header + symbol::OVERHEAD + block.longest);
             let kind = Kind::Code { k, r };
-            let frame = Frame { life: self.life, block: position::sequence(block.first), index: index as u8, kind };
+            let frame = Frame {
+                incarnation: self.incarnation,
+                block: position::sequence(block.first),
+                index: index as u8,
+                kind,
+            };
             packet.push_shim(&frame.encode());
             packet
         };

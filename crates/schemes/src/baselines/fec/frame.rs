@@ -2,10 +2,10 @@
 //! Big endian.
 //!
 //! ```text
-//! shim      kind (0 source, 1 code), life u16, block u32, index u8, then
+//! shim      kind (0 source, 1 code), incarnation u16, block u32, index u8, then
 //!           source: traffic class, hop limit      code: k u8, r u8
 //! message   version (1), type: 1 HELLO (see peer.rs), 2 REPORT
-//! REPORT    life u16, highest sequence u32, arrived u32
+//! REPORT    incarnation u16, highest sequence u32, arrived u32
 //! ```
 //!
 //! A block is named by the sequence number of its first packet. Routers between the ends change
@@ -21,8 +21,8 @@ const VERSION: u8 = 1;
 /// What the shim of a frame says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frame {
-    /// Which life of the sender it is of.
-    pub life: u16,
+    /// Incarnation of the sender: the low 16 bits of its epoch.
+    pub incarnation: u16,
     /// Sequence number of the first packet of the block.
     pub block: SeqNum,
     /// Position in the block, or among its code packets.
@@ -60,7 +60,7 @@ impl Frame {
             Kind::Source { traffic_class, hop_limit } => (0, traffic_class, hop_limit),
             Kind::Code { k, r } => (1, k, r),
         };
-        let ([l0, l1], [b0, b1, b2, b3]) = (self.life.to_be_bytes(), self.block.0.to_be_bytes());
+        let ([l0, l1], [b0, b1, b2, b3]) = (self.incarnation.to_be_bytes(), self.block.0.to_be_bytes());
         [kind, l0, l1, b0, b1, b2, b3, self.index, first, second]
     }
 
@@ -73,7 +73,7 @@ impl Frame {
             _ => return None,
         };
         let frame = Frame {
-            life: u16::from_be_bytes([l0, l1]),
+            incarnation: u16::from_be_bytes([l0, l1]),
             block: SeqNum(u32::from_be_bytes([b0, b1, b2, b3])),
             index,
             kind,
@@ -91,11 +91,11 @@ pub enum Message {
     Report(Report),
 }
 
-/// What came of a life of the sender, repairs not counted.
+/// What arrived from one incarnation of the sender, repairs not counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Report {
-    /// The sender's life.
-    pub life: u16,
+    /// The sender's incarnation.
+    pub incarnation: u16,
     /// The highest sequence number that came.
     pub highest: SeqNum,
     /// Packets that came, modulo 2^32.
@@ -114,7 +114,7 @@ impl Message {
             }
             Message::Report(report) => {
                 out.push(2);
-                out.extend(report.life.to_be_bytes());
+                out.extend(report.incarnation.to_be_bytes());
                 out.extend(report.highest.0.to_be_bytes());
                 out.extend(report.arrived.to_be_bytes());
             }
@@ -128,7 +128,7 @@ impl Message {
         let message = match head {
             [VERSION, 1] => Message::Hello(Hello::read(&mut rest)?),
             [VERSION, 2] => Message::Report(Report {
-                life: u16::from_be_bytes(take(&mut rest)?),
+                incarnation: u16::from_be_bytes(take(&mut rest)?),
                 highest: SeqNum(u32::from_be_bytes(take(&mut rest)?)),
                 arrived: u32::from_be_bytes(take(&mut rest)?),
             }),
@@ -145,12 +145,12 @@ mod tests {
     #[test]
     fn frames_and_messages_read_back_and_nothing_shorter_or_longer_does() {
         for kind in [Kind::Source { traffic_class: 3, hop_limit: 64 }, Kind::Code { k: 10, r: 3 }] {
-            let frame = Frame { life: 1, block: SeqNum(u32::MAX), index: 2, kind };
+            let frame = Frame { incarnation: 1, block: SeqNum(u32::MAX), index: 2, kind };
             assert_eq!(Frame::decode(&frame.encode()), Some(frame));
             assert_eq!(Frame::decode(&frame.encode()[..9]), None);
             assert_eq!(Frame::decode(&[&frame.encode()[..], &[0]].concat()), None);
         }
-        let report = Message::Report(Report { life: 1, highest: SeqNum(2), arrived: 3 });
+        let report = Message::Report(Report { incarnation: 1, highest: SeqNum(2), arrived: 3 });
         for message in [report, Message::Hello(Hello { epoch: 1, stamp: 2, echo: 3, held: 4 })] {
             let bytes = message.encode();
             assert_eq!(Message::decode(&bytes), Some(message));
@@ -160,7 +160,7 @@ mod tests {
 
     #[test]
     fn a_code_packet_outside_its_block_is_none_of_ours() {
-        let frame = Frame { life: 1, block: SeqNum(0), index: 3, kind: Kind::Code { k: 10, r: 3 } };
+        let frame = Frame { incarnation: 1, block: SeqNum(0), index: 3, kind: Kind::Code { k: 10, r: 3 } };
         assert_eq!(Frame::decode(&frame.encode()), None);
     }
 }

@@ -23,11 +23,11 @@ mod symbol;
 mod tests;
 
 pub use frame::{Frame, Kind, Message, Report};
-pub use settings::Settings;
+pub use settings::FecSettings;
 
 use super::check_mtu;
 use crate::egress::{Egress, EgressSettings};
-use crate::hop::{self, Fit, Order, PACKET_BYTES, hello_share, life, tell, unwrap};
+use crate::hop::{self, Order, PACKET_BYTES, ShimRoom, hello_share, incarnation, tell, unwrap};
 use crate::peer::{self, Change, Peer};
 use crate::{Made, Placement, Reports, SchemeEntry, Site, settings_for};
 use airtcp_core::parameters::ParameterError;
@@ -52,7 +52,7 @@ pub const ENTRY: SchemeEntry = SchemeEntry {
 /// Longest block, so that as much redundancy fits into the code.
 const MAX_K: u8 = 128;
 
-fn make(settings: &Settings, site: &mut Site<'_>) -> Made {
+fn make(settings: &FecSettings, site: &mut Site<'_>) -> Made {
     peer::check_distance(settings.hello, settings.peer_timeout)?;
     settings.mtu.map_or(Ok(()), check_mtu)?;
     if settings.k == 0 || settings.k > MAX_K {
@@ -79,10 +79,10 @@ pub struct Station {
     encoder: Encoder,
     decoder: Decoder,
     peer: Peer,
-    fit: Fit,
+    shim_room: ShimRoom,
     /// By the time that a packet takes, if none.
     timeout: Option<Duration>,
-    /// Alike.
+    /// By the time of a block on the link, if none.
     hold: Option<Duration>,
     /// Packets in a block.
     k: u8,
@@ -90,7 +90,7 @@ pub struct Station {
 
 impl Station {
     /// The element for one end of a link.
-    pub fn new(settings: &Settings, site: &mut Site<'_>) -> Self {
+    pub fn new(settings: &FecSettings, site: &mut Site<'_>) -> Self {
         let sixteenth = site.max_memory.0 / 16;
         let most = sixteenth * share::QUEUE;
         let queue = EgressSettings::within(site, settings.rate, settings.queue.as_ref(), most);
@@ -99,10 +99,10 @@ impl Station {
         Station {
             egress,
             codes: VecDeque::new(),
-            encoder: Encoder::new(life(peer.epoch()), settings.k, Redundancy::new(settings.r)),
+            encoder: Encoder::new(incarnation(peer.epoch()), settings.k, Redundancy::new(settings.r)),
             decoder: Decoder::new(Order::new(settings.in_order, sixteenth * share::HELD)),
             peer,
-            fit: Fit::new(settings.mtu, &site.link, encoder::OVERHEAD),
+            shim_room: ShimRoom::new(settings.mtu, &site.link, encoder::OVERHEAD),
             timeout: settings.timeout,
             hold: settings.hold,
             k: settings.k,
@@ -154,7 +154,7 @@ impl Station {
         let departure = self.egress.pop(cx)?;
         let mut framed = departure.packet.clone();
         let frame = self.encoder.next_frame(&departure.packet).encode();
-        let is_framed = self.peer.in_reach() && self.fit.push_shim(cx, &mut framed, &frame);
+        let is_framed = self.peer.in_reach() && self.shim_room.push_shim(cx, &mut framed, &frame);
         if self.egress.send(cx, framed).is_err() {
             self.egress.put_back(departure);
             return None;
@@ -174,10 +174,10 @@ impl Station {
     /// A packet off the link.
     fn receive(&mut self, cx: &mut Context<'_>, packet: Packet) {
         let Some((frame, packet)) = unwrap(cx, packet, Frame::decode) else { return };
-        let is_current = |frame: &Frame| self.peer.other_epoch().map(life) == Some(frame.life);
+        let is_current = |frame: &Frame| self.peer.other_epoch().map(incarnation) == Some(frame.incarnation);
         match frame {
             Some(frame) if is_current(&frame) => self.decoder.on_frame(cx, &frame, packet),
-            // Redundancy of a life that is over is of no use to anyone.
+            // Redundancy of an earlier incarnation of the other end repairs nothing any more.
             Some(Frame { kind: Kind::Code { .. }, .. }) => cx.consume(packet),
             _ => cx.send(Port::INNER, packet),
         }
@@ -205,7 +205,7 @@ impl Element for Station {
         if port == Port::LINK {
             return self.receive(cx, packet);
         }
-        self.fit.clamp(&mut packet);
+        self.shim_room.clamp(&mut packet);
         self.on_work(cx.now());
         self.egress.enqueue(cx, packet);
         self.egress.discard_dropped(cx);
@@ -232,7 +232,7 @@ impl Element for Station {
                     self.decoder.release_all(cx);
                 }
             }
-            Message::Report(report) if report.life == self.encoder.life() => {
+            Message::Report(report) if report.incarnation == self.encoder.incarnation() => {
                 let next = self.encoder.next_sequence();
                 self.encoder.redundancy.on_report(&report, next);
             }

@@ -77,7 +77,7 @@ mod tests {
         let start = position::first(SeqNum(u32::MAX - 5000));
         for round in 0..20 {
             let (highest, arrived) = (round * 1000, round * (1000 - lost_of_a_thousand));
-            let report = Report { life: 0, highest: position::sequence(start) + highest, arrived };
+            let report = Report { incarnation: 0, highest: position::sequence(start) + highest, arrived };
             redundancy.on_report(&report, start + 20_000);
         }
         redundancy
@@ -103,7 +103,7 @@ mod tests {
     fn reports_from_the_future_and_the_past_change_nothing() {
         let mut redundancy = measured(50);
         let (before, next) = (redundancy.loss(), position::first(SeqNum(100_000)));
-        redundancy.on_report(&Report { life: 0, highest: SeqNum(100_001), arrived: 0 }, next);
+        redundancy.on_report(&Report { incarnation: 0, highest: SeqNum(100_001), arrived: 0 }, next);
         assert_eq!(redundancy.loss(), before);
     }
 }

@@ -5,7 +5,7 @@ use airtcp_link::Queue;
 
 parameters! {
     /// Parameters of link FEC.
-    pub struct Settings {
+    pub struct FecSettings {
         /// Rate at which the egress queue is emptied, in IP bits; the link's own rate if auto. Without a rate, packets are not queued here.
         pub rate: Option<Rate> = None, "ours";
         /// Egress queue, a limit or a discipline, as the queue of a link; the link's own queue limit if auto, else rate x 100 ms.

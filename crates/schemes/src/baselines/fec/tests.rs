@@ -11,7 +11,7 @@ use std::vec;
 use std::vec::Vec;
 
 fn station(name: &str, text: &[(&str, &str)]) -> Station {
-    let mut settings = Settings::default();
+    let mut settings = FecSettings::default();
     for &(key, value) in text {
         settings.set(key, &value.into()).unwrap();
     }
@@ -179,7 +179,7 @@ fn the_longest_protected_packet_gives_code_packets_of_the_mtu() {
 fn live_packets_whose_hop_limit_a_router_lowered_are_still_a_block() {
     let mut bench = stations(&[]);
     let live = |n| Packet::parse(data(n).to_wire()).unwrap();
-    let mut encoder = Encoder::new(bench.a.element.encoder.life(), 4, Redundancy::new(Some(1)));
+    let mut encoder = Encoder::new(bench.a.element.encoder.incarnation(), 4, Redundancy::new(Some(1)));
     let mut on_air = Vec::new();
     for n in 0..4 {
         let mut framed = live(n);
@@ -278,7 +278,7 @@ fn blocks_that_the_code_cannot_make_are_refused_with_a_way_out() {
     for (key, value) in [("k", "0"), ("k", "129"), ("r", "0"), ("r", "128")] {
         let mut rng = Rng::derive(1, "x");
         let mut site = bench::site(End::Near, &mut rng, MAX_MEMORY);
-        let error = make(&Settings::with([(key, value)]).unwrap(), &mut site).err().unwrap().to_string();
+        let error = make(&FecSettings::with([(key, value)]).unwrap(), &mut site).err().unwrap().to_string();
         assert!(error.contains("if in doubt"), "{error}");
     }
 }

@@ -46,7 +46,7 @@ pub const ENTRY: SchemeEntry = SchemeEntry {
 
 parameters! {
     /// Parameters of Snoop.
-    pub struct Settings {
+    pub struct SnoopSettings {
         /// Rate at which the egress queue is emptied, in IP bits; the link's own rate if auto. Without a rate, repairs wait behind what the link has queued.
         pub rate: Option<Rate> = None, "R-7: retransmissions at high priority";
         /// Egress queue, a limit or a discipline, as the queue of a link; the link's own queue limit if auto, else rate x 100 ms.
@@ -62,7 +62,7 @@ parameters! {
     }
 }
 
-fn make(settings: &Settings, site: &mut Site<'_>) -> Made {
+fn make(settings: &SnoopSettings, site: &mut Site<'_>) -> Made {
     if settings.min_timeout.is_zero() {
         return Err(ParameterError::bad("min_timeout", "the last hop takes some time; write 1ms or more"));
     }
@@ -96,11 +96,11 @@ pub struct Agent {
 
 impl Agent {
     /// The agent at the near end of a link.
-    pub fn new(settings: &Settings, site: &mut Site<'_>) -> Self {
+    pub fn new(settings: &SnoopSettings, site: &mut Site<'_>) -> Self {
         // A quarter of the memory is for the queue, half for copies, an eighth for connections.
         let eighth = site.max_memory.0 / 8;
         let capacity = eighth as usize / (FlowTable::<Flow>::entry_memory() + FLOW_HEAP);
-        let Settings { cache, min_timeout, tries, .. } = *settings;
+        let SnoopSettings { cache, min_timeout, tries, .. } = *settings;
         Agent {
             queue: Egress::new(EgressSettings::at(site, settings.rate, settings.queue.as_ref()), site.rng),
             flows: FlowTable::new(capacity, site.rng),

@@ -11,7 +11,7 @@ use std::vec;
 use std::vec::Vec;
 
 fn agent(text: &[(&str, &str)]) -> Harness<Agent> {
-    let mut settings = Settings::default();
+    let mut settings = SnoopSettings::default();
     for &(key, value) in text {
         settings.set(key, &value.into()).unwrap();
     }
@@ -295,7 +295,7 @@ fn a_reset_a_new_connection_and_silence_forget_everything() {
 
 #[test]
 fn copies_of_many_connections_stay_within_memory() {
-    let settings = Settings::default();
+    let settings = SnoopSettings::default();
     let mut agent = Harness::new(
         with_site(|site| {
             site.max_memory = ByteSize(256 << 10);

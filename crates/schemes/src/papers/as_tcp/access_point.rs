@@ -1,6 +1,6 @@
 //! The other half: where connections are split, and acknowledgments to stations end (AST-7, AST-8, AST-11).
 
-use super::settings::{Balance, Settings, Split};
+use super::settings::{AsTcpSettings, Balance, Split};
 use crate::Site;
 use crate::papers::as_tcp::events;
 use crate::proxy::{Proxy, ProxySettings};
@@ -14,7 +14,7 @@ const SEGMENT: u64 = 1000;
 /// A split that acknowledges nothing over the link, or a box that only passes packets.
 #[derive(Debug)]
 pub struct AccessPoint {
-    settings: Settings,
+    settings: AsTcpSettings,
     split: Option<Proxy>,
     /// Packets that may wait before it falls silent, and when it speaks again.
     limits: [u64; 2],
@@ -27,7 +27,7 @@ const LOOK_AGAIN: Duration = Duration::from_millis(5);
 
 impl AccessPoint {
     /// The element for the near end.
-    pub fn new(settings: &Settings, site: &mut Site<'_>) -> Self {
+    pub fn new(settings: &AsTcpSettings, site: &mut Site<'_>) -> Self {
         let split = (settings.split == Split::Near).then(|| {
             let buffer = Some(settings.buffer);
             let proxy = Proxy::new(&ProxySettings { buffer, ..ProxySettings::default() }, site);

@@ -28,7 +28,7 @@ mod station;
 mod tests;
 
 pub use access_point::AccessPoint;
-pub use settings::{Balance, Settings, Split};
+pub use settings::{AsTcpSettings, Balance, Split};
 pub use station::Station;
 
 use crate::{End, Made, Placement, Reports, SchemeEntry, Site, settings_for};
@@ -45,7 +45,7 @@ pub const ENTRY: SchemeEntry = SchemeEntry {
     settings: || settings_for(make),
 };
 
-fn make(settings: &Settings, site: &mut Site<'_>) -> Made {
+fn make(settings: &AsTcpSettings, site: &mut Site<'_>) -> Made {
     Ok(match site.end {
         End::Near => Box::new(AccessPoint::new(settings, site)),
         End::Far => Box::new(Station::new(settings, site)),

@@ -29,7 +29,7 @@ choices! {
 
 parameters! {
     /// Parameters of AS-TCP.
-    pub struct Settings {
+    pub struct AsTcpSettings {
         /// Where connections are split.
         pub split: Split = Split::Near, "AST-8 to AST-10";
         /// What keeps a station from sending faster than the split can pass on.

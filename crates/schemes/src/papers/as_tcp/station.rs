@@ -1,7 +1,7 @@
 //! The TCP-aware sublayer of a station: MAC acknowledgments become TCP acknowledgments (AST-2 to AST-6).
 
 use super::flow::Flow;
-use super::settings::{Balance, Settings, Split};
+use super::settings::{AsTcpSettings, Balance, Split};
 use crate::Site;
 use crate::papers::as_tcp::events;
 use crate::position::Position;
@@ -33,7 +33,7 @@ struct Pending {
 /// See the module.
 #[derive(Debug)]
 pub struct Station {
-    settings: Settings,
+    settings: AsTcpSettings,
     /// By the direction in which the station sends.
     flows: FlowTable<Flow>,
     pending: Tracker<Pending>,
@@ -48,7 +48,7 @@ pub struct Station {
 
 impl Station {
     /// The element for a station.
-    pub fn new(settings: &Settings, site: &mut Site<'_>) -> Self {
+    pub fn new(settings: &AsTcpSettings, site: &mut Site<'_>) -> Self {
         let capacity = (site.max_memory.0 / 2 / FLOW_MEMORY).max(1) as usize;
         let flows = FlowTable::new(capacity, site.rng);
         Station {

@@ -39,7 +39,7 @@ fn packet(outgoing: bool, tcp: TcpHeader, payload: usize) -> Packet {
 
 /// A station whose connection is open, with what `settings` say.
 fn station(settings: &[(&str, &str)]) -> Harness<Station> {
-    let settings = Settings::with(settings.iter().copied()).unwrap();
+    let settings = AsTcpSettings::with(settings.iter().copied()).unwrap();
     let mut harness = Harness::new(with_site(|site| Station::new(&settings, site)), "station");
     harness.packet(NOW, Port::INNER, packet(true, header(TcpFlags::SYN, START, SeqNum(0), 500), 0));
     tell_of_syn(&mut harness, Outcome::Acked);
@@ -138,7 +138,7 @@ fn a_station_says_in_its_segments_that_it_emulates() {
 
 #[test]
 fn without_a_split_that_said_so_nothing_is_emulated() {
-    let settings = Settings::default();
+    let settings = AsTcpSettings::default();
     let mut harness = Harness::new(with_site(|site| Station::new(&settings, site)), "alone");
     harness.packet(NOW, Port::INNER, packet(true, header(TcpFlags::SYN, START, SeqNum(0), 500), 0));
     let answer = header(TcpFlags::SYN.with(TcpFlags::ACK), SeqNum(99), START + 1, 20_000);
@@ -180,7 +180,7 @@ fn a_medium_may_take_its_time_as_long_as_it_tells() {
 
 #[test]
 fn where_the_medium_tells_nothing_acknowledgments_and_flags_pass() {
-    let settings = Settings::default();
+    let settings = AsTcpSettings::default();
     let mut harness = Harness::new(with_site(|site| Station::new(&settings, site)), "wired");
     harness.packet(NOW, Port::INNER, packet(true, header(TcpFlags::SYN, START, SeqNum(0), 500), 0));
     tell_of_syn(&mut harness, Outcome::Sent);
@@ -241,7 +241,7 @@ fn segments_wait_for_the_interface_and_lose_nothing() {
 
 #[test]
 fn a_connection_that_the_other_end_opens_is_emulated_too() {
-    let settings = Settings::default();
+    let settings = AsTcpSettings::default();
     let mut harness = Harness::new(with_site(|site| Station::new(&settings, site)), "passive");
     harness.packet(
         NOW,
@@ -305,7 +305,7 @@ fn ast_4_a_report_is_matched_with_the_range_its_frame_carried() {
 
 #[test]
 fn ast_7_what_a_full_ring_refuses_the_access_point_waits_until_it_has_room() {
-    let settings = Settings::default();
+    let settings = AsTcpSettings::default();
     let mut harness = Harness::new(with_site(|site| AccessPoint::new(&settings, site)), "access point");
     harness.packet(NOW, Port::LINK, packet(true, header(TcpFlags::SYN, START, SeqNum(0), 500), 0));
     harness.io.refuses = true;

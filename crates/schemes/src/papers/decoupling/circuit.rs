@@ -3,7 +3,7 @@
 use super::control::ControlSender;
 use super::departure::{Departure, Stats};
 use super::guarantee::Guarantee;
-use super::settings::Settings;
+use super::settings::CircuitSettings;
 use super::tunnel::TunnelQueue;
 use airtcp_core::{Backlog, Instant, Packet, Rng};
 use airtcp_tcp::{Connection, Endpoint};
@@ -17,7 +17,7 @@ use core::net::IpAddr;
 /// themselves (DEC-3); data wait until one is open, and one that fails is opened again after a second.
 #[derive(Debug)]
 pub struct Circuit {
-    settings: Settings,
+    settings: CircuitSettings,
     queue: TunnelQueue,
     guarantee: Option<Guarantee>,
     /// All drain the one queue (DEC-14).
@@ -31,7 +31,7 @@ pub struct Circuit {
 impl Circuit {
     /// A circuit from `local` to `remote`, addresses of one family; `settings` were checked. `rng` gives the connections'
     /// initial numbers.
-    pub fn new(settings: &Settings, local: IpAddr, remote: IpAddr, rng: &mut Rng, now: Instant) -> Circuit {
+    pub fn new(settings: &CircuitSettings, local: IpAddr, remote: IpAddr, rng: &mut Rng, now: Instant) -> Circuit {
         let mut rng = Rng::derive(rng.next_u64(), "circuit");
         let remote = Endpoint { address: remote, port: settings.port };
         let controls = (1..=u16::from(settings.controls)).map(|number| {

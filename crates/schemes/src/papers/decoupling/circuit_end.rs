@@ -1,7 +1,7 @@
 //! The receiving end of a circuit: the receivers of its control TCPs (DEC-17). Data are no business of it (DEC-19).
 
 use super::header;
-use super::settings::{MAX_CONTROLS, Settings};
+use super::settings::{CircuitSettings, MAX_CONTROLS};
 use airtcp_core::{Instant, Packet, Rng, SeqNum};
 use airtcp_tcp::{Connection, Endpoint, Opening, Stream, default_mss, reset_reply};
 use alloc::collections::VecDeque;
@@ -14,7 +14,7 @@ const MAX_RESETS: usize = 16;
 /// Receivers of all control TCPs of one circuit; driven as [`Circuit`](super::Circuit) is.
 #[derive(Debug)]
 pub struct CircuitEnd {
-    settings: Settings,
+    settings: CircuitSettings,
     local: Endpoint,
     remote: IpAddr,
     controls: Vec<Connection>,
@@ -25,7 +25,7 @@ pub struct CircuitEnd {
 impl CircuitEnd {
     /// The end at `local` of a circuit from `remote`; `settings` were checked. VMSS is what the SYNs say, whatever it is in
     /// `settings`.
-    pub fn new(settings: &Settings, local: IpAddr, remote: IpAddr, rng: &mut Rng) -> CircuitEnd {
+    pub fn new(settings: &CircuitSettings, local: IpAddr, remote: IpAddr, rng: &mut Rng) -> CircuitEnd {
         CircuitEnd {
             settings: settings.clone(),
             local: Endpoint { address: local, port: settings.port },

@@ -11,7 +11,7 @@
 
 use super::departure::{Departure, Stats};
 use super::header::{self, STREAM};
-use super::settings::Settings;
+use super::settings::CircuitSettings;
 use super::tunnel::TunnelQueue;
 use airtcp_core::{Duration, FlowKey, Instant, Packet, Rng, SeqNum};
 use airtcp_tcp::congestion::Pacing;
@@ -41,7 +41,7 @@ pub(super) struct ControlSender {
 
 impl ControlSender {
     /// Connects at once.
-    pub fn new(settings: &Settings, local: Endpoint, remote: Endpoint, rng: &mut Rng, now: Instant) -> Self {
+    pub fn new(settings: &CircuitSettings, local: Endpoint, remote: Endpoint, rng: &mut Rng, now: Instant) -> Self {
         ControlSender {
             connection: connect(settings, local, remote, rng, now),
             dscp: settings.dscp,
@@ -72,7 +72,7 @@ impl ControlSender {
     }
 
     /// Acts on every deadline that has passed.
-    pub fn handle_timeout(&mut self, settings: &Settings, rng: &mut Rng, now: Instant) {
+    pub fn handle_timeout(&mut self, settings: &CircuitSettings, rng: &mut Rng, now: Instant) {
         if self.reopen_at.is_some_and(|at| at <= now) {
             let (local, remote) = (self.connection.local(), self.connection.remote());
             self.connection = connect(settings, local, remote, rng, now);
@@ -190,7 +190,7 @@ impl ControlSender {
     }
 }
 
-fn connect(settings: &Settings, local: Endpoint, remote: Endpoint, rng: &mut Rng, now: Instant) -> Connection {
+fn connect(settings: &CircuitSettings, local: Endpoint, remote: Endpoint, rng: &mut Rng, now: Instant) -> Connection {
     let config = settings.config(settings.mss(), local.address.is_ipv4(), rng.next_u64());
     let (initial_sequence, timestamp_offset) = (SeqNum(rng.next_u64() as u32), rng.next_u64() as u32);
     let source = Stream::Virtual { id: STREAM };

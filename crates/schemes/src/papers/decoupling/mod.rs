@@ -42,5 +42,5 @@ mod tunnel;
 pub use circuit::Circuit;
 pub use circuit_end::CircuitEnd;
 pub use departure::{Departure, Stats};
-pub use settings::Settings;
+pub use settings::CircuitSettings;
 pub use trunk::{ENTRY, Far, Near};

@@ -8,7 +8,7 @@ use alloc::format;
 
 parameters! {
     /// Parameters of TCP Decoupling.
-    pub struct Settings {
+    pub struct CircuitSettings {
         /// Virtual segment size: bytes of data for each header packet, 64 to 65495. May be more or less than the MTU.
         pub vmss: u32 = 1500, "DEC-6; DEC-U16";
         /// Control TCPs that share the circuit, 1 to 32: each takes a TCP's share of the bottleneck.
@@ -58,7 +58,7 @@ const FIRST_CIRCUIT_PORT: u32 = 1024;
 /// How many there are: a circuit's own ports follow the far end's.
 const CIRCUIT_PORTS: u32 = 64_000;
 
-impl Settings {
+impl CircuitSettings {
     /// What single values cannot refuse.
     ///
     /// # Errors
@@ -90,10 +90,10 @@ impl Settings {
 
     /// For the flow of this number: circuits between the same two hosts need different ports. The port that the settings
     /// name is left to a trunk.
-    pub(super) fn for_flow(&self, flow: u32) -> Settings {
+    pub(super) fn for_flow(&self, flow: u32) -> CircuitSettings {
         let wanted = u32::from(self.port) + 1 + flow % CIRCUIT_PORTS;
         let place = (wanted + CIRCUIT_PORTS - FIRST_CIRCUIT_PORT) % CIRCUIT_PORTS;
-        Settings { port: (FIRST_CIRCUIT_PORT + place) as u16, ..self.clone() }
+        CircuitSettings { port: (FIRST_CIRCUIT_PORT + place) as u16, ..self.clone() }
     }
 
     /// TCP of one end whose SYN announces `mss`.

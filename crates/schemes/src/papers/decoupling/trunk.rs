@@ -5,7 +5,7 @@
 //! as in any router (DEC-19), and so does whatever goes the other way, at both. A full tunnel queue of a router drops.
 //! What the packets carry does not matter: a stream of datagrams is sent as TCP would, and not repeated (DEC-29).
 
-use super::{Circuit, CircuitEnd, Departure, Settings, Stats};
+use super::{Circuit, CircuitEnd, CircuitSettings, Departure, Stats};
 use crate::papers::decoupling::events;
 use crate::{End, Made, Placement, Reports, SchemeEntry, Site, settings_for};
 use airtcp_core::parameters::ParameterError;
@@ -23,7 +23,7 @@ pub const ENTRY: SchemeEntry = SchemeEntry {
     settings: || settings_for(make),
 };
 
-fn make(settings: &Settings, site: &mut Site<'_>) -> Made {
+fn make(settings: &CircuitSettings, site: &mut Site<'_>) -> Made {
     settings.check()?;
     let Some([local, remote]) = site.link.addresses else {
         return Err(ParameterError::bad(

@@ -126,11 +126,11 @@ impl Flow {
 /// How much time data take on the link.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pacing {
-    /// See `Settings::spacing`.
+    /// See `FastTcpSettings::spacing`.
     pub spacing: Option<Duration>,
-    /// See `Settings::rate`.
+    /// See `FastTcpSettings::rate`.
     pub rate: Option<Rate>,
-    /// See `Settings::split`.
+    /// See `FastTcpSettings::split`.
     pub split: u16,
 }
 

@@ -1,6 +1,6 @@
 //! The forward path: the queue towards the link, and who watches how long it is (FTC-2).
 
-use super::settings::{Settings, Watch};
+use super::settings::{FastTcpSettings, Watch};
 use super::thresholds::Thresholds;
 use crate::Site;
 use crate::egress::{Egress, EgressSettings};
@@ -29,7 +29,7 @@ pub(super) struct Forward {
 }
 
 impl Forward {
-    pub fn new(settings: &Settings, site: &Site<'_>) -> Self {
+    pub fn new(settings: &FastTcpSettings, site: &Site<'_>) -> Self {
         Forward {
             queue: Egress::new(EgressSettings::at(site, settings.rate, settings.queue.as_ref()), site.rng),
             watch: settings.watch,

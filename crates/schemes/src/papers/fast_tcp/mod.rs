@@ -28,7 +28,7 @@ mod tests;
 mod thresholds;
 
 pub use router::Router;
-pub use settings::{Mode, Settings, Watch};
+pub use settings::{FastTcpSettings, Mode, Watch};
 pub use thresholds::Thresholds;
 
 use crate::{Made, Placement, Reports, SchemeEntry, Site, settings_for};
@@ -45,7 +45,7 @@ pub const ENTRY: SchemeEntry = SchemeEntry {
     settings: || settings_for(make),
 };
 
-fn make(settings: &Settings, site: &mut Site<'_>) -> Made {
+fn make(settings: &FastTcpSettings, site: &mut Site<'_>) -> Made {
     settings.check()?;
     Ok(Box::new(Router::new(settings, site)))
 }

@@ -5,7 +5,7 @@ use super::ack_buffer::{AckBuffer, Limits, Waiting};
 use super::flow::{Flow, Pacing, Progress, Verdict};
 use super::forward::Forward;
 use super::pace::Pace;
-use super::settings::{Mode, Settings};
+use super::settings::{FastTcpSettings, Mode};
 use crate::Site;
 use crate::acks::is_pure;
 use crate::papers::fast_tcp::events;
@@ -39,7 +39,7 @@ pub struct Router {
 
 impl Router {
     /// The router of `site`.
-    pub fn new(settings: &Settings, site: &mut Site<'_>) -> Self {
+    pub fn new(settings: &FastTcpSettings, site: &mut Site<'_>) -> Self {
         let is_modern = settings.mode == Mode::Modern;
         // A quarter is the own queue's, a quarter the ACK buffer's.
         let table_memory = site.max_memory.0 / 4;

@@ -27,7 +27,7 @@ choices! {
 
 parameters! {
     /// Parameters of Fast-TCP.
-    pub struct Settings {
+    pub struct FastTcpSettings {
         /// "modern" delays only what can wait without harm, by what it acknowledges; "paper" follows the paper, for receivers that acknowledge every segment.
         pub mode: Mode = Mode::Modern, "SPEC 7.3, FTC-X3";
         /// Forward queue to watch: "own" queues packets here and empties the queue at `rate`; "link" is the link's own queue, which only the simulator shows.
@@ -55,7 +55,7 @@ parameters! {
     }
 }
 
-impl Settings {
+impl FastTcpSettings {
     /// What a single field cannot refuse.
     pub(super) fn check(&self) -> Result<(), ParameterError> {
         let bad = |key, reason: &str| Err(ParameterError::bad(key, reason));

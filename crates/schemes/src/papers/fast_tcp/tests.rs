@@ -10,7 +10,7 @@ use airtcp_core::{ByteSize, DropReason, Event, Gauge, Instant, Packet, Port, Seq
 use std::vec::Vec;
 
 fn router(settings: &[(&str, &str)]) -> Harness<Router> {
-    let mut parsed = Settings::default();
+    let mut parsed = FastTcpSettings::default();
     for &(key, value) in settings {
         parsed.set(key, &value.into()).unwrap();
     }
@@ -385,7 +385,7 @@ fn a_full_table_makes_room_and_lets_go_what_waits() {
         with_site(|site| {
             site.max_memory = crate::LEAST_MEMORY;
             site_memory = Some(site.max_memory.0);
-            let settings = Settings { threshold: Some(Thresholds::one(2000)), ..Settings::default() };
+            let settings = FastTcpSettings { threshold: Some(Thresholds::one(2000)), ..FastTcpSettings::default() };
             Router::new(&settings, site)
         }),
         "router",
@@ -406,7 +406,7 @@ fn a_full_table_makes_room_and_lets_go_what_waits() {
 #[test]
 fn without_a_rate_or_a_spacing_nothing_is_delayed() {
     for mode in [Mode::Modern, Mode::Paper] {
-        let settings = Settings { mode, threshold: Some(Thresholds::one(1)), ..Settings::default() };
+        let settings = FastTcpSettings { mode, threshold: Some(Thresholds::one(1)), ..FastTcpSettings::default() };
         let make = |site: &mut Site<'_>| {
             site.link.rate = None;
             Router::new(&settings, site)

@@ -23,7 +23,7 @@ mod random_operations_tests;
 pub use crate::peer::Hello;
 pub use message::{MAX_RANGES, Message, SeqRange};
 pub use modern::Gateway;
-pub use settings::{Mode, RepairPlace, Settings};
+pub use settings::{GsnoopSettings, Mode, RepairPlace};
 
 use crate::{Made, Placement, Reports, SchemeEntry, Site, peer, settings_for};
 use airtcp_core::flow_table::FlowTable;
@@ -66,7 +66,7 @@ fn table_memory<F>(flows: usize) -> u64 {
     (flows * (FlowTable::<F>::entry_memory() + FLOW_HEAP)) as u64
 }
 
-fn make(settings: &Settings, site: &mut Site<'_>) -> Made {
+fn make(settings: &GsnoopSettings, site: &mut Site<'_>) -> Made {
     peer::check_distance(settings.hello, settings.peer_timeout)?;
     if settings.tries == 0 {
         return Err(ParameterError::bad(

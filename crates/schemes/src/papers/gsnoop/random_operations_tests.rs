@@ -1,7 +1,7 @@
 //! Every mode under random packets, messages and pauses: the harness checks after each that no packet vanished or came
 //! from nowhere, that the bounds hold and that no timer is busy.
 
-use super::{Hello, Message, Mode, Settings, modern, paper};
+use super::{GsnoopSettings, Hello, Message, Mode, modern, paper};
 use crate::{End, LinkFacts, Site};
 use airtcp_core::parameters::Parameters;
 use airtcp_core::testing::Harness;
@@ -68,10 +68,11 @@ fn message(rng: &mut Rng, now: Instant) -> Vec<u8> {
     message.encode()
 }
 
-fn survives<E: Element>(make: impl Fn(&Settings, &mut Site<'_>) -> E, mode: Mode) {
+fn survives<E: Element>(make: impl Fn(&GsnoopSettings, &mut Site<'_>) -> E, mode: Mode) {
     for seed in 0..12 {
         let mut rng = Rng::derive(seed, "operations");
-        let mut settings = Settings { mode, wireless_rtt: Some(Duration::from_millis(10)), ..Settings::default() };
+        let mut settings =
+            GsnoopSettings { mode, wireless_rtt: Some(Duration::from_millis(10)), ..GsnoopSettings::default() };
         for (key, choices) in [
             ("ask_again", ["true", "false"]),
             ("repair_place", ["head", "tail"]),

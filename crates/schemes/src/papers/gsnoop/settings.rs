@@ -27,7 +27,7 @@ choices! {
 
 parameters! {
     /// Parameters of every mode.
-    pub struct Settings {
+    pub struct GsnoopSettings {
         /// "modern" hides gaps from SACK/RACK senders, "paper" follows the paper for Reno senders, "suppression" is modern that hides acknowledgments instead of gaps.
         pub mode: Mode = Mode::Modern, "SPEC 7.3";
         /// Rate at which the egress queue is emptied, in IP bits; the link's own rate if auto. Without a rate, packets are not queued here.

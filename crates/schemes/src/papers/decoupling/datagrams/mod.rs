@@ -10,7 +10,7 @@ mod settings;
 mod sink;
 mod source;
 
-pub use settings::{Settings, SourceSettings};
+pub use settings::{SourceSettings, StreamSettings};
 
 use super::counters;
 use crate::socket::{FlowEnd, PacketSizes, SocketEntry, SocketSettings, SocketSite};
@@ -40,7 +40,7 @@ pub const STREAMING: SocketEntry = SocketEntry {
         DATAGRAMS_LOST,
         DATAGRAMS_MISORDERED,
     ],
-    settings: || Box::new(Settings::streaming()),
+    settings: || Box::new(StreamSettings::streaming()),
 };
 
 /// The line of a stream by itself. It is somebody else's traffic, so it stays in control runs.
@@ -49,7 +49,7 @@ pub const DATAGRAM: SocketEntry = SocketEntry {
     about: "UDP datagrams at a constant rate, without a circuit: a probe, or somebody else's traffic.",
     control: "datagram",
     counters: COUNTERS,
-    settings: || Box::new(Settings::datagram()),
+    settings: || Box::new(StreamSettings::datagram()),
     ..STREAMING
 };
 
@@ -62,9 +62,9 @@ airtcp_core::declare! { Event, COUNTERS:
     DATAGRAMS_MISORDERED = "datagrams_misordered",
 }
 
-impl SocketSettings for Settings {
+impl SocketSettings for StreamSettings {
     fn check(&self) -> Result<(), ParameterError> {
-        Settings::check(self)
+        StreamSettings::check(self)
     }
 
     fn connect(&self, site: &mut SocketSite<'_>, now: Instant) -> FlowEnd {

@@ -18,11 +18,11 @@ parameters! {
 
 /// Everything a file can set of a stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Settings {
+pub struct StreamSettings {
     /// The sender.
     pub source: SourceSettings,
     /// The circuit, if it goes over one.
-    pub circuit: Option<decoupling::Settings>,
+    pub circuit: Option<decoupling::CircuitSettings>,
 }
 
 /// Longest datagram.
@@ -30,15 +30,15 @@ const LARGEST: u32 = 65_535;
 /// Shortest one: IPv6 and UDP headers, and its number.
 const SMALLEST: u32 = 56;
 
-impl Settings {
+impl StreamSettings {
     /// The defaults of a stream over a circuit.
-    pub fn streaming() -> Settings {
-        Settings { source: SourceSettings::default(), circuit: Some(decoupling::Settings::default()) }
+    pub fn streaming() -> StreamSettings {
+        StreamSettings { source: SourceSettings::default(), circuit: Some(decoupling::CircuitSettings::default()) }
     }
 
     /// The defaults of a stream by itself.
-    pub fn datagram() -> Settings {
-        Settings { source: SourceSettings::default(), circuit: None }
+    pub fn datagram() -> StreamSettings {
+        StreamSettings { source: SourceSettings::default(), circuit: None }
     }
 
     /// Checks that the settings go together.
@@ -46,7 +46,7 @@ impl Settings {
     /// # Errors
     /// A datagram that is too short or too long, a circuit that is refused, or neither rate nor circuit.
     pub fn check(&self) -> Result<(), ParameterError> {
-        self.circuit.iter().try_for_each(decoupling::Settings::check)?;
+        self.circuit.iter().try_for_each(decoupling::CircuitSettings::check)?;
         let refused = |key, reason: &str| Err(ParameterError::bad(key, reason));
         if !(SMALLEST..=LARGEST).contains(&self.source.packet) {
             return refused("packet", "a datagram has 56 to 65535 bytes");
@@ -61,7 +61,7 @@ impl Settings {
     }
 }
 
-impl Parameters for Settings {
+impl Parameters for StreamSettings {
     fn fields(&self) -> Vec<Field> {
         let circuit = self.circuit.as_ref().map_or_else(Vec::new, Parameters::fields);
         [self.source.fields(), circuit].concat()

@@ -1,6 +1,6 @@
 //! The receiving end.
 
-use super::{DATAGRAMS_LOST, DATAGRAMS_MISORDERED, Settings, read};
+use super::{DATAGRAMS_LOST, DATAGRAMS_MISORDERED, StreamSettings, read};
 use crate::papers::decoupling::CircuitEnd;
 use crate::socket::{Socket, SocketSite};
 use airtcp_core::{Event, Instant, Packet};
@@ -23,7 +23,7 @@ pub struct Sink {
 
 impl Sink {
     /// A sink for what the remote end sends to the local one.
-    pub fn new(settings: &Settings, site: &mut SocketSite<'_>) -> Sink {
+    pub fn new(settings: &StreamSettings, site: &mut SocketSite<'_>) -> Sink {
         let (local, remote) = (site.opening.local, site.opening.remote);
         let circuit = settings.circuit.as_ref().map(|circuit| circuit.for_flow(site.flow));
         let circuit = circuit.map(|circuit| CircuitEnd::new(&circuit, local.address, remote.address, site.rng));

@@ -1,6 +1,6 @@
 //! The sending end.
 
-use super::{DATAGRAMS, Settings, SourceSettings, datagram};
+use super::{DATAGRAMS, SourceSettings, StreamSettings, datagram};
 use crate::papers::decoupling::{Circuit, Departure, counters};
 use crate::socket::{Socket, SocketSite};
 use airtcp_core::{Duration, Event, Instant, Packet};
@@ -24,7 +24,7 @@ pub struct Source {
 
 impl Source {
     /// A source that begins now.
-    pub fn new(settings: &Settings, site: &mut SocketSite<'_>, now: Instant) -> Source {
+    pub fn new(settings: &StreamSettings, site: &mut SocketSite<'_>, now: Instant) -> Source {
         let (local, remote) = (site.opening.local, site.opening.remote);
         let circuit = settings.circuit.as_ref().map(|circuit| circuit.for_flow(site.flow));
         Source {

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! bare        the body (see body.rs)
-//! repairable  128 + n u8, life u8, checksum u16, number u16, sequence u16, back u16, n x (length u8, earlier body), body
+//! repairable  128 + n u8, incarnation u8, checksum u16, number u16, sequence u16, back u16,
+//!             n x (length u8, earlier body), body
 //! ```
 //!
 //! The middle fields are those of link ARQ's frames, cut to what a link's window needs; the checksum (RFC 1071) is over
@@ -52,8 +53,8 @@ pub(super) fn content(packet: &Packet) -> Option<Bytes> {
 /// A content that can be had again if it is lost.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Repairable {
-    /// Low byte of the sender's life, low halves of the counters.
-    pub life: u8,
+    /// Low byte of the sender's incarnation, low halves of the counters.
+    pub incarnation: u8,
     /// Counts transmissions.
     pub number: u16,
     /// Counts headers.
@@ -70,7 +71,7 @@ impl Repairable {
     /// Shortens a frame of link ARQ.
     pub(super) fn of(frame: &Frame, earlier: Vec<Bytes>, body: Bytes) -> Repairable {
         Repairable {
-            life: frame.life as u8,
+            incarnation: frame.incarnation as u8,
             number: frame.number.0 as u16,
             sequence: frame.sequence.0 as u16,
             back: frame.back,
@@ -79,21 +80,26 @@ impl Repairable {
         }
     }
 
-    /// The frame again: its counters are those nearest to the last frame of this life.
-    pub(super) fn frame(&self, life: u16, last: Option<&Frame>) -> Frame {
+    /// The frame again: its counters are those nearest to the last frame of this incarnation.
+    pub(super) fn frame(&self, incarnation: u16, last: Option<&Frame>) -> Frame {
         let near = |last: SeqNum, low: u16| {
             let distance = low.wrapping_sub(last.0 as u16).cast_signed();
             position::sequence(position::first(last).saturating_add_signed(i64::from(distance)))
         };
         let number = last.map_or(START, |frame| frame.number);
         let sequence = last.map_or(START, |frame| frame.sequence);
-        Frame { life, number: near(number, self.number), sequence: near(sequence, self.sequence), back: self.back }
+        Frame {
+            incarnation,
+            number: near(number, self.number),
+            sequence: near(sequence, self.sequence),
+            back: self.back,
+        }
     }
 
     /// The content as bytes.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(64);
-        out.extend([REPAIRABLE | self.earlier.len() as u8, self.life, 0, 0]);
+        out.extend([REPAIRABLE | self.earlier.len() as u8, self.incarnation, 0, 0]);
         out.extend(self.number.to_be_bytes());
         out.extend(self.sequence.to_be_bytes());
         out.extend(self.back.to_be_bytes());
@@ -110,7 +116,7 @@ impl Repairable {
     /// Reads a content; `None` if it is damaged or none of ours.
     pub fn decode(content: &Bytes) -> Option<Repairable> {
         let mut rest: &[u8] = content;
-        let [kind, life, _, _] = take(&mut rest)?;
+        let [kind, incarnation, _, _] = take(&mut rest)?;
         let number = u16::from_be_bytes(take(&mut rest)?);
         let sequence = u16::from_be_bytes(take(&mut rest)?);
         let back = u16::from_be_bytes(take(&mut rest)?);
@@ -125,7 +131,7 @@ impl Repairable {
             earlier.push(content.slice_ref(body));
             rest = tail;
         }
-        Some(Repairable { life, number, sequence, back, earlier, body: content.slice_ref(rest) })
+        Some(Repairable { incarnation, number, sequence, back, earlier, body: content.slice_ref(rest) })
     }
 }
 
@@ -146,7 +152,14 @@ mod tests {
 
     fn repairable() -> Repairable {
         let bodies = vec![Bytes::from_static(&[1, 2, 3]), Bytes::new()];
-        Repairable { life: 9, number: 3, sequence: 2, back: 1, earlier: bodies, body: Bytes::from_static(&[4, 5]) }
+        Repairable {
+            incarnation: 9,
+            number: 3,
+            sequence: 2,
+            back: 1,
+            earlier: bodies,
+            body: Bytes::from_static(&[4, 5]),
+        }
     }
 
     #[test]
@@ -163,7 +176,7 @@ mod tests {
 
     #[test]
     fn counters_grow_across_the_wrap_of_their_low_half() {
-        let last = Frame { life: 265, number: SeqNum(0x1_fffe), sequence: SeqNum(u32::MAX), back: 0 };
+        let last = Frame { incarnation: 265, number: SeqNum(0x1_fffe), sequence: SeqNum(u32::MAX), back: 0 };
         let frame = repairable().frame(265, Some(&last));
         assert_eq!((frame.number, frame.sequence, frame.back), (SeqNum(0x2_0003), SeqNum(2), 1));
         assert_eq!(Repairable::of(&frame, vec![], Bytes::new()).sequence, 2);

@@ -2,7 +2,7 @@
 
 use super::body::{Body, Changes, Stamps};
 use super::context::Context;
-use super::settings::{Compress, Settings};
+use super::settings::{Compress, HeaderHopSettings};
 use airtcp_core::{Packet, TcpHeader, TcpOptions, Timestamps};
 use alloc::vec::Vec;
 
@@ -28,7 +28,7 @@ struct Slot {
 }
 
 impl Compressor {
-    pub fn new(settings: &Settings) -> Compressor {
+    pub fn new(settings: &HeaderHopSettings) -> Compressor {
         Compressor {
             mode: settings.compress,
             guesses: u32::from(settings.twice),

@@ -7,7 +7,7 @@
 
 use super::body::{Body, Changes, Stamps};
 use super::context::Context;
-use super::settings::Settings;
+use super::settings::HeaderHopSettings;
 use crate::hop::Outlet;
 use crate::papers::decoupling::header_hop::events;
 use airtcp_core::{Context as World, DropReason, FlowKey, Packet, Port};
@@ -29,7 +29,7 @@ struct Slot {
 }
 
 impl Decompressor {
-    pub fn new(settings: &Settings) -> Decompressor {
+    pub fn new(settings: &HeaderHopSettings) -> Decompressor {
         Decompressor { guesses: settings.twice, contexts: Vec::new() }
     }
 

@@ -37,10 +37,10 @@ mod tests;
 pub use body::{Body, Changes, Stamps};
 pub use carrier::Repairable;
 pub use context::Steps;
-pub use settings::{Compress, Settings};
+pub use settings::{Compress, HeaderHopSettings};
 
 use crate::egress::{Egress, EgressSettings, QueueSize};
-use crate::hop::{Order, Outlet, PACKET_BYTES, hello_share, life};
+use crate::hop::{Order, Outlet, PACKET_BYTES, hello_share, incarnation};
 use crate::peer::{self, Peer};
 use crate::selective_repeat::{Exchange, Frame, Receiver, START, Sender};
 use crate::{Made, Placement, Reports, SchemeEntry, Site, settings_for};
@@ -67,7 +67,7 @@ pub const ENTRY: SchemeEntry = SchemeEntry {
     settings: || settings_for(make),
 };
 
-fn make(settings: &Settings, site: &mut Site<'_>) -> Made {
+fn make(settings: &HeaderHopSettings, site: &mut Site<'_>) -> Made {
     peer::check_distance(settings.hello, settings.peer_timeout)?;
     settings.check()?;
     Ok(Box::new(Station::new(settings, site)))
@@ -86,14 +86,14 @@ const ACK_EVERY: u16 = 8;
 /// One end of the link.
 #[derive(Debug)]
 pub struct Station {
-    settings: Settings,
+    settings: HeaderHopSettings,
     exchange: Exchange<Decompressor>,
     compressor: Compressor,
     /// What the next header's frame says, without ARQ.
     next: Frame,
     /// The latest bodies, the last one first, for FEC.
     recent: VecDeque<Bytes>,
-    /// The last frame that came of the other end's present life.
+    /// The latest frame of the other end's present incarnation.
     last: Option<Frame>,
     /// Bound on the memory of copies for ARQ.
     most_copies: u64,
@@ -101,7 +101,7 @@ pub struct Station {
 
 impl Station {
     /// The element for one end of a link.
-    pub fn new(settings: &Settings, site: &mut Site<'_>) -> Self {
+    pub fn new(settings: &HeaderHopSettings, site: &mut Site<'_>) -> Self {
         let sixteenth = site.max_memory.0 / 16;
         let most = sixteenth * share::QUEUE;
         let EgressSettings { rate, queue, .. } =
@@ -118,11 +118,11 @@ impl Station {
             egress.set_rate(None);
         }
         let peer = Peer::new(hello, settings.peer_timeout.max(hello * 2), None, site.rng.next_u64());
-        let life = life(peer.epoch());
+        let incarnation = incarnation(peer.epoch());
         let outlet = Decompressor::new(settings);
         let exchange = Exchange {
             egress,
-            sender: Sender::new(life, settings.tries),
+            sender: Sender::new(incarnation, settings.tries),
             receiver: Receiver::new(Order::through(outlet, true, sixteenth * share::HELD), ACK_EVERY),
             peer,
             ack_delay: None,
@@ -132,7 +132,7 @@ impl Station {
         Station {
             exchange,
             compressor: Compressor::new(settings),
-            next: Frame { life, number: START, sequence: START, back: 0 },
+            next: Frame { incarnation, number: START, sequence: START, back: 0 },
             recent: VecDeque::new(),
             last: None,
             most_copies: sixteenth * share::COPIES,
@@ -230,21 +230,26 @@ impl Station {
             return cx.discard(packet, DropReason::CORRUPTED);
         }
         let Some(repairable) = repairable else { return self.exchange.receiver.order.outlet.pass(cx, packet) };
-        // A header of a life that is over would only confuse this one.
-        let life = self.exchange.peer.other_epoch().map(life).filter(|life| *life as u8 == repairable.life);
-        let Some(life) = life else { return cx.discard(packet, DropReason::DUPLICATE) };
-        self.take_in(cx, life, &repairable, &packet);
+        // A header of an earlier incarnation of the other end would be taken for one of the present.
+        let incarnation = self
+            .exchange
+            .peer
+            .other_epoch()
+            .map(incarnation)
+            .filter(|incarnation| *incarnation as u8 == repairable.incarnation);
+        let Some(incarnation) = incarnation else { return cx.discard(packet, DropReason::DUPLICATE) };
+        self.take_in(cx, incarnation, &repairable, &packet);
     }
 
-    fn take_in(&mut self, cx: &mut Context<'_>, life: u16, repairable: &Repairable, packet: &Packet) {
-        let last = self.last.filter(|frame| frame.life == life);
-        let frame = repairable.frame(life, last.as_ref());
+    fn take_in(&mut self, cx: &mut Context<'_>, incarnation: u16, repairable: &Repairable, packet: &Packet) {
+        let last = self.last.filter(|frame| frame.incarnation == incarnation);
+        let frame = repairable.frame(incarnation, last.as_ref());
         if last.is_none_or(|last| frame.number.after(last.number)) {
             self.last = Some(frame);
         }
         for (back, earlier) in repairable.earlier.iter().enumerate().rev() {
             let sequence = SeqNum(frame.sequence.0.wrapping_sub(back as u32 + 1));
-            self.exchange.receiver.on_recovered(cx, life, sequence, |cx| {
+            self.exchange.receiver.on_recovered(cx, incarnation, sequence, |cx| {
                 cx.emit(Event::RECOVERED);
                 cx.create(with_content(packet, earlier.to_vec()), CreateReason::RECOVERED)
             });

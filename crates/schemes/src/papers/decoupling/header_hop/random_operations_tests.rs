@@ -38,8 +38,8 @@ fn rubbish(rng: &mut Rng) -> Bytes {
     (0..len).map(|_| rng.below(256) as u8).collect::<Vec<u8>>().into()
 }
 
-fn settings(rng: &mut Rng) -> Settings {
-    let mut settings = Settings::default();
+fn settings(rng: &mut Rng) -> HeaderHopSettings {
+    let mut settings = HeaderHopSettings::default();
     for (key, choices) in [
         ("compress", ["none", "headers", "timestamps"]),
         ("twice", ["0", "1", "3"]),

@@ -18,7 +18,7 @@ choices! {
 
 parameters! {
     /// Parameters of the header hop.
-    pub struct Settings {
+    pub struct HeaderHopSettings {
         /// DSCP of header packets, 0 to 63.
         pub dscp: u8 = CONTROL_DSCP, "DEC-12, DEC-U10";
         /// Also compress and repair the acknowledgments of header packets, in the opposite direction.
@@ -51,7 +51,7 @@ parameters! {
 /// Most headers that one carries again: their number has four bits.
 pub(super) const MAX_COPIES: u8 = 15;
 
-impl Settings {
+impl HeaderHopSettings {
     /// True if a lost header can be had again, so that the queue before the link must be ours.
     pub(super) fn repairs(&self) -> bool {
         self.copies > 0 || self.tries > 1

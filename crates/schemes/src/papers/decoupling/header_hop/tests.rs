@@ -14,7 +14,7 @@ use std::vec::Vec;
 const VMSS: u32 = 1500;
 
 fn station(name: &str, text: &[(&str, &str)]) -> Station {
-    let mut settings = Settings::default();
+    let mut settings = HeaderHopSettings::default();
     for &(key, value) in text {
         settings.set(key, &value.into()).unwrap();
     }
@@ -441,9 +441,10 @@ fn settings_that_make_no_sense_are_refused() {
         [("dscp", "64", "6 bits"), ("contexts", "0", "16"), ("copies", "16", "15"), ("tries", "0", "write 1")]
     {
         let mut rng = Rng::derive(1, "x");
-        let error = make(&Settings::with([(key, value)]).unwrap(), &mut bench::site(End::Near, &mut rng, MAX_MEMORY))
-            .err()
-            .unwrap();
+        let error =
+            make(&HeaderHopSettings::with([(key, value)]).unwrap(), &mut bench::site(End::Near, &mut rng, MAX_MEMORY))
+                .err()
+                .unwrap();
         assert!(error.to_string().contains(word), "{key}: {error}");
     }
 }

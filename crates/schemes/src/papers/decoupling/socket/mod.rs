@@ -24,7 +24,7 @@ mod sender;
 mod settings;
 
 pub(in crate::papers::decoupling) use settings::with_nearest;
-pub use settings::{DataSettings, Repeat, Settings, Timer, WhenFull};
+pub use settings::{DataSettings, ReliableSettings, Repeat, Timer, WhenFull};
 
 use super::counters;
 use crate::socket::{FlowEnd, SocketEntry, SocketSettings, SocketSite};
@@ -42,10 +42,10 @@ pub const ENTRY: SocketEntry = SocketEntry {
     has_size: true,
     control: "tcp",
     counters: counters::CIRCUIT,
-    settings: || Box::new(Settings::default()),
+    settings: || Box::new(ReliableSettings::default()),
 };
 
-impl SocketSettings for Settings {
+impl SocketSettings for ReliableSettings {
     fn check(&self) -> Result<(), ParameterError> {
         self.circuit.check()
     }

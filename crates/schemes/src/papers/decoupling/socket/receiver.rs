@@ -1,6 +1,6 @@
 //! The receiving end.
 
-use super::Settings;
+use super::ReliableSettings;
 use crate::papers::decoupling::CircuitEnd;
 use crate::socket::{Socket, SocketSite};
 use airtcp_core::{Duration, Instant, Packet};
@@ -16,7 +16,7 @@ pub struct Receiver {
 
 impl Receiver {
     /// Waits for both SYNs.
-    pub fn new(settings: &Settings, site: &mut SocketSite<'_>) -> Receiver {
+    pub fn new(settings: &ReliableSettings, site: &mut SocketSite<'_>) -> Receiver {
         let opening = Opening { config: settings.data_config(&site.opening.config), ..site.opening.clone() };
         let (local, remote) = (opening.local.address, opening.remote.address);
         let circuit = CircuitEnd::new(&settings.circuit.for_flow(site.flow), local, remote, site.rng);

@@ -1,6 +1,6 @@
 //! The sending end.
 
-use super::{Repeat, Settings, WhenFull};
+use super::{ReliableSettings, Repeat, WhenFull};
 use crate::papers::decoupling::{Circuit, Departure, counters};
 use crate::socket::{Socket, SocketSite};
 use airtcp_core::{Duration, Event, Instant, Packet};
@@ -90,7 +90,7 @@ impl Socket for Sender {
 
 impl Sender {
     /// Both TCPs' SYNs are the first things that leave.
-    pub fn new(settings: &Settings, site: &mut SocketSite<'_>, now: Instant) -> Sender {
+    pub fn new(settings: &ReliableSettings, site: &mut SocketSite<'_>, now: Instant) -> Sender {
         let opening = site.opening;
         let data = Opening { config: settings.data_config(&opening.config), ..opening.clone() };
         let circuit = settings.circuit.for_flow(site.flow);

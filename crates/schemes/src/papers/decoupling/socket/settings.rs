@@ -62,14 +62,14 @@ parameters! {
 
 /// Everything a file can set of a reliable decoupling socket.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Settings {
+pub struct ReliableSettings {
     /// The data TCP.
     pub data: DataSettings,
     /// The circuit.
-    pub circuit: decoupling::Settings,
+    pub circuit: decoupling::CircuitSettings,
 }
 
-impl Parameters for Settings {
+impl Parameters for ReliableSettings {
     fn fields(&self) -> Vec<Field> {
         [self.data.fields(), self.circuit.fields()].concat()
     }
@@ -83,7 +83,7 @@ impl Parameters for Settings {
     }
 }
 
-impl Settings {
+impl ReliableSettings {
     /// What a data TCP is made of: `tcp` without congestion control, and F1 to F3.
     pub fn data_config(&self, tcp: &Config) -> Config {
         let DataSettings { data_sack, repeat, holes, timer, .. } = self.data;

@@ -1,6 +1,6 @@
 //! A circuit, a path with a delay and perhaps a bottleneck, and the far end.
 
-use crate::papers::decoupling::{Circuit, CircuitEnd, Departure, Settings};
+use crate::papers::decoupling::{Circuit, CircuitEnd, CircuitSettings, Departure};
 use airtcp_core::parameters::Parameters;
 use airtcp_core::{Duration, Instant, Packet, Rng};
 use core::net::{IpAddr, Ipv4Addr};
@@ -13,8 +13,8 @@ pub const FAR: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 1, 0, 2));
 /// Half of the path's round trip.
 pub const DELAY: Duration = Duration::from_millis(10);
 
-pub fn settings(of: &[(&str, &str)]) -> Settings {
-    let mut settings = Settings::default();
+pub fn settings(of: &[(&str, &str)]) -> CircuitSettings {
+    let mut settings = CircuitSettings::default();
     for &(key, value) in of {
         settings.set(key, &value.into()).unwrap();
     }
@@ -69,7 +69,7 @@ pub struct Bench {
     pub bottleneck: Option<(u64, usize)>,
     /// MSS that a box on the path lowers SYNs to.
     pub clamp: Option<u16>,
-    settings: Settings,
+    settings: CircuitSettings,
     free_at: Instant,
     offered: u32,
     forward: VecDeque<(Instant, Left)>,

@@ -1,7 +1,7 @@
 //! Credit and header packets, without losses.
 
 use super::bench::*;
-use crate::papers::decoupling::Settings;
+use crate::papers::decoupling::CircuitSettings;
 use airtcp_core::parameters::Parameters;
 use airtcp_core::{CONTROL_DSCP, Duration, TcpFlags};
 use std::string::ToString;
@@ -282,7 +282,7 @@ fn dec_6_settings_out_of_range_are_refused_in_a_sentence_that_says_what_to_write
         ("port", "65535", "write 1 to"),
         ("delayed_ack", "0", "write 1 for"),
     ] {
-        let mut settings = Settings::default();
+        let mut settings = CircuitSettings::default();
         settings.set(key, &value.into()).unwrap();
         let message = settings.check().unwrap_err().to_string();
         assert!(message.contains(key) && message.contains(wanted), "{message}");

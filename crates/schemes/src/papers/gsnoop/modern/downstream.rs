@@ -24,12 +24,12 @@ pub(super) struct Downstream {
     pub held: Tally,
     /// Suppression: acknowledgments that were held and go on now; the gateway takes them after each call.
     released: Vec<Packet>,
-    settings: Settings,
+    rules: ReceiveRules,
 }
 
-/// Parameters of B.
+/// How B takes what comes off the link.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Settings {
+pub(super) struct ReceiveRules {
     pub memory_limit: u64,
     pub verify_checksum: bool,
     pub idle: Duration,
@@ -40,8 +40,8 @@ pub(super) struct Settings {
 }
 
 impl Downstream {
-    pub fn new(flows: FlowTable<Incoming>, settings: Settings) -> Self {
-        Downstream { flows, timers: Timers::default(), held: Tally::default(), released: Vec::new(), settings }
+    pub fn new(flows: FlowTable<Incoming>, rules: ReceiveRules) -> Self {
+        Downstream { flows, timers: Timers::default(), held: Tally::default(), released: Vec::new(), rules }
     }
 
     /// A packet off the link, while the other gateway is in reach.
@@ -52,7 +52,7 @@ impl Downstream {
             cx.send(Port::INNER, packet);
             return;
         };
-        if self.settings.verify_checksum && !packet.checksum_holds() {
+        if self.rules.verify_checksum && !packet.checksum_holds() {
             cx.emit(Event::CHECKSUM_BAD);
             cx.discard(packet, DropReason::CORRUPTED);
             return;
@@ -62,11 +62,11 @@ impl Downstream {
                 self.flows.touch(slot);
                 slot
             }
-            None => self.insert(cx, flow, Incoming::new(tcp.sequence, cx.now(), self.settings.suppresses)),
+            None => self.insert(cx, flow, Incoming::new(tcp.sequence, cx.now(), self.rules.suppresses)),
         };
         let Some((_, state)) = self.flows.at_mut(slot) else { return };
         if tcp.flags.syn() && state.is_new_connection(tcp.sequence) {
-            let fresh = Incoming::new(tcp.sequence, cx.now(), self.settings.suppresses);
+            let fresh = Incoming::new(tcp.sequence, cx.now(), self.rules.suppresses);
             self.replace(cx, slot, fresh);
         }
         self.with_flow(cx, slot, |cx, flow, state, out| {
@@ -95,7 +95,7 @@ impl Downstream {
         let slot = match self.flows.slot(flow) {
             Some(slot) => slot,
             // The flow's very first packet was lost: everything polled is missing.
-            None => self.insert(cx, *flow, Incoming::new(range.0, cx.now(), self.settings.suppresses)),
+            None => self.insert(cx, *flow, Incoming::new(range.0, cx.now(), self.rules.suppresses)),
         };
         self.with_flow(cx, slot, |cx, flow, state, out| {
             state.on_poll(cx, flow, range, timing, out);
@@ -117,7 +117,7 @@ impl Downstream {
         for slot in self.timers.due(now) {
             self.with_flow(cx, slot, |cx, flow, state, out| state.handle_timeout(cx, flow, timing, out));
         }
-        let idle = self.settings.idle;
+        let idle = self.rules.idle;
         while let Some(slot) = self.flows.oldest_if(|flow| now.saturating_since(flow.last_used) > idle) {
             self.remove(cx, slot);
         }
@@ -155,13 +155,13 @@ impl Downstream {
 
     /// Suppression: a packet on its way to the link, given back unless it is an acknowledgment to hold.
     pub fn handle_acknowledgment(&mut self, cx: &mut Context<'_>, packet: Packet) -> Option<Packet> {
-        if !self.settings.suppresses {
+        if !self.rules.suppresses {
             return Some(packet);
         }
         let acknowledges = |packet: &Packet| packet.tcp().is_some_and(|tcp| tcp.flags.ack() && !tcp.flags.syn());
         let slot = packet.flow().filter(|_| acknowledges(&packet)).and_then(|flow| self.flows.slot(&flow.reversed()));
         let Some(slot) = slot else { return Some(packet) };
-        let room = if self.held.memory < self.settings.memory_limit { self.settings.held_acks } else { 0 };
+        let room = if self.held.memory < self.rules.memory_limit { self.rules.held_acks } else { 0 };
         let mut kept = Some(packet);
         self.with_flow(cx, slot, |cx, _, state, _| {
             kept = kept.take().and_then(|packet| state.handle_acknowledgment(cx, packet, room));
@@ -175,7 +175,7 @@ impl Downstream {
     }
 
     fn insert(&mut self, cx: &mut Context<'_>, flow: FlowKey, state: Incoming) -> u32 {
-        // Whoever must go leaves with its held packets, so room is made before, not by, the table.
+        // An evicted flow must first release what it holds, which the table cannot do. So room is made before the insertion.
         if let Some(oldest) = self.flows.next_to_go() {
             cx.emit(Event::FLOW_EVICTED);
             self.remove(cx, oldest);
@@ -200,7 +200,7 @@ impl Downstream {
 
     /// Beyond the bound the flow that grew lets everything pass.
     fn enforce_memory(&mut self, cx: &mut Context<'_>, slot: u32) {
-        if self.held.memory > self.settings.memory_limit {
+        if self.held.memory > self.rules.memory_limit {
             self.with_flow(cx, slot, |cx, _, state, _| state.release_everything(cx));
         }
     }
@@ -216,7 +216,7 @@ impl Downstream {
 
     /// Bounds, and totals that agree with the flows.
     pub fn check(&self) -> Result<(), &'static str> {
-        if self.held.memory > self.settings.memory_limit {
+        if self.held.memory > self.rules.memory_limit {
             return Err("more memory is held back than the limit");
         }
         if !self.released.is_empty() {

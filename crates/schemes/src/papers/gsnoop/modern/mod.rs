@@ -22,7 +22,7 @@ mod suppression_tests;
 mod tests;
 
 use super::message::Message;
-use super::settings::{Mode, Settings};
+use super::settings::{GsnoopSettings, Mode};
 use super::{PACKET_BYTES, flow_table, share, table_memory};
 use crate::Site;
 use crate::egress::{Egress, EgressSettings};
@@ -64,7 +64,7 @@ const LEAST_CACHE: u64 = 64 * 1024;
 
 impl Gateway {
     /// The element for one end of a link.
-    pub fn new(settings: &Settings, site: &mut Site<'_>) -> Self {
+    pub fn new(settings: &GsnoopSettings, site: &mut Site<'_>) -> Self {
         let sixteenth = site.max_memory.0 / 16;
         let rtt = settings.wireless_rtt.or(site.link.round_trip).unwrap_or(Duration::from_millis(500));
         let most = sixteenth * share::QUEUE;
@@ -78,7 +78,7 @@ impl Gateway {
             upstream: Upstream::new(egress, outgoing, settings.idle, settings.redundancy),
             downstream: Downstream::new(
                 incoming,
-                downstream::Settings {
+                downstream::ReceiveRules {
                     memory_limit: sixteenth * share::HELD,
                     verify_checksum: settings.verify_checksum,
                     idle: settings.idle,

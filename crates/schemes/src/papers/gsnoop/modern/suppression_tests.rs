@@ -4,7 +4,7 @@ use super::Gateway;
 use crate::papers::gsnoop::Hello;
 use crate::papers::gsnoop::events;
 use crate::papers::gsnoop::message::Message;
-use crate::papers::gsnoop::settings::Settings;
+use crate::papers::gsnoop::settings::GsnoopSettings;
 use crate::{End, LinkFacts, MAX_MEMORY, Site};
 use airtcp_core::parameters::Parameters;
 use airtcp_core::testing::Harness;
@@ -65,7 +65,7 @@ fn sack(number: u32, sacked: Option<u32>) -> TcpHeader {
 
 impl Bench {
     fn new() -> Self {
-        let mut settings = Settings::default();
+        let mut settings = GsnoopSettings::default();
         let text = [("mode", "suppression"), ("wireless_rtt", "10ms"), ("hold", "60ms"), ("tries", "2")];
         for (key, value) in text.into_iter().chain([("redundancy", "false")]) {
             settings.set(key, &value.into()).unwrap();

@@ -38,7 +38,7 @@ impl Bench {
     }
 
     fn with_memory(text: &[(&str, &str)], max_memory: ByteSize) -> Self {
-        let mut settings = Settings::default();
+        let mut settings = GsnoopSettings::default();
         for &(key, value) in text {
             settings.set(key, &value.into()).unwrap();
         }

@@ -24,14 +24,14 @@ pub(super) struct Downstream {
     pub held: Tally,
     /// ACKs that were held and go on now; the gateway takes them after each call.
     released: Vec<Packet>,
-    /// Bytes of NACKs that were sent, alike.
+    /// Bytes of NACKs that were sent; the gateway takes them after each call, too.
     nack_bytes: u32,
-    settings: Settings,
+    rules: ReceiveRules,
 }
 
-/// Parameters of B.
+/// How B takes what comes off the link.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Settings {
+pub(super) struct ReceiveRules {
     pub memory_limit: u64,
     pub verify_checksum: bool,
     /// GSN-U12.
@@ -69,14 +69,14 @@ impl Flow {
 }
 
 impl Downstream {
-    pub fn new(flows: FlowTable<Flow>, settings: Settings) -> Self {
+    pub fn new(flows: FlowTable<Flow>, rules: ReceiveRules) -> Self {
         Downstream {
             flows,
             timers: Timers::default(),
             held: Tally::default(),
             released: Vec::new(),
             nack_bytes: 0,
-            settings,
+            rules,
         }
     }
 
@@ -89,7 +89,7 @@ impl Downstream {
         if tcp.flags.rst() {
             self.forget(cx, &flow);
         } else if packet.sequence_len() > 0 {
-            if self.settings.verify_checksum && !packet.checksum_holds() {
+            if self.rules.verify_checksum && !packet.checksum_holds() {
                 cx.emit(Event::CHECKSUM_BAD);
                 cx.discard(packet, DropReason::CORRUPTED);
                 return;
@@ -135,7 +135,7 @@ impl Downstream {
             }
             self.remove(cx, slot);
         }
-        // Whoever must go lets its ACKs go, so room is made before, not by, the table.
+        // An evicted flow must first release what it holds, which the table cannot do. So room is made before the insertion.
         if let Some(oldest) = self.flows.next_to_go() {
             cx.emit(Event::FLOW_EVICTED);
             self.remove(cx, oldest);
@@ -154,7 +154,7 @@ impl Downstream {
         let Some(slot) = self.flows.slot(&flow.reversed()).filter(|_| tcp.flags.ack() && !tcp.flags.syn()) else {
             return Some(packet);
         };
-        let room = if self.held.memory < self.settings.memory_limit { self.settings.held_acks } else { 0 };
+        let room = if self.held.memory < self.rules.memory_limit { self.rules.held_acks } else { 0 };
         let mut kept = Some(packet);
         let mut is_over = false;
         self.with_flow(slot, |_, state, _| {
@@ -189,7 +189,7 @@ impl Downstream {
     /// GSN-12, GSN-U12, GSN-U15.
     pub fn handle_timeout(&mut self, cx: &mut Context<'_>, timing: &Timing) {
         let now = cx.now();
-        let ask_again = self.settings.ask_again;
+        let ask_again = self.rules.ask_again;
         for slot in self.timers.due(now) {
             let mut sent = 0;
             self.with_flow(slot, |flow, state, released| {
@@ -204,7 +204,7 @@ impl Downstream {
             });
             self.nack_bytes += sent;
         }
-        let idle = self.settings.idle;
+        let idle = self.rules.idle;
         while let Some(slot) = self.flows.oldest_if(|flow| now.saturating_since(flow.last_used) > idle) {
             self.remove(cx, slot); // GSN-U15
         }

@@ -23,7 +23,7 @@ mod upstream;
 mod tests;
 
 use super::message::Message;
-use super::settings::{RepairPlace, Settings};
+use super::settings::{GsnoopSettings, RepairPlace};
 use super::{PACKET_BYTES, flow_table, share, table_memory};
 use crate::Site;
 use crate::hop;
@@ -63,7 +63,7 @@ const DEFAULT_BUFFER: u32 = 140;
 
 impl Gateway {
     /// The element for one end of a link.
-    pub fn new(settings: &Settings, site: &mut Site<'_>) -> Self {
+    pub fn new(settings: &GsnoopSettings, site: &mut Site<'_>) -> Self {
         let sixteenth = site.max_memory.0 / 16;
         let rate = settings.rate.or(site.link.rate);
         let of_link = site.link.queue.map(|queue| (queue.0 / u64::from(PACKET_BYTES)) as u32);
@@ -75,7 +75,7 @@ impl Gateway {
             upstream: Upstream::new(
                 fifo,
                 outgoing,
-                upstream::Settings {
+                upstream::RepairRules {
                     cache_packets: settings.cache_packets as usize,
                     cache_memory: sixteenth * share::CACHE,
                     cache_per_flow: settings.cache_per_flow,
@@ -86,7 +86,7 @@ impl Gateway {
             ),
             downstream: Downstream::new(
                 incoming,
-                downstream::Settings {
+                downstream::ReceiveRules {
                     memory_limit: sixteenth * share::HELD,
                     verify_checksum: settings.verify_checksum,
                     ask_again: settings.ask_again,

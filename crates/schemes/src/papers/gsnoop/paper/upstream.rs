@@ -26,12 +26,12 @@ pub(super) struct Upstream {
     /// What is in the flows' own caches, where they have any.
     own: Tally,
     next_id: u64,
-    settings: Settings,
+    rules: RepairRules,
 }
 
-/// Parameters of A.
+/// How A keeps copies and answers requests.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Settings {
+pub(super) struct RepairRules {
     /// Packets in a cache (GSN-U5).
     pub cache_packets: usize,
     pub cache_memory: u64,
@@ -60,9 +60,9 @@ pub(super) struct Flow {
 }
 
 impl Upstream {
-    pub fn new(fifo: Fifo, flows: FlowTable<Flow>, settings: Settings) -> Self {
-        let cache = Cache::new(settings.cache_packets);
-        Upstream { fifo, flows, cache, own: Tally::default(), next_id: 0, settings }
+    pub fn new(fifo: Fifo, flows: FlowTable<Flow>, rules: RepairRules) -> Self {
+        let cache = Cache::new(rules.cache_packets);
+        Upstream { fifo, flows, cache, own: Tally::default(), next_id: 0, rules }
     }
 
     /// A packet on its way to the link.
@@ -134,7 +134,7 @@ impl Upstream {
             holes: HoleTable::new(sequence),
             icn: Icn::default(),
             acknowledged: AckWatch::default(),
-            cache: Cache::new(self.settings.cache_packets),
+            cache: Cache::new(self.rules.cache_packets),
             end: None,
             last_used: cx.now(),
         };
@@ -182,14 +182,14 @@ impl Upstream {
         let Some(state) = self.flows.get_mut(&flow) else { return };
         let start = position::near(state.holes.arrived(), tcp.sequence);
         let range = start..start + Position::from(copy.sequence_len());
-        if self.settings.cache_per_flow {
+        if self.rules.cache_per_flow {
             let before = state.cache.tally;
             // What other flows keep is theirs; this one gives up its oldest when memory is short.
             let others = self.own.memory - before.memory;
-            state.cache.insert(state.id, range, copy, self.settings.cache_memory.saturating_sub(others));
+            state.cache.insert(state.id, range, copy, self.rules.cache_memory.saturating_sub(others));
             self.own.change(before, state.cache.tally);
         } else {
-            self.cache.insert(state.id, range, copy, self.settings.cache_memory);
+            self.cache.insert(state.id, range, copy, self.rules.cache_memory);
         }
     }
 
@@ -250,11 +250,11 @@ impl Upstream {
             let mut found = state.holes.look_up(&asked);
             if found.is_hole {
                 cx.emit(events::NOT_HERE);
-                if self.settings.icn {
-                    state.icn.on_hole_hit(cx.now(), found.is_new, self.settings.icn_interval);
+                if self.rules.icn {
+                    state.icn.on_hole_hit(cx.now(), found.is_new, self.rules.icn_interval);
                 }
             }
-            let cache = if self.settings.cache_per_flow { &state.cache } else { &self.cache };
+            let cache = if self.rules.cache_per_flow { &state.cache } else { &self.cache };
             for copy in cache.find(state.id, &mut found.elsewhere) {
                 let repair = cx.duplicate(copy, CreateReason::REPAIR);
                 match self.fifo.push_repair(cx, repair) {
@@ -271,7 +271,7 @@ impl Upstream {
 
     /// GSN-U15: forgets the flows that were silent longest.
     pub fn forget_idle(&mut self, now: Instant) {
-        let idle = self.settings.idle;
+        let idle = self.rules.idle;
         while let Some(slot) = self.flows.oldest_if(|flow| now.saturating_since(flow.last_used) > idle) {
             self.remove(slot);
         }

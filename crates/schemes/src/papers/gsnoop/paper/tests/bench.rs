@@ -3,7 +3,7 @@
 use super::super::Gateway;
 use crate::papers::gsnoop::Hello;
 use crate::papers::gsnoop::message::Message;
-use crate::papers::gsnoop::settings::Settings;
+use crate::papers::gsnoop::settings::GsnoopSettings;
 use crate::{End, LinkFacts, MAX_MEMORY, Site};
 use airtcp_core::parameters::Parameters;
 use airtcp_core::testing::Harness;
@@ -36,7 +36,7 @@ pub struct Bench {
 
 impl Bench {
     pub fn new(base: u32, text: &[(&str, &str)]) -> Self {
-        let mut settings = Settings::default();
+        let mut settings = GsnoopSettings::default();
         let timing = [("wireless_rtt", "10ms"), ("guard", "5ms")];
         for &(key, value) in timing.iter().chain(text) {
             settings.set(key, &value.into()).unwrap();

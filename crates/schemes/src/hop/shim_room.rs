@@ -9,17 +9,17 @@ const DEFAULT_MTU: u32 = 1500;
 
 /// How long a packet may be to be protected.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Fit {
+pub(crate) struct ShimRoom {
     /// Longest protected packet, IPv4 and IPv6.
     longest: [u32; 2],
 }
 
-impl Fit {
+impl ShimRoom {
     /// On a link with the MTU that is configured or known, the smaller of both, beside so much for an IPv4 and an
     /// IPv6 packet.
-    pub fn new(configured: Option<u32>, link: &LinkFacts, overhead: [u32; 2]) -> Fit {
+    pub fn new(configured: Option<u32>, link: &LinkFacts, overhead: [u32; 2]) -> ShimRoom {
         let mtu = configured.into_iter().chain(link.mtu).min().unwrap_or(DEFAULT_MTU);
-        Fit { longest: overhead.map(|overhead| mtu.saturating_sub(overhead)) }
+        ShimRoom { longest: overhead.map(|overhead| mtu.saturating_sub(overhead)) }
     }
 
     /// Makes a SYN ask for segments that leave the room.
