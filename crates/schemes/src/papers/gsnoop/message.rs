@@ -9,6 +9,7 @@
 //!          direction, count u8 (1..=32), then count x (first, one past last) sequence numbers
 //! ```
 
+use crate::hop::take;
 use crate::peer::Hello;
 use airtcp_core::{FlowKey, SeqNum};
 use alloc::vec::Vec;
@@ -132,12 +133,6 @@ fn decode_ranges(rest: &mut &[u8]) -> Option<(FlowKey, Vec<SeqRange>)> {
         ranges.push((first, end));
     }
     Some((flow, ranges))
-}
-
-fn take<const N: usize>(rest: &mut &[u8]) -> Option<[u8; N]> {
-    let (head, tail) = rest.split_first_chunk::<N>()?;
-    *rest = tail;
-    Some(*head)
 }
 
 #[cfg(test)]
