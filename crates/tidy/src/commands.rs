@@ -1,21 +1,25 @@
 //! Commands shown in a document exist: verbs of `airtcp`, targets of the Makefile.
 
 use crate::Violation;
-use crate::rust::code_only;
+use heck::ToKebabCase;
+use syn::punctuated::Punctuated;
+use syn::{Attribute, Item, Path, Token};
 
 /// The verbs that the sources of the command declare: variants of its clap `Subcommand` enums, in kebab case.
 pub fn verbs<'a>(sources: impl Iterator<Item = &'a str>) -> Vec<String> {
-    let mut found = vec!["help".to_owned()];
-    for source in sources {
-        let code = code_only(source);
-        for (at, _) in code.match_indices("#[derive(") {
-            let Some((derived, rest)) = code[at..].split_once(']') else { continue };
-            if let Some(body) = enum_body(rest).filter(|_| derived.contains("Subcommand")) {
-                found.extend(variants(body).map(kebab));
-            }
-        }
-    }
-    found
+    let items = sources.filter_map(|source| syn::parse_file(source).ok()).flat_map(|file| file.items);
+    let variants = items.flat_map(|item| match item {
+        Item::Enum(item) if item.attrs.iter().any(derives_subcommand) => item.variants.into_iter().collect(),
+        _ => Vec::new(),
+    });
+    std::iter::once("help".to_owned())
+        .chain(variants.map(|variant| variant.ident.to_string().to_kebab_case()))
+        .collect()
+}
+
+fn derives_subcommand(attribute: &Attribute) -> bool {
+    let names = attribute.parse_args_with(Punctuated::<Path, Token![,]>::parse_terminated);
+    attribute.path().is_ident("derive") && names.is_ok_and(|names| names.iter().any(|name| name.is_ident("Subcommand")))
 }
 
 /// The targets of a Makefile.
@@ -53,60 +57,6 @@ pub fn check(path: &str, text: &str, verbs: &[String], targets: &[String]) -> Ve
         }
     }
     found
-}
-
-/// What stands between the braces of the first enum, if it comes before anything else with braces.
-fn enum_body(code: &str) -> Option<&str> {
-    let open = code.find('{')?;
-    code[..open].split_whitespace().find(|word| *word == "enum")?;
-    let mut depth = 0;
-    for (at, c) in code[open..].char_indices() {
-        match c {
-            '{' => depth += 1,
-            '}' => depth -= 1,
-            _ => {}
-        }
-        if depth == 0 {
-            return Some(&code[open + 1..open + at]);
-        }
-    }
-    None
-}
-
-/// Names at depth zero that follow the start, a comma or an attribute.
-fn variants(body: &str) -> impl Iterator<Item = &str> {
-    let mut depth = 0;
-    let mut expect = true;
-    let mut from = None;
-    body.char_indices().chain([(body.len(), ',')]).filter_map(move |(at, c)| {
-        let starts = from.is_none() && depth == 0 && expect && c.is_ascii_uppercase();
-        let ends = !c.is_ascii_alphanumeric();
-        match c {
-            '(' | '{' | '[' => depth += 1,
-            ')' | '}' | ']' => depth -= 1,
-            ',' if depth == 0 => expect = true,
-            _ => {}
-        }
-        if starts {
-            from = Some(at);
-            return None;
-        }
-        let start = from.filter(|_| ends)?;
-        from = None;
-        expect = c == ',';
-        Some(&body[start..at])
-    })
-}
-
-fn kebab(name: &str) -> String {
-    let mut out = String::new();
-    for c in name.chars() {
-        if c.is_ascii_uppercase() && !out.is_empty() {
-            out.push('-');
-        }
-        out.push(c.to_ascii_lowercase());
-    }
-    out
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@
 use crate::Violation;
 use crate::rust::{code_only, test_spans};
 use crate::tree::TreeFile;
+use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Where the items are listed.
@@ -64,25 +65,40 @@ pub struct Evidence {
 /// # Errors
 /// A sentence: not TOML, or not of the form that the file's first lines say.
 pub fn systems(text: &str) -> Result<Vec<System>, String> {
-    let file: toml::Table = text.parse().map_err(|error| format!("{ITEMS}: {error}"))?;
-    let systems = file.get("systems").and_then(toml::Value::as_table).ok_or(format!("{ITEMS}: no [systems]"))?;
-    systems.iter().map(|(slug, table)| system(slug, table)).collect()
+    let List { systems } = toml::from_str(text).map_err(|error| format!("{ITEMS}: {error}"))?;
+    systems.into_iter().map(|(slug, written)| system(slug, written)).collect()
 }
 
-fn system(slug: &str, table: &toml::Value) -> Result<System, String> {
-    let wrong = |what: &str| format!("{ITEMS}: [systems.{slug}] {what}");
-    let exists =
-        table.get("exists").and_then(toml::Value::as_bool).ok_or_else(|| wrong("needs exists = true or false"))?;
-    let mut items = Vec::new();
-    for (key, sort) in [("rules", Sort::Rule), ("claims", Sort::Claim), ("checks", Sort::Check)] {
-        for (code, title) in table.get(key).and_then(toml::Value::as_table).into_iter().flatten() {
-            let title = title.as_str().ok_or_else(|| wrong("has a title that is not text"))?.to_owned();
-            items.push(Item { code: code.clone(), title, sort });
-        }
-    }
+/// The file as it is written.
+#[derive(Deserialize)]
+struct List {
+    systems: BTreeMap<String, Written>,
+}
+
+#[derive(Deserialize)]
+struct Written {
+    exists: bool,
+    #[serde(default)]
+    rules: BTreeMap<String, String>,
+    #[serde(default)]
+    claims: BTreeMap<String, String>,
+    #[serde(default)]
+    checks: BTreeMap<String, String>,
+}
+
+fn system(slug: String, written: Written) -> Result<System, String> {
+    let Written { exists, rules, claims, checks } = written;
+    let sorts = [(Sort::Rule, rules), (Sort::Claim, claims), (Sort::Check, checks)];
+    let of =
+        |(sort, items): (Sort, BTreeMap<_, _>)| items.into_iter().map(move |(code, title)| Item { code, title, sort });
+    let mut items: Vec<Item> = sorts.into_iter().flat_map(of).collect();
     // The table comes sorted as text: GSN-10 before GSN-2.
     items.sort_by_key(|item| (item.sort, item.code.len(), item.code.clone()));
-    if items.is_empty() { Err(wrong("has no items")) } else { Ok(System { slug: slug.to_owned(), exists, items }) }
+    if items.is_empty() {
+        Err(format!("{ITEMS}: [systems.{slug}] has no items"))
+    } else {
+        Ok(System { slug, exists, items })
+    }
 }
 
 /// Looks through the sources and the papers.

@@ -11,15 +11,6 @@
 //!
 //! For decoupling, the window comes from the header packet's size and the rate from the data packet's (DEC-38).
 
-/// Header packet with timestamps. (DEC-5, DEC-X1)
-pub const HEADER_WITH_TIMESTAMPS: f64 = 52.0;
-/// Header packet without.
-pub const HEADER: f64 = 40.0;
-/// Compressed header packet whose timestamps go as they are. (DEC-41)
-pub const COMPRESSED_WITH_TIMESTAMPS: f64 = 15.0;
-/// Compressed header packet without timestamps.
-pub const COMPRESSED: f64 = 3.0;
-
 /// Equation 1: share of packets of `bytes` with a bit error, as long as it is small.
 pub fn per(ber: f64, bytes: f64) -> f64 {
     ber * bytes * 8.0
@@ -118,6 +109,14 @@ mod tests {
         (value * factor).round() / factor
     }
 
+    /// Header packet with timestamps. (DEC-5, DEC-X1)
+    const HEADER_WITH_TIMESTAMPS: f64 = 52.0;
+    /// Header packet without.
+    const HEADER: f64 = 40.0;
+    /// Compressed header packet whose timestamps go as they are. (DEC-41)
+    const COMPRESSED_WITH_TIMESTAMPS: f64 = 15.0;
+    /// Compressed header packet without timestamps.
+    const COMPRESSED: f64 = 3.0;
     /// 10 Mbit/s Ethernet.
     const ETHERNET: Link = Link { rate: 1.25e6, framing: 38.0 };
 

@@ -22,167 +22,91 @@ pub struct Formula {
     pub compute: fn(&[f64]) -> f64,
 }
 
-/// Every formula.
-pub const FORMULAS: &[Formula] = &[
-    Formula {
-        name: "bandwidth_delay_packets",
-        about: "packets that a rate carries in a time: rate x time / packet size",
-        source: "GSN-N1",
-        inputs: &[("rate", "\"10Mbit\""), ("time", "\"10ms\""), ("packet", "\"512B\"")],
-        compute: |inputs| inputs[0] * inputs[1] / (inputs[2] * 8.0),
-    },
-    Formula {
-        name: "cache_age_packets",
-        about: "packets sent by all flows between a loss and its NACK at the cache: three more of the flow, and one round trip",
-        source: "GSN-N3",
-        inputs: &[("flows", "5"), ("rate", "\"5Mbit\""), ("time", "\"10ms\""), ("packet", "\"512B\"")],
-        compute: |inputs| 3.0 * inputs[0] + inputs[1] * inputs[2] / (inputs[3] * 8.0),
-    },
-    Formula {
-        name: "gaussian_share_above",
-        about: "share of a Gaussian above its mean minus so many mean absolute deviations",
-        source: "NZG-X6, NZG-N5",
-        inputs: &[("deviations", "1")],
-        // A mean absolute deviation is the root of 2 / pi of a standard deviation.
-        compute: |inputs| gaussian_share_below(inputs[0] * (2.0 / std::f64::consts::PI).sqrt()),
-    },
-    Formula {
-        name: "square_root_law_bps",
-        about: "goodput of Reno at a random loss: segment / round trip x root of 3 / (2 x segments per acknowledgment x loss)",
-        source: "NZG-N3",
-        inputs: &[("segment", "\"1448B\""), ("time", "\"52.85ms\""), ("loss", "\"1%\""), ("segments_per_ack", "2")],
-        compute: |inputs| inputs[0] * 8.0 / inputs[1] * (1.5 / (inputs[3] * inputs[2])).sqrt(),
-    },
-    Formula {
-        name: "gentle_decrease_gain",
-        about: "gain over halving of a window that keeps four fifths after a share of its losses and half after the others",
-        source: "NZG-N4",
-        inputs: &[("share", "\"41%\"")],
-        compute: |inputs| {
-            let decrease = 0.2 * inputs[0] + 0.5 * (1.0 - inputs[0]);
-            ((2.0 - decrease) / (2.0 * decrease) / 1.5).sqrt()
-        },
-    },
-    Formula {
-        name: "decoupling_per",
-        about: "share of packets with a bit error: bit error rate x packet x 8",
-        source: "DEC-38, eq. 1",
-        inputs: &[("ber", "2e-6"), ("packet", "\"1500B\"")],
-        compute: |inputs| decoupling::per(inputs[0], inputs[1]),
-    },
-    Formula {
-        name: "decoupling_per_exact",
-        about: "the same without its approximation: 1 - (1 - bit error rate) ^ bits",
-        source: "DEC-X13",
-        inputs: &[("ber", "2e-6"), ("packet", "\"1500B\"")],
-        compute: |inputs| decoupling::per_exact(inputs[0], inputs[1]),
-    },
-    Formula {
-        name: "decoupling_window",
-        about: "window in packets that losses of this share allow, packets acknowledged so many at a time: eq. 2 solved",
-        source: "DEC-38, eq. 2; DEC-X9",
-        inputs: &[("per", "0.14"), ("packets_per_ack", "1")],
-        compute: |inputs| decoupling::window(inputs[0], inputs[1]),
-    },
-    Formula {
-        name: "decoupling_rate_printed_bps",
-        about: "rate of a window that is halved and grows again: eq. 3 as printed, (3/4 W + 3/2) packets in a round trip",
-        source: "DEC-38, eq. 3",
-        inputs: &[("window", "56"), ("packet", "\"1500B\""), ("time", "\"100ms\"")],
-        compute: |inputs| 8.0 * decoupling::rate_printed(inputs[0], inputs[1], inputs[2]),
-    },
-    Formula {
-        name: "decoupling_rate_corrected_bps",
-        about: "the same over the rounds that eq. 2 sums, W/2 + 1: 3/4 W packets in a round trip",
-        source: "DEC-X2",
-        inputs: &[("window", "4"), ("packet", "\"576B\""), ("time", "\"540ms\"")],
-        compute: |inputs| 8.0 * decoupling::rate_corrected(inputs[0], inputs[1], inputs[2]),
-    },
-    Formula {
-        name: "decoupling_rate_of_window_bps",
-        about: "a whole window in a round trip, which is how 119 kbit/s came about",
-        source: "DEC-X2",
-        inputs: &[("window", "14"), ("packet", "\"576B\""), ("time", "\"540ms\"")],
-        compute: |inputs| 8.0 * decoupling::rate_of_window(inputs[0], inputs[1], inputs[2]),
-    },
-    Formula {
-        name: "decoupling_bound_bps",
-        about: "most data of one flow: eq. 3 as printed at this window, less the packets with bit errors and the headers' share",
-        source: "DEC-39, DEC-C17",
-        inputs: &[
-            ("window", "56"),
-            ("packet", "\"1500B\""),
-            ("header", "\"52B\""),
-            ("time", "\"100ms\""),
-            ("ber", "2e-6"),
-        ],
-        compute: |inputs| 8.0 * decoupling::bound(inputs[0], inputs[1], inputs[2], inputs[3], inputs[4]),
-    },
-    Formula {
-        name: "decoupling_capped_bound_bps",
-        about: "most data of several flows together: each by the model at its own window, all by the link",
-        source: "DEC-39, DEC-X4, DEC-X10",
-        inputs: &[
-            ("flows", "2"),
-            ("rate", "\"10Mbit\""),
-            ("packet", "\"1500B\""),
-            ("header", "\"52B\""),
-            ("time", "\"100ms\""),
-            ("ber", "2e-6"),
-        ],
-        compute: |inputs| {
-            let link = decoupling::Link { rate: inputs[1] / 8.0, framing: 0.0 };
-            let circuit = decoupling::Circuit { packet: inputs[2], header: inputs[3], payload: inputs[2] };
-            8.0 * circuit.bound_of_flows(inputs[0], link, inputs[4], inputs[5])
-        },
-    },
-    Formula {
-        name: "decoupling_link_bound_bps",
-        about: "most payload that a link carries with a header packet for each packet: Fig. 10",
-        source: "DEC-39, DEC-N5",
-        inputs: &[
-            ("rate", "\"10Mbit\""),
-            ("framing", "\"38B\""),
-            ("packet", "\"1500B\""),
-            ("header", "\"52B\""),
-            ("payload", "\"1448B\""),
-            ("ber", "2e-6"),
-        ],
-        compute: |inputs| {
-            let link = decoupling::Link { rate: inputs[0] / 8.0, framing: inputs[1] };
-            let circuit = decoupling::Circuit { packet: inputs[2], header: inputs[3], payload: inputs[4] };
-            8.0 * circuit.bound_of_link(link, inputs[5])
-        },
-    },
-    Formula {
-        name: "decoupling_root_gain",
-        about: "gain of a small header: root of packet over header size",
-        source: "DEC-C5",
-        inputs: &[("packet", "\"1500B\""), ("header", "\"52B\"")],
-        compute: |inputs| (inputs[0] / inputs[1]).sqrt(),
-    },
-    Formula {
-        name: "decoupling_window_gain",
-        about: "the same by the windows that eq. 2 gives",
-        source: "DEC-C18",
-        inputs: &[("packet", "\"1500B\""), ("header", "\"52B\""), ("ber", "2e-6")],
-        compute: |inputs| decoupling::window_gain(inputs[2], inputs[0], inputs[1]),
-    },
-    Formula {
-        name: "decoupling_overhead",
-        about: "control packets over data: one header packet of this size for each virtual segment, and so many acknowledgments",
-        source: "DEC-27, DEC-C9",
-        inputs: &[("header", "\"52B\""), ("vmss", "\"1500B\""), ("acks", "0.5")],
-        compute: |inputs| decoupling::overhead(inputs[0], inputs[1], inputs[2]),
-    },
-    Formula {
-        name: "decoupling_cut",
-        about: "share of the rate that one loss takes from so many control TCPs: 1 / (2 M)",
-        source: "DEC-C23",
-        inputs: &[("controls", "4")],
-        compute: |inputs| decoupling::cut(inputs[0]),
-    },
-];
+/// Declares [`FORMULAS`]: `/// about` `name(input: example, …) = formula, source;`
+macro_rules! formulas {
+    ($(#[doc = $about:literal] $name:ident($($input:ident: $example:literal),+) = $compute:expr, $source:literal;)+) => {
+        /// Every formula.
+        pub const FORMULAS: &[Formula] = &[$(Formula {
+            name: stringify!($name),
+            about: $about.trim_ascii(),
+            source: $source,
+            inputs: &[$((stringify!($input), $example)),+],
+            compute: |inputs| {
+                let &[$($input),+] = inputs else { panic!("as many inputs as the formula has") };
+                $compute
+            },
+        },)+];
+    };
+}
+
+formulas! {
+    /// packets that a rate carries in a time: rate x time / packet size
+    bandwidth_delay_packets(rate: "\"10Mbit\"", time: "\"10ms\"", packet: "\"512B\"") =
+        rate * time / (packet * 8.0), "GSN-N1";
+    /// packets sent by all flows between a loss and its NACK at the cache: three more of the flow, and one round trip
+    cache_age_packets(flows: "5", rate: "\"5Mbit\"", time: "\"10ms\"", packet: "\"512B\"") =
+        3.0 * flows + rate * time / (packet * 8.0), "GSN-N3";
+    /// share of a Gaussian above its mean minus so many mean absolute deviations
+    // A mean absolute deviation is the root of 2 / pi of a standard deviation.
+    gaussian_share_above(deviations: "1") =
+        gaussian_share_below(deviations * (2.0 / std::f64::consts::PI).sqrt()), "NZG-X6, NZG-N5";
+    /// goodput of Reno at a random loss: segment / round trip x root of 3 / (2 x segments per acknowledgment x loss)
+    square_root_law_bps(segment: "\"1448B\"", time: "\"52.85ms\"", loss: "\"1%\"", segments_per_ack: "2") =
+        segment * 8.0 / time * (1.5 / (segments_per_ack * loss)).sqrt(), "NZG-N3";
+    /// gain over halving of a window that keeps four fifths after a share of its losses and half after the others
+    gentle_decrease_gain(share: "\"41%\"") = {
+        let decrease = 0.2 * share + 0.5 * (1.0 - share);
+        ((2.0 - decrease) / (2.0 * decrease) / 1.5).sqrt()
+    }, "NZG-N4";
+    /// share of packets with a bit error: bit error rate x packet x 8
+    decoupling_per(ber: "2e-6", packet: "\"1500B\"") = decoupling::per(ber, packet), "DEC-38, eq. 1";
+    /// the same without its approximation: 1 - (1 - bit error rate) ^ bits
+    decoupling_per_exact(ber: "2e-6", packet: "\"1500B\"") = decoupling::per_exact(ber, packet), "DEC-X13";
+    /// window in packets that losses of this share allow, packets acknowledged so many at a time: eq. 2 solved
+    decoupling_window(per: "0.14", packets_per_ack: "1") =
+        decoupling::window(per, packets_per_ack), "DEC-38, eq. 2; DEC-X9";
+    /// rate of a window that is halved and grows again: eq. 3 as printed, (3/4 W + 3/2) packets in a round trip
+    decoupling_rate_printed_bps(window: "56", packet: "\"1500B\"", time: "\"100ms\"") =
+        8.0 * decoupling::rate_printed(window, packet, time), "DEC-38, eq. 3";
+    /// the same over the rounds that eq. 2 sums, W/2 + 1: 3/4 W packets in a round trip
+    decoupling_rate_corrected_bps(window: "4", packet: "\"576B\"", time: "\"540ms\"") =
+        8.0 * decoupling::rate_corrected(window, packet, time), "DEC-X2";
+    /// a whole window in a round trip, which is how 119 kbit/s came about
+    decoupling_rate_of_window_bps(window: "14", packet: "\"576B\"", time: "\"540ms\"") =
+        8.0 * decoupling::rate_of_window(window, packet, time), "DEC-X2";
+    /// most data of one flow: eq. 3 as printed at this window, less the packets with bit errors and the headers' share
+    decoupling_bound_bps(
+        window: "56", packet: "\"1500B\"", header: "\"52B\"", time: "\"100ms\"", ber: "2e-6"
+    ) = 8.0 * decoupling::bound(window, packet, header, time, ber), "DEC-39, DEC-C17";
+    /// most data of several flows together: each by the model at its own window, all by the link
+    decoupling_capped_bound_bps(
+        flows: "2", rate: "\"10Mbit\"", packet: "\"1500B\"", header: "\"52B\"", time: "\"100ms\"",
+        ber: "2e-6"
+    ) = {
+        let link = decoupling::Link { rate: rate / 8.0, framing: 0.0 };
+        let circuit = decoupling::Circuit { packet, header, payload: packet };
+        8.0 * circuit.bound_of_flows(flows, link, time, ber)
+    }, "DEC-39, DEC-X4, DEC-X10";
+    /// most payload that a link carries with a header packet for each packet: Fig. 10
+    decoupling_link_bound_bps(
+        rate: "\"10Mbit\"", framing: "\"38B\"", packet: "\"1500B\"", header: "\"52B\"", payload: "\"1448B\"",
+        ber: "2e-6"
+    ) = {
+        let link = decoupling::Link { rate: rate / 8.0, framing };
+        let circuit = decoupling::Circuit { packet, header, payload };
+        8.0 * circuit.bound_of_link(link, ber)
+    }, "DEC-39, DEC-N5";
+    /// gain of a small header: root of packet over header size
+    decoupling_root_gain(packet: "\"1500B\"", header: "\"52B\"") = (packet / header).sqrt(), "DEC-C5";
+    /// the same by the windows that eq. 2 gives
+    decoupling_window_gain(packet: "\"1500B\"", header: "\"52B\"", ber: "2e-6") =
+        decoupling::window_gain(ber, packet, header), "DEC-C18";
+    /// control packets over data: one header packet of this size for each virtual segment, and so many acknowledgments
+    decoupling_overhead(header: "\"52B\"", vmss: "\"1500B\"", acks: "0.5") =
+        decoupling::overhead(header, vmss, acks), "DEC-27, DEC-C9";
+    /// share of the rate that one loss takes from so many control TCPs: 1 / (2 M)
+    decoupling_cut(controls: "4") = decoupling::cut(controls), "DEC-C23";
+}
 
 /// Share of a Gaussian below so many standard deviations above its mean: the series of Abramowitz & Stegun 26.2.10.
 fn gaussian_share_below(deviations: f64) -> f64 {
