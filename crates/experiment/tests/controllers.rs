@@ -1,6 +1,6 @@
 //! Controllers with options in scenarios, what they count, and what control runs make of them.
 
-use crate::common::{DEMO, demo_with, read};
+use crate::common::{DEMO, demo_with, read, summary_json};
 use insta::assert_snapshot;
 
 const PLAIN: [&str; 4] = ["runs=1", "duration=8s", "warmup=2s", "links.air.loss=1%"];
@@ -11,7 +11,7 @@ fn summary_of(sets: &[&str]) -> serde_json::Value {
     let options = airtcp_experiment::results::RunOptions { threads: 1 };
     let simulator = airtcp_experiment::Simulator::default();
     let results = airtcp_experiment::results::run(&scenario, &simulator, options, &mut ());
-    airtcp_experiment::results::summary::of(&results, "")["cells"][0].clone()
+    summary_json(&results)["cells"][0].clone()
 }
 
 /// The error of a flow with `controller` and these options.

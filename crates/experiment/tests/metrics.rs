@@ -3,7 +3,8 @@
 use crate::common::{DEMO, Scratch, read};
 use airtcp_core::Duration;
 use airtcp_experiment::metric::{self, Metric};
-use airtcp_experiment::results::{self, CellState, Results, parquet as files, summary};
+use airtcp_experiment::results::summary::CellSummary;
+use airtcp_experiment::results::{self, CellState, Results, parquet as files};
 use airtcp_experiment::table::measure::Measure;
 use airtcp_experiment::world::{FlowOutcome, Path, ProbeOutcome, Queue, SchemeOutcome};
 use airtcp_experiment::{RunOutcome, Scenario};
@@ -64,7 +65,7 @@ fn every_metric_is_found_by_claims_in_the_summary_and_in_tables() {
     let scenario = scenario();
     let results = told(&scenario);
     let with_scheme = scenario.cells.iter().position(|cell| cell.scenario.schemes.len() == 1).unwrap();
-    let cell = summary::cell(&results, with_scheme).unwrap();
+    let cell = CellSummary::of(&results, with_scheme).unwrap();
     for metric in metric::all() {
         for name in names_of(metric) {
             assert_eq!(metric::find(&name).map(|(found, _)| found.name), Some(metric.name));

@@ -3,19 +3,21 @@
 use crate::common::{DEMO, demo_with, made_up, read};
 use airtcp_experiment::Scenario;
 use airtcp_experiment::html::{self, Stored, StoredWorld};
-use airtcp_experiment::results::{Results, series, summary};
+use airtcp_experiment::results::Results;
+use airtcp_experiment::results::series::Series;
+use airtcp_experiment::results::summary::{CellSummary, Reading, Summary};
 use airtcp_experiment::table::{Layout, Style, TextTable, markdown};
 use insta::assert_snapshot;
 use serde_json::json;
 
 fn text(scenario: &Scenario, results: &Results<'_>) -> String {
     let layout = Layout::of(scenario, &scenario.tables[0]);
-    TextTable::new(&layout, Style::default()).render(&|cell| summary::cell(results, cell))
+    TextTable::new(&layout, Style::default()).render(&|cell| CellSummary::of(results, cell))
 }
 
 fn stored(scenario: &Scenario) -> Stored {
     let results = made_up(scenario);
-    let (summary, series) = (summary::of(&results, "results/demo/live"), series::of(&results));
+    let (summary, series) = (Summary::of(&results, "results/demo/live"), Series::of(&results));
     let manifest = json!({"version": "0", "machine": {"kernel": "Linux 6"}});
     let world = StoredWorld { name: "live".into(), summary, series, manifest };
     Stored { directory: "results/demo".into(), scenario: scenario.clone(), worlds: vec![world] }
@@ -38,7 +40,7 @@ fn the_same_table_as_markdown() {
     let demo = read(DEMO, &["runs=3", "flows.bulk.controller=cubic"]).unwrap();
     let results = made_up(&demo);
     let layout = Layout::of(&demo, &demo.tables[0]);
-    assert_snapshot!(markdown(&layout, &|cell| summary::cell(&results, cell)));
+    assert_snapshot!(markdown(&layout, &|cell| CellSummary::of(&results, cell)));
 }
 
 #[test]
@@ -117,7 +119,8 @@ fn a_difference_is_clear_only_where_intervals_do_not_overlap() {
     let part = side_by_side(&[before.clone(), after.clone()]);
     assert_eq!(first_rows(&part).len(), 16, "the cells that were run");
     assert!(part.contains("higher in 0 of 16 cells, lower in 0, no clear difference in 16"), "{part}");
-    after.worlds[0].summary["cells"][0]["goodput_bps"] = json!({"median": 4_800_500, "ci95": [4_800_000, 4_801_000]});
+    let goodput = Reading { median: 4_800_500.0, ci95: Some([4_800_000.0, 4_801_000.0]), runs: Vec::new() };
+    after.worlds[0].summary.cells[0].readings.put("goodput_bps", &goodput);
     let part = side_by_side(&[before, after]);
     assert!(first_rows(&part)[0].contains("<td class=\"differs\">−50.0 %</td>"), "{}", first_rows(&part)[0]);
     assert!(part.contains("higher in 0 of 16 cells, lower in 1, no clear difference in 15"), "{part}");
@@ -156,9 +159,9 @@ fn a_report_of_a_large_sweep_stays_small() {
     assert_eq!(sweep.cells.len(), 400);
     let mut stored = stored(&sweep);
     let long: Vec<u64> = (0..200).map(|at| 1_000_000 + 1000 * at).collect();
-    for cell in stored.worlds[0].series["cells"].as_array_mut().unwrap() {
+    for cell in &mut stored.worlds[0].series.cells {
         for column in ["at_ms", "goodput_bps", "cwnd_bytes", "rtt_us", "repairs"] {
-            cell["flows"][0][column] = json!(long);
+            cell.flows[0].columns[column].clone_from(&long);
         }
     }
     let page = html::render(&[stored]);

@@ -1,7 +1,9 @@
 //! Figures over time: what is sampled, how often, and what a file can ask for.
 
 use airtcp_experiment::figure::Figure;
-use airtcp_experiment::results::{RunOptions, run, series, summary};
+use airtcp_experiment::results::series::Series;
+use airtcp_experiment::results::summary::{self, Summary};
+use airtcp_experiment::results::{RunOptions, run};
 use airtcp_experiment::scenario::{Scenario, ScenarioError, Source};
 use airtcp_experiment::{Catalogue, Simulator};
 
@@ -64,7 +66,7 @@ fn read(text: &str) -> Result<Scenario, ScenarioError> {
 fn queues_levels_and_flows_are_drawn_as_they_were_sampled() {
     let scenario = read(FILE).unwrap();
     let results = run(&scenario, &Simulator::default(), RunOptions { threads: 1 }, &mut ());
-    let (summary, series) = (summary::of(&results, "results/levels/sim"), series::of(&results));
+    let (summary, series) = (Summary::of(&results, "results/levels/sim"), Series::of(&results));
     let figures: Vec<Figure> =
         scenario.figures.iter().map(|spec| Figure::of(&scenario, spec, &summary, &series)).collect();
     let highest = |figure: usize, line: usize| {
@@ -74,14 +76,14 @@ fn queues_levels_and_flows_are_drawn_as_they_were_sampled() {
     assert_eq!(figures[0].panes[0].lines[0].points.len(), 200, "each 10 ms of 2 s");
     // Peaks between samples are seen: the highest sample is what the queue itself tells.
     for line in [0, 1] {
-        assert_eq!(highest(0, line), summary["cells"][line]["queue"]["bytes_max"].as_f64().unwrap());
+        assert_eq!(highest(0, line), summary.cells[line].readings.get("queue.bytes_max").unwrap().median);
     }
     assert_eq!(highest(1, 0), 0.0, "a cell without the scheme has nothing");
     assert!(highest(1, 1) > 0.0);
     let acked = &figures[2].panes[0].lines[0].points;
     assert!(acked.windows(2).all(|pair| pair[0].y <= pair[1].y && pair[0].x < pair[1].x));
     assert!(figures[2].source.contains("the first run each"), "{}", figures[2].source);
-    let total = summary["cells"][0]["sender"]["acked_bytes"].as_f64().unwrap();
+    let total = summary.cells[0].readings.get("sender.acked_bytes").unwrap().median;
     assert!((acked.last().unwrap().y / total - 1.0).abs() < 0.05);
 }
 
@@ -90,7 +92,7 @@ fn what_no_figure_over_time_asks_for_is_not_kept() {
     let file = &FILE[..FILE.find("[[figures]]").unwrap()];
     let scenario = read(file).unwrap();
     let results = run(&scenario, &Simulator::default(), RunOptions { threads: 1 }, &mut ());
-    assert!(series::of(&results)["cells"][0].get("levels").is_none());
+    assert!(!summary::to_text(&Series::of(&results)).contains("levels"));
 }
 
 #[test]

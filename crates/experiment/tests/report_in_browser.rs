@@ -6,7 +6,8 @@ use crate::common::{DEMO, Scratch, made_up, read, skip};
 use airtcp_experiment::Scenario;
 use airtcp_experiment::figure::Figure;
 use airtcp_experiment::html::{self, Stored, StoredWorld};
-use airtcp_experiment::results::{series, summary};
+use airtcp_experiment::results::series::Series;
+use airtcp_experiment::results::summary::Summary;
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
@@ -35,7 +36,7 @@ fn scenario(sets: &[&str]) -> Scenario {
 
 fn stored(scenario: &Scenario) -> Stored {
     let results = made_up(scenario);
-    let (summary, series) = (summary::of(&results, "results/demo/live"), series::of(&results));
+    let (summary, series) = (Summary::of(&results, "results/demo/live"), Series::of(&results));
     let manifest = json!({"version": "0.1.0", "machine": {"kernel": "Linux 6"}});
     let world = StoredWorld { name: "live".into(), summary, series, manifest };
     Stored { directory: "results/demo".into(), scenario: scenario.clone(), worlds: vec![world] }
@@ -109,7 +110,7 @@ fn every_line_and_point_of_a_figure_is_drawn() {
 #[test]
 fn what_happened_over_time_is_drawn_for_every_cell() {
     let stored = stored(&scenario(&[]));
-    let cells = stored.worlds[0].series["cells"].as_array().unwrap().len() as u64;
+    let cells = stored.worlds[0].series.cells.len() as u64;
     let Some(mut shown) = show("what_happened_over_time_is_drawn_for_every_cell", &html::render(&[stored])) else {
         return;
     };

@@ -1,7 +1,8 @@
 //! From runs to `summary.json`.
 
-use crate::common::{DEMO, demo_with, made_up, read};
-use airtcp_experiment::results::{self, Results, RunOptions, baseline_of, ceiling_bps, directory, summary};
+use crate::common::{DEMO, demo_with, made_up, read, summary_json};
+use airtcp_experiment::results::summary::{self, Summary};
+use airtcp_experiment::results::{self, Results, RunOptions, baseline_of, ceiling_bps, directory};
 use airtcp_experiment::{Scenario, Simulator};
 use serde_json::{Value, json};
 
@@ -13,7 +14,7 @@ fn simulate(scenario: &Scenario, threads: usize) -> Results<'_> {
 }
 
 fn text(results: &Results<'_>) -> String {
-    summary::to_text(&summary::of(results, "results/x/sim"))
+    summary::to_text(&Summary::of(results, "results/x/sim"))
 }
 
 fn ceiling(text: &str) -> u64 {
@@ -37,7 +38,7 @@ fn the_resolved_scenario_gives_the_same_summary() {
 fn another_seed_gives_another_summary() {
     let sets = [&SHORT[..], &["links.air.loss=5%"]].concat();
     let (one, two) = (read(DEMO, &sets).unwrap(), read(DEMO, &[&sets[..], &["seed=7"]].concat()).unwrap());
-    let hashes = |scenario| summary::of(&simulate(scenario, 1), "")["cells"][0]["trace_hash"].clone();
+    let hashes = |scenario| summary_json(&simulate(scenario, 1))["cells"][0]["trace_hash"].clone();
     assert_ne!(hashes(&one), hashes(&two));
 }
 
@@ -46,7 +47,7 @@ fn an_idle_node_changes_nothing_else() {
     let sets = [&SHORT[..], &["links.air.loss=5%"]].concat();
     let alone = read(DEMO, &sets).unwrap();
     let crowded = read(&demo_with("receiver = {}", "receiver = {}\nidle = {}"), &sets).unwrap();
-    let goodput = |scenario| summary::of(&simulate(scenario, 1), "")["cells"][1]["goodput_bps"].clone();
+    let goodput = |scenario| summary_json(&simulate(scenario, 1))["cells"][1]["goodput_bps"].clone();
     assert_eq!(goodput(&alone), goodput(&crowded));
 }
 
@@ -55,7 +56,7 @@ fn marks_of_a_queue_are_listed_and_only_where_there_are_any() {
     let queue = "links.air.queue={ kind = \"codel\", ecn = true }";
     let marks = |ecn: &str| {
         let scenario = read(DEMO, &[&SHORT[..], &["links.air.loss=0%", queue, ecn]].concat()).unwrap();
-        summary::of(&simulate(&scenario, 1), "")["cells"][0]["marks"].clone()
+        summary_json(&simulate(&scenario, 1))["cells"][0]["marks"].clone()
     };
     let marked = marks("flows.bulk.ecn=true");
     assert_eq!(marked[0]["where"], "links.air.forward");
@@ -70,7 +71,7 @@ fn ast_17_fairness_is_of_what_is_due_to_each() {
     let jain = |weight: &str| {
         let sets = [&SHORT[..], &["links.air.loss=0%", "flows.bulk.max_cwnd=16", weight]].concat();
         let scenario = read(&format!("{DEMO}{other}"), &sets).unwrap();
-        summary::of(&simulate(&scenario, 1), "")["cells"][0]["jain"]["median"].as_f64().unwrap()
+        summary_json(&simulate(&scenario, 1))["cells"][0]["jain"]["median"].as_f64().unwrap()
     };
     assert!((jain("flows.bulk.weight=1") - 0.9).abs() < 0.01, "{}", jain("flows.bulk.weight=1"));
     assert!(jain("flows.bulk.weight=2") > 0.999, "{}", jain("flows.bulk.weight=2"));
@@ -81,7 +82,7 @@ fn a_controller_that_only_the_kernel_has_is_skipped_with_a_sentence() {
     let text = demo_with("[\"cubic\", \"bbr\"]", "[\"cubic\", \"vegas\"]");
     let scenario = read(&text, &["duration=3s", "runs=1", "links.air.loss=0%"]).unwrap();
     let results = simulate(&scenario, 1);
-    let summary = summary::of(&results, "");
+    let summary = summary_json(&results);
     assert_eq!(summary["cells"].as_array().unwrap().len(), 2);
     assert_eq!(summary["skipped"][0]["at"]["flows.bulk.controller"], "vegas");
     assert!(summary["skipped"][0]["reason"].as_str().unwrap().contains("--live"));
@@ -139,7 +140,7 @@ fn a_cell_is_compared_with_the_same_cell_without_a_scheme() {
 #[test]
 fn a_cell_has_the_shape_that_was_promised() {
     let demo = read(DEMO, &["runs=3"]).unwrap();
-    let summary = summary::of(&made_up(&demo), "results/demo/live");
+    let summary = summary_json(&made_up(&demo));
     let cell = summary["cells"].as_array().unwrap().iter().find(|cell| {
         cell["at"] == json!({"links.air.loss": "5%", "flows.bulk.controller": "cubic", "schemes.repair.kind": "gsnoop"})
     });
@@ -174,7 +175,7 @@ fn a_check_that_does_not_hold_is_named_with_its_seed() {
     let failures = results.failures();
     assert_eq!(failures[0], "5%, bbr, none: stream: one byte is wrong (seed 2)");
     let failed = |cell: &&Value| cell["checks"]["stream"] == "failed";
-    let summary = summary::of(&results, "");
+    let summary = summary_json(&results);
     assert_eq!(summary["cells"].as_array().unwrap().iter().filter(failed).count(), 2);
 }
 

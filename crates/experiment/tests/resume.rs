@@ -1,8 +1,9 @@
 //! Interrupted sweeps go on where they were and end with the bytes of an uninterrupted one.
 
 use crate::common::{DEMO, MadeUp, demo_with, read};
+use airtcp_experiment::results::series::Series;
+use airtcp_experiment::results::summary::{self, Summary};
 use airtcp_experiment::results::{self, Interruptible, Journal, JournalError, Results, RunOptions};
-use airtcp_experiment::results::{series, summary};
 use airtcp_experiment::{NotRun, ResolvedScenario, RunOutcome, Scenario, Simulator, World};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -70,7 +71,7 @@ fn go_on<'a>(root: &Path, scenario: &'a Scenario, limit: usize) -> (Results<'a>,
 }
 
 fn texts(results: &Results<'_>) -> [String; 2] {
-    [summary::of(results, "results/x/sim"), series::of(results)].map(|value| summary::to_text(&value))
+    [summary::to_text(&Summary::of(results, "results/x/sim")), summary::to_text(&Series::of(results))]
 }
 
 fn uninterrupted(scenario: &Scenario) -> [String; 2] {

@@ -6,14 +6,14 @@ use crate::live::Live;
 use crate::machine::Work;
 use crate::{Failure, interrupt, machine, output};
 use airtcp_experiment::html::{self, Stored, StoredWorld};
-use airtcp_experiment::results::{self, Interruptible, Journal, Observer, Results, RunOptions, directory, summary};
+use airtcp_experiment::results::summary::{self, CellSummary, Summary};
+use airtcp_experiment::results::{self, Interruptible, Journal, Observer, Results, RunOptions, directory};
 use airtcp_experiment::table::measure::Measure;
 use airtcp_experiment::table::{Layout, Row, TextTable};
 use airtcp_experiment::{Catalogue, Scenario, Simulator, World};
 use anyhow::Context;
 use clap::Args;
 use indicatif::ProgressBar;
-use serde_json::Value;
 use std::path::{Path, PathBuf};
 
 #[derive(Debug, Args)]
@@ -115,7 +115,7 @@ fn show(
 ) {
     let lookup = |cell: usize| value_of(results, companion, cell);
     if arguments.json {
-        output::print(summary::to_text(&summary::of(results, &written.display().to_string())).trim_end());
+        output::print(summary::to_text(&Summary::of(results, &written.display().to_string())).trim_end());
     } else if arguments.markdown {
         layouts.iter().for_each(|layout| output::print(&airtcp_experiment::table::markdown(layout, &lookup)));
     } else {
@@ -158,11 +158,11 @@ fn layout(scenario: &Scenario, spec: &airtcp_experiment::scenario::TableSpec, ha
     layout
 }
 
-fn value_of(results: &Results<'_>, companion: Option<&StoredWorld>, index: usize) -> Option<Value> {
-    let mut cell = summary::cell(results, index);
+fn value_of(results: &Results<'_>, companion: Option<&StoredWorld>, index: usize) -> Option<CellSummary> {
+    let mut cell = CellSummary::of(results, index);
     if let Some(simulated) = companion.and_then(|world| world.cell(results.scenario, index)) {
-        let cell = cell.get_or_insert_with(|| Value::Object(serde_json::Map::new()));
-        cell[COMPANION] = simulated["of_ceiling"].clone();
+        let cell = cell.get_or_insert_default();
+        simulated.readings.get("of_ceiling").iter().for_each(|share| cell.readings.put(COMPANION, share));
     }
     cell
 }
@@ -223,21 +223,13 @@ impl Observer for Printer<'_> {
 fn closing(results: &Results<'_>) -> String {
     let style = output::style();
     let mut lines: Vec<String> = Vec::new();
-    let summary = summary::of(results, "");
-    let mut reasons: Vec<(String, usize)> = Vec::new();
-    for row in ["skipped", "failed"].iter().flat_map(|key| summary[*key].as_array().into_iter().flatten()) {
-        let reason = row["reason"].as_str().unwrap_or_default().to_owned();
-        match reasons.iter_mut().find(|(known, _)| *known == reason) {
-            Some((_, count)) => *count += 1,
-            None => reasons.push((reason, 1)),
-        }
-    }
+    let summary = Summary::of(results, "");
+    let reasons = summary.reasons_not_run();
     lines.extend(reasons.iter().map(|(reason, count)| {
         let cells = if *count == 1 { "cell" } else { "cells" };
         format!("{count} {cells} not run: {reason}")
     }));
-    let invalid =
-        summary["cells"].as_array().into_iter().flatten().filter(|cell| cell["emulator"]["valid"] == false).count();
+    let invalid = summary.cells.iter().filter(|cell| cell.is_void()).count();
     if invalid > 0 {
         lines.push(format!(
             "{invalid} cells where the emulated link did not behave as configured; see \"emulator\" in summary.json"

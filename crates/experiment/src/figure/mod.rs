@@ -12,10 +12,10 @@ mod ticks;
 pub use horizontal::{Horizontal, Scale};
 
 use crate::formula;
-use crate::results::summary;
+use crate::results::series::Series;
+use crate::results::summary::{Summary, by_cell};
 use crate::scenario::{CurveSpec, FigureSpec, Scenario};
 use crate::table::measure::Measure;
-use serde_json::Value;
 
 /// Everything that stands in a figure.
 #[derive(Clone, Debug, PartialEq)]
@@ -77,17 +77,16 @@ pub struct Point {
 impl Figure {
     /// The figure `spec` of `scenario` from a whole summary and series, fresh or read from `summary.json` and
     /// `series.json`. Cells that did not run, or have no such measure, have no point.
-    pub fn of(scenario: &Scenario, spec: &FigureSpec, summary: &Value, series: &Value) -> Figure {
-        let shown = if spec.is_over_time() { series } else { summary };
-        let cells = summary::by_cell(scenario, shown);
+    pub fn of(scenario: &Scenario, spec: &FigureSpec, summary: &Summary, series: &Series) -> Figure {
+        let cells = by_cell(scenario, &summary.cells, |cell| &cell.at);
+        let over_time = by_cell(scenario, &series.cells, |cell| &cell.at);
         let y = Measure::named(&spec.y);
         let mut x = Horizontal::of(scenario, &spec.x);
         let steps_of =
             |axis: &Option<String>| axis.as_deref().map_or(vec![String::new()], |axis| labels(scenario, axis));
         let (pane_labels, line_labels) = (steps_of(&spec.panes), steps_of(&spec.lines));
         let mut points = vec![vec![Vec::new(); line_labels.len()]; pane_labels.len()];
-        for (cell, found) in scenario.cells.iter().zip(&cells) {
-            let Some(found) = found else { continue };
+        for ((cell, found), series) in scenario.cells.iter().zip(cells).zip(over_time) {
             let label_on = |axis: &str| cell.at.iter().find(|(key, _)| key == axis).map(|(_, label)| label.as_str());
             let place = |axis: &Option<String>, labels: &[String]| {
                 let label = axis.as_deref().and_then(label_on).unwrap_or_default();
@@ -95,13 +94,13 @@ impl Figure {
             };
             let of_cell = &mut points[place(&spec.panes, &pane_labels)][place(&spec.lines, &line_labels)];
             if spec.is_over_time() {
-                of_cell.extend(over_time::points(found, &spec.y));
+                of_cell.extend(series.into_iter().flat_map(|series| over_time::points(series, &spec.y)));
                 continue;
             }
-            let Some(value) = y.value(found) else { continue };
+            let Some(found) = found.and_then(|cell| cell.readings.get(&spec.y)) else { continue };
             let step = label_on(&spec.x).and_then(|label| x.steps.iter().position(|(known, _)| known == label));
             let (label, number) = x.steps[step.unwrap_or(0)].clone();
-            of_cell.push(Point { label, x: number, step: step.unwrap_or(0), y: value, ci95: y.interval(found) });
+            of_cell.push(Point { label, x: number, step: step.unwrap_or(0), y: found.median, ci95: found.ci95 });
         }
         if spec.is_over_time() {
             x = over_time::axis(points.iter().flatten().flatten());
@@ -167,8 +166,8 @@ fn from_left_to_right(mut points: Vec<Point>) -> Vec<Point> {
     points
 }
 
-fn source(scenario: &Scenario, spec: &FigureSpec, summary: &Value) -> String {
-    let world = match summary["cells"][0]["world"].as_str() {
+fn source(scenario: &Scenario, spec: &FigureSpec, summary: &Summary) -> String {
+    let world = match summary.cells.first().map(|cell| cell.world.as_str()) {
         Some("live") => "kernel TCP (live)",
         Some(world) => world,
         None => "nothing ran",

@@ -1,8 +1,8 @@
 //! Figures over time: how the first run of each cell went, from `series.json`.
 
 use super::{Horizontal, Point, Scale};
+use crate::results::series::CellSeries;
 use crate::scenario::FLOW_COLUMNS;
-use serde_json::Value;
 
 /// The axis of time, with a step for each time at which a line has a point.
 pub fn axis<'a>(points: impl Iterator<Item = &'a Point>) -> Horizontal {
@@ -13,7 +13,7 @@ pub fn axis<'a>(points: impl Iterator<Item = &'a Point>) -> Horizontal {
 }
 
 /// The points of a cell of `series.json`: a column of its flows, added up, or a level.
-pub fn points(series: &Value, name: &str) -> Vec<Point> {
+pub fn points(series: &CellSeries, name: &str) -> Vec<Point> {
     let samples = if FLOW_COLUMNS.contains(&name) { of_flows(series, name) } else { of_level(series, name) };
     let point = |(step, (seconds, y)): (usize, (f64, f64))| Point {
         label: format!("{seconds}"),
@@ -26,18 +26,17 @@ pub fn points(series: &Value, name: &str) -> Vec<Point> {
 }
 
 /// Flows of a run are sampled at the same times; one that has not begun has no sample and adds nothing.
-fn of_flows(series: &Value, name: &str) -> Vec<(f64, f64)> {
+fn of_flows(series: &CellSeries, name: &str) -> Vec<(f64, f64)> {
     let mut sums = std::collections::BTreeMap::new();
-    for flow in series["flows"].as_array().into_iter().flatten() {
-        let column = |key: &str| flow[key].as_array().into_iter().flatten().filter_map(Value::as_f64);
-        for (millis, value) in column("at_ms").zip(column(name)) {
-            *sums.entry(millis as u64).or_insert(0.0) += value;
+    for flow in &series.flows {
+        for (millis, value) in flow.column("at_ms").iter().zip(flow.column(name)) {
+            *sums.entry(*millis).or_insert(0) += value;
         }
     }
-    sums.into_iter().map(|(millis, sum)| (millis as f64 / 1e3, sum)).collect()
+    sums.into_iter().map(|(millis, sum)| (millis as f64 / 1e3, sum as f64)).collect()
 }
 
-fn of_level(series: &Value, name: &str) -> Vec<(f64, f64)> {
-    let pair = |sample: &Value| Some((sample.get(0)?.as_f64()? / 1e9, sample.get(1)?.as_f64()?));
-    series["levels"][name].as_array().into_iter().flatten().filter_map(pair).collect()
+fn of_level(series: &CellSeries, name: &str) -> Vec<(f64, f64)> {
+    let samples = series.levels.get(name).into_iter().flatten();
+    samples.map(|(nanos, level)| (*nanos as f64 / 1e9, *level as f64)).collect()
 }

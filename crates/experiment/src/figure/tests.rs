@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::Catalogue;
+use crate::results::summary::at_of;
 use crate::scenario::Source;
 use serde_json::json;
 
@@ -46,16 +47,17 @@ fn read(text: &str, sets: &[&str]) -> Scenario {
 }
 
 /// A summary whose share of the ceiling is 0.1 for the first cell, 0.11 for the next and so on.
-fn summary(scenario: &Scenario) -> Value {
+fn summary(scenario: &Scenario) -> Summary {
     let cell = |(index, cell): (usize, &crate::Cell)| {
         let share = 0.1 + 0.01 * index as f64;
-        json!({"world": "simulator", "at": summary::at_of(cell), "of_ceiling": {"median": share, "ci95": [share - 0.05, share + 0.05]}})
+        json!({"world": "simulator", "at": at_of(cell), "of_ceiling": {"median": share, "ci95": [share - 0.05, share + 0.05]}})
     };
-    json!({"cells": scenario.cells.iter().enumerate().map(cell).collect::<Vec<_>>()})
+    let cells: Vec<_> = scenario.cells.iter().enumerate().map(cell).collect();
+    serde_json::from_value(json!({"cells": cells})).expect("a summary")
 }
 
-fn drawn(scenario: &Scenario, summary: &Value) -> Figure {
-    Figure::of(scenario, &scenario.figures[0], summary, &serde_json::Value::Null)
+fn drawn(scenario: &Scenario, summary: &Summary) -> Figure {
+    Figure::of(scenario, &scenario.figures[0], summary, &Series::default())
 }
 
 #[test]
@@ -78,8 +80,7 @@ fn every_cell_is_a_point_of_its_line_in_its_pane() {
 fn cells_that_did_not_run_leave_no_empty_pane_or_legend_entry() {
     let scenario = read(SCENARIO, &[]);
     let mut summary = summary(&scenario);
-    let cells = summary["cells"].as_array_mut().expect("a list");
-    cells.retain(|cell| cell["at"]["flows.bulk.controller"] == "reno" && cell["at"]["schemes.repair"] != "none");
+    summary.cells.retain(|cell| cell.at["flows.bulk.controller"] == "reno" && cell.at["schemes.repair"] != "none");
     let figure = drawn(&scenario, &summary);
     assert_eq!((figure.panes.len(), figure.legend.len()), (1, 1));
     assert_eq!(figure.panes[0].lines[0].points.len(), 3);
@@ -139,7 +140,7 @@ fn control_characters_in_a_label_leave_the_svg_well_formed() {
 #[test]
 fn a_figure_of_nothing_says_so() {
     let scenario = read(SCENARIO, &[]);
-    let figure = drawn(&scenario, &json!({"cells": []}));
+    let figure = drawn(&scenario, &Summary::default());
     assert_eq!(figure.panes, []);
     let text = svg::text(&figure);
     assert!(text.contains("No cell of this figure") && !text.contains("NaN"), "{text}");

@@ -11,11 +11,10 @@ use super::stored::{Stored, StoredWorld};
 use super::sweep;
 use crate::figure::Figure;
 use crate::metric::Unit;
-use crate::results::summary;
+use crate::results::summary::{CellSummary, by_cell};
 use crate::scenario::Scenario;
 use crate::table::measure::Measure;
 use crate::table::title_of;
-use serde_json::Value;
 use std::collections::BTreeMap;
 
 /// Rows of one measure; a page of more would be too long to read and to load.
@@ -27,7 +26,7 @@ pub struct Entry<'a> {
     pub name: String,
     stored: &'a Stored,
     world: &'a StoredWorld,
-    cells: BTreeMap<Vec<String>, &'a Value>,
+    cells: BTreeMap<Vec<String>, &'a CellSummary>,
 }
 
 /// Everything that is compared.
@@ -180,7 +179,7 @@ impl<'a> Comparison<'a> {
         let mut names: Vec<&String> = Vec::new();
         for name in self.entries.iter().flat_map(|entry| &entry.stored.scenario.tables).flat_map(|table| &table.show) {
             let has = |entry: &Entry<'_>, key: &Vec<String>| {
-                entry.cells.get(key).is_some_and(|cell| Measure::named(name).value(cell).is_some())
+                entry.cells.get(key).is_some_and(|cell| Measure::named(name).reading(cell).is_some())
             };
             let compares = common.iter().any(|key| self.entries.iter().filter(|entry| has(entry, key)).count() > 1);
             if !names.contains(&name) && compares {
@@ -300,14 +299,15 @@ struct Difference {
 }
 
 impl Difference {
-    fn of(measure: &Measure, first: &Value, other: &Value) -> Option<Difference> {
-        let (before, after) = (measure.value(first)?, measure.value(other)?);
+    fn of(measure: &Measure, first: &CellSummary, other: &CellSummary) -> Option<Difference> {
+        let (first, other) = (measure.reading(first)?, measure.reading(other)?);
+        let (before, after) = (first.median, other.median);
         let (size, unit) = match measure.unit {
             Unit::Share => ((after - before) * 100.0, "points"),
             _ if before == after => (0.0, "%"),
             _ => ((after / before - 1.0) * 100.0, "%"),
         };
-        let intervals = measure.interval(first).zip(measure.interval(other));
+        let intervals = first.ci95.zip(other.ci95);
         let is_clear = intervals.map(|([low, high], [other_low, other_high])| high < other_low || other_high < low);
         Some(Difference { size, unit, is_clear })
     }
@@ -353,9 +353,9 @@ impl Tally {
     }
 }
 
-fn cells<'a>(scenario: &Scenario, world: &'a StoredWorld, axes: &[String]) -> BTreeMap<Vec<String>, &'a Value> {
+fn cells<'a>(scenario: &Scenario, world: &'a StoredWorld, axes: &[String]) -> BTreeMap<Vec<String>, &'a CellSummary> {
     let fixed = fixed_values(scenario, axes);
-    let found = summary::by_cell(scenario, &world.summary);
+    let found = by_cell(scenario, &world.summary.cells, |cell| &cell.at);
     let cells = scenario.cells.iter().zip(found);
     cells.filter_map(|(cell, found)| Some((key_of(&cell.at, axes, &fixed), found?))).collect()
 }

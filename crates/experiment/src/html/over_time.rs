@@ -5,8 +5,10 @@
 //! [`MAX_SAMPLES`] samples, and rows of a large sweep that still do not fit are named as left out.
 
 use super::stored::StoredWorld;
+use crate::results::series::FlowSeries;
 use crate::scenario::Scenario;
-use crate::table::{Layout, Row, title_of};
+use crate::table::{Group, Layout, Row, title_of};
+use serde::Serialize;
 use serde_json::{Value, json};
 
 /// Samples of all flows on a page; one takes about 30 bytes.
@@ -26,14 +28,13 @@ pub struct Cards {
 pub fn cards(scenario: &Scenario, world: &StoredWorld, room: usize) -> Option<Cards> {
     let spec = scenario.tables.first()?;
     let layout = Layout::of(scenario, spec);
-    let total: usize = world.series["cells"].as_array().into_iter().flatten().map(samples).sum();
-    let flows =
-        world.series["cells"].as_array().into_iter().flatten().map(|cell| flows_of(cell).count()).sum::<usize>();
+    let all = || world.series.cells.iter().flat_map(|cell| &cell.flows);
+    let (total, flows) = (all().map(FlowSeries::samples).sum::<usize>(), all().count());
     let share = (room / flows.max(1)).max(FEWEST);
     let (mut cards, mut left_out, mut used) = (Vec::new(), 0, 0);
     for row in &layout.rows {
         let lines = lines(scenario, world, &layout, row, if total > room { share } else { usize::MAX });
-        let size: usize = lines.iter().map(samples).sum();
+        let size: usize = lines.iter().flat_map(|line| &line.flows).map(FlowSeries::samples).sum();
         if lines.is_empty() {
             continue;
         }
@@ -48,54 +49,51 @@ pub fn cards(scenario: &Scenario, world: &StoredWorld, room: usize) -> Option<Ca
     (!cards.is_empty() || left_out > 0).then_some(Cards { data: cards.into(), left_out })
 }
 
-fn lines(scenario: &Scenario, world: &StoredWorld, layout: &Layout, row: &Row, most: usize) -> Vec<Value> {
-    let line = |(group, &cell): (&crate::table::Group, &usize)| {
-        let series = world.series_of(scenario, cell)?;
-        let summary = world.cell(scenario, cell)?;
-        let flows: Vec<Value> = flows_of(&series).map(|flow| thinned(flow, most)).collect();
-        Some(json!({"name": group.title, "ceiling": summary["ceiling_bps"], "flows": flows}))
+/// What one column of the table compares, for the script.
+#[derive(Serialize)]
+struct Line<'a> {
+    name: &'a str,
+    ceiling: Option<u64>,
+    flows: Vec<FlowSeries>,
+}
+
+fn lines<'a>(scenario: &Scenario, world: &StoredWorld, layout: &'a Layout, row: &Row, most: usize) -> Vec<Line<'a>> {
+    let line = |(group, &cell): (&'a Group, &usize)| {
+        let flows = &world.series_of(scenario, cell)?.flows;
+        let flows = flows.iter().map(|flow| thinned(flow, most)).collect();
+        Some(Line { name: &group.title, ceiling: world.cell(scenario, cell)?.ceiling_bps, flows })
     };
     layout.groups.iter().zip(&row.cells).filter_map(line).collect()
 }
 
-fn flows_of(cell: &Value) -> impl Iterator<Item = &Value> {
-    cell["flows"].as_array().into_iter().flatten()
-}
-
-fn samples(cell: &Value) -> usize {
-    flows_of(cell).map(|flow| flow["at_ms"].as_array().map_or(0, Vec::len)).sum()
-}
-
 /// The same flow with at most about `most` samples: of each group the last, and the mean of the rates.
-fn thinned(flow: &Value, most: usize) -> Value {
-    let columns = flow.as_object().into_iter().flatten();
-    let length = flow["at_ms"].as_array().map_or(0, Vec::len);
-    let group = length.div_ceil(most.max(1)).max(1);
-    let thin = |(key, column): (&String, &Value)| {
-        let Some(values) = column.as_array().filter(|_| group > 1) else { return (key.clone(), column.clone()) };
-        let of_group = |values: &[Value]| match key.as_str() {
-            "goodput_bps" => mean(values),
-            _ => values.last().cloned().unwrap_or_default(),
+fn thinned(flow: &FlowSeries, most: usize) -> FlowSeries {
+    let group = flow.samples().div_ceil(most.max(1)).max(1);
+    let thin = |(key, values): (&String, &Vec<u64>)| {
+        let of_group = |values: &[u64]| match key.as_str() {
+            "goodput_bps" => values.iter().sum::<u64>() / values.len() as u64,
+            _ => values[values.len() - 1],
         };
         (key.clone(), values.chunks(group).map(of_group).collect())
     };
-    Value::Object(columns.map(thin).collect())
-}
-
-fn mean(values: &[Value]) -> Value {
-    let sum: u64 = values.iter().filter_map(Value::as_u64).sum();
-    (sum / values.len().max(1) as u64).into()
+    FlowSeries { name: flow.name.clone(), columns: flow.columns.iter().map(thin).collect() }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn flow(value: Value) -> FlowSeries {
+        serde_json::from_value(value).expect("a flow")
+    }
+
     #[test]
     fn thinning_keeps_the_mean_of_rates_and_the_last_of_the_rest() {
-        let flow = json!({"name": "bulk", "at_ms": [1, 2, 3, 4, 5], "goodput_bps": [10, 20, 30, 40, 50], "repairs": [0, 1, 2, 3, 4]});
-        let expected = json!({"name": "bulk", "at_ms": [2, 4, 5], "goodput_bps": [15, 35, 50], "repairs": [1, 3, 4]});
-        assert_eq!(thinned(&flow, 3), expected);
-        assert_eq!(thinned(&flow, 5), flow);
+        let all = flow(
+            json!({"name": "bulk", "at_ms": [1, 2, 3, 4, 5], "goodput_bps": [10, 20, 30, 40, 50], "repairs": [0, 1, 2, 3, 4]}),
+        );
+        let few = flow(json!({"name": "bulk", "at_ms": [2, 4, 5], "goodput_bps": [15, 35, 50], "repairs": [1, 3, 4]}));
+        assert_eq!(thinned(&all, 3), few);
+        assert_eq!(thinned(&all, 5), all);
     }
 }

@@ -23,7 +23,7 @@ pub fn put(page: &mut Page, stored: &Stored, letter: Option<char>, is_above: &dy
         page.text("h2", "", heading(&world.name));
         page.text("p", "facts", &world_facts(world));
         for spec in &scenario.tables {
-            page.put(&tables::html(&Layout::of(scenario, spec), &|cell| world.cell(scenario, cell)));
+            page.put(&tables::html(&Layout::of(scenario, spec), &|cell| world.cell(scenario, cell).cloned()));
         }
         page.put(&not_run(world));
         for spec in scenario.figures.iter().filter(|spec| !is_above(&spec.name)) {
@@ -86,16 +86,7 @@ fn world_facts(world: &StoredWorld) -> String {
 
 /// Cells that are missing, and why; equal reasons once.
 fn not_run(world: &StoredWorld) -> String {
-    let mut reasons: Vec<(&str, usize)> = Vec::new();
-    for key in ["skipped", "failed"] {
-        for row in world.summary[key].as_array().into_iter().flatten() {
-            let reason = row["reason"].as_str().unwrap_or_default();
-            match reasons.iter_mut().find(|(known, _)| *known == reason) {
-                Some((_, count)) => *count += 1,
-                None => reasons.push((reason, 1)),
-            }
-        }
-    }
+    let reasons = world.summary.reasons_not_run();
     reasons
         .iter()
         .map(|(reason, count)| format!("<p class=\"note\">{count} cells not run: {}</p>", escape(reason)))
@@ -107,29 +98,14 @@ fn events(scenario: &Scenario, world: &StoredWorld) -> String {
     let mut rows = String::new();
     for index in 0..scenario.cells.len() {
         let Some(cell) = world.cell(scenario, index) else { continue };
-        let pairs = |value: &Value| -> String {
-            let fields = value
-                .as_object()
-                .into_iter()
-                .flatten()
-                .filter(|(_, value)| value.as_u64().is_some_and(|count| count > 0));
-            fields.map(|(key, value)| format!("{} {value}", key.replace('_', " "))).collect::<Vec<_>>().join(", ")
-        };
-        let lost = |row: &Value| {
-            format!(
-                "{} {}: {}",
-                row["where"].as_str().unwrap_or_default(),
-                row["reason"].as_str().unwrap_or_default(),
-                row["packets"]
-            )
-        };
-        let marked = |row: &Value| format!("{} marked: {}", row["where"].as_str().unwrap_or_default(), row["packets"]);
-        let rows_of = |key: &str| cell[key].as_array().map(Vec::as_slice).unwrap_or_default();
-        let drops: Vec<String> = rows_of("drops").iter().map(lost).chain(rows_of("marks").iter().map(marked)).collect();
-        let broken: Vec<&str> = cell["broken"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
-        let checks = if broken.is_empty() { "passed".to_owned() } else { broken.join("; ") };
+        let counted = cell.readings.scheme_counters().into_iter().filter(|(_, count)| *count > 0);
+        let counted: Vec<String> = counted.map(|(name, count)| format!("{} {count}", name.replace('_', " "))).collect();
+        let lost = cell.drops.iter().map(|drop| format!("{} {}: {}", drop.place, drop.reason, drop.packets));
+        let marked = cell.marks.iter().map(|mark| format!("{} marked: {}", mark.place, mark.packets));
+        let lost: Vec<String> = lost.chain(marked).collect();
+        let checks = if cell.broken.is_empty() { "passed".to_owned() } else { cell.broken.join("; ") };
         let label = crate::results::describe(&scenario.cells[index]);
-        let columns = [label, pairs(&cell["scheme"]), drops.join(", "), checks];
+        let columns = [label, counted.join(", "), lost.join(", "), checks];
         let columns: String = columns.iter().map(|text| format!("<td>{}</td>", escape(text))).collect();
         let _ = write!(rows, "<tr>{columns}</tr>");
     }

@@ -1,8 +1,10 @@
 //! Results read back from their directory.
 
 use crate::catalogue::Catalogue;
-use crate::results::summary::at_of;
+use crate::results::series::{CellSeries, Series};
+use crate::results::summary::{CellSummary, Summary, at_of};
 use crate::scenario::{Scenario, ScenarioError};
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
@@ -23,9 +25,9 @@ pub struct StoredWorld {
     /// `simulator` or `live`.
     pub name: String,
     /// `summary.json`.
-    pub summary: Value,
+    pub summary: Summary,
     /// `series.json`.
-    pub series: Value,
+    pub series: Series,
     /// `manifest.json`.
     pub manifest: Value,
 }
@@ -71,30 +73,29 @@ impl StoredWorld {
     /// # Errors
     /// A file is missing or damaged.
     pub fn read(directory: &Path) -> Result<StoredWorld, StoredError> {
-        let json = |name: &str| {
-            let path = directory.join(name);
-            let wrong = |reason: String| StoredError::File { file: path.display().to_string(), reason };
-            let text = std::fs::read_to_string(&path).map_err(|error| wrong(error.to_string()))?;
-            serde_json::from_str::<Value>(&text).map_err(|error| wrong(error.to_string()))
-        };
-        let summary = json("summary.json")?;
+        let summary: Summary = json(directory, "summary.json")?;
         let name = if directory.ends_with("live") { "live" } else { "simulator" };
-        let name = summary["cells"][0]["world"].as_str().unwrap_or(name).to_owned();
-        Ok(StoredWorld { name, summary, series: json("series.json")?, manifest: json("manifest.json")? })
+        let name = summary.cells.first().map_or(name, |cell| cell.world.as_str()).to_owned();
+        let (series, manifest) = (json(directory, "series.json")?, json(directory, "manifest.json")?);
+        Ok(StoredWorld { name, summary, series, manifest })
     }
 
     /// The summary of a cell of `scenario`, if it was run.
-    pub fn cell(&self, scenario: &Scenario, index: usize) -> Option<Value> {
-        find(&self.summary, scenario, index)
+    pub fn cell(&self, scenario: &Scenario, index: usize) -> Option<&CellSummary> {
+        let at = at_of(&scenario.cells[index]);
+        self.summary.cells.iter().find(|cell| cell.at == at)
     }
 
     /// The series of a cell of `scenario`, if it was run.
-    pub fn series_of(&self, scenario: &Scenario, index: usize) -> Option<Value> {
-        find(&self.series, scenario, index)
+    pub fn series_of(&self, scenario: &Scenario, index: usize) -> Option<&CellSeries> {
+        let at = at_of(&scenario.cells[index]);
+        self.series.cells.iter().find(|cell| cell.at == at)
     }
 }
 
-fn find(file: &Value, scenario: &Scenario, index: usize) -> Option<Value> {
-    let at = at_of(&scenario.cells[index]);
-    file["cells"].as_array()?.iter().find(|cell| cell["at"] == at).cloned()
+fn json<T: DeserializeOwned>(directory: &Path, name: &str) -> Result<T, StoredError> {
+    let path = directory.join(name);
+    let wrong = |reason: String| StoredError::File { file: path.display().to_string(), reason };
+    let text = std::fs::read_to_string(&path).map_err(|error| wrong(error.to_string()))?;
+    serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))
 }

@@ -1,13 +1,13 @@
 //! A table of results as HTML: the share of the ceiling also as a bar, the interval on hover.
 
 use super::page::escape;
+use crate::results::summary::CellSummary;
 use crate::table::measure::Measure;
 use crate::table::{Group, Layout};
-use serde_json::Value;
 use std::fmt::Write;
 
 /// The table; `lookup` finds the summary of a cell.
-pub fn html(layout: &Layout, lookup: &dyn Fn(usize) -> Option<Value>) -> String {
+pub fn html(layout: &Layout, lookup: &dyn Fn(usize) -> Option<CellSummary>) -> String {
     let mut text = String::from("<div class=\"scroll\" tabindex=\"0\"><table class=\"numbers\"><thead>");
     let labels = layout.row_titles.len();
     if layout.groups.iter().any(|group| !group.title.is_empty()) {
@@ -57,16 +57,16 @@ pub fn html(layout: &Layout, lookup: &dyn Fn(usize) -> Option<Value>) -> String 
     text + "</tbody></table></div>"
 }
 
-fn cells(text: &mut String, index: usize, group: &Group, cell: Option<&Value>) {
+fn cells(text: &mut String, index: usize, group: &Group, cell: Option<&CellSummary>) {
     for (column, measure) in group.measures.iter().enumerate() {
         let Some(cell) = cell else {
             let _ = write!(text, "<td{}>–</td>", class(column));
             continue;
         };
         let interval = interval(measure, Some(cell));
-        let bar = match measure.value(cell).filter(|_| measure.name == "of_ceiling") {
+        let bar = match measure.reading(cell).filter(|_| measure.name == "of_ceiling") {
             Some(share) => {
-                format!("<b class=\"bar s{index}\" style=\"width:{:.1}%\"></b>", share.clamp(0.0, 1.0) * 100.0)
+                format!("<b class=\"bar s{index}\" style=\"width:{:.1}%\"></b>", share.median.clamp(0.0, 1.0) * 100.0)
             }
             None => String::new(),
         };
@@ -75,8 +75,8 @@ fn cells(text: &mut String, index: usize, group: &Group, cell: Option<&Value>) {
 }
 
 /// The interval of a value, as an attribute that shows on hover.
-pub fn interval(measure: &Measure, cell: Option<&Value>) -> String {
-    let interval = cell.and_then(|cell| measure.interval(cell));
+pub fn interval(measure: &Measure, cell: Option<&CellSummary>) -> String {
+    let interval = cell.and_then(|cell| measure.reading(cell)?.ci95);
     interval.map_or_else(String::new, |[low, high]| {
         format!(" title=\"95 % interval: {} to {} {}\"", measure.write(low), measure.write(high), measure.unit.label())
     })

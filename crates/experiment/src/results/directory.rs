@@ -4,7 +4,9 @@
 //! `counters.parquet`, and of every figure `figures/NAME.{svg,csv}`. A world's directory is replaced as a whole: it is written beside the old one, which goes
 //! when the new one is complete.
 
-use super::{Results, parquet, series, summary};
+use super::series::Series;
+use super::summary::{Summary, to_text};
+use super::{Results, parquet};
 use crate::figure::{self, Figure};
 use crate::scenario::Scenario;
 use serde_json::Value;
@@ -33,11 +35,11 @@ pub fn write(root: &Path, results: &Results<'_>, world_directory: &str, manifest
         remove(leftover)?;
     }
     std::fs::create_dir_all(&fresh)?;
-    let summary = summary::of(results, &target.display().to_string());
+    let summary = Summary::of(results, &target.display().to_string());
     std::fs::write(fresh.join("scenario.toml"), &scenario.resolved)?;
-    std::fs::write(fresh.join("summary.json"), summary::to_text(&summary))?;
-    let series = series::of(results);
-    std::fs::write(fresh.join("series.json"), summary::to_text(&series))?;
+    std::fs::write(fresh.join("summary.json"), to_text(&summary))?;
+    let series = Series::of(results);
+    std::fs::write(fresh.join("series.json"), to_text(&series))?;
     std::fs::write(fresh.join("manifest.json"), format!("{manifest:#}\n"))?;
     parquet::write(&fresh, results)?;
     write_figures(&fresh.join("figures"), scenario, &summary, &series)?;
@@ -49,7 +51,7 @@ pub fn write(root: &Path, results: &Results<'_>, world_directory: &str, manifest
     Ok(target)
 }
 
-fn write_figures(directory: &Path, scenario: &Scenario, summary: &Value, series: &Value) -> io::Result<()> {
+fn write_figures(directory: &Path, scenario: &Scenario, summary: &Summary, series: &Series) -> io::Result<()> {
     if scenario.figures.is_empty() {
         return Ok(());
     }

@@ -2,15 +2,87 @@
 //! are lists whose items have a `name`.
 
 use super::statistics::round;
+use super::summary::Labels;
 use super::{Estimate, estimate, median};
 use crate::metric::{self, Combine, Members, Metric, Run, rates};
 use crate::scenario::SchemeSpec;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 type Fields = Map<String, Value>;
 
-/// Puts every metric that the runs tell, in the order of the table.
-pub(super) fn put(row: &mut Fields, runs: &[Run<'_>]) {
+/// Every metric of a cell by its name, as it stands in the file.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Readings(Fields);
+
+/// The value of a metric in a cell.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Reading {
+    /// The median over the runs, in the metric's base unit.
+    pub median: f64,
+    /// Its 95 % interval; counters have none.
+    pub ci95: Option<[f64; 2]>,
+    /// Each run's, for the metrics that keep them.
+    pub runs: Vec<f64>,
+}
+
+impl Readings {
+    /// Every metric that the runs tell, in the order of the table.
+    pub(super) fn of(runs: &[Run<'_>]) -> Readings {
+        let mut row = Fields::new();
+        put(&mut row, runs);
+        Readings(row)
+    }
+
+    /// The metric called `name` in files; `None` if the runs do not tell it.
+    pub fn get(&self, name: &str) -> Option<Reading> {
+        let (first, rest) = name.split_once('.').map_or((name, None), |(first, rest)| (first, Some(rest)));
+        let below = |node, rest: &str| {
+            rest.split('.').try_fold(node, |node: &Value, part| match node {
+                Value::Array(items) => items.iter().find(|item| item["name"] == part),
+                _ => node.get(part),
+            })
+        };
+        let node = rest.map_or(self.0.get(first), |rest| below(self.0.get(first)?, rest))?;
+        let number = |key: &str, index: usize| node.get(key)?.get(index)?.as_f64();
+        Some(Reading {
+            median: node.get("median").unwrap_or(node).as_f64()?,
+            ci95: number("ci95", 0).zip(number("ci95", 1)).map(|(low, high)| [low, high]),
+            runs: node["runs"].as_array().into_iter().flatten().filter_map(Value::as_f64).collect(),
+        })
+    }
+
+    /// Puts a reading where another name finds it.
+    pub fn put(&mut self, name: &str, reading: &Reading) {
+        self.0.insert(name.to_owned(), json!({"median": reading.median, "ci95": reading.ci95}));
+    }
+
+    /// Names of the flows, if there are several.
+    pub fn flows(&self) -> impl Iterator<Item = &str> {
+        self.0.get("flows").and_then(Value::as_array).into_iter().flatten().filter_map(|flow| flow["name"].as_str())
+    }
+
+    /// What the schemes counted; of several schemes each with its name before it.
+    pub fn scheme_counters(&self) -> Vec<(String, u64)> {
+        let counters = |prefix: String, scheme: &Value| -> Vec<(String, u64)> {
+            let fields = scheme.as_object().into_iter().flatten();
+            fields.filter_map(|(name, value)| Some((format!("{prefix}{name}"), value.as_u64()?))).collect()
+        };
+        let several = self.0.get("schemes").and_then(Value::as_object).into_iter().flatten();
+        let several = several.flat_map(|(name, scheme)| counters(format!("{name} "), scheme));
+        self.0.get("scheme").into_iter().flat_map(|scheme| counters(String::new(), scheme)).chain(several).collect()
+    }
+
+    /// Says what `times_baseline` was compared with.
+    pub(super) fn put_baseline(&mut self, baseline: Labels) {
+        if let Some(Value::Object(ratio)) = self.0.get_mut("times_baseline") {
+            ratio.insert("baseline".into(), json!(baseline));
+        }
+    }
+}
+
+fn put(row: &mut Fields, runs: &[Run<'_>]) {
     let metrics: Vec<&Metric> = metric::all().collect();
     // All metrics of one flow, probe or counter stand together.
     for family in metrics.chunk_by(|a, b| a.is_family() && b.is_family() && root(a) == root(b)) {

@@ -4,44 +4,213 @@
 //! of the runs, flows added up. Counters are those of one run: the median over the runs, rounded down. Ratios have
 //! four decimals, `times_baseline` three, the emulator's seven. `times_baseline` divides run by run, each by the run of
 //! the baseline cell with the same seed. For intervals see [`super::estimate`].
+//!
+//! A [`Summary`] is made from results, written, and read back from its file; tables, figures and reports know only it.
 
-use super::{CellState, Results, baseline_of, estimate, median, readings, statistics::round};
+pub use super::readings::{Reading, Readings};
+
+use super::{CellState, Results, baseline_of, estimate, median, statistics::round};
 use crate::scenario::{Cell, Scenario};
 use crate::world::{EmulatorReport, RunOutcome, Verdict};
-use serde_json::{Map, Value, json};
+use indexmap::IndexMap;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// The whole file; `directory` is where it lies.
-pub fn of(results: &Results<'_>, directory: &str) -> Value {
-    let scenario = results.scenario;
-    let mut skipped = Vec::new();
-    let mut failed = Vec::new();
-    for (cell, state) in scenario.cells.iter().zip(&results.cells) {
-        let row = |reason: &String| json!({"world": results.world, "at": at_of(cell), "reason": reason});
-        match state {
-            CellState::Skipped(reason) => skipped.push(row(reason)),
-            CellState::Failed(reason) => failed.push(row(reason)),
-            CellState::Pending | CellState::Done(_) => {}
-        }
-    }
-    let cells: Vec<Value> = (0..scenario.cells.len()).filter_map(|index| cell(results, index)).collect();
-    let mut summary = json!({
-        "schema": "airtcp.run/1",
-        "version": env!("CARGO_PKG_VERSION"),
-        "scenario": {"name": scenario.name, "hash": scenario.hash},
-        "directory": directory,
-        "cells": cells,
-        "skipped": skipped,
-    });
-    if !failed.is_empty() {
-        summary["failed"] = failed.into();
-    }
-    summary
+/// The whole file. What is missing in a file is empty here.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Summary {
+    /// Format of the file.
+    pub schema: String,
+    /// Version of airtcp that wrote it.
+    pub version: String,
+    /// What was run.
+    pub scenario: ScenarioId,
+    /// Where the file lies.
+    pub directory: String,
+    /// Cells that were run, in the order of the scenario.
+    pub cells: Vec<CellSummary>,
+    /// Cells that the machine cannot run.
+    pub skipped: Vec<CellNotRun>,
+    /// Cells that should have run and did not.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub failed: Vec<CellNotRun>,
 }
 
-/// The file's text: one line per cell, so that a difference is a difference of lines.
-pub fn to_text(summary: &Value) -> String {
-    let Value::Object(fields) = summary else { return summary.to_string() };
+/// Name and hash of a scenario.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ScenarioId {
+    /// Its name.
+    pub name: String,
+    /// Of its resolved text; eight hexadecimal digits.
+    pub hash: String,
+}
+
+/// The label of each varied key, in the order of the scenario.
+pub type Labels = IndexMap<String, String>;
+
+/// What came out of one cell.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct CellSummary {
+    /// `simulator` or `live`.
+    pub world: String,
+    /// One per run.
+    pub seeds: Vec<u64>,
+    /// Length of the measured part.
+    pub measured_ns: u64,
+    /// Which cell it is.
+    pub at: Labels,
+    /// The goodput that no repair can exceed.
+    pub ceiling_bps: Option<u64>,
+    /// Its metrics and what its schemes counted.
+    #[serde(flatten)]
+    pub readings: Readings,
+    /// What was lost where.
+    pub drops: Vec<Drops>,
+    /// What was marked where (ECN).
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub marks: Vec<Marks>,
+    /// Verdict of each check over all runs.
+    pub checks: IndexMap<String, Checked>,
+    /// A sentence for each check that did not hold, with the seed that shows it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub broken: Vec<String>,
+    /// Of each run's trace, sixteen hexadecimal digits; simulator only.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub trace_hash: Vec<String>,
+    /// Of each run; simulator only.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub events: Vec<u64>,
+    /// The worst that the emulated link did; live only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub emulator: Option<EmulatorReport>,
+}
+
+/// A cell that was not run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CellNotRun {
+    /// `simulator` or `live`.
+    pub world: String,
+    /// Which cell it is.
+    pub at: Labels,
+    /// Why.
+    pub reason: String,
+}
+
+/// Packets lost at a place, for a reason: the median over the runs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Drops {
+    /// `links.air.forward`.
+    #[serde(rename = "where")]
+    pub place: String,
+    /// Why.
+    pub reason: String,
+    /// Of any kind.
+    pub packets: u64,
+    /// Those without payload.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub headers: u64,
+}
+
+/// Packets marked at a place: the median over the runs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Marks {
+    /// `links.air.forward`.
+    #[serde(rename = "where")]
+    pub place: String,
+    /// How many.
+    pub packets: u64,
+}
+
+/// What became of a check in all runs; one that failed in any has failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Checked {
+    /// It held.
+    Passed,
+    /// A run could not tell.
+    #[serde(rename = "not checked")]
+    NotChecked,
+    /// It did not hold.
+    Failed,
+}
+
+impl Summary {
+    /// Of everything that is done; `directory` is where the file lies.
+    pub fn of(results: &Results<'_>, directory: &str) -> Summary {
+        let scenario = results.scenario;
+        let not_run = |is_skipped: bool| {
+            let states = scenario.cells.iter().zip(&results.cells);
+            let row = |(cell, state): (&Cell, &CellState)| {
+                let reason = match state {
+                    CellState::Skipped(reason) if is_skipped => reason,
+                    CellState::Failed(reason) if !is_skipped => reason,
+                    _ => return None,
+                };
+                Some(CellNotRun { world: results.world.into(), at: at_of(cell), reason: reason.clone() })
+            };
+            states.filter_map(row).collect()
+        };
+        Summary {
+            schema: "airtcp.run/1".into(),
+            version: env!("CARGO_PKG_VERSION").into(),
+            scenario: ScenarioId { name: scenario.name.clone(), hash: scenario.hash.clone() },
+            directory: directory.into(),
+            cells: (0..scenario.cells.len()).filter_map(|index| CellSummary::of(results, index)).collect(),
+            skipped: not_run(true),
+            failed: not_run(false),
+        }
+    }
+
+    /// Why cells were not run, each reason once with how many cells it kept.
+    pub fn reasons_not_run(&self) -> Vec<(&str, usize)> {
+        let mut reasons = IndexMap::new();
+        for row in self.skipped.iter().chain(&self.failed) {
+            *reasons.entry(row.reason.as_str()).or_insert(0) += 1;
+        }
+        reasons.into_iter().collect()
+    }
+}
+
+impl CellSummary {
+    /// One cell; `None` unless it is done.
+    pub fn of(results: &Results<'_>, index: usize) -> Option<CellSummary> {
+        let outcomes = results.outcomes(index)?;
+        let runs = results.runs(index)?;
+        let mut readings = Readings::of(&runs);
+        readings.put_baseline(baseline_labels(results, index));
+        let traces = || outcomes.iter().filter_map(|run| run.trace);
+        Some(CellSummary {
+            world: results.world.into(),
+            seeds: (0..runs.len() as u64).map(|run| results.scenario.seed.wrapping_add(run)).collect(),
+            measured_ns: results.scenario.cells[index].scenario.measured().as_nanos(),
+            at: at_of(&results.scenario.cells[index]),
+            ceiling_bps: runs.first().and_then(|run| run.ceiling_bps).map(|bps| bps.round() as u64),
+            readings,
+            drops: drops(outcomes),
+            marks: marks(outcomes),
+            checks: checks(outcomes),
+            broken: broken_checks(outcomes, results.scenario.seed),
+            trace_hash: traces().map(|trace| format!("{:016x}", trace.hash)).collect(),
+            events: traces().map(|trace| trace.events).collect(),
+            emulator: emulator(outcomes),
+        })
+    }
+
+    /// True if the emulated link did not do what it was asked, so that the cell says nothing.
+    pub fn is_void(&self) -> bool {
+        self.emulator.is_some_and(|emulator| !emulator.valid)
+    }
+}
+
+/// A file's text: one line per cell, so that a difference is a difference of lines.
+///
+/// # Panics
+/// The file is no JSON object.
+pub fn to_text(file: &impl Serialize) -> String {
+    let Ok(Value::Object(fields)) = serde_json::to_value(file) else { panic!("a file is an object") };
     let field = |(key, value): (&String, &Value)| match value {
         Value::Array(items) if !items.is_empty() => {
             let lines: Vec<String> = items.iter().map(|item| format!("  {item}")).collect();
@@ -52,57 +221,25 @@ pub fn to_text(summary: &Value) -> String {
     format!("{{{}}}\n", fields.iter().map(field).collect::<Vec<_>>().join(",\n "))
 }
 
-/// The labels of a cell as an object.
-pub fn at_of(cell: &Cell) -> Value {
-    Value::Object(cell.at.iter().map(|(key, label)| (key.clone(), label.clone().into())).collect())
+/// The labels of a cell.
+pub fn at_of(cell: &Cell) -> Labels {
+    cell.at.iter().cloned().collect()
 }
 
-/// The cells of a summary of `scenario`, each at its place in the scenario; `None` for those that did not run.
-pub fn by_cell<'a>(scenario: &Scenario, summary: &'a Value) -> Vec<Option<&'a Value>> {
-    // A summary lists its cells in the order of the scenario, so one walk finds them all.
-    let mut cells = summary["cells"].as_array().map(Vec::as_slice).unwrap_or_default().iter().peekable();
-    scenario.cells.iter().map(|cell| cells.next_if(|found| found["at"] == at_of(cell))).collect()
-}
-
-/// One cell; `None` unless it is done.
-pub fn cell(results: &Results<'_>, index: usize) -> Option<Value> {
-    let outcomes = results.outcomes(index)?;
-    let cell = &results.scenario.cells[index];
-    let runs = results.runs(index)?;
-    let ceiling = runs.first().and_then(|run| run.ceiling_bps);
-    let mut row = Map::new();
-    let mut put = |key: &str, value: Value| row.insert(key.into(), value);
-    put("world", results.world.into());
-    put("seeds", (0..runs.len() as u64).map(|run| results.scenario.seed.wrapping_add(run)).collect());
-    put("measured_ns", cell.scenario.measured().as_nanos().into());
-    put("at", at_of(cell));
-    put("ceiling_bps", ceiling.map_or(Value::Null, |bps| (bps.round() as u64).into()));
-    readings::put(&mut row, &runs);
-    if let Some(Value::Object(ratio)) = row.get_mut("times_baseline") {
-        ratio.insert("baseline".into(), baseline_labels(results, index));
-    }
-    row.insert("drops".into(), drops(outcomes));
-    let marks = marks(outcomes);
-    if !marks.is_empty() {
-        row.insert("marks".into(), marks.into());
-    }
-    row.insert("checks".into(), checks(outcomes));
-    let broken = broken_checks(outcomes, results.scenario.seed);
-    if !broken.is_empty() {
-        row.insert("broken".into(), broken.into());
-    }
-    put_world(&mut row, outcomes);
-    Some(Value::Object(row))
+/// The items of a file about `scenario`, one for each cell that ran, each at its cell's place; `None` for the others.
+pub fn by_cell<'a, T>(scenario: &Scenario, items: &'a [T], at: fn(&T) -> &Labels) -> Vec<Option<&'a T>> {
+    // A file lists cells in the order of the scenario, so one walk finds them all.
+    let mut items = items.iter().peekable();
+    scenario.cells.iter().map(|cell| items.next_if(|found| *at(found) == at_of(cell))).collect()
 }
 
 /// The schemes of the baseline.
-fn baseline_labels(results: &Results<'_>, index: usize) -> Value {
+fn baseline_labels(results: &Results<'_>, index: usize) -> Labels {
     let baseline = baseline_of(results.scenario, index).map(|baseline| &results.scenario.cells[baseline].at);
-    let of_schemes = baseline.into_iter().flatten().filter(|(key, _)| key.starts_with("schemes."));
-    Value::Object(of_schemes.map(|(key, label)| (key.clone(), label.clone().into())).collect())
+    baseline.into_iter().flatten().filter(|(key, _)| key.starts_with("schemes.")).cloned().collect()
 }
 
-fn drops(runs: &[RunOutcome]) -> Value {
+fn drops(runs: &[RunOutcome]) -> Vec<Drops> {
     let mut places: BTreeMap<(&str, &str), [Vec<u64>; 2]> = BTreeMap::new();
     for (index, run) in runs.iter().enumerate() {
         for drop in &run.drops {
@@ -112,46 +249,39 @@ fn drops(runs: &[RunOutcome]) -> Value {
             headers[index] += drop.headers;
         }
     }
-    let rows = places.into_iter().map(|(place, counts)| (place, counts.map(|counts| median(&counts))));
-    let row = |((place, reason), [packets, headers]): ((&str, &str), [u64; 2])| {
-        let mut row = json!({"where": place, "reason": reason, "packets": packets});
-        if headers > 0 {
-            row["headers"] = headers.into();
-        }
-        row
+    let row = |((place, reason), counts): ((&str, &str), [Vec<u64>; 2])| {
+        let [packets, headers] = counts.map(|counts| median(&counts));
+        Drops { place: place.into(), reason: reason.into(), packets, headers }
     };
-    rows.filter(|(_, [packets, _])| *packets > 0).map(row).collect()
+    places.into_iter().map(row).filter(|row| row.packets > 0).collect()
 }
 
-fn marks(runs: &[RunOutcome]) -> Vec<Value> {
+fn marks(runs: &[RunOutcome]) -> Vec<Marks> {
     let mut places: Vec<&str> = runs.iter().flat_map(|run| &run.marks).map(|mark| mark.place.as_str()).collect();
     places.sort_unstable();
     places.dedup();
     let in_run = |run: &RunOutcome, place: &str| {
         run.marks.iter().filter(|mark| mark.place == place).map(|mark| mark.packets).sum()
     };
-    let row = |place: &str| json!({"where": place, "packets": median(&runs.iter().map(|run| in_run(run, place)).collect::<Vec<_>>())});
-    places.into_iter().map(row).collect()
+    let packets = |place: &str| median(&runs.iter().map(|run| in_run(run, place)).collect::<Vec<_>>());
+    places.into_iter().map(|place| Marks { place: place.into(), packets: packets(place) }).collect()
 }
 
-/// Verdict of each check over all runs: `passed`, `not checked` or `failed`.
-fn checks(runs: &[RunOutcome]) -> Value {
-    let mut verdicts = Map::new();
+fn checks(runs: &[RunOutcome]) -> IndexMap<String, Checked> {
+    let mut checks = IndexMap::new();
     for (name, verdict) in runs.iter().flat_map(|run| &run.checks) {
-        let text = match verdict {
-            Verdict::Passed => "passed",
-            Verdict::NotChecked => "not checked",
-            Verdict::Failed(_) => "failed",
+        let checked = match verdict {
+            Verdict::Passed => Checked::Passed,
+            Verdict::NotChecked => Checked::NotChecked,
+            Verdict::Failed(_) => Checked::Failed,
         };
-        let known = verdicts.entry(name.as_ref()).or_insert_with(|| text.into());
-        if text == "failed" || *known == "passed" {
-            *known = text.into();
-        }
+        let known = checks.entry(name.to_string()).or_insert(checked);
+        *known = checked.max(*known);
     }
-    Value::Object(verdicts)
+    checks
 }
 
-/// A sentence for each check that did not hold, with the seed that shows it.
+/// See [`CellSummary::broken`].
 pub(super) fn broken_checks(runs: &[RunOutcome], seed: u64) -> Vec<String> {
     let mut sentences = Vec::new();
     for (run, outcome) in (0u64..).zip(runs) {
@@ -164,27 +294,19 @@ pub(super) fn broken_checks(runs: &[RunOutcome], seed: u64) -> Vec<String> {
     sentences
 }
 
-fn put_world(row: &mut Map<String, Value>, runs: &[RunOutcome]) {
-    let traces: Vec<_> = runs.iter().filter_map(|run| run.trace).collect();
-    if !traces.is_empty() {
-        let hashes: Vec<String> = traces.iter().map(|trace| format!("{:016x}", trace.hash)).collect();
-        let events: Vec<u64> = traces.iter().map(|trace| trace.events).collect();
-        row.insert("trace_hash".into(), hashes.into());
-        row.insert("events".into(), events.into());
-    }
+fn emulator(runs: &[RunOutcome]) -> Option<EmulatorReport> {
     let reports: Vec<EmulatorReport> = runs.iter().filter_map(|run| run.emulator).collect();
-    if !reports.is_empty() {
-        let worst = |of: fn(&EmulatorReport) -> f64| reports.iter().map(of).fold(0.0, f64::max);
-        let middle = |of: fn(&EmulatorReport) -> f64| {
-            estimate(&reports.iter().map(of).collect::<Vec<_>>()).map_or(0.0, |estimate| estimate.median)
-        };
-        let report = json!({
-            "valid": reports.iter().all(|report| report.valid),
-            "rate_error_ratio": round(worst(|report| report.rate_error_ratio), 7),
-            "release_error_p99_ns": reports.iter().map(|report| report.release_error_p99_ns).max(),
-            "loss_asked_ratio": round(middle(|report| report.loss_asked_ratio), 7),
-            "loss_seen_ratio": round(middle(|report| report.loss_seen_ratio), 7),
-        });
-        row.insert("emulator".into(), report);
-    }
+    let middle =
+        |of: fn(&EmulatorReport) -> f64| Some(round(estimate(&reports.iter().map(of).collect::<Vec<_>>())?.median, 7));
+    Some(EmulatorReport {
+        valid: reports.iter().all(|report| report.valid),
+        rate_error_ratio: round(reports.iter().map(|report| report.rate_error_ratio).fold(0.0, f64::max), 7),
+        release_error_p99_ns: reports.iter().map(|report| report.release_error_p99_ns).max()?,
+        loss_asked_ratio: middle(|report| report.loss_asked_ratio)?,
+        loss_seen_ratio: middle(|report| report.loss_seen_ratio)?,
+    })
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }

@@ -1,7 +1,7 @@
 //! How each metric of a summary is named and written for people.
 
 use crate::metric::{self, Unit};
-use serde_json::Value;
+use crate::results::summary::{CellSummary, Reading};
 
 /// One measure.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,29 +30,14 @@ impl Measure {
         Measure { name: name.to_owned(), title: title.to_owned(), ..self }
     }
 
-    /// The number in `cell`: a median, or a plain value.
-    pub fn value(&self, cell: &Value) -> Option<f64> {
-        let node = self.node(cell)?;
-        node.get("median").unwrap_or(node).as_f64()
-    }
-
-    /// The interval in `cell`, if the measure has one.
-    pub fn interval(&self, cell: &Value) -> Option<[f64; 2]> {
-        let ends = self.node(cell)?.get("ci95")?;
-        Some([ends.get(0)?.as_f64()?, ends.get(1)?.as_f64()?])
-    }
-
-    /// Where the measure stands in `cell`: its name is a path, through a list by the names of its items.
-    fn node<'a>(&self, cell: &'a Value) -> Option<&'a Value> {
-        self.name.split('.').try_fold(cell, |node, part| match node {
-            Value::Array(items) => items.iter().find(|item| item["name"] == part),
-            _ => node.get(part),
-        })
+    /// The measure in `cell`, if its runs tell it.
+    pub fn reading(&self, cell: &CellSummary) -> Option<Reading> {
+        cell.readings.get(&self.name)
     }
 
     /// The measure of `cell` as text, without its unit; `–` if it has none.
-    pub fn text(&self, cell: &Value) -> String {
-        self.value(cell).map_or_else(|| "–".to_owned(), |value| self.write(value))
+    pub fn text(&self, cell: &CellSummary) -> String {
+        self.reading(cell).map_or_else(|| "–".to_owned(), |reading| self.write(reading.median))
     }
 
     /// A number of this measure as text, without its unit.
@@ -94,9 +79,10 @@ mod tests {
 
     #[test]
     fn medians_counters_and_missing_values_are_read() {
-        let cell = json!({"of_ceiling": {"median": 0.964, "ci95": [0.958, 0.969]}, "sender": {"rtos": 2}, "times_baseline": null});
+        let cell: CellSummary = serde_json::from_value(json!({"of_ceiling": {"median": 0.964, "ci95": [0.958, 0.969]}, "sender": {"rtos": 2}, "times_baseline": null}))
+        .expect("a cell");
         assert_eq!(Measure::named("of_ceiling").text(&cell), "96.4");
-        assert_eq!(Measure::named("of_ceiling").interval(&cell), Some([0.958, 0.969]));
+        assert_eq!(Measure::named("of_ceiling").reading(&cell).unwrap().ci95, Some([0.958, 0.969]));
         assert_eq!(Measure::named("sender.rtos").text(&cell), "2");
         assert_eq!(Measure::named("times_baseline").text(&cell), "–");
         assert_eq!(Measure::named("scheme.repairs").text(&cell), "–");

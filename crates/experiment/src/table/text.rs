@@ -1,7 +1,7 @@
 //! A [`Layout`] as lines of text.
 
 use super::{Layout, Row};
-use serde_json::Value;
+use crate::results::summary::CellSummary;
 
 /// Terminal colours, or none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -27,7 +27,7 @@ impl Style {
 }
 
 /// Looks up a cell of a summary by its position in the scenario; `None` while it is not there.
-pub type Lookup<'a> = &'a dyn Fn(usize) -> Option<Value>;
+pub type Lookup<'a> = &'a dyn Fn(usize) -> Option<CellSummary>;
 
 /// Prints a layout line by line.
 #[derive(Clone, Debug)]
@@ -92,7 +92,7 @@ impl<'a> TextTable<'a> {
 
     /// One row, from the summary's cells.
     pub fn row(&self, row: &Row, lookup: Lookup<'_>) -> String {
-        let cells: Vec<Option<Value>> = row.cells.iter().map(|cell| lookup(*cell)).collect();
+        let cells: Vec<Option<CellSummary>> = row.cells.iter().map(|cell| lookup(*cell)).collect();
         let text = |group: usize, column: usize| match cells.get(group) {
             Some(Some(cell)) => self.layout.groups[group].measures[column].text(cell),
             _ => "–".to_owned(),

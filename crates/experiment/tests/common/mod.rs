@@ -3,6 +3,7 @@
 #![allow(dead_code, reason = "each test file uses its part")]
 
 use airtcp_core::{Context, Duration, Element, Packet, Port, choices, parameters};
+use airtcp_experiment::results::summary::Summary;
 use airtcp_experiment::results::{self, Results, RunOptions};
 use airtcp_experiment::scenario::{Origin, Problem, Scenario, ScenarioError, SchemeSpec, Source};
 use airtcp_experiment::world::{Drops, EmulatorReport, FlowOutcome, Sample, SchemeOutcome, Verdict};
@@ -11,6 +12,14 @@ use airtcp_schemes::{Made, Placement, Reports, SchemeEntry, Site, settings_for};
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+
+/// `summary.json` as its readers find it, once written and read back.
+pub fn summary_json(results: &Results<'_>) -> serde_json::Value {
+    let summary = Summary::of(results, "results/demo/live");
+    let json = serde_json::to_value(&summary).unwrap();
+    assert_eq!(serde_json::from_value::<Summary>(json.clone()).unwrap(), summary, "a summary reads back");
+    json
+}
 
 /// The demo as users see it.
 pub const DEMO: &str = include_str!("../../../../scenarios/demo.toml");
