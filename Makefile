@@ -32,8 +32,8 @@ matrix: setup ## file transfers through every impairment, live (root) and simula
 drills: setup ## kill and stop gateways under a file transfer, 20 of each kind, a line per drill; 15 minutes, root
 	AIRTCP_TEST_LONG=1 cargo test --quiet --locked --package airtcp-linux --test live_drills -- --nocapture
 
-accept: release ## the acceptance protocol: PASS or FAIL with value and target per line (root, an hour)
-	cargo run --quiet --locked --release --package airtcp-accept
+accept: release ## our own demands on live and simulated runs, acceptance/*.toml; fails unless every one holds (root, an hour)
+	@status=0; for file in acceptance/*.toml; do target/release/airtcp reproduce $$file --strict || status=1; done; exit $$status
 
 accept-clean: ## demo and test in a fresh Debian root (root, debootstrap)
 	@scripts/accept-clean

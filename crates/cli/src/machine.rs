@@ -8,9 +8,9 @@ use std::time::{Duration, UNIX_EPOCH};
 const REVISION: &str = env!("AIRTCP_REVISION");
 
 /// The part of the manifest that describes the run itself.
-pub(crate) struct Work {
+pub(crate) struct Work<'a> {
     /// `simulator` or `live`.
-    pub(crate) world: &'static str,
+    pub(crate) world: &'a str,
     /// Threads of the simulator.
     pub(crate) threads: usize,
     /// Runs that an interrupted process had done before.
@@ -25,7 +25,7 @@ pub(crate) fn wall_clock() -> std::time::Instant {
 }
 
 /// The manifest of a run.
-pub(crate) fn manifest(work: &Work) -> Value {
+pub(crate) fn manifest(work: &Work<'_>) -> Value {
     json!({
         "schema": "airtcp.manifest/1",
         "version": env!("CARGO_PKG_VERSION"),

@@ -11,11 +11,6 @@ pub trait World: Sync {
     /// `simulator` or `live`; a directory of the results and a field of every cell.
     fn name(&self) -> &'static str;
 
-    /// Name of the results' directory.
-    fn directory(&self) -> &'static str {
-        if self.name() == "simulator" { "sim" } else { self.name() }
-    }
-
     /// True if runs do not disturb each other, so that many may go on at once.
     fn runs_in_parallel(&self) -> bool {
         true

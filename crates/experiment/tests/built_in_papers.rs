@@ -1,7 +1,7 @@
 //! The papers of this repository read, in every mode and under every variant.
 
 use airtcp_experiment::Catalogue;
-use airtcp_experiment::paper::{Mode, Plan, Subject, built_in};
+use airtcp_experiment::paper::{Mode, PaperFile, Plan, Subject, built_in};
 
 #[test]
 fn every_paper_reads_in_every_mode_and_under_every_variant() {
@@ -11,6 +11,20 @@ fn every_paper_reads_in_every_mode_and_under_every_variant() {
             let plan = Plan::new(&file, Mode { quick, control }, &Catalogue::BUILT_IN);
             let plan = plan.unwrap_or_else(|error| panic!("quick {quick}, control {control}: {error}"));
             assert_eq!(plan.paper.slug, paper.slug);
+        }
+    }
+}
+
+#[test]
+fn every_file_of_acceptance_reads() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../acceptance");
+    let files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    assert!(files.len() > 3);
+    for path in files {
+        let file = PaperFile::load(&path).unwrap_or_else(|error| panic!("{error}"));
+        for control in [false, true] {
+            let plan = Plan::new(&file, Mode { quick: false, control }, &Catalogue::BUILT_IN);
+            plan.unwrap_or_else(|error| panic!("control {control}: {error}"));
         }
     }
 }

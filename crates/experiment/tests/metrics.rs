@@ -40,7 +40,7 @@ fn telling() -> RunOutcome {
 }
 
 fn scenario() -> Scenario {
-    let text = format!("{DEMO}\n[flows.other]\nfrom = \"sender\"\nto = \"receiver\"\n");
+    let text = format!("{DEMO}\n[flows.other]\nfrom = \"sender\"\nto = \"receiver\"\nsize = \"1kB\"\n");
     read(&text, &["runs=1", "links.air.loss=5%", "flows.bulk.controller=cubic"]).unwrap()
 }
 

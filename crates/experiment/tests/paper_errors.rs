@@ -51,6 +51,12 @@ fn an_experiment_like_none_above() {
 }
 
 #[test]
+fn a_world_that_is_none() {
+    let text = PAPER.replacen("like = \"e1\"", "like = \"e1\"\nworld = \"lve\"", 1);
+    assert_snapshot!(error_in(&text), @"paper.toml:31: there is no world 'lve' (world in [experiments]); did you mean 'live'?");
+}
+
+#[test]
 fn a_quick_key_that_nothing_reads() {
     let text = PAPER.replacen("duration = \"4s\"", "durration = \"4s\"", 1);
     let source = Source { file: "paper.toml".into(), text };

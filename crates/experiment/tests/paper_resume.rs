@@ -2,7 +2,7 @@
 
 use crate::common::{CATALOGUE, DEMO};
 use airtcp_experiment::paper::resume::Journals;
-use airtcp_experiment::paper::{Mode, PaperFile, Plan, output};
+use airtcp_experiment::paper::{Mode, PaperFile, Plan, Worlds, output};
 use airtcp_experiment::results::{JournalError, RunOptions};
 use airtcp_experiment::scenario::{ScenarioError, Source};
 use airtcp_experiment::world::{FlowOutcome, World};
@@ -63,14 +63,14 @@ fn plan(text: &str) -> Plan {
 }
 
 fn open<'a>(root: &Path, plan: &'a Plan) -> Journals<'a> {
-    Journals::open(root, plan, &MadeUp::default(), "a build", false).unwrap()
+    Journals::open(root, plan, Worlds(&[&MadeUp::default()]), "a build", false).unwrap()
 }
 
 /// The verdicts, and how many runs this took.
 fn go_on(root: &Path, plan: &Plan) -> (String, usize) {
     let world = MadeUp::default();
     let mut journals = open(root, plan);
-    let results = journals.run(&world, OPTIONS, &world.stop, &mut ()).expect("nobody stops it");
+    let results = journals.run(Worlds(&[&world]), OPTIONS, &world.stop, &mut ()).expect("nobody stops it");
     journals.remove().unwrap();
     (output::to_text(&output::claims(&plan.judge(results), "there")), world.runs.into_inner())
 }
@@ -83,12 +83,12 @@ fn wherever_it_was_interrupted_it_ends_alike_and_runs_nothing_twice() {
     let all = plan.runs() as usize;
     let (expected, runs) = go_on(&scratch.0, &plan);
     assert_eq!(runs, all);
-    let plain = plan.run(&MadeUp::default(), OPTIONS, &mut ());
+    let plain = plan.run(Worlds(&[&MadeUp::default()]), OPTIONS, &mut ());
     assert_eq!(output::to_text(&output::claims(&plain, "there")), expected);
     for limit in [1, all / 3, all / 2, all - 1] {
         let world = MadeUp { limit, ..MadeUp::default() };
         let mut journals = open(&scratch.0, &plan);
-        assert!(journals.run(&world, OPTIONS, &world.stop, &mut ()).is_none(), "stopped after {limit}");
+        assert!(journals.run(Worlds(&[&world]), OPTIONS, &world.stop, &mut ()).is_none(), "stopped after {limit}");
         assert_eq!(journals.runs(), limit);
         drop(journals);
         assert_eq!(go_on(&scratch.0, &plan), (expected.clone(), all - limit));
@@ -107,7 +107,7 @@ fn a_paper_whose_claims_changed_begins_anew() {
     let scratch = Scratch::new("changed");
     let first = plan(PAPER);
     let world = MadeUp { limit: 3, ..MadeUp::default() };
-    assert!(open(&scratch.0, &first).run(&world, OPTIONS, &world.stop, &mut ()).is_none());
+    assert!(open(&scratch.0, &first).run(Worlds(&[&world]), OPTIONS, &world.stop, &mut ()).is_none());
     let changed = plan(&PAPER.replacen("at_least = 1.9", "at_least = 1.8", 1));
     assert_ne!(first.paper.hash, changed.paper.hash);
     assert_eq!(open(&scratch.0, &changed).resumed(), 0);
@@ -119,6 +119,6 @@ fn two_at_a_time_are_refused() {
     let scratch = Scratch::new("busy");
     let plan = plan(PAPER);
     let _first = open(&scratch.0, &plan);
-    let second = Journals::open(&scratch.0, &plan, &MadeUp::default(), "a build", false);
+    let second = Journals::open(&scratch.0, &plan, Worlds(&[&MadeUp::default()]), "a build", false);
     assert!(matches!(second.err(), Some(JournalError::Busy(_))));
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 
 /// Each crate of ours and the ones of ours that it may name, for building as for testing.
-const ALLOWED: [(&str, &[&str]); 14] = [
+const ALLOWED: [(&str, &[&str]); 13] = [
     ("airtcp-core", &[]),
     ("airtcp-tcp", &["airtcp-core"]),
     ("airtcp-link", &["airtcp-core"]),
@@ -27,10 +27,9 @@ const ALLOWED: [(&str, &[&str]); 14] = [
         ],
     ),
     ("airtcp-tidy", &[]),
-    ("airtcp-accept", &[]),
     ("airtcp-swarm", &["airtcp-core", "airtcp-tcp", "airtcp-link", "airtcp-schemes", "airtcp-sim"]),
     ("airtcp-drill", &["airtcp-core", "airtcp-tcp", "airtcp-linux"]),
-    ("airtcp-validate", &["airtcp-accept", "airtcp-core", "airtcp-drill", "airtcp-link", "airtcp-sim"]),
+    ("airtcp-validate", &["airtcp-core", "airtcp-drill", "airtcp-experiment", "airtcp-link", "airtcp-sim"]),
     ("airtcp-bench", &["airtcp-core", "airtcp-tcp", "airtcp-link", "airtcp-schemes", "airtcp-sim"]),
 ];
 

@@ -3,7 +3,8 @@
 use crate::page::Section;
 use crate::statistics::{Mean, median};
 use crate::summary;
-use serde_json::Value;
+use airtcp_experiment::results::summary::{CellSummary, Summary};
+use anyhow::Context;
 
 const SCENARIOS: [&str; 2] = ["validation/kernel-slow.toml", "validation/kernel-fast.toml"];
 /// Linux acknowledges every segment while its receive window grows, by two segments with each, from 64 KiB to what the
@@ -75,10 +76,10 @@ fn is_near(ours: &[f64], theirs: &[f64], ratio: f64) -> bool {
 
 const EMPTY: Runs = Runs { mbit: Vec::new(), retransmitted: Vec::new() };
 
-fn live(scenario: &str) -> anyhow::Result<Value> {
+fn live(scenario: &str) -> anyhow::Result<Summary> {
     for _ in 0..ATTEMPTS {
         let summary = summary::run(scenario, &["--live"])?;
-        if summary["cells"][0]["emulator"]["valid"] == Value::Bool(true) {
+        if !summary.cells.iter().any(CellSummary::is_void) {
             return Ok(summary);
         }
     }
@@ -86,12 +87,12 @@ fn live(scenario: &str) -> anyhow::Result<Value> {
 }
 
 /// The flows of the only cell.
-fn flows(summary: &Value) -> anyhow::Result<Vec<(String, Runs)>> {
-    let flows = summary["cells"][0]["flows"].as_array().ok_or_else(|| anyhow::anyhow!("the summary lists no flows"))?;
-    let read = |flow: &Value| {
-        let retransmitted = summary::numbers(&flow["retransmitted_segments"]["runs"]);
-        let runs = Runs { mbit: summary::mbit(flow), retransmitted };
-        (flow["name"].as_str().unwrap_or_default().to_owned(), runs)
+fn flows(summary: &Summary) -> anyhow::Result<Vec<(String, Runs)>> {
+    let cell = summary.cells.first().context("the summary has no cell")?;
+    let read = |name: &str| {
+        let runs = |metric: &str| summary::runs(cell, &format!("flows.{name}.{metric}"));
+        let mbit = runs("goodput_bps").into_iter().map(|bps| bps / 1e6).collect();
+        (name.to_owned(), Runs { mbit, retransmitted: runs("retransmitted_segments") })
     };
-    Ok(flows.iter().map(read).collect())
+    Ok(cell.readings.flows().map(read).collect())
 }

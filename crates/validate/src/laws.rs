@@ -27,8 +27,8 @@ pub fn section() -> anyhow::Result<Section> {
         ..Section::default()
     };
     let summary = summary::run("validation/laws.toml", &[])?;
-    for cell in summary["cells"].as_array().into_iter().flatten() {
-        let loss = cell["at"]["links.lossy.loss"].as_str().unwrap_or_default();
+    for cell in &summary.cells {
+        let loss = cell.at["links.lossy.loss"].as_str();
         let p = loss.trim_end_matches('%').parse::<f64>()? / 100.0;
         let simulated = Mean::of(&summary::mbit(cell));
         let (root, full) = (square_root(p), pftk(p));

@@ -3,8 +3,8 @@
 use crate::page::{Section, root};
 use crate::statistics::Mean;
 use crate::summary;
+use airtcp_experiment::results::summary::Summary;
 use anyhow::Context;
-use serde_json::Value;
 use std::process::Command;
 
 const TOLERANCE: f64 = 0.1;
@@ -95,6 +95,6 @@ fn ns2(loss: f64, both_ways: bool) -> anyhow::Result<Mean> {
     Ok(Mean::of(&(1..=10).map(of_seed).collect::<Result<Vec<_>, _>>()?))
 }
 
-fn goodput(summary: &Value, at: &[(&str, &str)]) -> anyhow::Result<Mean> {
+fn goodput(summary: &Summary, at: &[(&str, &str)]) -> anyhow::Result<Mean> {
     Ok(Mean::of(&summary::mbit(summary::cell(summary, at)?)))
 }

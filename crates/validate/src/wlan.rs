@@ -5,9 +5,9 @@ use crate::statistics::median;
 use crate::summary;
 use airtcp_core::Duration;
 use airtcp_core::parameters::Parameters;
+use airtcp_experiment::results::summary::CellSummary;
 use airtcp_sim::dot11::CellSettings;
 use airtcp_sim::dot11::saturation::{Saturation, bianchi, measure};
-use serde_json::Value;
 
 const SECONDS: u64 = 120;
 /// Payload of ns-3's packets, and with IP and UDP headers.
@@ -108,7 +108,7 @@ pub fn uploads() -> anyhow::Result<Section> {
         let [ack, stations, queue, mbit, jain, nothing] = [0, 1, 2, 3, 4, 5].map(|column| record[column].to_owned());
         let cell = summary::cell(&summary, &[("cases.cell", &format!("{ack} {stations} {queue}"))])?;
         let ours = median(&summary::mbit(cell));
-        let fair = cell["jain"]["median"].as_f64().unwrap_or(f64::NAN);
+        let fair = summary::median(cell, "jain");
         let starved = starved(cell);
         let (reference, index, none): (f64, f64, f64) = (mbit.parse()?, jain.parse()?, nothing.parse()?);
         let is_as_fair = (index < FAIR) == (fair < FAIR);
@@ -151,7 +151,7 @@ pub fn power_save() -> anyhow::Result<Section> {
             let beacon = format!("{beacon_ms}ms");
             let at = [("cases.file", file), ("wlans.wifi.beacon_interval", beacon.as_str())];
             let cell = summary::cell(&summary, &at)?;
-            let took_ms = cell["completion_ns"]["median"].as_f64().unwrap_or(f64::NAN) / 1e6;
+            let took_ms = summary::median(cell, "completion_ns") / 1e6;
             let whole = (took_ms / f64::from(*beacon_ms)).floor();
             let row =
                 vec![file.to_owned(), beacon, rounds.to_string(), format!("{took_ms:.0} ms"), format!("{whole:.0}")];
@@ -174,9 +174,9 @@ fn mbit(saturation: Saturation) -> f64 {
 }
 
 /// Flows that got nothing, in the mean of the runs.
-fn starved(cell: &Value) -> f64 {
-    let flows = cell["flows"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let runs: Vec<Vec<f64>> = flows.iter().map(|flow| summary::numbers(&flow["goodput_bps"]["runs"])).collect();
+fn starved(cell: &CellSummary) -> f64 {
+    let flows = cell.readings.flows();
+    let runs: Vec<Vec<f64>> = flows.map(|name| summary::runs(cell, &format!("flows.{name}.goodput_bps"))).collect();
     let of_run = |run: usize| runs.iter().filter(|flow| flow.get(run).is_some_and(|bps| *bps == 0.0)).count() as f64;
     let count = runs.first().map_or(0, Vec::len);
     // A single flow is not listed by itself.

@@ -91,8 +91,9 @@ pub(crate) fn run(arguments: &Arguments, catalogue: &Catalogue<'_>) -> Result<()
         resumed_runs: journal.resumed(),
         wall: machine::wall_clock().duration_since(begin),
     };
-    let written = directory::write(&arguments.results, &results, world.directory(), &machine::manifest(&work))
-        .with_context(|| format!("cannot write results below {}", arguments.results.display()))?;
+    let written =
+        directory::write(&arguments.results, &results, directory::of_world(world.name()), &machine::manifest(&work))
+            .with_context(|| format!("cannot write results below {}", arguments.results.display()))?;
     journal.remove().context("cannot remove the journal of finished runs")?;
     let captures = arguments.capture.write(&results, &captured, &written)?;
     let report = write_report(&directory::of_scenario(&arguments.results, &scenario), catalogue)?;

@@ -1,7 +1,7 @@
 //! What flows achieve: rates, fairness, times.
 
 use super::rates::{fairness, goodput, rate_of, throughput};
-use super::{Combine, Members, Metric, PerRun, Unit};
+use super::{Combine, Members, Metric, PerRun, Run, Unit};
 use crate::results::statistics::quotient;
 use crate::world::{FlowOutcome, RunOutcome};
 use airtcp_core::Duration;
@@ -62,6 +62,16 @@ pub(super) const METRICS: &[Metric] = &[
         "time until the last flow of fixed size is complete, with its handshake",
         |run, _| latest(run.outcome, |flow| flow.completion),
     ),
+    metric(
+        "completions_ns.p50",
+        "complete p50",
+        Unit::Millis,
+        "median of the times until each flow of fixed size is complete",
+        |run, _| completions(run, 50),
+    ),
+    metric("completions_ns.p95", "complete p95", Unit::Millis, "95th percentile of the same", |run, _| {
+        completions(run, 95)
+    }),
     metric("transfer_ns", "transfer", Unit::Seconds, "the same without the handshake", |run, _| {
         latest(run.outcome, |flow| flow.transfer)
     }),
@@ -136,6 +146,14 @@ fn highest(run: &RunOutcome, of: fn(&FlowOutcome) -> u64) -> Option<f64> {
 /// The time of the flow that takes longest, of those that were complete.
 fn latest(run: &RunOutcome, of: fn(&FlowOutcome) -> Option<Duration>) -> Option<f64> {
     run.flows.iter().filter_map(of).max().map(nanos)
+}
+
+/// A percentile (nearest rank) over the flows of fixed size, in ns; `None` unless all of them were complete.
+fn completions(run: &Run<'_>, percentile: usize) -> Option<f64> {
+    let sized = run.scenario.flows.iter().zip(&run.outcome.flows).filter(|(spec, _)| spec.size.is_some());
+    let mut times = sized.map(|(_, flow)| flow.completion).collect::<Option<Vec<Duration>>>()?;
+    times.sort_unstable();
+    times.get((times.len() * percentile).div_ceil(100).saturating_sub(1)).copied().map(nanos)
 }
 
 fn nanos(time: Duration) -> f64 {

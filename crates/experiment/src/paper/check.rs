@@ -30,6 +30,8 @@ const OVER_MEASURE: (&str, &str, &str) =
     ("over_measure", "\"flows.other.goodput_bps\"", "what of `over` it is compared with; `measure` if left out");
 const AT_LEAST: (&str, &str, &str) = ("at_least", "1.1", "lower end of the interval is at least this");
 const AT_MOST: (&str, &str, &str) = ("at_most", "0.99", "upper end of the interval is at most this");
+const BY_MEDIAN: (&str, &str, &str) =
+    ("by_median", "true", "the median decides, not the whole interval; for a few long live runs");
 const ALONG: (&str, &str, &str) =
     ("along", "\"links.air.loss\"", "the axis that is followed, in the order of its steps; required");
 const LINES: (&str, &str, &str) =
@@ -40,7 +42,7 @@ pub const KINDS: &[CheckKind] = &[
     CheckKind {
         name: "ratio",
         about: "One line over another, run by run: the interval reaches at_least and stays below at_most.",
-        keys: &[EXPERIMENT, MEASURE, OF, OVER, OVER_MEASURE, AT, AT_LEAST, AT_MOST, POINTS],
+        keys: &[EXPERIMENT, MEASURE, OF, OVER, OVER_MEASURE, AT, AT_LEAST, AT_MOST, BY_MEDIAN, POINTS],
     },
     CheckKind {
         name: "ordering",
@@ -64,7 +66,7 @@ pub const KINDS: &[CheckKind] = &[
     CheckKind {
         name: "within",
         about: "The measure itself: both ends of its interval are within the bounds.",
-        keys: &[EXPERIMENT, MEASURE, OF, AT, AT_LEAST, AT_MOST, POINTS],
+        keys: &[EXPERIMENT, MEASURE, OF, AT, AT_LEAST, AT_MOST, BY_MEDIAN, POINTS],
     },
     CheckKind {
         name: "crossover",
@@ -85,6 +87,20 @@ pub const KINDS: &[CheckKind] = &[
         name: "diminishing",
         about: "From line to line, the first step gains and each further step gains less, with their whole intervals.",
         keys: &[EXPERIMENT, MEASURE, LINES, AT, POINTS],
+    },
+    CheckKind {
+        name: "agreement",
+        about: "What `of` gains over `over` is the same in two experiments, such as live and simulated: the gains differ by at most `apart`, in the medians.",
+        keys: &[
+            EXPERIMENT,
+            MEASURE,
+            OF,
+            OVER,
+            ("beside", "\"simulated\"", "the other experiment, with the same lines; required"),
+            ("apart", "0.1", "largest difference of the two gains, as a share of `over`; required"),
+            AT,
+            POINTS,
+        ],
     },
     CheckKind {
         name: "analytic",
@@ -126,6 +142,8 @@ pub enum Rule {
     },
     /// The cells of a point in their order.
     Diminishing,
+    /// The gain of the first cell over the second, and that of the third over the fourth, at most so far apart.
+    Agreement(f64),
     /// A number that needs no runs.
     Analytic(f64, Bounds),
     /// Tests of the repository.
@@ -220,7 +238,11 @@ impl Reader<'_> {
     }
 
     fn bounds(&self) -> Result<Bounds, ScenarioError> {
-        let bounds = Bounds { at_least: self.number("at_least")?, at_most: self.number("at_most")? };
+        let bounds = Bounds {
+            at_least: self.number("at_least")?,
+            at_most: self.number("at_most")?,
+            by_median: self.keys.value("by_median")?.unwrap_or(false),
+        };
         match (bounds.at_least, bounds.at_most) {
             (None, None) => Err(self.missing("at_least", "at_least = 1.1, at_most = 2, or both")),
             (Some(low), Some(high)) if low > high => {
@@ -361,6 +383,10 @@ impl Reader<'_> {
             let entry = self.required(key)?;
             lines.push(line(entry, &entry.node)?);
         }
+        if self.kind.name == "agreement" {
+            let beside = find_experiment(self.keys, self.required("beside")?, self.experiments)?;
+            lines.extend([0, 1].map(|line: usize| lines[line].of_experiment(beside)));
+        }
         Ok(lines)
     }
 
@@ -395,6 +421,16 @@ impl Reader<'_> {
                 let word = if starts_above { "above" } else { "below" };
                 let words = format!("{} starts {word} {} and crosses it between {from} and {to}", names[0], names[1]);
                 (Rule::Crossover { starts_above, between: [from, to] }, words)
+            }
+            "agreement" => {
+                let entry = self.required("apart")?;
+                let apart = self.number("apart")?.filter(|apart| *apart > 0.0);
+                let apart = apart.ok_or_else(|| self.keys.bad(entry, "it is a share above 0"))?;
+                let words = format!(
+                    "what {} gains over {} and in the other experiment is at most {apart} apart",
+                    names[0], names[1]
+                );
+                (Rule::Agreement(apart), words)
             }
             "diminishing" => (Rule::Diminishing, format!("each step gains less: {}", names.join(", "))),
             other => unreachable!("'{other}' measures nothing"),
@@ -478,5 +514,6 @@ impl Reader<'_> {
 fn words_of(bounds: Bounds) -> String {
     let low = bounds.at_least.map(|bound| format!("at least {bound}"));
     let high = bounds.at_most.map(|bound| format!("at most {bound}"));
-    [low, high].into_iter().flatten().collect::<Vec<_>>().join(" and ")
+    let median = if bounds.by_median { " in the median" } else { "" };
+    [low, high].into_iter().flatten().collect::<Vec<_>>().join(" and ") + median
 }

@@ -2,9 +2,9 @@
 //!
 //! Every rule compares run by run, each with the run of the same seed, takes the median of these comparisons and its
 //! 95 % interval ([`estimate`]), and holds only if the *whole interval* is on the right side of the threshold. A rule
-//! that the median alone would pass does not hold.
+//! that the median alone would pass does not hold, unless its check says `by_median`: few live runs, each a minute long.
 
-use crate::results::{Estimate, estimate, quotient};
+use crate::results::{Estimate, difference_of_gains, estimate, quotient};
 
 /// What a rule found at one point.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -24,12 +24,14 @@ pub struct Bounds {
     pub at_least: Option<f64>,
     /// Not above.
     pub at_most: Option<f64>,
+    /// The median alone decides, and the interval is only shown.
+    pub by_median: bool,
 }
 
 impl Bounds {
-    /// Holds if both ends of the interval are within the bounds, which belong to them.
+    /// Holds if both ends of the interval (or the median) are within the bounds, which belong to them.
     pub fn finding(self, estimate: Estimate) -> Finding {
-        let [low, high] = estimate.ci95;
+        let [low, high] = if self.by_median { [estimate.median; 2] } else { estimate.ci95 };
         let above = self.at_least.map_or(f64::INFINITY, |bound| low - bound);
         let below = self.at_most.map_or(f64::INFINITY, |bound| bound - high);
         let slack = if above < below { above } else { below };
@@ -50,6 +52,13 @@ pub enum Direction {
 pub fn ratio_of(a: &[f64], b: &[f64]) -> Estimate {
     let quotients: Vec<f64> = a.iter().zip(b).map(|(a, b)| quotient(*a, *b)).collect();
     of(&quotients)
+}
+
+/// What `first` gains, `of` over `over` less one, and what `second` gains differ by at most `apart`; each is the median of
+/// one line over that of the other, as runs of two worlds have nothing in common by which they could be paired.
+pub fn agreement(first: [&[f64]; 2], second: [&[f64]; 2], apart: f64) -> Finding {
+    let bounds = Bounds { at_least: Some(-apart), at_most: Some(apart), by_median: true };
+    bounds.finding(difference_of_gains(first, second))
 }
 
 /// `of` over `over` is within the bounds.
@@ -76,7 +85,7 @@ pub fn monotone(line: &[Vec<f64>], direction: Direction, tolerance: f64) -> Find
     };
     let (first, last) = (&line[0], &line[line.len() - 1]);
     let overall = more_than(growth(first, last), 1.0);
-    let bounds = Bounds { at_least: Some(1.0 - tolerance), at_most: None };
+    let bounds = Bounds { at_least: Some(1.0 - tolerance), at_most: None, by_median: false };
     let steps = line.windows(2).map(|step| bounds.finding(growth(&step[0], &step[1])));
     // A step may be as close to its bound as it likes: the whole way is what the claim is about.
     match least(steps) {
@@ -164,7 +173,7 @@ mod tests {
     }
 
     fn at_least(bound: f64) -> Bounds {
-        Bounds { at_least: Some(bound), at_most: None }
+        Bounds { at_least: Some(bound), at_most: None, by_median: false }
     }
 
     #[test]
@@ -175,7 +184,7 @@ mod tests {
 
     #[test]
     fn a_ratio_at_most_looks_at_the_upper_end() {
-        let at_most = Bounds { at_least: None, at_most: Some(0.99) };
+        let at_most = Bounds { at_least: None, at_most: Some(0.99), by_median: false };
         assert!(ratio(&runs(0.5, 0.99), &flat(1.0), at_most).holds);
         assert!(!ratio(&runs(0.5, 0.991), &flat(1.0), at_most).holds);
     }
@@ -189,6 +198,23 @@ mod tests {
     }
 
     #[test]
+    fn by_median_only_the_middle_counts() {
+        let bounds = Bounds { by_median: true, ..at_least(1.5) };
+        assert!(ratio(&runs(1.0, 2.0), &flat(1.0), bounds).holds);
+        assert!(!ratio(&runs(0.99, 2.0), &flat(1.0), bounds).holds);
+        assert!(!ratio(&[], &[], bounds).holds);
+    }
+
+    #[test]
+    fn gains_agree_if_their_medians_are_close_either_way() {
+        let plain = flat(100.0);
+        for (gained, holds) in [(129.0, true), (111.0, true), (131.0, false), (109.0, false)] {
+            assert_eq!(agreement([&flat(gained), &plain], [&flat(120.0), &plain], 0.1).holds, holds, "{gained}");
+        }
+        assert!(!agreement([&[], &plain], [&flat(120.0), &plain], 0.1).holds);
+    }
+
+    #[test]
     fn nothing_over_nothing_is_no_gain() {
         assert!(!ratio(&flat(0.0), &flat(0.0), at_least(1.01)).holds);
         assert!(ratio(&flat(1.0), &flat(0.0), at_least(1.01)).holds);
@@ -196,7 +222,7 @@ mod tests {
 
     #[test]
     fn a_value_is_within_if_both_ends_are() {
-        let bounds = Bounds { at_least: Some(0.7), at_most: Some(1.0) };
+        let bounds = Bounds { at_least: Some(0.7), at_most: Some(1.0), by_median: false };
         assert!(within(&runs(0.7, 1.0), bounds).holds);
         assert!(!within(&runs(0.69, 0.9), bounds).holds);
         assert!(!within(&runs(0.8, 1.01), bounds).holds);
@@ -267,7 +293,7 @@ mod tests {
 
     #[test]
     fn a_computed_value_may_be_exactly_at_its_bounds() {
-        let bounds = Bounds { at_least: Some(22.5), at_most: Some(25.0) };
+        let bounds = Bounds { at_least: Some(22.5), at_most: Some(25.0), by_median: false };
         assert!(analytic(25.0, bounds).holds && analytic(22.5, bounds).holds);
         assert!(!analytic(25.01, bounds).holds && !analytic(22.49, bounds).holds);
     }

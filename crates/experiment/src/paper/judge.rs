@@ -102,6 +102,9 @@ impl<'a> Evidence<'a> {
         let place = place.ok_or("a cell was left out")?;
         let name = || results::describe(&results.scenario.cells[place]);
         match &results.cells[place] {
+            CellState::Done(runs) if runs.iter().any(|run| run.emulator.is_some_and(|link| !link.valid)) => Err(
+                format!("{}: the emulator did not hold its rate, delay or loss; run again on an idle machine", name()),
+            ),
             CellState::Done(_) => {
                 results::values(results, place, measure).ok_or_else(|| format!("{} has no {measure}", name()))
             }
@@ -193,6 +196,7 @@ fn find(check: &Check, point: &Point, evidence: &Evidence<'_>) -> Result<Finding
             let (a, b) = lines.split_at(lines.len() / 2);
             decide::crossover(&point.x, a, b, *starts_above, *from, *to)
         }
+        Rule::Agreement(apart) => decide::agreement([&lines[0], &lines[1]], [&lines[2], &lines[3]], *apart),
         Rule::Diminishing => decide::diminishing(&lines),
         Rule::Analytic(..) | Rule::Test { .. } => unreachable!("these have no points"),
     })

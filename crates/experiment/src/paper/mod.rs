@@ -19,7 +19,7 @@ mod selection;
 pub use check::{Check, KINDS as CHECK_KINDS};
 pub use judge::{Judgement, Verdict};
 pub use read::{CLAIM_KEYS, EXPERIMENT_KEYS, PAPER_KEYS, PaperFile, VARIANT_KEYS};
-pub use reproduce::{Plan, Reproduction};
+pub use reproduce::{Plan, Reproduction, Worlds};
 
 use crate::scenario::Scenario;
 
@@ -58,6 +58,8 @@ pub struct Experiment {
     pub id: String,
     /// What to run.
     pub scenario: Scenario,
+    /// Where, by the world's name; the first world there is if the file does not say.
+    pub world: Option<String>,
 }
 
 /// Another setting of something that the paper leaves open, under which claims are judged again.

@@ -29,20 +29,19 @@ pub fn of_paper(root: &Path, paper: &Paper) -> PathBuf {
     root.join(format!("paper-{}-{}", paper.slug, paper.hash))
 }
 
-/// Writes each experiment and `claims.json` below `root`; returns the paper's directory and those of its experiments.
+/// Writes each experiment and `claims.json` below `root`, beside the `manifest` of its world; returns the paper's directory and those of its experiments.
 ///
 /// # Errors
 /// The file system's.
 pub fn write(
     root: &Path,
     reproduction: &Reproduction<'_>,
-    world_directory: &str,
-    manifest: &Value,
+    manifest: &dyn Fn(&str) -> Value,
 ) -> io::Result<(PathBuf, Vec<PathBuf>)> {
     let target = of_paper(root, &reproduction.plan.paper);
     let mut experiments = Vec::new();
     for results in &reproduction.results {
-        directory::write(&target, results, world_directory, manifest)?;
+        directory::write(&target, results, directory::of_world(results.world), &manifest(results.world))?;
         experiments.push(directory::of_scenario(&target, results.scenario));
     }
     std::fs::create_dir_all(&target)?;

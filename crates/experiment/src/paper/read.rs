@@ -22,6 +22,7 @@ pub const PAPER_KEYS: &[(&str, &str, &str)] = &[
 /// Keys of an experiment besides those of a scenario: key, example, meaning.
 pub const EXPERIMENT_KEYS: &[(&str, &str, &str)] = &[
     ("like", "\"e1\"", "an experiment above to start from; what is written here is merged into it"),
+    ("world", "\"live\"", "where it runs: simulator or live (needs root); the simulator if left out"),
     ("quick", "{ runs = 3 }", "merged into this experiment by reproduce --quick"),
 ];
 
@@ -131,6 +132,7 @@ impl<'a> PaperFile<'a> {
             let document = self.complete(&all, entry, &written)?;
             let mut resolved = document.clone();
             let own_quick = resolved.remove("quick");
+            let world = resolved.remove("world").map(|named| world(&all, &named)).transpose()?;
             written.push((&entry.key, document));
             if let Some(quick) = quick {
                 overlay(&mut resolved, quick);
@@ -146,7 +148,7 @@ impl<'a> PaperFile<'a> {
             put_first(&mut resolved, "schema", Value::Number("1".into()), &entry.origin);
             let sets: &[String] = if mode.control { &["control=true".to_owned()] } else { &[] };
             let scenario = Scenario::of_document(&self.file, resolved, sets, catalogue, &mut |base| (self.open)(base))?;
-            experiments.push(Experiment { id, scenario });
+            experiments.push(Experiment { id, scenario, world });
         }
         if experiments.is_empty() {
             return Err(all.bad(entry, "there is none: nothing would be run"));
@@ -171,6 +173,15 @@ impl<'a> PaperFile<'a> {
         overlay(&mut document, &own);
         Ok(document)
     }
+}
+
+fn world(keys: &Keys<'_>, entry: &Entry) -> Result<String, ScenarioError> {
+    let name = keys.scalar(entry, "the name of a world")?;
+    let known = ["simulator", "live"];
+    if known.contains(&name.as_str()) {
+        return Ok(name);
+    }
+    Err(keys.no_such("world", &name, "world", &entry.node.origin, known.map(str::to_owned).to_vec()))
 }
 
 fn put_first(document: &mut Table, key: &str, value: Value, origin: &Origin) {

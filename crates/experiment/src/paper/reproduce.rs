@@ -36,6 +36,23 @@ pub struct Sweep<'a> {
     pub variant: Option<&'a str>,
     /// What to run.
     pub scenario: &'a Scenario,
+    /// Where, as [`Experiment::world`].
+    pub world: Option<&'a str>,
+}
+
+/// The worlds that experiments may name; those that name none run in the first one.
+#[derive(Clone, Copy)]
+pub struct Worlds<'a>(pub &'a [&'a dyn World]);
+
+impl<'a> Worlds<'a> {
+    /// Where `sweep` runs.
+    ///
+    /// # Panics
+    /// The world that its experiment names is not among them.
+    pub fn of(self, sweep: &Sweep<'_>) -> &'a dyn World {
+        let named = |world: &&&dyn World| sweep.world.is_none_or(|name| world.name() == name);
+        *self.0.iter().find(named).expect("the caller gives every world that the file format knows")
+    }
 }
 
 impl Sweep<'_> {
@@ -96,12 +113,14 @@ impl Plan {
     /// Everything to run, in the order in which [`Plan::judge`] wants the results: the experiments with the defaults,
     /// then for each variant what its claims look at.
     pub fn sweeps(&self) -> Vec<Sweep<'_>> {
-        let of_paper = self.paper.experiments.iter().map(|experiment| (None, &experiment.scenario));
+        let worlds = || self.paper.experiments.iter().map(|experiment| experiment.world.as_deref());
+        let of_paper = self.paper.experiments.iter().map(|experiment| (None, &experiment.scenario)).zip(worlds());
         let of_variants = self.variants.iter().flat_map(|variant| {
             let name = self.paper.variants[variant.index].name.as_str();
-            variant.restricted.iter().map(move |(scenario, _)| (Some(name), scenario))
+            variant.restricted.iter().map(move |(scenario, _)| (Some(name), scenario)).zip(worlds())
         });
-        of_paper.chain(of_variants).map(|(variant, scenario)| Sweep { variant, scenario }).collect()
+        let sweep = |((variant, scenario), world)| Sweep { variant, scenario, world };
+        of_paper.chain(of_variants).map(sweep).collect()
     }
 
     /// How many runs there are in all.
@@ -109,10 +128,14 @@ impl Plan {
         self.sweeps().iter().map(Sweep::runs).sum()
     }
 
-    /// Runs everything in `world` and judges.
-    pub fn run(&self, world: &dyn World, options: RunOptions, observer: &mut dyn Observer) -> Reproduction<'_> {
+    /// Runs everything and judges.
+    ///
+    /// # Panics
+    /// See [`Worlds::of`].
+    pub fn run(&self, worlds: Worlds<'_>, options: RunOptions, observer: &mut dyn Observer) -> Reproduction<'_> {
         let sweeps = self.sweeps();
-        self.judge(sweeps.iter().map(|sweep| results::run(sweep.scenario, world, options, observer)).collect())
+        let results = sweeps.iter().map(|sweep| results::run(sweep.scenario, worlds.of(sweep), options, observer));
+        self.judge(results.collect())
     }
 
     /// Judges what [`Plan::sweeps`] gave.

@@ -4,9 +4,8 @@
 //! depend on the paper's claims, so a journal belongs to the paper's hash and the mode besides its scenario.
 
 use super::output::of_paper;
-use super::reproduce::{Plan, Sweep};
+use super::reproduce::{Plan, Sweep, Worlds};
 use crate::results::{self, Interruptible, Journal, JournalError, Observer, Results, RunOptions};
-use crate::world::World;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,14 +19,14 @@ pub struct Journals<'a> {
 }
 
 impl<'a> Journals<'a> {
-    /// Those of `plan` in `world` below `root`, see [`Journal::open`].
+    /// Those of `plan` below `root`, see [`Journal::open`].
     ///
     /// # Errors
     /// Another process has one of them, or the file system's.
     pub fn open(
         root: &Path,
         plan: &'a Plan,
-        world: &dyn World,
+        worlds: Worlds<'_>,
         build: &str,
         fresh: bool,
     ) -> Result<Self, JournalError> {
@@ -36,7 +35,7 @@ impl<'a> Journals<'a> {
         let build = format!("{build}, paper {}, quick {}, control {}", plan.paper.hash, mode.quick, mode.control);
         let folder = |sweep: &Sweep<'_>| sweep.variant.map_or(target.clone(), |name| target.join(format!(".{name}")));
         let sweeps = plan.sweeps();
-        let open = |sweep: &Sweep<'_>| Journal::open(&folder(sweep), sweep.scenario, world, &build, fresh);
+        let open = |sweep: &Sweep<'_>| Journal::open(&folder(sweep), sweep.scenario, worlds.of(sweep), &build, fresh);
         let journals = sweeps.iter().map(open).collect::<Result<_, _>>()?;
         let mut folders: Vec<PathBuf> = sweeps.iter().filter(|sweep| sweep.variant.is_some()).map(folder).collect();
         folders.dedup();
@@ -46,7 +45,7 @@ impl<'a> Journals<'a> {
     /// Runs what is missing; `None` if that was stopped.
     pub fn run(
         &mut self,
-        world: &dyn World,
+        worlds: Worlds<'_>,
         options: RunOptions,
         stop: &AtomicBool,
         observer: &mut dyn Observer,
@@ -54,7 +53,7 @@ impl<'a> Journals<'a> {
         let mut all = Vec::new();
         for (sweep, journal) in self.plan.sweeps().into_iter().zip(&mut self.journals) {
             let interruptible = Interruptible { journal, stop };
-            all.push(results::run_interruptible(sweep.scenario, world, options, interruptible, observer));
+            all.push(results::run_interruptible(sweep.scenario, worlds.of(&sweep), options, interruptible, observer));
             if stop.load(Ordering::Relaxed) && all.last().is_some_and(|results| !results.is_complete()) {
                 return None;
             }

@@ -95,6 +95,12 @@ impl Selection {
         Ok(Selection { experiment, wants })
     }
 
+    /// The same of another experiment.
+    #[must_use]
+    pub fn of_experiment(&self, experiment: usize) -> Selection {
+        Selection { experiment, wants: self.wants.clone() }
+    }
+
     /// True if a cell with these labels is meant.
     pub fn takes(&self, at: &At) -> bool {
         self.wants.iter().all(|(axis, want)| {

@@ -21,6 +21,11 @@ pub fn of_scenario(root: &Path, scenario: &Scenario) -> PathBuf {
     root.join(format!("{}-{}", scenario.name, scenario.hash))
 }
 
+/// Name of the directory of `world`.
+pub fn of_world(world: &str) -> &str {
+    if world == "simulator" { "sim" } else { world }
+}
+
 /// Writes everything of one world; returns its directory.
 ///
 /// # Errors

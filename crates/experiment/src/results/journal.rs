@@ -87,7 +87,7 @@ impl Journal {
         fresh: bool,
     ) -> Result<Journal, JournalError> {
         let directory = directory::of_scenario(root, scenario);
-        let path = directory.join(format!(".{}.partial", world.directory()));
+        let path = directory.join(format!(".{}.partial", super::directory::of_world(world.name())));
         let wrong = |error| JournalError::File { path: path.display().to_string(), error };
         std::fs::create_dir_all(&directory).map_err(wrong)?;
         let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path).map_err(wrong)?;

@@ -14,7 +14,7 @@ mod values;
 pub use ceiling::ceiling_bps;
 pub use journal::{Journal, JournalError};
 pub use run::{Interruptible, MAX_CELLS_WITH_SERIES, Observer, RunOptions, run, run_interruptible};
-pub use statistics::{Estimate, METHOD, estimate, jain, median, quotient};
+pub use statistics::{Estimate, METHOD, difference_of_gains, estimate, jain, median, quotient};
 pub use values::values;
 
 use crate::metric::Run;
