@@ -2,7 +2,6 @@
 //! are lists whose items have a `name`.
 
 use super::statistics::round;
-use super::summary::Labels;
 use super::{Estimate, estimate, median};
 use crate::metric::{self, Combine, Members, Metric, Run, rates};
 use crate::scenario::SchemeSpec;
@@ -75,9 +74,9 @@ impl Readings {
     }
 
     /// Says what `times_baseline` was compared with.
-    pub(super) fn put_baseline(&mut self, baseline: Labels) {
+    pub(super) fn put_baseline(&mut self, labels: Value) {
         if let Some(Value::Object(ratio)) = self.0.get_mut("times_baseline") {
-            ratio.insert("baseline".into(), json!(baseline));
+            ratio.insert("baseline".into(), labels);
         }
     }
 }

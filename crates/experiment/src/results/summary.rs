@@ -180,7 +180,7 @@ impl CellSummary {
         let outcomes = results.outcomes(index)?;
         let runs = results.runs(index)?;
         let mut readings = Readings::of(&runs);
-        readings.put_baseline(baseline_labels(results, index));
+        readings.put_baseline(serde_json::json!(baseline_labels(results, index)));
         let traces = || outcomes.iter().filter_map(|run| run.trace);
         Some(CellSummary {
             world: results.world.into(),
