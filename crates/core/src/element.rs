@@ -70,8 +70,22 @@ impl core::ops::Add for Backlog {
     }
 }
 
+/// Which packets an element has to see. A live gateway leaves all others alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Traffic {
+    /// All of IP.
+    All,
+    /// TCP segments, unfragmented.
+    Tcp,
+}
+
 /// A packet processor between two links; a host is one too.
 pub trait Element {
+    /// Which packets it has to see. Those of the other kinds it may get all the same, and then passes on.
+    fn traffic(&self) -> Traffic {
+        Traffic::All
+    }
+
     /// A packet came in at `port`. The element now owns it: it sends, holds, consumes or discards it.
     fn handle_packet(&mut self, cx: &mut Context<'_>, port: Port, packet: Packet);
 

@@ -8,7 +8,7 @@ use crate::sys::sched;
 /// Looks at the whole machine: what gateways, live runs and good timing need.
 pub fn examine() -> Vec<Finding> {
     let mut findings = inspect::machine();
-    findings.extend(inspect::firewall(None));
+    findings.extend(inspect::diversion(None));
     findings.push(realtime());
     findings.extend(["ethtool", "iperf3"].into_iter().map(optional_tool));
     findings.push(controllers());

@@ -3,6 +3,8 @@
 
 mod gateway_support;
 
+use airtcp_linux::gateway::Config;
+use airtcp_linux::gateway::divert::Method;
 use gateway_support::{Net, RECEIVER, can_run, kill, sh};
 use std::time::Duration;
 
@@ -34,14 +36,37 @@ fn ruleset_routes_and_settings_are_byte_equal_before_and_after_a_gateways_life()
     let status = gateway.status().unwrap();
     assert!(status.packets["received_inner"] >= 2, "{:?}", status.packets);
     assert!(status.packets["received_link"] >= 2, "{:?}", status.packets);
+    gateway.stop();
+    assert_eq!(net.state("a"), before);
+}
+
+#[test]
+fn without_programs_at_the_link_marks_avoid_bits_in_use_and_all_is_byte_equal_after_it() {
+    if !can_run() {
+        return;
+    }
+    let net = Net::new();
+    add_foreign_rules(&net);
+    net.meet();
+    let before = net.state("a");
+    let gateway = net.gateway_with("a", second_best(&net), "");
+    assert!(net.ping() && net.ping_to(RECEIVER.1));
+    let status = gateway.status().unwrap();
+    assert!(status.packets["received_inner"] >= 2 && status.packets["received_link"] >= 2, "{:?}", status.packets);
+    assert_eq!((status.method, status.diverting), (Method::Routed, true));
     let marks = net.exec("a", "nft list ruleset");
     assert!(marks.contains("meta mark | 0x90000000"), "bits in use are avoided: {marks}");
     gateway.stop();
     assert_eq!(net.state("a"), before);
 }
 
+/// A gateway on `a` where the kernel runs no program at the link.
+fn second_best(net: &Net) -> Config {
+    Config { method: Some(Method::Routed), ..net.config("a") }
+}
+
 #[test]
-fn the_boxs_own_traffic_is_never_diverted() {
+fn what_the_box_itself_sends_is_never_diverted() {
     if !can_run() {
         return;
     }
@@ -54,25 +79,54 @@ fn the_boxs_own_traffic_is_never_diverted() {
     net.exec("a", "ping -n -c2 -i0.2 -q 10.3.0.2");
     net.exec("b", "ping -n -c2 -i0.2 -q fd02::1");
     net.exec("s", "ping -n -c2 -i0.2 -q 10.1.0.2");
-    assert_eq!(of(&gateway), before);
+    let after = of(&gateway);
+    assert_eq!(after["received_inner"], before["received_inner"]);
+    // What comes over the link for the box cannot be told from what is for somebody behind its NAT.
+    assert_eq!(after["received_link"], before["received_link"] + 7);
     gateway.stop();
 }
 
 #[test]
-fn a_killed_gateway_fails_open_at_once_and_the_next_start_removes_what_it_left() {
+fn a_killed_gateway_fails_open_at_once_and_leaves_nothing() {
     if !can_run() {
         return;
     }
     let net = Net::new();
     net.meet();
     let before = net.state("a");
-    let gateway = net.gateway("a");
-    gateway.kill_dash_nine();
+    net.gateway("a").kill_dash_nine();
     assert!(net.time_to_recover() < Duration::from_millis(700));
-    let left = net.exec("a", "ip rule");
-    assert_eq!(left.matches("proto 167").count(), 2, "{left}");
-    net.gateway("a").stop();
-    assert_eq!(net.state("a"), before);
+    let gone = (0..50).any(|_| {
+        std::thread::sleep(Duration::from_millis(20));
+        net.state("a") == before
+    });
+    assert!(gone, "{}", net.state("a"));
+    assert_eq!(net.exec("a", "tc filter show dev air egress"), "");
+}
+
+#[test]
+fn what_a_killed_gateway_leaves_with_older_kernels_does_nothing_and_the_next_start_removes_it() {
+    if !can_run() {
+        return;
+    }
+    for method in [Method::Clsact, Method::Routed] {
+        let net = Net::new();
+        net.meet();
+        let before = net.state("a");
+        let config = Config { method: Some(method), ..net.config("a") };
+        let gateway = net.gateway_with("a", config.clone(), "");
+        assert!(net.ping() && net.ping_to(RECEIVER.1));
+        assert_eq!(gateway.status().unwrap().packets["received_inner"], 2);
+        gateway.kill_dash_nine();
+        // Until the dead man's switch opens, the programs of clsact send packets into devices that are gone.
+        assert!(net.time_to_recover() < OPEN_AGAIN);
+        let (filters, rules) = (net.exec("a", "tc filter show dev air egress"), net.exec("a", "ip rule"));
+        let left = (filters.contains("airtcp_leaving"), rules.matches("proto 167").count());
+        assert_eq!(left, if method == Method::Routed { (false, 2) } else { (true, 0) });
+        net.gateway("a").stop();
+        assert_eq!(net.state("a"), before);
+        assert_eq!(net.exec("a", "tc filter show dev air egress"), "");
+    }
 }
 
 #[test]
@@ -173,7 +227,7 @@ fn the_loss_of_the_nft_table_restarts_the_worker() {
         return;
     }
     let net = Net::new();
-    let mut gateway = net.gateway("a");
+    let mut gateway = net.gateway_with("a", second_best(&net), "");
     let children = sh(&format!("cat /proc/{0}/task/{0}/children", gateway.worker()));
     let holder = children.split_whitespace().next().expect("nft runs").parse().unwrap();
     kill(holder, "KILL");
@@ -209,21 +263,52 @@ fn a_second_gateway_on_a_link_is_refused_and_one_on_another_link_runs_beside_it(
     assert_eq!(net.state("a"), before);
 }
 
+/// Rules of a router that packets would meet differently if they passed it twice, and what a refusal says of them.
+const IN_THE_WAY: [(&str, &str); 4] = [
+    (
+        "nft 'table ip t { chain c { type nat hook postrouting priority 100; oifname \"air\" masquerade; }; }'",
+        "translates addresses",
+    ),
+    (
+        "nft 'table ip t { chain c { type filter hook forward priority 0; iifname \"guest\" oifname \"air\" drop; }; }'",
+        "filters what it forwards",
+    ),
+    ("ip rule add iif wire unreachable priority 9999", "ip -4 rule priority 9999"),
+    ("sysctl -q -w net.ipv4.conf.all.src_valid_mark=1", "src_valid_mark"),
+];
+
 #[test]
-fn a_router_that_translates_addresses_is_refused_with_a_reason_and_left_as_it_was() {
+fn without_programs_at_the_link_a_router_with_rules_in_the_way_is_refused_and_left_as_it_was() {
+    if !can_run() {
+        return;
+    }
+    for (rule, reason) in IN_THE_WAY {
+        let net = Net::new();
+        net.exec("a", rule);
+        let before = net.state("a");
+        let (fine, text) = net.gateway_output("a", &second_best(&net), "");
+        assert!(!fine && text.contains(reason) && text.contains("Fix:"), "{text}");
+        assert_eq!(net.state("a"), before);
+    }
+}
+
+#[test]
+fn without_programs_at_the_link_a_gateway_steps_aside_for_rules_that_come_later_and_comes_back_without_them() {
     if !can_run() {
         return;
     }
     let net = Net::new();
-    net.exec(
-        "a",
-        "nft 'table ip nat { chain post { type nat hook postrouting priority 100; \
-         oifname \"air\" masquerade; }; }'",
-    );
-    let before = net.state("a");
-    let (fine, text) = net.gateway_output("a", &net.config("a"), "");
-    assert!(!fine && text.contains("translates addresses") && text.contains("Fix:"), "{text}");
-    assert_eq!(net.state("a"), before);
+    net.meet();
+    let mut gateway = net.gateway_with("a", second_best(&net), "");
+    net.exec("a", "nft 'table ip t { chain c { type filter hook forward priority 0; oifname \"wire\" counter; }; }'");
+    let stepped_aside = (0..100).any(|_| {
+        std::thread::sleep(Duration::from_millis(20));
+        gateway.said().contains("filters what it forwards")
+    });
+    assert!(stepped_aside && gateway.status().is_none() && net.ping(), "{}", gateway.said());
+    net.exec("a", "nft delete table ip t");
+    gateway.wait_for("back", |status| status.restarts > 0 && status.diverting);
+    gateway.stop();
 }
 
 #[test]
@@ -259,6 +344,11 @@ fn a_dry_run_shows_every_command_and_the_undo_and_changes_nothing() {
     let net = Net::new();
     let before = net.state("a");
     let (fine, text) = net.gateway_output("a", &net.config("a"), "--dry-run");
+    assert!(fine, "{text}");
+    for part in ["ip link set dev gwa-out", "`airtcp_leaving` and `airtcp_arriving` at air", "undo: kill"] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let (fine, text) = net.gateway_output("a", &second_best(&net), "--dry-run");
     assert!(fine, "{text}");
     for part in ["ip -4 rule add", "ip -6 route add", "flags owner", "undo: kill", "rule del"] {
         assert!(text.contains(part), "{part}: {text}");

@@ -113,14 +113,6 @@ impl TunDevice {
         sent
     }
 
-    /// Gives a datagram to the kernel outside of the accounting (heartbeats).
-    ///
-    /// # Errors
-    /// What the kernel says.
-    pub fn send_uncounted(&self, datagram: &[u8]) -> io::Result<()> {
-        self.tun.send(datagram)
-    }
-
     fn count(&mut self, error: &io::Error) {
         let counter = match error.raw_os_error() {
             Some(libc::EIO) => &mut self.counters.errors_down,

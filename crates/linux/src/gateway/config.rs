@@ -1,6 +1,7 @@
 //! What a gateway is told: one struct, filled by the caller (the command line reads it from
 //! TOML), handed from the supervisor to the worker as JSON.
 
+use super::divert::Method;
 use crate::sys::tun::NAME_MAX;
 use airtcp_core::{ByteSize, Duration, Rate, Value};
 use airtcp_schemes::{LinkFacts, MAX_MEMORY};
@@ -47,6 +48,8 @@ pub struct Config {
     pub run_directory: PathBuf,
     /// Seed of the scheme's random stream; `None` draws one.
     pub seed: Option<u64>,
+    /// How packets are taken, for tests; `None` takes the best that the kernel has.
+    pub method: Option<Method>,
 }
 
 /// The known facts about the link, in base units. The scheme measures unknown ones or does without them.
@@ -131,6 +134,7 @@ impl Config {
             realtime: Some(REALTIME_PRIORITY),
             run_directory: RUN_DIRECTORY.into(),
             seed: None,
+            method: None,
         }
     }
 

@@ -65,25 +65,40 @@ impl Firewall {
             .fold(0, |bits, value| bits | value)
     }
 
-    /// True if a forward chain drops what no rule accepts, and no rule mentions the devices
-    /// of the gateway `name`.
-    pub fn may_drop_forwarded(&self, name: Option<&str>) -> bool {
-        let drops = self.rules().any(|(line, _)| {
-            (line.contains("hook forward") && line.contains("policy drop")) || line.starts_with(":FORWARD DROP")
-        });
-        drops && !name.is_some_and(|name| self.text.contains(&format!("\"{name}-")))
+    /// What of the rules packets would meet differently if they passed the router twice; `None` if nothing: rules about
+    /// forwarded packets, address translation, flow tables, a reverse path filter.
+    pub fn in_the_way(&self) -> Option<String> {
+        if let Some(rule) = self.translation() {
+            return Some(format!("this router translates addresses (`{rule}`)"));
+        }
+        self.forwarding().map(|rule| format!("this router filters what it forwards (`{rule}`)"))
     }
 
-    /// True if a rule drops packets that arrive through another interface than the route back to their source
-    /// (firewalld's `IPv6_rpfilter`). Packets from our device look like that.
-    pub fn filters_reverse_path(&self) -> bool {
-        self.rules().any(|(line, _)| line.contains("fib saddr") && line.contains("iif") || line.contains("rpfilter"))
-    }
-
-    /// True if connections are tracked: the kernel then joins fragments before we see them.
-    pub fn tracks_connections(&self) -> bool {
-        self.rules()
-            .any(|(line, words)| words.contains(&"ct") || line.contains("conntrack") || line.contains("-m state"))
+    /// The first rule about forwarded packets, or about where packets come from.
+    fn forwarding(&self) -> Option<&str> {
+        let mut is_forward_chain = false;
+        for (line, words) in self.rules() {
+            let starts_block = line.ends_with('{');
+            if starts_block {
+                is_forward_chain = false;
+            }
+            if line.starts_with("flowtable ") || line.starts_with("-A FORWARD") || line.starts_with(":FORWARD DROP") {
+                return Some(line);
+            }
+            let checks_sources = line.contains("fib saddr") && line.contains("iif") || line.contains("rpfilter");
+            if checks_sources && !starts_block {
+                return Some(line);
+            }
+            if line.contains("hook forward") {
+                is_forward_chain = true;
+                if line.contains("policy drop") {
+                    return Some(line);
+                }
+            } else if is_forward_chain && !matches!(words.first(), None | Some(&"}")) {
+                return Some(line);
+            }
+        }
+        None
     }
 }
 
@@ -127,10 +142,15 @@ mod tests {
     }
 
     #[test]
-    fn a_forward_chain_that_drops_is_fine_once_it_names_the_devices() {
-        let chain = "type filter hook forward priority filter; policy drop;";
-        assert!(firewall(chain).may_drop_forwarded(Some("air")));
-        let exempt = format!("{chain}\niifname \"air-out\" accept");
-        assert!(!firewall(&exempt).may_drop_forwarded(Some("air")));
+    fn any_rule_about_forwarded_packets_is_in_the_way() {
+        let chain = |rules: &str| format!("chain c {{\ntype filter hook forward priority filter; {rules}\n}}\n}}");
+        assert!(firewall(&chain("policy drop;")).in_the_way().is_some());
+        assert!(firewall(&chain("policy accept;\niifname \"guest\" oifname \"air\" drop")).in_the_way().is_some());
+        assert!(firewall(&chain("policy accept;\nct state new drop")).in_the_way().is_some());
+        assert_eq!(firewall(&chain("policy accept;")).in_the_way(), None);
+        assert!(firewall("-A FORWARD -j REJECT").in_the_way().is_some());
+        assert!(firewall("flowtable f {\nhook ingress priority filter\n}").in_the_way().is_some());
+        assert!(firewall("fib saddr . mark . iif oif missing drop").in_the_way().is_some());
+        assert_eq!(firewall("chain c {\ntype filter hook input priority 0; policy drop;\ntcp dport 22 accept\n}").in_the_way(), None);
     }
 }

@@ -3,8 +3,7 @@
 use super::command::{self, CommandError};
 use super::config::Config;
 use super::control::Key;
-use super::divert;
-use super::firewall::Firewall;
+use super::divert::{self, Method, routed};
 use crate::finding::{Finding, Level};
 use std::path::Path;
 
@@ -17,7 +16,7 @@ pub fn check(config: &Config) -> Vec<Finding> {
     }
     findings.extend(machine());
     findings.push(link(&config.link));
-    findings.extend(firewall(Some(config)));
+    findings.extend(diversion(Some(config)));
     findings.extend(config.key.as_deref().map(key));
     findings.extend(peer(config));
     findings
@@ -26,7 +25,7 @@ pub fn check(config: &Config) -> Vec<Finding> {
 /// What every gateway needs from the machine.
 pub fn machine() -> Vec<Finding> {
     let mut findings = vec![privilege(), tun_driver()];
-    findings.extend(["ip", "nft"].into_iter().map(tool));
+    findings.push(tool("ip"));
     findings.push(forwarding());
     findings
 }
@@ -96,48 +95,30 @@ fn link(name: &str) -> Finding {
     }
 }
 
-/// What the packet filter says; device names are checked where there is a configuration.
-pub fn firewall(config: Option<&Config>) -> Vec<Finding> {
-    let firewall = match Firewall::read() {
-        Ok(firewall) => firewall,
-        Err(error) => {
-            return vec![Finding::refusal(error.to_string(), "run as root, with nftables installed")];
+/// How packets would be taken, and what stands in the way of the second best way.
+pub fn diversion(config: Option<&Config>) -> Vec<Finding> {
+    let reason = match (divert::link::check(), config.and_then(|config| config.method)) {
+        (Ok(()), None | Some(Method::Tcx | Method::Clsact)) => {
+            return vec![Finding::good("packets can be taken at the link itself, so rules of this router keep their meaning")];
         }
+        (Ok(()), Some(Method::Routed)) => "the configuration says so".to_owned(),
+        (Err(reason), _) => reason,
     };
-    let mut findings = Vec::new();
-    match firewall.translation() {
-        Some(rule) => findings.push(Finding::refusal(
-            format!(
-                "this router translates addresses (`{rule}`), and a connection would be bound \
-                 before it reaches the gateway: everything would be lost"
-            ),
-            "move the gateway, or the translation, to another router on the path",
+    let mut findings = vec![
+        Finding::warning(
+            format!("packets are taken by policy routes, the second best way: {reason}"),
+            "build with clang and run a kernel with BPF and BTF; then rules, NAT and TTL are not affected",
+        ),
+        tool("nft"),
+    ];
+    let link = config.map_or("", |config| &config.link);
+    match routed::in_the_way(link) {
+        Ok(None) => findings.push(Finding::good("no rule of this router is in the way of policy routes")),
+        Ok(Some(rule)) => findings.push(Finding::refusal(
+            format!("{rule}, which policy routes would break"),
+            "build with clang and run a kernel with BPF and BTF, or put the gateway on another router of the path",
         )),
-        None => findings.push(Finding::good("no address translation on this router")),
-    }
-    let name = config.map(|config| config.name.as_str());
-    if firewall.may_drop_forwarded(name) {
-        let device = name.unwrap_or("NAME");
-        findings.push(Finding::warning(
-            "the firewall drops forwarded packets that no rule accepts, and no rule names the \
-             gateway's devices",
-            format!(
-                "accept them in the forward chain: iifname {{ \"{device}-out\", \"{device}-in\" }} \
-                 accept; oifname {{ \"{device}-out\", \"{device}-in\" }} accept"
-            ),
-        ));
-    }
-    if firewall.filters_reverse_path() {
-        findings.push(Finding::warning(
-            "the firewall has a reverse path filter, which may drop what leaves the gateway",
-            "exempt the gateway's devices, or set IPv6_rpfilter=no in firewalld.conf",
-        ));
-    }
-    if firewall.tracks_connections() {
-        findings.push(Finding::warning(
-            "connections are tracked here, so the kernel joins fragments before they are forwarded",
-            "nothing to do; without tracking, fragments pass byte-identical",
-        ));
+        Err(error) => findings.push(Finding::refusal(error.to_string(), "run as root, with nftables installed")),
     }
     findings
 }
@@ -176,7 +157,10 @@ fn peer(config: &Config) -> Option<Finding> {
 /// # Errors
 /// The machine could not be looked at.
 pub fn plan(config: &Config) -> Result<String, CommandError> {
-    let plan = divert::make_plan(config, divert::slot::preferred(&config.link))?;
+    if config.method != Some(Method::Routed) && divert::link::check().is_ok() {
+        return Ok(divert::link::describe(config));
+    }
+    let plan = routed::make_plan(config, routed::slot::preferred(&config.link))?;
     Ok(plan.describe(&config.pid_path().display().to_string()))
 }
 

@@ -52,6 +52,8 @@ pub fn render(status: &Status) -> String {
     page.single("airtcp_uptime_seconds", "gauge", "Since the worker started.", uptime);
     page.single("airtcp_restarts_total", "counter", "Workers before this one.", status.restarts);
     let conserved = u8::from(status.conserved);
+    let diverting = u8::from(status.diverting);
+    page.single("airtcp_diverting", "gauge", "1: packets are taken from the link.", diverting);
     page.single("airtcp_conserved", "gauge", "1: no packet is unaccounted for.", conserved);
 
     let counters = [
@@ -59,6 +61,7 @@ pub fn render(status: &Status) -> String {
         ("airtcp_events_total", "event", "What the scheme did.", &status.events),
         ("airtcp_created_packets_total", "reason", "Packets made.", &status.created),
         ("airtcp_discarded_packets_total", "reason", "Packets ended.", &status.discarded),
+        ("airtcp_link_packets_total", "kind", "Packets at the link.", &status.link_packets),
         ("airtcp_control_messages_total", "kind", "Control messages.", &status.control),
         ("airtcp_control_ignored_total", "reason", "Control messages ignored.", &status.control_ignored),
     ];
@@ -94,6 +97,8 @@ mod tests {
             link: "wlan0".into(),
             peer: Some("10.9.0.2:4791".into()),
             pid: 1,
+            diverting: true,
+            method: crate::gateway::divert::Method::Tcx,
             uptime_ns: 1_500_000_000,
             restarts: 2,
             packets: one("received_inner", 3),
@@ -105,6 +110,7 @@ mod tests {
             conserved: true,
             control: BTreeMap::new(),
             control_ignored: BTreeMap::new(),
+            link_packets: BTreeMap::new(),
             devices: BTreeMap::new(),
             broken: None,
         }

@@ -10,7 +10,7 @@ use super::scheme::Scheme;
 use crate::device::{DeviceCounters, DeviceGone, TunDevice};
 use crate::sys::clock;
 use airtcp_core::{
-    Backlog, Balance, Context, CreateReason, DropReason, Duration, Element, Event, Instant, Io, Ledger, Outcome,
+    Backlog, Balance, Context, CreateReason, DropReason, Duration, Element, Event, Gauge, Instant, Io, Ledger, Outcome,
     Packet, Peer, Port, Rng, Token, TxStatus,
 };
 use std::collections::VecDeque;
@@ -222,10 +222,11 @@ impl Runtime {
         self.element.poll_timeout().map(|due| due.saturating_since(clock::now()))
     }
 
-    /// Tells the kernel to go on diverting.
-    pub fn send_heartbeat(&self, heartbeat: &[u8]) {
-        // Refused for want of memory it is missed once; nine more come before it matters.
-        let _ = self.world.devices[usize::from(Port::LINK.0)].send_uncounted(heartbeat);
+    /// True if the scheme can work: the other end is in reach, or there is none.
+    pub fn is_in_reach(&self) -> bool {
+        let mut in_reach = true;
+        self.element.observe(&mut |gauge, level| in_reach &= gauge != Gauge::PEER_IN_REACH || level == 1);
+        in_reach
     }
 
     /// The devices' descriptors.

@@ -5,7 +5,7 @@
 //! without one. The supervisor touches no packet and holds no device.
 
 use super::config::{Config, ConfigError};
-use super::divert::slot;
+use super::divert;
 use super::inspect;
 use super::worker::{Mode, Orders};
 use crate::sys::clock;
@@ -38,6 +38,8 @@ pub enum Report {
     Running {
         /// Its process.
         pid: u32,
+        /// How it takes packets, in words.
+        how: String,
     },
     /// A worker is gone; the kernel forwards plainly until the next one runs.
     Restarting {
@@ -98,9 +100,7 @@ pub fn run(
     let mut supervisor = Supervisor { config, mode, signals, restarts: 0, backoff: BACKOFF_FIRST };
     let result = supervisor.supervise(worker, report);
     // A worker that had to be killed leaves its rules, which do nothing, and its socket.
-    if let Err(error) = slot::remove_leftovers() {
-        tracing::warn!("{error}");
-    }
+    divert::remove_leftovers(&config.link);
     let _ = std::fs::remove_file(config.socket_path());
     result
 }
@@ -129,7 +129,7 @@ impl Supervisor<'_> {
         loop {
             let started = clock::now();
             let mut life = Life::start(self.config, self.mode, self.restarts, worker())?;
-            let end = life.watch(&self.signals, &mut |pid| report(Report::Running { pid }));
+            let end = life.watch(&self.signals, &mut |pid, how| report(Report::Running { pid, how }));
             was_ready |= life.ready;
             match end {
                 End::Requested => {
@@ -187,6 +187,8 @@ struct Life {
     partial: Vec<u8>,
     heard: Instant,
     ready: bool,
+    /// How it takes packets, until it was told.
+    how: String,
     failure: Option<String>,
 }
 
@@ -203,11 +205,11 @@ impl Life {
         let lines = child.stdout.take().expect("piped");
         set_nonblocking(lines.as_fd())?;
         let (heard, partial) = (clock::now(), Vec::new());
-        Ok(Life { child, lines, partial, heard, ready: false, failure: None })
+        Ok(Life { child, lines, partial, heard, ready: false, how: String::new(), failure: None })
     }
 
     /// Listens until the worker is silent or gone, or the end is requested.
-    fn watch(&mut self, signals: &Signals, on_ready: &mut dyn FnMut(u32)) -> End {
+    fn watch(&mut self, signals: &Signals, on_ready: &mut dyn FnMut(u32, String)) -> End {
         loop {
             let patience = if self.ready { SILENCE } else { START_PATIENCE };
             let left = (self.heard + patience).saturating_since(clock::now());
@@ -223,7 +225,7 @@ impl Life {
             let was_ready = self.ready;
             let ended = self.hear();
             if self.ready && !was_ready {
-                on_ready(self.child.id());
+                on_ready(self.child.id(), std::mem::take(&mut self.how));
             }
             if ended {
                 let why = self.failure.take();
@@ -256,8 +258,9 @@ impl Life {
     }
 
     fn understand(&mut self, line: &str) {
-        if line == "ready" {
+        if let Some(how) = line.strip_prefix("ready: ") {
             self.ready = true;
+            self.how = how.to_owned();
         } else if let Some(why) = line.strip_prefix("failed: ") {
             self.failure = Some(why.to_owned());
         }

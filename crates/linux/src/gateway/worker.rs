@@ -1,12 +1,12 @@
 //! The process that moves packets: one thread, one loop.
 //!
 //! Started by the supervisor with the configuration on its standard input; tells it over its
-//! standard output, a line each: `ready`, `beat` every 100 ms, or `failed: why` before it ends.
+//! standard output, a line each: `ready: how packets are taken`, `beat` every 100 ms, or `failed: why` before it ends.
 
 use super::bare::bounce;
 use super::config::Config;
 use super::control::{ControlSocket, Key, KeyError};
-use super::divert::{Devices, Diversion, DivertError, heartbeat};
+use super::divert::{Devices, Diversion, DivertError};
 use super::predecessor;
 use super::runtime::Runtime;
 use super::scheme::{self, Scheme};
@@ -15,7 +15,7 @@ use crate::device::{DeviceGone, TunDevice};
 use crate::sys::poll::PollSet;
 use crate::sys::process::{Signal, Signals, set_nonblocking};
 use crate::sys::{clock, sched};
-use airtcp_core::{Duration, Instant, Rng};
+use airtcp_core::{Duration, Instant, Rng, Traffic};
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Write};
@@ -146,21 +146,22 @@ fn run(orders: &Orders, make: MakeElement<'_>, signals: &Signals, reporter: &mut
     let path = config.socket_path();
     let mut status =
         StatusServer::open(&path).map_err(|source| WorkerError::Status { path: path.display().to_string(), source })?;
-    let (mut diversion, Devices { out, r#in }) = Diversion::start(config)?;
+    let traffic = scheme.as_ref().map_or(Traffic::All, |scheme| scheme.element.traffic());
+    let (mut diversion, Devices { out, r#in }) = Diversion::start(config, traffic)?;
     be_quick(config);
     let (out, arrived) = (TunDevice::new(out), TunDevice::new(r#in));
-    let mut beat = Beat { reporter, due: Instant::ZERO, heartbeat: heartbeat() };
-    beat.reporter.say("ready");
+    reporter.say(&format!("ready: {}", diversion.method()));
+    let mut beat = Beat { reporter, due: Instant::ZERO };
     match scheme {
         Some(scheme) => {
             let seed = config.seed.unwrap_or_else(scheme::unguessable);
             let rng = Rng::derive(seed, &config.scheme);
             let mut runtime = Runtime::new(scheme, rng, out, arrived, control);
-            work(&mut runtime, &diversion, &mut status, &identity, signals, &mut beat)?;
-            diversion.stop_marking();
+            work(&mut runtime, &mut diversion, &mut status, &identity, signals, &mut beat)?;
+            diversion.stop();
             drain(&mut runtime)?;
         }
-        None => bare(out, arrived, &diversion, signals, &mut beat)?,
+        None => bare([out, arrived], &mut diversion, signals, &mut beat)?,
     }
     Ok(())
 }
@@ -192,19 +193,18 @@ fn be_quick(config: &Config) {
 struct Beat<'a> {
     reporter: &'a mut Reporter,
     due: Instant,
-    heartbeat: [u8; 20],
 }
 
 impl Beat<'_> {
-    /// Beats if it is time; false when the supervisor is gone.
-    fn on_time(&mut self, to_kernel: impl FnOnce(&[u8])) -> bool {
+    /// Beats if it is time; false when the supervisor is gone. Packets are diverted as long as they `are_wanted`.
+    fn on_time(&mut self, diversion: &mut Diversion, are_wanted: impl FnOnce() -> bool) -> Result<bool, WorkerError> {
         let now = clock::now();
         if now < self.due {
-            return true;
+            return Ok(true);
         }
         self.due = now + BEAT_INTERVAL;
-        to_kernel(&self.heartbeat);
-        self.reporter.say("beat")
+        diversion.beat(now, are_wanted())?;
+        Ok(self.reporter.say("beat"))
     }
 
     fn until(&self) -> Duration {
@@ -219,7 +219,7 @@ fn end_requested(signals: &Signals) -> bool {
 /// The packet loop, until the end is requested.
 fn work(
     runtime: &mut Runtime,
-    diversion: &Diversion,
+    diversion: &mut Diversion,
     status: &mut StatusServer,
     identity: &Identity,
     signals: &Signals,
@@ -244,11 +244,11 @@ fn work(
         }
         more = runtime.handle_packets()?;
         runtime.handle_timeouts();
-        if !beat.on_time(|packet| runtime.send_heartbeat(packet)) {
+        if !beat.on_time(diversion, || runtime.is_in_reach())? {
             return Ok(());
         }
         if status_slots.iter().any(|slot| set.is_ready(*slot)) {
-            status.serve(|| Status::of(identity, runtime));
+            status.serve(|| Status::of(identity, runtime, diversion));
         }
         if set.is_ready(signal_slot) && end_requested(signals) {
             return Ok(());
@@ -281,9 +281,8 @@ fn drain(runtime: &mut Runtime) -> Result<(), WorkerError> {
 }
 
 fn bare(
-    mut out: TunDevice,
-    mut arrived: TunDevice,
-    diversion: &Diversion,
+    mut devices: [TunDevice; 2],
+    diversion: &mut Diversion,
     signals: &Signals,
     beat: &mut Beat<'_>,
 ) -> Result<(), WorkerError> {
@@ -292,12 +291,14 @@ fn bare(
         set.clear();
         let signal_slot = set.add_readable(signals.as_fd());
         let table_slot = diversion.watch().map(|fd| set.add_readable(fd));
-        set.add_readable(out.as_fd());
-        set.add_readable(arrived.as_fd());
+        for device in &devices {
+            set.add_readable(device.as_fd());
+        }
         set.wait(Some(beat.until()))?;
-        bounce(&mut out, BARE_BATCH)?;
-        bounce(&mut arrived, BARE_BATCH)?;
-        let alive = beat.on_time(|packet| drop(out.send_uncounted(packet)));
+        for device in &mut devices {
+            bounce(device, BARE_BATCH)?;
+        }
+        let alive = beat.on_time(diversion, || true)?;
         if !alive || (set.is_ready(signal_slot) && end_requested(signals)) {
             return Ok(());
         }

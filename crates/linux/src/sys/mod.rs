@@ -3,7 +3,9 @@
 pub mod bpf_fs;
 pub mod clock;
 pub mod event;
+pub mod interface;
 pub mod interrupt;
+pub mod netlink;
 pub mod netns;
 pub mod poll;
 pub mod probe_socket;
@@ -11,6 +13,7 @@ pub mod process;
 pub mod sched;
 pub mod tcp_info;
 pub mod tcp_socket;
+pub mod tcx;
 pub mod tun;
 
 use std::io;

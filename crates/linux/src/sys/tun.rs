@@ -59,6 +59,14 @@ impl Tun {
         Tun { fd: socket, name: name.to_owned() }
     }
 
+    /// Another descriptor of the same device, which is gone with the last.
+    ///
+    /// # Errors
+    /// Too many open files.
+    pub fn try_clone(&self) -> io::Result<Tun> {
+        Ok(Tun { fd: self.fd.try_clone()?, name: self.name.clone() })
+    }
+
     /// The device's name.
     pub fn name(&self) -> &str {
         &self.name

@@ -18,7 +18,7 @@ use crate::{Made, Placement, Reports, SchemeEntry, Site, settings_for};
 use airtcp_core::flow_table::FlowTable;
 use airtcp_core::parameters::ParameterError;
 use airtcp_core::{Backlog, Context, DropReason, Duration, Element, Event, FlowKey, Gauge, Instant, Packet, Port};
-use airtcp_core::{SeqNum, TcpHeader, parameters};
+use airtcp_core::{SeqNum, TcpHeader, Traffic, parameters};
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 
@@ -237,6 +237,10 @@ fn pass_held(cx: &mut Context<'_>, ack: Packet) {
 }
 
 impl Element for Delayer {
+    fn traffic(&self) -> Traffic {
+        Traffic::Tcp
+    }
+
     fn handle_packet(&mut self, cx: &mut Context<'_>, port: Port, packet: Packet) {
         if port == Port::INNER { cx.send(Port::LINK, packet) } else { self.handle_incoming(cx, packet) }
     }

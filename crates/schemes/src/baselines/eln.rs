@@ -216,6 +216,10 @@ impl Agent {
 }
 
 impl Element for Agent {
+    fn traffic(&self) -> Traffic {
+        Traffic::Tcp
+    }
+
     fn handle_packet(&mut self, cx: &mut Context<'_>, port: Port, packet: Packet) {
         if port == Port::INNER { self.handle_outgoing(cx, packet) } else { self.handle_incoming(cx, packet) }
     }
@@ -258,7 +262,7 @@ mod tests {
     use crate::testing::*;
     use airtcp_core::ValueType;
     use airtcp_core::testing::Harness;
-    use airtcp_core::{DropReason, SeqNum};
+    use airtcp_core::{DropReason, SeqNum, Traffic};
     use std::vec::Vec;
 
     fn agent(settings: &ElnSettings) -> Harness<Agent> {

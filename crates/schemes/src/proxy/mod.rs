@@ -24,7 +24,9 @@ pub use settings::ProxySettings;
 use crate::Site;
 use crate::timers::Timers;
 use airtcp_core::flow_table::FlowTable;
-use airtcp_core::{Backlog, ByteSize, Context, Duration, Element, Event, FlowKey, Gauge, Instant, Packet, Port};
+use airtcp_core::{
+    Backlog, ByteSize, Context, Duration, Element, Event, FlowKey, Gauge, Instant, Packet, Port, Traffic,
+};
 use outlet::Outlet;
 use quiet::Quiet;
 use relay::{Relay, Verdict};
@@ -200,6 +202,10 @@ impl Proxy {
 }
 
 impl Element for Proxy {
+    fn traffic(&self) -> Traffic {
+        Traffic::Tcp
+    }
+
     fn handle_packet(&mut self, cx: &mut Context<'_>, port: Port, packet: Packet) {
         let Some(flow) = packet.flow() else {
             return cx.send(port.opposite(), packet);

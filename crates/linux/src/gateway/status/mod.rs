@@ -6,6 +6,7 @@ pub use socket::{StatusError, StatusServer, ask, names, query};
 
 use super::config::Config;
 use super::control::Ignored;
+use super::divert::{Diversion, Method};
 use super::runtime::Runtime;
 use crate::device::DeviceCounters;
 use crate::sys::clock;
@@ -26,6 +27,10 @@ pub struct Status {
     pub link: String,
     pub peer: Option<String>,
     pub pid: u32,
+    /// True if packets are taken: the other end is in reach, and known.
+    pub diverting: bool,
+    /// How packets are taken: `tcx`, `clsact`, `routed`.
+    pub method: Method,
     pub uptime_ns: u64,
     pub restarts: u64,
     /// Keys: `received_inner`, `received_link`, `sent_inner`, `sent_link`, `passed_unread`.
@@ -38,6 +43,9 @@ pub struct Status {
     pub conserved: bool,
     pub control: BTreeMap<String, u64>,
     pub control_ignored: BTreeMap<String, u64>,
+    /// What the programs at the link did with packets. Keys: `taken_out`, `taken_in`, `back_out`, `back_in`, and
+    /// `homeless`: dropped, as nothing is known of their addresses.
+    pub link_packets: BTreeMap<String, u64>,
     /// Keys of the outer map: `out`, `in`.
     pub devices: BTreeMap<String, BTreeMap<String, u64>>,
     /// A broken invariant of the scheme, in its own words.
@@ -61,7 +69,7 @@ fn table<'a>(entries: impl IntoIterator<Item = (&'a str, u64)>) -> BTreeMap<Stri
 
 impl Status {
     /// Looks at a runtime.
-    pub fn of(identity: &Identity, runtime: &Runtime) -> Status {
+    pub fn of(identity: &Identity, runtime: &Runtime, diversion: &Diversion) -> Status {
         let (config, ledger) = (&identity.config, runtime.ledger());
         let (received, sent) = (ledger.received, ledger.sent);
         let control = runtime.control_counters().unwrap_or_default();
@@ -74,6 +82,8 @@ impl Status {
             link: config.link.clone(),
             peer: config.peer.map(|peer| peer.to_string()),
             pid: std::process::id(),
+            diverting: diversion.is_diverting(),
+            method: diversion.method(),
             uptime_ns: clock::now().saturating_since(identity.started).as_nanos(),
             restarts: identity.restarts,
             packets: table([
@@ -95,6 +105,7 @@ impl Status {
                 ("send_errors", control.send_errors),
             ]),
             control_ignored: table(Ignored::ALL.iter().map(|reason| reason.label()).zip(control.ignored)),
+            link_packets: table(diversion.counters()),
             devices: [("out".to_owned(), device(&link)), ("in".to_owned(), device(&inner))].into(),
             broken: runtime.element().check().err().map(str::to_owned),
         }

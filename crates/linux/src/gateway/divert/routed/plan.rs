@@ -19,7 +19,8 @@
 //!   kernel drops what comes from a device that has none. 192.0.0.8 is the IPv4 dummy address
 //!   (RFC 7600), of scope link, so it is never chosen as a source.
 
-use std::fmt;
+use super::super::device::Way;
+use super::super::step::{Step, run};
 use std::net::Ipv4Addr;
 
 /// Gateways that can run in one network namespace.
@@ -43,47 +44,6 @@ const DEVICE_QUEUE_PACKETS: u32 = 8_192;
 /// Where the four bits of our marks may lie, best first: bits that other software rarely uses.
 const SHIFTS: [u32; 8] = [24, 20, 28, 4, 8, 12, 16, 0];
 
-/// The direction of diverted traffic, seen from the router.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
-    /// About to leave through the link.
-    Out,
-    /// Arrived on the link.
-    In,
-}
-
-impl Way {
-    /// Both.
-    pub const ALL: [Way; 2] = [Way::Out, Way::In];
-
-    fn index(self) -> u32 {
-        self as u32
-    }
-}
-
-/// One action of setting up or taking down.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Step {
-    /// Write a value to a file under /proc/sys.
-    Write {
-        /// The file.
-        path: String,
-        /// The value.
-        value: &'static str,
-    },
-    /// Run a command.
-    Run(Vec<String>),
-}
-
-impl fmt::Display for Step {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Step::Write { path, value } => write!(f, "echo {value} > {path}"),
-            Step::Run(words) => f.write_str(&words.join(" ")),
-        }
-    }
-}
-
 /// Everything that diverting one link takes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
@@ -99,17 +59,10 @@ pub struct Plan {
     pub ipv6: bool,
 }
 
-fn run(line: &str) -> Step {
-    Step::Run(line.split_whitespace().map(str::to_owned).collect())
-}
-
 impl Plan {
     /// The device of one direction.
     pub fn device(&self, way: Way) -> String {
-        match way {
-            Way::Out => format!("{}-out", self.name),
-            Way::In => format!("{}-in", self.name),
-        }
+        way.device(&self.name)
     }
 
     /// The nft table.
@@ -119,15 +72,15 @@ impl Plan {
 
     /// The routing table of one direction.
     pub fn route_table(&self, way: Way) -> u32 {
-        TABLE_BASE + 2 * u32::from(self.slot) + way.index()
+        TABLE_BASE + 2 * u32::from(self.slot) + way as u32
     }
 
     fn priority(&self, way: Way) -> u32 {
-        PRIORITY_BASE + 2 * u32::from(self.slot) + way.index()
+        PRIORITY_BASE + 2 * u32::from(self.slot) + way as u32
     }
 
     fn mark(&self, way: Way) -> u32 {
-        (2 * u32::from(self.slot) + way.index() + 1) << self.mask.trailing_zeros()
+        (2 * u32::from(self.slot) + way as u32 + 1) << self.mask.trailing_zeros()
     }
 
     fn families(&self) -> &'static [&'static str] {

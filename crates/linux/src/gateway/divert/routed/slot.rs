@@ -1,65 +1,42 @@
 //! The slot that a gateway takes in its network namespace (there are few), and what a killed gateway left in it.
 //!
-//! An abstract Unix socket holds a slot. Its name exists once per network namespace, and the kernel frees it when the
-//! process ends, however it ends. The rules of a slot that can be taken are therefore leftovers, and only those are
-//! removed.
+//! A [`Lock`] holds a slot. The rules of a slot that can be taken are therefore leftovers, and only those are removed.
 
-use super::super::command::{self, CommandError};
+use super::super::error::DivertError;
+use super::super::lock::Lock;
 use super::plan::{PRIORITY_BASE, PROTOCOL, SLOTS, TABLE_BASE};
+use crate::gateway::command::{self, CommandError};
 use serde::Deserialize;
-use std::os::linux::net::SocketAddrExt;
-use std::os::unix::net::{SocketAddr, UnixDatagram};
+use std::collections::BTreeMap;
 
 /// A held place; dropping it frees it.
 #[derive(Debug)]
 pub struct Place {
     /// Which one.
     pub slot: u8,
-    _link: UnixDatagram,
-    _slot: UnixDatagram,
+    _lock: Lock,
 }
 
-/// Why no place was found.
-#[derive(Debug, thiserror::Error)]
-pub enum PlaceError {
-    /// The link has a gateway.
-    #[error("another gateway already runs on {0}; stop it first (airtcp status)")]
-    LinkBusy(String),
-    /// Too many gateways.
-    #[error("{SLOTS} gateways already run here; stop one first (airtcp status)")]
-    Full,
-    /// `ip` did not work.
-    #[error(transparent)]
-    Command(#[from] CommandError),
-}
-
-fn hold(name: &str) -> Option<UnixDatagram> {
-    let address = SocketAddr::from_abstract_name(name).ok()?;
-    UnixDatagram::bind_addr(&address).ok()
-}
-
-fn hold_slot(slot: u8) -> Option<UnixDatagram> {
-    hold(&format!("airtcp-gateway-slot-{slot}"))
+fn hold_slot(slot: u8) -> Option<Lock> {
+    Lock::hold(&format!("airtcp-gateway-slot-{slot}"))
 }
 
 impl Place {
     /// Takes a place for a gateway on `link`, after removing what killed ones left.
     ///
     /// # Errors
-    /// The link is taken, all places are, or `ip` failed.
-    pub fn take(link: &str) -> Result<Place, PlaceError> {
-        let held_link =
-            hold(&format!("airtcp-gateway-link-{link}")).ok_or_else(|| PlaceError::LinkBusy(link.to_owned()))?;
+    /// All places are taken, or `ip` failed.
+    pub fn take(link: &str) -> Result<Place, DivertError> {
         remove_leftovers()?;
         for step in 0..SLOTS {
             let slot = (preferred(link) + step) % SLOTS;
-            if let Some(held_slot) = hold_slot(slot)
+            if let Some(lock) = hold_slot(slot)
                 && tables_are_empty(slot)
             {
-                return Ok(Place { slot, _link: held_link, _slot: held_slot });
+                return Ok(Place { slot, _lock: lock });
             }
         }
-        Err(PlaceError::Full)
+        Err(DivertError::Full(SLOTS))
     }
 }
 
@@ -90,6 +67,9 @@ pub struct Rule {
     protocol: String,
     fwmark: Option<String>,
     fwmask: Option<String>,
+    /// Whatever else it says.
+    #[serde(flatten)]
+    rest: BTreeMap<String, serde_json::Value>,
 }
 
 fn number(text: &str) -> Option<u32> {
@@ -156,6 +136,18 @@ pub fn mark_use() -> Result<MarkUse, CommandError> {
     Ok(found)
 }
 
+/// The first foreign rule that a packet may meet differently when it comes out of a device of ours: one that looks at
+/// interfaces, or ends a lookup (a kill switch, VRF).
+///
+/// # Errors
+/// `ip` failed.
+pub fn rule_in_the_way() -> Result<Option<String>, CommandError> {
+    const WORDS: [&str; 4] = ["iif", "oif", "action", "l3mdev"];
+    let rules = all_rules()?.into_iter().filter(|(_, rule)| rule.slot().is_none());
+    let mut found = rules.filter(|(_, rule)| WORDS.iter().any(|word| rule.rest.contains_key(*word)));
+    Ok(found.next().map(|(family, rule)| format!("ip {family} rule priority {}", rule.priority)))
+}
+
 /// Removes the rules of gateways that were killed in this network namespace; tells how many.
 ///
 /// # Errors
@@ -182,7 +174,7 @@ mod tests {
 
     fn rule(priority: u32, table: &str, protocol: &str) -> Rule {
         let (table, protocol) = (table.to_owned(), protocol.to_owned());
-        Rule { priority, table, protocol, fwmark: None, fwmask: None }
+        Rule { priority, table, protocol, fwmark: None, fwmask: None, rest: BTreeMap::new() }
     }
 
     #[test]

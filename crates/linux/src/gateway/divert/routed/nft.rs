@@ -4,9 +4,9 @@
 //! input is a pipe from us, and the kernel kills it when our thread ends, so it cannot outlive
 //! us in either way.
 
-use super::super::command::{CommandError, one_line, package_of};
-use super::super::predecessor;
 use super::plan::Plan;
+use crate::gateway::command::{CommandError, one_line, package_of};
+use crate::gateway::predecessor;
 use crate::sys::clock;
 use crate::sys::poll::PollSet;
 use crate::sys::process::{die_with_parent, in_own_group, set_nonblocking};

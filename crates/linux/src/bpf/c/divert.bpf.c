@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0
+/*
+ * Takes packets off a link for a gateway in user space, and puts back what the gateway gives back.
+ *
+ *   forwarded packets ─► routing, filter, NAT ─► [leaving] ─► the link ─► [arriving] ─► NAT, filter, routing ─►
+ *                                                 │     ▲                  │     ▲
+ *                                                 ▼     │                  ▼     │
+ *                                              the device "out"         the device "in"      (TUN)
+ *                                                 ▲     ▼                  ▲     ▼
+ *                                                        the gateway
+ *
+ * A packet is taken behind everything that the router does with it on its way out, and before everything on its way
+ * in. It goes on where it was taken. So no filter, NAT or route sees a difference, and it costs no hop.
+ *
+ * Four programs: airtcp_leaving and airtcp_arriving on the link, airtcp_back_out and airtcp_back_in on what the gateway
+ * writes into the two devices. Whatever the first two do not take goes on as if they were not there.
+ */
+#include "skb.h"
+
+char _license[] SEC("license") = "Dual MIT/GPL";
+
+/* On a packet that the gateway gave back, until it passes the link's program again. */
+#define GIVEN_BACK 0x41544350
+
+enum { OUT, IN };
+
+/* Fixed while the program is loaded. */
+struct settings {
+	u32 link, out, in;	/* devices, by index */
+	u32 has_mac;		/* the link's packets begin with an Ethernet header */
+	u32 takes_all;		/* the scheme wants all of IP, not only TCP */
+	u32 control_port;	/* UDP port of the gateways' own messages */
+};
+const volatile struct settings settings SEC(".rodata.settings") = {};
+
+/* Written by the gateway ten times a second. */
+struct state {
+	u64 alive_until;	/* the dead man's switch, on the clock of bpf_ktime_get_ns(): later, nothing is taken */
+	u32 wanted;		/* the other gateway is in reach (or there is none): the scheme can work */
+	u32 only_next_hop;	/* take only what goes to or comes from next_hop; else of the whole link */
+	u8 next_hop[8];		/* hardware address of the other gateway, or of the router before it */
+};
+volatile struct state state SEC(".bss.state") = {};
+
+enum { TAKEN_OUT, TAKEN_IN, BACK_OUT, BACK_IN, HOMELESS, COUNTERS };
+u64 counters[COUNTERS] SEC(".bss.counters") = {};
+
+/*
+ * The devices carry no Ethernet header. It is kept here for each pair of addresses, seen from this machine, and put on
+ * again when a packet of the pair comes back.
+ */
+struct pair {
+	u8 near[16], far[16];
+};
+struct header {
+	u8 near[6], far[6];
+};
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 16384);
+	__type(key, struct pair);
+	__type(value, struct header);
+} headers SEC(".maps");
+
+#define ETH_IPV4 0x0800
+#define ETH_IPV6 0x86dd
+#define ETH_HEADER 14
+
+#define PROTO_TCP 6
+#define PROTO_UDP 17
+#define PROTO_ICMPV6 58
+#define PROTO_SHIM 254		/* a packet with something of the other gateway's inside (crates/core/src/packet/shim.rs) */
+
+#define ND_FIRST 133		/* ICMPv6 types of neighbour discovery */
+#define ND_LAST 137
+
+struct ipv4 {
+	u8 version_and_length, tos, length[2], id[2], fragment[2], hops, protocol, checksum[2], source[4], target[4];
+};
+struct ipv6 {
+	u8 version[4], length[2], protocol, hops, source[16], target[16];
+};
+struct ethernet {
+	u8 target[6], source[6];
+	u16 protocol;
+};
+
+/* What matters of an IP packet. */
+struct packet {
+	struct pair pair;
+	u32 payload_at;
+	u8 protocol;
+	u8 is_fragment;
+	u8 is_local;		/* multicast, broadcast or of the link itself: never forwarded */
+};
+
+static __always_inline void set_pair(struct packet *packet, const u8 *source, const u8 *target, u32 length, int way)
+{
+	__builtin_memcpy(way == OUT ? packet->pair.near : packet->pair.far, source, length);
+	__builtin_memcpy(way == OUT ? packet->pair.far : packet->pair.near, target, length);
+}
+
+static __always_inline int read_ipv4(struct __sk_buff *skb, struct packet *packet, int way)
+{
+	struct ipv4 ip;
+
+	if (bpf_skb_load_bytes_relative(skb, 0, &ip, sizeof(ip), BPF_HDR_START_NET))
+		return 0;
+	set_pair(packet, ip.source, ip.target, 4, way);
+	packet->payload_at = (ip.version_and_length & 15) * 4;
+	packet->protocol = ip.protocol;
+	packet->is_fragment = (ip.fragment[0] & 0x3f) | ip.fragment[1];
+	packet->is_local = ip.target[0] >= 224 || (ip.target[0] == 169 && ip.target[1] == 254) ||
+			   (ip.source[0] == 169 && ip.source[1] == 254);
+	return ip.version_and_length >> 4 == 4;
+}
+
+static __always_inline int read_ipv6(struct __sk_buff *skb, struct packet *packet, int way)
+{
+	struct ipv6 ip;
+
+	if (bpf_skb_load_bytes_relative(skb, 0, &ip, sizeof(ip), BPF_HDR_START_NET))
+		return 0;
+	set_pair(packet, ip.source, ip.target, 16, way);
+	packet->payload_at = sizeof(ip);
+	packet->protocol = ip.protocol;
+	packet->is_local = ip.target[0] == 0xff || (ip.target[0] == 0xfe && ip.target[1] >> 6 == 2) ||
+			   (ip.source[0] == 0xfe && ip.source[1] >> 6 == 2);
+	return ip.version[0] >> 4 == 6;
+}
+
+static __always_inline int read_packet(struct __sk_buff *skb, struct packet *packet, int way)
+{
+	if (skb->vlan_present)
+		return 0;
+	if (skb->protocol == big_endian(ETH_IPV4))
+		return read_ipv4(skb, packet, way);
+	if (skb->protocol == big_endian(ETH_IPV6))
+		return read_ipv6(skb, packet, way);
+	return 0;
+}
+
+/* The gateways' messages to each other, and what finds neighbours. */
+static __always_inline int keeps_the_link_going(struct __sk_buff *skb, const struct packet *packet)
+{
+	u8 start[4] = {};
+
+	if (packet->is_fragment || (packet->protocol != PROTO_UDP && packet->protocol != PROTO_ICMPV6))
+		return 0;
+	if (bpf_skb_load_bytes_relative(skb, packet->payload_at, start, sizeof(start), BPF_HDR_START_NET))
+		return 0;
+	if (packet->protocol == PROTO_UDP)
+		return ((u32)start[2] << 8 | start[3]) == settings.control_port;
+	return start[0] >= ND_FIRST && start[0] <= ND_LAST;
+}
+
+static __always_inline int is_wanted(struct __sk_buff *skb, const struct packet *packet, int way)
+{
+	if (packet->is_local)
+		return 0;
+	/* Only the gateway can take out what the other one put in, also while it does not hear the other. */
+	if (packet->protocol == PROTO_SHIM && way == IN)
+		return 1;
+	if (!state.wanted)
+		return 0;
+	if (settings.takes_all)
+		return !keeps_the_link_going(skb, packet);
+	return packet->protocol == PROTO_TCP && !packet->is_fragment;
+}
+
+static __always_inline int is_equal(const u8 *a, const u8 *b)
+{
+	return a[0] == b[0] && a[1] == b[1] && a[2] == b[2] && a[3] == b[3] && a[4] == b[4] && a[5] == b[5];
+}
+
+static __always_inline int is_next_hop(const u8 *address)
+{
+	u8 next_hop[6];
+
+	for (int i = 0; i < 6; i++)
+		next_hop[i] = state.next_hop[i];
+	return is_equal(address, next_hop);
+}
+
+/* Keeps the packet's Ethernet header; no if the packet has to do with somebody else. */
+static __always_inline int keep_header(struct __sk_buff *skb, const struct pair *pair, int way)
+{
+	struct ethernet ethernet;
+	struct header header, *known;
+
+	if (bpf_skb_load_bytes(skb, 0, &ethernet, ETH_HEADER))
+		return 0;
+	__builtin_memcpy(header.near, way == OUT ? ethernet.source : ethernet.target, 6);
+	__builtin_memcpy(header.far, way == OUT ? ethernet.target : ethernet.source, 6);
+	/* To all or to many. */
+	if (ethernet.target[0] & 1)
+		return 0;
+	if (state.only_next_hop && !is_next_hop(header.far))
+		return 0;
+	known = bpf_map_lookup_elem(&headers, pair);
+	if (known && is_equal(known->near, header.near) && is_equal(known->far, header.far))
+		return 1;
+	return !bpf_map_update_elem(&headers, pair, &header, BPF_ANY);
+}
+
+/* Takes the packet off the link, if it is one for the gateway and the gateway is alive. */
+static __always_inline int take(struct __sk_buff *skb, int way)
+{
+	struct packet packet = {};
+
+	if (skb->mark == GIVEN_BACK) {
+		skb->mark = 0;
+		return TC_NEXT;
+	}
+	if (bpf_ktime_get_ns() >= state.alive_until)
+		return TC_NEXT;
+	/* The router's own. */
+	if (way == OUT && !skb->ingress_ifindex)
+		return TC_NEXT;
+	if (!read_packet(skb, &packet, way) || !is_wanted(skb, &packet, way))
+		return TC_NEXT;
+	if (settings.has_mac && !keep_header(skb, &packet.pair, way))
+		return TC_NEXT;
+	__sync_fetch_and_add(&counters[way == OUT ? TAKEN_OUT : TAKEN_IN], 1);
+	return bpf_redirect(way == OUT ? settings.out : settings.in, 0);
+}
+
+/* Puts a packet of the gateway's on the link, or behind it, where packets of its kind are taken. */
+static __always_inline int give_back(struct __sk_buff *skb, int way)
+{
+	if (settings.has_mac) {
+		struct ethernet ethernet;
+		struct packet packet = {};
+		struct header *header;
+
+		if (!read_packet(skb, &packet, way))
+			return TC_DROP;
+		header = bpf_map_lookup_elem(&headers, &packet.pair);
+		if (!header) {
+			__sync_fetch_and_add(&counters[HOMELESS], 1);
+			return TC_DROP;
+		}
+		__builtin_memcpy(ethernet.target, way == OUT ? header->far : header->near, 6);
+		__builtin_memcpy(ethernet.source, way == OUT ? header->near : header->far, 6);
+		ethernet.protocol = skb->protocol;
+		if (bpf_skb_change_head(skb, ETH_HEADER, 0) || bpf_skb_store_bytes(skb, 0, &ethernet, ETH_HEADER, 0))
+			return TC_DROP;
+	}
+	__sync_fetch_and_add(&counters[way == OUT ? BACK_OUT : BACK_IN], 1);
+	skb->mark = GIVEN_BACK;
+	return bpf_redirect(settings.link, way == OUT ? 0 : BPF_F_INGRESS);
+}
+
+SEC("tc")
+int airtcp_leaving(struct __sk_buff *skb)
+{
+	return take(skb, OUT);
+}
+
+SEC("tc")
+int airtcp_arriving(struct __sk_buff *skb)
+{
+	return take(skb, IN);
+}
+
+SEC("tc")
+int airtcp_back_out(struct __sk_buff *skb)
+{
+	return give_back(skb, OUT);
+}
+
+SEC("tc")
+int airtcp_back_in(struct __sk_buff *skb)
+{
+	return give_back(skb, IN);
+}

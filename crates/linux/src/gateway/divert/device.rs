@@ -1,0 +1,48 @@
+//! The two TUN devices of a gateway. They are gone when the process is.
+
+use super::error::DivertError;
+use crate::gateway::predecessor;
+use crate::sys::tun::Tun;
+use std::io;
+
+/// The direction of diverted traffic, seen from the router.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// About to leave through the link.
+    Out,
+    /// Arrived on the link.
+    In,
+}
+
+impl Way {
+    /// Both.
+    pub const ALL: [Way; 2] = [Way::Out, Way::In];
+
+    /// The device that carries packets of this direction for the gateway `name`.
+    pub fn device(self, name: &str) -> String {
+        match self {
+            Way::Out => format!("{name}-out"),
+            Way::In => format!("{name}-in"),
+        }
+    }
+}
+
+/// The devices of a diversion.
+pub struct Devices {
+    /// Carries what is about to leave through the link.
+    pub out: Tun,
+    /// Carries what arrived on the link.
+    pub r#in: Tun,
+}
+
+impl Devices {
+    pub(super) fn open(name: &str) -> Result<Devices, DivertError> {
+        Ok(Devices { out: open(name, Way::Out)?, r#in: open(name, Way::In)? })
+    }
+}
+
+fn open(name: &str, way: Way) -> Result<Tun, DivertError> {
+    let name = way.device(name);
+    let exists = |error: &io::Error| error.raw_os_error() == Some(libc::EBUSY);
+    predecessor::wait_out(exists, || Tun::open(&name)).map_err(|source| DivertError::Device { name, source })
+}

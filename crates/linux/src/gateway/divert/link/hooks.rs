@@ -1,0 +1,155 @@
+//! The programs in their places: by TCX where the kernel has it, else by clsact.
+
+use super::program::Program;
+use super::super::method::Method;
+use super::settings::Settings;
+use crate::sys::interface;
+use crate::sys::tcx::{self, Side};
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+
+/// Where each program goes: its name, which device, which side. Those that give back first, so that nothing is taken that
+/// could not be given back.
+const PLACES: [(&str, fn(&Settings) -> u32, Side); 4] = [
+    ("airtcp_back_out", |settings| settings.out, Side::Ingress),
+    ("airtcp_back_in", |settings| settings.r#in, Side::Ingress),
+    ("airtcp_leaving", |settings| settings.link, Side::Egress),
+    ("airtcp_arriving", |settings| settings.link, Side::Ingress),
+];
+
+/// Programs in place, until this is dropped.
+pub enum Hooks {
+    /// Gone with the process.
+    Tcx(Vec<OwnedFd>),
+    /// To be removed.
+    Clsact(clsact::Filters),
+}
+
+impl Hooks {
+    /// Puts the programs in their places by `method`, or the best there is.
+    ///
+    /// # Errors
+    /// In the kernel's words.
+    pub fn attach(program: &Program, settings: &Settings, method: Option<Method>) -> Result<Hooks, String> {
+        // What an older kernel or a killed gateway left would see packets twice.
+        clsact::remove(settings.link);
+        if method != Some(Method::Clsact) {
+            let links: io::Result<Vec<OwnedFd>> = PLACES
+                .iter()
+                .map(|(name, device, side)| tcx::attach(program.fd(name)?.as_fd(), device(settings), *side))
+                .collect();
+            match links {
+                Ok(links) => return Ok(Hooks::Tcx(links)),
+                Err(error) if method.is_some() => return Err(error.to_string()),
+                Err(error) => tracing::debug!("no TCX here: {error}"),
+            }
+        }
+        clsact::Filters::attach(program, settings).map(Hooks::Clsact)
+    }
+
+    /// False if the link is gone, or somebody removed a program.
+    pub fn are_in_place(&self) -> bool {
+        match self {
+            Hooks::Tcx(links) => links.iter().all(|link| tcx::is_in_place(link)),
+            Hooks::Clsact(filters) => filters.are_in_place(),
+        }
+    }
+
+    /// How the programs are held.
+    pub fn method(&self) -> Method {
+        match self {
+            Hooks::Tcx(_) => Method::Tcx,
+            Hooks::Clsact(_) => Method::Clsact,
+        }
+    }
+}
+
+/// Removes what a killed gateway on `link` left there.
+pub fn remove_leftovers(link: &str) {
+    if let Ok(index) = interface::index(link) {
+        clsact::remove(index);
+    }
+}
+
+#[cfg(feature = "bpf")]
+mod clsact {
+    //! Filters of the queueing discipline clsact. They stay when the process is killed, and take nothing then.
+
+    use super::{PLACES, Program, Settings, Side};
+    use libbpf_rs::{TC_EGRESS, TC_INGRESS, TcAttachPoint, TcHook};
+    use std::os::fd::{AsFd, BorrowedFd};
+
+    /// First of all filters there.
+    const PRIORITY: u32 = 1;
+    /// By which our filters are known: "AT".
+    const HANDLE: u32 = 0x4154;
+
+    pub struct Filters(Vec<TcHook>);
+
+    impl Filters {
+        pub fn attach(program: &Program, settings: &Settings) -> Result<Filters, String> {
+            let mut filters = Filters(Vec::new());
+            for (name, device, side) in PLACES {
+                let words = |error: libbpf_rs::Error| error.to_string();
+                let fd = program.fd(name).map_err(|error| error.to_string())?;
+                let mut hook = hook(fd.as_fd(), device(settings), side);
+                hook.create().map_err(words)?;
+                filters.0.push(hook.replace(true).attach().map_err(words)?);
+            }
+            Ok(filters)
+        }
+
+        pub fn are_in_place(&self) -> bool {
+            self.0.iter().all(|hook| hook.clone().query().is_ok())
+        }
+    }
+
+    impl Drop for Filters {
+        fn drop(&mut self) {
+            for hook in self.0.iter_mut().rev() {
+                // A device that is gone took its filter along.
+                let _ = hook.detach();
+            }
+        }
+    }
+
+    /// Removes our filters from the device `index`; others, and the empty clsact, stay.
+    pub fn remove(index: u32) {
+        for side in [Side::Egress, Side::Ingress] {
+            // Which program it is does not matter for a removal.
+            let _ = hook(std::io::stdin().as_fd(), index, side).detach();
+        }
+    }
+
+    fn hook(program: BorrowedFd<'_>, index: u32, side: Side) -> TcHook {
+        let point: TcAttachPoint = match side {
+            Side::Egress => TC_EGRESS,
+            Side::Ingress => TC_INGRESS,
+        };
+        let mut hook = TcHook::new(program);
+        hook.ifindex(index as i32).attach_point(point).priority(PRIORITY).handle(HANDLE);
+        hook
+    }
+}
+
+#[cfg(not(feature = "bpf"))]
+mod clsact {
+    //! Nothing is ever attached without programs.
+
+    use super::{Program, Settings};
+
+    pub struct Filters(std::convert::Infallible);
+
+    impl Filters {
+        pub fn attach(program: &Program, _settings: &Settings) -> Result<Filters, String> {
+            let _ = program.fd("airtcp_leaving");
+            unreachable!("there is no program without the feature 'bpf'")
+        }
+
+        pub fn are_in_place(&self) -> bool {
+            match self.0 {}
+        }
+    }
+
+    pub fn remove(_index: u32) {}
+}

@@ -1,0 +1,70 @@
+//! The programs on their way into the kernel, by libbpf.
+
+use libbpf_rs::{MapCore, MapFlags, MapHandle, Object, ObjectBuilder, PrintLevel};
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+
+/// Compiled; empty where there was no clang.
+const OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/divert.bpf.o"));
+
+/// The programs in the kernel, at no link yet.
+pub struct Program {
+    object: Object,
+    state: MapHandle,
+    counters: MapHandle,
+}
+
+impl Program {
+    /// Loads them with `settings`, the bytes of their C structure.
+    ///
+    /// # Errors
+    /// In the words of the loader or the kernel.
+    pub fn load(settings: &[u8]) -> Result<Program, String> {
+        if OBJECT.is_empty() {
+            return Err("this airtcp was built without clang".into());
+        }
+        libbpf_rs::set_print(Some((PrintLevel::Warn, |_, words| tracing::debug!("{}", words.trim()))));
+        // A copy, as libelf reads structures in place and memory from the allocator is aligned for any.
+        let bytes = OBJECT.to_owned();
+        let words = |error: libbpf_rs::Error| error.to_string();
+        let mut open = ObjectBuilder::default().open_memory(&bytes).map_err(words)?;
+        for mut map in open.maps_mut() {
+            if map.name() == ".rodata.settings"
+                && let Some(value) = map.initial_value_mut()
+            {
+                value[..settings.len()].copy_from_slice(settings);
+            }
+        }
+        let object = open.load().map_err(words)?;
+        let map = |name: &str| {
+            let found = object.maps().find(|map| map.name() == name);
+            MapHandle::try_from(&found.expect("the file has it; a test loads it")).map_err(words)
+        };
+        let (state, counters) = (map(".bss.state")?, map(".bss.counters")?);
+        Ok(Program { object, state, counters })
+    }
+
+    /// One of the programs.
+    ///
+    /// # Errors
+    /// Too many open files.
+    pub fn fd(&self, name: &str) -> io::Result<OwnedFd> {
+        let mut programs = self.object.progs();
+        let program = programs.find(|program| program.name() == name).expect("the file has it; a test loads it");
+        program.as_fd().try_clone_to_owned()
+    }
+
+    /// Tells them their `state`, the bytes of their C structure.
+    ///
+    /// # Errors
+    /// The kernel's words.
+    pub fn set_state(&self, state: &[u8]) -> io::Result<()> {
+        self.state.update(&0u32.to_ne_bytes(), state, MapFlags::ANY).map_err(io::Error::other)
+    }
+
+    /// What they counted so far.
+    pub fn counters(&self) -> Vec<u64> {
+        let bytes = self.counters.lookup(&0u32.to_ne_bytes(), MapFlags::ANY).ok().flatten().unwrap_or_default();
+        bytes.as_chunks::<8>().0.iter().map(|word| u64::from_ne_bytes(*word)).collect()
+    }
+}
