@@ -151,6 +151,9 @@ mod tests {
         assert!(firewall("-A FORWARD -j REJECT").in_the_way().is_some());
         assert!(firewall("flowtable f {\nhook ingress priority filter\n}").in_the_way().is_some());
         assert!(firewall("fib saddr . mark . iif oif missing drop").in_the_way().is_some());
-        assert_eq!(firewall("chain c {\ntype filter hook input priority 0; policy drop;\ntcp dport 22 accept\n}").in_the_way(), None);
+        assert_eq!(
+            firewall("chain c {\ntype filter hook input priority 0; policy drop;\ntcp dport 22 accept\n}").in_the_way(),
+            None
+        );
     }
 }

@@ -99,7 +99,9 @@ fn link(name: &str) -> Finding {
 pub fn diversion(config: Option<&Config>) -> Vec<Finding> {
     let reason = match (divert::link::check(), config.and_then(|config| config.method)) {
         (Ok(()), None | Some(Method::Tcx | Method::Clsact)) => {
-            return vec![Finding::good("packets can be taken at the link itself, so rules of this router keep their meaning")];
+            return vec![Finding::good(
+                "packets can be taken at the link itself, so rules of this router keep their meaning",
+            )];
         }
         (Ok(()), Some(Method::Routed)) => "the configuration says so".to_owned(),
         (Err(reason), _) => reason,

@@ -44,8 +44,7 @@ pub fn attach(program: BorrowedFd<'_>, ifindex: u32, side: Side) -> io::Result<O
     let program = program.as_raw_fd() as u32;
     let attributes = LinkCreate { program, ifindex, attach_type, flags: BEFORE, ..LinkCreate::default() };
     // SAFETY: the kernel reads as many bytes as it is told from a structure that lives through the call.
-    let result =
-        unsafe { libc::syscall(libc::SYS_bpf, LINK_CREATE, &raw const attributes, size_of::<LinkCreate>()) };
+    let result = unsafe { libc::syscall(libc::SYS_bpf, LINK_CREATE, &raw const attributes, size_of::<LinkCreate>()) };
     let fd = super::check(result as libc::c_int)?;
     // SAFETY: the descriptor was just made and belongs to nobody else.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
@@ -77,11 +76,8 @@ struct LinkInfo {
 /// False if the device is gone, or somebody took the program away from it.
 pub fn is_in_place(link: &OwnedFd) -> bool {
     let mut info = LinkInfo::default();
-    let attributes = GetInfo {
-        fd: link.as_raw_fd() as u32,
-        length: size_of::<LinkInfo>() as u32,
-        to: (&raw mut info) as u64,
-    };
+    let attributes =
+        GetInfo { fd: link.as_raw_fd() as u32, length: size_of::<LinkInfo>() as u32, to: (&raw mut info) as u64 };
     // SAFETY: the kernel reads the attributes and writes at most `length` bytes to `info`; both live through the call.
     let result = unsafe { libc::syscall(libc::SYS_bpf, GET_INFO, &raw const attributes, size_of::<GetInfo>()) };
     result == 0 && info.ifindex != 0

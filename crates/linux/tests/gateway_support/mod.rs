@@ -92,7 +92,7 @@ impl Net {
     }
 
     #[allow(clippy::too_many_arguments, reason = "two ends of a cable")]
-    fn join(&self, a: &str, dev_a: &str, end_a: u8, b: &str, dev_b: &str, end_b: u8, net: u8) {
+    pub fn join(&self, a: &str, dev_a: &str, end_a: u8, b: &str, dev_b: &str, end_b: u8, net: u8) {
         let (ns_a, ns_b) = (self.ns(a), self.ns(b));
         sh(&format!("ip link add {dev_a} netns {ns_a} type veth peer name {dev_b} netns {ns_b}"));
         for (ns, dev, end) in [(&ns_a, dev_a, end_a), (&ns_b, dev_b, end_b)] {

@@ -1,7 +1,7 @@
 //! The programs in their places: by TCX where the kernel has it, else by clsact.
 
-use super::program::Program;
 use super::super::method::Method;
+use super::program::Program;
 use super::settings::Settings;
 use crate::sys::interface;
 use crate::sys::tcx::{self, Side};

@@ -83,8 +83,7 @@ impl RoutedDiversion {
         let place = Place::take(&config.link)?;
         let plan = make_plan(config, place.slot)?;
         let out = out.try_clone().map_err(|source| DivertError::Device { name: out.name().to_owned(), source })?;
-        let mut diversion =
-            RoutedDiversion { plan, table: None, rules_added: true, out, news: None, _place: place };
+        let mut diversion = RoutedDiversion { plan, table: None, rules_added: true, out, news: None, _place: place };
         for step in diversion.plan.up() {
             step::perform(&step)?;
         }
