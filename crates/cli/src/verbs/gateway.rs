@@ -53,7 +53,9 @@ pub(crate) fn run(arguments: &Arguments, catalogue: &Catalogue<'_>) -> Result<()
 
 fn log(name: &str, report: &Report) {
     match report {
-        Report::Running { pid, how } => eprintln!("airtcp gateway {name}: running, worker {pid}; packets are taken {how}"),
+        Report::Running { pid, how } => {
+            eprintln!("airtcp gateway {name}: running, worker {pid}; packets are taken {how}")
+        }
         Report::Restarting { why, after } => {
             eprintln!("airtcp gateway {name}: {why}; the kernel forwards, next worker in {after}");
         }

@@ -8,9 +8,12 @@ use crate::sys::tcx::{self, Side};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
+/// Which device of a gateway.
+type Device = fn(&Settings) -> u32;
+
 /// Where each program goes: its name, which device, which side. Those that give back first, so that nothing is taken that
 /// could not be given back.
-const PLACES: [(&str, fn(&Settings) -> u32, Side); 4] = [
+const PLACES: [(&str, Device, Side); 4] = [
     ("airtcp_back_out", |settings| settings.out, Side::Ingress),
     ("airtcp_back_in", |settings| settings.r#in, Side::Ingress),
     ("airtcp_leaving", |settings| settings.link, Side::Egress),
@@ -50,7 +53,7 @@ impl Hooks {
     /// False if the link is gone, or somebody removed a program.
     pub fn are_in_place(&self) -> bool {
         match self {
-            Hooks::Tcx(links) => links.iter().all(|link| tcx::is_in_place(link)),
+            Hooks::Tcx(links) => links.iter().all(tcx::is_in_place),
             Hooks::Clsact(filters) => filters.are_in_place(),
         }
     }

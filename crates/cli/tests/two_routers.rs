@@ -1,0 +1,220 @@
+//! README's section *Putting it on two routers*, as it is written, on two home routers: each masquerades, drops what was
+//! not asked for, and lets the gateways' messages in. Needs root and TUN.
+
+use airtcp_core::Duration;
+use airtcp_core::parameters::Parameters;
+use airtcp_link::LinkSettings;
+use airtcp_linux::emulator::EmulatorOptions;
+use airtcp_linux::gateway::command::is_installed;
+use airtcp_linux::gateway::status::{self, Status};
+use airtcp_linux::testbed::{Exec, Family, LinkSpec, NodeSpec, Program, Testbed, TestbedSpec, check_available};
+use airtcp_linux::traffic::{self, FlowSpec, Outcome};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+const README: &str = include_str!("../../../README.md");
+/// Where README's files are.
+const ETC: &str = "/etc/airtcp";
+/// More than a second at README's rate.
+const FILE_BYTES: u64 = 3_000_000;
+
+/// A home router: `inside` to `outside`, masqueraded, and nothing else.
+fn home_router(inside: &str, outside: &str) -> String {
+    format!(
+        "table inet home {{
+           chain input {{ type filter hook input priority 0; policy drop
+             ct state established,related accept; iifname lo accept; meta l4proto {{ icmp, ipv6-icmp }} accept
+             iifname wlan0 udp dport 4791 accept; }}
+           chain forward {{ type filter hook forward priority 0; policy drop
+             ct state invalid counter drop; ct state established,related counter accept
+             iifname {inside} oifname {outside} counter accept; counter; }}
+           chain post {{ type nat hook postrouting priority 100; oifname {outside} counter masquerade; }}
+         }}\n"
+    )
+}
+
+/// The blocks of README's section, in their order, without indentation.
+fn blocks() -> Vec<String> {
+    let section = README.split("## Putting it on two routers").nth(1).expect("the section");
+    let section = section.split("\n## ").next().expect("its end");
+    let fenced = section.split("```").skip(1).step_by(2);
+    let block = |text: &str| {
+        let lines = text.lines().skip(1).map(str::trim).filter(|line| !line.is_empty());
+        lines.collect::<Vec<_>>().join("\n")
+    };
+    fenced.map(block).collect()
+}
+
+/// Two routers between a laptop and a server.
+struct Home {
+    testbed: Testbed,
+    directory: PathBuf,
+}
+
+impl Home {
+    fn new() -> Home {
+        let node = |name: &str, forwards| NodeSpec { name: name.into(), forwards };
+        let settings = |keys: &[(&str, &str)]| {
+            let mut settings = LinkSettings::default();
+            keys.iter().for_each(|(key, value)| settings.set(key, &(*value).into()).expect("a setting"));
+            settings
+        };
+        let link = |name, between, keys: &[(&str, &str)]| LinkSpec::new(name, between, settings(keys), settings(keys));
+        let lan = [("rate", "100Mbit"), ("delay", "5ms")];
+        let air = [("rate", "22Mbit"), ("delay", "5ms"), ("loss", "2%")];
+        let spec = TestbedSpec {
+            nodes: vec![node("laptop", false), node("a", true), node("b", true), node("server", false)],
+            links: vec![
+                link("lan", ["laptop", "a"], &lan),
+                link("wlan0", ["a", "b"], &air),
+                link("wan", ["b", "server"], &lan),
+            ],
+            default_controller: "cubic".into(),
+            emulator: EmulatorOptions::default(),
+        };
+        let testbed = Testbed::up(spec).expect("a testbed");
+        let directory = std::env::temp_dir().join(format!("{}routers", testbed.prefix()));
+        for router in ["a", "b"] {
+            std::fs::create_dir_all(directory.join(router)).expect("a directory");
+        }
+        let home = Home { testbed, directory };
+        home.load("a", &home_router("lan", "wlan0"));
+        home.load("b", &home_router("wlan0", "wan"));
+        home
+    }
+
+    fn load(&self, router: &str, rules: &str) {
+        let file = self.directory.join("rules.nft");
+        std::fs::write(&file, rules).expect("a file");
+        assert_eq!(self.run(router, "nft", &["-f", &file.display().to_string()]).0, Some(0));
+    }
+
+    /// Runs a command on a node; its exit code and what it says.
+    fn run(&self, node: &str, program: &str, words: &[&str]) -> (Option<i32>, String) {
+        let log = self.directory.join("output");
+        let exec = Exec::new(program).args(words).log(&log);
+        let mut program = self.testbed.start(node, &exec).expect("it starts");
+        let code = program.wait().expect("it ends").code();
+        (code, std::fs::read_to_string(&log).unwrap_or_default())
+    }
+
+    /// README's gateway file and key on a router, where README's commands find them.
+    fn configure(&self, router: &str, other: &str, toml: &str) {
+        let peer = self.testbed.link_address("wlan0", other, Family::V4).expect("an end of the link");
+        let directory = self.etc(router);
+        assert!(toml.contains("\"10.9.0.2:4791\"") && toml.contains(ETC));
+        let toml = toml.replace("10.9.0.2", &peer.to_string()).replace(ETC, &directory);
+        // The machine's own directory is no place for a test; `schema` goes on being the first line.
+        let toml = toml + &format!("\nrun_directory = \"{directory}\"\n");
+        std::fs::write(format!("{directory}/gateway.toml"), toml).expect("a file");
+    }
+
+    fn etc(&self, router: &str) -> String {
+        self.directory.join(router).display().to_string()
+    }
+
+    /// README's commands on a router; the last one goes on running.
+    fn start(&self, router: &str, commands: &str) -> Program {
+        let directory = self.etc(router);
+        let commands: Vec<String> = commands.lines().map(|line| line.replace(ETC, &directory)).collect();
+        let (daemon, checks) = commands.split_last().expect("commands");
+        for line in checks {
+            let words: Vec<&str> = line.split(' ').collect();
+            assert_eq!(words[0], "airtcp");
+            let (code, said) = self.run(router, env!("CARGO_BIN_EXE_airtcp"), &words[1..]);
+            assert_eq!(code, Some(0), "{line}: {said}");
+            if line.contains("--dry-run") {
+                assert!(said.contains("airtcp_leaving"), "{said}");
+            }
+        }
+        let words = daemon.split(' ').skip(1);
+        let exec = Exec::new(env!("CARGO_BIN_EXE_airtcp")).args(words).log(self.directory.join(router).join("log"));
+        self.testbed.start(router, &exec).expect("it starts")
+    }
+
+    fn status(&self, router: &str) -> Option<Status> {
+        status::query(Path::new(&self.etc(router)), "wlan0").ok()
+    }
+
+    fn wait_until_both_divert(&self) {
+        let diverts = |router: &&str| self.status(router).is_some_and(|status| status.diverting);
+        let up = (0..200).any(|_| {
+            std::thread::sleep(std::time::Duration::from_millis(20));
+            ["a", "b"].iter().all(diverts)
+        });
+        let log = |router: &str| std::fs::read_to_string(self.directory.join(router).join("log")).unwrap_or_default();
+        assert!(up, "{}{}", log("a"), log("b"));
+    }
+
+    /// Seconds that a file takes from laptop to server, through both masquerades.
+    fn upload(&self, seed: u64, bytes: u64) -> f64 {
+        let origin = self.testbed.emulator().restart(seed, None, Duration::ZERO).expect("the emulator runs");
+        let end = |node| self.testbed.end(node, Family::V4).expect("a node");
+        let limit = Duration::from_secs(60);
+        let spec = FlowSpec::transfer("file", end("laptop"), end("server"), "cubic", bytes, limit);
+        let result = traffic::start(spec, origin).expect("a thread").join().expect("sockets");
+        assert!(result.outcome == Outcome::Complete && result.stream_is_intact(), "{:?}", result.outcome);
+        let [from, until] = [result.connected_at, result.last_byte_at].map(|at| at.expect("a whole transfer"));
+        until.saturating_sub(from).as_nanos() as f64 / 1e9
+    }
+
+    /// All that a gateway could have changed on a router.
+    fn state(&self, router: &str) -> String {
+        let looks: [&[&str]; 4] = [&["rule"], &["-6", "rule"], &["route", "show", "table", "all"], &["-brief", "link"]];
+        let ip: String = looks.iter().map(|words| self.run(router, "ip", words).1).collect();
+        let rules = self.run(router, "nft", &["-s", "list", "ruleset"]).1;
+        ip + &rules
+    }
+}
+
+impl Drop for Home {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.directory);
+    }
+}
+
+#[test]
+fn live_the_section_on_two_routers_is_true_on_home_routers_that_masquerade() {
+    let test = "live_the_section_on_two_routers_is_true_on_home_routers_that_masquerade";
+    let reason = match (check_available(), is_installed("nft")) {
+        (Err(why), _) => Some(why.to_string()),
+        (Ok(()), has_nft) => (!has_nft).then(|| "the program 'nft' is missing".to_owned()),
+    };
+    if let Some(reason) = reason {
+        if let Some(path) = std::env::var_os("AIRTCP_SKIP_LOG") {
+            let mut log = std::fs::File::options().append(true).create(true).open(path).expect("the log");
+            writeln!(log, "{test}: {reason}").expect("the log can be written");
+        }
+        return;
+    }
+    let home = Home::new();
+    let [key, toml, commands] = &blocks()[..] else { panic!("three blocks: {:?}", blocks()) };
+    let before = ["a", "b"].map(|router| home.state(router));
+    let plain = home.upload(1, FILE_BYTES);
+    // One key, copied to the other router.
+    let (code, said) = home.run("a", "sh", &["-c", &key.replace(ETC, &home.etc("a"))]);
+    assert_eq!(code, Some(0), "{said}");
+    std::fs::copy(format!("{}/link.key", home.etc("a")), format!("{}/link.key", home.etc("b"))).expect("copied");
+    home.configure("a", "b", toml);
+    home.configure("b", "a", toml);
+
+    let mut a = home.start("a", commands);
+    home.upload(2, FILE_BYTES / 10);
+    let alone = home.status("a").expect("it runs");
+    assert!(!alone.diverting && alone.link_packets.values().all(|count| *count == 0), "{alone:?}");
+
+    let mut b = home.start("b", commands);
+    home.wait_until_both_divert();
+    let helped = home.upload(1, FILE_BYTES);
+    println!("{FILE_BYTES} bytes at 2 % loss through two masquerades: plain {plain:.2} s, with gateways {helped:.2} s");
+    assert!(helped * 1.5 < plain, "plain {plain}, with gateways {helped}");
+    for router in ["a", "b"] {
+        let status = home.status(router).expect("it runs");
+        assert!(status.conserved && status.broken.is_none() && status.link_packets["taken_out"] > 1000, "{status:?}");
+    }
+    for daemon in [&mut a, &mut b] {
+        daemon.signal(15).expect("it runs");
+        assert_eq!(daemon.wait().expect("it ends").code(), Some(0));
+    }
+    assert_eq!(["a", "b"].map(|router| home.state(router)), before);
+}
