@@ -13,6 +13,8 @@ pub(crate) fn start_log() {
         .with_writer(std::io::stderr)
         .with_target(false)
         .without_time()
+        // Where stderr is gone there is nobody to tell, and nothing to end for.
+        .log_internal_errors(false)
         .try_init();
 }
 
@@ -31,6 +33,11 @@ pub(crate) fn progress(total: u64) -> ProgressBar {
     let template = "{bar:30} {pos}/{len} runs  {eta_precise} left  {msg}";
     bar.set_style(ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar()));
     bar
+}
+
+/// Prints to stderr, as far as there is one: a full disk must not end a gateway.
+pub(crate) fn log(text: &str) {
+    let _ = writeln!(std::io::stderr(), "{text}");
 }
 
 /// Prints to stdout. A reader that went away (`| head`) is no error.

@@ -52,13 +52,11 @@ pub(crate) fn run(arguments: &Arguments, catalogue: &Catalogue<'_>) -> Result<()
 }
 
 fn log(name: &str, report: &Report) {
-    match report {
-        Report::Running { pid, how } => {
-            eprintln!("airtcp gateway {name}: running, worker {pid}; packets are taken {how}")
-        }
-        Report::Restarting { why, after } => {
-            eprintln!("airtcp gateway {name}: {why}; the kernel forwards, next worker in {after}");
-        }
-        Report::Ending => eprintln!("airtcp gateway {name}: ending"),
-    }
+    let what = match report {
+        Report::Running { pid, how } => format!("running, worker {pid}; packets are taken {how}"),
+        Report::Restarting { why, after } => format!("{why}; the kernel forwards, next worker in {after}"),
+        Report::Waiting { link } => format!("waiting for the interface {link}"),
+        Report::Ending => "ending".into(),
+    };
+    output::log(&format!("airtcp gateway {name}: {what}"));
 }

@@ -11,6 +11,7 @@ use airtcp_linux::gateway::supervisor::{self, Report};
 use airtcp_linux::gateway::worker::{self, Mode};
 use airtcp_linux::gateway::{Config, check, inspect, plan};
 use airtcp_schemes::{Reports, SCHEMES};
+use std::io::Write;
 use std::process::{Command, ExitCode};
 
 fn main() -> ExitCode {
@@ -58,6 +59,8 @@ fn run(path: &str, option: &str) -> Result<(), String> {
         command.arg("worker");
         command
     };
-    supervisor::run(&config, mode, &mut worker, &mut |report: Report| eprintln!("{report:?}"))
-        .map_err(|error| error.to_string())
+    supervisor::run(&config, mode, &mut worker, &mut |report: Report| {
+        let _ = writeln!(std::io::stderr(), "{report:?}");
+    })
+    .map_err(|error| error.to_string())
 }

@@ -5,6 +5,7 @@ use super::config::Config;
 use super::control::Key;
 use super::divert::{self, Method, routed};
 use crate::finding::{Finding, Level};
+use crate::sys::interface;
 use std::path::Path;
 
 /// All that matters for a gateway with this configuration, good and bad.
@@ -80,17 +81,12 @@ fn forwarding() -> Finding {
 }
 
 fn link(name: &str) -> Finding {
-    let state = Path::new("/sys/class/net").join(name);
-    // /sys may show another network namespace; /proc follows this one.
-    let exists = std::fs::read_to_string("/proc/net/dev")
-        .is_ok_and(|devices| devices.lines().any(|l| l.trim().starts_with(&format!("{name}:"))))
-        || state.exists();
-    if exists {
+    if interface::index(name).is_ok() {
         Finding::good(format!("the interface {name} exists"))
     } else {
-        Finding::refusal(
-            format!("there is no interface {name}"),
-            "set `link` to one of those that `ip -brief link` shows",
+        Finding::warning(
+            format!("there is no interface {name}: the gateway waits for it"),
+            "set `link` to one of those that `ip -brief link` shows, or bring it up",
         )
     }
 }

@@ -8,14 +8,16 @@ use super::config::{Config, ConfigError};
 use super::divert;
 use super::inspect;
 use super::worker::{Mode, Orders};
-use crate::sys::clock;
 use crate::sys::poll::PollSet;
 use crate::sys::process::{
     Signal, Signals, become_subreaper, die_with_parent, in_own_group, reap_orphans, send_signal, set_nonblocking,
 };
+use crate::sys::{clock, interface};
 use airtcp_core::{Duration, Instant};
+use std::fs::{File, TryLockError};
 use std::io::{self, Read, Write};
 use std::os::fd::AsFd;
+use std::os::unix::fs::OpenOptionsExt;
 use std::process::{Child, ChildStdout, Command, Stdio};
 
 /// A worker that is silent for longer is killed.
@@ -28,6 +30,8 @@ const END_PATIENCE: Duration = Duration::from_secs(3);
 const BACKOFF_FIRST: Duration = Duration::from_millis(50);
 /// Longest pause before a restart.
 const BACKOFF_MAX: Duration = Duration::from_secs(5);
+/// Between two looks for a link that is not there.
+const LINK_POLL: Duration = Duration::from_millis(500);
 /// A life longer than this is no short one.
 const HEALTHY: Duration = Duration::from_secs(10);
 
@@ -47,6 +51,11 @@ pub enum Report {
         why: String,
         /// Pause before the next one.
         after: Duration,
+    },
+    /// The link is not there; the gateway starts when it is.
+    Waiting {
+        /// Its name.
+        link: String,
     },
     /// The end was requested.
     Ending,
@@ -75,9 +84,9 @@ pub enum SupervisorError {
     /// Another gateway of this name.
     #[error("a gateway named '{0}' is running; stop it, or set another `name`")]
     NameTaken(String),
-    /// The worker program could not be started.
-    #[error("the worker could not be started: {0}")]
-    Start(#[from] io::Error),
+    /// The system refused something that never fails in practice.
+    #[error("the supervisor cannot start: {0}")]
+    System(#[from] io::Error),
 }
 
 /// Runs a gateway until SIGINT, SIGTERM or SIGHUP. `worker` makes the command that runs
@@ -91,12 +100,13 @@ pub fn run(
     report: &mut dyn FnMut(Report),
 ) -> Result<(), SupervisorError> {
     config.validate()?;
+    // First of all, so that a second start touches nothing of the first.
+    let _pid_file = PidFile::lock(config)?;
     if let Some(refusal) = inspect::refusal(&inspect::check(config)) {
         return Err(SupervisorError::Refused(refusal));
     }
     let signals = Signals::collect()?;
     become_subreaper()?;
-    let _pid_file = PidFile::write(config)?;
     let mut supervisor = Supervisor { config, mode, signals, restarts: 0, backoff: BACKOFF_FIRST };
     let result = supervisor.supervise(worker, report);
     // A worker that had to be killed leaves its rules, which do nothing, and its socket.
@@ -127,27 +137,30 @@ impl Supervisor<'_> {
     ) -> Result<(), SupervisorError> {
         let mut was_ready = false;
         loop {
+            if !self.link_exists() {
+                report(Report::Waiting { link: self.config.link.clone() });
+                while !self.link_exists() {
+                    if self.pause(LINK_POLL) {
+                        report(Report::Ending);
+                        return Ok(());
+                    }
+                }
+            }
             let started = clock::now();
-            let mut life = Life::start(self.config, self.mode, self.restarts, worker())?;
-            let end = life.watch(&self.signals, &mut |pid, how| report(Report::Running { pid, how }));
-            was_ready |= life.ready;
-            match end {
+            match self.live(worker(), &mut was_ready, report) {
                 End::Requested => {
                     report(Report::Ending);
-                    life.end();
                     return Ok(());
                 }
-                End::Gone(why) if !was_ready => {
-                    life.kill();
-                    return Err(SupervisorError::Worker(why));
-                }
+                End::Gone(why) if !was_ready && self.link_exists() => return Err(SupervisorError::Worker(why)),
                 End::Gone(why) => {
-                    life.kill();
                     if clock::now().saturating_since(started) >= HEALTHY {
                         self.backoff = BACKOFF_FIRST;
                     }
                     report(Report::Restarting { why, after: self.backoff });
-                    if self.pause() {
+                    let pause = self.backoff;
+                    self.backoff = pause.saturating_mul(2).min(BACKOFF_MAX);
+                    if self.pause(pause) {
                         report(Report::Ending);
                         return Ok(());
                     }
@@ -157,10 +170,29 @@ impl Supervisor<'_> {
         }
     }
 
+    /// One worker from its start to its end. A start that fails is an end, too: a machine short of processes or memory
+    /// may have some again.
+    fn live(&self, worker: Command, was_ready: &mut bool, report: &mut dyn FnMut(Report)) -> End {
+        let mut life = match Life::start(self.config, self.mode, self.restarts, worker) {
+            Ok(life) => life,
+            Err(error) => return End::Gone(format!("the worker could not be started: {error}")),
+        };
+        let end = life.watch(&self.signals, &mut |pid, how| report(Report::Running { pid, how }));
+        *was_ready |= life.ready;
+        match end {
+            End::Requested => life.end(),
+            End::Gone(_) => life.kill(),
+        }
+        end
+    }
+
+    fn link_exists(&self) -> bool {
+        interface::index(&self.config.link).is_ok()
+    }
+
     /// Waits before a restart; true if the end was requested meanwhile.
-    fn pause(&mut self) -> bool {
-        let until = clock::now() + self.backoff;
-        self.backoff = self.backoff.saturating_mul(2).min(BACKOFF_MAX);
+    fn pause(&self, pause: Duration) -> bool {
+        let until = clock::now() + pause;
         loop {
             let left = until.saturating_since(clock::now());
             if left.is_zero() {
@@ -291,27 +323,37 @@ impl Life {
     }
 }
 
-/// The file that tells whom to stop; removed at the end.
-struct PidFile<'a>(&'a Config);
+/// The file that tells whom to stop, locked as long as this gateway runs; removed at the end.
+struct PidFile<'a> {
+    config: &'a Config,
+    /// Holds the lock, also where somebody removed the file.
+    _file: File,
+}
 
 impl<'a> PidFile<'a> {
-    fn write(config: &'a Config) -> Result<PidFile<'a>, SupervisorError> {
-        if super::status::query(&config.run_directory, &config.name).is_ok() {
-            return Err(SupervisorError::NameTaken(config.name.clone()));
+    fn lock(config: &'a Config) -> Result<PidFile<'a>, SupervisorError> {
+        let unusable =
+            |source| SupervisorError::RunDirectory { path: config.run_directory.display().to_string(), source };
+        std::fs::create_dir_all(&config.run_directory).map_err(unusable)?;
+        let mut file = File::options()
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .custom_flags(libc::O_NOFOLLOW)
+            .open(config.pid_path())
+            .map_err(unusable)?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err(SupervisorError::NameTaken(config.name.clone())),
+            Err(TryLockError::Error(error)) => return Err(unusable(error)),
         }
-        let path = config.pid_path();
-        std::fs::create_dir_all(&config.run_directory)
-            .and_then(|()| std::fs::write(&path, format!("{}\n", std::process::id())))
-            .map_err(|source| SupervisorError::RunDirectory {
-                path: config.run_directory.display().to_string(),
-                source,
-            })?;
-        Ok(PidFile(config))
+        file.set_len(0).and_then(|()| writeln!(file, "{}", std::process::id())).map_err(unusable)?;
+        Ok(PidFile { config, _file: file })
     }
 }
 
 impl Drop for PidFile<'_> {
     fn drop(&mut self) {
-        let _ = std::fs::remove_file(self.0.pid_path());
+        let _ = std::fs::remove_file(self.config.pid_path());
     }
 }

@@ -244,11 +244,12 @@ fn work(
         }
         more = runtime.handle_packets()?;
         runtime.handle_timeouts();
+        let is_beat = beat.until().is_zero();
         if !beat.on_time(diversion, || runtime.is_in_reach())? {
             return Ok(());
         }
-        if status_slots.iter().any(|slot| set.is_ready(*slot)) {
-            status.serve(|| Status::of(identity, runtime, diversion));
+        if is_beat || status_slots.iter().any(|slot| set.is_ready(*slot)) {
+            status.serve(clock::now(), || Status::of(identity, runtime, diversion));
         }
         if set.is_ready(signal_slot) && end_requested(signals) {
             return Ok(());

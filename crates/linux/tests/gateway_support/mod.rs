@@ -47,7 +47,7 @@ pub fn can_run() -> bool {
 /// The namespaces; removed when dropped, also after a failure.
 pub struct Net {
     id: String,
-    directory: PathBuf,
+    pub directory: PathBuf,
 }
 
 /// IPv4 and IPv6 address of the sender and of the receiver.
@@ -147,7 +147,8 @@ impl Net {
         }
     }
 
-    fn command(&self, config: &Config, host: &str, option: &str) -> Command {
+    /// What starts a gateway, its standard error not yet set.
+    pub fn command(&self, config: &Config, host: &str, option: &str) -> Command {
         let path = self.directory.join(format!("{}.json", config.name));
         std::fs::write(&path, serde_json::to_vec(config).unwrap()).unwrap();
         let mut command = Command::new("ip");
@@ -165,7 +166,7 @@ impl Net {
         let log = self.directory.join(format!("{}.log", config.name));
         let errors = std::fs::File::create(&log).unwrap();
         let child = self.command(&config, host, option).stderr(errors).spawn().unwrap();
-        let mut gateway = Gateway { child, config, log, ended: false };
+        let mut gateway = Gateway::new(child, config, log);
         if option.is_empty() {
             gateway.wait_until_running();
         } else {
@@ -240,6 +241,10 @@ pub struct Gateway {
 }
 
 impl Gateway {
+    pub fn new(child: Child, config: Config, log: PathBuf) -> Gateway {
+        Gateway { child, config, log, ended: false }
+    }
+
     pub fn supervisor(&self) -> u32 {
         self.child.id()
     }

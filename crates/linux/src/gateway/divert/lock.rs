@@ -22,8 +22,12 @@ impl Lock {
     /// # Errors
     /// The link has a gateway.
     pub fn link(link: &str) -> Result<Lock, DivertError> {
-        let name = format!("airtcp-gateway-link-{link}");
-        predecessor::wait_out(|()| true, || Lock::hold(&name).ok_or(()))
+        predecessor::wait_out(|()| true, || Lock::try_link(link).ok_or(()))
             .map_err(|()| DivertError::LinkBusy(link.to_owned()))
+    }
+
+    /// The same without waiting for a gateway that was just killed.
+    pub fn try_link(link: &str) -> Option<Lock> {
+        Lock::hold(&format!("airtcp-gateway-link-{link}"))
     }
 }

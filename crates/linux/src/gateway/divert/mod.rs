@@ -116,6 +116,8 @@ impl Diversion {
 
 /// Removes what a killed gateway on `link` left.
 pub fn remove_leftovers(link: &str) {
+    // Held meanwhile; one that somebody holds has a gateway that runs.
+    let Some(_lock) = Lock::try_link(link) else { return };
     link::remove_leftovers(link);
     if let Err(error) = routed::slot::remove_leftovers() {
         tracing::warn!("{error}");

@@ -7,6 +7,7 @@
 use super::Status;
 use crate::gateway::config::socket_path;
 use crate::gateway::metrics;
+use airtcp_core::{Duration, Instant};
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::PermissionsExt;
@@ -15,6 +16,8 @@ use std::path::{Path, PathBuf};
 
 /// Clients that may be connected and silent.
 const CLIENTS_MAX: usize = 8;
+/// How long a client may take for its request.
+const PATIENCE: Duration = Duration::from_secs(1);
 /// Longest request that is read.
 const REQUEST_MAX: usize = 1024;
 
@@ -78,6 +81,7 @@ pub fn names(run_directory: &Path) -> Vec<String> {
 struct Client {
     stream: UnixStream,
     request: Vec<u8>,
+    connected: Instant,
 }
 
 /// The worker's side of the socket.
@@ -116,12 +120,17 @@ impl StatusServer {
         std::iter::once(self.listener.as_fd()).chain(clients)
     }
 
-    /// Accepts clients and answers those whose request is complete.
-    pub fn serve(&mut self, status: impl Fn() -> Status) {
-        while let Ok((stream, _)) = self.listener.accept() {
-            // A client beyond the bound is turned away by closing it.
-            if self.clients.len() < CLIENTS_MAX && stream.set_nonblocking(true).is_ok() {
-                self.clients.push(Client { stream, request: Vec::new() });
+    /// Accepts clients, answers those whose request is complete, and turns away those that take too long for it.
+    pub fn serve(&mut self, now: Instant, status: impl Fn() -> Status) {
+        self.clients.retain(|client| now.saturating_since(client.connected) < PATIENCE);
+        for _ in 0..CLIENTS_MAX {
+            let Ok((stream, _)) = self.listener.accept() else { break };
+            if self.clients.len() == CLIENTS_MAX {
+                // The one that has been silent for longest.
+                self.clients.remove(0);
+            }
+            if stream.set_nonblocking(true).is_ok() {
+                self.clients.push(Client { stream, request: Vec::new(), connected: now });
             }
         }
         self.clients.retain_mut(|client| {
