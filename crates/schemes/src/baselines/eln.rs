@@ -19,7 +19,7 @@ use crate::seq_map::SeqMap;
 use crate::{Made, Placement, Reports, SchemeEntry, Site, settings_for};
 use airtcp_core::flow_table::FlowTable;
 use airtcp_core::{Backlog, Context, Duration, Element, Event, FlowKey, Gauge, Instant, Packet};
-use airtcp_core::{Port, Rate, TcpFlags, TcpHeader, parameters};
+use airtcp_core::{Port, Rate, TcpFlags, TcpHeader, Traffic, parameters};
 use airtcp_link::Queue;
 use alloc::boxed::Box;
 use core::ops::Range;
@@ -262,7 +262,7 @@ mod tests {
     use crate::testing::*;
     use airtcp_core::ValueType;
     use airtcp_core::testing::Harness;
-    use airtcp_core::{DropReason, SeqNum, Traffic};
+    use airtcp_core::{DropReason, SeqNum};
     use std::vec::Vec;
 
     fn agent(settings: &ElnSettings) -> Harness<Agent> {
