@@ -51,6 +51,10 @@ impl Taps {
                 net.exec(router, &format!("ip neigh replace {ip} lladdr {hardware} dev {device} nud permanent"));
             }
         }
+        for router in ["a", "b"] {
+            // Or a rejection may be left out because of those before it.
+            net.exec(router, "sysctl -q -w net.ipv4.icmp_ratelimit=0 net.ipv6.icmp.ratelimit=0");
+        }
         net.exec("b", "ip route add 10.9.0.0/24 via 10.2.0.1");
         net.exec("b", "ip -6 route add fd09::/64 via fd02::1");
         let of = |network: u8, host: u16| -> [IpAddr; 2] {
