@@ -132,6 +132,11 @@ impl Table {
         }
     }
 
+    /// The names of what stands in the table under `key`.
+    pub fn names(&self, key: &str) -> Vec<String> {
+        self.table(key).into_iter().flat_map(|table| &table.entries).map(|entry| entry.key.clone()).collect()
+    }
+
     /// Removes and returns the entry called `key`.
     pub fn remove(&mut self, key: &str) -> Option<Entry> {
         let index = self.entries.iter().position(|entry| entry.key == key)?;

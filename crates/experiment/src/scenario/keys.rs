@@ -45,6 +45,29 @@ impl<'a> Keys<'a> {
         Keys::of(entry, &self.place, show)
     }
 
+    /// What is read from each table of the section under `key`, in the order of the file; nothing if there is none.
+    ///
+    /// # Errors
+    /// The first that cannot be read.
+    pub fn each<T>(
+        &self,
+        key: &str,
+        show: &str,
+        mut read: impl FnMut(&Keys<'a>) -> Result<T, ScenarioError>,
+    ) -> Result<Vec<T>, ScenarioError> {
+        let Some(section) = self.table.get(key) else { return Ok(Vec::new()) };
+        let section = self.below(section, show)?;
+        section.table.entries.iter().map(|entry| read(&Keys::of(entry, &section.place, show)?)).collect()
+    }
+
+    /// The key that leads to this table: the name of what it describes.
+    pub fn name(&self) -> &str {
+        match &self.place {
+            Place::Table(path) => path.last().map_or("", String::as_str),
+            _ => "",
+        }
+    }
+
     /// Refuses every key that is not one of `valid`.
     ///
     /// # Errors
@@ -104,6 +127,84 @@ impl<'a> Keys<'a> {
         })
     }
 
+    /// Sets every key of this table but `own` in `parameters`.
+    ///
+    /// # Errors
+    /// A key that is neither, or a value that cannot be read; `expected` says what should stand there.
+    pub fn set_all(&self, parameters: &mut dyn Parameters, own: &[&str], expected: &str) -> Result<(), ScenarioError> {
+        let fields = parameters.fields();
+        let valid: Vec<&str> = own.iter().copied().chain(fields.iter().map(|field| field.name)).collect();
+        self.only(&valid)?;
+        let entries = self.table.entries.iter().filter(|entry| !own.contains(&entry.key.as_str()));
+        entries.into_iter().try_for_each(|entry| self.set(parameters, entry, expected, &valid))
+    }
+
+    /// Sets the options in the table that `entry` has as its value, which belong to `what`; `show` lists them.
+    ///
+    /// # Errors
+    /// As [`Keys::set_all`], or that `what` has no options.
+    pub fn options<'b>(
+        &self,
+        entry: &'b Entry,
+        show: &str,
+        options: &mut dyn Parameters,
+        what: &str,
+    ) -> Result<Keys<'b>, ScenarioError> {
+        let keys = self.below(entry, show)?;
+        match keys.table.entries.first() {
+            Some(first) if options.fields().is_empty() => Err(keys.bad(first, format!("{what} has no options"))),
+            _ => keys.set_all(options, &[], "a single value").map(|()| keys),
+        }
+    }
+
+    /// Which of `known` the key names, if it is there; `what` says what they are.
+    ///
+    /// # Errors
+    /// None of them.
+    pub fn one_of(
+        &self,
+        key: &str,
+        what: &'static str,
+        known: &[impl AsRef<str>],
+    ) -> Result<Option<usize>, ScenarioError> {
+        let Some(entry) = self.table.get(key) else { return Ok(None) };
+        let name = self.scalar(entry, &format!("the name of a {what}"))?;
+        self.index_of(&name, (what, key), &entry.node.origin, known).map(Some)
+    }
+
+    /// Where in `known` the `name` is that stands at `origin`; the key that names `what`.
+    ///
+    /// # Errors
+    /// Nowhere.
+    pub fn index_of(
+        &self,
+        name: &str,
+        (what, key): (&'static str, &str),
+        origin: &Origin,
+        known: &[impl AsRef<str>],
+    ) -> Result<usize, ScenarioError> {
+        let choices = || known.iter().map(|known| known.as_ref().to_owned()).collect();
+        let index = known.iter().position(|known| known.as_ref() == name);
+        index.ok_or_else(|| self.no_such(what, name, key, origin, choices()))
+    }
+
+    /// Which of `known` the keys `from` and `to` name, which have to be there; `examples` of both.
+    ///
+    /// # Errors
+    /// One is missing, or none of them.
+    pub fn ends(
+        &self,
+        examples: [&str; 2],
+        what: &'static str,
+        known: &[impl AsRef<str>],
+    ) -> Result<[usize; 2], ScenarioError> {
+        let end = |key: &str, example: &str| {
+            self.required(key, &format!("{key} = \"{example}\""))?;
+            Ok(self.one_of(key, what, known)?.unwrap_or_default())
+        };
+        Ok([end("from", examples[0])?, end("to", examples[1])?])
+    }
+
     /// The text of a scalar.
     ///
     /// # Errors
@@ -138,13 +239,15 @@ impl<'a> Keys<'a> {
 
     /// The error for a value that cannot be read.
     pub fn bad(&self, entry: &Entry, reason: impl Into<String>) -> ScenarioError {
-        Problem::BadValue {
-            key: entry.key.clone(),
-            table: self.place.to_string(),
-            reason: reason.into(),
-            show: self.show.clone(),
-        }
-        .at(&entry.node.origin)
+        let (key, table, show) = (entry.key.clone(), self.place.to_string(), self.show.clone());
+        Problem::BadValue { key, table, reason: reason.into(), show }.at(&entry.node.origin)
+    }
+
+    /// The error for the value of `key`, at its line, or that of the table if it was left out.
+    pub fn refuse(&self, key: &str, reason: impl Into<String>) -> ScenarioError {
+        let (name, table, show) = (key.to_owned(), self.place.to_string(), self.show.clone());
+        let origin = self.table.get(key).map_or(self.origin, |entry| &entry.node.origin);
+        Problem::BadValue { key: name, table, reason: reason.into(), show }.at(origin)
     }
 
     /// The error of a parameter, at the line of its key; `valid` are all keys of the table.

@@ -27,14 +27,13 @@ pub struct LevelSpec {
 
 /// Everything that a figure over time can show of this file.
 pub(super) fn names(document: &Table, catalogue: &Catalogue<'_>) -> Vec<String> {
-    let keys = |table: &str| -> Vec<String> {
-        document.table(table).into_iter().flat_map(|table| &table.entries).map(|entry| entry.key.clone()).collect()
-    };
-    let queues = keys("links")
+    let queues = document
+        .names("links")
         .into_iter()
         .flat_map(|link| DIRECTIONS.map(|direction| format!("links.{link}.{direction}")))
         .flat_map(|direction| [QUEUE, HEADERS].map(|level| format!("{direction}.{level}")));
-    let gauges = keys("schemes")
+    let gauges = document
+        .names("schemes")
         .into_iter()
         .flat_map(|scheme| gauges(catalogue).map(move |gauge| format!("schemes.{scheme}.{}", gauge.label())));
     FLOW_COLUMNS.map(str::to_owned).into_iter().chain(queues).chain(gauges).collect()

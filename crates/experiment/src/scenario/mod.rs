@@ -22,6 +22,7 @@ mod presentation;
 mod probe;
 mod resolve;
 mod scheme;
+mod section;
 mod socket;
 mod topology;
 mod vary;
@@ -39,7 +40,9 @@ pub use parse::parse;
 pub use place::Place;
 pub use presentation::{CurveSpec, FigureSpec, TableSpec};
 pub use probe::{KEYS as PROBE_KEYS, ProbeSpec};
+pub use resolve::KEYS as TOP_LEVEL;
 pub use scheme::scheme_settings;
+pub use section::Key;
 pub use topology::{Hop, path};
 pub use wlan::KEYS as WLAN_KEYS;
 pub use write::{document as text_of, hash};
@@ -49,46 +52,6 @@ use airtcp_link::LinkSettings;
 use airtcp_schemes::socket::{PacketSizes, SocketChoice};
 use airtcp_sim::dot11::{CellSettings, Edca};
 use std::borrow::Cow;
-
-/// What the keys of the top level mean, for help and docs: key, example, meaning.
-pub const TOP_LEVEL: &[(&str, &str, &str)] = &[
-    ("schema", "1", "version of the file format; required"),
-    ("name", "\"demo\"", "name of the results; the file's name if left out"),
-    ("about", "\"…\"", "one sentence"),
-    ("base", "\"demo.toml\"", "a file that provides what is not written here; one level only"),
-    ("duration", "\"20s\"", "length of a run; required"),
-    ("warmup", "\"2s\"", "time at the start that no rate counts; 0s if left out"),
-    ("sample_every", "\"20ms\"", "time between the samples of figures over time; a 200th of the duration if left out"),
-    ("runs", "5", "runs of each cell; 1 if left out"),
-    ("seed", "1", "run i uses seed + i; 1 if left out"),
-    (
-        "control",
-        "true",
-        "schemes are left out, sockets with a circuit become TCP and controllers that Linux does not have become reno, labels stay: what is left shows nothing of them; false if left out",
-    ),
-    (
-        "nodes",
-        "[nodes]",
-        "name = {} for each, { count = 20 } for a group; a node named by a flow is a host, any other forwards",
-    ),
-    ("links", "[links.air]", "between two nodes (airtcp show link)"),
-    ("wlans", "[wlans.wifi]", "802.11 cells, in the simulator (airtcp show wlan)"),
-    ("flows", "[flows.bulk]", "from a node to a node (airtcp show flow)"),
-    ("probes", "[probes.ping]", "small datagrams between two hosts and back (airtcp show probe)"),
-    ("defaults", "[defaults.flows]", "values of every link or flow unless it sets its own"),
-    (
-        "schemes",
-        "[schemes.repair]",
-        "kind, and the link it is on or the nodes it leads from and to (airtcp show schemes)",
-    ),
-    (
-        "vary",
-        "[vary]",
-        "mirrors the file: a list where the file has a value; every combination is a cell; cases.<name>: several keys at once",
-    ),
-    ("tables", "[[tables]]", "rows, columns: varied keys; show: measures"),
-    ("figures", "[[figures]]", "name, x, y, lines, panes; curves: formulas over x"),
-];
 
 /// One combination of what varies.
 #[derive(Clone, Debug)]

@@ -56,10 +56,7 @@ impl FigureSpec {
 
 /// Every metric of the file, also those of its single flows and probes.
 pub(super) fn measures_of(document: &Table, catalogue: &Catalogue<'_>) -> Vec<String> {
-    let keys = |table: &str| -> Vec<String> {
-        document.table(table).into_iter().flat_map(|things| &things.entries).map(|thing| thing.key.clone()).collect()
-    };
-    metric::names_in(&metric::Names { catalogue, flows: &keys("flows"), probes: &keys("probes") })
+    metric::names_in(&metric::Names { catalogue, flows: &document.names("flows"), probes: &document.names("probes") })
 }
 
 struct Names<'a> {
@@ -154,10 +151,9 @@ pub fn figures(
         let name = text("name", "name = \"goodput-over-loss\"")?;
         let is_file_name = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c));
         if !is_file_name || seen.contains(&name) {
-            let entry = keys.table.get("name").expect("read above");
             let reason =
                 if is_file_name { "two figures have this name" } else { "it names a file: letters, digits, - and _" };
-            return Err(keys.bad(entry, reason));
+            return Err(keys.refuse("name", reason));
         }
         seen.push(name.clone());
         let y = text("y", "y = \"of_ceiling\"")?;

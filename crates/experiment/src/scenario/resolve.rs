@@ -1,18 +1,58 @@
 //! From a document without `[vary]` to a [`ResolvedScenario`].
 
-use super::document::{Entry, Origin, Table, Value, join_path};
+use super::document::{Origin, Table, join_path};
 use super::error::{Problem, ScenarioError};
 use super::keys::Keys;
 use super::limits::{LEAST_SAMPLE, LONGEST, MAX_RUNS, MOST_SAMPLES};
-use super::{ResolvedScenario, TOP_LEVEL, defaults, flow, groups, link, probe, scheme, topology, wlan};
+use super::section::{names, section};
+use super::{ResolvedScenario, defaults, flow, groups, link, probe, scheme, topology, wlan};
 use crate::catalogue::Catalogue;
 use airtcp_core::Duration;
 
-/// Settings of the whole file.
-pub(super) struct Header {
-    pub(super) runs: u32,
-    pub(super) seed: u64,
-    pub(super) about: String,
+section! {
+    /// Settings of the whole file.
+    Header {
+        /// version of the file format; required
+        schema, "1";
+        /// name of the results; the file's name if left out
+        name, "\"demo\"";
+        /// one sentence
+        about: String = String::new(), "\"…\"";
+        /// a file that provides what is not written here; one level only
+        base, "\"demo.toml\"";
+        /// length of a run; required
+        duration, "\"20s\"";
+        /// time at the start that no rate counts; 0s if left out
+        warmup: Duration = Duration::ZERO, "\"2s\"";
+        /// time between the samples of figures over time; a 200th of the duration if left out
+        sample_every, "\"20ms\"";
+        /// runs of each cell; 1 if left out
+        runs: u32 = 1, "5";
+        /// run i uses seed + i; 1 if left out
+        seed: u64 = 1, "1";
+        /// schemes are left out, sockets with a circuit become TCP and controllers that Linux does not have become reno, labels stay: what is left shows nothing of them; false if left out
+        control: bool = false, "true";
+        /// name = {} for each, { count = 20 } for a group; a node named by a flow is a host, any other forwards
+        nodes, "[nodes]";
+        /// between two nodes (airtcp show link)
+        links, "[links.air]";
+        /// 802.11 cells, in the simulator (airtcp show wlan)
+        wlans, "[wlans.wifi]";
+        /// from a node to a node (airtcp show flow)
+        flows, "[flows.bulk]";
+        /// small datagrams between two hosts and back (airtcp show probe)
+        probes, "[probes.ping]";
+        /// values of every link or flow unless it sets its own
+        defaults, "[defaults.flows]";
+        /// kind, and the link it is on or the nodes it leads from and to (airtcp show schemes)
+        schemes, "[schemes.repair]";
+        /// mirrors the file: a list where the file has a value; every combination is a cell; cases.<name>: several keys at once
+        vary, "[vary]";
+        /// rows, columns: varied keys; show: measures
+        tables, "[[tables]]";
+        /// name, x, y, lines, panes; curves: formulas over x
+        figures, "[[figures]]";
+    }
 }
 
 fn top<'a>(document: &'a Table, file: &'a Origin) -> Keys<'a> {
@@ -27,14 +67,12 @@ pub(super) fn header(document: &Table, file: &Origin) -> Result<Header, Scenario
     if found != "1" {
         return Err(Problem::Schema(found).at(&schema.node.origin));
     }
-    let valid: Vec<&str> = TOP_LEVEL.iter().map(|(key, ..)| *key).collect();
-    keys.only(&valid)?;
-    let runs: u32 = keys.value("runs")?.unwrap_or(1);
-    if !(1..=MAX_RUNS).contains(&runs) {
-        let entry = document.get("runs").expect("1 if left out");
-        return Err(keys.bad(entry, format!("{runs} is out of range; from 1 to {MAX_RUNS}")));
+    keys.only(&names(KEYS))?;
+    let header = Header::read(&keys)?;
+    if !(1..=MAX_RUNS).contains(&header.runs) {
+        return Err(keys.refuse("runs", format!("{} is out of range; from 1 to {MAX_RUNS}", header.runs)));
     }
-    Ok(Header { runs, seed: keys.value("seed")?.unwrap_or(1), about: keys.value("about")?.unwrap_or_default() })
+    Ok(header)
 }
 
 /// Paths into the file's named things that `[vary]` or `--set` name lead to one that is there.
@@ -51,12 +89,7 @@ pub(super) fn check_names(document: &Table, paths: &[(Vec<String>, Origin)]) -> 
         if path.len() < 3 || document.at(&path[..2]).is_some() {
             continue;
         }
-        let choices: Vec<String> = document
-            .table(&path[0])
-            .into_iter()
-            .flat_map(|table| &table.entries)
-            .map(|entry| entry.key.clone())
-            .collect();
+        let choices = document.names(&path[0]);
         let (name, key, table) = (path[1].clone(), join_path(path), "[vary]".into());
         return Err(Problem::NoSuch { what, name, key, table, choices }.at(origin));
     }
@@ -72,38 +105,28 @@ pub(super) fn resolve(
 ) -> Result<ResolvedScenario, ScenarioError> {
     let document = &*groups::expanded(defaults::applied(document, catalogue)?)?;
     let keys = top(document, file);
-    let valid: Vec<&str> = TOP_LEVEL.iter().map(|(key, ..)| *key).collect();
-    keys.only(&valid)?;
-    let Times { duration, warmup, sample_every } = times(&keys)?;
-    let nodes = nodes(&keys)?;
-    let wlans = match document.get("wlans") {
-        Some(entry) => wlan::wlans(&keys.below(entry, "wlan")?, &nodes)?,
-        None => Vec::new(),
-    };
-    let links = match document.get("links") {
+    keys.only(&names(KEYS))?;
+    let Header { warmup, control, .. } = Header::read(&keys)?;
+    let (duration, sample_every) = times(&keys, warmup)?;
+    keys.required("nodes", "[nodes]")?;
+    let nodes = keys.each("nodes", "scenario", |node| node.only(&[]).map(|()| node.name().to_owned()))?;
+    let wlans = keys.each("wlans", "wlan", |keys| wlan::wlan(keys, &nodes))?;
+    if wlans.is_empty() {
         // Stations of a cell need no other link.
-        None if !wlans.is_empty() => Vec::new(),
-        _ => link::links(&keys.below(keys.required("links", "[links.air]")?, "link")?, &nodes)?,
-    };
+        keys.required("links", "[links.air]")?;
+    }
+    let links = link::links(&keys, &nodes)?;
+    let network = topology::Network::new(&nodes, &links, &wlans);
     let flows_entry = keys.required("flows", "[flows.bulk]")?;
-    let flow_keys = keys.below(flows_entry, "flow")?;
-    let mut flows = flow::flows(&flow_keys, &nodes, catalogue)?;
+    let mut flows = keys.each("flows", "flow", |keys| flow::flow(keys, &network, catalogue))?;
     if flows.is_empty() {
         return Err(Problem::Topology("[flows] is empty: nothing would be sent".into()).at(&flows_entry.origin));
     }
-    let network = topology::Network::new(&nodes, &links, &wlans);
-    topology::check(&flow_keys, &network, &flows)?;
     let hosts: Vec<usize> =
         (0..nodes.len()).filter(|node| flows.iter().any(|flow| [flow.from, flow.to].contains(node))).collect();
-    let probes = match document.get("probes") {
-        Some(entry) => probe::probes(&keys.below(entry, "scenario")?, &nodes, &hosts)?,
-        None => Vec::new(),
-    };
-    let mut schemes = match document.get("schemes") {
-        Some(entry) => scheme::schemes(&keys.below(entry, "schemes")?, &network, catalogue)?,
-        None => Vec::new(),
-    };
-    if keys.value::<bool>("control")?.unwrap_or(false) {
+    let probes = keys.each("probes", "scenario", |keys| probe::probe(keys, &nodes, &hosts))?;
+    let mut schemes = scheme::schemes(&keys, &network, catalogue)?;
+    if control {
         schemes.clear();
         flow::replace_by_reno(&mut flows, catalogue);
     }
@@ -123,22 +146,15 @@ pub(super) fn resolve(
     })
 }
 
-/// When a run ends, from when on it is measured, and how often it is sampled.
-struct Times {
-    duration: Duration,
-    warmup: Duration,
-    sample_every: Option<Duration>,
-}
-
-fn times(keys: &Keys<'_>) -> Result<Times, ScenarioError> {
-    let entry = keys.required("duration", "duration = \"20s\"")?;
-    let duration: Duration = keys.value("duration")?.expect("required above");
-    let warmup: Duration = keys.value("warmup")?.unwrap_or(Duration::ZERO);
+/// When a run ends that is measured from `warmup` on, and how often it is sampled.
+fn times(keys: &Keys<'_>, warmup: Duration) -> Result<(Duration, Option<Duration>), ScenarioError> {
+    keys.required("duration", "duration = \"20s\"")?;
+    let duration: Duration = keys.value("duration")?.unwrap_or_default();
     if duration > LONGEST {
-        return Err(keys.bad(entry, format!("a run of more than {LONGEST} is a mistake")));
+        return Err(keys.refuse("duration", format!("a run of more than {LONGEST} is a mistake")));
     }
     if duration <= warmup {
-        return Err(keys.bad(entry, format!("nothing is left to measure after a warm-up of {warmup}")));
+        return Err(keys.refuse("duration", format!("nothing is left to measure after a warm-up of {warmup}")));
     }
     let sample_every: Option<Duration> = keys.value("sample_every")?;
     if let Some(every) = sample_every
@@ -146,19 +162,7 @@ fn times(keys: &Keys<'_>) -> Result<Times, ScenarioError> {
     {
         let reason =
             format!("{every} is too short; {LEAST_SAMPLE} or more, and at most {MOST_SAMPLES} samples in a run");
-        return Err(keys.bad(keys.table.get("sample_every").expect("read above"), reason));
+        return Err(keys.refuse("sample_every", reason));
     }
-    Ok(Times { duration, warmup, sample_every })
-}
-
-fn nodes(keys: &Keys<'_>) -> Result<Vec<String>, ScenarioError> {
-    let entry = keys.required("nodes", "[nodes]")?;
-    let nodes = keys.below(entry, "scenario")?;
-    let name = |entry: &Entry| {
-        let below = nodes.below(entry, "scenario")?;
-        below.only(&[])?;
-        Ok(entry.key.clone())
-    };
-    debug_assert!(matches!(entry.node.value, Value::Table(_)));
-    nodes.table.entries.iter().map(name).collect()
+    Ok((duration, sample_every))
 }

@@ -16,13 +16,13 @@ const PLACE: &[&str] = &["kind", "on", "from", "to"];
 
 /// Reads every scheme; those of kind `none` are checked and left out.
 pub(super) fn schemes(
-    keys: &Keys<'_>,
+    file: &Keys<'_>,
     network: &Network<'_>,
     catalogue: &Catalogue<'_>,
 ) -> Result<Vec<SchemeSpec>, ScenarioError> {
     let mut placed: Vec<SchemeSpec> = Vec::new();
-    for entry in &keys.table.entries {
-        let Some(scheme) = scheme(keys, entry, network, catalogue)? else { continue };
+    file.each("schemes", "schemes", |keys| {
+        let Some(scheme) = scheme(keys, network, catalogue)? else { return Ok(()) };
         if let Some(other) = placed.iter().find(|other| is_shared(network, other, &scheme)) {
             let place = match scheme.on {
                 On::Link(link) => format!("on link '{}'", network.links[link].name),
@@ -30,10 +30,11 @@ pub(super) fn schemes(
                 On::Path(from, _) => format!("at node '{}' before the same link", network.nodes[from]),
             };
             let sentence = format!("schemes '{}' and '{}' are both {place}; one fits", other.name, scheme.name);
-            return Err(Problem::Topology(sentence).at(&entry.origin));
+            return Err(Problem::Topology(sentence).at(keys.origin));
         }
         placed.push(scheme);
-    }
+        Ok(())
+    })?;
     Ok(placed)
 }
 
@@ -59,12 +60,10 @@ fn gates(network: &Network<'_>, scheme: &SchemeSpec) -> Vec<(usize, usize)> {
 }
 
 fn scheme(
-    all: &Keys<'_>,
-    entry: &Entry,
+    keys: &Keys<'_>,
     network: &Network<'_>,
     catalogue: &Catalogue<'_>,
 ) -> Result<Option<SchemeSpec>, ScenarioError> {
-    let mut keys = all.below(entry, "schemes")?;
     let kind_entry = keys.required("kind", "kind = \"gsnoop\"")?;
     let kind = keys.scalar(kind_entry, "text")?;
     if kind == NO_SCHEME {
@@ -77,7 +76,7 @@ fn scheme(
     let Some(found) = catalogue.scheme(&kind) else {
         return Err(keys.no_such("scheme", &kind, "kind", &kind_entry.node.origin, catalogue.scheme_names()));
     };
-    keys.show = found.slug.to_owned();
+    let keys = &Keys { show: found.slug.to_owned(), place: keys.place.clone(), ..*keys };
     let fields = found.fields();
     let place: &[&str] = if found.placement == Placement::Path { &["kind", "from", "to"] } else { &["kind", "on"] };
     let valid: Vec<&str> = place.iter().copied().chain(fields.iter().map(|field| field.name)).collect();
@@ -89,9 +88,9 @@ fn scheme(
         return Err(keys.bad(other, sentence));
     }
     keys.only(&valid)?;
-    let on = if found.placement == Placement::Path { along(&keys, network)? } else { on(&keys, network)? };
-    let choice = scheme_settings(&keys, found, place, &valid)?;
-    Ok(Some(SchemeSpec { name: entry.key.clone(), kind, on, choice }))
+    let on = if found.placement == Placement::Path { along(keys, network)? } else { on(keys, network)? };
+    let choice = scheme_settings(keys, found, place, &valid)?;
+    Ok(Some(SchemeSpec { name: keys.name().to_owned(), kind, on, choice }))
 }
 
 fn is_of_the_other_kind(entry: &Entry, place: &[&str]) -> bool {
@@ -100,31 +99,21 @@ fn is_of_the_other_kind(entry: &Entry, place: &[&str]) -> bool {
 }
 
 fn on(keys: &Keys<'_>, network: &Network<'_>) -> Result<On, ScenarioError> {
-    let entry = keys.required("on", "on = \"air\"")?;
-    let name = keys.scalar(entry, "the name of a link")?;
+    keys.required("on", "on = \"air\"")?;
     let Network { links, wlans, .. } = network;
-    let link = links.iter().position(|link| link.name == name).map(On::Link);
-    link.or_else(|| wlans.iter().position(|wlan| wlan.name == name).map(On::Wlan)).ok_or_else(|| {
-        let choices = links.iter().map(|link| &link.name).chain(wlans.iter().map(|wlan| &wlan.name)).cloned().collect();
-        keys.no_such("link", &name, "on", &entry.node.origin, choices)
-    })
+    let names: Vec<&String> = links.iter().map(|link| &link.name).chain(wlans.iter().map(|wlan| &wlan.name)).collect();
+    let place = keys.one_of("on", "link", &names)?.unwrap_or_default();
+    Ok(place.checked_sub(links.len()).map_or(On::Link(place), On::Wlan))
 }
 
 fn along(keys: &Keys<'_>, network: &Network<'_>) -> Result<On, ScenarioError> {
-    let node = |key, example| {
-        let entry = keys.required(key, example)?;
-        let name = keys.scalar(entry, "the name of a node")?;
-        let index = network.nodes.iter().position(|node| *node == name);
-        index.ok_or_else(|| keys.no_such("node", &name, key, &entry.node.origin, network.nodes.to_vec()))
-    };
-    let (from, to) = (node("from", "from = \"a\"")?, node("to", "to = \"b\"")?);
-    let entry = keys.table.get("to").expect("read above");
+    let [from, to] = keys.ends(["a", "b"], "node", network.nodes)?;
     if from == to {
-        return Err(keys.bad(entry, "a path ends at another node than it begins at"));
+        return Err(keys.refuse("to", "a path ends at another node than it begins at"));
     }
     if !network.connects(from, to) {
         let [from, to] = [from, to].map(|node| &network.nodes[node]);
-        return Err(keys.bad(entry, format!("no links lead from '{from}' to '{to}'")));
+        return Err(keys.refuse("to", format!("no links lead from '{from}' to '{to}'")));
     }
     Ok(On::Path(from, to))
 }

@@ -8,15 +8,9 @@ use airtcp_schemes::socket::{SocketChoice, SocketEntry};
 
 /// What the flow in `keys` is carried by.
 pub(super) fn socket(keys: &Keys<'_>, catalogue: &Catalogue<'_>) -> Result<SocketChoice, ScenarioError> {
-    let choice = match keys.table.get("socket") {
-        None => options(keys, &SocketChoice::default().entry)?,
-        Some(entry) => {
-            let name = keys.scalar(entry, "the name of a socket")?;
-            let names = || catalogue.sockets.iter().map(|socket| socket.slug.to_owned()).collect();
-            let known = catalogue.socket(&name);
-            options(keys, known.ok_or_else(|| keys.no_such("socket", &name, "socket", &entry.node.origin, names()))?)?
-        }
-    };
+    let known: Vec<&str> = catalogue.sockets.iter().map(|socket| socket.slug).collect();
+    let named = keys.one_of("socket", "socket", &known)?.map(|index| catalogue.sockets[index]);
+    let choice = options(keys, &named.unwrap_or(SocketChoice::default().entry))?;
     match keys.table.get("size") {
         Some(size) if !choice.entry.has_size => {
             Err(keys.bad(size, "datagrams get lost, so they have no last byte to wait for; leave it out"))
@@ -34,17 +28,8 @@ fn options(flow: &Keys<'_>, socket: &SocketEntry) -> Result<SocketChoice, Scenar
             None => unreachable!("TCP takes no options"),
         });
     };
-    let keys = flow.below(table, "sockets")?;
-    let fields = socket.fields();
-    let valid: Vec<&str> = fields.iter().map(|field| field.name).collect();
-    if let Some(first) = keys.table.entries.first().filter(|_| valid.is_empty()) {
-        return Err(keys.bad(first, format!("the socket '{}' has no options", socket.slug)));
-    }
-    keys.only(&valid)?;
-    for option in &keys.table.entries {
-        keys.set(&mut *settings, option, "a single value", &valid)?;
-    }
-    let refused = |error: ParameterError| keys.parameter(keys.table.get(error.key()).unwrap_or(table), error, &valid);
+    let keys = flow.options(table, "sockets", &mut *settings, &format!("the socket '{}'", socket.slug))?;
+    let refused = |error: ParameterError| keys.parameter(keys.table.get(error.key()).unwrap_or(table), error, &[]);
     SocketChoice::new(*socket, settings).map_err(refused)
 }
 

@@ -1,8 +1,6 @@
 //! Which way packets go: the path with the fewest links, the first in the file among equals.
 
-use super::error::{Problem, ScenarioError};
-use super::keys::Keys;
-use super::{FlowSpec, LinkSpec, ResolvedScenario, WlanSpec};
+use super::{LinkSpec, ResolvedScenario, WlanSpec};
 use airtcp_link::LinkSettings;
 use std::collections::VecDeque;
 
@@ -81,16 +79,4 @@ impl<'a> Network<'a> {
     pub fn connects(&self, from: usize, to: usize) -> bool {
         self.island[from] == self.island[to]
     }
-}
-
-/// Every flow has a way.
-pub(super) fn check(keys: &Keys<'_>, network: &Network<'_>, flows: &[FlowSpec]) -> Result<(), ScenarioError> {
-    for (flow, entry) in flows.iter().zip(&keys.table.entries) {
-        if !network.connects(flow.from, flow.to) {
-            let (from, to) = (&network.nodes[flow.from], &network.nodes[flow.to]);
-            let sentence = format!("no links lead from '{from}' to '{to}', the ends of flow '{}'", flow.name);
-            return Err(Problem::Topology(sentence).at(&entry.origin));
-        }
-    }
-    Ok(())
 }
