@@ -81,7 +81,8 @@ pub enum Traffic {
 
 /// A packet processor between two links; a host is one too.
 pub trait Element {
-    /// Which packets it has to see. Those of the other kinds it may get all the same, and then passes on.
+    /// Which packets it has to see. Those of the other kinds it may get all the same, and then passes on. An element that
+    /// owns the queue before a link has to see all: what went past it would fill the link behind its back.
     fn traffic(&self) -> Traffic {
         Traffic::All
     }

@@ -94,7 +94,7 @@ fn live_a_scheme_for_tcp_gets_tcp_and_what_the_other_gateway_wrapped_and_nothing
     }
     let net = Net::new();
     net.meet();
-    let config = Config { scheme: "ack-filter".into(), peer: None, ..net.config("a") };
+    let config = Config { scheme: "delayed-dupacks".into(), peer: None, ..net.config("a") };
     let gateway = net.gateway_with("a", config, "");
     let inside = Tap::open(&net, "s", "wire", "a");
     let segment = [&[0u8; 12][..], &[0x50, 16, 0, 9, 0, 0, 0, 0]].concat();

@@ -19,7 +19,7 @@ use crate::seq_map::SeqMap;
 use crate::{Made, Placement, Reports, SchemeEntry, Site, settings_for};
 use airtcp_core::flow_table::FlowTable;
 use airtcp_core::{Backlog, Context, Duration, Element, Event, FlowKey, Gauge, Instant, Packet};
-use airtcp_core::{Port, Rate, TcpFlags, TcpHeader, Traffic, parameters};
+use airtcp_core::{Port, Rate, TcpFlags, TcpHeader, parameters};
 use airtcp_link::Queue;
 use alloc::boxed::Box;
 use core::ops::Range;
@@ -216,10 +216,6 @@ impl Agent {
 }
 
 impl Element for Agent {
-    fn traffic(&self) -> Traffic {
-        Traffic::Tcp
-    }
-
     fn handle_packet(&mut self, cx: &mut Context<'_>, port: Port, packet: Packet) {
         if port == Port::INNER { self.handle_outgoing(cx, packet) } else { self.handle_incoming(cx, packet) }
     }

@@ -15,8 +15,8 @@ use crate::tracker::Tracker;
 use crate::{Made, Placement, Reports, SchemeEntry, Site, settings_for};
 use airtcp_core::parameters::ParameterError;
 use airtcp_core::{
-    Backlog, ByteSize, Context, DropReason, Element, Event, Gauge, Instant, Packet, Port, Rate, Traffic, TxStatus,
-    choices, parameters,
+    Backlog, ByteSize, Context, DropReason, Element, Event, Gauge, Instant, Packet, Port, Rate, TxStatus, choices,
+    parameters,
 };
 use alloc::boxed::Box;
 use queue::{FlowQueue, Keep, Limit};
@@ -142,10 +142,6 @@ impl AckFilter {
 }
 
 impl Element for AckFilter {
-    fn traffic(&self) -> Traffic {
-        Traffic::Tcp
-    }
-
     fn handle_packet(&mut self, cx: &mut Context<'_>, port: Port, packet: Packet) {
         if port == Port::LINK {
             return cx.send(Port::INNER, packet);

@@ -26,7 +26,7 @@ use crate::{Made, Placement, Reports, SchemeEntry, Site, settings_for};
 use airtcp_core::flow_table::FlowTable;
 use airtcp_core::parameters::ParameterError;
 use airtcp_core::{Backlog, Context, CreateReason, DropReason, Duration, Element, Event, FlowKey};
-use airtcp_core::{Gauge, Instant, Packet, Port, Rate, TcpHeader, Traffic, parameters};
+use airtcp_core::{Gauge, Instant, Packet, Port, Rate, TcpHeader, parameters};
 use airtcp_link::Queue;
 use alloc::boxed::Box;
 use flow::{AckVerdict, DataVerdict, Flow};
@@ -296,10 +296,6 @@ fn suppress(cx: &mut Context<'_>, ack: Packet) {
 }
 
 impl Element for Agent {
-    fn traffic(&self) -> Traffic {
-        Traffic::Tcp
-    }
-
     fn handle_packet(&mut self, cx: &mut Context<'_>, port: Port, packet: Packet) {
         if port == Port::INNER { self.handle_outgoing(cx, packet) } else { self.handle_incoming(cx, packet) }
     }

@@ -10,9 +10,7 @@ use crate::Site;
 use crate::acks::is_pure;
 use crate::papers::fast_tcp::events;
 use airtcp_core::flow_table::FlowTable;
-use airtcp_core::{
-    Backlog, Context, DropReason, Duration, Element, Event, FlowKey, Gauge, Instant, Packet, Port, Traffic,
-};
+use airtcp_core::{Backlog, Context, DropReason, Duration, Element, Event, FlowKey, Gauge, Instant, Packet, Port};
 
 /// The lane of all acknowledgments in paper mode with one ACK buffer; no flow has it.
 const ONE_LANE: u32 = u32::MAX;
@@ -261,10 +259,6 @@ impl Router {
 }
 
 impl Element for Router {
-    fn traffic(&self) -> Traffic {
-        Traffic::Tcp
-    }
-
     fn handle_packet(&mut self, cx: &mut Context<'_>, port: Port, packet: Packet) {
         if port == Port::LINK {
             return self.handle_incoming(cx, packet);

@@ -29,7 +29,7 @@ use crate::egress::{Egress, EgressSettings};
 use crate::hop;
 use crate::peer::{Change, Peer};
 use airtcp_core::{
-    Backlog, ByteSize, Context, Duration, Element, Event, Gauge, Instant, Packet, Peer as PeerId, Port, Rate, Traffic,
+    Backlog, ByteSize, Context, Duration, Element, Event, Gauge, Instant, Packet, Peer as PeerId, Port, Rate,
 };
 use downstream::Downstream;
 use flow::Incoming;
@@ -146,10 +146,6 @@ fn auto_hold(rtt: Duration, guard: Duration, tries: u8) -> Duration {
 }
 
 impl Element for Gateway {
-    fn traffic(&self) -> Traffic {
-        Traffic::Tcp
-    }
-
     fn handle_packet(&mut self, cx: &mut Context<'_>, port: Port, packet: Packet) {
         let timing = self.timing();
         if port == Port::INNER {

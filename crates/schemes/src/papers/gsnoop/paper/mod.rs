@@ -28,7 +28,7 @@ use super::{PACKET_BYTES, flow_table, share, table_memory};
 use crate::Site;
 use crate::hop;
 use crate::peer::{Change, Peer};
-use airtcp_core::{Backlog, Context, Duration, Element, Event, Gauge, Instant, Packet, Peer as PeerId, Port, Traffic};
+use airtcp_core::{Backlog, Context, Duration, Element, Event, Gauge, Instant, Packet, Peer as PeerId, Port};
 use downstream::Downstream;
 use fifo::Fifo;
 use upstream::Upstream;
@@ -132,10 +132,6 @@ fn ahead_of_repair(place: RepairPlace, buffer: u32) -> u64 {
 }
 
 impl Element for Gateway {
-    fn traffic(&self) -> Traffic {
-        Traffic::Tcp
-    }
-
     fn handle_packet(&mut self, cx: &mut Context<'_>, port: Port, packet: Packet) {
         if port == Port::INNER {
             if !self.peer.in_reach() && self.upstream.fifo.egress.is_empty() {
