@@ -13,6 +13,7 @@ pub mod process;
 pub mod sched;
 pub mod tcp_info;
 pub mod tcp_socket;
+#[cfg(feature = "bpf")]
 pub mod tcx;
 pub mod tun;
 

@@ -8,6 +8,10 @@
 
 mod device;
 mod error;
+#[cfg(feature = "bpf")]
+pub mod link;
+#[cfg(not(feature = "bpf"))]
+#[path = "link_absent.rs"]
 pub mod link;
 mod lock;
 mod method;
@@ -68,7 +72,7 @@ impl Diversion {
         self.is_wanted = are_wanted;
         match &mut self.way {
             Taking::Link(link) => link.beat(now, are_wanted),
-            Taking::Routed(routed) => routed.beat(now, are_wanted),
+            Taking::Routed(routed) => routed.beat(are_wanted),
         }
     }
 

@@ -74,7 +74,6 @@ pub fn remove_leftovers(link: &str) {
     }
 }
 
-#[cfg(feature = "bpf")]
 mod clsact {
     //! Filters of the queueing discipline clsact. They stay when the process is killed, and take nothing then.
 
@@ -133,26 +132,4 @@ mod clsact {
         hook.ifindex(index as i32).attach_point(point).priority(PRIORITY).handle(HANDLE);
         hook
     }
-}
-
-#[cfg(not(feature = "bpf"))]
-mod clsact {
-    //! Nothing is ever attached without programs.
-
-    use super::{Program, Settings};
-
-    pub struct Filters(std::convert::Infallible);
-
-    impl Filters {
-        pub fn attach(program: &Program, _settings: &Settings) -> Result<Filters, String> {
-            let _ = program.fd("airtcp_leaving");
-            unreachable!("there is no program without the feature 'bpf'")
-        }
-
-        pub fn are_in_place(&self) -> bool {
-            match self.0 {}
-        }
-    }
-
-    pub fn remove(_index: u32) {}
 }

@@ -7,10 +7,6 @@
 
 mod hooks;
 mod next_hop;
-#[cfg(feature = "bpf")]
-mod program;
-#[cfg(not(feature = "bpf"))]
-#[path = "absent.rs"]
 mod program;
 mod settings;
 
@@ -133,13 +129,14 @@ impl LinkDiversion {
 
     /// See [`super::Diversion::beat`].
     pub(super) fn beat(&mut self, now: Instant, wanted: bool) -> Result<(), DivertError> {
-        if now >= self.look_at {
+        let look = now >= self.look_at;
+        if look {
             self.look_at = now + LOOK_EVERY;
             if !self.hooks.are_in_place() {
                 return Err(DivertError::Lost("the programs at the link are gone, or the link is".into()));
             }
-            self.whose = self.next_hop.look(self.whose);
-        } else if self.whose == Whose::Nobodys {
+        }
+        if look || self.whose == Whose::Nobodys {
             self.whose = self.next_hop.look(self.whose);
         }
         self.set(State { alive_until: now + ALIVE, wanted, whose: self.whose })

@@ -16,7 +16,6 @@ use crate::gateway::config::Config;
 use crate::gateway::firewall::Firewall;
 use crate::sys::netlink::RuleNews;
 use crate::sys::tun::Tun;
-use airtcp_core::Instant;
 use nft::OwnedTable;
 use plan::{DUMMY_ADDRESS, HEARTBEAT_PROTOCOL, Plan};
 use slot::Place;
@@ -26,7 +25,6 @@ use std::os::fd::BorrowedFd;
 pub struct RoutedDiversion {
     plan: Plan,
     table: Option<OwnedTable>,
-    rules_added: bool,
     /// Takes the heartbeats.
     out: Tun,
     news: Option<RuleNews>,
@@ -83,17 +81,20 @@ impl RoutedDiversion {
         let place = Place::take(&config.link)?;
         let plan = make_plan(config, place.slot)?;
         let out = out.try_clone().map_err(|source| DivertError::Device { name: out.name().to_owned(), source })?;
-        let mut diversion = RoutedDiversion { plan, table: None, rules_added: true, out, news: None, _place: place };
+        let mut diversion = RoutedDiversion { plan, table: None, out, news: None, _place: place };
         for step in diversion.plan.up() {
             step::perform(&step)?;
         }
         diversion.table = Some(OwnedTable::load(&diversion.plan)?);
-        diversion.news = RuleNews::open().ok();
+        match RuleNews::open() {
+            Ok(news) => diversion.news = Some(news),
+            Err(error) => tracing::warn!("changes of the router's rules will not be seen: {error}"),
+        }
         Ok(diversion)
     }
 
     /// See [`super::Diversion::beat`].
-    pub(super) fn beat(&mut self, _now: Instant, wanted: bool) -> Result<(), DivertError> {
+    pub(super) fn beat(&mut self, wanted: bool) -> Result<(), DivertError> {
         if self.news.as_ref().is_some_and(RuleNews::arrived) {
             refuse(&self.plan.link)?;
         }
@@ -129,9 +130,6 @@ fn refuse(link: &str) -> Result<(), DivertError> {
 impl Drop for RoutedDiversion {
     fn drop(&mut self) {
         self.stop_marking();
-        if !std::mem::take(&mut self.rules_added) {
-            return;
-        }
         for step in self.plan.down() {
             // After a start that failed half-way, some rules do not exist.
             if let Err(error) = step::perform(&step) {

@@ -1,0 +1,49 @@
+//! In place of `link` where this was built without the feature `bpf`: there are no programs.
+
+#![allow(missing_docs, reason = "as in `link`")]
+
+use super::error::DivertError;
+use super::method::Method;
+use crate::gateway::config::Config;
+use airtcp_core::{Instant, Traffic};
+
+const MISSING: &str = "this airtcp was built without the feature 'bpf'";
+
+/// Never made here.
+pub struct LinkDiversion(std::convert::Infallible);
+
+pub fn check() -> Result<(), String> {
+    Err(MISSING.into())
+}
+
+pub fn describe(_config: &Config) -> String {
+    MISSING.into()
+}
+
+pub fn remove_leftovers(_link: &str) {}
+
+impl LinkDiversion {
+    pub fn start(config: &Config, _traffic: Traffic, _method: Option<Method>) -> Result<LinkDiversion, DivertError> {
+        Err(DivertError::NoPrograms { link: config.link.clone(), reason: MISSING.into() })
+    }
+
+    pub fn beat(&mut self, _now: Instant, _wanted: bool) -> Result<(), DivertError> {
+        match self.0 {}
+    }
+
+    pub fn knows_whose(&self) -> bool {
+        match self.0 {}
+    }
+
+    pub fn method(&self) -> Method {
+        match self.0 {}
+    }
+
+    pub fn counters(&self) -> Vec<(&'static str, u64)> {
+        match self.0 {}
+    }
+
+    pub fn stop(&mut self) {
+        match self.0 {}
+    }
+}
