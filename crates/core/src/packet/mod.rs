@@ -7,7 +7,7 @@
 //! corrects the checksums incrementally (RFC 1624).
 
 mod build;
-mod checksum;
+pub mod checksum;
 mod edit;
 mod image;
 mod ip;

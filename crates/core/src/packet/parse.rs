@@ -11,10 +11,10 @@ use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 impl Packet {
     /// Takes a whole IP datagram. `None` if it is not even that: no version, header cut short,
     /// or longer by its own account than the bytes given (a device would not deliver it).
-    pub fn parse(datagram: Bytes) -> Option<Packet> {
+    pub fn parse(mut datagram: Bytes) -> Option<Packet> {
         let ip = parse_ip(&datagram)?;
         // Bytes beyond the datagram (link padding) are not part of the packet.
-        let datagram = datagram.slice(..ip.total_len as usize);
+        datagram.truncate(ip.total_len as usize);
         let transport = &datagram[usize::from(ip.header_len)..];
         let parsed = if ip.protocol == protocol::TCP && !ip.is_fragment { parse_tcp(transport) } else { None };
         let (tcp, tcp_len) = parsed.map_or((None, 0), |(tcp, len)| (Some(tcp), len));

@@ -12,7 +12,7 @@ use airtcp_core::{Duration, Instant};
 use airtcp_link::LinkSettings;
 use bytes::{Bytes, BytesMut};
 use hdrhistogram::Histogram;
-use std::io;
+use std::io::{self, IoSlice, IoSliceMut};
 use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender};
@@ -185,7 +185,7 @@ impl Worker {
         let device = &self.devices[self.paths[index].from];
         // An error means "nothing now" or "device down"; a down device is not readable again
         // before it is up.
-        let len = device.receive(&mut self.block[..LARGEST]).ok()?;
+        let len = device.receive(&mut [IoSliceMut::new(&mut self.block[..LARGEST])]).ok()?;
         Some(self.block.split_to(len).freeze())
     }
 
@@ -195,7 +195,7 @@ impl Worker {
                 let now = self.now();
                 let path = &mut self.paths[index];
                 let Some((datagram, late)) = path.direction.release(now, &mut self.passages) else { break };
-                if self.devices[path.to].send(&datagram).is_err() {
+                if self.devices[path.to].send(&[IoSlice::new(&datagram)]).is_err() {
                     path.direction.on_refused(datagram.len());
                 }
                 self.histogram.saturating_record(late.as_nanos());

@@ -21,12 +21,10 @@ impl Element for BareForwarder {
 /// The device is gone.
 pub fn bounce(device: &mut TunDevice, batch: usize) -> Result<usize, DeviceGone> {
     for done in 0..batch {
-        match device.receive_in_place()?.map(<[u8]>::len) {
-            Some(length) => {
-                device.send_back(length);
-            }
-            None => return Ok(done),
+        if !device.read()? {
+            return Ok(done);
         }
+        device.send_back();
     }
     Ok(batch)
 }

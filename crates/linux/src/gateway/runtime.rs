@@ -1,11 +1,11 @@
 //! The world of a live element: packets of two devices, the monotonic clock, a control socket. Every packet is
 //! accounted for.
 //!
-//! Sends are buffered during a call and written when it returns, so no element is re-entered.
-//! Writing to a TUN device costs one system call a packet whatever one does, so the buffer is
-//! emptied after each call: that costs nothing and keeps the delay lowest.
+//! Sends are buffered during a call, so no element is re-entered, and are written after a batch of packets: what belongs
+//! together goes to the kernel at once, as a system call costs more than what most elements do with a packet.
 
 use super::control::{ControlCounters, ControlSocket};
+use super::divert;
 use super::scheme::Scheme;
 use crate::device::{DeviceCounters, DeviceGone, TunDevice};
 use crate::sys::clock;
@@ -18,6 +18,8 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 /// Packets taken from one device before the other gets its turn.
 const BATCH: usize = 64;
+/// What a device keeps for a worker that is busy, in packets.
+const DEVICE_QUEUE_PACKETS: usize = divert::DEVICE_QUEUE_PACKETS as usize;
 /// Handled timeouts in a row before packets get their turn.
 const TIMEOUT_BATCH: usize = 64;
 
@@ -76,33 +78,49 @@ impl Io for World {
 }
 
 impl World {
-    /// Writes what the last call sent.
+    /// Writes what was sent since the last call. Packets in a row for one device are given to the kernel together, as far
+    /// as they can be.
     fn flush(&mut self, now: Instant, ledger: &mut Ledger) {
         let mut outgoing = std::mem::take(&mut self.outgoing);
+        let (mut staged_for, mut tokens) = (Port::INNER, VecDeque::new());
         for item in outgoing.drain(..) {
             match item {
-                Outgoing::Packet(port, packet, token) => self.write(now, ledger, port, &packet, token),
+                Outgoing::Packet(port, packet, token) => {
+                    if port != staged_for {
+                        self.write(now, ledger, staged_for, &mut tokens);
+                        staged_for = port;
+                    }
+                    if let Err(datagram) = self.devices[port.index()].stage(packet.to_wire()) {
+                        self.write(now, ledger, port, &mut tokens);
+                        // Nothing is staged, so it is taken.
+                        let _ = self.devices[port.index()].stage(datagram);
+                    }
+                    tokens.push_back(token);
+                }
                 Outgoing::Control(message) => {
+                    self.write(now, ledger, staged_for, &mut tokens);
                     if let Some(control) = &mut self.control {
                         control.send(&message);
                     }
                 }
             }
         }
+        self.write(now, ledger, staged_for, &mut tokens);
         // Keeps its capacity.
         self.outgoing = outgoing;
     }
 
-    fn write(&mut self, now: Instant, ledger: &mut Ledger, port: Port, packet: &Packet, token: Option<Token>) {
-        let sent = self.devices[usize::from(port.0)].send(&packet.to_wire());
-        let outcome = if sent {
-            Outcome::Sent
-        } else {
-            ledger.fail_to_send(port, DropReason::DEVICE);
-            Outcome::Dropped
-        };
-        if let Some(token) = token {
-            self.statuses.push_back(TxStatus { token, outcome, tries: 1, at: now });
+    /// Writes what is staged for a device, and notes what became of it.
+    fn write(&mut self, now: Instant, ledger: &mut Ledger, port: Port, tokens: &mut VecDeque<Option<Token>>) {
+        let is_sent = self.devices[port.index()].flush();
+        for token in tokens.drain(..) {
+            if !is_sent {
+                ledger.fail_to_send(port, DropReason::DEVICE);
+            }
+            if let Some(token) = token {
+                let outcome = if is_sent { Outcome::Sent } else { Outcome::Dropped };
+                self.statuses.push_back(TxStatus { token, outcome, tries: 1, at: now });
+            }
         }
     }
 }
@@ -142,7 +160,16 @@ impl Runtime {
 
     /// Runs one call of the element and what follows from it.
     fn call(&mut self, now: Instant, call: impl FnOnce(&mut dyn Element, &mut Context<'_>)) {
+        self.hand_over(now, call);
+        self.finish(now);
+    }
+
+    fn hand_over(&mut self, now: Instant, call: impl FnOnce(&mut dyn Element, &mut Context<'_>)) {
         call(&mut *self.element, &mut Context::new(now, &mut self.rng, &mut self.ledger, &mut self.world));
+    }
+
+    /// Writes what was sent, and tells the element what became of it.
+    fn finish(&mut self, now: Instant) {
         self.world.flush(now, &mut self.ledger);
         while let Some(status) = self.world.statuses.pop_front() {
             let mut context = Context::new(now, &mut self.rng, &mut self.ledger, &mut self.world);
@@ -163,58 +190,64 @@ impl Runtime {
 
     /// The device that packets for one port leave through brings those that came in at the other.
     fn handle_device(&mut self, device: Port) -> Result<bool, DeviceGone> {
-        let (index, arrival) = (usize::from(device.0), device.opposite());
-        for _ in 0..BATCH {
-            let Some(datagram) = self.world.devices[index].receive()? else { return Ok(false) };
-            let length = datagram.len();
+        let (index, arrival) = (device.index(), device.opposite());
+        let (mut now, mut left) = (clock::now(), BATCH);
+        while left > 0 {
+            let Some(datagram) = self.world.devices[index].receive()? else { break };
+            left -= 1;
             match Packet::parse(datagram) {
                 Some(packet) => {
                     self.ledger.receive(arrival);
-                    self.call(clock::now(), |element, cx| {
-                        element.handle_packet(cx, arrival, packet);
-                    });
+                    now = clock::now();
+                    self.hand_over(now, |element, cx| element.handle_packet(cx, arrival, packet));
                 }
                 None => {
                     self.world.passed_unread[arrival.index()] += 1;
-                    self.world.devices[index].send_back(length);
+                    self.world.devices[index].send_back();
                 }
             }
         }
-        Ok(true)
+        self.finish(now);
+        Ok(left == 0)
     }
 
-    /// Hands waiting control messages to the element, a bounded number.
-    pub fn handle_control(&mut self) {
-        // Out of the world while its buffer is lent to the element.
-        let Some(mut control) = self.world.control.take() else { return };
-        let mut budget = BATCH;
-        let mut message = Vec::new();
-        loop {
-            let now = clock::now();
-            let Some(received) = control.receive(now, &mut budget) else { break };
-            message.clear();
-            message.extend_from_slice(received);
-            self.world.control = Some(control);
-            self.call(now, |element, cx| {
-                element.handle_control(cx, Peer::OTHER_END, &message);
-            });
-            match self.world.control.take() {
-                Some(back) => control = back,
-                None => return,
+    /// Hands waiting control messages to the element, a bounded number. Packets that arrived before them come first: a
+    /// message that asks about a packet must not overtake it in here.
+    ///
+    /// # Errors
+    /// A device is gone.
+    pub fn handle_control(&mut self) -> Result<(), DeviceGone> {
+        let Some(control) = &mut self.world.control else { return Ok(()) };
+        let (mut messages, mut budget) = (Vec::new(), BATCH);
+        while let Some(message) = control.receive(clock::now(), &mut budget) {
+            messages.push(message.to_vec());
+        }
+        if messages.is_empty() {
+            return Ok(());
+        }
+        for _ in 0..DEVICE_QUEUE_PACKETS / BATCH {
+            if !self.handle_device(Port::INNER)? {
+                break;
             }
         }
-        self.world.control = Some(control);
+        for message in messages {
+            self.call(clock::now(), |element, cx| element.handle_control(cx, Peer::OTHER_END, &message));
+        }
+        Ok(())
     }
 
-    /// Runs what is due; a bounded number, so that a confused element cannot stop the packets.
+    /// Runs what is due; a bounded number, so that a confused element cannot stop the packets. What was sent is written
+    /// after the last.
     pub fn handle_timeouts(&mut self) {
+        let mut now = clock::now();
         for _ in 0..TIMEOUT_BATCH {
-            let now = clock::now();
             if self.element.poll_timeout().is_none_or(|due| due > now) {
-                return;
+                break;
             }
-            self.call(now, |element, cx| element.handle_timeout(cx));
+            self.hand_over(now, |element, cx| element.handle_timeout(cx));
+            now = clock::now();
         }
+        self.finish(now);
     }
 
     /// How long until something is due; `None` for never.

@@ -240,7 +240,7 @@ fn work(
         set.wait(Some(if more { Duration::ZERO } else { idle }))?;
 
         if control_slot.is_some_and(|slot| set.is_ready(slot)) {
-            runtime.handle_control();
+            runtime.handle_control()?;
         }
         more = runtime.handle_packets()?;
         runtime.handle_timeouts();
@@ -264,7 +264,7 @@ fn work(
 fn drain(runtime: &mut Runtime) -> Result<(), WorkerError> {
     let deadline = clock::now() + DRAIN;
     loop {
-        runtime.handle_control();
+        runtime.handle_control()?;
         let more = runtime.handle_packets()?;
         runtime.handle_timeouts();
         let now = clock::now();

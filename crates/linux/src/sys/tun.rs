@@ -1,12 +1,14 @@
 //! A TUN device: IP packets in and out of the kernel, one per `read` and `write`.
 //!
-//! Our own sixty lines instead of a crate: all that is wanted is a non-blocking descriptor of
-//! a non-persistent device, without packet information and without offloads, so that every
-//! packet is a plain datagram no longer than the path's MTU. The device is gone, with all
-//! its routes, when the last descriptor of it is closed, however the process ends.
+//! Our own lines instead of a crate: all that is wanted is a non-blocking descriptor of a non-persistent device without
+//! packet information. The device is gone, with all its routes, when the last descriptor of it is closed, however the
+//! process ends.
+//!
+//! A plain device carries datagrams no longer than the path's MTU. One with offloads carries a header before each, and
+//! what the kernel left undone is said there ([`crate::device::Offload`]): checksums, and super-frames of TCP.
 
 use std::fs::OpenOptions;
-use std::io;
+use std::io::{self, IoSlice, IoSliceMut};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt;
 
@@ -16,19 +18,39 @@ pub const NAME_MAX: usize = libc::IFNAMSIZ - 1;
 /// Longest datagram a device can carry.
 pub const DATAGRAM_MAX: usize = 65_535;
 
+/// Bytes before each datagram of a device with offloads.
+pub const OFFLOAD_HEADER: usize = 10;
+
 /// A non-persistent, non-blocking TUN device.
 #[derive(Debug)]
 pub struct Tun {
     fd: OwnedFd,
     name: String,
+    has_offloads: bool,
 }
 
 impl Tun {
-    /// Makes the device `name` in the network namespace of the calling thread.
+    /// Makes the plain device `name` in the network namespace of the calling thread.
     ///
     /// # Errors
     /// ENOENT without /dev/net/tun, EPERM without CAP_NET_ADMIN, EBUSY when the name is taken.
     pub fn open(name: &str) -> io::Result<Tun> {
+        Tun::make(name, false)
+    }
+
+    /// The same with offloads: of checksums, and of segmentation of TCP.
+    ///
+    /// # Errors
+    /// As [`Tun::open`].
+    pub fn open_with_offloads(name: &str) -> io::Result<Tun> {
+        let tun = Tun::make(name, true)?;
+        let offloads = libc::TUN_F_CSUM | libc::TUN_F_TSO4 | libc::TUN_F_TSO6 | libc::TUN_F_TSO_ECN;
+        // SAFETY: TUNSETOFFLOAD takes an integer.
+        super::check(unsafe { libc::ioctl(tun.fd.as_raw_fd(), libc::TUNSETOFFLOAD, libc::c_ulong::from(offloads)) })?;
+        Ok(tun)
+    }
+
+    fn make(name: &str, has_offloads: bool) -> io::Result<Tun> {
         if name.is_empty() || name.len() > NAME_MAX {
             return Err(io::Error::new(
                 io::ErrorKind::InvalidInput,
@@ -46,17 +68,18 @@ impl Tun {
             *to = from as libc::c_char;
         }
         // IFF_TUN_EXCL: never attach to a device that somebody else made.
-        let flags = libc::IFF_TUN | libc::IFF_NO_PI | libc::IFF_TUN_EXCL;
+        let header = if has_offloads { libc::IFF_VNET_HDR } else { 0 };
+        let flags = libc::IFF_TUN | libc::IFF_NO_PI | libc::IFF_TUN_EXCL | header;
         request.ifr_ifru.ifru_flags = flags as libc::c_short;
         // SAFETY: TUNSETIFF reads and writes one ifreq, which lives through the call.
         let result = unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETIFF, &raw mut request) };
         super::check(result)?;
-        Ok(Tun { fd: file.into(), name: name.to_owned() })
+        Ok(Tun { fd: file.into(), name: name.to_owned(), has_offloads })
     }
 
     /// A stand-in for a device: each read and write of `socket`, which must not block, is one datagram. For tests.
     pub fn over(socket: OwnedFd, name: &str) -> Tun {
-        Tun { fd: socket, name: name.to_owned() }
+        Tun { fd: socket, name: name.to_owned(), has_offloads: false }
     }
 
     /// Another descriptor of the same device, which is gone with the last.
@@ -64,7 +87,7 @@ impl Tun {
     /// # Errors
     /// Too many open files.
     pub fn try_clone(&self) -> io::Result<Tun> {
-        Ok(Tun { fd: self.fd.try_clone()?, name: self.name.clone() })
+        Ok(Tun { fd: self.fd.try_clone()?, name: self.name.clone(), has_offloads: self.has_offloads })
     }
 
     /// The device's name.
@@ -72,24 +95,31 @@ impl Tun {
         &self.name
     }
 
-    /// Takes the next datagram that the kernel routed into the device.
+    /// True if there is a header before each datagram.
+    pub fn has_offloads(&self) -> bool {
+        self.has_offloads
+    }
+
+    /// Takes the next datagram that the kernel routed into the device; on a device with offloads the first part is for the
+    /// header. Tells the bytes taken, the header among them.
     ///
     /// # Errors
     /// `WouldBlock` when there is none; EBADFD or EIO when the device is gone or down.
-    pub fn receive(&self, buffer: &mut [u8]) -> io::Result<usize> {
-        // SAFETY: the buffer is valid for writes of its length.
-        let result = unsafe { libc::read(self.fd.as_raw_fd(), buffer.as_mut_ptr().cast(), buffer.len()) };
+    pub fn receive(&self, parts: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
+        // SAFETY: IoSliceMut has the layout of iovec, and each is valid for writes of its length.
+        let result = unsafe { libc::readv(self.fd.as_raw_fd(), parts.as_mut_ptr().cast(), parts.len() as libc::c_int) };
         super::check_len(result)
     }
 
-    /// Gives a datagram to the kernel, which routes it as one that arrived on the device.
+    /// Gives a datagram in parts to the kernel, which routes it as one that arrived on the device. On a device with
+    /// offloads the first part is the header.
     ///
     /// # Errors
     /// EIO when the device is down, ENOBUFS or ENOMEM when the kernel has no memory for it,
     /// EINVAL when it is no IP packet.
-    pub fn send(&self, datagram: &[u8]) -> io::Result<()> {
-        // SAFETY: the slice is valid for reads of its length.
-        let result = unsafe { libc::write(self.fd.as_raw_fd(), datagram.as_ptr().cast(), datagram.len()) };
+    pub fn send(&self, parts: &[IoSlice<'_>]) -> io::Result<()> {
+        // SAFETY: IoSlice has the layout of iovec, and each is valid for reads of its length.
+        let result = unsafe { libc::writev(self.fd.as_raw_fd(), parts.as_ptr().cast(), parts.len() as libc::c_int) };
         super::check_len(result).map(drop)
     }
 }

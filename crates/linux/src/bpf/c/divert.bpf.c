@@ -65,6 +65,7 @@ struct {
 #define ETH_IPV4 0x0800
 #define ETH_IPV6 0x86dd
 #define ETH_HEADER 14
+#define PACKET_HOST 0		/* addressed to this device */
 
 #define PROTO_TCP 6
 #define PROTO_UDP 17
@@ -196,6 +197,9 @@ static __always_inline int keep_header(struct __sk_buff *skb, const struct pair 
 	if (ethernet.target[0] & 1)
 		return 0;
 	if (state.only_next_hop && !is_next_hop(header.far))
+		return 0;
+	/* For another host on the same device (macvlan). */
+	if (state.only_next_hop && way == IN && skb->pkt_type != PACKET_HOST)
 		return 0;
 	known = bpf_map_lookup_elem(&headers, pair);
 	if (known && is_equal(known->near, header.near) && is_equal(known->far, header.far))

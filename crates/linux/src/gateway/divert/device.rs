@@ -5,6 +5,9 @@ use crate::gateway::predecessor;
 use crate::sys::tun::Tun;
 use std::io;
 
+/// Packets that the kernel keeps in a device for a worker that is busy.
+pub const DEVICE_QUEUE_PACKETS: u32 = 8_192;
+
 /// The direction of diverted traffic, seen from the router.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
@@ -44,5 +47,6 @@ impl Devices {
 fn open(name: &str, way: Way) -> Result<Tun, DivertError> {
     let name = way.device(name);
     let exists = |error: &io::Error| error.raw_os_error() == Some(libc::EBUSY);
-    predecessor::wait_out(exists, || Tun::open(&name)).map_err(|source| DivertError::Device { name, source })
+    predecessor::wait_out(exists, || Tun::open_with_offloads(&name))
+        .map_err(|source| DivertError::Device { name, source })
 }

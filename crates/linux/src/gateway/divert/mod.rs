@@ -18,7 +18,7 @@ mod method;
 pub mod routed;
 mod step;
 
-pub use device::{Devices, Way};
+pub use device::{DEVICE_QUEUE_PACKETS, Devices, Way};
 pub use error::DivertError;
 pub use method::Method;
 

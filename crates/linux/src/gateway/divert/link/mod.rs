@@ -12,7 +12,7 @@ mod settings;
 
 pub use hooks::remove_leftovers;
 
-use super::device::Way;
+use super::device::{DEVICE_QUEUE_PACKETS, Way};
 use super::error::DivertError;
 use super::method::Method;
 use super::step::{self, Step};
@@ -30,8 +30,6 @@ pub const ALIVE: Duration = Duration::from_secs(1);
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// Below the least MTU of IPv6, which therefore leaves the devices alone. Nothing that passes a program is cut by it.
 const DEVICE_MTU: u32 = 1000;
-/// Packets that the kernel keeps for a worker that is busy.
-const DEVICE_QUEUE_PACKETS: u32 = 8_192;
 
 /// Names of the program's counters, in their order.
 const COUNTERS: [&str; 5] = ["taken_out", "taken_in", "back_out", "back_in", "homeless"];

@@ -15,11 +15,15 @@ use crate::gateway::command::CommandError;
 use crate::gateway::config::Config;
 use crate::gateway::firewall::Firewall;
 use crate::sys::netlink::RuleNews;
-use crate::sys::tun::Tun;
+use crate::sys::tun::{OFFLOAD_HEADER, Tun};
 use nft::OwnedTable;
 use plan::{DUMMY_ADDRESS, HEARTBEAT_PROTOCOL, Plan};
 use slot::Place;
+use std::io::IoSlice;
 use std::os::fd::BorrowedFd;
+
+/// The kernel has nothing left to do on a heartbeat.
+const NO_OFFLOAD: [u8; OFFLOAD_HEADER] = [0; OFFLOAD_HEADER];
 
 /// Traffic of one link, diverted until this is dropped.
 pub struct RoutedDiversion {
@@ -100,7 +104,7 @@ impl RoutedDiversion {
         }
         if wanted {
             // Refused for want of memory it is missed once; nine more come before it matters.
-            let _ = self.out.send(&heartbeat());
+            let _ = self.out.send(&[IoSlice::new(&NO_OFFLOAD), IoSlice::new(&heartbeat())]);
         }
         Ok(())
     }

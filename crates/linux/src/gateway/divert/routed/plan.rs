@@ -19,7 +19,7 @@
 //!   kernel drops what comes from a device that has none. 192.0.0.8 is the IPv4 dummy address
 //!   (RFC 7600), of scope link, so it is never chosen as a source.
 
-use super::super::device::Way;
+use super::super::device::{DEVICE_QUEUE_PACKETS, Way};
 use super::super::step::{Step, run};
 use std::net::Ipv4Addr;
 
@@ -39,8 +39,6 @@ pub const DUMMY_ADDRESS: Ipv4Addr = Ipv4Addr::new(192, 0, 0, 8);
 pub const HEARTBEAT_PROTOCOL: u8 = 253;
 /// Larger than any link's MTU, so that it is the link that fragments or complains.
 const DEVICE_MTU: u32 = 65_535;
-/// Packets that the kernel keeps for a worker that is busy.
-const DEVICE_QUEUE_PACKETS: u32 = 8_192;
 /// Where the four bits of our marks may lie, best first: bits that other software rarely uses.
 const SHIFTS: [u32; 8] = [24, 20, 28, 4, 8, 12, 16, 0];
 

@@ -1,0 +1,233 @@
+//! What both gateways let through, against plain forwarding by the kernel: TCP through G-Snoop without loss, UDP, traffic
+//! to others on the link, and everything while there is no peer. In turns, with segmentation offloads on and off, and with
+//! the processor time that a gigabit costs.
+//!
+//! A benchmark: `make bench` sets AIRTCP_BENCH and runs it; otherwise it says so and passes on. AIRTCP_BENCH_ONLY
+//! chooses lines by a part of their name.
+
+mod gateway_support;
+
+use airtcp_linux::gateway::{Config, Facts};
+use airtcp_linux::sys::netns::NetNs;
+use gateway_support::{Gateway, Net, RECEIVER, SENDER, Stopwatch, can_run, sh};
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream, UdpSocket};
+use std::time::Duration;
+
+const ROUNDS: usize = 3;
+const ROUND: Duration = Duration::from_millis(3000);
+/// What the gateways are told: more than this machine forwards.
+const LINK_BPS: u64 = 40_000_000_000;
+const PORT: u16 = 5201;
+/// Longest payload of UDP in a packet of 1500 bytes.
+const UDP_PAYLOAD: usize = 1472;
+/// A second host behind the link that is not behind the other gateway.
+const OTHER: &str = "10.2.0.9";
+
+/// Which gateways run.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Gateways {
+    None,
+    Both,
+    Alone,
+}
+
+/// What is sent, and where to.
+#[derive(Clone, Copy)]
+struct Traffic {
+    is_tcp: bool,
+    to: &'static str,
+}
+
+/// Bits a second that arrived, and processor seconds a gigabit.
+#[derive(Clone, Copy, Default)]
+struct Reading {
+    rate: f64,
+    cost: f64,
+}
+
+/// Seconds that all processors worked since the machine started.
+fn busy() -> f64 {
+    let text = std::fs::read_to_string("/proc/stat").unwrap();
+    let fields: Vec<f64> =
+        text.lines().next().unwrap().split_whitespace().skip(1).map(|n| n.parse().unwrap()).collect();
+    // All but idle and iowait, in hundredths.
+    (fields.iter().take(8).sum::<f64>() - fields[3] - fields[4]) / 100.0
+}
+
+/// Bytes that arrive within a round.
+fn receive(traffic: Traffic) -> u64 {
+    let mut buffer = vec![0; 1 << 20];
+    let mut total = 0;
+    if traffic.is_tcp {
+        let (mut stream, _) = TcpListener::bind((traffic.to, PORT)).unwrap().accept().unwrap();
+        while let Ok(length @ 1..) = stream.read(&mut buffer) {
+            total += length as u64;
+        }
+    } else {
+        let socket = UdpSocket::bind((traffic.to, PORT)).unwrap();
+        socket.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
+        let start = Stopwatch::start();
+        while start.elapsed() < ROUND + Duration::from_millis(300) {
+            total += socket.recv(&mut buffer).unwrap_or(0) as u64;
+        }
+    }
+    total
+}
+
+fn send(traffic: Traffic) {
+    let start = Stopwatch::start();
+    let block = vec![0x5a; 1 << 17];
+    if traffic.is_tcp {
+        let mut stream = (0..100).find_map(|_| connect(traffic.to)).expect("the receiver listens");
+        while start.elapsed() < ROUND {
+            stream.write_all(&block).unwrap();
+        }
+    } else {
+        let socket = UdpSocket::bind((SENDER.0, 0)).unwrap();
+        std::thread::sleep(Duration::from_millis(100));
+        while start.elapsed() < ROUND {
+            let _ = socket.send_to(&block[..UDP_PAYLOAD], (traffic.to, PORT));
+        }
+    }
+}
+
+fn connect(to: &str) -> Option<TcpStream> {
+    std::thread::sleep(Duration::from_millis(10));
+    TcpStream::connect((to, PORT)).ok()
+}
+
+fn measure(net: &Net, traffic: Traffic) -> Reading {
+    let host = if traffic.to == OTHER { "o" } else { "r" };
+    let [sender, receiver] = ["s", host].map(|host| NetNs::open(&net.ns(host)).unwrap());
+    let (before, start) = (busy(), Stopwatch::start());
+    let bytes = std::thread::scope(|scope| {
+        let sink = scope.spawn(|| receiver.run(|| receive(traffic)).unwrap());
+        sender.run(|| send(traffic)).unwrap();
+        sink.join().unwrap()
+    });
+    let (bits, seconds) = (8.0 * bytes as f64, start.elapsed().as_secs_f64());
+    let seconds = if traffic.is_tcp { seconds } else { ROUND.as_secs_f64() - 0.1 };
+    Reading { rate: bits / seconds, cost: (busy() - before) / (bits / 1e9) }
+}
+
+fn set_offloads(net: &Net, is_on: bool) {
+    let word = if is_on { "on" } else { "off" };
+    for (host, device) in [("s", "wire"), ("a", "wire"), ("a", "air"), ("b", "air"), ("b", "lan"), ("r", "lan")] {
+        net.exec(host, &format!("ethtool -K {device} tso {word} gso {word} gro {word} tx {word}"));
+    }
+}
+
+/// Puts a host on the link with an address of its own.
+fn add_other(net: &Net) {
+    let (other, b) = (net.ns("o"), net.ns("b"));
+    sh(&format!(
+        "ip netns add {other} && ip -n {b} link add link air name other type macvlan mode bridge && \
+         ip -n {b} link set other netns {other} && ip -n {other} link set other up && \
+         ip -n {other} addr add {OTHER}/24 dev other && ip -n {other} route add default via 10.2.0.1"
+    ));
+    assert!((0..5).any(|_| net.ping_to(OTHER)));
+}
+
+fn start(net: &Net, gateways: Gateways) -> Vec<Gateway> {
+    let hosts: &[&str] = match gateways {
+        Gateways::None => &[],
+        Gateways::Both => &["a", "b"],
+        Gateways::Alone => &["a"],
+    };
+    let mut running: Vec<Gateway> = hosts
+        .iter()
+        .map(|host| {
+            let facts = Facts { rate_bps: Some(LINK_BPS), far_end: *host == "b", ..Facts::default() };
+            net.gateway_with(host, Config { scheme: "gsnoop".into(), facts, ..net.config(host) }, "")
+        })
+        .collect();
+    if gateways == Gateways::Both {
+        for gateway in &mut running {
+            gateway.wait_for("in reach", |status| status.gauges.get("peer_in_reach") == Some(&1));
+        }
+    }
+    running
+}
+
+fn median(readings: &[Reading]) -> Reading {
+    let middle = |value: fn(&Reading) -> f64| {
+        let mut values: Vec<f64> = readings.iter().map(value).collect();
+        values.sort_by(f64::total_cmp);
+        values[values.len() / 2]
+    };
+    Reading { rate: middle(|reading| reading.rate), cost: middle(|reading| reading.cost) }
+}
+
+/// What a line demands: a share of plain forwarding, and a rate.
+struct Demand {
+    name: &'static str,
+    traffic: Traffic,
+    offloads: bool,
+    gateways: Gateways,
+    share: f64,
+    rate: f64,
+}
+
+const TCP: Traffic = Traffic { is_tcp: true, to: RECEIVER.0 };
+const UDP: Traffic = Traffic { is_tcp: false, to: RECEIVER.0 };
+const OTHERS: Traffic = Traffic { is_tcp: true, to: OTHER };
+
+const DEMANDS: &[Demand] = &[
+    Demand { name: "TCP, offloads on", traffic: TCP, offloads: true, gateways: Gateways::Both, share: 0.0, rate: 3e9 },
+    Demand {
+        name: "TCP, offloads off",
+        traffic: TCP,
+        offloads: false,
+        gateways: Gateways::Both,
+        share: 0.4,
+        rate: 0.0,
+    },
+    Demand { name: "UDP", traffic: UDP, offloads: false, gateways: Gateways::Both, share: 0.95, rate: 0.0 },
+    Demand { name: "TCP to others", traffic: OTHERS, offloads: true, gateways: Gateways::Both, share: 0.95, rate: 0.0 },
+    Demand { name: "TCP, no peer", traffic: TCP, offloads: true, gateways: Gateways::Alone, share: 0.95, rate: 0.0 },
+    Demand { name: "UDP, no peer", traffic: UDP, offloads: false, gateways: Gateways::Alone, share: 0.95, rate: 0.0 },
+];
+
+#[test]
+fn bench_both_gateways_let_through_what_was_promised() {
+    if std::env::var_os("AIRTCP_BENCH").is_none() {
+        println!("a benchmark: make bench runs it");
+        return;
+    }
+    if !can_run() {
+        return;
+    }
+    let net = Net::new();
+    net.meet();
+    add_other(&net);
+    let only = std::env::var("AIRTCP_BENCH_ONLY").unwrap_or_default();
+    let mut missed = 0;
+    for demand in DEMANDS.iter().filter(|demand| demand.name.contains(&only)) {
+        set_offloads(&net, demand.offloads);
+        let mut readings = [const { Vec::new() }; 2];
+        for _ in 0..ROUNDS {
+            for (readings, gateways) in readings.iter_mut().zip([Gateways::None, demand.gateways]) {
+                let running = start(&net, gateways);
+                readings.push(measure(&net, demand.traffic));
+                running.into_iter().for_each(Gateway::stop);
+            }
+        }
+        let [plain, gateway] = readings.map(|readings| median(&readings));
+        let share = gateway.rate / plain.rate;
+        let holds = share >= demand.share && gateway.rate >= demand.rate;
+        missed += u32::from(!holds);
+        println!(
+            "{}  {:<18} {:.2} Gbit/s, kernel {:.2}: {share:.2}; {:.2} and {:.2} CPU s/Gbit; target {}",
+            if holds { "PASS" } else { "FAIL" },
+            demand.name,
+            gateway.rate / 1e9,
+            plain.rate / 1e9,
+            gateway.cost,
+            plain.cost,
+            if demand.rate > 0.0 { format!("{:.0} Gbit/s", demand.rate / 1e9) } else { format!("{:.2}", demand.share) }
+        );
+    }
+    let _ = std::process::Command::new("ip").args(["netns", "del", &net.ns("o")]).status();
+    assert_eq!(missed, 0);
+}
