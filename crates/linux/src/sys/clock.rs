@@ -1,23 +1,21 @@
 //! The two clocks that live code reads.
 
 use airtcp_core::Instant;
+use nix::time::ClockId;
 
 /// CLOCK_MONOTONIC: the time that live elements see.
 pub fn now() -> Instant {
-    Instant::from_nanos(read(libc::CLOCK_MONOTONIC))
+    Instant::from_nanos(read(ClockId::CLOCK_MONOTONIC))
 }
 
 /// CLOCK_REALTIME in nanoseconds since 1970; used only as an epoch, to distinguish one start of a process from another.
 pub fn wall_clock_ns() -> u64 {
-    read(libc::CLOCK_REALTIME)
+    read(ClockId::CLOCK_REALTIME)
 }
 
-fn read(clock: libc::clockid_t) -> u64 {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `time` is a valid, writable timespec; both clocks exist on every Linux.
-    let result = unsafe { libc::clock_gettime(clock, &raw mut time) };
-    assert_eq!(result, 0, "CLOCK_MONOTONIC and CLOCK_REALTIME are always readable");
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+fn read(clock: ClockId) -> u64 {
+    let time = clock.now().expect("CLOCK_MONOTONIC and CLOCK_REALTIME are always readable");
+    time.tv_sec() as u64 * 1_000_000_000 + time.tv_nsec() as u64
 }
 
 #[cfg(test)]

@@ -1,13 +1,12 @@
 //! A descriptor that one thread sets and another waits for (`eventfd`).
 
+use nix::sys::eventfd::{EfdFlags, EventFd};
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 
 /// Set or not set; readable while set.
 #[derive(Debug)]
-pub struct Event {
-    fd: OwnedFd,
-}
+pub struct Event(EventFd);
 
 impl Event {
     /// A new one, not set.
@@ -15,30 +14,24 @@ impl Event {
     /// # Errors
     /// EMFILE when the process has no descriptors left.
     pub fn new() -> io::Result<Self> {
-        // SAFETY: no pointers.
-        let fd = super::check(unsafe { libc::eventfd(0, libc::EFD_NONBLOCK | libc::EFD_CLOEXEC) })?;
-        // SAFETY: the descriptor was just made and belongs to nobody else.
-        Ok(Event { fd: unsafe { OwnedFd::from_raw_fd(fd) } })
+        Ok(Event(EventFd::from_flags(EfdFlags::EFD_NONBLOCK | EfdFlags::EFD_CLOEXEC)?))
     }
 
     /// Sets it; setting it twice is setting it once.
     pub fn set(&self) {
-        let one = 1u64;
-        // SAFETY: eight readable bytes. The only possible failure is "set 2^64 - 1 times".
-        unsafe { libc::write(self.fd.as_raw_fd(), (&raw const one).cast(), 8) };
+        // The only possible failure is "set 2^64 - 1 times".
+        let _ = self.0.write(1);
     }
 
     /// Resets it; true if it was set.
     pub fn take(&self) -> bool {
-        let mut count = 0u64;
-        // SAFETY: eight writable bytes.
-        unsafe { libc::read(self.fd.as_raw_fd(), (&raw mut count).cast(), 8) == 8 }
+        self.0.read().is_ok()
     }
 }
 
 impl AsFd for Event {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.fd.as_fd()
+        self.0.as_fd()
     }
 }
 

@@ -4,9 +4,9 @@
 //! that enters it and ends. Descriptors opened there (sockets, TUN devices) stay in that
 //! namespace for life and are handed back to the caller, whose own threads never move.
 
+use nix::sched::{CloneFlags, setns, unshare};
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -37,8 +37,8 @@ impl NetNs {
     /// process ends. Only `lo` is in it, and down.
     pub fn unnamed() -> io::Result<Self> {
         let make = || {
-            // SAFETY: unshare takes a flag and moves only the calling thread, which ends here.
-            super::check(unsafe { libc::unshare(libc::CLONE_NEWNET) })?;
+            // Moves only the calling thread, which ends here.
+            unshare(CloneFlags::CLONE_NEWNET)?;
             Self::open_path("unnamed", Path::new("/proc/thread-self/ns/net"))
         };
         std::thread::scope(|scope| {
@@ -63,7 +63,7 @@ impl NetNs {
     pub fn run<T: Send>(&self, work: impl FnOnce() -> T + Send) -> io::Result<T> {
         std::thread::scope(|scope| {
             let thread = std::thread::Builder::new().name("airtcp-netns".into()).spawn_scoped(scope, || {
-                enter(self.file.as_fd())?;
+                setns(&self.file, CloneFlags::CLONE_NEWNET)?;
                 Ok(work())
             })?;
             thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
@@ -86,13 +86,4 @@ impl NetNs {
 /// The file behind a kernel setting; what it shows depends on the namespace of the thread.
 pub fn sysctl_path(key: &str) -> PathBuf {
     Path::new("/proc/sys").join(key)
-}
-
-/// Moves the calling thread into a namespace, for good.
-fn enter(namespace: BorrowedFd<'_>) -> io::Result<()> {
-    // SAFETY: setns takes a descriptor and a flag; the descriptor is open for the call.
-    match unsafe { libc::setns(namespace.as_raw_fd(), libc::CLONE_NEWNET) } {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
 }

@@ -3,8 +3,10 @@
 //! The time of arrival is taken as the packet enters the stack, so a receiver that reads later,
 //! or a busy machine, does not change the measurement.
 
-use std::io;
-use std::mem::zeroed;
+use nix::errno::Errno;
+use nix::sys::socket::{ControlMessageOwned, MsgFlags, recvmsg, setsockopt, sockopt};
+use nix::sys::time::TimeSpec;
+use std::io::{self, IoSliceMut};
 use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
@@ -15,20 +17,18 @@ pub struct ProbeSocket {
 }
 
 /// Room for what waits between two reads.
-const BUFFER_BYTES: i32 = 32 << 20;
+const BUFFER_BYTES: usize = 32 << 20;
 
 impl ProbeSocket {
     /// Binds in the network namespace of the calling thread.
     pub fn bind(address: SocketAddr) -> io::Result<Self> {
         let socket = UdpSocket::bind(address)?;
         socket.set_nonblocking(true)?;
-        let probe = ProbeSocket { socket };
-        probe.set(libc::SO_TIMESTAMPNS, 1)?;
+        setsockopt(&socket, sockopt::ReceiveTimestampns, &true)?;
         // Past the limit for everybody (net.core.rmem_max) if allowed, else up to it.
-        if probe.set(libc::SO_RCVBUFFORCE, BUFFER_BYTES).is_err() {
-            probe.set(libc::SO_RCVBUF, BUFFER_BYTES)?;
-        }
-        Ok(probe)
+        setsockopt(&socket, sockopt::RcvBufForce, &BUFFER_BYTES)
+            .or_else(|_| setsockopt(&socket, sockopt::RcvBuf, &BUFFER_BYTES))?;
+        Ok(ProbeSocket { socket })
     }
 
     /// For waiting until something has come.
@@ -49,53 +49,20 @@ impl ProbeSocket {
     /// Takes the next datagram: its length, and when it arrived in nanoseconds of
     /// CLOCK_REALTIME. `None` if there is none.
     pub fn receive(&self, buffer: &mut [u8]) -> io::Result<Option<(usize, u64)>> {
-        let mut piece = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
-        let mut control = [0u64; 16];
-        // SAFETY: all-zero bytes are a valid msghdr.
-        let mut message: libc::msghdr = unsafe { zeroed() };
-        message.msg_iov = &raw mut piece;
-        message.msg_iovlen = 1;
-        message.msg_control = control.as_mut_ptr().cast();
-        message.msg_controllen = size_of_val(&control) as _;
-        // SAFETY: the message points to one buffer and one control area, both writable and of
-        // the lengths given, and alive through the call.
-        let result = unsafe { libc::recvmsg(self.socket.as_raw_fd(), &raw mut message, 0) };
-        match super::check_len(result) {
-            Ok(len) => Ok(Some((len, arrival(&message)))),
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
-            Err(error) => Err(error),
-        }
-    }
-
-    fn set(&self, option: i32, value: i32) -> io::Result<()> {
-        // SAFETY: pointer and length describe `value`, which the kernel only reads.
-        super::check(unsafe {
-            libc::setsockopt(
-                self.socket.as_raw_fd(),
-                libc::SOL_SOCKET,
-                option,
-                (&raw const value).cast(),
-                size_of::<i32>() as libc::socklen_t,
-            )
-        })
-        .map(drop)
-    }
-}
-
-/// The time of arrival among a received message's control data; 0 if it is not there.
-fn arrival(message: &libc::msghdr) -> u64 {
-    // SAFETY: the kernel filled the control area, and these walk it within its length.
-    unsafe {
-        let mut header = libc::CMSG_FIRSTHDR(message);
-        while let Some(current) = header.as_ref() {
-            if current.cmsg_level == libc::SOL_SOCKET && current.cmsg_type == libc::SCM_TIMESTAMPNS {
-                let time = libc::CMSG_DATA(current).cast::<libc::timespec>().read_unaligned();
-                return time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64;
+        let (mut parts, mut control) = ([IoSliceMut::new(buffer)], nix::cmsg_space!(TimeSpec));
+        let message = match recvmsg::<()>(self.socket.as_raw_fd(), &mut parts, Some(&mut control), MsgFlags::empty()) {
+            Ok(message) => message,
+            Err(Errno::EAGAIN) => return Ok(None),
+            Err(error) => return Err(error.into()),
+        };
+        let arrival = message.cmsgs()?.find_map(|control| match control {
+            ControlMessageOwned::ScmTimestampns(time) => {
+                Some(time.tv_sec() as u64 * 1_000_000_000 + time.tv_nsec() as u64)
             }
-            header = libc::CMSG_NXTHDR(message, current);
-        }
+            _ => None,
+        });
+        Ok(Some((message.bytes, arrival.unwrap_or(0))))
     }
-    0
 }
 
 #[cfg(test)]

@@ -1,14 +1,19 @@
 //! Signals and child processes: what std does not offer.
 
+use nix::errno::Errno;
+use nix::fcntl::{FcntlArg, OFlag, fcntl};
+use nix::sys::prctl;
+use nix::sys::signal::{SigSet, Signal as Number, kill};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+use nix::unistd::{Pid, getppid};
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
 /// Requests to end and reports on children, as a readable descriptor instead of handlers.
-pub struct Signals {
-    fd: OwnedFd,
-}
+pub struct Signals(SignalFd);
 
 /// A signal that [`Signals`] delivers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,44 +31,21 @@ impl Signals {
     /// # Errors
     /// What `signalfd` says.
     pub fn collect() -> io::Result<Signals> {
-        let set = signal_set(&[libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGCHLD]);
-        // SAFETY: `set` is an initialised signal set, the old mask is not asked for.
-        unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut()) };
-        // SAFETY: `set` is an initialised signal set; −1 makes a new descriptor.
-        let fd = unsafe { libc::signalfd(-1, &raw const set, libc::SFD_NONBLOCK | libc::SFD_CLOEXEC) };
-        let fd = super::check(fd)?;
-        // SAFETY: the descriptor was just made and belongs to nobody else.
-        Ok(Signals { fd: unsafe { OwnedFd::from_raw_fd(fd) } })
+        let set: SigSet = [Number::SIGINT, Number::SIGTERM, Number::SIGHUP, Number::SIGCHLD].into_iter().collect();
+        set.thread_block()?;
+        Ok(Signals(SignalFd::with_flags(&set, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)?))
     }
 
     /// The next signal, if one is waiting.
     pub fn next(&self) -> Option<Signal> {
-        // SAFETY: signalfd_siginfo is plain data for which all-zero bytes are valid.
-        let mut info: libc::signalfd_siginfo = unsafe { std::mem::zeroed() };
-        // SAFETY: `info` is valid for writes of its size.
-        let length = unsafe { libc::read(self.fd.as_raw_fd(), (&raw mut info).cast(), size_of_val(&info)) };
-        if length != size_of_val(&info) as isize {
-            return None;
-        }
-        if info.ssi_signo == libc::SIGCHLD as u32 { Some(Signal::Child) } else { Some(Signal::End) }
+        let info = self.0.read_signal().ok()??;
+        Some(if info.ssi_signo == Number::SIGCHLD as u32 { Signal::Child } else { Signal::End })
     }
 }
 
 impl AsFd for Signals {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.fd.as_fd()
-    }
-}
-
-fn signal_set(signals: &[libc::c_int]) -> libc::sigset_t {
-    // SAFETY: sigemptyset initialises the set, sigaddset adds valid signal numbers to it.
-    unsafe {
-        let mut set: libc::sigset_t = std::mem::zeroed();
-        libc::sigemptyset(&raw mut set);
-        for signal in signals {
-            libc::sigaddset(&raw mut set, *signal);
-        }
-        set
+        self.0.as_fd()
     }
 }
 
@@ -71,24 +53,18 @@ fn signal_set(signals: &[libc::c_int]) -> libc::sigset_t {
 /// Ctrl-C in the terminal reaches its parent only.
 pub fn in_own_group(command: &mut Command) -> &mut Command {
     // SAFETY: only async-signal-safe calls between fork and exec.
-    unsafe {
-        command.pre_exec(|| {
-            let none = signal_set(&[]);
-            libc::sigprocmask(libc::SIG_SETMASK, &raw const none, std::ptr::null_mut());
-            super::check(libc::setpgid(0, 0)).map(drop)
-        })
-    }
+    unsafe { command.process_group(0).pre_exec(|| Ok(SigSet::empty().thread_set_mask()?)) }
 }
 
 /// Makes the child be killed as soon as the thread that starts it ends, however it ends.
 pub fn die_with_parent(command: &mut Command) -> &mut Command {
-    let parent = std::process::id() as libc::pid_t;
+    let parent = Pid::this();
     // SAFETY: only async-signal-safe calls between fork and exec.
     unsafe {
         command.pre_exec(move || {
-            super::check(libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as libc::c_ulong))?;
+            prctl::set_pdeathsig(Number::SIGKILL)?;
             // The parent may have ended before the wish was known to the kernel.
-            if libc::getppid() == parent { Ok(()) } else { Err(io::ErrorKind::NotFound.into()) }
+            if getppid() == parent { Ok(()) } else { Err(io::ErrorKind::NotFound.into()) }
         })
     }
 }
@@ -98,8 +74,7 @@ pub fn die_with_parent(command: &mut Command) -> &mut Command {
 /// # Errors
 /// ESRCH when it is gone.
 pub fn send_signal(pid: u32, signal: libc::c_int) -> io::Result<()> {
-    // SAFETY: takes two integers; a pid of a child of ours is never 0 or negative.
-    super::check(unsafe { libc::kill(pid as libc::pid_t, signal) }).map(drop)
+    Ok(kill(Pid::from_raw(pid as libc::pid_t), Number::try_from(signal)?)?)
 }
 
 /// Makes a descriptor's reads and writes return at once.
@@ -107,11 +82,9 @@ pub fn send_signal(pid: u32, signal: libc::c_int) -> io::Result<()> {
 /// # Errors
 /// What `fcntl` says.
 pub fn set_nonblocking(fd: BorrowedFd<'_>) -> io::Result<()> {
-    // SAFETY: F_GETFL and F_SETFL on an open descriptor take and return integers.
-    let flags = super::check(unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_GETFL) })?;
-    let flags = flags | libc::O_NONBLOCK;
-    // SAFETY: as above.
-    super::check(unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_SETFL, flags) }).map(drop)
+    let flags = OFlag::from_bits_retain(fcntl(fd, FcntlArg::F_GETFL)?);
+    fcntl(fd, FcntlArg::F_SETFL(flags | OFlag::O_NONBLOCK))?;
+    Ok(())
 }
 
 /// True if the process has CAP_NET_ADMIN over its network namespace, judged by its effective set.
@@ -132,19 +105,16 @@ pub fn has_net_admin() -> bool {
 /// # Errors
 /// What `prctl` says.
 pub fn become_subreaper() -> io::Result<()> {
-    // SAFETY: PR_SET_CHILD_SUBREAPER takes one integer.
-    super::check(unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1 as libc::c_ulong) }).map(drop)
+    Ok(prctl::set_child_subreaper(true)?)
 }
 
 /// Buries every child that has ended, waiting up to 100 ms for those that are just ending. Only
 /// for a process that waits for no other child at this time.
 pub fn reap_orphans() {
     for _ in 0..50 {
-        // SAFETY: −1 is "any child"; the status is not wanted.
-        let pid = unsafe { libc::waitpid(-1, std::ptr::null_mut(), libc::WNOHANG) };
-        match pid {
-            0 => std::thread::sleep(std::time::Duration::from_millis(2)),
-            pid if pid < 0 => return,
+        match waitpid(None, Some(WaitPidFlag::WNOHANG)) {
+            Ok(WaitStatus::StillAlive) => std::thread::sleep(std::time::Duration::from_millis(2)),
+            Err(Errno::ECHILD) => return,
             _ => {}
         }
     }

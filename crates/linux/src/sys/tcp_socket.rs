@@ -5,47 +5,39 @@
 //! sequence number and the timestamp clock, through the kernel's repair mode (tcp(7),
 //! linux/tcp.h `TCP_REPAIR`; needs CAP_NET_ADMIN).
 
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use socket2::{Domain, SockRef, Socket, Type};
 use std::io;
-use std::mem::{size_of, zeroed};
+use std::mem::size_of;
 use std::net::{IpAddr, SocketAddr, TcpStream};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::time::Duration;
 
 /// From linux/tcp.h; `libc` lacks some of them.
 const TCP_REPAIR: i32 = 19;
 const TCP_REPAIR_QUEUE: i32 = 20;
 const TCP_QUEUE_SEQ: i32 = 21;
 const TCP_TIMESTAMP: i32 = 24;
-const TCP_NOTSENT_LOWAT: i32 = 25;
 const TCP_SEND_QUEUE: i32 = 2;
 /// Leave repair mode without sending a window probe.
 const TCP_REPAIR_OFF_NO_WP: i32 = -1;
 
 /// A new non-blocking TCP socket in the calling thread's network namespace.
 pub fn open(family: IpAddr) -> io::Result<OwnedFd> {
-    let domain = if family.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 };
-    // SAFETY: no pointers; a non-negative result is a descriptor nobody else owns.
-    unsafe {
-        match libc::socket(domain, libc::SOCK_STREAM | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC, 0) {
-            fd if fd >= 0 => Ok(OwnedFd::from_raw_fd(fd)),
-            _ => Err(io::Error::last_os_error()),
-        }
-    }
+    let domain = if family.is_ipv4() { Domain::IPV4 } else { Domain::IPV6 };
+    Ok(Socket::new(domain, Type::STREAM.nonblocking(), None)?.into())
 }
 
 /// Binds `socket` to a local address.
 pub fn bind(socket: BorrowedFd<'_>, address: SocketAddr) -> io::Result<()> {
-    let (storage, len) = encode(address);
-    // SAFETY: `storage` is a valid socket address of `len` bytes.
-    check(unsafe { libc::bind(socket.as_raw_fd(), (&raw const storage).cast(), len) })
+    SockRef::from(&socket).bind(&address.into())
 }
 
 /// Starts to connect; the connection stands when the socket becomes writable and
 /// [`TcpStream::take_error`] has nothing to tell.
 pub fn connect(socket: OwnedFd, address: SocketAddr) -> io::Result<TcpStream> {
-    let (storage, len) = encode(address);
-    // SAFETY: `storage` is a valid socket address of `len` bytes.
-    let result = check(unsafe { libc::connect(socket.as_raw_fd(), (&raw const storage).cast(), len) });
-    match result {
+    match SockRef::from(&socket).connect(&address.into()) {
         Err(error) if error.raw_os_error() != Some(libc::EINPROGRESS) => Err(error),
         _ => Ok(TcpStream::from(socket)),
     }
@@ -53,32 +45,22 @@ pub fn connect(socket: OwnedFd, address: SocketAddr) -> io::Result<TcpStream> {
 
 /// Lets the sockets bound later take over the address of one in TIME_WAIT.
 pub fn set_reuse_address(socket: BorrowedFd<'_>) -> io::Result<()> {
-    set_int(socket, libc::SOL_SOCKET, libc::SO_REUSEADDR, 1)
+    SockRef::from(&socket).set_reuse_address(true)
 }
 
 /// Starts to listen, for one connection at a time.
 pub fn listen(socket: BorrowedFd<'_>) -> io::Result<()> {
-    // SAFETY: no pointers.
-    check(unsafe { libc::listen(socket.as_raw_fd(), 1) })
+    SockRef::from(&socket).listen(1)
 }
 
 /// Chooses the congestion controller by the kernel's name for it.
 pub fn set_congestion_control(socket: BorrowedFd<'_>, name: &str) -> io::Result<()> {
-    // SAFETY: pointer and length describe `name`, which the kernel only reads.
-    check(unsafe {
-        libc::setsockopt(
-            socket.as_raw_fd(),
-            libc::IPPROTO_TCP,
-            libc::TCP_CONGESTION,
-            name.as_ptr().cast(),
-            name.len() as libc::socklen_t,
-        )
-    })
+    SockRef::from(&socket).set_tcp_congestion(name.as_bytes())
 }
 
 /// Keeps at most about `bytes` written but unsent: the socket stops being writable above it.
 pub fn set_unsent_limit(socket: BorrowedFd<'_>, bytes: u32) -> io::Result<()> {
-    set_int(socket, libc::IPPROTO_TCP, TCP_NOTSENT_LOWAT, bytes as i32)
+    SockRef::from(&socket).set_tcp_notsent_lowat(bytes)
 }
 
 /// Fixes the receive buffer at twice `bytes`, whatever `net.core.rmem_max` says; the kernel tunes it no longer. What
@@ -97,17 +79,7 @@ pub fn clamp_window(socket: BorrowedFd<'_>, bytes: u64) -> io::Result<()> {
 
 /// Makes closing the socket send a reset and forget what is unsent.
 pub fn set_reset_on_close(socket: BorrowedFd<'_>) -> io::Result<()> {
-    let linger = libc::linger { l_onoff: 1, l_linger: 0 };
-    // SAFETY: pointer and length describe `linger`, which the kernel only reads.
-    check(unsafe {
-        libc::setsockopt(
-            socket.as_raw_fd(),
-            libc::SOL_SOCKET,
-            libc::SO_LINGER,
-            (&raw const linger).cast(),
-            size_of::<libc::linger>() as libc::socklen_t,
-        )
-    })
+    SockRef::from(&socket).set_linger(Some(Duration::ZERO))
 }
 
 /// Makes the SYN of a not yet connected socket carry `sequence`.
@@ -148,14 +120,11 @@ pub fn set_timestamp_clock(socket: BorrowedFd<'_>, value: u32) -> io::Result<()>
 /// Waits until `fd` is ready for one of `events` (`POLLIN`, `POLLOUT`), at most `timeout_ms`.
 /// Returns what is ready, 0 after the timeout or a signal.
 pub fn wait_ready(fd: &impl AsFd, events: i16, timeout_ms: i32) -> io::Result<i16> {
-    let mut entry = libc::pollfd { fd: fd.as_fd().as_raw_fd(), events, revents: 0 };
-    // SAFETY: one valid entry, count 1.
-    match unsafe { libc::poll(&mut entry, 1, timeout_ms) } {
-        result if result >= 0 => Ok(entry.revents),
-        _ => match io::Error::last_os_error() {
-            error if error.kind() == io::ErrorKind::Interrupted => Ok(0),
-            error => Err(error),
-        },
+    let mut entries = [PollFd::new(fd.as_fd(), PollFlags::from_bits_retain(events))];
+    match poll(&mut entries, PollTimeout::try_from(timeout_ms).unwrap_or(PollTimeout::NONE)) {
+        Ok(_) => Ok(entries[0].revents().unwrap_or(PollFlags::empty()).bits()),
+        Err(Errno::EINTR) => Ok(0),
+        Err(error) => Err(error.into()),
     }
 }
 
@@ -163,7 +132,7 @@ fn get_tcp(socket: BorrowedFd<'_>, option: i32) -> io::Result<i32> {
     let mut value = 0i32;
     let mut len = size_of::<i32>() as libc::socklen_t;
     // SAFETY: `value` has room for the `len` bytes the kernel may write.
-    check(unsafe {
+    super::check(unsafe {
         libc::getsockopt(socket.as_raw_fd(), libc::IPPROTO_TCP, option, (&raw mut value).cast(), &mut len)
     })?;
     Ok(value)
@@ -174,49 +143,7 @@ fn set_tcp(socket: BorrowedFd<'_>, option: i32, value: i32) -> io::Result<()> {
 }
 
 fn set_int(socket: BorrowedFd<'_>, level: i32, option: i32, value: i32) -> io::Result<()> {
+    let (pointer, len) = ((&raw const value).cast(), size_of::<i32>() as libc::socklen_t);
     // SAFETY: pointer and length describe `value`, which the kernel only reads.
-    check(unsafe {
-        libc::setsockopt(
-            socket.as_raw_fd(),
-            level,
-            option,
-            (&raw const value).cast(),
-            size_of::<i32>() as libc::socklen_t,
-        )
-    })
-}
-
-fn check(result: i32) -> io::Result<()> {
-    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
-}
-
-fn encode(address: SocketAddr) -> (libc::sockaddr_storage, libc::socklen_t) {
-    // SAFETY: all-zero bytes are a valid sockaddr_storage.
-    let mut storage: libc::sockaddr_storage = unsafe { zeroed() };
-    let len = match address {
-        SocketAddr::V4(address) => {
-            let raw = libc::sockaddr_in {
-                sin_family: libc::AF_INET as libc::sa_family_t,
-                sin_port: address.port().to_be(),
-                sin_addr: libc::in_addr { s_addr: u32::from(*address.ip()).to_be() },
-                sin_zero: [0; 8],
-            };
-            // SAFETY: sockaddr_storage is large and aligned enough for every address family.
-            unsafe { (&raw mut storage).cast::<libc::sockaddr_in>().write(raw) };
-            size_of::<libc::sockaddr_in>()
-        }
-        SocketAddr::V6(address) => {
-            let raw = libc::sockaddr_in6 {
-                sin6_family: libc::AF_INET6 as libc::sa_family_t,
-                sin6_port: address.port().to_be(),
-                sin6_flowinfo: address.flowinfo(),
-                sin6_addr: libc::in6_addr { s6_addr: address.ip().octets() },
-                sin6_scope_id: address.scope_id(),
-            };
-            // SAFETY: as above.
-            unsafe { (&raw mut storage).cast::<libc::sockaddr_in6>().write(raw) };
-            size_of::<libc::sockaddr_in6>()
-        }
-    };
-    (storage, len as libc::socklen_t)
+    super::check(unsafe { libc::setsockopt(socket.as_raw_fd(), level, option, pointer, len) }).map(drop)
 }
