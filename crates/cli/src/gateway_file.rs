@@ -5,6 +5,7 @@
 //! scheme = "gsnoop"
 //! link = "wlan0"
 //! peer = "10.9.0.2:4791"
+//! key = "/etc/airtcp/link.key"
 //! rate = "20Mbit"      # facts about the link, where the scheme needs them
 //!
 //! [gsnoop]             # the scheme's own parameters
@@ -15,7 +16,7 @@ use airtcp_core::ByteSize;
 use airtcp_core::ValueType as _;
 use airtcp_experiment::Catalogue;
 use airtcp_experiment::scenario::{Keys, Origin, Problem, ScenarioError, parse, scheme_settings};
-use airtcp_linux::gateway::{Config, Facts};
+use airtcp_linux::gateway::{Config, ConfigError, Facts};
 use airtcp_schemes::{LEAST_MEMORY, LinkFacts, MAX_MEMORY, Placement, SchemeEntry};
 use std::net::SocketAddr;
 use std::path::Path;
@@ -29,8 +30,11 @@ pub const KEYS: &[(&str, &str, &str)] = &[
     (
         "key",
         "\"/etc/airtcp/link.key\"",
-        "file with the secret of both gateways: control messages must carry a valid MAC",
+        "file with the secret of both gateways (airtcp key makes one); required with a peer, or else `insecure`",
     ),
+    ("previous_key", "\"/etc/airtcp/old.key\"", "file with a secret that is accepted as well, while you change `key`"),
+    ("insecure", "false", "true: no key; for links on which nobody else can send"),
+    ("hops", "1", "hops to the peer: 1 if no router is in between; messages from further away are ignored"),
     ("name", "\"wlan0\"", "name of this gateway's devices and sockets; the link's name if left out"),
     ("listen", "\"0.0.0.0:4791\"", "address for control messages; any address and the peer's port if left out"),
     ("rate", "\"20Mbit\"", "rate of the link in IP bits per second; the scheme sends no faster"),
@@ -77,6 +81,9 @@ pub fn read(file: &str, text: &str, catalogue: &Catalogue<'_>) -> Result<Config,
     config.peer = address(&keys, "peer")?;
     config.listen = address(&keys, "listen")?;
     config.key = keys.value::<String>("key")?.map(Into::into);
+    config.previous_key = keys.value::<String>("previous_key")?.map(Into::into);
+    config.insecure = keys.value("insecure")?.unwrap_or(false);
+    config.hops = keys.value("hops")?.unwrap_or(1);
     if let Some(name) = keys.value("name")? {
         config.name = name;
     }
@@ -102,7 +109,16 @@ pub fn read(file: &str, text: &str, catalogue: &Catalogue<'_>) -> Result<Config,
         addresses: None,
     });
     parameters(&keys, scheme, &mut config)?;
-    config.validate().map_err(|error| Problem::Topology(error.to_string()).at(&link_entry.origin))?;
+    config.validate().map_err(|error| {
+        let about = match error {
+            ConfigError::NoKey => "peer",
+            ConfigError::KeyAndInsecure => "insecure",
+            ConfigError::PreviousKeyOnly => "previous_key",
+            ConfigError::Hops => "hops",
+            _ => return Problem::Topology(error.to_string()).at(&link_entry.origin),
+        };
+        keys.bad(keys.table.get(about).unwrap_or(link_entry), error.to_string())
+    })?;
     Ok(config)
 }
 

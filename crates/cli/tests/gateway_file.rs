@@ -10,7 +10,7 @@ schema = 1
 scheme = "gsnoop"
 link = "wlan0"                # the lossy interface; the box is A towards it and B from it
 peer = "10.9.0.2:4791"
-key = "/etc/airtcp/link.key"  # optional: control messages must carry a valid keyed MAC
+key = "/etc/airtcp/link.key"  # control messages must carry a valid keyed MAC
 "#;
 
 fn read(text: &str) -> Result<airtcp_linux::gateway::Config, String> {
@@ -109,6 +109,23 @@ fn a_peer_without_a_port() {
 #[test]
 fn a_missing_peer() {
     assert_snapshot!(error_with("peer = \"10.9.0.2:4791\"", ""), @r#"gateway.toml:1: missing key 'peer' in the file; write for example peer = "10.9.0.2:4791""#);
+}
+
+#[test]
+fn a_missing_key() {
+    assert_snapshot!(error_with("key =", "# key ="), @"gateway.toml:5: bad value for 'peer' in the file: a gateway with a peer needs a key, so that nobody else can pretend to be the peer: set `key`; make one with `airtcp key /etc/airtcp/link.key` and copy it to the other router. On a link where nobody else can send, set `insecure = true` instead (airtcp show gateway)");
+}
+
+#[test]
+fn a_gateway_without_a_key_says_so() {
+    let config = read(&FILE.replace("key = \"/etc/airtcp/link.key\"", "insecure = true")).unwrap();
+    assert_eq!((config.insecure, config.key, config.hops), (true, None, 1));
+}
+
+#[test]
+fn a_key_that_is_being_changed_and_a_peer_behind_routers() {
+    let config = read(&format!("{FILE}previous_key = \"old.key\"\nhops = 3\n")).unwrap();
+    assert_eq!((config.previous_key, config.hops, config.insecure), (Some("old.key".into()), 3, false));
 }
 
 #[test]

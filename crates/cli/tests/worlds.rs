@@ -4,14 +4,15 @@
 use airtcp_core::packet::protocol;
 use airtcp_core::parameters::Parameters;
 use airtcp_core::{
-    Context, CreateReason, DropReason, Duration, Element, Event, Instant, Packet, Peer, Port, Rng, Token, TxStatus,
-    parameters,
+    Context, CreateReason, DropReason, Duration, Element, Event, Instant, Packet, Peer, Port, Rng, Token, Traffic,
+    TxStatus, parameters,
 };
 use airtcp_link::LinkSettings;
 use airtcp_linux::device::TunDevice;
-use airtcp_linux::gateway::control::{ControlSocket, Key};
+use airtcp_linux::gateway::control::{ControlSocket, HOP_LIMIT, Introduction, Origin, Secret, Session, Setup};
 use airtcp_linux::gateway::runtime::Runtime;
 use airtcp_linux::gateway::scheme::Scheme;
+use airtcp_linux::sys::clock;
 use airtcp_linux::sys::tun::Tun;
 use airtcp_schemes::socket::SocketChoice;
 use airtcp_schemes::{End, Made, Placement, Reports, SchemeEntry, Site, settings_for};
@@ -169,19 +170,46 @@ fn device(name: &str) -> (TunDevice, UnixDatagram) {
     (TunDevice::new(Tun::over(ours.into(), name)), theirs)
 }
 
+/// The session of one end of the control channel with `peer`.
+fn session(peer: SocketAddr, secret: Option<&[u8]>, entropy: u8) -> Session {
+    let secrets = secret.map(|secret| Secret::from_bytes(secret).expect("long enough")).into_iter().collect();
+    let introduction = Introduction::new(ENTRY.slug, "", Traffic::All);
+    Session::new(Setup { peer, secrets, introduction, hops: 1, rate: None }, [entropy; 32])
+}
+
+/// Answers the runtime's challenge as a gateway at the other end would.
+fn meet(runtime: &mut Runtime, socket: &UdpSocket, mut session: Session) {
+    let (mut buffer, mut answer) = ([0; 2048], Vec::new());
+    session.set_local(socket.local_addr().unwrap());
+    runtime.handle_timeouts();
+    let (length, from) = socket.recv_from(&mut buffer).expect("a challenge");
+    session.open(clock::now(), Origin { from, hop_limit: HOP_LIMIT }, &buffer[..length]).expect("in order");
+    assert!(session.poll_transmit(clock::now(), &mut answer));
+    socket.send_to(&answer, from).unwrap();
+    runtime.handle_control().unwrap();
+    let _ = socket.recv(&mut buffer).expect("an answer to its challenge");
+    assert!(runtime.peer_state().is_some_and(|state| state.up), "{:?}", runtime.peer_state());
+}
+
 /// The packets `leaving` given to the script in a gateway's runtime.
-fn live(leaving: &[Vec<u8>], key: Option<Key>) -> World {
+fn live(leaving: &[Vec<u8>], secret: Option<&[u8]>) -> World {
     let (out, kernel) = device("script-out");
     let (arrived, _other) = device("script-in");
     let peer = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     peer.set_nonblocking(true).unwrap();
-    let listen = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-    let control = ControlSocket::open(listen, peer.local_addr().unwrap(), ENTRY.slug, key).unwrap();
+    peer.set_ttl(u32::from(HOP_LIMIT)).unwrap();
+    let reserved = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let listen = reserved.local_addr().unwrap();
+    drop(reserved);
+    let ours = session(peer.local_addr().unwrap(), secret, 1);
+    let control = ControlSocket::open(listen, "lo", ours).unwrap();
     let scheme = Scheme {
         element: Box::new(Script { is_near: true, copies: Settings::default().copies, packets: 0 }),
         reports: ENTRY.reports,
+        mode: String::new(),
     };
     let mut runtime = Runtime::new(scheme, Rng::derive(1, "script"), out, arrived, Some(control));
+    meet(&mut runtime, &peer, session(listen, secret, 2));
     let (mut world, mut buffer) = (World::default(), [0; 2048]);
     for packet in leaving {
         kernel.send(packet).unwrap();
@@ -215,7 +243,7 @@ fn a_script_is_told_charged_and_counted_alike_in_both_worlds() {
 #[test]
 fn a_key_makes_messages_longer_and_the_script_is_charged_for_it() {
     let plain = simulated();
-    let keyed = live(&plain.log.leaving, Some(Key::from_bytes(b"sixteen bytes ok").unwrap()));
+    let keyed = live(&plain.log.leaving, Some(b"sixteen bytes ok"));
     assert_eq!(keyed.messages, keyed.log.charged);
     let with_mac: Vec<u32> = plain.messages.iter().map(|bytes| bytes + 16).collect();
     assert_eq!(keyed.messages, with_mac);

@@ -5,7 +5,8 @@
 //!  | "ATCP" | vers. | flags | 0 (2)  | scheme | epoch  | sequence | message … | MAC (16) |
 //! ```
 //!
-//! Big endian. Flag bit 0 says that a MAC follows the message; only a live gateway with a key has one.
+//! Big endian. Flag bit 0 says that a MAC follows the message; only a live gateway with a key has one. Bit 1 says that the
+//! message is a handshake of live gateways and not for the scheme.
 
 /// Bytes before the message.
 pub const HEADER_LEN: usize = 28;
@@ -17,8 +18,9 @@ pub const UDP_HEADER_LEN: usize = 8;
 pub const MESSAGE_MAX: usize = 1280 - overhead(true, true) as usize;
 
 const MAGIC: [u8; 4] = *b"ATCP";
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 const FLAG_MAC: u8 = 1;
+const FLAG_HANDSHAKE: u8 = 2;
 
 /// IP bytes that a message takes besides its own: IP and UDP header, the [`Header`], and the MAC.
 pub const fn overhead(is_ipv6: bool, has_mac: bool) -> u32 {
@@ -32,9 +34,11 @@ pub const fn overhead(is_ipv6: bool, has_mac: bool) -> u32 {
 pub struct Header {
     /// A MAC follows the message.
     pub has_mac: bool,
+    /// The message is a handshake.
+    pub is_handshake: bool,
     /// Whose message it is. Live, a hash of the scheme's slug; in the simulator, the number of the element it is for.
     pub scheme: u32,
-    /// Which life of the sending process; 0 in the simulator.
+    /// Which life of the sending process, a random number; 0 in the simulator.
     pub epoch: u64,
     /// Counts the messages of one life from 1; 0 in the simulator.
     pub sequence: u64,
@@ -55,7 +59,7 @@ impl Header {
         let mut bytes = [0; HEADER_LEN];
         bytes[..4].copy_from_slice(&MAGIC);
         bytes[4] = VERSION;
-        bytes[5] = if self.has_mac { FLAG_MAC } else { 0 };
+        bytes[5] = (u8::from(self.has_mac) * FLAG_MAC) | (u8::from(self.is_handshake) * FLAG_HANDSHAKE);
         bytes[8..12].copy_from_slice(&self.scheme.to_be_bytes());
         bytes[12..20].copy_from_slice(&self.epoch.to_be_bytes());
         bytes[20..].copy_from_slice(&self.sequence.to_be_bytes());
@@ -74,12 +78,13 @@ impl Header {
         if bytes[4] != VERSION {
             return Err(HeaderError::Version);
         }
-        if bytes[5] & !FLAG_MAC != 0 || bytes[6..8] != [0, 0] {
+        if bytes[5] & !(FLAG_MAC | FLAG_HANDSHAKE) != 0 || bytes[6..8] != [0, 0] {
             return Err(HeaderError::Malformed);
         }
         let number = |at, len| bytes[at..at + len].iter().fold(0, |number, byte| number << 8 | u64::from(*byte));
         let (scheme, epoch, sequence) = (number(8, 4) as u32, number(12, 8), number(20, 8));
-        Ok(Header { has_mac: bytes[5] & FLAG_MAC != 0, scheme, epoch, sequence })
+        let [has_mac, is_handshake] = [FLAG_MAC, FLAG_HANDSHAKE].map(|flag| bytes[5] & flag != 0);
+        Ok(Header { has_mac, is_handshake, scheme, epoch, sequence })
     }
 }
 
@@ -87,19 +92,21 @@ impl Header {
 mod tests {
     use super::*;
 
-    const HEADER: Header = Header { has_mac: true, scheme: 7, epoch: 1 << 40, sequence: u64::MAX - 1 };
+    const HEADER: Header =
+        Header { has_mac: true, is_handshake: true, scheme: 7, epoch: 1 << 40, sequence: u64::MAX - 1 };
 
     #[test]
     fn what_was_encoded_is_decoded() {
-        for header in [HEADER, Header { has_mac: false, ..HEADER }, Header::default()] {
+        let (plain, message) = (Header { has_mac: false, ..HEADER }, Header { is_handshake: false, ..HEADER });
+        for header in [HEADER, plain, message, Header::default()] {
             assert_eq!(Header::decode(&header.encode()), Ok(header));
         }
     }
 
     #[test]
     fn the_layout_is_what_gateways_in_the_field_speak() {
-        let bytes = Header { has_mac: false, scheme: 0x0102_0304, epoch: 5, sequence: 6 }.encode();
-        assert_eq!(&bytes[..12], b"ATCP\x01\0\0\0\x01\x02\x03\x04");
+        let bytes = Header { scheme: 0x0102_0304, epoch: 5, sequence: 6, ..Header::default() }.encode();
+        assert_eq!(&bytes[..12], b"ATCP\x02\0\0\0\x01\x02\x03\x04");
         assert_eq!((bytes[19], bytes[27]), (5, 6));
     }
 

@@ -3,21 +3,17 @@
 
 mod live_support;
 
-use airtcp_core::{Duration, Instant};
-use airtcp_linux::gateway::control::{Gatekeeper, Key};
+use airtcp_core::Duration;
 use airtcp_linux::gateway::{Status, status};
 use airtcp_linux::sys::clock;
 use airtcp_linux::testbed::{Exec, Family};
 use airtcp_linux::traffic::Outcome;
-use airtcp_schemes::papers::gsnoop::{Hello, Message};
 use live_support::gateway::{Gateway, PORT};
+use live_support::impostor::{Impostor, SECRET, key_file, socket_on};
 use live_support::{Path, skip, sleep_ms, turn};
-use std::net::{IpAddr, SocketAddr, UdpSocket};
-use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
+use std::process::Command;
 
 const LOSS: &[(&str, &str)] = &[("loss", "2%")];
-const SECRET: &str = "a secret of this test only";
 
 /// Goodput of iperf3 from sender to receiver, in bits per second.
 fn iperf3(path: &Path) -> f64 {
@@ -89,18 +85,14 @@ fn live_the_status_answers_while_traffic_runs_and_accounts_for_every_packet() {
     assert!(slowest < Duration::from_millis(500));
 }
 
-fn key_file(path: &Path, name: &str, secret: &str) -> PathBuf {
-    let file = path.directory.join(name);
-    std::fs::write(&file, secret).unwrap();
-    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600)).unwrap();
-    file
-}
-
 /// Starts both gateways with a secret each.
 fn gateways_with_keys(path: &Path, secrets: [&str; 2]) -> [Gateway; 2] {
     [("a", secrets[0]), ("b", secrets[1])].map(|(node, secret)| {
         let file = key_file(path, &format!("{node}.key"), secret);
-        Gateway::start(path, node, |config| config.key = Some(file))
+        Gateway::start(path, node, |config| {
+            config.insecure = false;
+            config.key = Some(file);
+        })
     })
 }
 
@@ -124,7 +116,10 @@ fn live_losses_are_repaired_with_the_same_key_at_both_ends() {
     let [a, b] = send_file(&path, &mut gateways, 10_000_000);
     assert!(a.events["repairs"] > 50 && b.events["nacks"] > 50, "{:?} {:?}", a.events, b.events);
     for status in [a, b] {
-        assert!(status.control_ignored.values().all(|count| *count == 0), "{:?}", status.control_ignored);
+        // Whoever speaks before a lost answer arrives again has no session yet.
+        let mut ignored = status.control_ignored.iter().filter(|(reason, _)| *reason != "no_session");
+        assert!(ignored.all(|(_, count)| *count == 0), "{:?}", status.control_ignored);
+        assert!(status.peer_state.is_some_and(|state| state.up && state.secured));
     }
 }
 
@@ -137,64 +132,12 @@ fn live_with_different_keys_nothing_is_repaired_and_everything_passes() {
         assert_eq!(status.gauges["peer_in_reach"], 0);
         assert_eq!((status.events["repairs"], status.control["received"]), (0, 0));
         assert!(status.control_ignored["bad_mac"] > 5, "{:?}", status.control_ignored);
+        let state = status.peer_state.as_ref().expect("a peer");
+        assert!(!state.up && state.why.contains("another key"), "{state:?}");
         // The file's 1382 full segments passed in the kernel: nothing is diverted without a peer.
         assert!(!status.diverting && status.link_packets.values().all(|count| *count == 0), "{status:?}");
         assert_eq!((status.packets["received_inner"], status.packets["received_link"]), (0, 0));
     }
-}
-
-/// The test in the place of gateway A: speaks with B from A's address.
-struct Impostor {
-    socket: UdpSocket,
-    gatekeeper: Gatekeeper,
-    to: SocketAddr,
-}
-
-impl Impostor {
-    fn new(path: &Path, secret: &str) -> Impostor {
-        let address = |node| path.testbed.link_address("air", node, Family::V4).expect("an end of the air");
-        let to = SocketAddr::new(address("b"), PORT);
-        let key = Key::from_bytes(secret.as_bytes()).expect("long enough");
-        let socket = socket_in(path, "a", address("a"), PORT);
-        let patience = std::time::Duration::from_millis(500);
-        socket.set_read_timeout(Some(patience)).unwrap();
-        // Started long before B: its epoch is smaller than that of B's own messages.
-        Impostor { socket, gatekeeper: Gatekeeper::new(to, "gsnoop", Some(key), 1), to }
-    }
-
-    fn sealed(&mut self, message: &[u8]) -> Vec<u8> {
-        let mut datagram = Vec::new();
-        self.gatekeeper.seal(message, &mut datagram);
-        datagram
-    }
-
-    fn send(&self, datagram: &[u8]) {
-        self.socket.send_to(datagram, self.to).expect("sent");
-    }
-
-    /// The next datagram of B, as it came.
-    fn receive(&self) -> Vec<u8> {
-        let mut buffer = [0; 2048];
-        let (length, from) = self.socket.recv_from(&mut buffer).expect("B says HELLO each 100 ms");
-        assert_eq!(from, self.to);
-        buffer[..length].to_vec()
-    }
-
-    /// Answers B's next HELLO as gateway A would, and returns the datagram that did.
-    fn answer_hello(&mut self) -> Vec<u8> {
-        let heard = self.receive();
-        let opened = self.gatekeeper.open(Instant::ZERO, self.to, &heard).expect("B's message is in order");
-        let Some(Message::Hello(hello)) = Message::decode(opened) else { panic!("no HELLO") };
-        let answer = Hello { epoch: 7, stamp: clock::now().as_nanos(), echo: hello.stamp, held: 0 };
-        let datagram = self.sealed(&Message::Hello(answer).encode());
-        self.send(&datagram);
-        datagram
-    }
-}
-
-fn socket_in(path: &Path, node: &str, address: IpAddr, port: u16) -> UdpSocket {
-    let namespace = path.testbed.namespace(node).expect("a node");
-    namespace.run(|| UdpSocket::bind((address, port))).expect("a thread").expect("a socket")
 }
 
 #[test]
@@ -202,38 +145,38 @@ fn live_control_messages_of_anybody_but_the_peer_are_ignored_and_counted() {
     let Some(_turn) = turn("live_strangers") else { return };
     let path = Path::up(&[]);
     let file = key_file(&path, "b.key", SECRET);
-    let mut b = Gateway::start(&path, "b", |config| config.key = Some(file));
-    let mut impostor = Impostor::new(&path, SECRET);
+    let mut b = Gateway::start(&path, "b", |config| {
+        config.insecure = false;
+        config.key = Some(file);
+    });
+    let mut impostor = Impostor::new(&path, Some(SECRET));
     let genuine = impostor.answer_hello();
     b.wait_in_reach();
     let before = b.assert_sound();
-    assert_eq!(before.control_ignored.values().sum::<u64>(), 0);
+    assert_eq!(before.control_ignored.values().sum::<u64>(), 0, "{:?}", before.control_ignored);
 
     // Somebody else with the key, and the peer's address with another port.
     let hello = impostor.sealed(&genuine[28..genuine.len() - 16]);
     let stranger = path.testbed.address("sender", Family::V4).expect("a node");
-    socket_in(&path, "sender", stranger, PORT).send_to(&hello, impostor.to).expect("sent");
+    socket_on(&path, "sender", stranger, PORT).send_to(&hello, impostor.to).expect("sent");
     let peer = impostor.socket.local_addr().unwrap().ip();
-    socket_in(&path, "a", peer, PORT + 1).send_to(&hello, impostor.to).expect("sent");
-    // Nothing, noise, less than an envelope, another protocol, reserved bits.
+    socket_on(&path, "a", peer, PORT + 1).send_to(&hello, impostor.to).expect("sent");
+    // The peer's address from behind a router.
+    impostor.socket.set_ttl(254).unwrap();
+    impostor.send(&hello);
+    impostor.socket.set_ttl(255).unwrap();
+    // Nothing, noise, less than an envelope, another protocol, reserved bits; another version.
     impostor.send(&[]);
     impostor.send(&[0xa5; 1_400]);
     impostor.send(&genuine[..27]);
     impostor.send(b"GET / HTTP/1.1\r\nHost: a gateway\r\n\r\n");
     impostor.send(&changed(&genuine, 6, 1));
-    impostor.send(&changed(&genuine, 4, 2));
+    impostor.send(&changed(&genuine, 4, 1));
     // Without authentication, with a changed message, with the MAC of another key.
     impostor.send(&changed(&genuine[..genuine.len() - 16], 5, 0));
     impostor.send(&changed(&genuine, 30, 1));
-    let mut forger = Gatekeeper::new(impostor.to, "gsnoop", Some(Key::from_bytes(&[7; 32]).unwrap()), u64::MAX);
-    let mut forged = Vec::new();
-    forger.seal(b"\x01", &mut forged);
-    impostor.send(&forged);
-    // In order, but for another scheme; heard before; B's own words.
-    let key = || Some(Key::from_bytes(SECRET.as_bytes()).unwrap());
-    let mut other = Vec::new();
-    Gatekeeper::new(impostor.to, "decoupling", key(), u64::MAX).seal(b"\x01", &mut other);
-    impostor.send(&other);
+    impostor.send(&impostor.with_key("a key of somebody else").challenge());
+    // Heard before; B's own words.
     impostor.send(&genuine);
     impostor.send(&genuine);
     let own_words = impostor.receive();
@@ -245,12 +188,13 @@ fn live_control_messages_of_anybody_but_the_peer_are_ignored_and_counted() {
     let after = b.wait_for("told everything", |status| status.events["control_malformed"] == 1);
     let wanted = [
         ("stranger", 2),
+        ("hop_limit", 1),
         ("malformed", 5),
         ("version", 1),
         ("unauthenticated", 1),
         ("bad_mac", 2),
-        ("other_scheme", 1),
-        ("replayed", 3),
+        ("replayed", 2),
+        ("reflected", 1),
     ];
     for (reason, count) in wanted {
         assert_eq!(after.control_ignored[reason], count, "{reason}: {:?}", after.control_ignored);
@@ -259,6 +203,66 @@ fn live_control_messages_of_anybody_but_the_peer_are_ignored_and_counted() {
     impostor.answer_hello();
     let end = b.wait_for("listening to its peer", |status| status.control["received"] > after.control["received"]);
     assert_eq!((end.gauges["peer_in_reach"], end.restarts, end.conserved), (1, 0, true));
+}
+
+#[test]
+fn live_a_message_that_comes_by_another_interface_is_not_heard() {
+    let Some(_turn) = turn("live_other_interface") else { return };
+    let path = Path::up(&[]);
+    let mut b = Gateway::start(&path, "b", |_| {});
+    let mut impostor = Impostor::new(&path, None);
+    let genuine = impostor.answer_hello();
+    b.wait_in_reach();
+    // The receiver takes A's address, so that it can write to B from there by the other side of B.
+    let peer = impostor.socket.local_addr().unwrap().ip();
+    let namespace = path.testbed.namespace("receiver").expect("a node");
+    let add = || Command::new("ip").args(["address", "add", &format!("{peer}/32"), "dev", "lo"]).status();
+    assert!(namespace.run(add).expect("a thread").expect("the program 'ip'").success());
+    let elsewhere = socket_on(&path, "receiver", peer, PORT);
+    // A program of B that listens at all interfaces hears it.
+    let anywhere = socket_on(&path, "b", impostor.to.ip(), PORT + 1);
+    anywhere.set_read_timeout(Some(std::time::Duration::from_secs(1))).unwrap();
+
+    let hello = impostor.sealed(&genuine[28..]);
+    let before = b.assert_sound();
+    elsewhere.send_to(&hello, impostor.to).expect("sent");
+    elsewhere.send_to(&hello, (impostor.to.ip(), PORT + 1)).expect("sent");
+    let (length, from) = anywhere.recv_from(&mut [0; 2048]).expect("B is reached");
+    assert_eq!((length, from.ip()), (hello.len(), peer));
+    let after = b.assert_sound();
+    assert_eq!(
+        (after.control["received"], &after.control_ignored),
+        (before.control["received"], &before.control_ignored)
+    );
+    // It was in order: by the link it is taken, from a peer that answers.
+    impostor.speak(Duration::from_millis(300));
+    impostor.send(&hello);
+    b.wait_for("told", |status| status.control["received"] == before.control["received"] + 1);
+}
+
+#[test]
+fn live_a_peer_with_another_scheme_or_key_is_named_in_status_and_log() {
+    let Some(_turn) = turn("live_mismatch") else { return };
+    let path = Path::up(&[]);
+    let file = key_file(&path, "b.key", SECRET);
+    let mut b = Gateway::start(&path, "b", |config| {
+        config.insecure = false;
+        config.key = Some(file);
+    });
+    let mut impostor = Impostor::new(&path, Some(SECRET));
+    for (secret, words) in [("some other secret", "another key"), (SECRET, "another scheme")] {
+        impostor.restart(Some(secret), "arq");
+        impostor.speak(Duration::from_millis(500));
+        let named = |status: &Status| status.peer_state.as_ref().is_some_and(|state| state.why.contains(words));
+        let status = b.wait_for(words, named);
+        assert!(!status.diverting);
+    }
+    // Lines of the log are five seconds apart.
+    let is_told = (0..80).any(|_| {
+        impostor.speak(Duration::from_millis(100));
+        b.log().contains("another scheme")
+    });
+    assert!(is_told, "{}", b.log());
 }
 
 /// A copy with one byte set to another value.

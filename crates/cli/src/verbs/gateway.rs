@@ -54,6 +54,7 @@ pub(crate) fn run(arguments: &Arguments, catalogue: &Catalogue<'_>) -> Result<()
 fn log(name: &str, report: &Report) {
     let what = match report {
         Report::Running { pid, how } => format!("running, worker {pid}; packets are taken {how}"),
+        Report::Note { text } => text.clone(),
         Report::Restarting { why, after } => format!("{why}; the kernel forwards, next worker in {after}"),
         Report::Waiting { link } => format!("waiting for the interface {link}"),
         Report::Ending => "ending".into(),

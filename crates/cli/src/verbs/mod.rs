@@ -4,6 +4,7 @@ mod cc;
 mod doctor;
 mod emulate;
 mod gateway;
+mod key;
 mod papers;
 mod report;
 mod reproduce;
@@ -27,6 +28,8 @@ pub(crate) enum Verb {
     Emulate(emulate::Arguments),
     /// Run a scheme on this router's real packets
     Gateway(gateway::Arguments),
+    /// Make the key that two gateways share
+    Key(key::Arguments),
     /// Load, unload or list congestion controllers in the kernel
     Cc(cc::Arguments),
     /// List schemes, controllers, links and their parameters
@@ -44,6 +47,7 @@ impl Verb {
             Verb::Reproduce(arguments) => reproduce::run(&arguments, catalogue),
             Verb::Emulate(arguments) => emulate::run(&arguments, catalogue),
             Verb::Gateway(arguments) => gateway::run(&arguments, catalogue),
+            Verb::Key(arguments) => key::run(&arguments),
             Verb::Cc(arguments) => cc::run(&arguments),
             Verb::Show(arguments) => show::run(&arguments, catalogue),
             Verb::Doctor(arguments) => doctor::run(&arguments, catalogue),

@@ -20,7 +20,9 @@ fn main() -> ExitCode {
         Some("worker") => {
             // The supervisor reports a worker's failure.
             let make = |config: &Config| match config.scheme.as_str() {
-                "forward" => Ok(Scheme { element: Box::new(BareForwarder), reports: Reports::NONE }),
+                "forward" => {
+                    Ok(Scheme { element: Box::new(BareForwarder), reports: Reports::NONE, mode: String::new() })
+                }
                 _ => scheme::make(SCHEMES, config),
             };
             return ExitCode::from(u8::from(worker::main(&make).is_err()));

@@ -1,6 +1,7 @@
 //! What a gateway is told: one struct, filled by the caller (the command line reads it from
 //! TOML), handed from the supervisor to the worker as JSON.
 
+use super::control::Secret;
 use super::divert::Method;
 use crate::sys::tun::NAME_MAX;
 use airtcp_core::{ByteSize, Duration, Rate, Value};
@@ -38,8 +39,15 @@ pub struct Config {
     pub peer: Option<SocketAddr>,
     /// Where control messages are received; [`Config::default_listen`] unless told otherwise.
     pub listen: Option<SocketAddr>,
-    /// File with the secret both ends share; control messages must then carry a valid MAC.
+    /// File with the secret both ends share: control messages must carry a valid MAC. Required with a peer, unless the
+    /// gateway is `insecure`.
     pub key: Option<PathBuf>,
+    /// File with the secret that was used before, accepted as well while the two ends change to another.
+    pub previous_key: Option<PathBuf>,
+    /// Control messages carry no MAC: for links on which nobody else can send.
+    pub insecure: bool,
+    /// Hops to the peer: 1 if no router is in between.
+    pub hops: u8,
     /// Bound of all tables of the scheme, in bytes.
     pub max_memory_bytes: u64,
     /// Priority under SCHED_FIFO; `None` runs as a normal task (a tail of 3 to 5 ms).
@@ -113,6 +121,22 @@ pub enum ConfigError {
         /// The own address.
         listen: SocketAddr,
     },
+    /// Neither a key nor the statement that none is wanted.
+    #[error(
+        "a gateway with a peer needs a key, so that nobody else can pretend to be the peer: set `key`; {make}. On a link \
+         where nobody else can send, set `insecure = true` instead",
+        make = Secret::HOW_TO_MAKE
+    )]
+    NoKey,
+    /// A key and the statement that none is wanted.
+    #[error("`insecure = true` says that there is no key, but there is one: leave out one of the two")]
+    KeyAndInsecure,
+    /// An old key without a new one.
+    #[error("`previous_key` is accepted besides `key`: set `key`, too")]
+    PreviousKeyOnly,
+    /// Nothing is closer than one hop.
+    #[error("0 hops lead nowhere: write 1 if no router is between the gateways, one more for each that is")]
+    Hops,
     /// Not a priority.
     #[error("{0} is no real-time priority: use 1 to 99, or leave it out")]
     Priority(u8),
@@ -130,6 +154,9 @@ impl Config {
             peer: None,
             listen: None,
             key: None,
+            previous_key: None,
+            insecure: false,
+            hops: 1,
             max_memory_bytes: MAX_MEMORY.0,
             realtime: Some(REALTIME_PRIORITY),
             run_directory: RUN_DIRECTORY.into(),
@@ -179,10 +206,24 @@ impl Config {
         {
             return Err(ConfigError::Families { peer, listen });
         }
+        match (&self.key, &self.previous_key) {
+            (Some(_), _) if self.insecure => return Err(ConfigError::KeyAndInsecure),
+            (None, Some(_)) => return Err(ConfigError::PreviousKeyOnly),
+            (None, None) if self.peer.is_some() && !self.insecure => return Err(ConfigError::NoKey),
+            _ => {}
+        }
+        if self.hops == 0 {
+            return Err(ConfigError::Hops);
+        }
         match self.realtime {
             Some(priority) if !(1..=99).contains(&priority) => Err(ConfigError::Priority(priority)),
             _ => Ok(()),
         }
+    }
+
+    /// The files with secrets, the current one first.
+    pub fn secrets(&self) -> impl Iterator<Item = &Path> {
+        [&self.key, &self.previous_key].into_iter().flatten().map(PathBuf::as_path)
     }
 
     /// The status socket.
@@ -230,6 +271,27 @@ mod tests {
         let config = |length| Config { name: "n".repeat(length), ..Config::new("gsnoop", "air") };
         assert_eq!(config(GATEWAY_NAME_MAX).validate(), Ok(()));
         assert!(config(GATEWAY_NAME_MAX + 1).validate().is_err());
+    }
+
+    #[test]
+    fn a_gateway_with_a_peer_needs_a_key_or_says_that_it_wants_none() {
+        let peer = Some("10.9.0.2:4791".parse().unwrap());
+        let config = Config { peer, ..Config::new("gsnoop", "air") };
+        assert_eq!(config.validate(), Err(ConfigError::NoKey));
+        let sentence = ConfigError::NoKey.to_string();
+        assert!(sentence.contains("airtcp key") && sentence.contains("insecure = true"), "{sentence}");
+        let insecure = Config { insecure: true, ..config.clone() };
+        assert_eq!(insecure.validate(), Ok(()));
+        let keyed = Config { key: Some("link.key".into()), ..config.clone() };
+        assert_eq!(keyed.validate(), Ok(()));
+        assert_eq!(Config { insecure: true, ..keyed }.validate(), Err(ConfigError::KeyAndInsecure));
+        let previous = Config { previous_key: Some("old.key".into()), ..insecure };
+        assert_eq!(previous.validate(), Err(ConfigError::PreviousKeyOnly));
+    }
+
+    #[test]
+    fn no_hops_are_refused() {
+        assert_eq!(Config { hops: 0, ..Config::new("gsnoop", "air") }.validate(), Err(ConfigError::Hops));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use super::command::{self, CommandError};
 use super::config::Config;
-use super::control::Key;
+use super::control::Secret;
 use super::divert::{self, Method, routed};
 use crate::finding::{Finding, Level};
 use crate::sys::interface;
@@ -18,7 +18,7 @@ pub fn check(config: &Config) -> Vec<Finding> {
     findings.extend(machine());
     findings.push(link(&config.link));
     findings.extend(diversion(Some(config)));
-    findings.extend(config.key.as_deref().map(key));
+    findings.extend(keys(config));
     findings.extend(peer(config));
     findings
 }
@@ -121,11 +121,19 @@ pub fn diversion(config: Option<&Config>) -> Vec<Finding> {
     findings
 }
 
-fn key(path: &Path) -> Finding {
-    match Key::read(path) {
+fn keys(config: &Config) -> Vec<Finding> {
+    let key = |path: &Path| match Secret::read(path) {
         Ok(_) => Finding::good(format!("the key {} can be read", path.display())),
-        Err(error) => Finding::refusal(error.to_string(), Key::HOW_TO_MAKE),
+        Err(error) => Finding::refusal(error.to_string(), Secret::HOW_TO_MAKE),
+    };
+    let mut findings: Vec<Finding> = config.secrets().map(key).collect();
+    if config.peer.is_some() && findings.is_empty() {
+        findings.push(Finding::warning(
+            "control messages are not authenticated: who can send from the peer's address can pretend to be the peer",
+            format!("set `key` in place of `insecure = true`; {}", Secret::HOW_TO_MAKE),
+        ));
     }
+    findings
 }
 
 /// The peer should be on the other side of the link.

@@ -54,6 +54,9 @@ pub fn render(status: &Status) -> String {
     let conserved = u8::from(status.conserved);
     let diverting = u8::from(status.diverting);
     page.single("airtcp_diverting", "gauge", "1: packets are taken from the link.", diverting);
+    if let Some(peer) = &status.peer_state {
+        page.single("airtcp_peer_up", "gauge", "1: the other gateway answers.", u8::from(peer.up));
+    }
     page.single("airtcp_conserved", "gauge", "1: no packet is unaccounted for.", conserved);
 
     let counters = [
@@ -96,6 +99,7 @@ mod tests {
             scheme: "gsnoop".into(),
             link: "wlan0".into(),
             peer: Some("10.9.0.2:4791".into()),
+            peer_state: None,
             pid: 1,
             diverting: true,
             method: crate::gateway::divert::Method::Tcx,

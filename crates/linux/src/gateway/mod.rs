@@ -21,6 +21,7 @@ pub mod divert;
 mod firewall;
 pub mod inspect;
 pub mod metrics;
+mod news;
 mod predecessor;
 pub mod runtime;
 pub mod scheme;

@@ -4,7 +4,7 @@
 //! Sends are buffered during a call, so no element is re-entered, and are written after a batch of packets: what belongs
 //! together goes to the kernel at once, as a system call costs more than what most elements do with a packet.
 
-use super::control::{ControlCounters, ControlSocket};
+use super::control::{ControlCounters, ControlSocket, PeerState};
 use super::divert;
 use super::scheme::Scheme;
 use crate::device::{DeviceCounters, DeviceGone, TunDevice};
@@ -240,6 +240,9 @@ impl Runtime {
     /// after the last.
     pub fn handle_timeouts(&mut self) {
         let mut now = clock::now();
+        if let Some(control) = &mut self.world.control {
+            control.handle_timeout(now);
+        }
         for _ in 0..TIMEOUT_BATCH {
             if self.element.poll_timeout().is_none_or(|due| due > now) {
                 break;
@@ -252,14 +255,27 @@ impl Runtime {
 
     /// How long until something is due; `None` for never.
     pub fn until_timeout(&self) -> Option<Duration> {
-        self.element.poll_timeout().map(|due| due.saturating_since(clock::now()))
+        let control = self.world.control.as_ref().map(ControlSocket::poll_timeout);
+        let due = self.element.poll_timeout().into_iter().chain(control).min();
+        due.map(|due| due.saturating_since(clock::now()))
     }
 
-    /// True if the scheme can work: the other end is in reach, or there is none.
+    /// True if the scheme can work: the other end is in reach, as the scheme and the control channel say, or the scheme
+    /// has none.
     pub fn is_in_reach(&self) -> bool {
-        let mut in_reach = true;
-        self.element.observe(&mut |gauge, level| in_reach &= gauge != Gauge::PEER_IN_REACH || level == 1);
-        in_reach
+        let mut level = None;
+        self.element.observe(&mut |gauge, value| {
+            if gauge == Gauge::PEER_IN_REACH {
+                level = Some(value);
+            }
+        });
+        let answers = self.world.control.as_ref().is_none_or(|control| control.is_in_reach(clock::now()));
+        level.is_none_or(|level| level == 1 && answers)
+    }
+
+    /// What is known of the other gateway.
+    pub fn peer_state(&self) -> Option<PeerState> {
+        self.world.control.as_ref().map(|control| control.peer_state(clock::now()))
     }
 
     /// The devices' descriptors.

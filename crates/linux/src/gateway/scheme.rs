@@ -10,6 +10,8 @@ pub struct Scheme {
     pub element: Box<dyn Element>,
     /// From its line in the table.
     pub reports: Reports,
+    /// Its mode, where it has any; both ends need the same.
+    pub mode: String,
 }
 
 /// Makes the element of one gateway, or says in a sentence what is wrong with the configuration.
@@ -25,6 +27,8 @@ pub fn make(schemes: &[SchemeEntry], config: &Config) -> Result<Scheme, String> 
         return Err(format!("'{}' works along a path, not on one link, and runs in the simulator only", entry.slug));
     }
     let choice = entry.with(&config.settings).map_err(|error| error.to_string())?;
+    let mode = choice.settings.fields().into_iter().find(|field| field.name == "mode");
+    let mode = mode.map_or(String::new(), |field| field.value);
     let mut link = config.facts.link();
     link.mtu = link.mtu.or_else(|| interface_mtu(&config.link));
     let mut site = Site {
@@ -34,7 +38,7 @@ pub fn make(schemes: &[SchemeEntry], config: &Config) -> Result<Scheme, String> 
         max_memory: ByteSize(config.max_memory_bytes),
     };
     match choice.settings.make(&mut site) {
-        Ok(element) => Ok(Scheme { element, reports: entry.reports }),
+        Ok(element) => Ok(Scheme { element, reports: entry.reports, mode }),
         Err(error) => Err(error.to_string()),
     }
 }

@@ -45,6 +45,11 @@ pub enum Report {
         /// How it takes packets, in words.
         how: String,
     },
+    /// Something that an operator should know.
+    Note {
+        /// In words.
+        text: String,
+    },
     /// A worker is gone; the kernel forwards plainly until the next one runs.
     Restarting {
         /// Why it is gone.
@@ -177,7 +182,7 @@ impl Supervisor<'_> {
             Ok(life) => life,
             Err(error) => return End::Gone(format!("the worker could not be started: {error}")),
         };
-        let end = life.watch(&self.signals, &mut |pid, how| report(Report::Running { pid, how }));
+        let end = life.watch(&self.signals, report);
         *was_ready |= life.ready;
         match end {
             End::Requested => life.end(),
@@ -222,6 +227,7 @@ struct Life {
     /// How it takes packets, until it was told.
     how: String,
     failure: Option<String>,
+    notes: Vec<String>,
 }
 
 impl Life {
@@ -237,11 +243,11 @@ impl Life {
         let lines = child.stdout.take().expect("piped");
         set_nonblocking(lines.as_fd())?;
         let (heard, partial) = (clock::now(), Vec::new());
-        Ok(Life { child, lines, partial, heard, ready: false, how: String::new(), failure: None })
+        Ok(Life { child, lines, partial, heard, ready: false, how: String::new(), failure: None, notes: Vec::new() })
     }
 
     /// Listens until the worker is silent or gone, or the end is requested.
-    fn watch(&mut self, signals: &Signals, on_ready: &mut dyn FnMut(u32, String)) -> End {
+    fn watch(&mut self, signals: &Signals, report: &mut dyn FnMut(Report)) -> End {
         loop {
             let patience = if self.ready { SILENCE } else { START_PATIENCE };
             let left = (self.heard + patience).saturating_since(clock::now());
@@ -257,8 +263,9 @@ impl Life {
             let was_ready = self.ready;
             let ended = self.hear();
             if self.ready && !was_ready {
-                on_ready(self.child.id(), std::mem::take(&mut self.how));
+                report(Report::Running { pid: self.child.id(), how: std::mem::take(&mut self.how) });
             }
+            self.notes.drain(..).for_each(|text| report(Report::Note { text }));
             if ended {
                 let why = self.failure.take();
                 return End::Gone(why.unwrap_or_else(|| "the worker ended unexpectedly".into()));
@@ -295,6 +302,8 @@ impl Life {
             self.how = how.to_owned();
         } else if let Some(why) = line.strip_prefix("failed: ") {
             self.failure = Some(why.to_owned());
+        } else if let Some(text) = line.strip_prefix("note: ") {
+            self.notes.push(text.to_owned());
         }
     }
 

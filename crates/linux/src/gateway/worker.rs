@@ -1,12 +1,14 @@
 //! The process that moves packets: one thread, one loop.
 //!
 //! Started by the supervisor with the configuration on its standard input; tells it over its
-//! standard output, a line each: `ready: how packets are taken`, `beat` every 100 ms, or `failed: why` before it ends.
+//! standard output, a line each: `ready: how packets are taken`, `beat` every 100 ms, `note: what the log should say`, or
+//! `failed: why` before it ends.
 
 use super::bare::bounce;
 use super::config::Config;
-use super::control::{ControlSocket, Key, KeyError};
+use super::control::{ControlSocket, Introduction, KeyError, Secret, Session, Setup};
 use super::divert::{Devices, Diversion, DivertError};
+use super::news::News;
 use super::predecessor;
 use super::runtime::Runtime;
 use super::scheme::{self, Scheme};
@@ -14,7 +16,7 @@ use super::status::{Identity, Status, StatusServer};
 use crate::device::{DeviceGone, TunDevice};
 use crate::sys::poll::PollSet;
 use crate::sys::process::{Signal, Signals, set_nonblocking};
-use crate::sys::{clock, sched};
+use crate::sys::{clock, entropy, sched};
 use airtcp_core::{Duration, Instant, Rng, Traffic};
 use serde::{Deserialize, Serialize};
 use std::fs::File;
@@ -62,7 +64,7 @@ pub enum WorkerError {
     #[error("{0}")]
     Scheme(String),
     /// The key cannot be used.
-    #[error("{0}; {make}", make = Key::HOW_TO_MAKE)]
+    #[error("{0}; {make}", make = Secret::HOW_TO_MAKE)]
     Key(#[from] KeyError),
     /// The control socket could not be opened.
     #[error("control messages cannot be received at {address}: {source}; set another `listen`")]
@@ -142,11 +144,12 @@ fn run(orders: &Orders, make: MakeElement<'_>, signals: &Signals, reporter: &mut
         Mode::Scheme => Some(make(config).map_err(WorkerError::Scheme)?),
         Mode::Bare => None,
     };
-    let control = open_control(config)?;
+    let traffic = scheme.as_ref().map_or(Traffic::All, |scheme| scheme.element.traffic());
+    let mode = scheme.as_ref().map_or("", |scheme| &scheme.mode);
+    let control = open_control(config, Introduction::new(&config.scheme, mode, traffic))?;
     let path = config.socket_path();
     let mut status =
         StatusServer::open(&path).map_err(|source| WorkerError::Status { path: path.display().to_string(), source })?;
-    let traffic = scheme.as_ref().map_or(Traffic::All, |scheme| scheme.element.traffic());
     let (mut diversion, Devices { out, r#in }) = Diversion::start(config, traffic)?;
     be_quick(config);
     let (out, arrived) = (TunDevice::new(out), TunDevice::new(r#in));
@@ -166,13 +169,16 @@ fn run(orders: &Orders, make: MakeElement<'_>, signals: &Signals, reporter: &mut
     Ok(())
 }
 
-fn open_control(config: &Config) -> Result<Option<ControlSocket>, WorkerError> {
+fn open_control(config: &Config, introduction: Introduction) -> Result<Option<ControlSocket>, WorkerError> {
     let (Some(peer), Some(listen)) = (config.peer, config.listen_address()) else {
         return Ok(None);
     };
-    let key = config.key.as_deref().map(Key::read).transpose()?;
+    let secrets = config.secrets().map(Secret::read).collect::<Result<Vec<_>, _>>()?;
+    let setup = Setup { peer, secrets, introduction, hops: config.hops, rate: config.facts.link().rate };
+    let entropy = entropy::bytes()?;
     let in_use = |error: &io::Error| error.kind() == ErrorKind::AddrInUse;
-    predecessor::wait_out(in_use, || ControlSocket::open(listen, peer, &config.scheme, key.clone()))
+    let open = || ControlSocket::open(listen, &config.link, Session::new(setup.clone(), entropy));
+    predecessor::wait_out(in_use, open)
         .map(Some)
         .map_err(|source| WorkerError::Control { address: listen.to_string(), source })
 }
@@ -207,6 +213,14 @@ impl Beat<'_> {
         Ok(self.reporter.say("beat"))
     }
 
+    /// Says what is new of the peer.
+    fn note(&mut self, news: &mut News, identity: &Identity, runtime: &Runtime) {
+        let (Some(peer), Some(state)) = (identity.config.peer, runtime.peer_state()) else { return };
+        if let Some(line) = news.poll(clock::now(), &peer.to_string(), &state) {
+            self.reporter.say(&format!("note: {line}"));
+        }
+    }
+
     fn until(&self) -> Duration {
         self.due.saturating_since(clock::now())
     }
@@ -227,6 +241,7 @@ fn work(
 ) -> Result<(), WorkerError> {
     let mut set = PollSet::new();
     let mut more = false;
+    let mut news = News::new(clock::now());
     loop {
         set.clear();
         let signal_slot = set.add_readable(signals.as_fd());
@@ -247,6 +262,9 @@ fn work(
         let is_beat = beat.until().is_zero();
         if !beat.on_time(diversion, || runtime.is_in_reach())? {
             return Ok(());
+        }
+        if is_beat {
+            beat.note(&mut news, identity, runtime);
         }
         if is_beat || status_slots.iter().any(|slot| set.is_ready(*slot)) {
             status.serve(clock::now(), || Status::of(identity, runtime, diversion));

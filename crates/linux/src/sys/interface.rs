@@ -36,9 +36,32 @@ pub fn header_type(name: &str) -> io::Result<u16> {
     Ok(unsafe { request.ifr_ifru.ifru_hwaddr.sa_family })
 }
 
+/// The interface at which IP takes what arrives on `name`: that one, or the bridge or bond that it is a port of. `None` for
+/// ports of other things (Open vSwitch, mesh), whose IP interface nobody tells.
+pub fn ip_interface(name: &str) -> Option<String> {
+    let Some(master) = master(name) else { return Some(name.to_owned()) };
+    let about = std::fs::read_to_string(format!("/sys/class/net/{master}/uevent")).unwrap_or_default();
+    match about.lines().find_map(|line| line.strip_prefix("DEVTYPE=")) {
+        Some("vrf") => Some(name.to_owned()),
+        // A bond may be a port of a bridge.
+        Some("bridge" | "bond") => ip_interface(&master),
+        _ => None,
+    }
+}
+
+fn master(name: &str) -> Option<String> {
+    let link = std::fs::read_link(format!("/sys/class/net/{name}/master")).ok()?;
+    Some(link.file_name()?.to_str()?.to_owned())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_no_port_is_its_own_ip_interface() {
+        assert_eq!(ip_interface("lo").as_deref(), Some("lo"));
+    }
 
     #[test]
     fn loopback_is_found_and_what_does_not_exist_is_not() {

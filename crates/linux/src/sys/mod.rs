@@ -2,7 +2,9 @@
 
 pub mod bpf_fs;
 pub mod clock;
+pub mod entropy;
 pub mod event;
+pub mod hop_limit_socket;
 pub mod interface;
 pub mod interrupt;
 pub mod netlink;

@@ -31,6 +31,7 @@ impl Gateway {
         let mut config = Config {
             name: format!("gw{node}"),
             peer: Some((peer, PORT).into()),
+            insecure: true,
             run_directory: path.directory.clone(),
             facts: Facts {
                 far_end: node == "b",

@@ -4,6 +4,7 @@
 #![allow(dead_code, reason = "each test file uses its part")]
 
 pub mod gateway;
+pub mod impostor;
 pub mod kernel_log;
 
 use airtcp_core::parameters::Parameters;

@@ -1,18 +1,25 @@
-//! The secret that both ends of a link share, and the MAC it makes (HMAC-SHA256, RFC 2104).
+//! The secret that both ends of a link share, and the keys made from it, one for each direction.
+//!
+//! HKDF-SHA256 (RFC 5869) makes a key from the secret and from who sends to whom. So a message that comes back to its
+//! sender, or is carried to another pair of gateways with the same secret, is not authentic there.
 
 use airtcp_core::control::MAC_LEN;
+use hkdf::Hkdf;
 use hmac::{Hmac, Mac};
 use sha2::Sha256;
 use std::fmt;
+use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 /// Fewest bytes of a secret.
 const SECRET_MIN: usize = 16;
+/// Keys that other programs make from the same secret differ.
+const SALT: &[u8] = b"airtcp control 2";
 
-/// A secret, ready for use. Never printed.
+/// What a key file holds, ready for use. Never printed.
 #[derive(Clone)]
-pub struct Key(Hmac<Sha256>);
+pub struct Secret(Hkdf<Sha256>);
 
 /// Why a key file cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -41,32 +48,58 @@ pub enum KeyError {
     },
 }
 
-impl Key {
+impl Secret {
     /// How to get a key.
-    pub const HOW_TO_MAKE: &str = "make one with `(umask 077; head -c 32 /dev/urandom | base64 > link.key)` and copy it to \
-         the other box";
+    pub const HOW_TO_MAKE: &str = "make one with `airtcp key /etc/airtcp/link.key` and copy it to the other router";
 
     /// Reads a key file; white space around the secret does not count.
     ///
     /// # Errors
     /// It cannot be read, is too short, or everybody may read it.
-    pub fn read(path: &Path) -> Result<Key, KeyError> {
+    pub fn read(path: &Path) -> Result<Secret, KeyError> {
         let fail = |source| KeyError::Read { path: path.into(), source };
         let mode = std::fs::metadata(path).map_err(fail)?.permissions().mode();
         if mode & 0o007 != 0 {
             return Err(KeyError::Exposed { path: path.into() });
         }
         let content = std::fs::read(path).map_err(fail)?;
-        let secret = content.trim_ascii();
-        Key::from_bytes(secret).ok_or_else(|| KeyError::Short { path: path.into(), found: secret.len() })
+        let bytes = content.trim_ascii();
+        Secret::from_bytes(bytes).ok_or_else(|| KeyError::Short { path: path.into(), found: bytes.len() })
     }
 
-    /// A key from its bytes; `None` if there are fewer than 16.
-    pub fn from_bytes(secret: &[u8]) -> Option<Key> {
-        if secret.len() < SECRET_MIN {
-            return None;
-        }
-        Hmac::new_from_slice(secret).ok().map(Key)
+    /// A secret from its bytes; `None` if there are fewer than 16.
+    pub fn from_bytes(secret: &[u8]) -> Option<Secret> {
+        (secret.len() >= SECRET_MIN).then(|| Secret(Hkdf::new(Some(SALT), secret)))
+    }
+
+    /// The key of what `from` sends to `to`.
+    pub fn key(&self, from: SocketAddr, to: SocketAddr) -> Key {
+        // Without the zone and flow of IPv6, which the two ends do not share.
+        let [from, to] = [from, to].map(|end| SocketAddr::new(end.ip().to_canonical(), end.port()));
+        self.expand(&format!("from {from} to {to}"))
+    }
+
+    fn expand(&self, info: &str) -> Key {
+        let mut bytes = [0; 32];
+        self.0.expand(info.as_bytes(), &mut bytes).expect("HKDF makes up to 255 blocks");
+        Key::new(&bytes)
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret")
+    }
+}
+
+/// Makes and checks MACs: HMAC-SHA256 (RFC 2104).
+#[derive(Clone)]
+pub struct Key(Hmac<Sha256>);
+
+impl Key {
+    /// From its bytes.
+    pub fn new(bytes: &[u8]) -> Key {
+        Key(Hmac::new_from_slice(bytes).expect("HMAC takes keys of any length"))
     }
 
     /// The MAC of `data`.
@@ -81,12 +114,6 @@ impl Key {
     }
 }
 
-impl fmt::Debug for Key {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Key(secret)")
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -94,16 +121,27 @@ mod tests {
     /// RFC 4231, test case 6: a key longer than the block.
     #[test]
     fn macs_are_those_of_rfc_4231() {
-        let key = Key::from_bytes(&[0xaa; 131]).unwrap();
-        let mac = key.mac(b"Test Using Larger Than Block-Size Key - Hash Key First");
+        let mac = Key::new(&[0xaa; 131]).mac(b"Test Using Larger Than Block-Size Key - Hash Key First");
         let expected = [0x60, 0xe4, 0x31, 0x59, 0x1e, 0xe0, 0xb6, 0x7f, 0x0d, 0x8a, 0x26, 0xaa, 0xcb, 0xf5, 0xb7, 0x7f];
         assert_eq!(mac, expected);
     }
 
     #[test]
     fn a_secret_needs_sixteen_bytes() {
-        assert!(Key::from_bytes(&[1; SECRET_MIN]).is_some());
-        assert!(Key::from_bytes(&[1; SECRET_MIN - 1]).is_none());
+        assert!(Secret::from_bytes(&[1; SECRET_MIN]).is_some());
+        assert!(Secret::from_bytes(&[1; SECRET_MIN - 1]).is_none());
+    }
+
+    #[test]
+    fn each_direction_and_each_pair_of_gateways_has_a_key_of_its_own() {
+        let secret = Secret::from_bytes(&[1; 32]).unwrap();
+        let key = |from: &str, to: &str| secret.key(from.parse().unwrap(), to.parse().unwrap());
+        let mac = key("10.0.0.1:4791", "10.0.0.2:4791").mac(b"release");
+        let same = key("[::ffff:10.0.0.1]:4791", "10.0.0.2:4791");
+        assert!(same.verifies(b"release", &mac));
+        for (from, to) in [("10.0.0.2:4791", "10.0.0.1:4791"), ("10.0.0.1:4791", "10.0.0.3:4791")] {
+            assert!(!key(from, to).verifies(b"release", &mac), "{from} {to}");
+        }
     }
 
     #[test]
@@ -111,9 +149,9 @@ mod tests {
         let path = std::env::temp_dir().join(format!("airtcp-key-{}", std::process::id()));
         std::fs::write(&path, "0123456789abcdef0123456789abcdef\n").unwrap();
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).unwrap();
-        let exposed = Key::read(&path);
+        let exposed = Secret::read(&path);
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
-        let private = Key::read(&path);
+        let private = Secret::read(&path);
         std::fs::remove_file(&path).unwrap();
         assert!(matches!(exposed, Err(KeyError::Exposed { .. })));
         assert!(private.is_ok());

@@ -5,7 +5,7 @@ mod socket;
 pub use socket::{StatusError, StatusServer, ask, names, query};
 
 use super::config::Config;
-use super::control::Ignored;
+use super::control::{Ignored, PeerState};
 use super::divert::{Diversion, Method};
 use super::runtime::Runtime;
 use crate::device::DeviceCounters;
@@ -26,6 +26,8 @@ pub struct Status {
     pub scheme: String,
     pub link: String,
     pub peer: Option<String>,
+    /// What is known of the other gateway: whether it answers, why not, who it is.
+    pub peer_state: Option<PeerState>,
     pub pid: u32,
     /// True if packets are taken: the other end is in reach, and known.
     pub diverting: bool,
@@ -81,6 +83,7 @@ impl Status {
             scheme: config.scheme.clone(),
             link: config.link.clone(),
             peer: config.peer.map(|peer| peer.to_string()),
+            peer_state: runtime.peer_state(),
             pid: std::process::id(),
             diverting: diversion.is_diverting(),
             method: diversion.method(),
@@ -103,6 +106,8 @@ impl Status {
                 ("received", control.received),
                 ("sent", control.sent),
                 ("send_errors", control.send_errors),
+                ("handshakes_received", control.handshakes_received),
+                ("handshakes_sent", control.handshakes_sent),
             ]),
             control_ignored: table(Ignored::ALL.iter().map(|reason| reason.label()).zip(control.ignored)),
             link_packets: table(diversion.counters()),

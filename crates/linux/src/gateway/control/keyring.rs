@@ -1,0 +1,58 @@
+//! The keys of one gateway: those of the current secret, and during a rotation also those of the previous one.
+
+use super::key::{Key, Secret};
+use std::net::SocketAddr;
+
+/// Which secret a message was made with: 0 is the current one.
+pub type KeyNumber = usize;
+
+struct Pair {
+    send: Key,
+    receive: Key,
+}
+
+/// Keys for both directions, by secret. Without any secret nothing is authenticated.
+pub struct Keyring {
+    secrets: Vec<Secret>,
+    peer: SocketAddr,
+    /// Empty until the own address is known.
+    pairs: Vec<Pair>,
+}
+
+impl Keyring {
+    /// For messages from and to `peer`; the current secret comes first.
+    pub fn new(secrets: Vec<Secret>, peer: SocketAddr) -> Keyring {
+        Keyring { secrets, peer, pairs: Vec::new() }
+    }
+
+    /// The address that this gateway sends from.
+    pub fn set_local(&mut self, local: SocketAddr) {
+        let pair = |secret: &Secret| Pair { send: secret.key(local, self.peer), receive: secret.key(self.peer, local) };
+        self.pairs = self.secrets.iter().map(pair).collect();
+    }
+
+    /// True if messages carry a MAC.
+    pub fn is_secured(&self) -> bool {
+        !self.secrets.is_empty()
+    }
+
+    /// Messages can be made and read.
+    pub fn is_ready(&self) -> bool {
+        self.pairs.len() == self.secrets.len()
+    }
+
+    /// How many secrets there are.
+    pub fn len(&self) -> usize {
+        self.secrets.len()
+    }
+
+    /// The key for what is sent; `None` without secrets.
+    pub fn send(&self, number: KeyNumber) -> Option<&Key> {
+        self.pairs.get(number).map(|pair| &pair.send)
+    }
+
+    /// The keys for what is received.
+    pub fn receive(&self) -> impl Iterator<Item = &Key> {
+        self.pairs.iter().map(|pair| &pair.receive)
+    }
+}

@@ -1,0 +1,74 @@
+//! What a gateway says about its peer to the log: each change of state, and not more often than an operator can read.
+
+use super::control::PeerState;
+use airtcp_core::{Duration, Instant};
+
+/// Between two lines. What changes more often is told when it has lasted, or not at all.
+const LEAST_DISTANCE: Duration = Duration::from_secs(5);
+/// A peer may be out of reach for so long at the start.
+const START: Duration = Duration::from_secs(2);
+
+/// What was told last.
+pub struct News {
+    told: Option<String>,
+    next: Instant,
+}
+
+impl News {
+    /// Nothing was told yet.
+    pub fn new(now: Instant) -> News {
+        News { told: None, next: now + START }
+    }
+
+    /// A line, if there is something new to tell.
+    pub fn poll(&mut self, now: Instant, peer: &str, state: &PeerState) -> Option<String> {
+        let line = match &state.introduction {
+            Some(who) if state.up => format!("the peer {peer} answers (airtcp {})", who.program),
+            _ => format!("the peer {peer} is not in reach: {}", state.why),
+        };
+        let is_first_answer = self.told.is_none() && state.up;
+        if self.told.as_ref() == Some(&line) || (now < self.next && !is_first_answer) {
+            return None;
+        }
+        self.next = now + LEAST_DISTANCE;
+        self.told = Some(line.clone());
+        Some(line)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::control::Introduction;
+    use super::*;
+
+    const START_AT: Instant = Instant::from_nanos(1_000_000_000);
+
+    fn state(up: bool) -> PeerState {
+        let why = if up { "" } else { "nothing is heard from it" };
+        PeerState { up, why: why.into(), secured: true, introduction: up.then(Introduction::default) }
+    }
+
+    #[test]
+    fn a_change_is_told_once_and_a_peer_that_comes_at_once_is_never_called_absent() {
+        let mut news = News::new(START_AT);
+        let mut lines = Vec::new();
+        for tick in 0..300 {
+            let now = START_AT + Duration::from_millis(100) * tick;
+            let is_up = (3..150).contains(&tick);
+            lines.extend(news.poll(now, "10.9.0.2:4791", &state(is_up)).map(|line| (tick, line)));
+        }
+        let ticks: Vec<u64> = lines.iter().map(|(tick, _)| *tick).collect();
+        assert_eq!(ticks, [3, 150], "{lines:?}");
+        assert!(lines[1].1.ends_with("not in reach: nothing is heard from it"));
+    }
+
+    #[test]
+    fn a_state_that_flaps_fills_no_log() {
+        let mut news = News::new(START_AT);
+        let flaps = (0..6_000).filter(|tick| {
+            let now = START_AT + Duration::from_millis(10) * *tick;
+            news.poll(now, "10.9.0.2:4791", &state(tick % 2 == 0)).is_some()
+        });
+        assert!(flaps.count() <= 13);
+    }
+}
