@@ -3,48 +3,35 @@
 //! `controller.<counter>_share` is the counter divided by what the controller counts first: its decisions. Where
 //! nothing was decided the share is 0.
 
-use super::{Combine, Members, Metric, Unit};
+use super::table::metrics;
+use super::{Combine, Members, Unit};
 use crate::world::{FlowOutcome, RunOutcome};
 
-pub(super) const METRICS: &[Metric] = &[
-    Metric {
-        // A cell without a scheme counted nothing.
-        per_run: |run, name| {
-            Some(run.outcome.schemes.iter().filter_map(|scheme| scheme.counters.get(name)).sum::<u64>() as f64)
-        },
-        members: Members::SchemeCounters,
-        ..counter("scheme.<counter>", "*", "what the schemes counted, and levels of their boxes at the end")
-    },
-    Metric {
-        per_run: |run, name| Some(count(run.outcome, name) as f64),
-        members: Members::ControllerCounters,
-        ..counter("controller.<counter>", "*", "what the flows' congestion controllers counted in the measured time")
-    },
-    Metric {
-        per_run: |run, name| Some(share(run.outcome, name)),
-        combine: Combine::Decimals(4),
-        unit: Unit::Share,
-        members: Members::ControllerShares,
-        ..counter(
-            "controller.<counter>_share",
-            "* share",
-            "the same over what the controller counts first: its decisions",
-        )
-    },
-    Metric {
-        per_run: |run, name| Some(control_count(run.outcome, name) as f64),
-        members: Members::ControlCounters,
-        ..counter(
-            "control.<counter>",
-            "control.*",
-            "what the flows' sockets counted in the measured time: hidden control TCPs, streams of datagrams",
-        )
-    },
-];
+const COUNT: Unit = Unit::Count("");
 
-const fn counter(name: &'static str, title: &'static str, about: &'static str) -> Metric {
-    let per_run: super::PerRun = |_, _| None;
-    Metric { name, title, unit: Unit::Count(""), about, per_run, combine: Combine::Count, members: Members::None }
+metrics! { OF_SCHEMES: Combine::Count, Members::SchemeCounters;
+    /// what the schemes counted, and levels of their boxes at the end
+    "scheme.<counter>", "*", COUNT => |run, name| Some(of_schemes(run.outcome, name) as f64);
+}
+
+metrics! { METRICS: Combine::Count, Members::ControllerCounters;
+    /// what the flows' congestion controllers counted in the measured time
+    "controller.<counter>", "*", COUNT => |run, name| Some(count(run.outcome, name) as f64);
+}
+
+metrics! { SHARES: Combine::Decimals(4), Members::ControllerShares;
+    /// the same over what the controller counts first: its decisions
+    "controller.<counter>_share", "* share", Unit::Share => |run, name| Some(share(run.outcome, name));
+}
+
+metrics! { OF_SOCKETS: Combine::Count, Members::ControlCounters;
+    /// what the flows' sockets counted in the measured time: hidden control TCPs, streams of datagrams
+    "control.<counter>", "control.*", COUNT => |run, name| Some(of_sockets(run.outcome, name) as f64);
+}
+
+/// The counter called `name` over all schemes; a cell without one counted nothing.
+fn of_schemes(run: &RunOutcome, name: &str) -> u64 {
+    run.schemes.iter().filter_map(|scheme| scheme.counters.get(name)).sum()
 }
 
 /// The counter called `name` over all flows.
@@ -52,7 +39,7 @@ fn count(run: &RunOutcome, name: &str) -> u64 {
     run.flows.iter().filter_map(|flow| of_flow(flow, name)).sum()
 }
 
-fn control_count(run: &RunOutcome, name: &str) -> u64 {
+fn of_sockets(run: &RunOutcome, name: &str) -> u64 {
     let counters = run.flows.iter().flat_map(|flow| &flow.control);
     counters.filter(|(counter, _)| counter == name).map(|(_, count)| count).sum()
 }
@@ -66,6 +53,7 @@ fn share(run: &RunOutcome, name: &str) -> f64 {
 fn of_flow(flow: &FlowOutcome, name: &str) -> Option<u64> {
     flow.controller.iter().find(|(counter, _)| counter == name).map(|(_, count)| *count)
 }
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -11,6 +11,7 @@ mod probe;
 mod queue;
 pub(crate) mod rates;
 mod sender;
+mod table;
 mod unit;
 mod wlan;
 
@@ -83,9 +84,14 @@ pub fn all() -> impl Iterator<Item = &'static Metric> {
         flow::METRICS,
         sender::METRICS,
         queue::METRICS,
+        queue::WAITS,
         probe::METRICS,
+        flow::STALLS,
         flow::BY_ITSELF,
+        controller::OF_SCHEMES,
         controller::METRICS,
+        controller::SHARES,
+        controller::OF_SOCKETS,
         wlan::METRICS,
     ]
     .into_iter()

@@ -1,104 +1,51 @@
 //! The queues before links, and how long packets wait between hosts.
 
-use super::{Combine, Members, Metric, PerRun, Run, Unit};
+use super::table::metrics;
+use super::{Combine, Members, Run, Unit};
 use crate::world::{Drops, Percentiles, RunOutcome};
 use airtcp_core::DropReason;
 
-pub(super) const METRICS: &[Metric] = &[
-    metric(
-        "queue.drops",
-        "dropped by queues",
-        PACKETS,
-        "packets that queues dropped for want of room or to slow their senders, schemes' own queues included",
-        |run, _| Some(dropped_by_queues(run.outcome) as f64),
-    ),
-    of_headers(
-        "queue.header_drops",
-        "headers dropped",
-        PACKETS,
-        "of what the queues before links dropped: header packets of TCP Decoupling, known by their DSCP",
-        |run, _| Some(dropped_by_links(run.outcome).0 as f64),
-    ),
-    of_headers("queue.data_drops", "data dropped", PACKETS, "of the same: everything else", |run, _| {
-        Some(dropped_by_links(run.outcome).1 as f64)
-    }),
-    metric(
-        "queue.bytes_max",
-        "longest queue",
-        Unit::Kilobytes,
-        "most IP bytes that waited before any link; in the simulator only",
-        |run, _| Some(run.outcome.queue?.bytes_max as f64),
-    ),
-    metric(
-        "queue.first_drop_ns",
-        "first drop",
-        Unit::Seconds,
-        "when a queue dropped first; in the simulator only",
-        |run, _| Some(run.outcome.queue?.first_drop?.as_nanos() as f64),
-    ),
-    metric(
-        "queue.headers_max",
-        "most headers waiting",
-        Unit::Count(""),
-        "most header packets that waited in a header-first queue",
-        |run, _| Some(run.outcome.queue?.headers_max? as f64),
-    ),
-    Metric {
-        combine: Combine::Decimals(3),
-        ..metric(
-            "queue.headers_mean",
-            "headers waiting",
-            Unit::Mean,
-            "how many waited on average over the run",
-            |run, _| run.outcome.queue?.headers_mean,
-        )
-    },
-    wait(
-        "path.data_wait_ns.p50",
-        "data wait p50",
-        "what segments with data took beyond the shortest passage of the run, median; live only",
-        |run, _| data_wait(run, |p| p.p50),
-    ),
-    wait("path.data_wait_ns.p95", "data wait p95", "95th percentile of the same", |run, _| data_wait(run, |p| p.p95)),
-    wait("path.data_wait_ns.p99", "data wait p99", "99th percentile of the same", |run, _| data_wait(run, |p| p.p99)),
-    wait("path.ack_wait_ns.p50", "ack wait p50", "the same of bare acknowledgments, median; live only", |run, _| {
-        ack_wait(run, |p| p.p50)
-    }),
-    wait("path.ack_wait_ns.p95", "ack wait p95", "95th percentile of the same", |run, _| ack_wait(run, |p| p.p95)),
-    wait("path.ack_wait_ns.p99", "ack wait p99", "99th percentile of the same", |run, _| ack_wait(run, |p| p.p99)),
-    wait(
-        "path.round_trip_ns.p50",
-        "round trip p50",
-        "from a segment to the echo of its timestamp, median; live only",
-        |run, _| round_trip(run, |p| p.p50),
-    ),
-    wait("path.round_trip_ns.p95", "round trip p95", "95th percentile of the same", |run, _| {
-        round_trip(run, |p| p.p95)
-    }),
-    wait("path.round_trip_ns.p99", "round trip p99", "99th percentile of the same", |run, _| {
-        round_trip(run, |p| p.p99)
-    }),
-];
-
 const PACKETS: Unit = Unit::Count("packets");
-
-const fn metric(name: &'static str, title: &'static str, unit: Unit, about: &'static str, per_run: PerRun) -> Metric {
-    Metric { name, title, unit, about, per_run, combine: Combine::Count, members: Members::None }
-}
-
 /// Left out of the summary where no queue tells headers from data.
-const fn of_headers(
-    name: &'static str,
-    title: &'static str,
-    unit: Unit,
-    about: &'static str,
-    per_run: PerRun,
-) -> Metric {
-    Metric { combine: Combine::CountIf(has_headers), ..metric(name, title, unit, about, per_run) }
+const WITH_HEADERS: Combine = Combine::CountIf(has_headers);
+
+metrics! { METRICS: Combine::Count, Members::None;
+    /// packets that queues dropped for want of room or to slow their senders, schemes' own queues included
+    "queue.drops", "dropped by queues", PACKETS => |run, _| Some(dropped_by_queues(run.outcome) as f64);
+    /// of what the queues before links dropped: header packets of TCP Decoupling, known by their DSCP
+    "queue.header_drops", "headers dropped", PACKETS, WITH_HEADERS => |run, _| Some(dropped_by_links(run.outcome).0 as f64);
+    /// of the same: everything else
+    "queue.data_drops", "data dropped", PACKETS, WITH_HEADERS => |run, _| Some(dropped_by_links(run.outcome).1 as f64);
+    /// most IP bytes that waited before any link; in the simulator only
+    "queue.bytes_max", "longest queue", Unit::Kilobytes => |run, _| Some(run.outcome.queue?.bytes_max as f64);
+    /// when a queue dropped first; in the simulator only
+    "queue.first_drop_ns", "first drop", Unit::Seconds =>
+        |run, _| Some(run.outcome.queue?.first_drop?.as_nanos() as f64);
+    /// most header packets that waited in a header-first queue
+    "queue.headers_max", "most headers waiting", Unit::Count("") => |run, _| Some(run.outcome.queue?.headers_max? as f64);
+    /// how many waited on average over the run
+    "queue.headers_mean", "headers waiting", Unit::Mean, Combine::Decimals(3) => |run, _| run.outcome.queue?.headers_mean;
 }
 
-const fn wait(name: &'static str, title: &'static str, about: &'static str, per_run: PerRun) -> Metric {
-    Metric { combine: Combine::Whole, ..metric(name, title, Unit::Millis, about, per_run) }
+metrics! { WAITS: Combine::Whole, Members::None;
+    /// what segments with data took beyond the shortest passage of the run, median; live only
+    "path.data_wait_ns.p50", "data wait p50", Unit::Millis => |run, _| data_wait(run, |p| p.p50);
+    /// 95th percentile of the same
+    "path.data_wait_ns.p95", "data wait p95", Unit::Millis => |run, _| data_wait(run, |p| p.p95);
+    /// 99th percentile of the same
+    "path.data_wait_ns.p99", "data wait p99", Unit::Millis => |run, _| data_wait(run, |p| p.p99);
+    /// the same of bare acknowledgments, median; live only
+    "path.ack_wait_ns.p50", "ack wait p50", Unit::Millis => |run, _| ack_wait(run, |p| p.p50);
+    /// 95th percentile of the same
+    "path.ack_wait_ns.p95", "ack wait p95", Unit::Millis => |run, _| ack_wait(run, |p| p.p95);
+    /// 99th percentile of the same
+    "path.ack_wait_ns.p99", "ack wait p99", Unit::Millis => |run, _| ack_wait(run, |p| p.p99);
+    /// from a segment to the echo of its timestamp, median; live only
+    "path.round_trip_ns.p50", "round trip p50", Unit::Millis => |run, _| round_trip(run, |p| p.p50);
+    /// 95th percentile of the same
+    "path.round_trip_ns.p95", "round trip p95", Unit::Millis => |run, _| round_trip(run, |p| p.p95);
+    /// 99th percentile of the same
+    "path.round_trip_ns.p99", "round trip p99", Unit::Millis => |run, _| round_trip(run, |p| p.p99);
 }
 
 type Percentile = fn(Percentiles) -> u64;
