@@ -3,11 +3,11 @@
 use airtcp_swarm::canary::{CANARIES, Finder};
 
 fn assert_found(finder: Finder) {
-    for canary in CANARIES.iter().filter(|canary| canary.finder == finder) {
+    let canaries = CANARIES.iter().flat_map(|canary| canary.budgets.iter().map(move |budget| (canary, *budget)));
+    for (canary, budget) in canaries.filter(|(_, (other, _))| *other == finder) {
         let about = canary.planted.about;
-        let (seed, what) = canary.find().unwrap_or_else(|| panic!("'{about}' not found with {} seeds", canary.budget));
+        let (seed, what) = canary.find(budget).unwrap_or_else(|error| panic!("'{about}': {error}"));
         println!("{about}: seed {seed}: {what}");
-        assert_eq!(canary.check(seed, canary.honest), Ok(()), "{about} without the bug, seed {seed}");
     }
 }
 

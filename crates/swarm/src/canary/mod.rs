@@ -20,10 +20,8 @@ pub struct Canary {
     pub planted: SchemeEntry,
     /// The same without it.
     pub honest: SchemeEntry,
-    /// Part of the swarm that finds it.
-    pub finder: Finder,
-    /// Seeds, from 0 on, within which it must be found.
-    pub budget: u64,
+    /// Parts of the swarm that find it, each with the seeds, from 0 on, within which it must.
+    pub budgets: &'static [(Finder, u64)],
 }
 
 /// A part of the swarm.
@@ -35,57 +33,31 @@ pub enum Finder {
     Networks,
 }
 
-/// Every planted bug; a bug that both parts find is there twice.
+/// Every planted bug.
 pub const CANARIES: &[Canary] = &[
-    canary(
-        "loses a byte in a million",
-        || settings_for(byte_loser::make::<true>),
-        || settings_for(byte_loser::make::<false>),
-        Finder::Operations,
-        50,
-    ),
-    canary(
-        "loses a byte in a million",
-        || settings_for(byte_loser::make::<true>),
-        || settings_for(byte_loser::make::<false>),
-        Finder::Networks,
-        20,
-    ),
-    canary(
-        "leaks a flow in a thousand",
-        || settings_for(flow_leaker::make::<true>),
-        || settings_for(flow_leaker::make::<false>),
-        Finder::Operations,
-        50,
-    ),
-    canary(
-        "forgets the wrap",
-        || settings_for(wrap_forgetter::make::<true>),
-        || settings_for(wrap_forgetter::make::<false>),
-        Finder::Networks,
-        50,
-    ),
-    canary(
-        "drops silently",
-        || settings_for(silent_dropper::make::<true>),
-        || settings_for(silent_dropper::make::<false>),
-        Finder::Operations,
-        20,
-    ),
-    canary(
-        "drops silently",
-        || settings_for(silent_dropper::make::<true>),
-        || settings_for(silent_dropper::make::<false>),
-        Finder::Networks,
-        20,
-    ),
+    Canary {
+        planted: entry("loses a byte in a million", || settings_for(byte_loser::make::<true>)),
+        honest: entry("cuts segments anew", || settings_for(byte_loser::make::<false>)),
+        budgets: &[(Finder::Operations, 50), (Finder::Networks, 20)],
+    },
+    Canary {
+        planted: entry("leaks a flow in a thousand", || settings_for(flow_leaker::make::<true>)),
+        honest: entry("counts packets of flows", || settings_for(flow_leaker::make::<false>)),
+        budgets: &[(Finder::Operations, 50)],
+    },
+    Canary {
+        planted: entry("forgets the wrap", || settings_for(wrap_forgetter::make::<true>)),
+        honest: entry("filters stale segments", || settings_for(wrap_forgetter::make::<false>)),
+        budgets: &[(Finder::Networks, 50)],
+    },
+    Canary {
+        planted: entry("drops silently", || settings_for(silent_dropper::make::<true>)),
+        honest: entry("passes packets on", || settings_for(silent_dropper::make::<false>)),
+        budgets: &[(Finder::Operations, 20), (Finder::Networks, 20)],
+    },
 ];
 
-const fn canary(about: &'static str, planted: Settings, honest: Settings, finder: Finder, budget: u64) -> Canary {
-    Canary { planted: entry(about, planted), honest: entry(about, honest), finder, budget }
-}
-
-const fn entry(about: &'static str, settings: Settings) -> SchemeEntry {
+const fn entry(about: &'static str, settings: fn() -> Box<dyn SchemeSettings>) -> SchemeEntry {
     SchemeEntry {
         slug: "canary",
         about,
@@ -98,25 +70,29 @@ const fn entry(about: &'static str, settings: Settings) -> SchemeEntry {
 }
 
 impl Canary {
-    /// The first seed that finds the bug, and its message. If no seed within the budget finds it, the swarm has failed.
-    pub fn find(&self) -> Option<(u64, String)> {
-        (0..self.budget).find_map(|seed| Some((seed, self.check(seed, self.planted).err()?)))
-    }
-
-    /// What a seed says of the element with or without the bug.
+    /// The first seed with which `finder` finds the bug, and its message. If no seed of its budget does, the swarm has
+    /// failed.
     ///
     /// # Errors
-    /// What was found.
-    pub fn check(&self, seed: u64, entry: SchemeEntry) -> Result<(), String> {
-        let tables = Tables { schemes: &[entry], ..Tables::built_in() };
-        match self.finder {
-            Finder::Operations => crate::check_elements(seed, &tables),
-            Finder::Networks => crate::check_scenario(seed, &tables),
+    /// The bug was not found, or something was found without it.
+    pub fn find(&self, (finder, budget): (Finder, u64)) -> Result<(u64, String), String> {
+        let found = (0..budget).find_map(|seed| Some((seed, check(finder, seed, self.planted).err()?)));
+        let (seed, what) = found.ok_or_else(|| format!("not found with {budget} seeds"))?;
+        match check(finder, seed, self.honest) {
+            Ok(()) => Ok((seed, what)),
+            Err(what) => Err(format!("seed {seed} fails without the bug too: {what}")),
         }
     }
 }
 
-type Settings = fn() -> Box<dyn SchemeSettings>;
+/// What a seed says of an element.
+fn check(finder: Finder, seed: u64, entry: SchemeEntry) -> Result<(), String> {
+    let tables = Tables { schemes: &[entry], ..Tables::built_in() };
+    match finder {
+        Finder::Operations => crate::check_elements(seed, &tables),
+        Finder::Networks => crate::check_scenario(seed, &tables),
+    }
+}
 
 /// An element that passes every packet on through `work`, or ends it there.
 struct Relay<F>(F);

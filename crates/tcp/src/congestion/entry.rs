@@ -1,7 +1,7 @@
 //! The table of congestion controllers. One file and one line here make a new one; a crate outside
 //! the workspace passes its own slice of entries to [`find`].
 
-use super::{Bbr, Blind45, ControllerSettings, Cubic, Newzag, Reno, Unlimited, Veno, Westwood, Zigzag};
+use super::{Bbr, Blind45, ControllerSettings, Cubic, Newzag, Reno, Unlimited, Veno, Westwood, zigzag};
 use super::{plain, settings_for};
 use airtcp_core::parameters::{Field, nearest};
 use airtcp_core::{Value, ValueError, ValueType};
@@ -92,7 +92,7 @@ pub const CONTROLLERS: &[ControllerEntry] = &[
         about: "NewZag with the one-way trip time from timestamps, as in ZigZag.",
         source: "Cen, Cosman & Voelker, IEEE/ACM ToN 11(5), 2003; R-23",
         in_kernel: false,
-        settings: || settings_for(Zigzag::new),
+        settings: || settings_for(zigzag),
     },
     ControllerEntry {
         slug: "blind45",

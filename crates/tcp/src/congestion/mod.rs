@@ -34,7 +34,7 @@ pub use sock::{CaState, Pacing, RxOpt, TCP_INFINITE_SSTHRESH, TcpSock};
 pub use unlimited::Unlimited;
 pub use veno::Veno;
 pub use westwood::Westwood;
-pub use zigzag::Zigzag;
+pub use zigzag::{Zigzag, zigzag};
 
 use core::fmt::Debug;
 

@@ -7,14 +7,22 @@
 //! a sample: a duplicate echoes an old stamp.
 //! The decrease is NewZag's, so that the two differ in what they measure and in nothing else.
 
-use super::newzag::{Judge, Settings};
-use super::{AckSample, CaEvent, CaState, Controller, TcpSock};
+use super::newzag::{LossDiscriminator, Settings, Trip};
+use super::{AckSample, TcpSock};
 use airtcp_core::SeqNum;
 
 /// See the module.
+pub type Zigzag = LossDiscriminator<OneWayTrip>;
+
+/// A controller with `settings`. The setting `clock` is not used, because timestamps have a clock of their own. The
+/// backlog is not used either, because a one-way trip time is no round trip.
+pub fn zigzag(settings: Settings) -> Zigzag {
+    LossDiscriminator::new(Settings { max_backlog: 0, ..settings })
+}
+
+/// The one-way trip, from the receiver's timestamps.
 #[derive(Clone, Debug, Default)]
-pub struct Zigzag {
-    judge: Judge,
+pub struct OneWayTrip {
     snd_una: SeqNum,
     first: Option<FirstTrip>,
 }
@@ -28,55 +36,28 @@ struct FirstTrip {
     trip_us: i64,
 }
 
-impl Zigzag {
-    /// A controller with `settings`. The setting `clock` is not used, because timestamps have a clock of their own. The
-    /// backlog is not used either, because a one-way trip time is no round trip.
-    pub fn new(settings: Settings) -> Self {
-        Zigzag { judge: Judge::new(Settings { max_backlog: 0, ..settings }), ..Zigzag::default() }
-    }
-}
-
-impl Controller for Zigzag {
-    fn init(&mut self, sk: &mut TcpSock) {
+impl Trip for OneWayTrip {
+    fn init(&mut self, sk: &TcpSock) {
         self.snd_una = sk.snd_una;
     }
 
-    fn pkts_acked(&mut self, sk: &mut TcpSock, _sample: &AckSample) {
+    fn sample(&mut self, _settings: &Settings, sk: &TcpSock, _ack: &AckSample) -> Option<u64> {
         let has_advanced = core::mem::replace(&mut self.snd_una, sk.snd_una) != sk.snd_una;
         if !has_advanced || !sk.rx_opt.saw_tstamp {
-            return;
+            return None;
         }
         let clocks = sk.rx_opt.rcv_tsval.wrapping_sub(sk.rx_opt.rcv_tsecr);
         // srtt_us is eight round trips.
         let first = *self.first.get_or_insert(FirstTrip { clocks, trip_us: i64::from(sk.srtt_us >> 4) });
         let longer_ms = i64::from(clocks.wrapping_sub(first.clocks) as i32);
-        self.judge.sample((first.trip_us + longer_ms * 1_000).max(1).unsigned_abs());
-    }
-
-    fn ssthresh(&mut self, sk: &mut TcpSock) -> u32 {
-        self.judge.ssthresh(sk)
-    }
-
-    fn cwnd_event(&mut self, sk: &mut TcpSock, event: CaEvent) {
-        self.judge.cwnd_event(sk, event);
-    }
-
-    fn set_state(&mut self, sk: &mut TcpSock, new: CaState) {
-        self.judge.set_state(sk, new);
-    }
-
-    fn cong_avoid(&mut self, sk: &mut TcpSock, acked: u32) {
-        sk.tcp_reno_cong_avoid(acked);
-    }
-
-    fn get_info(&self, see: &mut dyn FnMut(&'static str, u64)) {
-        self.judge.get_info(see);
+        Some((first.trip_us + longer_ms * 1_000).max(1).unsigned_abs())
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::congestion::Controller;
     use airtcp_core::Rng;
 
     /// The threshold for a window of 50 after trips of `trips_ms` between clocks that are `apart` milliseconds apart.

@@ -14,6 +14,7 @@ pub use lda::{DeviationFrom, Lda, NewzagRtt, Settings, Weight};
 use lda::{newzag_is_random, newzag_queue_is_short, newzag_rtt_on_clock, newzag_sample, newzag_window};
 
 use super::{AckSample, CaEvent, CaState, Controller, TcpSock};
+use core::fmt::Debug;
 
 /// The decision of `ssthresh`, until `set_state` says which event it was for.
 #[derive(Clone, Copy, Debug)]
@@ -54,34 +55,49 @@ impl Counters {
     }
 }
 
-/// Distinguishes random losses from congestion and counts its verdicts; shared by NewZag and ZigZag.
+/// The time that the rules compare: what NewZag and ZigZag differ in.
+pub trait Trip: Debug + Default + Send {
+    /// The connection is established.
+    fn init(&mut self, _sk: &TcpSock) {}
+
+    /// A sample in microseconds, if this acknowledgment gives one.
+    fn sample(&mut self, settings: &Settings, sk: &TcpSock, ack: &AckSample) -> Option<u64>;
+}
+
+/// Reno that distinguishes random losses from congestion, and counts its verdicts.
 #[derive(Clone, Debug, Default)]
-pub struct Judge {
+pub struct LossDiscriminator<T> {
     settings: Settings,
+    trip: T,
     rtt: NewzagRtt,
     pending: Option<Verdict>,
     counters: Counters,
 }
 
-impl Judge {
-    /// Before any sample.
+/// See the module.
+pub type Newzag = LossDiscriminator<RoundTrip>;
+
+impl<T: Trip> LossDiscriminator<T> {
+    /// One with `settings`.
     pub fn new(settings: Settings) -> Self {
-        Judge { settings, ..Judge::default() }
+        LossDiscriminator { settings, ..LossDiscriminator::default() }
+    }
+}
+
+impl<T: Trip> Controller for LossDiscriminator<T> {
+    fn init(&mut self, sk: &mut TcpSock) {
+        self.trip.init(sk);
     }
 
-    /// A round trip of `rtt_us` microseconds that ended at `now_us`, as the clock of the settings reads it (NZG-10).
-    pub fn round_trip(&mut self, now_us: u64, rtt_us: u32) {
-        self.sample(newzag_rtt_on_clock(now_us, rtt_us, self.settings.tick_us()));
-    }
-
-    /// Adds a sample of the time that the rules compare, in microseconds.
-    pub fn sample(&mut self, sample_us: u64) {
-        newzag_sample(&mut self.rtt, &self.settings, sample_us);
+    fn pkts_acked(&mut self, sk: &mut TcpSock, sample: &AckSample) {
+        if let Some(trip_us) = self.trip.sample(&self.settings, sk, sample) {
+            newzag_sample(&mut self.rtt, &self.settings, trip_us);
+        }
     }
 
     /// NZG-6, NZG-7: judges the segments that the stack holds for lost. None are when the transmit queue was full
     /// (NZG-U7): that is congestion.
-    pub fn ssthresh(&mut self, sk: &TcpSock) -> u32 {
+    fn ssthresh(&mut self, sk: &mut TcpSock) -> u32 {
         let n = sk.lost_out;
         let is_random = n > 0
             && newzag_is_random(&self.rtt, self.settings.lda, n)
@@ -91,14 +107,14 @@ impl Judge {
     }
 
     /// NZG-8: the stack asked for a threshold because of a timeout, which is congestion (NZG-U6).
-    pub fn cwnd_event(&self, sk: &mut TcpSock, event: CaEvent) {
+    fn cwnd_event(&mut self, sk: &mut TcpSock, event: CaEvent) {
         if event == CaEvent::Loss && !self.settings.judges_timeouts {
             sk.snd_ssthresh = newzag_window(sk.prior_cwnd, false);
         }
     }
 
     /// Counts what was decided, by the situation it was decided in (NZG-7), and follows the paper's text after a timeout.
-    pub fn set_state(&mut self, sk: &mut TcpSock, new: CaState) {
+    fn set_state(&mut self, sk: &mut TcpSock, new: CaState) {
         if new == CaState::Loss && self.settings.timeout_leaves_two {
             sk.snd_cwnd = 2.min(sk.snd_cwnd_clamp);
         }
@@ -116,52 +132,24 @@ impl Judge {
         }
     }
 
-    /// The counters by name.
-    pub fn get_info(&self, see: &mut dyn FnMut(&'static str, u64)) {
-        self.counters.see(see);
-    }
-}
-
-/// See the module.
-#[derive(Clone, Debug, Default)]
-pub struct Newzag {
-    judge: Judge,
-}
-
-impl Newzag {
-    /// One with `settings`.
-    pub fn new(settings: Settings) -> Self {
-        Newzag { judge: Judge::new(settings) }
-    }
-}
-
-impl Controller for Newzag {
-    /// NZG-5, NZG-U1: the round trip, by the sender's own clock; the stack gives none that is ambiguous (NZG-U4).
-    fn pkts_acked(&mut self, sk: &mut TcpSock, sample: &AckSample) {
-        if sample.rtt_us > 0 {
-            let rtt_us = u32::try_from(sample.rtt_us).unwrap_or(u32::MAX);
-            self.judge.round_trip(sk.tcp_mstamp.as_nanos() / 1_000, rtt_us);
-        }
-    }
-
-    fn ssthresh(&mut self, sk: &mut TcpSock) -> u32 {
-        self.judge.ssthresh(sk)
-    }
-
-    fn cwnd_event(&mut self, sk: &mut TcpSock, event: CaEvent) {
-        self.judge.cwnd_event(sk, event);
-    }
-
-    fn set_state(&mut self, sk: &mut TcpSock, new: CaState) {
-        self.judge.set_state(sk, new);
-    }
-
     fn cong_avoid(&mut self, sk: &mut TcpSock, acked: u32) {
         sk.tcp_reno_cong_avoid(acked);
     }
 
     fn get_info(&self, see: &mut dyn FnMut(&'static str, u64)) {
-        self.judge.get_info(see);
+        self.counters.see(see);
+    }
+}
+
+/// NZG-5, NZG-U1, NZG-10: the round trip by the sender's own clock, as the clock of the settings reads it; the stack gives
+/// none that is ambiguous (NZG-U4).
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RoundTrip;
+
+impl Trip for RoundTrip {
+    fn sample(&mut self, settings: &Settings, sk: &TcpSock, ack: &AckSample) -> Option<u64> {
+        let rtt_us = u32::try_from(ack.rtt_us.min(i64::from(u32::MAX))).ok().filter(|rtt_us| *rtt_us > 0)?;
+        Some(newzag_rtt_on_clock(sk.tcp_mstamp.as_nanos() / 1_000, rtt_us, settings.tick_us()))
     }
 }
 
