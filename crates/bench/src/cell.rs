@@ -2,7 +2,6 @@
 
 use crate::network::{self, CLASSIC, Dialect, Network, link, set};
 use airtcp_core::Duration;
-use airtcp_schemes::socket::SocketChoice;
 use airtcp_sim::dot11::CellSettings;
 use airtcp_sim::{Flow, Outcome, Topology};
 
@@ -94,16 +93,7 @@ impl Network for Cell {
         for (index, from) in stations.iter().take(self.stations as usize).enumerate() {
             let start = Duration::from_micros(1_000_000 + 500_000 * (index as u64 + 1) / self.stations);
             let name = format!("f{index}");
-            topology.flow(Flow {
-                name,
-                from: *from,
-                to,
-                socket: SocketChoice::default(),
-                tcp: tcp.clone(),
-                start,
-                size: None,
-                ipv6: false,
-            });
+            topology.flow(Flow { tcp: tcp.clone(), start, ..Flow::new(&name, *from, to) });
         }
         network::simulated(&topology, self.seconds, false)
     }

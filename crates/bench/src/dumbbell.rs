@@ -2,7 +2,6 @@
 
 use crate::network::{self, CLASSIC, Dialect, Network, link};
 use airtcp_core::Duration;
-use airtcp_schemes::socket::SocketChoice;
 use airtcp_sim::{Flow, Outcome, Topology};
 
 /// A dumbbell and how long it is simulated. The first five are also the arguments of `bench/ns2/dumbbell.tcl` and
@@ -71,16 +70,7 @@ impl Network for Dumbbell {
             topology.link(&format!("s{index}"), from, left, access.clone(), access.clone());
             topology.link(&format!("d{index}"), right, to, access.clone(), access.clone());
             let (name, start) = (format!("f{index}"), Duration::from_millis(10 * index));
-            topology.flow(Flow {
-                name,
-                from,
-                to,
-                socket: SocketChoice::default(),
-                tcp: tcp.clone(),
-                start,
-                size: None,
-                ipv6: false,
-            });
+            topology.flow(Flow { tcp: tcp.clone(), start, ..Flow::new(&name, from, to) });
         }
         network::simulated(&topology, self.seconds, self.checks)
     }

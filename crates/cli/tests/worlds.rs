@@ -14,10 +14,8 @@ use airtcp_linux::gateway::runtime::Runtime;
 use airtcp_linux::gateway::scheme::Scheme;
 use airtcp_linux::sys::clock;
 use airtcp_linux::sys::tun::Tun;
-use airtcp_schemes::socket::SocketChoice;
 use airtcp_schemes::{End, Made, Placement, Reports, SchemeEntry, Site, settings_for};
 use airtcp_sim::{Direction, Flow, RunSettings, Tap, Topology};
-use airtcp_tcp::Config;
 use std::cell::RefCell;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::os::unix::net::UnixDatagram;
@@ -141,16 +139,7 @@ fn simulated() -> World {
     topology.link("access", sender, router, access.clone(), access);
     let link = topology.link("link", router, receiver, LinkSettings::default(), LinkSettings::default());
     topology.scheme("script", link, &ENTRY);
-    topology.flow(Flow {
-        name: "file".into(),
-        from: sender,
-        to: receiver,
-        socket: SocketChoice::default(),
-        tcp: Config::default(),
-        start: Duration::ZERO,
-        size: Some(20_000),
-        ipv6: false,
-    });
+    topology.flow(Flow { size: Some(20_000), ..Flow::new("file", sender, receiver) });
     let mut world = World::default();
     let settings = RunSettings { duration: Duration::from_secs(5), ..RunSettings::default() };
     let outcome = topology.run_tapped(&settings, &mut world).unwrap();

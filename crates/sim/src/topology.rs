@@ -106,6 +106,12 @@ pub struct Flow {
 }
 
 impl Flow {
+    /// A TCP connection with default settings over IPv4, from the beginning of the run to its end.
+    pub fn new(name: &str, from: NodeId, to: NodeId) -> Flow {
+        let (socket, tcp) = (SocketChoice::default(), Config::default());
+        Flow { name: name.to_owned(), from, to, socket, tcp, start: Duration::ZERO, size: None, ipv6: false }
+    }
+
     pub(crate) fn family(&self) -> Family {
         if self.ipv6 { Family::V6 } else { Family::V4 }
     }

@@ -2,9 +2,7 @@
 
 use crate::common;
 use airtcp_core::{DropReason, Duration, Instant, Packet, Rng};
-use airtcp_schemes::socket::SocketChoice;
 use airtcp_sim::{Direction, Flow, NodeId, Outcome, RunSettings, Tap, Topology};
-use airtcp_tcp::Config;
 use std::collections::BTreeMap;
 
 /// A dumbbell whose bottleneck is three links long, with times that no two packets share.
@@ -33,16 +31,7 @@ fn dumbbell_with(seed: u64, loss: &str, access: &[(&str, &str)]) -> (Topology, V
         }
         let (name, start) = (format!("f{index}"), odd(40_000_000).parse().unwrap());
         let size = (index == 4).then_some(300_000);
-        topology.flow(Flow {
-            name,
-            from,
-            to,
-            socket: SocketChoice::default(),
-            tcp: Config::default(),
-            start,
-            size,
-            ipv6: index % 2 == 0,
-        });
+        topology.flow(Flow { start, size, ipv6: index % 2 == 0, ..Flow::new(&name, from, to) });
     }
     (topology, routers)
 }
@@ -128,16 +117,7 @@ fn a_scheme_or_a_host_on_the_way_takes_its_packets() {
     let start = Duration::from_nanos(123_457);
     let size = Some(100_000);
     for (name, from, to) in [("of-router", routers[1], receiver), ("to-router", receiver, routers[2])] {
-        topology.flow(Flow {
-            name: name.into(),
-            from,
-            to,
-            socket: SocketChoice::default(),
-            tcp: Config::default(),
-            start,
-            size,
-            ipv6: false,
-        });
+        topology.flow(Flow { start, size, ..Flow::new(name, from, to) });
     }
     same(&topology);
 }

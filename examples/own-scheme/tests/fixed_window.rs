@@ -5,7 +5,6 @@ use airtcp_core::{Duration, Rate};
 use airtcp_link::LinkSettings;
 use airtcp_schemes::socket::SocketChoice;
 use airtcp_sim::{Flow, Outcome, RunSettings, Topology};
-use airtcp_tcp::Config;
 use own_scheme::fixed_window;
 
 /// One flow over 100 Mbit/s and a round trip of 40 ms, a hundredth of whose data is lost.
@@ -17,8 +16,7 @@ fn run(socket: SocketChoice) -> Outcome {
     let back = there.clone();
     there.set("loss", &"1%".into()).expect("a loss");
     topology.link("air", from, to, there, back);
-    let (name, tcp, start) = ("bulk".into(), Config::default(), Duration::ZERO);
-    topology.flow(Flow { name, from, to, socket, tcp, start, size: None, ipv6: false });
+    topology.flow(Flow { socket, ..Flow::new("bulk", from, to) });
     let outcome = topology.run(&RunSettings::default()).expect("a network that runs");
     assert_eq!(outcome.checks.failure(), None);
     outcome

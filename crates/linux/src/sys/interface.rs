@@ -1,7 +1,7 @@
 //! Network interfaces of the calling thread's namespace, by name.
 
 use super::tun::NAME_MAX;
-use std::ffi::CString;
+use nix::net::if_::if_nametoindex;
 use std::io;
 use std::net::UdpSocket;
 use std::os::fd::AsRawFd;
@@ -11,12 +11,7 @@ use std::os::fd::AsRawFd;
 /// # Errors
 /// ENODEV: there is none.
 pub fn index(name: &str) -> io::Result<u32> {
-    let name = CString::new(name)?;
-    // SAFETY: the name ends with a zero.
-    match unsafe { libc::if_nametoindex(name.as_ptr()) } {
-        0 => Err(io::Error::last_os_error()),
-        index => Ok(index),
-    }
+    Ok(if_nametoindex(name)?)
 }
 
 /// What kind of header stands before its IP packets: `ARPHRD_ETHER`, `ARPHRD_NONE` or another of linux/if_arp.h.

@@ -5,10 +5,9 @@ pub mod decoupling;
 pub mod uploads;
 
 use airtcp_core::parameters::Parameters;
-use airtcp_core::{Duration, Event};
+use airtcp_core::Event;
 use airtcp_link::LinkSettings;
 use airtcp_schemes::papers::gsnoop;
-use airtcp_schemes::socket::SocketChoice;
 use airtcp_sim::dot11::CellSettings;
 use airtcp_sim::{Flow, FlowOutcome, NodeId, Outcome, RunSettings, SchemeOutcome, Topology};
 use airtcp_tcp::Config;
@@ -48,16 +47,7 @@ pub fn owned(settings: &[(&str, &str)]) -> Vec<(String, String)> {
 }
 
 pub fn bulk(name: &str, from: NodeId, to: NodeId, tcp: Config) -> Flow {
-    Flow {
-        name: name.into(),
-        from,
-        to,
-        socket: SocketChoice::default(),
-        tcp,
-        start: Duration::ZERO,
-        size: None,
-        ipv6: false,
-    }
+    Flow { tcp, ..Flow::new(name, from, to) }
 }
 
 /// sender - a - b - receiver as in the demo: 10 Mbit/s and 10 ms in the air, 60 ms in all.
