@@ -22,11 +22,8 @@ pub(crate) fn run(arguments: &Arguments, catalogue: &Catalogue<'_>) -> Result<()
     let mut findings = doctor::examine();
     if let Some(file) = &arguments.file {
         let config = gateway_file::load(file, catalogue).map_err(Failure::input)?;
-        for finding in gateway::check(&config) {
-            if !findings.contains(&finding) {
-                findings.push(finding);
-            }
-        }
+        let more = gateway::check(&config);
+        findings.extend(more.into_iter().filter(|finding| !findings.contains(finding)).collect::<Vec<_>>());
     }
     match show(&findings, arguments.json) {
         // Without a file nothing was asked for that could be refused: not every machine is to be a router.

@@ -14,6 +14,7 @@ use airtcp_experiment::{Catalogue, Scenario, Simulator, World};
 use anyhow::Context;
 use clap::Args;
 use indicatif::ProgressBar;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 #[derive(Debug, Args)]
@@ -251,13 +252,9 @@ fn closing(results: &Results<'_>) -> String {
 }
 
 /// Schemes in the results that bend end-to-end semantics.
-fn bending(results: &Results<'_>) -> Vec<String> {
+fn bending(results: &Results<'_>) -> BTreeSet<String> {
     let schemes = results.scenario.cells.iter().flat_map(|cell| &cell.scenario.schemes);
-    let mut names: Vec<String> =
-        schemes.filter(|scheme| !scheme.choice.entry.keeps_end_to_end).map(|scheme| scheme.kind.clone()).collect();
-    names.sort();
-    names.dedup();
-    names
+    schemes.filter(|scheme| !scheme.choice.entry.keeps_end_to_end).map(|scheme| scheme.kind.clone()).collect()
 }
 
 /// One report of all worlds that the scenario was run in.

@@ -14,7 +14,7 @@ use airtcp_sim::dot11::CellSettings;
 use airtcp_tcp::congestion::ControllerEntry;
 use anyhow::anyhow;
 use clap::Args;
-use serde_json::{Value, json};
+use serde_json::json;
 use std::fmt::Write;
 
 #[derive(Debug, Args)]
@@ -46,7 +46,7 @@ pub(crate) fn run(arguments: &Arguments, catalogue: &Catalogue<'_>) -> Result<()
     })?;
     let text = match (arguments.example, arguments.json) {
         (true, _) => topic.example.clone(),
-        (_, true) => format!("{:#}", to_json(topic)),
+        (_, true) => format!("{:#}", json!(topic)),
         _ => page(topic, output::style()),
     };
     output::print(text.trim_end());
@@ -223,13 +223,12 @@ fn sockets(entries: &[SocketEntry]) -> Topic {
 fn metrics(catalogue: &Catalogue<'_>) -> Topic {
     let keys = metric::all().map(|metric| Key {
         name: metric.name.into(),
-        value: String::new(),
         kind: metric.unit.label().into(),
         about: match metric.unit.label() {
             "" => metric.about.into(),
             unit => format!("{} ({unit})", metric.about),
         },
-        source: String::new(),
+        ..Key::default()
     });
     let names = metric::Names { catalogue, flows: &[], probes: &[] };
     let families = metric::all().filter(|metric| metric.is_family());
@@ -356,15 +355,7 @@ fn overview_json(topics: &[Topic], catalogue: &Catalogue<'_>) -> String {
         "controllers": catalogue.controller_names(),
         "scenarios": scenarios,
         "papers": papers::all(catalogue).iter().map(|(slug, _)| *slug).collect::<Vec<_>>(),
-        "topics": topics.iter().map(to_json).collect::<Vec<_>>(),
+        "topics": topics,
     });
     format!("{value:#}")
-}
-
-fn to_json(topic: &Topic) -> Value {
-    let key = |key: &Key| json!({"name": key.name, "value": key.value, "kind": key.kind, "about": key.about, "source": key.source});
-    let section =
-        |section: &Section| json!({"title": section.title, "keys": section.keys.iter().map(key).collect::<Vec<_>>()});
-    let sections: Vec<Value> = topic.sections.iter().map(section).collect();
-    json!({"name": topic.name, "about": topic.about, "notes": topic.notes, "sections": sections})
 }

@@ -1,21 +1,27 @@
 //! A page of `airtcp show`, before it is printed as text or JSON.
 
+use serde::Serialize;
+
 /// Something there is a page about.
+#[derive(Default, Serialize)]
 pub(super) struct Topic {
     pub(super) name: String,
     pub(super) about: String,
     /// One sentence each, below the first.
     pub(super) notes: Vec<String>,
     pub(super) sections: Vec<Section>,
+    #[serde(skip)]
     pub(super) example: String,
 }
 
 /// Keys that belong together.
+#[derive(Serialize)]
 pub(super) struct Section {
     pub(super) title: String,
     pub(super) keys: Vec<Key>,
 }
 
+#[derive(Default, Serialize)]
 pub(super) struct Key {
     pub(super) name: String,
     /// Empty where a sentence says all there is.
@@ -30,9 +36,8 @@ pub(super) fn plain_keys(list: &[(&str, &str, &str)]) -> Vec<Key> {
     let key = |(name, value, about): &(&str, &str, &str)| Key {
         name: (*name).into(),
         value: (*value).into(),
-        kind: String::new(),
         about: (*about).into(),
-        source: String::new(),
+        ..Key::default()
     };
     list.iter().map(key).collect()
 }

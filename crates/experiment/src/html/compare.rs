@@ -15,7 +15,8 @@ use crate::results::summary::{CellSummary, by_cell};
 use crate::scenario::Scenario;
 use crate::table::measure::Measure;
 use crate::table::title_of;
-use std::collections::BTreeMap;
+use indexmap::IndexSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Rows of one measure; a page of more would be too long to read and to load.
 const MAX_ROWS: usize = 400;
@@ -35,7 +36,7 @@ pub struct Comparison<'a> {
     /// Keys that vary in any result.
     axes: Vec<String>,
     /// Labels of `axes` in the order of the first result that has them.
-    keys: Vec<Vec<String>>,
+    keys: IndexSet<Vec<String>>,
 }
 
 /// `A` for the first directory.
@@ -60,12 +61,9 @@ impl<'a> Comparison<'a> {
             (_, true) => letter(index).to_string(),
             (_, false) => format!("{} {}", letter(index), world.name),
         };
-        let mut axes: Vec<String> = Vec::new();
-        for (axis, _) in results.iter().flat_map(|stored| &stored.scenario.axes) {
-            if !axes.contains(axis) {
-                axes.push(axis.clone());
-            }
-        }
+        let axes: IndexSet<String> =
+            results.iter().flat_map(|stored| stored.scenario.axes.iter().map(|(axis, _)| axis.clone())).collect();
+        let axes = Vec::from_iter(axes);
         let entry = |(index, stored, world): &(usize, &'a Stored, &'a StoredWorld)| Entry {
             name: name(*index, world),
             stored,
@@ -73,16 +71,10 @@ impl<'a> Comparison<'a> {
             cells: cells(&stored.scenario, world, &axes),
         };
         let entries: Vec<Entry<'a>> = worlds.iter().map(entry).collect();
-        let mut keys: Vec<Vec<String>> = Vec::new();
-        let mut known = std::collections::BTreeSet::new();
+        let mut keys: IndexSet<Vec<String>> = IndexSet::new();
         for (_, stored, _) in &worlds {
             let fixed = fixed_values(&stored.scenario, &axes);
-            for cell in &stored.scenario.cells {
-                let key = key_of(&cell.at, &axes, &fixed);
-                if known.insert(key.clone()) {
-                    keys.push(key);
-                }
-            }
+            keys.extend(stored.scenario.cells.iter().map(|cell| key_of(&cell.at, &axes, &fixed)));
         }
         Some(Comparison { entries, axes, keys })
     }
@@ -137,9 +129,7 @@ impl<'a> Comparison<'a> {
     fn put_differing_keys(&self, page: &mut Page) {
         let asked: Vec<BTreeMap<String, String>> =
             self.entries.iter().map(|entry| flat(&entry.stored.scenario.resolved)).collect();
-        let mut keys: Vec<&String> = asked.iter().flat_map(BTreeMap::keys).collect();
-        keys.sort();
-        keys.dedup();
+        let mut keys: BTreeSet<&String> = asked.iter().flat_map(BTreeMap::keys).collect();
         keys.retain(|key| !["name", "about"].contains(&key.as_str()));
         keys.retain(|key| asked.iter().any(|one| one.get(*key) != asked[0].get(*key)));
         if keys.is_empty() {
@@ -176,17 +166,16 @@ impl<'a> Comparison<'a> {
 
     /// What the tables of the results show, as far as common cells have it.
     fn measures(&self, common: &[&Vec<String>]) -> Vec<Measure> {
-        let mut names: Vec<&String> = Vec::new();
-        for name in self.entries.iter().flat_map(|entry| &entry.stored.scenario.tables).flat_map(|table| &table.show) {
-            let has = |entry: &Entry<'_>, key: &Vec<String>| {
-                entry.cells.get(key).is_some_and(|cell| Measure::named(name).reading(cell).is_some())
-            };
-            let compares = common.iter().any(|key| self.entries.iter().filter(|entry| has(entry, key)).count() > 1);
-            if !names.contains(&name) && compares {
-                names.push(name);
-            }
-        }
-        names.into_iter().map(|name| Measure::named(name)).collect()
+        let tables = self.entries.iter().flat_map(|entry| &entry.stored.scenario.tables);
+        let names: IndexSet<&String> = tables.flat_map(|table| &table.show).collect();
+        let has = |entry: &Entry<'_>, measure: &Measure, key: &[String]| {
+            entry.cells.get(key).is_some_and(|cell| measure.reading(cell).is_some())
+        };
+        let compares = |measure: &Measure, key: &[String]| {
+            self.entries.iter().filter(|entry| has(entry, measure, key)).count() > 1
+        };
+        let measures = names.into_iter().map(|name| Measure::named(name));
+        measures.filter(|measure| common.iter().any(|key| compares(measure, key))).collect()
     }
 
     fn put_measure(&self, page: &mut Page, measure: &Measure, common: &[&Vec<String>]) {

@@ -5,6 +5,7 @@
 
 use crate::figure::{Figure, Line, Scale};
 use crate::table::title_of;
+use indexmap::IndexSet;
 use serde_json::{Value, json};
 
 /// One figure, or the same figure of several results laid over each other; `names` says whose it is.
@@ -103,11 +104,5 @@ fn rounded(value: f64) -> f64 {
 }
 
 fn union<'a>(labels: impl Iterator<Item = &'a String>) -> Vec<String> {
-    let mut known: Vec<String> = Vec::new();
-    for label in labels {
-        if !known.contains(label) {
-            known.push(label.clone());
-        }
-    }
-    known
+    labels.cloned().collect::<IndexSet<String>>().into_iter().collect()
 }

@@ -3,6 +3,7 @@
 use crate::catalogue::Catalogue;
 use crate::world::RunOutcome;
 use airtcp_tcp::congestion::ControllerChoice;
+use indexmap::IndexSet;
 use std::collections::BTreeSet;
 
 /// What the members of a family are.
@@ -94,11 +95,5 @@ fn of_controllers(catalogue: &Catalogue<'_>, skip: usize) -> Vec<String> {
 
 /// Each name once, in the order in which they come first.
 fn once<'a>(names: impl Iterator<Item = &'a String>) -> Vec<String> {
-    let mut found: Vec<String> = Vec::new();
-    for name in names {
-        if !found.contains(name) {
-            found.push(name.clone());
-        }
-    }
-    found
+    names.cloned().collect::<IndexSet<String>>().into_iter().collect()
 }

@@ -5,8 +5,10 @@ use super::statistics::round;
 use super::{Estimate, estimate, median};
 use crate::metric::{self, Combine, Members, Metric, Run, rates};
 use crate::scenario::SchemeSpec;
+use indexmap::IndexSet;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
+use std::collections::BTreeSet;
 
 type Fields = Map<String, Value>;
 
@@ -111,14 +113,8 @@ fn root(metric: &Metric) -> &'static str {
 }
 
 /// Members that any of the runs has, each once.
-fn members_of(members: Members, runs: &[Run<'_>]) -> Vec<String> {
-    let mut found: Vec<String> = Vec::new();
-    for name in runs.iter().flat_map(|run| members.in_run(run.outcome)) {
-        if !found.contains(&name) {
-            found.push(name);
-        }
-    }
-    found
+fn members_of(members: Members, runs: &[Run<'_>]) -> IndexSet<String> {
+    runs.iter().flat_map(|run| members.in_run(run.outcome)).collect()
 }
 
 fn insert(fields: &mut Fields, path: &[&str], member: &str, value: Value) {
@@ -199,9 +195,7 @@ fn scheme(spec: &SchemeSpec, place: usize, runs: &[Run<'_>]) -> Value {
     }
     fields.insert("keeps_end_to_end".into(), spec.choice.entry.keeps_end_to_end.into());
     let outcomes = || runs.iter().filter_map(|run| run.outcome.schemes.get(place));
-    let mut names: Vec<&String> = outcomes().flat_map(|scheme| scheme.counters.keys()).collect();
-    names.sort();
-    names.dedup();
+    let names: BTreeSet<&String> = outcomes().flat_map(|scheme| scheme.counters.keys()).collect();
     for name in names {
         let counts: Vec<u64> = runs
             .iter()

@@ -15,7 +15,7 @@ use crate::world::{EmulatorReport, RunOutcome, Verdict};
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The whole file. What is missing in a file is empty here.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -257,9 +257,7 @@ fn drops(runs: &[RunOutcome]) -> Vec<Drops> {
 }
 
 fn marks(runs: &[RunOutcome]) -> Vec<Marks> {
-    let mut places: Vec<&str> = runs.iter().flat_map(|run| &run.marks).map(|mark| mark.place.as_str()).collect();
-    places.sort_unstable();
-    places.dedup();
+    let places: BTreeSet<&str> = runs.iter().flat_map(|run| &run.marks).map(|mark| mark.place.as_str()).collect();
     let in_run = |run: &RunOutcome, place: &str| {
         run.marks.iter().filter(|mark| mark.place == place).map(|mark| mark.packets).sum()
     };

@@ -9,6 +9,7 @@ mod text;
 pub use text::{Style, TextTable, markdown};
 
 use crate::scenario::{Scenario, TableSpec};
+use indexmap::IndexSet;
 use measure::Measure;
 
 /// Which cell stands where.
@@ -50,12 +51,10 @@ impl Layout {
                 .map(|(_, label)| label.clone())
                 .collect()
         };
-        let (mut groups, mut rows): (Vec<Vec<String>>, Vec<Row>) = (Vec::new(), Vec::new());
+        let (mut groups, mut rows): (IndexSet<Vec<String>>, Vec<Row>) = (IndexSet::new(), Vec::new());
         for cell in 0..scenario.cells.len() {
             let (labels, group) = (labels_of(cell, &spec.rows), labels_of(cell, &spec.columns));
-            if !groups.contains(&group) {
-                groups.push(group);
-            }
+            groups.insert(group);
             match rows.iter_mut().find(|row| row.labels == labels) {
                 Some(row) => row.cells.push(cell),
                 None => rows.push(Row { labels, cells: vec![cell] }),

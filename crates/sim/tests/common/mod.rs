@@ -4,8 +4,8 @@
 pub mod decoupling;
 pub mod uploads;
 
-use airtcp_core::parameters::Parameters;
 use airtcp_core::Event;
+use airtcp_core::parameters::Parameters;
 use airtcp_link::LinkSettings;
 use airtcp_schemes::papers::gsnoop;
 use airtcp_sim::dot11::CellSettings;
