@@ -29,6 +29,14 @@ fn every_file_of_acceptance_reads() {
     }
 }
 
+/// A median without its interval may decide about a few long live runs, and never about a paper.
+#[test]
+fn no_claim_of_a_paper_is_decided_by_a_median_alone() {
+    for paper in built_in::PAPERS {
+        assert!(paper.files.iter().all(|(_, text)| !text.contains("by_median")), "{}", paper.slug);
+    }
+}
+
 #[test]
 fn every_paper_is_named_like_its_folder_and_has_notes() {
     for paper in built_in::PAPERS {

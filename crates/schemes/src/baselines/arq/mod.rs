@@ -70,6 +70,8 @@ pub struct Station {
     /// By the rate if there is none.
     configured_window: Option<ByteSize>,
     most_copies: u64,
+    /// The largest window so far: the rate, and with it the window, may have fallen since.
+    largest_window: u64,
 }
 
 impl Station {
@@ -96,6 +98,7 @@ impl Station {
             rtt: site.link.round_trip.unwrap_or(Duration::from_millis(500)),
             configured_window: settings.window,
             most_copies: sixteenth * share::COPIES,
+            largest_window: 0,
         }
     }
 
@@ -140,6 +143,7 @@ impl Station {
         }
         if is_framed {
             sender.on_sent(departure.packet, cx.now());
+            self.largest_window = self.largest_window.max(self.window());
         }
         Some(())
     }
@@ -213,6 +217,6 @@ impl Element for Station {
     }
 
     fn check(&self) -> Result<(), &'static str> {
-        self.exchange.check(self.most_copies)
+        self.exchange.check(self.largest_window)
     }
 }
