@@ -7,6 +7,12 @@ airtcp_core::declare! { Event, EVENTS:
     NACK = "nacks",
     /// A request could not be served: the bytes were lost before this box, or left the cache.
     NOT_HERE = "not_here",
+    /// A repair was not sent, as repairs had taken their share of the link.
+    REPAIR_REFUSED = "repairs_refused",
+    /// A question or a request was not sent to the other gateway, as they had taken their share of the link.
+    MESSAGE_REFUSED = "messages_refused",
+    /// A segment passed whose numbers do not belong to its connection; nothing was concluded from it.
+    DOUBTED = "doubted_segments",
     /// A cached copy had been flushed when it was asked for.
     CACHE_MISS = "cache_misses",
     /// The other end was asked whether the tail of a flow arrived.

@@ -5,15 +5,23 @@
 //! senders see through, SPEC 7.3), the gap itself is hidden for a bounded time. No
 //! acknowledgment is dropped or rewritten.
 
+use super::allowance::Allowance;
 use super::flow::Incoming;
-use super::upstream::Timing;
+use super::numbers::Numbers;
+use super::timing::Timing;
 use crate::papers::gsnoop::events;
 use crate::papers::gsnoop::message::{Message, SeqRange};
 use crate::tally::Tally;
 use crate::timers::Timers;
 use airtcp_core::flow_table::FlowTable;
-use airtcp_core::{Context, DropReason, Duration, Event, FlowKey, Instant, Packet, Peer, Port};
+use airtcp_core::{Context, Duration, Event, FlowKey, Instant, Packet, Peer, Port};
 use alloc::vec::Vec;
+
+/// Requests take at most one part in so many of the time of the link that they go over, which may be far slower than the
+/// other direction.
+const REQUEST_PARTS: u64 = 4;
+/// What was not used of it for a while can be used at once, up to so much.
+const REQUESTS_AT_ONCE: Duration = Duration::from_millis(50);
 
 /// Gateway B of one link direction.
 #[derive(Debug)]
@@ -22,6 +30,11 @@ pub(super) struct Downstream {
     timers: Timers,
     /// What is held back.
     pub held: Tally,
+    /// Flows with a segment in doubt.
+    doubtful: usize,
+    requests: Allowance,
+    /// What a message takes of the link.
+    pub message_time: Duration,
     /// Suppression: acknowledgments that were held and go on now; the gateway takes them after each call.
     released: Vec<Packet>,
     rules: ReceiveRules,
@@ -41,7 +54,16 @@ pub(super) struct ReceiveRules {
 
 impl Downstream {
     pub fn new(flows: FlowTable<Incoming>, rules: ReceiveRules) -> Self {
-        Downstream { flows, timers: Timers::default(), held: Tally::default(), released: Vec::new(), rules }
+        Downstream {
+            flows,
+            timers: Timers::default(),
+            held: Tally::default(),
+            doubtful: 0,
+            requests: Allowance::new(REQUEST_PARTS),
+            message_time: Duration::ZERO,
+            released: Vec::new(),
+            rules,
+        }
     }
 
     /// A packet off the link, while the other gateway is in reach.
@@ -52,11 +74,6 @@ impl Downstream {
             cx.send(Port::INNER, packet);
             return;
         };
-        if self.rules.verify_checksum && !packet.checksum_holds() {
-            cx.emit(Event::CHECKSUM_BAD);
-            cx.discard(packet, DropReason::CORRUPTED);
-            return;
-        }
         let slot = match self.flows.slot(&flow) {
             Some(slot) => {
                 self.flows.touch(slot);
@@ -64,11 +81,6 @@ impl Downstream {
             }
             None => self.insert(cx, flow, Incoming::new(tcp.sequence, cx.now(), self.rules.suppresses)),
         };
-        let Some((_, state)) = self.flows.at_mut(slot) else { return };
-        if tcp.flags.syn() && state.is_new_connection(tcp.sequence) {
-            let fresh = Incoming::new(tcp.sequence, cx.now(), self.rules.suppresses);
-            self.replace(cx, slot, fresh);
-        }
         self.with_flow(cx, slot, |cx, flow, state, out| {
             state.handle_packet(cx, flow, packet, timing, out);
         });
@@ -77,10 +89,28 @@ impl Downstream {
 
     /// A reset ends the flow: what is held goes first, then it is forgotten.
     fn on_untracked(&mut self, cx: &mut Context<'_>, packet: &Packet) {
-        let is_reset = packet.tcp().is_some_and(|tcp| tcp.flags.rst());
-        if let Some(slot) = packet.flow().filter(|_| is_reset).and_then(|flow| self.flows.slot(&flow)) {
+        let Some(reset) = packet.tcp().filter(|tcp| tcp.flags.rst()) else { return };
+        let Some(slot) = packet.flow().and_then(|flow| self.flows.slot(&flow)) else { return };
+        if self.flows.at(slot).is_some_and(|(_, state)| state.ends_with(reset)) {
+            self.remove(cx, slot);
+        } else {
+            cx.emit(events::DOUBTED);
+        }
+    }
+
+    /// A packet on its way to the link: if it acknowledges what was in doubt, the flow begins anew.
+    pub fn on_acknowledgment(&mut self, cx: &mut Context<'_>, packet: &Packet) {
+        let Some(tcp) = packet.tcp().filter(|tcp| self.doubtful > 0 && tcp.flags.ack()) else { return };
+        let Some(slot) = packet.flow().and_then(|flow| self.flows.slot(&flow.reversed())) else { return };
+        let is_proven = self.flows.at(slot).is_some_and(|(_, state)| state.numbers.is_proven_by(tcp.acknowledgment));
+        if is_proven && (!self.rules.verify_checksum || packet.checksum_holds()) {
             self.remove(cx, slot);
         }
+    }
+
+    /// The shift of its window that the sender of `flow` offered, if its SYN was seen.
+    pub fn window_scale(&self, flow: &FlowKey) -> Option<u8> {
+        self.flows.at(self.flows.slot(flow)?)?.1.window_scale
     }
 
     /// NOT-HERE: these ranges will not be repaired, so what waits behind them goes on.
@@ -139,14 +169,19 @@ impl Downstream {
     ) {
         let Some((flow, state)) = self.flows.at_mut(slot) else { return };
         let mut messages = Vec::new();
-        let held = state.held();
+        let (held, had_doubt) = (state.held(), state.numbers.has_doubt());
         work(cx, flow, state, &mut messages);
         self.held.change(held, state.held());
+        self.doubtful = self.doubtful + usize::from(state.numbers.has_doubt()) - usize::from(had_doubt);
         let due = state.next_timeout();
         self.timers.set(slot, &mut state.timer, due);
         self.released.extend(state.take_released());
         for message in messages {
             if matches!(message, Message::Nack(..)) {
+                if !self.requests.take(cx.now(), self.message_time, REQUESTS_AT_ONCE) {
+                    cx.emit(events::MESSAGE_REFUSED);
+                    continue;
+                }
                 cx.emit(events::NACK);
             }
             cx.send_control(Peer::OTHER_END, &message.encode());
@@ -184,17 +219,11 @@ impl Downstream {
         self.flows.insert(flow, state).0
     }
 
-    fn replace(&mut self, cx: &mut Context<'_>, slot: u32, fresh: Incoming) {
+    fn remove(&mut self, cx: &mut Context<'_>, slot: u32) {
         self.with_flow(cx, slot, |cx, _, state, _| {
             state.release_everything(cx);
-            let timer = state.timer;
-            *state = fresh;
-            state.timer = timer;
+            state.numbers = Numbers::default();
         });
-    }
-
-    fn remove(&mut self, cx: &mut Context<'_>, slot: u32) {
-        self.with_flow(cx, slot, |cx, _, state, _| state.release_everything(cx));
         self.flows.remove_slot(slot);
     }
 

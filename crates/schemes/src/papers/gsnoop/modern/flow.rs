@@ -1,15 +1,17 @@
 //! One direction of a connection as B sees it: what arrived, what is missing, what is held.
 
 use super::held_acks::{HeldAcks, Standing};
+use super::numbers::Numbers;
 use super::reordering::Reordering;
 use super::second_copies::SecondCopies;
-use super::upstream::Timing;
+use super::timing::Timing;
 use super::waiting::Waiting;
+use crate::papers::gsnoop::events;
 use crate::papers::gsnoop::message::{MAX_RANGES, Message, SeqRange};
 use crate::position::{self, Position};
 use crate::seq_map::SeqMap;
 use crate::tally::Tally;
-use airtcp_core::{Context, DropReason, Duration, Event, FlowKey, Instant, Packet, Port, SeqNum};
+use airtcp_core::{Context, DropReason, Duration, Event, FlowKey, Instant, Packet, Port, SeqNum, TcpHeader};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -40,6 +42,9 @@ pub(super) struct Incoming {
     acks: Option<Box<HeldAcks>>,
     reordering: Reordering,
     second_copies: SecondCopies,
+    pub numbers: Numbers,
+    /// The shift of the window for what this flow's sender receives; unknown if its SYN was not seen.
+    pub window_scale: Option<u8>,
     pub last_used: Instant,
     /// The deadline the owner has queued for this flow.
     pub timer: Option<Instant>,
@@ -81,14 +86,25 @@ impl Incoming {
             acks: suppresses.then(Box::default),
             reordering: Reordering::default(),
             second_copies: SecondCopies::default(),
+            numbers: Numbers::default(),
+            window_scale: None,
             last_used: now,
             timer: None,
         }
     }
 
-    /// A SYN with another initial sequence number begins a new connection on the same ports.
-    pub fn is_new_connection(&self, sequence: SeqNum) -> bool {
-        sequence != self.initial
+    /// True if a segment belongs to this connection, and does not begin another one with the same addresses and ports.
+    fn believes(&mut self, tcp: &TcpHeader, range: &Range<Position>) -> bool {
+        if tcp.flags.syn() && tcp.sequence != self.initial {
+            self.numbers.doubt(range);
+            return false;
+        }
+        self.numbers.believe(tcp, range, self.high)
+    }
+
+    /// True if a reset is where the connection is; any other the receiver ignores, too (RFC 5961, section 3).
+    pub fn ends_with(&self, reset: &TcpHeader) -> bool {
+        (self.next..=self.high).contains(&position::near(self.high, reset.sequence))
     }
 
     /// Data that waits, or in the suppression variant acknowledgments.
@@ -111,9 +127,17 @@ impl Incoming {
         self.last_used = now;
         let start = position::near(self.high, tcp.sequence);
         let range = start..start + Position::from(packet.sequence_len());
-        if self.second_copies.is_second(&packet, range.start) {
+        if self.second_copies.is_second(&packet, &range) {
             cx.discard(packet, DropReason::DUPLICATE);
             return;
+        }
+        if !self.believes(tcp, &range) {
+            cx.emit(events::DOUBTED);
+            cx.send(Port::INNER, packet);
+            return;
+        }
+        if tcp.flags.syn() {
+            self.window_scale = Some(tcp.options.window_scale.unwrap_or(0));
         }
         if range.end <= self.next {
             self.abandoned.take_out(range.clone());

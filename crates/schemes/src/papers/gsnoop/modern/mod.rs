@@ -7,15 +7,22 @@
 //! instead; today's SACK/RACK senders see through that (SPEC 7.3), so here every ACK, SACK block
 //! and timestamp stays true and end-to-end semantics are kept.
 
+mod allowance;
 mod cache;
 mod downstream;
 mod flow;
 mod held_acks;
+mod numbers;
+mod receiver_window;
 mod reordering;
+mod repairs;
 mod second_copies;
+mod timing;
 mod upstream;
 mod waiting;
 
+#[cfg(test)]
+mod attack_tests;
 #[cfg(test)]
 mod suppression_tests;
 #[cfg(test)]
@@ -29,11 +36,13 @@ use crate::egress::{Egress, EgressSettings};
 use crate::hop;
 use crate::peer::{Change, Peer};
 use airtcp_core::{
-    Backlog, ByteSize, Context, Duration, Element, Event, Gauge, Instant, Packet, Peer as PeerId, Port, Rate,
+    Backlog, ByteSize, Context, DropReason, Duration, Element, Event, Gauge, Instant, Packet, Peer as PeerId, Port,
+    Rate,
 };
 use downstream::Downstream;
 use flow::Incoming;
-use upstream::{Timing, Upstream};
+use timing::{Timing, auto_guard, auto_hold};
+use upstream::Upstream;
 
 /// One box: A for what goes to the link, B for what comes off it.
 #[derive(Debug)]
@@ -44,6 +53,7 @@ pub struct Gateway {
     tries: u8,
     guard: Option<Duration>,
     hold: Option<Duration>,
+    verify_checksum: bool,
     cache: CacheSize,
 }
 
@@ -90,6 +100,7 @@ impl Gateway {
             tries: settings.tries,
             guard: settings.guard,
             hold: settings.hold,
+            verify_checksum: settings.verify_checksum,
             cache,
         }
     }
@@ -100,6 +111,7 @@ impl Gateway {
         if self.cache.rate != Some(rate) {
             self.cache.rate = Some(rate);
             self.upstream.cache.limit = self.cache_limit();
+            self.downstream.message_time = self.upstream.egress.transmission(upstream::MESSAGE_BYTES);
         }
         self.timing_at(self.peer.rtt())
     }
@@ -116,6 +128,34 @@ impl Gateway {
         configured.map_or_else(auto, |size| size.0).max(LEAST_CACHE).min(most)
     }
 
+    /// A packet on its way to the link.
+    fn handle_leaving(&mut self, cx: &mut Context<'_>, packet: Packet, timing: &Timing) {
+        if !self.peer.in_reach() && self.upstream.egress.is_empty() {
+            return self.upstream.pass(cx, packet);
+        }
+        self.downstream.on_acknowledgment(cx, &packet);
+        let Some(packet) = self.downstream.handle_acknowledgment(cx, packet) else { return };
+        let answered = packet.flow().filter(|_| packet.tcp().is_some_and(|tcp| tcp.flags.syn() && tcp.flags.ack()));
+        // A window is scaled only if both ends offered it (RFC 7323, section 2.2).
+        let is_scaled = packet.tcp().is_some_and(|tcp| tcp.options.window_scale.is_some());
+        self.upstream.handle_packet(cx, packet, timing);
+        if let Some(flow) = answered
+            && let Some(scale) = self.downstream.window_scale(&flow.reversed())
+        {
+            self.upstream.set_window_scale(&flow, if is_scaled { scale } else { 0 });
+        }
+    }
+
+    /// A segment off the link that was damaged there: it is repaired as if it were lost.
+    fn handle_damaged(&mut self, cx: &mut Context<'_>, packet: Packet) {
+        if self.peer.in_reach() {
+            cx.emit(Event::CHECKSUM_BAD);
+            cx.discard(packet, DropReason::CORRUPTED);
+        } else {
+            cx.send(Port::INNER, packet);
+        }
+    }
+
     /// Suppression: acknowledgments that B let go take the same way as any other.
     fn forward_released(&mut self, cx: &mut Context<'_>, timing: &Timing) {
         for ack in self.downstream.take_released() {
@@ -129,39 +169,21 @@ fn packet_time(egress: &Egress) -> Duration {
     egress.transmission(PACKET_BYTES).min(Duration::from_millis(100))
 }
 
-/// A quarter of the round trip covers its jitter; three packet times what a repair waits for, its
-/// own transmission and one more repair ahead of it.
-fn auto_guard(rtt: Duration, packet_time: Duration) -> Duration {
-    (rtt / 4).max(Duration::from_millis(1)) + packet_time * 3
-}
-
-/// Modern mode (4) has 4 x (rtt + guard), which ends as the answer to the fourth request comes: a timer that is late by
-/// a few milliseconds, or a packet ahead of it, and it comes in vain. One more makes the last try count. Time for a
-/// repair and for a second one there must be, also where the link alone takes longer than half a second (a
-/// satellite's).
-fn auto_hold(rtt: Duration, guard: Duration, tries: u8) -> Duration {
-    let two_tries = (rtt + guard) * 2 + guard;
-    let all_tries = (rtt + guard) * (u64::from(tries) + 1);
-    all_tries.clamp(Duration::from_millis(50), two_tries.max(Duration::from_millis(500)))
-}
-
 impl Element for Gateway {
     fn handle_packet(&mut self, cx: &mut Context<'_>, port: Port, packet: Packet) {
         let timing = self.timing();
         if port == Port::INNER {
-            if !self.peer.in_reach() && self.upstream.egress.is_empty() {
-                self.upstream.pass(cx, packet);
-            } else if let Some(packet) = self.downstream.handle_acknowledgment(cx, packet) {
-                self.upstream.handle_packet(cx, packet, &timing);
-            }
-            return;
-        }
-        self.upstream.on_acknowledgment(&packet);
-        if self.peer.in_reach() {
-            self.downstream.handle_packet(cx, packet, &timing);
-            self.forward_released(cx, &timing);
+            self.handle_leaving(cx, packet, &timing);
+        } else if self.verify_checksum && packet.tcp().is_some() && !packet.checksum_holds() {
+            self.handle_damaged(cx, packet);
         } else {
-            cx.send(Port::INNER, packet);
+            self.upstream.on_acknowledgment(&packet);
+            if self.peer.in_reach() {
+                self.downstream.handle_packet(cx, packet, &timing);
+                self.forward_released(cx, &timing);
+            } else {
+                cx.send(Port::INNER, packet);
+            }
         }
     }
 

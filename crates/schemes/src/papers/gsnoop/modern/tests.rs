@@ -13,31 +13,31 @@ use std::collections::{BTreeMap, VecDeque};
 use std::vec::Vec;
 
 const HALF_RTT: Duration = Duration::from_millis(5);
-const MS: Duration = Duration::from_millis(1);
+pub const MS: Duration = Duration::from_millis(1);
 
-enum Cargo {
+pub enum Cargo {
     Packet(Packet),
     Control(Vec<u8>),
 }
 
 /// A and B, the link between them, and the data that came out at B.
-struct Bench {
-    now: Instant,
-    a: Harness<Gateway>,
-    b: Harness<Gateway>,
+pub struct Bench {
+    pub now: Instant,
+    pub a: Harness<Gateway>,
+    pub b: Harness<Gateway>,
     air: VecDeque<(Instant, bool, Cargo)>,
     /// Says which data transmissions (by sequence and count of the same) are lost.
-    lose: fn(u32, u32) -> bool,
+    pub lose: fn(u32, u32) -> bool,
     lose_control: fn(&Message) -> bool,
     seen: BTreeMap<u32, u32>,
 }
 
 impl Bench {
-    fn new(text: &[(&str, &str)]) -> Self {
+    pub fn new(text: &[(&str, &str)]) -> Self {
         Self::with_memory(text, MAX_MEMORY)
     }
 
-    fn with_memory(text: &[(&str, &str)], max_memory: ByteSize) -> Self {
+    pub fn with_memory(text: &[(&str, &str)], max_memory: ByteSize) -> Self {
         let mut settings = GsnoopSettings::default();
         for &(key, value) in text {
             settings.set(key, &value.into()).unwrap();
@@ -68,7 +68,7 @@ impl Bench {
     }
 
     /// Lets time pass in steps of 100 us.
-    fn run(&mut self, span: Duration) {
+    pub fn run(&mut self, span: Duration) {
         let end = self.now + span;
         while self.now < end {
             self.now += MS / 10;
@@ -107,21 +107,21 @@ impl Bench {
     }
 
     /// A packet of flow 1 arrives at A from the sender.
-    fn offer(&mut self, packet: Packet) {
+    pub fn offer(&mut self, packet: Packet) {
         self.a.packet(self.now, Port::INNER, packet);
         self.carry();
     }
 
-    fn delivered(&self) -> Vec<u32> {
+    pub fn delivered(&self) -> Vec<u32> {
         self.b.io.inner.iter().filter_map(|p| p.tcp()).map(|tcp| tcp.sequence.0).collect()
     }
 }
 
-fn flow() -> FlowKey {
+pub fn flow() -> FlowKey {
     data(0).flow().unwrap()
 }
 
-fn segment(sequence: u32, len: u32, flags: TcpFlags) -> Packet {
+pub fn segment(sequence: u32, len: u32, flags: TcpFlags) -> Packet {
     let host = |last| IpAddr::V4(Ipv4Addr::new(10, 0, 0, last));
     let tcp = TcpHeader {
         source_port: 1000,
@@ -137,16 +137,16 @@ fn segment(sequence: u32, len: u32, flags: TcpFlags) -> Packet {
     Packet::tcp_virtual(&segment, 1, u64::from(sequence), len)
 }
 
-fn data(sequence: u32) -> Packet {
+pub fn data(sequence: u32) -> Packet {
     segment(sequence, 1000, TcpFlags::ACK)
 }
 
 /// `count` segments from `first` on.
-fn train(first: u32, count: u32) -> Vec<u32> {
+pub fn train(first: u32, count: u32) -> Vec<u32> {
     (0..count).map(|n| first.wrapping_add(n * 1000)).collect()
 }
 
-fn offer_train(bench: &mut Bench, first: u32, count: u32) {
+pub fn offer_train(bench: &mut Bench, first: u32, count: u32) {
     for sequence in train(first, count) {
         bench.offer(data(sequence));
         bench.run(MS);
@@ -414,7 +414,7 @@ fn more_gaps_than_one_message_holds_are_all_repaired() {
 }
 
 /// A data segment as a sender with timestamps would send it at `stamp`.
-fn stamped(sequence: u32, stamp: u32) -> Packet {
+pub fn stamped(sequence: u32, stamp: u32) -> Packet {
     let template = data(sequence);
     let options = TcpOptions { timestamps: Some(Timestamps { value: stamp, echo: 0 }), ..TcpOptions::default() };
     let tcp = TcpHeader { options, ..*template.tcp().unwrap() };
@@ -550,11 +550,11 @@ fn what_an_outage_swallowed_is_repaired_when_the_other_end_is_back() {
 
 #[test]
 fn the_hold_leaves_time_for_every_try_and_for_two_however_long_the_link_is() {
-    let hold = |rtt: Duration| super::auto_hold(rtt, super::auto_guard(rtt, MS), 4);
+    let hold = |rtt: Duration| super::timing::auto_hold(rtt, super::timing::auto_guard(rtt, MS), 4);
     assert_eq!(hold(MS * 2), Duration::from_millis(50));
-    assert_eq!(hold(MS * 20), (MS * 20 + super::auto_guard(MS * 20, MS)) * 5);
+    assert_eq!(hold(MS * 20), (MS * 20 + super::timing::auto_guard(MS * 20, MS)) * 5);
     assert_eq!(hold(MS * 150), Duration::from_millis(500));
-    let guard = super::auto_guard(MS * 550, MS);
+    let guard = super::timing::auto_guard(MS * 550, MS);
     assert!(hold(MS * 550) >= (MS * 550 + guard) * 2);
 }
 

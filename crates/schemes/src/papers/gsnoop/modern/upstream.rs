@@ -4,7 +4,12 @@
 //! GSN-2 … GSN-5 in modern form: a hole (lost before the link, or dropped by this queue, GSN-X4)
 //! and a cache miss are both answered with NOT-HERE, so that B need not wait.
 
+use super::allowance::Allowance;
 use super::cache::{CacheOrder, Copies, flush};
+use super::numbers::Numbers;
+use super::receiver_window::ReceiverWindow;
+use super::repairs::{Repairs, is_recognisable};
+use super::timing::Timing;
 use crate::egress::{Egress, Lane};
 use crate::papers::gsnoop::events;
 use crate::papers::gsnoop::message::{MAX_RANGES, Message, SeqRange};
@@ -12,7 +17,7 @@ use crate::position::{self, Position};
 use crate::seq_map::SeqMap;
 use crate::timers::Timers;
 use airtcp_core::flow_table::FlowTable;
-use airtcp_core::{Context, CreateReason, DropReason, Duration, Event, FlowKey, Instant, Packet, Peer, Port, SeqNum};
+use airtcp_core::{Context, Duration, Event, FlowKey, Instant, Packet, Peer, Port, SeqNum, TcpHeader};
 use alloc::vec::Vec;
 use core::ops::Range;
 
@@ -31,26 +36,31 @@ pub(super) struct Flow {
     /// Lost before the link (GSN-2), or dropped by our own queue (GSN-X4).
     holes: SeqMap<()>,
     copies: Copies,
+    numbers: Numbers,
+    window: ReceiverWindow,
     last_used: Instant,
     /// When the other end is asked after the flow's tail, and how often it was.
     poll_at: Option<Instant>,
     poll_tries: u8,
 }
 
-/// Times that depend on the distance of the two gateways.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Timing {
-    /// Their round trip.
-    pub rtt: Duration,
-    /// What is added to a round trip before an answer counts as late.
-    pub guard: Duration,
-    /// How long a gap is held open for a repair.
-    pub hold: Duration,
-    /// Requests for a missing range.
-    pub tries: u8,
-}
-
 impl Flow {
+    /// True if a segment belongs to this connection, and does not begin another one with the same addresses and ports.
+    fn believes(&mut self, tcp: &TcpHeader, range: &Range<Position>) -> bool {
+        let is_syn_of_another = tcp.flags.syn() && !self.is_first(range);
+        let is_beyond_window = range.start > self.arrived && !self.window.admits(range.start);
+        if is_syn_of_another || is_beyond_window {
+            self.numbers.doubt(range);
+            return false;
+        }
+        self.numbers.believe(tcp, range, self.arrived)
+    }
+
+    /// True for the first segment of the connection, and for the same once more.
+    fn is_first(&self, range: &Range<Position>) -> bool {
+        range.start == self.arrived || range.end == self.arrived
+    }
+
     fn add_hole(&mut self, range: Range<Position>) {
         self.holes.add(range);
         if self.holes.len() > MAX_HOLES {
@@ -65,6 +75,8 @@ pub(super) struct Upstream {
     pub egress: Egress,
     flows: FlowTable<Flow>,
     pub cache: CacheOrder,
+    repairs: Repairs,
+    questions: Allowance,
     /// When to ask after the tails of flows (POLL).
     polls: Timers,
     idle: Duration,
@@ -73,13 +85,14 @@ pub(super) struct Upstream {
     lossy_until: Option<Instant>,
 }
 
+/// Questions take at most one part in so many of the link's time.
+const QUESTION_PARTS: u64 = 16;
+/// About what a message takes on the link.
+pub(super) const MESSAGE_BYTES: u32 = 100;
 /// Redundant copies are sent for so long after a loss.
 const LOSSY_FOR: Duration = Duration::from_secs(10);
 /// Flows silent for longer are not asked after when the other end is back.
 const RECENT: Duration = Duration::from_secs(10);
-/// Late timers and other packets ahead: how much later than a round trip a request that crossed a
-/// repair may come.
-const REPAIR_SLACK: Duration = Duration::from_millis(1);
 /// What one loss held back is back as a burst of the sender within this time.
 const ROOM_FOR: Duration = Duration::from_millis(500);
 
@@ -89,6 +102,8 @@ impl Upstream {
             egress,
             flows,
             cache: CacheOrder::default(),
+            repairs: Repairs::default(),
+            questions: Allowance::new(QUESTION_PARTS),
             polls: Timers::default(),
             idle,
             redundancy,
@@ -118,11 +133,15 @@ impl Upstream {
         if len == 0 || tcp.flags.rst() {
             return;
         }
-        let slot = self.find_or_insert(cx, flow, tcp.sequence, tcp.flags.syn());
+        let slot = self.find_or_insert(cx, flow, tcp.sequence);
         let Some((_, state)) = self.flows.at_mut(slot) else { return };
         state.last_used = cx.now();
         let start = position::near(state.arrived, tcp.sequence);
         let range = start..start + Position::from(len);
+        if !state.believes(tcp, &range) {
+            cx.emit(events::DOUBTED);
+            return;
+        }
         if range.start > state.arrived {
             state.add_hole(state.arrived..range.start);
         } else if !state.holes.is_empty() {
@@ -131,18 +150,10 @@ impl Upstream {
         state.arrived = state.arrived.max(range.end);
     }
 
-    fn find_or_insert(&mut self, cx: &mut Context<'_>, flow: FlowKey, seq: SeqNum, syn: bool) -> u32 {
+    fn find_or_insert(&mut self, cx: &mut Context<'_>, flow: FlowKey, seq: SeqNum) -> u32 {
         if let Some(slot) = self.flows.slot(&flow) {
-            let reused = syn
-                && self.flows.at(slot).is_some_and(|(_, state)| {
-                    position::near(state.arrived, seq).abs_diff(state.arrived) > 1
-                        && position::sequence(state.arrived) != seq + 1
-                });
-            if !reused {
-                self.flows.touch(slot);
-                return slot;
-            }
-            self.remove(slot);
+            self.flows.touch(slot);
+            return slot;
         }
         let start = position::first(seq);
         let (slot, evicted) = self.flows.insert(
@@ -153,6 +164,8 @@ impl Upstream {
                 acknowledged: start,
                 holes: SeqMap::default(),
                 copies: Copies::default(),
+                numbers: Numbers::default(),
+                window: ReceiverWindow::default(),
                 last_used: cx.now(),
                 poll_at: None,
                 poll_tries: 0,
@@ -192,7 +205,10 @@ impl Upstream {
         let (Some(flow), Some(tcp)) = (packet.flow(), packet.tcp()) else { return };
         let Some(state) = self.flows.get_mut(&flow).filter(|_| !tcp.flags.rst()) else { return };
         let start = position::near(state.arrived, tcp.sequence);
-        state.add_hole(start..start + Position::from(packet.sequence_len()));
+        let range = start..start + Position::from(packet.sequence_len());
+        if range.end <= state.arrived {
+            state.add_hole(range);
+        }
     }
 
     /// Sends whatever the link has time for now.
@@ -241,9 +257,15 @@ impl Upstream {
         }
         let start = position::near(state.arrived, tcp.sequence);
         let range = start..start + Position::from(copy.sequence_len());
+        let is_in_doubt = range.end > state.arrived;
+        if is_in_doubt || range.end <= state.acknowledged {
+            return;
+        }
         let is_retransmission = range.end <= state.sent;
         state.sent = state.sent.max(range.end);
-        self.cache.insert(slot, &mut state.copies, range.clone(), copy, now);
+        if state.window.admits(range.start) {
+            self.cache.insert(slot, &mut state.copies, range.clone(), copy, now);
+        }
         state.poll_tries = 0;
         self.polls.set(slot, &mut state.poll_at, Some(now + timing.rtt / 2));
         while let Some((victim, serial, start)) = self.cache.next_to_flush() {
@@ -254,15 +276,19 @@ impl Upstream {
         if is_retransmission {
             // Nothing behind it shows that it was lost again, so B is asked at once.
             let range = (position::sequence(range.start), position::sequence(range.end));
-            cx.emit(events::POLL);
-            self.send_control(cx, &Message::Resent(flow, range));
+            self.ask(cx, &Message::Resent(flow, range), timing);
         }
     }
 
-    fn send_poll(&mut self, cx: &mut Context<'_>, flow: FlowKey, range: Range<Position>) {
-        cx.emit(events::POLL);
-        let range = (position::sequence(range.start), position::sequence(range.end));
-        self.send_control(cx, &Message::Poll(flow, range));
+    /// Sends a question about what was sent, if questions have not taken their part of the link.
+    fn ask(&mut self, cx: &mut Context<'_>, question: &Message, timing: &Timing) {
+        let time = self.egress.transmission(MESSAGE_BYTES);
+        if self.questions.take(cx.now(), time, timing.hold) {
+            cx.emit(events::POLL);
+            self.send_control(cx, question);
+        } else {
+            cx.emit(events::MESSAGE_REFUSED);
+        }
     }
 
     /// An acknowledgment on its way back to the sender: what it covers needs no copy.
@@ -273,9 +299,20 @@ impl Upstream {
         }
         let Some(slot) = self.flows.slot(&flow.reversed()) else { return };
         let Some((_, state)) = self.flows.at_mut(slot) else { return };
+        if state.numbers.is_proven_by(tcp.acknowledgment) {
+            // Another connection, or this one went on elsewhere. Its next segment begins anew.
+            return self.remove(slot);
+        }
+        if tcp.flags.syn() {
+            state.window.set_scale(tcp.options.window_scale.unwrap_or(0));
+        }
         let acknowledged = position::near(state.sent, tcp.acknowledgment);
         // Only what was sent can have been acknowledged; anything else is not for us to believe.
-        if acknowledged <= state.acknowledged || acknowledged > state.arrived {
+        if acknowledged < state.acknowledged || acknowledged > state.arrived {
+            return;
+        }
+        state.window.note(tcp, acknowledged);
+        if acknowledged == state.acknowledged {
             return;
         }
         state.acknowledged = acknowledged;
@@ -306,8 +343,9 @@ impl Upstream {
             let Some((_, state)) = self.flows.at_mut(slot) else { return };
             let start = position::near(state.sent, *first);
             let asked = start..start + Position::from(end.since(*first));
-            let absent = repair(cx, &mut self.egress, state, asked, timing, &mut repaired);
-            for (range, ()) in absent.iter() {
+            let answer = self.repairs.answer(cx, &mut self.egress, &mut state.copies, asked, timing);
+            repaired |= answer.is_repaired;
+            for range in answer.absent {
                 let in_hole = state.holes.iter().any(|(hole, ())| hole.contains(&range.start));
                 cx.emit(if in_hole { events::NOT_HERE } else { events::CACHE_MISS });
                 missing.push((position::sequence(range.start), position::sequence(range.end)));
@@ -320,6 +358,13 @@ impl Upstream {
             self.send_control(cx, &Message::NotHere(*flow, batch.to_vec()));
         }
         self.send_due(cx, timing);
+    }
+
+    /// The receiver of a flow offered this shift of its window before the flow began.
+    pub fn set_window_scale(&mut self, flow: &FlowKey, scale: u8) {
+        if let Some(state) = self.flows.get_mut(flow) {
+            state.window.set_scale(scale);
+        }
     }
 
     /// The other end has everything up to here.
@@ -364,8 +409,8 @@ impl Upstream {
             self.polls.set(slot, &mut state.poll_at, Some(next));
             let first = state.acknowledged.max(state.copies.first().map_or(0, |(range, _)| range.start));
             if first < state.sent {
-                let (flow, range) = (*flow, first..state.sent);
-                self.send_poll(cx, flow, range);
+                let question = Message::Poll(*flow, (position::sequence(first), position::sequence(state.sent)));
+                self.ask(cx, &question, timing);
             }
         }
     }
@@ -392,62 +437,4 @@ impl Upstream {
     pub fn flow_count(&self) -> usize {
         self.flows.len()
     }
-}
-
-/// Queues a repair for every copy in `asked`; what is covered by no copy comes back.
-fn repair(
-    cx: &mut Context<'_>,
-    egress: &mut Egress,
-    state: &mut Flow,
-    asked: Range<Position>,
-    timing: &Timing,
-    repaired: &mut bool,
-) -> SeqMap<()> {
-    let now = cx.now();
-    let mut absent = SeqMap::default();
-    absent.add(asked.clone());
-    for (range, copy) in state.copies.overlapping_mut(asked.clone()) {
-        absent.take_out(range.clone());
-        // A request that left before the copy could arrive says nothing about it. An original is
-        // asked for once something behind it arrived; a repair also by the requests for others, so
-        // there the spread of the round trip counts on the other side.
-        let transmission = egress.transmission(copy.packet.wire_len());
-        let spread = timing.rtt / 16;
-        let answered_at = copy.sent_at
-            + transmission
-            + if copy.repairs > 0 { timing.rtt + spread + REPAIR_SLACK } else { timing.rtt.saturating_sub(spread) };
-        if answered_at > now {
-            continue;
-        }
-        if !queue_copy(cx, egress, &copy.packet, CreateReason::REPAIR, Event::REPAIR) {
-            continue;
-        }
-        copy.sent_at = egress.repair_departure(now);
-        // Asked for again, it has little time left: two copies make that try count.
-        if copy.repairs > 0 && is_recognisable(&copy.packet) {
-            queue_copy(cx, egress, &copy.packet, events::REDUNDANT_COPY, events::REDUNDANT);
-        }
-        copy.repairs = copy.repairs.saturating_add(1);
-        *repaired = true;
-    }
-    absent
-}
-
-/// Puts a copy of `packet` at the head of the queue; false if it is full.
-fn queue_copy(cx: &mut Context<'_>, egress: &mut Egress, packet: &Packet, reason: CreateReason, event: Event) -> bool {
-    let copy = cx.duplicate(packet, reason);
-    let result = egress.push_repair(cx.now(), copy);
-    match result {
-        Ok(()) => cx.emit(event),
-        Err(copy) => {
-            cx.discard(copy, DropReason::QUEUE_FULL);
-            return false;
-        }
-    }
-    true
-}
-
-/// Timestamps tell a second copy from a sender's retransmission, so B can drop the one only.
-fn is_recognisable(packet: &Packet) -> bool {
-    packet.tcp().is_some_and(|tcp| tcp.options.timestamps.is_some())
 }

@@ -1,0 +1,51 @@
+//! How much of the link's time may go to what others can make a gateway send: repairs, questions and requests. A host can
+//! make connections that need many of them, and they leave before the traffic of all others.
+
+use airtcp_core::{Duration, Instant};
+
+/// One part in so many of the link's time. What was not used for a while can be used at once.
+#[derive(Debug)]
+pub(super) struct Allowance {
+    parts: u64,
+    /// What was sent so far has used up the part until then.
+    used_until: Instant,
+}
+
+impl Allowance {
+    /// One part in `parts`.
+    pub const fn new(parts: u64) -> Allowance {
+        Allowance { parts, used_until: Instant::ZERO }
+    }
+
+    /// True if something that takes the link `time` may be sent now. At most `at_once` of the link's time is used in a row,
+    /// and what was begun.
+    pub fn take(&mut self, now: Instant, time: Duration, at_once: Duration) -> bool {
+        let from = self.used_until.max(now);
+        if from.saturating_since(now) > at_once.saturating_mul(self.parts) {
+            return false;
+        }
+        self.used_until = from.saturating_add(time.saturating_mul(self.parts));
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: Duration = Duration::from_millis(1);
+
+    #[test]
+    fn what_is_always_wanted_gets_its_part_and_what_was_saved_up() {
+        let mut allowance = Allowance::new(4);
+        let start = Instant::from_nanos(1_000_000_000);
+        let sent = (0..1000).filter(|n| allowance.take(start + MS * *n, MS, MS * 50)).count();
+        assert_eq!(sent, 250 + 50);
+    }
+
+    #[test]
+    fn what_takes_no_time_is_free() {
+        let mut allowance = Allowance::new(4);
+        assert!((0..1000).all(|_| allowance.take(Instant::ZERO, Duration::ZERO, Duration::ZERO)));
+    }
+}
