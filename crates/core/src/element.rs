@@ -116,6 +116,11 @@ pub trait Element {
     /// Reports the element's levels, for results and metrics.
     fn observe(&self, _gauge: &mut dyn FnMut(Gauge, u64)) {}
 
+    /// What the operator should know and do something about, in one sentence: a setting that does not fit the link.
+    fn advice(&self) -> Option<&'static str> {
+        None
+    }
+
     /// The element's own invariants (bounds of windows and tables); checked while a run goes on.
     ///
     /// # Errors

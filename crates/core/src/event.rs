@@ -31,6 +31,10 @@ labels! {
         FLOW_NEW = "flows_new",
         /// A flow was forgotten to make room for another.
         FLOW_EVICTED = "flows_evicted",
+        /// The queue before the link is emptied more slowly from now on, as the link carries less.
+        RATE_LOWERED = "rate_lowered",
+        /// Repairs were stopped for a while, as they did harm.
+        REPAIRS_STOPPED = "repairs_stopped",
         /// A control message was not understood.
         CONTROL_MALFORMED = "control_malformed",
         /// A damaged packet was dropped so that it can be repaired.
@@ -63,6 +67,10 @@ labels! {
         HELD_BYTES_MAX = "held_bytes_max",
         /// Bytes kept for repairs.
         CACHE_BYTES = "cache_bytes",
+        /// Rate at which the queue before the link is emptied, in bit/s; 0 without one.
+        RATE_BPS = "rate_bps",
+        /// How long packets wait in the link itself, behind the queue before it, in ns.
+        LINK_WAIT_NS = "link_wait_ns",
         /// Measured round trip between the two boxes, in ns.
         LINK_RTT_NS = "link_rtt_ns",
         /// 1 when the other end is in reach.

@@ -23,3 +23,4 @@ mod scenario;
 mod scenario_errors;
 mod sockets;
 mod wlan;
+mod wrong_rate;

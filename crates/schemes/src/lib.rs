@@ -21,6 +21,7 @@ pub mod egress;
 #[doc(hidden)]
 pub mod fuzzing;
 mod hop;
+mod link_rate;
 pub mod papers;
 mod peer;
 mod position;

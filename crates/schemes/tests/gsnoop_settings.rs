@@ -26,6 +26,12 @@ fn hellos_without_a_distance_are_refused() {
 }
 
 #[test]
+fn a_rate_of_zero_is_refused() {
+    let error = gateway(&[("rate", "0bit")], MAX_MEMORY).err().unwrap();
+    assert!(error.contains("rate") && error.contains("auto"), "{error}");
+}
+
+#[test]
 fn a_gateway_that_never_asks_is_refused() {
     let error = gateway(&[("tries", "0")], MAX_MEMORY).err().unwrap();
     assert!(error.contains("tries") && error.contains("1 or more"), "{error}");

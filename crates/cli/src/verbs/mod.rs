@@ -10,6 +10,7 @@ mod report;
 mod reproduce;
 mod run;
 mod show;
+mod status;
 mod topic;
 
 use crate::Failure;
@@ -28,6 +29,8 @@ pub(crate) enum Verb {
     Emulate(emulate::Arguments),
     /// Run a scheme on this router's real packets
     Gateway(gateway::Arguments),
+    /// Say what the gateways on this machine do
+    Status(status::Arguments),
     /// Make the key that two gateways share
     Key(key::Arguments),
     /// Load, unload or list congestion controllers in the kernel
@@ -47,6 +50,7 @@ impl Verb {
             Verb::Reproduce(arguments) => reproduce::run(&arguments, catalogue),
             Verb::Emulate(arguments) => emulate::run(&arguments, catalogue),
             Verb::Gateway(arguments) => gateway::run(&arguments, catalogue),
+            Verb::Status(arguments) => status::run(&arguments),
             Verb::Key(arguments) => key::run(&arguments),
             Verb::Cc(arguments) => cc::run(&arguments),
             Verb::Show(arguments) => show::run(&arguments, catalogue),
@@ -67,6 +71,7 @@ const BUILT_IN: &[(&str, &str)] = &[
     ("trunk", include_str!("../../../../scenarios/trunk.toml")),
     ("router-queue", include_str!("../../../../scenarios/router-queue.toml")),
     ("newzag-harm", include_str!("../../../../scenarios/newzag-harm.toml")),
+    ("wrong-rate", include_str!("../../../../scenarios/wrong-rate.toml")),
     ("accept-50mbit", include_str!("../../../../scenarios/accept-50mbit.toml")),
 ];
 

@@ -66,6 +66,12 @@ pub fn ratio(of: &[f64], over: &[f64], bounds: Bounds) -> Finding {
     bounds.finding(ratio_of(of, over))
 }
 
+/// `a` less `b` is within the bounds.
+pub fn difference(a: &[f64], b: &[f64], bounds: Bounds) -> Finding {
+    let differences: Vec<f64> = a.iter().zip(b).map(|(a, b)| a - b).collect();
+    bounds.finding(of(&differences))
+}
+
 /// The measure itself is within the bounds.
 pub fn within(values: &[f64], bounds: Bounds) -> Finding {
     bounds.finding(of(values))
@@ -187,6 +193,16 @@ mod tests {
         let at_most = Bounds { at_least: None, at_most: Some(0.99), by_median: false };
         assert!(ratio(&runs(0.5, 0.99), &flat(1.0), at_most).holds);
         assert!(!ratio(&runs(0.5, 0.991), &flat(1.0), at_most).holds);
+    }
+
+    #[test]
+    fn a_difference_compares_runs_of_the_same_seed_in_the_unit_of_the_measure() {
+        let plain = [1.0, 5.0, 2.0, 8.0, 3.0, 9.0];
+        let at_most = |bound| Bounds { at_least: None, at_most: Some(bound), by_median: false };
+        let later = plain.map(|value| value + 4.0);
+        assert_eq!(difference(&later, &plain, at_most(4.0)).estimate.ci95, [4.0, 4.0]);
+        assert!(difference(&later, &plain, at_most(4.0)).holds && !difference(&later, &plain, at_most(3.9)).holds);
+        assert!(difference(&plain, &later, at_most(-4.0)).holds, "the other way round it is negative");
     }
 
     #[test]

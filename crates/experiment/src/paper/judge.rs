@@ -189,6 +189,7 @@ fn find(check: &Check, point: &Point, evidence: &Evidence<'_>) -> Result<Finding
     let lines: Vec<Vec<f64>> = point.cells.iter().enumerate().map(values).collect::<Result<_, _>>()?;
     Ok(match &check.rule {
         Rule::Ratio(bounds) => decide::ratio(&lines[0], &lines[1], *bounds),
+        Rule::Difference(bounds) => decide::difference(&lines[0], &lines[1], *bounds),
         Rule::Ordering(by) => decide::ordering(&lines, *by),
         Rule::Monotone(direction, tolerance) => decide::monotone(&lines, *direction, *tolerance),
         Rule::Within(bounds) => decide::within(&lines[0], *bounds),

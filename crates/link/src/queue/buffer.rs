@@ -6,7 +6,7 @@ use super::kinds::Queue;
 use super::limit::QueueLimit;
 use super::signals::Signals;
 use crate::counters::LinkCounters;
-use airtcp_core::{Backlog, DropReason, Instant, Packet, Rng};
+use airtcp_core::{Backlog, DropReason, Duration, Instant, Packet, Rng};
 use alloc::collections::VecDeque;
 
 /// Packets that wait under a queue discipline.
@@ -102,6 +102,14 @@ impl Buffer {
         }
     }
 
+    /// For disciplines that measure waits: packets may wait for `least` from now on, or as long as configured if that is
+    /// longer, and `extra` more. Others do not change.
+    pub fn allow(&mut self, least: Duration, extra: Duration) {
+        if let Discipline::Departure(queue) = &mut self.discipline {
+            queue.allow(least, extra);
+        }
+    }
+
     /// The transmitter has another rate from now on: what the discipline derived from the old one follows.
     pub fn set_site(&mut self, site: &QueueSite) {
         if let Discipline::Arrival(queue) = &mut self.discipline {
@@ -114,7 +122,7 @@ impl Buffer {
 mod tests {
     use super::*;
     use crate::table::Table;
-    use airtcp_core::{Duration, ValueType};
+    use airtcp_core::ValueType;
     use core::net::Ipv4Addr;
     use std::vec::Vec;
 

@@ -55,14 +55,32 @@ pub(super) fn check_times(target: Duration, interval: Duration) -> Result<(), St
 /// What the control law goes by.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Law {
-    pub(super) target: Duration,
-    pub(super) interval: Duration,
+    /// As configured.
+    configured: [Duration; 2],
+    target: Duration,
+    interval: Duration,
     /// A queue of at most one longest packet is never too long.
-    pub(super) mtu: u32,
-    pub(super) ecn: bool,
+    mtu: u32,
+    ecn: bool,
 }
 
 impl Law {
+    pub(super) fn new(target: Duration, interval: Duration, mtu: u32, ecn: bool) -> Law {
+        Law { configured: [target, interval], target, interval, mtu, ecn }
+    }
+
+    /// From now on waits of `least` are acceptable for good, or the configured target if that is longer, and `extra` more.
+    /// The interval keeps its proportion to that.
+    pub(super) fn allow(&mut self, least: Duration, extra: Duration) {
+        let [target, interval] = self.configured;
+        let wait = target.max(least) + extra;
+        if wait != self.target {
+            let nanos = u128::from(interval.as_nanos()) * u128::from(wait.as_nanos()) / u128::from(target.as_nanos());
+            self.target = wait;
+            self.interval = Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX));
+        }
+    }
+
     /// When the next packet is to be dropped, if the last but one was due at `after` and `count` were dropped since the
     /// queue became too long.
     fn next_drop(&self, after: Instant, count: u32) -> Instant {
@@ -162,7 +180,7 @@ impl CodelQueue {
         let Codel { limit, target, interval, ecn } = *settings;
         CodelQueue {
             limit,
-            law: Law { target, interval, mtu, ecn },
+            law: Law::new(target, interval, mtu, ecn),
             fifo: Fifo::default(),
             control: Control::default(),
         }
@@ -186,5 +204,9 @@ impl DepartureQueue for CodelQueue {
 
     fn backlog(&self) -> Backlog {
         self.fifo.backlog()
+    }
+
+    fn allow(&mut self, least: Duration, extra: Duration) {
+        self.law.allow(least, extra);
     }
 }

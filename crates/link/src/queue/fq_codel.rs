@@ -102,7 +102,7 @@ impl FqCodelQueue {
             limit,
             memory_limit: memory.0,
             quantum: i64::from(quantum),
-            law: Law { target, interval, mtu, ecn },
+            law: Law::new(target, interval, mtu, ecn),
             key: (rng.next_u64(), rng.next_u64()),
             flows: (0..flows.max(1)).map(|_| Flow::default()).collect(),
             new: VecDeque::new(),
@@ -190,6 +190,10 @@ impl DepartureQueue for FqCodelQueue {
 
     fn backlog(&self) -> Backlog {
         self.waiting
+    }
+
+    fn allow(&mut self, least: Duration, extra: Duration) {
+        self.law.allow(least, extra);
     }
 }
 

@@ -1,7 +1,7 @@
 //! A queue that keeps its packets until the transmitter is free, because it decides on departure.
 
 use super::signals::Signals;
-use airtcp_core::{Backlog, Instant, Packet};
+use airtcp_core::{Backlog, Duration, Instant, Packet};
 use alloc::boxed::Box;
 use core::fmt::Debug;
 
@@ -17,6 +17,9 @@ pub(crate) trait DepartureQueue: Debug + Send {
 
     /// What waits.
     fn backlog(&self) -> Backlog;
+
+    /// Packets may wait for `least`, or as long as configured, and `extra` more.
+    fn allow(&mut self, least: Duration, extra: Duration);
 }
 
 /// A queue and since when something waits in it.
@@ -58,5 +61,9 @@ impl Held {
 
     pub(crate) fn backlog(&self) -> Backlog {
         self.queue.backlog()
+    }
+
+    pub(crate) fn allow(&mut self, least: Duration, extra: Duration) {
+        self.queue.allow(least, extra);
     }
 }

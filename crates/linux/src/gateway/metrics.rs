@@ -116,6 +116,7 @@ mod tests {
             control_ignored: BTreeMap::new(),
             link_packets: BTreeMap::new(),
             devices: BTreeMap::new(),
+            advice: None,
             broken: None,
         }
     }

@@ -1,7 +1,10 @@
-//! What a gateway says about its peer to the log: each change of state, and not more often than an operator can read.
+//! What a gateway says to the log about its peer and its link: each change, and not more often than an operator can read.
 
 use super::control::PeerState;
 use airtcp_core::{Duration, Instant};
+
+/// What is said of the link when there is nothing to advise.
+const NO_ADVICE: &str = "the settings fit the link";
 
 /// Between two lines. What changes more often is told when it has lasted, or not at all.
 const LEAST_DISTANCE: Duration = Duration::from_secs(5);
@@ -10,6 +13,12 @@ const START: Duration = Duration::from_secs(2);
 
 /// What was told last.
 pub struct News {
+    peer: Topic,
+    link: Topic,
+}
+
+/// One of the things that are told about.
+struct Topic {
     told: Option<String>,
     next: Instant,
 }
@@ -17,17 +26,29 @@ pub struct News {
 impl News {
     /// Nothing was told yet.
     pub fn new(now: Instant) -> News {
-        News { told: None, next: now + START }
+        let topic = |told: Option<&str>| Topic { told: told.map(str::to_owned), next: now + START };
+        News { peer: topic(None), link: topic(Some(NO_ADVICE)) }
     }
 
-    /// A line, if there is something new to tell.
-    pub fn poll(&mut self, now: Instant, peer: &str, state: &PeerState) -> Option<String> {
+    /// A line, if there is something new to tell of the peer.
+    pub fn of_peer(&mut self, now: Instant, peer: &str, state: &PeerState) -> Option<String> {
         let line = match &state.introduction {
             Some(who) if state.up => format!("the peer {peer} answers (airtcp {})", who.program),
             _ => format!("the peer {peer} is not in reach: {}", state.why),
         };
-        let is_first_answer = self.told.is_none() && state.up;
-        if self.told.as_ref() == Some(&line) || (now < self.next && !is_first_answer) {
+        let is_first_answer = self.peer.told.is_none() && state.up;
+        self.peer.tell(now, line, is_first_answer)
+    }
+
+    /// A line, if there is something new to tell of the link.
+    pub fn of_link(&mut self, now: Instant, advice: Option<&str>) -> Option<String> {
+        self.link.tell(now, advice.unwrap_or(NO_ADVICE).to_owned(), false)
+    }
+}
+
+impl Topic {
+    fn tell(&mut self, now: Instant, line: String, at_once: bool) -> Option<String> {
+        if self.told.as_ref() == Some(&line) || (now < self.next && !at_once) {
             return None;
         }
         self.next = now + LEAST_DISTANCE;
@@ -55,7 +76,7 @@ mod tests {
         for tick in 0..300 {
             let now = START_AT + Duration::from_millis(100) * tick;
             let is_up = (3..150).contains(&tick);
-            lines.extend(news.poll(now, "10.9.0.2:4791", &state(is_up)).map(|line| (tick, line)));
+            lines.extend(news.of_peer(now, "10.9.0.2:4791", &state(is_up)).map(|line| (tick, line)));
         }
         let ticks: Vec<u64> = lines.iter().map(|(tick, _)| *tick).collect();
         assert_eq!(ticks, [3, 150], "{lines:?}");
@@ -63,11 +84,21 @@ mod tests {
     }
 
     #[test]
+    fn advice_is_told_when_it_comes_and_when_it_no_longer_holds() {
+        let mut news = News::new(START_AT);
+        let said = [None, Some("send less"), Some("send less"), None, None].map(|advice| {
+            news.link.next = START_AT;
+            news.of_link(START_AT, advice)
+        });
+        assert_eq!(said.map(Option::unwrap_or_default), ["", "send less", "", NO_ADVICE, ""]);
+    }
+
+    #[test]
     fn a_state_that_flaps_fills_no_log() {
         let mut news = News::new(START_AT);
         let flaps = (0..6_000).filter(|tick| {
             let now = START_AT + Duration::from_millis(10) * *tick;
-            news.poll(now, "10.9.0.2:4791", &state(tick % 2 == 0)).is_some()
+            news.of_peer(now, "10.9.0.2:4791", &state(tick % 2 == 0)).is_some()
         });
         assert!(flaps.count() <= 13);
     }

@@ -213,10 +213,12 @@ impl Beat<'_> {
         Ok(self.reporter.say("beat"))
     }
 
-    /// Says what is new of the peer.
+    /// Says what is new of the peer and of the link.
     fn note(&mut self, news: &mut News, identity: &Identity, runtime: &Runtime) {
-        let (Some(peer), Some(state)) = (identity.config.peer, runtime.peer_state()) else { return };
-        if let Some(line) = news.poll(clock::now(), &peer.to_string(), &state) {
+        let now = clock::now();
+        let of_peer = identity.config.peer.zip(runtime.peer_state());
+        let of_peer = of_peer.and_then(|(peer, state)| news.of_peer(now, &peer.to_string(), &state));
+        for line in of_peer.into_iter().chain(news.of_link(now, runtime.element().advice())) {
             self.reporter.say(&format!("note: {line}"));
         }
     }

@@ -70,8 +70,10 @@ pub struct Egress {
     limit: QueueLimit,
     /// The highest that the limit ever was, with extra room.
     highest: QueueLimit,
-    /// The limit is higher until then, by so many bytes.
-    extra: (Instant, u64),
+    /// Packets may wait so long at least, if the discipline measures waits.
+    least_wait: Duration,
+    /// Until then the limit is higher by so many bytes, and packets may wait so much longer.
+    extra: (Instant, u64, Duration),
     /// The port refused a packet; wait for it instead of the clock.
     is_blocked: bool,
 }
@@ -99,7 +101,8 @@ impl Egress {
             dropped: VecDeque::new(),
             limit: size.limit(rate),
             highest: size.limit(rate),
-            extra: (Instant::ZERO, 0),
+            least_wait: Duration::ZERO,
+            extra: (Instant::ZERO, 0, Duration::ZERO),
             is_blocked: false,
             size,
         }
@@ -134,19 +137,26 @@ impl Egress {
         self.limit
     }
 
-    /// The queue may hold what arrives in the time `span` more than its limit, until `until`; at most three times its
-    /// limit. For bursts that a scheme causes itself.
+    /// The queue may hold what arrives in the time `span` more than its limit, until `until`, at most three times its
+    /// limit; or its packets may wait so much longer, if it drops what waits too long. For bursts that a scheme causes
+    /// itself.
     pub fn make_room(&mut self, until: Instant, span: Duration) {
+        self.extra = (until, 0, span);
         if let QueueLimit::Bytes(limit) = self.limit {
             let burst = self.rate().map_or(0, |rate| rate.bytes_in(span));
-            self.extra = (until, burst.min(limit * MAX_EXTRA));
+            self.extra.1 = burst.min(limit * MAX_EXTRA);
             self.highest = higher(self.highest, QueueLimit::Bytes(limit + self.extra.1));
         }
     }
 
+    /// A discipline that measures waits lets packets wait for `wait` from now on, or as long as configured if that is longer.
+    pub fn set_least_wait(&mut self, wait: Duration) {
+        self.least_wait = wait;
+    }
+
     fn limit_at(&self, now: Instant) -> QueueLimit {
         match (self.limit, self.extra) {
-            (QueueLimit::Bytes(limit), (until, extra)) if now < until => QueueLimit::Bytes(limit + extra),
+            (QueueLimit::Bytes(limit), (until, extra, _)) if now < until => QueueLimit::Bytes(limit + extra),
             (limit, _) => limit,
         }
     }
@@ -173,6 +183,7 @@ impl Egress {
             packet.set_ecn(Ecn::Ce);
         }
         self.queue.set_limit(self.limit_at(now));
+        self.queue.allow(self.least_wait, if now < self.extra.0 { self.extra.2 } else { Duration::ZERO });
         let dropped = self.dropped.len();
         let free_at = self.free_at_tail(now);
         self.queue.push(now, free_at, packet, &mut |packet, reason| self.dropped.push_back((packet, reason)));

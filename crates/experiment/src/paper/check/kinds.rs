@@ -37,6 +37,11 @@ pub const KINDS: &[CheckKind] = &[
         keys: &[EXPERIMENT, MEASURE, OF, OVER, OVER_MEASURE, AT, AT_LEAST, AT_MOST, BY_MEDIAN, POINTS],
     },
     CheckKind {
+        name: "difference",
+        about: "One line less another, run by run, in the measure's unit: the interval reaches at_least and stays below at_most.",
+        keys: &[EXPERIMENT, MEASURE, OF, OVER, OVER_MEASURE, AT, AT_LEAST, AT_MOST, BY_MEDIAN, POINTS],
+    },
+    CheckKind {
         name: "ordering",
         about: "Each line is more than `by` times the next, with its whole interval.",
         keys: &[EXPERIMENT, MEASURE, LINES, AT, ("by", "1", "factor; 1 if left out"), POINTS],

@@ -16,6 +16,8 @@ use super::selection::{At, CellRef};
 pub enum Rule {
     /// The first cell of a point over the second.
     Ratio(Bounds),
+    /// The first cell of a point less the second.
+    Difference(Bounds),
     /// Each cell of a point more than this factor times the next.
     Ordering(f64),
     /// The cells of a point in their order.
@@ -73,7 +75,7 @@ pub struct Check {
     pub text: String,
     /// What is compared; empty where nothing is measured.
     pub measure: String,
-    /// What of the second line of a ratio it is compared with, if that is another measure.
+    /// What of the second line of a ratio or a difference it is compared with, if that is another measure.
     pub over_measure: Option<String>,
     /// How it is decided.
     pub rule: Rule,

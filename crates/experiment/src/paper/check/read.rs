@@ -198,6 +198,10 @@ impl Reader<'_> {
                 let bounds = self.bounds()?;
                 (Rule::Ratio(bounds), format!("{} over {} is {}", names[0], names[1], words_of(bounds)))
             }
+            "difference" => {
+                let bounds = self.bounds()?;
+                (Rule::Difference(bounds), format!("{} less {} is {}", names[0], names[1], words_of(bounds)))
+            }
             "ordering" => {
                 let by = self.number("by")?.unwrap_or(1.0);
                 let factor = if by == 1.0 { String::new() } else { format!(", each more than {by} times the next") };

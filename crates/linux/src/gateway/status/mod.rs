@@ -50,6 +50,8 @@ pub struct Status {
     pub link_packets: BTreeMap<String, u64>,
     /// Keys of the outer map: `out`, `in`.
     pub devices: BTreeMap<String, BTreeMap<String, u64>>,
+    /// What the operator should do something about, in the scheme's words.
+    pub advice: Option<String>,
     /// A broken invariant of the scheme, in its own words.
     pub broken: Option<String>,
 }
@@ -112,6 +114,7 @@ impl Status {
             control_ignored: table(Ignored::ALL.iter().map(|reason| reason.label()).zip(control.ignored)),
             link_packets: table(diversion.counters()),
             devices: [("out".to_owned(), device(&link)), ("in".to_owned(), device(&inner))].into(),
+            advice: runtime.element().advice().map(str::to_owned),
             broken: runtime.element().check().err().map(str::to_owned),
         }
     }

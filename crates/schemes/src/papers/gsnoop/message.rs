@@ -2,14 +2,16 @@
 //!
 //! ```text
 //! byte 0   version (1)
-//! byte 1   type: 1 HELLO, 2 NACK, 3 NOT-HERE, 4 POLL, 5 HAVE, 6 RESENT
+//! byte 1   type: 1 HELLO, 2 NACK, 3 NOT-HERE, 4 POLL, 5 HAVE, 6 RESENT, 7 REPORT
 //! HELLO    epoch u64, stamp u64 (sender's clock, ns), echo u64 (other side's stamp, 0 for
 //!          none), held u64 (ns the echoed stamp waited here)
+//! REPORT   name u32, received u64, stamp u64 (see link_rate/report.rs)
 //! others   family u8 (4, 6), source, destination, source port, destination port of the data
 //!          direction, count u8 (1..=32), then count x (first, one past last) sequence numbers
 //! ```
 
 use crate::hop::take;
+use crate::link_rate::Report;
 use crate::peer::Hello;
 use airtcp_core::{FlowKey, SeqNum};
 use alloc::vec::Vec;
@@ -37,6 +39,8 @@ pub enum Message {
     Resent(FlowKey, SeqRange),
     /// Answer to POLL: everything up to the end of the range is here.
     Have(FlowKey, SeqRange),
+    /// So much came off the link.
+    Report(Report),
 }
 
 impl Message {
@@ -54,6 +58,10 @@ impl Message {
             Message::Poll(flow, range) => encode_ranges(&mut out, 4, flow, &[*range]),
             Message::Have(flow, range) => encode_ranges(&mut out, 5, flow, &[*range]),
             Message::Resent(flow, range) => encode_ranges(&mut out, 6, flow, &[*range]),
+            Message::Report(report) => {
+                out.push(7);
+                report.write(&mut out);
+            }
         }
         out
     }
@@ -66,6 +74,7 @@ impl Message {
         }
         let message = match head[1] {
             1 => Message::Hello(Hello::read(&mut rest)?),
+            7 => Message::Report(Report::read(&mut rest)?),
             kind @ 2..=6 => {
                 let (flow, ranges) = decode_ranges(&mut rest)?;
                 match (kind, ranges.as_slice()) {

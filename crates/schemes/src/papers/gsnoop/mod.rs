@@ -74,6 +74,12 @@ fn make(settings: &GsnoopSettings, site: &mut Site<'_>) -> Made {
             "a gateway that asks for nothing holds packets in vain; write 1 or more",
         ));
     }
+    if settings.rate.is_some_and(|rate| rate.bps() == 0) {
+        return Err(ParameterError::bad(
+            "rate",
+            "at a rate of zero nothing would ever leave; write the link's rate, or auto",
+        ));
+    }
     Ok(match settings.mode {
         Mode::Modern | Mode::Suppression => Box::new(modern::Gateway::new(settings, site)),
         Mode::Paper => Box::new(paper::Gateway::new(settings, site)),

@@ -11,6 +11,7 @@ use super::receiver_window::ReceiverWindow;
 use super::repairs::{Repairs, is_recognisable};
 use super::timing::Timing;
 use crate::egress::{Egress, Lane};
+use crate::link_rate::{LinkRate, Name, Report};
 use crate::papers::gsnoop::events;
 use crate::papers::gsnoop::message::{MAX_RANGES, Message, SeqRange};
 use crate::position::{self, Position};
@@ -73,6 +74,7 @@ impl Flow {
 #[derive(Debug)]
 pub(super) struct Upstream {
     pub egress: Egress,
+    pub link_rate: LinkRate,
     flows: FlowTable<Flow>,
     pub cache: CacheOrder,
     repairs: Repairs,
@@ -97,9 +99,10 @@ const RECENT: Duration = Duration::from_secs(10);
 const ROOM_FOR: Duration = Duration::from_millis(500);
 
 impl Upstream {
-    pub fn new(egress: Egress, flows: FlowTable<Flow>, idle: Duration, redundancy: bool) -> Self {
+    pub fn new(egress: Egress, link_rate: LinkRate, flows: FlowTable<Flow>, idle: Duration, redundancy: bool) -> Self {
         Upstream {
             egress,
+            link_rate,
             flows,
             cache: CacheOrder::default(),
             repairs: Repairs::default(),
@@ -220,14 +223,16 @@ impl Upstream {
                 cx.emit(events::REDUNDANT);
             }
             let copy = (lane != Lane::Spare && departure.packet.sequence_len() > 0).then(|| departure.packet.clone());
+            let name = Name::of(&departure.packet);
             if !self.egress.transmit(cx, departure) {
                 break;
             }
+            self.link_rate.on_departure(cx.now(), name, lane, &mut self.egress);
             if let Some(copy) = copy {
-                if self.redundancy && self.is_lossy(cx.now()) && is_recognisable(&copy) {
+                if self.redundancy && self.is_lossy(cx.now()) && self.link_rate.has_time() && is_recognisable(&copy) {
                     self.egress.offer_spare(copy.clone(), lane);
                 }
-                if lane == Lane::Queue {
+                if lane == Lane::Queue && !self.link_rate.is_stopped() {
                     self.note_departure(cx, copy, timing);
                 }
             }
@@ -423,10 +428,16 @@ impl Upstream {
         }
     }
 
+    /// What came off the link at the other end.
+    pub fn on_report(&mut self, cx: &mut Context<'_>, report: &Report, rtt: Duration) {
+        self.link_rate.on_report(cx, report, rtt, &mut self.egress);
+    }
+
     /// Sends a message to the other gateway; it takes its time on the link.
     pub fn send_control(&mut self, cx: &mut Context<'_>, message: &Message) {
         let bytes = cx.send_control(Peer::OTHER_END, &message.encode());
         self.egress.charge(cx.now(), bytes);
+        self.link_rate.on_control(bytes);
     }
 
     pub fn poll_timeout(&self) -> Option<Instant> {

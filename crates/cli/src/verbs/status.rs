@@ -1,0 +1,146 @@
+//! `airtcp status`: what the gateways on this machine do.
+
+use crate::{Failure, output};
+use airtcp_core::{Gauge, Rate};
+use airtcp_linux::gateway::config::RUN_DIRECTORY;
+use airtcp_linux::gateway::status::{Status, StatusError, names, query};
+use anyhow::anyhow;
+use clap::Args;
+use serde_json::json;
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::path::PathBuf;
+use std::time::Duration;
+
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// A gateway; all that run here if left out
+    name: Option<String>,
+    /// Directory with the gateways' sockets
+    #[arg(long, default_value = RUN_DIRECTORY)]
+    run_directory: PathBuf,
+    /// Print JSON: everything that is counted
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let asked = arguments.name.clone().map_or_else(|| names(&arguments.run_directory), |name| vec![name]);
+    if asked.is_empty() {
+        let place = arguments.run_directory.display();
+        return Err(Failure::input(anyhow!("no gateway runs here: there is no socket in {place}")));
+    }
+    let answers: Vec<(String, Result<Status, StatusError>)> =
+        asked.into_iter().map(|name| (name.clone(), query(&arguments.run_directory, &name))).collect();
+    if arguments.json {
+        let all = answers.iter().map(|(name, answer)| match answer {
+            Ok(status) => json!(status),
+            Err(error) => json!({"name": name, "error": error.to_string()}),
+        });
+        output::print(&format!("{:#}", json!(all.collect::<Vec<_>>())));
+    } else {
+        let page = |(name, answer): &(String, Result<Status, StatusError>)| match answer {
+            Ok(status) => page(status),
+            Err(error) => format!("{name}: {error}\n"),
+        };
+        output::print(answers.iter().map(page).collect::<Vec<_>>().join("\n").trim_end());
+    }
+    let silent = answers.iter().any(|(_, answer)| answer.is_err());
+    if silent { Err(Failure::Code(1)) } else { Ok(()) }
+}
+
+/// A gateway in a few lines.
+fn page(status: &Status) -> String {
+    let mut text = format!("{}: {} on {}\n", status.name, status.scheme, status.link);
+    let mut line = |what: &str, value: String| {
+        let _ = writeln!(text, "  {what:<8} {value}");
+    };
+    let time = humantime(Duration::from_secs(status.uptime_ns / 1_000_000_000));
+    let taken = match status.diverting {
+        true => format!("packets are taken {}", status.method),
+        false => "no packets are taken, the kernel forwards".to_owned(),
+    };
+    line("state", format!("{taken}; up {time}, {} restarts", status.restarts));
+    if let Some(peer) = &status.peer {
+        line("peer", format!("{peer} {}", of_peer(status)));
+    }
+    for sentence in status.advice.iter().chain(&status.broken) {
+        line("notice", sentence.clone());
+    }
+    line("link", of_link(&status.gauges));
+    let count = |table: &BTreeMap<String, u64>, key: &str| table.get(key).copied().unwrap_or(0);
+    let [to, from] = ["received_inner", "received_link"].map(|key| count(&status.packets, key));
+    line("packets", format!("{to} towards the link, {from} from it, {} repairs", count(&status.events, "repairs")));
+    for (what, table) in [("dropped", &status.discarded), ("ignored", &status.control_ignored)] {
+        let counts = table.iter().filter(|(_, count)| **count > 0).map(|(reason, count)| format!("{reason} {count}"));
+        let counts: Vec<String> = counts.collect();
+        if !counts.is_empty() {
+            line(what, counts.join(", "));
+        }
+    }
+    text
+}
+
+fn of_peer(status: &Status) -> String {
+    match &status.peer_state {
+        Some(state) if state.up => {
+            let program = state.introduction.as_ref().map_or("", |who| who.program.as_str());
+            let secured = if state.secured { "messages are authenticated" } else { "without a key" };
+            format!("answers (airtcp {program}); {secured}")
+        }
+        Some(state) => format!("is not in reach: {}", state.why),
+        None => "is not known yet".to_owned(),
+    }
+}
+
+fn of_link(gauges: &BTreeMap<String, u64>) -> String {
+    let gauge = |gauge: Gauge| gauges.get(gauge.label()).copied().filter(|value| *value > 0);
+    let millis = |nanos: u64| format!("{:.1} ms", nanos as f64 / 1e6);
+    let parts = [
+        gauge(Gauge::RATE_BPS).map(|bps| format!("sent to at {}bit/s", in_short(Rate::from_bps(bps)))),
+        gauge(Gauge::LINK_RTT_NS).map(|nanos| format!("{} round trip", millis(nanos))),
+        gauge(Gauge::LINK_WAIT_NS).map(|nanos| format!("{} wait in it", millis(nanos))),
+        gauge(Gauge::QUEUE_BYTES).map(|bytes| format!("{bytes} bytes wait before it")),
+    ];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    if parts.is_empty() { "nothing is known of it yet".to_owned() } else { parts.join(", ") }
+}
+
+/// `8.93 M`
+fn in_short(rate: Rate) -> String {
+    let (bps, units) = (rate.bps() as f64, [(1e9, "G"), (1e6, "M"), (1e3, "k")]);
+    let unit = units.into_iter().find(|(factor, _)| bps >= *factor);
+    unit.map_or_else(|| format!("{bps} "), |(factor, name)| format!("{:.3} {name}", bps / factor))
+}
+
+/// `3 d 4 h`, `12 min`, `7 s`
+fn humantime(time: Duration) -> String {
+    let seconds = time.as_secs();
+    match (seconds / 86_400, seconds / 3600 % 24, seconds / 60 % 60) {
+        (0, 0, 0) => format!("{seconds} s"),
+        (0, 0, minutes) => format!("{minutes} min"),
+        (0, hours, minutes) => format!("{hours} h {minutes} min"),
+        (days, hours, _) => format!("{days} d {hours} h"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_and_times_are_short() {
+        let rates = [999, 32_000, 8_930_000, 1_000_000_000].map(|bps| in_short(Rate::from_bps(bps)));
+        assert_eq!(rates, ["999 ", "32.000 k", "8.930 M", "1.000 G"]);
+        let times = [7, 720, 7_500, 273_600].map(|seconds| humantime(Duration::from_secs(seconds)));
+        assert_eq!(times, ["7 s", "12 min", "2 h 5 min", "3 d 4 h"]);
+    }
+
+    #[test]
+    fn what_is_not_known_of_a_link_is_left_out() {
+        let gauges = |pairs: &[(&str, u64)]| pairs.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect();
+        assert_eq!(of_link(&gauges(&[])), "nothing is known of it yet");
+        let known = gauges(&[("rate_bps", 8_930_000), ("link_rtt_ns", 30_400_000), ("link_wait_ns", 0)]);
+        assert_eq!(of_link(&known), "sent to at 8.930 Mbit/s, 30.4 ms round trip");
+    }
+}

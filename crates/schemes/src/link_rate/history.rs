@@ -1,0 +1,102 @@
+//! What the last samples tell: how long packets wait in the link, and how much it carries.
+
+use super::departures::Sample;
+use airtcp_core::{Duration, Instant};
+use alloc::collections::VecDeque;
+
+/// Samples are kept for so much time of the other end's clock.
+const WINDOW: u64 = 250_000_000;
+/// A rate is measured over no less.
+const LEAST_SPAN: u64 = 80_000_000;
+/// What waits for good is the least of the last samples over so much time: jitter and bursts are not a queue.
+const STANDING: u64 = 100_000_000;
+const STANDING_SAMPLES: usize = 3;
+/// The shortest delay is that of twice this time.
+const BASE_WINDOW: Duration = Duration::from_secs(5);
+/// A link that lets packets wait for so long drops some, so what came counts and not what left.
+const OVERFLOW: Duration = Duration::from_millis(30);
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(super) struct History {
+    samples: VecDeque<Sample>,
+    base: LeastDelay,
+}
+
+impl History {
+    /// A packet was seen at both ends.
+    pub fn add(&mut self, now: Instant, sample: &Sample) {
+        let is_later = |last: &Sample| last.came < sample.came && last.received < sample.received;
+        if self.samples.back().is_some_and(|last| !is_later(last)) {
+            self.samples.clear();
+        }
+        self.base.add(now, delay(sample));
+        self.samples.push_back(*sample);
+        let is_old = |first: &Sample| first.came + WINDOW < sample.came;
+        while self.samples.len() > STANDING_SAMPLES && self.samples.front().is_some_and(is_old) {
+            self.samples.pop_front();
+        }
+    }
+
+    /// How long a packet waited in the link.
+    pub fn wait_of(&self, sample: &Sample) -> Duration {
+        Duration::from_nanos(delay(sample).saturating_sub(self.base.least()).max(0).unsigned_abs())
+    }
+
+    /// What waits for good; `None` before enough is known.
+    pub fn standing_wait(&self) -> Option<Duration> {
+        let newest = self.samples.back()?.came;
+        let latest = self.samples.iter().rev().enumerate();
+        let latest = latest.take_while(|(index, sample)| *index < STANDING_SAMPLES || sample.came + STANDING >= newest);
+        let waits = latest.map(|(_, sample)| self.wait_of(sample));
+        (self.samples.len() >= STANDING_SAMPLES).then(|| waits.min()).flatten()
+    }
+
+    /// When the first of the samples left, if they span enough time to tell a rate.
+    pub fn first_departure(&self) -> Option<Instant> {
+        let (first, last) = (self.samples.front()?, self.samples.back()?);
+        (last.came - first.came >= LEAST_SPAN).then_some(first.left)
+    }
+
+    /// What the link carried, in bit/s, over the last samples that all waited for more than `least`.
+    pub fn carried(&self, least: Duration) -> Option<u64> {
+        let last = self.samples.back()?;
+        let first = self.samples.iter().rev().take_while(|sample| self.wait_of(sample) > least).last()?;
+        let time = last.came.checked_sub(first.came).filter(|time| *time >= LEAST_SPAN)?;
+        let has_overflowed = self.standing_wait() > Some(OVERFLOW);
+        let bytes = if has_overflowed { last.received - first.received } else { last.sent - first.sent };
+        u64::try_from(u128::from(bytes) * 8_000_000_000 / u128::from(time)).ok()
+    }
+}
+
+/// The delay of a packet, plus the difference of the two clocks, in ns.
+fn delay(sample: &Sample) -> i64 {
+    sample.came.wrapping_sub(sample.left.as_nanos()) as i64
+}
+
+/// The shortest delay of late: the lesser of two windows, so that a clock that drifts or a way that changes is forgotten.
+#[derive(Clone, Copy, Debug)]
+struct LeastDelay {
+    current: i64,
+    previous: i64,
+    since: Instant,
+}
+
+impl Default for LeastDelay {
+    fn default() -> Self {
+        LeastDelay { current: i64::MAX, previous: i64::MAX, since: Instant::ZERO }
+    }
+}
+
+impl LeastDelay {
+    fn add(&mut self, now: Instant, delay: i64) {
+        if now.saturating_since(self.since) >= BASE_WINDOW {
+            *self = LeastDelay { current: i64::MAX, previous: self.current, since: now };
+        }
+        self.current = self.current.min(delay);
+    }
+
+    fn least(&self) -> i64 {
+        self.current.min(self.previous)
+    }
+}

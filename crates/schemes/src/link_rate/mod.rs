@@ -1,0 +1,139 @@
+//! What a link carries and how long packets wait in it, learned from the packets themselves: no probes.
+//!
+//! The receiving end counts what comes off the link. From time to time it reports the count, its clock and the name of
+//! the packet that came last ([`Arrivals`]). The sending end knows when that packet left and how much had left before it.
+//! Two reports tell a rate, and the delay of one against the shortest of late tells how long packets wait in the link
+//! ([`Departures`]). From both follows the rate at which the queue before the link is emptied ([`RateLaw`]), never above
+//! a bound: the link is kept busy, and the queue stays here, where it is a good one.
+
+mod arrivals;
+mod departures;
+mod history;
+mod law;
+mod report;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use arrivals::Arrivals;
+pub(crate) use law::Advice;
+pub use report::Report;
+
+use crate::egress::{Egress, Lane};
+use airtcp_core::{Context, Duration, Event, Gauge, Instant, Packet, Rate};
+use departures::Departures;
+use law::{RateLaw, Verdict};
+
+/// The sending end.
+#[derive(Debug)]
+pub(crate) struct LinkRate {
+    departures: Departures,
+    law: RateLaw,
+}
+
+impl LinkRate {
+    /// Of a link that is given no more than `bound`. Takes at most `memory` bytes.
+    pub fn new(bound: Option<Rate>, memory: u64) -> Self {
+        LinkRate { departures: Departures::new(memory), law: RateLaw::new(bound) }
+    }
+
+    /// A packet left through `lane` of `egress`.
+    pub fn on_departure(&mut self, now: Instant, name: Name, lane: Lane, egress: &mut Egress) {
+        self.departures.add(now, name, lane);
+        if egress.is_empty() {
+            self.law.on_idle(now);
+        }
+        if let Some(rate) = self.law.end_of_excursion(now) {
+            egress.set_rate(Some(rate));
+        }
+    }
+
+    /// A message of so many bytes left beside the queue.
+    pub fn on_control(&mut self, bytes: u32) {
+        self.departures.sent += u64::from(bytes);
+    }
+
+    /// The other end is another one, and counts anew.
+    pub fn forget(&mut self) {
+        self.departures.clear();
+        self.law.forget();
+    }
+
+    /// What the other end says; the distance of the ends is `rtt` where nothing waits.
+    pub fn on_report(&mut self, cx: &mut Context<'_>, report: &Report, rtt: Duration, egress: &mut Egress) {
+        let Some(sample) = self.departures.find(report) else { return };
+        match self.law.on_sample(cx.now(), &sample, rtt, egress.rate()) {
+            Verdict::Stay => {}
+            Verdict::Raise(rate) | Verdict::Resume(rate) => egress.set_rate(rate),
+            Verdict::Lower(rate) => {
+                cx.emit(Event::RATE_LOWERED);
+                egress.set_rate(Some(rate));
+            }
+            Verdict::Stop => {
+                cx.emit(Event::REPAIRS_STOPPED);
+                egress.set_rate(None);
+            }
+        }
+    }
+
+    /// True while repairs do harm: packets wait in the link however little is sent, so somebody else fills it.
+    pub fn is_stopped(&self) -> bool {
+        self.law.is_stopped()
+    }
+
+    /// True if so little waits in the link that it has time for more.
+    pub fn has_time(&self) -> bool {
+        self.law.wait() < law::TARGET
+    }
+
+    /// What the operator should know.
+    pub fn advice(&self) -> Option<Advice> {
+        self.law.advice()
+    }
+
+    /// Memory that it takes.
+    pub fn memory(&self) -> u64 {
+        self.departures.memory()
+    }
+
+    /// Reports what is known of the link.
+    pub fn observe(&self, gauge: &mut dyn FnMut(Gauge, u64), egress: &Egress) {
+        gauge(Gauge::RATE_BPS, egress.rate().map_or(0, Rate::bps));
+        gauge(Gauge::LINK_WAIT_NS, self.law.wait().as_nanos());
+    }
+}
+
+/// What both ends call a packet, and its length. Equal packets have equal names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Name {
+    number: u32,
+    bytes: u32,
+}
+
+/// One packet in so many is remembered and reported, or fewer where there are very many.
+const ONE_IN: u32 = 4;
+
+impl Name {
+    /// The name of `packet`, from what does not change between the ends.
+    pub fn of(packet: &Packet) -> Name {
+        use core::hash::{Hash, Hasher};
+        let mut hasher = siphasher::sip::SipHasher13::new();
+        let (ip, bytes) = (packet.ip(), packet.wire_len());
+        (ip.source, ip.destination, bytes).hash(&mut hasher);
+        match packet.tcp() {
+            Some(tcp) => {
+                let stamps = tcp.options.timestamps.map_or((0, 0), |stamps| (stamps.value, stamps.echo));
+                let numbers = (tcp.sequence.0, tcp.acknowledgment.0, tcp.flags.0, stamps);
+                (tcp.source_port, tcp.destination_port, numbers).hash(&mut hasher);
+            }
+            None => {
+                let payload = packet.payload_bytes().unwrap_or_default();
+                payload.get(..64).unwrap_or(&payload).hash(&mut hasher);
+            }
+        }
+        Name { number: hasher.finish() as u32, bytes }
+    }
+
+    fn is_one_in(self, many: u32) -> bool {
+        self.number.is_multiple_of(many)
+    }
+}

@@ -1,0 +1,226 @@
+//! A sender with enough to send, a link with a queue, and what the law makes of it.
+
+use super::arrivals::Arrivals;
+use super::departures::Departures;
+use super::law::{Advice, RateLaw, Verdict};
+use super::{Name, Report};
+use crate::egress::Lane;
+use airtcp_core::{Duration, Instant, Rate, Rng};
+use alloc::collections::VecDeque;
+use std::vec::Vec;
+
+const PACKET: u32 = 1500;
+const RTT: Duration = Duration::from_millis(30);
+const OFFSET: u64 = 77_000_000_000_000;
+const SECOND: Duration = Duration::from_secs(1);
+
+fn mbit(rate: u64) -> Rate {
+    Rate::from_bps(rate * 1_000_000)
+}
+
+/// A FIFO link that begins with a packet when the one before has left it, half of `RTT` long, with losses and jitter.
+struct Link {
+    rate: Rate,
+    loss_percent: u64,
+    jitter: Duration,
+    /// What others put before each of our packets.
+    others: Duration,
+    free_at: Instant,
+}
+
+struct Run {
+    now: Instant,
+    law: RateLaw,
+    departures: Departures,
+    arrivals: Arrivals,
+    link: Link,
+    rate: Option<Rate>,
+    count: u32,
+    rng: Rng,
+    /// On their way: when they come, and what.
+    packets: VecDeque<(Instant, Name)>,
+    reports: VecDeque<(Instant, Report)>,
+    waits: Vec<Duration>,
+    delivered: u64,
+    verdicts: Vec<Verdict>,
+}
+
+impl Run {
+    fn new(bound: Option<Rate>, rate: Rate) -> Run {
+        let link =
+            Link { rate, loss_percent: 0, jitter: Duration::ZERO, others: Duration::ZERO, free_at: Instant::ZERO };
+        Run {
+            now: Instant::from_nanos(1_000_000_000),
+            law: RateLaw::new(bound),
+            departures: Departures::new(1 << 20),
+            arrivals: Arrivals::default(),
+            link,
+            rate: bound,
+            count: 0,
+            rng: Rng::derive(1, "link rate"),
+            packets: VecDeque::new(),
+            reports: VecDeque::new(),
+            waits: Vec::new(),
+            delivered: 0,
+            verdicts: Vec::new(),
+        }
+    }
+
+    /// Sends without a pause for `time`.
+    fn run(&mut self, time: Duration) {
+        (self.waits, self.delivered) = (Vec::new(), 0);
+        let until = self.now + time;
+        while self.now < until {
+            self.send();
+            // Without a rate as much as a window of 100 packets in the link allows.
+            let pace = self.rate.unwrap_or(Rate::from_bps(self.link.rate.bps() * 12 / 10));
+            let next = self.now + pace.serialisation(PACKET, &mut 0);
+            self.receive(next);
+            self.now = next;
+        }
+    }
+
+    fn send(&mut self) {
+        self.count += 1;
+        let name = Name { number: self.count, bytes: PACKET };
+        if let Some(rate) = self.law.end_of_excursion(self.now) {
+            self.rate = Some(rate);
+        }
+        self.departures.add(self.now, name, Lane::Queue);
+        let begin = self.link.free_at.max(self.now);
+        if begin.saturating_since(self.now) > Duration::from_millis(180) {
+            return;
+        }
+        self.waits.push(begin.saturating_since(self.now) + self.link.others);
+        self.link.free_at = begin + self.link.rate.serialisation(PACKET, &mut 0);
+        let jitter = Duration::from_nanos(self.rng.below(self.link.jitter.as_nanos() + 1));
+        let came = self.link.free_at + RTT / 2 + jitter + self.link.others;
+        if self.rng.below(100) >= self.link.loss_percent {
+            let after = self.packets.back().map_or(came, |(last, _)| came.max(*last));
+            self.packets.push_back((after, name));
+        }
+    }
+
+    fn receive(&mut self, until: Instant) {
+        while let Some((at, name)) = self.packets.pop_front_if(|(at, _)| *at <= until) {
+            self.delivered += u64::from(PACKET);
+            if let Some(report) = self.arrivals.add(at, name) {
+                let stamp = report.stamp + OFFSET;
+                self.reports.push_back((at + RTT / 2, Report { stamp, ..report }));
+            }
+        }
+        while let Some((at, report)) = self.reports.pop_front_if(|(at, _)| *at <= until) {
+            let Some(sample) = self.departures.find(&report) else { continue };
+            let verdict = self.law.on_sample(at, &sample, RTT, self.rate);
+            match verdict {
+                Verdict::Stay => continue,
+                Verdict::Lower(rate) => self.rate = Some(rate),
+                Verdict::Raise(rate) | Verdict::Resume(rate) => self.rate = rate,
+                Verdict::Stop => self.rate = None,
+            }
+            self.verdicts.push(verdict);
+        }
+    }
+
+    /// Share of the link's rate that was delivered, in per cent.
+    fn use_of_link(&self, time: Duration) -> u64 {
+        self.delivered * 100 / self.link.rate.bytes_in(time)
+    }
+
+    fn wait_p95(&mut self) -> Duration {
+        self.waits.sort_unstable();
+        self.waits[self.waits.len() * 95 / 100]
+    }
+}
+
+#[test]
+fn a_link_that_carries_less_than_the_bound_stays_busy_and_lets_nothing_wait() {
+    for bound in [Some(mbit(11)), Some(mbit(13)), Some(mbit(20)), Some(mbit(1000)), None] {
+        let mut run = Run::new(bound, mbit(10));
+        run.run(SECOND * 5);
+        assert!(run.verdicts.iter().any(|verdict| matches!(verdict, Verdict::Lower(_))), "{bound:?}");
+        run.run(SECOND * 60);
+        assert!(run.use_of_link(SECOND * 60) >= 97, "{bound:?}: {} %", run.use_of_link(SECOND * 60));
+        assert!(run.wait_p95() < Duration::from_millis(5), "{bound:?}: {}", run.wait_p95());
+        assert_eq!(run.law.advice(), bound.map(|_| Advice::CarriesLess));
+    }
+}
+
+#[test]
+fn a_right_bound_is_kept_whatever_is_lost() {
+    for loss_percent in [0, 10, 30] {
+        let mut run = Run::new(Some(mbit(10)), mbit(10));
+        run.link.loss_percent = loss_percent;
+        run.run(SECOND * 20);
+        assert!(run.use_of_link(SECOND * 20) + loss_percent >= 98, "{loss_percent}: {}", run.use_of_link(SECOND * 20));
+        assert!(run.wait_p95() < Duration::from_millis(2), "{loss_percent}: {}", run.wait_p95());
+        assert_eq!(run.law.advice(), None, "{loss_percent}");
+    }
+}
+
+#[test]
+fn a_bound_below_what_the_link_carries_is_kept_and_said() {
+    let mut run = Run::new(Some(mbit(7)), mbit(10));
+    run.run(SECOND * 20);
+    assert_eq!(run.law.advice(), Some(Advice::CarriesMore));
+    assert!(!run.verdicts.iter().any(|verdict| matches!(verdict, Verdict::Lower(_))));
+    assert!((69..=70).contains(&run.use_of_link(SECOND * 20)), "{}", run.use_of_link(SECOND * 20));
+}
+
+#[test]
+fn a_rate_that_falls_is_followed_at_once_and_one_that_rises_soon() {
+    let mut run = Run::new(Some(mbit(20)), mbit(20));
+    run.run(SECOND * 5);
+    run.link.rate = mbit(4);
+    run.run(SECOND * 2);
+    run.run(SECOND * 10);
+    assert!(run.use_of_link(SECOND * 10) >= 95, "{} %", run.use_of_link(SECOND * 10));
+    assert!(run.wait_p95() < Duration::from_millis(12), "{}", run.wait_p95());
+    run.link.rate = mbit(20);
+    run.run(SECOND * 8);
+    run.run(SECOND * 10);
+    assert!(run.use_of_link(SECOND * 10) >= 97, "{} %", run.use_of_link(SECOND * 10));
+    assert_eq!(run.law.advice(), None);
+}
+
+#[test]
+fn jitter_is_no_queue() {
+    let mut run = Run::new(Some(mbit(10)), mbit(10));
+    run.link.jitter = Duration::from_millis(4);
+    run.run(SECOND * 30);
+    assert!(run.use_of_link(SECOND * 30) >= 93, "{} %", run.use_of_link(SECOND * 30));
+}
+
+#[test]
+fn a_link_that_somebody_else_fills_is_left_alone_for_a_while() {
+    let mut run = Run::new(Some(mbit(10)), mbit(10));
+    run.run(SECOND * 3);
+    run.link.others = Duration::from_millis(150);
+    run.run(SECOND * 8);
+    assert_eq!((run.rate, run.law.is_stopped()), (None, true));
+    assert_eq!(run.law.advice(), Some(Advice::FilledByOthers));
+    run.link.others = Duration::ZERO;
+    run.run(SECOND * 35);
+    assert!(!run.law.is_stopped());
+    assert!(run.verdicts.contains(&Verdict::Stop) && run.verdicts.contains(&Verdict::Resume(Some(mbit(10)))));
+}
+
+#[test]
+fn of_two_packets_alike_neither_is_a_sample() {
+    let mut departures = Departures::new(1 << 16);
+    let name = Name { number: 8, bytes: 100 };
+    departures.add(Instant::ZERO, name, Lane::Queue);
+    departures.add(Instant::ZERO, name, Lane::Repair);
+    let report = Report { name: 8, received: 100, stamp: 5 };
+    assert!(departures.find(&report).is_none());
+    departures.add(Instant::ZERO, name, Lane::Queue);
+    assert_eq!(departures.find(&report).map(|sample| (sample.sent, sample.received)), Some((300, 100)));
+    assert!(departures.find(&report).is_none());
+}
+
+#[test]
+fn the_log_of_departures_is_bounded() {
+    let mut departures = Departures::new(48 * 100);
+    (0..10_000).for_each(|number| departures.add(Instant::ZERO, Name { number: number * 4, bytes: 1 }, Lane::Queue));
+    assert!(departures.memory() <= 48 * 100, "{}", departures.memory());
+}
