@@ -66,6 +66,7 @@ pub fn render(status: &Status) -> String {
         ("airtcp_discarded_packets_total", "reason", "Packets ended.", &status.discarded),
         ("airtcp_link_packets_total", "kind", "Packets at the link.", &status.link_packets),
         ("airtcp_control_messages_total", "kind", "Control messages.", &status.control),
+        ("airtcp_status_clients_total", "kind", "Clients of the status socket.", &status.clients),
         ("airtcp_control_ignored_total", "reason", "Control messages ignored.", &status.control_ignored),
     ];
     for (name, label, help, values) in counters {
@@ -115,6 +116,7 @@ mod tests {
             control: BTreeMap::new(),
             control_ignored: BTreeMap::new(),
             link_packets: BTreeMap::new(),
+            clients: BTreeMap::new(),
             devices: BTreeMap::new(),
             advice: None,
             broken: None,

@@ -6,6 +6,7 @@
 pub mod gateway;
 pub mod impostor;
 pub mod kernel_log;
+pub mod raw;
 
 use airtcp_core::parameters::Parameters;
 use airtcp_core::{Duration, Instant};

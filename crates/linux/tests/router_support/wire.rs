@@ -35,9 +35,15 @@ pub fn tcp(from: Place, to: Place, flags: u8, [sequence, ack]: [u32; 2], payload
 
 /// A UDP datagram with 64 hops to go.
 pub fn udp(from: Place, to: Place, number: u32) -> Vec<u8> {
+    datagram(from, to, &number.to_be_bytes())
+}
+
+/// A UDP datagram with 64 hops to go and any content.
+pub fn datagram(from: Place, to: Place, content: &[u8]) -> Vec<u8> {
     let mut datagram = ports(from, to);
-    datagram.extend([0, 12, 0, 0]);
-    datagram.extend(number.to_be_bytes());
+    datagram.extend((8 + content.len() as u16).to_be_bytes());
+    datagram.extend([0, 0]);
+    datagram.extend(content);
     packet(from.0, to.0, 17, datagram, 6)
 }
 

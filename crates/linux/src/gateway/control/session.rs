@@ -383,7 +383,7 @@ impl Session {
         {
             return mismatch.sentence();
         }
-        if self.heard.is_some_and(is_recent) {
+        if self.heard.is_some_and(|at| now.saturating_since(at) < self.pace.reach()) {
             return Ignored::Unanswered.sentence();
         }
         match self.last_ignored {

@@ -48,6 +48,8 @@ pub struct Status {
     /// What the programs at the link did with packets. Keys: `taken_out`, `taken_in`, `back_out`, `back_in`, and
     /// `homeless`: dropped, as nothing is known of their addresses.
     pub link_packets: BTreeMap<String, u64>,
+    /// Clients of the status socket. Keys: `answered`, `turned_away`.
+    pub clients: BTreeMap<String, u64>,
     /// Keys of the outer map: `out`, `in`.
     pub devices: BTreeMap<String, BTreeMap<String, u64>>,
     /// What the operator should do something about, in the scheme's words.
@@ -113,6 +115,8 @@ impl Status {
             ]),
             control_ignored: table(Ignored::ALL.iter().map(|reason| reason.label()).zip(control.ignored)),
             link_packets: table(diversion.counters()),
+            // The socket knows.
+            clients: BTreeMap::new(),
             devices: [("out".to_owned(), device(&link)), ("in".to_owned(), device(&inner))].into(),
             advice: runtime.element().advice().map(str::to_owned),
             broken: runtime.element().check().err().map(str::to_owned),

@@ -8,6 +8,7 @@ use super::Status;
 use crate::gateway::config::socket_path;
 use crate::gateway::metrics;
 use airtcp_core::{Duration, Instant};
+use std::collections::BTreeMap;
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::PermissionsExt;
@@ -89,6 +90,8 @@ pub struct StatusServer {
     listener: UnixListener,
     path: PathBuf,
     clients: Vec<Client>,
+    answered: u64,
+    turned_away: u64,
 }
 
 impl StatusServer {
@@ -111,7 +114,7 @@ impl StatusServer {
         let listener = UnixListener::bind(path)?;
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o660))?;
         listener.set_nonblocking(true)?;
-        Ok(StatusServer { listener, path: path.to_owned(), clients: Vec::new() })
+        Ok(StatusServer { listener, path: path.to_owned(), clients: Vec::new(), answered: 0, turned_away: 0 })
     }
 
     /// The descriptors to wait for.
@@ -122,25 +125,36 @@ impl StatusServer {
 
     /// Accepts clients, answers those whose request is complete, and turns away those that take too long for it.
     pub fn serve(&mut self, now: Instant, status: impl Fn() -> Status) {
+        let connected = self.clients.len();
         self.clients.retain(|client| now.saturating_since(client.connected) < PATIENCE);
+        self.turned_away += (connected - self.clients.len()) as u64;
         for _ in 0..CLIENTS_MAX {
             let Ok((stream, _)) = self.listener.accept() else { break };
             if self.clients.len() == CLIENTS_MAX {
                 // The one that has been silent for longest.
                 self.clients.remove(0);
+                self.turned_away += 1;
             }
             if stream.set_nonblocking(true).is_ok() {
                 self.clients.push(Client { stream, request: Vec::new(), connected: now });
             }
         }
-        self.clients.retain_mut(|client| {
+        let mut clients = std::mem::take(&mut self.clients);
+        clients.retain_mut(|client| {
             let done = client.read_request();
             if let Some(Some(request)) = &done {
+                self.answered += 1;
+                let answer = answer(request, || Status { clients: self.counters(), ..status() });
                 // What does not fit the socket's buffer is cut: never wait for a client.
-                let _ = client.stream.write_all(answer(request, &status).as_bytes());
+                let _ = client.stream.write_all(answer.as_bytes());
             }
             done.is_none()
         });
+        self.clients = clients;
+    }
+
+    fn counters(&self) -> BTreeMap<String, u64> {
+        [("answered", self.answered), ("turned_away", self.turned_away)].map(|(key, n)| (key.to_owned(), n)).into()
     }
 }
 
@@ -164,7 +178,7 @@ impl Client {
     }
 }
 
-fn answer(request: &str, status: &impl Fn() -> Status) -> String {
+fn answer(request: &str, status: impl Fn() -> Status) -> String {
     let mut words = request.split_whitespace();
     let first = words.next().unwrap_or_default();
     let http = first == "GET";

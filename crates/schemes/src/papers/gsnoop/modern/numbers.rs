@@ -9,8 +9,8 @@ use crate::position::{self, Position};
 use airtcp_core::{SeqNum, TcpHeader};
 use core::ops::Range;
 
-/// A segment may be so far ahead: no gateway has copies of more.
-const AHEAD_MAX: u64 = 16 << 20;
+/// A segment may be so far ahead or behind: no gateway has copies of more.
+pub(super) const DISTANCE_MAX: u64 = 16 << 20;
 /// Acknowledgments of segments that follow each other differ by less.
 const ACKNOWLEDGMENT_DISTANCE: u32 = 16 << 20;
 /// And their timestamps: a quarter of an hour of a clock that ticks each millisecond.
@@ -29,7 +29,7 @@ impl Numbers {
     /// True if a segment for `range` belongs to the connection, of which everything before `high` was seen or is missing.
     /// One that does not is in doubt from now on.
     pub fn believe(&mut self, tcp: &TcpHeader, range: &Range<Position>, high: Position) -> bool {
-        let is_close = || range.start - high <= AHEAD_MAX && self.are_close(tcp);
+        let is_close = || range.start - high <= DISTANCE_MAX && self.are_close(tcp);
         if range.start > high && !is_close() {
             self.doubt(range);
             return false;
@@ -56,7 +56,7 @@ impl Numbers {
     /// A segment for `range` may belong to the connection, or begin another one; the receiver knows.
     pub fn doubt(&mut self, range: &Range<Position>) {
         let follows = |doubted: &Range<Position>| {
-            doubted.start <= range.start && range.start.saturating_sub(doubted.end) <= AHEAD_MAX
+            doubted.start <= range.start && range.start.saturating_sub(doubted.end) <= DISTANCE_MAX
         };
         let start = self.doubted.take().filter(follows).map_or(range.start, |doubted| doubted.start);
         self.doubted = Some(start..range.end);
@@ -104,7 +104,7 @@ mod tests {
 
     #[test]
     fn what_is_ahead_needs_all_numbers_to_be_close() {
-        let ahead = HIGH + AHEAD_MAX;
+        let ahead = HIGH + DISTANCE_MAX;
         assert!(believes(&mut numbers(), &stamped(6000, 80), ahead));
         assert!(!believes(&mut numbers(), &stamped(6000, 80), ahead + 1));
         assert!(!believes(&mut numbers(), &stamped(6000 + (17 << 20), 80), ahead));

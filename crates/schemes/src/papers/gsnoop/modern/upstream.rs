@@ -6,7 +6,7 @@
 
 use super::allowance::Allowance;
 use super::cache::{CacheOrder, Copies, flush};
-use super::numbers::Numbers;
+use super::numbers::{DISTANCE_MAX, Numbers};
 use super::receiver_window::ReceiverWindow;
 use super::repairs::{Repairs, is_recognisable};
 use super::timing::Timing;
@@ -263,7 +263,9 @@ impl Upstream {
         let start = position::near(state.arrived, tcp.sequence);
         let range = start..start + Position::from(copy.sequence_len());
         let is_in_doubt = range.end > state.arrived;
-        if is_in_doubt || range.end <= state.acknowledged {
+        // What was acknowledged a moment ago still matters: the receiver's answer tells the sender that it sent it in vain.
+        let is_long_ago = range.end + DISTANCE_MAX <= state.acknowledged;
+        if is_in_doubt || is_long_ago {
             return;
         }
         let is_retransmission = range.end <= state.sent;
