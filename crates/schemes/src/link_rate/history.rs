@@ -13,6 +13,8 @@ const STANDING: u64 = 100_000_000;
 const STANDING_SAMPLES: usize = 3;
 /// The shortest delay is that of twice this time.
 const BASE_WINDOW: Duration = Duration::from_secs(5);
+/// A jump of the delay by more is no jitter.
+const MOST_JITTER: u64 = 20_000_000;
 /// A link that lets packets wait for so long drops some, so what came counts and not what left.
 const OVERFLOW: Duration = Duration::from_millis(30);
 
@@ -21,6 +23,8 @@ const OVERFLOW: Duration = Duration::from_millis(30);
 pub(super) struct History {
     samples: VecDeque<Sample>,
     base: LeastDelay,
+    /// By how much delays differ from one sample to the next, on average (RFC 3550, section 6.4.1), in ns.
+    jitter: u64,
 }
 
 impl History {
@@ -29,6 +33,10 @@ impl History {
         let is_later = |last: &Sample| last.came < sample.came && last.received < sample.received;
         if self.samples.back().is_some_and(|last| !is_later(last)) {
             self.samples.clear();
+        }
+        if let Some(last) = self.samples.back() {
+            let difference = delay(sample).abs_diff(delay(last)).min(MOST_JITTER);
+            self.jitter = (self.jitter * 15 + difference) / 16;
         }
         self.base.add(now, delay(sample));
         self.samples.push_back(*sample);
@@ -41,6 +49,11 @@ impl History {
     /// How long a packet waited in the link.
     pub fn wait_of(&self, sample: &Sample) -> Duration {
         Duration::from_nanos(delay(sample).saturating_sub(self.base.least()).max(0).unsigned_abs())
+    }
+
+    /// By how much delays differ from one sample to the next.
+    pub fn jitter(&self) -> Duration {
+        Duration::from_nanos(self.jitter)
     }
 
     /// What waits for good; `None` before enough is known.

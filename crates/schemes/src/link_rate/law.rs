@@ -3,10 +3,15 @@
 //! A link that is busy carries what it can, so its rate is what came in the time, and it shall stay busy with as little
 //! as possible waiting in it: `rate = carried x (1 + (target - wait) / tau)`. What waits more than `target` leads below
 //! what the link carries, what waits less above it. `tau` is four times the time until a change shows.
+//!
+//! Delays that vary by themselves, on a busy machine or a radio, are no queue, and they make a rate that is measured in a
+//! short time too high or too low. Too high a rate shows, as packets begin to wait; too low a rate shows nothing. So
+//! `target` is no less than twice the jitter, and `carried` is the most of some measurements (as in BBR).
 
 use super::departures::Sample;
 use super::history::History;
 use airtcp_core::{Duration, Instant, Rate};
+use alloc::collections::VecDeque;
 
 /// The wait that is aimed at, or two packets, whichever is longer.
 pub(super) const TARGET: Duration = Duration::from_millis(2);
@@ -22,6 +27,8 @@ const TRIAL_WAIT: Duration = Duration::from_millis(2);
 const AFTER_TRIAL: (Duration, u64) = (Duration::from_millis(120), 850);
 /// A change shows in the next report but one.
 const REPORTS: Duration = Duration::from_millis(40);
+/// The most that was carried counts for so long.
+const CARRIED_FOR: Duration = Duration::from_millis(500);
 /// One step lowers the rate by no more than this share, in millionths.
 const MOST_DOWN: u64 = 300_000;
 /// Steps without any wait after which each further one doubles, and how often.
@@ -101,6 +108,8 @@ pub(super) struct RateLaw {
     /// The queue here was empty then.
     idle_at: Instant,
     changed_at: Instant,
+    /// What the link carried, in bit/s, at which times.
+    carried: VecDeque<(Instant, u64)>,
     /// Raises one after the other without any wait.
     quiet: u32,
     excursion: Option<Excursion>,
@@ -123,6 +132,7 @@ impl RateLaw {
             wait: Duration::ZERO,
             idle_at: Instant::ZERO,
             changed_at: Instant::ZERO,
+            carried: VecDeque::new(),
             quiet: 0,
             excursion: None,
             drained_at: Instant::ZERO,
@@ -190,7 +200,9 @@ impl RateLaw {
             return excursion;
         }
         let target = TARGET.max(rate.map_or(Duration::ZERO, |rate| per(2 * PACKET_BITS, rate)));
-        let verdict = if wait > target { self.follow(target, settle) } else { self.search(now, target, settle, rate) };
+        let target = target.max(self.history.jitter() * 2);
+        let verdict =
+            if wait > target { self.follow(now, target, settle) } else { self.search(now, target, settle, rate) };
         if verdict != Verdict::Stay {
             self.changed_at = now;
         }
@@ -198,9 +210,12 @@ impl RateLaw {
     }
 
     /// The link is busy: what it carries, corrected by what waits.
-    fn follow(&mut self, target: Duration, settle: Duration) -> Verdict {
+    fn follow(&mut self, now: Instant, target: Duration, settle: Duration) -> Verdict {
         self.quiet = 0;
         let Some(carried) = self.history.carried(target / 2) else { return Verdict::Stay };
+        self.carried.retain(|(at, _)| now.saturating_since(*at) < CARRIED_FOR);
+        self.carried.push_back((now, carried));
+        let carried = self.carried.iter().map(|(_, carried)| *carried).max().unwrap_or(carried);
         let excess = share(self.wait.saturating_sub(target), settle * 4).min(MOST_DOWN);
         let rate = self.bounded(carried - part(carried, excess));
         self.is_lowered = self.bound != Some(rate);

@@ -175,7 +175,8 @@ fn a_rate_that_falls_is_followed_at_once_and_one_that_rises_soon() {
     run.run(SECOND * 2);
     run.run(SECOND * 10);
     assert!(run.use_of_link(SECOND * 10) >= 95, "{} %", run.use_of_link(SECOND * 10));
-    assert!(run.wait_p95() < Duration::from_millis(12), "{}", run.wait_p95());
+    // Five packets.
+    assert!(run.wait_p95() < Duration::from_millis(15), "{}", run.wait_p95());
     run.link.rate = mbit(20);
     run.run(SECOND * 8);
     run.run(SECOND * 10);
@@ -185,10 +186,12 @@ fn a_rate_that_falls_is_followed_at_once_and_one_that_rises_soon() {
 
 #[test]
 fn jitter_is_no_queue() {
-    let mut run = Run::new(Some(mbit(10)), mbit(10));
-    run.link.jitter = Duration::from_millis(4);
-    run.run(SECOND * 30);
-    assert!(run.use_of_link(SECOND * 30) >= 93, "{} %", run.use_of_link(SECOND * 30));
+    for (jitter, least) in [(1, 98), (4, 98), (10, 96), (30, 96)] {
+        let mut run = Run::new(Some(mbit(10)), mbit(10));
+        run.link.jitter = Duration::from_millis(jitter);
+        run.run(SECOND * 30);
+        assert!(run.use_of_link(SECOND * 30) >= least, "{jitter} ms: {} %", run.use_of_link(SECOND * 30));
+    }
 }
 
 #[test]
