@@ -23,7 +23,7 @@ const OVERFLOW: Duration = Duration::from_millis(30);
 pub(super) struct History {
     samples: VecDeque<Sample>,
     base: LeastDelay,
-    /// By how much delays differ from one sample to the next, on average (RFC 3550, section 6.4.1), in ns.
+    /// By how much a delay differs from the middle of those before and after, averaged as in RFC 3550, section 6.4.1; in ns.
     jitter: u64,
 }
 
@@ -34,8 +34,10 @@ impl History {
         if self.samples.back().is_some_and(|last| !is_later(last)) {
             self.samples.clear();
         }
-        if let Some(last) = self.samples.back() {
-            let difference = delay(sample).abs_diff(delay(last)).min(MOST_JITTER);
+        let mut before = self.samples.iter().rev().map(delay);
+        if let (Some(last), Some(last_but_one)) = (before.next(), before.next()) {
+            // Of a queue that grows or shrinks evenly this is zero.
+            let difference = delay(sample).midpoint(last_but_one).abs_diff(last).min(MOST_JITTER);
             self.jitter = (self.jitter * 15 + difference) / 16;
         }
         self.base.add(now, delay(sample));
@@ -51,7 +53,7 @@ impl History {
         Duration::from_nanos(delay(sample).saturating_sub(self.base.least()).max(0).unsigned_abs())
     }
 
-    /// By how much delays differ from one sample to the next.
+    /// By how much a delay differs from the middle of those before and after, on average.
     pub fn jitter(&self) -> Duration {
         Duration::from_nanos(self.jitter)
     }

@@ -13,8 +13,8 @@ use super::history::History;
 use airtcp_core::{Duration, Instant, Rate};
 use alloc::collections::VecDeque;
 
-/// The wait that is aimed at, or two packets, whichever is longer.
-pub(super) const TARGET: Duration = Duration::from_millis(2);
+/// The wait that is aimed at, or a packet, whichever is longer.
+pub(super) const TARGET: Duration = Duration::from_millis(1);
 /// The link is emptied so often, for so long and with so many per mille of its rate, or the shortest delay would be that of
 /// a link in which something always waits.
 const DRAIN: (Duration, Duration, u64) = (Duration::from_secs(4), Duration::from_millis(50), 750);
@@ -199,7 +199,7 @@ impl RateLaw {
         if excursion != Verdict::Stay {
             return excursion;
         }
-        let target = TARGET.max(rate.map_or(Duration::ZERO, |rate| per(2 * PACKET_BITS, rate)));
+        let target = TARGET.max(rate.map_or(Duration::ZERO, |rate| per(PACKET_BITS, rate)));
         let target = target.max(self.history.jitter() * 2);
         let verdict =
             if wait > target { self.follow(now, target, settle) } else { self.search(now, target, settle, rate) };
