@@ -1,6 +1,6 @@
 //! The sending end's memory of what left, until the other end reports it.
 
-use super::{Name, ONE_IN, Report};
+use super::{Name, Report};
 use crate::egress::Lane;
 use airtcp_core::Instant;
 use alloc::collections::VecDeque;
@@ -44,37 +44,41 @@ pub(super) struct Departures {
 impl Departures {
     pub fn new(memory: u64) -> Self {
         let most = (memory as usize / size_of::<Departure>() / 2).min(MOST);
-        Departures { log: VecDeque::new(), most, one_in: ONE_IN, sent: 0 }
+        Departures { log: VecDeque::new(), most, one_in: 1, sent: 0 }
     }
 
-    /// A packet left. Of two alike nobody knows which one came, so neither is remembered; but a spare copy follows its
-    /// original at once.
+    /// A packet left. Of a repair and its original nobody knows which one came, so neither is remembered; a spare copy
+    /// follows its original at once.
     pub fn add(&mut self, now: Instant, name: Name, lane: Lane) {
         self.sent += u64::from(name.bytes);
-        if !name.is_one_in(self.one_in) || self.most == 0 || lane == Lane::Spare {
+        if !name.is_one_in(self.one_in) || self.most == 0 {
             return;
         }
-        if let Some(twin) = self.log.iter().rposition(|departure| departure.name == name.number) {
-            self.log.remove(twin);
-        } else if lane == Lane::Queue {
-            if self.log.len() == self.most {
-                self.one_in = self.one_in.saturating_mul(2);
-                self.log.retain(|departure| departure.name.is_multiple_of(self.one_in));
-                self.log.truncate(self.most - 1);
-            }
-            self.log.push_back(Departure { name: name.number, at: now, sent: self.sent });
+        match lane {
+            Lane::Queue => self.remember(Departure { name: name.number, at: now, sent: self.sent }),
+            Lane::Repair => self.log.retain(|departure| departure.name != name.number),
+            Lane::Spare => {}
         }
     }
 
-    /// The packet of a report. What left before it came or is lost.
-    pub fn find(&mut self, report: &Report) -> Option<Sample> {
-        let place = self.log.iter().position(|departure| departure.name == report.name)?;
-        let Departure { at, sent, .. } = self.log[place];
-        self.log.drain(..=place);
-        if self.log.len() < self.most / 4 {
-            self.one_in = (self.one_in / 2).max(ONE_IN);
+    fn remember(&mut self, departure: Departure) {
+        if self.log.len() == self.most {
+            self.one_in = self.one_in.saturating_mul(2);
+            self.log.retain(|departure| departure.name.is_multiple_of(self.one_in));
+            self.log.truncate(self.most - 1);
         }
-        Some(Sample { left: at, came: report.stamp, sent, received: report.received })
+        self.log.push_back(departure);
+    }
+
+    /// The packet of a report, unless two had this name. What left before it came or is lost.
+    pub fn find(&mut self, report: &Report) -> Option<Sample> {
+        let place = self.log.iter().rposition(|departure| departure.name == report.name)?;
+        let Departure { at, sent, .. } = self.log[place];
+        let is_unique = self.log.drain(..=place).rev().skip(1).all(|departure| departure.name != report.name);
+        if self.log.len() < self.most / 4 {
+            self.one_in = (self.one_in / 2).max(1);
+        }
+        is_unique.then_some(Sample { left: at, came: report.stamp, sent, received: report.received })
     }
 
     pub fn clear(&mut self) {

@@ -109,9 +109,6 @@ pub(crate) struct Name {
     bytes: u32,
 }
 
-/// One packet in so many is remembered and reported, or fewer where there are very many.
-const ONE_IN: u32 = 4;
-
 impl Name {
     /// The name of `packet`, from what does not change between the ends.
     pub fn of(packet: &Packet) -> Name {
