@@ -1,5 +1,6 @@
 //! Addresses of simulated nodes: the node's index is in the address, so routing needs no lookup.
 
+use crate::index::NodeId;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Most nodes a topology can have.
@@ -15,12 +16,13 @@ pub enum Family {
     V6,
 }
 
-/// The address of node `index`.
-pub fn of_node(index: usize, family: Family) -> IpAddr {
-    let [high, low] = (index as u16).to_be_bytes();
+/// The address of a node.
+pub fn of_node(node: NodeId, family: Family) -> IpAddr {
+    let number = usize::from(node) as u16;
+    let [high, low] = number.to_be_bytes();
     match family {
         Family::V4 => IpAddr::V4(Ipv4Addr::new(10, high, low, 1)),
-        Family::V6 => IpAddr::V6(Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, index as u16, 1)),
+        Family::V6 => IpAddr::V6(Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, number, 1)),
     }
 }
 
@@ -28,15 +30,15 @@ pub fn of_node(index: usize, family: Family) -> IpAddr {
 ///
 /// In whole words: taking single bytes out of an address that was just copied stalls the processor, twice a hop.
 #[inline]
-pub fn node_of(address: &IpAddr) -> Option<usize> {
+pub fn node_of(address: &IpAddr) -> Option<NodeId> {
     match address {
         IpAddr::V4(v4) => {
             let bits = v4.to_bits();
-            (bits >> 24 == 10).then_some((bits >> 8 & 0xffff) as usize)
+            (bits >> 24 == 10).then_some(NodeId::from((bits >> 8 & 0xffff) as usize))
         }
         IpAddr::V6(v6) => {
             let bits = v6.to_bits();
-            (bits >> 112 == 0xfd00).then_some((bits >> 16 & 0xffff) as usize)
+            (bits >> 112 == 0xfd00).then_some(NodeId::from((bits >> 16 & 0xffff) as usize))
         }
     }
 }
@@ -47,9 +49,9 @@ mod tests {
 
     #[test]
     fn an_address_names_its_node() {
-        for index in [0, 1, 255, 256, MAX_NODES - 1] {
-            assert_eq!(node_of(&of_node(index, Family::V4)), Some(index));
-            assert_eq!(node_of(&of_node(index, Family::V6)), Some(index));
+        for node in [0, 1, 255, 256, MAX_NODES - 1].map(NodeId::from) {
+            assert_eq!(node_of(&of_node(node, Family::V4)), Some(node));
+            assert_eq!(node_of(&of_node(node, Family::V6)), Some(node));
         }
         assert_eq!(node_of(&"192.0.2.1".parse().unwrap()), None);
     }

@@ -1,24 +1,26 @@
 //! The 802.11 cells of a network, and the directions between their access points and stations.
 
 use crate::dot11::Bss;
+use crate::index::{AirHopId, ElementId, InterfaceId, NodeId, WlanId};
 use crate::tap::Direction;
+use typed_index_collections::TiVec;
 
 /// One direction between an access point and one of its stations.
 #[derive(Debug)]
 pub struct AirHop {
     pub direction: Direction,
     /// Which cell.
-    pub cell: usize,
+    pub cell: WlanId,
     /// The sender's interface there.
-    pub from: usize,
+    pub from: InterfaceId,
     /// The receiver's.
-    pub to: usize,
+    pub to: InterfaceId,
     /// The receiver.
-    pub node: usize,
+    pub node: NodeId,
     /// The scheme element that gets packets before they enter.
-    pub before: Option<usize>,
+    pub before: Option<ElementId>,
     /// The scheme element that gets packets when they come out.
-    pub after: Option<usize>,
+    pub after: Option<ElementId>,
 }
 
 /// A cell with its place in the network.
@@ -28,14 +30,15 @@ pub struct Wlan {
     pub name: String,
     pub bss: Bss,
     /// Node of each interface.
-    pub nodes: Vec<usize>,
+    pub nodes: TiVec<InterfaceId, NodeId>,
     /// The first of its hops: up and down for each station in turn.
-    pub first_air_hop: usize,
+    pub first_air_hop: AirHopId,
 }
 
 impl Wlan {
     /// The hop from one interface to another, counted among all hops in the air.
-    pub fn air_hop(&self, from: usize, to: usize) -> usize {
-        self.first_air_hop + 2 * (from.max(to) - 1) + usize::from(from == 0)
+    pub fn air_hop(&self, from: InterfaceId, to: InterfaceId) -> AirHopId {
+        let before = 2 * (usize::from(from.max(to)) - 1) + usize::from(from == InterfaceId::AP);
+        AirHopId::from(usize::from(self.first_air_hop) + before)
     }
 }

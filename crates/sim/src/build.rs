@@ -10,6 +10,7 @@ use crate::error::SimError;
 use crate::events::Sources;
 use crate::express;
 use crate::host::{Host, ProbeSpec};
+use crate::index::{AirHopId, ElementId, Hop, InterfaceId, LinkId, NodeId, PipeId, WlanId};
 use crate::network::Network;
 use crate::pipe::Pipe;
 use crate::queue::EventQueue;
@@ -21,6 +22,7 @@ use airtcp_core::{ByteSize, Duration, Instant, Ledger, Rng};
 use airtcp_link::{Link, Queue};
 use airtcp_schemes::{End, LinkFacts, MAX_MEMORY, Placement, Site as SchemeSite};
 use std::collections::{BTreeSet, VecDeque};
+use typed_index_collections::{TiVec, ti_vec};
 
 /// The ends that a scheme has elements at.
 fn ends(spec: &SchemeSpec) -> &'static [End] {
@@ -30,50 +32,51 @@ fn ends(spec: &SchemeSpec) -> &'static [End] {
     }
 }
 
-/// Both directions of every link; `ends` gets the nodes they lead from and to.
-fn lay_links(topology: &Topology, seed: u64, ends: &mut Vec<(usize, usize)>) -> Vec<Pipe> {
-    let mut pipes = Vec::new();
-    for (index, spec) in topology.links.iter().enumerate() {
+/// A hop, and the nodes it leads from and to.
+type Lead = (Hop, NodeId, NodeId);
+
+/// Both directions of every link, which are added to `hops`.
+fn lay_links(topology: &Topology, seed: u64, hops: &mut Vec<Lead>) -> TiVec<PipeId, Pipe> {
+    let mut pipes: TiVec<PipeId, Pipe> = TiVec::new();
+    for (id, spec) in topology.links.iter_enumerated() {
         for (side, label) in ["forward", "reverse"].into_iter().enumerate() {
             let name = format!("links.{}.{label}", spec.name);
             let link = Link::new(&spec.settings[side], seed, &name);
-            ends.push((spec.ends[side], spec.ends[1 - side]));
-            let to = spec.ends[1 - side];
-            let direction = Direction { link: index, reverse: side == 1 };
+            let (from, to) = (spec.ends[side], spec.ends[1 - side]);
+            hops.push((Hop::Wire(pipes.next_key()), from, to));
+            let direction = Direction { link: id.into(), reverse: side == 1 };
             pipes.push(Pipe::new(name, direction, link, to));
         }
     }
     pipes
 }
 
-/// Every cell, and both directions of its stations; `ends` gets the nodes they lead from and to.
-fn place_wlans(
-    topology: &Topology,
-    seed: u64,
-    ends: &mut Vec<(usize, usize)>,
-) -> Result<(Vec<Wlan>, Vec<AirHop>), SimError> {
-    let (mut wlans, mut air_hops) = (Vec::new(), Vec::new());
-    for (index, spec) in topology.wlans.iter().enumerate() {
+type Cells = (TiVec<WlanId, Wlan>, TiVec<AirHopId, AirHop>);
+
+/// Every cell, and both directions of its stations, which are added to `hops`.
+fn place_wlans(topology: &Topology, seed: u64, hops: &mut Vec<Lead>) -> Result<Cells, SimError> {
+    let (mut wlans, mut air_hops): Cells = (TiVec::new(), TiVec::new());
+    for (cell, spec) in topology.wlans.iter_enumerated() {
         let refused = |reason| SimError::Wlan { wlan: spec.name.clone(), reason };
         spec.settings.check().map_err(refused)?;
         let name = format!("wlans.{}", spec.name);
-        let nodes: Vec<usize> = std::iter::once(spec.ap).chain(spec.stations.iter().copied()).collect();
+        let nodes: TiVec<InterfaceId, NodeId> = std::iter::once(spec.ap).chain(spec.stations.iter().copied()).collect();
         let mut bss = Bss::new(&spec.settings, spec.stations.len(), seed, &name);
         for (node, edca) in &spec.edca {
             spec.settings.check_edca(edca).map_err(refused)?;
             let station = spec.stations.iter().position(|station| station == node);
             let station = station.ok_or_else(|| refused("only its stations contend in it".into()))?;
-            bss.contend(station + 1, edca);
+            bss.contend((station + 1).into(), edca);
         }
-        let first_air_hop = air_hops.len();
-        for station in 1..nodes.len() {
+        let first_air_hop = air_hops.next_key();
+        for station in nodes.keys().skip(1) {
             // Behind the links, for taps.
             let link = topology.links.len() + air_hops.len() / 2;
-            for (from, to) in [(station, 0), (0, station)] {
-                let direction = Direction { link, reverse: from == 0 };
+            for (from, to) in [(station, InterfaceId::AP), (InterfaceId::AP, station)] {
+                let direction = Direction { link, reverse: from == InterfaceId::AP };
                 let (before, after) = (None, None);
-                air_hops.push(AirHop { direction, cell: index, from, to, node: nodes[to], before, after });
-                ends.push((nodes[from], nodes[to]));
+                hops.push((Hop::Air(air_hops.next_key()), nodes[from], nodes[to]));
+                air_hops.push(AirHop { direction, cell, from, to, node: nodes[to], before, after });
             }
         }
         wlans.push(Wlan { name, bss, nodes, first_air_hop });
@@ -87,21 +90,21 @@ impl<'t> Engine<'t> {
         if topology.nodes.len() > address::MAX_NODES {
             return Err(SimError::TooManyNodes);
         }
-        let mut ends = Vec::new();
-        let pipes = lay_links(topology, settings.seed, &mut ends);
-        let (wlans, air_hops) = place_wlans(topology, settings.seed, &mut ends)?;
+        let (nodes, mut hops) = (topology.nodes.len(), Vec::new());
+        let pipes = lay_links(topology, settings.seed, &mut hops);
+        let (wlans, air_hops) = place_wlans(topology, settings.seed, &mut hops)?;
         let mut engine = Engine {
             now: Instant::ZERO,
             network: Network {
                 queue: EventQueue::new(0),
                 sources: Sources::default(),
+                routes: Routes::new(nodes, &hops),
                 pipes,
                 air_hops,
                 wlans,
-                routes: Routes::new(topology.nodes.len(), &ends),
                 node_names: topology.nodes.clone(),
-                hosts: vec![None; topology.nodes.len()],
-                locals: vec![Vec::new(); topology.nodes.len()],
+                hosts: ti_vec![None; nodes],
+                locals: ti_vec![Vec::new(); nodes],
                 tap: Tapped::new(tap),
                 until: Instant::MAX,
                 trace_hash: 0,
@@ -110,7 +113,7 @@ impl<'t> Engine<'t> {
             },
             work: VecDeque::new(),
             reports: Vec::new(),
-            elements: Vec::new(),
+            elements: TiVec::new(),
             schemes: Vec::new(),
             control_damaged: 0,
             checker: Checker::new(settings.checks),
@@ -118,8 +121,8 @@ impl<'t> Engine<'t> {
             warmup_end: Instant::ZERO + settings.warmup,
             events: 0,
             settings: settings.clone(),
-            flow_ends: Vec::new(),
-            probe_ends: Vec::new(),
+            flow_ends: TiVec::new(),
+            probe_ends: TiVec::new(),
             levels: Vec::new(),
         };
         for spec in &topology.schemes {
@@ -136,29 +139,28 @@ impl<'t> Engine<'t> {
     /// Hosts talk to the other end of their flows, schemes with each other and with every host.
     fn mark_express(&mut self) {
         let Network { pipes, air_hops, routes, .. } = &mut self.network;
-        let node = |element: &usize| self.elements[*element].place.node;
+        let node = |element: &ElementId| self.elements[*element].place.node;
         let talkers = self.flow_ends.iter().chain(&self.probe_ends);
         let flows = talkers.map(|(from, to)| (node(from), node(to)));
-        let schemes: Vec<usize> = self.schemes.iter().flat_map(|(.., placed)| placed.iter().map(node)).collect();
-        let places: BTreeSet<usize> = self.elements.iter().map(|slot| slot.place.node).collect();
+        let schemes: Vec<NodeId> = self.schemes.iter().flat_map(|(.., placed)| placed.iter().map(node)).collect();
+        let places: BTreeSet<NodeId> = self.elements.iter().map(|slot| slot.place.node).collect();
         let of_schemes = schemes.iter().flat_map(|scheme| places.iter().map(|place| (*scheme, *place)));
         let ends = flows.chain(of_schemes).flat_map(|(from, to)| [(from, to), (to, from)]);
         express::mark(pipes, air_hops, routes, ends, |node| places.contains(&node));
     }
 
-    fn add_element(&mut self, name: String, node: usize, exit: Exit, body: ElementKind) -> usize {
-        let index = self.elements.len();
+    fn add_element(&mut self, name: String, node: NodeId, exit: Exit, body: ElementKind) -> ElementId {
+        let index = self.elements.next_key();
         let rng = Rng::derive(self.settings.seed, &name);
         let place = Place { name, index, node, exit, peer: None };
-        self.elements.push(PlacedElement {
+        self.elements.push_and_get_key(PlacedElement {
             body,
             rng,
             place,
             ledger: Ledger::default(),
             refused: None,
             busy: (Instant::ZERO, 0),
-        });
-        index
+        })
     }
 
     fn place_scheme(&mut self, topology: &Topology, spec: &SchemeSpec) -> Result<(), SimError> {
@@ -168,9 +170,9 @@ impl<'t> Engine<'t> {
             return Err(SimError::Misplaced { scheme: spec.name.clone(), slug: spec.choice.entry.slug, wanted });
         }
         let placed = match spec.on {
-            On::Link(link) => self.place_on_link(topology, spec, link.0)?,
-            On::Wlan(wlan) => self.place_on_wlan(topology, spec, wlan.0)?,
-            On::Path(from, to) => self.place_on_path(topology, spec, from.0, to.0)?,
+            On::Link(link) => self.place_on_link(topology, spec, link)?,
+            On::Wlan(wlan) => self.place_on_wlan(topology, spec, wlan)?,
+            On::Path(from, to) => self.place_on_path(topology, spec, from, to)?,
         };
         if let [near, far] = placed[..] {
             self.elements[near].place.peer = Some(far);
@@ -180,12 +182,17 @@ impl<'t> Engine<'t> {
         Ok(())
     }
 
-    fn place_on_link(&mut self, topology: &Topology, spec: &SchemeSpec, index: usize) -> Result<Vec<usize>, SimError> {
-        let link = &topology.links[index];
+    fn place_on_link(
+        &mut self,
+        topology: &Topology,
+        spec: &SchemeSpec,
+        id: LinkId,
+    ) -> Result<Vec<ElementId>, SimError> {
+        let link = &topology.links[id];
         let mut placed = Vec::new();
         for end in ends(spec) {
-            let side = usize::from(*end == End::Far);
-            let (outgoing, incoming) = (2 * index + side, 2 * index + 1 - side);
+            let is_far = *end == End::Far;
+            let (side, outgoing, incoming) = (usize::from(is_far), PipeId::of(id, is_far), PipeId::of(id, !is_far));
             if self.network.pipes[outgoing].before.is_some() || self.network.pipes[incoming].after.is_some() {
                 return Err(SimError::Occupied { scheme: spec.name.clone() });
             }
@@ -200,7 +207,7 @@ impl<'t> Engine<'t> {
             };
             let element = self.make_scheme(
                 spec,
-                SchemePlace { node: link.ends[side], end: *end, link: facts, exit: Exit::Hop(outgoing) },
+                SchemePlace { node: link.ends[side], end: *end, link: facts, exit: Exit::Hop(Hop::Wire(outgoing)) },
             )?;
             self.network.pipes[outgoing].before = Some(element);
             self.network.pipes[incoming].after = Some(element);
@@ -209,11 +216,16 @@ impl<'t> Engine<'t> {
         Ok(placed)
     }
 
-    fn place_on_wlan(&mut self, topology: &Topology, spec: &SchemeSpec, index: usize) -> Result<Vec<usize>, SimError> {
-        let (of_wlan, wlan) = (&topology.wlans[index], &self.network.wlans[index]);
-        let hops: Vec<[usize; 2]> =
-            (1..wlan.nodes.len()).map(|station| [wlan.air_hop(station, 0), wlan.air_hop(0, station)]).collect();
-        let is_taken = |hop: &usize| {
+    fn place_on_wlan(
+        &mut self,
+        topology: &Topology,
+        spec: &SchemeSpec,
+        cell: WlanId,
+    ) -> Result<Vec<ElementId>, SimError> {
+        let (of_wlan, wlan) = (&topology.wlans[cell], &self.network.wlans[cell]);
+        let both = |station| [wlan.air_hop(station, InterfaceId::AP), wlan.air_hop(InterfaceId::AP, station)];
+        let hops: Vec<[AirHopId; 2]> = wlan.nodes.keys().skip(1).map(both).collect();
+        let is_taken = |hop: &AirHopId| {
             let air_hop = &self.network.air_hops[*hop];
             air_hop.before.is_some() || air_hop.after.is_some()
         };
@@ -231,7 +243,7 @@ impl<'t> Engine<'t> {
         };
         for end in ends(spec) {
             if *end == End::Near {
-                let exit = Exit::Stations(index);
+                let exit = Exit::Stations(cell);
                 let element = self.make_scheme(
                     spec,
                     SchemePlace { node: of_wlan.ap, end: *end, link: facts(&of_wlan.settings.ap_queue), exit },
@@ -244,7 +256,7 @@ impl<'t> Engine<'t> {
                 continue;
             }
             for ([up, down], node) in hops.iter().zip(&of_wlan.stations) {
-                let exit = Exit::Hop(self.network.pipes.len() + up);
+                let exit = Exit::Hop(Hop::Air(*up));
                 let element = self.make_scheme(
                     spec,
                     SchemePlace { node: *node, end: *end, link: facts(&of_wlan.settings.queue), exit },
@@ -258,7 +270,7 @@ impl<'t> Engine<'t> {
     }
 
     /// One element of a scheme.
-    pub(crate) fn make_scheme(&mut self, spec: &SchemeSpec, at: SchemePlace) -> Result<usize, SimError> {
+    pub(crate) fn make_scheme(&mut self, spec: &SchemeSpec, at: SchemePlace) -> Result<ElementId, SimError> {
         let SchemePlace { node, end, link, exit } = at;
         let name = format!("schemes.{}.{}", spec.name, self.network.node_names[node]);
         let mut rng = Rng::derive(self.settings.seed, &format!("{name}/make"));
@@ -272,8 +284,8 @@ impl<'t> Engine<'t> {
     }
 
     fn place_flows(&mut self, topology: &Topology) -> Result<(), SimError> {
-        for (id, flow) in topology.flows.iter().enumerate() {
-            let (from, to) = (flow.from.0, flow.to.0);
+        for (id, flow) in topology.flows.iter_enumerated() {
+            let (from, to) = (flow.from, flow.to);
             if from == to
                 || self.network.routes.towards(from, to).is_none()
                 || self.network.routes.towards(to, from).is_none()
@@ -295,7 +307,7 @@ impl<'t> Engine<'t> {
     }
 
     fn place_probes(&mut self, topology: &Topology) {
-        for (number, probe) in topology.probes.iter().enumerate() {
+        for (id, probe) in topology.probes.iter_enumerated() {
             let spec = ProbeSpec {
                 name: probe.name.clone(),
                 every: probe.every.max(Duration::from_nanos(1)),
@@ -303,14 +315,14 @@ impl<'t> Engine<'t> {
                 from: self.warmup_end,
                 until: Instant::ZERO + self.settings.duration,
             };
-            let ends = [probe.from, probe.to].map(|node| address::of_node(node.0, Family::V4));
-            let (asks, answers) = (self.host_of(probe.from.0), self.host_of(probe.to.0));
-            self.host(asks).add_probe(number, spec, ends);
+            let ends = [probe.from, probe.to].map(|node| address::of_node(node, Family::V4));
+            let (asks, answers) = (self.host_of(probe.from), self.host_of(probe.to));
+            self.host(asks).add_probe(id, spec, ends);
             self.probe_ends.push((asks, answers));
         }
     }
 
-    fn host_of(&mut self, node: usize) -> usize {
+    fn host_of(&mut self, node: NodeId) -> ElementId {
         if let Some(index) = self.network.hosts[node] {
             return index;
         }
@@ -321,7 +333,7 @@ impl<'t> Engine<'t> {
     }
 
     /// The host that the element with this number is.
-    pub fn host(&mut self, index: usize) -> &mut Host {
+    pub fn host(&mut self, index: ElementId) -> &mut Host {
         match &mut self.elements[index].body {
             ElementKind::Host(host) => host,
             ElementKind::Scheme(_) => unreachable!("host indices name hosts"),

@@ -3,9 +3,11 @@
 use crate::air::Wlan;
 use crate::element::PlacedElement;
 use crate::host::Host;
+use crate::index::{ElementId, PipeId, WlanId};
 use crate::outcome::Checks;
 use crate::pipe::Pipe;
 use airtcp_core::Instant;
+use typed_index_collections::TiSlice;
 
 /// Watches a run.
 #[derive(Debug)]
@@ -20,7 +22,13 @@ impl Checker {
     }
 
     /// Checks conservation and bounds everywhere.
-    pub fn check(&mut self, now: Instant, elements: &[PlacedElement], pipes: &[Pipe], wlans: &[Wlan]) {
+    pub fn check(
+        &mut self,
+        now: Instant,
+        elements: &TiSlice<ElementId, PlacedElement>,
+        pipes: &TiSlice<PipeId, Pipe>,
+        wlans: &TiSlice<WlanId, Wlan>,
+    ) {
         for slot in elements {
             fail_if(&mut self.checks.conservation, element_conserves(now, slot));
             fail_if(&mut self.checks.bounds, || {
@@ -79,13 +87,13 @@ fn link_conserves(now: Instant, pipe: &Pipe) -> impl FnOnce() -> Option<String> 
 
 fn cell_conserves(now: Instant, wlan: &Wlan) -> impl FnOnce() -> Option<String> {
     move || {
-        (0..wlan.bss.interfaces()).find_map(|interface| {
+        wlan.bss.interfaces().find_map(|interface| {
             let counters = wlan.bss.counters(interface);
             let out = counters.packets_delivered + counters.dropped_total();
             let held = wlan.bss.held(interface) as u64;
             let into = counters.packets_in;
-            (into != out + held)
-                .then(|| format!("{now} {} interface {interface}: {into} in, {out} out, {held} held", wlan.name))
+            let (wlan, number) = (&wlan.name, usize::from(interface));
+            (into != out + held).then(|| format!("{now} {wlan} interface {number}: {into} in, {out} out, {held} held"))
         })
     }
 }

@@ -1,6 +1,7 @@
 //! Control messages between elements as UDP packets of the simulated network, of the same layout and size as live.
 
 use crate::address::{self, Family};
+use crate::index::{ElementId, NodeId};
 use airtcp_core::control::{HEADER_LEN, Header, UDP_HEADER_LEN};
 use airtcp_core::{CreateReason, Packet, packet::protocol};
 use bytes::{BufMut, Bytes, BytesMut};
@@ -11,8 +12,8 @@ const CONTROL_PORT: u16 = 47_910;
 const MESSAGE_AT: usize = UDP_HEADER_LEN + HEADER_LEN;
 
 /// A message from the node `from` to the element with this number at the node `to`.
-pub fn packet(from: usize, to: usize, element: usize, message: &[u8]) -> Packet {
-    let header = Header { scheme: element as u32, ..Header::default() };
+pub fn packet(from: NodeId, to: NodeId, element: ElementId, message: &[u8]) -> Packet {
+    let header = Header { scheme: usize::from(element) as u32, ..Header::default() };
     let mut datagram = BytesMut::with_capacity(MESSAGE_AT + message.len());
     datagram.put_u16(CONTROL_PORT);
     datagram.put_u16(CONTROL_PORT);
@@ -33,7 +34,7 @@ pub fn is_control(packet: &Packet) -> bool {
 }
 
 /// The element a control packet is for, and the message.
-pub fn read_control(packet: &Packet) -> Option<(usize, Bytes)> {
+pub fn read_control(packet: &Packet) -> Option<(ElementId, Bytes)> {
     if packet.tcp().is_some() || packet.ip().protocol != protocol::UDP {
         return None;
     }
@@ -42,5 +43,5 @@ pub fn read_control(packet: &Packet) -> Option<(usize, Bytes)> {
         return None;
     }
     let header = Header::decode(datagram.get(UDP_HEADER_LEN..)?).ok()?;
-    Some((header.scheme as usize, datagram.slice(MESSAGE_AT..)))
+    Some((ElementId::from(header.scheme as usize), datagram.slice(MESSAGE_AT..)))
 }

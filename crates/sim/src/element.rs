@@ -1,6 +1,7 @@
 //! An element in its place, with its ledger.
 
 use crate::host::Host;
+use crate::index::{ElementId, Hop, NodeId, WlanId};
 use airtcp_core::{Element, Instant, Ledger, Port, Rng};
 use airtcp_schemes::{End, LinkFacts};
 
@@ -55,9 +56,9 @@ pub enum Exit {
     /// The node itself, which forwards: that of a host.
     Node,
     /// A hop.
-    Hop(usize),
+    Hop(Hop),
     /// Every station of the cell at this site: that of an access point.
-    Stations(usize),
+    Stations(WlanId),
 }
 
 /// Where an element sits.
@@ -65,17 +66,17 @@ pub enum Exit {
 pub struct Place {
     /// "schemes.repair.a" or "hosts.sender"
     pub name: String,
-    pub index: usize,
-    pub node: usize,
+    pub index: ElementId,
+    pub node: NodeId,
     /// What is behind [`Port::LINK`].
     pub exit: Exit,
     /// The element at the other end of a two-ended scheme.
-    pub peer: Option<usize>,
+    pub peer: Option<ElementId>,
 }
 
 /// Where an element of a scheme is placed, and what is known there.
 pub struct SchemePlace {
-    pub node: usize,
+    pub node: NodeId,
     pub end: End,
     /// Facts about the link or path, seen from this end.
     pub link: LinkFacts,

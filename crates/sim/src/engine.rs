@@ -8,6 +8,7 @@ use crate::control::{is_control, read_control};
 use crate::dot11::Report;
 use crate::element::PlacedElement;
 use crate::events::{Kind, Sources};
+use crate::index::{ElementId, FlowId, Hop, NodeId, PipeId, ProbeId, WlanId};
 use crate::io::{ElementIo, Work};
 use crate::network::{Delivery, Network};
 use crate::outcome::{LevelSample, Outcome};
@@ -17,6 +18,7 @@ use crate::settings::RunSettings;
 use crate::tap::Direction;
 use airtcp_core::{Context, DropReason, Duration, Instant, Packet, Peer, Port};
 use std::collections::VecDeque;
+use typed_index_collections::TiVec;
 
 /// A running topology.
 pub struct Engine<'t> {
@@ -25,17 +27,17 @@ pub struct Engine<'t> {
     pub(crate) work: VecDeque<Work>,
     /// Memory for what cells report.
     pub(crate) reports: Vec<Report>,
-    pub(crate) elements: Vec<PlacedElement>,
-    pub(crate) schemes: Vec<(String, &'static str, Vec<usize>)>,
+    pub(crate) elements: TiVec<ElementId, PlacedElement>,
+    pub(crate) schemes: Vec<(String, &'static str, Vec<ElementId>)>,
     pub(crate) control_damaged: u64,
     pub(crate) checker: Checker,
     pub(crate) sample_every: Duration,
     pub(crate) warmup_end: Instant,
     pub(crate) events: u64,
     pub(crate) settings: RunSettings,
-    pub(crate) flow_ends: Vec<(usize, usize)>,
+    pub(crate) flow_ends: TiVec<FlowId, (ElementId, ElementId)>,
     /// Asking and answering host of each probe.
-    pub(crate) probe_ends: Vec<(usize, usize)>,
+    pub(crate) probe_ends: TiVec<ProbeId, (ElementId, ElementId)>,
     /// What was recorded, a row for each sample.
     pub(crate) levels: Vec<LevelSample>,
 }
@@ -47,11 +49,11 @@ impl Engine<'_> {
         let (pipes, cells) = (self.network.pipes.len(), self.network.wlans.len());
         self.network.sources = Sources { pipes, cells, elements: self.elements.len() };
         self.network.queue = EventQueue::new(self.network.sources.count());
-        for index in 0..self.elements.len() {
+        for index in self.elements.keys() {
             self.arm(index);
         }
-        for index in 0..self.network.wlans.len() {
-            self.network.schedule_cell(index);
+        for cell in self.network.wlans.keys() {
+            self.network.schedule_cell(cell);
         }
         self.set_sample();
         let mut warm = false;
@@ -77,7 +79,7 @@ impl Engine<'_> {
     fn handle_event(&mut self, kind: Kind) {
         match kind {
             Kind::Arrival(pipe) => self.handle_arrival(pipe),
-            Kind::Cell(index) => self.handle_exchange(index),
+            Kind::Cell(cell) => self.handle_exchange(cell),
             Kind::Timeout(index) => self.handle_timeout(index),
             Kind::Ready(index) => {
                 self.network.queue.cancel(self.network.sources.of(kind));
@@ -92,7 +94,7 @@ impl Engine<'_> {
         }
     }
 
-    fn handle_timeout(&mut self, index: usize) {
+    fn handle_timeout(&mut self, index: ElementId) {
         self.network.queue.cancel(self.network.sources.of(Kind::Timeout(index)));
         let slot = &mut self.elements[index];
         if slot.body.as_element().poll_timeout().is_none_or(|due| due > self.now) {
@@ -105,43 +107,43 @@ impl Engine<'_> {
         self.call(index, |element, cx| element.handle_timeout(cx));
     }
 
-    fn handle_arrival(&mut self, index: usize) {
-        self.network.pipes[index].advance(self.now, &mut self.network.tap);
-        while let Some(packet) = self.network.pipes[index].link.receive(self.now) {
-            let Pipe { direction, to, after, .. } = self.network.pipes[index];
-            self.arrive(index, direction, to, after, packet);
+    fn handle_arrival(&mut self, pipe: PipeId) {
+        self.network.pipes[pipe].advance(self.now, &mut self.network.tap);
+        let next = loop {
+            let Pipe { link, direction, to, after, .. } = &mut self.network.pipes[pipe];
+            let Some(packet) = link.receive(self.now) else { break link.next_event() };
+            let (direction, to, after) = (*direction, *to, *after);
+            self.arrive(Hop::Wire(pipe), direction, to, after, packet);
             self.drain_work();
-        }
-        let next = self.network.pipes[index].link.next_event().unwrap_or(Instant::MAX);
-        self.network.queue.set(self.network.sources.of(Kind::Arrival(index)), next);
+        };
+        self.network.queue.set(self.network.sources.of(Kind::Arrival(pipe)), next.unwrap_or(Instant::MAX));
     }
 
     /// An exchange on the medium of a cell ends.
-    fn handle_exchange(&mut self, index: usize) {
+    fn handle_exchange(&mut self, cell: WlanId) {
         let mut reports = std::mem::take(&mut self.reports);
-        self.network.wlans[index].bss.advance(self.now, &mut reports);
+        self.network.wlans[cell].bss.advance(self.now, &mut reports);
         for report in reports.drain(..) {
-            self.network.show_lost(self.now, index, &report);
+            self.network.show_lost(self.now, cell, &report);
             match report {
                 Report::Delivered { from, to, packet } => {
-                    let air_hop = self.network.wlans[index].air_hop(from, to);
-                    let number = self.network.pipes.len() + air_hop;
+                    let air_hop = self.network.wlans[cell].air_hop(from, to);
                     let AirHop { direction, node, after, .. } = self.network.air_hops[air_hop];
-                    self.arrive(number, direction, node, after, packet);
+                    self.arrive(Hop::Air(air_hop), direction, node, after, packet);
                 }
                 Report::Dropped { .. } => {}
                 Report::Status { element, status } => self.work.push_back(Work::Status { element, status }),
-                Report::Room { from } => self.network.set_ready(index, from, &self.elements, self.now),
+                Report::Room { from } => self.network.set_ready(cell, from, &self.elements, self.now),
             }
             self.drain_work();
         }
         self.reports = reports;
-        self.network.schedule_cell(index);
+        self.network.schedule_cell(cell);
     }
 
     /// A packet comes out of a hop, at `node`; the element `after` gets it, if there is one.
     #[inline]
-    fn arrive(&mut self, hop: usize, direction: Direction, node: usize, after: Option<usize>, packet: Packet) {
+    fn arrive(&mut self, hop: Hop, direction: Direction, node: NodeId, after: Option<ElementId>, packet: Packet) {
         self.network.trace(self.now, hop, &packet);
         if let Some(tap) = self.network.tap.get() {
             tap.on_arrived(self.now, direction, &packet);
@@ -172,26 +174,26 @@ impl Engine<'_> {
         }
     }
 
-    fn forward(&mut self, node: usize, packet: Packet) {
+    fn forward(&mut self, node: NodeId, packet: Packet) {
         if let Some(delivery) = self.network.forward(self.now, node, None, packet) {
             self.deliver(delivery);
         }
     }
 
     /// Messages between the elements of a scheme are a gateway's own traffic: no scheme queues or repairs them.
-    fn forward_control(&mut self, node: usize, packet: Packet) {
+    fn forward_control(&mut self, node: NodeId, packet: Packet) {
         let destination = address::node_of(&packet.ip().destination);
         if destination == Some(node) {
             if packet.is_corrupted() {
                 self.control_damaged += 1;
                 self.network.show_drop(self.now, node, &packet, DropReason::CORRUPTED);
             } else if let Some((element, message)) = read_control(&packet)
-                && element < self.elements.len()
+                && self.elements.get(element).is_some()
             {
                 self.call(element, |element, cx| element.handle_control(cx, Peer::OTHER_END, &message));
             }
-        } else if let Some(pipe) = destination.and_then(|to| self.network.routes.towards(node, to)) {
-            self.network.send(self.now, pipe, packet);
+        } else if let Some(hop) = destination.and_then(|to| self.network.routes.towards(node, to)) {
+            self.network.send(self.now, hop, packet);
         }
     }
 
@@ -201,7 +203,7 @@ impl Engine<'_> {
         self.call(element, |element, cx| element.handle_packet(cx, port, packet));
     }
 
-    fn call(&mut self, index: usize, work: impl FnOnce(&mut dyn airtcp_core::Element, &mut Context<'_>)) {
+    fn call(&mut self, index: ElementId, work: impl FnOnce(&mut dyn airtcp_core::Element, &mut Context<'_>)) {
         let peer = self.elements[index].place.peer;
         let peer_node = peer.map(|peer| self.elements[peer].place.node);
         let slot = &mut self.elements[index];
@@ -220,7 +222,7 @@ impl Engine<'_> {
 
     /// Makes sure that the queue has an event no later than the element's deadline. A deadline that moved later changes
     /// nothing: the pending event finds out.
-    fn arm(&mut self, index: usize) {
+    fn arm(&mut self, index: ElementId) {
         let Some(due) = self.elements[index].body.as_element().poll_timeout() else { return };
         let (due, source) = (due.max(self.now), self.network.sources.of(Kind::Timeout(index)));
         if due < self.network.queue.at(source) {

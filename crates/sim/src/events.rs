@@ -1,18 +1,19 @@
 //! What events are about, and the place that each has in the queue.
 
+use crate::index::{ElementId, PipeId, WlanId};
 use crate::queue::Source;
 
 /// What is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// The next packet of a pipe arrives, or has its turn in the queue there.
-    Arrival(usize),
+    Arrival(PipeId),
     /// An exchange on the medium of a cell ends.
-    Cell(usize),
+    Cell(WlanId),
     /// An element's timeout.
-    Timeout(usize),
+    Timeout(ElementId),
     /// A full port of an element has room again.
-    Ready(usize),
+    Ready(ElementId),
     /// Measure and check.
     Sample,
 }
@@ -39,10 +40,10 @@ impl Sources {
     #[inline]
     pub fn of(&self, kind: Kind) -> Source {
         let place = match kind {
-            Kind::Arrival(pipe) => pipe,
-            Kind::Cell(cell) => self.pipes + cell,
-            Kind::Timeout(element) => self.first_timeout() + element,
-            Kind::Ready(element) => self.first_timeout() + self.elements + element,
+            Kind::Arrival(pipe) => usize::from(pipe),
+            Kind::Cell(cell) => self.pipes + usize::from(cell),
+            Kind::Timeout(element) => self.first_timeout() + usize::from(element),
+            Kind::Ready(element) => self.first_timeout() + self.elements + usize::from(element),
             Kind::Sample => self.first_timeout() + 2 * self.elements,
         };
         place as Source
@@ -53,16 +54,16 @@ impl Sources {
     pub fn kind(&self, source: Source) -> Kind {
         let place = source as usize;
         if place < self.pipes {
-            return Kind::Arrival(place);
+            return Kind::Arrival(place.into());
         }
         if place < self.first_timeout() {
-            return Kind::Cell(place - self.pipes);
+            return Kind::Cell((place - self.pipes).into());
         }
         let element = place - self.first_timeout();
         if element < self.elements {
-            Kind::Timeout(element)
+            Kind::Timeout(element.into())
         } else if element < 2 * self.elements {
-            Kind::Ready(element - self.elements)
+            Kind::Ready((element - self.elements).into())
         } else {
             Kind::Sample
         }

@@ -5,14 +5,16 @@
 //! That is so for the access links of a dumbbell behind its bottleneck, and for every chain of plain routers.
 
 use crate::air::AirHop;
+use crate::index::{AirHopId, Hop, NodeId, PipeId};
 use crate::pipe::Pipe;
 use crate::routes::Routes;
+use typed_index_collections::{TiSlice, TiVec, ti_vec};
 
 /// What feeds a link.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Feeder {
     Nobody,
-    Pipe(usize),
+    Pipe(PipeId),
     /// A node itself, or several pipes.
     Others,
 }
@@ -20,29 +22,31 @@ enum Feeder {
 /// Finds the pipes behind which packets may go straight on, and notes it in them. `ends` are all pairs of nodes that
 /// exchange packets, `has_element` says at which nodes somebody takes packets out.
 pub fn mark(
-    pipes: &mut [Pipe],
-    air_hops: &[AirHop],
+    pipes: &mut TiSlice<PipeId, Pipe>,
+    air_hops: &TiSlice<AirHopId, AirHop>,
     routes: &Routes,
-    ends: impl Iterator<Item = (usize, usize)>,
-    has_element: impl Fn(usize) -> bool,
+    ends: impl Iterator<Item = (NodeId, NodeId)>,
+    has_element: impl Fn(NodeId) -> bool,
 ) {
-    let mut feeders = vec![Feeder::Nobody; pipes.len() + air_hops.len()];
+    let mut feeders: TiVec<PipeId, Feeder> = ti_vec![Feeder::Nobody; pipes.len()];
     for (from, to) in ends {
         let (mut node, mut feeder) = (from, Feeder::Others);
         while let Some(hop) = routes.towards(node, to) {
-            feeders[hop] = match feeders[hop] {
-                Feeder::Nobody => feeder,
-                same if same == feeder => same,
-                _ => Feeder::Others,
-            };
-            (node, feeder) = match hop.checked_sub(pipes.len()) {
-                None => (pipes[hop].to, Feeder::Pipe(hop)),
-                Some(air_hop) => (air_hops[air_hop].node, Feeder::Others),
+            (node, feeder) = match hop {
+                Hop::Wire(pipe) => {
+                    feeders[pipe] = match feeders[pipe] {
+                        Feeder::Nobody => feeder,
+                        same if same == feeder => same,
+                        _ => Feeder::Others,
+                    };
+                    (pipes[pipe].to, Feeder::Pipe(pipe))
+                }
+                Hop::Air(air_hop) => (air_hops[air_hop].node, Feeder::Others),
             };
         }
     }
-    for next in 0..pipes.len() {
-        let Feeder::Pipe(pipe) = feeders[next] else { continue };
+    for (next, feeder) in feeders.into_iter_enumerated() {
+        let Feeder::Pipe(pipe) = feeder else { continue };
         let is_plain = |pipe: &Pipe| pipe.before.is_none() && pipe.after.is_none();
         if is_plain(&pipes[pipe])
             && pipes[pipe].link.is_express()

@@ -3,9 +3,11 @@
 use crate::air::Wlan;
 use crate::element::ElementKind;
 use crate::engine::Engine;
+use crate::index::{ElementId, ProbeId};
 use crate::outcome::{Drop, ElementOutcome, Mark, Outcome, ProbeOutcome, QueueOutcome, SchemeOutcome, WlanOutcome};
 use crate::pipe::Pipe;
 use airtcp_core::{DropReason, Instant};
+use typed_index_collections::TiVec;
 
 impl Engine<'_> {
     /// Takes the run apart.
@@ -13,7 +15,7 @@ impl Engine<'_> {
         self.checker.check(end, &self.elements, &self.network.pipes, &self.network.wlans);
         let flow_ends = std::mem::take(&mut self.flow_ends);
         let mut flows = Vec::new();
-        for (id, (sender, receiver)) in flow_ends.into_iter().enumerate() {
+        for (id, (sender, receiver)) in flow_ends.into_iter_enumerated() {
             let acknowledged = self.host(sender).bytes_acknowledged(id);
             let received = self.host(receiver).receiver_outcome(id, end, acknowledged);
             flows.push(self.host(sender).complete_outcome(id, received));
@@ -44,15 +46,15 @@ impl Engine<'_> {
     /// In the order of the topology: each host has its own in that order.
     fn probes(&mut self) -> Vec<ProbeOutcome> {
         let ends = std::mem::take(&mut self.probe_ends);
-        let mut found: Vec<Vec<ProbeOutcome>> = Vec::new();
+        let mut found: TiVec<ProbeId, Vec<ProbeOutcome>> = TiVec::new();
         for (asks, _) in &ends {
             found.push(self.host(*asks).probe_outcomes().collect());
         }
-        let place = |index: usize| ends[..index].iter().filter(|(asks, _)| *asks == ends[index].0).count();
-        found.into_iter().enumerate().map(|(index, mut probes)| probes.swap_remove(place(index))).collect()
+        let place = |probe: ProbeId| ends[..probe].iter().filter(|(asks, _)| *asks == ends[probe].0).count();
+        found.into_iter_enumerated().map(|(probe, mut probes)| probes.swap_remove(place(probe))).collect()
     }
 
-    fn scheme_outcome(&self, (name, kind, indices): &(String, &'static str, Vec<usize>)) -> SchemeOutcome {
+    fn scheme_outcome(&self, (name, kind, indices): &(String, &'static str, Vec<ElementId>)) -> SchemeOutcome {
         let elements = indices.iter().map(|index| {
             let slot = &self.elements[*index];
             let mut gauges = Vec::new();
@@ -69,8 +71,7 @@ impl Engine<'_> {
     fn wlan_outcome(&self, wlan: &Wlan) -> WlanOutcome {
         let usage = wlan
             .nodes
-            .iter()
-            .enumerate()
+            .iter_enumerated()
             .map(|(interface, node)| (self.network.node_names[*node].clone(), *wlan.bss.usage(interface)));
         WlanOutcome { name: wlan.name.clone(), medium: *wlan.bss.medium(), interfaces: usage.collect() }
     }
@@ -109,7 +110,7 @@ impl Engine<'_> {
         }
         let mut add = |place: &str, reason: DropReason, packets: u64| put(place, reason, packets, 0);
         for wlan in &self.network.wlans {
-            for (interface, node) in wlan.nodes.iter().enumerate() {
+            for (interface, node) in wlan.nodes.iter_enumerated() {
                 let place = format!("{}.{}", wlan.name, self.network.node_names[*node]);
                 for (reason, packets) in wlan.bss.counters(interface).dropped.iter() {
                     add(&place, reason, packets);

@@ -5,7 +5,8 @@ use crate::control;
 use crate::dot11::Tracked;
 use crate::element::{Exit, Place};
 use crate::events::Kind;
-use crate::network::{Delivery, Hop, Network};
+use crate::index::{AirHopId, ElementId, Hop, InterfaceId, NodeId, PipeId};
+use crate::network::{Delivery, Network};
 use airtcp_core::control::{MESSAGE_MAX, overhead};
 use airtcp_core::{Backlog, DropReason, Instant, Io, Outcome, Packet, Peer, Port, Token, TxStatus};
 use std::collections::VecDeque;
@@ -16,9 +17,9 @@ pub enum Work {
     /// A packet that an element sent to another one.
     Deliver(Delivery),
     /// A message of ours goes on by its destination, beside the elements.
-    ForwardControl { node: usize, packet: Packet },
+    ForwardControl { node: NodeId, packet: Packet },
     /// A report on a tracked packet.
-    Status { element: usize, status: TxStatus },
+    Status { element: ElementId, status: TxStatus },
 }
 
 /// One element's io during one call.
@@ -28,15 +29,17 @@ pub struct ElementIo<'a, 't> {
     pub refused: &'a mut Option<Port>,
     pub network: &'a mut Network<'t>,
     pub work: &'a mut VecDeque<Work>,
-    pub peer_node: Option<usize>,
+    pub peer_node: Option<NodeId>,
 }
 
 impl ElementIo<'_, '_> {
     /// The hop behind a port; any of an access point's, which share one interface.
     fn hop(&self, port: Port) -> Option<Hop> {
         match self.place.exit {
-            Exit::Hop(number) if port == Port::LINK => Some(self.network.hop(number)),
-            Exit::Stations(wlan) if port == Port::LINK => Some(Hop::Air(self.network.wlans[wlan].air_hop(0, 1))),
+            Exit::Hop(hop) if port == Port::LINK => Some(hop),
+            Exit::Stations(wlan) if port == Port::LINK => {
+                Some(Hop::Air(self.network.wlans[wlan].air_hop(InterfaceId::AP, InterfaceId::FIRST)))
+            }
             _ => None,
         }
     }
@@ -45,13 +48,12 @@ impl ElementIo<'_, '_> {
     fn hop_of(&self, port: Port, packet: &Packet) -> Option<Hop> {
         let Exit::Stations(_) = self.place.exit else { return self.hop(port) };
         let to = address::node_of(&packet.ip().destination).filter(|_| port == Port::LINK)?;
-        let number = self.network.routes.towards(self.place.node, to)?;
-        Some(self.network.hop(number)).filter(|hop| matches!(hop, Hop::Air(_)))
+        self.network.routes.towards(self.place.node, to).filter(|hop| matches!(hop, Hop::Air(_)))
     }
 
     /// Sends a packet into a link; tells what becomes of it as far as a link knows.
-    fn send_by_wire(&mut self, index: usize, packet: Packet, token: Option<Token>) -> Result<(), Packet> {
-        let pipe = &mut self.network.pipes[index];
+    fn send_by_wire(&mut self, pipe_id: PipeId, packet: Packet, token: Option<Token>) -> Result<(), Packet> {
+        let pipe = &mut self.network.pipes[pipe_id];
         let taken = match pipe.try_send(self.now, packet, &mut self.network.tap) {
             Ok(taken) => taken,
             Err(packet) => {
@@ -63,13 +65,13 @@ impl ElementIo<'_, '_> {
                 return Err(packet);
             }
         };
-        self.network.schedule(index);
+        self.network.schedule(pipe_id);
         self.tell(token, if taken { Outcome::Sent } else { Outcome::Dropped });
         Ok(())
     }
 
     /// Gives a packet to an interface of a cell, which tells later what became of it.
-    fn send_by_air(&mut self, air_hop: usize, packet: Packet, token: Option<Token>) -> Result<(), Packet> {
+    fn send_by_air(&mut self, air_hop: AirHopId, packet: Packet, token: Option<Token>) -> Result<(), Packet> {
         let (cell, from) = self.network.interface(air_hop);
         if cell.refuses(from, packet.wire_len()) {
             // The cell says when there is room.

@@ -1,5 +1,6 @@
 //! Levels that a run records over time: queues of links, and what elements of schemes tell of themselves.
 
+use crate::index::LinkId;
 use airtcp_core::Gauge;
 
 /// A level to record.
@@ -7,15 +8,15 @@ use airtcp_core::Gauge;
 pub enum Level {
     /// IP bytes that wait for a link's transmitter: the most since the sample before.
     Queue {
-        /// Which link, by its place in the topology.
-        link: usize,
+        /// Which link.
+        link: LinkId,
         /// From the node named second to the one named first.
         reverse: bool,
     },
     /// Header packets that wait in a link's header-first queue; zero for another kind of queue. (DEC-23)
     Headers {
-        /// Which link, by its place in the topology.
-        link: usize,
+        /// Which link.
+        link: LinkId,
         /// From the node named second to the one named first.
         reverse: bool,
     },

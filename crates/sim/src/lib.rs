@@ -21,6 +21,7 @@ mod events;
 mod express;
 mod finish;
 mod host;
+mod index;
 mod io;
 mod levels;
 mod network;
@@ -37,6 +38,7 @@ mod tap;
 mod topology;
 
 pub use error::SimError;
+pub use index::{LinkId, NodeId, WlanId};
 pub use levels::Level;
 pub use outcome::{
     Checks, Drop, ElementOutcome, FlowOutcome, LevelSample, Mark, Outcome, Percentiles, ProbeOutcome, QueueOutcome,
@@ -44,4 +46,4 @@ pub use outcome::{
 };
 pub use settings::RunSettings;
 pub use tap::{Direction, Tap};
-pub use topology::{Flow, LinkId, NodeId, On, Probe, Topology, WlanId};
+pub use topology::{Flow, On, Probe, Topology};

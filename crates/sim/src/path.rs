@@ -8,7 +8,8 @@ use crate::address::{self, Family};
 use crate::element::{Exit, SchemePlace};
 use crate::engine::Engine;
 use crate::error::SimError;
-use crate::network::Hop;
+use crate::index::{ElementId, Hop, LinkId, NodeId};
+use crate::tap::Direction;
 use crate::topology::{SchemeSpec, Topology};
 use airtcp_core::{ByteSize, Duration};
 use airtcp_schemes::{End, LinkFacts};
@@ -19,9 +20,9 @@ impl Engine<'_> {
         &mut self,
         topology: &Topology,
         spec: &SchemeSpec,
-        from: usize,
-        to: usize,
-    ) -> Result<Vec<usize>, SimError> {
+        from: NodeId,
+        to: NodeId,
+    ) -> Result<Vec<ElementId>, SimError> {
         let mut placed = Vec::new();
         for (end, node, other) in [(End::Near, from, to), (End::Far, to, from)] {
             let hops = self.hops(node, other).filter(|hops| !hops.is_empty());
@@ -40,12 +41,12 @@ impl Engine<'_> {
     }
 
     /// The hops from one node to another; none if they do not lead there.
-    fn hops(&self, from: usize, to: usize) -> Option<Vec<usize>> {
+    fn hops(&self, from: NodeId, to: NodeId) -> Option<Vec<Hop>> {
         let (mut node, mut hops) = (from, Vec::new());
         while node != to {
             let hop = self.network.routes.towards(node, to)?;
             hops.push(hop);
-            node = match self.network.hop(hop) {
+            node = match hop {
                 Hop::Wire(pipe) => self.network.pipes[pipe].to,
                 Hop::Air(air_hop) => self.network.air_hops[air_hop].node,
             };
@@ -53,7 +54,7 @@ impl Engine<'_> {
         Some(hops)
     }
 
-    fn facts(&self, topology: &Topology, nodes: [usize; 2], hops: &[usize]) -> LinkFacts {
+    fn facts(&self, topology: &Topology, nodes: [NodeId; 2], hops: &[Hop]) -> LinkFacts {
         let out: Vec<LinkFacts> = hops.iter().map(|hop| self.facts_of_way(topology, *hop)).collect();
         let back = self.hops(nodes[1], nodes[0]).unwrap_or_default();
         let back = back.iter().map(|hop| self.facts_of_way(topology, *hop));
@@ -69,10 +70,11 @@ impl Engine<'_> {
     }
 
     /// One hop alone: `round_trip` is its delay in this direction.
-    fn facts_of_way(&self, topology: &Topology, hop: usize) -> LinkFacts {
-        match self.network.hop(hop) {
+    fn facts_of_way(&self, topology: &Topology, hop: Hop) -> LinkFacts {
+        match hop {
             Hop::Wire(pipe) => {
-                let settings = &topology.links[pipe / 2].settings[pipe % 2];
+                let Direction { link, reverse } = self.network.pipes[pipe].direction;
+                let settings = &topology.links[LinkId::from(link)].settings[usize::from(reverse)];
                 let limit = settings.queue.limit();
                 LinkFacts {
                     rate: settings.rate,

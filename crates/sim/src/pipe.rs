@@ -1,5 +1,6 @@
 //! One direction of a link in the topology: the link model, its ends, and the schemes there.
 
+use crate::index::{ElementId, NodeId, PipeId};
 use crate::tap::{Direction, Tap, Tapped};
 use airtcp_core::{DropReason, Instant, Packet};
 use airtcp_link::Link;
@@ -11,20 +12,20 @@ pub struct Pipe {
     pub name: String,
     pub direction: Direction,
     pub link: Link,
-    pub to: usize,
+    pub to: NodeId,
     /// The scheme element that gets packets before they enter.
-    pub before: Option<usize>,
+    pub before: Option<ElementId>,
     /// The scheme element that gets packets when they come out.
-    pub after: Option<usize>,
+    pub after: Option<ElementId>,
     /// Packets may go straight on from this pipe into those that it alone feeds.
     pub is_express: bool,
     /// The only pipe that feeds this one, if its packets may come straight from there.
-    pub fed_by: Option<usize>,
+    pub fed_by: Option<PipeId>,
 }
 
 impl Pipe {
     /// A pipe without schemes, from an end of a link to node `to`.
-    pub fn new(name: String, direction: Direction, link: Link, to: usize) -> Self {
+    pub fn new(name: String, direction: Direction, link: Link, to: NodeId) -> Self {
         let (before, after, fed_by) = (None, None, None);
         Pipe { name, direction, link, to, before, after, is_express: false, fed_by }
     }

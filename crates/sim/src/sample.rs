@@ -3,10 +3,12 @@
 use crate::element::{ElementKind, PlacedElement};
 use crate::engine::Engine;
 use crate::events::Kind;
+use crate::index::{ElementId, PipeId};
 use crate::levels::Level;
 use crate::outcome::LevelSample;
 use crate::pipe::Pipe;
 use airtcp_core::{Event, Instant};
+use typed_index_collections::TiSlice;
 
 impl Engine<'_> {
     pub(crate) fn set_sample(&mut self) {
@@ -39,16 +41,22 @@ impl Engine<'_> {
 }
 
 /// A scheme's name, slug and elements.
-type Placed = (String, &'static str, Vec<usize>);
+type Placed = (String, &'static str, Vec<ElementId>);
 
 /// The level now.
-fn read_level(level: &Level, now: Instant, pipes: &mut [Pipe], elements: &[PlacedElement], schemes: &[Placed]) -> u64 {
+fn read_level(
+    level: &Level,
+    now: Instant,
+    pipes: &mut TiSlice<PipeId, Pipe>,
+    elements: &TiSlice<ElementId, PlacedElement>,
+    schemes: &[Placed],
+) -> u64 {
     match level {
         Level::Queue { link, reverse } => {
-            pipes.get_mut(2 * link + usize::from(*reverse)).map_or(0, |pipe| pipe.link.take_queue_peak(now))
+            pipes.get_mut(PipeId::of(*link, *reverse)).map_or(0, |pipe| pipe.link.take_queue_peak(now))
         }
         Level::Headers { link, reverse } => {
-            let levels = pipes.get(2 * link + usize::from(*reverse)).and_then(|pipe| pipe.link.header_levels(now));
+            let levels = pipes.get(PipeId::of(*link, *reverse)).and_then(|pipe| pipe.link.header_levels(now));
             levels.map_or(0, |levels| levels.waiting)
         }
         Level::Gauge { scheme, gauge } => {

@@ -2,50 +2,40 @@
 
 use crate::address::Family;
 use crate::dot11::{CellSettings, Edca};
+use crate::index::{FlowId, LinkId, NodeId, ProbeId, WlanId};
 use airtcp_core::Duration;
 use airtcp_link::LinkSettings;
 use airtcp_schemes::SchemeChoice;
 use airtcp_schemes::socket::SocketChoice;
 use airtcp_tcp::Config;
-
-/// A node of the topology.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct NodeId(pub(crate) usize);
-
-/// A link of the topology.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct LinkId(pub(crate) usize);
-
-/// A cell of the topology.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct WlanId(pub(crate) usize);
+use typed_index_collections::TiVec;
 
 /// A network and what happens on it.
 #[derive(Clone, Default)]
 pub struct Topology {
-    pub(crate) nodes: Vec<String>,
-    pub(crate) links: Vec<LinkSpec>,
-    pub(crate) wlans: Vec<WlanSpec>,
+    pub(crate) nodes: TiVec<NodeId, String>,
+    pub(crate) links: TiVec<LinkId, LinkSpec>,
+    pub(crate) wlans: TiVec<WlanId, WlanSpec>,
     pub(crate) schemes: Vec<SchemeSpec>,
-    pub(crate) flows: Vec<Flow>,
-    pub(crate) probes: Vec<Probe>,
+    pub(crate) flows: TiVec<FlowId, Flow>,
+    pub(crate) probes: TiVec<ProbeId, Probe>,
 }
 
 #[derive(Clone)]
 pub(crate) struct LinkSpec {
     pub name: String,
-    pub ends: [usize; 2],
+    pub ends: [NodeId; 2],
     pub settings: [LinkSettings; 2],
 }
 
 #[derive(Clone)]
 pub(crate) struct WlanSpec {
     pub name: String,
-    pub ap: usize,
-    pub stations: Vec<usize>,
+    pub ap: NodeId,
+    pub stations: Vec<NodeId>,
     pub settings: CellSettings,
     /// Stations with contention parameters of their own.
-    pub edca: Vec<(usize, Edca)>,
+    pub edca: Vec<(NodeId, Edca)>,
 }
 
 /// What a scheme is placed on.
@@ -140,27 +130,24 @@ impl Topology {
 
     /// Adds a node. Every node forwards; one named by a flow is also a host.
     pub fn node(&mut self, name: &str) -> NodeId {
-        self.nodes.push(name.to_string());
-        NodeId(self.nodes.len() - 1)
+        self.nodes.push_and_get_key(name.to_string())
     }
 
     /// Adds a link; `forward` is the direction from `a` to `b`.
     pub fn link(&mut self, name: &str, a: NodeId, b: NodeId, forward: LinkSettings, reverse: LinkSettings) -> LinkId {
-        let ends = [a.0, b.0];
-        self.links.push(LinkSpec { name: name.to_string(), ends, settings: [forward, reverse] });
-        LinkId(self.links.len() - 1)
+        let settings = [forward, reverse];
+        self.links.push_and_get_key(LinkSpec { name: name.to_string(), ends: [a, b], settings })
     }
 
     /// Adds an 802.11 cell: stations that share one medium with their access point.
     pub fn wlan(&mut self, name: &str, ap: NodeId, stations: &[NodeId], settings: CellSettings) -> WlanId {
-        let stations = stations.iter().map(|station| station.0).collect();
-        self.wlans.push(WlanSpec { name: name.to_string(), ap: ap.0, stations, settings, edca: Vec::new() });
-        WlanId(self.wlans.len() - 1)
+        let (name, stations) = (name.to_string(), stations.to_vec());
+        self.wlans.push_and_get_key(WlanSpec { name, ap, stations, settings, edca: Vec::new() })
     }
 
     /// Gives a station of a cell contention parameters of its own.
     pub fn contend(&mut self, wlan: WlanId, station: NodeId, edca: Edca) {
-        self.wlans[wlan.0].edca.push((station.0, edca));
+        self.wlans[wlan].edca.push((station, edca));
     }
 
     /// Puts a scheme on a link, on a cell or along the path between two nodes.
@@ -170,7 +157,7 @@ impl Topology {
 
     /// Every node, in the order in which they were added.
     pub fn nodes(&self) -> impl Iterator<Item = NodeId> + use<> {
-        (0..self.nodes.len()).map(NodeId)
+        self.nodes.keys()
     }
 
     /// Adds a flow.

@@ -4,7 +4,7 @@
 use crate::common::{bulk, essence, events, link, owned, tcp};
 use airtcp_core::{Duration, Gauge, Instant};
 use airtcp_schemes::papers::fast_tcp;
-use airtcp_sim::{Flow, Level, Outcome, RunSettings, Topology};
+use airtcp_sim::{Flow, Level, LinkId, Outcome, RunSettings, Topology};
 
 type Settings<'a> = &'a [(&'a str, &'a str)];
 
@@ -77,7 +77,7 @@ impl Case<'_> {
             near_wrap: self.near_wrap,
             digests: self.size.is_some(),
             levels: vec![
-                Level::Queue { link: 1, reverse: false },
+                Level::Queue { link: LinkId::from(1), reverse: false },
                 Level::Gauge { scheme: "router".into(), gauge: Gauge::HELD_BYTES },
             ],
             ..RunSettings::default()

@@ -65,7 +65,7 @@ fn level(name: &str, links: &[LinkSpec], catalogue: &Catalogue<'_>) -> Option<Le
         return Some(Level::Gauge { scheme: scheme.to_owned(), gauge });
     }
     let (link, direction) = owner.strip_prefix("links.")?.rsplit_once('.')?;
-    let link = links.iter().position(|known| known.name == link)?;
+    let link = links.iter().position(|known| known.name == link)?.into();
     let reverse = direction == DIRECTIONS[1];
     Some(if what == HEADERS { Level::Headers { link, reverse } } else { Level::Queue { link, reverse } })
 }

@@ -11,11 +11,13 @@ use super::plan::{Plan, Purpose};
 use super::power_save::PowerSave;
 use super::report::Report;
 use super::settings::{CellSettings, Contention, Edca, ReverseFrame};
+use crate::index::InterfaceId;
 use airtcp_core::{Backlog, DropReason, Duration, Instant, Rng};
 use airtcp_link::LinkCounters;
 use airtcp_link::loss::LossProcess;
+use typed_index_collections::TiVec;
 
-/// A medium and the interfaces of its stations. Interface 0 is the access point's.
+/// A medium and the interfaces of its stations. The first is the access point's.
 #[derive(Debug)]
 pub struct Bss {
     pub(super) timing: Timing,
@@ -23,16 +25,16 @@ pub struct Bss {
     pub(super) has_eifs: bool,
     pub(super) retry_limits: [u32; 2],
     pub(super) reverse_frame: ReverseFrame,
-    pub(super) interfaces: Vec<Interface>,
+    pub(super) interfaces: TiVec<InterfaceId, Interface>,
     /// Interfaces that count down, in the order in which they began.
-    pub(super) members: Vec<u32>,
+    pub(super) members: Vec<InterfaceId>,
     pub(super) plan: Option<Plan>,
     /// A beacon is due.
     pub(super) beacon_waits: bool,
     pub(super) power_save: Option<PowerSave>,
     pub(super) idle_sense: Option<IdleSense>,
     /// Those who send at the planned time.
-    pub(super) winners: Vec<u32>,
+    pub(super) winners: Vec<InterfaceId>,
     /// From when the medium is idle.
     pub(super) idle_since: Instant,
     /// What everybody waits in addition to AIFS.
@@ -83,7 +85,7 @@ impl Bss {
     }
 
     /// Gives a station contention parameters of its own; before the first packet.
-    pub fn contend(&mut self, station: usize, edca: &Edca) {
+    pub fn contend(&mut self, station: InterfaceId, edca: &Edca) {
         let aifs = edca.aifs.map(|slots| self.timing.aifs(slots));
         let Interface { access, cw, .. } = &mut self.interfaces[station];
         access.aifs = aifs.unwrap_or(access.aifs);
@@ -93,7 +95,7 @@ impl Bss {
     }
 
     /// True if the interface has a ring that is full: the packet should be kept, and [`Report::Room`] follows.
-    pub fn refuses(&mut self, from: usize, bytes: u32) -> bool {
+    pub fn refuses(&mut self, from: InterfaceId, bytes: u32) -> bool {
         let all_wait = self.all_wait(from);
         let interface = &mut self.interfaces[from];
         let is_refused = interface.is_ring && !interface.admits(bytes, all_wait);
@@ -102,7 +104,7 @@ impl Bss {
     }
 
     /// Gives a packet to interface `from`. False if it was dropped before it could be sent.
-    pub fn send(&mut self, now: Instant, from: usize, entry: Entry, reports: &mut Vec<Report>) -> bool {
+    pub fn send(&mut self, now: Instant, from: InterfaceId, entry: Entry, reports: &mut Vec<Report>) -> bool {
         let bytes = entry.packet.wire_len();
         let all_wait = self.all_wait(from);
         let interface = &mut self.interfaces[from];
@@ -114,7 +116,7 @@ impl Bss {
             (!interface.admits(bytes, all_wait)).then_some(DropReason::QUEUE_FULL)
         };
         if let Some(reason) = reason {
-            self.drop(from, entry.to as usize, entry.packet, reason, reports);
+            self.drop(from, entry.to, entry.packet, reason, reports);
             return false;
         }
         match self.power_save.as_mut().filter(|_| all_wait) {
@@ -132,12 +134,12 @@ impl Bss {
     }
 
     /// Whether everything at an interface waits for the next beacon: what the access point has for stations that sleep.
-    pub(super) fn all_wait(&self, interface: usize) -> bool {
-        interface == 0 && self.power_save.as_ref().is_some_and(PowerSave::sleeps)
+    pub(super) fn all_wait(&self, interface: InterfaceId) -> bool {
+        interface == InterfaceId::AP && self.power_save.as_ref().is_some_and(PowerSave::sleeps)
     }
 
     /// An interface that is sending nothing takes what waits there.
-    pub(super) fn offer(&mut self, now: Instant, index: usize) {
+    pub(super) fn offer(&mut self, now: Instant, index: InterfaceId) {
         if self.interfaces[index].head.is_none() && self.take_next(index) {
             self.begin_access(now, index);
         }
@@ -184,11 +186,11 @@ impl Bss {
         self.resume();
         self.beacon_waits = false;
         let fetched = self.power_save.as_mut().map_or_else(Vec::new, PowerSave::wake);
-        let access_point = &mut self.interfaces[0];
+        let access_point = &mut self.interfaces[InterfaceId::AP];
         access_point.asleep = Backlog::default();
         fetched.into_iter().for_each(|entry| access_point.push(entry));
         self.make_plan(plan.end);
-        self.offer(plan.end, 0);
+        self.offer(plan.end, InterfaceId::AP);
     }
 
     /// Ends an exchange or a collision; what the medium is reserved for then, if the exchange goes on.
@@ -205,8 +207,7 @@ impl Bss {
         self.eifs_extra = if is_collision && self.has_eifs { self.timing.eifs_extra } else { Duration::ZERO };
         self.resume();
         let mut next = None;
-        for winner in &winners {
-            let index = *winner as usize;
+        for &index in &winners {
             let delay = if is_collision {
                 self.collide(index, plan, reports)
             } else {
@@ -224,36 +225,36 @@ impl Bss {
     }
 
     /// Lets an interface receive frames without acknowledging them, so that their senders slow down (AST-11).
-    pub fn set_silent(&mut self, interface: usize, is_silent: bool) {
+    pub fn set_silent(&mut self, interface: InterfaceId, is_silent: bool) {
         self.interfaces[interface].is_silent = is_silent;
     }
 
     /// What waits at an interface, the frame that is being sent not among it.
-    pub fn backlog(&self, interface: usize) -> Backlog {
+    pub fn backlog(&self, interface: InterfaceId) -> Backlog {
         self.interfaces[interface].backlog()
     }
 
     /// Packets that an interface is sure to take; `usize::MAX` where it drops instead of refusing.
-    pub fn room(&self, interface: usize) -> usize {
+    pub fn room(&self, interface: InterfaceId) -> usize {
         let all_wait = self.all_wait(interface);
         let interface = &self.interfaces[interface];
         if interface.is_ring { interface.room(self.mtu, all_wait) } else { usize::MAX }
     }
 
     /// Packets at an interface, waiting or being sent.
-    pub fn held(&self, interface: usize) -> usize {
+    pub fn held(&self, interface: InterfaceId) -> usize {
         let interface = &self.interfaces[interface];
         let is_sending = interface.head.as_ref().is_some_and(|frame| frame.packet.is_some());
         interface.backlog().packets + usize::from(is_sending)
     }
 
     /// What an interface did.
-    pub fn usage(&self, interface: usize) -> &Usage {
+    pub fn usage(&self, interface: InterfaceId) -> &Usage {
         &self.interfaces[interface].usage
     }
 
     /// Packets through an interface: in, out, dropped.
-    pub fn counters(&self, interface: usize) -> &LinkCounters {
+    pub fn counters(&self, interface: InterfaceId) -> &LinkCounters {
         &self.interfaces[interface].counters
     }
 
@@ -263,7 +264,7 @@ impl Bss {
     }
 
     /// Interfaces, the access point's included.
-    pub fn interfaces(&self) -> usize {
-        self.interfaces.len()
+    pub fn interfaces(&self) -> impl Iterator<Item = InterfaceId> + use<> {
+        self.interfaces.keys()
     }
 }

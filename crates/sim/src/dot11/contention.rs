@@ -6,6 +6,7 @@
 use super::bss::Bss;
 use super::exchange::draw_fate;
 use super::plan::{Plan, Purpose};
+use crate::index::InterfaceId;
 use airtcp_core::{Duration, Instant};
 
 impl Bss {
@@ -24,13 +25,13 @@ impl Bss {
     /// Everybody counts from when the medium is idle again.
     pub(super) fn resume(&mut self) {
         for member in &self.members {
-            let interface = &mut self.interfaces[*member as usize];
+            let interface = &mut self.interfaces[*member];
             interface.count_from = self.idle_since + self.eifs_extra + interface.access.aifs;
         }
     }
 
     /// An interface that had nothing to send has a frame.
-    pub(super) fn begin_access(&mut self, now: Instant, index: usize) {
+    pub(super) fn begin_access(&mut self, now: Instant, index: InterfaceId) {
         let is_in_use = self.plan.is_some_and(|plan| plan.begin < now);
         let (idle_since, slot) = (self.idle_since + self.eifs_extra, self.timing.slot);
         // What answers a frame that just ended was there before its ACK.
@@ -46,7 +47,7 @@ impl Bss {
         }
         if !interface.is_member {
             interface.is_member = true;
-            self.members.push(index as u32);
+            self.members.push(index);
         }
         if !is_in_use {
             self.consider(index);
@@ -54,14 +55,14 @@ impl Bss {
     }
 
     /// An interface may be the next to send.
-    pub(super) fn consider(&mut self, index: usize) {
+    pub(super) fn consider(&mut self, index: InterfaceId) {
         let due = self.interfaces[index].due(self.timing.slot);
         match self.plan {
             Some(plan) if due > plan.begin || plan.purpose == Purpose::Beacon => return,
-            Some(plan) if due == plan.begin => self.winners.push(index as u32),
+            Some(plan) if due == plan.begin => self.winners.push(index),
             _ => {
                 self.winners.clear();
-                self.winners.push(index as u32);
+                self.winners.push(index);
             }
         }
         self.set_plan(due);
@@ -78,7 +79,7 @@ impl Bss {
         }
         let mut begin = Instant::MAX;
         for member in &self.members {
-            let interface = &self.interfaces[*member as usize];
+            let interface = &self.interfaces[*member];
             if interface.head.is_none() {
                 continue;
             }
@@ -100,7 +101,7 @@ impl Bss {
     pub(super) fn set_plan(&mut self, begin: Instant) {
         let length = match self.winners[..] {
             [only] => {
-                let interface = &mut self.interfaces[only as usize];
+                let interface = &mut self.interfaces[only];
                 let fate = draw_fate(interface);
                 interface.head.as_ref().map_or(Duration::ZERO, |frame| self.timing.exchange(frame, fate))
             }
@@ -111,7 +112,7 @@ impl Bss {
 
     /// How long each of the winners sends before it listens.
     pub(super) fn openings(&self) -> impl Iterator<Item = Duration> {
-        let frames = self.winners.iter().filter_map(|winner| self.interfaces[*winner as usize].head.as_ref());
+        let frames = self.winners.iter().filter_map(|winner| self.interfaces[*winner].head.as_ref());
         frames.map(|frame| self.timing.opening(frame))
     }
 
@@ -123,7 +124,7 @@ impl Bss {
         let (mut last, mut contenders) = ((Instant::MAX, 0), 0);
         let (interfaces, winners) = (&mut self.interfaces, &self.winners);
         self.members.retain(|member| {
-            let interface = &mut interfaces[*member as usize];
+            let interface = &mut interfaces[*member];
             if interface.count_from != last.0 {
                 last = (interface.count_from, begin.saturating_since(interface.count_from).as_nanos() / slot);
             }

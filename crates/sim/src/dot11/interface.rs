@@ -1,6 +1,7 @@
 //! A station's interface to the medium: its queue, the frame it is sending, and its turn in the contention.
 
 use super::airtime::{FrameKind, Usage};
+use crate::index::{ElementId, InterfaceId};
 use airtcp_core::{Backlog, Duration, Instant, Packet, Rng, Token};
 use airtcp_link::loss::LossProcess;
 use airtcp_link::{LinkCounters, Queue, QueueLimit};
@@ -9,8 +10,8 @@ use std::collections::VecDeque;
 /// Who wants to hear what became of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tracked {
-    /// Index of the element.
-    pub element: usize,
+    /// The element.
+    pub element: ElementId,
     /// Its own name for the packet.
     pub token: Token,
 }
@@ -21,15 +22,15 @@ pub struct Entry {
     /// The packet.
     pub packet: Packet,
     /// Interface that it is for.
-    pub to: u32,
+    pub to: InterfaceId,
     /// Who is told what becomes of it.
     pub tracked: Option<Tracked>,
 }
 
 impl Entry {
     /// A packet for the interface `to`.
-    pub fn new(to: usize, packet: Packet, tracked: Option<Tracked>) -> Self {
-        Entry { packet, to: to as u32, tracked }
+    pub fn new(to: InterfaceId, packet: Packet, tracked: Option<Tracked>) -> Self {
+        Entry { packet, to, tracked }
     }
 }
 
@@ -51,7 +52,7 @@ pub enum Fate {
 pub struct Frame {
     /// Gone once it has arrived: what is sent again after a lost ACK is recognised by its number and ignored.
     pub packet: Option<Packet>,
-    pub to: u32,
+    pub to: InterfaceId,
     pub tracked: Option<Tracked>,
     pub kind: FrameKind,
     /// Time on the air.
@@ -175,7 +176,7 @@ impl Interface {
 
     /// Puts the first packet for `to` before everything else that waits, and in place of the frame at the head if that
     /// was never tried; what to send instead of it.
-    pub fn bring_forward(&mut self, to: u32) -> Option<Entry> {
+    pub fn bring_forward(&mut self, to: InterfaceId) -> Option<Entry> {
         let head = self.head.as_mut().filter(|frame| frame.to != to && frame.tries() == 0)?;
         let index = self.queue.iter().position(|entry| entry.to == to)?;
         let packet = head.packet.take()?;

@@ -1,5 +1,6 @@
 //! What the medium is used for next.
 
+use crate::index::InterfaceId;
 use airtcp_core::Instant;
 
 /// The next use of the medium, unless somebody begins earlier.
@@ -20,6 +21,6 @@ pub enum Purpose {
     /// The receiver of a frame sends one back (DCF+).
     Reverse {
         /// Its interface.
-        from: usize,
+        from: InterfaceId,
     },
 }

@@ -2,8 +2,10 @@
 //! what comes for them, and after a beacon they stay awake until they have fetched all of that. They may send at any time.
 
 use super::interface::Entry;
+use crate::index::InterfaceId;
 use airtcp_core::{Duration, Instant};
 use std::collections::VecDeque;
+use typed_index_collections::TiVec;
 
 /// Beacons, and what waits for them.
 #[derive(Debug)]
@@ -14,7 +16,7 @@ pub struct PowerSave {
     /// Stations sleep; else there are beacons and nothing more.
     sleeps: bool,
     /// What is kept for each interface.
-    kept: Vec<VecDeque<Entry>>,
+    kept: TiVec<InterfaceId, VecDeque<Entry>>,
 }
 
 impl PowerSave {
@@ -33,7 +35,7 @@ impl PowerSave {
     }
 
     pub fn keep(&mut self, entry: Entry) {
-        self.kept[entry.to as usize].push_back(entry);
+        self.kept[entry.to].push_back(entry);
     }
 
     /// A beacon was sent: everything kept so far, a packet for each station in turn.

@@ -1,5 +1,6 @@
 //! What a BSS tells the network.
 
+use crate::index::{ElementId, InterfaceId};
 use airtcp_core::{DropReason, Packet, TxStatus};
 
 /// What came of an exchange.
@@ -8,18 +9,18 @@ pub enum Report {
     /// A packet arrived.
     Delivered {
         /// The interface that sent it.
-        from: usize,
+        from: InterfaceId,
         /// The interface that received it.
-        to: usize,
+        to: InterfaceId,
         /// The packet.
         packet: Packet,
     },
     /// A packet was given up.
     Dropped {
         /// The interface that sent it.
-        from: usize,
+        from: InterfaceId,
         /// The interface it was for.
-        to: usize,
+        to: InterfaceId,
         /// The packet.
         packet: Packet,
         /// Why.
@@ -28,13 +29,13 @@ pub enum Report {
     /// What became of a tracked packet.
     Status {
         /// Who is told.
-        element: usize,
+        element: ElementId,
         /// What.
         status: TxStatus,
     },
     /// A ring that was full has room again.
     Room {
         /// The interface it belongs to.
-        from: usize,
+        from: InterfaceId,
     },
 }

@@ -5,6 +5,7 @@ use super::exchange::Timing;
 use super::interface::{Entry, Fate};
 use super::report::Report;
 use super::settings::CellSettings;
+use crate::index::InterfaceId;
 use airtcp_core::{Duration, Instant, Packet, packet::protocol};
 use bytes::Bytes;
 use std::net::Ipv4Addr;
@@ -25,7 +26,7 @@ pub struct Saturation {
 /// station begins.
 pub fn bianchi(settings: &CellSettings, stations: usize, bytes: u32, attempts: Option<u32>) -> Saturation {
     let timing = Timing::new(settings);
-    let frame = timing.frame(Entry { packet: packet(bytes), to: 0, tracked: None });
+    let frame = timing.frame(Entry { packet: packet(bytes), to: InterfaceId::AP, tracked: None });
     let seconds = |time: Duration| time.as_nanos() as f64 / 1e9;
     let aifs = seconds(timing.aifs(settings.aifs));
     let (slot, success) = (seconds(timing.slot), seconds(timing.exchange(&frame, Fate::Acked)) + aifs);
@@ -76,10 +77,10 @@ impl Windows {
 pub fn measure(settings: &CellSettings, stations: usize, bytes: u32, span: Duration, seed: u64) -> Saturation {
     let mut cell = Bss::new(settings, stations, seed, "cells.saturated");
     let (mut reports, mut next) = (Vec::new(), Vec::new());
-    for station in 1..=stations {
+    for station in cell.interfaces().skip(1) {
         // Two, so that one waits whenever another is done with.
         for _ in 0..2 {
-            cell.send(Instant::ZERO, station, Entry::new(0, packet(bytes), None), &mut reports);
+            cell.send(Instant::ZERO, station, Entry::new(InterfaceId::AP, packet(bytes), None), &mut reports);
         }
     }
     let warm = Instant::ZERO + Duration::from_nanos(span.as_nanos() / 10);
@@ -93,7 +94,7 @@ pub fn measure(settings: &CellSettings, stations: usize, bytes: u32, span: Durat
         for report in reports.drain(..) {
             if let Report::Delivered { from, .. } | Report::Dropped { from, .. } = report {
                 arrived += u64::from(matches!(report, Report::Delivered { .. }));
-                cell.send(now, from, Entry::new(0, packet(bytes), None), &mut next);
+                cell.send(now, from, Entry::new(InterfaceId::AP, packet(bytes), None), &mut next);
             }
         }
     }
@@ -107,7 +108,7 @@ pub fn measure(settings: &CellSettings, stations: usize, bytes: u32, span: Durat
 
 /// Transmissions of all stations, and those that collided.
 fn totals(cell: &Bss) -> (u64, u64) {
-    let usage = (0..cell.interfaces()).map(|interface| cell.usage(interface));
+    let usage = cell.interfaces().map(|interface| cell.usage(interface));
     usage.fold((0, 0), |(sent, met), usage| (sent + usage.transmissions, met + usage.collisions))
 }
 

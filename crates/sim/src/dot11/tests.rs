@@ -2,6 +2,7 @@
 
 use super::saturation::{bianchi, measure};
 use super::*;
+use crate::index::{ElementId, InterfaceId};
 use airtcp_core::parameters::Parameters;
 use airtcp_core::{DropReason, Duration, Instant, Outcome, Packet, Token};
 use std::net::Ipv4Addr;
@@ -30,8 +31,18 @@ pub(super) fn run(cell: &mut Bss) -> Vec<(Instant, Report)> {
     all
 }
 
-pub(super) fn send(cell: &mut Bss, at: Instant, from: usize, to: usize) {
-    let tracked = Some(Tracked { element: from, token: Token(7) });
+/// The access point and the stations.
+pub(super) const AP: InterfaceId = InterfaceId::AP;
+pub(super) const ONE: InterfaceId = InterfaceId::at(1);
+pub(super) const TWO: InterfaceId = InterfaceId::at(2);
+
+/// A scheme's element at a station has the station's number in these tests.
+pub(super) fn element_of(interface: InterfaceId) -> ElementId {
+    usize::from(interface).into()
+}
+
+pub(super) fn send(cell: &mut Bss, at: Instant, from: InterfaceId, to: InterfaceId) {
+    let tracked = Some(Tracked { element: element_of(from), token: Token(7) });
     assert!(cell.send(at, from, Entry::new(to, packet(1028), tracked), &mut Vec::new()));
 }
 
@@ -42,20 +53,21 @@ pub(super) fn at(micros: u64) -> Instant {
 #[test]
 fn a_packet_for_an_idle_medium_is_sent_at_once_and_acknowledged() {
     let mut cell = Bss::new(&settings(&[]), 2, 1, "cell");
-    send(&mut cell, at(1000), 1, 0);
+    send(&mut cell, at(1000), ONE, AP);
     let reports = run(&mut cell);
     // Data 192 + 1064 * 8 / 11, SIFS, ACK 192 + 112.
     let end = at(1000 + 192 + 774 + 10 + 304);
-    assert!(matches!(&reports[0], (when, Report::Delivered { from: 1, to: 0, .. }) if *when == end));
-    let (_, Report::Status { element: 1, status }) = &reports[1] else { panic!("{reports:?}") };
+    assert!(matches!(&reports[0], (when, Report::Delivered { from: ONE, to: AP, .. }) if *when == end));
+    let (_, Report::Status { element, status }) = &reports[1] else { panic!("{reports:?}") };
     assert_eq!((status.token, status.outcome, status.tries, status.at), (Token(7), Outcome::Acked, 1, end));
-    assert_eq!(cell.usage(1).airtime[0].delivered, Duration::from_micros(192 + 774 + 304));
+    assert_eq!(*element, element_of(ONE));
+    assert_eq!(cell.usage(ONE).airtime[0].delivered, Duration::from_micros(192 + 774 + 304));
 }
 
 #[test]
 fn with_rts_the_frame_is_announced_and_answered() {
     let mut cell = Bss::new(&settings(&[("rts_threshold", "500")]), 1, 1, "cell");
-    send(&mut cell, at(1000), 1, 0);
+    send(&mut cell, at(1000), ONE, AP);
     let announcement = (192 + 160) + 10 + (192 + 112) + 10;
     let end = at(1000 + announcement + 192 + 774 + 10 + 304);
     assert_eq!(run(&mut cell)[0].0, end);
@@ -64,8 +76,8 @@ fn with_rts_the_frame_is_announced_and_answered() {
 #[test]
 fn a_frame_that_comes_while_the_medium_is_busy_waits_for_a_backoff() {
     let mut cell = Bss::new(&settings(&[]), 2, 1, "cell");
-    send(&mut cell, at(1000), 1, 0);
-    send(&mut cell, at(1500), 2, 0);
+    send(&mut cell, at(1000), ONE, AP);
+    send(&mut cell, at(1500), TWO, AP);
     let first_end = at(1000 + 1280);
     let reports = run(&mut cell);
     let second = reports.iter().rfind(|(_, report)| matches!(report, Report::Delivered { .. })).unwrap().0;
@@ -76,13 +88,13 @@ fn a_frame_that_comes_while_the_medium_is_busy_waits_for_a_backoff() {
 #[test]
 fn two_that_begin_together_collide_and_both_arrive_later() {
     let mut cell = Bss::new(&settings(&[]), 2, 1, "cell");
-    send(&mut cell, at(1000), 1, 0);
-    send(&mut cell, at(1000), 2, 0);
+    send(&mut cell, at(1000), ONE, AP);
+    send(&mut cell, at(1000), TWO, AP);
     assert_eq!(cell.next_event(), Some(at(1000 + 966)));
     let reports = run(&mut cell);
     let delivered = reports.iter().filter(|(_, report)| matches!(report, Report::Delivered { .. })).count();
     assert_eq!(delivered, 2);
-    let collisions = [1, 2].map(|station| cell.usage(station).collisions);
+    let collisions = [ONE, TWO].map(|station| cell.usage(station).collisions);
     assert!(collisions[0] >= 1 && collisions[0] == collisions[1]);
     assert_eq!(cell.medium().collisions, collisions[0]);
 }
@@ -91,56 +103,57 @@ fn two_that_begin_together_collide_and_both_arrive_later() {
 fn ast_6_a_frame_is_given_up_after_its_retry_limit() {
     for (threshold, tries) in [("auto", 7), ("500", 4)] {
         let mut cell = Bss::new(&settings(&[("data_loss", "100%"), ("rts_threshold", threshold)]), 1, 1, "cell");
-        send(&mut cell, at(0), 1, 0);
+        send(&mut cell, at(0), ONE, AP);
         let reports = run(&mut cell);
         assert!(
-            matches!(reports[0].1, Report::Dropped { from: 1, to: 0, reason, .. } if reason == DropReason::RETRY_LIMIT)
+            matches!(reports[0].1, Report::Dropped { from: ONE, to: AP, reason, .. } if reason == DropReason::RETRY_LIMIT)
         );
         let (_, Report::Status { status, .. }) = &reports[1] else { panic!("{reports:?}") };
         assert_eq!((status.outcome, status.tries), (Outcome::RetryLimit, tries));
-        assert_eq!((cell.usage(1).given_up, cell.held(1)), (1, 0));
+        assert_eq!((cell.usage(ONE).given_up, cell.held(ONE)), (1, 0));
     }
 }
 
 #[test]
 fn a_lost_ack_delivers_a_packet_once_however_often_it_is_sent() {
     let mut cell = Bss::new(&settings(&[("control_loss", "100%")]), 1, 1, "cell");
-    send(&mut cell, at(0), 1, 0);
+    send(&mut cell, at(0), ONE, AP);
     let reports = run(&mut cell);
     let delivered = reports.iter().filter(|(_, report)| matches!(report, Report::Delivered { .. })).count();
-    assert_eq!((delivered, cell.usage(1).transmissions), (1, 7));
+    assert_eq!((delivered, cell.usage(ONE).transmissions), (1, 7));
     // Its sender does not know.
     let (_, Report::Status { status, .. }) = &reports[1] else { panic!("{reports:?}") };
     assert_eq!(status.outcome, Outcome::RetryLimit);
-    assert_eq!(cell.counters(1).dropped_total(), 0);
+    assert_eq!(cell.counters(ONE).dropped_total(), 0);
 }
 
 #[test]
 fn ast_11_a_silent_receiver_makes_its_senders_give_up() {
     let mut cell = Bss::new(&settings(&[]), 1, 1, "cell");
-    cell.set_silent(0, true);
-    send(&mut cell, at(0), 1, 0);
+    cell.set_silent(AP, true);
+    send(&mut cell, at(0), ONE, AP);
     let reports = run(&mut cell);
     assert!(matches!(reports[0].1, Report::Dropped { reason, .. } if reason == DropReason::RETRY_LIMIT));
-    assert_eq!(cell.usage(1).transmissions, 7);
+    assert_eq!(cell.usage(ONE).transmissions, 7);
 }
 
 #[test]
 fn a_full_queue_drops_and_a_full_ring_refuses_and_tells_when_it_has_room() {
     let mut cell = Bss::new(&settings(&[("queue", "2packets")]), 1, 1, "cell");
     let mut reports = Vec::new();
-    let taken: Vec<_> = (0..4).map(|_| cell.send(at(0), 1, Entry::new(0, packet(100), None), &mut reports)).collect();
+    let taken: Vec<_> =
+        (0..4).map(|_| cell.send(at(0), ONE, Entry::new(AP, packet(100), None), &mut reports)).collect();
     assert_eq!(taken, [true, true, true, false]);
     assert!(matches!(reports[0], Report::Dropped { reason, .. } if reason == DropReason::QUEUE_FULL));
-    assert_eq!((cell.backlog(1).packets, cell.held(1)), (2, 3));
+    assert_eq!((cell.backlog(ONE).packets, cell.held(ONE)), (2, 3));
 
     let mut cell = Bss::new(&settings(&[("queue", "{ kind = \"ring\", limit = \"1packet\" }")]), 1, 1, "cell");
-    assert_eq!(cell.room(1), 2);
+    assert_eq!(cell.room(ONE), 2);
     for _ in 0..2 {
-        assert!(!cell.refuses(1, 100) && cell.send(at(0), 1, Entry::new(0, packet(100), None), &mut reports));
+        assert!(!cell.refuses(ONE, 100) && cell.send(at(0), ONE, Entry::new(AP, packet(100), None), &mut reports));
     }
-    assert!(cell.refuses(1, 100));
-    assert!(matches!(run(&mut cell)[1].1, Report::Room { from: 1 }));
+    assert!(cell.refuses(ONE, 100));
+    assert!(matches!(run(&mut cell)[1].1, Report::Room { from: ONE }));
 }
 
 #[test]
@@ -148,30 +161,30 @@ fn ast_14_what_comes_for_a_sleeping_station_waits_for_the_next_beacon_and_what_i
     let settings = settings(&[("beacon_interval", "100ms"), ("power_save", "true"), ("ap_queue", "3packets")]);
     let mut cell = Bss::new(&settings, 2, 1, "cell");
     let mut reports = Vec::new();
-    let kept: Vec<bool> = [1, 1, 2, 2]
+    let kept: Vec<bool> = [ONE, ONE, TWO, TWO]
         .into_iter()
-        .map(|to| cell.send(at(1000), 0, Entry::new(to, packet(1028), None), &mut reports))
+        .map(|to| cell.send(at(1000), AP, Entry::new(to, packet(1028), None), &mut reports))
         .collect();
-    assert_eq!((kept, cell.held(0)), (vec![true, true, true, false], 3));
-    send(&mut cell, at(2000), 1, 0);
+    assert_eq!((kept, cell.held(AP)), (vec![true, true, true, false], 3));
+    send(&mut cell, at(2000), ONE, AP);
     let mut seen = Vec::new();
     reports.clear();
     while let Some(now) = cell.next_event().filter(|now| *now < at(250_000)) {
         cell.advance(now, &mut reports);
         seen.extend(reports.drain(..).map(|report| (now, report)));
     }
-    let delivered: Vec<(u64, usize)> = seen
+    let delivered: Vec<(u64, InterfaceId)> = seen
         .iter()
         .filter_map(|(now, report)| match report {
             Report::Delivered { to, .. } => Some((now.as_nanos() / 1000, *to)),
             _ => None,
         })
         .collect();
-    assert_eq!(delivered[0], (2000 + 1280, 0), "the station's own packet goes at once");
+    assert_eq!(delivered[0], (2000 + 1280, AP), "the station's own packet goes at once");
     // The beacon takes 192 + 800 us; then a packet for each in turn.
-    assert_eq!(delivered[1..].iter().map(|(_, to)| *to).collect::<Vec<_>>(), [1, 2, 1]);
+    assert_eq!(delivered[1..].iter().map(|(_, to)| *to).collect::<Vec<_>>(), [ONE, TWO, ONE]);
     assert!(delivered[1..].iter().all(|(when, _)| (101_000..110_000).contains(when)), "{delivered:?}");
-    assert_eq!((cell.medium().beacons, cell.held(0)), (2, 0));
+    assert_eq!((cell.medium().beacons, cell.held(AP)), (2, 0));
 }
 
 #[test]
@@ -180,9 +193,9 @@ fn a_ring_before_sleeping_stations_refuses_what_it_cannot_keep() {
     let settings = settings(&[("beacon_interval", "100ms"), ("power_save", "true"), ("ap_queue", ring)]);
     let mut cell = Bss::new(&settings, 1, 1, "cell");
     let mut reports = Vec::new();
-    assert_eq!((cell.room(0), cell.refuses(0, 100)), (1, false));
-    assert!(cell.send(at(0), 0, Entry::new(1, packet(100), None), &mut reports));
-    assert_eq!((cell.room(0), cell.refuses(0, 100)), (0, true));
+    assert_eq!((cell.room(AP), cell.refuses(AP, 100)), (1, false));
+    assert!(cell.send(at(0), AP, Entry::new(ONE, packet(100), None), &mut reports));
+    assert_eq!((cell.room(AP), cell.refuses(AP, 100)), (0, true));
 }
 
 #[test]

@@ -4,13 +4,14 @@ use super::bss::Bss;
 use super::interface::{Fate, Frame, Interface, Tracked};
 use super::plan::Plan;
 use super::report::Report;
+use crate::index::InterfaceId;
 use airtcp_core::{DropReason, Duration, Instant, Outcome, Packet, TxStatus};
 
 impl Bss {
     pub(super) fn drop(
         &mut self,
-        from: usize,
-        to: usize,
+        from: InterfaceId,
+        to: InterfaceId,
         packet: Packet,
         reason: DropReason,
         reports: &mut Vec<Report>,
@@ -22,14 +23,14 @@ impl Bss {
     }
 
     /// Makes the next packet of an interface the frame that it sends; false if there is none.
-    pub(super) fn take_next(&mut self, index: usize) -> bool {
+    pub(super) fn take_next(&mut self, index: InterfaceId) -> bool {
         let interface = &mut self.interfaces[index];
         interface.head = interface.pop().map(|entry| self.timing.frame(entry));
         interface.head.is_some()
     }
 
     /// A transmission that met others; how long its sender waits for an ACK beyond the end of the collision.
-    pub(super) fn collide(&mut self, index: usize, plan: Plan, reports: &mut Vec<Report>) -> Duration {
+    pub(super) fn collide(&mut self, index: InterfaceId, plan: Plan, reports: &mut Vec<Report>) -> Duration {
         let Interface { head: Some(frame), usage, .. } = &mut self.interfaces[index] else { return Duration::ZERO };
         let (opening, was_announcement) = (self.timing.opening(frame), frame.has_rts);
         usage.transmissions += 1;
@@ -42,8 +43,13 @@ impl Bss {
     }
 
     /// The end of an exchange that nobody disturbed; whose ACK its sender heard.
-    pub(super) fn conclude(&mut self, index: usize, now: Instant, reports: &mut Vec<Report>) -> Option<usize> {
-        let to = self.interfaces[index].head.as_ref().map(|frame| frame.to as usize)?;
+    pub(super) fn conclude(
+        &mut self,
+        index: InterfaceId,
+        now: Instant,
+        reports: &mut Vec<Report>,
+    ) -> Option<InterfaceId> {
+        let to = self.interfaces[index].head.as_ref().map(|frame| frame.to)?;
         let is_silent = self.interfaces[to].is_silent;
         let interface = &mut self.interfaces[index];
         let Interface { head: Some(frame), usage, counters, .. } = interface else { return None };
@@ -74,7 +80,7 @@ impl Bss {
     }
 
     /// A transmission failed: the frame is sent again, or given up. `is_rts`: its announcement failed.
-    pub(super) fn fail(&mut self, index: usize, now: Instant, is_rts: bool, reports: &mut Vec<Report>) {
+    pub(super) fn fail(&mut self, index: InterfaceId, now: Instant, is_rts: bool, reports: &mut Vec<Report>) {
         let interface = &mut self.interfaces[index];
         let Some(frame) = &mut interface.head else { return };
         // The standard counts retries of frames behind an RTS apart from those of short frames and of the RTS itself.
@@ -91,13 +97,13 @@ impl Bss {
     }
 
     /// A frame is done with, and the next one's turn comes.
-    pub(super) fn finish(&mut self, index: usize, now: Instant, outcome: Outcome, reports: &mut Vec<Report>) {
+    pub(super) fn finish(&mut self, index: InterfaceId, now: Instant, outcome: Outcome, reports: &mut Vec<Report>) {
         if let Some(frame) = self.interfaces[index].head.take() {
             // A frame that was acknowledged took one more than those that failed.
             let tries = frame.tries() + u32::from(outcome == Outcome::Acked);
             let Frame { packet, to, tracked, .. } = frame;
             if let Some(packet) = packet {
-                self.drop(index, to as usize, packet, DropReason::RETRY_LIMIT, reports);
+                self.drop(index, to, packet, DropReason::RETRY_LIMIT, reports);
             }
             if let Some(Tracked { element, token }) = tracked {
                 let status = TxStatus { token, outcome, tries: u8::try_from(tries).unwrap_or(u8::MAX), at: now };

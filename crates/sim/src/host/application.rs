@@ -1,6 +1,7 @@
 //! The application at one end of a flow: it writes, reads and closes, and measures what its socket does.
 
 use crate::digest::Digest;
+use crate::index::FlowId;
 use crate::outcome::Sample;
 use crate::rounds::Rounds;
 use crate::topology::Flow;
@@ -10,7 +11,7 @@ use airtcp_tcp::{Connection, Opening, Stats};
 
 /// See the module.
 pub struct Application {
-    pub flow: usize,
+    pub flow: FlowId,
     pub name: String,
     pub choice: SocketChoice,
     pub opening: Opening,
@@ -55,7 +56,7 @@ fn since(counts: Vec<(&'static str, u64)>, before: &[u64]) -> Vec<(&'static str,
 impl Application {
     /// The end of flow number `flow` that opens its connection with `opening`.
     pub fn new(
-        flow: usize,
+        flow: FlowId,
         spec: &Flow,
         opening: Opening,
         role: Role,
@@ -63,7 +64,7 @@ impl Application {
         digest: Option<Digest>,
     ) -> Application {
         let choice = spec.socket.clone();
-        let mut site = SocketSite { opening: &opening, flow: flow as u32, rng: &mut rng };
+        let mut site = SocketSite { opening: &opening, flow: usize::from(flow) as u32, rng: &mut rng };
         let end = if matches!(role, Role::Sender { .. }) { None } else { choice.settings.listen(&mut site) };
         Application {
             flow,
@@ -125,7 +126,7 @@ impl Application {
 
     pub fn sent_digest(&self) -> Option<[u8; 32]> {
         let Role::Sender { size, .. } = self.role else { return None };
-        self.digest.as_ref().zip(size).map(|(_, size)| Digest::of_virtual(self.flow as u64, size))
+        self.digest.as_ref().zip(size).map(|(_, size)| Digest::of_virtual(self.flow.number().into(), size))
     }
 
     pub fn note_progress(&mut self, now: Instant, delivered: u64) {
@@ -134,7 +135,7 @@ impl Application {
     }
 
     pub fn connect(&mut self, now: Instant) {
-        let mut site = SocketSite { opening: &self.opening, flow: self.flow as u32, rng: &mut self.rng };
+        let mut site = SocketSite { opening: &self.opening, flow: self.flow.number(), rng: &mut self.rng };
         self.end = Some(self.choice.settings.connect(&mut site, now));
         self.write();
     }

@@ -4,6 +4,7 @@ mod application;
 mod probe;
 
 use crate::digest::Digest;
+use crate::index::{FlowId, ProbeId, SocketId};
 use crate::outcome::{FlowOutcome, ProbeOutcome, Sample};
 use crate::settings::RunSettings;
 use crate::topology::Flow;
@@ -16,6 +17,7 @@ pub use probe::ProbeSpec;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::net::IpAddr;
+use typed_index_collections::TiVec;
 
 /// Ports of flow 0; flow n has the n-th after it.
 const SENDER_PORT: u16 = 40_000;
@@ -28,41 +30,40 @@ const BELOW_WRAP_MS: u32 = 3_000;
 /// The flows that end on one node.
 #[derive(Default)]
 pub struct Host {
-    sockets: Vec<Application>,
+    sockets: TiVec<SocketId, Application>,
     /// Local port and socket, by port.
-    ports: Vec<(u16, u32)>,
+    ports: Vec<(u16, SocketId)>,
     /// Sockets that may have hidden connections, whose ports are not in the list.
-    with_hidden: Vec<u32>,
+    with_hidden: Vec<SocketId>,
     probes: Vec<Probe>,
     /// Deadlines, possibly outdated: the socket's own deadline decides.
-    timers: BinaryHeap<Reverse<(Instant, usize)>>,
+    timers: BinaryHeap<Reverse<(Instant, SocketId)>>,
 }
 
-fn endpoints(flow: usize, [from, to]: [IpAddr; 2]) -> [Endpoint; 2] {
-    let port = |base: u16| base.wrapping_add(flow as u16);
+fn endpoints(flow: FlowId, [from, to]: [IpAddr; 2]) -> [Endpoint; 2] {
+    let port = |base: u16| base.wrapping_add(usize::from(flow) as u16);
     [Endpoint { address: from, port: port(SENDER_PORT) }, Endpoint { address: to, port: port(RECEIVER_PORT) }]
 }
 
 impl Host {
     /// Adds the sending end of flow `id`, whose ends have the addresses `[from, to]`.
-    pub fn add_sender(&mut self, id: usize, flow: &Flow, ends: [IpAddr; 2], run: &RunSettings) {
+    pub fn add_sender(&mut self, id: FlowId, flow: &Flow, ends: [IpAddr; 2], run: &RunSettings) {
         let start = Instant::ZERO + flow.start;
         let [sender, receiver] = endpoints(id, ends);
-        self.add(id, flow, [sender, receiver], Role::Sender { start, size: flow.size }, run);
-        let index = self.sockets.len() - 1;
+        let index = self.add(id, flow, [sender, receiver], Role::Sender { start, size: flow.size }, run);
         self.sockets[index].armed = Some(start);
         self.timers.push(Reverse((start, index)));
     }
 
     /// Adds the receiving end of flow `id`, whose ends have the addresses `[from, to]`.
-    pub fn add_receiver(&mut self, id: usize, flow: &Flow, ends: [IpAddr; 2], run: &RunSettings) {
+    pub fn add_receiver(&mut self, id: FlowId, flow: &Flow, ends: [IpAddr; 2], run: &RunSettings) {
         let [sender, receiver] = endpoints(id, ends);
         self.add(id, flow, [receiver, sender], Role::Receiver { size: flow.size }, run);
     }
 
-    /// Adds the asking end of probe `number`.
-    pub fn add_probe(&mut self, number: usize, spec: ProbeSpec, ends: [IpAddr; 2]) {
-        self.probes.push(Probe::new(number, spec, ends));
+    /// Adds the asking end of probe `id`.
+    pub fn add_probe(&mut self, id: ProbeId, spec: ProbeSpec, ends: [IpAddr; 2]) {
+        self.probes.push(Probe::new(id, spec, ends));
     }
 
     /// What its probes found, in the order in which they were added.
@@ -70,26 +71,34 @@ impl Host {
         self.probes.iter().map(Probe::outcome)
     }
 
-    fn add(&mut self, id: usize, flow: &Flow, [local, remote]: [Endpoint; 2], role: Role, run: &RunSettings) {
+    fn add(
+        &mut self,
+        id: FlowId,
+        flow: &Flow,
+        [local, remote]: [Endpoint; 2],
+        role: Role,
+        run: &RunSettings,
+    ) -> SocketId {
         let mut rng = Rng::derive(run.seed, &format!("flows.{}/{}", flow.name, local.port));
         let (sequence, stamp) = (rng.next_u64() as u32, rng.next_u64() as u32);
         let has_digest = run.digests && flow.size.is_some();
         let config = Config { auto_read: !has_digest, random_seed: rng.next_u64(), ..flow.tcp.clone() };
         let place = self.ports.partition_point(|(port, _)| *port < local.port);
-        self.ports.insert(place, (local.port, self.sockets.len() as u32));
-        let is_sender = matches!(role, Role::Sender { .. });
+        self.ports.insert(place, (local.port, self.sockets.next_key()));
+        let upper = if matches!(role, Role::Sender { .. }) { 0 } else { 1 << 32 };
         let opening = Opening {
             config,
             local,
             remote,
             initial_sequence: SeqNum(if run.near_wrap { u32::MAX - BELOW_WRAP } else { sequence }),
             timestamp_offset: if run.near_wrap { u32::MAX - BELOW_WRAP_MS } else { stamp },
-            source: Stream::Virtual { id: if is_sender { id as u64 } else { (1 << 32) + id as u64 } },
+            source: Stream::Virtual { id: upper + usize::from(id) as u64 },
         };
         if !flow.socket.is_tcp() {
-            self.with_hidden.push(self.sockets.len() as u32);
+            self.with_hidden.push(self.sockets.next_key());
         }
-        self.sockets.push(Application::new(id, flow, opening, role, rng, has_digest.then(Digest::default)));
+        let digest = has_digest.then(Digest::default);
+        self.sockets.push_and_get_key(Application::new(id, flow, opening, role, rng, digest))
     }
 
     /// Everything before this is left out of rates.
@@ -120,7 +129,7 @@ impl Host {
 
     /// The socket that a packet is for.
     #[inline]
-    fn socket_for(&self, packet: &Packet) -> Option<usize> {
+    fn socket_for(&self, packet: &Packet) -> Option<SocketId> {
         if !self.with_hidden.is_empty()
             && let Some(index) = self.owner_of(packet)
         {
@@ -130,33 +139,33 @@ impl Host {
     }
 
     /// The socket with the hidden connection, or the datagrams, that a packet belongs to.
-    fn owner_of(&self, packet: &Packet) -> Option<usize> {
+    fn owner_of(&self, packet: &Packet) -> Option<SocketId> {
         if packet.tcp().is_none() {
             return self.socket_at(destination_port(packet)?);
         }
-        let owns = |index: &&u32| self.sockets[**index as usize].end.as_ref().is_some_and(|end| end.owns(packet));
-        self.with_hidden.iter().find(owns).map(|index| *index as usize)
+        let owns = |index: &&SocketId| self.sockets[**index].end.as_ref().is_some_and(|end| end.owns(packet));
+        self.with_hidden.iter().find(owns).copied()
     }
 
     #[inline]
-    fn socket_at(&self, port: u16) -> Option<usize> {
+    fn socket_at(&self, port: u16) -> Option<SocketId> {
         let place = self.ports.binary_search_by_key(&port, |(port, _)| *port).ok()?;
-        Some(self.ports[place].1 as usize)
+        Some(self.ports[place].1)
     }
 
-    fn socket_of(&self, flow: usize, wants_sender: bool) -> Option<&Application> {
+    fn socket_of(&self, flow: FlowId, wants_sender: bool) -> Option<&Application> {
         self.sockets
             .iter()
             .find(|socket| socket.flow == flow && matches!(socket.role, Role::Sender { .. }) == wants_sender)
     }
 
     /// Bytes of a flow that were acknowledged to its sender.
-    pub fn bytes_acknowledged(&self, flow: usize) -> u64 {
+    pub fn bytes_acknowledged(&self, flow: FlowId) -> u64 {
         self.socket_of(flow, true).map_or(0, |socket| socket.stats().bytes_acknowledged)
     }
 
     /// The receiver's half of a flow's outcome, of which so many bytes were acknowledged to the sender.
-    pub fn receiver_outcome(&mut self, flow: usize, end: Instant, acknowledged: u64) -> FlowOutcome {
+    pub fn receiver_outcome(&mut self, flow: FlowId, end: Instant, acknowledged: u64) -> FlowOutcome {
         let Some(socket) = self.socket_of(flow, false) else { return FlowOutcome::default() };
         let stats = socket.stats();
         let stalled = match socket.completed_at {
@@ -178,7 +187,7 @@ impl Host {
     }
 
     /// Adds the sender's half.
-    pub fn complete_outcome(&mut self, flow: usize, received: FlowOutcome) -> FlowOutcome {
+    pub fn complete_outcome(&mut self, flow: FlowId, received: FlowOutcome) -> FlowOutcome {
         let Some(socket) = self.socket_of(flow, true) else { return received };
         let (stats, before) = (socket.stats(), &socket.at_warmup);
         let mut series = received.series.clone();
@@ -226,7 +235,7 @@ impl Host {
     }
 
     /// Sends what a socket has to send and keeps its timer armed.
-    fn drive(&mut self, cx: &mut Context<'_>, index: usize) {
+    fn drive(&mut self, cx: &mut Context<'_>, index: SocketId) {
         let socket = &mut self.sockets[index];
         let Some(end) = &mut socket.end else { return };
         while let Some(packet) = end.poll_transmit(cx.now()) {
@@ -301,10 +310,7 @@ impl Element for Host {
     }
 
     fn check(&self) -> Result<(), &'static str> {
-        self.with_hidden
-            .iter()
-            .filter_map(|index| self.sockets[*index as usize].end.as_ref())
-            .try_for_each(|end| end.check())
+        self.with_hidden.iter().filter_map(|index| self.sockets[*index].end.as_ref()).try_for_each(|end| end.check())
     }
 
     fn poll_timeout(&self) -> Option<Instant> {

@@ -1,5 +1,6 @@
 //! Probes: small UDP datagrams to another host's echo port and back (RFC 862), at a steady pace.
 
+use crate::index::ProbeId;
 use crate::outcome::ProbeOutcome;
 use crate::rounds::Rounds;
 use airtcp_core::{Duration, Instant, Packet, packet::protocol};
@@ -39,10 +40,10 @@ pub struct ProbeSpec {
 }
 
 impl Probe {
-    /// The `number`-th probe, between the addresses `[from, to]`.
-    pub fn new(number: usize, spec: ProbeSpec, [from, to]: [IpAddr; 2]) -> Self {
+    /// A probe between the addresses `[from, to]`.
+    pub fn new(id: ProbeId, spec: ProbeSpec, [from, to]: [IpAddr; 2]) -> Self {
         let ProbeSpec { name, every, size, from: start, until } = spec;
-        let port = FIRST_PORT.wrapping_add(number as u16);
+        let port = FIRST_PORT.wrapping_add(usize::from(id) as u16);
         Probe { name, port, from, to, every, size, next: Some(start), until, sent: 0, rounds: Rounds::default() }
     }
 

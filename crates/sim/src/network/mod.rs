@@ -6,27 +6,29 @@ use crate::address;
 use crate::air::{AirHop, Wlan};
 use crate::control::is_control;
 use crate::events::{Kind, Sources};
+use crate::index::{AirHopId, ElementId, Hop, NodeId, PipeId, WlanId};
 use crate::pipe::Pipe;
 use crate::queue::EventQueue;
 use crate::routes::Routes;
 use crate::tap::Tapped;
 use airtcp_core::{DropReason, Instant, Packet, Port};
+use typed_index_collections::TiVec;
 
 /// See the module.
 pub struct Network<'t> {
     pub queue: EventQueue,
     pub sources: Sources,
-    /// The directions of links: the first hops that routes name.
-    pub pipes: Vec<Pipe>,
-    /// The directions within cells: the hops after those.
-    pub air_hops: Vec<AirHop>,
-    pub wlans: Vec<Wlan>,
+    /// The directions of links.
+    pub pipes: TiVec<PipeId, Pipe>,
+    /// The directions within cells.
+    pub air_hops: TiVec<AirHopId, AirHop>,
+    pub wlans: TiVec<WlanId, Wlan>,
     pub routes: Routes,
-    pub node_names: Vec<String>,
+    pub node_names: TiVec<NodeId, String>,
     /// Host element of each node.
-    pub hosts: Vec<Option<usize>>,
+    pub hosts: TiVec<NodeId, Option<ElementId>>,
     /// Elements at each node that see what is for the node itself, before its host.
-    pub locals: Vec<Vec<usize>>,
+    pub locals: TiVec<NodeId, Vec<ElementId>>,
     pub tap: Tapped<'t>,
     /// When the run ends.
     pub until: Instant,
@@ -41,33 +43,21 @@ pub struct Network<'t> {
 /// A packet before the element that takes it next.
 #[derive(Debug)]
 pub struct Delivery {
-    pub element: usize,
+    pub element: ElementId,
     pub port: Port,
     pub packet: Packet,
 }
 
-/// What carries packets from a node to the next one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Hop {
-    /// A pipe.
-    Wire(usize),
-    /// A direction within a cell.
-    Air(usize),
-}
-
 impl Network<'_> {
-    /// The hop that routes and elements know by this number.
-    #[inline]
-    pub fn hop(&self, number: usize) -> Hop {
-        match number.checked_sub(self.pipes.len()) {
-            None => Hop::Wire(number),
-            Some(air_hop) => Hop::Air(air_hop),
-        }
-    }
-
     /// Sends a packet that is at `node`, where the element `from` sent it if any did, into the link it takes by its
     /// destination. Gives it back if a host or a scheme takes it first.
-    pub fn forward(&mut self, now: Instant, node: usize, from: Option<usize>, mut packet: Packet) -> Option<Delivery> {
+    pub fn forward(
+        &mut self,
+        now: Instant,
+        node: NodeId,
+        from: Option<ElementId>,
+        mut packet: Packet,
+    ) -> Option<Delivery> {
         let destination = address::node_of(&packet.ip().destination);
         if destination == Some(node) {
             let Some((element, port)) = self.at_home(node, from) else {
@@ -98,15 +88,15 @@ impl Network<'_> {
 
     /// Who takes what is for `node` itself: the element behind `from` among those who look at it, then the host.
     #[inline]
-    fn at_home(&self, node: usize, from: Option<usize>) -> Option<(usize, Port)> {
+    fn at_home(&self, node: NodeId, from: Option<ElementId>) -> Option<(ElementId, Port)> {
         let locals = &self.locals[node];
         let next = locals.iter().position(|local| Some(*local) == from).map_or(0, |place| place + 1);
         locals.get(next).map(|local| (*local, Port::LINK)).or(self.hosts[node].map(|host| (host, Port::INNER)))
     }
 
     /// Has an element get packets before they enter a hop; gives back the one that was there.
-    pub fn put_before(&mut self, hop: usize, element: usize) -> Option<usize> {
-        match self.hop(hop) {
+    pub fn put_before(&mut self, hop: Hop, element: ElementId) -> Option<ElementId> {
+        match hop {
             Hop::Wire(pipe) => self.pipes[pipe].before.replace(element),
             Hop::Air(air_hop) => self.air_hops[air_hop].before.replace(element),
         }
@@ -114,8 +104,8 @@ impl Network<'_> {
 
     /// The element that gets packets before they enter a hop.
     #[inline]
-    fn before(&self, hop: usize) -> Option<usize> {
-        match self.hop(hop) {
+    fn before(&self, hop: Hop) -> Option<ElementId> {
+        match hop {
             Hop::Wire(pipe) => self.pipes[pipe].before,
             Hop::Air(air_hop) => self.air_hops[air_hop].before,
         }
@@ -123,8 +113,8 @@ impl Network<'_> {
 
     /// Sends a packet into a hop; what does not fit is dropped there.
     #[inline]
-    pub fn send(&mut self, now: Instant, hop: usize, packet: Packet) {
-        match self.hop(hop) {
+    pub fn send(&mut self, now: Instant, hop: Hop, packet: Packet) {
+        match hop {
             Hop::Wire(pipe) => self.send_by_wire(now, pipe, packet),
             Hop::Air(air_hop) => {
                 self.send_by_air(now, air_hop, packet, None);
@@ -134,13 +124,13 @@ impl Network<'_> {
 
     /// Sends a packet into a link, and straight on as far as nothing can happen to it on the way.
     #[inline]
-    fn send_by_wire(&mut self, mut now: Instant, mut pipe: usize, mut packet: Packet) {
+    fn send_by_wire(&mut self, mut now: Instant, mut pipe: PipeId, mut packet: Packet) {
         while self.pipes[pipe].is_express
             && let Some(next) = self.onward(pipe, &packet)
         {
             let passed = self.pipes[pipe].send_through(now, self.until, packet, &mut self.tap);
             let Some((at, mut through)) = passed else { return };
-            self.trace(at, pipe, &through);
+            self.trace(at, Hop::Wire(pipe), &through);
             if !is_control(&through) {
                 through.set_hop_limit(through.ip().hop_limit - 1);
             }
@@ -152,25 +142,29 @@ impl Network<'_> {
 
     /// The pipe that a packet takes after this one, if it may go straight on there.
     #[inline]
-    fn onward(&self, pipe: usize, packet: &Packet) -> Option<usize> {
+    fn onward(&self, pipe: PipeId, packet: &Packet) -> Option<PipeId> {
         let node = self.pipes[pipe].to;
         let destination = address::node_of(&packet.ip().destination).filter(|to| *to != node)?;
-        let next = self.routes.towards(node, destination)?;
-        (self.pipes.get(next)?.fed_by == Some(pipe) && packet.ip().hop_limit > 1).then_some(next)
+        let Hop::Wire(next) = self.routes.towards(node, destination)? else { return None };
+        (self.pipes[next].fed_by == Some(pipe) && packet.ip().hop_limit > 1).then_some(next)
     }
 
-    /// Takes an arrival at the end of a link into the trace.
+    /// Takes an arrival at the end of a hop into the trace.
     #[inline]
-    pub fn trace(&mut self, at: Instant, pipe: usize, packet: &Packet) {
+    pub fn trace(&mut self, at: Instant, hop: Hop, packet: &Packet) {
+        let number = match hop {
+            Hop::Wire(pipe) => usize::from(pipe),
+            Hop::Air(air_hop) => self.pipes.len() + usize::from(air_hop),
+        };
         let numbers = packet.tcp().map_or(0, |tcp| u64::from(tcp.sequence.0) << 32 | u64::from(tcp.acknowledgment.0));
-        for word in [at.as_nanos(), pipe as u64, u64::from(packet.wire_len()), numbers] {
+        for word in [at.as_nanos(), number as u64, u64::from(packet.wire_len()), numbers] {
             self.trace_hash = (self.trace_hash ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
         }
     }
 
     /// Makes sure that the queue has an event no later than the next of the link's.
     #[inline(always)]
-    pub fn schedule(&mut self, pipe: usize) {
+    pub fn schedule(&mut self, pipe: PipeId) {
         let source = self.sources.of(Kind::Arrival(pipe));
         if let Some(at) = self.pipes[pipe].link.next_event()
             && at < self.queue.at(source)
@@ -180,14 +174,14 @@ impl Network<'_> {
     }
 
     /// Shows the tap a packet that goes no further than `node`.
-    pub fn show_drop(&mut self, now: Instant, node: usize, packet: &Packet, reason: DropReason) {
+    pub fn show_drop(&mut self, now: Instant, node: NodeId, packet: &Packet, reason: DropReason) {
         if let Some(tap) = self.tap.get() {
             tap.on_dropped(now, &format!("nodes.{}", self.node_names[node]), packet, reason);
         }
     }
 
     #[cold]
-    fn drop_unroutable(&mut self, now: Instant, node: usize, packet: &Packet) {
+    fn drop_unroutable(&mut self, now: Instant, node: NodeId, packet: &Packet) {
         self.unroutable += 1;
         self.show_drop(now, node, packet, DropReason::NO_ROUTE);
     }
