@@ -6,7 +6,7 @@ mod live_support;
 #[allow(dead_code, reason = "other tests use the rest")]
 mod wire;
 
-use airtcp_core::{Duration, Instant, Rng};
+use airtcp_core::{Duration, Instant, Rate, Rng};
 use airtcp_linux::gateway::{Config, Status, status};
 use airtcp_linux::sys::clock;
 use airtcp_linux::sys::netns::NetNs;
@@ -16,6 +16,7 @@ use live_support::gateway::{Gateway, PORT};
 use live_support::impostor::{SECRET, key_file};
 use live_support::raw::{ControlTap, RawSender};
 use live_support::{Path, sleep_ms, turn};
+use std::cell::Cell;
 use std::io::Write;
 use std::ops::Range;
 use std::os::unix::net::UnixStream;
@@ -24,6 +25,8 @@ use wire::{ACK, Place, SYN};
 
 /// What is left of the goodput at least.
 const LEAST: f64 = 0.9;
+/// So slow that the link is what limits the flow, and not a busy machine.
+const AIR_RATE: &str = "30Mbit";
 /// Port of the honest flow's receiver.
 const FLOW_PORT: u16 = 5201;
 const WARMUP: Duration = Duration::from_millis(700);
@@ -33,28 +36,31 @@ const UNTIL: Duration = Duration::from_millis(2_700);
 struct Scene {
     path: Path,
     gateways: [Gateway; 2],
+    transfers: Cell<u32>,
 }
 
 impl Scene {
     fn up(impairment: &[(&str, &str)]) -> Scene {
-        let path = Path::up(impairment);
+        let path = Path::up(&[&[("rate", AIR_RATE)], impairment].concat());
         let mut gateways = ["a", "b"].map(|node| {
             let file = key_file(&path, &format!("{node}.key"), SECRET);
             Gateway::spawn(&path, node, |config| {
                 config.insecure = false;
+                config.facts.rate_bps = Some(AIR_RATE.parse::<Rate>().unwrap().bps());
                 config.key = Some(file);
             })
         });
         for gateway in &mut gateways {
             gateway.wait_for("in reach", |status| status.diverting && status.gauges["peer_in_reach"] == 1);
         }
-        Scene { path, gateways }
+        Scene { path, gateways, transfers: Cell::new(0) }
     }
 
     /// Goodput of an honest flow, in bits per second. Meanwhile `attack` has its turn each millisecond.
     fn goodput(&self, mut attack: impl FnMut()) -> f64 {
         let ends = ["sender", "receiver"].map(|node| self.path.testbed.end(node, Family::V4).expect("a node"));
         let spec = FlowSpec::bulk("honest", ends[0], ends[1], "cubic", WARMUP, UNTIL);
+        self.transfers.set(self.transfers.get() + 1);
         // The same losses each time.
         let origin = self.path.restart(1, None);
         let flow = self.path.start(FlowSpec { port: FLOW_PORT, ..spec }, origin);
@@ -68,10 +74,10 @@ impl Scene {
     }
 
     /// Asserts that an honest flow is as fast during an attack, and that the gateways are well after it; what they counted
-    /// of it. A slow turn of the machine is no failure, so there is a second try.
+    /// of it. A slow turn of the machine is no failure, so there are three tries.
     fn withstands(&mut self, name: &str, mut attack: impl FnMut()) -> [Status; 2] {
         let mut shares = Vec::new();
-        while shares.len() < 2 && shares.iter().all(|share| *share < LEAST) {
+        while shares.len() < 3 && shares.iter().all(|share| *share < LEAST) {
             let undisturbed = self.goodput(|| {});
             let attacked = self.goodput(&mut attack);
             println!("{name}: {:.1} of {:.1} Mbit/s", attacked / 1e6, undisturbed / 1e6);
@@ -203,7 +209,7 @@ fn live_segments_of_somebody_who_guesses_are_in_doubt_and_change_nothing() {
     let Some(_turn) = turn("live_attacks_blind") else { return };
     let mut scene = Scene::up(&[("loss", "1%")]);
     let raw = RawSender::on(&scene.path, "sender");
-    let (mut beat, mut rng) = (Beat::new(200), Rng::derive(1, "blind"));
+    let (mut beat, mut rng) = (Beat::new(80), Rng::derive(1, "blind"));
     let (to, from) = (scene.place("receiver", FLOW_PORT), scene.place("sender", 0).0);
     let sender = scene.path.testbed.namespace("sender").expect("a node").clone();
     let mut port = None;
@@ -221,7 +227,8 @@ fn live_segments_of_somebody_who_guesses_are_in_doubt_and_change_nothing() {
     for status in &statuses {
         assert!(status.events["doubted_segments"] > 50, "{:?}", status.events);
     }
-    assert!(statuses[0].events["polls"] < 100, "{:?}", statuses[0].events);
+    let transfers = u64::from(scene.transfers.get());
+    assert!(statuses[0].events["polls"] < 60 * transfers, "{transfers} transfers: {:?}", statuses[0].events);
 }
 
 #[test]
@@ -234,7 +241,7 @@ fn live_flows_that_are_made_to_need_repairs_and_very_many_flows_take_nothing_fro
     let before = repairs(&scene.gateways[0].assert_sound());
     scene.goodput(|| {});
     let honest = repairs(&scene.gateways[0].assert_sound()) - before;
-    let mut beat = Beat::new(400);
+    let mut beat = Beat::new(120);
     let [a, _] = scene.withstands("crafted flows", || {
         for n in beat.due() {
             // Half are damaged, half have nearly the same bytes as the one before.
@@ -250,7 +257,7 @@ fn live_flows_that_are_made_to_need_repairs_and_very_many_flows_take_nothing_fro
     // At most two honest flows with and two without the attack.
     assert!(made < honest * 5 + 100, "{made} repairs, {honest} of an honest flow");
 
-    let mut beat = Beat::new(5_000);
+    let mut beat = Beat::new(2_000);
     let [a, b] = scene.withstands("many flows", || {
         for n in beat.due() {
             let ports = [1024 + n / 30_000, 7_000 + n % 30_000].map(|port| port as u16);
@@ -258,7 +265,7 @@ fn live_flows_that_are_made_to_need_repairs_and_very_many_flows_take_nothing_fro
         }
     });
     for status in [a, b] {
-        assert!(status.events["flows_evicted"] > 5_000, "{:?}", status.events);
+        assert!(status.events["flows_evicted"] > 100, "{:?}", status.events);
     }
 }
 

@@ -386,8 +386,9 @@ impl Session {
         if self.heard.is_some_and(|at| now.saturating_since(at) < self.pace.reach()) {
             return Ignored::Unanswered.sentence();
         }
+        let was_up_since = |at: Instant| self.life.as_ref().is_some_and(|life| life.answered > at);
         match self.last_ignored {
-            Some((reason, at)) if is_recent(at) => reason.sentence(),
+            Some((reason, at)) if is_recent(at) && !was_up_since(at) => reason.sentence(),
             _ => "nothing is heard from it",
         }
     }

@@ -204,6 +204,7 @@ fn what_the_receiver_has_no_room_for_is_not_kept() {
 #[test]
 fn a_million_flows_cost_the_honest_one_no_repair() {
     let mut bench = Bench::new(&[("rate", "1Gbit")]);
+    let begin = bench.now;
     bench.lose = |sequence, times| sequence > 0 && sequence % 10_000 == 0 && times == 1;
     let key = flow();
     let syn = segment(1, 0, TcpFlags::SYN);
@@ -224,5 +225,7 @@ fn a_million_flows_cost_the_honest_one_no_repair() {
     let memory = bench.a.gauge(Gauge::MEMORY_BYTES).unwrap();
     assert!(memory <= crate::MAX_MEMORY.0, "{memory}");
     let asked = bench.a.count(events::POLL) * u64::from(upstream::MESSAGE_BYTES);
-    assert!(asked <= 12 * 1_000_000_000 / 8 / 16, "questions took {asked} bytes");
+    // A thirty-second of the time, and what was saved up once.
+    let time = bench.now.saturating_since(begin).as_millis() / 32 + 100;
+    assert!(asked <= time * 1_000_000 / 8, "questions took {asked} bytes, {time} ms");
 }

@@ -88,7 +88,7 @@ pub(super) struct Upstream {
 }
 
 /// Questions take at most one part in so many of the link's time.
-const QUESTION_PARTS: u64 = 16;
+const QUESTION_PARTS: u64 = 32;
 /// About what a message takes on the link.
 pub(super) const MESSAGE_BYTES: u32 = 100;
 /// Redundant copies are sent for so long after a loss.
