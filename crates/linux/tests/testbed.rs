@@ -143,7 +143,7 @@ fn share_without_loss(testbed: &Testbed, controller: &str) -> f64 {
 }
 
 #[test]
-fn a_path_without_loss_carries_cubic_and_bbr_near_its_ceiling() {
+fn live_a_path_without_loss_carries_cubic_and_bbr_near_its_ceiling() {
     let Some(_turn) = turn() else { return };
     let testbed = Testbed::up(demo(&[])).expect("a testbed");
     for controller in ["cubic", "bbr"] {
@@ -176,7 +176,7 @@ fn live_a_receive_buffer_bounds_the_rate_to_a_window_per_round_trip() {
 }
 
 #[test]
-fn loss_hurts_cubic_and_the_stream_stays_whole() {
+fn live_loss_hurts_cubic_and_the_stream_stays_whole() {
     let Some(_turn) = turn() else { return };
     let testbed = Testbed::up(demo(&[("loss", "1%")])).expect("a testbed");
     for controller in ["cubic", "bbr"] {
@@ -199,7 +199,7 @@ fn loss_hurts_cubic_and_the_stream_stays_whole() {
 }
 
 #[test]
-fn nothing_is_left_of_a_testbed() {
+fn live_nothing_is_left_of_a_testbed() {
     let Some(_turn) = turn() else { return };
     let before = namespaces();
     let allowed = || std::fs::read_to_string("/proc/sys/net/ipv4/tcp_allowed_congestion_control").unwrap();
@@ -215,7 +215,7 @@ fn nothing_is_left_of_a_testbed() {
 }
 
 #[test]
-fn a_testbed_that_cannot_be_built_leaves_nothing() {
+fn live_a_testbed_that_cannot_be_built_leaves_nothing() {
     let Some(_turn) = turn() else { return };
     let before = namespaces();
     let mut spec = demo(&[]);
@@ -226,7 +226,7 @@ fn a_testbed_that_cannot_be_built_leaves_nothing() {
 }
 
 #[test]
-fn the_next_start_removes_what_a_killed_run_left() {
+fn live_the_next_start_removes_what_a_killed_run_left() {
     let Some(_turn) = turn() else { return };
     // A dead owner: the process id of a child that has ended, with a start time that no
     // process of that id has.
@@ -248,7 +248,7 @@ fn the_next_start_removes_what_a_killed_run_left() {
 }
 
 #[test]
-fn files_arrive_unchanged_over_a_hostile_link() {
+fn live_files_arrive_unchanged_over_a_hostile_link() {
     let Some(_turn) = turn() else { return };
     let hostile = [
         ("loss", "2%"),
@@ -269,7 +269,7 @@ fn files_arrive_unchanged_over_a_hostile_link() {
 }
 
 #[test]
-fn a_transfer_survives_the_wrap_of_sequence_numbers_and_timestamps() {
+fn live_a_transfer_survives_the_wrap_of_sequence_numbers_and_timestamps() {
     let Some(_turn) = turn() else { return };
     let testbed = Testbed::up(fast(&[("loss", "1%")])).expect("a testbed");
     let wrap = Wrap { sequence_bytes: Some(1_000_000), timestamp_ms: Some(150) };
@@ -280,7 +280,7 @@ fn a_transfer_survives_the_wrap_of_sequence_numbers_and_timestamps() {
 }
 
 #[test]
-fn an_outage_stalls_the_flow_and_ends() {
+fn live_an_outage_stalls_the_flow_and_ends() {
     let Some(_turn) = turn() else { return };
     let outage = [("outage", "{ start = \"1s\", duration = \"1s\" }")];
     let testbed = Testbed::up(demo(&outage)).expect("a testbed");
@@ -293,7 +293,7 @@ fn an_outage_stalls_the_flow_and_ends() {
 }
 
 #[test]
-fn a_cancelled_flow_ends_at_once() {
+fn live_a_cancelled_flow_ends_at_once() {
     let Some(_turn) = turn() else { return };
     let testbed = Testbed::up(demo(&[])).expect("a testbed");
     let origin = testbed.emulator().restart(1, None, Duration::ZERO).expect("the emulator runs");
@@ -317,7 +317,7 @@ fn a_cancelled_flow_ends_at_once() {
 }
 
 #[test]
-fn a_program_runs_in_its_nodes_namespace_and_ends_with_the_handle() {
+fn live_a_program_runs_in_its_nodes_namespace_and_ends_with_the_handle() {
     let Some(_turn) = turn() else { return };
     let testbed = Testbed::up(fast(&[])).expect("a testbed");
     let log = std::env::temp_dir().join(format!("airtcp-exec-{}.log", std::process::id()));
@@ -336,7 +336,7 @@ fn a_program_runs_in_its_nodes_namespace_and_ends_with_the_handle() {
 }
 
 #[test]
-fn the_self_test_accepts_what_was_asked_and_takes_less_than_a_second() {
+fn live_the_self_test_accepts_what_was_asked_and_takes_less_than_a_second() {
     let Some(_turn) = turn() else { return };
     let before = clock::now();
     let testbed = Testbed::up(demo(&[("loss", "5%")])).expect("a testbed");
@@ -405,7 +405,7 @@ fn holder() -> (std::process::Child, String) {
 }
 
 #[test]
-fn a_signal_takes_the_testbed_down_and_ends_the_process() {
+fn live_a_signal_takes_the_testbed_down_and_ends_the_process() {
     use std::os::unix::process::ExitStatusExt;
     let Some(_turn) = turn() else { return };
     for signal in [libc::SIGINT, libc::SIGTERM] {
@@ -418,7 +418,7 @@ fn a_signal_takes_the_testbed_down_and_ends_the_process() {
 }
 
 #[test]
-fn a_testbed_killed_outright_is_removed_by_the_next_start() {
+fn live_a_testbed_killed_outright_is_removed_by_the_next_start() {
     let Some(_turn) = turn() else { return };
     let (mut child, prefix) = holder();
     child.kill().expect("it runs");
@@ -430,7 +430,7 @@ fn a_testbed_killed_outright_is_removed_by_the_next_start() {
 }
 
 #[test]
-fn iperf3_measures_across_the_path_as_an_outside_program() {
+fn live_iperf3_measures_across_the_path_as_an_outside_program() {
     let Some(_turn) = turn() else { return };
     if Command::new("iperf3").arg("--version").output().is_err() {
         println!("skipped: the program 'iperf3' is missing");

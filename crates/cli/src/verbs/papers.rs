@@ -9,8 +9,15 @@ use airtcp_experiment::{Catalogue, ScenarioError};
 
 /// The papers there are; one that cannot be read says why.
 pub(super) fn all(catalogue: &Catalogue<'_>) -> Vec<(&'static str, Result<Paper, ScenarioError>)> {
+    read(catalogue, |_| true)
+}
+
+fn read(
+    catalogue: &Catalogue<'_>,
+    is_wanted: impl Fn(&str) -> bool,
+) -> Vec<(&'static str, Result<Paper, ScenarioError>)> {
     let read = |paper: &built_in::BuiltIn| paper.file().and_then(|file| file.read(Mode::default(), None, catalogue));
-    built_in::PAPERS.iter().map(|paper| (paper.slug, read(paper))).collect()
+    built_in::PAPERS.iter().filter(|paper| is_wanted(paper.slug)).map(|paper| (paper.slug, read(paper))).collect()
 }
 
 /// What a paper has, in one line.
@@ -31,27 +38,33 @@ pub(super) fn summary(paper: &Result<Paper, ScenarioError>) -> String {
     )
 }
 
-/// Adds the page of every paper: to that of the scheme of the same name, where there is one.
-pub(super) fn add_pages(topics: &mut Vec<Topic>, catalogue: &Catalogue<'_>) {
-    let papers = all(catalogue);
-    for (slug, paper) in &papers {
-        let note = format!("Paper: {}. airtcp reproduce {slug} judges its claims.", summary(paper));
-        let sections = paper.as_ref().map(sections).unwrap_or_default();
-        match topics.iter_mut().find(|topic| topic.name == *slug) {
-            Some(scheme) => {
-                scheme.notes.push(note);
-                scheme.sections.extend(sections);
-            }
-            None => {
-                let (name, about) = ((*slug).to_owned(), "A paper.".to_owned());
-                topics.push(Topic { name, about, notes: vec![note], sections, example: example(slug) });
-            }
+/// Adds the pages about papers, that of a paper to that of the scheme of the same name, where there is one. Reading papers
+/// takes its time, so where only the page `wanted` is, only what it tells of is read; the others stay empty.
+pub(super) fn add_pages(topics: &mut Vec<Topic>, catalogue: &Catalogue<'_>, wanted: Option<&str>) {
+    let papers = match wanted {
+        None | Some("papers") => all(catalogue),
+        Some(name) => read(catalogue, |slug| slug == name),
+    };
+    let page_of = |slug: &str| Topic {
+        name: slug.to_owned(),
+        about: "A paper.".to_owned(),
+        example: example(slug),
+        ..Topic::default()
+    };
+    for paper in built_in::PAPERS {
+        if topics.iter().all(|topic| topic.name != paper.slug) {
+            topics.push(page_of(paper.slug));
         }
+    }
+    for (slug, paper) in &papers {
+        let page = topics.iter_mut().find(|topic| topic.name == *slug).expect("each paper has a page");
+        page.notes.push(format!("Paper: {}. airtcp reproduce {slug} judges its claims.", summary(paper)));
+        page.sections.extend(paper.as_ref().map(sections).unwrap_or_default());
     }
     let notes: Vec<String> = papers.iter().map(|(slug, paper)| format!("{slug}: {}", summary(paper))).collect();
     let about = "Papers that airtcp reproduce knows by name; a folder of your own works, too.".to_owned();
-    let first = papers.first().map_or_else(|| example("my-paper"), |(slug, _)| example(slug));
-    topics.push(Topic { name: "papers".into(), about, notes, sections: Vec::new(), example: first });
+    let first = built_in::PAPERS.first().map_or("my-paper", |paper| paper.slug);
+    topics.push(Topic { name: "papers".into(), about, notes, sections: Vec::new(), example: example(first) });
     topics.push(file());
 }
 

@@ -31,7 +31,7 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments, catalogue: &Catalogue<'_>) -> Result<(), Failure> {
-    let topics = topics(catalogue);
+    let topics = topics(catalogue, arguments.name.as_deref());
     let Some(name) = &arguments.name else {
         let text =
             if arguments.json { overview_json(&topics, catalogue) } else { overview(catalogue, output::style()) };
@@ -53,7 +53,7 @@ pub(crate) fn run(arguments: &Arguments, catalogue: &Catalogue<'_>) -> Result<()
     Ok(())
 }
 
-fn topics(catalogue: &Catalogue<'_>) -> Vec<Topic> {
+fn topics(catalogue: &Catalogue<'_>, wanted: Option<&str>) -> Vec<Topic> {
     let mut topics: Vec<Topic> = catalogue.schemes.iter().map(scheme).collect();
     for entry in catalogue.controllers {
         topics.push(controller(entry));
@@ -62,7 +62,7 @@ fn topics(catalogue: &Catalogue<'_>) -> Vec<Topic> {
         let example = format!("[flows.bulk]\nfrom = \"sender\"\nto = \"receiver\"\ncontroller = \"{name}\"\n");
         topics.push(simple(name, "Linux's own; live runs only.", vec!["Congestion controller.".into()], example));
     }
-    papers::add_pages(&mut topics, catalogue);
+    papers::add_pages(&mut topics, catalogue, wanted);
     topics.extend([link(), wlan(), flow(), probe(), scenario(), gateway()]);
     let schemes: Vec<String> = std::iter::once("none: the link without a scheme".to_owned())
         .chain(catalogue.schemes.iter().map(|entry| format!("{}: {}", entry.slug, entry.about)))
