@@ -29,8 +29,8 @@ matrix: setup ## file transfers through every impairment, live (root) and simula
 	AIRTCP_TEST_LONG=1 cargo test --quiet --locked --package airtcp-linux --test live_matrix -- --nocapture
 	cargo test --quiet --locked --package airtcp-sim --test all matrix:: -- --nocapture
 
-drills: setup ## kill and stop gateways under a file transfer, 20 of each kind, a line per drill; 15 minutes, root
-	AIRTCP_TEST_LONG=1 cargo test --quiet --locked --package airtcp-linux --test live_drills -- --nocapture
+drills: setup ## kill and stop gateways under a file transfer, take their program, disk, link or rules away, 20 of each kind, a line per drill; half an hour, root
+	AIRTCP_TEST_LONG=1 cargo test --quiet --locked --package airtcp-linux --test live_drills --test live_troubles -- --nocapture --test-threads=1
 
 accept: release ## our own demands on live and simulated runs, acceptance/*.toml; fails unless every one holds (root, an hour)
 	@status=0; for file in acceptance/*.toml; do target/release/airtcp reproduce $$file --strict || status=1; done; exit $$status

@@ -1,24 +1,13 @@
 //! Fault drills: whatever is killed or stopped while a file crosses both gateways, the file
 //! arrives unchanged and never waits longer than 5 s.
-//!
-//! Fault and recovery come at times drawn from a printed seed. A drill that failed is repeated
-//! with the line it prints: `AIRTCP_DRILL='kill A:123' cargo test … live_drills`.
 
 mod live_support;
 
-use airtcp_core::{Duration, Instant, Rng};
-use airtcp_linux::sys::clock;
-use airtcp_linux::testbed::Family;
-use airtcp_linux::traffic::{FlowResult, Outcome, RunningFlow, hex};
+use airtcp_core::Duration;
+use airtcp_linux::traffic::FlowResult;
+use live_support::drill::{Drill, LOSS, Worst};
 use live_support::gateway::{Gateway, signal_worker};
-use live_support::{Path, family_name, is_long, seconds, sleep_ms, sleep_until, turn};
-use std::collections::BTreeMap;
-
-/// More than two seconds at the link's rate: under way when the fault comes, and after the recovery.
-const FILE_BYTES: u64 = 25_000_000;
-const STALL_MAX: Duration = Duration::from_secs(5);
-const DEADLINE: Duration = Duration::from_secs(90);
-const LOSS: &[(&str, &str)] = &[("loss", "2%")];
+use live_support::{Path, turn};
 
 /// What is done to a gateway.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,69 +37,41 @@ const KINDS: &[(&str, Fault, &[usize])] = &[
     ("stop worker B", Fault::StopWorker, &[1]),
 ];
 
-struct Drill {
-    kind: &'static str,
+/// A drill's fault, and whom it strikes.
+struct Blow {
     fault: Fault,
     victims: &'static [usize],
-    seed: u64,
-    family: Family,
-    fault_at: Duration,
-    recovery_at: Duration,
 }
 
-impl Drill {
-    fn draw((kind, fault, victims): (&'static str, Fault, &'static [usize]), seed: u64) -> Drill {
-        let mut rng = Rng::derive(seed, kind);
-        let ms = |rng: &mut Rng, from, to| Duration::from_millis(from + rng.below(to - from));
-        let family = Family::BOTH[rng.below(2) as usize];
-        let fault_at = ms(&mut rng, 100, 1_200);
-        let recovery_at = fault_at + ms(&mut rng, 50, 1_500);
-        Drill { kind, fault, victims, seed, family, fault_at, recovery_at }
+impl Blow {
+    fn of(drill: &Drill) -> Blow {
+        let (_, fault, victims) = *KINDS.iter().find(|(kind, ..)| *kind == drill.kind).expect("a kind of drill");
+        Blow { fault, victims }
     }
 
-    /// Runs it: when the file was there and the longest stall, or what is wrong with the outcome.
-    fn run(&self, path: &Path, gateways: &mut [Gateway; 2]) -> Result<(Duration, Duration), String> {
+    /// Runs a drill: what was received, or what is wrong with the outcome.
+    fn run(&self, drill: &Drill, path: &Path, gateways: &mut [Gateway; 2]) -> Result<FlowResult, String> {
         for gateway in gateways.iter_mut() {
             gateway.wait_in_reach();
         }
         let workers = [0, 1].map(|index: usize| gateways[index].worker());
         let restarts = [0, 1].map(|index: usize| gateways[index].restarts());
-        let origin = path.restart(self.seed, None);
-        let flow = path.start(path.file(self.family, FILE_BYTES, self.seed, DEADLINE), origin);
-        let begin = first_byte(&flow);
-        sleep_until(begin, self.fault_at);
-        let received = flow.progress().received_bytes();
-        for victim in self.victims {
-            self.strike(&gateways[*victim], workers[*victim]);
-        }
-        sleep_until(begin, self.recovery_at);
-        for victim in self.victims {
-            self.recover(path, &mut gateways[*victim], workers[*victim]);
-        }
-        let result = flow.join().expect("sockets");
-        let done = (origin + result.last_byte_at.unwrap_or(DEADLINE)).saturating_since(begin);
-        println!(
-            "{:<18} seed {:<6} {} fault {:.3} s, recovery {:.3} s, done {:6.3} s, longest stall {:.3} s, sha256 {} {}",
-            self.kind,
-            self.seed,
-            family_name(self.family),
-            seconds(self.fault_at),
-            seconds(self.recovery_at),
-            seconds(done),
-            seconds(result.longest_stall),
-            hex(&result.receiver_sha256),
-            if result.stream_is_intact() { "equal" } else { "DIFFERENT" },
-        );
-        judge(&result, received)?;
-        self.judge_effect(&result)?;
+        let strike = |gateways: &mut [Gateway; 2]| {
+            self.victims.iter().for_each(|victim| self.strike(&gateways[*victim], workers[*victim]));
+        };
+        let recover = |gateways: &mut [Gateway; 2]| {
+            self.victims.iter().for_each(|victim| self.recover(path, &mut gateways[*victim], workers[*victim]));
+        };
+        let result = drill.run(path, gateways, strike, recover)?;
+        self.judge_effect(drill, &result)?;
         self.judge_restarts(gateways, restarts)?;
-        Ok((done, result.longest_stall))
+        Ok(result)
     }
 
     /// A stop that held nothing up has missed its gateway, or the gateway carries nothing.
-    fn judge_effect(&self, result: &FlowResult) -> Result<(), String> {
+    fn judge_effect(&self, drill: &Drill, result: &FlowResult) -> Result<(), String> {
         let stopped = match self.fault {
-            Fault::Stop => self.recovery_at.saturating_sub(self.fault_at),
+            Fault::Stop => drill.trouble(),
             Fault::StopWorker => Duration::MAX,
             Fault::Kill | Fault::KillWorker => Duration::ZERO,
         };
@@ -168,76 +129,26 @@ impl Drill {
     }
 }
 
-/// Waits until the transfer is under way; all times of a drill count from then. Before it the
-/// loss of the handshake's last packet, which is nobody's to repair, costs a second or more.
-fn first_byte(flow: &RunningFlow) -> Instant {
-    while flow.progress().received_bytes() == 0 && !flow.is_finished() {
-        sleep_ms(1);
-    }
-    clock::now()
-}
-
-fn judge(result: &FlowResult, received_before: u64) -> Result<(), String> {
-    if received_before >= FILE_BYTES {
-        return Err("the file had arrived before the fault: it is too short".into());
-    }
-    if result.outcome != Outcome::Complete || result.received_bytes != FILE_BYTES {
-        return Err(format!("{:?} after {} bytes", result.outcome, result.received_bytes));
-    }
-    if !result.stream_is_intact() {
-        let hashes = [&result.sender_sha256, &result.receiver_sha256].map(hex);
-        return Err(format!(
-            "sent {}, received {}: first wrong byte {:?}",
-            hashes[0], hashes[1], result.first_wrong_byte
-        ));
-    }
-    if result.longest_stall > STALL_MAX {
-        return Err(format!("nothing arrived for {}", result.longest_stall));
-    }
-    Ok(())
-}
-
-/// The drills to run: those of AIRTCP_DRILL (`kind:seed`), or each kind often enough.
-fn drills() -> Vec<Drill> {
-    if let Ok(one) = std::env::var("AIRTCP_DRILL") {
-        let (name, seed) = one.split_once(':').expect("AIRTCP_DRILL is 'kind:seed'");
-        let kind = KINDS.iter().find(|(kind, ..)| *kind == name).expect("a kind of drill");
-        return vec![Drill::draw(*kind, seed.parse().expect("a seed is a number"))];
-    }
-    let first = clock::wall_clock_ns() / 1_000_000 % 1_000_000;
-    let times = if is_long() { 20 } else { 3 };
-    (0..times).flat_map(|time| KINDS.iter().map(move |kind| Drill::draw(*kind, first + time))).collect()
-}
-
 #[test]
 fn live_transfers_survive_every_kill_and_stop_of_either_gateway_or_both() {
     let Some(_turn) = turn("live_drills") else { return };
     let path = Path::up(LOSS);
     let mut gateways = path.gateways();
-    let mut worst: BTreeMap<&str, (Duration, Duration)> = BTreeMap::new();
-    let mut failed = Vec::new();
-    for drill in drills() {
-        match drill.run(&path, &mut gateways) {
-            Ok((done, stall)) => {
-                let worst = worst.entry(drill.kind).or_default();
-                *worst = (worst.0.max(done), worst.1.max(stall));
-            }
+    let (mut worst, mut failed) = (Worst::default(), Vec::new());
+    for drill in Drill::all(KINDS.iter().map(|(kind, ..)| *kind), 3) {
+        match Blow::of(&drill).run(&drill, &path, &mut gateways) {
+            Ok(result) => worst.add(&drill, result.longest_stall),
             Err(why) => {
+                let why = drill.failed("live_drills", &why);
                 println!("FAILED: {why}");
                 gateways.iter().for_each(|gateway| println!("{}: {}", gateway.config.name, gateway.log()));
-                println!(
-                    "again: AIRTCP_DRILL='{}:{}' cargo test -p airtcp-linux --test live_drills -- --nocapture",
-                    drill.kind, drill.seed
-                );
-                failed.push(format!("{}:{}: {why}", drill.kind, drill.seed));
+                failed.push(why);
             }
         }
         for gateway in &mut gateways {
             gateway.assert_sound();
         }
     }
-    for (kind, (done, stall)) in &worst {
-        println!("{kind:<18} slowest {:.3} s, longest stall {:.3} s", seconds(*done), seconds(*stall));
-    }
+    worst.print();
     assert!(failed.is_empty(), "{}", failed.join("\n"));
 }

@@ -233,13 +233,23 @@ impl Config {
 
     /// The file with the supervisor's process id.
     pub fn pid_path(&self) -> PathBuf {
-        self.run_directory.join(format!("{}.pid", self.name))
+        self.run_directory.join(self.pid_name())
+    }
+
+    /// Its name there.
+    pub(super) fn pid_name(&self) -> String {
+        format!("{}.pid", self.name)
     }
 }
 
 /// The status socket of the gateway `name`.
 pub fn socket_path(run_directory: &Path, name: &str) -> PathBuf {
-    run_directory.join(format!("{name}.sock"))
+    run_directory.join(socket_name(name))
+}
+
+/// Its file.
+pub(super) fn socket_name(name: &str) -> String {
+    format!("{name}.sock")
 }
 
 fn is_name_char(c: char) -> bool {

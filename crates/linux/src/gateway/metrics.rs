@@ -118,6 +118,7 @@ mod tests {
             link_packets: BTreeMap::new(),
             clients: BTreeMap::new(),
             devices: BTreeMap::new(),
+            confinement: crate::gateway::confine::Confinement::default(),
             advice: None,
             broken: None,
         }

@@ -16,6 +16,7 @@
 pub mod bare;
 pub mod command;
 pub mod config;
+pub mod confine;
 pub mod control;
 pub mod divert;
 mod firewall;

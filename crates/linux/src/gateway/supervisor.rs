@@ -4,10 +4,12 @@
 //! The worker dies with the supervisor (the kernel sees to it), so there is never a worker
 //! without one. The supervisor touches no packet and holds no device.
 
-use super::config::{Config, ConfigError};
+use super::config::{self, Config, ConfigError};
+use super::confine;
 use super::divert;
 use super::inspect;
 use super::worker::{Mode, Orders};
+use crate::sys::directory::PrivateDirectory;
 use crate::sys::poll::PollSet;
 use crate::sys::process::{
     Signal, Signals, become_subreaper, die_with_parent, in_own_group, reap_orphans, send_signal, set_nonblocking,
@@ -106,9 +108,13 @@ pub fn run(
 ) -> Result<(), SupervisorError> {
     config.validate()?;
     // First of all, so that a second start touches nothing of the first.
-    let _pid_file = PidFile::lock(config)?;
+    let pid_file = PidFile::lock(config)?;
+    pid_file.unwritten.iter().for_each(|text| report(Report::Note { text: text.clone() }));
     if let Some(refusal) = inspect::refusal(&inspect::check(config)) {
         return Err(SupervisorError::Refused(refusal));
+    }
+    for text in confine::supervisor().failed {
+        report(Report::Note { text });
     }
     let signals = Signals::collect()?;
     become_subreaper()?;
@@ -116,7 +122,7 @@ pub fn run(
     let result = supervisor.supervise(worker, report);
     // A worker that had to be killed leaves its rules, which do nothing, and its socket.
     divert::remove_leftovers(&config.link);
-    let _ = std::fs::remove_file(config.socket_path());
+    let _ = std::fs::remove_file(pid_file.directory.file(&config::socket_name(&config.name)));
     result
 }
 
@@ -333,36 +339,43 @@ impl Life {
 }
 
 /// The file that tells whom to stop, locked as long as this gateway runs; removed at the end.
-struct PidFile<'a> {
-    config: &'a Config,
+struct PidFile {
+    directory: PrivateDirectory,
+    name: String,
+    /// Why it tells nothing, if it does not.
+    unwritten: Option<String>,
     /// Holds the lock, also where somebody removed the file.
     _file: File,
 }
 
-impl<'a> PidFile<'a> {
-    fn lock(config: &'a Config) -> Result<PidFile<'a>, SupervisorError> {
+impl PidFile {
+    fn lock(config: &Config) -> Result<PidFile, SupervisorError> {
         let unusable =
             |source| SupervisorError::RunDirectory { path: config.run_directory.display().to_string(), source };
-        std::fs::create_dir_all(&config.run_directory).map_err(unusable)?;
+        let directory = PrivateDirectory::open(&config.run_directory).map_err(unusable)?;
+        let name = config.pid_name();
         let mut file = File::options()
             .write(true)
             .create(true)
             .truncate(false)
             .custom_flags(libc::O_NOFOLLOW)
-            .open(config.pid_path())
+            .open(directory.file(&name))
             .map_err(unusable)?;
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Err(SupervisorError::NameTaken(config.name.clone())),
             Err(TryLockError::Error(error)) => return Err(unusable(error)),
         }
-        file.set_len(0).and_then(|()| writeln!(file, "{}", std::process::id())).map_err(unusable)?;
-        Ok(PidFile { config, _file: file })
+        // A full disk is no reason not to repair packets.
+        let written = file.set_len(0).and_then(|()| writeln!(file, "{}", std::process::id()));
+        let unwritten =
+            written.err().map(|error| format!("{} has no process id: {error}", config.pid_path().display()));
+        Ok(PidFile { directory, name, unwritten, _file: file })
     }
 }
 
-impl Drop for PidFile<'_> {
+impl Drop for PidFile {
     fn drop(&mut self) {
-        let _ = std::fs::remove_file(self.config.pid_path());
+        let _ = std::fs::remove_file(self.directory.file(&self.name));
     }
 }

@@ -6,6 +6,7 @@
 
 use super::bare::bounce;
 use super::config::Config;
+use super::confine;
 use super::control::{ControlSocket, Introduction, KeyError, Secret, Session, Setup};
 use super::divert::{Devices, Diversion, DivertError};
 use super::news::News;
@@ -138,7 +139,7 @@ fn read_orders() -> Result<Orders, WorkerError> {
 
 fn run(orders: &Orders, make: MakeElement<'_>, signals: &Signals, reporter: &mut Reporter) -> Result<(), WorkerError> {
     let config = &orders.config;
-    let identity = Identity { config: config.clone(), started: clock::now(), restarts: orders.restarts };
+    let started = clock::now();
     // Everything that can be refused comes before the first change to the machine.
     let scheme = match orders.mode {
         Mode::Scheme => Some(make(config).map_err(WorkerError::Scheme)?),
@@ -147,11 +148,15 @@ fn run(orders: &Orders, make: MakeElement<'_>, signals: &Signals, reporter: &mut
     let traffic = scheme.as_ref().map_or(Traffic::All, |scheme| scheme.element.traffic());
     let mode = scheme.as_ref().map_or("", |scheme| &scheme.mode);
     let control = open_control(config, Introduction::new(&config.scheme, mode, traffic))?;
-    let path = config.socket_path();
-    let mut status =
-        StatusServer::open(&path).map_err(|source| WorkerError::Status { path: path.display().to_string(), source })?;
+    let no_socket = |source| WorkerError::Status { path: config.socket_path().display().to_string(), source };
+    let mut status = StatusServer::open(&config.run_directory, &config.name).map_err(no_socket)?;
     let (mut diversion, Devices { out, r#in }) = Diversion::start(config, traffic)?;
-    be_quick(config);
+    be_quick(config, reporter);
+    let confinement = confine::worker(diversion.method());
+    for failed in &confinement.failed {
+        reporter.say(&format!("note: {failed}"));
+    }
+    let identity = Identity { config: config.clone(), started, restarts: orders.restarts, confinement };
     let (out, arrived) = (TunDevice::new(out), TunDevice::new(r#in));
     reporter.say(&format!("ready: {}", diversion.method()));
     let mut beat = Beat { reporter, due: Instant::ZERO };
@@ -183,15 +188,17 @@ fn open_control(config: &Config, introduction: Introduction) -> Result<Option<Co
         .map_err(|source| WorkerError::Control { address: listen.to_string(), source })
 }
 
-/// Real-time priority and exact timers, where they are allowed.
-fn be_quick(config: &Config) {
+/// Real-time priority and exact timers, where they are allowed. A machine that has one core only would do nothing else
+/// while packets come faster than they can be handled, so there the gateway takes its turn with others.
+fn be_quick(config: &Config, reporter: &mut Reporter) {
     if let Err(error) = sched::set_exact_timers() {
         tracing::warn!("timers may be late: {error}");
     }
-    if let Some(priority) = config.realtime
-        && let Err(error) = sched::set_fifo(priority)
-    {
-        tracing::warn!("no real-time priority ({error}): packets may wait 3 to 5 ms more");
+    let Some(priority) = config.realtime else { return };
+    if sched::cores() == 1 {
+        reporter.say("note: no real-time priority, as there is one core only: packets may wait 3 to 5 ms more");
+    } else if let Err(error) = sched::set_fifo(priority) {
+        reporter.say(&format!("note: no real-time priority ({error}): packets may wait 3 to 5 ms more"));
     }
 }
 

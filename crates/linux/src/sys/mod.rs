@@ -1,7 +1,9 @@
 //! Thin wrappers over system calls; the only place with `unsafe`.
 
 pub mod bpf_fs;
+pub mod capabilities;
 pub mod clock;
+pub mod directory;
 pub mod entropy;
 pub mod event;
 pub mod hop_limit_socket;
@@ -13,6 +15,7 @@ pub mod poll;
 pub mod probe_socket;
 pub mod process;
 pub mod sched;
+pub mod system_calls;
 pub mod tcp_info;
 pub mod tcp_socket;
 #[cfg(feature = "bpf")]

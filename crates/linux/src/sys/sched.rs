@@ -20,6 +20,11 @@ pub fn set_fifo(priority: u8) -> io::Result<()> {
     super::check(unsafe { libc::sched_setscheduler(0, policy, &raw const parameters) }).map(drop)
 }
 
+/// Cores that the calling thread may run on; 1 if that is unknown.
+pub fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
+}
+
 /// Binds the calling thread to one core.
 ///
 /// # Errors

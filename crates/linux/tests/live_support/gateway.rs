@@ -5,9 +5,18 @@ use airtcp_core::Duration;
 use airtcp_linux::gateway::{Config, Facts, Status, status};
 use airtcp_linux::sys::{clock, process};
 use airtcp_linux::testbed::{Exec, Family, Program};
+use std::path::PathBuf;
 
 /// UDP port of the control messages.
 pub const PORT: u16 = 4791;
+
+/// How a gateway is started.
+pub struct Launch<'a> {
+    pub path: &'a Path,
+    pub node: &'a str,
+    pub program: PathBuf,
+    pub log: PathBuf,
+}
 
 /// A supervisor and its worker; ended when dropped.
 pub struct Gateway {
@@ -26,7 +35,15 @@ impl Gateway {
 
     /// Starts a gateway and does not wait.
     pub fn spawn(path: &Path, node: &str, change: impl FnOnce(&mut Config)) -> Gateway {
-        let other = if node == "a" { "b" } else { "a" };
+        let program = env!("CARGO_BIN_EXE_airtcp-bare-gateway").into();
+        let log = path.directory.join(format!("gw{node}.log"));
+        Gateway::spawn_as(&Launch { path, node, program, log }, change)
+    }
+
+    /// The same, of a program and with a log of choice.
+    pub fn spawn_as(launch: &Launch<'_>, change: impl FnOnce(&mut Config)) -> Gateway {
+        let Launch { path, node, .. } = launch;
+        let other = if *node == "a" { "b" } else { "a" };
         let peer = path.testbed.link_address("air", other, Family::V4).expect("an end of the air");
         let mut config = Config {
             name: format!("gw{node}"),
@@ -34,7 +51,7 @@ impl Gateway {
             insecure: true,
             run_directory: path.directory.clone(),
             facts: Facts {
-                far_end: node == "b",
+                far_end: *node == "b",
                 rate_bps: Some(AIR_BPS),
                 round_trip_ns: Some(AIR_ROUND_TRIP.as_nanos()),
                 queue_bytes: Some(AIR_QUEUE_BYTES),
@@ -45,9 +62,7 @@ impl Gateway {
         change(&mut config);
         let file = path.directory.join(format!("{}.json", config.name));
         std::fs::write(&file, serde_json::to_vec(&config).unwrap()).unwrap();
-        let exec = Exec::new(env!("CARGO_BIN_EXE_airtcp-bare-gateway"))
-            .arg(file)
-            .log(path.directory.join(format!("{}.log", config.name)));
+        let exec = Exec::new(&launch.program).arg(file).log(&launch.log);
         let program = path.testbed.start(node, &exec).expect("the gateway starts");
         Gateway { program, config }
     }
@@ -81,9 +96,10 @@ impl Gateway {
         self.wait_for("in reach of its peer", |status| status.gauges["peer_in_reach"] == 1);
     }
 
-    /// What the supervisor wrote.
+    /// What the supervisor wrote, if it wrote into a file.
     pub fn log(&self) -> String {
-        self.program.log().and_then(|path| std::fs::read_to_string(path).ok()).unwrap_or_default()
+        let file = self.program.log().filter(|path| path.is_file());
+        file.and_then(|path| std::fs::read_to_string(path).ok()).unwrap_or_default()
     }
 
     pub fn supervisor(&self) -> u32 {

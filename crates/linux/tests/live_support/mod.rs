@@ -3,10 +3,12 @@
 
 #![allow(dead_code, reason = "each test file uses its part")]
 
+pub mod drill;
 pub mod gateway;
 pub mod impostor;
 pub mod kernel_log;
 pub mod raw;
+pub mod trouble;
 
 use airtcp_core::parameters::Parameters;
 use airtcp_core::{Duration, Instant};

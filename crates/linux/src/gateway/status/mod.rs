@@ -5,6 +5,7 @@ mod socket;
 pub use socket::{StatusError, StatusServer, ask, names, query};
 
 use super::config::Config;
+use super::confine::Confinement;
 use super::control::{Ignored, PeerState};
 use super::divert::{Diversion, Method};
 use super::runtime::Runtime;
@@ -52,6 +53,8 @@ pub struct Status {
     pub clients: BTreeMap<String, u64>,
     /// Keys of the outer map: `out`, `in`.
     pub devices: BTreeMap<String, BTreeMap<String, u64>>,
+    /// What the worker can still do.
+    pub confinement: Confinement,
     /// What the operator should do something about, in the scheme's words.
     pub advice: Option<String>,
     /// A broken invariant of the scheme, in its own words.
@@ -67,6 +70,8 @@ pub struct Identity {
     pub started: Instant,
     /// Workers before this one.
     pub restarts: u64,
+    /// What the worker gave up.
+    pub confinement: Confinement,
 }
 
 fn table<'a>(entries: impl IntoIterator<Item = (&'a str, u64)>) -> BTreeMap<String, u64> {
@@ -118,6 +123,7 @@ impl Status {
             // The socket knows.
             clients: BTreeMap::new(),
             devices: [("out".to_owned(), device(&link)), ("in".to_owned(), device(&inner))].into(),
+            confinement: identity.confinement.clone(),
             advice: runtime.element().advice().map(str::to_owned),
             broken: runtime.element().check().err().map(str::to_owned),
         }

@@ -5,8 +5,9 @@
 //! the end. The worker answers between packets and never waits for a client.
 
 use super::Status;
-use crate::gateway::config::socket_path;
+use crate::gateway::config::{socket_name, socket_path};
 use crate::gateway::metrics;
+use crate::sys::directory::PrivateDirectory;
 use airtcp_core::{Duration, Instant};
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind, Read, Write};
@@ -88,33 +89,32 @@ struct Client {
 /// The worker's side of the socket.
 pub struct StatusServer {
     listener: UnixListener,
-    path: PathBuf,
+    directory: PrivateDirectory,
+    name: String,
     clients: Vec<Client>,
     answered: u64,
     turned_away: u64,
 }
 
 impl StatusServer {
-    /// Listens at `path`, taking the place of a killed predecessor.
+    /// Listens in `run_directory` for the gateway `name`, taking the place of a killed predecessor.
     ///
     /// # Errors
-    /// The directory cannot be made, or another gateway of that name answers there.
-    pub fn open(path: &Path) -> io::Result<StatusServer> {
-        if let Some(directory) = path.parent() {
-            std::fs::create_dir_all(directory)?;
+    /// The directory is not ours alone, or another gateway of that name answers there.
+    pub fn open(run_directory: &Path, name: &str) -> io::Result<StatusServer> {
+        let (directory, name) = (PrivateDirectory::open(run_directory)?, socket_name(name));
+        let path = directory.file(&name);
+        if UnixStream::connect(&path).is_ok() {
+            return Err(io::Error::new(ErrorKind::AddrInUse, "a gateway already answers there"));
         }
-        if UnixStream::connect(path).is_ok() {
-            let text = format!("a gateway already answers at {}", path.display());
-            return Err(io::Error::new(ErrorKind::AddrInUse, text));
-        }
-        match std::fs::remove_file(path) {
+        match std::fs::remove_file(&path) {
             Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
             _ => {}
         }
-        let listener = UnixListener::bind(path)?;
-        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o660))?;
+        let listener = UnixListener::bind(&path)?;
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o660))?;
         listener.set_nonblocking(true)?;
-        Ok(StatusServer { listener, path: path.to_owned(), clients: Vec::new(), answered: 0, turned_away: 0 })
+        Ok(StatusServer { listener, directory, name, clients: Vec::new(), answered: 0, turned_away: 0 })
     }
 
     /// The descriptors to wait for.
@@ -201,6 +201,6 @@ fn json(status: &Status) -> String {
 
 impl Drop for StatusServer {
     fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.path);
+        let _ = std::fs::remove_file(self.directory.file(&self.name));
     }
 }

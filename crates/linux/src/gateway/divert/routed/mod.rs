@@ -32,6 +32,8 @@ pub struct RoutedDiversion {
     /// Takes the heartbeats.
     out: Tun,
     news: Option<RuleNews>,
+    /// Rules that were made.
+    rules: usize,
     _place: Place,
 }
 
@@ -85,10 +87,11 @@ impl RoutedDiversion {
         let place = Place::take(&config.link)?;
         let plan = make_plan(config, place.slot)?;
         let out = out.try_clone().map_err(|source| DivertError::Device { name: out.name().to_owned(), source })?;
-        let mut diversion = RoutedDiversion { plan, table: None, out, news: None, _place: place };
+        let mut diversion = RoutedDiversion { plan, table: None, out, news: None, rules: 0, _place: place };
         for step in diversion.plan.up() {
             step::perform(&step)?;
         }
+        diversion.rules = slot::rules_of(diversion.plan.slot)?;
         diversion.table = Some(OwnedTable::load(&diversion.plan)?);
         match RuleNews::open() {
             Ok(news) => diversion.news = Some(news),
@@ -101,6 +104,9 @@ impl RoutedDiversion {
     pub(super) fn beat(&mut self, wanted: bool) -> Result<(), DivertError> {
         if self.news.as_ref().is_some_and(RuleNews::arrived) {
             refuse(&self.plan.link)?;
+            if slot::rules_of(self.plan.slot)? < self.rules {
+                return Err(DivertError::Lost("somebody deleted the routing rules".into()));
+            }
         }
         if wanted {
             // Refused for want of memory it is missed once; nine more come before it matters.

@@ -148,6 +148,14 @@ pub fn rule_in_the_way() -> Result<Option<String>, CommandError> {
     Ok(found.next().map(|(family, rule)| format!("ip {family} rule priority {}", rule.priority)))
 }
 
+/// How many of our rules there are for a place.
+///
+/// # Errors
+/// `ip` failed.
+pub fn rules_of(slot: u8) -> Result<usize, CommandError> {
+    Ok(all_rules()?.into_iter().filter(|(_, rule)| rule.slot() == Some(slot)).count())
+}
+
 /// Removes the rules of gateways that were killed in this network namespace; tells how many.
 ///
 /// # Errors
