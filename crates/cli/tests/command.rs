@@ -120,7 +120,11 @@ fn several_results_make_one_report() {
     let page = format!("{}/both.html", results.path());
     let output = airtcp(&["report", &directories[0], &directories[1], "--output", &page]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-    assert_eq!(std::fs::read_to_string(page).unwrap().matches("<h1>").count(), 3);
+    assert_eq!(
+        std::fs::read_to_string(page).unwrap().matches("<h1>").count(),
+        4,
+        "in short, side by side, and one each"
+    );
 }
 
 #[test]

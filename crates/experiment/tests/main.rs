@@ -7,6 +7,7 @@ mod common;
 mod common_random_numbers;
 mod controllers;
 mod corpus;
+mod headline;
 mod metrics;
 mod output;
 mod over_time;

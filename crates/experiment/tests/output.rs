@@ -85,7 +85,7 @@ fn nothing_that_a_file_says_becomes_markup() {
 fn several_results_stand_in_one_report() {
     let (one, two) = (read(DEMO, &[]).unwrap(), read(DEMO, &["duration=30s"]).unwrap());
     let page = html::render(&[stored(&one), stored(&two)]);
-    assert_eq!(page.matches("<h1>").count(), 3, "side by side, and one each");
+    assert_eq!(page.matches("<h1>").count(), 4, "in short, side by side, and one each");
     assert!(page.contains(&one.hash) && page.contains(&two.hash));
 }
 

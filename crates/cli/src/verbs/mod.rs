@@ -63,6 +63,7 @@ impl Verb {
 /// Scenarios that need no file: name and text.
 const BUILT_IN: &[(&str, &str)] = &[
     ("demo", include_str!("../../../../scenarios/demo.toml")),
+    ("showcase", include_str!("../../../../scenarios/showcase.toml")),
     ("sweep", include_str!("../../../../scenarios/sweep.toml")),
     ("satellite", include_str!("../../../../scenarios/satellite.toml")),
     ("wifi-upload", include_str!("../../../../scenarios/wifi-upload.toml")),

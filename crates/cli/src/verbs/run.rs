@@ -237,6 +237,7 @@ fn closing(results: &Results<'_>) -> String {
             "{invalid} cells where the emulated link did not behave as configured; see \"emulator\" in summary.json"
         ));
     }
+    lines.extend(results::headline(results.scenario, &summary));
     for scheme in bending(results) {
         lines.push(format!(
             "{scheme} does not keep end-to-end semantics: it acknowledges data that the receiver may not have"

@@ -79,8 +79,8 @@ impl<'a> Comparison<'a> {
         Some(Comparison { entries, axes, keys })
     }
 
-    /// Writes the part of the page.
-    pub fn put(&self, page: &mut Page) {
+    /// Writes the part of the page, without the figure `above`, which is there already.
+    pub fn put(&self, page: &mut Page, above: Option<&str>) {
         page.put("<header class=\"result\"><h1>Side by side</h1></header>");
         self.put_entries(page);
         self.put_differing_keys(page);
@@ -95,7 +95,7 @@ impl<'a> Comparison<'a> {
             self.put_measures(page, &common);
         }
         self.put_only(page);
-        for figures in self.common_figures().values() {
+        for (_, figures) in self.common_figures().iter().filter(|(name, _)| Some(name.as_str()) != above) {
             page.draw("sweep", sweep::data(figures));
         }
     }
@@ -256,7 +256,7 @@ impl<'a> Comparison<'a> {
     }
 
     /// Figures that two results have and that fit on the same axes, by name.
-    fn common_figures(&self) -> BTreeMap<String, Vec<(String, Figure)>> {
+    pub fn common_figures(&self) -> BTreeMap<String, Vec<(String, Figure)>> {
         let mut found: BTreeMap<String, Vec<(String, Figure)>> = BTreeMap::new();
         for entry in &self.entries {
             for spec in entry.stored.scenario.figures.iter().filter(|spec| !spec.is_over_time()) {

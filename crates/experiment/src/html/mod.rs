@@ -3,10 +3,12 @@
 //! Tables are written here, figures are drawn in the browser from data in the page: `sweep.js` draws the `[[figures]]`
 //! of scenarios, `over_time.js` what each cell did over time, `draw.js` is what they share. Everything can be reached
 //! with the keyboard, each figure also has its numbers as a table; the page follows the reader's light or dark setting
-//! and prints. Several results begin with a comparison ([`compare`]); the rest is one section per result ([`section`]).
+//! and prints. First comes the result in short ([`opening`]), then several results side by side ([`compare`]); the rest is
+//! one section per result ([`section`]).
 
 mod claims;
 mod compare;
+mod opening;
 mod over_time;
 mod page;
 mod section;
@@ -24,10 +26,13 @@ use serde_json::Value;
 pub fn render(results: &[Stored]) -> String {
     let mut page = Page::default();
     let comparison = Comparison::of(results);
+    let opening = opening::put(&mut page, results, comparison.as_ref());
     if let Some(comparison) = &comparison {
-        comparison.put(&mut page);
+        comparison.put(&mut page, opening.as_deref());
     }
-    let is_above = |name: &str| comparison.as_ref().is_some_and(|comparison| comparison.has_figure(name));
+    let is_above = |name: &str| {
+        opening.as_deref() == Some(name) || comparison.as_ref().is_some_and(|comparison| comparison.has_figure(name))
+    };
     for (index, stored) in results.iter().enumerate() {
         let letter = (results.len() > 1).then(|| compare::letter(index));
         section::put(&mut page, stored, letter, &is_above, over_time::MAX_SAMPLES / results.len().max(1));

@@ -2,6 +2,7 @@
 
 mod ceiling;
 pub mod directory;
+mod headline;
 mod journal;
 pub mod parquet;
 mod readings;
@@ -12,6 +13,7 @@ pub mod summary;
 mod values;
 
 pub use ceiling::ceiling_bps;
+pub use headline::headline;
 pub use journal::{Journal, JournalError};
 pub use run::{Interruptible, MAX_CELLS_WITH_SERIES, Observer, RunOptions, run, run_interruptible};
 pub use statistics::{Estimate, METHOD, difference_of_gains, estimate, jain, median, quotient};
