@@ -16,6 +16,8 @@ pub(crate) struct Arrivals {
     received: u64,
     /// Since the last report.
     packets: u32,
+    /// Bytes of the largest packet since the last report, and before that.
+    largest: [u32; 2],
     reported_at: Instant,
 }
 
@@ -25,13 +27,17 @@ impl Arrivals {
         self.received += u64::from(name.bytes);
         self.packets += 1;
         let time = now.saturating_since(self.reported_at);
+        self.largest[0] = self.largest[0].max(name.bytes);
         let is_due = self.packets >= PACKETS.0 && time >= TIME.0 || self.packets >= PACKETS.1 && time >= TIME.1;
         // The other end remembers each packet where there are few, and fewer the more there are.
         let one_in = (self.packets / MANY).next_power_of_two();
-        if !is_due || !name.is_one_in(one_in) {
+        // A small packet takes less time, so small ones among large ones tell nothing.
+        let is_large = name.bytes >= self.largest[0].max(self.largest[1]) / 2 || time >= TIME.1;
+        if !is_due || !is_large || !name.is_one_in(one_in) {
             return None;
         }
         (self.packets, self.reported_at) = (0, now);
+        self.largest = [0, self.largest[0]];
         Some(Report { name: name.number, received: self.received, stamp: now.as_nanos() })
     }
 }

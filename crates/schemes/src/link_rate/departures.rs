@@ -2,7 +2,7 @@
 
 use super::{Name, Report};
 use crate::egress::Lane;
-use airtcp_core::Instant;
+use airtcp_core::{Duration, Instant, Rate};
 use alloc::collections::VecDeque;
 
 /// More would be the packets of a long outage.
@@ -15,6 +15,9 @@ struct Departure {
     at: Instant,
     /// Bytes that had left, with this packet.
     sent: u64,
+    bytes: u32,
+    /// The longest pause since the packet that is remembered before.
+    pause: Duration,
 }
 
 /// One packet, seen at both ends.
@@ -28,6 +31,10 @@ pub(super) struct Sample {
     pub sent: u64,
     /// IP bytes that had come, with it.
     pub received: u64,
+    /// Its own bytes.
+    pub bytes: u32,
+    /// The longest time in which nothing was sent since the sample before.
+    pub pause: Duration,
 }
 
 /// See the module.
@@ -39,46 +46,74 @@ pub(super) struct Departures {
     one_in: u32,
     /// All bytes that left.
     pub sent: u64,
+    /// All that left has left by then.
+    busy_until: Instant,
+    /// The longest pause of those that no remembered packet ended.
+    pause: Duration,
 }
 
 impl Departures {
     pub fn new(memory: u64) -> Self {
         let most = (memory as usize / size_of::<Departure>() / 2).min(MOST);
-        Departures { log: VecDeque::new(), most, one_in: 1, sent: 0 }
+        Departures { log: VecDeque::new(), most, one_in: 1, sent: 0, busy_until: Instant::ZERO, pause: Duration::ZERO }
     }
 
-    /// A packet left. Of a repair and its original nobody knows which one came, so neither is remembered; a spare copy
-    /// follows its original at once.
-    pub fn add(&mut self, now: Instant, name: Name, lane: Lane) {
+    /// A packet left at `rate`. Of a repair and its original nobody knows which one came, so neither is remembered; a spare
+    /// copy follows its original at once.
+    pub fn add(&mut self, now: Instant, name: Name, lane: Lane, rate: Option<Rate>) {
         self.sent += u64::from(name.bytes);
+        self.pause = self.pause.max(now.saturating_since(self.busy_until));
+        let time = rate.map_or(Duration::ZERO, |rate| rate.serialisation(name.bytes, &mut 0));
+        self.busy_until = self.busy_until.max(now) + time;
         if !name.is_one_in(self.one_in) || self.most == 0 {
             return;
         }
         match lane {
-            Lane::Queue => self.remember(Departure { name: name.number, at: now, sent: self.sent }),
-            Lane::Repair => self.log.retain(|departure| departure.name != name.number),
+            Lane::Queue => self.remember(now, name),
+            Lane::Repair => self.forget(|departure| departure.name == name.number),
             Lane::Spare => {}
         }
     }
 
-    fn remember(&mut self, departure: Departure) {
+    fn remember(&mut self, at: Instant, name: Name) {
         if self.log.len() == self.most {
             self.one_in = self.one_in.saturating_mul(2);
-            self.log.retain(|departure| departure.name.is_multiple_of(self.one_in));
+            let one_in = self.one_in;
+            self.forget(|departure| !departure.name.is_multiple_of(one_in));
             self.log.truncate(self.most - 1);
         }
-        self.log.push_back(departure);
+        let pause = core::mem::take(&mut self.pause);
+        self.log.push_back(Departure { name: name.number, at, sent: self.sent, bytes: name.bytes, pause });
+    }
+
+    fn forget(&mut self, is_gone: impl Fn(&Departure) -> bool) {
+        let pause = &mut self.pause;
+        self.log.retain(|departure| {
+            let is_kept = !is_gone(departure);
+            if !is_kept {
+                *pause = (*pause).max(departure.pause);
+            }
+            is_kept
+        });
     }
 
     /// The packet of a report, unless two had this name. What left before it came or is lost.
     pub fn find(&mut self, report: &Report) -> Option<Sample> {
         let place = self.log.iter().rposition(|departure| departure.name == report.name)?;
-        let Departure { at, sent, .. } = self.log[place];
-        let is_unique = self.log.drain(..=place).rev().skip(1).all(|departure| departure.name != report.name);
+        let Departure { at, sent, bytes, .. } = self.log[place];
+        let (mut is_unique, mut pause) = (true, Duration::ZERO);
+        for (index, departure) in self.log.drain(..=place).enumerate() {
+            is_unique &= index == place || departure.name != report.name;
+            pause = pause.max(departure.pause);
+        }
         if self.log.len() < self.most / 4 {
             self.one_in = (self.one_in / 2).max(1);
         }
-        is_unique.then_some(Sample { left: at, came: report.stamp, sent, received: report.received })
+        if !is_unique {
+            self.pause = self.pause.max(pause);
+            return None;
+        }
+        Some(Sample { left: at, came: report.stamp, sent, received: report.received, bytes, pause })
     }
 
     pub fn clear(&mut self) {

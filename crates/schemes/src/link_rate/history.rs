@@ -28,8 +28,17 @@ pub(super) struct History {
 }
 
 impl History {
-    /// A packet was seen at both ends.
-    pub fn add(&mut self, now: Instant, sample: &Sample) {
+    /// A packet was seen at both ends. False if it tells nothing: small packets take less time than large ones.
+    pub fn add(&mut self, now: Instant, sample: &Sample) -> bool {
+        self.base.forget_old(now);
+        let largest = self.base.largest();
+        if sample.bytes < largest / 2 {
+            return false;
+        }
+        if sample.bytes / 2 > largest {
+            self.samples.clear();
+            self.base = LeastDelay { since: now, ..LeastDelay::default() };
+        }
         let is_later = |last: &Sample| last.came < sample.came && last.received < sample.received;
         if self.samples.back().is_some_and(|last| !is_later(last)) {
             self.samples.clear();
@@ -40,12 +49,13 @@ impl History {
             let difference = delay(sample).midpoint(last_but_one).abs_diff(last).min(MOST_JITTER);
             self.jitter = (self.jitter * 15 + difference) / 16;
         }
-        self.base.add(now, delay(sample));
+        self.base.add(sample);
         self.samples.push_back(*sample);
         let is_old = |first: &Sample| first.came + WINDOW < sample.came;
         while self.samples.len() > STANDING_SAMPLES && self.samples.front().is_some_and(is_old) {
             self.samples.pop_front();
         }
+        true
     }
 
     /// How long a packet waited in the link.
@@ -73,10 +83,18 @@ impl History {
         (last.came - first.came >= LEAST_SPAN).then_some(first.left)
     }
 
-    /// What the link carried, in bit/s, over the last samples that all waited for more than `least`.
+    /// What the link carried, in bit/s, over the last samples that all waited for more than `least`, and between which nothing
+    /// was sent for no longer than they waited: the link was busy all the time.
     pub fn carried(&self, least: Duration) -> Option<u64> {
-        let last = self.samples.back()?;
-        let first = self.samples.iter().rev().take_while(|sample| self.wait_of(sample) > least).last()?;
+        let last = self.samples.back().filter(|last| self.wait_of(last) > least)?;
+        let mut first = last;
+        for sample in self.samples.iter().rev().skip(1) {
+            let wait = self.wait_of(sample);
+            if wait <= least || first.pause > wait.min(self.wait_of(first)) {
+                break;
+            }
+            first = sample;
+        }
         let time = last.came.checked_sub(first.came).filter(|time| *time >= LEAST_SPAN)?;
         let has_overflowed = self.standing_wait() > Some(OVERFLOW);
         let bytes = if has_overflowed { last.received - first.received } else { last.sent - first.sent };
@@ -89,29 +107,45 @@ fn delay(sample: &Sample) -> i64 {
     sample.came.wrapping_sub(sample.left.as_nanos()) as i64
 }
 
-/// The shortest delay of late: the lesser of two windows, so that a clock that drifts or a way that changes is forgotten.
-#[derive(Clone, Copy, Debug)]
+/// The shortest delay of late, of packets about as large as the largest: the lesser of two windows, so that a clock that
+/// drifts or a way that changes is forgotten.
+#[derive(Clone, Copy, Debug, Default)]
 struct LeastDelay {
-    current: i64,
-    previous: i64,
+    current: Least,
+    previous: Least,
     since: Instant,
 }
 
-impl Default for LeastDelay {
+#[derive(Clone, Copy, Debug)]
+struct Least {
+    delay: i64,
+    /// Bytes of the largest packet.
+    largest: u32,
+}
+
+impl Default for Least {
     fn default() -> Self {
-        LeastDelay { current: i64::MAX, previous: i64::MAX, since: Instant::ZERO }
+        Least { delay: i64::MAX, largest: 0 }
     }
 }
 
 impl LeastDelay {
-    fn add(&mut self, now: Instant, delay: i64) {
+    fn forget_old(&mut self, now: Instant) {
         if now.saturating_since(self.since) >= BASE_WINDOW {
-            *self = LeastDelay { current: i64::MAX, previous: self.current, since: now };
+            *self = LeastDelay { current: Least::default(), previous: self.current, since: now };
         }
-        self.current = self.current.min(delay);
+    }
+
+    fn add(&mut self, sample: &Sample) {
+        self.current.delay = self.current.delay.min(delay(sample));
+        self.current.largest = self.current.largest.max(sample.bytes);
     }
 
     fn least(&self) -> i64 {
-        self.current.min(self.previous)
+        self.current.delay.min(self.previous.delay)
+    }
+
+    fn largest(&self) -> u32 {
+        self.current.largest.max(self.previous.largest)
     }
 }

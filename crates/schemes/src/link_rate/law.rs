@@ -184,8 +184,8 @@ impl RateLaw {
 
     /// A packet was seen at both ends, whose distance without any wait is `rtt`; the queue is emptied at `rate`.
     pub fn on_sample(&mut self, now: Instant, sample: &Sample, rtt: Duration, rate: Option<Rate>) -> Verdict {
-        self.history.add(now, sample);
-        let Some(wait) = self.history.standing_wait() else { return Verdict::Stay };
+        let is_added = self.history.add(now, sample);
+        let Some(wait) = self.history.standing_wait().filter(|_| is_added) else { return Verdict::Stay };
         self.wait = wait;
         if let Some(verdict) = self.stop_or_resume(now, rate) {
             return verdict;

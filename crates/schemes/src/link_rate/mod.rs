@@ -38,7 +38,7 @@ impl LinkRate {
 
     /// A packet left through `lane` of `egress`.
     pub fn on_departure(&mut self, now: Instant, name: Name, lane: Lane, egress: &mut Egress) {
-        self.departures.add(now, name, lane);
+        self.departures.add(now, name, lane, egress.rate());
         if egress.is_empty() {
             self.law.on_idle(now);
         }

@@ -1,7 +1,8 @@
 //! A sender with enough to send, a link with a queue, and what the law makes of it.
 
 use super::arrivals::Arrivals;
-use super::departures::Departures;
+use super::departures::{Departures, Sample};
+use super::history::History;
 use super::law::{Advice, RateLaw, Verdict};
 use super::{Name, Report};
 use crate::egress::Lane;
@@ -80,6 +81,18 @@ impl Run {
         }
     }
 
+    /// Sends so many packets in a row, and then nothing for a while.
+    fn burst(&mut self, packets: u32, pause: Duration) {
+        for _ in 0..packets {
+            self.send();
+            self.now += self.rate.unwrap_or(self.link.rate).serialisation(PACKET, &mut 0);
+            self.receive(self.now);
+        }
+        self.law.on_idle(self.now);
+        self.now += pause;
+        self.receive(self.now);
+    }
+
     fn send(&mut self) {
         self.count += 1;
         // As a hash, whose bits are all alike.
@@ -87,7 +100,7 @@ impl Run {
         if let Some(rate) = self.law.end_of_excursion(self.now) {
             self.rate = Some(rate);
         }
-        self.departures.add(self.now, name, Lane::Queue);
+        self.departures.add(self.now, name, Lane::Queue, self.rate);
         let begin = self.link.free_at.max(self.now);
         if begin.saturating_since(self.now) > Duration::from_millis(180) {
             return;
@@ -104,7 +117,7 @@ impl Run {
 
     fn receive(&mut self, until: Instant) {
         while let Some((at, name)) = self.packets.pop_front_if(|(at, _)| *at <= until) {
-            self.delivered += u64::from(PACKET);
+            self.delivered += u64::from(name.bytes);
             if let Some(report) = self.arrivals.add(at, name) {
                 let stamp = report.stamp + OFFSET;
                 self.reports.push_back((at + RTT / 2, Report { stamp, ..report }));
@@ -186,6 +199,55 @@ fn a_rate_that_falls_is_followed_at_once_and_one_that_rises_soon() {
 }
 
 #[test]
+fn bursts_that_wait_for_themselves_are_no_link_that_carries_less() {
+    for packets in [20, 40] {
+        let mut run = Run::new(Some(mbit(11)), mbit(10));
+        (0..500).for_each(|_| run.burst(packets, Duration::from_millis(60)));
+        let lowered = run.verdicts.iter().filter(|verdict| matches!(verdict, Verdict::Lower(_))).count();
+        assert_eq!((lowered, run.rate), (0, Some(mbit(11))), "{packets}");
+    }
+}
+
+/// The `count`-th of packets that leave every 20 ms, of so many bytes, after so much time in the link.
+fn sample(count: u64, bytes: u32, delay: Duration) -> Sample {
+    let left = Instant::from_nanos(count * 20_000_000);
+    let (came, total) = (left.as_nanos() + OFFSET + delay.as_nanos(), count * u64::from(PACKET));
+    Sample { left, came, sent: total, received: total, bytes, pause: Duration::ZERO }
+}
+
+#[test]
+fn a_large_packet_does_not_wait_because_it_takes_longer_than_a_small_one() {
+    let (large, small) = (Duration::from_micros(16_200), Duration::from_micros(15_070));
+    let mut history = History::default();
+    let mut add = |count, bytes, delay| {
+        let sample = sample(count, bytes, delay);
+        (history.add(sample.left, &sample), history.standing_wait())
+    };
+    // Only small ones.
+    (0..10).for_each(|count| assert!(add(count, 84, small).0));
+    // Large ones: what was known is of no use.
+    assert_eq!(add(10, PACKET, large), (true, None));
+    assert_eq!(add(11, PACKET, large), (true, None));
+    for count in (12..100).step_by(2) {
+        assert_eq!(add(count, PACKET, large), (true, Some(Duration::ZERO)), "{count}");
+        assert!(!add(count + 1, 84, small).0);
+    }
+    // Only small ones again, for longer than a delay is remembered.
+    assert!((100..700).any(|count| add(count, 84, small).0));
+}
+
+#[test]
+fn reports_are_about_large_packets_where_there_are_any() {
+    let mut arrivals = Arrivals::default();
+    let names = (1..10_000).map(|number| Name { number, bytes: if number % 3 == 0 { PACKET } else { 84 } });
+    let mut add = |name: Name| arrivals.add(Instant::from_nanos(u64::from(name.number) * 1_000_000), name);
+    let reported: Vec<u32> = names.filter_map(|name| add(name).map(|report| report.name)).collect();
+    assert!(reported.len() > 200 && reported.iter().all(|name| name % 3 == 0), "{reported:?}");
+    let small = (10_000..20_000).map(|number| Name { number, bytes: 84 });
+    assert!(small.filter_map(add).count() > 200);
+}
+
+#[test]
 fn jitter_is_no_queue() {
     for (jitter, least) in [(1, 98), (4, 98), (10, 96), (30, 96)] {
         let mut run = Run::new(Some(mbit(10)), mbit(10));
@@ -215,10 +277,10 @@ fn of_two_packets_alike_neither_is_a_sample() {
     for lane in [Lane::Repair, Lane::Queue] {
         let mut departures = Departures::new(1 << 16);
         let name = Name { number: 8, bytes: 100 };
-        departures.add(Instant::ZERO, name, Lane::Queue);
-        departures.add(Instant::ZERO, name, lane);
+        departures.add(Instant::ZERO, name, Lane::Queue, None);
+        departures.add(Instant::ZERO, name, lane, None);
         assert!(departures.find(&report).is_none());
-        departures.add(Instant::ZERO, name, Lane::Queue);
+        departures.add(Instant::ZERO, name, Lane::Queue, None);
         assert_eq!(departures.find(&report).map(|sample| (sample.sent, sample.received)), Some((300, 100)));
         assert!(departures.find(&report).is_none());
     }
@@ -227,6 +289,6 @@ fn of_two_packets_alike_neither_is_a_sample() {
 #[test]
 fn the_log_of_departures_is_bounded() {
     let mut departures = Departures::new(48 * 100);
-    (0..10_000).for_each(|number| departures.add(Instant::ZERO, Name { number, bytes: 1 }, Lane::Queue));
+    (0..10_000).for_each(|number| departures.add(Instant::ZERO, Name { number, bytes: 1 }, Lane::Queue, None));
     assert!(departures.memory() <= 48 * 100, "{}", departures.memory());
 }
