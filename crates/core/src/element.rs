@@ -77,12 +77,15 @@ pub enum Traffic {
     All,
     /// TCP segments, unfragmented.
     Tcp,
+    /// These, and the rest of IP where that is no burden: for now nothing of it waits in here.
+    TcpFirst,
 }
 
 /// A packet processor between two links; a host is one too.
 pub trait Element {
-    /// Which packets it has to see. Those of the other kinds it may get all the same, and then passes on. An element that
-    /// owns the queue before a link has to see all: what went past it would fill the link behind its back.
+    /// Which packets it has to see now. Those of the other kinds it may get all the same, and then passes on. An element that
+    /// owns the queue before a link has to see all while packets wait there: what went past it would fill the link behind
+    /// its back.
     fn traffic(&self) -> Traffic {
         Traffic::All
     }

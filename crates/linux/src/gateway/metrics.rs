@@ -103,6 +103,7 @@ mod tests {
             peer_state: None,
             pid: 1,
             diverting: true,
+            takes: crate::gateway::divert::Wanted::All,
             method: crate::gateway::divert::Method::Tcx,
             uptime_ns: 1_500_000_000,
             restarts: 2,

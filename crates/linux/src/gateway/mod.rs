@@ -14,6 +14,7 @@
 //! - everything is stopped: the kernel's 1 s still holds.
 
 pub mod bare;
+mod burden;
 pub mod command;
 pub mod config;
 pub mod confine;

@@ -5,10 +5,11 @@
 //! `failed: why` before it ends.
 
 use super::bare::bounce;
+use super::burden::Burden;
 use super::config::Config;
 use super::confine;
 use super::control::{ControlSocket, Introduction, KeyError, Secret, Session, Setup};
-use super::divert::{Devices, Diversion, DivertError};
+use super::divert::{Devices, Diversion, DivertError, Wanted};
 use super::news::News;
 use super::predecessor;
 use super::runtime::Runtime;
@@ -150,7 +151,7 @@ fn run(orders: &Orders, make: MakeElement<'_>, signals: &Signals, reporter: &mut
     let control = open_control(config, Introduction::new(&config.scheme, mode, traffic))?;
     let no_socket = |source| WorkerError::Status { path: config.socket_path().display().to_string(), source };
     let mut status = StatusServer::open(&config.run_directory, &config.name).map_err(no_socket)?;
-    let (mut diversion, Devices { out, r#in }) = Diversion::start(config, traffic)?;
+    let (mut diversion, Devices { out, r#in }) = Diversion::start(config)?;
     be_quick(config, reporter);
     let confinement = confine::worker(diversion.method());
     for failed in &confinement.failed {
@@ -209,14 +210,18 @@ struct Beat<'a> {
 }
 
 impl Beat<'_> {
-    /// Beats if it is time; false when the supervisor is gone. Packets are diverted as long as they `are_wanted`.
-    fn on_time(&mut self, diversion: &mut Diversion, are_wanted: impl FnOnce() -> bool) -> Result<bool, WorkerError> {
+    /// Beats if it is time; false when the supervisor is gone. What is `wanted` is diverted until the next beat.
+    fn on_time(
+        &mut self,
+        diversion: &mut Diversion,
+        wanted: impl FnOnce(Instant) -> Wanted,
+    ) -> Result<bool, WorkerError> {
         let now = clock::now();
         if now < self.due {
             return Ok(true);
         }
         self.due = now + BEAT_INTERVAL;
-        diversion.beat(now, are_wanted())?;
+        diversion.beat(now, wanted(now))?;
         Ok(self.reporter.say("beat"))
     }
 
@@ -249,7 +254,7 @@ fn work(
     beat: &mut Beat<'_>,
 ) -> Result<(), WorkerError> {
     let mut set = PollSet::new();
-    let mut more = false;
+    let (mut more, mut burden) = (false, Burden::default());
     let mut news = News::new(clock::now());
     loop {
         set.clear();
@@ -267,9 +272,16 @@ fn work(
             runtime.handle_control()?;
         }
         more = runtime.handle_packets()?;
+        burden.on_pass(more);
         runtime.handle_timeouts();
+        if burden.is_behind() && diversion.takes() == Wanted::All {
+            beat.due = Instant::ZERO;
+        }
         let is_beat = beat.until().is_zero();
-        if !beat.on_time(diversion, || runtime.is_in_reach())? {
+        let wanted = |now| {
+            if runtime.is_in_reach() { burden.wanted(now, runtime.element().traffic()) } else { Wanted::Nothing }
+        };
+        if !beat.on_time(diversion, wanted)? {
             return Ok(());
         }
         if is_beat {
@@ -326,7 +338,7 @@ fn bare(
         for device in &mut devices {
             bounce(device, BARE_BATCH)?;
         }
-        let alive = beat.on_time(diversion, || true)?;
+        let alive = beat.on_time(diversion, |_| Wanted::All)?;
         if !alive || (set.is_ready(signal_slot) && end_requested(signals)) {
             return Ok(());
         }

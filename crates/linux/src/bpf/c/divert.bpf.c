@@ -28,15 +28,17 @@ enum { OUT, IN };
 struct settings {
 	u32 link, out, in;	/* devices, by index */
 	u32 has_mac;		/* the link's packets begin with an Ethernet header */
-	u32 takes_all;		/* the scheme wants all of IP, not only TCP */
 	u32 control_port;	/* UDP port of the gateways' own messages */
 };
 const volatile struct settings settings SEC(".rodata.settings") = {};
 
+/* Which packets are taken: none, TCP segments, all of IP. */
+enum wanted { NOTHING, TCP, ALL };
+
 /* Written by the gateway ten times a second. */
 struct state {
 	u64 alive_until;	/* the dead man's switch, on the clock of bpf_ktime_get_ns(): later, nothing is taken */
-	u32 wanted;		/* the other gateway is in reach (or there is none): the scheme can work */
+	u32 wanted;		/* enum wanted; NOTHING while the other gateway is out of reach, as the scheme cannot work */
 	u32 only_next_hop;	/* take only what goes to or comes from next_hop; else of the whole link */
 	u8 next_hop[8];		/* hardware address of the other gateway, or of the router before it */
 };
@@ -141,6 +143,20 @@ static __always_inline int read_packet(struct __sk_buff *skb, struct packet *pac
 	return 0;
 }
 
+/* A look at the protocol, as most packets that are not taken need no more. */
+static __always_inline int may_be_wanted(struct __sk_buff *skb, int way)
+{
+	u8 protocol = 0;
+
+	if (state.wanted == ALL)
+		return 1;
+	if (way == OUT && state.wanted == NOTHING)
+		return 0;
+	if (bpf_skb_load_bytes_relative(skb, skb->protocol == big_endian(ETH_IPV4) ? 9 : 6, &protocol, 1, BPF_HDR_START_NET))
+		return 0;
+	return protocol == PROTO_TCP || protocol == PROTO_SHIM;
+}
+
 /* The gateways' messages to each other, and what finds neighbours. */
 static __always_inline int keeps_the_link_going(struct __sk_buff *skb, const struct packet *packet)
 {
@@ -162,9 +178,9 @@ static __always_inline int is_wanted(struct __sk_buff *skb, const struct packet 
 	/* Only the gateway can take out what the other one put in, also while it does not hear the other. */
 	if (packet->protocol == PROTO_SHIM && way == IN)
 		return 1;
-	if (!state.wanted)
+	if (state.wanted == NOTHING)
 		return 0;
-	if (settings.takes_all)
+	if (state.wanted == ALL)
 		return !keeps_the_link_going(skb, packet);
 	return packet->protocol == PROTO_TCP && !packet->is_fragment;
 }
@@ -216,10 +232,10 @@ static __always_inline int take(struct __sk_buff *skb, int way)
 		skb->mark = 0;
 		return TC_NEXT;
 	}
-	if (bpf_ktime_get_ns() >= state.alive_until)
-		return TC_NEXT;
 	/* The router's own. */
 	if (way == OUT && !skb->ingress_ifindex)
+		return TC_NEXT;
+	if (!may_be_wanted(skb, way) || bpf_ktime_get_ns() >= state.alive_until)
 		return TC_NEXT;
 	if (!read_packet(skb, &packet, way) || !is_wanted(skb, &packet, way))
 		return TC_NEXT;

@@ -31,7 +31,7 @@ impl Introduction {
     pub fn new(scheme: &str, mode: &str, traffic: Traffic) -> Introduction {
         let text = |text: &str| text.chars().filter(char::is_ascii_graphic).take(TEXT_MAX).collect();
         let (scheme, mode, program) = (text(scheme), text(mode), text(env!("CARGO_PKG_VERSION")));
-        Introduction { capabilities: u32::from(traffic == Traffic::All), program, scheme, mode }
+        Introduction { capabilities: u32::from(traffic != Traffic::Tcp), program, scheme, mode }
     }
 
     /// Why two gateways cannot work with each other.

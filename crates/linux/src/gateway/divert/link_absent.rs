@@ -2,10 +2,11 @@
 
 #![allow(missing_docs, reason = "as in `link`")]
 
+use super::Wanted;
 use super::error::DivertError;
 use super::method::Method;
 use crate::gateway::config::Config;
-use airtcp_core::{Instant, Traffic};
+use airtcp_core::Instant;
 
 const MISSING: &str = "this airtcp was built without the feature 'bpf'";
 
@@ -23,11 +24,11 @@ pub fn describe(_config: &Config) -> String {
 pub fn remove_leftovers(_link: &str) {}
 
 impl LinkDiversion {
-    pub fn start(config: &Config, _traffic: Traffic, _method: Option<Method>) -> Result<LinkDiversion, DivertError> {
+    pub fn start(config: &Config, _method: Option<Method>) -> Result<LinkDiversion, DivertError> {
         Err(DivertError::NoPrograms { link: config.link.clone(), reason: MISSING.into() })
     }
 
-    pub fn beat(&mut self, _now: Instant, _wanted: bool) -> Result<(), DivertError> {
+    pub fn beat(&mut self, _now: Instant, _wanted: Wanted) -> Result<(), DivertError> {
         match self.0 {}
     }
 

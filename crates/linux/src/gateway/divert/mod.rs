@@ -23,16 +23,29 @@ pub use error::DivertError;
 pub use method::Method;
 
 use super::config::Config;
-use airtcp_core::{Instant, Traffic};
+use airtcp_core::Instant;
 use link::LinkDiversion;
 use lock::Lock;
 use routed::RoutedDiversion;
+use serde::{Deserialize, Serialize};
 use std::os::fd::BorrowedFd;
+
+/// Which packets are taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Wanted {
+    /// None.
+    Nothing,
+    /// TCP segments, unfragmented.
+    Tcp,
+    /// All of IP.
+    All,
+}
 
 /// Traffic of one link, diverted as long as [`Diversion::beat`] is called, until this is dropped.
 pub struct Diversion {
     way: Taking,
-    is_wanted: bool,
+    wanted: Wanted,
     _lock: Lock,
 }
 
@@ -42,16 +55,16 @@ enum Taking {
 }
 
 impl Diversion {
-    /// Prepares to divert `traffic`. Nothing is taken before the first [`Diversion::beat`].
+    /// Prepares to divert. Nothing is taken before the first [`Diversion::beat`].
     ///
     /// # Errors
     /// What stands in the way, with what to do; nothing is left behind.
-    pub fn start(config: &Config, traffic: Traffic) -> Result<(Diversion, Devices), DivertError> {
+    pub fn start(config: &Config) -> Result<(Diversion, Devices), DivertError> {
         let lock = Lock::link(&config.link)?;
         let devices = Devices::open(&config.name)?;
         let at_link = match config.method {
             Some(Method::Routed) => None,
-            method => match LinkDiversion::start(config, traffic, method) {
+            method => match LinkDiversion::start(config, method) {
                 Ok(link) => Some(link),
                 Err(DivertError::NoPrograms { .. }) if method.is_none() => None,
                 Err(error) => return Err(error),
@@ -61,26 +74,33 @@ impl Diversion {
             Some(link) => Taking::Link(link),
             None => Taking::Routed(RoutedDiversion::start(config, &devices.out)?),
         };
-        Ok((Diversion { way, is_wanted: false, _lock: lock }, devices))
+        Ok((Diversion { way, wanted: Wanted::Nothing, _lock: lock }, devices))
     }
 
-    /// Goes on diverting for a second, if the packets `are_wanted`; else stops. Call it ten times a second.
+    /// Goes on diverting what is `wanted` for a second. Call it ten times a second.
     ///
     /// # Errors
     /// What was set up was lost; start anew.
-    pub fn beat(&mut self, now: Instant, are_wanted: bool) -> Result<(), DivertError> {
-        self.is_wanted = are_wanted;
+    pub fn beat(&mut self, now: Instant, wanted: Wanted) -> Result<(), DivertError> {
+        self.wanted = wanted;
         match &mut self.way {
-            Taking::Link(link) => link.beat(now, are_wanted),
-            Taking::Routed(routed) => routed.beat(are_wanted),
+            Taking::Link(link) => link.beat(now, wanted),
+            Taking::Routed(routed) => routed.beat(wanted != Wanted::Nothing),
         }
     }
 
     /// True if packets are taken now.
     pub fn is_diverting(&self) -> bool {
+        self.takes() != Wanted::Nothing
+    }
+
+    /// Which packets are taken now. The second best way takes all where it takes any.
+    pub fn takes(&self) -> Wanted {
         match &self.way {
-            Taking::Link(link) => self.is_wanted && link.knows_whose(),
-            Taking::Routed(_) => self.is_wanted,
+            Taking::Link(link) if !link.knows_whose() => Wanted::Nothing,
+            Taking::Link(_) => self.wanted,
+            Taking::Routed(_) if self.wanted == Wanted::Nothing => Wanted::Nothing,
+            Taking::Routed(_) => Wanted::All,
         }
     }
 
@@ -110,7 +130,7 @@ impl Diversion {
 
     /// Takes no more packets; those in the devices can still be read, and written back.
     pub fn stop(&mut self) {
-        self.is_wanted = false;
+        self.wanted = Wanted::Nothing;
         match &mut self.way {
             Taking::Link(link) => link.stop(),
             Taking::Routed(routed) => routed.stop_marking(),

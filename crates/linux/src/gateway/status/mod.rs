@@ -7,7 +7,7 @@ pub use socket::{StatusError, StatusServer, ask, names, query};
 use super::config::Config;
 use super::confine::Confinement;
 use super::control::{Ignored, PeerState};
-use super::divert::{Diversion, Method};
+use super::divert::{Diversion, Method, Wanted};
 use super::runtime::Runtime;
 use crate::device::DeviceCounters;
 use crate::sys::clock;
@@ -32,6 +32,8 @@ pub struct Status {
     pub pid: u32,
     /// True if packets are taken: the other end is in reach, and known.
     pub diverting: bool,
+    /// Which packets are diverted: in a flood that the link has room for, only what the scheme cannot do without.
+    pub takes: Wanted,
     /// How packets are taken: `tcx`, `clsact`, `routed`.
     pub method: Method,
     pub uptime_ns: u64,
@@ -95,6 +97,7 @@ impl Status {
             peer_state: runtime.peer_state(),
             pid: std::process::id(),
             diverting: diversion.is_diverting(),
+            takes: diversion.takes(),
             method: diversion.method(),
             uptime_ns: clock::now().saturating_since(identity.started).as_nanos(),
             restarts: identity.restarts,

@@ -12,13 +12,14 @@ mod settings;
 
 pub use hooks::remove_leftovers;
 
+use super::Wanted;
 use super::device::{DEVICE_QUEUE_PACKETS, Way};
 use super::error::DivertError;
 use super::method::Method;
 use super::step::{self, Step};
 use crate::gateway::config::Config;
 use crate::sys::interface;
-use airtcp_core::{Duration, Instant, Traffic};
+use airtcp_core::{Duration, Instant};
 use hooks::Hooks;
 use next_hop::{NextHop, Whose};
 use program::Program;
@@ -52,19 +53,19 @@ const WITHOUT_MAC: [u16; 8] = [
 #[derive(Clone, Copy, Debug)]
 struct State {
     alive_until: Instant,
-    wanted: bool,
+    wanted: Wanted,
     whose: Whose,
 }
 
 impl State {
     fn bytes(&self) -> Vec<u8> {
         let (wanted, only, address) = match self.whose {
-            Whose::Nobodys => (false, true, [0; 6]),
+            Whose::Nobodys => (Wanted::Nothing, true, [0; 6]),
             Whose::NextHops(address) => (self.wanted, true, address),
             Whose::WholeLink => (self.wanted, false, [0; 6]),
         };
         let mut bytes = self.alive_until.as_nanos().to_ne_bytes().to_vec();
-        bytes.extend(u32::from(wanted).to_ne_bytes());
+        bytes.extend((wanted as u32).to_ne_bytes());
         bytes.extend(u32::from(only).to_ne_bytes());
         bytes.extend(address);
         bytes.extend([0; 2]);
@@ -94,7 +95,7 @@ impl LinkDiversion {
     ///
     /// # Errors
     /// [`DivertError::NoPrograms`] where another way is to be taken.
-    pub fn start(config: &Config, traffic: Traffic, method: Option<Method>) -> Result<LinkDiversion, DivertError> {
+    pub fn start(config: &Config, method: Option<Method>) -> Result<LinkDiversion, DivertError> {
         let link = &config.link;
         let no_programs = |reason: String| DivertError::NoPrograms { link: link.clone(), reason };
         let no_link = |_| DivertError::NoLink(link.clone());
@@ -115,7 +116,6 @@ impl LinkDiversion {
             out: device(Way::Out)?,
             r#in: device(Way::In)?,
             has_mac: WITH_MAC.contains(&header),
-            takes_all: traffic == Traffic::All,
             control_port: config.listen_address().map_or(0, |address| address.port()),
         };
         let program = Program::load(&settings.bytes()).map_err(no_programs)?;
@@ -126,7 +126,7 @@ impl LinkDiversion {
     }
 
     /// See [`super::Diversion::beat`].
-    pub(super) fn beat(&mut self, now: Instant, wanted: bool) -> Result<(), DivertError> {
+    pub(super) fn beat(&mut self, now: Instant, wanted: Wanted) -> Result<(), DivertError> {
         let look = now >= self.look_at;
         if look {
             self.look_at = now + LOOK_EVERY;
@@ -163,7 +163,7 @@ impl LinkDiversion {
     /// Takes no more packets. The programs stay: they pass on what the gateway still gives back.
     pub fn stop(&mut self) {
         // They stop by themselves after a second.
-        let _ = self.set(State { alive_until: Instant::ZERO, wanted: false, whose: Whose::Nobodys });
+        let _ = self.set(State { alive_until: Instant::ZERO, wanted: Wanted::Nothing, whose: Whose::Nobodys });
     }
 }
 
@@ -202,16 +202,16 @@ mod tests {
 
     #[test]
     fn settings_and_state_are_as_long_as_the_programs_structures() {
-        assert_eq!(Settings::default().bytes().len(), 6 * 4);
-        let state = State { alive_until: Instant::ZERO, wanted: true, whose: Whose::WholeLink };
+        assert_eq!(Settings::default().bytes().len(), 5 * 4);
+        let state = State { alive_until: Instant::ZERO, wanted: Wanted::All, whose: Whose::WholeLink };
         assert_eq!(state.bytes().len(), 24);
     }
 
     #[test]
     fn nothing_is_wanted_while_nobody_is_known() {
-        let wanted = |whose| State { alive_until: Instant::ZERO, wanted: true, whose }.bytes()[8];
-        assert_eq!(wanted(Whose::Nobodys), 0);
-        assert_eq!(wanted(Whose::WholeLink), 1);
-        assert_eq!(wanted(Whose::NextHops([2; 6])), 1);
+        let wanted = |wanted, whose| State { alive_until: Instant::ZERO, wanted, whose }.bytes()[8];
+        assert_eq!(wanted(Wanted::All, Whose::Nobodys), 0);
+        assert_eq!(wanted(Wanted::Tcp, Whose::WholeLink), 1);
+        assert_eq!(wanted(Wanted::All, Whose::NextHops([2; 6])), 2);
     }
 }

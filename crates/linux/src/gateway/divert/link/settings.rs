@@ -7,14 +7,12 @@ pub struct Settings {
     pub out: u32,
     pub r#in: u32,
     pub has_mac: bool,
-    pub takes_all: bool,
     pub control_port: u16,
 }
 
 impl Settings {
     pub fn bytes(&self) -> Vec<u8> {
-        let flags = [self.has_mac, self.takes_all].map(u32::from);
-        let words = [self.link, self.out, self.r#in, flags[0], flags[1], u32::from(self.control_port)];
+        let words = [self.link, self.out, self.r#in, u32::from(self.has_mac), u32::from(self.control_port)];
         words.into_iter().flat_map(u32::to_ne_bytes).collect()
     }
 }

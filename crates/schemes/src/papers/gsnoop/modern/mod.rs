@@ -38,7 +38,7 @@ use crate::link_rate::{Advice, Arrivals, LinkRate, Name};
 use crate::peer::{Change, Peer};
 use airtcp_core::{
     Backlog, ByteSize, Context, DropReason, Duration, Element, Event, Gauge, Instant, Packet, Peer as PeerId, Port,
-    Rate,
+    Rate, Traffic,
 };
 use airtcp_link::{FqCodel, Queue};
 use downstream::Downstream;
@@ -74,6 +74,8 @@ struct CacheSize {
     rate: Option<Option<Rate>>,
 }
 
+/// The queue is in use if what waits there takes longer.
+const IN_USE: Duration = Duration::from_millis(1);
 /// A cache is never smaller, in bytes.
 const LEAST_CACHE: u64 = 64 * 1024;
 
@@ -208,6 +210,12 @@ fn packet_time(egress: &Egress) -> Duration {
 }
 
 impl Element for Gateway {
+    fn traffic(&self) -> Traffic {
+        let egress = &self.upstream.egress;
+        let waiting = u32::try_from(egress.backlog().bytes).unwrap_or(u32::MAX);
+        if egress.transmission(waiting) > IN_USE { Traffic::All } else { Traffic::TcpFirst }
+    }
+
     fn handle_packet(&mut self, cx: &mut Context<'_>, port: Port, packet: Packet) {
         let timing = self.timing();
         if port == Port::INNER {

@@ -572,3 +572,13 @@ fn the_cache_follows_the_rate_of_the_queue() {
     gateway.timing();
     assert_eq!(gateway.upstream.cache.limit, LEAST_CACHE);
 }
+
+#[test]
+fn what_is_not_tcp_has_to_be_seen_while_packets_wait_and_else_only_where_it_is_no_burden() {
+    let mut bench = Bench::new(&[]);
+    assert_eq!(bench.a.element.traffic(), Traffic::TcpFirst);
+    train(0, 10).into_iter().for_each(|sequence| bench.offer(data(sequence)));
+    assert_eq!((bench.a.element.traffic(), bench.b.element.traffic()), (Traffic::All, Traffic::TcpFirst));
+    bench.run(MS * 20);
+    assert_eq!(bench.a.element.traffic(), Traffic::TcpFirst);
+}
