@@ -1,6 +1,7 @@
 //! `airtcp run --pcap`: which runs are captured, and where the files went.
 
 use crate::Failure;
+use crate::output::say;
 use airtcp_experiment::Scenario;
 use airtcp_experiment::capture::{self, CaptureSettings};
 use airtcp_experiment::results::Results;
@@ -54,7 +55,7 @@ impl CaptureArguments {
         let written = capture::write(results, cells, &directory, settings)?;
         for file in written.iter().filter(|file| file.left_out > 0) {
             let (path, limit) = (file.path.display(), settings.max_bytes >> 20);
-            eprintln!(
+            say!(
                 "airtcp: {path} reached its limit of {limit} MiB and lacks {} packets; lower --snaplen or the duration",
                 file.left_out
             );

@@ -20,6 +20,7 @@ use airtcp_schemes::SchemeEntry;
 use airtcp_schemes::socket::SocketEntry;
 use airtcp_tcp::congestion::ControllerEntry;
 use clap::Parser;
+use output::say;
 use std::process::ExitCode;
 
 /// Schemes, controllers and sockets to add to the built-in ones.
@@ -86,11 +87,11 @@ pub fn main_with(tables: Tables) -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(Failure::Code(code)) => ExitCode::from(code),
         Err(Failure::Input(error)) => {
-            eprintln!("airtcp: {error:#}");
+            say!("airtcp: {error:#}");
             ExitCode::from(2)
         }
         Err(Failure::Failed(error)) => {
-            eprintln!("airtcp: {error:#}");
+            say!("airtcp: {error:#}");
             ExitCode::FAILURE
         }
     }

@@ -35,7 +35,13 @@ pub(crate) fn progress(total: u64) -> ProgressBar {
     bar
 }
 
-/// Prints to stderr, as far as there is one: a full disk must not end a gateway.
+/// Prints to stderr like `eprintln!`, which panics where nothing can be written.
+macro_rules! say {
+    ($($words:tt)*) => { $crate::output::log(&format!($($words)*)) };
+}
+pub(crate) use say;
+
+/// Prints to stderr, as far as there is one: a full disk must not end a gateway, or a run of an hour.
 pub(crate) fn log(text: &str) {
     let _ = writeln!(std::io::stderr(), "{text}");
 }

@@ -128,6 +128,20 @@ fn several_results_make_one_report() {
 }
 
 #[test]
+fn where_nothing_can_be_written_the_exit_code_still_tells() {
+    let full = || std::fs::File::create("/dev/full").unwrap();
+    let status = |arguments: &[&str]| {
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_airtcp"));
+        command.args(arguments).stdout(full()).stderr(full()).status().unwrap().code()
+    };
+    assert_eq!(status(&["run", "no-such-file.toml"]), Some(2));
+    let results = Scratch::new("full");
+    assert_eq!(status(&[&["run", "demo"], &SHORT[..], &["--results", results.path()]].concat()), Some(0));
+    // A run that cannot be kept has failed.
+    assert_eq!(status(&[&["run", "demo"], &SHORT[..], &["--results", "/dev/full"]].concat()), Some(1));
+}
+
+#[test]
 fn bad_input_is_exit_code_2_with_one_sentence_and_nothing_on_stdout() {
     let results = Scratch::new("bad");
     for (arguments, sentence) in [

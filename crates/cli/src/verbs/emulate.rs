@@ -3,6 +3,7 @@
 use super::load;
 use crate::Failure;
 use crate::live::Session;
+use crate::output::say;
 use airtcp_experiment::{Catalogue, NotRun, results};
 use airtcp_linux::testbed::{Exec, Family};
 use anyhow::anyhow;
@@ -47,13 +48,13 @@ pub(crate) fn run(arguments: &Arguments, catalogue: &Catalogue<'_>) -> Result<()
     let mut gateways = session.start_gateways().map_err(refused)?;
     gateways.wait_until_up().map_err(refused)?;
     let testbed = session.testbed();
-    eprintln!("airtcp: {} ({})", scenario.about, results::describe(cell));
+    say!("airtcp: {} ({})", scenario.about, results::describe(cell));
     let mut addresses: Vec<(String, String)> = Vec::new();
     for node in &cell.scenario.nodes {
         let variable = format!("AIRTCP_{}", node.to_uppercase().replace('-', "_"));
         for (family, suffix) in [(Family::V4, ""), (Family::V6, "_V6")] {
             let Some(address) = testbed.address(node, family) else { continue };
-            eprintln!("airtcp: {node:<12} {address}");
+            say!("airtcp: {node:<12} {address}");
             addresses.push((format!("{variable}{suffix}"), address.to_string()));
         }
     }

@@ -1,5 +1,6 @@
 //! `airtcp report`: one HTML file from stored results.
 
+use crate::output::say;
 use crate::{Failure, output};
 use airtcp_experiment::Catalogue;
 use airtcp_experiment::html::{self, Stored};
@@ -30,7 +31,7 @@ pub(crate) fn run(arguments: &Arguments, catalogue: &Catalogue<'_>) -> Result<()
     let path = arguments.output.clone().unwrap_or_else(|| arguments.directories[0].join("report.html"));
     let size = write(&path, &page)?;
     output::print(&path.display().to_string());
-    eprintln!("{size}");
+    say!("{size}");
     Ok(())
 }
 

@@ -1,6 +1,7 @@
 //! `airtcp reproduce`: a paper's experiments, and a verdict on each of its claims.
 
 use crate::live::Live;
+use crate::output::say;
 use crate::{Failure, interrupt, machine, output};
 use airtcp_experiment::html::{self, Stored};
 use airtcp_experiment::paper::reproduce::JudgedClaim;
@@ -55,7 +56,7 @@ pub(crate) fn run(arguments: &Arguments, catalogue: &Catalogue<'_>) -> Result<()
     let mut journals = Journals::open(&arguments.results, &plan, worlds, &machine::build(), arguments.fresh)?;
     let resumed_runs = journals.resumed();
     if resumed_runs > 0 {
-        eprintln!("airtcp: continuing after {resumed_runs} of {all} runs; --fresh begins again");
+        say!("airtcp: continuing after {resumed_runs} of {all} runs; --fresh begins again");
     }
     let stop = interrupt::flag().context("cannot listen for Ctrl-C")?;
     let bar = output::progress(all);
@@ -66,7 +67,7 @@ pub(crate) fn run(arguments: &Arguments, catalogue: &Catalogue<'_>) -> Result<()
     }
     let Some(results) = results else {
         let kept = journals.runs();
-        eprintln!("airtcp: interrupted; {kept} of {all} runs are saved, and the same command continues from there");
+        say!("airtcp: interrupted; {kept} of {all} runs are saved, and the same command continues from there");
         return Err(Failure::Code(interrupt::EXIT_CODE));
     };
     let reproduction = plan.judge(results);
@@ -117,7 +118,7 @@ impl Observer for Progress {
 
     fn on_stopping(&mut self) {
         let words = "airtcp: finishing the runs in progress; Ctrl-C again drops them";
-        self.0.suspend(|| eprintln!("{words}"));
+        self.0.suspend(|| say!("{words}"));
     }
 }
 
@@ -203,11 +204,11 @@ fn details(reproduction: &Reproduction<'_>, judged: &JudgedClaim) -> Vec<String>
 /// Broken runs and vacuous claims are failures; a claim that does not hold is a finding.
 fn close(reproduction: &Reproduction<'_>, strict: bool) -> Result<(), Failure> {
     let failures = reproduction.failures();
-    failures.iter().for_each(|failure| eprintln!("airtcp: {failure}"));
+    failures.iter().for_each(|failure| say!("airtcp: {failure}"));
     let vacuous = reproduction.vacuous();
     if !vacuous.is_empty() {
         let names = vacuous.join(", ");
-        eprintln!(
+        say!(
             "airtcp: vacuous, because they hold without the scheme: {names}; make their checks demand what only the scheme can do"
         );
     }

@@ -4,6 +4,7 @@ use super::load;
 use crate::capture::CaptureArguments;
 use crate::live::Live;
 use crate::machine::Work;
+use crate::output::say;
 use crate::{Failure, interrupt, machine, output};
 use airtcp_experiment::html::{self, Stored, StoredWorld};
 use airtcp_experiment::results::summary::{self, CellSummary, Summary};
@@ -78,7 +79,7 @@ pub(crate) fn run(arguments: &Arguments, catalogue: &Catalogue<'_>) -> Result<()
     }
     if !results.is_complete() {
         let (kept, all) = (journal.runs(), runs_of(&scenario));
-        eprintln!("airtcp: interrupted; {kept} of {all} runs are saved, and the same command continues from there");
+        say!("airtcp: interrupted; {kept} of {all} runs are saved, and the same command continues from there");
         return Err(Failure::Code(interrupt::EXIT_CODE));
     }
     if results.is_empty() && !arguments.json {
@@ -102,7 +103,7 @@ pub(crate) fn run(arguments: &Arguments, catalogue: &Catalogue<'_>) -> Result<()
     let places: Vec<String> = places.into_iter().chain(captures).collect();
     show(arguments, &results, companion.as_ref(), &layouts, &written, &places.join("\n"));
     let failures = results.failures();
-    failures.iter().for_each(|failure| eprintln!("airtcp: {failure}"));
+    failures.iter().for_each(|failure| say!("airtcp: {failure}"));
     if failures.is_empty() && !results.is_empty() { Ok(()) } else { Err(Failure::Code(1)) }
 }
 
@@ -136,9 +137,9 @@ fn runs_of(scenario: &Scenario) -> usize {
 fn tell_of_earlier_runs(journal: &Journal, scenario: &Scenario) {
     let (earlier, all) = (journal.resumed(), runs_of(scenario));
     if earlier > 0 {
-        eprintln!("airtcp: continuing an interrupted sweep after {earlier} of {all} runs; --fresh begins again");
+        say!("airtcp: continuing an interrupted sweep after {earlier} of {all} runs; --fresh begins again");
     } else if journal.was_outdated() {
-        eprintln!("airtcp: another build of airtcp made the runs of the interrupted sweep; beginning again");
+        say!("airtcp: another build of airtcp made the runs of the interrupted sweep; beginning again");
     }
 }
 
@@ -193,7 +194,7 @@ impl Observer for Printer<'_> {
 
     fn on_stopping(&mut self) {
         let words = "airtcp: finishing the runs in progress; Ctrl-C again drops them";
-        self.bar.suspend(|| eprintln!("{words}"));
+        self.bar.suspend(|| say!("{words}"));
     }
 
     fn on_start(&mut self, cell: usize, _run: u32) {
