@@ -272,9 +272,8 @@ fn work(
             runtime.handle_control()?;
         }
         more = runtime.handle_packets()?;
-        burden.on_pass(more);
         runtime.handle_timeouts();
-        if burden.is_behind() && diversion.takes() == Wanted::All {
+        if burden.look(clock::now(), clock::used_by_thread) && diversion.takes() == Wanted::All {
             beat.due = Instant::ZERO;
         }
         let is_beat = beat.until().is_zero();

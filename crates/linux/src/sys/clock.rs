@@ -1,6 +1,6 @@
-//! The two clocks that live code reads.
+//! The clocks that live code reads.
 
-use airtcp_core::Instant;
+use airtcp_core::{Duration, Instant};
 use nix::time::ClockId;
 
 /// CLOCK_MONOTONIC: the time that live elements see.
@@ -13,8 +13,13 @@ pub fn wall_clock_ns() -> u64 {
     read(ClockId::CLOCK_REALTIME)
 }
 
+/// Processor time that the calling thread has used since it began, the kernel's work for it included.
+pub fn used_by_thread() -> Duration {
+    Duration::from_nanos(read(ClockId::CLOCK_THREAD_CPUTIME_ID))
+}
+
 fn read(clock: ClockId) -> u64 {
-    let time = clock.now().expect("CLOCK_MONOTONIC and CLOCK_REALTIME are always readable");
+    let time = clock.now().expect("these clocks are always readable");
     time.tv_sec() as u64 * 1_000_000_000 + time.tv_nsec() as u64
 }
 
@@ -26,5 +31,11 @@ mod tests {
     fn the_monotonic_clock_does_not_go_back() {
         let first = now();
         assert!(now() >= first);
+    }
+
+    #[test]
+    fn a_thread_that_works_uses_its_processor() {
+        let first = used_by_thread();
+        assert!((0..1_000_000).any(|_| used_by_thread() > first));
     }
 }
