@@ -109,3 +109,18 @@ fn sigterm_is_an_interruption_too_and_fresh_forgets_it() {
     let fresh = sweep(&results.0).arg("--fresh").output().expect("it runs");
     assert!(fresh.status.success() && !text(&fresh.stderr).contains("continuing"), "{}", text(&fresh.stderr));
 }
+
+#[test]
+fn sigterm_does_not_wait_for_a_long_run() {
+    let results = Scratch::new("long");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_airtcp"));
+    command.args(["run", "demo", "--set", "duration=1000000s", "--results"]).arg(&results.0);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+    // The journal is there once it listens.
+    while kept(&results.0) == 0 {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let ended = end(child, "-TERM");
+    assert_eq!(ended.status.code(), Some(130), "{}", text(&ended.stderr));
+    assert!(text(&ended.stderr).contains("simulated runs in progress are dropped"), "{}", text(&ended.stderr));
+}

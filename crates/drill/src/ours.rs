@@ -134,7 +134,11 @@ impl Stack for Ours {
                     _ => Err("EAGAIN".into()),
                 }
             }
-            Call::Shutdown | Call::Close => {
+            Call::Shutdown => {
+                self.connection()?.shutdown();
+                Ok(0)
+            }
+            Call::Close => {
                 self.connection()?.close();
                 Ok(0)
             }

@@ -10,12 +10,16 @@ use airtcp_core::{Duration, Instant};
 use airtcp_sim::dot11::FrameKind;
 use airtcp_sim::{Flow, LevelSample, Outcome, RunSettings, Tap, Topology};
 use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 /// Runs in virtual time.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Simulator {
     /// Initial sequence numbers and timestamps just below the wrap.
     pub near_wrap: bool,
+    /// Runs under way end, without an outcome, once it is true.
+    pub stop: Option<Arc<AtomicBool>>,
 }
 
 impl World for Simulator {
@@ -48,6 +52,7 @@ impl Simulator {
             warmup: cell.warmup,
             sample_every: cell.sample_every(),
             near_wrap: self.near_wrap,
+            stop: self.stop.clone(),
             ..RunSettings::default()
         };
         let cell = &*cell.of_run(seed);

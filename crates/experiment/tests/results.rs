@@ -119,6 +119,31 @@ fn flows_that_share_a_bottleneck_share_its_ceiling() {
     assert_eq!(ceiling(&plain.replacen("[schemes.repair]", &back, 1)), 2 * 9_653_333 + 1, "both directions of the air");
 }
 
+/// `flows` from hosts of their own, with an access of 10 Mbit/s each, into a core.
+fn access(core: &str, flows: &str) -> u64 {
+    ceiling(&format!(
+        "schema = 1\nduration = \"5s\"\n[nodes]\nhost = {{ count = 2 }}\nrouter = {{}}\nserver = {{}}\n\
+         [links.access]\nbetween = [\"host\", \"router\"]\nrate = \"10Mbit\"\ndelay = \"1ms\"\n\
+         [links.core]\nbetween = [\"router\", \"server\"]\ndelay = \"1ms\"\n{core}\n{flows}"
+    ))
+}
+
+#[test]
+fn links_before_a_shared_one_and_the_shared_one_are_both_limits() {
+    let to_server = "[flows.up]\nfrom = \"host\"\nto = \"server\"";
+    assert_eq!(access("rate = \"15Mbit\"", to_server), 14_480_000);
+    assert_eq!(access("rate = \"30Mbit\"", to_server), 2 * 9_653_333 + 1);
+    assert_eq!(access("", to_server), 2 * 9_653_333 + 1);
+}
+
+#[test]
+fn a_flow_that_takes_two_shared_links_gives_way_to_those_that_take_one() {
+    let three = "[links.core2]\nbetween = [\"server\", \"end\"]\nrate = \"10Mbit\"\ndelay = \"1ms\"\n[nodes.end]\n\
+                 [flows.long]\nfrom = \"router\"\nto = \"end\"\n[flows.one]\nfrom = \"router\"\nto = \"server\"\n\
+                 [flows.other]\nfrom = \"server\"\nto = \"end\"";
+    assert_eq!(access("rate = \"10Mbit\"", three), 2 * 9_653_333 + 1);
+}
+
 #[test]
 fn ipv6_has_larger_headers() {
     let plain = DEMO.split("[vary]").next().unwrap();

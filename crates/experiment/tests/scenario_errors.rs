@@ -383,3 +383,23 @@ fn an_unknown_key_among_the_defaults() {
 fn a_flow_without_weight() {
     assert_snapshot!(error_of_set("flows.bulk.weight=0"), @"--set flows.bulk.weight=0: bad value for 'weight' in [flows.bulk]: a weight is 1 or more (airtcp show flow)");
 }
+
+#[test]
+fn a_flow_whose_packets_do_not_pass_a_link() {
+    assert_snapshot!(error_of_set("flows.bulk.mtu=9000"), @"--set flows.bulk.mtu=9000: bad value for 'mtu' in [flows.bulk]: packets of 9000 bytes do not pass 'wire' on their way, and hosts do not look for the longest that do; give the flow an MTU of 1500, or 'wire' one of 9000 (airtcp show flow)");
+}
+
+#[test]
+fn a_flow_whose_packets_are_too_short_for_tcp() {
+    assert_snapshot!(error_of_set("flows.bulk.mtu=103"), @"--set flows.bulk.mtu=103: bad value for 'mtu' in [flows.bulk]: packets of TCP over IPv4 have 104 bytes or more; use 1500 if in doubt (airtcp show flow)");
+}
+
+#[test]
+fn a_receiver_without_a_buffer() {
+    assert_snapshot!(error_of_set("flows.bulk.receive_buffer=0B"), @"--set flows.bulk.receive_buffer=0B: bad value for 'receive_buffer' in [flows.bulk]: with zero nothing is ever sent (airtcp show flow)");
+}
+
+#[test]
+fn a_flow_that_starts_after_the_end() {
+    assert_snapshot!(error_of_set("flows.bulk.start=20s"), @"--set flows.bulk.start=20s: bad value for 'start' in [flows.bulk]: a flow starts during the run, which ends after 20s; 20s is too late (airtcp show flow)");
+}

@@ -9,6 +9,7 @@ use crate::engine::Engine;
 use crate::error::SimError;
 use crate::events::Sources;
 use crate::express;
+use crate::guard::Guard;
 use crate::host::{Host, ProbeSpec};
 use crate::index::{AirHopId, ElementId, Hop, InterfaceId, LinkId, NodeId, PipeId, WlanId};
 use crate::network::Network;
@@ -120,6 +121,7 @@ impl<'t> Engine<'t> {
             sample_every: settings.sample_every,
             warmup_end: Instant::ZERO + settings.warmup,
             events: 0,
+            guard: Guard::new(settings.stop.clone()),
             settings: settings.clone(),
             flow_ends: TiVec::new(),
             probe_ends: TiVec::new(),

@@ -7,7 +7,9 @@ use crate::check::Checker;
 use crate::control::{is_control, read_control};
 use crate::dot11::Report;
 use crate::element::PlacedElement;
+use crate::error::SimError;
 use crate::events::{Kind, Sources};
+use crate::guard::Guard;
 use crate::index::{ElementId, FlowId, Hop, NodeId, PipeId, ProbeId, WlanId};
 use crate::io::{ElementIo, Work};
 use crate::network::{Delivery, Network};
@@ -34,6 +36,7 @@ pub struct Engine<'t> {
     pub(crate) sample_every: Duration,
     pub(crate) warmup_end: Instant,
     pub(crate) events: u64,
+    pub(crate) guard: Guard,
     pub(crate) settings: RunSettings,
     pub(crate) flow_ends: TiVec<FlowId, (ElementId, ElementId)>,
     /// Asking and answering host of each probe.
@@ -44,7 +47,7 @@ pub struct Engine<'t> {
 
 impl Engine<'_> {
     /// Runs until `end` and reports.
-    pub fn run(mut self, end: Instant) -> Outcome {
+    pub fn run(mut self, end: Instant) -> Result<Outcome, SimError> {
         self.network.until = end;
         let (pipes, cells) = (self.network.pipes.len(), self.network.wlans.len());
         self.network.sources = Sources { pipes, cells, elements: self.elements.len() };
@@ -65,6 +68,10 @@ impl Engine<'_> {
             self.now = at;
             self.network.tap.advance(at);
             self.events += 1;
+            self.guard.step();
+            if self.guard.is_due() {
+                self.guard.look(at)?;
+            }
             self.handle_event(self.network.sources.kind(source));
             self.drain_work();
         }
@@ -73,7 +80,7 @@ impl Engine<'_> {
         if !warm {
             self.on_warm();
         }
-        self.finish(end)
+        Ok(self.finish(end))
     }
 
     fn handle_event(&mut self, kind: Kind) {
@@ -144,6 +151,7 @@ impl Engine<'_> {
     /// A packet comes out of a hop, at `node`; the element `after` gets it, if there is one.
     #[inline]
     fn arrive(&mut self, hop: Hop, direction: Direction, node: NodeId, after: Option<ElementId>, packet: Packet) {
+        self.guard.step();
         self.network.trace(self.now, hop, &packet);
         if let Some(tap) = self.network.tap.get() {
             tap.on_arrived(self.now, direction, &packet);

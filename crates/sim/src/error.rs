@@ -1,6 +1,7 @@
 //! Why a topology cannot be run.
 
 use crate::address::MAX_NODES;
+use airtcp_core::Instant;
 use airtcp_core::parameters::ParameterError;
 
 /// Why a topology cannot be run.
@@ -51,6 +52,20 @@ pub enum SimError {
         /// How.
         wanted: &'static str,
     },
+    /// Time does not go on: what is sent comes back at once, again and again.
+    #[error(
+        "after {steps} events and packets the run is at {at} only: packets go round in no time; \
+         give the links on their way a rate, or a delay of a microsecond or more"
+    )]
+    Endless {
+        /// How far it came.
+        at: Instant,
+        /// Events and packets until then.
+        steps: u64,
+    },
+    /// The caller asked to stop.
+    #[error("the run was stopped before its end")]
+    Stopped,
     /// The path of a scheme leads nowhere.
     #[error("scheme '{scheme}': no way leads from '{from}' to '{to}'; name two nodes that links connect")]
     NoPath {

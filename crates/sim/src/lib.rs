@@ -20,6 +20,7 @@ mod error;
 mod events;
 mod express;
 mod finish;
+mod guard;
 mod host;
 mod index;
 mod io;

@@ -12,16 +12,17 @@ impl Topology {
     /// Runs the topology.
     ///
     /// # Errors
-    /// The topology cannot be run as described. Failed checks are in the outcome.
+    /// The topology cannot be run as described, or the run would not end, or it was stopped. Failed checks are in the
+    /// outcome.
     pub fn run(&self, settings: &RunSettings) -> Result<Outcome, SimError> {
-        Ok(Engine::new(self, settings, None)?.run(Instant::ZERO + settings.duration))
+        Engine::new(self, settings, None)?.run(Instant::ZERO + settings.duration)
     }
 
     /// Runs the topology while `tap` looks on; the outcome is that of [`Topology::run`].
     ///
     /// # Errors
-    /// The topology cannot be run as described.
+    /// As [`Topology::run`].
     pub fn run_tapped(&self, settings: &RunSettings, tap: &mut dyn Tap) -> Result<Outcome, SimError> {
-        Ok(Engine::new(self, settings, Some(tap))?.run(Instant::ZERO + settings.duration))
+        Engine::new(self, settings, Some(tap))?.run(Instant::ZERO + settings.duration)
     }
 }

@@ -2,6 +2,8 @@
 
 use crate::levels::Level;
 use airtcp_core::Duration;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 /// How a topology is run.
 #[derive(Clone, Debug)]
@@ -26,6 +28,8 @@ pub struct RunSettings {
     pub levels: Vec<Level>,
     /// Compute SHA-256 of what fixed-size flows sent and received.
     pub digests: bool,
+    /// Ends the run with [`SimError::Stopped`](crate::SimError::Stopped) once it is true.
+    pub stop: Option<Arc<AtomicBool>>,
 }
 
 impl Default for RunSettings {
@@ -41,6 +45,7 @@ impl Default for RunSettings {
             series: true,
             levels: Vec::new(),
             digests: false,
+            stop: None,
         }
     }
 }

@@ -19,6 +19,7 @@ mod gsnoop_paper;
 mod hop_baselines;
 mod matrix;
 mod newzag;
+mod no_end;
 mod probes;
 mod queues;
 mod tap;

@@ -2,6 +2,8 @@
 
 use crate::congestion::ControllerChoice;
 use airtcp_core::{ByteSize, Duration};
+use alloc::format;
+use alloc::string::String;
 
 airtcp_core::choices! {
     /// How lost segments are found and how the window shrinks meanwhile.
@@ -170,6 +172,30 @@ impl Config {
     /// Whether spurious timeouts are looked for with new data.
     pub fn uses_frto(&self) -> bool {
         self.frto.unwrap_or(self.recovery == RecoveryKind::Rack)
+    }
+
+    /// Whether anything can be sent with these values.
+    ///
+    /// # Errors
+    /// The key, and a sentence that says what to change.
+    pub fn check(&self, is_ipv4: bool) -> Result<(), (&'static str, String)> {
+        let (headers, version) = if is_ipv4 { (40, 4) } else { (60, 6) };
+        let least = headers + MIN_MSS;
+        if self.mtu < least {
+            let reason = format!("packets of TCP over IPv{version} have {least} bytes or more; use 1500 if in doubt");
+            return Err(("mtu", reason));
+        }
+        for (key, is_nothing) in [
+            ("receive_buffer", self.receive_buffer.0 == 0),
+            ("send_buffer", self.send_buffer.is_some_and(|size| size.0 == 0)),
+            ("initial_window", self.initial_window == 0),
+            ("max_cwnd", self.max_cwnd == Some(0)),
+        ] {
+            if is_nothing {
+                return Err((key, "with zero nothing is ever sent".into()));
+            }
+        }
+        Ok(())
     }
 
     /// The MSS to announce: the MTU without the fixed headers (RFC 9293 section 3.7.1).

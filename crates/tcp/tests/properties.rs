@@ -123,7 +123,7 @@ proptest! {
         net.b_writes = len / 2;
         net.b_closes = true;
         net.a.write_virtual(len);
-        net.a.close();
+        net.a.shutdown();
         net.run_until(Duration::from_secs(3000), |net| {
             net.a.is_closed() && net.b.as_ref().is_some_and(Connection::is_closed)
         });

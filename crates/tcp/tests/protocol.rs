@@ -367,10 +367,10 @@ fn time_wait_answers_a_late_fin_and_ends() {
     });
     let mut net = Net::new(&sink(), &sink(), 20, path);
     net.establish();
-    net.a.close();
+    net.a.shutdown();
     net.run_for(ms(30));
     assert_eq!((net.a.state(), net.b().state()), (State::FinWait2, State::CloseWait));
-    net.b().close();
+    net.b().shutdown();
     net.run_for(ms(15));
     assert_eq!(net.a.state(), State::TimeWait);
     net.run_until(ms(5000), |net| net.b().is_closed());
@@ -386,8 +386,8 @@ fn time_wait_answers_a_late_fin_and_ends() {
 fn both_ends_may_close_at_once() {
     let mut net = Net::new(&sink(), &sink(), 20, perfect());
     net.establish();
-    net.a.close();
-    net.b().close();
+    net.a.shutdown();
+    net.b().shutdown();
     net.run_for(ms(15));
     assert_eq!((net.a.state(), net.b().state()), (State::Closing, State::Closing));
     net.run_until(ms(5000), |net| net.a.is_closed() && net.b().is_closed());

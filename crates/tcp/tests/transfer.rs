@@ -17,7 +17,7 @@ fn transfer_both_ways(config: &Config, len: u64, path: Path) -> Net {
     net.b_writes = len;
     net.b_closes = true;
     assert_eq!(net.a.write_virtual(len), len);
-    net.a.close();
+    net.a.shutdown();
     net.run_until(Duration::from_secs(3000), |net| {
         net.a.is_closed() && net.b.as_ref().is_some_and(Connection::is_closed)
     });
@@ -77,7 +77,7 @@ fn the_result_does_not_depend_on_where_the_counters_start() {
     let run = |initial, clock| {
         let mut net = Net::numbered(&sink(), &sink(), 20, lossy("5%", 3), initial, clock);
         net.a.write_virtual(3_000_000);
-        net.a.close();
+        net.a.shutdown();
         net.b_closes = true;
         net.run_until(Duration::from_secs(1000), |net| net.a.is_closed());
         (*net.a.stats(), *net.b().stats(), net.now)
@@ -110,7 +110,7 @@ fn real_bytes_arrive_as_written() {
             written += net.a.write(&Bytes::copy_from_slice(piece));
         }
         assert_eq!(written, text.len());
-        net.a.close();
+        net.a.shutdown();
         let mut got = Vec::new();
         net.run_until(Duration::from_secs(1000), |net| {
             while let Some(Chunk::Bytes(bytes)) = net.b.as_mut().and_then(|b| b.read(5000)) {
@@ -128,7 +128,7 @@ fn a_relay_of_two_connections_keeps_stream_and_positions() {
     let config = Config { receive_buffer: airtcp_core::ByteSize(50_000), ..Config::default() };
     let mut first = Net::new(&config, &config, 20, lossy("2%", 1));
     first.a.write_virtual(400_000);
-    first.a.close();
+    first.a.shutdown();
     let mut second = Net::new(&config, &sink(), 30, lossy("2%", 2));
     let limited = Config { send_buffer: Some(airtcp_core::ByteSize(20_000)), ..Config::default() };
     second.a = Connection::connect(&opening(&limited, Stream::Relayed), second.now);
@@ -142,8 +142,8 @@ fn a_relay_of_two_connections_keeps_stream_and_positions() {
                 assert_eq!(second.a.write_chunk(&chunk), chunk.len());
             }
             if b.is_read_finished() {
-                b.close();
-                second.a.close();
+                b.shutdown();
+                second.a.shutdown();
             }
         }
         second.step();
@@ -185,13 +185,13 @@ fn a_payload_of_another_stream_or_position_is_noticed() {
 fn a_closed_direction_leaves_the_other_open() {
     let mut net = Net::new(&sink(), &sink(), 20, lossy("2%", 5));
     net.a.write_virtual(10_000);
-    net.a.close();
+    net.a.shutdown();
     net.run_until(Duration::from_secs(60), |net| net.b.as_ref().is_some_and(Connection::is_read_finished));
     assert_eq!(net.b().state(), State::CloseWait);
     net.b().write_virtual(500_000);
     net.run_until(Duration::from_secs(100), |net| net.a.stats().bytes_delivered == 500_000);
     assert!(matches!(net.a.state(), State::FinWait2));
-    net.b().close();
+    net.b().shutdown();
     net.run_until(Duration::from_secs(60), |net| net.a.is_closed() && net.b().is_closed());
     assert_eq!((net.a.stream_check(), net.b().stream_check()), (Ok(()), Ok(())));
 }

@@ -1,8 +1,9 @@
 //! `airtcp reproduce`: a paper's experiments, and a verdict on each of its claims.
 
+use crate::interrupt::{self, Interrupt};
 use crate::live::Live;
 use crate::output::say;
-use crate::{Failure, interrupt, machine, output};
+use crate::{Failure, machine, output};
 use airtcp_experiment::html::{self, Stored};
 use airtcp_experiment::paper::reproduce::JudgedClaim;
 use airtcp_experiment::paper::resume::Journals;
@@ -17,6 +18,7 @@ use clap::Args;
 use indicatif::ProgressBar;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
@@ -49,7 +51,9 @@ pub(crate) fn run(arguments: &Arguments, catalogue: &Catalogue<'_>) -> Result<()
     let mode = Mode { quick: arguments.quick, control: arguments.control };
     let plan = Plan::new(&file(&arguments.paper)?, mode, catalogue).map_err(Failure::input)?;
     let threads = arguments.threads.map_or_else(machine::threads_available, |threads| threads as usize);
-    let worlds: [&dyn World; 2] = [&Simulator::default(), &Live::new()];
+    let interrupt = Interrupt::listen().context("cannot listen for Ctrl-C")?;
+    let simulator = Simulator { stop: Some(Arc::clone(&interrupt.end)), ..Simulator::default() };
+    let worlds: [&dyn World; 2] = [&simulator, &Live::new()];
     let worlds = Worlds(&worlds);
     let all = plan.runs();
     let begin = machine::wall_clock();
@@ -58,9 +62,8 @@ pub(crate) fn run(arguments: &Arguments, catalogue: &Catalogue<'_>) -> Result<()
     if resumed_runs > 0 {
         say!("airtcp: continuing after {resumed_runs} of {all} runs; --fresh begins again");
     }
-    let stop = interrupt::flag().context("cannot listen for Ctrl-C")?;
     let bar = output::progress(all);
-    let results = journals.run(worlds, RunOptions { threads }, &stop, &mut Progress(bar.clone()));
+    let results = journals.run(worlds, RunOptions { threads }, &interrupt.stop, &mut Progress(bar.clone(), &interrupt));
     bar.finish_and_clear();
     if let Some(problem) = journals.problem() {
         tracing::warn!("finished runs cannot be saved, so an interrupted reproduction would begin again: {problem}");
@@ -103,9 +106,9 @@ fn file(paper: &str) -> Result<PaperFile<'static>, Failure> {
 }
 
 /// One bar over the runs of all experiments.
-struct Progress(ProgressBar);
+struct Progress<'a>(ProgressBar, &'a Interrupt);
 
-impl Observer for Progress {
+impl Observer for Progress<'_> {
     fn on_resumed(&mut self, runs: usize) {
         self.0.inc(runs as u64);
         // They took no time here, so they say nothing about the time that is left.
@@ -117,8 +120,7 @@ impl Observer for Progress {
     }
 
     fn on_stopping(&mut self) {
-        let words = "airtcp: finishing the runs in progress; Ctrl-C again drops them";
-        self.0.suspend(|| say!("{words}"));
+        self.0.suspend(|| say!("{}", self.1.words()));
     }
 }
 

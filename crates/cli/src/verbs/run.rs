@@ -2,10 +2,11 @@
 
 use super::load;
 use crate::capture::CaptureArguments;
+use crate::interrupt::{self, Interrupt};
 use crate::live::Live;
 use crate::machine::Work;
 use crate::output::say;
-use crate::{Failure, interrupt, machine, output};
+use crate::{Failure, machine, output};
 use airtcp_experiment::html::{self, Stored, StoredWorld};
 use airtcp_experiment::results::summary::{self, CellSummary, Summary};
 use airtcp_experiment::results::{self, Interruptible, Journal, Observer, Results, RunOptions, directory};
@@ -17,6 +18,7 @@ use clap::Args;
 use indicatif::ProgressBar;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
@@ -50,7 +52,9 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments, catalogue: &Catalogue<'_>) -> Result<(), Failure> {
     let scenario = load(&arguments.file, &arguments.sets, catalogue)?;
     let captured = arguments.capture.cells(&scenario)?;
-    let world: Box<dyn World> = if arguments.live { Box::new(Live::new()) } else { Box::new(Simulator::default()) };
+    let interrupt = Interrupt::listen().context("cannot listen for Ctrl-C")?;
+    let simulator = Simulator { stop: Some(Arc::clone(&interrupt.end)), ..Simulator::default() };
+    let world: Box<dyn World> = if arguments.live { Box::new(Live::new()) } else { Box::new(simulator) };
     let threads = arguments.threads.map_or_else(machine::threads_available, |threads| threads as usize);
     let companion = if arguments.live { companion(&arguments.results, &scenario) } else { None };
     let layouts: Vec<Layout> =
@@ -64,14 +68,14 @@ pub(crate) fn run(arguments: &Arguments, catalogue: &Catalogue<'_>) -> Result<()
         scenario: &scenario,
         companion: companion.as_ref(),
         bar: bar.clone(),
+        interrupt: &interrupt,
         next: 0,
         has_header: false,
     };
     let begin = machine::wall_clock();
     let mut journal = Journal::open(&arguments.results, &scenario, &*world, &machine::build(), arguments.fresh)?;
     tell_of_earlier_runs(&journal, &scenario);
-    let stop = interrupt::flag().context("cannot listen for Ctrl-C")?;
-    let interruptible = Interruptible { journal: &mut journal, stop: &stop };
+    let interruptible = Interruptible { journal: &mut journal, stop: &interrupt.stop };
     let results = results::run_interruptible(&scenario, &*world, RunOptions { threads }, interruptible, &mut printer);
     bar.finish_and_clear();
     if let Some(problem) = journal.problem() {
@@ -176,6 +180,7 @@ struct Printer<'a> {
     scenario: &'a Scenario,
     companion: Option<&'a StoredWorld>,
     bar: ProgressBar,
+    interrupt: &'a Interrupt,
     /// The row to print next.
     next: usize,
     has_header: bool,
@@ -193,8 +198,7 @@ impl Observer for Printer<'_> {
     }
 
     fn on_stopping(&mut self) {
-        let words = "airtcp: finishing the runs in progress; Ctrl-C again drops them";
-        self.bar.suspend(|| say!("{words}"));
+        self.bar.suspend(|| say!("{}", self.interrupt.words()));
     }
 
     fn on_start(&mut self, cell: usize, _run: u32) {

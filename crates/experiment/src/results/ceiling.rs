@@ -1,39 +1,82 @@
 //! The ceiling: the goodput that no repair can exceed.
 //!
-//! *Ceiling* = rate of the bottleneck in IP bits per second × (1 − PER of the data direction) × payload ÷ IP size of
-//! a full segment, each link of the path taken by itself, so that it is capped by the wired part; and at most one
-//! receive window per round trip. PER is the long-run share of full-size packets that the loss model takes, with
-//! those that arrive damaged; what reordering, outages and acknowledgments cost is not taken off. Of flows that
-//! share a bottleneck the ceiling is counted once.
+//! What all flows together can get at most over the links that they take: each carries its rate in IP bits per second ×
+//! (1 − PER of the data direction) × payload ÷ IP size of a full segment; and each flow gets at most one receive window
+//! per round trip. Where flows share links it is the largest sum that fits all of them, by linear programming. PER is the
+//! long-run share of full-size packets that the loss model takes, with those that arrive damaged; what reordering,
+//! outages and acknowledgments cost is not taken off.
 
-use crate::scenario::{FlowSpec, Hop, ResolvedScenario, path};
+use crate::scenario::{FlowSpec, Hop, Paths, ResolvedScenario, Step};
 use airtcp_core::Probability;
+use microlp::{ComparisonOp, OptimizationDirection, Problem};
 use std::collections::BTreeMap;
 
-/// Most application bits per second that all flows together can get; `None` where nothing limits them.
+/// Flows that the same links limit in the same way.
+struct Group {
+    /// Each link that they share with others, and what it carries if it carries nothing else.
+    links: Vec<(Hop, f64)>,
+    /// What they get at most if those links were no limit.
+    most: f64,
+}
+
+/// Most application bits per second that all flows together can get; `None` where nothing limits them, and for flows
+/// over 802.11 cells.
 pub fn ceiling_bps(scenario: &ResolvedScenario) -> Option<f64> {
-    // For each bottleneck direction: what it carries, and what the windows of its flows allow.
-    let mut bottlenecks: BTreeMap<(usize, bool), (f64, f64)> = BTreeMap::new();
-    let mut unlimited_link = 0.0;
-    for flow in &scenario.flows {
-        let hops = path(&scenario.links, scenario.nodes.len(), flow.from, flow.to)?;
-        let window = window_bps(scenario, flow, &hops);
-        let slowest = hops
-            .iter()
-            .filter_map(|hop| Some((goodput_bps(scenario, flow, *hop)?, *hop)))
-            .min_by(|(a, _), (b, _)| a.total_cmp(b));
-        match slowest {
-            None if window.is_infinite() => return None,
-            None => unlimited_link += window,
-            Some((bps, hop)) => {
-                let entry = bottlenecks.entry((hop.link, hop.forward)).or_insert((bps, 0.0));
-                entry.0 = entry.0.max(bps);
-                entry.1 += window;
-            }
+    let paths = Paths::new(scenario.nodes.len(), &scenario.links, &scenario.wlans);
+    let each = scenario.flows.iter().map(|flow| {
+        let hops: Vec<Hop> = paths.between(flow.from, flow.to)?.into_iter().map(Step::link).collect::<Option<_>>()?;
+        let links = hops.iter().filter_map(|hop| Some((*hop, goodput_bps(scenario, flow, *hop)?)));
+        Some(Group { links: links.collect(), most: window_bps(scenario, flow, &hops) })
+    });
+    let each = each.collect::<Option<Vec<Group>>>()?;
+    let groups = bounded(joined(bounded(each)));
+    let (free, sharing): (Vec<Group>, Vec<Group>) = groups.into_iter().partition(|group| group.links.is_empty());
+    let free: f64 = free.iter().map(|group| group.most).sum();
+    free.is_finite().then(|| free + most_together(&sharing))
+}
+
+/// A link of one group alone becomes a bound of that group.
+fn bounded(mut groups: Vec<Group>) -> Vec<Group> {
+    let mut users: BTreeMap<Hop, u32> = BTreeMap::new();
+    groups.iter().flat_map(|group| &group.links).for_each(|(hop, _)| *users.entry(*hop).or_default() += 1);
+    for group in &mut groups {
+        let (shared, own) =
+            std::mem::take(&mut group.links).into_iter().partition(|(hop, bps)| users[hop] > 1 && *bps > 0.0);
+        group.links = shared;
+        group.most = own.iter().fold(group.most, |most, (_, bps): &(Hop, f64)| most.min(*bps));
+    }
+    groups
+}
+
+/// Groups that the same links limit alike become one.
+fn joined(groups: Vec<Group>) -> Vec<Group> {
+    let mut alike: BTreeMap<Vec<(Hop, u64)>, Group> = BTreeMap::new();
+    for group in groups {
+        let key = group.links.iter().map(|(hop, bps)| (*hop, bps.to_bits())).collect();
+        let all = alike.entry(key).or_insert(Group { most: 0.0, links: group.links });
+        all.most += group.most;
+    }
+    alike.into_values().collect()
+}
+
+/// The largest sum that fits all links.
+fn most_together(groups: &[Group]) -> f64 {
+    let links = || groups.iter().flat_map(|group| &group.links);
+    // The solver's tolerances are for numbers about one.
+    let unit = links().map(|(_, bps)| *bps).fold(1.0, f64::max);
+    let mut problem = Problem::new(OptimizationDirection::Maximize);
+    let mut shares: BTreeMap<Hop, Vec<_>> = BTreeMap::new();
+    for group in groups {
+        let goodput = problem.add_var(1.0, (0.0, group.most / unit));
+        for (hop, bps) in &group.links {
+            shares.entry(*hop).or_default().push((goodput, unit / bps));
         }
     }
-    let limited: f64 = bottlenecks.values().map(|(link, window)| link.min(*window)).sum();
-    Some(limited + unlimited_link)
+    for share in shares.values() {
+        problem.add_constraint(share.as_slice(), ComparisonOp::Le, 1.0);
+    }
+    let solution = problem.solve().ok().and_then(|outcome| outcome.into_solution().ok());
+    solution.expect("nothing sent fits, and every link is a bound").objective() * unit
 }
 
 /// What one link carries of one flow, in application bits per second.

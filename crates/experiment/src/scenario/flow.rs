@@ -46,9 +46,10 @@ section! {
 /// What stands in for a controller in control runs.
 const CONTROL: &str = "reno";
 
-/// Reads the flow in `keys`.
+/// Reads the flow in `keys`, of a run that takes `duration`.
 pub(super) fn flow(
     keys: &Keys<'_>,
+    duration: Duration,
     network: &Network<'_>,
     catalogue: &Catalogue<'_>,
 ) -> Result<FlowSpec, ScenarioError> {
@@ -58,20 +59,32 @@ pub(super) fn flow(
     if from == to {
         return Err(keys.refuse("to", "a flow ends at another node than it starts at"));
     }
-    if !network.connects(from, to) {
+    let Some((path_mtu, narrowest)) = network.narrowest(from, to) else {
         let [start, end] = [from, to].map(|node| &network.nodes[node]);
         let sentence = format!("no links lead from '{start}' to '{end}', the ends of flow '{}'", keys.name());
         return Err(Problem::Topology(sentence).at(keys.origin));
+    };
+    let ip = ip(keys)?;
+    config.check(ip == IpVersion::V4).map_err(|(key, reason)| keys.refuse(key, reason))?;
+    if config.mtu > path_mtu {
+        let reason = format!(
+            "packets of {} bytes do not pass '{narrowest}' on their way, and hosts do not look for the longest that do; \
+             give the flow an MTU of {path_mtu}, or '{narrowest}' one of {}",
+            config.mtu, config.mtu
+        );
+        return Err(keys.refuse("mtu", reason));
     }
     let size: Option<ByteSize> = keys.value("size")?;
     let Section { start, start_within, weight } = Section::read(keys)?;
     if size.is_some_and(|size| size.0 == 0) {
         return Err(keys.refuse("size", "a flow has at least one byte"));
     }
-    for (key, time) in [("start", start), ("start_within", start_within)] {
-        if time > LONGEST {
-            return Err(keys.refuse(key, "a flow starts during the run"));
-        }
+    if start >= duration {
+        let reason = format!("a flow starts during the run, which ends after {duration}; {start} is too late");
+        return Err(keys.refuse("start", reason));
+    }
+    if start_within > LONGEST {
+        return Err(keys.refuse("start_within", format!("a start within more than {LONGEST} is a mistake")));
     }
     if weight == 0 {
         return Err(keys.refuse("weight", "a weight is 1 or more"));
@@ -83,7 +96,7 @@ pub(super) fn flow(
         config.controller = choice;
     }
     let (name, socket) = (keys.name().to_owned(), socket(keys, catalogue)?);
-    Ok(FlowSpec { name, from, to, socket, controller, start, start_within, size, weight, ip: ip(keys)?, config })
+    Ok(FlowSpec { name, from, to, socket, controller, start, start_within, size, weight, ip, config })
 }
 
 /// Controllers that Linux does not have become Reno, what they are compared with, and sockets what their entries say.

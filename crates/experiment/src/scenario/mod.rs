@@ -43,7 +43,7 @@ pub use probe::{KEYS as PROBE_KEYS, ProbeSpec};
 pub use resolve::KEYS as TOP_LEVEL;
 pub use scheme::scheme_settings;
 pub use section::Key;
-pub use topology::{Hop, path};
+pub use topology::{Hop, Paths, Step};
 pub use wlan::KEYS as WLAN_KEYS;
 pub use write::{document as text_of, hash};
 

@@ -4,7 +4,7 @@
 use super::document::Entry;
 use super::error::{Problem, ScenarioError};
 use super::keys::Keys;
-use super::topology::{Network, path};
+use super::topology::{Network, Step};
 use super::{On, SchemeSpec};
 use crate::catalogue::{Catalogue, NO_SCHEME};
 use airtcp_core::Rng;
@@ -53,8 +53,8 @@ fn gates(network: &Network<'_>, scheme: &SchemeSpec) -> Vec<(usize, usize)> {
             network.links[link].between[..ends].iter().map(|node| (link, *node)).collect()
         }
         On::Path(from, to) => {
-            let hops = path(network.links, network.nodes.len(), from, to);
-            hops.and_then(|hops| hops.first().map(|hop| (hop.link, from))).into_iter().collect()
+            let steps = network.paths.between(from, to).unwrap_or_default();
+            steps.first().copied().and_then(Step::link).map(|hop| (hop.link, from)).into_iter().collect()
         }
     }
 }

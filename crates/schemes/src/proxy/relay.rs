@@ -301,7 +301,7 @@ fn pass_on(from: &mut Connection, to: &mut Connection) {
     if is_broken {
         to.abort();
     } else if from.is_read_finished() && matches!(to.state(), State::Established | State::CloseWait) {
-        to.close();
+        to.shutdown();
     }
 }
 

@@ -224,13 +224,13 @@ fn a_receiver_that_stops_reading_stops_the_sender_two_buffers_later() {
 fn one_side_may_close_and_still_receive() {
     let mut bench = Bench::established(&[]);
     bench.client.write_virtual(5_000);
-    bench.client.close();
+    bench.client.shutdown();
     bench.run(5);
     assert_eq!(bench.read_at_server(), 5_000);
     assert!(bench.server().is_read_finished());
     assert_eq!(bench.client.state(), State::FinWait2);
     bench.server().write_virtual(70_000);
-    bench.server().close();
+    bench.server().shutdown();
     bench.run(100);
     assert_eq!(bench.client.readable(), 70_000);
     bench.run(1100);

@@ -157,7 +157,7 @@ impl Application {
         let wrote = connection.is_established() || !matches!(self.role, Role::Sender { size: Some(0), .. });
         if is_file && self.unwritten == 0 && wrote && !self.has_closed {
             self.has_closed = true;
-            connection.close();
+            connection.shutdown();
         }
     }
 
@@ -181,7 +181,7 @@ impl Application {
             let delivered = stats.bytes_delivered;
             if self.completed_at.is_none() && size.is_some_and(|size| delivered >= size) {
                 self.completed_at = Some(now);
-                connection.close();
+                connection.shutdown();
             }
             if delivered > self.last_progress.1 {
                 self.note_progress(now, delivered);

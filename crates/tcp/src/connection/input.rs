@@ -1,6 +1,6 @@
 //! A segment arrives (RFC 9293 section 3.10.7.4, RFC 5961, RFC 7323 section 5.3).
 
-use super::{CloseReason, Connection, State};
+use super::{CloseReason, Connection, State, reset_reply};
 use crate::receiver::Arrival;
 use crate::sender::AckInput;
 use crate::timers::Timer;
@@ -59,12 +59,6 @@ impl Connection {
         if !tcp.flags.ack() {
             self.stats.rejected_segments += 1;
             return;
-        }
-        if let Some(stamp) = tcp.options.timestamps.filter(|_| self.options.timestamps) {
-            self.options.note(stamp, sequence, now);
-            if let Some(spacing) = self.receiver.acks.spacing.as_mut().filter(|_| packet.payload_len() > 0) {
-                spacing.on_echo(self.options.clock(now), stamp.echo);
-            }
         }
         if self.state == State::SynReceived {
             if tcp.acknowledgment != self.sender.sequence.at(1) {
@@ -151,6 +145,7 @@ impl Connection {
             self.challenge(now);
             return false;
         }
+        self.note_stamp(now, packet, tcp, sequence);
         if ack < una {
             // An acknowledgment that was overtaken; its data is welcome.
             return true;
@@ -169,6 +164,16 @@ impl Connection {
             }
         }
         self.state != State::Closed
+    }
+
+    /// Keeps the timestamp of a segment that is one of this connection: a forged one would have the age test drop what
+    /// the peer sends next.
+    fn note_stamp(&mut self, now: Instant, packet: &Packet, tcp: &TcpHeader, sequence: i64) {
+        let Some(stamp) = tcp.options.timestamps.filter(|_| self.options.timestamps) else { return };
+        self.options.note(stamp, sequence, now);
+        if let Some(spacing) = self.receiver.acks.spacing.as_mut().filter(|_| packet.payload_len() > 0) {
+            spacing.on_echo(self.options.clock(now), stamp.echo);
+        }
     }
 
     /// RFC 3168 section 6.1.3: echo a mark until the peer says that it reduced its window.
@@ -193,6 +198,12 @@ impl Connection {
             if sequence < self.receiver.nxt as i64 {
                 self.receiver.acks.owe_now();
             }
+            return;
+        }
+        if self.is_abandoned && sequence + i64::from(len) > self.receiver.nxt as i64 && len > 0 {
+            // Nobody will read it (RFC 9293 section 3.6.1, RFC 1122 section 4.2.2.13).
+            self.finish(CloseReason::Aborted);
+            self.stray_reply = reset_reply(packet);
             return;
         }
         if len > 0 {

@@ -2,7 +2,7 @@
 //! interface a host drives.
 //!
 //! Call [`Connection::poll_transmit`] until it returns nothing after every
-//! [`Connection::handle_segment`], [`Connection::handle_timeout`], read, write or close; then ask
+//! [`Connection::handle_segment`], [`Connection::handle_timeout`], read, write, shutdown or close; then ask
 //! [`Connection::poll_timeout`] when to come back.
 
 mod handshake;
@@ -110,7 +110,9 @@ pub struct Connection {
     syn_transmissions: u32,
     syn_sent_at: Instant,
     reset_due: bool,
-    /// RST for a segment that is of no connection of ours.
+    /// The application closed both directions.
+    is_abandoned: bool,
+    /// RST for a segment that is of no connection of ours, or that nobody will read.
     stray_reply: Option<Packet>,
     challenge_allowed_at: Instant,
     close_reason: Option<CloseReason>,
@@ -161,6 +163,7 @@ impl Connection {
             syn_transmissions: 0,
             syn_sent_at: now,
             reset_due: false,
+            is_abandoned: false,
             stray_reply: None,
             challenge_allowed_at: Instant::ZERO,
             close_reason: None,
@@ -239,8 +242,18 @@ impl Connection {
         self.receiver.is_finished() && self.receiver.readable() == 0
     }
 
-    /// Closes our direction once everything written is sent. The peer may go on sending.
+    /// Nobody will read or write any more: closes our direction once everything written is sent. Data that nobody has
+    /// read, or that come later, are lost, and the peer is told by a RST (RFC 1122 section 4.2.2.13).
     pub fn close(&mut self) {
+        if self.receiver.readable() > 0 {
+            return self.abort();
+        }
+        self.is_abandoned = true;
+        self.shutdown();
+    }
+
+    /// Closes our direction once everything written is sent. The peer may go on sending.
+    pub fn shutdown(&mut self) {
         self.sender.closing = true;
         match self.state {
             State::Established => self.state = State::FinWait1,
@@ -267,7 +280,7 @@ impl Connection {
 
     /// True when the connection is over and has nothing more to send.
     pub fn is_closed(&self) -> bool {
-        self.state == State::Closed && !self.reset_due
+        self.state == State::Closed && !self.reset_due && self.stray_reply.is_none()
     }
 
     /// How the connection ended, once it has.
@@ -280,7 +293,7 @@ impl Connection {
         !matches!(self.state, State::SynSent | State::SynReceived | State::Closed)
     }
 
-    /// True when everything written, and the FIN after [`Connection::close`], is acknowledged.
+    /// True when everything written, and the FIN after [`Connection::shutdown`], is acknowledged.
     pub fn all_acknowledged(&self) -> bool {
         self.sender.all_acknowledged()
     }
@@ -438,6 +451,7 @@ impl Connection {
     fn finish(&mut self, reason: CloseReason) {
         self.state = State::Closed;
         self.syn_due = false;
+        self.stray_reply = None;
         self.timers.stop_all();
         self.close_reason.get_or_insert(reason);
         let Sender { controller, sk, .. } = &mut self.sender;

@@ -62,6 +62,10 @@ impl Connection {
     }
 
     fn poll_reset(&mut self, now: Instant) -> Option<Packet> {
+        if let Some(reply) = self.stray_reply.take() {
+            self.stats.segments_sent += 1;
+            return Some(reply);
+        }
         if !core::mem::take(&mut self.reset_due) {
             return None;
         }

@@ -101,6 +101,17 @@ impl Acknowledger {
         }
     }
 
+    /// `[start, end)` of a segment had arrived before; one acknowledgment reports one range.
+    pub fn widen_duplicate(&mut self, start: u64, end: u64) {
+        match &mut self.duplicate {
+            Some(known) if start <= known.end && known.start <= end => {
+                *known = Range { start: known.start.min(start), end: known.end.max(end) };
+            }
+            Some(_) => {}
+            None => self.report_duplicate(start, end),
+        }
+    }
+
     /// True if the next acknowledgment reports something selectively.
     pub fn has_report(&self, held: &RangeSet) -> bool {
         self.duplicate.is_some() || !held.is_empty()

@@ -136,6 +136,9 @@ impl Receiver {
             self.acks.report_duplicate(start.max(0) as u64, end.max(0) as u64);
             return Arrival::Duplicate;
         }
+        if start < self.nxt as i64 {
+            self.acks.report_duplicate(start.max(1) as u64, self.nxt);
+        }
         let from = start.max(self.nxt as i64) as u64;
         let to = end.min(limit).max(0) as u64;
         if from >= to {
@@ -165,6 +168,9 @@ impl Receiver {
         let mut at = from;
         while at < to {
             let next = self.out_of_order.next_from(at).unwrap_or(Range { start: u64::MAX, end: u64::MAX });
+            if next.start < to {
+                self.acks.widen_duplicate(next.start.max(from), next.end.min(to));
+            }
             if next.start <= at {
                 at = next.end;
                 continue;

@@ -176,7 +176,7 @@ impl Net {
                 if let Some(b) = &mut self.b {
                     assert_eq!(b.write_virtual(self.b_writes), self.b_writes);
                     if self.b_closes {
-                        b.close();
+                        b.shutdown();
                     }
                 }
             }
