@@ -1,7 +1,7 @@
 //! The other end of a two-ended scheme: is it there, is it still the same one, how far is it?
 
 use airtcp_core::parameters::ParameterError;
-use airtcp_core::{Context, Duration, Event, Instant};
+use airtcp_core::{Context, Duration, Event, Instant, Peer as PeerId};
 use alloc::format;
 use alloc::vec::Vec;
 
@@ -146,9 +146,20 @@ impl Peer {
         self.last_hello.map(|(epoch, ..)| epoch)
     }
 
-    /// Any valid message shows that the other end is there.
-    pub fn on_heard(&mut self, now: Instant) {
-        self.last_heard = Some(now);
+    /// Reads a message. Any that is valid and the other end's shows that it is there; others are counted.
+    pub fn hear<M>(
+        &mut self,
+        cx: &mut Context<'_>,
+        from: PeerId,
+        bytes: &[u8],
+        decode: impl FnOnce(&[u8]) -> Option<M>,
+    ) -> Option<M> {
+        let message = decode(bytes).filter(|_| from == PeerId::OTHER_END);
+        match message {
+            Some(_) => self.last_heard = Some(cx.now()),
+            None => cx.emit(Event::CONTROL_MALFORMED),
+        }
+        message
     }
 
     pub fn on_hello(&mut self, cx: &mut Context<'_>, hello: &Hello) -> Change {

@@ -66,12 +66,7 @@ impl<O: Outlet> Exchange<O> {
 
     /// A message of the other end. True if the other end restarted; the caller then calls [`reset`](Self::reset).
     pub fn handle_control(&mut self, cx: &mut Context<'_>, peer: PeerId, bytes: &[u8], has_sendable: bool) -> bool {
-        let message = Message::decode(bytes).filter(|_| peer == PeerId::OTHER_END);
-        let Some(message) = message else {
-            cx.emit(Event::CONTROL_MALFORMED);
-            return false;
-        };
-        self.peer.on_heard(cx.now());
+        let Some(message) = self.peer.hear(cx, peer, bytes, Message::decode) else { return false };
         match message {
             Message::Hello(hello) => return self.peer.on_hello(cx, &hello) == Change::Restarted,
             Message::Ack(ack) => {

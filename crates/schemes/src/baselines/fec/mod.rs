@@ -31,7 +31,7 @@ use crate::hop::{self, Order, PACKET_BYTES, ShimRoom, hello_share, incarnation, 
 use crate::peer::{self, Change, Peer};
 use crate::{Made, Placement, Reports, SchemeEntry, Site, settings_for};
 use airtcp_core::parameters::ParameterError;
-use airtcp_core::{Backlog, Context, Duration, Element, Event, Gauge, Instant, Packet, Peer as PeerId, Port};
+use airtcp_core::{Backlog, Context, Duration, Element, Gauge, Instant, Packet, Peer as PeerId, Port};
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use decoder::Decoder;
@@ -220,12 +220,7 @@ impl Element for Station {
     }
 
     fn handle_control(&mut self, cx: &mut Context<'_>, peer: PeerId, bytes: &[u8]) {
-        let message = Message::decode(bytes).filter(|_| peer == PeerId::OTHER_END);
-        let Some(message) = message else {
-            cx.emit(Event::CONTROL_MALFORMED);
-            return;
-        };
-        self.peer.on_heard(cx.now());
+        let Some(message) = self.peer.hear(cx, peer, bytes, Message::decode) else { return };
         match message {
             Message::Hello(hello) => {
                 if self.peer.on_hello(cx, &hello) == Change::Restarted {

@@ -5,7 +5,7 @@ use crate::baselines::fec::events;
 use crate::hop::testing::{self as bench, Bench, data, opaque, syn};
 use crate::{End, MAX_MEMORY};
 use airtcp_core::parameters::Parameters;
-use airtcp_core::{DropReason, Rng, TakenShim};
+use airtcp_core::{DropReason, Event, Rng, TakenShim};
 use std::string::ToString;
 use std::vec;
 use std::vec::Vec;

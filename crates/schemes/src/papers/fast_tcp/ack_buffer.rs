@@ -19,6 +19,15 @@ pub(super) struct Waiting {
     pub distance: Duration,
     /// How to send it in parts, if that is safe.
     pub series: Option<super::split::Series>,
+    /// How long it may wait; `None` without bound.
+    pub longest: Option<Duration>,
+}
+
+impl Waiting {
+    /// When it has waited as long as it may.
+    fn overdue_at(&self) -> Option<Instant> {
+        Some(self.since.saturating_add(self.longest?))
+    }
 }
 
 /// Bounds of a buffer.
@@ -28,8 +37,6 @@ pub(super) struct Limits {
     pub bytes: u64,
     /// Memory that they may take.
     pub memory: u64,
-    /// How long one may wait; `None` without bound.
-    pub delay: Option<Duration>,
 }
 
 /// See the module.
@@ -81,9 +88,7 @@ impl AckBuffer {
     /// A lane with something in it gets the last turn.
     fn open(&mut self, lane: u32, waiting: VecDeque<Waiting>) {
         let Some(first) = waiting.front() else { return };
-        if let Some(delay) = self.limits.delay {
-            self.overdue.insert((first.since.saturating_add(delay), lane));
-        }
+        self.overdue.extend(first.overdue_at().map(|at| (at, lane)));
         let turn = self.next_turn;
         self.next_turn += 1;
         self.turns.insert(turn, lane);
@@ -93,8 +98,8 @@ impl AckBuffer {
     fn close(&mut self, lane: u32) -> VecDeque<Waiting> {
         let Some(closed) = self.lanes.remove(&lane) else { return VecDeque::new() };
         self.turns.remove(&closed.turn);
-        if let (Some(delay), Some(first)) = (self.limits.delay, closed.waiting.front()) {
-            self.overdue.remove(&(first.since.saturating_add(delay), lane));
+        if let Some(at) = closed.waiting.front().and_then(Waiting::overdue_at) {
+            self.overdue.remove(&(at, lane));
         }
         closed.waiting
     }
@@ -168,11 +173,11 @@ mod tests {
     use alloc::vec::Vec;
 
     fn buffer(bytes: u64) -> AckBuffer {
-        AckBuffer::new(Limits { bytes, memory: 1 << 20, delay: Some(MS * 10) })
+        AckBuffer::new(Limits { bytes, memory: 1 << 20 })
     }
 
     fn waiting(number: u32, millis: u64) -> Waiting {
-        Waiting { packet: ack(number), since: at(millis), distance: MS, series: None }
+        Waiting { packet: ack(number), since: at(millis), distance: MS, series: None, longest: Some(MS * 10) }
     }
 
     fn drain(mut next: impl FnMut() -> Option<Waiting>) -> Vec<u32> {

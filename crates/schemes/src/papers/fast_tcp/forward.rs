@@ -46,6 +46,11 @@ impl Forward {
         self.queue.rate()
     }
 
+    #[cfg(test)]
+    pub fn set_rate(&mut self, rate: Rate) {
+        self.queue.set_rate(Some(rate));
+    }
+
     fn limit(&self) -> u64 {
         self.queue.limit().bytes(PACKET_BYTES)
     }

@@ -24,7 +24,7 @@ pub struct Router {
     per_flow: bool,
     pacing: Pacing,
     linger: Duration,
-    max_delay: Duration,
+    max_delay: Option<Duration>,
     idle: Duration,
     forward: Forward,
     acks: AckBuffer,
@@ -44,13 +44,7 @@ impl Router {
         // A quarter is the own queue's, a quarter the ACK buffer's.
         let table_memory = site.max_memory.0 / 4;
         let forward = Forward::new(settings, site);
-        let most = || forward.full_time().map_or(MAX_DELAY, |time| time.min(MAX_DELAY));
-        let max_delay = settings.max_delay.unwrap_or_else(most);
-        let limits = Limits {
-            bytes: settings.ack_buffer.0,
-            memory: site.max_memory.0 / 4,
-            delay: is_modern.then_some(max_delay),
-        };
+        let limits = Limits { bytes: settings.ack_buffer.0, memory: site.max_memory.0 / 4 };
         Router {
             mode: settings.mode,
             per_flow: settings.per_flow || is_modern,
@@ -60,7 +54,7 @@ impl Router {
                 split: if is_modern { settings.split } else { 0 },
             },
             linger: settings.linger,
-            max_delay,
+            max_delay: settings.max_delay,
             idle: settings.idle,
             forward,
             acks: AckBuffer::new(limits),
@@ -70,6 +64,12 @@ impl Router {
             longest_wait: Duration::ZERO,
             memory_limit: site.max_memory.0 / 2,
         }
+    }
+
+    /// How long an acknowledgment may wait in modern mode: no longer than a full queue takes to empty at its present rate.
+    fn longest_delay(&self) -> Duration {
+        let most = || self.forward.full_time().map_or(MAX_DELAY, |time| time.min(MAX_DELAY));
+        self.max_delay.unwrap_or_else(most)
     }
 
     /// Takes note of a segment on its way to the link.
@@ -117,7 +117,7 @@ impl Router {
         let Some(lane) = lane.filter(|_| is_ack && !distance.is_zero()) else {
             return cx.send(Port::INNER, packet);
         };
-        let ack = Waiting { packet, since: cx.now(), distance, series: None };
+        let ack = Waiting { packet, since: cx.now(), distance, series: None, longest: None };
         if let Err(ack) = self.wait(cx, lane, ack) {
             cx.discard(ack.packet, DropReason::MEMORY_LIMIT);
         }
@@ -135,7 +135,9 @@ impl Router {
         let verdict = flow.judge(&packet, tcp, &self.pacing, cx.now());
         let packet = match verdict {
             Verdict::Later(Progress { distance, series }) if self.may_delay(cx, slot, distance) => {
-                let ack = Waiting { packet, since: cx.now(), distance: distance.min(self.max_delay), series };
+                let longest = self.longest_delay();
+                let distance = distance.min(longest);
+                let ack = Waiting { packet, since: cx.now(), distance, series, longest: Some(longest) };
                 match self.wait(cx, slot, ack) {
                     Ok(()) => return,
                     Err(refused) => refused.packet,
@@ -251,6 +253,11 @@ impl Router {
         while let Some(slot) = self.flows.oldest_if(|flow| now.saturating_since(flow.last_used) > idle) {
             self.remove(cx, slot);
         }
+    }
+
+    #[cfg(test)]
+    pub(super) fn set_rate(&mut self, rate: airtcp_core::Rate) {
+        self.forward.set_rate(rate);
     }
 
     fn memory(&self) -> u64 {

@@ -6,7 +6,7 @@ use crate::testing::*;
 use airtcp_core::Element;
 use airtcp_core::parameters::{ParameterError, Parameters};
 use airtcp_core::testing::Harness;
-use airtcp_core::{ByteSize, DropReason, Event, Gauge, Instant, Packet, Port, SeqNum, TcpFlags};
+use airtcp_core::{ByteSize, DropReason, Event, Gauge, Instant, Packet, Port, Rate, SeqNum, TcpFlags};
 use std::vec::Vec;
 
 fn router(settings: &[(&str, &str)]) -> Harness<Router> {
@@ -311,6 +311,16 @@ fn the_longest_wait_is_what_a_full_queue_takes_on_the_link_unless_it_is_set() {
         run(&mut router, 0, 1000);
         assert_eq!(router.gauge(events::ACK_DELAY_NS_MAX), Some(longest * 1_000_000), "{queue} {delay}");
     }
+}
+
+#[test]
+fn the_longest_wait_follows_the_rate_of_the_link() {
+    let mut router = modern(&[("queue", "30kB"), ("spacing", "30ms")]);
+    router.element.set_rate(Rate::from_bps(6_000_000));
+    fill(&mut router, 0, 20);
+    receive(&mut router, 0, acks(0..=9));
+    run(&mut router, 0, 1000);
+    assert_eq!(router.gauge(events::ACK_DELAY_NS_MAX), Some(40_000_000));
 }
 
 #[test]

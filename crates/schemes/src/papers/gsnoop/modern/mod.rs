@@ -234,12 +234,7 @@ impl Element for Gateway {
     }
 
     fn handle_control(&mut self, cx: &mut Context<'_>, peer: PeerId, bytes: &[u8]) {
-        let message = Message::decode(bytes).filter(|_| peer == PeerId::OTHER_END);
-        let Some(message) = message else {
-            cx.emit(Event::CONTROL_MALFORMED);
-            return;
-        };
-        self.peer.on_heard(cx.now());
+        let Some(message) = self.peer.hear(cx, peer, bytes, Message::decode) else { return };
         let timing = self.timing();
         match message {
             Message::Hello(hello) => match self.peer.on_hello(cx, &hello) {

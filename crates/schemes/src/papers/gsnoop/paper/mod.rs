@@ -28,7 +28,7 @@ use super::{PACKET_BYTES, flow_table, share, table_memory};
 use crate::Site;
 use crate::hop;
 use crate::peer::{Change, Peer};
-use airtcp_core::{Backlog, Context, Duration, Element, Event, Gauge, Instant, Packet, Peer as PeerId, Port};
+use airtcp_core::{Backlog, Context, Duration, Element, Gauge, Instant, Packet, Peer as PeerId, Port};
 use downstream::Downstream;
 use fifo::Fifo;
 use upstream::Upstream;
@@ -160,12 +160,7 @@ impl Element for Gateway {
     }
 
     fn handle_control(&mut self, cx: &mut Context<'_>, peer: PeerId, bytes: &[u8]) {
-        let message = Message::decode(bytes).filter(|_| peer == PeerId::OTHER_END);
-        let Some(message) = message else {
-            cx.emit(Event::CONTROL_MALFORMED);
-            return;
-        };
-        self.peer.on_heard(cx.now());
+        let Some(message) = self.peer.hear(cx, peer, bytes, Message::decode) else { return };
         match message {
             Message::Hello(hello) => {
                 let change = self.peer.on_hello(cx, &hello);
@@ -183,9 +178,7 @@ impl Element for Gateway {
     fn handle_timeout(&mut self, cx: &mut Context<'_>) {
         let tick = self.peer.handle_timeout(cx);
         if let Some(hello) = tick.hello {
-            let bytes = Message::Hello(hello).encode();
-            let bytes = cx.send_control(PeerId::OTHER_END, &bytes);
-            self.upstream.fifo.egress.charge(cx.now(), bytes);
+            hop::tell(cx, &mut self.upstream.fifo.egress, &Message::Hello(hello).encode());
         }
         if tick.fell_silent {
             self.downstream.release_all(cx);
