@@ -37,6 +37,9 @@ const KINDS: &[(&str, Fault, &[usize])] = &[
     ("stop worker B", Fault::StopWorker, &[1]),
 ];
 
+/// A fault lasts so long at least.
+const LEAST: Duration = Duration::from_millis(50);
+
 /// A drill's fault, and whom it strikes.
 struct Blow {
     fault: Fault,
@@ -135,7 +138,7 @@ fn live_transfers_survive_every_kill_and_stop_of_either_gateway_or_both() {
     let path = Path::up(LOSS);
     let mut gateways = path.gateways();
     let (mut worst, mut failed) = (Worst::default(), Vec::new());
-    for drill in Drill::all(KINDS.iter().map(|(kind, ..)| *kind), 3) {
+    for drill in Drill::all(KINDS.iter().map(|(kind, ..)| *kind), 3, LEAST) {
         match Blow::of(&drill).run(&drill, &path, &mut gateways) {
             Ok(result) => worst.add(&drill, result.longest_stall),
             Err(why) => {

@@ -28,26 +28,27 @@ pub struct Drill {
 }
 
 impl Drill {
-    pub fn draw(kind: &'static str, seed: u64) -> Drill {
+    /// The drill of a seed, whose fault lasts for `least` or more.
+    pub fn draw(kind: &'static str, seed: u64, least: Duration) -> Drill {
         let mut rng = Rng::derive(seed, kind);
         let ms = |rng: &mut Rng, from, to| Duration::from_millis(from + rng.below(to - from));
         let family = Family::BOTH[rng.below(2) as usize];
         let fault_at = ms(&mut rng, 100, 1_200);
-        let recovery_at = fault_at + ms(&mut rng, 50, 1_500);
+        let recovery_at = fault_at + ms(&mut rng, least.as_millis(), 1_500);
         Drill { kind, seed, family, fault_at, recovery_at, victim: rng.below(2) as usize }
     }
 
     /// Those that the variable AIRTCP_DRILL names (`kind:seed`), or each of the kinds `short` times, in the long form 20
-    /// times.
-    pub fn all(kinds: impl Iterator<Item = &'static str> + Clone, short: u64) -> Vec<Drill> {
+    /// times. A fault lasts for `least` or more.
+    pub fn all(kinds: impl Iterator<Item = &'static str> + Clone, short: u64, least: Duration) -> Vec<Drill> {
         if let Ok(one) = std::env::var("AIRTCP_DRILL") {
             let (name, seed) = one.split_once(':').expect("AIRTCP_DRILL is 'kind:seed'");
             let seed = seed.parse().expect("a seed is a number");
-            return kinds.filter(|kind| *kind == name).map(|kind| Drill::draw(kind, seed)).collect();
+            return kinds.filter(|kind| *kind == name).map(|kind| Drill::draw(kind, seed, least)).collect();
         }
         let first = clock::wall_clock_ns() / 1_000_000 % 1_000_000;
         let times = if is_long() { 20 } else { short };
-        (0..times).flat_map(|time| kinds.clone().map(move |kind| Drill::draw(kind, first + time))).collect()
+        (0..times).flat_map(|time| kinds.clone().map(move |kind| Drill::draw(kind, first + time, least))).collect()
     }
 
     /// How long the fault lasts.
