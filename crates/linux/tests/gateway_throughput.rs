@@ -11,7 +11,9 @@ mod gateway_support;
 use airtcp_linux::gateway::{Config, Facts};
 use airtcp_linux::sys::netns::NetNs;
 use gateway_support::{Gateway, Net, RECEIVER, SENDER, Stopwatch, can_run, sh};
-use nix::sys::socket::{setsockopt, sockopt::RcvBufForce};
+use nix::sys::socket::setsockopt;
+use nix::sys::socket::sockopt::{RcvBufForce, TcpCongestion};
+use std::ffi::OsString;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::time::Duration;
@@ -111,7 +113,10 @@ fn send(traffic: Traffic) {
 
 fn connect(to: &str) -> Option<TcpStream> {
     std::thread::sleep(Duration::from_millis(10));
-    TcpStream::connect((to, PORT)).ok()
+    let stream = TcpStream::connect((to, PORT)).ok()?;
+    // Whatever this machine's default is: BBR would pace, and so measure its own idea of the link.
+    setsockopt(&stream, TcpCongestion, &OsString::from("cubic")).unwrap();
+    Some(stream)
 }
 
 fn measure(net: &Net, traffic: Traffic) -> Reading {

@@ -76,6 +76,11 @@ impl TunDevice {
         self.counters
     }
 
+    /// True if the rest of a super-frame is to be taken.
+    pub fn is_in_frame(&self) -> bool {
+        self.cut.is_some()
+    }
+
     /// Takes the next datagram, or the next segment of a super-frame, each in an allocation of exactly its size (a slice of
     /// a shared buffer would keep the whole buffer alive as long as a cache keeps the packet). A super-frame that cannot be
     /// cut goes back as it came.

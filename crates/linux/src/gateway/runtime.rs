@@ -16,7 +16,8 @@ use airtcp_core::{
 use std::collections::VecDeque;
 use std::os::fd::{AsFd, BorrowedFd};
 
-/// Packets taken from one device before the other gets its turn.
+/// Packets taken from one device before the other gets its turn; more where a super-frame began, as its parts leave
+/// together.
 const BATCH: usize = 64;
 /// What a device keeps for a worker that is busy, in packets.
 const DEVICE_QUEUE_PACKETS: usize = divert::DEVICE_QUEUE_PACKETS as usize;
@@ -192,9 +193,9 @@ impl Runtime {
     fn handle_device(&mut self, device: Port) -> Result<bool, DeviceGone> {
         let (index, arrival) = (device.index(), device.opposite());
         let (mut now, mut left) = (clock::now(), BATCH);
-        while left > 0 {
+        while left > 0 || self.world.devices[index].is_in_frame() {
             let Some(datagram) = self.world.devices[index].receive()? else { break };
-            left -= 1;
+            left = left.saturating_sub(1);
             match Packet::parse(datagram) {
                 Some(packet) => {
                     self.ledger.receive(arrival);
