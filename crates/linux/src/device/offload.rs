@@ -7,6 +7,7 @@ use crate::sys::tun::OFFLOAD_HEADER as HEADER;
 use airtcp_core::packet::checksum;
 
 const NEEDS_CHECKSUM: u8 = 1;
+const CHECKSUM_IS_CHECKED: u8 = 2;
 const TCP_V4: u8 = 1;
 const TCP_V6: u8 = 4;
 /// Added to the kind where the first segment has CWR.
@@ -57,6 +58,11 @@ impl Offload {
             checksum_from: tcp_at as u16,
             checksum_offset: 16,
         }
+    }
+
+    /// True if the kernel answers for the checksum once it is completed: it checked it, or the datagram was on no link yet.
+    pub fn checksum_is_known_good(self) -> bool {
+        self.flags & (NEEDS_CHECKSUM | CHECKSUM_IS_CHECKED) != 0
     }
 
     /// True if the datagram stands for several.

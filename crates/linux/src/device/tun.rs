@@ -9,6 +9,15 @@ use bytes::Bytes;
 use std::io::{self, ErrorKind, IoSlice, IoSliceMut};
 use std::os::fd::{AsFd, BorrowedFd};
 
+/// A datagram without its header of the device.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Datagram {
+    /// The IP packet.
+    pub bytes: Bytes,
+    /// Its TCP checksum need not be looked at.
+    pub checksum_is_known_good: bool,
+}
+
 /// What a device did so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DeviceCounters {
@@ -87,14 +96,14 @@ impl TunDevice {
     ///
     /// # Errors
     /// Only when the device is gone.
-    pub fn receive(&mut self) -> Result<Option<Bytes>, DeviceGone> {
+    pub fn receive(&mut self) -> Result<Option<Datagram>, DeviceGone> {
         loop {
             if let Some(cut) = &mut self.cut {
                 let frame = &self.buffer[..self.length];
                 let segment = cut.next(frame);
                 self.cut = self.cut.filter(|cut| !cut.is_over(frame));
-                if segment.is_some() {
-                    return Ok(segment);
+                if let Some(bytes) = segment {
+                    return Ok(Some(Datagram { bytes, checksum_is_known_good: true }));
                 }
             }
             if !self.read()? {
@@ -103,8 +112,8 @@ impl TunDevice {
             let datagram = &mut self.buffer[..self.length];
             if !self.offload.is_super_frame() {
                 self.offload.complete_checksum(datagram);
-                self.offload = Offload::default();
-                return Ok(Some(Bytes::copy_from_slice(datagram)));
+                let checksum_is_known_good = std::mem::take(&mut self.offload).checksum_is_known_good();
+                return Ok(Some(Datagram { bytes: Bytes::copy_from_slice(datagram), checksum_is_known_good }));
             }
             self.cut = Cut::new(self.offload, datagram);
             if self.cut.is_none() {
@@ -157,7 +166,7 @@ impl TunDevice {
     ///
     /// # Errors
     /// The datagram, if it does not belong to them: flush first.
-    pub fn stage(&mut self, datagram: Bytes) -> Result<(), Bytes> {
+    pub fn stage(&mut self, datagram: Datagram) -> Result<(), Datagram> {
         if !self.join.segments().is_empty() && !self.tun.has_offloads() {
             return Err(datagram);
         }
