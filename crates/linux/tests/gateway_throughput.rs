@@ -11,16 +11,18 @@ mod gateway_support;
 use airtcp_linux::gateway::{Config, Facts};
 use airtcp_linux::sys::netns::NetNs;
 use gateway_support::{Gateway, Net, RECEIVER, SENDER, Stopwatch, can_run, sh};
+use nix::sched::{CpuSet, sched_setaffinity};
 use nix::sys::socket::setsockopt;
 use nix::sys::socket::sockopt::{RcvBufForce, TcpCongestion};
+use nix::unistd::Pid;
 use std::ffi::OsString;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::time::Duration;
 
-const ROUNDS: usize = 7;
-const ROUND: Duration = Duration::from_millis(3000);
-/// Of a median share between two series of turns.
+const ROUNDS: usize = 15;
+const ROUND: Duration = Duration::from_millis(1500);
+/// Of a share between two series of turns.
 const SPREAD: f64 = 0.01;
 /// What the gateways are told: more than this machine forwards.
 const LINK_BPS: u64 = 40_000_000_000;
@@ -69,6 +71,15 @@ fn busy() -> f64 {
     (fields.iter().take(8).sum::<f64>() - fields[3] - fields[4]) / 100.0
 }
 
+/// Keeps the calling thread on a processor: where the scheduler puts a sender of datagrams, whose every packet is forwarded
+/// in its own time, makes more difference than hooks do.
+fn stay_on(processor: usize) {
+    let mut set = CpuSet::new();
+    set.set(processor).unwrap();
+    // There may be one only.
+    let _ = sched_setaffinity(Pid::from_raw(0), &set);
+}
+
 /// Bytes that arrive within a round.
 fn receive(traffic: Traffic) -> u64 {
     let mut buffer = vec![0; 1 << 20];
@@ -79,6 +90,7 @@ fn receive(traffic: Traffic) -> u64 {
             total += length as u64;
         }
     } else {
+        stay_on(1);
         // Once a millisecond: to wake a receiver for each packet costs a third of all, and is not forwarding.
         let socket = UdpSocket::bind((traffic.to, PORT)).unwrap();
         setsockopt(&socket, RcvBufForce, &(32 << 20)).unwrap();
@@ -103,6 +115,7 @@ fn send(traffic: Traffic) {
             stream.write_all(&block).unwrap();
         }
     } else {
+        stay_on(0);
         let socket = UdpSocket::bind((SENDER.0, 0)).unwrap();
         std::thread::sleep(Duration::from_millis(100));
         while start.elapsed() < ROUND {
@@ -196,12 +209,23 @@ fn turn(net: &Net, demand: &Demand) -> Turn {
     Turn { plain, hooks, gateway }
 }
 
-/// The middle of what `value` says of each turn. Shares are of the turn's own readings: machines have faster and slower
-/// minutes.
-fn median(turns: &[Turn], value: impl Fn(&Turn) -> f64) -> f64 {
+/// What `value` says of the turns, the least first.
+fn sorted(turns: &[Turn], value: impl Fn(&Turn) -> f64) -> Vec<f64> {
     let mut values: Vec<f64> = turns.iter().map(value).collect();
     values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
+    values
+}
+
+fn median(turns: &[Turn], value: impl Fn(&Turn) -> f64) -> f64 {
+    sorted(turns, value)[turns.len() / 2]
+}
+
+/// The mean of the best third: whoever else works on the machine only takes away, and takes by a third where hooks make a
+/// difference of a thirtieth.
+fn best(turns: &[Turn], value: impl Fn(&Turn) -> f64) -> f64 {
+    let values = sorted(turns, value);
+    let best = &values[values.len() - values.len() / 3..];
+    best.iter().sum::<f64>() / best.len() as f64
 }
 
 /// What a line demands: a share of plain forwarding, and a rate.
@@ -252,8 +276,9 @@ fn bench_both_gateways_let_through_what_was_promised() {
         set_offloads(&net, demand.offloads);
         let turns: Vec<Turn> = (0..ROUNDS).map(|_| turn(&net, demand)).collect();
         let rate = median(&turns, |turn| turn.gateway.rate);
-        let share = median(&turns, |turn| turn.gateway.rate / turn.plain.rate);
-        let limit = median(&turns, |turn| turn.hooks.rate / turn.plain.rate);
+        let plain = best(&turns, |turn| turn.plain.rate);
+        let share = best(&turns, |turn| turn.gateway.rate) / plain;
+        let limit = best(&turns, |turn| turn.hooks.rate) / plain;
         let holds = share >= demand.share.min(limit - SPREAD) && rate >= demand.rate;
         missed += u32::from(!holds);
         println!(
