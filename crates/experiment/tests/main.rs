@@ -12,6 +12,7 @@ mod metrics;
 mod output;
 mod over_time;
 mod paper;
+mod paper_changes;
 mod paper_errors;
 mod paper_resume;
 mod parquet;

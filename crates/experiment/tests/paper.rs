@@ -48,7 +48,7 @@ fn file(text: &str) -> PaperFile<'static> {
 }
 
 fn paper(text: &str, mode: Mode) -> Paper {
-    file(text).read(mode, None, &CATALOGUE).unwrap_or_else(|error| panic!("{error}"))
+    file(text).read(mode, &[], &CATALOGUE).unwrap_or_else(|error| panic!("{error}"))
 }
 
 fn plan(text: &str, mode: Mode) -> Plan {
@@ -286,7 +286,7 @@ fn a_claim_that_only_a_variant_makes_hold_names_its_item() {
     let judged =
         |bound: &str| verdict_in(Mode::default(), &ratio("strong", "plain", &format!("at_least = {bound}")), variant);
     assert_eq!(judged("1.9"), "holds");
-    assert_eq!(judged("3.8"), "holds only with GSN-U3");
+    assert_eq!(judged("3.8"), "holds only with window-20 (GSN-U3)");
     assert_eq!(judged("3.9"), "does not hold");
 }
 
@@ -295,6 +295,8 @@ fn only_the_cells_a_variant_is_judged_on_are_run() {
     let all = plan(PAPER, Mode::default());
     let claimed = 3 * 2;
     assert_eq!(all.runs(), (15 + 10 + claimed) * 6);
+    let three = plan(&PAPER.replace("seed_bases = 1", "seed_bases = 3"), Mode::default());
+    assert_eq!(three.runs(), (15 + 10 + 3 * claimed + 2 * claimed) * 6);
 }
 
 #[test]
@@ -345,12 +347,13 @@ fn an_experiment_is_like_another_but_for_what_it_says() {
 
 #[test]
 fn every_way_to_run_a_paper_has_a_directory_of_its_own() {
-    let hash = |quick, control| paper(PAPER, Mode { quick, control }).hash;
+    let hash = |quick, control| paper(PAPER, Mode { quick, control, mutations: false }).hash;
     let mut hashes = vec![hash(false, false), hash(true, false), hash(false, true), hash(true, true)];
+    hashes.push(paper(PAPER, Mode { mutations: true, ..Mode::default() }).hash);
     hashes.push(paper(&PAPER.replace("at_least = 1.9", "at_least = 1.8"), Mode::default()).hash);
     hashes.sort();
     hashes.dedup();
-    assert_eq!(hashes.len(), 5);
+    assert_eq!(hashes.len(), 6);
 }
 
 #[test]
@@ -358,9 +361,12 @@ fn claims_have_the_shape_that_is_promised() {
     let plan = plan(PAPER, Mode::default());
     let claims = output::claims(&run(&plan), "results/known");
     let expected = json!({
-        "id": "GSN-C1", "sentence": "Strong is well above plain", "kind": "trend", "comparative": true,
-        "verdict": "holds", "item": null, "reason": "", "value": 1.90476, "ci95": [1.90476, 1.90476], "vacuous": false,
-        "checks": [{"kind": "ratio", "measure": "goodput_bps", "holds": true, "value": 1.90476, "ci95": [1.90476, 1.90476],
+        "id": "GSN-C1", "sentence": "Strong is well above plain", "kind": "trend", "basis": "measured", "comparative": true,
+        "verdict": "holds", "item": null, "reason": "", "value": 1.90476, "ci95": [1.90476, 1.90476], "printed": null, "ratio": null,
+        "vacuous": false, "mutation": null, "mutation_explained": null,
+        "bases": [{"verdict": "holds", "value": 1.90476, "ci95": [1.90476, 1.90476]}], "sweeps": [],
+        "checks": [{"kind": "ratio", "measure": "goodput_bps", "holds": true, "decides": true, "value": 1.90476, "ci95": [1.90476, 1.90476],
+            "printed": null, "ratio": null,
             "text": "goodput_bps in e1: strong over plain is at least 1.9, at all of 3 points (air loss from 1% to 4%)",
             "points": [
                 {"at": {"links.air.loss": "1%"}, "holds": true, "value": 1.90476, "ci95": [1.90476, 1.90476]},

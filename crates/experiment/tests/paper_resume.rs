@@ -2,7 +2,7 @@
 
 use crate::common::{CATALOGUE, DEMO};
 use airtcp_experiment::paper::resume::Journals;
-use airtcp_experiment::paper::{Mode, PaperFile, Plan, Worlds, output};
+use airtcp_experiment::paper::{Mode, PaperFile, Plan, TestRuns, Worlds, output};
 use airtcp_experiment::results::{JournalError, RunOptions};
 use airtcp_experiment::scenario::{ScenarioError, Source};
 use airtcp_experiment::world::{FlowOutcome, World};
@@ -72,14 +72,14 @@ fn go_on(root: &Path, plan: &Plan) -> (String, usize) {
     let mut journals = open(root, plan);
     let results = journals.run(Worlds(&[&world]), OPTIONS, &world.stop, &mut ()).expect("nobody stops it");
     journals.remove().unwrap();
-    (output::to_text(&output::claims(&plan.judge(results), "there")), world.runs.into_inner())
+    (output::to_text(&output::claims(&plan.judge(results, &TestRuns::NONE), "there")), world.runs.into_inner())
 }
 
 #[test]
 fn wherever_it_was_interrupted_it_ends_alike_and_runs_nothing_twice() {
     let scratch = Scratch::new("anywhere");
     let plan = plan(PAPER);
-    assert!(plan.sweeps().iter().any(|sweep| sweep.variant.is_some()), "variants are part of this");
+    assert!(plan.sweeps().iter().any(|sweep| sweep.branch.is_some()), "variants are part of this");
     let all = plan.runs() as usize;
     let (expected, runs) = go_on(&scratch.0, &plan);
     assert_eq!(runs, all);

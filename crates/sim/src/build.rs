@@ -22,7 +22,7 @@ use crate::topology::{On, SchemeSpec, Topology};
 use airtcp_core::{ByteSize, Duration, Instant, Ledger, Rng};
 use airtcp_link::{Link, Queue};
 use airtcp_schemes::{End, LinkFacts, MAX_MEMORY, Placement, Site as SchemeSite};
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use typed_index_collections::{TiVec, ti_vec};
 
 /// The ends that a scheme has elements at.
@@ -111,6 +111,7 @@ impl<'t> Engine<'t> {
                 trace_hash: 0,
                 unroutable: 0,
                 hop_limit_drops: 0,
+                bound: BTreeMap::new(),
             },
             work: VecDeque::new(),
             reports: Vec::new(),

@@ -2,7 +2,11 @@
 //!
 //! What is for one of these nodes itself goes to its elements before the node's host, in the order of the topology; each
 //! sends on what it does not want. What an element creates enters the path past whatever else is placed there, as control
-//! messages do. Routes are static and follow the destination's node, so all of it takes the one path (DEC-20).
+//! messages do.
+//!
+//! All of it takes the one path (DEC-20): routes are static, and the element at the beginning gets only packets for nodes to which
+//! the way begins with the whole path. The others leave the node as if it were not there. So the path is bound to a label-switched
+//! path, as the paper wants it of a trunk.
 
 use crate::address::{self, Family};
 use crate::element::{Exit, SchemePlace};
@@ -26,14 +30,19 @@ impl Engine<'_> {
         let mut placed = Vec::new();
         for (end, node, other) in [(End::Near, from, to), (End::Far, to, from)] {
             let hops = self.hops(node, other).filter(|hops| !hops.is_empty());
-            let Some((facts, first)) = hops.map(|hops| (self.facts(topology, [node, other], &hops), hops[0])) else {
+            let Some(hops) = hops else {
                 let [from, to] = [from, to].map(|node| topology.nodes[node].clone());
                 return Err(SimError::NoPath { scheme: spec.name.clone(), from, to });
             };
+            let (facts, first) = (self.facts(topology, [node, other], &hops), hops[0]);
             let element = self.make_scheme(spec, SchemePlace { node, end, link: facts, exit: Exit::Hop(first) })?;
             self.network.locals[node].push(element);
-            if end == End::Near && self.network.put_before(first, element).is_some() {
-                return Err(SimError::Occupied { scheme: spec.name.clone() });
+            if end == End::Near {
+                if self.network.put_before(first, element).is_some() {
+                    return Err(SimError::Occupied { scheme: spec.name.clone() });
+                }
+                let bound = self.network.hosts.keys().map(|goal| self.leads_along(&hops, node, goal)).collect();
+                self.network.bound.insert(element, bound);
             }
             placed.push(element);
         }
@@ -52,6 +61,11 @@ impl Engine<'_> {
             };
         }
         Some(hops)
+    }
+
+    /// Whether the way from `from` to `goal` begins with `path`.
+    fn leads_along(&self, path: &[Hop], from: NodeId, goal: NodeId) -> bool {
+        self.hops(from, goal).is_some_and(|hops| hops.starts_with(path))
     }
 
     fn facts(&self, topology: &Topology, nodes: [NodeId; 2], hops: &[Hop]) -> LinkFacts {

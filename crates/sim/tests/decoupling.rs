@@ -1,9 +1,11 @@
 //! Trunks of TCP Decoupling: many flows through one circuit (DEC-28).
 
 use crate::common::*;
-use airtcp_core::{DropReason, Duration, Gauge};
+use airtcp_core::{CONTROL_DSCP, DropReason, Duration, Gauge, Instant, Packet, Payload};
+use airtcp_schemes::papers::decoupling::events as trunk_events;
 use airtcp_schemes::{SCHEMES, SchemeEntry, find};
-use airtcp_sim::{Flow, NodeId, Outcome, RunSettings, Topology};
+use airtcp_sim::{Direction, Flow, NodeId, Outcome, RunSettings, Tap, Topology};
+use std::collections::BTreeSet;
 
 fn decoupling() -> &'static SchemeEntry {
     find(SCHEMES, "decoupling").expect("the scheme is in the table")
@@ -80,10 +82,10 @@ fn dec_28_dec_19_a_file_through_a_trunk_arrives_whole_and_acknowledgments_pass_b
         let trunk = &outcome.schemes[0];
         // Nothing of the way back enters the tunnel queue: data and the SYN do.
         assert!(
-            events(trunk, airtcp_schemes::papers::decoupling::events::TUNNELLED) < 5_000_000 / 1448 + 600,
+            events(trunk, trunk_events::TUNNELLED) < 5_000_000 / 1448 + 600,
             "{trunk:?}"
         );
-        assert!(events(trunk, airtcp_schemes::papers::decoupling::events::HEADER_RETRANSMISSION) > 0);
+        assert!(events(trunk, trunk_events::HEADER_RETRANSMISSION) > 0);
     }
 }
 
@@ -100,7 +102,7 @@ fn dec_28_a_trunk_in_each_direction_share_their_edges() {
         let share = flow.measured_bytes as f64 * 8e3 / outcome.measured.as_nanos() as f64;
         // The acknowledgments of each way pass the other way's trunk, which shares itself between two.
         assert!(share > 5.0, "{share} Mbit/s, {trunk:?}");
-        assert!(events(trunk, airtcp_schemes::papers::decoupling::events::HEADER_PACKET) > 5000);
+        assert!(events(trunk, trunk_events::HEADER_PACKET) > 5000);
     }
 }
 
@@ -169,10 +171,69 @@ fn dec_15_a_trunk_sends_its_guaranteed_bandwidth_beside_what_its_control_tcps_fi
         network.topology.flow(bulk(&format!("f{number}"), *from, *to, tcp(&[])));
     }
     let outcome = run(&network.topology, 20);
-    let guaranteed = events(&outcome.schemes[0], airtcp_schemes::papers::decoupling::events::GUARANTEED);
+    let guaranteed = events(&outcome.schemes[0], trunk_events::GUARANTEED);
     // Of 20 s at 2 Mbit/s 3333 packets, but for a start and pauses in which nothing waited.
     assert!((3000..=3334).contains(&guaranteed), "{guaranteed} packets");
     assert!(mbit(&outcome) > 8.0, "{} Mbit/s", mbit(&outcome));
+}
+
+/// Which links header packets pass, and which ones data.
+#[derive(Default)]
+struct Ways {
+    headers: BTreeSet<usize>,
+    data: BTreeSet<usize>,
+}
+
+impl Tap for Ways {
+    fn on_sent(&mut self, _: Instant, direction: Direction, packet: &Packet) {
+        if direction.reverse {
+            return;
+        }
+        if packet.ip().dscp() == CONTROL_DSCP {
+            self.headers.insert(direction.link);
+        } else if matches!(packet.payload(), Payload::Virtual { len, .. } if len > 0) {
+            self.data.insert(direction.link);
+        }
+    }
+    fn on_lost(&mut self, _: Instant, _: Direction, _: &Packet, _: DropReason) {}
+    fn on_arrived(&mut self, _: Instant, _: Direction, _: &Packet) {}
+    fn on_dropped(&mut self, _: Instant, _: &str, _: &Packet, _: DropReason) {}
+}
+
+/// a and e are connected by two ways of the same length, over p and over q; the receiver is behind e.
+#[test]
+fn dec_20_header_packets_and_their_data_take_the_same_one_of_two_ways() {
+    let mut topology = Topology::new();
+    let [s, a, p, q, e, r] = ["s", "a", "p", "q", "e", "r"].map(|name| topology.node(name));
+    let wire = link(&[("rate", "10Mbit"), ("delay", "1ms")]);
+    for (name, from, to) in [("sa", s, a), ("ap", a, p), ("aq", a, q), ("qe", q, e), ("pe", p, e), ("er", e, r)] {
+        topology.link(name, from, to, wire.clone(), wire.clone());
+    }
+    topology.scheme("trunk", [a, e], decoupling());
+    topology.flow(bulk("flow", s, r, tcp(&[])));
+    let mut ways = Ways::default();
+    let outcome = topology.run_tapped(&RunSettings::default(), &mut ways).unwrap();
+    assert_eq!(outcome.checks.failure(), None);
+    let [first, last] = [0, 5];
+    let between: BTreeSet<usize> = ways.data.difference(&BTreeSet::from([first, last])).copied().collect();
+    assert_eq!(between.len(), 2, "one way: {between:?}");
+    assert_eq!(ways.headers, between);
+}
+
+/// What leaves the trunk's path before its end would not meet the header packets' losses: it stays out of the trunk.
+#[test]
+fn dec_20_data_that_take_another_path_do_not_enter_the_trunk() {
+    let mut network = backbone(1, &[]);
+    let ([a, e], sender) = (network.edges, network.senders[0]);
+    let (c, outsider) = (network.topology.nodes().nth(1).unwrap(), network.topology.node("outsider"));
+    let wire = link(&[("rate", "100Mbit"), ("delay", "0.1ms")]);
+    network.topology.link("aside", c, outsider, wire.clone(), wire);
+    network.topology.scheme("trunk", [a, e], decoupling());
+    network.topology.flow(bulk("aside", sender, outsider, tcp(&[])));
+    let outcome = run(&network.topology, 10);
+    assert!(mbit(&outcome) > 80.0, "{} Mbit/s", mbit(&outcome));
+    assert_eq!(events(&outcome.schemes[0], trunk_events::TUNNELLED), 0);
+    assert_eq!(events(&outcome.schemes[0], trunk_events::HEADER_PACKET), 0);
 }
 
 #[test]

@@ -3,7 +3,8 @@
 use super::topic::{Key, Section, Topic, plain_keys};
 use airtcp_experiment::formula::FORMULAS;
 use airtcp_experiment::paper::{
-    CHECK_KINDS, CLAIM_KEYS, EXPERIMENT_KEYS, Mode, PAPER_KEYS, Paper, VARIANT_KEYS, built_in,
+    CHECK_KINDS, CLAIM_KEYS, EXPERIMENT_KEYS, MUTATION_KEYS, Mode, PAPER_KEYS, Paper, SWEEP_KEYS, VARIANT_KEYS,
+    built_in,
 };
 use airtcp_experiment::{Catalogue, ScenarioError};
 
@@ -16,7 +17,7 @@ fn read(
     catalogue: &Catalogue<'_>,
     is_wanted: impl Fn(&str) -> bool,
 ) -> Vec<(&'static str, Result<Paper, ScenarioError>)> {
-    let read = |paper: &built_in::BuiltIn| paper.file().and_then(|file| file.read(Mode::default(), None, catalogue));
+    let read = |paper: &built_in::BuiltIn| paper.file().and_then(|file| file.read(Mode::default(), &[], catalogue));
     built_in::PAPERS.iter().filter(|paper| is_wanted(paper.slug)).map(|paper| (paper.slug, read(paper))).collect()
 }
 
@@ -101,6 +102,8 @@ fn file() -> Topic {
         section("at the top level", PAPER_KEYS),
         section("in [experiments.<id>], besides the keys of a scenario (airtcp show scenario)", EXPERIMENT_KEYS),
         section("in [variants.<name>]", VARIANT_KEYS),
+        section("in [mutations.<name>]", MUTATION_KEYS),
+        section("in [sweeps.<name>]", SWEEP_KEYS),
         section("in [[claims]]", CLAIM_KEYS),
     ];
     for kind in CHECK_KINDS {

@@ -75,6 +75,33 @@ impl Horizontal {
     }
 }
 
+impl Horizontal {
+    /// `text` as a number in the unit of this axis; `None` if it is none, or the axis has no numbers.
+    pub fn number(&self, text: &str) -> Option<f64> {
+        let (number, unit) = quantity(text).filter(|_| self.scale != Scale::Categories)?;
+        let own = UNITS.iter().position(|(name, ..)| *name == self.unit)?;
+        in_unit((number, unit), own)
+    }
+
+    /// True if `number` lies between the least and the greatest step.
+    pub fn reaches(&self, number: f64) -> bool {
+        let numbers = || self.steps.iter().filter_map(|(_, number)| *number);
+        numbers().any(|step| step <= number) && numbers().any(|step| step >= number)
+    }
+}
+
+/// A quantity in the unit at `own`.
+fn in_unit((number, unit): (f64, usize), own: usize) -> Option<f64> {
+    let (name, dimension, factor) = UNITS[own];
+    // What is written in the axis's own unit is not divided: no rounding. A bare zero has every unit.
+    let (its_name, theirs, its_factor) = UNITS[unit];
+    match unit {
+        _ if name == its_name || number == 0.0 => Some(number),
+        _ if theirs == dimension => Some(number * its_factor / factor),
+        _ => None,
+    }
+}
+
 fn scale(numbers: &[Option<f64>], asked_for_log: bool) -> Scale {
     let Some(numbers) = numbers.iter().copied().collect::<Option<Vec<f64>>>() else { return Scale::Categories };
     let smallest = numbers.iter().copied().fold(f64::INFINITY, f64::min);
@@ -88,19 +115,8 @@ fn numbers(labels: &[String]) -> Option<(String, Vec<Option<f64>>)> {
     let quantities = labels.iter().map(|label| quantity(label)).collect::<Option<Vec<_>>>()?;
     let in_base = |(number, unit): &(f64, usize)| number * UNITS[*unit].2;
     let (_, unit) = *quantities.iter().max_by(|a, b| in_base(a).total_cmp(&in_base(b)))?;
-    let (name, dimension, factor) = UNITS[unit];
-    let number = |quantity: &(f64, usize)| {
-        let (number, unit) = *quantity;
-        // What is written in the axis's own unit is not divided: no rounding. A bare zero has every unit.
-        let (_, theirs, its_factor) = UNITS[unit];
-        match unit {
-            _ if name == UNITS[unit].0 || number == 0.0 => Some(number),
-            _ if theirs == dimension => Some(number * its_factor / factor),
-            _ => None,
-        }
-    };
-    let all: Vec<Option<f64>> = quantities.iter().map(number).collect();
-    all.iter().all(Option::is_some).then(|| (name.to_owned(), all))
+    let all: Vec<Option<f64>> = quantities.iter().map(|quantity| in_unit(*quantity, unit)).collect();
+    all.iter().all(Option::is_some).then(|| (UNITS[unit].0.to_owned(), all))
 }
 
 /// `5ms` as 5 and the place of its unit.

@@ -6,6 +6,7 @@
 pub mod csv;
 mod horizontal;
 mod over_time;
+mod printed;
 pub mod svg;
 mod ticks;
 
@@ -57,6 +58,8 @@ pub struct Line {
     pub index: usize,
     /// From left to right.
     pub points: Vec<Point>,
+    /// Printed in the paper, not measured.
+    pub is_printed: bool,
 }
 
 /// What one cell gave.
@@ -115,7 +118,12 @@ impl Figure {
                 .enumerate()
                 .map(|(index, &line)| (index, line, from_left_to_right(std::mem::take(&mut lines[line]))))
                 .filter(|(.., points)| !points.is_empty())
-                .map(|(index, line, points)| Line { label: as_shown(line_labels[line].clone()), index, points })
+                .map(|(index, line, points)| Line {
+                    label: as_shown(line_labels[line].clone()),
+                    index,
+                    points,
+                    is_printed: false,
+                })
                 .collect(),
         });
         let panes = panes.filter(|pane| !pane.lines.is_empty()).map(|mut pane| {
@@ -123,11 +131,14 @@ impl Figure {
             pane
         });
         let of_curves = curves.iter().map(|curve| curve.label.clone());
+        let mut legend = shown.iter().map(|&line| as_shown(line_labels[line].clone())).chain(of_curves).collect();
+        let mut panes = panes.collect::<Vec<Pane>>();
+        printed::put(spec, &x, &mut panes, &mut legend);
         Figure {
             name: spec.name.clone(),
             source: source(scenario, spec, summary),
-            panes: panes.collect(),
-            legend: shown.iter().map(|&line| as_shown(line_labels[line].clone())).chain(of_curves).collect(),
+            panes,
+            legend,
             panes_by: spec.panes.clone(),
             lines_by: spec.lines.clone(),
             x,
@@ -144,7 +155,8 @@ fn curves(spec: &FigureSpec, x: &Horizontal, lines: usize) -> Vec<Line> {
             let y = curve.call.at(formula::input(label))?;
             Some(Point { label: label.clone(), x: *number, step, y, ci95: None })
         });
-        Line { label: curve.label.clone(), index: lines + place, points: from_left_to_right(points.collect()) }
+        let (label, points) = (curve.label.clone(), from_left_to_right(points.collect()));
+        Line { label, index: lines + place, points, is_printed: false }
     };
     spec.curves.iter().enumerate().map(curve).collect()
 }

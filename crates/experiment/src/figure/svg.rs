@@ -171,7 +171,7 @@ impl<'a> Drawing<'a> {
         };
         let colour = colour(line.index);
         svg.put(&format!("<g stroke=\"{colour}\" fill=\"none\" stroke-width=\"1.6\">"));
-        if self.figure.x.scale != Scale::Categories && line.points.len() > 1 {
+        if self.figure.x.scale != Scale::Categories && line.points.len() > 1 && !line.is_printed {
             let corners: Vec<String> =
                 line.points.iter().map(|point| place(point, point.y)).map(|(x, y)| format!("{x:.1} {y:.1}")).collect();
             svg.put(&format!("<path d=\"M{}\"{}/>", corners.join("L"), dashes(line.index)));

@@ -176,6 +176,33 @@ fn a_curve_is_a_formula_over_the_varied_key() {
     assert!(svg::text(&figure).contains("model") && csv::text(&figure).contains("model,10%,10,%,80,,"));
 }
 
+/// Markers without a line, in their pane, on the axis of ours; what lies beside the axis is left out.
+#[test]
+fn what_a_paper_prints_stands_beside_our_lines() {
+    let points =
+        "points = [{ label = \"paper\", pane = \"reno\", points = [[\"1%\", 0.5], [\"5%\", 0.25], [\"40%\", 9]] }]";
+    let scenario = read(&format!("{SCENARIO}{points}"), &[]);
+    let figure = drawn(&scenario, &summary(&scenario));
+    assert_eq!(figure.legend, ["plain", "<g> & \"s\"", "paper"]);
+    assert!(figure.panes[0].lines.iter().all(|line| !line.is_printed));
+    let line = figure.panes[1].lines.last().unwrap();
+    let of: Vec<_> = line.points.iter().map(|point| (point.x, point.y)).collect();
+    assert_eq!((line.index, line.is_printed, of), (2, true, vec![(Some(1.0), 0.5), (Some(5.0), 0.25)]));
+    let drawn = svg::text(&figure);
+    let without = svg::text(&super::tests::drawn(&read(SCENARIO, &[]), &summary(&scenario)));
+    let paths = |text: &str| text.matches("<path d=\"M").count();
+    assert_eq!(paths(&drawn), paths(&without) + 1 + 3, "a sample in the legend, three triangles, no line");
+    assert!(csv::text(&figure).contains("reno,paper,5%,5,%,0.25,,"));
+}
+
+#[test]
+fn printed_points_that_are_none_are_an_error() {
+    let source =
+        Source { file: "drawn.toml".into(), text: format!("{SCENARIO}points = [{{ label = \"p\", points = [[1]] }}]") };
+    let error = Scenario::read(&source, &[], &Catalogue::BUILT_IN, &mut |_| unreachable!("no base")).unwrap_err();
+    assert!(error.to_string().contains("a step or number, and the measure"), "{error}");
+}
+
 #[test]
 fn a_curve_that_cannot_be_drawn_is_an_error_that_says_why() {
     let error = |text: &str| {

@@ -92,9 +92,10 @@ impl Circuit {
     }
 
     /// Fig. 11 for `flows` that share a link: each has the bound of its own window, all together that of the link; a flow
-    /// by itself is `flows` = 1. (DEC-X4, DEC-X10)
-    pub fn bound_of_flows(&self, flows: f64, link: Link, round_trip: f64, ber: f64) -> f64 {
-        let window = window(per(ber, self.header), 1.0);
+    /// by itself is `flows` = 1. The receiver acknowledges `b` header packets at a time: the paper's curve has 1, and its
+    /// receiver 2. (DEC-X4, DEC-X9, DEC-X10)
+    pub fn bound_of_flows(&self, flows: f64, b: f64, link: Link, round_trip: f64, ber: f64) -> f64 {
+        let window = window(per(ber, self.header), b);
         let of_each = bound(window, self.packet, self.header, round_trip, ber) * self.payload / self.packet;
         (flows * of_each).min(self.bound_of_link(link, ber))
     }
@@ -213,8 +214,11 @@ mod tests {
         assert_eq!(rounded(2.0 * bound(56.0, 1500.0, 52.0, 0.1, 2e-6) / 1e3, 0), 1231.0);
         let circuit = Circuit { packet: 1500.0, header: 52.0, payload: 1500.0 };
         let raw = Link { framing: 0.0, ..ETHERNET };
-        assert_eq!(rounded(circuit.bound_of_flows(2.0, raw, 0.1, 2e-6) / 1e3, 0), 1179.0);
-        assert_eq!(rounded(circuit.bound_of_flows(1.0, raw, 0.1, 2e-6) / 1e3, 0), 611.0, "W = 55.6, not 56");
+        assert_eq!(rounded(circuit.bound_of_flows(2.0, 1.0, raw, 0.1, 2e-6) / 1e3, 0), 1179.0);
+        assert_eq!(rounded(circuit.bound_of_flows(1.0, 1.0, raw, 0.1, 2e-6) / 1e3, 0), 611.0, "W = 55.6, not 56");
+        // DEC-X9: an acknowledgment for two.
+        assert_eq!(rounded(circuit.bound_of_flows(1.0, 2.0, raw, 0.1, 2e-6) / 1e3, 0), 436.0, "W = 39.0");
+        assert_eq!(rounded(circuit.bound_of_flows(2.0, 2.0, raw, 0.1, 2e-6) / 1e3, 0), 871.0);
         // DEC-X10: below 52 ms the model is above the link.
         let alone = |rtt| rate_printed(window(per(2e-6, 52.0), 1.0), 1500.0, rtt);
         assert!(alone(0.0515) > 1.25e6 && alone(0.0525) < 1.25e6);

@@ -80,13 +80,13 @@ formulas! {
     ) = 8.0 * decoupling::bound(window, packet, header, time, ber), "DEC-39, DEC-C17";
     /// most data of several flows together: each by the model at its own window, all by the link
     decoupling_capped_bound_bps(
-        flows: "2", rate: "\"10Mbit\"", packet: "\"1500B\"", header: "\"52B\"", time: "\"100ms\"",
-        ber: "2e-6"
+        flows: "2", packets_per_ack: "1", rate: "\"10Mbit\"", packet: "\"1500B\"", header: "\"52B\"",
+        time: "\"100ms\"", ber: "2e-6"
     ) = {
         let link = decoupling::Link { rate: rate / 8.0, framing: 0.0 };
         let circuit = decoupling::Circuit { packet, header, payload: packet };
-        8.0 * circuit.bound_of_flows(flows, link, time, ber)
-    }, "DEC-39, DEC-X4, DEC-X10";
+        8.0 * circuit.bound_of_flows(flows, packets_per_ack, link, time, ber)
+    }, "DEC-39, DEC-X4, DEC-X9, DEC-X10";
     /// most payload that a link carries with a header packet for each packet: Fig. 10
     decoupling_link_bound_bps(
         rate: "\"10Mbit\"", framing: "\"38B\"", packet: "\"1500B\"", header: "\"52B\"", payload: "\"1448B\"",

@@ -30,11 +30,14 @@ pub fn html(claims: &Value) -> String {
 
 fn facts(claims: &Value) -> String {
     let mut parts = vec![format!("{} claims", claims["claims"].as_array().map_or(0, Vec::len))];
+    if claims["mutations"] == true {
+        parts.push("mutations: the mechanism of each claim switched off, so none of them may hold".into());
+    }
     if claims["control"] == true {
         parts.push("control: every scheme replaced by plain forwarding, so no comparative claim may hold".into());
     }
     if claims["quick"] == true {
-        parts.push("quick: few and short runs, no variants".into());
+        parts.push("quick: few and short runs, no sweeps; every verdict is indicative only".into());
     }
     parts.push("a check holds only if its whole 95 % interval is on the right side".into());
     parts.join(" · ")
@@ -44,9 +47,12 @@ fn verdict(claim: &Value) -> String {
     let word = claim["verdict"].as_str().unwrap_or_default();
     match (claim["vacuous"] == true, claim["item"].as_str()) {
         (true, _) => "vacuous: holds without the scheme".into(),
-        (false, Some(item)) if word == "not checkable" => format!("{word} ({item})"),
-        (false, Some(item)) => format!("{word} {item}"),
-        (false, None) => word.to_owned(),
+        (false, Some(item)) if word == "holds only with" => format!("{word} {item}"),
+        (false, Some(item)) => format!("{word} ({item})"),
+        (false, None) => match claim["ratio"].as_f64() {
+            Some(ratio) if word == "ours beside theirs" => format!("{word}, ratio {ratio}"),
+            _ => word.to_owned(),
+        },
     }
 }
 
@@ -83,6 +89,16 @@ fn details(claim: &Value) -> String {
         let (item, about) =
             (variant["item"].as_str().unwrap_or_default(), variant["about"].as_str().unwrap_or_default());
         row(&format!("{item}: {about}"), variant, variant["verdict"].as_str().unwrap_or_default());
+    }
+    for (index, base) in claim["bases"].as_array().into_iter().flatten().enumerate().skip(1) {
+        row(&format!("seeds, set {}", index + 1), base, base["verdict"].as_str().unwrap_or_default());
+    }
+    for sweep in claim["sweeps"].as_array().into_iter().flatten() {
+        let about = sweep["about"].as_str().unwrap_or_default();
+        for step in sweep["settings"].as_array().into_iter().flatten() {
+            let setting = step["setting"].as_str().unwrap_or_default();
+            row(&format!("{about}: {setting}"), step, step["verdict"].as_str().unwrap_or_default());
+        }
     }
     let leans: Vec<&str> = claim["leans_on"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
     let leans = if leans.is_empty() {
@@ -130,6 +146,23 @@ mod tests {
         ] {
             assert!(page.contains(part), "{part} in {page}");
         }
+    }
+
+    #[test]
+    fn other_seeds_settings_of_a_sweep_and_a_ratio_are_shown() {
+        let mut claim = claim();
+        claim["bases"] = json!([{"verdict": "holds"}, {"verdict": "does not hold", "value": 3.0, "ci95": [3.0, 4.0]}]);
+        claim["sweeps"] =
+            json!([{"about": "jitter", "settings": [{"setting": "2ms", "verdict": "holds", "value": 7.0}]}]);
+        let page = html(&json!({"paper": {"title": "T", "citation": "C"}, "claims": [claim.clone()]}));
+        for part in
+            ["seeds, set 2</td><td>does not hold</td><td>3</td><td>3 to 4", "jitter: 2ms</td><td>holds</td><td>7"]
+        {
+            assert!(page.contains(part), "{part} in {page}");
+        }
+        claim["verdict"] = "ours beside theirs".into();
+        (claim["item"], claim["ratio"]) = (Value::Null, 0.9.into());
+        assert_eq!(verdict(&claim), "ours beside theirs, ratio 0.9");
     }
 
     #[test]

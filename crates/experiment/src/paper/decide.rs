@@ -4,7 +4,7 @@
 //! 95 % interval ([`estimate`]), and holds only if the *whole interval* is on the right side of the threshold. A rule
 //! that the median alone would pass does not hold, unless its check says `by_median`: few live runs, each a minute long.
 
-use crate::results::{Estimate, difference_of_gains, estimate, quotient};
+use crate::results::{Estimate, difference_of_gains, estimate};
 
 /// What a rule found at one point.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -35,7 +35,11 @@ impl Bounds {
         let above = self.at_least.map_or(f64::INFINITY, |bound| low - bound);
         let below = self.at_most.map_or(f64::INFINITY, |bound| bound - high);
         let slack = if above < below { above } else { below };
-        Finding { estimate, holds: above >= 0.0 && below >= 0.0, slack }
+        match estimate.median.is_finite() {
+            true => Finding { estimate, holds: above >= 0.0 && below >= 0.0, slack },
+            // Nothing was measured, or something was divided by nothing.
+            false => Finding { estimate, holds: false, slack: f64::NEG_INFINITY },
+        }
     }
 }
 
@@ -48,9 +52,10 @@ pub enum Direction {
     Decreasing,
 }
 
-/// Median and interval of `a` over `b`, run by run; not a number for no runs.
+/// Median and interval of `a` over `b`, run by run; not a number for no runs, nor where a run of `b` is zero: whatever
+/// is more than nothing says nothing.
 pub fn ratio_of(a: &[f64], b: &[f64]) -> Estimate {
-    let quotients: Vec<f64> = a.iter().zip(b).map(|(a, b)| quotient(*a, *b)).collect();
+    let quotients: Vec<f64> = a.iter().zip(b).map(|(a, b)| a / b).collect();
     of(&quotients)
 }
 
@@ -104,7 +109,7 @@ pub fn monotone(line: &[Vec<f64>], direction: Direction, tolerance: f64) -> Find
 pub fn diminishing(line: &[Vec<f64>]) -> Finding {
     let gains: Vec<Vec<f64>> = line
         .windows(2)
-        .map(|step| step[1].iter().zip(&step[0]).map(|(after, before)| quotient(*after, *before)).collect())
+        .map(|step| step[1].iter().zip(&step[0]).map(|(after, before)| after / before).collect())
         .collect();
     let gain = more_than(of(&gains[0]), 1.0);
     if !gain.holds {
@@ -121,8 +126,9 @@ pub fn diminishing(line: &[Vec<f64>]) -> Finding {
 pub fn crossover(x: &[f64], a: &[Vec<f64>], b: &[Vec<f64>], starts_above: bool, from: f64, to: f64) -> Finding {
     let ratios: Vec<Estimate> =
         a.iter().zip(b).map(|(a, b)| if starts_above { ratio_of(a, b) } else { ratio_of(b, a) }).collect();
-    let before = |ratio: &Estimate| ratio.ci95[0] - 1.0;
-    let after = |ratio: &Estimate| 1.0 - ratio.ci95[1];
+    let sure = |distance: f64| if distance.is_nan() { f64::NEG_INFINITY } else { distance };
+    let before = |ratio: &Estimate| sure(ratio.ci95[0] - 1.0);
+    let after = |ratio: &Estimate| sure(1.0 - ratio.ci95[1]);
     let mut slack = f64::INFINITY;
     let (mut has_before, mut has_after) = (false, false);
     for (x, ratio) in x.iter().zip(&ratios) {
@@ -145,18 +151,29 @@ pub fn crossover(x: &[f64], a: &[Vec<f64>], b: &[Vec<f64>], starts_above: bool, 
     Finding { estimate, holds: has_before && has_after && slack > 0.0, slack }
 }
 
+/// Ours over theirs: 1 inside a printed range, outside over its closer end.
+pub fn beside(ours: f64, [low, high]: [f64; 2]) -> f64 {
+    match ours {
+        _ if ours < low => ours / low,
+        _ if ours > high => ours / high,
+        _ if ours.is_nan() => f64::NAN,
+        _ => 1.0,
+    }
+}
+
 /// A computed number is within the bounds.
 pub fn analytic(value: f64, bounds: Bounds) -> Finding {
     bounds.finding(Estimate { median: value, ci95: [value, value] })
 }
 
 fn of(values: &[f64]) -> Estimate {
-    estimate(values).unwrap_or(Estimate { median: f64::NAN, ci95: [f64::NAN; 2] })
+    let all_finite = values.iter().all(|value| value.is_finite());
+    estimate(values).filter(|_| all_finite).unwrap_or(Estimate { median: f64::NAN, ci95: [f64::NAN; 2] })
 }
 
 fn more_than(estimate: Estimate, bound: f64) -> Finding {
     let slack = estimate.ci95[0] - bound;
-    Finding { estimate, holds: slack > 0.0, slack }
+    Finding { estimate, holds: slack > 0.0, slack: if slack.is_nan() { f64::NEG_INFINITY } else { slack } }
 }
 
 /// The finding with the least slack; there is at least one.
@@ -312,6 +329,27 @@ mod tests {
         let bounds = Bounds { at_least: Some(22.5), at_most: Some(25.0), by_median: false };
         assert!(analytic(25.0, bounds).holds && analytic(22.5, bounds).holds);
         assert!(!analytic(25.01, bounds).holds && !analytic(22.49, bounds).holds);
+    }
+
+    #[test]
+    fn whatever_is_divided_by_zero_does_not_hold() {
+        let zero = [0.0; 6];
+        let some = [1.0; 6];
+        assert!(!ratio(&some, &zero, at_least(2.0)).holds, "more than nothing");
+        assert!(!ratio(&zero, &zero, at_least(1.0)).holds, "nothing over nothing");
+        let once = [1.0, 1.0, 0.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
+        assert!(!ratio(&[3.0; 10], &once, at_least(2.0)).holds, "in one run of ten");
+        assert!(!within(&[f64::INFINITY; 6], at_least(1.0)).holds);
+        let lines = [some.to_vec(), zero.to_vec(), zero.to_vec()];
+        assert!(!ordering(&lines, 1.0).holds && !diminishing(&lines).holds);
+        assert!(!monotone(&[zero.to_vec(), some.to_vec(), some.to_vec()], Direction::Increasing, 0.1).holds);
+        assert!(ratio(&zero, &some, Bounds { at_least: None, at_most: Some(0.5), by_median: false }).holds);
+    }
+
+    #[test]
+    fn ours_is_held_against_the_closer_end_of_what_is_printed() {
+        assert_eq!([1.0, 1.05, 2.0, 1.07].map(|ours| beside(ours, [1.04, 1.07])), [1.0 / 1.04, 1.0, 2.0 / 1.07, 1.0]);
+        assert_eq!(beside(3.0, [4.0, 4.0]), 0.75);
     }
 
     #[test]

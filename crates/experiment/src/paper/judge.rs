@@ -1,10 +1,11 @@
 //! From what the runs gave to a verdict.
 
-use super::check::{Check, Point, Quorum, Rule};
+use super::check::{Check, Point, Printed, Quorum, Rule};
 use super::decide::{self, Finding};
 use super::selection::{At, CellRef};
-use super::{Claim, Subject};
+use super::{Basis, Claim, Subject};
 use crate::results::{self, CellState, Estimate, Results};
+use std::collections::BTreeMap;
 use std::fmt;
 
 /// What became of a claim.
@@ -16,27 +17,44 @@ pub enum Verdict {
     HoldsOnlyWith(String),
     /// It does not hold, with the defaults and with every variant tried.
     DoesNotHold,
+    /// Sets of seeds differ: what each of them says.
+    Undecided(String),
+    /// The paper prints a number, and ours stands beside it.
+    Beside,
+    /// It could not be judged in this mode; why.
+    NotJudged(String),
     /// It cannot be decided; the item, or what was not run.
     NotCheckable(String),
 }
 
 impl Verdict {
-    /// One of the four words of the closed set.
+    /// One of the words of the closed set.
     pub fn word(&self) -> &'static str {
         match self {
             Verdict::Holds => "holds",
             Verdict::HoldsOnlyWith(_) => "holds only with",
             Verdict::DoesNotHold => "does not hold",
+            Verdict::Undecided(_) => "undecided",
+            Verdict::Beside => "ours beside theirs",
+            Verdict::NotJudged(_) => "not judged",
             Verdict::NotCheckable(_) => "not checkable",
         }
     }
 
-    /// The item that belongs to it.
+    /// The item that belongs to it, or what else explains it.
     pub fn item(&self) -> Option<&str> {
         match self {
-            Verdict::HoldsOnlyWith(item) | Verdict::NotCheckable(item) => Some(item),
-            Verdict::Holds | Verdict::DoesNotHold => None,
+            Verdict::HoldsOnlyWith(item)
+            | Verdict::NotCheckable(item)
+            | Verdict::Undecided(item)
+            | Verdict::NotJudged(item) => Some(item),
+            Verdict::Holds | Verdict::DoesNotHold | Verdict::Beside => None,
         }
+    }
+
+    /// It holds, with the defaults or with something else.
+    pub fn is_favourable(&self) -> bool {
+        matches!(self, Verdict::Holds | Verdict::HoldsOnlyWith(_))
     }
 }
 
@@ -45,6 +63,7 @@ impl fmt::Display for Verdict {
         match self {
             Verdict::HoldsOnlyWith(item) => write!(f, "holds only with {item}"),
             Verdict::NotCheckable(item) => write!(f, "not checkable ({item})"),
+            Verdict::Undecided(each) => write!(f, "undecided ({each})"),
             _ => f.write_str(self.word()),
         }
     }
@@ -61,6 +80,10 @@ pub struct CheckResult {
     pub measure: String,
     /// Whether it holds; `Err` says what was not run.
     pub holds: Result<bool, String>,
+    /// Whether the claim depends on it.
+    pub decides: bool,
+    /// What the paper prints, and ours over it at the point where they differ most.
+    pub printed: Option<(Printed, f64)>,
     /// The number at the point that decided.
     pub estimate: Option<Estimate>,
     /// Every point, in the order of the cells.
@@ -72,7 +95,7 @@ pub struct CheckResult {
 pub struct Judgement {
     /// The verdict.
     pub verdict: Verdict,
-    /// Of the check that decided: the first that fails, or the first.
+    /// Of the check that decided: the first that fails, or the first; beside a printed number that one.
     pub estimate: Option<Estimate>,
     /// One sentence where the verdict needs one.
     pub reason: String,
@@ -80,20 +103,46 @@ pub struct Judgement {
     pub checks: Vec<CheckResult>,
 }
 
-/// Where runs are found.
-pub struct Evidence<'a> {
-    /// One per experiment.
-    pub results: Vec<Results<'a>>,
-    /// Where each cell of an experiment lies in its results; `None` if it was left out. Empty: all are where they are.
-    pub places: Vec<Vec<Option<usize>>>,
+/// What became of the tests that claims name.
+#[derive(Clone, Debug)]
+pub enum TestRuns {
+    /// They are taken to pass: what they show does not depend on a control or a mutation.
+    Assumed,
+    /// Package and test, and whether it passed; `Err` says why it was not run.
+    Run(BTreeMap<(String, String), Result<bool, String>>),
 }
 
-impl<'a> Evidence<'a> {
-    /// All cells were run.
-    pub fn complete(results: Vec<Results<'a>>) -> Self {
-        Evidence { places: vec![Vec::new(); results.len()], results }
-    }
+impl TestRuns {
+    /// None was run.
+    pub const NONE: TestRuns = TestRuns::Run(BTreeMap::new());
 
+    /// Whether all `tests` of `package` pass; `Err` says what was not run.
+    fn pass(&self, package: &str, tests: &[String]) -> Result<bool, String> {
+        let TestRuns::Run(runs) = self else { return Ok(true) };
+        let mut not_run = None;
+        for test in tests {
+            match runs.get(&(package.to_owned(), test.clone())) {
+                Some(Ok(true)) => {}
+                Some(Ok(false)) => return Ok(false),
+                Some(Err(reason)) => not_run = Some(reason.clone()),
+                None => not_run = Some(format!("the test {test} of {package} was not run")),
+            }
+        }
+        not_run.map_or(Ok(true), Err)
+    }
+}
+
+/// Where runs are found.
+pub struct Evidence<'r, 't> {
+    /// One per experiment.
+    pub results: Vec<Results<'r>>,
+    /// Where each cell of an experiment lies in its results; `None` if it was left out. Empty: all are where they are.
+    pub places: Vec<Vec<Option<usize>>>,
+    /// The tests that claims name.
+    pub tests: &'t TestRuns,
+}
+
+impl Evidence<'_, '_> {
     /// The measure, run by run.
     fn values(&self, cell: CellRef, measure: &str) -> Result<Vec<f64>, String> {
         let results = &self.results[cell.experiment];
@@ -115,7 +164,7 @@ impl<'a> Evidence<'a> {
 }
 
 /// Judges `claim` on `evidence`.
-pub fn judge(claim: &Claim, evidence: &Evidence<'_>) -> Judgement {
+pub fn judge(claim: &Claim, evidence: &Evidence<'_, '_>) -> Judgement {
     let checks = match &claim.subject {
         Subject::NotCheckable { item, reason } => {
             let verdict = Verdict::NotCheckable(item.clone());
@@ -124,46 +173,69 @@ pub fn judge(claim: &Claim, evidence: &Evidence<'_>) -> Judgement {
         Subject::Checks(checks) => checks,
     };
     let checks: Vec<CheckResult> = checks.iter().map(|check| apply(check, evidence)).collect();
-    let failing = checks.iter().find(|check| check.holds == Ok(false));
+    let failing = checks.iter().find(|check| check.decides && check.holds == Ok(false));
     let undecided = checks.iter().find_map(|check| check.holds.as_ref().err());
+    let is_beside = claim.basis() == Basis::Printed;
     // One check that fails settles it, whatever could not be run.
     let (verdict, reason) = match (failing, undecided) {
         (Some(_), _) => (Verdict::DoesNotHold, String::new()),
         (None, Some(reason)) => (Verdict::NotCheckable("not run".into()), reason.clone()),
+        (None, None) if is_beside => (Verdict::Beside, String::new()),
         (None, None) => (Verdict::Holds, String::new()),
     };
-    let estimate = match failing {
-        Some(check) => check.estimate,
-        None => checks.iter().find_map(|check| check.estimate),
-    };
+    let shown = |check: &&CheckResult| check.estimate.is_some() && (!is_beside || check.printed.is_some());
+    let estimate = failing.or_else(|| checks.iter().find(shown)).and_then(|check| check.estimate);
     Judgement { verdict, estimate, reason, checks }
 }
 
-/// The verdict on a claim that was judged again under variants, each with the item it settles otherwise.
-pub fn with_variants<'a>(base: &Verdict, variants: impl IntoIterator<Item = (&'a str, &'a Verdict)>) -> Verdict {
+impl Judgement {
+    /// What the paper prints and ours over it, of the first check that has such a number.
+    pub fn printed(&self) -> Option<(Printed, f64)> {
+        self.checks.iter().find_map(|check| check.printed)
+    }
+}
+
+/// The verdict that sets of seeds agree on.
+pub fn over_bases(verdicts: &[Verdict]) -> Verdict {
+    let first = &verdicts[0];
+    let not_run = verdicts.iter().find(|verdict| matches!(verdict, Verdict::NotCheckable(_)));
+    match not_run {
+        Some(verdict) => verdict.clone(),
+        None if verdicts.iter().all(|verdict| verdict == first) => first.clone(),
+        None => Verdict::Undecided(verdicts.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")),
+    }
+}
+
+/// The verdict on a claim that was judged again under variants, each with what it is in words.
+pub fn with_variants<'a>(base: &Verdict, variants: impl IntoIterator<Item = (String, &'a Verdict)>) -> Verdict {
     if *base != Verdict::DoesNotHold {
         return base.clone();
     }
     let mut items = variants.into_iter().filter(|(_, verdict)| **verdict == Verdict::Holds).map(|(item, _)| item);
-    items.next().map_or(Verdict::DoesNotHold, |item| Verdict::HoldsOnlyWith(item.to_owned()))
+    items.next().map_or(Verdict::DoesNotHold, Verdict::HoldsOnlyWith)
 }
 
-fn apply(check: &Check, evidence: &Evidence<'_>) -> CheckResult {
+fn apply(check: &Check, evidence: &Evidence<'_, '_>) -> CheckResult {
     let mut result = CheckResult {
         kind: check.kind,
         text: check.text.clone(),
         measure: check.measure.clone(),
         holds: Ok(true),
+        decides: check.decides,
+        printed: None,
         estimate: None,
         points: Vec::new(),
     };
     match &check.rule {
-        // What a test shows is not shown again here; `make test` runs it and tidy holds that it is there.
-        Rule::Test { .. } => return result,
+        Rule::Test { package, tests } => {
+            result.holds = evidence.tests.pass(package, tests);
+            return result;
+        }
         Rule::Analytic(value, bounds) => {
             let finding = decide::analytic(*value, *bounds);
             result.holds = Ok(finding.holds);
             result.estimate = Some(finding.estimate);
+            result.printed = check.printed.map(|theirs| (theirs, decide::beside(*value, theirs)));
             return result;
         }
         _ => {}
@@ -180,10 +252,25 @@ fn apply(check: &Check, evidence: &Evidence<'_>) -> CheckResult {
     let (holds, deciding) = decide_points(check.quorum, &result.points);
     result.holds = Ok(holds);
     result.estimate = deciding.map(|finding| finding.estimate);
+    if let Some(theirs) = check.printed {
+        put_beside(&mut result, theirs);
+    }
     result
 }
 
-fn find(check: &Check, point: &Point, evidence: &Evidence<'_>) -> Result<Finding, String> {
+/// Sets ours beside `theirs`, at the point where they differ most.
+fn put_beside(result: &mut CheckResult, theirs: Printed) {
+    let ratio = |finding: &Finding| decide::beside(finding.estimate.median, theirs);
+    let findings = result.points.iter().map(|(_, finding)| finding);
+    let farthest = findings.max_by(|a, b| ratio(a).ln().abs().total_cmp(&ratio(b).ln().abs()));
+    let Some(finding) = farthest.copied() else { return };
+    result.printed = Some((theirs, ratio(&finding)));
+    if !result.decides {
+        result.estimate = Some(finding.estimate);
+    }
+}
+
+fn find(check: &Check, point: &Point, evidence: &Evidence<'_, '_>) -> Result<Finding, String> {
     let measure_of = |line| check.over_measure.as_ref().filter(|_| line == 1).unwrap_or(&check.measure);
     let values = |(line, cell): (usize, &CellRef)| evidence.values(*cell, measure_of(line));
     let lines: Vec<Vec<f64>> = point.cells.iter().enumerate().map(values).collect::<Result<_, _>>()?;
@@ -249,12 +336,37 @@ mod tests {
     }
 
     #[test]
-    fn a_variant_can_only_rescue_a_claim_that_does_not_hold() {
-        let variants = [("GSN-U1", &Verdict::DoesNotHold), ("GSN-U3", &Verdict::Holds)];
-        assert_eq!(with_variants(&Verdict::DoesNotHold, variants).to_string(), "holds only with GSN-U3");
-        assert_eq!(with_variants(&Verdict::DoesNotHold, [variants[0]]), Verdict::DoesNotHold);
-        assert_eq!(with_variants(&Verdict::Holds, [variants[0]]), Verdict::Holds);
+    fn sets_of_seeds_that_differ_leave_a_claim_undecided() {
+        let of = |verdicts: &[Verdict]| over_bases(verdicts).to_string();
+        assert_eq!(of(&[Verdict::Holds, Verdict::Holds, Verdict::Holds]), "holds");
+        assert_eq!(of(&[Verdict::Holds, Verdict::DoesNotHold]), "undecided (holds; does not hold)");
+        let only = || Verdict::HoldsOnlyWith("a (GSN-U1)".into());
+        assert_eq!(of(&[only(), only()]), "holds only with a (GSN-U1)");
+        assert_eq!(of(&[only(), Verdict::Holds]), "undecided (holds only with a (GSN-U1); holds)");
         let not_run = Verdict::NotCheckable("not run".into());
-        assert_eq!(with_variants(&not_run, variants), not_run);
+        assert_eq!(of(&[Verdict::Holds, not_run]), "not checkable (not run)");
+    }
+
+    #[test]
+    fn a_test_that_fails_or_was_not_run_shows_nothing() {
+        let key = |name: &str| ("p".to_owned(), name.to_owned());
+        let runs = [(key("good"), Ok(true)), (key("bad"), Ok(false)), (key("unknown"), Err("no cargo".to_owned()))];
+        let runs = TestRuns::Run(runs.into());
+        let pass = |names: &[&str]| runs.pass("p", &names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>());
+        assert_eq!(pass(&["good"]), Ok(true));
+        assert_eq!(pass(&["unknown", "bad"]), Ok(false));
+        assert_eq!(pass(&["good", "unknown"]), Err("no cargo".into()));
+        assert_eq!(pass(&["absent"]), Err("the test absent of p was not run".into()));
+        assert_eq!(TestRuns::Assumed.pass("p", &["absent".into()]), Ok(true));
+    }
+
+    #[test]
+    fn a_variant_can_only_rescue_a_claim_that_does_not_hold() {
+        let variants = || [("a".to_owned(), &Verdict::DoesNotHold), ("b".to_owned(), &Verdict::Holds)].into_iter();
+        assert_eq!(with_variants(&Verdict::DoesNotHold, variants()).to_string(), "holds only with b");
+        assert_eq!(with_variants(&Verdict::DoesNotHold, variants().take(1)), Verdict::DoesNotHold);
+        assert_eq!(with_variants(&Verdict::Holds, variants().take(1)), Verdict::Holds);
+        let not_run = Verdict::NotCheckable("not run".into());
+        assert_eq!(with_variants(&not_run, variants()), not_run);
     }
 }

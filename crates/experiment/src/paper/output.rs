@@ -9,11 +9,12 @@
 //!
 //! Numbers have six significant digits; what is not finite (a gain over nothing) is `null`.
 
+use super::check::Printed;
 use super::decide::Finding;
-use super::judge::{CheckResult, Judgement};
+use super::judge::{CheckResult, Judgement, Verdict};
 use super::reproduce::{JudgedClaim, Reproduction};
 use super::selection::At;
-use super::{Claim, Paper};
+use super::{Claim, Paper, SettingSweep};
 use crate::html::StoredError;
 use crate::results::{Estimate, directory};
 use airtcp_core::ValueType as _;
@@ -85,8 +86,9 @@ pub fn claims(reproduction: &Reproduction<'_>, directory: &str) -> Value {
         "directory": directory,
         "quick": mode.quick,
         "control": mode.control,
+        "mutations": mode.mutations,
         "vacuous": reproduction.vacuous(),
-        "experiments": paper.experiments.iter().map(experiment).collect::<Vec<_>>(),
+        "experiments": reproduction.plan.experiments().iter().map(experiment).collect::<Vec<_>>(),
         "claims": judged.map(|(claim, judged)| claim_of(paper, claim, judged)).collect::<Vec<_>>(),
     })
 }
@@ -103,21 +105,50 @@ fn claim_of(paper: &Paper, claim: &Claim, judged: &JudgedClaim) -> Value {
         put_estimate(&mut row, judgement.estimate);
         row
     };
+    let explained = claim.mutation_explained.clone();
     let mut row = json!({
         "id": claim.id,
         "sentence": claim.sentence,
         "kind": claim.kind.write(),
+        "basis": claim.basis().write(),
         "comparative": claim.comparative,
         "verdict": judged.verdict.word(),
         "item": judged.verdict.item(),
         "reason": judged.judgement.reason,
     });
     put_estimate(&mut row, judged.judgement.estimate);
+    put_printed(&mut row, judged.judgement.printed());
     row["vacuous"] = judged.is_vacuous.into();
+    row["mutation"] = claim.mutation.map_or(Value::Null, |index| paper.mutations[index].name.clone().into());
+    row["mutation_explained"] = explained.into();
+    row["bases"] = judged.bases.iter().map(base_of).collect();
     row["checks"] = judged.judgement.checks.iter().map(check_of).collect();
     row["leans_on"] = claim.leans_on.clone().into();
     row["sensitivity"] = judged.sensitivity.iter().map(sensitivity).collect();
+    row["sweeps"] = judged.sweeps.iter().map(|(index, steps)| sweep_of(&paper.sweeps[*index], steps)).collect();
     row
+}
+
+fn base_of((verdict, estimate): &(Verdict, Option<Estimate>)) -> Value {
+    let mut row = json!({"verdict": verdict.to_string()});
+    put_estimate(&mut row, *estimate);
+    row
+}
+
+fn sweep_of(sweep: &SettingSweep, judged: &[Judgement]) -> Value {
+    let step = |(label, judgement): (&String, &Judgement)| {
+        let mut row = json!({"setting": label, "verdict": judgement.verdict.word()});
+        put_estimate(&mut row, judgement.estimate);
+        row
+    };
+    let holds = judged.iter().filter(|judgement| judgement.verdict == Verdict::Holds).count();
+    let steps: Vec<Value> = sweep.steps.iter().zip(judged).map(step).collect();
+    json!({"name": sweep.name, "about": sweep.about, "holds": holds, "of": judged.len(), "settings": steps})
+}
+
+fn put_printed(row: &mut Value, printed: Option<(Printed, f64)>) {
+    row["printed"] = printed.map_or(Value::Null, |(theirs, _)| theirs.map(number).to_vec().into());
+    row["ratio"] = printed.map_or(Value::Null, |(_, ratio)| number(ratio));
 }
 
 fn check_of(check: &CheckResult) -> Value {
@@ -129,7 +160,9 @@ fn check_of(check: &CheckResult) -> Value {
     };
     let mut row =
         json!({"kind": check.kind, "text": check.text, "measure": check.measure, "holds": check.holds.as_ref().ok()});
+    row["decides"] = check.decides.into();
     put_estimate(&mut row, check.estimate);
+    put_printed(&mut row, check.printed);
     row["points"] = check.points.iter().map(point).collect();
     row
 }

@@ -1,72 +1,17 @@
-//! Runs a paper and judges its claims, with the defaults and under each variant a claim asks for.
-//!
-//! Of a variant only the cells are run that the claims judged under it look at.
+//! The verdicts on all claims of a paper that was run.
 
-use super::judge::{Evidence, Judgement, judge, with_variants};
-use super::selection::CellRef;
-use super::{Claim, Mode, Paper, PaperFile, Subject, Verdict};
-use crate::catalogue::Catalogue;
-use crate::results::{self, Observer, Results, RunOptions, baseline_of};
-use crate::scenario::{Cell, Scenario, ScenarioError};
-use crate::world::World;
-use std::collections::BTreeSet;
-
-/// Everything that is to be run.
-pub struct Plan {
-    /// With the defaults.
-    pub paper: Paper,
-    /// How.
-    pub mode: Mode,
-    /// In the order of the paper's variants, those that a claim asks for.
-    variants: Vec<PlannedVariant>,
-}
-
-struct PlannedVariant {
-    /// Index in the paper.
-    index: usize,
-    paper: Paper,
-    /// One per experiment: the cells to run, and where each cell of the experiment lies among them.
-    restricted: Vec<(Scenario, Vec<Option<usize>>)>,
-}
-
-/// One scenario of a plan.
-#[derive(Clone, Copy)]
-pub struct Sweep<'a> {
-    /// Name of the variant; none with the defaults.
-    pub variant: Option<&'a str>,
-    /// What to run.
-    pub scenario: &'a Scenario,
-    /// Where, as [`Experiment::world`].
-    pub world: Option<&'a str>,
-}
-
-/// The worlds that experiments may name; those that name none run in the first one.
-#[derive(Clone, Copy)]
-pub struct Worlds<'a>(pub &'a [&'a dyn World]);
-
-impl<'a> Worlds<'a> {
-    /// Where `sweep` runs.
-    ///
-    /// # Panics
-    /// The world that its experiment names is not among them.
-    pub fn of(self, sweep: &Sweep<'_>) -> &'a dyn World {
-        let named = |world: &&&dyn World| sweep.world.is_none_or(|name| world.name() == name);
-        *self.0.iter().find(named).expect("the caller gives every world that the file format knows")
-    }
-}
-
-impl Sweep<'_> {
-    /// How many runs it is.
-    fn runs(&self) -> u64 {
-        u64::from(self.scenario.runs) * self.scenario.cells.len() as u64
-    }
-}
+use super::change::Change;
+use super::judge::{Evidence, Judgement, TestRuns, judge, over_bases, with_variants};
+use super::plan::Plan;
+use super::tally::Tally;
+use super::{Claim, Verdict};
+use crate::results::{Estimate, Results};
 
 /// A paper that was run.
 pub struct Reproduction<'a> {
     /// What was run.
     pub plan: &'a Plan,
-    /// One per experiment, with the defaults.
+    /// One per experiment, with the defaults; none under mutations.
     pub results: Vec<Results<'a>>,
     /// One per claim.
     pub claims: Vec<JudgedClaim>,
@@ -74,129 +19,145 @@ pub struct Reproduction<'a> {
 
 /// A claim with everything that is known of it.
 pub struct JudgedClaim {
-    /// With the defaults.
+    /// With the defaults and the first seeds; under mutations, with the mechanism switched off.
     pub judgement: Judgement,
-    /// After the variants.
+    /// After the variants, of all sets of seeds.
     pub verdict: Verdict,
-    /// Variant (its index in the paper) and the judgement under it; none in quick and control mode.
+    /// What each set of seeds says, after the variants, and its number with the defaults.
+    pub bases: Vec<(Verdict, Option<Estimate>)>,
+    /// Variant (its index in the paper) and the judgement under it, with the first seeds.
     pub sensitivity: Vec<(usize, Judgement)>,
-    /// It is comparative, and holds although there was no scheme.
+    /// Sweep (its index in the paper) and the judgement in each of its settings, with the first seeds.
+    pub sweeps: Vec<(usize, Vec<Judgement>)>,
+    /// It holds although it must not: in the control a comparative claim, under its mutation any.
     pub is_vacuous: bool,
 }
 
+/// A judgement on other cells than those of the defaults and the first seeds.
+struct Aside<'a> {
+    claim: usize,
+    changes: &'a [Change],
+    base: u32,
+    judgement: Judgement,
+}
+
 impl Plan {
-    /// Reads `file` in `mode`.
-    ///
-    /// # Errors
-    /// The first thing that is wrong with the file, with the defaults or under a variant.
-    pub fn new(file: &PaperFile<'_>, mode: Mode, catalogue: &Catalogue<'_>) -> Result<Plan, ScenarioError> {
-        let paper = file.read(mode, None, catalogue)?;
-        let mut variants = Vec::new();
-        if !mode.quick && !mode.control {
-            for (index, variant) in paper.variants.iter().enumerate() {
-                let varied = file.read(mode, Some(&variant.name), catalogue)?;
-                let judged = varied.claims.iter().filter(|claim| claim.sensitivity.contains(&index));
-                let needed: BTreeSet<CellRef> = judged.flat_map(cells_of).collect();
-                if !needed.is_empty() {
-                    let restrict = |(at, experiment): (usize, &super::Experiment)| {
-                        let cells = needed.iter().filter(|cell| cell.experiment == at).map(|cell| cell.cell);
-                        restrict(&experiment.scenario, cells)
-                    };
-                    let restricted = varied.experiments.iter().enumerate().map(restrict).collect();
-                    variants.push(PlannedVariant { index, paper: varied, restricted });
-                }
-            }
-        }
-        Ok(Plan { paper, mode, variants })
-    }
-
-    /// Everything to run, in the order in which [`Plan::judge`] wants the results: the experiments with the defaults,
-    /// then for each variant what its claims look at.
-    pub fn sweeps(&self) -> Vec<Sweep<'_>> {
-        let worlds = || self.paper.experiments.iter().map(|experiment| experiment.world.as_deref());
-        let of_paper = self.paper.experiments.iter().map(|experiment| (None, &experiment.scenario)).zip(worlds());
-        let of_variants = self.variants.iter().flat_map(|variant| {
-            let name = self.paper.variants[variant.index].name.as_str();
-            variant.restricted.iter().map(move |(scenario, _)| (Some(name), scenario)).zip(worlds())
-        });
-        let sweep = |((variant, scenario), world)| Sweep { variant, scenario, world };
-        of_paper.chain(of_variants).map(sweep).collect()
-    }
-
-    /// How many runs there are in all.
-    pub fn runs(&self) -> u64 {
-        self.sweeps().iter().map(Sweep::runs).sum()
-    }
-
-    /// Runs everything and judges.
-    ///
-    /// # Panics
-    /// See [`Worlds::of`].
-    pub fn run(&self, worlds: Worlds<'_>, options: RunOptions, observer: &mut dyn Observer) -> Reproduction<'_> {
-        let sweeps = self.sweeps();
-        let results = sweeps.iter().map(|sweep| results::run(sweep.scenario, worlds.of(sweep), options, observer));
-        self.judge(results.collect())
-    }
-
-    /// Judges what [`Plan::sweeps`] gave.
-    pub fn judge<'a>(&'a self, results: Vec<Results<'a>>) -> Reproduction<'a> {
+    /// Judges what [`Plan::sweeps`] gave and what became of [`Plan::tests`].
+    pub fn judge<'a>(&'a self, results: Vec<Results<'a>>, tests: &TestRuns) -> Reproduction<'a> {
+        let tests = if self.mode.assumes_tests() { &TestRuns::Assumed } else { tests };
         let mut results = results.into_iter();
-        let evidence = Evidence::complete(results.by_ref().take(self.paper.experiments.len()).collect());
-        let judgements: Vec<Judgement> = self.paper.claims.iter().map(|claim| judge(claim, &evidence)).collect();
-        let mut sensitivity: Vec<Vec<(usize, Judgement)>> = vec![Vec::new(); judgements.len()];
-        for variant in &self.variants {
-            let varied = results.by_ref().take(variant.restricted.len()).collect();
-            let places = variant.restricted.iter().map(|(_, place)| place.clone()).collect();
-            let evidence = Evidence { results: varied, places };
-            for (claim, judged) in variant.paper.claims.iter().zip(&mut sensitivity) {
-                if claim.sensitivity.contains(&variant.index) {
-                    judged.push((variant.index, judge(claim, &evidence)));
-                }
-            }
+        let own: Vec<Results<'a>> = results.by_ref().take(self.experiments().len()).collect();
+        let evidence = Evidence { places: vec![Vec::new(); own.len()], results: own, tests };
+        let mut asides = Vec::new();
+        for branch in &self.branches {
+            let results = results.by_ref().take(branch.restricted.len()).collect();
+            let places = branch.restricted.iter().map(|(_, place)| place.clone()).collect();
+            let evidence = Evidence { results, places, tests };
+            asides.extend(branch.judged.iter().map(|claim| Aside {
+                claim: *claim,
+                changes: &branch.changes,
+                base: branch.base,
+                judgement: judge(&branch.claims[*claim], &evidence),
+            }));
         }
-        let claims = self.paper.claims.iter().zip(judgements).zip(sensitivity);
-        let claims =
-            claims.map(|((claim, judgement), sensitivity)| self.close(claim, judgement, sensitivity)).collect();
+        let close = |(index, claim): (usize, &Claim)| {
+            let asides: Vec<&Aside<'_>> = asides.iter().filter(|aside| aside.claim == index).collect();
+            if self.mode.mutations { self.mutated(claim, &asides) } else { self.close(claim, &evidence, &asides) }
+        };
+        let claims = self.paper.claims.iter().enumerate().map(close).collect();
         Reproduction { plan: self, results: evidence.results, claims }
     }
 
-    fn close(&self, claim: &Claim, judgement: Judgement, sensitivity: Vec<(usize, Judgement)>) -> JudgedClaim {
-        let items = sensitivity.iter().map(|(index, judged)| (&*self.paper.variants[*index].item, &judged.verdict));
-        let verdict = with_variants(&judgement.verdict, items);
-        let is_vacuous = self.mode.control && claim.comparative && verdict == Verdict::Holds;
-        JudgedClaim { judgement, verdict, sensitivity, is_vacuous }
+    fn close(&self, claim: &Claim, evidence: &Evidence<'_, '_>, asides: &[&Aside<'_>]) -> JudgedClaim {
+        if let Some(why) = claim.not_quick.as_ref().filter(|_| !self.mode.judges(claim)) {
+            return JudgedClaim::without_runs(Verdict::NotJudged("quick".into()), why);
+        }
+        let judgement = judge(claim, evidence);
+        let variants = |base: u32| {
+            asides.iter().filter_map(move |aside| match aside.changes {
+                [Change::Variant(index)] if aside.base == base => Some((*index, &aside.judgement)),
+                _ => None,
+            })
+        };
+        let others = asides.iter().filter(|aside| aside.changes.is_empty());
+        let all = std::iter::once((0, &judgement)).chain(others.map(|aside| (aside.base, &aside.judgement)));
+        let of_base = |(base, judged): (u32, &Judgement)| {
+            let variants = variants(base).map(|(index, judged)| (self.paper.variants[index].words(), &judged.verdict));
+            (with_variants(&judged.verdict, variants), judged.estimate)
+        };
+        let bases: Vec<(Verdict, Option<Estimate>)> = all.map(of_base).collect();
+        let verdict = over_bases(&bases.iter().map(|(verdict, _)| verdict.clone()).collect::<Vec<_>>());
+        let is_vacuous = self.mode.control && claim.comparative && verdict.is_favourable();
+        let sensitivity = variants(0).map(|(index, judged)| (index, judged.clone())).collect();
+        let sweeps = claim.sweeps.iter().map(|sweep| (*sweep, steps(*sweep, asides))).collect();
+        JudgedClaim { judgement, verdict, bases, sensitivity, sweeps, is_vacuous }
+    }
+
+    /// What a claim is with its mechanism switched off.
+    fn mutated(&self, claim: &Claim, asides: &[&Aside<'_>]) -> JudgedClaim {
+        if !self.mode.judges(claim) {
+            let why = claim.not_quick.as_deref().unwrap_or_default();
+            return JudgedClaim::without_runs(Verdict::NotJudged("quick".into()), why);
+        }
+        if let Some(Aside { judgement, .. }) = asides.first() {
+            let is_vacuous = judgement.verdict == Verdict::Holds && claim.mutation_explained.is_none();
+            let (verdict, bases) = (judgement.verdict.clone(), Vec::new());
+            let (sensitivity, sweeps) = (Vec::new(), Vec::new());
+            return JudgedClaim { judgement: judgement.clone(), verdict, bases, sensitivity, sweeps, is_vacuous };
+        }
+        let why = match (&claim.mutation_explained, claim.comparative) {
+            (Some(_), _) => "explained",
+            (None, true) => "no mutation",
+            (None, false) => "not comparative",
+        };
+        JudgedClaim::without_runs(Verdict::NotJudged(why.into()), claim.mutation_explained.as_deref().unwrap_or(""))
+    }
+}
+
+/// The judgements in the settings of `sweep`, in their order.
+fn steps(sweep: usize, asides: &[&Aside<'_>]) -> Vec<Judgement> {
+    let step = |aside: &&&Aside<'_>| match aside.changes.last() {
+        Some(Change::Step(index, step)) if *index == sweep => Some(*step),
+        _ => None,
+    };
+    let mut found: Vec<&&Aside<'_>> = asides.iter().filter(|aside| step(aside).is_some()).collect();
+    found.sort_by_key(step);
+    found.into_iter().map(|aside| aside.judgement.clone()).collect()
+}
+
+impl JudgedClaim {
+    fn without_runs(verdict: Verdict, reason: &str) -> JudgedClaim {
+        let judgement =
+            Judgement { verdict: verdict.clone(), estimate: None, reason: reason.to_owned(), checks: Vec::new() };
+        let (bases, sensitivity, sweeps) = (Vec::new(), Vec::new(), Vec::new());
+        JudgedClaim { judgement, verdict, bases, sensitivity, sweeps, is_vacuous: false }
+    }
+
+    /// In how many of the settings of its sweeps it holds, and how many there are; `None` without a sweep.
+    pub fn share_of_settings(&self) -> Option<(usize, usize)> {
+        let steps = || self.sweeps.iter().flat_map(|(_, steps)| steps);
+        let all = steps().count();
+        (all > 0).then(|| (steps().filter(|step| step.verdict == Verdict::Holds).count(), all))
     }
 }
 
 impl Reproduction<'_> {
-    /// Ids of comparative claims that hold without the scheme.
+    /// Ids of claims that hold although they must not.
     pub fn vacuous(&self) -> Vec<&str> {
         let judged = self.plan.paper.claims.iter().zip(&self.claims);
         judged.filter(|(_, judged)| judged.is_vacuous).map(|(claim, _)| claim.id.as_str()).collect()
+    }
+
+    /// What came out, counted.
+    pub fn tally(&self) -> Tally {
+        let mut tally = Tally::default();
+        let judged = self.plan.paper.claims.iter().zip(&self.claims);
+        judged.for_each(|(claim, judged)| tally.add(claim.basis(), judged.verdict.word()));
+        tally
     }
 
     /// A sentence for each thing that went wrong while running.
     pub fn failures(&self) -> Vec<String> {
         self.results.iter().flat_map(Results::failures).collect()
     }
-}
-
-fn cells_of(claim: &Claim) -> Vec<CellRef> {
-    match &claim.subject {
-        Subject::NotCheckable { .. } => Vec::new(),
-        Subject::Checks(checks) => {
-            checks.iter().flat_map(|check| &check.points).flat_map(|point| point.cells.iter().copied()).collect()
-        }
-    }
-}
-
-/// The scenario with only `cells` and what they are compared with, and where each cell lies in it.
-fn restrict(scenario: &Scenario, cells: impl Iterator<Item = usize>) -> (Scenario, Vec<Option<usize>>) {
-    let mut kept: BTreeSet<usize> = cells.collect();
-    let baselines: Vec<usize> = kept.iter().filter_map(|cell| baseline_of(scenario, *cell)).collect();
-    kept.extend(baselines);
-    let mut places = vec![None; scenario.cells.len()];
-    kept.iter().enumerate().for_each(|(place, cell)| places[*cell] = Some(place));
-    let cells: Vec<Cell> = kept.iter().map(|cell| scenario.cells[*cell].clone()).collect();
-    (Scenario { cells, ..scenario.clone() }, places)
 }

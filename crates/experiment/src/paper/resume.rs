@@ -4,7 +4,7 @@
 //! depend on the paper's claims, so a journal belongs to the paper's hash and the mode besides its scenario.
 
 use super::output::of_paper;
-use super::reproduce::{Plan, Sweep, Worlds};
+use super::plan::{Plan, Sweep, Worlds};
 use crate::results::{self, Interruptible, Journal, JournalError, Observer, Results, RunOptions};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -32,12 +32,12 @@ impl<'a> Journals<'a> {
     ) -> Result<Self, JournalError> {
         let target = of_paper(root, &plan.paper);
         let mode = plan.mode;
-        let build = format!("{build}, paper {}, quick {}, control {}", plan.paper.hash, mode.quick, mode.control);
-        let folder = |sweep: &Sweep<'_>| sweep.variant.map_or(target.clone(), |name| target.join(format!(".{name}")));
+        let build = format!("{build}, paper {}, {mode:?}", plan.paper.hash);
+        let folder = |sweep: &Sweep<'_>| sweep.branch.map_or(target.clone(), |name| target.join(format!(".{name}")));
         let sweeps = plan.sweeps();
         let open = |sweep: &Sweep<'_>| Journal::open(&folder(sweep), sweep.scenario, worlds.of(sweep), &build, fresh);
         let journals = sweeps.iter().map(open).collect::<Result<_, _>>()?;
-        let mut folders: Vec<PathBuf> = sweeps.iter().filter(|sweep| sweep.variant.is_some()).map(folder).collect();
+        let mut folders: Vec<PathBuf> = sweeps.iter().filter(|sweep| sweep.branch.is_some()).map(folder).collect();
         folders.dedup();
         Ok(Journals { plan, journals, folders })
     }

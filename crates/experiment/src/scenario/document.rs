@@ -121,6 +121,14 @@ impl Table {
         }
     }
 
+    /// The table called `key`, to be changed.
+    pub fn table_mut(&mut self, key: &str) -> Option<&mut Table> {
+        match &mut self.entries.iter_mut().find(|entry| entry.key == key)?.node.value {
+            Value::Table(table) => Some(table),
+            _ => None,
+        }
+    }
+
     /// The value at a dotted path.
     pub fn at(&self, path: &[String]) -> Option<&Node> {
         let (first, rest) = path.split_first()?;

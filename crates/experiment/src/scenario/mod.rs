@@ -38,7 +38,7 @@ pub use load::{Scenario, Source};
 pub(crate) use load::{fill_from_base, read_file};
 pub use parse::parse;
 pub use place::Place;
-pub use presentation::{CurveSpec, FigureSpec, TableSpec};
+pub use presentation::{CurveSpec, FigureSpec, PrintedSpec, TableSpec};
 pub use probe::{KEYS as PROBE_KEYS, ProbeSpec};
 pub use resolve::KEYS as TOP_LEVEL;
 pub use scheme::scheme_settings;

@@ -36,6 +36,19 @@ pub struct FigureSpec {
     pub panes: Option<String>,
     /// Formulas that are drawn besides, in every pane.
     pub curves: Vec<CurveSpec>,
+    /// What a paper prints, drawn besides.
+    pub points: Vec<PrintedSpec>,
+}
+
+/// Points that a paper prints.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PrintedSpec {
+    /// Name in the legend.
+    pub label: String,
+    /// The pane they belong to; every one if left out.
+    pub pane: Option<String>,
+    /// A value of the axis to the right, as files write it, and the measure in its base unit.
+    pub points: Vec<(String, f64)>,
 }
 
 /// A formula over the axis to the right.
@@ -144,7 +157,7 @@ pub fn figures(
     let Some(entry) = document.get("figures") else { return Ok(Vec::new()) };
     let mut seen: Vec<String> = Vec::new();
     each(entry, "figures", |keys| {
-        keys.only(&["name", "x", "y", "lines", "panes", "curves"])?;
+        keys.only(&["name", "x", "y", "lines", "panes", "curves", "points"])?;
         let text = |key: &str, example: &str| -> Result<String, ScenarioError> {
             keys.scalar(keys.required(key, example)?, "text")
         };
@@ -170,7 +183,7 @@ pub fn figures(
             return Err(keys.no_such(what, &y, "y", &keys.table.get("y").expect("read above").origin, known));
         }
         let (lines, panes) = (names.only_axis(keys, "lines")?, names.only_axis(keys, "panes")?);
-        let spec = FigureSpec { name, x, y, lines, panes, curves: curves(keys)? };
+        let spec = FigureSpec { name, x, y, lines, panes, curves: curves(keys)?, points: printed(keys)? };
         match names.misfit(&spec) {
             None => Ok(spec),
             Some(reason) => Err(Problem::Figure { name: spec.name, reason }.at(keys.origin)),
@@ -188,6 +201,28 @@ fn curves(keys: &Keys<'_>) -> Result<Vec<CurveSpec>, ScenarioError> {
         keys.only(&["label", "formula", "inputs"])?;
         let label = keys.scalar(keys.required("label", "label = \"bound\"")?, "text")?;
         Ok(CurveSpec { label, call: Call::read(keys, true)? })
+    })
+}
+
+/// Reads the `points` of a figure.
+fn printed(keys: &Keys<'_>) -> Result<Vec<PrintedSpec>, ScenarioError> {
+    let Some(entry) = keys.table.get("points") else { return Ok(Vec::new()) };
+    each(entry, "figures.points", |keys| {
+        keys.only(&["label", "pane", "points"])?;
+        let label = keys.scalar(keys.required("label", "label = \"paper\"")?, "text")?;
+        let pane = keys.table.get("pane").map(|entry| keys.scalar(entry, "a step of the panes")).transpose()?;
+        let entry = keys.required("points", "points = [[\"1%\", 4.2e6]]")?;
+        let wrong = || keys.wrong_type(entry, "points, [[\"1%\", 4.2e6], …]: a step or number, and the measure");
+        let Value::List(items) = &entry.node.value else { return Err(wrong()) };
+        let point = |item: &Node| match &item.value {
+            Value::List(pair) if pair.len() == 2 => {
+                let y = pair[1].scalar()?.parse::<f64>().ok().filter(|y| y.is_finite())?;
+                Some((pair[0].scalar()?, y))
+            }
+            _ => None,
+        };
+        let points = items.iter().map(point).collect::<Option<Vec<_>>>().ok_or_else(wrong)?;
+        Ok(PrintedSpec { label, pane, points })
     })
 }
 

@@ -12,6 +12,7 @@ use crate::queue::EventQueue;
 use crate::routes::Routes;
 use crate::tap::Tapped;
 use airtcp_core::{DropReason, Instant, Packet, Port};
+use std::collections::BTreeMap;
 use typed_index_collections::TiVec;
 
 /// See the module.
@@ -38,6 +39,8 @@ pub struct Network<'t> {
     pub unroutable: u64,
     /// Packets that met too many nodes.
     pub hop_limit_drops: u64,
+    /// Elements before a hop that get only what is for some nodes: those whose way begins with the element's path.
+    pub bound: BTreeMap<ElementId, TiVec<NodeId, bool>>,
 }
 
 /// A packet before the element that takes it next.
@@ -66,7 +69,8 @@ impl Network<'_> {
             };
             return Some(Delivery { element, port, packet });
         }
-        let Some(hop) = destination.and_then(|to| self.routes.towards(node, to)) else {
+        let route = destination.and_then(|to| Some((to, self.routes.towards(node, to)?)));
+        let Some((to, hop)) = route else {
             self.drop_unroutable(now, node, &packet);
             return None;
         };
@@ -79,7 +83,9 @@ impl Network<'_> {
             }
             packet.set_hop_limit(hops - 1);
         }
-        if let Some(element) = self.before(hop) {
+        if let Some(element) = self.before(hop)
+            && self.bound.get(&element).is_none_or(|nodes| nodes[to])
+        {
             return Some(Delivery { element, port: Port::INNER, packet });
         }
         self.send(now, hop, packet);

@@ -18,6 +18,9 @@ pub const BSD: &[(&str, &str)] = &[
     ("tail_loss_probe", "false"),
 ];
 
+/// The data TCP with what is ours: every hole is repaired, X counts the tunnel queue, nothing waits there twice (DEC-U9, DEC-U22).
+pub const ALL_HOLES: &[(&str, &str)] = &[("holes", "all"), ("repeat", "path"), ("one_copy", "true")];
+
 pub fn reliable(settings: &[(&str, &str)]) -> SocketChoice {
     socket::ENTRY.with(settings.iter().copied()).unwrap()
 }

@@ -24,6 +24,12 @@ const AT_LEAST: (&str, &str, &str) = ("at_least", "1.1", "lower end of the inter
 const AT_MOST: (&str, &str, &str) = ("at_most", "0.99", "upper end of the interval is at most this");
 const BY_MEDIAN: (&str, &str, &str) =
     ("by_median", "true", "the median decides, not the whole interval; for a few long live runs");
+const PRINTED: (&str, &str, &str) = (
+    "printed",
+    "1.208",
+    "what the paper prints, a number or two ends: ours is put beside it; without bounds the check decides nothing",
+);
+const QUICK: (&str, &str, &str) = ("quick", "{ at_least = 1.05 }", "thresholds of reproduce --quick");
 const ALONG: (&str, &str, &str) =
     ("along", "\"links.air.loss\"", "the axis that is followed, in the order of its steps; required");
 const LINES: (&str, &str, &str) =
@@ -34,17 +40,17 @@ pub const KINDS: &[CheckKind] = &[
     CheckKind {
         name: "ratio",
         about: "One line over another, run by run: the interval reaches at_least and stays below at_most.",
-        keys: &[EXPERIMENT, MEASURE, OF, OVER, OVER_MEASURE, AT, AT_LEAST, AT_MOST, BY_MEDIAN, POINTS],
+        keys: &[EXPERIMENT, MEASURE, OF, OVER, OVER_MEASURE, AT, AT_LEAST, AT_MOST, PRINTED, BY_MEDIAN, POINTS, QUICK],
     },
     CheckKind {
         name: "difference",
         about: "One line less another, run by run, in the measure's unit: the interval reaches at_least and stays below at_most.",
-        keys: &[EXPERIMENT, MEASURE, OF, OVER, OVER_MEASURE, AT, AT_LEAST, AT_MOST, BY_MEDIAN, POINTS],
+        keys: &[EXPERIMENT, MEASURE, OF, OVER, OVER_MEASURE, AT, AT_LEAST, AT_MOST, PRINTED, BY_MEDIAN, POINTS, QUICK],
     },
     CheckKind {
         name: "ordering",
         about: "Each line is more than `by` times the next, with its whole interval.",
-        keys: &[EXPERIMENT, MEASURE, LINES, AT, ("by", "1", "factor; 1 if left out"), POINTS],
+        keys: &[EXPERIMENT, MEASURE, LINES, AT, ("by", "1", "factor; 1 if left out"), POINTS, QUICK],
     },
     CheckKind {
         name: "monotone",
@@ -58,12 +64,13 @@ pub const KINDS: &[CheckKind] = &[
             ("tolerance", "0.02", "share by which a step may turn back; 0 if left out"),
             AT,
             POINTS,
+            QUICK,
         ],
     },
     CheckKind {
         name: "within",
         about: "The measure itself: both ends of its interval are within the bounds.",
-        keys: &[EXPERIMENT, MEASURE, OF, AT, AT_LEAST, AT_MOST, BY_MEDIAN, POINTS],
+        keys: &[EXPERIMENT, MEASURE, OF, AT, AT_LEAST, AT_MOST, PRINTED, BY_MEDIAN, POINTS, QUICK],
     },
     CheckKind {
         name: "crossover",
@@ -78,6 +85,7 @@ pub const KINDS: &[CheckKind] = &[
             ("between", "[\"0.1%\", \"1%\"]", "the interval on the axis; required"),
             AT,
             POINTS,
+            QUICK,
         ],
     },
     CheckKind {
@@ -97,6 +105,7 @@ pub const KINDS: &[CheckKind] = &[
             ("apart", "0.1", "largest difference of the two gains, as a share of `over`; required"),
             AT,
             POINTS,
+            QUICK,
         ],
     },
     CheckKind {
@@ -107,11 +116,12 @@ pub const KINDS: &[CheckKind] = &[
             ("inputs", "{ rate = \"10Mbit\", time = \"10ms\", packet = \"512B\" }", "its inputs; required"),
             AT_LEAST,
             AT_MOST,
+            PRINTED,
         ],
     },
     CheckKind {
         name: "test",
-        about: "Named tests of the repository show it; `make test` runs them and checks that they are there.",
+        about: "Named tests of the repository show it; they are run where the source tree and cargo are there.",
         keys: &[
             ("package", "\"airtcp-schemes\"", "the crate the tests are in; required"),
             ("tests", "[\"gsn_c8_the_worked_example\"]", "their names; required"),

@@ -66,6 +66,9 @@ pub struct Point {
     pub x: Vec<f64>,
 }
 
+/// What the paper prints: both ends of a range, the same for a single number.
+pub type Printed = [f64; 2];
+
 /// One check, resolved to cells.
 #[derive(Clone, Debug)]
 pub struct Check {
@@ -79,6 +82,10 @@ pub struct Check {
     pub over_measure: Option<String>,
     /// How it is decided.
     pub rule: Rule,
+    /// What the paper prints.
+    pub printed: Option<Printed>,
+    /// Whether the claim depends on it; if not, it only puts our number beside the printed one.
+    pub decides: bool,
     /// How many points have to hold.
     pub quorum: Quorum,
     /// Where; empty where nothing is measured.

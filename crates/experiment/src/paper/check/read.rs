@@ -1,18 +1,31 @@
 //! Reads a check.
 
-use super::{Check, CheckKind, KINDS, Quorum, Rule};
+use super::{Check, CheckKind, KINDS, Printed, Quorum, Rule};
 use crate::formula::Call;
 use crate::paper::decide::{Bounds, Direction};
 use crate::paper::selection::{Selection, find_experiment};
 use crate::paper::{Experiment, number};
 use crate::scenario::document::{Entry, Node, Value};
+use crate::scenario::overlay::overlay;
 use crate::scenario::{Keys, Problem, ScenarioError};
 
-/// Reads one check, the table of `keys`.
+/// Thresholds that a check can have otherwise with few and short runs.
+const SCALED: [&str; 6] = ["at_least", "at_most", "by", "tolerance", "between", "apart"];
+
+/// Reads one check, the table of `keys`; with `quick`, with the thresholds that it has for few and short runs.
 ///
 /// # Errors
 /// Unknown keys; experiments, axes, labels, measures or formulas that are not there; nothing to compare.
-pub fn read(keys: &Keys<'_>, experiments: &[Experiment]) -> Result<Check, ScenarioError> {
+pub fn read(keys: &Keys<'_>, experiments: &[Experiment], quick: bool) -> Result<Check, ScenarioError> {
+    let mut table = keys.table.clone();
+    if let Some(own) = table.remove("quick") {
+        let own = keys.below(&own, "paper")?;
+        own.only(&SCALED)?;
+        if quick {
+            overlay(&mut table, own.table);
+        }
+    }
+    let keys = &Keys { table: &table, place: keys.place.clone(), show: keys.show.clone(), ..*keys };
     let entry = keys.required("kind", "kind = \"ratio\"")?;
     let name = keys.scalar(entry, "text")?;
     let Some(kind) = KINDS.iter().find(|kind| kind.name == name) else {
@@ -62,6 +75,7 @@ impl Reader<'_> {
             by_median: self.keys.value("by_median")?.unwrap_or(false),
         };
         match (bounds.at_least, bounds.at_most) {
+            (None, None) if self.keys.table.get("printed").is_some() => Ok(bounds),
             (None, None) => Err(self.missing("at_least", "at_least = 1.1, at_most = 2, or both")),
             (Some(low), Some(high)) if low > high => {
                 let entry = self.keys.table.get("at_least").expect("read above");
@@ -69,6 +83,23 @@ impl Reader<'_> {
             }
             _ => Ok(bounds),
         }
+    }
+
+    /// What the paper prints: a number, or the two ends of a range.
+    fn printed(&self) -> Result<Option<Printed>, ScenarioError> {
+        let Some(entry) = self.keys.table.get("printed") else { return Ok(None) };
+        let texts = self.keys.texts(entry, "a number, or two ends")?;
+        let numbers: Vec<f64> = texts.iter().filter_map(|(text, _)| text.parse().ok()).collect();
+        match numbers.as_slice() {
+            [number] => Ok(Some([*number, *number])),
+            [low, high] if low < high => Ok(Some([*low, *high])),
+            _ => Err(self.keys.bad(entry, "it is a number, or two in rising order")),
+        }
+    }
+
+    /// Whether the check decides anything, or only puts ours beside a printed number.
+    fn decides(&self, printed: Option<Printed>) -> bool {
+        printed.is_none() || ["at_least", "at_most"].iter().any(|key| self.keys.table.get(key).is_some())
     }
 
     fn missing(&self, key: &str, example: &str) -> ScenarioError {
@@ -98,8 +129,9 @@ impl Reader<'_> {
         // Every input is a number, so what cannot be computed is out of every bounds.
         let value = call.at(None).unwrap_or(f64::NAN);
         let bounds = self.bounds()?;
-        let text = format!("{} ({}) is {}", call.formula.name, call.words, words_of(bounds));
-        Ok(self.unmeasured(text, Rule::Analytic(value, bounds)))
+        let printed = self.printed()?;
+        let text = format!("{} ({}) is {}", call.formula.name, call.words, words_of(bounds, printed));
+        Ok(Check { printed, decides: self.decides(printed), ..self.unmeasured(text, Rule::Analytic(value, bounds)) })
     }
 
     fn test(&self) -> Result<Check, ScenarioError> {
@@ -115,7 +147,8 @@ impl Reader<'_> {
 
     fn unmeasured(&self, text: String, rule: Rule) -> Check {
         let (measure, quorum, points) = (String::new(), Quorum::All, Vec::new());
-        Check { kind: self.kind.name, text, measure, over_measure: None, rule, quorum, points }
+        let kind = self.kind.name;
+        Check { kind, text, measure, over_measure: None, rule, printed: None, decides: true, quorum, points }
     }
 
     fn measured(&self) -> Result<Check, ScenarioError> {
@@ -138,7 +171,9 @@ impl Reader<'_> {
         let plural = if points.len() == 1 { "the one point" } else { &format!("{count} of {} points", points.len()) };
         let other = over_measure.as_ref().map_or(String::new(), |other| format!(" over {other}"));
         let text = format!("{measure}{other} in {}: {words}, at {plural}{place}", self.experiments[experiment].id);
-        Ok(Check { kind: self.kind.name, text, measure, over_measure, rule, quorum, points })
+        let printed = self.printed()?;
+        let (kind, decides) = (self.kind.name, self.decides(printed));
+        Ok(Check { kind, text, measure, over_measure, rule, printed, decides, quorum, points })
     }
 
     /// The measure that `entry` names, which the experiment has.
@@ -196,11 +231,17 @@ impl Reader<'_> {
         Ok(match self.kind.name {
             "ratio" => {
                 let bounds = self.bounds()?;
-                (Rule::Ratio(bounds), format!("{} over {} is {}", names[0], names[1], words_of(bounds)))
+                (
+                    Rule::Ratio(bounds),
+                    format!("{} over {} is {}", names[0], names[1], words_of(bounds, self.printed()?)),
+                )
             }
             "difference" => {
                 let bounds = self.bounds()?;
-                (Rule::Difference(bounds), format!("{} less {} is {}", names[0], names[1], words_of(bounds)))
+                (
+                    Rule::Difference(bounds),
+                    format!("{} less {} is {}", names[0], names[1], words_of(bounds, self.printed()?)),
+                )
             }
             "ordering" => {
                 let by = self.number("by")?.unwrap_or(1.0);
@@ -217,7 +258,7 @@ impl Reader<'_> {
             }
             "within" => {
                 let bounds = self.bounds()?;
-                (Rule::Within(bounds), format!("{} is {}", names[0], words_of(bounds)))
+                (Rule::Within(bounds), format!("{} is {}", names[0], words_of(bounds, self.printed()?)))
             }
             "crossover" => {
                 let starts_above = self.one_of("starts", &[("above", true), ("below", false)])?;
@@ -249,9 +290,13 @@ impl Reader<'_> {
     }
 }
 
-fn words_of(bounds: Bounds) -> String {
+fn words_of(bounds: Bounds, printed: Option<Printed>) -> String {
     let low = bounds.at_least.map(|bound| format!("at least {bound}"));
     let high = bounds.at_most.map(|bound| format!("at most {bound}"));
     let median = if bounds.by_median { " in the median" } else { "" };
-    [low, high].into_iter().flatten().collect::<Vec<_>>().join(" and ") + median
+    let printed = printed.map(|[low, high]| match low == high {
+        true => format!("beside {low} in the paper"),
+        false => format!("beside {low} to {high} in the paper"),
+    });
+    [low, high, printed].into_iter().flatten().collect::<Vec<_>>().join(" and ") + median
 }

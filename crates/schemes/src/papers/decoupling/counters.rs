@@ -16,6 +16,8 @@ airtcp_core::declare! { Event, CIRCUIT:
     RTOS = "rtos",
     /// Virtual bytes acknowledged to control TCPs.
     VIRTUAL_BYTES = "virtual_bytes",
+    /// Bytes of data that the guaranteed bandwidth let out.
+    GUARANTEED_BYTES = "guaranteed_bytes",
     /// Data packets dropped in front of a full tunnel queue.
     TUNNEL_DROPS = "tunnel_drops",
 }
@@ -29,6 +31,7 @@ pub fn of_circuit(circuit: &Circuit, tunnel_drops: u64) -> Vec<(Event, u64)> {
         sum(|stats| stats.fast_recoveries),
         sum(|stats| stats.rtos),
         sum(|stats| stats.bytes_acknowledged),
+        circuit.stats().guaranteed_bytes,
         tunnel_drops,
     ];
     CIRCUIT.iter().copied().zip(counts).collect()

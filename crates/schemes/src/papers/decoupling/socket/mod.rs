@@ -8,16 +8,14 @@
 //! beside it: its SYN, so that both handshakes take one round trip together, and acknowledgments, which a receiver sends
 //! directly (DEC-19).
 //!
-//! X of F2, the duplicates after which a retransmission counts as lost, is kept at what is on its way
-//! ([`Repeat`]; DEC-U7, DEC-U22): `max(3, control window / packet size)`, and by default what waits in the tunnel queue
-//! before the repair besides, since that returns duplicates, too.
+//! F1 to F3 are parameters ([`DataSettings`]); their defaults are what the paper says. F2 repairs the first hole, and does so
+//! again after X more duplicates, X being the control window: `max(3, control window / packet size)` (DEC-U7).
+//! Retransmissions join the tail of the tunnel queue (DEC-U22).
 //!
-//! Retransmissions join the tail of the tunnel queue (DEC-U22), whose time the timers of the data TCP cannot know. So a
-//! segment that still waits there is not put there again, however often it is asked for.
-//!
-//! F1 to F3 and the repair of all holes are parameters, each with the paper's reading ([`DataSettings`]). The paper repairs
-//! the first hole only. That takes a round trip and the tunnel queue's time for each loss, and cannot keep up where a path
-//! loses more than one data packet in that time; hence our default.
+//! Ours, as variants: `holes = "all"` repairs every hole that SACK shows (DEC-U9), because a repair takes a round trip and the
+//! tunnel queue's time, and the first hole alone cannot keep up where a path loses more than one data packet in that time.
+//! `repeat = "path"` counts what waits in the tunnel queue before the repair into X, since that returns duplicates, too
+//! ([`Repeat`]). `one_copy` puts a segment that still waits there not there again, however often it is asked for.
 
 mod receiver;
 mod sender;

@@ -46,15 +46,15 @@ parameters! {
         /// F1: the receiver reports what it holds by SACK.
         pub data_sack: bool = true, "DEC-33";
         /// F2: the number of further duplicates after which a retransmission is repeated.
-        pub repeat: Repeat = Repeat::Path, "DEC-34, DEC-U22";
+        pub repeat: Repeat = Repeat::Window, "DEC-34, DEC-U7; path is ours, DEC-U22";
         /// A constant for this number, at least one; auto is what `repeat` says.
         pub repeat_after: Option<u32> = None, "DEC-C20";
         /// Which holes F2 repairs: the first, as the paper says, or all that SACK shows.
-        pub holes: Holes = Holes::All, "DEC-U9";
+        pub holes: Holes = Holes::First, "DEC-34, DEC-U9; all is ours";
         /// F3: the retransmission timer.
         pub timer: Timer = Timer::Fine, "DEC-35, DEC-X8";
         /// Do not queue a second copy of a segment that still waits in the tunnel queue.
-        pub one_copy: bool = true, "ours, DEC-U22: copies ahead of the repair repair nothing";
+        pub one_copy: bool = false, "true is ours, DEC-U22: copies ahead of the repair repair nothing";
         /// What happens when the tunnel queue is full.
         pub when_full: WhenFull = WhenFull::Block, "DEC-U6";
     }

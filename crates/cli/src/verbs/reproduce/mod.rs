@@ -1,22 +1,22 @@
 //! `airtcp reproduce`: a paper's experiments, and a verdict on each of its claims.
 
+mod rows;
+mod source;
+
 use crate::interrupt::{self, Interrupt};
 use crate::live::Live;
 use crate::output::say;
 use crate::{Failure, machine, output};
 use airtcp_experiment::html::{self, Stored};
-use airtcp_experiment::paper::reproduce::JudgedClaim;
 use airtcp_experiment::paper::resume::Journals;
 use airtcp_experiment::paper::{
-    Claim, Mode, PaperFile, Plan, Reproduction, Verdict, Worlds, built_in, output as written,
+    Mode, PaperFile, Plan, Reproduction, TestRuns, Verdict, Worlds, built_in, output as written,
 };
 use airtcp_experiment::results::{Observer, RunOptions, directory};
-use airtcp_experiment::table::Style;
 use airtcp_experiment::{Catalogue, Simulator, World};
 use anyhow::{Context, anyhow};
 use clap::Args;
 use indicatif::ProgressBar;
-use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -30,6 +30,12 @@ pub(crate) struct Arguments {
     /// Replace every scheme by plain forwarding; a comparative claim that still holds is vacuous and fails
     #[arg(long)]
     control: bool,
+    /// Switch the mechanism of each comparative claim off; a claim that still holds fails
+    #[arg(long, conflicts_with = "control")]
+    mutations: bool,
+    /// Do not run the tests that claims name; their claims are not checkable then
+    #[arg(long)]
+    no_tests: bool,
     /// Fail unless every claim holds; without it a claim that does not hold is a finding
     #[arg(long)]
     strict: bool,
@@ -48,7 +54,7 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments, catalogue: &Catalogue<'_>) -> Result<(), Failure> {
-    let mode = Mode { quick: arguments.quick, control: arguments.control };
+    let mode = Mode { quick: arguments.quick, control: arguments.control, mutations: arguments.mutations };
     let plan = Plan::new(&file(&arguments.paper)?, mode, catalogue).map_err(Failure::input)?;
     let threads = arguments.threads.map_or_else(machine::threads_available, |threads| threads as usize);
     let interrupt = Interrupt::listen().context("cannot listen for Ctrl-C")?;
@@ -73,7 +79,8 @@ pub(crate) fn run(arguments: &Arguments, catalogue: &Catalogue<'_>) -> Result<()
         say!("airtcp: interrupted; {kept} of {all} runs are saved, and the same command continues from there");
         return Err(Failure::Code(interrupt::EXIT_CODE));
     };
-    let reproduction = plan.judge(results);
+    let tests = if arguments.no_tests { TestRuns::NONE } else { source::run(&plan.tests()) };
+    let reproduction = plan.judge(results, &tests);
     let wall = machine::wall_clock().duration_since(begin);
     let manifest = |world: &str| machine::manifest(&machine::Work { world, threads, resumed_runs, wall });
     let (directory, experiments) = written::write(&arguments.results, &reproduction, &manifest)
@@ -85,7 +92,7 @@ pub(crate) fn run(arguments: &Arguments, catalogue: &Catalogue<'_>) -> Result<()
         output::print(written::to_text(&claims).trim_end());
     } else {
         let places = format!("results  {}\nreport   {}", directory.display(), report.display());
-        output::print(&format!("{}\n{places}", rows(&reproduction, output::style())));
+        output::print(&format!("{}\n{places}", rows::of(&reproduction, output::style())));
     }
     close(&reproduction, arguments.strict)
 }
@@ -137,72 +144,6 @@ fn write_report(
     Ok(path)
 }
 
-/// A row per claim, and below it the variants that come out otherwise.
-fn rows(reproduction: &Reproduction<'_>, style: Style) -> String {
-    let paper = &reproduction.plan.paper;
-    let columns = |(claim, judged): (&Claim, &JudgedClaim)| [claim.id.clone(), verdict(judged), number(judged)];
-    let cells: Vec<[String; 3]> = paper.claims.iter().zip(&reproduction.claims).map(columns).collect();
-    let width = |column: usize| cells.iter().map(|cells| cells[column].chars().count()).max().unwrap_or(0);
-    let widths = [width(0), width(1), width(2)];
-    let mut text = format!("{}\n\n", style.bold(&paper.title));
-    for ((claim, judged), cells) in paper.claims.iter().zip(&reproduction.claims).zip(&cells) {
-        for (cell, width) in cells.iter().zip(widths) {
-            let _ = write!(text, "{cell:width$}  ");
-        }
-        let _ = writeln!(text, "{}", claim.sentence);
-        for line in details(reproduction, judged) {
-            let _ = writeln!(text, "{:indent$}{}", "", style.dim(&line), indent = widths[0] + 2);
-        }
-    }
-    let holding = reproduction.claims.iter().filter(|judged| judged.verdict == Verdict::Holds).count();
-    let _ = write!(text, "\n{holding} of {} claims hold", paper.claims.len());
-    let mode = reproduction.plan.mode;
-    if mode.control {
-        text.push_str(" without the scheme; a comparative claim that does is vacuous");
-    }
-    if mode.quick {
-        text.push_str("; quick: fewer and shorter runs, no variants");
-    }
-    text
-}
-
-fn verdict(judged: &JudgedClaim) -> String {
-    if judged.is_vacuous { "vacuous".into() } else { judged.verdict.to_string() }
-}
-
-fn number(judged: &JudgedClaim) -> String {
-    let Some(estimate) = judged.judgement.estimate else { return String::new() };
-    let [low, high] = estimate.ci95;
-    format!("{} [{}, {}]", digits(estimate.median), digits(low), digits(high))
-}
-
-/// Three significant digits, or – for what is not finite.
-fn digits(value: f64) -> String {
-    if !value.is_finite() {
-        return "–".into();
-    }
-    let magnitude = if value == 0.0 { 0 } else { value.abs().log10().floor() as i32 };
-    let decimals = usize::try_from((2 - magnitude).clamp(0, 6)).unwrap_or(0);
-    format!("{value:.decimals$}")
-}
-
-fn details(reproduction: &Reproduction<'_>, judged: &JudgedClaim) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
-    if !judged.judgement.reason.is_empty() {
-        lines.push(judged.judgement.reason.clone());
-    }
-    let failing = judged.judgement.checks.iter().filter(|check| check.holds == Ok(false));
-    lines.extend(failing.map(|check| format!("fails: {}", check.text)));
-    let tests = judged.judgement.checks.iter().filter(|check| check.kind == "test");
-    lines.extend(tests.map(|check| format!("shown by: {}", check.text)));
-    let otherwise = judged.sensitivity.iter().filter(|(_, other)| other.verdict != judged.judgement.verdict);
-    lines.extend(otherwise.map(|(index, other)| {
-        let variant = &reproduction.plan.paper.variants[*index];
-        format!("{}: {} ({})", variant.item, other.verdict, variant.about)
-    }));
-    lines
-}
-
 /// Broken runs and vacuous claims are failures; a claim that does not hold is a finding.
 fn close(reproduction: &Reproduction<'_>, strict: bool) -> Result<(), Failure> {
     let failures = reproduction.failures();
@@ -210,10 +151,11 @@ fn close(reproduction: &Reproduction<'_>, strict: bool) -> Result<(), Failure> {
     let vacuous = reproduction.vacuous();
     if !vacuous.is_empty() {
         let names = vacuous.join(", ");
-        say!(
-            "airtcp: vacuous, because they hold without the scheme: {names}; make their checks demand what only the scheme can do"
-        );
+        let what =
+            if reproduction.plan.mode.mutations { "with their mechanism switched off" } else { "without the scheme" };
+        say!("airtcp: vacuous, because they hold {what}: {names}; make their checks demand what only it can do");
     }
-    let all_hold = reproduction.claims.iter().all(|judged| judged.verdict == Verdict::Holds);
+    let is_fine = |verdict: &Verdict| matches!(verdict, Verdict::Holds | Verdict::Beside);
+    let all_hold = reproduction.claims.iter().all(|judged| is_fine(&judged.verdict));
     if failures.is_empty() && vacuous.is_empty() && (all_hold || !strict) { Ok(()) } else { Err(Failure::Code(1)) }
 }
