@@ -13,7 +13,7 @@ use airtcp_linux::sys::netns::NetNs;
 use gateway_support::{Gateway, Net, RECEIVER, SENDER, Stopwatch, can_run, sh};
 use nix::sched::{CpuSet, sched_setaffinity};
 use nix::sys::socket::setsockopt;
-use nix::sys::socket::sockopt::{RcvBufForce, TcpCongestion};
+use nix::sys::socket::sockopt::{RcvBuf, TcpCongestion};
 use nix::unistd::Pid;
 use std::ffi::OsString;
 use std::io::{Read, Write};
@@ -71,39 +71,34 @@ fn busy() -> f64 {
     (fields.iter().take(8).sum::<f64>() - fields[3] - fields[4]) / 100.0
 }
 
-/// Keeps the calling thread on a processor: where the scheduler puts a sender of datagrams, whose every packet is forwarded
+/// Keeps the calling thread on one processor: where the scheduler puts a sender of datagrams, whose every packet is forwarded
 /// in its own time, makes more difference than hooks do.
-fn stay_on(processor: usize) {
+fn stay_on_first_processor() {
     let mut set = CpuSet::new();
-    set.set(processor).unwrap();
-    // There may be one only.
-    let _ = sched_setaffinity(Pid::from_raw(0), &set);
+    set.set(0).unwrap();
+    sched_setaffinity(Pid::from_raw(0), &set).unwrap();
+}
+
+/// Bytes that came in at the receiver's link, in the namespace of the calling thread.
+fn delivered() -> u64 {
+    let text = std::fs::read_to_string("/proc/thread-self/net/dev").unwrap();
+    let line = text.lines().find_map(|line| line.trim().strip_prefix("lan:")).unwrap();
+    line.split_whitespace().next().unwrap().parse().unwrap()
 }
 
 /// Bytes that arrive within a round.
 fn receive(traffic: Traffic) -> u64 {
-    let mut buffer = vec![0; 1 << 20];
-    let mut total = 0;
     if traffic.is_tcp {
         let (mut stream, _) = TcpListener::bind((traffic.to, PORT)).unwrap().accept().unwrap();
-        while let Ok(length @ 1..) = stream.read(&mut buffer) {
-            total += length as u64;
-        }
-    } else {
-        stay_on(1);
-        // Once a millisecond: to wake a receiver for each packet costs a third of all, and is not forwarding.
-        let socket = UdpSocket::bind((traffic.to, PORT)).unwrap();
-        setsockopt(&socket, RcvBufForce, &(32 << 20)).unwrap();
-        socket.set_nonblocking(true).unwrap();
-        let start = Stopwatch::start();
-        while start.elapsed() < ROUND + Duration::from_millis(300) {
-            std::thread::sleep(Duration::from_millis(1));
-            while let Ok(length) = socket.recv(&mut buffer) {
-                total += length as u64;
-            }
-        }
+        let mut buffer = vec![0; 1 << 20];
+        return std::iter::from_fn(|| stream.read(&mut buffer).ok().filter(|length| *length > 0)).sum::<usize>() as u64;
     }
-    total
+    // Nobody reads them: a reader takes as much of the machine as forwarding does, and more in one turn than in another.
+    let socket = UdpSocket::bind((traffic.to, PORT)).unwrap();
+    setsockopt(&socket, RcvBuf, &1).unwrap();
+    let before = delivered();
+    std::thread::sleep(ROUND + Duration::from_millis(300));
+    delivered() - before
 }
 
 fn send(traffic: Traffic) {
@@ -115,7 +110,7 @@ fn send(traffic: Traffic) {
             stream.write_all(&block).unwrap();
         }
     } else {
-        stay_on(0);
+        stay_on_first_processor();
         let socket = UdpSocket::bind((SENDER.0, 0)).unwrap();
         std::thread::sleep(Duration::from_millis(100));
         while start.elapsed() < ROUND {

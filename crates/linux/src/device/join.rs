@@ -254,6 +254,17 @@ mod tests {
     }
 
     #[test]
+    fn a_checksum_that_is_known_to_be_good_is_not_looked_at() {
+        let mut row = row(true, &[SIZE, SIZE]);
+        let mut bytes = row[1].to_vec();
+        *bytes.last_mut().unwrap() ^= 0x40;
+        row[1] = bytes.into();
+        let mut join = Join::default();
+        let known = |bytes: &Bytes| Datagram { bytes: bytes.clone(), checksum_is_known_good: true };
+        assert!(row.iter().all(|bytes| join.push(known(bytes)).is_ok()));
+    }
+
+    #[test]
     fn a_frame_is_no_longer_than_a_datagram() {
         let (joined, cut) = join(&row(true, &[1448; 60]));
         assert_eq!((joined, cut.len()), (45, 45));

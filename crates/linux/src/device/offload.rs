@@ -103,6 +103,12 @@ mod tests {
     }
 
     #[test]
+    fn the_kernel_answers_for_what_it_checked_or_did_not_compute_yet() {
+        let known = |flags| Offload::read([flags, 0, 0, 0, 0, 0, 0, 0, 0, 0]).checksum_is_known_good();
+        assert_eq!([0, NEEDS_CHECKSUM, CHECKSUM_IS_CHECKED].map(known), [false, true, true]);
+    }
+
+    #[test]
     fn a_checksum_outside_of_the_datagram_is_left_alone() {
         let mut bytes = [NEEDS_CHECKSUM, 0, 0, 0, 0, 0, 0, 0, 0, 0];
         bytes[6..8].copy_from_slice(&60_000u16.to_ne_bytes());
