@@ -68,8 +68,7 @@ fn dec_28_an_aggregate_of_flows_fills_the_bottleneck_through_one_trunk() {
 }
 
 #[test]
-fn dec_28_dec_19_a_file_through_a_trunk_arrives_whole_and_acknowledgments_pass_beside_it() {
-    // DEC-19.
+fn dec_19_dec_28_a_file_through_a_trunk_arrives_whole_and_acknowledgments_pass_beside_it() {
     for ipv6 in [false, true] {
         let mut network = backbone(1, &[("loss", "0.5%")]).with_trunk(&[]);
         let flow = bulk("file", network.senders[0], network.receivers[0], tcp(&[]));
