@@ -80,10 +80,7 @@ fn dec_19_dec_28_a_file_through_a_trunk_arrives_whole_and_acknowledgments_pass_b
         assert_eq!(outcome.flows[0].received_sha256, outcome.flows[0].sent_sha256);
         let trunk = &outcome.schemes[0];
         // Nothing of the way back enters the tunnel queue: data and the SYN do.
-        assert!(
-            events(trunk, trunk_events::TUNNELLED) < 5_000_000 / 1448 + 600,
-            "{trunk:?}"
-        );
+        assert!(events(trunk, trunk_events::TUNNELLED) < 5_000_000 / 1448 + 600, "{trunk:?}");
         assert!(events(trunk, trunk_events::HEADER_RETRANSMISSION) > 0);
     }
 }
