@@ -221,7 +221,8 @@ fn dec_20_header_packets_and_their_data_take_the_same_one_of_two_ways() {
 fn dec_20_data_that_take_another_path_do_not_enter_the_trunk() {
     let mut network = backbone(1, &[]);
     let ([a, e], sender) = (network.edges, network.senders[0]);
-    let (c, outsider) = (network.topology.nodes().nth(1).unwrap(), network.topology.node("outsider"));
+    let c = network.topology.nodes().nth(1).unwrap();
+    let outsider = network.topology.node("outsider");
     let wire = link(&[("rate", "100Mbit"), ("delay", "0.1ms")]);
     network.topology.link("aside", c, outsider, wire.clone(), wire);
     network.topology.scheme("trunk", [a, e], decoupling());
