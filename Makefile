@@ -1,6 +1,6 @@
 # `make` lists the targets. CONTRIBUTING.md says more about each.
 .DEFAULT_GOAL := help
-.PHONY: help setup build release demo test test-long matrix drills accept accept-clean coverage-spec traces validate bench fuzz fuzz-canary swarm swarm-canary fmt lint doc clean
+.PHONY: help setup build release demo test test-long matrix drills accept accept-clean coverage-spec verdicts traces validate bench fuzz fuzz-canary swarm swarm-canary fmt lint doc clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
@@ -40,6 +40,11 @@ accept-clean: ## demo and test in a fresh Debian root (root, debootstrap)
 
 coverage-spec: ## rules and claims of the specification without code or without test
 	@cargo run --quiet --locked --package airtcp-tidy --bin coverage-spec
+
+verdicts: release ## judge every claim of the papers in full, then under mutations; writes docs/verdicts.md (hours)
+	@status=0; for paper in papers/*/; do for option in "" --mutations; do \
+		target/release/airtcp reproduce "$$(basename $$paper)" $$option || status=1; done; done; \
+	target/release/airtcp verdicts --output docs/verdicts.md; exit $$status
 
 traces: ## is the simulator's behaviour what it was? the demo, the papers' quick runs and thirty scenarios, by hash
 	@scripts/traces

@@ -66,14 +66,21 @@ fn every_folder_of_papers_has_its_line_with_all_of_its_files() {
 }
 
 #[test]
-fn as_tcp_has_thirteen_claims_and_four_figures_one_of_them_twice() {
+fn as_tcp_has_thirteen_claims_and_four_figures_one_of_them_three_times() {
     let file = built_in::find("as-tcp").unwrap().file().unwrap();
     let paper = file.read(Mode::default(), &[], &Catalogue::BUILT_IN).unwrap();
     let ids: Vec<String> = paper.claims.iter().map(|claim| claim.id.clone()).collect();
     assert_eq!(ids, (1..=13).map(|number| format!("AST-C{number}")).collect::<Vec<_>>());
     let figures = paper.experiments.iter().flat_map(|experiment| &experiment.scenario.figures);
     let names: Vec<&str> = figures.map(|figure| figure.name.as_str()).collect();
-    let expected = ["fig3-throughput", "fig4-fairness", "fig5-errors", "fig6-transfer-time", "fig6-without-handshake"];
+    let expected = [
+        "fig3-throughput",
+        "fig4-fairness",
+        "fig5-errors",
+        "fig6-transfer-time",
+        "fig6-slowest",
+        "fig6-without-handshake",
+    ];
     assert_eq!(names, expected);
 }
 
@@ -100,13 +107,13 @@ fn fast_tcp_has_twelve_claims_and_the_papers_four_figures() {
 }
 
 #[test]
-fn newzag_has_fifteen_claims_and_five_figures() {
+fn newzag_has_fifteen_claims_and_six_figures() {
     let file = built_in::find("newzag").unwrap().file().unwrap();
     let paper = file.read(Mode::default(), &[], &Catalogue::BUILT_IN).unwrap();
     let ids: Vec<String> = paper.claims.iter().map(|claim| claim.id.clone()).collect();
     assert_eq!(ids, (1..=15).map(|number| format!("NZG-C{number}")).collect::<Vec<_>>());
     let figures: usize = paper.experiments.iter().map(|experiment| experiment.scenario.figures.len()).sum();
-    assert_eq!(figures, 5);
+    assert_eq!(figures, 6);
 }
 
 #[test]

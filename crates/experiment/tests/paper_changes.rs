@@ -1,6 +1,7 @@
 //! Claims judged again: with other seeds, under variants and mutations, in the settings of sweeps, quickly.
 
 use crate::common::{CATALOGUE, DEMO, given};
+use airtcp_experiment::paper::verdicts::{self, Judged};
 use airtcp_experiment::paper::{Mode, PaperFile, Plan, Reproduction, TestRuns, Worlds, output};
 use airtcp_experiment::results::{self, RunOptions};
 use airtcp_experiment::scenario::{ScenarioError, Source};
@@ -138,7 +139,7 @@ fn a_claim_is_judged_in_every_setting_of_its_sweeps() {
         (&setting["setting"], &setting["verdict"], &setting["value"]),
         (&"5ms".into(), &"does not hold".into(), &2.5.into())
     );
-    assert_eq!(judged(&swept, QUICK)["sweeps"][0]["of"], 0, "only in full");
+    assert_eq!(judged(&swept, QUICK)["sweeps"][0]["of"], Value::Null, "only in full");
     let variants = judged(&claim("strong", "at_least = 15", "sweeps = [\"both\"]"), Mode::default());
     assert_eq!(variants["sweeps"][0]["holds"], 2);
     assert_eq!(variants["verdict"], "does not hold", "a sweep does not change the verdict");
@@ -231,4 +232,26 @@ fn a_change_that_touches_nothing_is_an_error() {
         unknown.contains("there is no mutation 'no-hald'") && unknown.contains("did you mean 'no-hold'"),
         "{unknown}"
     );
+}
+
+#[test]
+fn the_page_of_verdicts_has_a_row_per_claim_with_ours_theirs_settings_and_mutation() {
+    let text = claim("strong", "at_least = 4.9", "sweeps = [\"hold\"]\nmutation = \"no-hold\"");
+    let claims = |mode: Mode| {
+        let plan = plan(&text, mode).unwrap();
+        let claims = output::claims(&run(&plan), "there");
+        (plan.paper, claims)
+    };
+    let ((paper, full), (_, mutated)) = (claims(Mode::default()), claims(MUTATIONS));
+    let page = verdicts::page(&[Judged { paper, full: Some(full), mutations: Some(mutated) }]);
+    let row = page.lines().find(|line| line.starts_with("| GSN-C1 | x |")).expect("a row");
+    for part in
+        ["e1, 6 runs, 3 sets of seeds", "| 10.00 |", "| holds |", "| 3 of 4 |", "it holds nothing: fails, as it must"]
+    {
+        assert!(row.contains(part), "{part} in {row}");
+    }
+    assert!(page.contains("| GSN-C1 | how long it holds | 5ms | does not hold | 2.500 |"), "{page}");
+    assert!(page.contains("All 1 claims: claims that hold: measured 1 of 1"), "{page}");
+    let not_run = verdicts::page(&[Judged { paper: plan(&text, QUICK).unwrap().paper, full: None, mutations: None }]);
+    assert!(not_run.contains("| not run |"), "{not_run}");
 }

@@ -107,6 +107,11 @@ fn ast_c12_a_wired_half_slower_than_the_air_loses_nothing_that_was_acknowledged(
         let silenced = count(&outcome, airtcp_schemes::papers::as_tcp::events::SILENCED);
         assert_eq!(silenced > 0, balance == "silence");
     }
+    // Without either the same cell loses what was acknowledged.
+    let unbalanced = as_tcp(&slow, &[("balance", "nothing"), ("buffer", "20000B")]);
+    assert!(lost(&unbalanced) > 0);
+    let silent = as_tcp(&slow, &[("balance", "silence"), ("buffer", "20000B")]);
+    assert_eq!(lost(&silent), 0, "silence is what keeps it");
 }
 
 #[test]

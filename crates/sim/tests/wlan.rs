@@ -49,10 +49,16 @@ fn ast_15_an_upload_shares_the_air_with_its_own_acknowledgments() {
 
 #[test]
 fn ast_c6_a_short_queue_of_the_access_point_drops_acknowledgments_of_many_uploads() {
-    let outcome = uploads(20, &[("ap_queue", "20packets")], &[("delayed_ack_segments", "1")], 12);
-    let dropped = outcome.drops.iter().find(|drop| drop.place == "wlans.wifi.ap").expect("drops at the access point");
-    assert_eq!(dropped.reason, DropReason::QUEUE_FULL);
-    assert!(dropped.packets > 100, "{}", dropped.packets);
+    // Windows of 20 packets: 5 stations have 100 packets on the way, 40 have 800 and 80 have 1600.
+    for (stations, queue, drops) in
+        [(5, "100packets", false), (40, "100packets", true), (80, "100packets", true), (20, "20packets", true)]
+    {
+        let sender = [("delayed_ack_segments", "1"), ("max_cwnd", "20"), ("initial_window", "1")];
+        let outcome = uploads(stations, &[("ap_queue", queue)], &sender, 12);
+        let dropped = outcome.drops.iter().find(|drop| drop.place == "wlans.wifi.ap");
+        let full = dropped.filter(|drop| drop.reason == DropReason::QUEUE_FULL).map_or(0, |drop| drop.packets);
+        assert_eq!(full > 100, drops, "{stations} stations, {queue}: {full}");
+    }
 }
 
 #[test]

@@ -1,7 +1,8 @@
 //! Which rules and claims of the specification have code and a test.
 //!
 //! `docs/spec-items.toml` lists the items. A *rule* has code if its item code stands in the sources outside tests, and
-//! a test if it stands in test code or begins a test's name (`GSN-11`: `gsn_11_…`). A *claim* has code if a
+//! a test if a test's name begins with it (`GSN-11`: `gsn_11_…`), so that the test is about this rule; a word in a
+//! comment is none. A *claim* has code if a
 //! `papers/*/paper.toml` states it, and a test if that file gives it a check other than named tests, or if the named
 //! tests are there, or a test of that name is. A *check* (`SPEC-8-12`: `spec_8_12_…`) is a test.
 
@@ -52,8 +53,6 @@ pub struct Item {
 pub struct Evidence {
     /// Item codes in sources outside tests.
     code: BTreeSet<String>,
-    /// Item codes in tests.
-    test: BTreeSet<String>,
     /// Names of tests.
     tests: BTreeSet<String>,
     /// Claims of the papers: whether a check measures or computes something, and the tests that are named.
@@ -125,8 +124,9 @@ impl Evidence {
         let code = code_only(text);
         let spans = test_spans(&code);
         for (at, item) in codes(text) {
-            let is_test = is_test_file || spans.iter().any(|span| span.contains(&at));
-            if is_test { &mut self.test } else { &mut self.code }.insert(item);
+            if !is_test_file && !spans.iter().any(|span| span.contains(&at)) {
+                self.code.insert(item);
+            }
         }
         let is_test = |at: usize| is_test_file || spans.iter().any(|span| span.contains(&at));
         let functions = code.match_indices("fn ").filter(|(at, _)| is_test(*at));
@@ -168,7 +168,7 @@ impl Evidence {
     pub fn of(&self, item: &Item) -> (bool, bool) {
         let named = self.has_test_named(&item.code.to_ascii_lowercase().replace('-', "_"));
         match item.sort {
-            Sort::Rule => (self.code.contains(&item.code), named || self.test.contains(&item.code)),
+            Sort::Rule => (self.code.contains(&item.code), named),
             Sort::Claim => match self.claims.get(&item.code) {
                 Some((measures, tests)) => {
                     let are_there = tests.iter().all(|test| self.has_test_named(test));
@@ -241,7 +241,7 @@ mod tests {
 
     const CODE: (&str, &str) = (
         "crates/a/src/lib.rs",
-        "// ABC-1 and ABC-11\nfn f() {}\n#[cfg(test)]\nmod tests {\n#[test]\nfn abc_1_works() {}\n// ABC-11\n}\n",
+        "// ABC-1 and ABC-11\nfn f() {}\n#[cfg(test)]\nmod tests {\n#[test]\nfn abc_1_works() {}\nfn abc_11_works() {}\n}\n",
     );
     const PAPER: (&str, &str) =
         ("papers/x/paper.toml", "[[claims]]\nid = \"ABC-C1\"\nchecks = [{ kind = \"ratio\" }]\n");
@@ -265,8 +265,15 @@ mod tests {
 
     #[test]
     fn a_rule_in_a_comment_of_a_test_is_no_code() {
-        let test = ("crates/a/src/tests.rs", "// ABC-1\nfn abc_11_works() {}");
+        let test = ("crates/a/src/tests.rs", "// ABC-1\nfn abc_1_works() {}\nfn abc_11_works() {}");
         assert_eq!(lacks(&[test, PAPER, SPEC]), ["ABC-1 has no code", "ABC-11 has no code"]);
+    }
+
+    #[test]
+    fn a_rule_in_a_comment_of_a_test_is_no_test() {
+        let code =
+            ("crates/a/src/lib.rs", "// ABC-1 ABC-11\n#[cfg(test)]\nmod tests {\n// ABC-11\nfn abc_1_works() {}\n}");
+        assert_eq!(lacks(&[code, PAPER, SPEC]), ["ABC-11 has no test"]);
     }
 
     #[test]

@@ -14,6 +14,7 @@ pub mod links;
 pub mod rust;
 pub mod test_files;
 pub mod text;
+pub mod thresholds;
 pub mod tree;
 
 use std::fmt;

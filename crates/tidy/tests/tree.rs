@@ -1,7 +1,7 @@
 //! Runs every check over this repository.
 
 use airtcp_tidy::tree::{self, TreeFile};
-use airtcp_tidy::{Violation, circles, commands, coverage, dependencies, layers, links, test_files, text};
+use airtcp_tidy::{Violation, circles, commands, coverage, dependencies, layers, links, test_files, text, thresholds};
 
 fn is_rust(file: &TreeFile) -> bool {
     file.path.ends_with(".rs")
@@ -112,6 +112,11 @@ fn every_item_of_the_specification_has_code_and_test_where_the_system_exists() {
     let list = files.iter().find(|file| file.path == coverage::ITEMS).and_then(|file| file.text.as_deref());
     let systems = coverage::systems(list.expect("the list of items")).expect("it reads");
     assert_none(coverage::check(&systems, &coverage::evidence(&files).expect("papers are TOML")));
+}
+
+#[test]
+fn every_threshold_of_a_paper_says_where_it_comes_from() {
+    assert_none(thresholds::check(&tree::files(&tree::root())));
 }
 
 #[test]

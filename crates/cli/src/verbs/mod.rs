@@ -12,6 +12,7 @@ mod run;
 mod show;
 mod status;
 mod topic;
+mod verdicts;
 
 use crate::Failure;
 use airtcp_experiment::scenario::Source;
@@ -25,6 +26,8 @@ pub(crate) enum Verb {
     Run(run::Arguments),
     /// Run a paper's experiments and judge its claims
     Reproduce(reproduce::Arguments),
+    /// Make a page with a row for each claim of each paper, of what reproduce left
+    Verdicts(verdicts::Arguments),
     /// Run your own program on the hosts of a live scenario
     Emulate(emulate::Arguments),
     /// Run a scheme on this router's real packets
@@ -48,6 +51,7 @@ impl Verb {
         match self {
             Verb::Run(arguments) => run::run(&arguments, catalogue),
             Verb::Reproduce(arguments) => reproduce::run(&arguments, catalogue),
+            Verb::Verdicts(arguments) => verdicts::run(&arguments, catalogue),
             Verb::Emulate(arguments) => emulate::run(&arguments, catalogue),
             Verb::Gateway(arguments) => gateway::run(&arguments, catalogue),
             Verb::Status(arguments) => status::run(&arguments),

@@ -32,7 +32,11 @@ metrics! { METRICS: Combine::Whole, Members::None;
     "completions_ns.p50", "complete p50", Unit::Millis => |run, _| completions(run, 50);
     /// 95th percentile of the same
     "completions_ns.p95", "complete p95", Unit::Millis => |run, _| completions(run, 95);
-    /// the same without the handshake
+    /// mean of the same
+    "completions_ns.mean", "complete mean", Unit::Millis => |run, _| mean(run, |flow| flow.completion);
+    /// mean of the same without the handshake
+    "transfers_ns.mean", "transfer mean", Unit::Millis => |run, _| mean(run, |flow| flow.transfer);
+    /// time until the last flow of fixed size is complete, without its handshake
     "transfer_ns", "transfer", Unit::Seconds => |run, _| latest(run.outcome, |flow| flow.transfer);
 }
 
@@ -80,6 +84,13 @@ fn completions(run: &Run<'_>, percentile: usize) -> Option<f64> {
     let mut times = sized.map(|(_, flow)| flow.completion).collect::<Option<Vec<Duration>>>()?;
     times.sort_unstable();
     times.get((times.len() * percentile).div_ceil(100).saturating_sub(1)).copied().map(nanos)
+}
+
+/// The mean over the flows of fixed size, in ns; `None` unless all of them were complete.
+fn mean(run: &Run<'_>, of: fn(&FlowOutcome) -> Option<Duration>) -> Option<f64> {
+    let sized = run.scenario.flows.iter().zip(&run.outcome.flows).filter(|(spec, _)| spec.size.is_some());
+    let times = sized.map(|(_, flow)| of(flow).map(nanos)).collect::<Option<Vec<f64>>>()?;
+    (!times.is_empty()).then(|| times.iter().sum::<f64>() / times.len() as f64)
 }
 
 fn nanos(time: Duration) -> f64 {

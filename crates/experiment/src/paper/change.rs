@@ -2,7 +2,7 @@
 //!
 //! `set` is merged into experiments, `cases` into single steps of `vary.cases`, and `experiments` restricts both to some.
 
-use super::read::{MUTATION_KEYS, SWEEP_KEYS, VARIANT_KEYS, check_item, names, text};
+use super::keys::{MUTATION_KEYS, SWEEP_KEYS, VARIANT_KEYS, check_item, names, text};
 use super::{Mutation, SettingSweep, Variant};
 use crate::scenario::document::{Node, Origin, Table, Value, split_path};
 use crate::scenario::overlay::overlay;

@@ -1,7 +1,7 @@
 //! Reads the claims of a paper's file.
 
 use super::change::Changes;
-use super::read::{CLAIM_KEYS, check_item, names, text};
+use super::keys::{CLAIM_KEYS, check_item, names, text};
 use super::{Claim, ClaimKind, Experiment, Mode, Subject, check};
 use crate::scenario::document::{Node, Value};
 use crate::scenario::{Keys, Place, ScenarioError};

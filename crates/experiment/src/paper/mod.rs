@@ -12,6 +12,7 @@ pub mod check;
 mod claim;
 pub mod decide;
 pub mod judge;
+mod keys;
 pub(crate) mod number;
 pub mod output;
 pub mod plan;
@@ -20,12 +21,14 @@ pub mod reproduce;
 pub mod resume;
 mod selection;
 pub mod tally;
+pub mod verdicts;
 
 pub use change::Change;
 pub use check::{Check, KINDS as CHECK_KINDS};
 pub use judge::{Judgement, TestRuns, Verdict};
+pub use keys::{CLAIM_KEYS, EXPERIMENT_KEYS, MUTATION_KEYS, PAPER_KEYS, SWEEP_KEYS, VARIANT_KEYS};
 pub use plan::{Plan, Worlds};
-pub use read::{CLAIM_KEYS, EXPERIMENT_KEYS, MUTATION_KEYS, PAPER_KEYS, PaperFile, SWEEP_KEYS, VARIANT_KEYS};
+pub use read::PaperFile;
 pub use reproduce::Reproduction;
 
 use crate::scenario::Scenario;

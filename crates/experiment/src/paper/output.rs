@@ -12,7 +12,7 @@
 use super::check::Printed;
 use super::decide::Finding;
 use super::judge::{CheckResult, Judgement, Verdict};
-use super::reproduce::{JudgedClaim, Reproduction};
+use super::reproduce::{JudgedClaim, Reproduction, share_that_holds};
 use super::selection::At;
 use super::{Claim, Paper, SettingSweep};
 use crate::html::StoredError;
@@ -141,9 +141,10 @@ fn sweep_of(sweep: &SettingSweep, judged: &[Judgement]) -> Value {
         put_estimate(&mut row, judgement.estimate);
         row
     };
-    let holds = judged.iter().filter(|judgement| judgement.verdict == Verdict::Holds).count();
+    let share = share_that_holds(judged);
+    let (holds, all) = (share.map(|(holds, _)| holds), share.map(|(_, all)| all));
     let steps: Vec<Value> = sweep.steps.iter().zip(judged).map(step).collect();
-    json!({"name": sweep.name, "about": sweep.about, "holds": holds, "of": judged.len(), "settings": steps})
+    json!({"name": sweep.name, "about": sweep.about, "holds": holds, "of": all, "settings": steps})
 }
 
 fn put_printed(row: &mut Value, printed: Option<(Printed, f64)>) {

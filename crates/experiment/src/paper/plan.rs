@@ -3,11 +3,10 @@
 
 use super::change::Change;
 use super::check::Rule;
-use super::judge::TestRuns;
 use super::selection::CellRef;
-use super::{Claim, Experiment, Mode, Paper, PaperFile, Reproduction, Subject};
+use super::{Claim, Experiment, Mode, Paper, PaperFile, Subject};
 use crate::catalogue::Catalogue;
-use crate::results::{self, Observer, RunOptions, baseline_of};
+use crate::results::baseline_of;
 use crate::scenario::{Cell, Scenario, ScenarioError};
 use crate::world::World;
 use std::collections::{BTreeMap, BTreeSet};
@@ -95,7 +94,7 @@ impl Plan {
         if self.mode.mutations { &[] } else { &self.paper.experiments }
     }
 
-    /// Everything to run, in the order in which [`Plan::judge`] wants the results: the experiments with the defaults,
+    /// Everything to run, in the order in which a judgement wants the results: the experiments with the defaults,
     /// then for each branch what its claims look at.
     pub fn sweeps(&self) -> Vec<Sweep<'_>> {
         let mut sweeps = Vec::new();
@@ -128,16 +127,6 @@ impl Plan {
             }
         }
         found
-    }
-
-    /// Runs everything but tests, and judges.
-    ///
-    /// # Panics
-    /// See [`Worlds::of`].
-    pub fn run(&self, worlds: Worlds<'_>, options: RunOptions, observer: &mut dyn Observer) -> Reproduction<'_> {
-        let sweeps = self.sweeps();
-        let results = sweeps.iter().map(|sweep| results::run(sweep.scenario, worlds.of(sweep), options, observer));
-        self.judge(results.collect(), &TestRuns::NONE)
     }
 }
 

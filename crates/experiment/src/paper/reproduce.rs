@@ -2,10 +2,10 @@
 
 use super::change::Change;
 use super::judge::{Evidence, Judgement, TestRuns, judge, over_bases, with_variants};
-use super::plan::Plan;
+use super::plan::{Plan, Worlds};
 use super::tally::Tally;
 use super::{Claim, Verdict};
-use crate::results::{Estimate, Results};
+use crate::results::{self, Estimate, Observer, Results, RunOptions};
 
 /// A paper that was run.
 pub struct Reproduction<'a> {
@@ -42,6 +42,16 @@ struct Aside<'a> {
 }
 
 impl Plan {
+    /// Runs everything but tests, and judges.
+    ///
+    /// # Panics
+    /// See [`Worlds::of`].
+    pub fn run(&self, worlds: Worlds<'_>, options: RunOptions, observer: &mut dyn Observer) -> Reproduction<'_> {
+        let sweeps = self.sweeps();
+        let results = sweeps.iter().map(|sweep| results::run(sweep.scenario, worlds.of(sweep), options, observer));
+        self.judge(results.collect(), &TestRuns::NONE)
+    }
+
     /// Judges what [`Plan::sweeps`] gave and what became of [`Plan::tests`].
     pub fn judge<'a>(&'a self, results: Vec<Results<'a>>, tests: &TestRuns) -> Reproduction<'a> {
         let tests = if self.mode.assumes_tests() { &TestRuns::Assumed } else { tests };
@@ -133,12 +143,21 @@ impl JudgedClaim {
         JudgedClaim { judgement, verdict, bases, sensitivity, sweeps, is_vacuous: false }
     }
 
-    /// In how many of the settings of its sweeps it holds, and how many there are; `None` without a sweep.
+    /// In how many of the settings of its sweeps it holds, and how many there are; `None` without a sweep, and where a
+    /// printed number is all there is.
     pub fn share_of_settings(&self) -> Option<(usize, usize)> {
-        let steps = || self.sweeps.iter().flat_map(|(_, steps)| steps);
-        let all = steps().count();
-        (all > 0).then(|| (steps().filter(|step| step.verdict == Verdict::Holds).count(), all))
+        self.sweeps.iter().map(|(_, steps)| share_that_holds(steps)).reduce(|a, b| {
+            let ((holds, all), (more, others)) = (a?, b?);
+            Some((holds + more, all + others))
+        })?
     }
+}
+
+/// How many of these hold, and how many there are; `None` for none, and where a printed number is all there is.
+pub fn share_that_holds(steps: &[Judgement]) -> Option<(usize, usize)> {
+    let is_beside = steps.iter().any(|step| step.verdict == Verdict::Beside);
+    let holding = steps.iter().filter(|step| step.verdict == Verdict::Holds).count();
+    (!steps.is_empty() && !is_beside).then_some((holding, steps.len()))
 }
 
 impl Reproduction<'_> {

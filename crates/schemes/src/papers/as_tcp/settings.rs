@@ -32,6 +32,8 @@ parameters! {
     pub struct AsTcpSettings {
         /// Where connections are split.
         pub split: Split = Split::Near, "AST-8 to AST-10";
+        /// Make acknowledgments of what the medium delivered; without, those of the split go over the air.
+        pub emulate: bool = true, "AST-5";
         /// What keeps a station from sending faster than the split can pass on.
         pub balance: Balance = Balance::Window, "AST-11; SPEC 7.3: the window is what can be deployed";
         /// Packets that wait at the split, in the interface queue and for the wired half together, from which it stops

@@ -37,7 +37,8 @@ pub struct Station {
     /// By the direction in which the station sends.
     flows: FlowTable<Flow>,
     pending: Tracker<Pending>,
-    /// The medium tells what it delivered. One that never did acknowledges nothing, and TCP's own acknowledgments pass.
+    /// The medium tells what it delivered, and that is to be used. One that never did acknowledges nothing, and TCP's own
+    /// acknowledgments pass.
     is_told: bool,
     /// What waits for the interface.
     waiting: VecDeque<Packet>,
@@ -211,7 +212,7 @@ impl Element for Station {
     fn handle_tx_status(&mut self, cx: &mut Context<'_>, status: TxStatus) {
         let Some(Pending { flow, start, end }) = self.pending.take(cx.now(), status.token) else { return };
         self.drain(cx);
-        self.is_told |= status.outcome == Outcome::Acked;
+        self.is_told |= status.outcome == Outcome::Acked && self.settings.emulate;
         if status.outcome == Outcome::RetryLimit {
             cx.emit(Event::GIVEN_UP);
         }

@@ -46,7 +46,8 @@ fn station(settings: &[(&str, &str)]) -> Harness<Station> {
     let flags = TcpFlags::SYN.with(TcpFlags::ACK).with(TcpFlags::EMULATED);
     harness.packet(NOW, Port::LINK, packet(false, header(flags, SeqNum(99), START + 1, 20_000), 0));
     let answer = harness.io.inner[0].tcp().unwrap().flags;
-    assert_eq!(answer, TcpFlags::SYN.with(TcpFlags::ACK), "what the boxes say to each other stays between them");
+    let said = if settings.emulate { TcpFlags::SYN.with(TcpFlags::ACK) } else { flags };
+    assert_eq!(answer, said, "what the boxes say to each other stays between them, where they do");
     harness.io.link.clear();
     harness.io.inner.clear();
     harness
@@ -88,6 +89,19 @@ fn ast_5_what_the_medium_delivered_is_acknowledged_with_the_numbers_of_the_hands
     let sent = harness.io.link[0].tcp().unwrap().options.timestamps.unwrap();
     assert_eq!(tcp.options.timestamps, Some(Timestamps { value: 104, echo: sent.value }));
     assert_eq!(harness.count(events::ACK_EMULATED), 1);
+}
+
+#[test]
+fn ast_5_without_emulation_the_split_is_asked_for_its_acknowledgments_and_they_pass() {
+    let mut harness = station(&[("emulate", "false")]);
+    send(&mut harness, 0);
+    assert!(!harness.io.link[0].tcp().unwrap().flags.emulated(), "the split must not keep its own back");
+    status(&mut harness, 0, Outcome::Acked);
+    assert_eq!(harness.io.inner.len(), 0);
+    let real = header(TcpFlags::ACK, SeqNum(100), START + 401, 600);
+    harness.packet(NOW, Port::LINK, packet(false, real, 0));
+    assert_eq!(acknowledged(&harness), [400]);
+    assert_eq!(harness.count(events::ACK_EMULATED), 0);
 }
 
 #[test]
