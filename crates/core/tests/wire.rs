@@ -271,6 +271,18 @@ fn an_edit_of_a_wrong_checksum_does_not_make_it_right() {
 }
 
 #[test]
+fn a_checksum_that_somebody_vouches_for_is_believed_until_the_medium_marks_the_packet() {
+    let mut bytes = Reference::v4(TcpHeader::new(1, 2, 3, 4), b"payload").to_bytes();
+    *bytes.last_mut().unwrap() ^= 1;
+    let mut packet = Packet::parse(Bytes::from(bytes)).unwrap();
+    assert!(!packet.checksum_is_known_good());
+    packet.set_checksum_known_good();
+    assert!(packet.checksum_holds() && packet.clone().checksum_is_known_good());
+    packet.mark_corrupted();
+    assert!(!packet.checksum_holds());
+}
+
+#[test]
 fn the_loss_notification_is_a_reserved_bit_and_changes_no_other() {
     for reference in
         [Reference::v4(TcpHeader::new(1, 2, 3, 4), b"payload"), Reference::v6(TcpHeader::new(1, 2, 3, 4), b"")]

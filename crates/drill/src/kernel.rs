@@ -34,9 +34,11 @@ enum Socket {
     Closed,
 }
 
-/// Nothing is remembered between connections, writes are never short, and windows are scaled as ours.
-const SETTINGS: [(&str, &str); 4] = [
+/// Nothing is remembered between connections, segments stay as they were sent, writes are never short, and windows are
+/// scaled as ours.
+const SETTINGS: [(&str, &str); 5] = [
     ("net/ipv4/tcp_no_metrics_save", "1"),
+    ("net/ipv4/tcp_retrans_collapse", "0"),
     ("net/ipv4/tcp_wmem", "4096 4194304 16777216"),
     ("net/ipv4/tcp_rmem", "4096 131072 6291456"),
     ("net/ipv6/conf/all/accept_dad", "0"),
@@ -82,6 +84,14 @@ impl Kernel {
             Ok(tun)
         })??;
         Ok(Kernel { namespace, device: TunDevice::new(tun), addresses, start: None, socket: Socket::None })
+    }
+
+    /// Has the device take segments one by one instead of in super-frames, so that none is held back to fill one.
+    ///
+    /// # Errors
+    /// What the machine lacks.
+    pub fn send_one_by_one(&self) -> anyhow::Result<()> {
+        self.namespace.run(|| ip("link set drill gso_max_segs 1"))?
     }
 
     /// The script begins with the first thing that happens.

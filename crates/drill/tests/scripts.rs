@@ -1,23 +1,15 @@
 //! Every script in `scripts/` against both stacks.
 
+mod live;
+
 use airtcp_drill::{Kernel, Ours, Script, collection, play};
-use std::io::Write;
+use live::can_run;
 use std::sync::Mutex;
 
 /// So many scripts are kept at least.
 const SCRIPTS: usize = 60;
 /// Scripts wait more than they work.
 const AT_ONCE: usize = 6;
-
-fn can_run(test: &str) -> bool {
-    let Err(reason) = Kernel::check_available() else { return true };
-    eprintln!("skipped: {test}: {reason}");
-    if let Some(path) = std::env::var_os("AIRTCP_SKIP_LOG") {
-        let mut log = std::fs::OpenOptions::new().append(true).create(true).open(path).unwrap();
-        writeln!(log, "{test}: {reason}").unwrap();
-    }
-    false
-}
 
 #[test]
 fn our_tcp_does_to_the_microsecond_what_the_scripts_say() {

@@ -16,6 +16,7 @@ pub mod parameters;
 pub mod scenario;
 pub mod seeds;
 mod site;
+pub mod trace;
 
 pub use panics::quietly;
 

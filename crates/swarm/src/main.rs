@@ -5,8 +5,9 @@ mod report;
 
 use airtcp_swarm::canary::CANARIES;
 use airtcp_swarm::scenario::{scenario, shrink};
-use airtcp_swarm::{Tables, check};
+use airtcp_swarm::{Tables, check, trace};
 use clap::Parser;
+use std::io::{BufWriter, stdout};
 use std::process::ExitCode;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -26,6 +27,9 @@ struct Arguments {
     /// Make the network of a failing seed as small as possible.
     #[arg(long, requires = "seed")]
     shrink: bool,
+    /// Write a line for every packet of its network; with `--shrink`, of the small one.
+    #[arg(long, requires = "seed")]
+    trace: bool,
     /// Look for each planted bug instead, and for nothing in its honest twin.
     #[arg(long, conflicts_with_all = ["count", "from", "seed"])]
     canary: bool,
@@ -35,7 +39,7 @@ fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let passed = match arguments.seed {
         _ if arguments.canary => find_canaries(),
-        Some(seed) => run_one(seed, arguments.shrink),
+        Some(seed) => run_one(seed, &arguments),
         None => run_many(arguments.from, arguments.count),
     };
     if passed { ExitCode::SUCCESS } else { ExitCode::FAILURE }
@@ -69,21 +73,30 @@ fn run_many(from: u64, count: u64) -> bool {
     failures == 0
 }
 
-fn run_one(seed: u64, shrinks: bool) -> bool {
+fn run_one(seed: u64, arguments: &Arguments) -> bool {
     let network = scenario(seed, &Tables::built_in());
     print!("{network}");
-    let Err(what) = check(seed, &Tables::built_in()) else {
-        println!("passed");
-        return true;
-    };
-    println!("failed: {what}");
-    if shrinks {
+    let verdict = check(seed, &Tables::built_in());
+    match &verdict {
+        Ok(()) => println!("passed"),
+        Err(what) => println!("failed: {what}"),
+    }
+    let mut shown = network.clone();
+    if verdict.is_err() && arguments.shrink {
         match shrink::shrink(&network, &shrink::fails) {
-            Some((small, what)) => print!("\nshrunk to:\n{small}failed: {what}\n"),
+            Some((small, what)) => {
+                print!("\nshrunk to:\n{small}failed: {what}\n");
+                shown = small;
+            }
             None => println!("the network does not fail, so there is nothing to shrink"),
         }
     }
-    false
+    if arguments.trace
+        && let Err(error) = trace::write(&shown, &mut BufWriter::new(stdout().lock()))
+    {
+        println!("no trace: {error}");
+    }
+    verdict.is_ok()
 }
 
 fn find_canaries() -> bool {

@@ -27,6 +27,8 @@ pub mod mark {
     pub const APP_LIMITED: u8 = 32;
     /// Its delivery was counted already.
     pub const DELIVERED: u8 = 64;
+    /// By its time it was found lost: until it is sent again, its time says nothing more.
+    pub const JUDGED: u8 = 128;
 }
 
 /// One segment in flight.
@@ -218,7 +220,7 @@ impl Scoreboard {
     }
 
     /// Marks lost every first transmission that precedes `newest` in the order of sending and for
-    /// which `overdue(sent_at)` is true. Returns the first that precedes it and is not overdue.
+    /// which `overdue(sent_at)` is true. Returns when the last that precedes it and is not overdue was sent.
     pub fn mark_sent_before(
         &mut self,
         newest: SendOrder,
@@ -226,22 +228,30 @@ impl Scoreboard {
         overdue: impl Fn(Instant) -> bool,
     ) -> Option<Instant> {
         let mut index = self.first_from(self.undecided_from);
-        let mut undecided = None;
+        let (mut last, mut from) = (None, None);
         while let Some(record) = self.records.get(index).copied() {
-            if !record.has(mark::SACKED | mark::LOST | mark::EVER_RETRANS) {
+            if record.has(mark::SACKED) {
+                let past = self.sacked.containing(record.start).map_or(record.end, |range| range.end);
+                index = self.first_from(past.max(record.end));
+                continue;
+            }
+            if !record.has(mark::LOST | mark::EVER_RETRANS | mark::JUDGED) {
                 if record.order >= newest {
                     break;
                 }
-                if !overdue(record.sent_at) {
-                    undecided = Some(record.sent_at);
-                    break;
+                if overdue(record.sent_at) {
+                    self.mark_lost(index, sk);
+                    self.records[index].flags |= mark::JUDGED;
+                } else {
+                    last = Some(record.sent_at);
+                    from = from.or(Some(record.start));
                 }
-                self.mark_lost(index, sk);
             }
             index += 1;
         }
-        self.undecided_from = self.records.get(index).map_or_else(|| self.end(), |record| record.start);
-        undecided
+        let end = self.records.get(index).map_or_else(|| self.end(), |record| record.start);
+        self.undecided_from = from.unwrap_or(end);
+        last
     }
 
     /// The same for retransmissions in flight. The number marked is added to `count`.
@@ -252,21 +262,38 @@ impl Scoreboard {
         count: &mut u64,
         overdue: impl Fn(Instant) -> bool,
     ) -> Option<Instant> {
-        while let Some(entry) = self.retransmissions.front().copied() {
-            if let Some(index) = self.current(entry) {
-                let sent_at = self.records[index].sent_at;
-                if entry.order >= newest {
-                    return None;
-                }
-                if !overdue(sent_at) {
-                    return Some(sent_at);
-                }
-                self.mark_lost(index, sk);
-                *count += 1;
+        let (mut at, mut last) = (0, None);
+        while let Some(entry) = self.retransmissions.get(at).copied().filter(|entry| entry.order < newest) {
+            let current = self.current(entry);
+            if let Some(index) = current.filter(|index| !overdue(self.records[*index].sent_at)) {
+                last = Some(self.records[index].sent_at);
+                at += 1;
+                continue;
             }
-            self.retransmissions.pop_front();
+            if let Some(index) = current {
+                *count += u64::from(self.records[index].has(mark::RETRANS));
+                self.mark_lost(index, sk);
+                self.records[index].flags |= mark::JUDGED;
+            }
+            if at == 0 {
+                self.retransmissions.pop_front();
+            } else {
+                at += 1;
+            }
         }
-        None
+        last
+    }
+
+    /// The peer reports that `[start, end)` arrived twice. Calls `on_resent` for each record of it that was sent again.
+    pub fn mark_duplicate(&mut self, start: u64, end: u64, sk: &mut TcpSock, mut on_resent: impl FnMut(&Sent)) {
+        let mut index = self.first_from(start);
+        while let Some(record) = self.records.get(index).copied().filter(|record| record.end <= end) {
+            if record.has(mark::EVER_RETRANS) {
+                on_resent(&record);
+                self.reflag(index, record.flags & !mark::RETRANS, sk);
+            }
+            index += 1;
+        }
     }
 
     /// Marks lost every retransmission since which `count` segments were delivered; returns how many it marked.
@@ -289,7 +316,7 @@ impl Scoreboard {
     fn current(&self, entry: Retransmission) -> Option<usize> {
         self.index_of(entry.start).filter(|index| {
             let record = &self.records[*index];
-            record.order == entry.order && record.flags & (mark::RETRANS | mark::SACKED) == mark::RETRANS
+            record.order == entry.order && !record.has(mark::SACKED | mark::JUDGED) && !waits(record.flags)
         })
     }
 
@@ -350,10 +377,11 @@ impl Scoreboard {
         found
     }
 
-    /// Notes that the record at `index` was sent again.
-    pub fn resent(&mut self, index: usize, now: Instant, sk: &mut TcpSock) {
+    /// Notes that the record at `index` was sent again: as a repair, which counts as in flight, or as a probe.
+    pub fn resent(&mut self, index: usize, is_repair: bool, now: Instant, sk: &mut TcpSock) {
+        let marks = if is_repair { mark::RETRANS | mark::EVER_RETRANS } else { mark::EVER_RETRANS };
         let flags = self.records[index].flags;
-        self.reflag(index, flags | mark::RETRANS | mark::EVER_RETRANS, sk);
+        self.reflag(index, (flags | marks) & !mark::JUDGED, sk);
         self.transmissions += 1;
         let record = &mut self.records[index];
         record.sent_at = now;
@@ -462,7 +490,7 @@ mod tests {
         assert_eq!(counts(&sk), [6, 2, 3, 0]);
         for _ in 0..3 {
             let index = board.next_waiting().unwrap();
-            board.resent(index, at(50 + index as u64), &mut sk);
+            board.resent(index, true, at(50 + index as u64), &mut sk);
         }
         assert_eq!((board.next_waiting(), counts(&sk)), (None, [6, 2, 3, 3]));
         let mut again = 0;
@@ -488,7 +516,7 @@ mod tests {
         board.mark_sacked(201, 301, &mut sk, |_| {});
         board.mark_lost_below(201, &mut sk);
         let index = board.next_waiting().unwrap();
-        board.resent(index, at(9), &mut sk);
+        board.resent(index, true, at(9), &mut sk);
         while board.pop_acknowledged(501, &mut sk).is_some() {}
         board.forget_below(501);
         assert!(board.is_empty() && board.sacked().is_empty() && !board.has_waiting());

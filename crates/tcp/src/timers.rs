@@ -52,6 +52,26 @@ impl Timers {
         self.set(timer, Instant::MAX);
     }
 
+    /// Arms one of the timers for what is in flight, of which only one runs at a time (Linux `icsk_pending`).
+    pub fn set_only(&mut self, timer: Timer, at: Instant) {
+        for other in [Timer::Retransmit, Timer::LossProbe, Timer::Reorder] {
+            if other != timer && self.is_set(other) {
+                self.stop(other);
+            }
+        }
+        self.set(timer, at);
+    }
+
+    /// Disarms the timers for what is in flight.
+    pub fn stop_in_flight(&mut self) {
+        [Timer::Retransmit, Timer::LossProbe, Timer::Reorder].into_iter().for_each(|timer| self.stop(timer));
+    }
+
+    /// True if `timer` runs.
+    pub fn is_set(&self, timer: Timer) -> bool {
+        self.deadlines[timer as usize] != Instant::MAX
+    }
+
     /// Disarms all of them.
     pub fn stop_all(&mut self) {
         *self = Timers::default();

@@ -38,6 +38,8 @@ struct Inner {
     /// IP bytes on the medium, where it differs from the headers (compressed hop).
     wire_len_override: Option<u32>,
     corrupted: bool,
+    /// Its TCP checksum need not be looked at.
+    checksum_is_known_good: bool,
     origin: Option<CreateReason>,
     tcp: Option<TcpHeader>,
     content: Content,
@@ -63,7 +65,16 @@ impl Packet {
 
     #[inline]
     fn new_in(spare: Option<Packet>, ip: IpHeader, tcp: Option<TcpHeader>, content: Content) -> Self {
-        let inner = Inner { ip, tcp, content, wire_len_override: None, corrupted: false, shim: None, origin: None };
+        let inner = Inner {
+            ip,
+            tcp,
+            content,
+            wire_len_override: None,
+            corrupted: false,
+            checksum_is_known_good: false,
+            shim: None,
+            origin: None,
+        };
         match spare {
             Some(mut packet) => {
                 *packet.0 = inner;
@@ -167,10 +178,20 @@ impl Packet {
         self.0.origin = Some(reason);
     }
 
+    /// True if [`Packet::checksum_holds`] without a look at the bytes.
+    pub fn checksum_is_known_good(&self) -> bool {
+        self.0.checksum_is_known_good
+    }
+
+    /// Says that somebody checked the TCP checksum of the bytes, or has just made it. Edits keep it right.
+    pub fn set_checksum_known_good(&mut self) {
+        self.0.checksum_is_known_good = true;
+    }
+
     /// False if the medium marked it or the TCP checksum of real bytes is wrong.
     pub fn checksum_holds(&self) -> bool {
-        if self.0.corrupted {
-            return false;
+        if self.0.corrupted || self.0.checksum_is_known_good {
+            return !self.0.corrupted;
         }
         match &self.0.content {
             Content::Wire { datagram, .. } if self.0.tcp.is_some() => build::tcp_checksum_holds(&self.0.ip, datagram),

@@ -11,8 +11,13 @@ use airtcp_linux::gateway::supervisor::{self, Report};
 use airtcp_linux::gateway::worker::{self, Mode};
 use airtcp_linux::gateway::{Config, check, inspect, plan};
 use airtcp_schemes::{Reports, SCHEMES};
+use mimalloc::MiMalloc;
 use std::io::Write;
 use std::process::{Command, ExitCode};
+
+/// As in the airtcp command.
+#[global_allocator]
+static ALLOCATOR: MiMalloc = MiMalloc;
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

@@ -11,4 +11,4 @@ mod offload;
 mod tun;
 
 pub use offload::Offload;
-pub use tun::{DeviceCounters, DeviceGone, TunDevice};
+pub use tun::{Datagram, DeviceCounters, DeviceGone, TunDevice};

@@ -7,6 +7,7 @@ use crate::sys::tun::OFFLOAD_HEADER as HEADER;
 use airtcp_core::packet::checksum;
 
 const NEEDS_CHECKSUM: u8 = 1;
+const CHECKSUM_IS_CHECKED: u8 = 2;
 const TCP_V4: u8 = 1;
 const TCP_V6: u8 = 4;
 /// Added to the kind where the first segment has CWR.
@@ -59,6 +60,11 @@ impl Offload {
         }
     }
 
+    /// True if the kernel answers for the checksum once it is completed: it checked it, or the datagram was on no link yet.
+    pub fn checksum_is_known_good(self) -> bool {
+        self.flags & (NEEDS_CHECKSUM | CHECKSUM_IS_CHECKED) != 0
+    }
+
     /// True if the datagram stands for several.
     pub fn is_super_frame(self) -> bool {
         self.kind != 0
@@ -94,6 +100,12 @@ mod tests {
         assert_eq!(Offload::read(offload.bytes()), offload);
         assert_eq!(offload.tcp_segment(), Some(1428));
         assert!(!Offload::default().is_super_frame());
+    }
+
+    #[test]
+    fn the_kernel_answers_for_what_it_checked_or_did_not_compute_yet() {
+        let known = |flags| Offload::read([flags, 0, 0, 0, 0, 0, 0, 0, 0, 0]).checksum_is_known_good();
+        assert_eq!([0, NEEDS_CHECKSUM, CHECKSUM_IS_CHECKED].map(known), [false, true, true]);
     }
 
     #[test]

@@ -9,6 +9,15 @@ use bytes::Bytes;
 use std::io::{self, ErrorKind, IoSlice, IoSliceMut};
 use std::os::fd::{AsFd, BorrowedFd};
 
+/// A datagram without its header of the device.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Datagram {
+    /// The IP packet.
+    pub bytes: Bytes,
+    /// Its TCP checksum need not be looked at.
+    pub checksum_is_known_good: bool,
+}
+
 /// What a device did so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DeviceCounters {
@@ -76,20 +85,25 @@ impl TunDevice {
         self.counters
     }
 
+    /// True if the rest of a super-frame is to be taken.
+    pub fn is_in_frame(&self) -> bool {
+        self.cut.is_some()
+    }
+
     /// Takes the next datagram, or the next segment of a super-frame, each in an allocation of exactly its size (a slice of
     /// a shared buffer would keep the whole buffer alive as long as a cache keeps the packet). A super-frame that cannot be
     /// cut goes back as it came.
     ///
     /// # Errors
     /// Only when the device is gone.
-    pub fn receive(&mut self) -> Result<Option<Bytes>, DeviceGone> {
+    pub fn receive(&mut self) -> Result<Option<Datagram>, DeviceGone> {
         loop {
             if let Some(cut) = &mut self.cut {
                 let frame = &self.buffer[..self.length];
                 let segment = cut.next(frame);
                 self.cut = self.cut.filter(|cut| !cut.is_over(frame));
-                if segment.is_some() {
-                    return Ok(segment);
+                if let Some(bytes) = segment {
+                    return Ok(Some(Datagram { bytes, checksum_is_known_good: true }));
                 }
             }
             if !self.read()? {
@@ -98,8 +112,8 @@ impl TunDevice {
             let datagram = &mut self.buffer[..self.length];
             if !self.offload.is_super_frame() {
                 self.offload.complete_checksum(datagram);
-                self.offload = Offload::default();
-                return Ok(Some(Bytes::copy_from_slice(datagram)));
+                let checksum_is_known_good = std::mem::take(&mut self.offload).checksum_is_known_good();
+                return Ok(Some(Datagram { bytes: Bytes::copy_from_slice(datagram), checksum_is_known_good }));
             }
             self.cut = Cut::new(self.offload, datagram);
             if self.cut.is_none() {
@@ -152,7 +166,7 @@ impl TunDevice {
     ///
     /// # Errors
     /// The datagram, if it does not belong to them: flush first.
-    pub fn stage(&mut self, datagram: Bytes) -> Result<(), Bytes> {
+    pub fn stage(&mut self, datagram: Datagram) -> Result<(), Datagram> {
         if !self.join.segments().is_empty() && !self.tun.has_offloads() {
             return Err(datagram);
         }

@@ -7,7 +7,7 @@
 use super::control::{ControlCounters, ControlSocket, PeerState};
 use super::divert;
 use super::scheme::Scheme;
-use crate::device::{DeviceCounters, DeviceGone, TunDevice};
+use crate::device::{Datagram, DeviceCounters, DeviceGone, TunDevice};
 use crate::sys::clock;
 use airtcp_core::{
     Backlog, Balance, Context, CreateReason, DropReason, Duration, Element, Event, Gauge, Instant, Io, Ledger, Outcome,
@@ -16,7 +16,8 @@ use airtcp_core::{
 use std::collections::VecDeque;
 use std::os::fd::{AsFd, BorrowedFd};
 
-/// Packets taken from one device before the other gets its turn.
+/// Packets taken from one device before the other gets its turn; more where a super-frame began, as its parts leave
+/// together.
 const BATCH: usize = 64;
 /// What a device keeps for a worker that is busy, in packets.
 const DEVICE_QUEUE_PACKETS: usize = divert::DEVICE_QUEUE_PACKETS as usize;
@@ -90,7 +91,9 @@ impl World {
                         self.write(now, ledger, staged_for, &mut tokens);
                         staged_for = port;
                     }
-                    if let Err(datagram) = self.devices[port.index()].stage(packet.to_wire()) {
+                    let checksum_is_known_good = packet.checksum_is_known_good();
+                    let datagram = Datagram { bytes: packet.to_wire(), checksum_is_known_good };
+                    if let Err(datagram) = self.devices[port.index()].stage(datagram) {
                         self.write(now, ledger, port, &mut tokens);
                         // Nothing is staged, so it is taken.
                         let _ = self.devices[port.index()].stage(datagram);
@@ -123,6 +126,14 @@ impl World {
             }
         }
     }
+}
+
+fn parse(datagram: Datagram) -> Option<Packet> {
+    let mut packet = Packet::parse(datagram.bytes)?;
+    if datagram.checksum_is_known_good {
+        packet.set_checksum_known_good();
+    }
+    Some(packet)
 }
 
 /// An element on real packets.
@@ -192,10 +203,10 @@ impl Runtime {
     fn handle_device(&mut self, device: Port) -> Result<bool, DeviceGone> {
         let (index, arrival) = (device.index(), device.opposite());
         let (mut now, mut left) = (clock::now(), BATCH);
-        while left > 0 {
+        while left > 0 || self.world.devices[index].is_in_frame() {
             let Some(datagram) = self.world.devices[index].receive()? else { break };
-            left -= 1;
-            match Packet::parse(datagram) {
+            left = left.saturating_sub(1);
+            match parse(datagram) {
                 Some(packet) => {
                     self.ledger.receive(arrival);
                     now = clock::now();

@@ -146,14 +146,15 @@ impl Connection {
             return false;
         }
         self.note_stamp(now, packet, tcp, sequence);
-        if ack < una {
-            // An acknowledgment that was overtaken; its data is welcome.
-            return true;
-        }
         let clock = self.options.clock(now);
         let echo = tcp.options.timestamps.filter(|_| self.options.timestamps).map(|stamp| stamp.echo);
         let has_data = packet.payload_len() > 0 || tcp.flags.fin();
-        let input = AckInput { tcp, ack: ack as u64, sequence, has_data, clock, echo };
+        let input = AckInput { tcp, ack: ack.max(0) as u64, sequence, has_data, clock, echo };
+        if ack < una {
+            // An acknowledgment that was overtaken; its data is welcome, and so is what it reports.
+            self.with_sender(now, |sender, step| sender.handle_old_ack(&input, step));
+            return true;
+        }
         self.with_sender(now, |sender, step| sender.handle_ack(&input, step));
         if self.sender.fin_acknowledged() {
             match self.state {

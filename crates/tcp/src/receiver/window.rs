@@ -61,6 +61,8 @@ impl ReceiveWindow {
     /// send (Linux), and by a segment or half the buffer.
     pub fn deserves_update(&self, nxt: u64, free: u64, mss: u32) -> bool {
         let usable = self.edge.saturating_sub(nxt);
+        // More than the field can say cannot be told.
+        let free = free.min(MAX_FIELD << self.shift);
         free >= 2 * usable && free - usable >= u64::from(mss).min(self.buffer / 2).max(1)
     }
 }
@@ -83,6 +85,14 @@ mod tests {
         // 5000 bytes arrived, 500 of them were read: the edge stays.
         assert_eq!(window.announce(5001, 5500, 1000), 5000);
         assert_eq!(window.announce(5001, 6000, 1000), 6000);
+    }
+
+    #[test]
+    fn what_the_field_cannot_say_is_no_news() {
+        let mut window = ReceiveWindow::new(1 << 20);
+        window.announce(1, 1 << 20, 1000);
+        assert!(!window.deserves_update(30_001, 1 << 20, 1000));
+        assert!(window.deserves_update(40_001, 1 << 20, 1000));
     }
 
     #[test]

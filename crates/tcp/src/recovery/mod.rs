@@ -21,12 +21,13 @@ use core::fmt::Debug;
 /// Segments that must overtake a hole before it counts as lost (RFC 5681, RFC 6675).
 pub const DUP_THRESH: u32 = 3;
 
-/// The newest segment an acknowledgment delivered.
+/// What an acknowledgment delivered.
 #[derive(Clone, Copy, Debug)]
 pub struct Newest {
-    /// Which transmission it was.
+    /// The transmission of the segment sent last.
     pub order: SendOrder,
-    /// Time from sending to its acknowledgment.
+    /// Time from sending to acknowledgment of the segment looked at last: the highest, and those acknowledged
+    /// cumulatively after those SACKed.
     pub rtt: Duration,
 }
 
@@ -37,24 +38,16 @@ pub struct AckView {
     pub now: Instant,
     /// The cumulative acknowledgment advanced.
     pub una_advanced: bool,
-    /// The newest segment delivered.
-    pub newest: Option<Newest>,
     /// It is a duplicate: nothing more is acknowledged, or only selectively.
     pub duplicate: bool,
-    /// A duplicate was reported.
-    pub dsack: bool,
-    /// A segment was seen overtaken by later ones and yet arrived.
-    pub reordering_seen: bool,
-    /// Offset of the oldest byte not acknowledged, and of the next to send.
-    pub una: u64,
-    /// See `una`.
-    pub nxt: u64,
     /// Duplicates after which what was sent again is sent again once more.
     pub repeat_after: u32,
 }
 
 /// See the module.
 pub trait LossDetector: Debug + Send {
+    /// Segments were delivered: what happens before [`LossDetector::detect`] is asked.
+    fn on_delivered(&mut self, _newest: Newest) {}
     /// Marks lost segments. Returns when to check again if nothing arrives before.
     fn detect(&mut self, board: &mut Scoreboard, sk: &mut TcpSock, ack: &AckView, stats: &mut Stats)
     -> Option<Instant>;
@@ -67,12 +60,11 @@ pub trait LossDetector: Debug + Send {
         true
     }
     /// True if a timeout should leave this segment alone: it is too young to be lost.
-    fn spares(&self, _sent: &Sent, _sk: &TcpSock, _now: Instant) -> bool {
+    fn spares(&self, _sent: &Sent, _now: Instant) -> bool {
         false
     }
-    /// True if a timeout retransmits the oldest segment regardless of the window, which the segments not marked lost
-    /// fill.
-    fn forces_after_timeout(&self) -> bool {
+    /// True if never more retransmissions are in flight than segments are lost.
+    fn limits_repairs(&self) -> bool {
         false
     }
     /// True if the sender probes a silent tail.
@@ -83,10 +75,19 @@ pub trait LossDetector: Debug + Send {
     fn rescue(&mut self, _board: &Scoreboard, _recovery_point: u64) -> Option<usize> {
         None
     }
-    /// A hole was filled by its first transmission although it had been retransmitted.
+    /// A segment was seen overtaken by later ones and yet arrived.
     fn on_reordering(&mut self) {}
-    /// Recovery ended.
+    /// A segment that was sent again arrived twice.
+    fn on_duplicate(&mut self) {}
+    /// An acknowledgment after one that reported a duplicate. The newest segment that it delivered was sent when `delivered_then`
+    /// segments had been delivered; now `delivered` have been.
+    fn on_round(&mut self, _delivered_then: u32, _delivered: u32) {}
+    /// A reduction was taken back, because of duplicates or otherwise: what was judged may be judged again.
+    fn on_undone(&mut self, _by_duplicates: bool) {}
+    /// Recovery ended, and the reduction stays.
     fn on_recovered(&mut self) {}
+    /// [`LossDetector::detect`] will look at everything again.
+    fn look_again(&mut self) {}
 }
 
 /// The detector for a connection; without SACK only NewReno and its elders can work.
@@ -97,6 +98,7 @@ pub fn make(config: &Config, has_sack: bool) -> Box<dyn LossDetector> {
         RecoveryKind::Sack if has_sack => Box::new(sack::Sack::default()),
         RecoveryKind::Reno => Box::new(classic::Reno),
         RecoveryKind::Tahoe => Box::new(classic::Tahoe),
-        RecoveryKind::Rack | RecoveryKind::Sack | RecoveryKind::NewReno => Box::new(newreno::NewReno),
+        RecoveryKind::Rack => Box::new(newreno::NewReno { adapts: true }),
+        RecoveryKind::Sack | RecoveryKind::NewReno => Box::new(newreno::NewReno { adapts: false }),
     }
 }

@@ -12,7 +12,11 @@ use airtcp_core::Instant;
 
 /// RFC 5681 section 3.2: the third duplicate outside recovery loses the oldest segment.
 pub(super) fn lose_head_on_third_duplicate(board: &mut Scoreboard, sk: &mut TcpSock) {
-    if sk.icsk_ca_state < CaState::Recovery && sk.sacked_out >= DUP_THRESH {
+    lose_head_on_duplicates(DUP_THRESH, board, sk);
+}
+
+fn lose_head_on_duplicates(count: u32, board: &mut Scoreboard, sk: &mut TcpSock) {
+    if sk.icsk_ca_state < CaState::Recovery && sk.sacked_out >= count {
         lose_head(board, sk);
     }
 }
@@ -25,11 +29,14 @@ fn lose_head(board: &mut Scoreboard, sk: &mut TcpSock) {
 
 /// See the module.
 #[derive(Clone, Copy, Debug)]
-pub struct NewReno;
+pub struct NewReno {
+    /// More duplicates than three are waited for where reordering was seen, as Linux does.
+    pub adapts: bool,
+}
 
 impl LossDetector for NewReno {
     fn detect(&mut self, board: &mut Scoreboard, sk: &mut TcpSock, ack: &AckView, _: &mut Stats) -> Option<Instant> {
-        lose_head_on_third_duplicate(board, sk);
+        lose_head_on_duplicates(if self.adapts { sk.reordering } else { DUP_THRESH }, board, sk);
         let partial = sk.icsk_ca_state == CaState::Recovery && ack.una_advanced;
         if partial {
             lose_head(board, sk);

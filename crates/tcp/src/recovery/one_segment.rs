@@ -83,11 +83,7 @@ impl LossDetector for OneSegment {
     }
 
     /// A timeout is the oldest segment's.
-    fn spares(&self, _sent: &Sent, _sk: &TcpSock, _now: Instant) -> bool {
-        true
-    }
-
-    fn forces_after_timeout(&self) -> bool {
+    fn spares(&self, _sent: &Sent, _now: Instant) -> bool {
         true
     }
 }

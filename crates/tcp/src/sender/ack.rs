@@ -4,7 +4,7 @@
 use super::delivery::Delivery;
 use super::{Sender, Step};
 use crate::congestion::{AckEvent, AckSample, CaState, RxOpt};
-use crate::recovery::{AckView, DUP_THRESH};
+use crate::recovery::AckView;
 use airtcp_core::{Duration, TcpHeader};
 
 /// What a segment says to the sender, in offsets.
@@ -12,7 +12,7 @@ use airtcp_core::{Duration, TcpHeader};
 pub struct AckInput<'a> {
     /// Its header.
     pub tcp: &'a TcpHeader,
-    /// Offset acknowledged: between `una` and `nxt`.
+    /// Offset acknowledged: between `una` and `nxt`, or below.
     pub ack: u64,
     /// Where the segment lies in the peer's sequence.
     pub sequence: i64,
@@ -34,22 +34,21 @@ pub(super) struct AckFacts {
     pub acked: u32,
     pub data_sacked: bool,
     pub dsack: bool,
+    /// A duplicate was reported that ends where the tail loss probe did.
+    pub dsack_of_probe: bool,
     pub ece: bool,
     pub duplicates: u32,
-    pub reordering_seen: bool,
     /// Data sent before the state began, and only once, arrived.
     pub original_delivered: bool,
     pub echo: Option<u32>,
     pub prior_una: u64,
     /// Highest offset SACKed before this acknowledgment.
     pub highest_before: u64,
-    pub newest: Option<crate::recovery::Newest>,
     /// A retransmission was found lost again.
     pub lost_again: bool,
+    /// The timer for what is in flight starts anew.
+    pub restarts_timer: bool,
 }
-
-/// Most segments a hole may be overtaken by (Linux `tcp_max_reordering`).
-const MAX_REORDERING: u32 = 300;
 
 impl Sender {
     /// Takes an acknowledgment at or above `una`.
@@ -67,7 +66,7 @@ impl Sender {
             self.sk.rx_opt = RxOpt { saw_tstamp: true, rcv_tsval: stamps.value, rcv_tsecr: stamps.echo };
         }
         let mut facts = self.facts_of(input);
-        let mut delivery = Delivery::new(step.now, self.sk.rtt_min_us);
+        let mut delivery = self.delivery_of(&facts, input, step);
         delivery.rate.prior_in_flight = self.sk.tcp_packets_in_flight();
         delivery.rate.is_ece = facts.ece;
         let window_updated = self.take_window(input);
@@ -75,19 +74,21 @@ impl Sender {
             self.retransmits = 0;
             self.una = input.ack;
         }
-        self.take_blocks(input, &mut facts, &mut delivery, step);
-        self.take_cumulative(&facts, &mut delivery, step);
-        self.note_reordering(&delivery, &mut facts);
+        let reported = self.take_blocks(input, &mut facts, &mut delivery, step);
+        self.sk.delivered = self.sk.delivered.wrapping_add(reported);
+        self.take_cumulative(&mut facts, &mut delivery, step);
         facts.original_delivered = self.is_original_delivered(&delivery);
-        facts.newest = delivery.newest;
-        facts.acked = delivery.acked;
+        if let Some(newest) = delivery.newest {
+            self.detector.on_delivered(newest);
+        }
         self.sync_sequence();
-        let progress = self.take_round_trip(input, &facts, &mut delivery, step);
+        facts.restarts_timer = self.take_round_trip(input, &facts, &mut delivery, step);
+        self.end_round(&delivery);
         let event = AckEvent { slow_path: facts.data_sacked, window_update: window_updated, ece: facts.ece };
         self.controller.in_ack_event(&mut self.sk, event);
 
         let is_plain_duplicate = !facts.una_advanced && !input.has_data && !window_updated && prior_packets > 0;
-        facts.duplicates = u32::from(is_plain_duplicate);
+        facts.duplicates = u32::from(is_plain_duplicate && !facts.dsack);
         step.stats.dupacks_received += u64::from(is_plain_duplicate);
         self.notice.on_ack(self.una, &facts, input.tcp.flags.eln());
         self.process_tail_probe_ack(input.ack, &facts, is_plain_duplicate, step);
@@ -99,8 +100,8 @@ impl Sender {
         if is_dubious && (prior_packets > 0 || facts.dsack) {
             self.alert(&mut facts, step);
         }
-        if progress {
-            self.rearm(true, step);
+        if facts.restarts_timer {
+            self.restart_timer(step);
         }
         let newly_delivered = self.sk.delivered.wrapping_sub(prior_delivered);
         let newly_lost = self.sk.lost.wrapping_sub(prior_lost);
@@ -113,13 +114,43 @@ impl Sender {
         }
     }
 
+    /// Takes an acknowledgment below `una`, which another one has overtaken: only what it reports selectively counts.
+    pub fn handle_old_ack(&mut self, input: &AckInput, step: &mut Step) {
+        if !self.has_sack || input.tcp.options.sack.is_empty() {
+            return;
+        }
+        self.sk.tcp_mstamp = step.now;
+        let mut facts = self.facts_of(input);
+        facts.ece = false;
+        let mut delivery = self.delivery_of(&facts, input, step);
+        self.take_blocks(input, &mut facts, &mut delivery, step);
+        facts.original_delivered = self.is_original_delivered(&delivery);
+        if let Some(newest) = delivery.newest {
+            self.detector.on_delivered(newest);
+        }
+        self.alert(&mut facts, step);
+    }
+
+    fn delivery_of(&self, facts: &AckFacts, input: &AckInput, step: &Step) -> Delivery {
+        let echo_age = facts.echo.map(|echo| input.clock.wrapping_sub(echo));
+        Delivery::new(step.now, self.sk.rtt_min_us, facts.highest_before, echo_age)
+    }
+
+    /// Tells the detector of the round in which a duplicate was reported.
+    fn end_round(&mut self, delivery: &Delivery) {
+        if self.round_due && delivery.rate.prior_delivered != 0 {
+            self.round_due = false;
+            self.detector.on_round(delivery.rate.prior_delivered, self.sk.delivered);
+        }
+    }
+
     /// What is known before anything is taken.
     fn facts_of(&self, input: &AckInput) -> AckFacts {
         AckFacts {
             after_timeout: self.retransmits > 0,
             una_advanced: input.ack > self.una,
             ece: input.tcp.flags.ece() && self.ecn,
-            echo: input.echo,
+            echo: input.echo.filter(|echo| *echo != 0),
             prior_una: self.una,
             highest_before: self.board.highest_sacked(),
             ..AckFacts::default()
@@ -135,44 +166,8 @@ impl Sender {
         has_changed
     }
 
-    /// SACK blocks (RFC 2018) and the duplicate report before them (RFC 2883).
-    fn take_blocks(&mut self, input: &AckInput, facts: &mut AckFacts, delivery: &mut Delivery, step: &mut Step) {
-        if !self.has_sack || input.tcp.options.sack.is_empty() {
-            return;
-        }
-        let blocks = input.tcp.options.sack.as_slice();
-        let range = |index: usize| {
-            let (left, right) = blocks[index];
-            (self.sequence.offset(left, self.una), self.sequence.offset(right, self.una))
-        };
-        let (left, right) = range(0);
-        let is_below = right <= input.ack as i64;
-        let is_inside = blocks.len() > 1 && {
-            let (outer_left, outer_right) = range(1);
-            left >= outer_left && right <= outer_right
-        };
-        if left < right && (is_below || is_inside) {
-            facts.dsack = true;
-            step.stats.dsacks_received += 1;
-            self.count_duplicate(right.max(0) as u64, facts.prior_una);
-        }
-        for (left, right) in blocks {
-            let left = self.sequence.offset(*left, self.una).max(self.una as i64) as u64;
-            let right = self.sequence.offset(*right, self.una);
-            // A block outside the data in flight is ignored (RFC 2018 section 8).
-            if right <= left as i64 || right as u64 > self.nxt {
-                continue;
-            }
-            let before = delivery.sacked;
-            self.board.mark_sacked(left, right as u64, &mut self.sk, |sent| delivery.on_sacked(sent));
-            let newly = delivery.sacked - before;
-            self.sk.delivered = self.sk.delivered.wrapping_add(newly);
-            facts.data_sacked |= newly > 0;
-        }
-    }
-
     /// Removes what is cumulatively acknowledged.
-    fn take_cumulative(&mut self, facts: &AckFacts, delivery: &mut Delivery, step: &mut Step) {
+    fn take_cumulative(&mut self, facts: &mut AckFacts, delivery: &mut Delivery, step: &mut Step) {
         if !facts.una_advanced {
             return;
         }
@@ -182,9 +177,13 @@ impl Sender {
             }
             delivery.on_acked(&sent);
         }
+        facts.acked = delivery.acked;
         self.board.forget_below(self.una);
         if !self.has_sack && delivery.acked > 0 {
             self.remove_reno_sacks(delivery.acked);
+        }
+        if let Some(lowest) = delivery.lowest_acked.filter(|lowest| *lowest < facts.highest_before && self.has_sack) {
+            self.check_reordering(lowest);
         }
         let before = (facts.prior_una - 1).min(self.buffer.written);
         let after = (self.una - 1).min(self.buffer.written);
@@ -198,21 +197,6 @@ impl Sender {
         is_known && delivery.lowest_original.is_some_and(|start| start < self.high_seq)
     }
 
-    /// RFC 8985 section 6.2 step 3: an original that arrived below a SACKed segment was overtaken.
-    fn note_reordering(&mut self, delivery: &Delivery, facts: &mut AckFacts) {
-        if let Some(lowest) = delivery.lowest_original.filter(|lowest| *lowest < facts.highest_before) {
-            facts.reordering_seen = true;
-            self.raise_reordering(lowest, facts.highest_before);
-        }
-    }
-
-    /// A segment at `lowest` arrived after data up to `highest`.
-    pub(super) fn raise_reordering(&mut self, lowest: u64, highest: u64) {
-        let mss = u64::from(self.sk.mss_cache.max(1));
-        let overtaken_by = u32::try_from(highest.saturating_sub(lowest).div_ceil(mss)).unwrap_or(u32::MAX);
-        self.sk.reordering = self.sk.reordering.max(overtaken_by.min(MAX_REORDERING)).max(DUP_THRESH);
-    }
-
     /// Feeds the estimator; returns true if the retransmission timer starts anew.
     fn take_round_trip(
         &mut self,
@@ -223,14 +207,14 @@ impl Sender {
     ) -> bool {
         let (mut oldest, mut newest) = delivery.round_trips(step.now);
         // A SACK of data sent after the head says nothing for the head: its timer keeps running.
-        let restarts = facts.una_advanced
+        let restarts = delivery.acked > 0
             || match (delivery.sack_times, self.board.head()) {
                 (Some((first, _)), Some(head)) => first < head.sent_at,
                 _ => false,
             };
         if oldest.is_none() && facts.una_advanced && delivery.acked > 0 {
             // Only retransmissions were acknowledged: the echoed clock tells which copy (RFC 7323 section 4).
-            let echoed = input.echo.map(|echo| input.clock.wrapping_sub(echo)).filter(|ms| (*ms as i32) >= 0);
+            let echoed = facts.echo.map(|echo| input.clock.wrapping_sub(echo)).filter(|ms| (*ms as i32) >= 0);
             oldest = echoed.map(|ms| Duration::from_millis(u64::from(ms.max(1))));
             newest = newest.or(oldest);
         }
@@ -255,12 +239,7 @@ impl Sender {
         AckView {
             now: step.now,
             una_advanced: facts.una_advanced,
-            newest: facts.newest,
             duplicate: !facts.una_advanced && (facts.duplicates > 0 || facts.data_sacked),
-            dsack: facts.dsack,
-            reordering_seen: facts.reordering_seen,
-            una: self.una,
-            nxt: self.nxt,
             repeat_after: self.repeat_after.unwrap_or(self.sk.snd_cwnd),
         }
     }

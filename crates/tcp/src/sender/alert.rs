@@ -2,6 +2,7 @@
 //! not plain progress does to the state, and when fast recovery begins and ends.
 
 use super::ack::AckFacts;
+use super::blocks::MAX_REORDERING;
 use super::{Sender, Step};
 use crate::config::ByteCounting;
 use crate::config::Reduction;
@@ -17,6 +18,7 @@ impl Sender {
     /// Acts on a duplicate, selective or congestion-echoing acknowledgment, or on any while the
     /// state is not Open.
     pub(super) fn alert(&mut self, facts: &mut AckFacts, step: &mut Step) {
+        self.holds_repairs = false;
         if facts.ece {
             self.sk.prior_ssthresh = 0;
         }
@@ -24,25 +26,18 @@ impl Sender {
             self.sk.sacked_out = 0;
         }
         if self.check_reneging(facts, step) {
+            self.holds_repairs = true;
             return;
         }
         if self.sk.icsk_ca_state == CaState::Open {
             self.undo.forget_first_retransmission();
-        } else if (self.una >= self.high_seq || self.ends_early(facts)) && self.leave_state(step) {
+        } else if (self.una >= self.high_seq || self.ends_early(facts)) && self.leave_state(facts, step) {
             return;
         }
         match self.sk.icsk_ca_state {
             CaState::Recovery => self.in_recovery(facts, step),
             CaState::Loss => self.in_loss(facts, step),
-            CaState::Open | CaState::Disorder | CaState::Cwr => {
-                if !self.has_sack {
-                    if facts.una_advanced {
-                        self.sk.sacked_out = 0;
-                    }
-                    self.add_reno_sacks(facts.duplicates);
-                }
-                self.look_for_loss(facts, step);
-            }
+            CaState::Open | CaState::Disorder | CaState::Cwr => self.look_for_loss(facts, step),
         }
     }
 
@@ -53,7 +48,7 @@ impl Sender {
 
     /// Everything sent before the state began is acknowledged. True if the state is held until
     /// something above is acknowledged, too.
-    fn leave_state(&mut self, step: &mut Step) -> bool {
+    fn leave_state(&mut self, facts: &AckFacts, step: &mut Step) -> bool {
         match self.sk.icsk_ca_state {
             CaState::Cwr if self.una != self.high_seq => {
                 self.end_reduction();
@@ -63,12 +58,10 @@ impl Sender {
                 if !self.has_sack {
                     self.sk.sacked_out = 0;
                 }
-                if self.try_undo_recovery(step) {
+                if self.try_undo_recovery(facts, step) {
                     return true;
                 }
                 self.end_reduction();
-                self.detector.on_recovered();
-                step.timers.stop(Timer::Reorder);
             }
             _ => {}
         }
@@ -82,6 +75,8 @@ impl Sender {
                 self.add_reno_sacks(facts.duplicates);
             }
         } else if self.try_undo_partial(facts, step) {
+            // More was overtaken than was known: nothing more is sent again for now.
+            self.holds_repairs = true;
             return;
         }
         if self.try_undo_duplicates(step) {
@@ -107,22 +102,28 @@ impl Sender {
     /// Linux `tcp_process_loss()`.
     fn process_loss(&mut self, facts: &AckFacts, step: &mut Step) {
         let recovered = self.una >= self.high_seq;
-        if facts.una_advanced && self.try_undo_loss(facts, step) || self.process_frto(facts, recovered, step) {
+        if facts.una_advanced && self.try_undo_loss(facts, false, step) || self.process_frto(facts, recovered, step) {
             return;
         }
         if recovered {
             // Holds the state without SACK, so that old duplicates start no recovery (RFC 6582 section 4).
-            self.try_undo_recovery(step);
+            self.try_undo_recovery(facts, step);
         } else if !self.has_sack {
-            if facts.una_advanced {
-                self.sk.sacked_out = 0;
-            } else if self.nxt > self.high_seq {
+            if self.nxt > self.high_seq && facts.duplicates > 0 {
                 self.add_reno_sacks(facts.duplicates);
+            } else if facts.una_advanced {
+                self.sk.sacked_out = 0;
             }
         }
     }
 
     fn look_for_loss(&mut self, facts: &mut AckFacts, step: &mut Step) {
+        if !self.has_sack {
+            if facts.una_advanced {
+                self.sk.sacked_out = 0;
+            }
+            self.add_reno_sacks(facts.duplicates);
+        }
         if self.sk.icsk_ca_state <= CaState::Disorder {
             self.try_undo_duplicates(step);
         }
@@ -139,9 +140,9 @@ impl Sender {
         let lost_again = step.stats.lost_retransmissions;
         let deadline = self.detector.detect(&mut self.board, &mut self.sk, &view, step.stats);
         facts.lost_again |= step.stats.lost_retransmissions != lost_again;
-        match deadline {
-            Some(at) => step.timers.set(Timer::Reorder, at),
-            None => step.timers.stop(Timer::Reorder),
+        if let Some(at) = deadline {
+            step.timers.set_only(Timer::Reorder, at.min(step.now.saturating_add(self.rtt.rto())));
+            facts.restarts_timer = false;
         }
     }
 
@@ -149,7 +150,9 @@ impl Sender {
     pub fn handle_reorder_timeout(&mut self, step: &mut Step) {
         self.sk.tcp_mstamp = step.now;
         let lost = self.sk.lost;
+        self.holds_repairs = false;
         let mut facts = AckFacts { prior_una: self.una, ..AckFacts::default() };
+        self.detector.look_again();
         self.detect(&mut facts, step);
         let newly_lost = self.sk.lost.wrapping_sub(lost);
         if newly_lost > 0 && self.sk.icsk_ca_state != CaState::Recovery {
@@ -158,9 +161,8 @@ impl Sender {
                 self.reduce_window(1, newly_lost, false);
             }
         }
-        if step.timers.deadline(Timer::Retransmit).is_none() && step.timers.deadline(Timer::LossProbe).is_none() {
-            self.rearm(false, step);
-        }
+        // What is not decided even now waits for an acknowledgment or for the timeout.
+        self.rearm(true, step);
     }
 
     /// Fast recovery begins (RFC 6675 section 5 step 4, RFC 6582 section 3.2 step 2).
@@ -170,8 +172,9 @@ impl Sender {
             self.enter_loss(step);
             return;
         }
+        self.forget_first_retransmission_if_over();
         self.sk.prior_ssthresh = 0;
-        self.undo.start(self.una, self.sk.retrans_out);
+        self.undo.start(self.una, self.undo_retransmissions());
         let spares = self.is_loss_notified() && !ece && !self.sk.tcp_in_cwnd_reduction();
         if spares {
             self.high_seq = self.nxt;
@@ -190,6 +193,7 @@ impl Sender {
 
     /// Nothing is lost: reduces for ECE, or returns to Open or Disorder.
     fn try_to_open(&mut self, facts: &AckFacts, step: &mut Step) {
+        self.forget_first_retransmission_if_over();
         if facts.ece && self.sk.icsk_ca_state < CaState::Cwr {
             self.undo.stop();
             self.sk.prior_ssthresh = 0;
@@ -204,7 +208,7 @@ impl Sender {
 
     /// Open, or Disorder while anything is unusual.
     pub(super) fn keep_open(&mut self) {
-        let unusual = self.sk.sacked_out + self.sk.lost_out + self.sk.retrans_out > 0;
+        let unusual = self.sk.sacked_out + self.sk.lost_out > 0 || self.has_resent();
         let state = if unusual { CaState::Disorder } else { CaState::Open };
         if state != self.sk.icsk_ca_state {
             self.set_state(state);
@@ -214,13 +218,13 @@ impl Sender {
 
     /// RFC 2018 section 8: SACKed data at the head may mean that the receiver took it back. If it
     /// still does after a moment, the retransmission timer acts (Linux `tcp_check_sack_reneging()`).
-    fn check_reneging(&mut self, facts: &AckFacts, step: &mut Step) -> bool {
-        let is_reneged = self.board.head().is_some_and(|head| head.has(mark::SACKED));
-        if is_reneged && facts.una_advanced {
+    fn check_reneging(&mut self, facts: &mut AckFacts, step: &mut Step) -> bool {
+        let is_reneged = facts.una_advanced && self.board.head().is_some_and(|head| head.has(mark::SACKED));
+        if is_reneged {
             let half_round_trip = Duration::from_micros(u64::from(self.sk.srtt_us >> 4));
             let wait = half_round_trip.max(RENEGING_WAIT).min(self.rtt.rto());
-            step.timers.stop(Timer::LossProbe);
-            step.timers.set(Timer::Retransmit, step.now.saturating_add(wait));
+            step.timers.set_only(Timer::Retransmit, step.now.saturating_add(wait));
+            facts.restarts_timer = false;
         }
         is_reneged
     }
@@ -233,7 +237,7 @@ impl Sender {
         }
         if self.sk.tcp_in_cwnd_reduction() {
             self.reduce_window(sample.acked_sacked, newly_lost, facts.una_advanced);
-        } else if sample.acked_sacked > 0 && self.may_raise_window(facts) {
+        } else if self.may_raise_window(facts) {
             let acked = match self.byte_counting {
                 ByteCounting::Delivered => sample.acked_sacked,
                 ByteCounting::Acknowledged if facts.after_timeout => 0,
@@ -248,7 +252,7 @@ impl Sender {
 
     /// With known reordering, any delivery is progress; else only a cumulative acknowledgment is.
     fn may_raise_window(&self, facts: &AckFacts) -> bool {
-        facts.una_advanced || facts.data_sacked && self.sk.reordering > crate::recovery::DUP_THRESH
+        facts.acked > 0 || facts.data_sacked && self.sk.reordering > crate::recovery::DUP_THRESH
     }
 
     /// A duplicate acknowledgment without SACK is an anonymous SACK of one segment.
@@ -257,8 +261,8 @@ impl Sender {
             return;
         }
         let before = self.sk.sacked_out;
-        let holes = self.sk.lost_out.max(1).min(self.sk.packets_out);
-        self.sk.sacked_out = (before + count).min(self.sk.packets_out - holes);
+        self.sk.sacked_out += count;
+        self.limit_reno_sacks(0);
         let newly = self.sk.sacked_out.saturating_sub(before);
         self.sk.delivered = self.sk.delivered.wrapping_add(newly);
     }
@@ -268,7 +272,17 @@ impl Sender {
         let newly = acked.saturating_sub(self.sk.sacked_out).max(1);
         self.sk.delivered = self.sk.delivered.wrapping_add(newly);
         self.sk.sacked_out = self.sk.sacked_out.saturating_sub(acked - 1);
-        let holes = self.sk.lost_out.max(1).min(self.sk.packets_out);
-        self.sk.sacked_out = self.sk.sacked_out.min(self.sk.packets_out - holes);
+        self.limit_reno_sacks(acked);
+    }
+
+    /// More duplicates than segments can have caused mean that some were overtaken, and of how many (Linux
+    /// `tcp_check_reno_reordering()`).
+    fn limit_reno_sacks(&mut self, acked: u32) {
+        let sk = &mut self.sk;
+        let holes = sk.lost_out.max(1).min(sk.packets_out);
+        if sk.sacked_out + holes > sk.packets_out {
+            sk.sacked_out = sk.packets_out - holes;
+            sk.reordering = (sk.packets_out + acked).min(MAX_REORDERING);
+        }
     }
 }

@@ -21,7 +21,11 @@ pub struct Delivery {
     pub sack_times: Option<(Instant, Instant)>,
     /// Lowest offset of a never retransmitted segment that arrived, however late.
     pub lowest_original: Option<u64>,
-    /// The newest segment delivered.
+    /// Lowest offset of a never retransmitted segment that was SACKed now, below what was before.
+    pub lowest_sacked: Option<u64>,
+    /// Lowest offset of a never retransmitted segment that was acknowledged without having been SACKed.
+    pub lowest_acked: Option<u64>,
+    /// What RACK wants to know.
     pub newest: Option<Newest>,
     /// The sample so far.
     pub rate: RateSample,
@@ -29,12 +33,17 @@ pub struct Delivery {
     rate_sent_at: Instant,
     now: Instant,
     rtt_min_us: u32,
+    /// Highest offset SACKed before.
+    highest_before: u64,
+    /// How old the segment is that the acknowledgment echoes the clock of, in milliseconds of that clock.
+    echo_age: Option<u32>,
 }
 
 impl Delivery {
-    /// Nothing delivered yet by an acknowledgment that arrived at `now`.
-    pub fn new(now: Instant, rtt_min_us: u32) -> Self {
-        Delivery { now, rtt_min_us, ..Delivery::default() }
+    /// Nothing delivered yet by an acknowledgment that arrived at `now` and echoes a clock `echo_age` milliseconds old;
+    /// before it data up to `highest_before` were SACKed.
+    pub fn new(now: Instant, rtt_min_us: u32, highest_before: u64, echo_age: Option<u32>) -> Self {
+        Delivery { now, rtt_min_us, highest_before, echo_age, ..Delivery::default() }
     }
 
     /// A segment was SACKed for the first time.
@@ -42,9 +51,20 @@ impl Delivery {
         self.sacked += 1;
         if !sent.has(mark::EVER_RETRANS) {
             widen(&mut self.sack_times, sent.sent_at);
-            self.note_original(sent.start);
+            lower(&mut self.lowest_original, sent.start);
+            if sent.start < self.highest_before {
+                lower(&mut self.lowest_sacked, sent.start);
+            }
         }
-        self.on_delivered(sent);
+        self.advance(sent);
+        self.take_rate(sent);
+    }
+
+    /// A SACKed segment that was sent again arrived twice: the first copy was overtaken, not lost.
+    pub fn on_duplicate(&mut self, sent: &Sent) {
+        if sent.has(mark::SACKED) {
+            lower(&mut self.lowest_sacked, sent.start);
+        }
     }
 
     /// A segment was cumulatively acknowledged.
@@ -54,25 +74,37 @@ impl Delivery {
             self.resent_acked = true;
         } else if !sent.has(mark::SACKED) {
             widen(&mut self.ack_times, sent.sent_at);
-            self.note_original(sent.start);
+            lower(&mut self.lowest_original, sent.start);
+            lower(&mut self.lowest_acked, sent.start);
         }
         if !sent.has(mark::DELIVERED) {
-            self.on_delivered(sent);
+            if !self.is_echo_older_than(sent) {
+                self.advance(sent);
+            }
+            self.take_rate(sent);
         }
     }
 
-    fn note_original(&mut self, start: u64) {
-        self.lowest_original = Some(self.lowest_original.map_or(start, |lowest| lowest.min(start)));
+    /// The acknowledgment echoes a clock before that of the segment's last transmission: an earlier one arrived.
+    fn is_echo_older_than(&self, sent: &Sent) -> bool {
+        // The clock counts whole milliseconds, as the difference of the two times in milliseconds does.
+        let age = millis(self.now).wrapping_sub(millis(sent.sent_at));
+        sent.has(mark::EVER_RETRANS) && self.echo_age.is_some_and(|echo| echo.wrapping_sub(age) as i32 > 0)
     }
 
-    fn on_delivered(&mut self, sent: &Sent) {
+    /// RFC 8985 section 6.2 step 2, as Linux: the round-trip time is that of each segment in turn.
+    fn advance(&mut self, sent: &Sent) {
         let rtt = self.now.saturating_since(sent.sent_at);
-        // RFC 8985 section 6.2 step 2: faster than any round trip means that the original arrived.
+        // Faster than any round trip means that an earlier copy arrived.
         let is_spurious =
             sent.has(mark::EVER_RETRANS) && rtt.as_micros() < u64::from(self.rtt_min_us) && self.rtt_min_us != u32::MAX;
-        if !is_spurious && self.newest.is_none_or(|newest| sent.order > newest.order) {
-            self.newest = Some(Newest { order: sent.order, rtt });
+        if !is_spurious {
+            let order = self.newest.map_or(sent.order, |newest| newest.order.max(sent.order));
+            self.newest = Some(Newest { order, rtt });
         }
+    }
+
+    fn take_rate(&mut self, sent: &Sent) {
         if sent.order > self.rate_order {
             self.rate_order = sent.order;
             self.rate_sent_at = sent.sent_at;
@@ -129,6 +161,15 @@ impl Delivery {
 
 fn widen(times: &mut Option<(Instant, Instant)>, at: Instant) {
     *times = Some(times.map_or((at, at), |(first, _)| (first, at)));
+}
+
+fn lower(lowest: &mut Option<u64>, start: u64) {
+    *lowest = Some(lowest.map_or(start, |known| known.min(start)));
+}
+
+/// The clock of timestamps, but for its offset.
+fn millis(at: Instant) -> u32 {
+    ((at.as_nanos() / 1_000_000) & 0xffff_ffff) as u32
 }
 
 fn micros(at: Instant) -> u64 {

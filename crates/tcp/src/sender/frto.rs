@@ -41,8 +41,7 @@ impl Sender {
         }
         // Step 3b: not all was lost.
         if facts.original_delivered {
-            self.undo_timeout(step);
-            return true;
+            return self.try_undo_loss(facts, true, step);
         }
         if self.nxt > self.high_seq {
             // Step 3a: new data overtake a hole, the loss was real.

@@ -5,6 +5,7 @@
 
 mod ack;
 mod alert;
+mod blocks;
 mod delivery;
 mod frto;
 mod idle;
@@ -86,6 +87,14 @@ pub struct Sender {
     high_seq: u64,
     /// Send one lost segment whatever the window says.
     force_retransmit: bool,
+    /// The retransmission timer ran out: the oldest segment is sent again at once.
+    head_due: bool,
+    /// Nothing more is sent again before the next acknowledgment or timeout.
+    holds_repairs: bool,
+    /// Segments that were reported as duplicates.
+    duplicates_reported: u64,
+    /// A duplicate was reported that the loss detector was not told the round of.
+    round_due: bool,
     prr: reduction::Prr,
     undo: undo::Undo,
     probe: tail_probe::TailProbe,
@@ -129,6 +138,10 @@ impl Sender {
             fin_sent: false,
             high_seq: 0,
             force_retransmit: false,
+            head_due: false,
+            holds_repairs: false,
+            duplicates_reported: 0,
+            round_due: false,
             prr: reduction::Prr::default(),
             undo: undo::Undo::default(),
             probe: tail_probe::TailProbe::new(config.tail_loss_probe),
@@ -146,6 +159,8 @@ impl Sender {
         self.detector = recovery::make(config, has_sack);
         self.una = 1;
         self.nxt = 1;
+        // The SYN (Linux counts it).
+        self.sk.delivered = 1;
         self.sk.tcp_mstamp = now;
         self.sk.delivered_mstamp = now;
         self.sk.first_tx_mstamp = now;

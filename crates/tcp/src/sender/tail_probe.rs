@@ -35,6 +35,11 @@ impl TailProbe {
         self.due = false;
     }
 
+    /// `nxt` when the probe was sent that may still be in flight.
+    pub(super) fn outstanding(&self) -> Option<u64> {
+        self.high_seq
+    }
+
     pub(super) fn sent(&mut self, nxt: u64, is_resent: bool) {
         self.due = false;
         self.high_seq = Some(nxt);
@@ -62,8 +67,7 @@ impl Sender {
         if !remaining.is_zero() {
             wait = wait.min(remaining);
         }
-        step.timers.set(Timer::LossProbe, step.now.saturating_add(wait));
-        step.timers.stop(Timer::Retransmit);
+        step.timers.set_only(Timer::LossProbe, step.now.saturating_add(wait));
         true
     }
 
@@ -72,8 +76,12 @@ impl Sender {
         self.sk.tcp_mstamp = step.now;
         self.probe.due = self.probe.high_seq.is_none() && !self.board.is_empty();
         // A probe gets the time to be answered; without one the oldest segment's time goes on.
-        let wait = if self.probe.due { self.rtt.rto() } else { self.rto_remaining(step) };
-        step.timers.set(Timer::Retransmit, step.now.saturating_add(wait.max(Duration::from_micros(1))));
+        self.rearm(!self.probe.due, step);
+    }
+
+    /// Retransmissions in flight that may yet be reported as duplicates.
+    pub(super) fn undo_retransmissions(&self) -> u32 {
+        self.sk.retrans_out + u32::from(self.probe.high_seq.is_some() && self.probe.is_resent)
     }
 
     /// RFC 8985 section 7.4: what an acknowledgment reveals about the probe.
@@ -85,7 +93,7 @@ impl Sender {
         step: &mut Step,
     ) {
         let Some(high_seq) = self.probe.high_seq.filter(|high_seq| ack >= *high_seq) else { return };
-        if !self.probe.is_resent || facts.dsack {
+        if !self.probe.is_resent || facts.dsack_of_probe {
             self.probe.high_seq = None;
         } else if ack > high_seq {
             // No duplicate was reported: the probe repaired a loss, which is a congestion signal.

@@ -7,6 +7,9 @@ use crate::scoreboard::mark;
 use crate::timers::Timer;
 use airtcp_core::Duration;
 
+/// A timer that is due already runs out as soon as it can.
+const LEAST_WAIT: Duration = Duration::from_micros(1);
+
 impl Sender {
     /// Time until the oldest segment has waited a whole RTO; zero if it has.
     pub(super) fn rto_remaining(&self, step: &Step) -> Duration {
@@ -15,16 +18,23 @@ impl Sender {
         head.sent_at.saturating_add(rto).saturating_since(step.now)
     }
 
-    /// Starts the timer if segments are in flight, or stops it if none are.
-    pub(super) fn rearm(&mut self, restart: bool, step: &mut Step) {
-        if self.board.is_empty() {
-            step.timers.stop(Timer::Retransmit);
-            step.timers.stop(Timer::LossProbe);
-            step.timers.stop(Timer::Reorder);
-        } else if !self.schedule_tail_probe(restart, step) {
-            step.timers.stop(Timer::LossProbe);
-            step.timers.set(Timer::Retransmit, step.now.saturating_add(self.rtt.rto()));
+    /// An acknowledgment made progress: starts a timer anew if segments are in flight, or stops it if none are.
+    pub(super) fn restart_timer(&mut self, step: &mut Step) {
+        if !self.schedule_tail_probe(true, step) {
+            let replaces = step.timers.is_set(Timer::Reorder) || step.timers.is_set(Timer::LossProbe);
+            self.rearm(replaces, step);
         }
+    }
+
+    /// Starts the retransmission timer. If it `replaces` another one, what has passed of it counts (Linux
+    /// `tcp_rearm_rto()`).
+    pub(super) fn rearm(&mut self, replaces: bool, step: &mut Step) {
+        if self.board.is_empty() {
+            step.timers.stop_in_flight();
+            return;
+        }
+        let wait = if replaces { self.rto_remaining(step).max(LEAST_WAIT) } else { self.rtt.rto() };
+        step.timers.set_only(Timer::Retransmit, step.now.saturating_add(wait));
     }
 
     /// The oldest segment was not acknowledged in time. False if the peer must be given up: it has
@@ -40,16 +50,12 @@ impl Sender {
         }
         self.sk.tcp_mstamp = step.now;
         step.stats.rtos += 1;
-        if self.board.head().is_some_and(|head| head.has(mark::SACKED)) {
-            step.stats.renegings += 1;
-            self.board.renege(&mut self.sk);
-        }
         self.enter_loss(step);
+        // The oldest segment leaves whatever the windows say.
+        self.head_due = true;
         self.retransmits += 1;
         self.rtt.backoff += 1;
-        step.timers.stop(Timer::LossProbe);
-        step.timers.stop(Timer::Reorder);
-        step.timers.set(Timer::Retransmit, step.now.saturating_add(self.rtt.rto()));
+        self.rearm(false, step);
         true
     }
 
@@ -60,9 +66,12 @@ impl Sender {
             self.sk.sacked_out = 0;
         }
         let Sender { board, sk, detector, .. } = self;
-        // What the detector spares depends on the counts before any is marked.
-        let before = sk.clone();
-        board.mark_all_lost(sk, |sent| detector.spares(sent, &before, step.now));
+        let is_reneged = board.head().is_some_and(|head| head.has(mark::SACKED));
+        if is_reneged {
+            step.stats.renegings += 1;
+            board.renege(sk);
+        }
+        board.mark_all_lost(sk, |sent| !is_reneged && detector.spares(sent, step.now));
         let is_first =
             state <= CaState::Disorder || self.una >= self.high_seq || state == CaState::Loss && self.retransmits == 0;
         if is_first {
@@ -70,7 +79,7 @@ impl Sender {
             self.sk.prior_cwnd = self.sk.snd_cwnd;
             self.sk.snd_ssthresh = self.controller.ssthresh(&mut self.sk);
             self.controller.cwnd_event(&mut self.sk, CaEvent::Loss);
-            self.undo.start(self.una, self.sk.retrans_out);
+            self.undo.start(self.una, self.undo_retransmissions());
         }
         self.sk.snd_cwnd = self.sk.tcp_packets_in_flight() + 1;
         self.sk.snd_cwnd_cnt = 0;
@@ -81,7 +90,6 @@ impl Sender {
         }
         self.frto.start(state < CaState::Recovery || self.retransmits > 0);
         self.set_state(CaState::Loss);
-        self.force_retransmit |= self.detector.forces_after_timeout();
         self.high_seq = self.nxt;
         self.probe.forget();
         self.notice.spares_window = false;

@@ -28,6 +28,9 @@ impl Sender {
     /// The next data segment, if any may leave now. `clock` is our timestamp clock.
     pub fn poll(&mut self, clock: u32, step: &mut Step) -> Option<Transmission> {
         self.sk.tcp_mstamp = step.now;
+        if core::mem::take(&mut self.head_due) && !self.board.is_empty() {
+            return self.retransmit(0, clock, step);
+        }
         if let Some(at) = self.paced_until(step.now) {
             if self.board.has_waiting() || self.unsent() > 0 {
                 step.timers.set(Timer::Pacing, at);
@@ -58,13 +61,18 @@ impl Sender {
 
     /// True if the next segment with data will be one that was sent before.
     pub fn is_retransmission_due(&self) -> bool {
-        let is_open = self.sk.snd_cwnd > self.in_flight() || self.force_retransmit;
-        self.probe.due || is_open && self.board.has_waiting() && !self.frto.holds()
+        let is_open = self.sk.snd_cwnd > self.in_flight() && self.may_repair() || self.force_retransmit;
+        self.probe.due || self.head_due || is_open && self.board.has_waiting() && !self.frto.holds()
+    }
+
+    /// What is known lost may be sent again as far as the window allows (Linux `tcp_xmit_retransmit_queue()`).
+    fn may_repair(&self) -> bool {
+        !self.holds_repairs && !(self.detector.limits_repairs() && self.sk.retrans_out >= self.sk.lost_out)
     }
 
     fn choose(&mut self, clock: u32, step: &mut Step) -> Option<Transmission> {
         if self.probe.due {
-            return self.send_probe(clock, step);
+            return self.send_probe(step);
         }
         let quota = self.sk.snd_cwnd.saturating_sub(self.in_flight());
         if self.frto.holds() {
@@ -76,7 +84,8 @@ impl Sender {
                 return new;
             }
         }
-        if (quota > 0 || self.force_retransmit)
+        if self.board.has_waiting()
+            && (quota > 0 && self.may_repair() || self.force_retransmit)
             && let Some(index) = self.board.next_waiting()
         {
             let start = self.board.record(index)?.start;
@@ -108,15 +117,18 @@ impl Sender {
 
     /// Retransmits the segment of the record at `index`.
     fn retransmit(&mut self, index: usize, clock: u32, step: &mut Step) -> Option<Transmission> {
-        let restarts_timer = index == 0;
-        self.board.resent(index, step.now, &mut self.sk);
+        self.board.resent(index, true, step.now, &mut self.sk);
         self.undo.on_retransmission(clock);
         if self.sk.tcp_in_cwnd_reduction() {
             self.prr.out = self.prr.out.saturating_add(1);
         }
-        if restarts_timer {
-            self.rearm(true, step);
+        if index == 0 && !step.timers.is_set(Timer::Reorder) {
+            self.rearm(false, step);
         }
+        self.send_again(index, step)
+    }
+
+    fn send_again(&mut self, index: usize, step: &mut Step) -> Option<Transmission> {
         let sent = *self.board.record(index)?;
         step.stats.retransmitted_segments += 1;
         step.stats.retransmitted_bytes += u64::from(sent.payload_len());
@@ -125,7 +137,7 @@ impl Sender {
     }
 
     /// The tail loss probe: new data if there is any and the peer takes it, else the last segment again.
-    fn send_probe(&mut self, clock: u32, step: &mut Step) -> Option<Transmission> {
+    fn send_probe(&mut self, step: &mut Step) -> Option<Transmission> {
         self.probe.due = false;
         step.stats.loss_probes += 1;
         let new = self.send_new(true, step);
@@ -135,12 +147,13 @@ impl Sender {
             None => {
                 let last = self.board.tail()?.start;
                 let index = self.board.index_of(last)?;
-                self.retransmit(index, clock, step)
+                // It repairs nothing that is known lost: neither the window nor undo counts it.
+                self.board.resent(index, false, step.now, &mut self.sk);
+                self.send_again(index, step)
             }
         };
         self.probe.sent(self.nxt, is_resent);
-        step.timers.stop(Timer::LossProbe);
-        step.timers.set(Timer::Retransmit, step.now.saturating_add(self.rtt.rto()));
+        self.rearm(false, step);
         transmission
     }
 
@@ -169,7 +182,7 @@ impl Sender {
             self.controller.cwnd_event(&mut self.sk, CaEvent::TxStart);
         }
         let sent = self.record_new(len, fin, step);
-        if !is_probe && (self.sk.packets_out == 1 || step.timers.deadline(Timer::LossProbe).is_some()) {
+        if !is_probe {
             self.arm_for_new(step);
         }
         self.validate_window(step.now);
@@ -208,12 +221,11 @@ impl Sender {
         sent
     }
 
+    /// Each new segment moves the probe, but not past the retransmission timeout.
     fn arm_for_new(&mut self, step: &mut Step) {
-        if self.sk.packets_out == 1 {
-            self.rearm(true, step);
-        } else {
-            // Each new segment moves the probe, but not past the retransmission timeout.
-            self.schedule_tail_probe(false, step);
+        let probes = step.timers.is_set(Timer::LossProbe);
+        if !self.schedule_tail_probe(false, step) && (self.sk.packets_out == 1 || probes) {
+            self.rearm(probes, step);
         }
     }
 

@@ -5,6 +5,7 @@
 use super::ack::AckFacts;
 use super::{Sender, Step};
 use crate::congestion::CaState;
+use crate::scoreboard::mark;
 
 /// What must be known to undo the present reduction.
 #[derive(Clone, Copy, Debug, Default)]
@@ -18,9 +19,10 @@ pub(super) struct Undo {
 }
 
 impl Undo {
-    pub(super) fn start(&mut self, una: u64, retrans_out: u32) {
+    /// `in_flight` retransmissions are out already, and may yet be reported as duplicates.
+    pub(super) fn start(&mut self, una: u64, in_flight: u32) {
         self.marker = Some(una);
-        self.pending = Some(retrans_out).filter(|count| *count > 0);
+        self.pending = Some(in_flight).filter(|count| *count > 0);
     }
 
     pub(super) fn stop(&mut self) {
@@ -40,34 +42,47 @@ impl Undo {
         self.pending = Some(self.pending.unwrap_or(0).saturating_add(1));
     }
 
-    fn on_duplicate(&mut self, end: u64, prior_una: u64) {
+    /// `segments` that end at `end` arrived twice.
+    pub(super) fn on_duplicate(&mut self, end: u64, segments: u32) {
         if let (Some(marker), Some(pending)) = (self.marker, self.pending)
-            && end <= prior_una
             && end > marker
         {
-            self.pending = Some(pending.saturating_sub(1));
+            self.pending = Some(pending.saturating_sub(segments));
         }
     }
 
     fn all_were_duplicates(&self) -> bool {
         self.marker.is_some() && self.pending == Some(0)
     }
-
-    /// The acknowledged copy was sent before the first retransmission.
-    fn original_arrived(&self, echo: Option<u32>) -> bool {
-        let (Some(first), Some(echo)) = (self.first_retransmission, echo) else { return false };
-        self.marker.is_some() && (echo.wrapping_sub(first) as i32) < 0
-    }
 }
 
 impl Sender {
-    /// A D-SACK of a range that ends at `end`.
-    pub(super) fn count_duplicate(&mut self, end: u64, prior_una: u64) {
-        self.undo.on_duplicate(end, prior_una);
+    /// Something that was sent again may be in flight (Linux `tcp_any_retrans_done()`).
+    pub(super) fn has_resent(&self) -> bool {
+        self.sk.retrans_out > 0 || self.board.head().is_some_and(|head| head.has(mark::EVER_RETRANS))
+    }
+
+    pub(super) fn forget_first_retransmission_if_over(&mut self) {
+        if !self.has_resent() {
+            self.undo.forget_first_retransmission();
+        }
+    }
+
+    /// What is acknowledged was sent before the first retransmission, or there was none (Linux `tcp_packet_delayed()`).
+    fn original_arrived(&self, facts: &AckFacts) -> bool {
+        match (self.undo.first_retransmission, facts.echo) {
+            (Some(first), Some(echo)) => (echo.wrapping_sub(first) as i32) < 0,
+            (Some(_), None) => false,
+            (None, _) => self.has_sack || self.una < self.high_seq,
+        }
+    }
+
+    fn may_undo(&self, facts: &AckFacts) -> bool {
+        self.undo.is_possible() && (self.undo.all_were_duplicates() || self.original_arrived(facts))
     }
 
     /// Gives the window back (Linux `tcp_undo_cwnd_reduction()`).
-    fn undo_reduction(&mut self, unmark: bool, step: &mut Step) {
+    fn undo_reduction(&mut self, unmark: bool, by_duplicates: bool, step: &mut Step) {
         if unmark {
             self.board.unmark_lost(&mut self.sk);
         }
@@ -78,20 +93,30 @@ impl Sender {
                 self.cwr_due = false;
             }
         }
+        self.window_use.changed(self.sk.tcp_mstamp);
         self.undo.stop();
+        self.detector.on_undone(by_duplicates);
         step.stats.spurious_recoveries += 1;
     }
 
-    /// At the end of recovery or loss. True if the state is held (without SACK, at `high_seq`).
-    pub(super) fn try_undo_recovery(&mut self, step: &mut Step) -> bool {
-        if self.undo.all_were_duplicates() {
-            self.undo_reduction(false, step);
-        }
+    /// Without SACK the state is held until something above `high_seq` is acknowledged (RFC 6582 section 4).
+    fn must_hold_state(&mut self) -> bool {
         let may_leave = self.sk.icsk_ca_state == CaState::Recovery && self.detector.ends_with_progress();
-        if !self.has_sack && self.una == self.high_seq && !may_leave {
-            if self.sk.retrans_out == 0 {
-                self.undo.forget_first_retransmission();
-            }
+        let must = !self.has_sack && self.una == self.high_seq && !may_leave;
+        if must {
+            self.forget_first_retransmission_if_over();
+        }
+        must
+    }
+
+    /// At the end of recovery or loss. True if the state is held.
+    pub(super) fn try_undo_recovery(&mut self, facts: &AckFacts, step: &mut Step) -> bool {
+        if self.may_undo(facts) {
+            self.undo_reduction(false, false, step);
+        } else {
+            self.detector.on_recovered();
+        }
+        if self.must_hold_state() {
             return true;
         }
         self.set_state(CaState::Open);
@@ -100,17 +125,16 @@ impl Sender {
 
     /// On a partial acknowledgment in recovery. True if there is nothing more to do for it.
     pub(super) fn try_undo_partial(&mut self, facts: &AckFacts, step: &mut Step) -> bool {
-        if !self.undo.original_arrived(facts.echo) {
+        if !self.undo.is_possible() || !self.original_arrived(facts) {
             return false;
         }
         // The hole was filled by its first transmission: it was overtaken, not lost.
-        self.detector.on_reordering();
-        self.raise_reordering(facts.prior_una, facts.highest_before);
+        self.check_reordering(facts.prior_una);
         if self.sk.retrans_out > 0 {
             return true;
         }
-        self.undo.forget_first_retransmission();
-        self.undo_reduction(true, step);
+        self.forget_first_retransmission_if_over();
+        self.undo_reduction(true, false, step);
         self.keep_open();
         false
     }
@@ -119,26 +143,21 @@ impl Sender {
     pub(super) fn try_undo_duplicates(&mut self, step: &mut Step) -> bool {
         let undone = self.undo.all_were_duplicates();
         if undone {
-            self.undo_reduction(false, step);
+            self.undo_reduction(false, true, step);
         }
         undone
     }
 
-    /// After a timeout. True if the timeout proved spurious.
-    pub(super) fn try_undo_loss(&mut self, facts: &AckFacts, step: &mut Step) -> bool {
-        let is_spurious = self.undo.all_were_duplicates() || self.undo.original_arrived(facts.echo);
-        if is_spurious {
-            self.undo_timeout(step);
+    /// After a timeout, which `is_known_spurious` by F-RTO or by what the acknowledgment tells. True if it was.
+    pub(super) fn try_undo_loss(&mut self, facts: &AckFacts, is_known_spurious: bool, step: &mut Step) -> bool {
+        if !is_known_spurious && !self.may_undo(facts) {
+            return false;
         }
-        is_spurious
-    }
-
-    /// The timeout was spurious: everything is as before it.
-    pub(super) fn undo_timeout(&mut self, step: &mut Step) {
-        self.undo_reduction(true, step);
+        self.undo_reduction(true, false, step);
         self.retransmits = 0;
-        if self.has_sack || self.una != self.high_seq {
+        if !self.must_hold_state() && (is_known_spurious || self.has_sack) {
             self.set_state(CaState::Open);
         }
+        true
     }
 }

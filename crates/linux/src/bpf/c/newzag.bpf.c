@@ -64,8 +64,9 @@ void newzag_set_state_hook(unsigned long long *ctx)
 	struct tcp_sock *tp = tcp_sk(sk);
 	u32 new_state = (u8)ctx[1];
 
-	if (new_state == NEWZAG_TCP_CA_LOSS && settings.timeout_leaves_two)
-		tp->snd_cwnd = tp->snd_cwnd_clamp < 2 ? tp->snd_cwnd_clamp : 2;
+	/* The stack leaves one beside what it counts in flight, which may be needless retransmissions. */
+	if (new_state == NEWZAG_TCP_CA_LOSS && settings.timeout_leaves_two && tp->snd_cwnd < tp->snd_cwnd_clamp)
+		tp->snd_cwnd++;
 	newzag_set_state(inet_csk_ca(sk), new_state, counters);
 }
 

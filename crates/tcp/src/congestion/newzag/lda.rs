@@ -63,7 +63,7 @@ parameters! {
         pub deviation_from: DeviationFrom = DeviationFrom::NewMean, "NZG-2, NZG-U2";
         /// Tick of the clock that measures round trips, at least a microsecond. The paper has 1ms; Linux 2.4 had 10ms.
         pub clock: Duration = Duration::from_micros(1), "ours: with 1ms (NZG-10) the verdict depends on where a tick falls";
-        /// After a timeout the window is two segments instead of the stack's value.
+        /// After a timeout the window is two segments instead of the one that the stack leaves.
         pub timeout_leaves_two: bool = false, "NZG-8, NZG-X4";
         /// A timeout is judged like any loss instead of being congestion.
         pub judges_timeouts: bool = false, "NZG-U6";

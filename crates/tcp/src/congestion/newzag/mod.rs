@@ -115,8 +115,10 @@ impl<T: Trip> Controller for LossDiscriminator<T> {
 
     /// Counts what was decided, by the situation it was decided in (NZG-7), and follows the paper's text after a timeout.
     fn set_state(&mut self, sk: &mut TcpSock, new: CaState) {
-        if new == CaState::Loss && self.settings.timeout_leaves_two {
-            sk.snd_cwnd = 2.min(sk.snd_cwnd_clamp);
+        // The stack's window is one segment beside what it counts in flight, which may be retransmissions that were not
+        // needed: a window of two in all could be full of them for good.
+        if new == CaState::Loss && self.settings.timeout_leaves_two && sk.snd_cwnd < sk.snd_cwnd_clamp {
+            sk.snd_cwnd += 1;
         }
         let Some(verdict) = self.pending.take() else { return };
         let counters = &mut self.counters;

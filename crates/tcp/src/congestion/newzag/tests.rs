@@ -117,6 +117,20 @@ fn nzg_8_a_timeout_is_congestion_and_the_window_is_the_stacks_unless_told() {
 }
 
 #[test]
+fn after_a_timeout_two_segments_may_leave_beside_retransmissions_that_were_not_needed() {
+    let (mut newzag, mut sk) = after(Settings { timeout_leaves_two: true, ..adjusted() }, 60);
+    // The peer has three of four segments, each sent again after it had them: they count until they are acknowledged.
+    (sk.packets_out, sk.sacked_out, sk.retrans_out, sk.lost_out) = (4, 3, 3, 1);
+    sk.snd_cwnd = sk.tcp_packets_in_flight() + 1;
+    newzag.set_state(&mut sk, CaState::Loss);
+    assert_eq!(sk.snd_cwnd, sk.tcp_packets_in_flight() + 2);
+    // As many as the stack leaves, if no more may be in flight.
+    sk.snd_cwnd_clamp = sk.snd_cwnd;
+    newzag.set_state(&mut sk, CaState::Loss);
+    assert_eq!(sk.snd_cwnd, sk.tcp_packets_in_flight() + 2);
+}
+
+#[test]
 fn nzg_5_the_senders_own_clock_measures_round_trips() {
     let (mut newzag, mut sk) = after(adjusted(), 140);
     // Whatever the peer's clock says.

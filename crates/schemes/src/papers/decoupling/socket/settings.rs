@@ -103,9 +103,9 @@ impl ReliableSettings {
             rto_tick: tick,
             min_rto: least,
             rto_backoff: timer == Timer::Coarse,
-            // Without backoff it bounds nothing but the time after which the connection is given up, and a segment may
-            // wait in the tunnel queue for long.
-            max_rto: if timer == Timer::Coarse { tcp.max_rto } else { tcp.max_rto.max(LONGEST_RTO) },
+            // It also bounds the time after which the connection is given up, and a control TCP may be silent for as long:
+            // a segment waits in the tunnel queue meanwhile, or is lost behind it.
+            max_rto: tcp.max_rto.max(LONGEST_RTO),
             // A SYN is as patient as with backoff, where each retry waits twice as long.
             syn_retries: if timer == Timer::Coarse { tcp.syn_retries } else { 1 << tcp.syn_retries.min(10) },
             slow_start_after_idle: false,
@@ -119,7 +119,7 @@ const FINE_TICK: Duration = Duration::from_millis(50);
 /// DEC-37.
 const COARSE_TICK: Duration = Duration::from_millis(500);
 
-/// RFC 6298 2.5 asks for a minute at least; Linux's.
+/// The control TCPs': RFC 6298 2.5 asks for a minute at least; Linux's.
 const LONGEST_RTO: Duration = Duration::from_secs(120);
 
 /// An unknown name may be nearest to one of another part.
@@ -130,5 +130,26 @@ pub(in crate::papers::decoupling) fn with_nearest(error: ParameterError, fields:
             ParameterError::Unknown { nearest: nearest(&key, &names), key }
         }
         other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::papers::decoupling::CircuitSettings;
+
+    #[test]
+    fn a_data_tcp_waits_longer_than_a_control_tcp_may_be_silent() {
+        let silence = CircuitSettings::default().config(1500, true, 1).max_rto;
+        let hurried = Config { max_rto: Duration::from_secs(4), ..Config::default() };
+        for timer in [Timer::Fine, Timer::Constant, Timer::Coarse] {
+            let settings = ReliableSettings {
+                data: DataSettings { timer, ..DataSettings::default() },
+                ..ReliableSettings::default()
+            };
+            let config = settings.data_config(&hurried);
+            // It gives up after several of its longest timeouts (`max_retries`).
+            assert!(config.max_rto >= silence && config.max_retries > 1, "{timer:?}: {}", config.max_rto);
+        }
     }
 }
