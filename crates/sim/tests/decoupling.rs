@@ -68,8 +68,7 @@ fn dec_28_an_aggregate_of_flows_fills_the_bottleneck_through_one_trunk() {
 }
 
 #[test]
-fn dec_28_dec_19_a_file_through_a_trunk_arrives_whole_and_acknowledgments_pass_beside_it() {
-    // DEC-19.
+fn dec_19_dec_28_a_file_through_a_trunk_arrives_whole_and_acknowledgments_pass_beside_it() {
     for ipv6 in [false, true] {
         let mut network = backbone(1, &[("loss", "0.5%")]).with_trunk(&[]);
         let flow = bulk("file", network.senders[0], network.receivers[0], tcp(&[]));
@@ -81,10 +80,7 @@ fn dec_28_dec_19_a_file_through_a_trunk_arrives_whole_and_acknowledgments_pass_b
         assert_eq!(outcome.flows[0].received_sha256, outcome.flows[0].sent_sha256);
         let trunk = &outcome.schemes[0];
         // Nothing of the way back enters the tunnel queue: data and the SYN do.
-        assert!(
-            events(trunk, trunk_events::TUNNELLED) < 5_000_000 / 1448 + 600,
-            "{trunk:?}"
-        );
+        assert!(events(trunk, trunk_events::TUNNELLED) < 5_000_000 / 1448 + 600, "{trunk:?}");
         assert!(events(trunk, trunk_events::HEADER_RETRANSMISSION) > 0);
     }
 }
@@ -225,7 +221,8 @@ fn dec_20_header_packets_and_their_data_take_the_same_one_of_two_ways() {
 fn dec_20_data_that_take_another_path_do_not_enter_the_trunk() {
     let mut network = backbone(1, &[]);
     let ([a, e], sender) = (network.edges, network.senders[0]);
-    let (c, outsider) = (network.topology.nodes().nth(1).unwrap(), network.topology.node("outsider"));
+    let c = network.topology.nodes().nth(1).unwrap();
+    let outsider = network.topology.node("outsider");
     let wire = link(&[("rate", "100Mbit"), ("delay", "0.1ms")]);
     network.topology.link("aside", c, outsider, wire.clone(), wire);
     network.topology.scheme("trunk", [a, e], decoupling());

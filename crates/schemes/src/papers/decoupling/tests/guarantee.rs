@@ -5,7 +5,6 @@ use std::boxed::Box;
 
 #[test]
 fn spec_8_5_dec_15_dec_16_x_bytes_a_millisecond_are_sent_without_header_packets() {
-    // DEC-16.
     // 800 kbit/s is 100 bytes a millisecond. No control TCP ever opens.
     let mut bench = Bench::greedy(&[("gmb", "800kbit")], 1500);
     bench.loses = Box::new(|left| !left.is_data);
@@ -20,6 +19,21 @@ fn spec_8_5_dec_15_dec_16_x_bytes_a_millisecond_are_sent_without_header_packets(
     assert_eq!(bench.headers().len(), 0);
     assert_eq!(bench.circuit.stats().data_packets, 0);
     assert!(bench.arrived.iter().map(number).eq(0..bench.arrived.len() as u32));
+}
+
+#[test]
+fn dec_16_guaranteed_data_leave_though_the_control_tcps_window_is_closed() {
+    let mut bench = Bench::greedy(&[("gmb", "800kbit")], 1500);
+    bench.run(1000);
+    bench.loses = Box::new(|left| !left.is_data);
+    bench.run(3000);
+    let before = *bench.circuit.stats();
+    bench.run(10_000);
+    let after = *bench.circuit.stats();
+    // 100 bytes a millisecond, less than a packet apart.
+    assert!((after.guaranteed_bytes - before.guaranteed_bytes).abs_diff(1_000_000) <= 1500);
+    let headers = after.header_packets - before.header_packets;
+    assert_eq!(headers, after.header_retransmissions - before.header_retransmissions, "no new header packet");
 }
 
 #[test]
