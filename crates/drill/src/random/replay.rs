@@ -13,6 +13,8 @@ const TOLERANCE: Duration = Duration::from_millis(4);
 const PATIENCE: Duration = Duration::from_secs(1);
 /// The kernel's jiffy, to which it rounds every timer up.
 const JIFFY: Duration = Duration::from_millis(4);
+/// Jiffies of the shortest RTO, nearly.
+const RTO_JIFFIES: u64 = 32;
 /// After so many jiffies the wheel of its timers has eight times coarser steps.
 const WHEEL: u64 = 63;
 
@@ -196,13 +198,14 @@ impl Player<'_> {
     }
 }
 
-/// By how much the wheel of timers rounds up what waits for `wait`.
+/// By how much the kernel rounds up what waits for `wait`: to a step of its wheel of timers, and an RTO to a jiffy before
+/// it is doubled.
 fn rounding(wait: Duration) -> Duration {
     let mut step = JIFFY;
     while wait.as_nanos() / step.as_nanos() > WHEEL {
         step = step.saturating_mul(8);
     }
-    step.saturating_sub(JIFFY)
+    step + wait / RTO_JIFFIES
 }
 
 /// Windows, options and PSH are each stack's own.

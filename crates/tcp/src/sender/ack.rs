@@ -50,6 +50,14 @@ pub(super) struct AckFacts {
     pub restarts_timer: bool,
 }
 
+/// Counts before an acknowledgment.
+#[derive(Clone, Copy)]
+struct Prior {
+    delivered: u32,
+    lost: u32,
+    packets: u32,
+}
+
 impl Sender {
     /// Takes an acknowledgment at or above `una`.
     pub fn handle_ack(&mut self, input: &AckInput, step: &mut Step) {
@@ -59,8 +67,7 @@ impl Sender {
             self.take_window(input);
             return;
         }
-        let (prior_delivered, prior_lost) = (self.sk.delivered, self.sk.lost);
-        let prior_packets = self.sk.packets_out;
+        let prior = Prior { delivered: self.sk.delivered, lost: self.sk.lost, packets: self.sk.packets_out };
         self.sk.tcp_mstamp = step.now;
         if let (Some(stamps), Some(_)) = (input.tcp.options.timestamps, input.echo) {
             self.sk.rx_opt = RxOpt { saw_tstamp: true, rcv_tsval: stamps.value, rcv_tsecr: stamps.echo };
@@ -87,7 +94,7 @@ impl Sender {
         let event = AckEvent { slow_path: facts.data_sacked, window_update: window_updated, ece: facts.ece };
         self.controller.in_ack_event(&mut self.sk, event);
 
-        let is_plain_duplicate = !facts.una_advanced && !input.has_data && !window_updated && prior_packets > 0;
+        let is_plain_duplicate = !facts.una_advanced && !input.has_data && !window_updated && prior.packets > 0;
         facts.duplicates = u32::from(is_plain_duplicate && !facts.dsack);
         step.stats.dupacks_received += u64::from(is_plain_duplicate);
         self.notice.on_ack(self.una, &facts, input.tcp.flags.eln());
@@ -97,26 +104,31 @@ impl Sender {
             || facts.dsack
             || facts.ece
             || self.sk.icsk_ca_state != CaState::Open;
-        if is_dubious && (prior_packets > 0 || facts.dsack) {
+        if is_dubious && (prior.packets > 0 || facts.dsack) {
             self.alert(&mut facts, step);
         }
         if facts.restarts_timer {
             self.restart_timer(step);
         }
-        let newly_delivered = self.sk.delivered.wrapping_sub(prior_delivered);
-        let newly_lost = self.sk.lost.wrapping_sub(prior_lost);
+        self.conclude(&facts, &mut delivery, prior);
+    }
+
+    /// The controller hears what was delivered and lost.
+    fn conclude(&mut self, facts: &AckFacts, delivery: &mut Delivery, prior: Prior) {
+        let newly_delivered = self.sk.delivered.wrapping_sub(prior.delivered);
+        let newly_lost = self.sk.lost.wrapping_sub(prior.lost);
         if facts.ece {
             self.sk.delivered_ce = self.sk.delivered_ce.wrapping_add(newly_delivered);
         }
         let sample = delivery.finish(&mut self.sk, newly_delivered, newly_lost);
-        if prior_packets > 0 {
-            self.control_window(&sample, &facts, newly_lost);
+        if prior.packets > 0 {
+            self.control_window(&sample, facts, newly_lost);
         }
     }
 
     /// Takes an acknowledgment below `una`, which another one has overtaken: only what it reports selectively counts.
     pub fn handle_old_ack(&mut self, input: &AckInput, step: &mut Step) {
-        if !self.has_sack || input.tcp.options.sack.is_empty() {
+        if !self.follows_linux || !self.has_sack || input.tcp.options.sack.is_empty() {
             return;
         }
         self.sk.tcp_mstamp = step.now;

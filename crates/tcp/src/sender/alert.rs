@@ -237,7 +237,7 @@ impl Sender {
         }
         if self.sk.tcp_in_cwnd_reduction() {
             self.reduce_window(sample.acked_sacked, newly_lost, facts.una_advanced);
-        } else if self.may_raise_window(facts) {
+        } else if self.may_raise_window(facts) && (self.follows_linux || sample.acked_sacked > 0) {
             let acked = match self.byte_counting {
                 ByteCounting::Delivered => sample.acked_sacked,
                 ByteCounting::Acknowledged if facts.after_timeout => 0,

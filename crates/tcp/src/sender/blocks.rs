@@ -49,7 +49,7 @@ impl Sender {
         if let Some(lowest) = delivery.lowest_sacked.filter(|_| may_learn) {
             self.check_reordering(lowest);
         }
-        duplicates + delivery.sacked
+        delivery.sacked + if self.follows_linux { duplicates } else { 0 }
     }
 
     fn offsets(&self, blocks: &SackBlocks) -> ([Block; MOST], usize) {

@@ -22,7 +22,7 @@ pub use ack::AckInput;
 pub use peer_window::PeerWindow;
 pub use transmit::Transmission;
 
-use crate::config::{ByteCounting, Config, Reduction};
+use crate::config::{ByteCounting, Config, RecoveryKind, Reduction};
 use crate::congestion::{CaState, Controller, TcpSock};
 use crate::recovery::{self, LossDetector};
 use crate::rtt::RttEstimator;
@@ -82,6 +82,8 @@ pub struct Sender {
     detector: Box<dyn LossDetector>,
     reduction: Reduction,
     has_sack: bool,
+    /// Recovery is Linux's of today, and so is what belongs to it.
+    follows_linux: bool,
     fin_sent: bool,
     /// Offset at which recovery ends.
     high_seq: u64,
@@ -135,6 +137,7 @@ impl Sender {
             detector: recovery::make(config, false),
             reduction: config.reduction(),
             has_sack: false,
+            follows_linux: config.recovery == RecoveryKind::Rack,
             fin_sent: false,
             high_seq: 0,
             force_retransmit: false,

@@ -59,7 +59,8 @@ impl Undo {
 impl Sender {
     /// Something that was sent again may be in flight (Linux `tcp_any_retrans_done()`).
     pub(super) fn has_resent(&self) -> bool {
-        self.sk.retrans_out > 0 || self.board.head().is_some_and(|head| head.has(mark::EVER_RETRANS))
+        let is_head_resent = || self.board.head().is_some_and(|head| head.has(mark::EVER_RETRANS));
+        self.sk.retrans_out > 0 || self.follows_linux && is_head_resent()
     }
 
     pub(super) fn forget_first_retransmission_if_over(&mut self) {
@@ -68,12 +69,13 @@ impl Sender {
         }
     }
 
-    /// What is acknowledged was sent before the first retransmission, or there was none (Linux `tcp_packet_delayed()`).
+    /// What is acknowledged was sent before the first retransmission, or there was none, which only Linux takes for a
+    /// sign (`tcp_packet_delayed()`).
     fn original_arrived(&self, facts: &AckFacts) -> bool {
         match (self.undo.first_retransmission, facts.echo) {
             (Some(first), Some(echo)) => (echo.wrapping_sub(first) as i32) < 0,
             (Some(_), None) => false,
-            (None, _) => self.has_sack || self.una < self.high_seq,
+            (None, _) => self.follows_linux && (self.has_sack || self.una < self.high_seq),
         }
     }
 
@@ -109,9 +111,10 @@ impl Sender {
         must
     }
 
-    /// At the end of recovery or loss. True if the state is held.
+    /// At the end of recovery or loss; senders older than Linux of today learn only of duplicates then. True if the state
+    /// is held.
     pub(super) fn try_undo_recovery(&mut self, facts: &AckFacts, step: &mut Step) -> bool {
-        if self.may_undo(facts) {
+        if self.undo.all_were_duplicates() || self.follows_linux && self.may_undo(facts) {
             self.undo_reduction(false, false, step);
         } else {
             self.detector.on_recovered();
