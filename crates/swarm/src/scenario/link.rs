@@ -41,11 +41,15 @@ pub(super) fn least_queue(flows: usize) -> u64 {
 
 fn draw_direction(draw: &mut Draw, flows: usize, heal: Duration) -> LinkSettings {
     let mtu = if draw.percent(70) { 1500 } else { draw.pick(&[576, 1006, 1280, 9000]) };
+    let rate = Rate::from_bps(draw.magnitude(300_000, 6_000_000));
+    let delay = draw.span(Duration::from_micros(10), Duration::from_millis(80));
+    let mut queue = draw_queue(draw, least_queue(flows) * u64::from(mtu), mtu);
+    allow_waits(&mut queue, rate.serialisation(mtu.saturating_mul(flows as u32 + 1), &mut 0));
     LinkSettings {
-        rate: Some(Rate::from_bps(draw.magnitude(300_000, 6_000_000))),
-        delay: draw.span(Duration::from_micros(10), Duration::from_millis(80)),
+        rate: Some(rate),
+        delay,
         mtu,
-        queue: draw_queue(draw, least_queue(flows) * u64::from(mtu), mtu),
+        queue,
         loss: draw_loss(draw),
         reorder: draw_reordering(draw),
         duplicate: rarely(draw, 30),
@@ -76,6 +80,18 @@ fn draw_queue(draw: &mut Draw, least: u64, mtu: u32) -> Queue {
     let unlimited = queue.clone();
     let is_set = queue.set("limit", &limit.to_string().into()).and(Ok(queue.check().is_ok()));
     if is_set == Ok(true) { queue } else { unlimited }
+}
+
+/// A queue that measures waits accepts `least` of them for good: a packet of each flow takes as long, and no window is
+/// smaller. With a lower target it drops all that waits behind the one in transmission, as a buffer of one packet (RFC
+/// 8289 section 4.4 asks for a packet's time at least).
+fn allow_waits(queue: &mut Queue, least: Duration) {
+    let target = least.max(Duration::from_millis(5));
+    // Other kinds have no such keys.
+    if queue.set("target", &target.to_string().into()).is_ok() {
+        let is_set = queue.set("interval", &target.saturating_mul(20).to_string().into());
+        debug_assert!(is_set.is_ok(), "{is_set:?}");
+    }
 }
 
 /// Nothing in most cases, else up to `most` percent.
