@@ -166,7 +166,7 @@ impl Kernel {
     /// The next TCP segment in the device, if there is one.
     fn receive(&mut self) -> Result<Option<Packet>, String> {
         while let Some(datagram) = self.device.receive().map_err(|error| error.to_string())? {
-            if let Some(packet) = Packet::parse(datagram).filter(|packet| packet.tcp().is_some()) {
+            if let Some(packet) = Packet::parse(datagram.bytes).filter(|packet| packet.tcp().is_some()) {
                 return Ok(Some(packet));
             }
         }

@@ -1,9 +1,9 @@
 //! Segments in a row joined to a super-frame, so that the kernel handles them at once; the link carries the segments
 //! byte for byte as they were.
 
+use super::datagram::Datagram;
 use super::layout::{ACK, ECE, Layout, PSH};
 use super::offload::Offload;
-use super::tun::Datagram;
 use crate::sys::tun::Tun;
 use airtcp_core::packet::checksum;
 use bytes::Bytes;

@@ -5,10 +5,12 @@
 //! what still belongs together.
 
 mod cut;
+mod datagram;
 mod join;
 mod layout;
 mod offload;
 mod tun;
 
+pub use datagram::Datagram;
 pub use offload::Offload;
-pub use tun::{Datagram, DeviceCounters, DeviceGone, TunDevice};
+pub use tun::{DeviceCounters, DeviceGone, TunDevice};

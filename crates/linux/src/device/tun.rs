@@ -2,21 +2,13 @@
 //! instead of stopping the program.
 
 use super::cut::Cut;
+use super::datagram::Datagram;
 use super::join::Join;
 use super::offload::Offload;
 use crate::sys::tun::{DATAGRAM_MAX, OFFLOAD_HEADER, Tun};
 use bytes::Bytes;
 use std::io::{self, ErrorKind, IoSlice, IoSliceMut};
 use std::os::fd::{AsFd, BorrowedFd};
-
-/// A datagram without its header of the device.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Datagram {
-    /// The IP packet.
-    pub bytes: Bytes,
-    /// Its TCP checksum need not be looked at.
-    pub checksum_is_known_good: bool,
-}
 
 /// What a device did so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

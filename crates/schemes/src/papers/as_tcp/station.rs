@@ -220,7 +220,7 @@ impl Element for Station {
         let Some(slot) = self.flows.slot(&flow).filter(|_| status.outcome == Outcome::Acked) else { return };
         let Some((_, state)) = self.flows.at_mut(slot).filter(|_| end > start) else { return };
         let moved = state.deliver(start, end);
-        if state.is_emulated(self.settings.split) && (moved || self.settings.dupack) {
+        if self.is_told && state.is_emulated(self.settings.split) && (moved || self.settings.dupack) {
             self.acknowledge(cx, slot);
         }
     }
