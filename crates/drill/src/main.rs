@@ -36,7 +36,7 @@ struct Arguments {
 fn main() -> anyhow::Result<ExitCode> {
     let arguments = Arguments::parse();
     let is_good = if arguments.show {
-        print!("{}", random::record(&Setting::of(arguments.seed)));
+        print!("{}", random::record(&Setting::of(arguments.seed), random::SENDING));
         true
     } else if let Some(count) = arguments.random {
         play_random(&arguments, count)?

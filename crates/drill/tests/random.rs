@@ -2,6 +2,7 @@
 
 mod live;
 
+use airtcp_core::Duration;
 use airtcp_drill::random::{Setting, Trace, What, compare_all, record, replay};
 use airtcp_drill::{Ours, Script};
 use live::can_run;
@@ -34,7 +35,7 @@ fn live_the_kernel_does_what_our_sender_did_under_random_faults() {
 fn a_trace_given_to_our_own_tcp_is_equal() {
     for seed in 1..=300 {
         let setting = Setting::of(seed);
-        let difference = on_ours(&record(&setting)).err();
+        let difference = on_ours(&record(&setting, Duration::ZERO)).err();
         assert_eq!(difference, None, "seed {seed}: {setting}");
     }
 }
@@ -42,7 +43,7 @@ fn a_trace_given_to_our_own_tcp_is_equal() {
 #[test]
 fn a_trace_that_says_something_else_is_not() {
     for seed in 1..=30 {
-        let trace = record(&Setting::of(seed));
+        let trace = record(&Setting::of(seed), Duration::ZERO);
         let last = |wanted: fn(&What) -> bool| trace.events.iter().rposition(|event| wanted(&event.what)).unwrap();
         let mut missing = trace.clone();
         missing.events.remove(last(|what| matches!(what, What::Leaves(leaving) if leaving.segment.len > 0)));

@@ -9,7 +9,7 @@ mod replay;
 mod setting;
 mod trace;
 
-pub use record::record;
+pub use record::{SENDING, record};
 pub use replay::replay;
 pub use setting::Setting;
 pub use trace::{Event, Trace, What};
@@ -39,7 +39,7 @@ pub struct Outcome {
 /// What the machine lacks.
 pub fn compare(seed: u64) -> anyhow::Result<Outcome> {
     let setting = Setting::of(seed);
-    let trace = record(&setting);
+    let trace = record(&setting, SENDING);
     let mut difference = None;
     for _ in 0..ATTEMPTS {
         let mut kernel = Kernel::new(&Script::default())?;

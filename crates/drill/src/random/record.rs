@@ -14,16 +14,16 @@ use std::collections::BinaryHeap;
 const FIRST: (SeqNum, SeqNum) = (SeqNum(u32::MAX - 2000), SeqNum(u32::MAX - 3000));
 /// Full payload without and with timestamps, so that what is written fills its segments.
 const FULL: (u64, u64) = (1460, 1448);
-/// A host takes time to send, which RACK sees.
-const SENDING: Duration = Duration::from_micros(5);
+/// What Linux takes to send a segment, about.
+pub const SENDING: Duration = Duration::from_micros(5);
 /// A trace ends with its data, or so long after it began.
 const LONGEST: Duration = Duration::from_secs(4);
 /// How long after its last event a trace waits for more.
 const REST: Duration = Duration::from_millis(60);
 
-/// Makes the trace of `setting`.
-pub fn record(setting: &Setting) -> Trace {
-    let mut recorder = Recorder::new(setting);
+/// Makes the trace of `setting`; a host takes `sending` for each segment, which RACK sees ([`SENDING`]).
+pub fn record(setting: &Setting, sending: Duration) -> Trace {
+    let mut recorder = Recorder::new(setting, sending);
     recorder.run();
     recorder.trace
 }
@@ -44,6 +44,7 @@ enum Cause {
 
 struct Recorder {
     now: Instant,
+    sending: Duration,
     /// One past what the sender has sent.
     highest: SeqNum,
     config: Config,
@@ -62,7 +63,7 @@ struct Recorder {
 }
 
 impl Recorder {
-    fn new(setting: &Setting) -> Recorder {
+    fn new(setting: &Setting, sending: Duration) -> Recorder {
         let mut config = Config { auto_read: true, ..Config::default() };
         (config.timestamps, config.sack, config.ecn) = (setting.timestamps, setting.sack, setting.ecn);
         let peer = Connection::connect(&opening(&config, To::Peer), Instant::ZERO);
@@ -82,6 +83,7 @@ impl Recorder {
         };
         Recorder {
             now: Instant::ZERO,
+            sending,
             highest: FIRST.0,
             config,
             sender: None,
@@ -214,7 +216,7 @@ impl Recorder {
             let is_new_data_next = self.sender.as_ref().is_some_and(|sender| !sender.is_retransmission_due());
             let is_repair = packet.tcp().is_some_and(|tcp| tcp.sequence.before(self.highest));
             if cause == Cause::Write || is_repair && is_new_data_next {
-                self.now += SENDING;
+                self.now += self.sending;
             }
             if let (Some(tcp), false) = (packet.tcp(), is_repair) {
                 self.highest = tcp.sequence + packet.sequence_len();
