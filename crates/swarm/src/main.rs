@@ -4,7 +4,7 @@
 mod report;
 
 use airtcp_swarm::canary::CANARIES;
-use airtcp_swarm::scenario::{scenario, shrink};
+use airtcp_swarm::scenario::{Scenario, scenario, shrink};
 use airtcp_swarm::{Tables, check, trace};
 use clap::Parser;
 use std::io::{BufWriter, stdout};
@@ -27,7 +27,7 @@ struct Arguments {
     /// Make the network of a failing seed as small as possible.
     #[arg(long, requires = "seed")]
     shrink: bool,
-    /// Write a line for every packet of its network; with `--shrink`, of the small one.
+    /// Write a line for every packet of its network instead; with `--shrink`, of the small one.
     #[arg(long, requires = "seed")]
     trace: bool,
     /// Look for each planted bug instead, and for nothing in its honest twin.
@@ -76,27 +76,32 @@ fn run_many(from: u64, count: u64) -> bool {
 fn run_one(seed: u64, arguments: &Arguments) -> bool {
     let network = scenario(seed, &Tables::built_in());
     print!("{network}");
-    let verdict = check(seed, &Tables::built_in());
-    match &verdict {
-        Ok(()) => println!("passed"),
-        Err(what) => println!("failed: {what}"),
+    if arguments.trace && !arguments.shrink {
+        return write_trace(&network);
     }
-    let mut shown = network.clone();
-    if verdict.is_err() && arguments.shrink {
+    let Err(what) = check(seed, &Tables::built_in()) else {
+        println!("passed");
+        return true;
+    };
+    println!("failed: {what}");
+    if arguments.shrink {
         match shrink::shrink(&network, &shrink::fails) {
             Some((small, what)) => {
                 print!("\nshrunk to:\n{small}failed: {what}\n");
-                shown = small;
+                return arguments.trace && write_trace(&small);
             }
             None => println!("the network does not fail, so there is nothing to shrink"),
         }
     }
-    if arguments.trace
-        && let Err(error) = trace::write(&shown, &mut BufWriter::new(stdout().lock()))
-    {
+    false
+}
+
+fn write_trace(network: &Scenario) -> bool {
+    let written = trace::write(network, &mut BufWriter::new(stdout().lock()));
+    if let Err(error) = &written {
         println!("no trace: {error}");
     }
-    verdict.is_ok()
+    written.is_ok()
 }
 
 fn find_canaries() -> bool {

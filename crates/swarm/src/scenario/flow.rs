@@ -33,6 +33,10 @@ fn draw_size(draw: &mut Draw, near_wrap: bool) -> u64 {
     draw.magnitude(0, 300_000)
 }
 
+/// Timeouts in a row that no healthy network causes, however short they are: the time after which a connection gives up
+/// follows from its longest RTO, which is drawn.
+const RETRIES: u32 = 1000;
+
 /// Any parameters but those by which a connection is told to give up, and those that the simulator sets.
 fn draw_config(draw: &mut Draw, mtu: u32, tables: &Tables<'_>) -> Config {
     const FIXED: [&str; 8] = [
@@ -67,6 +71,8 @@ fn draw_config(draw: &mut Draw, mtu: u32, tables: &Tables<'_>) -> Config {
     // Its SYNs outlast the faults whatever their interval.
     config.syn_linear_timeouts = 0;
     config.syn_retries = if config.rto_backoff { config.syn_retries } else { 200 };
+    // What it sent may wait for a control TCP, whose timeouts are longer than these.
+    config.max_retries = RETRIES;
     config.rto_tick = config.rto_tick.map(|tick| tick.min(Duration::from_millis(500)));
     match config.rto_rule {
         RtoRule::Linux => {}

@@ -18,10 +18,9 @@ pub(super) fn draw_link(
     heal: Duration,
     tables: &Tables<'_>,
 ) -> LinkPlan {
-    let forward = draw_direction(draw, flows, heal);
-    let mut reverse = if draw.percent(50) { forward.clone() } else { draw_direction(draw, flows, heal) };
+    let forward = draw_direction(draw, flows, heal, None);
     // One MTU for the link, as interfaces that talk to each other have.
-    reverse.mtu = forward.mtu;
+    let reverse = if draw.percent(50) { forward.clone() } else { draw_direction(draw, flows, heal, Some(forward.mtu)) };
     let scale =
         Scale { reach: Reach::Moderate, rate: forward.rate, least_packets: least_queue(flows), mtu: forward.mtu };
     let schemes: Vec<SchemeEntry> =
@@ -39,8 +38,10 @@ pub(super) fn least_queue(flows: usize) -> u64 {
     4 + 2 * flows as u64
 }
 
-fn draw_direction(draw: &mut Draw, flows: usize, heal: Duration) -> LinkSettings {
-    let mtu = if draw.percent(70) { 1500 } else { draw.pick(&[576, 1006, 1280, 9000]) };
+/// With packets of `mtu` bytes, if the other direction has them.
+fn draw_direction(draw: &mut Draw, flows: usize, heal: Duration, mtu: Option<u32>) -> LinkSettings {
+    let drawn = if draw.percent(70) { 1500 } else { draw.pick(&[576, 1006, 1280, 9000]) };
+    let mtu = mtu.unwrap_or(drawn);
     let rate = Rate::from_bps(draw.magnitude(300_000, 6_000_000));
     let delay = draw.span(Duration::from_micros(10), Duration::from_millis(80));
     let mut queue = draw_queue(draw, least_queue(flows) * u64::from(mtu), mtu);
@@ -136,4 +137,31 @@ fn draw_outage(draw: &mut Draw, heal: Duration) -> Outage {
     let pause = draw.span(Duration::from_millis(1), heal);
     let every = draw.percent(50).then(|| duration + pause);
     Outage { start: Duration::from_nanos(draw.below(heal.as_nanos())), duration, every }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use airtcp_link::{Codel, FqCodel};
+
+    #[test]
+    fn every_queue_has_room_for_packets_of_each_flow_and_accepts_their_time() {
+        const FLOWS: usize = 12;
+        let (mut draw, tables) = (Draw::new(1, "links"), Tables::built_in());
+        let mut timed = 0;
+        for _ in 0..300 {
+            let link = draw_link(&mut draw, [0, 1], FLOWS, Duration::from_secs(1), &tables);
+            for LinkSettings { queue, rate, mtu, .. } in &link.directions {
+                let room = queue.limit().bytes(*mtu);
+                assert!(room >= least_queue(FLOWS) * u64::from(*mtu), "{room} of {mtu}");
+                let (Queue::Codel(Codel { target, .. }) | Queue::FqCodel(FqCodel { target, .. })) = queue else {
+                    continue;
+                };
+                timed += 1;
+                let least = rate.unwrap().serialisation(*mtu * FLOWS as u32, &mut 0);
+                assert!(*target >= least, "{target} of {least}");
+            }
+        }
+        assert!(timed > 20, "{timed}");
+    }
 }
