@@ -107,10 +107,10 @@ fn ast_c12_a_wired_half_slower_than_the_air_loses_nothing_that_was_acknowledged(
         let silenced = count(&outcome, airtcp_schemes::papers::as_tcp::events::SILENCED);
         assert_eq!(silenced > 0, balance == "silence");
     }
-    // Without either the same cell loses what was acknowledged.
-    let unbalanced = as_tcp(&slow, &[("balance", "nothing"), ("buffer", "20000B")]);
+    // Without either the same cell loses what was acknowledged; silence needs room for what is on its way when it begins.
+    let unbalanced = as_tcp(&slow, &[("balance", "nothing"), ("buffer", "100000B")]);
     assert!(lost(&unbalanced) > 0);
-    let silent = as_tcp(&slow, &[("balance", "silence"), ("buffer", "20000B")]);
+    let silent = as_tcp(&slow, &[("balance", "silence"), ("buffer", "100000B")]);
     assert_eq!(lost(&silent), 0, "silence is what keeps it");
 }
 

@@ -53,8 +53,9 @@ fn spec_8_7_shares_under_fifo_are_as_control_tcps_and_virtual_segments_in_some_t
         println!("{jitter}: TCP {tcp:.2}, circuits {alike:.2}, 2 and 1 control TCPs {controls:.2}, VMSS {vmss:.2}");
         [tcp, alike, controls, vmss]
     });
-    for [tcp, alike, ..] in shares {
-        assert!((0.75..1.34).contains(&tcp) && (0.85..1.18).contains(&alike), "{shares:?}");
+    // Without jitter a drop-tail queue may well prefer one phase (Floyd and Jacobson 1991), also of two TCPs.
+    for [tcp, alike, ..] in &shares[1..] {
+        assert!((0.75..1.34).contains(tcp) && (0.85..1.18).contains(alike), "{shares:?}");
     }
     let of_vmss = shares.map(|[.., vmss]| vmss);
     assert!(of_vmss[0] < 0.5, "no jitter: {of_vmss:?}");
