@@ -79,6 +79,7 @@ impl Sender {
         let window_updated = self.take_window(input);
         if facts.una_advanced {
             self.retransmits = 0;
+            self.head_due = false;
             self.una = input.ack;
         }
         let reported = self.take_blocks(input, &mut facts, &mut delivery, step);
