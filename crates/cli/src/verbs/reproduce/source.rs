@@ -25,7 +25,7 @@ pub(super) fn run(wanted: &Wanted<'_>) -> TestRuns {
         Ok(folders) => {
             for (package, names) in wanted {
                 let folder = folders.get(*package).ok_or(format!("there is no package {package} in this tree"));
-                runs.extend(of_package(package, folder.and_then(|folder| outcomes(package, folder, names)), names));
+                runs.extend(of_package(package, folder.and_then(|folder| outcomes(folder, names)), names));
             }
         }
         Err(reason) => {
@@ -48,11 +48,13 @@ fn folders() -> Result<BTreeMap<String, PathBuf>, String> {
     Ok(metadata["packages"].as_array().into_iter().flatten().filter_map(package).collect())
 }
 
-/// Tests of `package` that ran, and whether they passed: at least those whose names begin with one of `names`.
-fn outcomes(package: &str, folder: &Path, names: &BTreeSet<&str>) -> Result<Vec<(String, bool)>, String> {
-    let build = ["test", "--quiet", "--no-run", "--lib", "--tests", "--message-format=json", "--package", package];
+/// Tests of the package in `folder` that ran, and whether they passed: at least those whose names begin with one of `names`.
+fn outcomes(folder: &Path, names: &BTreeSet<&str>) -> Result<Vec<(String, bool)>, String> {
+    // The whole workspace, as `make test` builds it: of one package alone cargo would build all that it needs once more.
+    let build = ["test", "--quiet", "--no-run", "--lib", "--tests", "--message-format=json", "--workspace"];
     let built = cargo(folder, &build)?;
-    let programs: BTreeSet<String> = String::from_utf8_lossy(&built.stdout).lines().filter_map(program).collect();
+    let built = String::from_utf8_lossy(&built.stdout);
+    let programs: BTreeSet<String> = built.lines().filter_map(|line| program(line, folder)).collect();
     let mut found = Vec::new();
     for program in programs {
         // Several names are alternatives. What does not pass exits with an error, which its lines say.
@@ -74,10 +76,11 @@ fn cargo(folder: &Path, arguments: &[&str]) -> Result<Output, String> {
     Err(format!("its tests cannot be run here: {reason}"))
 }
 
-/// The program of tests that a line of cargo's messages tells of.
-fn program(line: &str) -> Option<String> {
+/// The program of tests of the package in `folder` that a line of cargo's messages tells of.
+fn program(line: &str, folder: &Path) -> Option<String> {
     let message: Value = serde_json::from_str(line).ok()?;
-    let is_test = message["profile"]["test"] == true;
+    let is_meant = Path::new(message["manifest_path"].as_str()?).parent() == Some(folder);
+    let is_test = is_meant && message["profile"]["test"] == true;
     message["executable"].as_str().filter(|_| is_test).map(str::to_owned)
 }
 
@@ -123,9 +126,13 @@ mod tests {
     #[test]
     fn only_programs_of_tests_are_run() {
         let line = |test: bool, path: &str| {
-            format!("{{\"reason\": \"compiler-artifact\", \"profile\": {{\"test\": {test}}}, \"executable\": {path}}}")
+            format!(
+                "{{\"manifest_path\": \"/x/Cargo.toml\", \"profile\": {{\"test\": {test}}}, \"executable\": {path}}}"
+            )
         };
-        assert_eq!(program(&line(true, "\"target/a\"")).as_deref(), Some("target/a"));
-        assert_eq!((program(&line(false, "\"target/a\"")), program(&line(true, "null"))), (None, None));
+        let program = |line: String, folder: &str| super::program(&line, Path::new(folder));
+        assert_eq!(program(line(true, "\"target/a\""), "/x").as_deref(), Some("target/a"));
+        assert_eq!(program(line(true, "\"target/a\""), "/y"), None);
+        assert_eq!((program(line(false, "\"target/a\""), "/x"), program(line(true, "null"), "/x")), (None, None));
     }
 }
