@@ -2,7 +2,7 @@
 
 mod live;
 
-use airtcp_drill::{Kernel, Ours, Script, collection, play};
+use airtcp_drill::{Ours, Script, collection, play};
 use live::can_run;
 use std::sync::Mutex;
 

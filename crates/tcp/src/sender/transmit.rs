@@ -67,7 +67,7 @@ impl Sender {
 
     /// What is known lost may be sent again as far as the window allows (Linux `tcp_xmit_retransmit_queue()`).
     fn may_repair(&self) -> bool {
-        !self.holds_repairs && !(self.detector.limits_repairs() && self.sk.retrans_out >= self.sk.lost_out)
+        !(self.holds_repairs || self.detector.limits_repairs() && self.sk.retrans_out >= self.sk.lost_out)
     }
 
     fn choose(&mut self, clock: u32, step: &mut Step) -> Option<Transmission> {
