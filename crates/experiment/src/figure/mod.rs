@@ -118,12 +118,7 @@ impl Figure {
                 .enumerate()
                 .map(|(index, &line)| (index, line, from_left_to_right(std::mem::take(&mut lines[line]))))
                 .filter(|(.., points)| !points.is_empty())
-                .map(|(index, line, points)| Line {
-                    label: as_shown(line_labels[line].clone()),
-                    index,
-                    points,
-                    is_printed: false,
-                })
+                .map(|(index, line, points)| Line::measured(as_shown(line_labels[line].clone()), index, points))
                 .collect(),
         });
         let panes = panes.filter(|pane| !pane.lines.is_empty()).map(|mut pane| {
@@ -144,6 +139,12 @@ impl Figure {
             x,
             y,
         }
+    }
+}
+
+impl Line {
+    fn measured(label: String, index: usize, points: Vec<Point>) -> Line {
+        Line { label, index, points, is_printed: false }
     }
 }
 
