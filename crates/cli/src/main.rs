@@ -4,7 +4,7 @@
 use mimalloc::MiMalloc;
 use std::process::ExitCode;
 
-/// The system's takes three times as long for an allocation of a packet's size.
+/// glibc keeps no list of free blocks for a packet's size: its lists for threads end at 1032 bytes.
 #[global_allocator]
 static ALLOCATOR: MiMalloc = MiMalloc;
 
