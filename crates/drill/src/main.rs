@@ -74,7 +74,9 @@ fn play_random(arguments: &Arguments, count: u64) -> anyhow::Result<bool> {
             println!("seed {}  {}\n      {difference}", outcome.seed, outcome.setting);
         }
     })?;
-    let equal = outcomes.iter().filter(|outcome| outcome.difference.is_none()).count() as u64;
-    println!("{equal} of {count} traces are equal, seeds {} to {}", arguments.seed, arguments.seed + count - 1);
+    let equal = outcomes.iter().filter(|outcome| outcome.difference.is_none());
+    let at_once = equal.clone().filter(|outcome| outcome.attempts == 1).count();
+    let (equal, last) = (equal.count() as u64, arguments.seed + count - 1);
+    println!("{equal} of {count} traces are equal, {at_once} at the first attempt, seeds {} to {last}", arguments.seed);
     Ok(equal >= arguments.equal.unwrap_or(count))
 }

@@ -158,23 +158,13 @@ impl Player<'_> {
             None => self.stack.wait(until)?,
         };
         let Some((at, packet)) = stray else { return Ok(()) };
-        let nothing = SegmentSpec {
-            ecn: None,
-            flags: TcpFlags::default(),
-            start: 0,
-            len: 0,
-            ack: None,
-            window: None,
-            options: SegmentSpecOptions::Any,
-        };
-        let what = self.wire.describe(&packet, &nothing).map_or("a segment".to_owned(), |spec| spec.to_string());
-        Err(format!("{what} was sent at {}, and the script ends without it", seconds(at)))
+        Err(format!("{} was sent at {}, and the script ends without it", self.wire.name(&packet), seconds(at)))
     }
 }
 
 /// A segment expected at any time comes within so long.
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
 
-fn seconds(time: Duration) -> String {
+pub(crate) fn seconds(time: Duration) -> String {
     format!("{}.{:06}", time.as_micros() / 1_000_000, time.as_micros() % 1_000_000)
 }

@@ -2,7 +2,7 @@
 
 use crate::script::{OptionSpec, SegmentSpec, SegmentSpecOptions};
 use crate::stack::Addresses;
-use airtcp_core::{Packet, SackBlocks, Segment, SeqNum, TcpHeader, TcpOptions, Timestamps};
+use airtcp_core::{Packet, SackBlocks, Segment, SeqNum, TcpFlags, TcpHeader, TcpOptions, Timestamps};
 use bytes::Bytes;
 
 /// The script's own first sequence number; it wraps within the first segments.
@@ -71,6 +71,20 @@ impl Wire {
             }
         }
         Ok(options)
+    }
+
+    /// A segment that left, in words, whatever was expected.
+    pub fn name(&mut self, packet: &Packet) -> String {
+        let nothing = SegmentSpec {
+            ecn: None,
+            flags: TcpFlags::default(),
+            start: 0,
+            len: 0,
+            ack: None,
+            window: None,
+            options: SegmentSpecOptions::Any,
+        };
+        self.describe(packet, &nothing).map_or("a segment".to_owned(), |spec| spec.to_string())
     }
 
     /// A segment that left, in the script's numbers; learns the stack's.

@@ -19,7 +19,8 @@ use crate::script::Script;
 use anyhow::Context;
 use std::sync::Mutex;
 
-/// A trace that the kernel plays too late on a busy machine is played again, so often in all.
+/// On a busy machine the kernel plays a trace too late now and then, which looks like a difference: it is played again, so
+/// often in all.
 const ATTEMPTS: usize = 4;
 
 /// How a trace went.
@@ -29,6 +30,8 @@ pub struct Outcome {
     pub seed: u64,
     /// What it is about.
     pub setting: String,
+    /// How often it was played.
+    pub attempts: usize,
     /// Where the kernel does something else, if it does.
     pub difference: Option<String>,
 }
@@ -40,8 +43,9 @@ pub struct Outcome {
 pub fn compare(seed: u64) -> anyhow::Result<Outcome> {
     let setting = Setting::of(seed);
     let trace = record(&setting, SENDING);
-    let mut difference = None;
-    for _ in 0..ATTEMPTS {
+    let (mut difference, mut attempts) = (None, 0);
+    while attempts < ATTEMPTS {
+        attempts += 1;
         let mut kernel = Kernel::new(&Script::default())?;
         // A paced controller leaves in bursts, which our TCP has, too.
         if setting.controller != "bbr" {
@@ -52,7 +56,7 @@ pub fn compare(seed: u64) -> anyhow::Result<Outcome> {
             break;
         }
     }
-    Ok(Outcome { seed, setting: setting.to_string(), difference })
+    Ok(Outcome { seed, setting: setting.to_string(), attempts, difference })
 }
 
 /// The traces of `seeds`, `at_once` at a time: they wait more than they work. `see` is told of each as it ends.

@@ -1,6 +1,7 @@
 //! Gives a trace to another stack and stops at the first difference.
 
 use super::trace::{Event, Leaving, State, Trace, What};
+use crate::run::seconds;
 use crate::script::{Call, OptionSpec, SegmentSpec, SegmentSpecOptions};
 use crate::stack::{CLIENT_PORT, SERVER_PORT, Stack};
 use crate::wire::Wire;
@@ -61,7 +62,7 @@ pub fn replay(trace: &Trace, stack: &mut dyn Stack) -> Result<(), String> {
     let last = trace.events.last().map_or(Duration::ZERO, |event| event.at);
     player.wait(last + TOLERANCE)?;
     match player.next_data() {
-        Some((at, packet)) => Err(format!("at the end {} was sent at {}", player.name(&packet), seconds(at))),
+        Some((at, packet)) => Err(format!("at the end {} was sent at {}", player.wire.name(&packet), seconds(at))),
         None => Ok(()),
     }
 }
@@ -180,21 +181,8 @@ impl Player<'_> {
             next = self.next_data();
         }
         let next =
-            next.map_or("nothing".to_owned(), |(at, packet)| format!("{} at {}", self.name(&packet), seconds(at)));
+            next.map_or("nothing".to_owned(), |(at, packet)| format!("{} at {}", self.wire.name(&packet), seconds(at)));
         format!("{segment} was not sent when due at {}, but {next}", seconds(due))
-    }
-
-    fn name(&mut self, packet: &Packet) -> String {
-        let nothing = SegmentSpec {
-            ecn: None,
-            flags: TcpFlags::default(),
-            start: 0,
-            len: 0,
-            ack: None,
-            window: None,
-            options: SegmentSpecOptions::Any,
-        };
-        self.wire.describe(packet, &nothing).map_or("a segment".to_owned(), |spec| spec.to_string())
     }
 }
 
@@ -214,8 +202,4 @@ fn is_same(expected: &SegmentSpec, actual: &SegmentSpec) -> bool {
     flags(expected) == flags(actual)
         && (expected.start, expected.len, expected.ack) == (actual.start, actual.len, actual.ack)
         && expected.ecn == actual.ecn
-}
-
-fn seconds(time: Duration) -> String {
-    format!("{}.{:06}", time.as_micros() / 1_000_000, time.as_micros() % 1_000_000)
 }
