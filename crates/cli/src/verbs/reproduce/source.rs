@@ -15,23 +15,16 @@ pub(super) fn run(wanted: &Wanted<'_>) -> TestRuns {
         return TestRuns::NONE;
     }
     say!("airtcp: running the tests that claims name");
-    let of_package = |package: &str, outcomes: Result<Vec<(String, bool)>, String>, names: &BTreeSet<&str>| {
-        let verdict = |name: &str| outcomes.as_ref().map_err(Clone::clone).and_then(|found| verdict(found, name));
-        let key = |name: &str| (package.to_owned(), name.to_owned());
-        names.iter().map(|name| (key(name), verdict(name))).collect::<Vec<_>>()
-    };
+    let built = folders().and_then(|folders| Ok((folders, programs()?)));
     let mut runs = BTreeMap::new();
-    match folders() {
-        Ok(folders) => {
-            for (package, names) in wanted {
-                let folder = folders.get(*package).ok_or(format!("there is no package {package} in this tree"));
-                runs.extend(of_package(package, folder.and_then(|folder| outcomes(folder, names)), names));
-            }
-        }
-        Err(reason) => {
-            for (package, names) in wanted {
-                runs.extend(of_package(package, Err(reason.clone()), names));
-            }
+    for (package, names) in wanted {
+        let found = built.as_ref().map_err(Clone::clone).and_then(|(folders, programs)| {
+            let folder = folders.get(*package).ok_or(format!("there is no package {package} in this tree"))?;
+            outcomes(programs.iter().filter(|program| program.folder == *folder), names)
+        });
+        for name in names {
+            let verdict = found.as_ref().map_err(Clone::clone).and_then(|found| verdict(found, name));
+            runs.insert(((*package).to_owned(), (*name).to_owned()), verdict);
         }
     }
     TestRuns::Run(runs)
@@ -39,7 +32,7 @@ pub(super) fn run(wanted: &Wanted<'_>) -> TestRuns {
 
 /// The packages of the workspace that the working directory is in, each with its folder.
 fn folders() -> Result<BTreeMap<String, PathBuf>, String> {
-    let metadata = cargo(Path::new("."), &["metadata", "--no-deps", "--offline", "--format-version", "1"])?;
+    let metadata = cargo(&["metadata", "--no-deps", "--offline", "--format-version", "1"])?;
     let metadata: Value = serde_json::from_slice(&metadata.stdout).map_err(|error| error.to_string())?;
     let package = |package: &Value| {
         let manifest = Path::new(package["manifest_path"].as_str()?);
@@ -48,25 +41,38 @@ fn folders() -> Result<BTreeMap<String, PathBuf>, String> {
     Ok(metadata["packages"].as_array().into_iter().flatten().filter_map(package).collect())
 }
 
-/// Tests of the package in `folder` that ran, and whether they passed: at least those whose names begin with one of `names`.
-fn outcomes(folder: &Path, names: &BTreeSet<&str>) -> Result<Vec<(String, bool)>, String> {
-    // The whole workspace, as `make test` builds it: of one package alone cargo would build all that it needs once more.
+/// A program of tests, of the package in a folder.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Program {
+    folder: PathBuf,
+    path: String,
+}
+
+/// All programs of tests, built. Of the whole workspace, as `make test` builds them: of one package alone cargo would build all
+/// that it needs once more.
+fn programs() -> Result<BTreeSet<Program>, String> {
     let build = ["test", "--quiet", "--no-run", "--lib", "--tests", "--message-format=json", "--workspace"];
-    let built = cargo(folder, &build)?;
-    let built = String::from_utf8_lossy(&built.stdout);
-    let programs: BTreeSet<String> = built.lines().filter_map(|line| program(line, folder)).collect();
+    let built = cargo(&build)?;
+    Ok(String::from_utf8_lossy(&built.stdout).lines().filter_map(program).collect())
+}
+
+/// Tests of `programs` that ran, and whether they passed: at least those whose names begin with one of `names`.
+fn outcomes<'a>(
+    programs: impl Iterator<Item = &'a Program>,
+    names: &BTreeSet<&str>,
+) -> Result<Vec<(String, bool)>, String> {
     let mut found = Vec::new();
-    for program in programs {
+    for Program { folder, path } in programs {
         // Several names are alternatives. What does not pass exits with an error, which its lines say.
-        let output = Command::new(&program).args(names).current_dir(folder).output();
-        let output = output.map_err(|error| format!("{program}: {error}"))?;
+        let output = Command::new(path).args(names).current_dir(folder).output();
+        let output = output.map_err(|error| format!("{path}: {error}"))?;
         found.extend(String::from_utf8_lossy(&output.stdout).lines().filter_map(outcome));
     }
     Ok(found)
 }
 
-fn cargo(folder: &Path, arguments: &[&str]) -> Result<Output, String> {
-    let output = Command::new("cargo").args(arguments).current_dir(folder).output();
+fn cargo(arguments: &[&str]) -> Result<Output, String> {
+    let output = Command::new("cargo").args(arguments).output();
     let output = output.map_err(|_| "there is no cargo here to run its tests".to_owned())?;
     if output.status.success() {
         return Ok(output);
@@ -76,12 +82,12 @@ fn cargo(folder: &Path, arguments: &[&str]) -> Result<Output, String> {
     Err(format!("its tests cannot be run here: {reason}"))
 }
 
-/// The program of tests of the package in `folder` that a line of cargo's messages tells of.
-fn program(line: &str, folder: &Path) -> Option<String> {
+/// The program of tests that a line of cargo's messages tells of.
+fn program(line: &str) -> Option<Program> {
     let message: Value = serde_json::from_str(line).ok()?;
-    let is_meant = Path::new(message["manifest_path"].as_str()?).parent() == Some(folder);
-    let is_test = is_meant && message["profile"]["test"] == true;
-    message["executable"].as_str().filter(|_| is_test).map(str::to_owned)
+    let is_test = message["profile"]["test"] == true;
+    let path = message["executable"].as_str().filter(|_| is_test)?.to_owned();
+    Some(Program { folder: Path::new(message["manifest_path"].as_str()?).parent()?.to_owned(), path })
 }
 
 /// `test a::b::name ... ok`: the name, and whether it passed; one that was left out says nothing.
@@ -130,9 +136,8 @@ mod tests {
                 "{{\"manifest_path\": \"/x/Cargo.toml\", \"profile\": {{\"test\": {test}}}, \"executable\": {path}}}"
             )
         };
-        let program = |line: String, folder: &str| super::program(&line, Path::new(folder));
-        assert_eq!(program(line(true, "\"target/a\""), "/x").as_deref(), Some("target/a"));
-        assert_eq!(program(line(true, "\"target/a\""), "/y"), None);
-        assert_eq!((program(line(false, "\"target/a\""), "/x"), program(line(true, "null"), "/x")), (None, None));
+        let expected = Program { folder: "/x".into(), path: "target/a".into() };
+        assert_eq!(program(&line(true, "\"target/a\"")), Some(expected));
+        assert_eq!((program(&line(false, "\"target/a\"")), program(&line(true, "null"))), (None, None));
     }
 }
