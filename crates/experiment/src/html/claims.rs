@@ -1,6 +1,7 @@
 //! The claims of a paper as HTML: verdict, number and interval, and folded away what decided.
 
 use super::page::escape;
+use crate::paper::output::verdict_in_words;
 use serde_json::Value;
 use std::fmt::Write;
 
@@ -44,15 +45,13 @@ fn facts(claims: &Value) -> String {
 }
 
 fn verdict(claim: &Value) -> String {
-    let word = claim["verdict"].as_str().unwrap_or_default();
-    match (claim["vacuous"] == true, claim["item"].as_str()) {
-        (true, _) => "vacuous: holds without the scheme".into(),
-        (false, Some(item)) if word == "holds only with" => format!("{word} {item}"),
-        (false, Some(item)) => format!("{word} ({item})"),
-        (false, None) => match claim["ratio"].as_f64() {
-            Some(ratio) if word == "ours beside theirs" => format!("{word}, ratio {ratio}"),
-            _ => word.to_owned(),
-        },
+    if claim["vacuous"] == true {
+        return "vacuous: holds without what it is about".into();
+    }
+    let words = verdict_in_words(claim);
+    match claim["ratio"].as_f64() {
+        Some(ratio) if words == "ours beside theirs" => format!("{words}, ratio {ratio}"),
+        _ => words,
     }
 }
 
@@ -175,6 +174,6 @@ mod tests {
     fn a_vacuous_claim_is_called_so() {
         let mut vacuous = claim();
         vacuous["vacuous"] = true.into();
-        assert_eq!(verdict(&vacuous), "vacuous: holds without the scheme");
+        assert_eq!(verdict(&vacuous), "vacuous: holds without what it is about");
     }
 }

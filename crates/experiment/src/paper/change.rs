@@ -236,9 +236,10 @@ fn steps_of_values(keys: &Keys<'_>) -> Result<Vec<(String, Patch)>, ScenarioErro
             let put = set.put_at(&split_path(path), item.clone());
             put.map_err(|part| keys.bad(entry, format!("'{part}' is a value, not a table")))?;
         }
-        match cases.is_empty() {
-            true => patch.set = set,
-            false => patch.cases.extend(cases.iter().map(|(axis, label)| (axis.clone(), label.clone(), set.clone()))),
+        if cases.is_empty() {
+            patch.set = set;
+        } else {
+            patch.cases.extend(cases.iter().map(|(axis, label)| (axis.clone(), label.clone(), set.clone())));
         }
         steps.push((label, patch));
     }

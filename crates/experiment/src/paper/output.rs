@@ -25,6 +25,16 @@ use std::path::{Path, PathBuf};
 /// Name of the file of verdicts.
 pub const CLAIMS: &str = "claims.json";
 
+/// The verdict of a claim as `claims.json` has it, with what explains it.
+pub fn verdict_in_words(claim: &Value) -> String {
+    let word = claim["verdict"].as_str().unwrap_or_default();
+    match claim["item"].as_str() {
+        Some(item) if word == "holds only with" => format!("{word} {item}"),
+        Some(item) => format!("{word} ({item})"),
+        None => word.to_owned(),
+    }
+}
+
 /// Where a paper's results lie.
 pub fn of_paper(root: &Path, paper: &Paper) -> PathBuf {
     root.join(format!("paper-{}-{}", paper.slug, paper.hash))

@@ -1,6 +1,7 @@
 //! `docs/verdicts.md`: every claim of every paper in a row, made from the papers' files and what their runs left.
 
 use super::check::Check;
+use super::output::verdict_in_words;
 use super::tally::Tally;
 use super::{Basis, Claim, Paper, Subject};
 use serde_json::Value;
@@ -102,9 +103,10 @@ fn settings(paper: &Paper, claim: &Claim, checks: &[Check]) -> String {
         format!("{}, {} runs", experiment.id, experiment.scenario.runs)
     };
     let experiments: Vec<String> = used.iter().map(of).collect();
-    match claim.is_measured() {
-        true => format!("{}, {} sets of seeds", experiments.join("; "), paper.seed_bases),
-        false => String::new(),
+    if claim.is_measured() {
+        format!("{}, {} sets of seeds", experiments.join("; "), paper.seed_bases)
+    } else {
+        String::new()
     }
 }
 
@@ -126,12 +128,7 @@ fn theirs(row: &Value) -> String {
 }
 
 fn verdict(row: &Value) -> String {
-    let word = row["verdict"].as_str().unwrap_or("not run");
-    match row["item"].as_str() {
-        Some(item) if word == "holds only with" => format!("{word} {item}"),
-        Some(item) => format!("{word} ({item})"),
-        None => word.to_owned(),
-    }
+    if row.is_null() { "not run".into() } else { verdict_in_words(row) }
 }
 
 fn mutation(paper: &Paper, claim: &Claim, row: &Value) -> String {

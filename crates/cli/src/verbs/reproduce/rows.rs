@@ -27,10 +27,12 @@ pub(super) fn of(reproduction: &Reproduction<'_>, style: Style) -> String {
     }
     let mode = reproduction.plan.mode;
     let tally = reproduction.tally().sentence();
-    let words = match () {
-        () if mode.mutations => "with the mechanism of each claim switched off; a claim that still holds fails",
-        () if mode.control => "without the scheme; a comparative claim that holds is vacuous",
-        () => "",
+    let words = if mode.mutations {
+        "with the mechanism of each claim switched off; a claim that still holds fails"
+    } else if mode.control {
+        "without the scheme; a comparative claim that holds is vacuous"
+    } else {
+        ""
     };
     let quick = if mode.quick { "indicative only: fewer and shorter runs, one set of seeds, no sweeps" } else { "" };
     for line in [&*tally, words, quick].into_iter().filter(|line| !line.is_empty()) {
