@@ -111,22 +111,17 @@ impl Figure {
         let has_points = |line: &usize| points.iter().any(|pane| !pane[*line].is_empty());
         let shown: Vec<usize> = (0..line_labels.len()).filter(has_points).collect();
         let curves = curves(spec, &x, shown.len());
-        let panes = pane_labels.into_iter().zip(points).map(|(label, mut lines)| Pane {
-            label: as_shown(label),
-            lines: shown
-                .iter()
-                .enumerate()
-                .map(|(index, &line)| (index, line, from_left_to_right(std::mem::take(&mut lines[line]))))
-                .filter(|(.., points)| !points.is_empty())
-                .map(|(index, line, points)| Line::measured(as_shown(line_labels[line].clone()), index, points))
-                .collect(),
-        });
+        let line_labels: Vec<String> = line_labels.into_iter().map(as_shown).collect();
+        let panes = pane_labels
+            .into_iter()
+            .zip(points)
+            .map(|(label, lines)| Pane { label: as_shown(label), lines: measured(lines, &shown, &line_labels) });
         let panes = panes.filter(|pane| !pane.lines.is_empty()).map(|mut pane| {
             pane.lines.extend(curves.iter().cloned());
             pane
         });
         let of_curves = curves.iter().map(|curve| curve.label.clone());
-        let mut legend = shown.iter().map(|&line| as_shown(line_labels[line].clone())).chain(of_curves).collect();
+        let mut legend = shown.iter().map(|&line| line_labels[line].clone()).chain(of_curves).collect();
         let mut panes = panes.collect::<Vec<Pane>>();
         printed::put(spec, &x, &mut panes, &mut legend);
         Figure {
@@ -142,10 +137,13 @@ impl Figure {
     }
 }
 
-impl Line {
-    fn measured(label: String, index: usize, points: Vec<Point>) -> Line {
-        Line { label, index, points, is_printed: false }
-    }
+/// The lines of a pane that have points, of those that are `shown` in the figure.
+fn measured(mut lines: Vec<Vec<Point>>, shown: &[usize], labels: &[String]) -> Vec<Line> {
+    let line = |(index, &line): (usize, &usize)| {
+        let points = from_left_to_right(std::mem::take(&mut lines[line]));
+        (!points.is_empty()).then(|| Line { label: labels[line].clone(), index, points, is_printed: false })
+    };
+    shown.iter().enumerate().filter_map(line).collect()
 }
 
 /// The formulas of a figure, a line each behind `lines` others.
