@@ -37,8 +37,7 @@ pub struct Station {
     /// By the direction in which the station sends.
     flows: FlowTable<Flow>,
     pending: Tracker<Pending>,
-    /// The medium tells what it delivered, and that is to be used. One that never did acknowledges nothing, and TCP's own
-    /// acknowledgments pass.
+    /// The medium tells what it delivered. One that never did acknowledges nothing, and TCP's own acknowledgments pass.
     is_told: bool,
     /// What waits for the interface.
     waiting: VecDeque<Packet>,
@@ -61,6 +60,11 @@ impl Station {
             waiting_bytes: 0,
             waiting_max: site.max_memory.0 / 4,
         }
+    }
+
+    /// Whether acknowledgments are emulated at all.
+    fn emulates(&self) -> bool {
+        self.is_told && self.settings.emulate
     }
 
     /// Sends a packet, behind those that wait.
@@ -107,13 +111,14 @@ impl Station {
             // What becomes of it shows whether the medium tells, before anything depends on that.
             return self.send_tracked(cx, packet, flow, (0, 0));
         }
+        let emulates = self.emulates();
         let Some(state) = self.flows.get_mut(&flow) else { return cx.send(Port::LINK, packet) };
         let (start, end) = state.note_sent(tcp, packet.payload_len());
         // Whatever is delivered shows that the medium tells.
         if (start == end && self.is_told) || self.pending.len() >= PENDING_MAX {
             return cx.send(Port::LINK, packet);
         }
-        if self.is_told && state.is_split() {
+        if emulates && state.is_split() {
             packet.set_flags(tcp.flags.with(TcpFlags::EMULATED));
         }
         self.send_tracked(cx, packet, flow, (start, end));
@@ -166,17 +171,17 @@ impl Station {
         }
         let Some(slot) = self.flows.slot(&flow) else { return cx.send(Port::INNER, packet) };
         self.flows.touch(slot);
+        let emulates = self.emulates();
         let Some((_, state)) = self.flows.at_mut(slot) else { return };
         let is_news = state.note_received(tcp);
         // For a station; a box on the way to one passes it on.
-        if tcp.flags.emulated() && self.is_told {
+        if tcp.flags.emulated() && emulates {
             packet.set_flags(tcp.flags.without(TcpFlags::EMULATED));
         }
         let is_pure = packet.payload_len() == 0 && !tcp.flags.syn() && !tcp.flags.fin();
         // Congestion echoes and duplicates of the other end speak to the station's TCP itself.
         let is_plain = is_pure && !tcp.flags.ece() && tcp.options.sack.is_empty();
-        let emulates = self.is_told && state.is_emulated(self.settings.split);
-        if !is_plain || !emulates || state.is_closing() {
+        if !is_plain || !emulates || !state.is_emulated(self.settings.split) || state.is_closing() {
             return cx.send(Port::INNER, packet);
         }
         cx.emit(Event::ACK_SUPPRESSED);
@@ -212,15 +217,16 @@ impl Element for Station {
     fn handle_tx_status(&mut self, cx: &mut Context<'_>, status: TxStatus) {
         let Some(Pending { flow, start, end }) = self.pending.take(cx.now(), status.token) else { return };
         self.drain(cx);
-        self.is_told |= status.outcome == Outcome::Acked && self.settings.emulate;
+        self.is_told |= status.outcome == Outcome::Acked;
         if status.outcome == Outcome::RetryLimit {
             cx.emit(Event::GIVEN_UP);
         }
         // Only what the next hop acknowledged was delivered; "sent" says nothing (SPEC 7.3).
         let Some(slot) = self.flows.slot(&flow).filter(|_| status.outcome == Outcome::Acked) else { return };
+        let emulates = self.emulates();
         let Some((_, state)) = self.flows.at_mut(slot).filter(|_| end > start) else { return };
         let moved = state.deliver(start, end);
-        if self.is_told && state.is_emulated(self.settings.split) && (moved || self.settings.dupack) {
+        if emulates && state.is_emulated(self.settings.split) && (moved || self.settings.dupack) {
             self.acknowledge(cx, slot);
         }
     }
