@@ -74,8 +74,8 @@ fn dec_32_a_timeout_sends_one_segment_again_and_leaves_the_window_open() {
 }
 
 #[test]
-fn a_timeout_sends_one_segment_again_though_the_window_is_full() {
-    // Reno does not count less in flight after the timeout either, and its window is smaller than that.
+fn timeouts_repair_a_whole_window_also_where_the_window_adapts() {
+    // Two segments beside what counts in flight, which a timeout leaves as it was.
     let lost: Vec<u64> = (200..200 + u64::from(HELD)).collect();
     let controller = congestion::find("zigzag", &[]).unwrap();
     let controller = controller.with([("timeout_leaves_two", "true")]).unwrap();
