@@ -62,8 +62,9 @@ fn run(plan: &Plan) -> Reproduction<'_> {
 /// The verdict on the test paper's experiments of one claim with `checks`.
 fn verdict_in(mode: Mode, checks: &str, more: &str) -> String {
     let (experiments, _) = PAPER.split_once("[[claims]]").unwrap();
-    let claim =
-        format!("[[claims]]\nid = \"GSN-C9\"\nkind = \"trend\"\nsentence = \"x\"\ncomparative = true\n{more}\n");
+    let claim = format!(
+        "[[claims]]\nid = \"GSN-C9\"\nkind = \"trend\"\nsentence = \"x\"\ncomparative = true\nmutation_explained = \"\"\n{more}\n"
+    );
     let plan = plan(&format!("{experiments}{claim}checks = [{checks}]"), mode);
     let reproduction = run(&plan);
     reproduction.claims[0].verdict.to_string()
@@ -363,7 +364,7 @@ fn claims_have_the_shape_that_is_promised() {
     let expected = json!({
         "id": "GSN-C1", "sentence": "Strong is well above plain", "kind": "trend", "basis": "measured", "comparative": true,
         "verdict": "holds", "item": null, "reason": "", "value": 1.90476, "ci95": [1.90476, 1.90476], "printed": null, "ratio": null,
-        "vacuous": false, "mutation": null, "mutation_explained": null,
+        "vacuous": false, "mutation": null, "mutation_explained": "--control takes strong away as a whole",
         "bases": [{"verdict": "holds", "value": 1.90476, "ci95": [1.90476, 1.90476]}], "sweeps": [],
         "checks": [{"kind": "ratio", "measure": "goodput_bps", "holds": true, "decides": true, "value": 1.90476, "ci95": [1.90476, 1.90476],
             "printed": null, "ratio": null,

@@ -92,8 +92,9 @@ fn run(plan: &Plan) -> Reproduction<'_> {
 
 /// The claim of a trend with `more`, that `of` gets a multiple of what plain gets.
 fn claim(of: &str, bounds: &str, more: &str) -> String {
+    let explained = if more.contains("mutation") { "" } else { "mutation_explained = \"--control takes it away\"\n" };
     format!(
-        "kind = \"trend\"\ncomparative = true\n{more}\nchecks = [{{ kind = \"ratio\", experiment = \"e1\", \
+        "kind = \"trend\"\ncomparative = true\n{explained}{more}\nchecks = [{{ kind = \"ratio\", experiment = \"e1\", \
          measure = \"goodput_bps\", of = {{ cases.scheme = \"{of}\" }}, over = {{ cases.scheme = \"plain\" }}, {bounds} }}]"
     )
 }

@@ -61,7 +61,11 @@ pub const CLAIM_KEYS: &[(&str, &str, &str)] = &[
     ("kind", "\"trend\"", "exact, trend, analytic or design; required"),
     ("sentence", "\"…\"", "what the paper claims; required"),
     ("comparative", "true", "it must not hold without the scheme; required for exact and trend"),
-    ("mutation", "\"no-repair\"", "the mutation under which it must not hold"),
+    (
+        "mutation",
+        "\"no-repair\"",
+        "the mutation under which it must not hold; a comparative claim has one, or says why not",
+    ),
     ("mutation_explained", "\"…\"", "why it holds under its mutation, or has none"),
     ("leans_on", "[\"GSN-U1\"]", "items left open that the outcome may depend on"),
     ("with", "\"window-20\"", "the variant it is said to need: where it holds with this one only, that is its verdict"),

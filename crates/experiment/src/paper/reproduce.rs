@@ -115,11 +115,7 @@ impl Plan {
             let (sensitivity, sweeps) = (Vec::new(), Vec::new());
             return JudgedClaim { judgement: judgement.clone(), verdict, bases, sensitivity, sweeps, is_vacuous };
         }
-        let why = match (&claim.mutation_explained, claim.comparative) {
-            (Some(_), _) => "explained",
-            (None, true) => "no mutation",
-            (None, false) => "not comparative",
-        };
+        let why = if claim.mutation_explained.is_some() { "explained" } else { "not comparative" };
         JudgedClaim::without_runs(Verdict::NotJudged(why.into()), claim.mutation_explained.as_deref().unwrap_or(""))
     }
 }
