@@ -38,6 +38,7 @@ impl Default for Timers {
 
 impl Timers {
     /// Arms `timer`, replacing its deadline.
+    #[inline]
     pub fn set(&mut self, timer: Timer, at: Instant) {
         let old = core::mem::replace(&mut self.deadlines[timer as usize], at);
         if at <= self.next {
