@@ -69,7 +69,7 @@ pub const CLAIM_KEYS: &[(&str, &str, &str)] = &[
     ("mutation_explained", "\"…\"", "why it holds under its mutation, or has none"),
     ("leans_on", "[\"GSN-U1\"]", "items left open that the outcome may depend on"),
     ("with", "\"window-20\"", "the variant it is said to need: where it holds with this one only, that is its verdict"),
-    ("sensitivity", "[\"window-20\"]", "variants it is judged under again"),
+    ("sensitivity", "[\"window-20\"]", "variants it is judged under again, beside its verdict"),
     ("sweeps", "[\"jitter\"]", "sweeps it is judged under: in how many of the settings it holds"),
     ("not_quick", "\"…\"", "why few and short runs cannot judge it"),
     ("checks", "[{ kind = \"ratio\", … }]", "all of them have to hold; required unless not_checkable"),
