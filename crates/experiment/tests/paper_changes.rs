@@ -254,7 +254,8 @@ fn the_page_of_verdicts_has_a_row_per_claim_with_ours_theirs_settings_and_mutati
     assert!(page.contains("| GSN-C1 | how long it holds | 5ms | does not hold | 2.500 |"), "{page}");
     assert!(page.contains("1 claims; claims that hold: measured 1 of 1"), "{page}");
     let not_run = |old: &str, text: &str| {
-        verdicts::page(old, &[Judged { paper: plan(text, Mode::default()).unwrap().paper, full: None, mutations: None }])
+        let paper = plan(text, Mode::default()).unwrap().paper;
+        verdicts::page(old, &[Judged { paper, full: None, mutations: None }])
     };
     assert!(not_run("", &text).contains("| not run |"));
     assert_eq!(not_run(&page, &text), page, "it stays as it was");
