@@ -50,6 +50,26 @@ const TIMER_WHEEL: u64 = 8;
 /// The same for earlier: clocks are read at different places.
 const EARLY: Duration = Duration::from_millis(5);
 
+/// The wheel's third level rounds to so many ticks; a trace is too short for a coarser one.
+const ALIGNMENT: u64 = 64;
+/// So often the number of the tick is read, since it may change in between.
+const READINGS: usize = 5;
+
+/// The number of the tick at time zero: less than none, and so wrapped.
+fn tick_at_zero() -> Option<u64> {
+    let read = || {
+        let text = std::fs::read_to_string("/proc/timer_list").ok()?;
+        let number_after = |mark: &str| {
+            let rest = text.split_once(mark)?.1;
+            rest.split_whitespace().next()?.parse::<u64>().ok()
+        };
+        let now = number_after("now at ")?;
+        Some(number_after("\njiffies: ")?.wrapping_sub(now / clock::tick().as_nanos()))
+    };
+    // The time is read before the number.
+    (0..READINGS).filter_map(|_| read()).min_by_key(|tick| *tick as i64)
+}
+
 impl Kernel {
     /// Says in one sentence why there can be none here, if so.
     ///
@@ -185,6 +205,20 @@ impl Stack for Kernel {
     fn set(&mut self, name: &str, value: &str) -> Result<(), String> {
         let result = self.namespace.write_sysctl(&name.replace('.', "/"), value);
         result.map_err(|error| format!("the kernel does not take {name}={value}: {error}"))
+    }
+
+    fn begin(&mut self) -> Result<(), String> {
+        let first = tick_at_zero().ok_or("/proc/timer_list does not tell the kernel's tick")?;
+        let tick = clock::tick().as_nanos();
+        let next = first.wrapping_add(clock::now().as_nanos() / tick + 1);
+        let wanted = next.next_multiple_of(ALIGNMENT).wrapping_sub(first);
+        self.start = Some(Instant::from_nanos(wanted * tick));
+        Ok(())
+    }
+
+    fn now(&mut self) -> Duration {
+        let start = self.start();
+        clock::now().saturating_since(start)
     }
 
     fn call(&mut self, call: &Call) -> Result<i64, String> {

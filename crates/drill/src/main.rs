@@ -3,6 +3,7 @@
 
 use airtcp_drill::random::{self, Setting};
 use airtcp_drill::{Difference, Ours, Script, collection, play};
+use airtcp_linux::sys::clock;
 use clap::Parser;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -36,7 +37,7 @@ struct Arguments {
 fn main() -> anyhow::Result<ExitCode> {
     let arguments = Arguments::parse();
     let is_good = if arguments.show {
-        print!("{}", random::record(&Setting::of(arguments.seed), random::SENDING));
+        print!("{}", random::record(&Setting::of(arguments.seed), random::Host::linux(clock::tick())));
         true
     } else if let Some(count) = arguments.random {
         play_random(&arguments, count)?

@@ -33,6 +33,12 @@ impl Ours {
         Ours { config, addresses: Addresses::new(script.is_ipv6), now: Instant::ZERO, socket: Socket::None }
     }
 
+    /// Its clock ticks so.
+    pub fn ticking(mut self, jiffy: Option<Duration>) -> Ours {
+        self.config.jiffy = jiffy;
+        self
+    }
+
     fn opening(&self, local: u16, remote: u16) -> Opening {
         Opening {
             config: self.config.clone(),
@@ -93,6 +99,14 @@ impl Stack for Ours {
             _ => return Err(format!("our TCP has no '{name}'; docs/drills.md lists the settings")),
         }
         Ok(())
+    }
+
+    fn begin(&mut self) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn now(&mut self) -> Duration {
+        since_start(self.now)
     }
 
     fn call(&mut self, call: &Call) -> Result<i64, String> {

@@ -11,6 +11,14 @@ pub trait Stack {
     /// # Errors
     /// A sentence, if it cannot.
     fn set(&mut self, name: &str, value: &str) -> Result<(), String>;
+    /// Time begins, at a tick of the stack's clock whose number is a multiple of 64: its timers round to such multiples. Without this
+    /// call it begins with the first thing that happens.
+    ///
+    /// # Errors
+    /// A sentence, if that tick cannot be told.
+    fn begin(&mut self) -> Result<(), String>;
+    /// What time it is.
+    fn now(&mut self) -> Duration;
     /// The application calls. `Err` is the name of an errno.
     fn call(&mut self, call: &Call) -> Result<i64, String>;
     /// A segment arrives.

@@ -24,6 +24,11 @@ impl Wire {
         Wire { addresses, ports, local_first: None, clock_offset: None }
     }
 
+    /// One whose stack's numbers are known, and whose timestamps are the script's.
+    pub fn of_sender(addresses: Addresses, ports: (u16, u16), first: SeqNum) -> Self {
+        Wire { addresses, ports, local_first: Some(first), clock_offset: Some(0) }
+    }
+
     /// What the script injects, in the stack's numbers.
     pub fn build(&self, spec: &SegmentSpec) -> Result<Packet, String> {
         let tcp = TcpHeader {

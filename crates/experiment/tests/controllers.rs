@@ -28,7 +28,7 @@ fn options_are_refused_by_name_with_the_nearest_and_the_page_that_lists_them() {
     assert_snapshot!(refusal("newzag", "{ y = -9 }"), @"demo.toml:36: bad value for 'y' in [flows.bulk.controller_options]: '-9' is not a choice; did you mean '-8'? (airtcp show newzag)");
     assert_snapshot!(refusal("newzag", "{ y = [-4, -5] }"), @"demo.toml:36: 'y' in [flows.bulk.controller_options] takes a single value, not a list");
     assert_snapshot!(refusal("newzag", "7"), @"demo.toml:36: 'controller_options' in [flows.bulk] takes a table, not a number");
-    assert_snapshot!(refusal("cubic", "{ beta = 717 }"), @"demo.toml:36: bad value for 'beta' in [flows.bulk.controller_options]: the controller 'cubic' has no options (airtcp show cubic)");
+    assert_snapshot!(refusal("reno", "{ beta = 717 }"), @"demo.toml:36: bad value for 'beta' in [flows.bulk.controller_options]: the controller 'reno' has no options (airtcp show reno)");
 }
 
 #[test]

@@ -122,6 +122,10 @@ airtcp_core::parameters! {
         pub initial_rto: Duration = Duration::from_secs(1), "RFC 6298 2.1";
         /// Tick of the timer: the RTO is rounded up to whole ticks and is two at least; 500 ms is BSD's, auto is none.
         pub rto_tick: Option<Duration> = None, "Stevens, TCP/IP Illustrated 2, 25";
+        /// Tick of the host's clock: Linux counts the RTO, timers, idle times and the time of controllers in ticks, and its
+        /// timers run out at ticks; 4 ms is that of a kernel with HZ=250. Auto is a host whose times are exact, and whose
+        /// controllers count milliseconds.
+        pub jiffy: Option<Duration> = None, "Linux CONFIG_HZ";
         /// Each timeout doubles the RTO.
         pub rto_backoff: bool = true, "RFC 6298 5.5";
         /// Where the minimum applies.

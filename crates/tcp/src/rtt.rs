@@ -17,7 +17,8 @@ pub struct RttEstimator {
     rule: RtoRule,
     min_rto_us: u32,
     max_rto: Duration,
-    tick: Option<Duration>,
+    /// The RTO is rounded up to whole ticks, so many at least.
+    tick: Option<(Duration, u64)>,
     backs_off: bool,
     base_rto: Duration,
     /// Timeouts since the last sample: each doubles the RTO.
@@ -35,7 +36,7 @@ impl RttEstimator {
             rule: config.rto_rule,
             min_rto_us: config.min_rto.as_micros().min(u64::from(u32::MAX / 2)) as u32,
             max_rto: config.max_rto,
-            tick: config.rto_tick.filter(|tick| !tick.is_zero()),
+            tick: tick_of(config),
             backs_off: config.rto_backoff,
             base_rto: config.initial_rto,
             backoff: 0,
@@ -108,10 +109,10 @@ impl RttEstimator {
         self.in_ticks(self.base_rto).saturating_mul(1 << doublings).min(self.max_rto)
     }
 
-    /// Rounded up to whole ticks, two at least.
+    /// Rounded up to whole ticks.
     fn in_ticks(&self, rto: Duration) -> Duration {
-        let Some(tick) = self.tick else { return rto };
-        tick.saturating_mul(rto.as_nanos().div_ceil(tick.as_nanos()).max(2))
+        let Some((tick, least)) = self.tick else { return rto };
+        tick.saturating_mul(rto.as_nanos().div_ceil(tick.as_nanos()).max(least))
     }
 
     /// How long `timeouts` in a row take from `least` on (Linux `tcp_model_timeout()`).
@@ -129,6 +130,12 @@ impl RttEstimator {
     pub fn set_base(&mut self, rto: Duration) {
         self.base_rto = rto;
     }
+}
+
+/// A BSD's coarse timer has two ticks at least.
+fn tick_of(config: &Config) -> Option<(Duration, u64)> {
+    let coarse = config.rto_tick.map(|tick| (tick, 2));
+    coarse.or(config.jiffy.map(|tick| (tick, 1))).filter(|(tick, _)| !tick.is_zero())
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! The deadlines of a connection, with the earliest one cached.
 
-use airtcp_core::Instant;
+use airtcp_core::{Duration, Instant};
 
 /// What can run out. A bare index, so that the table is an array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,22 +22,44 @@ pub enum Timer {
 }
 
 const COUNT: usize = 7;
+/// A timer that waits for fewer ticks runs out at a tick; longer ones in steps that are each eight times coarser for
+/// eight times the wait (Linux `LVL_START()`).
+const FINE_TICKS: u64 = 63;
+const COARSER: u64 = 8;
 
 /// See the module.
 #[derive(Clone, Debug)]
 pub struct Timers {
     deadlines: [Instant; COUNT],
     next: Instant,
+    jiffy: Option<Duration>,
 }
 
 impl Default for Timers {
     fn default() -> Self {
-        Timers { deadlines: [Instant::MAX; COUNT], next: Instant::MAX }
+        Timers { deadlines: [Instant::MAX; COUNT], next: Instant::MAX, jiffy: None }
     }
 }
 
 impl Timers {
-    /// Arms `timer`, replacing its deadline.
+    /// All disarmed. They run out at ticks of `jiffy`, or exactly.
+    pub fn new(jiffy: Option<Duration>) -> Self {
+        Timers { jiffy: jiffy.filter(|jiffy| !jiffy.is_zero()), ..Timers::default() }
+    }
+
+    /// Arms `timer`, replacing its deadline: it runs out when `wait` from `now` on is over, or soon after.
+    pub fn start(&mut self, timer: Timer, now: Instant, wait: Duration) {
+        self.set(timer, self.end_of(now, wait));
+    }
+
+    /// When a timer runs out that is armed at `now` for `wait`: exactly, or as in Linux's wheel of timers, where the tick
+    /// in which it is armed does not count.
+    #[inline]
+    fn end_of(&self, now: Instant, wait: Duration) -> Instant {
+        self.jiffy.map_or_else(|| now.saturating_add(wait), |jiffy| end_in_ticks(jiffy.as_nanos(), now, wait))
+    }
+
+    /// Arms `timer` for the instant `at`, replacing its deadline.
     #[inline]
     pub fn set(&mut self, timer: Timer, at: Instant) {
         let old = core::mem::replace(&mut self.deadlines[timer as usize], at);
@@ -54,13 +76,13 @@ impl Timers {
     }
 
     /// Arms one of the timers for what is in flight, of which only one runs at a time (Linux `icsk_pending`).
-    pub fn set_only(&mut self, timer: Timer, at: Instant) {
+    pub fn start_only(&mut self, timer: Timer, now: Instant, wait: Duration) {
         for other in [Timer::Retransmit, Timer::LossProbe, Timer::Reorder] {
             if other != timer && self.is_set(other) {
                 self.stop(other);
             }
         }
-        self.set(timer, at);
+        self.start(timer, now, wait);
     }
 
     /// Disarms the timers for what is in flight.
@@ -75,7 +97,7 @@ impl Timers {
 
     /// Disarms all of them.
     pub fn stop_all(&mut self) {
-        *self = Timers::default();
+        *self = Timers::new(self.jiffy);
     }
 
     /// The deadline of `timer`.
@@ -98,12 +120,39 @@ impl Timers {
     }
 }
 
+/// The end of a wait in ticks of `jiffy` nanoseconds.
+fn end_in_ticks(jiffy: u64, now: Instant, wait: Duration) -> Instant {
+    let ticks = wait.as_nanos().div_ceil(jiffy);
+    let mut step = 1;
+    while ticks / step >= FINE_TICKS && step < u64::MAX / COARSER {
+        step *= COARSER;
+    }
+    let tick = ((now.as_nanos() / jiffy).saturating_add(ticks) / step + 1).saturating_mul(step);
+    Instant::from_nanos(tick.saturating_mul(jiffy))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn at(nanos: u64) -> Instant {
         Instant::from_nanos(nanos)
+    }
+
+    #[test]
+    fn with_a_clock_that_ticks_a_timer_never_runs_out_early_and_by_an_eighth_and_two_ticks_late_at_most() {
+        let (jiffy, ms) = (Duration::from_millis(4), |n: u64| at(n * 1_000_000));
+        let timers = Timers::new(Some(jiffy));
+        assert_eq!(timers.end_of(ms(9), Duration::from_millis(1)), ms(16));
+        assert_eq!(timers.end_of(ms(8), Duration::from_millis(62 * 4)), ms(8 + 63 * 4));
+        assert_eq!(timers.end_of(ms(8), Duration::from_millis(63 * 4)), ms(288));
+        for n in 1..2000 {
+            let (now, wait) = (at(n * 1_234_567), Duration::from_micros(n * 777));
+            let late = timers.end_of(now, wait).as_nanos() - now.as_nanos();
+            let most = wait.as_nanos() + wait.as_nanos() / 7 + 2 * jiffy.as_nanos();
+            assert!(late > wait.as_nanos() && late <= most, "{n}: {late}");
+        }
+        assert_eq!(Timers::default().end_of(ms(9), Duration::from_micros(10)), at(9_010_000));
     }
 
     #[test]

@@ -20,7 +20,7 @@ use std::process::ExitCode;
 /// A part: its name, and what makes its section.
 type Part = (&'static str, fn() -> anyhow::Result<Section>);
 
-const PARTS: [Part; 9] = [
+const PARTS: [Part; 11] = [
     ("links", links::section),
     ("laws", laws::section),
     ("ns3", ns3::lossy_link),
@@ -29,6 +29,8 @@ const PARTS: [Part; 9] = [
     ("wlan-tcp", wlan::uploads),
     ("wlan-psm", wlan::power_save),
     ("kernel", kernel::section),
+    ("kernel-short", kernel::short_flows),
+    ("kernel-start", kernel::start),
     ("drills", drills::section),
 ];
 

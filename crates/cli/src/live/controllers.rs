@@ -13,7 +13,13 @@ impl Controllers {
         let mut loaded = Controllers(Vec::new());
         let mut seen: Vec<(&str, Options)> = Vec::new();
         for flow in &cell.flows {
-            let Ok(program) = bpf::program(&flow.controller) else { continue };
+            let Ok(program) = bpf::program(&flow.controller) else {
+                if flow.config.controller.given().is_empty() {
+                    continue;
+                }
+                let sentence = format!("the kernel's '{}' takes no options; run it without --live", flow.controller);
+                return Err(NotRun::Skipped(sentence));
+            };
             let given = flow.config.controller.given().into_iter();
             let settings: Options = given.map(|field| (field.name.to_owned(), field.value)).collect();
             match seen.iter().find(|(slug, _)| *slug == program.slug) {

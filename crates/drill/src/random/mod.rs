@@ -3,19 +3,25 @@
 //!
 //! The scripts compare what somebody thought of. A trace compares what happens.
 
+mod again;
+mod host;
 mod path;
 mod record;
 mod replay;
 mod setting;
 mod trace;
 
-pub use record::{SENDING, record};
+pub use again::retrace;
+pub use host::Host;
+pub use record::record;
 pub use replay::replay;
 pub use setting::Setting;
 pub use trace::{Event, Trace, What};
 
 use crate::kernel::Kernel;
 use crate::script::Script;
+use airtcp_core::Duration;
+use airtcp_linux::sys::clock;
 use anyhow::Context;
 use std::sync::Mutex;
 
@@ -42,7 +48,8 @@ pub struct Outcome {
 /// What the machine lacks.
 pub fn compare(seed: u64) -> anyhow::Result<Outcome> {
     let setting = Setting::of(seed);
-    let trace = record(&setting, SENDING);
+    let host = Host::linux(clock::tick());
+    let trace = record(&setting, host);
     let (mut difference, mut attempts) = (None, 0);
     while attempts < ATTEMPTS {
         attempts += 1;
@@ -51,7 +58,8 @@ pub fn compare(seed: u64) -> anyhow::Result<Outcome> {
         if setting.controller != "bbr" {
             kernel.send_one_by_one().context("the device cannot be told to take segments one by one")?;
         }
-        difference = replay(&trace, &mut kernel).err();
+        let again = |trace: &Trace, times: &[Duration]| retrace(&setting, host, trace, times);
+        difference = replay(&trace, &mut kernel, &again).err();
         if difference.is_none() {
             break;
         }

@@ -6,87 +6,155 @@ use crate::script::{Call, OptionSpec, SegmentSpec, SegmentSpecOptions};
 use crate::stack::{CLIENT_PORT, SERVER_PORT, Stack};
 use crate::wire::Wire;
 use airtcp_core::{Duration, Packet, TcpFlags};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 
 /// How much earlier or later than in the trace a segment may leave.
 const TOLERANCE: Duration = Duration::from_millis(4);
 /// How long a segment that did not leave is waited for, to say what did.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// The kernel's jiffy, to which it rounds every timer up.
-const JIFFY: Duration = Duration::from_millis(4);
-/// Jiffies of the shortest RTO, nearly.
-const RTO_JIFFIES: u64 = 32;
-/// After so many jiffies the wheel of its timers has eight times coarser steps.
-const WHEEL: u64 = 63;
 
 struct Player<'a> {
     stack: &'a mut dyn Stack,
     wire: Wire,
-    /// Segments that left and were not asked for yet.
-    sent: VecDeque<(Duration, Packet)>,
+    /// Segments that left, but for pure acknowledgments.
+    sent: Vec<(Duration, Packet)>,
+    /// How many of them were compared.
+    compared: usize,
+    /// When the stack was given what it was given so far: segments and writes.
+    given: Vec<Duration>,
+    /// How many of them the comparison has passed.
+    passed: usize,
+    /// What the stack's state was after so many inputs and segments.
+    states: BTreeMap<(usize, usize), State>,
+    is_accepted: bool,
     /// The stack's clock in the segments of the trace, by their numbers.
     clocks: BTreeMap<u32, u32>,
     /// The stack's clock less the trace's.
     clock_offset: u32,
-    /// How much later than in the trace things happen: a timer was rounded.
+    /// How much later than in the trace things happen: a timer ran out later.
     shift: Duration,
-    /// When the sender's data were last acknowledged, and up to where.
-    progress: (Duration, u32),
+    /// How much later a segment may leave because clocks tick.
+    jiffy: Duration,
     compares_window: bool,
 }
 
-/// Plays `trace` against `stack`.
+/// Plays `trace` against `stack`. Where the stack does something else, `retrace` says what our sender does with the same
+/// input at the times at which the stack was given it, and that is compared.
 ///
 /// # Errors
 /// The first difference.
-pub fn replay(trace: &Trace, stack: &mut dyn Stack) -> Result<(), String> {
+pub fn replay(
+    trace: &Trace,
+    stack: &mut dyn Stack,
+    retrace: &dyn Fn(&Trace, &[Duration]) -> Trace,
+) -> Result<(), String> {
     for (name, is_on) in &trace.settings {
         stack.set(name, if *is_on { "1" } else { "0" })?;
     }
     stack.call(&Call::Socket)?;
     stack.call(&Call::SetController(trace.controller.to_owned()))?;
     stack.call(&Call::Listen)?;
-    let mut player = Player {
-        stack,
-        wire: Wire::new(Trace::addresses(), (SERVER_PORT, CLIENT_PORT)),
-        sent: VecDeque::new(),
-        clocks: BTreeMap::new(),
-        clock_offset: 0,
-        shift: Duration::ZERO,
-        progress: (Duration::ZERO, 0),
-        compares_window: trace.compares_window,
-    };
-    for (index, event) in trace.events.iter().enumerate() {
-        player.play(event).map_err(|message| format!("event {index} at {}: {message}", seconds(event.at)))?;
-    }
-    let last = trace.events.last().map_or(Duration::ZERO, |event| event.at);
-    player.wait(last + TOLERANCE)?;
-    match player.next_data() {
-        Some((at, packet)) => Err(format!("at the end {} was sent at {}", player.wire.name(&packet), seconds(at))),
-        None => Ok(()),
+    stack.begin()?;
+    let mut player = Player::new(trace, stack);
+    let (mut trace, mut asked_at) = (trace.clone(), None);
+    loop {
+        let Err(message) = player.walk(&trace) else { return Ok(()) };
+        if asked_at == Some(player.given.len()) {
+            return Err(format!("{message}, {}", player.next_after()));
+        }
+        asked_at = Some(player.given.len());
+        trace = retrace(&trace, &player.times(&trace));
+        player.rewind();
     }
 }
 
-impl Player<'_> {
-    fn play(&mut self, Event { at, what }: &Event) -> Result<(), String> {
-        match what {
-            What::Leaves(leaving) => self.expect(*at, leaving),
+impl<'a> Player<'a> {
+    fn new(trace: &Trace, stack: &'a mut dyn Stack) -> Player<'a> {
+        Player {
+            stack,
+            wire: Wire::new(Trace::addresses(), (SERVER_PORT, CLIENT_PORT)),
+            sent: Vec::new(),
+            compared: 0,
+            given: Vec::new(),
+            passed: 0,
+            states: BTreeMap::new(),
+            is_accepted: false,
+            clocks: BTreeMap::new(),
+            clock_offset: 0,
+            shift: Duration::ZERO,
+            jiffy: trace.jiffy,
+            compares_window: trace.compares_window,
+        }
+    }
+
+    /// Compares from the beginning on, and gives the stack what it was not given yet.
+    fn walk(&mut self, trace: &Trace) -> Result<(), String> {
+        for (index, event) in trace.events.iter().enumerate() {
+            self.play(event).map_err(|message| format!("event {index} at {}: {message}", seconds(event.at)))?;
+        }
+        let last = trace.events.last().map_or(Duration::ZERO, |event| event.at);
+        self.wait(last + TOLERANCE)?;
+        match self.sent.get(self.compared) {
+            Some((at, packet)) => Err(format!("at the end {} was sent at {}", self.wire.name(packet), seconds(*at))),
+            None => Ok(()),
+        }
+    }
+
+    fn rewind(&mut self) {
+        (self.compared, self.passed, self.shift) = (0, 0, Duration::ZERO);
+    }
+
+    /// When the stack was given each input, or will be.
+    fn times(&self, trace: &Trace) -> Vec<Duration> {
+        let inputs = trace.events.iter().filter(|event| event.what.is_input());
+        inputs
+            .enumerate()
+            .map(|(index, event)| self.given.get(index).copied().unwrap_or(event.at + self.shift))
+            .collect()
+    }
+
+    /// What follows was given to the stack long ago: what it did then is known.
+    fn is_past(&self) -> bool {
+        self.passed < self.given.len()
+    }
+
+    fn play(&mut self, event: &Event) -> Result<(), String> {
+        match &event.what {
+            What::Leaves(leaving) => self.expect(event.at, leaving),
             What::State(state) => self.check(*state),
-            What::Accept => self.stack.call(&Call::Accept).map(|_| ()),
-            What::Write(bytes) => {
-                self.wait(*at)?;
-                let written = self.stack.call(&Call::Write(*bytes))?;
-                if written == *bytes as i64 { Ok(()) } else { Err(format!("{written} of {bytes} bytes were written")) }
+            What::Accept if self.is_accepted => Ok(()),
+            What::Accept => {
+                self.is_accepted = true;
+                self.stack.call(&Call::Accept).map(|_| ())
             }
-            What::Arrives(segment, echo) => {
-                self.wait(*at)?;
-                let packet = self.wire.build(&self.echoing(segment, *echo))?;
-                if let Some(ack) = segment.ack.filter(|ack| ack.wrapping_sub(self.progress.1) as i32 > 0) {
-                    self.progress = (*at, ack);
+            What::Write(_) | What::Arrives(..) => {
+                if !self.is_past() {
+                    self.give(event)?;
                 }
-                self.stack.inject(packet)
+                self.passed += 1;
+                Ok(())
             }
         }
+    }
+
+    fn give(&mut self, Event { at, what }: &Event) -> Result<(), String> {
+        self.wait(*at)?;
+        let before = self.stack.now();
+        match what {
+            What::Write(bytes) => {
+                let written = self.stack.call(&Call::Write(*bytes))?;
+                if written != *bytes as i64 {
+                    return Err(format!("{written} of {bytes} bytes were written"));
+                }
+            }
+            What::Arrives(segment, echo) => {
+                let packet = self.wire.build(&self.echoing(segment, *echo))?;
+                self.stack.inject(packet)?;
+            }
+            _ => {}
+        }
+        self.given.push(before);
+        Ok(())
     }
 
     /// The segment as it would be if the stack's segments had made the trace.
@@ -104,20 +172,16 @@ impl Player<'_> {
 
     /// Lets time pass until `at` of the trace.
     fn wait(&mut self, at: Duration) -> Result<(), String> {
-        while let Some(sent) = self.stack.wait(at + self.shift)? {
-            self.sent.push_back(sent);
-        }
+        while self.receive(at + self.shift)? {}
         Ok(())
     }
 
-    /// The next segment that left and is no pure acknowledgment.
-    fn next_data(&mut self) -> Option<(Duration, Packet)> {
-        while let Some((at, packet)) = self.sent.pop_front() {
-            if packet.sequence_len() > 0 {
-                return Some((at, packet));
-            }
-        }
-        None
+    /// Waits until `until` for the next segment; false if there is none.
+    fn receive(&mut self, until: Duration) -> Result<bool, String> {
+        let sent = self.stack.wait(until)?;
+        let is_sent = sent.is_some();
+        self.sent.extend(sent.filter(|(_, packet)| packet.sequence_len() > 0));
+        Ok(is_sent)
     }
 
     fn expect(&mut self, at: Duration, leaving: &Leaving) -> Result<(), String> {
@@ -127,18 +191,13 @@ impl Player<'_> {
             return Ok(());
         }
         let due = at + self.shift;
-        let mut late = TOLERANCE + JIFFY;
-        if *by_timer {
-            late += rounding(at.saturating_sub(self.progress.0));
-        }
-        let mut found = self.next_data();
-        while found.is_none() {
-            let Some(sent) = self.stack.wait(due + late)? else { break };
-            self.sent.push_back(sent);
-            found = self.next_data();
-        }
-        let Some((sent_at, packet)) = found else { return Err(self.missing(segment, due)) };
-        let actual = self.wire.describe(&packet, segment).ok_or("a segment of another connection was sent")?;
+        let late = TOLERANCE + self.jiffy;
+        while !self.is_past() && self.sent.len() == self.compared && self.receive(due + late)? {}
+        let Some((sent_at, packet)) = self.sent.get(self.compared) else {
+            return Err(format!("{segment} was not sent when due at {}", seconds(due)));
+        };
+        let sent_at = *sent_at;
+        let actual = self.wire.describe(packet, segment).ok_or("a segment of another connection was sent")?;
         self.note_clock(&actual, *number, *clock);
         if !is_same(segment, &actual) {
             return Err(format!("{actual} was sent at {} instead of {segment}", seconds(sent_at)));
@@ -146,7 +205,8 @@ impl Player<'_> {
         if sent_at + TOLERANCE < due || sent_at > due + late {
             return Err(format!("{actual} was sent at {}, due at {}", seconds(sent_at), seconds(due)));
         }
-        if *by_timer {
+        self.compared += 1;
+        if *by_timer && !self.is_past() {
             self.shift = (self.shift + sent_at).saturating_sub(due);
         }
         Ok(())
@@ -163,37 +223,29 @@ impl Player<'_> {
     }
 
     fn check(&mut self, state: State) -> Result<(), String> {
-        let recovery = self.stack.field("tcpi_ca_state")?;
-        let mut actual = State { recovery, ..state };
-        if self.compares_window {
-            actual.window = self.stack.field("tcpi_snd_cwnd")?;
-            actual.threshold = self.stack.field("tcpi_snd_ssthresh")?;
+        let place = (self.passed, self.compared);
+        if !self.is_past() {
+            let recovery = self.stack.field("tcpi_ca_state")?;
+            let window = self.stack.field("tcpi_snd_cwnd")?;
+            let threshold = self.stack.field("tcpi_snd_ssthresh")?;
+            self.states.insert(place, State { window, threshold, recovery });
+        }
+        let Some(mut actual) = self.states.get(&place).copied() else { return Ok(()) };
+        if !self.compares_window {
+            actual = State { recovery: actual.recovery, ..state };
         }
         if actual == state { Ok(()) } else { Err(format!("{actual:?} instead of {state:?}")) }
     }
 
-    /// What to say of a segment that was not sent when it was due: what came instead.
-    fn missing(&mut self, segment: &SegmentSpec, due: Duration) -> String {
-        let mut next = None;
-        while next.is_none() {
-            let Ok(Some(sent)) = self.stack.wait(due + PATIENCE) else { break };
-            self.sent.push_back(sent);
-            next = self.next_data();
-        }
-        let next =
-            next.map_or("nothing".to_owned(), |(at, packet)| format!("{} at {}", self.wire.name(&packet), seconds(at)));
-        format!("{segment} was not sent when due at {}, but {next}", seconds(due))
+    /// What the stack sends next, for a message.
+    fn next_after(&mut self) -> String {
+        let until = self.stack.now() + PATIENCE;
+        while self.sent.len() == self.compared && matches!(self.receive(until), Ok(true)) {}
+        let next = self.sent.get(self.compared);
+        next.map_or("and nothing follows".to_owned(), |(at, packet)| {
+            format!("next is {} at {}", self.wire.name(packet), seconds(*at))
+        })
     }
-}
-
-/// By how much the kernel rounds up what waits for `wait`: to a step of its wheel of timers, and an RTO to a jiffy before
-/// it is doubled.
-fn rounding(wait: Duration) -> Duration {
-    let mut step = JIFFY;
-    while wait.as_nanos() / step.as_nanos() > WHEEL {
-        step = step.saturating_mul(8);
-    }
-    step + wait / RTO_JIFFIES
 }
 
 /// Windows, options and PSH are each stack's own.

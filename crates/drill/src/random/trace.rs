@@ -1,5 +1,6 @@
 //! What happened to a sender.
 
+use super::setting::Setting;
 use crate::script::SegmentSpec;
 use crate::script::{OptionSpec, SegmentSpecOptions};
 use crate::stack::Addresses;
@@ -15,6 +16,8 @@ pub struct Trace {
     pub controller: &'static str,
     /// Window and threshold are compared: not with a controller that measures rates, which no two runs have alike.
     pub compares_window: bool,
+    /// Tick of the sender's clock; zero if it is exact.
+    pub jiffy: Duration,
     /// In the order of time.
     pub events: Vec<Event>,
 }
@@ -43,12 +46,20 @@ pub enum What {
     State(State),
 }
 
+impl What {
+    /// The stack is given it: everything else follows.
+    pub fn is_input(&self) -> bool {
+        matches!(self, What::Write(_) | What::Arrives(..))
+    }
+}
+
 /// A segment that left.
 #[derive(Clone, Debug)]
 pub struct Leaving {
     /// The segment.
     pub segment: SegmentSpec,
-    /// Which segment of the sender it was, from 1.
+    /// Which segment of the sender it was: even for those that take numbers, odd for pure acknowledgments, each in a row
+    /// of their own.
     pub number: u32,
     /// The sender's clock in it.
     pub clock: u32,
@@ -93,6 +104,22 @@ pub fn describe(packet: &Packet, first: (SeqNum, SeqNum)) -> Option<SegmentSpec>
 }
 
 impl Trace {
+    /// One of `setting` in which nothing has happened.
+    pub fn of(setting: &Setting, jiffy: Duration) -> Trace {
+        let settings = [
+            ("net.ipv4.tcp_timestamps", setting.timestamps),
+            ("net.ipv4.tcp_sack", setting.sack),
+            ("net.ipv4.tcp_ecn", setting.ecn),
+        ];
+        Trace {
+            settings: settings.to_vec(),
+            controller: setting.controller,
+            compares_window: setting.controller != "bbr",
+            jiffy,
+            events: Vec::new(),
+        }
+    }
+
     /// The two ends.
     pub fn addresses() -> Addresses {
         Addresses::new(false)

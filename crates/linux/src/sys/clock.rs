@@ -13,6 +13,12 @@ pub fn wall_clock_ns() -> u64 {
     read(ClockId::CLOCK_REALTIME)
 }
 
+/// The tick of the kernel's clock: a jiffy.
+pub fn tick() -> Duration {
+    let resolution = ClockId::CLOCK_MONOTONIC_COARSE.res().expect("this clock always has one");
+    Duration::from_nanos(resolution.tv_sec() as u64 * 1_000_000_000 + resolution.tv_nsec() as u64)
+}
+
 /// Processor time that the calling thread has used since it began, the kernel's work for it included.
 pub fn used_by_thread() -> Duration {
     Duration::from_nanos(read(ClockId::CLOCK_THREAD_CPUTIME_ID))
@@ -31,6 +37,11 @@ mod tests {
     fn the_monotonic_clock_does_not_go_back() {
         let first = now();
         assert!(now() >= first);
+    }
+
+    #[test]
+    fn a_tick_is_one_to_ten_milliseconds() {
+        assert!((1..=10).contains(&tick().as_millis()), "{}", tick());
     }
 
     #[test]

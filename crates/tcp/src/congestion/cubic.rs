@@ -2,16 +2,16 @@
 //!
 //! The window follows W(t) = C (t - K)^3 + W_max with C = 0.4 and time in units of 2^-10 s, never
 //! below what Reno would have reached; a loss leaves 717/1024 of it. Slow start ends by
-//! [`super::hystart`]. Jiffies are milliseconds here, whatever the HZ of the kernel compared with.
+//! [`super::hystart`]. Time passes in jiffies, as in Linux.
 
 use super::hystart::HyStart;
 use super::{AckSample, CaEvent, CaState, Controller, TcpSock};
+use airtcp_core::Duration;
 
 const BETA: u32 = 717;
 const BETA_SCALE: u32 = 1024;
 /// log2 of the time unit: 2^-10 s.
 const BICTCP_HZ: u32 = 10;
-const HZ: u32 = 1000;
 /// C = 0.4 scaled: 410 / 1024.
 const CUBE_RTT_SCALE: u64 = 410;
 /// Turns a window difference into the cube of a time.
@@ -19,9 +19,18 @@ const CUBE_FACTOR: u64 = (1 << (10 + 3 * BICTCP_HZ)) / CUBE_RTT_SCALE;
 /// Reno-friendly growth: 8 (1 + beta) / (3 (1 - beta)), an eighth of segments.
 const FRIENDLY_SCALE: u32 = 8 * (BETA_SCALE + BETA) / 3 / (BETA_SCALE - BETA);
 
+airtcp_core::parameters! {
+    /// Parameters of CUBIC.
+    pub struct Settings {
+        /// Leave slow start when delays or a train of acknowledgments show that the path is full, before it overflows.
+        pub hystart: bool = true, "Ha & Rhee 2011; Linux hystart";
+    }
+}
+
 /// See the module.
 #[derive(Clone, Debug, Default)]
 pub struct Cubic {
+    settings: Settings,
     /// Acknowledged segments per segment of growth.
     cnt: u32,
     last_max_cwnd: u32,
@@ -37,8 +46,13 @@ pub struct Cubic {
 }
 
 impl Cubic {
+    /// One with `settings`.
+    pub fn new(settings: Settings) -> Self {
+        Cubic { settings, ..Cubic::default() }
+    }
+
     fn bictcp_reset(&mut self) {
-        *self = Cubic { hystart: self.hystart, ..Cubic::default() };
+        *self = Cubic { settings: self.settings.clone(), hystart: self.hystart, ..Cubic::default() };
         self.hystart.forget();
     }
 
@@ -46,22 +60,23 @@ impl Cubic {
     fn bictcp_update(&mut self, sk: &TcpSock, cwnd: u32, acked: u32) {
         let now = sk.tcp_jiffies32();
         self.ack_cnt = self.ack_cnt.saturating_add(acked);
-        if self.last_cwnd == cwnd && (now.wrapping_sub(self.last_time) as i32) <= (HZ / 32) as i32 {
+        if self.last_cwnd == cwnd && (now.wrapping_sub(self.last_time) as i32) <= (sk.hz() / 32) as i32 {
             return;
         }
         // The cubic function is evaluated at most once per jiffy.
         if self.epoch_start == 0 || now != self.last_time {
             self.last_cwnd = cwnd;
             self.last_time = now;
-            self.follow_cubic_curve(now, cwnd, acked);
+            self.follow_cubic_curve(sk, cwnd, acked);
         }
         self.stay_reno_friendly(cwnd);
         self.cnt = self.cnt.max(2);
     }
 
-    fn follow_cubic_curve(&mut self, now: u32, cwnd: u32, acked: u32) {
+    fn follow_cubic_curve(&mut self, sk: &TcpSock, cwnd: u32, acked: u32) {
+        let now = sk.tcp_jiffies32();
         if self.epoch_start == 0 {
-            // Zero means "no epoch", so an epoch that begins there begins a millisecond later.
+            // Zero means "no epoch", so an epoch that begins there begins a jiffy later.
             self.epoch_start = now.max(1);
             self.ack_cnt = acked;
             self.tcp_cwnd = cwnd;
@@ -74,7 +89,8 @@ impl Cubic {
             }
         }
         let elapsed = (now.wrapping_sub(self.epoch_start) as i32).max(0) as u64;
-        let t = ((elapsed + u64::from(self.delay_min_us / 1000)) << BICTCP_HZ) / u64::from(HZ);
+        let delay_min = sk.jiffies_in(Duration::from_micros(u64::from(self.delay_min_us)));
+        let t = ((elapsed + u64::from(delay_min)) << BICTCP_HZ) / u64::from(sk.hz());
         let k = u64::from(self.bic_k);
         // The cube of a day in these units still fits; an epoch of years stops growing.
         let offs = t.abs_diff(k).min(1 << 18);
@@ -115,9 +131,9 @@ impl Controller for Cubic {
             return;
         }
         // The curve stands still while the application sends nothing.
-        let idle = sk.tcp_mstamp.saturating_since(sk.lsndtime).as_millis() as i32;
+        let now = sk.tcp_jiffies32();
+        let idle = now.wrapping_sub(sk.jiffies_at(sk.lsndtime)) as i32;
         if self.epoch_start != 0 && idle > 0 {
-            let now = sk.tcp_jiffies32();
             self.epoch_start = self.epoch_start.wrapping_add(idle as u32);
             if self.epoch_start.wrapping_sub(now) as i32 > 0 {
                 self.epoch_start = now;
@@ -164,14 +180,16 @@ impl Controller for Cubic {
         }
         // Samples right after fast recovery say little about the path.
         let since_epoch = sk.tcp_jiffies32().wrapping_sub(self.epoch_start) as i32;
-        if self.epoch_start != 0 && since_epoch < HZ as i32 {
+        if self.epoch_start != 0 && since_epoch < sk.hz() as i32 {
             return;
         }
         let delay_us = u32::try_from(sample.rtt_us).unwrap_or(u32::MAX).max(1);
         if self.delay_min_us == 0 || self.delay_min_us > delay_us {
             self.delay_min_us = delay_us;
         }
-        self.hystart.on_sample(sk, delay_us, self.delay_min_us);
+        if self.settings.hystart {
+            self.hystart.on_sample(sk, delay_us, self.delay_min_us);
+        }
     }
 }
 
@@ -219,6 +237,20 @@ mod tests {
     #[test]
     fn loss_leaves_seven_tenths() {
         assert_eq!(Cubic::default().ssthresh(&mut sock(1000)), 700);
+    }
+
+    #[test]
+    fn slow_start_ends_by_a_train_of_acknowledgments_unless_hystart_is_off() {
+        for hystart in [true, false] {
+            let (mut cubic, mut sk) = (Cubic::new(Settings { hystart }), sock(100));
+            sk.snd_ssthresh = u32::MAX;
+            cubic.init(&mut sk);
+            for ack in 1..=60 {
+                sk.tcp_mstamp = Instant::from_nanos(ack * 1_000_000);
+                cubic.pkts_acked(&mut sk, &AckSample { pkts_acked: 1, rtt_us: 100_000, in_flight: 100 });
+            }
+            assert_eq!(sk.snd_ssthresh == 100, hystart);
+        }
     }
 
     #[test]

@@ -56,7 +56,7 @@ pub const CONTROLLERS: &[ControllerEntry] = &[
         about: "Window grows as a cubic function of the time since the last loss; Linux's default, with HyStart.",
         source: "RFC 9438, Linux tcp_cubic",
         in_kernel: true,
-        settings: plain::<Cubic>,
+        settings: || settings_for(Cubic::new),
     },
     ControllerEntry {
         slug: "bbr",

@@ -1,10 +1,13 @@
 //! The view of a connection that congestion controllers read and write, with the names, units and
 //! helper functions of Linux's `struct tcp_sock` and `tcp_cong.c`.
 
-use airtcp_core::{Instant, Rng, SeqNum};
+use airtcp_core::{Duration, Instant, Rng, SeqNum};
 
 /// `snd_ssthresh` before any loss.
 pub const TCP_INFINITE_SSTHRESH: u32 = 0x7fff_ffff;
+
+/// A jiffy of a host whose clock is exact.
+const MILLISECOND: Duration = Duration::from_millis(1);
 
 /// Where loss recovery stands (Linux `enum tcp_ca_state`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -112,6 +115,8 @@ pub struct TcpSock {
     pub sk_max_pacing_rate: u64,
     /// Whether the pacing rate is obeyed.
     pub sk_pacing_status: Pacing,
+    /// Tick of the host's clock, if it is not exact.
+    pub jiffy: Option<Duration>,
     /// This connection's own random stream.
     pub rng: Rng,
 }
@@ -153,6 +158,7 @@ impl TcpSock {
             sk_pacing_rate: u64::MAX,
             sk_max_pacing_rate: u64::MAX,
             sk_pacing_status: Pacing::None,
+            jiffy: None,
             rng,
         }
     }
@@ -228,9 +234,34 @@ impl TcpSock {
         self.tcp_cong_avoid_ai(self.snd_cwnd, acked);
     }
 
-    /// Time of the event in milliseconds, wrapping as Linux's `tcp_jiffies32` at HZ = 1000.
+    /// Time of the event in jiffies, wrapping. A jiffy is a millisecond unless the host's clock ticks otherwise.
     pub fn tcp_jiffies32(&self) -> u32 {
-        self.tcp_mstamp.as_nanos().wrapping_div(1_000_000) as u32
+        self.jiffies_at(self.tcp_mstamp)
+    }
+
+    /// `at` in jiffies, wrapping.
+    pub fn jiffies_at(&self, at: Instant) -> u32 {
+        (at.as_nanos() / self.jiffy_nanos()) as u32
+    }
+
+    /// The least number of jiffies that are no shorter than `span` (Linux `usecs_to_jiffies()`).
+    pub fn jiffies_in(&self, span: Duration) -> u32 {
+        u32::try_from(span.as_nanos().div_ceil(self.jiffy_nanos())).unwrap_or(u32::MAX)
+    }
+
+    /// Jiffies in a second.
+    pub fn hz(&self) -> u32 {
+        u32::try_from(1_000_000_000 / self.jiffy_nanos()).unwrap_or(u32::MAX).max(1)
+    }
+
+    fn jiffy_nanos(&self) -> u64 {
+        self.jiffy.unwrap_or(MILLISECOND).as_nanos().max(1)
+    }
+
+    /// From `since` until `now` as the host counts it: in whole ticks, or exactly.
+    pub fn elapsed(&self, since: Instant, now: Instant) -> Duration {
+        let Some(jiffy) = self.jiffy else { return now.saturating_since(since) };
+        jiffy.saturating_mul(u64::from(self.jiffies_at(now).wrapping_sub(self.jiffies_at(since))))
     }
 
     /// Time of the event in microseconds, wrapping.

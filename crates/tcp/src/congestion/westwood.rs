@@ -5,14 +5,14 @@
 //! filters; the least round trip times that rate is the window.
 
 use super::{AckEvent, AckSample, CaEvent, Controller, TcpSock};
-use airtcp_core::SeqNum;
+use airtcp_core::{Duration, SeqNum};
 
-/// Shortest span of a sample, milliseconds.
-const RTT_MIN: u32 = 50;
-/// Round trip while none is known, milliseconds.
-const INIT_RTT: u32 = 20_000;
+/// Shortest span of a sample.
+const RTT_MIN: Duration = Duration::from_millis(50);
+/// Round trip while none is known.
+const INIT_RTT: Duration = Duration::from_secs(20);
 
-/// See the module. Times in milliseconds, rates in bytes per millisecond.
+/// See the module. Times in jiffies, rates in bytes per jiffy.
 #[derive(Clone, Copy, Debug)]
 pub struct Westwood {
     /// After one filter.
@@ -41,8 +41,8 @@ impl Default for Westwood {
             bk: 0,
             snd_una: SeqNum(0),
             accounted: 0,
-            rtt: INIT_RTT,
-            rtt_min: INIT_RTT,
+            rtt: 0,
+            rtt_min: 0,
             first_ack: true,
             reset_rtt_min: true,
         }
@@ -55,7 +55,7 @@ impl Westwood {
             self.snd_una = sk.snd_una;
         }
         let span = sk.tcp_jiffies32().wrapping_sub(self.rtt_win_sx);
-        if self.rtt > 0 && span as i32 > self.rtt.max(RTT_MIN) as i32 {
+        if self.rtt > 0 && span as i32 > self.rtt.max(sk.jiffies_in(RTT_MIN)) as i32 {
             self.filter(self.bk / span);
             self.bk = 0;
             self.rtt_win_sx = sk.tcp_jiffies32();
@@ -111,13 +111,14 @@ fn do_filter(a: u32, b: u32) -> u32 {
 
 impl Controller for Westwood {
     fn init(&mut self, sk: &mut TcpSock) {
-        *self = Westwood { rtt_win_sx: sk.tcp_jiffies32(), snd_una: sk.snd_una, ..Westwood::default() };
+        let rtt = sk.jiffies_in(INIT_RTT);
+        let rtt_win_sx = sk.tcp_jiffies32();
+        *self = Westwood { rtt_win_sx, snd_una: sk.snd_una, rtt, rtt_min: rtt, ..Westwood::default() };
     }
 
-    fn pkts_acked(&mut self, _sk: &mut TcpSock, sample: &AckSample) {
+    fn pkts_acked(&mut self, sk: &mut TcpSock, sample: &AckSample) {
         if sample.rtt_us > 0 {
-            // Rounded up, as usecs_to_jiffies().
-            self.rtt = u32::try_from(sample.rtt_us.unsigned_abs().div_ceil(1000)).unwrap_or(u32::MAX);
+            self.rtt = sk.jiffies_in(Duration::from_micros(sample.rtt_us.unsigned_abs()));
         }
     }
 

@@ -67,7 +67,7 @@ impl Connection {
             self.stray_reply = reset_reply(packet);
             if self.syn_retries == 0 {
                 // The peer has an old connection of ours; it forgets it by our RST.
-                self.timers.set(Timer::Retransmit, now + SYN_AFTER_STRAY);
+                self.timers.start(Timer::Retransmit, now, SYN_AFTER_STRAY);
             }
             return;
         }

@@ -211,7 +211,7 @@ impl Connection {
             match self.receiver.accept(sequence, packet, len, &mut self.stats) {
                 Arrival::InOrder => {
                     if let Some(at) = self.receiver.acks.on_in_order(now) {
-                        self.timers.set(Timer::DelayedAck, at);
+                        self.timers.start(Timer::DelayedAck, now, at.saturating_since(now));
                     }
                 }
                 Arrival::FilledHole | Arrival::OutOfOrder | Arrival::Duplicate => self.receiver.acks.owe_now(),

@@ -155,7 +155,7 @@ impl Connection {
             sender: Sender::new(config, Sequence::new(*initial_sequence), buffer, rng),
             receiver: Receiver::new(ReceiveWindow::new(config.receive_buffer.0), acks, config.auto_read),
             options: Options::new(*timestamp_offset),
-            timers: Timers::default(),
+            timers: Timers::new(config.jiffy),
             stats: Stats::default(),
             peer_sequence: Sequence::default(),
             syn_due: false,
@@ -407,6 +407,11 @@ impl Connection {
     /// True if the next segment with data that [`Connection::poll_transmit`] returns was sent before.
     pub fn is_retransmission_due(&self) -> bool {
         self.is_established() && self.sender.is_retransmission_due()
+    }
+
+    /// True if the next segment would leave together with the one before, in the burst of a paced connection.
+    pub fn continues_burst(&self) -> bool {
+        self.sender.continues_burst()
     }
 
     /// Bytes written and not sent yet.

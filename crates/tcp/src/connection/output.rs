@@ -57,7 +57,7 @@ impl Connection {
         }
         self.syn_sent_at = now;
         self.syn_transmissions += 1;
-        self.timers.set(Timer::Retransmit, now.saturating_add(self.sender.rtt.rto()));
+        self.timers.start(Timer::Retransmit, now, self.sender.rtt.rto());
         Some(self.finish_segment(header, Ecn::NotEct, None))
     }
 

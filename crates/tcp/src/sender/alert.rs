@@ -141,7 +141,7 @@ impl Sender {
         let deadline = self.detector.detect(&mut self.board, &mut self.sk, &view, step.stats);
         facts.lost_again |= step.stats.lost_retransmissions != lost_again;
         if let Some(at) = deadline {
-            step.timers.set_only(Timer::Reorder, at.min(step.now.saturating_add(self.rtt.rto())));
+            step.timers.start_only(Timer::Reorder, step.now, at.saturating_since(step.now).min(self.rtt.rto()));
             facts.restarts_timer = false;
         }
     }
@@ -223,7 +223,7 @@ impl Sender {
         if is_reneged {
             let half_round_trip = Duration::from_micros(u64::from(self.sk.srtt_us >> 4));
             let wait = half_round_trip.max(RENEGING_WAIT).min(self.rtt.rto());
-            step.timers.set_only(Timer::Retransmit, step.now.saturating_add(wait));
+            step.timers.start_only(Timer::Retransmit, step.now, wait);
             facts.restarts_timer = false;
         }
         is_reneged

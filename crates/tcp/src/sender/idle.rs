@@ -45,7 +45,7 @@ impl Sender {
     }
 
     fn has_been_idle(&self, now: Instant) -> bool {
-        let (rto, idle) = (self.rtt.rto(), now.saturating_since(self.sk.lsndtime));
+        let (rto, idle) = (self.rtt.rto(), self.sk.elapsed(self.sk.lsndtime, now));
         self.is_window_validated() && self.sk.packets_out == 0 && idle > rto && !rto.is_zero()
     }
 
@@ -57,7 +57,7 @@ impl Sender {
             return window;
         }
         let rto = self.rtt.rto();
-        let mut idle = now.saturating_since(self.sk.lsndtime).saturating_sub(rto);
+        let mut idle = self.sk.elapsed(self.sk.lsndtime, now).saturating_sub(rto);
         let least = self.window_use.initial_window.min(window);
         while !idle.is_zero() && window > least {
             window >>= 1;
@@ -81,15 +81,29 @@ impl Sender {
             return;
         }
         self.window_use.used = self.window_use.used.max(self.sk.packets_out);
-        if self.is_window_validated() && now.saturating_since(self.window_use.stamp) >= self.rtt.rto() {
+        if self.is_window_validated() && self.sk.elapsed(self.window_use.stamp, now) >= self.rtt.rto() {
             self.take_unused_window();
             self.window_use.stamp = now;
         }
     }
 
+    /// Data wait for the window, though none left: it limits sending, which Linux notes then, too.
+    pub(super) fn note_held_back(&mut self, now: Instant) {
+        let is_limited = self.unsent() > 0 && self.sk.tcp_packets_in_flight() >= self.sk.snd_cwnd;
+        if self.follows_linux && is_limited {
+            self.validate_window(now);
+        }
+    }
+
+    /// What holds a sender back that its window does not: the application, unless the peer's window leaves it waiting
+    /// (Linux `SOCK_NOSPACE`). Within a burst that is known only of a sender that is looked at once it has left.
+    fn is_application_limited(&self) -> bool {
+        let next = self.unsent().min(u64::from(self.sk.mss_cache));
+        self.unsent() == 0 || self.follows_linux && self.nxt + next <= self.peer.edge
+    }
+
     fn take_unused_window(&mut self) {
-        let is_application_limited = self.unsent() == 0;
-        if self.sk.icsk_ca_state != CaState::Open || !is_application_limited {
+        if self.sk.icsk_ca_state != CaState::Open || !self.is_application_limited() {
             return;
         }
         let used = self.window_use.used.max(self.window_use.initial_window);

@@ -13,8 +13,8 @@ const BURST_MAX: u64 = 65_536;
 /// On short paths bursts grow by [`BURST_MAX`] halved for each so many microseconds, as a power of
 /// two, of the least round trip (Linux `tcp_tso_rtt_log`).
 const TSO_RTT_LOG: u32 = 9;
-/// Segments that leave before any pacing, as with Linux's `fq`.
-const UNPACED_SEGMENTS: u32 = 10;
+/// Bursts are paced from that on which this segment of the connection is in, as with Linux's `fq`.
+const FIRST_PACED: u32 = 10;
 
 /// The burst that is leaving.
 #[derive(Clone, Copy, Debug, Default)]
@@ -23,8 +23,10 @@ pub(super) struct Pacer {
     burst: u32,
     /// By how much the burst left late: up to half of that is made good.
     credit: Duration,
-    /// Segments sent so far, up to [`UNPACED_SEGMENTS`].
-    unpaced: u32,
+    /// Bytes of the burst that has left so far and was not paced.
+    unpaced_bytes: u32,
+    /// Segments sent so far, up to [`FIRST_PACED`].
+    sent: u32,
 }
 
 impl Sender {
@@ -49,19 +51,35 @@ impl Sender {
         }
         if self.pacer.burst == 0 {
             self.pacer.burst = self.burst_segments();
+            self.pacer.unpaced_bytes = 0;
             self.pacer.credit = now.saturating_since(self.sk.tcp_wstamp);
             self.sk.tcp_wstamp = self.sk.tcp_wstamp.max(now);
         }
         self.pacer.burst -= 1;
-        if self.pacer.unpaced < UNPACED_SEGMENTS {
-            self.pacer.unpaced += 1;
-        } else {
+        self.pacer.sent = (self.pacer.sent + 1).min(FIRST_PACED);
+        self.pacer.unpaced_bytes += bytes;
+        if self.pacer.sent == FIRST_PACED {
+            let bytes = core::mem::take(&mut self.pacer.unpaced_bytes);
             let nanos = u128::from(bytes) * 1_000_000_000 / u128::from(self.sk.sk_pacing_rate.max(1));
             let span = Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX));
             let made_good = self.pacer.credit.min(span / 2);
             self.pacer.credit = self.pacer.credit.saturating_sub(made_good);
             self.sk.tcp_wstamp = self.sk.tcp_wstamp.saturating_add(span.saturating_sub(made_good));
         }
+    }
+
+    /// The next segment leaves together with the one before, as one super-frame.
+    pub fn continues_burst(&self) -> bool {
+        self.pacer.burst > 0
+    }
+
+    /// By how much a timer waits longer because what is in flight was given to a paced link (Linux `tcp_pacing_delay()`).
+    pub(super) fn pacing_delay(&self, now: Instant) -> Duration {
+        if !self.is_paced() {
+            return Duration::ZERO;
+        }
+        // Rounded down to ticks, as nsecs_to_jiffies().
+        self.sk.elapsed(Instant::ZERO, Instant::ZERO.saturating_add(self.sk.tcp_wstamp.saturating_since(now)))
     }
 
     fn burst_segments(&mut self) -> u32 {

@@ -73,7 +73,8 @@ impl Sender {
         if !remaining.is_zero() {
             wait = wait.min(remaining);
         }
-        step.timers.set_only(Timer::LossProbe, step.now.saturating_add(wait));
+        let wait = wait.saturating_add(self.pacing_delay(step.now));
+        step.timers.start_only(Timer::LossProbe, step.now, wait);
     }
 
     /// The tail was silent: the next transmission is a probe, unless one is out already.

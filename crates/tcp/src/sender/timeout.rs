@@ -34,7 +34,8 @@ impl Sender {
             return;
         }
         let wait = if replaces { self.rto_remaining(step).max(LEAST_WAIT) } else { self.rtt.rto() };
-        step.timers.set_only(Timer::Retransmit, step.now.saturating_add(wait));
+        let wait = wait.saturating_add(self.pacing_delay(step.now));
+        step.timers.start_only(Timer::Retransmit, step.now, wait);
     }
 
     /// The oldest segment was not acknowledged in time. False if the peer must be given up: it has
@@ -104,7 +105,7 @@ impl Sender {
             step.timers.stop(Timer::Persist);
         } else if step.timers.deadline(Timer::Persist).is_none() {
             let wait = self.rtt.backed_off(self.persist_backoff);
-            step.timers.set(Timer::Persist, step.now.saturating_add(wait));
+            step.timers.start(Timer::Persist, step.now, wait);
         }
     }
 

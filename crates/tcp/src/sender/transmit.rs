@@ -29,21 +29,29 @@ impl Sender {
     pub fn poll(&mut self, clock: u32, step: &mut Step) -> Option<Transmission> {
         self.sk.tcp_mstamp = step.now;
         if core::mem::take(&mut self.head_due) && !self.board.is_empty() {
-            return self.retransmit(0, clock, step);
+            let head = self.retransmit(0, clock, step);
+            self.end_burst();
+            return head;
+        }
+        if self.probe.due && !self.probes_with_new_data() {
+            let probe = self.send_probe(step);
+            self.end_burst();
+            return probe;
         }
         if let Some(at) = self.paced_until(step.now) {
+            if core::mem::take(&mut self.probe.due) {
+                // New data that pacing holds back are no probe: the oldest segment's time goes on.
+                self.rearm(true, step);
+            }
             if self.board.has_waiting() || self.unsent() > 0 {
                 step.timers.set(Timer::Pacing, at);
             }
             return None;
         }
         let transmission = self.choose(clock, step);
-        match &transmission {
-            Some(sent) => self.pace(sent.len, step.now),
-            None => {
-                self.end_burst();
-                self.update_persist(step);
-            }
+        if transmission.is_none() {
+            self.end_burst();
+            self.update_persist(step);
         }
         transmission
     }
@@ -96,6 +104,7 @@ impl Sender {
             }
         }
         if quota == 0 {
+            self.note_held_back(step.now);
             return None;
         }
         if let Some(new) = self.send_new(false, step) {
@@ -122,10 +131,16 @@ impl Sender {
         if self.sk.tcp_in_cwnd_reduction() {
             self.prr.out = self.prr.out.saturating_add(1);
         }
+        self.pace_record(index, step);
         if index == 0 && !step.timers.is_set(Timer::Reorder) {
             self.rearm(false, step);
         }
         self.send_again(index, step)
+    }
+
+    fn pace_record(&mut self, index: usize, step: &Step) {
+        let len = self.board.record(index).map_or(0, Sent::payload_len);
+        self.pace(len, step.now);
     }
 
     fn send_again(&mut self, index: usize, step: &mut Step) -> Option<Transmission> {
@@ -134,6 +149,12 @@ impl Sender {
         step.stats.retransmitted_bytes += u64::from(sent.payload_len());
         self.sk.lsndtime = step.now;
         Some(self.describe(&sent, true))
+    }
+
+    /// There are new data for a probe, and the peer takes them.
+    fn probes_with_new_data(&self) -> bool {
+        let len = self.unsent().min(u64::from(self.sk.mss_cache));
+        len > 0 && self.nxt + len <= self.peer.edge
     }
 
     /// The tail loss probe: new data if there is any and the peer takes it, else the last segment again.
@@ -149,6 +170,7 @@ impl Sender {
                 let index = self.board.index_of(last)?;
                 // It repairs nothing that is known lost: neither the window nor undo counts it.
                 self.board.resent(index, false, step.now, &mut self.sk);
+                self.pace_record(index, step);
                 self.send_again(index, step)
             }
         };
@@ -182,6 +204,7 @@ impl Sender {
             self.controller.cwnd_event(&mut self.sk, CaEvent::TxStart);
         }
         let sent = self.record_new(len, fin, step);
+        self.pace(len, step.now);
         if !is_probe {
             self.arm_for_new(step);
         }

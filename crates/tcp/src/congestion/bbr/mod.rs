@@ -11,7 +11,7 @@ mod window;
 
 use super::minmax::MinMax;
 use super::{CaEvent, CaState, Controller, Pacing, RateSample, TCP_INFINITE_SSTHRESH, TcpSock};
-use airtcp_core::Instant;
+use airtcp_core::{Duration, Instant};
 use long_term::LongTerm;
 use model::Aggregation;
 
@@ -23,10 +23,10 @@ const BBR_SCALE: u32 = 8;
 const BBR_UNIT: u32 = 1 << BBR_SCALE;
 /// Round trips that the bandwidth filter looks back.
 const BW_RTTS: u32 = CYCLE_LEN as u32 + 2;
-/// Time that the round-trip filter looks back, ms.
-const MIN_RTT_WIN_MS: u32 = 10_000;
-/// Time spent with a small window to see the least round trip, ms.
-const PROBE_RTT_MODE_MS: u32 = 200;
+/// Time that the round-trip filter looks back.
+const MIN_RTT_WIN: Duration = Duration::from_secs(10);
+/// Time spent with a small window to see the least round trip.
+const PROBE_RTT_MODE: Duration = Duration::from_millis(200);
 /// 2/ln 2: the least gain at which the rate doubles each round trip.
 const HIGH_GAIN: u32 = BBR_UNIT * 2885 / 1000 + 1;
 /// Empties in one round trip the queue that start-up made.
@@ -65,7 +65,7 @@ enum Mode {
 pub struct Bbr {
     min_rtt_us: u32,
     min_rtt_stamp: u32,
-    /// When the phase with a small window ends, ms; `None` until the window is small.
+    /// When the phase with a small window ends, jiffies; `None` until the window is small.
     probe_rtt_done_stamp: Option<u32>,
     bw: MinMax,
     rtt_cnt: u32,

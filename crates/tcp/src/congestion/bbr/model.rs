@@ -2,7 +2,7 @@
 //! much acknowledgments come in lumps.
 
 use super::is_after;
-use super::{BBR_SCALE, BBR_UNIT, BW_RTTS, BW_UNIT, Bbr, CWND_MIN_TARGET, MIN_RTT_WIN_MS, Mode, PROBE_RTT_MODE_MS};
+use super::{BBR_SCALE, BBR_UNIT, BW_RTTS, BW_UNIT, Bbr, CWND_MIN_TARGET, MIN_RTT_WIN, Mode, PROBE_RTT_MODE};
 use crate::congestion::{RateSample, TcpSock};
 use airtcp_core::Instant;
 
@@ -47,7 +47,7 @@ impl Bbr {
 
     pub(super) fn update_min_rtt(&mut self, sk: &mut TcpSock, rs: &RateSample) {
         let now = sk.tcp_jiffies32();
-        let filter_expired = is_after(now, self.min_rtt_stamp.wrapping_add(MIN_RTT_WIN_MS));
+        let filter_expired = is_after(now, self.min_rtt_stamp.wrapping_add(sk.jiffies_in(MIN_RTT_WIN)));
         if let Ok(rtt_us) = u32::try_from(rs.rtt_us)
             && (rtt_us < self.min_rtt_us || filter_expired && !rs.is_ack_delayed)
         {
@@ -73,7 +73,7 @@ impl Bbr {
         sk.app_limited = sk.delivered.wrapping_add(sk.tcp_packets_in_flight()).max(1);
         if self.probe_rtt_done_stamp.is_none() {
             if sk.tcp_packets_in_flight() <= CWND_MIN_TARGET {
-                self.probe_rtt_done_stamp = Some(now.wrapping_add(PROBE_RTT_MODE_MS));
+                self.probe_rtt_done_stamp = Some(now.wrapping_add(sk.jiffies_in(PROBE_RTT_MODE)));
                 self.probe_rtt_round_done = false;
                 self.next_rtt_delivered = sk.delivered;
             }
