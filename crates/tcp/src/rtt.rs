@@ -22,7 +22,9 @@ pub struct RttEstimator {
     backs_off: bool,
     base_rto: Duration,
     /// Timeouts since the last sample: each doubles the RTO.
-    pub backoff: u32,
+    backoff: u32,
+    /// What follows from these, asked for several times a segment.
+    rto: Duration,
     mdev_max_us: u32,
     rttvar_us: u32,
     rtt_seq: u64,
@@ -32,7 +34,7 @@ pub struct RttEstimator {
 impl RttEstimator {
     /// Before any sample.
     pub fn new(config: &Config) -> Self {
-        RttEstimator {
+        let mut estimator = RttEstimator {
             rule: config.rto_rule,
             min_rto_us: config.min_rto.as_micros().min(u64::from(u32::MAX / 2)) as u32,
             max_rto: config.max_rto,
@@ -40,11 +42,14 @@ impl RttEstimator {
             backs_off: config.rto_backoff,
             base_rto: config.initial_rto,
             backoff: 0,
+            rto: Duration::ZERO,
             mdev_max_us: 0,
             rttvar_us: 0,
             rtt_seq: 0,
             min_rtt_at: Instant::ZERO,
-        }
+        };
+        estimator.set_backoff(0);
+        estimator
     }
 
     /// Takes a sample, `rtt` from the oldest and `shortest` from the newest segment acknowledged;
@@ -78,7 +83,7 @@ impl RttEstimator {
             RtoRule::Constant => self.min_rto_us,
         };
         self.base_rto = Duration::from_micros(u64::from(rto_us));
-        self.backoff = 0;
+        self.set_backoff(0);
     }
 
     fn smooth(&mut self, sk: &mut TcpSock, rtt_us: u32) {
@@ -99,8 +104,24 @@ impl RttEstimator {
     }
 
     /// The retransmission timeout, backed off.
+    #[inline]
     pub fn rto(&self) -> Duration {
-        self.backed_off(self.backoff)
+        self.rto
+    }
+
+    /// One timeout more since the last sample.
+    pub fn back_off(&mut self) {
+        self.set_backoff(self.backoff.saturating_add(1));
+    }
+
+    /// There were no timeouts that count.
+    pub fn forget_timeouts(&mut self) {
+        self.set_backoff(0);
+    }
+
+    fn set_backoff(&mut self, backoff: u32) {
+        self.backoff = backoff;
+        self.rto = self.backed_off(backoff);
     }
 
     /// The timeout after `backoff` doublings.
@@ -129,6 +150,7 @@ impl RttEstimator {
     /// Sets the timeout used until the next sample.
     pub fn set_base(&mut self, rto: Duration) {
         self.base_rto = rto;
+        self.set_backoff(self.backoff);
     }
 }
 
@@ -171,9 +193,9 @@ mod tests {
     #[test]
     fn each_timeout_doubles_up_to_the_ceiling() {
         let (mut rtt, _) = after(RtoRule::Rfc6298, &[100]);
-        rtt.backoff = 1;
+        rtt.set_backoff(1);
         assert_eq!(rtt.rto(), Duration::from_millis(600));
-        rtt.backoff = 60;
+        rtt.set_backoff(60);
         assert_eq!(rtt.rto(), Duration::from_secs(120));
     }
 
@@ -184,7 +206,7 @@ mod tests {
         let at = |config: &Config, ms: u64, backoff: u32| {
             let (mut rtt, mut sk) = (RttEstimator::new(config), TcpSock::new(Rng::derive(1, "rtt")));
             rtt.on_sample(&mut sk, Duration::from_millis(ms), Duration::from_millis(ms), 1, 1);
-            rtt.backoff = backoff;
+            rtt.set_backoff(backoff);
             rtt.rto().as_millis()
         };
         assert_eq!((at(&config, 100, 0), at(&config, 400, 0), at(&config, 100, 2)), (1000, 1500, 4000));

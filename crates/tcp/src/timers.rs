@@ -48,6 +48,7 @@ impl Timers {
     }
 
     /// Arms `timer`, replacing its deadline: it runs out when `wait` from `now` on is over, or soon after.
+    #[inline]
     pub fn start(&mut self, timer: Timer, now: Instant, wait: Duration) {
         self.set(timer, self.end_of(now, wait));
     }

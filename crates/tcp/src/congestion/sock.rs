@@ -240,8 +240,11 @@ impl TcpSock {
     }
 
     /// `at` in jiffies, wrapping.
+    #[inline]
     pub fn jiffies_at(&self, at: Instant) -> u32 {
-        (at.as_nanos() / self.jiffy_nanos()) as u32
+        // Division by a constant is a multiplication.
+        self.jiffy.map_or(at.as_nanos() / MILLISECOND.as_nanos(), |jiffy| at.as_nanos() / jiffy.as_nanos().max(1))
+            as u32
     }
 
     /// The least number of jiffies that are no shorter than `span` (Linux `usecs_to_jiffies()`).
@@ -259,6 +262,7 @@ impl TcpSock {
     }
 
     /// From `since` until `now` as the host counts it: in whole ticks, or exactly.
+    #[inline]
     pub fn elapsed(&self, since: Instant, now: Instant) -> Duration {
         let Some(jiffy) = self.jiffy else { return now.saturating_since(since) };
         jiffy.saturating_mul(u64::from(self.jiffies_at(now).wrapping_sub(self.jiffies_at(since))))

@@ -127,7 +127,7 @@ impl Connection {
                 self.stats.latest_rtt = rtt;
             }
             None => {
-                self.sender.rtt.backoff = 0;
+                self.sender.rtt.forget_timeouts();
                 self.sender.rtt.set_base(Duration::from_secs(3).max(self.config.initial_rto));
             }
         }
@@ -144,7 +144,7 @@ impl Connection {
         }
         self.syn_retries += 1;
         if self.state != State::SynSent || self.syn_retries > self.config.syn_linear_timeouts {
-            self.sender.rtt.backoff += 1;
+            self.sender.rtt.back_off();
         }
         self.stats.rtos += 1;
         self.stats.retransmitted_segments += 1;

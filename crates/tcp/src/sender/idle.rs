@@ -45,8 +45,11 @@ impl Sender {
     }
 
     fn has_been_idle(&self, now: Instant) -> bool {
+        if self.sk.packets_out > 0 {
+            return false;
+        }
         let (rto, idle) = (self.rtt.rto(), self.sk.elapsed(self.sk.lsndtime, now));
-        self.is_window_validated() && self.sk.packets_out == 0 && idle > rto && !rto.is_zero()
+        idle > rto && !rto.is_zero() && self.is_window_validated()
     }
 
     /// The window that data sent now would find: halved for each RTO that passed in silence, down to the initial one
@@ -81,16 +84,16 @@ impl Sender {
             return;
         }
         self.window_use.used = self.window_use.used.max(self.sk.packets_out);
-        if self.is_window_validated() && self.sk.elapsed(self.window_use.stamp, now) >= self.rtt.rto() {
+        if self.sk.elapsed(self.window_use.stamp, now) >= self.rtt.rto() && self.is_window_validated() {
             self.take_unused_window();
             self.window_use.stamp = now;
         }
     }
 
     /// Data wait for the window, though none left: it limits sending, which Linux notes then, too.
+    #[inline]
     pub(super) fn note_held_back(&mut self, now: Instant) {
-        let is_limited = self.unsent() > 0 && self.sk.tcp_packets_in_flight() >= self.sk.snd_cwnd;
-        if self.follows_linux && is_limited {
+        if self.follows_linux && self.unsent() > 0 && self.sk.tcp_packets_in_flight() >= self.sk.snd_cwnd {
             self.validate_window(now);
         }
     }

@@ -45,10 +45,14 @@ impl Sender {
     }
 
     /// A segment leaves: the next has to wait for its time on the wire.
+    #[inline]
     pub(super) fn pace(&mut self, bytes: u32, now: Instant) {
-        if !self.is_paced() {
-            return;
+        if self.is_paced() {
+            self.pace_burst(bytes, now);
         }
+    }
+
+    fn pace_burst(&mut self, bytes: u32, now: Instant) {
         if self.pacer.burst == 0 {
             self.pacer.burst = self.burst_segments();
             self.pacer.unpaced_bytes = 0;
@@ -74,6 +78,7 @@ impl Sender {
     }
 
     /// By how much a timer waits longer because what is in flight was given to a paced link (Linux `tcp_pacing_delay()`).
+    #[inline]
     pub(super) fn pacing_delay(&self, now: Instant) -> Duration {
         if !self.is_paced() {
             return Duration::ZERO;

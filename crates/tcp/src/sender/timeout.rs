@@ -55,7 +55,7 @@ impl Sender {
         // The oldest segment leaves whatever the windows say.
         self.head_due = true;
         self.retransmits += 1;
-        self.rtt.backoff += 1;
+        self.rtt.back_off();
         self.rearm(false, step);
         true
     }

@@ -120,8 +120,9 @@ impl Sender {
     /// What counts against the window. Before limited transmit (RFC 3042) a duplicate acknowledgment
     /// outside recovery let nothing out.
     fn in_flight(&self) -> u32 {
-        let held = self.sk.icsk_ca_state < CaState::Recovery && !self.detector.limited_transmit();
-        self.sk.tcp_packets_in_flight() + if held { self.sk.sacked_out } else { 0 }
+        let sacked = self.sk.sacked_out;
+        let is_held = sacked > 0 && self.sk.icsk_ca_state < CaState::Recovery && !self.detector.limited_transmit();
+        self.sk.tcp_packets_in_flight() + if is_held { sacked } else { 0 }
     }
 
     /// Retransmits the segment of the record at `index`.
