@@ -6,7 +6,8 @@ use crate::summary;
 use airtcp_experiment::results::summary::{CellSummary, Summary};
 use anyhow::Context;
 
-const SCENARIOS: [&str; 3] = ["validation/kernel-slow.toml", "validation/kernel-fast.toml", "validation/kernel-many.toml"];
+const SCENARIOS: [&str; 3] =
+    ["validation/kernel-slow.toml", "validation/kernel-fast.toml", "validation/kernel-many.toml"];
 const SHORT: &str = "validation/kernel-short.toml";
 const START: &str = "validation/kernel-start.toml";
 /// Linux acknowledges every segment while its receive window grows, by two segments with each, from 64 KiB to what the
@@ -172,6 +173,7 @@ pub fn start() -> anyhow::Result<Section> {
 
 /// The median, and what all runs lie between.
 fn spread(samples: &[f64], decimals: usize) -> String {
-    let (least, most) = samples.iter().fold((f64::INFINITY, 0.0_f64), |(a, b), sample| (a.min(*sample), b.max(*sample)));
+    let (least, most) =
+        samples.iter().fold((f64::INFINITY, 0.0_f64), |(a, b), sample| (a.min(*sample), b.max(*sample)));
     format!("{:.decimals$} ({least:.decimals$} to {most:.decimals$})", median(samples))
 }

@@ -107,7 +107,10 @@ impl<'a> Player<'a> {
     /// When the stack was given each input, or will be.
     fn times(&self, trace: &Trace) -> Vec<Duration> {
         let inputs = trace.events.iter().filter(|event| event.what.is_input());
-        inputs.enumerate().map(|(index, event)| self.given.get(index).copied().unwrap_or(event.at + self.shift)).collect()
+        inputs
+            .enumerate()
+            .map(|(index, event)| self.given.get(index).copied().unwrap_or(event.at + self.shift))
+            .collect()
     }
 
     /// What follows was given to the stack long ago: what it did then is known.
