@@ -12,6 +12,7 @@ pub mod formula;
 #[doc(hidden)]
 pub mod fuzzing;
 pub mod html;
+mod markup;
 pub mod metric;
 pub mod paper;
 pub mod results;

@@ -2,6 +2,7 @@
 
 use airtcp_experiment::Catalogue;
 use airtcp_experiment::paper::{Mode, PaperFile, Plan, Subject, built_in};
+use std::path::{Path, PathBuf};
 
 #[test]
 fn every_paper_reads_in_every_mode_and_under_every_variant() {
@@ -18,7 +19,7 @@ fn every_paper_reads_in_every_mode_and_under_every_variant() {
 
 #[test]
 fn every_file_of_acceptance_reads() {
-    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../acceptance");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../acceptance");
     let files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     assert!(files.len() > 3);
     for path in files {
@@ -28,6 +29,34 @@ fn every_file_of_acceptance_reads() {
             plan.unwrap_or_else(|error| panic!("control {control}: {error}"));
         }
     }
+}
+
+/// `reproduce` says of a test that is not there that its claim cannot be checked, which is no failure.
+#[test]
+fn every_test_that_a_claim_names_is_there() {
+    for paper in built_in::PAPERS {
+        let plan = Plan::new(&paper.file().unwrap(), Mode::default(), &Catalogue::BUILT_IN).unwrap();
+        for (package, names) in plan.tests() {
+            let folder = Path::new("../").join(package.trim_start_matches("airtcp-"));
+            let source = source_below(&folder);
+            for name in names {
+                let is_meant = |rest: &str| !rest.starts_with(|next: char| next.is_ascii_digit());
+                let is_there = source.split(&format!("fn {name}")).skip(1).any(is_meant);
+                assert!(is_there, "{}: there is no test {name} in {package}", paper.slug);
+            }
+        }
+    }
+}
+
+/// All Rust below a folder, one text.
+fn source_below(folder: &Path) -> String {
+    let paths = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let text = |path: PathBuf| match path.extension() {
+        _ if path.is_dir() => source_below(&path),
+        Some(extension) if extension == "rs" => std::fs::read_to_string(&path).unwrap(),
+        _ => String::new(),
+    };
+    paths.map(text).collect()
 }
 
 /// A median without its interval may decide about a few long live runs, and never about a paper.
@@ -41,7 +70,7 @@ fn no_claim_of_a_paper_is_decided_by_a_median_alone() {
 #[test]
 fn every_paper_is_named_like_its_folder_and_has_notes() {
     for paper in built_in::PAPERS {
-        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../papers").join(paper.slug);
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../papers").join(paper.slug);
         assert_eq!(std::fs::read_to_string(folder.join("notes.md")).unwrap(), paper.notes);
         for (name, text) in paper.files {
             assert_eq!(std::fs::read_to_string(folder.join(name)).unwrap(), *text);
@@ -52,7 +81,7 @@ fn every_paper_is_named_like_its_folder_and_has_notes() {
 /// A new paper is its folder and one line: this test says which line is missing.
 #[test]
 fn every_folder_of_papers_has_its_line_with_all_of_its_files() {
-    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../papers");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../papers");
     let names = |folder: &std::path::Path| {
         let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
         entries.collect::<std::collections::BTreeSet<_>>()

@@ -92,8 +92,9 @@ fn run(plan: &Plan) -> Reproduction<'_> {
 
 /// The claim of a trend with `more`, that `of` gets a multiple of what plain gets.
 fn claim(of: &str, bounds: &str, more: &str) -> String {
+    let explained = if more.contains("mutation") { "" } else { "mutation_explained = \"--control takes it away\"\n" };
     format!(
-        "kind = \"trend\"\ncomparative = true\n{more}\nchecks = [{{ kind = \"ratio\", experiment = \"e1\", \
+        "kind = \"trend\"\ncomparative = true\n{explained}{more}\nchecks = [{{ kind = \"ratio\", experiment = \"e1\", \
          measure = \"goodput_bps\", of = {{ cases.scheme = \"{of}\" }}, over = {{ cases.scheme = \"plain\" }}, {bounds} }}]"
     )
 }
@@ -243,7 +244,7 @@ fn the_page_of_verdicts_has_a_row_per_claim_with_ours_theirs_settings_and_mutati
         (plan.paper, claims)
     };
     let ((paper, full), (_, mutated)) = (claims(Mode::default()), claims(MUTATIONS));
-    let page = verdicts::page(&[Judged { paper, full: Some(full), mutations: Some(mutated) }]);
+    let page = verdicts::page("", &[Judged { paper, full: Some(full), mutations: Some(mutated) }]);
     let row = page.lines().find(|line| line.starts_with("| GSN-C1 | x |")).expect("a row");
     for part in
         ["e1, 6 runs, 3 sets of seeds", "| 10.00 |", "| holds |", "| 3 of 4 |", "it holds nothing: fails, as it must"]
@@ -251,7 +252,14 @@ fn the_page_of_verdicts_has_a_row_per_claim_with_ours_theirs_settings_and_mutati
         assert!(row.contains(part), "{part} in {row}");
     }
     assert!(page.contains("| GSN-C1 | how long it holds | 5ms | does not hold | 2.500 |"), "{page}");
-    assert!(page.contains("All 1 claims: claims that hold: measured 1 of 1"), "{page}");
-    let not_run = verdicts::page(&[Judged { paper: plan(&text, QUICK).unwrap().paper, full: None, mutations: None }]);
-    assert!(not_run.contains("| not run |"), "{not_run}");
+    assert!(page.contains("1 claims; claims that hold: measured 1 of 1"), "{page}");
+    let not_run = |old: &str, text: &str| {
+        let paper = plan(text, Mode::default()).unwrap().paper;
+        verdicts::page(old, &[Judged { paper, full: None, mutations: None }])
+    };
+    assert!(not_run("", &text).contains("| not run |"));
+    assert_eq!(not_run(&page, &text), page, "it stays as it was");
+    let changed = not_run(&page, &text.replace("4.9", "4.8"));
+    assert!(changed.contains("has changed since") && changed.contains(row), "{changed}");
+    assert_eq!(not_run(&changed, &text), page);
 }

@@ -84,12 +84,17 @@ fn a_claim_that_is_no_claim() {
 #[test]
 fn a_claim_that_is_there_twice() {
     let (before, claim) = PAPER.split_once("[[claims]]").unwrap();
-    assert_snapshot!(error_in(&format!("{before}[[claims]]{claim}\n[[claims]]{claim}")), @"paper.toml:53: bad value for 'id' in [[claims]]: 'GSN-C1' is there twice (airtcp show paper)");
+    assert_snapshot!(error_in(&format!("{before}[[claims]]{claim}\n[[claims]]{claim}")), @"paper.toml:54: bad value for 'id' in [[claims]]: 'GSN-C1' is there twice (airtcp show paper)");
 }
 
 #[test]
 fn an_unknown_kind_of_claim() {
     assert_snapshot!(error_with("kind = \"trend\"", "kind = \"trent\""), @"paper.toml:43: bad value for 'kind' in [[claims]] GSN-C1: 'trent' is not a choice; did you mean 'trend'? (airtcp show paper)");
+}
+
+#[test]
+fn a_comparative_claim_without_a_mutation() {
+    assert_snapshot!(error_with("mutation_explained", "not_quick"), @"paper.toml:45: bad value for 'comparative' in [[claims]] GSN-C1: a comparative claim names the mutation under which it must not hold, or says in mutation_explained why it has none (airtcp show paper)");
 }
 
 #[test]

@@ -54,18 +54,13 @@ impl Timers {
 
     /// When a timer runs out that is armed at `now` for `wait`: exactly, or as in Linux's wheel of timers, where the tick
     /// in which it is armed does not count.
+    #[inline]
     fn end_of(&self, now: Instant, wait: Duration) -> Instant {
-        let Some(jiffy) = self.jiffy.map(Duration::as_nanos) else { return now.saturating_add(wait) };
-        let ticks = wait.as_nanos().div_ceil(jiffy);
-        let mut step = 1;
-        while ticks / step >= FINE_TICKS && step < u64::MAX / COARSER {
-            step *= COARSER;
-        }
-        let tick = ((now.as_nanos() / jiffy).saturating_add(ticks) / step + 1).saturating_mul(step);
-        Instant::from_nanos(tick.saturating_mul(jiffy))
+        self.jiffy.map_or_else(|| now.saturating_add(wait), |jiffy| end_in_ticks(jiffy.as_nanos(), now, wait))
     }
 
     /// Arms `timer` for the instant `at`, replacing its deadline.
+    #[inline]
     pub fn set(&mut self, timer: Timer, at: Instant) {
         let old = core::mem::replace(&mut self.deadlines[timer as usize], at);
         if at <= self.next {
@@ -123,6 +118,17 @@ impl Timers {
     pub fn next(&self) -> Option<Instant> {
         Some(self.next).filter(|at| *at != Instant::MAX)
     }
+}
+
+/// The end of a wait in ticks of `jiffy` nanoseconds.
+fn end_in_ticks(jiffy: u64, now: Instant, wait: Duration) -> Instant {
+    let ticks = wait.as_nanos().div_ceil(jiffy);
+    let mut step = 1;
+    while ticks / step >= FINE_TICKS && step < u64::MAX / COARSER {
+        step *= COARSER;
+    }
+    let tick = ((now.as_nanos() / jiffy).saturating_add(ticks) / step + 1).saturating_mul(step);
+    Instant::from_nanos(tick.saturating_mul(jiffy))
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ pub(crate) struct Arguments {
     /// Where `reproduce` wrote its results
     #[arg(long, value_name = "DIR", default_value = directory::DEFAULT_ROOT)]
     results: PathBuf,
-    /// Write the page to this file instead of printing it
+    /// Write the page to this file instead of printing it; a paper without results keeps its section there
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
 }
@@ -29,7 +29,8 @@ pub(crate) fn run(arguments: &Arguments, catalogue: &Catalogue<'_>) -> Result<()
         let (_, mutations) = left(&file, mutations, catalogue, &arguments.results)?;
         papers.push(Judged { paper, full, mutations });
     }
-    let page = verdicts::page(&papers);
+    let old = arguments.output.as_ref().and_then(|path| std::fs::read_to_string(path).ok());
+    let page = verdicts::page(&old.unwrap_or_default(), &papers);
     match &arguments.output {
         Some(path) => std::fs::write(path, page).with_context(|| format!("cannot write {}", path.display()))?,
         None => output::print(page.trim_end()),

@@ -28,16 +28,12 @@ impl Packet {
     }
 
     /// Sets the hop limit (TTL).
+    #[inline]
     pub fn set_hop_limit(&mut self, hop_limit: u8) {
         self.0.ip.hop_limit = hop_limit;
-        let is_v4 = self.0.ip.source.is_ipv4();
-        self.0.edit_wire(|d| {
-            if is_v4 {
-                replace_byte(d, 8, hop_limit, 10);
-            } else {
-                d[7] = hop_limit;
-            }
-        });
+        if matches!(self.0.content, Content::Wire { .. }) {
+            self.0.patch_hop_limit();
+        }
     }
 
     /// Sets the first sequence number. No effect on a packet that is not TCP.
@@ -124,6 +120,18 @@ impl Inner {
             edit(&mut bytes);
             *datagram = bytes.freeze();
         }
+    }
+
+    /// Writes the hop limit into the original bytes.
+    fn patch_hop_limit(&mut self) {
+        let (hop_limit, is_v4) = (self.ip.hop_limit, self.ip.source.is_ipv4());
+        self.edit_wire(|d| {
+            if is_v4 {
+                replace_byte(d, 8, hop_limit, 10);
+            } else {
+                d[7] = hop_limit;
+            }
+        });
     }
 
     /// Overwrites bytes of the TCP header at `at` and corrects its checksum.

@@ -189,12 +189,15 @@ impl Packet {
     }
 
     /// False if the medium marked it or the TCP checksum of real bytes is wrong.
+    #[inline]
     pub fn checksum_holds(&self) -> bool {
-        if self.0.corrupted || self.0.checksum_is_known_good {
-            return !self.0.corrupted;
+        if self.0.corrupted {
+            return false;
         }
         match &self.0.content {
-            Content::Wire { datagram, .. } if self.0.tcp.is_some() => build::tcp_checksum_holds(&self.0.ip, datagram),
+            Content::Wire { datagram, .. } if self.0.tcp.is_some() && !self.0.checksum_is_known_good => {
+                build::tcp_checksum_holds(&self.0.ip, datagram)
+            }
             _ => true,
         }
     }

@@ -5,6 +5,7 @@
 
 use super::ticks::{self, Ticks};
 use super::{Figure, Line, Pane, Point, Scale};
+use crate::markup;
 use std::fmt::Write;
 
 /// Size of a pane with its axes, and what stands around its plot, in pixels.
@@ -312,16 +313,6 @@ impl Svg {
 
 /// Text for XML. Control characters, which XML cannot hold at all, become the replacement character.
 fn escape(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            c if c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}') => escaped.push('\u{fffd}'),
-            c => escaped.push(c),
-        }
-    }
-    escaped
+    let is_unknown = |c: char| c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}');
+    markup::escape(&text.replace(is_unknown, "\u{fffd}"))
 }

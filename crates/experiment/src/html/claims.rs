@@ -1,6 +1,6 @@
 //! The claims of a paper as HTML: verdict, number and interval, and folded away what decided.
 
-use super::page::escape;
+use crate::markup::escape;
 use crate::paper::output::verdict_in_words;
 use serde_json::Value;
 use std::fmt::Write;

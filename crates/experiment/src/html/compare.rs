@@ -5,11 +5,12 @@
 //! and the simulator stands beside kernel TCP. Each measure of the tables is compared with that of the first result;
 //! a difference counts when the 95 % intervals do not overlap, and is shown as noise otherwise.
 
-use super::page::{Page, escape};
+use super::page::Page;
 use super::section::heading;
 use super::stored::{Stored, StoredWorld};
 use super::sweep;
 use crate::figure::Figure;
+use crate::markup::escape;
 use crate::metric::Unit;
 use crate::results::summary::{CellSummary, by_cell};
 use crate::scenario::Scenario;

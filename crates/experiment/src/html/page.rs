@@ -4,6 +4,7 @@
 //! leaves places that are drawn in the browser with [`Page::draw`]. Parts stand one below the other in the order of
 //! the calls in [`super::render`].
 
+use crate::markup::escape;
 use serde_json::{Value, json};
 
 const PAGE: &str = include_str!("page.html");
@@ -57,20 +58,4 @@ impl Page {
         }
         page + rest
     }
-}
-
-/// Text for HTML, also inside attributes.
-pub fn escape(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            '\'' => escaped.push_str("&#39;"),
-            c => escaped.push(c),
-        }
-    }
-    escaped
 }

@@ -1,9 +1,10 @@
 //! The results of one directory: what was run, tables, figures, what was lost, how it went over time; for each world.
 
-use super::page::{Page, escape};
+use super::page::Page;
 use super::stored::{Stored, StoredWorld};
 use super::{over_time, sweep, tables};
 use crate::figure::{self, Figure};
+use crate::markup::escape;
 use crate::scenario::Scenario;
 use crate::table::Layout;
 use serde_json::Value;

@@ -1,6 +1,6 @@
 //! A table of results as HTML: the share of the ceiling also as a bar, the interval on hover.
 
-use super::page::escape;
+use crate::markup::escape;
 use crate::results::summary::CellSummary;
 use crate::table::measure::Measure;
 use crate::table::{Group, Layout};

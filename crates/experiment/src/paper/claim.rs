@@ -62,20 +62,29 @@ impl Context<'_> {
             listed(keys, key)?.into_iter().map(index).collect::<Result<Vec<usize>, _>>()
         };
         let mutation = listed(keys, "mutation")?.into_iter().next();
-        let mutation = mutation.map(|(name, node)| self.changes.mutation_called(keys, &name, &node.origin));
+        let mutation =
+            mutation.map(|(name, node)| self.changes.mutation_called(keys, &name, &node.origin)).transpose()?;
+        let comparative = keys.value("comparative")?.unwrap_or(false);
+        let mutation_explained: Option<String> = keys.value("mutation_explained")?;
         let sweep = |(name, node): (String, &Node)| self.changes.sweep_called(keys, &name, &node.origin);
+        let subject = self.subject(keys, &id)?;
+        if comparative && mutation.is_none() && mutation_explained.is_none() {
+            let sentence = "a comparative claim names the mutation under which it must not hold, or says in \
+                            mutation_explained why it has none";
+            return Err(keys.refuse("comparative", sentence));
+        }
         Ok(Claim {
             sentence: text(keys, "sentence", CLAIM_KEYS)?,
             kind,
-            comparative: keys.value("comparative")?.unwrap_or(false),
-            mutation: mutation.transpose()?,
-            mutation_explained: keys.value("mutation_explained")?,
+            comparative,
+            mutation,
+            mutation_explained,
             leans_on,
             with: variants("with")?.into_iter().next(),
             sensitivity: variants("sensitivity")?,
             sweeps: listed(keys, "sweeps")?.into_iter().map(sweep).collect::<Result<_, _>>()?,
             not_quick: keys.value("not_quick")?,
-            subject: self.subject(keys, &id)?,
+            subject,
             id,
         })
     }

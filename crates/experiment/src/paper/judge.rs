@@ -206,13 +206,12 @@ pub fn over_bases(verdicts: &[Verdict]) -> Verdict {
     }
 }
 
-/// The verdict on a claim that was judged again under variants, each with what it is in words.
-pub fn with_variants<'a>(base: &Verdict, variants: impl IntoIterator<Item = (String, &'a Verdict)>) -> Verdict {
-    if *base != Verdict::DoesNotHold {
-        return base.clone();
+/// The verdict on a claim that was judged again under the variant that it is said to need, which comes with its words.
+pub fn with_variant(base: &Verdict, variant: Option<(String, &Verdict)>) -> Verdict {
+    match variant {
+        Some((words, Verdict::Holds)) if *base == Verdict::DoesNotHold => Verdict::HoldsOnlyWith(words),
+        _ => base.clone(),
     }
-    let mut items = variants.into_iter().filter(|(_, verdict)| **verdict == Verdict::Holds).map(|(item, _)| item);
-    items.next().map_or(Verdict::DoesNotHold, Verdict::HoldsOnlyWith)
 }
 
 fn apply(check: &Check, evidence: &Evidence<'_, '_>) -> CheckResult {
@@ -362,11 +361,13 @@ mod tests {
 
     #[test]
     fn a_variant_can_only_rescue_a_claim_that_does_not_hold() {
-        let variants = || [("a".to_owned(), &Verdict::DoesNotHold), ("b".to_owned(), &Verdict::Holds)].into_iter();
-        assert_eq!(with_variants(&Verdict::DoesNotHold, variants()).to_string(), "holds only with b");
-        assert_eq!(with_variants(&Verdict::DoesNotHold, variants().take(1)), Verdict::DoesNotHold);
-        assert_eq!(with_variants(&Verdict::Holds, variants().take(1)), Verdict::Holds);
+        let with = |verdict| Some(("b".to_owned(), verdict));
+        assert_eq!(with_variant(&Verdict::DoesNotHold, with(&Verdict::Holds)).to_string(), "holds only with b");
+        for helpless in [with(&Verdict::DoesNotHold), with(&Verdict::Beside), None] {
+            assert_eq!(with_variant(&Verdict::DoesNotHold, helpless), Verdict::DoesNotHold);
+        }
+        assert_eq!(with_variant(&Verdict::Holds, with(&Verdict::DoesNotHold)), Verdict::Holds);
         let not_run = Verdict::NotCheckable("not run".into());
-        assert_eq!(with_variants(&not_run, variants()), not_run);
+        assert_eq!(with_variant(&not_run, with(&Verdict::Holds)), not_run);
     }
 }

@@ -1,7 +1,7 @@
 //! The verdicts on all claims of a paper that was run.
 
 use super::change::Change;
-use super::judge::{Evidence, Judgement, TestRuns, judge, over_bases, with_variants};
+use super::judge::{Evidence, Judgement, TestRuns, judge, over_bases, with_variant};
 use super::plan::{Plan, Worlds};
 use super::tally::Tally;
 use super::{Claim, Verdict};
@@ -21,9 +21,9 @@ pub struct Reproduction<'a> {
 pub struct JudgedClaim {
     /// With the defaults and the first seeds; under mutations, with the mechanism switched off.
     pub judgement: Judgement,
-    /// After the variants, of all sets of seeds.
+    /// After the variant that it is said to need, of all sets of seeds.
     pub verdict: Verdict,
-    /// What each set of seeds says, after the variants, and its number with the defaults.
+    /// What each set of seeds says, after that variant, and its number with the defaults.
     pub bases: Vec<(Verdict, Option<Estimate>)>,
     /// Variant (its index in the paper) and the judgement under it, with the first seeds.
     pub sensitivity: Vec<(usize, Judgement)>,
@@ -92,8 +92,9 @@ impl Plan {
         let others = asides.iter().filter(|aside| aside.changes.is_empty());
         let all = std::iter::once((0, &judgement)).chain(others.map(|aside| (aside.base, &aside.judgement)));
         let of_base = |(base, judged): (u32, &Judgement)| {
-            let variants = variants(base).map(|(index, judged)| (self.paper.variants[index].words(), &judged.verdict));
-            (with_variants(&judged.verdict, variants), judged.estimate)
+            let with = variants(base).find(|(index, _)| claim.with == Some(*index));
+            let with = with.map(|(index, judged)| (self.paper.variants[index].words(), &judged.verdict));
+            (with_variant(&judged.verdict, with), judged.estimate)
         };
         let bases: Vec<(Verdict, Option<Estimate>)> = all.map(of_base).collect();
         let verdict = over_bases(&bases.iter().map(|(verdict, _)| verdict.clone()).collect::<Vec<_>>());
@@ -115,11 +116,7 @@ impl Plan {
             let (sensitivity, sweeps) = (Vec::new(), Vec::new());
             return JudgedClaim { judgement: judgement.clone(), verdict, bases, sensitivity, sweeps, is_vacuous };
         }
-        let why = match (&claim.mutation_explained, claim.comparative) {
-            (Some(_), _) => "explained",
-            (None, true) => "no mutation",
-            (None, false) => "not comparative",
-        };
+        let why = if claim.mutation_explained.is_some() { "explained" } else { "not comparative" };
         JudgedClaim::without_runs(Verdict::NotJudged(why.into()), claim.mutation_explained.as_deref().unwrap_or(""))
     }
 }

@@ -37,7 +37,7 @@ impl Tally {
         if printed > 0 {
             rest.push(format!("printed numbers with ours beside them: {printed}"));
         }
-        for word in ["holds only with", "does not hold", "undecided", "not judged", "not checkable"] {
+        for word in ["holds only with", "does not hold", "undecided", "not judged", "not checkable", "not run"] {
             let all = self.0.iter().filter(|(_, verdict)| verdict == word).count();
             if all > 0 {
                 rest.push(format!("{word}: {all}"));

@@ -20,43 +20,53 @@ pub struct Judged {
 const HEAD: &str = "# Verdicts
 
 This page is for readers who want to know how much of each paper we confirm: a row for each claim. `make verdicts` writes it
-from the papers' files and the results of `airtcp reproduce SLUG` and `airtcp reproduce SLUG --mutations`;
-[papers.md](papers.md) says how claims are judged. *Settings*: in how many settings of its sweeps a claim holds. *Mutation*:
-what becomes of it with its mechanism switched off. Numbers are in base units (bit/s, ns, bytes, shares of one), with their
-95 % intervals.
+from the papers' files and the results of `airtcp reproduce SLUG` and `airtcp reproduce SLUG --mutations`; of a paper
+without results the section stays as it was. [papers.md](papers.md) says how claims are judged. *Settings*: in how many
+settings of its sweeps a claim holds. *Mutation*: what becomes of it with its mechanism switched off. Numbers are in base
+units (bit/s, ns, bytes, shares of one), with their 95 % intervals.
 ";
 
-/// The page.
-pub fn page(papers: &[Judged]) -> String {
-    let mut text = HEAD.to_owned();
-    let mut all = Tally::default();
-    let sections: Vec<String> = papers.iter().map(|judged| section(judged, &mut all)).collect();
-    let _ = write!(
-        text,
-        "\nAll {} claims: {}.\n",
-        papers.iter().map(|judged| judged.paper.claims.len()).sum::<usize>(),
-        all.sentence()
-    );
-    text.push_str(&sections.concat());
-    text
+/// The page after `old`: a paper that was not run keeps its section.
+pub fn page(old: &str, papers: &[Judged]) -> String {
+    let section = |judged: &Judged| {
+        let kept = kept(old, &judged.paper).filter(|_| judged.full.is_none());
+        kept.unwrap_or_else(|| section(judged))
+    };
+    format!("{HEAD}{}", papers.iter().map(section).collect::<String>())
 }
 
-fn section(judged: &Judged, all: &mut Tally) -> String {
+/// The section of a paper in the page as it was, which tells whether it is of the paper's present file.
+fn kept(old: &str, paper: &Paper) -> Option<String> {
+    let (_, from) = old.split_once(&format!("<!-- {} ", paper.slug))?;
+    let (hash, from) = from.split_once(" -->\n")?;
+    let (body, _) = from.split_once(&end_of(paper))?;
+    let body = body.strip_prefix(CHANGED).unwrap_or(body);
+    let changed = if hash == paper.hash { "" } else { CHANGED };
+    Some(format!("\n<!-- {} {hash} -->\n{changed}{body}{}", paper.slug, end_of(paper)))
+}
+
+const CHANGED: &str = "\n**The paper's file has changed since this was judged.**\n";
+
+fn end_of(paper: &Paper) -> String {
+    format!("<!-- end of {} -->\n", paper.slug)
+}
+
+fn section(judged: &Judged) -> String {
     let paper = &judged.paper;
     let mut own = Tally::default();
     let mut rows = String::new();
     let mut sweeps = String::new();
     for claim in &paper.claims {
         let row = of(judged.full.as_ref(), &claim.id);
-        let word = row["verdict"].as_str().unwrap_or("not run");
-        own.add(claim.basis(), word);
-        all.add(claim.basis(), word);
+        own.add(claim.basis(), row["verdict"].as_str().unwrap_or("not run"));
         let columns = columns(paper, claim, row, of(judged.mutations.as_ref(), &claim.id));
         let _ = writeln!(rows, "| {} |", columns.map(|column| cell(&column)).join(" | "));
         row["sweeps"].as_array().into_iter().flatten().for_each(|sweep| sweeps.push_str(&sweep_rows(&claim.id, sweep)));
     }
-    let mut text =
-        format!("\n## {}\n\n{}.\n\n{}.\n\n", paper.title, paper.citation.trim_end_matches('.'), own.sentence());
+    let citation = paper.citation.trim_end_matches('.');
+    let (number, tally) = (paper.claims.len(), own.sentence());
+    let mut text = format!("\n<!-- {} {} -->\n\n## {}\n\n", paper.slug, paper.hash, paper.title);
+    let _ = write!(text, "{citation}.\n\n{number} claims; {tally}.\n\n");
     let titles = ["claim", "the paper", "our check", "setting", "ours", "theirs", "verdict", "settings", "mutation"];
     let _ = writeln!(text, "| {} |\n|{}", titles.join(" | "), "---|".repeat(titles.len()));
     text.push_str(&rows);
@@ -66,7 +76,7 @@ fn section(judged: &Judged, all: &mut Tally) -> String {
     if !sweeps.is_empty() {
         let _ = write!(text, "\n| claim | swept | setting | verdict | ours |\n|---|---|---|---|---|\n{sweeps}");
     }
-    text
+    text + &end_of(paper)
 }
 
 /// What `claims.json` says of a claim; null without a run.

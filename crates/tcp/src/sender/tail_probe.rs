@@ -50,11 +50,17 @@ impl TailProbe {
 impl Sender {
     /// Arms the probe in place of the retransmission timer; false if no probe is wanted now.
     /// `restart` is true when an acknowledgment starts the retransmission timer anew.
+    #[inline]
     pub(super) fn schedule_tail_probe(&mut self, restart: bool, step: &mut Step) -> bool {
         let state_allows = matches!(self.sk.icsk_ca_state, CaState::Open | CaState::Cwr);
-        if !self.probe.enabled || !self.detector.probes_tail() || self.board.is_empty() || !state_allows {
-            return false;
+        let is_wanted = self.probe.enabled && state_allows && !self.board.is_empty() && self.detector.probes_tail();
+        if is_wanted {
+            self.arm_tail_probe(restart, step);
         }
+        is_wanted
+    }
+
+    fn arm_tail_probe(&mut self, restart: bool, step: &mut Step) {
         let mut wait = if self.sk.srtt_us == 0 {
             Duration::from_secs(1)
         } else {
@@ -69,7 +75,6 @@ impl Sender {
         }
         let wait = wait.saturating_add(self.pacing_delay(step.now));
         step.timers.start_only(Timer::LossProbe, step.now, wait);
-        true
     }
 
     /// The tail was silent: the next transmission is a probe, unless one is out already.
