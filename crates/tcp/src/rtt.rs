@@ -215,6 +215,15 @@ mod tests {
     }
 
     #[test]
+    fn a_host_whose_clock_ticks_counts_its_rto_in_whole_ticks() {
+        let config = Config { jiffy: Some(Duration::from_millis(4)), ..Config::default() };
+        let (mut rtt, mut sk) = (RttEstimator::new(&config), TcpSock::new(Rng::derive(1, "rtt")));
+        rtt.on_sample(&mut sk, Duration::from_millis(101), Duration::from_millis(101), 1, 1);
+        assert_eq!(rtt.rto(), Duration::from_millis(304));
+        assert_eq!(rtt.backed_off(1), Duration::from_millis(608));
+    }
+
+    #[test]
     fn a_constant_timeout_asks_no_round_trip() {
         assert_eq!(after(RtoRule::Constant, &[1000, 3000]).0.rto(), Duration::from_millis(200));
     }
