@@ -67,11 +67,21 @@ fn draw_jitter(draw: &mut Draw) -> Duration {
 }
 
 /// Any kind of queue with its defaults, and a limit where the kind has one.
+///
+/// FQ-CoDel's is in bytes. When it is full, the queue with the most bytes loses its head (RFC 8290, section 4.1, and Linux).
+/// Where short packets of others fill a limit of 12 packets, that is the only packet of a flow with long ones, each
+/// time: 7 of 1113 bytes are fewer than one of 9000. Over a limit of N bytes with Q queues, the longest has more than N / Q
+/// bytes; `least` has the longest packet of each queue, so that one has two packets or more.
 fn draw_queue(draw: &mut Draw, least: u64, mtu: u32) -> Queue {
     let kind = draw.pick(Queue::KINDS);
     let bytes = draw.magnitude(least, 4 * least);
-    let limit = if draw.percent(50) { QueueLimit::Bytes(bytes) } else { QueueLimit::Packets(bytes / u64::from(mtu)) };
+    let counts_bytes = draw.percent(50);
     let mut queue = Queue::of_kind(kind.name).unwrap_or_default();
+    let limit = if counts_bytes || matches!(queue, Queue::FqCodel(_)) {
+        QueueLimit::Bytes(bytes)
+    } else {
+        QueueLimit::Packets(bytes / u64::from(mtu))
+    };
     if kind.name == "header-first" {
         // Any threshold is possible on any link; and swarms have no circuits, so that headers are ordinary packets.
         let threshold = (bytes / u64::from(mtu)).max(1).to_string();

@@ -112,6 +112,11 @@ impl SocketPlan {
         format!(" {} socket{settings},", self.choice.entry.slug)
     }
 
+    /// True if each timeout of the data TCP is longer than the one before.
+    pub fn backs_off(&self) -> bool {
+        self.settings.iter().any(|(key, value)| key == "timer" && value == "coarse")
+    }
+
     /// The timers that a circuit adds to its flow's: the least and the longest RTO of a control TCP, where it has one.
     pub fn timers(&self) -> Option<Duration> {
         (!self.choice.is_tcp()).then_some(LONGEST_TICK.saturating_mul(2))
