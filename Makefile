@@ -17,7 +17,7 @@ release: setup ## build target/release/airtcp
 demo: ## the demo: simulator, then kernel TCP over a lossy link (live part: root), about 6 minutes
 	@scripts/demo
 
-test: ## every check and test, 15 to 17 minutes from cold; live tests when root
+test: ## every check and test, 16 to 18 minutes from cold; live tests when root
 	@scripts/setup test
 	@scripts/test
 
