@@ -84,6 +84,16 @@ fn a_claim_that_does_not_hold_is_a_finding_and_no_failure() {
 }
 
 #[test]
+fn the_claim_of_the_example_fails_under_its_mutation() {
+    let folder = Folder::new("mutation", |paper| paper);
+    let output = folder.reproduce(&["--mutations"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let rows = text(&output.stdout);
+    let row = rows.lines().find(|line| line.starts_with("GSN-C1")).expect("a row");
+    assert!(row.contains("does not hold"), "{row}");
+}
+
+#[test]
 fn the_control_fails_and_names_a_comparative_claim_that_holds_without_the_scheme() {
     let sound = Folder::new("sound", |paper| paper);
     assert_eq!(sound.reproduce(&["--control"]).status.code(), Some(0));

@@ -54,13 +54,30 @@ pub enum Value {
 impl Value {
     /// The kind as error messages name it.
     pub fn kind(&self) -> &'static str {
-        self.plain().kind()
+        match self {
+            Value::Text(_) => "text",
+            Value::Number(_) => "a number",
+            Value::Boolean(_) => "a boolean",
+            Value::List(_) => "a list",
+            Value::Table(_) => "a table",
+        }
+    }
+}
+
+impl Node {
+    /// The value as a parameter reads it: a scalar's text.
+    pub fn scalar(&self) -> Option<String> {
+        match &self.value {
+            Value::Text(text) | Value::Number(text) => Some(text.clone()),
+            Value::Boolean(value) => Some(value.to_string()),
+            Value::List(_) | Value::Table(_) => None,
+        }
     }
 
     /// The value as parameters read it, without its lines.
-    fn plain(&self) -> airtcp_core::Value {
+    pub fn to_value(&self) -> airtcp_core::Value {
         use airtcp_core::Value as Plain;
-        match self {
+        match &self.value {
             Value::Text(text) => Plain::Text(text.clone()),
             Value::Number(text) => Plain::Number(text.clone()),
             Value::Boolean(value) => Plain::Boolean(*value),
@@ -69,18 +86,6 @@ impl Value {
                 Plain::Table(table.entries.iter().map(|entry| (entry.key.clone(), entry.node.to_value())).collect())
             }
         }
-    }
-}
-
-impl Node {
-    /// The value as a parameter reads it: a scalar's text.
-    pub fn scalar(&self) -> Option<String> {
-        self.to_value().scalar().ok().map(str::to_owned)
-    }
-
-    /// The value as parameters read it, without its lines.
-    pub fn to_value(&self) -> airtcp_core::Value {
-        self.value.plain()
     }
 }
 
