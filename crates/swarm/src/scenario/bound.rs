@@ -18,8 +18,6 @@ const OVERHEAD: u64 = 2;
 /// Bytes that an endless flow is given the time for in the last part.
 const LAST_BYTES: u64 = 10_000;
 
-/// Of TCP over IPv6, without options.
-const HEADERS: u32 = 60;
 /// A control TCP doubles its RTO up to here, as any TCP.
 const CONTROL_MAX_RTO: Duration = Duration::from_secs(120);
 /// Lowest timeout of a trunk's control TCP: two ticks.
@@ -67,28 +65,7 @@ fn needed(scenario: &Scenario, flow: &FlowPlan, size: u64) -> Duration {
     let rto = (least + rtt * 3).min(longest).max(rtt);
     let rounds = size / window(flow) + 8;
     let of_trunk = if scenario.trunk.is_some() { (CONTROL_RTO + rtt * 2) * TIMEOUTS } else { Duration::ZERO };
-    sending + (rtt + flow.tcp.delayed_ack_timeout) * rounds * 2 + rto * TIMEOUTS + of_trunk + repairs(flow, size)
-}
-
-/// The data TCP of a decoupling socket sends one segment again for a timeout (DEC-32), however many are lost. Where its timer
-/// backs off and timestamps do not tell which copy was acknowledged, no repair is a sample of the round trip (RFC 6298,
-/// section 3), so each timeout is twice as long as the one before, up to the longest. A window of 65,535 bytes of which nothing
-/// arrived has 122 segments of 536 bytes, and takes as many times 120 s.
-fn repairs(flow: &FlowPlan, size: u64) -> Duration {
-    if !flow.socket.backs_off() || flow.tcp.timestamps {
-        return Duration::ZERO;
-    }
-    let (segment, (_, longest)) = (u64::from(flow.tcp.mtu.saturating_sub(HEADERS).max(1)), timers(flow));
-    longest * in_flight(flow).min(size).div_ceil(segment)
-}
-
-/// Most bytes that may be in flight without a congestion window.
-fn in_flight(flow: &FlowPlan) -> u64 {
-    receive_window(flow).min(flow.tcp.send_buffer.map_or(u64::MAX, |size| size.0))
-}
-
-fn receive_window(flow: &FlowPlan) -> u64 {
-    flow.tcp.receive_buffer.0.min(if flow.tcp.window_scaling { u64::MAX } else { 65_535 })
+    sending + (rtt + flow.tcp.delayed_ack_timeout) * rounds * 2 + rto * TIMEOUTS + of_trunk
 }
 
 /// The least and the longest RTO of the connections that carry a flow: a circuit's control TCPs have timers of their own.
@@ -103,7 +80,7 @@ fn timers(flow: &FlowPlan) -> (Duration, Duration) {
 /// Bytes that may be in flight, whatever limits them.
 fn window(flow: &FlowPlan) -> u64 {
     let segment = u64::from(flow.tcp.mtu) / 2;
-    let receive = receive_window(flow);
+    let receive = flow.tcp.receive_buffer.0.min(if flow.tcp.window_scaling { u64::MAX } else { 65_535 });
     let send = flow.tcp.send_buffer.map_or(u64::MAX, |size| size.0);
     let congestion = flow.tcp.max_cwnd.map_or(u64::MAX, |segments| u64::from(segments) * segment);
     (receive / 2).min(send / 2).min(congestion).max(segment)

@@ -22,8 +22,16 @@ pub(super) fn draw_flow(draw: &mut Draw, scenario: &Scenario, tables: &Tables<'_
     let size = draw.percent(70).then(|| draw_size(draw, scenario.near_wrap));
     let ipv6 = draw.percent(50);
     let socket = draw_socket(draw, scenario, [from, to], mtu, size.is_none(), tables);
+    // The data TCP of a decoupling socket sends one segment again for a timeout (DEC-32), however many are lost. Where its timer
+    // backs off and timestamps do not tell which copy was acknowledged, no repair is a sample of the round trip (RFC 6298,
+    // section 3): each timeout is twice as long as the one before, up to two minutes. Short files end in time even so.
+    let most = if socket.backs_off() && !tcp.timestamps { SHORT * u64::from(tcp.mtu) } else { u64::MAX };
+    let size = size.map(|size| size.min(most));
     FlowPlan { ends: [from, to], socket, tcp, start, size, ipv6 }
 }
+
+/// Packets of a file that hardly anything but long timeouts repairs.
+const SHORT: u64 = 10;
 
 /// Everything from nothing to a few hundred packets; across the wrap where there is one.
 fn draw_size(draw: &mut Draw, near_wrap: bool) -> u64 {
@@ -37,8 +45,8 @@ fn draw_size(draw: &mut Draw, near_wrap: bool) -> u64 {
 /// follows from its longest RTO, which is drawn.
 const RETRIES: u32 = 1000;
 
-/// Any parameters but those by which a connection is told to give up, those that the simulator sets, and the tick of
-/// the host's clock: what the seeds have found stays where it is.
+/// Any parameters but those by which a connection is told to give up, those that the simulator sets, and the tick of the
+/// host's clock, without which the kept seeds keep their networks.
 fn draw_config(draw: &mut Draw, mtu: u32, tables: &Tables<'_>) -> Config {
     const FIXED: [&str; 9] = [
         "controller",

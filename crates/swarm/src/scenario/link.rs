@@ -68,10 +68,10 @@ fn draw_jitter(draw: &mut Draw) -> Duration {
 
 /// Any kind of queue with its defaults, and a limit where the kind has one.
 ///
-/// FQ-CoDel's is in bytes. When it is full, the queue with the most bytes loses its head (RFC 8290, section 4.1, and Linux).
-/// Where short packets of others fill a limit of 12 packets, that is the only packet of a flow with long ones, each
-/// time: 7 of 1113 bytes are fewer than one of 9000. Over a limit of N bytes with Q queues, the longest has more than N / Q
-/// bytes; `least` has the longest packet of each queue, so that one has two packets or more.
+/// FQ-CoDel's limit is in bytes here. When FQ-CoDel is full, the queue with the most bytes loses its head (RFC 8290, section
+/// 4.1). If short packets fill a limit of 12 packets, a flow's only long packet is the one that goes, each time: seven
+/// packets of 1113 bytes are fewer bytes than one of 9000. With `least` bytes of room, in which each flow has its longest
+/// packet, the queue with the most bytes has two packets at least.
 fn draw_queue(draw: &mut Draw, least: u64, mtu: u32) -> Queue {
     let kind = draw.pick(Queue::KINDS);
     let bytes = draw.magnitude(least, 4 * least);
@@ -83,7 +83,7 @@ fn draw_queue(draw: &mut Draw, least: u64, mtu: u32) -> Queue {
         QueueLimit::Packets(bytes / u64::from(mtu))
     };
     if kind.name == "header-first" {
-        // Any threshold is possible on any link; and swarms have no circuits, so that headers are ordinary packets.
+        // Any threshold is possible on any link. Ordinary packets count as headers, so that every flow has some.
         let threshold = (bytes / u64::from(mtu)).max(1).to_string();
         let is_set = queue.set("threshold", &threshold.into()).and_then(|()| queue.set("dscp", &"0".into()));
         debug_assert!(is_set.is_ok(), "{is_set:?}");
