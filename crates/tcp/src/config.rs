@@ -159,6 +159,11 @@ airtcp_core::parameters! {
 }
 
 impl Config {
+    /// Tick of the host's clock, if it is not exact. A tick of nothing is an exact clock.
+    pub fn clock_tick(&self) -> Option<Duration> {
+        self.jiffy.filter(|jiffy| !jiffy.is_zero())
+    }
+
     /// Whether selective acknowledgments are offered: never by senders older than they are.
     pub fn offers_sack(&self) -> bool {
         self.sack && !matches!(self.recovery, RecoveryKind::Reno | RecoveryKind::Tahoe)

@@ -156,8 +156,8 @@ impl RttEstimator {
 
 /// A BSD's coarse timer has two ticks at least.
 fn tick_of(config: &Config) -> Option<(Duration, u64)> {
-    let coarse = config.rto_tick.map(|tick| (tick, 2));
-    coarse.or(config.jiffy.map(|tick| (tick, 1))).filter(|(tick, _)| !tick.is_zero())
+    let coarse = config.rto_tick.filter(|tick| !tick.is_zero()).map(|tick| (tick, 2));
+    coarse.or(config.clock_tick().map(|tick| (tick, 1)))
 }
 
 #[cfg(test)]

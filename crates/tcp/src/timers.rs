@@ -42,9 +42,9 @@ impl Default for Timers {
 }
 
 impl Timers {
-    /// All disarmed. They run out at ticks of `jiffy`, or exactly.
+    /// All disarmed. They run out at ticks of `jiffy`, which is not zero, or exactly.
     pub fn new(jiffy: Option<Duration>) -> Self {
-        Timers { jiffy: jiffy.filter(|jiffy| !jiffy.is_zero()), ..Timers::default() }
+        Timers { jiffy, ..Timers::default() }
     }
 
     /// Arms `timer`, replacing its deadline: it runs out when `wait` from `now` on is over, or soon after.

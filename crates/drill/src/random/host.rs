@@ -87,7 +87,7 @@ impl Sender {
         self.trace.events.push(Event { at: self.now.saturating_since(Instant::ZERO), what });
     }
 
-    /// The state is noted by [`Sender::note_state_of_timer`], after what leaves was sent. Says whether a timer ran out.
+    /// Says whether a timer ran out: then the state is to be noted, after what leaves was sent.
     pub fn handle_timeout(&mut self) -> bool {
         let is_due = self.deadline().is_some_and(|at| at <= self.now);
         if let Some(connection) = &mut self.connection {

@@ -230,6 +230,7 @@ impl<'a> Player<'a> {
             let threshold = self.stack.field("tcpi_snd_ssthresh")?;
             self.states.insert(place, State { window, threshold, recovery });
         }
+        // Asked again, our sender may have a state at a place where the stack was not asked for its own.
         let Some(mut actual) = self.states.get(&place).copied() else { return Ok(()) };
         if !self.compares_window {
             actual = State { recovery: actual.recovery, ..state };

@@ -242,23 +242,25 @@ impl TcpSock {
     /// `at` in jiffies, wrapping.
     #[inline]
     pub fn jiffies_at(&self, at: Instant) -> u32 {
-        // Division by a constant is a multiplication.
-        self.jiffy.map_or(at.as_nanos() / MILLISECOND.as_nanos(), |jiffy| at.as_nanos() / jiffy.as_nanos().max(1))
-            as u32
+        self.in_jiffies(at.as_nanos()) as u32
     }
 
     /// The least number of jiffies that are no shorter than `span` (Linux `usecs_to_jiffies()`).
     pub fn jiffies_in(&self, span: Duration) -> u32 {
-        u32::try_from(span.as_nanos().div_ceil(self.jiffy_nanos())).unwrap_or(u32::MAX)
+        let rounded_up = self.in_jiffies(span.as_nanos().saturating_sub(1)).saturating_add(u64::from(!span.is_zero()));
+        u32::try_from(rounded_up).unwrap_or(u32::MAX)
     }
 
     /// Jiffies in a second.
     pub fn hz(&self) -> u32 {
-        u32::try_from(1_000_000_000 / self.jiffy_nanos()).unwrap_or(u32::MAX).max(1)
+        u32::try_from(self.in_jiffies(1_000_000_000)).unwrap_or(u32::MAX).max(1)
     }
 
-    fn jiffy_nanos(&self) -> u64 {
-        self.jiffy.unwrap_or(MILLISECOND).as_nanos().max(1)
+    /// Whole jiffies in so many nanoseconds. It is asked for each acknowledgment, and by a constant a division is a
+    /// multiplication.
+    #[inline]
+    fn in_jiffies(&self, nanos: u64) -> u64 {
+        self.jiffy.map_or(nanos / MILLISECOND.as_nanos(), |jiffy| nanos / jiffy.as_nanos().max(1))
     }
 
     /// From `since` until `now` as the host counts it: in whole ticks, or exactly.

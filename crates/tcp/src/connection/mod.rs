@@ -155,7 +155,7 @@ impl Connection {
             sender: Sender::new(config, Sequence::new(*initial_sequence), buffer, rng),
             receiver: Receiver::new(ReceiveWindow::new(config.receive_buffer.0), acks, config.auto_read),
             options: Options::new(*timestamp_offset),
-            timers: Timers::new(config.jiffy),
+            timers: Timers::new(config.clock_tick()),
             stats: Stats::default(),
             peer_sequence: Sequence::default(),
             syn_due: false,

@@ -101,8 +101,7 @@ impl Sender {
     /// What holds a sender back that its window does not: the application, unless the peer's window leaves it waiting
     /// (Linux `SOCK_NOSPACE`). Within a burst that is known only of a sender that is looked at once it has left.
     fn is_application_limited(&self) -> bool {
-        let next = self.unsent().min(u64::from(self.sk.mss_cache));
-        self.unsent() == 0 || self.follows_linux && self.nxt + next <= self.peer.edge
+        self.unsent() == 0 || self.follows_linux && self.next_fits_peer()
     }
 
     fn take_unused_window(&mut self) {

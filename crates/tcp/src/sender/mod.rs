@@ -112,7 +112,7 @@ impl Sender {
     pub fn new(config: &Config, sequence: Sequence, buffer: SendBuffer, rng: Rng) -> Self {
         let mut sk = TcpSock::new(rng);
         sk.snd_cwnd_clamp = config.max_cwnd.unwrap_or(u32::MAX).max(1);
-        sk.jiffy = config.jiffy.filter(|jiffy| !jiffy.is_zero());
+        sk.jiffy = config.clock_tick();
         sk.snd_cwnd = config.initial_window.max(1).min(sk.snd_cwnd_clamp);
         if let Some(ssthresh) = config.initial_ssthresh {
             sk.snd_ssthresh = ssthresh.max(2);

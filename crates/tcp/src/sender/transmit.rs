@@ -154,8 +154,12 @@ impl Sender {
 
     /// There are new data for a probe, and the peer takes them.
     fn probes_with_new_data(&self) -> bool {
-        let len = self.unsent().min(u64::from(self.sk.mss_cache));
-        len > 0 && self.nxt + len <= self.peer.edge
+        self.unsent() > 0 && self.next_fits_peer()
+    }
+
+    /// The peer's window has room for the next segment of new data.
+    pub(super) fn next_fits_peer(&self) -> bool {
+        self.nxt + self.unsent().min(u64::from(self.sk.mss_cache)) <= self.peer.edge
     }
 
     /// The tail loss probe: new data if there is any and the peer takes it, else the last segment again.
