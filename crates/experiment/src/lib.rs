@@ -12,6 +12,7 @@ pub mod formula;
 #[doc(hidden)]
 pub mod fuzzing;
 pub mod html;
+pub mod marked;
 mod markup;
 pub mod metric;
 pub mod paper;

@@ -37,7 +37,7 @@ fn every_test_that_a_claim_names_is_there() {
     for paper in built_in::PAPERS {
         let plan = Plan::new(&paper.file().unwrap(), Mode::default(), &Catalogue::BUILT_IN).unwrap();
         for (package, names) in plan.tests() {
-            let folder = Path::new("../").join(package.trim_start_matches("airtcp-"));
+            let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(package.trim_start_matches("airtcp-"));
             let source = source_below(&folder);
             for name in names {
                 let is_meant = |rest: &str| !rest.starts_with(|next: char| next.is_ascii_digit());

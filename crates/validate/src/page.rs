@@ -1,5 +1,6 @@
 //! docs/validation.md: a section for each part, each between two marks, so that a part can be run by itself.
 
+use airtcp_experiment::marked;
 use anyhow::Context;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -49,16 +50,8 @@ Written by `make validate`; `cargo run --release -p airtcp-validate -- PART` run
 pub fn replace(part: &str, section: &Section) -> anyhow::Result<()> {
     let path = path();
     let old = std::fs::read_to_string(&path).unwrap_or_else(|_| HEAD.to_owned());
-    std::fs::write(&path, replaced(&old, part, section)).with_context(|| format!("cannot write {}", path.display()))
-}
-
-fn replaced(old: &str, part: &str, section: &Section) -> String {
-    let (begin, end) = (format!("<!-- {part} -->\n"), format!("<!-- end of {part} -->\n"));
-    let new = format!("{begin}{section}{end}");
-    match (old.find(&begin), old.find(&end)) {
-        (Some(from), Some(to)) => format!("{}{new}{}", &old[..from], &old[to + end.len()..]),
-        _ => format!("{}\n{new}", old.trim_end_matches('\n').to_owned() + "\n"),
-    }
+    let new = marked::replaced(&old, part, &section.to_string());
+    std::fs::write(&path, new).with_context(|| format!("cannot write {}", path.display()))
 }
 
 fn path() -> PathBuf {
@@ -68,19 +61,4 @@ fn path() -> PathBuf {
 /// The workspace.
 pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_section_is_replaced_in_its_place() {
-        let section = |title| Section { title, ..Section::default() };
-        let page = replaced(&replaced(HEAD, "one", &section("One")), "two", &section("Two"));
-        let again = replaced(&page, "one", &section("Another"));
-        assert!(again.find("## Another").unwrap() < again.find("## Two").unwrap());
-        assert!(!again.contains("## One"));
-        assert_eq!(replaced(&again, "two", &section("Two")), again);
-    }
 }

@@ -5,9 +5,10 @@ use airtcp_experiment::Catalogue;
 use airtcp_experiment::paper::verdicts::{self, Judged};
 use airtcp_experiment::paper::{Mode, Paper, PaperFile, built_in, output as written};
 use airtcp_experiment::results::directory;
-use anyhow::Context;
+use anyhow::{Context, anyhow};
 use clap::Args;
 use serde_json::Value;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 #[derive(Debug, Args)]
@@ -29,8 +30,13 @@ pub(crate) fn run(arguments: &Arguments, catalogue: &Catalogue<'_>) -> Result<()
         let (_, mutations) = left(&file, mutations, catalogue, &arguments.results)?;
         papers.push(Judged { paper, full, mutations });
     }
-    let old = arguments.output.as_ref().and_then(|path| std::fs::read_to_string(path).ok());
-    let page = verdicts::page(&old.unwrap_or_default(), &papers);
+    let old = match arguments.output.as_ref().map(std::fs::read_to_string) {
+        Some(Err(error)) if error.kind() != ErrorKind::NotFound => {
+            return Err(anyhow!(error).context("cannot read the page as it was").into());
+        }
+        old => old.and_then(Result::ok).unwrap_or_default(),
+    };
+    let page = verdicts::page(&old, &papers);
     match &arguments.output {
         Some(path) => std::fs::write(path, page).with_context(|| format!("cannot write {}", path.display()))?,
         None => output::print(page.trim_end()),

@@ -138,10 +138,10 @@ fn wanted(paper: &Paper, mode: Mode) -> BTreeMap<Vec<Change>, BTreeMap<u32, Vec<
     };
     let judged = paper.claims.iter().enumerate();
     for (index, claim) in judged.filter(|(_, claim)| claim.is_measured() && mode.judges(claim)) {
-        let with = || claim.with.map(Change::Variant);
+        let with = claim.with.map(Change::Variant);
         if mode.mutations {
             if let Some(mutation) = claim.mutation {
-                want(with().into_iter().chain([Change::Mutation(mutation)]).collect(), 0, index);
+                want(with.into_iter().chain([Change::Mutation(mutation)]).collect(), 0, index);
             }
             continue;
         }
@@ -149,13 +149,15 @@ fn wanted(paper: &Paper, mode: Mode) -> BTreeMap<Vec<Change>, BTreeMap<u32, Vec<
             if base > 0 {
                 want(Vec::new(), base, index);
             }
-            with().into_iter().for_each(|variant| want(vec![variant], base, index));
+            if let Some(variant) = with {
+                want(vec![variant], base, index);
+            }
         }
         let sensitivity = claim.sensitivity.iter().filter(|variant| mode.is_full() && claim.with != Some(**variant));
         sensitivity.for_each(|variant| want(vec![Change::Variant(*variant)], 0, index));
         for sweep in claim.sweeps.iter().filter(|_| mode.is_full()) {
             for step in 0..paper.sweeps[*sweep].steps.len() {
-                want(with().into_iter().chain([Change::Step(*sweep, step)]).collect(), 0, index);
+                want(with.into_iter().chain([Change::Step(*sweep, step)]).collect(), 0, index);
             }
         }
     }

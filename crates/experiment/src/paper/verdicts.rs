@@ -4,6 +4,7 @@ use super::check::Check;
 use super::output::verdict_in_words;
 use super::tally::Tally;
 use super::{Basis, Claim, Paper, Subject};
+use crate::marked;
 use serde_json::Value;
 use std::fmt::Write;
 
@@ -28,27 +29,27 @@ units (bit/s, ns, bytes, shares of one), with their 95 % intervals.
 
 /// The page after `old`: a paper that was not run keeps its section.
 pub fn page(old: &str, papers: &[Judged]) -> String {
-    let section = |judged: &Judged| {
+    let body = |judged: &Judged| {
         let kept = kept(old, &judged.paper).filter(|_| judged.full.is_none());
         kept.unwrap_or_else(|| section(judged))
     };
-    format!("{HEAD}{}", papers.iter().map(section).collect::<String>())
+    let sections = papers.iter().map(|judged| marked::section(&judged.paper.slug, &body(judged)));
+    format!("{HEAD}\n{}", sections.collect::<Vec<_>>().join("\n"))
 }
 
-/// The section of a paper in the page as it was, which tells whether it is of the paper's present file.
+/// The section of a paper in the page as it was, which says if the paper's file is another now.
 fn kept(old: &str, paper: &Paper) -> Option<String> {
-    let (_, from) = old.split_once(&format!("<!-- {} ", paper.slug))?;
-    let (hash, from) = from.split_once(" -->\n")?;
-    let (body, _) = from.split_once(&end_of(paper))?;
+    let body = marked::find(old, &paper.slug)?;
     let body = body.strip_prefix(CHANGED).unwrap_or(body);
-    let changed = if hash == paper.hash { "" } else { CHANGED };
-    Some(format!("\n<!-- {} {hash} -->\n{changed}{body}{}", paper.slug, end_of(paper)))
+    let changed = if body.starts_with(&file_of(paper)) { "" } else { CHANGED };
+    Some(format!("{changed}{body}"))
 }
 
-const CHANGED: &str = "\n**The paper's file has changed since this was judged.**\n";
+const CHANGED: &str = "**The paper's file has changed since this was judged.**\n\n";
 
-fn end_of(paper: &Paper) -> String {
-    format!("<!-- end of {} -->\n", paper.slug)
+/// Which file a section is about.
+fn file_of(paper: &Paper) -> String {
+    format!("<!-- file {} -->\n", paper.hash)
 }
 
 fn section(judged: &Judged) -> String {
@@ -65,7 +66,7 @@ fn section(judged: &Judged) -> String {
     }
     let citation = paper.citation.trim_end_matches('.');
     let (number, tally) = (paper.claims.len(), own.sentence());
-    let mut text = format!("\n<!-- {} {} -->\n\n## {}\n\n", paper.slug, paper.hash, paper.title);
+    let mut text = format!("{}\n## {}\n\n", file_of(paper), paper.title);
     let _ = write!(text, "{citation}.\n\n{number} claims; {tally}.\n\n");
     let titles = ["claim", "the paper", "our check", "setting", "ours", "theirs", "verdict", "settings", "mutation"];
     let _ = writeln!(text, "| {} |\n|{}", titles.join(" | "), "---|".repeat(titles.len()));
@@ -76,7 +77,7 @@ fn section(judged: &Judged) -> String {
     if !sweeps.is_empty() {
         let _ = write!(text, "\n| claim | swept | setting | verdict | ours |\n|---|---|---|---|---|\n{sweeps}");
     }
-    text + &end_of(paper)
+    text
 }
 
 /// What `claims.json` says of a claim; null without a run.

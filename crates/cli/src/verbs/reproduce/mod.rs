@@ -24,7 +24,7 @@ use std::sync::Arc;
 pub(crate) struct Arguments {
     /// Name of a paper (airtcp show papers), or a folder or file of your own
     paper: String,
-    /// Fewer and shorter runs, without variants: minutes instead of an hour
+    /// Fewer and shorter runs, one set of seeds, no sweeps: a minute or two instead of up to hours
     #[arg(long)]
     quick: bool,
     /// Replace every scheme by plain forwarding; a comparative claim that still holds is vacuous and fails
