@@ -40,6 +40,10 @@ cases.scheme."strong".schemes.repair.hold = "2ms"
 about = "something that does not matter"
 set = { flows.bulk.max_cwnd = 20 }
 
+[mutations.more-runs]
+about = "what varies from run to run shows less"
+set = { runs = 12 }
+
 [sweeps.hold]
 about = "how long it holds"
 path = "schemes.repair.hold"
@@ -127,6 +131,15 @@ fn a_claim_names_the_variant_that_it_needs_also_quickly() {
         assert_eq!(verdict(&needs("21"), mode), "does not hold");
         assert_eq!(verdict(&needs("9"), mode), "holds");
     }
+}
+
+#[test]
+fn a_change_asks_for_its_own_number_of_runs_but_never_quickly() {
+    let changed = claim("strong", "at_least = 9", "mutation = \"more-runs\"");
+    let runs =
+        |mode| plan(&changed, mode).unwrap().sweeps().iter().map(|sweep| sweep.scenario.runs).collect::<Vec<_>>();
+    assert_eq!(runs(MUTATIONS), [12]);
+    assert_eq!(runs(Mode { quick: true, ..MUTATIONS }), [1]);
 }
 
 #[test]

@@ -131,14 +131,15 @@ impl Reader<'_> {
             let own_quick = resolved.remove("quick");
             let world = resolved.remove("world").map(|named| world(&below, &named)).transpose()?;
             written.push((&entry.key, document));
+            for (change, touched) in changes.iter().zip(&mut touched) {
+                *touched |= all.apply(*change, &entry.key, &mut resolved);
+            }
+            // Last: no change makes a quick run longer.
             if let Some(quick) = quick {
                 overlay(&mut resolved, quick);
             }
             if let Some(own) = own_quick.as_ref().filter(|_| self.mode.quick) {
                 overlay(&mut resolved, below.below(entry, "paper")?.below(own, "paper")?.table);
-            }
-            for (change, touched) in changes.iter().zip(&mut touched) {
-                *touched |= all.apply(*change, &entry.key, &mut resolved);
             }
             experiments.push(Experiment { id: entry.key.clone(), scenario: self.scenario(entry, resolved)?, world });
         }
