@@ -10,17 +10,20 @@ use clap::Parser;
 use std::io::{BufWriter, stdout};
 use std::process::ExitCode;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Random operations on every scheme and controller, and random networks: faults, then healing, then progress.
 #[derive(Parser)]
 struct Arguments {
-    /// Number of seeds to run.
+    /// Number of seeds to run from each beginning.
     #[arg(long, default_value_t = 10_000)]
     count: u64,
-    /// First seed.
-    #[arg(long, default_value_t = 0)]
-    from: u64,
+    /// First seed; may be given several times, for several beginnings.
+    #[arg(long, default_values_t = [0, 1_000_000])]
+    from: Vec<u64>,
+    /// Seeds that run at the same time; all cores if not given.
+    #[arg(long)]
+    threads: Option<usize>,
     /// Run this seed only, and describe its network.
     #[arg(long, conflicts_with_all = ["count", "from"])]
     seed: Option<u64>,
@@ -40,35 +43,35 @@ fn main() -> ExitCode {
     let passed = match arguments.seed {
         _ if arguments.canary => find_canaries(),
         Some(seed) => run_one(seed, &arguments),
-        None => run_many(arguments.from, arguments.count),
+        None => run_many(&arguments),
     };
     if passed { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// Runs seeds on every core.
-fn run_many(from: u64, count: u64) -> bool {
+/// Runs the seeds of every beginning, several at a time.
+fn run_many(arguments: &Arguments) -> bool {
+    let seeds = arguments.from.iter().flat_map(|from| *from..from.saturating_add(arguments.count));
+    let count = arguments.from.len() as u64 * arguments.count;
     let report = report::Report::new(count);
-    let next = AtomicU64::new(from);
-    let failures = Mutex::new(Vec::new());
+    let next = Mutex::new(seeds);
+    let failures = AtomicUsize::new(0);
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     std::thread::scope(|scope| {
-        for _ in 0..cores {
+        for _ in 0..arguments.threads.unwrap_or(cores).max(1) {
             scope.spawn(|| {
-                loop {
-                    let seed = next.fetch_add(1, Ordering::Relaxed);
-                    if seed >= from.saturating_add(count) {
-                        break;
-                    }
+                // A guard in the condition of a `while let` would be held while the seed runs.
+                let take = || next.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).next();
+                while let Some(seed) = take() {
                     if let Err(what) = check(seed, &Tables::built_in()) {
                         report.fail(seed, &what);
-                        failures.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).push(seed);
+                        failures.fetch_add(1, Ordering::Relaxed);
                     }
                     report.step();
                 }
             });
         }
     });
-    let failures = failures.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner()).len();
+    let failures = failures.into_inner();
     report.finish(count, failures);
     failures == 0
 }

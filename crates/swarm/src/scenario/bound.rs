@@ -5,6 +5,7 @@
 
 use super::{FlowPlan, Scenario};
 use airtcp_core::{ByteSize, Duration, Rate};
+use airtcp_tcp::{Config, RecoveryKind};
 
 /// A flow may get so much less than its equal share.
 const UNFAIRNESS: u64 = 10;
@@ -61,11 +62,36 @@ fn needed(scenario: &Scenario, flow: &FlowPlan, size: u64) -> Duration {
     let bits = (size + 20 * u64::from(flow.tcp.mtu)) * 8 * overhead * UNFAIRNESS;
     let sending = Duration::from_nanos((u128::from(bits) * 1_000_000_000 / u128::from(share.max(1))) as u64);
     let rtt = round_trip(scenario, flow.ends);
-    let (least, longest) = timers(flow);
-    let rto = (least + rtt * 3).min(longest).max(rtt);
+    let rto = rto(flow, rtt);
+    let repairs = repair_wait(scenario, flow).filter(|_| flow.size.is_some());
+    let repairs = repairs.map_or(Duration::ZERO, |wait| wait * size.div_ceil(segment(&flow.tcp)));
     let rounds = size / window(flow) + 8;
     let of_trunk = if scenario.trunk.is_some() { (CONTROL_RTO + rtt * 2) * TIMEOUTS } else { Duration::ZERO };
-    sending + (rtt + flow.tcp.delayed_ack_timeout) * rounds * 2 + rto * TIMEOUTS + of_trunk
+    sending + (rtt + flow.tcp.delayed_ack_timeout) * rounds * 2 + rto * TIMEOUTS + repairs + of_trunk
+}
+
+/// A timeout of a path that takes `rtt` with all queues full.
+fn rto(flow: &FlowPlan, rtt: Duration) -> Duration {
+    let (least, longest) = timers(flow);
+    (least + rtt * 3).min(longest).max(rtt)
+}
+
+/// How long each segment waits if timeouts repair one segment each and all that a full queue drops waits for them.
+///
+/// So is the recovery `one-segment` of a TCP: after a timeout it counts all other segments as in flight, and where these fill
+/// the window no new segment tells of the next hole. Without timestamps no repair is a sample of the round trip (RFC 6298,
+/// section 3), and each timeout is longer than the one before.
+pub(super) fn repair_wait(scenario: &Scenario, flow: &FlowPlan) -> Option<Duration> {
+    if !flow.socket.choice.is_tcp() || flow.tcp.recovery != RecoveryKind::OneSegment {
+        return None;
+    }
+    let rto = rto(flow, round_trip(scenario, flow.ends));
+    Some(if flow.tcp.rto_backoff && !flow.tcp.timestamps { rto.max(flow.tcp.max_rto) } else { rto })
+}
+
+/// Bytes of a file in a segment, at least: what IPv6, TCP and its timestamps leave.
+pub(super) fn segment(tcp: &Config) -> u64 {
+    u64::from(tcp.mtu.saturating_sub(40 + 20 + 12).max(1))
 }
 
 /// The least and the longest RTO of the connections that carry a flow: a circuit's control TCPs have timers of their own.

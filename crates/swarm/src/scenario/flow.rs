@@ -27,11 +27,18 @@ pub(super) fn draw_flow(draw: &mut Draw, scenario: &Scenario, tables: &Tables<'_
     // section 3): each timeout is twice as long as the one before, up to two minutes. Short files end in time even so.
     let most = if socket.backs_off() && !tcp.timestamps { SHORT * u64::from(tcp.mtu) } else { u64::MAX };
     let size = size.map(|size| size.min(most));
-    FlowPlan { ends: [from, to], socket, tcp, start, size, ipv6 }
+    let plan = FlowPlan { ends: [from, to], socket, tcp, start, size, ipv6 };
+    // So much is repaired in time when every segment takes a timeout of its own.
+    let most = bound::repair_wait(scenario, &plan).map_or(u64::MAX, |wait| {
+        (REPAIRS.as_nanos() / wait.as_nanos().max(1)).max(SHORT) * bound::segment(&plan.tcp)
+    });
+    FlowPlan { size: plan.size.map(|size| size.min(most)), ..plan }
 }
 
 /// Packets of a file that hardly anything but long timeouts repairs.
 const SHORT: u64 = 10;
+/// Time that the timeouts of a file take if each repairs one segment and files are not short: TCP's longest timeout.
+const REPAIRS: Duration = Duration::from_secs(120);
 
 /// Everything from nothing to a few hundred packets; across the wrap where there is one.
 fn draw_size(draw: &mut Draw, near_wrap: bool) -> u64 {

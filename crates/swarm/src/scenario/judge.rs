@@ -17,6 +17,10 @@ pub struct Run {
 /// Shares of the time allowed that are tried, as divisors: most networks are done long before the bound.
 const ATTEMPTS: [u64; 4] = [32, 8, 2, 1];
 
+/// Events that the attempts at a network may take together: a minute of a core. A network that takes more never rests, or
+/// is drawn too large for a swarm of so many.
+const MOST_EVENTS: u64 = 60_000_000;
+
 /// Runs the scenario and judges it.
 ///
 /// A run that ends early and is not done is no failure: the same run is done again for longer, up to the bound.
@@ -31,6 +35,9 @@ pub fn run(scenario: &Scenario) -> Result<Run, String> {
         events += outcome.events;
         check(&outcome)?;
         verdict = judge_progress(scenario, &outcome);
+        if events > MOST_EVENTS {
+            return Err(format!("{events} events by 1/{divisor} of the time, more than {MOST_EVENTS}; {verdict:?}"));
+        }
         if verdict.is_ok() {
             return Ok(Run { trace_hash: outcome.trace_hash, events });
         }

@@ -87,7 +87,8 @@ fn draw_queue(draw: &mut Draw, least: u64, mtu: u32) -> Queue {
         QueueLimit::Packets(bytes / u64::from(mtu))
     };
     if kind.name == "header-first" {
-        // Any threshold is possible on any link. Ordinary packets count as headers, so that every flow has some.
+        // Any threshold is possible on any link. Ordinary packets count as headers, so that every flow has some;
+        // where there are circuits, theirs count (`circuit::fit_queues`).
         let threshold = (bytes / u64::from(mtu)).max(1).to_string();
         let is_set = queue.set("threshold", &threshold.into()).and_then(|()| queue.set("dscp", &"0".into()));
         debug_assert!(is_set.is_ok(), "{is_set:?}");

@@ -5,6 +5,7 @@
 //! its timers ([`bound`]), each endless flow still delivers in the last part of the run ([`judge`]).
 
 pub mod bound;
+mod circuit;
 mod describe;
 mod flow;
 pub mod judge;
@@ -110,6 +111,7 @@ pub fn scenario(seed: u64, tables: &Tables<'_>) -> Scenario {
         scenario.flows.push(flow);
     }
     scenario.trunk = trunk::draw_trunk(draw, &scenario, tables);
+    circuit::fit_queues(&mut scenario);
     scenario
 }
 

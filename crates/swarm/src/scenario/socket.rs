@@ -1,7 +1,7 @@
 //! What carries a random flow: TCP, a decoupling socket, a stream of datagrams over a circuit, or a socket that is new in
 //! the table.
 
-use super::Scenario;
+use super::{Scenario, circuit};
 use crate::Tables;
 use crate::draw::Draw;
 use crate::parameters::{Reach, Scale, draw_settings};
@@ -115,6 +115,11 @@ impl SocketPlan {
     /// True if each timeout of the data TCP is longer than the one before.
     pub fn backs_off(&self) -> bool {
         self.settings.iter().any(|(key, value)| key == "timer" && value == "coarse")
+    }
+
+    /// Bytes of data for a header packet of its circuit, where it has one.
+    pub fn vmss(&self) -> Option<u64> {
+        (!self.choice.is_tcp()).then(|| circuit::vmss(&self.settings))
     }
 
     /// The timers that a circuit adds to its flow's: the least and the longest RTO of a control TCP, where it has one.
