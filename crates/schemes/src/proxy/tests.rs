@@ -257,7 +257,7 @@ fn a_connection_that_the_box_numbers_itself_begins_where_its_world_says() {
     let sequences = InitialSequences::new(&[3; 16]);
     let mut harness = Harness::new(proxy(&[("accept", "at-once")], MAX_MEMORY), "proxy");
     harness.io.sequences = Some(sequences.clone());
-    let now = Instant::ZERO + 40 * MS;
+    let now = Instant::ZERO + MS * 40;
     let syn = host(end(1, 7), end(2, 80), &Config::default()).poll_transmit(now).unwrap();
     harness.packet(now, Port::INNER, syn.clone());
     let to_client = harness.io.inner[0].tcp().unwrap().sequence;
