@@ -1,6 +1,7 @@
 //! One script in both worlds, the simulator and the gateway's runtime: the same packets lead to the same order of
 //! reports, the same counts, and control messages of the size that the world states.
 
+use airtcp_core::initial_sequence::InitialSequences;
 use airtcp_core::packet::protocol;
 use airtcp_core::parameters::Parameters;
 use airtcp_core::{
@@ -197,7 +198,8 @@ fn live(leaving: &[Vec<u8>], secret: Option<&[u8]>) -> World {
         reports: ENTRY.reports,
         mode: String::new(),
     };
-    let mut runtime = Runtime::new(scheme, Rng::derive(1, "script"), out, arrived, Some(control));
+    let sequences = InitialSequences::new(&[1; 16]);
+    let mut runtime = Runtime::new(scheme, Rng::derive(1, "script"), sequences, [out, arrived], Some(control));
     meet(&mut runtime, &peer, session(listen, secret, 2));
     let (mut world, mut buffer) = (World::default(), [0; 2048]);
     for packet in leaving {

@@ -9,10 +9,11 @@
 
 use crate::event::{Event, Gauge};
 use crate::ledger::Ledger;
-use crate::packet::Packet;
+use crate::packet::{FlowKey, Packet};
 use crate::port::Port;
 use crate::reason::{CreateReason, DropReason};
 use crate::rng::Rng;
+use crate::serial::SeqNum;
 use crate::time::Instant;
 
 /// Another box of ours that control messages go to; 0 is the other end of the scheme.
@@ -147,6 +148,12 @@ pub trait Io {
     /// Has the medium behind `port` leave what it receives unacknowledged, or not any more. A medium that cannot do this,
     /// or acknowledges nothing, does nothing.
     fn set_silent(&mut self, _port: Port, _is_silent: bool) {}
+    /// The number of the SYN of a connection that an element opens, whose segments from here are of the flow: on real
+    /// packets one that nobody outside can guess ([`crate::initial_sequence`]). `None` where runs can be repeated: there
+    /// it is one of the element's random stream.
+    fn initial_sequence(&self, _now: Instant, _flow: &FlowKey) -> Option<SeqNum> {
+        None
+    }
     /// IP bytes that this world puts around a control message: IP and UDP header, and what [`crate::control`] says.
     fn control_overhead(&self) -> u32;
     /// Sends a message to another box of ours: unreliable, unordered.
@@ -175,6 +182,11 @@ impl<'a> Context<'a> {
     /// The element's own random stream.
     pub fn rng(&mut self) -> &mut Rng {
         self.rng
+    }
+    /// The number that the SYN of a new connection of ours gets, whose segments from here are of `flow`.
+    pub fn initial_sequence(&mut self, flow: &FlowKey) -> SeqNum {
+        let of_world = self.io.initial_sequence(self.now, flow);
+        of_world.unwrap_or_else(|| SeqNum(self.rng.next_u64() as u32))
     }
     /// Packets that `port` accepts now; `usize::MAX` where it never refuses.
     pub fn room(&mut self, port: Port) -> usize {

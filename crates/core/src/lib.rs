@@ -17,6 +17,7 @@ pub mod flow_table;
 #[doc(hidden)]
 pub mod fuzzing;
 mod given;
+pub mod initial_sequence;
 pub mod label;
 pub mod ledger;
 pub mod packet;

@@ -2,10 +2,12 @@
 
 use crate::element::{Backlog, Context, Element, Io, Peer, Token};
 use crate::event::{Event, Gauge};
+use crate::initial_sequence::InitialSequences;
 use crate::ledger::Ledger;
-use crate::packet::Packet;
+use crate::packet::{FlowKey, Packet};
 use crate::port::Port;
 use crate::rng::Rng;
+use crate::serial::SeqNum;
 use crate::time::Instant;
 use alloc::vec::Vec;
 
@@ -20,6 +22,8 @@ pub struct Recorder {
     pub control: Vec<Vec<u8>>,
     /// [`Port::LINK`] has no room.
     pub refuses: bool,
+    /// Where connections begin; left to the element's random stream if there is none.
+    pub sequences: Option<InitialSequences>,
 }
 
 impl Io for Recorder {
@@ -39,6 +43,9 @@ impl Io for Recorder {
             self.inner.push(packet)
         }
         Ok(())
+    }
+    fn initial_sequence(&self, now: Instant, flow: &FlowKey) -> Option<SeqNum> {
+        self.sequences.as_ref().map(|sequences| sequences.at(now, flow))
     }
     fn control_overhead(&self) -> u32 {
         crate::control::overhead(false, false)

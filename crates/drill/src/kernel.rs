@@ -1,7 +1,7 @@
 //! The Linux kernel's TCP, in a network namespace without a name: the script stands behind a TUN
 //! device, and time is the machine's.
 
-use crate::script::{Call, Script};
+use crate::script::{Call, Script, SocketOption};
 use crate::stack::{Addresses, CLIENT_PORT, SERVER_PORT, Stack};
 use airtcp_core::{Duration, Instant, Packet};
 use airtcp_linux::device::TunDevice;
@@ -14,7 +14,7 @@ use airtcp_linux::sys::tun::Tun;
 use anyhow::Context;
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::process::Command;
 
 /// See the module.
@@ -32,6 +32,28 @@ enum Socket {
     Listening(TcpListener),
     Open(TcpStream),
     Closed,
+}
+
+impl Socket {
+    fn fd(&self) -> io::Result<BorrowedFd<'_>> {
+        match self {
+            Socket::Fresh(socket) => Ok(socket.as_fd()),
+            Socket::Open(stream) => Ok(stream.as_fd()),
+            Socket::Listening(listener) => Ok(listener.as_fd()),
+            Socket::None | Socket::Closed => Err(io::Error::from_raw_os_error(libc::EBADF)),
+        }
+    }
+}
+
+/// Level and name of an option.
+fn number_of(option: SocketOption) -> (i32, i32) {
+    match option {
+        SocketOption::Keepalive => (libc::SOL_SOCKET, libc::SO_KEEPALIVE),
+        SocketOption::KeepaliveTime => (libc::IPPROTO_TCP, libc::TCP_KEEPIDLE),
+        SocketOption::KeepaliveInterval => (libc::IPPROTO_TCP, libc::TCP_KEEPINTVL),
+        SocketOption::KeepaliveProbes => (libc::IPPROTO_TCP, libc::TCP_KEEPCNT),
+        SocketOption::FinTimeout => (libc::IPPROTO_TCP, libc::TCP_LINGER2),
+    }
 }
 
 /// Nothing is remembered between connections, segments stay as they were sent, writes are never short, and windows are
@@ -134,12 +156,12 @@ impl Kernel {
                 self.socket = Socket::Fresh(self.namespace.run(|| tcp_socket::open(local))??);
                 Ok(0)
             }
-            Call::SetController(name) => match &self.socket {
-                Socket::Fresh(socket) => tcp_socket::set_congestion_control(socket.as_fd(), name).map(|()| 0),
-                Socket::Open(stream) => tcp_socket::set_congestion_control(stream.as_fd(), name).map(|()| 0),
-                Socket::Listening(listener) => tcp_socket::set_congestion_control(listener.as_fd(), name).map(|()| 0),
-                Socket::None | Socket::Closed => Err(io::Error::from_raw_os_error(libc::EBADF)),
-            },
+            Call::SetController(name) => tcp_socket::set_congestion_control(self.socket.fd()?, name).map(|()| 0),
+            Call::SetOption(option, value) => {
+                let (level, name) = number_of(*option);
+                let value = i32::try_from(*value).map_err(io::Error::other)?;
+                tcp_socket::set_number(self.socket.fd()?, level, name, value).map(|()| 0)
+            }
             Call::Listen => {
                 let socket = self.fresh()?;
                 tcp_socket::bind(socket.as_fd(), SocketAddr::new(local, SERVER_PORT))?;

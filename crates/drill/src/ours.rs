@@ -1,10 +1,10 @@
 //! Our TCP in virtual time: nothing happens between deadlines, so times are exact.
 
-use crate::script::{Call, Script};
+use crate::script::{Call, Script, SocketOption};
 use crate::stack::{Addresses, CLIENT_PORT, SERVER_PORT, Stack};
 use airtcp_core::{Duration, Instant, Packet, SeqNum};
 use airtcp_tcp::congestion::find;
-use airtcp_tcp::{CloseReason, Config, Connection, Endpoint, Opening, Stream};
+use airtcp_tcp::{CloseReason, Config, Connection, Endpoint, Opening, Patience, Stream, reset_reply};
 use bytes::Bytes;
 
 /// See the module.
@@ -13,6 +13,10 @@ pub struct Ours {
     addresses: Addresses,
     now: Instant,
     socket: Socket,
+    /// What the host does once the application has closed.
+    patience: Patience,
+    /// The host's RST for a segment that is of no connection any more.
+    refusal: Option<Packet>,
 }
 
 #[expect(clippy::large_enum_variant, reason = "there is one")]
@@ -30,7 +34,14 @@ impl Ours {
     pub fn new(script: &Script) -> Ours {
         let mut config = Config::default();
         config.mtu = script.mtu.unwrap_or(config.mtu);
-        Ours { config, addresses: Addresses::new(script.is_ipv6), now: Instant::ZERO, socket: Socket::None }
+        Ours {
+            config,
+            addresses: Addresses::new(script.is_ipv6),
+            now: Instant::ZERO,
+            socket: Socket::None,
+            patience: Patience::default(),
+            refusal: None,
+        }
     }
 
     /// Its clock ticks so.
@@ -65,7 +76,29 @@ impl Ours {
         }
     }
 
+    fn set_option(&mut self, option: SocketOption, value: u32) -> Result<i64, String> {
+        let seconds = Duration::from_secs(u64::from(value));
+        if option == SocketOption::FinTimeout {
+            self.patience.fin_timeout = seconds;
+            return Ok(0);
+        }
+        if matches!(self.socket, Socket::Open(_)) {
+            return Err("EISCONN".into());
+        }
+        match option {
+            SocketOption::Keepalive => self.config.keepalive = value != 0,
+            SocketOption::KeepaliveTime => self.config.keepalive_time = seconds,
+            SocketOption::KeepaliveInterval => self.config.keepalive_interval = seconds,
+            SocketOption::KeepaliveProbes => self.config.keepalive_probes = value,
+            SocketOption::FinTimeout => {}
+        }
+        Ok(0)
+    }
+
     fn poll(&mut self) -> Option<Packet> {
+        if let Some(refusal) = self.refusal.take() {
+            return Some(refusal);
+        }
         match &mut self.socket {
             Socket::Open(connection) => connection.poll_transmit(self.now),
             _ => None,
@@ -87,6 +120,7 @@ fn since_start(at: Instant) -> Duration {
 impl Stack for Ours {
     fn set(&mut self, name: &str, value: &str) -> Result<(), String> {
         let is_on = value != "0";
+        let number = || value.parse::<u32>().map_err(|_| format!("'{value}' is no number"));
         let config = &mut self.config;
         match name {
             "net.ipv4.tcp_timestamps" => config.timestamps = is_on,
@@ -96,6 +130,8 @@ impl Stack for Ours {
             "net.ipv4.tcp_early_retrans" => config.tail_loss_probe = is_on,
             "net.ipv4.tcp_frto" => config.frto = Some(is_on),
             "net.ipv4.tcp_slow_start_after_idle" => config.slow_start_after_idle = is_on,
+            "net.ipv4.tcp_retries2" => config.max_retries = number()?,
+            "net.ipv4.tcp_orphan_retries" => self.patience.retries = Some(number()?).filter(|_| is_on),
             _ => return Err(format!("our TCP has no '{name}'; docs/drills.md lists the settings")),
         }
         Ok(())
@@ -116,6 +152,7 @@ impl Stack for Ours {
                 self.config.controller = find(name, &[]).map_err(|_| "ENOENT".to_owned())?.into();
                 Ok(0)
             }
+            Call::SetOption(option, value) => self.set_option(*option, *value),
             Call::Listen => {
                 self.socket = Socket::Listening;
                 Ok(0)
@@ -153,7 +190,8 @@ impl Stack for Ours {
                 Ok(0)
             }
             Call::Close => {
-                self.connection()?.close();
+                let (now, patience) = (self.now, self.patience);
+                self.connection()?.close_with(now, patience);
                 Ok(0)
             }
         }
@@ -161,6 +199,7 @@ impl Stack for Ours {
 
     fn inject(&mut self, packet: Packet) -> Result<(), String> {
         match &mut self.socket {
+            Socket::Open(connection) if connection.is_closed() => self.refusal = reset_reply(&packet),
             Socket::Open(connection) => connection.handle_segment(self.now, &packet),
             Socket::Listening => {
                 let opening = self.opening(SERVER_PORT, CLIENT_PORT);

@@ -1,7 +1,7 @@
 //! The world of virtual time: a resolved scenario on [`airtcp_sim`].
 
 use crate::catalogue::NO_SCHEME;
-use crate::scenario::{FlowSpec, IpVersion, LevelSpec, On, ResolvedScenario};
+use crate::scenario::{FlowSpec, IpVersion, LevelKind, LevelSpec, On, ResolvedScenario};
 use crate::world::{
     Drops, FlowOutcome, Level, Marks, NotRun, Percentiles, ProbeOutcome, Queue, RunOutcome, Sample, SchemeOutcome,
     Trace, Verdict, World,
@@ -57,13 +57,17 @@ impl Simulator {
         };
         let cell = &*cell.of_run(seed);
         let topology = topology(cell);
-        let settings = RunSettings { levels: cell.levels.iter().map(|level| level.kind.clone()).collect(), ..settings };
+        let recorded = |level: &LevelSpec| match &level.kind {
+            LevelKind::Recorded(level) => Some(level.clone()),
+            LevelKind::Rate(_) => None,
+        };
+        let settings = RunSettings { levels: cell.levels.iter().filter_map(recorded).collect(), ..settings };
         let outcome = match tap {
             Some(tap) => topology.run_tapped(&settings, tap),
             None => topology.run(&settings),
         };
         let outcome = outcome.map_err(|error| NotRun::Failed(error.to_string()))?;
-        Ok(convert(cell, outcome))
+        Ok(convert(cell, seed, outcome))
     }
 }
 
@@ -114,7 +118,7 @@ fn topology(cell: &ResolvedScenario) -> Topology {
     topology
 }
 
-fn convert(cell: &ResolvedScenario, outcome: Outcome) -> RunOutcome {
+fn convert(cell: &ResolvedScenario, seed: u64, outcome: Outcome) -> RunOutcome {
     let verdict = |check: Option<Result<(), String>>| match check {
         None => Verdict::NotChecked,
         Some(Ok(())) => Verdict::Passed,
@@ -146,7 +150,7 @@ fn convert(cell: &ResolvedScenario, outcome: Outcome) -> RunOutcome {
                 .map(|levels| levels.waited.as_nanos() as f64 / cell.duration.as_nanos() as f64)
                 .max_by(f64::total_cmp),
         }),
-        levels: cell.levels.iter().enumerate().map(|(index, level)| series_of(level, index, &outcome.levels)).collect(),
+        levels: levels(cell, seed, &outcome.levels),
         checks: vec![
             ("conservation".into(), verdict(checks.conservation)),
             ("stream".into(), verdict(checks.stream)),
@@ -165,9 +169,17 @@ fn convert_probe(probe: airtcp_sim::ProbeOutcome) -> ProbeOutcome {
 }
 
 /// The level that stands at `index` of every sample.
-fn series_of(spec: &LevelSpec, index: usize, samples: &[LevelSample]) -> Level {
-    let sample = |sample: &LevelSample| (sample.at.as_nanos(), sample.values[index]);
-    Level { name: spec.name.clone(), samples: samples.iter().map(sample).collect() }
+/// Every level that was asked for; those that were recorded are in the order of the file.
+fn levels(cell: &ResolvedScenario, seed: u64, samples: &[LevelSample]) -> Vec<Level> {
+    let mut recorded = 0..;
+    let level = |spec: &LevelSpec| {
+        let samples = spec.rate_over_time(cell, seed).unwrap_or_else(|| {
+            let index = recorded.next().unwrap_or_default();
+            samples.iter().map(|sample| (sample.at.as_nanos(), sample.values[index])).collect()
+        });
+        Level { name: spec.name.clone(), samples }
+    };
+    cell.levels.iter().map(level).collect()
 }
 
 /// The counters of all cells together.

@@ -24,5 +24,6 @@ mod resume;
 mod scenario;
 mod scenario_errors;
 mod sockets;
+mod varying_links;
 mod wlan;
 mod wrong_rate;

@@ -18,7 +18,7 @@ fn text(results: &Results<'_>) -> String {
 }
 
 fn ceiling(text: &str) -> u64 {
-    ceiling_bps(&read(text, &[]).unwrap().cells[0].scenario).expect("a link has a rate").round() as u64
+    ceiling_bps(&read(text, &[]).unwrap().cells[0].scenario, 1).expect("a link has a rate").round() as u64
 }
 
 #[test]

@@ -51,7 +51,7 @@ fn links_take_their_values_in_both_directions() {
     let demo = read(DEMO, &["links.air.loss=5%"]).unwrap();
     let air = &demo.cells[0].scenario.links[1];
     assert_eq!((air.name.as_str(), air.between), ("air", [1, 2]));
-    assert_eq!(air.forward.rate, Some(Rate::from_bps(10_000_000)));
+    assert_eq!(air.forward.rate, Rate::from_bps(10_000_000).into());
     assert_eq!(air.forward, air.reverse);
     assert_eq!(air.forward.loss.mean(1500), "5%".parse().unwrap());
 }
@@ -60,8 +60,8 @@ fn links_take_their_values_in_both_directions() {
 fn reverse_overrides_one_key_of_one_direction() {
     let text = demo_with("[links.lan]", "[links.air.reverse]\nrate = \"1Mbit\"\n\n[links.lan]");
     let air = &read(&text, &[]).unwrap().cells[0].scenario.links[1];
-    assert_eq!(air.reverse.rate, Some(Rate::from_bps(1_000_000)));
-    assert_eq!(air.forward.rate, Some(Rate::from_bps(10_000_000)));
+    assert_eq!(air.reverse.rate, Rate::from_bps(1_000_000).into());
+    assert_eq!(air.forward.rate, Rate::from_bps(10_000_000).into());
     assert_eq!(air.reverse.delay, air.forward.delay);
 }
 
@@ -182,7 +182,7 @@ fn defaults_fill_in_what_links_and_flows_do_not_say() {
     let scenario = &read(&text, &["flows.bulk.controller=cubic"]).unwrap().cells[0].scenario;
     assert_eq!((scenario.flows[0].config.mtu, scenario.flows[0].controller.as_str()), (512, "cubic"));
     let air = &scenario.links[1].forward;
-    assert_eq!((air.mtu, air.rate), (576, Some(Rate::from_bps(10_000_000))), "what a link says stays");
+    assert_eq!((air.mtu, &air.rate), (576, &Rate::from_bps(10_000_000).into()), "what a link says stays");
 }
 
 #[test]

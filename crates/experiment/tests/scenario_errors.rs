@@ -90,7 +90,7 @@ fn a_number_without_its_unit() {
 
 #[test]
 fn a_value_of_the_wrong_kind() {
-    assert_snapshot!(error_with("delay = \"5ms\"", "delay = [\"5ms\"]"), @"demo.toml:23: 'delay' in [links.air] takes a value, not a list");
+    assert_snapshot!(error_with("delay = \"5ms\"", "mtu = [1500]"), @"demo.toml:23: 'mtu' in [links.air] takes a value, not a list");
 }
 
 #[test]

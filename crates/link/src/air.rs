@@ -4,6 +4,7 @@ use crate::loss::LossProcess;
 use crate::outage::Outage;
 use crate::settings::LinkSettings;
 use crate::transmitter::Turn;
+use crate::varying::DelayCourse;
 use airtcp_core::{DropReason, Duration, Instant, Probability, Rng};
 use alloc::format;
 
@@ -11,6 +12,8 @@ use alloc::format;
 #[derive(Debug)]
 pub(crate) struct Air {
     loss: LossProcess,
+    /// The delay if it varies.
+    delay: Option<DelayCourse>,
     jitter: Jitter,
     reorder: Draw,
     reorder_delay: Duration,
@@ -21,7 +24,7 @@ pub(crate) struct Air {
     outage: Outage,
     /// From here on, counted from the origin, nothing goes wrong.
     impaired_until: Option<Duration>,
-    pub(crate) origin: Instant,
+    origin: Instant,
 }
 
 /// A chance with its own stream, which is left alone where nothing can come of it.
@@ -37,7 +40,7 @@ impl Draw {
     }
 }
 
-/// Delay that varies from packet to packet.
+/// Delay that differs from packet to packet.
 #[derive(Debug)]
 struct Jitter {
     most: Duration,
@@ -78,6 +81,7 @@ impl Air {
         let draw = |part: &str, probability| Draw { probability, rng: stream(part) };
         Air {
             loss: LossProcess::new(&settings.loss, stream("loss")),
+            delay: settings.delay.course(seed, name),
             jitter: Jitter { most: settings.jitter, rng: stream("jitter"), latest: Instant::ZERO },
             reorder: draw("reorder", settings.reorder.probability),
             reorder_delay: settings.reorder.delay,
@@ -90,10 +94,19 @@ impl Air {
         }
     }
 
-    /// Whether every packet gets through unharmed, at any time, and no draw is needed to know it.
+    /// Makes `origin` the start of the run.
+    pub(crate) fn set_origin(&mut self, origin: Instant) {
+        self.origin = origin;
+        self.loss.set_origin(origin);
+        if let Some(delay) = &mut self.delay {
+            delay.origin = origin;
+        }
+    }
+
+    /// Whether every packet gets through unharmed, after the same delay at any time, and no draw is needed to know it.
     pub(crate) fn is_clear(&self) -> bool {
         let draws = [&self.reorder, &self.duplicate, &self.corrupt];
-        let is_steady = self.jitter.most.is_zero() && self.outage.duration.is_zero();
+        let is_steady = self.jitter.most.is_zero() && self.outage.duration.is_zero() && self.delay.is_none();
         self.loss.is_never() && is_steady && draws.iter().all(|draw| draw.probability.is_never())
     }
 
@@ -103,7 +116,7 @@ impl Air {
         if self.has_healed(turn.begin) {
             return Fate::default();
         }
-        let is_lost = self.loss.loses(bytes);
+        let is_lost = self.loss.loses(turn.begin, bytes);
         let is_out = self.outage.meets(self.origin, turn.begin, turn.end);
         Fate {
             drop: match (is_out, is_lost) {
@@ -118,10 +131,14 @@ impl Air {
         }
     }
 
-    /// When a packet of this fate arrives that would be there `at` a time if nothing happened to it.
+    /// When a packet of this fate arrives that leaves at `departure` and takes `delay`, unless that varies.
     #[inline(always)]
-    pub(crate) fn arrival(&mut self, mut at: Instant, fate: &Fate) -> Instant {
-        if !self.jitter.most.is_zero() {
+    pub(crate) fn arrival(&mut self, departure: Instant, delay: Duration, fate: &Fate) -> Instant {
+        let mut at = departure.saturating_add(delay);
+        if let Some(course) = &mut self.delay {
+            at = departure.saturating_add(*course.at(departure).0).saturating_add(fate.jitter);
+            at = self.jitter.in_order(at);
+        } else if !self.jitter.most.is_zero() {
             at = self.jitter.in_order(at.saturating_add(fate.jitter));
         }
         if fate.reordered { at.saturating_add(self.reorder_delay) } else { at }

@@ -27,6 +27,7 @@ use alloc::format;
 #[derive(Debug)]
 #[repr(C)]
 pub struct Link {
+    /// Unless it varies: then the air knows it.
     delay: Duration,
     mtu: u32,
     /// Nothing can go wrong in the air.
@@ -55,11 +56,11 @@ impl Link {
     pub fn new(settings: &LinkSettings, seed: u64, name: &str) -> Self {
         let air = Air::new(settings, seed, name);
         Link {
-            delay: settings.delay,
+            delay: settings.delay.nominal(),
             mtu: settings.mtu,
             is_clear: air.is_clear(),
             queue: settings.queue.start(&settings.queue_site(), Rng::derive(seed, &format!("{name}/queue"))),
-            transmitter: Transmitter::new(settings.rate),
+            transmitter: Transmitter::new(&settings.rate, seed, name),
             arrivals: VecDeque::new(),
             held_bytes: 0,
             counters: LinkCounters::default(),
@@ -69,9 +70,11 @@ impl Link {
         }
     }
 
-    /// Makes `origin` the start of the run, from which outages and healing count. On a wall clock it is not zero.
+    /// Makes `origin` the start of the run, from which outages, healing and what varies count. On a wall clock it is not
+    /// zero. It is set before the first packet.
     pub fn set_origin(&mut self, origin: Instant) {
-        self.air.origin = origin;
+        self.air.set_origin(origin);
+        self.transmitter.set_origin(origin);
     }
 
     /// Sends a packet into the link. What does not get through goes to `drops`, with the reason; a packet lost in the
@@ -266,7 +269,7 @@ impl Link {
     /// Puts a packet that gets through where its arrival belongs.
     #[inline(always)]
     fn carry(&mut self, mut packet: Packet, bytes: u32, departure: Instant, fate: &Fate) {
-        let at = self.air.arrival(departure.saturating_add(self.delay), fate);
+        let at = self.air.arrival(departure, self.delay, fate);
         self.counters.reordered += u64::from(fate.reordered);
         if fate.corrupted {
             self.counters.corrupted += 1;

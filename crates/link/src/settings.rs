@@ -5,16 +5,18 @@ use crate::outage::Outage;
 use crate::queue::{Queue, QueueSite};
 use crate::reorder::Reordering;
 use crate::table::{Kind, Table};
-use airtcp_core::{Duration, Probability, Rate, parameters};
+use crate::varying::trace::Trace;
+use crate::varying::{LinkDelay, LinkRate, VaryingDelay, VaryingRate};
+use airtcp_core::{Duration, Probability, parameters};
 use alloc::string::String;
 
 parameters! {
     /// One direction of a link. The default is a perfect wire.
     pub struct LinkSettings {
         /// Rate of the transmitter, counted on IP packets; infinitely fast when left to the software.
-        pub rate: Option<Rate> = None, "ours";
+        pub rate: LinkRate = LinkRate::UNLIMITED, "ours";
         /// Time from the end of a packet's transmission to its arrival, one way.
-        pub delay: Duration = Duration::ZERO, "ours";
+        pub delay: LinkDelay = LinkDelay::default(), "ours";
         /// Up to this much more than `delay`, another time for each packet, evenly drawn; none overtakes another.
         pub jitter: Duration = Duration::ZERO, "NZG-E2: the medium access of a wireless hop";
         /// Longest IP packet that passes; longer ones are dropped.
@@ -41,8 +43,14 @@ const SMALLEST_MTU: u32 = 68;
 
 impl LinkSettings {
     /// The keys that are tables, with the kinds of each, for help and docs.
-    pub const TABLES: &'static [(&'static str, &'static [Kind])] =
-        &[("queue", Queue::KINDS), ("loss", Loss::KINDS), ("reorder", Reordering::KINDS), ("outage", Outage::KINDS)];
+    pub const TABLES: &'static [(&'static str, &'static [Kind])] = &[
+        ("rate", VaryingRate::KINDS),
+        ("delay", VaryingDelay::KINDS),
+        ("queue", Queue::KINDS),
+        ("loss", Loss::KINDS),
+        ("reorder", Reordering::KINDS),
+        ("outage", Outage::KINDS),
+    ];
 
     /// Whether the values make sense together.
     ///
@@ -52,22 +60,33 @@ impl LinkSettings {
         if self.mtu < SMALLEST_MTU {
             return Err("the MTU is below 68 bytes, the least that IP asks of a link; use 1500 if in doubt".into());
         }
-        if self.rate.is_some_and(|rate| rate.bps() == 0) {
-            return Err("a rate of zero lets nothing pass; for a link that is down give it an outage".into());
-        }
+        self.rate.check()?;
         self.queue.check_at(&self.queue_site()).and_then(|()| self.loss.check())?;
         self.reorder.check().and_then(|()| self.outage.check())
     }
 
     /// What the queue may know of its link.
     pub(crate) fn queue_site(&self) -> QueueSite {
-        QueueSite { rate: self.rate, delay: self.delay, mtu: self.mtu }
+        QueueSite { rate: self.rate.nominal(), delay: self.delay.nominal(), mtu: self.mtu }
+    }
+
+    /// Every trace that has to be loaded before a link can have these settings, with the key that names it.
+    pub fn traces_mut(&mut self) -> impl Iterator<Item = (&'static str, &mut Trace)> {
+        let traces =
+            [("rate", self.rate.trace_mut()), ("delay", self.delay.trace_mut()), ("loss", self.loss.trace_mut())];
+        traces.into_iter().filter_map(|(key, trace)| Some((key, trace?)))
+    }
+
+    /// Whether rate, delay or loss change while the link runs.
+    pub fn is_varying(&self) -> bool {
+        self.rate.is_varying() || self.delay.is_varying() || self.loss.is_varying()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use airtcp_core::Rate;
     use airtcp_core::parameters::Parameters;
     use std::string::ToString;
 
@@ -127,7 +146,7 @@ mod tests {
 
     #[test]
     fn a_link_that_passes_nothing_is_refused() {
-        let nothing = LinkSettings { rate: Some(Rate::from_bps(0)), ..Default::default() };
+        let nothing = LinkSettings { rate: Rate::from_bps(0).into(), ..Default::default() };
         assert!(nothing.check().unwrap_err().contains("outage"));
         assert!(LinkSettings { mtu: 67, ..Default::default() }.check().is_err());
         assert!(LinkSettings { mtu: 68, ..Default::default() }.check().is_ok());

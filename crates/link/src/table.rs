@@ -22,7 +22,7 @@ pub struct Kind {
 
 /// A parameter made of parameters, perhaps of one of several kinds.
 pub trait Table: Sized {
-    /// Every kind; the first is meant where a table names none.
+    /// Every kind; where a table names none, the first that has all of its keys is meant.
     const KINDS: &'static [Kind];
     /// The defaults of the kind called `name`.
     fn of_kind(name: &str) -> Option<Self>;
@@ -55,13 +55,22 @@ pub fn read<T: Table>(value: &Value) -> Result<T, ValueError> {
     };
     let mut table = match entries.iter().find(|(key, _)| key == KIND) {
         Some((_, name)) => of_kind(name)?,
-        None => T::of_kind(T::KINDS[0].name).ok_or("this table has no default kind; name one")?,
+        None => T::of_kind(kind_of(T::KINDS, entries)).ok_or("this table has no default kind; name one")?,
     };
     for (key, value) in entries.iter().filter(|(key, _)| key != KIND) {
         table.set(key, value).map_err(|error| with_kind(&table, error))?;
     }
     table.check()?;
     Ok(table)
+}
+
+/// The kind that a table means which names none: the first that has all of its keys, or else the first.
+fn kind_of(kinds: &[Kind], entries: &[(String, Value)]) -> &'static str {
+    let has_all = |kind: &&Kind| {
+        let fields = (kind.fields)();
+        entries.iter().all(|(key, _)| fields.iter().any(|field| field.name == key))
+    };
+    kinds.iter().find(has_all).unwrap_or(&kinds[0]).name
 }
 
 /// The key that says which kind.

@@ -3,7 +3,9 @@
 //! A packet's turn is known when it is accepted, so the queue is a list of turns to come; a turn that has begun no
 //! longer waits.
 
+use crate::varying::{LinkRate, RateCourse};
 use airtcp_core::{Backlog, Duration, Instant, Rate};
+use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 
 /// When a packet is on the transmitter.
@@ -13,9 +15,12 @@ pub(crate) struct Turn {
     pub(crate) end: Instant,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Transmitter {
+    /// The rate if it is always the same.
     rate: Option<Rate>,
+    /// The rate if it varies; without either it is infinitely fast.
+    course: Option<Box<RateCourse>>,
     free_at: Instant,
     /// Part of a nanosecond by which `free_at` is too early, in units of 1 / rate.
     carry: u64,
@@ -30,15 +35,28 @@ pub(crate) struct Transmitter {
 }
 
 impl Transmitter {
-    pub(crate) fn new(rate: Option<Rate>) -> Self {
+    /// That of the link called `name` in the run seeded with `seed`.
+    pub(crate) fn new(rate: &LinkRate, seed: u64, name: &str) -> Self {
+        let course = match rate {
+            LinkRate::Constant(_) => None,
+            LinkRate::Varying(varying) => Some(Box::new(varying.course(seed, name))),
+        };
         Transmitter {
-            rate,
+            rate: rate.constant(),
+            course,
             free_at: Instant::ZERO,
             carry: 0,
             last: (0, Duration::ZERO, 0),
             waiting: VecDeque::new(),
             waiting_bytes: 0,
             peak: 0,
+        }
+    }
+
+    /// Makes `origin` the start of the run, from which a rate that varies counts.
+    pub(crate) fn set_origin(&mut self, origin: Instant) {
+        if let Some(course) = &mut self.course {
+            course.origin = origin;
         }
     }
 
@@ -77,7 +95,7 @@ impl Transmitter {
     }
 
     pub(crate) fn is_infinite(&self) -> bool {
-        self.rate.is_none()
+        self.rate.is_none() && self.course.is_none()
     }
 
     pub(crate) fn free_at(&self) -> Instant {
@@ -94,10 +112,7 @@ impl Transmitter {
     /// Gives the next turn to a packet of `bytes`.
     #[inline(always)]
     pub(crate) fn accept(&mut self, now: Instant, bytes: u32) -> Turn {
-        let Some(rate) = self.rate else {
-            self.free_at = now;
-            return Turn { begin: now, end: now };
-        };
+        let Some(rate) = self.rate else { return self.accept_at_no_constant_rate(now, bytes) };
         if self.free_at < now {
             self.free_at = now;
             self.carry = 0;
@@ -105,12 +120,28 @@ impl Transmitter {
         let begin = self.free_at;
         let span = self.serialisation(rate, bytes);
         self.free_at = begin.saturating_add(span);
+        self.note_turn(now, begin, bytes)
+    }
+
+    #[inline(always)]
+    fn note_turn(&mut self, now: Instant, begin: Instant, bytes: u32) -> Turn {
         if begin > now {
             self.waiting.push_back((begin, bytes));
             self.waiting_bytes += u64::from(bytes);
             self.peak = self.peak.max(self.waiting_bytes);
         }
         Turn { begin, end: self.free_at }
+    }
+
+    /// Where nothing passes for a while, the packet whose turn it is waits on the transmitter.
+    fn accept_at_no_constant_rate(&mut self, now: Instant, bytes: u32) -> Turn {
+        let Some(course) = &mut self.course else {
+            self.free_at = now;
+            return Turn { begin: now, end: now };
+        };
+        let begin = self.free_at.max(now);
+        self.free_at = course.transmit(begin, bytes);
+        self.note_turn(now, begin, bytes)
     }
 
     /// [`Rate::serialisation`] from what the last packet took.
@@ -139,7 +170,7 @@ mod tests {
     fn packets_of_any_lengths_leave_at_the_times_that_the_rate_gives() {
         for bps in [1, 3, 9_986_684, 1_000_000_000, 7_777_777_777] {
             let rate = Rate::from_bps(bps);
-            let (mut transmitter, mut free_at, mut carry) = (Transmitter::new(Some(rate)), Instant::ZERO, 0);
+            let (mut transmitter, mut free_at, mut carry) = (Transmitter::new(&rate.into(), 1, "x"), Instant::ZERO, 0);
             for bytes in [1500, 1500, 40, 1500, 40, 40, 1, 9000, 0, 1500].repeat(20) {
                 free_at = free_at.saturating_add(rate.serialisation(bytes, &mut carry));
                 assert_eq!(transmitter.accept(Instant::ZERO, bytes).end, free_at, "{bps} {bytes}");

@@ -1,9 +1,10 @@
 //! What goes in comes out, is held, or was dropped for a reason: for any settings and any traffic.
 
 use crate::common::*;
-use airtcp_core::{Backlog, ByteSize, Counts, Duration, Ecn, Instant, Probability, Rate};
+use airtcp_core::{Backlog, ByteSize, Counts, Duration, Ecn, Instant, Probability, Rate, ValueType};
 use airtcp_link::{
-    Codel, DropTail, FqCodel, HeaderFirst, Link, LinkSettings, Loss, Outage, Queue, QueueLimit, Red, Reordering, Ring,
+    Codel, DropTail, FqCodel, HeaderFirst, Link, LinkDelay, LinkRate, LinkSettings, Loss, Outage, Queue, QueueLimit,
+    Red, Reordering, Ring,
 };
 use proptest::prelude::*;
 
@@ -41,12 +42,40 @@ fn queue() -> impl Strategy<Value = Queue> {
     })
 }
 
+fn rate() -> impl Strategy<Value = LinkRate> {
+    let constant =
+        proptest::option::of((1_000u64..1_000_000_000).prop_map(Rate::from_bps)).prop_map(LinkRate::Constant);
+    let varying = prop_oneof![
+        Just("10Mbit, 1kbit from 20ms, 0Mbit from 40ms, 3Mbit from 60ms"),
+        Just("{ kind = \"steps\", steps = \"0Mbit, 5Mbit from 3ms\", every = \"7ms\" }"),
+        Just("{ kind = \"walk\", step = \"1ms\", fade_every = \"30ms\", fade = \"5ms\", depth = \"0%\" }"),
+        Just("{ kind = \"handover\", low = \"1Mbit\", high = \"90Mbit\", every = \"15ms\", gap = \"2ms\" }"),
+    ];
+    prop_oneof![constant, varying.prop_map(|text| LinkRate::read(&text.into()).unwrap())]
+}
+
+fn delay() -> impl Strategy<Value = LinkDelay> {
+    let varying = prop_oneof![
+        Just("10ms, 1ms from 20ms, 40ms from 60ms"),
+        Just("{ kind = \"handover\", low = \"1ms\", high = \"9ms\", every = \"15ms\" }"),
+    ];
+    prop_oneof![
+        millis(50).prop_map(LinkDelay::Constant),
+        varying.prop_map(|text| LinkDelay::read(&text.into()).unwrap())
+    ]
+}
+
+fn loss() -> impl Strategy<Value = Loss> {
+    let steps = Just(Loss::read(&"0%, 50% from 20ms, 3% from 50ms".into()).unwrap());
+    prop_oneof![probability().prop_map(Loss::bernoulli), steps]
+}
+
 prop_compose! {
     fn any_settings()(
-        rate in proptest::option::of((1_000u64..1_000_000_000).prop_map(Rate::from_bps)),
-        delay in millis(50),
+        rate in rate(),
+        delay in delay(),
         queue in queue(),
-        loss in probability(),
+        loss in loss(),
         jitter in millis(10),
         reorder in (probability(), millis(20)),
         duplicate in probability(),
@@ -56,7 +85,7 @@ prop_compose! {
     ) -> LinkSettings {
         LinkSettings {
             rate, delay, queue, duplicate, corrupt, impaired_until, mtu: 1400,
-            loss: Loss::bernoulli(loss),
+            loss,
             jitter,
             reorder: Reordering { probability: reorder.0, delay: reorder.1 },
             outage: Outage { start: outage.0, duration: outage.1, every: None },

@@ -9,3 +9,4 @@ mod header_first;
 mod impairments;
 mod queue_levels;
 mod transmission;
+mod varying;

@@ -201,8 +201,8 @@ impl<'t> Engine<'t> {
             }
             let (out, back) = (&link.settings[side], &link.settings[1 - side]);
             let facts = LinkFacts {
-                rate: out.rate,
-                round_trip: Some(out.delay + back.delay),
+                rate: out.rate.constant(),
+                round_trip: Some(out.delay.nominal() + back.delay.nominal()),
                 queue: Some(ByteSize(out.queue.limit().bytes(out.mtu))),
                 queue_packets: out.queue.limit().packets(),
                 mtu: Some(out.mtu),

@@ -91,8 +91,8 @@ impl Engine<'_> {
                 let settings = &topology.links[LinkId::from(link)].settings[usize::from(reverse)];
                 let limit = settings.queue.limit();
                 LinkFacts {
-                    rate: settings.rate,
-                    round_trip: Some(settings.delay),
+                    rate: settings.rate.constant(),
+                    round_trip: Some(settings.delay.nominal()),
                     queue: Some(ByteSize(limit.bytes(settings.mtu))),
                     queue_packets: limit.packets(),
                     mtu: Some(settings.mtu),

@@ -32,3 +32,19 @@ fn an_empty_file_is_complete_once_connected() {
     assert!(completes(0, &[]));
     assert!(completes(1, &[]));
 }
+
+#[test]
+fn a_receiver_that_asks_whether_its_sender_is_there_gives_up_in_a_long_outage_only() {
+    // 5 MB take four seconds, and six of outage.
+    let completes = |settings: &[(&str, &str)]| {
+        let mut network = demo(&[("outage", "{ start = \"1s\", duration = \"6s\" }")]);
+        let flow = bulk("file", network.ends[0], network.ends[1], tcp(settings));
+        network.topology.flow(Flow { size: Some(5_000_000), ..flow });
+        let outcome = network.run_with(&RunSettings { duration: Duration::from_secs(30), ..RunSettings::default() });
+        outcome.flows[0].completed_at.is_some()
+    };
+    let watchful = [("keepalive", "true"), ("keepalive_time", "2s"), ("keepalive_interval", "1s")];
+    assert!(completes(&[]));
+    assert!(completes(&[&watchful[..], &[("keepalive_probes", "9")]].concat()));
+    assert!(!completes(&[&watchful[..], &[("keepalive_probes", "2")]].concat()));
+}

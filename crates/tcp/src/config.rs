@@ -149,8 +149,17 @@ airtcp_core::parameters! {
         /// Number of these retransmissions that the connecting end sends at a constant interval, before the interval
         /// doubles.
         pub syn_linear_timeouts: u32 = 4, "Linux; RFC 6298: 0";
-        /// The connection fails after the time that so many timeouts in a row would take, from the minimum RTO on.
+        /// The connection fails after the time that so many timeouts in a row would take, from the minimum RTO on, and
+        /// after so many probes of a closed window without an answer.
         pub max_retries: u32 = 15, "Linux tcp_retries2";
+        /// Ask a peer that has said nothing for `keepalive_time` whether it is there.
+        pub keepalive: bool = false, "RFC 1122 4.2.3.6; Linux SO_KEEPALIVE";
+        /// Silence before the first such probe.
+        pub keepalive_time: Duration = Duration::from_secs(7200), "RFC 1122 4.2.3.6: 2 h at least; Linux tcp_keepalive_time";
+        /// From a probe without an answer to the next.
+        pub keepalive_interval: Duration = Duration::from_secs(75), "Linux tcp_keepalive_intvl";
+        /// The connection fails, and is reset, after so many probes without an answer.
+        pub keepalive_probes: u32 = 9, "Linux tcp_keepalive_probes";
         /// How long the end that closed first answers a late FIN; RFC 9293 asks for 2 MSL, a simulated host never reuses a port pair.
         pub time_wait: Duration = Duration::from_secs(1), "ours";
         /// Seed of the connection's own random stream.
@@ -193,6 +202,11 @@ impl Config {
         if self.mtu < least {
             let reason = format!("packets of TCP over IPv{version} have {least} bytes or more; use 1500 if in doubt");
             return Err(("mtu", reason));
+        }
+        for (key, wait) in [("keepalive_time", self.keepalive_time), ("keepalive_interval", self.keepalive_interval)] {
+            if wait.is_zero() {
+                return Err((key, "probes would never end; write 1s or more".into()));
+            }
         }
         for (key, is_nothing) in [
             ("receive_buffer", self.receive_buffer.0 == 0),

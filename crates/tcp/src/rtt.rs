@@ -136,6 +136,16 @@ impl RttEstimator {
         tick.saturating_mul(rto.as_nanos().div_ceil(tick.as_nanos()).max(least))
     }
 
+    /// The longest timeout.
+    pub fn longest(&self) -> Duration {
+        self.max_rto
+    }
+
+    /// Whether timeouts double the wait for the next.
+    pub fn backs_off(&self) -> bool {
+        self.backs_off
+    }
+
     /// How long `timeouts` in a row take from `least` on (Linux `tcp_model_timeout()`).
     pub fn time_of(&self, timeouts: u32, least: Duration) -> Duration {
         let mut wait = least;

@@ -35,6 +35,8 @@ pub struct Stats {
     pub renegings: u64,
     /// Zero-window probes sent.
     pub window_probes: u64,
+    /// Keepalive probes sent.
+    pub keepalive_probes: u64,
     /// Payload cumulatively acknowledged by the peer.
     pub bytes_acknowledged: u64,
     /// Payload received for the first time, in any order.

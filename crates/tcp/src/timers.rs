@@ -17,8 +17,9 @@ pub enum Timer {
     Persist,
     /// The next paced segment may leave.
     Pacing,
-    /// TIME-WAIT ends (RFC 9293 section 3.6.1).
-    TimeWait,
+    /// The connection has been silent for long, or waits for the peer to close: keepalive (RFC 1122 section 4.2.3.6),
+    /// FIN-WAIT-2 of one that the application has left, TIME-WAIT (RFC 9293 section 3.6.1). One state has one of them.
+    Silence,
 }
 
 const COUNT: usize = 7;

@@ -8,5 +8,6 @@ mod one_segment;
 mod properties;
 mod protocol;
 mod recovery;
+mod silence;
 mod transfer;
 mod validation;

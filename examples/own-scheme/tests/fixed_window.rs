@@ -11,8 +11,8 @@ use own_scheme::fixed_window;
 fn run(socket: SocketChoice) -> Outcome {
     let mut topology = Topology::new();
     let [from, to] = ["server", "client"].map(|name| topology.node(name));
-    let mut there = LinkSettings { rate: Some(Rate::from_bps(100_000_000)), ..LinkSettings::default() };
-    there.delay = Duration::from_millis(20);
+    let mut there = LinkSettings { rate: Rate::from_bps(100_000_000).into(), ..LinkSettings::default() };
+    there.delay = Duration::from_millis(20).into();
     let back = there.clone();
     there.set("loss", &"1%".into()).expect("a loss");
     topology.link("air", from, to, there, back);

@@ -2,10 +2,10 @@
 
 use super::gateways::{Counters, Repairs};
 use airtcp_core::Duration;
-use airtcp_experiment::scenario::{FlowSpec, ResolvedScenario};
+use airtcp_experiment::scenario::{FlowSpec, LevelSpec, ResolvedScenario};
 use airtcp_experiment::simulator::alive_while_measured;
 use airtcp_experiment::world::{
-    Drops, EmulatorReport, FlowOutcome, Marks, Path, Percentiles, ProbeOutcome, RunOutcome, Sample, SchemeOutcome,
+    Drops, EmulatorReport, FlowOutcome, Level, Marks, Path, Percentiles, ProbeOutcome, RunOutcome, Sample, SchemeOutcome,
     Verdict,
 };
 use airtcp_linux::emulator::{self, PassageReport, SelfTest};
@@ -17,6 +17,7 @@ use std::collections::BTreeMap;
 /// Everything that was found out about one run.
 pub(super) struct Findings<'a> {
     pub(super) cell: &'a ResolvedScenario,
+    pub(super) seed: u64,
     pub(super) flows: Vec<FlowResult>,
     pub(super) probes: Vec<ProbeResult>,
     pub(super) repairs: Repairs,
@@ -28,7 +29,7 @@ pub(super) struct Findings<'a> {
 }
 
 pub(super) fn outcome(findings: &Findings<'_>) -> RunOutcome {
-    let Findings { cell, flows, repairs, .. } = findings;
+    let Findings { cell, seed, flows, repairs, .. } = findings;
     let start = repairs.first().map_or(0, |(_, count)| *count);
     RunOutcome {
         wlan: BTreeMap::new(),
@@ -37,13 +38,19 @@ pub(super) fn outcome(findings: &Findings<'_>) -> RunOutcome {
         drops: drops(findings),
         marks: marks(findings),
         queue: None,
-        levels: Vec::new(),
+        levels: rates(cell, *seed),
         checks: checks(findings),
         trace: None,
         emulator: Some(emulator_report(findings)),
         probes: findings.probes.iter().map(probe).collect(),
         path: Some(path(&findings.report.passages)),
     }
+}
+
+/// The levels over time that are known without looking: rates of links. Nobody records the others.
+fn rates(cell: &ResolvedScenario, seed: u64) -> Vec<Level> {
+    let rate = |spec: &LevelSpec| Some(Level { name: spec.name.clone(), samples: spec.rate_over_time(cell, seed)? });
+    cell.levels.iter().filter_map(rate).collect()
 }
 
 fn flow(cell: &ResolvedScenario, spec: &FlowSpec, result: &FlowResult, repairs: &Repairs, start: u64) -> FlowOutcome {

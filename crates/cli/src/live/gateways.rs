@@ -185,8 +185,8 @@ fn is_up(gateway: &GatewayBox, directory: &Path) -> bool {
 fn facts(out: &LinkSettings, back: &LinkSettings) -> LinkFacts {
     let queue = out.queue.limit();
     LinkFacts {
-        rate: out.rate,
-        round_trip: Some(out.delay + back.delay),
+        rate: out.rate.constant(),
+        round_trip: Some(out.delay.nominal() + back.delay.nominal()),
         queue: Some(ByteSize(queue.bytes(out.mtu))),
         queue_packets: queue.packets(),
         mtu: Some(out.mtu),

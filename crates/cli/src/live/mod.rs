@@ -60,6 +60,7 @@ impl World for Live {
         let drops = session.testbed().device_drops().map_err(not_run)?;
         let mut outcome = convert::outcome(&convert::Findings {
             cell,
+            seed,
             flows,
             probes,
             repairs,

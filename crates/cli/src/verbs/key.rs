@@ -21,7 +21,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     if let Some(directory) = file.parent() {
         std::fs::create_dir_all(directory).with_context(|| format!("{} cannot be made", directory.display()))?;
     }
-    let text = entropy::bytes()?.iter().fold(String::new(), |mut text, byte| {
+    let text = entropy::bytes::<32>()?.iter().fold(String::new(), |mut text, byte| {
         let _ = write!(text, "{byte:02x}");
         text
     });

@@ -12,6 +12,7 @@ mod run;
 mod show;
 mod status;
 mod topic;
+mod trace;
 mod verdicts;
 
 use crate::Failure;
@@ -30,6 +31,8 @@ pub(crate) enum Verb {
     Verdicts(verdicts::Arguments),
     /// Run your own program on the hosts of a live scenario
     Emulate(emulate::Arguments),
+    /// Write a rate that varies as a file of seconds and Mbit/s
+    Trace(trace::Arguments),
     /// Run a scheme on this router's real packets
     Gateway(gateway::Arguments),
     /// Say what the gateways on this machine do
@@ -53,6 +56,7 @@ impl Verb {
             Verb::Reproduce(arguments) => reproduce::run(&arguments, catalogue),
             Verb::Verdicts(arguments) => verdicts::run(&arguments, catalogue),
             Verb::Emulate(arguments) => emulate::run(&arguments, catalogue),
+            Verb::Trace(arguments) => trace::run(&arguments),
             Verb::Gateway(arguments) => gateway::run(&arguments, catalogue),
             Verb::Status(arguments) => status::run(&arguments),
             Verb::Key(arguments) => key::run(&arguments),
@@ -77,13 +81,16 @@ const BUILT_IN: &[(&str, &str)] = &[
     ("router-queue", include_str!("../../../../scenarios/router-queue.toml")),
     ("newzag-harm", include_str!("../../../../scenarios/newzag-harm.toml")),
     ("wrong-rate", include_str!("../../../../scenarios/wrong-rate.toml")),
+    ("field", include_str!("../../../../scenarios/field.toml")),
     ("accept-50mbit", include_str!("../../../../scenarios/accept-50mbit.toml")),
 ];
 
 /// Reads the scenario of a file, or a built-in one by its name.
 fn load(file: &str, sets: &[String], catalogue: &Catalogue<'_>) -> Result<Scenario, Failure> {
     if let (Some(source), false) = (built_in(file), Path::new(file).exists()) {
-        let mut base = |name: &str| Ok(built_in(name.trim_end_matches(".toml")).expect("a base is built in, too"));
+        // Its base is built in, too; a trace that `--set` names is a file here.
+        let mut base =
+            |name: &str| built_in(name.trim_end_matches(".toml")).map_or_else(|| Source::read(Path::new(name)), Ok);
         return Scenario::read(&source, sets, catalogue, &mut base).map_err(Failure::input);
     }
     Scenario::load(Path::new(file), sets, catalogue).map_err(Failure::input)

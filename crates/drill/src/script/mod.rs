@@ -68,6 +68,8 @@ pub enum Call {
     Socket,
     /// `setsockopt(TCP_CONGESTION)`.
     SetController(String),
+    /// `setsockopt()` of another option, to this number.
+    SetOption(SocketOption, u32),
     /// `bind()`, and calls without effect here: `fcntl()` (sockets never block), `setsockopt()` of
     /// SO_REUSEADDR and TCP_NODELAY (always on).
     Nothing,
@@ -85,6 +87,21 @@ pub enum Call {
     Shutdown,
     /// `close()`.
     Close,
+}
+
+/// Options of a socket that end a connection whose peer is gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SocketOption {
+    /// `SO_KEEPALIVE`
+    Keepalive,
+    /// `TCP_KEEPIDLE`, in seconds
+    KeepaliveTime,
+    /// `TCP_KEEPINTVL`, in seconds
+    KeepaliveInterval,
+    /// `TCP_KEEPCNT`
+    KeepaliveProbes,
+    /// `TCP_LINGER2`, in seconds
+    FinTimeout,
 }
 
 /// What a call returns.

@@ -3,7 +3,7 @@
 use super::assertion::Assertion;
 use super::cursor::Cursor;
 use super::segment::SegmentSpec;
-use super::{Action, Call, Outcome, Script, ScriptError, Step, When};
+use super::{Action, Call, Outcome, Script, ScriptError, SocketOption, Step, When};
 use airtcp_core::Duration;
 
 pub(super) fn script(text: &str) -> Result<Script, ScriptError> {
@@ -130,18 +130,35 @@ fn call(cursor: &mut Cursor) -> Result<(Call, Outcome), String> {
         "read" | "recv" => Call::Read(count(2)?),
         "shutdown" if arguments.get(1) == Some(&"SHUT_WR") => Call::Shutdown,
         "close" => Call::Close,
-        "setsockopt" => match arguments.get(2) {
-            Some(&"TCP_CONGESTION") => {
-                Call::SetController(arguments.get(3).unwrap_or(&"").trim_matches('"').to_owned())
-            }
-            Some(&("SO_REUSEADDR" | "TCP_NODELAY")) => Call::Nothing,
-            other => {
-                return Err(format!("setsockopt() knows TCP_CONGESTION, SO_REUSEADDR, TCP_NODELAY, not {other:?}"));
-            }
-        },
+        "setsockopt" => socket_option(&arguments)?,
         _ => return Err(format!("'{name}' is no call here; docs/drills.md lists them")),
     };
     Ok((call, outcome))
+}
+
+const OPTIONS: [(&str, SocketOption); 5] = [
+    ("SO_KEEPALIVE", SocketOption::Keepalive),
+    ("TCP_KEEPIDLE", SocketOption::KeepaliveTime),
+    ("TCP_KEEPINTVL", SocketOption::KeepaliveInterval),
+    ("TCP_KEEPCNT", SocketOption::KeepaliveProbes),
+    ("TCP_LINGER2", SocketOption::FinTimeout),
+];
+
+/// `setsockopt(3, SOL_TCP, TCP_KEEPIDLE, [1], 4)`
+fn socket_option(arguments: &[&str]) -> Result<Call, String> {
+    let (name, value) = (arguments.get(2).unwrap_or(&""), arguments.get(3).unwrap_or(&""));
+    match *name {
+        "TCP_CONGESTION" => return Ok(Call::SetController(value.trim_matches('"').to_owned())),
+        "SO_REUSEADDR" | "TCP_NODELAY" => return Ok(Call::Nothing),
+        _ => {}
+    }
+    let Some((_, option)) = OPTIONS.iter().find(|(known, _)| known == name) else {
+        let known = OPTIONS.map(|(known, _)| known).join(", ");
+        return Err(format!("setsockopt() knows TCP_CONGESTION, SO_REUSEADDR, TCP_NODELAY, {known}, not '{name}'"));
+    };
+    let value = value.strip_prefix('[').and_then(|value| value.strip_suffix(']'));
+    let value = value.ok_or_else(|| format!("{name} is set to a number: [N]"))?;
+    Ok(Call::SetOption(*option, Cursor::new(value).value()?))
 }
 
 #[cfg(test)]
@@ -169,6 +186,8 @@ mod tests {
         assert_eq!(only("+0 connect(3, ..., ...) = -1 EINPROGRESS (Operation now in progress)").action, connect);
         let reno = Action::Call(Call::SetController("reno".into()), Outcome::Value(0));
         assert_eq!(only("+0 setsockopt(3, SOL_TCP, TCP_CONGESTION, \"reno\", 4) = 0").action, reno);
+        let keepalive = Action::Call(Call::SetOption(SocketOption::KeepaliveTime, 2), Outcome::Value(0));
+        assert_eq!(only("+0 setsockopt(3, SOL_TCP, TCP_KEEPIDLE, [2], 4) = 0").action, keepalive);
         let ecn = Action::Settings(vec![("net.ipv4.tcp_ecn".into(), "1".into())]);
         assert_eq!(only("`sysctl -q net.ipv4.tcp_ecn=1`").action, ecn);
     }
@@ -179,6 +198,8 @@ mod tests {
         assert!(error("\n+0 ioctl(3) = 0").starts_with("2: 'ioctl' is no call"));
         assert!(error("+0 < . 1:1(0) ack 1").contains("win N"));
         assert!(error("--mss=3").contains("unknown option"));
+        assert!(error("+0 setsockopt(3, SOL_TCP, TCP_CORK, [1], 4) = 0").contains("not 'TCP_CORK'"));
+        assert!(error("+0 setsockopt(3, SOL_TCP, TCP_LINGER2, 1, 4) = 0").contains("[N]"));
         assert!(error("+x close(3) = 0").contains("a time in seconds"));
         assert!(error("+0 close(3) = 0 now").contains("left over"));
         assert!(error("+0 close(3) = 0\n* close(3) = 0").contains("say when"));

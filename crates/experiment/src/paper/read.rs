@@ -40,8 +40,8 @@ impl<'a> PaperFile<'a> {
     /// It cannot be read, or is not TOML.
     pub fn load(path: &Path) -> Result<PaperFile<'static>, ScenarioError> {
         let path: PathBuf = if path.is_dir() { path.join("paper.toml") } else { path.to_owned() };
-        let source = crate::scenario::read_file(&path)?;
-        PaperFile::parse(&source, move |name| crate::scenario::read_file(&path.with_file_name(name)))
+        let source = crate::scenario::Source::read(&path)?;
+        PaperFile::parse(&source, move |name| crate::scenario::Source::read(&path.with_file_name(name)))
     }
 
     /// The paper in `mode`, with `changes` made in their order.

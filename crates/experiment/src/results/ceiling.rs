@@ -1,13 +1,14 @@
 //! The ceiling: the goodput that no repair can exceed.
 //!
-//! What all flows together can get at most over the links that they take: each carries its rate in IP bits per second ×
+//! What all flows together can get at most over the links that they take: each carries its rate in IP bits per second,
+//! where it varies the mean of what the run's seed gives it while the run is measured, ×
 //! (1 − PER of the data direction) × payload ÷ IP size of a full segment; and each flow gets at most one receive window
 //! per round trip. Where flows share links it is the largest sum that fits all of them, by linear programming. PER is the
 //! long-run share of full-size packets that the loss model takes, with those that arrive damaged; what reordering,
 //! outages and acknowledgments cost is not taken off.
 
 use crate::scenario::{FlowSpec, Hop, Paths, ResolvedScenario, Step};
-use airtcp_core::Probability;
+use airtcp_core::{Duration, Probability};
 use microlp::{ComparisonOp, OptimizationDirection, Problem};
 use std::collections::BTreeMap;
 
@@ -20,12 +21,18 @@ struct Group {
 }
 
 /// Most application bits per second that all flows together can get; `None` where nothing limits them, and for flows
-/// over 802.11 cells.
-pub fn ceiling_bps(scenario: &ResolvedScenario) -> Option<f64> {
+/// over 802.11 cells. `seed` is that of the run; it makes no difference where no rate varies by chance.
+pub fn ceiling_bps(scenario: &ResolvedScenario, seed: u64) -> Option<f64> {
     let paths = Paths::new(scenario.nodes.len(), &scenario.links, &scenario.wlans);
     let each = scenario.flows.iter().map(|flow| {
         let hops: Vec<Hop> = paths.between(flow.from, flow.to)?.into_iter().map(Step::link).collect::<Option<_>>()?;
-        let links = hops.iter().filter_map(|hop| Some((*hop, goodput_bps(scenario, flow, *hop)?)));
+        // What arrives while the run is measured left each link so much earlier.
+        let before = |at: usize| {
+            hops[at..].iter().map(|hop| hop.settings(scenario).delay.nominal()).fold(Duration::ZERO, |a, b| a + b)
+        };
+        let links = hops.iter().enumerate().filter_map(|(at, hop)| {
+            Some((*hop, goodput_bps(scenario, flow, *hop, rate_bps(scenario, seed, *hop, before(at))?)))
+        });
         Some(Group { links: links.collect(), most: window_bps(scenario, flow, &hops) })
     });
     let each = each.collect::<Option<Vec<Group>>>()?;
@@ -80,17 +87,30 @@ fn most_together(groups: &[Group]) -> f64 {
 }
 
 /// What one link carries of one flow, in application bits per second.
-fn goodput_bps(scenario: &ResolvedScenario, flow: &FlowSpec, hop: Hop) -> Option<f64> {
+fn goodput_bps(scenario: &ResolvedScenario, flow: &FlowSpec, hop: Hop, rate_bps: f64) -> f64 {
     let settings = hop.settings(scenario);
     let packet = flow.config.mtu.min(settings.mtu);
     let segment = flow.sizes().payload.saturating_sub(flow.config.mtu.saturating_sub(packet));
     let per = settings.loss.mean(packet);
     let arrives = as_ratio(per.complement()) * as_ratio(settings.corrupt.complement());
-    Some(settings.rate?.bps() as f64 * arrives * f64::from(segment) / f64::from(packet))
+    rate_bps * arrives * f64::from(segment) / f64::from(packet)
+}
+
+/// What a link carries while the run is measured, but so much `before`, headers included.
+fn rate_bps(scenario: &ResolvedScenario, seed: u64, hop: Hop, before: Duration) -> Option<f64> {
+    let rate = &hop.settings(scenario).rate;
+    if !rate.is_varying() {
+        return rate.constant().map(|rate| rate.bps() as f64);
+    }
+    let [from, until] = [scenario.warmup, scenario.duration].map(|time| time.saturating_sub(before));
+    let bits = rate.bits(seed, &hop.name(scenario), from, until)?;
+    Some(bits as f64 * 1e9 / scenario.measured().as_nanos() as f64)
 }
 
 fn window_bps(scenario: &ResolvedScenario, flow: &FlowSpec, hops: &[Hop]) -> f64 {
-    let one_way = |hop: &Hop| hop.settings(scenario).delay.as_nanos() + hop.back().settings(scenario).delay.as_nanos();
+    let one_way = |hop: &Hop| {
+        hop.settings(scenario).delay.nominal().as_nanos() + hop.back().settings(scenario).delay.nominal().as_nanos()
+    };
     let round_trip: u64 = hops.iter().map(one_way).sum();
     let window = flow.config.receive_buffer.0 as f64;
     if round_trip == 0 { f64::INFINITY } else { window * 8e9 / round_trip as f64 }

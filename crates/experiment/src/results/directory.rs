@@ -40,6 +40,9 @@ pub fn write(root: &Path, results: &Results<'_>, world_directory: &str, manifest
         remove(leftover)?;
     }
     std::fs::create_dir_all(&fresh)?;
+    for (name, text) in &scenario.traces {
+        std::fs::write(fresh.join(name), text)?;
+    }
     let summary = Summary::of(results, &target.display().to_string());
     std::fs::write(fresh.join("scenario.toml"), &scenario.resolved)?;
     std::fs::write(fresh.join("summary.json"), to_text(&summary))?;

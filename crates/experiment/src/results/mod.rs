@@ -65,9 +65,15 @@ impl<'a> Results<'a> {
     pub fn runs(&self, cell: usize) -> Option<Vec<Run<'_>>> {
         let outcomes = self.outcomes(cell)?;
         let scenario = &self.scenario.cells[cell].scenario;
-        let ceiling_bps = ceiling_bps(scenario);
+        let is_fixed =
+            !scenario.links.iter().any(|link| link.forward.rate.is_varying() || link.reverse.rate.is_varying());
+        let fixed = is_fixed.then(|| ceiling_bps(scenario, self.scenario.seed));
         let baseline = baseline_of(self.scenario, cell).and_then(|cell| self.outcomes(cell)).unwrap_or_default();
-        let run = |(index, outcome)| Run { scenario, outcome, ceiling_bps, baseline: baseline.get(index) };
+        let run = |(index, outcome): (usize, _)| {
+            let seed = self.scenario.seed.wrapping_add(index as u64);
+            let ceiling_bps = fixed.unwrap_or_else(|| ceiling_bps(scenario, seed));
+            Run { scenario, outcome, ceiling_bps, baseline: baseline.get(index) }
+        };
         Some(outcomes.iter().enumerate().map(run).collect())
     }
 

@@ -10,6 +10,7 @@
 pub use super::readings::{Reading, Readings};
 
 use super::{CellState, Results, baseline_of, estimate, median, statistics::round};
+use crate::metric::Run;
 use crate::scenario::{Cell, Scenario};
 use crate::world::{EmulatorReport, RunOutcome, Verdict};
 use indexmap::IndexMap;
@@ -187,7 +188,7 @@ impl CellSummary {
             seeds: (0..runs.len() as u64).map(|run| results.scenario.seed.wrapping_add(run)).collect(),
             measured_ns: results.scenario.cells[index].scenario.measured().as_nanos(),
             at: at_of(&results.scenario.cells[index]),
-            ceiling_bps: runs.first().and_then(|run| run.ceiling_bps).map(|bps| bps.round() as u64),
+            ceiling_bps: median_ceiling(&runs),
             readings,
             drops: drops(outcomes),
             marks: marks(outcomes),
@@ -237,6 +238,12 @@ pub fn by_cell<'a, T>(scenario: &Scenario, items: &'a [T], at: fn(&T) -> &Labels
 fn baseline_labels(results: &Results<'_>, index: usize) -> Labels {
     let baseline = baseline_of(results.scenario, index).map(|baseline| &results.scenario.cells[baseline].at);
     baseline.into_iter().flatten().filter(|(key, _)| key.starts_with("schemes.")).cloned().collect()
+}
+
+/// Of a cell whose links vary by chance each run has a ceiling of its own.
+fn median_ceiling(runs: &[Run<'_>]) -> Option<u64> {
+    let each: Option<Vec<u64>> = runs.iter().map(|run| run.ceiling_bps.map(|bps| bps.round() as u64)).collect();
+    each.filter(|each| !each.is_empty()).map(|each| median(&each))
 }
 
 fn drops(runs: &[RunOutcome]) -> Vec<Drops> {

@@ -19,6 +19,14 @@ pub enum Problem {
     /// The file, or its base, cannot be read.
     #[error("cannot be read: {0}")]
     Unreadable(String),
+    /// A recorded rate, delay or loss that cannot be read.
+    #[error("trace '{file}': {reason}")]
+    Trace {
+        /// The file as written.
+        file: String,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// Not TOML.
     #[error("not valid TOML: {0}")]
     Syntax(String),

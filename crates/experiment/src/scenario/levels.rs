@@ -1,7 +1,8 @@
 //! What figures over time show: columns of flows, queues of links, levels of schemes.
 
-use super::LinkSpec;
 use super::document::Table;
+use super::topology::Hop;
+use super::{LinkSpec, ResolvedScenario};
 use crate::catalogue::Catalogue;
 use airtcp_core::Gauge;
 use airtcp_sim::Level;
@@ -14,6 +15,7 @@ pub const FLOW_COLUMNS: [&str; 4] = ["goodput_bps", "cwnd_bytes", "delivered_byt
 
 const QUEUE: &str = "queue_bytes";
 const HEADERS: &str = "header_packets";
+const RATE: &str = "rate_bps";
 const DIRECTIONS: [&str; 2] = ["forward", "reverse"];
 
 /// A level that a run records.
@@ -21,8 +23,29 @@ const DIRECTIONS: [&str; 2] = ["forward", "reverse"];
 pub struct LevelSpec {
     /// As figures name it: `links.air.forward.queue_bytes`, `schemes.router.held_bytes`.
     pub name: String,
-    /// The same for the simulator.
-    pub kind: Level,
+    /// What it is.
+    pub kind: LevelKind,
+}
+
+/// Where a level comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LevelKind {
+    /// The simulator records it.
+    Recorded(Level),
+    /// The rate of a link, which follows from its settings and the seed, in every world.
+    Rate(Hop),
+}
+
+impl LevelSpec {
+    /// The rate over time in the run with `seed`: its mean since the sample before, at each time of a sample in ns. `None` for
+    /// another level.
+    pub fn rate_over_time(&self, scenario: &ResolvedScenario, seed: u64) -> Option<Vec<(u64, u64)>> {
+        let LevelKind::Rate(hop) = self.kind else { return None };
+        let every = scenario.sample_every();
+        let count = scenario.duration.as_nanos() / every.as_nanos();
+        let means = hop.settings(scenario).rate.means(seed, &hop.name(scenario), every, count).unwrap_or_default();
+        Some((1..).zip(means).map(|(sample, mean)| (every.as_nanos() * sample, mean.bps())).collect())
+    }
 }
 
 /// Everything that a figure over time can show of this file.
@@ -31,7 +54,7 @@ pub(super) fn names(document: &Table, catalogue: &Catalogue<'_>) -> Vec<String> 
         .names("links")
         .into_iter()
         .flat_map(|link| DIRECTIONS.map(|direction| format!("links.{link}.{direction}")))
-        .flat_map(|direction| [QUEUE, HEADERS].map(|level| format!("{direction}.{level}")));
+        .flat_map(|direction| [QUEUE, HEADERS, RATE].map(|level| format!("{direction}.{level}")));
     let gauges = document
         .names("schemes")
         .into_iter()
@@ -58,14 +81,18 @@ pub(super) fn wanted<'a>(
     wanted
 }
 
-fn level(name: &str, links: &[LinkSpec], catalogue: &Catalogue<'_>) -> Option<Level> {
+fn level(name: &str, links: &[LinkSpec], catalogue: &Catalogue<'_>) -> Option<LevelKind> {
     let (owner, what) = name.rsplit_once('.')?;
     if let Some(scheme) = owner.strip_prefix("schemes.") {
         let gauge = gauges(catalogue).find(|gauge| gauge.label() == what)?;
-        return Some(Level::Gauge { scheme: scheme.to_owned(), gauge });
+        return Some(LevelKind::Recorded(Level::Gauge { scheme: scheme.to_owned(), gauge }));
     }
     let (link, direction) = owner.strip_prefix("links.")?.rsplit_once('.')?;
-    let link = links.iter().position(|known| known.name == link)?.into();
-    let reverse = direction == DIRECTIONS[1];
-    Some(if what == HEADERS { Level::Headers { link, reverse } } else { Level::Queue { link, reverse } })
+    let index = links.iter().position(|known| known.name == link)?;
+    let (link, reverse) = (index.into(), direction == DIRECTIONS[1]);
+    Some(match what {
+        RATE => LevelKind::Rate(Hop { link: index, forward: !reverse }),
+        HEADERS => LevelKind::Recorded(Level::Headers { link, reverse }),
+        _ => LevelKind::Recorded(Level::Queue { link, reverse }),
+    })
 }

@@ -4,13 +4,14 @@ use super::LinkSpec;
 use super::error::{Problem, ScenarioError};
 use super::keys::Keys;
 use super::limits::LONGEST;
+use super::traces::{self, TraceFiles};
 use airtcp_link::LinkSettings;
 
 /// Reads every link of the file.
-pub(super) fn links(file: &Keys<'_>, nodes: &[String]) -> Result<Vec<LinkSpec>, ScenarioError> {
+pub(super) fn links(file: &Keys<'_>, nodes: &[String], files: &TraceFiles) -> Result<Vec<LinkSpec>, ScenarioError> {
     let mut links: Vec<LinkSpec> = Vec::new();
     file.each("links", "link", |keys| {
-        let link = link(keys, nodes)?;
+        let link = link(keys, nodes, files)?;
         let [a, b] = link.between;
         if let Some(other) = links.iter().find(|other| [[a, b], [b, a]].contains(&other.between)) {
             let [a, b] = link.between.map(|node| &nodes[node]);
@@ -23,12 +24,18 @@ pub(super) fn links(file: &Keys<'_>, nodes: &[String]) -> Result<Vec<LinkSpec>, 
     Ok(links)
 }
 
-fn link(keys: &Keys<'_>, nodes: &[String]) -> Result<LinkSpec, ScenarioError> {
+fn link(keys: &Keys<'_>, nodes: &[String], files: &TraceFiles) -> Result<LinkSpec, ScenarioError> {
     let mut forward = LinkSettings::default();
-    direction(&mut forward, keys, &["between", "reverse"])?;
+    keys.set_all(&mut forward, &["between", "reverse"], "a value")?;
     let mut reverse = forward.clone();
-    if let Some(entry) = keys.table.get("reverse") {
-        direction(&mut reverse, &keys.below(entry, "link")?, &[])?;
+    check(&mut forward, keys, false, files)?;
+    match keys.table.get("reverse") {
+        Some(entry) => {
+            let below = keys.below(entry, "link")?;
+            below.set_all(&mut reverse, &[], "a value")?;
+            check(&mut reverse, &below, true, files)?;
+        }
+        None => check(&mut reverse, keys, true, files)?,
     }
     Ok(LinkSpec { name: keys.name().to_owned(), between: between(keys, nodes)?, forward, reverse })
 }
@@ -49,10 +56,17 @@ fn between(keys: &Keys<'_>, nodes: &[String]) -> Result<[usize; 2], ScenarioErro
     Ok(ends)
 }
 
-/// Reads all keys of a direction but `own`, and checks what they are together.
-fn direction(settings: &mut LinkSettings, keys: &Keys<'_>, own: &[&str]) -> Result<(), ScenarioError> {
-    keys.set_all(settings, own, "a value")?;
+/// Loads what a direction's settings name, and checks what they are together.
+fn check(
+    settings: &mut LinkSettings,
+    keys: &Keys<'_>,
+    is_reverse: bool,
+    files: &TraceFiles,
+) -> Result<(), ScenarioError> {
+    for (_, trace) in settings.traces_mut() {
+        traces::load(keys, trace, is_reverse, files)?;
+    }
     let long = format!("a delay of more than {LONGEST} is a mistake");
-    let in_bounds = if settings.delay > LONGEST { Err(long) } else { settings.check() };
+    let in_bounds = if settings.delay.longest() > LONGEST { Err(long) } else { settings.check() };
     in_bounds.map_err(|reason| Problem::Topology(format!("{}: {reason}", keys.place)).at(keys.origin))
 }

@@ -3,19 +3,12 @@
 use super::document::{Origin, Table, join_path, split_path};
 use super::error::{Problem, ScenarioError};
 use super::presentation::{self, FigureSpec, TableSpec};
+use super::source::Source;
+use super::traces::{self, TraceFiles};
 use super::vary::{self, Axis};
 use super::{Cell, levels, merge, parse, resolve, write};
 use crate::catalogue::Catalogue;
 use std::path::Path;
-
-/// A file's name, as errors show it, and its text.
-#[derive(Clone, Debug)]
-pub struct Source {
-    /// As the user named it.
-    pub file: String,
-    /// Its content.
-    pub text: String,
-}
 
 /// Everything a file asks for, checked.
 #[derive(Clone, Debug)]
@@ -42,7 +35,9 @@ pub struct Scenario {
     pub measures: Vec<String>,
     /// The file with its base and every `--set` in it: reading it gives this scenario again.
     pub resolved: String,
-    /// Of `resolved`; eight hexadecimal digits.
+    /// The traces that it names.
+    pub traces: TraceFiles,
+    /// Of `resolved` and `traces`; eight hexadecimal digits.
     pub hash: String,
 }
 
@@ -52,8 +47,8 @@ impl Scenario {
     /// # Errors
     /// The first thing that is wrong, with file, line and key.
     pub fn load(path: &Path, sets: &[String], catalogue: &Catalogue<'_>) -> Result<Scenario, ScenarioError> {
-        let source = read_file(path)?;
-        Scenario::read(&source, sets, catalogue, &mut |base| read_file(&path.with_file_name(base)))
+        let source = Source::read(path)?;
+        Scenario::read(&source, sets, catalogue, &mut |base| Source::read(&path.with_file_name(base)))
     }
 
     /// Reads `source`; `open` is asked for its base.
@@ -106,14 +101,15 @@ impl Scenario {
         for set in sets {
             merge::apply_set(&mut document, set)?;
         }
+        let traces = traces::gather(&mut document, open)?;
         let header = resolve::header(&document, &file)?;
         let name = name_of(&mut document, file_name)?;
         let axes = vary::axes(&document, max_cells)?;
         let paths: Vec<_> = axes.iter().flat_map(Axis::changes).collect();
         resolve::check_names(&document, &paths)?;
         let resolved = write::document(&document);
-        let hash = write::hash(&resolved);
-        let mut cells = cells(&document, &axes, &file, &name, catalogue)?;
+        let hash = hash_of(&resolved, &traces);
+        let mut cells = cells(&document, &axes, (&file, &name), catalogue, &traces)?;
         let measures = presentation::measures_of(&document, catalogue);
         let figures = presentation::figures(&document, &axes, &measures, catalogue)?;
         for cell in &mut cells {
@@ -135,6 +131,7 @@ impl Scenario {
             runs: header.runs,
             seed: header.seed,
             resolved,
+            traces,
             hash,
         })
     }
@@ -162,14 +159,6 @@ pub(crate) fn fill_from_base(
     merge::fill_from_base(document, parse::parse(&base.file, &base.text)?)
 }
 
-pub(crate) fn read_file(path: &Path) -> Result<Source, ScenarioError> {
-    let file = path.display().to_string();
-    match std::fs::read_to_string(path) {
-        Ok(text) => Ok(Source { file, text }),
-        Err(error) => Err(Problem::Unreadable(error.to_string()).at(&Origin::of_file(&file))),
-    }
-}
-
 /// The name of the results, written into the document so that it stays when the file is copied.
 fn name_of(document: &mut Table, file: &str) -> Result<String, ScenarioError> {
     let (name, origin) = match document.get("name") {
@@ -194,12 +183,17 @@ fn name_of(document: &mut Table, file: &str) -> Result<String, ScenarioError> {
     Ok(name)
 }
 
+fn hash_of(resolved: &str, traces: &TraceFiles) -> String {
+    let files = traces.iter().map(|(name, text)| format!("\0{name}\0{text}"));
+    write::hash(&std::iter::once(resolved.to_owned()).chain(files).collect::<String>())
+}
+
 fn cells(
     document: &Table,
     axes: &[Axis],
-    file: &Origin,
-    name: &str,
+    (file, name): (&Origin, &str),
     catalogue: &Catalogue<'_>,
+    traces: &TraceFiles,
 ) -> Result<Vec<Cell>, ScenarioError> {
     let count = axes.iter().map(|axis| axis.steps.len()).product();
     let mut cells = Vec::with_capacity(count);
@@ -208,7 +202,7 @@ fn cells(
         let label = |(axis, step): (&Axis, &usize)| (join_path(&axis.path), axis.steps[*step].label.clone());
         let at = axes.iter().zip(&choice).map(label).collect();
         let resolved = vary::substitute(document, axes, &choice)?;
-        cells.push(Cell { at, scenario: resolve::resolve(&resolved, file, name, catalogue)? });
+        cells.push(Cell { at, scenario: resolve::resolve(&resolved, file, name, catalogue, traces)? });
         for (position, axis) in choice.iter_mut().zip(axes).rev() {
             *position += 1;
             if *position < axis.steps.len() {

@@ -24,7 +24,9 @@ mod resolve;
 mod scheme;
 mod section;
 mod socket;
+mod source;
 mod topology;
+mod traces;
 mod vary;
 mod wlan;
 mod write;
@@ -33,9 +35,9 @@ pub use document::Origin;
 pub use error::{Problem, ScenarioError};
 pub use flow::KEYS as FLOW_KEYS;
 pub use keys::Keys;
-pub use levels::{FLOW_COLUMNS, LevelSpec};
-pub use load::{Scenario, Source};
-pub(crate) use load::{fill_from_base, read_file};
+pub use levels::{FLOW_COLUMNS, LevelKind, LevelSpec};
+pub use load::Scenario;
+pub(crate) use load::fill_from_base;
 pub use parse::parse;
 pub use place::Place;
 pub use presentation::{CurveSpec, FigureSpec, PrintedSpec, TableSpec};
@@ -43,7 +45,9 @@ pub use probe::{KEYS as PROBE_KEYS, ProbeSpec};
 pub use resolve::KEYS as TOP_LEVEL;
 pub use scheme::scheme_settings;
 pub use section::Key;
+pub use source::Source;
 pub use topology::{Hop, Paths, Step};
+pub use traces::TraceFiles;
 pub use wlan::KEYS as WLAN_KEYS;
 pub use write::{document as text_of, hash};
 
@@ -118,7 +122,7 @@ impl ResolvedScenario {
         let links = self.links.iter().map(|link| Span {
             name: format!("links.{}", link.name),
             between: link.between,
-            rates: [link.forward.rate, link.reverse.rate],
+            rates: [link.forward.rate.constant(), link.reverse.rate.constant()],
             kind: "link",
             short: &link.name,
         });
@@ -147,7 +151,7 @@ pub struct Span<'a> {
     pub name: String,
     /// Its nodes: forward is from the first to the second.
     pub between: [usize; 2],
-    /// Forward and back; `None` where nothing limits it.
+    /// Forward and back; `None` where nothing limits it, and where it varies.
     pub rates: [Option<Rate>; 2],
     /// `link` or `wlan`.
     pub kind: &'static str,

@@ -5,6 +5,7 @@ use super::error::{Problem, ScenarioError};
 use super::keys::Keys;
 use super::limits::{LEAST_SAMPLE, LONGEST, MAX_RUNS, MOST_SAMPLES};
 use super::section::{names, section};
+use super::traces::TraceFiles;
 use super::{ResolvedScenario, defaults, flow, groups, link, probe, scheme, topology, wlan};
 use crate::catalogue::Catalogue;
 use airtcp_core::Duration;
@@ -102,6 +103,7 @@ pub(super) fn resolve(
     file: &Origin,
     name: &str,
     catalogue: &Catalogue<'_>,
+    files: &TraceFiles,
 ) -> Result<ResolvedScenario, ScenarioError> {
     let document = &*groups::expanded(defaults::applied(document, catalogue)?)?;
     let keys = top(document, file);
@@ -110,12 +112,12 @@ pub(super) fn resolve(
     let (duration, sample_every) = times(&keys, warmup)?;
     keys.required("nodes", "[nodes]")?;
     let nodes = keys.each("nodes", "scenario", |node| node.only(&[]).map(|()| node.name().to_owned()))?;
-    let wlans = keys.each("wlans", "wlan", |keys| wlan::wlan(keys, &nodes))?;
+    let wlans = keys.each("wlans", "wlan", |keys| wlan::wlan(keys, &nodes, files))?;
     if wlans.is_empty() {
         // Stations of a cell need no other link.
         keys.required("links", "[links.air]")?;
     }
-    let links = link::links(&keys, &nodes)?;
+    let links = link::links(&keys, &nodes, files)?;
     let network = topology::Network::new(&nodes, &links, &wlans);
     let flows_entry = keys.required("flows", "[flows.bulk]")?;
     let mut flows = keys.each("flows", "flow", |keys| flow::flow(keys, duration, &network, catalogue))?;

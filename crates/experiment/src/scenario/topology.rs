@@ -20,6 +20,12 @@ impl Hop {
         if self.forward { &link.forward } else { &link.reverse }
     }
 
+    /// The direction by its full name, as its random streams are called.
+    pub fn name(self, scenario: &ResolvedScenario) -> String {
+        let direction = if self.forward { "forward" } else { "reverse" };
+        format!("links.{}.{direction}", scenario.links[self.link].name)
+    }
+
     /// The same link the other way.
     pub fn back(self) -> Hop {
         Hop { forward: !self.forward, ..self }

@@ -4,6 +4,7 @@ use super::WlanSpec;
 use super::error::{Problem, ScenarioError};
 use super::keys::Keys;
 use super::section::{Key, names};
+use super::traces::{self, TraceFiles};
 use airtcp_sim::dot11::{CellSettings, Edca};
 
 /// Keys of a cell besides its settings: key, example, meaning.
@@ -14,9 +15,12 @@ pub const KEYS: &[Key] = &[
 ];
 
 /// Reads the cell in `keys`.
-pub(super) fn wlan(keys: &Keys<'_>, nodes: &[String]) -> Result<WlanSpec, ScenarioError> {
+pub(super) fn wlan(keys: &Keys<'_>, nodes: &[String], files: &TraceFiles) -> Result<WlanSpec, ScenarioError> {
     let mut settings = CellSettings::default();
     keys.set_all(&mut settings, &names(KEYS), "a value")?;
+    for trace in [settings.data_loss.trace_mut(), settings.control_loss.trace_mut()].into_iter().flatten() {
+        traces::load(keys, trace, false, files)?;
+    }
     let refused = |reason| Problem::Topology(format!("{}: {reason}", keys.place)).at(keys.origin);
     settings.check().map_err(refused)?;
     keys.required("ap", "ap = \"ap\"")?;

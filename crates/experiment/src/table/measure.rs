@@ -59,7 +59,9 @@ fn level(name: &str) -> (String, Unit) {
         Some((owner, what))
     });
     let Some((owner, what)) = owned else { return (name.replace('_', " "), count) };
-    let (what, unit) = what.strip_suffix("_bytes").map_or((what, count), |what| (what, Unit::Kilobytes));
+    let units = [("_bytes", Unit::Kilobytes), ("_bps", Unit::Rate), ("_ns", Unit::Millis)];
+    let known = units.into_iter().find_map(|(suffix, unit)| Some((what.strip_suffix(suffix)?, unit)));
+    let (what, unit) = known.unwrap_or((what, count));
     (format!("{} of {}", what.replace('_', " "), owner.replace('.', " ")), unit)
 }
 
@@ -73,6 +75,9 @@ mod tests {
         let queue = Measure::named("links.air.forward.queue_bytes");
         assert_eq!((queue.title.as_str(), queue.unit.label()), ("queue of air forward", "kB"));
         assert_eq!(queue.write(57_960.0), "58.0");
+        let rate = Measure::named("links.air.forward.rate_bps");
+        assert_eq!((rate.title.as_str(), rate.unit.label()), ("rate of air forward", "Mbit/s"));
+        assert_eq!(Measure::named("schemes.repair.link_wait_ns").title, "link wait of repair");
         assert_eq!(Measure::named("schemes.router.flows").title, "flows of router");
         assert_eq!(Measure::named("sender.acked_bytes").unit.label(), "MB");
     }

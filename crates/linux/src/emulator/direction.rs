@@ -124,7 +124,7 @@ mod tests {
     #[test]
     fn a_managed_queue_is_served_at_its_events_and_what_it_drops_and_marks_is_told() {
         let queue = Queue::read(&"{ kind = \"codel\", ecn = true }".into()).unwrap();
-        let settings = LinkSettings { rate: "12Mbit".parse().ok(), queue, ..LinkSettings::default() };
+        let settings = LinkSettings { rate: "12Mbit".parse().ok().into(), queue, ..LinkSettings::default() };
         let mut direction = Direction::new("links.air.forward".into(), Default::default(), settings, 1);
         let mut passages = Passages::new(Instant::ZERO);
         // A packet takes a millisecond; three come in two, and every other one understands marks.

@@ -9,9 +9,10 @@ use super::divert;
 use super::scheme::Scheme;
 use crate::device::{Datagram, DeviceCounters, DeviceGone, TunDevice};
 use crate::sys::clock;
+use airtcp_core::initial_sequence::InitialSequences;
 use airtcp_core::{
-    Backlog, Balance, Context, CreateReason, DropReason, Duration, Element, Event, Gauge, Instant, Io, Ledger, Outcome,
-    Packet, Peer, Port, Rng, Token, TxStatus,
+    Backlog, Balance, Context, CreateReason, DropReason, Duration, Element, Event, FlowKey, Gauge, Instant, Io, Ledger,
+    Outcome, Packet, Peer, Port, Rng, SeqNum, Token, TxStatus,
 };
 use std::collections::VecDeque;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -40,6 +41,7 @@ struct World {
     statuses: VecDeque<TxStatus>,
     /// Datagrams that are no IP packet we can read, passed on as they came, by arrival port.
     passed_unread: [u64; 2],
+    sequences: InitialSequences,
 }
 
 impl Io for World {
@@ -65,6 +67,10 @@ impl Io for World {
         }
         self.outgoing.push(Outgoing::Packet(port, packet, token));
         Ok(())
+    }
+
+    fn initial_sequence(&self, now: Instant, flow: &FlowKey) -> Option<SeqNum> {
+        Some(self.sequences.at(now, flow))
     }
 
     fn control_overhead(&self) -> u32 {
@@ -146,12 +152,12 @@ pub struct Runtime {
 
 impl Runtime {
     /// Puts the scheme's element between the devices: `out` carries what is about to leave through the
-    /// link, `arrived` what arrived on it.
+    /// link, `arrived` what arrived on it. Connections that it opens begin at one of `sequences`.
     pub fn new(
         scheme: Scheme,
         rng: Rng,
-        out: TunDevice,
-        arrived: TunDevice,
+        sequences: InitialSequences,
+        [out, arrived]: [TunDevice; 2],
         control: Option<ControlSocket>,
     ) -> Runtime {
         let world = World {
@@ -160,6 +166,7 @@ impl Runtime {
             outgoing: Vec::with_capacity(BATCH),
             statuses: VecDeque::new(),
             passed_unread: [0; 2],
+            sequences,
         };
         // What did not happen yet is reported as zero.
         let mut ledger = Ledger::default();

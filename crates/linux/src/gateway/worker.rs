@@ -19,6 +19,7 @@ use crate::device::{DeviceGone, TunDevice};
 use crate::sys::poll::PollSet;
 use crate::sys::process::{Signal, Signals, set_nonblocking};
 use crate::sys::{clock, entropy, sched};
+use airtcp_core::initial_sequence::InitialSequences;
 use airtcp_core::{Duration, Instant, Rng, Traffic};
 use serde::{Deserialize, Serialize};
 use std::fs::File;
@@ -149,6 +150,7 @@ fn run(orders: &Orders, make: MakeElement<'_>, signals: &Signals, reporter: &mut
     let traffic = scheme.as_ref().map_or(Traffic::All, |scheme| scheme.element.traffic());
     let mode = scheme.as_ref().map_or("", |scheme| &scheme.mode);
     let control = open_control(config, Introduction::new(&config.scheme, mode, traffic))?;
+    let sequences = InitialSequences::new(&entropy::bytes()?);
     let no_socket = |source| WorkerError::Status { path: config.socket_path().display().to_string(), source };
     let mut status = StatusServer::open(&config.run_directory, &config.name).map_err(no_socket)?;
     let (mut diversion, Devices { out, r#in }) = Diversion::start(config)?;
@@ -165,7 +167,7 @@ fn run(orders: &Orders, make: MakeElement<'_>, signals: &Signals, reporter: &mut
         Some(scheme) => {
             let seed = config.seed.unwrap_or_else(scheme::unguessable);
             let rng = Rng::derive(seed, &config.scheme);
-            let mut runtime = Runtime::new(scheme, rng, out, arrived, control);
+            let mut runtime = Runtime::new(scheme, rng, sequences, [out, arrived], control);
             work(&mut runtime, &mut diversion, &mut status, &identity, signals, &mut beat)?;
             diversion.stop();
             drain(&mut runtime)?;

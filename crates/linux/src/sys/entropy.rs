@@ -2,12 +2,12 @@
 
 use std::io;
 
-/// 32 bytes that nobody can guess.
+/// Bytes that nobody can guess.
 ///
 /// # Errors
 /// The kernel has none, which happens only where it forbids the call.
-pub fn bytes() -> io::Result<[u8; 32]> {
-    let mut bytes = [0; 32];
+pub fn bytes<const N: usize>() -> io::Result<[u8; N]> {
+    let mut bytes = [0; N];
     getrandom::fill(&mut bytes)?;
     Ok(bytes)
 }

@@ -58,6 +58,13 @@ pub fn set_congestion_control(socket: BorrowedFd<'_>, name: &str) -> io::Result<
     SockRef::from(&socket).set_tcp_congestion(name.as_bytes())
 }
 
+/// Sets an option that is a number, by its level and name (socket(7), tcp(7)).
+pub fn set_number(socket: BorrowedFd<'_>, level: i32, option: i32, value: i32) -> io::Result<()> {
+    let (pointer, len) = ((&raw const value).cast(), size_of::<i32>() as libc::socklen_t);
+    // SAFETY: pointer and length describe `value`, which the kernel only reads.
+    super::check(unsafe { libc::setsockopt(socket.as_raw_fd(), level, option, pointer, len) }).map(drop)
+}
+
 /// Keeps at most about `bytes` written but unsent: the socket stops being writable above it.
 pub fn set_unsent_limit(socket: BorrowedFd<'_>, bytes: u32) -> io::Result<()> {
     SockRef::from(&socket).set_tcp_notsent_lowat(bytes)
@@ -68,13 +75,13 @@ pub fn set_unsent_limit(socket: BorrowedFd<'_>, bytes: u32) -> io::Result<()> {
 pub fn set_receive_buffer(socket: BorrowedFd<'_>, bytes: u64) -> io::Result<()> {
     // The kernel doubles what is asked for.
     let bytes = i32::try_from(bytes).unwrap_or(i32::MAX / 2);
-    set_int(socket, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, bytes)
+    set_number(socket, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, bytes)
 }
 
 /// Offers windows up to `bytes`. The kernel forgets it when it learns how much memory segments take, so say it again
 /// while data come.
 pub fn clamp_window(socket: BorrowedFd<'_>, bytes: u64) -> io::Result<()> {
-    set_int(socket, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, i32::try_from(bytes).unwrap_or(i32::MAX))
+    set_number(socket, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, i32::try_from(bytes).unwrap_or(i32::MAX))
 }
 
 /// Makes closing the socket send a reset and forget what is unsent.
@@ -139,11 +146,5 @@ fn get_tcp(socket: BorrowedFd<'_>, option: i32) -> io::Result<i32> {
 }
 
 fn set_tcp(socket: BorrowedFd<'_>, option: i32, value: i32) -> io::Result<()> {
-    set_int(socket, libc::IPPROTO_TCP, option, value)
-}
-
-fn set_int(socket: BorrowedFd<'_>, level: i32, option: i32, value: i32) -> io::Result<()> {
-    let (pointer, len) = ((&raw const value).cast(), size_of::<i32>() as libc::socklen_t);
-    // SAFETY: pointer and length describe `value`, which the kernel only reads.
-    super::check(unsafe { libc::setsockopt(socket.as_raw_fd(), level, option, pointer, len) }).map(drop)
+    set_number(socket, libc::IPPROTO_TCP, option, value)
 }

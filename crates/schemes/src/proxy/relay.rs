@@ -98,7 +98,8 @@ impl Relay {
             waits: [false; 2],
         };
         if settings.accept == Accept::AtOnce {
-            relay.accept(now, Start::random(cx.rng()));
+            let start = Start::new(cx, &relay.server.flow().reversed());
+            relay.accept(now, start);
         }
         Some(relay)
     }
@@ -168,7 +169,7 @@ impl Relay {
     /// Moves everything on that can move within the box: handshake, bytes, ends.
     pub fn advance(&mut self, cx: &mut Context<'_>) {
         if self.server.is_established() && self.syn.is_some() {
-            let start = self.server_start.unwrap_or_else(|| Start::random(cx.rng()));
+            let start = self.server_start.unwrap_or_else(|| Start::new(cx, &self.server.flow().reversed()));
             self.accept(cx.now(), start);
         }
         if let Some(client) = &mut self.client {
@@ -257,8 +258,9 @@ impl Start {
         }
     }
 
-    fn random(rng: &mut Rng) -> Start {
-        Start { sequence: SeqNum(rng.next_u64() as u32), timestamp_offset: rng.next_u64() as u32 }
+    /// Of a connection whose segments from here are of `flow`, where no host's numbering is known that it continues.
+    fn new(cx: &mut Context<'_>, flow: &FlowKey) -> Start {
+        Start { sequence: cx.initial_sequence(flow), timestamp_offset: cx.rng().next_u64() as u32 }
     }
 }
 

@@ -3,6 +3,7 @@
 
 use super::*;
 use crate::{End, LinkFacts, MAX_MEMORY};
+use airtcp_core::initial_sequence::InitialSequences;
 use airtcp_core::parameters::Parameters;
 use airtcp_core::testing::Harness;
 use airtcp_core::{DropReason, Rng, SeqNum};
@@ -249,6 +250,20 @@ fn a_reset_passes_to_the_other_side() {
     bench.run(2);
     assert_eq!(bench.client.close_reason(), Some(CloseReason::Reset));
     assert_eq!(bench.proxy.element.flows.len(), 0);
+}
+
+#[test]
+fn a_connection_that_the_box_numbers_itself_begins_where_its_world_says() {
+    let sequences = InitialSequences::new(&[3; 16]);
+    let mut harness = Harness::new(proxy(&[("accept", "at-once")], MAX_MEMORY), "proxy");
+    harness.io.sequences = Some(sequences.clone());
+    let now = Instant::ZERO + MS * 40;
+    let syn = host(end(1, 7), end(2, 80), &Config::default()).poll_transmit(now).unwrap();
+    harness.packet(now, Port::INNER, syn.clone());
+    let to_client = harness.io.inner[0].tcp().unwrap().sequence;
+    assert_eq!(to_client, sequences.at(now, &syn.flow().unwrap().reversed()));
+    // The half towards the server goes on with the client's own number.
+    assert_eq!(harness.io.link[0].tcp().unwrap().sequence, syn.tcp().unwrap().sequence);
 }
 
 #[test]

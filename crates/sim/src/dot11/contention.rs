@@ -102,7 +102,7 @@ impl Bss {
         let length = match self.winners[..] {
             [only] => {
                 let interface = &mut self.interfaces[only];
-                let fate = draw_fate(interface);
+                let fate = draw_fate(interface, begin);
                 interface.head.as_ref().map_or(Duration::ZERO, |frame| self.timing.exchange(frame, fate))
             }
             _ => self.openings().max().unwrap_or(Duration::ZERO),

@@ -3,7 +3,7 @@
 use super::airtime::FrameKind;
 use super::interface::{Entry, Fate, Frame, Interface};
 use super::settings::{ACK_BYTES, CellSettings, RTS_BYTES};
-use airtcp_core::{Duration, Rate};
+use airtcp_core::{Duration, Instant, Rate};
 
 /// The durations that are the same for every frame of a cell.
 #[derive(Clone, Debug)]
@@ -114,21 +114,21 @@ impl Timing {
     }
 }
 
-/// Draws what happens to the frame of `interface` if it is sent alone, or sent back. Every draw is made, so that one probability shifts
+/// Draws what happens to the frame of `interface` if it is sent alone at `begin`, or sent back. Every draw is made, so that one probability shifts
 /// no other's draws.
-pub fn draw_fate(interface: &mut Interface) -> Fate {
+pub fn draw_fate(interface: &mut Interface, begin: Instant) -> Fate {
     let control = &mut interface.control_loss;
     let Some(frame) = &mut interface.head else { return Fate::Damaged };
     if let Some(fate) = frame.fate {
         return fate;
     }
-    let is_damaged = interface.data_loss.loses(frame.bytes);
+    let is_damaged = interface.data_loss.loses(begin, frame.bytes);
     let is_announced = match (frame.is_reverse, frame.has_rts) {
-        (true, _) => !control.loses(ACK_BYTES),
-        (false, true) => !(control.loses(RTS_BYTES) | control.loses(ACK_BYTES)),
+        (true, _) => !control.loses(begin, ACK_BYTES),
+        (false, true) => !(control.loses(begin, RTS_BYTES) | control.loses(begin, ACK_BYTES)),
         (false, false) => true,
     };
-    let is_ack_lost = control.loses(ACK_BYTES);
+    let is_ack_lost = control.loses(begin, ACK_BYTES);
     let fate = match (is_announced, is_damaged, is_ack_lost) {
         (false, ..) => Fate::NoCts,
         (true, true, _) => Fate::Damaged,

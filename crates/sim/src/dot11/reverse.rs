@@ -37,7 +37,7 @@ impl Bss {
         frame.is_reverse = true;
         // What was drawn for its turn in the contention is void.
         frame.fate = None;
-        let fate = draw_fate(interface);
+        let fate = draw_fate(interface, now);
         let length = interface.head.as_ref().map_or(Duration::ZERO, |frame| self.timing.exchange(frame, fate));
         Some(Plan { begin: now, end: now + length, purpose: Purpose::Reverse { from } })
     }

@@ -66,8 +66,8 @@ impl Path {
     pub fn with_hop(mut self, forward: &[(&str, &str)], hop: &[(&str, &str)]) -> Path {
         let facts = super::common::link(forward);
         let link = LinkFacts {
-            rate: facts.rate,
-            round_trip: Some(facts.delay * 2),
+            rate: facts.rate.constant(),
+            round_trip: Some(facts.delay.nominal() * 2),
             queue: Some(ByteSize(facts.queue.limit().bytes(facts.mtu))),
             queue_packets: facts.queue.limit().packets(),
             mtu: Some(facts.mtu),

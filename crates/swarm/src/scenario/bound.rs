@@ -119,7 +119,7 @@ fn bottleneck(scenario: &Scenario, flow: &FlowPlan) -> Rate {
         let plan = &scenario.links[link];
         let scheme = plan.scheme.iter().flat_map(|scheme| &scheme.settings);
         let set = scheme.filter(|(key, _)| key.ends_with("rate")).filter_map(|(_, value)| value.parse::<Rate>().ok());
-        set.chain(plan.directions[direction].rate).collect::<Vec<_>>()
+        set.chain(plan.directions[direction].rate.constant()).collect::<Vec<_>>()
     });
     rates.min().unwrap_or(Rate::from_bps(1_000_000_000))
 }
@@ -135,8 +135,9 @@ pub(super) fn round_trip(scenario: &Scenario, [from, to]: [usize; 2]) -> Duratio
         let bytes = of_scheme.map(|size| size.0).chain([of_link]).max().unwrap_or(0);
         let waiting = plan
             .rate
+            .constant()
             .map_or(Duration::ZERO, |rate| rate.serialisation(u32::try_from(bytes).unwrap_or(u32::MAX), &mut 0));
-        plan.delay + waiting
+        plan.delay.longest() + waiting
     });
     times.fold(tunnel(scenario), Duration::saturating_add)
 }
@@ -146,7 +147,8 @@ fn tunnel(scenario: &Scenario) -> Duration {
     let Some(trunk) = &scenario.trunk else { return Duration::ZERO };
     let packets = trunk.scheme.settings.iter().find(|(key, _)| key == "tunnel");
     let packets = packets.and_then(|(_, value)| value.parse::<u32>().ok()).unwrap_or(50);
-    let rates = scenario.links.iter().flat_map(|link| &link.directions).filter_map(|direction| direction.rate);
+    let rates =
+        scenario.links.iter().flat_map(|link| &link.directions).filter_map(|direction| direction.rate.constant());
     rates.min().map_or(Duration::ZERO, |rate| rate.serialisation(packets.saturating_mul(1500), &mut 0))
 }
 

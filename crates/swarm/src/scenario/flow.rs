@@ -60,13 +60,17 @@ const RETRIES: u32 = 1000;
 /// Any parameters but those by which a connection is told to give up, those that the simulator sets, and the tick of the
 /// host's clock, without which the kept seeds keep their networks.
 fn draw_config(draw: &mut Draw, mtu: u32, tables: &Tables<'_>) -> Config {
-    const FIXED: [&str; 9] = [
+    const FIXED: [&str; 13] = [
         "controller",
         "mtu",
         "auto_read",
         "syn_retries",
         "syn_linear_timeouts",
         "max_retries",
+        "keepalive",
+        "keepalive_time",
+        "keepalive_interval",
+        "keepalive_probes",
         "time_wait",
         "random_seed",
         "jiffy",

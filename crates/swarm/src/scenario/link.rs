@@ -21,8 +21,12 @@ pub(super) fn draw_link(
     let forward = draw_direction(draw, flows, heal, None);
     // One MTU for the link, as interfaces that talk to each other have.
     let reverse = if draw.percent(50) { forward.clone() } else { draw_direction(draw, flows, heal, Some(forward.mtu)) };
-    let scale =
-        Scale { reach: Reach::Moderate, rate: forward.rate, least_packets: least_queue(flows), mtu: forward.mtu };
+    let scale = Scale {
+        reach: Reach::Moderate,
+        rate: forward.rate.constant(),
+        least_packets: least_queue(flows),
+        mtu: forward.mtu,
+    };
     let schemes: Vec<SchemeEntry> =
         tables.schemes.iter().filter(|entry| entry.placement != Placement::Path).copied().collect();
     let scheme = (!schemes.is_empty() && draw.percent(50)).then(|| {
@@ -47,8 +51,8 @@ fn draw_direction(draw: &mut Draw, flows: usize, heal: Duration, mtu: Option<u32
     let mut queue = draw_queue(draw, least_queue(flows) * u64::from(mtu), mtu);
     allow_waits(&mut queue, rate.serialisation(mtu.saturating_mul(flows as u32 + 1), &mut 0));
     LinkSettings {
-        rate: Some(rate),
-        delay,
+        rate: rate.into(),
+        delay: delay.into(),
         mtu,
         queue,
         loss: draw_loss(draw),
@@ -169,7 +173,7 @@ mod tests {
                     continue;
                 };
                 timed += 1;
-                let least = rate.unwrap().serialisation(*mtu * FLOWS as u32, &mut 0);
+                let least = rate.constant().unwrap().serialisation(*mtu * FLOWS as u32, &mut 0);
                 assert!(*target >= least, "{target} of {least}");
             }
         }

@@ -32,7 +32,7 @@ pub(super) fn draw_trunk(draw: &mut Draw, scenario: &Scenario, tables: &Tables<'
         return None;
     }
     let directions = hops.iter().map(|(link, direction)| &scenario.links[*link].directions[*direction]);
-    let rate = directions.clone().filter_map(|direction| direction.rate).min();
+    let rate = directions.clone().filter_map(|direction| direction.rate.constant()).min();
     let mtu = directions.map(|direction| direction.mtu).min()?;
     let least_packets = link::least_queue(scenario.flows.len());
     let entry = draw.pick(&along);

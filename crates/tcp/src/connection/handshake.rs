@@ -102,6 +102,7 @@ impl Connection {
         let Connection { sender, config, options, .. } = self;
         sender.start(config, options.sack, now);
         self.options.last_ack_sent = self.options.last_ack_sent.max(1);
+        self.start_keepalive(now);
         if self.sender.closing {
             self.state = State::FinWait1;
         }

@@ -123,7 +123,7 @@ impl Connection {
             self.stats.rejected_segments += 1;
         }
         if self.state == State::TimeWait {
-            self.timers.set(Timer::TimeWait, now.saturating_add(self.config.time_wait));
+            self.timers.set(Timer::Silence, now.saturating_add(self.config.time_wait));
         }
         self.receiver.acks.owe_now();
     }
@@ -158,7 +158,7 @@ impl Connection {
         self.with_sender(now, |sender, step| sender.handle_ack(&input, step));
         if self.sender.fin_acknowledged() {
             match self.state {
-                State::FinWait1 => self.state = State::FinWait2,
+                State::FinWait1 => self.enter_fin_wait_2(now),
                 State::Closing => self.enter_time_wait(now),
                 State::LastAck => self.finish(CloseReason::Finished),
                 _ => {}
@@ -201,7 +201,7 @@ impl Connection {
             }
             return;
         }
-        if self.is_abandoned && sequence + i64::from(len) > self.receiver.nxt as i64 && len > 0 {
+        if self.orphan.is_some() && sequence + i64::from(len) > self.receiver.nxt as i64 && len > 0 {
             // Nobody will read it (RFC 9293 section 3.6.1, RFC 1122 section 4.2.2.13).
             self.finish(CloseReason::Aborted);
             self.stray_reply = reset_reply(packet);
@@ -242,7 +242,7 @@ impl Connection {
             State::Established => self.state = State::CloseWait,
             State::FinWait1 => self.state = State::Closing,
             State::FinWait2 => self.enter_time_wait(now),
-            State::TimeWait => self.timers.set(Timer::TimeWait, now.saturating_add(self.config.time_wait)),
+            State::TimeWait => self.timers.set(Timer::Silence, now.saturating_add(self.config.time_wait)),
             _ => {}
         }
     }
@@ -250,7 +250,7 @@ impl Connection {
     fn enter_time_wait(&mut self, now: Instant) {
         self.state = State::TimeWait;
         self.timers.stop_all();
-        self.timers.set(Timer::TimeWait, now.saturating_add(self.config.time_wait));
+        self.timers.set(Timer::Silence, now.saturating_add(self.config.time_wait));
     }
 }
 

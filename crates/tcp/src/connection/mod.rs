@@ -10,8 +10,10 @@ mod input;
 mod options;
 mod output;
 mod reset;
+mod silence;
 
 pub use reset::reset_reply;
+pub use silence::Patience;
 
 use crate::config::Config;
 use crate::congestion::TcpSock;
@@ -85,7 +87,7 @@ pub enum CloseReason {
     Finished,
     /// The peer sent RST.
     Reset,
-    /// The peer did not answer.
+    /// The peer did not answer in time (`ETIMEDOUT`), or did not close in time what we had closed.
     TimedOut,
     /// We aborted.
     Aborted,
@@ -111,7 +113,7 @@ pub struct Connection {
     syn_sent_at: Instant,
     reset_due: bool,
     /// The application closed both directions.
-    is_abandoned: bool,
+    orphan: Option<Patience>,
     /// RST for a segment that is of no connection of ours, or that nobody will read.
     stray_reply: Option<Packet>,
     challenge_allowed_at: Instant,
@@ -163,7 +165,7 @@ impl Connection {
             syn_transmissions: 0,
             syn_sent_at: now,
             reset_due: false,
-            is_abandoned: false,
+            orphan: None,
             stray_reply: None,
             challenge_allowed_at: Instant::ZERO,
             close_reason: None,
@@ -242,16 +244,6 @@ impl Connection {
         self.receiver.is_finished() && self.receiver.readable() == 0
     }
 
-    /// Nobody will read or write any more: closes our direction once everything written is sent. Data that nobody has
-    /// read, or that come later, are lost, and the peer is told by a RST (RFC 1122 section 4.2.2.13).
-    pub fn close(&mut self) {
-        if self.receiver.readable() > 0 {
-            return self.abort();
-        }
-        self.is_abandoned = true;
-        self.shutdown();
-    }
-
     /// Closes our direction once everything written is sent. The peer may go on sending.
     pub fn shutdown(&mut self) {
         self.sender.closing = true;
@@ -305,8 +297,8 @@ impl Connection {
 
     /// Acts on every deadline that has passed.
     pub fn handle_timeout(&mut self, now: Instant) {
-        if self.timers.take_expired(Timer::TimeWait, now) {
-            self.finish(CloseReason::Finished);
+        if self.timers.take_expired(Timer::Silence, now) {
+            self.handle_silence_timeout(now);
         }
         if self.timers.take_expired(Timer::DelayedAck, now) {
             self.receiver.acks.owe_now();
@@ -319,17 +311,24 @@ impl Connection {
             self.with_sender(now, |sender, step| sender.handle_probe_timeout(step));
         }
         if self.timers.take_expired(Timer::Persist, now) {
-            self.sender.handle_persist_timeout();
+            let limits = self.limits(self.sender.probe_wait());
+            let goes_on = self.with_sender(now, |sender, step| sender.handle_persist_timeout(&limits, step));
+            self.give_up_unless(goes_on);
         }
         if self.timers.take_expired(Timer::Retransmit, now) {
-            let give_up_after = self.sender.rtt.time_of(self.config.max_retries, self.config.min_rto);
-            let goes_on = match self.state {
-                State::SynSent | State::SynReceived => self.handle_syn_timeout(),
-                _ => self.with_sender(now, |sender, step| sender.handle_retransmission_timeout(give_up_after, step)),
+            let goes_on = if matches!(self.state, State::SynSent | State::SynReceived) {
+                self.handle_syn_timeout()
+            } else {
+                let limits = self.limits(self.sender.rtt.rto());
+                self.with_sender(now, |sender, step| sender.handle_retransmission_timeout(&limits, step))
             };
-            if !goes_on {
-                self.finish(CloseReason::TimedOut);
-            }
+            self.give_up_unless(goes_on);
+        }
+    }
+
+    fn give_up_unless(&mut self, goes_on: bool) {
+        if !goes_on {
+            self.finish(CloseReason::TimedOut);
         }
     }
 

@@ -34,10 +34,12 @@ impl Connection {
                 return Some(self.data_segment(now, &transmission));
             }
         }
-        if self.sender.window_probe_due {
-            self.sender.window_probe_due = false;
-            self.stats.window_probes += 1;
-            return Some(self.window_probe(now));
+        if self.sender.peer_probe_due {
+            self.sender.peer_probe_due = false;
+            let asks_for_window = self.sender.has_something_to_send();
+            self.stats.window_probes += u64::from(asks_for_window);
+            self.stats.keepalive_probes += u64::from(!asks_for_window);
+            return Some(self.peer_probe(now));
         }
         (self.receiver.acks.owed == Owed::Now).then(|| self.acknowledge(now))
     }
@@ -107,7 +109,7 @@ impl Connection {
     }
 
     /// A segment before the window, which the peer answers with its window, as Linux does.
-    fn window_probe(&mut self, now: Instant) -> Packet {
+    fn peer_probe(&mut self, now: Instant) -> Packet {
         let header = self.acknowledging_header(now, self.sender.una - 1, TcpFlags::default());
         self.finish_segment(header, Ecn::NotEct, None)
     }

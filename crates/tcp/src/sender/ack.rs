@@ -64,7 +64,7 @@ impl Sender {
         // This is every segment of a peer that only sends: it reports nothing but its window.
         if self.board.is_empty() && input.ack == self.una && input.tcp.options.sack.is_empty() {
             self.sk.tcp_mstamp = step.now;
-            self.take_window(input);
+            self.take_window(input, step);
             return;
         }
         let prior = Prior { delivered: self.sk.delivered, lost: self.sk.lost, packets: self.sk.packets_out };
@@ -76,7 +76,7 @@ impl Sender {
         let mut delivery = self.delivery_of(&facts, input, step);
         delivery.rate.prior_in_flight = self.sk.tcp_packets_in_flight();
         delivery.rate.is_ece = facts.ece;
-        let window_updated = self.take_window(input);
+        let window_updated = self.take_window(input, step);
         if facts.una_advanced {
             self.retransmits = 0;
             self.head_due = false;
@@ -171,11 +171,9 @@ impl Sender {
     }
 
     /// The window the peer allows; says whether it changed.
-    fn take_window(&mut self, input: &AckInput) -> bool {
+    fn take_window(&mut self, input: &AckInput, step: &mut Step) -> bool {
         let has_changed = self.peer.update(input.tcp.window, input.sequence, input.ack, self.una);
-        if has_changed && self.peer.edge > self.nxt {
-            self.persist_backoff = 0;
-        }
+        self.note_heard(step);
         has_changed
     }
 

@@ -12,6 +12,7 @@ mod idle;
 mod notice;
 mod pacing;
 mod peer_window;
+mod probing;
 mod reduction;
 mod tail_probe;
 mod timeout;
@@ -20,6 +21,7 @@ mod undo;
 
 pub use ack::AckInput;
 pub use peer_window::PeerWindow;
+pub use probing::Limits;
 pub use transmit::Transmission;
 
 use crate::config::{ByteCounting, Config, RecoveryKind, Reduction};
@@ -73,8 +75,10 @@ pub struct Sender {
     pub ecn: bool,
     /// The next new data tells the peer that the window was reduced.
     pub cwr_due: bool,
-    /// A zero-window probe is due.
-    pub window_probe_due: bool,
+    /// A segment below the window is due, which the peer answers.
+    pub peer_probe_due: bool,
+    /// The application has closed both directions.
+    pub is_orphan: bool,
     /// Duplicates after which recovery repeats a retransmission; the window, if none is given.
     pub repeat_after: Option<u32>,
     byte_counting: ByteCounting,
@@ -102,7 +106,7 @@ pub struct Sender {
     probe: tail_probe::TailProbe,
     frto: frto::Frto,
     notice: notice::LossNotice,
-    persist_backoff: u32,
+    probing: probing::Probing,
     window_use: idle::WindowUse,
     pacer: pacing::Pacer,
 }
@@ -131,7 +135,8 @@ impl Sender {
             stalled_since: Instant::ZERO,
             ecn: false,
             cwr_due: false,
-            window_probe_due: false,
+            peer_probe_due: false,
+            is_orphan: false,
             repeat_after: None,
             byte_counting: config.byte_counting,
             board: Scoreboard::default(),
@@ -151,7 +156,7 @@ impl Sender {
             probe: tail_probe::TailProbe::new(config.tail_loss_probe),
             frto: frto::Frto::new(config.uses_frto()),
             notice: notice::LossNotice::new(config.eln),
-            persist_backoff: 0,
+            probing: probing::Probing::default(),
             window_use: idle::WindowUse::new(config.slow_start_after_idle, config.initial_window),
             pacer: pacing::Pacer::default(),
         }
@@ -192,7 +197,7 @@ impl Sender {
 
     /// False if a poll could not return anything: a cheap test for receivers.
     pub fn has_something_to_send(&self) -> bool {
-        self.unsent() > 0 || self.closing && !self.fin_sent || !self.board.is_empty()
+        self.has_unsent() || !self.board.is_empty()
     }
 
     fn sync_sequence(&mut self) {

@@ -22,6 +22,11 @@ impl PeerWindow {
         self.edge = una + self.size;
     }
 
+    /// It takes nothing.
+    pub fn is_closed(&self) -> bool {
+        self.size == 0
+    }
+
     /// Takes the window of a segment at `sequence` that acknowledges `ack`, unless the segment is
     /// older than the one used last. Says whether it was taken.
     pub fn update(&mut self, field: u16, sequence: i64, ack: u64, una: u64) -> bool {

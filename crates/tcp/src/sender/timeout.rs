@@ -1,6 +1,6 @@
-//! The retransmission timer (RFC 6298) and the zero-window probe (RFC 9293 section 3.8.6.1).
+//! The retransmission timer (RFC 6298).
 
-use super::{Sender, Step};
+use super::{Limits, Sender, Step};
 use crate::congestion::{CaEvent, CaState};
 use crate::recovery::DUP_THRESH;
 use crate::scoreboard::mark;
@@ -38,15 +38,20 @@ impl Sender {
         step.timers.start_only(Timer::Retransmit, step.now, wait);
     }
 
-    /// The oldest segment was not acknowledged in time. False if the peer must be given up: it has
-    /// been silent for `give_up_after`.
-    pub fn handle_retransmission_timeout(&mut self, give_up_after: Duration, step: &mut Step) -> bool {
+    /// The oldest segment was not acknowledged in time. False if the peer must be given up: it has acknowledged nothing
+    /// for too long, or, if its window is closed, said nothing.
+    pub fn handle_retransmission_timeout(&mut self, limits: &Limits, step: &mut Step) -> bool {
         if self.board.is_empty() {
             return true;
         }
-        if self.retransmits == 0 {
+        let probes = self.peer.is_closed() && !self.is_orphan;
+        if probes {
+            if !self.retransmission_is_probe(step.now) {
+                return false;
+            }
+        } else if self.retransmits == 0 {
             self.stalled_since = step.now;
-        } else if step.now.saturating_since(self.stalled_since) >= give_up_after {
+        } else if step.now.saturating_since(self.stalled_since) >= limits.time {
             return false;
         }
         self.sk.tcp_mstamp = step.now;
@@ -54,7 +59,7 @@ impl Sender {
         self.enter_loss(step);
         // The oldest segment leaves whatever the windows say.
         self.head_due = true;
-        self.retransmits += 1;
+        self.retransmits += u32::from(!probes);
         self.rtt.back_off();
         self.rearm(false, step);
         true
@@ -95,23 +100,5 @@ impl Sender {
         self.probe.forget();
         self.notice.spares_window = false;
         self.cwr_due = self.ecn;
-    }
-
-    /// Keeps the zero-window probe armed exactly while nothing is in flight and the peer's window does not allow
-    /// waiting data to be sent.
-    pub(super) fn update_persist(&mut self, step: &mut Step) {
-        let waits = self.board.is_empty() && (self.unsent() > 0 || self.closing && !self.fin_sent);
-        if !waits {
-            step.timers.stop(Timer::Persist);
-        } else if step.timers.deadline(Timer::Persist).is_none() {
-            let wait = self.rtt.backed_off(self.persist_backoff);
-            step.timers.start(Timer::Persist, step.now, wait);
-        }
-    }
-
-    /// The window stayed closed: probe it.
-    pub fn handle_persist_timeout(&mut self) {
-        self.persist_backoff = (self.persist_backoff + 1).min(20);
-        self.window_probe_due = true;
     }
 }

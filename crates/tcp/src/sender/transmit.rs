@@ -199,7 +199,7 @@ impl Sender {
         if len == 0 && !fin || self.is_silly(len, unsent) {
             return None;
         }
-        self.window_probe_due = false;
+        self.peer_probe_due = false;
         self.restart_after_idle(step.now);
         if self.sk.packets_out == 0 {
             self.sk.first_tx_mstamp = step.now;
@@ -223,7 +223,7 @@ impl Sender {
         len < self.sk.mss_cache
             && u64::from(len) < unsent
             && u64::from(len) < self.peer.largest / 2
-            && !self.window_probe_due
+            && !self.peer_probe_due
     }
 
     fn record_new(&mut self, len: u32, fin: bool, step: &Step) -> Sent {

@@ -8,7 +8,7 @@
 
 mod columns;
 
-use super::{Results, ceiling_bps};
+use super::Results;
 use crate::metric::{self, Run, rates};
 use crate::world::{FlowOutcome, RunOutcome};
 use columns::{Field, Kind, Writer};
@@ -25,7 +25,6 @@ pub fn write(directory: &Path, results: &Results<'_>) -> io::Result<()> {
     let mut metrics = Writer::create(&directory.join("metrics.parquet"), &columns_of(&axes, METRICS))?;
     let mut counters = Writer::create(&directory.join("counters.parquet"), &columns_of(&axes, COUNTERS))?;
     for (index, cell) in results.scenario.cells.iter().enumerate() {
-        let ceiling = ceiling_bps(&cell.scenario);
         for (run, measured) in (0u64..).zip(results.runs(index).unwrap_or_default()) {
             let outcome = measured.outcome;
             let seed = results.scenario.seed.wrapping_add(run);
@@ -33,7 +32,7 @@ pub fn write(directory: &Path, results: &Results<'_>) -> io::Result<()> {
             let place = [index as u64, run, seed].map(|number| Field::Integer(Some(number)));
             let key: Vec<Field<'_>> = labels.chain(place).collect();
             for flow in &outcome.flows {
-                runs.put(key.iter().copied().chain(fields_of(flow, ceiling)))?;
+                runs.put(key.iter().copied().chain(fields_of(flow, measured.ceiling_bps)))?;
             }
             put_metrics(&mut metrics, &key, &measured)?;
             put_counters(&mut counters, &key, outcome)?;
@@ -47,7 +46,7 @@ pub fn write(directory: &Path, results: &Results<'_>) -> io::Result<()> {
 /// Columns of every file after the varied keys.
 const KEY: [(&str, Kind); 3] = [("cell", Kind::Integer), ("run", Kind::Integer), ("seed", Kind::Integer)];
 
-/// `ceiling_bps` is that of the cell, all flows together.
+/// `ceiling_bps` is that of the run, all flows together.
 const RUNS: &[(&str, Kind)] = &[
     ("flow", Kind::Text),
     ("goodput_bps", Kind::Real),

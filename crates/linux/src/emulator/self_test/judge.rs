@@ -45,7 +45,7 @@ impl Observation {
     }
 
     fn transmission(&self, bytes: u32) -> Duration {
-        self.settings.rate.map_or(Duration::ZERO, |rate| rate.serialisation(bytes, &mut 0))
+        self.settings.rate.constant().map_or(Duration::ZERO, |rate| rate.serialisation(bytes, &mut 0))
     }
 
     /// The verdict.
@@ -59,9 +59,9 @@ impl Observation {
         delays.sort_unstable();
         let mut test = LinkTest {
             name: self.name.clone(),
-            rate_asked: self.settings.rate,
+            rate_asked: self.settings.rate.constant(),
             rate_seen: self.rate_seen(),
-            delay_asked: self.settings.delay + self.transmission(SMALL),
+            delay_asked: self.settings.delay.nominal() + self.transmission(SMALL),
             delay_seen: delays.get(delays.len() / 2).map(|ns| Duration::from_nanos(*ns)),
             loss_asked_ratio: ratio(self.settings.loss.mean(SMALL)),
             loss_seen_ratio: lost as f64 / probes.max(1) as f64,
@@ -104,7 +104,7 @@ impl Observation {
 
     /// The median over the bursts of the rate at which packets arrived.
     fn rate_seen(&self) -> Option<Rate> {
-        self.settings.rate?;
+        self.settings.rate.constant()?;
         let mut rates: Vec<u64> = (0..self.bursts).filter_map(|n| self.burst_rate(n)).collect();
         rates.sort_unstable();
         rates.get(rates.len() / 2).map(|bps| Rate::from_bps(*bps))
@@ -141,7 +141,7 @@ fn loss_bound(expected: f64, asked: f64, loss: &Loss) -> f64 {
     let burst = match loss {
         Loss::GilbertElliott(loss) => 1.0 / ratio(loss.transitions().bad_to_good).max(1e-9),
         Loss::GilbertElliottTransitions(loss) => 1.0 / ratio(loss.bad_to_good).max(1e-9),
-        Loss::Bernoulli(_) | Loss::BitError(_) => 1.0,
+        Loss::Bernoulli(_) | Loss::BitError(_) | Loss::Steps(_) | Loss::Trace(_) => 1.0,
     };
     let variance = expected * (1.0 - asked) * (2.0 * burst - 1.0);
     // A Poisson tail is longer than a normal one: some packets more for small numbers.
@@ -165,8 +165,8 @@ mod tests {
 
     fn observed(interval_ns: u64, delay_ns: u64, lose_every: u64) -> Observation {
         let settings = LinkSettings {
-            rate: "10Mbit".parse().ok(),
-            delay: Duration::from_millis(5),
+            rate: "10Mbit".parse().ok().into(),
+            delay: Duration::from_millis(5).into(),
             loss: Loss::read(&"5%".into()).unwrap(),
             ..LinkSettings::default()
         };

@@ -16,7 +16,7 @@ use crate::sys::probe_socket::ProbeSocket;
 use crate::sys::{clock, sched};
 use crate::testbed::{Family, LinkSpec, Testbed, TestbedError};
 use airtcp_core::{Duration, Instant, Rate};
-use airtcp_link::{DropTail, LinkSettings, Queue, QueueLimit};
+use airtcp_link::{DropTail, LinkSettings, Loss, Queue, QueueLimit};
 use judge::{Arrival, DELAY_TOLERANCE, Observation};
 use std::io;
 use std::net::SocketAddr;
@@ -114,10 +114,17 @@ pub fn self_test(testbed: &Testbed, seed: u64) -> Result<SelfTest, TestbedError>
 }
 
 /// The part of the settings that the probes can judge. A managed queue would drop of a burst what
-/// it should; the burst has to pass to show the rate.
+/// it should; the burst has to pass to show the rate. What varies is tested in the middle of its values.
 fn testable(settings: &LinkSettings) -> LinkSettings {
     let wire = LinkSettings::default();
     LinkSettings {
+        rate: settings.rate.nominal().into(),
+        delay: settings.delay.nominal().into(),
+        loss: if settings.loss.is_varying() {
+            Loss::bernoulli(settings.loss.mean(SMALL))
+        } else {
+            settings.loss.clone()
+        },
         queue: Queue::DropTail(DropTail { limit: settings.queue.limit() }),
         jitter: wire.jitter,
         reorder: wire.reorder,
@@ -153,8 +160,9 @@ impl Probe {
         let (sender, receiver) = (bind(end)?, bind(1 - end)?);
         let to = receiver.local_addr().map_err(no_socket)?;
         let (settings, way) = if end == 0 { (&link.forward, "forward") } else { (&link.reverse, "reverse") };
+        let settings = &testable(settings);
         let burst_size = settings.mtu.min(1500);
-        let transmission = |bytes| match settings.rate {
+        let transmission = |bytes| match settings.rate.constant() {
             Some(rate) => rate.serialisation(bytes, &mut 0),
             None => Duration::ZERO,
         };
@@ -217,7 +225,7 @@ fn run(probes: &mut [Probe]) -> io::Result<()> {
     let _ = sched::set_exact_timers();
     let longest = probes.iter().map(|probe| probe.seen.burst_time()).max().unwrap_or_default();
     for _ in 0..BURSTS {
-        for probe in probes.iter_mut().filter(|probe| probe.seen.settings.rate.is_some()) {
+        for probe in probes.iter_mut().filter(|probe| probe.seen.settings.rate.constant().is_some()) {
             for _ in 0..probe.seen.burst_packets {
                 probe.send(probe.seen.burst_size)?;
             }
@@ -240,7 +248,7 @@ fn run(probes: &mut [Probe]) -> io::Result<()> {
         tick += TICK;
         sleep(tick.saturating_since(clock::now()));
     }
-    let delay = probes.iter().map(|probe| probe.seen.settings.delay).max().unwrap_or_default();
+    let delay = probes.iter().map(|probe| probe.seen.settings.delay.nominal()).max().unwrap_or_default();
     sleep(delay + Duration::from_millis(20));
     probes.iter_mut().try_for_each(Probe::collect)
 }
@@ -288,7 +296,7 @@ mod tests {
 
     #[test]
     fn a_burst_fits_in_the_queue_and_in_its_time() {
-        let mut settings = LinkSettings { rate: "10Mbit".parse().ok(), ..LinkSettings::default() };
+        let mut settings = LinkSettings { rate: "10Mbit".parse().ok().into(), ..LinkSettings::default() };
         let transmission = Duration::from_micros(1200);
         assert_eq!(burst_packets(&settings, 1500, transmission), 50);
         settings.queue = Queue::read(&"{ kind = \"droptail\", limit = \"20packets\" }".into()).unwrap();
