@@ -68,7 +68,7 @@ fuzz-canary: ## each fuzz target must find a planted bug within a million execut
 	@scripts/setup fuzz
 	@scripts/fuzz --canary
 
-swarm: ## 10,000 seeds of random operations and random networks, on all cores
+swarm: ## 20,000 seeds of random operations and random networks, half of them from 0 and half from 1,000,000 on, on all cores
 	cargo run --quiet --locked --release --package airtcp-swarm
 
 swarm-canary: ## the swarm must find each planted bug within its budget, and nothing without it

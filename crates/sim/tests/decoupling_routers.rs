@@ -36,6 +36,30 @@ fn spec_8_6_overload_of_real_circuits_drops_headers_and_no_data() {
     }
 }
 
+/// DEC-22: headers and data share one FIFO. Where headers are a flow of their own, or other packets count as headers, a circuit's data
+/// are dropped and its headers are spared until the whole queue is full.
+#[test]
+fn dec_22_a_queue_that_spares_headers_hides_congestion_from_a_circuit() {
+    let lost = |queue: &str| {
+        let path = Path::new(&bottleneck(queue), &[("delay", "10ms")], &[VMSS], 1).run(MINUTES / 150);
+        let (headers, data) = path.drops();
+        let sent = data + path.arrived[0] / 1500;
+        println!("{queue}: {headers} headers and {data} others of {sent} dropped");
+        data as f64 / sent as f64
+    };
+    for spares in [
+        "{ kind = \"fq-codel\", limit = \"150kB\" }",
+        "{ kind = \"header-first\", limit = \"150kB\", threshold = 40, dscp = 0 }",
+    ] {
+        let lost = lost(spares);
+        assert!(lost > 0.5, "{spares}: {lost}");
+    }
+    for shared in ["{ kind = \"fq-codel\", limit = \"150kB\", flows = 1 }", HEADER_FIRST] {
+        let lost = lost(shared);
+        assert!(lost < 0.1, "{shared}: {lost}");
+    }
+}
+
 /// DEC-C22 with control TCPs as they are: header rates are equal only where headers come one by one. Those that an
 /// acknowledgment lets out together find the same queue, and who meets the drops is a matter of phase (DEC-U21): round trips that
 /// are exactly alike give the larger virtual segment much more than its share, some that vary by tens of milliseconds give both the

@@ -100,6 +100,9 @@ impl Path {
     /// Everything that is due now.
     fn step(&mut self) {
         let now = self.now;
+        for link in [&mut self.forward, &mut self.reverse] {
+            link.advance(now, &mut |_, _| {});
+        }
         while let Some(packet) = self.forward.receive(now) {
             self.leave_hop(1, packet);
         }

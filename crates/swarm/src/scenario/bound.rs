@@ -151,3 +151,27 @@ fn tunnel(scenario: &Scenario) -> Duration {
         scenario.links.iter().flat_map(|link| &link.directions).filter_map(|direction| direction.rate.constant());
     rates.min().map_or(Duration::ZERO, |rate| rate.serialisation(packets.saturating_mul(1500), &mut 0))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Tables;
+    use crate::scenario::scenario;
+
+    #[test]
+    fn a_file_that_timeouts_repair_one_by_one_is_short_and_has_time_for_each_segment() {
+        let mut found = 0;
+        for seed in 0..300 {
+            let scenario = scenario(seed, &Tables::built_in());
+            for flow in &scenario.flows {
+                let Some((size, wait)) = flow.size.zip(repair_wait(&scenario, flow)) else { continue };
+                found += 1;
+                let segments = size.div_ceil(segment(&flow.tcp));
+                assert!(segments <= 10 || wait * segments <= Duration::from_secs(120), "seed {seed}: {segments}");
+                let begin = flow.start.max(scenario.heal);
+                assert!(deadline(&scenario, flow) - begin >= wait * segments, "seed {seed}");
+            }
+        }
+        assert!(found > 20, "{found}");
+    }
+}

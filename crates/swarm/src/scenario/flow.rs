@@ -27,12 +27,17 @@ pub(super) fn draw_flow(draw: &mut Draw, scenario: &Scenario, tables: &Tables<'_
     // section 3): each timeout is twice as long as the one before, up to two minutes. Short files end in time even so.
     let most = if socket.backs_off() && !tcp.timestamps { SHORT * u64::from(tcp.mtu) } else { u64::MAX };
     let size = size.map(|size| size.min(most));
-    let plan = FlowPlan { ends: [from, to], socket, tcp, start, size, ipv6 };
-    // So much is repaired in time when every segment takes a timeout of its own.
-    let most = bound::repair_wait(scenario, &plan).map_or(u64::MAX, |wait| {
-        (REPAIRS.as_nanos() / wait.as_nanos().max(1)).max(SHORT) * bound::segment(&plan.tcp)
-    });
-    FlowPlan { size: plan.size.map(|size| size.min(most)), ..plan }
+    FlowPlan { ends: [from, to], socket, tcp, start, size, ipv6 }
+}
+
+/// Shortens files of which timeouts repair one segment each to as many as are repaired in [`REPAIRS`].
+pub(super) fn shorten(scenario: &mut Scenario) {
+    for index in 0..scenario.flows.len() {
+        let flow = &scenario.flows[index];
+        let Some((size, wait)) = flow.size.zip(bound::repair_wait(scenario, flow)) else { continue };
+        let segments = (REPAIRS.as_nanos() / wait.as_nanos().max(1)).max(SHORT);
+        scenario.flows[index].size = Some(size.min(segments * bound::segment(&flow.tcp)));
+    }
 }
 
 /// Packets of a file that hardly anything but long timeouts repairs.

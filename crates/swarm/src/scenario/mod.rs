@@ -112,6 +112,7 @@ pub fn scenario(seed: u64, tables: &Tables<'_>) -> Scenario {
     }
     scenario.trunk = trunk::draw_trunk(draw, &scenario, tables);
     circuit::fit_queues(&mut scenario);
+    flow::shorten(&mut scenario);
     scenario
 }
 
