@@ -5,8 +5,8 @@ use airtcp_core::Duration;
 use airtcp_experiment::scenario::{FlowSpec, LevelSpec, ResolvedScenario};
 use airtcp_experiment::simulator::alive_while_measured;
 use airtcp_experiment::world::{
-    Drops, EmulatorReport, FlowOutcome, Level, Marks, Path, Percentiles, ProbeOutcome, RunOutcome, Sample, SchemeOutcome,
-    Verdict,
+    Drops, EmulatorReport, FlowOutcome, Level, Marks, Path, Percentiles, ProbeOutcome, RunOutcome, Sample,
+    SchemeOutcome, Verdict,
 };
 use airtcp_linux::emulator::{self, PassageReport, SelfTest};
 use airtcp_linux::gateway::status::HELD_PACKETS;
