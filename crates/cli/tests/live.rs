@@ -86,8 +86,12 @@ fn live_a_program_of_the_users_runs_on_a_host_and_reaches_another() {
     if cannot_run("live_a_program_of_the_users_runs_on_a_host_and_reaches_another") {
         return;
     }
-    let script = "ping -c 1 -W 2 $AIRTCP_RECEIVER && exit 7";
+    let script = "ping -c 1 -W 2 $AIRTCP_RECEIVER && grep VmRSS /proc/$PPID/status && exit 7";
     let output = airtcp(&["emulate", "demo", "--on", "sender", "--", "sh", "-c", script]);
     assert_eq!(output.status.code(), Some(7), "{}", text(&output));
     assert!(text(&output).contains("1 received"), "{}", text(&output));
+    // The emulator's memory is locked, and what is only reserved must not count: a gibibyte was.
+    let text = text(&output);
+    let resident = text.lines().find_map(|line| line.strip_prefix("VmRSS:")?.trim().strip_suffix(" kB")?.parse().ok());
+    assert!(resident.is_some_and(|kilobytes: u64| kilobytes < 200_000), "{text}");
 }

@@ -18,6 +18,8 @@ pub struct Difference {
     pub stack: &'static str,
     /// What was expected and what happened.
     pub message: String,
+    /// By so much, at most, the script's own calls and segments came later than they should have until then.
+    pub lateness: Duration,
 }
 
 struct Player<'a> {
@@ -27,6 +29,7 @@ struct Player<'a> {
     sent: VecDeque<(Duration, Packet)>,
     /// Time of the step before.
     base: Duration,
+    lateness: Duration,
 }
 
 /// Plays `script` against `stack`.
@@ -42,13 +45,12 @@ pub fn play(script: &Script, stack: &mut dyn Stack) -> Result<(), Difference> {
         wire: Wire::new(Addresses::new(script.is_ipv6), ports),
         sent: VecDeque::new(),
         base: Duration::ZERO,
+        lateness: Duration::ZERO,
     };
-    let difference = |line| move |message| Difference { line, stack: name, message };
-    for step in &script.steps {
-        player.step(step).map_err(difference(step.line))?;
-    }
     let last = script.steps.last().map_or(0, |step| step.line);
-    player.finish().map_err(difference(last))
+    let steps = script.steps.iter().try_for_each(|step| player.step(step).map_err(|message| (step.line, message)));
+    let result = steps.and_then(|()| player.finish().map_err(|message| (last, message)));
+    result.map_err(|(line, message)| Difference { line, stack: name, message, lateness: player.lateness })
 }
 
 impl Player<'_> {
@@ -69,6 +71,7 @@ impl Player<'_> {
             self.sent.push_back(sent);
         }
         self.base = from;
+        self.lateness = self.lateness.max(self.stack.now().saturating_sub(from));
         match &step.action {
             Action::Settings(pairs) => pairs.iter().try_for_each(|(name, value)| self.stack.set(name, value)),
             Action::Call(call, outcome) => self.call(call, outcome),

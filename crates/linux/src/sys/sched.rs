@@ -4,7 +4,6 @@
 //! under SCHED_FIFO with a timer slack of 1 ns it is below 0.1 ms.
 
 use nix::sched::{CpuSet, sched_setaffinity};
-use nix::sys::mman::{MlockAllFlags, mlockall};
 use nix::sys::prctl::set_timerslack;
 use nix::unistd::Pid;
 use std::io;
@@ -43,10 +42,13 @@ pub fn set_exact_timers() -> io::Result<()> {
     Ok(set_timerslack(1)?)
 }
 
-/// Keeps all memory of the process resident, now and later.
+/// Keeps all memory that the process uses resident, now and later. Memory that is only reserved, as allocators do by the
+/// gibibyte, is not filled: that would take a second, and the machine's memory.
 ///
 /// # Errors
 /// ENOMEM or EPERM when the limit on locked memory is lower.
 pub fn lock_memory() -> io::Result<()> {
-    Ok(mlockall(MlockAllFlags::MCL_CURRENT | MlockAllFlags::MCL_FUTURE)?)
+    let flags = libc::MCL_CURRENT | libc::MCL_FUTURE | libc::MCL_ONFAULT;
+    // SAFETY: mlockall takes flags only.
+    super::check(unsafe { libc::mlockall(flags) }).map(drop)
 }
