@@ -1,6 +1,7 @@
 //! The Linux kernel's TCP against ours, on the same emulated links.
 
 use crate::page::Section;
+use crate::per_run::Results;
 use crate::statistics::{Mean, median};
 use crate::summary;
 use airtcp_experiment::results::summary::{CellSummary, Summary};
@@ -51,7 +52,7 @@ pub fn section() -> anyhow::Result<Section> {
         ..Section::default()
     };
     for (scenario, settings) in SCENARIOS {
-        let kernel = match live(scenario) {
+        let kernel = match live(scenario, &[]) {
             Ok(kernel) => kernel,
             Err(reason) => {
                 section.failed += 1;
@@ -88,9 +89,9 @@ fn is_near(ours: &[f64], theirs: &[f64], ratio: f64) -> bool {
 
 const EMPTY: Runs = Runs { mbit: Vec::new(), retransmitted: Vec::new() };
 
-fn live(scenario: &str) -> anyhow::Result<Summary> {
+fn live(scenario: &str, more: &[&str]) -> anyhow::Result<Summary> {
     for _ in 0..ATTEMPTS {
-        let summary = summary::run(scenario, &["--live"])?;
+        let summary = summary::run(scenario, &[more, &["--live"]].concat())?;
         if !summary.cells.iter().any(CellSummary::is_void) {
             return Ok(summary);
         }
@@ -138,7 +139,7 @@ pub fn short_flows() -> anyhow::Result<Section> {
         columns: vec!["segments", "Linux", "airtcp", ""],
         ..Section::default()
     };
-    let (kernel, ours) = (live(SHORT)?, summary::run(SHORT, &[])?);
+    let (kernel, ours) = (live(SHORT, &[])?, summary::run(SHORT, &[])?);
     let cells = kernel.cells.first().zip(ours.cells.first());
     let (kernel, ours) = cells.context("the summary has no cell")?;
     for (flow, segments) in [("one", 1), ("ten", 10), ("hundred", 100)] {
@@ -160,16 +161,18 @@ pub fn start() -> anyhow::Result<Section> {
         about: format!(
             "One CUBIC flow, rate, round trip and loss of data in the point's name, 10 s, a queue of 167 packets, `airtcp run {START} --live` \
              against the same without `--live`: medians of the packets that the queue dropped in 12 runs, and the least and the most; \
-             tolerance 25 %."
+             tolerance 25 %. The losses of a run are the same in both."
         ),
         columns: vec!["point", "Linux", "airtcp", ""],
         ..Section::default()
     };
-    let (kernel, ours) = (live(START)?, summary::run(START, &[])?);
-    for (kernel, ours) in kernel.cells.iter().zip(&ours.cells) {
-        let drops = |cell| summary::runs(cell, "queue.drops");
-        let point = kernel.at.values().next().cloned().unwrap_or_default();
-        let (kernel, ours) = (drops(kernel), drops(ours));
+    let results = Results::new("start")?;
+    let into = ["--results", results.path()?];
+    let summary = live(START, &into)?;
+    summary::run(START, &into)?;
+    let (kernel, ours) = (results.values("live", "queue.drops")?, results.values("sim", "queue.drops")?);
+    for ((cell, kernel), ours) in summary.cells.iter().zip(kernel).zip(ours) {
+        let point = cell.at.values().next().cloned().unwrap_or_default();
         let holds = is_near(&ours, &kernel, DROPS);
         section.row(vec![point, spread(&kernel, 0), spread(&ours, 0)], holds);
     }

@@ -10,6 +10,7 @@ mod laws;
 mod links;
 mod ns3;
 mod page;
+mod per_run;
 mod statistics;
 mod summary;
 mod wlan;

@@ -64,7 +64,7 @@ fn flow(cell: &ResolvedScenario, spec: &FlowSpec, result: &FlowResult, repairs: 
         window,
         total_bytes: result.received_bytes,
         acked_bytes: result.samples.last().map_or(0, |sample| sample.info.acknowledged_bytes),
-        completion: ended.map(|at| at.saturating_sub(spec.start)),
+        completion: ended.zip(result.opened_at).map(|(end, begin)| end.saturating_sub(begin)),
         transfer: ended.zip(result.connected_at).map(|(end, begin)| end.saturating_sub(begin)),
         retransmitted_segments: result.window_retransmitted_segments,
         rtos: result.timeouts.unwrap_or(0),

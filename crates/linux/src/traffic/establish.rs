@@ -1,11 +1,11 @@
-//! From two namespaces to a connected pair of sockets.
+//! From two namespaces to a connected sender, and to the receiver's end of its connection.
 
 use super::flow::{FlowSpec, Progress, TrafficError, since};
 use super::result::Outcome;
 use super::wrap;
 use crate::sys::netns::NetNs;
 use crate::sys::tcp_socket as socket;
-use airtcp_core::Instant;
+use airtcp_core::{Duration, Instant};
 use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsFd, OwnedFd};
@@ -13,35 +13,73 @@ use std::os::fd::{AsFd, OwnedFd};
 /// How long one wait may last before cancellation and deadline are looked at again.
 const PATIENCE_MS: i32 = 20;
 
-/// The sender's and the receiver's socket, or how the attempt ended.
-type Attempt = Result<(TcpStream, TcpStream), Outcome>;
+/// The two ends of a flow whose sender is connected.
+pub(super) struct Ends {
+    /// The sender's socket.
+    pub client: TcpStream,
+    /// The receiver's.
+    pub server: Server,
+    /// When the sender began to connect, since the run's origin.
+    pub opened_at: Duration,
+}
 
-/// Connects the flow's two ends, both in the caller's hands afterwards.
-pub(super) fn establish(spec: &FlowSpec, origin: Instant, progress: &Progress) -> Result<Attempt, TrafficError> {
+/// The receiving end. The sender is through with its handshake half a round trip before the receiver is, and does not
+/// wait for it.
+pub(super) enum Server {
+    /// The connection is about to come out here.
+    Listening(TcpListener),
+    /// It did.
+    Accepted(TcpStream),
+}
+
+impl Server {
+    /// The connection, waited for; how the attempt ended otherwise.
+    pub fn accepted(self, spec: &FlowSpec, origin: Instant, progress: &Progress) -> Result<TcpStream, Outcome> {
+        match self {
+            Server::Listening(listener) => wait_accepted(&listener, &|| gone(spec, origin, progress)),
+            Server::Accepted(server) => Ok(server),
+        }
+    }
+}
+
+/// Connects the flow's sender, or says how the attempt ended.
+pub(super) fn establish(
+    spec: &FlowSpec,
+    origin: Instant,
+    progress: &Progress,
+) -> Result<Result<Ends, Outcome>, TrafficError> {
     let listener = listen(spec)?;
     let port = listener.local_addr().map_err(|source| failed(spec, "read the listening port", source))?.port();
     let client = client_socket(spec)?;
+    let opened_at = since(origin);
     let client = match socket::connect(client, SocketAddr::new(spec.destination, port)) {
         Ok(client) => client,
         Err(error) => return Ok(Err(Outcome::NotConnected(error.to_string()))),
     };
-    let gone = || -> Option<Outcome> {
-        if progress.is_cancelled() {
-            return Some(Outcome::Cancelled);
-        }
-        (since(origin) >= spec.deadline).then_some(Outcome::TimedOut)
-    };
+    let gone = || gone(spec, origin, progress);
     if let Err(outcome) = wait_connected(&client, &gone) {
         return Ok(Err(outcome));
     }
-    let server = match wait_accepted(&listener, &gone) {
-        Ok(server) => server,
-        Err(outcome) => return Ok(Err(outcome)),
-    };
-    if let Err(error) = wrap::shift_timestamps(&spec.wrap, &client, &server, spec.seed, &|| gone().is_some()) {
-        return Ok(Err(Outcome::NotConnected(error.to_string())));
+    let mut server = Server::Listening(listener);
+    if spec.wrap.timestamp_ms.is_some() {
+        let accepted = match server.accepted(spec, origin, progress) {
+            Ok(accepted) => accepted,
+            Err(outcome) => return Ok(Err(outcome)),
+        };
+        if let Err(error) = wrap::shift_timestamps(&spec.wrap, &client, &accepted, spec.seed, &|| gone().is_some()) {
+            return Ok(Err(Outcome::NotConnected(error.to_string())));
+        }
+        server = Server::Accepted(accepted);
     }
-    Ok(Ok((client, server)))
+    Ok(Ok(Ends { client, server, opened_at }))
+}
+
+/// Why the flow is not to be waited for any longer, if so.
+fn gone(spec: &FlowSpec, origin: Instant, progress: &Progress) -> Option<Outcome> {
+    if progress.is_cancelled() {
+        return Some(Outcome::Cancelled);
+    }
+    (since(origin) >= spec.deadline).then_some(Outcome::TimedOut)
 }
 
 fn listen(spec: &FlowSpec) -> Result<TcpListener, TrafficError> {

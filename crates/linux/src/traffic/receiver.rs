@@ -1,5 +1,6 @@
 //! The receiving loop: verifies every byte, counts what arrived when, finds the longest stall.
 
+use super::establish::Server;
 use super::flow::{Amount, FlowSpec, Progress, since};
 use super::payload::Pattern;
 use super::sender::is_transient;
@@ -30,8 +31,15 @@ pub(super) struct Received {
 }
 
 /// Reads the stream to its end, the deadline, an error or a cancellation.
-pub(super) fn receive(stream: TcpStream, spec: &FlowSpec, origin: Instant, progress: &Progress) -> Received {
+pub(super) fn receive(server: Server, spec: &FlowSpec, origin: Instant, progress: &Progress) -> Received {
     let mut received = Received::default();
+    let stream = match server.accepted(spec, origin, progress) {
+        Ok(stream) => stream,
+        Err(outcome) => {
+            let hash = Sha256::new().finalize().into();
+            return Received { error: Some(format!("not accepted: {outcome:?}")), hash, ..received };
+        }
+    };
     let mut hash = Sha256::new();
     let mut pattern = Pattern::new(spec.seed);
     let mut chunk = vec![0; CHUNK];
@@ -53,7 +61,7 @@ pub(super) fn receive(stream: TcpStream, spec: &FlowSpec, origin: Instant, progr
             Some(Ok(0)) => {
                 progress.receiver_done.store(true, Ordering::Relaxed);
                 received.closed_in_order = true;
-                received.last_at = Some(now);
+                received.last_at = received.last_at.or(Some(now));
                 break;
             }
             Some(Ok(count)) => {

@@ -49,9 +49,11 @@ pub struct FlowResult {
     pub name: String,
     /// How it ended.
     pub outcome: Outcome,
-    /// When the handshake was done.
+    /// When it began to connect: a moment after [`FlowSpec::start`](super::FlowSpec::start), as threads start slowly.
+    pub opened_at: Option<Duration>,
+    /// When the sender's handshake was done.
     pub connected_at: Option<Duration>,
-    /// When the last byte (or the end of the stream) reached the receiver.
+    /// When the last byte reached the receiver, or the end of a stream without any.
     pub last_byte_at: Option<Duration>,
     /// Bytes handed to the sender's kernel.
     pub sent_bytes: u64,

@@ -1,6 +1,6 @@
 //! A flow that runs: its threads, its handle, and its result put together.
 
-use super::establish::establish;
+use super::establish::{Ends, establish};
 use super::flow::{FlowSpec, Progress, STACK, TrafficError, since};
 use super::receiver;
 use super::result::{self, FlowResult, Outcome};
@@ -67,8 +67,8 @@ fn run(spec: &FlowSpec, origin: Instant, progress: &Progress) -> Result<FlowResu
         let left = spec.start.saturating_sub(since(origin)).as_nanos().min(20_000_000);
         std::thread::sleep(std::time::Duration::from_nanos(left));
     }
-    let (client, server) = match establish(spec, origin, progress)? {
-        Ok(pair) => pair,
+    let Ends { client, server, opened_at } = match establish(spec, origin, progress)? {
+        Ok(ends) => ends,
         Err(outcome) => return Ok(unconnected(spec, outcome)),
     };
     let connected_at = since(origin);
@@ -86,7 +86,7 @@ fn run(spec: &FlowSpec, origin: Instant, progress: &Progress) -> Result<FlowResu
         let received = receiver.join().unwrap_or_else(|p| std::panic::resume_unwind(p));
         Ok((sent, received))
     })?;
-    Ok(combine(spec, connected_at, sent, received))
+    Ok(FlowResult { opened_at: Some(opened_at), ..combine(spec, connected_at, sent, received) })
 }
 
 fn unconnected(spec: &FlowSpec, outcome: Outcome) -> FlowResult {
@@ -110,6 +110,7 @@ fn combine(
     FlowResult {
         name: spec.name.clone(),
         outcome,
+        opened_at: None,
         connected_at: Some(connected_at),
         last_byte_at: received.last_at,
         sent_bytes: sent.bytes,
