@@ -7,8 +7,10 @@
 mod controllers;
 mod convert;
 mod gateways;
+mod links;
 mod session;
 
+pub(crate) use links::LinkReport;
 pub(crate) use session::Session;
 
 use airtcp_core::Duration;

@@ -1,13 +1,15 @@
-//! `airtcp emulate`: somebody else's program on the hosts of a live scenario.
+//! `airtcp emulate`: somebody else's program on the hosts of a live scenario, and what the links did meanwhile.
 
 use super::load;
 use crate::Failure;
-use crate::live::Session;
+use crate::live::{LinkReport, Session};
 use crate::output::say;
 use airtcp_experiment::{Catalogue, NotRun, results};
+use airtcp_linux::sys::clock;
 use airtcp_linux::testbed::{Exec, Family};
-use anyhow::anyhow;
+use anyhow::{Context, anyhow};
 use clap::Args;
+use std::path::{Path, PathBuf};
 
 #[derive(Debug, Args)]
 #[command(after_help = "The addresses of all nodes are in the environment: AIRTCP_RECEIVER, AIRTCP_RECEIVER_V6.\n\
@@ -18,6 +20,9 @@ pub(crate) struct Arguments {
     /// Node to run the program on
     #[arg(long, value_name = "HOST")]
     on: String,
+    /// Write what the links did into this file when the program has ended: counters, and rates over time (JSON)
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
     /// Also run a shell command on a node at the same time; may be given several times
     #[arg(long = "with", value_name = "HOST=COMMAND")]
     others: Vec<String>,
@@ -45,6 +50,7 @@ pub(crate) fn run(arguments: &Arguments, catalogue: &Catalogue<'_>) -> Result<()
         }
     }
     let session = Session::up(&cell.scenario, scenario.seed).map_err(refused)?;
+    let began = clock::now();
     let mut gateways = session.start_gateways().map_err(refused)?;
     gateways.wait_until_up().map_err(refused)?;
     let testbed = session.testbed();
@@ -72,10 +78,22 @@ pub(crate) fn run(arguments: &Arguments, catalogue: &Catalogue<'_>) -> Result<()
     let program = exec(&arguments.command[0]).args(&arguments.command[1..]).foreground();
     let status = testbed.start(&arguments.on, &program)?.wait()?;
     drop(running);
+    let directions = testbed.emulator().report().map_err(|error| Failure::Failed(error.into()))?.directions;
+    let time = clock::now().saturating_since(began);
+    let report = LinkReport::new(&cell.scenario, scenario.seed, time, &directions);
+    report.to_string().lines().for_each(|line| say!("airtcp: {line}"));
+    if let Some(path) = &arguments.report {
+        write_report(path, &report)?;
+    }
     match status.code() {
         Some(0) => Ok(()),
         code => Err(Failure::Code(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1))),
     }
+}
+
+fn write_report(path: &Path, report: &LinkReport) -> anyhow::Result<()> {
+    let text = serde_json::to_string_pretty(report)?;
+    std::fs::write(path, text + "\n").with_context(|| format!("cannot write {}", path.display()))
 }
 
 fn refused(error: NotRun) -> Failure {

@@ -1,0 +1,103 @@
+//! What the links of a live scenario did while somebody else's program ran.
+
+use airtcp_core::Duration;
+use airtcp_experiment::scenario::ResolvedScenario;
+use airtcp_link::LinkRate;
+use airtcp_linux::emulator::DirectionReport;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// Rates over time are means of so long.
+const EVERY: Duration = Duration::from_millis(100);
+
+/// All directions of all links.
+#[derive(Debug, Serialize)]
+pub(crate) struct LinkReport {
+    /// Seed of the links' random streams.
+    seed: u64,
+    /// Time since the links began, ns.
+    time_ns: u64,
+    /// Length of the spans of `rate_bps`, ns.
+    rate_every_ns: u64,
+    links: Vec<Direction>,
+}
+
+/// One direction of one link.
+#[derive(Debug, Serialize)]
+struct Direction {
+    name: String,
+    received_packets: u64,
+    received_bytes: u64,
+    delivered_packets: u64,
+    delivered_bytes: u64,
+    duplicated_packets: u64,
+    reordered_packets: u64,
+    corrupted_packets: u64,
+    marked_packets: u64,
+    held_packets: u64,
+    /// By reason.
+    dropped_packets: BTreeMap<&'static str, u64>,
+    /// The mean rate of each span, of a link whose rate varies; else its rate, if it has one.
+    rate_bps: Vec<u64>,
+}
+
+impl LinkReport {
+    /// The links of `scenario` with `seed`, `time` after they began; `directions` as the emulator reports them.
+    pub(crate) fn new(scenario: &ResolvedScenario, seed: u64, time: Duration, directions: &[DirectionReport]) -> Self {
+        let ways = scenario.links.iter().flat_map(|link| [&link.forward, &link.reverse]);
+        // The emulator reports forward and reverse of each link in the same order.
+        let links = ways.zip(directions).map(|(way, report)| Direction::new(&way.rate, seed, time, report)).collect();
+        LinkReport { seed, time_ns: time.as_nanos(), rate_every_ns: EVERY.as_nanos(), links }
+    }
+}
+
+impl Direction {
+    fn new(rate: &LinkRate, seed: u64, time: Duration, report: &DirectionReport) -> Self {
+        let spans = if rate.is_varying() { time.as_nanos().div_ceil(EVERY.as_nanos()) } else { 1 };
+        let rates = rate.means(seed, &report.name, EVERY, spans).unwrap_or_default();
+        Direction {
+            name: report.name.clone(),
+            received_packets: report.received_packets,
+            received_bytes: report.received_bytes,
+            delivered_packets: report.delivered_packets,
+            delivered_bytes: report.delivered_bytes,
+            duplicated_packets: report.duplicated_packets,
+            reordered_packets: report.reordered_packets,
+            corrupted_packets: report.corrupted_packets,
+            marked_packets: report.marked_packets,
+            held_packets: report.held_packets,
+            dropped_packets: report.drops().map(|(reason, count)| (reason.label(), count)).collect(),
+            rate_bps: rates.iter().map(|rate| rate.bps()).collect(),
+        }
+    }
+}
+
+/// A line for each direction: what came, what left, what was dropped and why, and between which rates.
+impl fmt::Display for LinkReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, link) in self.links.iter().enumerate() {
+            let end = if index + 1 < self.links.len() { "\n" } else { "" };
+            write!(f, "{:<24} {} packets in, {} out", link.name, link.received_packets, link.delivered_packets)?;
+            for (reason, count) in &link.dropped_packets {
+                write!(f, ", {count} {reason}")?;
+            }
+            for (count, what) in [
+                (link.duplicated_packets, "duplicated"),
+                (link.reordered_packets, "overtaken"),
+                (link.corrupted_packets, "damaged"),
+                (link.marked_packets, "marked"),
+            ] {
+                if count > 0 {
+                    write!(f, ", {count} {what}")?;
+                }
+            }
+            let range = link.rate_bps.iter().min().zip(link.rate_bps.iter().max());
+            if let Some((least, most)) = range.filter(|_| link.rate_bps.len() > 1) {
+                write!(f, "; rate {:.2} to {:.2} Mbit/s", *least as f64 / 1e6, *most as f64 / 1e6)?;
+            }
+            f.write_str(end)?;
+        }
+        Ok(())
+    }
+}
