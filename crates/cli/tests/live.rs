@@ -86,19 +86,19 @@ fn live_a_program_of_the_users_runs_on_a_host_and_reaches_another() {
     if cannot_run("live_a_program_of_the_users_runs_on_a_host_and_reaches_another") {
         return;
     }
-    let script = "ping -c 1 -W 2 $AIRTCP_RECEIVER && grep VmRSS /proc/$PPID/status && exit 7";
+    let script = "ping -c 1 -W 2 $AIRTCP_RECEIVER && sleep 0.3 && grep VmRSS /proc/$PPID/status && exit 7";
     let file = std::env::temp_dir().join(format!("airtcp-live-links-{}.json", std::process::id()));
     let rate = r#"links.air.rate={ kind = "steps", steps = "20Mbit, 5Mbit from 100ms" }"#;
     let program = ["--set", rate, "--report", file.to_str().unwrap(), "--", "sh", "-c", script];
     let output = airtcp(&[&["emulate", "demo", "--on", "sender"], &program[..]].concat());
     assert_eq!(output.status.code(), Some(7), "{}", text(&output));
     assert!(text(&output).contains("1 received"), "{}", text(&output));
-    // The links say what they did: a rate that varied, and a packet there and one back.
+    // The links say what they did: a rate that varied, and packets there and back.
     let report: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
     std::fs::remove_file(file).unwrap();
     let [there, back] = ["links.air.forward", "links.air.reverse"]
         .map(|name| report["links"].as_array().unwrap().iter().find(|link| link["name"] == name).unwrap());
-    assert_eq!((&there["delivered_packets"], &back["delivered_packets"]), (&1.into(), &1.into()), "{report:#}");
+    assert!([there, back].iter().all(|link| link["delivered_packets"].as_u64() >= Some(1)), "{report:#}");
     assert_eq!(there["rate_bps"][0], 20_000_000, "{report:#}");
     assert_eq!(there["rate_bps"].as_array().unwrap().last().unwrap(), &Value::from(5_000_000), "{report:#}");
     assert!(text(&output).contains("links.air.forward") && text(&output).contains("rate 5.00 to 20.00 Mbit/s"));
