@@ -34,7 +34,7 @@ impl Results {
         for row in SerializedFileReader::new(File::open(self.file(world)?)?)?.get_row_iter(None)? {
             let row = row?;
             if row.get_string(column(&row, "name")?)? == metric {
-                let cell = usize::try_from(row.get_uint(column(&row, "cell")?)?)?;
+                let cell = usize::try_from(row.get_ulong(column(&row, "cell")?)?)?;
                 cells.resize(cells.len().max(cell + 1), Vec::new());
                 cells[cell].push(row.get_double(column(&row, "value")?)?);
             }
