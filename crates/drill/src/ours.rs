@@ -32,8 +32,7 @@ const FIRST: SeqNum = SeqNum(u32::MAX - 2000);
 impl Ours {
     /// Ready for `script`.
     pub fn new(script: &Script) -> Ours {
-        let mut config = Config::default();
-        config.mtu = script.mtu.unwrap_or(config.mtu);
+        let config = Config { mtu: script.mtu.unwrap_or(Config::default().mtu), ..linux() };
         Ours {
             config,
             addresses: Addresses::new(script.is_ipv6),
@@ -113,6 +112,19 @@ impl Ours {
     }
 }
 
+/// A host with the habits of Linux that are options of ours.
+fn linux() -> Config {
+    Config {
+        delayed_ack_longest: Some(Duration::from_millis(200)),
+        quick_acks_after_idle: true,
+        sack_compression: true,
+        window_growth: true,
+        receive_autotuning: true,
+        send_autotuning: true,
+        ..Config::default()
+    }
+}
+
 fn since_start(at: Instant) -> Duration {
     at.saturating_since(Instant::ZERO)
 }
@@ -127,6 +139,7 @@ impl Stack for Ours {
             "net.ipv4.tcp_sack" => config.sack = is_on,
             "net.ipv4.tcp_window_scaling" => config.window_scaling = is_on,
             "net.ipv4.tcp_ecn" => config.ecn = is_on,
+            "net.ipv4.tcp_comp_sack_nr" => config.sack_compression_acks = number()?,
             "net.ipv4.tcp_early_retrans" => config.tail_loss_probe = is_on,
             "net.ipv4.tcp_frto" => config.frto = Some(is_on),
             "net.ipv4.tcp_slow_start_after_idle" => config.slow_start_after_idle = is_on,

@@ -102,8 +102,14 @@ airtcp_core::parameters! {
         pub byte_counting: ByteCounting = ByteCounting::Delivered, "RFC 3465; Linux";
         /// Bytes received in order and not yet read, and out of order, that are kept: the receive window.
         pub receive_buffer: ByteSize = ByteSize(6 << 20), "Linux tcp_rmem";
+        /// The window starts at 64 KiB and grows by two segments with each that arrives, each of which is acknowledged at once, as Linux.
+        pub window_growth: bool = false, "Linux tcp_grow_window()";
+        /// The buffer starts at 64 KiB and follows what is read in a round trip, up to `receive_buffer`, as Linux's where the application sets none.
+        pub receive_autotuning: bool = false, "Linux tcp_moderate_rcvbuf";
         /// Bytes written and not yet acknowledged that are kept; auto is unlimited.
         pub send_buffer: Option<ByteSize> = None, "ours";
+        /// The send buffer is twice what the window lets out, 20 segments at least and `send_buffer` at most, as Linux's where the application sets none.
+        pub send_autotuning: bool = false, "Linux tcp_sndbuf_expand()";
         /// Read what arrives in order at once, check it and forget it.
         pub auto_read: bool = false, "ours";
         /// Full segments after which an acknowledgment is sent at once.
@@ -112,8 +118,20 @@ airtcp_core::parameters! {
         pub acks_per_rtt: Option<u32> = None, "RFC 5681; TACK: Li et al., SIGCOMM 2020";
         /// Longest delay of an acknowledgment.
         pub delayed_ack_timeout: Duration = Duration::from_millis(40), "Linux TCP_DELACK_MIN; RFC 9293 3.8.6.3: below 500 ms";
+        /// The delay of an acknowledgment follows the spacing of segments, from `delayed_ack_timeout` up to this, as Linux's; auto is a constant delay. Linux has 200 ms.
+        pub delayed_ack_longest: Option<Duration> = None, "Linux TCP_DELACK_MAX; RFC 9293 3.8.6.3: below 500 ms";
         /// Segments at the start that are acknowledged one by one, so that slow start is not delayed.
         pub quick_acks: u32 = 16, "Linux TCP_MAX_QUICKACKS";
+        /// As many again after a pause longer than the RTO and after duplicates, none while both ends talk in turn, and no more than half the window has segments, as Linux.
+        pub quick_acks_after_idle: bool = false, "Linux tcp_event_data_recv()";
+        /// Of the acknowledgments of segments above a hole, all after the first three wait for 5 % of the round trip and leave as one, as Linux; needs SACK.
+        pub sack_compression: bool = false, "Linux __tcp_ack_snd_check()";
+        /// They wait no longer.
+        pub sack_compression_delay: Duration = Duration::from_millis(1), "Linux tcp_comp_sack_delay_ns";
+        /// By so much the timer is late that ends their wait.
+        pub sack_compression_slack: Duration = Duration::from_micros(100), "Linux tcp_comp_sack_slack_ns";
+        /// No more than so many wait.
+        pub sack_compression_acks: u32 = 44, "Linux tcp_comp_sack_nr";
         /// Lowest retransmission timeout.
         pub min_rto: Duration = Duration::from_millis(200), "Linux TCP_RTO_MIN; RFC 6298: 1 s";
         /// Highest retransmission timeout.
@@ -208,6 +226,18 @@ impl Config {
                 return Err((key, "probes would never end; write 1s or more".into()));
             }
         }
+        let longest = self.delayed_ack_longest.unwrap_or(self.delayed_ack_timeout);
+        if longest < self.delayed_ack_timeout || longest > MOST_ACK_DELAY {
+            let least = self.delayed_ack_timeout;
+            let reason = format!(
+                "the delay follows segments from delayed_ack_timeout, {least}, to 500 ms at most; Linux has 200ms"
+            );
+            return Err(("delayed_ack_longest", reason));
+        }
+        if self.sack_compression_delay.saturating_add(self.sack_compression_slack) > MOST_ACK_DELAY {
+            let reason = "acknowledgments wait for 500 ms at most; Linux has 1ms".into();
+            return Err(("sack_compression_delay", reason));
+        }
         for (key, is_nothing) in [
             ("receive_buffer", self.receive_buffer.0 == 0),
             ("send_buffer", self.send_buffer.is_some_and(|size| size.0 == 0)),
@@ -227,6 +257,9 @@ impl Config {
         self.mtu.saturating_sub(headers).clamp(MIN_MSS, u32::from(u16::MAX)) as u16
     }
 }
+
+/// An acknowledgment waits no longer (RFC 9293 section 3.8.6.3).
+const MOST_ACK_DELAY: Duration = Duration::from_millis(500);
 
 /// No announced MSS makes segments smaller than this.
 pub const MIN_MSS: u32 = 64;

@@ -119,6 +119,8 @@ impl Connection {
         if end <= self.receiver.nxt as i64 && end > 0 {
             self.stats.duplicate_segments_received += 1;
             self.receiver.acks.report_duplicate(sequence.max(1) as u64, end as u64);
+            let window = self.receiver.window.edge().saturating_sub(self.receiver.nxt);
+            self.receiver.acks.quick.on_duplicate(window / u64::from(self.sender.sk.mss_cache.max(1)));
         } else {
             self.stats.rejected_segments += 1;
         }
@@ -172,8 +174,16 @@ impl Connection {
     fn note_stamp(&mut self, now: Instant, packet: &Packet, tcp: &TcpHeader, sequence: i64) {
         let Some(stamp) = tcp.options.timestamps.filter(|_| self.options.timestamps) else { return };
         self.options.note(stamp, sequence, now);
-        if let Some(spacing) = self.receiver.acks.spacing.as_mut().filter(|_| packet.payload_len() > 0) {
-            spacing.on_echo(self.options.clock(now), stamp.echo);
+        if packet.payload_len() == 0 {
+            return;
+        }
+        let clock = self.options.clock(now);
+        if let Some(spacing) = &mut self.receiver.acks.spacing {
+            spacing.on_echo(clock, stamp.echo);
+        }
+        if packet.payload_len() >= self.sender.sk.mss_cache {
+            let is_read = self.receiver.readable() == 0;
+            self.receiver.round_trip.on_echo(clock, stamp.echo, is_read);
         }
     }
 
@@ -208,19 +218,48 @@ impl Connection {
             return;
         }
         if len > 0 {
-            match self.receiver.accept(sequence, packet, len, &mut self.stats) {
-                Arrival::InOrder => {
-                    if let Some(at) = self.receiver.acks.on_in_order(now) {
-                        self.timers.start(Timer::DelayedAck, now, at.saturating_since(now));
-                    }
-                }
-                Arrival::FilledHole | Arrival::OutOfOrder | Arrival::Duplicate => self.receiver.acks.owe_now(),
-            }
+            let arrival = self.receiver.accept(sequence, packet, len, &mut self.stats);
+            self.acknowledge_arrival(now, arrival, len);
         }
         if tcp.flags.fin() {
             self.take_fin(now, sequence + i64::from(len));
         } else if self.receiver.is_finished() {
             self.peer_has_closed(now);
+        }
+    }
+
+    /// Decides when to acknowledge a segment with `len` bytes of data.
+    fn acknowledge_arrival(&mut self, now: Instant, arrival: Arrival, len: u32) {
+        let (path, mss) = (self.path(), self.sender.sk.mss_cache);
+        let (nxt, edge) = (self.receiver.nxt, self.receiver.window.edge());
+        let window = edge.saturating_sub(nxt) / u64::from(mss.max(1));
+        match arrival {
+            Arrival::InOrder => {
+                self.receiver.round_trip.on_data(now, nxt, edge);
+                self.receiver.grow(now, len, mss);
+                if let Some(at) = self.receiver.acks.on_in_order(now, path, window) {
+                    self.timers.start(Timer::DelayedAck, now, at.saturating_since(now));
+                }
+            }
+            Arrival::OutOfOrder if self.options.sack => {
+                self.receiver.grow(now, len, mss);
+                let round_trip = self.receiver.round_trip.get();
+                let round_trip = path.srtt.map_or(round_trip, |srtt| srtt.min(round_trip));
+                let ranges = self.receiver.ranges();
+                if let Some(at) = self.receiver.acks.on_out_of_order(now, nxt, ranges, round_trip) {
+                    self.timers.set(Timer::DelayedAck, at);
+                }
+            }
+            Arrival::FilledHole => {
+                self.receiver.round_trip.on_data(now, nxt, edge);
+                self.receiver.grow(now, len, mss);
+                self.receiver.acks.owe_now();
+            }
+            Arrival::Duplicate => {
+                self.receiver.acks.quick.on_duplicate(window);
+                self.receiver.acks.owe_now();
+            }
+            Arrival::OutOfOrder => self.receiver.acks.owe_now(),
         }
     }
 

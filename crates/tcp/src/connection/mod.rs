@@ -17,7 +17,7 @@ pub use silence::Patience;
 
 use crate::config::Config;
 use crate::congestion::TcpSock;
-use crate::receiver::{Acknowledger, ReceiveWindow, Receiver};
+use crate::receiver::{Acknowledger, Path, ReceiveWindow, Receiver};
 use crate::sender::{Sender, Step};
 use crate::sequence::Sequence;
 use crate::stats::Stats;
@@ -155,7 +155,7 @@ impl Connection {
             remote: *remote,
             state: State::SynSent,
             sender: Sender::new(config, Sequence::new(*initial_sequence), buffer, rng),
-            receiver: Receiver::new(ReceiveWindow::new(config.receive_buffer.0), acks, config.auto_read),
+            receiver: Receiver::new(ReceiveWindow::of(config), acks, config.auto_read),
             options: Options::new(*timestamp_offset),
             timers: Timers::new(config.clock_tick()),
             stats: Stats::default(),
@@ -301,7 +301,8 @@ impl Connection {
             self.handle_silence_timeout(now);
         }
         if self.timers.take_expired(Timer::DelayedAck, now) {
-            self.receiver.acks.owe_now();
+            let path = self.path();
+            self.receiver.acks.on_delay_over(path);
         }
         self.timers.take_expired(Timer::Pacing, now);
         if self.timers.take_expired(Timer::Reorder, now) {
@@ -324,6 +325,11 @@ impl Connection {
             };
             self.give_up_unless(goes_on);
         }
+    }
+
+    /// What the sending half knows of the path.
+    fn path(&self) -> Path {
+        Path { rto: self.sender.rtt.rto(), srtt: self.srtt() }
     }
 
     fn give_up_unless(&mut self, goes_on: bool) {

@@ -91,7 +91,15 @@ impl Connection {
         }
         let ecn = if self.sender.ecn && is_new_data { Ecn::Ect0 } else { Ecn::NotEct };
         let header = self.acknowledging_header(now, sent.start, flags);
+        // What waited to be reported selectively is not in a data segment.
+        let reports = self.receiver.acks.is_compressed();
         self.note_acknowledged(now);
+        if reports {
+            self.receiver.acks.owe_now();
+        }
+        if sent.len > 0 {
+            self.receiver.acks.on_data_sent(now);
+        }
         self.stats.bytes_sent += u64::from(sent.len);
         self.stats.data_segments_sent += u64::from(sent.len > 0);
         self.finish_segment(header, ecn, Some(sent))
