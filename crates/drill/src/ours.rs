@@ -89,6 +89,7 @@ impl Ours {
             SocketOption::KeepaliveTime => self.config.keepalive_time = seconds,
             SocketOption::KeepaliveInterval => self.config.keepalive_interval = seconds,
             SocketOption::KeepaliveProbes => self.config.keepalive_probes = value,
+            SocketOption::MaxPacingRate => self.config.pacing = true,
             SocketOption::FinTimeout => {}
         }
         Ok(0)
@@ -120,7 +121,6 @@ fn linux() -> Config {
         sack_compression: true,
         window_growth: true,
         receive_autotuning: true,
-        send_autotuning: true,
         ..Config::default()
     }
 }
@@ -138,8 +138,9 @@ impl Stack for Ours {
             "net.ipv4.tcp_timestamps" => config.timestamps = is_on,
             "net.ipv4.tcp_sack" => config.sack = is_on,
             "net.ipv4.tcp_window_scaling" => config.window_scaling = is_on,
-            "net.ipv4.tcp_ecn" => config.ecn = is_on,
+            "net.ipv4.tcp_ecn" => (config.ecn, config.ecn_answer) = (value == "1", is_on),
             "net.ipv4.tcp_comp_sack_nr" => config.sack_compression_acks = number()?,
+            "net.ipv4.tcp_moderate_rcvbuf" => config.receive_autotuning = is_on,
             "net.ipv4.tcp_early_retrans" => config.tail_loss_probe = is_on,
             "net.ipv4.tcp_frto" => config.frto = Some(is_on),
             "net.ipv4.tcp_slow_start_after_idle" => config.slow_start_after_idle = is_on,

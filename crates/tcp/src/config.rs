@@ -104,7 +104,7 @@ airtcp_core::parameters! {
         pub receive_buffer: ByteSize = ByteSize(6 << 20), "Linux tcp_rmem";
         /// The window starts at 64 KiB and grows by two segments with each that arrives, each of which is acknowledged at once, as Linux.
         pub window_growth: bool = false, "Linux tcp_grow_window()";
-        /// The buffer starts at 64 KiB and follows what is read in a round trip, up to `receive_buffer`, as Linux's where the application sets none.
+        /// The buffer starts at 64 KiB, has what fits 128 KiB of memory once segments arrive, 80 KiB of full ones, and follows what is read in a round trip, up to `receive_buffer`, as Linux's where the application sets none.
         pub receive_autotuning: bool = false, "Linux tcp_moderate_rcvbuf";
         /// Bytes written and not yet acknowledged that are kept; auto is unlimited.
         pub send_buffer: Option<ByteSize> = None, "ours";
@@ -132,6 +132,9 @@ airtcp_core::parameters! {
         pub sack_compression_slack: Duration = Duration::from_micros(100), "Linux tcp_comp_sack_slack_ns";
         /// No more than so many wait.
         pub sack_compression_acks: u32 = 44, "Linux tcp_comp_sack_nr";
+        /// Full segments in order that arrive within so long of the first are taken as one, up to 64 KiB: one acknowledgment
+        /// answers them (GRO). Auto takes each by itself.
+        pub gro_flush_timeout: Option<Duration> = None, "Linux gro_flush_timeout";
         /// Lowest retransmission timeout.
         pub min_rto: Duration = Duration::from_millis(200), "Linux TCP_RTO_MIN; RFC 6298: 1 s";
         /// Highest retransmission timeout.
@@ -161,7 +164,12 @@ airtcp_core::parameters! {
         /// Believe acknowledgments marked ELN: fast retransmit without taking from the window.
         pub eln: bool = false, "R-10, Balakrishnan & Katz 1998";
         /// Negotiate explicit congestion notification.
-        pub ecn: bool = false, "RFC 3168";
+        pub ecn: bool = false, "RFC 3168; Linux tcp_ecn = 1";
+        /// Agree to explicit congestion notification if the peer asks for it.
+        pub ecn_answer: bool = true, "Linux tcp_ecn = 2";
+        /// Send in bursts of what the rate carries in a millisecond and at 1.2 times the rate of the window, 2 times in slow
+        /// start, whatever the controller, as Linux with `fq` or `SO_MAX_PACING_RATE`. BBR always paces.
+        pub pacing: bool = false, "Linux tcp_update_pacing_rate()";
         /// Times a SYN is sent again before the connection fails.
         pub syn_retries: u32 = 6, "Linux tcp_syn_retries";
         /// Number of these retransmissions that the connecting end sends at a constant interval, before the interval
@@ -234,6 +242,12 @@ impl Config {
             );
             return Err(("delayed_ack_longest", reason));
         }
+        if self.gro_flush_timeout.is_some_and(|wait| wait > MOST_ACK_DELAY) {
+            return Err((
+                "gro_flush_timeout",
+                "segments wait for others for 500 ms at most; some 50us are usual".into(),
+            ));
+        }
         if self.sack_compression_delay.saturating_add(self.sack_compression_slack) > MOST_ACK_DELAY {
             let reason = "acknowledgments wait for 500 ms at most; Linux has 1ms".into();
             return Err(("sack_compression_delay", reason));
@@ -249,6 +263,11 @@ impl Config {
             }
         }
         Ok(())
+    }
+
+    /// Payload of the largest segment that a peer with the same MTU or a larger one sends.
+    pub fn largest_segment(&self, is_ipv4: bool, has_timestamps: bool) -> u16 {
+        self.announced_mss(is_ipv4) - if has_timestamps { 12 } else { 0 }
     }
 
     /// The MSS to announce: the MTU without the fixed headers (RFC 9293 section 3.7.1).

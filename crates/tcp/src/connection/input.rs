@@ -1,7 +1,7 @@
 //! A segment arrives (RFC 9293 section 3.10.7.4, RFC 5961, RFC 7323 section 5.3).
 
 use super::{CloseReason, Connection, State, reset_reply};
-use crate::receiver::Arrival;
+use crate::receiver::{Arrival, Batch, Piece, Taken};
 use crate::sender::AckInput;
 use crate::timers::Timer;
 use airtcp_core::{Duration, Ecn, Instant, Packet, TcpFlags, TcpHeader};
@@ -219,7 +219,11 @@ impl Connection {
         }
         if len > 0 {
             let arrival = self.receiver.accept(sequence, packet, len, &mut self.stats);
-            self.acknowledge_arrival(now, arrival, len);
+            if self.receiver.batch.is_some() {
+                self.batch_arrival(now, arrival, tcp, len);
+            } else {
+                self.acknowledge_arrival(now, arrival, len);
+            }
         }
         if tcp.flags.fin() {
             self.take_fin(now, sequence + i64::from(len));
@@ -228,16 +232,50 @@ impl Connection {
         }
     }
 
+    /// Adds a segment in order to the batch that is taken as one; any other ends the batch.
+    fn batch_arrival(&mut self, now: Instant, arrival: Arrival, tcp: &TcpHeader, len: u32) {
+        let piece = Piece { len, stamps: tcp.options.timestamps, ends: tcp.flags.psh() || tcp.flags.fin() };
+        let joins = arrival == Arrival::InOrder;
+        if !joins || self.receiver.batch.is_some_and(|batch| batch.refuses(&piece)) {
+            self.end_batch(now);
+        }
+        if !joins {
+            self.acknowledge_arrival(now, arrival, len);
+            return;
+        }
+        match self.receiver.batch.as_mut().map(|batch| batch.add(now, &piece)) {
+            Some(Taken::Begins(until)) => self.timers.set(Timer::Batch, until),
+            Some(Taken::Joins) => {}
+            Some(Taken::Ends) | None => self.end_batch(now),
+        }
+    }
+
+    /// Takes what came together as one segment.
+    pub(super) fn end_batch(&mut self, now: Instant) {
+        self.timers.stop(Timer::Batch);
+        if let Some(len) = self.receiver.batch.as_mut().and_then(Batch::take) {
+            self.acknowledge_arrival(now, Arrival::InOrder, len);
+        }
+    }
+
+    /// Payload of the largest segment that the peer may send.
+    fn largest_segment(&self) -> u32 {
+        u32::from(self.config.largest_segment(self.local.address.is_ipv4(), self.options.timestamps))
+    }
+
     /// Decides when to acknowledge a segment with `len` bytes of data.
     fn acknowledge_arrival(&mut self, now: Instant, arrival: Arrival, len: u32) {
         let (path, mss) = (self.path(), self.sender.sk.mss_cache);
         let (nxt, edge) = (self.receiver.nxt, self.receiver.window.edge());
         let window = edge.saturating_sub(nxt) / u64::from(mss.max(1));
+        // The window that the peer was told last.
+        let told = edge.saturating_sub(self.options.last_ack_sent);
         match arrival {
             Arrival::InOrder => {
-                self.receiver.round_trip.on_data(now, nxt, edge);
+                self.receiver.round_trip.on_data(now, nxt, nxt + told);
                 self.receiver.grow(now, len, mss);
-                if let Some(at) = self.receiver.acks.on_in_order(now, path, window) {
+                let full = (len / self.largest_segment()).max(1);
+                if let Some(at) = self.receiver.acks.on_in_order(now, path, full, window) {
                     self.timers.start(Timer::DelayedAck, now, at.saturating_since(now));
                 }
             }
@@ -251,7 +289,7 @@ impl Connection {
                 }
             }
             Arrival::FilledHole => {
-                self.receiver.round_trip.on_data(now, nxt, edge);
+                self.receiver.round_trip.on_data(now, nxt, nxt + told);
                 self.receiver.grow(now, len, mss);
                 self.receiver.acks.owe_now();
             }
@@ -264,6 +302,7 @@ impl Connection {
     }
 
     fn take_fin(&mut self, now: Instant, offset: i64) {
+        self.end_batch(now);
         self.receiver.acks.owe_now();
         if offset < 1 {
             return;

@@ -2,7 +2,7 @@
 
 use super::input::echo_flags;
 use super::{Connection, State};
-use crate::receiver::Owed;
+use crate::receiver::{Batch, Owed};
 use crate::sender::Transmission;
 use crate::stream::SegmentPayload;
 use crate::timers::Timer;
@@ -135,6 +135,11 @@ impl Connection {
     }
 
     fn note_acknowledged(&mut self, now: Instant) {
+        if let Some(len) = self.receiver.batch.as_mut().and_then(Batch::take) {
+            // What has come so far is acknowledged with this.
+            self.timers.stop(Timer::Batch);
+            self.receiver.grow(now, len, self.sender.sk.mss_cache);
+        }
         if self.receiver.acks.owed != Owed::Nothing {
             self.timers.stop(Timer::DelayedAck);
         }

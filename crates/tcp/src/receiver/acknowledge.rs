@@ -64,14 +64,14 @@ impl Acknowledger {
         self.owed = Owed::Now;
     }
 
-    /// A segment arrived in order, and the window has room for `window` full ones; returns when to acknowledge if
-    /// nothing changes until then.
-    pub fn on_in_order(&mut self, now: Instant, path: Path, window: u64) -> Option<Instant> {
+    /// A segment arrived in order, `full` of them if they were taken as one, and the window has room for `window` full
+    /// ones; returns when to acknowledge if nothing changes until then.
+    pub fn on_in_order(&mut self, now: Instant, path: Path, full: u32, window: u64) -> Option<Instant> {
         if let Some(pause) = self.quick.pause(now) {
             self.delay.on_in_order(pause, path.rto);
         }
         self.quick.on_in_order(now, path.rto, window);
-        self.segments += 1;
+        self.segments += full;
         if self.quick.is_quick() || self.segments >= self.segments_limit {
             let allowed_at =
                 self.spacing.filter(|_| !self.quick.is_quick()).map_or(now, |spacing| spacing.allowed_at());
@@ -251,9 +251,9 @@ mod tests {
     fn every_second_segment_is_acknowledged_at_once_and_the_first_after_the_delay() {
         let mut acks = acknowledger();
         let now = Instant::from_nanos(5);
-        assert_eq!(acks.on_in_order(now, PATH, 99), Some(now + Duration::from_millis(40)));
+        assert_eq!(acks.on_in_order(now, PATH, 1, 99), Some(now + Duration::from_millis(40)));
         assert_eq!(acks.owed, Owed::Later);
-        assert_eq!(acks.on_in_order(now, PATH, 99), None);
+        assert_eq!(acks.on_in_order(now, PATH, 1, 99), None);
         assert_eq!(acks.owed, Owed::Now);
     }
 
@@ -264,19 +264,19 @@ mod tests {
         acks.spacing.as_mut().unwrap().on_sample(Duration::from_millis(100));
         acks.on_acknowledged(at(1000));
         // Two segments, and 25 ms are not over: the timer is for then. More segments change nothing.
-        assert_eq!(acks.on_in_order(at(1001), PATH, 99), Some(at(1041)));
-        assert_eq!(acks.on_in_order(at(1002), PATH, 99), Some(at(1025)));
-        assert_eq!((acks.on_in_order(at(1003), PATH, 99), acks.owed), (Some(at(1025)), Owed::Later));
-        assert_eq!((acks.on_in_order(at(1025), PATH, 99), acks.owed), (None, Owed::Now));
+        assert_eq!(acks.on_in_order(at(1001), PATH, 1, 99), Some(at(1041)));
+        assert_eq!(acks.on_in_order(at(1002), PATH, 1, 99), Some(at(1025)));
+        assert_eq!((acks.on_in_order(at(1003), PATH, 1, 99), acks.owed), (Some(at(1025)), Owed::Later));
+        assert_eq!((acks.on_in_order(at(1025), PATH, 1, 99), acks.owed), (None, Owed::Now));
         acks.on_acknowledged(at(1025));
         // The time is over, and one segment is not enough before its delay is.
-        assert_eq!(acks.on_in_order(at(1060), PATH, 99), Some(at(1100)));
-        assert_eq!((acks.on_in_order(at(1070), PATH, 99), acks.owed), (None, Owed::Now));
+        assert_eq!(acks.on_in_order(at(1060), PATH, 1, 99), Some(at(1100)));
+        assert_eq!((acks.on_in_order(at(1070), PATH, 1, 99), acks.owed), (None, Owed::Now));
         acks.on_acknowledged(at(1070));
         // What must be acknowledged at once is.
         acks.owe_now();
         assert_eq!(
-            (acks.on_in_order(at(1071), PATH, 99), acks.on_in_order(at(1072), PATH, 99), acks.owed),
+            (acks.on_in_order(at(1071), PATH, 1, 99), acks.on_in_order(at(1072), PATH, 1, 99), acks.owed),
             (None, None, Owed::Now)
         );
     }

@@ -4,8 +4,14 @@
 
 use airtcp_core::{Duration, Instant};
 
-/// What Linux's middle value of `tcp_rmem`, 128 KiB, is as a window: half of it, and what the field of a SYN can say.
-pub const START: u64 = 0xffff;
+/// Memory of the start (Linux's middle value of `tcp_rmem`).
+const MEMORY: u64 = 128 << 10;
+/// Memory that a segment takes which fills a packet of Ethernet (Linux `truesize`).
+const SEGMENT_MEMORY: u64 = 2304;
+/// Longer segments take more, in proportion.
+const LONGEST: u64 = 1460;
+/// Bytes that are thought to fit the memory of the start before the first segment is here: half of it.
+pub const START: u64 = MEMORY / 2;
 /// So many segments are expected in the first round trip (Linux `TCP_INIT_CWND`).
 const FIRST_SEGMENTS: u64 = 10;
 
@@ -14,6 +20,8 @@ const FIRST_SEGMENTS: u64 = 10;
 pub struct Autotuning {
     /// Bytes the buffer may reach.
     most: u64,
+    /// Bytes of the longest segment so far.
+    segment: u32,
     /// Most bytes read in a round trip so far.
     space: u64,
     /// The measurement that runs: what had been read when it began.
@@ -23,12 +31,23 @@ pub struct Autotuning {
 impl Autotuning {
     /// Nothing measured; the buffer reaches `most` bytes.
     pub fn new(most: u64) -> Self {
-        Autotuning { most, space: 0, began: None }
+        Autotuning { most, segment: 0, space: 0, began: None }
     }
 
     /// The bytes that the buffer may reach.
     pub fn most(&self) -> u64 {
         self.most
+    }
+
+    /// A segment of `len` bytes arrived. Returns the bytes that the buffer shall have if it is the longest so far and
+    /// nothing has been measured: what fits the memory of the start in such segments (Linux `scaling_ratio`).
+    pub fn on_segment(&mut self, len: u32) -> Option<u64> {
+        if len <= self.segment || self.space > 0 {
+            return None;
+        }
+        self.segment = len;
+        let share = u64::from(len).min(LONGEST) * 256 / SEGMENT_MEMORY;
+        Some((MEMORY / 256 * share).clamp(1, self.most))
     }
 
     /// Above a hole lie `held` bytes from the first missing one to the last that is here. Returns the bytes that the
@@ -80,6 +99,13 @@ mod tests {
         assert_eq!(read(200, 40_000, 0), None);
         assert_eq!(read(300, 62_000, 500), Some(44_000 + 2 * 4_400 + 500));
         assert_eq!(read(400, 1 << 20, 0), Some(1 << 20));
+    }
+
+    #[test]
+    fn the_memory_of_the_start_holds_less_of_short_segments() {
+        let mut tuning = Autotuning::new(1 << 20);
+        let fits = [1000, 900, 1448, 9000, 9000].map(|len| tuning.on_segment(len));
+        assert_eq!(fits, [Some(512 * 111), None, Some(512 * 160), Some(512 * 162), None]);
     }
 
     #[test]

@@ -4,8 +4,8 @@
 //! Linux grows less where a segment takes much more memory than it has data. Memory is not counted here: only tiny
 //! segments do not count.
 
-/// The window of the start (Linux `tcp_select_initial_window()`).
-pub const START: u64 = 0xffff;
+/// The widest window of the start: what a SYN can say (Linux `tcp_select_initial_window()`).
+const START: u64 = 0xffff;
 /// Shorter segments do not let it grow.
 const LEAST: u32 = 128;
 
@@ -17,9 +17,11 @@ pub struct Growth {
 }
 
 impl Growth {
-    /// The window of the start for a buffer of so many bytes.
-    pub fn new(buffer: u64) -> Self {
-        Growth { limit: buffer.min(START) }
+    /// The window of the start for a buffer that is thought to hold so many bytes: whole segments, if it holds one.
+    pub fn new(buffer: u64, mss: u16) -> Self {
+        let mss = u64::from(mss.max(1));
+        let whole = if buffer > mss { buffer - buffer % mss } else { buffer };
+        Growth { limit: whole.min(START) }
     }
 
     /// The widest window to offer now.
@@ -44,7 +46,7 @@ mod tests {
 
     #[test]
     fn the_window_grows_by_two_segments_with_each_up_to_what_is_free() {
-        let mut growth = Growth::new(1 << 20);
+        let mut growth = Growth::new(1 << 20, 1448);
         assert_eq!(growth.limit(), 65_535);
         assert!(growth.on_segment(1000, 1448, 1 << 20));
         assert_eq!(growth.limit(), 65_535 + 2896);
@@ -52,6 +54,6 @@ mod tests {
         assert_eq!(growth.limit(), 70_000);
         assert!(!growth.on_segment(1448, 1448, 70_000));
         assert!(!growth.on_segment(127, 1448, 1 << 20));
-        assert_eq!(Growth::new(10_000).limit(), 10_000);
+        assert_eq!([10_000, 1 << 16, 1000].map(|buffer| Growth::new(buffer, 1460).limit()), [8760, 64_240, 1000]);
     }
 }

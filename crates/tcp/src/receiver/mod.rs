@@ -2,6 +2,7 @@
 
 mod acknowledge;
 mod autotuning;
+mod batch;
 mod compression;
 mod content;
 mod delay;
@@ -12,6 +13,7 @@ mod spacing;
 mod window;
 
 pub use acknowledge::{Acknowledger, Owed};
+pub use batch::{Batch, Piece, Taken};
 pub use delay::Path;
 pub use round_trip::RoundTrip;
 pub use window::ReceiveWindow;
@@ -47,6 +49,8 @@ pub struct Receiver {
     pub acks: Acknowledger,
     /// The round-trip time as the receiver sees it.
     pub round_trip: RoundTrip,
+    /// Segments that are taken as one, if any are.
+    pub batch: Option<Batch>,
     /// First offset the application has not read.
     read: u64,
     auto_read: bool,
@@ -63,6 +67,7 @@ impl Receiver {
             window,
             acks,
             round_trip: RoundTrip::default(),
+            batch: None,
             read: 1,
             auto_read,
             out_of_order: RangeSet::default(),
@@ -88,11 +93,11 @@ impl Receiver {
 
     /// A segment of `len` bytes was taken: the window may grow for it, and the buffer follow what is read.
     pub fn grow(&mut self, now: Instant, len: u32, mss: u32) {
-        let held = self.out_of_order.last().map_or(0, |last| last.end - self.nxt);
-        self.window.tune(now, self.read, held, mss, self.round_trip.get());
-        if self.window.on_segment(len, mss, self.free()) {
+        if self.window.on_segment(len, mss, self.readable()) {
             self.acks.quick.owe_one();
         }
+        let held = self.out_of_order.last().map_or(0, |last| last.end - self.nxt);
+        self.window.tune(now, self.read, held, mss, self.round_trip.get());
     }
 
     /// Bytes before offset `limit` that have not arrived although later ones have.

@@ -28,7 +28,7 @@ impl RoundTrip {
         }
     }
 
-    /// Data arrived in order up to `nxt`, and the peer may send up to `edge`.
+    /// Data arrived in order up to `nxt`, and a window more would reach to `edge`.
     pub fn on_data(&mut self, now: Instant, nxt: u64, edge: u64) {
         if let Some((end, began_at)) = self.timed {
             if nxt < end {

@@ -29,17 +29,21 @@ impl ReceiveWindow {
         ReceiveWindow { buffer: buffer.max(1), shift: 0, edge: 0, growth: None, tuning: None }
     }
 
-    /// The window that the configuration asks for.
-    pub fn of(config: &Config) -> Self {
+    /// The window that the configuration asks for; the peer sends segments of `mss` bytes at most.
+    pub fn of(config: &Config, mss: u16) -> Self {
         let most = config.receive_buffer.0;
         let tuning = config.receive_autotuning.then(|| Autotuning::new(most));
         let window = ReceiveWindow::new(if tuning.is_some() { most.min(autotuning::START) } else { most });
-        let growth = config.window_growth.then(|| Growth::new(window.buffer));
+        let growth = config.window_growth.then(|| Growth::new(window.buffer, mss));
         ReceiveWindow { growth, tuning, ..window }
     }
 
-    /// A segment of `len` bytes arrived and `free` bytes of the buffer are left. True if the window may grow for it.
-    pub fn on_segment(&mut self, len: u32, mss: u32, free: u64) -> bool {
+    /// A segment of `len` bytes arrived and `unread` bytes wait in the buffer. True if the window may grow for it.
+    pub fn on_segment(&mut self, len: u32, mss: u32, unread: u64) -> bool {
+        if let Some(bytes) = self.tuning.as_mut().and_then(|tuning| tuning.on_segment(len)) {
+            self.buffer = bytes;
+        }
+        let free = self.buffer.saturating_sub(unread);
         self.growth.as_mut().is_some_and(|growth| growth.on_segment(len, mss, free))
     }
 
@@ -54,7 +58,8 @@ impl ReceiveWindow {
 
     /// What may be offered of `free` bytes of the buffer.
     fn offer(&self, free: u64) -> u64 {
-        self.growth.map_or(free, |growth| free.min(growth.limit()))
+        // Rounded up to what the field can say, so that nothing of it is lost.
+        self.growth.map_or(free, |growth| free.min(growth.limit()).next_multiple_of(1 << self.shift))
     }
 
     /// Bytes the buffer holds.
@@ -90,7 +95,7 @@ impl ReceiveWindow {
 
     /// The unscaled window of a SYN.
     pub fn announce_on_syn(&mut self) -> u16 {
-        let field = self.buffer.min(MAX_FIELD);
+        let field = self.growth.map_or(self.buffer, |growth| growth.limit()).min(MAX_FIELD);
         self.edge = self.edge.max(1 + field);
         field as u16
     }
@@ -137,19 +142,19 @@ mod tests {
     #[test]
     fn a_window_that_grows_starts_at_64_kib_and_offers_two_segments_more_for_each() {
         let config = Config { window_growth: true, receive_buffer: ByteSize(1 << 20), ..Config::default() };
-        let mut window = ReceiveWindow::of(&config);
+        let mut window = ReceiveWindow::of(&config, 1000);
         assert_eq!((window.announce_on_syn(), window.wanted_shift()), (65_535, 5));
         window.set_shift(5);
-        assert!(window.on_segment(1000, 1000, 1 << 20));
-        // In whole steps of 32 bytes: 1000 more than what was used, and 2000 more than that.
-        assert_eq!(window.announce(1001, 1 << 20, 1000), (67_535u32 >> 5) as u16);
+        assert!(window.on_segment(1000, 1000, 0));
+        // In whole steps of 32 bytes.
+        assert_eq!(window.announce(1001, 1 << 20, 1000), 67_535_u32.div_ceil(32) as u16);
     }
 
     #[test]
     fn a_tuned_buffer_starts_at_64_kib_and_can_express_the_largest() {
         let config = Config { receive_autotuning: true, receive_buffer: ByteSize(1 << 20), ..Config::default() };
-        let mut window = ReceiveWindow::of(&config);
-        assert_eq!((window.buffer(), window.wanted_shift()), (65_535, 5));
+        let mut window = ReceiveWindow::of(&config, 1000);
+        assert_eq!((window.buffer(), window.wanted_shift()), (1 << 16, 5));
         let ms = |n| Instant::ZERO + Duration::from_millis(n);
         window.tune(ms(0), 0, 0, 1000, Duration::from_millis(10));
         window.tune(ms(10), 40_000, 0, 1000, Duration::from_millis(10));
