@@ -32,7 +32,9 @@ const FIRST: SeqNum = SeqNum(u32::MAX - 2000);
 impl Ours {
     /// Ready for `script`.
     pub fn new(script: &Script) -> Ours {
-        let config = Config { mtu: script.mtu.unwrap_or(Config::default().mtu), ..linux() };
+        let linux = Config::linux();
+        // Writes are never short.
+        let config = Config { mtu: script.mtu.unwrap_or(linux.mtu), send_autotuning: false, ..linux };
         Ours {
             config,
             addresses: Addresses::new(script.is_ipv6),
@@ -110,18 +112,6 @@ impl Ours {
             Socket::Open(connection) => connection.poll_timeout(),
             _ => None,
         }
-    }
-}
-
-/// A host with the habits of Linux that are options of ours.
-fn linux() -> Config {
-    Config {
-        delayed_ack_longest: Some(Duration::from_millis(200)),
-        quick_acks_after_idle: true,
-        sack_compression: true,
-        window_growth: true,
-        receive_autotuning: true,
-        ..Config::default()
     }
 }
 

@@ -194,6 +194,19 @@ airtcp_core::parameters! {
 }
 
 impl Config {
+    /// A host with all habits of Linux that are options here: a live run is one, whatever they are set to.
+    pub fn linux() -> Config {
+        Config {
+            delayed_ack_longest: Some(Duration::from_millis(200)),
+            quick_acks_after_idle: true,
+            sack_compression: true,
+            window_growth: true,
+            receive_autotuning: true,
+            send_autotuning: true,
+            ..Config::default()
+        }
+    }
+
     /// Tick of the host's clock, if it is not exact. A tick of nothing is an exact clock.
     pub fn clock_tick(&self) -> Option<Duration> {
         self.jiffy.filter(|jiffy| !jiffy.is_zero())
