@@ -53,6 +53,7 @@ fn number_of(option: SocketOption) -> (i32, i32) {
         SocketOption::KeepaliveInterval => (libc::IPPROTO_TCP, libc::TCP_KEEPINTVL),
         SocketOption::KeepaliveProbes => (libc::IPPROTO_TCP, libc::TCP_KEEPCNT),
         SocketOption::FinTimeout => (libc::IPPROTO_TCP, libc::TCP_LINGER2),
+        SocketOption::MaxPacingRate => (libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE),
     }
 }
 

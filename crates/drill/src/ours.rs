@@ -32,8 +32,9 @@ const FIRST: SeqNum = SeqNum(u32::MAX - 2000);
 impl Ours {
     /// Ready for `script`.
     pub fn new(script: &Script) -> Ours {
-        let mut config = Config::default();
-        config.mtu = script.mtu.unwrap_or(config.mtu);
+        let linux = Config::linux();
+        // Writes are never short.
+        let config = Config { mtu: script.mtu.unwrap_or(linux.mtu), send_autotuning: false, ..linux };
         Ours {
             config,
             addresses: Addresses::new(script.is_ipv6),
@@ -90,6 +91,7 @@ impl Ours {
             SocketOption::KeepaliveTime => self.config.keepalive_time = seconds,
             SocketOption::KeepaliveInterval => self.config.keepalive_interval = seconds,
             SocketOption::KeepaliveProbes => self.config.keepalive_probes = value,
+            SocketOption::MaxPacingRate => self.config.pacing = true,
             SocketOption::FinTimeout => {}
         }
         Ok(0)
@@ -126,7 +128,9 @@ impl Stack for Ours {
             "net.ipv4.tcp_timestamps" => config.timestamps = is_on,
             "net.ipv4.tcp_sack" => config.sack = is_on,
             "net.ipv4.tcp_window_scaling" => config.window_scaling = is_on,
-            "net.ipv4.tcp_ecn" => config.ecn = is_on,
+            "net.ipv4.tcp_ecn" => (config.ecn, config.ecn_answer) = (value == "1", is_on),
+            "net.ipv4.tcp_comp_sack_nr" => config.sack_compression_acks = number()?,
+            "net.ipv4.tcp_moderate_rcvbuf" => config.receive_autotuning = is_on,
             "net.ipv4.tcp_early_retrans" => config.tail_loss_probe = is_on,
             "net.ipv4.tcp_frto" => config.frto = Some(is_on),
             "net.ipv4.tcp_slow_start_after_idle" => config.slow_start_after_idle = is_on,

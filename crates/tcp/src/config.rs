@@ -102,8 +102,14 @@ airtcp_core::parameters! {
         pub byte_counting: ByteCounting = ByteCounting::Delivered, "RFC 3465; Linux";
         /// Bytes received in order and not yet read, and out of order, that are kept: the receive window.
         pub receive_buffer: ByteSize = ByteSize(6 << 20), "Linux tcp_rmem";
+        /// The window starts at 64 KiB and grows by two segments with each that arrives, each of which is acknowledged at once, as Linux.
+        pub window_growth: bool = false, "Linux tcp_grow_window()";
+        /// The buffer starts at 64 KiB, has what fits 128 KiB of memory once segments arrive, 80 KiB of full ones, and follows what is read in a round trip, up to `receive_buffer`, as Linux's where the application sets none.
+        pub receive_autotuning: bool = false, "Linux tcp_moderate_rcvbuf";
         /// Bytes written and not yet acknowledged that are kept; auto is unlimited.
         pub send_buffer: Option<ByteSize> = None, "ours";
+        /// The send buffer is twice what the window lets out, 20 segments at least and `send_buffer` at most, as Linux's where the application sets none.
+        pub send_autotuning: bool = false, "Linux tcp_sndbuf_expand()";
         /// Read what arrives in order at once, check it and forget it.
         pub auto_read: bool = false, "ours";
         /// Full segments after which an acknowledgment is sent at once.
@@ -112,8 +118,23 @@ airtcp_core::parameters! {
         pub acks_per_rtt: Option<u32> = None, "RFC 5681; TACK: Li et al., SIGCOMM 2020";
         /// Longest delay of an acknowledgment.
         pub delayed_ack_timeout: Duration = Duration::from_millis(40), "Linux TCP_DELACK_MIN; RFC 9293 3.8.6.3: below 500 ms";
+        /// The delay of an acknowledgment follows the spacing of segments, from `delayed_ack_timeout` up to this, as Linux's; auto is a constant delay. Linux has 200 ms.
+        pub delayed_ack_longest: Option<Duration> = None, "Linux TCP_DELACK_MAX; RFC 9293 3.8.6.3: below 500 ms";
         /// Segments at the start that are acknowledged one by one, so that slow start is not delayed.
         pub quick_acks: u32 = 16, "Linux TCP_MAX_QUICKACKS";
+        /// As many again after a pause longer than the RTO and after duplicates, none while both ends talk in turn, and no more than half the window has segments, as Linux.
+        pub quick_acks_after_idle: bool = false, "Linux tcp_event_data_recv()";
+        /// Of the acknowledgments of segments above a hole, all after the first three wait for 5 % of the round trip and leave as one, as Linux; needs SACK.
+        pub sack_compression: bool = false, "Linux __tcp_ack_snd_check()";
+        /// They wait no longer.
+        pub sack_compression_delay: Duration = Duration::from_millis(1), "Linux tcp_comp_sack_delay_ns";
+        /// By so much the timer is late that ends their wait.
+        pub sack_compression_slack: Duration = Duration::from_micros(100), "Linux tcp_comp_sack_slack_ns";
+        /// No more than so many wait.
+        pub sack_compression_acks: u32 = 44, "Linux tcp_comp_sack_nr";
+        /// Full segments in order that arrive within so long of the first are taken as one, up to 64 KiB: one acknowledgment
+        /// answers them (GRO). Auto takes each by itself.
+        pub gro_flush_timeout: Option<Duration> = None, "Linux gro_flush_timeout";
         /// Lowest retransmission timeout.
         pub min_rto: Duration = Duration::from_millis(200), "Linux TCP_RTO_MIN; RFC 6298: 1 s";
         /// Highest retransmission timeout.
@@ -143,7 +164,12 @@ airtcp_core::parameters! {
         /// Believe acknowledgments marked ELN: fast retransmit without taking from the window.
         pub eln: bool = false, "R-10, Balakrishnan & Katz 1998";
         /// Negotiate explicit congestion notification.
-        pub ecn: bool = false, "RFC 3168";
+        pub ecn: bool = false, "RFC 3168; Linux tcp_ecn = 1";
+        /// Agree to explicit congestion notification if the peer asks for it.
+        pub ecn_answer: bool = true, "Linux tcp_ecn = 2";
+        /// Send in bursts of what the rate carries in a millisecond and at 1.2 times the rate of the window, 2 times in slow
+        /// start, whatever the controller, as Linux with `fq` or `SO_MAX_PACING_RATE`. BBR always paces.
+        pub pacing: bool = false, "Linux tcp_update_pacing_rate()";
         /// Times a SYN is sent again before the connection fails.
         pub syn_retries: u32 = 6, "Linux tcp_syn_retries";
         /// Number of these retransmissions that the connecting end sends at a constant interval, before the interval
@@ -168,6 +194,19 @@ airtcp_core::parameters! {
 }
 
 impl Config {
+    /// A host with all habits of Linux that are options here: a live run is one, whatever they are set to.
+    pub fn linux() -> Config {
+        Config {
+            delayed_ack_longest: Some(Duration::from_millis(200)),
+            quick_acks_after_idle: true,
+            sack_compression: true,
+            window_growth: true,
+            receive_autotuning: true,
+            send_autotuning: true,
+            ..Config::default()
+        }
+    }
+
     /// Tick of the host's clock, if it is not exact. A tick of nothing is an exact clock.
     pub fn clock_tick(&self) -> Option<Duration> {
         self.jiffy.filter(|jiffy| !jiffy.is_zero())
@@ -208,6 +247,24 @@ impl Config {
                 return Err((key, "probes would never end; write 1s or more".into()));
             }
         }
+        let longest = self.delayed_ack_longest.unwrap_or(self.delayed_ack_timeout);
+        if longest < self.delayed_ack_timeout || longest > MOST_ACK_DELAY {
+            let least = self.delayed_ack_timeout;
+            let reason = format!(
+                "the delay follows segments from delayed_ack_timeout, {least}, to 500 ms at most; Linux has 200ms"
+            );
+            return Err(("delayed_ack_longest", reason));
+        }
+        if self.gro_flush_timeout.is_some_and(|wait| wait > MOST_ACK_DELAY) {
+            return Err((
+                "gro_flush_timeout",
+                "segments wait for others for 500 ms at most; some 50us are usual".into(),
+            ));
+        }
+        if self.sack_compression_delay.saturating_add(self.sack_compression_slack) > MOST_ACK_DELAY {
+            let reason = "acknowledgments wait for 500 ms at most; Linux has 1ms".into();
+            return Err(("sack_compression_delay", reason));
+        }
         for (key, is_nothing) in [
             ("receive_buffer", self.receive_buffer.0 == 0),
             ("send_buffer", self.send_buffer.is_some_and(|size| size.0 == 0)),
@@ -221,12 +278,20 @@ impl Config {
         Ok(())
     }
 
+    /// Payload of the largest segment that a peer with the same MTU or a larger one sends.
+    pub fn largest_segment(&self, is_ipv4: bool, has_timestamps: bool) -> u16 {
+        self.announced_mss(is_ipv4) - if has_timestamps { 12 } else { 0 }
+    }
+
     /// The MSS to announce: the MTU without the fixed headers (RFC 9293 section 3.7.1).
     pub fn announced_mss(&self, is_ipv4: bool) -> u16 {
         let headers = if is_ipv4 { 40 } else { 60 };
         self.mtu.saturating_sub(headers).clamp(MIN_MSS, u32::from(u16::MAX)) as u16
     }
 }
+
+/// An acknowledgment waits no longer (RFC 9293 section 3.8.6.3).
+const MOST_ACK_DELAY: Duration = Duration::from_millis(500);
 
 /// No announced MSS makes segments smaller than this.
 pub const MIN_MSS: u32 = 64;

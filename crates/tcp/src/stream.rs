@@ -85,6 +85,8 @@ const ENDLESS: u64 = 1 << 60;
 pub struct SendBuffer {
     source: Stream,
     limit: u64,
+    /// What the limit may grow to, if it follows the window.
+    most: Option<u64>,
     /// Bytes accepted from the application.
     pub written: u64,
     /// Bytes the peer has acknowledged.
@@ -96,7 +98,23 @@ pub struct SendBuffer {
 impl SendBuffer {
     /// An empty buffer; `limit` bytes may wait in it.
     pub fn new(source: Stream, limit: Option<u64>) -> Self {
-        SendBuffer { source, limit: limit.unwrap_or(ENDLESS), written: 0, acknowledged: 0, held: VecDeque::new() }
+        let limit = limit.unwrap_or(ENDLESS);
+        SendBuffer { source, limit, most: None, written: 0, acknowledged: 0, held: VecDeque::new() }
+    }
+
+    /// The same, and the limit is `start` until it is widened.
+    pub fn tuned(self, start: u64) -> Self {
+        SendBuffer { limit: start.min(self.limit), most: Some(self.limit), ..self }
+    }
+
+    /// Whether the limit follows the window.
+    pub fn is_tuned(&self) -> bool {
+        self.most.is_some()
+    }
+
+    /// At least `limit` bytes may wait, if the limit follows the window and so many ever may.
+    pub fn widen(&mut self, limit: u64) {
+        self.limit = self.limit.max(limit.min(self.most.unwrap_or(0)));
     }
 
     /// Bytes that can be accepted now.

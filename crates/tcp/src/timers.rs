@@ -13,6 +13,8 @@ pub enum Timer {
     Reorder,
     /// An acknowledgment is owed (RFC 9293 section 3.8.6.3).
     DelayedAck,
+    /// A batch of segments that are taken as one is over.
+    Batch,
     /// The peer's window is closed (RFC 9293 section 3.8.6.1).
     Persist,
     /// The next paced segment may leave.
@@ -22,7 +24,7 @@ pub enum Timer {
     Silence,
 }
 
-const COUNT: usize = 7;
+const COUNT: usize = 8;
 /// A timer that waits for fewer ticks runs out at a tick; longer ones in steps that are each eight times coarser for
 /// eight times the wait (Linux `LVL_START()`).
 const FINE_TICKS: u64 = 63;

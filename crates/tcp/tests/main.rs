@@ -2,6 +2,7 @@
 
 mod classic;
 mod controllers;
+mod habits;
 mod harness;
 mod newzag;
 mod one_segment;

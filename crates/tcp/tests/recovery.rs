@@ -236,7 +236,7 @@ fn a_mark_reduces_the_window_once_per_round_trip_and_loses_nothing() {
     // Not negotiated: no codepoint.
     let mut net = Net::new(
         &ecn(true),
-        &sink(),
+        &Config { ecn_answer: false, ..sink() },
         100,
         Box::new(|_, _, packet| {
             assert!(packet.payload_len() == 0 || packet.ip().ecn() == Ecn::NotEct);

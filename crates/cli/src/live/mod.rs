@@ -14,7 +14,7 @@ pub(crate) use links::LinkReport;
 pub(crate) use session::Session;
 
 use airtcp_core::Duration;
-use airtcp_core::parameters::Parameters;
+use airtcp_core::parameters::{Field, Parameters};
 use airtcp_experiment::scenario::{self, IpVersion};
 use airtcp_experiment::{NotRun, ResolvedScenario, RunOutcome, World};
 use airtcp_linux::emulator;
@@ -112,7 +112,8 @@ fn refuse_what_is_not_emulated(cell: &ResolvedScenario) -> Result<(), NotRun> {
     Err(NotRun::Skipped(sentence))
 }
 
-/// A live run takes the kernel's TCP as it is: what the file says about endpoints beyond that would be a lie.
+/// A live run takes the kernel's TCP as it is: what the file says about endpoints beyond that would be a lie. That our
+/// endpoints shall have habits that the kernel has is none.
 fn refuse_what_the_kernel_decides(cell: &ResolvedScenario) -> Result<(), NotRun> {
     for flow in &cell.flows {
         if !flow.socket.entry.in_kernel {
@@ -120,11 +121,13 @@ fn refuse_what_the_kernel_decides(cell: &ResolvedScenario) -> Result<(), NotRun>
                 format!("flow '{}' has a socket that the kernel does not have; run it in the simulator", flow.name);
             return Err(NotRun::Skipped(sentence));
         }
-        let defaults = airtcp_tcp::Config::default().fields();
-        let differs = |(field, default): &(airtcp_core::parameters::Field, airtcp_core::parameters::Field)| {
-            !["controller", "receive_buffer"].contains(&field.name) && field.value != default.value
+        let (defaults, habits) = (airtcp_tcp::Config::default().fields(), airtcp_tcp::Config::linux().fields());
+        let differs = |(field, kernels): &(Field, [Field; 2])| {
+            let is_known = ["controller", "receive_buffer"].contains(&field.name);
+            !is_known && kernels.iter().all(|kernel| field.value != kernel.value)
         };
-        if let Some((field, _)) = flow.config.fields().into_iter().zip(defaults).find(differs) {
+        let kernels = defaults.into_iter().zip(habits).map(|(default, habit)| [default, habit]);
+        if let Some((field, _)) = flow.config.fields().into_iter().zip(kernels).find(differs) {
             let sentence =
                 format!("flow '{}' sets '{}', which the kernel decides in a live run", flow.name, field.name);
             return Err(NotRun::Skipped(sentence));

@@ -102,6 +102,8 @@ pub enum SocketOption {
     KeepaliveProbes,
     /// `TCP_LINGER2`, in seconds
     FinTimeout,
+    /// `SO_MAX_PACING_RATE`, in bytes per second: it has any controller paced
+    MaxPacingRate,
 }
 
 /// What a call returns.

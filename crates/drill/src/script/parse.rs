@@ -136,12 +136,13 @@ fn call(cursor: &mut Cursor) -> Result<(Call, Outcome), String> {
     Ok((call, outcome))
 }
 
-const OPTIONS: [(&str, SocketOption); 5] = [
+const OPTIONS: [(&str, SocketOption); 6] = [
     ("SO_KEEPALIVE", SocketOption::Keepalive),
     ("TCP_KEEPIDLE", SocketOption::KeepaliveTime),
     ("TCP_KEEPINTVL", SocketOption::KeepaliveInterval),
     ("TCP_KEEPCNT", SocketOption::KeepaliveProbes),
     ("TCP_LINGER2", SocketOption::FinTimeout),
+    ("SO_MAX_PACING_RATE", SocketOption::MaxPacingRate),
 ];
 
 /// `setsockopt(3, SOL_TCP, TCP_KEEPIDLE, [1], 4)`

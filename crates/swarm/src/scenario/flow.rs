@@ -60,7 +60,7 @@ const RETRIES: u32 = 1000;
 /// Any parameters but those by which a connection is told to give up, those that the simulator sets, and the tick of the
 /// host's clock, without which the kept seeds keep their networks.
 fn draw_config(draw: &mut Draw, mtu: u32, tables: &Tables<'_>) -> Config {
-    const FIXED: [&str; 13] = [
+    const FIXED: [&str; 25] = [
         "controller",
         "mtu",
         "auto_read",
@@ -74,6 +74,18 @@ fn draw_config(draw: &mut Draw, mtu: u32, tables: &Tables<'_>) -> Config {
         "time_wait",
         "random_seed",
         "jiffy",
+        "delayed_ack_longest",
+        "quick_acks_after_idle",
+        "sack_compression",
+        "sack_compression_delay",
+        "sack_compression_slack",
+        "sack_compression_acks",
+        "window_growth",
+        "receive_autotuning",
+        "send_autotuning",
+        "gro_flush_timeout",
+        "ecn_answer",
+        "pacing",
     ];
     let mut fields = Config::default().fields();
     fields.retain(|field| !FIXED.contains(&field.name));
@@ -106,5 +118,26 @@ fn draw_config(draw: &mut Draw, mtu: u32, tables: &Tables<'_>) -> Config {
         // Below the round trip everything would be sent again for ever.
         RtoRule::Constant => config.min_rto = config.max_rto,
     }
+    draw_habits(&mut config);
     config
+}
+
+/// Habits of Linux that are options: half of the flows have some. They have a stream of their own, which follows from what
+/// was drawn before, so that the kept seeds keep their networks.
+fn draw_habits(config: &mut Config) {
+    let mut draw = Draw::new(config.receive_buffer.0 ^ config.min_rto.as_nanos(), "habits");
+    if draw.percent(50) {
+        return;
+    }
+    let mut has = || draw.percent(50);
+    config.quick_acks_after_idle = has();
+    config.sack_compression = has();
+    config.window_growth = has();
+    config.receive_autotuning = has();
+    config.send_autotuning = has();
+    config.pacing = has();
+    config.delayed_ack_longest = has().then(|| config.delayed_ack_timeout.max(Duration::from_millis(200)));
+    config.sack_compression_acks = draw.between(0, 60) as u32;
+    let wait = draw.span(Duration::ZERO, Duration::from_millis(5));
+    config.gro_flush_timeout = draw.percent(50).then_some(wait);
 }

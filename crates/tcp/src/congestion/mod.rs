@@ -144,6 +144,10 @@ pub trait Controller: Debug + Send {
     fn min_tso_segs(&mut self, _sk: &mut TcpSock) -> u32 {
         2
     }
+    /// The send buffer is so many windows, if it follows them.
+    fn sndbuf_expand(&self) -> u32 {
+        2
+    }
     /// What it counted so far, by name, always the same names in the same order.
     fn get_info(&self, _see: &mut dyn FnMut(&'static str, u64)) {}
 }

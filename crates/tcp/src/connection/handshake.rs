@@ -47,7 +47,8 @@ impl Connection {
         let scales = self.config.window_scaling && theirs.window_scale.is_some();
         self.options.our_shift = scales.then(|| self.receiver.window.wanted_shift());
         self.receiver.window.set_shift(self.options.our_shift.unwrap_or(0));
-        self.options.ecn = self.config.ecn && tcp.flags.ece() && (tcp.flags.cwr() != tcp.flags.ack());
+        let may_answer = self.config.ecn_answer && !tcp.flags.ack();
+        self.options.ecn = (self.config.ecn || may_answer) && tcp.flags.ece() && (tcp.flags.cwr() != tcp.flags.ack());
         if let Some(stamp) = theirs.timestamps.filter(|_| self.options.timestamps) {
             self.options.note(stamp, 0, Instant::ZERO);
         }

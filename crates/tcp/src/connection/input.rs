@@ -1,7 +1,7 @@
 //! A segment arrives (RFC 9293 section 3.10.7.4, RFC 5961, RFC 7323 section 5.3).
 
 use super::{CloseReason, Connection, State, reset_reply};
-use crate::receiver::Arrival;
+use crate::receiver::{Arrival, Batch, Piece, Taken};
 use crate::sender::AckInput;
 use crate::timers::Timer;
 use airtcp_core::{Duration, Ecn, Instant, Packet, TcpFlags, TcpHeader};
@@ -119,6 +119,8 @@ impl Connection {
         if end <= self.receiver.nxt as i64 && end > 0 {
             self.stats.duplicate_segments_received += 1;
             self.receiver.acks.report_duplicate(sequence.max(1) as u64, end as u64);
+            let window = self.receiver.window.edge().saturating_sub(self.receiver.nxt);
+            self.receiver.acks.quick.on_duplicate(window / u64::from(self.sender.sk.mss_cache.max(1)));
         } else {
             self.stats.rejected_segments += 1;
         }
@@ -172,8 +174,16 @@ impl Connection {
     fn note_stamp(&mut self, now: Instant, packet: &Packet, tcp: &TcpHeader, sequence: i64) {
         let Some(stamp) = tcp.options.timestamps.filter(|_| self.options.timestamps) else { return };
         self.options.note(stamp, sequence, now);
-        if let Some(spacing) = self.receiver.acks.spacing.as_mut().filter(|_| packet.payload_len() > 0) {
-            spacing.on_echo(self.options.clock(now), stamp.echo);
+        if packet.payload_len() == 0 {
+            return;
+        }
+        let clock = self.options.clock(now);
+        if let Some(spacing) = &mut self.receiver.acks.spacing {
+            spacing.on_echo(clock, stamp.echo);
+        }
+        if packet.payload_len() >= self.sender.sk.mss_cache {
+            let is_read = self.receiver.readable() == 0;
+            self.receiver.round_trip.on_echo(clock, stamp.echo, is_read);
         }
     }
 
@@ -208,13 +218,11 @@ impl Connection {
             return;
         }
         if len > 0 {
-            match self.receiver.accept(sequence, packet, len, &mut self.stats) {
-                Arrival::InOrder => {
-                    if let Some(at) = self.receiver.acks.on_in_order(now) {
-                        self.timers.start(Timer::DelayedAck, now, at.saturating_since(now));
-                    }
-                }
-                Arrival::FilledHole | Arrival::OutOfOrder | Arrival::Duplicate => self.receiver.acks.owe_now(),
+            let arrival = self.receiver.accept(sequence, packet, len, &mut self.stats);
+            if self.receiver.batch.is_some() {
+                self.batch_arrival(now, arrival, tcp, len);
+            } else {
+                self.acknowledge_arrival(now, arrival, len);
             }
         }
         if tcp.flags.fin() {
@@ -224,7 +232,77 @@ impl Connection {
         }
     }
 
+    /// Adds a segment in order to the batch that is taken as one; any other ends the batch.
+    fn batch_arrival(&mut self, now: Instant, arrival: Arrival, tcp: &TcpHeader, len: u32) {
+        let piece = Piece { len, stamps: tcp.options.timestamps, ends: tcp.flags.psh() || tcp.flags.fin() };
+        let joins = arrival == Arrival::InOrder;
+        if !joins || self.receiver.batch.is_some_and(|batch| batch.refuses(&piece)) {
+            self.end_batch(now);
+        }
+        if !joins {
+            self.acknowledge_arrival(now, arrival, len);
+            return;
+        }
+        match self.receiver.batch.as_mut().map(|batch| batch.add(now, &piece)) {
+            Some(Taken::Begins(until)) => self.timers.set(Timer::Batch, until),
+            Some(Taken::Joins) => {}
+            Some(Taken::Ends) | None => self.end_batch(now),
+        }
+    }
+
+    /// Takes what came together as one segment.
+    pub(super) fn end_batch(&mut self, now: Instant) {
+        self.timers.stop(Timer::Batch);
+        if let Some(len) = self.receiver.batch.as_mut().and_then(Batch::take) {
+            self.acknowledge_arrival(now, Arrival::InOrder, len);
+        }
+    }
+
+    /// Payload of the largest segment that the peer may send.
+    fn largest_segment(&self) -> u32 {
+        u32::from(self.config.largest_segment(self.local.address.is_ipv4(), self.options.timestamps))
+    }
+
+    /// Decides when to acknowledge a segment with `len` bytes of data.
+    fn acknowledge_arrival(&mut self, now: Instant, arrival: Arrival, len: u32) {
+        let (path, mss) = (self.path(), self.sender.sk.mss_cache);
+        let (nxt, edge) = (self.receiver.nxt, self.receiver.window.edge());
+        let window = edge.saturating_sub(nxt) / u64::from(mss.max(1));
+        // The window that the peer was told last.
+        let told = edge.saturating_sub(self.options.last_ack_sent);
+        match arrival {
+            Arrival::InOrder => {
+                self.receiver.round_trip.on_data(now, nxt, nxt + told);
+                self.receiver.grow(now, len, mss);
+                let full = (len / self.largest_segment()).max(1);
+                if let Some(at) = self.receiver.acks.on_in_order(now, path, full, window) {
+                    self.timers.start(Timer::DelayedAck, now, at.saturating_since(now));
+                }
+            }
+            Arrival::OutOfOrder if self.options.sack => {
+                self.receiver.grow(now, len, mss);
+                let round_trip = self.receiver.round_trip.get();
+                let round_trip = path.srtt.map_or(round_trip, |srtt| srtt.min(round_trip));
+                let ranges = self.receiver.ranges();
+                if let Some(at) = self.receiver.acks.on_out_of_order(now, nxt, ranges, round_trip) {
+                    self.timers.set(Timer::DelayedAck, at);
+                }
+            }
+            Arrival::FilledHole => {
+                self.receiver.round_trip.on_data(now, nxt, nxt + told);
+                self.receiver.grow(now, len, mss);
+                self.receiver.acks.owe_now();
+            }
+            Arrival::Duplicate => {
+                self.receiver.acks.quick.on_duplicate(window);
+                self.receiver.acks.owe_now();
+            }
+            Arrival::OutOfOrder => self.receiver.acks.owe_now(),
+        }
+    }
+
     fn take_fin(&mut self, now: Instant, offset: i64) {
+        self.end_batch(now);
         self.receiver.acks.owe_now();
         if offset < 1 {
             return;

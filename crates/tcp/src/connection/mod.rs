@@ -17,7 +17,7 @@ pub use silence::Patience;
 
 use crate::config::Config;
 use crate::congestion::TcpSock;
-use crate::receiver::{Acknowledger, ReceiveWindow, Receiver};
+use crate::receiver::{Acknowledger, Batch, Path, ReceiveWindow, Receiver};
 use crate::sender::{Sender, Step};
 use crate::sequence::Sequence;
 use crate::stats::Stats;
@@ -28,6 +28,9 @@ use alloc::format;
 use bytes::Bytes;
 use core::net::IpAddr;
 use options::Options;
+
+/// Of a send buffer that follows the window, before the handshake is over (Linux `tcp_wmem`).
+const FIRST_SEND_BUFFER: u64 = 16 << 10;
 
 /// One end's address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -149,13 +152,16 @@ impl Connection {
         let Opening { config, local, remote, initial_sequence, timestamp_offset, source } = opening;
         let rng = Rng::derive(config.random_seed, &format!("tcp {}", flow_key(*local, *remote)));
         let buffer = SendBuffer::new(*source, config.send_buffer.map(|size| size.0));
-        let acks = Acknowledger::new(config);
+        let buffer = if config.send_autotuning { buffer.tuned(FIRST_SEND_BUFFER) } else { buffer };
+        let window = ReceiveWindow::of(config, config.largest_segment(local.address.is_ipv4(), config.timestamps));
+        let mut receiver = Receiver::new(window, Acknowledger::new(config), config.auto_read);
+        receiver.batch = Batch::new(config);
         Connection {
             local: *local,
             remote: *remote,
             state: State::SynSent,
             sender: Sender::new(config, Sequence::new(*initial_sequence), buffer, rng),
-            receiver: Receiver::new(ReceiveWindow::new(config.receive_buffer.0), acks, config.auto_read),
+            receiver,
             options: Options::new(*timestamp_offset),
             timers: Timers::new(config.clock_tick()),
             stats: Stats::default(),
@@ -301,7 +307,11 @@ impl Connection {
             self.handle_silence_timeout(now);
         }
         if self.timers.take_expired(Timer::DelayedAck, now) {
-            self.receiver.acks.owe_now();
+            let path = self.path();
+            self.receiver.acks.on_delay_over(path);
+        }
+        if self.timers.take_expired(Timer::Batch, now) {
+            self.end_batch(now);
         }
         self.timers.take_expired(Timer::Pacing, now);
         if self.timers.take_expired(Timer::Reorder, now) {
@@ -324,6 +334,11 @@ impl Connection {
             };
             self.give_up_unless(goes_on);
         }
+    }
+
+    /// What the sending half knows of the path.
+    fn path(&self) -> Path {
+        Path { rto: self.sender.rtt.rto(), srtt: self.srtt() }
     }
 
     fn give_up_unless(&mut self, goes_on: bool) {

@@ -2,7 +2,7 @@
 
 use super::input::echo_flags;
 use super::{Connection, State};
-use crate::receiver::Owed;
+use crate::receiver::{Batch, Owed};
 use crate::sender::Transmission;
 use crate::stream::SegmentPayload;
 use crate::timers::Timer;
@@ -91,7 +91,15 @@ impl Connection {
         }
         let ecn = if self.sender.ecn && is_new_data { Ecn::Ect0 } else { Ecn::NotEct };
         let header = self.acknowledging_header(now, sent.start, flags);
+        // What waited to be reported selectively is not in a data segment.
+        let reports = self.receiver.acks.is_compressed();
         self.note_acknowledged(now);
+        if reports {
+            self.receiver.acks.owe_now();
+        }
+        if sent.len > 0 {
+            self.receiver.acks.on_data_sent(now);
+        }
         self.stats.bytes_sent += u64::from(sent.len);
         self.stats.data_segments_sent += u64::from(sent.len > 0);
         self.finish_segment(header, ecn, Some(sent))
@@ -127,6 +135,11 @@ impl Connection {
     }
 
     fn note_acknowledged(&mut self, now: Instant) {
+        if let Some(len) = self.receiver.batch.as_mut().and_then(Batch::take) {
+            // What has come so far is acknowledged with this.
+            self.timers.stop(Timer::Batch);
+            self.receiver.grow(now, len, self.sender.sk.mss_cache);
+        }
         if self.receiver.acks.owed != Owed::Nothing {
             self.timers.stop(Timer::DelayedAck);
         }

@@ -1,6 +1,9 @@
 //! When to acknowledge (RFC 5681 section 4.2, RFC 9293 section 3.8.6.3) and what to report
 //! selectively (RFC 2018, D-SACK by RFC 2883).
 
+use super::compression::{Report, SackCompression};
+use super::delay::{AckDelay, Path};
+use super::quick::QuickAcks;
 use super::spacing::Spacing;
 use crate::config::Config;
 use crate::range_set::{Range, RangeSet};
@@ -28,9 +31,11 @@ pub struct Acknowledger {
     pub echo_mark: bool,
     /// Progress is acknowledged no sooner than it allows, if any.
     pub spacing: Option<Spacing>,
+    /// Segments that are acknowledged one by one.
+    pub quick: QuickAcks,
     segments_limit: u32,
-    timeout: Duration,
-    quick_left: u32,
+    delay: AckDelay,
+    compression: Option<SackCompression>,
     segments: u32,
     /// Offsets of the segments that arrived out of order most recently, newest first.
     recent: [Option<u64>; 4],
@@ -44,9 +49,10 @@ impl Acknowledger {
             owed: Owed::Nothing,
             echo_mark: false,
             spacing: config.acks_per_rtt.map(Spacing::new),
+            quick: QuickAcks::new(config),
             segments_limit: config.delayed_ack_segments.max(1),
-            timeout: config.delayed_ack_timeout,
-            quick_left: config.quick_acks,
+            delay: AckDelay::new(config),
+            compression: SackCompression::new(config),
             segments: 0,
             recent: [None; 4],
             duplicate: None,
@@ -58,30 +64,86 @@ impl Acknowledger {
         self.owed = Owed::Now;
     }
 
-    /// A segment arrived in order; returns when to acknowledge if nothing changes until then.
-    pub fn on_in_order(&mut self, now: Instant) -> Option<Instant> {
-        self.segments += 1;
-        if self.quick_left > 0 || self.segments >= self.segments_limit {
-            let allowed_at = self.spacing.filter(|_| self.quick_left == 0).map_or(now, |spacing| spacing.allowed_at());
+    /// A segment arrived in order, `full` of them if they were taken as one, and the window has room for `window` full
+    /// ones; returns when to acknowledge if nothing changes until then.
+    pub fn on_in_order(&mut self, now: Instant, path: Path, full: u32, window: u64) -> Option<Instant> {
+        if let Some(pause) = self.quick.pause(now) {
+            self.delay.on_in_order(pause, path.rto);
+        }
+        self.quick.on_in_order(now, path.rto, window);
+        self.segments += full;
+        if self.quick.is_quick() || self.segments >= self.segments_limit {
+            let allowed_at =
+                self.spacing.filter(|_| !self.quick.is_quick()).map_or(now, |spacing| spacing.allowed_at());
             if allowed_at > now && self.owed != Owed::Now {
                 self.owed = Owed::Later;
                 return Some(allowed_at);
             }
-            self.quick_left = self.quick_left.saturating_sub(1);
+            self.take_quick();
             self.owed = Owed::Now;
             return None;
         }
         if self.owed == Owed::Nothing {
             self.owed = Owed::Later;
-            return Some(now.saturating_add(self.timeout));
+            return Some(now.saturating_add(self.delay.wait(path.srtt)));
         }
         None
+    }
+
+    /// A segment arrived above the hole at `nxt`, and SACK reports it; there are `ranges` above it now. Returns when to
+    /// acknowledge it at the latest, unless at once or with others that wait.
+    pub fn on_out_of_order(&mut self, now: Instant, nxt: u64, ranges: usize, round_trip: Duration) -> Option<Instant> {
+        let report = match &mut self.compression {
+            Some(compression) if !self.quick.is_quick() => compression.on_out_of_order(now, nxt, ranges, round_trip),
+            _ => Report::Now,
+        };
+        if report == Report::Now || self.owed == Owed::Now {
+            if self.compression.is_some() {
+                self.take_quick();
+            }
+            self.owed = Owed::Now;
+            return None;
+        }
+        self.owed = Owed::Later;
+        match report {
+            Report::By(at) => Some(at),
+            _ => None,
+        }
+    }
+
+    /// The time of an acknowledgment that waited is over.
+    pub fn on_delay_over(&mut self, path: Path) {
+        if self.owed == Owed::Later && !self.is_compressed() {
+            self.delay.on_missed(self.quick.talks_in_turn(), path.rto);
+            self.quick.on_missed();
+        }
+        self.owed = Owed::Now;
+    }
+
+    /// Data of ours leave.
+    pub fn on_data_sent(&mut self, now: Instant) {
+        self.quick.on_data_sent(now, self.delay.spacing());
+    }
+
+    /// True if what waits is the report of segments above a hole.
+    pub fn is_compressed(&self) -> bool {
+        self.compression.is_some_and(|compression| compression.is_waiting())
+    }
+
+    /// A quick acknowledgment is used, if there is one.
+    fn take_quick(&mut self) {
+        if self.quick.take() {
+            self.delay.reset();
+        }
     }
 
     /// An acknowledgment left with a segment of ours.
     pub fn on_acknowledged(&mut self, now: Instant) {
         if let Some(spacing) = &mut self.spacing {
             spacing.on_acknowledged(now);
+        }
+        if let Some(compression) = &mut self.compression {
+            compression.on_acknowledged();
         }
         self.owed = Owed::Nothing;
         self.segments = 0;
@@ -151,6 +213,8 @@ mod tests {
     use airtcp_core::SeqNum;
     use alloc::vec::Vec;
 
+    const PATH: Path = Path { rto: Duration::from_millis(200), srtt: None };
+
     fn starts(acks: &mut Acknowledger, held: &RangeSet, max: usize) -> Vec<u32> {
         acks.blocks(held, Sequence::new(SeqNum(0)), max).as_slice().iter().map(|(left, _)| left.0).collect()
     }
@@ -187,9 +251,9 @@ mod tests {
     fn every_second_segment_is_acknowledged_at_once_and_the_first_after_the_delay() {
         let mut acks = acknowledger();
         let now = Instant::from_nanos(5);
-        assert_eq!(acks.on_in_order(now), Some(now + Duration::from_millis(40)));
+        assert_eq!(acks.on_in_order(now, PATH, 1, 99), Some(now + Duration::from_millis(40)));
         assert_eq!(acks.owed, Owed::Later);
-        assert_eq!(acks.on_in_order(now), None);
+        assert_eq!(acks.on_in_order(now, PATH, 1, 99), None);
         assert_eq!(acks.owed, Owed::Now);
     }
 
@@ -200,17 +264,20 @@ mod tests {
         acks.spacing.as_mut().unwrap().on_sample(Duration::from_millis(100));
         acks.on_acknowledged(at(1000));
         // Two segments, and 25 ms are not over: the timer is for then. More segments change nothing.
-        assert_eq!(acks.on_in_order(at(1001)), Some(at(1041)));
-        assert_eq!(acks.on_in_order(at(1002)), Some(at(1025)));
-        assert_eq!((acks.on_in_order(at(1003)), acks.owed), (Some(at(1025)), Owed::Later));
-        assert_eq!((acks.on_in_order(at(1025)), acks.owed), (None, Owed::Now));
+        assert_eq!(acks.on_in_order(at(1001), PATH, 1, 99), Some(at(1041)));
+        assert_eq!(acks.on_in_order(at(1002), PATH, 1, 99), Some(at(1025)));
+        assert_eq!((acks.on_in_order(at(1003), PATH, 1, 99), acks.owed), (Some(at(1025)), Owed::Later));
+        assert_eq!((acks.on_in_order(at(1025), PATH, 1, 99), acks.owed), (None, Owed::Now));
         acks.on_acknowledged(at(1025));
         // The time is over, and one segment is not enough before its delay is.
-        assert_eq!(acks.on_in_order(at(1060)), Some(at(1100)));
-        assert_eq!((acks.on_in_order(at(1070)), acks.owed), (None, Owed::Now));
+        assert_eq!(acks.on_in_order(at(1060), PATH, 1, 99), Some(at(1100)));
+        assert_eq!((acks.on_in_order(at(1070), PATH, 1, 99), acks.owed), (None, Owed::Now));
         acks.on_acknowledged(at(1070));
         // What must be acknowledged at once is.
         acks.owe_now();
-        assert_eq!((acks.on_in_order(at(1071)), acks.on_in_order(at(1072)), acks.owed), (None, None, Owed::Now));
+        assert_eq!(
+            (acks.on_in_order(at(1071), PATH, 1, 99), acks.on_in_order(at(1072), PATH, 1, 99), acks.owed),
+            (None, None, Owed::Now)
+        );
     }
 }

@@ -1,18 +1,28 @@
 //! The receiving half: reassembly, the window it allows, and when to acknowledge.
 
 mod acknowledge;
+mod autotuning;
+mod batch;
+mod compression;
 mod content;
+mod delay;
+mod growth;
+mod quick;
+mod round_trip;
 mod spacing;
 mod window;
 
 pub use acknowledge::{Acknowledger, Owed};
+pub use batch::{Batch, Piece, Taken};
+pub use delay::Path;
+pub use round_trip::RoundTrip;
 pub use window::ReceiveWindow;
 
 use crate::range_set::{Range, RangeSet};
 use crate::sequence::Sequence;
 use crate::stats::Stats;
 use crate::stream::{Chunk, PIECE_MEMORY, most_pieces};
-use airtcp_core::{Packet, SackBlocks};
+use airtcp_core::{Instant, Packet, SackBlocks};
 use content::Content;
 
 /// What an arriving segment was.
@@ -37,6 +47,10 @@ pub struct Receiver {
     pub window: ReceiveWindow,
     /// When to acknowledge, and what to report selectively.
     pub acks: Acknowledger,
+    /// The round-trip time as the receiver sees it.
+    pub round_trip: RoundTrip,
+    /// Segments that are taken as one, if any are.
+    pub batch: Option<Batch>,
     /// First offset the application has not read.
     read: u64,
     auto_read: bool,
@@ -52,6 +66,8 @@ impl Receiver {
             nxt: 1,
             window,
             acks,
+            round_trip: RoundTrip::default(),
+            batch: None,
             read: 1,
             auto_read,
             out_of_order: RangeSet::default(),
@@ -68,6 +84,20 @@ impl Receiver {
     /// True while something before what was received is missing.
     pub fn has_gap(&self) -> bool {
         !self.out_of_order.is_empty()
+    }
+
+    /// Ranges above the first hole.
+    pub fn ranges(&self) -> usize {
+        self.out_of_order.iter().count()
+    }
+
+    /// A segment of `len` bytes was taken: the window may grow for it, and the buffer follow what is read.
+    pub fn grow(&mut self, now: Instant, len: u32, mss: u32) {
+        if self.window.on_segment(len, mss, self.readable()) {
+            self.acks.quick.owe_one();
+        }
+        let held = self.out_of_order.last().map_or(0, |last| last.end - self.nxt);
+        self.window.tune(now, self.read, held, mss, self.round_trip.get());
     }
 
     /// Bytes before offset `limit` that have not arrived although later ones have.

@@ -2,6 +2,13 @@
 //!
 //! The right edge never moves back. It moves forward only by a full segment or half the buffer, so
 //! a slow reader does not cause small segments.
+//!
+//! As Linux, the window may start small and grow ([`Growth`]), and so may the buffer ([`Autotuning`]).
+
+use super::autotuning::{self, Autotuning};
+use super::growth::Growth;
+use crate::config::Config;
+use airtcp_core::{Duration, Instant};
 
 /// Widest unscaled window.
 const MAX_FIELD: u64 = 0xffff;
@@ -12,12 +19,47 @@ pub struct ReceiveWindow {
     buffer: u64,
     shift: u8,
     edge: u64,
+    growth: Option<Growth>,
+    tuning: Option<Autotuning>,
 }
 
 impl ReceiveWindow {
     /// A window for `buffer` bytes.
     pub fn new(buffer: u64) -> Self {
-        ReceiveWindow { buffer: buffer.max(1), shift: 0, edge: 0 }
+        ReceiveWindow { buffer: buffer.max(1), shift: 0, edge: 0, growth: None, tuning: None }
+    }
+
+    /// The window that the configuration asks for; the peer sends segments of `mss` bytes at most.
+    pub fn of(config: &Config, mss: u16) -> Self {
+        let most = config.receive_buffer.0;
+        let tuning = config.receive_autotuning.then(|| Autotuning::new(most));
+        let window = ReceiveWindow::new(if tuning.is_some() { most.min(autotuning::START) } else { most });
+        let growth = config.window_growth.then(|| Growth::new(window.buffer, mss));
+        ReceiveWindow { growth, tuning, ..window }
+    }
+
+    /// A segment of `len` bytes arrived and `unread` bytes wait in the buffer. True if the window may grow for it.
+    pub fn on_segment(&mut self, len: u32, mss: u32, unread: u64) -> bool {
+        if let Some(bytes) = self.tuning.as_mut().and_then(|tuning| tuning.on_segment(len)) {
+            self.buffer = bytes;
+        }
+        let free = self.buffer.saturating_sub(unread);
+        self.growth.as_mut().is_some_and(|growth| growth.on_segment(len, mss, free))
+    }
+
+    /// Has the buffer follow what is read: everything below `read` is, and above a hole lie `held` bytes from the first
+    /// missing one to the last that is here.
+    pub fn tune(&mut self, now: Instant, read: u64, held: u64, mss: u32, round_trip: Duration) {
+        let Some(tuning) = &mut self.tuning else { return };
+        let wanted = tuning.on_read(now, read, held, mss, round_trip);
+        let for_held = (held > 0).then(|| tuning.on_held(held, mss));
+        self.buffer = self.buffer.max(wanted.max(for_held).unwrap_or(0));
+    }
+
+    /// What may be offered of `free` bytes of the buffer.
+    fn offer(&self, free: u64) -> u64 {
+        // Rounded up to what the field can say, so that nothing of it is lost.
+        self.growth.map_or(free, |growth| free.min(growth.limit()).next_multiple_of(1 << self.shift))
     }
 
     /// Bytes the buffer holds.
@@ -32,7 +74,8 @@ impl ReceiveWindow {
 
     /// The shift count to offer: the smallest that can express the buffer (RFC 7323 section 2.2).
     pub fn wanted_shift(&self) -> u8 {
-        (0..14).find(|shift| self.buffer >> shift <= MAX_FIELD).unwrap_or(14)
+        let most = self.tuning.map_or(self.buffer, |tuning| tuning.most());
+        (0..14).find(|shift| most >> shift <= MAX_FIELD).unwrap_or(14)
     }
 
     /// The shift count both sides agreed to.
@@ -42,7 +85,7 @@ impl ReceiveWindow {
 
     /// The window field for a segment that acknowledges `nxt`; moves the edge.
     pub fn announce(&mut self, nxt: u64, free: u64, mss: u32) -> u16 {
-        let target = nxt + free;
+        let target = nxt + self.offer(free);
         let step = u64::from(mss).min(self.buffer / 2).max(1);
         let edge = if target >= self.edge + step { target } else { self.edge };
         let field = (edge.saturating_sub(nxt) >> self.shift).min(MAX_FIELD);
@@ -52,7 +95,7 @@ impl ReceiveWindow {
 
     /// The unscaled window of a SYN.
     pub fn announce_on_syn(&mut self) -> u16 {
-        let field = self.buffer.min(MAX_FIELD);
+        let field = self.growth.map_or(self.buffer, |growth| growth.limit()).min(MAX_FIELD);
         self.edge = self.edge.max(1 + field);
         field as u16
     }
@@ -62,7 +105,7 @@ impl ReceiveWindow {
     pub fn deserves_update(&self, nxt: u64, free: u64, mss: u32) -> bool {
         let usable = self.edge.saturating_sub(nxt);
         // More than the field can say cannot be told.
-        let free = free.min(MAX_FIELD << self.shift);
+        let free = self.offer(free).min(MAX_FIELD << self.shift);
         free >= 2 * usable && free - usable >= u64::from(mss).min(self.buffer / 2).max(1)
     }
 }
@@ -70,6 +113,7 @@ impl ReceiveWindow {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use airtcp_core::ByteSize;
 
     #[test]
     fn the_shift_is_the_smallest_that_expresses_the_buffer() {
@@ -93,6 +137,28 @@ mod tests {
         window.announce(1, 1 << 20, 1000);
         assert!(!window.deserves_update(30_001, 1 << 20, 1000));
         assert!(window.deserves_update(40_001, 1 << 20, 1000));
+    }
+
+    #[test]
+    fn a_window_that_grows_starts_at_64_kib_and_offers_two_segments_more_for_each() {
+        let config = Config { window_growth: true, receive_buffer: ByteSize(1 << 20), ..Config::default() };
+        let mut window = ReceiveWindow::of(&config, 1000);
+        assert_eq!((window.announce_on_syn(), window.wanted_shift()), (65_535, 5));
+        window.set_shift(5);
+        assert!(window.on_segment(1000, 1000, 0));
+        // In whole steps of 32 bytes.
+        assert_eq!(window.announce(1001, 1 << 20, 1000), 67_535_u32.div_ceil(32) as u16);
+    }
+
+    #[test]
+    fn a_tuned_buffer_starts_at_64_kib_and_can_express_the_largest() {
+        let config = Config { receive_autotuning: true, receive_buffer: ByteSize(1 << 20), ..Config::default() };
+        let mut window = ReceiveWindow::of(&config, 1000);
+        assert_eq!((window.buffer(), window.wanted_shift()), (1 << 16, 5));
+        let ms = |n| Instant::ZERO + Duration::from_millis(n);
+        window.tune(ms(0), 0, 0, 1000, Duration::from_millis(10));
+        window.tune(ms(10), 40_000, 0, 1000, Duration::from_millis(10));
+        assert_eq!(window.buffer(), 80_000 + 2 * 240_000);
     }
 
     #[test]

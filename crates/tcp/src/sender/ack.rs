@@ -125,6 +125,7 @@ impl Sender {
         if prior.packets > 0 {
             self.control_window(&sample, facts, newly_lost);
         }
+        self.tune_buffer();
     }
 
     /// Takes an acknowledgment below `una`, which another one has overtaken: only what it reports selectively counts.

@@ -25,7 +25,7 @@ pub use probing::Limits;
 pub use transmit::Transmission;
 
 use crate::config::{ByteCounting, Config, RecoveryKind, Reduction};
-use crate::congestion::{CaState, Controller, TcpSock};
+use crate::congestion::{CaState, Controller, Pacing, TcpSock};
 use crate::recovery::{self, LossDetector};
 use crate::rtt::RttEstimator;
 use crate::scoreboard::Scoreboard;
@@ -35,6 +35,9 @@ use crate::stream::SendBuffer;
 use crate::timers::Timers;
 use airtcp_core::{Instant, Rng};
 use alloc::boxed::Box;
+
+/// A send buffer that follows the window holds what so many segments let out (Linux `TCP_INIT_CWND`).
+const FIRST_SEGMENTS: u32 = 10;
 
 /// The state outside the sender that every step of it may change.
 pub struct Step<'a> {
@@ -177,6 +180,10 @@ impl Sender {
         self.window_use.changed(now);
         self.sync_sequence();
         self.controller.init(&mut self.sk);
+        if config.pacing {
+            self.sk.sk_pacing_status = Pacing::Needed;
+        }
+        self.tune_buffer();
         self.update_pacing_rate();
     }
 
@@ -198,6 +205,15 @@ impl Sender {
     /// False if a poll could not return anything: a cheap test for receivers.
     pub fn has_something_to_send(&self) -> bool {
         self.has_unsent() || !self.board.is_empty()
+    }
+
+    /// The buffer is twice what the window lets out, if it is tuned (Linux `tcp_sndbuf_expand()`, `tcp_new_space()`).
+    fn tune_buffer(&mut self) {
+        if self.buffer.is_tuned() && self.sk.tcp_packets_in_flight() < self.sk.snd_cwnd {
+            let segments = self.sk.snd_cwnd.max(self.sk.reordering + 1).max(FIRST_SEGMENTS);
+            let expansion = u64::from(self.controller.sndbuf_expand());
+            self.buffer.widen(expansion * u64::from(segments) * u64::from(self.sk.mss_cache));
+        }
     }
 
     fn sync_sequence(&mut self) {

@@ -224,6 +224,10 @@ fn is_after(a: u32, b: u32) -> bool {
 }
 
 impl Controller for Bbr {
+    fn sndbuf_expand(&self) -> u32 {
+        3
+    }
+
     fn init(&mut self, sk: &mut TcpSock) {
         sk.snd_ssthresh = TCP_INFINITE_SSTHRESH;
         *self = Bbr {
