@@ -167,6 +167,9 @@ airtcp_core::parameters! {
         pub ecn: bool = false, "RFC 3168; Linux tcp_ecn = 1";
         /// Agree to explicit congestion notification if the peer asks for it.
         pub ecn_answer: bool = true, "Linux tcp_ecn = 2";
+        /// Have new data wait for the next acknowledgment of a train, so that they leave in a burst of what the rate carries in
+        /// a millisecond, 64 KiB at most, as Linux does to fill super-frames (TSO).
+        pub tso: bool = false, "Linux tcp_tso_should_defer()";
         /// Send in bursts of what the rate carries in a millisecond and at 1.2 times the rate of the window, 2 times in slow
         /// start, whatever the controller, as Linux with `fq` or `SO_MAX_PACING_RATE`. BBR always paces.
         pub pacing: bool = false, "Linux tcp_update_pacing_rate()";
@@ -203,6 +206,7 @@ impl Config {
             window_growth: true,
             receive_autotuning: true,
             send_autotuning: true,
+            tso: true,
             ..Config::default()
         }
     }

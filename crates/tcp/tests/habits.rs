@@ -142,6 +142,35 @@ fn a_tuned_send_buffer_is_twice_what_the_window_lets_out() {
 }
 
 #[test]
+fn in_a_train_of_acknowledgments_data_wait_to_leave_in_bursts() {
+    let instants = |tso, train_us: u64| {
+        let at: Rc<RefCell<Vec<Instant>>> = Rc::default();
+        let log = Rc::clone(&at);
+        let mut free = Instant::ZERO;
+        let path = Box::new(move |now: Instant, from: From, packet: &Packet| {
+            if from == From::B || packet.payload_len() == 0 {
+                return Fate::Deliver;
+            }
+            log.borrow_mut().push(now);
+            free = free.max(now) + Duration::from_micros(train_us);
+            Fate::Late(free.saturating_since(now))
+        });
+        let sender = Config { tso, initial_window: 100, initial_ssthresh: Some(100), ..sink() };
+        let mut net = Net::new(&sender, &Config { quick_acks: u32::MAX, ..sink() }, 40, path);
+        net.a.write_virtual(2000 * MSS);
+        net.run_until(ms(10_000), |net| net.a.is_established() && net.a.all_acknowledged());
+        let mut times = at.take();
+        times.dedup();
+        times.len()
+    };
+    // Acknowledgments 100 us apart: the rate carries about three segments in a millisecond.
+    let (alone, bursts) = (instants(false, 100), instants(true, 100));
+    assert!(bursts * 2 < alone, "{alone} {bursts}");
+    // Further apart than a millisecond nothing waits.
+    assert_eq!(instants(true, 1100), instants(false, 1100));
+}
+
+#[test]
 fn any_controller_is_paced_if_asked_for() {
     let spread = |pacing| {
         let at: Rc<RefCell<Vec<Instant>>> = Rc::default();

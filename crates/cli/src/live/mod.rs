@@ -22,6 +22,7 @@ use airtcp_linux::testbed::{Family, TestbedError};
 use airtcp_linux::traffic::{
     self, Amount, FlowResult, FlowSpec, ProbeResult, ProbeSpec, RunningFlow, RunningProbe, TrafficError,
 };
+use airtcp_tcp::Config;
 
 /// Runs on kernel TCP.
 #[derive(Clone, Copy, Debug, Default)]
@@ -121,19 +122,24 @@ fn refuse_what_the_kernel_decides(cell: &ResolvedScenario) -> Result<(), NotRun>
                 format!("flow '{}' has a socket that the kernel does not have; run it in the simulator", flow.name);
             return Err(NotRun::Skipped(sentence));
         }
-        let (defaults, habits) = (airtcp_tcp::Config::default().fields(), airtcp_tcp::Config::linux().fields());
-        let differs = |(field, kernels): &(Field, [Field; 2])| {
-            let is_known = ["controller", "receive_buffer"].contains(&field.name);
-            !is_known && kernels.iter().all(|kernel| field.value != kernel.value)
-        };
-        let kernels = defaults.into_iter().zip(habits).map(|(default, habit)| [default, habit]);
-        if let Some((field, _)) = flow.config.fields().into_iter().zip(kernels).find(differs) {
+        if let Some(field) = set_otherwise(&flow.config) {
             let sentence =
                 format!("flow '{}' sets '{}', which the kernel decides in a live run", flow.name, field.name);
             return Err(NotRun::Skipped(sentence));
         }
     }
     Ok(())
+}
+
+/// The first key that has neither its default nor what the kernel does.
+fn set_otherwise(config: &Config) -> Option<Field> {
+    let (defaults, habits) = (Config::default().fields(), Config::linux().fields());
+    let kernels = defaults.into_iter().zip(habits).map(|(default, habit)| [default, habit]);
+    let differs = |(field, kernels): &(Field, [Field; 2])| {
+        let is_given = ["controller", "receive_buffer"].contains(&field.name);
+        !is_given && kernels.iter().all(|kernel| field.value != kernel.value)
+    };
+    config.fields().into_iter().zip(kernels).find(differs).map(|(field, _)| field)
 }
 
 /// The flows, and the probes beside them.
@@ -193,8 +199,7 @@ fn flow_spec(
     let (from, to) = (end(flow.from)?, end(flow.to)?);
     let bulk = FlowSpec::bulk(&flow.name, from, to, &flow.controller, cell.warmup, cell.duration);
     // As the default the kernel tunes it.
-    let receive_buffer =
-        Some(flow.config.receive_buffer).filter(|size| *size != airtcp_tcp::Config::default().receive_buffer);
+    let receive_buffer = Some(flow.config.receive_buffer).filter(|size| *size != Config::default().receive_buffer);
     Ok(FlowSpec {
         receive_buffer: receive_buffer.map(|size| size.0),
         amount: flow.size.map_or(bulk.amount, |size| Amount::Bytes(size.0)),
@@ -222,4 +227,20 @@ fn not_run(error: TestbedError) -> NotRun {
 
 fn failed(error: impl std::fmt::Display) -> NotRun {
     NotRun::Failed(error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_live_run_takes_what_the_kernel_does_and_the_defaults_and_nothing_else() {
+        let name = |config: Config| set_otherwise(&config).map(|field| field.name);
+        let receive_buffer = airtcp_core::ByteSize(1 << 20);
+        assert_eq!(name(Config { receive_buffer, ..Config::linux() }), None);
+        assert_eq!(name(Config { sack_compression: true, ..Config::default() }), None);
+        assert_eq!(name(Config { quick_acks: 3, ..Config::linux() }), Some("quick_acks"));
+        let other = Some(Duration::from_millis(300));
+        assert_eq!(name(Config { delayed_ack_longest: other, ..Config::default() }), Some("delayed_ack_longest"));
+    }
 }

@@ -60,7 +60,7 @@ const RETRIES: u32 = 1000;
 /// Any parameters but those by which a connection is told to give up, those that the simulator sets, and the tick of the
 /// host's clock, without which the kept seeds keep their networks.
 fn draw_config(draw: &mut Draw, mtu: u32, tables: &Tables<'_>) -> Config {
-    const FIXED: [&str; 25] = [
+    const FIXED: [&str; 26] = [
         "controller",
         "mtu",
         "auto_read",
@@ -86,6 +86,7 @@ fn draw_config(draw: &mut Draw, mtu: u32, tables: &Tables<'_>) -> Config {
         "gro_flush_timeout",
         "ecn_answer",
         "pacing",
+        "tso",
     ];
     let mut fields = Config::default().fields();
     fields.retain(|field| !FIXED.contains(&field.name));
@@ -136,6 +137,7 @@ fn draw_habits(config: &mut Config) {
     config.receive_autotuning = has();
     config.send_autotuning = has();
     config.pacing = has();
+    config.tso = has();
     config.delayed_ack_longest = has().then(|| config.delayed_ack_timeout.max(Duration::from_millis(200)));
     config.sack_compression_acks = draw.between(0, 60) as u32;
     let wait = draw.span(Duration::ZERO, Duration::from_millis(5));

@@ -61,6 +61,7 @@ struct Prior {
 impl Sender {
     /// Takes an acknowledgment at or above `una`.
     pub fn handle_ack(&mut self, input: &AckInput, step: &mut Step) {
+        self.tso.look_again();
         // This is every segment of a peer that only sends: it reports nothing but its window.
         if self.board.is_empty() && input.ack == self.una && input.tcp.options.sack.is_empty() {
             self.sk.tcp_mstamp = step.now;

@@ -148,6 +148,7 @@ impl Sender {
 
     /// The reordering window of a hole ran out without an acknowledgment (RFC 8985 section 6.3).
     pub fn handle_reorder_timeout(&mut self, step: &mut Step) {
+        self.tso.look_again();
         self.sk.tcp_mstamp = step.now;
         let lost = self.sk.lost;
         self.holds_repairs = false;

@@ -17,6 +17,7 @@ mod reduction;
 mod tail_probe;
 mod timeout;
 mod transmit;
+mod tso;
 mod undo;
 
 pub use ack::AckInput;
@@ -112,6 +113,7 @@ pub struct Sender {
     probing: probing::Probing,
     window_use: idle::WindowUse,
     pacer: pacing::Pacer,
+    tso: tso::Tso,
 }
 
 impl Sender {
@@ -162,6 +164,7 @@ impl Sender {
             probing: probing::Probing::default(),
             window_use: idle::WindowUse::new(config.slow_start_after_idle, config.initial_window),
             pacer: pacing::Pacer::default(),
+            tso: tso::Tso::new(config.tso),
         }
     }
 

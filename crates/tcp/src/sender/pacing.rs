@@ -42,6 +42,7 @@ impl Sender {
     /// No more segments leave now; the rest of the burst is forgotten.
     pub(super) fn end_burst(&mut self) {
         self.pacer.burst = 0;
+        self.end_tso_burst();
     }
 
     /// A segment leaves: the next has to wait for its time on the wire.
@@ -87,7 +88,7 @@ impl Sender {
         self.sk.elapsed(Instant::ZERO, Instant::ZERO.saturating_add(self.sk.tcp_wstamp.saturating_since(now)))
     }
 
-    fn burst_segments(&mut self) -> u32 {
+    pub(super) fn burst_segments(&mut self) -> u32 {
         let halvings = self.sk.rtt_min_us >> TSO_RTT_LOG;
         let near = BURST_MAX.checked_shr(halvings).unwrap_or(0);
         let bytes = (self.sk.sk_pacing_rate >> PACING_SHIFT).saturating_add(near).min(BURST_MAX);

@@ -78,6 +78,7 @@ impl Sender {
 
     /// The window stayed closed: probe it. False if the peer must be given up.
     pub fn handle_persist_timeout(&mut self, limits: &Limits, step: &mut Step) -> bool {
+        self.tso.look_again();
         let Probing { backoff, unanswered, .. } = self.probing;
         // Where waits do not double, so many probes are over in no time.
         let is_silent =

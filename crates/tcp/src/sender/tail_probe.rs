@@ -79,6 +79,7 @@ impl Sender {
 
     /// The tail was silent: the next transmission is a probe, unless one is out already.
     pub fn handle_probe_timeout(&mut self, step: &mut Step) {
+        self.tso.look_again();
         self.sk.tcp_mstamp = step.now;
         self.probe.due = self.probe.high_seq.is_none() && !self.board.is_empty();
         // A probe gets the time to be answered; without one the oldest segment's time goes on.

@@ -41,6 +41,7 @@ impl Sender {
     /// The oldest segment was not acknowledged in time. False if the peer must be given up: it has acknowledged nothing
     /// for too long, or, if its window is closed, said nothing.
     pub fn handle_retransmission_timeout(&mut self, limits: &Limits, step: &mut Step) -> bool {
+        self.tso.look_again();
         if self.board.is_empty() {
             return true;
         }

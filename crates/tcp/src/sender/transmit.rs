@@ -107,6 +107,9 @@ impl Sender {
             self.note_held_back(step.now);
             return None;
         }
+        if self.waits_for_burst(quota, step.now) {
+            return None;
+        }
         if let Some(new) = self.send_new(false, step) {
             return Some(new);
         }
