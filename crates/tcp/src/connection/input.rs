@@ -1,7 +1,7 @@
 //! A segment arrives (RFC 9293 section 3.10.7.4, RFC 5961, RFC 7323 section 5.3).
 
 use super::{CloseReason, Connection, State, reset_reply};
-use crate::receiver::{Arrival, Batch, Piece, Taken};
+use crate::receiver::{Arrival, Batch, Path, Piece, Taken};
 use crate::sender::AckInput;
 use crate::timers::Timer;
 use airtcp_core::{Duration, Ecn, Instant, Packet, TcpFlags, TcpHeader};
@@ -119,8 +119,8 @@ impl Connection {
         if end <= self.receiver.nxt as i64 && end > 0 {
             self.stats.duplicate_segments_received += 1;
             self.receiver.acks.report_duplicate(sequence.max(1) as u64, end as u64);
-            let window = self.receiver.window.edge().saturating_sub(self.receiver.nxt);
-            self.receiver.acks.quick.on_duplicate(window / u64::from(self.sender.sk.mss_cache.max(1)));
+            let window = self.window();
+            self.receiver.acks.quick.on_duplicate(window);
         } else {
             self.stats.rejected_segments += 1;
         }
@@ -177,13 +177,11 @@ impl Connection {
         if packet.payload_len() == 0 {
             return;
         }
-        let clock = self.options.clock(now);
         if let Some(spacing) = &mut self.receiver.acks.spacing {
-            spacing.on_echo(clock, stamp.echo);
+            spacing.on_echo(self.options.clock(now), stamp.echo);
         }
-        if packet.payload_len() >= self.sender.sk.mss_cache {
-            let is_read = self.receiver.readable() == 0;
-            self.receiver.round_trip.on_echo(clock, stamp.echo, is_read);
+        if self.receiver.has_habits && packet.payload_len() >= self.sender.sk.mss_cache {
+            self.receiver.note_echo(self.options.clock(now), stamp.echo);
         }
     }
 
@@ -219,10 +217,14 @@ impl Connection {
         }
         if len > 0 {
             let arrival = self.receiver.accept(sequence, packet, len, &mut self.stats);
-            if self.receiver.batch.is_some() {
+            let depends = self.receiver.has_habits || self.receiver.acks.depend_on_path();
+            if arrival == Arrival::InOrder && !depends {
+                // As nearly always: the number of segments decides alone.
+                self.acknowledge_next(now, Path::UNKNOWN, 1, 0);
+            } else if self.receiver.batch.is_some() {
                 self.batch_arrival(now, arrival, tcp, len);
             } else {
-                self.acknowledge_arrival(now, arrival, len);
+                self.acknowledge_arrival(now, arrival, len, 1);
             }
         }
         if tcp.flags.fin() {
@@ -240,7 +242,7 @@ impl Connection {
             self.end_batch(now);
         }
         if !joins {
-            self.acknowledge_arrival(now, arrival, len);
+            self.acknowledge_arrival(now, arrival, len, 1);
             return;
         }
         match self.receiver.batch.as_mut().map(|batch| batch.add(now, &piece)) {
@@ -254,7 +256,8 @@ impl Connection {
     pub(super) fn end_batch(&mut self, now: Instant) {
         self.timers.stop(Timer::Batch);
         if let Some(len) = self.receiver.batch.as_mut().and_then(Batch::take) {
-            self.acknowledge_arrival(now, Arrival::InOrder, len);
+            let full = (len / self.largest_segment()).max(1);
+            self.acknowledge_arrival(now, Arrival::InOrder, len, full);
         }
     }
 
@@ -263,42 +266,58 @@ impl Connection {
         u32::from(self.config.largest_segment(self.local.address.is_ipv4(), self.options.timestamps))
     }
 
-    /// Decides when to acknowledge a segment with `len` bytes of data.
-    fn acknowledge_arrival(&mut self, now: Instant, arrival: Arrival, len: u32) {
-        let (path, mss) = (self.path(), self.sender.sk.mss_cache);
-        let (nxt, edge) = (self.receiver.nxt, self.receiver.window.edge());
-        let window = edge.saturating_sub(nxt) / u64::from(mss.max(1));
-        // The window that the peer was told last.
-        let told = edge.saturating_sub(self.options.last_ack_sent);
+    /// The next `full` segments are here; see [`Acknowledger::on_in_order`](crate::receiver::Acknowledger::on_in_order).
+    #[inline]
+    fn acknowledge_next(&mut self, now: Instant, path: Path, full: u32, window: u64) {
+        if let Some(at) = self.receiver.acks.on_in_order(now, path, full, window) {
+            self.timers.start(Timer::DelayedAck, now, at.saturating_since(now));
+        }
+    }
+
+    /// Decides when to acknowledge a segment with `len` bytes of data, as many as `full` segments have.
+    fn acknowledge_arrival(&mut self, now: Instant, arrival: Arrival, len: u32, full: u32) {
         match arrival {
             Arrival::InOrder => {
-                self.receiver.round_trip.on_data(now, nxt, nxt + told);
-                self.receiver.grow(now, len, mss);
-                let full = (len / self.largest_segment()).max(1);
-                if let Some(at) = self.receiver.acks.on_in_order(now, path, full, window) {
-                    self.timers.start(Timer::DelayedAck, now, at.saturating_since(now));
-                }
+                self.time_window(now);
+                self.receiver.grow(now, len, self.sender.sk.mss_cache);
+                let (path, window) = (self.path(), self.window());
+                self.acknowledge_next(now, path, full, window);
+                return;
             }
             Arrival::OutOfOrder if self.options.sack => {
-                self.receiver.grow(now, len, mss);
-                let round_trip = self.receiver.round_trip.get();
-                let round_trip = path.srtt.map_or(round_trip, |srtt| srtt.min(round_trip));
-                let ranges = self.receiver.ranges();
+                self.receiver.grow(now, len, self.sender.sk.mss_cache);
+                let known = self.receiver.round_trip();
+                let round_trip = self.path().srtt.map_or(known, |srtt| srtt.min(known));
+                let (nxt, ranges) = (self.receiver.nxt, self.receiver.ranges());
                 if let Some(at) = self.receiver.acks.on_out_of_order(now, nxt, ranges, round_trip) {
                     self.timers.set(Timer::DelayedAck, at);
                 }
+                return;
             }
             Arrival::FilledHole => {
-                self.receiver.round_trip.on_data(now, nxt, nxt + told);
-                self.receiver.grow(now, len, mss);
-                self.receiver.acks.owe_now();
+                self.time_window(now);
+                self.receiver.grow(now, len, self.sender.sk.mss_cache);
             }
             Arrival::Duplicate => {
+                let window = self.window();
                 self.receiver.acks.quick.on_duplicate(window);
-                self.receiver.acks.owe_now();
             }
-            Arrival::OutOfOrder => self.receiver.acks.owe_now(),
+            Arrival::OutOfOrder => {}
         }
+        self.receiver.acks.owe_now();
+    }
+
+    /// Full segments that our window has room for.
+    fn window(&self) -> u64 {
+        let room = self.receiver.window.edge().saturating_sub(self.receiver.nxt);
+        room / u64::from(self.sender.sk.mss_cache.max(1))
+    }
+
+    /// Without timestamps the round-trip time is how long the window takes that the peer was told last.
+    fn time_window(&mut self, now: Instant) {
+        let Some(round_trip) = &mut self.receiver.round_trip else { return };
+        let (nxt, edge) = (self.receiver.nxt, self.receiver.window.edge());
+        round_trip.on_data(now, nxt, nxt + edge.saturating_sub(self.options.last_ack_sent));
     }
 
     fn take_fin(&mut self, now: Instant, offset: i64) {

@@ -17,7 +17,7 @@ pub use silence::Patience;
 
 use crate::config::Config;
 use crate::congestion::TcpSock;
-use crate::receiver::{Acknowledger, Batch, Path, ReceiveWindow, Receiver};
+use crate::receiver::{Acknowledger, Batch, Path, ReceiveWindow, Receiver, RoundTrip};
 use crate::sender::{Sender, Step};
 use crate::sequence::Sequence;
 use crate::stats::Stats;
@@ -156,6 +156,9 @@ impl Connection {
         let window = ReceiveWindow::of(config, config.largest_segment(local.address.is_ipv4(), config.timestamps));
         let mut receiver = Receiver::new(window, Acknowledger::new(config), config.auto_read);
         receiver.batch = Batch::new(config);
+        receiver.round_trip = (config.sack_compression || config.receive_autotuning).then(RoundTrip::default);
+        let looks = receiver.round_trip.is_some() || receiver.batch.is_some();
+        receiver.has_habits = looks || !receiver.window.is_constant();
         Connection {
             local: *local,
             remote: *remote,

@@ -134,16 +134,23 @@ impl Connection {
         header
     }
 
+    #[inline]
     fn note_acknowledged(&mut self, now: Instant) {
-        if let Some(len) = self.receiver.batch.as_mut().and_then(Batch::take) {
-            // What has come so far is acknowledged with this.
-            self.timers.stop(Timer::Batch);
-            self.receiver.grow(now, len, self.sender.sk.mss_cache);
+        if self.receiver.has_habits {
+            self.take_batch(now);
         }
         if self.receiver.acks.owed != Owed::Nothing {
             self.timers.stop(Timer::DelayedAck);
         }
         self.receiver.acks.on_acknowledged(now);
+    }
+
+    /// What has come so far is acknowledged with the segment that leaves.
+    fn take_batch(&mut self, now: Instant) {
+        if let Some(len) = self.receiver.batch.as_mut().and_then(Batch::take) {
+            self.timers.stop(Timer::Batch);
+            self.receiver.grow(now, len, self.sender.sk.mss_cache);
+        }
     }
 
     fn header(&self, start: u64, flags: TcpFlags) -> TcpHeader {

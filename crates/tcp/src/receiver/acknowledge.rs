@@ -33,6 +33,8 @@ pub struct Acknowledger {
     pub spacing: Option<Spacing>,
     /// Segments that are acknowledged one by one.
     pub quick: QuickAcks,
+    /// See [`depend_on_path`](Self::depend_on_path). The first segment always grants some.
+    depend_on_path: bool,
     segments_limit: u32,
     delay: AckDelay,
     compression: Option<SackCompression>,
@@ -50,6 +52,7 @@ impl Acknowledger {
             echo_mark: false,
             spacing: config.acks_per_rtt.map(Spacing::new),
             quick: QuickAcks::new(config),
+            depend_on_path: true,
             segments_limit: config.delayed_ack_segments.max(1),
             delay: AckDelay::new(config),
             compression: SackCompression::new(config),
@@ -64,17 +67,28 @@ impl Acknowledger {
         self.owed = Owed::Now;
     }
 
+    /// True if acknowledgments depend on the path and the window, and not on the number of segments alone.
+    pub fn depend_on_path(&self) -> bool {
+        self.depend_on_path
+    }
+
     /// A segment arrived in order, `full` of them if they were taken as one, and the window has room for `window` full
-    /// ones; returns when to acknowledge if nothing changes until then.
+    /// ones; returns when to acknowledge if nothing changes until then. Path and window matter if
+    /// [`depend_on_path`](Self::depend_on_path) says so.
+    #[inline]
     pub fn on_in_order(&mut self, now: Instant, path: Path, full: u32, window: u64) -> Option<Instant> {
-        if let Some(pause) = self.quick.pause(now) {
-            self.delay.on_in_order(pause, path.rto);
+        if self.depend_on_path {
+            if let Some(pause) = self.quick.pause(now) {
+                self.delay.on_in_order(pause, path.rto);
+            }
+            self.quick.on_in_order(now, path.rto, window);
+            self.depend_on_path = self.quick.are_granted_again() || self.delay.follows();
         }
-        self.quick.on_in_order(now, path.rto, window);
         self.segments += full;
-        if self.quick.is_quick() || self.segments >= self.segments_limit {
-            let allowed_at =
-                self.spacing.filter(|_| !self.quick.is_quick()).map_or(now, |spacing| spacing.allowed_at());
+        let is_quick = self.quick.is_quick();
+        if is_quick || self.segments >= self.segments_limit {
+            let spacing = self.spacing.as_ref().filter(|_| !is_quick);
+            let allowed_at = spacing.map_or(now, Spacing::allowed_at);
             if allowed_at > now && self.owed != Owed::Now {
                 self.owed = Owed::Later;
                 return Some(allowed_at);
@@ -121,13 +135,16 @@ impl Acknowledger {
     }
 
     /// Data of ours leave.
+    #[inline]
     pub fn on_data_sent(&mut self, now: Instant) {
-        self.quick.on_data_sent(now, self.delay.spacing());
+        if self.quick.are_granted_again() {
+            self.quick.on_data_sent(now, self.delay.spacing());
+        }
     }
 
     /// True if what waits is the report of segments above a hole.
     pub fn is_compressed(&self) -> bool {
-        self.compression.is_some_and(|compression| compression.is_waiting())
+        self.compression.as_ref().is_some_and(SackCompression::is_waiting)
     }
 
     /// A quick acknowledgment is used, if there is one.

@@ -24,11 +24,21 @@ pub struct Path {
     pub srtt: Option<Duration>,
 }
 
+impl Path {
+    /// Nothing is known of it.
+    pub const UNKNOWN: Path = Path { rto: Duration::ZERO, srtt: None };
+}
+
 impl AckDelay {
     /// Begins with the least.
     pub fn new(config: &Config) -> Self {
         let least = config.delayed_ack_timeout;
         AckDelay { least, longest: config.delayed_ack_longest, spacing: least }
+    }
+
+    /// True if it follows the spacing of the segments.
+    pub fn follows(&self) -> bool {
+        self.longest.is_some()
     }
 
     /// The spacing as it is estimated.

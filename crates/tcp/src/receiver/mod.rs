@@ -22,7 +22,7 @@ use crate::range_set::{Range, RangeSet};
 use crate::sequence::Sequence;
 use crate::stats::Stats;
 use crate::stream::{Chunk, PIECE_MEMORY, most_pieces};
-use airtcp_core::{Instant, Packet, SackBlocks};
+use airtcp_core::{Duration, Instant, Packet, SackBlocks};
 use content::Content;
 
 /// What an arriving segment was.
@@ -47,10 +47,12 @@ pub struct Receiver {
     pub window: ReceiveWindow,
     /// When to acknowledge, and what to report selectively.
     pub acks: Acknowledger,
-    /// The round-trip time as the receiver sees it.
-    pub round_trip: RoundTrip,
+    /// The round-trip time as the receiver sees it, if a habit asks for it.
+    pub round_trip: Option<RoundTrip>,
     /// Segments that are taken as one, if any are.
     pub batch: Option<Batch>,
+    /// There is a round trip, a batch, or a window that grows: what most receivers need not look at with each segment.
+    pub has_habits: bool,
     /// First offset the application has not read.
     read: u64,
     auto_read: bool,
@@ -66,7 +68,8 @@ impl Receiver {
             nxt: 1,
             window,
             acks,
-            round_trip: RoundTrip::default(),
+            round_trip: None,
+            has_habits: false,
             batch: None,
             read: 1,
             auto_read,
@@ -91,13 +94,29 @@ impl Receiver {
         self.out_of_order.iter().count()
     }
 
+    /// The round-trip time as the receiver sees it; zero if it is not known.
+    pub fn round_trip(&self) -> Duration {
+        self.round_trip.map_or(Duration::ZERO, |round_trip| round_trip.get())
+    }
+
+    /// A full segment echoes a clock of ours; `clock` is how it stands now, in ms.
+    pub fn note_echo(&mut self, clock: u32, echo: u32) {
+        let is_read = self.readable() == 0;
+        if let Some(round_trip) = &mut self.round_trip {
+            round_trip.on_echo(clock, echo, is_read);
+        }
+    }
+
     /// A segment of `len` bytes was taken: the window may grow for it, and the buffer follow what is read.
     pub fn grow(&mut self, now: Instant, len: u32, mss: u32) {
+        if self.window.is_constant() {
+            return;
+        }
         if self.window.on_segment(len, mss, self.readable()) {
             self.acks.quick.owe_one();
         }
         let held = self.out_of_order.last().map_or(0, |last| last.end - self.nxt);
-        self.window.tune(now, self.read, held, mss, self.round_trip.get());
+        self.window.tune(now, self.read, held, mss, self.round_trip());
     }
 
     /// Bytes before offset `limit` that have not arrived although later ones have.

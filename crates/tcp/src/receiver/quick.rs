@@ -30,6 +30,11 @@ impl QuickAcks {
         QuickAcks { left: 0, most, again, heard_at: None, talks_in_turn: false }
     }
 
+    /// True if they are granted again.
+    pub fn are_granted_again(&self) -> bool {
+        self.again
+    }
+
     /// How long ago the last segment in order arrived; `None` before the first.
     pub fn pause(&self, now: Instant) -> Option<Duration> {
         self.heard_at.map(|at| now.saturating_since(at))
@@ -81,7 +86,9 @@ impl QuickAcks {
     /// One is used. True if it was the last.
     pub fn take(&mut self) -> bool {
         let was = self.left;
-        self.left = self.left.saturating_sub(1);
+        if was > 0 {
+            self.left = was - 1;
+        }
         was == 1
     }
 

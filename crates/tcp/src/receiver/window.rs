@@ -38,6 +38,11 @@ impl ReceiveWindow {
         ReceiveWindow { growth, tuning, ..window }
     }
 
+    /// True if neither window nor buffer ever grows.
+    pub fn is_constant(&self) -> bool {
+        self.growth.is_none() && self.tuning.is_none()
+    }
+
     /// A segment of `len` bytes arrived and `unread` bytes wait in the buffer. True if the window may grow for it.
     pub fn on_segment(&mut self, len: u32, mss: u32, unread: u64) -> bool {
         if let Some(bytes) = self.tuning.as_mut().and_then(|tuning| tuning.on_segment(len)) {

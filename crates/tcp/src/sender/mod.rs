@@ -211,6 +211,7 @@ impl Sender {
     }
 
     /// The buffer is twice what the window lets out, if it is tuned (Linux `tcp_sndbuf_expand()`, `tcp_new_space()`).
+    #[inline]
     fn tune_buffer(&mut self) {
         if self.buffer.is_tuned() && self.sk.tcp_packets_in_flight() < self.sk.snd_cwnd {
             let segments = self.sk.snd_cwnd.max(self.sk.reordering + 1).max(FIRST_SEGMENTS);
