@@ -122,6 +122,12 @@ impl Egress {
         self.highest = higher(self.highest, self.limit);
     }
 
+    /// The same, and what left last takes the time that it takes at the new rate: for a rate that was too high or too low.
+    pub fn change_rate(&mut self, now: Instant, rate: Option<Rate>) {
+        self.pacer.rescale(now, rate);
+        self.set_rate(rate);
+    }
+
     /// Time that the link takes for `bytes`; zero without a rate.
     pub fn transmission(&self, bytes: u32) -> Duration {
         self.pacer.transmission(bytes)

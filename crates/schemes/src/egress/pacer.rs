@@ -32,6 +32,18 @@ impl Pacer {
         self.carry = 0;
     }
 
+    /// What is left of the time that was charged is what it is at `rate`.
+    pub fn rescale(&mut self, now: Instant, rate: Option<Rate>) {
+        let left = u128::from(self.free_at.saturating_since(now).as_nanos());
+        let bits = left * u128::from(self.rate.map_or(0, Rate::bps));
+        if let Some(rate) = rate.filter(|_| bits > 0) {
+            let nanos = u64::try_from(bits / u128::from(rate.bps().max(1))).unwrap_or(u64::MAX);
+            self.free_at = now.saturating_add(Duration::from_nanos(nanos));
+        } else if rate.is_none() {
+            self.free_at = self.free_at.min(now);
+        }
+    }
+
     /// When the link has finished what was sent so far.
     pub fn free_at(&self) -> Instant {
         self.free_at

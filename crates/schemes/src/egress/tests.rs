@@ -165,3 +165,17 @@ fn any_discipline_of_a_link_serves() {
     run_until(&mut egress, &mut io, at(100));
     assert_eq!(io.link.len(), 20);
 }
+
+#[test]
+fn what_left_last_takes_the_time_of_the_rate_that_is_found_afterwards() {
+    let (slow, fast) = (Rate::from_bps(1_000_000), Rate::from_bps(4_000_000));
+    let start = Instant::from_nanos(1_000_000_000);
+    let mut pacer = Pacer::new(Some(slow));
+    pacer.begin(start);
+    pacer.charge(start, 1500);
+    pacer.rescale(start + Duration::from_millis(4), Some(fast));
+    // 8 of the 12 ms are left, in which there are 8000 bits.
+    assert_eq!(pacer.free_at(), start + Duration::from_millis(6));
+    pacer.rescale(start, None);
+    assert_eq!(pacer.free_at(), start);
+}

@@ -5,8 +5,10 @@ use airtcp_core::{Duration, Instant};
 
 /// A report tells of so many packets and of so much time, or of fewer in a long time: a message for each burst of a radio
 /// would see nothing but the burst.
-const PACKETS: (u32, u32) = (32, 4);
-const TIME: (Duration, Duration) = (Duration::from_millis(20), Duration::from_millis(200));
+pub(super) const PACKETS: (u32, u32) = (8, 2);
+pub(super) const TIME: (Duration, Duration) = (Duration::from_millis(10), Duration::from_millis(200));
+/// Reports take no more than one part in so many of the way back, or one in the longer of the times.
+const SHARE: u64 = 32;
 /// So many packets between two reports are many.
 const MANY: u32 = 256;
 
@@ -22,13 +24,14 @@ pub(crate) struct Arrivals {
 }
 
 impl Arrivals {
-    /// A packet came; a report if one is due.
-    pub fn add(&mut self, now: Instant, name: Name) -> Option<Report> {
+    /// A packet came; a report if one is due, which takes the way back `report_time`.
+    pub fn add(&mut self, now: Instant, name: Name, report_time: Duration) -> Option<Report> {
         self.received += u64::from(name.bytes);
         self.packets += 1;
         let time = now.saturating_since(self.reported_at);
         self.largest[0] = self.largest[0].max(name.bytes);
-        let is_due = self.packets >= PACKETS.0 && time >= TIME.0 || self.packets >= PACKETS.1 && time >= TIME.1;
+        let least = TIME.0.max(report_time * SHARE).min(TIME.1);
+        let is_due = self.packets >= PACKETS.0 && time >= least || self.packets >= PACKETS.1 && time >= TIME.1;
         // The other end remembers each packet where there are few, and fewer the more there are.
         let one_in = (self.packets / MANY).next_power_of_two();
         // A small packet takes less time, so small ones among large ones tell nothing.

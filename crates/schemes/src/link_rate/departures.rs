@@ -116,6 +116,11 @@ impl Departures {
         Some(Sample { left: at, came: report.stamp, sent, received: report.received, bytes, pause })
     }
 
+    /// What left after the packet that was found last: when, and the bytes that had left by then, with it.
+    pub fn later(&self) -> impl Iterator<Item = (Instant, u64)> {
+        self.log.iter().map(|departure| (departure.at, departure.sent))
+    }
+
     pub fn clear(&mut self) {
         self.log.clear();
     }

@@ -1,20 +1,28 @@
 //! What the last samples tell: how long packets wait in the link, and how much it carries.
 
+use super::carried::Measured;
 use super::departures::Sample;
 use airtcp_core::{Duration, Instant};
 use alloc::collections::VecDeque;
 
 /// Samples are kept for so much time of the other end's clock.
 const WINDOW: u64 = 250_000_000;
-/// A rate is measured over no less.
-const LEAST_SPAN: u64 = 80_000_000;
+/// A rate is measured over no less time, and no fewer full-size packets: less would be that of a burst (A-MPDU, 5G slots).
+pub(super) const LEAST_SPAN: Duration = Duration::from_millis(20);
+const LEAST_PACKETS: u64 = 8;
+/// There was enough to send if there was for so long, in ns of the other end's clock.
+const ENOUGH: u64 = 80_000_000;
 /// What waits for good is the least of the last samples over so much time: jitter and bursts are not a queue.
 const STANDING: u64 = 100_000_000;
 const STANDING_SAMPLES: usize = 3;
 /// The shortest delay is that of twice this time.
 const BASE_WINDOW: Duration = Duration::from_secs(5);
+/// How much two clocks drift in this time, in ns: 200 parts in a million, twice what crystals are allowed.
+const MOST_DRIFT: i64 = 1_000_000;
 /// A jump of the delay by more is no jitter.
 const MOST_JITTER: u64 = 20_000_000;
+/// A longer distance of two reports is a pause, in ns.
+const MOST_GAP: u64 = 200_000_000;
 /// A link that lets packets wait for so long drops some, so what came counts and not what left.
 const OVERFLOW: Duration = Duration::from_millis(30);
 
@@ -25,12 +33,15 @@ pub(super) struct History {
     base: LeastDelay,
     /// By how much a delay differs from the middle of those before and after, averaged as in RFC 3550, section 6.4.1; in ns.
     jitter: u64,
+    /// The distance of two reports, averaged in the same way; in ns.
+    gap: u64,
 }
 
 impl History {
-    /// A packet was seen at both ends. False if it tells nothing: small packets take less time than large ones.
-    pub fn add(&mut self, now: Instant, sample: &Sample) -> bool {
-        self.base.forget_old(now);
+    /// A packet was seen at both ends. False if it tells nothing: small packets take less time than large ones. Something
+    /// may have waited in the link all the time, or it was certainly empty now and then.
+    pub fn add(&mut self, now: Instant, sample: &Sample, may_have_waited: bool) -> bool {
+        self.base.forget_old(now, may_have_waited);
         let largest = self.base.largest();
         if sample.bytes < largest / 2 {
             return false;
@@ -48,6 +59,9 @@ impl History {
             // Of a queue that grows or shrinks evenly this is zero.
             let difference = delay(sample).midpoint(last_but_one).abs_diff(last).min(MOST_JITTER);
             self.jitter = (self.jitter * 15 + difference) / 16;
+        }
+        if let Some(last) = self.samples.back() {
+            self.gap = (self.gap * 15 + (sample.came - last.came).min(MOST_GAP)) / 16;
         }
         self.base.add(sample);
         self.samples.push_back(*sample);
@@ -77,28 +91,61 @@ impl History {
         (self.samples.len() >= STANDING_SAMPLES).then(|| waits.min()).flatten()
     }
 
-    /// When the first of the samples left, if they span enough time to tell a rate.
-    pub fn first_departure(&self) -> Option<Instant> {
-        let (first, last) = (self.samples.front()?, self.samples.back()?);
-        (last.came - first.came >= LEAST_SPAN).then_some(first.left)
+    /// The last packet did not wait: the way is longer than it was.
+    pub fn restart_from_last(&mut self) {
+        if let Some(last) = self.samples.pop_back() {
+            self.samples.clear();
+            self.base = LeastDelay { since: self.base.since, ..LeastDelay::default() };
+            self.base.add(&last);
+            self.samples.push_back(last);
+        }
     }
 
-    /// What the link carried, in bit/s, over the last samples that all waited for more than `least`, and between which nothing
-    /// was sent for no longer than they waited: the link was busy all the time.
-    pub fn carried(&self, least: Duration) -> Option<u64> {
-        let last = self.samples.back().filter(|last| self.wait_of(last) > least)?;
-        let mut first = last;
-        for sample in self.samples.iter().rev().skip(1) {
-            let wait = self.wait_of(sample);
-            if wait <= least || first.pause > wait.min(self.wait_of(first)) {
-                break;
+    /// By how much waits grew of late, but for the largest step: a queue grows packet by packet, a way gets longer at once.
+    pub fn grown(&self) -> Duration {
+        let waits = || self.samples.iter().map(|sample| self.wait_of(sample));
+        let least = waits().enumerate().min_by_key(|(_, wait)| *wait).map_or(0, |(index, _)| index);
+        let after = || waits().skip(least);
+        let largest = after().zip(after().skip(1)).map(|(one, next)| next.saturating_sub(one)).max();
+        let grown = self.last_wait().saturating_sub(after().next().unwrap_or_default());
+        grown.saturating_sub(largest.unwrap_or_default())
+    }
+
+    /// The usual distance of two reports, by the other end's clock.
+    pub fn usual_gap(&self) -> Duration {
+        Duration::from_nanos(self.gap)
+    }
+
+    /// How long the last packet waited.
+    pub fn last_wait(&self) -> Duration {
+        self.samples.back().map_or(Duration::ZERO, |last| self.wait_of(last))
+    }
+
+    /// When the first of the last samples left, if they span enough time to tell whether there was always enough to send.
+    pub fn first_departure(&self) -> Option<Instant> {
+        let last = self.samples.back()?;
+        let first = self.samples.iter().rev().find(|first| first.came + ENOUGH <= last.came)?;
+        Some(first.left)
+    }
+
+    /// What the link carried over the last samples. It was busy if they all waited for more than `least`, and if between them
+    /// nothing was sent for no longer than they waited.
+    pub fn measure(&self, least: Duration) -> Option<Measured> {
+        let last = self.samples.back()?;
+        let (mut is_busy, mut after) = (self.wait_of(last) > least, last);
+        for first in self.samples.iter().rev().skip(1) {
+            let wait = self.wait_of(first);
+            is_busy &= wait > least && after.pause <= wait.min(self.wait_of(after));
+            after = first;
+            let (time, sent) = (last.came - first.came, last.sent - first.sent);
+            if time >= LEAST_SPAN.as_nanos() && sent >= LEAST_PACKETS * u64::from(last.bytes) {
+                let has_overflowed = self.standing_wait() > Some(OVERFLOW);
+                let bytes = if has_overflowed { last.received - first.received } else { sent };
+                let bps = u64::try_from(u128::from(bytes) * 8_000_000_000 / u128::from(time)).ok()?;
+                return Some(Measured { at: last.came, bps, is_busy });
             }
-            first = sample;
         }
-        let time = last.came.checked_sub(first.came).filter(|time| *time >= LEAST_SPAN)?;
-        let has_overflowed = self.standing_wait() > Some(OVERFLOW);
-        let bytes = if has_overflowed { last.received - first.received } else { last.sent - first.sent };
-        u64::try_from(u128::from(bytes) * 8_000_000_000 / u128::from(time)).ok()
+        None
     }
 }
 
@@ -130,10 +177,18 @@ impl Default for Least {
 }
 
 impl LeastDelay {
-    fn forget_old(&mut self, now: Instant) {
-        if now.saturating_since(self.since) >= BASE_WINDOW {
-            *self = LeastDelay { current: Least::default(), previous: self.current, since: now };
+    /// Takes the lesser of two windows. If something may have waited all the time, the shortest delay of all counts, but for
+    /// what a clock may drift.
+    fn forget_old(&mut self, now: Instant, may_have_waited: bool) {
+        if now.saturating_since(self.since) < BASE_WINDOW {
+            return;
         }
+        let mut previous = self.current;
+        if may_have_waited && self.least() < i64::MAX {
+            previous.delay = previous.delay.min(self.least().saturating_add(MOST_DRIFT));
+            previous.largest = previous.largest.max(self.previous.largest);
+        }
+        *self = LeastDelay { current: Least::default(), previous, since: now };
     }
 
     fn add(&mut self, sample: &Sample) {

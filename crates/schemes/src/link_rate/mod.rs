@@ -6,22 +6,27 @@
 //! ([`Departures`]). From both follows the rate at which the queue before the link is emptied ([`RateLaw`]), never above
 //! a bound: the link is kept busy, and the queue stays here, where it is a good one.
 
+mod advice;
 mod arrivals;
+mod carried;
 mod departures;
+mod excursion;
 mod history;
-mod law;
+mod link_queue;
+mod others;
+mod pursuit;
 mod report;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use advice::Advice;
 pub(crate) use arrivals::Arrivals;
-pub(crate) use law::Advice;
 pub use report::Report;
 
 use crate::egress::{Egress, Lane};
-use airtcp_core::{Context, Duration, Event, Gauge, Instant, Packet, Rate};
+use airtcp_core::{Context, Duration, Event, Gauge, Packet, Rate};
 use departures::Departures;
-use law::{RateLaw, Verdict};
+use pursuit::{RateLaw, Verdict};
 
 /// The sending end.
 #[derive(Debug)]
@@ -37,14 +42,11 @@ impl LinkRate {
     }
 
     /// A packet left through `lane` of `egress`.
-    pub fn on_departure(&mut self, now: Instant, name: Name, lane: Lane, egress: &mut Egress) {
+    pub fn on_departure(&mut self, cx: &mut Context<'_>, name: Name, lane: Lane, egress: &mut Egress) {
+        let now = cx.now();
         self.departures.add(now, name, lane, egress.rate());
-        if egress.is_empty() {
-            self.law.on_idle(now);
-        }
-        if let Some(rate) = self.law.end_of_excursion(now) {
-            egress.set_rate(Some(rate));
-        }
+        let verdict = self.law.on_departure(now, self.departures.sent, egress.is_empty());
+        obey(cx, verdict, egress);
     }
 
     /// A message of so many bytes left beside the queue.
@@ -60,19 +62,11 @@ impl LinkRate {
 
     /// What the other end says; the distance of the ends is `rtt` where nothing waits.
     pub fn on_report(&mut self, cx: &mut Context<'_>, report: &Report, rtt: Duration, egress: &mut Egress) {
-        let Some(sample) = self.departures.find(report) else { return };
-        match self.law.on_sample(cx.now(), &sample, rtt, egress.rate()) {
-            Verdict::Stay => {}
-            Verdict::Raise(rate) | Verdict::Resume(rate) => egress.set_rate(rate),
-            Verdict::Lower(rate) => {
-                cx.emit(Event::RATE_LOWERED);
-                egress.set_rate(Some(rate));
-            }
-            Verdict::Stop => {
-                cx.emit(Event::REPAIRS_STOPPED);
-                egress.set_rate(None);
-            }
-        }
+        let verdict = match self.departures.find(report) {
+            Some(sample) => self.law.on_report(cx.now(), &sample, self.departures.later(), rtt),
+            None => self.law.on_unknown_report(cx.now()),
+        };
+        obey(cx, verdict, egress);
     }
 
     /// True while repairs do harm: packets wait in the link however little is sent, so somebody else fills it.
@@ -82,7 +76,12 @@ impl LinkRate {
 
     /// True if so little waits in the link that it has time for more.
     pub fn has_time(&self) -> bool {
-        self.law.wait() < law::TARGET
+        self.law.reported_wait() < pursuit::LEAST_TARGET
+    }
+
+    /// What the link carries as far as it is known, or the rate at which `egress` is emptied: that rises and falls around it.
+    pub fn of_link(&self, egress: &Egress) -> Option<Rate> {
+        self.law.pursued().or(egress.rate())
     }
 
     /// What the operator should know.
@@ -97,9 +96,34 @@ impl LinkRate {
 
     /// Reports what is known of the link.
     pub fn observe(&self, gauge: &mut dyn FnMut(Gauge, u64), egress: &Egress) {
-        gauge(Gauge::RATE_BPS, egress.rate().map_or(0, Rate::bps));
-        gauge(Gauge::LINK_WAIT_NS, self.law.wait().as_nanos());
+        gauge(Gauge::RATE_BPS, self.of_link(egress).map_or(0, Rate::bps));
+        gauge(Gauge::LINK_WAIT_NS, self.law.reported_wait().as_nanos());
     }
+}
+
+fn obey(cx: &mut Context<'_>, verdict: Verdict, egress: &mut Egress) {
+    match verdict {
+        Verdict::Stay => {}
+        Verdict::Set(rate) | Verdict::Resume(rate) => egress.change_rate(cx.now(), rate),
+        Verdict::Lower(rate) => {
+            cx.emit(Event::RATE_LOWERED);
+            egress.change_rate(cx.now(), Some(rate));
+        }
+        Verdict::Stop => {
+            cx.emit(Event::REPAIRS_STOPPED);
+            egress.change_rate(cx.now(), None);
+        }
+    }
+}
+
+/// `time` over `whole`, in millionths.
+fn share(time: Duration, whole: Duration) -> u64 {
+    time.as_nanos().saturating_mul(1_000_000) / whole.as_nanos().max(1)
+}
+
+/// So many millionths of `whole`.
+fn part(whole: u64, millionths: u64) -> u64 {
+    (u128::from(whole) * u128::from(millionths) / 1_000_000) as u64
 }
 
 /// What both ends call a packet, and its length. Equal packets have equal names.

@@ -3,7 +3,10 @@
 use super::arrivals::Arrivals;
 use super::departures::{Departures, Sample};
 use super::history::History;
-use super::law::{Advice, RateLaw, Verdict};
+mod varying;
+
+use super::advice::Advice;
+use super::pursuit::{RateLaw, Verdict};
 use super::{Name, Report};
 use crate::egress::Lane;
 use airtcp_core::{Duration, Instant, Rate, Rng};
@@ -27,6 +30,8 @@ struct Link {
     /// What others put before each of our packets.
     others: Duration,
     free_at: Instant,
+    /// By so many parts in a million the receiver's clock is fast.
+    drift_ppm: u64,
 }
 
 struct Run {
@@ -48,8 +53,8 @@ struct Run {
 
 impl Run {
     fn new(bound: Option<Rate>, rate: Rate) -> Run {
-        let link =
-            Link { rate, loss_percent: 0, jitter: Duration::ZERO, others: Duration::ZERO, free_at: Instant::ZERO };
+        let (jitter, others) = (Duration::ZERO, Duration::ZERO);
+        let link = Link { rate, loss_percent: 0, jitter, others, free_at: Instant::ZERO, drift_ppm: 0 };
         Run {
             now: Instant::from_nanos(1_000_000_000),
             law: RateLaw::new(bound),
@@ -88,7 +93,8 @@ impl Run {
             self.now += self.rate.unwrap_or(self.link.rate).serialisation(PACKET, &mut 0);
             self.receive(self.now);
         }
-        self.law.on_idle(self.now);
+        let verdict = self.law.on_departure(self.now, self.departures.sent, true);
+        self.obey(verdict);
         self.now += pause;
         self.receive(self.now);
     }
@@ -97,10 +103,9 @@ impl Run {
         self.count += 1;
         // As a hash, whose bits are all alike.
         let name = Name { number: self.count.wrapping_mul(0x9E37_79B9).swap_bytes(), bytes: PACKET };
-        if let Some(rate) = self.law.end_of_excursion(self.now) {
-            self.rate = Some(rate);
-        }
         self.departures.add(self.now, name, Lane::Queue, self.rate);
+        let verdict = self.law.on_departure(self.now, self.departures.sent, false);
+        self.obey(verdict);
         let begin = self.link.free_at.max(self.now);
         if begin.saturating_since(self.now) > Duration::from_millis(180) {
             return;
@@ -118,22 +123,26 @@ impl Run {
     fn receive(&mut self, until: Instant) {
         while let Some((at, name)) = self.packets.pop_front_if(|(at, _)| *at <= until) {
             self.delivered += u64::from(name.bytes);
-            if let Some(report) = self.arrivals.add(at, name) {
-                let stamp = report.stamp + OFFSET;
+            if let Some(report) = self.arrivals.add(at, name, Duration::ZERO) {
+                let stamp = report.stamp + report.stamp / 1_000_000 * self.link.drift_ppm + OFFSET;
                 self.reports.push_back((at + RTT / 2, Report { stamp, ..report }));
             }
         }
         while let Some((at, report)) = self.reports.pop_front_if(|(at, _)| *at <= until) {
             let Some(sample) = self.departures.find(&report) else { continue };
-            let verdict = self.law.on_sample(at, &sample, RTT, self.rate);
-            match verdict {
-                Verdict::Stay => continue,
-                Verdict::Lower(rate) => self.rate = Some(rate),
-                Verdict::Raise(rate) | Verdict::Resume(rate) => self.rate = rate,
-                Verdict::Stop => self.rate = None,
-            }
-            self.verdicts.push(verdict);
+            let verdict = self.law.on_report(at, &sample, self.departures.later(), RTT);
+            self.obey(verdict);
         }
+    }
+
+    fn obey(&mut self, verdict: Verdict) {
+        match verdict {
+            Verdict::Stay => return,
+            Verdict::Lower(rate) => self.rate = Some(rate),
+            Verdict::Set(rate) | Verdict::Resume(rate) => self.rate = rate,
+            Verdict::Stop => self.rate = None,
+        }
+        self.verdicts.push(verdict);
     }
 
     /// Share of the link's rate that was delivered, in per cent.
@@ -221,7 +230,7 @@ fn a_large_packet_does_not_wait_because_it_takes_longer_than_a_small_one() {
     let mut history = History::default();
     let mut add = |count, bytes, delay| {
         let sample = sample(count, bytes, delay);
-        (history.add(sample.left, &sample), history.standing_wait())
+        (history.add(sample.left, &sample, false), history.standing_wait())
     };
     // Only small ones.
     (0..10).for_each(|count| assert!(add(count, 84, small).0));
@@ -240,7 +249,8 @@ fn a_large_packet_does_not_wait_because_it_takes_longer_than_a_small_one() {
 fn reports_are_about_large_packets_where_there_are_any() {
     let mut arrivals = Arrivals::default();
     let names = (1..10_000).map(|number| Name { number, bytes: if number % 3 == 0 { PACKET } else { 84 } });
-    let mut add = |name: Name| arrivals.add(Instant::from_nanos(u64::from(name.number) * 1_000_000), name);
+    let mut add =
+        |name: Name| arrivals.add(Instant::from_nanos(u64::from(name.number) * 1_000_000), name, Duration::ZERO);
     let reported: Vec<u32> = names.filter_map(|name| add(name).map(|report| report.name)).collect();
     assert!(reported.len() > 200 && reported.iter().all(|name| name % 3 == 0), "{reported:?}");
     let small = (10_000..20_000).map(|number| Name { number, bytes: 84 });

@@ -32,6 +32,8 @@ parameters! {
         pub mode: Mode = Mode::Modern, "SPEC 7.3";
         /// Rate at which the egress queue is emptied, in IP bits; the link's own rate if auto. Without a rate, packets are not queued here.
         pub rate: Option<Rate> = None, "DESIGN; modern mode (1)";
+        /// Follow what the link carries, which the packets themselves tell; if false, the link is given the rate, or without one whatever it takes.
+        pub learn: bool = true, "ours";
         /// Egress queue, a limit or a discipline, as the queue of a link. If auto: FQ-CoDel with the target of a round trip between the gateways (at least 100 ms) and the interval of three; in paper mode the link's own limit, else rate x 100 ms.
         pub queue: Option<Queue> = None, "modern mode (1): 1 BDP";
         /// Round trip between the two gateways; measured by HELLO if auto.

@@ -89,7 +89,7 @@ impl Gateway {
         let queue = EgressSettings::within(site, settings.rate, Some(&queue), most);
         let ecn_threshold = settings.ecn_threshold.map(|threshold| threshold.0);
         let egress = Egress::new(EgressSettings { ecn_threshold, ..queue }, site.rng);
-        let link_rate = LinkRate::new(egress.rate(), sixteenth / 4);
+        let link_rate = LinkRate::new(egress.rate(), if settings.learn { sixteenth / 4 } else { 0 });
         let cache = CacheSize { configured: settings.cache, rtt, most: sixteenth * share::CACHE, rate: None };
         let outgoing = flow_table(site);
         let incoming = flow_table(site);
@@ -118,11 +118,11 @@ impl Gateway {
 
     /// What the gateways wait for now, and the cache has the size that the present rate needs.
     fn timing(&mut self) -> Timing {
-        let rate = self.upstream.egress.rate();
+        let rate = self.upstream.rate();
         if self.cache.rate != Some(rate) {
             self.cache.rate = Some(rate);
             self.upstream.cache.limit = self.cache_limit();
-            self.downstream.message_time = self.upstream.egress.transmission(upstream::MESSAGE_BYTES);
+            self.downstream.message_time = time_on_link(rate, upstream::MESSAGE_BYTES);
         }
         let rtt = self.peer.rtt();
         if self.has_default_queue {
@@ -132,14 +132,15 @@ impl Gateway {
     }
 
     fn timing_at(&self, rtt: Duration) -> Timing {
-        let guard = self.guard.unwrap_or_else(|| auto_guard(rtt, packet_time(&self.upstream.egress)));
+        let guard = self.guard.unwrap_or_else(|| auto_guard(rtt, packet_time(self.upstream.rate())));
         let hold = self.hold.unwrap_or_else(|| auto_hold(rtt, guard, self.tries));
         Timing { rtt, guard, hold, tries: self.tries }
     }
 
     fn cache_limit(&self) -> u64 {
         let CacheSize { configured, rtt, most, .. } = self.cache;
-        let auto = || self.upstream.egress.twice_in(self.timing_at(rtt).hold + rtt);
+        let time = self.timing_at(rtt).hold + rtt;
+        let auto = || self.upstream.rate().map_or(u64::MAX, |rate| rate.bytes_in(time).saturating_mul(2));
         configured.map_or_else(auto, |size| size.0).max(LEAST_CACHE).min(most)
     }
 
@@ -163,7 +164,7 @@ impl Gateway {
 
     /// A packet off the link.
     fn handle_arrival(&mut self, cx: &mut Context<'_>, packet: Packet, timing: &Timing) {
-        if let Some(report) = self.arrivals.add(cx.now(), Name::of(&packet)) {
+        if let Some(report) = self.arrivals.add(cx.now(), Name::of(&packet), self.upstream.report_time()) {
             self.upstream.send_control(cx, &Message::Report(report));
         }
         if self.verify_checksum && packet.tcp().is_some() && !packet.checksum_holds() {
@@ -204,9 +205,13 @@ fn default_queue() -> Queue {
     Queue::FqCodel(FqCodel { target, interval, ..FqCodel::default() })
 }
 
-/// What a full-size packet takes on the link.
-fn packet_time(egress: &Egress) -> Duration {
-    egress.transmission(PACKET_BYTES).min(Duration::from_millis(100))
+/// What a full-size packet takes on a link of this rate.
+fn packet_time(rate: Option<Rate>) -> Duration {
+    time_on_link(rate, PACKET_BYTES).min(Duration::from_millis(100))
+}
+
+fn time_on_link(rate: Option<Rate>, bytes: u32) -> Duration {
+    rate.map_or(Duration::ZERO, |rate| rate.serialisation(bytes, &mut 0))
 }
 
 impl Element for Gateway {

@@ -582,3 +582,14 @@ fn what_is_not_tcp_has_to_be_seen_while_packets_wait_and_else_only_where_it_is_n
     bench.run(MS * 20);
     assert_eq!(bench.a.element.traffic(), Traffic::TcpFirst);
 }
+
+#[test]
+fn a_gateway_that_does_not_learn_remembers_nothing_of_what_left_and_keeps_its_rate() {
+    for (learn, remembers) in [("true", true), ("false", false)] {
+        let mut bench = Bench::new(&[("learn", learn)]);
+        let before = bench.a.element.upstream.egress.rate();
+        offer_train(&mut bench, 0, 40);
+        let upstream = &bench.a.element.upstream;
+        assert_eq!((upstream.link_rate.memory() > 0, upstream.egress.rate()), (remembers, before), "{learn}");
+    }
+}

@@ -18,7 +18,7 @@ use crate::position::{self, Position};
 use crate::seq_map::SeqMap;
 use crate::timers::Timers;
 use airtcp_core::flow_table::FlowTable;
-use airtcp_core::{Context, Duration, Event, FlowKey, Instant, Packet, Peer, Port, SeqNum, TcpHeader};
+use airtcp_core::{Context, Duration, Event, FlowKey, Instant, Packet, Peer, Port, Rate, SeqNum, TcpHeader};
 use alloc::vec::Vec;
 use core::ops::Range;
 
@@ -79,6 +79,7 @@ pub(super) struct Upstream {
     pub cache: CacheOrder,
     repairs: Repairs,
     questions: Allowance,
+    messages: Allowance,
     /// When to ask after the tails of flows (POLL).
     polls: Timers,
     idle: Duration,
@@ -89,6 +90,9 @@ pub(super) struct Upstream {
 
 /// Questions take at most one part in so many of the link's time.
 const QUESTION_PARTS: u64 = 32;
+/// Packets wait for messages for at most one part in so many of the time; but that much at once.
+const MESSAGE_PARTS: u64 = 2;
+const MESSAGES_AT_ONCE: Duration = Duration::from_millis(50);
 /// About what a message takes on the link.
 pub(super) const MESSAGE_BYTES: u32 = 100;
 /// Redundant copies are sent for so long after a loss.
@@ -107,6 +111,7 @@ impl Upstream {
             cache: CacheOrder::default(),
             repairs: Repairs::default(),
             questions: Allowance::new(QUESTION_PARTS),
+            messages: Allowance::new(MESSAGE_PARTS),
             polls: Timers::default(),
             idle,
             redundancy,
@@ -227,7 +232,7 @@ impl Upstream {
             if !self.egress.transmit(cx, departure) {
                 break;
             }
-            self.link_rate.on_departure(cx.now(), name, lane, &mut self.egress);
+            self.link_rate.on_departure(cx, name, lane, &mut self.egress);
             if let Some(copy) = copy {
                 if self.redundancy && self.is_lossy(cx.now()) && self.link_rate.has_time() && is_recognisable(&copy) {
                     self.egress.offer_spare(copy.clone(), lane);
@@ -430,15 +435,28 @@ impl Upstream {
         }
     }
 
+    /// What the link carries as far as it is known.
+    pub fn rate(&self) -> Option<Rate> {
+        self.link_rate.of_link(&self.egress)
+    }
+
+    /// What a REPORT takes on the link, at what it is given now.
+    pub fn report_time(&self) -> Duration {
+        self.egress.transmission(MESSAGE_BYTES)
+    }
+
     /// What came off the link at the other end.
     pub fn on_report(&mut self, cx: &mut Context<'_>, report: &Report, rtt: Duration) {
         self.link_rate.on_report(cx, report, rtt, &mut self.egress);
     }
 
-    /// Sends a message to the other gateway; it takes its time on the link.
+    /// Sends a message to the other gateway; it takes its time on the link. Packets wait for messages for no more than a
+    /// half of the time: a rate that is taken for too low a one would let none pass, and nothing would show that it is.
     pub fn send_control(&mut self, cx: &mut Context<'_>, message: &Message) {
         let bytes = cx.send_control(Peer::OTHER_END, &message.encode());
-        self.egress.charge(cx.now(), bytes);
+        if self.messages.take(cx.now(), self.egress.transmission(bytes), MESSAGES_AT_ONCE) {
+            self.egress.charge(cx.now(), bytes);
+        }
         self.link_rate.on_control(bytes);
     }
 

@@ -1,0 +1,115 @@
+//! What the link carries, from measurements that are short and therefore rough.
+//!
+//! A measurement is true if the link was busy all the time. If nothing waited in the link it carried what it was given, and
+//! may carry more: such a measurement only raises. Delays that vary by themselves make a measurement too high or too low;
+//! too high a rate shows in the next report, as packets begin to wait, too low a rate shows nothing. So the most of late
+//! counts (as in BBR).
+
+use airtcp_core::{Duration, Rate};
+use alloc::collections::VecDeque;
+
+/// A measurement counts for so long, of the other end's clock, in ns: two reports of a slow link (8 packets at 2 Mbit/s take
+/// 48 ms) are in it.
+const COUNTS_FOR: u64 = 100_000_000;
+/// How much the rate varies is averaged over so much time, in ns: longer than a fade, shorter than a walk from one cell to
+/// the next.
+const VARIATION_TIME: u64 = 4_000_000_000;
+/// One measurement has no more than this part in the average.
+const VARIATION_PART: u64 = 8;
+/// One measurement lowers the rate to no less than one part in so many.
+const MOST_DOWN: u64 = 2;
+/// Nothing less is a link, in bit/s.
+pub(super) const LEAST: u64 = 32_000;
+
+/// A rate between two reports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Measured {
+    /// The other end's clock at its end, in ns.
+    pub at: u64,
+    /// In bit/s.
+    pub bps: u64,
+    /// The link was busy all the time.
+    pub is_busy: bool,
+}
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(super) struct Carried {
+    known: Option<u64>,
+    /// The measurements that count, the latest last.
+    late: VecDeque<Measured>,
+    /// Rates of a busy link, the latest last, as far back as a change takes to be followed.
+    busy: VecDeque<Measured>,
+    /// By how much the rate differs from that when the last thing was done about it, in millionths, on average.
+    variation: u64,
+    /// The most that it ever carried, since the shortest delay was that of this link.
+    highest: u64,
+}
+
+impl Carried {
+    /// What the link carries; `None` before anything waited in it.
+    pub fn rate(&self) -> Option<Rate> {
+        self.known.map(Rate::from_bps)
+    }
+
+    /// The most that it ever carried.
+    pub fn highest(&self) -> Rate {
+        Rate::from_bps(self.highest)
+    }
+
+    /// How much the rate changes within the time that it takes to follow it, in millionths of it.
+    pub fn variation(&self) -> u64 {
+        self.variation
+    }
+
+    /// Nothing is known of the link any more.
+    pub fn forget(&mut self) {
+        *self = Carried { variation: self.variation, ..Carried::default() };
+    }
+
+    /// What was taken for a busy link was none: it carried `rate` before.
+    pub fn restore(&mut self, rate: Rate) {
+        self.forget_measurements();
+        self.known = self.known.map(|known| known.max(rate.bps()));
+        self.highest = rate.bps();
+    }
+
+    /// What counted is of another link, or of another clock.
+    pub fn forget_measurements(&mut self) {
+        self.late.clear();
+        self.busy.clear();
+    }
+
+    /// True if it is higher than what was known. It takes `reaction` until something that is done about a change shows.
+    pub fn add(&mut self, mut measured: Measured, reaction: Duration) -> bool {
+        self.highest = self.highest.max(measured.bps);
+        // After an outage the first measurement tells of nothing else, and at the rate that it tells the next one would take long.
+        measured.bps = measured.bps.max(self.known.unwrap_or_default() / MOST_DOWN);
+        if measured.is_busy {
+            self.note_variation(measured, reaction);
+        }
+        if !measured.is_busy && self.known.is_none_or(|known| measured.bps <= known) {
+            return false;
+        }
+        let before = self.known;
+        self.late.retain(|late| late.at + COUNTS_FOR >= measured.at && late.bps > measured.bps);
+        self.late.push_back(measured);
+        self.known = self.late.front().map(|most| most.bps.max(LEAST));
+        self.known > before
+    }
+
+    fn note_variation(&mut self, measured: Measured, reaction: Duration) {
+        let is_old = |busy: &Measured| busy.at + reaction.as_nanos() <= measured.at;
+        while self.busy.get(1).is_some_and(is_old) {
+            self.busy.pop_front();
+        }
+        if let (Some(before), Some(last)) = (self.busy.front().filter(|before| is_old(before)), self.busy.back()) {
+            let most = before.bps.max(measured.bps).max(1);
+            let change = before.bps.abs_diff(measured.bps).saturating_mul(1_000_000) / most;
+            let part = VARIATION_TIME / (measured.at - last.at).max(1);
+            let part = i64::try_from(part.max(VARIATION_PART)).unwrap_or(i64::MAX);
+            self.variation = self.variation.saturating_add_signed((change as i64 - self.variation as i64) / part);
+        }
+        self.busy.push_back(measured);
+    }
+}

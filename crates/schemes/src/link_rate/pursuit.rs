@@ -1,0 +1,360 @@
+//! The rate that follows from what is known of a link: it is pursued, by a prediction of what waits in it.
+//!
+//! A report is old when it comes: a law that waits until its last step shows takes four steps a second at best, and a radio
+//! has another rate by then. Here each step goes by the wait that a packet will meet that leaves now
+//! ([`LinkQueue`], a Smith predictor), so that there may be a step with each packet and each report. Below the target the
+//! pace is above what the link carries, in proportion to what the target has room for; above it, below that.
+//!
+//! What the link carries is measured over 20 ms ([`Carried`]). How much may wait follows from the link: where its rate is
+//! always the same hardly anything need wait; where it rises by a tenth in the time that it takes to follow, a tenth of
+//! that time must wait, or the link runs empty.
+
+use super::advice::Advice;
+use super::carried::{Carried, LEAST};
+use super::departures::Sample;
+use super::excursion::Excursions;
+use super::history::{self, History};
+use super::link_queue::LinkQueue;
+use super::others::{self, Finding, Others};
+use super::{arrivals, part, share};
+use airtcp_core::{Duration, Instant, Rate};
+
+/// The wait that is aimed at, at least: late timers of a busy machine are no shorter.
+pub(super) const LEAST_TARGET: Duration = Duration::from_millis(1);
+/// And at most for a rate that varies: half of what a call bears beside a link's own delay.
+const MOST_FOR_VARIATION: Duration = Duration::from_millis(10);
+/// What waits above the target leaves within about this time: a hop's round trip, after which it is known whether it did.
+const DRAINING: Duration = Duration::from_millis(40);
+/// The pace is never below this part of the rate, in millionths: without packets there are no reports.
+const LEAST_PACE: u64 = 100_000;
+/// With nothing waiting, the pace is so many millionths of the rate above it at first, and at most.
+const GAIN: (u64, u64) = (200_000, 1_000_000);
+/// So many reports one after the other find nothing waiting before the gain rises; each further one adds the first gain.
+const QUIET_REPORTS: u32 = 2;
+/// If nothing waits and what is carried rises with what is given, the link carries more than is known: with each report
+/// that says so, so many millionths more, at most so many. If nothing waits for longer than a change takes to show, the rate
+/// may have risen too, by as much as it usually changes.
+const DOUBT: (u64, u64) = (50_000, 250_000);
+/// A report is overdue so long after packets for two of them have come, one of which may be lost.
+const OVERDUE: Duration = Duration::from_millis(5);
+/// A link is silent, and not late, after so long. Then it is given no more than what two reports would have told of, in all
+/// that time, and what it carried before is for the next report to say.
+const SILENT: Duration = Duration::from_millis(40);
+/// Packets of which two reports would have told.
+const BITS_OF_TWO_REPORTS: u64 = arrivals::PACKETS.0 as u64 * 2 * PACKET as u64 * 8;
+/// A wait so many times the target is no burst.
+const SURELY: u64 = 4;
+/// A change by less than one part in so many is not worth the work.
+const LEAST_CHANGE: u64 = 32;
+/// Full-size packet, in bytes.
+const PACKET: u32 = 1500;
+
+/// What to do about the rate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// Nothing.
+    Stay,
+    /// The link carries less than the bound.
+    Lower(Rate),
+    /// Go on with this rate.
+    Set(Option<Rate>),
+    /// Let everything pass.
+    Stop,
+    /// Try again, from this rate.
+    Resume(Option<Rate>),
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct RateLaw {
+    bound: Option<Rate>,
+    history: History,
+    carried: Carried,
+    queue: LinkQueue,
+    excursions: Excursions,
+    others: Others,
+    /// Without any wait, the distance of the ends and back.
+    rtt: Duration,
+    /// What is sent now.
+    pace: Option<Rate>,
+    /// The link carries less than the bound, so its rate is pursued.
+    is_pursuing: bool,
+    /// The queue here was empty then.
+    idle_at: Instant,
+    /// Reports one after the other that found nothing waiting.
+    quiet: u32,
+    /// Those among them in which the link carried more than was known.
+    followed: u32,
+    /// A wait that stays, and what the link carried when it came.
+    plateau: Option<(Duration, Rate)>,
+}
+
+impl RateLaw {
+    pub fn new(bound: Option<Rate>) -> Self {
+        RateLaw {
+            bound,
+            history: History::default(),
+            carried: Carried::default(),
+            queue: LinkQueue::default(),
+            excursions: Excursions::default(),
+            others: Others::default(),
+            rtt: Duration::ZERO,
+            pace: bound,
+            is_pursuing: false,
+            idle_at: Instant::ZERO,
+            quiet: 0,
+            followed: 0,
+            plateau: None,
+        }
+    }
+
+    /// The other end counts anew.
+    pub fn forget(&mut self) {
+        self.history = History::default();
+        self.carried.forget_measurements();
+    }
+
+    /// How long a packet waits in the link that leaves now.
+    pub fn wait(&self, now: Instant) -> Duration {
+        self.queue.wait(now)
+    }
+
+    /// How long the last packet waited of which that is known.
+    pub fn reported_wait(&self) -> Duration {
+        self.history.last_wait()
+    }
+
+    /// What the link carries, if that is less than the bound.
+    pub fn pursued(&self) -> Option<Rate> {
+        self.carried.rate().filter(|_| self.is_pursuing)
+    }
+
+    /// What the link carries, or the bound if it carries that.
+    fn rate(&self) -> Option<Rate> {
+        self.pursued().or(self.pace)
+    }
+
+    pub fn is_stopped(&self) -> bool {
+        self.others.fill_the_link()
+    }
+
+    pub fn advice(&self) -> Option<Advice> {
+        if self.is_stopped() {
+            return Some(Advice::FilledByOthers);
+        }
+        let carries_less = self.is_pursuing && self.bound.is_some();
+        carries_less.then_some(Advice::CarriesLess).or(self.excursions.found_more().then_some(Advice::CarriesMore))
+    }
+
+    /// A packet left, with which so many bytes have left in all; nothing waits here any more if `is_last`.
+    pub fn on_departure(&mut self, now: Instant, sent: u64, is_last: bool) -> Verdict {
+        if is_last {
+            self.idle_at = now;
+        }
+        self.queue.add(now, sent, self.supposed(), self.history.usual_gap());
+        if self.is_stopped() { Verdict::Stay } else { self.set_pace(now) }
+    }
+
+    /// A report came about a packet of which nothing is known.
+    pub fn on_unknown_report(&mut self, now: Instant) -> Verdict {
+        self.queue.hear(now);
+        if self.is_stopped() { Verdict::Stay } else { self.set_pace(now) }
+    }
+
+    /// A packet was seen at both ends, whose distance without any wait is `rtt`; `later` is what left after it: when, and the
+    /// bytes that had left by then in all.
+    pub fn on_report(
+        &mut self,
+        now: Instant,
+        sample: &Sample,
+        later: impl Iterator<Item = (Instant, u64)>,
+        rtt: Duration,
+    ) -> Verdict {
+        self.rtt = rtt;
+        if !self.history.add(now, sample, self.is_pursuing) {
+            // A small packet, which takes less time: it tells that the link is alive.
+            self.restart_queue(sample, self.history.wait_of(sample), later);
+            return self.set_pace(now);
+        }
+        let wait = self.history.wait_of(sample);
+        self.excursions.judge(sample.left, wait);
+        match self.others.on_wait(now, self.history.standing_wait().unwrap_or_default(), self.pace.is_some()) {
+            Finding::Ours => {}
+            Finding::StillFilled => return Verdict::Stay,
+            Finding::Filled => return self.free(None, Verdict::Stop),
+            Finding::Over => return self.free(self.bound, Verdict::Resume(self.bound)),
+        }
+        let target = self.target();
+        let measured = self.history.measure(target / 2);
+        let is_raised = measured.is_some_and(|measured| self.carried.add(measured, self.reaction()));
+        let wait = self.without_a_longer_way(wait, target);
+        self.note_quiet(wait, target, is_raised);
+        self.restart_queue(sample, wait, later);
+        let is_busy = measured.is_some_and(|measured| measured.is_busy);
+        if !self.is_pursuing && is_busy && self.carries_less(wait, target) {
+            return self.begin();
+        }
+        if self.is_pursuing && self.reaches_bound(now, target) {
+            self.carried.forget();
+            return self.free(self.bound, Verdict::Set(self.bound));
+        }
+        self.excuse(now);
+        self.set_pace(now)
+    }
+
+    fn restart_queue(&mut self, sample: &Sample, wait: Duration, later: impl Iterator<Item = (Instant, u64)>) {
+        let (rate, gap) = (self.supposed(), self.history.usual_gap());
+        self.queue.restart(sample, wait, rate);
+        later.for_each(|(at, sent)| self.queue.add(at, sent, rate, gap));
+    }
+
+    /// A queue that gets less than the link carries becomes shorter. If the wait stays the same although what is sent, and so
+    /// what is carried, became less by a third, it is no queue: the way is longer now, as after a satellite's handover.
+    fn without_a_longer_way(&mut self, wait: Duration, target: Duration) -> Duration {
+        let Some(rate) = self.carried.rate().filter(|_| self.is_pursuing && wait > target) else {
+            self.plateau = None;
+            return wait;
+        };
+        let tolerance = LEAST_TARGET.max(self.history.jitter() * 2);
+        let is_same = |(before, _): &(Duration, Rate)| wait < *before + tolerance && *before < wait + tolerance;
+        let (_, before) = *self.plateau.insert(self.plateau.filter(is_same).unwrap_or((wait, rate)));
+        if rate.bps() > before.bps() * 2 / 3 || wait >= others::HOPELESS.0 {
+            return wait;
+        }
+        self.plateau = None;
+        self.history.restart_from_last();
+        self.carried.restore(before);
+        Duration::ZERO
+    }
+
+    /// So much waits that no burst is to blame for it.
+    fn carries_less(&self, wait: Duration, target: Duration) -> bool {
+        let is_standing = self.history.standing_wait().is_some_and(|standing| standing > target);
+        (is_standing || wait > target * SURELY) && self.history.grown() > target / 2
+    }
+
+    fn begin(&mut self) -> Verdict {
+        let Some(rate) = self.carried.rate().filter(|rate| self.bound.is_none_or(|bound| *rate < bound)) else {
+            return Verdict::Stay;
+        };
+        self.is_pursuing = true;
+        self.excursions.found_less();
+        self.pace = Some(rate);
+        Verdict::Lower(rate)
+    }
+
+    fn reaches_bound(&self, now: Instant, target: Duration) -> bool {
+        let Some((bound, rate)) = self.bound.zip(self.carried.rate()) else { return false };
+        rate.bps() >= bound.bps() - bound.bps() / 32 && self.wait(now) <= target
+    }
+
+    /// Sends at `pace`, whatever waits.
+    fn free(&mut self, pace: Option<Rate>, verdict: Verdict) -> Verdict {
+        self.is_pursuing = false;
+        (self.quiet, self.followed) = (0, 0);
+        self.pace = pace;
+        verdict
+    }
+
+    fn note_quiet(&mut self, wait: Duration, target: Duration, is_raised: bool) {
+        if wait < target / 4 && self.has_enough_to_send() && !self.excursions.is_under_way() {
+            self.quiet = self.quiet.saturating_add(1);
+            self.followed = self.followed.saturating_add(u32::from(is_raised));
+        } else {
+            (self.quiet, self.followed) = (0, 0);
+        }
+    }
+
+    /// The queue here was never empty since the first packet left of those that the rate is measured by.
+    fn has_enough_to_send(&self) -> bool {
+        self.history.first_departure().is_some_and(|first| self.idle_at < first)
+    }
+
+    fn excuse(&mut self, now: Instant) {
+        if self.is_pursuing {
+            self.excursions.drain(now);
+        } else if self.bound.is_some() && self.has_enough_to_send() {
+            self.excursions.try_more(now);
+        }
+    }
+
+    /// Until something that is done about a change shows: the report about it must come back, is made of some packets, and
+    /// the measurement takes its time.
+    fn reaction(&self) -> Duration {
+        let report =
+            self.rate().map_or(Duration::ZERO, |rate| rate.serialisation(PACKET * arrivals::PACKETS.0, &mut 0));
+        self.rtt + report.max(arrivals::TIME.0) + history::LEAST_SPAN
+    }
+
+    /// The wait that is aimed at.
+    fn target(&self) -> Duration {
+        let least = LEAST_TARGET.max(self.history.jitter() * 2);
+        let Some(rate) = self.rate().or(self.carried.rate()) else { return least };
+        let for_variation = Duration::from_nanos(part(self.reaction().as_nanos(), self.carried.variation()));
+        // A packet that waits, and one that takes longer than when the link was fastest.
+        let packet = rate.serialisation(PACKET, &mut 0);
+        let shortest = self.carried.highest().serialisation(PACKET, &mut 0);
+        let packets = (packet * 2).saturating_sub(shortest.min(packet));
+        least.max(packets).max(for_variation.min(MOST_FOR_VARIATION))
+    }
+
+    /// How long the next report is overdue.
+    fn overdue(&self, now: Instant) -> Duration {
+        self.queue.overdue(now, self.rtt + OVERDUE + self.history.jitter() * 2)
+    }
+
+    /// What the link carries, and more if it gives reason to.
+    fn supposed(&self) -> Option<Rate> {
+        let rate = self.rate()?;
+        if !self.is_pursuing {
+            return Some(rate);
+        }
+        let (step, most) = DOUBT;
+        let followed = step * u64::from(self.followed.saturating_sub(QUIET_REPORTS - 1));
+        let answered = self.reaction().as_nanos() / self.history.usual_gap().max(arrivals::TIME.0).as_nanos();
+        let quiet = step * u64::from(self.quiet).saturating_sub(answered);
+        let doubt = followed.max(quiet.min(self.carried.variation())).min(most);
+        Some(Rate::from_bps(rate.bps() + part(rate.bps(), doubt)))
+    }
+
+    fn set_pace(&mut self, now: Instant) -> Verdict {
+        let share = self.excursions.share(now);
+        let usual = if self.is_pursuing {
+            let target = self.target();
+            let Some(rate) = self.supposed() else { return Verdict::Stay };
+            let overdue = self.overdue(now);
+            let pace = self.pace_at(rate.bps(), self.wait(now) + overdue, target);
+            self.bounded(if overdue > SILENT {
+                pace.min(BITS_OF_TWO_REPORTS * 1_000_000_000 / overdue.as_nanos())
+            } else {
+                pace
+            })
+        } else {
+            let Some(bound) = self.bound else { return Verdict::Stay };
+            bound.bps()
+        };
+        let bps = if share == 1000 { usual } else { part(usual, share * 1000) };
+        let least = if self.is_pursuing { bps / LEAST_CHANGE } else { 0 };
+        if self.pace.is_some_and(|pace| pace.bps().abs_diff(bps) <= least) {
+            return Verdict::Stay;
+        }
+        self.pace = Some(Rate::from_bps(bps));
+        Verdict::Set(self.pace)
+    }
+
+    fn pace_at(&self, rate: u64, wait: Duration, target: Duration) -> u64 {
+        if wait > target {
+            let excess = share(wait.saturating_sub(target), DRAINING).min(1_000_000 - LEAST_PACE);
+            return rate - part(rate, excess);
+        }
+        let (first, most) = GAIN;
+        let steps = u64::from(self.quiet.saturating_sub(QUIET_REPORTS - 1)) + 1;
+        let gain = (first * steps.min(most / first)).min(most);
+        rate + part(part(rate, gain), share(target.saturating_sub(wait), target))
+    }
+
+    fn bounded(&self, bps: u64) -> u64 {
+        let bps = bps.max(LEAST);
+        self.bound.map_or(bps, |bound| bps.min(bound.bps()))
+    }
+}

@@ -1,0 +1,210 @@
+//! Links that vary, and senders that do not always send.
+
+use super::super::arrivals::Arrivals;
+use super::super::carried::{Carried, Measured};
+use super::super::link_queue::LinkQueue;
+use super::{Advice, Duration, Instant, Name, PACKET, RTT, Run, SECOND, Verdict, mbit, sample};
+use airtcp_core::Rate;
+
+const MS: Duration = Duration::from_millis(1);
+
+/// In steps of 10 ms, for how long packets waited for more than `least` in a row.
+fn longest_wait_above(run: &mut Run, least: Duration, time: Duration) -> Duration {
+    let (mut longest, mut in_a_row) = (Duration::ZERO, Duration::ZERO);
+    let until = run.now + time;
+    while run.now < until {
+        run.run(MS * 10);
+        let waits = run.waits.iter().max().is_none_or(|wait| *wait > least);
+        in_a_row = if waits { in_a_row + MS * 10 } else { Duration::ZERO };
+        longest = longest.max(in_a_row);
+    }
+    longest
+}
+
+#[test]
+fn a_step_down_is_followed_within_a_second_and_one_up_within_five() {
+    for bound in [None, Some(mbit(20)), Some(mbit(50))] {
+        let mut run = Run::new(bound, mbit(20));
+        run.run(SECOND * 5);
+        run.link.rate = mbit(5);
+        let longest = longest_wait_above(&mut run, MS * 100, SECOND);
+        assert!(longest < MS * 500, "{bound:?}: {longest}");
+        run.run(SECOND * 5);
+        assert!(run.use_of_link(SECOND * 5) >= 90, "{bound:?}, 5 Mbit/s: {} %", run.use_of_link(SECOND * 5));
+        assert!(run.wait_p95() < MS * 15, "{bound:?}, 5 Mbit/s: {}", run.wait_p95());
+        run.link.rate = mbit(20);
+        let longest = longest_wait_above(&mut run, MS * 100, SECOND * 2);
+        assert!(longest.is_zero(), "{bound:?}: {longest}");
+        run.run(SECOND);
+        assert!(run.use_of_link(SECOND) >= 90, "{bound:?}, 20 Mbit/s: {} %", run.use_of_link(SECOND));
+    }
+}
+
+#[test]
+fn a_rate_that_wanders_is_pursued_and_little_waits() {
+    let mut run = Run::new(None, mbit(8));
+    let (mut used, mut carried, mut waits) = (0, 0, std::vec::Vec::new());
+    for step in 0..600 {
+        run.run(MS * 100);
+        if step >= 20 {
+            (used, carried) = (used + run.delivered, carried + run.link.rate.bytes_in(MS * 100));
+            waits.append(&mut run.waits);
+        }
+        let percent = 80 + run.rng.below(46);
+        let bps = (run.link.rate.bps() * percent / 100).clamp(2_000_000, 20_000_000);
+        run.link.rate = Rate::from_bps(bps);
+    }
+    waits.sort_unstable();
+    assert!(used * 100 >= carried * 93, "{} %", used * 100 / carried);
+    assert!(waits[waits.len() * 95 / 100] < MS * 30, "{}", waits[waits.len() * 95 / 100]);
+}
+
+#[test]
+fn an_unknown_rate_stays_unknown_where_nothing_waits() {
+    let mut run = Run::new(None, mbit(10));
+    (0..500).for_each(|_| run.burst(20, MS * 60));
+    assert_eq!((run.rate, run.verdicts.len()), (None, 0));
+}
+
+#[test]
+fn a_rate_is_kept_while_there_is_little_to_send() {
+    let mut run = Run::new(None, mbit(10));
+    run.run(SECOND * 5);
+    (0..200).for_each(|_| run.burst(10, MS * 60));
+    run.run(MS * 300);
+    assert!(run.use_of_link(MS * 300) >= 85, "{} %", run.use_of_link(MS * 300));
+}
+
+#[test]
+fn a_link_that_stands_still_is_given_little_and_all_again_when_it_goes_on() {
+    let mut run = Run::new(None, mbit(10));
+    run.run(SECOND * 5);
+    let before = run.count;
+    run.link.free_at = run.now + SECOND;
+    run.run(SECOND);
+    // At its rate they would be 833.
+    assert!(run.count - before < 200, "{}", run.count - before);
+    run.run(MS * 400);
+    run.run(SECOND);
+    assert!(run.use_of_link(SECOND) >= 95, "{} %", run.use_of_link(SECOND));
+}
+
+#[test]
+fn a_way_that_gets_longer_is_no_queue() {
+    let mut run = Run::new(None, mbit(10));
+    run.run(SECOND * 5);
+    run.link.others = MS * 20;
+    run.run(SECOND * 2);
+    run.run(SECOND * 2);
+    assert!(run.use_of_link(SECOND * 2) >= 95, "{} %", run.use_of_link(SECOND * 2));
+    assert_eq!(run.law.advice(), None);
+}
+
+#[test]
+fn jitter_takes_little_from_a_rate_that_is_pursued() {
+    for (jitter, least) in [(1, 95), (4, 95), (10, 90)] {
+        let mut run = Run::new(None, mbit(10));
+        run.link.jitter = MS * jitter;
+        run.run(SECOND * 5);
+        run.run(SECOND * 30);
+        assert!(run.use_of_link(SECOND * 30) >= least, "{jitter} ms: {} %", run.use_of_link(SECOND * 30));
+        assert!(run.wait_p95() < MS * (10 + 2 * jitter), "{jitter} ms: {}", run.wait_p95());
+    }
+}
+
+#[test]
+fn a_clock_that_drifts_is_no_queue() {
+    for (bound, drift_ppm) in [(None, 100), (Some(mbit(20)), 100), (Some(mbit(10)), 100)] {
+        let mut run = Run::new(bound, mbit(10));
+        run.link.drift_ppm = drift_ppm;
+        run.run(SECOND * 60);
+        run.run(SECOND * 60);
+        assert!(run.use_of_link(SECOND * 60) >= 95, "{bound:?}: {} %", run.use_of_link(SECOND * 60));
+        assert!(run.wait_p95() < MS * 5, "{bound:?}: {}", run.wait_p95());
+    }
+}
+
+#[test]
+fn a_bound_is_never_passed_by_what_is_pursued() {
+    let mut run = Run::new(Some(mbit(12)), mbit(10));
+    run.run(SECOND * 10);
+    run.link.rate = mbit(40);
+    run.run(SECOND * 5);
+    let is_above = |verdict: &Verdict| matches!(verdict, Verdict::Set(Some(rate)) if rate.bps() > 12_000_000 * 11 / 10);
+    assert!(!run.verdicts.iter().any(is_above));
+    assert!(run.rate.is_some_and(|rate| rate.bps() >= 10_000_000), "{:?}", run.rate);
+    run.run(SECOND * 20);
+    assert_eq!(run.law.advice(), Some(Advice::CarriesMore));
+}
+
+#[test]
+fn what_left_since_a_report_waits_unless_it_was_carried_meanwhile() {
+    let rate = Some(mbit(12));
+    let mut queue = LinkQueue::default();
+    let report = sample(50, PACKET, MS * 15);
+    queue.restart(&report, MS * 3, rate);
+    // 3 ms of waiting and 1 ms of its own; another packet takes 1 ms.
+    assert_eq!(queue.wait(report.left), MS * 4);
+    queue.add(report.left, report.sent + u64::from(PACKET), rate, MS * 10);
+    assert_eq!(queue.wait(report.left + MS * 2), MS * 3);
+    // The link was idle before the next one leaves.
+    queue.add(report.left + MS * 20, report.sent + 2 * u64::from(PACKET), rate, MS * 10);
+    assert_eq!(queue.wait(report.left + MS * 20), MS);
+}
+
+#[test]
+fn a_report_is_overdue_when_those_after_sixteen_packets_should_have_come() {
+    let rate = Some(mbit(12));
+    let mut queue = LinkQueue::default();
+    let report = sample(50, PACKET, MS * 15);
+    queue.restart(&report, Duration::ZERO, rate);
+    let late = report.left + SECOND;
+    (1..16).for_each(|n| queue.add(report.left, report.sent + n * u64::from(PACKET), rate, MS * 10));
+    assert!(queue.overdue(late, RTT).is_zero());
+    queue.add(report.left, report.sent + 16 * u64::from(PACKET), rate, MS * 10);
+    // The first packet of the two reports has left the link after 1 ms, the last report is made 20 ms later.
+    assert_eq!(queue.overdue(late, RTT), SECOND - RTT - MS * 21);
+    queue.hear(late);
+    assert!(queue.overdue(late + SECOND, RTT).is_zero());
+}
+
+#[test]
+fn the_most_of_a_tenth_of_a_second_counts_and_one_step_halves_at_most() {
+    let mut carried = Carried::default();
+    let mut add = |at: u64, mbit: u64, is_busy| {
+        carried.add(Measured { at: at * 1_000_000, bps: mbit * 1_000_000, is_busy }, RTT);
+        carried.rate().map(|rate| rate.bps() / 1_000_000)
+    };
+    // Before anything waited nothing is known; and an idle link only raises.
+    assert_eq!(add(10, 10, false), None);
+    assert_eq!(add(20, 10, true), Some(10));
+    assert_eq!(add(30, 8, false), Some(10));
+    assert_eq!(add(40, 12, false), Some(12));
+    assert_eq!(add(100, 9, true), Some(12));
+    assert_eq!(add(141, 8, true), Some(9));
+    assert_eq!(add(400, 1, true), Some(4));
+}
+
+#[test]
+fn a_rate_that_stays_does_not_vary_and_one_that_alternates_does() {
+    let (mut even, mut uneven) = (Carried::default(), Carried::default());
+    for step in 0..1000 {
+        let (at, up) = (step * 10_000_000, step / 10 % 2 * 5_000_000);
+        even.add(Measured { at, bps: 10_000_000, is_busy: true }, MS * 60);
+        uneven.add(Measured { at, bps: 10_000_000 + up, is_busy: true }, MS * 60);
+    }
+    assert_eq!(even.variation(), 0);
+    // A third up and down within 60 of each 100 ms.
+    assert!((150_000..250_000).contains(&uneven.variation()), "{}", uneven.variation());
+}
+
+#[test]
+fn reports_take_no_more_than_their_share_of_the_way_back() {
+    for (report_time, least) in [(Duration::ZERO, 10), (MS, 32), (MS * 2, 64), (MS * 100, 200)] {
+        let mut arrivals = Arrivals::default();
+        let names = (1..10_000).map(|number| Name { number, bytes: PACKET });
+        let at = |name: Name| Instant::from_nanos(u64::from(name.number) * 1_000_000);
+        let reports = names.filter_map(|name| arrivals.add(at(name), name, report_time)).count();
+        assert!(reports.abs_diff(10_000 / least) <= 1, "{report_time}: {reports}");
+    }
+}
