@@ -211,6 +211,18 @@ impl Config {
         }
     }
 
+    /// Whether the receiving half looks at more than the number of segments: habits of Linux, or acknowledgments that are
+    /// spaced.
+    pub fn has_receive_habits(&self) -> bool {
+        self.acks_per_rtt.is_some()
+            || self.quick_acks_after_idle
+            || self.delayed_ack_longest.is_some()
+            || self.sack_compression
+            || self.window_growth
+            || self.receive_autotuning
+            || self.gro_flush_timeout.is_some()
+    }
+
     /// Tick of the host's clock, if it is not exact. A tick of nothing is an exact clock.
     pub fn clock_tick(&self) -> Option<Duration> {
         self.jiffy.filter(|jiffy| !jiffy.is_zero())

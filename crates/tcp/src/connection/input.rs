@@ -174,14 +174,9 @@ impl Connection {
     fn note_stamp(&mut self, now: Instant, packet: &Packet, tcp: &TcpHeader, sequence: i64) {
         let Some(stamp) = tcp.options.timestamps.filter(|_| self.options.timestamps) else { return };
         self.options.note(stamp, sequence, now);
-        if packet.payload_len() == 0 {
-            return;
-        }
-        if let Some(spacing) = &mut self.receiver.acks.spacing {
-            spacing.on_echo(self.options.clock(now), stamp.echo);
-        }
-        if self.receiver.has_habits && packet.payload_len() >= self.sender.sk.mss_cache {
-            self.receiver.note_echo(self.options.clock(now), stamp.echo);
+        if self.receiver.has_habits && packet.payload_len() > 0 {
+            let is_full = packet.payload_len() >= self.sender.sk.mss_cache;
+            self.receiver.note_echo(self.options.clock(now), stamp.echo, is_full);
         }
     }
 
@@ -217,8 +212,7 @@ impl Connection {
         }
         if len > 0 {
             let arrival = self.receiver.accept(sequence, packet, len, &mut self.stats);
-            let depends = self.receiver.has_habits || self.receiver.acks.depend_on_path();
-            if arrival == Arrival::InOrder && !depends {
+            if arrival == Arrival::InOrder && !self.receiver.acks.depend_on_path() {
                 // As nearly always: the number of segments decides alone.
                 self.acknowledge_next(now, Path::UNKNOWN, 1, 0);
             } else if self.receiver.batch.is_some() {
@@ -235,6 +229,7 @@ impl Connection {
     }
 
     /// Adds a segment in order to the batch that is taken as one; any other ends the batch.
+    #[inline(never)]
     fn batch_arrival(&mut self, now: Instant, arrival: Arrival, tcp: &TcpHeader, len: u32) {
         let piece = Piece { len, stamps: tcp.options.timestamps, ends: tcp.flags.psh() || tcp.flags.fin() };
         let joins = arrival == Arrival::InOrder;
@@ -267,7 +262,7 @@ impl Connection {
     }
 
     /// The next `full` segments are here; see [`Acknowledger::on_in_order`](crate::receiver::Acknowledger::on_in_order).
-    #[inline]
+    #[inline(always)]
     fn acknowledge_next(&mut self, now: Instant, path: Path, full: u32, window: u64) {
         if let Some(at) = self.receiver.acks.on_in_order(now, path, full, window) {
             self.timers.start(Timer::DelayedAck, now, at.saturating_since(now));
@@ -275,6 +270,7 @@ impl Connection {
     }
 
     /// Decides when to acknowledge a segment with `len` bytes of data, as many as `full` segments have.
+    #[inline(never)]
     fn acknowledge_arrival(&mut self, now: Instant, arrival: Arrival, len: u32, full: u32) {
         match arrival {
             Arrival::InOrder => {
@@ -284,7 +280,7 @@ impl Connection {
                 self.acknowledge_next(now, path, full, window);
                 return;
             }
-            Arrival::OutOfOrder if self.options.sack => {
+            Arrival::OutOfOrder if self.options.sack && self.receiver.has_habits => {
                 self.receiver.grow(now, len, self.sender.sk.mss_cache);
                 let known = self.receiver.round_trip();
                 let round_trip = self.path().srtt.map_or(known, |srtt| srtt.min(known));
@@ -294,7 +290,7 @@ impl Connection {
                 }
                 return;
             }
-            Arrival::FilledHole => {
+            Arrival::FilledHole if self.receiver.has_habits => {
                 self.time_window(now);
                 self.receiver.grow(now, len, self.sender.sk.mss_cache);
             }
@@ -302,7 +298,7 @@ impl Connection {
                 let window = self.window();
                 self.receiver.acks.quick.on_duplicate(window);
             }
-            Arrival::OutOfOrder => {}
+            Arrival::OutOfOrder | Arrival::FilledHole => {}
         }
         self.receiver.acks.owe_now();
     }

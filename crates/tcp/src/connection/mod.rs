@@ -157,8 +157,7 @@ impl Connection {
         let mut receiver = Receiver::new(window, Acknowledger::new(config), config.auto_read);
         receiver.batch = Batch::new(config);
         receiver.round_trip = (config.sack_compression || config.receive_autotuning).then(RoundTrip::default);
-        let looks = receiver.round_trip.is_some() || receiver.batch.is_some();
-        receiver.has_habits = looks || !receiver.window.is_constant();
+        receiver.has_habits = config.has_receive_habits();
         Connection {
             local: *local,
             remote: *remote,

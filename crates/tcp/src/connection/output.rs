@@ -91,18 +91,28 @@ impl Connection {
         }
         let ecn = if self.sender.ecn && is_new_data { Ecn::Ect0 } else { Ecn::NotEct };
         let header = self.acknowledging_header(now, sent.start, flags);
-        // What waited to be reported selectively is not in a data segment.
-        let reports = self.receiver.acks.is_compressed();
-        self.note_acknowledged(now);
-        if reports {
-            self.receiver.acks.owe_now();
-        }
-        if sent.len > 0 {
-            self.receiver.acks.on_data_sent(now);
+        if self.receiver.has_habits {
+            self.note_sent_with_habits(now, sent.len);
+        } else {
+            self.note_acknowledged();
         }
         self.stats.bytes_sent += u64::from(sent.len);
         self.stats.data_segments_sent += u64::from(sent.len > 0);
         self.finish_segment(header, ecn, Some(sent))
+    }
+
+    /// A segment with `len` bytes of data leaves, with an acknowledgment.
+    fn note_sent_with_habits(&mut self, now: Instant, len: u32) {
+        // What waited to be reported selectively is not in a data segment.
+        let reports = self.receiver.acks.is_compressed();
+        self.settle_habits(now);
+        self.note_acknowledged();
+        if reports {
+            self.receiver.acks.owe_now();
+        }
+        if len > 0 {
+            self.receiver.acks.on_data_sent(now);
+        }
     }
 
     fn acknowledge(&mut self, now: Instant) -> Packet {
@@ -111,7 +121,10 @@ impl Connection {
             let max = if self.options.timestamps { 3 } else { 4 };
             header.options.sack = self.receiver.sack_blocks(self.peer_sequence, max);
         }
-        self.note_acknowledged(now);
+        if self.receiver.has_habits {
+            self.settle_habits(now);
+        }
+        self.note_acknowledged();
         self.stats.acks_sent += 1;
         self.finish_segment(header, Ecn::NotEct, None)
     }
@@ -134,23 +147,21 @@ impl Connection {
         header
     }
 
-    #[inline]
-    fn note_acknowledged(&mut self, now: Instant) {
-        if self.receiver.has_habits {
-            self.take_batch(now);
-        }
+    #[inline(always)]
+    fn note_acknowledged(&mut self) {
         if self.receiver.acks.owed != Owed::Nothing {
             self.timers.stop(Timer::DelayedAck);
         }
-        self.receiver.acks.on_acknowledged(now);
+        self.receiver.acks.on_acknowledged();
     }
 
-    /// What has come so far is acknowledged with the segment that leaves.
-    fn take_batch(&mut self, now: Instant) {
+    /// An acknowledgment leaves, for what has come of a batch, too, and with what waited to be reported selectively.
+    fn settle_habits(&mut self, now: Instant) {
         if let Some(len) = self.receiver.batch.as_mut().and_then(Batch::take) {
             self.timers.stop(Timer::Batch);
             self.receiver.grow(now, len, self.sender.sk.mss_cache);
         }
+        self.receiver.acks.on_acknowledged_with_habits(now);
     }
 
     fn header(&self, start: u64, flags: TcpFlags) -> TcpHeader {

@@ -33,7 +33,8 @@ pub struct Acknowledger {
     pub spacing: Option<Spacing>,
     /// Segments that are acknowledged one by one.
     pub quick: QuickAcks,
-    /// See [`depend_on_path`](Self::depend_on_path). The first segment always grants some.
+    has_habits: bool,
+    /// See [`depend_on_path`](Self::depend_on_path). The first segment always grants quick acknowledgments.
     depend_on_path: bool,
     segments_limit: u32,
     delay: AckDelay,
@@ -52,6 +53,7 @@ impl Acknowledger {
             echo_mark: false,
             spacing: config.acks_per_rtt.map(Spacing::new),
             quick: QuickAcks::new(config),
+            has_habits: config.has_receive_habits(),
             depend_on_path: true,
             segments_limit: config.delayed_ack_segments.max(1),
             delay: AckDelay::new(config),
@@ -67,7 +69,7 @@ impl Acknowledger {
         self.owed = Owed::Now;
     }
 
-    /// True if acknowledgments depend on the path and the window, and not on the number of segments alone.
+    /// True if acknowledgments depend on more than the number of segments: on the path and the window.
     pub fn depend_on_path(&self) -> bool {
         self.depend_on_path
     }
@@ -75,19 +77,19 @@ impl Acknowledger {
     /// A segment arrived in order, `full` of them if they were taken as one, and the window has room for `window` full
     /// ones; returns when to acknowledge if nothing changes until then. Path and window matter if
     /// [`depend_on_path`](Self::depend_on_path) says so.
-    #[inline]
+    #[inline(always)]
     pub fn on_in_order(&mut self, now: Instant, path: Path, full: u32, window: u64) -> Option<Instant> {
         if self.depend_on_path {
             if let Some(pause) = self.quick.pause(now) {
                 self.delay.on_in_order(pause, path.rto);
             }
             self.quick.on_in_order(now, path.rto, window);
-            self.depend_on_path = self.quick.are_granted_again() || self.delay.follows();
+            self.depend_on_path = self.has_habits;
         }
         self.segments += full;
         let is_quick = self.quick.is_quick();
         if is_quick || self.segments >= self.segments_limit {
-            let spacing = self.spacing.as_ref().filter(|_| !is_quick);
+            let spacing = self.spacing.as_ref().filter(|_| self.has_habits && !is_quick);
             let allowed_at = spacing.map_or(now, Spacing::allowed_at);
             if allowed_at > now && self.owed != Owed::Now {
                 self.owed = Owed::Later;
@@ -135,16 +137,23 @@ impl Acknowledger {
     }
 
     /// Data of ours leave.
-    #[inline]
     pub fn on_data_sent(&mut self, now: Instant) {
-        if self.quick.are_granted_again() {
-            self.quick.on_data_sent(now, self.delay.spacing());
-        }
+        self.quick.on_data_sent(now, self.delay.spacing());
     }
 
     /// True if what waits is the report of segments above a hole.
     pub fn is_compressed(&self) -> bool {
         self.compression.as_ref().is_some_and(SackCompression::is_waiting)
+    }
+
+    /// The same first, with habits: what waits to be reported selectively leaves, and acknowledgments are spaced.
+    pub fn on_acknowledged_with_habits(&mut self, now: Instant) {
+        if let Some(spacing) = &mut self.spacing {
+            spacing.on_acknowledged(now);
+        }
+        if let Some(compression) = &mut self.compression {
+            compression.on_acknowledged();
+        }
     }
 
     /// A quick acknowledgment is used, if there is one.
@@ -155,13 +164,7 @@ impl Acknowledger {
     }
 
     /// An acknowledgment left with a segment of ours.
-    pub fn on_acknowledged(&mut self, now: Instant) {
-        if let Some(spacing) = &mut self.spacing {
-            spacing.on_acknowledged(now);
-        }
-        if let Some(compression) = &mut self.compression {
-            compression.on_acknowledged();
-        }
+    pub fn on_acknowledged(&mut self) {
         self.owed = Owed::Nothing;
         self.segments = 0;
         self.duplicate = None;
@@ -260,7 +263,8 @@ mod tests {
         acks.note_out_of_order(300);
         acks.report_duplicate(10, 20);
         assert_eq!(starts(&mut acks, &held, 3), [10, 300]);
-        acks.on_acknowledged(Instant::ZERO);
+        acks.on_acknowledged_with_habits(Instant::ZERO);
+        acks.on_acknowledged();
         assert_eq!(starts(&mut acks, &held, 3), [300]);
     }
 
@@ -279,17 +283,20 @@ mod tests {
         let mut acks = Acknowledger::new(&Config { quick_acks: 0, acks_per_rtt: Some(4), ..Config::default() });
         let at = |ms: u64| Instant::ZERO + Duration::from_millis(ms);
         acks.spacing.as_mut().unwrap().on_sample(Duration::from_millis(100));
-        acks.on_acknowledged(at(1000));
+        acks.on_acknowledged_with_habits(at(1000));
+        acks.on_acknowledged();
         // Two segments, and 25 ms are not over: the timer is for then. More segments change nothing.
         assert_eq!(acks.on_in_order(at(1001), PATH, 1, 99), Some(at(1041)));
         assert_eq!(acks.on_in_order(at(1002), PATH, 1, 99), Some(at(1025)));
         assert_eq!((acks.on_in_order(at(1003), PATH, 1, 99), acks.owed), (Some(at(1025)), Owed::Later));
         assert_eq!((acks.on_in_order(at(1025), PATH, 1, 99), acks.owed), (None, Owed::Now));
-        acks.on_acknowledged(at(1025));
+        acks.on_acknowledged_with_habits(at(1025));
+        acks.on_acknowledged();
         // The time is over, and one segment is not enough before its delay is.
         assert_eq!(acks.on_in_order(at(1060), PATH, 1, 99), Some(at(1100)));
         assert_eq!((acks.on_in_order(at(1070), PATH, 1, 99), acks.owed), (None, Owed::Now));
-        acks.on_acknowledged(at(1070));
+        acks.on_acknowledged_with_habits(at(1070));
+        acks.on_acknowledged();
         // What must be acknowledged at once is.
         acks.owe_now();
         assert_eq!(

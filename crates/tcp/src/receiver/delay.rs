@@ -36,11 +36,6 @@ impl AckDelay {
         AckDelay { least, longest: config.delayed_ack_longest, spacing: least }
     }
 
-    /// True if it follows the spacing of the segments.
-    pub fn follows(&self) -> bool {
-        self.longest.is_some()
-    }
-
     /// The spacing as it is estimated.
     pub fn spacing(&self) -> Duration {
         self.spacing

@@ -51,7 +51,8 @@ pub struct Receiver {
     pub round_trip: Option<RoundTrip>,
     /// Segments that are taken as one, if any are.
     pub batch: Option<Batch>,
-    /// There is a round trip, a batch, or a window that grows: what most receivers need not look at with each segment.
+    /// See [`Config::has_receive_habits`](crate::config::Config::has_receive_habits): what most receivers need not look at
+    /// with each segment.
     pub has_habits: bool,
     /// First offset the application has not read.
     read: u64,
@@ -99,10 +100,13 @@ impl Receiver {
         self.round_trip.map_or(Duration::ZERO, |round_trip| round_trip.get())
     }
 
-    /// A full segment echoes a clock of ours; `clock` is how it stands now, in ms.
-    pub fn note_echo(&mut self, clock: u32, echo: u32) {
+    /// A segment with data, perhaps a full one, echoes a clock of ours; `clock` is how it stands now, in ms.
+    pub fn note_echo(&mut self, clock: u32, echo: u32, is_full: bool) {
+        if let Some(spacing) = &mut self.acks.spacing {
+            spacing.on_echo(clock, echo);
+        }
         let is_read = self.readable() == 0;
-        if let Some(round_trip) = &mut self.round_trip {
+        if let Some(round_trip) = self.round_trip.as_mut().filter(|_| is_full) {
             round_trip.on_echo(clock, echo, is_read);
         }
     }

@@ -30,11 +30,6 @@ impl QuickAcks {
         QuickAcks { left: 0, most, again, heard_at: None, talks_in_turn: false }
     }
 
-    /// True if they are granted again.
-    pub fn are_granted_again(&self) -> bool {
-        self.again
-    }
-
     /// How long ago the last segment in order arrived; `None` before the first.
     pub fn pause(&self, now: Instant) -> Option<Duration> {
         self.heard_at.map(|at| now.saturating_since(at))

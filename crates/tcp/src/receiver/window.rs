@@ -64,7 +64,7 @@ impl ReceiveWindow {
     /// What may be offered of `free` bytes of the buffer.
     fn offer(&self, free: u64) -> u64 {
         // Rounded up to what the field can say, so that nothing of it is lost.
-        self.growth.map_or(free, |growth| free.min(growth.limit()).next_multiple_of(1 << self.shift))
+        self.growth.as_ref().map_or(free, |growth| free.min(growth.limit()).next_multiple_of(1 << self.shift))
     }
 
     /// Bytes the buffer holds.
