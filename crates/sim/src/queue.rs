@@ -2,8 +2,8 @@
 //!
 //! Every link direction and every element has one pending event at most, so the queue has one place for each and stays as
 //! small as the topology, however many packets are in flight. It is a tournament: the earliest of four places goes on to
-//! the next level, up to a single winner. Moving an event takes the same few steps whatever the times are, with nothing
-//! that a processor would have to guess.
+//! the next level, up to a single winner, or until the same goes on as before. Which of two is earlier is nothing that a
+//! processor would have to guess.
 
 use airtcp_core::Instant;
 use std::hint;
@@ -149,7 +149,11 @@ impl EventQueue {
     fn put(&mut self, key: Key) {
         let (mut place, mut first) = (key.source() as usize, key);
         for start in &self.levels {
-            first = self.groups[start + place / 4].put(place, first);
+            let group = &mut self.groups[start + place / 4];
+            if group.key(place % 4 * 2) == first {
+                return; // The same goes on as before, so nothing changes above.
+            }
+            first = group.put(place, first);
             place /= 4;
         }
         self.first = first;
