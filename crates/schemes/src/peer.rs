@@ -166,18 +166,13 @@ impl Peer {
         let now = cx.now();
         let restarted = self.last_hello.is_some_and(|(epoch, ..)| epoch != hello.epoch);
         self.last_hello = Some((hello.epoch, hello.stamp, now));
-        if hello.echo != 0 {
-            let sample = now.as_nanos().checked_sub(hello.echo).and_then(|t| t.checked_sub(hello.held));
-            if let Some(sample) = sample.filter(|sample| *sample < self.timeout.as_nanos()) {
-                self.samples[self.sample_count % SAMPLES] = Duration::from_nanos(sample);
-                self.sample_count += 1;
-            }
-        }
+        let is_sample = self.take_sample(now, hello);
         if restarted {
             cx.emit(Event::PEER_RESTART);
         }
-        // Whoever has not heard us yet need not wait for the next HELLO to hear us; nor need we.
-        if hello.echo == 0 || !self.in_reach {
+        // Whoever has not heard us yet need not wait for the next HELLO to hear us; nor need we. Behind a round trip that is
+        // too long to count, two ends that both answer at once would do nothing else.
+        if hello.echo == 0 || !self.in_reach && (is_sample || self.configured_rtt.is_some()) {
             self.next_hello = self.next_hello.min(now);
         }
         if !self.in_reach && (self.sample_count > 0 || self.configured_rtt.is_some()) {
@@ -186,6 +181,18 @@ impl Peer {
             return Change::Up;
         }
         if restarted { Change::Restarted } else { Change::None }
+    }
+
+    /// Takes the round trip that an echo tells. False if there is no echo, or if it took longer than the other end may be
+    /// silent: that tells of an outage.
+    fn take_sample(&mut self, now: Instant, hello: &Hello) -> bool {
+        let sample = now.as_nanos().checked_sub(hello.echo).and_then(|t| t.checked_sub(hello.held));
+        let Some(sample) = sample.filter(|sample| hello.echo != 0 && *sample < self.timeout.as_nanos()) else {
+            return false;
+        };
+        self.samples[self.sample_count % SAMPLES] = Duration::from_nanos(sample);
+        self.sample_count += 1;
+        true
     }
 
     /// HELLOs are at least so far apart from now on, because of the link's rate. The other end counts as gone no sooner

@@ -57,6 +57,17 @@ fn draw_size(draw: &mut Draw, near_wrap: bool) -> u64 {
 /// follows from its longest RTO, which is drawn.
 const RETRIES: u32 = 1000;
 
+/// SYNs that outlast whatever holds up their answer.
+const SYN_RETRIES: u32 = 200;
+
+/// Has SYNs and their answers outlast a trunk that lets nothing through yet ([`bound`] says for how long), or has a full
+/// queue of its own: behind it an answer waits longer than the retries of a SYN take.
+pub(super) fn outlast_trunk(scenario: &mut Scenario) {
+    if scenario.trunk.is_some() {
+        scenario.flows.iter_mut().for_each(|flow| flow.tcp.syn_retries = SYN_RETRIES);
+    }
+}
+
 /// Any parameters but those by which a connection is told to give up, those that the simulator sets, and the tick of the
 /// host's clock, without which the kept seeds keep their networks.
 fn draw_config(draw: &mut Draw, mtu: u32, tables: &Tables<'_>) -> Config {
@@ -109,7 +120,7 @@ fn draw_config(draw: &mut Draw, mtu: u32, tables: &Tables<'_>) -> Config {
     config.initial_rto = config.initial_rto.min(Duration::from_secs(3));
     // Its SYNs outlast the faults whatever their interval.
     config.syn_linear_timeouts = 0;
-    config.syn_retries = if config.rto_backoff { config.syn_retries } else { 200 };
+    config.syn_retries = if config.rto_backoff { config.syn_retries } else { SYN_RETRIES };
     // What it sent may wait for a control TCP, whose timeouts are longer than these.
     config.max_retries = RETRIES;
     config.rto_tick = config.rto_tick.map(|tick| tick.min(Duration::from_millis(500)));
@@ -142,4 +153,25 @@ fn draw_habits(config: &mut Config) {
     config.sack_compression_acks = draw.between(0, 60) as u32;
     let wait = draw.span(Duration::ZERO, Duration::from_millis(5));
     config.gro_flush_timeout = draw.percent(50).then_some(wait);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::scenario;
+
+    #[test]
+    fn behind_a_trunk_a_syn_is_repeated_for_as_long_as_the_trunk_may_let_nothing_through() {
+        let mut found = 0;
+        for seed in 0..100 {
+            let scenario = scenario(seed, &Tables::built_in());
+            for flow in scenario.flows.iter().filter(|_| scenario.trunk.is_some()) {
+                found += 1;
+                // Each interval is the initial RTO at least.
+                let least = flow.tcp.initial_rto.min(flow.tcp.max_rto).saturating_mul(u64::from(flow.tcp.syn_retries));
+                assert!(least > scenario.heal.saturating_mul(5), "seed {seed}: {least}");
+            }
+        }
+        assert!(found > 20, "{found}");
+    }
 }

@@ -31,9 +31,21 @@ pub(super) fn draw_link(
         tables.schemes.iter().filter(|entry| entry.placement != Placement::Path).copied().collect();
     let scheme = (!schemes.is_empty() && draw.percent(50)).then(|| {
         let entry = draw.pick(&schemes);
-        SchemePlan { settings: site::draw_settings(draw, &entry, &scale), entry }
+        let mut settings = site::draw_settings(draw, &entry, &scale);
+        keep_pace(&mut settings, &scale);
+        SchemePlan { settings, entry }
     });
     LinkPlan { ends, directions: [forward, reverse], scheme }
+}
+
+/// Acknowledgments that a scheme spaces come as the link carries full packets, or half as fast, as rates are drawn. With
+/// hundreds of milliseconds between them they queue for minutes where each timeout adds one.
+fn keep_pace(settings: &mut [(String, String)], scale: &Scale) {
+    let Some(rate) = scale.rate else { return };
+    let most = rate.serialisation(scale.mtu.saturating_mul(2), &mut 0);
+    for (_, value) in settings.iter_mut().filter(|(key, _)| key == "spacing") {
+        *value = value.parse::<Duration>().map_or(most, |spacing| spacing.min(most)).to_string();
+    }
 }
 
 /// Room for a few packets of each flow: with less, TCP starves some of many flows for minutes, faults or not (one
@@ -178,5 +190,16 @@ mod tests {
             }
         }
         assert!(timed > 20, "{timed}");
+    }
+
+    #[test]
+    fn spaced_acknowledgments_keep_the_pace_of_the_link() {
+        let scale =
+            Scale { reach: Reach::Moderate, rate: Some(Rate::from_bps(1_200_000)), least_packets: 6, mtu: 1500 };
+        for (drawn, kept) in [("646ms", "20ms"), ("3ms", "3ms")] {
+            let mut settings = vec![("queue".to_owned(), "9kB".to_owned()), ("spacing".to_owned(), drawn.to_owned())];
+            keep_pace(&mut settings, &scale);
+            assert_eq!((settings[0].1.as_str(), settings[1].1.as_str()), ("9kB", kept));
+        }
     }
 }

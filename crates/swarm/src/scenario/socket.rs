@@ -122,6 +122,17 @@ impl SocketPlan {
         (!self.choice.is_tcp()).then(|| circuit::vmss(&self.settings))
     }
 
+    /// Has virtual segments of `most` bytes at most, where it has a circuit.
+    pub fn shorten_segments(&mut self, most: u64) {
+        let is_circuit = self.choice.entry.fields().iter().any(|field| field.name == "vmss");
+        if is_circuit && self.vmss().is_some_and(|vmss| vmss > most) {
+            circuit::shorten_segments(&mut self.settings, most);
+            let entry = self.choice.entry;
+            *self =
+                SocketPlan::new(&entry, std::mem::take(&mut self.settings)).expect("a shorter segment is a segment");
+        }
+    }
+
     /// The timers that a circuit adds to its flow's: the least and the longest RTO of a control TCP, where it has one.
     pub fn timers(&self) -> Option<Duration> {
         (!self.choice.is_tcp()).then_some(LONGEST_TICK.saturating_mul(2))

@@ -5,6 +5,7 @@ use crate::baselines::fec::events;
 use crate::hop::testing::{self as bench, Bench, data, opaque, syn};
 use crate::{End, MAX_MEMORY};
 use airtcp_core::parameters::Parameters;
+use airtcp_core::testing::Harness;
 use airtcp_core::{DropReason, Event, Rng, TakenShim};
 use std::string::ToString;
 use std::vec;
@@ -290,4 +291,29 @@ fn hellos_leave_room_for_packets_however_slow_the_link() {
     bench.send_all(0..3);
     bench.run(3000);
     assert_eq!(bench.out(), [0, 1, 2]);
+}
+
+#[test]
+fn behind_a_round_trip_longer_than_the_timeout_ends_do_not_answer_each_other_for_ever() {
+    const ONE_WAY: u64 = 70;
+    let ends = ["a", "b"].map(|name| station(name, &[("hello", "20ms"), ("peer_timeout", "100ms")]));
+    let mut ends = ends.map(|end| Harness::new(end, "end"));
+    let (mut air, mut late): (Vec<(u64, usize, Vec<u8>)>, usize) = (Vec::new(), 0);
+    for now in 0..2000 {
+        let at = Instant::from_nanos((1 + now) * 1_000_000);
+        let (arrived, flying): (Vec<_>, Vec<_>) = air.into_iter().partition(|(due, ..)| *due <= now);
+        air = flying;
+        arrived.iter().for_each(|(_, to, message)| ends[*to].control(at, message));
+        for (from, end) in ends.iter_mut().enumerate() {
+            end.tick(at);
+            for message in end.io.control.drain(..) {
+                late += usize::from(now >= 1000);
+                // At first the link doubles what it carries.
+                let copies = if now < 500 { 2 } else { 1 };
+                (0..copies).for_each(|_| air.push((now + ONE_WAY, 1 - from, message.clone())));
+            }
+        }
+    }
+    // One in 20 ms from each end.
+    assert!((90..=102).contains(&late), "{late} in the last second");
 }
