@@ -51,6 +51,12 @@ impl Ours {
         self
     }
 
+    /// Its device takes segments one by one, as in traces: there are no bursts to wait for.
+    pub fn one_by_one(mut self) -> Ours {
+        self.config.tso = false;
+        self
+    }
+
     fn opening(&self, local: u16, remote: u16) -> Opening {
         Opening {
             config: self.config.clone(),

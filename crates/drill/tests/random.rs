@@ -15,7 +15,8 @@ const AT_ONCE: usize = 8;
 const LINUX: Host = Host { sending: Duration::ZERO, jiffy: Some(Duration::from_millis(4)) };
 
 fn on_ours(trace: &Trace, host: Host) -> Result<(), String> {
-    replay(trace, &mut Ours::new(&Script::default()).ticking(host.jiffy), &|trace, _| trace.clone())
+    let mut ours = Ours::new(&Script::default()).ticking(host.jiffy).one_by_one();
+    replay(trace, &mut ours, &|trace, _| trace.clone())
 }
 
 #[test]
