@@ -170,8 +170,8 @@ impl Peer {
         if restarted {
             cx.emit(Event::PEER_RESTART);
         }
-        // Whoever has not heard us yet need not wait for the next HELLO to hear us; nor need we. Behind a round trip that is
-        // too long to count, two ends that both answer at once would do nothing else.
+        // Whoever has not heard us yet need not wait for the next HELLO to hear us; nor need we. Behind a round trip
+        // that is too long to count, two ends that both answer at once would do nothing else.
         if hello.echo == 0 || !self.in_reach && (is_sample || self.configured_rtt.is_some()) {
             self.next_hello = self.next_hello.min(now);
         }
@@ -183,8 +183,8 @@ impl Peer {
         if restarted { Change::Restarted } else { Change::None }
     }
 
-    /// Takes the round trip that an echo tells. False if there is no echo, or if it took longer than the other end may be
-    /// silent: that tells of an outage.
+    /// Takes the round trip that an echo tells. False if there is no echo, or if it took longer than the other end may
+    /// be silent: that tells of an outage.
     fn take_sample(&mut self, now: Instant, hello: &Hello) -> bool {
         let sample = now.as_nanos().checked_sub(hello.echo).and_then(|t| t.checked_sub(hello.held));
         let Some(sample) = sample.filter(|sample| hello.echo != 0 && *sample < self.timeout.as_nanos()) else {

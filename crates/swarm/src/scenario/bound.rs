@@ -67,7 +67,30 @@ fn needed(scenario: &Scenario, flow: &FlowPlan, size: u64) -> Duration {
     let repairs = repairs.map_or(Duration::ZERO, |wait| wait * size.div_ceil(segment(&flow.tcp)));
     let rounds = size / window(flow) + 8;
     let of_trunk = if scenario.trunk.is_some() { (CONTROL_RTO + rtt * 2) * TIMEOUTS } else { Duration::ZERO };
-    sending + (rtt + flow.tcp.delayed_ack_timeout) * rounds * 2 + rto * TIMEOUTS + repairs + of_trunk
+    let repairs = repairs + doubled_waits(flow, size, rto);
+    sending + (rtt + longest_delay(&flow.tcp)) * rounds * 2 + rto * TIMEOUTS + repairs + of_trunk
+}
+
+/// How long an acknowledgment may wait.
+fn longest_delay(tcp: &Config) -> Duration {
+    let delay = tcp.delayed_ack_timeout.max(tcp.delayed_ack_longest.unwrap_or_default());
+    delay + tcp.gro_flush_timeout.unwrap_or_default()
+}
+
+/// What the timeouts of a file take if each segment waits for one of its own, twice as long as the one before: so the
+/// TCPs of a decoupling socket repair what is lost where [`SocketPlan::backs_off`](super::SocketPlan::backs_off) says
+/// so. Its file is short.
+fn doubled_waits(flow: &FlowPlan, size: u64, rto: Duration) -> Duration {
+    if flow.size.is_none() || !flow.socket.backs_off(flow.tcp.timestamps) {
+        return Duration::ZERO;
+    }
+    let (_, longest) = timers(flow);
+    let waits = (0..size.div_ceil(segment(&flow.tcp))).scan(rto, |wait, _| {
+        let this = (*wait).min(longest);
+        *wait = this.saturating_mul(2);
+        Some(this)
+    });
+    waits.fold(Duration::ZERO, Duration::saturating_add)
 }
 
 /// A timeout of a path that takes `rtt` with all queues full.
@@ -157,6 +180,38 @@ mod tests {
     use super::*;
     use crate::Tables;
     use crate::scenario::scenario;
+
+    #[test]
+    fn a_file_whose_timeouts_double_is_short_and_has_time_for_each_of_them() {
+        let mut found = 0;
+        for seed in 0..300 {
+            let scenario = scenario(seed, &Tables::built_in());
+            for flow in &scenario.flows {
+                let Some(size) = flow.size.filter(|_| flow.socket.backs_off(flow.tcp.timestamps)) else { continue };
+                found += 1;
+                let segments = size.div_ceil(segment(&flow.tcp));
+                assert!(size <= 10 * u64::from(flow.tcp.mtu), "seed {seed}: {size}");
+                // The least RTO of a control TCP is a second.
+                let doubled = (0..segments).map(|n| Duration::from_secs((1 << n.min(20)).min(120)));
+                let doubled = doubled.fold(Duration::ZERO, Duration::saturating_add);
+                let begin = flow.start.max(scenario.heal);
+                assert!(deadline(&scenario, flow) - begin >= doubled, "seed {seed}");
+            }
+        }
+        assert!(found > 20, "{found}");
+    }
+
+    #[test]
+    fn what_delays_an_acknowledgment_counts_in_each_round() {
+        let ms = Duration::from_millis;
+        let tcp = Config {
+            delayed_ack_timeout: ms(40),
+            delayed_ack_longest: Some(ms(200)),
+            gro_flush_timeout: Some(ms(5)),
+            ..Config::default()
+        };
+        assert_eq!((longest_delay(&tcp), longest_delay(&Config::default())), (ms(205), ms(40)));
+    }
 
     #[test]
     fn a_file_that_timeouts_repair_one_by_one_is_short_and_has_time_for_each_segment() {

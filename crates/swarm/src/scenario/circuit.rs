@@ -7,27 +7,72 @@ use airtcp_link::{LinkSettings, Queue, QueueLimit};
 
 /// Bytes of a header packet with timestamps (DEC-5).
 const HEADER: u64 = 52;
+/// The least bytes of data for a header packet.
+const LEAST_VMSS: u64 = 64;
 
 /// Bytes of data for each header packet, by the parameters that differ from the defaults (DEC-6).
 pub(super) fn vmss(settings: &[(String, String)]) -> u64 {
-    let set = settings.iter().find(|(key, _)| key == "vmss");
-    set.and_then(|(_, value)| value.parse().ok()).unwrap_or(1500)
+    find(settings, "vmss").and_then(|value| value.parse().ok()).unwrap_or(1500)
 }
 
-/// A circuit's parameters with virtual segments of `most` bytes at most.
-pub(super) fn shorten_segments(settings: &mut Vec<(String, String)>, most: u64) {
-    if vmss(settings) > most {
-        settings.retain(|(key, _)| key != "vmss");
-        settings.push(("vmss".into(), most.to_string()));
+/// Virtual segments that BBR keeps in flight on the shortest path: twice its least window.
+const BBR_WINDOW: u64 = 8;
+
+fn find<'a>(settings: &'a [(String, String)], key: &str) -> Option<&'a str> {
+    settings.iter().find(|(name, _)| name == key).map(|(_, value)| value.as_str())
+}
+
+fn replace(settings: &mut Vec<(String, String)>, key: &str, value: u64) {
+    settings.retain(|(name, _)| name != key);
+    settings.push((key.into(), value.to_string()));
+}
+
+/// The least room of the queues on the way of a circuit.
+#[derive(Clone, Copy)]
+pub(super) struct Room {
+    /// Full packets.
+    packets: u64,
+    /// Bytes of so many full packets.
+    bytes: u64,
+}
+
+impl Room {
+    /// Bytes of a virtual segment that there is room for twice, in packets of half the MTU.
+    ///
+    /// All packets of a virtual segment leave at once and its header packet last (DEC-6). Where they alone fill a
+    /// queue, the header is lost each time, and the circuit never learns that its data arrived.
+    fn longest_segment(self) -> u64 {
+        self.bytes / 4
+    }
+}
+
+/// Makes a circuit's parameters such that a queue of this room is not filled by what the circuit sends at once, nor by
+/// what BBR has in flight whatever is lost: behind a queue that this overfills nobody else gets anything through.
+///
+/// A virtual segment is two packets at least. BBR may have half of the queue; where that is too little, the circuit has
+/// the controller that it has by default.
+pub(super) fn fit(settings: &mut Vec<(String, String)>, room: Room) {
+    let may_bbr = room.packets / 2 >= BBR_WINDOW * 2;
+    settings.retain(|(key, value)| may_bbr || key != "controller" || value != "bbr");
+    let is_bbr = find(settings, "controller") == Some("bbr");
+    let longest = if is_bbr { room.bytes / 4 / BBR_WINDOW } else { room.longest_segment() }.max(LEAST_VMSS);
+    if vmss(settings) > longest {
+        replace(settings, "vmss", longest);
+    }
+    let controls = find(settings, "controls").and_then(|value| value.parse().ok()).unwrap_or(1);
+    let most = room.packets / 2 / (BBR_WINDOW * 2);
+    if is_bbr && controls > most {
+        replace(settings, "controls", most);
     }
 }
 
 /// Makes the queues on the way of circuits such that header packets meet what their data meet (DEC-22): a circuit learns of
 /// congestion by its headers alone, and where these are spared it sends ever faster.
 ///
-/// A short packet finds room where a long one does not (DEC-23), so limits are in packets. A header-first queue counts the
-/// headers of circuits (DEC-12), and no more of them than it has room for with their data. FQ-CoDel, which drops the oldest
-/// packet, has one queue for all flows: with more, headers are a flow of their own, and one that sends little.
+/// A short packet finds room where a long one does not (DEC-23), so limits are in packets. A header-first queue counts
+/// the headers of circuits (DEC-12), and no more of them than it has room for with their data. FQ-CoDel, which drops
+/// the oldest packet, has one queue for all flows: with more, headers are a flow of their own, and one that sends
+/// little.
 pub(super) fn fit_queues(scenario: &mut Scenario) {
     let of_flows = scenario.flows.iter().filter_map(|flow| Some((flow.ends, flow.socket.vmss()?)));
     let of_trunk = scenario.trunk.iter().map(|trunk| (trunk.ends, vmss(&trunk.scheme.settings)));
@@ -57,29 +102,31 @@ fn count_packets(settings: &mut LinkSettings) {
     }
 }
 
-/// Bytes of a virtual segment that every queue from one node to another has room for twice, in packets of half the MTU.
-///
-/// All packets of a virtual segment leave at once and its header packet last (DEC-6). Where they alone fill a queue, the
-/// header is lost each time, and the circuit never learns that its data arrived.
-pub(super) fn longest_segment(scenario: &Scenario, [from, to]: [usize; 2]) -> u64 {
+/// The least room from one node to another.
+fn room(scenario: &Scenario, [from, to]: [usize; 2]) -> Room {
     let rooms = scenario.path(from, to).into_iter().map(|(link, direction)| {
         let settings = &scenario.links[link].directions[direction];
-        settings.queue.limit().bytes(settings.mtu) / 4
+        let mtu = u64::from(settings.mtu);
+        let packets = settings.queue.limit().bytes(settings.mtu) / mtu;
+        (packets, packets * mtu)
     });
-    rooms.min().unwrap_or(u64::MAX).max(1)
+    rooms.fold(Room { packets: u64::MAX, bytes: u64::MAX }, |least, (packets, bytes)| Room {
+        packets: least.packets.min(packets),
+        bytes: least.bytes.min(bytes),
+    })
 }
 
-/// Shortens the virtual segments of circuits to [`longest_segment`].
-pub(super) fn fit_segments(scenario: &mut Scenario) {
+/// Fits circuits to the queues on their way.
+pub(super) fn fit_circuits(scenario: &mut Scenario) {
     for index in 0..scenario.flows.len() {
-        let most = longest_segment(scenario, scenario.flows[index].ends);
-        scenario.flows[index].socket.shorten_segments(most);
+        let room = room(scenario, scenario.flows[index].ends);
+        scenario.flows[index].socket.fit_circuit(room);
     }
     if let Some(ends) = scenario.trunk.as_ref().map(|trunk| trunk.ends) {
-        let most = longest_segment(scenario, ends);
+        let room = room(scenario, ends);
         let is_circuit = |trunk: &&mut TrunkPlan| trunk.scheme.entry.fields().iter().any(|field| field.name == "vmss");
         if let Some(trunk) = scenario.trunk.as_mut().filter(is_circuit) {
-            shorten_segments(&mut trunk.scheme.settings, most);
+            fit(&mut trunk.scheme.settings, room);
         }
     }
 }
@@ -101,14 +148,28 @@ mod tests {
                 for (link, direction) in scenario.path(from, to) {
                     let settings = &scenario.links[link].directions[direction];
                     let packets = vmss.div_ceil(u64::from(mtu) - 72) + 1;
-                    let room = settings.queue.limit().bytes(settings.mtu) / u64::from(settings.mtu);
-                    assert!(packets <= room, "seed {seed}: {packets} packets, room for {room}");
-                    short += u64::from(vmss == longest_segment(&scenario, [from, to]));
+                    let places = settings.queue.limit().bytes(settings.mtu) / u64::from(settings.mtu);
+                    assert!(packets <= places, "seed {seed}: {packets} packets, room for {places}");
+                    short += u64::from(vmss == room(&scenario, [from, to]).longest_segment());
                     counted += u64::from(settings.queue.limit().packets().is_some());
                 }
             }
         }
         assert!(short > 0 && counted > 20, "{short} {counted}");
+    }
+
+    #[test]
+    fn what_bbr_has_in_flight_fits_half_of_a_queue() {
+        let drawn = [("controller", "bbr"), ("controls", "8"), ("vmss", "3000")];
+        let fitted = |packets: u64| {
+            let mut settings = drawn.map(|(key, value)| (key.to_owned(), value.to_owned())).to_vec();
+            fit(&mut settings, Room { packets, bytes: packets * 1500 });
+            ["controller", "controls", "vmss"].map(|key| find(&settings, key).map(str::to_owned))
+        };
+        let expected = |values: [Option<&str>; 3]| values.map(|value| value.map(str::to_owned));
+        assert_eq!(fitted(31), expected([None, Some("8"), Some("3000")]));
+        assert_eq!(fitted(53), expected([Some("bbr"), Some("1"), Some("2484")]));
+        assert_eq!(fitted(400), expected([Some("bbr"), Some("8"), Some("3000")]));
     }
 
     #[test]

@@ -22,10 +22,10 @@ pub(super) fn draw_flow(draw: &mut Draw, scenario: &Scenario, tables: &Tables<'_
     let size = draw.percent(70).then(|| draw_size(draw, scenario.near_wrap));
     let ipv6 = draw.percent(50);
     let socket = draw_socket(draw, scenario, [from, to], mtu, size.is_none(), tables);
-    // The data TCP of a decoupling socket sends one segment again for a timeout (DEC-32), however many are lost. Where its timer
-    // backs off and timestamps do not tell which copy was acknowledged, no repair is a sample of the round trip (RFC 6298,
-    // section 3): each timeout is twice as long as the one before, up to two minutes. Short files end in time even so.
-    let most = if socket.backs_off() && !tcp.timestamps { SHORT * u64::from(tcp.mtu) } else { u64::MAX };
+    // The data TCP of a decoupling socket sends one segment again for a timeout (DEC-32), however many are lost, and a
+    // control TCP with a window of a segment or two repairs nothing else but by timeouts. Where these back off up to
+    // two minutes, and no repair is a sample, short files end in time even so.
+    let most = if socket.backs_off(tcp.timestamps) { SHORT * u64::from(tcp.mtu) } else { u64::MAX };
     let size = size.map(|size| size.min(most));
     FlowPlan { ends: [from, to], socket, tcp, start, size, ipv6 }
 }
@@ -60,8 +60,8 @@ const RETRIES: u32 = 1000;
 /// SYNs that outlast whatever holds up their answer.
 const SYN_RETRIES: u32 = 200;
 
-/// Has SYNs and their answers outlast a trunk that lets nothing through yet ([`bound`] says for how long), or has a full
-/// queue of its own: behind it an answer waits longer than the retries of a SYN take.
+/// Has SYNs and their answers outlast a trunk that lets nothing through yet ([`bound`] says for how long), or has a
+/// full queue of its own: behind it an answer waits longer than the retries of a SYN take.
 pub(super) fn outlast_trunk(scenario: &mut Scenario) {
     if scenario.trunk.is_some() {
         scenario.flows.iter_mut().for_each(|flow| flow.tcp.syn_retries = SYN_RETRIES);

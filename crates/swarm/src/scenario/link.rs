@@ -38,8 +38,8 @@ pub(super) fn draw_link(
     LinkPlan { ends, directions: [forward, reverse], scheme }
 }
 
-/// Acknowledgments that a scheme spaces come as the link carries full packets, or half as fast, as rates are drawn. With
-/// hundreds of milliseconds between them they queue for minutes where each timeout adds one.
+/// Acknowledgments that a scheme spaces come as the link carries full packets, or half as fast, as rates are drawn.
+/// With hundreds of milliseconds between them they queue for minutes where each timeout adds one.
 fn keep_pace(settings: &mut [(String, String)], scale: &Scale) {
     let Some(rate) = scale.rate else { return };
     let most = rate.serialisation(scale.mtu.saturating_mul(2), &mut 0);

@@ -111,7 +111,7 @@ pub fn scenario(seed: u64, tables: &Tables<'_>) -> Scenario {
         scenario.flows.push(flow);
     }
     scenario.trunk = trunk::draw_trunk(draw, &scenario, tables);
-    circuit::fit_segments(&mut scenario);
+    circuit::fit_circuits(&mut scenario);
     circuit::fit_queues(&mut scenario);
     flow::outlast_trunk(&mut scenario);
     flow::shorten(&mut scenario);

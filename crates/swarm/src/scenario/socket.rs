@@ -112,9 +112,12 @@ impl SocketPlan {
         format!(" {} socket{settings},", self.choice.entry.slug)
     }
 
-    /// True if each timeout of the data TCP is longer than the one before.
-    pub fn backs_off(&self) -> bool {
-        self.settings.iter().any(|(key, value)| key == "timer" && value == "coarse")
+    /// True if a timeout is twice as long as the one before although what was sent again has arrived: no repair is a
+    /// sample of the round trip (RFC 6298, section 3) without timestamps, which the data TCP has if `timestamps`. So do
+    /// the coarse timer of a data TCP and control TCPs.
+    pub fn backs_off(&self, timestamps: bool) -> bool {
+        let has = |name: &str, wanted: &str| self.settings.iter().any(|(key, value)| key == name && value == wanted);
+        !timestamps && has("timer", "coarse") || has("timestamps", "false")
     }
 
     /// Bytes of data for a header packet of its circuit, where it has one.
@@ -122,14 +125,15 @@ impl SocketPlan {
         (!self.choice.is_tcp()).then(|| circuit::vmss(&self.settings))
     }
 
-    /// Has virtual segments of `most` bytes at most, where it has a circuit.
-    pub fn shorten_segments(&mut self, most: u64) {
-        let is_circuit = self.choice.entry.fields().iter().any(|field| field.name == "vmss");
-        if is_circuit && self.vmss().is_some_and(|vmss| vmss > most) {
-            circuit::shorten_segments(&mut self.settings, most);
-            let entry = self.choice.entry;
-            *self =
-                SocketPlan::new(&entry, std::mem::take(&mut self.settings)).expect("a shorter segment is a segment");
+    /// Fits a circuit, where it has one, to the queues on its way.
+    pub(super) fn fit_circuit(&mut self, room: circuit::Room) {
+        let entry = self.choice.entry;
+        let mut settings = self.settings.clone();
+        if entry.fields().iter().any(|field| field.name == "vmss") {
+            circuit::fit(&mut settings, room);
+        }
+        if settings != self.settings {
+            *self = SocketPlan::new(&entry, settings).expect("smaller values of what was drawn");
         }
     }
 
