@@ -102,13 +102,16 @@ airtcp_core::parameters! {
         pub byte_counting: ByteCounting = ByteCounting::Delivered, "RFC 3465; Linux";
         /// Bytes received in order and not yet read, and out of order, that are kept: the receive window.
         pub receive_buffer: ByteSize = ByteSize(6 << 20), "Linux tcp_rmem";
-        /// The window starts at 64 KiB and grows by two segments with each that arrives, each of which is acknowledged at once, as Linux.
+        /// The window starts at 64 KiB and grows by two segments with each that arrives, each of which is acknowledged at
+        /// once, as Linux.
         pub window_growth: bool = false, "Linux tcp_grow_window()";
-        /// The buffer starts at 64 KiB, has what fits 128 KiB of memory once segments arrive, 80 KiB of full ones, and follows what is read in a round trip, up to `receive_buffer`, as Linux's where the application sets none.
+        /// The buffer starts at 64 KiB, has what fits 128 KiB of memory once segments arrive, 80 KiB of full ones, and
+        /// follows what is read in a round trip, up to `receive_buffer`, as Linux's where the application sets none.
         pub receive_autotuning: bool = false, "Linux tcp_moderate_rcvbuf";
         /// Bytes written and not yet acknowledged that are kept; auto is unlimited.
         pub send_buffer: Option<ByteSize> = None, "ours";
-        /// The send buffer is twice what the window lets out, 20 segments at least and `send_buffer` at most, as Linux's where the application sets none.
+        /// The send buffer is twice what the window lets out, 20 segments at least and `send_buffer` at most, as Linux's
+        /// where the application sets none.
         pub send_autotuning: bool = false, "Linux tcp_sndbuf_expand()";
         /// Read what arrives in order at once, check it and forget it.
         pub auto_read: bool = false, "ours";
@@ -118,13 +121,16 @@ airtcp_core::parameters! {
         pub acks_per_rtt: Option<u32> = None, "RFC 5681; TACK: Li et al., SIGCOMM 2020";
         /// Longest delay of an acknowledgment.
         pub delayed_ack_timeout: Duration = Duration::from_millis(40), "Linux TCP_DELACK_MIN; RFC 9293 3.8.6.3: below 500 ms";
-        /// The delay of an acknowledgment follows the spacing of segments, from `delayed_ack_timeout` up to this, as Linux's; auto is a constant delay. Linux has 200 ms.
+        /// The delay of an acknowledgment follows the spacing of segments, from `delayed_ack_timeout` up to this, as
+        /// Linux's; auto is a constant delay. Linux has 200 ms.
         pub delayed_ack_longest: Option<Duration> = None, "Linux TCP_DELACK_MAX; RFC 9293 3.8.6.3: below 500 ms";
         /// Segments at the start that are acknowledged one by one, so that slow start is not delayed.
         pub quick_acks: u32 = 16, "Linux TCP_MAX_QUICKACKS";
-        /// As many again after a pause longer than the RTO and after duplicates, none while both ends talk in turn, and no more than half the window has segments, as Linux.
+        /// As many again after a pause longer than the RTO and after duplicates, none while both ends talk in turn, and no
+        /// more than half the window has segments, as Linux.
         pub quick_acks_after_idle: bool = false, "Linux tcp_event_data_recv()";
-        /// Of the acknowledgments of segments above a hole, all after the first three wait for 5 % of the round trip and leave as one, as Linux; needs SACK.
+        /// Of the acknowledgments of segments above a hole, all after the first three wait for 5 % of the round trip and
+        /// leave as one, as Linux; needs SACK.
         pub sack_compression: bool = false, "Linux __tcp_ack_snd_check()";
         /// They wait no longer.
         pub sack_compression_delay: Duration = Duration::from_millis(1), "Linux tcp_comp_sack_delay_ns";
@@ -197,7 +203,7 @@ airtcp_core::parameters! {
 }
 
 impl Config {
-    /// A host with all habits of Linux that are options here: a live run is one, whatever they are set to.
+    /// A host with all habits of Linux that are options here. The kernel of a live run is such a host, whatever a file says.
     pub fn linux() -> Config {
         Config {
             delayed_ack_longest: Some(Duration::from_millis(200)),

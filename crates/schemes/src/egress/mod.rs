@@ -14,7 +14,7 @@
 mod pacer;
 mod settings;
 
-pub(crate) use pacer::Pacer;
+pub(crate) use pacer::{Pacer, time_on_link};
 pub use settings::{EgressSettings, QueueSize};
 
 use airtcp_core::{

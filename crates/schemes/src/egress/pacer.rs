@@ -57,7 +57,7 @@ impl Pacer {
 
     /// Time the link takes for `bytes`.
     pub fn transmission(&self, bytes: u32) -> Duration {
-        self.rate.map_or(Duration::ZERO, |rate| rate.serialisation(bytes, &mut 0))
+        time_on_link(self.rate, bytes)
     }
 
     /// Accounts for bytes that the link was given.
@@ -67,4 +67,9 @@ impl Pacer {
             self.free_at = start.saturating_add(rate.serialisation(bytes, &mut self.carry));
         }
     }
+}
+
+/// Time that a link of this rate takes for `bytes`; zero without a rate.
+pub(crate) fn time_on_link(rate: Option<Rate>, bytes: u32) -> Duration {
+    rate.map_or(Duration::ZERO, |rate| rate.serialisation(bytes, &mut 0))
 }

@@ -1,7 +1,7 @@
 //! The sending end's memory of what left, until the other end reports it.
 
 use super::{Name, Report};
-use crate::egress::Lane;
+use crate::egress::{Lane, time_on_link};
 use airtcp_core::{Duration, Instant, Rate};
 use alloc::collections::VecDeque;
 
@@ -63,7 +63,7 @@ impl Departures {
     pub fn add(&mut self, now: Instant, name: Name, lane: Lane, rate: Option<Rate>) {
         self.sent += u64::from(name.bytes);
         self.pause = self.pause.max(now.saturating_since(self.busy_until));
-        let time = rate.map_or(Duration::ZERO, |rate| rate.serialisation(name.bytes, &mut 0));
+        let time = time_on_link(rate, name.bytes);
         self.busy_until = self.busy_until.max(now) + time;
         if !name.is_one_in(self.one_in) || self.most == 0 {
             return;

@@ -5,6 +5,7 @@
 
 use super::arrivals;
 use super::departures::Sample;
+use crate::egress::time_on_link;
 use airtcp_core::{Duration, Instant, Rate};
 
 /// See the module.
@@ -59,6 +60,5 @@ impl LinkQueue {
 }
 
 fn time_of(bytes: u64, rate: Option<Rate>) -> Duration {
-    let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
-    rate.map_or(Duration::ZERO, |rate| rate.serialisation(bytes, &mut 0))
+    time_on_link(rate, u32::try_from(bytes).unwrap_or(u32::MAX))
 }

@@ -17,6 +17,7 @@ use super::history::{self, History};
 use super::link_queue::LinkQueue;
 use super::others::{self, Finding, Others};
 use super::{arrivals, part, share};
+use crate::egress::time_on_link;
 use airtcp_core::{Duration, Instant, Rate};
 
 /// The wait that is aimed at, at least: late timers of a busy machine are no shorter.
@@ -281,8 +282,7 @@ impl RateLaw {
     /// Until something that is done about a change shows: the report about it must come back, is made of some packets, and
     /// the measurement takes its time.
     fn reaction(&self) -> Duration {
-        let report =
-            self.rate().map_or(Duration::ZERO, |rate| rate.serialisation(PACKET * arrivals::PACKETS.0, &mut 0));
+        let report = time_on_link(self.rate(), PACKET * arrivals::PACKETS.0);
         self.rtt + report.max(arrivals::TIME.0) + history::LEAST_SPAN
     }
 

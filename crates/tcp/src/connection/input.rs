@@ -119,7 +119,7 @@ impl Connection {
         if end <= self.receiver.nxt as i64 && end > 0 {
             self.stats.duplicate_segments_received += 1;
             self.receiver.acks.report_duplicate(sequence.max(1) as u64, end as u64);
-            let window = self.window();
+            let window = self.window_segments();
             self.receiver.acks.quick.on_duplicate(window);
         } else {
             self.stats.rejected_segments += 1;
@@ -174,7 +174,7 @@ impl Connection {
     fn note_stamp(&mut self, now: Instant, packet: &Packet, tcp: &TcpHeader, sequence: i64) {
         let Some(stamp) = tcp.options.timestamps.filter(|_| self.options.timestamps) else { return };
         self.options.note(stamp, sequence, now);
-        if self.receiver.has_habits && packet.payload_len() > 0 {
+        if self.receiver.acks.has_habits && packet.payload_len() > 0 {
             let is_full = packet.payload_len() >= self.sender.sk.mss_cache;
             self.receiver.note_echo(self.options.clock(now), stamp.echo, is_full);
         }
@@ -261,7 +261,8 @@ impl Connection {
         u32::from(self.config.largest_segment(self.local.address.is_ipv4(), self.options.timestamps))
     }
 
-    /// The next `full` segments are here; see [`Acknowledger::on_in_order`](crate::receiver::Acknowledger::on_in_order).
+    /// The next `full` segments are here: see
+    /// [`Acknowledger::on_in_order`](crate::receiver::Acknowledger::on_in_order).
     #[inline(always)]
     fn acknowledge_next(&mut self, now: Instant, path: Path, full: u32, window: u64) {
         if let Some(at) = self.receiver.acks.on_in_order(now, path, full, window) {
@@ -276,11 +277,11 @@ impl Connection {
             Arrival::InOrder => {
                 self.time_window(now);
                 self.receiver.grow(now, len, self.sender.sk.mss_cache);
-                let (path, window) = (self.path(), self.window());
+                let (path, window) = (self.path(), self.window_segments());
                 self.acknowledge_next(now, path, full, window);
                 return;
             }
-            Arrival::OutOfOrder if self.options.sack && self.receiver.has_habits => {
+            Arrival::OutOfOrder if self.options.sack && self.receiver.acks.has_habits => {
                 self.receiver.grow(now, len, self.sender.sk.mss_cache);
                 let known = self.receiver.round_trip();
                 let round_trip = self.path().srtt.map_or(known, |srtt| srtt.min(known));
@@ -290,12 +291,12 @@ impl Connection {
                 }
                 return;
             }
-            Arrival::FilledHole if self.receiver.has_habits => {
+            Arrival::FilledHole if self.receiver.acks.has_habits => {
                 self.time_window(now);
                 self.receiver.grow(now, len, self.sender.sk.mss_cache);
             }
             Arrival::Duplicate => {
-                let window = self.window();
+                let window = self.window_segments();
                 self.receiver.acks.quick.on_duplicate(window);
             }
             Arrival::OutOfOrder | Arrival::FilledHole => {}
@@ -304,7 +305,7 @@ impl Connection {
     }
 
     /// Full segments that our window has room for.
-    fn window(&self) -> u64 {
+    fn window_segments(&self) -> u64 {
         let room = self.receiver.window.edge().saturating_sub(self.receiver.nxt);
         room / u64::from(self.sender.sk.mss_cache.max(1))
     }

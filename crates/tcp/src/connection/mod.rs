@@ -17,7 +17,7 @@ pub use silence::Patience;
 
 use crate::config::Config;
 use crate::congestion::TcpSock;
-use crate::receiver::{Acknowledger, Batch, Path, ReceiveWindow, Receiver, RoundTrip};
+use crate::receiver::{Path, ReceiveWindow, Receiver};
 use crate::sender::{Sender, Step};
 use crate::sequence::Sequence;
 use crate::stats::Stats;
@@ -154,16 +154,12 @@ impl Connection {
         let buffer = SendBuffer::new(*source, config.send_buffer.map(|size| size.0));
         let buffer = if config.send_autotuning { buffer.tuned(FIRST_SEND_BUFFER) } else { buffer };
         let window = ReceiveWindow::of(config, config.largest_segment(local.address.is_ipv4(), config.timestamps));
-        let mut receiver = Receiver::new(window, Acknowledger::new(config), config.auto_read);
-        receiver.batch = Batch::new(config);
-        receiver.round_trip = (config.sack_compression || config.receive_autotuning).then(RoundTrip::default);
-        receiver.has_habits = config.has_receive_habits();
         Connection {
             local: *local,
             remote: *remote,
             state: State::SynSent,
             sender: Sender::new(config, Sequence::new(*initial_sequence), buffer, rng),
-            receiver,
+            receiver: Receiver::new(config, window),
             options: Options::new(*timestamp_offset),
             timers: Timers::new(config.clock_tick()),
             stats: Stats::default(),

@@ -91,7 +91,7 @@ impl Connection {
         }
         let ecn = if self.sender.ecn && is_new_data { Ecn::Ect0 } else { Ecn::NotEct };
         let header = self.acknowledging_header(now, sent.start, flags);
-        if self.receiver.has_habits {
+        if self.receiver.acks.has_habits {
             self.note_sent_with_habits(now, sent.len);
         } else {
             self.note_acknowledged();
@@ -121,7 +121,7 @@ impl Connection {
             let max = if self.options.timestamps { 3 } else { 4 };
             header.options.sack = self.receiver.sack_blocks(self.peer_sequence, max);
         }
-        if self.receiver.has_habits {
+        if self.receiver.acks.has_habits {
             self.settle_habits(now);
         }
         self.note_acknowledged();

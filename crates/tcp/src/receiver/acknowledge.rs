@@ -33,7 +33,8 @@ pub struct Acknowledger {
     pub spacing: Option<Spacing>,
     /// Segments that are acknowledged one by one.
     pub quick: QuickAcks,
-    has_habits: bool,
+    /// See [`Config::has_receive_habits`]: what most receivers need not look at with each segment.
+    pub has_habits: bool,
     /// See [`depend_on_path`](Self::depend_on_path). The first segment always grants quick acknowledgments.
     depend_on_path: bool,
     segments_limit: u32,

@@ -18,6 +18,7 @@ pub use delay::Path;
 pub use round_trip::RoundTrip;
 pub use window::ReceiveWindow;
 
+use crate::config::Config;
 use crate::range_set::{Range, RangeSet};
 use crate::sequence::Sequence;
 use crate::stats::Stats;
@@ -51,9 +52,6 @@ pub struct Receiver {
     pub round_trip: Option<RoundTrip>,
     /// Segments that are taken as one, if any are.
     pub batch: Option<Batch>,
-    /// See [`Config::has_receive_habits`](crate::config::Config::has_receive_habits): what most receivers need not look at
-    /// with each segment.
-    pub has_habits: bool,
     /// First offset the application has not read.
     read: u64,
     auto_read: bool,
@@ -64,16 +62,16 @@ pub struct Receiver {
 
 impl Receiver {
     /// Expects offset 1, the byte behind the SYN.
-    pub fn new(window: ReceiveWindow, acks: Acknowledger, auto_read: bool) -> Self {
+    pub fn new(config: &Config, window: ReceiveWindow) -> Self {
+        let asks_round_trip = config.sack_compression || config.receive_autotuning;
         Receiver {
             nxt: 1,
             window,
-            acks,
-            round_trip: None,
-            has_habits: false,
-            batch: None,
+            acks: Acknowledger::new(config),
+            round_trip: asks_round_trip.then(RoundTrip::default),
+            batch: Batch::new(config),
             read: 1,
-            auto_read,
+            auto_read: config.auto_read,
             out_of_order: RangeSet::default(),
             content: Content::default(),
             fin: None,

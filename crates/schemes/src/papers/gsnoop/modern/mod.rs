@@ -32,7 +32,7 @@ use super::message::Message;
 use super::settings::{GsnoopSettings, Mode};
 use super::{PACKET_BYTES, flow_table, share, table_memory};
 use crate::Site;
-use crate::egress::{Egress, EgressSettings};
+use crate::egress::{Egress, EgressSettings, time_on_link};
 use crate::hop;
 use crate::link_rate::{Advice, Arrivals, LinkRate, Name};
 use crate::peer::{Change, Peer};
@@ -208,10 +208,6 @@ fn default_queue() -> Queue {
 /// What a full-size packet takes on a link of this rate.
 fn packet_time(rate: Option<Rate>) -> Duration {
     time_on_link(rate, PACKET_BYTES).min(Duration::from_millis(100))
-}
-
-fn time_on_link(rate: Option<Rate>, bytes: u32) -> Duration {
-    rate.map_or(Duration::ZERO, |rate| rate.serialisation(bytes, &mut 0))
 }
 
 impl Element for Gateway {
