@@ -1,7 +1,8 @@
 //! The schemes that make TCP fast over wireless links, each a folder, each a line in [`SCHEMES`]; and the sockets that
 //! carry flows, each a line in [`SOCKETS`].
 //!
-//! [`papers`] has the schemes of the papers, [`baselines`] what they are compared with. The modules beside them are shared:
+//! [`papers`] has the schemes of the papers, [`baselines`] what they are compared with, and [`local_recovery`] what goes
+//! beyond them. The modules beside them are shared:
 //! the queue before a link ([`egress`]), the two ends of a hop (`hop`, `peer`), repair by selective repeat
 //! (`selective_repeat`), a proxy that splits connections (`proxy`), acknowledgments (`acks`), sequence space (`position`,
 //! `seq_map`), and what a medium tells of a frame (`tracker`).
@@ -22,6 +23,7 @@ pub mod egress;
 pub mod fuzzing;
 mod hop;
 mod link_rate;
+pub mod local_recovery;
 pub mod papers;
 mod peer;
 mod position;
@@ -45,6 +47,7 @@ use socket::SocketEntry;
 
 /// Every scheme of this crate.
 pub const SCHEMES: &[SchemeEntry] = &[
+    local_recovery::ENTRY,
     papers::gsnoop::ENTRY,
     papers::as_tcp::ENTRY,
     papers::fast_tcp::ENTRY,

@@ -13,13 +13,3 @@ pub mod eln;
 pub mod fec;
 pub mod snoop;
 pub mod split;
-
-use airtcp_core::parameters::ParameterError;
-
-/// Refuses a parameter `mtu` that leaves TCP no room.
-fn check_mtu(mtu: u32) -> Result<(), ParameterError> {
-    if mtu >= 576 {
-        return Ok(());
-    }
-    Err(ParameterError::bad("mtu", "TCP needs 576 bytes or more (RFC 9293 3.7.1); write 1500 if in doubt"))
-}

@@ -1,6 +1,6 @@
 //! The split connection of I-TCP (Bakre & Badrinath; SPEC R-6, AST-16): a [`Proxy`] before the lossy link.
 
-use super::check_mtu;
+use crate::hop::check_mtu;
 use crate::proxy::{Proxy, ProxySettings};
 use crate::{Made, Placement, Reports, SchemeEntry, Site, settings_for};
 use alloc::boxed::Box;

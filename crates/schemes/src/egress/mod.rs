@@ -11,10 +11,13 @@
 //!
 //! What the queue drops is kept until the scheme takes it ([`Egress::take_dropped`]): most schemes have to know.
 
+mod allowance;
 mod pacer;
 mod settings;
 
+pub(crate) use allowance::Allowance;
 pub(crate) use pacer::{Pacer, time_on_link};
+pub(crate) use settings::flow_queue;
 pub use settings::{EgressSettings, QueueSize};
 
 use airtcp_core::{

@@ -2,10 +2,19 @@
 //! tunnels do; what is too long all the same leaves without protection.
 
 use crate::LinkFacts;
+use airtcp_core::parameters::ParameterError;
 use airtcp_core::{Context, Event, Packet};
 
 /// Where nothing is known of the link: Ethernet.
 const DEFAULT_MTU: u32 = 1500;
+
+/// Refuses a parameter `mtu` that leaves TCP no room.
+pub(crate) fn check_mtu(mtu: u32) -> Result<(), ParameterError> {
+    if mtu >= 576 {
+        return Ok(());
+    }
+    Err(ParameterError::bad("mtu", "TCP needs 576 bytes or more (RFC 9293 3.7.1); write 1500 if in doubt"))
+}
 
 /// How long a packet may be to be protected.
 #[derive(Clone, Copy, Debug)]

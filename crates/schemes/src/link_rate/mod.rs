@@ -154,6 +154,11 @@ impl Name {
         Name { number: hasher.finish() as u32, bytes }
     }
 
+    /// The name of a packet that both ends know by a number.
+    pub fn numbered(number: u32, bytes: u32) -> Name {
+        Name { number, bytes }
+    }
+
     fn is_one_in(self, many: u32) -> bool {
         self.number.is_multiple_of(many)
     }

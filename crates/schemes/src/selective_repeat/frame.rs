@@ -30,13 +30,15 @@ pub struct Frame {
     pub sequence: SeqNum,
     /// Distance, in packets, to the oldest one that the sender may still send again.
     pub back: u16,
+    /// Distance, in packets, to the one that this one goes behind; 0 if there is none, or if it is not told.
+    pub after: u16,
 }
 
 /// Bytes of the shim's body.
 pub const FRAME_LEN: usize = 12;
 
 impl Frame {
-    /// The shim's body.
+    /// The shim's body, without `after`.
     pub fn encode(&self) -> [u8; FRAME_LEN] {
         let mut out = [0; FRAME_LEN];
         out[..2].copy_from_slice(&self.incarnation.to_be_bytes());
@@ -53,6 +55,7 @@ impl Frame {
             number: SeqNum(u32::from_be_bytes(take(&mut body)?)),
             sequence: SeqNum(u32::from_be_bytes(take(&mut body)?)),
             back: u16::from_be_bytes(take(&mut body)?),
+            after: 0,
         };
         body.is_empty().then_some(frame)
     }
@@ -82,6 +85,26 @@ pub struct Ack {
     pub received: u128,
 }
 
+impl Ack {
+    /// Appends it.
+    pub(crate) fn write(&self, out: &mut Vec<u8>) {
+        out.extend(self.incarnation.to_be_bytes());
+        out.extend(self.newest.0.to_be_bytes());
+        out.extend(self.expected.0.to_be_bytes());
+        out.extend(self.received.to_be_bytes());
+    }
+
+    /// Takes it off the front of `rest`.
+    pub(crate) fn read(rest: &mut &[u8]) -> Option<Ack> {
+        Some(Ack {
+            incarnation: u16::from_be_bytes(take(rest)?),
+            newest: SeqNum(u32::from_be_bytes(take(rest)?)),
+            expected: SeqNum(u32::from_be_bytes(take(rest)?)),
+            received: u128::from_be_bytes(take(rest)?),
+        })
+    }
+}
+
 impl Message {
     /// The message as bytes.
     pub fn encode(&self) -> Vec<u8> {
@@ -94,10 +117,7 @@ impl Message {
             }
             Message::Ack(ack) => {
                 out.push(2);
-                out.extend(ack.incarnation.to_be_bytes());
-                out.extend(ack.newest.0.to_be_bytes());
-                out.extend(ack.expected.0.to_be_bytes());
-                out.extend(ack.received.to_be_bytes());
+                ack.write(&mut out);
             }
             Message::Oldest(incarnation, sequence) => {
                 out.push(3);
@@ -113,12 +133,7 @@ impl Message {
         let (head, mut rest) = bytes.split_first_chunk::<2>()?;
         let message = match head {
             [VERSION, 1] => Message::Hello(Hello::read(&mut rest)?),
-            [VERSION, 2] => Message::Ack(Ack {
-                incarnation: u16::from_be_bytes(take(&mut rest)?),
-                newest: SeqNum(u32::from_be_bytes(take(&mut rest)?)),
-                expected: SeqNum(u32::from_be_bytes(take(&mut rest)?)),
-                received: u128::from_be_bytes(take(&mut rest)?),
-            }),
+            [VERSION, 2] => Message::Ack(Ack::read(&mut rest)?),
             [VERSION, 3] => {
                 Message::Oldest(u16::from_be_bytes(take(&mut rest)?), SeqNum(u32::from_be_bytes(take(&mut rest)?)))
             }
@@ -134,7 +149,7 @@ mod tests {
 
     #[test]
     fn frames_and_messages_read_back_and_nothing_shorter_or_longer_does() {
-        let frame = Frame { incarnation: 1, number: SeqNum(2), sequence: SeqNum(u32::MAX), back: 4 };
+        let frame = Frame { incarnation: 1, number: SeqNum(2), sequence: SeqNum(u32::MAX), back: 4, after: 0 };
         assert_eq!(Frame::decode(&frame.encode()), Some(frame));
         assert_eq!(Frame::decode(&frame.encode()[1..]), None);
         let ack = Ack { incarnation: 1, newest: SeqNum(2), expected: SeqNum(3), received: 1 << 127 | 1 };

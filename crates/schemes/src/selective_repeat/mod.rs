@@ -4,10 +4,11 @@
 mod exchange;
 mod frame;
 mod receiver;
+mod reordering;
 mod sender;
 
 pub(crate) use exchange::{Exchange, auto_hold, guard};
 pub(crate) use frame::FRAME_LEN;
 pub use frame::{Ack, Frame, Message};
-pub(crate) use receiver::Receiver;
+pub(crate) use receiver::{Patience, Receiver};
 pub(crate) use sender::{START, Sender};

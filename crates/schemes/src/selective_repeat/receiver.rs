@@ -56,13 +56,19 @@ impl<O: Outlet> Receiver<O> {
         let is_gap = stream.note_number(frame);
         let sequence = position::near(self.order.expected(), frame.sequence);
         self.order.pass_over(cx, sequence.saturating_sub(u64::from(frame.back)));
-        let is_new = self.order.take(cx, sequence, packet);
+        let is_new = self.order.take(cx, sequence, frame.after, packet);
         stream.unacknowledged += 1;
         if is_gap || !is_new || stream.unacknowledged >= self.ack_every {
             return Some(stream.acknowledge(self.order.expected()));
         }
         stream.ack_due.get_or_insert(cx.now() + patience.ack_delay);
         None
+    }
+
+    /// An acknowledgment before its time.
+    pub fn acknowledge(&mut self) -> Option<Ack> {
+        let expected = self.order.expected();
+        self.stream.as_mut().map(|stream| stream.acknowledge(expected))
     }
 
     /// A packet that was restored from the redundancy in another packet of the same incarnation.
@@ -76,7 +82,7 @@ impl<O: Outlet> Receiver<O> {
         let position = position::near(self.order.expected(), sequence);
         if self.stream.as_ref().is_some_and(|stream| stream.incarnation == incarnation) && self.order.misses(position) {
             let packet = make(cx);
-            self.order.take(cx, position, packet);
+            self.order.take(cx, position, 0, packet);
         }
     }
 

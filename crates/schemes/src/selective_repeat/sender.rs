@@ -1,10 +1,15 @@
 //! The sending half: keeps a copy of what is in the air, and sends again what an acknowledgment
 //! shows to be missing or what nobody acknowledged in time.
+//!
+//! What comes after later packets may be lost or late. A link that was seen to reorder is given the time by which packets
+//! were late ([`Reordering`]) before what is missing counts as lost.
 
 use super::frame::{Ack, Frame};
+use super::reordering::Reordering;
 use crate::position::{self, Position};
 use airtcp_core::{Context, CreateReason, Duration, Event, Instant, Packet, SeqNum};
 use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::vec::Vec;
 
 /// Both counters begin here, so that every run crosses the wrap.
 pub(crate) const START: SeqNum = SeqNum(u32::MAX - 500);
@@ -29,12 +34,17 @@ pub(crate) struct Sender {
     lost: BTreeSet<Position>,
     /// Something was given up and the other end has not been told.
     has_given_up: bool,
+    reordering: Reordering,
 }
 
 #[derive(Debug)]
 struct Copy {
     packet: Packet,
+    /// It goes behind this one.
+    before: Option<Position>,
     tries: u8,
+    /// Transmissions of which nothing is known yet.
+    in_air: u8,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -55,6 +65,7 @@ impl Sender {
             flights: BTreeMap::new(),
             lost: BTreeSet::new(),
             has_given_up: false,
+            reordering: Reordering::default(),
         }
     }
 
@@ -68,27 +79,38 @@ impl Sender {
         !self.lost.is_empty()
     }
 
-    /// What the frame of a new packet says.
-    pub fn next_frame(&self) -> Frame {
-        self.frame(self.next_sequence)
+    /// The number of packets so far, as positions.
+    pub fn next_sequence(&self) -> Position {
+        self.next_sequence
     }
 
-    fn frame(&self, sequence: Position) -> Frame {
+    /// True if the other end may not have this packet yet.
+    pub fn is_unacknowledged(&self, sequence: Position) -> bool {
+        self.copies.contains_key(&sequence)
+    }
+
+    /// What the frame of a new packet says that goes behind the one called `before`.
+    pub fn next_frame(&self, before: Option<Position>) -> Frame {
+        self.frame(self.next_sequence, before)
+    }
+
+    fn frame(&self, sequence: Position, before: Option<Position>) -> Frame {
         let oldest = self.copies.first_key_value().map_or(sequence, |(oldest, _)| *oldest);
         Frame {
             incarnation: self.incarnation,
             number: position::sequence(self.next_number),
             sequence: position::sequence(sequence),
             back: sequence.saturating_sub(oldest).min(u64::from(u16::MAX)) as u16,
+            after: before.map_or(0, |before| u16::try_from(sequence.saturating_sub(before)).unwrap_or(0)),
         }
     }
 
     /// The new packet left in the frame of [`Sender::next_frame`].
-    pub fn on_sent(&mut self, packet: Packet, now: Instant) {
+    pub fn on_sent(&mut self, packet: Packet, before: Option<Position>, now: Instant) {
         let sequence = self.next_sequence;
         self.next_sequence += 1;
         self.memory += memory(&packet);
-        self.copies.insert(sequence, Copy { packet, tries: 1 });
+        self.copies.insert(sequence, Copy { packet, before, tries: 1, in_air: 1 });
         self.on_transmitted(sequence, now);
     }
 
@@ -99,39 +121,71 @@ impl Sender {
 
     /// The oldest lost packet again, in its new frame; [`Sender::on_repaired`] says that it left.
     pub fn repair(&self, cx: &mut Context<'_>) -> Option<(Packet, Frame)> {
-        let sequence = *self.lost.first()?;
+        self.again(cx, *self.lost.first()?, CreateReason::REPAIR)
+    }
+
+    /// A packet again that nobody has acknowledged, in its new frame; [`Sender::on_sent_again`] says that it left.
+    pub fn again(&self, cx: &mut Context<'_>, sequence: Position, reason: CreateReason) -> Option<(Packet, Frame)> {
         let copy = self.copies.get(&sequence)?;
-        Some((cx.duplicate(&copy.packet, CreateReason::REPAIR), self.frame(sequence)))
+        Some((cx.duplicate(&copy.packet, reason), self.frame(sequence, copy.before)))
     }
 
-    /// What [`Sender::repair`] gave has left.
-    pub fn on_repaired(&mut self, now: Instant) {
-        let Some(sequence) = self.lost.pop_first() else { return };
+    /// What [`Sender::again`] gave has left, beside any other transmission of it.
+    pub fn on_sent_again(&mut self, sequence: Position, now: Instant) {
         if let Some(copy) = self.copies.get_mut(&sequence) {
-            copy.tries = copy.tries.saturating_add(1);
+            copy.in_air = copy.in_air.saturating_add(1);
+            self.on_transmitted(sequence, now);
         }
-        self.on_transmitted(sequence, now);
     }
 
-    pub fn on_ack(&mut self, cx: &mut Context<'_>, ack: &Ack) {
+    /// What [`Sender::repair`] gave has left: which packet it was, and how often it has been sent now.
+    pub fn on_repaired(&mut self, now: Instant) -> Option<(Position, u8)> {
+        let sequence = self.lost.pop_first()?;
+        let copy = self.copies.get_mut(&sequence)?;
+        copy.tries = copy.tries.saturating_add(1);
+        copy.in_air = copy.in_air.saturating_add(1);
+        let tries = copy.tries;
+        self.on_transmitted(sequence, now);
+        Some((sequence, tries))
+    }
+
+    /// What the other end says that came. How long the answer took for the transmission that waited longest.
+    pub fn on_ack(&mut self, cx: &mut Context<'_>, ack: &Ack) -> Option<Duration> {
         let newest = position::near(self.next_number, ack.newest);
         let expected = position::near(self.next_sequence, ack.expected);
         // Only what was sent can have come.
         if ack.incarnation != self.incarnation || newest >= self.next_number || expected > self.next_sequence {
-            return;
+            return None;
         }
+        let came = |number: Position| {
+            let distance = newest - number;
+            distance < 128 && ack.received >> distance & 1 == 1
+        };
+        if let Some(flight) = self.flights.get(&newest) {
+            self.reordering.on_delivered(flight.sent_at);
+        }
+        self.reordering.on_ack(newest, came);
         while let Some((&sequence, _)) = self.copies.first_key_value().filter(|(first, _)| **first < expected) {
             self.forget(sequence);
         }
+        let mut answered = None;
+        let mut late = Vec::new();
         while let Some(entry) = self.flights.first_entry().filter(|entry| *entry.key() <= newest) {
             let (number, flight) = entry.remove_entry();
-            let distance = newest - number;
-            if distance < 128 && ack.received >> distance & 1 == 1 {
+            if came(number) {
+                answered = answered.or(Some(cx.now().saturating_since(flight.sent_at)));
                 self.forget(flight.sequence);
+            } else if !self.copies.contains_key(&flight.sequence) {
+                // Another transmission of it came.
+            } else if self.reordering.may_be_late(flight.sent_at) {
+                late.push((number, flight));
             } else {
+                self.reordering.on_lost(number, flight.sent_at);
                 self.on_lost(cx, flight.sequence);
             }
         }
+        self.flights.extend(late);
+        answered
     }
 
     /// Nothing was heard of these for `patience`: they are lost, or their acknowledgment is.
@@ -143,18 +197,47 @@ impl Sender {
         }
     }
 
+    /// The packet that left last of those of which nothing is known, and when.
+    pub fn newest_in_air(&mut self) -> Option<(Position, Instant)> {
+        while let Some(entry) = self.flights.last_entry() {
+            let Flight { sequence, sent_at } = *entry.get();
+            if self.copies.contains_key(&sequence) {
+                return Some((sequence, sent_at));
+            }
+            entry.remove();
+        }
+        None
+    }
+
+    /// When that was.
+    pub fn last_sent(&self) -> Option<Instant> {
+        self.flights.last_key_value().map(|(_, flight)| flight.sent_at)
+    }
+
     /// A transmission did not arrive.
     fn on_lost(&mut self, cx: &mut Context<'_>, sequence: Position) {
-        match self.copies.get(&sequence) {
-            Some(copy) if copy.tries >= self.tries => {
-                cx.emit(Event::GIVEN_UP);
-                self.has_given_up = true;
-                self.forget(sequence);
-            }
-            Some(_) => {
-                self.lost.insert(sequence);
-            }
-            None => {}
+        let Some(copy) = self.copies.get_mut(&sequence) else { return };
+        copy.in_air = copy.in_air.saturating_sub(1);
+        if copy.in_air > 0 {
+            return;
+        }
+        if copy.tries >= self.tries {
+            self.give_up(cx, sequence);
+        } else {
+            self.lost.insert(sequence);
+        }
+    }
+
+    fn give_up(&mut self, cx: &mut Context<'_>, sequence: Position) {
+        cx.emit(Event::GIVEN_UP);
+        self.has_given_up = true;
+        self.forget(sequence);
+    }
+
+    /// Nothing that is lost so far is sent again.
+    pub fn give_up_lost(&mut self, cx: &mut Context<'_>) {
+        while let Some(&sequence) = self.lost.first() {
+            self.give_up(cx, sequence);
         }
     }
 
@@ -176,6 +259,7 @@ impl Sender {
         self.copies.clear();
         self.flights.clear();
         self.lost.clear();
+        self.reordering = Reordering::default();
         self.memory = 0;
     }
 

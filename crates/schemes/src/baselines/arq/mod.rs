@@ -19,9 +19,9 @@ mod tests;
 pub use crate::selective_repeat::{Ack, Frame, Message};
 pub use settings::ArqSettings;
 
-use super::check_mtu;
 use crate::egress::{Egress, EgressSettings};
-use crate::hop::{Order, ShimRoom, incarnation, unwrap};
+use crate::hop::check_mtu;
+use crate::hop::{Keep, Order, ShimRoom, incarnation, unwrap};
 use crate::peer::{self, Peer};
 use crate::selective_repeat::{Exchange, FRAME_LEN, Receiver, Sender, auto_hold, guard};
 use crate::{Made, Placement, Reports, SchemeEntry, Site, settings_for};
@@ -86,7 +86,10 @@ impl Station {
         let exchange = Exchange {
             egress,
             sender: Sender::new(incarnation(peer.epoch()), settings.tries),
-            receiver: Receiver::new(Order::new(settings.in_order, sixteenth * share::HELD), settings.ack_every.max(1)),
+            receiver: Receiver::new(
+                Order::new(Keep::all_if(settings.in_order), sixteenth * share::HELD),
+                settings.ack_every.max(1),
+            ),
             peer,
             ack_delay: settings.ack_delay,
             hold: settings.hold,
@@ -135,14 +138,14 @@ impl Station {
         let Exchange { egress, sender, peer, .. } = &mut self.exchange;
         let departure = egress.pop(cx)?;
         let mut framed = departure.packet.clone();
-        let frame = sender.next_frame().encode();
+        let frame = sender.next_frame(None).encode();
         let is_framed = peer.in_reach() && self.shim_room.push_shim(cx, &mut framed, &frame);
         if egress.send(cx, framed).is_err() {
             egress.put_back(departure);
             return None;
         }
         if is_framed {
-            sender.on_sent(departure.packet, cx.now());
+            sender.on_sent(departure.packet, None, cx.now());
             self.largest_window = self.largest_window.max(self.window());
         }
         Some(())

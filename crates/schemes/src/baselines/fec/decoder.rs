@@ -69,7 +69,7 @@ impl Decoder {
                 if is_open && let Some(symbol) = symbol::of_packet(&as_sent(&packet, traffic_class, hop_limit)) {
                     stream.blocks.entry(block).or_default().add_source(frame.index, symbol);
                 }
-                if self.order.take(cx, sequence, packet) {
+                if self.order.take(cx, sequence, 0, packet) {
                     stream.arrived = stream.arrived.wrapping_add(1);
                 }
             }
@@ -93,7 +93,7 @@ impl Decoder {
                 Some(packet) => {
                     cx.emit(Event::RECOVERED);
                     let packet = cx.create(packet, CreateReason::RECOVERED);
-                    self.order.take(cx, first + u64::from(index), packet);
+                    self.order.take(cx, first + u64::from(index), 0, packet);
                 }
                 None => cx.emit(events::NOT_RECOVERED),
             }

@@ -25,9 +25,9 @@ mod tests;
 pub use frame::{Frame, Kind, Message, Report};
 pub use settings::FecSettings;
 
-use super::check_mtu;
 use crate::egress::{Egress, EgressSettings};
-use crate::hop::{self, Order, PACKET_BYTES, ShimRoom, hello_share, incarnation, tell, unwrap};
+use crate::hop::check_mtu;
+use crate::hop::{self, Keep, Order, PACKET_BYTES, ShimRoom, hello_share, incarnation, tell, unwrap};
 use crate::peer::{self, Change, Peer};
 use crate::{Made, Placement, Reports, SchemeEntry, Site, settings_for};
 use airtcp_core::parameters::ParameterError;
@@ -100,7 +100,7 @@ impl Station {
             egress,
             codes: VecDeque::new(),
             encoder: Encoder::new(incarnation(peer.epoch()), settings.k, Redundancy::new(settings.r)),
-            decoder: Decoder::new(Order::new(settings.in_order, sixteenth * share::HELD)),
+            decoder: Decoder::new(Order::new(Keep::all_if(settings.in_order), sixteenth * share::HELD)),
             peer,
             shim_room: ShimRoom::new(settings.mtu, &site.link, encoder::OVERHEAD),
             timeout: settings.timeout,

@@ -40,7 +40,7 @@ pub use context::Steps;
 pub use settings::{Compress, HeaderHopSettings};
 
 use crate::egress::{Egress, EgressSettings, QueueSize};
-use crate::hop::{Order, Outlet, PACKET_BYTES, hello_share, incarnation};
+use crate::hop::{Keep, Order, Outlet, PACKET_BYTES, hello_share, incarnation};
 use crate::peer::{self, Peer};
 use crate::selective_repeat::{Exchange, Frame, Receiver, START, Sender};
 use crate::{Made, Placement, Reports, SchemeEntry, Site, settings_for};
@@ -123,7 +123,7 @@ impl Station {
         let exchange = Exchange {
             egress,
             sender: Sender::new(incarnation, settings.tries),
-            receiver: Receiver::new(Order::through(outlet, true, sixteenth * share::HELD), ACK_EVERY),
+            receiver: Receiver::new(Order::through(outlet, Keep::All, sixteenth * share::HELD), ACK_EVERY),
             peer,
             ack_delay: None,
             hold: settings.hold,
@@ -132,7 +132,7 @@ impl Station {
         Station {
             exchange,
             compressor: Compressor::new(settings),
-            next: Frame { incarnation, number: START, sequence: START, back: 0 },
+            next: Frame { incarnation, number: START, sequence: START, back: 0, after: 0 },
             recent: VecDeque::new(),
             last: None,
             most_copies: sixteenth * share::COPIES,
@@ -203,8 +203,8 @@ impl Station {
     fn protect(&mut self, now: Instant, bare: &Packet) -> Packet {
         let body = bare.payload_bytes().unwrap_or_default();
         let frame = if self.has_arq() {
-            let frame = self.exchange.sender.next_frame();
-            self.exchange.sender.on_sent(bare.clone(), now);
+            let frame = self.exchange.sender.next_frame(None);
+            self.exchange.sender.on_sent(bare.clone(), None, now);
             frame
         } else {
             self.next

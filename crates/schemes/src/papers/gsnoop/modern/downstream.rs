@@ -5,10 +5,10 @@
 //! senders see through, SPEC 7.3), the gap itself is hidden for a bounded time. No
 //! acknowledgment is dropped or rewritten.
 
-use super::allowance::Allowance;
 use super::flow::Incoming;
 use super::numbers::Numbers;
 use super::timing::Timing;
+use crate::egress::Allowance;
 use crate::papers::gsnoop::events;
 use crate::papers::gsnoop::message::{Message, SeqRange};
 use crate::tally::Tally;

@@ -7,7 +7,6 @@
 //! instead; today's SACK/RACK senders see through that (SPEC 7.3), so here every ACK, SACK block
 //! and timestamp stays true and end-to-end semantics are kept.
 
-mod allowance;
 mod cache;
 mod downstream;
 mod flow;
@@ -32,7 +31,7 @@ use super::message::Message;
 use super::settings::{GsnoopSettings, Mode};
 use super::{PACKET_BYTES, flow_table, share, table_memory};
 use crate::Site;
-use crate::egress::{Egress, EgressSettings, time_on_link};
+use crate::egress::{Egress, EgressSettings, flow_queue, time_on_link};
 use crate::hop;
 use crate::link_rate::{Advice, Arrivals, LinkRate, Name};
 use crate::peer::{Change, Peer};
@@ -40,7 +39,6 @@ use airtcp_core::{
     Backlog, ByteSize, Context, DropReason, Duration, Element, Event, Gauge, Instant, Packet, Peer as PeerId, Port,
     Rate, Traffic,
 };
-use airtcp_link::{FqCodel, Queue};
 use downstream::Downstream;
 use flow::Incoming;
 use timing::{Timing, auto_guard, auto_hold};
@@ -85,7 +83,7 @@ impl Gateway {
         let sixteenth = site.max_memory.0 / 16;
         let rtt = settings.wireless_rtt.or(site.link.round_trip).unwrap_or(Duration::from_millis(500));
         let most = sixteenth * share::QUEUE;
-        let queue = settings.queue.clone().unwrap_or_else(default_queue);
+        let queue = settings.queue.clone().unwrap_or_else(flow_queue);
         let queue = EgressSettings::within(site, settings.rate, Some(&queue), most);
         let ecn_threshold = settings.ecn_threshold.map(|threshold| threshold.0);
         let egress = Egress::new(EgressSettings { ecn_threshold, ..queue }, site.rng);
@@ -195,14 +193,6 @@ impl Gateway {
             self.upstream.handle_packet(cx, ack, timing);
         }
     }
-}
-
-/// A queue for each flow, so that who sends little waits for nobody. A lone CUBIC sender gives up three tenths of its
-/// window for a drop, and then leaves the link idle unless 0.43 round trips of its packets wait: with RFC 8290's target
-/// of 5 ms for a twelfth of the time at 60 ms. With 100 ms it does not up to 230 ms (docs/gsnoop.md has the sweep).
-fn default_queue() -> Queue {
-    let (target, interval) = (Duration::from_millis(100), Duration::from_millis(300));
-    Queue::FqCodel(FqCodel { target, interval, ..FqCodel::default() })
 }
 
 /// What a full-size packet takes on a link of this rate.

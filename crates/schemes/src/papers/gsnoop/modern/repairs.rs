@@ -1,8 +1,8 @@
 //! Answers to requests: the fewest copies that cover what is missing, and never more than repairs may take of the link.
 
-use super::allowance::Allowance;
 use super::cache::{Copies, Copy};
 use super::timing::Timing;
+use crate::egress::Allowance;
 use crate::egress::Egress;
 use crate::papers::gsnoop::events;
 use crate::position::Position;

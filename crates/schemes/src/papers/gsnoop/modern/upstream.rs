@@ -4,12 +4,12 @@
 //! GSN-2 … GSN-5 in modern form: a hole (lost before the link, or dropped by this queue, GSN-X4)
 //! and a cache miss are both answered with NOT-HERE, so that B need not wait.
 
-use super::allowance::Allowance;
 use super::cache::{CacheOrder, Copies, flush};
 use super::numbers::{DISTANCE_MAX, Numbers};
 use super::receiver_window::ReceiverWindow;
 use super::repairs::{Repairs, is_recognisable};
 use super::timing::Timing;
+use crate::egress::Allowance;
 use crate::egress::{Egress, Lane};
 use crate::link_rate::{LinkRate, Name, Report};
 use crate::papers::gsnoop::events;

@@ -5,7 +5,7 @@ use airtcp_core::{Duration, Instant};
 
 /// One part in so many of the link's time. What was not used for a while can be used at once.
 #[derive(Debug)]
-pub(super) struct Allowance {
+pub(crate) struct Allowance {
     parts: u64,
     /// What was sent so far has used up the part until then.
     used_until: Instant,

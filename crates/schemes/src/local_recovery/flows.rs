@@ -1,0 +1,113 @@
+//! Which packet another one goes behind: the one before it in its flow, as long as the other end may not have that one.
+
+use crate::position::Position;
+use airtcp_core::packet::protocol;
+use airtcp_core::{Packet, Rng};
+use alloc::boxed::Box;
+use alloc::vec;
+use core::hash::{Hash, Hasher};
+use siphasher::sip::SipHasher13;
+
+/// Flows that are told apart. Two that share a place wait for each other, which costs time and nothing else.
+const PLACES: usize = 4096;
+/// Memory of the table.
+pub(super) const MEMORY: u64 = (PLACES * size_of::<Position>()) as u64;
+
+/// Classes whose packets never wait: expedited forwarding (RFC 3246) and voice (RFC 5865). A late packet of theirs is of
+/// no more use than a lost one.
+const NEVER_HELD: [u8; 2] = [46, 44];
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Flows {
+    key: (u64, u64),
+    last: Box<[Position]>,
+}
+
+impl Flows {
+    /// No flow is known.
+    pub fn new(rng: &mut Rng) -> Flows {
+        Flows { key: (rng.next_u64(), rng.next_u64()), last: vec![0; PLACES].into() }
+    }
+
+    /// `packet` gets this sequence number; the sequence number of the one before it in its flow.
+    pub fn add(&mut self, packet: &Packet, sequence: Position) -> Option<Position> {
+        if NEVER_HELD.contains(&packet.ip().dscp()) {
+            return None;
+        }
+        let place = self.place(packet);
+        let before = core::mem::replace(&mut self.last[place], sequence);
+        (before > 0).then_some(before)
+    }
+
+    /// By what keeps order: a connection's packets, those of a pair of ports, those of a security association; else those
+    /// of a pair of addresses. Fragments have no ports, all but the first.
+    fn place(&self, packet: &Packet) -> usize {
+        let mut hasher = SipHasher13::new_with_keys(self.key.0, self.key.1);
+        let ip = packet.ip();
+        (ip.source, ip.destination).hash(&mut hasher);
+        if let Some(flow) = packet.flow() {
+            (flow.source_port, flow.destination_port).hash(&mut hasher);
+        } else if !ip.is_fragment {
+            let payload = packet.payload_bytes().unwrap_or_default();
+            let names = match ip.protocol {
+                protocol::UDP | SCTP | DCCP | UDP_LITE | ESP => payload.get(..4),
+                AH => payload.get(4..8),
+                _ => None,
+            };
+            (ip.protocol, names).hash(&mut hasher);
+        }
+        hasher.finish() as usize % PLACES
+    }
+}
+
+const DCCP: u8 = 33;
+const ESP: u8 = 50;
+const AH: u8 = 51;
+const SCTP: u8 = 132;
+const UDP_LITE: u8 = 136;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hop::testing::{data, opaque};
+    use bytes::Bytes;
+    use core::net::{IpAddr, Ipv4Addr};
+
+    fn between(protocol: u8, payload: &'static [u8]) -> Packet {
+        let address = |last| IpAddr::V4(Ipv4Addr::new(192, 0, 2, last));
+        Packet::opaque(address(1), address(2), protocol, Bytes::from_static(payload))
+    }
+
+    #[test]
+    fn flows_are_told_apart_by_ports_or_what_stands_for_them() {
+        let mut flows = Flows::new(&mut Rng::derive(1, "flows"));
+        let packets = [
+            data(0),
+            opaque(100),
+            between(protocol::UDP, &[0, 1, 0, 2, 9]),
+            between(protocol::UDP, &[0, 1, 0, 3, 9]),
+            between(ESP, &[0, 0, 0, 7]),
+            between(ESP, &[0, 0, 0, 8]),
+            between(AH, &[4, 0, 0, 0, 0, 0, 0, 8]),
+            between(47, &[0, 1]),
+        ];
+        for (n, packet) in packets.iter().enumerate() {
+            assert_eq!(flows.add(packet, 10 + n as Position), None, "packet {n} has no one before it");
+        }
+        for (n, packet) in packets.iter().enumerate() {
+            assert_eq!(flows.add(packet, 20), Some(10 + n as Position));
+        }
+    }
+
+    #[test]
+    fn voice_never_waits_and_nobody_waits_for_it() {
+        let mut flows = Flows::new(&mut Rng::derive(1, "flows"));
+        let mut voice = opaque(100);
+        voice.set_traffic_class(46 << 2);
+        assert_eq!(
+            (flows.add(&opaque(100), 5), flows.add(&voice, 6), flows.add(&opaque(100), 7)),
+            (None, None, Some(5))
+        );
+    }
+}

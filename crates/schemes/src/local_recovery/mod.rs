@@ -1,0 +1,247 @@
+//! Local recovery: both ends of a hop repair whatever crosses it, TCP, QUIC, tunnels, anything of IP, and hosts notice
+//! nothing. What the IETF's LOOPS drafts call by this name, link ARQ ([`crate::baselines::arq`]) made fit for the field.
+//!
+//! One feedback loop does all. Every packet has a number in a shim behind its IP header. The far end says which numbers came,
+//! and from time to time when and how much in all. From the first follows what has to be sent again, from the second what
+//! the link carries (`link_rate`).
+//!
+//! - *Congestion is not repaired*: the queue before the link is here, so what it drops never had a number. It is FQ-CoDel.
+//! - *Order*: a packet waits at the far end only for packets of its own flow, no longer than a bound, and voice never.
+//!   The near end says which packet each one goes behind, so the far end need not know what a flow is.
+//! - *Tails*: the end of a burst goes out twice where the link has time, and what nobody acknowledged in the time that
+//!   acknowledgments take goes out again.
+//! - *Later tries*: the fewer are left, the more copies go out.
+
+mod answers;
+pub mod events;
+mod flows;
+mod message;
+mod outgoing;
+mod settings;
+mod timing;
+
+#[cfg(test)]
+mod tests;
+
+pub use message::Message;
+pub use settings::Settings;
+
+use crate::egress::{Egress, EgressSettings, flow_queue};
+use crate::hop::{self, Keep, Order, ShimRoom, incarnation, unwrap};
+use crate::link_rate::{Advice, Arrivals, LinkRate, Name, Report};
+use crate::peer::{self, Change, Peer};
+use crate::selective_repeat::{Ack, Frame, Receiver, Sender};
+use crate::{Made, Placement, Reports, SchemeEntry, Site, settings_for};
+use airtcp_core::packet::SHIM_HEADER;
+use airtcp_core::parameters::ParameterError;
+use airtcp_core::{Backlog, Context, Duration, Element, Gauge, Instant, Packet, Peer as PeerId, Port};
+use alloc::boxed::Box;
+use flows::Flows;
+use message::{FRAME_LEN, decode_frame};
+use outgoing::{Outgoing, Parts};
+use timing::Timing;
+
+/// The line of local recovery in the table of schemes.
+pub const ENTRY: SchemeEntry = SchemeEntry {
+    slug: "local-recovery",
+    about: "Both ends of a hop repair packets of any kind, and learn what it carries",
+    source: "LOOPS (draft-li-tsvwg-loops-problem-opportunities); RFC 3366; ours",
+    placement: Placement::BothEnds,
+    keeps_end_to_end: true,
+    reports: Reports { events: events::EVENTS, gauges: &[] },
+    settings: || settings_for(make),
+};
+
+fn make(settings: &Settings, site: &mut Site<'_>) -> Made {
+    peer::check_distance(settings.hello, settings.peer_timeout)?;
+    settings.mtu.map_or(Ok(()), hop::check_mtu)?;
+    if settings.tries == 0 {
+        return Err(ParameterError::bad("tries", "0 would send nothing; write 1 for a link without repair"));
+    }
+    if settings.rate.is_some_and(|rate| rate.bps() == 0) {
+        return Err(ParameterError::bad(
+            "rate",
+            "at a rate of zero nothing would ever leave; write the link's rate, or auto",
+        ));
+    }
+    Ok(Box::new(Station::new(settings, site)))
+}
+
+/// Share of `max_memory` for each use, in sixteenths; the rest is slack for the allocator.
+mod share {
+    pub const QUEUE: u64 = 3;
+    pub const COPIES: u64 = 5;
+    pub const HELD: u64 = 4;
+}
+
+/// So many packets are acknowledged at once.
+const ACK_EVERY: u16 = 32;
+
+/// One end of the hop.
+#[derive(Debug)]
+pub struct Station {
+    outgoing: Outgoing,
+    receiver: Receiver,
+    arrivals: Arrivals,
+    peer: Peer,
+    hold: Option<Duration>,
+    /// The queue is ours, so packets may wait for a round trip of the link in it.
+    has_default_queue: bool,
+}
+
+impl Station {
+    /// The element for one end of a link.
+    pub fn new(settings: &Settings, site: &mut Site<'_>) -> Self {
+        let sixteenth = site.max_memory.0 / 16;
+        let queue = settings.queue.clone().unwrap_or_else(flow_queue);
+        let queue = EgressSettings::within(site, settings.rate, Some(&queue), sixteenth * share::QUEUE);
+        let egress = Egress::new(queue, site.rng);
+        let link_rate = LinkRate::new(egress.rate(), if settings.learn { sixteenth / 4 } else { 0 });
+        let peer = Peer::new(settings.hello, settings.peer_timeout, None, site.rng.next_u64());
+        let overhead = SHIM_HEADER + FRAME_LEN as u32;
+        let outgoing = Outgoing::new(Parts {
+            egress,
+            link_rate,
+            sender: Sender::new(incarnation(peer.epoch()), settings.tries),
+            shim_room: ShimRoom::new(settings.mtu, &site.link, [overhead; 2]),
+            flows: Flows::new(site.rng),
+            redundancy: settings.redundancy,
+            most_copies: sixteenth * share::COPIES,
+        });
+        Station {
+            outgoing,
+            receiver: Receiver::new(Order::new(Keep::Flows, sixteenth * share::HELD), ACK_EVERY),
+            arrivals: Arrivals::default(),
+            peer,
+            hold: settings.hold,
+            has_default_queue: settings.queue.is_none(),
+        }
+    }
+
+    /// What the ends wait for now.
+    fn timing(&self) -> Timing {
+        Timing::new(self.peer.rtt(), &self.outgoing.egress, self.hold)
+    }
+
+    /// A packet off the link.
+    fn receive(&mut self, cx: &mut Context<'_>, packet: Packet, timing: &Timing) {
+        let bytes = packet.wire_len();
+        let Some((frame, packet)) = unwrap(cx, packet, decode_frame) else { return };
+        // A frame of an earlier incarnation of the other end says nothing about the present one.
+        let frame = frame.filter(|frame| self.peer.other_epoch().map(incarnation) == Some(frame.incarnation));
+        let name = frame.map_or_else(|| Name::of(&packet), |frame| Name::numbered(frame.number.0, bytes));
+        let report = self.arrivals.add(cx.now(), name, Timing::report_time(&self.outgoing.egress));
+        match frame {
+            Some(frame) => self.take_in(cx, &frame, packet, report, timing),
+            None => {
+                cx.send(Port::INNER, packet);
+                self.answer(cx, None, report);
+            }
+        }
+    }
+
+    fn take_in(
+        &mut self,
+        cx: &mut Context<'_>,
+        frame: &Frame,
+        packet: Packet,
+        report: Option<Report>,
+        timing: &Timing,
+    ) {
+        let ack = self.receiver.on_frame(cx, frame, packet, &timing.patience());
+        self.answer(cx, ack, report);
+    }
+
+    /// Tells the other end what came, if there is something to tell.
+    fn answer(&mut self, cx: &mut Context<'_>, ack: Option<Ack>, report: Option<Report>) {
+        let ack = ack.or_else(|| report.and_then(|_| self.receiver.acknowledge()));
+        if let Some(ack) = ack.filter(|_| self.peer.in_reach()) {
+            self.outgoing.tell(cx, &Message::Feedback(ack, report));
+        }
+    }
+
+    /// The other end is gone or forgot everything.
+    fn start_anew(&mut self, cx: &mut Context<'_>) {
+        self.receiver.release_all(cx);
+        self.outgoing.forget();
+    }
+}
+
+impl Element for Station {
+    fn handle_packet(&mut self, cx: &mut Context<'_>, port: Port, packet: Packet) {
+        let timing = self.timing();
+        if port == Port::LINK {
+            self.receive(cx, packet, &timing);
+        } else {
+            self.outgoing.handle_packet(cx, packet, &timing, self.peer.in_reach());
+        }
+    }
+
+    fn handle_ready(&mut self, cx: &mut Context<'_>, port: Port) {
+        if port == Port::LINK {
+            self.outgoing.egress.on_ready();
+            self.outgoing.send_due(cx, &self.timing(), self.peer.in_reach());
+        }
+    }
+
+    fn handle_control(&mut self, cx: &mut Context<'_>, peer: PeerId, bytes: &[u8]) {
+        let Some(message) = self.peer.hear(cx, peer, bytes, Message::decode) else { return };
+        let timing = self.timing();
+        match message {
+            Message::Hello(hello) => {
+                if self.peer.on_hello(cx, &hello) == Change::Restarted {
+                    self.start_anew(cx);
+                }
+                if self.has_default_queue {
+                    self.outgoing.egress.set_least_wait(self.peer.rtt());
+                }
+            }
+            Message::Feedback(ack, report) => self.outgoing.on_feedback(cx, &ack, report.as_ref(), &timing),
+            Message::Oldest(incarnation, oldest) => self.receiver.on_oldest(cx, incarnation, oldest),
+        }
+        self.outgoing.send_due(cx, &timing, self.peer.in_reach());
+    }
+
+    fn handle_timeout(&mut self, cx: &mut Context<'_>) {
+        self.peer.keep_distance(hop::hello_share(&self.outgoing.egress));
+        let tick = self.peer.handle_timeout(cx);
+        if let Some(hello) = tick.hello {
+            self.outgoing.tell(cx, &Message::Hello(hello));
+        }
+        if tick.fell_silent {
+            self.start_anew(cx);
+        }
+        let timing = self.timing();
+        let ack = self.receiver.handle_timeout(cx, &timing.patience());
+        self.answer(cx, ack, None);
+        self.outgoing.handle_timeout(cx, &timing, self.peer.in_reach());
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        let timing = self.timing();
+        let outgoing = self.outgoing.poll_timeout(&timing, self.peer.in_reach());
+        let incoming = self.receiver.poll_timeout(&timing.patience());
+        [outgoing, incoming].into_iter().flatten().chain([self.peer.poll_timeout()]).min()
+    }
+
+    fn held(&self) -> Backlog {
+        self.outgoing.egress.backlog() + self.receiver.order.held.waiting
+    }
+
+    fn observe(&self, gauge: &mut dyn FnMut(Gauge, u64)) {
+        let held = &self.receiver.order.held;
+        gauge(Gauge::CACHE_BYTES, self.outgoing.sender.memory());
+        gauge(Gauge::MEMORY_BYTES, self.outgoing.memory() + held.memory);
+        hop::observe(gauge, &self.outgoing.egress, held, &self.peer);
+        self.outgoing.link_rate.observe(gauge, &self.outgoing.egress);
+    }
+
+    fn advice(&self) -> Option<&'static str> {
+        self.outgoing.link_rate.advice().map(Advice::sentence)
+    }
+
+    fn check(&self) -> Result<(), &'static str> {
+        self.outgoing.check()?;
+        self.receiver.order.check()
+    }
+}

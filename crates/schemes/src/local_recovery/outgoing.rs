@@ -1,0 +1,339 @@
+//! What goes to the link: the queue before it, the rate at which it is emptied, and copies of what the other end may not
+//! have.
+
+use super::answers::Answers;
+use super::events;
+use super::flows::Flows;
+use super::message::{Message, encode_frame};
+use super::timing::Timing;
+use crate::egress::{Allowance, Egress, Lane};
+use crate::hop::ShimRoom;
+use crate::link_rate::{LinkRate, Name, Report};
+use crate::position::Position;
+use crate::selective_repeat::{Ack, Frame, Sender};
+use airtcp_core::{Context, CreateReason, DropReason, Duration, Event, Instant, Packet, Peer, Port, Rate};
+use alloc::collections::VecDeque;
+
+/// Repairs take at most one part in so many of the link's time.
+const REPAIR_PARTS: u64 = 2;
+/// Packets wait for messages for at most one part in so many of the time; but that much at once.
+const MESSAGE_PARTS: u64 = 2;
+const MESSAGES_AT_ONCE: Duration = Duration::from_millis(50);
+/// A link is taken for lossy for so long after a loss.
+const LOSSY_FOR: Duration = Duration::from_secs(10);
+/// What one loss held back is back as a burst of the sender within this time.
+const ROOM_FOR: Duration = Duration::from_millis(500);
+/// Copies that wait for their time.
+const MOST_SPARES: usize = 1024;
+/// Unanswered probes are at most so many doublings apart.
+const MOST_DOUBLINGS: u32 = 6;
+/// A few packets must always be able to be in the air.
+const MIN_WINDOW: u64 = 64 * 1024;
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Outgoing {
+    pub egress: Egress,
+    pub link_rate: LinkRate,
+    pub sender: Sender,
+    pub shim_room: ShimRoom,
+    flows: Flows,
+    answers: Answers,
+    repairs: Allowance,
+    messages: Allowance,
+    /// Copies that go out when their time has come, unless the packet is acknowledged by then.
+    spares: VecDeque<(Instant, Position)>,
+    /// Times one after the other that nothing was acknowledged although it was time.
+    probes: u32,
+    /// The last packet of a burst, which goes out once more if the link has time.
+    last: Option<Position>,
+    redundancy: bool,
+    lossy_until: Option<Instant>,
+    /// Most memory of copies.
+    most_copies: u64,
+    /// The largest window so far: the rate, and with it the window, may have fallen since.
+    pub largest_window: u64,
+}
+
+/// What an [`Outgoing`] is made of.
+pub(super) struct Parts {
+    pub egress: Egress,
+    pub link_rate: LinkRate,
+    pub sender: Sender,
+    pub shim_room: ShimRoom,
+    pub flows: Flows,
+    pub redundancy: bool,
+    pub most_copies: u64,
+}
+
+impl Outgoing {
+    pub fn new(parts: Parts) -> Outgoing {
+        let Parts { egress, link_rate, sender, shim_room, flows, redundancy, most_copies } = parts;
+        Outgoing {
+            egress,
+            link_rate,
+            sender,
+            shim_room,
+            flows,
+            answers: Answers::default(),
+            repairs: Allowance::new(REPAIR_PARTS),
+            messages: Allowance::new(MESSAGE_PARTS),
+            spares: VecDeque::new(),
+            probes: 0,
+            last: None,
+            redundancy,
+            lossy_until: None,
+            most_copies,
+            largest_window: 0,
+        }
+    }
+
+    /// A packet on its way to the link.
+    pub fn handle_packet(&mut self, cx: &mut Context<'_>, mut packet: Packet, timing: &Timing, in_reach: bool) {
+        self.shim_room.clamp(&mut packet);
+        if !in_reach && self.egress.is_empty() {
+            self.egress.charge(cx.now(), packet.wire_len());
+            return cx.send(Port::LINK, packet);
+        }
+        self.begin(cx.now(), timing, in_reach);
+        self.egress.enqueue(cx, packet);
+        self.egress.discard_dropped(cx);
+        self.send_due(cx, timing, in_reach);
+    }
+
+    /// Call before something may become sendable that was not.
+    fn begin(&mut self, now: Instant, timing: &Timing, in_reach: bool) {
+        if !self.has_sendable(timing, in_reach) {
+            self.egress.begin(now);
+        }
+    }
+
+    fn has_sendable(&self, timing: &Timing, in_reach: bool) -> bool {
+        self.sender.has_lost() || !self.egress.is_empty() && (self.has_window(timing) || !in_reach)
+    }
+
+    /// Memory of copies that may be kept: what leaves, at the present rate, in the time until a loss is repaired.
+    fn window(&self, timing: &Timing) -> u64 {
+        let span = timing.hold + timing.rtt;
+        let auto = self.rate().map_or(u64::MAX, |rate| rate.bytes_in(span).saturating_mul(2));
+        auto.max(MIN_WINDOW).min(self.most_copies)
+    }
+
+    fn has_window(&self, timing: &Timing) -> bool {
+        self.sender.has_window(self.window(timing))
+    }
+
+    /// What the link carries as far as it is known.
+    fn rate(&self) -> Option<Rate> {
+        self.link_rate.of_link(&self.egress)
+    }
+
+    /// Sends whatever the link has time for: repairs first.
+    pub fn send_due(&mut self, cx: &mut Context<'_>, timing: &Timing, in_reach: bool) {
+        if self.link_rate.is_stopped() {
+            self.sender.give_up_lost(cx);
+            self.tell_oldest(cx);
+        }
+        while self.egress.is_free(cx.now()) {
+            let is_sent = self.repair(cx, timing)
+                || self.send_spare(cx)
+                || (self.has_window(timing) || !in_reach) && self.send_new(cx, timing, in_reach)
+                || self.send_last_again(cx);
+            if !is_sent {
+                break;
+            }
+        }
+        self.egress.discard_dropped(cx);
+    }
+
+    /// Sends the oldest packet again that was lost. False if there is none, or it must wait.
+    fn repair(&mut self, cx: &mut Context<'_>, timing: &Timing) -> bool {
+        let Some((packet, frame)) = self.sender.repair(cx) else { return false };
+        let time = self.egress.transmission(packet.wire_len());
+        if !self.repairs.take(cx.now(), time, timing.hold) {
+            cx.emit(events::REPAIR_DELAYED);
+            cx.discard(packet, DropReason::QUEUE_FULL);
+            return false;
+        }
+        if !self.transmit(cx, packet, &frame) {
+            return false;
+        }
+        cx.emit(Event::REPAIR);
+        let now = cx.now();
+        self.lossy_until = Some(now + LOSSY_FOR);
+        self.egress.make_room(now + ROOM_FOR, timing.rtt + timing.guard);
+        if let Some((sequence, tries)) = self.sender.on_repaired(now) {
+            self.plan_spares(now, sequence, tries, timing);
+        }
+        true
+    }
+
+    /// The fewer tries are left in the time that packets wait, the more copies of a repair go out. They are sent some time
+    /// apart, as losses come in bursts.
+    fn plan_spares(&mut self, now: Instant, sequence: Position, tries: u8, timing: &Timing) {
+        let repairs = u64::from(tries) - 1;
+        let spares = if repairs >= timing.rounds() { 2 } else { u64::from(repairs > 1) };
+        for n in 1..=spares {
+            if self.spares.len() < MOST_SPARES {
+                self.spares.push_back((now + timing.rtt * n / 8, sequence));
+            }
+        }
+    }
+
+    /// Sends a planned copy whose time has come, of what nobody acknowledged so far.
+    fn send_spare(&mut self, cx: &mut Context<'_>) -> bool {
+        while let Some((_, sequence)) = self.spares.front().copied().filter(|(due, _)| *due <= cx.now()) {
+            self.spares.pop_front();
+            if self.send_again(cx, sequence) {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// The end of a burst again: nothing behind it would show its loss.
+    fn send_last_again(&mut self, cx: &mut Context<'_>) -> bool {
+        self.last.take().is_some_and(|sequence| self.send_again(cx, sequence))
+    }
+
+    fn send_again(&mut self, cx: &mut Context<'_>, sequence: Position) -> bool {
+        let Some((packet, frame)) = self.sender.again(cx, sequence, CreateReason::REPAIR) else { return false };
+        if !self.transmit(cx, packet, &frame) {
+            return false;
+        }
+        cx.emit(events::SPARE_COPY);
+        self.sender.on_sent_again(sequence, cx.now());
+        true
+    }
+
+    /// Sends a packet that was made here, in its frame.
+    fn transmit(&mut self, cx: &mut Context<'_>, mut packet: Packet, frame: &Frame) -> bool {
+        packet.push_shim(&encode_frame(frame));
+        let name = Name::numbered(frame.number.0, packet.wire_len());
+        match self.egress.send(cx, packet) {
+            Ok(()) => {
+                self.link_rate.on_departure(cx, name, Lane::Queue, &mut self.egress);
+                true
+            }
+            // It is made again when there is room.
+            Err(packet) => {
+                cx.discard(packet, DropReason::QUEUE_FULL);
+                false
+            }
+        }
+    }
+
+    fn send_new(&mut self, cx: &mut Context<'_>, timing: &Timing, in_reach: bool) -> bool {
+        let Some(departure) = self.egress.pop(cx) else { return false };
+        let sequence = self.sender.next_sequence();
+        let mut framed = departure.packet.clone();
+        let before = if in_reach { self.flows.add(&framed, sequence) } else { None };
+        let before = before.filter(|before| self.sender.is_unacknowledged(*before));
+        let frame = self.sender.next_frame(before);
+        // The next acknowledgment says what a lost one said.
+        let has_content = framed.tcp().is_none() || framed.sequence_len() > 0;
+        let is_framed = in_reach && self.shim_room.push_shim(cx, &mut framed, &encode_frame(&frame));
+        let bytes = framed.wire_len();
+        let name = if is_framed { Name::numbered(frame.number.0, bytes) } else { Name::of(&framed) };
+        if self.egress.send(cx, framed).is_err() {
+            self.egress.put_back(departure);
+            return false;
+        }
+        let now = cx.now();
+        if is_framed {
+            self.sender.on_sent(departure.packet, before, now);
+            self.largest_window = self.largest_window.max(self.window(timing));
+        }
+        self.link_rate.on_departure(cx, name, Lane::Queue, &mut self.egress);
+        let is_last = is_framed && has_content && self.redundancy && self.egress.is_empty();
+        self.last = (is_last && self.is_lossy(now) && self.link_rate.has_time()).then_some(sequence);
+        true
+    }
+
+    /// Until something is known of a link, it is taken for lossy.
+    fn is_lossy(&mut self, now: Instant) -> bool {
+        now < *self.lossy_until.get_or_insert(now + LOSSY_FOR)
+    }
+
+    /// What came at the other end.
+    pub fn on_feedback(&mut self, cx: &mut Context<'_>, ack: &Ack, report: Option<&Report>, timing: &Timing) {
+        self.begin(cx.now(), timing, true);
+        if let Some(sample) = self.sender.on_ack(cx, ack) {
+            self.probes = 0;
+            self.answers.add(sample);
+        }
+        if let Some(report) = report {
+            self.link_rate.on_report(cx, report, timing.rtt, &mut self.egress);
+        }
+        self.tell_oldest(cx);
+    }
+
+    pub fn handle_timeout(&mut self, cx: &mut Context<'_>, timing: &Timing, in_reach: bool) {
+        self.begin(cx.now(), timing, in_reach);
+        self.probe(cx, timing);
+        self.send_due(cx, timing, in_reach);
+    }
+
+    /// Nothing was acknowledged although it was time: what left last goes out again, and its acknowledgment will tell what
+    /// else is missing. Resending all would fill a link that only stood still.
+    fn probe(&mut self, cx: &mut Context<'_>, timing: &Timing) {
+        let Some((sequence, sent_at)) = self.sender.newest_in_air() else { return };
+        let now = cx.now();
+        if sent_at + self.probe_after(timing) <= now && self.spares.len() < MOST_SPARES {
+            self.probes += 1;
+            self.spares.push_front((now, sequence));
+        }
+    }
+
+    /// An acknowledgment that takes longer than any of late, and a guard, does not come. Each time twice as long.
+    fn probe_after(&self, timing: &Timing) -> Duration {
+        let longest = self.answers.longest(timing.rtt + timing.ack_delay) + timing.guard;
+        longest.saturating_mul(1 << self.probes.min(MOST_DOUBLINGS))
+    }
+
+    /// What was given up must not be waited for. If the message is lost, the next frame says it.
+    fn tell_oldest(&mut self, cx: &mut Context<'_>) {
+        if let Some((incarnation, oldest)) = self.sender.take_oldest() {
+            self.tell(cx, &Message::Oldest(incarnation, oldest));
+        }
+    }
+
+    /// Sends a message to the other end; it takes its time on the link. Packets wait for messages for no more than a half of
+    /// the time: a rate that is taken for too low a one would let none pass, and nothing would show that it is.
+    pub fn tell(&mut self, cx: &mut Context<'_>, message: &Message) {
+        let bytes = cx.send_control(Peer::OTHER_END, &message.encode());
+        if self.messages.take(cx.now(), self.egress.transmission(bytes), MESSAGES_AT_ONCE) {
+            self.egress.charge(cx.now(), bytes);
+        }
+        self.link_rate.on_control(bytes);
+    }
+
+    /// The other end is gone, or is another one.
+    pub fn forget(&mut self) {
+        self.sender.clear();
+        self.spares.clear();
+        self.last = None;
+        self.probes = 0;
+        self.answers = Answers::default();
+        self.link_rate.forget();
+    }
+
+    pub fn poll_timeout(&self, timing: &Timing, in_reach: bool) -> Option<Instant> {
+        let has_now = self.has_sendable(timing, in_reach) || self.last.is_some();
+        let free = self.egress.next_free();
+        let send = free.filter(|_| has_now);
+        let spare = self.spares.front().map(|(due, _)| *due).zip(free).map(|(due, free)| due.max(free));
+        let probe =
+            self.sender.last_sent().filter(|_| self.spares.is_empty()).map(|sent| sent + self.probe_after(timing));
+        [send, spare, probe].into_iter().flatten().min()
+    }
+
+    pub fn memory(&self) -> u64 {
+        self.egress.backlog().bytes + self.sender.memory() + self.link_rate.memory() + super::flows::MEMORY
+    }
+
+    pub fn check(&self) -> Result<(), &'static str> {
+        self.egress.check()?;
+        self.sender.check(self.largest_window)
+    }
+}

@@ -1,0 +1,28 @@
+//! Parameters of local recovery.
+
+use airtcp_core::{Duration, Rate, parameters};
+use airtcp_link::Queue;
+
+parameters! {
+    /// Parameters of local recovery.
+    pub struct Settings {
+        /// The most that the link is given, in IP bits; the link's own rate if auto. What it carries is learned, so this may be too much, or left out.
+        pub rate: Option<Rate> = None, "ours";
+        /// Follow what the link carries, which the packets themselves tell; if false, the link is given the rate, or without one whatever it takes.
+        pub learn: bool = true, "ours";
+        /// Egress queue, a limit or a discipline, as the queue of a link. If auto: FQ-CoDel with the target of a round trip between the two ends (at least 100 ms) and the interval of three.
+        pub queue: Option<Queue> = None, "RFC 8290; docs/gsnoop.md has the sweep of targets";
+        /// Transmissions of a packet before it is given up; copies that go out together count once.
+        pub tries: u8 = 8, "IEEE 802.11 dot11ShortRetryLimit 7, and the first";
+        /// Longest time that a packet waits for an earlier one of its flow; five times the round trip and guard, at least 50 ms, at most 500 ms or time for two tries, whichever is longer, if auto.
+        pub hold: Option<Duration> = None, "as gsnoop";
+        /// Send the last packet of a burst twice if the link is otherwise idle and packets were lost recently.
+        pub redundancy: bool = true, "as gsnoop";
+        /// Longest IP packet that the link carries; the link's own MTU if auto, else 1500.
+        pub mtu: Option<u32> = None, "RFC 894 (Ethernet)";
+        /// Time between two HELLO messages; longer where they would take more than a quarter of the link.
+        pub hello: Duration = Duration::from_millis(100), "as gsnoop";
+        /// Silence of the other end after which everything passes untouched.
+        pub peer_timeout: Duration = Duration::from_secs(1), "as gsnoop";
+    }
+}

@@ -1,0 +1,58 @@
+//! Times that depend on the distance of the two ends.
+
+use crate::egress::Egress;
+use crate::selective_repeat::{Patience, guard};
+use airtcp_core::Duration;
+
+/// Most of the time that packets wait for repairs, unless two tries take longer.
+const MOST_HOLD: Duration = Duration::from_millis(500);
+const LEAST_HOLD: Duration = Duration::from_millis(50);
+/// A repair can be lost too: there is time for so many tries, where it is short.
+const ROUNDS: u64 = 5;
+/// Acknowledgments are at least so far apart, unless something is missing.
+const LEAST_ACK_DELAY: Duration = Duration::from_millis(1);
+/// They take one part in so many of the way back.
+const FEEDBACK_PARTS: u64 = 256;
+/// But they need not be further apart than the longer of a round trip and this.
+const MOST_ACK_DELAY: Duration = Duration::from_millis(50);
+/// About what one takes.
+const FEEDBACK_BYTES: u32 = 110;
+
+/// What the ends wait for now.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Timing {
+    /// The round trip between them.
+    pub rtt: Duration,
+    /// Added to a round trip before an answer counts as late.
+    pub guard: Duration,
+    /// No packet waits longer for another.
+    pub hold: Duration,
+    /// Nothing is acknowledged later, unless it takes too much of the way back.
+    pub ack_delay: Duration,
+}
+
+impl Timing {
+    /// At a round trip of `rtt`; `hold` is what is configured.
+    pub fn new(rtt: Duration, egress: &Egress, hold: Option<Duration>) -> Timing {
+        let guard = guard(rtt, egress);
+        let try_time = rtt + guard;
+        let auto = (try_time * ROUNDS).clamp(LEAST_HOLD, MOST_HOLD.max(try_time * 2 + guard));
+        let feedback = (egress.transmission(FEEDBACK_BYTES) * FEEDBACK_PARTS).min(rtt.max(MOST_ACK_DELAY));
+        Timing { rtt, guard, hold: hold.unwrap_or(auto), ack_delay: (rtt / 4).max(LEAST_ACK_DELAY).max(feedback) }
+    }
+
+    /// Tries that a packet has before those behind it wait no longer.
+    pub fn rounds(&self) -> u64 {
+        self.hold.as_nanos() / (self.rtt + self.guard).as_nanos().max(1)
+    }
+
+    /// The same for the receiving half.
+    pub fn patience(&self) -> Patience {
+        Patience { ack_delay: self.ack_delay, hold: self.hold }
+    }
+
+    /// What a report takes on the way back.
+    pub fn report_time(egress: &Egress) -> Duration {
+        egress.transmission(FEEDBACK_BYTES)
+    }
+}
