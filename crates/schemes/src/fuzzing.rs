@@ -1,6 +1,7 @@
 //! Properties for the fuzzers: each takes arbitrary bytes and panics when a property fails.
 
 use crate::baselines::{arq, fec};
+use crate::local_recovery;
 use crate::papers::decoupling::header_hop;
 use crate::papers::gsnoop::Message;
 use bytes::Bytes;
@@ -12,6 +13,12 @@ pub fn control(data: &[u8]) {
     }
     if let Some(message) = arq::Message::decode(data) {
         assert_eq!(message.encode(), data, "a message of link ARQ has one encoding only");
+    }
+    if let Some(message) = local_recovery::Message::decode(data) {
+        assert_eq!(message.encode(), data, "a message of local recovery has one encoding only");
+    }
+    if let Some(frame) = local_recovery::decode_frame(data) {
+        assert_eq!(local_recovery::encode_frame(&frame), data, "a frame of local recovery has one encoding only");
     }
     if let Some(message) = fec::Message::decode(data) {
         assert_eq!(message.encode(), data, "a message of link FEC has one encoding only");

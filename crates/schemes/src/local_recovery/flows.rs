@@ -82,12 +82,14 @@ const UDP_LITE: u8 = 136;
 mod tests {
     use super::*;
     use crate::hop::testing::{data, opaque};
-    use bytes::Bytes;
     use core::net::{IpAddr, Ipv4Addr};
+    use std::vec::Vec;
 
-    fn between(protocol: u8, payload: &'static [u8]) -> Packet {
+    /// A packet that begins like this and is not short.
+    fn between(protocol: u8, begin: &[u8]) -> Packet {
         let address = |last| IpAddr::V4(Ipv4Addr::new(192, 0, 2, last));
-        Packet::opaque(address(1), address(2), protocol, Bytes::from_static(payload))
+        let payload: Vec<u8> = begin.iter().copied().chain([0; SHORT as usize]).collect();
+        Packet::opaque(address(1), address(2), protocol, payload.into())
     }
 
     #[test]
@@ -95,7 +97,7 @@ mod tests {
         let mut flows = Flows::new(&mut Rng::derive(1, "flows"));
         let packets = [
             data(0),
-            opaque(100),
+            opaque(500),
             between(protocol::UDP, &[0, 1, 0, 2, 9]),
             between(protocol::UDP, &[0, 1, 0, 3, 9]),
             between(ESP, &[0, 0, 0, 7]),
@@ -114,10 +116,10 @@ mod tests {
     #[test]
     fn voice_never_waits_and_nobody_waits_for_it() {
         let mut flows = Flows::new(&mut Rng::derive(1, "flows"));
-        let mut voice = opaque(100);
+        let mut voice = opaque(500);
         voice.set_traffic_class(46 << 2);
         assert_eq!(
-            (flows.add(&opaque(100), 5), flows.add(&voice, 6), flows.add(&opaque(100), 7)),
+            (flows.add(&opaque(500), 5), flows.add(&voice, 6), flows.add(&opaque(500), 7)),
             (None, None, Some(5))
         );
     }

@@ -23,21 +23,22 @@ mod timing;
 #[cfg(test)]
 mod tests;
 
-pub use message::Message;
+pub use message::{Message, decode_frame, encode_frame};
 pub use settings::Settings;
 
 use crate::egress::{Egress, EgressSettings, flow_queue};
 use crate::hop::{self, Keep, Order, ShimRoom, incarnation, unwrap};
 use crate::link_rate::{Advice, Arrivals, LinkRate, Name, Report};
 use crate::peer::{self, Change, Peer};
-use crate::selective_repeat::{Ack, Frame, Receiver, Sender};
+pub use crate::selective_repeat::{Ack, Frame};
+use crate::selective_repeat::{Receiver, Sender};
 use crate::{Made, Placement, Reports, SchemeEntry, Site, settings_for};
 use airtcp_core::packet::SHIM_HEADER;
 use airtcp_core::parameters::ParameterError;
 use airtcp_core::{Backlog, Context, Duration, Element, Gauge, Instant, Packet, Peer as PeerId, Port};
 use alloc::boxed::Box;
 use flows::Flows;
-use message::{FRAME_LEN, decode_frame};
+use message::FRAME_LEN;
 use outgoing::{Outgoing, Parts};
 use timing::Timing;
 

@@ -1,1 +1,358 @@
+//! Two stations face to face.
 
+use super::message::{decode_frame, encode_frame};
+use super::*;
+use crate::hop::testing::{self as bench, Bench, data, opaque, syn};
+use crate::selective_repeat::START;
+use crate::{End, MAX_MEMORY};
+use airtcp_core::parameters::Parameters;
+use airtcp_core::{DropReason, Event, Rate, Rng, SeqNum, TakenShim};
+use std::vec::Vec;
+
+fn station(name: &str, text: &[(&str, &str)]) -> Station {
+    let mut settings = Settings::default();
+    for &(key, value) in text {
+        settings.set(key, &value.into()).unwrap();
+    }
+    Station::new(&settings, &mut bench::site(End::Near, &mut Rng::derive(1, name), MAX_MEMORY))
+}
+
+fn stations(text: &[(&str, &str)]) -> Bench<Station> {
+    Bench::new(station("a", text), station("b", text))
+}
+
+/// What a frame on the air says.
+fn frame_of(packet: &Packet) -> Option<Frame> {
+    match packet.clone().take_shim() {
+        TakenShim::Body(body) => decode_frame(&body),
+        _ => None,
+    }
+}
+
+fn is_sequence(packet: &Packet, n: u32) -> bool {
+    frame_of(packet).is_some_and(|frame| frame.sequence == START + n)
+}
+
+fn is_first_try(packet: &Packet, n: u32) -> bool {
+    is_sequence(packet, n) && frame_of(packet).is_some_and(|frame| frame.number == START + n)
+}
+
+/// A datagram of another flow than `data`, marked as voice or not.
+fn datagram(len: usize, is_voice: bool) -> Packet {
+    let mut packet = opaque(len);
+    if is_voice {
+        packet.set_traffic_class(46 << 2);
+    }
+    packet
+}
+
+#[test]
+fn packets_of_every_kind_come_out_as_they_went_in() {
+    let mut bench = stations(&[]);
+    let packets = [data(0), opaque(700), Packet::parse(opaque(900).to_wire()).unwrap(), data(1)];
+    for packet in &packets {
+        bench.send(packet.clone());
+    }
+    bench.run(30);
+    let came: Vec<_> = bench.b.io.inner.iter().map(Packet::to_wire).collect();
+    assert_eq!(came.len(), packets.len());
+    assert!(packets.iter().all(|packet| came.contains(&packet.to_wire())));
+    let stream = bench.b.io.inner.iter().find(|packet| packet.to_wire() == packets[0].to_wire()).unwrap();
+    assert_eq!(stream.payload(), packets[0].payload(), "also the virtual stream");
+}
+
+#[test]
+fn a_gap_is_repaired_within_a_round_trip_and_nobody_behind_it_notices() {
+    let mut bench = stations(&[]);
+    bench.losing(|_, packet| is_first_try(packet, 3));
+    bench.send_all(0..20);
+    bench.run(40);
+    assert_eq!(bench.out(), (0..20).collect::<Vec<_>>());
+    assert_eq!((bench.a.count(Event::REPAIR), bench.b.count(Event::HELD) > 0), (1, true));
+}
+
+#[test]
+fn a_packet_waits_for_its_own_flow_only() {
+    let mut bench = stations(&[]);
+    bench.losing(|_, packet| is_first_try(packet, 1));
+    bench.send(datagram(700, false));
+    bench.send(data(0));
+    bench.send(datagram(700, false));
+    bench.send(data(1));
+    bench.run(9);
+    let came = |bench: &Bench<Station>, is_tcp: bool| {
+        bench.b.io.inner.iter().filter(|packet| packet.tcp().is_some() == is_tcp).count()
+    };
+    // FQ-CoDel serves the two flows in turn, so the packet that was lost is the first of data or the second datagram.
+    assert_eq!((came(&bench, true), came(&bench, false)).0.max(came(&bench, false)), 2, "one flow is complete");
+    assert!(bench.b.io.inner.len() < 4, "and the other is not");
+    bench.run(30);
+    assert_eq!((came(&bench, true), came(&bench, false)), (2, 2));
+}
+
+#[test]
+fn voice_is_repaired_and_never_waits() {
+    let mut bench = stations(&[]);
+    bench.losing(|_, packet| is_first_try(packet, 2));
+    for _ in 0..6 {
+        bench.send(datagram(200, true));
+    }
+    bench.run(7);
+    assert_eq!((bench.b.io.inner.len(), bench.b.count(Event::HELD)), (5, 0));
+    bench.run(15);
+    assert_eq!(bench.b.io.inner.len(), 6, "the lost one comes late");
+}
+
+#[test]
+fn a_repair_that_is_lost_again_is_found_by_what_was_sent_after_it() {
+    let mut bench = stations(&[]);
+    let mut tries = 0;
+    bench.losing(move |_, packet| {
+        let hit = is_sequence(packet, 3);
+        tries += u32::from(hit);
+        hit && tries <= 2
+    });
+    bench.send_all(0..80);
+    bench.run(110);
+    assert_eq!(bench.out(), (0..80).collect::<Vec<_>>());
+    assert_eq!((bench.a.count(Event::REPAIR), bench.b.count(Event::RELEASED_ACROSS_GAP)), (2, 0));
+    assert!(bench.a.count(events::SPARE_COPY) > 0, "the second repair goes out twice");
+}
+
+#[test]
+fn the_last_packet_goes_out_twice_or_is_repaired_by_the_clock() {
+    for redundancy in ["true", "false"] {
+        let mut bench = stations(&[("redundancy", redundancy)]);
+        bench.losing(|_, packet| is_first_try(packet, 4));
+        bench.send_all(0..5);
+        bench.run(12);
+        let expected: &[u32] = if redundancy == "true" { &[0, 1, 2, 3, 4] } else { &[0, 1, 2, 3] };
+        assert_eq!(bench.out(), expected);
+        bench.run(60);
+        assert_eq!(bench.out(), &[4][..usize::from(redundancy == "false")]);
+    }
+}
+
+#[test]
+fn a_link_that_stands_still_is_not_filled_with_copies() {
+    let mut bench = stations(&[("redundancy", "false"), ("peer_timeout", "10s")]);
+    bench.send_all(0..5);
+    bench.run(40);
+    bench.out();
+    bench.losing(|_, _| true);
+    bench.send_all(5..35);
+    bench.run(1000);
+    assert!(bench.a.count(Event::REPAIR) == 0 && bench.a.count(events::SPARE_COPY) < 9, "probes, ever further apart");
+    bench.losing(|_, _| false);
+    bench.run(2000);
+    assert_eq!(bench.out(), (5..35).collect::<Vec<_>>(), "and all comes in the end");
+}
+
+#[test]
+fn a_packet_is_given_up_after_its_tries_and_the_rest_goes_on() {
+    for tries in [1, 4] {
+        let text = [("tries", if tries == 1 { "1" } else { "4" }), ("hold", "10s")];
+        let mut bench = stations(&text);
+        bench.losing(|_, packet| is_sequence(packet, 3));
+        bench.send_all(0..100);
+        bench.run(250);
+        let expected: Vec<u32> = (0..100).filter(|n| *n != 3).collect();
+        assert_eq!(bench.out(), expected, "{tries} tries");
+        assert_eq!((bench.a.count(Event::GIVEN_UP), bench.a.count(Event::REPAIR)), (1, tries - 1));
+        assert_eq!(bench.a.gauge(Gauge::CACHE_BYTES), Some(0), "nothing is kept of it");
+    }
+}
+
+#[test]
+fn nothing_waits_longer_than_the_hold() {
+    let mut bench = stations(&[("hold", "20ms")]);
+    bench.losing(|_, packet| is_sequence(packet, 3));
+    bench.send_all(0..10);
+    bench.run(24);
+    assert_eq!(bench.out(), [0, 1, 2]);
+    bench.run(20);
+    assert_eq!(bench.out(), [4, 5, 6, 7, 8, 9]);
+    assert_eq!(bench.b.count(Event::RELEASED_ACROSS_GAP), 6);
+}
+
+#[test]
+fn a_packet_that_comes_after_the_wait_is_passed_on_late_and_once() {
+    let mut bench = stations(&[("hold", "1ms")]);
+    bench.losing(|_, packet| is_first_try(packet, 3));
+    bench.twice = true;
+    bench.send_all(0..10);
+    bench.run(60);
+    assert_eq!(bench.out(), [0, 1, 2, 4, 5, 6, 7, 8, 9, 3]);
+}
+
+#[test]
+fn a_link_that_doubles_everything_doubles_nothing_behind_it() {
+    let mut bench = stations(&[]);
+    bench.twice = true;
+    bench.losing(|n, _| n % 7 == 3);
+    bench.send_all(0..50);
+    bench.run(150);
+    assert_eq!(bench.out(), (0..50).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_damaged_frame_is_dropped_and_repaired() {
+    let mut bench = stations(&[("redundancy", "false")]);
+    let mut damaged = Packet::parse(data(0).to_wire()).unwrap();
+    bench.losing(|n, _| n == 0);
+    bench.send(damaged.clone());
+    let frame = bench.a.element.outgoing.sender.next_frame(None);
+    assert!(damaged.push_shim(&encode_frame(&Frame { sequence: START, number: START, ..frame })));
+    let mut bytes = damaged.to_wire().to_vec();
+    bytes[500] ^= 4;
+    bench.b.packet(bench.now, Port::LINK, Packet::parse(bytes.into()).unwrap());
+    assert_eq!(bench.b.count(Event::CHECKSUM_BAD), 1);
+    bench.run(80);
+    assert_eq!(bench.out(), [0]);
+}
+
+#[test]
+fn the_queue_before_the_link_drops_and_that_is_not_repaired() {
+    let mut bench = stations(&[("queue", "10kB"), ("redundancy", "false")]);
+    bench.send_all(0..50);
+    bench.run(100);
+    let came = bench.out().len() as u64;
+    assert!((10..14).contains(&came), "{came}");
+    assert_eq!(bench.a.ledger.discarded.get(DropReason::QUEUE_FULL), 50 - came);
+    assert_eq!(bench.a.count(Event::REPAIR), 0);
+}
+
+#[test]
+fn lost_feedback_costs_copies_and_no_packets() {
+    let mut bench = stations(&[]);
+    bench.lose_control = true;
+    bench.send_all(0..10);
+    bench.run(50);
+    bench.lose_control = false;
+    bench.run(100);
+    assert_eq!(bench.out(), (0..10).collect::<Vec<_>>());
+    assert_eq!(bench.a.gauge(Gauge::CACHE_BYTES), Some(0));
+}
+
+#[test]
+fn a_link_that_reorders_is_given_time() {
+    // Every fifth packet comes two places late, as the bench keeps order only of what it carries.
+    let mut bench = stations(&[("redundancy", "false")]);
+    let mut late: Vec<Packet> = Vec::new();
+    let mut repairs = Vec::new();
+    for round in 0..40 {
+        for n in 0..5 {
+            bench.a.packet(bench.now, Port::INNER, data(round * 5 + n));
+            bench.run(1);
+            let mut sent = core::mem::take(&mut bench.a.io.link);
+            if n == 1 {
+                late.append(&mut sent);
+            } else {
+                let packets = sent.into_iter().chain(if n == 3 { core::mem::take(&mut late) } else { Vec::new() });
+                for packet in packets {
+                    bench.b.packet(bench.now, Port::LINK, packet);
+                }
+            }
+        }
+        repairs.push(bench.a.count(Event::REPAIR));
+    }
+    bench.run(60);
+    assert!(repairs[39] == repairs[20], "after a while nothing is repaired in vain: {repairs:?}");
+    let mut out = bench.out();
+    out.dedup();
+    assert!(out.is_sorted(), "and nobody sees the reordering");
+}
+
+#[test]
+fn a_syn_asks_for_segments_that_leave_room_for_the_shim() {
+    let mut bench = stations(&[]);
+    bench.send(syn());
+    bench.run(20);
+    assert_eq!(bench.b.io.inner[0].tcp().unwrap().options.mss, Some(1460 - 18));
+    let mut alone = airtcp_core::testing::Harness::new(station("alone", &[]), "alone");
+    alone.packet(bench.now, Port::INNER, syn());
+    assert_eq!(
+        alone.io.link[0].tcp().unwrap().options.mss,
+        Some(1460 - 18),
+        "also while the other end is not there yet"
+    );
+}
+
+#[test]
+fn without_the_other_end_packets_leave_as_they_came() {
+    let mut bench = stations(&[]);
+    bench.lose_control = true;
+    bench.run(1200);
+    assert_eq!(bench.a.count(Event::PEER_DOWN), 1);
+    bench.a.packet(bench.now, Port::INNER, opaque(700));
+    assert_eq!(bench.a.io.link[0].to_wire(), opaque(700).to_wire());
+}
+
+#[test]
+fn a_silent_or_restarted_end_releases_what_is_held() {
+    let mut bench = stations(&[("hold", "10s")]);
+    bench.losing(|_, packet| is_sequence(packet, 0));
+    bench.send_all(0..5);
+    bench.run(15);
+    assert_eq!(bench.out(), [0_u32; 0]);
+    bench.lose_control = true;
+    bench.run(1200);
+    assert_eq!(bench.out(), [1, 2, 3, 4]);
+
+    let mut bench = stations(&[("hold", "10s")]);
+    bench.losing(|_, packet| is_sequence(packet, 0));
+    bench.send_all(0..5);
+    bench.run(15);
+    bench.a = airtcp_core::testing::Harness::new(station("a again", &[]), "a");
+    bench.losing(|_, _| false);
+    bench.run(150);
+    assert_eq!(bench.out(), [1, 2, 3, 4]);
+    bench.send_all(5..9);
+    bench.run(30);
+    assert_eq!(bench.out(), [5, 6, 7, 8]);
+}
+
+#[test]
+fn feedback_about_what_was_never_sent_is_ignored() {
+    let mut bench = stations(&[]);
+    bench.losing(|_, _| true);
+    bench.send_all(0..3);
+    let incarnation = bench.a.element.outgoing.sender.next_frame(None).incarnation;
+    let ack = Ack { incarnation, newest: START + 9, expected: START + 9, received: u128::MAX };
+    let feedback = |ack| Message::Feedback(ack, None).encode();
+    bench.a.control(bench.now, &feedback(ack));
+    assert!(bench.a.gauge(Gauge::CACHE_BYTES).unwrap() > 1000);
+    bench.a.control(bench.now, &feedback(Ack { incarnation: incarnation ^ 1, newest: SeqNum(0), ..ack }));
+    bench.a.control(bench.now, b"nonsense");
+    assert_eq!(bench.a.count(Event::CONTROL_MALFORMED), 1);
+}
+
+#[test]
+fn a_peer_that_says_all_is_lost_gets_half_of_the_link_for_repairs() {
+    let mut bench = stations(&[("tries", "255"), ("redundancy", "false")]);
+    bench.lose_control = true;
+    for n in 0..1000 {
+        bench.a.packet(bench.now, Port::INNER, data(n));
+        bench.run(1);
+        let frame = bench.a.element.outgoing.sender.next_frame(None);
+        let newest = SeqNum(frame.number.0.wrapping_sub(1));
+        let ack = Ack { incarnation: frame.incarnation, newest, expected: START, received: 0 };
+        bench.a.control(bench.now, &Message::Feedback(ack, None).encode());
+    }
+    let repairs = bench.a.count(Event::REPAIR);
+    // Each takes 0.7 ms: half of the second, and what was saved up when it began (a hold, 62 ms).
+    assert!((600..=850).contains(&repairs), "{repairs}");
+    assert!(bench.a.count(events::REPAIR_DELAYED) > 0);
+}
+
+#[test]
+fn what_makes_no_sense_is_refused() {
+    let mut rng = Rng::derive(1, "x");
+    let mut refusal = |settings: &Settings| {
+        let error = make(settings, &mut bench::site(End::Near, &mut rng, MAX_MEMORY)).err().unwrap();
+        std::string::ToString::to_string(&error)
+    };
+    assert!(refusal(&Settings { tries: 0, ..Settings::default() }).contains("write 1"));
+    assert!(refusal(&Settings { rate: Some(Rate::from_bps(0)), ..Settings::default() }).contains("auto"));
+    assert!(refusal(&Settings { mtu: Some(100), ..Settings::default() }).contains("576"));
+}

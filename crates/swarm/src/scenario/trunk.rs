@@ -9,7 +9,7 @@ use airtcp_schemes::{Placement, SchemeEntry};
 
 /// Schemes that read TCP headers would mistake header packets for duplicate acknowledgments (docs/decoupling.md). These
 /// schemes carry any packet.
-const TRANSPARENT: [&str; 2] = ["arq", "fec"];
+const TRANSPARENT: [&str; 3] = ["arq", "fec", "local-recovery"];
 
 /// Parameters whose moderate values make a control TCP as slow as one likes: progress is asked for with their defaults.
 const SLOW: [&str; 3] = ["delayed_ack", "delayed_ack_timeout", "rto_tick"];
