@@ -99,11 +99,51 @@ fn damage_from_before_the_hop_is_not_the_hops() {
 }
 
 #[test]
-fn fragments_and_second_shims_of_simulated_packets_are_refused() {
-    let reference = Reference::v4(etherparse::TcpHeader::new(1, 2, 3, 4), &[0; 64]).fragment(1, true);
-    assert!(!reference.parsed().push_shim(b"x"));
+fn a_fragment_is_none_on_the_hop_and_one_again_behind_it() {
+    for (offset, more) in [(1, true), (0, true), (7, false)] {
+        let reference = Reference::v4(etherparse::TcpHeader::new(1, 2, 3, 4), &[0; 64]).fragment(offset, more);
+        let mut packet = reference.parsed();
+        let before = packet.to_wire();
+        assert!(packet.ip().is_fragment && packet.push_shim(b"body"));
+        assert_eq!((packet.ip().is_fragment, packet.wire_len() as usize), (false, before.len() + 4 + 4 + 2));
+        let mut read = Packet::parse(packet.to_wire()).unwrap();
+        assert_eq!(read.take_shim(), TakenShim::Body(Bytes::from_static(b"body")));
+        assert_eq!((read.to_wire(), read.ip().is_fragment), (before, true));
+    }
+}
+
+#[test]
+fn long_bodies_and_second_shims_of_simulated_packets_are_refused() {
     let mut twice = simulated(false);
     assert!(twice.push_shim(b"x") && !twice.push_shim(b"x"));
+    assert!(!live(false).push_shim(&[0; 126]) && live(false).push_shim(&[0; 125]));
+}
+
+#[test]
+fn a_packet_in_two_is_the_same_again_whatever_was_put_around_the_halves() {
+    for original in [simulated(false), simulated(true), live(false), live(true)] {
+        let mut head = original.clone();
+        let mut tail = head.split_off_tail(900).unwrap();
+        assert_eq!(head.wire_len(), 900);
+        assert_eq!(tail.payload_len(), original.wire_len() - 900);
+        assert!(head.push_shim(b"head") && tail.push_shim(b"tail"));
+        assert!(matches!(head.take_shim(), TakenShim::Body(_)) && matches!(tail.take_shim(), TakenShim::Body(_)));
+        assert!(head.append_tail(&tail));
+        assert_eq!((head.to_wire(), head.payload()), (original.to_wire(), original.payload()));
+        assert_eq!((head.wire_len(), head.checksum_holds()), (original.wire_len(), true));
+    }
+}
+
+#[test]
+fn what_is_no_tail_is_not_put_on_and_what_is_short_is_not_cut() {
+    assert!(simulated(false).split_off_tail(5000).is_none() && live(false).split_off_tail(20).is_none());
+    let mut head = simulated(false);
+    let tail = head.split_off_tail(900).unwrap();
+    let mut other = simulated(false);
+    assert!(other.split_off_tail(500).is_some());
+    assert!(!other.append_tail(&tail), "of another length");
+    let huge = Packet::opaque(tail.ip().source, tail.ip().destination, 59, vec![0; 65_000].into());
+    assert!(!live(false).append_tail(&huge));
 }
 
 #[test]

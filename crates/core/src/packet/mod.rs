@@ -14,6 +14,7 @@ mod ip;
 mod parse;
 mod payload;
 mod shim;
+mod split;
 mod tcp;
 
 pub use build::Segment;

@@ -10,6 +10,10 @@
 //!  | protocol      | body length   | checksum      | body …      | the packet's own content …
 //! ```
 //!
+//! A fragment of IPv4 is none on the hop, so that nobody on the way puts it together with others: its fragment word is
+//! the last two bytes of the body then, and the highest bit of the body length says so. IPv6 has it in a header of its own,
+//! which is content here.
+//!
 //! The checksum (RFC 1071) covers the shim and everything behind it: a hop that repairs must find
 //! damage itself, also in what is not TCP. A simulated packet has its mark for that.
 
@@ -22,6 +26,13 @@ use bytes::Bytes;
 
 /// Bytes of a shim before its body.
 pub const SHIM_HEADER: u32 = 4;
+
+/// What the fragment word of an IPv4 header takes.
+const FRAGMENT_WORD: u32 = 2;
+/// In the length of a body: its last two bytes are the fragment word.
+const IS_FRAGMENT: u8 = 0x80;
+/// Longest body of a shim, in bytes.
+const MAX_BODY: usize = 125;
 
 /// The shim of a packet whose bytes are not written out.
 #[derive(Clone, Debug)]
@@ -47,17 +58,19 @@ pub enum TakenShim {
 
 impl Packet {
     /// Puts a shim with `body` behind the IP header; the packet grows by [`SHIM_HEADER`] and the
-    /// body. False, and nothing changes, where that cannot be: a fragment, a datagram that would
-    /// be too long, a body above 255 bytes, a simulated packet that has a shim already.
+    /// body, and by two bytes more if it is a fragment of IPv4. False, and nothing changes, where that cannot be: a datagram
+    /// that would be too long, a body above 125 bytes, a simulated packet that has a shim already.
     pub fn push_shim(&mut self, body: &[u8]) -> bool {
         let grown = SHIM_HEADER + body.len() as u32;
         let inner = &mut *self.0;
-        if inner.ip.is_fragment || inner.ip.total_len + grown > 0xffff || body.len() > 255 || inner.shim.is_some() {
+        if inner.ip.total_len + grown + FRAGMENT_WORD > 0xffff || body.len() > MAX_BODY || inner.shim.is_some() {
             return false;
         }
         if let Content::Wire { datagram, .. } = &inner.content {
-            let Some(packet) = Packet::parse(insert(datagram, body).into()) else { return false };
-            self.replace_bytes(packet, i64::from(grown));
+            let shimmed = insert(datagram, body);
+            let grown = shimmed.len() as i64 - datagram.len() as i64;
+            let Some(packet) = Packet::parse(shimmed.into()) else { return false };
+            self.replace_bytes(packet, grown);
             return true;
         }
         let protocol = core::mem::replace(&mut inner.ip.protocol, protocol::EXPERIMENT);
@@ -81,7 +94,8 @@ impl Packet {
                 return TakenShim::Damaged;
             };
             let Some(packet) = Packet::parse(rest.into()) else { return TakenShim::Damaged };
-            self.replace_bytes(packet, -i64::from(SHIM_HEADER) - body.len() as i64);
+            let shrunk = i64::from(packet.0.ip.total_len) - i64::from(self.0.ip.total_len);
+            self.replace_bytes(packet, shrunk);
             return TakenShim::Body(body);
         }
         let Some(shim) = inner.shim.take_if(|_| !inner.corrupted) else {
@@ -111,17 +125,23 @@ pub(super) fn seal(datagram: &mut [u8], at: usize) {
 }
 
 /// Where the content begins: IPv4 options stay in front, IPv6 extension headers go behind.
-fn content_at(datagram: &[u8]) -> usize {
+pub(super) fn content_at(datagram: &[u8]) -> usize {
     if datagram[0] >> 4 == 4 { usize::from(datagram[0] & 15) * 4 } else { 40 }
 }
 
 /// A datagram with a shim in it.
 fn insert(datagram: &[u8], body: &[u8]) -> Vec<u8> {
     let at = content_at(datagram);
-    let mut out = Vec::with_capacity(datagram.len() + SHIM_HEADER as usize + body.len());
+    let fragment = fragment_of(datagram);
+    let mut out = Vec::with_capacity(datagram.len() + SHIM_HEADER as usize + body.len() + FRAGMENT_WORD as usize);
     out.extend_from_slice(&datagram[..at]);
-    out.extend_from_slice(&[protocol_of(datagram), body.len() as u8, 0, 0]);
+    let len = body.len() as u8 + fragment.map_or(0, |_| IS_FRAGMENT + FRAGMENT_WORD as u8);
+    out.extend_from_slice(&[protocol_of(datagram), len, 0, 0]);
     out.extend_from_slice(body);
+    if let Some(word) = fragment {
+        out.extend_from_slice(&word);
+        set_fragment(&mut out, [0; 2]);
+    }
     out.extend_from_slice(&datagram[at..]);
     seal(&mut out, at);
     rewrite_header(&mut out, protocol::EXPERIMENT);
@@ -131,24 +151,46 @@ fn insert(datagram: &[u8], body: &[u8]) -> Vec<u8> {
 /// The body of the shim and the datagram without it; `None` if the checksum or a length is wrong.
 fn remove(datagram: &Bytes, at: usize) -> Option<(Bytes, Vec<u8>)> {
     let shim = datagram.get(at..)?;
-    let (next, len) = (*shim.first()?, usize::from(*shim.get(1)?));
+    let (next, len) = (*shim.first()?, *shim.get(1)?);
+    let is_fragment = len & IS_FRAGMENT != 0;
+    let len = usize::from(len & !IS_FRAGMENT);
     let rest_at = at + SHIM_HEADER as usize + len;
-    if datagram.len() < rest_at || checksum::fold(checksum::add(0, shim)) != 0xffff {
+    let word_len = if is_fragment { FRAGMENT_WORD as usize } else { 0 };
+    if datagram.len() < rest_at
+        || len < word_len
+        || is_fragment && datagram[0] >> 4 != 4
+        || checksum::fold(checksum::add(0, shim)) != 0xffff
+    {
         return None;
     }
     let mut out = Vec::with_capacity(datagram.len());
     out.extend_from_slice(&datagram[..at]);
     out.extend_from_slice(&datagram[rest_at..]);
+    if let Some(word) = datagram[..rest_at].last_chunk::<2>().filter(|_| is_fragment) {
+        set_fragment(&mut out, *word);
+    }
     rewrite_header(&mut out, next);
-    Some((datagram.slice(rest_at - len..rest_at), out))
+    Some((datagram.slice(rest_at - len..rest_at - word_len), out))
 }
 
-fn protocol_of(datagram: &[u8]) -> u8 {
+/// Flags and offset of a fragment of IPv4.
+fn fragment_of(datagram: &[u8]) -> Option<[u8; 2]> {
+    let word = [datagram[6], datagram[7]];
+    (datagram[0] >> 4 == 4 && u16::from_be_bytes(word) & 0x3fff != 0).then_some(word)
+}
+
+fn set_fragment(datagram: &mut [u8], word: [u8; 2]) {
+    let (old, sum) = (u16::from_be_bytes([datagram[6], datagram[7]]), u16::from_be_bytes([datagram[10], datagram[11]]));
+    datagram[6..8].copy_from_slice(&word);
+    datagram[10..12].copy_from_slice(&checksum::update(sum, old, u16::from_be_bytes(word)).to_be_bytes());
+}
+
+pub(super) fn protocol_of(datagram: &[u8]) -> u8 {
     if datagram[0] >> 4 == 4 { datagram[9] } else { datagram[6] }
 }
 
 /// Sets protocol and length of an IP header to what the datagram has become.
-fn rewrite_header(d: &mut [u8], protocol: u8) {
+pub(super) fn rewrite_header(d: &mut [u8], protocol: u8) {
     if d[0] >> 4 == 4 {
         let length = (d.len() as u16).to_be_bytes();
         let word = |d: &[u8], at: usize| u16::from_be_bytes([d[at], d[at + 1]]);

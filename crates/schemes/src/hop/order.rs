@@ -16,6 +16,11 @@ const ENTRY: u64 = 64;
 pub(crate) trait Outlet {
     /// Passes a packet on, or ends it.
     fn pass(&mut self, cx: &mut Context<'_>, packet: Packet);
+
+    /// The same, for one who wants to know which packet it is.
+    fn pass_numbered(&mut self, cx: &mut Context<'_>, _sequence: Position, packet: Packet) {
+        self.pass(cx, packet);
+    }
 }
 
 /// Passes packets on as they are.
@@ -141,7 +146,7 @@ impl<O: Outlet> Order<O> {
             if sequence >= self.expected {
                 self.arrived.insert(sequence, None);
             }
-            self.outlet.pass(cx, packet);
+            self.outlet.pass_numbered(cx, sequence, packet);
             self.close_gap(cx, Event::RELEASED_IN_ORDER);
             self.release_behind(cx, sequence, Event::RELEASED_IN_ORDER);
         }
@@ -232,7 +237,7 @@ impl<O: Outlet> Order<O> {
         if let Some(held) = self.arrived.get_mut(&sequence).and_then(Option::take) {
             self.held.remove(&held.packet, ENTRY);
             cx.emit(event);
-            self.outlet.pass(cx, held.packet);
+            self.outlet.pass_numbered(cx, sequence, held.packet);
         }
     }
 

@@ -31,7 +31,8 @@ impl ShimRoom {
         ShimRoom { longest: overhead.map(|overhead| mtu.saturating_sub(overhead)) }
     }
 
-    /// Makes a SYN ask for segments that leave the room.
+    /// Makes a SYN ask for segments that leave the room. Called for what leaves and for what comes: the other end may not
+    /// have seen it, as each end begins when it hears the other.
     pub fn clamp(&self, packet: &mut Packet) {
         let is_ipv4 = packet.ip().source.is_ipv4();
         let headers = if is_ipv4 { 40 } else { 60 };
@@ -41,6 +42,12 @@ impl ShimRoom {
 
     fn longest(&self, is_ipv4: bool) -> u32 {
         self.longest[usize::from(!is_ipv4)]
+    }
+
+    /// Cuts `packet` to what leaves room for the shim, if it is longer: its tail.
+    pub fn split_off_tail(&self, packet: &mut Packet) -> Option<Packet> {
+        let longest = self.longest(packet.ip().source.is_ipv4());
+        if packet.wire_len() > longest { packet.split_off_tail(longest) } else { None }
     }
 
     /// Puts a shim on `packet` if it fits; counts the packet as unprotected if not.

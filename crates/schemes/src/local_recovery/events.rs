@@ -6,3 +6,8 @@ airtcp_core::declare! { Event, EVENTS:
     /// A repair was put off, as repairs had taken their share of the link.
     REPAIR_DELAYED = "repairs_delayed",
 }
+
+airtcp_core::declare! { CreateReason, CREATE_REASONS:
+    /// The tail of a packet that left no room for a shim, joined again at the other end.
+    CUT_OFF = "tail",
+}

@@ -33,12 +33,14 @@ fn is_free(packet: &Packet) -> bool {
 pub(super) struct Flows {
     key: (u64, u64),
     last: Box<[Position]>,
+    /// The place of the latest packet.
+    latest: usize,
 }
 
 impl Flows {
     /// No flow is known.
     pub fn new(rng: &mut Rng) -> Flows {
-        Flows { key: (rng.next_u64(), rng.next_u64()), last: vec![0; PLACES].into() }
+        Flows { key: (rng.next_u64(), rng.next_u64()), last: vec![0; PLACES].into(), latest: 0 }
     }
 
     /// `packet` gets this sequence number; the sequence number of the one before it in its flow.
@@ -47,8 +49,16 @@ impl Flows {
             return None;
         }
         let place = self.place(packet);
+        self.latest = place;
         let before = core::mem::replace(&mut self.last[place], sequence);
         (before > 0).then_some(before)
+    }
+
+    /// What goes behind the packet called `first` goes behind `second`, its other half.
+    pub fn follow(&mut self, first: Position, second: Position) {
+        if let Some(last) = self.last.get_mut(self.latest).filter(|last| **last == first) {
+            *last = second;
+        }
     }
 
     /// By what keeps order: a connection's packets, those of a pair of ports, those of a security association; else those

@@ -1,7 +1,7 @@
 //! What the two ends say to each other: the body of the shim in every frame, and the messages. Big endian.
 //!
 //! ```text
-//! shim      incarnation u16, number u32, sequence u32, back u16, after u16
+//! shim      incarnation u16, number u32, sequence u32, back u16, part (2 bits: 0 whole, 1 head, 2 tail), after (14 bits)
 //! message   version (1), type: 1 HELLO (see peer.rs), 2 FEEDBACK, 3 OLDEST
 //! FEEDBACK  incarnation u16, newest number u32, expected sequence u32, received u128, then nothing, or
 //!           what the link carried (see link_rate/report.rs)
@@ -14,7 +14,7 @@
 use crate::hop::take;
 use crate::link_rate::Report;
 use crate::peer::Hello;
-use crate::selective_repeat::{Ack, Frame};
+use crate::selective_repeat::{Ack, Frame, Part};
 use airtcp_core::SeqNum;
 use alloc::vec::Vec;
 
@@ -23,18 +23,24 @@ const VERSION: u8 = 1;
 /// Bytes of the shim's body.
 pub const FRAME_LEN: usize = 14;
 
+/// The longest distance that a frame can tell, in packets.
+const MOST_AFTER: u16 = 0x3fff;
+
 /// The shim's body.
 pub fn encode_frame(frame: &Frame) -> [u8; FRAME_LEN] {
     let mut out = [0; FRAME_LEN];
     out[..12].copy_from_slice(&frame.encode());
-    out[12..].copy_from_slice(&frame.after.to_be_bytes());
+    let after = if frame.after > MOST_AFTER { 0 } else { frame.after };
+    out[12..].copy_from_slice(&((frame.part as u16) << 14 | after).to_be_bytes());
     out
 }
 
 /// Reads a shim's body; `None` if it is none of ours.
 pub fn decode_frame(body: &[u8]) -> Option<Frame> {
-    let (rest, after) = body.split_last_chunk::<2>()?;
-    Some(Frame { after: u16::from_be_bytes(*after), ..Frame::decode(rest)? })
+    let (rest, last) = body.split_last_chunk::<2>()?;
+    let last = u16::from_be_bytes(*last);
+    let part = [Part::Whole, Part::Head, Part::Tail].into_iter().find(|part| *part as u16 == last >> 14)?;
+    Some(Frame { after: last & MOST_AFTER, part, ..Frame::decode(rest)? })
 }
 
 /// A message between the two ends.
@@ -99,9 +105,18 @@ mod tests {
 
     #[test]
     fn frames_and_messages_read_back_and_nothing_shorter_or_longer_does() {
-        let frame = Frame { incarnation: 1, number: SeqNum(2), sequence: SeqNum(u32::MAX), back: 4, after: 5 };
+        let frame = Frame {
+            incarnation: 1,
+            number: SeqNum(2),
+            sequence: SeqNum(u32::MAX),
+            back: 4,
+            after: 5,
+            part: Part::Tail,
+        };
         assert_eq!(decode_frame(&encode_frame(&frame)), Some(frame));
         assert_eq!(decode_frame(&encode_frame(&frame)[1..]), None);
+        let far = Frame { after: 0x4000, part: Part::Head, ..frame };
+        assert_eq!(decode_frame(&encode_frame(&far)), Some(Frame { after: 0, ..far }), "too far to tell");
         let ack = Ack { incarnation: 1, newest: SeqNum(2), expected: SeqNum(3), received: 1 << 127 | 1 };
         let report = Report { name: 7, received: 1 << 40, stamp: 9 };
         let hello = Hello { epoch: 1, stamp: 2, echo: 3, held: 4 };

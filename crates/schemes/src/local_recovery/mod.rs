@@ -8,13 +8,15 @@
 //! - *Congestion is not repaired*: the queue before the link is here, so what it drops never had a number. It is FQ-CoDel.
 //! - *Order*: a packet waits at the far end only for packets of its own flow, no longer than a bound, and voice never.
 //!   The near end says which packet each one goes behind, so the far end need not know what a flow is.
-//! - *Tails*: the end of a burst goes out twice where the link has time, and what nobody acknowledged in the time that
+//! - *Long packets* that leave no room for a shim go over the link in two.
+//! - *Ends of bursts*: goes out twice where the link has time, and what nobody acknowledged in the time that
 //!   acknowledgments take goes out again.
 //! - *Later tries*: the fewer are left, the more copies go out.
 
 mod answers;
 pub mod events;
 mod flows;
+mod halves;
 mod message;
 mod outgoing;
 mod settings;
@@ -38,6 +40,7 @@ use airtcp_core::parameters::ParameterError;
 use airtcp_core::{Backlog, Context, Duration, Element, Gauge, Instant, Packet, Peer as PeerId, Port};
 use alloc::boxed::Box;
 use flows::Flows;
+use halves::Halves;
 use message::FRAME_LEN;
 use outgoing::{Outgoing, Parts};
 use timing::Timing;
@@ -82,7 +85,7 @@ const ACK_EVERY: u16 = 32;
 #[derive(Debug)]
 pub struct Station {
     outgoing: Outgoing,
-    receiver: Receiver,
+    receiver: Receiver<Halves>,
     arrivals: Arrivals,
     peer: Peer,
     hold: Option<Duration>,
@@ -109,9 +112,10 @@ impl Station {
             redundancy: settings.redundancy,
             most_copies: sixteenth * share::COPIES,
         });
+        let order = Order::through(Halves::default(), Keep::Flows, sixteenth * share::HELD);
         Station {
             outgoing,
-            receiver: Receiver::new(Order::new(Keep::Flows, sixteenth * share::HELD), ACK_EVERY),
+            receiver: Receiver::new(order, ACK_EVERY),
             arrivals: Arrivals::default(),
             peer,
             hold: settings.hold,
@@ -127,7 +131,8 @@ impl Station {
     /// A packet off the link.
     fn receive(&mut self, cx: &mut Context<'_>, packet: Packet, timing: &Timing) {
         let bytes = packet.wire_len();
-        let Some((frame, packet)) = unwrap(cx, packet, decode_frame) else { return };
+        let Some((frame, mut packet)) = unwrap(cx, packet, decode_frame) else { return };
+        self.outgoing.shim_room.clamp(&mut packet);
         // A frame of an earlier incarnation of the other end says nothing about the present one.
         let frame = frame.filter(|frame| self.peer.other_epoch().map(incarnation) == Some(frame.incarnation));
         let name = frame.map_or_else(|| Name::of(&packet), |frame| Name::numbered(frame.number.0, bytes));
@@ -149,8 +154,17 @@ impl Station {
         report: Option<Report>,
         timing: &Timing,
     ) {
+        let sequence = self.receiver.position(frame);
+        self.receiver.order.outlet.announce(sequence, frame.part);
         let ack = self.receiver.on_frame(cx, frame, packet, &timing.patience());
+        self.settle(cx);
         self.answer(cx, ack, report);
+    }
+
+    /// Heads whose tails will not come any more wait no longer.
+    fn settle(&mut self, cx: &mut Context<'_>) {
+        let expected = self.receiver.order.expected();
+        self.receiver.order.outlet.forget_before(cx, expected);
     }
 
     /// Tells the other end what came, if there is something to tell.
@@ -164,6 +178,7 @@ impl Station {
     /// The other end is gone or forgot everything.
     fn start_anew(&mut self, cx: &mut Context<'_>) {
         self.receiver.release_all(cx);
+        self.receiver.order.outlet.clear(cx);
         self.outgoing.forget();
     }
 }
@@ -198,7 +213,10 @@ impl Element for Station {
                 }
             }
             Message::Feedback(ack, report) => self.outgoing.on_feedback(cx, &ack, report.as_ref(), &timing),
-            Message::Oldest(incarnation, oldest) => self.receiver.on_oldest(cx, incarnation, oldest),
+            Message::Oldest(incarnation, oldest) => {
+                self.receiver.on_oldest(cx, incarnation, oldest);
+                self.settle(cx);
+            }
         }
         self.outgoing.send_due(cx, &timing, self.peer.in_reach());
     }
@@ -214,6 +232,7 @@ impl Element for Station {
         }
         let timing = self.timing();
         let ack = self.receiver.handle_timeout(cx, &timing.patience());
+        self.settle(cx);
         self.answer(cx, ack, None);
         self.outgoing.handle_timeout(cx, &timing, self.peer.in_reach());
     }
@@ -226,13 +245,15 @@ impl Element for Station {
     }
 
     fn held(&self) -> Backlog {
-        self.outgoing.egress.backlog() + self.receiver.order.held.waiting
+        let order = &self.receiver.order;
+        self.outgoing.egress.backlog() + order.held.waiting + order.outlet.held.waiting
     }
 
     fn observe(&self, gauge: &mut dyn FnMut(Gauge, u64)) {
         let held = &self.receiver.order.held;
         gauge(Gauge::CACHE_BYTES, self.outgoing.sender.memory());
-        gauge(Gauge::MEMORY_BYTES, self.outgoing.memory() + held.memory);
+        let heads = self.receiver.order.outlet.held.memory;
+        gauge(Gauge::MEMORY_BYTES, self.outgoing.memory() + held.memory + heads);
         hop::observe(gauge, &self.outgoing.egress, held, &self.peer);
         self.outgoing.link_rate.observe(gauge, &self.outgoing.egress);
     }

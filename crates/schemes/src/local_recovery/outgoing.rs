@@ -10,7 +10,7 @@ use crate::egress::{Allowance, Egress, Lane};
 use crate::hop::ShimRoom;
 use crate::link_rate::{LinkRate, Name, Report};
 use crate::position::Position;
-use crate::selective_repeat::{Ack, Frame, Sender};
+use crate::selective_repeat::{Ack, Frame, Part, Place, Sender};
 use airtcp_core::{Context, CreateReason, DropReason, Duration, Event, Instant, Packet, Peer, Port, Rate};
 use alloc::collections::VecDeque;
 
@@ -226,12 +226,15 @@ impl Outgoing {
     fn send_new(&mut self, cx: &mut Context<'_>, timing: &Timing, in_reach: bool) -> bool {
         let Some(departure) = self.egress.pop(cx) else { return false };
         let sequence = self.sender.next_sequence();
-        let mut framed = departure.packet.clone();
-        let before = if in_reach { self.flows.add(&framed, sequence) } else { None };
+        let mut copy = departure.packet.clone();
+        let before = if in_reach { self.flows.add(&copy, sequence) } else { None };
         let before = before.filter(|before| self.sender.is_unacknowledged(*before));
-        let frame = self.sender.next_frame(before);
         // The next acknowledgment says what a lost one said.
-        let has_content = framed.tcp().is_none() || framed.sequence_len() > 0;
+        let has_content = copy.tcp().is_none() || copy.sequence_len() > 0;
+        let tail = if in_reach { self.shim_room.split_off_tail(&mut copy) } else { None };
+        let place = Place { before, part: if tail.is_some() { Part::Head } else { Part::Whole } };
+        let frame = self.sender.next_frame(place);
+        let mut framed = copy.clone();
         let is_framed = in_reach && self.shim_room.push_shim(cx, &mut framed, &encode_frame(&frame));
         let bytes = framed.wire_len();
         let name = if is_framed { Name::numbered(frame.number.0, bytes) } else { Name::of(&framed) };
@@ -241,13 +244,29 @@ impl Outgoing {
         }
         let now = cx.now();
         if is_framed {
-            self.sender.on_sent(departure.packet, before, now);
+            self.sender.on_sent(copy, place, now);
             self.largest_window = self.largest_window.max(self.window(timing));
         }
         self.link_rate.on_departure(cx, name, Lane::Queue, &mut self.egress);
+        if let Some(tail) = tail.filter(|_| is_framed) {
+            self.send_tail(cx, sequence, tail);
+            return true;
+        }
         let is_last = is_framed && has_content && self.redundancy && self.egress.is_empty();
         self.last = (is_last && self.is_lossy(now) && self.link_rate.has_time()).then_some(sequence);
         true
+    }
+
+    /// Sends what was cut off the packet with this number, behind it.
+    fn send_tail(&mut self, cx: &mut Context<'_>, head: Position, tail: Packet) {
+        let place = Place { before: Some(head), part: Part::Tail };
+        let frame = self.sender.next_frame(place);
+        let copy = tail.clone();
+        let tail = cx.create(tail, events::CUT_OFF);
+        // Where the ring has no room for it, it is lost at once, and repaired.
+        self.transmit(cx, tail, &frame);
+        self.sender.on_sent(copy, place, cx.now());
+        self.flows.follow(head, head + 1);
     }
 
     /// Until something is known of a link, it is taken for lossy.

@@ -3,7 +3,7 @@
 use super::message::{decode_frame, encode_frame};
 use super::*;
 use crate::hop::testing::{self as bench, Bench, data, opaque, syn};
-use crate::selective_repeat::START;
+use crate::selective_repeat::{Place, START};
 use crate::{End, MAX_MEMORY};
 use airtcp_core::parameters::Parameters;
 use airtcp_core::{DropReason, Event, Rate, Rng, SeqNum, TakenShim};
@@ -201,7 +201,7 @@ fn a_damaged_frame_is_dropped_and_repaired() {
     let mut damaged = Packet::parse(data(0).to_wire()).unwrap();
     bench.losing(|n, _| n == 0);
     bench.send(damaged.clone());
-    let frame = bench.a.element.outgoing.sender.next_frame(None);
+    let frame = bench.a.element.outgoing.sender.next_frame(Place::default());
     assert!(damaged.push_shim(&encode_frame(&Frame { sequence: START, number: START, ..frame })));
     let mut bytes = damaged.to_wire().to_vec();
     bytes[500] ^= 4;
@@ -276,6 +276,63 @@ fn a_syn_asks_for_segments_that_leave_room_for_the_shim() {
         Some(1460 - 18),
         "also while the other end is not there yet"
     );
+    alone.packet(bench.now, Port::LINK, syn());
+    assert_eq!(alone.io.inner[0].tcp().unwrap().options.mss, Some(1460 - 18), "and one that the other end let pass");
+}
+
+#[test]
+fn long_packets_go_over_the_link_in_two_and_come_out_whole() {
+    for is_live in [false, true] {
+        let long = |n: usize| {
+            let packet = opaque(1500 - n);
+            if is_live { Packet::parse(packet.to_wire()).unwrap() } else { packet }
+        };
+        for lost in [None, Some(0), Some(1), Some(2)] {
+            let mut bench = stations(&[("redundancy", "false")]);
+            let mut sent = Vec::new();
+            bench.losing(move |n, packet| {
+                assert!(packet.wire_len() <= 1500, "{}", packet.wire_len());
+                Some(n) == lost
+            });
+            for n in 0..20 {
+                bench.send(long(n));
+                sent.push(long(n).to_wire());
+            }
+            bench.run(120);
+            let came: Vec<_> = bench.b.io.inner.iter().map(Packet::to_wire).collect();
+            assert_eq!(came, sent, "{lost:?}");
+            assert_eq!(bench.a.count(Event::UNPROTECTED), 0);
+            assert_eq!(bench.a.ledger.created.get(events::CUT_OFF), 18, "those that are longer than 1482");
+        }
+    }
+}
+
+#[test]
+fn half_a_packet_is_none() {
+    for lost in [START, START + 1] {
+        let mut bench = stations(&[("tries", "1"), ("redundancy", "false"), ("hold", "100ms")]);
+        bench.losing(move |_, packet| frame_of(packet).is_some_and(|frame| frame.sequence == lost));
+        bench.send(opaque(1500));
+        for _ in 0..40 {
+            bench.send(opaque(1000));
+        }
+        bench.run(300);
+        assert_eq!(bench.b.io.inner.iter().filter(|packet| packet.wire_len() != 1000).count(), 0);
+        assert_eq!(bench.b.io.inner.len(), 40);
+        assert_eq!(bench.b.ledger.discarded.get(DropReason::CORRUPTED), 1, "the other half");
+    }
+}
+
+#[test]
+fn a_head_that_waits_for_its_tail_is_given_up_with_the_other_end() {
+    let mut bench = stations(&[("redundancy", "false")]);
+    bench.losing(|_, packet| is_sequence(packet, 1));
+    bench.send(opaque(1500));
+    bench.run(8);
+    assert_eq!(bench.b.element.held().packets, 1);
+    bench.lose_control = true;
+    bench.run(1200);
+    assert_eq!((bench.b.element.held().packets, bench.b.ledger.discarded.get(DropReason::CORRUPTED)), (0, 1));
 }
 
 #[test]
@@ -317,7 +374,7 @@ fn feedback_about_what_was_never_sent_is_ignored() {
     let mut bench = stations(&[]);
     bench.losing(|_, _| true);
     bench.send_all(0..3);
-    let incarnation = bench.a.element.outgoing.sender.next_frame(None).incarnation;
+    let incarnation = bench.a.element.outgoing.sender.next_frame(Place::default()).incarnation;
     let ack = Ack { incarnation, newest: START + 9, expected: START + 9, received: u128::MAX };
     let feedback = |ack| Message::Feedback(ack, None).encode();
     bench.a.control(bench.now, &feedback(ack));
@@ -334,7 +391,7 @@ fn a_peer_that_says_all_is_lost_gets_half_of_the_link_for_repairs() {
     for n in 0..1000 {
         bench.a.packet(bench.now, Port::INNER, data(n));
         bench.run(1);
-        let frame = bench.a.element.outgoing.sender.next_frame(None);
+        let frame = bench.a.element.outgoing.sender.next_frame(Place::default());
         let newest = SeqNum(frame.number.0.wrapping_sub(1));
         let ack = Ack { incarnation: frame.incarnation, newest, expected: START, received: 0 };
         bench.a.control(bench.now, &Message::Feedback(ack, None).encode());

@@ -32,13 +32,27 @@ pub struct Frame {
     pub back: u16,
     /// Distance, in packets, to the one that this one goes behind; 0 if there is none, or if it is not told.
     pub after: u16,
+    /// What it carries, as far as it is told.
+    pub part: Part,
+}
+
+/// What a frame carries.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Part {
+    /// A packet.
+    #[default]
+    Whole,
+    /// A packet without its tail, which the next sequence number has.
+    Head,
+    /// The tail of the one before.
+    Tail,
 }
 
 /// Bytes of the shim's body.
 pub const FRAME_LEN: usize = 12;
 
 impl Frame {
-    /// The shim's body, without `after`.
+    /// The shim's body, without `after` and `part`.
     pub fn encode(&self) -> [u8; FRAME_LEN] {
         let mut out = [0; FRAME_LEN];
         out[..2].copy_from_slice(&self.incarnation.to_be_bytes());
@@ -56,6 +70,7 @@ impl Frame {
             sequence: SeqNum(u32::from_be_bytes(take(&mut body)?)),
             back: u16::from_be_bytes(take(&mut body)?),
             after: 0,
+            part: Part::Whole,
         };
         body.is_empty().then_some(frame)
     }
@@ -149,7 +164,14 @@ mod tests {
 
     #[test]
     fn frames_and_messages_read_back_and_nothing_shorter_or_longer_does() {
-        let frame = Frame { incarnation: 1, number: SeqNum(2), sequence: SeqNum(u32::MAX), back: 4, after: 0 };
+        let frame = Frame {
+            incarnation: 1,
+            number: SeqNum(2),
+            sequence: SeqNum(u32::MAX),
+            back: 4,
+            after: 0,
+            part: Part::Whole,
+        };
         assert_eq!(Frame::decode(&frame.encode()), Some(frame));
         assert_eq!(Frame::decode(&frame.encode()[1..]), None);
         let ack = Ack { incarnation: 1, newest: SeqNum(2), expected: SeqNum(3), received: 1 << 127 | 1 };

@@ -39,6 +39,12 @@ impl<O: Outlet> Receiver<O> {
         Receiver { order, ack_every, stream: None }
     }
 
+    /// The position of the packet in `frame`.
+    pub fn position(&self, frame: &Frame) -> Position {
+        let known = self.stream.as_ref().is_some_and(|stream| stream.incarnation == frame.incarnation);
+        if known { position::near(self.order.expected(), frame.sequence) } else { position::first(frame.sequence) }
+    }
+
     /// A packet that came in this frame. Returns an acknowledgment that must leave now.
     pub fn on_frame(
         &mut self,

@@ -4,7 +4,7 @@
 //! What comes after later packets may be lost or late. A link that was seen to reorder is given the time by which packets
 //! were late ([`Reordering`]) before what is missing counts as lost.
 
-use super::frame::{Ack, Frame};
+use super::frame::{Ack, Frame, Part};
 use super::reordering::Reordering;
 use crate::position::{self, Position};
 use airtcp_core::{Context, CreateReason, Duration, Event, Instant, Packet, SeqNum};
@@ -37,11 +37,19 @@ pub(crate) struct Sender {
     reordering: Reordering,
 }
 
+/// Where a packet belongs.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Place {
+    /// It goes behind this one.
+    pub before: Option<Position>,
+    /// It is no whole packet.
+    pub part: Part,
+}
+
 #[derive(Debug)]
 struct Copy {
     packet: Packet,
-    /// It goes behind this one.
-    before: Option<Position>,
+    place: Place,
     tries: u8,
     /// Transmissions of which nothing is known yet.
     in_air: u8,
@@ -89,12 +97,12 @@ impl Sender {
         self.copies.contains_key(&sequence)
     }
 
-    /// What the frame of a new packet says that goes behind the one called `before`.
-    pub fn next_frame(&self, before: Option<Position>) -> Frame {
-        self.frame(self.next_sequence, before)
+    /// What the frame of a new packet says.
+    pub fn next_frame(&self, place: Place) -> Frame {
+        self.frame(self.next_sequence, place)
     }
 
-    fn frame(&self, sequence: Position, before: Option<Position>) -> Frame {
+    fn frame(&self, sequence: Position, Place { before, part }: Place) -> Frame {
         let oldest = self.copies.first_key_value().map_or(sequence, |(oldest, _)| *oldest);
         Frame {
             incarnation: self.incarnation,
@@ -102,15 +110,16 @@ impl Sender {
             sequence: position::sequence(sequence),
             back: sequence.saturating_sub(oldest).min(u64::from(u16::MAX)) as u16,
             after: before.map_or(0, |before| u16::try_from(sequence.saturating_sub(before)).unwrap_or(0)),
+            part,
         }
     }
 
     /// The new packet left in the frame of [`Sender::next_frame`].
-    pub fn on_sent(&mut self, packet: Packet, before: Option<Position>, now: Instant) {
+    pub fn on_sent(&mut self, packet: Packet, place: Place, now: Instant) {
         let sequence = self.next_sequence;
         self.next_sequence += 1;
         self.memory += memory(&packet);
-        self.copies.insert(sequence, Copy { packet, before, tries: 1, in_air: 1 });
+        self.copies.insert(sequence, Copy { packet, place, tries: 1, in_air: 1 });
         self.on_transmitted(sequence, now);
     }
 
@@ -127,7 +136,7 @@ impl Sender {
     /// A packet again that nobody has acknowledged, in its new frame; [`Sender::on_sent_again`] says that it left.
     pub fn again(&self, cx: &mut Context<'_>, sequence: Position, reason: CreateReason) -> Option<(Packet, Frame)> {
         let copy = self.copies.get(&sequence)?;
-        Some((cx.duplicate(&copy.packet, reason), self.frame(sequence, copy.before)))
+        Some((cx.duplicate(&copy.packet, reason), self.frame(sequence, copy.place)))
     }
 
     /// What [`Sender::again`] gave has left, beside any other transmission of it.

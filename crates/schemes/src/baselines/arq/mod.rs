@@ -23,7 +23,7 @@ use crate::egress::{Egress, EgressSettings};
 use crate::hop::check_mtu;
 use crate::hop::{Keep, Order, ShimRoom, incarnation, unwrap};
 use crate::peer::{self, Peer};
-use crate::selective_repeat::{Exchange, FRAME_LEN, Receiver, Sender, auto_hold, guard};
+use crate::selective_repeat::{Exchange, FRAME_LEN, Place, Receiver, Sender, auto_hold, guard};
 use crate::{Made, Placement, Reports, SchemeEntry, Site, settings_for};
 use airtcp_core::packet::SHIM_HEADER;
 use airtcp_core::parameters::ParameterError;
@@ -138,14 +138,14 @@ impl Station {
         let Exchange { egress, sender, peer, .. } = &mut self.exchange;
         let departure = egress.pop(cx)?;
         let mut framed = departure.packet.clone();
-        let frame = sender.next_frame(None).encode();
+        let frame = sender.next_frame(Place::default()).encode();
         let is_framed = peer.in_reach() && self.shim_room.push_shim(cx, &mut framed, &frame);
         if egress.send(cx, framed).is_err() {
             egress.put_back(departure);
             return None;
         }
         if is_framed {
-            sender.on_sent(departure.packet, None, cx.now());
+            sender.on_sent(departure.packet, Place::default(), cx.now());
             self.largest_window = self.largest_window.max(self.window());
         }
         Some(())
@@ -153,7 +153,8 @@ impl Station {
 
     /// A packet off the link.
     fn receive(&mut self, cx: &mut Context<'_>, packet: Packet) {
-        let Some((frame, packet)) = unwrap(cx, packet, Frame::decode) else { return };
+        let Some((frame, mut packet)) = unwrap(cx, packet, Frame::decode) else { return };
+        self.shim_room.clamp(&mut packet);
         // A frame of an earlier incarnation of the other end says nothing about the present one.
         match frame.filter(|frame| self.exchange.peer.other_epoch().map(incarnation) == Some(frame.incarnation)) {
             Some(frame) => self.exchange.on_frame(cx, &frame, packet),

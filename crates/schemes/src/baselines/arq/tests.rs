@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::hop::testing::{self as bench, Bench, data, opaque, syn};
-use crate::selective_repeat::START;
+use crate::selective_repeat::{Place, START};
 use crate::{End, MAX_MEMORY};
 use airtcp_core::parameters::Parameters;
 use airtcp_core::{DropReason, Event, Rate, Rng, SeqNum, TakenShim};
@@ -148,7 +148,7 @@ fn a_damaged_frame_is_dropped_and_repaired() {
     let mut damaged = Packet::parse(data(0).to_wire()).unwrap();
     bench.losing(|n, _| n == 0);
     bench.send(damaged.clone());
-    let frame = bench.a.element.exchange.sender.next_frame(None);
+    let frame = bench.a.element.exchange.sender.next_frame(Place::default());
     assert!(damaged.push_shim(&Frame { sequence: START, number: START, ..frame }.encode()));
     let mut bytes = damaged.to_wire().to_vec();
     bytes[500] ^= 4;
@@ -254,7 +254,7 @@ fn acknowledgments_of_what_was_never_sent_are_ignored() {
     let mut bench = stations(&[]);
     bench.losing(|_, _| true);
     bench.send_all(0..3);
-    let incarnation = bench.a.element.exchange.sender.next_frame(None).incarnation;
+    let incarnation = bench.a.element.exchange.sender.next_frame(Place::default()).incarnation;
     let ack = Ack { incarnation, newest: START + 9, expected: START + 9, received: u128::MAX };
     bench.a.control(bench.now, &Message::Ack(ack).encode());
     assert!(bench.a.gauge(Gauge::CACHE_BYTES).unwrap() > 1000);

@@ -14,7 +14,7 @@
 
 use crate::hop::take;
 use crate::position;
-use crate::selective_repeat::{Frame, START};
+use crate::selective_repeat::{Frame, Part, START};
 use airtcp_core::{Packet, SeqNum};
 use alloc::vec::Vec;
 use bytes::Bytes;
@@ -94,6 +94,7 @@ impl Repairable {
             sequence: near(sequence, self.sequence),
             back: self.back,
             after: 0,
+            part: Part::Whole,
         }
     }
 
@@ -177,7 +178,14 @@ mod tests {
 
     #[test]
     fn counters_grow_across_the_wrap_of_their_low_half() {
-        let last = Frame { incarnation: 265, number: SeqNum(0x1_fffe), sequence: SeqNum(u32::MAX), back: 0, after: 0 };
+        let last = Frame {
+            incarnation: 265,
+            number: SeqNum(0x1_fffe),
+            sequence: SeqNum(u32::MAX),
+            back: 0,
+            after: 0,
+            part: Part::Whole,
+        };
         let frame = repairable().frame(265, Some(&last));
         assert_eq!((frame.number, frame.sequence, frame.back), (SeqNum(0x2_0003), SeqNum(2), 1));
         assert_eq!(Repairable::of(&frame, vec![], Bytes::new()).sequence, 2);

@@ -42,7 +42,7 @@ pub use settings::{Compress, HeaderHopSettings};
 use crate::egress::{Egress, EgressSettings, QueueSize};
 use crate::hop::{Keep, Order, Outlet, PACKET_BYTES, hello_share, incarnation};
 use crate::peer::{self, Peer};
-use crate::selective_repeat::{Exchange, Frame, Receiver, START, Sender};
+use crate::selective_repeat::{Exchange, Frame, Part, Place, Receiver, START, Sender};
 use crate::{Made, Placement, Reports, SchemeEntry, Site, settings_for};
 use airtcp_core::{
     Backlog, Context, CreateReason, DropReason, Element, Event, Gauge, Instant, Packet, Peer as PeerId, Port, SeqNum,
@@ -132,7 +132,7 @@ impl Station {
         Station {
             exchange,
             compressor: Compressor::new(settings),
-            next: Frame { incarnation, number: START, sequence: START, back: 0, after: 0 },
+            next: Frame { incarnation, number: START, sequence: START, back: 0, after: 0, part: Part::Whole },
             recent: VecDeque::new(),
             last: None,
             most_copies: sixteenth * share::COPIES,
@@ -203,8 +203,8 @@ impl Station {
     fn protect(&mut self, now: Instant, bare: &Packet) -> Packet {
         let body = bare.payload_bytes().unwrap_or_default();
         let frame = if self.has_arq() {
-            let frame = self.exchange.sender.next_frame(None);
-            self.exchange.sender.on_sent(bare.clone(), None, now);
+            let frame = self.exchange.sender.next_frame(Place::default());
+            self.exchange.sender.on_sent(bare.clone(), Place::default(), now);
             frame
         } else {
             self.next

@@ -1,0 +1,77 @@
+//! Packets that leave no room for a shim go over the link in two: most of the packet, and a tail that is a frame of its own
+//! and goes behind it. This is where the two become one again.
+
+use crate::hop::Outlet;
+use crate::position::Position;
+use crate::selective_repeat::Part;
+use crate::tally::Tally;
+use airtcp_core::{Context, DropReason, Packet, Port};
+use alloc::collections::BTreeMap;
+
+/// Memory of an entry beside its packet.
+const ENTRY: u64 = 64;
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(super) struct Halves {
+    /// Which of those that came and have not passed are heads, and which are tails.
+    parts: BTreeMap<Position, Part>,
+    /// Heads whose turn has come, and whose tail's has not.
+    heads: BTreeMap<Position, Packet>,
+    /// What of them is held.
+    pub held: Tally,
+}
+
+impl Halves {
+    /// The packet that comes with this number is no whole one.
+    pub fn announce(&mut self, sequence: Position, part: Part) {
+        if part != Part::Whole {
+            self.parts.insert(sequence, part);
+        }
+    }
+
+    /// Nothing before `expected` will come any more: heads that wait for a tail from there wait in vain.
+    pub fn forget_before(&mut self, cx: &mut Context<'_>, expected: Position) {
+        while let Some(entry) = self.heads.first_entry().filter(|entry| entry.key() + 1 < expected) {
+            let head = entry.remove();
+            self.held.remove(&head, ENTRY);
+            cx.discard(head, DropReason::CORRUPTED);
+        }
+        self.parts = self.parts.split_off(&expected);
+    }
+
+    /// Lets go of everything.
+    pub fn clear(&mut self, cx: &mut Context<'_>) {
+        self.forget_before(cx, Position::MAX);
+    }
+
+    fn join(&mut self, cx: &mut Context<'_>, sequence: Position, tail: Packet) {
+        let head = sequence.checked_sub(1).and_then(|before| self.heads.remove(&before));
+        let Some(mut head) = head else { return cx.discard(tail, DropReason::CORRUPTED) };
+        self.held.remove(&head, ENTRY);
+        if head.append_tail(&tail) {
+            cx.consume(tail);
+            cx.send(Port::INNER, head);
+        } else {
+            cx.discard(tail, DropReason::CORRUPTED);
+            cx.discard(head, DropReason::CORRUPTED);
+        }
+    }
+}
+
+impl Outlet for Halves {
+    fn pass(&mut self, cx: &mut Context<'_>, packet: Packet) {
+        cx.send(Port::INNER, packet);
+    }
+
+    fn pass_numbered(&mut self, cx: &mut Context<'_>, sequence: Position, packet: Packet) {
+        match self.parts.remove(&sequence).unwrap_or(Part::Whole) {
+            Part::Whole => self.pass(cx, packet),
+            Part::Head => {
+                self.held.add(&packet, ENTRY);
+                self.heads.insert(sequence, packet);
+            }
+            Part::Tail => self.join(cx, sequence, packet),
+        }
+    }
+}
