@@ -140,6 +140,7 @@ impl Stack for Ours {
             "net.ipv4.tcp_early_retrans" => config.tail_loss_probe = is_on,
             "net.ipv4.tcp_frto" => config.frto = Some(is_on),
             "net.ipv4.tcp_slow_start_after_idle" => config.slow_start_after_idle = is_on,
+            "net.ipv4.tcp_syn_retries" => config.syn_retries = number()?,
             "net.ipv4.tcp_retries2" => config.max_retries = number()?,
             "net.ipv4.tcp_orphan_retries" => self.patience.retries = Some(number()?).filter(|_| is_on),
             _ => return Err(format!("our TCP has no '{name}'; docs/drills.md lists the settings")),

@@ -179,10 +179,10 @@ airtcp_core::parameters! {
         /// Send in bursts of what the rate carries in a millisecond and at 1.2 times the rate of the window, 2 times in slow
         /// start, whatever the controller, as Linux with `fq` or `SO_MAX_PACING_RATE`. BBR always paces.
         pub pacing: bool = false, "Linux tcp_update_pacing_rate()";
-        /// Times a SYN is sent again before the connection fails.
+        /// Times a SYN is sent again before the connection fails, beside `syn_linear_timeouts`; it fails earlier after the
+        /// time that so many retries take if each interval is twice the one before.
         pub syn_retries: u32 = 6, "Linux tcp_syn_retries";
-        /// Number of these retransmissions that the connecting end sends at a constant interval, before the interval
-        /// doubles.
+        /// Times that the connecting end sends its SYN again at a constant interval, before the interval doubles.
         pub syn_linear_timeouts: u32 = 4, "Linux; RFC 6298: 0";
         /// The connection fails after the time that so many timeouts in a row would take, from the minimum RTO on, and
         /// after so many probes of a closed window without an answer.

@@ -148,11 +148,15 @@ impl RttEstimator {
 
     /// How long `timeouts` in a row take from `least` on (Linux `tcp_model_timeout()`).
     pub fn time_of(&self, timeouts: u32, least: Duration) -> Duration {
+        let longest = self.max_rto.max(least);
         let mut wait = least;
         let mut total = Duration::ZERO;
-        for _ in 0..=timeouts {
+        for past in 0..=timeouts {
+            if wait == longest || wait.is_zero() {
+                return total.saturating_add(wait.saturating_mul(u64::from(timeouts - past) + 1));
+            }
             total = total.saturating_add(wait);
-            wait = wait.saturating_mul(2).min(self.max_rto.max(least));
+            wait = wait.saturating_mul(2).min(longest);
         }
         total
     }
@@ -243,6 +247,11 @@ mod tests {
         let rtt = RttEstimator::new(&Config::default());
         // Linux's tcp_retries2: 924.6 s.
         assert_eq!(rtt.time_of(15, Duration::from_millis(200)).as_millis(), 924_600);
+        assert_eq!(
+            rtt.time_of(u32::MAX, Duration::from_millis(200)).as_millis(),
+            204_600 + (u64::from(u32::MAX) - 9) * 120_000
+        );
+        assert_eq!(rtt.time_of(u32::MAX, Duration::ZERO), Duration::ZERO);
     }
 
     #[test]

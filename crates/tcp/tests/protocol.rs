@@ -84,6 +84,22 @@ fn nobody_there_ends_in_a_timeout_after_the_last_retry() {
     assert_eq!(net.now, Instant::ZERO + ms(15_000));
 }
 
+/// SYNs in all that nobody answers, and the seconds until the connection fails.
+fn unanswered_syns(syn_retries: u32, syn_linear_timeouts: u32) -> (u64, u64) {
+    let config = Config { syn_retries, syn_linear_timeouts, ..sink() };
+    let mut net = Net::new(&config, &sink(), 20, Box::new(|_, _, _| Fate::Drop));
+    net.run_until(Duration::from_secs(200), |net| net.a.is_closed());
+    assert_eq!(net.a.close_reason(), Some(CloseReason::TimedOut));
+    (net.a.stats().segments_sent, net.now.as_nanos() / 1_000_000_000)
+}
+
+#[test]
+fn syns_of_each_second_are_no_retries_and_only_take_time() {
+    // What a kernel 6.18 does with its tcp_syn_linear_timeouts of 4, and with none.
+    assert_eq!([1, 2, 3, 6].map(|retries| unanswered_syns(retries, 4)), [(3, 3), (6, 7), (8, 19), (11, 131)]);
+    assert_eq!(unanswered_syns(3, 0), (4, 15));
+}
+
 #[test]
 fn both_ends_may_open_at_once() {
     let (left, right) = endpoints();

@@ -126,6 +126,31 @@ fn a_lost_tail_is_probed_after_two_round_trips() {
 }
 
 #[test]
+fn a_probe_that_could_not_leave_is_not_due_any_more_once_all_is_acknowledged() {
+    let mut net = Net::new(&sink(), &sink(), 20, perfect());
+    net.establish();
+    net.run_for(ms(100));
+    net.a.write_virtual(MSS);
+    let segment = net.a.poll_transmit(net.now).unwrap();
+    let at = net.a.poll_timeout().unwrap();
+    net.a.handle_timeout(at);
+    assert!(net.a.is_retransmission_due());
+    let b = net.b();
+    b.handle_segment(at, &segment);
+    let delayed = b.poll_timeout();
+    let acknowledgment = b.poll_transmit(at).or_else(|| {
+        b.handle_timeout(delayed?);
+        b.poll_transmit(delayed?)
+    });
+    let later = at + ms(300);
+    net.a.handle_segment(later, &acknowledgment.unwrap());
+    assert!(net.a.all_acknowledged() && !net.a.is_retransmission_due());
+    net.a.write_virtual(MSS);
+    assert!(net.a.poll_transmit(later).is_some());
+    assert_eq!(net.a.stats().loss_probes, 0);
+}
+
+#[test]
 fn reordering_alone_retransmits_little_and_takes_no_window() {
     let mut count = 0;
     let path: Path = Box::new(move |_, from, packet| {

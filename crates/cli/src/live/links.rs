@@ -5,7 +5,6 @@ use airtcp_experiment::scenario::ResolvedScenario;
 use airtcp_link::LinkRate;
 use airtcp_linux::emulator::DirectionReport;
 use serde::Serialize;
-use std::collections::BTreeMap;
 use std::fmt;
 
 /// Rates over time are means of so long.
@@ -26,18 +25,9 @@ pub(crate) struct LinkReport {
 /// One direction of one link.
 #[derive(Debug, Serialize)]
 struct Direction {
-    name: String,
-    received_packets: u64,
-    received_bytes: u64,
-    delivered_packets: u64,
-    delivered_bytes: u64,
-    duplicated_packets: u64,
-    reordered_packets: u64,
-    corrupted_packets: u64,
-    marked_packets: u64,
-    held_packets: u64,
-    /// By reason.
-    dropped_packets: BTreeMap<&'static str, u64>,
+    /// What the link did with packets.
+    #[serde(flatten)]
+    packets: DirectionReport,
     /// The mean rate of each span, of a link whose rate varies; else its rate, if it has one.
     rate_bps: Vec<u64>,
 }
@@ -56,31 +46,18 @@ impl Direction {
     fn new(rate: &LinkRate, seed: u64, time: Duration, report: &DirectionReport) -> Self {
         let spans = if rate.is_varying() { time.as_nanos().div_ceil(EVERY.as_nanos()) } else { 1 };
         let rates = rate.means(seed, &report.name, EVERY, spans).unwrap_or_default();
-        Direction {
-            name: report.name.clone(),
-            received_packets: report.received_packets,
-            received_bytes: report.received_bytes,
-            delivered_packets: report.delivered_packets,
-            delivered_bytes: report.delivered_bytes,
-            duplicated_packets: report.duplicated_packets,
-            reordered_packets: report.reordered_packets,
-            corrupted_packets: report.corrupted_packets,
-            marked_packets: report.marked_packets,
-            held_packets: report.held_packets,
-            dropped_packets: report.drops().map(|(reason, count)| (reason.label(), count)).collect(),
-            rate_bps: rates.iter().map(|rate| rate.bps()).collect(),
-        }
+        Direction { packets: report.clone(), rate_bps: rates.iter().map(|rate| rate.bps()).collect() }
     }
 }
 
 /// A line for each direction: what came, what left, what was dropped and why, and between which rates.
 impl fmt::Display for LinkReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (index, link) in self.links.iter().enumerate() {
+        for (index, Direction { packets: link, rate_bps }) in self.links.iter().enumerate() {
             let end = if index + 1 < self.links.len() { "\n" } else { "" };
             write!(f, "{:<24} {} packets in, {} out", link.name, link.received_packets, link.delivered_packets)?;
-            for (reason, count) in &link.dropped_packets {
-                write!(f, ", {count} {reason}")?;
+            for (reason, count) in link.drops() {
+                write!(f, ", {count} {}", reason.label())?;
             }
             for (count, what) in [
                 (link.duplicated_packets, "duplicated"),
@@ -92,8 +69,8 @@ impl fmt::Display for LinkReport {
                     write!(f, ", {count} {what}")?;
                 }
             }
-            let range = link.rate_bps.iter().min().zip(link.rate_bps.iter().max());
-            if let Some((least, most)) = range.filter(|_| link.rate_bps.len() > 1) {
+            let range = rate_bps.iter().min().zip(rate_bps.iter().max());
+            if let Some((least, most)) = range.filter(|_| rate_bps.len() > 1) {
                 write!(f, "; rate {:.2} to {:.2} Mbit/s", *least as f64 / 1e6, *most as f64 / 1e6)?;
             }
             f.write_str(end)?;

@@ -3,9 +3,10 @@
 use super::passage::PassageReport;
 use airtcp_core::{Counts, DropReason, Duration};
 use hdrhistogram::Histogram;
+use serde::{Serialize, Serializer};
 
-/// One direction of one link since the last restart.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// One direction of one link since the last restart. As JSON it has the drops by the labels of their reasons.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct DirectionReport {
     /// The scenario's name, for example `links.air.forward`.
     pub name: String,
@@ -28,8 +29,10 @@ pub struct DirectionReport {
     /// Packets on the link when the report was made.
     pub held_packets: u64,
     /// Packets dropped, by reason.
+    #[serde(rename = "dropped_packets", serialize_with = "by_label")]
     pub(super) drops: Counts<DropReason>,
     /// Header packets of TCP Decoupling among them, alike.
+    #[serde(skip)]
     pub(super) headers: Counts<DropReason>,
 }
 
@@ -71,6 +74,10 @@ impl DirectionReport {
         let dropped: u64 = self.drops.total();
         self.received_packets + self.duplicated_packets == self.delivered_packets + dropped + self.held_packets
     }
+}
+
+fn by_label<S: Serializer>(drops: &Counts<DropReason>, to: S) -> Result<S::Ok, S::Error> {
+    to.collect_map(drops.iter().map(|(reason, count)| (reason.label(), count)))
 }
 
 /// How late packets were released.
@@ -171,6 +178,13 @@ mod tests {
     fn loss_is_a_share_of_the_packets_that_got_through_the_queue() {
         assert_eq!(direction(110).loss_seen_ratio(), 0.1);
         assert_eq!(direction(0).loss_seen_ratio(), 0.0);
+    }
+
+    #[test]
+    fn as_json_drops_have_the_labels_of_their_reasons() {
+        let json = serde_json::to_value(direction(110)).unwrap();
+        assert_eq!(json["dropped_packets"], serde_json::json!({ "queue_full": 10, "loss": 10 }));
+        assert_eq!((&json["name"], &json["held_packets"]), (&"links.air.forward".into(), &5.into()));
     }
 
     #[test]

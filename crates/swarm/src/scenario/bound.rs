@@ -68,7 +68,12 @@ fn needed(scenario: &Scenario, flow: &FlowPlan, size: u64) -> Duration {
     let rounds = size / window(flow) + 8;
     let of_trunk = if scenario.trunk.is_some() { (CONTROL_RTO + rtt * 2) * TIMEOUTS } else { Duration::ZERO };
     let repairs = repairs + doubled_waits(flow, size, rto);
-    sending + (rtt + longest_delay(&flow.tcp)) * rounds * 2 + rto * TIMEOUTS + repairs + of_trunk
+    sending + (rtt + longest_delay(&flow.tcp)) * rounds * 2 + timeouts(scenario, flow) + repairs + of_trunk
+}
+
+/// What the timeouts take that competing flows may cost a flow.
+pub(super) fn timeouts(scenario: &Scenario, flow: &FlowPlan) -> Duration {
+    rto(flow, round_trip(scenario, flow.ends)) * TIMEOUTS
 }
 
 /// How long an acknowledgment may wait.
@@ -136,7 +141,7 @@ fn window(flow: &FlowPlan) -> u64 {
 }
 
 /// The lowest rate on the path, there and back, of links and of the schemes on them.
-fn bottleneck(scenario: &Scenario, flow: &FlowPlan) -> Rate {
+pub(super) fn bottleneck(scenario: &Scenario, flow: &FlowPlan) -> Rate {
     let [from, to] = flow.ends;
     let rates = scenario.path(from, to).into_iter().chain(scenario.path(to, from)).flat_map(|(link, direction)| {
         let plan = &scenario.links[link];

@@ -60,12 +60,44 @@ const RETRIES: u32 = 1000;
 /// SYNs that outlast whatever holds up their answer.
 const SYN_RETRIES: u32 = 200;
 
-/// Has SYNs and their answers outlast a trunk that lets nothing through yet ([`bound`] says for how long), or has a
-/// full queue of its own: behind it an answer waits longer than the retries of a SYN take.
-pub(super) fn outlast_trunk(scenario: &mut Scenario) {
-    if scenario.trunk.is_some() {
-        scenario.flows.iter_mut().for_each(|flow| flow.tcp.syn_retries = SYN_RETRIES);
+/// Has SYNs and their answers outlast what holds them up: the faults and the timeouts that other flows cost them behind
+/// full queues, or a trunk that lets nothing through yet ([`bound`] says for how long) or has a full queue of its own.
+pub(super) fn outlast_waits(scenario: &mut Scenario) {
+    for index in 0..scenario.flows.len() {
+        let flow = &scenario.flows[index];
+        let wait = scenario.heal + bound::timeouts(scenario, flow);
+        if scenario.trunk.is_some() || patience(&flow.tcp) < wait {
+            scenario.flows[index].tcp.syn_retries = SYN_RETRIES;
+        }
     }
+}
+
+/// Has repeated segments fit the links where timeouts do not back off: all flows together may repeat as much as half of
+/// the slowest link on their way carries.
+///
+/// With an RTO of 200 ms, packets of 9000 bytes and 300 kbit/s, one flow alone fills the link with copies of a segment,
+/// for good: the queue delays each acknowledgment, and without backoff or timestamps nothing tells the flow so.
+pub(super) fn repeat_within_reason(scenario: &mut Scenario) {
+    let flows = scenario.flows.len() as u32;
+    for index in 0..scenario.flows.len() {
+        let flow = &scenario.flows[index];
+        let least = bound::bottleneck(scenario, flow).serialisation(flow.tcp.mtu.saturating_mul(2 * flows), &mut 0);
+        let tcp = &mut scenario.flows[index].tcp;
+        if !tcp.rto_backoff {
+            tcp.min_rto = tcp.min_rto.max(least);
+            tcp.max_rto = tcp.max_rto.max(tcp.min_rto);
+        }
+    }
+}
+
+/// How long a connection repeats its SYN before it fails.
+fn patience(tcp: &Config) -> Duration {
+    let waits = (0..=tcp.syn_retries).scan(tcp.initial_rto, |wait, _| {
+        let this = (*wait).min(tcp.max_rto);
+        *wait = if tcp.rto_backoff { this.saturating_mul(2) } else { this };
+        Some(this)
+    });
+    waits.fold(Duration::ZERO, Duration::saturating_add)
 }
 
 /// Any parameters but those by which a connection is told to give up, those that the simulator sets, and the tick of the
@@ -159,6 +191,42 @@ fn draw_habits(config: &mut Config) {
 mod tests {
     use super::*;
     use crate::scenario::scenario;
+
+    #[test]
+    fn a_syn_is_repeated_for_as_long_as_full_queues_may_hold_up_its_answer() {
+        let (mut few, mut many) = (0, 0);
+        for seed in 0..300 {
+            let scenario = scenario(seed, &Tables::built_in());
+            for flow in scenario.flows.iter().filter(|flow| flow.tcp.rto_backoff && scenario.trunk.is_none()) {
+                let round_trip = bound::round_trip(&scenario, flow.ends);
+                assert!(patience(&flow.tcp) >= round_trip.saturating_mul(12), "seed {seed}: {round_trip}");
+                *if flow.tcp.syn_retries == SYN_RETRIES { &mut many } else { &mut few } += 1;
+            }
+        }
+        assert!(few > 20 && many > 20, "{few} {many}");
+    }
+
+    #[test]
+    fn what_is_repeated_without_backoff_takes_half_of_a_link_at_most() {
+        let mut found = 0;
+        for seed in 0..300 {
+            let scenario = scenario(seed, &Tables::built_in());
+            for (index, link) in scenario.links.iter().enumerate() {
+                for (direction, settings) in link.directions.iter().enumerate() {
+                    let uses =
+                        |flow: &&FlowPlan| scenario.path(flow.ends[0], flow.ends[1]).contains(&(index, direction));
+                    let repeating = scenario.flows.iter().filter(uses).filter(|flow| !flow.tcp.rto_backoff);
+                    // Bits a second: a segment for each of the shortest timeouts.
+                    let load = |tcp: &Config| u64::from(tcp.mtu) * 8 * 1_000_000_000 / tcp.min_rto.as_nanos().max(1);
+                    let rate = settings.rate.constant().map_or(0, |rate| rate.bps());
+                    let sum: u64 = repeating.map(|flow| load(&flow.tcp)).sum();
+                    assert!(sum <= rate / 2, "seed {seed}, l{index}: {sum} bit/s of {rate}");
+                }
+            }
+            found += scenario.flows.iter().filter(|flow| !flow.tcp.rto_backoff).count();
+        }
+        assert!(found > 20, "{found}");
+    }
 
     #[test]
     fn behind_a_trunk_a_syn_is_repeated_for_as_long_as_the_trunk_may_let_nothing_through() {

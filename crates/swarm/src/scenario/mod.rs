@@ -113,7 +113,8 @@ pub fn scenario(seed: u64, tables: &Tables<'_>) -> Scenario {
     scenario.trunk = trunk::draw_trunk(draw, &scenario, tables);
     circuit::fit_circuits(&mut scenario);
     circuit::fit_queues(&mut scenario);
-    flow::outlast_trunk(&mut scenario);
+    flow::repeat_within_reason(&mut scenario);
+    flow::outlast_waits(&mut scenario);
     flow::shorten(&mut scenario);
     scenario
 }

@@ -140,17 +140,26 @@ impl Connection {
     }
 
     /// Our SYN was not answered in time. False if the peer must be given up.
-    pub(super) fn handle_syn_timeout(&mut self) -> bool {
-        if self.syn_retries >= self.config.syn_retries {
+    pub(super) fn handle_syn_timeout(&mut self, now: Instant) -> bool {
+        let linear = if self.state == State::SynSent { self.config.syn_linear_timeouts } else { 0 };
+        let most = self.config.syn_retries.saturating_add(linear);
+        if self.syn_retries >= most || linear > 0 && self.has_waited_for_syns(now) {
             return false;
         }
         self.syn_retries += 1;
-        if self.state != State::SynSent || self.syn_retries > self.config.syn_linear_timeouts {
+        if self.syn_retries > linear {
             self.sender.rtt.back_off();
         }
         self.stats.rtos += 1;
         self.stats.retransmitted_segments += 1;
         self.syn_due = true;
         true
+    }
+
+    /// Our first SYN was sent as long ago as all `syn_retries` take if each interval is twice the one before, and has
+    /// been sent again (Linux `retransmits_timed_out()`).
+    fn has_waited_for_syns(&self, now: Instant) -> bool {
+        let time = self.sender.rtt.time_of(self.config.syn_retries, self.config.initial_rto);
+        self.syn_retries > 0 && now.saturating_since(self.first_syn_at) >= time
     }
 }

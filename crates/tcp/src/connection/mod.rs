@@ -113,6 +113,7 @@ pub struct Connection {
     syn_due: bool,
     syn_retries: u32,
     syn_transmissions: u32,
+    first_syn_at: Instant,
     syn_sent_at: Instant,
     reset_due: bool,
     /// The application closed both directions.
@@ -167,6 +168,7 @@ impl Connection {
             syn_due: false,
             syn_retries: 0,
             syn_transmissions: 0,
+            first_syn_at: now,
             syn_sent_at: now,
             reset_due: false,
             orphan: None,
@@ -325,7 +327,7 @@ impl Connection {
         }
         if self.timers.take_expired(Timer::Retransmit, now) {
             let goes_on = if matches!(self.state, State::SynSent | State::SynReceived) {
-                self.handle_syn_timeout()
+                self.handle_syn_timeout(now)
             } else {
                 let limits = self.limits(self.sender.rtt.rto());
                 self.with_sender(now, |sender, step| sender.handle_retransmission_timeout(&limits, step))

@@ -57,6 +57,9 @@ impl Connection {
             header.acknowledgment = self.peer_sequence.at(1);
             self.options.last_ack_sent = 1;
         }
+        if self.syn_transmissions == 0 {
+            self.first_syn_at = now;
+        }
         self.syn_sent_at = now;
         self.syn_transmissions += 1;
         self.timers.start(Timer::Retransmit, now, self.sender.rtt.rto());

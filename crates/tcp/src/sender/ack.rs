@@ -86,6 +86,8 @@ impl Sender {
         let reported = self.take_blocks(input, &mut facts, &mut delivery, step);
         self.sk.delivered = self.sk.delivered.wrapping_add(reported);
         self.take_cumulative(&mut facts, &mut delivery, step);
+        // A probe that was due and could not leave has nothing left to ask about.
+        self.probe.due &= !self.board.is_empty();
         facts.original_delivered = self.is_original_delivered(&delivery);
         if let Some(newest) = delivery.newest {
             self.detector.on_delivered(newest);
