@@ -81,6 +81,69 @@ fn live_newzag_is_loaded_for_a_run_counts_and_is_gone_after_it() {
     std::fs::remove_dir_all(results).expect("results were written");
 }
 
+/// A call, QUIC and a tunnel on one hop at the same time.
+const NOT_TCP: &str = r#"schema = 1
+base = "demo.toml"
+duration = "6s"
+warmup = "1s"
+runs = 1
+
+[flows.call]
+from = "sender"
+to = "receiver"
+socket = "datagram"
+socket_options = { every = "10ms", packet = 200, data_dscp = 46 }
+
+[flows.quic]
+from = "sender"
+to = "receiver"
+socket = "quic"
+
+[flows.tunnel]
+from = "sender"
+to = "receiver"
+socket = "wireguard"
+
+[vary]
+links.air.loss = ["5%"]
+schemes.repair.kind = ["none", "arq"]
+"#;
+
+#[test]
+fn live_what_is_not_tcp_is_measured_and_repaired() {
+    if cannot_run("live_what_is_not_tcp_is_measured_and_repaired") {
+        return;
+    }
+    let directory = std::env::temp_dir().join(format!("airtcp-live-not-tcp-{}", std::process::id()));
+    std::fs::create_dir_all(&directory).unwrap();
+    let file = directory.join("not-tcp.toml");
+    let demo = include_str!("../../../scenarios/demo.toml").replace("[flows.bulk]", "[flows.tunnel]");
+    std::fs::write(directory.join("demo.toml"), demo.split("[vary]").next().unwrap()).unwrap();
+    std::fs::write(&file, NOT_TCP).unwrap();
+    let results = directory.join("results");
+    let output = airtcp(&["run", file.to_str().unwrap(), "--live", "--json", "--results", results.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output));
+    let summary: Value = serde_json::from_slice(&output.stdout).expect("stdout is JSON");
+    let of = |cell: usize, flow: &str| {
+        let flows = summary["cells"][cell]["flows"].as_array().unwrap();
+        flows.iter().find(|found| found["name"] == flow).unwrap().clone()
+    };
+    let median = |value: &Value| value["median"].as_f64().unwrap();
+    let lost = [0, 1].map(|cell| median(&of(cell, "call")["lost_share"]));
+    assert!((0.01..0.12).contains(&lost[0]) && lost[1] < 0.005, "{lost:?}");
+    let delay = [0, 1].map(|cell| median(&of(cell, "call")["delay_ns"]["p50"]));
+    assert!(delay.iter().all(|delay| *delay > 30e6), "{delay:?}");
+    for flow in ["quic", "tunnel"] {
+        let goodput = [0, 1].map(|cell| median(&of(cell, flow)["goodput_bps"]));
+        assert!(goodput[0] > 0.0 && goodput[1] > 1.5 * goodput[0], "{flow}: {goodput:?}");
+    }
+    assert!(summary["cells"].as_array().unwrap().iter().all(|cell| cell["checks"]["stream"] == "passed"));
+    // The simulator has two of the three sockets not, and says what to do.
+    let output = airtcp(&["run", file.to_str().unwrap(), "--results", results.to_str().unwrap()]);
+    assert!(text(&output).contains("the simulator has no QUIC; run it with --live"), "{}", text(&output));
+    std::fs::remove_dir_all(directory).unwrap();
+}
+
 #[test]
 fn live_a_program_of_the_users_runs_on_a_host_and_reaches_another() {
     if cannot_run("live_a_program_of_the_users_runs_on_a_host_and_reaches_another") {

@@ -46,6 +46,10 @@ impl Simulator {
             let sentence = format!("the simulator has no '{}'; the kernel's own runs with --live", flow.controller);
             return Err(NotRun::Skipped(sentence));
         }
+        let live_only = |flow: &FlowSpec| Some((flow.name.clone(), flow.socket.settings.live_only()?));
+        if let Some((flow, reason)) = cell.flows.iter().find_map(live_only) {
+            return Err(NotRun::Skipped(format!("flow '{flow}': {reason}")));
+        }
         let settings = RunSettings {
             seed,
             duration: cell.duration,
@@ -164,8 +168,11 @@ fn convert(cell: &ResolvedScenario, seed: u64, outcome: Outcome) -> RunOutcome {
 }
 
 fn convert_probe(probe: airtcp_sim::ProbeOutcome) -> ProbeOutcome {
-    let rtt = Percentiles { p50: probe.rtt.p50, p95: probe.rtt.p95, p99: probe.rtt.p99 };
-    ProbeOutcome { name: probe.name, sent: probe.sent, received: probe.received, rtt }
+    ProbeOutcome { name: probe.name, sent: probe.sent, received: probe.received, rtt: percentiles(probe.rtt) }
+}
+
+fn percentiles(of: airtcp_sim::Percentiles) -> Percentiles {
+    Percentiles { p50: of.p50, p95: of.p95, p99: of.p99 }
 }
 
 /// The level that stands at `index` of every sample.
@@ -232,7 +239,8 @@ fn convert_flow(cell: &ResolvedScenario, spec: &FlowSpec, flow: airtcp_sim::Flow
         acknowledged_missing: Some(flow.acknowledged_missing),
         controller: flow.controller.into_iter().map(|(name, count)| (name.to_owned(), count)).collect(),
         control: flow.control.into_iter().map(|(name, count)| (name.to_owned(), count)).collect(),
-        rtt: Percentiles { p50: flow.rtt.p50, p95: flow.rtt.p95, p99: flow.rtt.p99 },
+        rtt: percentiles(flow.rtt),
+        delay: flow.delay.map(percentiles),
         segment_bytes: flow.segment_bytes,
         longest_stall: flow.longest_stall,
         series: flow

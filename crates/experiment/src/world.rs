@@ -110,6 +110,9 @@ pub struct FlowOutcome {
     pub control: Vec<(String, u64)>,
     /// Percentiles of the sender's round-trip times.
     pub rtt: Percentiles,
+    /// How long datagrams that arrived in the measured time were on their way; nothing for a byte stream.
+    #[serde(default)]
+    pub delay: Option<Percentiles>,
     /// Payload of a full segment, in bytes.
     pub segment_bytes: u32,
     /// Longest time without a delivered byte.

@@ -6,7 +6,7 @@ use airtcp_experiment::metric::{self, Metric};
 use airtcp_experiment::results::summary::CellSummary;
 use airtcp_experiment::results::{self, CellState, Results, parquet as files};
 use airtcp_experiment::table::measure::Measure;
-use airtcp_experiment::world::{FlowOutcome, Path, ProbeOutcome, Queue, SchemeOutcome};
+use airtcp_experiment::world::{FlowOutcome, Path, Percentiles, ProbeOutcome, Queue, SchemeOutcome};
 use airtcp_experiment::{RunOutcome, Scenario};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use std::collections::BTreeSet;
@@ -22,7 +22,8 @@ fn telling() -> RunOutcome {
         transfer: Some(Duration::from_secs(1)),
         acknowledged_missing: Some(0),
         controller: vec![("decisions".into(), 4), ("random".into(), 1)],
-        control: vec![("rtos".into(), 1)],
+        control: vec![("rtos".into(), 1), ("datagrams".into(), 10), ("datagrams_lost".into(), 1)],
+        delay: Some(Percentiles { p50: 1, p95: 2, p99: 3 }),
         ..FlowOutcome::default()
     };
     let wlan = metric::all().filter_map(|metric| metric.name.strip_prefix("wlan."));

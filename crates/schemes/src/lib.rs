@@ -68,6 +68,8 @@ pub const SOCKETS: &[SocketEntry] = &[
     papers::decoupling::socket::ENTRY,
     papers::decoupling::datagrams::STREAMING,
     papers::decoupling::datagrams::DATAGRAM,
+    socket::quic::ENTRY,
+    socket::wireguard::ENTRY,
 ];
 
 /// A scheme as files, help, the simulator and the gateway see it.

@@ -299,6 +299,9 @@ impl<'t> Engine<'t> {
                     to: topology.nodes[to].clone(),
                 });
             }
+            if let Some(reason) = flow.socket.settings.live_only() {
+                return Err(SimError::LiveOnly { flow: flow.name.clone(), reason });
+            }
             let (sender, receiver) = (self.host_of(from), self.host_of(to));
             let run = self.settings.clone();
             let ends = [from, to].map(|node| address::of_node(node, flow.family()));

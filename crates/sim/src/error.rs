@@ -25,6 +25,14 @@ pub enum SimError {
         /// Its receiver.
         to: String,
     },
+    /// A socket exists in live runs only.
+    #[error("flow '{flow}': {reason}")]
+    LiveOnly {
+        /// The flow.
+        flow: String,
+        /// What to do.
+        reason: &'static str,
+    },
     /// The address plan is exhausted.
     #[error("a topology can have at most {MAX_NODES} nodes")]
     TooManyNodes,

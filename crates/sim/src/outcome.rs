@@ -76,6 +76,8 @@ pub struct FlowOutcome {
     pub control: Vec<(&'static str, u64)>,
     /// Round-trip times the sender measured.
     pub rtt: Percentiles,
+    /// How long datagrams that arrived in the measured time were on their way; nothing for a byte stream.
+    pub delay: Option<Percentiles>,
     /// Longest time without a delivered byte, while the flow was not done.
     pub longest_stall: Duration,
     /// Payload bytes of a full segment.

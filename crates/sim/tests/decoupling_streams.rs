@@ -57,6 +57,23 @@ fn a_stream_faster_than_its_circuit_is_cut_in_front_of_it() {
 }
 
 #[test]
+fn a_call_has_the_delay_of_its_path_and_loses_what_the_link_loses() {
+    let socket = datagram(&[("every", "20ms"), ("packet", "200"), ("data_dscp", "46")]);
+    let paper = Paper { air: &[("loss", "2%")], socket, flows: 1, ..Paper::default() };
+    let outcome = paper.run_with(&RunSettings { warmup: Duration::from_secs(10), ..settings(1, 110) });
+    let of = |name| control(&outcome, 0, name);
+    assert!(of("datagrams").abs_diff(5000) <= 1, "{}", of("datagrams"));
+    assert_eq!((of("datagrams_misordered"), of("datagrams_repeated")), (0, 0));
+    // What the link dropped, the warm-up's aside.
+    let (lost, dropped) = (of("datagrams_lost"), lost_on_the_air(&outcome));
+    assert!(lost > 50 && lost <= dropped && dropped - lost <= dropped / 5, "{lost} lost, {dropped} dropped");
+    let delay = outcome.flows[0].delay.expect("datagrams say how long they took");
+    // Alone on the path nothing waits, so that all took the same but for the jitter of the links.
+    let path = paper.rtt_ms * 1_000_000 / 2;
+    assert!(delay.p50 >= path && delay.p99 < path + 5_000_000, "{delay:?} over a path of {path} ns");
+}
+
+#[test]
 fn datagrams_without_a_circuit_come_at_their_rate() {
     let socket = datagram(&[("rate", "4Mbit")]);
     let outcome = Paper { air: LOSSLESS, socket, ipv6: true, ..Paper::default() }.run(1, 40);

@@ -3,6 +3,7 @@
 use super::failed;
 use airtcp_experiment::{NotRun, ResolvedScenario};
 use airtcp_linux::bpf::{self, BpfError, Options, Program, Registration, pinned};
+use airtcp_schemes::socket::quic;
 
 /// The controllers that one run loaded; they go when this is dropped, and when the process ends.
 pub(super) struct Controllers(Vec<(&'static Program, Registration)>);
@@ -12,7 +13,8 @@ impl Controllers {
     pub(super) fn load(cell: &ResolvedScenario) -> Result<Controllers, NotRun> {
         let mut loaded = Controllers(Vec::new());
         let mut seen: Vec<(&str, Options)> = Vec::new();
-        for flow in &cell.flows {
+        // QUIC brings its own.
+        for flow in cell.flows.iter().filter(|flow| flow.socket.entry.slug != quic::ENTRY.slug) {
             let Ok(program) = bpf::program(&flow.controller) else {
                 if flow.config.controller.given().is_empty() {
                     continue;

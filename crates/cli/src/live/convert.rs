@@ -10,7 +10,7 @@ use airtcp_experiment::world::{
 };
 use airtcp_linux::emulator::{self, PassageReport, SelfTest};
 use airtcp_linux::gateway::status::HELD_PACKETS;
-use airtcp_linux::traffic::{self, FlowResult, ProbeResult};
+use airtcp_linux::traffic::{self, DatagramResult, FlowResult, ProbeResult, RttPercentiles};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
@@ -70,12 +70,24 @@ fn flow(cell: &ResolvedScenario, spec: &FlowSpec, result: &FlowResult, repairs: 
         rtos: result.timeouts.unwrap_or(0),
         acknowledged_missing: None,
         controller: Vec::new(),
-        control: Vec::new(),
-        rtt: percentiles(result.rtt.p50, result.rtt.p95, result.rtt.p99),
+        control: result.datagrams.as_ref().map_or_else(Vec::new, counts),
+        rtt: of_times(result.rtt),
+        delay: result.datagrams.map(|datagrams| of_times(datagrams.delay)),
         segment_bytes: spec.sizes().payload,
         longest_stall: result.longest_stall,
         series: series(cell, result, repairs, start),
     }
+}
+
+/// As the simulator's sockets count.
+fn counts(datagrams: &DatagramResult) -> Vec<(String, u64)> {
+    let counts = [
+        ("datagrams", datagrams.sent),
+        ("datagrams_lost", datagrams.arrivals.lost),
+        ("datagrams_misordered", datagrams.arrivals.misordered),
+        ("datagrams_repeated", datagrams.arrivals.repeated),
+    ];
+    counts.into_iter().map(|(name, count)| (name.to_owned(), count)).collect()
 }
 
 /// The sender's samples, with what had arrived and been repaired by then.
@@ -183,8 +195,11 @@ fn checks(findings: &Findings<'_>) -> Vec<(Cow<'static, str>, Verdict)> {
 }
 
 fn probe(result: &ProbeResult) -> ProbeOutcome {
-    let rtt = percentiles(result.rtt.p50, result.rtt.p95, result.rtt.p99);
-    ProbeOutcome { name: result.name.clone(), sent: result.sent, received: result.received, rtt }
+    ProbeOutcome { name: result.name.clone(), sent: result.sent, received: result.received, rtt: of_times(result.rtt) }
+}
+
+fn of_times(found: RttPercentiles) -> Percentiles {
+    percentiles(found.p50, found.p95, found.p99)
 }
 
 fn percentiles(p50: Duration, p95: Duration, p99: Duration) -> Percentiles {

@@ -1,9 +1,10 @@
-//! The live world: the same scenario on kernel TCP between network namespaces of this machine.
+//! The live world: the same scenario on kernel TCP, and UDP, between network namespaces of this machine.
 //!
 //! Each run builds its own testbed, starts one `airtcp gateway` per element of the scheme, as an operator would, tests
 //! the emulated links, runs the flows and takes everything down again. Runs follow each other strictly: they measure
 //! time.
 
+mod carriers;
 mod controllers;
 mod convert;
 mod gateways;
@@ -117,11 +118,7 @@ fn refuse_what_is_not_emulated(cell: &ResolvedScenario) -> Result<(), NotRun> {
 /// endpoints shall have habits that the kernel has is none.
 fn refuse_what_the_kernel_decides(cell: &ResolvedScenario) -> Result<(), NotRun> {
     for flow in &cell.flows {
-        if !flow.socket.entry.in_kernel {
-            let sentence =
-                format!("flow '{}' has a socket that the kernel does not have; run it in the simulator", flow.name);
-            return Err(NotRun::Skipped(sentence));
-        }
+        carriers::carrier(flow)?;
         if let Some(field) = set_otherwise(&flow.config) {
             let sentence =
                 format!("flow '{}' sets '{}', which the kernel decides in a live run", flow.name, field.name);
@@ -201,6 +198,7 @@ fn flow_spec(
     // As the default the kernel tunes it.
     let receive_buffer = Some(flow.config.receive_buffer).filter(|size| *size != Config::default().receive_buffer);
     Ok(FlowSpec {
+        carrier: carriers::carrier(flow)?,
         receive_buffer: receive_buffer.map(|size| size.0),
         amount: flow.size.map_or(bulk.amount, |size| Amount::Bytes(size.0)),
         start: flow.start,
@@ -213,7 +211,9 @@ fn flow_spec(
 /// A kernel without the controller is no failure of the run.
 fn no_traffic(error: TrafficError) -> NotRun {
     match error {
-        TrafficError::Controller { .. } => NotRun::Skipped(error.to_string()),
+        TrafficError::Controller { .. } | TrafficError::NotOfQuic { .. } | TrafficError::NotBuilt { .. } => {
+            NotRun::Skipped(error.to_string())
+        }
         _ => failed(error),
     }
 }

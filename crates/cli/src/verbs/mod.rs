@@ -82,6 +82,7 @@ const BUILT_IN: &[(&str, &str)] = &[
     ("newzag-harm", include_str!("../../../../scenarios/newzag-harm.toml")),
     ("wrong-rate", include_str!("../../../../scenarios/wrong-rate.toml")),
     ("field", include_str!("../../../../scenarios/field.toml")),
+    ("any-traffic", include_str!("../../../../scenarios/any-traffic.toml")),
     ("accept-50mbit", include_str!("../../../../scenarios/accept-50mbit.toml")),
 ];
 

@@ -193,7 +193,7 @@ fn flow() -> Topic {
     let endpoints = Section { title: "of both endpoints, in the simulator".into(), keys: keys(fields) };
     Topic {
         name: "flow".into(),
-        about: "A TCP transfer from one node to another.".into(),
+        about: "A transfer from one node to another: by TCP, or by what `airtcp show sockets` lists.".into(),
         notes: vec!["A live run uses the kernel's TCP and the kernel's settings.".into()],
         sections: vec![own, endpoints],
         example,
@@ -212,10 +212,10 @@ fn sockets(entries: &[SocketEntry]) -> Topic {
     sections.retain(|section| !section.keys.is_empty());
     Topic {
         name: "sockets".into(),
-        about: "What a flow's socket can be, in the simulator.".into(),
+        about: "What carries a flow. Live runs have tcp, datagram, quic and wireguard; the simulator has all but the last two.".into(),
         notes: entries.iter().map(|socket| format!("{}: {}", socket.slug, socket.about)).collect(),
         sections,
-        example: "[flows.bulk]\nfrom = \"sender\"\nto = \"receiver\"\nsocket = \"decoupling\"\nsocket_options = { vmss = 1500 }\n".into(),
+        example: "[flows.bulk]\nfrom = \"sender\"\nto = \"receiver\"\nsocket = \"datagram\"\nsocket_options = { every = \"20ms\", packet = 200, data_dscp = 46 }\n".into(),
     }
 }
 

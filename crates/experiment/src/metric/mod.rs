@@ -5,6 +5,7 @@
 //! A name with `<…>` in it stands for a family whose members come from the run: counters of a scheme, flows, probes.
 
 mod controller;
+mod datagram;
 mod flow;
 mod members;
 mod probe;
@@ -87,7 +88,9 @@ pub fn all() -> impl Iterator<Item = &'static Metric> {
         queue::WAITS,
         probe::METRICS,
         flow::STALLS,
+        datagram::METRICS,
         flow::BY_ITSELF,
+        datagram::BY_ITSELF,
         controller::OF_SCHEMES,
         controller::METRICS,
         controller::SHARES,

@@ -3,12 +3,12 @@
 //! What all flows together can get at most over the links that they take: each carries its rate in IP bits per second,
 //! where it varies the mean of what the run's seed gives it while the run is measured, ×
 //! (1 − PER of the data direction) × payload ÷ IP size of a full segment; and each flow gets at most one receive window
-//! per round trip. Where flows share links it is the largest sum that fits all of them, by linear programming. PER is the
+//! per round trip and no more than its socket sends. Where flows share links it is the largest sum that fits all of them, by linear programming. PER is the
 //! long-run share of full-size packets that the loss model takes, with those that arrive damaged; what reordering,
 //! outages and acknowledgments cost is not taken off.
 
 use crate::scenario::{FlowSpec, Hop, Paths, ResolvedScenario, Step};
-use airtcp_core::{Duration, Probability};
+use airtcp_core::{Duration, Probability, Rate};
 use microlp::{ComparisonOp, OptimizationDirection, Problem};
 use std::collections::BTreeMap;
 
@@ -33,7 +33,7 @@ pub fn ceiling_bps(scenario: &ResolvedScenario, seed: u64) -> Option<f64> {
         let links = hops.iter().enumerate().filter_map(|(at, hop)| {
             Some((*hop, goodput_bps(scenario, flow, *hop, rate_bps(scenario, seed, *hop, before(at))?)))
         });
-        Some(Group { links: links.collect(), most: window_bps(scenario, flow, &hops) })
+        Some(Group { links: links.collect(), most: own_bps(scenario, flow, &hops) })
     });
     let each = each.collect::<Option<Vec<Group>>>()?;
     let groups = bounded(joined(bounded(each)));
@@ -89,8 +89,9 @@ fn most_together(groups: &[Group]) -> f64 {
 /// What one link carries of one flow, in application bits per second.
 fn goodput_bps(scenario: &ResolvedScenario, flow: &FlowSpec, hop: Hop, rate_bps: f64) -> f64 {
     let settings = hop.settings(scenario);
-    let packet = flow.config.mtu.min(settings.mtu);
-    let segment = flow.sizes().payload.saturating_sub(flow.config.mtu.saturating_sub(packet));
+    let full = flow.sizes();
+    let packet = (full.header + full.payload).min(settings.mtu);
+    let segment = packet.saturating_sub(full.header);
     let per = settings.loss.mean(packet);
     let arrives = as_ratio(per.complement()) * as_ratio(settings.corrupt.complement());
     rate_bps * arrives * f64::from(segment) / f64::from(packet)
@@ -105,6 +106,14 @@ fn rate_bps(scenario: &ResolvedScenario, seed: u64, hop: Hop, before: Duration) 
     let [from, until] = [scenario.warmup, scenario.duration].map(|time| time.saturating_sub(before));
     let bits = rate.bits(seed, &hop.name(scenario), from, until)?;
     Some(bits as f64 * 1e9 / scenario.measured().as_nanos() as f64)
+}
+
+/// What a flow gets at most wherever it goes: a window per round trip, and what its socket sends.
+fn own_bps(scenario: &ResolvedScenario, flow: &FlowSpec, hops: &[Hop]) -> f64 {
+    let full = flow.sizes();
+    let payload = |rate: Rate| rate.bps() as f64 * f64::from(full.payload) / f64::from(full.header + full.payload);
+    let sent = flow.socket.settings.most().map_or(f64::INFINITY, payload);
+    window_bps(scenario, flow, hops).min(sent)
 }
 
 fn window_bps(scenario: &ResolvedScenario, flow: &FlowSpec, hops: &[Hop]) -> f64 {

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::process::{Command, Stdio};
 
 /// Feeds `commands` to one `ip -batch`, inside the namespace if one is named.
-pub(super) fn batch(namespace: Option<&str>, commands: &[String]) -> Result<(), TestbedError> {
+pub(crate) fn batch(namespace: Option<&str>, commands: &[String]) -> Result<(), TestbedError> {
     run(namespace, commands, false)
 }
 

@@ -16,7 +16,7 @@
 mod addresses;
 mod exec;
 mod interrupt;
-mod ip;
+pub(crate) mod ip;
 mod registry;
 mod routes;
 mod settings;

@@ -4,6 +4,7 @@ use super::wrap::Wrap;
 use crate::sys::clock;
 use crate::sys::netns::NetNs;
 use airtcp_core::{Duration, Instant};
+use airtcp_schemes::socket::datagram::Pace;
 use std::io;
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -21,7 +22,44 @@ pub enum Amount {
     Bytes(u64),
 }
 
-/// One TCP connection and what it carries. Times count from the run's origin.
+/// What carries a flow.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Carrier {
+    /// A connection of the kernel's TCP.
+    Tcp,
+    /// UDP datagrams with numbers; nothing comes back.
+    Datagrams(Stream),
+    /// A QUIC connection with one stream.
+    Quic {
+        /// How much may be under way, in bytes.
+        receive_window: u64,
+    },
+    /// TCP in a WireGuard tunnel of its own.
+    Wireguard {
+        /// Of the tunnel's devices.
+        mtu: u32,
+    },
+}
+
+impl Carrier {
+    /// What the threads of a flow need on their stacks: a handshake of TLS takes more, in a build without optimization.
+    pub(super) fn stack(&self) -> usize {
+        if matches!(self, Carrier::Quic { .. }) { 8 * STACK } else { STACK }
+    }
+}
+
+/// A stream of UDP datagrams.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Stream {
+    /// Time between two.
+    pub pace: Pace,
+    /// Bytes of each as an IP packet.
+    pub packet: u32,
+    /// Their differentiated services code point.
+    pub dscp: u8,
+}
+
+/// One flow and what it carries. Times count from the run's origin.
 #[derive(Clone, Debug)]
 pub struct FlowSpec {
     /// Name for threads, results and errors.
@@ -34,6 +72,8 @@ pub struct FlowSpec {
     pub source: IpAddr,
     /// The receiver's address.
     pub destination: IpAddr,
+    /// What carries it.
+    pub carrier: Carrier,
     /// The receiver's port; 0 lets the kernel choose.
     pub port: u16,
     /// Congestion controller at the sender, by the kernel's name.
@@ -78,6 +118,7 @@ impl FlowSpec {
             to: to.0.clone(),
             source: from.1,
             destination: to.1,
+            carrier: Carrier::Tcp,
             port: 0,
             controller: controller.into(),
             amount: Amount::Until(until),
@@ -122,6 +163,32 @@ pub enum TrafficError {
         action: &'static str,
         /// The kernel's answer.
         source: io::Error,
+    },
+    /// This build has no such carrier.
+    #[error("flow '{flow}': this airtcp was built without {what}; build it with the feature '{feature}'")]
+    NotBuilt {
+        /// The flow.
+        flow: String,
+        /// What is missing.
+        what: &'static str,
+        /// What brings it.
+        feature: &'static str,
+    },
+    /// QUIC's congestion controllers are its own.
+    #[error("flow '{flow}': QUIC has the controllers cubic, bbr and reno, not '{controller}'; choose one of them")]
+    NotOfQuic {
+        /// The flow.
+        flow: String,
+        /// The unknown name.
+        controller: String,
+    },
+    /// QUIC could not be set up.
+    #[error("flow '{flow}': cannot set QUIC up: {message}")]
+    Quic {
+        /// The flow.
+        flow: String,
+        /// What was refused.
+        message: String,
     },
     /// The kernel does not know the congestion controller.
     #[error(

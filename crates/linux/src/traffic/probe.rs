@@ -4,7 +4,7 @@
 //! the time on the path, whatever else the machine does.
 
 use super::flow::{STACK, TrafficError, since};
-use super::result::RttPercentiles;
+use super::result::{RttPercentiles, percentiles};
 use crate::sys::clock::wall_clock_ns;
 use crate::sys::netns::NetNs;
 use crate::sys::poll::PollSet;
@@ -116,8 +116,7 @@ impl Probe {
             set.add_readable(self.far.as_fd());
             set.wait(Some(wait))?;
         }
-        let at = |quantile| Duration::from_nanos(self.times.value_at_quantile(quantile));
-        let rtt = RttPercentiles { p50: at(0.5), p95: at(0.95), p99: at(0.99) };
+        let rtt = percentiles(&self.times);
         Ok(ProbeResult { name: spec.name.clone(), sent: self.sent, received: self.times.len(), rtt })
     }
 
@@ -160,7 +159,7 @@ fn number(bytes: &[u8]) -> u64 {
 }
 
 /// A full device queue is a lost probe, as a full link is.
-fn tolerate(result: io::Result<()>) -> io::Result<()> {
+pub(super) fn tolerate(result: io::Result<()>) -> io::Result<()> {
     match result {
         Err(error) if matches!(error.raw_os_error(), Some(libc::ENOBUFS | libc::EAGAIN)) => Ok(()),
         other => other,

@@ -95,11 +95,11 @@ fn clamped(stream: &TcpStream, spec: &FlowSpec) -> io::Result<()> {
 }
 
 impl Received {
-    fn note_stall(&mut self, from: Duration, to: Duration) {
+    pub(super) fn note_stall(&mut self, from: Duration, to: Duration) {
         self.longest_stall = self.longest_stall.max(to.saturating_sub(from));
     }
 
-    fn count(&mut self, bytes: u64, now: Duration, spec: &FlowSpec) {
+    pub(super) fn count(&mut self, bytes: u64, now: Duration, spec: &FlowSpec) {
         self.bytes += bytes;
         self.last_at = Some(now);
         if spec.window.0 <= now && now < spec.window.1 {

@@ -3,6 +3,8 @@
 use super::wrap::Wrapped;
 use crate::sys::tcp_info::TcpInfo;
 use airtcp_core::{Duration, Rate};
+use airtcp_schemes::socket::datagram::ArrivalCounts;
+use hdrhistogram::Histogram;
 use std::fmt::Write as _;
 
 /// How a flow ended.
@@ -31,7 +33,7 @@ pub struct Sample {
     pub info: TcpInfo,
 }
 
-/// Percentiles of the sender's smoothed round-trip time over the measured window.
+/// Percentiles of a time: of the sender's smoothed round-trip time over the measured window, unless said otherwise.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RttPercentiles {
     /// Half of the samples are at or below this.
@@ -40,6 +42,17 @@ pub struct RttPercentiles {
     pub p95: Duration,
     /// 99 of 100 samples are.
     pub p99: Duration,
+}
+
+/// What became of a stream of datagrams, within the measured window.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DatagramResult {
+    /// How many were sent.
+    pub sent: u64,
+    /// What the receiver makes of their numbers.
+    pub arrivals: ArrivalCounts,
+    /// How long they were on their way.
+    pub delay: RttPercentiles,
 }
 
 /// A finished flow. All times count from the run's origin unless they are spans.
@@ -85,7 +98,9 @@ pub struct FlowResult {
     pub receiver_sha256: [u8; 32],
     /// Clocks that wrapped meanwhile; looked at only where the flow asked for a wrap.
     pub wrapped: Wrapped,
-    /// Stream offset of the first byte that arrived wrong.
+    /// What a stream of datagrams tells besides.
+    pub datagrams: Option<DatagramResult>,
+    /// Stream offset of the first byte that arrived wrong, or the number of the first datagram that did.
     pub first_wrong_byte: Option<u64>,
 }
 
@@ -108,6 +123,12 @@ impl FlowResult {
     pub fn stream_is_intact(&self) -> bool {
         self.first_wrong_byte.is_none() && self.sender_sha256 == self.receiver_sha256
     }
+}
+
+/// The percentiles of recorded nanoseconds.
+pub(super) fn percentiles(times: &Histogram<u64>) -> RttPercentiles {
+    let at = |quantile| Duration::from_nanos(times.value_at_quantile(quantile));
+    RttPercentiles { p50: at(0.5), p95: at(0.95), p99: at(0.99) }
 }
 
 /// A hash as people print it.

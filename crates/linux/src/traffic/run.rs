@@ -1,10 +1,16 @@
 //! A flow that runs: its threads, its handle, and its result put together.
 
+use super::combine::combine;
+use super::datagrams;
 use super::establish::{Ends, establish};
-use super::flow::{FlowSpec, Progress, STACK, TrafficError, since};
+use super::flow::{Carrier, FlowSpec, Progress, STACK, TrafficError, since};
+#[cfg(feature = "quic")]
+use super::quic;
 use super::receiver;
-use super::result::{self, FlowResult, Outcome};
+use super::result::{FlowResult, Outcome};
 use super::sender;
+#[cfg(feature = "wireguard")]
+use super::wireguard::Tunnel;
 use airtcp_core::{Duration, Instant};
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -56,7 +62,7 @@ pub fn start(spec: FlowSpec, origin: Instant) -> Result<RunningFlow, TrafficErro
     let flow = spec.name.clone();
     let thread = std::thread::Builder::new()
         .name("airtcp-sender".into())
-        .stack_size(STACK)
+        .stack_size(spec.carrier.stack())
         .spawn(move || run(&spec, origin, &shared))
         .map_err(|source| TrafficError::Socket { flow, action: "start a thread", source })?;
     Ok(RunningFlow { progress, thread: Some(thread) })
@@ -67,6 +73,29 @@ fn run(spec: &FlowSpec, origin: Instant, progress: &Progress) -> Result<FlowResu
         let left = spec.start.saturating_sub(since(origin)).as_nanos().min(20_000_000);
         std::thread::sleep(std::time::Duration::from_nanos(left));
     }
+    match &spec.carrier {
+        Carrier::Tcp => over_tcp(spec, origin, progress),
+        Carrier::Datagrams(stream) => datagrams::run(stream, spec, origin, progress),
+        #[cfg(feature = "wireguard")]
+        Carrier::Wireguard { mtu } => {
+            let (tunnel, inside) = Tunnel::up(*mtu, spec)?;
+            let result = over_tcp(&inside, origin, progress);
+            let failed =
+                |source| TrafficError::Socket { flow: spec.name.clone(), action: "keep the tunnel up", source };
+            tunnel.down().map_err(failed).and(result)
+        }
+        #[cfg(not(feature = "wireguard"))]
+        Carrier::Wireguard { .. } => {
+            Err(TrafficError::NotBuilt { flow: spec.name.clone(), what: "WireGuard", feature: "wireguard" })
+        }
+        #[cfg(feature = "quic")]
+        Carrier::Quic { receive_window } => quic::run(*receive_window, spec, origin, progress),
+        #[cfg(not(feature = "quic"))]
+        Carrier::Quic { .. } => Err(TrafficError::NotBuilt { flow: spec.name.clone(), what: "QUIC", feature: "quic" }),
+    }
+}
+
+fn over_tcp(spec: &FlowSpec, origin: Instant, progress: &Progress) -> Result<FlowResult, TrafficError> {
     let Ends { client, server, opened_at } = match establish(spec, origin, progress)? {
         Ok(ends) => ends,
         Err(outcome) => return Ok(unconnected(spec, outcome)),
@@ -92,42 +121,4 @@ fn run(spec: &FlowSpec, origin: Instant, progress: &Progress) -> Result<FlowResu
 fn unconnected(spec: &FlowSpec, outcome: Outcome) -> FlowResult {
     let (sent, received) = (sender::Sent::default(), receiver::Received::default());
     FlowResult { connected_at: None, outcome, ..combine(spec, Duration::ZERO, sent, received) }
-}
-
-fn combine(
-    spec: &FlowSpec,
-    connected_at: Duration,
-    mut sent: sender::Sent,
-    received: receiver::Received,
-) -> FlowResult {
-    let complete = received.closed_in_order && received.bytes == sent.bytes;
-    let outcome = match sent.outcome.take() {
-        _ if complete => Outcome::Complete,
-        Some(outcome) => outcome,
-        None => Outcome::Broken(received.error.clone().unwrap_or_else(|| "stream cut".into())),
-    };
-    let last = sent.samples.last().map(|sample| sample.info).unwrap_or_default();
-    FlowResult {
-        name: spec.name.clone(),
-        outcome,
-        opened_at: None,
-        connected_at: Some(connected_at),
-        last_byte_at: received.last_at,
-        sent_bytes: sent.bytes,
-        received_bytes: received.bytes,
-        window: spec.window,
-        window_bytes: received.window_bytes,
-        received_series: received.series,
-        retransmitted_segments: last.retransmitted_segments.into(),
-        window_retransmitted_segments: result::window_retransmissions(&sent.samples, spec.window),
-        retransmitted_bytes: last.retransmitted_bytes,
-        timeouts: last.timeouts.map(u64::from),
-        rtt: result::rtt_percentiles(&sent.samples, spec.window),
-        longest_stall: received.longest_stall,
-        sender_sha256: sent.hash_of_first(spec.seed, received.bytes),
-        receiver_sha256: received.hash,
-        wrapped: sent.wrapped,
-        first_wrong_byte: received.first_wrong_byte,
-        samples: sent.samples,
-    }
 }

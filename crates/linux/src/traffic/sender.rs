@@ -13,7 +13,8 @@ use std::net::{Shutdown, TcpStream};
 use std::os::fd::AsFd;
 use std::sync::atomic::Ordering;
 
-const CHUNK: usize = 64 * 1024;
+/// Bytes made at a time.
+pub(super) const CHUNK: usize = 64 * 1024;
 
 /// The report of the sending end.
 #[derive(Default)]
@@ -26,7 +27,7 @@ pub(super) struct Sent {
     pub outcome: Option<Outcome>,
     /// Clocks that went through zero.
     pub wrapped: Wrapped,
-    hash: Sha256,
+    pub(super) hash: Sha256,
 }
 
 impl Sent {

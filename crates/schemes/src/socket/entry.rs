@@ -2,7 +2,7 @@
 
 use super::FlowEnd;
 use airtcp_core::parameters::{Field, ParameterError, Parameters};
-use airtcp_core::{Event, Instant, Packet, Rng, Value};
+use airtcp_core::{Event, Instant, Packet, Rate, Rng, Value};
 use airtcp_tcp::{Config, Opening};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -16,7 +16,7 @@ pub struct SocketEntry {
     pub slug: &'static str,
     /// One sentence.
     pub about: &'static str,
-    /// The Linux kernel has it, so a live run can use it.
+    /// A live run can use it.
     pub in_kernel: bool,
     /// A flow can have a size: all of it arrives.
     pub has_size: bool,
@@ -38,7 +38,12 @@ pub trait SocketSettings: Parameters + Send + Sync {
         Ok(())
     }
 
-    /// The sending end, from now on.
+    /// Why the simulator does not have it and what to take there, as a sentence; none if it does.
+    fn live_only(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// The sending end, from now on. A world asks [`SocketSettings::live_only`] first.
     fn connect(&self, site: &mut SocketSite<'_>, now: Instant) -> FlowEnd;
 
     /// The receiving end, if it exists before the first packet.
@@ -50,6 +55,11 @@ pub trait SocketSettings: Parameters + Send + Sync {
     /// nothing.
     fn accept(&self, opening: &Opening, packet: &Packet, now: Instant) -> Option<FlowEnd> {
         FlowEnd::accept(opening, packet, now)
+    }
+
+    /// IP bits per second that it sends at most; none if as many as the path takes.
+    fn most(&self) -> Option<Rate> {
+        None
     }
 
     /// What a full packet consists of; by default a TCP segment.

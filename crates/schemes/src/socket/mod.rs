@@ -4,9 +4,12 @@
 //! crate outside the workspace passes its own [`SocketEntry`] to the command's `main_with`. A socket does no I/O and reads
 //! no clock: a host gives it packets and the time, and asks it for packets and for its next deadline.
 
+pub mod datagram;
 mod end;
 mod entry;
+pub mod quic;
 pub mod tcp;
+pub mod wireguard;
 
 pub use end::FlowEnd;
 pub use entry::{PacketSizes, SocketChoice, SocketEntry, SocketSettings, SocketSite};
@@ -45,6 +48,11 @@ pub trait Socket: Send {
     /// The window that limits what this end sends, in bytes, and its smoothed round-trip time; zero where there is none.
     fn window(&self) -> (u64, Duration) {
         (0, Duration::ZERO)
+    }
+
+    /// How long the datagram that it took last was on its way; none for a stream, or before the first.
+    fn latest_delay(&self) -> Option<Duration> {
+        None
     }
 
     /// Counters that the entry declares; at one end always the same ones, in the same order.

@@ -30,6 +30,7 @@ pub struct Application {
     pub controller_at_warmup: Vec<u64>,
     /// What its hidden connections had.
     pub counts_at_warmup: Vec<u64>,
+    /// Round trips of a sender, one-way delays at a receiver of datagrams.
     pub rounds: Rounds,
     pub rtt_samples: u64,
     pub series: Vec<Sample>,
@@ -167,7 +168,9 @@ impl Application {
         let Some(connection) = end.connection_mut() else {
             let delivered = end.stats().bytes_delivered;
             if delivered > self.last_progress.1 {
+                let delay = end.latest_delay();
                 self.note_progress(now, delivered);
+                delay.into_iter().for_each(|delay| self.rounds.record(delay));
             }
             return;
         };

@@ -179,6 +179,7 @@ impl Host {
             completed_at: socket.completed_at,
             acknowledged_missing: socket.connection().map_or(0, |connection| connection.missing_of(acknowledged)),
             control: socket.counts_since_warmup(),
+            delay: (socket.rounds.count() > 0).then(|| socket.rounds.percentiles()),
             longest_stall: socket.longest_stall.max(stalled),
             received_sha256: socket.digest.as_ref().map(Digest::finish),
             series: socket.series.clone(),

@@ -1,9 +1,10 @@
 //! The receiving end.
 
-use super::{DATAGRAMS_LOST, DATAGRAMS_MISORDERED, StreamSettings, read};
+use super::{DATAGRAMS_LOST, DATAGRAMS_MISORDERED, DATAGRAMS_REPEATED, StreamSettings, read};
 use crate::papers::decoupling::CircuitEnd;
+use crate::socket::datagram::Arrivals;
 use crate::socket::{Socket, SocketSite};
-use airtcp_core::{Event, Instant, Packet};
+use airtcp_core::{Duration, Event, Instant, Packet};
 use airtcp_tcp::{Endpoint, Stats};
 use alloc::vec::Vec;
 
@@ -12,13 +13,12 @@ pub struct Sink {
     local: Endpoint,
     remote: Endpoint,
     circuit: Option<CircuitEnd>,
-    next: u64,
-    /// Without IP and UDP headers.
+    arrivals: Arrivals,
+    /// Without IP and UDP headers, and without what came again.
     bytes: u64,
-    /// Numbers that were left out: lost, as far as nothing comes late.
-    lost: u64,
-    /// Datagrams that came after a later one, or twice.
-    misordered: u64,
+    latest_delay: Option<Duration>,
+    /// Everything that came had the content of its number.
+    is_intact: bool,
 }
 
 impl Sink {
@@ -27,7 +27,7 @@ impl Sink {
         let (local, remote) = (site.opening.local, site.opening.remote);
         let circuit = settings.circuit.as_ref().map(|circuit| circuit.for_flow(site.flow));
         let circuit = circuit.map(|circuit| CircuitEnd::new(&circuit, local.address, remote.address, site.rng));
-        Sink { local, remote, circuit, next: 0, bytes: 0, lost: 0, misordered: 0 }
+        Sink { local, remote, circuit, arrivals: Arrivals::default(), bytes: 0, latest_delay: None, is_intact: true }
     }
 }
 
@@ -37,18 +37,15 @@ impl Socket for Sink {
             return circuit.handle_control(now, packet);
         }
         let is_ours = (packet.ip().source, packet.ip().destination) == (self.remote.address, self.local.address);
-        let Some((from, to, number, bytes)) = read(packet).filter(|_| is_ours) else { return };
+        let Some((from, to, content, bytes)) = read(packet).filter(|_| is_ours) else { return };
         if (from, to) != (self.remote.port, self.local.port) {
             return;
         }
-        self.bytes += bytes;
-        if number < self.next {
-            self.misordered += 1;
-            self.lost = self.lost.saturating_sub(1);
-            return;
+        self.is_intact &= content.is_intact;
+        if self.arrivals.take(content.number) {
+            self.bytes += bytes;
+            self.latest_delay = Some(now.saturating_since(content.made));
         }
-        self.lost += number - self.next;
-        self.next = number + 1;
     }
 
     fn poll_transmit(&mut self, now: Instant) -> Option<Packet> {
@@ -69,11 +66,24 @@ impl Socket for Sink {
         Stats { bytes_received: self.bytes, bytes_delivered: self.bytes, ..Stats::default() }
     }
 
+    fn latest_delay(&self) -> Option<Duration> {
+        self.latest_delay
+    }
+
     fn counts(&self) -> Vec<(Event, u64)> {
-        [(DATAGRAMS_LOST, self.lost), (DATAGRAMS_MISORDERED, self.misordered)].into()
+        let counts = self.arrivals.counts();
+        let named = [
+            (DATAGRAMS_LOST, counts.lost),
+            (DATAGRAMS_MISORDERED, counts.misordered),
+            (DATAGRAMS_REPEATED, counts.repeated),
+        ];
+        named.into()
     }
 
     fn check(&self) -> Result<(), &'static str> {
+        if !self.is_intact {
+            return Err("a datagram arrived with other bytes than those of its number");
+        }
         self.circuit.as_ref().map_or(Ok(()), CircuitEnd::check)
     }
 

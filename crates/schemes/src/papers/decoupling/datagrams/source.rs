@@ -2,6 +2,7 @@
 
 use super::{DATAGRAMS, SourceSettings, StreamSettings, datagram};
 use crate::papers::decoupling::{Circuit, Departure, counters};
+use crate::socket::datagram::Pace;
 use crate::socket::{Socket, SocketSite};
 use airtcp_core::{Duration, Event, Instant, Packet};
 use airtcp_tcp::{Endpoint, Stats};
@@ -15,8 +16,8 @@ pub struct Source {
     circuit: Option<Circuit>,
     /// When the next one is due; at a greedy source always.
     due: Instant,
-    /// What rounding has left of earlier intervals.
-    carry: u64,
+    /// None at a greedy source.
+    pace: Option<Pace>,
     sent: u64,
     /// Dropped in front of a full tunnel queue: the circuit is slower than the source.
     dropped: u64,
@@ -33,7 +34,7 @@ impl Source {
             settings: settings.source.clone(),
             circuit: circuit.map(|circuit| Circuit::new(&circuit, local.address, remote.address, site.rng, now)),
             due: now,
-            carry: 0,
+            pace: settings.source.pace(),
             sent: 0,
             dropped: 0,
         }
@@ -41,20 +42,21 @@ impl Source {
 
     /// A greedy source keeps the tunnel queue full; one with a rate loses what finds it so.
     fn fill(&mut self, now: Instant) {
-        let is_greedy = self.settings.rate.is_none();
+        let is_greedy = self.pace.is_none();
         while self.due <= now && (!is_greedy || self.circuit.as_ref().is_some_and(|circuit| circuit.room() > 0)) {
-            let packet = self.make();
+            let packet = self.make(now);
             if let Some(circuit) = &mut self.circuit {
                 self.dropped += u64::from(circuit.offer(now, packet).is_err());
             }
         }
     }
 
-    fn make(&mut self) -> Packet {
-        let packet = datagram(self.local, self.remote, self.sent, self.settings.packet);
+    fn make(&mut self, now: Instant) -> Packet {
+        let mut packet = datagram([self.local, self.remote], self.sent, now, self.settings.packet);
+        packet.set_traffic_class(self.settings.data_dscp << 2);
         self.sent += 1;
-        if let Some(rate) = self.settings.rate {
-            self.due = self.due.saturating_add(rate.serialisation(packet.wire_len(), &mut self.carry));
+        if let Some(pace) = &mut self.pace {
+            self.due = self.due.saturating_add(pace.gap(packet.wire_len()));
         }
         packet
     }
@@ -70,7 +72,7 @@ impl Socket for Source {
 
     fn poll_transmit(&mut self, now: Instant) -> Option<Packet> {
         if self.circuit.is_none() {
-            return (self.due <= now).then(|| self.make());
+            return (self.due <= now).then(|| self.make(now));
         }
         self.fill(now);
         self.circuit.as_mut()?.poll_transmit(now).map(|departure| match departure {
@@ -79,7 +81,7 @@ impl Socket for Source {
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        let due = self.settings.rate.map(|_| self.due);
+        let due = self.pace.as_ref().map(|_| self.due);
         due.into_iter().chain(self.circuit.as_ref().and_then(Circuit::poll_timeout)).min()
     }
 
