@@ -17,11 +17,17 @@ impl Allowance {
         Allowance { parts, used_until: Instant::ZERO }
     }
 
+    /// From when on something may be sent, if at most `at_once` is used in a row.
+    pub fn free_from(&self, at_once: Duration) -> Instant {
+        let saved_up = at_once.saturating_mul(self.parts);
+        Instant::from_nanos(self.used_until.as_nanos().saturating_sub(saved_up.as_nanos()))
+    }
+
     /// True if something that takes the link `time` may be sent now. At most `at_once` of the link's time is used in a row,
     /// and what was begun.
     pub fn take(&mut self, now: Instant, time: Duration, at_once: Duration) -> bool {
         let from = self.used_until.max(now);
-        if from.saturating_since(now) > at_once.saturating_mul(self.parts) {
+        if self.free_from(at_once) > now {
             return false;
         }
         self.used_until = from.saturating_add(time.saturating_mul(self.parts));

@@ -9,6 +9,8 @@ use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Packets that were passed over and may still come; the latest are kept.
 const MAX_SKIPPED: usize = 1024;
+/// Packets that came beyond a gap and are remembered; a gap that is followed by more is none that a sender of ours leaves.
+const MAX_ARRIVED: usize = 1 << 16;
 /// Memory of an entry beside its packet.
 const ENTRY: u64 = 64;
 
@@ -152,6 +154,11 @@ impl<O: Outlet> Order<O> {
         }
         if self.held.memory > self.memory_limit {
             self.release_all(cx);
+        }
+        while self.arrived.len() > MAX_ARRIVED
+            && let Some((&first, _)) = self.arrived.first_key_value()
+        {
+            self.skip_to(cx, first);
         }
         self.settle();
         is_new

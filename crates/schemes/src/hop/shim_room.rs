@@ -5,6 +5,8 @@ use crate::LinkFacts;
 use airtcp_core::parameters::ParameterError;
 use airtcp_core::{Context, Event, Packet};
 
+/// The IP header of a tail, at most.
+const TAIL_HEADER: u32 = 40;
 /// Where nothing is known of the link: Ethernet.
 const DEFAULT_MTU: u32 = 1500;
 
@@ -47,7 +49,10 @@ impl ShimRoom {
     /// Cuts `packet` to what leaves room for the shim, if it is longer: its tail.
     pub fn split_off_tail(&self, packet: &mut Packet) -> Option<Packet> {
         let longest = self.longest(packet.ip().source.is_ipv4());
-        if packet.wire_len() > longest { packet.split_off_tail(longest) } else { None }
+        let is_long = packet.wire_len() > longest;
+        // A tail of more is none that a link with this MTU has.
+        let fits = packet.wire_len().saturating_sub(longest) + TAIL_HEADER <= longest;
+        if is_long && fits { packet.split_off_tail(longest) } else { None }
     }
 
     /// Puts a shim on `packet` if it fits; counts the packet as unprotected if not.

@@ -5,6 +5,8 @@ airtcp_core::declare! { Event, EVENTS:
     SPARE_COPY = "spare_copies",
     /// A repair was put off, as repairs had taken their share of the link.
     REPAIR_DELAYED = "repairs_delayed",
+    /// No frame arrives although the other end is heard: packets leave as they came for a while.
+    FRAMES_BLOCKED = "frames_blocked",
 }
 
 airtcp_core::declare! { CreateReason, CREATE_REASONS:

@@ -12,8 +12,9 @@ use alloc::collections::BTreeMap;
 const ENTRY: u64 = 64;
 
 /// See the module.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Halves {
+    memory_limit: u64,
     /// Which of those that came and have not passed are heads, and which are tails.
     parts: BTreeMap<Position, Part>,
     /// Heads whose turn has come, and whose tail's has not.
@@ -23,6 +24,11 @@ pub(super) struct Halves {
 }
 
 impl Halves {
+    /// Keeps heads of at most so much memory.
+    pub fn new(memory_limit: u64) -> Halves {
+        Halves { memory_limit, parts: BTreeMap::new(), heads: BTreeMap::new(), held: Tally::default() }
+    }
+
     /// The packet that comes with this number is no whole one.
     pub fn announce(&mut self, sequence: Position, part: Part) {
         if part != Part::Whole {
@@ -34,8 +40,7 @@ impl Halves {
     pub fn forget_before(&mut self, cx: &mut Context<'_>, expected: Position) {
         while let Some(entry) = self.heads.first_entry().filter(|entry| entry.key() + 1 < expected) {
             let head = entry.remove();
-            self.held.remove(&head, ENTRY);
-            cx.discard(head, DropReason::CORRUPTED);
+            self.end(cx, head, DropReason::CORRUPTED);
         }
         self.parts = self.parts.split_off(&expected);
     }
@@ -43,6 +48,11 @@ impl Halves {
     /// Lets go of everything.
     pub fn clear(&mut self, cx: &mut Context<'_>) {
         self.forget_before(cx, Position::MAX);
+    }
+
+    fn end(&mut self, cx: &mut Context<'_>, head: Packet, reason: DropReason) {
+        self.held.remove(&head, ENTRY);
+        cx.discard(head, reason);
     }
 
     fn join(&mut self, cx: &mut Context<'_>, sequence: Position, tail: Packet) {
@@ -70,6 +80,11 @@ impl Outlet for Halves {
             Part::Head => {
                 self.held.add(&packet, ENTRY);
                 self.heads.insert(sequence, packet);
+                while self.held.memory > self.memory_limit
+                    && let Some((_, head)) = self.heads.pop_first()
+                {
+                    self.end(cx, head, DropReason::MEMORY_LIMIT);
+                }
             }
             Part::Tail => self.join(cx, sequence, packet),
         }

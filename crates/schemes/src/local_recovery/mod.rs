@@ -11,6 +11,7 @@
 //! - *Long packets* that leave no room for a shim go over the link in two.
 //! - *Ends of bursts*: goes out twice where the link has time, and what nobody acknowledged in the time that
 //!   acknowledgments take goes out again.
+//! - *A way that loses all frames* and lets messages through (a firewall that knows no protocol 254) gets packets as they are.
 //! - *Later tries*: the fewer are left, the more copies go out.
 
 mod answers;
@@ -33,11 +34,11 @@ use crate::hop::{self, Keep, Order, ShimRoom, incarnation, unwrap};
 use crate::link_rate::{Advice, Arrivals, LinkRate, Name, Report};
 use crate::peer::{self, Change, Peer};
 pub use crate::selective_repeat::{Ack, Frame};
-use crate::selective_repeat::{Receiver, Sender};
+use crate::selective_repeat::{Part, Receiver, Sender};
 use crate::{Made, Placement, Reports, SchemeEntry, Site, settings_for};
 use airtcp_core::packet::SHIM_HEADER;
 use airtcp_core::parameters::ParameterError;
-use airtcp_core::{Backlog, Context, Duration, Element, Gauge, Instant, Packet, Peer as PeerId, Port};
+use airtcp_core::{Backlog, Context, DropReason, Duration, Element, Gauge, Instant, Packet, Peer as PeerId, Port};
 use alloc::boxed::Box;
 use flows::Flows;
 use halves::Halves;
@@ -112,7 +113,7 @@ impl Station {
             redundancy: settings.redundancy,
             most_copies: sixteenth * share::COPIES,
         });
-        let order = Order::through(Halves::default(), Keep::Flows, sixteenth * share::HELD);
+        let order = Order::through(Halves::new(sixteenth), Keep::Flows, sixteenth * share::HELD);
         Station {
             outgoing,
             receiver: Receiver::new(order, ACK_EVERY),
@@ -134,7 +135,11 @@ impl Station {
         let Some((frame, mut packet)) = unwrap(cx, packet, decode_frame) else { return };
         self.outgoing.shim_room.clamp(&mut packet);
         // A frame of an earlier incarnation of the other end says nothing about the present one.
-        let frame = frame.filter(|frame| self.peer.other_epoch().map(incarnation) == Some(frame.incarnation));
+        let is_current = |frame: &Frame| self.peer.other_epoch().map(incarnation) == Some(frame.incarnation);
+        if frame.is_some_and(|frame| !is_current(&frame) && frame.part != Part::Whole) {
+            return cx.discard(packet, DropReason::CORRUPTED);
+        }
+        let frame = frame.filter(is_current);
         let name = frame.map_or_else(|| Name::of(&packet), |frame| Name::numbered(frame.number.0, bytes));
         let report = self.arrivals.add(cx.now(), name, Timing::report_time(&self.outgoing.egress));
         match frame {
@@ -155,7 +160,9 @@ impl Station {
         timing: &Timing,
     ) {
         let sequence = self.receiver.position(frame);
-        self.receiver.order.outlet.announce(sequence, frame.part);
+        if self.receiver.order.misses(sequence) {
+            self.receiver.order.outlet.announce(sequence, frame.part);
+        }
         let ack = self.receiver.on_frame(cx, frame, packet, &timing.patience());
         self.settle(cx);
         self.answer(cx, ack, report);
@@ -234,7 +241,8 @@ impl Element for Station {
         let ack = self.receiver.handle_timeout(cx, &timing.patience());
         self.settle(cx);
         self.answer(cx, ack, None);
-        self.outgoing.handle_timeout(cx, &timing, self.peer.in_reach());
+        let is_heard = self.peer.is_heard(cx.now());
+        self.outgoing.handle_timeout(cx, &timing, self.peer.in_reach(), is_heard);
     }
 
     fn poll_timeout(&self) -> Option<Instant> {

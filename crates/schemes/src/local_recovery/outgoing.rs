@@ -27,6 +27,11 @@ const ROOM_FOR: Duration = Duration::from_millis(500);
 const MOST_SPARES: usize = 1024;
 /// Unanswered probes are at most so many doublings apart.
 const MOST_DOUBLINGS: u32 = 6;
+/// After so many frames and so much time without an answer, although the other end is heard, frames do not arrive.
+const MOST_UNANSWERED: u32 = 8;
+const BLOCKED_AFTER: Duration = Duration::from_secs(1);
+/// Then packets leave as they are for so long.
+const BLOCKED_FOR: Duration = Duration::from_secs(30);
 /// A few packets must always be able to be in the air.
 const MIN_WINDOW: u64 = 64 * 1024;
 
@@ -45,6 +50,11 @@ pub(super) struct Outgoing {
     spares: VecDeque<(Instant, Position)>,
     /// Times one after the other that nothing was acknowledged although it was time.
     probes: u32,
+    /// Frames that were sent since something was acknowledged, and when that was.
+    unanswered: u32,
+    answered_at: Instant,
+    /// Frames do not arrive: until then there are none.
+    blocked_until: Instant,
     /// The last packet of a burst, which goes out once more if the link has time.
     last: Option<Position>,
     redundancy: bool,
@@ -80,6 +90,9 @@ impl Outgoing {
             messages: Allowance::new(MESSAGE_PARTS),
             spares: VecDeque::new(),
             probes: 0,
+            unanswered: 0,
+            answered_at: Instant::ZERO,
+            blocked_until: Instant::ZERO,
             last: None,
             redundancy,
             lossy_until: None,
@@ -103,13 +116,14 @@ impl Outgoing {
 
     /// Call before something may become sendable that was not.
     fn begin(&mut self, now: Instant, timing: &Timing, in_reach: bool) {
-        if !self.has_sendable(timing, in_reach) {
+        if !self.has_sendable(now, timing, in_reach) {
             self.egress.begin(now);
         }
     }
 
-    fn has_sendable(&self, timing: &Timing, in_reach: bool) -> bool {
-        self.sender.has_lost() || !self.egress.is_empty() && (self.has_window(timing) || !in_reach)
+    fn has_sendable(&self, now: Instant, timing: &Timing, in_reach: bool) -> bool {
+        let may_repair = self.sender.has_lost() && self.repairs.free_from(timing.hold) <= now;
+        may_repair || !self.egress.is_empty() && (self.has_window(timing) || !self.helps(now, in_reach))
     }
 
     /// Memory of copies that may be kept: what leaves, at the present rate, in the time until a loss is repaired.
@@ -137,7 +151,7 @@ impl Outgoing {
         while self.egress.is_free(cx.now()) {
             let is_sent = self.repair(cx, timing)
                 || self.send_spare(cx)
-                || (self.has_window(timing) || !in_reach) && self.send_new(cx, timing, in_reach)
+                || self.send_new(cx, timing, in_reach)
                 || self.send_last_again(cx);
             if !is_sent {
                 break;
@@ -212,6 +226,7 @@ impl Outgoing {
         let name = Name::numbered(frame.number.0, packet.wire_len());
         match self.egress.send(cx, packet) {
             Ok(()) => {
+                self.unanswered = self.unanswered.saturating_add(1);
                 self.link_rate.on_departure(cx, name, Lane::Queue, &mut self.egress);
                 true
             }
@@ -224,6 +239,10 @@ impl Outgoing {
     }
 
     fn send_new(&mut self, cx: &mut Context<'_>, timing: &Timing, in_reach: bool) -> bool {
+        let in_reach = self.helps(cx.now(), in_reach);
+        if in_reach && !self.has_window(timing) {
+            return false;
+        }
         let Some(departure) = self.egress.pop(cx) else { return false };
         let sequence = self.sender.next_sequence();
         let mut copy = departure.packet.clone();
@@ -245,6 +264,7 @@ impl Outgoing {
         let now = cx.now();
         if is_framed {
             self.sender.on_sent(copy, place, now);
+            self.unanswered = self.unanswered.saturating_add(1);
             self.largest_window = self.largest_window.max(self.window(timing));
         }
         self.link_rate.on_departure(cx, name, Lane::Queue, &mut self.egress);
@@ -278,7 +298,7 @@ impl Outgoing {
     pub fn on_feedback(&mut self, cx: &mut Context<'_>, ack: &Ack, report: Option<&Report>, timing: &Timing) {
         self.begin(cx.now(), timing, true);
         if let Some(sample) = self.sender.on_ack(cx, ack) {
-            self.probes = 0;
+            (self.probes, self.unanswered, self.answered_at) = (0, 0, cx.now());
             self.answers.add(sample);
         }
         if let Some(report) = report {
@@ -287,8 +307,10 @@ impl Outgoing {
         self.tell_oldest(cx);
     }
 
-    pub fn handle_timeout(&mut self, cx: &mut Context<'_>, timing: &Timing, in_reach: bool) {
+    /// `is_heard`: messages of the other end come.
+    pub fn handle_timeout(&mut self, cx: &mut Context<'_>, timing: &Timing, in_reach: bool, is_heard: bool) {
         self.begin(cx.now(), timing, in_reach);
+        self.look_for_a_block(cx, is_heard);
         self.probe(cx, timing);
         self.send_due(cx, timing, in_reach);
     }
@@ -298,9 +320,22 @@ impl Outgoing {
     fn probe(&mut self, cx: &mut Context<'_>, timing: &Timing) {
         let Some((sequence, sent_at)) = self.sender.newest_in_air() else { return };
         let now = cx.now();
-        if sent_at + self.probe_after(timing) <= now && self.spares.len() < MOST_SPARES {
+        let has_room = self.egress.next_free().is_some() && self.spares.len() < MOST_SPARES;
+        if sent_at + self.probe_after(timing) <= now && has_room {
             self.probes += 1;
             self.spares.push_front((now, sequence));
+        }
+    }
+
+    /// If messages of the other end come and no frame of ours arrives for long, something on the way lets none pass.
+    fn look_for_a_block(&mut self, cx: &mut Context<'_>, is_heard: bool) {
+        let now = cx.now();
+        if !is_heard || self.unanswered == 0 {
+            self.answered_at = now;
+        } else if self.unanswered >= MOST_UNANSWERED && now.saturating_since(self.answered_at) >= BLOCKED_AFTER {
+            cx.emit(events::FRAMES_BLOCKED);
+            self.blocked_until = now + BLOCKED_FOR;
+            self.forget_sent();
         }
     }
 
@@ -327,24 +362,37 @@ impl Outgoing {
         self.link_rate.on_control(bytes);
     }
 
-    /// The other end is gone, or is another one.
-    pub fn forget(&mut self) {
+    /// True if packets leave in frames.
+    fn helps(&self, now: Instant, in_reach: bool) -> bool {
+        in_reach && now >= self.blocked_until
+    }
+
+    fn forget_sent(&mut self) {
         self.sender.clear();
         self.spares.clear();
         self.last = None;
-        self.probes = 0;
+        (self.probes, self.unanswered) = (0, 0);
+    }
+
+    /// The other end is gone, or is another one.
+    pub fn forget(&mut self) {
+        self.forget_sent();
+        self.blocked_until = Instant::ZERO;
         self.answers = Answers::default();
         self.link_rate.forget();
     }
 
     pub fn poll_timeout(&self, timing: &Timing, in_reach: bool) -> Option<Instant> {
-        let has_now = self.has_sendable(timing, in_reach) || self.last.is_some();
         let free = self.egress.next_free();
-        let send = free.filter(|_| has_now);
+        let repair_from = self.sender.has_lost().then(|| self.repairs.free_from(timing.hold));
+        let repair = repair_from.zip(free).map(|(from, free)| from.max(free));
+        let has_new = !self.egress.is_empty() && (self.has_window(timing) || !in_reach);
+        let send = free.filter(|_| has_new || self.last.is_some());
         let spare = self.spares.front().map(|(due, _)| *due).zip(free).map(|(due, free)| due.max(free));
         let probe =
             self.sender.last_sent().filter(|_| self.spares.is_empty()).map(|sent| sent + self.probe_after(timing));
-        [send, spare, probe].into_iter().flatten().min()
+        let probe = probe.zip(free).map(|(due, _)| due);
+        [send, repair, spare, probe].into_iter().flatten().min()
     }
 
     pub fn memory(&self) -> u64 {

@@ -3,7 +3,7 @@
 use super::message::{decode_frame, encode_frame};
 use super::*;
 use crate::hop::testing::{self as bench, Bench, data, opaque, syn};
-use crate::selective_repeat::{Place, START};
+use crate::selective_repeat::{Part, Place, START};
 use crate::{End, MAX_MEMORY};
 use airtcp_core::parameters::Parameters;
 use airtcp_core::{DropReason, Event, Rate, Rng, SeqNum, TakenShim};
@@ -140,10 +140,12 @@ fn a_link_that_stands_still_is_not_filled_with_copies() {
     bench.run(40);
     bench.out();
     bench.losing(|_, _| true);
+    bench.lose_control = true;
     bench.send_all(5..35);
-    bench.run(1000);
+    bench.run(1500);
     assert!(bench.a.count(Event::REPAIR) == 0 && bench.a.count(events::SPARE_COPY) < 9, "probes, ever further apart");
     bench.losing(|_, _| false);
+    bench.lose_control = false;
     bench.run(2000);
     assert_eq!(bench.out(), (5..35).collect::<Vec<_>>(), "and all comes in the end");
 }
@@ -308,6 +310,33 @@ fn long_packets_go_over_the_link_in_two_and_come_out_whole() {
 }
 
 #[test]
+fn halves_of_an_earlier_incarnation_are_no_packets() {
+    let mut bench = stations(&[]);
+    let other = bench.a.element.outgoing.sender.next_frame(Place::default()).incarnation ^ 1;
+    for part in [Part::Whole, Part::Head, Part::Tail] {
+        let mut packet = opaque(900);
+        let frame = Frame { incarnation: other, number: START, sequence: START, back: 0, after: 0, part };
+        assert!(packet.push_shim(&encode_frame(&frame)));
+        bench.b.packet(bench.now, Port::LINK, packet);
+    }
+    assert_eq!((bench.b.io.inner.len(), bench.b.ledger.discarded.get(DropReason::CORRUPTED)), (1, 2));
+}
+
+#[test]
+fn feedback_that_was_overtaken_is_read_as_what_it_is() {
+    let mut bench = stations(&[("redundancy", "false")]);
+    bench.losing(|_, packet| is_first_try(packet, 3));
+    bench.send_all(0..20);
+    bench.run(25);
+    assert_eq!(bench.a.count(Event::REPAIR), 1);
+    let incarnation = bench.a.element.outgoing.sender.next_frame(Place::default()).incarnation;
+    let old = Ack { incarnation, newest: START, expected: START + 1, received: 1 };
+    bench.a.control(bench.now, &Message::Feedback(old, None).encode());
+    bench.run(60);
+    assert_eq!(bench.out(), (0..20).collect::<Vec<_>>());
+}
+
+#[test]
 fn half_a_packet_is_none() {
     for lost in [START, START + 1] {
         let mut bench = stations(&[("tries", "1"), ("redundancy", "false"), ("hold", "100ms")]);
@@ -333,6 +362,37 @@ fn a_head_that_waits_for_its_tail_is_given_up_with_the_other_end() {
     bench.lose_control = true;
     bench.run(1200);
     assert_eq!((bench.b.element.held().packets, bench.b.ledger.discarded.get(DropReason::CORRUPTED)), (0, 1));
+}
+
+#[test]
+fn a_way_that_passes_messages_and_no_frames_gets_packets_as_they_are() {
+    let mut bench = stations(&[]);
+    bench.losing(|_, packet| frame_of(packet).is_some());
+    for n in 0..300 {
+        bench.send(data(n));
+        bench.run(10);
+    }
+    assert_eq!(bench.a.count(events::FRAMES_BLOCKED), 1);
+    let out = bench.out();
+    assert!(out.len() > 100 && out.last() == Some(&299), "{} came", out.len());
+}
+
+#[test]
+fn heads_without_tails_take_no_more_than_their_memory() {
+    let mut bench = stations(&[("redundancy", "false"), ("tries", "255"), ("hold", "10s")]);
+    let limit = MAX_MEMORY.0 / 16;
+    let incarnation = bench.a.element.outgoing.sender.next_frame(Place::default()).incarnation;
+    for n in 0..5000 {
+        let mut head = opaque(1480);
+        let (number, sequence) = (START + n * 2, START + 1 + n * 2);
+        let frame = Frame { incarnation, number, sequence, back: 0, after: 0, part: Part::Head };
+        let frame = Frame { back: (n * 2 + 1).min(0xffff) as u16, ..frame };
+        assert!(head.push_shim(&encode_frame(&frame)));
+        bench.b.packet(bench.now, Port::LINK, head);
+    }
+    let held = &bench.b.element.receiver.order.outlet.held;
+    assert!(held.memory <= limit && held.waiting.packets > 1000, "{held:?}");
+    assert!(bench.b.ledger.discarded.get(DropReason::MEMORY_LIMIT) > 0);
 }
 
 #[test]

@@ -167,8 +167,8 @@ impl Sender {
             return None;
         }
         let came = |number: Position| {
-            let distance = newest - number;
-            distance < 128 && ack.received >> distance & 1 == 1
+            // One that is newer is not told of: acknowledgments overtake each other.
+            newest.checked_sub(number).is_some_and(|distance| distance < 128 && ack.received >> distance & 1 == 1)
         };
         if let Some(flight) = self.flights.get(&newest) {
             self.reordering.on_delivered(flight.sent_at);
