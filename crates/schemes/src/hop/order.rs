@@ -3,6 +3,7 @@
 //! the one before it in its flow where the sender tells.
 
 use crate::position::Position;
+use crate::selective_repeat::Part;
 use crate::tally::Tally;
 use airtcp_core::{Context, DropReason, Duration, Event, Instant, Packet, Port};
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -23,6 +24,9 @@ pub(crate) trait Outlet {
     fn pass_numbered(&mut self, cx: &mut Context<'_>, _sequence: Position, packet: Packet) {
         self.pass(cx, packet);
     }
+
+    /// The packet with this number, which will be passed on in its turn, is this part of one.
+    fn announce(&mut self, _sequence: Position, _part: Part) {}
 }
 
 /// Passes packets on as they are.

@@ -5,8 +5,8 @@ use crate::hop::Outlet;
 use crate::position::Position;
 use crate::selective_repeat::Part;
 use crate::tally::Tally;
-use airtcp_core::{Context, DropReason, Packet, Port};
-use alloc::collections::BTreeMap;
+use airtcp_core::{Context, DropReason, Duration, Instant, Packet, Port};
+use alloc::collections::{BTreeMap, VecDeque};
 
 /// Memory of an entry beside its packet.
 const ENTRY: u64 = 64;
@@ -19,6 +19,8 @@ pub(super) struct Halves {
     parts: BTreeMap<Position, Part>,
     /// Heads whose turn has come, and whose tail's has not.
     heads: BTreeMap<Position, Packet>,
+    /// When their turn came, the first ones first; some are gone.
+    came: VecDeque<(Instant, Position)>,
     /// What of them is held.
     pub held: Tally,
 }
@@ -26,13 +28,12 @@ pub(super) struct Halves {
 impl Halves {
     /// Keeps heads of at most so much memory.
     pub fn new(memory_limit: u64) -> Halves {
-        Halves { memory_limit, parts: BTreeMap::new(), heads: BTreeMap::new(), held: Tally::default() }
-    }
-
-    /// The packet that comes with this number is no whole one.
-    pub fn announce(&mut self, sequence: Position, part: Part) {
-        if part != Part::Whole {
-            self.parts.insert(sequence, part);
+        Halves {
+            memory_limit,
+            parts: BTreeMap::new(),
+            heads: BTreeMap::new(),
+            came: VecDeque::new(),
+            held: Tally::default(),
         }
     }
 
@@ -43,11 +44,34 @@ impl Halves {
             self.end(cx, head, DropReason::CORRUPTED);
         }
         self.parts = self.parts.split_off(&expected);
+        self.settle();
     }
 
     /// Lets go of everything.
     pub fn clear(&mut self, cx: &mut Context<'_>) {
         self.forget_before(cx, Position::MAX);
+    }
+
+    /// No head waits longer than `hold`.
+    pub fn handle_timeout(&mut self, cx: &mut Context<'_>, hold: Duration) {
+        while let Some((_, sequence)) = self.came.front().copied().filter(|(came, _)| *came + hold <= cx.now()) {
+            self.came.pop_front();
+            if let Some(head) = self.heads.remove(&sequence) {
+                self.end(cx, head, DropReason::CORRUPTED);
+            }
+        }
+    }
+
+    /// When the first head has waited for `hold`.
+    pub fn poll_timeout(&self, hold: Duration) -> Option<Instant> {
+        self.came.front().map(|(came, _)| *came + hold)
+    }
+
+    /// Forgets when heads came that are gone.
+    fn settle(&mut self) {
+        while self.came.front().is_some_and(|(_, sequence)| !self.heads.contains_key(sequence)) {
+            self.came.pop_front();
+        }
     }
 
     fn end(&mut self, cx: &mut Context<'_>, head: Packet, reason: DropReason) {
@@ -70,6 +94,12 @@ impl Halves {
 }
 
 impl Outlet for Halves {
+    fn announce(&mut self, sequence: Position, part: Part) {
+        if part != Part::Whole {
+            self.parts.insert(sequence, part);
+        }
+    }
+
     fn pass(&mut self, cx: &mut Context<'_>, packet: Packet) {
         cx.send(Port::INNER, packet);
     }
@@ -80,6 +110,7 @@ impl Outlet for Halves {
             Part::Head => {
                 self.held.add(&packet, ENTRY);
                 self.heads.insert(sequence, packet);
+                self.came.push_back((cx.now(), sequence));
                 while self.held.memory > self.memory_limit
                     && let Some((_, head)) = self.heads.pop_first()
                 {

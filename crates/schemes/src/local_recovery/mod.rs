@@ -159,10 +159,6 @@ impl Station {
         report: Option<Report>,
         timing: &Timing,
     ) {
-        let sequence = self.receiver.position(frame);
-        if self.receiver.order.misses(sequence) {
-            self.receiver.order.outlet.announce(sequence, frame.part);
-        }
         let ack = self.receiver.on_frame(cx, frame, packet, &timing.patience());
         self.settle(cx);
         self.answer(cx, ack, report);
@@ -239,6 +235,7 @@ impl Element for Station {
         }
         let timing = self.timing();
         let ack = self.receiver.handle_timeout(cx, &timing.patience());
+        self.receiver.order.outlet.handle_timeout(cx, timing.hold);
         self.settle(cx);
         self.answer(cx, ack, None);
         let is_heard = self.peer.is_heard(cx.now());
@@ -249,7 +246,8 @@ impl Element for Station {
         let timing = self.timing();
         let outgoing = self.outgoing.poll_timeout(&timing, self.peer.in_reach());
         let incoming = self.receiver.poll_timeout(&timing.patience());
-        [outgoing, incoming].into_iter().flatten().chain([self.peer.poll_timeout()]).min()
+        let halves = self.receiver.order.outlet.poll_timeout(timing.hold);
+        [outgoing, incoming, halves].into_iter().flatten().chain([self.peer.poll_timeout()]).min()
     }
 
     fn held(&self) -> Backlog {

@@ -26,7 +26,7 @@ const ROOM_FOR: Duration = Duration::from_millis(500);
 /// Copies that wait for their time.
 const MOST_SPARES: usize = 1024;
 /// Unanswered probes are at most so many doublings apart.
-const MOST_DOUBLINGS: u32 = 6;
+const MOST_DOUBLINGS: u32 = 3;
 /// After so many frames and so much time without an answer, although the other end is heard, frames do not arrive.
 const MOST_UNANSWERED: u32 = 8;
 const BLOCKED_AFTER: Duration = Duration::from_secs(1);

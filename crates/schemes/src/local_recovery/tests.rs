@@ -310,6 +310,35 @@ fn long_packets_go_over_the_link_in_two_and_come_out_whole() {
 }
 
 #[test]
+fn halves_that_come_after_a_silence_are_still_halves() {
+    let mut bench = stations(&[("redundancy", "false")]);
+    for _ in 0..2 {
+        for n in 0..3 {
+            bench.send(opaque(1500 - n));
+        }
+        bench.run(60);
+        let mut came: Vec<_> = bench.b.io.inner.drain(..).map(|packet| packet.wire_len()).collect();
+        came.sort_unstable();
+        assert_eq!(came, [1498, 1499, 1500]);
+        bench.lose_control = true;
+        bench.run(1200);
+        bench.lose_control = false;
+        bench.run(200);
+    }
+}
+
+#[test]
+fn a_head_waits_no_longer_than_the_hold() {
+    let mut bench = stations(&[("redundancy", "false"), ("hold", "100ms")]);
+    bench.losing(|_, packet| is_sequence(packet, 1));
+    bench.send(opaque(1500));
+    bench.run(90);
+    assert_eq!(bench.b.element.held().packets, 1);
+    bench.run(30);
+    assert_eq!((bench.b.element.held().packets, bench.b.ledger.discarded.get(DropReason::CORRUPTED)), (0, 1));
+}
+
+#[test]
 fn halves_of_an_earlier_incarnation_are_no_packets() {
     let mut bench = stations(&[]);
     let other = bench.a.element.outgoing.sender.next_frame(Place::default()).incarnation ^ 1;
@@ -354,7 +383,7 @@ fn half_a_packet_is_none() {
 
 #[test]
 fn a_head_that_waits_for_its_tail_is_given_up_with_the_other_end() {
-    let mut bench = stations(&[("redundancy", "false")]);
+    let mut bench = stations(&[("redundancy", "false"), ("hold", "10s")]);
     bench.losing(|_, packet| is_sequence(packet, 1));
     bench.send(opaque(1500));
     bench.run(8);

@@ -39,12 +39,6 @@ impl<O: Outlet> Receiver<O> {
         Receiver { order, ack_every, stream: None }
     }
 
-    /// The position of the packet in `frame`.
-    pub fn position(&self, frame: &Frame) -> Position {
-        let known = self.stream.as_ref().is_some_and(|stream| stream.incarnation == frame.incarnation);
-        if known { position::near(self.order.expected(), frame.sequence) } else { position::first(frame.sequence) }
-    }
-
     /// A packet that came in this frame. Returns an acknowledgment that must leave now.
     pub fn on_frame(
         &mut self,
@@ -62,6 +56,9 @@ impl<O: Outlet> Receiver<O> {
         let is_gap = stream.note_number(frame);
         let sequence = position::near(self.order.expected(), frame.sequence);
         self.order.pass_over(cx, sequence.saturating_sub(u64::from(frame.back)));
+        if self.order.misses(sequence) {
+            self.order.outlet.announce(sequence, frame.part);
+        }
         let is_new = self.order.take(cx, sequence, frame.after, packet);
         stream.unacknowledged += 1;
         if is_gap || !is_new || stream.unacknowledged >= self.ack_every {
