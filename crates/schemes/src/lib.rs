@@ -47,12 +47,12 @@ use socket::SocketEntry;
 
 /// Every scheme of this crate.
 pub const SCHEMES: &[SchemeEntry] = &[
-    local_recovery::ENTRY,
     papers::gsnoop::ENTRY,
     papers::as_tcp::ENTRY,
     papers::fast_tcp::ENTRY,
     papers::decoupling::ENTRY,
     papers::decoupling::header_hop::ENTRY,
+    local_recovery::ENTRY,
     baselines::snoop::ENTRY,
     baselines::eln::ENTRY,
     baselines::delayed_dupacks::ENTRY,
