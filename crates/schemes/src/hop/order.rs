@@ -3,7 +3,6 @@
 //! the one before it in its flow where the sender tells.
 
 use crate::position::Position;
-use crate::selective_repeat::Part;
 use crate::tally::Tally;
 use airtcp_core::{Context, DropReason, Duration, Event, Instant, Packet, Port};
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -20,13 +19,33 @@ pub(crate) trait Outlet {
     /// Passes a packet on, or ends it.
     fn pass(&mut self, cx: &mut Context<'_>, packet: Packet);
 
-    /// The same, for one who wants to know which packet it is.
-    fn pass_numbered(&mut self, cx: &mut Context<'_>, _sequence: Position, packet: Packet) {
+    /// The same for what may be a part of a packet.
+    fn pass_part(&mut self, cx: &mut Context<'_>, _sequence: Position, _part: Part, packet: Packet) {
         self.pass(cx, packet);
     }
+}
 
-    /// The packet with this number, which will be passed on in its turn, is this part of one.
-    fn announce(&mut self, _sequence: Position, _part: Part) {}
+/// What a frame carries.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Part {
+    /// A packet.
+    #[default]
+    Whole,
+    /// A packet without its tail, which the next sequence number has.
+    Head,
+    /// The tail of the one before.
+    Tail,
+}
+
+/// When it is the turn of what came.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Turn {
+    /// Its number.
+    pub sequence: Position,
+    /// If the order of flows is kept: it goes behind the one so far before it, and behind none if that is 0.
+    pub after: u16,
+    /// What it is.
+    pub part: Part,
 }
 
 /// Passes packets on as they are.
@@ -74,6 +93,7 @@ pub(crate) struct Order<O = Onward> {
 #[derive(Debug)]
 struct Held {
     packet: Packet,
+    part: Part,
     /// Waits for this one.
     before: Position,
 }
@@ -126,9 +146,9 @@ impl<O: Outlet> Order<O> {
         self.skipped.contains(&sequence) || sequence >= self.expected && !self.arrived.contains_key(&sequence)
     }
 
-    /// Passes a packet on, holds it or drops it; false if it was here before. If the order of flows is kept it goes behind
-    /// the one `after` before it, and behind none if that is 0.
-    pub fn take(&mut self, cx: &mut Context<'_>, sequence: Position, after: u16, packet: Packet) -> bool {
+    /// Passes a packet on, holds it or drops it; false if it was here before.
+    pub fn take(&mut self, cx: &mut Context<'_>, turn: Turn, packet: Packet) -> bool {
+        let Turn { sequence, after, part } = turn;
         let before = match self.keep {
             Keep::None => None,
             Keep::All => sequence.checked_sub(1),
@@ -142,7 +162,7 @@ impl<O: Outlet> Order<O> {
         } else if let Some(before) = waits_for {
             cx.emit(Event::HELD);
             self.held.add(&packet, ENTRY);
-            self.arrived.insert(sequence, Some(Held { packet, before }));
+            self.arrived.insert(sequence, Some(Held { packet, part, before }));
             self.came.push_back((cx.now(), sequence));
             if let Some(other) = self.followers.insert(before, sequence) {
                 // Two that go behind one: no sender of ours says so.
@@ -152,7 +172,7 @@ impl<O: Outlet> Order<O> {
             if sequence >= self.expected {
                 self.arrived.insert(sequence, None);
             }
-            self.outlet.pass_numbered(cx, sequence, packet);
+            self.outlet.pass_part(cx, sequence, part, packet);
             self.close_gap(cx, Event::RELEASED_IN_ORDER);
             self.release_behind(cx, sequence, Event::RELEASED_IN_ORDER);
         }
@@ -248,7 +268,7 @@ impl<O: Outlet> Order<O> {
         if let Some(held) = self.arrived.get_mut(&sequence).and_then(Option::take) {
             self.held.remove(&held.packet, ENTRY);
             cx.emit(event);
-            self.outlet.pass_numbered(cx, sequence, held.packet);
+            self.outlet.pass_part(cx, sequence, held.part, held.packet);
         }
     }
 

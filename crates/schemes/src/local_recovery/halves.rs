@@ -1,9 +1,8 @@
 //! Packets that leave no room for a shim go over the link in two: most of the packet, and a tail that is a frame of its own
 //! and goes behind it. This is where the two become one again.
 
-use crate::hop::Outlet;
+use crate::hop::{Outlet, Part};
 use crate::position::Position;
-use crate::selective_repeat::Part;
 use crate::tally::Tally;
 use airtcp_core::{Context, DropReason, Duration, Instant, Packet, Port};
 use alloc::collections::{BTreeMap, VecDeque};
@@ -15,8 +14,6 @@ const ENTRY: u64 = 64;
 #[derive(Debug)]
 pub(super) struct Halves {
     memory_limit: u64,
-    /// Which of those that came and have not passed are heads, and which are tails.
-    parts: BTreeMap<Position, Part>,
     /// Heads whose turn has come, and whose tail's has not.
     heads: BTreeMap<Position, Packet>,
     /// When their turn came, the first ones first; some are gone.
@@ -28,13 +25,7 @@ pub(super) struct Halves {
 impl Halves {
     /// Keeps heads of at most so much memory.
     pub fn new(memory_limit: u64) -> Halves {
-        Halves {
-            memory_limit,
-            parts: BTreeMap::new(),
-            heads: BTreeMap::new(),
-            came: VecDeque::new(),
-            held: Tally::default(),
-        }
+        Halves { memory_limit, heads: BTreeMap::new(), came: VecDeque::new(), held: Tally::default() }
     }
 
     /// Nothing before `expected` will come any more: heads that wait for a tail from there wait in vain.
@@ -43,7 +34,6 @@ impl Halves {
             let head = entry.remove();
             self.end(cx, head, DropReason::CORRUPTED);
         }
-        self.parts = self.parts.split_off(&expected);
         self.settle();
     }
 
@@ -94,18 +84,12 @@ impl Halves {
 }
 
 impl Outlet for Halves {
-    fn announce(&mut self, sequence: Position, part: Part) {
-        if part != Part::Whole {
-            self.parts.insert(sequence, part);
-        }
-    }
-
     fn pass(&mut self, cx: &mut Context<'_>, packet: Packet) {
         cx.send(Port::INNER, packet);
     }
 
-    fn pass_numbered(&mut self, cx: &mut Context<'_>, sequence: Position, packet: Packet) {
-        match self.parts.remove(&sequence).unwrap_or(Part::Whole) {
+    fn pass_part(&mut self, cx: &mut Context<'_>, sequence: Position, part: Part, packet: Packet) {
+        match part {
             Part::Whole => self.pass(cx, packet),
             Part::Head => {
                 self.held.add(&packet, ENTRY);

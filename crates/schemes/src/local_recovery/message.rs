@@ -11,10 +11,10 @@
 //! `after` is the distance to the packet that this one goes behind, 0 for none. The rest is as link ARQ has it
 //! (`selective_repeat/frame.rs`): a packet has one sequence number, each of its transmissions has a number of its own.
 
-use crate::hop::take;
+use crate::hop::{Part, take};
 use crate::link_rate::Report;
 use crate::peer::Hello;
-use crate::selective_repeat::{Ack, Frame, Part};
+use crate::selective_repeat::{Ack, Frame};
 use airtcp_core::SeqNum;
 use alloc::vec::Vec;
 

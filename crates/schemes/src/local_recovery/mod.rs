@@ -30,11 +30,11 @@ pub use message::{Message, decode_frame, encode_frame};
 pub use settings::Settings;
 
 use crate::egress::{Egress, EgressSettings, flow_queue};
-use crate::hop::{self, Keep, Order, ShimRoom, incarnation, unwrap};
+use crate::hop::{self, Keep, Order, Part, ShimRoom, incarnation, unwrap};
 use crate::link_rate::{Advice, Arrivals, LinkRate, Name, Report};
 use crate::peer::{self, Change, Peer};
 pub use crate::selective_repeat::{Ack, Frame};
-use crate::selective_repeat::{Part, Receiver, Sender};
+use crate::selective_repeat::{Receiver, Sender};
 use crate::{Made, Placement, Reports, SchemeEntry, Site, settings_for};
 use airtcp_core::packet::SHIM_HEADER;
 use airtcp_core::parameters::ParameterError;

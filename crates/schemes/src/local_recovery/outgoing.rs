@@ -7,10 +7,10 @@ use super::flows::Flows;
 use super::message::{Message, encode_frame};
 use super::timing::Timing;
 use crate::egress::{Allowance, Egress, Lane};
-use crate::hop::ShimRoom;
+use crate::hop::{Part, ShimRoom};
 use crate::link_rate::{LinkRate, Name, Report};
 use crate::position::Position;
-use crate::selective_repeat::{Ack, Frame, Part, Place, Sender};
+use crate::selective_repeat::{Ack, Frame, Place, Sender};
 use airtcp_core::{Context, CreateReason, DropReason, Duration, Event, Instant, Packet, Peer, Port, Rate};
 use alloc::collections::VecDeque;
 

@@ -3,7 +3,7 @@
 use super::message::{decode_frame, encode_frame};
 use super::*;
 use crate::hop::testing::{self as bench, Bench, data, opaque, syn};
-use crate::selective_repeat::{Part, Place, START};
+use crate::selective_repeat::{Place, START};
 use crate::{End, MAX_MEMORY};
 use airtcp_core::parameters::Parameters;
 use airtcp_core::{DropReason, Event, Rate, Rng, SeqNum, TakenShim};

@@ -12,7 +12,7 @@
 //! link keeps order, so a number that is missing below one that came is lost, be it the first
 //! transmission or the fifth, and no timer has to tell an old copy from a new one.
 
-use crate::hop::take;
+use crate::hop::{Part, take};
 use crate::peer::Hello;
 use airtcp_core::SeqNum;
 use alloc::vec::Vec;
@@ -34,18 +34,6 @@ pub struct Frame {
     pub after: u16,
     /// What it carries, as far as it is told.
     pub part: Part,
-}
-
-/// What a frame carries.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Part {
-    /// A packet.
-    #[default]
-    Whole,
-    /// A packet without its tail, which the next sequence number has.
-    Head,
-    /// The tail of the one before.
-    Tail,
 }
 
 /// Bytes of the shim's body.

@@ -9,6 +9,6 @@ mod sender;
 
 pub(crate) use exchange::{Exchange, auto_hold, guard};
 pub(crate) use frame::FRAME_LEN;
-pub use frame::{Ack, Frame, Message, Part};
+pub use frame::{Ack, Frame, Message};
 pub(crate) use receiver::{Patience, Receiver};
 pub(crate) use sender::{Place, START, Sender};

@@ -1,7 +1,7 @@
 //! The receiving half: tells the sender what came, and passes each packet on once.
 
 use super::frame::{Ack, Frame};
-use crate::hop::{Onward, Order, Outlet};
+use crate::hop::{Onward, Order, Outlet, Turn};
 use crate::position::{self, Position};
 use airtcp_core::{Context, Duration, Instant, Packet, SeqNum};
 
@@ -56,10 +56,8 @@ impl<O: Outlet> Receiver<O> {
         let is_gap = stream.note_number(frame);
         let sequence = position::near(self.order.expected(), frame.sequence);
         self.order.pass_over(cx, sequence.saturating_sub(u64::from(frame.back)));
-        if self.order.misses(sequence) {
-            self.order.outlet.announce(sequence, frame.part);
-        }
-        let is_new = self.order.take(cx, sequence, frame.after, packet);
+        let turn = Turn { sequence, after: frame.after, part: frame.part };
+        let is_new = self.order.take(cx, turn, packet);
         stream.unacknowledged += 1;
         if is_gap || !is_new || stream.unacknowledged >= self.ack_every {
             return Some(stream.acknowledge(self.order.expected()));
@@ -85,7 +83,7 @@ impl<O: Outlet> Receiver<O> {
         let position = position::near(self.order.expected(), sequence);
         if self.stream.as_ref().is_some_and(|stream| stream.incarnation == incarnation) && self.order.misses(position) {
             let packet = make(cx);
-            self.order.take(cx, position, 0, packet);
+            self.order.take(cx, Turn { sequence: position, ..Turn::default() }, packet);
         }
     }
 

@@ -4,8 +4,9 @@
 //! What comes after later packets may be lost or late. A link that was seen to reorder is given the time by which packets
 //! were late ([`Reordering`]) before what is missing counts as lost.
 
-use super::frame::{Ack, Frame, Part};
+use super::frame::{Ack, Frame};
 use super::reordering::Reordering;
+use crate::hop::Part;
 use crate::position::{self, Position};
 use airtcp_core::{Context, CreateReason, Duration, Event, Instant, Packet, SeqNum};
 use alloc::collections::{BTreeMap, BTreeSet};

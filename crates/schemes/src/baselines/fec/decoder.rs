@@ -4,7 +4,7 @@
 use super::frame::{Frame, Kind, Report};
 use super::symbol;
 use crate::baselines::fec::events;
-use crate::hop::Order;
+use crate::hop::{Order, Turn};
 use crate::position::{self, Position};
 use airtcp_core::{Context, CreateReason, Ecn, Event, Packet};
 use alloc::collections::BTreeMap;
@@ -69,7 +69,7 @@ impl Decoder {
                 if is_open && let Some(symbol) = symbol::of_packet(&as_sent(&packet, traffic_class, hop_limit)) {
                     stream.blocks.entry(block).or_default().add_source(frame.index, symbol);
                 }
-                if self.order.take(cx, sequence, 0, packet) {
+                if self.order.take(cx, Turn { sequence, ..Turn::default() }, packet) {
                     stream.arrived = stream.arrived.wrapping_add(1);
                 }
             }
@@ -93,7 +93,8 @@ impl Decoder {
                 Some(packet) => {
                     cx.emit(Event::RECOVERED);
                     let packet = cx.create(packet, CreateReason::RECOVERED);
-                    self.order.take(cx, first + u64::from(index), 0, packet);
+                    let sequence = first + u64::from(index);
+                    self.order.take(cx, Turn { sequence, ..Turn::default() }, packet);
                 }
                 None => cx.emit(events::NOT_RECOVERED),
             }

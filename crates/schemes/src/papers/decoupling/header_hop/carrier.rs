@@ -12,9 +12,9 @@
 //! In the simulator a carrier is on the medium what its bytes are, as a link layer with a type for it would send them
 //! (RFC 1144 section 2.1). On a live link it has an IP header besides, or the kernel would not carry it.
 
-use crate::hop::take;
+use crate::hop::{Part, take};
 use crate::position;
-use crate::selective_repeat::{Frame, Part, START};
+use crate::selective_repeat::{Frame, START};
 use airtcp_core::{Packet, SeqNum};
 use alloc::vec::Vec;
 use bytes::Bytes;

@@ -40,9 +40,9 @@ pub use context::Steps;
 pub use settings::{Compress, HeaderHopSettings};
 
 use crate::egress::{Egress, EgressSettings, QueueSize};
-use crate::hop::{Keep, Order, Outlet, PACKET_BYTES, hello_share, incarnation};
+use crate::hop::{Keep, Order, Outlet, PACKET_BYTES, Part, hello_share, incarnation};
 use crate::peer::{self, Peer};
-use crate::selective_repeat::{Exchange, Frame, Part, Place, Receiver, START, Sender};
+use crate::selective_repeat::{Exchange, Frame, Place, Receiver, START, Sender};
 use crate::{Made, Placement, Reports, SchemeEntry, Site, settings_for};
 use airtcp_core::{
     Backlog, Context, CreateReason, DropReason, Element, Event, Gauge, Instant, Packet, Peer as PeerId, Port, SeqNum,
