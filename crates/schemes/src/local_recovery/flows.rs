@@ -33,37 +33,36 @@ fn is_free(packet: &Packet) -> bool {
 pub(super) struct Flows {
     key: (u64, u64),
     last: Box<[Position]>,
-    /// The place of the latest packet.
-    latest: usize,
 }
+
+/// Where it stands which packet of a flow was the last.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place(usize);
 
 impl Flows {
     /// No flow is known.
     pub fn new(rng: &mut Rng) -> Flows {
-        Flows { key: (rng.next_u64(), rng.next_u64()), last: vec![0; PLACES].into(), latest: 0 }
+        Flows { key: (rng.next_u64(), rng.next_u64()), last: vec![0; PLACES].into() }
     }
 
-    /// `packet` gets this sequence number; the sequence number of the one before it in its flow.
-    pub fn add(&mut self, packet: &Packet, sequence: Position) -> Option<Position> {
-        if is_free(packet) {
-            return None;
-        }
-        let place = self.place(packet);
-        self.latest = place;
-        let before = core::mem::replace(&mut self.last[place], sequence);
-        (before > 0).then_some(before)
+    /// The place of the packet's flow, if it has to come behind those before it.
+    pub fn find(&self, packet: &Packet) -> Option<Place> {
+        (!is_free(packet)).then(|| self.place(packet))
     }
 
-    /// What goes behind the packet called `first` goes behind `second`, its other half.
-    pub fn follow(&mut self, first: Position, second: Position) {
-        if let Some(last) = self.last.get_mut(self.latest).filter(|last| **last == first) {
-            *last = second;
-        }
+    /// The last packet of the flow.
+    pub fn last(&self, place: Place) -> Option<Position> {
+        Some(self.last[place.0]).filter(|last| *last > 0)
+    }
+
+    /// This one is the last from now on.
+    pub fn set_last(&mut self, place: Place, sequence: Position) {
+        self.last[place.0] = sequence;
     }
 
     /// By what keeps order: a connection's packets, those of a pair of ports, those of a security association; else those
     /// of a pair of addresses. Fragments have no ports, all but the first.
-    fn place(&self, packet: &Packet) -> usize {
+    fn place(&self, packet: &Packet) -> Place {
         let mut hasher = SipHasher13::new_with_keys(self.key.0, self.key.1);
         let ip = packet.ip();
         (ip.source, ip.destination).hash(&mut hasher);
@@ -78,7 +77,7 @@ impl Flows {
             };
             (ip.protocol, names).hash(&mut hasher);
         }
-        hasher.finish() as usize % PLACES
+        Place(hasher.finish() as usize % PLACES)
     }
 }
 
@@ -102,6 +101,14 @@ mod tests {
         Packet::opaque(address(1), address(2), protocol, payload.into())
     }
 
+    /// The packet leaves with this number; the one that it goes behind.
+    fn add(flows: &mut Flows, packet: &Packet, sequence: Position) -> Option<Position> {
+        let place = flows.find(packet)?;
+        let before = flows.last(place);
+        flows.set_last(place, sequence);
+        before
+    }
+
     #[test]
     fn flows_are_told_apart_by_ports_or_what_stands_for_them() {
         let mut flows = Flows::new(&mut Rng::derive(1, "flows"));
@@ -116,10 +123,10 @@ mod tests {
             between(47, &[0, 1]),
         ];
         for (n, packet) in packets.iter().enumerate() {
-            assert_eq!(flows.add(packet, 10 + n as Position), None, "packet {n} has no one before it");
+            assert_eq!(add(&mut flows, packet, 10 + n as Position), None, "packet {n} has no one before it");
         }
         for (n, packet) in packets.iter().enumerate() {
-            assert_eq!(flows.add(packet, 20), Some(10 + n as Position));
+            assert_eq!(add(&mut flows, packet, 20), Some(10 + n as Position));
         }
     }
 
@@ -129,7 +136,7 @@ mod tests {
         let mut voice = opaque(500);
         voice.set_traffic_class(46 << 2);
         assert_eq!(
-            (flows.add(&opaque(500), 5), flows.add(&voice, 6), flows.add(&opaque(500), 7)),
+            (add(&mut flows, &opaque(500), 5), add(&mut flows, &voice, 6), add(&mut flows, &opaque(500), 7)),
             (None, None, Some(5))
         );
     }

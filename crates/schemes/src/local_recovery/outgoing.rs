@@ -246,8 +246,9 @@ impl Outgoing {
         let Some(departure) = self.egress.pop(cx) else { return false };
         let sequence = self.sender.next_sequence();
         let mut copy = departure.packet.clone();
-        let before = if in_reach { self.flows.add(&copy, sequence) } else { None };
-        let before = before.filter(|before| self.sender.is_unacknowledged(*before));
+        let flow = if in_reach { self.flows.find(&copy) } else { None };
+        let last = flow.and_then(|flow| self.flows.last(flow));
+        let before = last.filter(|last| self.sender.is_unacknowledged(*last));
         // The next acknowledgment says what a lost one said.
         let has_content = copy.tcp().is_none() || copy.sequence_len() > 0;
         let tail = if in_reach { self.shim_room.split_off_tail(&mut copy) } else { None };
@@ -268,17 +269,22 @@ impl Outgoing {
             self.largest_window = self.largest_window.max(self.window(timing));
         }
         self.link_rate.on_departure(cx, name, Lane::Queue, &mut self.egress);
-        if let Some(tail) = tail.filter(|_| is_framed) {
-            self.send_tail(cx, sequence, tail);
-            return true;
+        let tail = tail.filter(|_| is_framed);
+        let (is_whole, mut newest) = (tail.is_none(), sequence);
+        if let Some(tail) = tail {
+            newest = self.send_tail(cx, sequence, tail);
         }
-        let is_last = is_framed && has_content && self.redundancy && self.egress.is_empty();
+        if let Some(flow) = flow.filter(|_| is_framed) {
+            self.flows.set_last(flow, newest);
+        }
+        let is_last = is_framed && is_whole && has_content && self.redundancy && self.egress.is_empty();
         self.last = (is_last && self.is_lossy(now) && self.link_rate.has_time()).then_some(sequence);
         true
     }
 
-    /// Sends what was cut off the packet with this number, behind it.
-    fn send_tail(&mut self, cx: &mut Context<'_>, head: Position, tail: Packet) {
+    /// Sends what was cut off the packet with this number, behind it: its own number.
+    fn send_tail(&mut self, cx: &mut Context<'_>, head: Position, tail: Packet) -> Position {
+        let sequence = self.sender.next_sequence();
         let place = Place { before: Some(head), part: Part::Tail };
         let frame = self.sender.next_frame(place);
         let copy = tail.clone();
@@ -286,7 +292,7 @@ impl Outgoing {
         // Where the ring has no room for it, it is lost at once, and repaired.
         self.transmit(cx, tail, &frame);
         self.sender.on_sent(copy, place, cx.now());
-        self.flows.follow(head, head + 1);
+        sequence
     }
 
     /// Until something is known of a link, it is taken for lossy.

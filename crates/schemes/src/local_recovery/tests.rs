@@ -91,6 +91,23 @@ fn a_packet_waits_for_its_own_flow_only() {
 }
 
 #[test]
+fn a_packet_that_the_ring_refused_still_waits_for_the_one_before_it() {
+    let mut bench = stations(&[("redundancy", "false")]);
+    bench.losing(|_, packet| is_first_try(packet, 0));
+    bench.send(data(0));
+    bench.run(1);
+    bench.a.io.refuses = true;
+    bench.send(data(1));
+    bench.run(1);
+    bench.a.io.refuses = false;
+    bench.a.call(bench.now, |station, cx| station.handle_ready(cx, Port::LINK));
+    bench.run(9);
+    assert_eq!(bench.out(), [0_u32; 0]);
+    bench.run(30);
+    assert_eq!(bench.out(), [0, 1]);
+}
+
+#[test]
 fn voice_is_repaired_and_never_waits() {
     let mut bench = stations(&[]);
     bench.losing(|_, packet| is_first_try(packet, 2));
