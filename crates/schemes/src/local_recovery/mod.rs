@@ -17,8 +17,8 @@
 mod answers;
 pub mod events;
 mod flows;
+mod frame;
 mod halves;
-mod message;
 mod outgoing;
 mod settings;
 mod timing;
@@ -26,14 +26,14 @@ mod timing;
 #[cfg(test)]
 mod tests;
 
-pub use message::{Message, decode_frame, encode_frame};
+pub use frame::{decode_frame, encode_frame};
 pub use settings::Settings;
 
 use crate::egress::{Egress, EgressSettings, flow_queue};
 use crate::hop::{self, Keep, Order, Part, ShimRoom, incarnation, unwrap};
 use crate::link_rate::{Advice, Arrivals, LinkRate, Name, Report};
 use crate::peer::{self, Change, Peer};
-pub use crate::selective_repeat::{Ack, Frame};
+pub use crate::selective_repeat::{Ack, Frame, Message};
 use crate::selective_repeat::{Receiver, Sender};
 use crate::{Made, Placement, Reports, SchemeEntry, Site, settings_for};
 use airtcp_core::packet::SHIM_HEADER;
@@ -41,8 +41,8 @@ use airtcp_core::parameters::ParameterError;
 use airtcp_core::{Backlog, Context, DropReason, Duration, Element, Gauge, Instant, Packet, Peer as PeerId, Port};
 use alloc::boxed::Box;
 use flows::Flows;
+use frame::FRAME_LEN;
 use halves::Halves;
-use message::FRAME_LEN;
 use outgoing::{Outgoing, Parts};
 use timing::Timing;
 
@@ -174,7 +174,7 @@ impl Station {
     fn answer(&mut self, cx: &mut Context<'_>, ack: Option<Ack>, report: Option<Report>) {
         let ack = ack.or_else(|| report.and_then(|_| self.receiver.acknowledge()));
         if let Some(ack) = ack.filter(|_| self.peer.in_reach()) {
-            self.outgoing.tell(cx, &Message::Feedback(ack, report));
+            self.outgoing.tell(cx, &Message::Ack(ack, report));
         }
     }
 
@@ -215,7 +215,7 @@ impl Element for Station {
                     self.outgoing.egress.set_least_wait(self.peer.rtt());
                 }
             }
-            Message::Feedback(ack, report) => self.outgoing.on_feedback(cx, &ack, report.as_ref(), &timing),
+            Message::Ack(ack, report) => self.outgoing.on_feedback(cx, &ack, report.as_ref(), &timing),
             Message::Oldest(incarnation, oldest) => {
                 self.receiver.on_oldest(cx, incarnation, oldest);
                 self.settle(cx);

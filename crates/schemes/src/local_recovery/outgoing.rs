@@ -4,13 +4,13 @@
 use super::answers::Answers;
 use super::events;
 use super::flows::Flows;
-use super::message::{Message, encode_frame};
+use super::frame::encode_frame;
 use super::timing::Timing;
 use crate::egress::{Allowance, Egress, Lane};
 use crate::hop::{Part, ShimRoom};
 use crate::link_rate::{LinkRate, Name, Report};
 use crate::position::Position;
-use crate::selective_repeat::{Ack, Frame, Place, Sender};
+use crate::selective_repeat::{Ack, Frame, Message, Place, Sender};
 use airtcp_core::{Context, CreateReason, DropReason, Duration, Event, Instant, Packet, Peer, Port, Rate};
 use alloc::collections::VecDeque;
 

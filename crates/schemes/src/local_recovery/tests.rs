@@ -1,6 +1,6 @@
 //! Two stations face to face.
 
-use super::message::{decode_frame, encode_frame};
+use super::frame::{decode_frame, encode_frame};
 use super::*;
 use crate::hop::testing::{self as bench, Bench, data, opaque, syn};
 use crate::selective_repeat::{Place, START};
@@ -377,7 +377,7 @@ fn feedback_that_was_overtaken_is_read_as_what_it_is() {
     assert_eq!(bench.a.count(Event::REPAIR), 1);
     let incarnation = bench.a.element.outgoing.sender.next_frame(Place::default()).incarnation;
     let old = Ack { incarnation, newest: START, expected: START + 1, received: 1 };
-    bench.a.control(bench.now, &Message::Feedback(old, None).encode());
+    bench.a.control(bench.now, &Message::Ack(old, None).encode());
     bench.run(60);
     assert_eq!(bench.out(), (0..20).collect::<Vec<_>>());
 }
@@ -482,7 +482,7 @@ fn feedback_about_what_was_never_sent_is_ignored() {
     bench.send_all(0..3);
     let incarnation = bench.a.element.outgoing.sender.next_frame(Place::default()).incarnation;
     let ack = Ack { incarnation, newest: START + 9, expected: START + 9, received: u128::MAX };
-    let feedback = |ack| Message::Feedback(ack, None).encode();
+    let feedback = |ack| Message::Ack(ack, None).encode();
     bench.a.control(bench.now, &feedback(ack));
     assert!(bench.a.gauge(Gauge::CACHE_BYTES).unwrap() > 1000);
     bench.a.control(bench.now, &feedback(Ack { incarnation: incarnation ^ 1, newest: SeqNum(0), ..ack }));
@@ -500,7 +500,7 @@ fn a_peer_that_says_all_is_lost_gets_half_of_the_link_for_repairs() {
         let frame = bench.a.element.outgoing.sender.next_frame(Place::default());
         let newest = SeqNum(frame.number.0.wrapping_sub(1));
         let ack = Ack { incarnation: frame.incarnation, newest, expected: START, received: 0 };
-        bench.a.control(bench.now, &Message::Feedback(ack, None).encode());
+        bench.a.control(bench.now, &Message::Ack(ack, None).encode());
     }
     let repairs = bench.a.count(Event::REPAIR);
     // Each takes 0.7 ms: half of the second, and what was saved up when it began (a hold, 62 ms).

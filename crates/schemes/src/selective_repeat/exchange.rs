@@ -69,7 +69,7 @@ impl<O: Outlet> Exchange<O> {
         let Some(message) = self.peer.hear(cx, peer, bytes, Message::decode) else { return false };
         match message {
             Message::Hello(hello) => return self.peer.on_hello(cx, &hello) == Change::Restarted,
-            Message::Ack(ack) => {
+            Message::Ack(ack, _) => {
                 self.on_work(cx.now(), has_sendable);
                 self.sender.on_ack(cx, &ack);
                 self.tell_oldest(cx);
@@ -114,7 +114,7 @@ impl<O: Outlet> Exchange<O> {
 
     fn tell_ack(&mut self, cx: &mut Context<'_>, ack: Option<Ack>) {
         if let Some(ack) = ack.filter(|_| self.acknowledges) {
-            tell(cx, &mut self.egress, &Message::Ack(ack).encode());
+            tell(cx, &mut self.egress, &Message::Ack(ack, None).encode());
         }
     }
 

@@ -4,7 +4,8 @@
 //! ```text
 //! shim      incarnation u16, number u32, sequence u32, back u16
 //! message   version (1), type: 1 HELLO (see peer.rs), 2 ACK, 3 OLDEST
-//! ACK       incarnation u16, newest number u32, expected sequence u32, received u128
+//! ACK       incarnation u16, newest number u32, expected sequence u32, received u128, then nothing, or what the link
+//!           carried (link_rate/report.rs), for a scheme that learns it
 //! OLDEST    incarnation u16, sequence u32
 //! ```
 //!
@@ -13,6 +14,7 @@
 //! transmission or the fifth, and no timer has to tell an old copy from a new one.
 
 use crate::hop::{Part, take};
+use crate::link_rate::Report;
 use crate::peer::Hello;
 use airtcp_core::SeqNum;
 use alloc::vec::Vec;
@@ -69,8 +71,8 @@ impl Frame {
 pub enum Message {
     /// I am here.
     Hello(Hello),
-    /// This is what came.
-    Ack(Ack),
+    /// This is what came, and sometimes when and how much in all.
+    Ack(Ack, Option<Report>),
     /// The sender, in this incarnation, will not send anything before this packet again.
     Oldest(u16, SeqNum),
 }
@@ -90,7 +92,7 @@ pub struct Ack {
 
 impl Ack {
     /// Appends it.
-    pub(crate) fn write(&self, out: &mut Vec<u8>) {
+    fn write(&self, out: &mut Vec<u8>) {
         out.extend(self.incarnation.to_be_bytes());
         out.extend(self.newest.0.to_be_bytes());
         out.extend(self.expected.0.to_be_bytes());
@@ -98,7 +100,7 @@ impl Ack {
     }
 
     /// Takes it off the front of `rest`.
-    pub(crate) fn read(rest: &mut &[u8]) -> Option<Ack> {
+    fn read(rest: &mut &[u8]) -> Option<Ack> {
         Some(Ack {
             incarnation: u16::from_be_bytes(take(rest)?),
             newest: SeqNum(u32::from_be_bytes(take(rest)?)),
@@ -118,9 +120,10 @@ impl Message {
                 out.push(1);
                 hello.write(&mut out);
             }
-            Message::Ack(ack) => {
+            Message::Ack(ack, report) => {
                 out.push(2);
                 ack.write(&mut out);
+                report.iter().for_each(|report| report.write(&mut out));
             }
             Message::Oldest(incarnation, sequence) => {
                 out.push(3);
@@ -136,7 +139,11 @@ impl Message {
         let (head, mut rest) = bytes.split_first_chunk::<2>()?;
         let message = match head {
             [VERSION, 1] => Message::Hello(Hello::read(&mut rest)?),
-            [VERSION, 2] => Message::Ack(Ack::read(&mut rest)?),
+            [VERSION, 2] => {
+                let ack = Ack::read(&mut rest)?;
+                let report = if rest.is_empty() { None } else { Some(Report::read(&mut rest)?) };
+                Message::Ack(ack, report)
+            }
             [VERSION, 3] => {
                 Message::Oldest(u16::from_be_bytes(take(&mut rest)?), SeqNum(u32::from_be_bytes(take(&mut rest)?)))
             }
@@ -164,10 +171,12 @@ mod tests {
         assert_eq!(Frame::decode(&frame.encode()[1..]), None);
         let ack = Ack { incarnation: 1, newest: SeqNum(2), expected: SeqNum(3), received: 1 << 127 | 1 };
         let hello = Hello { epoch: 1, stamp: 2, echo: 3, held: 4 };
-        for message in [Message::Ack(ack), Message::Hello(hello), Message::Oldest(7, SeqNum(8))] {
+        let report = Report { name: 7, received: 1 << 40, stamp: 9 };
+        let acks = [Message::Ack(ack, None), Message::Ack(ack, Some(report))];
+        for message in acks.into_iter().chain([Message::Hello(hello), Message::Oldest(7, SeqNum(8))]) {
             let mut bytes = message.encode();
             assert_eq!(Message::decode(&bytes), Some(message));
-            for len in 0..bytes.len() {
+            for len in (0..bytes.len()).filter(|len| *len != acks[0].encode().len()) {
                 assert_eq!(Message::decode(&bytes[..len]), None);
             }
             bytes.push(0);

@@ -256,9 +256,12 @@ fn acknowledgments_of_what_was_never_sent_are_ignored() {
     bench.send_all(0..3);
     let incarnation = bench.a.element.exchange.sender.next_frame(Place::default()).incarnation;
     let ack = Ack { incarnation, newest: START + 9, expected: START + 9, received: u128::MAX };
-    bench.a.control(bench.now, &Message::Ack(ack).encode());
+    bench.a.control(bench.now, &Message::Ack(ack, None).encode());
     assert!(bench.a.gauge(Gauge::CACHE_BYTES).unwrap() > 1000);
-    bench.a.control(bench.now, &Message::Ack(Ack { incarnation: incarnation ^ 1, newest: SeqNum(0), ..ack }).encode());
+    bench.a.control(
+        bench.now,
+        &Message::Ack(Ack { incarnation: incarnation ^ 1, newest: SeqNum(0), ..ack }, None).encode(),
+    );
     bench.a.control(bench.now, b"nonsense");
     assert_eq!(bench.a.count(Event::CONTROL_MALFORMED), 1);
 }
