@@ -12,13 +12,15 @@
 //! What the queue drops is kept until the scheme takes it ([`Egress::take_dropped`]): most schemes have to know.
 
 mod allowance;
+mod lossy;
 mod pacer;
 mod settings;
 
 pub(crate) use allowance::Allowance;
+pub(crate) use lossy::Lossy;
 pub(crate) use pacer::{Pacer, time_on_link};
-pub(crate) use settings::flow_queue;
 pub use settings::{EgressSettings, QueueSize};
+pub(crate) use settings::{check_rate, flow_queue};
 
 use airtcp_core::{
     Backlog, Context, DropReason, Duration, Ecn, Event, FlowKey, Instant, Packet, Port, Rate, Rng, SeqNum,

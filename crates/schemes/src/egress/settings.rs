@@ -1,6 +1,7 @@
 //! What an egress queue is made of.
 
 use crate::Site;
+use airtcp_core::parameters::ParameterError;
 use airtcp_core::{Duration, Rate};
 use airtcp_link::{DropTail, FqCodel, Queue, QueueLimit};
 
@@ -103,6 +104,17 @@ impl QueueSize {
             QueueSize::Fixed(queue) => queue.clone(),
             QueueSize::ByRate { .. } => Queue::DropTail(DropTail { limit: self.limit(rate) }),
         }
+    }
+}
+
+/// Refuses a rate at which nothing would ever leave.
+pub(crate) fn check_rate(rate: Option<Rate>) -> Result<(), ParameterError> {
+    match rate {
+        Some(rate) if rate.bps() == 0 => Err(ParameterError::bad(
+            "rate",
+            "at a rate of zero nothing would ever leave; write the link's rate, or auto",
+        )),
+        _ => Ok(()),
     }
 }
 

@@ -6,6 +6,7 @@ mod order;
 mod shim_room;
 #[cfg(test)]
 pub mod testing;
+pub(crate) mod times;
 
 use crate::egress::Egress;
 use crate::peer::Peer;

@@ -13,6 +13,7 @@ mod departures;
 mod excursion;
 mod history;
 mod link_queue;
+mod messages;
 mod others;
 mod pursuit;
 mod report;
@@ -21,6 +22,7 @@ mod tests;
 
 pub(crate) use advice::Advice;
 pub(crate) use arrivals::Arrivals;
+pub(crate) use messages::Messages;
 pub use report::Report;
 
 use crate::egress::{Egress, Lane};

@@ -29,7 +29,7 @@ mod tests;
 pub use frame::{decode_frame, encode_frame};
 pub use settings::Settings;
 
-use crate::egress::{Egress, EgressSettings, flow_queue};
+use crate::egress::{Egress, EgressSettings, check_rate, flow_queue};
 use crate::hop::{self, Keep, Order, Part, ShimRoom, incarnation, unwrap};
 use crate::link_rate::{Advice, Arrivals, LinkRate, Name, Report};
 use crate::peer::{self, Change, Peer};
@@ -63,12 +63,7 @@ fn make(settings: &Settings, site: &mut Site<'_>) -> Made {
     if settings.tries == 0 {
         return Err(ParameterError::bad("tries", "0 would send nothing; write 1 for a link without repair"));
     }
-    if settings.rate.is_some_and(|rate| rate.bps() == 0) {
-        return Err(ParameterError::bad(
-            "rate",
-            "at a rate of zero nothing would ever leave; write the link's rate, or auto",
-        ));
-    }
+    check_rate(settings.rate)?;
     Ok(Box::new(Station::new(settings, site)))
 }
 

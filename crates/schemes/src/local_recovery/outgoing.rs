@@ -6,23 +6,16 @@ use super::events;
 use super::flows::Flows;
 use super::frame::encode_frame;
 use super::timing::Timing;
-use crate::egress::{Allowance, Egress, Lane};
+use crate::egress::{Allowance, Egress, Lane, Lossy};
 use crate::hop::{Part, ShimRoom};
-use crate::link_rate::{LinkRate, Name, Report};
+use crate::link_rate::{LinkRate, Messages, Name, Report};
 use crate::position::Position;
 use crate::selective_repeat::{Ack, Frame, Message, Place, Sender};
-use airtcp_core::{Context, CreateReason, DropReason, Duration, Event, Instant, Packet, Peer, Port, Rate};
+use airtcp_core::{Context, CreateReason, DropReason, Duration, Event, Instant, Packet, Port, Rate};
 use alloc::collections::VecDeque;
 
 /// Repairs take at most one part in so many of the link's time.
 const REPAIR_PARTS: u64 = 2;
-/// Packets wait for messages for at most one part in so many of the time; but that much at once.
-const MESSAGE_PARTS: u64 = 2;
-const MESSAGES_AT_ONCE: Duration = Duration::from_millis(50);
-/// A link is taken for lossy for so long after a loss.
-const LOSSY_FOR: Duration = Duration::from_secs(10);
-/// What one loss held back is back as a burst of the sender within this time.
-const ROOM_FOR: Duration = Duration::from_millis(500);
 /// Copies that wait for their time.
 const MOST_SPARES: usize = 1024;
 /// Unanswered probes are at most so many doublings apart.
@@ -45,7 +38,7 @@ pub(super) struct Outgoing {
     flows: Flows,
     answers: Answers,
     repairs: Allowance,
-    messages: Allowance,
+    messages: Messages,
     /// Copies that go out when their time has come, unless the packet is acknowledged by then.
     spares: VecDeque<(Instant, Position)>,
     /// Times one after the other that nothing was acknowledged although it was time.
@@ -58,7 +51,7 @@ pub(super) struct Outgoing {
     /// The last packet of a burst, which goes out once more if the link has time.
     last: Option<Position>,
     redundancy: bool,
-    lossy_until: Option<Instant>,
+    lossy: Lossy,
     /// Most memory of copies.
     most_copies: u64,
     /// The largest window so far: the rate, and with it the window, may have fallen since.
@@ -87,7 +80,7 @@ impl Outgoing {
             flows,
             answers: Answers::default(),
             repairs: Allowance::new(REPAIR_PARTS),
-            messages: Allowance::new(MESSAGE_PARTS),
+            messages: Messages::default(),
             spares: VecDeque::new(),
             probes: 0,
             unanswered: 0,
@@ -95,7 +88,7 @@ impl Outgoing {
             blocked_until: Instant::ZERO,
             last: None,
             redundancy,
-            lossy_until: None,
+            lossy: Lossy::default(),
             most_copies,
             largest_window: 0,
         }
@@ -174,8 +167,7 @@ impl Outgoing {
         }
         cx.emit(Event::REPAIR);
         let now = cx.now();
-        self.lossy_until = Some(now + LOSSY_FOR);
-        self.egress.make_room(now + ROOM_FOR, timing.rtt + timing.guard);
+        self.lossy.on_loss(now, &mut self.egress, timing.rtt + timing.guard);
         if let Some((sequence, tries)) = self.sender.on_repaired(now) {
             self.plan_spares(now, sequence, tries, timing);
         }
@@ -278,7 +270,7 @@ impl Outgoing {
             self.flows.set_last(flow, newest);
         }
         let is_last = is_framed && is_whole && has_content && self.redundancy && self.egress.is_empty();
-        self.last = (is_last && self.is_lossy(now) && self.link_rate.has_time()).then_some(sequence);
+        self.last = (is_last && self.lossy.is_lossy(now) && self.link_rate.has_time()).then_some(sequence);
         true
     }
 
@@ -293,11 +285,6 @@ impl Outgoing {
         self.transmit(cx, tail, &frame);
         self.sender.on_sent(copy, place, cx.now());
         sequence
-    }
-
-    /// Until something is known of a link, it is taken for lossy.
-    fn is_lossy(&mut self, now: Instant) -> bool {
-        now < *self.lossy_until.get_or_insert(now + LOSSY_FOR)
     }
 
     /// What came at the other end.
@@ -358,14 +345,9 @@ impl Outgoing {
         }
     }
 
-    /// Sends a message to the other end; it takes its time on the link. Packets wait for messages for no more than a half of
-    /// the time: a rate that is taken for too low a one would let none pass, and nothing would show that it is.
+    /// Sends a message to the other end.
     pub fn tell(&mut self, cx: &mut Context<'_>, message: &Message) {
-        let bytes = cx.send_control(Peer::OTHER_END, &message.encode());
-        if self.messages.take(cx.now(), self.egress.transmission(bytes), MESSAGES_AT_ONCE) {
-            self.egress.charge(cx.now(), bytes);
-        }
-        self.link_rate.on_control(bytes);
+        self.messages.send(cx, &mut self.egress, &mut self.link_rate, &message.encode());
     }
 
     /// True if packets leave in frames.

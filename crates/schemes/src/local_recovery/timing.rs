@@ -1,14 +1,12 @@
 //! Times that depend on the distance of the two ends.
 
 use crate::egress::Egress;
-use crate::selective_repeat::{Patience, guard};
+use crate::hop::times;
+use crate::selective_repeat::Patience;
 use airtcp_core::Duration;
 
-/// Most of the time that packets wait for repairs, unless two tries take longer.
-const MOST_HOLD: Duration = Duration::from_millis(500);
-const LEAST_HOLD: Duration = Duration::from_millis(50);
-/// A repair can be lost too: there is time for so many tries, where it is short.
-const ROUNDS: u64 = 5;
+/// There is time for so many repairs of a packet, where it is short.
+const REPAIRS: u8 = 4;
 /// Acknowledgments are at least so far apart, unless something is missing.
 const LEAST_ACK_DELAY: Duration = Duration::from_millis(1);
 /// They take one part in so many of the way back.
@@ -34,11 +32,10 @@ pub(super) struct Timing {
 impl Timing {
     /// At a round trip of `rtt`; `hold` is what is configured.
     pub fn new(rtt: Duration, egress: &Egress, hold: Option<Duration>) -> Timing {
-        let guard = guard(rtt, egress);
-        let try_time = rtt + guard;
-        let auto = (try_time * ROUNDS).clamp(LEAST_HOLD, MOST_HOLD.max(try_time * 2 + guard));
+        let guard = times::guard(rtt, times::packet_time(egress.rate()));
+        let hold = hold.unwrap_or_else(|| times::hold(rtt, guard, REPAIRS));
         let feedback = (egress.transmission(FEEDBACK_BYTES) * FEEDBACK_PARTS).min(rtt.max(MOST_ACK_DELAY));
-        Timing { rtt, guard, hold: hold.unwrap_or(auto), ack_delay: (rtt / 4).max(LEAST_ACK_DELAY).max(feedback) }
+        Timing { rtt, guard, hold, ack_delay: (rtt / 4).max(LEAST_ACK_DELAY).max(feedback) }
     }
 
     /// Tries that a packet has before those behind it wait no longer.

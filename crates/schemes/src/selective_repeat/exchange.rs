@@ -5,7 +5,7 @@ use super::frame::{Ack, Frame, Message};
 use super::receiver::{Patience, Receiver};
 use super::sender::Sender;
 use crate::egress::Egress;
-use crate::hop::{self, Onward, Outlet, PACKET_BYTES, hello_share, tell};
+use crate::hop::{self, Onward, Outlet, hello_share, tell, times};
 use crate::peer::{Change, Peer};
 use airtcp_core::{Backlog, Context, DropReason, Duration, Event, Gauge, Instant, Packet, Peer as PeerId};
 
@@ -151,10 +151,9 @@ impl<O: Outlet> Exchange<O> {
     }
 }
 
-/// A quarter of the round trip covers its jitter; three packet times what a frame waits for.
+/// The guard at the rate of the queue.
 pub(crate) fn guard(rtt: Duration, egress: &Egress) -> Duration {
-    let packet_time = egress.transmission(PACKET_BYTES).min(Duration::from_millis(100));
-    (rtt / 4).max(Duration::from_millis(1)) + packet_time * 3
+    times::guard(rtt, times::packet_time(egress.rate()))
 }
 
 pub(crate) fn auto_hold(rtt: Duration, guard: Duration) -> Duration {

@@ -25,6 +25,7 @@ pub use message::{MAX_RANGES, Message, SeqRange};
 pub use modern::Gateway;
 pub use settings::{GsnoopSettings, Mode, RepairPlace};
 
+use crate::egress::check_rate;
 use crate::{Made, Placement, Reports, SchemeEntry, Site, peer, settings_for};
 use airtcp_core::flow_table::FlowTable;
 use airtcp_core::parameters::ParameterError;
@@ -74,12 +75,7 @@ fn make(settings: &GsnoopSettings, site: &mut Site<'_>) -> Made {
             "a gateway that asks for nothing holds packets in vain; write 1 or more",
         ));
     }
-    if settings.rate.is_some_and(|rate| rate.bps() == 0) {
-        return Err(ParameterError::bad(
-            "rate",
-            "at a rate of zero nothing would ever leave; write the link's rate, or auto",
-        ));
-    }
+    check_rate(settings.rate)?;
     Ok(match settings.mode {
         Mode::Modern | Mode::Suppression => Box::new(modern::Gateway::new(settings, site)),
         Mode::Paper => Box::new(paper::Gateway::new(settings, site)),

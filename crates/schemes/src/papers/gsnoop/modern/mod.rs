@@ -29,10 +29,10 @@ mod tests;
 
 use super::message::Message;
 use super::settings::{GsnoopSettings, Mode};
-use super::{PACKET_BYTES, flow_table, share, table_memory};
+use super::{flow_table, share, table_memory};
 use crate::Site;
 use crate::egress::{Egress, EgressSettings, flow_queue, time_on_link};
-use crate::hop;
+use crate::hop::{self, times};
 use crate::link_rate::{Advice, Arrivals, LinkRate, Name};
 use crate::peer::{Change, Peer};
 use airtcp_core::{
@@ -41,7 +41,7 @@ use airtcp_core::{
 };
 use downstream::Downstream;
 use flow::Incoming;
-use timing::{Timing, auto_guard, auto_hold};
+use timing::Timing;
 use upstream::Upstream;
 
 /// One box: A for what goes to the link, B for what comes off it.
@@ -130,8 +130,8 @@ impl Gateway {
     }
 
     fn timing_at(&self, rtt: Duration) -> Timing {
-        let guard = self.guard.unwrap_or_else(|| auto_guard(rtt, packet_time(self.upstream.rate())));
-        let hold = self.hold.unwrap_or_else(|| auto_hold(rtt, guard, self.tries));
+        let guard = self.guard.unwrap_or_else(|| times::guard(rtt, times::packet_time(self.upstream.rate())));
+        let hold = self.hold.unwrap_or_else(|| times::hold(rtt, guard, self.tries));
         Timing { rtt, guard, hold, tries: self.tries }
     }
 
@@ -193,11 +193,6 @@ impl Gateway {
             self.upstream.handle_packet(cx, ack, timing);
         }
     }
-}
-
-/// What a full-size packet takes on a link of this rate.
-fn packet_time(rate: Option<Rate>) -> Duration {
-    time_on_link(rate, PACKET_BYTES).min(Duration::from_millis(100))
 }
 
 impl Element for Gateway {

@@ -1,6 +1,7 @@
 //! Two gateways face to face over a link whose losses the test decides.
 
 use super::*;
+use crate::hop::times;
 use crate::papers::gsnoop::Hello;
 use crate::papers::gsnoop::events;
 use crate::{End, LinkFacts, MAX_MEMORY};
@@ -550,11 +551,11 @@ fn what_an_outage_swallowed_is_repaired_when_the_other_end_is_back() {
 
 #[test]
 fn the_hold_leaves_time_for_every_try_and_for_two_however_long_the_link_is() {
-    let hold = |rtt: Duration| super::timing::auto_hold(rtt, super::timing::auto_guard(rtt, MS), 4);
+    let hold = |rtt: Duration| times::hold(rtt, times::guard(rtt, MS), 4);
     assert_eq!(hold(MS * 2), Duration::from_millis(50));
-    assert_eq!(hold(MS * 20), (MS * 20 + super::timing::auto_guard(MS * 20, MS)) * 5);
+    assert_eq!(hold(MS * 20), (MS * 20 + times::guard(MS * 20, MS)) * 5);
     assert_eq!(hold(MS * 150), Duration::from_millis(500));
-    let guard = super::timing::auto_guard(MS * 550, MS);
+    let guard = times::guard(MS * 550, MS);
     assert!(hold(MS * 550) >= (MS * 550 + guard) * 2);
 }
 

@@ -10,15 +10,15 @@ use super::receiver_window::ReceiverWindow;
 use super::repairs::{Repairs, is_recognisable};
 use super::timing::Timing;
 use crate::egress::Allowance;
-use crate::egress::{Egress, Lane};
-use crate::link_rate::{LinkRate, Name, Report};
+use crate::egress::{Egress, Lane, Lossy};
+use crate::link_rate::{LinkRate, Messages, Name, Report};
 use crate::papers::gsnoop::events;
 use crate::papers::gsnoop::message::{MAX_RANGES, Message, SeqRange};
 use crate::position::{self, Position};
 use crate::seq_map::SeqMap;
 use crate::timers::Timers;
 use airtcp_core::flow_table::FlowTable;
-use airtcp_core::{Context, Duration, Event, FlowKey, Instant, Packet, Peer, Port, Rate, SeqNum, TcpHeader};
+use airtcp_core::{Context, Duration, Event, FlowKey, Instant, Packet, Port, Rate, SeqNum, TcpHeader};
 use alloc::vec::Vec;
 use core::ops::Range;
 
@@ -79,28 +79,20 @@ pub(super) struct Upstream {
     pub cache: CacheOrder,
     repairs: Repairs,
     questions: Allowance,
-    messages: Allowance,
+    messages: Messages,
     /// When to ask after the tails of flows (POLL).
     polls: Timers,
     idle: Duration,
     redundancy: bool,
-    /// Until when the link is taken for lossy; unknown before its first packet.
-    lossy_until: Option<Instant>,
+    lossy: Lossy,
 }
 
 /// Questions take at most one part in so many of the link's time.
 const QUESTION_PARTS: u64 = 32;
-/// Packets wait for messages for at most one part in so many of the time; but that much at once.
-const MESSAGE_PARTS: u64 = 2;
-const MESSAGES_AT_ONCE: Duration = Duration::from_millis(50);
 /// About what a message takes on the link.
 pub(super) const MESSAGE_BYTES: u32 = 100;
-/// Redundant copies are sent for so long after a loss.
-const LOSSY_FOR: Duration = Duration::from_secs(10);
 /// Flows silent for longer are not asked after when the other end is back.
 const RECENT: Duration = Duration::from_secs(10);
-/// What one loss held back is back as a burst of the sender within this time.
-const ROOM_FOR: Duration = Duration::from_millis(500);
 
 impl Upstream {
     pub fn new(egress: Egress, link_rate: LinkRate, flows: FlowTable<Flow>, idle: Duration, redundancy: bool) -> Self {
@@ -111,11 +103,11 @@ impl Upstream {
             cache: CacheOrder::default(),
             repairs: Repairs::default(),
             questions: Allowance::new(QUESTION_PARTS),
-            messages: Allowance::new(MESSAGE_PARTS),
+            messages: Messages::default(),
             polls: Timers::default(),
             idle,
             redundancy,
-            lossy_until: None,
+            lossy: Lossy::default(),
         }
     }
 
@@ -234,7 +226,11 @@ impl Upstream {
             }
             self.link_rate.on_departure(cx, name, lane, &mut self.egress);
             if let Some(copy) = copy {
-                if self.redundancy && self.is_lossy(cx.now()) && self.link_rate.has_time() && is_recognisable(&copy) {
+                if self.redundancy
+                    && self.lossy.is_lossy(cx.now())
+                    && self.link_rate.has_time()
+                    && is_recognisable(&copy)
+                {
                     self.egress.offer_spare(copy.clone(), lane);
                 }
                 if lane == Lane::Queue && !self.link_rate.is_stopped() {
@@ -243,17 +239,6 @@ impl Upstream {
             }
         }
         self.settle_drops(cx);
-    }
-
-    /// Until something is known of a link, it is taken for lossy.
-    fn is_lossy(&mut self, now: Instant) -> bool {
-        now < *self.lossy_until.get_or_insert(now + LOSSY_FOR)
-    }
-
-    /// The link lost something: that is when room and redundancy are worth having.
-    fn note_loss(&mut self, now: Instant, timing: &Timing) {
-        self.lossy_until = Some(now + LOSSY_FOR);
-        self.egress.make_room(now + ROOM_FOR, timing.rtt + timing.guard);
     }
 
     /// GSN-3: once sent, a copy enters the cache; and the tail timer starts anew.
@@ -364,7 +349,8 @@ impl Upstream {
             }
         }
         if repaired {
-            self.note_loss(cx.now(), timing);
+            // That is when room and redundancy are worth having.
+            self.lossy.on_loss(cx.now(), &mut self.egress, timing.rtt + timing.guard);
         }
         for batch in missing.chunks(MAX_RANGES) {
             self.send_control(cx, &Message::NotHere(*flow, batch.to_vec()));
@@ -450,14 +436,9 @@ impl Upstream {
         self.link_rate.on_report(cx, report, rtt, &mut self.egress);
     }
 
-    /// Sends a message to the other gateway; it takes its time on the link. Packets wait for messages for no more than a
-    /// half of the time: a rate that is taken for too low a one would let none pass, and nothing would show that it is.
+    /// Sends a message to the other gateway.
     pub fn send_control(&mut self, cx: &mut Context<'_>, message: &Message) {
-        let bytes = cx.send_control(Peer::OTHER_END, &message.encode());
-        if self.messages.take(cx.now(), self.egress.transmission(bytes), MESSAGES_AT_ONCE) {
-            self.egress.charge(cx.now(), bytes);
-        }
-        self.link_rate.on_control(bytes);
+        self.messages.send(cx, &mut self.egress, &mut self.link_rate, &message.encode());
     }
 
     pub fn poll_timeout(&self) -> Option<Instant> {
