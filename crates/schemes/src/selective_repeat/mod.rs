@@ -1,6 +1,8 @@
 //! Repair of a hop by selective repeat, whatever the frames around the packets look like: numbered transmissions,
 //! selective acknowledgments, and the order of what arrives. Link ARQ and the header hop of TCP Decoupling use it.
 
+#[cfg(test)]
+pub(crate) mod contract;
 mod exchange;
 mod frame;
 mod receiver;
