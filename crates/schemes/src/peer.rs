@@ -136,7 +136,7 @@ impl Peer {
         self.configured_rtt.or(measured).unwrap_or(Duration::from_millis(10))
     }
 
-    /// Something came of the other end in the time that two of its HELLOs take, and no more than the next one is missing.
+    /// Something was heard of the other end of late: no more than two of its HELLOs in a row are missing.
     pub fn is_heard(&self, now: Instant) -> bool {
         self.last_heard.is_some_and(|heard| now.saturating_since(heard) < self.hello_every * 3)
     }

@@ -10,7 +10,6 @@ use airtcp_tcp::{Config, Connection, Opening, Stats, congestion};
 pub const ENTRY: SocketEntry = SocketEntry {
     slug: "fixed-window",
     about: "TCP that keeps the same number of segments on their way, whatever is lost",
-    in_kernel: false,
     has_size: true,
     control: "tcp",
     counters: COUNTERS,

@@ -9,8 +9,8 @@
 //! - *Order*: a packet waits at the far end only for packets of its own flow, no longer than a bound, and voice never.
 //!   The near end says which packet each one goes behind, so the far end need not know what a flow is.
 //! - *Long packets* that leave no room for a shim go over the link in two.
-//! - *Ends of bursts*: goes out twice where the link has time, and what nobody acknowledged in the time that
-//!   acknowledgments take goes out again.
+//! - *Ends of bursts* go out twice where the link has time. If nothing is acknowledged in the time that acknowledgments take,
+//!   what left last goes out again, and its acknowledgment tells what else is missing.
 //! - *A way that loses all frames* and lets messages through (a firewall that knows no protocol 254) gets packets as they are.
 //! - *Later tries*: the fewer are left, the more copies go out.
 
@@ -43,7 +43,7 @@ use alloc::boxed::Box;
 use flows::Flows;
 use frame::FRAME_LEN;
 use halves::Halves;
-use outgoing::{Outgoing, Parts};
+use outgoing::{Equipment, Outgoing};
 use timing::Timing;
 
 /// The line of local recovery in the table of schemes.
@@ -99,7 +99,7 @@ impl Station {
         let link_rate = LinkRate::new(egress.rate(), if settings.learn { sixteenth / 4 } else { 0 });
         let peer = Peer::new(settings.hello, settings.peer_timeout, None, site.rng.next_u64());
         let overhead = SHIM_HEADER + FRAME_LEN as u32;
-        let outgoing = Outgoing::new(Parts {
+        let outgoing = Outgoing::new(Equipment {
             egress,
             link_rate,
             sender: Sender::new(incarnation(peer.epoch()), settings.tries),
@@ -138,25 +138,16 @@ impl Station {
         let name = frame.map_or_else(|| Name::of(&packet), |frame| Name::numbered(frame.number.0, bytes));
         let report = self.arrivals.add(cx.now(), name, Timing::report_time(&self.outgoing.egress));
         match frame {
-            Some(frame) => self.take_in(cx, &frame, packet, report, timing),
+            Some(frame) => {
+                let ack = self.receiver.on_frame(cx, &frame, packet, &timing.patience());
+                self.settle(cx);
+                self.answer(cx, ack, report);
+            }
             None => {
                 cx.send(Port::INNER, packet);
                 self.answer(cx, None, report);
             }
         }
-    }
-
-    fn take_in(
-        &mut self,
-        cx: &mut Context<'_>,
-        frame: &Frame,
-        packet: Packet,
-        report: Option<Report>,
-        timing: &Timing,
-    ) {
-        let ack = self.receiver.on_frame(cx, frame, packet, &timing.patience());
-        self.settle(cx);
-        self.answer(cx, ack, report);
     }
 
     /// Heads whose tails will not come any more wait no longer.

@@ -16,9 +16,9 @@ use alloc::collections::VecDeque;
 
 /// Repairs take at most one part in so many of the link's time.
 const REPAIR_PARTS: u64 = 2;
-/// Copies that wait for their time.
+/// So many copies may wait for their time.
 const MOST_SPARES: usize = 1024;
-/// Unanswered probes are at most so many doublings apart.
+/// The time between probes that nobody answers doubles so many times.
 const MOST_DOUBLINGS: u32 = 3;
 /// After so many frames and so much time without an answer, although the other end is heard, frames do not arrive.
 const MOST_UNANSWERED: u32 = 8;
@@ -41,7 +41,7 @@ pub(super) struct Outgoing {
     messages: Messages,
     /// Copies that go out when their time has come, unless the packet is acknowledged by then.
     spares: VecDeque<(Instant, Position)>,
-    /// Times one after the other that nothing was acknowledged although it was time.
+    /// Probes one after the other that nobody has answered.
     probes: u32,
     /// Frames that were sent since something was acknowledged, and when that was.
     unanswered: u32,
@@ -59,7 +59,7 @@ pub(super) struct Outgoing {
 }
 
 /// What an [`Outgoing`] is made of.
-pub(super) struct Parts {
+pub(super) struct Equipment {
     pub egress: Egress,
     pub link_rate: LinkRate,
     pub sender: Sender,
@@ -70,8 +70,8 @@ pub(super) struct Parts {
 }
 
 impl Outgoing {
-    pub fn new(parts: Parts) -> Outgoing {
-        let Parts { egress, link_rate, sender, shim_room, flows, redundancy, most_copies } = parts;
+    pub fn new(equipment: Equipment) -> Outgoing {
+        let Equipment { egress, link_rate, sender, shim_room, flows, redundancy, most_copies } = equipment;
         Outgoing {
             egress,
             link_rate,

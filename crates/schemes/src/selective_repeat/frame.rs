@@ -16,6 +16,7 @@
 use crate::hop::{Part, take};
 use crate::link_rate::Report;
 use crate::peer::Hello;
+use crate::position::Position;
 use airtcp_core::SeqNum;
 use alloc::vec::Vec;
 
@@ -86,11 +87,20 @@ pub struct Ack {
     pub newest: SeqNum,
     /// Everything before this packet needs no repair.
     pub expected: SeqNum,
-    /// Bit n: transmission newest - n came.
+    /// Bit n: transmission newest - n came, n below [`Ack::BITS`].
     pub received: u128,
 }
 
 impl Ack {
+    /// Transmissions that one acknowledgment tells of.
+    pub const BITS: u64 = u128::BITS as u64;
+
+    /// True if this acknowledgment, whose newest transmission is at `newest`, says that the one at `number` came.
+    pub(super) fn tells_of(&self, newest: Position, number: Position) -> bool {
+        // One that is newer is not told of: acknowledgments overtake each other.
+        newest.checked_sub(number).is_some_and(|back| back < Ack::BITS && self.received >> back & 1 == 1)
+    }
+
     /// Appends it.
     fn write(&self, out: &mut Vec<u8>) {
         out.extend(self.incarnation.to_be_bytes());

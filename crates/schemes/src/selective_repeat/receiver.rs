@@ -126,11 +126,11 @@ impl Stream {
         let number = position::near(self.newest, frame.number);
         if number <= self.newest {
             let distance = self.newest - number;
-            self.received |= if distance < 128 { 1 << distance } else { 0 };
+            self.received |= if distance < Ack::BITS { 1 << distance } else { 0 };
             return false;
         }
         let step = number - self.newest;
-        self.received = if step < 128 { self.received << step | 1 } else { 1 };
+        self.received = if step < Ack::BITS { self.received << step | 1 } else { 1 };
         self.newest = number;
         step > 1
     }

@@ -1,5 +1,6 @@
 //! A link that reorders: by how much packets were late, so that what is late is not taken for lost.
 
+use super::frame::Ack;
 use crate::position::Position;
 use airtcp_core::{Duration, Instant};
 use alloc::collections::VecDeque;
@@ -8,7 +9,7 @@ use alloc::collections::VecDeque;
 const MOST_DOUBTFUL: usize = 256;
 /// After so many packets of which none was late, half as much patience is enough.
 const PATIENT_FOR: u64 = 2048;
-/// Reordering by more is indistinguishable from loss, for who waits for a repair.
+/// What is later than this comes no sooner than a repair would.
 const MOST: Duration = Duration::from_millis(100);
 
 /// See the module.
@@ -44,7 +45,7 @@ impl Reordering {
         self.doubtful.push_back((number, overtaken));
     }
 
-    /// An acknowledgment says of the 128 transmissions up to `newest` which `came`. One that was taken for lost was late.
+    /// An acknowledgment says of the latest transmissions up to `newest` which `came`. One that was taken for lost was late.
     pub fn on_ack(&mut self, newest: Position, came: impl Fn(Position) -> bool) {
         let mut lateness = Duration::ZERO;
         self.doubtful.retain(|(number, overtaken)| {
@@ -52,10 +53,10 @@ impl Reordering {
             if was_late {
                 lateness = lateness.max(*overtaken);
             }
-            !was_late && number + 128 > newest
+            !was_late && number + Ack::BITS > newest
         });
         if lateness > Duration::ZERO {
-            // It came some time after it was given up, about as long again.
+            // How long after that it came nobody knows; as much again is allowed for it.
             self.window = self.window.max(lateness * 2).min(MOST);
             self.shrink_at = newest + PATIENT_FOR;
         } else if newest >= self.shrink_at && self.window > Duration::ZERO {

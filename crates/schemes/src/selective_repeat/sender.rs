@@ -88,7 +88,7 @@ impl Sender {
         !self.lost.is_empty()
     }
 
-    /// The number of packets so far, as positions.
+    /// The position that the next new packet gets.
     pub fn next_sequence(&self) -> Position {
         self.next_sequence
     }
@@ -167,10 +167,7 @@ impl Sender {
         if ack.incarnation != self.incarnation || newest >= self.next_number || expected > self.next_sequence {
             return None;
         }
-        let came = |number: Position| {
-            // One that is newer is not told of: acknowledgments overtake each other.
-            newest.checked_sub(number).is_some_and(|distance| distance < 128 && ack.received >> distance & 1 == 1)
-        };
+        let came = |number| ack.tells_of(newest, number);
         if let Some(flight) = self.flights.get(&newest) {
             self.reordering.on_delivered(flight.sent_at);
         }

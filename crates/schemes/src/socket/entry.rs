@@ -16,8 +16,6 @@ pub struct SocketEntry {
     pub slug: &'static str,
     /// One sentence.
     pub about: &'static str,
-    /// A live run can use it.
-    pub in_kernel: bool,
     /// A flow can have a size: all of it arrives.
     pub has_size: bool,
     /// Slug of the socket that takes its place in control runs; its own if it stays.

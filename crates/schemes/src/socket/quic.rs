@@ -13,7 +13,6 @@ use alloc::vec::Vec;
 pub const ENTRY: SocketEntry = SocketEntry {
     slug: "quic",
     about: "A QUIC connection with one stream; live runs only, controller cubic, bbr or reno of quinn.",
-    in_kernel: true,
     has_size: true,
     control: "quic",
     counters: &[],

@@ -12,7 +12,6 @@ use alloc::vec::Vec;
 pub const ENTRY: SocketEntry = SocketEntry {
     slug: "tcp",
     about: "A TCP connection.",
-    in_kernel: true,
     has_size: true,
     control: "tcp",
     counters: &[],

@@ -11,7 +11,6 @@ use alloc::boxed::Box;
 pub const ENTRY: SocketEntry = SocketEntry {
     slug: "wireguard",
     about: "A TCP connection inside a WireGuard tunnel of its own; live runs only, controllers are the kernel's.",
-    in_kernel: true,
     has_size: true,
     control: "wireguard",
     counters: &[],

@@ -28,7 +28,6 @@ use source::Source;
 pub const STREAMING: SocketEntry = SocketEntry {
     slug: "streaming",
     about: "UDP datagrams over a circuit, nothing sent again: greedy, or at a rate.",
-    in_kernel: false,
     has_size: false,
     control: "tcp",
     counters: &[
@@ -50,7 +49,6 @@ pub const STREAMING: SocketEntry = SocketEntry {
 pub const DATAGRAM: SocketEntry = SocketEntry {
     slug: "datagram",
     about: "UDP datagrams at a constant rate, without a circuit: a call, or somebody else's traffic.",
-    in_kernel: true,
     control: "datagram",
     counters: COUNTERS,
     settings: || Box::new(StreamSettings::datagram()),

@@ -36,7 +36,6 @@ use sender::Sender;
 pub const ENTRY: SocketEntry = SocketEntry {
     slug: "decoupling",
     about: "A reliable decoupling socket: a data TCP without congestion control over a circuit of control TCPs.",
-    in_kernel: false,
     has_size: true,
     control: "tcp",
     counters: counters::CIRCUIT,
