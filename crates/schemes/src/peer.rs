@@ -138,7 +138,7 @@ impl Peer {
 
     /// Something was heard of the other end of late: no more than two of its HELLOs in a row are missing.
     pub fn is_heard(&self, now: Instant) -> bool {
-        self.last_heard.is_some_and(|heard| now.saturating_since(heard) < self.hello_every * 3)
+        self.last_heard.is_some_and(|heard| now.saturating_since(heard) < self.hello_every.saturating_mul(3))
     }
 
     /// This end's epoch.

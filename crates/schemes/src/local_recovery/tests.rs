@@ -3,10 +3,12 @@
 use super::frame::{decode_frame, encode_frame};
 use super::*;
 use crate::hop::testing::{self as bench, Bench, data, opaque, syn};
+use crate::peer::Hello;
 use crate::selective_repeat::contract::{Ends, contract};
 use crate::selective_repeat::{Place, START};
 use crate::{End, MAX_MEMORY};
 use airtcp_core::parameters::Parameters;
+use airtcp_core::testing::Harness;
 use airtcp_core::{DropReason, Event, Rate, Rng, SeqNum};
 use std::vec::Vec;
 
@@ -206,7 +208,7 @@ fn a_syn_asks_for_segments_that_leave_room_for_the_shim() {
     bench.send(syn());
     bench.run(20);
     assert_eq!(bench.b.io.inner[0].tcp().unwrap().options.mss, Some(1460 - 18));
-    let mut alone = airtcp_core::testing::Harness::new(Local::station("alone", &[]), "alone");
+    let mut alone = Harness::new(Local::station("alone", &[]), "alone");
     alone.packet(bench.now, Port::INNER, syn());
     assert_eq!(
         alone.io.link[0].tcp().unwrap().options.mss,
@@ -361,6 +363,18 @@ fn a_peer_that_says_all_is_lost_gets_half_of_the_link_for_repairs() {
     // Each takes 0.7 ms: half of the second, and what was saved up when it began (a hold, 62 ms).
     assert!((600..=850).contains(&repairs), "{repairs}");
     assert!(bench.a.count(events::REPAIR_DELAYED) > 0);
+}
+
+#[test]
+fn hellos_as_far_apart_as_can_be_told_overflow_nothing() {
+    let half = Duration::from_nanos(u64::MAX / 2);
+    let settings = Settings { hello: half, peer_timeout: half * 2, ..Settings::default() };
+    let station = Station::new(&settings, &mut bench::site(End::Near, &mut Rng::derive(1, "rare"), MAX_MEMORY));
+    let mut rare = Harness::new(station, "rare");
+    let hello = Hello { epoch: 1, stamp: 1, echo: 0, held: 0 };
+    rare.control(Instant::from_nanos(2), &Message::Hello(hello).encode());
+    rare.tick(Instant::from_nanos(3));
+    assert_eq!((rare.count(Event::CONTROL_MALFORMED), rare.count(Event::PEER_DOWN)), (0, 0));
 }
 
 #[test]
