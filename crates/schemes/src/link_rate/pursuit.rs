@@ -333,7 +333,7 @@ impl RateLaw {
             let Some(bound) = self.bound else { return Verdict::Stay };
             bound.bps()
         };
-        let bps = if share == 1000 { usual } else { part(usual, share * 1000) };
+        let bps = scaled(usual, share);
         let least = if self.is_pursuing { bps / LEAST_CHANGE } else { 0 };
         if self.pace.is_some_and(|pace| pace.bps().abs_diff(bps) <= least) {
             return Verdict::Stay;
@@ -356,5 +356,20 @@ impl RateLaw {
     fn bounded(&self, bps: u64) -> u64 {
         let bps = bps.max(LEAST);
         self.bound.map_or(bps, |bound| bps.min(bound.bps()))
+    }
+}
+
+/// So many thousandths of `bps`. A rate of zero would let nothing pass that shows that it is too low.
+fn scaled(bps: u64, share: u64) -> u64 {
+    if share == 1000 { bps } else { part(bps, share * 1000).max(1) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::scaled;
+
+    #[test]
+    fn a_part_of_the_lowest_rate_is_that_rate() {
+        assert_eq!((scaled(1, 333), scaled(1, 1000), scaled(3000, 333)), (1, 1, 999));
     }
 }

@@ -366,6 +366,20 @@ fn a_peer_that_says_all_is_lost_gets_half_of_the_link_for_repairs() {
 }
 
 #[test]
+fn a_round_trip_and_a_hold_as_long_as_can_be_told_overflow_nothing() {
+    let half = Duration::from_nanos(u64::MAX / 2);
+    let settings = Settings { peer_timeout: Duration::MAX, hold: Some(Duration::MAX), ..Settings::default() };
+    let station = Station::new(&settings, &mut bench::site(End::Near, &mut Rng::derive(1, "far"), MAX_MEMORY));
+    let mut far = Harness::new(station, "far");
+    let now = Instant::from_nanos(half.as_nanos() + 1001);
+    let hello = Hello { epoch: 1, stamp: 1, echo: 1, held: 0 };
+    far.control(now, &Message::Hello(hello).encode());
+    assert_eq!(far.gauge(Gauge::LINK_RTT_NS), Some(half.as_nanos() + 1000), "as long as that");
+    far.packet(now, Port::INNER, data(0));
+    far.tick(now + Duration::from_secs(1));
+}
+
+#[test]
 fn hellos_as_far_apart_as_can_be_told_overflow_nothing() {
     let half = Duration::from_nanos(u64::MAX / 2);
     let settings = Settings { hello: half, peer_timeout: half * 2, ..Settings::default() };

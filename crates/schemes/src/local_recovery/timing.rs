@@ -7,6 +7,8 @@ use airtcp_core::Duration;
 
 /// There is time for so many repairs of a packet, where it is short.
 const REPAIRS: u8 = 4;
+/// Nobody waits for longer than a day.
+const LONGEST: Duration = Duration::from_secs(86_400);
 /// Acknowledgments are at least so far apart, unless something is missing.
 const LEAST_ACK_DELAY: Duration = Duration::from_millis(1);
 /// They take one part in so many of the way back.
@@ -32,9 +34,12 @@ pub(super) struct Timing {
 impl Timing {
     /// At a round trip of `rtt`; `hold` is what is configured.
     pub fn new(rtt: Duration, egress: &Egress, hold: Option<Duration>) -> Timing {
+        // Whatever is configured or measured, sums of these stay in range.
+        let rtt = rtt.min(LONGEST);
         let guard = times::guard(rtt, times::packet_time(egress.rate()));
-        let hold = hold.unwrap_or_else(|| times::hold(rtt, guard, REPAIRS));
-        let feedback = (egress.transmission(FEEDBACK_BYTES) * FEEDBACK_PARTS).min(rtt.max(MOST_ACK_DELAY));
+        let hold = hold.unwrap_or_else(|| times::hold(rtt, guard, REPAIRS)).min(LONGEST);
+        let feedback =
+            (egress.transmission(FEEDBACK_BYTES).saturating_mul(FEEDBACK_PARTS)).min(rtt.max(MOST_ACK_DELAY));
         Timing { rtt, guard, hold, ack_delay: (rtt / 4).max(LEAST_ACK_DELAY).max(feedback) }
     }
 
