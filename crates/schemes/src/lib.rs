@@ -31,8 +31,6 @@ mod proxy;
 mod selective_repeat;
 mod seq_map;
 mod settings;
-// Local recovery's redundancy ahead of the loss will be made with it.
-#[allow(dead_code, unused_imports)]
 mod sliding_code;
 pub mod socket;
 mod tally;

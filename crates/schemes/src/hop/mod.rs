@@ -15,7 +15,7 @@ use airtcp_core::{Context, DropReason, Event, Gauge, Packet, TakenShim};
 
 pub(crate) use control::{hello_share, tell};
 pub use order::Part;
-pub(crate) use order::{Keep, Onward, Order, Outlet, Turn};
+pub(crate) use order::{Keep, Onward, Order, Outlet, Passed, Turn};
 pub(crate) use shim_room::{ShimRoom, check_mtu};
 
 /// Reports the levels that both ends of every hop have: of the queue before the link, of what is `held` back, and of the

@@ -17,12 +17,20 @@ const ENTRY: u64 = 64;
 /// Takes the packets whose turn has come.
 pub(crate) trait Outlet {
     /// Passes a packet on, or ends it.
-    fn pass(&mut self, cx: &mut Context<'_>, packet: Packet);
+    fn pass(&mut self, cx: &mut Context<'_>, passed: &Passed, packet: Packet);
+}
 
-    /// The same for what may be a part of a packet.
-    fn pass_part(&mut self, cx: &mut Context<'_>, _sequence: Position, _part: Part, packet: Packet) {
-        self.pass(cx, packet);
-    }
+/// What is known of a packet whose turn has come.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Passed {
+    /// Its number.
+    pub sequence: Position,
+    /// The one that it goes behind.
+    pub before: Option<Position>,
+    /// What it is.
+    pub part: Part,
+    /// When it came.
+    pub came: Instant,
 }
 
 /// What a frame carries.
@@ -53,7 +61,7 @@ pub(crate) struct Turn {
 pub(crate) struct Onward;
 
 impl Outlet for Onward {
-    fn pass(&mut self, cx: &mut Context<'_>, packet: Packet) {
+    fn pass(&mut self, cx: &mut Context<'_>, _passed: &Passed, packet: Packet) {
         cx.send(Port::INNER, packet);
     }
 }
@@ -94,6 +102,7 @@ pub(crate) struct Order<O = Onward> {
 struct Held {
     packet: Packet,
     part: Part,
+    came: Instant,
     /// Waits for this one.
     before: Position,
 }
@@ -141,6 +150,12 @@ impl<O: Outlet> Order<O> {
         self.expected
     }
 
+    /// Packets that have not come before one that came.
+    pub fn missing(&self) -> usize {
+        let span = self.arrived.last_key_value().map_or(0, |(last, _)| last + 1 - self.expected);
+        usize::try_from(span).unwrap_or(usize::MAX).saturating_sub(self.arrived.len())
+    }
+
     /// True if this packet is still waited for.
     pub fn misses(&self, sequence: Position) -> bool {
         self.skipped.contains(&sequence) || sequence >= self.expected && !self.arrived.contains_key(&sequence)
@@ -162,7 +177,7 @@ impl<O: Outlet> Order<O> {
         } else if let Some(before) = waits_for {
             cx.emit(Event::HELD);
             self.held.add(&packet, ENTRY);
-            self.arrived.insert(sequence, Some(Held { packet, part, before }));
+            self.arrived.insert(sequence, Some(Held { packet, part, came: cx.now(), before }));
             self.came.push_back((cx.now(), sequence));
             if let Some(other) = self.followers.insert(before, sequence) {
                 // Two that go behind one: no sender of ours says so.
@@ -172,7 +187,8 @@ impl<O: Outlet> Order<O> {
             if sequence >= self.expected {
                 self.arrived.insert(sequence, None);
             }
-            self.outlet.pass_part(cx, sequence, part, packet);
+            let passed = Passed { sequence, before, part, came: cx.now() };
+            self.outlet.pass(cx, &passed, packet);
             self.close_gap(cx, Event::RELEASED_IN_ORDER);
             self.release_behind(cx, sequence, Event::RELEASED_IN_ORDER);
         }
@@ -266,9 +282,10 @@ impl<O: Outlet> Order<O> {
 
     fn let_go(&mut self, cx: &mut Context<'_>, sequence: Position, event: Event) {
         if let Some(held) = self.arrived.get_mut(&sequence).and_then(Option::take) {
-            self.held.remove(&held.packet, ENTRY);
+            let Held { packet, part, came, before } = held;
+            self.held.remove(&packet, ENTRY);
             cx.emit(event);
-            self.outlet.pass_part(cx, sequence, held.part, held.packet);
+            self.outlet.pass(cx, &Passed { sequence, before: Some(before), part, came }, packet);
         }
     }
 

@@ -46,10 +46,15 @@ impl ShimRoom {
         self.longest[usize::from(!is_ipv4)]
     }
 
+    /// True if the packet leaves the room.
+    pub fn fits(&self, packet: &Packet) -> bool {
+        packet.wire_len() <= self.longest(packet.ip().source.is_ipv4())
+    }
+
     /// Cuts `packet` to what leaves room for the shim, if it is longer: its tail.
     pub fn split_off_tail(&self, packet: &mut Packet) -> Option<Packet> {
         let longest = self.longest(packet.ip().source.is_ipv4());
-        let is_long = packet.wire_len() > longest;
+        let is_long = !self.fits(packet);
         // A tail of more is none that a link with this MTU has.
         let fits = packet.wire_len().saturating_sub(longest) + TAIL_HEADER <= longest;
         if is_long && fits { packet.split_off_tail(longest) } else { None }
@@ -57,7 +62,7 @@ impl ShimRoom {
 
     /// Puts a shim on `packet` if it fits; counts the packet as unprotected if not.
     pub fn push_shim(&self, cx: &mut Context<'_>, packet: &mut Packet, body: &[u8]) -> bool {
-        let shimmed = packet.wire_len() <= self.longest(packet.ip().source.is_ipv4()) && packet.push_shim(body);
+        let shimmed = self.fits(packet) && packet.push_shim(body);
         if !shimmed {
             cx.emit(Event::UNPROTECTED);
         }

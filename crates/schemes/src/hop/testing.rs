@@ -26,6 +26,7 @@ pub struct Bench<E> {
     pub now: Instant,
     pub a: Harness<E>,
     pub b: Harness<E>,
+    one_way: Duration,
     air: VecDeque<(Instant, bool, Cargo)>,
     lose: Fate,
     /// Packets sent towards B since the air was told.
@@ -51,10 +52,16 @@ pub fn site(end: End, rng: &mut Rng, max_memory: ByteSize) -> Site<'_> {
 impl<E: Element> Bench<E> {
     /// Both ends, in reach of each other.
     pub fn new(a: E, b: E) -> Bench<E> {
+        Bench::at(ONE_WAY, a, b)
+    }
+
+    /// The same, so far from each other.
+    pub fn at(one_way: Duration, a: E, b: E) -> Bench<E> {
         let mut bench = Bench {
             now: Instant::from_nanos(1_000_000_000),
             a: Harness::new(a, "a"),
             b: Harness::new(b, "b"),
+            one_way,
             air: VecDeque::new(),
             lose: Box::new(|_, _| false),
             sent: 0,
@@ -62,7 +69,7 @@ impl<E: Element> Bench<E> {
             twice: false,
             bytes: 0,
         };
-        bench.run(60);
+        bench.run(40 + (one_way * 4).as_millis() as u32);
         assert_eq!((bench.a.count(Event::PEER_UP), bench.b.count(Event::PEER_UP)), (1, 1));
         bench
     }
@@ -110,7 +117,7 @@ impl<E: Element> Bench<E> {
     }
 
     fn collect(&mut self) {
-        let at = self.now + ONE_WAY;
+        let at = self.now + self.one_way;
         for to_b in [true, false] {
             let io = if to_b { &mut self.a.io } else { &mut self.b.io };
             for packet in core::mem::take(&mut io.link) {

@@ -5,11 +5,15 @@ airtcp_core::declare! { Event, EVENTS:
     SPARE_COPY = "spare_copies",
     /// A repair was put off, as repairs had taken their share of the link.
     REPAIR_DELAYED = "repairs_delayed",
+    /// A code left, which repairs any one loss among late packets.
+    CODE_SENT = "codes",
     /// No frame arrives although the other end is heard: packets leave as they came for a while.
     FRAMES_BLOCKED = "frames_blocked",
 }
 
 airtcp_core::declare! { CreateReason, CREATE_REASONS:
+    /// A code, consumed at the other end.
+    CODE = "code",
     /// The tail of a packet that left no room for a shim, joined again at the other end.
     CUT_OFF = "tail",
 }

@@ -1,10 +1,11 @@
 //! Packets that leave no room for a shim go over the link in two: most of the packet, and a tail that is a frame of its own
 //! and goes behind it. This is where the two become one again.
 
-use crate::hop::{Outlet, Part};
+use super::exit::Exit;
+use crate::hop::{Outlet, Part, Passed};
 use crate::position::Position;
 use crate::tally::Tally;
-use airtcp_core::{Context, DropReason, Duration, Instant, Packet, Port};
+use airtcp_core::{Context, DropReason, Duration, Instant, Packet};
 use alloc::collections::{BTreeMap, VecDeque};
 
 /// Memory of an entry beside its packet.
@@ -13,9 +14,11 @@ const ENTRY: u64 = 64;
 /// See the module.
 #[derive(Debug)]
 pub(super) struct Halves {
+    /// Where whole packets leave.
+    pub exit: Exit,
     memory_limit: u64,
     /// Heads whose turn has come, and whose tail's has not.
-    heads: BTreeMap<Position, Packet>,
+    heads: BTreeMap<Position, (Passed, Packet)>,
     /// When their turn came, the first ones first; some are gone.
     came: VecDeque<(Instant, Position)>,
     /// What of them is held.
@@ -24,14 +27,14 @@ pub(super) struct Halves {
 
 impl Halves {
     /// Keeps heads of at most so much memory.
-    pub fn new(memory_limit: u64) -> Halves {
-        Halves { memory_limit, heads: BTreeMap::new(), came: VecDeque::new(), held: Tally::default() }
+    pub fn new(exit: Exit, memory_limit: u64) -> Halves {
+        Halves { exit, memory_limit, heads: BTreeMap::new(), came: VecDeque::new(), held: Tally::default() }
     }
 
     /// Nothing before `expected` will come any more: heads that wait for a tail from there wait in vain.
     pub fn forget_before(&mut self, cx: &mut Context<'_>, expected: Position) {
         while let Some(entry) = self.heads.first_entry().filter(|entry| entry.key() + 1 < expected) {
-            let head = entry.remove();
+            let (_, head) = entry.remove();
             self.end(cx, head, DropReason::CORRUPTED);
         }
         self.settle();
@@ -46,7 +49,7 @@ impl Halves {
     pub fn handle_timeout(&mut self, cx: &mut Context<'_>, hold: Duration) {
         while let Some((_, sequence)) = self.came.front().copied().filter(|(came, _)| *came + hold <= cx.now()) {
             self.came.pop_front();
-            if let Some(head) = self.heads.remove(&sequence) {
+            if let Some((_, head)) = self.heads.remove(&sequence) {
                 self.end(cx, head, DropReason::CORRUPTED);
             }
         }
@@ -69,13 +72,13 @@ impl Halves {
         cx.discard(head, reason);
     }
 
-    fn join(&mut self, cx: &mut Context<'_>, sequence: Position, tail: Packet) {
-        let head = sequence.checked_sub(1).and_then(|before| self.heads.remove(&before));
-        let Some(mut head) = head else { return cx.discard(tail, DropReason::CORRUPTED) };
+    fn join(&mut self, cx: &mut Context<'_>, tail_passed: &Passed, tail: Packet) {
+        let head = tail_passed.sequence.checked_sub(1).and_then(|before| self.heads.remove(&before));
+        let Some((passed, mut head)) = head else { return cx.discard(tail, DropReason::CORRUPTED) };
         self.held.remove(&head, ENTRY);
         if head.append_tail(&tail) {
             cx.consume(tail);
-            cx.send(Port::INNER, head);
+            self.exit.pass(cx, &Passed { sequence: tail_passed.sequence, ..passed }, head);
         } else {
             cx.discard(tail, DropReason::CORRUPTED);
             cx.discard(head, DropReason::CORRUPTED);
@@ -84,24 +87,20 @@ impl Halves {
 }
 
 impl Outlet for Halves {
-    fn pass(&mut self, cx: &mut Context<'_>, packet: Packet) {
-        cx.send(Port::INNER, packet);
-    }
-
-    fn pass_part(&mut self, cx: &mut Context<'_>, sequence: Position, part: Part, packet: Packet) {
-        match part {
-            Part::Whole => self.pass(cx, packet),
+    fn pass(&mut self, cx: &mut Context<'_>, passed: &Passed, packet: Packet) {
+        match passed.part {
+            Part::Whole => self.exit.pass(cx, passed, packet),
             Part::Head => {
                 self.held.add(&packet, ENTRY);
-                self.heads.insert(sequence, packet);
-                self.came.push_back((cx.now(), sequence));
+                self.heads.insert(passed.sequence, (*passed, packet));
+                self.came.push_back((cx.now(), passed.sequence));
                 while self.held.memory > self.memory_limit
-                    && let Some((_, head)) = self.heads.pop_first()
+                    && let Some((_, (_, head))) = self.heads.pop_first()
                 {
                     self.end(cx, head, DropReason::MEMORY_LIMIT);
                 }
             }
-            Part::Tail => self.join(cx, sequence, packet),
+            Part::Tail => self.join(cx, passed, packet),
         }
     }
 }

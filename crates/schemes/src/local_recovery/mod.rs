@@ -13,37 +13,51 @@
 //!   what left last goes out again, and its acknowledgment tells what else is missing.
 //! - *A way that loses all frames* and lets messages through (a firewall that knows no protocol 254) gets packets as they are.
 //! - *Later tries*: the fewer are left, the more copies go out.
+//! - *Long hops*: codes among the packets mend most losses before anybody could ask ([`ahead`]).
 
+mod ahead;
 mod answers;
+mod covered;
 pub mod events;
+mod exit;
 mod flows;
 mod frame;
 mod halves;
+mod losses;
 mod outgoing;
+mod restorer;
 mod settings;
 mod timing;
 
 #[cfg(test)]
 mod tests;
 
-pub use frame::{decode_frame, encode_frame};
+pub use frame::{Kind, Shim, decode_shim, encode_shim};
 pub use settings::Settings;
 
 use crate::egress::{Egress, EgressSettings, check_rate, flow_queue};
-use crate::hop::{self, Keep, Order, Part, ShimRoom, incarnation, unwrap};
+use crate::hop::{self, Keep, Order, Part, ShimRoom, Turn, incarnation, unwrap};
 use crate::link_rate::{Advice, Arrivals, LinkRate, Name, Report};
 use crate::peer::{self, Change, Peer};
-pub use crate::selective_repeat::{Ack, Frame, Message};
+use crate::position::{self, Position};
+pub use crate::selective_repeat::{Ack, Frame, LinkNews, Message};
 use crate::selective_repeat::{Receiver, Sender};
 use crate::{Made, Placement, Reports, SchemeEntry, Site, settings_for};
+use ahead::{Ahead, AheadSettings};
 use airtcp_core::packet::SHIM_HEADER;
 use airtcp_core::parameters::ParameterError;
-use airtcp_core::{Backlog, Context, DropReason, Duration, Element, Gauge, Instant, Packet, Peer as PeerId, Port};
+use airtcp_core::{
+    Backlog, Context, CreateReason, DropReason, Duration, Element, Event, Gauge, Instant, Packet, Peer as PeerId, Port,
+};
 use alloc::boxed::Box;
+use alloc::vec::Vec;
+use covered::Restored;
+use exit::Exit;
 use flows::Flows;
 use frame::FRAME_LEN;
 use halves::Halves;
 use outgoing::{Equipment, Outgoing};
+use restorer::Restorer;
 use timing::Timing;
 
 /// The line of local recovery in the table of schemes.
@@ -82,6 +96,7 @@ const ACK_EVERY: u16 = 32;
 pub struct Station {
     outgoing: Outgoing,
     receiver: Receiver<Halves>,
+    restorer: Restorer,
     arrivals: Arrivals,
     peer: Peer,
     hold: Option<Duration>,
@@ -98,20 +113,26 @@ impl Station {
         let egress = Egress::new(queue, site.rng);
         let link_rate = LinkRate::new(egress.rate(), if settings.learn { sixteenth / 4 } else { 0 });
         let peer = Peer::new(settings.hello, settings.peer_timeout, None, site.rng.next_u64());
-        let overhead = SHIM_HEADER + FRAME_LEN as u32;
+        let shim_room = |overhead| ShimRoom::new(settings.mtu, &site.link, overhead);
+        let codes =
+            AheadSettings { from: (settings.codes_from > 0).then_some(settings.codes_from), wait: settings.codes_wait };
         let outgoing = Outgoing::new(Equipment {
             egress,
             link_rate,
             sender: Sender::new(incarnation(peer.epoch()), settings.tries),
-            shim_room: ShimRoom::new(settings.mtu, &site.link, [overhead; 2]),
+            shim_room: shim_room([SHIM_HEADER + FRAME_LEN as u32; 2]),
+            code_room: shim_room(ahead::OVERHEAD),
+            ahead: Ahead::new(codes, sixteenth / 2),
             flows: Flows::new(site.rng),
             redundancy: settings.redundancy,
             most_copies: sixteenth * share::COPIES,
         });
-        let order = Order::through(Halves::new(sixteenth), Keep::Flows, sixteenth * share::HELD);
+        let exit = Exit::new(settings.catch_up, sixteenth);
+        let order = Order::through(Halves::new(exit, sixteenth / 2), Keep::Flows, sixteenth * share::HELD);
         Station {
             outgoing,
             receiver: Receiver::new(order, ACK_EVERY),
+            restorer: Restorer::new(sixteenth),
             arrivals: Arrivals::default(),
             peer,
             hold: settings.hold,
@@ -127,40 +148,78 @@ impl Station {
     /// A packet off the link.
     fn receive(&mut self, cx: &mut Context<'_>, packet: Packet, timing: &Timing) {
         let bytes = packet.wire_len();
-        let Some((frame, mut packet)) = unwrap(cx, packet, decode_frame) else { return };
-        self.outgoing.shim_room.clamp(&mut packet);
+        let Some((shim, mut packet)) = unwrap(cx, packet, decode_shim) else { return };
+        self.outgoing.clamp(cx.now(), &mut packet, timing);
         // A frame of an earlier incarnation of the other end says nothing about the present one.
-        let is_current = |frame: &Frame| self.peer.other_epoch().map(incarnation) == Some(frame.incarnation);
-        if frame.is_some_and(|frame| !is_current(&frame) && frame.part != Part::Whole) {
+        let current = self.peer.other_epoch().map(incarnation);
+        let is_current = |shim: &Shim| current == Some(shim.frame.incarnation);
+        let is_code = |shim: &Shim| matches!(shim.kind, Kind::Code { .. });
+        if shim.is_some_and(|shim| !is_current(&shim) && (is_code(&shim) || shim.frame.part != Part::Whole)) {
             return cx.discard(packet, DropReason::CORRUPTED);
         }
-        let frame = frame.filter(is_current);
-        let name = frame.map_or_else(|| Name::of(&packet), |frame| Name::numbered(frame.number.0, bytes));
+        let shim = shim.filter(is_current);
+        let name = shim.map_or_else(|| Name::of(&packet), |shim| Name::numbered(shim.frame.number.0, bytes));
         let report = self.arrivals.add(cx.now(), name, Timing::report_time(&self.outgoing.egress));
-        match frame {
-            Some(frame) => {
-                let ack = self.receiver.on_frame(cx, &frame, packet, &timing.patience());
-                self.settle(cx);
-                self.answer(cx, ack, report);
-            }
+        let ack = match shim {
+            Some(shim) => self.on_frame(cx, &shim, packet, timing),
             None => {
                 cx.send(Port::INNER, packet);
-                self.answer(cx, None, report);
+                None
+            }
+        };
+        self.answer(cx, ack, report);
+    }
+
+    /// A frame of the present incarnation of the other end. Returns an acknowledgment that must leave now.
+    fn on_frame(&mut self, cx: &mut Context<'_>, shim: &Shim, packet: Packet, timing: &Timing) -> Option<Ack> {
+        let (ack, computed) = if let Kind::Code { count } = shim.kind {
+            let first = position::near(self.receiver.order.expected(), shim.frame.sequence);
+            let is_known = self.receiver.follows(shim.frame.incarnation);
+            let computed = if is_known { self.restorer.on_code(first, count, shim, &packet) } else { Vec::new() };
+            cx.consume(packet);
+            (self.receiver.on_other_frame(&shim.frame), computed)
+        } else {
+            if !self.receiver.follows(shim.frame.incarnation) {
+                self.restorer.clear();
+            }
+            let source = (shim.kind != Kind::Packet).then(|| packet.clone());
+            let ack = self.receiver.on_frame(cx, &shim.frame, packet, &timing.patience());
+            let at = position::near(self.receiver.order.expected(), shim.frame.sequence);
+            (ack, source.map_or(Vec::new(), |source| self.restorer.on_packet(at, shim, &source)))
+        };
+        let is_new = self.pass_computed(cx, computed);
+        self.settle(cx);
+        if is_new { self.receiver.acknowledge() } else { ack }
+    }
+
+    /// Passes on what was computed and did not come; true if there was any.
+    fn pass_computed(&mut self, cx: &mut Context<'_>, computed: Vec<(Position, Restored)>) -> bool {
+        let mut is_new = false;
+        for (sequence, Restored { after, part, packet }) in computed {
+            if self.receiver.order.misses(sequence) {
+                cx.emit(Event::RECOVERED);
+                let packet = cx.create(packet, CreateReason::RECOVERED);
+                is_new |= self.receiver.order.take(cx, Turn { sequence, after, part }, packet);
             }
         }
+        is_new
     }
 
     /// Heads whose tails will not come any more wait no longer.
     fn settle(&mut self, cx: &mut Context<'_>) {
         let expected = self.receiver.order.expected();
         self.receiver.order.outlet.forget_before(cx, expected);
+        self.restorer.forget_before(expected);
     }
 
     /// Tells the other end what came, if there is something to tell.
     fn answer(&mut self, cx: &mut Context<'_>, ack: Option<Ack>, report: Option<Report>) {
         let ack = ack.or_else(|| report.and_then(|_| self.receiver.acknowledge()));
         if let Some(ack) = ack.filter(|_| self.peer.in_reach()) {
-            self.outgoing.tell(cx, &Message::Ack(ack, report));
+            let deficit = self.receiver.order.missing().saturating_sub(self.restorer.rank());
+            let deficit = u16::try_from(deficit).unwrap_or(u16::MAX);
+            let news = LinkNews { arrived: self.receiver.arrived(), deficit, report };
+            self.outgoing.tell(cx, &Message::Ack(ack, Some(news)));
         }
     }
 
@@ -168,6 +227,8 @@ impl Station {
     fn start_anew(&mut self, cx: &mut Context<'_>) {
         self.receiver.release_all(cx);
         self.receiver.order.outlet.clear(cx);
+        self.receiver.order.outlet.exit.clear(cx);
+        self.restorer.clear();
         self.outgoing.forget();
     }
 }
@@ -201,7 +262,7 @@ impl Element for Station {
                     self.outgoing.egress.set_least_wait(self.peer.rtt());
                 }
             }
-            Message::Ack(ack, report) => self.outgoing.on_feedback(cx, &ack, report.as_ref(), &timing),
+            Message::Ack(ack, news) => self.outgoing.on_feedback(cx, &ack, news.as_ref(), &timing),
             Message::Oldest(incarnation, oldest) => {
                 self.receiver.on_oldest(cx, incarnation, oldest);
                 self.settle(cx);
@@ -222,6 +283,7 @@ impl Element for Station {
         let timing = self.timing();
         let ack = self.receiver.handle_timeout(cx, &timing.patience());
         self.receiver.order.outlet.handle_timeout(cx, timing.hold);
+        self.receiver.order.outlet.exit.handle_timeout(cx);
         self.settle(cx);
         self.answer(cx, ack, None);
         let is_heard = self.peer.is_heard(cx.now());
@@ -233,19 +295,22 @@ impl Element for Station {
         let outgoing = self.outgoing.poll_timeout(&timing, self.peer.in_reach());
         let incoming = self.receiver.poll_timeout(&timing.patience());
         let halves = self.receiver.order.outlet.poll_timeout(timing.hold);
-        [outgoing, incoming, halves].into_iter().flatten().chain([self.peer.poll_timeout()]).min()
+        let exit = self.receiver.order.outlet.exit.poll_timeout();
+        [outgoing, incoming, halves, exit].into_iter().flatten().chain([self.peer.poll_timeout()]).min()
     }
 
     fn held(&self) -> Backlog {
         let order = &self.receiver.order;
-        self.outgoing.egress.backlog() + order.held.waiting + order.outlet.held.waiting
+        let outlet = &order.outlet;
+        self.outgoing.egress.backlog() + order.held.waiting + outlet.held.waiting + outlet.exit.held.waiting
     }
 
     fn observe(&self, gauge: &mut dyn FnMut(Gauge, u64)) {
         let held = &self.receiver.order.held;
         gauge(Gauge::CACHE_BYTES, self.outgoing.sender.memory());
-        let heads = self.receiver.order.outlet.held.memory;
-        gauge(Gauge::MEMORY_BYTES, self.outgoing.memory() + held.memory + heads);
+        let outlet = &self.receiver.order.outlet;
+        let incoming = held.memory + outlet.held.memory + outlet.exit.held.memory + self.restorer.memory();
+        gauge(Gauge::MEMORY_BYTES, self.outgoing.memory() + incoming);
         hop::observe(gauge, &self.outgoing.egress, held, &self.peer);
         self.outgoing.link_rate.observe(gauge, &self.outgoing.egress);
     }
@@ -256,6 +321,8 @@ impl Element for Station {
 
     fn check(&self) -> Result<(), &'static str> {
         self.outgoing.check()?;
+        self.restorer.check()?;
+        self.receiver.order.outlet.exit.check()?;
         self.receiver.order.check()
     }
 }

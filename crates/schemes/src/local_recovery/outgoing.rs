@@ -1,16 +1,17 @@
 //! What goes to the link: the queue before it, the rate at which it is emptied, and copies of what the other end may not
 //! have.
 
+use super::ahead::{Ahead, LONG};
 use super::answers::Answers;
 use super::events;
 use super::flows::Flows;
-use super::frame::encode_frame;
+use super::frame::{Kind, Shim, encode_shim};
 use super::timing::Timing;
 use crate::egress::{Allowance, Egress, Lane, Lossy};
-use crate::hop::{Part, ShimRoom};
-use crate::link_rate::{LinkRate, Messages, Name, Report};
+use crate::hop::{Part, ShimRoom, times};
+use crate::link_rate::{LinkRate, Messages, Name};
 use crate::position::Position;
-use crate::selective_repeat::{Ack, Frame, Message, Place, Sender};
+use crate::selective_repeat::{Ack, Frame, LinkNews, Mending, Message, Place, Sender};
 use airtcp_core::{Context, CreateReason, DropReason, Duration, Event, Instant, Packet, Port, Rate};
 use alloc::collections::VecDeque;
 
@@ -34,7 +35,10 @@ pub(super) struct Outgoing {
     pub egress: Egress,
     pub link_rate: LinkRate,
     pub sender: Sender,
-    pub shim_room: ShimRoom,
+    shim_room: ShimRoom,
+    /// Room for codes: what is in them must be shorter.
+    code_room: ShimRoom,
+    pub ahead: Ahead,
     flows: Flows,
     answers: Answers,
     repairs: Allowance,
@@ -64,6 +68,8 @@ pub(super) struct Equipment {
     pub link_rate: LinkRate,
     pub sender: Sender,
     pub shim_room: ShimRoom,
+    pub code_room: ShimRoom,
+    pub ahead: Ahead,
     pub flows: Flows,
     pub redundancy: bool,
     pub most_copies: u64,
@@ -71,12 +77,15 @@ pub(super) struct Equipment {
 
 impl Outgoing {
     pub fn new(equipment: Equipment) -> Outgoing {
-        let Equipment { egress, link_rate, sender, shim_room, flows, redundancy, most_copies } = equipment;
+        let Equipment { egress, link_rate, sender, shim_room, code_room, ahead, flows, redundancy, most_copies } =
+            equipment;
         Outgoing {
             egress,
             link_rate,
             sender,
             shim_room,
+            code_room,
+            ahead,
             flows,
             answers: Answers::default(),
             repairs: Allowance::new(REPAIR_PARTS),
@@ -96,7 +105,7 @@ impl Outgoing {
 
     /// A packet on its way to the link.
     pub fn handle_packet(&mut self, cx: &mut Context<'_>, mut packet: Packet, timing: &Timing, in_reach: bool) {
-        self.shim_room.clamp(&mut packet);
+        self.clamp(cx.now(), &mut packet, timing);
         if !in_reach && self.egress.is_empty() {
             self.egress.charge(cx.now(), packet.wire_len());
             return cx.send(Port::LINK, packet);
@@ -105,6 +114,13 @@ impl Outgoing {
         self.egress.enqueue(cx, packet);
         self.egress.discard_dropped(cx);
         self.send_due(cx, timing, in_reach);
+    }
+
+    /// Makes a SYN ask for segments that leave room for what is added.
+    pub fn clamp(&mut self, now: Instant, packet: &mut Packet, timing: &Timing) {
+        let is_coded = timing.rtt >= LONG && self.lossy.is_lossy(now);
+        let room = if is_coded { &self.code_room } else { &self.shim_room };
+        room.clamp(packet);
     }
 
     /// Call before something may become sendable that was not.
@@ -116,7 +132,9 @@ impl Outgoing {
 
     fn has_sendable(&self, now: Instant, timing: &Timing, in_reach: bool) -> bool {
         let may_repair = self.sender.has_lost() && self.repairs.free_from(timing.hold) <= now;
-        may_repair || !self.egress.is_empty() && (self.has_window(timing) || !self.helps(now, in_reach))
+        may_repair
+            || self.ahead.is_due()
+            || !self.egress.is_empty() && (self.has_window(timing) || !self.helps(now, in_reach))
     }
 
     /// Memory of copies that may be kept: what leaves, at the present rate, in the time until a loss is repaired.
@@ -144,6 +162,7 @@ impl Outgoing {
         while self.egress.is_free(cx.now()) {
             let is_sent = self.repair(cx, timing)
                 || self.send_spare(cx)
+                || self.send_code(cx)
                 || self.send_new(cx, timing, in_reach)
                 || self.send_last_again(cx);
             if !is_sent {
@@ -162,7 +181,8 @@ impl Outgoing {
             cx.discard(packet, DropReason::QUEUE_FULL);
             return false;
         }
-        if !self.transmit(cx, packet, &frame) {
+        let kind = self.ahead.kind(&packet);
+        if !self.transmit(cx, packet, &Shim { frame, kind }) {
             return false;
         }
         cx.emit(Event::REPAIR);
@@ -197,6 +217,21 @@ impl Outgoing {
         false
     }
 
+    /// Sends a code whose turn has come.
+    fn send_code(&mut self, cx: &mut Context<'_>) -> bool {
+        while self.ahead.is_due() {
+            let Some((code, packet)) = self.ahead.take(self.sender.next_number()) else { continue };
+            let frame = self.sender.other_frame(code.first);
+            let packet = cx.create(packet, events::CODE);
+            if !self.transmit(cx, packet, &Shim { frame, kind: Kind::Code { count: code.count } }) {
+                return false;
+            }
+            cx.emit(events::CODE_SENT);
+            return true;
+        }
+        false
+    }
+
     /// The end of a burst again: nothing behind it would show its loss.
     fn send_last_again(&mut self, cx: &mut Context<'_>) -> bool {
         self.last.take().is_some_and(|sequence| self.send_again(cx, sequence))
@@ -204,7 +239,8 @@ impl Outgoing {
 
     fn send_again(&mut self, cx: &mut Context<'_>, sequence: Position) -> bool {
         let Some((packet, frame)) = self.sender.again(cx, sequence, CreateReason::REPAIR) else { return false };
-        if !self.transmit(cx, packet, &frame) {
+        let kind = self.ahead.kind(&packet);
+        if !self.transmit(cx, packet, &Shim { frame, kind }) {
             return false;
         }
         cx.emit(events::SPARE_COPY);
@@ -213,9 +249,9 @@ impl Outgoing {
     }
 
     /// Sends a packet that was made here, in its frame.
-    fn transmit(&mut self, cx: &mut Context<'_>, mut packet: Packet, frame: &Frame) -> bool {
-        packet.push_shim(&encode_frame(frame));
-        let name = Name::numbered(frame.number.0, packet.wire_len());
+    fn transmit(&mut self, cx: &mut Context<'_>, mut packet: Packet, shim: &Shim) -> bool {
+        packet.push_shim(&encode_shim(shim));
+        let name = Name::numbered(shim.frame.number.0, packet.wire_len());
         match self.egress.send(cx, packet) {
             Ok(()) => {
                 self.unanswered = self.unanswered.saturating_add(1);
@@ -239,15 +275,16 @@ impl Outgoing {
         let sequence = self.sender.next_sequence();
         let mut copy = departure.packet.clone();
         let flow = if in_reach { self.flows.find(&copy) } else { None };
-        let last = flow.and_then(|flow| self.flows.last(flow));
-        let before = last.filter(|last| self.sender.is_unacknowledged(*last));
+        let before = flow.and_then(|flow| self.flows.last(flow));
         // The next acknowledgment says what a lost one said.
         let has_content = copy.tcp().is_none() || copy.sequence_len() > 0;
-        let tail = if in_reach { self.shim_room.split_off_tail(&mut copy) } else { None };
+        let room = if self.ahead.is_active() { &self.code_room } else { &self.shim_room };
+        let tail = if in_reach { room.split_off_tail(&mut copy) } else { None };
         let place = Place { before, part: if tail.is_some() { Part::Head } else { Part::Whole } };
         let frame = self.sender.next_frame(place);
         let mut framed = copy.clone();
-        let is_framed = in_reach && self.shim_room.push_shim(cx, &mut framed, &encode_frame(&frame));
+        let shim = Shim { frame, kind: self.ahead.kind(&copy) };
+        let is_framed = in_reach && self.shim_room.push_shim(cx, &mut framed, &encode_shim(&shim));
         let bytes = framed.wire_len();
         let name = if is_framed { Name::numbered(frame.number.0, bytes) } else { Name::of(&framed) };
         if self.egress.send(cx, framed).is_err() {
@@ -256,6 +293,7 @@ impl Outgoing {
         }
         let now = cx.now();
         if is_framed {
+            self.cover(sequence, &frame, &copy);
             self.sender.on_sent(copy, place, now);
             self.unanswered = self.unanswered.saturating_add(1);
             self.largest_window = self.largest_window.max(self.window(timing));
@@ -269,9 +307,24 @@ impl Outgoing {
         if let Some(flow) = flow.filter(|_| is_framed) {
             self.flows.set_last(flow, newest);
         }
-        let is_last = is_framed && is_whole && has_content && self.redundancy && self.egress.is_empty();
+        if self.egress.is_empty() && self.link_rate.has_time() {
+            self.ahead.on_spare_time();
+        }
+        let is_last = is_framed
+            && !self.ahead.is_active()
+            && is_whole
+            && has_content
+            && self.redundancy
+            && self.egress.is_empty();
         self.last = (is_last && self.lossy.is_lossy(now) && self.link_rate.has_time()).then_some(sequence);
         true
+    }
+
+    /// Puts a new packet into codes, if it leaves room for them.
+    fn cover(&mut self, sequence: Position, frame: &Frame, packet: &Packet) {
+        if self.code_room.fits(packet) {
+            self.ahead.on_sent(sequence, frame, packet);
+        }
     }
 
     /// Sends what was cut off the packet with this number, behind it: its own number.
@@ -282,19 +335,28 @@ impl Outgoing {
         let copy = tail.clone();
         let tail = cx.create(tail, events::CUT_OFF);
         // Where the ring has no room for it, it is lost at once, and repaired.
-        self.transmit(cx, tail, &frame);
+        let kind = self.ahead.kind(&copy);
+        self.transmit(cx, tail, &Shim { frame, kind });
+        self.cover(sequence, &frame, &copy);
         self.sender.on_sent(copy, place, cx.now());
         sequence
     }
 
     /// What came at the other end.
-    pub fn on_feedback(&mut self, cx: &mut Context<'_>, ack: &Ack, report: Option<&Report>, timing: &Timing) {
+    pub fn on_feedback(&mut self, cx: &mut Context<'_>, ack: &Ack, news: Option<&LinkNews>, timing: &Timing) {
         self.begin(cx.now(), timing, true);
-        if let Some(sample) = self.sender.on_ack(cx, ack) {
+        let news = news.filter(|_| self.sender.is_of(ack));
+        let mending = news.and_then(|news| {
+            self.ahead.on_feedback(ack, news.arrived, self.sender.oldest(), timing.rtt, self.rate());
+            let patience = self.ahead.patience(times::packet_time(self.rate()))?;
+            let at_most = patience * 2 + timing.rtt + timing.guard;
+            Some(Mending { patience, deficit: news.deficit.into(), at_most })
+        });
+        if let Some(sample) = self.sender.on_ack(cx, ack, mending) {
             (self.probes, self.unanswered, self.answered_at) = (0, 0, cx.now());
             self.answers.add(sample);
         }
-        if let Some(report) = report {
+        if let Some(report) = news.and_then(|news| news.report.as_ref()) {
             self.link_rate.on_report(cx, report, timing.rtt, &mut self.egress);
         }
         self.tell_oldest(cx);
@@ -360,6 +422,7 @@ impl Outgoing {
         self.spares.clear();
         self.last = None;
         (self.probes, self.unanswered) = (0, 0);
+        self.ahead.forget();
     }
 
     /// The other end is gone, or is another one.
@@ -375,7 +438,7 @@ impl Outgoing {
         let repair_from = self.sender.has_lost().then(|| self.repairs.free_from(timing.hold));
         let repair = repair_from.zip(free).map(|(from, free)| from.max(free));
         let has_new = !self.egress.is_empty() && (self.has_window(timing) || !in_reach);
-        let send = free.filter(|_| has_new || self.last.is_some());
+        let send = free.filter(|_| has_new || self.last.is_some() || self.ahead.is_due());
         let spare = self.spares.front().map(|(due, _)| *due).zip(free).map(|(due, free)| due.max(free));
         let probe =
             self.sender.last_sent().filter(|_| self.spares.is_empty()).map(|sent| sent + self.probe_after(timing));
@@ -384,7 +447,11 @@ impl Outgoing {
     }
 
     pub fn memory(&self) -> u64 {
-        self.egress.backlog().bytes + self.sender.memory() + self.link_rate.memory() + super::flows::MEMORY
+        self.egress.backlog().bytes
+            + self.sender.memory()
+            + self.link_rate.memory()
+            + self.ahead.memory()
+            + super::flows::MEMORY
     }
 
     pub fn check(&self) -> Result<(), &'static str> {

@@ -16,8 +16,14 @@ parameters! {
         pub tries: u8 = 8, "IEEE 802.11 dot11ShortRetryLimit 7, and the first";
         /// Longest time that a packet waits for an earlier one of its flow; five times the round trip and guard, at least 50 ms, at most 500 ms or time for two tries, whichever is longer, if auto.
         pub hold: Option<Duration> = None, "as gsnoop";
+        /// What waited leaves so many times as fast as it came, until its flow has caught up; 0 lets it go at once.
+        pub catch_up: u32 = 32, "ours";
         /// Send the last packet of a burst twice if the link is otherwise idle and packets were lost recently.
         pub redundancy: bool = true, "as gsnoop";
+        /// Send codes ahead of the losses from so many losses in a round trip of the hop on, where that is 50 ms or longer; 0 sends none.
+        pub codes_from: u32 = 8, "ours";
+        /// Packets that a loss waits for codes, on average and at most, beside 40 % of those in a round trip: fewer cost more codes.
+        pub codes_wait: u32 = 60, "ours";
         /// Longest IP packet that the link carries; the link's own MTU if auto, else 1500.
         pub mtu: Option<u32> = None, "RFC 894 (Ethernet)";
         /// Time between two HELLO messages; longer where they would take more than a quarter of the link.

@@ -1,6 +1,6 @@
 //! Two stations face to face.
 
-use super::frame::{decode_frame, encode_frame};
+use super::frame::{Kind, Shim, decode_shim, encode_shim};
 use super::*;
 use crate::hop::testing::{self as bench, Bench, data, opaque, syn};
 use crate::peer::Hello;
@@ -31,11 +31,11 @@ impl Ends for Local {
     }
 
     fn encode(frame: &Frame) -> Vec<u8> {
-        encode_frame(frame).to_vec()
+        encode_shim(&Shim { frame: *frame, kind: Kind::Packet })
     }
 
     fn decode(body: &[u8]) -> Option<Frame> {
-        decode_frame(body)
+        decode_shim(body).map(|shim| shim.frame)
     }
 }
 
@@ -207,16 +207,16 @@ fn a_syn_asks_for_segments_that_leave_room_for_the_shim() {
     let mut bench = Local::bench(&[]);
     bench.send(syn());
     bench.run(20);
-    assert_eq!(bench.b.io.inner[0].tcp().unwrap().options.mss, Some(1460 - 18));
+    assert_eq!(bench.b.io.inner[0].tcp().unwrap().options.mss, Some(1460 - 20));
     let mut alone = Harness::new(Local::station("alone", &[]), "alone");
     alone.packet(bench.now, Port::INNER, syn());
     assert_eq!(
         alone.io.link[0].tcp().unwrap().options.mss,
-        Some(1460 - 18),
+        Some(1460 - 20),
         "also while the other end is not there yet"
     );
     alone.packet(bench.now, Port::LINK, syn());
-    assert_eq!(alone.io.inner[0].tcp().unwrap().options.mss, Some(1460 - 18), "and one that the other end let pass");
+    assert_eq!(alone.io.inner[0].tcp().unwrap().options.mss, Some(1460 - 20), "and one that the other end let pass");
 }
 
 #[test]
@@ -241,7 +241,7 @@ fn long_packets_go_over_the_link_in_two_and_come_out_whole() {
             let came: Vec<_> = bench.b.io.inner.iter().map(Packet::to_wire).collect();
             assert_eq!(came, sent, "{lost:?}");
             assert_eq!(bench.a.count(Event::UNPROTECTED), 0);
-            assert_eq!(bench.a.ledger.created.get(events::CUT_OFF), 18, "those that are longer than 1482");
+            assert_eq!(bench.a.ledger.created.get(events::CUT_OFF), 20, "those that are longer than 1480");
         }
     }
 }
@@ -282,7 +282,7 @@ fn halves_of_an_earlier_incarnation_are_no_packets() {
     for part in [Part::Whole, Part::Head, Part::Tail] {
         let mut packet = opaque(900);
         let frame = Frame { incarnation: other, number: START, sequence: START, back: 0, after: 0, part };
-        assert!(packet.push_shim(&encode_frame(&frame)));
+        assert!(packet.push_shim(&Local::encode(&frame)));
         bench.b.packet(bench.now, Port::LINK, packet);
     }
     assert_eq!((bench.b.io.inner.len(), bench.b.ledger.discarded.get(DropReason::CORRUPTED)), (1, 2));
@@ -339,7 +339,7 @@ fn heads_without_tails_take_no_more_than_their_memory() {
         let (number, sequence) = (START + n * 2, START + 1 + n * 2);
         let frame = Frame { incarnation, number, sequence, back: 0, after: 0, part: Part::Head };
         let frame = Frame { back: (n * 2 + 1).min(0xffff) as u16, ..frame };
-        assert!(head.push_shim(&encode_frame(&frame)));
+        assert!(head.push_shim(&Local::encode(&frame)));
         bench.b.packet(bench.now, Port::LINK, head);
     }
     let held = &bench.b.element.receiver.order.outlet.held;
@@ -401,4 +401,95 @@ fn what_makes_no_sense_is_refused() {
     assert!(refusal(&Settings { tries: 0, ..Settings::default() }).contains("write 1"));
     assert!(refusal(&Settings { rate: Some(Rate::from_bps(0)), ..Settings::default() }).contains("auto"));
     assert!(refusal(&Settings { mtu: Some(100), ..Settings::default() }).contains("576"));
+}
+
+/// The air loses each packet towards B with this chance, in per cent.
+fn lossy(bench: &mut Bench<Station>, per_cent: u64, seed: u64) {
+    let mut rng = Rng::derive(seed, "air");
+    bench.losing(move |_, _| rng.below(100) < per_cent);
+}
+
+/// A long hop on which the sender is never idle: what came out, and when the last packet did.
+fn long_hop(settings: &[(&str, &str)], per_cent: u64, packets: u32) -> (Bench<Station>, Vec<u32>) {
+    let mut bench = Local::bench_at(Duration::from_millis(60), settings);
+    lossy(&mut bench, per_cent, 7);
+    let mut out = Vec::new();
+    for n in 0..packets {
+        bench.send(data(n));
+        bench.run(1);
+        out.extend(bench.out());
+    }
+    bench.run(2000);
+    out.extend(bench.out());
+    (bench, out)
+}
+
+#[test]
+fn on_a_long_hop_codes_mend_most_losses_and_order_stays() {
+    let (bench, out) = long_hop(&[], 15, 6000);
+    // Before the loss is known one may wait for too long.
+    assert!(out[500..].is_sorted(), "in order");
+    assert_eq!(out.len(), 6000, "each once");
+    let recovered = bench.b.count(Event::RECOVERED);
+    let (codes, repairs) = (bench.a.count(events::CODE_SENT), bench.a.count(Event::REPAIR));
+    assert!(recovered > 500 && repairs < recovered, "{recovered} recovered, {repairs} repairs");
+    assert!(codes > 800 && codes < 3000, "{codes}");
+}
+
+#[test]
+fn without_codes_the_same_packets_come_later() {
+    let (with, _) = long_hop(&[], 15, 6000);
+    let (without, out) = long_hop(&[("codes_from", "0")], 15, 6000);
+    assert_eq!(out.len(), 6000);
+    assert_eq!((without.a.count(events::CODE_SENT), without.b.count(Event::RECOVERED)), (0, 0));
+    assert!(without.a.count(Event::REPAIR) > 2 * with.a.count(Event::REPAIR));
+}
+
+#[test]
+fn a_clean_long_hop_has_no_codes() {
+    let (bench, out) = long_hop(&[], 0, 2000);
+    assert_eq!((bench.a.count(events::CODE_SENT), out.len()), (0, 2000));
+}
+
+#[test]
+fn a_code_that_nobody_can_read_is_consumed_and_does_nothing() {
+    let mut bench = Local::bench(&[]);
+    bench.send(data(0));
+    bench.run(20);
+    let code = |incarnation: u16, count: u8, len: usize| {
+        let mut packet = Packet::opaque(data(0).ip().source, data(0).ip().destination, 59, std::vec![7; len].into());
+        let frame = Frame { incarnation, ..Local::next_frame(&bench.a.element) };
+        assert!(packet.push_shim(&encode_shim(&Shim { frame, kind: Kind::Code { count } })));
+        packet
+    };
+    let own = Local::next_frame(&bench.a.element).incarnation;
+    let packets = [code(own, 255, 0), code(own, 1, 9), code(own, 255, 2000), code(own ^ 1, 3, 40)];
+    bench.out();
+    for packet in packets {
+        bench.b.packet(bench.now, Port::LINK, packet);
+    }
+    assert_eq!(bench.out(), [0_u32; 0]);
+    assert_eq!(bench.b.ledger.discarded.get(DropReason::CORRUPTED), 1, "one of another incarnation");
+    bench.send(data(1));
+    bench.run(30);
+    assert_eq!(bench.out(), [1]);
+}
+
+#[test]
+fn what_waited_leaves_faster_than_it_came_and_not_at_once() {
+    for (catch_up, at_once) in [("2", false), ("0", true)] {
+        let mut bench = Local::bare(&[("catch_up", catch_up)]);
+        bench.losing(|_, packet| Local::is_first_try(packet, 0));
+        for n in 0..12 {
+            bench.send(data(n));
+            bench.run(1);
+        }
+        let mut counts = Vec::new();
+        while counts.iter().sum::<usize>() < 12 {
+            bench.run(1);
+            counts.push(bench.out().len());
+        }
+        let most = counts.iter().copied().max().unwrap();
+        assert_eq!(most > 6, at_once, "{counts:?}");
+    }
 }

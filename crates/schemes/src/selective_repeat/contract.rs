@@ -4,7 +4,7 @@
 use super::{Ack, Frame, Message, START};
 use crate::hop::testing::{Bench, data, opaque};
 use airtcp_core::testing::Harness;
-use airtcp_core::{DropReason, Element, Event, Gauge, Packet, Port, SeqNum, TakenShim};
+use airtcp_core::{DropReason, Duration, Element, Event, Gauge, Packet, Port, SeqNum, TakenShim};
 use std::vec::Vec;
 
 /// The two ends of a hop.
@@ -23,6 +23,11 @@ pub(crate) trait Ends {
     /// Both ends, in reach of each other, with these settings.
     fn bench(settings: &[(&str, &str)]) -> Bench<Self::Station> {
         Bench::new(Self::station("a", settings), Self::station("b", settings))
+    }
+
+    /// The same, so far from each other.
+    fn bench_at(one_way: Duration, settings: &[(&str, &str)]) -> Bench<Self::Station> {
+        Bench::at(one_way, Self::station("a", settings), Self::station("b", settings))
     }
 
     /// The same without spare copies.

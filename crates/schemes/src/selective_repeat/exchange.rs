@@ -71,7 +71,7 @@ impl<O: Outlet> Exchange<O> {
             Message::Hello(hello) => return self.peer.on_hello(cx, &hello) == Change::Restarted,
             Message::Ack(ack, _) => {
                 self.on_work(cx.now(), has_sendable);
-                self.sender.on_ack(cx, &ack);
+                self.sender.on_ack(cx, &ack, None);
                 self.tell_oldest(cx);
             }
             Message::Oldest(incarnation, oldest) => self.receiver.on_oldest(cx, incarnation, oldest),

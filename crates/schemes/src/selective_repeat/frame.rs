@@ -4,8 +4,8 @@
 //! ```text
 //! shim      incarnation u16, number u32, sequence u32, back u16
 //! message   version (1), type: 1 HELLO (see peer.rs), 2 ACK, 3 OLDEST
-//! ACK       incarnation u16, newest number u32, expected sequence u32, received u128, then nothing, or what the link
-//!           carried (link_rate/report.rs), for a scheme that learns it
+//! ACK       incarnation u16, newest number u32, expected sequence u32, received u128, then nothing, or, for a scheme that
+//!           learns its link: frames that came u32, gaps u32, deficit u16, then nothing, or what it carried (link_rate/report.rs)
 //! OLDEST    incarnation u16, sequence u32
 //! ```
 //!
@@ -72,8 +72,8 @@ impl Frame {
 pub enum Message {
     /// I am here.
     Hello(Hello),
-    /// This is what came, and sometimes when and how much in all.
-    Ack(Ack, Option<Report>),
+    /// This is what came, and for a scheme that learns its link what that tells of it.
+    Ack(Ack, Option<LinkNews>),
     /// The sender, in this incarnation, will not send anything before this packet again.
     Oldest(u16, SeqNum),
 }
@@ -89,6 +89,42 @@ pub struct Ack {
     pub expected: SeqNum,
     /// Bit n: transmission newest - n came, n below [`Ack::BITS`].
     pub received: u128,
+}
+
+/// What the receiving end tells of the link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LinkNews {
+    /// What came of all transmissions.
+    pub arrived: Arrived,
+    /// So many packets more are missing than codes came that mend them.
+    pub deficit: u16,
+    /// Sometimes, when the latest packet came and how much in all.
+    pub report: Option<Report>,
+}
+
+/// What came of all transmissions so far, of each once; both count modulo 2^32.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Arrived {
+    /// Transmissions that came.
+    pub frames: u32,
+    /// Times that some were missing before one that came.
+    pub gaps: u32,
+}
+
+impl LinkNews {
+    fn write(&self, out: &mut Vec<u8>) {
+        out.extend(self.arrived.frames.to_be_bytes());
+        out.extend(self.arrived.gaps.to_be_bytes());
+        out.extend(self.deficit.to_be_bytes());
+        self.report.iter().for_each(|report| report.write(out));
+    }
+
+    fn read(rest: &mut &[u8]) -> Option<LinkNews> {
+        let arrived = Arrived { frames: u32::from_be_bytes(take(rest)?), gaps: u32::from_be_bytes(take(rest)?) };
+        let deficit = u16::from_be_bytes(take(rest)?);
+        let report = if rest.is_empty() { None } else { Some(Report::read(rest)?) };
+        Some(LinkNews { arrived, deficit, report })
+    }
 }
 
 impl Ack {
@@ -130,10 +166,10 @@ impl Message {
                 out.push(1);
                 hello.write(&mut out);
             }
-            Message::Ack(ack, report) => {
+            Message::Ack(ack, news) => {
                 out.push(2);
                 ack.write(&mut out);
-                report.iter().for_each(|report| report.write(&mut out));
+                news.iter().for_each(|news| news.write(&mut out));
             }
             Message::Oldest(incarnation, sequence) => {
                 out.push(3);
@@ -151,8 +187,8 @@ impl Message {
             [VERSION, 1] => Message::Hello(Hello::read(&mut rest)?),
             [VERSION, 2] => {
                 let ack = Ack::read(&mut rest)?;
-                let report = if rest.is_empty() { None } else { Some(Report::read(&mut rest)?) };
-                Message::Ack(ack, report)
+                let news = if rest.is_empty() { None } else { Some(LinkNews::read(&mut rest)?) };
+                Message::Ack(ack, news)
             }
             [VERSION, 3] => {
                 Message::Oldest(u16::from_be_bytes(take(&mut rest)?), SeqNum(u32::from_be_bytes(take(&mut rest)?)))
@@ -182,11 +218,14 @@ mod tests {
         let ack = Ack { incarnation: 1, newest: SeqNum(2), expected: SeqNum(3), received: 1 << 127 | 1 };
         let hello = Hello { epoch: 1, stamp: 2, echo: 3, held: 4 };
         let report = Report { name: 7, received: 1 << 40, stamp: 9 };
-        let acks = [Message::Ack(ack, None), Message::Ack(ack, Some(report))];
+        let arrived = Arrived { frames: 1 << 31, gaps: 5 };
+        let news = |report| Message::Ack(ack, Some(LinkNews { arrived, deficit: 3, report }));
+        let acks = [Message::Ack(ack, None), news(None), news(Some(report))];
+        let lens = acks.map(|ack| ack.encode().len());
         for message in acks.into_iter().chain([Message::Hello(hello), Message::Oldest(7, SeqNum(8))]) {
             let mut bytes = message.encode();
             assert_eq!(Message::decode(&bytes), Some(message));
-            for len in (0..bytes.len()).filter(|len| *len != acks[0].encode().len()) {
+            for len in (0..bytes.len()).filter(|len| !lens.contains(len)) {
                 assert_eq!(Message::decode(&bytes[..len]), None);
             }
             bytes.push(0);

@@ -10,7 +10,8 @@ mod reordering;
 mod sender;
 
 pub(crate) use exchange::{Exchange, auto_hold, guard};
+pub(crate) use frame::Arrived;
 pub(crate) use frame::FRAME_LEN;
-pub use frame::{Ack, Frame, Message};
+pub use frame::{Ack, Frame, LinkNews, Message};
 pub(crate) use receiver::{Patience, Receiver};
-pub(crate) use sender::{Place, START, Sender};
+pub(crate) use sender::{Mending, Place, START, Sender};

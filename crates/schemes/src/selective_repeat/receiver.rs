@@ -1,6 +1,6 @@
 //! The receiving half: tells the sender what came, and passes each packet on once.
 
-use super::frame::{Ack, Frame};
+use super::frame::{Ack, Arrived, Frame};
 use crate::hop::{Onward, Order, Outlet, Turn};
 use crate::position::{self, Position};
 use airtcp_core::{Context, Duration, Instant, Packet, SeqNum};
@@ -20,6 +20,7 @@ struct Stream {
     newest: Position,
     /// Bit n: transmission `newest` - n came.
     received: u128,
+    arrived: Arrived,
     /// Frames since the last acknowledgment.
     unacknowledged: u16,
     ack_due: Option<Instant>,
@@ -66,6 +67,18 @@ impl<O: Outlet> Receiver<O> {
         None
     }
 
+    /// A frame that carries none of the packets that are counted. Returns an acknowledgment that must leave now.
+    pub fn on_other_frame(&mut self, frame: &Frame) -> Option<Ack> {
+        let stream = self.stream.as_mut().filter(|stream| stream.incarnation == frame.incarnation)?;
+        let is_gap = stream.note_number(frame);
+        is_gap.then(|| stream.acknowledge(self.order.expected()))
+    }
+
+    /// What came of all transmissions of the sender's present incarnation.
+    pub fn arrived(&self) -> Arrived {
+        self.stream.as_ref().map_or(Arrived::default(), |stream| stream.arrived)
+    }
+
     /// An acknowledgment before its time.
     pub fn acknowledge(&mut self) -> Option<Ack> {
         let expected = self.order.expected();
@@ -85,6 +98,11 @@ impl<O: Outlet> Receiver<O> {
             let packet = make(cx);
             self.order.take(cx, Turn { sequence: position, ..Turn::default() }, packet);
         }
+    }
+
+    /// True if frames of this incarnation are those that are acknowledged.
+    pub fn follows(&self, incarnation: u16) -> bool {
+        self.stream.as_ref().is_some_and(|stream| stream.incarnation == incarnation)
     }
 
     /// The sender, in this incarnation, says that nothing before `oldest` will come again.
@@ -118,7 +136,8 @@ impl<O: Outlet> Receiver<O> {
 impl Stream {
     fn new(frame: &Frame) -> Stream {
         let newest = position::first(frame.number) - 1;
-        Stream { incarnation: frame.incarnation, newest, received: 0, unacknowledged: 0, ack_due: None }
+        let arrived = Arrived::default();
+        Stream { incarnation: frame.incarnation, newest, received: 0, arrived, unacknowledged: 0, ack_due: None }
     }
 
     /// Notes a transmission; true if some before it are missing.
@@ -126,12 +145,20 @@ impl Stream {
         let number = position::near(self.newest, frame.number);
         if number <= self.newest {
             let distance = self.newest - number;
-            self.received |= if distance < Ack::BITS { 1 << distance } else { 0 };
+            let bit = if distance < Ack::BITS { 1 << distance } else { 0 };
+            if bit & !self.received != 0 {
+                self.arrived.frames = self.arrived.frames.wrapping_add(1);
+            }
+            self.received |= bit;
             return false;
         }
+        self.arrived.frames = self.arrived.frames.wrapping_add(1);
         let step = number - self.newest;
         self.received = if step < Ack::BITS { self.received << step | 1 } else { 1 };
         self.newest = number;
+        if step > 1 {
+            self.arrived.gaps = self.arrived.gaps.wrapping_add(1);
+        }
         step > 1
     }
 

@@ -33,12 +33,17 @@ impl Reordering {
 
     /// True if a transmission that left then may come still, although a later one did.
     pub fn may_be_late(&self, sent_at: Instant) -> bool {
-        self.delivered.is_none_or(|delivered| delivered.saturating_since(sent_at) < self.window)
+        self.overtaken(sent_at).is_none_or(|overtaken| overtaken < self.window)
+    }
+
+    /// By how much a transmission that left then was overtaken by one that came; unknown if none came.
+    pub fn overtaken(&self, sent_at: Instant) -> Option<Duration> {
+        self.delivered.map(|delivered| delivered.saturating_since(sent_at))
     }
 
     /// A transmission counts as lost.
     pub fn on_lost(&mut self, number: Position, sent_at: Instant) {
-        let overtaken = self.delivered.map_or(Duration::ZERO, |delivered| delivered.saturating_since(sent_at));
+        let overtaken = self.overtaken(sent_at).unwrap_or_default();
         if self.doubtful.len() == MOST_DOUBTFUL {
             self.doubtful.pop_front();
         }

@@ -9,7 +9,7 @@ use super::reordering::Reordering;
 use crate::hop::Part;
 use crate::position::{self, Position};
 use airtcp_core::{Context, CreateReason, Duration, Event, Instant, Packet, SeqNum};
-use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
 
 /// Both counters begin here, so that every run crosses the wrap.
@@ -33,6 +33,8 @@ pub(crate) struct Sender {
     flights: BTreeMap<Position, Flight>,
     /// To be sent again, by sequence number.
     lost: BTreeSet<Position>,
+    /// Numbers of repairs of which nothing is known yet.
+    repairs: VecDeque<Position>,
     /// Something was given up and the other end has not been told.
     has_given_up: bool,
     reordering: Reordering,
@@ -45,6 +47,17 @@ pub(crate) struct Place {
     pub before: Option<Position>,
     /// It is no whole packet.
     pub part: Part,
+}
+
+/// What codes may mend before anything is sent again.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Mending {
+    /// Time that they have.
+    pub patience: Duration,
+    /// So many packets more are missing than codes came that mend them: as many repairs are enough to mend all.
+    pub deficit: usize,
+    /// After this time whatever is missing is sent again.
+    pub at_most: Duration,
 }
 
 #[derive(Debug)]
@@ -73,6 +86,7 @@ impl Sender {
             copies: BTreeMap::new(),
             flights: BTreeMap::new(),
             lost: BTreeSet::new(),
+            repairs: VecDeque::new(),
             has_given_up: false,
             reordering: Reordering::default(),
         }
@@ -91,11 +105,6 @@ impl Sender {
     /// The position that the next new packet gets.
     pub fn next_sequence(&self) -> Position {
         self.next_sequence
-    }
-
-    /// True if the other end may not have this packet yet.
-    pub fn is_unacknowledged(&self, sequence: Position) -> bool {
-        self.copies.contains_key(&sequence)
     }
 
     /// What the frame of a new packet says.
@@ -129,6 +138,28 @@ impl Sender {
         self.next_number += 1;
     }
 
+    /// The number that the next transmission gets.
+    pub fn next_number(&self) -> SeqNum {
+        position::sequence(self.next_number)
+    }
+
+    /// True if an acknowledgment is of what this end sends.
+    pub fn is_of(&self, ack: &Ack) -> bool {
+        ack.incarnation == self.incarnation && position::near(self.next_number, ack.newest) < self.next_number
+    }
+
+    /// The frame of a transmission that is none of the packets, but tells of those from `first` on. It has left.
+    pub fn other_frame(&mut self, first: Position) -> Frame {
+        let frame = self.frame(first, Place::default());
+        self.next_number += 1;
+        frame
+    }
+
+    /// The oldest packet that may be sent again.
+    pub fn oldest(&self) -> Position {
+        self.copies.first_key_value().map_or(self.next_sequence, |(oldest, _)| *oldest)
+    }
+
     /// The oldest lost packet again, in its new frame; [`Sender::on_repaired`] says that it left.
     pub fn repair(&self, cx: &mut Context<'_>) -> Option<(Packet, Frame)> {
         self.again(cx, *self.lost.first()?, CreateReason::REPAIR)
@@ -144,6 +175,7 @@ impl Sender {
     pub fn on_sent_again(&mut self, sequence: Position, now: Instant) {
         if let Some(copy) = self.copies.get_mut(&sequence) {
             copy.in_air = copy.in_air.saturating_add(1);
+            self.repairs.push_back(self.next_number);
             self.on_transmitted(sequence, now);
         }
     }
@@ -155,16 +187,18 @@ impl Sender {
         copy.tries = copy.tries.saturating_add(1);
         copy.in_air = copy.in_air.saturating_add(1);
         let tries = copy.tries;
+        self.repairs.push_back(self.next_number);
         self.on_transmitted(sequence, now);
         Some((sequence, tries))
     }
 
-    /// What the other end says that came. How long the answer took for the transmission that waited longest.
-    pub fn on_ack(&mut self, cx: &mut Context<'_>, ack: &Ack) -> Option<Duration> {
+    /// What the other end says that came; what codes may mend of the rest. How long the answer took for the transmission
+    /// that waited longest.
+    pub fn on_ack(&mut self, cx: &mut Context<'_>, ack: &Ack, mending: Option<Mending>) -> Option<Duration> {
         let newest = position::near(self.next_number, ack.newest);
         let expected = position::near(self.next_sequence, ack.expected);
         // Only what was sent can have come.
-        if ack.incarnation != self.incarnation || newest >= self.next_number || expected > self.next_sequence {
+        if !self.is_of(ack) || expected > self.next_sequence {
             return None;
         }
         let came = |number| ack.tells_of(newest, number);
@@ -175,6 +209,9 @@ impl Sender {
         while let Some((&sequence, _)) = self.copies.first_key_value().filter(|(first, _)| **first < expected) {
             self.forget(sequence);
         }
+        while self.repairs.front().is_some_and(|number| *number <= newest) {
+            self.repairs.pop_front();
+        }
         let mut answered = None;
         let mut late = Vec::new();
         while let Some(entry) = self.flights.first_entry().filter(|entry| *entry.key() <= newest) {
@@ -184,7 +221,7 @@ impl Sender {
                 self.forget(flight.sequence);
             } else if !self.copies.contains_key(&flight.sequence) {
                 // Another transmission of it came.
-            } else if self.reordering.may_be_late(flight.sent_at) {
+            } else if self.reordering.may_be_late(flight.sent_at) || self.may_be_mended(flight.sent_at, mending) {
                 late.push((number, flight));
             } else {
                 self.reordering.on_lost(number, flight.sent_at);
@@ -193,6 +230,15 @@ impl Sender {
         }
         self.flights.extend(late);
         answered
+    }
+
+    /// True if a transmission that left then may be mended by codes, or by the repairs of others and codes.
+    fn may_be_mended(&self, sent_at: Instant, mending: Option<Mending>) -> bool {
+        mending.is_some_and(|mending| {
+            let overtaken = self.reordering.overtaken(sent_at).unwrap_or_default();
+            let is_enough = self.repairs.len() + self.lost.len() >= mending.deficit;
+            overtaken < mending.patience || overtaken < mending.at_most && is_enough
+        })
     }
 
     /// Nothing was heard of these for `patience`: they are lost, or their acknowledgment is.
@@ -250,8 +296,8 @@ impl Sender {
 
     /// After something was given up: our incarnation, and the oldest packet that may be sent again.
     pub fn take_oldest(&mut self) -> Option<(u16, SeqNum)> {
-        let oldest = self.copies.first_key_value().map_or(self.next_sequence, |(oldest, _)| *oldest);
-        core::mem::take(&mut self.has_given_up).then(|| (self.incarnation, position::sequence(oldest)))
+        let oldest = position::sequence(self.oldest());
+        core::mem::take(&mut self.has_given_up).then_some((self.incarnation, oldest))
     }
 
     fn forget(&mut self, sequence: Position) {
@@ -266,6 +312,7 @@ impl Sender {
         self.copies.clear();
         self.flights.clear();
         self.lost.clear();
+        self.repairs.clear();
         self.reordering = Reordering::default();
         self.memory = 0;
     }

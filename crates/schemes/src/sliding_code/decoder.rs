@@ -11,7 +11,7 @@ use reed_solomon_erasure::galois_8::mul_slice_xor;
 
 /// Positions before the newest source symbol whose symbols are kept for codes to come, and after it which a code may name.
 /// Two windows: a code may be late by one.
-const SPAN: u64 = 512;
+const SPAN: u64 = 2048;
 /// The last position that is taken, so that sums of positions do not overflow.
 const LAST: Position = Position::MAX - 4 * SPAN;
 /// Most equations.
@@ -220,6 +220,11 @@ impl Decoder {
     /// Forgets everything: a new stream begins.
     pub fn clear(&mut self) {
         *self = Decoder::new(self.most_memory);
+    }
+
+    /// Symbols that could be computed if all others were known: each equation is worth one.
+    pub fn rank(&self) -> usize {
+        self.equations.len()
     }
 
     /// Bytes held.

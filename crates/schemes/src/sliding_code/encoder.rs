@@ -81,6 +81,11 @@ impl Encoder {
         })
     }
 
+    /// True if no symbol is in the window.
+    pub fn is_empty(&self) -> bool {
+        self.window.is_empty()
+    }
+
     /// Bytes held.
     pub fn memory(&self) -> u64 {
         self.memory

@@ -48,12 +48,6 @@ impl Equation {
         index.and_then(|index| self.coefficients.get(index)).copied().unwrap_or(0)
     }
 
-    /// Positions with a coefficient other than zero.
-    #[cfg(test)]
-    pub fn unknowns(&self) -> impl Iterator<Item = Position> {
-        (self.first..).zip(&self.coefficients).filter(|(_, coefficient)| **coefficient != 0).map(|(at, _)| at)
-    }
-
     /// Puts in a symbol that is known now. False if the symbol is longer than what it was summed up to.
     #[must_use]
     pub fn put_in(&mut self, position: Position, symbol: &[u8]) -> bool {

@@ -1,7 +1,7 @@
 //! A random linear code over a sliding window (RFC 8681, its terms in RFC 8406): the sender adds repair symbols to a stream
 //! of packets, and the receiver computes lost packets from them without asking.
 //!
-//! A *source symbol* is a packet, counted by its position. The [`Encoder`] keeps the latest of them, at most 255 in a row:
+//! A *source symbol* is a packet, counted by its position, of which both ends know the low 32 bits. The [`Encoder`] keeps the latest of them, at most 255 in a row:
 //! the window. A repair symbol, here a [`Code`], is the sum of all symbols of the window, each multiplied in GF(256) by a
 //! coefficient that both ends draw from the same generator ([`coefficients`]). It therefore is one linear equation whose
 //! unknowns are the lost symbols of the window; any `k` codes recover any `k` losses, but for about one case in 255. There
@@ -44,3 +44,4 @@ mod tests;
 pub(crate) use code::Code;
 pub(crate) use decoder::Decoder;
 pub(crate) use encoder::Encoder;
+pub(crate) use symbol::HEAD;

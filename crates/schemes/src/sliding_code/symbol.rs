@@ -9,7 +9,7 @@ use core::hash::Hasher;
 use siphasher::sip::SipHasher13;
 
 /// Bytes in front of a symbol's own: length u16, hash u32.
-pub(super) const HEAD: usize = 6;
+pub(crate) const HEAD: usize = 6;
 /// The longest symbol with its head.
 pub(super) const LONGEST: usize = HEAD + u16::MAX as usize;
 
@@ -33,7 +33,7 @@ pub(super) fn bytes_of(sequence: Position, symbol: &[u8]) -> Option<&[u8]> {
 
 fn hash(sequence: Position, bytes: &[u8]) -> u32 {
     let mut hasher = SipHasher13::new();
-    hasher.write(&sequence.to_be_bytes());
+    hasher.write(&(sequence as u32).to_be_bytes());
     hasher.write(bytes);
     hasher.finish() as u32
 }

@@ -152,7 +152,7 @@ fn a_symbol_longer_than_its_code_is_a_contradiction() {
 
 #[test]
 fn codes_of_far_positions_change_nothing() {
-    for first in [1_000, 1 << 40, u64::MAX - 254, u64::MAX - 10] {
+    for first in [10_000, 1 << 40, u64::MAX - 254, u64::MAX - 10] {
         for known in [0..0, 0..60] {
             let mut decoder = decoder(ROOM, known, &[10]);
             let far = |seed| Code { first, count: 255, seed, symbol: std::vec![1; 100], longest: 0 };

@@ -8,7 +8,7 @@
 use super::body::{Body, Changes, Stamps};
 use super::context::Context;
 use super::settings::HeaderHopSettings;
-use crate::hop::Outlet;
+use crate::hop::{Outlet, Passed};
 use crate::papers::decoupling::header_hop::events;
 use airtcp_core::{Context as World, DropReason, FlowKey, Packet, Port};
 use alloc::vec::Vec;
@@ -104,9 +104,9 @@ fn nearest(last: u32, low: u16) -> u32 {
     last.wrapping_add_signed(i32::from(distance))
 }
 
-impl Outlet for Decompressor {
+impl Decompressor {
     /// A body whose turn has come: the header packet goes on in its place.
-    fn pass(&mut self, cx: &mut World<'_>, packet: Packet) {
+    pub fn pass_body(&mut self, cx: &mut World<'_>, packet: Packet) {
         let body = packet.payload_bytes().and_then(|bytes| Body::decode(&bytes));
         let Some((header, lost)) = body.and_then(|body| self.decode(&body)) else {
             cx.emit(events::HEADER_LOST);
@@ -118,5 +118,11 @@ impl Outlet for Decompressor {
             Ordering::Greater => cx.emit(events::TWICE_LATER),
         }
         cx.send(Port::INNER, header);
+    }
+}
+
+impl Outlet for Decompressor {
+    fn pass(&mut self, cx: &mut World<'_>, _passed: &Passed, packet: Packet) {
+        self.pass_body(cx, packet);
     }
 }

@@ -40,7 +40,7 @@ pub use context::Steps;
 pub use settings::{Compress, HeaderHopSettings};
 
 use crate::egress::{Egress, EgressSettings, QueueSize};
-use crate::hop::{Keep, Order, Outlet, PACKET_BYTES, Part, hello_share, incarnation};
+use crate::hop::{Keep, Order, PACKET_BYTES, Part, hello_share, incarnation};
 use crate::peer::{self, Peer};
 use crate::selective_repeat::{Exchange, Frame, Place, Receiver, START, Sender};
 use crate::{Made, Placement, Reports, SchemeEntry, Site, settings_for};
@@ -229,7 +229,7 @@ impl Station {
             cx.emit(Event::CHECKSUM_BAD);
             return cx.discard(packet, DropReason::CORRUPTED);
         }
-        let Some(repairable) = repairable else { return self.exchange.receiver.order.outlet.pass(cx, packet) };
+        let Some(repairable) = repairable else { return self.exchange.receiver.order.outlet.pass_body(cx, packet) };
         // A header of an earlier incarnation of the other end would be taken for one of the present.
         let incarnation = self
             .exchange

@@ -1,0 +1,250 @@
+//! Redundancy ahead of the loss, for a hop whose round trips are too long to wait for repairs: codes of a sliding window
+//! (`sliding_code`) among the packets, as many as the loss that the other end counts asks for, and none on a clean link.
+//!
+//! *How many.* A code that comes repairs one packet, whichever, once all losses before it can be repaired, too. So losses and
+//! codes are a queue that mends nobody before it is empty: with `e` more codes that come than losses, a loss waits for the
+//! rest of its busy period, `b (p + e) / 2e²` packets on average (M/D/1; `p` is the loss, `b` the mean length of the burst that
+//! a lost packet is in, 1 if losses come one by one). Turned round, a mean wait of `w` asks for
+//! `e = (b + sqrt(b² + 8wbp)) / 4w`. What waits longer than half of `w` is sent again, no more than codes do not mend.
+//!
+//! *When.* If every round trip loses several packets, something is always missing, and senders see twice the round trip. Below
+//! that repairs on request are cheaper, as they are where the wait must be so short, or bursts are so long, that
+//! the surplus costs much beside the losses. docs/local-recovery.md has the sweeps.
+
+use super::covered;
+use super::frame::{FRAME_LEN, Kind};
+use super::losses::{Loss, Losses};
+use crate::hop::PACKET_BYTES;
+use crate::position::Position;
+use crate::selective_repeat::{Ack, Arrived, Frame};
+use crate::sliding_code::{Code, Encoder, HEAD};
+use airtcp_core::packet::SHIM_HEADER;
+use airtcp_core::{Duration, Packet, Rate};
+use core::net::IpAddr;
+
+/// On a shorter hop a repair on request comes soon enough.
+pub(super) const LONG: Duration = Duration::from_millis(50);
+/// Packets in a code, at most: some times the longest mean wait for one.
+const WINDOW: usize = 250;
+/// A loss may wait for so much of a round trip, on average.
+const WAIT_PER_CENT: u64 = 40;
+/// Fixed point: codes a packet, or losses.
+const ONE: u64 = 1 << 16;
+/// A surplus of more than this is worth it only if twice as much is lost.
+const CHEAP_SURPLUS: u64 = ONE * 3 / 100;
+/// Codes a packet, at most.
+const MOST_CODES: u64 = ONE / 2;
+/// "No next header": a code carries nothing for the host that it is addressed to.
+const NO_NEXT_HEADER: u8 = 59;
+
+/// Bytes of a code beyond the longest packet in it, IPv4 and IPv6.
+pub(super) const OVERHEAD: [u32; 2] = [20 + BESIDE_HEADER, 40 + BESIDE_HEADER];
+const BESIDE_HEADER: u32 = SHIM_HEADER + FRAME_LEN as u32 - 2 + HEAD as u32 + covered::OVERHEAD;
+
+/// What may be chosen.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct AheadSettings {
+    /// Losses in a round trip from which on codes are sent; `None` sends none.
+    pub from: Option<u32>,
+    /// Packets that a loss waits for, on average and at most.
+    pub wait: u32,
+}
+
+/// See the module: the sending half.
+#[derive(Debug)]
+pub(super) struct Ahead {
+    settings: AheadSettings,
+    losses: Losses,
+    plan: Option<Plan>,
+    encoder: Encoder,
+    /// Of the next code, in parts of `ONE`.
+    saved_up: u64,
+    /// Codes that are to leave.
+    due: u64,
+    /// Packets since the latest code.
+    uncovered: u32,
+    /// The way of the packets in the window; an IPv4 one if there is any.
+    ends: Option<(IpAddr, IpAddr)>,
+}
+
+/// What codes there are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Plan {
+    /// Codes a packet, in parts of `ONE`.
+    codes: u64,
+    /// A loss that is not mended within so many packets may be sent again.
+    patience: u64,
+}
+
+impl Ahead {
+    /// Takes at most `memory` bytes.
+    pub fn new(settings: AheadSettings, memory: u64) -> Ahead {
+        Ahead {
+            settings,
+            losses: Losses::default(),
+            plan: None,
+            encoder: Encoder::new(WINDOW, memory),
+            saved_up: 0,
+            due: 0,
+            uncovered: 0,
+            ends: None,
+        }
+    }
+
+    /// The other end has so many of the transmissions up to the newest of `ack`. `oldest` is the oldest packet that it may
+    /// not have, and the link carries `rate` over a round trip of `rtt`.
+    pub fn on_feedback(&mut self, ack: &Ack, arrived: Arrived, oldest: Position, rtt: Duration, rate: Option<Rate>) {
+        self.encoder.forget(oldest);
+        if self.losses.add(ack.newest, arrived) {
+            self.plan = rate.and_then(|rate| self.make_plan(self.losses.of_late(), rtt, rate));
+            if self.plan.is_none() {
+                self.stop();
+            }
+        }
+    }
+
+    fn make_plan(&self, Loss { sent, lost, gaps }: Loss, rtt: Duration, rate: Rate) -> Option<Plan> {
+        let packets = rate.bytes_in(rtt) / u64::from(PACKET_BYTES);
+        // What has begun ends at half of what it begins at.
+        let (from, from_parts) = (u64::from(self.settings.from?), if self.plan.is_some() { 2 } else { 1 });
+        if rtt < LONG || lost == 0 || gaps == 0 || packets.saturating_mul(lost) * from_parts < sent.saturating_mul(from)
+        {
+            return None;
+        }
+        let longest = u64::from(self.settings.wait.max(1));
+        let wait = (packets.saturating_mul(WAIT_PER_CENT) / 100).clamp(1, longest);
+        let loss = (lost * ONE / sent).min(ONE / 2);
+        // A lost packet is in a burst of twice the mean length, less one, where lengths are geometric.
+        let burst = (2 * lost - gaps) * ONE / gaps;
+        let root = (burst * burst + 8 * wait * burst * loss).isqrt();
+        let surplus = (burst + root) / (4 * wait);
+        let codes = (loss + surplus) * ONE / (ONE - loss);
+        let is_worth_it = surplus <= CHEAP_SURPLUS.max(loss / 2);
+        is_worth_it.then_some(Plan { codes: codes.min(MOST_CODES), patience: wait / 2 })
+    }
+
+    /// True if packets are covered now.
+    pub fn is_active(&self) -> bool {
+        self.plan.is_some()
+    }
+
+    /// What codes have time for to mend losses, if there are any.
+    pub fn patience(&self, packet_time: Duration) -> Option<Duration> {
+        self.plan.map(|plan| packet_time * plan.patience)
+    }
+
+    /// What a frame of this packet carries.
+    pub fn kind(&self, packet: &Packet) -> Kind {
+        let ip = packet.ip();
+        let covered = Kind::Covered { traffic_class: ip.traffic_class, hop_limit: ip.hop_limit };
+        if self.is_active() { covered } else { Kind::Packet }
+    }
+
+    /// A new packet left in this frame.
+    pub fn on_sent(&mut self, sequence: Position, frame: &Frame, packet: &Packet) {
+        let Some(plan) = self.plan else { return };
+        if self.encoder.is_empty() {
+            self.ends = None;
+        }
+        self.encoder.add(sequence, covered::symbol(frame, packet), packet.wire_len());
+        let ends = (packet.ip().source, packet.ip().destination);
+        if self.ends.is_none_or(|(source, _)| source.is_ipv6()) {
+            self.ends = Some(ends);
+        }
+        self.uncovered = self.uncovered.saturating_add(1);
+        self.saved_up += plan.codes;
+        self.due += self.saved_up / ONE;
+        self.saved_up %= ONE;
+    }
+
+    /// The link has time for more: what no code covers gets one before its turn.
+    pub fn on_spare_time(&mut self) {
+        if self.is_active() && self.uncovered > 0 && self.due == 0 {
+            (self.due, self.saved_up) = (1, 0);
+        }
+    }
+
+    /// True if a code is to leave.
+    pub fn is_due(&self) -> bool {
+        self.due > 0
+    }
+
+    /// The next code, which takes its seed from the number that it leaves with.
+    pub fn take(&mut self, number: airtcp_core::SeqNum) -> Option<(Code, Packet)> {
+        self.due = self.due.checked_sub(1)?;
+        self.uncovered = 0;
+        let code = self.encoder.code(number.0 as u16)?;
+        let (source, destination) = self.ends?;
+        let mut packet = Packet::opaque(source, destination, NO_NEXT_HEADER, code.symbol.clone().into());
+        // As long as if all content were written out, which it is unless it is virtual.
+        let header = u32::from(packet.ip().header_len);
+        packet.set_wire_len(header + HEAD as u32 + covered::OVERHEAD + code.longest);
+        Some((code, packet))
+    }
+
+    fn stop(&mut self) {
+        self.encoder.forget(Position::MAX);
+        (self.due, self.saved_up, self.uncovered) = (0, 0, 0);
+    }
+
+    /// Nothing is known any more: the other end is gone, or is another one.
+    pub fn forget(&mut self) {
+        self.stop();
+        (self.losses, self.plan) = (Losses::default(), None);
+    }
+
+    /// Memory that it takes.
+    pub fn memory(&self) -> u64 {
+        self.encoder.memory()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MBIT: u64 = 1_000_000;
+
+    const DEFAULT: AheadSettings = AheadSettings { from: Some(8), wait: 60 };
+
+    /// Codes a packet, in per mille, and patience in packets.
+    fn plan(mbit: u64, rtt_ms: u64, loss: Loss) -> Option<(u64, u64)> {
+        let ahead = Ahead::new(DEFAULT, 1 << 20);
+        let plan = ahead.make_plan(loss, Duration::from_millis(rtt_ms), Rate::from_bps(mbit * MBIT));
+        plan.map(|plan| (plan.codes * 1000 / ONE, plan.patience))
+    }
+
+    fn loss(per_mille: u64, burst: u64) -> Loss {
+        Loss { sent: 1000 * burst, lost: per_mille * burst, gaps: per_mille }
+    }
+
+    #[test]
+    fn codes_are_the_losses_and_a_surplus_for_a_wait_that_is_short_beside_the_round_trip() {
+        // (1 + sqrt(1 + 8 * 60 * 0.05)) / (4 * 60) = 0.025, and of what is sent 0.95 comes.
+        assert_eq!(plan(10, 250, loss(50, 1)), Some((78, 30)));
+        assert_eq!(plan(10, 120, loss(100, 1)), Some((157, 20)), "a shorter wait costs more");
+        assert_eq!(plan(50, 250, loss(200, 1)), Some((306, 30)));
+        assert_eq!(plan(50, 250, loss(900, 1)), Some((500, 30)), "never more than one for two packets");
+    }
+
+    #[test]
+    fn there_are_none_where_requests_are_cheaper() {
+        assert_eq!(plan(10, 250, loss(0, 1)), None, "a clean link");
+        assert_eq!(plan(10, 250, loss(38, 1)), None, "less than eight losses in a round trip");
+        assert_eq!(plan(100, 40, loss(50, 1)), None, "a short hop");
+        let few = Loss { sent: 1000, lost: 200, gaps: 160 };
+        assert_eq!(plan(10, 60, few), None, "few packets in a round trip: a short wait costs much");
+        assert_eq!(plan(10, 250, loss(50, 20)), None, "bursts of twenty");
+        assert!(plan(50, 250, loss(200, 2)).is_some(), "bursts of two");
+    }
+
+    #[test]
+    fn what_has_begun_does_not_end_at_the_same_loss() {
+        let mut ahead = Ahead::new(DEFAULT, 1 << 20);
+        let make = |ahead: &Ahead, loss| ahead.make_plan(loss, Duration::from_millis(250), Rate::from_bps(10 * MBIT));
+        assert_eq!(make(&ahead, loss(30, 1)), None);
+        ahead.plan = make(&ahead, loss(50, 1));
+        assert!(make(&ahead, loss(30, 1)).is_some());
+        assert_eq!(make(&ahead, loss(18, 1)), None);
+    }
+}

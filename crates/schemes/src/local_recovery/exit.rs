@@ -1,0 +1,181 @@
+//! The way out behind the far end. What waited for a repair is not let go all at once: a round trip's worth of packets would
+//! overflow the queue of the next link, and a sender takes the speed at which they are acknowledged for that of the way. They leave
+//! as far apart as they came, a few times as fast, until the flow has caught up.
+//!
+//! A *lane* is a flow that catches up. Its clock runs so many times faster than that by which its packets came.
+
+use crate::hop::Passed;
+use crate::position::Position;
+use crate::tally::Tally;
+use airtcp_core::{Context, Duration, Instant, Packet, Port};
+use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
+
+/// What is due within so short a time leaves together.
+const BATCH: Duration = Duration::from_millis(1);
+/// Flows that catch up at a time; the oldest of more has caught up.
+const MOST_LANES: usize = 1024;
+/// Memory of an entry beside its packet.
+const ENTRY: u64 = 64;
+
+type LaneId = u64;
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Exit {
+    /// How many times as fast as packets came; `None` lets all go at once.
+    speed: Option<u64>,
+    memory_limit: u64,
+    lanes: BTreeMap<LaneId, Lane>,
+    next_id: LaneId,
+    /// By the last packet of each.
+    by_last: BTreeMap<Position, LaneId>,
+    /// When the first packet of each is due, of those that have one.
+    due: BTreeSet<(Instant, LaneId)>,
+    /// What waits.
+    pub held: Tally,
+}
+
+#[derive(Debug)]
+struct Lane {
+    /// Its last packet, which may have left.
+    last: Position,
+    /// When the latest packet that left was due, and when it had come.
+    left: Instant,
+    came: Instant,
+    queue: VecDeque<(Instant, Packet)>,
+}
+
+impl Lane {
+    /// When a packet that came then is due.
+    fn due(&self, came: Instant, speed: u64) -> Instant {
+        self.left + came.saturating_since(self.came) / speed
+    }
+
+    fn first_due(&self, speed: u64) -> Option<Instant> {
+        self.queue.front().map(|(came, _)| self.due(*came, speed))
+    }
+}
+
+impl Exit {
+    /// Packets leave `speed` times as fast as they came, all at once if that is 0. Takes at most so much memory.
+    pub fn new(speed: u32, memory_limit: u64) -> Exit {
+        Exit {
+            speed: Some(u64::from(speed)).filter(|speed| *speed > 0),
+            memory_limit,
+            lanes: BTreeMap::new(),
+            next_id: 0,
+            by_last: BTreeMap::new(),
+            due: BTreeSet::new(),
+            held: Tally::default(),
+        }
+    }
+
+    /// It is the turn of a packet.
+    pub fn pass(&mut self, cx: &mut Context<'_>, passed: &Passed, packet: Packet) {
+        let Some(speed) = self.speed else { return cx.send(Port::INNER, packet) };
+        let lane = passed.before.and_then(|before| self.by_last.remove(&before));
+        match lane {
+            Some(id) => self.follow(cx, id, speed, passed, packet),
+            None => {
+                if passed.came < cx.now() {
+                    self.open(cx, passed);
+                }
+                cx.send(Port::INNER, packet);
+            }
+        }
+    }
+
+    /// A flow begins to catch up with this packet.
+    fn open(&mut self, cx: &mut Context<'_>, passed: &Passed) {
+        while self.lanes.len() >= MOST_LANES
+            && let Some((&oldest, _)) = self.lanes.first_key_value()
+        {
+            self.close(cx, oldest);
+        }
+        let lane = Lane { last: passed.sequence, left: cx.now(), came: passed.came, queue: VecDeque::new() };
+        self.by_last.insert(passed.sequence, self.next_id);
+        self.lanes.insert(self.next_id, lane);
+        self.next_id += 1;
+    }
+
+    fn follow(&mut self, cx: &mut Context<'_>, id: LaneId, speed: u64, passed: &Passed, packet: Packet) {
+        let Some(lane) = self.lanes.get_mut(&id) else { return cx.send(Port::INNER, packet) };
+        let due = lane.due(passed.came, speed);
+        if lane.queue.is_empty() && due <= cx.now() {
+            if passed.came >= cx.now() {
+                self.lanes.remove(&id);
+                return cx.send(Port::INNER, packet);
+            }
+            (lane.left, lane.came) = (due, passed.came);
+            cx.send(Port::INNER, packet);
+        } else {
+            if lane.queue.is_empty() {
+                self.due.insert((due, id));
+            }
+            self.held.add(&packet, ENTRY);
+            lane.queue.push_back((passed.came, packet));
+        }
+        lane.last = passed.sequence;
+        self.by_last.insert(passed.sequence, id);
+        if self.held.memory > self.memory_limit {
+            self.clear(cx);
+        }
+    }
+
+    /// Lets go of what is due.
+    pub fn handle_timeout(&mut self, cx: &mut Context<'_>) {
+        let until = cx.now() + BATCH;
+        let Some(speed) = self.speed else { return };
+        if self.poll_timeout().is_none_or(|due| due > cx.now()) {
+            return;
+        }
+        while let Some(&(due, id)) = self.due.first().filter(|(due, _)| *due <= until) {
+            self.due.pop_first();
+            let Some(lane) = self.lanes.get_mut(&id) else { continue };
+            let Some((came, packet)) = lane.queue.pop_front() else { continue };
+            (lane.left, lane.came) = (due, came);
+            if let Some(next) = lane.first_due(speed) {
+                self.due.insert((next, id));
+            }
+            self.held.remove(&packet, ENTRY);
+            cx.send(Port::INNER, packet);
+        }
+    }
+
+    /// When the next packet is due.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        self.due.first().map(|(due, _)| *due)
+    }
+
+    /// All that waits leaves now.
+    pub fn clear(&mut self, cx: &mut Context<'_>) {
+        while let Some((&oldest, _)) = self.lanes.first_key_value() {
+            self.close(cx, oldest);
+        }
+    }
+
+    fn close(&mut self, cx: &mut Context<'_>, id: LaneId) {
+        let Some(lane) = self.lanes.remove(&id) else { return };
+        self.by_last.remove(&lane.last);
+        if let Some(due) = self.speed.and_then(|speed| lane.first_due(speed)) {
+            self.due.remove(&(due, id));
+        }
+        for (_, packet) in lane.queue {
+            self.held.remove(&packet, ENTRY);
+            cx.send(Port::INNER, packet);
+        }
+    }
+
+    pub fn check(&self) -> Result<(), &'static str> {
+        if self.held.memory > self.memory_limit || self.lanes.len() > MOST_LANES {
+            return Err("more catches up than may");
+        }
+        if self.lanes.len() != self.by_last.len() {
+            return Err("a flow that catches up cannot be found by its last packet");
+        }
+        if self.due.len() != self.lanes.values().filter(|lane| !lane.queue.is_empty()).count() {
+            return Err("a packet waits and nothing is due");
+        }
+        Ok(())
+    }
+}
