@@ -39,7 +39,8 @@ fn live_a_stream_of_datagrams_tells_what_the_link_did_to_it() {
             let datagrams = result.datagrams.expect("a stream of datagrams");
             println!("{} {impairment:?}: {datagrams:?}", family_name(family));
             assert!(result.stream_is_intact());
-            assert!((990..=1001).contains(&datagrams.sent), "{datagrams:?}");
+            // One each 2 ms; a machine that stands still for a moment lets some turns pass.
+            assert!((900..=1001).contains(&datagrams.sent), "{datagrams:?}");
             (result, datagrams)
         };
         let (whole, datagrams) = run(&[]);

@@ -1,17 +1,25 @@
 //! Running iproute2's `ip`.
 
 use super::TestbedError;
+use std::fs::File;
 use std::io::Write;
 use std::process::{Command, Stdio};
 
 /// Feeds `commands` to one `ip -batch`, inside the namespace if one is named.
 pub(crate) fn batch(namespace: Option<&str>, commands: &[String]) -> Result<(), TestbedError> {
-    run(namespace, commands, false)
+    run(namespace, commands, Stdio::null(), false)
+}
+
+/// Like [`batch`] in the root namespace, for commands that print nothing. `lock` is locked until they are done, even if this
+/// process is killed meanwhile: `ip` has it as its standard output.
+pub(super) fn batch_under(lock: &File, commands: &[String]) -> Result<(), TestbedError> {
+    let lock = lock.try_clone().map_err(TestbedError::io("hand the lock to 'ip'"))?;
+    run(None, commands, lock.into(), false)
 }
 
 /// Like [`batch`], but goes on after a command that fails.
 pub(super) fn batch_all(commands: &[String]) -> Result<(), TestbedError> {
-    run(None, commands, true)
+    run(None, commands, Stdio::null(), true)
 }
 
 /// True if there is an `ip` to run.
@@ -20,7 +28,7 @@ pub(super) fn is_installed() -> bool {
     status.is_ok_and(|status| status.success())
 }
 
-fn run(namespace: Option<&str>, commands: &[String], force: bool) -> Result<(), TestbedError> {
+fn run(namespace: Option<&str>, commands: &[String], stdout: Stdio, force: bool) -> Result<(), TestbedError> {
     if commands.is_empty() {
         return Ok(());
     }
@@ -32,7 +40,7 @@ fn run(namespace: Option<&str>, commands: &[String], force: bool) -> Result<(), 
         command.arg("-force");
     }
     command.args(["-batch", "-"]);
-    command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
+    command.stdin(Stdio::piped()).stdout(stdout).stderr(Stdio::piped());
     let cannot = || TestbedError::io("run 'ip -batch'");
     let mut child = command.spawn().map_err(cannot())?;
     let mut input = commands.join("\n");

@@ -44,13 +44,13 @@ impl Registration {
         let start = start_time(pid).ok_or_else(|| TestbedError::Unavailable("/proc is not mounted".into()))?;
         let directory = entry_of(&run_id);
         let action = || TestbedError::io(format!("write {}", directory.display()));
-        let _lock = Lock::take()?;
+        let lock = Lock::take()?;
         fs::create_dir_all(&directory).map_err(action())?;
         fs::write(directory.join("owner"), format!("{pid} {start}\n")).map_err(action())?;
         OWN.lock().unwrap_or_else(|poison| poison.into_inner()).push(run_id.clone());
         let registration = Registration { prefix: prefix_of(&run_id), run_id };
         let names = nodes.map(|node| registration.namespace_name(node));
-        ip::batch(None, &names.map(|name| format!("netns add {name}")).collect::<Vec<_>>())?;
+        ip::batch_under(&lock.0, &names.map(|name| format!("netns add {name}")).collect::<Vec<_>>())?;
         Ok(registration)
     }
 
@@ -184,7 +184,7 @@ fn parse_start_time(stat: &str) -> Option<u64> {
 
 /// Held while the registry or a setting of the root namespace changes.
 #[derive(Debug)]
-pub(super) struct Lock(#[expect(dead_code, reason = "closing the file gives the lock up")] File);
+pub(super) struct Lock(File);
 
 impl Lock {
     pub fn take() -> Result<Self, TestbedError> {

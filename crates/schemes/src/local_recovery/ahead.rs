@@ -107,11 +107,12 @@ impl Ahead {
         let packets = rate.bytes_in(rtt) / u64::from(PACKET_BYTES);
         // What has begun ends at half of what it begins at.
         let (from, from_parts) = (u64::from(self.settings.from?), if self.plan.is_some() { 2 } else { 1 });
-        if rtt < LONG || lost == 0 || gaps == 0 || packets.saturating_mul(lost) * from_parts < sent.saturating_mul(from)
+        if rtt < LONG || lost == 0 || gaps == 0 || packets.saturating_mul(lost * from_parts) < sent.saturating_mul(from)
         {
             return None;
         }
-        let longest = u64::from(self.settings.wait.max(1));
+        // In a longer wait the packet would leave the window.
+        let longest = u64::from(self.settings.wait).clamp(1, WINDOW as u64);
         let wait = (packets.saturating_mul(WAIT_PER_CENT) / 100).clamp(1, longest);
         let loss = (lost * ONE / sent).min(ONE / 2);
         // A lost packet is in a burst of twice the mean length, less one, where lengths are geometric.

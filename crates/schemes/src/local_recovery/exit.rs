@@ -179,3 +179,116 @@ impl Exit {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hop::Part;
+    use crate::hop::testing::opaque;
+    use airtcp_core::testing::Harness;
+    use airtcp_core::{Backlog, Element};
+    use std::vec::Vec;
+
+    /// Sends each packet that comes down the exit, as come at the time that its length tells.
+    #[derive(Debug)]
+    struct Door {
+        exit: Exit,
+        next: Position,
+    }
+
+    /// The n-th packet, which came so many milliseconds ago.
+    fn ago(ms: usize) -> Packet {
+        opaque(100 + ms)
+    }
+
+    impl Element for Door {
+        fn handle_packet(&mut self, cx: &mut Context<'_>, _: Port, packet: Packet) {
+            let ms = u64::from(packet.wire_len()) - 100;
+            let came = Instant::from_nanos(cx.now().as_nanos() - ms * 1_000_000);
+            let passed = Passed { sequence: self.next, before: self.next.checked_sub(1), part: Part::Whole, came };
+            self.next += 1;
+            self.exit.pass(cx, &passed, packet);
+        }
+
+        fn handle_timeout(&mut self, cx: &mut Context<'_>) {
+            self.exit.handle_timeout(cx);
+        }
+
+        fn poll_timeout(&self) -> Option<Instant> {
+            self.exit.poll_timeout()
+        }
+
+        fn held(&self) -> Backlog {
+            self.exit.held.waiting
+        }
+
+        fn check(&self) -> Result<(), &'static str> {
+            self.exit.check()
+        }
+    }
+
+    fn door(speed: u32, memory: u64) -> (Harness<Door>, Instant) {
+        let door = Door { exit: Exit::new(speed, memory), next: 1 };
+        (Harness::new(door, "door"), Instant::from_nanos(10_000_000_000))
+    }
+
+    /// How many packets left in each millisecond from `now` on, until nothing waits.
+    fn departures(door: &mut Harness<Door>, mut now: Instant) -> Vec<usize> {
+        let mut counts = std::vec![door.io.inner.drain(..).count()];
+        while door.element.exit.poll_timeout().is_some() {
+            now += Duration::from_millis(1);
+            door.tick(now);
+            counts.push(door.io.inner.drain(..).count());
+        }
+        counts
+    }
+
+    #[test]
+    fn what_waited_leaves_as_far_apart_as_it_came_some_times_as_fast() {
+        let (mut door, now) = door(4, 1 << 20);
+        for n in 0..12 {
+            door.packet(now, Port::LINK, ago(24 - 2 * n));
+        }
+        let counts = departures(&mut door, now);
+        assert_eq!(counts.iter().sum::<usize>(), 12);
+        assert!((5..=7).contains(&counts.len()) && counts.iter().all(|count| *count <= 4), "{counts:?}");
+    }
+
+    #[test]
+    fn a_flow_that_has_caught_up_waits_no_more() {
+        let (mut door, now) = door(4, 1 << 20);
+        door.packet(now, Port::LINK, ago(8));
+        door.packet(now, Port::LINK, ago(4));
+        assert_eq!(departures(&mut door, now), [1, 1]);
+        let later = now + Duration::from_millis(50);
+        door.packet(later, Port::LINK, ago(0));
+        assert_eq!((departures(&mut door, later), door.element.exit.lanes.len()), (std::vec![1], 0));
+    }
+
+    #[test]
+    fn without_a_speed_or_a_wait_nothing_is_held() {
+        let (mut door, now) = door(0, 1 << 20);
+        (0..5).for_each(|_| door.packet(now, Port::LINK, ago(9)));
+        assert_eq!(departures(&mut door, now), [5]);
+        let (mut door, now) = super::tests::door(4, 1 << 20);
+        (0..5).for_each(|_| door.packet(now, Port::LINK, ago(0)));
+        assert_eq!((departures(&mut door, now), door.element.exit.lanes.len()), (std::vec![5], 0));
+    }
+
+    #[test]
+    fn memory_is_bounded_and_order_stays() {
+        let (mut door, now) = door(2, 4000);
+        for n in 0..200 {
+            door.packet(now, Port::LINK, ago(400 - n));
+            assert!(door.element.exit.held.memory <= 4000);
+        }
+        let mut later = now;
+        while door.element.exit.poll_timeout().is_some() {
+            later += Duration::from_millis(1);
+            door.tick(later);
+        }
+        let lens: Vec<_> = door.io.inner.iter().map(Packet::wire_len).collect();
+        assert_eq!(lens.len(), 200);
+        assert!(lens.is_sorted_by(|one, next| one > next), "each came after the one before");
+    }
+}
