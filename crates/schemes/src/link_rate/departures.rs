@@ -15,6 +15,8 @@ struct Departure {
     at: Instant,
     /// Bytes that had left, with this packet.
     sent: u64,
+    /// The same without messages.
+    packets: u64,
     bytes: u32,
     /// The longest pause since the packet that is remembered before.
     pause: Duration,
@@ -29,7 +31,9 @@ pub(super) struct Sample {
     pub came: u64,
     /// IP bytes that had left, with it.
     pub sent: u64,
-    /// IP bytes that had come, with it.
+    /// The same without messages.
+    pub packets: u64,
+    /// IP bytes of packets that had come, with it.
     pub received: u64,
     /// Its own bytes.
     pub bytes: u32,
@@ -46,6 +50,8 @@ pub(super) struct Departures {
     one_in: u32,
     /// All bytes that left.
     pub sent: u64,
+    /// The same without messages.
+    packets: u64,
     /// All that left has left by then.
     busy_until: Instant,
     /// The longest pause of those that no remembered packet ended.
@@ -55,13 +61,22 @@ pub(super) struct Departures {
 impl Departures {
     pub fn new(memory: u64) -> Self {
         let most = (memory as usize / size_of::<Departure>() / 2).min(MOST);
-        Departures { log: VecDeque::new(), most, one_in: 1, sent: 0, busy_until: Instant::ZERO, pause: Duration::ZERO }
+        Departures {
+            log: VecDeque::new(),
+            most,
+            one_in: 1,
+            sent: 0,
+            packets: 0,
+            busy_until: Instant::ZERO,
+            pause: Duration::ZERO,
+        }
     }
 
     /// A packet left at `rate`. Of a repair and its original nobody knows which one came, so neither is remembered; a spare
     /// copy follows its original at once.
     pub fn add(&mut self, now: Instant, name: Name, lane: Lane, rate: Option<Rate>) {
         self.sent += u64::from(name.bytes);
+        self.packets += u64::from(name.bytes);
         self.pause = self.pause.max(now.saturating_since(self.busy_until));
         let time = time_on_link(rate, name.bytes);
         self.busy_until = self.busy_until.max(now) + time;
@@ -83,7 +98,8 @@ impl Departures {
             self.log.truncate(self.most - 1);
         }
         let pause = core::mem::take(&mut self.pause);
-        self.log.push_back(Departure { name: name.number, at, sent: self.sent, bytes: name.bytes, pause });
+        let (sent, packets) = (self.sent, self.packets);
+        self.log.push_back(Departure { name: name.number, at, sent, packets, bytes: name.bytes, pause });
     }
 
     fn forget(&mut self, is_gone: impl Fn(&Departure) -> bool) {
@@ -100,7 +116,7 @@ impl Departures {
     /// The packet of a report, unless two had this name. What left before it came or is lost.
     pub fn find(&mut self, report: &Report) -> Option<Sample> {
         let place = self.log.iter().rposition(|departure| departure.name == report.name)?;
-        let Departure { at, sent, bytes, .. } = self.log[place];
+        let Departure { at, sent, packets, bytes, .. } = self.log[place];
         let (mut is_unique, mut pause) = (true, Duration::ZERO);
         for (index, departure) in self.log.drain(..=place).enumerate() {
             is_unique &= index == place || departure.name != report.name;
@@ -113,7 +129,7 @@ impl Departures {
             self.pause = self.pause.max(pause);
             return None;
         }
-        Some(Sample { left: at, came: report.stamp, sent, received: report.received, bytes, pause })
+        Some(Sample { left: at, came: report.stamp, sent, packets, received: report.received, bytes, pause })
     }
 
     /// What left after the packet that was found last: when, and the bytes that had left by then, with it.

@@ -14,6 +14,7 @@ mod excursion;
 mod history;
 mod link_queue;
 mod messages;
+mod missing;
 mod others;
 mod pursuit;
 mod report;
@@ -28,6 +29,7 @@ pub use report::Report;
 use crate::egress::{Egress, Lane};
 use airtcp_core::{Context, Duration, Event, Gauge, Packet, Rate};
 use departures::Departures;
+use missing::Missing;
 use pursuit::{RateLaw, Verdict};
 
 /// The sending end.
@@ -35,12 +37,15 @@ use pursuit::{RateLaw, Verdict};
 pub(crate) struct LinkRate {
     departures: Departures,
     law: RateLaw,
+    missing: Missing,
+    has_lost: bool,
 }
 
 impl LinkRate {
     /// Of a link that is given no more than `bound`. Takes at most `memory` bytes.
     pub fn new(bound: Option<Rate>, memory: u64) -> Self {
-        LinkRate { departures: Departures::new(memory), law: RateLaw::new(bound) }
+        let (departures, law) = (Departures::new(memory), RateLaw::new(bound));
+        LinkRate { departures, law, missing: Missing::default(), has_lost: false }
     }
 
     /// A packet left through `lane` of `egress`.
@@ -60,15 +65,24 @@ impl LinkRate {
     pub fn forget(&mut self) {
         self.departures.clear();
         self.law.forget();
+        self.missing = Missing::default();
     }
 
     /// What the other end says; the distance of the ends is `rtt` where nothing waits.
     pub fn on_report(&mut self, cx: &mut Context<'_>, report: &Report, rtt: Duration, egress: &mut Egress) {
         let verdict = match self.departures.find(report) {
-            Some(sample) => self.law.on_report(cx.now(), &sample, self.departures.later(), rtt),
+            Some(sample) => {
+                self.has_lost |= self.missing.add(sample.packets, sample.received);
+                self.law.on_report(cx.now(), &sample, self.departures.later(), rtt)
+            }
             None => self.law.on_unknown_report(cx.now()),
         };
         obey(cx, verdict, egress);
+    }
+
+    /// True if something that left did not come, since this was last asked.
+    pub fn take_loss(&mut self) -> bool {
+        core::mem::take(&mut self.has_lost)
     }
 
     /// True while repairs do harm: packets wait in the link however little is sent, so somebody else fills it.

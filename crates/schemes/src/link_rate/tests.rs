@@ -221,7 +221,7 @@ fn bursts_that_wait_for_themselves_are_no_link_that_carries_less() {
 fn sample(count: u64, bytes: u32, delay: Duration) -> Sample {
     let left = Instant::from_nanos(count * 20_000_000);
     let (came, total) = (left.as_nanos() + OFFSET + delay.as_nanos(), count * u64::from(PACKET));
-    Sample { left, came, sent: total, received: total, bytes, pause: Duration::ZERO }
+    Sample { left, came, sent: total, packets: total, received: total, bytes, pause: Duration::ZERO }
 }
 
 #[test]

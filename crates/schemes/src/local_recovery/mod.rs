@@ -12,6 +12,7 @@
 //! - *Ends of bursts* go out twice where the link has time. If nothing is acknowledged in the time that acknowledgments take,
 //!   what left last goes out again, and its acknowledgment tells what else is missing.
 //! - *A way that loses all frames* and lets messages through (a firewall that knows no protocol 254) gets packets as they are.
+//! - *Clean links* carry packets as they are, until they lose one ([`framing`]).
 //! - *Later tries*: the fewer are left, the more copies go out.
 //! - *Long hops*: codes among the packets mend most losses before anybody could ask ([`ahead`]).
 
@@ -22,6 +23,7 @@ pub mod events;
 mod exit;
 mod flows;
 mod frame;
+mod framing;
 mod halves;
 mod losses;
 mod outgoing;
@@ -125,6 +127,7 @@ impl Station {
             ahead: Ahead::new(codes, sixteenth / 2),
             flows: Flows::new(site.rng),
             redundancy: settings.redundancy,
+            always_framed: settings.always_framed,
             most_copies: sixteenth * share::COPIES,
         });
         let exit = Exit::new(settings.catch_up, sixteenth);

@@ -6,6 +6,7 @@ use super::answers::Answers;
 use super::events;
 use super::flows::Flows;
 use super::frame::{Kind, Shim, encode_shim};
+use super::framing::Framing;
 use super::timing::Timing;
 use crate::egress::{Allowance, Egress, Lane, Lossy};
 use crate::hop::{Part, ShimRoom, times};
@@ -55,6 +56,8 @@ pub(super) struct Outgoing {
     /// The last packet of a burst, which goes out once more if the link has time.
     last: Option<Position>,
     redundancy: bool,
+    always_framed: bool,
+    framing: Framing,
     lossy: Lossy,
     /// Most memory of copies.
     most_copies: u64,
@@ -72,13 +75,24 @@ pub(super) struct Equipment {
     pub ahead: Ahead,
     pub flows: Flows,
     pub redundancy: bool,
+    pub always_framed: bool,
     pub most_copies: u64,
 }
 
 impl Outgoing {
     pub fn new(equipment: Equipment) -> Outgoing {
-        let Equipment { egress, link_rate, sender, shim_room, code_room, ahead, flows, redundancy, most_copies } =
-            equipment;
+        let Equipment {
+            egress,
+            link_rate,
+            sender,
+            shim_room,
+            code_room,
+            ahead,
+            flows,
+            redundancy,
+            always_framed,
+            most_copies,
+        } = equipment;
         Outgoing {
             egress,
             link_rate,
@@ -97,6 +111,8 @@ impl Outgoing {
             blocked_until: Instant::ZERO,
             last: None,
             redundancy,
+            always_framed,
+            framing: Framing::default(),
             lossy: Lossy::default(),
             most_copies,
             largest_window: 0,
@@ -106,6 +122,7 @@ impl Outgoing {
     /// A packet on its way to the link.
     pub fn handle_packet(&mut self, cx: &mut Context<'_>, mut packet: Packet, timing: &Timing, in_reach: bool) {
         self.clamp(cx.now(), &mut packet, timing);
+        self.framing.begin(cx.now());
         if !in_reach && self.egress.is_empty() {
             self.egress.charge(cx.now(), packet.wire_len());
             return cx.send(Port::LINK, packet);
@@ -134,7 +151,7 @@ impl Outgoing {
         let may_repair = self.sender.has_lost() && self.repairs.free_from(timing.hold) <= now;
         may_repair
             || self.ahead.is_due()
-            || !self.egress.is_empty() && (self.has_window(timing) || !self.helps(now, in_reach))
+            || !self.egress.is_empty() && (self.has_window(timing) || !self.helps(now, timing, in_reach))
     }
 
     /// Memory of copies that may be kept: what leaves, at the present rate, in the time until a loss is repaired.
@@ -187,11 +204,16 @@ impl Outgoing {
         }
         cx.emit(Event::REPAIR);
         let now = cx.now();
-        self.lossy.on_loss(now, &mut self.egress, timing.rtt + timing.guard);
+        self.on_loss(now, timing);
         if let Some((sequence, tries)) = self.sender.on_repaired(now) {
             self.plan_spares(now, sequence, tries, timing);
         }
         true
+    }
+
+    fn on_loss(&mut self, now: Instant, timing: &Timing) {
+        self.framing.on_loss(now);
+        self.lossy.on_loss(now, &mut self.egress, timing.rtt + timing.guard);
     }
 
     /// The fewer tries are left in the time that packets wait, the more copies of a repair go out. They are sent some time
@@ -267,7 +289,7 @@ impl Outgoing {
     }
 
     fn send_new(&mut self, cx: &mut Context<'_>, timing: &Timing, in_reach: bool) -> bool {
-        let in_reach = self.helps(cx.now(), in_reach);
+        let in_reach = self.helps(cx.now(), timing, in_reach);
         if in_reach && !self.has_window(timing) {
             return false;
         }
@@ -359,6 +381,9 @@ impl Outgoing {
         if let Some(report) = news.and_then(|news| news.report.as_ref()) {
             self.link_rate.on_report(cx, report, timing.rtt, &mut self.egress);
         }
+        if self.link_rate.take_loss() {
+            self.on_loss(cx.now(), timing);
+        }
         self.tell_oldest(cx);
     }
 
@@ -413,8 +438,8 @@ impl Outgoing {
     }
 
     /// True if packets leave in frames.
-    fn helps(&self, now: Instant, in_reach: bool) -> bool {
-        in_reach && now >= self.blocked_until
+    fn helps(&self, now: Instant, timing: &Timing, in_reach: bool) -> bool {
+        in_reach && now >= self.blocked_until && (self.always_framed || self.framing.is_needed(now, timing.rtt))
     }
 
     fn forget_sent(&mut self) {
@@ -431,6 +456,7 @@ impl Outgoing {
         self.blocked_until = Instant::ZERO;
         self.answers = Answers::default();
         self.link_rate.forget();
+        self.framing = Framing::default();
     }
 
     pub fn poll_timeout(&self, timing: &Timing, in_reach: bool) -> Option<Instant> {

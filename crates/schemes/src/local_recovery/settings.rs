@@ -24,6 +24,8 @@ parameters! {
         pub codes_from: u32 = 8, "ours";
         /// Packets that a loss waits for codes, on average and at most, beside 40 % of those in a round trip: fewer cost more codes.
         pub codes_wait: u32 = 60, "ours";
+        /// Put packets into frames also on a hop below 50 ms that has lost nothing for 10 s or longer.
+        pub always_framed: bool = false, "ours";
         /// Longest IP packet that the link carries; the link's own MTU if auto, else 1500.
         pub mtu: Option<u32> = None, "RFC 894 (Ethernet)";
         /// Time between two HELLO messages; longer where they would take more than a quarter of the link.

@@ -493,3 +493,35 @@ fn what_waited_leaves_faster_than_it_came_and_not_at_once() {
         assert_eq!(most > 6, at_once, "{counts:?}");
     }
 }
+
+/// Packets towards B, one each 100 ms, and how many of them were in frames.
+fn framed_of(bench: &mut Bench<Station>, packets: u32) -> usize {
+    bench.sent = 0;
+    let counted = std::rc::Rc::new(core::cell::Cell::new(0));
+    let count = counted.clone();
+    bench.losing(move |_, packet| {
+        count.set(count.get() + usize::from(Local::frame_of(packet).is_some()));
+        false
+    });
+    for n in 0..packets {
+        bench.send(data(n));
+        bench.run(100);
+    }
+    counted.get()
+}
+
+#[test]
+fn a_clean_link_carries_packets_as_they_are_until_it_loses_one() {
+    let mut bench = Local::bare(&[]);
+    assert!(framed_of(&mut bench, 90) >= 90, "nobody knows yet");
+    framed_of(&mut bench, 20);
+    assert_eq!(framed_of(&mut bench, 20), 0);
+    bench.losing(|n, _| n == 0);
+    bench.send(data(0));
+    bench.run(500);
+    framed_of(&mut bench, 10);
+    assert!(framed_of(&mut bench, 100) >= 100, "the loss is seen by what did not come");
+    let mut bench = Local::bare(&[("always_framed", "true")]);
+    framed_of(&mut bench, 130);
+    assert!(framed_of(&mut bench, 20) >= 20);
+}
