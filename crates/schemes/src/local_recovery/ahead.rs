@@ -30,7 +30,7 @@ const WINDOW: usize = 250;
 const WAIT_PER_CENT: u64 = 40;
 /// Fixed point: codes a packet, or losses.
 const ONE: u64 = 1 << 16;
-/// A surplus of more than this is worth it only if twice as much is lost.
+/// A surplus of more than this is worth it only below 40 % of the losses.
 const CHEAP_SURPLUS: u64 = ONE * 3 / 100;
 /// Codes a packet, at most.
 const MOST_CODES: u64 = ONE / 2;
@@ -120,7 +120,7 @@ impl Ahead {
         let root = (burst * burst + 8 * wait * burst * loss).isqrt();
         let surplus = (burst + root) / (4 * wait);
         let codes = (loss + surplus) * ONE / (ONE - loss);
-        let is_worth_it = surplus <= CHEAP_SURPLUS.max(loss / 2);
+        let is_worth_it = surplus <= CHEAP_SURPLUS.max(loss * 2 / 5);
         is_worth_it.then_some(Plan { codes: codes.min(MOST_CODES), patience: wait / 2 })
     }
 
@@ -223,7 +223,8 @@ mod tests {
     fn codes_are_the_losses_and_a_surplus_for_a_wait_that_is_short_beside_the_round_trip() {
         // (1 + sqrt(1 + 8 * 60 * 0.05)) / (4 * 60) = 0.025, and of what is sent 0.95 comes.
         assert_eq!(plan(10, 250, loss(50, 1)), Some((78, 30)));
-        assert_eq!(plan(10, 120, loss(100, 1)), Some((157, 20)), "a shorter wait costs more");
+        assert_eq!(plan(50, 60, loss(50, 1)).map(|plan| plan.1), Some(30));
+        assert_eq!(plan(10, 150, loss(100, 1)), Some((152, 25)), "a shorter wait costs more");
         assert_eq!(plan(50, 250, loss(200, 1)), Some((306, 30)));
         assert_eq!(plan(50, 250, loss(900, 1)), Some((500, 30)), "never more than one for two packets");
     }
@@ -236,7 +237,8 @@ mod tests {
         let few = Loss { sent: 1000, lost: 200, gaps: 160 };
         assert_eq!(plan(10, 60, few), None, "few packets in a round trip: a short wait costs much");
         assert_eq!(plan(10, 250, loss(50, 20)), None, "bursts of twenty");
-        assert!(plan(50, 250, loss(200, 2)).is_some(), "bursts of two");
+        let pairs = Loss { sent: 2000, lost: 400, gaps: 270 };
+        assert!(plan(50, 250, pairs).is_some(), "many losses in twos");
     }
 
     #[test]
