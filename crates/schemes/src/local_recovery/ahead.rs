@@ -32,6 +32,8 @@ const WAIT_PER_CENT: u64 = 40;
 const ONE: u64 = 1 << 16;
 /// A surplus of more than this is worth it only below 40 % of the losses.
 const CHEAP_SURPLUS: u64 = ONE * 3 / 100;
+/// No burst is longer, as far as codes are concerned.
+const LONGEST_BURST: u64 = WINDOW as u64 * ONE;
 /// Codes a packet, at most.
 const MOST_CODES: u64 = ONE / 2;
 /// "No next header": a code carries nothing for the host that it is addressed to.
@@ -116,7 +118,7 @@ impl Ahead {
         let wait = (packets.saturating_mul(WAIT_PER_CENT) / 100).clamp(1, longest);
         let loss = (lost * ONE / sent).min(ONE / 2);
         // A lost packet is in a burst of twice the mean length, less one, where lengths are geometric.
-        let burst = (2 * lost - gaps) * ONE / gaps;
+        let burst = ((2 * lost - gaps) * ONE / gaps).min(LONGEST_BURST);
         let root = (burst * burst + 8 * wait * burst * loss).isqrt();
         let surplus = (burst + root) / (4 * wait);
         let codes = (loss + surplus) * ONE / (ONE - loss);
@@ -239,6 +241,15 @@ mod tests {
         assert_eq!(plan(10, 250, loss(50, 20)), None, "bursts of twenty");
         let pairs = Loss { sent: 2000, lost: 400, gaps: 270 };
         assert!(plan(50, 250, pairs).is_some(), "many losses in twos");
+    }
+
+    #[test]
+    fn nothing_that_a_peer_says_is_out_of_range() {
+        let most = u64::from(u32::MAX) * 16;
+        for (lost, gaps) in [(1, 1), (most, 1), (most, most), (most / 2, 16)] {
+            let plan = plan(1_000_000, 100_000, Loss { sent: most, lost, gaps });
+            assert!(plan.is_none_or(|(codes, _)| codes <= 500), "{lost} {gaps}");
+        }
     }
 
     #[test]
