@@ -77,9 +77,9 @@ pub fn link(rate: &str, delay: &str, queue: &str) -> LinkSettings {
     set(LinkSettings::default(), &[("rate", rate), ("delay", delay), ("queue", queue)])
 }
 
-/// A sender and receiver with these parameters.
+/// A sender and receiver with these parameters, and without habits of Linux, as the other simulators'.
 pub fn tcp(settings: &[(&str, &str)]) -> Config {
-    set(Config::default(), settings)
+    set(Config::without_habits(), settings)
 }
 
 /// `parameters` with these values.

@@ -32,7 +32,7 @@ const FIRST: SeqNum = SeqNum(u32::MAX - 2000);
 impl Ours {
     /// Ready for `script`.
     pub fn new(script: &Script) -> Ours {
-        let linux = Config::linux();
+        let linux = Config::default();
         // Writes are never short.
         let config = Config { mtu: script.mtu.unwrap_or(linux.mtu), send_autotuning: false, ..linux };
         Ours {

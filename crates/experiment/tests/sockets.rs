@@ -2,6 +2,7 @@
 
 use airtcp_experiment::catalogue::Catalogue;
 use airtcp_experiment::results::ceiling_bps;
+use airtcp_experiment::scenario::FlowSpec;
 use airtcp_experiment::simulator::Simulator;
 use airtcp_experiment::{NotRun, World};
 
@@ -9,6 +10,7 @@ use crate::common::read_with;
 use airtcp_schemes::SOCKETS;
 use airtcp_schemes::papers::decoupling::{datagrams, socket};
 use airtcp_schemes::socket::SocketChoice;
+use airtcp_tcp::Config;
 use std::collections::BTreeSet;
 
 const FILE: &str = r#"schema = 1
@@ -28,11 +30,32 @@ to = "b"
 SOCKET
 "#;
 
-fn choice(socket: &str, control: bool) -> Result<SocketChoice, String> {
-    let text = FILE.replace("SOCKET", socket);
+fn flow(keys: &str, control: bool) -> Result<FlowSpec, String> {
+    let text = FILE.replace("SOCKET", keys);
     let text = if control { text.replace("schema = 1", "schema = 1\ncontrol = true") } else { text };
     let scenario = read_with(&text, &[], &Catalogue::BUILT_IN).map_err(|error| error.to_string())?;
-    Ok(scenario.cells[0].scenario.flows[0].socket.clone())
+    Ok(scenario.cells[0].scenario.flows[0].clone())
+}
+
+fn choice(socket: &str, control: bool) -> Result<SocketChoice, String> {
+    flow(socket, control).map(|flow| flow.socket)
+}
+
+#[test]
+fn a_host_is_linux_unless_the_flow_or_its_socket_says_otherwise() {
+    let config =
+        |keys: &str| flow(keys, false).map(|flow| Config { controller: Config::default().controller, ..flow.config });
+    assert_eq!(config(""), Ok(Config::default()));
+    assert_eq!(config("habits = \"linux\"\ntso = false"), Ok(Config { tso: false, ..Config::default() }));
+    assert_eq!(config("habits = \"none\""), Ok(Config::without_habits()));
+    assert_eq!(config("tso = true\nhabits = \"none\""), Ok(Config { tso: true, ..Config::without_habits() }));
+    // What is no host's TCP has none of them, but where it is left out.
+    let decoupling = "socket = \"decoupling\"";
+    assert_eq!(config(decoupling), Ok(Config::without_habits()));
+    assert_eq!(config(&format!("{decoupling}\nhabits = \"linux\"")), Ok(Config::default()));
+    assert!(flow(decoupling, true).unwrap().config.tso);
+    let refused = flow("habits = \"bsd\"", false).unwrap_err();
+    assert!(refused.contains("'habits' in [flows.bulk]") && refused.contains("linux"), "{refused}");
 }
 
 #[test]

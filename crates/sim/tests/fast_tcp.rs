@@ -1,7 +1,7 @@
 //! Fast-TCP on the paper's network (FTC-E1): slow start over a link of 30 Mbit/s and 130 ms, with a queue of 2 Mbit, a
 //! quarter of what is under way on it.
 
-use crate::common::{bulk, essence, events, link, owned, tcp};
+use crate::common::{NO_HABITS, bulk, essence, events, link, owned, tcp};
 use airtcp_core::{Duration, Gauge, Instant};
 use airtcp_schemes::papers::fast_tcp;
 use airtcp_sim::{Flow, Level, LinkId, Outcome, RunSettings, Topology};
@@ -52,6 +52,7 @@ impl Case<'_> {
         let air = topology.link("air", r1, r2, forward, reverse);
         topology.link("far", r2, destination, wire.clone(), wire);
         let base = [
+            NO_HABITS,
             ("controller", "reno"),
             ("recovery", "reno"),
             ("sack", "false"),

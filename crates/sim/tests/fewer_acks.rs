@@ -2,7 +2,7 @@
 //! them back within the exchange.
 
 use crate::common::uploads::Cell;
-use crate::common::{bulk, events, link, mbit, owned, tcp};
+use crate::common::{NO_HABITS, bulk, events, link, mbit, owned, tcp};
 use airtcp_core::{DropReason, Event};
 use airtcp_schemes::baselines::ack_filter;
 use airtcp_sim::dot11::FrameKind;
@@ -80,9 +80,8 @@ fn receivers_that_acknowledge_four_times_in_a_round_trip_leave_the_air_to_data()
     // The lowest round trip is that of an empty cell, about 34 ms: at most 118 acknowledgments in a second for each flow.
     // Where many share the air, two segments of a flow take longer than that, and nothing changes.
     for (stations, spared, gained) in [(1, 40, 1.05), (2, 10, 1.02), (10, 0, 0.95)] {
-        let (plain, tack) =
-            (Cell::of(stations, &[]), Cell { tcp: &[("acks_per_rtt", "4")], ..Cell::of(stations, &[]) });
-        let (plain, tack) = (plain.plain(), tack.plain());
+        let cell = |tcp| Cell { tcp, ..Cell::of(stations, &[]) }.plain();
+        let (plain, tack) = (cell(&[NO_HABITS]), cell(&[NO_HABITS, ("acks_per_rtt", "4")]));
         let acks = [&plain, &tack].map(acks_on_air);
         println!("{stations}: {acks:?} acknowledgments, {:.2} and {:.2} Mbit/s", mbit(&plain), mbit(&tack));
         assert!(acks[1] * 100 < acks[0] * (100 - spared) && mbit(&tack) > gained * mbit(&plain), "{stations} stations");

@@ -1,7 +1,7 @@
 //! G-Snoop's paper mode on the paper's network (GSN-E1): five senders and five receivers, 5 Mbit/s before gateway A,
 //! 10 Mbit/s and 5 ms (GSN-X3) through the air, 512-byte packets (GSN-U4), Reno without SACK.
 
-use crate::common::{bulk, demo, essence, events, link, owned, tcp};
+use crate::common::{NO_HABITS, bulk, demo, essence, events, link, owned, tcp};
 use airtcp_core::Duration;
 use airtcp_schemes::papers::gsnoop;
 use airtcp_sim::{Flow, Outcome, RunSettings, Topology};
@@ -31,6 +31,7 @@ impl Case<'_> {
         let air = topology.link("air", a, b, air, fast("5ms"));
         topology.link("downstream", b, second, fast("30ms"), fast("30ms"));
         let host = tcp(&[
+            NO_HABITS,
             ("controller", "reno"),
             ("recovery", "newreno"),
             ("sack", "false"),
@@ -159,8 +160,13 @@ fn both_directions_of_a_link_are_repaired_at_the_same_time() {
     let network = demo(&[("loss", "1%")]);
     let run = |settings: Option<&[(&str, &str)]>| {
         let mut topology = network.topology.clone();
-        let host =
-            tcp(&[("controller", "reno"), ("recovery", "newreno"), ("sack", "false"), ("receive_buffer", "64kB")]);
+        let host = tcp(&[
+            NO_HABITS,
+            ("controller", "reno"),
+            ("recovery", "newreno"),
+            ("sack", "false"),
+            ("receive_buffer", "64kB"),
+        ]);
         let [left, right] = network.ends;
         topology.flow(bulk("there", left, right, host.clone()));
         topology.flow(bulk("back", right, left, host));

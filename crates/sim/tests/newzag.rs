@@ -1,7 +1,7 @@
 //! TCP NewZag on whole paths: what its decisions are worth with random losses, and what they cost with congestion.
 
 use crate::common;
-use crate::common::{bulk, link, tcp};
+use crate::common::{NO_HABITS, bulk, link, tcp};
 use airtcp_core::{DropReason, Duration};
 use airtcp_sim::{Outcome, RunSettings, Topology};
 
@@ -26,7 +26,7 @@ fn path(corrupt: &str) -> (Topology, [airtcp_sim::NodeId; 2]) {
 
 fn goodputs(controller: &str, corrupt: &str, seconds: u64, seeds: u64) -> Vec<f64> {
     let (mut topology, [server, receiver]) = path(corrupt);
-    topology.flow(bulk("download", server, receiver, tcp(&[("controller", controller), SACK])));
+    topology.flow(bulk("download", server, receiver, tcp(&[("controller", controller), SACK, NO_HABITS])));
     (1..=seeds).map(|seed| common::mbit(&run(&topology, seconds, seed))).collect()
 }
 
@@ -41,7 +41,7 @@ fn count(outcome: &Outcome, flow: usize, name: &str) -> u64 {
 #[test]
 fn nzg_11_the_receivers_tcp_drops_what_arrives_damaged_and_nothing_else_is_lost() {
     let (mut topology, [server, receiver]) = path("1%");
-    topology.flow(bulk("download", server, receiver, tcp(&[("controller", "newzag"), SACK])));
+    topology.flow(bulk("download", server, receiver, tcp(&[("controller", "newzag"), SACK, NO_HABITS])));
     let outcome = run(&topology, 60, 1);
     let [drop] = &outcome.drops[..] else { panic!("{:?}", outcome.drops) };
     assert_eq!((drop.place.as_str(), drop.reason), ("hosts.receiver", DropReason::CORRUPTED));
@@ -84,7 +84,12 @@ fn shared(controllers: [&str; 2]) -> Shared {
         let wire = link(&[("delay", "20ms"), ("jitter", "2ms"), ("queue", "1000packets")]);
         topology.link(&format!("wire{index}"), server, router, wire.clone(), wire);
         topology.link(&format!("host{index}"), ap, receiver, link(&[]), link(&[]));
-        topology.flow(bulk(&format!("flow{index}"), server, receiver, tcp(&[("controller", controller), SACK])));
+        topology.flow(bulk(
+            &format!("flow{index}"),
+            server,
+            receiver,
+            tcp(&[("controller", controller), SACK, NO_HABITS]),
+        ));
     }
     let mut all = Shared { loss: 0.0, jain: 0.0, false_random: 0.0 };
     let seeds = 3;
@@ -123,7 +128,7 @@ fn spec_8_20_with_congestion_only_newzag_loses_and_shares_as_newreno_within_the_
 fn nzg_c14_a_loss_beside_a_long_round_trip_is_congestion_more_often_than_a_random_one_looks_like_it() {
     let congestion = shared(["newzag", "newzag"]).false_random;
     let (mut topology, [server, receiver]) = path("1%");
-    topology.flow(bulk("download", server, receiver, tcp(&[("controller", "newzag"), SACK])));
+    topology.flow(bulk("download", server, receiver, tcp(&[("controller", "newzag"), SACK, NO_HABITS])));
     let outcome = run(&topology, 310, 1);
     let random = count(&outcome, 0, "random") as f64 / count(&outcome, 0, "loss_events") as f64;
     println!("called random: {congestion:.2} of congestion losses, {random:.2} of random losses");

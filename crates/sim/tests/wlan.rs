@@ -1,6 +1,6 @@
 //! 802.11 cells in a network: uploads, downloads, and what is counted of them.
 
-use crate::common::{bulk, cell_settings, link, mbit, tcp};
+use crate::common::{NO_HABITS, bulk, cell_settings, link, mbit, tcp};
 use airtcp_core::{DropReason, Duration};
 use airtcp_sim::dot11::FrameKind;
 use airtcp_sim::{Flow, NodeId, Outcome, RunSettings, Topology};
@@ -63,7 +63,7 @@ fn ast_c6_a_short_queue_of_the_access_point_drops_acknowledgments_of_many_upload
 
 #[test]
 fn damaged_frames_are_sent_again_by_the_medium_and_tcp_hardly_sees_it() {
-    let outcome = uploads(2, &[("data_loss", "20%")], &[], 12);
+    let outcome = uploads(2, &[("data_loss", "20%")], &[NO_HABITS], 12);
     let retransmitted: u64 = outcome.flows.iter().map(|flow| flow.retransmitted_segments).sum();
     assert!(retransmitted < 20, "{retransmitted}");
     let damaged = outcome.wlans[0].interfaces[1].1.airtime[FrameKind::Data as usize].damaged;

@@ -64,6 +64,18 @@ airtcp_core::choices! {
     }
 }
 
+airtcp_core::choices! {
+    /// Which habits of Linux a host has of those that are options: the keys of [`Config`] that
+    /// [`Config::without_habits`] sets.
+    pub enum Habits {
+        /// All, as a Linux host.
+        Linux = "linux",
+        /// None: it acknowledges by RFC 5681 alone, opens its whole window at the start, takes whatever is written, sends
+        /// new data as soon as the window lets them, and forgets a closed connection after a second.
+        Without = "none",
+    }
+}
+
 /// How the window shrinks during recovery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reduction {
@@ -104,15 +116,15 @@ airtcp_core::parameters! {
         pub receive_buffer: ByteSize = ByteSize(6 << 20), "Linux tcp_rmem";
         /// The window starts at 64 KiB and grows by two segments with each that arrives, each of which is acknowledged at
         /// once, as Linux.
-        pub window_growth: bool = false, "Linux tcp_grow_window()";
+        pub window_growth: bool = true, "Linux tcp_grow_window()";
         /// The buffer starts at 64 KiB, has what fits 128 KiB of memory once segments arrive, 80 KiB of full ones, and
         /// follows what is read in a round trip, up to `receive_buffer`, as Linux's where the application sets none.
-        pub receive_autotuning: bool = false, "Linux tcp_moderate_rcvbuf";
+        pub receive_autotuning: bool = true, "Linux tcp_moderate_rcvbuf";
         /// Bytes written and not yet acknowledged that are kept; auto is unlimited.
         pub send_buffer: Option<ByteSize> = None, "ours";
         /// The send buffer is twice what the window lets out, 20 segments at least and `send_buffer` at most, as Linux's
         /// where the application sets none.
-        pub send_autotuning: bool = false, "Linux tcp_sndbuf_expand()";
+        pub send_autotuning: bool = true, "Linux tcp_sndbuf_expand()";
         /// Read what arrives in order at once, check it and forget it.
         pub auto_read: bool = false, "ours";
         /// Full segments after which an acknowledgment is sent at once.
@@ -122,16 +134,16 @@ airtcp_core::parameters! {
         /// Longest delay of an acknowledgment.
         pub delayed_ack_timeout: Duration = Duration::from_millis(40), "Linux TCP_DELACK_MIN; RFC 9293 3.8.6.3: below 500 ms";
         /// The delay of an acknowledgment follows the spacing of segments, from `delayed_ack_timeout` up to this, as
-        /// Linux's; auto is a constant delay. Linux has 200 ms.
-        pub delayed_ack_longest: Option<Duration> = None, "Linux TCP_DELACK_MAX; RFC 9293 3.8.6.3: below 500 ms";
+        /// Linux's; auto is a constant delay.
+        pub delayed_ack_longest: Option<Duration> = Some(Duration::from_millis(200)), "Linux TCP_DELACK_MAX; RFC 9293 3.8.6.3: below 500 ms";
         /// Segments at the start that are acknowledged one by one, so that slow start is not delayed.
         pub quick_acks: u32 = 16, "Linux TCP_MAX_QUICKACKS";
         /// As many again after a pause longer than the RTO and after duplicates, none while both ends talk in turn, and no
         /// more than half the window has segments, as Linux.
-        pub quick_acks_after_idle: bool = false, "Linux tcp_event_data_recv()";
+        pub quick_acks_after_idle: bool = true, "Linux tcp_event_data_recv()";
         /// Of the acknowledgments of segments above a hole, all after the first three wait for 5 % of the round trip and
         /// leave as one, as Linux; needs SACK.
-        pub sack_compression: bool = false, "Linux __tcp_ack_snd_check()";
+        pub sack_compression: bool = true, "Linux __tcp_ack_snd_check()";
         /// They wait no longer.
         pub sack_compression_delay: Duration = Duration::from_millis(1), "Linux tcp_comp_sack_delay_ns";
         /// By so much the timer is late that ends their wait.
@@ -175,7 +187,7 @@ airtcp_core::parameters! {
         pub ecn_answer: bool = true, "Linux tcp_ecn = 2";
         /// Have new data wait for the next acknowledgment of a train, so that they leave in a burst of what the rate carries in
         /// a millisecond, 64 KiB at most, as Linux does to fill super-frames (TSO).
-        pub tso: bool = false, "Linux tcp_tso_should_defer()";
+        pub tso: bool = true, "Linux tcp_tso_should_defer()";
         /// Send in bursts of what the rate carries in a millisecond and at 1.2 times the rate of the window, 2 times in slow
         /// start, whatever the controller, as Linux with `fq` or `SO_MAX_PACING_RATE`. BBR always paces.
         pub pacing: bool = false, "Linux tcp_update_pacing_rate()";
@@ -195,24 +207,25 @@ airtcp_core::parameters! {
         pub keepalive_interval: Duration = Duration::from_secs(75), "Linux tcp_keepalive_intvl";
         /// The connection fails, and is reset, after so many probes without an answer.
         pub keepalive_probes: u32 = 9, "Linux tcp_keepalive_probes";
-        /// How long the end that closed first answers a late FIN; RFC 9293 asks for 2 MSL, a simulated host never reuses a port pair.
-        pub time_wait: Duration = Duration::from_secs(1), "ours";
+        /// How long the end that closed first answers a late FIN; a simulated host never reuses a port pair.
+        pub time_wait: Duration = Duration::from_secs(60), "Linux TCP_TIMEWAIT_LEN; RFC 9293 3.6.1: 2 MSL";
         /// Seed of the connection's own random stream.
         pub random_seed: u64 = 1, "ours";
     }
 }
 
 impl Config {
-    /// A host with all habits of Linux that are options here. The kernel of a live run is such a host, whatever a file says.
-    pub fn linux() -> Config {
+    /// The defaults but for [`Habits::Without`]: a host of a simulator or a paper, or a TCP that is part of something else.
+    pub fn without_habits() -> Config {
         Config {
-            delayed_ack_longest: Some(Duration::from_millis(200)),
-            quick_acks_after_idle: true,
-            sack_compression: true,
-            window_growth: true,
-            receive_autotuning: true,
-            send_autotuning: true,
-            tso: true,
+            delayed_ack_longest: None,
+            quick_acks_after_idle: false,
+            sack_compression: false,
+            window_growth: false,
+            receive_autotuning: false,
+            send_autotuning: false,
+            tso: false,
+            time_wait: Duration::from_secs(1),
             ..Config::default()
         }
     }
@@ -273,7 +286,8 @@ impl Config {
         if longest < self.delayed_ack_timeout || longest > MOST_ACK_DELAY {
             let least = self.delayed_ack_timeout;
             let reason = format!(
-                "the delay follows segments from delayed_ack_timeout, {least}, to 500 ms at most; Linux has 200ms"
+                "the delay follows segments from delayed_ack_timeout, {least}, to this, 500 ms at most; write auto for a \
+                 constant delay"
             );
             return Err(("delayed_ack_longest", reason));
         }
@@ -347,6 +361,28 @@ mod tests {
     }
 
     #[test]
+    fn a_host_without_habits_is_linux_but_for_eight_keys() {
+        let pairs = Config::default().fields().into_iter().zip(Config::without_habits().fields());
+        let habits: Vec<_> = pairs.filter(|(with, without)| with.value != without.value).collect();
+        let written =
+            habits.iter().map(|(with, without)| format!("{}: {} or {}", with.name, with.value, without.value));
+        assert_eq!(
+            written.collect::<Vec<_>>(),
+            [
+                "window_growth: true or false",
+                "receive_autotuning: true or false",
+                "send_autotuning: true or false",
+                "delayed_ack_longest: 200ms or auto",
+                "quick_acks_after_idle: true or false",
+                "sack_compression: true or false",
+                "tso: true or false",
+                "time_wait: 60s or 1s",
+            ]
+        );
+        assert!(Config::default().has_receive_habits() && !Config::without_habits().has_receive_habits());
+    }
+
+    #[test]
     fn parameters_are_set_by_name() {
         let mut config = Config::default();
         config.set("controller", &"reno".into()).unwrap();
@@ -359,4 +395,5 @@ mod tests {
     }
 
     use alloc::string::ToString;
+    use alloc::vec::Vec;
 }

@@ -10,7 +10,11 @@ use std::rc::Rc;
 const RATE: u64 = 10_000_000;
 
 fn config(controller: &str) -> Config {
-    Config { controller: congestion::find(controller, &[]).unwrap().into(), auto_read: true, ..Config::default() }
+    Config {
+        controller: congestion::find(controller, &[]).unwrap().into(),
+        auto_read: true,
+        ..Config::without_habits()
+    }
 }
 
 /// Goodput in kbit/s over 10 Mbit/s, 100 ms, and `loss` of the data, after 10 s.

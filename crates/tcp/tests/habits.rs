@@ -171,6 +171,29 @@ fn in_a_train_of_acknowledgments_data_wait_to_leave_in_bursts() {
 }
 
 #[test]
+fn a_window_grows_although_the_last_it_lets_out_waits_for_a_burst() {
+    // A full link, an acknowledgment of two segments each 0.9 ms: the one that the window has grown by waits each time.
+    let window = |tso| {
+        let mut free = Instant::ZERO;
+        let path = Box::new(move |now: Instant, from: From, packet: &Packet| {
+            if from == From::B || packet.payload_len() == 0 {
+                return Fate::Deliver;
+            }
+            free = free.max(now) + Duration::from_micros(450);
+            Fate::Late(free.saturating_since(now))
+        });
+        let controller = airtcp_tcp::congestion::find("reno", &[]).unwrap().into();
+        let sender = Config { tso, controller, initial_window: 60, initial_ssthresh: Some(60), ..sink() };
+        let mut net = Net::new(&sender, &Config { quick_acks: 0, ..sink() }, 20, path);
+        net.a.write_virtual(10_000 * MSS);
+        net.run_for(ms(1500));
+        net.a.cwnd_bytes() / MSS
+    };
+    let (alone, bursts) = (window(false), window(true));
+    assert!(alone > 80 && bursts + 3 >= alone, "{alone} {bursts}");
+}
+
+#[test]
 fn any_controller_is_paced_if_asked_for() {
     let spread = |pacing| {
         let at: Rc<RefCell<Vec<Instant>>> = Rc::default();

@@ -218,7 +218,7 @@ fn a_segment_with_an_old_timestamp_is_refused() {
 
 #[test]
 fn a_full_reader_closes_the_window_and_a_probe_finds_it_open_again() {
-    let slow = Config { receive_buffer: ByteSize(20_000), ..Config::default() };
+    let slow = Config { receive_buffer: ByteSize(20_000), ..Config::without_habits() };
     // The window update is lost: only the probe can find out.
     let lose_update = Rc::new(RefCell::new(false));
     let losing = Rc::clone(&lose_update);
@@ -245,7 +245,7 @@ fn a_full_reader_closes_the_window_and_a_probe_finds_it_open_again() {
 
 #[test]
 fn the_sender_stays_within_the_peers_window_and_sends_no_crumbs() {
-    let slow = Config { receive_buffer: ByteSize(10_000), ..Config::default() };
+    let slow = Config { receive_buffer: ByteSize(10_000), ..Config::without_habits() };
     let sizes = Rc::new(RefCell::new(Vec::new()));
     let log = Rc::clone(&sizes);
     let path: Path = Box::new(move |_, from, packet| {

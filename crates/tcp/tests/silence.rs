@@ -47,7 +47,8 @@ impl Bench {
 
     /// A has a byte more to send than B's buffer takes, and all else is acknowledged.
     fn with_closed_window(a: &Config) -> Bench {
-        let reader = Config { receive_buffer: airtcp_core::ByteSize(2000), window_scaling: false, ..Config::default() };
+        let reader =
+            Config { receive_buffer: airtcp_core::ByteSize(2000), window_scaling: false, ..Config::without_habits() };
         let mut bench = Bench::new(a, &reader);
         bench.net.a.write_virtual(2001);
         bench.net.run_until(seconds(2), |net| net.a.stats().bytes_acknowledged == 2000);

@@ -101,7 +101,7 @@ fn same_seed_same_trace() {
 #[test]
 fn real_bytes_arrive_as_written() {
     for seed in 0..4 {
-        let config = Config::default();
+        let config = Config::without_habits();
         let mut net = Net::new(&config, &config, 20, lossy("5%", seed));
         net.a = Connection::connect(&opening(&config, Stream::Bytes), net.now);
         let text: Vec<u8> = (0..200_000u32).map(|n| (n * 7 + n / 256) as u8).collect();
@@ -125,12 +125,12 @@ fn real_bytes_arrive_as_written() {
 #[test]
 fn a_relay_of_two_connections_keeps_stream_and_positions() {
     // What the first connection delivers is written into a second one as it comes.
-    let config = Config { receive_buffer: airtcp_core::ByteSize(50_000), ..Config::default() };
+    let config = Config { receive_buffer: airtcp_core::ByteSize(50_000), ..Config::without_habits() };
     let mut first = Net::new(&config, &config, 20, lossy("2%", 1));
     first.a.write_virtual(400_000);
     first.a.shutdown();
     let mut second = Net::new(&config, &sink(), 30, lossy("2%", 2));
-    let limited = Config { send_buffer: Some(airtcp_core::ByteSize(20_000)), ..Config::default() };
+    let limited = Config { send_buffer: Some(airtcp_core::ByteSize(20_000)), ..Config::without_habits() };
     second.a = Connection::connect(&opening(&limited, Stream::Relayed), second.now);
     for _ in 0..2_000_000 {
         if !first.a.is_closed() {

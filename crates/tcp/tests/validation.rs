@@ -19,7 +19,7 @@ fn reno(recovery: RecoveryKind, sack: bool) -> Config {
         tail_loss_probe: false,
         receive_buffer: airtcp_core::ByteSize(64 << 20),
         auto_read: true,
-        ..Config::default()
+        ..Config::without_habits()
     }
 }
 

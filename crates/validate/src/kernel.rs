@@ -31,8 +31,7 @@ pub fn section() -> anyhow::Result<Section> {
         about: format!(
             "One flow per point, controller, rate, round trip and loss of data in its name, or eight that share a queue (many), or one of \
              which 1 or 5 % of the data are overtaken, 60 s, 10 runs, `airtcp run {} --live`, `airtcp run {} --live` and \
-             `airtcp run {} --live` against the same without `--live`. Ours have Linux's habits (`sack_compression` and others), but for \
-             the last; windows are open from the start in both. Medians of goodput in Mbit/s, tolerance 10 % or the joint interval, and of segments retransmitted, \
+             `airtcp run {} --live` against the same without `--live`. Windows are open from the start in both. Medians of goodput in Mbit/s, tolerance 10 % or the joint interval, and of segments retransmitted, \
              tolerance 15 %.",
             SCENARIOS[0], SCENARIOS[1], SCENARIOS[2]
         ),

@@ -15,7 +15,7 @@ pub(crate) use links::LinkReport;
 pub(crate) use session::Session;
 
 use airtcp_core::Duration;
-use airtcp_core::parameters::{Field, Parameters};
+use airtcp_core::parameters::Parameters;
 use airtcp_experiment::scenario::{self, IpVersion};
 use airtcp_experiment::{NotRun, ResolvedScenario, RunOutcome, World};
 use airtcp_linux::emulator;
@@ -114,29 +114,38 @@ fn refuse_what_is_not_emulated(cell: &ResolvedScenario) -> Result<(), NotRun> {
     Err(NotRun::Skipped(sentence))
 }
 
-/// A live run takes the kernel's TCP as it is: what the file says about endpoints beyond that would be a lie. That our
-/// endpoints shall have habits that the kernel has is none.
+/// A live run takes the kernel's TCP as it is: what the file says about endpoints beyond that would be a lie.
 fn refuse_what_the_kernel_decides(cell: &ResolvedScenario) -> Result<(), NotRun> {
     for flow in &cell.flows {
         carriers::carrier(flow)?;
-        if let Some(field) = set_otherwise(&flow.config) {
-            let sentence =
-                format!("flow '{}' sets '{}', which the kernel decides in a live run", flow.name, field.name);
+        if let Some(key) = set_otherwise(&flow.config) {
+            let by = if is_habit(key) { ", itself or by 'habits'," } else { "" };
+            let sentence = format!("flow '{}' sets{by} '{key}', which the kernel decides in a live run", flow.name);
             return Err(NotRun::Skipped(sentence));
         }
     }
     Ok(())
 }
 
-/// The first key that has neither its default nor what the kernel does.
-fn set_otherwise(config: &Config) -> Option<Field> {
-    let (defaults, habits) = (Config::default().fields(), Config::linux().fields());
-    let kernels = defaults.into_iter().zip(habits).map(|(default, habit)| [default, habit]);
-    let differs = |(field, kernels): &(Field, [Field; 2])| {
-        let is_given = ["controller", "receive_buffer"].contains(&field.name);
-        !is_given && kernels.iter().all(|kernel| field.value != kernel.value)
-    };
-    config.fields().into_iter().zip(kernels).find(differs).map(|(field, _)| field)
+/// The first key that says something else than the kernel does. A window that the file limits is open from the start.
+fn set_otherwise(config: &Config) -> Option<&'static str> {
+    const GIVEN: [&str; 2] = ["controller", "receive_buffer"];
+    const OF_A_BUFFER_THAT_GROWS: [&str; 2] = ["window_growth", "receive_autotuning"];
+    let kernel = Config::default();
+    let is_limited = config.receive_buffer != kernel.receive_buffer;
+    let decides = |key| !(GIVEN.contains(&key) || is_limited && OF_A_BUFFER_THAT_GROWS.contains(&key));
+    differing(config, &kernel).find(|key| decides(*key))
+}
+
+/// Whether `habits` sets this key of a flow.
+fn is_habit(key: &str) -> bool {
+    differing(&Config::without_habits(), &Config::default()).any(|habit| habit == key)
+}
+
+/// The keys that `config` and `other` have different values for.
+fn differing(config: &Config, other: &Config) -> impl Iterator<Item = &'static str> {
+    let pairs = config.fields().into_iter().zip(other.fields());
+    pairs.filter(|(field, other)| field.value != other.value).map(|(field, _)| field.name)
 }
 
 /// The flows, and the probes beside them.
@@ -235,11 +244,17 @@ mod tests {
 
     #[test]
     fn a_live_run_takes_what_the_kernel_does_and_the_defaults_and_nothing_else() {
-        let name = |config: Config| set_otherwise(&config).map(|field| field.name);
+        let name = |config: Config| set_otherwise(&config);
         let receive_buffer = airtcp_core::ByteSize(1 << 20);
-        assert_eq!(name(Config { receive_buffer, ..Config::linux() }), None);
-        assert_eq!(name(Config { sack_compression: true, ..Config::default() }), None);
-        assert_eq!(name(Config { quick_acks: 3, ..Config::linux() }), Some("quick_acks"));
+        assert_eq!(name(Config::default()), None);
+        assert_eq!(name(Config { receive_buffer, ..Config::default() }), None);
+        assert_eq!(name(Config { quick_acks: 3, ..Config::default() }), Some("quick_acks"));
+        assert_eq!(name(Config { sack_compression: false, ..Config::default() }), Some("sack_compression"));
+        assert_eq!(name(Config::without_habits()), Some("window_growth"));
+        // As TCP_WINDOW_CLAMP has it.
+        let open = Config { receive_buffer, window_growth: false, receive_autotuning: false, ..Config::default() };
+        assert_eq!((name(Config { tso: false, ..open.clone() }), name(open)), (Some("tso"), None));
+        assert_eq!((is_habit("tso"), is_habit("mtu")), (true, false));
         let other = Some(Duration::from_millis(300));
         assert_eq!(name(Config { delayed_ack_longest: other, ..Config::default() }), Some("delayed_ack_longest"));
     }

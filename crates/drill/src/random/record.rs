@@ -24,9 +24,9 @@ pub fn record(setting: &Setting, host: Host) -> Trace {
     recorder.sender.trace
 }
 
-/// How our sender is configured for `setting`.
+/// How our sender is configured for `setting`: it sends segments one by one, and what acknowledges is no part of a trace.
 pub fn config_of(setting: &Setting, host: Host) -> Config {
-    let mut config = Config { auto_read: true, jiffy: host.jiffy, ..Config::default() };
+    let mut config = Config { auto_read: true, jiffy: host.jiffy, ..Config::without_habits() };
     (config.timestamps, config.sack, config.ecn) = (setting.timestamps, setting.sack, setting.ecn);
     if let Ok(controller) = find(setting.controller, &[]) {
         config.controller = controller.into();

@@ -10,8 +10,8 @@ use super::{FlowSpec, IpVersion};
 use crate::catalogue::Catalogue;
 use airtcp_core::parameters::NoParameters;
 use airtcp_core::{ByteSize, Duration};
-use airtcp_tcp::Config;
 use airtcp_tcp::congestion::ControllerChoice;
+use airtcp_tcp::{Config, Habits};
 
 section! {
     /// What a flow has besides the parameters of its endpoints.
@@ -28,6 +28,8 @@ section! {
         socket, "\"tcp\"";
         /// parameters of the socket, which `airtcp show sockets` lists; its defaults if left out
         socket_options, "{ vmss = 3000 }";
+        /// linux: a Linux host, the defaults of its ends; none: unless set, without window_growth, receive_autotuning, send_autotuning, delayed_ack_longest, quick_acks_after_idle, sack_compression and tso, and with a time_wait of 1s; linux if left out, none with the socket decoupling
+        habits, "\"none\"";
         /// when it starts; 0s if left out
         start: Duration = Duration::ZERO, "\"0s\"";
         /// a random time within this is added to `start`, another one in each run; 0s if left out
@@ -46,14 +48,20 @@ section! {
 /// What stands in for a controller in control runs.
 const CONTROL: &str = "reno";
 
-/// Reads the flow in `keys`, of a run that takes `duration`.
+/// Reads the flow in `keys`, of a run that takes `duration`. In a control run it has the socket that its entry says.
 pub(super) fn flow(
     keys: &Keys<'_>,
     duration: Duration,
     network: &Network<'_>,
     catalogue: &Catalogue<'_>,
+    control: bool,
 ) -> Result<FlowSpec, ScenarioError> {
-    let mut config = Config::default();
+    let socket = socket(keys, catalogue)?;
+    let socket = if control { in_control(&socket, catalogue) } else { socket };
+    let mut config = match keys.value("habits")?.unwrap_or_else(|| socket.settings.habits()) {
+        Habits::Linux => Config::default(),
+        Habits::Without => Config::without_habits(),
+    };
     keys.set_all(&mut config, &names(KEYS), "a single value")?;
     let [from, to] = keys.ends(["sender", "receiver"], "node", network.nodes)?;
     if from == to {
@@ -95,15 +103,12 @@ pub(super) fn flow(
     if let Some(choice) = choice(keys, &controller, catalogue)? {
         config.controller = choice;
     }
-    let (name, socket) = (keys.name().to_owned(), socket(keys, catalogue)?);
+    let name = keys.name().to_owned();
     Ok(FlowSpec { name, from, to, socket, controller, start, start_within, size, weight, ip, config })
 }
 
-/// Controllers that Linux does not have become Reno, what they are compared with, and sockets what their entries say.
+/// Controllers that Linux does not have become Reno, what they are compared with.
 pub(super) fn replace_by_reno(flows: &mut [FlowSpec], catalogue: &Catalogue<'_>) {
-    for flow in &mut *flows {
-        flow.socket = in_control(&flow.socket, catalogue);
-    }
     let Some(reno) = catalogue.controller(CONTROL).copied() else { return };
     let is_ours = |flow: &&mut FlowSpec| catalogue.controller(&flow.controller).is_some_and(|entry| !entry.in_kernel);
     for flow in flows.iter_mut().filter(is_ours) {

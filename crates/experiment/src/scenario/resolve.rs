@@ -120,7 +120,7 @@ pub(super) fn resolve(
     let links = link::links(&keys, &nodes, files)?;
     let network = topology::Network::new(&nodes, &links, &wlans);
     let flows_entry = keys.required("flows", "[flows.bulk]")?;
-    let mut flows = keys.each("flows", "flow", |keys| flow::flow(keys, duration, &network, catalogue))?;
+    let mut flows = keys.each("flows", "flow", |keys| flow::flow(keys, duration, &network, catalogue, control))?;
     if flows.is_empty() {
         return Err(Problem::Topology("[flows] is empty: nothing would be sent".into()).at(&flows_entry.origin));
     }

@@ -277,7 +277,7 @@ fn endpoints(flow: &FlowKey) -> (Endpoint, Endpoint) {
     (source, Endpoint { address: flow.destination, port: flow.destination_port })
 }
 
-/// TCP towards `port`.
+/// TCP towards `port`: the box's own, live and in the simulator, without the habits of a Linux host.
 fn config(settings: &ProxySettings, buffer: ByteSize, port: Port, ecn: bool, rng: &mut Rng) -> Config {
     let common = Config {
         mtu: settings.mtu,
@@ -285,7 +285,7 @@ fn config(settings: &ProxySettings, buffer: ByteSize, port: Port, ecn: bool, rng
         send_buffer: Some(buffer),
         ecn,
         random_seed: rng.next_u64(),
-        ..Config::default()
+        ..Config::without_habits()
     };
     if port != Port::LINK {
         return common;

@@ -56,7 +56,7 @@ fn host(local: Endpoint, remote: Endpoint, config: &Config) -> Connection {
 /// The server's answer to `syn` from `client`.
 fn server(client: Endpoint, syn: &Packet, now: Instant) -> Option<Connection> {
     let opening = Opening {
-        config: Config::default(),
+        config: Config::without_habits(),
         local: end(2, 80),
         remote: client,
         initial_sequence: SeqNum(77),
@@ -75,7 +75,7 @@ impl Bench {
         let mut bench = Bench {
             now: Instant::ZERO + MS,
             proxy: Harness::new(proxy(text, MAX_MEMORY), "proxy"),
-            client: host(end(1, 7), end(2, 80), &Config::default()),
+            client: host(end(1, 7), end(2, 80), &Config::without_habits()),
             server: None,
             server_refuses: false,
             side,
@@ -258,7 +258,7 @@ fn a_connection_that_the_box_numbers_itself_begins_where_its_world_says() {
     let mut harness = Harness::new(proxy(&[("accept", "at-once")], MAX_MEMORY), "proxy");
     harness.io.sequences = Some(sequences.clone());
     let now = Instant::ZERO + MS * 40;
-    let syn = host(end(1, 7), end(2, 80), &Config::default()).poll_transmit(now).unwrap();
+    let syn = host(end(1, 7), end(2, 80), &Config::without_habits()).poll_transmit(now).unwrap();
     harness.packet(now, Port::INNER, syn.clone());
     let to_client = harness.io.inner[0].tcp().unwrap().sequence;
     assert_eq!(to_client, sequences.at(now, &syn.flow().unwrap().reversed()));
@@ -272,7 +272,7 @@ fn a_refused_connection_is_refused_and_never_accepted() {
         let mut bench = Bench::new(&[("accept", accept)]);
         // The first SYN has reached a server that listens; start over with one that does not.
         bench.proxy = Harness::new(proxy(&[("accept", accept)], MAX_MEMORY), "proxy");
-        bench.client = host(end(1, 7), end(2, 80), &Config::default());
+        bench.client = host(end(1, 7), end(2, 80), &Config::without_habits());
         (bench.server, bench.server_refuses) = (None, true);
         bench.flags_to_client.clear();
         bench.run(2);
@@ -288,7 +288,7 @@ fn accepting_after_the_server_leaves_a_dead_server_unanswered() {
     for (accept, answers) in [("after", false), ("at-once", true)] {
         let mut bench = Bench::new(&[("accept", accept)]);
         bench.proxy = Harness::new(proxy(&[("accept", accept)], MAX_MEMORY), "proxy");
-        bench.client = host(end(1, 7), end(2, 80), &Config::default());
+        bench.client = host(end(1, 7), end(2, 80), &Config::without_habits());
         bench.server = None;
         bench.lose = |_| true;
         bench.run(50);
@@ -343,7 +343,7 @@ fn a_full_table_passes_new_flows_and_keeps_the_old() {
     let capacity = harness.element.capacity as u16;
     assert!((2..20).contains(&capacity), "{capacity}");
     for port in 0..capacity + 3 {
-        let syn = host(end(1, port), end(2, 80), &Config::default()).poll_transmit(Instant::ZERO).unwrap();
+        let syn = host(end(1, port), end(2, 80), &Config::without_habits()).poll_transmit(Instant::ZERO).unwrap();
         harness.packet(Instant::ZERO + MS, Port::INNER, syn);
     }
     assert_eq!(harness.element.flows.len(), usize::from(capacity));
@@ -442,7 +442,7 @@ fn resets_wait_for_a_full_ring_and_the_flow_with_them() {
 fn a_refusal_waits_for_a_full_ring() {
     let mut bench = Bench::on(Port::LINK, &[]);
     bench.proxy = Harness::new(proxy(&[], MAX_MEMORY), "proxy");
-    bench.client = host(end(1, 7), end(2, 80), &Config::default());
+    bench.client = host(end(1, 7), end(2, 80), &Config::without_habits());
     (bench.server, bench.server_refuses) = (None, true);
     bench.fill_ring();
     bench.run(2);
@@ -456,7 +456,7 @@ fn crowd(ports: &[u16], bytes: u64) -> Harness<Proxy> {
     let now = Instant::ZERO + MS;
     let mut harness = Harness::new(proxy(&[], MAX_MEMORY), "crowd");
     let mut clients: BTreeMap<u16, Connection> =
-        ports.iter().map(|port| (*port, host(end(1, *port), end(2, 80), &Config::default()))).collect();
+        ports.iter().map(|port| (*port, host(end(1, *port), end(2, 80), &Config::without_habits()))).collect();
     let pass = |harness: &mut Harness<Proxy>, clients: &mut BTreeMap<u16, Connection>| {
         for client in clients.values_mut() {
             while let Some(packet) = client.poll_transmit(now) {

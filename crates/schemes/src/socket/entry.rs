@@ -3,7 +3,7 @@
 use super::FlowEnd;
 use airtcp_core::parameters::{Field, ParameterError, Parameters};
 use airtcp_core::{Event, Instant, Packet, Rate, Rng, Value};
-use airtcp_tcp::{Config, Opening};
+use airtcp_tcp::{Config, Habits, Opening};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -58,6 +58,11 @@ pub trait SocketSettings: Parameters + Send + Sync {
     /// IP bits per second that it sends at most; none if as many as the path takes.
     fn most(&self) -> Option<Rate> {
         None
+    }
+
+    /// The habits of its ends, unless the flow says which; by default a Linux host's.
+    fn habits(&self) -> Habits {
+        Habits::Linux
     }
 
     /// What a full packet consists of; by default a TCP segment.

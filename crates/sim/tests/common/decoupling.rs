@@ -1,6 +1,6 @@
 //! The network of the decoupling paper: A to E and B to F over one link C-D with bit errors (DEC-E2, DEC-E3).
 
-use super::{bulk, link, tcp};
+use super::{NO_HABITS, bulk, link, tcp};
 use airtcp_core::Duration;
 use airtcp_schemes::papers::decoupling::{datagrams, socket};
 use airtcp_schemes::socket::SocketChoice;
@@ -85,7 +85,7 @@ impl Paper {
     /// A to E if `index` is even, else B to F.
     pub fn add_flow(&self, topology: &mut Topology, index: usize) {
         let [from, to] = [index % 2, 4 + index % 2].map(|node| topology.nodes().nth(node).unwrap());
-        let flow = bulk(&format!("flow{index}"), from, to, tcp(self.tcp));
+        let flow = bulk(&format!("flow{index}"), from, to, tcp(&[&[NO_HABITS], self.tcp].concat()));
         let start = Duration::from_millis(73 * index as u64);
         topology.flow(Flow { socket: self.socket.clone(), start, size: self.size, ipv6: self.ipv6, ..flow });
     }

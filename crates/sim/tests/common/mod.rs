@@ -34,13 +34,18 @@ pub fn mbit(outcome: &Outcome) -> f64 {
     bytes as f64 * 8e3 / outcome.measured.as_nanos() as f64
 }
 
+/// A Linux host, or with `habits = "none"` one without its habits, as a flow of a file has it, with these settings.
 pub fn tcp(settings: &[(&str, &str)]) -> Config {
-    let mut config = Config::default();
-    for &(key, value) in settings {
+    let is_plain = settings.contains(&NO_HABITS);
+    let mut config = if is_plain { Config::without_habits() } else { Config::default() };
+    for &(key, value) in settings.iter().filter(|setting| **setting != NO_HABITS) {
         config.set(key, &value.into()).unwrap();
     }
     config
 }
+
+/// The setting of hosts of the papers and of tests that count acknowledgments.
+pub const NO_HABITS: (&str, &str) = ("habits", "none");
 
 pub fn owned(settings: &[(&str, &str)]) -> Vec<(String, String)> {
     settings.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect()

@@ -215,7 +215,7 @@ mod tests {
             gro_flush_timeout: Some(ms(5)),
             ..Config::default()
         };
-        assert_eq!((longest_delay(&tcp), longest_delay(&Config::default())), (ms(205), ms(40)));
+        assert_eq!((longest_delay(&tcp), longest_delay(&Config::without_habits())), (ms(205), ms(40)));
     }
 
     #[test]

@@ -51,7 +51,7 @@ fn write_flow(f: &mut fmt::Formatter<'_>, index: usize, flow: &FlowPlan) -> fmt:
     let [from, to] = flow.ends;
     let size = flow.size.map_or_else(|| "endless".to_owned(), |size| format!("{size} bytes"));
     let version = if flow.ipv6 { "IPv6" } else { "IPv4" };
-    let config = differing(&flow.tcp.fields(), &Config::default().fields());
+    let config = differing(&flow.tcp.fields(), &Config::without_habits().fields());
     writeln!(
         f,
         "flow f{index} n{from} > n{to}: {size}, {version},{} from {}:{config}",

@@ -131,9 +131,9 @@ fn draw_config(draw: &mut Draw, mtu: u32, tables: &Tables<'_>) -> Config {
         "pacing",
         "tso",
     ];
-    let mut fields = Config::default().fields();
+    let mut config = Config::without_habits();
+    let mut fields = config.fields();
     fields.retain(|field| !FIXED.contains(&field.name));
-    let mut config = Config::default();
     let scale = Scale { reach: Reach::Moderate, rate: None, least_packets: 2, mtu };
     for (key, value) in parameters::draw_settings(draw, &fields, &scale) {
         // A value drawn for a field's kind always parses; a test of the parameters verifies this.

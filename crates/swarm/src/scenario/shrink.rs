@@ -72,7 +72,8 @@ fn candidates(scenario: &Scenario) -> Vec<Scenario> {
     for index in 0..scenario.flows.len() {
         add(&|s| {
             let flow = &mut s.flows[index];
-            let plain = Config { mtu: flow.tcp.mtu, controller: flow.tcp.controller.clone(), ..Config::default() };
+            let controller = flow.tcp.controller.clone();
+            let plain = Config { mtu: flow.tcp.mtu, controller, ..Config::without_habits() };
             std::mem::replace(&mut flow.tcp, plain.clone()) != plain
         });
         add(&|s| !std::mem::replace(&mut s.flows[index].socket, SocketPlan::tcp()).choice.is_tcp());

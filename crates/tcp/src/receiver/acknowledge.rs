@@ -241,7 +241,7 @@ mod tests {
     }
 
     fn acknowledger() -> Acknowledger {
-        Acknowledger::new(&Config { quick_acks: 0, ..Config::default() })
+        Acknowledger::new(&Config { quick_acks: 0, ..Config::without_habits() })
     }
 
     #[test]
@@ -281,7 +281,7 @@ mod tests {
 
     #[test]
     fn with_spacing_as_many_segments_wait_for_the_time_and_the_time_for_as_many_segments() {
-        let mut acks = Acknowledger::new(&Config { quick_acks: 0, acks_per_rtt: Some(4), ..Config::default() });
+        let mut acks = Acknowledger::new(&Config { quick_acks: 0, acks_per_rtt: Some(4), ..Config::without_habits() });
         let at = |ms: u64| Instant::ZERO + Duration::from_millis(ms);
         acks.spacing.as_mut().unwrap().on_sample(Duration::from_millis(100));
         acks.on_acknowledged_with_habits(at(1000));

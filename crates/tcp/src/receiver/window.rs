@@ -146,7 +146,7 @@ mod tests {
 
     #[test]
     fn a_window_that_grows_starts_at_64_kib_and_offers_two_segments_more_for_each() {
-        let config = Config { window_growth: true, receive_buffer: ByteSize(1 << 20), ..Config::default() };
+        let config = Config { window_growth: true, receive_buffer: ByteSize(1 << 20), ..Config::without_habits() };
         let mut window = ReceiveWindow::of(&config, 1000);
         assert_eq!((window.announce_on_syn(), window.wanted_shift()), (65_535, 5));
         window.set_shift(5);
@@ -157,7 +157,7 @@ mod tests {
 
     #[test]
     fn a_tuned_buffer_starts_at_64_kib_and_can_express_the_largest() {
-        let config = Config { receive_autotuning: true, receive_buffer: ByteSize(1 << 20), ..Config::default() };
+        let config = Config { receive_autotuning: true, receive_buffer: ByteSize(1 << 20), ..Config::without_habits() };
         let mut window = ReceiveWindow::of(&config, 1000);
         assert_eq!((window.buffer(), window.wanted_shift()), (1 << 16, 5));
         let ms = |n| Instant::ZERO + Duration::from_millis(n);

@@ -69,10 +69,10 @@ impl Sender {
         window.max(least)
     }
 
-    /// After data left: notes whether the window limits sending (Linux `tcp_cwnd_validate()`), and
-    /// takes half of what was not used for an RTO.
-    pub(super) fn validate_window(&mut self, now: Instant) {
-        let is_limited = self.sk.tcp_packets_in_flight() >= self.sk.snd_cwnd;
+    /// After data left: notes whether the window limits sending (Linux `tcp_cwnd_validate()`), because it is full or
+    /// because what it lets out waits (`is_held_back`), and takes half of what was not used for an RTO.
+    pub(super) fn validate_window(&mut self, is_held_back: bool, now: Instant) {
+        let is_limited = is_held_back || self.sk.tcp_packets_in_flight() >= self.sk.snd_cwnd;
         let is_stronger = !self.sk.is_cwnd_limited && self.sk.packets_out > self.sk.max_packets_out;
         if self.una >= self.window_use.judged_until || is_limited || is_stronger {
             self.sk.is_cwnd_limited = is_limited;
@@ -94,7 +94,7 @@ impl Sender {
     #[inline]
     pub(super) fn note_held_back(&mut self, now: Instant) {
         if self.follows_linux && self.unsent() > 0 && self.sk.tcp_packets_in_flight() >= self.sk.snd_cwnd {
-            self.validate_window(now);
+            self.validate_window(true, now);
         }
     }
 

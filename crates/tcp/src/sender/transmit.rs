@@ -216,7 +216,7 @@ impl Sender {
         if !is_probe {
             self.arm_for_new(step);
         }
-        self.validate_window(step.now);
+        self.validate_window(false, step.now);
         step.timers.stop(Timer::Persist);
         Some(self.describe(&sent, false))
     }

@@ -1,8 +1,9 @@
-//! New data that wait to leave in a larger burst (Linux `tcp_tso_should_defer()`): if the window lets out less than a burst
+//! New data that wait to leave in a larger burst (`tcp_tso_should_defer()` of Linux 6.18): if the window lets out less than a burst
 //! and the next acknowledgment is near, it may let out more.
 //!
 //! The sender waits only within a millisecond of its last transmission, in a train of acknowledgments. A burst is what
-//! the rate carries in a millisecond, 64 KiB at most (`tcp_tso_autosize()`), and once it leaves it is not divided.
+//! the rate carries in a millisecond, 64 KiB at most (`tcp_tso_autosize()`), and once it leaves it is not divided. What
+//! the window lets out and waits is used: the window grows as if it were full.
 
 use super::Sender;
 use crate::congestion::CaState;
@@ -10,6 +11,8 @@ use airtcp_core::{Duration, Instant};
 
 /// So long after its last transmission a sender may wait.
 const RECENT: Duration = Duration::from_millis(1);
+/// The next acknowledgment is near if it is expected within this, or half a round trip.
+const NEAR: Duration = Duration::from_millis(1);
 /// The window divided by this is worth sending (Linux `tcp_tso_win_divisor`).
 const WIN_DIVISOR: u64 = 3;
 
@@ -53,8 +56,16 @@ impl Sender {
         self.tso.waits = self.is_worth_waiting(quota, segments, now);
         if !self.tso.waits {
             self.tso.left = segments.min(quota).saturating_sub(1);
+        } else if self.is_held_by_window(quota) {
+            self.validate_window(true, now);
         }
         self.tso.waits
+    }
+
+    /// True if it is the congestion window, and neither the peer's nor the application, that lets out so little.
+    fn is_held_by_window(&self, quota: u32) -> bool {
+        let allowed = u64::from(quota) * u64::from(self.sk.mss_cache);
+        allowed < self.peer.edge.saturating_sub(self.nxt) && allowed <= self.unsent()
     }
 
     /// Whatever is left of a burst has not been there to send.
@@ -73,7 +84,9 @@ impl Sender {
         }
         let limit = self.peer.edge.saturating_sub(self.nxt).min(u64::from(quota) * mss);
         let window = self.peer.edge.saturating_sub(self.una).min(u64::from(self.sk.snd_cwnd) * mss);
-        let is_next_near = now.saturating_since(head.sent_at).as_micros() >= u64::from(self.sk.srtt_us >> 4);
+        let round_trip = Duration::from_nanos(u64::from(self.sk.srtt_us) * 1000 / 8);
+        let until_next = (head.sent_at + round_trip).saturating_since(now);
+        let is_next_near = until_next <= NEAR.min(round_trip / 2);
         let is_last = limit >= unsent && self.closing;
         limit < u64::from(segments) * mss && limit < window / WIN_DIVISOR && is_next_near && !is_last
     }

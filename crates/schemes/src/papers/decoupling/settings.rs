@@ -117,7 +117,8 @@ impl CircuitSettings {
             receive_buffer: RECEIVE_WINDOW,
             auto_read: true,
             random_seed,
-            ..Config::default()
+            // A control TCP is part of a circuit, not of a host.
+            ..Config::without_habits()
         }
     }
 

@@ -28,6 +28,7 @@ use super::counters;
 use crate::socket::{FlowEnd, SocketEntry, SocketSettings, SocketSite};
 use airtcp_core::Instant;
 use airtcp_core::parameters::ParameterError;
+use airtcp_tcp::Habits;
 use alloc::boxed::Box;
 use receiver::Receiver;
 use sender::Sender;
@@ -49,6 +50,11 @@ impl SocketSettings for ReliableSettings {
 
     fn connect(&self, site: &mut SocketSite<'_>, now: Instant) -> FlowEnd {
         FlowEnd::Other(Box::new(Sender::new(self, site, now)))
+    }
+
+    /// The data TCP is no host's: it counts duplicate acknowledgments one by one (DEC-34).
+    fn habits(&self) -> Habits {
+        Habits::Without
     }
 
     fn listen(&self, site: &mut SocketSite<'_>) -> Option<FlowEnd> {
