@@ -23,7 +23,7 @@ parameters! {
         /// Send codes ahead of the losses from so many losses in a round trip of the hop on, where that is 50 ms or longer; 0 sends none.
         pub codes_from: u32 = 8, "ours";
         /// Packets that a loss waits for codes, on average and at most, beside 40 % of those in a round trip: fewer cost more codes.
-        pub codes_wait: u32 = 60, "ours";
+        pub codes_wait: u32 = 100, "ours";
         /// Put packets into frames also on a hop below 50 ms that has lost nothing for 10 s or longer.
         pub always_framed: bool = false, "ours";
         /// Longest IP packet that the link carries; the link's own MTU if auto, else 1500.
