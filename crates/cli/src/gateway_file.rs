@@ -11,9 +11,15 @@
 //! [gsnoop]             # the scheme's own parameters
 //! tries = 4
 //! ```
+//!
+//! A hub has tables `[[peer]]` ([`PEER_KEYS`]) in place of `peer` and `key`.
 
-use airtcp_core::ByteSize;
+mod peers;
+
+pub use peers::PEER_KEYS;
+
 use airtcp_core::ValueType as _;
+use airtcp_core::{ByteSize, Rate};
 use airtcp_experiment::Catalogue;
 use airtcp_experiment::scenario::{Keys, Origin, Problem, ScenarioError, parse, scheme_settings};
 use airtcp_linux::gateway::{Config, ConfigError, Facts};
@@ -26,7 +32,11 @@ pub const KEYS: &[(&str, &str, &str)] = &[
     ("schema", "1", "version of the file format; required"),
     ("scheme", "\"gsnoop\"", "the scheme to run (airtcp show schemes); required"),
     ("link", "\"wlan0\"", "the interface of the lossy link; required"),
-    ("peer", "\"10.9.0.2:4791\"", "address and port of the other gateway; required by schemes that run at both ends"),
+    (
+        "peer",
+        "\"10.9.0.2:4791\"",
+        "address and port of the other gateway, or a table [[peer]] for each of several; required by schemes that run at both ends",
+    ),
     (
         "key",
         "\"/etc/airtcp/link.key\"",
@@ -38,6 +48,11 @@ pub const KEYS: &[(&str, &str, &str)] = &[
     ("name", "\"wlan0\"", "name of this gateway's devices and sockets; the link's name if left out"),
     ("listen", "\"0.0.0.0:4791\"", "address for control messages; any address and the peer's port if left out"),
     ("rate", "\"20Mbit\"", "rate of the link in IP bits per second; the scheme sends no faster"),
+    (
+        "shared_rate",
+        "\"100Mbit\"",
+        "rate of a link whose one queue leads to all of several peers: they share it fairly; leave it out on a Wi-Fi access point",
+    ),
     ("round_trip", "\"10ms\"", "round-trip time over the link; measured if left out"),
     ("queue", "\"75kB\"", "limit of the egress queue of the link"),
     ("mtu", "1500", "longest IP packet that the link carries; the interface's MTU if left out"),
@@ -78,7 +93,14 @@ pub fn read(file: &str, text: &str, catalogue: &Catalogue<'_>) -> Result<Config,
     if scheme.placement == Placement::BothEnds {
         keys.required("peer", "peer = \"10.9.0.2:4791\"")?;
     }
-    config.peer = address(&keys, "peer")?;
+    let link = facts(&keys, LinkFacts::default())?;
+    config.shared_rate_bps = keys.value::<Rate>("shared_rate")?.map(Rate::bps);
+    if keys.table.get("peer").is_some_and(peers::are_in) {
+        config.peers = peers::read(&keys, scheme, link)?;
+        config.name.truncate(config.name_max());
+    } else {
+        config.peer = address(&keys, "peer")?;
+    }
     config.listen = address(&keys, "listen")?;
     config.key = keys.value::<String>("key")?.map(Into::into);
     config.previous_key = keys.value::<String>("previous_key")?.map(Into::into);
@@ -100,14 +122,7 @@ pub fn read(file: &str, text: &str, catalogue: &Catalogue<'_>) -> Result<Config,
     if let Some(directory) = keys.value::<String>("run_directory")? {
         config.run_directory = directory.into();
     }
-    config.facts = Facts::near(LinkFacts {
-        rate: keys.value("rate")?,
-        round_trip: keys.value("round_trip")?,
-        queue: keys.value("queue")?,
-        queue_packets: None,
-        mtu: keys.value("mtu")?,
-        addresses: None,
-    });
+    config.facts = Facts::near(link);
     parameters(&keys, scheme, &mut config)?;
     config.validate().map_err(|error| {
         let about = match error {
@@ -115,6 +130,7 @@ pub fn read(file: &str, text: &str, catalogue: &Catalogue<'_>) -> Result<Config,
             ConfigError::KeyAndInsecure => "insecure",
             ConfigError::PreviousKeyOnly => "previous_key",
             ConfigError::Hops => "hops",
+            ConfigError::Peer(peer, error) => return peers::refuse(&keys, peer, &error),
             _ => return Problem::Topology(error.to_string()).at(&link_entry.origin),
         };
         keys.bad(keys.table.get(about).unwrap_or(link_entry), error.to_string())
@@ -135,6 +151,18 @@ fn scheme<'a>(keys: &Keys<'_>, catalogue: &Catalogue<'a>) -> Result<&'a SchemeEn
         return Err(keys.bad(entry, reason));
     }
     Ok(found)
+}
+
+/// What a table says of a link, beside what is known already.
+fn facts(keys: &Keys<'_>, known: LinkFacts) -> Result<LinkFacts, ScenarioError> {
+    Ok(LinkFacts {
+        rate: keys.value("rate")?.or(known.rate),
+        round_trip: keys.value("round_trip")?.or(known.round_trip),
+        queue: keys.value("queue")?.or(known.queue),
+        queue_packets: None,
+        mtu: keys.value("mtu")?.or(known.mtu),
+        addresses: None,
+    })
 }
 
 fn address(keys: &Keys<'_>, key: &str) -> Result<Option<SocketAddr>, ScenarioError> {

@@ -157,3 +157,86 @@ fn text_that_is_not_toml() {
 fn a_scheme_along_a_path() {
     assert_snapshot!(error_with("\"gsnoop\"", "\"decoupling\""), @"gateway.toml:3: bad value for 'scheme' in the file: 'decoupling' works along a path, not on one link, and runs in the simulator only (airtcp show gateway)");
 }
+
+/// A hub: one peer at a known address, one that is known by its key wherever it is.
+const HUB: &str = r#"schema = 1
+scheme = "local-recovery"
+link = "wlp0s20f3"
+rate = "20Mbit"
+shared_rate = "50Mbit"
+
+[[peer]]
+name = "east"
+peer = "10.9.0.2"
+key = "/etc/airtcp/east.key"
+
+[[peer]]
+name = "west"
+key = "/etc/airtcp/west.key"
+networks = ["10.2.0.0/16", "fd02::/48"]
+rate = "5Mbit"
+hops = 4
+"#;
+
+fn hub_error(from: &str, to: &str) -> String {
+    assert!(HUB.contains(from), "the file does not contain '{from}'");
+    read(&HUB.replacen(from, to, 1)).expect_err("an error")
+}
+
+#[test]
+fn a_hub_has_a_table_for_each_peer() {
+    let config = read(HUB).unwrap();
+    let [east, west] = &config.peers[..] else { panic!("{config:?}") };
+    assert_eq!((east.name.as_str(), east.address), ("east", Some("10.9.0.2:4791".parse().unwrap())));
+    assert_eq!((east.hops, east.facts.rate_bps, east.networks.len()), (1, Some(20_000_000), 0));
+    assert_eq!(
+        (west.name.as_str(), west.address, west.key.clone()),
+        ("west", None, Some("/etc/airtcp/west.key".into()))
+    );
+    assert_eq!((west.hops, west.facts.rate_bps), (4, Some(5_000_000)));
+    assert_eq!(west.networks, ["10.2.0.0/16", "fd02::/48"].map(|network| network.parse().unwrap()));
+    assert_eq!((config.facts.rate_bps, config.shared_rate_bps), (Some(20_000_000), Some(50_000_000)));
+    assert_eq!((config.peer, config.listen_address()), (None, Some("0.0.0.0:4791".parse().unwrap())));
+    // Room for the names of the devices.
+    assert_eq!(config.name, "wlp0s20f");
+}
+
+#[test]
+fn what_peers_must_not_share() {
+    assert_snapshot!(hub_error("\"west\"", "\"east\""), @"gateway.toml:13: bad value for 'name' in [[peer]] east: two peers are called 'east': give each a name of its own (airtcp show gateway)");
+    assert_snapshot!(hub_error("west.key", "east.key"), @"gateway.toml:14: bad value for 'key' in [[peer]] west: the peers 'east' and 'west' have the same key, so each could pretend to be the other: make one for each (airtcp show gateway)");
+    assert_snapshot!(hub_error("key = \"/etc/airtcp/west.key\"", "peer = \"10.9.0.2:4791\"\nkey = \"w.key\""), @"gateway.toml:14: bad value for 'peer' in [[peer]] west: the peers 'east' and 'west' have the same address: correct one, or leave out one of the two (airtcp show gateway)");
+    assert_snapshot!(hub_error("name = \"east\"", "name = \"east\"\nnetworks = [\"10.2.3.0/24\"]"), @"gateway.toml:16: bad value for 'networks' in [[peer]] west: the network 10.2.0.0/16 of the peer 'west' overlaps 10.2.3.0/24 of 'east': packets go to one of them only (airtcp show gateway)");
+}
+
+#[test]
+fn what_a_peer_needs() {
+    assert_snapshot!(hub_error("key = \"/etc/airtcp/east.key\"\n", ""), @"gateway.toml:7: bad value for 'key' in [[peer]] east: the peer 'east' has no key, so anybody could pretend to be it: set its `key`; make one with `airtcp key /etc/airtcp/link.key` and copy it to the other router (airtcp show gateway)");
+    assert_snapshot!(hub_error("key = \"/etc/airtcp/west.key\"\n", ""), @"gateway.toml:12: bad value for 'peer' in [[peer]] west: the peer 'west' has no address, so it is known by its key, and it has none: set its `key`; make one with `airtcp key /etc/airtcp/link.key` and copy it to the other router (airtcp show gateway)");
+    assert_snapshot!(hub_error("name = \"east\"\n", ""), @r#"gateway.toml:7: missing key 'name' in [[peer]]; write for example name = "east""#);
+    assert_snapshot!(hub_error("hops = 4", "hop = 4"), @"gateway.toml:17: unknown key 'hop' in [[peer]] west; did you mean 'hops'? (airtcp show gateway)");
+    assert_snapshot!(hub_error("10.2.0.0/16", "10.2.0.1/16"), @"gateway.toml:15: bad value for 'networks' in [[peer]] west: '10.2.0.1/16' has bits set behind its length; the network is 10.2.0.0/16 (airtcp show gateway)");
+    assert_snapshot!(hub_error("10.9.0.2", "wlan0"), @"gateway.toml:9: bad value for 'peer' in [[peer]] east: 'wlan0' is not an address; write an address and a port: 10.9.0.2:4791 or [fd00::2]:4791 (airtcp show gateway)");
+}
+
+#[test]
+fn what_a_hub_does_not_have() {
+    assert_snapshot!(hub_error("rate = \"20Mbit\"", "key = \"/etc/airtcp/link.key\""), @"gateway.toml:4: bad value for 'key' in the file: `key` holds for one peer: with several, set it in each [[peer]] (airtcp show gateway)");
+    assert_snapshot!(hub_error("local-recovery", "snoop"), @"gateway.toml:7: bad value for 'peer' in the file: 'snoop' works alone at its end of a link: leave out the peers (airtcp show gateway)");
+    assert_snapshot!(hub_error("rate = \"20Mbit\"", "name = \"much-too-long\""), @"gateway.toml:3: impossible topology: 'much-too-long' cannot name a gateway: use 1 to 8 letters, digits, '-' or '_'");
+    assert_snapshot!(hub_error("rate = \"20Mbit\"", "max_memory = \"200KiB\""), @"gateway.toml:4: bad value for 'max_memory' in the file: `max_memory` is divided among 2 peers, and each needs 128KiB: raise it (airtcp show gateway)");
+    let shared = read(&format!("{FILE}shared_rate = \"50Mbit\"\n")).unwrap_err();
+    assert_snapshot!(shared, @"gateway.toml:7: bad value for 'shared_rate' in the file: `shared_rate` is divided among several peers: with one, set `rate` (airtcp show gateway)");
+    assert_snapshot!(read(&FILE.replace("peer = \"10.9.0.2:4791\"", "peer = [\"10.9.0.2:4791\"]")).unwrap_err(), @"gateway.toml:5: 'peer' in the file takes an address and port, not a list");
+}
+
+#[test]
+fn the_examples_of_the_page_on_many_peers_are_read() {
+    let page = include_str!("../../../docs/many-peers.md");
+    let files: Vec<&str> = page.split("```toml\n").skip(1).map(|rest| rest.split("```").next().unwrap()).collect();
+    let read: Vec<_> = files.iter().map(|file| read(file).unwrap_or_else(|error| panic!("{error}\n{file}"))).collect();
+    let peers: Vec<usize> = read.iter().map(|config| config.peers.len()).collect();
+    assert_eq!(peers, [3, 0, 2]);
+    assert_eq!(read[0].peers[2].address, None);
+    assert_eq!(read[2].shared_rate_bps, Some(97_000_000));
+}

@@ -11,6 +11,7 @@ use airtcp_core::{
 use airtcp_link::LinkSettings;
 use airtcp_linux::device::TunDevice;
 use airtcp_linux::gateway::control::{ControlSocket, HOP_LIMIT, Introduction, Origin, Secret, Session, Setup};
+use airtcp_linux::gateway::hops::Hops;
 use airtcp_linux::gateway::runtime::Runtime;
 use airtcp_linux::gateway::scheme::Scheme;
 use airtcp_linux::sys::clock;
@@ -164,21 +165,22 @@ fn device(name: &str) -> (TunDevice, UnixDatagram) {
 fn session(peer: SocketAddr, secret: Option<&[u8]>, entropy: u8) -> Session {
     let secrets = secret.map(|secret| Secret::from_bytes(secret).expect("long enough")).into_iter().collect();
     let introduction = Introduction::new(ENTRY.slug, "", Traffic::All);
-    Session::new(Setup { peer, secrets, introduction, hops: 1, rate: None }, [entropy; 32])
+    Session::new(Setup { peer: Some(peer), secrets, introduction, hops: 1, rate: None }, [entropy; 32])
 }
 
 /// Answers the runtime's challenge as a gateway at the other end would.
-fn meet(runtime: &mut Runtime, socket: &UdpSocket, mut session: Session) {
+fn meet(hops: &mut Hops, socket: &UdpSocket, mut session: Session) {
     let (mut buffer, mut answer) = ([0; 2048], Vec::new());
     session.set_local(socket.local_addr().unwrap());
-    runtime.handle_timeouts();
+    hops.handle_timeouts();
     let (length, from) = socket.recv_from(&mut buffer).expect("a challenge");
     session.open(clock::now(), Origin { from, hop_limit: HOP_LIMIT }, &buffer[..length]).expect("in order");
-    assert!(session.poll_transmit(clock::now(), &mut answer));
+    assert!(session.poll_transmit(clock::now(), &mut answer).is_some());
     socket.send_to(&answer, from).unwrap();
-    runtime.handle_control().unwrap();
+    hops.handle_control().unwrap();
     let _ = socket.recv(&mut buffer).expect("an answer to its challenge");
-    assert!(runtime.peer_state().is_some_and(|state| state.up), "{:?}", runtime.peer_state());
+    let state = hops.iter().next().and_then(Runtime::peer_state);
+    assert!(state.as_ref().is_some_and(|state| state.up), "{state:?}");
 }
 
 /// The packets `leaving` given to the script in a gateway's runtime.
@@ -192,19 +194,21 @@ fn live(leaving: &[Vec<u8>], secret: Option<&[u8]>) -> World {
     let listen = reserved.local_addr().unwrap();
     drop(reserved);
     let ours = session(peer.local_addr().unwrap(), secret, 1);
-    let control = ControlSocket::open(listen, "lo", ours).unwrap();
+    let (control, channels) = ControlSocket::open(listen, "lo", [ours]).unwrap();
     let scheme = Scheme {
         element: Box::new(Script { is_near: true, copies: Settings::default().copies, packets: 0 }),
         reports: ENTRY.reports,
         mode: String::new(),
     };
     let sequences = InitialSequences::new(&[1; 16]);
-    let mut runtime = Runtime::new(scheme, Rng::derive(1, "script"), sequences, [out, arrived], Some(control));
-    meet(&mut runtime, &peer, session(listen, secret, 2));
+    let channel = channels.into_iter().next();
+    let runtime = Runtime::new(scheme, Rng::derive(1, "script"), sequences, [out, arrived], channel);
+    let mut hops = Hops::new(vec![runtime], Some(control));
+    meet(&mut hops, &peer, session(listen, secret, 2));
     let (mut world, mut buffer) = (World::default(), [0; 2048]);
     for packet in leaving {
         kernel.send(packet).unwrap();
-        runtime.handle_packets().unwrap();
+        hops.handle_packets().unwrap();
         for _ in 0..3 {
             let length = kernel.recv(&mut buffer).unwrap();
             assert_eq!(&buffer[..length], packet, "a copy left as the packet came");
@@ -213,6 +217,7 @@ fn live(leaving: &[Vec<u8>], secret: Option<&[u8]>) -> World {
             world.messages.push(length as u32 + 20 + 8);
         }
     }
+    let runtime = hops.iter().next().expect("one hop");
     assert!(runtime.balance().holds());
     world.log = LOG.take();
     let ledger = runtime.ledger();

@@ -262,12 +262,22 @@ fn gateway() -> Topic {
         let mark = if about.contains("required") { "" } else { "# " };
         let _ = writeln!(example, "{:<40}# {about}", format!("{mark}{key} = {value}"));
     }
+    example.push_str("\n# A hub has a table for each peer in place of `peer`, `key` and `hops`:\n# [[peer]]\n");
+    for (key, value, about) in gateway_file::PEER_KEYS {
+        let _ = writeln!(example, "{:<40}# {about}", format!("# {key} = {value}"));
+    }
     example.push_str("\n# [gsnoop]                              # the scheme's own parameters (airtcp show gsnoop)\n");
     Topic {
         name: "gateway".into(),
         about: "A gateway file: one scheme on one interface of this router.".into(),
         notes: vec!["The scheme's own parameters are in a table with the name of the scheme.".into()],
-        sections: vec![Section { title: "at the top level".into(), keys: plain_keys(gateway_file::KEYS) }],
+        sections: vec![
+            Section { title: "at the top level".into(), keys: plain_keys(gateway_file::KEYS) },
+            Section {
+                title: "in [[peer]], of each of several peers".into(),
+                keys: plain_keys(gateway_file::PEER_KEYS),
+            },
+        ],
         example,
     }
 }

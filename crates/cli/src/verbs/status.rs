@@ -3,7 +3,8 @@
 use crate::{Failure, output};
 use airtcp_core::{Gauge, Rate};
 use airtcp_linux::gateway::config::RUN_DIRECTORY;
-use airtcp_linux::gateway::status::{Status, StatusError, names, query};
+use airtcp_linux::gateway::control::PeerState;
+use airtcp_linux::gateway::status::{PeerStatus, Status, StatusError, names, query};
 use anyhow::anyhow;
 use clap::Args;
 use serde_json::json;
@@ -62,12 +63,17 @@ fn page(status: &Status) -> String {
     };
     line("state", format!("{taken}; up {time}, {} restarts", status.restarts));
     if let Some(peer) = &status.peer {
-        line("peer", format!("{peer} {}", of_peer(status)));
+        line("peer", format!("{peer} {}", of_peer(status.peer_state.as_ref())));
+    }
+    for peer in &status.peers {
+        line("peer", page_of_peer(peer));
     }
     for sentence in status.advice.iter().chain(&status.broken) {
         line("notice", sentence.clone());
     }
-    line("link", of_link(&status.gauges));
+    if status.peers.is_empty() {
+        line("link", of_link(&status.gauges));
+    }
     let count = |table: &BTreeMap<String, u64>, key: &str| table.get(key).copied().unwrap_or(0);
     let [to, from] = ["received_inner", "received_link"].map(|key| count(&status.packets, key));
     line("packets", format!("{to} towards the link, {from} from it, {} repairs", count(&status.events, "repairs")));
@@ -81,8 +87,21 @@ fn page(status: &Status) -> String {
     text
 }
 
-fn of_peer(status: &Status) -> String {
-    match &status.peer_state {
+/// One of several peers: who, whether it answers, what is known of the link to it, and what should be done about it.
+fn page_of_peer(peer: &PeerStatus) -> String {
+    let address = peer.peer.as_ref().map_or(String::new(), |address| format!(" at {address}"));
+    let mut text = format!("{}{address} {}", peer.name, of_peer(peer.peer_state.as_ref()));
+    if peer.peer_state.as_ref().is_some_and(|state| state.up) {
+        let _ = write!(text, "; {}", of_link(&peer.gauges));
+    }
+    for sentence in peer.advice.iter().chain(&peer.broken) {
+        let _ = write!(text, "; notice: {sentence}");
+    }
+    text
+}
+
+fn of_peer(state: Option<&PeerState>) -> String {
+    match state {
         Some(state) if state.up => {
             let program = state.introduction.as_ref().map_or("", |who| who.program.as_str());
             let secured = if state.secured { "messages are authenticated" } else { "without a key" };
@@ -134,6 +153,20 @@ mod tests {
         assert_eq!(rates, ["999 ", "32.000 k", "8.930 M", "1.000 G"]);
         let times = [7, 720, 7_500, 273_600].map(|seconds| humantime(Duration::from_secs(seconds)));
         assert_eq!(times, ["7 s", "12 min", "2 h 5 min", "3 d 4 h"]);
+    }
+
+    #[test]
+    fn a_peer_is_told_in_a_line() {
+        let state = |up| PeerState { up, why: "nothing is heard from it".into(), secured: true, introduction: None };
+        let mut peer = PeerStatus { name: "east".into(), peer_state: Some(state(false)), ..PeerStatus::default() };
+        assert_eq!(page_of_peer(&peer), "east is not in reach: nothing is heard from it");
+        peer.peer = Some("10.9.0.2:4791".into());
+        peer.peer_state = Some(state(true));
+        peer.gauges = [("rate_bps".to_owned(), 8_930_000)].into();
+        peer.advice = Some("send less".into());
+        let line = page_of_peer(&peer);
+        assert!(line.starts_with("east at 10.9.0.2:4791 answers") && line.contains("8.930 Mbit/s"), "{line}");
+        assert!(line.ends_with("notice: send less"), "{line}");
     }
 
     #[test]

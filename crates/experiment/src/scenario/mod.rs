@@ -31,7 +31,7 @@ mod vary;
 mod wlan;
 mod write;
 
-pub use document::Origin;
+pub use document::{Entry, Origin, Value};
 pub use error::{Problem, ScenarioError};
 pub use flow::KEYS as FLOW_KEYS;
 pub use keys::Keys;

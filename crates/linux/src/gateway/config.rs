@@ -3,9 +3,11 @@
 
 use super::control::Secret;
 use super::divert::Method;
+use super::facts::Facts;
+use super::peers::{self, CONTROL_PORT, Common, PeerConfig, PeerError};
 use crate::sys::tun::NAME_MAX;
-use airtcp_core::{ByteSize, Duration, Rate, Value};
-use airtcp_schemes::{LinkFacts, MAX_MEMORY};
+use airtcp_core::Value;
+use airtcp_schemes::MAX_MEMORY;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -13,6 +15,8 @@ use std::path::{Path, PathBuf};
 
 /// Longest name of a gateway: its devices are called `NAME-out` and `NAME-in`.
 pub const GATEWAY_NAME_MAX: usize = NAME_MAX - "-out".len();
+/// Longest name of a gateway with several peers: its devices are called `NAME-0-out` and so on.
+pub const HUB_NAME_MAX: usize = GATEWAY_NAME_MAX - "-63".len();
 
 /// Where status sockets live unless told otherwise.
 pub const RUN_DIRECTORY: &str = "/run/airtcp";
@@ -48,6 +52,13 @@ pub struct Config {
     pub insecure: bool,
     /// Hops to the peer: 1 if no router is in between.
     pub hops: u8,
+    /// Several peers in place of the one above. What is above of `peer`, keys and `hops` is then said of each, and
+    /// `insecure` is for those without a key.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub peers: Vec<PeerConfig>,
+    /// Rate of the link in IP bits per second, where one queue leads to all peers: they share it fairly.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shared_rate_bps: Option<u64>,
     /// Bound of all tables of the scheme, in bytes.
     pub max_memory_bytes: u64,
     /// Priority under SCHED_FIFO; `None` runs as a normal task (a tail of 3 to 5 ms).
@@ -60,56 +71,12 @@ pub struct Config {
     pub method: Option<Method>,
 }
 
-/// The known facts about the link, in base units. The scheme measures unknown ones or does without them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Facts {
-    /// True at the end that the scenario's link names second; it matters to schemes with one gateway.
-    pub far_end: bool,
-    /// Rate of the outgoing direction, in IP bits per second.
-    pub rate_bps: Option<u64>,
-    /// Propagation out and back.
-    pub round_trip_ns: Option<u64>,
-    /// Limit of the queue in front of the outgoing direction.
-    pub queue_bytes: Option<u64>,
-    /// The same in packets, where it counts packets.
-    pub queue_packets: Option<u64>,
-    /// Longest IP packet that the outgoing direction takes, in bytes.
-    pub mtu: Option<u32>,
-}
-
-impl Facts {
-    /// `link` seen from its near end.
-    pub fn near(link: LinkFacts) -> Facts {
-        Facts {
-            far_end: false,
-            rate_bps: link.rate.map(Rate::bps),
-            round_trip_ns: link.round_trip.map(Duration::as_nanos),
-            queue_bytes: link.queue.map(|ByteSize(bytes)| bytes),
-            queue_packets: link.queue_packets,
-            mtu: link.mtu,
-        }
-    }
-
-    /// As schemes want it.
-    pub fn link(&self) -> LinkFacts {
-        LinkFacts {
-            rate: self.rate_bps.map(Rate::from_bps),
-            round_trip: self.round_trip_ns.map(Duration::from_nanos),
-            queue: self.queue_bytes.map(ByteSize),
-            queue_packets: self.queue_packets,
-            mtu: self.mtu,
-            addresses: None,
-        }
-    }
-}
-
 /// Why a configuration makes no sense.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigError {
     /// The name cannot be part of a device name.
-    #[error("'{0}' cannot name a gateway: use 1 to {GATEWAY_NAME_MAX} letters, digits, '-' or '_'")]
-    Name(String),
+    #[error("'{0}' cannot name a gateway: use 1 to {1} letters, digits, '-' or '_'")]
+    Name(String, usize),
     /// The link cannot be the name of a device.
     #[error("'{0}' cannot be a network interface: use a name that `ip link` shows")]
     Link(String),
@@ -140,6 +107,12 @@ pub enum ConfigError {
     /// Not a priority.
     #[error("{0} is no real-time priority: use 1 to 99, or leave it out")]
     Priority(u8),
+    /// Several peers where packets are not told apart.
+    #[error("policy routes do not tell packets of several peers apart: leave out `method`, or have one peer")]
+    RoutedPeers,
+    /// The peers make no sense; which of them, if it is one.
+    #[error("{1}")]
+    Peer(Option<usize>, PeerError),
 }
 
 impl Config {
@@ -157,6 +130,8 @@ impl Config {
             previous_key: None,
             insecure: false,
             hops: 1,
+            peers: Vec::new(),
+            shared_rate_bps: None,
             max_memory_bytes: MAX_MEMORY.0,
             realtime: Some(REALTIME_PRIORITY),
             run_directory: RUN_DIRECTORY.into(),
@@ -172,7 +147,19 @@ impl Config {
 
     /// Address that control messages are received at: the configured one, else the peer's port on every address.
     pub fn listen_address(&self) -> Option<SocketAddr> {
-        self.listen.or_else(|| self.peer.map(Config::default_listen))
+        self.listen.or_else(|| self.peer.map(Config::default_listen)).or_else(|| self.hub_listen())
+    }
+
+    /// With several peers: one port for all.
+    fn hub_listen(&self) -> Option<SocketAddr> {
+        let some_ipv6 = self.peers.iter().any(|peer| peer.address.is_some_and(|address| address.is_ipv6()));
+        let any = if some_ipv6 { IpAddr::V6(Ipv6Addr::UNSPECIFIED) } else { IpAddr::V4(Ipv4Addr::UNSPECIFIED) };
+        (!self.peers.is_empty()).then_some(SocketAddr::new(any, CONTROL_PORT))
+    }
+
+    /// Longest name that leaves room for the names of the devices.
+    pub fn name_max(&self) -> usize {
+        if self.peers.is_empty() { GATEWAY_NAME_MAX } else { HUB_NAME_MAX }
     }
 
     /// The peer's port on every address of the peer's family.
@@ -189,11 +176,11 @@ impl Config {
     /// # Errors
     /// A sentence that names the wrong value and what is allowed.
     pub fn validate(&self) -> Result<(), ConfigError> {
-        let name_ok = (1..=GATEWAY_NAME_MAX).contains(&self.name.len())
+        let name_ok = (1..=self.name_max()).contains(&self.name.len())
             && self.name.chars().all(is_name_char)
             && !self.name.starts_with('-');
         if !name_ok {
-            return Err(ConfigError::Name(self.name.clone()));
+            return Err(ConfigError::Name(self.name.clone(), self.name_max()));
         }
         // The name goes into nft's language between quotes.
         let link_ok = (1..=NAME_MAX).contains(&self.link.len())
@@ -215,10 +202,64 @@ impl Config {
         if self.hops == 0 {
             return Err(ConfigError::Hops);
         }
+        if self.method == Some(Method::Routed) && !self.peers.is_empty() {
+            return Err(ConfigError::RoutedPeers);
+        }
+        self.validate_peers()?;
         match self.realtime {
             Some(priority) if !(1..=99).contains(&priority) => Err(ConfigError::Priority(priority)),
             _ => Ok(()),
         }
+    }
+
+    fn validate_peers(&self) -> Result<(), ConfigError> {
+        if self.peers.is_empty() {
+            let refused = ConfigError::Peer(None, PeerError::NothingToShare);
+            return if self.shared_rate_bps.is_some() { Err(refused) } else { Ok(()) };
+        }
+        let of_one = [
+            ("peer", self.peer.is_some()),
+            ("key", self.key.is_some()),
+            ("previous_key", self.previous_key.is_some()),
+            ("hops", self.hops != 1),
+        ];
+        if let Some((key, _)) = of_one.iter().find(|(_, is_set)| *is_set) {
+            return Err(ConfigError::Peer(None, PeerError::ForOne(key)));
+        }
+        let (insecure, listen, max_memory_bytes) = (self.insecure, self.listen_address(), self.max_memory_bytes);
+        peers::validate(&self.peers, Common { insecure, listen, max_memory_bytes })
+            .map_err(|(peer, error)| ConfigError::Peer(peer, error))
+    }
+
+    /// The configuration of each peer as that of a gateway which has only this one. Names are those of the devices; the
+    /// memory is divided.
+    pub fn each_peer(&self) -> Vec<Config> {
+        if self.peers.is_empty() {
+            return vec![self.clone()];
+        }
+        let of = |(index, peer): (usize, &PeerConfig)| Config {
+            name: format!("{}-{index}", self.name),
+            peer: peer.address,
+            listen: self.listen_address(),
+            key: peer.key.clone(),
+            previous_key: peer.previous_key.clone(),
+            insecure: peer.key.is_none(),
+            hops: peer.hops,
+            facts: peer.facts,
+            max_memory_bytes: self.max_memory_bytes / self.peers.len() as u64,
+            peers: Vec::new(),
+            shared_rate_bps: None,
+            ..self.clone()
+        };
+        self.peers.iter().enumerate().map(of).collect()
+    }
+
+    /// Names of the peers; one that is the only one has none.
+    pub fn peer_names(&self) -> Vec<Option<&str>> {
+        if self.peers.is_empty() {
+            return vec![None];
+        }
+        self.peers.iter().map(|peer| Some(peer.name.as_str())).collect()
     }
 
     /// The files with secrets, the current one first.

@@ -97,8 +97,8 @@ const CALLS_WITH: &[(libc::c_long, &[Argument])] = &[
 /// The type of a socket without its flags.
 const DATAGRAMS: Argument = Argument::Bits(1, 0xf, libc::SOCK_DGRAM as u64);
 
-/// Look up and update an element of a map, get information, query what is attached; as linux/bpf.h numbers them.
-const BPF_COMMANDS: [u64; 4] = [1, 2, 15, 16];
+/// Look up, update and delete an element of a map, get information, query what is attached; as linux/bpf.h numbers them.
+const BPF_COMMANDS: [u64; 5] = [1, 2, 3, 15, 16];
 
 /// What a process can still do.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -4,6 +4,7 @@ use super::command::{self, CommandError};
 use super::config::Config;
 use super::control::Secret;
 use super::divert::{self, Method, routed};
+use super::peers::PeerError;
 use crate::finding::{Finding, Level};
 use crate::sys::interface;
 use std::path::Path;
@@ -18,8 +19,11 @@ pub fn check(config: &Config) -> Vec<Finding> {
     findings.extend(machine());
     findings.push(link(&config.link));
     findings.extend(diversion(Some(config)));
-    findings.extend(keys(config));
-    findings.extend(peer(config));
+    let peers = config.each_peer();
+    findings.extend(peers.iter().flat_map(keys));
+    findings.extend(same_keys(&peers, config));
+    findings.extend(peers.iter().filter_map(peer));
+    findings.extend(apart(config));
     findings
 }
 
@@ -102,6 +106,12 @@ pub fn diversion(config: Option<&Config>) -> Vec<Finding> {
         (Ok(()), Some(Method::Routed)) => "the configuration says so".to_owned(),
         (Err(reason), _) => reason,
     };
+    if config.is_some_and(|config| !config.peers.is_empty()) {
+        return vec![Finding::refusal(
+            format!("packets of several peers are told apart at the link only: {reason}"),
+            "build with clang and run a kernel with BPF and BTF, or have one peer",
+        )];
+    }
     let mut findings = vec![
         Finding::warning(
             format!("packets are taken by policy routes, the second best way: {reason}"),
@@ -134,6 +144,32 @@ fn keys(config: &Config) -> Vec<Finding> {
         ));
     }
     findings
+}
+
+/// Each of several peers has a key of its own, whatever the files are called.
+fn same_keys(peers: &[Config], config: &Config) -> Option<Finding> {
+    let secrets: Vec<Vec<Secret>> =
+        peers.iter().map(|peer| peer.secrets().filter_map(|path| Secret::read(path).ok()).collect()).collect();
+    let is_same = |one: usize, other: usize| {
+        secrets[one].iter().any(|its| secrets[other].iter().any(|secret| secret.is_same(its)))
+    };
+    let (one, other) =
+        (0..peers.len()).find_map(|other| Some(((0..other).find(|one| is_same(*one, other))?, other)))?;
+    let names = [one, other].map(|index| config.peers[index].name.clone());
+    let [one, other] = names;
+    Some(Finding::refusal(PeerError::SameKey(one, other).to_string(), Secret::HOW_TO_MAKE))
+}
+
+/// Packets of several peers have to be told apart.
+fn apart(config: &Config) -> Option<Finding> {
+    let without = config.peers.iter().find(|peer| peer.networks.is_empty())?;
+    let header = interface::header_type(&config.link).ok()?;
+    (!divert::link::has_addresses(header)).then(|| {
+        Finding::refusal(
+            format!("packets of the peer '{}' cannot be told: {} has no hardware addresses", without.name, config.link),
+            "set `networks` of each [[peer]]",
+        )
+    })
 }
 
 /// The peer should be on the other side of the link.

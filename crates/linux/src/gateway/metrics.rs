@@ -2,8 +2,9 @@
 //!
 //! Written by hand: the format is a line per number, and the numbers are collected already.
 
+use super::control::PeerState;
 use super::status::Status;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 struct Page {
@@ -31,6 +32,15 @@ impl Page {
         }
     }
 
+    /// A value of each hop that has it.
+    fn each(&mut self, name: &str, kind: &str, help: &str, hops: &[Hop<'_>], of: impl Fn(&Hop<'_>) -> Option<String>) {
+        let values: Vec<_> = hops.iter().filter_map(|hop| Some((hop.labels(&[]), of(hop)?))).collect();
+        if !values.is_empty() {
+            self.head(name, kind, help);
+            values.iter().for_each(|(labels, value)| self.sample(name, labels, value));
+        }
+    }
+
     fn single(&mut self, name: &str, kind: &str, help: &str, value: impl std::fmt::Display) {
         self.head(name, kind, help);
         self.sample(name, &[], value);
@@ -54,45 +64,117 @@ pub fn render(status: &Status) -> String {
     let conserved = u8::from(status.conserved);
     let diverting = u8::from(status.diverting);
     page.single("airtcp_diverting", "gauge", "1: packets are taken from the link.", diverting);
-    if let Some(peer) = &status.peer_state {
-        page.single("airtcp_peer_up", "gauge", "1: the other gateway answers.", u8::from(peer.up));
-    }
     page.single("airtcp_conserved", "gauge", "1: no packet is unaccounted for.", conserved);
-
     let counters = [
-        ("airtcp_packets_total", "kind", "Packets through the scheme.", &status.packets),
-        ("airtcp_events_total", "event", "What the scheme did.", &status.events),
-        ("airtcp_created_packets_total", "reason", "Packets made.", &status.created),
-        ("airtcp_discarded_packets_total", "reason", "Packets ended.", &status.discarded),
         ("airtcp_link_packets_total", "kind", "Packets at the link.", &status.link_packets),
-        ("airtcp_control_messages_total", "kind", "Control messages.", &status.control),
         ("airtcp_status_clients_total", "kind", "Clients of the status socket.", &status.clients),
-        ("airtcp_control_ignored_total", "reason", "Control messages ignored.", &status.control_ignored),
     ];
     for (name, label, help, values) in counters {
         page.counters(name, label, help, values);
     }
-    page.head("airtcp_device_total", "counter", "What the kernel gave, took and refused.");
-    for (device, values) in &status.devices {
-        for (kind, value) in values {
-            page.sample("airtcp_device_total", &[("device", device), ("kind", kind)], value);
-        }
-    }
-    for (gauge, value) in &status.gauges {
-        let (name, value) = match gauge.strip_suffix("_ns") {
-            Some(base) => (format!("airtcp_{base}_seconds"), seconds(*value)),
-            None => (format!("airtcp_{gauge}"), value.to_string()),
-        };
-        page.single(&name, "gauge", "A level of the scheme.", value);
-    }
+    of_hops(&mut page, status);
     page.text
 }
 
+/// What is measured of each hop; with several peers, each has a label of its own. There are as many as the configuration names.
+fn of_hops(page: &mut Page, status: &Status) {
+    let hops = hops(status);
+    page.each("airtcp_peer_up", "gauge", "1: the other gateway answers.", &hops, |hop| {
+        hop.peer_state.as_ref().map(|state| u8::from(state.up).to_string())
+    });
+    type Table = for<'a> fn(&'a Hop<'_>) -> &'a BTreeMap<String, u64>;
+    let counters: [(&str, &str, &str, Table); 6] = [
+        ("airtcp_packets_total", "kind", "Packets through the scheme.", |hop| hop.packets),
+        ("airtcp_events_total", "event", "What the scheme did.", |hop| hop.events),
+        ("airtcp_created_packets_total", "reason", "Packets made.", |hop| hop.created),
+        ("airtcp_discarded_packets_total", "reason", "Packets ended.", |hop| hop.discarded),
+        ("airtcp_control_messages_total", "kind", "Control messages.", |hop| hop.control),
+        ("airtcp_control_ignored_total", "reason", "Control messages ignored.", |hop| hop.control_ignored),
+    ];
+    for (name, label, help, table) in counters {
+        page.head(name, "counter", help);
+        for hop in &hops {
+            table(hop).iter().for_each(|(key, value)| page.sample(name, &hop.labels(&[(label, key)]), value));
+        }
+    }
+    if !status.peers.is_empty() {
+        // Those that were no peer's.
+        for (reason, all) in &status.control_ignored {
+            let of_peers: u64 = status.peers.iter().filter_map(|peer| peer.control_ignored.get(reason)).sum();
+            page.sample("airtcp_control_ignored_total", &[("reason", reason)], all.saturating_sub(of_peers));
+        }
+    }
+    page.head("airtcp_device_total", "counter", "What the kernel gave, took and refused.");
+    for hop in &hops {
+        for (device, values) in hop.devices {
+            for (kind, value) in values {
+                page.sample("airtcp_device_total", &hop.labels(&[("device", device), ("kind", kind)]), value);
+            }
+        }
+    }
+    let gauges: BTreeSet<&String> = hops.iter().flat_map(|hop| hop.gauges.keys()).collect();
+    for gauge in gauges {
+        let (name, is_time) = match gauge.strip_suffix("_ns") {
+            Some(base) => (format!("airtcp_{base}_seconds"), true),
+            None => (format!("airtcp_{gauge}"), false),
+        };
+        page.each(&name, "gauge", "A level of the scheme.", &hops, |hop| {
+            hop.gauges.get(gauge).map(|value| if is_time { seconds(*value) } else { value.to_string() })
+        });
+    }
+}
+
+/// What is measured of the way to one peer.
+struct Hop<'a> {
+    /// The name of one of several peers.
+    peer: Option<&'a str>,
+    peer_state: &'a Option<PeerState>,
+    packets: &'a BTreeMap<String, u64>,
+    events: &'a BTreeMap<String, u64>,
+    created: &'a BTreeMap<String, u64>,
+    discarded: &'a BTreeMap<String, u64>,
+    control: &'a BTreeMap<String, u64>,
+    control_ignored: &'a BTreeMap<String, u64>,
+    devices: &'a BTreeMap<String, BTreeMap<String, u64>>,
+    gauges: &'a BTreeMap<String, u64>,
+}
+
+/// The gateway's own, or those of its peers.
+fn hops(status: &Status) -> Vec<Hop<'_>> {
+    macro_rules! hop {
+        ($of:ident, $peer:expr) => {
+            Hop {
+                peer: $peer,
+                peer_state: &$of.peer_state,
+                packets: &$of.packets,
+                events: &$of.events,
+                created: &$of.created,
+                discarded: &$of.discarded,
+                control: &$of.control,
+                control_ignored: &$of.control_ignored,
+                devices: &$of.devices,
+                gauges: &$of.gauges,
+            }
+        };
+    }
+    if status.peers.is_empty() {
+        return vec![hop!(status, None)];
+    }
+    status.peers.iter().map(|peer| hop!(peer, Some(&peer.name))).collect()
+}
+
+impl<'a> Hop<'a> {
+    fn labels(&self, labels: &[(&'a str, &'a str)]) -> Vec<(&'a str, &'a str)> {
+        self.peer.map(|peer| ("peer", peer)).into_iter().chain(labels.iter().copied()).collect()
+    }
+}
+
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
+    use super::super::status::PeerStatus;
     use super::*;
 
-    fn status() -> Status {
+    pub fn status() -> Status {
         let one = |key: &str, value| BTreeMap::from([(key.to_owned(), value)]);
         Status {
             schema: "airtcp.status/1".into(),
@@ -122,6 +204,7 @@ mod tests {
             confinement: crate::gateway::confine::Confinement::default(),
             advice: None,
             broken: None,
+            peers: Vec::new(),
         }
     }
 
@@ -131,6 +214,32 @@ mod tests {
         assert!(text.contains("airtcp_link_rtt_seconds{gateway=\"air\"} 0.010000000\n"), "{text}");
         assert!(text.contains("airtcp_uptime_seconds{gateway=\"air\"} 1.500000000\n"), "{text}");
         assert!(text.contains("airtcp_events_total{gateway=\"air\",event=\"repairs\"} 4\n"));
+    }
+
+    #[test]
+    fn with_several_peers_each_has_a_label_and_every_metric_is_declared_once() {
+        let peer = |name: &str, repairs| PeerStatus {
+            name: name.into(),
+            peer: Some("10.9.0.3:4791".into()),
+            events: BTreeMap::from([("repairs".to_owned(), repairs)]),
+            gauges: BTreeMap::from([("link_rtt_ns".to_owned(), 5_000_000)]),
+            ..PeerStatus::default()
+        };
+        let mut east = peer("east", 1);
+        east.control_ignored = BTreeMap::from([("stranger".to_owned(), 2)]);
+        let control_ignored = BTreeMap::from([("stranger".to_owned(), 9)]);
+        let text = render(&Status { peers: vec![east, peer("west", 2)], control_ignored, ..status() });
+        for line in [
+            "airtcp_events_total{gateway=\"air\",peer=\"east\",event=\"repairs\"} 1\n",
+            "airtcp_events_total{gateway=\"air\",peer=\"west\",event=\"repairs\"} 2\n",
+            "airtcp_control_ignored_total{gateway=\"air\",peer=\"east\",reason=\"stranger\"} 2\n",
+            "airtcp_control_ignored_total{gateway=\"air\",reason=\"stranger\"} 7\n",
+            "airtcp_link_rtt_seconds{gateway=\"air\",peer=\"west\"} 0.005000000\n",
+        ] {
+            assert!(text.contains(line), "{text}");
+        }
+        assert_eq!(text.matches("# TYPE airtcp_link_rtt_seconds").count(), 1);
+        assert!(!text.contains("event=\"repairs\"} 4") && !text.contains("10.9.0.3"));
     }
 
     #[test]

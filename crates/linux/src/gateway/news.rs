@@ -1,4 +1,4 @@
-//! What a gateway says to the log about its peer and its link: each change, and not more often than an operator can read.
+//! What a gateway says to the log about a peer and the link to it: each change, and not more often than an operator can read.
 
 use super::control::PeerState;
 use airtcp_core::{Duration, Instant};
@@ -40,9 +40,10 @@ impl News {
         self.peer.tell(now, line, is_first_answer)
     }
 
-    /// A line, if there is something new to tell of the link.
-    pub fn of_link(&mut self, now: Instant, advice: Option<&str>) -> Option<String> {
-        self.link.tell(now, advice.unwrap_or(NO_ADVICE).to_owned(), false)
+    /// A line, if there is something new to tell of the link, `to` one of several peers.
+    pub fn of_link(&mut self, now: Instant, to: Option<&str>, advice: Option<&str>) -> Option<String> {
+        let line = self.link.tell(now, advice.unwrap_or(NO_ADVICE).to_owned(), false)?;
+        Some(to.map_or_else(|| line.clone(), |peer| format!("{peer}: {line}")))
     }
 }
 
@@ -88,9 +89,11 @@ mod tests {
         let mut news = News::new(START_AT);
         let said = [None, Some("send less"), Some("send less"), None, None].map(|advice| {
             news.link.next = START_AT;
-            news.of_link(START_AT, advice)
+            news.of_link(START_AT, None, advice)
         });
         assert_eq!(said.map(Option::unwrap_or_default), ["", "send less", "", NO_ADVICE, ""]);
+        news.link.next = START_AT;
+        assert_eq!(news.of_link(START_AT, Some("east"), Some("send less")).as_deref(), Some("east: send less"));
     }
 
     #[test]

@@ -1,11 +1,12 @@
-//! The world of a live element: packets of two devices, the monotonic clock, a control socket. Every packet is
+//! The world of a live element: packets of two devices, the monotonic clock, a control channel. Every packet is
 //! accounted for.
 //!
 //! Sends are buffered during a call, so no element is re-entered, and are written after a batch of packets: what belongs
 //! together goes to the kernel at once, as a system call costs more than what most elements do with a packet.
 
-use super::control::{ControlCounters, ControlSocket, PeerState};
+use super::control::{ControlChannel, ControlCounters, PeerState};
 use super::divert;
+use super::outlet::{Outgoing, Outlet};
 use super::scheme::Scheme;
 use crate::device::{Datagram, DeviceCounters, DeviceGone, TunDevice};
 use crate::sys::clock;
@@ -17,7 +18,7 @@ use airtcp_core::{
 use std::collections::VecDeque;
 use std::os::fd::{AsFd, BorrowedFd};
 
-/// Packets taken from one device before the other gets its turn; more where a super-frame began, as its parts leave
+/// Packets taken from one device before the next gets its turn; more where a super-frame began, as its parts leave
 /// together.
 const BATCH: usize = 64;
 /// What a device keeps for a worker that is busy, in packets.
@@ -25,19 +26,15 @@ const DEVICE_QUEUE_PACKETS: usize = divert::DEVICE_QUEUE_PACKETS as usize;
 /// Handled timeouts in a row before packets get their turn.
 const TIMEOUT_BATCH: usize = 64;
 
-/// What a call sent, in the order of sending: a POLL must not overtake the packets that it asks about.
-enum Outgoing {
-    Packet(Port, Packet, Option<Token>),
-    Control(Vec<u8>),
-}
-
-/// Implements [`Io`] over the devices and the control socket.
+/// Implements [`Io`] over the devices and the control channel.
 struct World {
     /// By the port that packets leave through: [`Port::INNER`] is the device of what arrived
     /// on the link, [`Port::LINK`] that of what leaves through it.
     devices: [TunDevice; 2],
-    control: Option<ControlSocket>,
+    control: Option<ControlChannel>,
     outgoing: Vec<Outgoing>,
+    /// What waits for its turn on a link that peers share.
+    outlet: Option<Outlet>,
     statuses: VecDeque<TxStatus>,
     /// Datagrams that are no IP packet we can read, passed on as they came, by arrival port.
     passed_unread: [u64; 2],
@@ -55,7 +52,8 @@ impl Io for World {
             Outgoing::Packet(to, packet, _) => (*to == port).then_some(packet),
             Outgoing::Control(_) => None,
         });
-        waiting.fold(Backlog::default(), |sum, packet| Backlog {
+        let in_outlet = self.outlet.iter().filter(|_| port == Port::LINK).flat_map(Outlet::packets);
+        waiting.chain(in_outlet).fold(Backlog::default(), |sum, packet| Backlog {
             packets: sum.packets + 1,
             bytes: sum.bytes + u64::from(packet.wire_len()),
         })
@@ -74,7 +72,7 @@ impl Io for World {
     }
 
     fn control_overhead(&self) -> u32 {
-        self.control.as_ref().map_or(0, ControlSocket::overhead)
+        self.control.as_ref().map_or(0, ControlChannel::overhead)
     }
 
     fn send_control(&mut self, peer: Peer, message: &[u8]) {
@@ -89,8 +87,42 @@ impl World {
     /// as they can be.
     fn flush(&mut self, now: Instant, ledger: &mut Ledger) {
         let mut outgoing = std::mem::take(&mut self.outgoing);
+        match self.outlet.take() {
+            Some(mut outlet) => {
+                let (at_once, to_wait): (Vec<_>, Vec<_>) =
+                    outgoing.drain(..).partition(|item| matches!(item, Outgoing::Packet(Port::INNER, ..)));
+                self.write_all(now, ledger, at_once);
+                to_wait.into_iter().for_each(|item| self.let_wait(now, ledger, item, &mut outlet));
+                self.outlet = Some(outlet);
+            }
+            None => self.write_all(now, ledger, outgoing.drain(..)),
+        }
+        // Keeps its capacity.
+        self.outgoing = outgoing;
+    }
+
+    fn let_wait(&mut self, now: Instant, ledger: &mut Ledger, item: Outgoing, outlet: &mut Outlet) {
+        let bytes = match &item {
+            Outgoing::Packet(_, packet, _) => packet.wire_len(),
+            Outgoing::Control(message) => message.len() as u32 + self.control_overhead(),
+        };
+        if let Err(Outgoing::Packet(port, _, token)) = outlet.push(item, bytes) {
+            ledger.fail_to_send(port, DropReason::QUEUE_FULL);
+            let status = |token| TxStatus { token, outcome: Outcome::Dropped, tries: 1, at: now };
+            self.statuses.extend(token.map(status));
+        }
+    }
+
+    /// Writes the first of what waits for its turn, so many.
+    fn release(&mut self, now: Instant, ledger: &mut Ledger, count: usize) {
+        let Some(mut outlet) = self.outlet.take() else { return };
+        self.write_all(now, ledger, std::iter::from_fn(|| outlet.pop()).take(count));
+        self.outlet = Some(outlet);
+    }
+
+    fn write_all(&mut self, now: Instant, ledger: &mut Ledger, items: impl IntoIterator<Item = Outgoing>) {
         let (mut staged_for, mut tokens) = (Port::INNER, VecDeque::new());
-        for item in outgoing.drain(..) {
+        for item in items {
             match item {
                 Outgoing::Packet(port, packet, token) => {
                     if port != staged_for {
@@ -115,8 +147,6 @@ impl World {
             }
         }
         self.write(now, ledger, staged_for, &mut tokens);
-        // Keeps its capacity.
-        self.outgoing = outgoing;
     }
 
     /// Writes what is staged for a device, and notes what became of it.
@@ -158,12 +188,13 @@ impl Runtime {
         rng: Rng,
         sequences: InitialSequences,
         [out, arrived]: [TunDevice; 2],
-        control: Option<ControlSocket>,
+        control: Option<ControlChannel>,
     ) -> Runtime {
         let world = World {
             devices: [arrived, out],
             control,
             outgoing: Vec::with_capacity(BATCH),
+            outlet: None,
             statuses: VecDeque::new(),
             passed_unread: [0; 2],
             sequences,
@@ -174,6 +205,28 @@ impl Runtime {
         CreateReason::COMMON.iter().for_each(|reason| ledger.created.add(*reason, 0));
         DropReason::COMMON.iter().for_each(|reason| ledger.discarded.add(*reason, 0));
         Runtime { element: scheme.element, rng, ledger, world }
+    }
+
+    /// Lets what leaves through the link wait for its turn, at most so many bytes ([`Runtime::release`]).
+    pub fn wait_for_turns(&mut self, limit: u64) {
+        self.world.outlet = Some(Outlet::new(limit));
+    }
+
+    /// Bytes of what waits for its turn behind `skipped` others.
+    pub fn waiting(&self, skipped: usize) -> Option<u32> {
+        self.world.outlet.as_ref()?.bytes_at(skipped)
+    }
+
+    /// How many packets and messages wait for their turn.
+    pub fn waiting_count(&self) -> usize {
+        self.world.outlet.as_ref().map_or(0, Outlet::len)
+    }
+
+    /// It is the turn of the first `count` that wait.
+    pub fn release(&mut self, count: usize) {
+        let now = clock::now();
+        self.world.release(now, &mut self.ledger, count);
+        self.finish(now);
     }
 
     /// Runs one call of the element and what follows from it.
@@ -229,17 +282,12 @@ impl Runtime {
         Ok(left == 0)
     }
 
-    /// Hands waiting control messages to the element, a bounded number. Packets that arrived before them come first: a
-    /// message that asks about a packet must not overtake it in here.
+    /// Hands control messages to the element. Packets that arrived before them come first: a message that asks about a
+    /// packet must not overtake it in here.
     ///
     /// # Errors
     /// A device is gone.
-    pub fn handle_control(&mut self) -> Result<(), DeviceGone> {
-        let Some(control) = &mut self.world.control else { return Ok(()) };
-        let (mut messages, mut budget) = (Vec::new(), BATCH);
-        while let Some(message) = control.receive(clock::now(), &mut budget) {
-            messages.push(message.to_vec());
-        }
+    pub fn handle_messages(&mut self, messages: &[Vec<u8>]) -> Result<(), DeviceGone> {
         if messages.is_empty() {
             return Ok(());
         }
@@ -249,7 +297,7 @@ impl Runtime {
             }
         }
         for message in messages {
-            self.call(clock::now(), |element, cx| element.handle_control(cx, Peer::OTHER_END, &message));
+            self.call(clock::now(), |element, cx| element.handle_control(cx, Peer::OTHER_END, message));
         }
         Ok(())
     }
@@ -273,7 +321,7 @@ impl Runtime {
 
     /// How long until something is due; `None` for never.
     pub fn until_timeout(&self) -> Option<Duration> {
-        let control = self.world.control.as_ref().map(ControlSocket::poll_timeout);
+        let control = self.world.control.as_ref().map(ControlChannel::poll_timeout);
         let due = self.element.poll_timeout().into_iter().chain(control).min();
         due.map(|due| due.saturating_since(clock::now()))
     }
@@ -301,9 +349,14 @@ impl Runtime {
         [self.world.devices[0].as_fd(), self.world.devices[1].as_fd()]
     }
 
-    /// The control socket's descriptor.
-    pub fn control_fd(&self) -> Option<BorrowedFd<'_>> {
-        self.world.control.as_ref().map(AsFd::as_fd)
+    /// The way to the peer.
+    pub fn control(&self) -> Option<&ControlChannel> {
+        self.world.control.as_ref()
+    }
+
+    /// The way to the peer, to be given what arrives.
+    pub fn control_mut(&mut self) -> Option<&mut ControlChannel> {
+        self.world.control.as_mut()
     }
 
     /// The element.
@@ -326,9 +379,9 @@ impl Runtime {
         [self.world.devices[0].counters(), self.world.devices[1].counters()]
     }
 
-    /// What the control socket did so far.
+    /// What the control channel did so far.
     pub fn control_counters(&self) -> Option<ControlCounters> {
-        self.world.control.as_ref().map(ControlSocket::counters)
+        self.world.control.as_ref().map(ControlChannel::counters)
     }
 
     /// The balance of packets.

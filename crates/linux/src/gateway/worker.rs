@@ -8,9 +8,11 @@ use super::bare::bounce;
 use super::burden::Burden;
 use super::config::Config;
 use super::confine;
-use super::control::{ControlSocket, Introduction, KeyError, Secret, Session, Setup};
+use super::control::{ControlChannel, ControlSocket, Introduction, KeyError, Secret, Session, Setup};
 use super::divert::{Devices, Diversion, DivertError, Wanted};
+use super::hops::Hops;
 use super::news::News;
+use super::peers::PeerError;
 use super::predecessor;
 use super::runtime::Runtime;
 use super::scheme::{self, Scheme};
@@ -20,10 +22,11 @@ use crate::sys::poll::PollSet;
 use crate::sys::process::{Signal, Signals, set_nonblocking};
 use crate::sys::{clock, entropy, sched};
 use airtcp_core::initial_sequence::InitialSequences;
-use airtcp_core::{Duration, Instant, Rng, Traffic};
+use airtcp_core::{Duration, Instant, Rate, Rng, Traffic};
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Write};
+use std::net::IpAddr;
 use std::os::fd::AsFd;
 
 /// Between two signs of life, to the supervisor and to the kernel.
@@ -69,6 +72,9 @@ pub enum WorkerError {
     /// The key cannot be used.
     #[error("{0}; {make}", make = Secret::HOW_TO_MAKE)]
     Key(#[from] KeyError),
+    /// Two peers have the same.
+    #[error(transparent)]
+    Peer(#[from] PeerError),
     /// The control socket could not be opened.
     #[error("control messages cannot be received at {address}: {source}; set another `listen`")]
     Control {
@@ -143,51 +149,91 @@ fn run(orders: &Orders, make: MakeElement<'_>, signals: &Signals, reporter: &mut
     let config = &orders.config;
     let started = clock::now();
     // Everything that can be refused comes before the first change to the machine.
-    let scheme = match orders.mode {
-        Mode::Scheme => Some(make(config).map_err(WorkerError::Scheme)?),
-        Mode::Bare => None,
+    let peers = config.each_peer();
+    let schemes = match orders.mode {
+        Mode::Scheme => peers.iter().map(make).collect::<Result<Vec<_>, _>>().map_err(WorkerError::Scheme)?,
+        Mode::Bare => Vec::new(),
     };
-    let traffic = scheme.as_ref().map_or(Traffic::All, |scheme| scheme.element.traffic());
-    let mode = scheme.as_ref().map_or("", |scheme| &scheme.mode);
-    let control = open_control(config, Introduction::new(&config.scheme, mode, traffic))?;
-    let sequences = InitialSequences::new(&entropy::bytes()?);
+    // All peers have the scheme and its settings in common.
+    let traffic = schemes.first().map_or(Traffic::All, |scheme| scheme.element.traffic());
+    let mode = schemes.first().map_or("", |scheme| &scheme.mode);
+    let (control, channels) = open_control(config, &Introduction::new(&config.scheme, mode, traffic))?;
     let no_socket = |source| WorkerError::Status { path: config.socket_path().display().to_string(), source };
     let mut status = StatusServer::open(&config.run_directory, &config.name).map_err(no_socket)?;
-    let (mut diversion, Devices { out, r#in }) = Diversion::start(config)?;
+    let (mut diversion, devices) = Diversion::start(config)?;
     be_quick(config, reporter);
     let confinement = confine::worker(diversion.method());
     for failed in &confinement.failed {
         reporter.say(&format!("note: {failed}"));
     }
     let identity = Identity { config: config.clone(), started, restarts: orders.restarts, confinement };
-    let (out, arrived) = (TunDevice::new(out), TunDevice::new(r#in));
+    let devices = devices.into_iter().map(|Devices { out, r#in }| [TunDevice::new(out), TunDevice::new(r#in)]);
     reporter.say(&format!("ready: {}", diversion.method()));
     let mut beat = Beat { reporter, due: Instant::ZERO };
-    match scheme {
-        Some(scheme) => {
-            let seed = config.seed.unwrap_or_else(scheme::unguessable);
-            let rng = Rng::derive(seed, &config.scheme);
-            let mut runtime = Runtime::new(scheme, rng, sequences, [out, arrived], control);
-            work(&mut runtime, &mut diversion, &mut status, &identity, signals, &mut beat)?;
+    match orders.mode {
+        Mode::Scheme => {
+            let mut hops = make_hops(config, schemes, devices, channels, control)?;
+            work(&mut hops, &mut diversion, &mut status, &identity, signals, &mut beat)?;
             diversion.stop();
-            drain(&mut runtime)?;
+            drain(&mut hops)?;
         }
-        None => bare([out, arrived], &mut diversion, signals, &mut beat)?,
+        Mode::Bare => bare(devices.flatten().collect(), &peers, &mut diversion, signals, &mut beat)?,
     }
     Ok(())
 }
 
-fn open_control(config: &Config, introduction: Introduction) -> Result<Option<ControlSocket>, WorkerError> {
-    let (Some(peer), Some(listen)) = (config.peer, config.listen_address()) else {
-        return Ok(None);
+/// One hop for each peer.
+fn make_hops(
+    config: &Config,
+    schemes: Vec<Scheme>,
+    devices: impl Iterator<Item = [TunDevice; 2]>,
+    channels: Vec<ControlChannel>,
+    control: Option<ControlSocket>,
+) -> Result<Hops, WorkerError> {
+    let seed = config.seed.unwrap_or_else(scheme::unguessable);
+    let mut channels = channels.into_iter();
+    let mut hops = Vec::with_capacity(schemes.len());
+    for ((scheme, devices), peer) in schemes.into_iter().zip(devices).zip(config.peer_names()) {
+        let stream = peer.map_or_else(|| config.scheme.clone(), |name| format!("{} {name}", config.scheme));
+        let sequences = InitialSequences::new(&entropy::bytes()?);
+        hops.push(Runtime::new(scheme, Rng::derive(seed, &stream), sequences, devices, channels.next()));
+    }
+    let mut hops = Hops::new(hops, control);
+    if let Some(bps) = config.shared_rate_bps {
+        // As much again as the peer's tables.
+        hops.share(Rate::from_bps(bps), config.max_memory_bytes / config.peers.len() as u64);
+    }
+    Ok(hops)
+}
+
+/// The control socket and a channel for each peer, if there are peers.
+fn open_control(
+    config: &Config,
+    introduction: &Introduction,
+) -> Result<(Option<ControlSocket>, Vec<ControlChannel>), WorkerError> {
+    let Some(listen) = config.listen_address().filter(|_| config.peer.is_some() || !config.peers.is_empty()) else {
+        return Ok((None, Vec::new()));
     };
-    let secrets = config.secrets().map(Secret::read).collect::<Result<Vec<_>, _>>()?;
-    let setup = Setup { peer, secrets, introduction, hops: config.hops, rate: config.facts.link().rate };
-    let entropy = entropy::bytes()?;
+    let mut setups: Vec<Setup> = Vec::new();
+    for peer in config.each_peer() {
+        let secrets = peer.secrets().map(Secret::read).collect::<Result<Vec<_>, _>>()?;
+        let same = |setup: &Setup| setup.secrets.iter().any(|its| secrets.iter().any(|secret| secret.is_same(its)));
+        if let Some(other) = setups.iter().position(same) {
+            let [one, other] = [setups.len(), other].map(|index| config.peers[index].name.clone());
+            return Err(PeerError::SameKey(other, one).into());
+        }
+        let (hops, rate) = (peer.hops, peer.facts.link().rate);
+        setups.push(Setup { peer: peer.peer, secrets, introduction: introduction.clone(), hops, rate });
+    }
+    let mut sessions = Vec::with_capacity(setups.len());
+    for setup in setups {
+        sessions.push((setup, entropy::bytes()?));
+    }
     let in_use = |error: &io::Error| error.kind() == ErrorKind::AddrInUse;
-    let open = || ControlSocket::open(listen, &config.link, Session::new(setup.clone(), entropy));
+    let session = |(setup, entropy): &(Setup, [u8; 32])| Session::new(setup.clone(), *entropy);
+    let open = || ControlSocket::open(listen, &config.link, sessions.iter().map(session));
     predecessor::wait_out(in_use, open)
-        .map(Some)
+        .map(|(socket, channels)| (Some(socket), channels))
         .map_err(|source| WorkerError::Control { address: listen.to_string(), source })
 }
 
@@ -212,28 +258,35 @@ struct Beat<'a> {
 }
 
 impl Beat<'_> {
-    /// Beats if it is time; false when the supervisor is gone. What is `wanted` is diverted until the next beat.
+    /// Beats if it is time; false when the supervisor is gone. What is wanted of each peer's packets is diverted until the
+    /// next beat.
     fn on_time(
         &mut self,
         diversion: &mut Diversion,
-        wanted: impl FnOnce(Instant) -> Wanted,
+        addresses: impl FnOnce() -> Vec<Option<IpAddr>>,
+        wanted: impl FnOnce(Instant) -> Vec<Wanted>,
     ) -> Result<bool, WorkerError> {
         let now = clock::now();
         if now < self.due {
             return Ok(true);
         }
         self.due = now + BEAT_INTERVAL;
-        diversion.beat(now, wanted(now))?;
+        diversion.beat(now, &wanted(now), &addresses())?;
         Ok(self.reporter.say("beat"))
     }
 
-    /// Says what is new of the peer and of the link.
-    fn note(&mut self, news: &mut News, identity: &Identity, runtime: &Runtime) {
+    /// Says what is new of the peers and of the links to them.
+    fn note(&mut self, news: &mut [News], identity: &Identity, hops: &Hops, diversion: &Diversion) {
         let now = clock::now();
-        let of_peer = identity.config.peer.zip(runtime.peer_state());
-        let of_peer = of_peer.and_then(|(peer, state)| news.of_peer(now, &peer.to_string(), &state));
-        for line in of_peer.into_iter().chain(news.of_link(now, runtime.element().advice())) {
-            self.reporter.say(&format!("note: {line}"));
+        for (index, (hop, news)) in hops.iter().zip(news).enumerate() {
+            let peer = identity.describe_peer(index, hop);
+            let of_peer = hop.peer_state().zip(peer.as_deref());
+            let of_peer = of_peer.and_then(|(state, peer)| news.of_peer(now, peer, &state));
+            let advice = diversion.advice(index).or(hop.element().advice());
+            let of_link = news.of_link(now, identity.peer_name(index), advice);
+            for line in of_peer.into_iter().chain(of_link) {
+                self.reporter.say(&format!("note: {line}"));
+            }
         }
     }
 
@@ -248,7 +301,7 @@ fn end_requested(signals: &Signals) -> bool {
 
 /// The packet loop, until the end is requested.
 fn work(
-    runtime: &mut Runtime,
+    hops: &mut Hops,
     diversion: &mut Diversion,
     status: &mut StatusServer,
     identity: &Identity,
@@ -256,40 +309,33 @@ fn work(
     beat: &mut Beat<'_>,
 ) -> Result<(), WorkerError> {
     let mut set = PollSet::new();
-    let (mut more, mut burden) = (false, Burden::default());
-    let mut news = News::new(clock::now());
+    let mut burdens: Vec<Burden> = hops.iter().map(|_| Burden::default()).collect();
+    let mut news: Vec<News> = hops.iter().map(|_| News::new(clock::now())).collect();
     loop {
         set.clear();
         let signal_slot = set.add_readable(signals.as_fd());
         let table_slot = diversion.watch().map(|fd| set.add_readable(fd));
-        for fd in runtime.device_fds() {
-            set.add_readable(fd);
-        }
-        let control_slot = runtime.control_fd().map(|fd| set.add_readable(fd));
+        let slots = hops.add_to(&mut set);
         let status_slots: Vec<_> = status.fds().map(|fd| set.add_readable(fd)).collect();
-        let idle = runtime.until_timeout().map_or(beat.until(), |due| due.min(beat.until()));
-        set.wait(Some(if more { Duration::ZERO } else { idle }))?;
+        let idle = hops.until_timeout().map_or(beat.until(), |due| due.min(beat.until()));
+        set.wait(Some(if hops.has_more() { Duration::ZERO } else { idle }))?;
 
-        if control_slot.is_some_and(|slot| set.is_ready(slot)) {
-            runtime.handle_control()?;
-        }
-        more = runtime.handle_packets()?;
-        runtime.handle_timeouts();
-        if burden.look(clock::now(), clock::used_by_thread) && diversion.takes() == Wanted::All {
-            beat.due = Instant::ZERO;
+        hops.handle_ready(&set, &slots)?;
+        for (peer, burden) in burdens.iter_mut().enumerate() {
+            if burden.look(clock::now(), clock::used_by_thread) && diversion.takes(peer) == Wanted::All {
+                beat.due = Instant::ZERO;
+            }
         }
         let is_beat = beat.until().is_zero();
-        let wanted = |now| {
-            if runtime.is_in_reach() { burden.wanted(now, runtime.element().traffic()) } else { Wanted::Nothing }
-        };
-        if !beat.on_time(diversion, wanted)? {
+        let wanted = |now| hops.iter().zip(&mut burdens).map(|(hop, burden)| wanted_of(hop, now, burden)).collect();
+        if !beat.on_time(diversion, || hops.addresses(), wanted)? {
             return Ok(());
         }
         if is_beat {
-            beat.note(&mut news, identity, runtime);
+            beat.note(&mut news, identity, hops, diversion);
         }
         if is_beat || status_slots.iter().any(|slot| set.is_ready(*slot)) {
-            status.serve(clock::now(), || Status::of(identity, runtime, diversion));
+            status.serve(clock::now(), || Status::of(identity, hops, diversion));
         }
         if set.is_ready(signal_slot) && end_requested(signals) {
             return Ok(());
@@ -300,29 +346,33 @@ fn work(
     }
 }
 
-/// After diverting has stopped: passes on the packets in the devices and those that the element holds.
-fn drain(runtime: &mut Runtime) -> Result<(), WorkerError> {
+/// What is to be diverted for a hop.
+fn wanted_of(hop: &Runtime, now: Instant, burden: &mut Burden) -> Wanted {
+    if hop.is_in_reach() { burden.wanted(now, hop.element().traffic()) } else { Wanted::Nothing }
+}
+
+/// After diverting has stopped: passes on the packets in the devices and those that the elements hold.
+fn drain(hops: &mut Hops) -> Result<(), WorkerError> {
     let deadline = clock::now() + DRAIN;
     loop {
-        runtime.handle_control()?;
-        let more = runtime.handle_packets()?;
-        runtime.handle_timeouts();
+        hops.handle_control()?;
+        let more = hops.handle_packets()?;
+        hops.handle_timeouts();
         let now = clock::now();
-        let held = runtime.element().held().packets > 0;
-        if (!more && !held) || now >= deadline {
+        if (!more && hops.held() == 0) || now >= deadline {
+            hops.release_all();
             return Ok(());
         }
         let mut set = PollSet::new();
-        for fd in runtime.device_fds() {
-            set.add_readable(fd);
-        }
+        let _ = hops.add_to(&mut set);
         let tick = Duration::from_millis(10).min(deadline.saturating_since(now));
-        set.wait(Some(runtime.until_timeout().map_or(tick, |due| due.min(tick))))?;
+        set.wait(Some(hops.until_timeout().map_or(tick, |due| due.min(tick))))?;
     }
 }
 
 fn bare(
-    mut devices: [TunDevice; 2],
+    mut devices: Vec<TunDevice>,
+    peers: &[Config],
     diversion: &mut Diversion,
     signals: &Signals,
     beat: &mut Beat<'_>,
@@ -339,7 +389,8 @@ fn bare(
         for device in &mut devices {
             bounce(device, BARE_BATCH)?;
         }
-        let alive = beat.on_time(diversion, |_| Wanted::All)?;
+        let addresses = || peers.iter().map(|peer| peer.peer.map(|peer| peer.ip())).collect();
+        let alive = beat.on_time(diversion, addresses, |_| vec![Wanted::All; peers.len()])?;
         if !alive || (set.is_ready(signal_slot) && end_requested(signals)) {
             return Ok(());
         }

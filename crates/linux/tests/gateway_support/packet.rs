@@ -17,7 +17,12 @@ impl Tap {
     /// Opens `device` of `host`; what is sent goes to the hardware address of the other end of
     /// the cable, a device of the same name on `neighbour`.
     pub fn open(net: &Net, host: &str, device: &str, neighbour: &str) -> Tap {
-        let mac = net.exec(neighbour, &format!("cat /sys/class/net/{device}/address"));
+        Tap::open_to(net, host, device, (neighbour, device))
+    }
+
+    /// The same, where the other end has another name.
+    pub fn open_to(net: &Net, host: &str, device: &str, (neighbour, its): (&str, &str)) -> Tap {
+        let mac = net.exec(neighbour, &format!("cat /sys/class/net/{its}/address"));
         let mut next_hop = [0; 6];
         for (byte, hex) in next_hop.iter_mut().zip(mac.trim().split(':')) {
             *byte = u8::from_str_radix(hex, 16).unwrap();

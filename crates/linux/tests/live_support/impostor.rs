@@ -70,7 +70,7 @@ impl Impostor {
     /// Sends what is due, and takes one datagram of B.
     fn step(&mut self) -> Option<Vec<u8>> {
         let mut out = Vec::new();
-        while self.session.poll_transmit(clock::now(), &mut out) {
+        while self.session.poll_transmit(clock::now(), &mut out).is_some() {
             self.send(&out);
         }
         let heard = self.receive();
@@ -91,7 +91,7 @@ impl Impostor {
     /// A challenge as a datagram.
     pub fn challenge(&mut self) -> Vec<u8> {
         let mut datagram = Vec::new();
-        assert!(self.session.poll_transmit(clock::now(), &mut datagram), "one is due at the start");
+        assert!(self.session.poll_transmit(clock::now(), &mut datagram).is_some(), "one is due at the start");
         datagram
     }
 
@@ -125,7 +125,7 @@ impl Impostor {
 fn session(to: SocketAddr, local: SocketAddr, secret: Option<&str>, scheme: &str) -> Session {
     let secrets = secret.map(|secret| Secret::from_bytes(secret.as_bytes()).expect("long enough"));
     let introduction = Introduction::new(scheme, "modern", Traffic::All);
-    let setup = Setup { peer: to, secrets: secrets.into_iter().collect(), introduction, hops: 1, rate: None };
+    let setup = Setup { peer: Some(to), secrets: secrets.into_iter().collect(), introduction, hops: 1, rate: None };
     let mut session = Session::new(setup, airtcp_linux::sys::entropy::bytes().expect("entropy"));
     session.set_local(local);
     session

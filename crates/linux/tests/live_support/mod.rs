@@ -5,6 +5,7 @@
 
 pub mod drill;
 pub mod gateway;
+pub mod hub;
 pub mod impostor;
 pub mod kernel_log;
 pub mod raw;

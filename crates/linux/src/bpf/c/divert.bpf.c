@@ -5,12 +5,15 @@
  *   forwarded packets ─► routing, filter, NAT ─► [leaving] ─► the link ─► [arriving] ─► NAT, filter, routing ─►
  *                                                 │     ▲                  │     ▲
  *                                                 ▼     │                  ▼     │
- *                                              the device "out"         the device "in"      (TUN)
+ *                                              the device "out"         the device "in"      (TUN; two for each peer)
  *                                                 ▲     ▼                  ▲     ▼
  *                                                        the gateway
  *
  * A packet is taken behind everything that the router does with it on its way out, and before everything on its way
  * in. It goes on where it was taken. So no filter, NAT or route sees a difference, and it costs no hop.
+ *
+ * Peers are the other gateways. A packet is looked up once: whose it is decides in which devices it is given to the
+ * gateway. So the peers' packets never wait behind each other's there.
  *
  * Four programs: airtcp_leaving and airtcp_arriving on the link, airtcp_back_out and airtcp_back_in on what the gateway
  * writes into the two devices. Whatever the first two do not take goes on as if they were not there.
@@ -24,11 +27,18 @@ char _license[] SEC("license") = "Dual MIT/GPL";
 
 enum { OUT, IN };
 
+#define PEERS_MAX 64		/* crates/linux/src/gateway/peers.rs */
+
 /* Fixed while the program is loaded. */
 struct settings {
-	u32 link, out, in;	/* devices, by index */
+	u32 link;		/* by index */
 	u32 has_mac;		/* the link's packets begin with an Ethernet header */
 	u32 control_port;	/* UDP port of the gateways' own messages */
+	u32 peers;
+	u32 by_network;		/* some peers are told by networks */
+	struct {
+		u32 out, in;	/* by index */
+	} devices[PEERS_MAX];
 };
 const volatile struct settings settings SEC(".rodata.settings") = {};
 
@@ -38,21 +48,52 @@ enum wanted { NOTHING, TCP, ALL };
 /* Written by the gateway ten times a second. */
 struct state {
 	u64 alive_until;	/* the dead man's switch, on the clock of bpf_ktime_get_ns(): later, nothing is taken */
-	u32 wanted;		/* enum wanted; NOTHING while the other gateway is out of reach, as the scheme cannot work */
-	u32 only_next_hop;	/* take only what goes to or comes from next_hop; else of the whole link */
-	u8 next_hop[8];		/* hardware address of the other gateway, or of the router before it */
+	u32 most_wanted;	/* the most of `wanted` */
+	u32 whole_link;		/* there is one peer, and all packets of the link are its */
+	u8 wanted[PEERS_MAX];	/* enum wanted; NOTHING while the peer is out of reach, as the scheme cannot work */
 };
 volatile struct state state SEC(".bss.state") = {};
+
+/* Whose packets go to and come from a hardware address: a peer's own, or that of the router before it. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 2 * PEERS_MAX);
+	__type(key, u8[8]);	/* six bytes, then zeros */
+	__type(value, u32);
+} neighbours SEC(".maps");
+
+/* Whose the networks behind the peers are. */
+struct network {
+	u32 length;		/* bits of what follows that count */
+	u32 protocol;		/* as in __sk_buff */
+	u8 address[16];
+};
+struct {
+	__uint(type, BPF_MAP_TYPE_LPM_TRIE);
+	__uint(max_entries, 4096);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct network);
+	__type(value, u32);
+} networks SEC(".maps");
+
+/* Whose a device is, by its index. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 2 * PEERS_MAX);
+	__type(key, u32);
+	__type(value, u32);
+} owners SEC(".maps");
 
 enum { TAKEN_OUT, TAKEN_IN, BACK_OUT, BACK_IN, HOMELESS, COUNTERS };
 u64 counters[COUNTERS] SEC(".bss.counters") = {};
 
 /*
  * The devices carry no Ethernet header. It is kept here for each pair of addresses, seen from this machine, and put on
- * again when a packet of the pair comes back.
+ * again when a packet of the pair comes back. No peer's packets change where another's go.
  */
 struct pair {
 	u8 near[16], far[16];
+	u32 peer;
 };
 struct header {
 	u8 near[6], far[6];
@@ -148,9 +189,9 @@ static __always_inline int may_be_wanted(struct __sk_buff *skb, int way)
 {
 	u8 protocol = 0;
 
-	if (state.wanted == ALL)
+	if (state.most_wanted == ALL)
 		return 1;
-	if (way == OUT && state.wanted == NOTHING)
+	if (way == OUT && state.most_wanted == NOTHING)
 		return 0;
 	if (bpf_skb_load_bytes_relative(skb, skb->protocol == big_endian(ETH_IPV4) ? 9 : 6, &protocol, 1, BPF_HDR_START_NET))
 		return 0;
@@ -173,14 +214,19 @@ static __always_inline int keeps_the_link_going(struct __sk_buff *skb, const str
 
 static __always_inline int is_wanted(struct __sk_buff *skb, const struct packet *packet, int way)
 {
+	u8 wanted;
+
+	if (packet->pair.peer >= PEERS_MAX)
+		return 0;
+	wanted = state.wanted[packet->pair.peer];
 	if (packet->is_local)
 		return 0;
 	/* Only the gateway can take out what the other one put in, also while it does not hear the other. */
 	if (packet->protocol == PROTO_SHIM && way == IN)
 		return 1;
-	if (state.wanted == NOTHING)
+	if (wanted == NOTHING)
 		return 0;
-	if (state.wanted == ALL)
+	if (wanted == ALL)
 		return !keeps_the_link_going(skb, packet);
 	return packet->protocol == PROTO_TCP && !packet->is_fragment;
 }
@@ -190,43 +236,74 @@ static __always_inline int is_equal(const u8 *a, const u8 *b)
 	return a[0] == b[0] && a[1] == b[1] && a[2] == b[2] && a[3] == b[3] && a[4] == b[4] && a[5] == b[5];
 }
 
-static __always_inline int is_next_hop(const u8 *address)
+/* The peer that the packet's far end is behind; PEERS_MAX for nobody. */
+static __always_inline u32 peer_by_network(struct __sk_buff *skb, const struct pair *pair)
 {
-	u8 next_hop[6];
+	struct network network = { .length = 32 + 128, .protocol = skb->protocol };
+	u32 *peer;
 
-	for (int i = 0; i < 6; i++)
-		next_hop[i] = state.next_hop[i];
-	return is_equal(address, next_hop);
+	__builtin_memcpy(network.address, pair->far, 16);
+	peer = bpf_map_lookup_elem(&networks, &network);
+	return peer ? *peer : PEERS_MAX;
 }
 
-/* Keeps the packet's Ethernet header; no if the packet has to do with somebody else. */
-static __always_inline int keep_header(struct __sk_buff *skb, const struct pair *pair, int way)
+/* The peer whose next hop has this hardware address; PEERS_MAX for nobody. */
+static __always_inline u32 peer_by_address(const u8 *address)
+{
+	u8 key[8] = {};
+	u32 *peer;
+
+	__builtin_memcpy(key, address, 6);
+	peer = bpf_map_lookup_elem(&neighbours, key);
+	return peer ? *peer : PEERS_MAX;
+}
+
+/* Finds out whose the packet is; no if nobody's. */
+static __always_inline int find_peer(struct __sk_buff *skb, struct pair *pair, const struct header *header, int way)
+{
+	u32 peer = PEERS_MAX;
+
+	if (state.whole_link)
+		return 1;
+	/* For another host on the same device (macvlan). */
+	if (settings.has_mac && way == IN && skb->pkt_type != PACKET_HOST)
+		return 0;
+	if (settings.by_network)
+		peer = peer_by_network(skb, pair);
+	if (peer >= PEERS_MAX && settings.has_mac)
+		peer = peer_by_address(header->far);
+	pair->peer = peer;
+	return peer < PEERS_MAX;
+}
+
+/* Reads the packet's Ethernet header; no if it is for many. */
+static __always_inline int read_header(struct __sk_buff *skb, struct header *header, int way)
 {
 	struct ethernet ethernet;
-	struct header header, *known;
 
 	if (bpf_skb_load_bytes(skb, 0, &ethernet, ETH_HEADER))
 		return 0;
-	__builtin_memcpy(header.near, way == OUT ? ethernet.source : ethernet.target, 6);
-	__builtin_memcpy(header.far, way == OUT ? ethernet.target : ethernet.source, 6);
-	/* To all or to many. */
-	if (ethernet.target[0] & 1)
-		return 0;
-	if (state.only_next_hop && !is_next_hop(header.far))
-		return 0;
-	/* For another host on the same device (macvlan). */
-	if (state.only_next_hop && way == IN && skb->pkt_type != PACKET_HOST)
-		return 0;
-	known = bpf_map_lookup_elem(&headers, pair);
-	if (known && is_equal(known->near, header.near) && is_equal(known->far, header.far))
+	__builtin_memcpy(header->near, way == OUT ? ethernet.source : ethernet.target, 6);
+	__builtin_memcpy(header->far, way == OUT ? ethernet.target : ethernet.source, 6);
+	return !(ethernet.target[0] & 1);
+}
+
+/* Keeps the packet's Ethernet header for those that come back. */
+static __always_inline int keep_header(const struct pair *pair, const struct header *header)
+{
+	struct header *known = bpf_map_lookup_elem(&headers, pair);
+
+	if (known && is_equal(known->near, header->near) && is_equal(known->far, header->far))
 		return 1;
-	return !bpf_map_update_elem(&headers, pair, &header, BPF_ANY);
+	return !bpf_map_update_elem(&headers, pair, header, BPF_ANY);
 }
 
 /* Takes the packet off the link, if it is one for the gateway and the gateway is alive. */
 static __always_inline int take(struct __sk_buff *skb, int way)
 {
 	struct packet packet = {};
+	struct header header = {};
+	u32 peer;
 
 	if (skb->mark == GIVEN_BACK) {
 		skb->mark = 0;
@@ -237,12 +314,19 @@ static __always_inline int take(struct __sk_buff *skb, int way)
 		return TC_NEXT;
 	if (!may_be_wanted(skb, way) || bpf_ktime_get_ns() >= state.alive_until)
 		return TC_NEXT;
-	if (!read_packet(skb, &packet, way) || !is_wanted(skb, &packet, way))
+	if (!read_packet(skb, &packet, way))
 		return TC_NEXT;
-	if (settings.has_mac && !keep_header(skb, &packet.pair, way))
+	if (settings.has_mac && !read_header(skb, &header, way))
+		return TC_NEXT;
+	if (!find_peer(skb, &packet.pair, &header, way) || !is_wanted(skb, &packet, way))
+		return TC_NEXT;
+	if (settings.has_mac && !keep_header(&packet.pair, &header))
+		return TC_NEXT;
+	peer = packet.pair.peer;
+	if (peer >= PEERS_MAX)
 		return TC_NEXT;
 	__sync_fetch_and_add(&counters[way == OUT ? TAKEN_OUT : TAKEN_IN], 1);
-	return bpf_redirect(way == OUT ? settings.out : settings.in, 0);
+	return bpf_redirect(way == OUT ? settings.devices[peer].out : settings.devices[peer].in, 0);
 }
 
 /* Puts a packet of the gateway's on the link, or behind it, where packets of its kind are taken. */
@@ -255,6 +339,11 @@ static __always_inline int give_back(struct __sk_buff *skb, int way)
 
 		if (!read_packet(skb, &packet, way))
 			return TC_DROP;
+		if (settings.peers > 1) {
+			u32 device = skb->ifindex, *owner = bpf_map_lookup_elem(&owners, &device);
+
+			packet.pair.peer = owner ? *owner : PEERS_MAX;
+		}
 		header = bpf_map_lookup_elem(&headers, &packet.pair);
 		if (!header) {
 			__sync_fetch_and_add(&counters[HOMELESS], 1);

@@ -23,13 +23,17 @@ struct __sk_buff {
 	u32 vlan_proto;
 	u32 priority;
 	u32 ingress_ifindex;	/* where it came in; 0 if it was made on this machine */
+	u32 ifindex;		/* where it is */
 };
 
 /* What a program says of a packet: go on as if it were not there, or drop. */
 #define TC_NEXT (-1)
 #define TC_DROP 2
 
+#define BPF_MAP_TYPE_HASH 1
 #define BPF_MAP_TYPE_LRU_HASH 9
+#define BPF_MAP_TYPE_LPM_TRIE 11
+#define BPF_F_NO_PREALLOC 1
 #define BPF_ANY 0
 #define BPF_HDR_START_NET 1
 #define BPF_F_INGRESS 1

@@ -63,8 +63,8 @@ mod tests {
 
     fn keyring(secrets: &[&[u8]], from: usize) -> Keyring {
         let secrets = secrets.iter().map(|secret| Secret::from_bytes(secret).unwrap()).collect();
-        let mut keys = Keyring::new(secrets, ends()[1 - from]);
-        keys.set_local(ends()[from]);
+        let mut keys = Keyring::new(secrets);
+        keys.set_ends(ends()[from], ends()[1 - from]);
         keys
     }
 

@@ -39,6 +39,8 @@ reasons! {
     Keyed = "keyed", "it has a key, and this gateway has none: give both the same `key`";
     /// Its authentication is wrong: another key, or forged.
     BadMac = "bad_mac", "its messages are made with another key: give both gateways the same `key`";
+    /// It has the key, but another gateway that has it answers elsewhere.
+    Elsewhere = "elsewhere", "another gateway with its key sends from another address: give each peer a `key` of its own";
     /// It is a message of ours that came back.
     Reflected = "reflected", "this gateway's own messages come back: is `peer` the other router's address?";
     /// It was seen before, or is too old to tell.

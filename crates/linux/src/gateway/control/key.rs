@@ -79,6 +79,12 @@ impl Secret {
         self.expand(&format!("from {from} to {to}"))
     }
 
+    /// True if both are made of the same bytes.
+    pub fn is_same(&self, other: &Secret) -> bool {
+        let what = b"are these the same";
+        self.expand("comparison").verifies(what, &other.expand("comparison").mac(what))
+    }
+
     fn expand(&self, info: &str) -> Key {
         let mut bytes = [0; 32];
         self.0.expand(info.as_bytes(), &mut bytes).expect("HKDF makes up to 255 blocks");
@@ -130,6 +136,12 @@ mod tests {
     fn a_secret_needs_sixteen_bytes() {
         assert!(Secret::from_bytes(&[1; SECRET_MIN]).is_some());
         assert!(Secret::from_bytes(&[1; SECRET_MIN - 1]).is_none());
+    }
+
+    #[test]
+    fn equal_secrets_are_told_from_different_ones() {
+        let secret = |byte| Secret::from_bytes(&[byte; 32]).unwrap();
+        assert!(secret(1).is_same(&secret(1)) && !secret(1).is_same(&secret(2)));
     }
 
     #[test]

@@ -14,21 +14,27 @@ struct Pair {
 /// Keys for both directions, by secret. Without any secret nothing is authenticated.
 pub struct Keyring {
     secrets: Vec<Secret>,
-    peer: SocketAddr,
-    /// Empty until the own address is known.
+    /// Empty until both addresses are known.
     pairs: Vec<Pair>,
 }
 
 impl Keyring {
-    /// For messages from and to `peer`; the current secret comes first.
-    pub fn new(secrets: Vec<Secret>, peer: SocketAddr) -> Keyring {
-        Keyring { secrets, peer, pairs: Vec::new() }
+    /// For secrets of which the current one comes first.
+    pub fn new(secrets: Vec<Secret>) -> Keyring {
+        Keyring { secrets, pairs: Vec::new() }
     }
 
-    /// The address that this gateway sends from.
-    pub fn set_local(&mut self, local: SocketAddr) {
-        let pair = |secret: &Secret| Pair { send: secret.key(local, self.peer), receive: secret.key(self.peer, local) };
+    /// The addresses that this gateway and its peer send from.
+    pub fn set_ends(&mut self, local: SocketAddr, peer: SocketAddr) {
+        let pair = |secret: &Secret| Pair { send: secret.key(local, peer), receive: secret.key(peer, local) };
         self.pairs = self.secrets.iter().map(pair).collect();
+    }
+
+    /// The keys of the same secrets for other addresses.
+    pub fn between(&self, local: SocketAddr, peer: SocketAddr) -> Keyring {
+        let mut keys = Keyring::new(self.secrets.clone());
+        keys.set_ends(local, peer);
+        keys
     }
 
     /// True if messages carry a MAC.

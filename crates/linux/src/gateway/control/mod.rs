@@ -1,8 +1,9 @@
-//! Control messages between the two gateways of a scheme: UDP to one configured peer.
+//! Control messages between the gateways of a scheme: UDP to each configured peer.
 //!
 //! No incoming message is trusted. [`Session`] says which are the peer's and why others are ignored; each is counted.
 //! The socket sends and receives through the link's interface only, and tells how many routers a datagram has passed.
 
+mod channel;
 mod envelope;
 mod handshake;
 mod ignored;
@@ -13,8 +14,9 @@ mod session;
 mod socket;
 mod window;
 
+pub use channel::{ControlChannel, ControlCounters};
 pub use handshake::{Handshake, Introduction};
 pub use ignored::Ignored;
 pub use key::{KeyError, Secret};
 pub use session::{HOP_LIMIT, Opened, Origin, PeerState, Session, Setup};
-pub use socket::{ControlCounters, ControlSocket};
+pub use socket::ControlSocket;

@@ -14,6 +14,7 @@ use super::pace::{Budget, Pace};
 use super::window::Window;
 use airtcp_core::control::Header;
 use airtcp_core::{Duration, Instant, Rate};
+use roaming::Roaming;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
@@ -28,8 +29,8 @@ const EXPLANATION: Duration = Duration::from_secs(5);
 /// What a session is told at its start.
 #[derive(Clone, Debug)]
 pub struct Setup {
-    /// The peer's address and port.
-    pub peer: SocketAddr,
+    /// The peer's address and port; `None` for one that is known by its key, wherever it is ([`Session::follow`]).
+    pub peer: Option<SocketAddr>,
     /// The current secret first, then the one that is accepted besides; none for messages without authentication.
     pub secrets: Vec<Secret>,
     /// Who we are.
@@ -102,7 +103,11 @@ struct Reply {
 
 /// One end of the control channel.
 pub struct Session {
-    peer: SocketAddr,
+    /// Where the peer is; of one that is known by its key only, where it answered last.
+    peer: Option<SocketAddr>,
+    /// It is known by its key only.
+    roams: bool,
+    roaming: Roaming,
     introduction: Introduction,
     scheme: u32,
     least_hop_limit: u8,
@@ -129,11 +134,13 @@ impl Session {
         let Setup { peer, secrets, introduction, hops, rate } = setup;
         let mut session = Session {
             peer,
+            roams: peer.is_none(),
+            roaming: Roaming::default(),
             scheme: scheme_id(&introduction.scheme),
             introduction,
             least_hop_limit: HOP_LIMIT - (hops.max(1) - 1),
             pace: Pace::new(rate),
-            keys: Keyring::new(secrets, peer),
+            keys: Keyring::new(secrets),
             numbers: (Key::new(&entropy), 0),
             epoch: 0,
             sequence: 0,
@@ -152,12 +159,21 @@ impl Session {
 
     /// The address that this end sends from. Nothing authentic is sent or received before it is known.
     pub fn set_local(&mut self, local: SocketAddr) {
-        self.keys.set_local(local);
+        if let Some(peer) = self.peer {
+            self.keys.set_ends(local, peer);
+        }
     }
 
-    /// The other end.
-    pub fn peer(&self) -> SocketAddr {
+    /// The other end; `None` as long as a peer that is known by its key only has not answered.
+    pub fn peer(&self) -> Option<SocketAddr> {
         self.peer
+    }
+
+    /// True if this is the peer's address.
+    pub fn is_from_peer(&self, from: SocketAddr) -> bool {
+        // A dual-stack socket reports IPv4 peers as mapped addresses.
+        let end = |address: SocketAddr| -> (IpAddr, u16) { (address.ip().to_canonical(), address.port()) };
+        self.peer.is_some_and(|peer| end(from) == end(peer))
     }
 
     /// True if messages carry a MAC.
@@ -184,10 +200,14 @@ impl Session {
     }
 
     fn put(&mut self, message: &[u8], is_handshake: bool, key: KeyNumber, out: &mut Vec<u8>) {
+        let header = self.next_header(is_handshake);
+        envelope::seal(&header, message, self.keys.send(key), out);
+    }
+
+    fn next_header(&mut self, is_handshake: bool) -> Header {
         self.sequence += 1;
         let (scheme, epoch, sequence) = (self.scheme, self.epoch, self.sequence);
-        let header = Header { has_mac: false, is_handshake, scheme, epoch, sequence };
-        envelope::seal(&header, message, self.keys.send(key), out);
+        Header { has_mac: false, is_handshake, scheme, epoch, sequence }
     }
 
     /// Takes a datagram apart.
@@ -195,9 +215,7 @@ impl Session {
     /// # Errors
     /// Why it is ignored.
     pub fn open<'a>(&mut self, now: Instant, origin: Origin, datagram: &'a [u8]) -> Result<Opened<'a>, Ignored> {
-        // A dual-stack socket reports IPv4 peers as mapped addresses.
-        let end = |address: SocketAddr| -> (IpAddr, u16) { (address.ip().to_canonical(), address.port()) };
-        if end(origin.from) != end(self.peer) {
+        if !self.is_from_peer(origin.from) {
             return Err(Ignored::Stranger);
         }
         let opened = self.open_from_peer(now, origin.hop_limit, datagram);
@@ -281,6 +299,7 @@ impl Session {
             None => {
                 // What a former life answered to the open challenges, and somebody kept, must not bring it back.
                 self.challenges.clear();
+                self.roaming.forget_challenges();
                 (Window::new(sequence), key)
             }
         };
@@ -314,23 +333,26 @@ impl Session {
         self.next_challenge = self.next_challenge.min(earliest.max(now));
     }
 
-    /// Writes the next handshake to `out`; false if nothing is due.
-    pub fn poll_transmit(&mut self, now: Instant, out: &mut Vec<u8>) -> bool {
+    /// Writes the next handshake to `out`; to whom it goes, `None` if nothing is due.
+    pub fn poll_transmit(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<SocketAddr> {
+        if let Some(visitor) = self.roaming.visitor.take() {
+            return Some(self.answer_visitor(&visitor, out));
+        }
         let is_due = now >= self.next_challenge;
-        if !self.keys.is_ready() {
+        let Some(peer) = self.peer.filter(|_| self.keys.is_ready()) else {
             // Looks again later.
             self.next_challenge = if is_due { now + self.pace.interval(None) } else { self.next_challenge };
-            return false;
-        }
+            return None;
+        };
         let (answer, key) = match self.reply.take() {
             Some(Reply { answer, key }) => (answer, key),
             None if is_due => (0, self.challenge_key()),
-            None => return false,
+            None => return None,
         };
         let challenge = if is_due { self.challenge(now) } else { 0 };
         let message = Handshake { challenge, answer, from: self.introduction.clone() }.encode();
         self.put(&message, true, key, out);
-        true
+        Some(peer)
     }
 
     fn challenge(&mut self, now: Instant) -> u64 {
@@ -394,5 +416,6 @@ impl Session {
     }
 }
 
+mod roaming;
 #[cfg(test)]
 mod tests;

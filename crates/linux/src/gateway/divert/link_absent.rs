@@ -7,6 +7,7 @@ use super::error::DivertError;
 use super::method::Method;
 use crate::gateway::config::Config;
 use airtcp_core::Instant;
+use std::net::IpAddr;
 
 const MISSING: &str = "this airtcp was built without the feature 'bpf'";
 
@@ -15,6 +16,10 @@ pub struct LinkDiversion(std::convert::Infallible);
 
 pub fn check() -> Result<(), String> {
     Err(MISSING.into())
+}
+
+pub fn has_addresses(_header: u16) -> bool {
+    true
 }
 
 pub fn describe(_config: &Config) -> String {
@@ -28,11 +33,20 @@ impl LinkDiversion {
         Err(DivertError::NoPrograms { link: config.link.clone(), reason: MISSING.into() })
     }
 
-    pub fn beat(&mut self, _now: Instant, _wanted: Wanted) -> Result<(), DivertError> {
+    pub fn beat(
+        &mut self,
+        _now: Instant,
+        _wanted: &[Wanted],
+        _addresses: &[Option<IpAddr>],
+    ) -> Result<(), DivertError> {
         match self.0 {}
     }
 
-    pub fn knows_whose(&self) -> bool {
+    pub fn knows_whose(&self, _peer: usize) -> bool {
+        match self.0 {}
+    }
+
+    pub fn advice(&self, _peer: usize) -> Option<&'static str> {
         match self.0 {}
     }
 

@@ -28,10 +28,11 @@ use link::LinkDiversion;
 use lock::Lock;
 use routed::RoutedDiversion;
 use serde::{Deserialize, Serialize};
+use std::net::IpAddr;
 use std::os::fd::BorrowedFd;
 
 /// Which packets are taken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Wanted {
     /// None.
@@ -45,7 +46,8 @@ pub enum Wanted {
 /// Traffic of one link, diverted as long as [`Diversion::beat`] is called, until this is dropped.
 pub struct Diversion {
     way: Taking,
-    wanted: Wanted,
+    /// By peer.
+    wanted: Vec<Wanted>,
     _lock: Lock,
 }
 
@@ -59,48 +61,58 @@ impl Diversion {
     ///
     /// # Errors
     /// What stands in the way, with what to do; nothing is left behind.
-    pub fn start(config: &Config) -> Result<(Diversion, Devices), DivertError> {
+    pub fn start(config: &Config) -> Result<(Diversion, Vec<Devices>), DivertError> {
         let lock = Lock::link(&config.link)?;
-        let devices = Devices::open(&config.name)?;
+        let peers = config.each_peer();
+        let devices = peers.iter().map(|peer| Devices::open(&peer.name)).collect::<Result<Vec<_>, _>>()?;
         let at_link = match config.method {
             Some(Method::Routed) => None,
             method => match LinkDiversion::start(config, method) {
                 Ok(link) => Some(link),
-                Err(DivertError::NoPrograms { .. }) if method.is_none() => None,
+                Err(DivertError::NoPrograms { .. }) if method.is_none() && config.peers.is_empty() => None,
                 Err(error) => return Err(error),
             },
         };
         let way = match at_link {
             Some(link) => Taking::Link(link),
-            None => Taking::Routed(RoutedDiversion::start(config, &devices.out)?),
+            None => Taking::Routed(RoutedDiversion::start(config, &devices[0].out)?),
         };
-        Ok((Diversion { way, wanted: Wanted::Nothing, _lock: lock }, devices))
+        Ok((Diversion { way, wanted: vec![Wanted::Nothing; peers.len()], _lock: lock }, devices))
     }
 
-    /// Goes on diverting what is `wanted` for a second. Call it ten times a second.
+    /// Goes on diverting what is wanted of each peer's packets for a second; `addresses` says where the peers are. Call it
+    /// ten times a second.
     ///
     /// # Errors
     /// What was set up was lost; start anew.
-    pub fn beat(&mut self, now: Instant, wanted: Wanted) -> Result<(), DivertError> {
-        self.wanted = wanted;
+    pub fn beat(&mut self, now: Instant, wanted: &[Wanted], addresses: &[Option<IpAddr>]) -> Result<(), DivertError> {
+        self.wanted.copy_from_slice(wanted);
         match &mut self.way {
-            Taking::Link(link) => link.beat(now, wanted),
-            Taking::Routed(routed) => routed.beat(wanted != Wanted::Nothing),
+            Taking::Link(link) => link.beat(now, wanted, addresses),
+            Taking::Routed(routed) => routed.beat(self.wanted[0] != Wanted::Nothing),
         }
     }
 
-    /// True if packets are taken now.
+    /// True if packets are taken now, of any peer.
     pub fn is_diverting(&self) -> bool {
-        self.takes() != Wanted::Nothing
+        (0..self.wanted.len()).any(|peer| self.takes(peer) != Wanted::Nothing)
     }
 
-    /// Which packets are taken now. The second best way takes all where it takes any.
-    pub fn takes(&self) -> Wanted {
+    /// Which packets of a peer are taken now. The second best way takes all where it takes any.
+    pub fn takes(&self, peer: usize) -> Wanted {
         match &self.way {
-            Taking::Link(link) if !link.knows_whose() => Wanted::Nothing,
-            Taking::Link(_) => self.wanted,
-            Taking::Routed(_) if self.wanted == Wanted::Nothing => Wanted::Nothing,
+            Taking::Link(link) if !link.knows_whose(peer) => Wanted::Nothing,
+            Taking::Link(_) => self.wanted[peer],
+            Taking::Routed(_) if self.wanted[peer] == Wanted::Nothing => Wanted::Nothing,
             Taking::Routed(_) => Wanted::All,
+        }
+    }
+
+    /// Why no packets of a peer that answers are taken, as a sentence with what to do.
+    pub fn advice(&self, peer: usize) -> Option<&'static str> {
+        match &self.way {
+            Taking::Link(link) => link.advice(peer),
+            Taking::Routed(_) => None,
         }
     }
 
@@ -130,7 +142,7 @@ impl Diversion {
 
     /// Takes no more packets; those in the devices can still be read, and written back.
     pub fn stop(&mut self) {
-        self.wanted = Wanted::Nothing;
+        self.wanted.fill(Wanted::Nothing);
         match &mut self.way {
             Taking::Link(link) => link.stop(),
             Taking::Routed(routed) => routed.stop_marking(),

@@ -8,6 +8,7 @@ use super::config::Config;
 use super::confine::Confinement;
 use super::control::{Ignored, PeerState};
 use super::divert::{Diversion, Method, Wanted};
+use super::hops::Hops;
 use super::runtime::Runtime;
 use crate::device::DeviceCounters;
 use crate::sys::clock;
@@ -18,7 +19,8 @@ use std::collections::BTreeMap;
 /// The gauge that every element has: packets it keeps.
 pub const HELD_PACKETS: &str = "held_packets";
 
-/// A gateway's state; counters since the worker's start.
+/// A gateway's state; counters since the worker's start. With several peers, what is counted is the sum of theirs, and what
+/// is no sum (`peer`, `peer_state`, `gauges`, `advice`) stands in `peers` only.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the names are the documentation: they are the JSON's keys")]
 pub struct Status {
@@ -61,6 +63,32 @@ pub struct Status {
     pub advice: Option<String>,
     /// A broken invariant of the scheme, in its own words.
     pub broken: Option<String>,
+    /// Each of several peers; empty if there is one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub peers: Vec<PeerStatus>,
+}
+
+/// The state of the hop to one of several peers; keys as in [`Status`].
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[allow(missing_docs, reason = "as in `Status`")]
+pub struct PeerStatus {
+    pub name: String,
+    /// Where it is, as far as is known.
+    pub peer: Option<String>,
+    pub peer_state: Option<PeerState>,
+    pub takes: Option<Wanted>,
+    pub packets: BTreeMap<String, u64>,
+    pub events: BTreeMap<String, u64>,
+    pub created: BTreeMap<String, u64>,
+    pub discarded: BTreeMap<String, u64>,
+    pub gauges: BTreeMap<String, u64>,
+    pub conservation: BTreeMap<String, u64>,
+    pub conserved: bool,
+    pub control: BTreeMap<String, u64>,
+    pub control_ignored: BTreeMap<String, u64>,
+    pub devices: BTreeMap<String, BTreeMap<String, u64>>,
+    pub advice: Option<String>,
+    pub broken: Option<String>,
 }
 
 /// The part of a status that does not change.
@@ -80,38 +108,47 @@ fn table<'a>(entries: impl IntoIterator<Item = (&'a str, u64)>) -> BTreeMap<Stri
     entries.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
 }
 
-impl Status {
-    /// Looks at a runtime.
-    pub fn of(identity: &Identity, runtime: &Runtime, diversion: &Diversion) -> Status {
-        let (config, ledger) = (&identity.config, runtime.ledger());
+impl Identity {
+    /// The name of one of several peers.
+    pub fn peer_name(&self, index: usize) -> Option<&str> {
+        self.config.peers.get(index).map(|peer| peer.name.as_str())
+    }
+
+    /// How the log calls the peer of a hop; `None` if there is none.
+    pub fn describe_peer(&self, index: usize, hop: &Runtime) -> Option<String> {
+        let address = hop.control()?.address();
+        Some(match (self.peer_name(index), address) {
+            (None, address) => address?.to_string(),
+            (Some(name), Some(address)) => format!("{name} ({address})"),
+            (Some(name), None) => name.to_owned(),
+        })
+    }
+}
+
+impl PeerStatus {
+    fn of(identity: &Identity, index: usize, hop: &Runtime, diversion: &Diversion) -> PeerStatus {
+        let ledger = hop.ledger();
         let (received, sent) = (ledger.received, ledger.sent);
-        let control = runtime.control_counters().unwrap_or_default();
-        let balance = runtime.balance();
-        let [inner, link] = runtime.device_counters();
-        Status {
-            schema: "airtcp.status/1".into(),
-            name: config.name.clone(),
-            scheme: config.scheme.clone(),
-            link: config.link.clone(),
-            peer: config.peer.map(|peer| peer.to_string()),
-            peer_state: runtime.peer_state(),
-            pid: std::process::id(),
-            diverting: diversion.is_diverting(),
-            takes: diversion.takes(),
-            method: diversion.method(),
-            uptime_ns: clock::now().saturating_since(identity.started).as_nanos(),
-            restarts: identity.restarts,
+        let control = hop.control_counters().unwrap_or_default();
+        let balance = hop.balance();
+        let [inner, link] = hop.device_counters();
+        let address = hop.control().and_then(|control| control.address());
+        PeerStatus {
+            name: identity.peer_name(index).unwrap_or_default().to_owned(),
+            peer: address.map(|peer| peer.to_string()),
+            peer_state: hop.peer_state(),
+            takes: Some(diversion.takes(index)),
             packets: table([
                 ("received_inner", received[0]),
                 ("received_link", received[1]),
                 ("sent_inner", sent[0]),
                 ("sent_link", sent[1]),
-                ("passed_unread", runtime.passed_unread().iter().sum()),
+                ("passed_unread", hop.passed_unread().iter().sum()),
             ]),
             events: table(ledger.events.iter().map(|(event, count)| (event.label(), count))),
             created: table(ledger.created.iter().map(|(reason, count)| (reason.label(), count))),
             discarded: table(ledger.discarded.iter().map(|(reason, count)| (reason.label(), count))),
-            gauges: gauges(runtime),
+            gauges: gauges(hop),
             conserved: balance.holds(),
             conservation: conservation(&balance),
             control: table([
@@ -121,14 +158,82 @@ impl Status {
                 ("handshakes_received", control.handshakes_received),
                 ("handshakes_sent", control.handshakes_sent),
             ]),
-            control_ignored: table(Ignored::ALL.iter().map(|reason| reason.label()).zip(control.ignored)),
+            control_ignored: ignored(control.ignored),
+            devices: [("out".to_owned(), device(&link)), ("in".to_owned(), device(&inner))].into(),
+            advice: diversion.advice(index).or(hop.element().advice()).map(str::to_owned),
+            broken: hop.element().check().err().map(str::to_owned),
+        }
+    }
+
+    /// All of them together: sums, and nothing of what is no sum.
+    fn sum(peers: &[PeerStatus]) -> PeerStatus {
+        let mut all = PeerStatus { conserved: true, ..PeerStatus::default() };
+        for peer in peers {
+            add(&mut all.packets, &peer.packets);
+            add(&mut all.events, &peer.events);
+            add(&mut all.created, &peer.created);
+            add(&mut all.discarded, &peer.discarded);
+            add(&mut all.conservation, &peer.conservation);
+            add(&mut all.control, &peer.control);
+            add(&mut all.control_ignored, &peer.control_ignored);
+            peer.devices.iter().for_each(|(way, counts)| add(all.devices.entry(way.clone()).or_default(), counts));
+            all.conserved &= peer.conserved;
+            all.takes = all.takes.max(peer.takes);
+            if let (None, Some(broken)) = (&all.broken, &peer.broken) {
+                all.broken = Some(format!("{}: {broken}", peer.name));
+            }
+        }
+        all
+    }
+}
+
+fn add(sum: &mut BTreeMap<String, u64>, counts: &BTreeMap<String, u64>) {
+    counts.iter().for_each(|(key, count)| *sum.entry(key.clone()).or_default() += count);
+}
+
+fn ignored(counts: impl IntoIterator<Item = u64>) -> BTreeMap<String, u64> {
+    table(Ignored::ALL.iter().map(|reason| reason.label()).zip(counts))
+}
+
+impl Status {
+    /// Looks at the hops.
+    pub fn of(identity: &Identity, hops: &Hops, diversion: &Diversion) -> Status {
+        let config = &identity.config;
+        let of = |(index, hop)| PeerStatus::of(identity, index, hop, diversion);
+        let mut peers: Vec<PeerStatus> = hops.iter().enumerate().map(of).collect();
+        let mut whole = if config.peers.is_empty() { peers.remove(0) } else { PeerStatus::sum(&peers) };
+        // Whose these messages were, nobody knows.
+        add(&mut whole.control_ignored, &ignored(hops.strangers()));
+        Status {
+            schema: "airtcp.status/1".into(),
+            name: config.name.clone(),
+            scheme: config.scheme.clone(),
+            link: config.link.clone(),
+            peer: whole.peer,
+            peer_state: whole.peer_state,
+            pid: std::process::id(),
+            diverting: diversion.is_diverting(),
+            takes: whole.takes.unwrap_or(Wanted::Nothing),
+            method: diversion.method(),
+            uptime_ns: clock::now().saturating_since(identity.started).as_nanos(),
+            restarts: identity.restarts,
+            packets: whole.packets,
+            events: whole.events,
+            created: whole.created,
+            discarded: whole.discarded,
+            gauges: whole.gauges,
+            conserved: whole.conserved,
+            conservation: whole.conservation,
+            control: whole.control,
+            control_ignored: whole.control_ignored,
             link_packets: table(diversion.counters()),
             // The socket knows.
             clients: BTreeMap::new(),
-            devices: [("out".to_owned(), device(&link)), ("in".to_owned(), device(&inner))].into(),
+            devices: whole.devices,
             confinement: identity.confinement.clone(),
-            advice: runtime.element().advice().map(str::to_owned),
-            broken: runtime.element().check().err().map(str::to_owned),
+            advice: whole.advice,
+            broken: whole.broken,
+            peers,
         }
     }
 }

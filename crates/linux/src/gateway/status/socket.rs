@@ -2,7 +2,8 @@
 //!
 //! A client connects, writes one line (`status` or `metrics`, or an HTTP GET of `/status` or
 //! `/metrics`, so that Prometheus can scrape it through any Unix-socket proxy) and reads until
-//! the end. The worker answers between packets and never waits for a client.
+//! the end. The worker answers between packets and never waits for a client: what does not fit the socket's buffer follows
+//! with the next beats, as long as the client is patient.
 
 use super::Status;
 use crate::gateway::config::{socket_name, socket_path};
@@ -83,6 +84,8 @@ pub fn names(run_directory: &Path) -> Vec<String> {
 struct Client {
     stream: UnixStream,
     request: Vec<u8>,
+    /// What is left to be written of the answer, once the request is complete.
+    answer: Option<Vec<u8>>,
     connected: Instant,
 }
 
@@ -119,7 +122,8 @@ impl StatusServer {
 
     /// The descriptors to wait for.
     pub fn fds(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
-        let clients = self.clients.iter().map(|client| client.stream.as_fd());
+        // One that is being answered is served in time.
+        let clients = self.clients.iter().filter(|client| client.answer.is_none()).map(|client| client.stream.as_fd());
         std::iter::once(self.listener.as_fd()).chain(clients)
     }
 
@@ -136,19 +140,23 @@ impl StatusServer {
                 self.turned_away += 1;
             }
             if stream.set_nonblocking(true).is_ok() {
-                self.clients.push(Client { stream, request: Vec::new(), connected: now });
+                self.clients.push(Client { stream, request: Vec::new(), answer: None, connected: now });
             }
         }
         let mut clients = std::mem::take(&mut self.clients);
         clients.retain_mut(|client| {
-            let done = client.read_request();
-            if let Some(Some(request)) = &done {
-                self.answered += 1;
-                let answer = answer(request, || Status { clients: self.counters(), ..status() });
-                // What does not fit the socket's buffer is cut: never wait for a client.
-                let _ = client.stream.write_all(answer.as_bytes());
+            if client.answer.is_none() {
+                match client.read_request() {
+                    None => return true,
+                    Some(None) => return false,
+                    Some(Some(request)) => {
+                        self.answered += 1;
+                        let answer = answer(&request, || Status { clients: self.counters(), ..status() });
+                        client.answer = Some(answer.into_bytes());
+                    }
+                }
             }
-            done.is_none()
+            client.write_answer()
         });
         self.clients = clients;
     }
@@ -159,6 +167,19 @@ impl StatusServer {
 }
 
 impl Client {
+    /// Writes as much of the answer as there is room for, and never waits; false when all is written, or nobody reads it.
+    fn write_answer(&mut self) -> bool {
+        let Some(left) = &mut self.answer else { return false };
+        while !left.is_empty() {
+            match self.stream.write(left) {
+                Ok(0) => return false,
+                Ok(length) => drop(left.drain(..length)),
+                Err(error) => return error.kind() == ErrorKind::WouldBlock,
+            }
+        }
+        false
+    }
+
     /// The request's first line once it is there; `Some(None)` when it will never be.
     fn read_request(&mut self) -> Option<Option<String>> {
         let mut buffer = [0; REQUEST_MAX];
@@ -202,5 +223,39 @@ fn json(status: &Status) -> String {
 impl Drop for StatusServer {
     fn drop(&mut self) {
         let _ = std::fs::remove_file(self.directory.file(&self.name));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::PeerStatus;
+    use super::*;
+    use crate::sys::clock;
+
+    /// A gateway with so many peers, each with so many counters.
+    fn status(peers: usize, counters: usize) -> Status {
+        let events = (0..counters).map(|n| (format!("an_event_with_a_name_{n}"), u64::MAX)).collect();
+        let peer = PeerStatus { events, ..PeerStatus::default() };
+        Status { peers: vec![peer; peers], ..crate::gateway::metrics::tests::status() }
+    }
+
+    #[test]
+    fn an_answer_that_is_longer_than_the_sockets_buffer_arrives_whole() {
+        let directory = std::env::temp_dir().join(format!("airtcp-status-{}", std::process::id()));
+        let mut server = StatusServer::open(&directory, "hub").unwrap();
+        let asked = directory.clone();
+        let client = std::thread::spawn(move || query(&asked, "hub"));
+        let answer = loop {
+            server.serve(clock::now(), || status(64, 200));
+            if client.is_finished() {
+                break client.join().unwrap();
+            }
+            std::thread::yield_now();
+        };
+        drop(server);
+        let _ = std::fs::remove_dir_all(&directory);
+        let answer = answer.expect("a whole answer");
+        assert_eq!((answer.peers.len(), answer.peers[63].events.len()), (64, 200));
+        assert!(json(&answer).len() > 500_000, "more than a socket keeps");
     }
 }

@@ -1,5 +1,7 @@
 //! Two sessions and whoever is between them, in virtual time.
 
+mod roaming;
+
 use super::*;
 use airtcp_core::{Rng, Traffic};
 use std::collections::BTreeSet;
@@ -32,7 +34,7 @@ struct Pair {
 
 fn setup(end: usize, secrets: &[&[u8]]) -> Setup {
     Setup {
-        peer: address(1 - end),
+        peer: Some(address(1 - end)),
         secrets: secrets.iter().map(|secret| Secret::from_bytes(secret).unwrap()).collect(),
         introduction: Introduction::new("gsnoop", "modern", Traffic::Tcp),
         hops: 1,
@@ -103,7 +105,7 @@ impl Pair {
             }
             for end in [0, 1] {
                 let mut out = Vec::new();
-                while self.ends[end].poll_transmit(self.now, &mut out) {
+                while self.ends[end].poll_transmit(self.now, &mut out).is_some() {
                     self.fly(end, out.clone());
                 }
             }

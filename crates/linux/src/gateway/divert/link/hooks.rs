@@ -2,23 +2,20 @@
 
 use super::super::method::Method;
 use super::program::Program;
-use super::settings::Settings;
+use super::settings::{Pair, Settings};
 use crate::sys::interface;
 use crate::sys::tcx::{self, Side};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
-/// Which device of a gateway.
-type Device = fn(&Settings) -> u32;
-
 /// Where each program goes: its name, which device, which side. Those that give back first, so that nothing is taken that
 /// could not be given back.
-const PLACES: [(&str, Device, Side); 4] = [
-    ("airtcp_back_out", |settings| settings.out, Side::Ingress),
-    ("airtcp_back_in", |settings| settings.r#in, Side::Ingress),
-    ("airtcp_leaving", |settings| settings.link, Side::Egress),
-    ("airtcp_arriving", |settings| settings.link, Side::Ingress),
-];
+fn places(settings: &Settings) -> Vec<(&'static str, u32, Side)> {
+    let back =
+        |pair: &Pair| [("airtcp_back_out", pair.out, Side::Ingress), ("airtcp_back_in", pair.r#in, Side::Ingress)];
+    let take = [("airtcp_leaving", settings.link, Side::Egress), ("airtcp_arriving", settings.link, Side::Ingress)];
+    settings.devices.iter().flat_map(back).chain(take).collect()
+}
 
 /// Programs in place, until this is dropped.
 pub enum Hooks {
@@ -37,9 +34,9 @@ impl Hooks {
         // What an older kernel or a killed gateway left would see packets twice.
         clsact::remove(settings.link);
         if method != Some(Method::Clsact) {
-            let links: io::Result<Vec<OwnedFd>> = PLACES
-                .iter()
-                .map(|(name, device, side)| tcx::attach(program.fd(name)?.as_fd(), device(settings), *side))
+            let links: io::Result<Vec<OwnedFd>> = places(settings)
+                .into_iter()
+                .map(|(name, device, side)| tcx::attach(program.fd(name)?.as_fd(), device, side))
                 .collect();
             match links {
                 Ok(links) => return Ok(Hooks::Tcx(links)),
@@ -77,7 +74,7 @@ pub fn remove_leftovers(link: &str) {
 mod clsact {
     //! Filters of the queueing discipline clsact. They stay when the process is killed, and take nothing then.
 
-    use super::{PLACES, Program, Settings, Side};
+    use super::{Program, Settings, Side, places};
     use libbpf_rs::{TC_EGRESS, TC_INGRESS, TcAttachPoint, TcHook};
     use std::os::fd::{AsFd, BorrowedFd};
 
@@ -91,10 +88,10 @@ mod clsact {
     impl Filters {
         pub fn attach(program: &Program, settings: &Settings) -> Result<Filters, String> {
             let mut filters = Filters(Vec::new());
-            for (name, device, side) in PLACES {
+            for (name, device, side) in places(settings) {
                 let words = |error: libbpf_rs::Error| error.to_string();
                 let fd = program.fd(name).map_err(|error| error.to_string())?;
-                let mut hook = hook(fd.as_fd(), device(settings), side);
+                let mut hook = hook(fd.as_fd(), device, side);
                 hook.create().map_err(words)?;
                 filters.0.push(hook.replace(true).attach().map_err(words)?);
             }

@@ -7,6 +7,7 @@
 
 mod hooks;
 mod next_hop;
+mod peers;
 mod program;
 mod settings;
 
@@ -18,12 +19,15 @@ use super::error::DivertError;
 use super::method::Method;
 use super::step::{self, Step};
 use crate::gateway::config::Config;
+use crate::gateway::peers::PEERS_MAX;
 use crate::sys::interface;
 use airtcp_core::{Duration, Instant};
 use hooks::Hooks;
-use next_hop::{NextHop, Whose};
+use next_hop::KnownBy;
+use peers::Peers;
 use program::Program;
-use settings::Settings;
+use settings::{Pair, Settings};
+use std::net::IpAddr;
 
 /// How long the kernel takes packets without a beat.
 pub const ALIVE: Duration = Duration::from_secs(1);
@@ -49,28 +53,20 @@ const WITHOUT_MAC: [u16; 8] = [
     823, // ARPHRD_IP6GRE
 ];
 
-/// `struct state` of the program.
-#[derive(Clone, Copy, Debug)]
-struct State {
-    alive_until: Instant,
-    wanted: Wanted,
-    whose: Whose,
+/// `struct state` of the program. What is wanted is said of each peer.
+fn state_bytes(alive_until: Instant, wanted: &[Wanted], whole_link: bool) -> Vec<u8> {
+    let most = wanted.iter().copied().max().unwrap_or(Wanted::Nothing);
+    let mut bytes = alive_until.as_nanos().to_ne_bytes().to_vec();
+    bytes.extend((most as u32).to_ne_bytes());
+    bytes.extend(u32::from(whole_link).to_ne_bytes());
+    let unused = std::iter::repeat_n(Wanted::Nothing, PEERS_MAX - wanted.len());
+    bytes.extend(wanted.iter().copied().chain(unused).map(|wanted| wanted as u8));
+    bytes
 }
 
-impl State {
-    fn bytes(&self) -> Vec<u8> {
-        let (wanted, only, address) = match self.whose {
-            Whose::Nobodys => (Wanted::Nothing, true, [0; 6]),
-            Whose::NextHops(address) => (self.wanted, true, address),
-            Whose::WholeLink => (self.wanted, false, [0; 6]),
-        };
-        let mut bytes = self.alive_until.as_nanos().to_ne_bytes().to_vec();
-        bytes.extend((wanted as u32).to_ne_bytes());
-        bytes.extend(u32::from(only).to_ne_bytes());
-        bytes.extend(address);
-        bytes.extend([0; 2]);
-        bytes
-    }
+/// True if packets of links of this kind have hardware addresses.
+pub fn has_addresses(header: u16) -> bool {
+    WITH_MAC.contains(&header)
 }
 
 /// Whether this build has programs and this kernel takes them, given root.
@@ -85,8 +81,7 @@ pub fn check() -> Result<(), String> {
 pub struct LinkDiversion {
     program: Program,
     hooks: Hooks,
-    next_hop: NextHop,
-    whose: Whose,
+    peers: Peers,
     look_at: Instant,
 }
 
@@ -104,50 +99,50 @@ impl LinkDiversion {
         if !WITH_MAC.contains(&header) && !WITHOUT_MAC.contains(&header) {
             return Err(no_programs(format!("its packets have headers of an unknown kind ({header})")));
         }
-        for step in steps(&config.name) {
+        let peers = config.each_peer();
+        for step in peers.iter().flat_map(|peer| steps(&peer.name)) {
             step::perform(&step)?;
         }
-        let device = |way: Way| {
-            let name = way.device(&config.name);
-            interface::index(&name).map_err(|source| DivertError::Device { name, source })
-        };
         let settings = Settings {
             link: index,
-            out: device(Way::Out)?,
-            r#in: device(Way::In)?,
-            has_mac: WITH_MAC.contains(&header),
+            has_mac: has_addresses(header),
             control_port: config.listen_address().map_or(0, |address| address.port()),
+            by_network: config.peers.iter().any(|peer| !peer.networks.is_empty()),
+            devices: peers.iter().map(|peer| devices(&peer.name)).collect::<Result<_, _>>()?,
         };
         let program = Program::load(&settings.bytes()).map_err(no_programs)?;
+        tell(&program, &settings, config).map_err(|error| no_programs(error.to_string()))?;
         let hooks = Hooks::attach(&program, &settings, method).map_err(no_programs)?;
-        let peer = config.peer.filter(|_| settings.has_mac).map(|peer| peer.ip());
-        let next_hop = NextHop::new(index, peer);
-        Ok(LinkDiversion { program, hooks, next_hop, whose: Whose::Nobodys, look_at: Instant::ZERO })
+        let peers = Peers::new(index, known_by(config, settings.has_mac));
+        Ok(LinkDiversion { program, hooks, peers, look_at: Instant::ZERO })
     }
 
     /// See [`super::Diversion::beat`].
-    pub(super) fn beat(&mut self, now: Instant, wanted: Wanted) -> Result<(), DivertError> {
-        let look = now >= self.look_at;
-        if look {
+    pub(super) fn beat(
+        &mut self,
+        now: Instant,
+        wanted: &[Wanted],
+        addresses: &[Option<IpAddr>],
+    ) -> Result<(), DivertError> {
+        if now >= self.look_at {
             self.look_at = now + LOOK_EVERY;
             if !self.hooks.are_in_place() {
                 return Err(DivertError::Lost("the programs at the link are gone, or the link is".into()));
             }
         }
-        if look || self.whose == Whose::Nobodys {
-            self.whose = self.next_hop.look(self.whose);
-        }
-        self.set(State { alive_until: now + ALIVE, wanted, whose: self.whose })
-    }
-
-    fn set(&self, state: State) -> Result<(), DivertError> {
         let lost = |error| DivertError::Lost(format!("the programs at the link cannot be told anything: {error}"));
-        self.program.set_state(&state.bytes()).map_err(lost)
+        self.peers.look(now, addresses, &self.program).map_err(lost)?;
+        self.program.set_state(&self.peers.state(now + ALIVE, wanted)).map_err(lost)
     }
 
-    /// False while the hardware address of the other gateway is not known.
-    pub fn knows_whose(&self) -> bool {
-        self.whose != Whose::Nobodys
+    /// False while it is not known which packets are those of a peer.
+    pub fn knows_whose(&self, peer: usize) -> bool {
+        self.peers.knows_whose(peer)
+    }
+
+    /// Why not, if there is something to do about it.
+    pub fn advice(&self, peer: usize) -> Option<&'static str> {
+        self.peers.advice(peer)
     }
 
     /// [`Method::Tcx`] or [`Method::Clsact`].
@@ -163,8 +158,43 @@ impl LinkDiversion {
     /// Takes no more packets. The programs stay: they pass on what the gateway still gives back.
     pub fn stop(&mut self) {
         // They stop by themselves after a second.
-        let _ = self.set(State { alive_until: Instant::ZERO, wanted: Wanted::Nothing, whose: Whose::Nobodys });
+        let _ = self.program.set_state(&state_bytes(Instant::ZERO, &[], false));
     }
+}
+
+/// The devices of the gateway `name`, by index.
+fn devices(name: &str) -> Result<Pair, DivertError> {
+    let device = |way: Way| {
+        let name = way.device(name);
+        interface::index(&name).map_err(|source| DivertError::Device { name, source })
+    };
+    Ok(Pair { out: device(Way::Out)?, r#in: device(Way::In)? })
+}
+
+/// Whose networks and devices are whose.
+fn tell(program: &Program, settings: &Settings, config: &Config) -> std::io::Result<()> {
+    for (peer, pair) in (0..).zip(&settings.devices) {
+        program.set_owner(pair.out, peer)?;
+        program.set_owner(pair.r#in, peer)?;
+    }
+    for (index, peer) in (0..).zip(&config.peers) {
+        peer.networks.iter().try_for_each(|network| program.set_network(&peers::network_key(network), index))?;
+    }
+    Ok(())
+}
+
+/// How the packets of each peer are known.
+fn known_by(config: &Config, has_mac: bool) -> Vec<KnownBy> {
+    if config.peers.is_empty() {
+        let is_shared = has_mac && config.peer.is_some();
+        return vec![if is_shared { KnownBy::NextHop { alone: true } } else { KnownBy::Link }];
+    }
+    let of = |networks: &[_]| match (networks.is_empty(), has_mac) {
+        (false, _) => KnownBy::Networks,
+        (true, true) => KnownBy::NextHop { alone: false },
+        (true, false) => KnownBy::Nothing,
+    };
+    config.peers.iter().map(|peer| of(&peer.networks)).collect()
 }
 
 /// What the devices of the gateway `name` need: to be up, and to be left alone by everybody else.
@@ -179,18 +209,21 @@ pub fn steps(name: &str) -> Vec<Step> {
 
 /// All of it as an operator would look at it, with the undo.
 pub fn describe(config: &Config) -> String {
-    let (name, link) = (&config.name, &config.link);
-    let [out, r#in] = Way::ALL.map(|way| way.device(name));
+    let link = &config.link;
+    let peers = config.each_peer();
+    let of = |way: Way| peers.iter().map(|peer| way.device(&peer.name)).collect::<Vec<_>>();
     let mut text = String::from("# the process makes these devices; they are gone when it ends:\n");
-    for device in [&out, &r#in] {
+    for device in of(Way::Out).iter().zip(&of(Way::In)).flat_map(|(out, r#in)| [out, r#in]) {
         text += &format!("#   ip tuntap add dev {device} mode tun\n");
     }
-    for step in steps(name) {
+    for step in peers.iter().flat_map(|peer| steps(&peer.name)) {
         text += &format!("{step}\n");
     }
     text += &format!(
         "# and puts programs in place, gone when it ends: `airtcp_leaving` and `airtcp_arriving` at {link}, \
-         `airtcp_back_out` at {out}, `airtcp_back_in` at {in}\n#   bpftool net show     # lists them\n# undo: kill $(cat {})\n",
+         `airtcp_back_out` at {}, `airtcp_back_in` at {}\n#   bpftool net show     # lists them\n# undo: kill $(cat {})\n",
+        of(Way::Out).join(", "),
+        of(Way::In).join(", "),
         config.pid_path().display()
     );
     text
@@ -202,16 +235,7 @@ mod tests {
 
     #[test]
     fn settings_and_state_are_as_long_as_the_programs_structures() {
-        assert_eq!(Settings::default().bytes().len(), 5 * 4);
-        let state = State { alive_until: Instant::ZERO, wanted: Wanted::All, whose: Whose::WholeLink };
-        assert_eq!(state.bytes().len(), 24);
-    }
-
-    #[test]
-    fn nothing_is_wanted_while_nobody_is_known() {
-        let wanted = |wanted, whose| State { alive_until: Instant::ZERO, wanted, whose }.bytes()[8];
-        assert_eq!(wanted(Wanted::All, Whose::Nobodys), 0);
-        assert_eq!(wanted(Wanted::Tcp, Whose::WholeLink), 1);
-        assert_eq!(wanted(Wanted::All, Whose::NextHops([2; 6])), 2);
+        assert_eq!(Settings::default().bytes().len(), (5 + 2 * PEERS_MAX) * 4);
+        assert_eq!(state_bytes(Instant::ZERO, &[Wanted::All; 2], false).len(), 16 + PEERS_MAX);
     }
 }

@@ -12,6 +12,9 @@ pub struct Program {
     object: Object,
     state: MapHandle,
     counters: MapHandle,
+    neighbours: MapHandle,
+    networks: MapHandle,
+    owners: MapHandle,
 }
 
 impl Program {
@@ -41,7 +44,8 @@ impl Program {
             MapHandle::try_from(&found.expect("the file has it; a test loads it")).map_err(words)
         };
         let (state, counters) = (map(".bss.state")?, map(".bss.counters")?);
-        Ok(Program { object, state, counters })
+        let (neighbours, networks, owners) = (map("neighbours")?, map("networks")?, map("owners")?);
+        Ok(Program { object, state, counters, neighbours, networks, owners })
     }
 
     /// One of the programs.
@@ -62,9 +66,49 @@ impl Program {
         self.state.update(&0u32.to_ne_bytes(), state, MapFlags::ANY).map_err(io::Error::other)
     }
 
+    /// Packets to and from a hardware address are this peer's.
+    ///
+    /// # Errors
+    /// The kernel's words.
+    pub fn set_neighbour(&self, address: [u8; 6], peer: u32) -> io::Result<()> {
+        set(&self.neighbours, &neighbour_key(address), peer)
+    }
+
+    /// Packets to and from a hardware address are nobody's.
+    ///
+    /// # Errors
+    /// The kernel's words.
+    pub fn forget_neighbour(&self, address: [u8; 6]) -> io::Result<()> {
+        self.neighbours.delete(&neighbour_key(address)).map_err(io::Error::other)
+    }
+
+    /// What is behind a network, `struct network`, is this peer's.
+    ///
+    /// # Errors
+    /// The kernel's words; too many networks.
+    pub fn set_network(&self, network: &[u8; 24], peer: u32) -> io::Result<()> {
+        set(&self.networks, network, peer)
+    }
+
+    /// A device is this peer's.
+    ///
+    /// # Errors
+    /// The kernel's words.
+    pub fn set_owner(&self, device: u32, peer: u32) -> io::Result<()> {
+        set(&self.owners, &device.to_ne_bytes(), peer)
+    }
+
     /// What they counted so far.
     pub fn counters(&self) -> Vec<u64> {
         let bytes = self.counters.lookup(&0u32.to_ne_bytes(), MapFlags::ANY).ok().flatten().unwrap_or_default();
         bytes.as_chunks::<8>().0.iter().map(|word| u64::from_ne_bytes(*word)).collect()
     }
+}
+
+fn set(map: &MapHandle, key: &[u8], peer: u32) -> io::Result<()> {
+    map.update(key, &peer.to_ne_bytes(), MapFlags::ANY).map_err(io::Error::other)
+}
+
+fn neighbour_key([a, b, c, d, e, f]: [u8; 6]) -> [u8; 8] {
+    [a, b, c, d, e, f, 0, 0]
 }

@@ -1,18 +1,33 @@
 //! What the programs are told when they are loaded.
 
-/// `struct settings` of the program.
+use crate::gateway::peers::PEERS_MAX;
+
+/// The devices of one peer, by index.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Settings {
-    pub link: u32,
+pub struct Pair {
     pub out: u32,
     pub r#in: u32,
+}
+
+/// `struct settings` of the program.
+#[derive(Clone, Debug, Default)]
+pub struct Settings {
+    pub link: u32,
     pub has_mac: bool,
     pub control_port: u16,
+    /// Some peers are told by networks.
+    pub by_network: bool,
+    /// One pair for each peer.
+    pub devices: Vec<Pair>,
 }
 
 impl Settings {
     pub fn bytes(&self) -> Vec<u8> {
-        let words = [self.link, self.out, self.r#in, u32::from(self.has_mac), u32::from(self.control_port)];
-        words.into_iter().flat_map(u32::to_ne_bytes).collect()
+        let peers = self.devices.len() as u32;
+        let words =
+            [self.link, u32::from(self.has_mac), u32::from(self.control_port), peers, u32::from(self.by_network)];
+        let unused = std::iter::repeat_n(Pair::default(), PEERS_MAX - self.devices.len());
+        let devices = self.devices.iter().copied().chain(unused).flat_map(|pair| [pair.out, pair.r#in]);
+        words.into_iter().chain(devices).flat_map(u32::to_ne_bytes).collect()
     }
 }

@@ -1,0 +1,262 @@
+//! The way to one peer: its session, over a socket that all peers' channels share.
+
+use super::ignored::Ignored;
+use super::session::{Opened, Origin, PeerState, Session};
+use crate::sys::hop_limit_socket::{HopLimitSocket, source_address};
+use crate::sys::interface;
+use airtcp_core::control::{self, MESSAGE_MAX};
+use airtcp_core::{Duration, Instant};
+use std::cell::{Cell, RefCell};
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::rc::Rc;
+
+/// Between two looks at the own address, which may change while the gateway runs.
+const LOOK_AGAIN: Duration = Duration::from_millis(200);
+
+/// What a control channel did so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ControlCounters {
+    /// Messages given to the scheme.
+    pub received: u64,
+    /// Messages of the scheme sent.
+    pub sent: u64,
+    /// Messages that could not be sent: no route, longer than [`MESSAGE_MAX`], or nobody has answered yet.
+    pub send_errors: u64,
+    /// Handshakes of the peer.
+    pub handshakes_received: u64,
+    /// Handshakes sent.
+    pub handshakes_sent: u64,
+    /// Messages ignored, by [`Ignored`].
+    pub ignored: [u64; Ignored::ALL.len()],
+}
+
+/// A bound socket, and the interface that it is bound to.
+pub(super) struct SharedSocket {
+    pub socket: HopLimitSocket,
+    link: String,
+    /// Name and number of the interface.
+    device: RefCell<Option<(String, u32)>>,
+    look: Cell<Instant>,
+}
+
+impl SharedSocket {
+    /// Binds to `listen`, on the interface of `link`.
+    ///
+    /// # Errors
+    /// The address is taken or not ours, or there is no such interface.
+    pub fn open(listen: SocketAddr, link: &str) -> io::Result<SharedSocket> {
+        let socket = HopLimitSocket::bind(listen)?;
+        let (device, look) = (RefCell::new(None), Cell::new(Instant::ZERO));
+        let shared = SharedSocket { socket, link: link.to_owned(), device, look };
+        shared.bind_device()?;
+        Ok(shared)
+    }
+
+    /// Binds to the interface that IP has for the link; again if it was made anew.
+    fn bind_device(&self) -> io::Result<()> {
+        let device = interface::ip_interface(&self.link);
+        let device = device.map(|name| interface::index(&name).map(|index| (name, index))).transpose()?;
+        if *self.device.borrow() != device {
+            self.socket.bind_device(device.as_ref().map(|(name, _)| name.as_str()))?;
+            *self.device.borrow_mut() = device;
+        }
+        Ok(())
+    }
+
+    /// Looks at the interface from time to time.
+    fn look(&self, now: Instant) {
+        if now < self.look.get() {
+            return;
+        }
+        self.look.set(now + LOOK_AGAIN);
+        if let Err(error) = self.bind_device() {
+            tracing::debug!("the control socket cannot follow its interface: {error}");
+        }
+    }
+
+    /// The address and port that datagrams to `to` are sent from; it is in the keys.
+    fn local(&self, to: SocketAddr) -> Option<SocketAddr> {
+        let listen = self.socket.local_addr().ok()?;
+        let ip = match listen.ip() {
+            ip if ip.is_unspecified() => self.source_address(to)?,
+            ip => ip,
+        };
+        Some(SocketAddr::new(ip, listen.port()))
+    }
+
+    /// Sends a datagram, from an address of choice if one is given.
+    fn send(&self, datagram: &[u8], from: Option<IpAddr>, to: SocketAddr) -> io::Result<()> {
+        match from {
+            Some(from) => self.socket.send_from(datagram, from, to),
+            None => self.socket.send_to(datagram, to),
+        }
+    }
+
+    fn source_address(&self, to: SocketAddr) -> Option<IpAddr> {
+        let device = self.device.borrow();
+        source_address(to, device.as_ref().map(|(name, _)| name.as_str())).ok()
+    }
+}
+
+/// A session and its way to the other end.
+pub struct ControlChannel {
+    socket: Rc<SharedSocket>,
+    session: Session,
+    local: Option<SocketAddr>,
+    /// The address of this machine that a peer which is known by its key speaks to.
+    spoken_to: Option<IpAddr>,
+    look: Instant,
+    counters: ControlCounters,
+    out: Vec<u8>,
+}
+
+impl ControlChannel {
+    pub(super) fn new(socket: Rc<SharedSocket>, session: Session) -> ControlChannel {
+        let (counters, out) = (ControlCounters::default(), Vec::with_capacity(2048));
+        ControlChannel { socket, session, local: None, spoken_to: None, look: Instant::ZERO, counters, out }
+    }
+
+    /// Learns the address that this end sends from; it is in the keys.
+    fn look(&mut self, now: Instant) {
+        self.socket.look(now);
+        if now < self.look || self.session.roams() {
+            return;
+        }
+        self.look = now + LOOK_AGAIN;
+        let Some(local) = self.session.peer().and_then(|peer| self.socket.local(peer)) else { return };
+        if self.local != Some(local) {
+            self.local = Some(local);
+            self.session.set_local(local);
+        }
+    }
+
+    /// What it did so far.
+    pub fn counters(&self) -> ControlCounters {
+        self.counters
+    }
+
+    /// What is known of the peer.
+    pub fn peer_state(&self, now: Instant) -> PeerState {
+        self.session.peer_state(now)
+    }
+
+    /// Where the peer is, as far as is known.
+    pub fn address(&self) -> Option<SocketAddr> {
+        self.session.peer().map(|peer| SocketAddr::new(peer.ip().to_canonical(), peer.port()))
+    }
+
+    /// True if the peer answered lately and works with this gateway.
+    pub fn is_in_reach(&self, now: Instant) -> bool {
+        self.session.is_in_reach(now)
+    }
+
+    /// IP bytes that a message takes besides its own.
+    pub fn overhead(&self) -> u32 {
+        let is_ipv6 = self.address().is_none_or(|peer| peer.is_ipv6());
+        control::overhead(is_ipv6, self.session.is_secured())
+    }
+
+    /// Sends a message; lost ones are the scheme's affair.
+    pub fn send(&mut self, message: &[u8]) {
+        let peer = self.session.peer().filter(|_| message.len() <= MESSAGE_MAX);
+        let is_sent =
+            peer.is_some_and(|peer| self.session.seal(message, &mut self.out) && self.transmit(self.spoken_to, peer));
+        if is_sent {
+            self.counters.sent += 1;
+        } else {
+            self.counters.send_errors += 1;
+        }
+    }
+
+    fn transmit(&self, from: Option<IpAddr>, to: SocketAddr) -> bool {
+        self.socket.send(&self.out, from, to).is_ok()
+    }
+
+    /// Challenges the peer if it is time.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        self.look(now);
+        self.send_handshakes(now, self.spoken_to);
+    }
+
+    /// When [`ControlChannel::handle_timeout`] has something to do.
+    pub fn poll_timeout(&self) -> Instant {
+        self.session.poll_timeout()
+    }
+
+    fn send_handshakes(&mut self, now: Instant, from: Option<IpAddr>) {
+        while let Some(to) = self.session.poll_transmit(now, &mut self.out) {
+            self.counters.handshakes_sent += u64::from(self.transmit(from, to));
+        }
+    }
+
+    /// How well a datagram between these addresses fits here, without a look at its MAC.
+    pub(super) fn fits(&self, from: SocketAddr, to: Option<IpAddr>, datagram: &[u8]) -> Fit {
+        if self.session.is_from_peer(from) && (!self.session.roams() || to == self.spoken_to) {
+            Fit::Peer
+        } else if !self.session.roams() {
+            Fit::Not
+        } else if self.session.is_of_known_life(datagram) {
+            Fit::KnownLife
+        } else {
+            Fit::Perhaps
+        }
+    }
+
+    /// Takes a datagram of the peer's address; the message for the scheme, if it is one.
+    pub(super) fn open<'a>(&mut self, now: Instant, origin: Origin, datagram: &'a [u8]) -> Option<&'a [u8]> {
+        match self.session.open(now, origin, datagram) {
+            Ok(Opened::Message(message)) => {
+                self.counters.received += 1;
+                Some(message)
+            }
+            Ok(Opened::Handshake) => {
+                self.counters.handshakes_received += 1;
+                self.send_handshakes(now, self.spoken_to);
+                None
+            }
+            Err(reason) => {
+                self.ignore(reason);
+                None
+            }
+        }
+    }
+
+    /// Takes a datagram of another address, if it is made with this peer's key.
+    ///
+    /// # Errors
+    /// Why not.
+    pub(super) fn follow(
+        &mut self,
+        now: Instant,
+        origin: Origin,
+        to: Option<IpAddr>,
+        datagram: &[u8],
+    ) -> Result<(), Ignored> {
+        let port = self.socket.socket.local_addr().map(|listen| listen.port());
+        let (Ok(port), Some(ip)) = (port, to) else { return Err(Ignored::Stranger) };
+        if self.session.follow(now, origin, SocketAddr::new(ip, port), datagram)? {
+            self.spoken_to = to;
+        }
+        self.counters.handshakes_received += 1;
+        self.send_handshakes(now, to);
+        Ok(())
+    }
+
+    pub(super) fn ignore(&mut self, reason: Ignored) {
+        self.counters.ignored[reason as usize] += 1;
+    }
+}
+
+/// How well a datagram fits a channel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Fit {
+    /// It cannot be the peer's.
+    Not,
+    /// Its key would tell.
+    Perhaps,
+    /// It is of the process that is the peer, or a copy.
+    KnownLife,
+    /// It comes from the peer's address.
+    Peer,
+}

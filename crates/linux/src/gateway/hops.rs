@@ -1,0 +1,155 @@
+//! The hops of a gateway, one to each peer: each with an element, two devices, a channel and accounts of its own. They share
+//! the thread, which gives each a batch in turn, and the control socket. What one peer does, or does not, is no other's affair.
+
+use super::control::{ControlChannel, ControlSocket};
+use super::runtime::Runtime;
+use super::share::Share;
+use crate::device::DeviceGone;
+use crate::sys::clock;
+use crate::sys::poll::{PollSet, Slot};
+use airtcp_core::{Duration, Rate};
+use std::net::IpAddr;
+use std::os::fd::AsFd;
+
+/// Datagrams of the control socket before packets get their turn.
+const DATAGRAMS: usize = 64;
+
+/// All hops of a gateway.
+pub struct Hops {
+    hops: Vec<Runtime>,
+    /// Those that may have more packets than were taken.
+    more: Vec<bool>,
+    control: Option<ControlSocket>,
+    /// Of the link's rate, where the hops share it.
+    share: Option<Share>,
+}
+
+/// Where the hops' descriptors are in a set.
+pub struct Slots {
+    devices: Vec<[Slot; 2]>,
+    control: Option<Slot>,
+}
+
+impl Hops {
+    /// The channels of all that have one belong to `control`.
+    pub fn new(hops: Vec<Runtime>, control: Option<ControlSocket>) -> Hops {
+        Hops { more: vec![false; hops.len()], hops, control, share: None }
+    }
+
+    /// The hops share a link of this rate, fairly. What waits for its turn takes so much memory of each at most.
+    pub fn share(&mut self, rate: Rate, memory: u64) {
+        self.hops.iter_mut().for_each(|hop| hop.wait_for_turns(Share::limit(rate, memory)));
+        self.share = Some(Share::new(rate, self.hops.len()));
+    }
+
+    /// Each of them, in the order of the configuration.
+    pub fn iter(&self) -> std::slice::Iter<'_, Runtime> {
+        self.hops.iter()
+    }
+
+    /// Waits for packets and messages.
+    pub fn add_to(&self, set: &mut PollSet) -> Slots {
+        let devices = self.hops.iter().map(|hop| hop.device_fds().map(|fd| set.add_readable(fd))).collect();
+        let control = self.control.as_ref().map(|control| set.add_readable(control.as_fd()));
+        Slots { devices, control }
+    }
+
+    /// Hands waiting control messages to the elements of their peers, a bounded number.
+    ///
+    /// # Errors
+    /// A device is gone.
+    pub fn handle_control(&mut self) -> Result<(), DeviceGone> {
+        let Some(control) = &mut self.control else { return Ok(()) };
+        let mut messages = vec![Vec::new(); self.hops.len()];
+        let mut channels: Vec<&mut ControlChannel> = self.hops.iter_mut().filter_map(Runtime::control_mut).collect();
+        let mut budget = DATAGRAMS;
+        while let Some((index, message)) = control.receive(clock::now(), &mut channels, &mut budget) {
+            messages[index].push(message.to_vec());
+        }
+        self.hops.iter_mut().zip(&messages).try_for_each(|(hop, messages)| hop.handle_messages(messages))
+    }
+
+    /// Does what is to be done after a wait: messages, a batch of packets of each hop that has any, and what is due.
+    ///
+    /// # Errors
+    /// A device is gone.
+    pub fn handle_ready(&mut self, set: &PollSet, slots: &Slots) -> Result<(), DeviceGone> {
+        if slots.control.is_some_and(|slot| set.is_ready(slot)) {
+            self.handle_control()?;
+        }
+        for ((hop, more), devices) in self.hops.iter_mut().zip(&mut self.more).zip(&slots.devices) {
+            if *more || devices.iter().any(|slot| set.is_ready(*slot)) {
+                *more = hop.handle_packets()?;
+            }
+        }
+        self.handle_timeouts();
+        Ok(())
+    }
+
+    /// Takes a batch of packets of each hop; true if more may wait.
+    ///
+    /// # Errors
+    /// A device is gone.
+    pub fn handle_packets(&mut self) -> Result<bool, DeviceGone> {
+        for (hop, more) in self.hops.iter_mut().zip(&mut self.more) {
+            *more = hop.handle_packets()?;
+        }
+        Ok(self.has_more())
+    }
+
+    /// True if packets may wait that were not taken yet.
+    pub fn has_more(&self) -> bool {
+        self.more.contains(&true)
+    }
+
+    /// Runs what is due.
+    pub fn handle_timeouts(&mut self) {
+        self.hops.iter_mut().for_each(Runtime::handle_timeouts);
+        self.take_turns();
+    }
+
+    /// Lets go what the shared link has time for.
+    fn take_turns(&mut self) {
+        let Some(share) = &mut self.share else { return };
+        let mut counts = vec![0; self.hops.len()];
+        while let Some(peer) = share.next(clock::now(), |peer| self.hops[peer].waiting(counts[peer])) {
+            counts[peer] += 1;
+        }
+        let turns = self.hops.iter_mut().zip(counts).filter(|(_, count)| *count > 0);
+        turns.for_each(|(hop, count)| hop.release(count));
+    }
+
+    /// How many packets and messages wait for their turn on a shared link.
+    fn waiting(&self) -> usize {
+        self.hops.iter().map(Runtime::waiting_count).sum()
+    }
+
+    /// Lets go all that waits for its turn, at the end.
+    pub fn release_all(&mut self) {
+        self.hops.iter_mut().for_each(|hop| hop.release(usize::MAX));
+    }
+
+    /// How long until something is due; `None` for never.
+    pub fn until_timeout(&self) -> Option<Duration> {
+        let turn = self.share.as_ref().filter(|_| self.waiting() > 0);
+        let turn = turn.map(|share| share.free_at().saturating_since(clock::now()));
+        self.hops.iter().filter_map(Runtime::until_timeout).chain(turn).min()
+    }
+
+    /// Where the peers are, as far as is known.
+    pub fn addresses(&self) -> Vec<Option<IpAddr>> {
+        self.hops.iter().map(|hop| hop.control()?.address().map(|address| address.ip())).collect()
+    }
+
+    /// Packets that are held.
+    pub fn held(&self) -> usize {
+        let of_elements: usize = self.hops.iter().map(|hop| hop.element().held().packets).sum();
+        of_elements + self.waiting()
+    }
+
+    /// Datagrams that were no peer's, by reason.
+    pub fn strangers(&self) -> impl Iterator<Item = u64> {
+        let ignored = self.control.as_ref().map(ControlSocket::ignored).unwrap_or_default();
+        ignored.into_iter()
+    }
+}
