@@ -93,9 +93,17 @@ impl Exit {
             self.close(cx, oldest);
         }
         let lane = Lane { last: passed.sequence, left: cx.now(), came: passed.came, queue: VecDeque::new() };
-        self.by_last.insert(passed.sequence, self.next_id);
         self.lanes.insert(self.next_id, lane);
+        self.name(cx, self.next_id, passed.sequence);
         self.next_id += 1;
+    }
+
+    /// The lane is found by this packet from now on. Another one that is, of an earlier incarnation of the sender, has caught up.
+    fn name(&mut self, cx: &mut Context<'_>, id: LaneId, last: Position) {
+        if let Some(other) = self.by_last.remove(&last) {
+            self.close(cx, other);
+        }
+        self.by_last.insert(last, id);
     }
 
     fn follow(&mut self, cx: &mut Context<'_>, id: LaneId, speed: u64, passed: &Passed, packet: Packet) {
@@ -116,7 +124,7 @@ impl Exit {
             lane.queue.push_back((passed.came, packet));
         }
         lane.last = passed.sequence;
-        self.by_last.insert(passed.sequence, id);
+        self.name(cx, id, passed.sequence);
         if self.held.memory > self.memory_limit {
             self.clear(cx);
         }
@@ -273,6 +281,19 @@ mod tests {
         let (mut door, now) = super::tests::door(4, 1 << 20);
         (0..5).for_each(|_| door.packet(now, Port::LINK, ago(0)));
         assert_eq!((departures(&mut door, now), door.element.exit.lanes.len()), (std::vec![5], 0));
+    }
+
+    #[test]
+    fn a_number_that_begins_anew_is_another_flow() {
+        let (mut door, now) = door(4, 1 << 20);
+        for ms in [40, 30, 20] {
+            door.packet(now, Port::LINK, ago(ms));
+        }
+        door.element.next = 1;
+        for ms in [40, 30, 20] {
+            door.packet(now, Port::LINK, ago(ms));
+        }
+        assert_eq!(departures(&mut door, now).iter().sum::<usize>(), 6);
     }
 
     #[test]
