@@ -83,6 +83,7 @@ const BUILT_IN: &[(&str, &str)] = &[
     ("wrong-rate", include_str!("../../../../scenarios/wrong-rate.toml")),
     ("field", include_str!("../../../../scenarios/field.toml")),
     ("any-traffic", include_str!("../../../../scenarios/any-traffic.toml")),
+    ("long-hop", include_str!("../../../../scenarios/long-hop.toml")),
     ("accept-50mbit", include_str!("../../../../scenarios/accept-50mbit.toml")),
 ];
 
