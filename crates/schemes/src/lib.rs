@@ -7,7 +7,7 @@
 //! (`selective_repeat`), a code that repairs without asking (`sliding_code`), a proxy that splits connections (`proxy`),
 //! acknowledgments (`acks`), sequence space (`position`, `seq_map`), and what a medium tells of a frame (`tracker`).
 //!
-//! A scheme is made of [`Element`]s and knows neither clock nor socket nor topology: the
+//! A scheme is made of [`Element`](airtcp_core::Element)s and knows neither clock nor socket nor topology: the
 //! simulator and the gateway daemon run the same code. Adding one is a file and a line here; a
 //! crate outside the workspace passes its own [`SchemeEntry`] to the command's `main_with`.
 #![no_std]

@@ -12,9 +12,9 @@
 //! - *Ends of bursts* go out twice where the link has time. If nothing is acknowledged in the time that acknowledgments take,
 //!   what left last goes out again, and its acknowledgment tells what else is missing.
 //! - *A way that loses all frames* and lets messages through (a firewall that knows no protocol 254) gets packets as they are.
-//! - *Clean links* carry packets as they are, until they lose one ([`framing`]).
+//! - *Clean links* carry packets as they are, until they lose one (`framing.rs`).
 //! - *Later tries*: the fewer are left, the more copies go out.
-//! - *Long hops*: codes among the packets mend most losses before anybody could ask ([`ahead`]).
+//! - *Long hops*: codes among the packets mend most losses before anybody could ask (`ahead.rs`).
 
 mod ahead;
 mod answers;
