@@ -38,14 +38,13 @@ pub(crate) struct LinkRate {
     departures: Departures,
     law: RateLaw,
     missing: Missing,
-    has_lost: bool,
 }
 
 impl LinkRate {
     /// Of a link that is given no more than `bound`. Takes at most `memory` bytes.
     pub fn new(bound: Option<Rate>, memory: u64) -> Self {
         let (departures, law) = (Departures::new(memory), RateLaw::new(bound));
-        LinkRate { departures, law, missing: Missing::default(), has_lost: false }
+        LinkRate { departures, law, missing: Missing::default() }
     }
 
     /// A packet left through `lane` of `egress`.
@@ -68,21 +67,17 @@ impl LinkRate {
         self.missing = Missing::default();
     }
 
-    /// What the other end says; the distance of the ends is `rtt` where nothing waits.
-    pub fn on_report(&mut self, cx: &mut Context<'_>, report: &Report, rtt: Duration, egress: &mut Egress) {
-        let verdict = match self.departures.find(report) {
-            Some(sample) => {
-                self.has_lost |= self.missing.add(sample.packets, sample.received);
-                self.law.on_report(cx.now(), &sample, self.departures.later(), rtt)
-            }
+    /// What the other end says; the distance of the ends is `rtt` where nothing waits. True if something was lost since this
+    /// last said so.
+    pub fn on_report(&mut self, cx: &mut Context<'_>, report: &Report, rtt: Duration, egress: &mut Egress) -> bool {
+        let sample = self.departures.find(report);
+        let has_lost = sample.is_some_and(|sample| self.missing.add(sample.packets, sample.received));
+        let verdict = match sample {
+            Some(sample) => self.law.on_report(cx.now(), &sample, self.departures.later(), rtt),
             None => self.law.on_unknown_report(cx.now()),
         };
         obey(cx, verdict, egress);
-    }
-
-    /// True if something that left did not come, since this was last asked.
-    pub fn take_loss(&mut self) -> bool {
-        core::mem::take(&mut self.has_lost)
+        has_lost
     }
 
     /// True while repairs do harm: packets wait in the link however little is sent, so somebody else fills it.

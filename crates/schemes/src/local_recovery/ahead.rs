@@ -12,19 +12,19 @@
 //! the surplus costs much beside the losses. docs/local-recovery.md has the sweeps.
 
 use super::covered;
-use super::frame::{FRAME_LEN, Kind};
+use super::frame::{CODE_LEN, Kind};
 use super::losses::{Loss, Losses};
 use crate::hop::PACKET_BYTES;
 use crate::position::Position;
 use crate::selective_repeat::{Ack, Arrived, Frame};
 use crate::sliding_code::{Code, Encoder, HEAD};
 use airtcp_core::packet::SHIM_HEADER;
-use airtcp_core::{Duration, Packet, Rate};
+use airtcp_core::{Duration, Packet, Rate, SeqNum};
 use core::net::IpAddr;
 
 /// On a shorter hop a repair on request comes soon enough.
 pub(super) const LONG: Duration = Duration::from_millis(50);
-/// Packets in a code, at most: some times the longest mean wait for one.
+/// Packets in a code, at most: a few times as many as a loss waits for codes on average.
 const WINDOW: usize = 250;
 /// A loss may wait for so much of a round trip, on average.
 const WAIT_PER_CENT: u64 = 40;
@@ -41,7 +41,7 @@ const NO_NEXT_HEADER: u8 = 59;
 
 /// Bytes of a code beyond the longest packet in it, IPv4 and IPv6.
 pub(super) const OVERHEAD: [u32; 2] = [20 + BESIDE_HEADER, 40 + BESIDE_HEADER];
-const BESIDE_HEADER: u32 = SHIM_HEADER + FRAME_LEN as u32 - 2 + HEAD as u32 + covered::OVERHEAD;
+const BESIDE_HEADER: u32 = SHIM_HEADER + CODE_LEN as u32 + HEAD as u32 + covered::OVERHEAD;
 
 /// What may be chosen.
 #[derive(Clone, Copy, Debug)]
@@ -65,7 +65,7 @@ pub(super) struct Ahead {
     due: u64,
     /// Packets since the latest code.
     uncovered: u32,
-    /// The way of the packets in the window; an IPv4 one if there is any.
+    /// The way of a packet since the window was empty; an IPv4 one if there was any.
     ends: Option<(IpAddr, IpAddr)>,
 }
 
@@ -173,7 +173,7 @@ impl Ahead {
     }
 
     /// The next code, which takes its seed from the number that it leaves with.
-    pub fn take(&mut self, number: airtcp_core::SeqNum) -> Option<(Code, Packet)> {
+    pub fn take(&mut self, number: SeqNum) -> Option<(Code, Packet)> {
         self.due = self.due.checked_sub(1)?;
         self.uncovered = 0;
         let code = self.encoder.code(number.0 as u16)?;

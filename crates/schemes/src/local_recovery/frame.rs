@@ -13,8 +13,10 @@ use crate::hop::Part;
 use crate::selective_repeat::Frame;
 use alloc::vec::Vec;
 
+/// Bytes of the shim's body of a code.
+pub(super) const CODE_LEN: usize = 14;
 /// Bytes of the shim's body, at most.
-pub const FRAME_LEN: usize = 16;
+pub const FRAME_LEN: usize = CODE_LEN + 2;
 
 /// The longest distance that a frame can tell, in packets.
 const MOST_AFTER: u16 = 0x3fff;

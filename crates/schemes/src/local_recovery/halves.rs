@@ -5,7 +5,7 @@ use super::exit::Exit;
 use crate::hop::{Outlet, Part, Passed};
 use crate::position::Position;
 use crate::tally::Tally;
-use airtcp_core::{Context, DropReason, Duration, Instant, Packet};
+use airtcp_core::{Backlog, Context, DropReason, Duration, Instant, Packet};
 use alloc::collections::{BTreeMap, VecDeque};
 
 /// Memory of an entry beside its packet.
@@ -15,14 +15,14 @@ const ENTRY: u64 = 64;
 #[derive(Debug)]
 pub(super) struct Halves {
     /// Where whole packets leave.
-    pub exit: Exit,
+    exit: Exit,
     memory_limit: u64,
     /// Heads whose turn has come, and whose tail's has not.
     heads: BTreeMap<Position, (Passed, Packet)>,
     /// When their turn came, the first ones first; some are gone.
     came: VecDeque<(Instant, Position)>,
     /// What of them is held.
-    pub held: Tally,
+    held: Tally,
 }
 
 impl Halves {
@@ -43,9 +43,24 @@ impl Halves {
     /// Lets go of everything.
     pub fn clear(&mut self, cx: &mut Context<'_>) {
         self.forget_before(cx, Position::MAX);
+        self.exit.clear(cx);
     }
 
-    /// No head waits longer than `hold`.
+    /// What waits here and at the exit.
+    pub fn waiting(&self) -> Backlog {
+        self.held.waiting + self.exit.held.waiting
+    }
+
+    /// Its memory.
+    pub fn memory(&self) -> u64 {
+        self.held.memory + self.exit.held.memory
+    }
+
+    pub fn check(&self) -> Result<(), &'static str> {
+        self.exit.check()
+    }
+
+    /// No head waits longer than `hold`, and what is due leaves.
     pub fn handle_timeout(&mut self, cx: &mut Context<'_>, hold: Duration) {
         while let Some((_, sequence)) = self.came.front().copied().filter(|(came, _)| *came + hold <= cx.now()) {
             self.came.pop_front();
@@ -53,11 +68,13 @@ impl Halves {
                 self.end(cx, head, DropReason::CORRUPTED);
             }
         }
+        self.exit.handle_timeout(cx);
     }
 
-    /// When the first head has waited for `hold`.
+    /// When the first head has waited for `hold`, or a packet is due.
     pub fn poll_timeout(&self, hold: Duration) -> Option<Instant> {
-        self.came.front().map(|(came, _)| *came + hold)
+        let head = self.came.front().map(|(came, _)| *came + hold);
+        head.into_iter().chain(self.exit.poll_timeout()).min()
     }
 
     /// Forgets when heads came that are gone.

@@ -230,7 +230,6 @@ impl Station {
     fn start_anew(&mut self, cx: &mut Context<'_>) {
         self.receiver.release_all(cx);
         self.receiver.order.outlet.clear(cx);
-        self.receiver.order.outlet.exit.clear(cx);
         self.restorer.clear();
         self.outgoing.forget();
     }
@@ -286,7 +285,6 @@ impl Element for Station {
         let timing = self.timing();
         let ack = self.receiver.handle_timeout(cx, &timing.patience());
         self.receiver.order.outlet.handle_timeout(cx, timing.hold);
-        self.receiver.order.outlet.exit.handle_timeout(cx);
         self.settle(cx);
         self.answer(cx, ack, None);
         let is_heard = self.peer.is_heard(cx.now());
@@ -297,22 +295,19 @@ impl Element for Station {
         let timing = self.timing();
         let outgoing = self.outgoing.poll_timeout(&timing, self.peer.in_reach());
         let incoming = self.receiver.poll_timeout(&timing.patience());
-        let halves = self.receiver.order.outlet.poll_timeout(timing.hold);
-        let exit = self.receiver.order.outlet.exit.poll_timeout();
-        [outgoing, incoming, halves, exit].into_iter().flatten().chain([self.peer.poll_timeout()]).min()
+        let outlet = self.receiver.order.outlet.poll_timeout(timing.hold);
+        [outgoing, incoming, outlet].into_iter().flatten().chain([self.peer.poll_timeout()]).min()
     }
 
     fn held(&self) -> Backlog {
         let order = &self.receiver.order;
-        let outlet = &order.outlet;
-        self.outgoing.egress.backlog() + order.held.waiting + outlet.held.waiting + outlet.exit.held.waiting
+        self.outgoing.egress.backlog() + order.held.waiting + order.outlet.waiting()
     }
 
     fn observe(&self, gauge: &mut dyn FnMut(Gauge, u64)) {
         let held = &self.receiver.order.held;
         gauge(Gauge::CACHE_BYTES, self.outgoing.sender.memory());
-        let outlet = &self.receiver.order.outlet;
-        let incoming = held.memory + outlet.held.memory + outlet.exit.held.memory + self.restorer.memory();
+        let incoming = held.memory + self.receiver.order.outlet.memory() + self.restorer.memory();
         gauge(Gauge::MEMORY_BYTES, self.outgoing.memory() + incoming);
         hop::observe(gauge, &self.outgoing.egress, held, &self.peer);
         self.outgoing.link_rate.observe(gauge, &self.outgoing.egress);
@@ -325,7 +320,7 @@ impl Element for Station {
     fn check(&self) -> Result<(), &'static str> {
         self.outgoing.check()?;
         self.restorer.check()?;
-        self.receiver.order.outlet.exit.check()?;
+        self.receiver.order.outlet.check()?;
         self.receiver.order.check()
     }
 }

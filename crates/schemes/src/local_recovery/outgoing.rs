@@ -378,10 +378,9 @@ impl Outgoing {
             (self.probes, self.unanswered, self.answered_at) = (0, 0, cx.now());
             self.answers.add(sample);
         }
-        if let Some(report) = news.and_then(|news| news.report.as_ref()) {
-            self.link_rate.on_report(cx, report, timing.rtt, &mut self.egress);
-        }
-        if self.link_rate.take_loss() {
+        if let Some(report) = news.and_then(|news| news.report.as_ref())
+            && self.link_rate.on_report(cx, report, timing.rtt, &mut self.egress)
+        {
             self.on_loss(cx.now(), timing);
         }
         self.tell_oldest(cx);

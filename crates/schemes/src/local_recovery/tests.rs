@@ -342,8 +342,8 @@ fn heads_without_tails_take_no_more_than_their_memory() {
         assert!(head.push_shim(&Local::encode(&frame)));
         bench.b.packet(bench.now, Port::LINK, head);
     }
-    let held = &bench.b.element.receiver.order.outlet.held;
-    assert!(held.memory <= limit && held.waiting.packets > 1000, "{held:?}");
+    let outlet = &bench.b.element.receiver.order.outlet;
+    assert!(outlet.memory() <= limit && outlet.waiting().packets > 1000, "{outlet:?}");
     assert!(bench.b.ledger.discarded.get(DropReason::MEMORY_LIMIT) > 0);
 }
 
