@@ -38,15 +38,13 @@ pub use frame::{Kind, Shim, decode_shim, encode_shim};
 pub use settings::Settings;
 
 use crate::egress::{Egress, EgressSettings, check_rate, flow_queue};
-use crate::hop::{self, Keep, Order, Part, ShimRoom, Turn, incarnation, unwrap};
-use crate::link_rate::{Advice, Arrivals, LinkRate, Name, Report};
+use crate::hop::{self, Keep, Order, Part, Turn, incarnation, unwrap};
+use crate::link_rate::{Advice, Arrivals, Name, Report};
 use crate::peer::{self, Change, Peer};
 use crate::position::{self, Position};
+use crate::selective_repeat::Receiver;
 pub use crate::selective_repeat::{Ack, Frame, LinkNews, Message};
-use crate::selective_repeat::{Receiver, Sender};
 use crate::{Made, Placement, Reports, SchemeEntry, Site, settings_for};
-use ahead::{Ahead, AheadSettings};
-use airtcp_core::packet::SHIM_HEADER;
 use airtcp_core::parameters::ParameterError;
 use airtcp_core::{
     Backlog, Context, CreateReason, DropReason, Duration, Element, Event, Gauge, Instant, Packet, Peer as PeerId, Port,
@@ -55,10 +53,8 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use covered::Restored;
 use exit::Exit;
-use flows::Flows;
-use frame::FRAME_LEN;
 use halves::Halves;
-use outgoing::{Equipment, Outgoing};
+use outgoing::Outgoing;
 use restorer::Restorer;
 use timing::Timing;
 
@@ -113,23 +109,8 @@ impl Station {
         let queue = settings.queue.clone().unwrap_or_else(flow_queue);
         let queue = EgressSettings::within(site, settings.rate, Some(&queue), sixteenth * share::QUEUE);
         let egress = Egress::new(queue, site.rng);
-        let link_rate = LinkRate::new(egress.rate(), if settings.learn { sixteenth / 4 } else { 0 });
         let peer = Peer::new(settings.hello, settings.peer_timeout, None, site.rng.next_u64());
-        let shim_room = |overhead| ShimRoom::new(settings.mtu, &site.link, overhead);
-        let codes =
-            AheadSettings { from: (settings.codes_from > 0).then_some(settings.codes_from), wait: settings.codes_wait };
-        let outgoing = Outgoing::new(Equipment {
-            egress,
-            link_rate,
-            sender: Sender::new(incarnation(peer.epoch()), settings.tries),
-            shim_room: shim_room([SHIM_HEADER + FRAME_LEN as u32; 2]),
-            code_room: shim_room(ahead::OVERHEAD),
-            ahead: Ahead::new(codes, sixteenth / 2),
-            flows: Flows::new(site.rng),
-            redundancy: settings.redundancy,
-            always_framed: settings.always_framed,
-            most_copies: sixteenth * share::COPIES,
-        });
+        let outgoing = Outgoing::new(settings, site, egress, incarnation(peer.epoch()));
         let exit = Exit::new(settings.catch_up, sixteenth);
         let order = Order::through(Halves::new(exit, sixteenth / 2), Keep::Flows, sixteenth * share::HELD);
         Station {

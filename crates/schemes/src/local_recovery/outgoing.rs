@@ -1,18 +1,21 @@
 //! What goes to the link: the queue before it, the rate at which it is emptied, and copies of what the other end may not
 //! have.
 
-use super::ahead::{Ahead, LONG};
+use super::ahead::{self, Ahead, AheadSettings, LONG};
 use super::answers::Answers;
 use super::events;
 use super::flows::Flows;
-use super::frame::{Kind, Shim, encode_shim};
+use super::frame::{FRAME_LEN, Kind, Shim, encode_shim};
 use super::framing::Framing;
 use super::timing::Timing;
+use super::{Settings, share};
+use crate::Site;
 use crate::egress::{Allowance, Egress, Lane, Lossy};
 use crate::hop::{Part, ShimRoom, times};
 use crate::link_rate::{LinkRate, Messages, Name};
 use crate::position::Position;
 use crate::selective_repeat::{Ack, Frame, LinkNews, Mending, Message, Place, Sender};
+use airtcp_core::packet::SHIM_HEADER;
 use airtcp_core::{Context, CreateReason, DropReason, Duration, Event, Instant, Packet, Port, Rate};
 use alloc::collections::VecDeque;
 
@@ -65,42 +68,21 @@ pub(super) struct Outgoing {
     pub largest_window: u64,
 }
 
-/// What an [`Outgoing`] is made of.
-pub(super) struct Equipment {
-    pub egress: Egress,
-    pub link_rate: LinkRate,
-    pub sender: Sender,
-    pub shim_room: ShimRoom,
-    pub code_room: ShimRoom,
-    pub ahead: Ahead,
-    pub flows: Flows,
-    pub redundancy: bool,
-    pub always_framed: bool,
-    pub most_copies: u64,
-}
-
 impl Outgoing {
-    pub fn new(equipment: Equipment) -> Outgoing {
-        let Equipment {
-            egress,
-            link_rate,
-            sender,
-            shim_room,
-            code_room,
-            ahead,
-            flows,
-            redundancy,
-            always_framed,
-            most_copies,
-        } = equipment;
+    /// Empties `egress`, in frames of this incarnation.
+    pub fn new(settings: &Settings, site: &mut Site<'_>, egress: Egress, incarnation: u16) -> Outgoing {
+        let sixteenth = site.max_memory.0 / 16;
+        let shim_room = |overhead| ShimRoom::new(settings.mtu, &site.link, overhead);
+        let codes =
+            AheadSettings { from: (settings.codes_from > 0).then_some(settings.codes_from), wait: settings.codes_wait };
         Outgoing {
+            link_rate: LinkRate::new(egress.rate(), if settings.learn { sixteenth / 4 } else { 0 }),
             egress,
-            link_rate,
-            sender,
-            shim_room,
-            code_room,
-            ahead,
-            flows,
+            sender: Sender::new(incarnation, settings.tries),
+            shim_room: shim_room([SHIM_HEADER + FRAME_LEN as u32; 2]),
+            code_room: shim_room(ahead::OVERHEAD),
+            ahead: Ahead::new(codes, sixteenth / 2),
+            flows: Flows::new(site.rng),
             answers: Answers::default(),
             repairs: Allowance::new(REPAIR_PARTS),
             messages: Messages::default(),
@@ -110,11 +92,11 @@ impl Outgoing {
             answered_at: Instant::ZERO,
             blocked_until: Instant::ZERO,
             last: None,
-            redundancy,
-            always_framed,
+            redundancy: settings.redundancy,
+            always_framed: settings.always_framed,
             framing: Framing::default(),
             lossy: Lossy::default(),
-            most_copies,
+            most_copies: sixteenth * share::COPIES,
             largest_window: 0,
         }
     }
