@@ -47,6 +47,8 @@ pub(crate) struct Peer {
     /// Epoch, stamp and time of the last HELLO heard.
     last_hello: Option<(u64, u64, Instant)>,
     last_heard: Option<Instant>,
+    /// When the latest of our HELLOs left that the other end has heard.
+    echoed: Instant,
     in_reach: bool,
     configured_rtt: Option<Duration>,
     samples: [Duration; SAMPLES],
@@ -118,6 +120,7 @@ impl Peer {
             searching: FIRST_SEARCH,
             last_hello: None,
             last_heard: None,
+            echoed: Instant::ZERO,
             in_reach: false,
             configured_rtt,
             samples: [Duration::MAX; SAMPLES],
@@ -136,9 +139,9 @@ impl Peer {
         self.configured_rtt.or(measured).unwrap_or(Duration::from_millis(10))
     }
 
-    /// Something was heard of the other end of late: no more than two of its HELLOs in a row are missing.
-    pub fn is_heard(&self, now: Instant) -> bool {
-        self.last_heard.is_some_and(|heard| now.saturating_since(heard) < self.hello_every.saturating_mul(3))
+    /// When the latest of our HELLOs left that the other end has heard, as far as it has said so.
+    pub fn echoed(&self) -> Instant {
+        self.echoed
     }
 
     /// This end's epoch.
@@ -171,6 +174,7 @@ impl Peer {
         let now = cx.now();
         let restarted = self.last_hello.is_some_and(|(epoch, ..)| epoch != hello.epoch);
         self.last_hello = Some((hello.epoch, hello.stamp, now));
+        self.echoed = self.echoed.max(Instant::from_nanos(hello.echo.min(now.as_nanos())));
         let is_sample = self.take_sample(now, hello);
         if restarted {
             cx.emit(Event::PEER_RESTART);

@@ -102,6 +102,22 @@ impl Buffer {
         }
     }
 
+    /// Puts `packet` in the place of the newest of its flow, which is not the only one, if it covers that. Only disciplines with
+    /// a queue for each flow can.
+    ///
+    /// # Errors
+    /// `packet` itself.
+    pub fn replace_newest(
+        &mut self,
+        packet: Packet,
+        covers: &dyn Fn(&Packet, &Packet) -> bool,
+    ) -> Result<Packet, Packet> {
+        match &mut self.discipline {
+            Discipline::Departure(queue) => queue.replace_newest(packet, covers),
+            Discipline::DropTail(_) | Discipline::Ring(_) | Discipline::Arrival(_) => Err(packet),
+        }
+    }
+
     /// For disciplines that measure waits: packets may wait for `least` from now on, or as long as configured if that is
     /// longer, and `extra` more. Others do not change.
     pub fn allow(&mut self, least: Duration, extra: Duration) {

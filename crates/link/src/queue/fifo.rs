@@ -31,6 +31,27 @@ impl Fifo {
         Some((since, packet))
     }
 
+    /// Puts `packet` in the place of the newest, behind one more at least, if it covers that.
+    ///
+    /// # Errors
+    /// `packet` itself.
+    pub(super) fn replace_newest(
+        &mut self,
+        packet: Packet,
+        covers: impl FnOnce(&Packet, &Packet) -> bool,
+    ) -> Result<Packet, Packet> {
+        let is_first = self.packets.len() < 2;
+        let Some(newest) = self.packets.back_mut().filter(|newest| !is_first && covers(&packet, &newest.packet)) else {
+            return Err(packet);
+        };
+        self.bytes += u64::from(packet.wire_len());
+        self.memory += packet.memory();
+        let old = core::mem::replace(&mut newest.packet, packet);
+        self.bytes -= u64::from(old.wire_len());
+        self.memory -= old.memory();
+        Ok(old)
+    }
+
     pub(super) fn backlog(&self) -> Backlog {
         Backlog { packets: self.packets.len(), bytes: self.bytes }
     }

@@ -192,6 +192,11 @@ impl DepartureQueue for FqCodelQueue {
         self.waiting
     }
 
+    fn replace_newest(&mut self, packet: Packet, covers: &dyn Fn(&Packet, &Packet) -> bool) -> Result<Packet, Packet> {
+        let index = self.flow_of(&packet);
+        self.change(index, |flow, _| flow.fifo.replace_newest(packet, covers))
+    }
+
     fn allow(&mut self, least: Duration, extra: Duration) {
         self.law.allow(least, extra);
     }

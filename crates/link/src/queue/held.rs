@@ -18,6 +18,14 @@ pub(crate) trait DepartureQueue: Debug + Send {
     /// What waits.
     fn backlog(&self) -> Backlog;
 
+    /// Puts `packet` in the place of the newest of its flow, if it covers that; not where flows share a queue.
+    ///
+    /// # Errors
+    /// `packet` itself.
+    fn replace_newest(&mut self, packet: Packet, _covers: &dyn Fn(&Packet, &Packet) -> bool) -> Result<Packet, Packet> {
+        Err(packet)
+    }
+
     /// Packets may wait for `least`, or as long as configured, and `extra` more.
     fn allow(&mut self, least: Duration, extra: Duration);
 }
@@ -61,6 +69,14 @@ impl Held {
 
     pub(crate) fn backlog(&self) -> Backlog {
         self.queue.backlog()
+    }
+
+    pub(crate) fn replace_newest(
+        &mut self,
+        packet: Packet,
+        covers: &dyn Fn(&Packet, &Packet) -> bool,
+    ) -> Result<Packet, Packet> {
+        self.queue.replace_newest(packet, covers)
     }
 
     pub(crate) fn allow(&mut self, least: Duration, extra: Duration) {

@@ -22,6 +22,7 @@ pub(crate) use pacer::{Pacer, time_on_link};
 pub use settings::{EgressSettings, QueueSize};
 pub(crate) use settings::{check_rate, flow_queue};
 
+use crate::redundant_ack;
 use airtcp_core::{
     Backlog, Context, DropReason, Duration, Ecn, Event, FlowKey, Instant, Packet, Port, Rate, Rng, SeqNum,
 };
@@ -62,6 +63,7 @@ pub struct Egress {
     size: QueueSize,
     max_bytes: u64,
     ecn_threshold: Option<u64>,
+    thins_acks: bool,
     repairs: VecDeque<Packet>,
     repair_bytes: u64,
     queue: Buffer,
@@ -96,6 +98,7 @@ impl Egress {
             pacer: Pacer::new(rate),
             max_bytes,
             ecn_threshold,
+            thins_acks: false,
             repairs: VecDeque::new(),
             repair_bytes: 0,
             queue: Buffer::new(&size.queue(rate), &site(rate), own),
@@ -111,6 +114,12 @@ impl Egress {
             is_blocked: false,
             size,
         }
+    }
+
+    /// An acknowledgment that comes to an earlier one of its flow, which waits behind others and says no more, takes its place;
+    /// where each flow has a queue.
+    pub fn thin_acks(&mut self) {
+        self.thins_acks = true;
     }
 
     /// The rate at which the queue is emptied.
@@ -150,8 +159,11 @@ impl Egress {
 
     /// The queue may hold what arrives in the time `span` more than its limit, until `until`, at most three times its
     /// limit; or its packets may wait so much longer, if it drops what waits too long. For bursts that a scheme causes
-    /// itself.
+    /// itself, and for what waited while the link stood still. More for longer is not taken back.
     pub fn make_room(&mut self, until: Instant, span: Duration) {
+        if self.extra.0 > until && self.extra.2 > span {
+            return;
+        }
         self.extra = (until, 0, span);
         if let QueueLimit::Bytes(limit) = self.limit {
             let burst = self.rate().map_or(0, |rate| rate.bytes_in(span));
@@ -183,6 +195,15 @@ impl Egress {
     /// Like [`Egress::push`], for a caller that has more to send than waits here, and itself says when that begins
     /// ([`Egress::begin`]).
     pub fn enqueue(&mut self, cx: &mut Context<'_>, mut packet: Packet) {
+        if self.thins_acks {
+            match self.queue.replace_newest(packet, &redundant_ack::makes_redundant) {
+                Ok(redundant) => {
+                    cx.emit(Event::ACK_SUPPRESSED);
+                    return cx.discard(redundant, DropReason::SUPPRESSED);
+                }
+                Err(it) => packet = it,
+            }
+        }
         let (now, waiting) = (cx.now(), self.queue.backlog());
         let is_alone = waiting.packets == 0;
         if !is_alone && self.backlog().bytes + u64::from(packet.wire_len()) > self.max_bytes {
@@ -194,7 +215,7 @@ impl Egress {
             packet.set_ecn(Ecn::Ce);
         }
         self.queue.set_limit(self.limit_at(now));
-        self.queue.allow(self.least_wait, if now < self.extra.0 { self.extra.2 } else { Duration::ZERO });
+        self.allow_waits(now);
         let dropped = self.dropped.len();
         let free_at = self.free_at_tail(now);
         self.queue.push(now, free_at, packet, &mut |packet, reason| self.dropped.push_back((packet, reason)));
@@ -203,6 +224,10 @@ impl Egress {
         }
         self.queue_bytes_max = self.queue_bytes_max.max(self.queue.backlog().bytes);
         self.report_marks(cx);
+    }
+
+    fn allow_waits(&mut self, now: Instant) {
+        self.queue.allow(self.least_wait, if now < self.extra.0 { self.extra.2 } else { Duration::ZERO });
     }
 
     /// When the link has sent all that waits; later than now if anything does.
@@ -293,6 +318,7 @@ impl Egress {
             self.repair_bytes -= u64::from(packet.wire_len());
             return Some(Departure { packet, lane: Lane::Repair });
         }
+        self.allow_waits(cx.now());
         let next = self.queue.pop(cx.now(), &mut |packet, reason| self.dropped.push_back((packet, reason)));
         self.report_marks(cx);
         if let Some(packet) = next {

@@ -119,11 +119,52 @@ fn what_came_in_under_a_raised_limit_may_stay_when_the_limit_falls() {
     }
     // 3200 bytes and as many as 3 ms bring, 3000.
     assert_eq!(egress.backlog().packets, 5);
-    egress.make_room(at(100), Duration::ZERO);
     with(&mut io, at(0), |cx| egress.discard_dropped(cx));
     assert_eq!(egress.check(), Ok(()));
-    push(&mut egress, &mut io, at(0), 9000);
+    push(&mut egress, &mut io, at(100), 9000);
     assert_eq!(egress.backlog().packets, 5, "3200 bytes are the limit again");
+}
+
+#[test]
+fn less_room_for_a_shorter_time_takes_none_back() {
+    let settings = EgressSettings::new(Some(Rate::from_bps(8_000_000)), QueueSize::bytes(3200));
+    let (mut egress, mut io) = (Egress::new(settings, &Rng::derive(1, "egress")), Recorder::default());
+    egress.make_room(at(100), Duration::from_millis(3));
+    egress.make_room(at(50), Duration::from_millis(1));
+    for n in 0..7 {
+        push(&mut egress, &mut io, at(60), n * 1000);
+    }
+    assert_eq!(egress.backlog().packets, 5);
+    egress.make_room(at(50), Duration::from_millis(6));
+    with(&mut io, at(60), |cx| egress.discard_dropped(cx));
+    push(&mut egress, &mut io, at(70), 9000);
+    assert_eq!(egress.backlog().packets, 5, "more for a shorter time is another matter");
+}
+
+#[test]
+fn acknowledgments_that_wait_are_thinned_where_each_flow_has_a_queue() {
+    let acks = |queue: &str, thins: bool| {
+        let queue = Queue::read(&queue.into()).unwrap();
+        let settings = EgressSettings::new(Some(Rate::from_bps(8_000)), QueueSize::Fixed(queue));
+        let (mut egress, mut io) = (Egress::new(settings, &Rng::derive(1, "egress")), Recorder::default());
+        if thins {
+            egress.thin_acks();
+        }
+        let other = edited(&ack(500), |tcp| tcp.source_port += 1);
+        for packet in [ack(1000), ack(2000), ack(3000), other, data(0), ack(3000), ack(4000), ack(5000)] {
+            with(&mut io, at(0), |cx| egress.push(cx, packet));
+        }
+        run_until(&mut egress, &mut io, at(60_000));
+        let numbers = |packet: &Packet| packet.tcp().map_or(0, |tcp| tcp.acknowledgment.0);
+        io.link.iter().filter(|packet| packet.payload_len() == 0).map(numbers).collect::<std::vec::Vec<_>>()
+    };
+    let mut all = acks("{ kind = \"fq-codel\", target = \"100s\", interval = \"300s\" }", false);
+    all.sort_unstable();
+    assert_eq!(all, [500, 1000, 2000, 3000, 3000, 4000, 5000]);
+    let mut thinned = acks("{ kind = \"fq-codel\", target = \"100s\", interval = \"300s\" }", true);
+    thinned.sort_unstable();
+    assert_eq!(thinned, [500, 1000, 3000, 5000], "the first of a flow is on its way, and a duplicate says something");
+    assert_eq!(acks("100packets", true).len(), 7);
 }
 
 #[test]

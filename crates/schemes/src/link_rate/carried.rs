@@ -18,6 +18,8 @@ const VARIATION_TIME: u64 = 4_000_000_000;
 const VARIATION_PART: u64 = 8;
 /// One measurement lowers the rate to no less than one part in so many.
 const MOST_DOWN: u64 = 2;
+/// The most of late is that of once or twice this time, in ns.
+const PEAK_TIME: u64 = 5_000_000_000;
 /// Nothing less is a link, in bit/s.
 pub(super) const LEAST: u64 = 32_000;
 
@@ -44,6 +46,9 @@ pub(super) struct Carried {
     variation: u64,
     /// The most that it ever carried, since the shortest delay was that of this link.
     highest: u64,
+    /// The most that was known in this span and in the one before, and when this one began.
+    peaks: [u64; 2],
+    span_began: u64,
 }
 
 impl Carried {
@@ -55,6 +60,11 @@ impl Carried {
     /// The most that it ever carried.
     pub fn highest(&self) -> Rate {
         Rate::from_bps(self.highest)
+    }
+
+    /// The most that was known of late.
+    pub fn peak(&self) -> Option<Rate> {
+        self.peaks.into_iter().max().filter(|peak| *peak > 0).map(Rate::from_bps)
     }
 
     /// How much the rate changes within the time that it takes to follow it, in millionths of it.
@@ -78,6 +88,7 @@ impl Carried {
     pub fn forget_measurements(&mut self) {
         self.late.clear();
         self.busy.clear();
+        self.span_began = 0;
     }
 
     /// True if it is higher than what was known. It takes `reaction` until something that is done about a change shows.
@@ -95,7 +106,16 @@ impl Carried {
         self.late.retain(|late| late.at + COUNTS_FOR >= measured.at && late.bps > measured.bps);
         self.late.push_back(measured);
         self.known = self.late.front().map(|most| most.bps.max(LEAST));
+        self.note_peak(measured.at);
         self.known > before
+    }
+
+    fn note_peak(&mut self, at: u64) {
+        if at.saturating_sub(self.span_began) >= PEAK_TIME {
+            self.peaks = [0, self.peaks[0]];
+            self.span_began = at;
+        }
+        self.peaks[0] = self.peaks[0].max(self.known.unwrap_or_default());
     }
 
     fn note_variation(&mut self, measured: Measured, reaction: Duration) {

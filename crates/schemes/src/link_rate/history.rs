@@ -2,6 +2,7 @@
 
 use super::carried::Measured;
 use super::departures::Sample;
+use super::usual_loss::UsualLoss;
 use airtcp_core::{Duration, Instant};
 use alloc::collections::VecDeque;
 
@@ -10,6 +11,8 @@ const WINDOW: u64 = 250_000_000;
 /// A rate is measured over no less time, and no fewer full-size packets: less would be that of a burst (A-MPDU, 5G slots).
 pub(super) const LEAST_SPAN: Duration = Duration::from_millis(20);
 const LEAST_PACKETS: u64 = 8;
+/// So many are kept whatever they tell: more than reports that tell of enough packets.
+const MOST_SAMPLES: usize = 64;
 /// There was enough to send if there was for so long, in ns of the other end's clock.
 const ENOUGH: u64 = 80_000_000;
 /// What waits for good is the least of the last samples over so much time: jitter and bursts are not a queue.
@@ -23,14 +26,13 @@ const MOST_DRIFT: i64 = 1_000_000;
 const MOST_JITTER: u64 = 20_000_000;
 /// A longer distance of two reports is a pause, in ns.
 const MOST_GAP: u64 = 200_000_000;
-/// A link that lets packets wait for so long drops some, so what came counts and not what left.
-const OVERFLOW: Duration = Duration::from_millis(30);
 
 /// See the module.
 #[derive(Debug, Default)]
 pub(super) struct History {
     samples: VecDeque<Sample>,
     base: LeastDelay,
+    loss: UsualLoss,
     /// By how much a delay differs from the middle of those before and after, averaged as in RFC 3550, section 6.4.1; in ns.
     jitter: u64,
     /// The distance of two reports, averaged in the same way; in ns.
@@ -64,12 +66,22 @@ impl History {
             self.gap = (self.gap * 15 + (sample.came - last.came).min(MOST_GAP)) / 16;
         }
         self.base.add(sample);
+        self.loss.add(sample);
         self.samples.push_back(*sample);
-        let is_old = |first: &Sample| first.came + WINDOW < sample.came;
-        while self.samples.len() > STANDING_SAMPLES && self.samples.front().is_some_and(is_old) {
+        self.forget_old(sample);
+        true
+    }
+
+    /// Forgets what is not needed: to tell what waits for good, or, of a slow link, what it carries.
+    fn forget_old(&mut self, newest: &Sample) {
+        let is_old = |first: &Sample| first.came + WINDOW < newest.came;
+        let is_enough = |second: &Sample| newest.sent - second.sent >= LEAST_PACKETS * u64::from(newest.bytes);
+        while self.samples.len() > STANDING_SAMPLES
+            && self.samples.front().is_some_and(is_old)
+            && (self.samples.get(1).is_some_and(is_enough) || self.samples.len() > MOST_SAMPLES)
+        {
             self.samples.pop_front();
         }
-        true
     }
 
     /// How long a packet waited in the link.
@@ -139,8 +151,9 @@ impl History {
             after = first;
             let (time, sent) = (last.came - first.came, last.sent - first.sent);
             if time >= LEAST_SPAN.as_nanos() && sent >= LEAST_PACKETS * u64::from(last.bytes) {
-                let has_overflowed = self.standing_wait() > Some(OVERFLOW);
-                let bytes = if has_overflowed { last.received - first.received } else { sent };
+                let packets = last.packets - first.packets;
+                let carried = self.loss.carried(packets, last.received - first.received);
+                let bytes = carried + sent.saturating_sub(packets);
                 let bps = u64::try_from(u128::from(bytes) * 8_000_000_000 / u128::from(time)).ok()?;
                 return Some(Measured { at: last.came, bps, is_busy });
             }

@@ -20,6 +20,7 @@ mod pursuit;
 mod report;
 #[cfg(test)]
 mod tests;
+mod usual_loss;
 
 pub(crate) use advice::Advice;
 pub(crate) use arrivals::Arrivals;
@@ -31,6 +32,13 @@ use airtcp_core::{Context, Duration, Event, Gauge, Packet, Rate};
 use departures::Departures;
 use missing::Missing;
 use pursuit::{RateLaw, Verdict};
+
+/// What a link that stood still has kept waiting has left so long after as long a time.
+const AFTER_SILENCE: Duration = Duration::from_millis(500);
+/// A sender keeps a link busy if so much waits, as a rule (docs/gsnoop.md).
+const ROOM: Duration = Duration::from_millis(100);
+/// No packet need wait for longer so that a sender is ready for a higher rate.
+const MOST_ROOM: Duration = Duration::from_secs(1);
 
 /// The sending end.
 #[derive(Debug)]
@@ -70,6 +78,11 @@ impl LinkRate {
     /// What the other end says; the distance of the ends is `rtt` where nothing waits. True if something was lost since this
     /// last said so.
     pub fn on_report(&mut self, cx: &mut Context<'_>, report: &Report, rtt: Duration, egress: &mut Egress) -> bool {
+        let stood_still = self.law.overdue(cx.now());
+        if stood_still > pursuit::SILENT {
+            // What waited meanwhile is no queue that is too long.
+            egress.make_room(cx.now() + stood_still + AFTER_SILENCE, stood_still);
+        }
         let sample = self.departures.find(report);
         let has_lost = sample.is_some_and(|sample| self.missing.add(sample.packets, sample.received));
         let verdict = match sample {
@@ -93,6 +106,14 @@ impl LinkRate {
     /// What the link carries as far as it is known, or the rate at which `egress` is emptied: that rises and falls around it.
     pub fn of_link(&self, egress: &Egress) -> Option<Rate> {
         self.law.pursued().or(egress.rate())
+    }
+
+    /// For how long packets should be allowed to wait: a sender whose window is cut to what the link carries at its slowest
+    /// leaves it idle when it is fast again.
+    pub fn room(&self) -> Duration {
+        let Some((rate, peak)) = self.law.pursued().zip(self.law.peak()) else { return ROOM };
+        let nanos = u128::from(ROOM.as_nanos()) * u128::from(peak.bps()) / u128::from(rate.bps().max(1));
+        Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX)).clamp(ROOM, MOST_ROOM)
     }
 
     /// What the operator should know.

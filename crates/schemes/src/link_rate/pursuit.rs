@@ -40,7 +40,7 @@ const DOUBT: (u64, u64) = (50_000, 250_000);
 const OVERDUE: Duration = Duration::from_millis(5);
 /// A link is silent, and not late, after so long. Then it is given no more than what two reports would have told of, in all
 /// that time, and what it carried before is for the next report to say.
-const SILENT: Duration = Duration::from_millis(40);
+pub(super) const SILENT: Duration = Duration::from_millis(40);
 /// Packets of which two reports would have told.
 const BITS_OF_TWO_REPORTS: u64 = arrivals::PACKETS.0 as u64 * 2 * PACKET as u64 * 8;
 /// A wait so many times the target is no burst.
@@ -128,6 +128,11 @@ impl RateLaw {
     /// What the link carries, if that is less than the bound.
     pub fn pursued(&self) -> Option<Rate> {
         self.carried.rate().filter(|_| self.is_pursuing)
+    }
+
+    /// The most that the link carried of late.
+    pub fn peak(&self) -> Option<Rate> {
+        self.carried.peak()
     }
 
     /// What the link carries, or the bound if it carries that.
@@ -299,7 +304,7 @@ impl RateLaw {
     }
 
     /// How long the next report is overdue.
-    fn overdue(&self, now: Instant) -> Duration {
+    pub fn overdue(&self, now: Instant) -> Duration {
         self.queue.overdue(now, self.rtt + OVERDUE + self.history.jitter() * 2)
     }
 
@@ -349,7 +354,9 @@ impl RateLaw {
         }
         let (first, most) = GAIN;
         let steps = u64::from(self.quiet.saturating_sub(QUIET_REPORTS - 1)) + 1;
-        let gain = (first * steps.min(most / first)).min(most);
+        // What it carried a few seconds ago it may carry again.
+        let has_fallen = self.quiet > 0 && self.peak().is_some_and(|peak| rate < peak.bps() / 2);
+        let gain = if has_fallen { most } else { (first * steps.min(most / first)).min(most) };
         rate + part(part(rate, gain), share(target.saturating_sub(wait), target))
     }
 

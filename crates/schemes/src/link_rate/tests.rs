@@ -29,6 +29,8 @@ struct Link {
     jitter: Duration,
     /// What others put before each of our packets.
     others: Duration,
+    /// What would wait longer is dropped.
+    room: Duration,
     free_at: Instant,
     /// By so many parts in a million the receiver's clock is fast.
     drift_ppm: u64,
@@ -54,7 +56,8 @@ struct Run {
 impl Run {
     fn new(bound: Option<Rate>, rate: Rate) -> Run {
         let (jitter, others) = (Duration::ZERO, Duration::ZERO);
-        let link = Link { rate, loss_percent: 0, jitter, others, free_at: Instant::ZERO, drift_ppm: 0 };
+        let room = Duration::from_millis(180);
+        let link = Link { rate, loss_percent: 0, jitter, others, room, free_at: Instant::ZERO, drift_ppm: 0 };
         Run {
             now: Instant::from_nanos(1_000_000_000),
             law: RateLaw::new(bound),
@@ -107,7 +110,7 @@ impl Run {
         let verdict = self.law.on_departure(self.now, self.departures.sent, false);
         self.obey(verdict);
         let begin = self.link.free_at.max(self.now);
-        if begin.saturating_since(self.now) > Duration::from_millis(180) {
+        if begin.saturating_since(self.now) > self.link.room {
             return;
         }
         self.waits.push(begin.saturating_since(self.now) + self.link.others);

@@ -18,9 +18,11 @@
 
 mod ahead;
 mod answers;
+mod block;
 mod covered;
 pub mod events;
 mod exit;
+mod feedback;
 mod flows;
 mod frame;
 mod framing;
@@ -53,6 +55,7 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use covered::Restored;
 use exit::Exit;
+use feedback::Feedback;
 use halves::Halves;
 use outgoing::Outgoing;
 use restorer::Restorer;
@@ -96,6 +99,7 @@ pub struct Station {
     receiver: Receiver<Halves>,
     restorer: Restorer,
     arrivals: Arrivals,
+    feedback: Feedback,
     peer: Peer,
     hold: Option<Duration>,
     /// The queue is ours, so packets may wait for a round trip of the link in it.
@@ -108,7 +112,10 @@ impl Station {
         let sixteenth = site.max_memory.0 / 16;
         let queue = settings.queue.clone().unwrap_or_else(flow_queue);
         let queue = EgressSettings::within(site, settings.rate, Some(&queue), sixteenth * share::QUEUE);
-        let egress = Egress::new(queue, site.rng);
+        let mut egress = Egress::new(queue, site.rng);
+        if settings.thin_acks {
+            egress.thin_acks();
+        }
         let peer = Peer::new(settings.hello, settings.peer_timeout, None, site.rng.next_u64());
         let outgoing = Outgoing::new(settings, site, egress, incarnation(peer.epoch()));
         let exit = Exit::new(settings.catch_up, sixteenth);
@@ -118,6 +125,7 @@ impl Station {
             receiver: Receiver::new(order, ACK_EVERY),
             restorer: Restorer::new(sixteenth),
             arrivals: Arrivals::default(),
+            feedback: Feedback::default(),
             peer,
             hold: settings.hold,
             has_default_queue: settings.queue.is_none(),
@@ -143,20 +151,20 @@ impl Station {
         }
         let shim = shim.filter(is_current);
         let name = shim.map_or_else(|| Name::of(&packet), |shim| Name::numbered(shim.frame.number.0, bytes));
-        let report = self.arrivals.add(cx.now(), name, Timing::report_time(&self.outgoing.egress));
-        let ack = match shim {
+        let report = self.arrivals.add(cx.now(), name, feedback::cost(&self.outgoing.egress));
+        let is_due = match shim {
             Some(shim) => self.on_frame(cx, &shim, packet, timing),
             None => {
                 cx.send(Port::INNER, packet);
-                None
+                false
             }
         };
-        self.answer(cx, ack, report);
+        self.answer(cx, is_due, report);
     }
 
-    /// A frame of the present incarnation of the other end. Returns an acknowledgment that must leave now.
-    fn on_frame(&mut self, cx: &mut Context<'_>, shim: &Shim, packet: Packet, timing: &Timing) -> Option<Ack> {
-        let (ack, computed) = if let Kind::Code { count } = shim.kind {
+    /// A frame of the present incarnation of the other end. True if an acknowledgment must leave now.
+    fn on_frame(&mut self, cx: &mut Context<'_>, shim: &Shim, packet: Packet, timing: &Timing) -> bool {
+        let (is_due, computed) = if let Kind::Code { count } = shim.kind {
             let first = position::near(self.receiver.order.expected(), shim.frame.sequence);
             let is_known = self.receiver.follows(shim.frame.incarnation);
             let computed = if is_known { self.restorer.on_code(first, count, shim, &packet) } else { Vec::new() };
@@ -167,13 +175,13 @@ impl Station {
                 self.restorer.clear();
             }
             let source = (shim.kind != Kind::Packet).then(|| packet.clone());
-            let ack = self.receiver.on_frame(cx, &shim.frame, packet, &timing.patience());
+            let is_due = self.receiver.on_frame(cx, &shim.frame, packet, &timing.patience());
             let at = position::near(self.receiver.order.expected(), shim.frame.sequence);
-            (ack, source.map_or(Vec::new(), |source| self.restorer.on_packet(at, shim, &source)))
+            (is_due, source.map_or(Vec::new(), |source| self.restorer.on_packet(at, shim, &source)))
         };
         let is_new = self.pass_computed(cx, computed);
         self.settle(cx);
-        if is_new { self.receiver.acknowledge() } else { ack }
+        is_new || is_due
     }
 
     /// Passes on what was computed and did not come; true if there was any.
@@ -196,10 +204,16 @@ impl Station {
         self.restorer.forget_before(expected);
     }
 
-    /// Tells the other end what came, if there is something to tell.
-    fn answer(&mut self, cx: &mut Context<'_>, ack: Option<Ack>, report: Option<Report>) {
-        let ack = ack.or_else(|| report.and_then(|_| self.receiver.acknowledge()));
-        if let Some(ack) = ack.filter(|_| self.peer.in_reach()) {
+    /// Tells the other end what came, if there is something to tell and the way back has room for it.
+    fn answer(&mut self, cx: &mut Context<'_>, is_due: bool, report: Option<Report>) {
+        if is_due || report.is_some() {
+            self.feedback.want(report);
+        }
+        if !self.peer.in_reach() {
+            return self.feedback.clear();
+        }
+        let Some(report) = self.feedback.take(cx.now(), &self.outgoing.egress) else { return };
+        if let Some(ack) = self.receiver.acknowledge() {
             let deficit = self.receiver.order.missing().saturating_sub(self.restorer.rank());
             let deficit = u16::try_from(deficit).unwrap_or(u16::MAX);
             let news = LinkNews { arrived: self.receiver.arrived(), deficit, report };
@@ -212,6 +226,7 @@ impl Station {
         self.receiver.release_all(cx);
         self.receiver.order.outlet.clear(cx);
         self.restorer.clear();
+        self.feedback.clear();
         self.outgoing.forget();
     }
 }
@@ -242,7 +257,8 @@ impl Element for Station {
                     self.start_anew(cx);
                 }
                 if self.has_default_queue {
-                    self.outgoing.egress.set_least_wait(self.peer.rtt());
+                    let room = self.outgoing.link_rate.room().max(self.peer.rtt());
+                    self.outgoing.egress.set_least_wait(room);
                 }
             }
             Message::Ack(ack, news) => self.outgoing.on_feedback(cx, &ack, news.as_ref(), &timing),
@@ -264,12 +280,11 @@ impl Element for Station {
             self.start_anew(cx);
         }
         let timing = self.timing();
-        let ack = self.receiver.handle_timeout(cx, &timing.patience());
+        let is_due = self.receiver.handle_timeout(cx, &timing.patience());
         self.receiver.order.outlet.handle_timeout(cx, timing.hold);
         self.settle(cx);
-        self.answer(cx, ack, None);
-        let is_heard = self.peer.is_heard(cx.now());
-        self.outgoing.handle_timeout(cx, &timing, self.peer.in_reach(), is_heard);
+        self.answer(cx, is_due, None);
+        self.outgoing.handle_timeout(cx, &timing, self.peer.in_reach(), self.peer.echoed());
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
@@ -277,7 +292,8 @@ impl Element for Station {
         let outgoing = self.outgoing.poll_timeout(&timing, self.peer.in_reach());
         let incoming = self.receiver.poll_timeout(&timing.patience());
         let outlet = self.receiver.order.outlet.poll_timeout(timing.hold);
-        [outgoing, incoming, outlet].into_iter().flatten().chain([self.peer.poll_timeout()]).min()
+        let feedback = self.feedback.poll_timeout();
+        [outgoing, incoming, outlet, feedback].into_iter().flatten().chain([self.peer.poll_timeout()]).min()
     }
 
     fn held(&self) -> Backlog {

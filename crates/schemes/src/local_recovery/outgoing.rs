@@ -3,6 +3,7 @@
 
 use super::ahead::{self, Ahead, AheadSettings, LONG};
 use super::answers::Answers;
+use super::block::Block;
 use super::events;
 use super::flows::Flows;
 use super::frame::{FRAME_LEN, Kind, Shim, encode_shim};
@@ -25,11 +26,6 @@ const REPAIR_PARTS: u64 = 2;
 const MOST_SPARES: usize = 1024;
 /// The time between probes that nobody answers doubles so many times.
 const MOST_DOUBLINGS: u32 = 3;
-/// After so many frames and so much time without an answer, although the other end is heard, frames do not arrive.
-const MOST_UNANSWERED: u32 = 8;
-const BLOCKED_AFTER: Duration = Duration::from_secs(1);
-/// Then packets leave as they are for so long.
-const BLOCKED_FOR: Duration = Duration::from_secs(30);
 /// A few packets must always be able to be in the air.
 const MIN_WINDOW: u64 = 64 * 1024;
 
@@ -51,11 +47,7 @@ pub(super) struct Outgoing {
     spares: VecDeque<(Instant, Position)>,
     /// Probes one after the other that nobody has answered.
     probes: u32,
-    /// Frames that were sent since something was acknowledged, and when that was.
-    unanswered: u32,
-    answered_at: Instant,
-    /// Frames do not arrive: until then there are none.
-    blocked_until: Instant,
+    block: Block,
     /// The last packet of a burst, which goes out once more if the link has time.
     last: Option<Position>,
     redundancy: bool,
@@ -88,9 +80,7 @@ impl Outgoing {
             messages: Messages::default(),
             spares: VecDeque::new(),
             probes: 0,
-            unanswered: 0,
-            answered_at: Instant::ZERO,
-            blocked_until: Instant::ZERO,
+            block: Block::default(),
             last: None,
             redundancy: settings.redundancy,
             always_framed: settings.always_framed,
@@ -258,7 +248,7 @@ impl Outgoing {
         let name = Name::numbered(shim.frame.number.0, packet.wire_len());
         match self.egress.send(cx, packet) {
             Ok(()) => {
-                self.unanswered = self.unanswered.saturating_add(1);
+                self.block.on_frame();
                 self.link_rate.on_departure(cx, name, Lane::Queue, &mut self.egress);
                 true
             }
@@ -299,7 +289,7 @@ impl Outgoing {
         if is_framed {
             self.cover(sequence, &frame, &copy);
             self.sender.on_sent(copy, place, now);
-            self.unanswered = self.unanswered.saturating_add(1);
+            self.block.on_frame();
             self.largest_window = self.largest_window.max(self.window(timing));
         }
         self.link_rate.on_departure(cx, name, Lane::Queue, &mut self.egress);
@@ -356,8 +346,10 @@ impl Outgoing {
             let at_most = patience * 2 + timing.rtt + timing.guard;
             Some(Mending { patience, deficit: news.deficit.into(), at_most })
         });
-        if let Some(sample) = self.sender.on_ack(cx, ack, mending) {
-            (self.probes, self.unanswered, self.answered_at) = (0, 0, cx.now());
+        let untold = self.answered_within(timing);
+        if let Some(sample) = self.sender.on_ack(cx, ack, mending, untold) {
+            self.probes = 0;
+            self.block.on_answer();
             self.answers.add(sample);
         }
         if let Some(report) = news.and_then(|news| news.report.as_ref())
@@ -368,10 +360,13 @@ impl Outgoing {
         self.tell_oldest(cx);
     }
 
-    /// `is_heard`: messages of the other end come.
-    pub fn handle_timeout(&mut self, cx: &mut Context<'_>, timing: &Timing, in_reach: bool, is_heard: bool) {
+    /// `echoed`: when the latest message left that the other end has heard.
+    pub fn handle_timeout(&mut self, cx: &mut Context<'_>, timing: &Timing, in_reach: bool, echoed: Instant) {
         self.begin(cx.now(), timing, in_reach);
-        self.look_for_a_block(cx, is_heard);
+        if self.block.on_echo(cx.now(), echoed) {
+            cx.emit(events::FRAMES_BLOCKED);
+            self.forget_sent();
+        }
         self.probe(cx, timing);
         self.send_due(cx, timing, in_reach);
     }
@@ -388,22 +383,14 @@ impl Outgoing {
         }
     }
 
-    /// If messages of the other end come and no frame of ours arrives for long, something on the way lets none pass.
-    fn look_for_a_block(&mut self, cx: &mut Context<'_>, is_heard: bool) {
-        let now = cx.now();
-        if !is_heard || self.unanswered == 0 {
-            self.answered_at = now;
-        } else if self.unanswered >= MOST_UNANSWERED && now.saturating_since(self.answered_at) >= BLOCKED_AFTER {
-            cx.emit(events::FRAMES_BLOCKED);
-            self.blocked_until = now + BLOCKED_FOR;
-            self.forget_sent();
-        }
+    /// An acknowledgment that takes longer than any of late, and a guard, does not come.
+    fn answered_within(&self, timing: &Timing) -> Duration {
+        self.answers.longest(timing.rtt + timing.ack_delay) + timing.guard
     }
 
-    /// An acknowledgment that takes longer than any of late, and a guard, does not come. Each time twice as long.
+    /// Each time that nobody answers twice as long.
     fn probe_after(&self, timing: &Timing) -> Duration {
-        let longest = self.answers.longest(timing.rtt + timing.ack_delay) + timing.guard;
-        longest.saturating_mul(1 << self.probes.min(MOST_DOUBLINGS))
+        self.answered_within(timing).saturating_mul(1 << self.probes.min(MOST_DOUBLINGS))
     }
 
     /// What was given up must not be waited for. If the message is lost, the next frame says it.
@@ -420,21 +407,22 @@ impl Outgoing {
 
     /// True if packets leave in frames.
     fn helps(&self, now: Instant, timing: &Timing, in_reach: bool) -> bool {
-        in_reach && now >= self.blocked_until && (self.always_framed || self.framing.is_needed(now, timing.rtt))
+        in_reach && !self.block.is_on(now) && (self.always_framed || self.framing.is_needed(now, timing.rtt))
     }
 
     fn forget_sent(&mut self) {
         self.sender.clear();
         self.spares.clear();
         self.last = None;
-        (self.probes, self.unanswered) = (0, 0);
+        self.probes = 0;
+        self.block.on_answer();
         self.ahead.forget();
     }
 
     /// The other end is gone, or is another one.
     pub fn forget(&mut self) {
         self.forget_sent();
-        self.blocked_until = Instant::ZERO;
+        self.block = Block::default();
         self.answers = Answers::default();
         self.link_rate.forget();
         self.framing = Framing::default();

@@ -12,6 +12,8 @@ parameters! {
         pub learn: bool = true, "ours";
         /// Egress queue, a limit or a discipline, as the queue of a link. If auto: FQ-CoDel with the target of a round trip between the two ends (at least 100 ms) and the interval of three.
         pub queue: Option<Queue> = None, "RFC 8290; docs/gsnoop.md has the sweep of targets";
+        /// An acknowledgment of TCP that comes to an earlier one of its flow, which waits in the queue and says no more, takes its place.
+        pub thin_acks: bool = true, "RFC 3449 section 5.2.1; Linux sch_cake";
         /// Transmissions of a packet before it is given up; copies that go out together count once.
         pub tries: u8 = 8, "IEEE 802.11 dot11ShortRetryLimit 7, and the first";
         /// Longest time that a packet waits for an earlier one of its flow; five times the round trip and guard, at least 50 ms, at most 500 ms or time for two tries, whichever is longer, if auto.

@@ -1,5 +1,6 @@
 //! Times that depend on the distance of the two ends.
 
+use super::feedback;
 use crate::egress::Egress;
 use crate::hop::times;
 use crate::selective_repeat::Patience;
@@ -15,8 +16,6 @@ const LEAST_ACK_DELAY: Duration = Duration::from_millis(1);
 const FEEDBACK_PARTS: u64 = 256;
 /// But they need not be further apart than the longer of a round trip and this.
 const MOST_ACK_DELAY: Duration = Duration::from_millis(50);
-/// About what one takes.
-const FEEDBACK_BYTES: u32 = 110;
 
 /// What the ends wait for now.
 #[derive(Clone, Copy, Debug)]
@@ -38,8 +37,7 @@ impl Timing {
         let rtt = rtt.min(LONGEST);
         let guard = times::guard(rtt, times::packet_time(egress.rate()));
         let hold = hold.unwrap_or_else(|| times::hold(rtt, guard, REPAIRS)).min(LONGEST);
-        let feedback =
-            (egress.transmission(FEEDBACK_BYTES).saturating_mul(FEEDBACK_PARTS)).min(rtt.max(MOST_ACK_DELAY));
+        let feedback = feedback::cost(egress).saturating_mul(FEEDBACK_PARTS).min(rtt.max(MOST_ACK_DELAY));
         Timing { rtt, guard, hold, ack_delay: (rtt / 4).max(LEAST_ACK_DELAY).max(feedback) }
     }
 
@@ -51,10 +49,5 @@ impl Timing {
     /// The same for the receiving half.
     pub fn patience(&self) -> Patience {
         Patience { ack_delay: self.ack_delay, hold: self.hold }
-    }
-
-    /// What a report takes on the way back.
-    pub fn report_time(egress: &Egress) -> Duration {
-        egress.transmission(FEEDBACK_BYTES)
     }
 }

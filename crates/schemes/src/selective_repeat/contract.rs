@@ -1,7 +1,7 @@
 //! Tests of what every hop keeps that repairs all packets by selective repeat. A scheme says what its two ends are
 //! ([`Ends`]), and [`contract!`] makes the tests.
 
-use super::{Ack, Frame, Message, START};
+use super::{Ack, Frame, Message, Received, START};
 use crate::hop::testing::{Bench, data, opaque};
 use airtcp_core::testing::Harness;
 use airtcp_core::{DropReason, Duration, Element, Event, Gauge, Packet, Port, SeqNum, TakenShim};
@@ -193,7 +193,7 @@ pub(crate) fn acknowledgments_of_what_was_never_sent_are_ignored<E: Ends>() {
     bench.losing(|_, _| true);
     bench.send_all(0..3);
     let incarnation = E::next_frame(&bench.a.element).incarnation;
-    let ack = Ack { incarnation, newest: START + 9, expected: START + 9, received: u128::MAX };
+    let ack = Ack { incarnation, newest: START + 9, expected: START + 9, received: Received::filled(true) };
     bench.a.control(bench.now, &Message::Ack(ack, None).encode());
     assert!(bench.a.gauge(Gauge::CACHE_BYTES).unwrap() > 1000);
     let other = Ack { incarnation: incarnation ^ 1, newest: SeqNum(0), ..ack };
@@ -209,7 +209,7 @@ pub(crate) fn an_acknowledgment_that_was_overtaken_is_read_as_what_it_is<E: Ends
     bench.run(25);
     assert_eq!(bench.a.count(Event::REPAIR), 1);
     let incarnation = E::next_frame(&bench.a.element).incarnation;
-    let old = Ack { incarnation, newest: START, expected: START + 1, received: 1 };
+    let old = Ack { incarnation, newest: START, expected: START + 1, received: Received::filled(false) };
     bench.a.control(bench.now, &Message::Ack(old, None).encode());
     bench.run(60);
     assert_eq!(bench.out(), (0..20).collect::<Vec<_>>());

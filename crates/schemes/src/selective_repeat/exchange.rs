@@ -1,7 +1,7 @@
 //! What each end of a hop that sends again has, whatever it frames: the queue before the link, the other end, what was
 //! sent and may be lost, what came and may have a gap before it.
 
-use super::frame::{Ack, Frame, Message};
+use super::frame::{Frame, Message};
 use super::receiver::{Patience, Receiver};
 use super::sender::Sender;
 use crate::egress::Egress;
@@ -60,8 +60,8 @@ impl<O: Outlet> Exchange<O> {
     /// What came of the other end's frame: `packet` goes on in its turn.
     pub fn on_frame(&mut self, cx: &mut Context<'_>, frame: &Frame, packet: Packet) {
         let patience = self.patience();
-        let ack = self.receiver.on_frame(cx, frame, packet, &patience);
-        self.tell_ack(cx, ack);
+        let is_due = self.receiver.on_frame(cx, frame, packet, &patience);
+        self.tell_ack(cx, is_due);
     }
 
     /// A message of the other end. True if the other end restarted; the caller then calls [`reset`](Self::reset).
@@ -71,7 +71,7 @@ impl<O: Outlet> Exchange<O> {
             Message::Hello(hello) => return self.peer.on_hello(cx, &hello) == Change::Restarted,
             Message::Ack(ack, _) => {
                 self.on_work(cx.now(), has_sendable);
-                self.sender.on_ack(cx, &ack, None);
+                self.sender.on_ack(cx, &ack, None, self.acknowledged_within());
                 self.tell_oldest(cx);
             }
             Message::Oldest(incarnation, oldest) => self.receiver.on_oldest(cx, incarnation, oldest),
@@ -95,8 +95,8 @@ impl<O: Outlet> Exchange<O> {
         let (patience, within) = (self.patience(), self.acknowledged_within());
         self.sender.handle_timeout(cx, within);
         self.tell_oldest(cx);
-        let ack = self.receiver.handle_timeout(cx, &patience);
-        self.tell_ack(cx, ack);
+        let is_due = self.receiver.handle_timeout(cx, &patience);
+        self.tell_ack(cx, is_due);
     }
 
     /// The other end is gone or forgot everything.
@@ -112,8 +112,11 @@ impl<O: Outlet> Exchange<O> {
         }
     }
 
-    fn tell_ack(&mut self, cx: &mut Context<'_>, ack: Option<Ack>) {
-        if let Some(ack) = ack.filter(|_| self.acknowledges) {
+    fn tell_ack(&mut self, cx: &mut Context<'_>, is_due: bool) {
+        if is_due
+            && self.acknowledges
+            && let Some(ack) = self.receiver.acknowledge()
+        {
             tell(cx, &mut self.egress, &Message::Ack(ack, None).encode());
         }
     }

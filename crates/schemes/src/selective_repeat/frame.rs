@@ -4,8 +4,8 @@
 //! ```text
 //! shim      incarnation u16, number u32, sequence u32, back u16
 //! message   version (1), type: 1 HELLO (see peer.rs), 2 ACK, 3 OLDEST
-//! ACK       incarnation u16, newest number u32, expected sequence u32, received u128, then nothing, or, for a scheme that
-//!           learns its link: frames that came u32, gaps u32, deficit u16, then nothing, or what it carried (link_rate/report.rs)
+//! ACK       incarnation u16, newest number u32, expected sequence u32, words u8, so many words u64 of
+//!           what came (received.rs), then nothing, or, for a scheme that learns its link: frames that came u32, gaps u32, deficit u16, then nothing, or what it carried (link_rate/report.rs)
 //! OLDEST    incarnation u16, sequence u32
 //! ```
 //!
@@ -13,6 +13,7 @@
 //! link keeps order, so a number that is missing below one that came is lost, be it the first
 //! transmission or the fifth, and no timer has to tell an old copy from a new one.
 
+use super::received::Received;
 use crate::hop::{Part, take};
 use crate::link_rate::Report;
 use crate::peer::Hello;
@@ -87,8 +88,8 @@ pub struct Ack {
     pub newest: SeqNum,
     /// Everything before this packet needs no repair.
     pub expected: SeqNum,
-    /// Bit n: transmission newest - n came, n below [`Ack::BITS`].
-    pub received: u128,
+    /// Which of the latest came.
+    pub received: Received,
 }
 
 /// What the receiving end tells of the link.
@@ -128,13 +129,11 @@ impl LinkNews {
 }
 
 impl Ack {
-    /// Transmissions that one acknowledgment tells of.
-    pub const BITS: u64 = u128::BITS as u64;
-
-    /// True if this acknowledgment, whose newest transmission is at `newest`, says that the one at `number` came.
-    pub(super) fn tells_of(&self, newest: Position, number: Position) -> bool {
+    /// What this acknowledgment, whose newest transmission is at `newest`, says of the one at `number`: whether it came, if
+    /// anything.
+    pub(super) fn tells_of(&self, newest: Position, number: Position) -> Option<bool> {
         // One that is newer is not told of: acknowledgments overtake each other.
-        newest.checked_sub(number).is_some_and(|back| back < Ack::BITS && self.received >> back & 1 == 1)
+        newest.checked_sub(number).and_then(|back| self.received.tells(back))
     }
 
     /// Appends it.
@@ -142,7 +141,7 @@ impl Ack {
         out.extend(self.incarnation.to_be_bytes());
         out.extend(self.newest.0.to_be_bytes());
         out.extend(self.expected.0.to_be_bytes());
-        out.extend(self.received.to_be_bytes());
+        self.received.write(out);
     }
 
     /// Takes it off the front of `rest`.
@@ -151,7 +150,7 @@ impl Ack {
             incarnation: u16::from_be_bytes(take(rest)?),
             newest: SeqNum(u32::from_be_bytes(take(rest)?)),
             expected: SeqNum(u32::from_be_bytes(take(rest)?)),
-            received: u128::from_be_bytes(take(rest)?),
+            received: Received::read(rest)?,
         })
     }
 }
@@ -215,7 +214,7 @@ mod tests {
         };
         assert_eq!(Frame::decode(&frame.encode()), Some(frame));
         assert_eq!(Frame::decode(&frame.encode()[1..]), None);
-        let ack = Ack { incarnation: 1, newest: SeqNum(2), expected: SeqNum(3), received: 1 << 127 | 1 };
+        let ack = Ack { incarnation: 1, newest: SeqNum(2), expected: SeqNum(3), received: Received::filled(true) };
         let hello = Hello { epoch: 1, stamp: 2, echo: 3, held: 4 };
         let report = Report { name: 7, received: 1 << 40, stamp: 9 };
         let arrived = Arrived { frames: 1 << 31, gaps: 5 };

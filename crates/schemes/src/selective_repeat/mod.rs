@@ -5,6 +5,7 @@
 pub(crate) mod contract;
 mod exchange;
 mod frame;
+mod received;
 mod receiver;
 mod reordering;
 mod sender;
@@ -13,5 +14,7 @@ pub(crate) use exchange::{Exchange, auto_hold, guard};
 pub(crate) use frame::Arrived;
 pub(crate) use frame::FRAME_LEN;
 pub use frame::{Ack, Frame, LinkNews, Message};
+#[cfg(test)]
+pub(crate) use received::Received;
 pub(crate) use receiver::{Patience, Receiver};
 pub(crate) use sender::{Mending, Place, START, Sender};

@@ -1,9 +1,13 @@
 //! The receiving half: tells the sender what came, and passes each packet on once.
 
 use super::frame::{Ack, Arrived, Frame};
+use super::received::Received;
 use crate::hop::{Onward, Order, Outlet, Turn};
 use crate::position::{self, Position};
 use airtcp_core::{Context, Duration, Instant, Packet, SeqNum};
+
+/// A transmission is told of by so many acknowledgments, as most of them may be lost.
+const TOLD: usize = 3;
 
 /// See the module.
 #[derive(Debug)]
@@ -18,8 +22,9 @@ pub(crate) struct Receiver<O = Onward> {
 struct Stream {
     incarnation: u16,
     newest: Position,
-    /// Bit n: transmission `newest` - n came.
-    received: u128,
+    received: Received,
+    /// The newest at each of the latest acknowledgments, the oldest first.
+    acknowledged: [Position; TOLD],
     arrived: Arrived,
     /// Frames since the last acknowledgment.
     unacknowledged: u16,
@@ -40,20 +45,14 @@ impl<O: Outlet> Receiver<O> {
         Receiver { order, ack_every, stream: None }
     }
 
-    /// A packet that came in this frame. Returns an acknowledgment that must leave now.
-    pub fn on_frame(
-        &mut self,
-        cx: &mut Context<'_>,
-        frame: &Frame,
-        packet: Packet,
-        patience: &Patience,
-    ) -> Option<Ack> {
+    /// A packet that came in this frame. True if it is time for an acknowledgment.
+    pub fn on_frame(&mut self, cx: &mut Context<'_>, frame: &Frame, packet: Packet, patience: &Patience) -> bool {
         if self.stream.as_ref().is_none_or(|stream| stream.incarnation != frame.incarnation) {
             // The first frame of an incarnation names the oldest packet that may still come.
             self.order.restart(cx, position::first(frame.sequence) - u64::from(frame.back));
             self.stream = Some(Stream::new(frame));
         }
-        let stream = self.stream.as_mut()?;
+        let Some(stream) = self.stream.as_mut() else { return false };
         let is_gap = stream.note_number(frame);
         let sequence = position::near(self.order.expected(), frame.sequence);
         self.order.pass_over(cx, sequence.saturating_sub(u64::from(frame.back)));
@@ -61,17 +60,24 @@ impl<O: Outlet> Receiver<O> {
         let is_new = self.order.take(cx, turn, packet);
         stream.unacknowledged += 1;
         if is_gap || !is_new || stream.unacknowledged >= self.ack_every {
-            return Some(stream.acknowledge(self.order.expected()));
+            stream.begin_anew();
+            return true;
         }
         stream.ack_due.get_or_insert(cx.now() + patience.ack_delay);
-        None
+        false
     }
 
-    /// A frame that carries none of the packets that are counted. Returns an acknowledgment that must leave now.
-    pub fn on_other_frame(&mut self, frame: &Frame) -> Option<Ack> {
-        let stream = self.stream.as_mut().filter(|stream| stream.incarnation == frame.incarnation)?;
-        let is_gap = stream.note_number(frame);
-        is_gap.then(|| stream.acknowledge(self.order.expected()))
+    /// A frame that carries none of the packets that are counted. True if it is time for an acknowledgment.
+    pub fn on_other_frame(&mut self, frame: &Frame) -> bool {
+        let stream = self.stream.as_mut().filter(|stream| stream.incarnation == frame.incarnation);
+        let is_gap = |stream: &mut Stream| {
+            let is_gap = stream.note_number(frame);
+            if is_gap {
+                stream.begin_anew();
+            }
+            is_gap
+        };
+        stream.is_some_and(is_gap)
     }
 
     /// What came of all transmissions of the sender's present incarnation.
@@ -79,7 +85,7 @@ impl<O: Outlet> Receiver<O> {
         self.stream.as_ref().map_or(Arrived::default(), |stream| stream.arrived)
     }
 
-    /// An acknowledgment before its time.
+    /// An acknowledgment, of whatever came so far.
     pub fn acknowledge(&mut self) -> Option<Ack> {
         let expected = self.order.expected();
         self.stream.as_mut().map(|stream| stream.acknowledge(expected))
@@ -119,12 +125,11 @@ impl<O: Outlet> Receiver<O> {
         self.stream = None;
     }
 
-    /// Acknowledges when it is time, and waits no longer for what took too long.
-    pub fn handle_timeout(&mut self, cx: &mut Context<'_>, patience: &Patience) -> Option<Ack> {
+    /// Waits no longer for what took too long. True if it is time for an acknowledgment.
+    pub fn handle_timeout(&mut self, cx: &mut Context<'_>, patience: &Patience) -> bool {
         self.order.handle_timeout(cx, patience.hold);
-        let stream = self.stream.as_mut()?;
-        let is_due = stream.ack_due.is_some_and(|due| due <= cx.now());
-        is_due.then(|| stream.acknowledge(self.order.expected()))
+        let due = self.stream.as_mut().filter(|stream| stream.ack_due.is_some_and(|due| due <= cx.now()));
+        due.map(Stream::begin_anew).is_some()
     }
 
     pub fn poll_timeout(&self, patience: &Patience) -> Option<Instant> {
@@ -137,24 +142,29 @@ impl Stream {
     fn new(frame: &Frame) -> Stream {
         let newest = position::first(frame.number) - 1;
         let arrived = Arrived::default();
-        Stream { incarnation: frame.incarnation, newest, received: 0, arrived, unacknowledged: 0, ack_due: None }
+        Stream {
+            incarnation: frame.incarnation,
+            newest,
+            received: Received::default(),
+            acknowledged: [newest; TOLD],
+            arrived,
+            unacknowledged: 0,
+            ack_due: None,
+        }
     }
 
     /// Notes a transmission; true if some before it are missing.
     fn note_number(&mut self, frame: &Frame) -> bool {
         let number = position::near(self.newest, frame.number);
         if number <= self.newest {
-            let distance = self.newest - number;
-            let bit = if distance < Ack::BITS { 1 << distance } else { 0 };
-            if bit & !self.received != 0 {
+            if self.received.note(self.newest - number) {
                 self.arrived.frames = self.arrived.frames.wrapping_add(1);
             }
-            self.received |= bit;
             return false;
         }
         self.arrived.frames = self.arrived.frames.wrapping_add(1);
         let step = number - self.newest;
-        self.received = if step < Ack::BITS { self.received << step | 1 } else { 1 };
+        self.received.advance(step);
         self.newest = number;
         if step > 1 {
             self.arrived.gaps = self.arrived.gaps.wrapping_add(1);
@@ -162,14 +172,22 @@ impl Stream {
         step > 1
     }
 
-    fn acknowledge(&mut self, expected: Position) -> Ack {
+    /// It is time for an acknowledgment: the next one is due after as many packets, and as long.
+    fn begin_anew(&mut self) {
         self.unacknowledged = 0;
         self.ack_due = None;
+    }
+
+    fn acknowledge(&mut self, expected: Position) -> Ack {
+        self.begin_anew();
+        let count = self.newest.saturating_sub(self.acknowledged[0]);
+        self.acknowledged.rotate_left(1);
+        self.acknowledged[TOLD - 1] = self.newest;
         Ack {
             incarnation: self.incarnation,
             newest: position::sequence(self.newest),
             expected: position::sequence(expected),
-            received: self.received,
+            received: self.received.telling(count),
         }
     }
 }

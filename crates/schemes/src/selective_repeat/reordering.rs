@@ -1,6 +1,6 @@
 //! A link that reorders: by how much packets were late, so that what is late is not taken for lost.
 
-use super::frame::Ack;
+use super::received::Received;
 use crate::position::Position;
 use airtcp_core::{Duration, Instant};
 use alloc::collections::VecDeque;
@@ -58,7 +58,7 @@ impl Reordering {
             if was_late {
                 lateness = lateness.max(*overtaken);
             }
-            !was_late && number + Ack::BITS > newest
+            !was_late && number + Received::MOST > newest
         });
         if lateness > Duration::ZERO {
             // How long after that it came nobody knows; as much again is allowed for it.

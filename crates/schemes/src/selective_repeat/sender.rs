@@ -192,9 +192,15 @@ impl Sender {
         Some((sequence, tries))
     }
 
-    /// What the other end says that came; what codes may mend of the rest. How long the answer took for the transmission
-    /// that waited longest.
-    pub fn on_ack(&mut self, cx: &mut Context<'_>, ack: &Ack, mending: Option<Mending>) -> Option<Duration> {
+    /// What the other end says that came; what codes may mend of the rest. What nothing is said of is lost once it has taken
+    /// `untold`. How long the answer took for the transmission that waited longest.
+    pub fn on_ack(
+        &mut self,
+        cx: &mut Context<'_>,
+        ack: &Ack,
+        mending: Option<Mending>,
+        untold: Duration,
+    ) -> Option<Duration> {
         let newest = position::near(self.next_number, ack.newest);
         let expected = position::near(self.next_sequence, ack.expected);
         // Only what was sent can have come.
@@ -205,7 +211,7 @@ impl Sender {
         if let Some(flight) = self.flights.get(&newest) {
             self.reordering.on_delivered(flight.sent_at);
         }
-        self.reordering.on_ack(newest, came);
+        self.reordering.on_ack(newest, |number| came(number) == Some(true));
         while let Some((&sequence, _)) = self.copies.first_key_value().filter(|(first, _)| **first < expected) {
             self.forget(sequence);
         }
@@ -216,12 +222,16 @@ impl Sender {
         let mut late = Vec::new();
         while let Some(entry) = self.flights.first_entry().filter(|entry| *entry.key() <= newest) {
             let (number, flight) = entry.remove_entry();
-            if came(number) {
+            let said = came(number);
+            if said == Some(true) {
                 answered = answered.or(Some(cx.now().saturating_since(flight.sent_at)));
                 self.forget(flight.sequence);
             } else if !self.copies.contains_key(&flight.sequence) {
                 // Another transmission of it came.
-            } else if self.reordering.may_be_late(flight.sent_at) || self.may_be_mended(flight.sent_at, mending) {
+            } else if said.is_none() && flight.sent_at + untold > cx.now()
+                || self.reordering.may_be_late(flight.sent_at)
+                || self.may_be_mended(flight.sent_at, mending)
+            {
                 late.push((number, flight));
             } else {
                 self.reordering.on_lost(number, flight.sent_at);

@@ -6,7 +6,6 @@
 //! than its rate says, and a link tells at once that it has a packet.
 
 mod queue;
-mod rules;
 #[cfg(test)]
 mod tests;
 

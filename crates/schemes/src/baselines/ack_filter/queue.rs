@@ -5,7 +5,7 @@
 //! are kept apart from packets: who drops an earlier packet of its flow gets the flow's turn instead of a new one. The
 //! order within a flow stays as it came.
 
-use super::rules;
+use crate::redundant_ack;
 use crate::tally::Tally;
 use airtcp_core::{Backlog, DropReason, FlowKey, Packet};
 use alloc::collections::{BTreeMap, VecDeque};
@@ -138,7 +138,7 @@ impl FlowQueue {
     fn keep(&mut self, turn: Turn, packet: Packet, place: fn(&mut VecDeque<Entry>, Entry)) {
         self.tally.add(&packet, 0);
         let waiting = self.flows.entry(turn).or_default();
-        let is_replaceable = rules::is_replaceable(&packet);
+        let is_replaceable = redundant_ack::is_replaceable(&packet);
         waiting.replaceable += usize::from(is_replaceable);
         place(&mut waiting.packets, Entry { packet, is_replaceable });
     }
@@ -163,15 +163,15 @@ impl Waiting {
     /// The first acknowledgment that `newer`, which is not among them yet, makes redundant. One before a change of ECN
     /// flags is kept: it is the last to tell of them.
     fn find_redundant(&self, newer: &Packet, keep: Keep) -> Option<(usize, &Packet)> {
-        if self.replaceable == 0 || !rules::can_replace(newer) {
+        if self.replaceable == 0 || !redundant_ack::can_replace(newer) {
             return None;
         }
         let tcp = newer.tcp()?;
         let mut first: Option<((usize, &Packet), _)> = None;
         for (index, Entry { packet, is_replaceable }) in self.packets.iter().enumerate().take(LOOK_AT) {
-            let ecn = rules::ecn(packet);
+            let ecn = redundant_ack::ecn(packet);
             first = first.filter(|(_, of_first)| *of_first == ecn);
-            if !is_replaceable || !packet.tcp().is_some_and(|older| rules::covers(tcp, older)) {
+            if !is_replaceable || !packet.tcp().is_some_and(|older| redundant_ack::covers(tcp, older)) {
                 continue;
             }
             match first {
@@ -179,6 +179,6 @@ impl Waiting {
                 None => first = Some(((index, packet), ecn)),
             }
         }
-        first.filter(|(_, ecn)| keep == Keep::One && *ecn == rules::ecn(newer)).map(|(found, _)| found)
+        first.filter(|(_, ecn)| keep == Keep::One && *ecn == redundant_ack::ecn(newer)).map(|(found, _)| found)
     }
 }

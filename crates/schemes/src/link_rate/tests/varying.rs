@@ -41,6 +41,35 @@ fn a_step_down_is_followed_within_a_second_and_one_up_within_five() {
 }
 
 #[test]
+fn a_link_that_was_nearly_down_is_followed_when_it_is_fast_again() {
+    for kbit in [60, 200, 400] {
+        let mut run = Run::new(None, mbit(8));
+        run.run(SECOND * 10);
+        run.link.rate = Rate::from_bps(kbit * 1000);
+        run.run(SECOND * 10);
+        run.link.rate = mbit(8);
+        run.run(SECOND * 3);
+        run.run(SECOND * 2);
+        assert!(run.use_of_link(SECOND * 2) >= 90, "{kbit} kbit/s: {} %", run.use_of_link(SECOND * 2));
+    }
+}
+
+#[test]
+fn what_a_short_queue_drops_was_not_carried() {
+    for loss_percent in [0, 5] {
+        let mut run = Run::new(None, mbit(50));
+        (run.link.room, run.link.loss_percent) = (MS * 3, loss_percent);
+        run.run(SECOND * 10);
+        let sent = run.count;
+        run.run(SECOND * 10);
+        let (sent, carried) = (u64::from(run.count - sent), run.waits.len() as u64);
+        assert!(sent - carried <= sent / 100, "{loss_percent} % lost: {} of {sent} dropped", sent - carried);
+        let used = run.use_of_link(SECOND * 10) + loss_percent;
+        assert!(used >= 94, "{loss_percent} % lost: {used} %");
+    }
+}
+
+#[test]
 fn a_rate_that_wanders_is_pursued_and_little_waits() {
     let mut run = Run::new(None, mbit(8));
     let (mut used, mut carried, mut waits) = (0, 0, std::vec::Vec::new());

@@ -10,7 +10,7 @@ const ECN: TcpFlags = TcpFlags(TcpFlags::ECE.0 | TcpFlags::CWR.0);
 
 /// Whether this is an acknowledgment that a newer one can replace: nothing but an acknowledgment, with options whose
 /// meaning is known.
-pub(super) fn is_replaceable(packet: &Packet) -> bool {
+pub(crate) fn is_replaceable(packet: &Packet) -> bool {
     let Some(tcp) = packet.tcp() else { return false };
     let options = &tcp.options;
     let is_of_syn = options.mss.is_some() || options.window_scale.is_some() || options.sack_permitted;
@@ -24,13 +24,13 @@ pub(super) fn is_replaceable(packet: &Packet) -> bool {
 }
 
 /// Whether this can replace an older acknowledgment: it acknowledges, opens or resets nothing, and carries no data.
-pub(super) fn can_replace(packet: &Packet) -> bool {
+pub(crate) fn can_replace(packet: &Packet) -> bool {
     let acknowledges = |tcp: &TcpHeader| tcp.flags.ack() && !tcp.flags.syn() && !tcp.flags.rst() && tcp.window > 0;
     packet.payload_len() == 0 && packet.tcp().is_some_and(acknowledges) && packet.checksum_holds()
 }
 
 /// Whether `newer` says all that the replaceable acknowledgment `older` said.
-pub(super) fn covers(newer: &TcpHeader, older: &TcpHeader) -> bool {
+pub(crate) fn covers(newer: &TcpHeader, older: &TcpHeader) -> bool {
     let (new, old) = (newer.options.sack.as_slice(), older.options.sack.as_slice());
     let is_reported_again =
         |(left, right): &(SeqNum, SeqNum)| new.iter().any(|(l, r)| l.at_or_before(*left) && right.at_or_before(*r));
@@ -41,8 +41,17 @@ pub(super) fn covers(newer: &TcpHeader, older: &TcpHeader) -> bool {
             || !old.is_empty() && bytes(&newer.options.sack) > bytes(&older.options.sack))
 }
 
+/// Whether `newer` says all that `older` said, an acknowledgment of the same flow.
+pub(crate) fn makes_redundant(newer: &Packet, older: &Packet) -> bool {
+    newer.flow() == older.flow()
+        && ecn(newer) == ecn(older)
+        && newer.tcp().zip(older.tcp()).is_some_and(|(newer, older)| covers(newer, older))
+        && can_replace(newer)
+        && is_replaceable(older)
+}
+
 /// The flags of which no change may be lost.
-pub(super) fn ecn(packet: &Packet) -> TcpFlags {
+pub(crate) fn ecn(packet: &Packet) -> TcpFlags {
     TcpFlags(packet.tcp().map_or(0, |tcp| tcp.flags.0 & ECN.0))
 }
 

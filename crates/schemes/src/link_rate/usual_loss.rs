@@ -1,0 +1,100 @@
+//! What a link loses however little it is given. Whatever it loses beyond that it had no room for: a short queue, or a
+//! policer, drops long before packets wait in it.
+
+use super::departures::Sample;
+
+/// Losses are counted over so much time of the other end's clock, in ns, and no fewer bytes.
+const EPOCH: u64 = 500_000_000;
+const LEAST_BYTES: u64 = 50 * 1500;
+/// The least of so many epochs is usual.
+const EPOCHS: usize = 8;
+/// In millionths.
+const ONE: u64 = 1_000_000;
+/// No link loses more.
+const MOST: u64 = 600_000;
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(super) struct UsualLoss {
+    /// Where the present epoch began: the clock, what had left and what had come.
+    mark: Option<(u64, u64, u64)>,
+    /// Shares of the latest epochs, in millionths.
+    shares: [u64; EPOCHS],
+    count: usize,
+}
+
+impl UsualLoss {
+    /// A packet was seen at both ends.
+    pub fn add(&mut self, sample: &Sample) {
+        let (came, sent, received) = *self.mark.get_or_insert((sample.came, sample.packets, sample.received));
+        let time = sample.came.checked_sub(came);
+        let bytes = sample.packets.checked_sub(sent).zip(sample.received.checked_sub(received));
+        // Another clock, or another end.
+        let Some((time, (sent, received))) = time.zip(bytes) else { return self.mark = None };
+        if time >= EPOCH && sent >= LEAST_BYTES {
+            let lost = u128::from(sent.saturating_sub(received));
+            self.shares[self.count % EPOCHS] = (lost * u128::from(ONE) / u128::from(sent)).min(MOST.into()) as u64;
+            self.count += 1;
+            self.mark = Some((sample.came, sample.packets, sample.received));
+        }
+    }
+
+    /// What was carried so that `received` bytes came, of `sent` at most.
+    pub fn carried(&self, sent: u64, received: u64) -> u64 {
+        let usual = if self.count < EPOCHS { 0 } else { self.shares.into_iter().min().unwrap_or_default() };
+        (received.saturating_mul(ONE) / (ONE - usual)).min(sent)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use airtcp_core::{Duration, Instant};
+
+    /// So many packets of 1000 bytes in a second, of which so many per cent come, for `seconds`.
+    fn run(loss: &mut UsualLoss, at: &mut Sample, packets: u64, per_cent: u64, seconds: u64) {
+        for _ in 0..seconds * 100 {
+            at.came += 10_000_000;
+            at.packets += packets * 10;
+            at.received += packets * 10 * (100 - per_cent) / 100;
+            loss.add(at);
+        }
+    }
+
+    fn start() -> Sample {
+        let left = Instant::ZERO;
+        Sample { left, came: 7, sent: 0, packets: 0, received: 0, bytes: 1000, pause: Duration::ZERO }
+    }
+
+    #[test]
+    fn what_is_always_lost_was_carried_and_what_is_lost_of_too_much_was_not() {
+        let (mut loss, mut at) = (UsualLoss::default(), start());
+        assert_eq!(loss.carried(1000, 900), 900, "nothing is known");
+        run(&mut loss, &mut at, 1000, 10, 6);
+        assert_eq!(loss.carried(1000, 900), 1000);
+        assert_eq!(loss.carried(2000, 900), 1000, "twice as much was sent, and no more came");
+        run(&mut loss, &mut at, 1000, 50, 3);
+        assert_eq!(loss.carried(2000, 900), 1000, "for seconds");
+        run(&mut loss, &mut at, 1000, 50, 3);
+        assert_eq!(loss.carried(2000, 900), 1800, "until it is usual");
+    }
+
+    #[test]
+    fn no_more_was_carried_than_was_sent_and_little_tells_nothing() {
+        let (mut loss, mut at) = (UsualLoss::default(), start());
+        run(&mut loss, &mut at, 10, 90, 60);
+        assert!(loss.count < 60);
+        run(&mut loss, &mut at, 1000, 100, 20);
+        assert_eq!(loss.carried(1000, 1000), 1000);
+        assert_eq!(loss.carried(1000, 100), 250, "at most 60 % are usual");
+    }
+
+    #[test]
+    fn another_end_counts_anew() {
+        let (mut loss, mut at) = (UsualLoss::default(), start());
+        run(&mut loss, &mut at, 1000, 0, 6);
+        let mut at = start();
+        run(&mut loss, &mut at, 1000, 20, 6);
+        assert_eq!(loss.carried(1000, 800), 1000);
+    }
+}

@@ -1,0 +1,109 @@
+//! When feedback leaves: at once where the way back has room, otherwise as often as its part of that allows. A way back can
+//! be a thousandth of the way out, and what overfills it delays itself.
+
+use crate::egress::{Allowance, Egress};
+use crate::link_rate::Report;
+use airtcp_core::{Duration, Instant};
+
+/// Feedback takes at most one part in so many of the way back.
+const PARTS: u64 = 4;
+/// But so much of its time at once.
+const AT_ONCE: Duration = Duration::from_millis(20);
+/// About what one message takes.
+pub(super) const BYTES: u32 = 110;
+/// What nobody else wants of the way back costs only one part in so many.
+const IDLE: u64 = 4;
+
+/// What one message takes of the way back; less where nothing waits for it.
+pub(super) fn cost(egress: &Egress) -> Duration {
+    let time = egress.transmission(BYTES);
+    if egress.is_empty() { time / IDLE } else { time }
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Feedback {
+    allowance: Allowance,
+    /// There is something to say.
+    is_due: bool,
+    /// What came last of what there is to say of the link.
+    report: Option<Report>,
+}
+
+impl Default for Feedback {
+    fn default() -> Self {
+        Feedback { allowance: Allowance::new(PARTS), is_due: false, report: None }
+    }
+}
+
+impl Feedback {
+    /// There is something to say, and of the link this.
+    pub fn want(&mut self, report: Option<Report>) {
+        self.is_due = true;
+        self.report = report.or(self.report);
+    }
+
+    /// True if there is something to say now, with the report.
+    pub fn take(&mut self, now: Instant, egress: &Egress) -> Option<Option<Report>> {
+        if !self.is_due || !self.allowance.take(now, egress.transmission(BYTES), AT_ONCE) {
+            return None;
+        }
+        self.is_due = false;
+        Some(self.report.take())
+    }
+
+    /// The other end knows nothing any more.
+    pub fn clear(&mut self) {
+        (self.is_due, self.report) = (false, None);
+    }
+
+    /// When there is something to say.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        self.is_due.then(|| self.allowance.free_from(AT_ONCE))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::egress::{EgressSettings, QueueSize};
+    use airtcp_core::{Rate, Rng};
+
+    const MS: Duration = Duration::from_millis(1);
+
+    fn egress(rate: Option<Rate>) -> Egress {
+        Egress::new(EgressSettings::new(rate, QueueSize::packets(10)), &Rng::derive(1, "feedback"))
+    }
+
+    fn report(name: u32) -> Report {
+        Report { name, received: 0, stamp: 0 }
+    }
+
+    #[test]
+    fn a_narrow_way_back_gets_a_quarter_of_its_time_and_the_latest_report() {
+        // 110 bytes at 88 kbit/s take 10 ms.
+        let (mut feedback, egress) = (Feedback::default(), egress(Some(Rate::from_bps(88_000))));
+        let (mut sent, mut last) = (0, None);
+        for n in 0..1000 {
+            feedback.want(Some(report(n)));
+            if let Some(told) = feedback.take(Instant::from_nanos(1_000_000_000) + MS * u64::from(n), &egress) {
+                (sent, last) = (sent + 1, told.map(|report| report.name));
+                assert_eq!(last, Some(n), "no old one");
+            }
+        }
+        assert!((25..=28).contains(&sent), "{sent}");
+        assert!(last.is_some_and(|name| name > 900));
+    }
+
+    #[test]
+    fn where_there_is_room_it_leaves_at_once_and_only_if_there_is_any() {
+        let (mut feedback, egress) = (Feedback::default(), egress(None));
+        let now = Instant::from_nanos(5);
+        assert_eq!((feedback.take(now, &egress), feedback.poll_timeout()), (None, None));
+        feedback.want(Some(report(1)));
+        feedback.want(None);
+        assert!(feedback.poll_timeout().is_some());
+        assert_eq!(feedback.take(now, &egress), Some(Some(report(1))));
+        assert_eq!(feedback.take(now, &egress), None);
+    }
+}
