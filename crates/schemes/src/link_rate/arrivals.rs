@@ -3,10 +3,12 @@
 use super::{Name, Report};
 use airtcp_core::{Duration, Instant};
 
-/// A report tells of so many packets and of so much time, or of fewer in a long time: a message for each burst of a radio
+/// A report tells of so many packets and of so much time, or of fewer in a longer time: a message for each burst of a radio
 /// would see nothing but the burst.
 pub(super) const PACKETS: (u32, u32) = (8, 2);
-pub(super) const TIME: (Duration, Duration) = (Duration::from_millis(10), Duration::from_millis(200));
+pub(super) const TIME: (Duration, Duration) = (Duration::from_millis(10), Duration::from_millis(50));
+/// So much time is enough however long a report takes on the way back.
+const ENOUGH: Duration = Duration::from_millis(200);
 /// Reports take no more than one part in so many of the way back, or one in the longer of the times.
 const SHARE: u64 = 32;
 /// So many packets between two reports are many.
@@ -30,12 +32,13 @@ impl Arrivals {
         self.packets += 1;
         let time = now.saturating_since(self.reported_at);
         self.largest[0] = self.largest[0].max(name.bytes);
-        let least = TIME.0.max(report_time * SHARE).min(TIME.1);
-        let is_due = self.packets >= PACKETS.0 && time >= least || self.packets >= PACKETS.1 && time >= TIME.1;
+        let least = TIME.0.max(report_time * SHARE).min(ENOUGH);
+        let is_due =
+            self.packets >= PACKETS.0 && time >= least || self.packets >= PACKETS.1 && time >= TIME.1.max(least);
         // The other end remembers each packet where there are few, and fewer the more there are.
         let one_in = (self.packets / MANY).next_power_of_two();
         // A small packet takes less time, so small ones among large ones tell nothing.
-        let is_large = name.bytes >= self.largest[0].max(self.largest[1]) / 2 || time >= TIME.1;
+        let is_large = name.bytes >= self.largest[0].max(self.largest[1]) / 2 || time >= ENOUGH;
         if !is_due || !is_large || !name.is_one_in(one_in) {
             return None;
         }

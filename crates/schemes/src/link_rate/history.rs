@@ -10,7 +10,7 @@ use alloc::collections::VecDeque;
 const WINDOW: u64 = 250_000_000;
 /// A rate is measured over no less time, and no fewer full-size packets: less would be that of a burst (A-MPDU, 5G slots).
 pub(super) const LEAST_SPAN: Duration = Duration::from_millis(20);
-const LEAST_PACKETS: u64 = 8;
+const LEAST_PACKETS: u64 = 4;
 /// So many are kept whatever they tell: more than reports that tell of enough packets.
 const MOST_SAMPLES: usize = 64;
 /// There was enough to send if there was for so long, in ns of the other end's clock.
@@ -111,6 +111,11 @@ impl History {
             self.base.add(&last);
             self.samples.push_back(last);
         }
+    }
+
+    /// True if the link lost more of late than a few packets by chance.
+    pub fn has_lost(&self) -> bool {
+        self.loss.is_high()
     }
 
     /// By how much waits grew of late, but for the largest step: a queue grows packet by packet, a way gets longer at once.

@@ -36,6 +36,8 @@ const QUIET_REPORTS: u32 = 2;
 /// that says so, so many millionths more, at most so many. If nothing waits for longer than a change takes to show, the rate
 /// may have risen too, by as much as it usually changes.
 const DOUBT: (u64, u64) = (50_000, 250_000);
+/// So many millionths more if nothing waits and it has carried twice as much of late.
+const AFTER_FALL: u64 = 1_000_000;
 /// A report is overdue so long after packets for two of them have come, one of which may be lost.
 const OVERDUE: Duration = Duration::from_millis(5);
 /// A link is silent, and not late, after so long. Then it is given no more than what two reports would have told of, in all
@@ -197,7 +199,7 @@ impl RateLaw {
         self.note_quiet(wait, target, is_raised);
         self.restart_queue(sample, wait, later);
         let is_busy = measured.is_some_and(|measured| measured.is_busy);
-        if !self.is_pursuing && is_busy && self.carries_less(wait, target) {
+        if !self.is_pursuing && (is_busy && self.carries_less(wait, target) || self.overflows(wait, target)) {
             return self.begin();
         }
         if self.is_pursuing && self.reaches_bound(now, target) {
@@ -237,6 +239,11 @@ impl RateLaw {
     fn carries_less(&self, wait: Duration, target: Duration) -> bool {
         let is_standing = self.history.standing_wait().is_some_and(|standing| standing > target);
         (is_standing || wait > target * SURELY) && self.history.grown() > target / 2
+    }
+
+    /// Packets wait, and some are lost: perhaps for want of room in a queue that is too short for a wait that stays.
+    fn overflows(&self, wait: Duration, target: Duration) -> bool {
+        wait > target * 2 && self.history.has_lost() && self.bound.is_none()
     }
 
     fn begin(&mut self) -> Verdict {
@@ -318,7 +325,9 @@ impl RateLaw {
         let followed = step * u64::from(self.followed.saturating_sub(QUIET_REPORTS - 1));
         let answered = self.reaction().as_nanos() / self.history.usual_gap().max(arrivals::TIME.0).as_nanos();
         let quiet = step * u64::from(self.quiet).saturating_sub(answered);
-        let doubt = followed.max(quiet.min(self.carried.variation())).min(most);
+        // What it carried a few seconds ago it may carry again.
+        let has_fallen = self.quiet > 0 && self.peak().is_some_and(|peak| rate.bps() < peak.bps() / 2);
+        let doubt = if has_fallen { AFTER_FALL } else { followed.max(quiet.min(self.carried.variation())).min(most) };
         Some(Rate::from_bps(rate.bps() + part(rate.bps(), doubt)))
     }
 
@@ -354,9 +363,7 @@ impl RateLaw {
         }
         let (first, most) = GAIN;
         let steps = u64::from(self.quiet.saturating_sub(QUIET_REPORTS - 1)) + 1;
-        // What it carried a few seconds ago it may carry again.
-        let has_fallen = self.quiet > 0 && self.peak().is_some_and(|peak| rate < peak.bps() / 2);
-        let gain = if has_fallen { most } else { (first * steps.min(most / first)).min(most) };
+        let gain = (first * steps.min(most / first)).min(most);
         rate + part(part(rate, gain), share(target.saturating_sub(wait), target))
     }
 

@@ -10,6 +10,8 @@ const LEAST_BYTES: u64 = 50 * 1500;
 const EPOCHS: usize = 8;
 /// In millionths.
 const ONE: u64 = 1_000_000;
+/// A share that senders notice.
+const HIGH: u64 = 10_000;
 /// No link loses more.
 const MOST: u64 = 600_000;
 
@@ -37,6 +39,12 @@ impl UsualLoss {
             self.count += 1;
             self.mark = Some((sample.came, sample.packets, sample.received));
         }
+    }
+
+    /// True if more was lost of late than a few packets by chance.
+    pub fn is_high(&self) -> bool {
+        let latest = self.count.checked_sub(1).map_or(0, |latest| self.shares[latest % EPOCHS]);
+        latest >= HIGH
     }
 
     /// What was carried so that `received` bytes came, of `sent` at most.
@@ -69,8 +77,9 @@ mod tests {
     #[test]
     fn what_is_always_lost_was_carried_and_what_is_lost_of_too_much_was_not() {
         let (mut loss, mut at) = (UsualLoss::default(), start());
-        assert_eq!(loss.carried(1000, 900), 900, "nothing is known");
+        assert_eq!((loss.carried(1000, 900), loss.is_high()), (900, false), "nothing is known");
         run(&mut loss, &mut at, 1000, 10, 6);
+        assert!(loss.is_high());
         assert_eq!(loss.carried(1000, 900), 1000);
         assert_eq!(loss.carried(2000, 900), 1000, "twice as much was sent, and no more came");
         run(&mut loss, &mut at, 1000, 50, 3);
