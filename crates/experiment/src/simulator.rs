@@ -168,7 +168,13 @@ fn convert(cell: &ResolvedScenario, seed: u64, outcome: Outcome) -> RunOutcome {
 }
 
 fn convert_probe(probe: airtcp_sim::ProbeOutcome) -> ProbeOutcome {
-    ProbeOutcome { name: probe.name, sent: probe.sent, received: probe.received, rtt: percentiles(probe.rtt) }
+    ProbeOutcome {
+        name: probe.name,
+        sent: probe.sent,
+        received: probe.received,
+        rtt: percentiles(probe.rtt),
+        rtt_or_lost: percentiles(probe.rtt_or_lost),
+    }
 }
 
 fn percentiles(of: airtcp_sim::Percentiles) -> Percentiles {

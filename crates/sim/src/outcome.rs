@@ -44,6 +44,8 @@ pub struct ProbeOutcome {
     pub received: u64,
     /// There and back.
     pub rtt: Percentiles,
+    /// The same over all that were sent: one that did not come back took the whole measured time. (RFC 2681, 5.1)
+    pub rtt_or_lost: Percentiles,
 }
 
 /// What a flow achieved.

@@ -195,7 +195,13 @@ fn checks(findings: &Findings<'_>) -> Vec<(Cow<'static, str>, Verdict)> {
 }
 
 fn probe(result: &ProbeResult) -> ProbeOutcome {
-    ProbeOutcome { name: result.name.clone(), sent: result.sent, received: result.received, rtt: of_times(result.rtt) }
+    ProbeOutcome {
+        name: result.name.clone(),
+        sent: result.sent,
+        received: result.received,
+        rtt: of_times(result.rtt),
+        rtt_or_lost: of_times(result.rtt_or_lost),
+    }
 }
 
 fn of_times(found: RttPercentiles) -> Percentiles {
