@@ -120,4 +120,16 @@ mod tests {
         assert_eq!(thinned(&all, 3), few);
         assert_eq!(thinned(&all, 5), all);
     }
+
+    #[test]
+    fn beliefs_take_room_only_where_there_is_a_rate_to_hold_them_against() {
+        let one = flow(json!({"name": "one", "at_ms": [1]}));
+        let cell = |links: &[Columns]| CellSeries {
+            flows: vec![one.clone()],
+            links: links.to_vec(),
+            schemes: vec![one.clone()],
+            ..CellSeries::default()
+        };
+        assert_eq!((shown(&cell(&[])).count(), shown(&cell(&[one.clone(), one.clone()])).count()), (1, 4));
+    }
 }
