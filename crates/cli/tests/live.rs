@@ -47,6 +47,14 @@ fn live_one_lossy_cell_is_repaired_on_kernel_tcp() {
         assert_eq!(cell["checks"]["conservation"], "passed");
         assert!(cell["emulator"]["loss_seen_ratio"].as_f64().unwrap() > 0.0);
     }
+    let directory = summary["directory"].as_str().expect("where the files are");
+    let series = std::fs::read_to_string(format!("{directory}/series.json")).expect("series were written");
+    let series: Value = serde_json::from_str(&series).expect("they are JSON");
+    assert_eq!(series["cells"][0]["schemes"], Value::Null);
+    let near = &series["cells"][1]["schemes"][0];
+    assert_eq!(near["name"], "schemes.repair.a");
+    let rates = near["rate_bps"].as_array().expect("what the gateway believed");
+    assert!(rates.len() > 80 && rates.iter().any(|bps| bps.as_u64().unwrap() > 5_000_000), "{near}");
     std::fs::remove_dir_all(results).expect("results were written");
 }
 
@@ -104,6 +112,10 @@ from = "sender"
 to = "receiver"
 socket = "wireguard"
 
+[probes.ping]
+from = "sender"
+to = "receiver"
+
 [vary]
 links.air.loss = ["5%"]
 schemes.repair.kind = ["none", "arq"]
@@ -137,6 +149,9 @@ fn live_what_is_not_tcp_is_measured_and_repaired() {
         let goodput = [0, 1].map(|cell| median(&of(cell, flow)["goodput_bps"]));
         assert!(goodput[0] > 0.0 && goodput[1] > 1.5 * goodput[0], "{flow}: {goodput:?}");
     }
+    let ping = [0, 1].map(|cell| median(&summary["cells"][cell]["probes"][0]["rtt_or_lost_ns"]["p99"]));
+    let measured = summary["cells"][0]["measured_ns"].as_f64().unwrap();
+    assert!(ping[0] == measured && ping[1] < 1e9, "one in twenty is lost, or none: {ping:?}");
     assert!(summary["cells"].as_array().unwrap().iter().all(|cell| cell["checks"]["stream"] == "passed"));
     // The simulator has two of the three sockets not, and says what to do.
     let output = airtcp(&["run", file.to_str().unwrap(), "--results", results.to_str().unwrap()]);

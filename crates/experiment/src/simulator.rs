@@ -1,10 +1,10 @@
 //! The world of virtual time: a resolved scenario on [`airtcp_sim`].
 
 use crate::catalogue::NO_SCHEME;
-use crate::scenario::{FlowSpec, IpVersion, LevelKind, LevelSpec, On, ResolvedScenario};
+use crate::scenario::{FlowSpec, IpVersion, LevelKind, LevelSpec, On, ResolvedScenario, varying_rates};
 use crate::world::{
-    Drops, FlowOutcome, Level, Marks, NotRun, Percentiles, ProbeOutcome, Queue, RunOutcome, Sample, SchemeOutcome,
-    Trace, Verdict, World,
+    Belief, BeliefSample, Drops, FlowOutcome, Level, Marks, NotRun, Percentiles, ProbeOutcome, Queue, RunOutcome,
+    Sample, SchemeOutcome, Trace, Verdict, World,
 };
 use airtcp_core::{Duration, Instant};
 use airtcp_sim::dot11::FrameKind;
@@ -132,6 +132,7 @@ fn convert(cell: &ResolvedScenario, seed: u64, outcome: Outcome) -> RunOutcome {
     let headers = || outcome.queues.iter().filter_map(|queue| queue.headers);
     let first_drop = outcome.queues.iter().filter_map(|queue| queue.first_drop).min();
     RunOutcome {
+        beliefs: beliefs(&outcome.schemes),
         flows: cell.flows.iter().zip(outcome.flows).map(|(spec, flow)| convert_flow(cell, spec, flow)).collect(),
         schemes: outcome.schemes.into_iter().map(convert_scheme).collect(),
         wlan: wlan(&outcome.wlans),
@@ -155,6 +156,7 @@ fn convert(cell: &ResolvedScenario, seed: u64, outcome: Outcome) -> RunOutcome {
                 .max_by(f64::total_cmp),
         }),
         levels: levels(cell, seed, &outcome.levels),
+        link_rates: link_rates(cell, seed),
         checks: vec![
             ("conservation".into(), verdict(checks.conservation)),
             ("stream".into(), verdict(checks.stream)),
@@ -168,14 +170,39 @@ fn convert(cell: &ResolvedScenario, seed: u64, outcome: Outcome) -> RunOutcome {
 }
 
 fn convert_probe(probe: airtcp_sim::ProbeOutcome) -> ProbeOutcome {
-    ProbeOutcome { name: probe.name, sent: probe.sent, received: probe.received, rtt: percentiles(probe.rtt) }
+    ProbeOutcome {
+        name: probe.name,
+        sent: probe.sent,
+        received: probe.received,
+        rtt: percentiles(probe.rtt),
+        rtt_or_lost: percentiles(probe.rtt_or_lost),
+    }
 }
 
 fn percentiles(of: airtcp_sim::Percentiles) -> Percentiles {
     Percentiles { p50: of.p50, p95: of.p95, p99: of.p99 }
 }
 
-/// The level that stands at `index` of every sample.
+/// The rates of the links that vary, in the run with `seed`: they follow from it, in every world.
+pub fn link_rates(cell: &ResolvedScenario, seed: u64) -> Vec<Level> {
+    varying_rates(cell, seed).into_iter().map(|(name, samples)| Level { name, samples }).collect()
+}
+
+fn beliefs(schemes: &[airtcp_sim::SchemeOutcome]) -> Vec<Belief> {
+    let sample = |belief: &airtcp_sim::Belief| BeliefSample {
+        at: belief.at.saturating_since(Instant::ZERO),
+        rate_bps: belief.rate_bps,
+        link_wait: belief.link_wait,
+        queue_bytes: belief.queue_bytes,
+    };
+    let elements = schemes.iter().flat_map(|scheme| scheme.elements.iter().map(move |element| (scheme, element)));
+    let beliefs = elements.map(|(scheme, element)| Belief {
+        name: format!("schemes.{}.{}", scheme.name, element.node),
+        samples: element.beliefs.iter().map(sample).collect(),
+    });
+    beliefs.filter(|belief| !belief.samples.is_empty()).collect()
+}
+
 /// Every level that was asked for; those that were recorded are in the order of the file.
 fn levels(cell: &ResolvedScenario, seed: u64, samples: &[LevelSample]) -> Vec<Level> {
     let mut recorded = 0..;

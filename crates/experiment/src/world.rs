@@ -54,6 +54,13 @@ pub struct RunOutcome {
     /// Levels over time, by the names that figures use.
     #[serde(default)]
     pub levels: Vec<Level>,
+    /// The rate over time of each link direction whose rate varies, by its name, `links.air.forward`: the mean since the
+    /// sample before.
+    #[serde(default)]
+    pub link_rates: Vec<Level>,
+    /// What the schemes' boxes that know a rate believed of their links.
+    #[serde(default)]
+    pub beliefs: Vec<Belief>,
     /// Name of a check and its verdict.
     pub checks: Vec<(Cow<'static, str>, Verdict)>,
     /// The simulator's own.
@@ -187,6 +194,30 @@ pub struct Level {
     pub samples: Vec<(u64, u64)>,
 }
 
+/// What a box of a scheme believed of the link that it sends into.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Belief {
+    /// `schemes.repair.a`: scheme and node.
+    pub name: String,
+    /// Over time.
+    pub samples: Vec<BeliefSample>,
+}
+
+/// The same at one moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BeliefSample {
+    /// Since the start of the run.
+    #[serde(with = "nanos")]
+    pub at: Duration,
+    /// What the link carries, in bit/s; 0 while nothing is known.
+    pub rate_bps: u64,
+    /// How long packets wait in the link itself.
+    #[serde(with = "nanos")]
+    pub link_wait: Duration,
+    /// Bytes that wait in the box's own queue.
+    pub queue_bytes: u64,
+}
+
 /// Packets of ECN-capable transports that were marked (RFC 3168).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Marks {
@@ -241,6 +272,8 @@ pub struct ProbeOutcome {
     pub received: u64,
     /// There and back.
     pub rtt: Percentiles,
+    /// The same over all that were sent: one that did not come back took the whole measured time. (RFC 2681, 5.1)
+    pub rtt_or_lost: Percentiles,
 }
 
 /// TCP segments of all flows between their hosts, in the measured time.

@@ -3,6 +3,7 @@
 use crate::common::{DEMO, Scratch, read};
 use airtcp_core::Duration;
 use airtcp_experiment::metric::{self, Metric};
+use airtcp_experiment::paper::decide::{self, Bounds};
 use airtcp_experiment::results::summary::CellSummary;
 use airtcp_experiment::results::{self, CellState, Results, parquet as files};
 use airtcp_experiment::table::measure::Measure;
@@ -90,6 +91,29 @@ fn every_metric_is_in_the_parquet_file() {
     let found: BTreeSet<String> = rows.get_row_iter(None).unwrap().map(|row| column(row.unwrap())).collect();
     let all: BTreeSet<String> = metric::all().flat_map(names_of).collect();
     assert_eq!(found, all);
+}
+
+#[test]
+fn a_path_that_loses_pings_is_not_better_than_one_that_delivers_them_late() {
+    let scenario = scenario();
+    let mut results = told(&scenario);
+    let measured = scenario.cells[0].scenario.measured().as_nanos();
+    let late = Percentiles { p50: 40_000_000, p95: 500_000_000, p99: 600_000_000 };
+    let early = Percentiles { p50: 30_000_000, p95: 90_000_000, p99: 95_000_000 };
+    let lost = Percentiles { p95: measured, p99: measured, ..early };
+    for (cell, rtt, rtt_or_lost) in [(0, late, late), (1, early, lost)] {
+        let CellState::Done(runs) = &mut results.cells[cell] else { panic!("every cell is done") };
+        runs[0].probes[0] = ProbeOutcome { rtt, rtt_or_lost, ..runs[0].probes[0].clone() };
+    }
+    let not_above = |name: &str, a: usize, b: usize| {
+        let [a, b] = [a, b].map(|cell| results::values(&results, cell, name).unwrap());
+        decide::difference(&a, &b, Bounds { at_least: None, at_most: Some(0.0), by_median: false }).holds
+    };
+    assert!(not_above("probes.ping.rtt_ns.p95", 1, 0), "those that came know nothing of the others");
+    let name = "probes.ping.rtt_or_lost_ns.p95";
+    assert!(not_above(name, 0, 1) && !not_above(name, 1, 0) && not_above(name, 1, 1));
+    let shown = CellSummary::of(&results, 1).unwrap().readings.get(name).unwrap();
+    assert_eq!(shown.median, measured as f64, "a number like any other in files");
 }
 
 #[test]

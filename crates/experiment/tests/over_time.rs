@@ -1,7 +1,7 @@
 //! Figures over time: what is sampled, how often, and what a file can ask for.
 
 use airtcp_experiment::figure::Figure;
-use airtcp_experiment::results::series::Series;
+use airtcp_experiment::results::series::{Columns, Series};
 use airtcp_experiment::results::summary::{self, Summary};
 use airtcp_experiment::results::{RunOptions, run};
 use airtcp_experiment::scenario::{Scenario, ScenarioError, Source};
@@ -85,6 +85,35 @@ fn queues_levels_and_flows_are_drawn_as_they_were_sampled() {
     assert!(figures[2].source.contains("the first run each"), "{}", figures[2].source);
     let total = summary.cells[0].readings.get("sender.acked_bytes").unwrap().median;
     assert!((acked.last().unwrap().y / total - 1.0).abs() < 0.05);
+}
+
+#[test]
+fn what_gateways_believe_stands_beside_what_the_link_had() {
+    let file = FILE[..FILE.find("[[figures]]").unwrap()].replace("\"10Mbit\"", "[\"10Mbit\", \"4Mbit from 1s\"]");
+    let scenario =
+        read(&file.replace("kind = \"fast-tcp\"", "kind = \"gsnoop\"").replace("watch = \"link\"", "")).unwrap();
+    let results = run(&scenario, &Simulator::default(), RunOptions { threads: 1 }, &mut ());
+    assert!(results.failures().is_empty());
+    let text = summary::to_text(&Series::of(&results));
+    let series: Series = serde_json::from_str(&text).unwrap();
+    let names = |all: &[Columns]| all.iter().map(|columns| columns.name.clone()).collect::<Vec<_>>();
+    for cell in &series.cells {
+        assert_eq!(names(&cell.links), ["links.air.forward", "links.air.reverse"]);
+        let rate = |at: usize| cell.links[0].column("rate_bps")[at];
+        assert_eq!((cell.links[0].column("at_ms")[99], rate(99), rate(100)), (1000, 10_000_000, 4_000_000));
+    }
+    let [plain, gateways] = &series.cells[..] else { panic!("two cells") };
+    assert_eq!(
+        (names(&plain.schemes), names(&gateways.schemes)),
+        (vec![], vec!["schemes.router.a".into(), "schemes.router.b".into()])
+    );
+    let near = &gateways.schemes[0];
+    assert_eq!(near.columns.keys().collect::<Vec<_>>(), ["at_ms", "rate_bps", "link_wait_us", "queue_bytes"]);
+    assert!(near.columns.values().all(|column| column.len() == 200), "each 10 ms of 2 s");
+    assert!(near.column("rate_bps")[199].abs_diff(4_000_000) < 600_000, "{}", near.column("rate_bps")[199]);
+    for runs in (0..2).map(|cell| results.outcomes(cell).unwrap()) {
+        assert!(runs[1].link_rates.is_empty() && runs[1].beliefs.is_empty(), "one run of each cell is drawn");
+    }
 }
 
 #[test]

@@ -2,12 +2,13 @@
 
 use crate::browser;
 use crate::browser::Browser;
-use crate::common::{DEMO, Scratch, made_up, read, skip};
-use airtcp_experiment::Scenario;
+use crate::common::{DEMO, Scratch, made_up, read, read_with, skip};
 use airtcp_experiment::figure::Figure;
 use airtcp_experiment::html::{self, Stored, StoredWorld};
 use airtcp_experiment::results::series::Series;
 use airtcp_experiment::results::summary::Summary;
+use airtcp_experiment::results::{self, RunOptions};
+use airtcp_experiment::{Catalogue, Scenario, Simulator};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
@@ -115,6 +116,32 @@ fn what_happened_over_time_is_drawn_for_every_cell() {
         return;
     };
     assert_eq!(shown.count(".cards figure:first-child path.curve"), cells, "one goodput line per cell");
+}
+
+#[test]
+fn what_a_gateway_believes_is_drawn_beside_the_rate_of_its_link() {
+    let sets = ["runs=1", "duration=6s", "links.air.loss=1%", "flows.bulk.controller=cubic"];
+    let sets = [&sets[..], &["links.air.rate=10Mbit, 4Mbit from 3s"]].concat();
+    let scenario = read_with(DEMO, &sets, &Catalogue::BUILT_IN).unwrap();
+    let results = results::run(&scenario, &Simulator::default(), RunOptions { threads: 1 }, &mut ());
+    let (summary, series) = (Summary::of(&results, "results/demo/sim"), Series::of(&results));
+    let world = StoredWorld { name: "simulator".into(), summary, series, manifest: json!({}) };
+    let stored = Stored { directory: "results/demo".into(), scenario: scenario.clone(), worlds: vec![world] };
+    let html = html::render(&[stored]);
+    assert!(html.contains("solid what the gateway before it believed"));
+    let Some(mut shown) = show("what_a_gateway_believes_is_drawn_beside_the_rate_of_its_link", &html) else { return };
+    assert_eq!(shown.count(".cards .wide path.goodput"), 1, "the flow goes one way");
+    assert_eq!(shown.count(".cards .wide path.real"), shown.count(".cards .wide"), "one rate for all schemes");
+    let caption = shown.text("document.querySelector('.cards .wide figcaption').textContent");
+    assert!(caption.contains("links.air.forward"), "{caption}");
+    let wide = "document.querySelector('.cards .wide svg').getBoundingClientRect().width";
+    let narrow = "document.querySelector('.cards svg').getBoundingClientRect().width";
+    assert_eq!(shown.browser.value(&format!("{wide} > 1.8 * {narrow}")), true);
+    shown.browser.value("document.querySelector('.cards .wide svg').focus()");
+    shown.browser.press("End");
+    let told = shown.text("document.querySelector('.cards .wide .tip').textContent");
+    assert!(told.contains("link 4") && told.contains("a believes"), "{told}");
+    assert_eq!(shown.browser.complaints(), [""; 0]);
 }
 
 #[test]

@@ -161,6 +161,7 @@ impl<'t> Engine<'t> {
             rng,
             place,
             ledger: Ledger::default(),
+            beliefs: Vec::new(),
             refused: None,
             busy: (Instant::ZERO, 0),
         })

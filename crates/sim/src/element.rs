@@ -1,5 +1,6 @@
 //! An element in its place, with its ledger.
 
+use crate::belief::Belief;
 use crate::host::Host;
 use crate::index::{ElementId, Hop, NodeId, WlanId};
 use airtcp_core::{Element, Instant, Ledger, Port, Rng};
@@ -32,6 +33,8 @@ pub struct PlacedElement {
     pub rng: Rng,
     pub place: Place,
     pub ledger: Ledger,
+    /// What it believed of its link, at each sample.
+    pub beliefs: Vec<Belief>,
     /// The port that has refused a packet and owes a call of `handle_ready`.
     pub refused: Option<Port>,
     /// Timeouts handled at one and the same time.

@@ -63,6 +63,7 @@ impl Engine<'_> {
                 node: self.network.node_names[slot.place.node].clone(),
                 events: slot.ledger.events.iter().collect(),
                 gauges,
+                beliefs: slot.beliefs.clone(),
             }
         });
         SchemeOutcome { name: name.clone(), kind, elements: elements.collect() }

@@ -9,6 +9,7 @@
 
 mod address;
 mod air;
+mod belief;
 mod build;
 mod check;
 mod control;
@@ -38,6 +39,7 @@ mod settings;
 mod tap;
 mod topology;
 
+pub use belief::Belief;
 pub use error::SimError;
 pub use index::{LinkId, NodeId, WlanId};
 pub use levels::Level;

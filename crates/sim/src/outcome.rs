@@ -1,5 +1,6 @@
 //! What a run found.
 
+use crate::belief::Belief;
 use crate::dot11::{MediumUse, Usage};
 use airtcp_core::{DropReason, Duration, Event, Gauge, Instant};
 use airtcp_link::HeaderLevels;
@@ -44,6 +45,8 @@ pub struct ProbeOutcome {
     pub received: u64,
     /// There and back.
     pub rtt: Percentiles,
+    /// The same over all that were sent: one that did not come back took the whole measured time. (RFC 2681, 5.1)
+    pub rtt_or_lost: Percentiles,
 }
 
 /// What a flow achieved.
@@ -138,6 +141,8 @@ pub struct ElementOutcome {
     pub events: Vec<(Event, u64)>,
     /// Levels at the end of the run.
     pub gauges: Vec<(Gauge, u64)>,
+    /// What it believed of its link, over time; empty for one that knows no rate.
+    pub beliefs: Vec<Belief>,
 }
 
 /// What the medium of a cell was used for.

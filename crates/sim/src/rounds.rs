@@ -51,21 +51,30 @@ impl Rounds {
         self.total
     }
 
-    fn at(&self, per_cent: u64) -> u64 {
-        let rank = (self.total * per_cent).div_ceil(100).max(1);
+    /// The value of which so many per cent of all samples and of `more`, which are longer than any, are not above; `None` if it
+    /// is one of those.
+    fn at(&self, per_cent: u64, more: u64) -> Option<u64> {
+        let rank = ((self.total + more) * per_cent).div_ceil(100).max(1);
         let mut seen = 0;
         for (index, count) in self.buckets.iter().enumerate() {
             seen += u64::from(*count);
             if seen >= rank {
-                return value(index);
+                return Some(value(index));
             }
         }
-        0
+        None
     }
 
     /// The percentiles results report.
     pub fn percentiles(&self) -> Percentiles {
-        Percentiles { p50: self.at(50), p95: self.at(95), p99: self.at(99) }
+        self.percentiles_with(0, Duration::ZERO)
+    }
+
+    /// The same together with `more` samples that took longer than any other, each of them `longest`.
+    pub fn percentiles_with(&self, more: u64, longest: Duration) -> Percentiles {
+        let longest = if more > 0 { longest.as_nanos() } else { 0 };
+        let at = |per_cent| self.at(per_cent, more).unwrap_or(longest);
+        Percentiles { p50: at(50), p95: at(95), p99: at(99) }
     }
 }
 
@@ -85,5 +94,17 @@ mod tests {
             assert!(got.abs_diff(want) < want / 50, "{got} for {want}");
         }
         assert_eq!(Rounds::default().percentiles(), Percentiles::default());
+    }
+
+    #[test]
+    fn what_took_longer_than_any_stands_behind_all_others() {
+        let mut rounds = Rounds::default();
+        (0..94).for_each(|_| rounds.record(Duration::from_millis(1)));
+        let longest = Duration::from_secs(20);
+        let with = |more| rounds.percentiles_with(more, longest);
+        assert_eq!(with(0), rounds.percentiles());
+        assert_eq!((with(6).p50, with(6).p95), (rounds.percentiles().p50, longest.as_nanos()));
+        assert!(with(4).p95 < longest.as_nanos() && with(4).p99 == longest.as_nanos());
+        assert_eq!(Rounds::default().percentiles_with(1, longest).p50, longest.as_nanos(), "nothing came at all");
     }
 }

@@ -1,5 +1,6 @@
 //! Samples: what a run records at steady times.
 
+use crate::belief::Belief;
 use crate::element::{ElementKind, PlacedElement};
 use crate::engine::Engine;
 use crate::events::Kind;
@@ -26,8 +27,12 @@ impl Engine<'_> {
     pub(crate) fn sample(&mut self) {
         let repairs = self.elements.iter().map(|slot| slot.ledger.events.get(Event::REPAIR)).sum();
         for slot in &mut self.elements {
-            if let ElementKind::Host(host) = &mut slot.body {
-                host.sample(self.now, repairs, self.settings.series);
+            match &mut slot.body {
+                ElementKind::Host(host) => host.sample(self.now, repairs, self.settings.series),
+                ElementKind::Scheme(scheme) if self.settings.series => {
+                    slot.beliefs.extend(Belief::of(scheme.as_ref(), self.now));
+                }
+                ElementKind::Scheme(_) => {}
             }
         }
         if !self.settings.levels.is_empty() {

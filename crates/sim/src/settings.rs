@@ -22,7 +22,7 @@ pub struct RunSettings {
     pub near_wrap: bool,
     /// Packets pass links without an event where nothing can come of it; off only to show that nothing does.
     pub express: bool,
-    /// Keep the samples of every flow.
+    /// Keep the samples of every flow, and what schemes believe of their links.
     pub series: bool,
     /// What else to record at each sample.
     pub levels: Vec<Level>,

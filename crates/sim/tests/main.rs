@@ -2,6 +2,7 @@
 
 mod as_tcp;
 mod baselines;
+mod beliefs;
 mod circuits;
 mod common;
 mod decoupling;

@@ -1,11 +1,11 @@
 //! Converts the reports of gateways, flows and emulator into the outcome of a run.
 
-use super::gateways::{Counters, Repairs};
+use super::gateways::{Counters, Repairs, Watched};
 use airtcp_core::Duration;
 use airtcp_experiment::scenario::{FlowSpec, LevelSpec, ResolvedScenario};
-use airtcp_experiment::simulator::alive_while_measured;
+use airtcp_experiment::simulator::{alive_while_measured, link_rates};
 use airtcp_experiment::world::{
-    Drops, EmulatorReport, FlowOutcome, Level, Marks, Path, Percentiles, ProbeOutcome, RunOutcome, Sample,
+    Belief, Drops, EmulatorReport, FlowOutcome, Level, Marks, Path, Percentiles, ProbeOutcome, RunOutcome, Sample,
     SchemeOutcome, Verdict,
 };
 use airtcp_linux::emulator::{self, PassageReport, SelfTest};
@@ -20,7 +20,7 @@ pub(super) struct Findings<'a> {
     pub(super) seed: u64,
     pub(super) flows: Vec<FlowResult>,
     pub(super) probes: Vec<ProbeResult>,
-    pub(super) repairs: Repairs,
+    pub(super) watched: Watched,
     pub(super) before: Counters,
     pub(super) after: Counters,
     pub(super) verdict: SelfTest,
@@ -29,7 +29,7 @@ pub(super) struct Findings<'a> {
 }
 
 pub(super) fn outcome(findings: &Findings<'_>) -> RunOutcome {
-    let Findings { cell, seed, flows, repairs, .. } = findings;
+    let Findings { cell, seed, flows, watched: Watched { repairs, .. }, .. } = findings;
     let start = repairs.first().map_or(0, |(_, count)| *count);
     RunOutcome {
         wlan: BTreeMap::new(),
@@ -39,6 +39,8 @@ pub(super) fn outcome(findings: &Findings<'_>) -> RunOutcome {
         marks: marks(findings),
         queue: None,
         levels: rates(cell, *seed),
+        link_rates: link_rates(cell, *seed),
+        beliefs: beliefs(findings),
         checks: checks(findings),
         trace: None,
         emulator: Some(emulator_report(findings)),
@@ -51,6 +53,15 @@ pub(super) fn outcome(findings: &Findings<'_>) -> RunOutcome {
 fn rates(cell: &ResolvedScenario, seed: u64) -> Vec<Level> {
     let rate = |spec: &LevelSpec| Some(Level { name: spec.name.clone(), samples: spec.rate_over_time(cell, seed)? });
     cell.levels.iter().filter_map(rate).collect()
+}
+
+/// What gateways that know a rate believed until the run's end; they are asked for a little longer.
+fn beliefs(findings: &Findings<'_>) -> Vec<Belief> {
+    let within = |belief: &Belief| {
+        let samples = belief.samples.iter().copied().filter(|sample| sample.at <= findings.cell.duration);
+        Belief { name: belief.name.clone(), samples: samples.collect() }
+    };
+    findings.watched.beliefs.iter().map(within).filter(|belief| !belief.samples.is_empty()).collect()
 }
 
 fn flow(cell: &ResolvedScenario, spec: &FlowSpec, result: &FlowResult, repairs: &Repairs, start: u64) -> FlowOutcome {
@@ -195,7 +206,13 @@ fn checks(findings: &Findings<'_>) -> Vec<(Cow<'static, str>, Verdict)> {
 }
 
 fn probe(result: &ProbeResult) -> ProbeOutcome {
-    ProbeOutcome { name: result.name.clone(), sent: result.sent, received: result.received, rtt: of_times(result.rtt) }
+    ProbeOutcome {
+        name: result.name.clone(),
+        sent: result.sent,
+        received: result.received,
+        rtt: of_times(result.rtt),
+        rtt_or_lost: of_times(result.rtt_or_lost),
+    }
 }
 
 fn of_times(found: RttPercentiles) -> Percentiles {

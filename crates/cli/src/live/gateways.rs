@@ -4,13 +4,16 @@
 use super::failed;
 use crate::gateway_file;
 use airtcp_core::parameters::Field;
-use airtcp_core::{ByteSize, Duration};
+use airtcp_core::{ByteSize, Duration, Gauge, Instant};
 use airtcp_experiment::NotRun;
 use airtcp_experiment::scenario::{LinkSpec, On, ResolvedScenario};
+use airtcp_experiment::world::{Belief, BeliefSample};
 use airtcp_link::LinkSettings;
 use airtcp_linux::gateway::status::{self, Status};
+use airtcp_linux::sys::clock;
 use airtcp_linux::testbed::{Exec, Family, Program, Testbed};
 use airtcp_schemes::{LinkFacts, Placement};
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -31,6 +34,8 @@ pub(crate) struct Gateways<'a> {
 
 struct GatewayBox {
     name: String,
+    /// `schemes.repair.a`, as results call it.
+    place: String,
     node: String,
     scheme: usize,
     program: Program,
@@ -41,8 +46,16 @@ struct GatewayBox {
 /// The last status of all gateways of each scheme, with their nodes, in the order of the scenario.
 pub(crate) type Counters = Vec<Vec<(String, Status)>>;
 
-/// Repairs by all gateways so far, over time since the start of the watch.
+/// Repairs by all gateways so far, over time since the start of the run.
 pub(crate) type Repairs = Vec<(Duration, u64)>;
+
+/// What gateways said while a run went on.
+#[derive(Debug)]
+pub(crate) struct Watched {
+    pub(crate) repairs: Repairs,
+    /// One for each gateway; without samples for one that knows no rate.
+    pub(crate) beliefs: Vec<Belief>,
+}
 
 impl<'a> Gateways<'a> {
     pub(super) fn start(testbed: &Testbed, cell: &ResolvedScenario, directory: &'a Path) -> Result<Self, NotRun> {
@@ -117,7 +130,8 @@ impl<'a> Gateways<'a> {
         let program = std::env::current_exe().map_err(failed)?;
         let exec = Exec::new(program).arg("gateway").arg(&file).log(&log);
         let program = testbed.start(node, &exec).map_err(failed)?;
-        Ok(GatewayBox { name, node: node.to_owned(), scheme: index, program, log, has_peer })
+        let place = format!("schemes.{}.{node}", scheme.name);
+        Ok(GatewayBox { name, place, node: node.to_owned(), scheme: index, program, log, has_peer })
     }
 
     /// Waits until every gateway works and has heard from its peer.
@@ -149,29 +163,55 @@ impl<'a> Gateways<'a> {
         Ok(counters)
     }
 
-    /// Does `work` and meanwhile notes the repairs about each `every`.
-    pub(crate) fn watch<T: Send>(&self, every: Duration, work: impl FnOnce() -> T) -> Result<(T, Repairs), NotRun> {
+    /// Does `work` and meanwhile asks every gateway at each `every` of the run that began at `origin`.
+    pub(crate) fn watch<T: Send>(
+        &self,
+        every: Duration,
+        origin: Instant,
+        work: impl FnOnce() -> T,
+    ) -> Result<(T, Watched), NotRun> {
         let done = AtomicBool::new(false);
         std::thread::scope(|scope| {
             let watcher = scope.spawn(|| {
-                let mut repairs = Repairs::new();
-                let mut at = Duration::ZERO;
+                let named = |gateway: &GatewayBox| Belief { name: gateway.place.clone(), samples: Vec::new() };
+                let mut watched = Watched { repairs: Repairs::new(), beliefs: self.boxes.iter().map(named).collect() };
+                let mut next = Duration::ZERO;
                 while !self.boxes.is_empty() && !done.load(Ordering::Relaxed) {
-                    let counts = self.boxes.iter().filter_map(|gateway| {
-                        let status = status::query(self.directory, &gateway.name).ok()?;
-                        status.events.get("repairs").copied()
-                    });
-                    repairs.push((at, counts.sum()));
-                    std::thread::sleep(std::time::Duration::from_nanos(every.as_nanos()));
-                    at += every;
+                    self.look(origin, &mut watched);
+                    next += every;
+                    let wait = next.saturating_sub(clock::now().saturating_since(origin));
+                    std::thread::sleep(std::time::Duration::from_nanos(wait.as_nanos()));
                 }
-                repairs
+                watched
             });
             let result = work();
             done.store(true, Ordering::Relaxed);
             Ok((result, watcher.join().map_err(|_| NotRun::Failed("watching the gateways failed".into()))?))
         })
     }
+
+    /// Asks every gateway once. One that does not answer is left out.
+    fn look(&self, origin: Instant, watched: &mut Watched) {
+        let at = clock::now().saturating_since(origin);
+        let mut repairs = 0;
+        for (gateway, belief) in self.boxes.iter().zip(&mut watched.beliefs) {
+            let Ok(status) = status::query(self.directory, &gateway.name) else { continue };
+            repairs += status.events.get("repairs").copied().unwrap_or(0);
+            belief.samples.extend(believed(at, &status.gauges));
+        }
+        watched.repairs.push((at, repairs));
+    }
+}
+
+/// What a gateway with these levels believes of its link; `None` if it knows no rate.
+fn believed(at: Duration, gauges: &BTreeMap<String, u64>) -> Option<BeliefSample> {
+    let level = |gauge: Gauge| gauges.get(gauge.label()).copied();
+    Some(BeliefSample {
+        at,
+        rate_bps: level(Gauge::RATE_BPS)?,
+        link_wait: Duration::from_nanos(level(Gauge::LINK_WAIT_NS).unwrap_or(0)),
+        queue_bytes: level(Gauge::QUEUE_BYTES).unwrap_or(0),
+    })
 }
 
 fn is_up(gateway: &GatewayBox, directory: &Path) -> bool {
@@ -191,5 +231,22 @@ fn facts(out: &LinkSettings, back: &LinkSettings) -> LinkFacts {
         queue_packets: queue.packets(),
         mtu: Some(out.mtu),
         addresses: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_gateway_believes_what_its_status_says_and_nothing_without_a_rate() {
+        let gauges = |levels: &[(Gauge, u64)]| -> BTreeMap<String, u64> {
+            levels.iter().map(|(gauge, level)| (gauge.label().to_owned(), *level)).collect()
+        };
+        let [at, link_wait] = [200, 3].map(Duration::from_millis);
+        let levels = [(Gauge::RATE_BPS, 7_000_000), (Gauge::LINK_WAIT_NS, 3_000_000), (Gauge::QUEUE_BYTES, 4500)];
+        let belief = BeliefSample { at, rate_bps: 7_000_000, link_wait, queue_bytes: 4500 };
+        assert_eq!(believed(at, &gauges(&levels)), Some(belief));
+        assert_eq!(believed(at, &gauges(&levels[1..])), None);
     }
 }

@@ -57,7 +57,8 @@ impl World for Live {
         let settings = cell.links.iter().map(|link| [link.forward.clone(), link.reverse.clone()]).collect();
         let origin = session.testbed().emulator().restart(seed, Some(settings), cell.warmup).map_err(failed)?;
         let before = gateways.counters()?;
-        let (results, repairs) = gateways.watch(cell.sample_every(), || run_traffic(&session, cell, seed, origin))?;
+        let traffic = || run_traffic(&session, cell, seed, origin);
+        let (results, watched) = gateways.watch(cell.sample_every(), origin, traffic)?;
         let (flows, probes) = results?;
         let after = gateways.counters()?;
         let report = session.testbed().emulator().report().map_err(failed)?;
@@ -67,7 +68,7 @@ impl World for Live {
             seed,
             flows,
             probes,
-            repairs,
+            watched,
             before,
             after,
             verdict,

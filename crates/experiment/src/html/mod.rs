@@ -8,6 +8,7 @@
 
 mod claims;
 mod compare;
+mod link_rates;
 mod opening;
 mod over_time;
 mod page;

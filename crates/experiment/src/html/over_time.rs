@@ -4,14 +4,15 @@
 //! A page stays a few megabytes: series are thinned, evenly, so that all worlds of a page together have at most
 //! [`MAX_SAMPLES`] samples, and rows of a large sweep that still do not fit are named as left out.
 
+use super::link_rates::{self, LinkRate};
 use super::stored::StoredWorld;
-use crate::results::series::FlowSeries;
+use crate::results::series::{CellSeries, Columns};
 use crate::scenario::Scenario;
 use crate::table::{Group, Layout, Row, title_of};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-/// Samples of all flows on a page; one takes about 30 bytes.
+/// Samples of all flows, links and gateways on a page; one takes about 30 bytes.
 pub const MAX_SAMPLES: usize = 60_000;
 /// A series with fewer samples shows nothing any more.
 const FEWEST: usize = 25;
@@ -22,19 +23,21 @@ pub struct Cards {
     pub data: Value,
     /// Rows without a card, for want of room.
     pub left_out: usize,
+    /// Whether a card shows what gateways believe of a link.
+    pub has_beliefs: bool,
 }
 
 /// The cards of `world`, of at most `room` samples; `None` if there is nothing to draw.
 pub fn cards(scenario: &Scenario, world: &StoredWorld, room: usize) -> Option<Cards> {
     let spec = scenario.tables.first()?;
     let layout = Layout::of(scenario, spec);
-    let all = || world.series.cells.iter().flat_map(|cell| &cell.flows);
-    let (total, flows) = (all().map(FlowSeries::samples).sum::<usize>(), all().count());
-    let share = (room / flows.max(1)).max(FEWEST);
-    let (mut cards, mut left_out, mut used) = (Vec::new(), 0, 0);
+    let all = || world.series.cells.iter().flat_map(shown);
+    let (total, series) = (all().map(Columns::samples).sum::<usize>(), all().count());
+    let share = (room / series.max(1)).max(FEWEST);
+    let (mut cards, mut left_out, mut used, mut has_beliefs) = (Vec::new(), 0, 0, false);
     for row in &layout.rows {
         let lines = lines(scenario, world, &layout, row, if total > room { share } else { usize::MAX });
-        let size: usize = lines.iter().flat_map(|line| &line.flows).map(FlowSeries::samples).sum();
+        let size: usize = lines.iter().map(Line::samples).sum();
         if lines.is_empty() {
             continue;
         }
@@ -43,10 +46,18 @@ pub fn cards(scenario: &Scenario, world: &StoredWorld, room: usize) -> Option<Ca
             continue;
         }
         used += size;
+        has_beliefs |= lines.iter().any(|line| !line.rates.is_empty());
         let labels = spec.rows.iter().zip(&row.labels).map(|(axis, label)| format!("{} {label}", title_of(axis)));
         cards.push(json!({"title": labels.collect::<Vec<_>>().join(" · "), "lines": lines}));
     }
-    (!cards.is_empty() || left_out > 0).then_some(Cards { data: cards.into(), left_out })
+    (!cards.is_empty() || left_out > 0).then_some(Cards { data: cards.into(), left_out, has_beliefs })
+}
+
+/// What may be drawn of a cell: beliefs only where there is a rate to hold them against.
+fn shown(cell: &CellSeries) -> impl Iterator<Item = &Columns> {
+    let has_both = !cell.links.is_empty() && !cell.schemes.is_empty();
+    let rates = cell.links.iter().chain(&cell.schemes).filter(move |_| has_both);
+    cell.flows.iter().chain(rates)
 }
 
 /// What one column of the table compares, for the script.
@@ -54,36 +65,49 @@ pub fn cards(scenario: &Scenario, world: &StoredWorld, room: usize) -> Option<Ca
 struct Line<'a> {
     name: &'a str,
     ceiling: Option<u64>,
-    flows: Vec<FlowSeries>,
+    flows: Vec<Columns>,
+    rates: Vec<LinkRate>,
+}
+
+impl Line<'_> {
+    fn samples(&self) -> usize {
+        let of_flows = self.flows.iter().map(Columns::samples).sum::<usize>();
+        of_flows + self.rates.iter().map(LinkRate::samples).sum::<usize>()
+    }
 }
 
 fn lines<'a>(scenario: &Scenario, world: &StoredWorld, layout: &'a Layout, row: &Row, most: usize) -> Vec<Line<'a>> {
     let line = |(group, &cell): (&'a Group, &usize)| {
-        let flows = &world.series_of(scenario, cell)?.flows;
-        let flows = flows.iter().map(|flow| thinned(flow, most)).collect();
-        Some(Line { name: &group.title, ceiling: world.cell(scenario, cell)?.ceiling_bps, flows })
+        let series = world.series_of(scenario, cell)?;
+        let thin = |columns: &Columns| thinned(columns, most);
+        Some(Line {
+            name: &group.title,
+            ceiling: world.cell(scenario, cell)?.ceiling_bps,
+            flows: series.flows.iter().map(thin).collect(),
+            rates: link_rates::of(&scenario.cells[cell].scenario, series, thin),
+        })
     };
     layout.groups.iter().zip(&row.cells).filter_map(line).collect()
 }
 
-/// The same flow with at most about `most` samples: of each group the last, and the mean of the rates.
-fn thinned(flow: &FlowSeries, most: usize) -> FlowSeries {
-    let group = flow.samples().div_ceil(most.max(1)).max(1);
+/// The same with at most about `most` samples: of each group the last, and the mean of the rates.
+fn thinned(all: &Columns, most: usize) -> Columns {
+    let group = all.samples().div_ceil(most.max(1)).max(1);
     let thin = |(key, values): (&String, &Vec<u64>)| {
-        let of_group = |values: &[u64]| match key.as_str() {
-            "goodput_bps" => values.iter().sum::<u64>() / values.len() as u64,
-            _ => values[values.len() - 1],
+        let of_group = |values: &[u64]| match key.ends_with("_bps") {
+            true => values.iter().sum::<u64>() / values.len() as u64,
+            false => values[values.len() - 1],
         };
         (key.clone(), values.chunks(group).map(of_group).collect())
     };
-    FlowSeries { name: flow.name.clone(), columns: flow.columns.iter().map(thin).collect() }
+    Columns { name: all.name.clone(), columns: all.columns.iter().map(thin).collect() }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn flow(value: Value) -> FlowSeries {
+    fn flow(value: Value) -> Columns {
         serde_json::from_value(value).expect("a flow")
     }
 
@@ -95,5 +119,17 @@ mod tests {
         let few = flow(json!({"name": "bulk", "at_ms": [2, 4, 5], "goodput_bps": [15, 35, 50], "repairs": [1, 3, 4]}));
         assert_eq!(thinned(&all, 3), few);
         assert_eq!(thinned(&all, 5), all);
+    }
+
+    #[test]
+    fn beliefs_take_room_only_where_there_is_a_rate_to_hold_them_against() {
+        let one = flow(json!({"name": "one", "at_ms": [1]}));
+        let cell = |links: &[Columns]| CellSeries {
+            flows: vec![one.clone()],
+            links: links.to_vec(),
+            schemes: vec![one.clone()],
+            ..CellSeries::default()
+        };
+        assert_eq!((shown(&cell(&[])).count(), shown(&cell(&[one.clone(), one.clone()])).count()), (1, 4));
     }
 }

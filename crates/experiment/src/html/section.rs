@@ -45,6 +45,11 @@ fn put_series(page: &mut Page, scenario: &Scenario, world: &StoredWorld, room: u
     let Some(cards) = over_time::cards(scenario, world, room) else { return };
     page.put("<h3>Over time</h3>");
     page.text("p", "facts", "The first run of each cell. Dashed: the ceiling.");
+    if cards.has_beliefs {
+        let note =
+            "Wide panels: grey is the rate that a link had, solid what the gateway before it believed, dashed goodput.";
+        page.text("p", "facts", note);
+    }
     if cards.left_out > 0 {
         let note =
             format!("{} rows are left out here to keep the page small; they are in series.json.", cards.left_out);

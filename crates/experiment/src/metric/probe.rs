@@ -11,6 +11,15 @@ metrics! { METRICS: Combine::Whole, Members::Probes;
     "probes.<name>.rtt_ns.p95", "*.rtt p95", Unit::Millis => |run, name| of(run.outcome, name, |probe| probe.rtt.p95);
     /// 99th percentile of the same
     "probes.<name>.rtt_ns.p99", "*.rtt p99", Unit::Millis => |run, name| of(run.outcome, name, |probe| probe.rtt.p99);
+    /// the same over all that were sent, median: a lost one counts as the whole measured time
+    "probes.<name>.rtt_or_lost_ns.p50", "*.rtt or lost p50", Unit::Millis =>
+        |run, name| of(run.outcome, name, |probe| probe.rtt_or_lost.p50);
+    /// 95th percentile of the same
+    "probes.<name>.rtt_or_lost_ns.p95", "*.rtt or lost p95", Unit::Millis =>
+        |run, name| of(run.outcome, name, |probe| probe.rtt_or_lost.p95);
+    /// 99th percentile of the same
+    "probes.<name>.rtt_or_lost_ns.p99", "*.rtt or lost p99", Unit::Millis =>
+        |run, name| of(run.outcome, name, |probe| probe.rtt_or_lost.p99);
     /// datagrams that the probe sent
     "probes.<name>.sent", "*.sent", Unit::Count("datagrams") => |run, name| of(run.outcome, name, |probe| probe.sent);
     /// datagrams of the probe that did not come back

@@ -188,7 +188,7 @@ fn work(
         if let (Ok(outcome), true) = (&mut outcome, run > 0 || scenario.cells.len() > MAX_CELLS_WITH_SERIES) {
             // One run per cell is drawn; the others' series would only fill the memory.
             outcome.flows.iter_mut().for_each(|flow| flow.series = Vec::new());
-            outcome.levels = Vec::new();
+            (outcome.levels, outcome.link_rates, outcome.beliefs) = (Vec::new(), Vec::new(), Vec::new());
         }
         let _ = sender.send(Message::Finished { cell, run, outcome: Box::new(outcome) });
     }

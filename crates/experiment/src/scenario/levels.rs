@@ -41,11 +41,22 @@ impl LevelSpec {
     /// another level.
     pub fn rate_over_time(&self, scenario: &ResolvedScenario, seed: u64) -> Option<Vec<(u64, u64)>> {
         let LevelKind::Rate(hop) = self.kind else { return None };
-        let every = scenario.sample_every();
-        let count = scenario.duration.as_nanos() / every.as_nanos();
-        let means = hop.settings(scenario).rate.means(seed, &hop.name(scenario), every, count).unwrap_or_default();
-        Some((1..).zip(means).map(|(sample, mean)| (every.as_nanos() * sample, mean.bps())).collect())
+        Some(mean_rates(hop, scenario, seed))
     }
+}
+
+fn mean_rates(hop: Hop, scenario: &ResolvedScenario, seed: u64) -> Vec<(u64, u64)> {
+    let every = scenario.sample_every();
+    let count = scenario.duration.as_nanos() / every.as_nanos();
+    let means = hop.settings(scenario).rate.means(seed, &hop.name(scenario), every, count).unwrap_or_default();
+    (1..).zip(means).map(|(sample, mean)| (every.as_nanos() * sample, mean.bps())).collect()
+}
+
+/// The same of each link direction whose rate varies, by its name.
+pub fn varying_rates(scenario: &ResolvedScenario, seed: u64) -> Vec<(String, Vec<(u64, u64)>)> {
+    let hops = (0..scenario.links.len()).flat_map(|link| [true, false].map(|forward| Hop { link, forward }));
+    let varying = hops.filter(|hop| hop.settings(scenario).rate.is_varying());
+    varying.map(|hop| (hop.name(scenario), mean_rates(hop, scenario, seed))).collect()
 }
 
 /// Everything that a figure over time can show of this file.

@@ -35,7 +35,7 @@ pub use document::{Entry, Origin, Value};
 pub use error::{Problem, ScenarioError};
 pub use flow::KEYS as FLOW_KEYS;
 pub use keys::Keys;
-pub use levels::{FLOW_COLUMNS, LevelKind, LevelSpec};
+pub use levels::{FLOW_COLUMNS, LevelKind, LevelSpec, varying_rates};
 pub use load::Scenario;
 pub(crate) use load::fill_from_base;
 pub use parse::parse;

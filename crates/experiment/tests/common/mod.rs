@@ -158,6 +158,8 @@ impl World for MadeUp {
             marks: Vec::new(),
             queue: None,
             levels: Vec::new(),
+            link_rates: Vec::new(),
+            beliefs: Vec::new(),
             checks: vec![("conservation".into(), Verdict::Passed), ("stream".into(), stream)],
             trace: None,
             emulator: Some(EmulatorReport { valid: true, rate_error_ratio: 0.00041, ..EmulatorReport::default() }),

@@ -1,16 +1,17 @@
 //! A ping beside the traffic: small datagrams to a node and back, at a steady pace.
 //!
 //! The kernel says when each arrived at either end, and the time that the far end held it is subtracted. The result is
-//! the time on the path, whatever else the machine does.
+//! the time on the path, whatever else the machine does. A lost one counts as longer than any that came, as in the simulator.
 
 use super::flow::{STACK, TrafficError, since};
-use super::result::{RttPercentiles, percentiles};
+use super::result::{RttPercentiles, percentiles, percentiles_with};
 use crate::sys::clock::wall_clock_ns;
 use crate::sys::netns::NetNs;
 use crate::sys::poll::PollSet;
 use crate::sys::probe_socket::ProbeSocket;
 use airtcp_core::{Duration, Instant};
 use hdrhistogram::Histogram;
+use std::collections::BTreeMap;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::thread::JoinHandle;
@@ -51,6 +52,8 @@ pub struct ProbeResult {
     pub received: u64,
     /// There and back.
     pub rtt: RttPercentiles,
+    /// The same over all that were sent: one that did not come back took the whole window. (RFC 2681, 5.1)
+    pub rtt_or_lost: RttPercentiles,
 }
 
 /// A probe on its thread.
@@ -88,6 +91,8 @@ struct Probe {
     datagram: Vec<u8>,
     times: Histogram<u64>,
     sent: u64,
+    /// When those were sent that have no answer, by number.
+    unanswered: BTreeMap<u64, Duration>,
 }
 
 impl Probe {
@@ -95,7 +100,7 @@ impl Probe {
         let addresses = [near.local_addr()?, far.local_addr()?];
         let content = (u64::from(spec.size).saturating_sub(HEADERS) as usize).max(CONTENT);
         let times = Histogram::new_with_bounds(1, MAX_NS, 3).expect("bounds and precision are constants in range");
-        Ok(Probe { near, far, addresses, datagram: vec![0; content], times, sent: 0 })
+        Ok(Probe { near, far, addresses, datagram: vec![0; content], times, sent: 0, unanswered: BTreeMap::new() })
     }
 
     fn run(mut self, spec: &ProbeSpec, origin: Instant) -> io::Result<ProbeResult> {
@@ -105,7 +110,7 @@ impl Probe {
         while since(origin) < until + DRAIN && (next < until || self.times.len() < self.sent) {
             let now = since(origin);
             if next < until && next <= now {
-                self.ask()?;
+                self.ask(now)?;
                 next += spec.every;
             }
             self.answer()?;
@@ -116,13 +121,27 @@ impl Probe {
             set.add_readable(self.far.as_fd());
             set.wait(Some(wait))?;
         }
-        let rtt = percentiles(&self.times);
-        Ok(ProbeResult { name: spec.name.clone(), sent: self.sent, received: self.times.len(), rtt })
+        let lost = self.waited_longest(since(origin));
+        let longest = until.saturating_sub(from).max(Duration::from_nanos(self.times.max()));
+        Ok(ProbeResult {
+            name: spec.name.clone(),
+            sent: self.sent,
+            received: self.times.len(),
+            rtt: percentiles(&self.times),
+            rtt_or_lost: percentiles_with(&self.times, lost, longest),
+        })
     }
 
-    fn ask(&mut self) -> io::Result<()> {
+    /// How many wait for an answer for as long as the longest took that came; the others tell nothing yet.
+    fn waited_longest(&self, now: Duration) -> u64 {
+        let longest = Duration::from_nanos(self.times.max());
+        self.unanswered.values().filter(|sent| now.saturating_sub(**sent) >= longest).count() as u64
+    }
+
+    fn ask(&mut self, now: Duration) -> io::Result<()> {
         self.datagram[..8].copy_from_slice(&self.sent.to_be_bytes());
         self.datagram[8..16].copy_from_slice(&wall_clock_ns().to_be_bytes());
+        self.unanswered.insert(self.sent, now);
         self.sent += 1;
         tolerate(self.near.send_to(&self.datagram, self.addresses[1]))
     }
@@ -145,7 +164,7 @@ impl Probe {
     fn take_answers(&mut self) -> io::Result<()> {
         let mut buffer = vec![0; self.datagram.len()];
         while let Some((len, arrived)) = self.near.receive(&mut buffer)? {
-            if len >= CONTENT {
+            if len >= CONTENT && self.unanswered.remove(&number(&buffer[..8])).is_some() {
                 let back = arrived.saturating_sub(number(&buffer[8..16]));
                 self.times.saturating_record(number(&buffer[16..24]) + back);
             }

@@ -131,6 +131,17 @@ pub(super) fn percentiles(times: &Histogram<u64>) -> RttPercentiles {
     RttPercentiles { p50: at(0.5), p95: at(0.95), p99: at(0.99) }
 }
 
+/// The same together with `more` times that were longer than any, each of them `longest`.
+pub(super) fn percentiles_with(times: &Histogram<u64>, more: u64, longest: Duration) -> RttPercentiles {
+    let at = |per_cent: u64| {
+        let rank = ((times.len() + more) * per_cent).div_ceil(100);
+        // Half a rank lower, so that no rounding makes it the next one.
+        let quantile = (rank as f64 - 0.5) / times.len() as f64;
+        if rank > times.len() { longest } else { Duration::from_nanos(times.value_at_quantile(quantile)) }
+    };
+    RttPercentiles { p50: at(50), p95: at(95), p99: at(99) }
+}
+
 /// A hash as people print it.
 pub fn hex(hash: &[u8; 32]) -> String {
     hash.iter().fold(String::with_capacity(64), |mut text, byte| {
@@ -191,6 +202,20 @@ mod tests {
         assert_eq!(rtt.p50, Duration::from_millis(50));
         assert_eq!(rtt.p99, Duration::from_millis(99));
         assert_eq!(rtt_percentiles(&[], window), RttPercentiles::default());
+    }
+
+    #[test]
+    fn what_took_longer_than_any_stands_behind_all_others() {
+        let mut times = Histogram::new_with_bounds(1, 1_000_000_000, 3).expect("constants in range");
+        (1..=94).for_each(|ms: u64| times.record(ms * 1_000_000).expect("in range"));
+        let longest = Duration::from_secs(20);
+        let with = |more| percentiles_with(&times, more, longest);
+        assert_eq!(with(0), percentiles(&times));
+        assert_eq!((with(6).p50, with(6).p95), (Duration::from_nanos(times.value_at_quantile(0.53)), longest));
+        assert!(with(4).p95 < Duration::from_millis(95) && with(4).p99 == longest);
+        let none = Histogram::new_with_bounds(1, 1_000_000_000, 3).expect("constants in range");
+        assert_eq!(percentiles_with(&none, 0, longest), RttPercentiles::default());
+        assert_eq!(percentiles_with(&none, 1, longest).p50, longest, "nothing came at all");
     }
 
     #[test]

@@ -1,10 +1,15 @@
 //! Probes: small UDP datagrams to another host's echo port and back (RFC 862), at a steady pace.
+//!
+//! A lost one counts as longer than any that came (RFC 2681, 5.1), or a queue that drops would look better than one that
+//! delivers late. One that is still under way at the end counts so, too, once it has waited as long as the longest that came:
+//! whatever becomes of it, it stands behind that one. What is younger tells nothing yet and is left out.
 
 use crate::index::ProbeId;
 use crate::outcome::ProbeOutcome;
 use crate::rounds::Rounds;
 use airtcp_core::{Duration, Instant, Packet, packet::protocol};
 use bytes::{Buf, BufMut, BytesMut};
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 /// Every host answers there (RFC 862).
@@ -18,14 +23,16 @@ const CONTENT: usize = 16;
 pub struct Probe {
     name: String,
     port: u16,
-    from: IpAddr,
-    to: IpAddr,
+    ends: [IpAddr; 2],
     every: Duration,
     size: u32,
     next: Option<Instant>,
-    until: Instant,
+    window: [Instant; 2],
     sent: u64,
+    /// When those were sent that have no answer.
+    unanswered: BTreeSet<Instant>,
     rounds: Rounds,
+    longest: Duration,
 }
 
 /// What is asked of a probe.
@@ -41,15 +48,26 @@ pub struct ProbeSpec {
 
 impl Probe {
     /// A probe between the addresses `[from, to]`.
-    pub fn new(id: ProbeId, spec: ProbeSpec, [from, to]: [IpAddr; 2]) -> Self {
-        let ProbeSpec { name, every, size, from: start, until } = spec;
-        let port = FIRST_PORT.wrapping_add(usize::from(id) as u16);
-        Probe { name, port, from, to, every, size, next: Some(start), until, sent: 0, rounds: Rounds::default() }
+    pub fn new(id: ProbeId, spec: ProbeSpec, ends: [IpAddr; 2]) -> Self {
+        let ProbeSpec { name, every, size, from, until } = spec;
+        Probe {
+            name,
+            port: FIRST_PORT.wrapping_add(usize::from(id) as u16),
+            ends,
+            every,
+            size,
+            next: Some(from),
+            window: [from, until],
+            sent: 0,
+            unanswered: BTreeSet::new(),
+            rounds: Rounds::default(),
+            longest: Duration::ZERO,
+        }
     }
 
     /// When the next one leaves.
     pub fn next(&self) -> Option<Instant> {
-        self.next.filter(|next| *next < self.until)
+        self.next.filter(|next| *next < self.window[1])
     }
 
     /// The one that is due, if one is.
@@ -57,14 +75,19 @@ impl Probe {
         let due = self.next().filter(|due| *due <= now)?;
         self.next = Some(due.saturating_add(self.every));
         self.sent += 1;
-        Some(datagram([self.from, self.to], [self.port, ECHO_PORT], now, self.size))
+        self.unanswered.insert(now);
+        Some(datagram(self.ends, [self.port, ECHO_PORT], now, self.size))
     }
 
-    /// Takes an answer to this probe; true if it is one.
+    /// Takes an answer to this probe; true if it is one. A second answer to the same datagram counts no more.
     pub fn take(&mut self, now: Instant, packet: &Packet) -> bool {
         match read(packet) {
             Some((ECHO_PORT, port, sent)) if port == self.port => {
-                self.rounds.record(now.saturating_since(sent));
+                if self.unanswered.remove(&sent) {
+                    let took = now.saturating_since(sent);
+                    self.rounds.record(took);
+                    self.longest = self.longest.max(took);
+                }
                 true
             }
             _ => false,
@@ -73,8 +96,16 @@ impl Probe {
 
     /// What it found.
     pub fn outcome(&self) -> ProbeOutcome {
-        let (name, sent, received) = (self.name.clone(), self.sent, self.rounds.count());
-        ProbeOutcome { name, sent, received, rtt: self.rounds.percentiles() }
+        let [from, end] = self.window;
+        let is_longer = |sent: &&Instant| end.saturating_since(**sent) >= self.longest;
+        let longer = self.unanswered.iter().filter(is_longer).count() as u64;
+        ProbeOutcome {
+            name: self.name.clone(),
+            sent: self.sent,
+            received: self.rounds.count(),
+            rtt: self.rounds.percentiles(),
+            rtt_or_lost: self.rounds.percentiles_with(longer, end.saturating_since(from)),
+        }
     }
 }
 
