@@ -4,6 +4,8 @@ use airtcp_core::{Duration, Instant};
 
 /// Packets wait so long, for so long a time.
 pub(super) const HOPELESS: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
+/// Reports that are further apart are of a link that stood still.
+const APART: Duration = Duration::from_secs(1);
 /// Then nothing is done for this time.
 const PAUSE: Duration = Duration::from_secs(30);
 
@@ -25,6 +27,8 @@ pub(super) enum Finding {
 pub(super) struct Others {
     /// Since when packets wait for too long.
     since: Option<Instant>,
+    /// When the last report came.
+    reported_at: Instant,
     stopped_until: Option<Instant>,
 }
 
@@ -43,7 +47,8 @@ impl Others {
             return Finding::Over;
         }
         let (wait, time) = HOPELESS;
-        if waits < wait || !is_paced {
+        let stood_still = now.saturating_since(core::mem::replace(&mut self.reported_at, now)) > APART;
+        if waits < wait || !is_paced || stood_still {
             self.since = None;
             return Finding::Ours;
         }

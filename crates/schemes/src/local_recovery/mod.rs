@@ -31,6 +31,7 @@ mod losses;
 mod outgoing;
 mod restorer;
 mod settings;
+mod silence;
 mod timing;
 
 #[cfg(test)]
@@ -59,6 +60,7 @@ use feedback::Feedback;
 use halves::Halves;
 use outgoing::Outgoing;
 use restorer::Restorer;
+use silence::Silence;
 use timing::Timing;
 
 /// The line of local recovery in the table of schemes.
@@ -100,6 +102,7 @@ pub struct Station {
     restorer: Restorer,
     arrivals: Arrivals,
     feedback: Feedback,
+    silence: Silence,
     peer: Peer,
     hold: Option<Duration>,
     /// The queue is ours, so packets may wait for a round trip of the link in it.
@@ -126,6 +129,7 @@ impl Station {
             restorer: Restorer::new(sixteenth),
             arrivals: Arrivals::default(),
             feedback: Feedback::default(),
+            silence: Silence::default(),
             peer,
             hold: settings.hold,
             has_default_queue: settings.queue.is_none(),
@@ -139,6 +143,7 @@ impl Station {
 
     /// A packet off the link.
     fn receive(&mut self, cx: &mut Context<'_>, packet: Packet, timing: &Timing) {
+        self.silence.on_packet(cx.now());
         let bytes = packet.wire_len();
         let Some((shim, mut packet)) = unwrap(cx, packet, decode_shim) else { return };
         self.outgoing.clamp(cx.now(), &mut packet, timing);
@@ -209,9 +214,6 @@ impl Station {
         if is_due || report.is_some() {
             self.feedback.want(report);
         }
-        if !self.peer.in_reach() {
-            return self.feedback.clear();
-        }
         let Some(report) = self.feedback.take(cx.now(), &self.outgoing.egress) else { return };
         if let Some(ack) = self.receiver.acknowledge() {
             let deficit = self.receiver.order.missing().saturating_sub(self.restorer.rank());
@@ -219,6 +221,12 @@ impl Station {
             let news = LinkNews { arrived: self.receiver.arrived(), deficit, report };
             self.outgoing.tell(cx, &Message::Ack(ack, Some(news)));
         }
+    }
+
+    /// Nothing waits any longer for what may not come.
+    fn let_go(&mut self, cx: &mut Context<'_>) {
+        self.receiver.order.release_all(cx);
+        self.receiver.order.outlet.clear(cx);
     }
 
     /// The other end is gone or forgot everything.
@@ -256,6 +264,9 @@ impl Element for Station {
                 if self.peer.on_hello(cx, &hello) == Change::Restarted {
                     self.start_anew(cx);
                 }
+                if self.peer.in_reach() {
+                    self.silence.end();
+                }
                 if self.has_default_queue {
                     let room = self.outgoing.link_rate.room().max(self.peer.rtt());
                     self.outgoing.egress.set_least_wait(room);
@@ -277,6 +288,10 @@ impl Element for Station {
             self.outgoing.tell(cx, &Message::Hello(hello));
         }
         if tick.fell_silent {
+            self.silence.begin(cx.now());
+            self.let_go(cx);
+        }
+        if self.silence.is_over(cx.now()) {
             self.start_anew(cx);
         }
         let timing = self.timing();

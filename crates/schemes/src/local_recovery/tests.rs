@@ -270,6 +270,27 @@ fn halves_that_come_after_a_silence_are_still_halves() {
 }
 
 #[test]
+fn what_an_outage_of_the_link_lost_is_repaired_after_it() {
+    let mut bench = Local::bare(&[]);
+    bench.send_all(0..5);
+    bench.run(40);
+    bench.out();
+    // The link takes ten more packets with it, for longer than a peer may be silent.
+    bench.losing(|_, _| true);
+    bench.lose_control = true;
+    bench.send_all(5..15);
+    bench.run(3000);
+    assert_eq!(bench.a.count(Event::PEER_DOWN), 1);
+    bench.losing(|_, _| false);
+    bench.lose_control = false;
+    bench.run(1500);
+    assert_eq!(bench.out(), (5..15).collect::<Vec<_>>(), "each once");
+    bench.send_all(15..20);
+    bench.run(60);
+    assert_eq!(bench.out(), (15..20).collect::<Vec<_>>());
+}
+
+#[test]
 fn a_head_waits_no_longer_than_the_hold() {
     let mut bench = Local::bare(&[("hold", "100ms")]);
     bench.losing(|_, packet| Local::is_sequence(packet, 1));
