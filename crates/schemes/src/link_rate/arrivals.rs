@@ -7,6 +7,9 @@ use airtcp_core::{Duration, Instant};
 /// would see nothing but the burst.
 pub(super) const PACKETS: (u32, u32) = (8, 2);
 pub(super) const TIME: (Duration, Duration) = (Duration::from_millis(10), Duration::from_millis(50));
+/// What makes fewer bytes, as acknowledgments do, seldom fills a link: so much time, then.
+const BYTES: u64 = 2000;
+const SPARSE: Duration = Duration::from_millis(80);
 /// So much time is enough however long a report takes on the way back.
 const ENOUGH: Duration = Duration::from_millis(200);
 /// Reports take no more than one part in so many of the way back, or one in the longer of the times.
@@ -20,6 +23,7 @@ pub(crate) struct Arrivals {
     received: u64,
     /// Since the last report.
     packets: u32,
+    bytes: u64,
     /// Bytes of the largest packet since the last report, and before that.
     largest: [u32; 2],
     reported_at: Instant,
@@ -30,11 +34,12 @@ impl Arrivals {
     pub fn add(&mut self, now: Instant, name: Name, report_time: Duration) -> Option<Report> {
         self.received += u64::from(name.bytes);
         self.packets += 1;
+        self.bytes += u64::from(name.bytes);
         let time = now.saturating_since(self.reported_at);
         self.largest[0] = self.largest[0].max(name.bytes);
         let least = TIME.0.max(report_time * SHARE).min(ENOUGH);
-        let is_due =
-            self.packets >= PACKETS.0 && time >= least || self.packets >= PACKETS.1 && time >= TIME.1.max(least);
+        let is_enough = time >= if self.bytes >= BYTES { least } else { least.max(SPARSE) };
+        let is_due = is_enough && (self.packets >= PACKETS.0 || self.packets >= PACKETS.1 && time >= TIME.1);
         // The other end remembers each packet where there are few, and fewer the more there are.
         let one_in = (self.packets / MANY).next_power_of_two();
         // A small packet takes less time, so small ones among large ones tell nothing.
@@ -42,7 +47,7 @@ impl Arrivals {
         if !is_due || !is_large || !name.is_one_in(one_in) {
             return None;
         }
-        (self.packets, self.reported_at) = (0, now);
+        (self.packets, self.bytes, self.reported_at) = (0, 0, now);
         self.largest = [0, self.largest[0]];
         Some(Report { name: name.number, received: self.received, stamp: now.as_nanos() })
     }
