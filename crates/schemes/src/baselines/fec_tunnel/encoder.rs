@@ -83,7 +83,13 @@ impl Encoder {
         core::mem::take(&mut self.packets)
     }
 
-    /// Cuts the packets of the block that was just ended into shards; `None` if there are none, or one is too long.
+    /// The same, for a block that will not be cut into shards.
+    pub fn clear(&mut self) -> Vec<Packet> {
+        self.len = BlobLen::EMPTY;
+        self.take()
+    }
+
+    /// Cuts the packets of the block that is open into shards; `None` if there are none, or one is too long.
     pub fn shards(&mut self) -> Option<Vec<Packet>> {
         let len = core::mem::replace(&mut self.len, BlobLen::EMPTY);
         let first = self.packets.first()?;

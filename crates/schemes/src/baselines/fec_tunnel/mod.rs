@@ -23,6 +23,7 @@ mod tests;
 pub use frame::Frame;
 pub use settings::FecTunnelSettings;
 
+use crate::egress::{Egress, EgressSettings, QueueSize};
 use crate::hop::{hello_distance, unwrap};
 use crate::peer::{self, Change, Peer};
 use crate::{Made, Placement, Reports, SchemeEntry, Site, settings_for};
@@ -64,16 +65,19 @@ fn make(settings: &FecTunnelSettings, site: &mut Site<'_>) -> Made {
     Ok(Box::new(Tunnel::new(settings, site)))
 }
 
-/// Share of `max_memory` for each use, in quarters; the shards on their way take the rest.
+/// Share of `max_memory` for each use, in quarters.
 mod share {
     pub const BLOCK: u64 = 1;
     pub const SHARDS: u64 = 2;
+    pub const SOCKET: u64 = 1;
 }
 
 /// One end of the link.
 #[derive(Debug)]
 pub struct Tunnel {
     encoder: Encoder,
+    /// Has no rate: what is in it waits for the link to take it.
+    socket: Egress,
     decoder: Decoder,
     peer: Peer,
 }
@@ -84,7 +88,9 @@ impl Tunnel {
         let quarter = site.max_memory.0 / 4;
         let mut peer = Peer::new(settings.hello, settings.peer_timeout, None, site.rng.next_u64());
         peer.keep_distance(hello_distance(site.link.rate));
+        let socket = QueueSize::bytes(settings.sock_buf.0.min(quarter * share::SOCKET));
         Tunnel {
+            socket: Egress::new(EgressSettings::new(None, socket), site.rng),
             encoder: Encoder::new(settings, &site.link, peer.epoch(), quarter * share::BLOCK),
             decoder: Decoder::new(settings.decode_buf as usize, quarter * share::SHARDS),
             peer,
@@ -96,22 +102,41 @@ impl Tunnel {
         let shards = self.encoder.shards();
         let packets = self.encoder.take();
         let Some(shards) = shards else {
-            packets.into_iter().for_each(|packet| pass_unprotected(cx, packet));
+            packets.into_iter().for_each(|packet| self.pass_unprotected(cx, packet));
             return;
         };
         packets.into_iter().for_each(|packet| cx.consume(packet));
         for shard in shards {
             let shard = cx.create(shard, events::PART);
             cx.emit(events::SHARD);
-            cx.send(Port::LINK, shard);
+            self.socket.push(cx, shard);
         }
+        self.send_due(cx);
+    }
+
+    /// Sends what the link takes.
+    fn send_due(&mut self, cx: &mut Context<'_>) {
+        while self.socket.send_next(cx).is_some() {}
+        self.socket.discard_dropped(cx);
+    }
+
+    /// A packet leaves as it came.
+    fn pass(&mut self, cx: &mut Context<'_>, packet: Packet) {
+        self.socket.push(cx, packet);
+        self.send_due(cx);
+    }
+
+    /// The same for one that no block has room for.
+    fn pass_unprotected(&mut self, cx: &mut Context<'_>, packet: Packet) {
+        cx.emit(Event::UNPROTECTED);
+        self.pass(cx, packet);
     }
 
     fn take(&mut self, cx: &mut Context<'_>, packet: Packet) {
         if !self.encoder.has_room(&packet) {
             self.close_block(cx);
             if !self.encoder.has_room(&packet) {
-                return pass_unprotected(cx, packet);
+                return self.pass_unprotected(cx, packet);
             }
         }
         if self.encoder.push(cx.now(), packet) {
@@ -131,18 +156,19 @@ impl Tunnel {
     }
 }
 
-/// A packet that no block has room for.
-fn pass_unprotected(cx: &mut Context<'_>, packet: Packet) {
-    cx.emit(Event::UNPROTECTED);
-    cx.send(Port::LINK, packet);
-}
-
 impl Element for Tunnel {
     fn handle_packet(&mut self, cx: &mut Context<'_>, port: Port, packet: Packet) {
         match port {
             Port::LINK => self.receive(cx, packet),
             _ if self.peer.in_reach() => self.take(cx, packet),
-            _ => cx.send(Port::LINK, packet),
+            _ => self.pass(cx, packet),
+        }
+    }
+
+    fn handle_ready(&mut self, cx: &mut Context<'_>, port: Port) {
+        if port == Port::LINK {
+            self.socket.on_ready();
+            self.send_due(cx);
         }
     }
 
@@ -160,32 +186,38 @@ impl Element for Tunnel {
         }
         if tick.fell_silent {
             self.decoder.clear();
-            self.encoder.take().into_iter().for_each(|packet| cx.send(Port::LINK, packet));
+            self.encoder.clear().into_iter().for_each(|packet| self.pass(cx, packet));
         }
         if self.encoder.poll_timeout().is_some_and(|due| due <= cx.now()) {
             self.close_block(cx);
         }
+        self.send_due(cx);
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        self.encoder.poll_timeout().into_iter().chain([self.peer.poll_timeout()]).min()
+        let due = [self.encoder.poll_timeout(), self.socket.poll_timeout()];
+        due.into_iter().flatten().chain([self.peer.poll_timeout()]).min()
     }
 
     fn held(&self) -> Backlog {
-        self.encoder.waiting.waiting
+        self.encoder.waiting.waiting + self.socket.backlog()
     }
 
     fn observe(&self, gauge: &mut dyn FnMut(Gauge, u64)) {
         let waiting = &self.encoder.waiting;
+        let queued = self.socket.backlog().bytes;
+        gauge(Gauge::QUEUE_BYTES, queued);
+        gauge(Gauge::QUEUE_BYTES_MAX, self.socket.bytes_max());
         gauge(Gauge::HELD_BYTES, waiting.waiting.bytes);
         gauge(Gauge::HELD_BYTES_MAX, waiting.bytes_max);
         gauge(Gauge::CACHE_BYTES, self.decoder.memory());
-        gauge(Gauge::MEMORY_BYTES, waiting.memory + self.decoder.memory());
+        gauge(Gauge::MEMORY_BYTES, waiting.memory + queued + self.decoder.memory());
         gauge(Gauge::LINK_RTT_NS, self.peer.rtt().as_nanos());
         gauge(Gauge::PEER_IN_REACH, u64::from(self.peer.in_reach()));
     }
 
     fn check(&self) -> Result<(), &'static str> {
+        self.socket.check()?;
         self.decoder.check()
     }
 }

@@ -1,6 +1,6 @@
 //! Parameters of the FEC tunnel: those of UDPspeeder with its defaults, read in its branch for libev (fec_manager.h).
 
-use airtcp_core::{Duration, parameters};
+use airtcp_core::{ByteSize, Duration, parameters};
 
 parameters! {
     /// Parameters of the FEC tunnel.
@@ -17,6 +17,8 @@ parameters! {
         pub queue_len: u32 = 200, "UDPspeeder fec_manager.h: --queue-len 200";
         /// Shards that the far end keeps; blocks that are older are given up.
         pub decode_buf: u32 = 2000, "UDPspeeder README: --decode-buf 2000";
+        /// Bytes of shards that wait while the link refuses them; more are dropped.
+        pub sock_buf: ByteSize = ByteSize(1024 << 10), "UDPspeeder README: --sock-buf 1024";
         /// Time between two HELLO messages; longer where they would take more than a quarter of the link.
         pub hello: Duration = Duration::from_millis(100), "as gsnoop";
         /// Silence of the other end after which everything passes untouched.

@@ -94,6 +94,21 @@ fn shards_are_kept_until_later_ones_need_their_place() {
 }
 
 #[test]
+fn shards_wait_while_the_link_refuses_them_and_no_more_than_the_socket_has_room_for() {
+    for (sock_buf, left) in [("1MB", 30), ("12kB", 9)] {
+        let mut bench = tunnels(&[("sock_buf", sock_buf)]);
+        bench.a.io.refuses = true;
+        bench.send_all(0..24);
+        // Each has 1240 bytes; the last packet is the first of the next block.
+        assert_eq!(bench.a.element.held().packets, left + 1, "{sock_buf}");
+        bench.a.io.refuses = false;
+        let now = bench.now;
+        bench.a.call(now, |tunnel, cx| tunnel.handle_ready(cx, Port::LINK));
+        assert_eq!((bench.a.element.held().packets, bench.a.io.link.len()), (1, left));
+    }
+}
+
+#[test]
 fn what_the_link_doubles_comes_out_once() {
     let mut bench = tunnels(&[]);
     bench.twice = true;
