@@ -1,4 +1,5 @@
-//! Parameters of autorate: those of cake-autorate with its defaults, read in its defaults.sh of version 3.3.0-PRERELEASE.
+//! Parameters of autorate: those of cake-autorate with its defaults, read in its defaults.sh of version 3.3.0-PRERELEASE,
+//! commit 0703979.
 
 use airtcp_core::{Duration, Probability, Rate, choices, parameters};
 use airtcp_link::Queue;
