@@ -37,7 +37,7 @@ pub(super) fn draw_link(
         SchemePlan { settings, entry }
     });
     if scheme.as_ref().is_some_and(|scheme| scheme.entry.slug == TUNNEL) {
-        [&mut forward, &mut reverse].map(make_room_for_blocks);
+        [&mut forward, &mut reverse].into_iter().for_each(make_room_for_blocks);
     }
     LinkPlan { ends, directions: [forward, reverse], scheme }
 }
