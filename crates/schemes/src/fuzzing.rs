@@ -1,6 +1,6 @@
 //! Properties for the fuzzers: each takes arbitrary bytes and panics when a property fails.
 
-use crate::baselines::{arq, fec};
+use crate::baselines::{arq, autorate, fec, fec_tunnel};
 use crate::local_recovery;
 use crate::papers::decoupling::header_hop;
 use crate::papers::gsnoop::Message;
@@ -31,5 +31,11 @@ pub fn control(data: &[u8]) {
     }
     if let Some(frame) = fec::Frame::decode(data) {
         assert_eq!(frame.encode(), data, "a frame of link FEC has one encoding only");
+    }
+    if let Some(message) = autorate::Message::decode(data) {
+        assert_eq!(message.encode(), data, "a message of autorate has one encoding only");
+    }
+    if let Some(frame) = fec_tunnel::Frame::decode(data) {
+        assert_eq!(frame.encode(), data, "a frame of the FEC tunnel has one encoding only");
     }
 }

@@ -62,6 +62,8 @@ pub const SCHEMES: &[SchemeEntry] = &[
     baselines::arq::ENTRY,
     baselines::fec::ENTRY,
     baselines::split::ENTRY,
+    baselines::autorate::ENTRY,
+    baselines::fec_tunnel::ENTRY,
 ];
 
 /// Every socket of this crate, TCP first: what carries a flow unless it says otherwise.

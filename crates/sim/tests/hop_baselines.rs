@@ -1,14 +1,15 @@
 //! The hop-level baselines on the demo path: link ARQ, link FEC and the split connection must be
-//! worth comparing with, and must not break what they carry.
+//! worth comparing with, a shaper that follows pings and a tunnel with FEC must do what theirs do, and none may break what it
+//! carries.
 
 use crate::common;
 use crate::common::{Demo, bulk, demo, events, of_ceiling, tcp};
 use airtcp_core::packet::protocol;
 use airtcp_core::{DropReason, Duration, Event, Instant, Packet};
 use airtcp_schemes::{SCHEMES, find};
-use airtcp_sim::{Direction, Flow, Outcome, RunSettings, Tap};
+use airtcp_sim::{Direction, Flow, Outcome, Probe, RunSettings, Tap};
 
-const SLUGS: [&str; 3] = ["arq", "fec", "split"];
+const SLUGS: [&str; 5] = ["arq", "fec", "split", "autorate", "fec-tunnel"];
 
 fn on_demo(slug: &str, air: &[(&str, &str)], settings: &[(&str, &str)]) -> Demo {
     let mut network = demo(air);
@@ -66,6 +67,47 @@ fn without_loss_each_costs_what_it_says() {
         let share = of_ceiling(&on_demo(slug, &[], &[]).with_bulk("cubic").run(1), 0.0) / plain;
         assert!(share >= least, "{slug}: {share:.4} of plain");
     }
+}
+
+/// The median and the 95th percentile of a ping beside one flow, in ms, and the outcome.
+fn pinged(mut network: Demo, controller: &str) -> ([u64; 2], Outcome) {
+    let [sender, receiver] = network.ends;
+    let (name, every) = ("ping".to_owned(), Duration::from_millis(20));
+    network.topology.probe(Probe { name, from: sender, to: receiver, every, size: 84 });
+    let outcome = network.with_bulk(controller).run(1);
+    let rtt = outcome.probes[0].rtt;
+    ([rtt.p50, rtt.p95].map(|nanos| nanos / 1_000_000), outcome)
+}
+
+#[test]
+fn autorate_keeps_the_queue_out_of_a_link_whose_rate_it_is_not_told() {
+    let suits = [("min_rate", "2Mbit"), ("base_rate", "15Mbit"), ("max_rate", "20Mbit")];
+    let long = [("queue", "{ kind = \"droptail\", limit = \"400kB\" }")];
+    let ([plain, _], _) = pinged(demo(&long), "cubic");
+    let ([with, _], outcome) = pinged(on_demo("autorate", &long, &suits), "cubic");
+    assert!(plain > 250 && with < 130, "{plain} ms plain, {with} ms with autorate");
+    let share = of_ceiling(&outcome, 0.0);
+    assert!((0.7..0.99).contains(&share), "{share:.3}: the price is that the rate swings");
+    assert!(events(&outcome.schemes[0], Event::RATE_LOWERED) > 5);
+}
+
+#[test]
+fn autorate_repairs_nothing() {
+    let lossy = [("loss", "2%")];
+    let (plain, with) = (demo(&lossy), on_demo("autorate", &lossy, &[]));
+    let [plain, with] = [plain, with].map(|network| of_ceiling(&network.with_bulk("cubic").run(1), 0.02));
+    assert!(with < plain * 1.1, "{with:.3}, plain {plain:.3}");
+}
+
+#[test]
+fn a_tunnel_with_fec_pays_a_third_of_the_link_and_hides_the_loss() {
+    for ((text, loss), least) in LOSSES.into_iter().zip([0.60, 0.62, 0.65]) {
+        let (with, plain) = shares("fec-tunnel", text, loss);
+        assert!((least..0.75).contains(&with) && with > 2.0 * plain, "{text}: {with:.3}, plain {plain:.3}");
+    }
+    let ([p50, _], outcome) = pinged(on_demo("fec-tunnel", &[("loss", "5%")], &[]), "bbr");
+    assert!(p50 >= 68, "a ping waits for its block: {p50} ms");
+    assert!(events(&outcome.schemes[0], Event::RECOVERED) > 100);
 }
 
 const FAULTS: &[(&str, &[(&str, &str)])] = &[

@@ -82,6 +82,8 @@ const BUILT_IN: &[(&str, &str)] = &[
     ("newzag-harm", include_str!("../../../../scenarios/newzag-harm.toml")),
     ("wrong-rate", include_str!("../../../../scenarios/wrong-rate.toml")),
     ("field", include_str!("../../../../scenarios/field.toml")),
+    ("rivals", include_str!("../../../../scenarios/rivals.toml")),
+    ("rivals-tuned", include_str!("../../../../scenarios/rivals-tuned.toml")),
     ("any-traffic", include_str!("../../../../scenarios/any-traffic.toml")),
     ("long-hop", include_str!("../../../../scenarios/long-hop.toml")),
     ("accept-50mbit", include_str!("../../../../scenarios/accept-50mbit.toml")),

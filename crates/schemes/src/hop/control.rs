@@ -1,7 +1,7 @@
 //! Control messages on a link that an egress queue is emptied into: they take its time, too.
 
-use crate::egress::Egress;
-use airtcp_core::{Context, Duration, Peer, control};
+use crate::egress::{Egress, time_on_link};
+use airtcp_core::{Context, Duration, Peer, Rate, control};
 
 /// Bytes of a HELLO and of the report that is sent with it.
 const HELLO_BYTES: u32 = 2 * (control::overhead(false, false) + 33);
@@ -16,5 +16,10 @@ pub(crate) fn tell(cx: &mut Context<'_>, egress: &mut Egress, message: &[u8]) {
 
 /// The least distance of HELLOs: closer together they would fill the link at its present rate.
 pub(crate) fn hello_share(egress: &Egress) -> Duration {
-    egress.transmission(HELLO_BYTES) * HELLO_SHARE
+    hello_distance(egress.rate())
+}
+
+/// The same on a link of this rate.
+pub(crate) fn hello_distance(rate: Option<Rate>) -> Duration {
+    time_on_link(rate, HELLO_BYTES) * HELLO_SHARE
 }

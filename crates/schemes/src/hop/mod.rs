@@ -13,7 +13,7 @@ use crate::peer::Peer;
 use crate::tally::Tally;
 use airtcp_core::{Context, DropReason, Event, Gauge, Packet, TakenShim};
 
-pub(crate) use control::{hello_share, tell};
+pub(crate) use control::{hello_distance, hello_share, tell};
 pub use order::Part;
 pub(crate) use order::{Keep, Onward, Order, Outlet, Passed, Turn};
 pub(crate) use shim_room::{ShimRoom, check_mtu};

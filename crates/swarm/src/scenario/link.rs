@@ -7,7 +7,7 @@ use crate::parameters::{Reach, Scale};
 use crate::site;
 use airtcp_core::{Duration, Probability, Rate};
 use airtcp_link::table::Table;
-use airtcp_link::{LinkSettings, Loss, Outage, Queue, QueueLimit, Reordering};
+use airtcp_link::{DropTail, LinkSettings, Loss, Outage, Queue, QueueLimit, Reordering};
 use airtcp_schemes::{Placement, SchemeEntry};
 
 /// Draws the link between two nodes.
@@ -18,9 +18,10 @@ pub(super) fn draw_link(
     heal: Duration,
     tables: &Tables<'_>,
 ) -> LinkPlan {
-    let forward = draw_direction(draw, flows, heal, None);
+    let mut forward = draw_direction(draw, flows, heal, None);
     // One MTU for the link, as interfaces that talk to each other have.
-    let reverse = if draw.percent(50) { forward.clone() } else { draw_direction(draw, flows, heal, Some(forward.mtu)) };
+    let mut reverse =
+        if draw.percent(50) { forward.clone() } else { draw_direction(draw, flows, heal, Some(forward.mtu)) };
     let scale = Scale {
         reach: Reach::Moderate,
         rate: forward.rate.constant(),
@@ -35,6 +36,9 @@ pub(super) fn draw_link(
         keep_pace(&mut settings, &scale);
         SchemePlan { settings, entry }
     });
+    if scheme.as_ref().is_some_and(|scheme| scheme.entry.slug == TUNNEL) {
+        [&mut forward, &mut reverse].into_iter().for_each(make_room_for_blocks);
+    }
     LinkPlan { ends, directions: [forward, reverse], scheme }
 }
 
@@ -46,6 +50,15 @@ fn keep_pace(settings: &mut [(String, String)], scale: &Scale) {
     for (_, value) in settings.iter_mut().filter(|(key, _)| key == "spacing") {
         *value = value.parse::<Duration>().map_or(most, |spacing| spacing.min(most)).to_string();
     }
+}
+
+/// Sends all shards of a block at once, and a whole block is lost where the queue drops more than its redundancy.
+const TUNNEL: &str = "fec-tunnel";
+
+/// Room for several of the longest blocks, 255 shards each, in a queue that drops nothing else: without it the tunnel carries
+/// nothing, faults or not, as it neither waits nor asks.
+fn make_room_for_blocks(direction: &mut LinkSettings) {
+    direction.queue = Queue::DropTail(DropTail { limit: QueueLimit::Packets(4 * 255) });
 }
 
 /// Room for a few packets of each flow: with less, TCP starves some of many flows for minutes, faults or not (one

@@ -17,7 +17,7 @@ pub mod events;
 mod frame;
 mod redundancy;
 mod settings;
-mod symbol;
+pub(super) mod symbol;
 
 #[cfg(test)]
 mod tests;

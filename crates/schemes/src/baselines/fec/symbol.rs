@@ -40,7 +40,7 @@ fn hash(image: &[u8]) -> u32 {
 }
 
 /// The `r` code symbols of these symbols.
-pub(super) fn encode(mut symbols: Vec<Vec<u8>>, r: usize) -> Option<Vec<Vec<u8>>> {
+pub(in crate::baselines) fn encode(mut symbols: Vec<Vec<u8>>, r: usize) -> Option<Vec<Vec<u8>>> {
     let longest = symbols.iter().map(Vec::len).max()?;
     for symbol in &mut symbols {
         symbol.resize(longest, 0);
@@ -52,7 +52,7 @@ pub(super) fn encode(mut symbols: Vec<Vec<u8>>, r: usize) -> Option<Vec<Vec<u8>>
 
 /// Computes the symbols that are missing of a block of `k`: `known` has the `k`, then the code
 /// symbols. `None` if there are too few, or they do not belong together.
-pub(super) fn decode(mut known: Vec<Option<Vec<u8>>>, k: usize) -> Option<Vec<Vec<u8>>> {
+pub(in crate::baselines) fn decode(mut known: Vec<Option<Vec<u8>>>, k: usize) -> Option<Vec<Vec<u8>>> {
     let longest = known[k..].iter().flatten().map(Vec::len).next()?;
     for symbol in known.iter_mut().flatten() {
         if symbol.len() > longest {
