@@ -41,6 +41,7 @@ mod timers;
 mod tracker;
 
 use airtcp_core::{ByteSize, Duration, Event, Gauge, Rate, Rng};
+use airtcp_link::varying::Forecast;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::net::IpAddr;
@@ -153,6 +154,8 @@ pub struct Site<'a> {
     pub rng: &'a mut Rng,
     /// Bound on the element's memory.
     pub max_memory: ByteSize,
+    /// What the outgoing direction of the link will carry, where the world knows: for comparisons only.
+    pub forecast: Option<Forecast>,
 }
 
 /// Facts about a link, or about a path as a whole, as seen from one end; whatever is unknown is measured or left alone.

@@ -69,7 +69,7 @@ pub fn flow() -> FlowKey {
 pub fn with_site<T>(make: impl FnOnce(&mut Site<'_>) -> T) -> T {
     let rate = Some(Rate::from_bps(12_000_000));
     let link = LinkFacts { rate, round_trip: Some(MS * 10), ..LinkFacts::default() };
-    make(&mut Site { end: End::Near, link, rng: &mut Rng::derive(1, "site"), max_memory: MAX_MEMORY })
+    make(&mut Site { end: End::Near, link, rng: &mut Rng::derive(1, "site"), max_memory: MAX_MEMORY, forecast: None })
 }
 
 /// Sequence numbers of packets.

@@ -7,7 +7,7 @@ use airtcp_schemes::{End, LinkFacts, MAX_MEMORY, Site};
 fn gateway(settings: &[(&str, &str)], max_memory: ByteSize) -> Result<Box<dyn Element + Send>, String> {
     let chosen = gsnoop::ENTRY.with(settings.iter().copied()).map_err(|error| error.to_string())?;
     let mut rng = Rng::derive(1, "gateway");
-    let mut site = Site { end: End::Near, link: LinkFacts::default(), rng: &mut rng, max_memory };
+    let mut site = Site { end: End::Near, link: LinkFacts::default(), rng: &mut rng, max_memory, forecast: None };
     chosen.settings.make(&mut site).map_err(|error| error.to_string())
 }
 

@@ -39,7 +39,7 @@ fn segment(flow: u32, sequence: u32) -> Packet {
 fn gateway(name: &str) -> Harness<Gateway> {
     let mut rng = Rng::derive(1, name);
     let link = LinkFacts { rate: Some(Rate::from_bps(1_000_000_000)), ..LinkFacts::default() };
-    let mut site = Site { end: End::Near, link, rng: &mut rng, max_memory: MAX_MEMORY };
+    let mut site = Site { end: End::Near, link, rng: &mut rng, max_memory: MAX_MEMORY, forecast: None };
     Harness::new(Gateway::new(&GsnoopSettings::default(), &mut site), name)
 }
 

@@ -20,6 +20,7 @@ use crate::settings::RunSettings;
 use crate::tap::{Direction, Tap, Tapped};
 use crate::topology::{On, SchemeSpec, Topology};
 use airtcp_core::{ByteSize, Duration, Instant, Ledger, Rng};
+use airtcp_link::varying::Forecast;
 use airtcp_link::{Link, Queue};
 use airtcp_schemes::{End, LinkFacts, MAX_MEMORY, Placement, Site as SchemeSite};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -209,10 +210,11 @@ impl<'t> Engine<'t> {
                 mtu: Some(out.mtu),
                 addresses: None,
             };
-            let element = self.make_scheme(
-                spec,
-                SchemePlace { node: link.ends[side], end: *end, link: facts, exit: Exit::Hop(Hop::Wire(outgoing)) },
-            )?;
+            let name = format!("links.{}.{}", link.name, if is_far { "reverse" } else { "forward" });
+            let forecast = Forecast::of(&out.rate, self.settings.seed, &name, Instant::ZERO);
+            let exit = Exit::Hop(Hop::Wire(outgoing));
+            let element =
+                self.make_scheme(spec, SchemePlace { node: link.ends[side], end: *end, link: facts, forecast, exit })?;
             self.network.pipes[outgoing].before = Some(element);
             self.network.pipes[incoming].after = Some(element);
             placed.push(element);
@@ -250,7 +252,13 @@ impl<'t> Engine<'t> {
                 let exit = Exit::Stations(cell);
                 let element = self.make_scheme(
                     spec,
-                    SchemePlace { node: of_wlan.ap, end: *end, link: facts(&of_wlan.settings.ap_queue), exit },
+                    SchemePlace {
+                        node: of_wlan.ap,
+                        end: *end,
+                        link: facts(&of_wlan.settings.ap_queue),
+                        forecast: None,
+                        exit,
+                    },
                 )?;
                 for [up, down] in &hops {
                     self.network.air_hops[*up].after = Some(element);
@@ -263,7 +271,7 @@ impl<'t> Engine<'t> {
                 let exit = Exit::Hop(Hop::Air(*up));
                 let element = self.make_scheme(
                     spec,
-                    SchemePlace { node: *node, end: *end, link: facts(&of_wlan.settings.queue), exit },
+                    SchemePlace { node: *node, end: *end, link: facts(&of_wlan.settings.queue), forecast: None, exit },
                 )?;
                 self.network.air_hops[*up].before = Some(element);
                 self.network.air_hops[*down].after = Some(element);
@@ -275,10 +283,10 @@ impl<'t> Engine<'t> {
 
     /// One element of a scheme.
     pub(crate) fn make_scheme(&mut self, spec: &SchemeSpec, at: SchemePlace) -> Result<ElementId, SimError> {
-        let SchemePlace { node, end, link, exit } = at;
+        let SchemePlace { node, end, link, forecast, exit } = at;
         let name = format!("schemes.{}.{}", spec.name, self.network.node_names[node]);
         let mut rng = Rng::derive(self.settings.seed, &format!("{name}/make"));
-        let mut site = SchemeSite { end, link, rng: &mut rng, max_memory: MAX_MEMORY };
+        let mut site = SchemeSite { end, link, rng: &mut rng, max_memory: MAX_MEMORY, forecast };
         let element = spec
             .choice
             .settings

@@ -4,6 +4,7 @@ use crate::belief::Belief;
 use crate::host::Host;
 use crate::index::{ElementId, Hop, NodeId, WlanId};
 use airtcp_core::{Element, Instant, Ledger, Port, Rng};
+use airtcp_link::varying::Forecast;
 use airtcp_schemes::{End, LinkFacts};
 
 /// A host, whose flows are measured, or a scheme.
@@ -83,5 +84,6 @@ pub struct SchemePlace {
     pub end: End,
     /// Facts about the link or path, seen from this end.
     pub link: LinkFacts,
+    pub forecast: Option<Forecast>,
     pub exit: Exit,
 }

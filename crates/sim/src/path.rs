@@ -35,7 +35,8 @@ impl Engine<'_> {
                 return Err(SimError::NoPath { scheme: spec.name.clone(), from, to });
             };
             let (facts, first) = (self.facts(topology, [node, other], &hops), hops[0]);
-            let element = self.make_scheme(spec, SchemePlace { node, end, link: facts, exit: Exit::Hop(first) })?;
+            let element =
+                self.make_scheme(spec, SchemePlace { node, end, link: facts, forecast: None, exit: Exit::Hop(first) })?;
             self.network.locals[node].push(element);
             if end == End::Near {
                 if self.network.put_before(first, element).is_some() {

@@ -39,5 +39,5 @@ pub fn make(
     });
     let link = LinkFacts { addresses, ..link };
     let choice = entry.with(settings.iter().map(|(key, value)| (key, value)))?;
-    choice.settings.make(&mut Site { end, link, rng, max_memory })
+    choice.settings.make(&mut Site { end, link, rng, max_memory, forecast: None })
 }

@@ -42,7 +42,7 @@ impl Test {
         let chosen = ack_thinner::ENTRY.with(settings.iter().copied()).expect("keys and values");
         let mut rng = Rng::derive(1, "test");
         let mut site =
-            Site { end: End::Far, link: LinkFacts::default(), rng: &mut rng, max_memory: ByteSize(max_memory) };
+            Site { end: End::Far, link: LinkFacts::default(), rng: &mut rng, max_memory: ByteSize(max_memory), forecast: None };
         let element = chosen.settings.make(&mut site).expect("good settings");
         Test { element, world: World::default(), ledger: Ledger::default(), rng }
     }
@@ -139,7 +139,7 @@ fn flows_wait_apart_and_within_the_memory_bound() {
 #[test]
 fn an_impossible_setting_is_refused() {
     let mut rng = Rng::derive(1, "test");
-    let mut site = Site { end: End::Near, link: LinkFacts::default(), rng: &mut rng, max_memory: ByteSize(1 << 20) };
+    let mut site = Site { end: End::Near, link: LinkFacts::default(), rng: &mut rng, max_memory: ByteSize(1 << 20), forecast: None };
     let chosen = ack_thinner::ENTRY.with([("every", "0")]).expect("a key and a value");
     assert!(chosen.settings.make(&mut site).is_err());
 }

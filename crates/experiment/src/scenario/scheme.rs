@@ -140,7 +140,7 @@ pub fn scheme_settings(
     if scheme.placement == Placement::Path {
         link.addresses = Some([1, 2].map(|last| IpAddr::V4(Ipv4Addr::new(192, 0, 2, last))));
     }
-    let mut site = Site { end: End::Near, link, rng: &mut rng, max_memory: MAX_MEMORY };
+    let mut site = Site { end: End::Near, link, rng: &mut rng, max_memory: MAX_MEMORY, forecast: None };
     if let (Err(error), Some(last)) = (settings.make(&mut site), entries.last()) {
         return Err(match entries.iter().find(|entry| entry.key == error.key()) {
             Some(entry) => keys.parameter(entry, error, valid),

@@ -7,6 +7,7 @@
 
 pub(crate) mod course;
 mod delay;
+mod forecast;
 pub mod handover;
 mod power;
 mod rate;
@@ -17,5 +18,6 @@ pub mod walk;
 
 pub(crate) use delay::DelayCourse;
 pub use delay::{LinkDelay, VaryingDelay};
+pub use forecast::{Forecast, Foresight};
 pub(crate) use rate::RateCourse;
 pub use rate::{LinkRate, VaryingRate};

@@ -36,6 +36,7 @@ pub fn make(schemes: &[SchemeEntry], config: &Config) -> Result<Scheme, String> 
         link,
         rng: &mut Rng::derive(config.seed.unwrap_or_else(unguessable), &format!("{} settings", config.scheme)),
         max_memory: ByteSize(config.max_memory_bytes),
+        forecast: None,
     };
     match choice.settings.make(&mut site) {
         Ok(element) => Ok(Scheme { element, reports: entry.reports, mode }),

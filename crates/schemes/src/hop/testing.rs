@@ -46,7 +46,7 @@ pub fn site(end: End, rng: &mut Rng, max_memory: ByteSize) -> Site<'_> {
         queue: Some(ByteSize(150_000)),
         ..LinkFacts::default()
     };
-    Site { end, link, rng, max_memory }
+    Site { end, link, rng, max_memory, forecast: None }
 }
 
 impl<E: Element> Bench<E> {

@@ -15,6 +15,7 @@ mod history;
 mod link_queue;
 mod messages;
 mod missing;
+mod oracle;
 mod others;
 mod pursuit;
 mod report;
@@ -28,9 +29,11 @@ pub(crate) use messages::Messages;
 pub use report::Report;
 
 use crate::egress::{Egress, Lane};
-use airtcp_core::{Context, Duration, Event, Gauge, Packet, Rate};
+use airtcp_core::{Context, Duration, Event, Gauge, Instant, Packet, Rate};
+use airtcp_link::varying::Forecast;
 use departures::Departures;
 use missing::Missing;
+use oracle::Oracle;
 use pursuit::{RateLaw, Verdict};
 
 /// What a link that stood still has kept waiting has left so long after as long a time.
@@ -45,6 +48,8 @@ const MOST_ROOM: Duration = Duration::from_secs(1);
 pub(crate) struct LinkRate {
     departures: Departures,
     law: RateLaw,
+    /// Instead of the law.
+    oracle: Option<Oracle>,
     missing: Missing,
 }
 
@@ -52,7 +57,24 @@ impl LinkRate {
     /// Of a link that is given no more than `bound`. Takes at most `memory` bytes.
     pub fn new(bound: Option<Rate>, memory: u64) -> Self {
         let (departures, law) = (Departures::new(memory), RateLaw::new(bound));
-        LinkRate { departures, law, missing: Missing::default() }
+        LinkRate { departures, law, oracle: None, missing: Missing::default() }
+    }
+
+    /// The rate follows what the link is told to carry, and nothing that is learned.
+    pub fn ask(&mut self, forecast: Option<&Forecast>) {
+        self.oracle = forecast.map(Oracle::new);
+    }
+
+    /// Follows what is told, if it is; the distance of the ends is `rtt`.
+    pub fn follow(&mut self, now: Instant, rtt: Duration, egress: &mut Egress) {
+        if let Some(rate) = self.oracle.as_mut().and_then(|oracle| oracle.rate(now, rtt)) {
+            egress.change_rate(now, Some(rate));
+        }
+    }
+
+    /// When to follow again.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        self.oracle.as_ref().map(Oracle::due)
     }
 
     /// A packet left through `lane` of `egress`.
@@ -60,7 +82,7 @@ impl LinkRate {
         let now = cx.now();
         self.departures.add(now, name, lane, egress.rate());
         let verdict = self.law.on_departure(now, self.departures.sent, egress.is_empty());
-        obey(cx, verdict, egress);
+        self.obey(cx, verdict, egress);
     }
 
     /// A message of so many bytes left beside the queue.
@@ -89,13 +111,19 @@ impl LinkRate {
             Some(sample) => self.law.on_report(cx.now(), &sample, self.departures.later(), rtt),
             None => self.law.on_unknown_report(cx.now()),
         };
-        obey(cx, verdict, egress);
+        self.obey(cx, verdict, egress);
         has_lost
+    }
+
+    fn obey(&self, cx: &mut Context<'_>, verdict: Verdict, egress: &mut Egress) {
+        if self.oracle.is_none() {
+            obey(cx, verdict, egress);
+        }
     }
 
     /// True while repairs do harm: packets wait in the link however little is sent, so somebody else fills it.
     pub fn is_stopped(&self) -> bool {
-        self.law.is_stopped()
+        self.oracle.is_none() && self.law.is_stopped()
     }
 
     /// True if so little waits in the link that it has time for more.
@@ -105,7 +133,7 @@ impl LinkRate {
 
     /// What the link carries as far as it is known, or the rate at which `egress` is emptied: that rises and falls around it.
     pub fn of_link(&self, egress: &Egress) -> Option<Rate> {
-        self.law.pursued().or(egress.rate())
+        self.law.pursued().filter(|_| self.oracle.is_none()).or(egress.rate())
     }
 
     /// For how long packets should be allowed to wait: a sender whose window is cut to what the link carries at its slowest

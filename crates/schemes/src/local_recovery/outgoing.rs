@@ -67,8 +67,10 @@ impl Outgoing {
         let shim_room = |overhead| ShimRoom::new(settings.mtu, &site.link, overhead);
         let codes =
             AheadSettings { from: (settings.codes_from > 0).then_some(settings.codes_from), wait: settings.codes_wait };
+        let mut link_rate = LinkRate::new(egress.rate(), if settings.learn { sixteenth / 4 } else { 0 });
+        link_rate.ask(site.forecast.as_ref().filter(|_| settings.oracle));
         Outgoing {
-            link_rate: LinkRate::new(egress.rate(), if settings.learn { sixteenth / 4 } else { 0 }),
+            link_rate,
             egress,
             sender: Sender::new(incarnation, settings.tries),
             shim_room: shim_room([SHIM_HEADER + FRAME_LEN as u32; 2]),
@@ -148,6 +150,7 @@ impl Outgoing {
             self.sender.give_up_lost(cx);
             self.tell_oldest(cx);
         }
+        self.link_rate.follow(cx.now(), timing.rtt, &mut self.egress);
         while self.egress.is_free(cx.now()) {
             let is_sent = self.repair(cx, timing)
                 || self.send_spare(cx)
@@ -438,7 +441,8 @@ impl Outgoing {
         let probe =
             self.sender.last_sent().filter(|_| self.spares.is_empty()).map(|sent| sent + self.probe_after(timing));
         let probe = probe.zip(free).map(|(due, _)| due);
-        [send, repair, spare, probe].into_iter().flatten().min()
+        let told = self.link_rate.poll_timeout().filter(|_| !self.egress.is_empty());
+        [send, repair, spare, probe, told].into_iter().flatten().min()
     }
 
     pub fn memory(&self) -> u64 {

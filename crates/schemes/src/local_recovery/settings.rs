@@ -10,6 +10,8 @@ parameters! {
         pub rate: Option<Rate> = None, "ours";
         /// Follow what the link carries, which the packets themselves tell; if false, the link is given the rate, or without one whatever it takes.
         pub learn: bool = true, "ours";
+        /// Give the link what it will carry in the coming round trip of the hop, where the world tells, as the simulator does of links whose rate varies: for comparisons.
+        pub oracle: bool = false, "ours";
         /// Egress queue, a limit or a discipline, as the queue of a link. If auto: FQ-CoDel with the target of a round trip between the two ends (at least 100 ms) and the interval of three.
         pub queue: Option<Queue> = None, "RFC 8290; docs/gsnoop.md has the sweep of targets";
         /// An acknowledgment of TCP that comes to an earlier one of its flow, which waits in the queue and says no more, takes its place.

@@ -38,7 +38,10 @@ fn proxy(text: &[(&str, &str)], max_memory: ByteSize) -> Proxy {
         settings.set(key, &value.into()).unwrap();
     }
     let mut rng = Rng::derive(1, "proxy");
-    Proxy::new(&settings, &mut Site { end: End::Near, link: LinkFacts::default(), rng: &mut rng, max_memory })
+    Proxy::new(
+        &settings,
+        &mut Site { end: End::Near, link: LinkFacts::default(), rng: &mut rng, max_memory, forecast: None },
+    )
 }
 
 fn host(local: Endpoint, remote: Endpoint, config: &Config) -> Connection {

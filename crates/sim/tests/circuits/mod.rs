@@ -78,7 +78,7 @@ impl Path {
         self.hop = Some([End::Near, End::Far].map(|end| {
             let name = format!("{end:?}");
             let rng = &mut Rng::derive(7, &name);
-            let mut site = Site { end, link, rng, max_memory: ByteSize(1 << 20) };
+            let mut site = Site { end, link, rng, max_memory: ByteSize(1 << 20), forecast: None };
             Harness::new(header_hop::Station::new(&settings, &mut site), &name)
         }));
         self

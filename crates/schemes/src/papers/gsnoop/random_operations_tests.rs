@@ -83,7 +83,13 @@ fn survives<E: Element>(make: impl Fn(&GsnoopSettings, &mut Site<'_>) -> E, mode
         }
         let link =
             LinkFacts { rate: Some(Rate::from_bps(4_000_000)), queue: Some(ByteSize(15_000)), ..LinkFacts::default() };
-        let site = &mut Site { end: End::Near, link, rng: &mut Rng::derive(seed, "site"), max_memory: MAX_MEMORY };
+        let site = &mut Site {
+            end: End::Near,
+            link,
+            rng: &mut Rng::derive(seed, "site"),
+            max_memory: MAX_MEMORY,
+            forecast: None,
+        };
         let mut gateway = Harness::new(make(&settings, site), "gateway");
         let mut now = Instant::from_nanos(1_000_000_000);
         for _ in 0..4000 {

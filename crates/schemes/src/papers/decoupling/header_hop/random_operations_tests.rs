@@ -62,7 +62,13 @@ fn header_hop_survives_random_operations() {
             LinkFacts { rate: Some(Rate::from_bps(4_000_000)), queue: Some(ByteSize(15_000)), ..LinkFacts::default() };
         let mut ends = ["a", "b"].map(|name| {
             let rng = &mut Rng::derive(seed, name);
-            Harness::new(Station::new(&settings, &mut Site { end: End::Near, link, rng, max_memory: MAX_MEMORY }), name)
+            Harness::new(
+                Station::new(
+                    &settings,
+                    &mut Site { end: End::Near, link, rng, max_memory: MAX_MEMORY, forecast: None },
+                ),
+                name,
+            )
         });
         let (mut now, mut next, mut sent) = (Instant::from_nanos(1_000_000_000), [0; 40], BTreeSet::new());
         for step in 0..6000 {

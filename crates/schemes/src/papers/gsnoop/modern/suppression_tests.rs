@@ -72,7 +72,7 @@ impl Bench {
         }
         let mut rng = Rng::derive(1, "b");
         let link = LinkFacts { rate: Some(Rate::from_bps(80_000_000)), ..LinkFacts::default() };
-        let site = &mut Site { end: End::Far, link, rng: &mut rng, max_memory: MAX_MEMORY };
+        let site = &mut Site { end: End::Far, link, rng: &mut rng, max_memory: MAX_MEMORY, forecast: None };
         let mut bench =
             Bench { b: Harness::new(Gateway::new(&settings, site), "b"), now: Instant::from_nanos(1_000_000_000) };
         bench.pass(MS);

@@ -51,7 +51,7 @@ impl Bench {
                 queue: Some(ByteSize(30_000)),
                 ..LinkFacts::default()
             };
-            let gateway = Gateway::new(&settings, &mut Site { end, link, rng: &mut rng, max_memory });
+            let gateway = Gateway::new(&settings, &mut Site { end, link, rng: &mut rng, max_memory, forecast: None });
             Harness::new(gateway, name)
         };
         let mut bench = Bench {

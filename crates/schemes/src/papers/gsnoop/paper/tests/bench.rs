@@ -48,8 +48,10 @@ impl Bench {
             ..LinkFacts::default()
         };
         let mut rng = Rng::derive(1, "gateway");
-        let gateway =
-            Gateway::new(&settings, &mut Site { end: End::Near, link, rng: &mut rng, max_memory: MAX_MEMORY });
+        let gateway = Gateway::new(
+            &settings,
+            &mut Site { end: End::Near, link, rng: &mut rng, max_memory: MAX_MEMORY, forecast: None },
+        );
         let now = Instant::from_nanos(1_000_000_000);
         let mut bench = Bench { harness: Harness::new(gateway, "gateway"), now, base, next_hello: now };
         bench.pass(MS);
