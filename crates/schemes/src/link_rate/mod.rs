@@ -15,6 +15,7 @@ mod history;
 mod link_queue;
 mod messages;
 mod missing;
+mod other_clock;
 mod others;
 mod pursuit;
 mod report;
@@ -28,7 +29,7 @@ pub(crate) use messages::Messages;
 pub use report::Report;
 
 use crate::egress::{Egress, Lane};
-use airtcp_core::{Context, Duration, Event, Gauge, Packet, Rate};
+use airtcp_core::{Context, Duration, Event, Gauge, Instant, Packet, Rate};
 use departures::Departures;
 use missing::Missing;
 use pursuit::{RateLaw, Verdict};
@@ -91,6 +92,12 @@ impl LinkRate {
         };
         obey(cx, verdict, egress);
         has_lost
+    }
+
+    /// When the latest message left that the other end has heard.
+    pub fn on_echo(&mut self, cx: &mut Context<'_>, echoed: Instant, egress: &mut Egress) {
+        let verdict = self.law.on_echo(cx.now(), echoed);
+        obey(cx, verdict, egress);
     }
 
     /// True while repairs do harm: packets wait in the link however little is sent, so somebody else fills it.

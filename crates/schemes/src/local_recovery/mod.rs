@@ -34,6 +34,8 @@ mod settings;
 mod timing;
 
 #[cfg(test)]
+mod attack_tests;
+#[cfg(test)]
 mod tests;
 
 pub use frame::{Kind, Shim, decode_shim, encode_shim};
