@@ -135,7 +135,8 @@ impl LinkRate {
 
     /// Reports what is known of the link.
     pub fn observe(&self, gauge: &mut dyn FnMut(Gauge, u64), egress: &Egress) {
-        gauge(Gauge::RATE_BPS, self.of_link(egress).map_or(0, Rate::bps));
+        let rate = self.of_link(egress).map_or(0, Rate::bps);
+        gauge(Gauge::RATE_BPS, self.law.bound().map_or(rate, |bound| rate.min(bound.bps())));
         gauge(Gauge::LINK_WAIT_NS, self.law.reported_wait().as_nanos());
     }
 }

@@ -147,6 +147,11 @@ impl RateLaw {
         self.carried.rate().filter(|_| self.is_pursuing)
     }
 
+    /// The most that the link is given.
+    pub fn bound(&self) -> Option<Rate> {
+        self.bound
+    }
+
     /// The most that the link carried of late.
     pub fn peak(&self) -> Option<Rate> {
         self.carried.peak()
