@@ -41,6 +41,10 @@ struct Ahead {
 impl OtherClock {
     /// A report about this packet came.
     pub fn judge(&mut self, now: Instant, sample: &Sample) -> Fit {
+        // The planted bug proves that the fuzzer would find one (make fuzz-canary).
+        if cfg!(airtcp_planted_bug) {
+            return Fit::True;
+        }
         // A clock that runs for centuries is none, and sums with it would overflow.
         let Ok(came) = i64::try_from(sample.came) else { return Fit::False };
         let ahead_of = |here: Instant| came.saturating_sub(i64::try_from(here.as_nanos()).unwrap_or(i64::MAX));
