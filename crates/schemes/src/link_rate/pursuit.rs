@@ -44,7 +44,7 @@ const OVERDUE: Duration = Duration::from_millis(5);
 /// A link is silent, and not late, after so long. Then it is given no more than what two reports would have told of, in all
 /// that time, and what it carried before is for the next report to say.
 pub(super) const SILENT: Duration = Duration::from_millis(40);
-/// A link that lets messages through that left no longer ago than this does not stand still. If it does so for so long and
+/// A link that lets messages through that left no longer ago than this and a round trip does not stand still. If it does so for so long and
 /// no report came for a second, there will be none: the other end is broken.
 const NO_REPORTS: (Duration, Duration, Duration) =
     (Duration::from_millis(500), Duration::from_secs(3), Duration::from_secs(1));
@@ -187,7 +187,8 @@ impl RateLaw {
     /// carries, and what a silent link is given would stop a transfer.
     pub fn on_echo(&mut self, now: Instant, echoed: Instant) -> Verdict {
         let (fresh, least, silent) = NO_REPORTS;
-        let is_missed = self.is_pursuing && self.overdue(now) > silent && now.saturating_since(echoed) < fresh;
+        let age = now.saturating_since(echoed).saturating_sub(self.rtt);
+        let is_missed = self.is_pursuing && self.overdue(now) > silent && age < fresh;
         self.unreported = is_missed.then(|| self.unreported.unwrap_or(now));
         if self.unreported.is_some_and(|since| now.saturating_since(since) >= least) {
             return self.free(self.bound, Verdict::Set(self.bound));
