@@ -60,7 +60,7 @@ bench: release ## speed against ns-2, ns-3 and a bare forwarder
 	@scripts/setup bench
 	@scripts/bench
 
-fuzz: ## 10 million executions of each fuzz target (nightly Rust)
+fuzz: ## 10 million executions of each fuzz target, 200,000 of `feedback` (nightly Rust)
 	@scripts/setup fuzz
 	@scripts/fuzz
 

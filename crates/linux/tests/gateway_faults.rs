@@ -3,9 +3,9 @@
 
 mod gateway_support;
 
-use airtcp_linux::gateway::Config;
 use airtcp_linux::gateway::divert::Method;
-use gateway_support::{Net, RECEIVER, can_run, kill, sh};
+use airtcp_linux::gateway::{Config, Status};
+use gateway_support::{Gateway, Net, RECEIVER, can_run, kill, sh};
 use std::time::Duration;
 
 /// The kernel's dead man's switch, plus a margin for a busy machine.
@@ -201,6 +201,55 @@ fn with_supervisor_and_worker_stopped_the_kernel_alone_opens_the_way() {
     // The same worker, or another one if the supervisor was the first to run.
     gateway.wait_for("at work again", |status| net.ping() && status.packets["received_inner"] > 0);
     gateway.stop();
+}
+
+/// Gateways on both sides of the air that put packets into frames, in reach of each other.
+fn framing_pair(net: &Net) -> [Gateway; 2] {
+    let settings = std::collections::BTreeMap::from([("always_framed".into(), "true".into())]);
+    let mut gateways = ["a", "b"].map(|host| {
+        let config = Config { scheme: "local-recovery".into(), settings: settings.clone(), ..net.config(host) };
+        net.gateway_with(host, config, "")
+    });
+    gateways.iter_mut().for_each(|gateway| drop(gateway.wait_for("in reach", is_at_work)));
+    gateways
+}
+
+fn is_at_work(status: &Status) -> bool {
+    status.diverting && status.gauges["peer_in_reach"] == 1
+}
+
+#[test]
+fn with_frames_between_two_gateways_packets_pass_soon_after_the_other_one_notices() {
+    if !can_run() {
+        return;
+    }
+    // What the other gateway puts into frames until then is lost.
+    let noticed = OPEN_AGAIN + Duration::from_millis(300);
+    let net = Net::new();
+    net.meet();
+    let [mut a, b] = framing_pair(&net);
+    for signal in ["KILL", "STOP"] {
+        let before = a.status().unwrap().restarts;
+        kill(a.worker(), signal);
+        let outage = net.time_to_recover();
+        assert!(outage < noticed, "{signal}: {outage:?}");
+        a.wait_for("restarted", |status| status.restarts == before + 1 && is_at_work(status));
+        let taken = |gateway: &Gateway| gateway.status().unwrap().packets["received_inner"];
+        let before = taken(&a);
+        assert!(net.ping() && taken(&a) > before);
+    }
+    let worker = a.worker();
+    a.signal("STOP");
+    kill(worker, "STOP");
+    let outage = net.time_to_recover();
+    assert!(outage < noticed, "{outage:?}");
+    kill(worker, "CONT");
+    a.signal("CONT");
+    a.wait_for("at work again", is_at_work);
+    a.kill_dash_nine();
+    let outage = net.time_to_recover();
+    assert!(outage < noticed, "{outage:?}");
+    b.stop();
 }
 
 #[test]

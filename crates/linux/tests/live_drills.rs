@@ -6,7 +6,7 @@ mod live_support;
 use airtcp_core::Duration;
 use airtcp_linux::traffic::FlowResult;
 use live_support::drill::{Drill, LOSS, Worst};
-use live_support::gateway::{Gateway, signal_worker};
+use live_support::gateway::{Gateway, set_scheme, signal_worker};
 use live_support::{Path, turn};
 
 /// What is done to a gateway.
@@ -121,7 +121,8 @@ impl Blow {
             Fault::Kill => {
                 gateway.bury();
                 let node = if gateway.config.facts.far_end { "b" } else { "a" };
-                *gateway = Gateway::spawn(path, node, |_| {});
+                let scheme = gateway.config.scheme.clone();
+                *gateway = Gateway::spawn(path, node, |config| set_scheme(config, &scheme));
             }
             Fault::Stop => {
                 signal_worker(worker, libc::SIGCONT);
@@ -139,6 +140,10 @@ fn live_transfers_survive_every_kill_and_stop_of_either_gateway_or_both() {
     let mut gateways = path.gateways();
     let (mut worst, mut failed) = (Worst::default(), Vec::new());
     for drill in Drill::all(KINDS.iter().map(|(kind, ..)| *kind), 3, LEAST) {
+        if gateways[0].config.scheme != drill.scheme {
+            drop(gateways);
+            gateways = path.gateways_with(drill.scheme);
+        }
         match Blow::of(&drill).run(&drill, &path, &mut gateways) {
             Ok(result) => worst.add(&drill, result.longest_stall),
             Err(why) => {

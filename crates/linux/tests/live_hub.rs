@@ -9,7 +9,7 @@ use airtcp_linux::sys::clock;
 use airtcp_linux::testbed::Family;
 use airtcp_linux::traffic::Progress;
 use live_support::hub::{HubGateway, HubNet, arrived};
-use live_support::{is_long, seconds, sleep_ms, turn};
+use live_support::{SCHEMES, is_long, seconds, sleep_ms, turn};
 
 /// About two and a half seconds at a spoke's rate.
 const FILE_BYTES: u64 = 1_500_000;
@@ -48,9 +48,15 @@ fn slowdown(net: &HubNet, hub: &HubGateway<'_>, peers: usize, bytes: u64) -> f64
 #[test]
 fn live_peers_of_a_hub_are_served_as_if_alone_beside_a_dead_one_and_one_that_loses_a_fifth() {
     let Some(_turn) = turn("live_hub_fairness") else { return };
+    let schemes = if is_long() { &SCHEMES[..] } else { &SCHEMES[..1] };
+    schemes.iter().for_each(|scheme| serves_all_as_if_alone(scheme));
+}
+
+fn serves_all_as_if_alone(scheme: &'static str) {
+    println!("{scheme}");
     let (peers, bytes) = if is_long() { (16, 4 * FILE_BYTES) } else { (4, FILE_BYTES) };
     let (lossy, dead) = (peers - 2, peers - 1);
-    let net = HubNet::up(peers, "gsnoop");
+    let net = HubNet::up(peers, scheme);
     let hub = net.hub(&[]);
     let spokes: Vec<_> = (0..peers).map(|n| net.spoke(n)).collect();
     // Somebody else may have needed the machine in one of the runs that are compared, but hardly three times.

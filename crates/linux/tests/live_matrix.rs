@@ -1,9 +1,9 @@
-//! The matrix of live file transfers: 20 MB of real kernel TCP through both G-Snoop gateways and
-//! every impairment of the air, in both directions at once; over IPv4 and IPv6; with the clocks
-//! of TCP in the middle of their range and just below the wrap. What arrives must have the same
+//! The matrix of live file transfers: 20 MB of real kernel TCP through two gateways, of G-Snoop and of
+//! local recovery, and every impairment of the air, in both directions at once; over IPv4 and IPv6; with
+//! the clocks of TCP in the middle of their range and just below the wrap. What arrives must have the same
 //! SHA-256 as what was sent. The simulated half is in crates/sim/tests/matrix.rs.
 //!
-//! A third of the cells runs by default, all with AIRTCP_TEST_LONG; AIRTCP_MATRIX runs all cells
+//! A sixth of the cells runs by default, all with AIRTCP_TEST_LONG; AIRTCP_MATRIX runs all cells
 //! whose impairment contains its text.
 
 #[path = "../../sim/tests/common/impairments.rs"]
@@ -16,7 +16,7 @@ use airtcp_linux::testbed::Family;
 use airtcp_linux::traffic::{FlowResult, FlowSpec, Outcome, Wrap, Wrapped, hex};
 use impairments::IMPAIRMENTS;
 use live_support::gateway::Gateway;
-use live_support::{Path, family_name, is_long, seconds, turn};
+use live_support::{Path, SCHEMES, family_name, is_long, seconds, turn};
 
 const FILE_BYTES: u64 = 20_000_000;
 const DEADLINE: Duration = Duration::from_secs(60);
@@ -28,6 +28,7 @@ const NEAR_WRAP: Wrap = Wrap { sequence_bytes: Some(5_000_000), timestamp_ms: So
 
 #[derive(Clone, Copy)]
 struct Cell {
+    scheme: &'static str,
     impairment: usize,
     family: Family,
     near_wrap: bool,
@@ -36,7 +37,7 @@ struct Cell {
 impl Cell {
     fn name(&self) -> String {
         let wrap = if self.near_wrap { "wrapping" } else { "" };
-        format!("{:<12} {} {wrap:<8}", IMPAIRMENTS[self.impairment].0, family_name(self.family))
+        format!("{:<14} {:<12} {} {wrap:<8}", self.scheme, IMPAIRMENTS[self.impairment].0, family_name(self.family))
     }
 
     fn seed(&self) -> u64 {
@@ -102,20 +103,21 @@ fn happened(air: &DirectionReport) -> Vec<&'static str> {
     counts.into_iter().filter(|(_, count)| *count > 0).map(|(key, _)| key).collect()
 }
 
-fn cells() -> Vec<Cell> {
+fn cells(scheme: usize) -> Vec<Cell> {
     let only = std::env::var("AIRTCP_MATRIX").ok();
     let mut cells = Vec::new();
     for (impairment, (name, _)) in IMPAIRMENTS.iter().enumerate() {
         for (variant, near_wrap) in [false, true].into_iter().enumerate() {
             for (index, family) in Family::BOTH.into_iter().enumerate() {
-                // One variant of each impairment, another one each time, so that all come up.
-                let chosen = impairment % 4 == 2 * variant + index || *name == "everything";
+                // One variant of each impairment, another one each time, so that all come up, and the schemes in turn.
+                let is_next = impairment % 4 == 2 * variant + index && (impairment + impairment / 4) % 2 == scheme;
+                let chosen = is_next || *name == "everything" && index == scheme;
                 let wanted = match &only {
                     Some(text) => name.contains(text.as_str()),
                     None => chosen || is_long(),
                 };
                 if wanted {
-                    cells.push(Cell { impairment, family, near_wrap });
+                    cells.push(Cell { scheme: SCHEMES[scheme], impairment, family, near_wrap });
                 }
             }
         }
@@ -129,8 +131,12 @@ fn live_files_arrive_with_equal_hashes_through_every_impairment() {
     let path = Path::up(&[]);
     let mut gateways = path.gateways();
     let mut failed = Vec::new();
-    let cells = cells();
+    let cells: Vec<Cell> = (0..SCHEMES.len()).flat_map(cells).collect();
     for cell in &cells {
+        if gateways[0].config.scheme != cell.scheme {
+            drop(gateways);
+            gateways = path.gateways_with(cell.scheme);
+        }
         if let Err(why) = cell.run(&path, &mut gateways) {
             println!("FAILED: {why}");
             println!(
@@ -143,6 +149,7 @@ fn live_files_arrive_with_equal_hashes_through_every_impairment() {
             gateway.assert_sound();
         }
     }
-    println!("{} cells of {}, {} failed", cells.len(), 4 * IMPAIRMENTS.len(), failed.len());
+    let all = 4 * IMPAIRMENTS.len() * SCHEMES.len();
+    println!("{} cells of {all}, {} failed", cells.len(), failed.len());
     assert!(failed.is_empty(), "{}", failed.join("\n"));
 }

@@ -11,7 +11,7 @@ use airtcp_linux::sys::clock;
 use airtcp_linux::testbed::Family;
 use airtcp_linux::traffic::FlowResult;
 use live_support::drill::{Drill, LOSS, Worst};
-use live_support::gateway::{Gateway, Launch, PORT, signal_worker};
+use live_support::gateway::{Gateway, Launch, PORT, set_scheme, signal_worker};
 use live_support::impostor::socket_on;
 use live_support::trouble::{Disk, Log, Shell};
 use live_support::{Path, sleep_ms, turn};
@@ -61,6 +61,7 @@ const UNDER_WAY: Duration = Duration::from_millis(30);
 /// The place of a drill.
 struct Scene<'a> {
     path: &'a Path,
+    scheme: &'static str,
     trouble: Trouble,
     /// 0 is A, 1 is B.
     victim: usize,
@@ -93,6 +94,7 @@ impl<'a> Scene<'a> {
         };
         let mut scene = Scene {
             path,
+            scheme: drill.scheme,
             trouble,
             victim: drill.victim,
             gateways: [None, None],
@@ -105,7 +107,9 @@ impl<'a> Scene<'a> {
             down_since: Instant::ZERO,
             down_for: Duration::ZERO,
         };
-        scene.gateways[1 - drill.victim] = Some(Gateway::spawn(path, NODES[1 - drill.victim], |_| {}));
+        scene.gateways[1 - drill.victim] = Some(Gateway::spawn(path, NODES[1 - drill.victim], |config| {
+            set_scheme(config, drill.scheme);
+        }));
         scene.start_victim();
         for index in 0..2 {
             scene.gateway(index).wait_in_reach();
@@ -128,6 +132,7 @@ impl<'a> Scene<'a> {
         let (program, log) = (self.program.clone(), self.log.path.clone());
         let launch = Launch { path: self.path, node: NODES[self.victim], program, log };
         self.gateways[self.victim] = Some(Gateway::spawn_as(&launch, |config| {
+            set_scheme(config, self.scheme);
             config.method = method;
             if let Some(disk) = disk {
                 config.run_directory = disk;

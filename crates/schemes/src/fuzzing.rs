@@ -1,5 +1,9 @@
 //! Properties for the fuzzers: each takes arbitrary bytes and panics when a property fails.
 
+mod feedback;
+
+pub use feedback::feedback;
+
 use crate::baselines::{arq, autorate, fec, fec_tunnel};
 use crate::local_recovery;
 use crate::papers::decoupling::header_hop;

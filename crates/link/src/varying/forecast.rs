@@ -98,7 +98,7 @@ mod tests {
         let means = walk.means(5, "links.air.forward", MS * 100, 50).unwrap();
         for (span, mean) in means.iter().enumerate() {
             let told = foresight.mean(Instant::ZERO + MS * 100 * span as u64, MS * 100);
-            assert!(told.bps().abs_diff(mean.bps()) <= 1, "{span}: {told} {mean}");
+            assert!(told.bps().abs_diff(mean.bps()) <= 10, "{span}: {told} {mean}, of whole bits");
         }
         assert!(Forecast::of(&LinkRate::from(Rate::from_bps(7)), 5, "x", Instant::ZERO).is_none());
     }

@@ -1,7 +1,7 @@
 //! A drill: something happens while a file crosses both gateways. The file must arrive unchanged, and never wait longer
 //! than 5 s. Fault and recovery come at times drawn from a printed seed.
 
-use super::{Path, family_name, is_long, seconds, sleep_ms, sleep_until};
+use super::{Path, SCHEMES, family_name, is_long, seconds, sleep_ms, sleep_until};
 use airtcp_core::{Duration, Instant, Rng};
 use airtcp_linux::sys::clock;
 use airtcp_linux::testbed::Family;
@@ -18,6 +18,7 @@ pub const LOSS: &[(&str, &str)] = &[("loss", "2%")];
 /// What a seed decides.
 #[derive(Clone, Copy, Debug)]
 pub struct Drill {
+    pub scheme: &'static str,
     pub kind: &'static str,
     pub seed: u64,
     family: Family,
@@ -28,27 +29,38 @@ pub struct Drill {
 }
 
 impl Drill {
-    /// The drill of a seed, whose fault lasts for `least` or more.
-    pub fn draw(kind: &'static str, seed: u64, least: Duration) -> Drill {
+    /// The drill of a seed with this scheme, whose fault lasts for `least` or more.
+    pub fn draw(scheme: &'static str, kind: &'static str, seed: u64, least: Duration) -> Drill {
         let mut rng = Rng::derive(seed, kind);
         let ms = |rng: &mut Rng, from, to| Duration::from_millis(from + rng.below(to - from));
         let family = Family::BOTH[rng.below(2) as usize];
         let fault_at = ms(&mut rng, 100, 1_200);
         let recovery_at = fault_at + ms(&mut rng, least.as_millis(), 1_500);
-        Drill { kind, seed, family, fault_at, recovery_at, victim: rng.below(2) as usize }
+        Drill { scheme, kind, seed, family, fault_at, recovery_at, victim: rng.below(2) as usize }
     }
 
-    /// Those that the variable AIRTCP_DRILL names (`kind:seed`), or each of the kinds `short` times, in the long form 20
-    /// times. A fault lasts for `least` or more.
+    /// Those that the variable AIRTCP_DRILL names (`kind:seed:scheme`), or each of the kinds `short` times, in the long form
+    /// 20 times, with the schemes in turn; all of a scheme in a row. A fault lasts for `least` or more.
     pub fn all(kinds: impl Iterator<Item = &'static str> + Clone, short: u64, least: Duration) -> Vec<Drill> {
         if let Ok(one) = std::env::var("AIRTCP_DRILL") {
-            let (name, seed) = one.split_once(':').expect("AIRTCP_DRILL is 'kind:seed'");
+            let [name, seed, scheme] = one.split(':').collect::<Vec<_>>()[..] else {
+                panic!("AIRTCP_DRILL is 'kind:seed:scheme'")
+            };
             let seed = seed.parse().expect("a seed is a number");
-            return kinds.filter(|kind| *kind == name).map(|kind| Drill::draw(kind, seed, least)).collect();
+            let scheme = SCHEMES.into_iter().find(|known| *known == scheme).expect("one of the schemes");
+            return kinds.filter(|kind| *kind == name).map(|kind| Drill::draw(scheme, kind, seed, least)).collect();
         }
         let first = clock::wall_clock_ns() / 1_000_000 % 1_000_000;
         let times = if is_long() { 20 } else { short };
-        (0..times).flat_map(|time| kinds.clone().map(move |kind| Drill::draw(kind, first + time, least))).collect()
+        let mut drills = Vec::new();
+        for time in 0..times {
+            for (index, kind) in kinds.clone().enumerate() {
+                let scheme = SCHEMES[(first as usize + time as usize + index) % SCHEMES.len()];
+                drills.push(Drill::draw(scheme, kind, first + time, least));
+            }
+        }
+        drills.sort_by_key(|drill| drill.scheme);
+        drills
     }
 
     /// How long the fault lasts.
@@ -74,7 +86,8 @@ impl Drill {
         recover(scene);
         let result = flow.join().expect("sockets");
         println!(
-            "{:<22} seed {:<6} {} fault {:.3} s, recovery {:.3} s, done {:6.3} s, longest stall {:.3} s, sha256 {} {}",
+            "{:<14} {:<18} seed {:<6} {} fault {:.3} s, recovery {:.3} s, done {:6.3} s, longest stall {:.3} s, sha256 {} {}",
+            self.scheme,
             self.kind,
             self.seed,
             family_name(self.family),
@@ -91,9 +104,9 @@ impl Drill {
 
     /// The sentence about a drill that failed, with the line that repeats it.
     pub fn failed(&self, test: &str, why: &str) -> String {
-        let Drill { kind, seed, .. } = self;
+        let Drill { scheme, kind, seed, .. } = self;
         format!(
-            "{kind}:{seed}: {why}\nagain: AIRTCP_DRILL='{kind}:{seed}' cargo test -p airtcp-linux --test {test} -- --nocapture"
+            "{kind}:{seed}:{scheme}: {why}\nagain: AIRTCP_DRILL='{kind}:{seed}:{scheme}' cargo test -p airtcp-linux --test {test} -- --nocapture"
         )
     }
 }
@@ -125,19 +138,19 @@ fn judge(result: &FlowResult, received_before: u64) -> Result<(), String> {
     Ok(())
 }
 
-/// The longest stall of each kind.
+/// The longest stall of each kind with each scheme.
 #[derive(Default)]
-pub struct Worst(BTreeMap<&'static str, Duration>);
+pub struct Worst(BTreeMap<(&'static str, &'static str), Duration>);
 
 impl Worst {
     pub fn add(&mut self, drill: &Drill, stall: Duration) {
-        let worst = self.0.entry(drill.kind).or_default();
+        let worst = self.0.entry((drill.scheme, drill.kind)).or_default();
         *worst = stall.max(*worst);
     }
 
     pub fn print(&self) {
-        for (kind, stall) in &self.0 {
-            println!("{kind:<22} longest stall {:.3} s", seconds(*stall));
+        for ((scheme, kind), stall) in &self.0 {
+            println!("{scheme:<14} {kind:<18} longest stall {:.3} s", seconds(*stall));
         }
     }
 }

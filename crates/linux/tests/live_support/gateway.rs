@@ -1,4 +1,4 @@
-//! A G-Snoop gateway on a node of the testbed, with the processes one may kill or stop.
+//! A gateway on a node of the testbed, with the processes one may kill or stop. It runs G-Snoop unless told otherwise.
 
 use super::{AIR_BPS, AIR_QUEUE_BYTES, AIR_ROUND_TRIP, Path, sleep_ms};
 use airtcp_core::Duration;
@@ -16,6 +16,14 @@ pub struct Launch<'a> {
     pub node: &'a str,
     pub program: PathBuf,
     pub log: PathBuf,
+}
+
+/// Makes it the configuration of a gateway with this scheme. Local recovery is not told a rate: it has to learn it.
+pub fn set_scheme(config: &mut Config, scheme: &str) {
+    config.scheme = scheme.to_owned();
+    if scheme == "local-recovery" {
+        config.facts.rate_bps = None;
+    }
 }
 
 /// A supervisor and its worker; ended when dropped.

@@ -1,5 +1,5 @@
 //! What the live tests share: sender – a – b – receiver with a lossy link between a and b, and
-//! G-Snoop gateways as processes on a and b.
+//! gateways as processes on a and b.
 
 #![allow(dead_code, reason = "each test file uses its part")]
 
@@ -19,7 +19,7 @@ use airtcp_linux::gateway::command::is_installed;
 use airtcp_linux::sys::clock;
 use airtcp_linux::testbed::{Family, LinkSpec, NodeSpec, Testbed, TestbedSpec, check_available};
 use airtcp_linux::traffic::{self, FlowSpec, RunningFlow};
-use gateway::Gateway;
+use gateway::{Gateway, set_scheme};
 use std::io::Write;
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard};
@@ -71,6 +71,8 @@ pub const AIR_BPS: u64 = 100_000_000;
 pub const AIR_ROUND_TRIP: Duration = Duration::from_millis(5);
 /// The queue in front of the air: a round trip of the whole path.
 pub const AIR_QUEUE_BYTES: u64 = 125_000;
+/// The schemes that are meant for the field.
+pub const SCHEMES: [&str; 2] = ["gsnoop", "local-recovery"];
 
 /// The air with what else is to happen to packets there.
 pub fn air(impairment: &[(&str, &str)]) -> LinkSettings {
@@ -126,7 +128,12 @@ impl Path {
 
     /// Starts both gateways and waits until each knows of the other.
     pub fn gateways(&self) -> [Gateway; 2] {
-        let mut gateways = ["a", "b"].map(|node| self.gateway(node));
+        self.gateways_with(SCHEMES[0])
+    }
+
+    /// The same with another scheme.
+    pub fn gateways_with(&self, scheme: &str) -> [Gateway; 2] {
+        let mut gateways = ["a", "b"].map(|node| Gateway::start(self, node, |config| set_scheme(config, scheme)));
         gateways.iter_mut().for_each(Gateway::wait_in_reach);
         gateways
     }

@@ -126,7 +126,7 @@ impl Carried {
         if let (Some(before), Some(last)) = (self.busy.front().filter(|before| is_old(before)), self.busy.back()) {
             let most = before.bps.max(measured.bps).max(1);
             let change = before.bps.abs_diff(measured.bps).saturating_mul(1_000_000) / most;
-            let part = VARIATION_TIME / (measured.at - last.at).max(1);
+            let part = VARIATION_TIME / measured.at.saturating_sub(last.at).max(1);
             let part = i64::try_from(part.max(VARIATION_PART)).unwrap_or(i64::MAX);
             self.variation = self.variation.saturating_add_signed((change as i64 - self.variation as i64) / part);
         }

@@ -5,6 +5,9 @@ use airtcp_core::{Duration, Instant};
 /// The link is emptied so often, for so long and with so many per mille of its rate, or the shortest delay would be that of
 /// a link in which something always waits.
 const DRAIN: (Duration, Duration, u64) = (Duration::from_secs(4), Duration::from_millis(50), 750);
+/// If nothing is known of delays any more, the link is emptied by so many per mille of its rate, for so many times what may wait
+/// in it, and no longer than this.
+const EMPTYING: (u64, u64, Duration) = (500, 4, Duration::from_secs(2));
 /// At the bound a little more is tried so often, for so long and with so many per mille of it: nothing waits at a rate that
 /// is just right, nor at one that is too low.
 const TRIAL: (Duration, Duration, u64) = (Duration::from_secs(10), Duration::from_millis(100), 1100);
@@ -27,6 +30,8 @@ pub(super) struct Excursions {
     /// Until when, and with so many per mille.
     now: Option<(Instant, u64)>,
     drained_at: Instant,
+    /// It has to be emptied when it is time, and so much may wait.
+    owed: Option<Duration>,
     tried_at: Instant,
     /// The last trial: when it was, and the longest wait in it.
     trial: Option<Trial>,
@@ -36,6 +41,12 @@ pub(super) struct Excursions {
 impl Excursions {
     /// Per mille of the rate that are sent now.
     pub fn share(&mut self, now: Instant) -> u64 {
+        if let Some(waits) = self.owed.filter(|_| self.may_drain(now)) {
+            let (share, times, most) = EMPTYING;
+            self.owed = None;
+            self.drained_at = now;
+            self.now = Some((now + waits.min(most).saturating_mul(times).min(most), share));
+        }
         let Some((until, share)) = self.now else { return 1000 };
         if now < until {
             return share;
@@ -51,11 +62,20 @@ impl Excursions {
 
     /// Now and then sends less for a moment, so that the shortest delay is that of an empty link.
     pub fn drain(&mut self, now: Instant) {
-        let (every, time, share) = DRAIN;
-        if self.now.is_none() && now.saturating_since(self.drained_at) >= every {
+        let (_, time, share) = DRAIN;
+        if self.may_drain(now) {
             self.drained_at = now;
             self.now = Some((now + time, share));
         }
+    }
+
+    fn may_drain(&self, now: Instant) -> bool {
+        self.now.is_none() && now.saturating_since(self.drained_at) >= DRAIN.0
+    }
+
+    /// Nothing is known of delays any more, and no packet waits longer than this: the next one may wait behind many.
+    pub fn empty(&mut self, waits: Duration) {
+        self.owed = Some(waits);
     }
 
     /// Now and then sends more for a moment; there is enough to send.

@@ -16,6 +16,7 @@ mod link_queue;
 mod messages;
 mod missing;
 mod oracle;
+mod other_clock;
 mod others;
 mod pursuit;
 mod report;
@@ -121,6 +122,12 @@ impl LinkRate {
         }
     }
 
+    /// When the latest message left that the other end has heard.
+    pub fn on_echo(&mut self, cx: &mut Context<'_>, echoed: Instant, egress: &mut Egress) {
+        let verdict = self.law.on_echo(cx.now(), echoed);
+        self.obey(cx, verdict, egress);
+    }
+
     /// True while repairs do harm: packets wait in the link however little is sent, so somebody else fills it.
     pub fn is_stopped(&self) -> bool {
         self.oracle.is_none() && self.law.is_stopped()
@@ -156,7 +163,8 @@ impl LinkRate {
 
     /// Reports what is known of the link.
     pub fn observe(&self, gauge: &mut dyn FnMut(Gauge, u64), egress: &Egress) {
-        gauge(Gauge::RATE_BPS, self.of_link(egress).map_or(0, Rate::bps));
+        let rate = self.of_link(egress).map_or(0, Rate::bps);
+        gauge(Gauge::RATE_BPS, self.law.bound().map_or(rate, |bound| rate.min(bound.bps())));
         gauge(Gauge::LINK_WAIT_NS, self.law.reported_wait().as_nanos());
     }
 }

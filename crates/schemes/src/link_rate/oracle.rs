@@ -47,7 +47,8 @@ mod tests {
     fn it_tells_each_change_once_and_ahead_of_its_time() {
         let rate = LinkRate::read(&"20Mbit, 0Mbit from 1s, 4Mbit from 2s".into()).unwrap();
         let mut oracle = Oracle::new(&Forecast::of(&rate, 1, "x", Instant::ZERO).unwrap());
-        let mut told = |ms| oracle.rate(Instant::from_nanos(ms * 1_000_000), Duration::from_millis(40)).map(Rate::bps);
+        let mut told =
+            |ms: u64| oracle.rate(Instant::from_nanos(ms * 1_000_000), Duration::from_millis(40)).map(Rate::bps);
         assert_eq!([0, 500, 980].map(&mut told), [Some(20_000_000), None, Some(10_000_000)]);
         assert_eq!([1000, 1500, 1990].map(&mut told), [Some(8000), None, Some(3_000_000)]);
         assert_eq!([1990, 2000, 9000].map(&mut told), [None, Some(4_000_000), None], "not twice in a millisecond");

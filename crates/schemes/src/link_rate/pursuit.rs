@@ -15,6 +15,7 @@ use super::departures::Sample;
 use super::excursion::Excursions;
 use super::history::{self, History};
 use super::link_queue::LinkQueue;
+use super::other_clock::{Fit, OtherClock};
 use super::others::{self, Finding, Others};
 use super::{arrivals, part, share};
 use crate::egress::time_on_link;
@@ -43,6 +44,10 @@ const OVERDUE: Duration = Duration::from_millis(5);
 /// A link is silent, and not late, after so long. Then it is given no more than what two reports would have told of, in all
 /// that time, and what it carried before is for the next report to say.
 pub(super) const SILENT: Duration = Duration::from_millis(40);
+/// A link that lets messages through that left no longer ago than this and a round trip does not stand still. If it does so for so long and
+/// no report came for a second, there will be none: the other end is broken.
+const NO_REPORTS: (Duration, Duration, Duration) =
+    (Duration::from_millis(500), Duration::from_secs(3), Duration::from_secs(1));
 /// Packets of which two reports would have told.
 const BITS_OF_TWO_REPORTS: u64 = arrivals::PACKETS.0 as u64 * 2 * PACKET as u64 * 8;
 /// A wait so many times the target is no burst.
@@ -71,6 +76,7 @@ pub(super) enum Verdict {
 #[derive(Debug)]
 pub(super) struct RateLaw {
     bound: Option<Rate>,
+    clock: OtherClock,
     history: History,
     carried: Carried,
     queue: LinkQueue,
@@ -88,6 +94,8 @@ pub(super) struct RateLaw {
     quiet: u32,
     /// Those among them in which the link carried more than was known.
     followed: u32,
+    /// Since when messages arrive there and no report comes.
+    unreported: Option<Instant>,
     /// A wait that stays, and what the link carried when it came.
     plateau: Option<(Duration, Rate)>,
 }
@@ -96,6 +104,7 @@ impl RateLaw {
     pub fn new(bound: Option<Rate>) -> Self {
         RateLaw {
             bound,
+            clock: OtherClock::default(),
             history: History::default(),
             carried: Carried::default(),
             queue: LinkQueue::default(),
@@ -107,12 +116,18 @@ impl RateLaw {
             idle_at: Instant::ZERO,
             quiet: 0,
             followed: 0,
+            unreported: None,
             plateau: None,
         }
     }
 
     /// The other end counts anew.
     pub fn forget(&mut self) {
+        self.clock = OtherClock::default();
+        self.forget_samples();
+    }
+
+    fn forget_samples(&mut self) {
         self.history = History::default();
         self.carried.forget_measurements();
     }
@@ -130,6 +145,11 @@ impl RateLaw {
     /// What the link carries, if that is less than the bound.
     pub fn pursued(&self) -> Option<Rate> {
         self.carried.rate().filter(|_| self.is_pursuing)
+    }
+
+    /// The most that the link is given.
+    pub fn bound(&self) -> Option<Rate> {
+        self.bound
     }
 
     /// The most that the link carried of late.
@@ -163,6 +183,19 @@ impl RateLaw {
         if self.is_stopped() { Verdict::Stay } else { self.set_pace(now) }
     }
 
+    /// The latest message that the other end has heard left at `echoed`. Without reports nothing tells what the link
+    /// carries, and what a silent link is given would stop a transfer.
+    pub fn on_echo(&mut self, now: Instant, echoed: Instant) -> Verdict {
+        let (fresh, least, silent) = NO_REPORTS;
+        let age = now.saturating_since(echoed).saturating_sub(self.rtt);
+        let is_missed = self.is_pursuing && self.overdue(now) > silent && age < fresh;
+        self.unreported = is_missed.then(|| self.unreported.unwrap_or(now));
+        if self.unreported.is_some_and(|since| now.saturating_since(since) >= least) {
+            return self.free(self.bound, Verdict::Set(self.bound));
+        }
+        Verdict::Stay
+    }
+
     /// A report came about a packet of which nothing is known.
     pub fn on_unknown_report(&mut self, now: Instant) -> Verdict {
         self.queue.hear(now);
@@ -179,6 +212,14 @@ impl RateLaw {
         rtt: Duration,
     ) -> Verdict {
         self.rtt = rtt;
+        match self.clock.judge(now, sample) {
+            Fit::True => {}
+            Fit::False => return self.on_unknown_report(now),
+            Fit::Anew => {
+                self.forget_samples();
+                self.excursions.empty(now.saturating_since(sample.left));
+            }
+        }
         if !self.history.add(now, sample, self.is_pursuing) {
             // A small packet, which takes less time: it tells that the link is alive.
             self.restart_queue(sample, self.history.wait_of(sample), later);

@@ -42,12 +42,16 @@ struct Run {
     departures: Departures,
     arrivals: Arrivals,
     link: Link,
+    /// By so many ns the receiver's clock is ahead.
+    offset: u64,
     rate: Option<Rate>,
     count: u32,
     rng: Rng,
     /// On their way: when they come, and what.
     packets: VecDeque<(Instant, Name)>,
     reports: VecDeque<(Instant, Report)>,
+    /// No report arrives.
+    is_deaf: bool,
     waits: Vec<Duration>,
     delivered: u64,
     verdicts: Vec<Verdict>,
@@ -64,11 +68,13 @@ impl Run {
             departures: Departures::new(1 << 20),
             arrivals: Arrivals::default(),
             link,
+            offset: OFFSET,
             rate: bound,
             count: 0,
             rng: Rng::derive(1, "link rate"),
             packets: VecDeque::new(),
             reports: VecDeque::new(),
+            is_deaf: false,
             waits: Vec::new(),
             delivered: 0,
             verdicts: Vec::new(),
@@ -126,8 +132,8 @@ impl Run {
     fn receive(&mut self, until: Instant) {
         while let Some((at, name)) = self.packets.pop_front_if(|(at, _)| *at <= until) {
             self.delivered += u64::from(name.bytes);
-            if let Some(report) = self.arrivals.add(at, name, Duration::ZERO) {
-                let stamp = report.stamp + report.stamp / 1_000_000 * self.link.drift_ppm + OFFSET;
+            if let Some(report) = self.arrivals.add(at, name, Duration::ZERO).filter(|_| !self.is_deaf) {
+                let stamp = report.stamp + report.stamp / 1_000_000 * self.link.drift_ppm + self.offset;
                 self.reports.push_back((at + RTT / 2, Report { stamp, ..report }));
             }
         }
@@ -282,6 +288,39 @@ fn a_link_that_somebody_else_fills_is_left_alone_for_a_while() {
     run.run(SECOND * 35);
     assert!(!run.law.is_stopped());
     assert!(run.verdicts.contains(&Verdict::Stop) && run.verdicts.contains(&Verdict::Resume(Some(mbit(10)))));
+}
+
+#[test]
+fn a_link_that_lets_messages_through_is_not_silent_for_good_because_nobody_reports() {
+    for (age, is_given_up) in [(Duration::from_millis(100), true), (SECOND, false)] {
+        let mut run = Run::new(Some(mbit(20)), mbit(10));
+        run.run(SECOND * 3);
+        run.is_deaf = true;
+        for _ in 0..1000 {
+            run.run(Duration::from_millis(1));
+            let verdict = run.law.on_echo(run.now, run.now - age);
+            run.obey(verdict);
+            if run.rate == Some(mbit(20)) {
+                break;
+            }
+        }
+        assert_eq!(run.rate == Some(mbit(20)), is_given_up, "{age}: {:?}", run.rate);
+        assert!(is_given_up || run.rate < Some(Rate::from_bps(100_000)), "{:?}", run.rate);
+    }
+}
+
+#[test]
+fn a_clock_that_was_set_is_measured_anew_with_an_empty_link() {
+    for bound in [None, Some(mbit(13))] {
+        let mut run = Run::new(bound, mbit(10));
+        run.run(SECOND * 5);
+        run.offset += 3_600_000_000_000;
+        run.run(SECOND * 5);
+        assert!(!run.law.is_stopped());
+        run.run(SECOND * 20);
+        assert!(run.use_of_link(SECOND * 20) >= 95, "{bound:?}: {} %", run.use_of_link(SECOND * 20));
+        assert!(run.wait_p95() < Duration::from_millis(5), "{bound:?}: {}", run.wait_p95());
+    }
 }
 
 #[test]

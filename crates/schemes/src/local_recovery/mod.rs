@@ -35,6 +35,8 @@ mod silence;
 mod timing;
 
 #[cfg(test)]
+mod attack_tests;
+#[cfg(test)]
 mod tests;
 
 pub use frame::{Kind, Shim, decode_shim, encode_shim};

@@ -370,6 +370,7 @@ impl Outgoing {
             cx.emit(events::FRAMES_BLOCKED);
             self.forget_sent();
         }
+        self.link_rate.on_echo(cx, echoed, &mut self.egress);
         self.probe(cx, timing);
         self.send_due(cx, timing, in_reach);
     }

@@ -13,7 +13,7 @@ use airtcp_core::testing::Harness;
 use airtcp_core::{DropReason, Event, Rate, Rng, SeqNum};
 use std::vec::Vec;
 
-struct Local;
+pub(super) struct Local;
 
 impl Ends for Local {
     type Station = Station;

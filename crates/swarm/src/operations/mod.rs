@@ -6,6 +6,7 @@
 
 pub mod controller;
 pub mod element;
+mod lies;
 mod oracle;
 mod post;
 mod rig;

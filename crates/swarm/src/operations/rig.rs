@@ -1,12 +1,14 @@
 //! The elements of one scheme with an unreliable link between them, and the checks after every call.
 
+use super::lies::Liar;
 use super::oracle::Oracle;
 use super::post::Post;
 use super::traffic::{self, Direction, Traffic};
 use crate::draw::{Draw, Trace};
 use crate::site;
 use airtcp_core::{
-    ByteSize, Context, Duration, Element, Gauge, Instant, Ledger, Outcome, Packet, Peer, Port, Rng, Token, TxStatus,
+    ByteSize, Context, Duration, Element, Gauge, Instant, Ledger, Outcome, Packet, Peer, Port, Rate, Rng, Token,
+    TxStatus,
 };
 use airtcp_schemes::{End, LinkFacts, Placement, SchemeEntry};
 use std::fmt;
@@ -22,6 +24,16 @@ pub struct Place {
     pub link: LinkFacts,
     /// Bound on its memory.
     pub max_memory: ByteSize,
+}
+
+impl Place {
+    /// What a scheme that learns its link may give it: a tenth more than the bound now and then, to see what it carries.
+    fn highest_rate(&self) -> Option<Rate> {
+        let own = self.settings.iter().find(|(key, _)| key == "rate").and_then(|(_, value)| value.parse::<Rate>().ok());
+        let learns = self.entry.fields().iter().any(|field| field.name == "learn");
+        let bound = own.or(self.link.rate).filter(|_| learns)?;
+        Some(Rate::from_bps(bound.bps().saturating_add(bound.bps() / 10)))
+    }
 }
 
 impl fmt::Display for Place {
@@ -53,6 +65,8 @@ pub struct Rig {
     messages: Vec<(usize, Vec<u8>)>,
     /// Messages seen before, for replays.
     heard: Vec<Vec<u8>>,
+    /// Somebody who changes every second message.
+    liar: Option<Liar>,
     /// The time of the next call.
     pub now: Instant,
     /// What was sent.
@@ -60,6 +74,8 @@ pub struct Rig {
     oracle: Oracle,
     draw: Draw,
     calls: u64,
+    /// The link is never given more.
+    highest_rate: Option<Rate>,
     /// Memory of the largest packet offered that is longer than usual: an empty queue takes one, however small its limit.
     largest: u64,
 }
@@ -90,18 +106,22 @@ impl Rig {
             stations.push(Station::new(&place, *end, &mut draw)?);
         }
         let (air, messages, heard) = (Vec::new(), Vec::new(), Vec::new());
+        let liar = draw.percent(30).then(|| Liar::new(&mut draw));
         let now = Instant::ZERO;
+        let highest_rate = place.highest_rate();
         Ok(Rig {
             place,
             stations,
             air,
             messages,
             heard,
+            liar,
             now,
             traffic,
             oracle: Oracle::default(),
             draw,
             calls: 0,
+            highest_rate,
             largest: 0,
         })
     }
@@ -167,7 +187,7 @@ impl Rig {
         }
     }
 
-    /// A message arrives, is lost, or is replaced by a broken, old or invented one.
+    /// A message arrives, is lost, or is replaced by a broken, old, invented or untrue one.
     pub fn stir_messages(&mut self) -> Result<(), String> {
         let kind = self.draw.below(100);
         let (to, mut message) = match self.messages.is_empty() {
@@ -190,6 +210,12 @@ impl Rig {
             }
             20..26 if !self.heard.is_empty() => message = self.heard[self.draw.index(self.heard.len())].clone(),
             26..29 => message = (0..self.draw.magnitude(0, 400)).map(|_| self.draw.word() as u8).collect(),
+            29..33 => message = Liar::new(&mut self.draw).change(&mut self.draw, message),
+            33..66 => {
+                if let Some(liar) = self.liar {
+                    message = liar.change(&mut self.draw, message);
+                }
+            }
             _ => {}
         }
         let peer = if self.draw.percent(98) { Peer::OTHER_END } else { Peer(self.draw.below(256) as u8) };
@@ -285,8 +311,8 @@ impl Rig {
         }
         self.calls += 1;
         self.collect(index)?;
-        let bound = ByteSize(self.place.max_memory.0 + self.largest);
-        self.stations[index].check(self.calls.is_multiple_of(GAUGE_EVERY), bound)
+        let bounds = (ByteSize(self.place.max_memory.0 + self.largest), self.highest_rate);
+        self.stations[index].check(self.calls.is_multiple_of(GAUGE_EVERY), bounds)
     }
 
     fn collect(&mut self, index: usize) -> Result<(), String> {
@@ -328,19 +354,25 @@ impl Station {
         work(self.element.as_mut(), &mut cx);
     }
 
-    fn check(&self, with_gauges: bool, bound: ByteSize) -> Result<(), String> {
+    /// Checks the element, and now and then that it keeps within its memory and rate.
+    fn check(&self, with_gauges: bool, (bound, highest): (ByteSize, Option<Rate>)) -> Result<(), String> {
         let balance = self.ledger.balance(self.element.held().packets);
         if !balance.holds() {
             return Err(format!("conservation: {} packets are missing: {balance:?}", balance.missing()));
         }
         self.element.check()?;
-        let mut memory = 0;
+        let (mut memory, mut rate) = (0, 0);
         if with_gauges {
             self.element.observe(&mut |gauge, value| {
                 if gauge == Gauge::MEMORY_BYTES {
                     memory = value;
+                } else if gauge == Gauge::RATE_BPS {
+                    rate = value;
                 }
             });
+        }
+        if highest.is_some_and(|highest| rate > highest.bps()) {
+            return Err(format!("{rate} bit/s leave, more than {highest:?} allow"));
         }
         if memory > bound.0 {
             return Err(format!("{memory} bytes of memory are in use, more than the bound of {} bytes", bound.0));
