@@ -118,12 +118,14 @@ pub(crate) fn check_rate(rate: Option<Rate>) -> Result<(), ParameterError> {
     }
 }
 
+/// A lone CUBIC sender keeps a link busy if so much waits, up to a round trip of 230 ms.
+pub(crate) const FLOW_TARGET: Duration = Duration::from_millis(100);
+
 /// A queue for each flow, so that who sends little waits for nobody. A lone CUBIC sender gives up three tenths of its
 /// window for a drop, and then leaves the link idle unless 0.43 round trips of its packets wait: with RFC 8290's target
 /// of 5 ms for a twelfth of the time at 60 ms. With 100 ms it does not up to 230 ms (docs/gsnoop.md has the sweep).
 pub(crate) fn flow_queue() -> Queue {
-    let (target, interval) = (Duration::from_millis(100), Duration::from_millis(300));
-    Queue::FqCodel(FqCodel { target, interval, ..FqCodel::default() })
+    Queue::FqCodel(FqCodel { target: FLOW_TARGET, interval: FLOW_TARGET * 3, ..FqCodel::default() })
 }
 
 fn clamped(bytes: u64, most: u64) -> u64 {

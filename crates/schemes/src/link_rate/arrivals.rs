@@ -12,7 +12,7 @@ const BYTES: u64 = 2000;
 const SPARSE: Duration = Duration::from_millis(80);
 /// So much time is enough however long a report takes on the way back.
 const ENOUGH: Duration = Duration::from_millis(200);
-/// Reports take no more than one part in so many of the way back, or one in the longer of the times.
+/// Reports take no more than one part in so many of the way back, unless that is enough time.
 const SHARE: u64 = 32;
 /// So many packets between two reports are many.
 const MANY: u32 = 256;

@@ -29,7 +29,7 @@ pub(crate) use arrivals::Arrivals;
 pub(crate) use messages::Messages;
 pub use report::Report;
 
-use crate::egress::{Egress, Lane};
+use crate::egress::{Egress, FLOW_TARGET, Lane};
 use airtcp_core::{Context, Duration, Event, Gauge, Instant, Packet, Rate};
 use airtcp_link::varying::Forecast;
 use departures::Departures;
@@ -39,8 +39,6 @@ use pursuit::{RateLaw, Verdict};
 
 /// What a link that stood still has kept waiting has left so long after as long a time.
 const AFTER_SILENCE: Duration = Duration::from_millis(500);
-/// A sender keeps a link busy if so much waits, as a rule (docs/gsnoop.md).
-const ROOM: Duration = Duration::from_millis(100);
 /// No packet need wait for longer so that a sender is ready for a higher rate.
 const MOST_ROOM: Duration = Duration::from_secs(1);
 
@@ -116,9 +114,22 @@ impl LinkRate {
         has_lost
     }
 
+    /// Does what the law says, unless the rate is told.
     fn obey(&self, cx: &mut Context<'_>, verdict: Verdict, egress: &mut Egress) {
-        if self.oracle.is_none() {
-            obey(cx, verdict, egress);
+        if self.oracle.is_some() {
+            return;
+        }
+        match verdict {
+            Verdict::Stay => {}
+            Verdict::Set(rate) | Verdict::Resume(rate) => egress.change_rate(cx.now(), rate),
+            Verdict::Lower(rate) => {
+                cx.emit(Event::RATE_LOWERED);
+                egress.change_rate(cx.now(), Some(rate));
+            }
+            Verdict::Stop => {
+                cx.emit(Event::REPAIRS_STOPPED);
+                egress.change_rate(cx.now(), None);
+            }
         }
     }
 
@@ -146,9 +157,9 @@ impl LinkRate {
     /// For how long packets should be allowed to wait: a sender whose window is cut to what the link carries at its slowest
     /// leaves it idle when it is fast again.
     pub fn room(&self) -> Duration {
-        let Some((rate, peak)) = self.law.pursued().zip(self.law.peak()) else { return ROOM };
-        let nanos = u128::from(ROOM.as_nanos()) * u128::from(peak.bps()) / u128::from(rate.bps().max(1));
-        Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX)).clamp(ROOM, MOST_ROOM)
+        let Some((rate, peak)) = self.law.pursued().zip(self.law.peak()) else { return FLOW_TARGET };
+        let nanos = u128::from(FLOW_TARGET.as_nanos()) * u128::from(peak.bps()) / u128::from(rate.bps().max(1));
+        Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX)).clamp(FLOW_TARGET, MOST_ROOM)
     }
 
     /// What the operator should know.
@@ -166,21 +177,6 @@ impl LinkRate {
         let rate = self.of_link(egress).map_or(0, Rate::bps);
         gauge(Gauge::RATE_BPS, self.law.bound().map_or(rate, |bound| rate.min(bound.bps())));
         gauge(Gauge::LINK_WAIT_NS, self.law.reported_wait().as_nanos());
-    }
-}
-
-fn obey(cx: &mut Context<'_>, verdict: Verdict, egress: &mut Egress) {
-    match verdict {
-        Verdict::Stay => {}
-        Verdict::Set(rate) | Verdict::Resume(rate) => egress.change_rate(cx.now(), rate),
-        Verdict::Lower(rate) => {
-            cx.emit(Event::RATE_LOWERED);
-            egress.change_rate(cx.now(), Some(rate));
-        }
-        Verdict::Stop => {
-            cx.emit(Event::REPAIRS_STOPPED);
-            egress.change_rate(cx.now(), None);
-        }
     }
 }
 
