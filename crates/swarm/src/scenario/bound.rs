@@ -110,11 +110,23 @@ fn rto(flow: &FlowPlan, rtt: Duration) -> Duration {
 /// the window no new segment tells of the next hole. Without timestamps no repair is a sample of the round trip (RFC 6298,
 /// section 3), and each timeout is longer than the one before.
 pub(super) fn repair_wait(scenario: &Scenario, flow: &FlowPlan) -> Option<Duration> {
-    if !flow.socket.choice.is_tcp() || flow.tcp.recovery != RecoveryKind::OneSegment {
-        return None;
-    }
-    let rto = rto(flow, round_trip(scenario, flow.ends));
-    Some(if flow.tcp.rto_backoff && !flow.tcp.timestamps { rto.max(flow.tcp.max_rto) } else { rto })
+    let own = (flow.socket.choice.is_tcp() && flow.tcp.recovery == RecoveryKind::OneSegment).then(|| {
+        let rto = rto(flow, round_trip(scenario, flow.ends));
+        if flow.tcp.rto_backoff && !flow.tcp.timestamps { rto.max(flow.tcp.max_rto) } else { rto }
+    });
+    // A proxy's half has timestamps if the host's has, and Linux's longest timeout.
+    let of_proxy = passes_a_proxy_of_one_segment(scenario, flow).then(|| {
+        let rto = round_trip(scenario, flow.ends) * 3;
+        if flow.tcp.timestamps { rto } else { rto.max(Config::default().max_rto) }
+    });
+    own.max(of_proxy)
+}
+
+/// Whether a split connection on the way of the flow's data repairs by the recovery `one-segment`.
+fn passes_a_proxy_of_one_segment(scenario: &Scenario, flow: &FlowPlan) -> bool {
+    let [from, to] = flow.ends;
+    let mut schemes = scenario.path(from, to).into_iter().filter_map(|(link, _)| scenario.links[link].scheme.as_ref());
+    schemes.any(|scheme| scheme.settings.iter().any(|(key, value)| key == "recovery" && value == "one-segment"))
 }
 
 /// Bytes of a file in a segment, at least: what IPv6, TCP and its timestamps leave.

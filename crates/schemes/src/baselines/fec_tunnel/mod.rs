@@ -185,7 +185,7 @@ impl Element for Tunnel {
             cx.send_control(PeerId::OTHER_END, &frame::encode_hello(&hello));
         }
         if tick.fell_silent {
-            self.decoder.clear();
+            // Shards stay: on a slow link a block takes longer than a HELLO may, and without them none would ever be complete.
             self.encoder.clear().into_iter().for_each(|packet| self.pass(cx, packet));
         }
         if self.encoder.poll_timeout().is_some_and(|due| due <= cx.now()) {

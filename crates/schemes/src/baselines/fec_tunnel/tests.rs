@@ -186,6 +186,29 @@ fn a_restarted_end_begins_anew_and_without_the_other_packets_leave_as_they_came(
     assert_eq!(bench.a.io.link[0].to_wire(), opaque(700).to_wire());
 }
 
+/// On a slow link a block takes longer than the other end may be silent, and its HELLOs wait behind the shards.
+#[test]
+fn a_block_outlives_a_silence_between_its_shards() {
+    let mut bench = tunnels(&[]);
+    let [source, destination] = [opaque(20).ip().source, opaque(20).ip().destination];
+    let stream = bench.a.element.peer.epoch();
+    let shard = |part: Vec<u8>, index: u8| {
+        let mut packet = Packet::opaque(source, destination, 59, part.into());
+        packet.push_shim(&Frame { stream, block: SeqNum(7), index, k: 2, r: 1 }.encode());
+        packet
+    };
+    let blob = blob::write(&[opaque(97)]).unwrap();
+    let (first, second) = blob.split_at(blob.len() / 2);
+    assert_eq!(first.len(), second.len());
+    bench.b.packet(bench.now, Port::LINK, shard(first.to_vec(), 0));
+    bench.lose_control = true;
+    bench.run(1200);
+    assert_eq!(bench.b.count(Event::PEER_DOWN), 1);
+    bench.b.packet(bench.now, Port::LINK, shard(second.to_vec(), 1));
+    let came: Vec<_> = bench.b.io.inner.iter().map(Packet::to_wire).collect();
+    assert_eq!(came, [opaque(97).to_wire()]);
+}
+
 #[test]
 fn packets_that_wait_when_the_other_end_falls_silent_leave_as_they_came() {
     let mut bench = tunnels(&[("timeout", "3s")]);
