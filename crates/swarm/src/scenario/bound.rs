@@ -3,7 +3,7 @@
 //!
 //! The bound is generous on purpose, since TCP shares a link unevenly: a flow that exceeds it has stalled.
 
-use super::{FlowPlan, Scenario};
+use super::{FlowPlan, Scenario, SchemePlan};
 use airtcp_core::{ByteSize, Duration, Rate};
 use airtcp_tcp::{Config, RecoveryKind};
 
@@ -152,16 +152,24 @@ fn window(flow: &FlowPlan) -> u64 {
     (receive / 2).min(send / 2).min(congestion).max(segment)
 }
 
-/// The lowest rate on the path, there and back, of links and of the schemes on them.
+/// The lowest rate on the path, there and back, of links and of the schemes on them, less what a code adds to the data.
 pub(super) fn bottleneck(scenario: &Scenario, flow: &FlowPlan) -> Rate {
     let [from, to] = flow.ends;
     let rates = scenario.path(from, to).into_iter().chain(scenario.path(to, from)).flat_map(|(link, direction)| {
         let plan = &scenario.links[link];
         let scheme = plan.scheme.iter().flat_map(|scheme| &scheme.settings);
         let set = scheme.filter(|(key, _)| key.ends_with("rate")).filter_map(|(_, value)| value.parse::<Rate>().ok());
-        set.chain(plan.directions[direction].rate.constant()).collect::<Vec<_>>()
+        let expansion = plan.scheme.as_ref().map_or(1, expansion);
+        let rates = set.chain(plan.directions[direction].rate.constant());
+        rates.map(move |rate| Rate::from_bps(rate.bps() / expansion)).collect::<Vec<_>>()
     });
     rates.min().unwrap_or(Rate::from_bps(1_000_000_000))
+}
+
+/// Packets that leave for one of data where redundancy `r` was drawn: a block may have one packet.
+fn expansion(scheme: &SchemePlan) -> u64 {
+    let r = scheme.settings.iter().find(|(key, _)| key == "r");
+    r.and_then(|(_, value)| value.parse::<u64>().ok()).map_or(1, |r| 1 + r)
 }
 
 /// Propagation and full queues, those of schemes among them, there and back.

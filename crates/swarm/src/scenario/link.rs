@@ -34,12 +34,24 @@ pub(super) fn draw_link(
         let entry = draw.pick(&schemes);
         let mut settings = site::draw_settings(draw, &entry, &scale);
         keep_pace(&mut settings, &scale);
+        keep_lean(&mut settings);
         SchemePlan { settings, entry }
     });
     if scheme.as_ref().is_some_and(|scheme| scheme.entry.slug == TUNNEL) {
         [&mut forward, &mut reverse].into_iter().for_each(make_room_for_blocks);
     }
     LinkPlan { ends, directions: [forward, reverse], scheme }
+}
+
+/// A code with a hundred packets of redundancy for each of data leaves so little of the link that no bound of time is both
+/// true and short. Random operations draw them.
+fn keep_lean(settings: &mut [(String, String)]) {
+    const MOST_REDUNDANCY: u64 = 10;
+    for (_, value) in settings.iter_mut().filter(|(key, _)| key == "r") {
+        if value.parse().is_ok_and(|r: u64| r > MOST_REDUNDANCY) {
+            *value = MOST_REDUNDANCY.to_string();
+        }
+    }
 }
 
 /// Acknowledgments that a scheme spaces come as the link carries full packets, or half as fast, as rates are drawn.
