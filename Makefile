@@ -14,7 +14,7 @@ build: setup ## build everything, debug profile
 release: setup ## build target/release/airtcp
 	cargo build --locked --release --package airtcp
 
-demo: ## the demo: simulator, then kernel TCP over a lossy link (live part: root), about 6 minutes
+demo: ## the demo: simulator, then kernel TCP over a lossy link and one whose rate varies (live part: root), about 9 minutes
 	@scripts/demo
 
 test: ## every check and test, 16 to 18 minutes from cold; live tests when root

@@ -50,39 +50,64 @@ impl World for Live {
         refuse_what_is_not_emulated(cell)?;
         refuse_what_the_kernel_decides(cell)?;
         let controllers = controllers::Controllers::load(cell)?;
-        let session = Session::up(cell, seed)?;
-        let verdict = test_links(&session, seed)?;
-        let mut gateways = session.start_gateways()?;
-        gateways.wait_until_up()?;
-        let settings = cell.links.iter().map(|link| [link.forward.clone(), link.reverse.clone()]).collect();
-        let origin = session.testbed().emulator().restart(seed, Some(settings), cell.warmup).map_err(failed)?;
-        let before = gateways.counters()?;
-        let traffic = || run_traffic(&session, cell, seed, origin);
-        let (results, watched) = gateways.watch(cell.sample_every(), origin, traffic)?;
-        let (flows, probes) = results?;
-        let after = gateways.counters()?;
-        let report = session.testbed().emulator().report().map_err(failed)?;
-        let drops = session.testbed().device_drops().map_err(not_run)?;
-        let mut outcome = convert::outcome(&convert::Findings {
-            cell,
-            seed,
-            flows,
-            probes,
-            watched,
-            before,
-            after,
-            verdict,
-            report,
-            device_drops: drops,
-        });
-        // The kernel counts for all flows of a controller together: the first one stands for them.
-        for (index, flow) in cell.flows.iter().enumerate() {
-            if cell.flows[..index].iter().all(|before| before.controller != flow.controller) {
-                outcome.flows[index].controller = controllers.counters(&flow.controller)?;
+        let mut number = 0;
+        loop {
+            let outcome = run_once(cell, seed, &controllers)?;
+            number += 1;
+            let late = outcome.emulator.map_or(Duration::ZERO, |link| Duration::from_nanos(link.release_error_p99_ns));
+            if late <= LATEST {
+                return Ok(outcome);
             }
+            if number == RUNS {
+                tracing::warn!(
+                    "the emulated links were late by {late} (p99) in each of {RUNS} runs: use an idle machine"
+                );
+                return Ok(outcome);
+            }
+            tracing::info!("the emulated links were late by {late} (p99); the run is made again");
         }
-        Ok(outcome)
     }
+}
+
+/// Later than this at the 99th percentile, the emulator is another link than was asked for. It is late where something else
+/// has the processor.
+const LATEST: Duration = Duration::from_millis(20);
+/// Runs tried before one with a late emulator is called invalid.
+const RUNS: u32 = 3;
+
+fn run_once(cell: &ResolvedScenario, seed: u64, controllers: &controllers::Controllers) -> Result<RunOutcome, NotRun> {
+    let session = Session::up(cell, seed)?;
+    let verdict = test_links(&session, seed)?;
+    let mut gateways = session.start_gateways()?;
+    gateways.wait_until_up()?;
+    let settings = cell.links.iter().map(|link| [link.forward.clone(), link.reverse.clone()]).collect();
+    let origin = session.testbed().emulator().restart(seed, Some(settings), cell.warmup).map_err(failed)?;
+    let before = gateways.counters()?;
+    let traffic = || run_traffic(&session, cell, seed, origin);
+    let (results, watched) = gateways.watch(cell.sample_every(), origin, traffic)?;
+    let (flows, probes) = results?;
+    let after = gateways.counters()?;
+    let report = session.testbed().emulator().report().map_err(failed)?;
+    let drops = session.testbed().device_drops().map_err(not_run)?;
+    let mut outcome = convert::outcome(&convert::Findings {
+        cell,
+        seed,
+        flows,
+        probes,
+        watched,
+        before,
+        after,
+        verdict,
+        report,
+        device_drops: drops,
+    });
+    // The kernel counts for all flows of a controller together: the first one stands for them.
+    for (index, flow) in cell.flows.iter().enumerate() {
+        if cell.flows[..index].iter().all(|before| before.controller != flow.controller) {
+            outcome.flows[index].controller = controllers.counters(&flow.controller)?;
+        }
+    }
+    Ok(outcome)
 }
 
 /// Tests tried before a run is called invalid: another process on the cores for a moment is not the

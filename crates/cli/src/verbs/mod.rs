@@ -72,6 +72,7 @@ impl Verb {
 const BUILT_IN: &[(&str, &str)] = &[
     ("demo", include_str!("../../../../scenarios/demo.toml")),
     ("showcase", include_str!("../../../../scenarios/showcase.toml")),
+    ("showcase-field", include_str!("../../../../scenarios/showcase-field.toml")),
     ("sweep", include_str!("../../../../scenarios/sweep.toml")),
     ("satellite", include_str!("../../../../scenarios/satellite.toml")),
     ("wifi-upload", include_str!("../../../../scenarios/wifi-upload.toml")),
