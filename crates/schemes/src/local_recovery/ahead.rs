@@ -10,6 +10,11 @@
 //! *When.* If every round trip loses several packets, something is always missing, and senders see twice the round trip. Below
 //! that repairs on request are cheaper, as they are where the wait must be so short, or bursts are so long, that
 //! the surplus costs much beside the losses. docs/local-recovery.md has the sweeps.
+//!
+//! *In spare time.* A sender that begins fills little of a long hop, and one loss that takes a round trip to repair ends its slow
+//! start (HyStart takes the wait for a queue). The link has time for codes then: behind each burst as many as its losses and
+//! three standard deviations, by what is known of the link (Laplace's rule of succession), until it is known for clean. While
+//! little is known, also within a burst that is longer than half of the window.
 
 use super::covered;
 use super::frame::{CODE_LEN, Kind};
@@ -36,6 +41,8 @@ const CHEAP_SURPLUS: u64 = ONE * 3 / 100;
 const LONGEST_BURST: u64 = WINDOW as u64 * ONE;
 /// Codes a packet, at most.
 const MOST_CODES: u64 = ONE / 2;
+/// Packets within a burst that get codes of their own while little is known of the link.
+const LONG_BURST: u32 = WINDOW as u32 / 2;
 /// "No next header": a code carries nothing for the host that it is addressed to.
 const NO_NEXT_HEADER: u8 = 59;
 
@@ -58,6 +65,8 @@ pub(super) struct Ahead {
     settings: AheadSettings,
     losses: Losses,
     plan: Option<Plan>,
+    /// The hop is long enough for codes.
+    is_long: bool,
     encoder: Encoder,
     /// Of the next code, in parts of `ONE`.
     saved_up: u64,
@@ -85,6 +94,7 @@ impl Ahead {
             settings,
             losses: Losses::default(),
             plan: None,
+            is_long: false,
             encoder: Encoder::new(WINDOW, memory),
             saved_up: 0,
             due: 0,
@@ -97,9 +107,10 @@ impl Ahead {
     /// not have, and the link carries `rate` over a round trip of `rtt`.
     pub fn on_feedback(&mut self, ack: &Ack, arrived: Arrived, oldest: Position, rtt: Duration, rate: Option<Rate>) {
         self.encoder.forget(oldest);
+        self.is_long = rtt >= LONG;
         if self.losses.add(ack.newest, arrived) {
             self.plan = rate.and_then(|rate| self.make_plan(self.losses.of_late(), rtt, rate));
-            if self.plan.is_none() {
+            if !self.covers() {
                 self.stop();
             }
         }
@@ -126,9 +137,23 @@ impl Ahead {
         is_worth_it.then_some(Plan { codes: codes.min(MOST_CODES), patience: wait / 2 })
     }
 
-    /// True if packets are covered now.
+    /// True if codes leave among the packets, whether the link has time for them or not.
     pub fn is_active(&self) -> bool {
         self.plan.is_some()
+    }
+
+    /// True if packets are put into codes now.
+    pub fn covers(&self) -> bool {
+        let is_clean = self.losses.is_settled() && self.losses.of_late().lost == 0;
+        self.is_active() || self.is_long && self.settings.from.is_some() && !is_clean
+    }
+
+    /// Codes for so many packets in a row: their losses and three standard deviations.
+    fn for_burst(&self, packets: u32) -> u64 {
+        let Loss { sent, lost, .. } = self.losses.so_far();
+        let losses = u64::from(packets) * ONE * (lost + 1) / (sent + 2);
+        let deviation = (losses * ONE).isqrt();
+        (losses + 3 * deviation).div_ceil(ONE).min(packets.into())
     }
 
     /// What codes have time for to mend losses, if there are any.
@@ -140,12 +165,14 @@ impl Ahead {
     pub fn kind(&self, packet: &Packet) -> Kind {
         let ip = packet.ip();
         let covered = Kind::Covered { traffic_class: ip.traffic_class, hop_limit: ip.hop_limit };
-        if self.is_active() { covered } else { Kind::Packet }
+        if self.covers() { covered } else { Kind::Packet }
     }
 
     /// A new packet left in this frame.
     pub fn on_sent(&mut self, sequence: Position, frame: &Frame, packet: &Packet) {
-        let Some(plan) = self.plan else { return };
+        if !self.covers() {
+            return;
+        }
         if self.encoder.is_empty() {
             self.ends = None;
         }
@@ -155,15 +182,20 @@ impl Ahead {
             self.ends = Some(ends);
         }
         self.uncovered = self.uncovered.saturating_add(1);
-        self.saved_up += plan.codes;
-        self.due += self.saved_up / ONE;
-        self.saved_up %= ONE;
+        if let Some(plan) = self.plan {
+            self.saved_up += plan.codes;
+            self.due += self.saved_up / ONE;
+            self.saved_up %= ONE;
+        } else if self.uncovered >= LONG_BURST && !self.losses.is_settled() {
+            self.due += self.for_burst(self.uncovered);
+        }
     }
 
-    /// The link has time for more: what no code covers gets one before its turn.
+    /// The link has time for more: what no code covers gets some before its turn.
     pub fn on_spare_time(&mut self) {
-        if self.is_active() && self.uncovered > 0 && self.due == 0 {
-            (self.due, self.saved_up) = (1, 0);
+        if self.covers() && self.uncovered > 0 && self.due == 0 {
+            let due = if self.is_active() { 1 } else { self.for_burst(self.uncovered) };
+            (self.due, self.saved_up) = (due, 0);
         }
     }
 

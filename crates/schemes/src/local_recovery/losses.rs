@@ -23,6 +23,8 @@ pub(super) struct Losses {
     /// Where the present epoch began.
     mark: Option<(SeqNum, Arrived)>,
     epochs: VecDeque<Loss>,
+    /// The present epoch so far.
+    present: Loss,
 }
 
 impl Losses {
@@ -30,27 +32,40 @@ impl Losses {
     pub fn add(&mut self, newest: SeqNum, arrived: Arrived) -> bool {
         let (from, before) = *self.mark.get_or_insert((newest, arrived));
         let Ok(sent) = u32::try_from(newest.distance_from(from)) else { return false };
-        if sent < EPOCH {
-            return false;
-        }
         let came = arrived.frames.wrapping_sub(before.frames);
         let lost = u64::from(sent.saturating_sub(came));
         let gaps = u64::from(arrived.gaps.wrapping_sub(before.gaps)).clamp(lost.min(1), lost);
+        self.present = Loss { sent: sent.into(), lost, gaps };
+        if sent < EPOCH {
+            return false;
+        }
         if self.epochs.len() == EPOCHS {
             self.epochs.pop_front();
         }
-        self.epochs.push_back(Loss { sent: sent.into(), lost, gaps });
+        self.epochs.push_back(core::mem::take(&mut self.present));
         self.mark = Some((newest, arrived));
         true
     }
 
+    /// True once as much was counted as ever is.
+    pub fn is_settled(&self) -> bool {
+        self.epochs.len() == EPOCHS
+    }
+
+    /// Of late, with what is not a whole epoch yet.
+    pub fn so_far(&self) -> Loss {
+        self.of_late().and(&self.present)
+    }
+
     /// Of late.
     pub fn of_late(&self) -> Loss {
-        self.epochs.iter().fold(Loss::default(), |sum, epoch| Loss {
-            sent: sum.sent + epoch.sent,
-            lost: sum.lost + epoch.lost,
-            gaps: sum.gaps + epoch.gaps,
-        })
+        self.epochs.iter().fold(Loss::default(), |sum, epoch| sum.and(epoch))
+    }
+}
+
+impl Loss {
+    fn and(self, other: &Loss) -> Loss {
+        Loss { sent: self.sent + other.sent, lost: self.lost + other.lost, gaps: self.gaps + other.gaps }
     }
 }
 

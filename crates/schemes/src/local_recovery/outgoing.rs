@@ -308,7 +308,7 @@ impl Outgoing {
             self.ahead.on_spare_time();
         }
         let is_last = is_framed
-            && !self.ahead.is_active()
+            && !self.ahead.covers()
             && is_whole
             && has_content
             && self.redundancy

@@ -472,9 +472,39 @@ fn without_codes_the_same_packets_come_later() {
 }
 
 #[test]
-fn a_clean_long_hop_has_no_codes() {
-    let (bench, out) = long_hop(&[], 0, 2000);
-    assert_eq!((bench.a.count(events::CODE_SENT), out.len()), (0, 2000));
+fn a_long_hop_that_is_known_for_clean_has_no_codes() {
+    let codes = |packets| {
+        let (bench, out) = long_hop(&[], 0, packets);
+        assert_eq!(out.len(), packets as usize);
+        bench.a.count(events::CODE_SENT)
+    };
+    let while_little_is_known = codes(2500);
+    assert!((1..1250).contains(&while_little_is_known), "{while_little_is_known}");
+    assert_eq!(codes(4500), while_little_is_known);
+}
+
+/// Packets that did not come in the time of their burst, of a sender in slow start: bursts that double, a round trip apart.
+fn late_in_slow_start(settings: &[(&str, &str)], seed: u64) -> usize {
+    let mut bench = Local::bench_at(Duration::from_millis(60), settings);
+    lossy(&mut bench, 5, seed);
+    let (mut sent, mut late) = (0, 0);
+    for burst in [10, 20, 40, 80, 160] {
+        bench.send_all(sent..sent + burst);
+        sent += burst;
+        bench.run(60 + burst * 2);
+        late += burst as usize - bench.out().len();
+        bench.run(400);
+        bench.out();
+    }
+    late
+}
+
+#[test]
+fn what_the_beginning_of_a_flow_loses_is_mended_within_its_burst() {
+    for seed in [1, 2, 3] {
+        let (with, without) = (late_in_slow_start(&[], seed), late_in_slow_start(&[("codes_from", "0")], seed));
+        assert!(with < 10 && without > 30, "{with}, without codes {without}, of 310; seed {seed}");
+    }
 }
 
 #[test]
