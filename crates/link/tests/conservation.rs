@@ -36,7 +36,8 @@ fn queue() -> impl Strategy<Value = Queue> {
             4 => Queue::Codel(Codel { limit, target, interval, ecn }),
             _ => {
                 let memory = ByteSize(10 * micros);
-                Queue::FqCodel(FqCodel { limit, memory, flows: 4, quantum: 300, target, interval, ecn })
+                let unheeded = (micros % 2 == 0).then_some(1);
+                Queue::FqCodel(FqCodel { limit, memory, flows: 4, quantum: 300, target, interval, ecn, unheeded })
             }
         }
     })

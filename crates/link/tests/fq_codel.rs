@@ -1,7 +1,7 @@
 //! FQ-CoDel serves flows alike and lets those that send little pass (RFC 8290).
 
 use crate::common::*;
-use airtcp_core::{DropReason, Duration, Instant};
+use airtcp_core::{DropReason, Duration, Ecn, Instant};
 use airtcp_link::Link;
 use std::collections::BTreeMap;
 
@@ -151,4 +151,37 @@ fn the_seed_decides_which_flows_share_a_queue() {
     };
     assert_eq!(order(1), order(1));
     assert_ne!(order(1), order(2));
+}
+
+#[test]
+fn a_sender_that_heeds_no_marks_waits_no_longer_than_it_is_told() {
+    // Twice the link's rate for ten seconds: without a bound, five of them wait in the end.
+    let longest = |keys: &str, ecn| {
+        let mut link = fq_codel(keys);
+        let (mut wait, mut dropped) = (Duration::ZERO, 0);
+        let mut sent = std::collections::VecDeque::new();
+        for half in 0..20_000u64 {
+            let now = at(half * 500_000);
+            let mut on_arrival = |at: Instant, _| {
+                let since: Instant = sent.pop_front().unwrap();
+                wait = wait.max(at.saturating_since(since));
+            };
+            let mut heads = 0;
+            run_until(&mut link, now, &mut on_arrival, &mut |_, _, _| heads += 1);
+            sent.drain(..heads.min(sent.len()));
+            dropped += heads;
+            let mut packet = of_flow(1, 1500);
+            packet.set_ecn(ecn);
+            sent.push_back(now);
+            link.send(now, packet, &mut |_, _| {});
+        }
+        (wait, dropped)
+    };
+    let (unbounded, none) = longest("", Ecn::Ect0);
+    assert!(unbounded > Duration::from_secs(4) && none == 0, "{unbounded} {none}");
+    let (bounded, dropped) = longest(", unheeded = 2", Ecn::Ect0);
+    // 5 ms and two intervals of 100, and the packets on the link.
+    assert!(bounded < Duration::from_millis(225) && dropped > 9000, "{bounded} {dropped}");
+    let (other, _) = longest(", unheeded = 2", Ecn::NotEct);
+    assert!(other > bounded, "what is dropped anyway is CoDel's: {other}");
 }

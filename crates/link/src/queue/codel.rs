@@ -81,6 +81,11 @@ impl Law {
         }
     }
 
+    /// The target and so many intervals more.
+    pub(super) fn longest(&self, intervals: u32) -> Duration {
+        self.target.saturating_add(self.interval.saturating_mul(intervals.into()))
+    }
+
     /// When the next packet is to be dropped, if the last but one was due at `after` and `count` were dropped since the
     /// queue became too long.
     fn next_drop(&self, after: Instant, count: u32) -> Instant {

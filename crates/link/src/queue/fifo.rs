@@ -31,6 +31,11 @@ impl Fifo {
         Some((since, packet))
     }
 
+    /// The packet that leaves next, and since when it waits.
+    pub(super) fn oldest(&self) -> Option<(Instant, &Packet)> {
+        self.packets.front().map(|waiting| (waiting.since, &waiting.packet))
+    }
+
     /// Puts `packet` in the place of the newest, behind one more at least, if it covers that.
     ///
     /// # Errors

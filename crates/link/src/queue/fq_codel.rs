@@ -39,6 +39,8 @@ parameters! {
         pub interval: Duration = Duration::from_millis(100), "RFC 8290, section 5.2.5";
         /// Whether packets of ECN-capable transports are marked instead of dropped.
         pub ecn: bool = true, "RFC 3168; Linux, sch_fq_codel";
+        /// Intervals beyond the target after which packets of ECN-capable transports are dropped, because their sender does not heed marks; never if auto.
+        pub unheeded: Option<u32> = None, "RFC 7567, section 4.3: unresponsive flows; Linux has none";
     }
 }
 
@@ -75,6 +77,7 @@ pub(crate) struct FqCodelQueue {
     memory_limit: u64,
     quantum: i64,
     law: Law,
+    unheeded: Option<u32>,
     key: (u64, u64),
     flows: Vec<Flow>,
     /// Queues that were empty a short while ago, then the others; both in order of their turns.
@@ -97,12 +100,13 @@ struct Flow {
 impl FqCodelQueue {
     /// On a link whose packets have at most `mtu` bytes; `rng` seeds the hash.
     pub(crate) fn new(settings: &FqCodel, mtu: u32, rng: &mut Rng) -> Self {
-        let FqCodel { limit, memory, flows, quantum, target, interval, ecn } = *settings;
+        let FqCodel { limit, memory, flows, quantum, target, interval, ecn, unheeded } = *settings;
         FqCodelQueue {
             limit,
             memory_limit: memory.0,
             quantum: i64::from(quantum),
             law: Law::new(target, interval, mtu, ecn),
+            unheeded: unheeded.filter(|_| ecn),
             key: (rng.next_u64(), rng.next_u64()),
             flows: (0..flows.max(1)).map(|_| Flow::default()).collect(),
             new: VecDeque::new(),
@@ -147,6 +151,19 @@ impl FqCodelQueue {
     }
 }
 
+impl Flow {
+    /// Drops ECN-capable packets at the head that waited longer than `longest`, but not the last one.
+    fn drop_unheeded(&mut self, now: Instant, longest: Duration, signals: &mut Signals<'_>) {
+        let waited_too_long = |(since, packet): (Instant, &Packet)| {
+            now.saturating_since(since) > longest && packet.ip().ecn().is_capable()
+        };
+        while self.fifo.backlog().packets > 1 && self.fifo.oldest().is_some_and(waited_too_long) {
+            let Some((_, packet)) = self.fifo.pop() else { return };
+            signals.drop(packet, DropReason::AQM);
+        }
+    }
+}
+
 impl DepartureQueue for FqCodelQueue {
     fn enqueue(&mut self, now: Instant, packet: Packet, whatever_the_limit: bool, signals: &mut Signals<'_>) -> bool {
         let index = self.flow_of(&packet);
@@ -173,6 +190,9 @@ impl DepartureQueue for FqCodelQueue {
                 self.flows[index].deficit += self.quantum;
                 self.old.push_back(index);
                 continue;
+            }
+            if let Some(intervals) = self.unheeded {
+                self.change(index, |flow, law| flow.drop_unheeded(now, law.longest(intervals), signals));
             }
             match self.change(index, |flow, law| flow.control.dequeue(law, now, &mut flow.fifo, signals)) {
                 Some(packet) => {

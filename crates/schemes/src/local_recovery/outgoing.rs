@@ -307,12 +307,8 @@ impl Outgoing {
         if self.egress.is_empty() && self.link_rate.has_time() {
             self.ahead.on_spare_time();
         }
-        let is_last = is_framed
-            && !self.ahead.covers()
-            && is_whole
-            && has_content
-            && self.redundancy
-            && self.egress.is_empty();
+        let is_last =
+            is_framed && !self.ahead.covers() && is_whole && has_content && self.redundancy && self.egress.is_empty();
         self.last = (is_last && self.lossy.is_lossy(now) && self.link_rate.has_time()).then_some(sequence);
         true
     }
