@@ -4,8 +4,9 @@ use super::ReliableSettings;
 use super::sender::Sender;
 use crate::papers::decoupling::{Circuit, CircuitEnd};
 use crate::socket::{Socket, SocketSite};
-use airtcp_core::{Instant, Packet};
+use airtcp_core::{Event, Instant, Packet};
 use airtcp_tcp::{Connection, Opening};
+use alloc::vec::Vec;
 
 /// One end of a data TCP that sends and receives: what it sends leaves through a circuit of its own, and the far end's
 /// circuit ends here. Both ends drive it as any [`Socket`].
@@ -81,6 +82,11 @@ impl Duplex {
         self.sender.circuit()
     }
 
+    /// What the circuit counts, as the entry of the socket declares it.
+    pub fn counts(&self) -> Vec<(Event, u64)> {
+        self.sender.counts()
+    }
+
     /// The port that control TCPs of both directions lead to; their own ports follow it.
     pub fn control_port(&self) -> u16 {
         self.control_port
@@ -102,7 +108,6 @@ mod tests {
     use airtcp_core::{ByteSize, Duration, Rng, SeqNum};
     use airtcp_tcp::{Config, Endpoint, Stream};
     use alloc::collections::VecDeque;
-    use alloc::vec::Vec;
     use bytes::Bytes;
 
     fn opening(local: u8, remote: u8) -> Opening {
