@@ -8,8 +8,14 @@
 //!
 //! - Without I/O: [`frame`] and [`record`] are what is written, [`seal`] says what is the peer's, [`line`] is one connection,
 //!   [`exchange`] all of them.
-//! - With it: the rest.
+//! - With it: [`daemon`] is the loop, [`application`] a kernel socket, [`resolver`] looks names up, [`association`] says who the
+//!   peer is, [`status`] what is told.
 
+mod application;
+mod association;
+pub mod check;
+pub mod config;
+pub mod daemon;
 pub mod exchange;
 mod frame;
 mod goodbye;
@@ -20,9 +26,13 @@ pub mod pump;
 #[cfg(test)]
 mod random_operations_tests;
 pub mod record;
+mod resolver;
 mod seal;
 pub mod settings;
+pub mod status;
 mod tallies;
 
+pub use config::{Config, ConfigError};
 pub use line_key::LineKey;
+pub use status::Status;
 pub use tallies::Tallies;
