@@ -41,6 +41,7 @@ pub const KEYS: &[(&str, &str, &str)] = &[
     ("memory", "\"128MiB\"", "limit of the memory of all buffers, beyond which a connection has 64 KiB each way"),
     ("buffer", "\"4MiB\"", "limit of the memory of one connection each way"),
     ("silence", "\"20s\"", "a peer that has not answered for so long is given up, and its connections are reset"),
+    ("realtime", "40", "priority under SCHED_FIFO, 0 for none"),
     ("run_directory", "\"/run/airtcp\"", "directory of the status socket"),
 ];
 
@@ -107,6 +108,9 @@ pub fn read(file: &str, text: &str) -> Result<Config, ScenarioError> {
     config.memory = keys.value::<ByteSize>("memory")?.unwrap_or(config.memory);
     config.buffer = keys.value::<ByteSize>("buffer")?.unwrap_or(config.buffer);
     config.silence = keys.value::<Duration>("silence")?.unwrap_or(config.silence);
+    if let Some(priority) = keys.value::<u8>("realtime")? {
+        config.realtime = Some(priority).filter(|priority| *priority > 0);
+    }
     if let Some(directory) = keys.value::<String>("run_directory")? {
         config.run_directory = directory.into();
     }

@@ -1,7 +1,7 @@
 //! What a forwarder is told.
 
 use super::opening::Host;
-use crate::gateway::config::RUN_DIRECTORY;
+use crate::gateway::config::{REALTIME_PRIORITY, RUN_DIRECTORY};
 use crate::gateway::control::Secret;
 use airtcp_core::{ByteSize, Duration};
 use airtcp_schemes::papers::decoupling::socket::ReliableSettings;
@@ -120,6 +120,8 @@ pub struct Config {
     pub allow: Vec<Allowed>,
     /// The peer may name the address that a connection comes from.
     pub keep_source: bool,
+    /// Priority under SCHED_FIFO; `None` runs as a normal task, whose acknowledgments wait behind other programs.
+    pub realtime: Option<u8>,
     /// Directory of the status socket.
     pub run_directory: PathBuf,
     /// The decoupling socket.
@@ -158,6 +160,7 @@ impl Config {
             forwards: Vec::new(),
             allow: Vec::new(),
             keep_source: false,
+            realtime: Some(REALTIME_PRIORITY),
             run_directory: RUN_DIRECTORY.into(),
             reliable: super::settings::reliable(),
         }
@@ -196,6 +199,9 @@ impl Config {
         }
         if self.silence < Duration::from_secs(2) {
             return refuse("silence", format!("{} is no silence yet; write 2s or more", self.silence));
+        }
+        if self.realtime.is_some_and(|priority| !(1..=99).contains(&priority)) {
+            return refuse("realtime", "use 1 to 99, or 0 for a normal task".into());
         }
         if self.forwards.is_empty() && self.allow.is_empty() {
             let sentence = "nothing is taken here and nothing may be opened here; add a table [[forward]], or `allow`";

@@ -16,7 +16,7 @@ use crate::sys::epoll::{EventSet, Ready};
 use crate::sys::process::{Signal, Signals};
 use crate::sys::relay_socket;
 use crate::sys::tcp_socket::set_receive_buffer;
-use crate::sys::{clock, entropy};
+use crate::sys::{clock, entropy, sched};
 use airtcp_core::{Duration, Instant};
 use bytes::Bytes;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -185,6 +185,9 @@ impl Daemon {
     /// # Errors
     /// The system refused something that never fails in practice.
     pub fn run(&mut self) -> Result<(), DaemonError> {
+        // Without the right to it, as a normal task.
+        let _ = self.config.realtime.map(sched::set_fifo);
+        let _ = sched::set_exact_timers();
         loop {
             let timeout = self.timeout(clock::now());
             let ready = self.set.wait(Some(timeout))?;
