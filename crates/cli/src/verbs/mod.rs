@@ -84,6 +84,7 @@ const BUILT_IN: &[(&str, &str)] = &[
     ("newzag", include_str!("../../../../scenarios/newzag.toml")),
     ("trunk", include_str!("../../../../scenarios/trunk.toml")),
     ("decoupling-socket", include_str!("../../../../scenarios/decoupling-socket.toml")),
+    ("decoupling-live", include_str!("../../../../scenarios/decoupling-live.toml")),
     ("router-queue", include_str!("../../../../scenarios/router-queue.toml")),
     ("newzag-harm", include_str!("../../../../scenarios/newzag-harm.toml")),
     ("wrong-rate", include_str!("../../../../scenarios/wrong-rate.toml")),
