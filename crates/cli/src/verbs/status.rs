@@ -82,7 +82,11 @@ fn page_of_forwarder(status: &forwarder::Status) -> String {
          peer's wish, {finished} complete, {broken} reset"
     );
     let refused = status.counters.iter().filter(|(name, count)| name.starts_with("refused") && **count > 0);
-    for (what, counts) in [("refused", refused.collect::<Vec<_>>()), ("ignored", status.ignored.iter().collect())] {
+    for (what, counts) in [
+        ("reset by", status.broken.iter().collect::<Vec<_>>()),
+        ("refused", refused.collect()),
+        ("ignored", status.ignored.iter().collect()),
+    ] {
         let counts = counts.iter().filter(|(_, count)| **count > 0).map(|(reason, count)| format!("{reason} {count}"));
         let counts: Vec<String> = counts.collect();
         if !counts.is_empty() {

@@ -6,7 +6,7 @@
 //!
 //! A connection that breaks at one end is closed at the other by a message, which is sent again until the other end
 //! confirms it or is gone: an idle one would not find out by itself. Whatever belongs to a connection that this end does not
-//! know is answered by the same message.
+//! know is answered by the same message, but for what may be ahead of the opening.
 
 use super::frame::{Front, Kind};
 use super::goodbye::Goodbyes;
@@ -144,6 +144,8 @@ impl Exchange {
             Kind::Message => self.handle_message(&front, frame),
             _ if self.lines.contains_key(&front.key) => self.handle_segment(now, &front, frame),
             Kind::Open if !front.key.is_ours => self.handle_open(now, &front, frame),
+            // A control TCP's SYN, which leaves together with the data TCP's: that one was lost, and comes again.
+            Kind::Control => {}
             _ => self.send(front.key, CLOSE, libc::ECONNRESET as u16),
         }
     }
@@ -207,8 +209,8 @@ impl Exchange {
 
     fn note_end(&mut self, event: Event) {
         match event {
-            Event::Finished(_) => self.tallies.finished += 1,
-            _ => self.tallies.broken += 1,
+            Event::Broken(_, errno) => self.tallies.broken(errno),
+            _ => self.tallies.finished += 1,
         }
         self.events.push_back(event);
     }
@@ -230,7 +232,7 @@ impl Exchange {
     /// Ends a connection that broke on the application's side: its peer gets a reset, by this errno.
     pub fn close(&mut self, now: Instant, key: LineKey, errno: u16) {
         if self.remove(key) {
-            self.tallies.broken += 1;
+            self.tallies.broken(errno);
             self.goodbyes.say(now, key, errno.max(1));
         }
     }

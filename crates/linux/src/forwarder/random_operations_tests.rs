@@ -108,6 +108,8 @@ struct World {
     rng: Rng,
     loss: u64,
     pairs: u64,
+    /// Nobody refuses a connection.
+    is_welcome: bool,
     /// The peer's life that each side talks to, and when it finds out that this is over.
     knows: [u64; 2],
     finds_out: [Option<Instant>; 2],
@@ -137,6 +139,7 @@ impl World {
             loss: rng.below(4) * 40,
             rng,
             pairs: 0,
+            is_welcome: false,
             knows: [2, 1],
             finds_out: [None; 2],
         }
@@ -206,7 +209,7 @@ impl World {
                 Event::Asked(key, opening) => {
                     let Host::Name(name) = opening.host else { panic!("a name was sent") };
                     let pair = name.strip_prefix("pair-").and_then(|number| number.parse().ok()).unwrap();
-                    if self.rng.below(10) == 0 {
+                    if !self.is_welcome && self.rng.below(10) == 0 {
                         self.sides[at].exchange.close(self.now, key, libc::ECONNREFUSED as u16);
                         continue;
                     }
@@ -389,4 +392,23 @@ fn no_application_sees_the_end_of_a_stream_that_it_does_not_have() {
         (whole, broken) = (whole + some, broken + others);
     }
     assert!(whole > seeds as usize && broken > seeds as usize, "{whole} whole, {broken} broken: nothing was tested");
+}
+
+#[test]
+fn loss_alone_breaks_no_connection() {
+    for seed in 0..40 {
+        let mut world = World::new(seed);
+        (world.loss, world.is_welcome) = (30, true);
+        (0..6).for_each(|at| world.open(at % 2));
+        for _ in 0..100_000 {
+            for (app, _) in world.sides.iter_mut().flat_map(|side| side.apps.values_mut()) {
+                (app.is_deaf, app.closes) = (false, true);
+            }
+            world.step(false);
+            if world.sides.iter().all(|side| side.exchange.is_empty()) {
+                break;
+            }
+        }
+        assert_eq!(world.judge(seed), (12, 0), "seed {seed}");
+    }
 }

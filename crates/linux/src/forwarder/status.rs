@@ -33,6 +33,8 @@ pub struct Status {
     pub gauges: BTreeMap<String, u64>,
     /// What was counted of connections and circuits.
     pub counters: BTreeMap<String, u64>,
+    /// Connections that ended in a reset, by the error that was their reason.
+    pub broken: BTreeMap<String, u64>,
     /// Datagrams ignored, by reason.
     pub ignored: BTreeMap<String, u64>,
     /// Clients of the status socket.
@@ -87,10 +89,16 @@ impl Status {
                 ("peer_lives", association.peer_lives),
             ]),
             counters: table(named),
+            broken: tallies.broken.iter().map(|(errno, count)| (name_of(*errno), *count)).collect(),
             ignored: table(handshakes.chain(frames)),
             clients: BTreeMap::new(),
         }
     }
+}
+
+/// `ECONNRESET`
+fn name_of(errno: u16) -> String {
+    format!("{:?}", nix::errno::Errno::from_raw(i32::from(errno)))
 }
 
 fn table(pairs: impl IntoIterator<Item = (&'static str, u64)>) -> BTreeMap<String, u64> {

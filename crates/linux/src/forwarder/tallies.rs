@@ -12,8 +12,8 @@ pub struct Tallies {
     pub asked: u64,
     /// Connections whose two applications have all of each other's stream.
     pub finished: u64,
-    /// Connections that ended in a reset.
-    pub broken: u64,
+    /// Connections that ended in a reset, by errno.
+    pub broken: BTreeMap<u16, u64>,
     /// Connections refused because the table is full.
     pub refused_limit: u64,
     /// Frames of the peer that are none.
@@ -29,6 +29,11 @@ pub struct Tallies {
 }
 
 impl Tallies {
+    /// A connection ended in a reset.
+    pub fn broken(&mut self, errno: u16) {
+        *self.broken.entry(errno).or_default() += 1;
+    }
+
     /// Adds what a connection counted.
     pub fn add_line(&mut self, line: &Line) {
         self.data_resent += line.levels().1;
@@ -43,7 +48,7 @@ impl Tallies {
             ("opened", self.opened),
             ("asked", self.asked),
             ("finished", self.finished),
-            ("broken", self.broken),
+            ("broken", self.broken.values().sum()),
             ("refused_limit", self.refused_limit),
             ("malformed", self.malformed),
             ("without_memory", self.without_memory),
