@@ -3,7 +3,10 @@
 mod forwarder_support;
 
 use airtcp_core::Rng;
-use forwarder_support::{FORBIDDEN, Fate, NAMED, Pair, REFUSED, client, has_leftovers, serve_one, turn, wait_for};
+use airtcp_linux::sys::clock;
+use forwarder_support::{
+    FORBIDDEN, Fate, NAMED, Pair, REFUSED, Server, client, elapsed, has_leftovers, serve_one, turn, wait_for,
+};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::sync::Mutex;
@@ -93,11 +96,11 @@ fn live_a_reader_that_stops_stops_the_writer_and_a_stopped_forwarder_delays_both
     let near = pair.connect(Pair::port(), 1).remove(0);
     let far = server.accept();
     near.set_nonblocking(true).unwrap();
-    let (chunk, mut written, mut since) = (vec![7; 64 << 10], 0, std::time::Instant::now());
+    let (chunk, mut written, mut since) = (vec![7; 64 << 10], 0, clock::now());
     // As long as anything goes on.
-    while since.elapsed() < Duration::from_secs(1) {
+    while elapsed(since) < Duration::from_secs(1) {
         match (&near).write(&chunk) {
-            Ok(length) => (written, since) = (written + length, std::time::Instant::now()),
+            Ok(length) => (written, since) = (written + length, clock::now()),
             Err(_) => std::thread::sleep(Duration::from_millis(5)),
         }
     }
@@ -167,7 +170,22 @@ fn drill(seed: u64, connections: usize, bytes: u64, latest: u64, link: &[(&str, 
         is_over.store(true, Ordering::Relaxed);
         serving.join().unwrap();
     });
-    // Everything goes on as before.
+    goes_on(seed, &pair, &server, before);
+    drop(pair);
+    assert!(!has_leftovers(&prefix), "seed {seed}: a namespace is left");
+    let (near, far) = (near.into_inner().unwrap(), far.into_inner().unwrap());
+    let fates = || near.iter().chain(&far);
+    let bad = fates().find(|fate| matches!(fate, Fate::Wrong(_) | Fate::Silent));
+    assert_eq!(bad, None, "seed {seed}");
+    assert_eq!(near.len(), connections);
+    // What a client has whole, its server had whole before.
+    let whole = |fates: &[Fate]| fates.iter().filter(|fate| **fate == Fate::Whole).count();
+    assert!(whole(&far) >= whole(&near), "seed {seed}: {} and {}", whole(&near), whole(&far));
+    (whole(&near), near.len() - whole(&near))
+}
+
+/// Everything goes on as before, and nothing is left of what was.
+fn goes_on(seed: u64, pair: &Pair, server: &Server, before: [usize; 2]) {
     let again = pair.connect(Pair::port(), 1).remove(0);
     let served = std::thread::scope(|scope| {
         let served = scope.spawn(|| serve_one(server.accept()));
@@ -180,17 +198,6 @@ fn drill(seed: u64, connections: usize, bytes: u64, latest: u64, link: &[(&str, 
         assert!(memory <= MEMORY_MAX, "seed {seed}: {memory} MiB");
     }
     wait_for("descriptors to be given back", || [0, 1].map(|end| pair.resources(end).1) == before);
-    drop(pair);
-    assert!(!has_leftovers(&prefix), "seed {seed}: a namespace is left");
-    let (near, far) = (near.into_inner().unwrap(), far.into_inner().unwrap());
-    let fates = || near.iter().chain(&far);
-    let bad = fates().find(|fate| matches!(fate, Fate::Wrong(_) | Fate::Silent));
-    assert_eq!(bad, None, "seed {seed}");
-    assert_eq!(near.len(), connections);
-    // What a client has whole, its server had whole before.
-    let whole = |fates: &[Fate]| fates.iter().filter(|fate| **fate == Fate::Whole).count();
-    assert!(whole(&far) >= whole(&near), "seed {seed}: {} and {}", whole(&near), whole(&far));
-    (whole(&near), near.len() - whole(&near))
 }
 
 #[test]

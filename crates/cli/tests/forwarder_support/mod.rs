@@ -6,13 +6,14 @@ use airtcp_link::LinkSettings;
 use airtcp_linux::emulator::EmulatorOptions;
 use airtcp_linux::forwarder::Status;
 use airtcp_linux::gateway::status;
+use airtcp_linux::sys::clock;
 use airtcp_linux::testbed::{Exec, Family, LinkSpec, NodeSpec, Program, Testbed, TestbedSpec, check_available};
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Live tests measure time: one after the other, also when cargo runs threads.
 static TURN: Mutex<()> = Mutex::new(());
@@ -194,9 +195,9 @@ impl Pair {
 impl Drop for Pair {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            for end in 0..2 {
-                println!("{}: {:#?}", NAMES[end], self.status(end));
-                let log = std::fs::read_to_string(self.directory.join(format!("{}.log", NAMES[end])));
+            for (end, name) in NAMES.iter().enumerate() {
+                println!("{name}: {:#?}", self.status(end));
+                let log = std::fs::read_to_string(self.directory.join(format!("{name}.log")));
                 println!("{}", log.unwrap_or_default());
             }
         }
@@ -208,11 +209,16 @@ fn libc_sigkill() -> i32 {
     9
 }
 
+/// Time since `begun`.
+pub fn elapsed(begun: airtcp_core::Instant) -> Duration {
+    Duration::from_nanos(clock::now().saturating_since(begun).as_nanos())
+}
+
 /// Waits for something that has to come within [`PATIENCE`].
 pub fn wait_for(what: &str, is_there: impl Fn() -> bool) {
-    let begun = Instant::now();
+    let begun = clock::now();
     while !is_there() {
-        assert!(begun.elapsed() < PATIENCE, "waited {PATIENCE:?} for {what}");
+        assert!(elapsed(begun) < PATIENCE, "waited {PATIENCE:?} for {what}");
         std::thread::sleep(Duration::from_millis(20));
     }
 }
@@ -323,11 +329,11 @@ impl Server {
     /// The next connection that is there within `wait`.
     pub fn accept_within(&self, wait: Duration) -> Option<TcpStream> {
         self.listener.set_nonblocking(true).expect("a socket");
-        let begun = Instant::now();
+        let begun = clock::now();
         let found = loop {
             match self.listener.accept() {
                 Ok((stream, _)) => break Some(stream),
-                Err(_) if begun.elapsed() >= wait => break None,
+                Err(_) if elapsed(begun) >= wait => break None,
                 Err(_) => std::thread::sleep(Duration::from_millis(2)),
             }
         };

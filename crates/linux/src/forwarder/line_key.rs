@@ -17,7 +17,8 @@ impl LineKey {
 
     /// As its sender writes it.
     pub fn to_wire(self) -> [u8; 3] {
-        let whole = self.number % OPENED_BY_SENDER | if self.is_ours { OPENED_BY_SENDER } else { 0 };
+        let flag = if self.is_ours { OPENED_BY_SENDER } else { 0 };
+        let whole = (self.number % OPENED_BY_SENDER) | flag;
         let [_, high, middle, low] = whole.to_be_bytes();
         [high, middle, low]
     }

@@ -91,7 +91,7 @@ impl Inbound {
             self.highest.saturating_add(u64::from(ahead))
         } else {
             // 0 was never sent.
-            self.highest.checked_sub(u64::from(ahead.wrapping_neg())).unwrap_or(0)
+            self.highest.saturating_sub(u64::from(ahead.wrapping_neg()))
         }
     }
 
