@@ -17,6 +17,8 @@ const SIGSTOP: i32 = 19;
 const SIGCONT: i32 = 18;
 /// Bounds of the issue: of a process, in MiB.
 const MEMORY_MAX: u64 = 256;
+/// An application knows by then that its connection broke.
+const LATEST: Duration = Duration::from_secs(60);
 const STACK: usize = 128 << 10;
 
 fn is_long() -> bool {
@@ -79,11 +81,6 @@ fn live_applications_see_each_others_ends_and_resets_and_nobody_who_is_not_allow
     let served = std::thread::spawn(move || serve_one(server.accept()));
     assert_eq!((client(named, 7, 100_000, 100_000), served.join().unwrap()), (Fate::Whole, Fate::Whole));
 
-    // Whoever has no key is counted, and nothing more.
-    let stranger = pair.stranger();
-    for _ in 0..100 {
-        stranger.send_to(b"\x80\0\0\x01\0\0\0\x01 a forged frame", (pair.addresses()[1], 4792)).unwrap();
-    }
     wait_for("all to be over", || [0, 1].iter().all(|end| pair.count(*end, "connections") == 0));
     wait_for("descriptors to be given back", || [0, 1].map(|end| pair.resources(end).1) == before);
 }
@@ -121,6 +118,28 @@ fn live_a_reader_that_stops_stops_the_writer_and_a_stopped_forwarder_delays_both
     assert_eq!(outcome(&near), Ok(()));
 }
 
+#[test]
+fn live_a_peer_that_is_gone_is_given_up_after_the_silence_and_comes_back_as_another() {
+    let Some(_turn) = turn("live_a_peer_that_is_gone_is_given_up_after_the_silence") else { return };
+    let mut pair = Pair::up(&[("rate", "50Mbit"), ("delay", "5ms")], "silence = \"2s\"");
+    let server = pair.serve();
+    let near = pair.connect(Pair::port(), 1).remove(0);
+    let far = server.accept();
+    let killed = clock::now();
+    pair.kill(1);
+    assert_eq!(outcome(&far), Err(ErrorKind::ConnectionReset));
+    assert_eq!(outcome(&near), Err(ErrorKind::ConnectionReset));
+    assert!((1..15).contains(&elapsed(killed).as_secs()), "{:?}", elapsed(killed));
+    // Nobody is there: further ones are reset at once.
+    assert_eq!(outcome(&pair.connect(Pair::port(), 1)[0]), Err(ErrorKind::ConnectionReset));
+    assert_eq!((pair.count(0, "gave_up"), pair.count(0, "refused_peer")), (1, 1));
+    pair.start(1);
+    pair.wait_until_up();
+    let near = pair.connect(Pair::port(), 1).remove(0);
+    let served = std::thread::spawn(move || serve_one(server.accept()));
+    assert_eq!((client(near, 9, 1000, 1000), served.join().unwrap()), (Fate::Whole, Fate::Whole));
+}
+
 /// Many connections at once, of which a forwarder is killed in the middle: how they ended, whole and broken.
 fn drill(seed: u64, connections: usize, bytes: u64, latest: u64, link: &[(&str, &str)]) -> (usize, usize) {
     let mut rng = Rng::derive(seed, "drill");
@@ -134,7 +153,7 @@ fn drill(seed: u64, connections: usize, bytes: u64, latest: u64, link: &[(&str, 
     let victim = rng.below(2) as usize;
     // Some are through by then, at any speed.
     let at = Duration::from_millis(latest / 4 + rng.below(latest));
-    std::thread::scope(|scope| {
+    let killed = std::thread::scope(|scope| {
         let builder = || std::thread::Builder::new().stack_size(STACK);
         let (near, far, server, is_over) = (&near, &far, &server, &is_over);
         let serving = scope.spawn(move || {
@@ -152,7 +171,7 @@ fn drill(seed: u64, connections: usize, bytes: u64, latest: u64, link: &[(&str, 
                 let run = move || {
                     near.lock().unwrap().push({
                         // Some are through long before others.
-                        let bytes = bytes * (1 + index as u64 % 10) / 5;
+                        let bytes = bytes * (1 << (index % 8)) / 32;
                         client(stream, seed << 20 | index as u64, bytes, bytes)
                     })
                 };
@@ -162,6 +181,7 @@ fn drill(seed: u64, connections: usize, bytes: u64, latest: u64, link: &[(&str, 
         std::thread::sleep(at);
         let (memory, _) = pair.resources(victim);
         assert!(memory <= MEMORY_MAX, "seed {seed}: {memory} MiB");
+        let killed = clock::now();
         pair.kill(victim);
         std::thread::sleep(Duration::from_millis(rng.below(2_000)));
         pair.start(victim);
@@ -169,7 +189,10 @@ fn drill(seed: u64, connections: usize, bytes: u64, latest: u64, link: &[(&str, 
         clients.into_iter().for_each(|client| client.join().unwrap());
         is_over.store(true, Ordering::Relaxed);
         serving.join().unwrap();
+        killed
     });
+    // Both applications of each connection knew by then.
+    assert!(elapsed(killed) < LATEST, "seed {seed}: {:?}", elapsed(killed));
     goes_on(seed, &pair, &server, before);
     drop(pair);
     assert!(!has_leftovers(&prefix), "seed {seed}: a namespace is left");

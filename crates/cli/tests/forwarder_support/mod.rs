@@ -24,8 +24,10 @@ const LEADS: u16 = 8081;
 pub const REFUSED: u16 = 8082;
 pub const NAMED: u16 = 8083;
 pub const FORBIDDEN: u16 = 8084;
-/// No application waits longer for the next byte.
+/// Nothing is waited for any longer.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// No application waits longer for the next byte: what it has sent may take long.
+const SILENCE_MAX: Duration = Duration::from_secs(240);
 /// Bytes before what a client sends: how many follow, and how many it wants.
 const HEADER: usize = 16;
 const NAMES: [&str; 2] = ["near", "far"];
@@ -179,13 +181,6 @@ impl Pair {
         TAKES
     }
 
-    /// A UDP socket at the near host's own address, or the far one's, as somebody else there may have.
-    pub fn stranger(&self) -> std::net::UdpSocket {
-        let namespace = self.testbed.namespace("a").expect("a node");
-        let bind = || std::net::UdpSocket::bind("0.0.0.0:0");
-        namespace.run(bind).and_then(|bound| bound).expect("a socket")
-    }
-
     /// The testbed's prefix of names of namespaces.
     pub fn prefix(&self) -> String {
         self.testbed.prefix().to_owned()
@@ -232,7 +227,7 @@ pub enum Fate {
     Broken(io::ErrorKind),
     /// An end, or other bytes than were sent: what must never be.
     Wrong(String),
-    /// Nothing for a minute.
+    /// Nothing came, and no error.
     Silent,
 }
 
@@ -245,8 +240,8 @@ fn broken(error: &io::Error) -> Fate {
 
 fn patient(stream: &TcpStream) {
     stream.set_nonblocking(false).expect("a socket");
-    stream.set_read_timeout(Some(PATIENCE)).expect("a socket");
-    stream.set_write_timeout(Some(PATIENCE)).expect("a socket");
+    stream.set_read_timeout(Some(SILENCE_MAX)).expect("a socket");
+    stream.set_write_timeout(Some(SILENCE_MAX)).expect("a socket");
 }
 
 /// Writes `bytes` of the stream `seed`.
