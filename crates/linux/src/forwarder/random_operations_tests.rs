@@ -248,7 +248,7 @@ impl World {
     }
 
     fn step(&mut self, is_wild: bool) {
-        self.now = self.now + Duration::from_millis(1 + self.rng.below(3));
+        self.now += Duration::from_millis(1 + self.rng.below(3));
         let now = self.now;
         if is_wild {
             self.disturb();

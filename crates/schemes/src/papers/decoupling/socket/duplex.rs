@@ -159,7 +159,7 @@ mod tests {
                 }
                 assert_eq!(end.check(), Ok(()));
             }
-            now = now + Duration::from_millis(1);
+            now += Duration::from_millis(1);
             while let Some((_, to, packet)) = path.pop_front_if(|(at, ..)| *at <= now) {
                 match &mut ends[to] {
                     Some(end) => end.handle_packet(now, &packet),
