@@ -73,6 +73,7 @@ pub struct Daemon {
     is_busy: bool,
     started: Instant,
     next_beat: Instant,
+    next_look: Instant,
     counts: Counts,
 }
 
@@ -121,6 +122,7 @@ impl Daemon {
             is_busy: false,
             started: now,
             next_beat: now,
+            next_look: now,
             counts: Counts::default(),
             config,
             set,
@@ -167,7 +169,7 @@ impl Daemon {
         if self.is_busy || !self.more.is_empty() {
             return Duration::ZERO;
         }
-        let look = (!self.awaited.is_empty()).then(|| now + LOOK);
+        let look = (!self.awaited.is_empty()).then_some(self.next_look);
         let deadlines = [Some(self.association.poll_timeout()), self.exchange.poll_timeout(), look];
         let next = deadlines.into_iter().flatten().fold(self.next_beat, Instant::min);
         next.saturating_since(now)
@@ -212,6 +214,10 @@ impl Daemon {
 
     /// Whether hosts of applications have acknowledged what they had to.
     fn look(&mut self, now: Instant) {
+        if now < self.next_look {
+            return;
+        }
+        self.next_look = now + LOOK;
         for key in self.awaited.iter().copied().collect::<Vec<_>>() {
             self.pump(now, key);
         }
