@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 mod capture;
+pub mod forward_file;
 pub mod gateway_file;
 mod interrupt;
 pub mod live;

@@ -10,6 +10,7 @@ pub mod device;
 pub mod doctor;
 pub mod emulator;
 pub mod finding;
+pub mod forwarder;
 pub mod gateway;
 pub mod sys;
 pub mod testbed;

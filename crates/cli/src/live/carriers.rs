@@ -4,6 +4,7 @@ use airtcp_core::parameters::{ParameterError, Parameters};
 use airtcp_experiment::NotRun;
 use airtcp_experiment::scenario::FlowSpec;
 use airtcp_linux::traffic::{Carrier, Stream};
+use airtcp_schemes::papers::decoupling;
 use airtcp_schemes::papers::decoupling::datagrams::{DATAGRAM, StreamSettings};
 use airtcp_schemes::socket::wireguard::WireguardSettings;
 use airtcp_schemes::socket::{SocketChoice, quic, wireguard};
@@ -12,7 +13,7 @@ use airtcp_schemes::socket::{SocketChoice, quic, wireguard};
 pub(super) fn carrier(flow: &FlowSpec) -> Result<Carrier, NotRun> {
     let socket = &flow.socket;
     let found = match socket.entry.slug {
-        _ if socket.is_tcp() => Ok(Some(Carrier::Tcp)),
+        _ if socket.is_tcp() || is_forwarded(flow) => Ok(Some(Carrier::Tcp)),
         slug if slug == DATAGRAM.slug => stream(socket),
         slug if slug == quic::ENTRY.slug => Ok(Some(Carrier::Quic { receive_window: flow.config.receive_buffer.0 })),
         slug if slug == wireguard::ENTRY.slug => tunnel(socket),
@@ -23,6 +24,11 @@ pub(super) fn carrier(flow: &FlowSpec) -> Result<Carrier, NotRun> {
         let sentence = format!("flow '{}' has a socket that live runs do not have; run it in the simulator", flow.name);
         NotRun::Skipped(sentence)
     })
+}
+
+/// Whether the kernel's TCP reaches the other host over a forwarder at each.
+pub(super) fn is_forwarded(flow: &FlowSpec) -> bool {
+    flow.socket.entry.slug == decoupling::socket::ENTRY.slug
 }
 
 fn stream(socket: &SocketChoice) -> Result<Option<Carrier>, ParameterError> {

@@ -1,16 +1,19 @@
 //! The live world: the same scenario on kernel TCP, and UDP, between network namespaces of this machine.
 //!
-//! Each run builds its own testbed, starts one `airtcp gateway` per element of the scheme, as an operator would, tests
+//! Each run builds its own testbed, starts one `airtcp gateway` per element of the scheme, and an `airtcp
+//! forward` at both hosts of a flow with a decoupling socket, as an operator would, tests
 //! the emulated links, runs the flows and takes everything down again. Runs follow each other strictly: they measure
 //! time.
 
 mod carriers;
 mod controllers;
 mod convert;
+mod forwarders;
 mod gateways;
 mod links;
 mod session;
 
+use forwarders::Forwarders;
 pub(crate) use links::LinkReport;
 pub(crate) use session::Session;
 
@@ -80,10 +83,11 @@ fn run_once(cell: &ResolvedScenario, seed: u64, controllers: &controllers::Contr
     let verdict = test_links(&session, seed)?;
     let mut gateways = session.start_gateways()?;
     gateways.wait_until_up()?;
+    let forwarders = session.start_forwarders()?;
     let settings = cell.links.iter().map(|link| [link.forward.clone(), link.reverse.clone()]).collect();
     let origin = session.testbed().emulator().restart(seed, Some(settings), cell.warmup).map_err(failed)?;
     let before = gateways.counters()?;
-    let traffic = || run_traffic(&session, cell, seed, origin);
+    let traffic = || run_traffic(&session, cell, seed, origin, &forwarders);
     let (results, watched) = gateways.watch(cell.sample_every(), origin, traffic)?;
     let (flows, probes) = results?;
     let after = gateways.counters()?;
@@ -144,6 +148,11 @@ fn refuse_what_is_not_emulated(cell: &ResolvedScenario) -> Result<(), NotRun> {
 fn refuse_what_the_kernel_decides(cell: &ResolvedScenario) -> Result<(), NotRun> {
     for flow in &cell.flows {
         carriers::carrier(flow)?;
+        let ours = Config { receive_buffer: flow.config.receive_buffer, ..Config::without_habits() };
+        if carriers::is_forwarded(flow) && flow.config == ours {
+            // The data TCP of a forwarder, which the kernel has no say in.
+            continue;
+        }
         if let Some(key) = set_otherwise(&flow.config) {
             let by = if is_habit(key) { ", itself or by 'habits'," } else { "" };
             let sentence = format!("flow '{}' sets{by} '{key}', which the kernel decides in a live run", flow.name);
@@ -180,13 +189,18 @@ fn run_traffic(
     cell: &ResolvedScenario,
     seed: u64,
     origin: airtcp_core::Instant,
+    forwarders: &Forwarders,
 ) -> Result<(Vec<FlowResult>, Vec<ProbeResult>), NotRun> {
     let probes = cell.probes.iter().map(|probe| {
         let spec = probe_spec(session, cell, probe)?;
         traffic::start_probe(spec, origin).map_err(no_traffic)
     });
     let probes = probes.collect::<Result<Vec<_>, _>>()?;
-    let specs = cell.flows.iter().map(|flow| flow_spec(session, cell, flow, seed)).collect::<Result<Vec<_>, _>>()?;
+    let specs = cell.flows.iter().enumerate().map(|(index, flow)| {
+        let spec = flow_spec(session, cell, flow, seed)?;
+        Ok(forwarders.lead(index, spec))
+    });
+    let specs = specs.collect::<Result<Vec<_>, NotRun>>()?;
     let running = specs.into_iter().map(|spec| traffic::start(spec, origin)).collect::<Result<Vec<RunningFlow>, _>>();
     let results = running.map_err(no_traffic)?.into_iter().map(RunningFlow::join);
     let results = results.collect::<Result<Vec<FlowResult>, _>>().map_err(no_traffic)?;

@@ -1,5 +1,6 @@
 //! A scenario's hosts, routers and links, up and running.
 
+use super::forwarders::Forwarders;
 use super::gateways::Gateways;
 use super::{failed, not_run};
 use airtcp_experiment::NotRun;
@@ -32,6 +33,11 @@ impl<'a> Session<'a> {
     /// Starts the gateways of every scheme.
     pub(crate) fn start_gateways(&self) -> Result<Gateways<'_>, NotRun> {
         Gateways::start(&self.testbed, self.cell, &self.directory)
+    }
+
+    /// Starts the forwarders of every flow that has some, and waits until they have found each other.
+    pub(crate) fn start_forwarders(&self) -> Result<Forwarders, NotRun> {
+        Forwarders::start(&self.testbed, self.cell, &self.directory)
     }
 
     /// Where gateway files, sockets and logs are.

@@ -3,6 +3,7 @@
 mod cc;
 mod doctor;
 mod emulate;
+mod forward;
 mod gateway;
 mod key;
 mod papers;
@@ -35,7 +36,9 @@ pub(crate) enum Verb {
     Trace(trace::Arguments),
     /// Run a scheme on this router's real packets
     Gateway(gateway::Arguments),
-    /// Say what the gateways on this machine do
+    /// Carry other programs' TCP connections to a peer over decoupling sockets
+    Forward(forward::Arguments),
+    /// Say what the gateways and forwarders on this machine do
     Status(status::Arguments),
     /// Make the key that two gateways share
     Key(key::Arguments),
@@ -58,6 +61,7 @@ impl Verb {
             Verb::Emulate(arguments) => emulate::run(&arguments, catalogue),
             Verb::Trace(arguments) => trace::run(&arguments),
             Verb::Gateway(arguments) => gateway::run(&arguments, catalogue),
+            Verb::Forward(arguments) => forward::run(&arguments),
             Verb::Status(arguments) => status::run(&arguments),
             Verb::Key(arguments) => key::run(&arguments),
             Verb::Cc(arguments) => cc::run(&arguments),
@@ -79,6 +83,8 @@ const BUILT_IN: &[(&str, &str)] = &[
     ("wifi-acks", include_str!("../../../../scenarios/wifi-acks.toml")),
     ("newzag", include_str!("../../../../scenarios/newzag.toml")),
     ("trunk", include_str!("../../../../scenarios/trunk.toml")),
+    ("decoupling-socket", include_str!("../../../../scenarios/decoupling-socket.toml")),
+    ("decoupling-live", include_str!("../../../../scenarios/decoupling-live.toml")),
     ("router-queue", include_str!("../../../../scenarios/router-queue.toml")),
     ("newzag-harm", include_str!("../../../../scenarios/newzag-harm.toml")),
     ("wrong-rate", include_str!("../../../../scenarios/wrong-rate.toml")),

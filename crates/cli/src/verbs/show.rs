@@ -2,7 +2,7 @@
 
 use super::topic::{Key, Section, Topic, plain_keys};
 use super::{BUILT_IN, papers};
-use crate::{Failure, gateway_file, output};
+use crate::{Failure, forward_file, gateway_file, output};
 use airtcp_core::parameters::{Field, Parameters, nearest};
 use airtcp_experiment::catalogue::KERNEL_ONLY;
 use airtcp_experiment::scenario::{FLOW_KEYS, PROBE_KEYS, TOP_LEVEL, WLAN_KEYS};
@@ -63,7 +63,7 @@ fn topics(catalogue: &Catalogue<'_>, wanted: Option<&str>) -> Vec<Topic> {
         topics.push(simple(name, "Linux's own; live runs only.", vec!["Congestion controller.".into()], example));
     }
     papers::add_pages(&mut topics, catalogue, wanted);
-    topics.extend([link(), wlan(), flow(), probe(), scenario(), gateway()]);
+    topics.extend([link(), wlan(), flow(), probe(), scenario(), gateway(), forward()]);
     let schemes: Vec<String> = std::iter::once("none: the link without a scheme".to_owned())
         .chain(catalogue.schemes.iter().map(|entry| format!("{}: {}", entry.slug, entry.about)))
         .collect();
@@ -282,6 +282,33 @@ fn gateway() -> Topic {
     }
 }
 
+fn forward() -> Topic {
+    let lines = |keys: &[(&str, &str, &str)]| {
+        let line = |(key, value, about): &(&str, &str, &str)| {
+            let mark = if about.contains("required") || *key == "allow" { "" } else { "# " };
+            format!("{:<40}# {about}\n", format!("{mark}{key} = {value}"))
+        };
+        keys.iter().map(line).collect::<String>()
+    };
+    let example = format!(
+        "# The file of one forwarder; the other's has the other's address in `peer`.\n{}\n\
+         # What is taken here; several tables are possible, and none where all is taken at the other end.\n\
+         [[forward]]\n{}\n# [decoupling]                          # the socket's parameters (airtcp show sockets)\n",
+        lines(forward_file::KEYS),
+        lines(forward_file::FORWARD_KEYS),
+    );
+    Topic {
+        name: "forward".into(),
+        about: "A forwarder's file: which TCP connections it takes, and what its peer may open here.".into(),
+        notes: vec!["The parameters of the decoupling socket are in a table [decoupling].".into()],
+        sections: vec![
+            Section { title: "at the top level".into(), keys: plain_keys(forward_file::KEYS) },
+            Section { title: "in [[forward]]".into(), keys: plain_keys(forward_file::FORWARD_KEYS) },
+        ],
+        example,
+    }
+}
+
 fn keys(fields: Vec<Field>) -> Vec<Key> {
     let key = |field: Field| Key {
         name: field.name.into(),
@@ -346,7 +373,7 @@ fn overview(catalogue: &Catalogue<'_>, style: Style) -> String {
     let papers = papers::all(catalogue);
     section("papers", papers.iter().map(|(slug, paper)| ((*slug).into(), papers::summary(paper))).collect());
     section("scenarios", BUILT_IN.iter().map(|(name, text)| ((*name).into(), about_of(text))).collect());
-    let files = [link(), flow(), scenario(), gateway()];
+    let files = [link(), flow(), scenario(), gateway(), forward()];
     section("files", files.into_iter().map(|topic| (topic.name, topic.about)).collect());
     text.push_str("airtcp show NAME lists keys, defaults and sources; --example prints a file to start from\n");
     text

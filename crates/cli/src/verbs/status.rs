@@ -1,16 +1,17 @@
-//! `airtcp status`: what the gateways on this machine do.
+//! `airtcp status`: what the gateways and forwarders on this machine do.
 
 use crate::{Failure, output};
 use airtcp_core::{Gauge, Rate};
+use airtcp_linux::forwarder;
 use airtcp_linux::gateway::config::RUN_DIRECTORY;
 use airtcp_linux::gateway::control::PeerState;
-use airtcp_linux::gateway::status::{PeerStatus, Status, StatusError, names, query};
+use airtcp_linux::gateway::status::{PeerStatus, Status, StatusError, ask, names, query};
 use anyhow::anyhow;
 use clap::Args;
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 #[derive(Debug, Args)]
@@ -31,23 +32,68 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         let place = arguments.run_directory.display();
         return Err(Failure::input(anyhow!("no gateway runs here: there is no socket in {place}")));
     }
-    let answers: Vec<(String, Result<Status, StatusError>)> =
-        asked.into_iter().map(|name| (name.clone(), query(&arguments.run_directory, &name))).collect();
+    let answers: Vec<(String, Result<Told, StatusError>)> =
+        asked.into_iter().map(|name| (name.clone(), told(&arguments.run_directory, &name))).collect();
     if arguments.json {
         let all = answers.iter().map(|(name, answer)| match answer {
-            Ok(status) => json!(status),
+            Ok(Told::Gateway(status)) => json!(status),
+            Ok(Told::Forwarder(status)) => json!(status),
             Err(error) => json!({"name": name, "error": error.to_string()}),
         });
         output::print(&format!("{:#}", json!(all.collect::<Vec<_>>())));
     } else {
-        let page = |(name, answer): &(String, Result<Status, StatusError>)| match answer {
-            Ok(status) => page(status),
+        let page = |(name, answer): &(String, Result<Told, StatusError>)| match answer {
+            Ok(Told::Gateway(status)) => page(status),
+            Ok(Told::Forwarder(status)) => page_of_forwarder(status),
             Err(error) => format!("{name}: {error}\n"),
         };
         output::print(answers.iter().map(page).collect::<Vec<_>>().join("\n").trim_end());
     }
     let silent = answers.iter().any(|(_, answer)| answer.is_err());
     if silent { Err(Failure::Code(1)) } else { Ok(()) }
+}
+
+/// What answers at a socket.
+enum Told {
+    Gateway(Box<Status>),
+    Forwarder(Box<forwarder::Status>),
+}
+
+fn told(run_directory: &Path, name: &str) -> Result<Told, StatusError> {
+    let answer = ask(run_directory, name, "status")?;
+    match serde_json::from_str::<forwarder::Status>(&answer) {
+        Ok(status) => Ok(Told::Forwarder(Box::new(status))),
+        Err(_) => query(run_directory, name).map(|status| Told::Gateway(Box::new(status))),
+    }
+}
+
+/// A forwarder in a few lines.
+fn page_of_forwarder(status: &forwarder::Status) -> String {
+    let count = |table: &BTreeMap<String, u64>, key: &str| table.get(key).copied().unwrap_or(0);
+    let time = humantime(Duration::from_secs(status.uptime_ns / 1_000_000_000));
+    let [opened, asked, finished, broken] =
+        ["opened", "asked", "finished", "broken"].map(|key| count(&status.counters, key));
+    let [connections, memory] = ["connections", "memory"].map(|key| count(&status.gauges, key));
+    let mut text = format!("{}: forwarder\n  state    {}; up {time}\n", status.name, status.state);
+    let _ = writeln!(text, "  peer     {} {}", status.peer, of_peer(Some(&status.peer_state)));
+    let _ = writeln!(
+        text,
+        "  now      {connections} connections, {memory} bytes in buffers\n  so far   {opened} opened here, {asked} at the \
+         peer's wish, {finished} complete, {broken} reset"
+    );
+    let refused = status.counters.iter().filter(|(name, count)| name.starts_with("refused") && **count > 0);
+    for (what, counts) in [
+        ("reset by", status.broken.iter().collect::<Vec<_>>()),
+        ("refused", refused.collect()),
+        ("ignored", status.ignored.iter().collect()),
+    ] {
+        let counts = counts.iter().filter(|(_, count)| **count > 0).map(|(reason, count)| format!("{reason} {count}"));
+        let counts: Vec<String> = counts.collect();
+        if !counts.is_empty() {
+            let _ = writeln!(text, "  {what:<8} {}", counts.join(", "));
+        }
+    }
+    text
 }
 
 /// A gateway in a few lines.

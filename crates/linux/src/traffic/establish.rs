@@ -52,7 +52,8 @@ pub(super) fn establish(
     let port = listener.local_addr().map_err(|source| failed(spec, "read the listening port", source))?.port();
     let client = client_socket(spec)?;
     let opened_at = since(origin);
-    let client = match socket::connect(client, SocketAddr::new(spec.destination, port)) {
+    let to = spec.via.unwrap_or(SocketAddr::new(spec.destination, port));
+    let client = match socket::connect(client, to) {
         Ok(client) => client,
         Err(error) => return Ok(Err(Outcome::NotConnected(error.to_string()))),
     };

@@ -6,7 +6,7 @@ use crate::sys::netns::NetNs;
 use airtcp_core::{Duration, Instant};
 use airtcp_schemes::socket::datagram::Pace;
 use std::io;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// Stack of a flow's threads: small, as the emulator locks all memory of the process.
@@ -76,6 +76,8 @@ pub struct FlowSpec {
     pub carrier: Carrier,
     /// The receiver's port; 0 lets the kernel choose.
     pub port: u16,
+    /// Where the sender connects, if that is not the receiver itself: a forwarder takes it there.
+    pub via: Option<SocketAddr>,
     /// Congestion controller at the sender, by the kernel's name.
     pub controller: String,
     /// How much it sends.
@@ -120,6 +122,7 @@ impl FlowSpec {
             destination: to.1,
             carrier: Carrier::Tcp,
             port: 0,
+            via: None,
             controller: controller.into(),
             amount: Amount::Until(until),
             start: Duration::ZERO,

@@ -438,6 +438,11 @@ impl Connection {
         self.peer_sequence.offset(sequence, self.receiver.nxt) - 1
     }
 
+    /// Bytes of the peer's stream that have arrived in order: where the next segment begins.
+    pub fn received_in_order(&self) -> u64 {
+        self.receiver.nxt.saturating_sub(1)
+    }
+
     /// Payload of a full segment in bytes.
     pub fn mss(&self) -> u32 {
         self.sender.sk.mss_cache

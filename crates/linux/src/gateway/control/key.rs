@@ -79,6 +79,11 @@ impl Secret {
         self.expand(&format!("from {from} to {to}"))
     }
 
+    /// The key of what one life of a process sends to one life of another, each by its epoch; `what` names the use.
+    pub fn life_key(&self, what: &str, from: u64, to: u64) -> Key {
+        self.expand(&format!("{what} from life {from:016x} to {to:016x}"))
+    }
+
     /// True if both are made of the same bytes.
     pub fn is_same(&self, other: &Secret) -> bool {
         let what = b"are these the same";
@@ -112,6 +117,19 @@ impl Key {
     pub fn mac(&self, data: &[u8]) -> [u8; MAC_LEN] {
         let full = self.0.clone().chain_update(data).finalize().into_bytes();
         *full.first_chunk().expect("SHA-256 has 32 bytes")
+    }
+
+    /// The first bytes of the MAC of `parts`, one after the other.
+    pub fn tag<const N: usize>(&self, parts: [&[u8]; 2]) -> [u8; N] {
+        const { assert!(N <= MAC_LEN) };
+        let full = parts.iter().fold(self.0.clone(), |mac, part| mac.chain_update(part)).finalize().into_bytes();
+        *full.first_chunk().expect("SHA-256 has 32 bytes")
+    }
+
+    /// True if `tag` is the [`Key::tag`] of `parts`; takes the same time whatever differs.
+    pub fn verifies_tag<const N: usize>(&self, parts: [&[u8]; 2], tag: &[u8; N]) -> bool {
+        let mac = parts.iter().fold(self.0.clone(), |mac, part| mac.chain_update(part));
+        mac.verify_truncated_left(tag).is_ok()
     }
 
     /// True if `mac` is the MAC of `data`; takes the same time whatever differs.

@@ -17,6 +17,6 @@ mod window;
 pub use channel::{ControlChannel, ControlCounters};
 pub use handshake::{Handshake, Introduction};
 pub use ignored::Ignored;
-pub use key::{KeyError, Secret};
+pub use key::{Key, KeyError, Secret};
 pub use session::{HOP_LIMIT, Opened, Origin, PeerState, Session, Setup};
 pub use socket::ControlSocket;

@@ -387,6 +387,11 @@ impl Session {
             .is_some_and(|life| life.mismatch.is_none() && now.saturating_since(life.answered) < self.pace.reach())
     }
 
+    /// The epochs of this end and of the life of the peer that answered last.
+    pub fn lives(&self) -> Option<(u64, u64)> {
+        self.life.as_ref().map(|life| (self.epoch, life.epoch))
+    }
+
     /// What is known of the peer.
     pub fn peer_state(&self, now: Instant) -> PeerState {
         let up = self.is_in_reach(now);

@@ -2,7 +2,7 @@
 
 mod socket;
 
-pub use socket::{StatusError, StatusServer, ask, names, query};
+pub use socket::{Report, StatusError, StatusServer, ask, names, query};
 
 use super::config::Config;
 use super::confine::Confinement;

@@ -81,6 +81,19 @@ pub fn names(run_directory: &Path) -> Vec<String> {
     names
 }
 
+/// What is told over such a socket.
+pub trait Report {
+    /// The same, with what the socket counted of its clients.
+    #[must_use]
+    fn with_clients(self, clients: BTreeMap<String, u64>) -> Self;
+
+    /// All of it, in a line of JSON.
+    fn json(&self) -> String;
+
+    /// What Prometheus reads.
+    fn metrics(&self) -> String;
+}
+
 struct Client {
     stream: UnixStream,
     request: Vec<u8>,
@@ -128,7 +141,7 @@ impl StatusServer {
     }
 
     /// Accepts clients, answers those whose request is complete, and turns away those that take too long for it.
-    pub fn serve(&mut self, now: Instant, status: impl Fn() -> Status) {
+    pub fn serve<R: Report>(&mut self, now: Instant, status: impl Fn() -> R) {
         let connected = self.clients.len();
         self.clients.retain(|client| now.saturating_since(client.connected) < PATIENCE);
         self.turned_away += (connected - self.clients.len()) as u64;
@@ -151,7 +164,7 @@ impl StatusServer {
                     Some(None) => return false,
                     Some(Some(request)) => {
                         self.answered += 1;
-                        let answer = answer(&request, || Status { clients: self.counters(), ..status() });
+                        let answer = answer(&request, || status().with_clients(self.counters()));
                         client.answer = Some(answer.into_bytes());
                     }
                 }
@@ -199,14 +212,14 @@ impl Client {
     }
 }
 
-fn answer(request: &str, status: impl Fn() -> Status) -> String {
+fn answer<R: Report>(request: &str, status: impl Fn() -> R) -> String {
     let mut words = request.split_whitespace();
     let first = words.next().unwrap_or_default();
     let http = first == "GET";
     let wanted = if http { words.next().unwrap_or_default() } else { first };
     let (kind, body) = match wanted.trim_start_matches('/') {
-        "metrics" => ("text/plain; version=0.0.4", metrics::render(&status())),
-        "status" => ("application/json", json(&status())),
+        "metrics" => ("text/plain; version=0.0.4", status().metrics()),
+        "status" => ("application/json", status().json()),
         _ => ("text/plain", "unknown request; ask for status or metrics\n".to_owned()),
     };
     if !http {
@@ -215,9 +228,19 @@ fn answer(request: &str, status: impl Fn() -> Status) -> String {
     format!("HTTP/1.0 200 OK\r\nContent-Type: {kind}\r\nContent-Length: {}\r\n\r\n{body}", body.len())
 }
 
-fn json(status: &Status) -> String {
-    let text = serde_json::to_string(status).expect("a status has string keys and integers only");
-    text + "\n"
+impl Report for Status {
+    fn with_clients(self, clients: BTreeMap<String, u64>) -> Status {
+        Status { clients, ..self }
+    }
+
+    fn json(&self) -> String {
+        let text = serde_json::to_string(self).expect("a status has string keys and integers only");
+        text + "\n"
+    }
+
+    fn metrics(&self) -> String {
+        metrics::render(self)
+    }
 }
 
 impl Drop for StatusServer {
@@ -256,6 +279,6 @@ mod tests {
         let _ = std::fs::remove_dir_all(&directory);
         let answer = answer.expect("a whole answer");
         assert_eq!((answer.peers.len(), answer.peers[63].events.len()), (64, 200));
-        assert!(json(&answer).len() > 500_000, "more than a socket keeps");
+        assert!(answer.json().len() > 500_000, "more than a socket keeps");
     }
 }

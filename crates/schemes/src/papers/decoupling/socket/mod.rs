@@ -14,13 +14,18 @@
 //!
 //! Ours, as variants: `holes = "all"` repairs every hole that SACK shows (DEC-U9), because a repair takes a round trip and the
 //! tunnel queue's time, and the first hole alone cannot keep up where a path loses more than one data packet in that time.
+//! [`Duplex`] sends in both directions, for applications that talk to each other: one data TCP between two circuits. The
+//! simulator's flows send in one, and have [`sender`] and [`receiver`] alone.
+//!
 //! `repeat = "path"` counts what waits in the tunnel queue before the repair into X, since that returns duplicates, too
 //! ([`Repeat`]). `one_copy` puts a segment that still waits there not there again, however often it is asked for.
 
+mod duplex;
 mod receiver;
 mod sender;
 mod settings;
 
+pub use duplex::Duplex;
 pub(in crate::papers::decoupling) use settings::with_nearest;
 pub use settings::{DataSettings, ReliableSettings, Repeat, Timer, WhenFull};
 

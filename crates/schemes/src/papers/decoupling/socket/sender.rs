@@ -93,10 +93,21 @@ impl Sender {
     pub fn new(settings: &ReliableSettings, site: &mut SocketSite<'_>, now: Instant) -> Sender {
         let opening = site.opening;
         let data = Opening { config: settings.data_config(&opening.config), ..opening.clone() };
+        let data = Connection::connect(&data, now);
+        Sender::over(settings, data, site, now)
+    }
+
+    /// Sends what `data` has to send, whichever end opened it.
+    pub(super) fn over(
+        settings: &ReliableSettings,
+        data: Connection,
+        site: &mut SocketSite<'_>,
+        now: Instant,
+    ) -> Sender {
         let circuit = settings.circuit.for_flow(site.flow);
         Sender {
-            data: Connection::connect(&data, now),
-            circuit: Circuit::new(&circuit, opening.local.address, opening.remote.address, site.rng, now),
+            circuit: Circuit::new(&circuit, data.local().address, data.remote().address, site.rng, now),
+            data,
             repeat: settings.data.repeat,
             repeat_after: settings.data.repeat_after,
             when_full: settings.data.when_full,
@@ -104,6 +115,18 @@ impl Sender {
             is_quenched: false,
             dropped: 0,
         }
+    }
+
+    pub(super) fn data(&self) -> &Connection {
+        &self.data
+    }
+
+    pub(super) fn data_mut(&mut self) -> &mut Connection {
+        &mut self.data
+    }
+
+    pub(super) fn circuit(&self) -> &Circuit {
+        &self.circuit
     }
 
     /// X of F2.

@@ -1,0 +1,182 @@
+//! The file of a forwarder: strict, with the same errors as a scenario.
+//!
+//! ```toml
+//! schema = 1
+//! peer = "10.9.0.2:4792"
+//! key = "/etc/airtcp/link.key"
+//! allow = ["10.2.0.0/16:*"]      # what the peer may have opened here
+//!
+//! [[forward]]                    # what is taken here
+//! listen = "127.0.0.1:8080"
+//! to = "server.example:80"
+//!
+//! [decoupling]                   # the socket's own parameters
+//! shaper = true
+//! ```
+
+use airtcp_core::parameters::Parameters;
+use airtcp_core::{ByteSize, Duration};
+use airtcp_experiment::scenario::{Entry, Keys, Origin, Place, Problem, ScenarioError, Value, parse};
+use airtcp_linux::forwarder::Config;
+use airtcp_linux::forwarder::config::{Forward, PORT};
+use airtcp_linux::forwarder::opening::Host;
+use std::net::{IpAddr, SocketAddr};
+use std::path::Path;
+
+/// Keys of the file: key, example, meaning. In addition, the table `[decoupling]` holds the socket's parameters.
+pub const KEYS: &[(&str, &str, &str)] = &[
+    ("schema", "1", "version of the file format; required"),
+    ("peer", "\"10.9.0.2:4792\"", "address of the other forwarder, and port if that is not 4792; required"),
+    ("key", "\"/etc/airtcp/link.key\"", "file with the secret of both forwarders (airtcp key makes one); required"),
+    ("name", "\"forwarder\"", "name of the status socket"),
+    ("listen", "\"0.0.0.0:4792\"", "address for datagrams; any address and the peer's port if left out"),
+    (
+        "allow",
+        "[\"10.2.0.0/16:*\"]",
+        "what the peer may have opened here: networks, addresses, names or *, each with a port or *",
+    ),
+    ("keep_source", "false", "true: connections opened here come from the address that the peer names"),
+    ("mtu", "1500", "longest datagram in IP bytes"),
+    ("connections", "16384", "limit of the connections of both ends together"),
+    ("memory", "\"128MiB\"", "limit of the memory of all buffers, beyond which a connection has 64 KiB each way"),
+    ("buffer", "\"4MiB\"", "limit of the memory of one connection each way"),
+    ("silence", "\"20s\"", "a peer that has not answered for so long is given up, and its connections are reset"),
+    ("realtime", "40", "priority under SCHED_FIFO, 0 for none"),
+    ("run_directory", "\"/run/airtcp\"", "directory of the status socket"),
+];
+
+/// Keys of a table `[[forward]]`: key, example, meaning.
+pub const FORWARD_KEYS: &[(&str, &str, &str)] = &[
+    ("listen", "\"127.0.0.1:8080\"", "where connections are taken; required"),
+    (
+        "to",
+        "\"server.example:80\"",
+        "where the peer opens them, a name is looked up there; required unless transparent",
+    ),
+    (
+        "transparent",
+        "false",
+        "true: connections to any address are led here by TPROXY, and the peer opens that address",
+    ),
+    ("keep_source", "false", "true: the peer opens them from the application's own address"),
+];
+
+/// Reads the file at `path`.
+///
+/// # Errors
+/// The first thing that is wrong, with file, line and key.
+pub fn load(path: &Path) -> Result<Config, ScenarioError> {
+    let file = path.display().to_string();
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| Problem::Unreadable(error.to_string()).at(&Origin::of_file(&file)))?;
+    read(&file, &text)
+}
+
+/// Reads the text of a file called `file`.
+///
+/// # Errors
+/// The first thing that is wrong, with file, line and key.
+pub fn read(file: &str, text: &str) -> Result<Config, ScenarioError> {
+    let table = parse(file, text)?;
+    let origin = Origin { line: 1, ..Origin::of_file(file) };
+    let keys = Keys::of_file(&table, &origin, "forward");
+    let schema = keys.required("schema", "schema = 1")?;
+    if schema.node.scalar().as_deref() != Some("1") {
+        let found = schema.node.scalar().unwrap_or_else(|| schema.node.value.kind().into());
+        return Err(Problem::Schema(found).at(&schema.node.origin));
+    }
+    let valid: Vec<&str> = KEYS.iter().map(|(key, ..)| *key).chain(["forward", "decoupling"]).collect();
+    keys.only(&valid)?;
+    let peer = address(&keys, keys.required("peer", "peer = \"10.9.0.2:4792\"")?, Some(PORT))?;
+    let key = keys.required("key", "key = \"/etc/airtcp/link.key\"")?;
+    let key = keys.scalar(key, "the name of a file")?;
+    let mut config = Config::new("forwarder", peer, key.into());
+    if let Some(name) = keys.value("name")? {
+        config.name = name;
+    }
+    if let Some(entry) = keys.table.get("listen") {
+        config.listen = address(&keys, entry, None)?;
+    }
+    if let Some(entry) = keys.table.get("allow") {
+        for (text, _) in keys.texts(entry, "a list of what may be opened")? {
+            config.allow.push(text.parse().map_err(|reason: String| keys.bad(entry, reason))?);
+        }
+    }
+    config.keep_source = keys.value("keep_source")?.unwrap_or(config.keep_source);
+    config.mtu = keys.value("mtu")?.unwrap_or(config.mtu);
+    config.connections = keys.value::<u32>("connections")?.map_or(config.connections, |count| count as usize);
+    config.memory = keys.value::<ByteSize>("memory")?.unwrap_or(config.memory);
+    config.buffer = keys.value::<ByteSize>("buffer")?.unwrap_or(config.buffer);
+    config.silence = keys.value::<Duration>("silence")?.unwrap_or(config.silence);
+    if let Some(priority) = keys.value::<u8>("realtime")? {
+        config.realtime = Some(priority).filter(|priority| *priority > 0);
+    }
+    if let Some(directory) = keys.value::<String>("run_directory")? {
+        config.run_directory = directory.into();
+    }
+    config.forwards = forwards(&keys)?;
+    socket(&keys, &mut config)?;
+    config.validate().map_err(|error| keys.refuse(error.key, error.sentence))?;
+    Ok(config)
+}
+
+fn address(keys: &Keys<'_>, entry: &Entry, port: Option<u16>) -> Result<SocketAddr, ScenarioError> {
+    let text = keys.scalar(entry, "an address and port")?;
+    if let (Some(port), Ok(ip)) = (port, text.parse::<IpAddr>()) {
+        return Ok(SocketAddr::new(ip, port));
+    }
+    let hint = "write an address and a port: 10.9.0.2:4792 or [fd00::2]:4792";
+    text.parse().map_err(|_| keys.bad(entry, format!("'{text}' is not an address; {hint}")))
+}
+
+/// The tables `[[forward]]`.
+fn forwards(file: &Keys<'_>) -> Result<Vec<Forward>, ScenarioError> {
+    let Some(entry) = file.table.get("forward") else { return Ok(Vec::new()) };
+    let Value::List(items) = &entry.node.value else { return Err(file.wrong_type(entry, "tables [[forward]]")) };
+    let mut forwards = Vec::new();
+    for item in items {
+        let Value::Table(table) = &item.value else { return Err(file.wrong_type(entry, "tables [[forward]]")) };
+        let name = table.get("listen").and_then(|listen| listen.node.scalar());
+        let place = Place::Item { list: "forward".into(), name };
+        forwards.push(forward(&Keys { table, place, origin: &item.origin, show: file.show.clone() })?);
+    }
+    Ok(forwards)
+}
+
+fn forward(keys: &Keys<'_>) -> Result<Forward, ScenarioError> {
+    let valid: Vec<&str> = FORWARD_KEYS.iter().map(|(key, ..)| *key).collect();
+    keys.only(&valid)?;
+    let listen = address(keys, keys.required("listen", "listen = \"127.0.0.1:8080\"")?, None)?;
+    let keep_source = keys.value("keep_source")?.unwrap_or(false);
+    let is_transparent = keys.value("transparent")?.unwrap_or(false);
+    let to = match (keys.table.get("to"), is_transparent) {
+        (Some(entry), true) => {
+            return Err(
+                keys.bad(entry, "a transparent forward leads where the application wants to go: leave out `to`")
+            );
+        }
+        (None, true) => None,
+        (_, false) => Some(destination(keys, keys.required("to", "to = \"server.example:80\"")?)?),
+    };
+    Ok(Forward { listen, to, keep_source })
+}
+
+fn destination(keys: &Keys<'_>, entry: &Entry) -> Result<(Host, u16), ScenarioError> {
+    let text = keys.scalar(entry, "a host and port")?;
+    let found = text.rsplit_once(':').and_then(|(host, port)| Some((Host::parse(host)?, port.parse().ok()?)));
+    let hint = "write a host and a port: server.example:80, 10.2.0.1:80 or [fd00::2]:80";
+    found.ok_or_else(|| keys.bad(entry, format!("'{text}' is no destination; {hint}")))
+}
+
+/// The table `[decoupling]`.
+fn socket(keys: &Keys<'_>, config: &mut Config) -> Result<(), ScenarioError> {
+    let Some(entry) = keys.table.get("decoupling") else { return Ok(()) };
+    let keys = keys.below(entry, "decoupling")?;
+    keys.set_all(&mut config.reliable, &[], "a single value")?;
+    config.reliable.circuit.check().map_err(|error| {
+        let fields = config.reliable.fields();
+        let valid: Vec<&str> = fields.iter().map(|field| field.name).collect();
+        let at = keys.table.get(error.key()).unwrap_or(entry);
+        keys.parameter(at, error, &valid)
+    })
+}

@@ -1,0 +1,272 @@
+//! Two forwarders on real packets: what applications see of each other through them, and of what happens to them.
+
+mod forwarder_support;
+
+use airtcp_core::Rng;
+use airtcp_linux::sys::clock;
+use forwarder_support::{
+    FORBIDDEN, Fate, NAMED, Pair, REFUSED, Server, client, elapsed, has_leftovers, serve_one, turn, wait_for,
+};
+use std::io::{ErrorKind, Read, Write};
+use std::net::{Shutdown, TcpStream};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+const SIGSTOP: i32 = 19;
+const SIGCONT: i32 = 18;
+/// Bounds of the issue: of a process, in MiB.
+const MEMORY_MAX: u64 = 256;
+/// An application knows by then that its connection broke.
+const LATEST: Duration = Duration::from_secs(60);
+const STACK: usize = 128 << 10;
+
+fn is_long() -> bool {
+    std::env::var_os("AIRTCP_TEST_LONG").is_some()
+}
+
+/// Reads until it fails or ends; how.
+fn outcome(mut stream: &TcpStream) -> Result<(), ErrorKind> {
+    stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+    let mut buffer = [0; 4096];
+    loop {
+        match stream.read(&mut buffer) {
+            Ok(0) => return Ok(()),
+            Ok(_) => {}
+            Err(error) => return Err(error.kind()),
+        }
+    }
+}
+
+#[test]
+fn live_applications_see_each_others_ends_and_resets_and_nobody_who_is_not_allowed() {
+    let Some(_turn) = turn("live_applications_see_each_others_ends_and_resets") else { return };
+    let pair = Pair::up(&[("rate", "50Mbit"), ("delay", "5ms"), ("loss", "1%")], "");
+    let before = [0, 1].map(|end| pair.resources(end).1);
+    let server = pair.serve();
+
+    // Half-closed either way, in both directions.
+    let near = pair.connect(Pair::port(), 1).remove(0);
+    let far = server.accept();
+    (&far).write_all(b"first").unwrap();
+    far.shutdown(Shutdown::Write).unwrap();
+    assert_eq!(outcome(&near), Ok(()));
+    (&near).write_all(b"second").unwrap();
+    near.shutdown(Shutdown::Write).unwrap();
+    let mut all = Vec::new();
+    (&far).read_to_end(&mut all).unwrap();
+    assert_eq!(all, b"second");
+    wait_for("the connection to be complete", || [0, 1].iter().all(|end| pair.count(*end, "finished") == 1));
+
+    // A reset by either application arrives at the other.
+    for at_near in [true, false] {
+        let near = pair.connect(Pair::port(), 1).remove(0);
+        let far = server.accept();
+        (&near).write_all(b"x").unwrap();
+        (&far).read_exact(&mut [0]).unwrap();
+        let (resets, sees) = if at_near { (near, far) } else { (far, near) };
+        // Closing with unread bytes resets (RFC 1122 section 4.2.2.13).
+        (&sees).write_all(b"unread").unwrap();
+        wait_for("the bytes to arrive", || resets.peek(&mut [0; 6]).is_ok());
+        drop(resets);
+        assert_eq!(outcome(&sees), Err(ErrorKind::ConnectionReset), "reset at the near end: {at_near}");
+    }
+
+    // Refused by the far host, by the far file; and a name that is looked up there.
+    for port in [REFUSED, FORBIDDEN] {
+        assert_eq!(outcome(&pair.connect(port, 1)[0]), Err(ErrorKind::ConnectionReset), "port {port}");
+    }
+    assert_eq!((pair.count(1, "refused_by_host"), pair.count(1, "refused_not_allowed")), (1, 1));
+    let named = pair.connect(NAMED, 1).remove(0);
+    let served = std::thread::spawn(move || serve_one(server.accept()));
+    assert_eq!((client(named, 7, 100_000, 100_000), served.join().unwrap()), (Fate::Whole, Fate::Whole));
+
+    wait_for("all to be over", || [0, 1].iter().all(|end| pair.count(*end, "connections") == 0));
+    wait_for("descriptors to be given back", || [0, 1].map(|end| pair.resources(end).1) == before);
+}
+
+#[test]
+fn live_a_reader_that_stops_stops_the_writer_and_a_stopped_forwarder_delays_both() {
+    let Some(_turn) = turn("live_a_reader_that_stops_stops_the_writer") else { return };
+    let pair = Pair::up(&[("rate", "100Mbit"), ("delay", "2ms")], "memory = \"2MiB\"\nbuffer = \"512KiB\"");
+    let server = pair.serve();
+    let near = pair.connect(Pair::port(), 1).remove(0);
+    let far = server.accept();
+    near.set_nonblocking(true).unwrap();
+    let (chunk, mut written, mut since) = (vec![7; 64 << 10], 0, clock::now());
+    // As long as anything goes on.
+    while elapsed(since) < Duration::from_secs(1) {
+        match (&near).write(&chunk) {
+            Ok(length) => (written, since) = (written + length, clock::now()),
+            Err(_) => std::thread::sleep(Duration::from_millis(5)),
+        }
+    }
+    // Two buffers here, and those of four kernel sockets.
+    assert!(written < 64 << 20, "{written} bytes were taken for a reader that does not read");
+    for end in 0..2 {
+        assert!(pair.count(end, "memory_max") < 3 << 20);
+    }
+    pair.signal(1, SIGSTOP);
+    std::thread::sleep(Duration::from_secs(2));
+    pair.signal(1, SIGCONT);
+    near.set_nonblocking(false).unwrap();
+    near.shutdown(Shutdown::Write).unwrap();
+    let mut all = Vec::new();
+    (&far).read_to_end(&mut all).unwrap();
+    assert!(all.len() == written && all.iter().all(|byte| *byte == 7), "{} of {written}", all.len());
+    drop(far);
+    assert_eq!(outcome(&near), Ok(()));
+}
+
+#[test]
+fn live_a_peer_that_is_gone_is_given_up_after_the_silence_and_comes_back_as_another() {
+    let Some(_turn) = turn("live_a_peer_that_is_gone_is_given_up_after_the_silence") else { return };
+    let mut pair = Pair::up(&[("rate", "50Mbit"), ("delay", "5ms")], "silence = \"2s\"");
+    let server = pair.serve();
+    let near = pair.connect(Pair::port(), 1).remove(0);
+    let far = server.accept();
+    let killed = clock::now();
+    pair.kill(1);
+    assert_eq!(outcome(&far), Err(ErrorKind::ConnectionReset));
+    assert_eq!(outcome(&near), Err(ErrorKind::ConnectionReset));
+    assert!((1..15).contains(&elapsed(killed).as_secs()), "{:?}", elapsed(killed));
+    // Nobody is there: further ones are reset at once.
+    assert_eq!(outcome(&pair.connect(Pair::port(), 1)[0]), Err(ErrorKind::ConnectionReset));
+    assert_eq!((pair.count(0, "gave_up"), pair.count(0, "refused_peer")), (1, 1));
+    pair.start(1);
+    pair.wait_until_up();
+    let near = pair.connect(Pair::port(), 1).remove(0);
+    let served = std::thread::spawn(move || serve_one(server.accept()));
+    assert_eq!((client(near, 9, 1000, 1000), served.join().unwrap()), (Fate::Whole, Fate::Whole));
+}
+
+/// Many connections at once, of which a forwarder is killed in the middle: how they ended, whole and broken.
+fn drill(seed: u64, connections: usize, bytes: u64, latest: u64, link: &[(&str, &str)]) -> (usize, usize) {
+    let mut rng = Rng::derive(seed, "drill");
+    let mut pair = Pair::up(link, "memory = \"96MiB\"");
+    let prefix = pair.prefix();
+    let before = [0, 1].map(|end| pair.resources(end).1);
+    let server = pair.serve();
+    let clients = pair.connect(Pair::port(), connections);
+    let (near, far) = (Mutex::new(Vec::new()), Mutex::new(Vec::new()));
+    let is_over = AtomicBool::new(false);
+    let victim = rng.below(2) as usize;
+    // Some are through by then, at any speed.
+    let at = Duration::from_millis(latest / 4 + rng.below(latest));
+    let killed = std::thread::scope(|scope| {
+        let builder = || std::thread::Builder::new().stack_size(STACK);
+        let (near, far, server, is_over) = (&near, &far, &server, &is_over);
+        let serving = scope.spawn(move || {
+            let mut serving = Vec::new();
+            while !is_over.load(Ordering::Relaxed) {
+                let Some(stream) = server.accept_within(Duration::from_millis(50)) else { continue };
+                let serve = move || far.lock().unwrap().push(serve_one(stream));
+                serving.push(builder().spawn_scoped(scope, serve).unwrap());
+            }
+        });
+        let clients: Vec<_> = clients
+            .into_iter()
+            .enumerate()
+            .map(|(index, stream)| {
+                let run = move || {
+                    near.lock().unwrap().push({
+                        // Some are through long before others.
+                        let bytes = bytes * (1 << (index % 8)) / 32;
+                        client(stream, seed << 20 | index as u64, bytes, bytes)
+                    })
+                };
+                builder().spawn_scoped(scope, run).unwrap()
+            })
+            .collect();
+        std::thread::sleep(at);
+        let (memory, _) = pair.resources(victim);
+        assert!(memory <= MEMORY_MAX, "seed {seed}: {memory} MiB");
+        let killed = clock::now();
+        pair.kill(victim);
+        std::thread::sleep(Duration::from_millis(rng.below(2_000)));
+        pair.start(victim);
+        pair.wait_until_up();
+        clients.into_iter().for_each(|client| client.join().unwrap());
+        is_over.store(true, Ordering::Relaxed);
+        serving.join().unwrap();
+        killed
+    });
+    // Both applications of each connection knew by then.
+    assert!(elapsed(killed) < LATEST, "seed {seed}: {:?}", elapsed(killed));
+    goes_on(seed, &pair, &server, before);
+    drop(pair);
+    assert!(!has_leftovers(&prefix), "seed {seed}: a namespace is left");
+    let (near, far) = (near.into_inner().unwrap(), far.into_inner().unwrap());
+    let fates = || near.iter().chain(&far);
+    let bad = fates().find(|fate| matches!(fate, Fate::Wrong(_) | Fate::Silent));
+    assert_eq!(bad, None, "seed {seed}");
+    assert_eq!(near.len(), connections);
+    // What a client has whole, its server had whole before.
+    let whole = |fates: &[Fate]| fates.iter().filter(|fate| **fate == Fate::Whole).count();
+    assert!(whole(&far) >= whole(&near), "seed {seed}: {} and {}", whole(&near), whole(&far));
+    (whole(&near), near.len() - whole(&near))
+}
+
+/// Everything goes on as before, and nothing is left of what was.
+fn goes_on(seed: u64, pair: &Pair, server: &Server, before: [usize; 2]) {
+    let again = pair.connect(Pair::port(), 1).remove(0);
+    let served = std::thread::scope(|scope| {
+        let served = scope.spawn(|| serve_one(server.accept()));
+        assert_eq!(client(again, 1, 50_000, 50_000), Fate::Whole, "seed {seed}: after the restart");
+        served.join().unwrap()
+    });
+    assert_eq!(served, Fate::Whole);
+    for end in 0..2 {
+        let (memory, _) = pair.resources(end);
+        assert!(memory <= MEMORY_MAX, "seed {seed}: {memory} MiB");
+    }
+    wait_for("descriptors to be given back", || [0, 1].map(|end| pair.resources(end).1) == before);
+}
+
+#[test]
+fn live_a_forwarder_that_is_killed_leaves_whole_streams_and_errors_and_no_other_end() {
+    let Some(_turn) = turn("live_a_forwarder_that_is_killed_leaves_whole_streams_and_errors") else { return };
+    let (mut whole, mut broken) = (0, 0);
+    let (seeds, connections, bytes, latest) =
+        if is_long() { (20, 1000, 450_000, 60_000) } else { (1, 60, 100_000, 3_000) };
+    let one = std::env::var("AIRTCP_SEED").ok().and_then(|seed| seed.parse::<u64>().ok());
+    for seed in one.map_or(0..seeds, |seed| seed..seed + 1) {
+        // A thousand windows of one segment fit the queue: it would lose most of them otherwise, and timeouts be the test.
+        let link = [("rate", "200Mbit"), ("delay", "5ms"), ("loss", "1%"), ("queue", "3MB")];
+        let (some, others) = drill(seed, connections, bytes, latest, &link);
+        println!("AIRTCP_SEED={seed}: {some} whole, {others} broken");
+        (whole, broken) = (whole + some, broken + others);
+    }
+    assert!(whole > 0 && broken > 0, "{whole} whole, {broken} broken: nothing was tested");
+}
+
+#[test]
+fn live_idle_connections_cost_little_and_still_work() {
+    let Some(_turn) = turn("live_idle_connections_cost_little_and_still_work") else { return };
+    let count = if is_long() { 10_000 } else { 300 };
+    airtcp_linux::sys::relay_socket::raise_descriptor_limit(3 * count as u64);
+    let pair = Pair::up(&[("rate", "100Mbit"), ("delay", "2ms")], "");
+    let server = pair.serve();
+    let near = pair.connect(Pair::port(), count);
+    let far: Vec<TcpStream> = near.iter().map(|_| server.accept()).collect();
+    wait_for("all to be there", || pair.count(0, "connections") == count as u64);
+    let quiet = pair.count(0, "datagrams_sent");
+    std::thread::sleep(Duration::from_secs(2));
+    let sent = pair.count(0, "datagrams_sent") - quiet;
+    assert!(sent < 100, "{sent} datagrams in two seconds without traffic");
+    assert!(pair.resources(0).0 <= MEMORY_MAX && pair.resources(1).0 <= MEMORY_MAX);
+    // Any of them, in whatever order the far host took them.
+    (&near[count / 2]).write_all(b"still here").unwrap();
+    near[count / 2].shutdown(Shutdown::Write).unwrap();
+    let is_reader = |stream: &&TcpStream| {
+        stream.set_nonblocking(true).unwrap();
+        stream.peek(&mut [0]).is_ok()
+    };
+    wait_for("the bytes to arrive", || far.iter().any(|stream| is_reader(&stream)));
+    let reader = far.iter().find(is_reader).unwrap();
+    reader.set_nonblocking(false).unwrap();
+    let mut all = Vec::new();
+    let mut reader = reader;
+    reader.read_to_end(&mut all).unwrap();
+    assert_eq!(all, b"still here");
+}

@@ -1,0 +1,45 @@
+//! Whether a forwarder could start here: looks, and leaves nothing.
+
+use super::config::Config;
+use crate::finding::Finding;
+use crate::gateway::control::Secret;
+use crate::sys::process::has_net_admin;
+use crate::sys::relay_socket;
+use std::net::UdpSocket;
+
+/// One finding for the key, the datagrams, each address that is listened at, and what needs privileges.
+pub fn check(config: &Config) -> Vec<Finding> {
+    let mut findings = vec![match Secret::read(&config.key) {
+        Ok(_) => Finding::good(format!("the key in {} can be used", config.key.display())),
+        Err(error) => Finding::refusal(error.to_string(), Config::HOW_TO_MAKE),
+    }];
+    let peer = config.peer;
+    findings.push(match UdpSocket::bind(config.listen).and_then(|socket| socket.connect(peer)) {
+        Ok(()) => Finding::good(format!("datagrams go to {peer} from {}", config.listen)),
+        Err(error) => {
+            let what = format!("datagrams cannot be exchanged between {} and {peer}: {error}", config.listen);
+            Finding::refusal(what, "set another `listen`, or give this machine a route to `peer`")
+        }
+    });
+    for forward in &config.forwards {
+        let (at, is_transparent) = (forward.listen, forward.to.is_none());
+        findings.push(match relay_socket::listen(at, is_transparent) {
+            Ok(_) => Finding::good(format!("connections are taken at {at}")),
+            Err(error) => {
+                let what = format!("connections cannot be taken at {at}: {error}");
+                Finding::refusal(what, "set another `listen` in this [[forward]]")
+            }
+        });
+    }
+    if config.keep_source && !has_net_admin() {
+        let what = "`keep_source` needs CAP_NET_ADMIN, which this process does not have";
+        findings.push(Finding::refusal(what, "run it as root, or leave out `keep_source`"));
+    }
+    let (wanted, allowed) =
+        (config.connections as u64, relay_socket::raise_descriptor_limit(config.connections as u64));
+    if allowed < wanted {
+        let what = format!("{wanted} connections need as many descriptors, and the process may have {allowed}");
+        findings.push(Finding::warning(what, "raise the limit (ulimit -n, LimitNOFILE=), or lower `connections`"));
+    }
+    findings
+}

@@ -1,0 +1,267 @@
+//! The loop of a forwarder: one thread that waits for datagrams, applications and deadlines, and serves them in turn.
+
+mod applications;
+mod counts;
+mod datagrams;
+mod error;
+
+pub use error::DaemonError;
+
+use super::LineKey;
+use super::application::App;
+use super::association::Association;
+use super::config::{Config, Forward};
+use super::exchange::{Event, Exchange, Limits};
+use super::resolver::Resolver;
+use super::settings::line_settings;
+use super::status::{Facts, Status};
+use crate::gateway::control::Secret;
+use crate::gateway::status::StatusServer;
+use crate::sys::epoll::{EventSet, Ready};
+use crate::sys::process::{Signal, Signals};
+use crate::sys::relay_socket;
+use crate::sys::{clock, entropy, sched};
+use airtcp_core::{Duration, Instant};
+use counts::Counts;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::net::{SocketAddr, TcpListener, UdpSocket};
+use std::os::fd::AsFd;
+
+/// Datagrams taken, and sent, before others have their turn.
+const TURN: usize = 128;
+/// Connections accepted before others have their turn.
+const ACCEPTS: usize = 64;
+/// How often it is looked whether an application's host has acknowledged all: nobody tells.
+const LOOK: Duration = Duration::from_millis(5);
+/// How often status sockets are served and the peer's silence is looked at.
+const BEAT: Duration = Duration::from_millis(50);
+/// Room for datagrams between two reads.
+const RECEIVE_BUFFER: u64 = 8 << 20;
+/// Bytes that a connection may have each way although the memory of all is used up.
+const RESERVE: u64 = 64 << 10;
+/// Descriptors beside those of connections.
+const OTHER_DESCRIPTORS: u64 = 128;
+
+const DATAGRAMS: u64 = 1 << 60;
+const SIGNALS: u64 = (1 << 60) + 1;
+const NAMES: u64 = (1 << 60) + 2;
+const LISTENERS: u64 = 1 << 61;
+
+/// A forwarder that runs.
+pub struct Daemon {
+    config: Config,
+    set: EventSet,
+    udp: UdpSocket,
+    listeners: Vec<(TcpListener, Forward)>,
+    signals: Signals,
+    resolver: Resolver,
+    status: StatusServer,
+    association: Association,
+    exchange: Exchange,
+    apps: BTreeMap<LineKey, App>,
+    /// Names that are looked up, and the address to come from.
+    resolving: BTreeMap<LineKey, Option<SocketAddr>>,
+    /// Its host has to acknowledge something.
+    awaited: BTreeSet<LineKey>,
+    /// There was no memory to read from them.
+    short: BTreeSet<LineKey>,
+    /// Their turn was over.
+    more: VecDeque<LineKey>,
+    /// Sealed, and the kernel had no room for it.
+    unsent: Option<Vec<u8>>,
+    /// Its own turn was over before all datagrams were taken or sent.
+    is_busy: bool,
+    started: Instant,
+    next_beat: Instant,
+    next_look: Instant,
+    counts: Counts,
+}
+
+impl Daemon {
+    /// Opens everything.
+    ///
+    /// # Errors
+    /// What is missing.
+    pub fn open(config: Config) -> Result<Daemon, DaemonError> {
+        let signals = Signals::collect()?;
+        let secret = Secret::read(&config.key)?;
+        let refused = |source| DaemonError::Datagrams { listen: config.listen, peer: config.peer, source };
+        let udp = datagrams::open(&config).map_err(refused)?;
+        let local = udp.local_addr().map_err(refused)?;
+        relay_socket::raise_descriptor_limit(config.connections as u64 + OTHER_DESCRIPTORS);
+        let mut listeners = Vec::new();
+        for forward in &config.forwards {
+            let listener = relay_socket::listen(forward.listen, forward.to.is_none());
+            let refused = |source| DaemonError::Listen { listen: forward.listen, source };
+            listeners.push((listener.map_err(refused)?, forward.clone()));
+        }
+        let no_socket = |source| DaemonError::Status { directory: config.run_directory.display().to_string(), source };
+        let status = StatusServer::open(&config.run_directory, &config.name).map_err(no_socket)?;
+        let resolver = Resolver::start()?;
+        let set = EventSet::new()?;
+        set.add_changes(udp.as_fd(), DATAGRAMS)?;
+        set.add_readable(signals.as_fd(), SIGNALS)?;
+        set.add_readable(resolver.fd(), NAMES)?;
+        for (index, (listener, _)) in listeners.iter().enumerate() {
+            set.add_readable(listener.as_fd(), LISTENERS + index as u64)?;
+        }
+        let now = clock::now();
+        let seed = u64::from_be_bytes(entropy::bytes()?);
+        let mut settings = line_settings(config.mtu, config.peer.is_ipv4(), config.buffer);
+        settings.reliable = config.reliable.clone();
+        let limits = Limits { connections: config.connections, memory: config.memory.0, reserve: RESERVE };
+        Ok(Daemon {
+            association: Association::new(local, config.peer, secret, entropy::bytes()?, now),
+            exchange: Exchange::new(settings, limits, seed),
+            apps: BTreeMap::new(),
+            resolving: BTreeMap::new(),
+            awaited: BTreeSet::new(),
+            short: BTreeSet::new(),
+            more: VecDeque::new(),
+            unsent: None,
+            is_busy: false,
+            started: now,
+            next_beat: now,
+            next_look: now,
+            counts: Counts::default(),
+            config,
+            set,
+            udp,
+            listeners,
+            signals,
+            resolver,
+            status,
+        })
+    }
+
+    /// Forwards until it is told to end.
+    ///
+    /// # Errors
+    /// The system refused something that never fails in practice.
+    pub fn run(&mut self) -> Result<(), DaemonError> {
+        // Without the right to it, as a normal task.
+        let _ = self.config.realtime.map(sched::set_fifo);
+        let _ = sched::set_exact_timers();
+        loop {
+            let timeout = self.timeout(clock::now());
+            let ready = self.set.wait(Some(timeout))?;
+            let now = clock::now();
+            for event in ready {
+                if event.token == SIGNALS && self.signals.next() == Some(Signal::End) {
+                    self.end(now);
+                    return Ok(());
+                }
+                self.handle(now, event);
+            }
+            self.is_busy = false;
+            self.receive(now);
+            self.beat(now);
+            self.look(now);
+            self.exchange.handle_timeout(now);
+            self.settle(now);
+            self.transmit(now);
+            // What transmitting has settled.
+            self.settle(now);
+        }
+    }
+
+    fn timeout(&self, now: Instant) -> Duration {
+        if self.is_busy || !self.more.is_empty() {
+            return Duration::ZERO;
+        }
+        let look = (!self.awaited.is_empty()).then_some(self.next_look);
+        let deadlines = [Some(self.association.poll_timeout()), self.exchange.poll_timeout(), look];
+        let next = deadlines.into_iter().flatten().fold(self.next_beat, Instant::min);
+        next.saturating_since(now)
+    }
+
+    fn handle(&mut self, now: Instant, event: Ready) {
+        match event.token {
+            DATAGRAMS | SIGNALS => {}
+            NAMES => self.take_answers(now),
+            token if token >= LISTENERS => self.accept(now, (token - LISTENERS) as usize),
+            token => self.handle_app(now, key_of(token), event),
+        }
+    }
+
+    /// Everything that connections have to say to applications, and those that go on without a reason from outside.
+    fn settle(&mut self, now: Instant) {
+        for _ in 0..self.more.len() {
+            let Some(key) = self.more.pop_front() else { break };
+            self.pump(now, key);
+        }
+        if self.exchange.memory() <= self.config.memory.0 {
+            std::mem::take(&mut self.short).into_iter().for_each(|key| self.pump(now, key));
+        }
+        while let Some(event) = self.exchange.poll_event() {
+            match event {
+                Event::Asked(key, opening) => self.asked(now, key, opening),
+                Event::Changed(key) => self.pump(now, key),
+                Event::Broken(key, _) => {
+                    // Closing the socket resets it.
+                    self.apps.remove(&key);
+                    self.forget(key);
+                }
+                Event::Finished(key) => {
+                    if let Some(app) = self.apps.remove(&key) {
+                        app.socket.finish();
+                    }
+                    self.forget(key);
+                }
+            }
+        }
+    }
+
+    /// Whether hosts of applications have acknowledged what they had to.
+    fn look(&mut self, now: Instant) {
+        if now < self.next_look {
+            return;
+        }
+        self.next_look = now + LOOK;
+        for key in self.awaited.iter().copied().collect::<Vec<_>>() {
+            self.pump(now, key);
+        }
+    }
+
+    fn beat(&mut self, now: Instant) {
+        if now < self.next_beat {
+            return;
+        }
+        self.next_beat = now + BEAT;
+        let fresh = || entropy::bytes().unwrap_or([0; 32]);
+        if self.association.gives_up(now, self.config.silence, fresh) {
+            self.counts.gave_up += 1;
+            self.exchange.forget_peer(libc::ETIMEDOUT as u16);
+        }
+        let held = self.apps.values().filter_map(|app| app.pump.as_ref()).map(|pump| pump.held() as u64).sum();
+        self.counts.bytes_held = held;
+        let facts = Facts {
+            name: &self.config.name,
+            peer: self.config.peer.to_string(),
+            uptime_ns: now.saturating_since(self.started).as_nanos(),
+            association: &self.association,
+            exchange: &self.exchange,
+            applications: self.apps.len(),
+            counts: self.counts.named(),
+        };
+        self.status.serve(now, || Status::of(&facts, now));
+    }
+
+    /// Resets every connection at both ends.
+    fn end(&mut self, now: Instant) {
+        for (key, _) in std::mem::take(&mut self.apps) {
+            self.exchange.close(now, key, libc::ECONNRESET as u16);
+        }
+        for _ in 0..=self.config.connections / TURN {
+            self.transmit(now);
+        }
+    }
+}
+
+fn token_of(key: LineKey) -> u64 {
+    u64::from(key.number) | u64::from(key.is_ours) << 32
+}
+
+fn key_of(token: u64) -> LineKey {
+    LineKey { is_ours: token >> 32 & 1 == 1, number: token as u32 }
+}

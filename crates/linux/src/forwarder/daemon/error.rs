@@ -1,0 +1,43 @@
+//! Why a forwarder ended, or could not start.
+
+use crate::forwarder::config::Config;
+use crate::gateway::control::KeyError;
+use std::io;
+use std::net::SocketAddr;
+
+/// Why a forwarder ended, or could not start.
+#[derive(Debug, thiserror::Error)]
+pub enum DaemonError {
+    /// The key cannot be used.
+    #[error("{0}; {make}", make = Config::HOW_TO_MAKE)]
+    Key(#[from] KeyError),
+    /// Datagrams cannot be exchanged.
+    #[error("datagrams cannot be exchanged between {listen} and {peer}: {source}; set another `listen`")]
+    Datagrams {
+        /// Where they would be received.
+        listen: SocketAddr,
+        /// Where they would go.
+        peer: SocketAddr,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// Nobody can connect.
+    #[error("connections cannot be taken at {listen}: {source}; set another `listen` in this [[forward]]")]
+    Listen {
+        /// Where.
+        listen: SocketAddr,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// The status socket could not be opened.
+    #[error("no status socket in {directory}: {source}")]
+    Status {
+        /// Where.
+        directory: String,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// The system refused something that never fails in practice.
+    #[error("the forwarder cannot go on: {0}")]
+    System(#[from] io::Error),
+}
