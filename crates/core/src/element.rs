@@ -95,6 +95,12 @@ pub trait Element {
         Traffic::All
     }
 
+    /// True if a message may leave some packets later than it was sent: then packets that were sent in a row with messages
+    /// between them can leave together. Messages keep their order, and none leaves before a packet that was sent before it.
+    fn messages_may_wait(&self) -> bool {
+        false
+    }
+
     /// A packet came in at `port`. The element now owns it: it sends, holds, consumes or discards it.
     fn handle_packet(&mut self, cx: &mut Context<'_>, port: Port, packet: Packet);
 

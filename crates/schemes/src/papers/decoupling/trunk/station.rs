@@ -88,6 +88,11 @@ impl Element for Station {
         if self.near.is_some() { Traffic::Leaving } else { Traffic::Nothing }
     }
 
+    /// A header packet follows its data (DEC-9), and need not be the next behind them.
+    fn messages_may_wait(&self) -> bool {
+        true
+    }
+
     fn handle_packet(&mut self, cx: &mut Context<'_>, port: Port, packet: Packet) {
         let is_up = self.is_up();
         match &mut self.near {
