@@ -80,6 +80,10 @@ pub enum Traffic {
     Tcp,
     /// These, and the rest of IP where that is no burden: for now nothing of it waits in here.
     TcpFirst,
+    /// All of IP that is about to leave through the link; what arrives there passes.
+    Leaving,
+    /// None: it has only control messages to handle.
+    Nothing,
 }
 
 /// A packet processor between two links; a host is one too.
@@ -89,6 +93,12 @@ pub trait Element {
     /// its back.
     fn traffic(&self) -> Traffic {
         Traffic::All
+    }
+
+    /// True if a message may leave some packets later than it was sent: then packets that were sent in a row with messages
+    /// between them can leave together. Messages keep their order, and none leaves before a packet that was sent before it.
+    fn messages_may_wait(&self) -> bool {
+        false
     }
 
     /// A packet came in at `port`. The element now owns it: it sends, holds, consumes or discards it.

@@ -38,7 +38,7 @@ pub const PEER_KEYS: &[(&str, &str, &str)] = &[
 /// # Errors
 /// What cannot be read in them, or a scheme that has no peers.
 pub(super) fn read(file: &Keys<'_>, scheme: &SchemeEntry, link: LinkFacts) -> Result<Vec<PeerConfig>, ScenarioError> {
-    if scheme.placement != Placement::BothEnds {
+    if scheme.placement == Placement::NearEnd {
         let reason = format!("'{}' works alone at its end of a link: leave out the peers", scheme.slug);
         return Err(file.refuse("peer", reason));
     }
@@ -88,7 +88,7 @@ fn address_and_port(keys: &Keys<'_>) -> Result<Option<SocketAddr>, ScenarioError
     }
 }
 
-fn networks(keys: &Keys<'_>) -> Result<Vec<Network>, ScenarioError> {
+pub(super) fn networks(keys: &Keys<'_>) -> Result<Vec<Network>, ScenarioError> {
     let Some(entry) = keys.table.get("networks") else { return Ok(Vec::new()) };
     let read = |(text, _): (String, _)| text.parse::<Network>().map_err(|error| keys.bad(entry, error.to_string()));
     keys.texts(entry, "a list of networks")?.into_iter().map(read).collect()

@@ -12,6 +12,7 @@ mod forwarders;
 mod gateways;
 mod links;
 mod session;
+mod sites;
 
 use forwarders::Forwarders;
 pub(crate) use links::LinkReport;

@@ -5,6 +5,7 @@ use super::config::Config;
 use super::control::Secret;
 use super::divert::{self, Method, routed};
 use super::peers::PeerError;
+use super::same_path;
 use crate::finding::{Finding, Level};
 use crate::sys::interface;
 use std::path::Path;
@@ -24,6 +25,7 @@ pub fn check(config: &Config) -> Vec<Finding> {
     findings.extend(same_keys(&peers, config));
     findings.extend(peers.iter().filter_map(peer));
     findings.extend(apart(config));
+    findings.extend(same_path::findings(config));
     findings
 }
 
@@ -106,7 +108,7 @@ pub fn diversion(config: Option<&Config>) -> Vec<Finding> {
         (Ok(()), Some(Method::Routed)) => "the configuration says so".to_owned(),
         (Err(reason), _) => reason,
     };
-    if config.is_some_and(|config| !config.peers.is_empty()) {
+    if config.is_some_and(|config| !config.takes_whole_link()) {
         return vec![Finding::refusal(
             format!("packets of several peers are told apart at the link only: {reason}"),
             "build with clang and run a kernel with BPF and BTF, or have one peer",

@@ -31,6 +31,7 @@ mod outlet;
 pub mod peers;
 mod predecessor;
 pub mod runtime;
+mod same_path;
 pub mod scheme;
 mod share;
 pub mod status;
@@ -38,7 +39,7 @@ pub mod supervisor;
 mod values;
 pub mod worker;
 
-pub use config::{Config, ConfigError};
+pub use config::{Config, ConfigError, Direction};
 pub use facts::Facts;
 pub use inspect::{check, plan};
 pub use network::{Network, NetworkError};

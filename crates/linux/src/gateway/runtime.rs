@@ -23,6 +23,8 @@ use std::os::fd::{AsFd, BorrowedFd};
 const BATCH: usize = 64;
 /// What a device keeps for a worker that is busy, in packets.
 const DEVICE_QUEUE_PACKETS: usize = divert::DEVICE_QUEUE_PACKETS as usize;
+/// Messages that wait until packets sent after them have left, where the element lets them.
+const LATE_MESSAGES: usize = 8;
 /// Handled timeouts in a row before packets get their turn.
 const TIMEOUT_BATCH: usize = 64;
 
@@ -32,6 +34,8 @@ struct World {
     /// on the link, [`Port::LINK`] that of what leaves through it.
     devices: [TunDevice; 2],
     control: Option<ControlChannel>,
+    /// So many messages may wait for packets behind them.
+    late_messages: usize,
     outgoing: Vec<Outgoing>,
     /// What waits for its turn on a link that peers share.
     outlet: Option<Outlet>,
@@ -121,7 +125,7 @@ impl World {
     }
 
     fn write_all(&mut self, now: Instant, ledger: &mut Ledger, items: impl IntoIterator<Item = Outgoing>) {
-        let (mut staged_for, mut tokens) = (Port::INNER, VecDeque::new());
+        let (mut staged_for, mut tokens, mut late) = (Port::INNER, VecDeque::new(), Vec::new());
         for item in items {
             match item {
                 Outgoing::Packet(port, packet, token) => {
@@ -139,14 +143,24 @@ impl World {
                     tokens.push_back(token);
                 }
                 Outgoing::Control(message) => {
-                    self.write(now, ledger, staged_for, &mut tokens);
-                    if let Some(control) = &mut self.control {
-                        control.send(&message);
+                    late.push(message);
+                    if late.len() > self.late_messages {
+                        self.write(now, ledger, staged_for, &mut tokens);
+                        self.send_messages(&mut late);
                     }
                 }
             }
         }
         self.write(now, ledger, staged_for, &mut tokens);
+        self.send_messages(&mut late);
+    }
+
+    fn send_messages(&mut self, messages: &mut Vec<Vec<u8>>) {
+        for message in messages.drain(..) {
+            if let Some(control) = &mut self.control {
+                control.send(&message);
+            }
+        }
     }
 
     /// Writes what is staged for a device, and notes what became of it.
@@ -193,6 +207,7 @@ impl Runtime {
         let world = World {
             devices: [arrived, out],
             control,
+            late_messages: if scheme.element.messages_may_wait() { LATE_MESSAGES } else { 0 },
             outgoing: Vec::with_capacity(BATCH),
             outlet: None,
             statuses: VecDeque::new(),

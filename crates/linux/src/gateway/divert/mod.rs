@@ -41,6 +41,8 @@ pub enum Wanted {
     Tcp,
     /// All of IP.
     All,
+    /// All of IP that is about to leave, and nothing that arrives.
+    Leaving,
 }
 
 /// Traffic of one link, diverted as long as [`Diversion::beat`] is called, until this is dropped.
@@ -69,7 +71,7 @@ impl Diversion {
             Some(Method::Routed) => None,
             method => match LinkDiversion::start(config, method) {
                 Ok(link) => Some(link),
-                Err(DivertError::NoPrograms { .. }) if method.is_none() && config.peers.is_empty() => None,
+                Err(DivertError::NoPrograms { .. }) if method.is_none() && config.takes_whole_link() => None,
                 Err(error) => return Err(error),
             },
         };
