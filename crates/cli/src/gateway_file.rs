@@ -22,7 +22,7 @@ use airtcp_core::ValueType as _;
 use airtcp_core::{ByteSize, Rate};
 use airtcp_experiment::Catalogue;
 use airtcp_experiment::scenario::{Keys, Origin, Problem, ScenarioError, parse, scheme_settings};
-use airtcp_linux::gateway::{Config, ConfigError, Facts};
+use airtcp_linux::gateway::{Config, ConfigError, Direction, Facts};
 use airtcp_schemes::{LEAST_MEMORY, LinkFacts, MAX_MEMORY, Placement, SchemeEntry};
 use std::net::SocketAddr;
 use std::path::Path;
@@ -45,6 +45,11 @@ pub const KEYS: &[(&str, &str, &str)] = &[
     ("previous_key", "\"/etc/airtcp/old.key\"", "file with a secret that is accepted as well, while you change `key`"),
     ("insecure", "false", "true: no key; for links on which nobody else can send"),
     ("hops", "1", "hops to the peer: 1 if no router is in between; messages from further away are ignored"),
+    (
+        "direction",
+        "\"both\"",
+        "of a trunk: \"out\" if it only begins at this gateway, \"in\" if it only ends here; the other gateway then needs the opposite",
+    ),
     ("name", "\"wlan0\"", "name of this gateway's devices and sockets; the link's name if left out"),
     ("listen", "\"0.0.0.0:4791\"", "address for control messages; any address and the peer's port if left out"),
     ("rate", "\"20Mbit\"", "rate of the link in IP bits per second; the scheme sends no faster"),
@@ -90,7 +95,7 @@ pub fn read(file: &str, text: &str, catalogue: &Catalogue<'_>) -> Result<Config,
     keys.only(&valid)?;
     let link_entry = keys.required("link", "link = \"wlan0\"")?;
     let mut config = Config::new(scheme.slug, &keys.scalar(link_entry, "the name of an interface")?);
-    if scheme.placement == Placement::BothEnds {
+    if scheme.placement != Placement::NearEnd {
         keys.required("peer", "peer = \"10.9.0.2:4791\"")?;
     }
     let link = facts(&keys, LinkFacts::default())?;
@@ -106,6 +111,7 @@ pub fn read(file: &str, text: &str, catalogue: &Catalogue<'_>) -> Result<Config,
     config.previous_key = keys.value::<String>("previous_key")?.map(Into::into);
     config.insecure = keys.value("insecure")?.unwrap_or(false);
     config.hops = keys.value("hops")?.unwrap_or(1);
+    config.direction = direction(&keys, scheme)?;
     if let Some(name) = keys.value("name")? {
         config.name = name;
     }
@@ -142,15 +148,24 @@ fn scheme<'a>(keys: &Keys<'_>, catalogue: &Catalogue<'a>) -> Result<&'a SchemeEn
     let entry = keys.required("scheme", "scheme = \"gsnoop\"")?;
     let slug = keys.scalar(entry, "the name of a scheme")?;
     let found = catalogue.scheme(&slug).ok_or_else(|| {
-        let names = catalogue.schemes.iter().filter(|entry| entry.placement != Placement::Path);
-        let names = names.map(|entry| entry.slug.to_owned()).collect();
+        let names = catalogue.schemes.iter().map(|entry| entry.slug.to_owned()).collect();
         keys.no_such("scheme", &slug, "scheme", &entry.node.origin, names)
     })?;
-    if found.placement == Placement::Path {
-        let reason = format!("'{slug}' works along a path, not on one link, and runs in the simulator only");
-        return Err(keys.bad(entry, reason));
-    }
     Ok(found)
+}
+
+/// Which ways a trunk leads.
+fn direction(keys: &Keys<'_>, scheme: &SchemeEntry) -> Result<Direction, ScenarioError> {
+    let Some(entry) = keys.table.get("direction") else { return Ok(Direction::Both) };
+    if scheme.placement != Placement::Path {
+        return Err(keys.bad(entry, format!("'{}' works both ways: leave it out", scheme.slug)));
+    }
+    match keys.scalar(entry, "a direction")?.as_str() {
+        "both" => Ok(Direction::Both),
+        "out" => Ok(Direction::Out),
+        "in" => Ok(Direction::In),
+        other => Err(keys.bad(entry, format!("'{other}' is no direction; write \"both\", \"out\" or \"in\""))),
+    }
 }
 
 /// What a table says of a link, beside what is known already.

@@ -80,6 +80,10 @@ pub enum Traffic {
     Tcp,
     /// These, and the rest of IP where that is no burden: for now nothing of it waits in here.
     TcpFirst,
+    /// All of IP that is about to leave through the link; what arrives there passes.
+    Leaving,
+    /// None: it has only control messages to handle.
+    Nothing,
 }
 
 /// A packet processor between two links; a host is one too.

@@ -142,6 +142,8 @@ pub enum End {
     Near,
     /// The node named second, or `to`.
     Far,
+    /// Both at once: a gateway with a path each way. Only schemes along a path can be there.
+    Both,
 }
 
 /// What is known about the place of one element.

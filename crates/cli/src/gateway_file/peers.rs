@@ -38,7 +38,7 @@ pub const PEER_KEYS: &[(&str, &str, &str)] = &[
 /// # Errors
 /// What cannot be read in them, or a scheme that has no peers.
 pub(super) fn read(file: &Keys<'_>, scheme: &SchemeEntry, link: LinkFacts) -> Result<Vec<PeerConfig>, ScenarioError> {
-    if scheme.placement != Placement::BothEnds {
+    if scheme.placement == Placement::NearEnd {
         let reason = format!("'{}' works alone at its end of a link: leave out the peers", scheme.slug);
         return Err(file.refuse("peer", reason));
     }

@@ -9,6 +9,7 @@ mod controllers;
 mod convert;
 mod gateways;
 mod links;
+mod place;
 mod session;
 
 pub(crate) use links::LinkReport;

@@ -89,7 +89,7 @@ fn scheme(entry: &SchemeEntry) -> Topic {
     let boxes = match entry.placement {
         Placement::BothEnds => "Runs on two gateways, one at each end of the link.",
         Placement::NearEnd => "Runs on one gateway, at the node that the link's `between` names first.",
-        Placement::Path => "Runs on two nodes, those that `from` and `to` name; in the simulator only.",
+        Placement::Path => "Runs on two nodes, those that `from` and `to` name, or on two gateways.",
     };
     let semantics = if entry.keeps_end_to_end {
         "Keeps end-to-end semantics."
@@ -97,10 +97,7 @@ fn scheme(entry: &SchemeEntry) -> Topic {
         "Does not keep end-to-end semantics: it acknowledges data that the receiver may not have."
     };
     let parameters = Section {
-        title: match entry.placement {
-            Placement::Path => "parameters, in [schemes.<name>]".to_owned(),
-            _ => format!("parameters, in [schemes.<name>] and in a gateway file's [{}]", entry.slug),
-        },
+        title: format!("parameters, in [schemes.<name>] and in a gateway file's [{}]", entry.slug),
         keys: keys(entry.fields()),
     };
     Topic {

@@ -41,6 +41,8 @@ impl Burden {
     pub fn wanted(&mut self, now: Instant, traffic: Traffic) -> Wanted {
         match traffic {
             Traffic::Tcp => return Wanted::Tcp,
+            Traffic::Leaving => return Wanted::Leaving,
+            Traffic::Nothing => return Wanted::Nothing,
             Traffic::All => self.past_until = Instant::ZERO,
             Traffic::TcpFirst if self.is_much => self.past_until = now + PAST,
             Traffic::TcpFirst => {}

@@ -24,6 +24,19 @@ pub const RUN_DIRECTORY: &str = "/run/airtcp";
 /// Priority under SCHED_FIFO unless told otherwise: below the live link emulator's.
 pub const REALTIME_PRIORITY: u8 = 40;
 
+/// Which ways a scheme along a path works, seen from one gateway.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Direction {
+    /// Both.
+    #[default]
+    Both,
+    /// It begins here: packets that leave here enter it.
+    Out,
+    /// It ends here.
+    In,
+}
+
 /// Everything a gateway process needs to know.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -52,6 +65,9 @@ pub struct Config {
     pub insecure: bool,
     /// Hops to the peer: 1 if no router is in between.
     pub hops: u8,
+    /// Which ways a scheme along a path works; others have no choice.
+    #[serde(default)]
+    pub direction: Direction,
     /// Several peers in place of the one above. What is above of `peer`, keys and `hops` is then said of each, and
     /// `insecure` is for those without a key.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -130,6 +146,7 @@ impl Config {
             previous_key: None,
             insecure: false,
             hops: 1,
+            direction: Direction::Both,
             peers: Vec::new(),
             shared_rate_bps: None,
             max_memory_bytes: MAX_MEMORY.0,

@@ -38,7 +38,7 @@ pub mod supervisor;
 mod values;
 pub mod worker;
 
-pub use config::{Config, ConfigError};
+pub use config::{Config, ConfigError, Direction};
 pub use facts::Facts;
 pub use inspect::{check, plan};
 pub use network::{Network, NetworkError};

@@ -1,6 +1,6 @@
 //! From a configuration to the element it names, through the same table as the simulator.
 
-use super::config::Config;
+use super::config::{Config, Direction};
 use airtcp_core::{ByteSize, Element, Rng};
 use airtcp_schemes::{End, Placement, Reports, SchemeEntry, Site, find};
 
@@ -17,22 +17,19 @@ pub struct Scheme {
 /// Makes the element of one gateway, or says in a sentence what is wrong with the configuration.
 ///
 /// # Errors
-/// The scheme does not exist, is placed along a path, or refuses a setting.
+/// The scheme does not exist, or refuses a setting.
 pub fn make(schemes: &[SchemeEntry], config: &Config) -> Result<Scheme, String> {
     let entry = find(schemes, &config.scheme).ok_or_else(|| {
         let known: Vec<&str> = schemes.iter().map(|entry| entry.slug).collect();
         format!("there is no scheme '{}'; known: {} (airtcp show)", config.scheme, known.join(", "))
     })?;
-    if entry.placement == Placement::Path {
-        return Err(format!("'{}' works along a path, not on one link, and runs in the simulator only", entry.slug));
-    }
     let choice = entry.with(&config.settings).map_err(|error| error.to_string())?;
     let mode = choice.settings.fields().into_iter().find(|field| field.name == "mode");
     let mode = mode.map_or(String::new(), |field| field.value);
     let mut link = config.facts.link();
     link.mtu = link.mtu.or_else(|| interface_mtu(&config.link));
     let mut site = Site {
-        end: if config.facts.far_end { End::Far } else { End::Near },
+        end: end(entry, config),
         link,
         rng: &mut Rng::derive(config.seed.unwrap_or_else(unguessable), &format!("{} settings", config.scheme)),
         max_memory: ByteSize(config.max_memory_bytes),
@@ -41,6 +38,17 @@ pub fn make(schemes: &[SchemeEntry], config: &Config) -> Result<Scheme, String> 
     match choice.settings.make(&mut site) {
         Ok(element) => Ok(Scheme { element, reports: entry.reports, mode }),
         Err(error) => Err(error.to_string()),
+    }
+}
+
+/// Where on its link or path this gateway is.
+fn end(entry: &SchemeEntry, config: &Config) -> End {
+    match config.direction {
+        _ if entry.placement != Placement::Path && config.facts.far_end => End::Far,
+        _ if entry.placement != Placement::Path => End::Near,
+        Direction::Both => End::Both,
+        Direction::Out => End::Near,
+        Direction::In => End::Far,
     }
 }
 
@@ -58,20 +66,24 @@ pub(super) fn unguessable() -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use airtcp_core::Traffic;
     use airtcp_schemes::SCHEMES;
 
     #[test]
-    fn every_scheme_on_a_link_can_be_made_from_its_defaults() {
+    fn every_scheme_can_be_made_from_its_defaults() {
         for entry in SCHEMES {
-            let is_on_a_link = entry.placement != Placement::Path;
-            assert_eq!(make(SCHEMES, &Config::new(entry.slug, "air")).is_ok(), is_on_a_link, "{}", entry.slug);
+            assert!(make(SCHEMES, &Config::new(entry.slug, "air")).is_ok(), "{}", entry.slug);
         }
     }
 
     #[test]
-    fn a_scheme_along_a_path_is_refused_in_a_sentence() {
-        let message = make(SCHEMES, &Config::new("decoupling", "air")).err().unwrap();
-        assert!(message.contains("in the simulator only"), "{message}");
+    fn a_trunk_takes_what_leaves_where_it_begins_and_nothing_where_it_only_ends() {
+        for (direction, taken) in
+            [(Direction::Both, Traffic::Leaving), (Direction::Out, Traffic::Leaving), (Direction::In, Traffic::Nothing)]
+        {
+            let config = Config { direction, ..Config::new("decoupling", "air") };
+            assert_eq!(make(SCHEMES, &config).ok().unwrap().element.traffic(), taken, "{direction:?}");
+        }
     }
 
     #[test]

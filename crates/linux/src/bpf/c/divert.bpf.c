@@ -42,8 +42,8 @@ struct settings {
 };
 const volatile struct settings settings SEC(".rodata.settings") = {};
 
-/* Which packets are taken: none, TCP segments, all of IP. */
-enum wanted { NOTHING, TCP, ALL };
+/* Which packets are taken: none, TCP segments, all of IP, all of IP that is about to leave. */
+enum wanted { NOTHING, TCP, ALL, LEAVING };
 
 /* Written by the gateway ten times a second. */
 struct state {
@@ -189,7 +189,7 @@ static __always_inline int may_be_wanted(struct __sk_buff *skb, int way)
 {
 	u8 protocol = 0;
 
-	if (state.most_wanted == ALL)
+	if (state.most_wanted == ALL || (state.most_wanted == LEAVING && way == OUT))
 		return 1;
 	if (way == OUT && state.most_wanted == NOTHING)
 		return 0;
@@ -226,9 +226,9 @@ static __always_inline int is_wanted(struct __sk_buff *skb, const struct packet 
 		return 1;
 	if (wanted == NOTHING)
 		return 0;
-	if (wanted == ALL)
+	if (wanted == ALL || (wanted == LEAVING && way == OUT))
 		return !keeps_the_link_going(skb, packet);
-	return packet->protocol == PROTO_TCP && !packet->is_fragment;
+	return wanted == TCP && packet->protocol == PROTO_TCP && !packet->is_fragment;
 }
 
 static __always_inline int is_equal(const u8 *a, const u8 *b)

@@ -41,6 +41,8 @@ pub enum Wanted {
     Tcp,
     /// All of IP.
     All,
+    /// All of IP that is about to leave, and nothing that arrives.
+    Leaving,
 }
 
 /// Traffic of one link, diverted as long as [`Diversion::beat`] is called, until this is dropped.

@@ -48,6 +48,7 @@ pub const ENTRY: SchemeEntry = SchemeEntry {
 fn make(settings: &AsTcpSettings, site: &mut Site<'_>) -> Made {
     Ok(match site.end {
         End::Near => Box::new(AccessPoint::new(settings, site)),
-        End::Far => Box::new(Station::new(settings, site)),
+        // A link has two ends; both at once are of a path.
+        End::Far | End::Both => Box::new(Station::new(settings, site)),
     })
 }

@@ -5,7 +5,8 @@ use super::departure::{Departure, Stats};
 use super::guarantee::Guarantee;
 use super::settings::CircuitSettings;
 use super::tunnel::TunnelQueue;
-use airtcp_core::{Backlog, Instant, Packet, Rng};
+use airtcp_core::{Backlog, DropReason, Instant, Packet, Rng};
+use airtcp_link::Queue;
 use airtcp_tcp::{Connection, Endpoint};
 use alloc::vec::Vec;
 use core::net::IpAddr;
@@ -50,6 +51,31 @@ impl Circuit {
         }
     }
 
+    /// The same with another tunnel queue than the FIFO of `tunnel` packets: one that drops what it does not want
+    /// ([`Circuit::take_dropped`]) and takes everything.
+    #[must_use]
+    pub fn with_queue(mut self, queue: &Queue, max_memory: u64, rng: &mut Rng) -> Circuit {
+        self.queue = TunnelQueue::under(queue, max_memory, Rng::derive(rng.next_u64(), "tunnel queue"));
+        self
+    }
+
+    /// Opens every control TCP anew.
+    pub fn reopen(&mut self, now: Instant) {
+        for control in &mut self.controls {
+            control.reopen(&self.settings, &mut self.rng, now);
+        }
+    }
+
+    /// What the tunnel queue dropped, until there is no more.
+    pub fn take_dropped(&mut self) -> Option<(Packet, DropReason)> {
+        self.queue.take_dropped()
+    }
+
+    /// The next packet of the tunnel queue for somebody who does not ask for credit.
+    pub fn take_unasked(&mut self, now: Instant) -> Option<Packet> {
+        self.queue.pop(now)
+    }
+
     /// Packets that the tunnel queue still takes. (DEC-U5)
     pub fn room(&self) -> usize {
         self.queue.room()
@@ -63,7 +89,7 @@ impl Circuit {
         if let Some(guarantee) = self.guarantee.as_mut().filter(|_| self.queue.is_empty()) {
             guarantee.begin(now);
         }
-        self.queue.push(packet)
+        self.queue.push(now, packet)
     }
 
     /// True for an answer to one of the control TCPs.
@@ -87,7 +113,7 @@ impl Circuit {
 
     /// The next packet to send now; call again until there is none.
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Departure> {
-        if let Some(packet) = self.guarantee.as_mut().and_then(|guarantee| guarantee.take(&mut self.queue)) {
+        if let Some(packet) = self.guarantee.as_mut().and_then(|guarantee| guarantee.take(now, &mut self.queue)) {
             self.stats.guaranteed_packets += 1;
             self.stats.guaranteed_bytes += u64::from(packet.wire_len());
             return Some(Departure::Data(packet));

@@ -19,6 +19,8 @@ pub struct CircuitEnd {
     remote: IpAddr,
     controls: Vec<Connection>,
     resets: VecDeque<Packet>,
+    /// Nobody but the other end can have sent what arrives.
+    is_trusting: bool,
     rng: Rng,
 }
 
@@ -32,8 +34,22 @@ impl CircuitEnd {
             remote,
             controls: Vec::new(),
             resets: VecDeque::new(),
+            is_trusting: false,
             rng: Rng::derive(rng.next_u64(), "circuit end"),
         }
+    }
+
+    /// The same where nobody but the other end can have sent what arrives: a control TCP that connects anew takes the
+    /// place of its former self at once.
+    #[must_use]
+    pub fn trusting(self) -> CircuitEnd {
+        CircuitEnd { is_trusting: true, ..self }
+    }
+
+    /// Ends every control TCP without a word.
+    pub fn forget(&mut self) {
+        self.controls.clear();
+        self.resets.clear();
     }
 
     /// True for a packet of one of the control TCPs.
@@ -49,7 +65,10 @@ impl CircuitEnd {
     /// Takes a packet that it [`owns`](CircuitEnd::owns); a damaged one is ignored.
     pub fn handle_control(&mut self, now: Instant, packet: &Packet) {
         let Some(flow) = packet.flow().filter(|_| self.owns(packet) && packet.checksum_holds()) else { return };
-        self.controls.retain(|connection| !connection.is_closed());
+        let is_superseded = |connection: &Connection| {
+            self.is_trusting && connection.flow() == flow.reversed() && connects_anew(connection, packet)
+        };
+        self.controls.retain(|connection| !connection.is_closed() && !is_superseded(connection));
         let known = self.controls.iter_mut().find(|connection| connection.flow() == flow.reversed());
         match known {
             Some(connection) => take(connection, now, packet),
@@ -106,6 +125,11 @@ impl CircuitEnd {
     pub fn check(&self) -> Result<(), &'static str> {
         self.controls.iter().try_for_each(Connection::stream_check)
     }
+}
+
+/// True for a SYN that is not the one this connection began with.
+fn connects_anew(connection: &Connection, packet: &Packet) -> bool {
+    packet.tcp().is_some_and(|tcp| tcp.flags.syn() && connection.position_of(tcp.sequence) != -1)
 }
 
 /// A header packet is the segment that it stands for, anything else what it is.

@@ -71,14 +71,19 @@ impl ControlSender {
         self.note_failure(now);
     }
 
+    /// Connects anew.
+    pub fn reopen(&mut self, settings: &CircuitSettings, rng: &mut Rng, now: Instant) {
+        let (local, remote) = (self.connection.local(), self.connection.remote());
+        self.connection = connect(settings, local, remote, rng, now);
+        self.reopen_at = None;
+        // A grant that nothing has used ends with its connection; a debit stays.
+        self.released -= u64::try_from(-self.owed()).unwrap_or(0);
+    }
+
     /// Acts on every deadline that has passed.
     pub fn handle_timeout(&mut self, settings: &CircuitSettings, rng: &mut Rng, now: Instant) {
         if self.reopen_at.is_some_and(|at| at <= now) {
-            let (local, remote) = (self.connection.local(), self.connection.remote());
-            self.connection = connect(settings, local, remote, rng, now);
-            self.reopen_at = None;
-            // A grant that nothing has used ends with its connection; a debit stays.
-            self.released -= u64::try_from(-self.owed()).unwrap_or(0);
+            self.reopen(settings, rng, now);
         }
         self.waits_for_shaper &= self.shaped_until > now;
         self.connection.handle_timeout(now);
@@ -99,8 +104,11 @@ impl ControlSender {
         {
             return Some(Departure::Control(header));
         }
-        if !queue.is_empty() && self.credit(now) > 0 && self.shaper_lets_out(now) {
-            let data = queue.pop()?;
+        if !queue.is_empty()
+            && self.credit(now) > 0
+            && self.shaper_lets_out(now)
+            && let Some(data) = queue.pop(now)
+        {
             self.forward(now, u64::from(data.wire_len()), stats);
             return Some(Departure::Data(data));
         }

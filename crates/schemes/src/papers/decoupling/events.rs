@@ -14,4 +14,6 @@ airtcp_core::declare! { Event, EVENTS:
 airtcp_core::declare! { Gauge, GAUGES:
     /// Congestion windows of a circuit's control TCPs together, in virtual bytes (TCP Decoupling).
     CIRCUIT_WINDOW_BYTES = "circuit_window_bytes",
+    /// 1 while packets can cross a trunk between two gateways, else 0 (TCP Decoupling).
+    TRUNK_OPEN = "trunk_open",
 }

@@ -51,12 +51,12 @@ impl Guarantee {
     }
 
     /// The next packet that is due.
-    pub fn take(&mut self, queue: &mut TunnelQueue) -> Option<Packet> {
+    pub fn take(&mut self, now: Instant, queue: &mut TunnelQueue) -> Option<Packet> {
         if !self.is_open || self.bucket <= 0 {
             self.is_open = false;
             return None;
         }
-        let Some(packet) = queue.pop() else {
+        let Some(packet) = queue.pop(now) else {
             self.is_open = false;
             return None;
         };

@@ -43,4 +43,4 @@ pub use circuit::Circuit;
 pub use circuit_end::CircuitEnd;
 pub use departure::{Departure, Stats};
 pub use settings::CircuitSettings;
-pub use trunk::{ENTRY, Far, Near};
+pub use trunk::{ENTRY, EndSettings, Fail, Far, Headers, Near, Station, TrunkSettings};

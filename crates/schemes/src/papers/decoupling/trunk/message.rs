@@ -1,0 +1,94 @@
+//! Messages between the two ends of a trunk: a byte that says what it is, then a HELLO, or the TCP header of a control
+//! TCP's segment. Such segments have no payload, and no addresses: they are between the two ends.
+//!
+//! ```text
+//!  0      1
+//!  | kind | HELLO (32 bytes), or TCP header with options (20 to 60 bytes) |
+//! ```
+
+use crate::peer::Hello;
+use airtcp_core::packet::protocol;
+use airtcp_core::{Context, DropReason, Packet, Peer as PeerId};
+use alloc::vec::Vec;
+use core::net::{IpAddr, Ipv4Addr};
+
+/// Where the circuit of such a trunk says it begins and ends: addresses that nobody has (RFC 5737).
+pub(super) const NEAR: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));
+pub(super) const FAR: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 2));
+
+const IP_HEADER: usize = 20;
+const TCP_HEADER_MAX: usize = 60;
+
+/// Which way a segment of a control TCP goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Way {
+    /// From the circuit to its far end: header packets.
+    Out,
+    /// Back: acknowledgments.
+    Back,
+}
+
+/// One message.
+#[derive(Debug)]
+pub(super) enum Message {
+    Hello(Hello),
+    Segment(Way, Packet),
+}
+
+mod kind {
+    pub const HELLO: u8 = 0;
+    pub const OUT: u8 = 1;
+    pub const BACK: u8 = 2;
+}
+
+/// A HELLO as it stands on the wire.
+pub(super) fn encode_hello(hello: &Hello) -> Vec<u8> {
+    let mut bytes = Vec::from([kind::HELLO]);
+    hello.write(&mut bytes);
+    bytes
+}
+
+/// A segment of a control TCP as it stands on the wire.
+pub(super) fn encode_segment(way: Way, segment: &Packet) -> Vec<u8> {
+    let kind = if way == Way::Out { kind::OUT } else { kind::BACK };
+    let wire = segment.to_wire();
+    let mut bytes = Vec::with_capacity(1 + wire.len() - IP_HEADER);
+    bytes.push(kind);
+    bytes.extend_from_slice(&wire[IP_HEADER..]);
+    bytes
+}
+
+/// Reads a message; `None` if it is none.
+pub(super) fn decode(bytes: &[u8]) -> Option<Message> {
+    let (kind, mut rest) = bytes.split_first()?;
+    match *kind {
+        kind::HELLO => Hello::read(&mut rest).filter(|_| rest.is_empty()).map(Message::Hello),
+        kind::OUT => segment(rest, [NEAR, FAR]).map(|segment| Message::Segment(Way::Out, segment)),
+        kind::BACK => segment(rest, [FAR, NEAR]).map(|segment| Message::Segment(Way::Back, segment)),
+        _ => None,
+    }
+}
+
+fn segment(header: &[u8], [source, destination]: [IpAddr; 2]) -> Option<Packet> {
+    if header.len() > TCP_HEADER_MAX {
+        return None;
+    }
+    // What the header is of does not matter as long as it is the same at both ends: that is what its checksum covers.
+    let ip = Packet::opaque(source, destination, protocol::TCP, header.to_vec().into()).to_wire();
+    let segment = Packet::parse(ip)?;
+    (segment.tcp().is_some() && segment.payload_len() == 0 && segment.checksum_holds()).then_some(segment)
+}
+
+/// Sends a segment to the other end as a message.
+pub(super) fn send(cx: &mut Context<'_>, way: Way, segment: &Packet) {
+    cx.send_control(PeerId::OTHER_END, &encode_segment(way, segment));
+}
+
+/// A segment of a control TCP ends here.
+pub(super) fn end(cx: &mut Context<'_>, packet: Packet) {
+    if packet.checksum_holds() {
+        cx.consume(packet);
+    } else {
+        cx.discard(packet, DropReason::CORRUPTED);
+    }
+}

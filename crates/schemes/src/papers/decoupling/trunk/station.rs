@@ -1,0 +1,178 @@
+//! One end of a trunk whose control TCPs travel in messages: the sending end, the receiving end, or both for a trunk each
+//! way. Between gateways it is always this.
+//!
+//! The two ends say HELLO to each other. A far end that restarted, or was silent and is back, finds the control TCPs opened
+//! anew: no timer that grew during an outage is waited for. While the far end does not answer, or takes no control TCP,
+//! packets pass beside the trunk, or wait and are dropped, as [`Fail`] says.
+
+use super::far::Far;
+use super::message::{self, FAR, Message, NEAR, Way};
+use super::near::Near;
+use super::settings::{Fail, TrunkSettings};
+use crate::egress::flow_queue;
+use crate::hop::hello_distance;
+use crate::papers::decoupling::{Circuit, CircuitEnd, events};
+use crate::peer::{Change, Peer};
+use crate::{End, Site};
+use airtcp_core::{Backlog, Context, Duration, Element, Gauge, Instant, Packet, Peer as PeerId, Port, Traffic};
+
+/// A far end that answers and takes no control TCP for so long is not set up for it.
+const NOT_TAKEN_AFTER: Duration = Duration::from_secs(10);
+
+/// See the module.
+#[derive(Debug)]
+pub struct Station {
+    near: Option<Near>,
+    far: Option<Far>,
+    peer: Peer,
+    fail: Fail,
+    /// Packets entered the trunk after the last call.
+    was_up: bool,
+    /// Since when the far end answers and takes no control TCP.
+    not_taken_since: Option<Instant>,
+    is_not_taken: bool,
+}
+
+impl Station {
+    /// The element at one end, or both ends of a trunk each way; `settings` were checked.
+    pub fn new(settings: &TrunkSettings, site: &mut Site<'_>) -> Station {
+        let ends = &settings.ends;
+        let mut peer = Peer::new(ends.hello, ends.peer_timeout, None, site.rng.next_u64());
+        peer.keep_distance(hello_distance(site.link.rate));
+        let near = (site.end != End::Far).then(|| {
+            // It connects when the far end is there.
+            let circuit = Circuit::new(&settings.circuit, NEAR, FAR, site.rng, Instant::ZERO);
+            let queue = ends.queue.clone().unwrap_or_else(flow_queue);
+            let circuit = circuit.with_queue(&queue, site.max_memory.0 / 4, site.rng);
+            Near::by_message(circuit, site.max_memory.0)
+        });
+        let far =
+            (site.end != End::Near).then(|| Far::by_message(CircuitEnd::new(&settings.circuit, FAR, NEAR, site.rng)));
+        Station { near, far, peer, fail: ends.fail, was_up: false, not_taken_since: None, is_not_taken: false }
+    }
+
+    /// Packets can cross the trunk.
+    fn is_up(&self) -> bool {
+        self.peer.in_reach() && self.near.as_ref().is_none_or(|near| near.circuit().is_open())
+    }
+
+    /// The other end is another process, or was silent: nothing of before holds.
+    fn begin_anew(&mut self, cx: &mut Context<'_>) {
+        if let Some(far) = &mut self.far {
+            far.forget();
+        }
+        if let Some(near) = &mut self.near {
+            near.reopen(cx.now());
+            near.drive(cx);
+        }
+    }
+
+    /// What follows from the trunk having gone up or down.
+    fn follow(&mut self, cx: &mut Context<'_>) {
+        let is_up = self.is_up();
+        let was_up = core::mem::replace(&mut self.was_up, is_up);
+        if was_up && !is_up && self.fail == Fail::Open {
+            self.near.iter_mut().for_each(|near| near.release(cx));
+        }
+        if is_up || !self.peer.in_reach() {
+            self.not_taken_since = None;
+        } else {
+            self.not_taken_since.get_or_insert(cx.now());
+        }
+        let is_long = |since: Instant| cx.now().saturating_since(since) >= NOT_TAKEN_AFTER;
+        self.is_not_taken = self.not_taken_since.is_some_and(is_long);
+    }
+}
+
+impl Element for Station {
+    /// Only what leaves enters a trunk, and what is in one is not looked at where it arrives.
+    fn traffic(&self) -> Traffic {
+        if self.near.is_some() { Traffic::Leaving } else { Traffic::Nothing }
+    }
+
+    fn handle_packet(&mut self, cx: &mut Context<'_>, port: Port, packet: Packet) {
+        let is_up = self.is_up();
+        match &mut self.near {
+            Some(near) if port == Port::INNER && (is_up || self.fail == Fail::Closed) => {
+                near.tunnel(cx, packet);
+                if self.peer.in_reach() {
+                    near.drive(cx);
+                }
+            }
+            _ => cx.send(port.opposite(), packet),
+        }
+        self.follow(cx);
+    }
+
+    fn handle_ready(&mut self, cx: &mut Context<'_>, port: Port) {
+        if let Some(near) = self.near.as_mut().filter(|_| self.peer.in_reach()) {
+            near.handle_ready(cx, port);
+        }
+        self.follow(cx);
+    }
+
+    fn handle_control(&mut self, cx: &mut Context<'_>, from: PeerId, bytes: &[u8]) {
+        match self.peer.hear(cx, from, bytes, message::decode) {
+            Some(Message::Hello(hello)) => {
+                if self.peer.on_hello(cx, &hello) != Change::None {
+                    self.begin_anew(cx);
+                }
+            }
+            // Who has not said HELLO lately is answered when it does.
+            Some(Message::Segment(..)) if !self.peer.in_reach() => {}
+            Some(Message::Segment(Way::Out, segment)) => {
+                self.far.iter_mut().for_each(|far| far.handle_segment(cx, &segment));
+            }
+            Some(Message::Segment(Way::Back, segment)) => {
+                self.near.iter_mut().for_each(|near| near.handle_answer(cx, &segment));
+            }
+            None => {}
+        }
+        self.follow(cx);
+    }
+
+    fn handle_timeout(&mut self, cx: &mut Context<'_>) {
+        if let Some(hello) = self.peer.handle_timeout(cx).hello {
+            cx.send_control(PeerId::OTHER_END, &message::encode_hello(&hello));
+        }
+        if self.peer.in_reach() {
+            self.near.iter_mut().for_each(|near| near.handle_timeout(cx));
+            self.far.iter_mut().for_each(|far| far.handle_timeout(cx));
+        }
+        self.follow(cx);
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        let near = self.near.as_ref().and_then(Near::poll_timeout);
+        let far = self.far.as_ref().and_then(Far::poll_timeout);
+        let due = [near, far].into_iter().flatten().filter(|_| self.peer.in_reach());
+        due.chain([self.peer.poll_timeout()]).min()
+    }
+
+    fn held(&self) -> Backlog {
+        self.near.as_ref().map_or_else(Backlog::default, Near::held)
+    }
+
+    fn observe(&self, gauge: &mut dyn FnMut(Gauge, u64)) {
+        if let Some(near) = &self.near {
+            near.observe(gauge);
+        }
+        gauge(Gauge::LINK_RTT_NS, self.peer.rtt().as_nanos());
+        gauge(events::TRUNK_OPEN, u64::from(self.is_up()));
+        // Who is asked to hold back packets holds them back whoever answers.
+        if self.fail == Fail::Open || self.near.is_none() {
+            gauge(Gauge::PEER_IN_REACH, u64::from(self.is_up()));
+        }
+    }
+
+    fn advice(&self) -> Option<&'static str> {
+        self.is_not_taken.then_some(
+            "the other gateway answers and does not take this trunk: leave out `direction` there, or write \"in\"",
+        )
+    }
+
+    fn check(&self) -> Result<(), &'static str> {
+        self.near.iter().try_for_each(Near::check)?;
+        self.far.iter().try_for_each(Far::check)
+    }
+}
