@@ -46,6 +46,11 @@ pub const KEYS: &[(&str, &str, &str)] = &[
     ("insecure", "false", "true: no key; for links on which nobody else can send"),
     ("hops", "1", "hops to the peer: 1 if no router is in between; messages from further away are ignored"),
     (
+        "networks",
+        "[\"10.1.0.0/16\"]",
+        "what is behind the peer: only packets from and to there are the gateway's; all of the next hop, or of the link, if left out",
+    ),
+    (
         "direction",
         "\"both\"",
         "of a trunk: \"out\" if it only begins at this gateway, \"in\" if it only ends here; the other gateway then needs the opposite",
@@ -112,6 +117,7 @@ pub fn read(file: &str, text: &str, catalogue: &Catalogue<'_>) -> Result<Config,
     config.insecure = keys.value("insecure")?.unwrap_or(false);
     config.hops = keys.value("hops")?.unwrap_or(1);
     config.direction = direction(&keys, scheme)?;
+    config.networks = peers::networks(&keys)?;
     if let Some(name) = keys.value("name")? {
         config.name = name;
     }

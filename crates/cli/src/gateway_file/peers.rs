@@ -88,7 +88,7 @@ fn address_and_port(keys: &Keys<'_>) -> Result<Option<SocketAddr>, ScenarioError
     }
 }
 
-fn networks(keys: &Keys<'_>) -> Result<Vec<Network>, ScenarioError> {
+pub(super) fn networks(keys: &Keys<'_>) -> Result<Vec<Network>, ScenarioError> {
     let Some(entry) = keys.table.get("networks") else { return Ok(Vec::new()) };
     let read = |(text, _): (String, _)| text.parse::<Network>().map_err(|error| keys.bad(entry, error.to_string()));
     keys.texts(entry, "a list of networks")?.into_iter().map(read).collect()

@@ -46,7 +46,7 @@ impl Place {
         let Some(Path { hops, own, networks, direction }) = path else {
             return line(format_args!("peer = \"{address}:{PORT}\""));
         };
-        line(format_args!("direction = \"{direction}\"\nlisten = \"{own}:{PORT}\"\n\n[[peer]]\nname = \"other\""));
+        line(format_args!("direction = \"{direction}\"\nlisten = \"{own}:{PORT}\""));
         let networks: Vec<String> = networks.iter().map(|network| format!("\"{network}/{}\"", bits(network))).collect();
         let networks = networks.join(", ");
         line(format_args!("peer = \"{address}:{PORT}\"\nhops = {hops}\nnetworks = [{networks}]"));

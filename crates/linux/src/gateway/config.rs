@@ -4,6 +4,7 @@
 use super::control::Secret;
 use super::divert::Method;
 use super::facts::Facts;
+use super::network::Network;
 use super::peers::{self, CONTROL_PORT, Common, PeerConfig, PeerError};
 use crate::sys::tun::NAME_MAX;
 use airtcp_core::Value;
@@ -65,6 +66,10 @@ pub struct Config {
     pub insecure: bool,
     /// Hops to the peer: 1 if no router is in between.
     pub hops: u8,
+    /// What is behind the peer: only packets from and to there are the gateway's. If there is nothing here, those of the
+    /// next hop to it are, or of the whole link.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub networks: Vec<Network>,
     /// Which ways a scheme along a path works; others have no choice.
     #[serde(default)]
     pub direction: Direction,
@@ -123,8 +128,8 @@ pub enum ConfigError {
     /// Not a priority.
     #[error("{0} is no real-time priority: use 1 to 99, or leave it out")]
     Priority(u8),
-    /// Several peers where packets are not told apart.
-    #[error("policy routes do not tell packets of several peers apart: leave out `method`, or have one peer")]
+    /// Several peers, or networks, where packets are not told apart.
+    #[error("policy routes do not tell packets apart: leave out `method`, or `networks`, and have one peer")]
     RoutedPeers,
     /// The peers make no sense; which of them, if it is one.
     #[error("{1}")]
@@ -146,6 +151,7 @@ impl Config {
             previous_key: None,
             insecure: false,
             hops: 1,
+            networks: Vec::new(),
             direction: Direction::Both,
             peers: Vec::new(),
             shared_rate_bps: None,
@@ -219,7 +225,7 @@ impl Config {
         if self.hops == 0 {
             return Err(ConfigError::Hops);
         }
-        if self.method == Some(Method::Routed) && !self.peers.is_empty() {
+        if self.method == Some(Method::Routed) && !self.takes_whole_link() {
             return Err(ConfigError::RoutedPeers);
         }
         self.validate_peers()?;
@@ -227,6 +233,11 @@ impl Config {
             Some(priority) if !(1..=99).contains(&priority) => Err(ConfigError::Priority(priority)),
             _ => Ok(()),
         }
+    }
+
+    /// False if packets of several peers, or of networks, are to be told from others: policy routes cannot.
+    pub(super) fn takes_whole_link(&self) -> bool {
+        self.peers.is_empty() && self.networks.is_empty()
     }
 
     fn validate_peers(&self) -> Result<(), ConfigError> {
@@ -239,6 +250,7 @@ impl Config {
             ("key", self.key.is_some()),
             ("previous_key", self.previous_key.is_some()),
             ("hops", self.hops != 1),
+            ("networks", !self.networks.is_empty()),
         ];
         if let Some((key, _)) = of_one.iter().find(|(_, is_set)| *is_set) {
             return Err(ConfigError::Peer(None, PeerError::ForOne(key)));

@@ -106,7 +106,7 @@ pub fn diversion(config: Option<&Config>) -> Vec<Finding> {
         (Ok(()), Some(Method::Routed)) => "the configuration says so".to_owned(),
         (Err(reason), _) => reason,
     };
-    if config.is_some_and(|config| !config.peers.is_empty()) {
+    if config.is_some_and(|config| !config.takes_whole_link()) {
         return vec![Finding::refusal(
             format!("packets of several peers are told apart at the link only: {reason}"),
             "build with clang and run a kernel with BPF and BTF, or have one peer",

@@ -71,7 +71,7 @@ impl Diversion {
             Some(Method::Routed) => None,
             method => match LinkDiversion::start(config, method) {
                 Ok(link) => Some(link),
-                Err(DivertError::NoPrograms { .. }) if method.is_none() && config.peers.is_empty() => None,
+                Err(DivertError::NoPrograms { .. }) if method.is_none() && config.takes_whole_link() => None,
                 Err(error) => return Err(error),
             },
         };

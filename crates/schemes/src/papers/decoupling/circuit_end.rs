@@ -46,12 +46,6 @@ impl CircuitEnd {
         CircuitEnd { is_trusting: true, ..self }
     }
 
-    /// Ends every control TCP without a word.
-    pub fn forget(&mut self) {
-        self.controls.clear();
-        self.resets.clear();
-    }
-
     /// True for a packet of one of the control TCPs.
     pub fn owns(&self, packet: &Packet) -> bool {
         packet.flow().is_some_and(|flow| {

@@ -107,7 +107,7 @@ impl LinkDiversion {
             link: index,
             has_mac: has_addresses(header),
             control_port: config.listen_address().map_or(0, |address| address.port()),
-            by_network: config.peers.iter().any(|peer| !peer.networks.is_empty()),
+            by_network: !config.networks.is_empty() || config.peers.iter().any(|peer| !peer.networks.is_empty()),
             devices: peers.iter().map(|peer| devices(&peer.name)).collect::<Result<_, _>>()?,
         };
         let program = Program::load(&settings.bytes()).map_err(no_programs)?;
@@ -177,6 +177,7 @@ fn tell(program: &Program, settings: &Settings, config: &Config) -> std::io::Res
         program.set_owner(pair.out, peer)?;
         program.set_owner(pair.r#in, peer)?;
     }
+    config.networks.iter().try_for_each(|network| program.set_network(&peers::network_key(network), 0))?;
     for (index, peer) in (0..).zip(&config.peers) {
         peer.networks.iter().try_for_each(|network| program.set_network(&peers::network_key(network), index))?;
     }
@@ -185,6 +186,9 @@ fn tell(program: &Program, settings: &Settings, config: &Config) -> std::io::Res
 
 /// How the packets of each peer are known.
 fn known_by(config: &Config, has_mac: bool) -> Vec<KnownBy> {
+    if !config.networks.is_empty() {
+        return vec![KnownBy::Networks];
+    }
     if config.peers.is_empty() {
         let is_shared = has_mac && config.peer.is_some();
         return vec![if is_shared { KnownBy::NextHop { alone: true } } else { KnownBy::Link }];

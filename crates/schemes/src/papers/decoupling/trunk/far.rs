@@ -23,11 +23,6 @@ impl Far {
         Far { end: end.trusting(), by_message: true }
     }
 
-    /// The other end is another process, or has come back.
-    pub(super) fn forget(&mut self) {
-        self.end.forget();
-    }
-
     /// A segment of a control TCP that came in a message.
     pub(super) fn handle_segment(&mut self, cx: &mut Context<'_>, segment: &Packet) {
         self.end.handle_control(cx.now(), segment);

@@ -54,6 +54,7 @@ impl Near {
         if let Err(packet) = self.circuit.offer(cx.now(), packet) {
             cx.discard(packet, DropReason::QUEUE_FULL);
         }
+        self.discard_dropped(cx);
     }
 
     /// What waits leaves without credit and header packets.

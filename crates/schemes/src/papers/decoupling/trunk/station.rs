@@ -56,11 +56,9 @@ impl Station {
         self.peer.in_reach() && self.near.as_ref().is_none_or(|near| near.circuit().is_open())
     }
 
-    /// The other end is another process, or was silent: nothing of before holds.
+    /// The other end is another process, or was silent: no control TCP of before is worth its timers. At the other end
+    /// their SYNs end what they were.
     fn begin_anew(&mut self, cx: &mut Context<'_>) {
-        if let Some(far) = &mut self.far {
-            far.forget();
-        }
         if let Some(near) = &mut self.near {
             near.reopen(cx.now());
             near.drive(cx);
@@ -118,15 +116,14 @@ impl Element for Station {
                     self.begin_anew(cx);
                 }
             }
-            // Who has not said HELLO lately is answered when it does.
-            Some(Message::Segment(..)) if !self.peer.in_reach() => {}
             Some(Message::Segment(Way::Out, segment)) => {
                 self.far.iter_mut().for_each(|far| far.handle_segment(cx, &segment));
             }
-            Some(Message::Segment(Way::Back, segment)) => {
+            // The control TCPs are opened anew when it says HELLO.
+            Some(Message::Segment(Way::Back, segment)) if self.peer.in_reach() => {
                 self.near.iter_mut().for_each(|near| near.handle_answer(cx, &segment));
             }
-            None => {}
+            Some(Message::Segment(Way::Back, _)) | None => {}
         }
         self.follow(cx);
     }
