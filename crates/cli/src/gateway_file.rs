@@ -22,6 +22,7 @@ use airtcp_core::ValueType as _;
 use airtcp_core::{ByteSize, Rate};
 use airtcp_experiment::Catalogue;
 use airtcp_experiment::scenario::{Keys, Origin, Problem, ScenarioError, parse, scheme_settings};
+use airtcp_linux::gateway::scheme::make;
 use airtcp_linux::gateway::{Config, ConfigError, Direction, Facts};
 use airtcp_schemes::{LEAST_MEMORY, LinkFacts, MAX_MEMORY, Placement, SchemeEntry};
 use std::net::SocketAddr;
@@ -136,6 +137,10 @@ pub fn read(file: &str, text: &str, catalogue: &Catalogue<'_>) -> Result<Config,
     }
     config.facts = Facts::near(link);
     parameters(&keys, scheme, &mut config)?;
+    // What goes between two nodes of a scenario need not go between two gateways.
+    if let (Err(error), Some(table)) = (make(catalogue.schemes, &config), keys.table.get(scheme.slug)) {
+        return Err(Problem::Topology(error).at(&table.node.origin));
+    }
     config.validate().map_err(|error| {
         let about = match error {
             ConfigError::NoKey => "peer",

@@ -1,7 +1,9 @@
 //! The gateway file: what it means, and one golden test per kind of error.
 
 use airtcp::gateway_file;
+use airtcp_core::Value;
 use airtcp_experiment::Catalogue;
+use airtcp_linux::gateway::Direction;
 use insta::assert_snapshot;
 
 /// The whole file on one box, as promised to operators.
@@ -153,9 +155,36 @@ fn text_that_is_not_toml() {
     assert_snapshot!(error_with("schema = 1", "schema 1"), @"gateway.toml:2: not valid TOML: key with no value, expected `=`");
 }
 
+/// One end of a trunk to a site three routers away.
+const TRUNK: &str = r#"schema = 1
+scheme = "decoupling"
+link = "wan0"
+peer = "198.51.100.7:4791"
+hops = 4
+key = "/etc/airtcp/site.key"
+networks = ["10.7.0.0/16", "fd07::/48"]
+direction = "out"
+
+[decoupling]
+controls = 2
+queue = { kind = "fq-codel", target = "20ms" }
+"#;
+
 #[test]
-fn a_scheme_along_a_path() {
-    assert_snapshot!(error_with("\"gsnoop\"", "\"decoupling\""), @"gateway.toml:3: bad value for 'scheme' in the file: 'decoupling' works along a path, not on one link, and runs in the simulator only (airtcp show gateway)");
+fn a_trunk_leads_to_the_networks_of_a_peer_some_routers_away() {
+    let config = read(TRUNK).unwrap();
+    assert_eq!((config.hops, config.direction, config.networks.len()), (4, Direction::Out, 2));
+    assert!(matches!(config.settings["queue"], Value::Table(_)));
+    assert_eq!(read(&TRUNK.replace("direction = \"out\"\n", "")).unwrap().direction, Direction::Both);
+}
+
+#[test]
+fn a_trunk_that_cannot_be() {
+    let with = |from: &str, to: &str| read(&TRUNK.replacen(from, to, 1)).expect_err("an error");
+    assert_snapshot!(with("\"out\"", "\"up\""), @r#"gateway.toml:8: bad value for 'direction' in the file: 'up' is no direction; write "both", "out" or "in" (airtcp show gateway)"#);
+    assert_snapshot!(with("controls = 2", "headers = \"tcp\""), @"gateway.toml:10: impossible topology: bad value for 'headers': as segments the control TCPs need the addresses of both ends, which are known of a path between two nodes of a scenario; between gateways write udp");
+    assert_snapshot!(with("peer = \"198.51.100.7:4791\"\n", ""), @r#"gateway.toml:1: missing key 'peer' in the file; write for example peer = "10.9.0.2:4791" (airtcp show gateway)"#);
+    assert_snapshot!(error_with("link =", "direction = \"in\"\nlink ="), @"gateway.toml:4: bad value for 'direction' in the file: 'gsnoop' works both ways: leave it out (airtcp show gateway)");
 }
 
 /// A hub: one peer at a known address, one that is known by its key wherever it is.

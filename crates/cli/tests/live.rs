@@ -159,6 +159,72 @@ fn live_what_is_not_tcp_is_measured_and_repaired() {
     std::fs::remove_dir_all(directory).unwrap();
 }
 
+/// Two trunks over one bottleneck, with control TCPs that have no coarse timer: shares settle within seconds.
+const TRUNKS: &str = r#"
+schema = 1
+base = "BASE"
+
+[vary]
+cases.trunks = [
+  { label = "1 : 1", SITE, NEIGHBOUR },
+  { label = "2 : 1", SITE, NEIGHBOUR, schemes.site.controls = 2 },
+  { label = "3000 : 1500", SITE, NEIGHBOUR, schemes.site.vmss = 3000 },
+]
+"#;
+
+/// Goodput of the site that shares a trunk, and of the single flow, in the cell with this number.
+fn shares(summary: &Value, cell: usize) -> [f64; 2] {
+    let cell = &summary["cells"][cell];
+    let single = cell["flows"].as_array().unwrap().iter().find(|flow| flow["name"] == "single").unwrap();
+    let [all, single] = [&cell["goodput_bps"], &single["goodput_bps"]].map(|of| of["median"].as_f64().unwrap());
+    assert!(["stream", "conservation", "bounds"].iter().all(|check| cell["checks"][check] == "passed"), "{cell:#}");
+    [all - single, single]
+}
+
+#[test]
+fn live_trunks_share_a_bottleneck_as_in_the_simulator() {
+    let test = "live_trunks_share_a_bottleneck_as_in_the_simulator";
+    if cannot_run(test) {
+        return;
+    }
+    let is_long = std::env::var_os("AIRTCP_TEST_LONG").is_some();
+    let directory = std::env::temp_dir().join(format!("airtcp-live-trunks-{}", std::process::id()));
+    std::fs::create_dir_all(&directory).unwrap();
+    let base = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/trunk.toml");
+    let modern = |trunk: &str| format!("schemes.{trunk}.recovery = \"newreno\", schemes.{trunk}.rto_tick = \"auto\"");
+    let text_of_file =
+        TRUNKS.replace("BASE", base).replace("SITE", &modern("site")).replace("NEIGHBOUR", &modern("neighbour"));
+    // Only the first cell in the quick form.
+    let keep = |line: &&str| is_long || !line.contains("site.controls") && !line.contains("site.vmss");
+    let text_of_file: Vec<&str> = text_of_file.lines().filter(keep).collect();
+    let file = directory.join("trunks.toml");
+    std::fs::write(&file, text_of_file.join("\n")).unwrap();
+    let (duration, live_runs) = if is_long { ("duration=36s", "runs=3") } else { ("duration=12s", "runs=1") };
+    let run = |runs: &str, live: Option<&str>| -> Value {
+        let results = directory.join("results");
+        let sets = ["--set", duration, "--set", "warmup=4s", "--set", runs];
+        let places = ["run", file.to_str().unwrap(), "--json", "--results", results.to_str().unwrap()];
+        let output = airtcp(&places.into_iter().chain(sets).chain(live).collect::<Vec<_>>());
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output));
+        serde_json::from_slice(&output.stdout).expect("stdout is JSON")
+    };
+    let (simulated, live) = (run("runs=9", None), run(live_runs, Some("--live")));
+    let jain = |[one, other]: [f64; 2]| (one + other).powi(2) / (2.0 * (one.powi(2) + other.powi(2)));
+    for cell in 0..if is_long { 3 } else { 1 } {
+        let [simulated, live] = [&simulated, &live].map(|summary| shares(summary, cell));
+        let [ratio, of_live] = [simulated, live].map(|[site, single]| site / single);
+        println!("cell {cell}: simulated {simulated:.0?}, live {live:.0?}: {ratio:.2} and {of_live:.2}");
+        assert!(live.iter().sum::<f64>() > 16e6, "{live:?} of 20 Mbit/s");
+        if cell == 0 {
+            assert!(jain(live) >= 0.95, "{live:?}: {}", jain(live));
+        }
+        if is_long {
+            assert!((of_live / ratio - 1.0).abs() <= 0.15, "cell {cell}: {of_live} live, {ratio} simulated");
+        }
+    }
+    std::fs::remove_dir_all(directory).unwrap();
+}
+
 #[test]
 fn live_a_program_of_the_users_runs_on_a_host_and_reaches_another() {
     if cannot_run("live_a_program_of_the_users_runs_on_a_host_and_reaches_another") {

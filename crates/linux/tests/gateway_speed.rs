@@ -1,4 +1,4 @@
-//! What a gateway costs: packets per second through one with G-Snoop on a link without loss,
+//! What a gateway costs: packets per second through one with G-Snoop, or into a trunk, on a link without loss,
 //! against a loop that writes back unseen what it reads, on the same devices, in turns.
 //!
 //! The gateway under test has a core of its own. The other core sends, never more ahead than the
@@ -27,6 +27,9 @@ const PAYLOAD: u32 = 1448;
 /// Which part of a gateway is measured: packets to the link or packets off it.
 struct Role {
     name: &'static str,
+    scheme: &'static str,
+    /// Least share of what the bare loop does.
+    target: f64,
     /// The gateway under test and the other one.
     gateway: &'static str,
     peer: &'static str,
@@ -36,9 +39,35 @@ struct Role {
     sink: (&'static str, &'static str),
 }
 
-const ROLES: [Role; 2] = [
-    Role { name: "to the link", gateway: "a", peer: "b", source: ("s", "wire"), sink: ("b", "air") },
-    Role { name: "off the link", gateway: "b", peer: "a", source: ("a", "air"), sink: ("r", "lan") },
+const ROLES: [Role; 3] = [
+    Role {
+        name: "to the link",
+        scheme: "gsnoop",
+        target: 0.8,
+        gateway: "a",
+        peer: "b",
+        source: ("s", "wire"),
+        sink: ("b", "air"),
+    },
+    Role {
+        name: "off the link",
+        scheme: "gsnoop",
+        target: 0.8,
+        gateway: "b",
+        peer: "a",
+        source: ("a", "air"),
+        sink: ("r", "lan"),
+    },
+    // What arrives passes beside the gateway.
+    Role {
+        name: "into a trunk",
+        scheme: "decoupling",
+        target: 0.7,
+        gateway: "a",
+        peer: "b",
+        source: ("s", "wire"),
+        sink: ("b", "air"),
+    },
 ];
 
 /// A TCP data segment with a valid checksum.
@@ -94,7 +123,7 @@ fn start(net: &Net, role: &Role, option: &str) -> Vec<Gateway> {
     let cores = std::thread::available_parallelism().unwrap().get();
     let gateways = [(role.gateway, cores - 1, option), (role.peer, 0, "")].map(|(host, core, option)| {
         pin_to_core(core).expect("the core is there");
-        let config = airtcp_linux::gateway::Config { scheme: "gsnoop".into(), ..net.config(host) };
+        let config = airtcp_linux::gateway::Config { scheme: role.scheme.into(), ..net.config(host) };
         net.gateway_with(host, config, option)
     });
     let mut gateways = Vec::from(gateways);
@@ -107,7 +136,7 @@ fn start(net: &Net, role: &Role, option: &str) -> Vec<Gateway> {
 }
 
 #[test]
-fn bench_a_gateway_forwards_at_least_four_fifths_of_what_a_bare_loop_does() {
+fn bench_a_gateway_forwards_at_least_its_share_of_what_a_bare_loop_does() {
     if std::env::var_os("AIRTCP_BENCH").is_none() {
         println!("a benchmark: make bench runs it");
         return;
@@ -133,6 +162,8 @@ fn bench_a_gateway_forwards_at_least_four_fifths_of_what_a_bare_loop_does() {
         for _ in 0..ROUNDS {
             for (rates, option) in rates.iter_mut().zip(["--unseen", ""]) {
                 let running = start(&net, role, option);
+                // A window that begins with one segment has grown.
+                measure(&net, role);
                 let (rate, lost) = measure(&net, role);
                 rates.push(rate);
                 losses += lost;
@@ -141,12 +172,13 @@ fn bench_a_gateway_forwards_at_least_four_fifths_of_what_a_bare_loop_does() {
         }
         net.exec(host, "nft delete table ip t");
         let [bare, gateway] = rates.map(|rates| median(&rates));
-        let verdict = if gateway >= 0.8 * bare { "PASS" } else { "FAIL" };
+        let target = role.target;
+        let verdict = if gateway >= target * bare { "PASS" } else { "FAIL" };
         println!(
-            "{verdict}  {:<12}  gateway {gateway:.0}, bare loop {bare:.0} packets/s: {:.2}  target 0.80  ({losses} lost)",
+            "{verdict}  {:<12}  gateway {gateway:.0}, bare loop {bare:.0} packets/s: {:.2}  target {target:.2}  ({losses} lost)",
             role.name,
             gateway / bare
         );
-        assert!(gateway >= 0.8 * bare, "gateway {gateway:.0}, bare loop {bare:.0} packets/s");
+        assert!(gateway >= target * bare, "gateway {gateway:.0}, bare loop {bare:.0} packets/s");
     }
 }

@@ -78,6 +78,30 @@ fn serves_all_as_if_alone(scheme: &'static str) {
 }
 
 #[test]
+fn live_trunks_to_several_peers_begin_and_end_at_one_box() {
+    let Some(_turn) = turn("live_hub_trunks") else { return };
+    let net = HubNet::up(2, "decoupling");
+    let hub = net.hub(&[]);
+    let spokes = [0, 1].map(|n| net.spoke(n));
+    hub.wait_for_peers(&[0, 1]);
+    let origin = net.restart(0, &[]);
+    let files = [0, 1].map(|n| net.file(n, family(n), FILE_BYTES / 2, origin));
+    for file in files {
+        arrived(&file.join().expect("a whole transfer"));
+    }
+    let status = hub.assert_sound();
+    for peer in &status.peers {
+        assert!(peer.events["tunnelled_packets"] > 100 && peer.events["header_packets"] > 100, "{:?}", peer.events);
+    }
+    for spoke in spokes {
+        // Acknowledgments go back in a trunk of their own.
+        let status = spoke.assert_sound();
+        assert!(status.events["tunnelled_packets"] > 50, "{:?}", status.events);
+        spoke.stop();
+    }
+}
+
+#[test]
 fn live_peers_join_leave_and_move_under_traffic_without_a_lost_stream() {
     let Some(_turn) = turn("live_hub_moves") else { return };
     let net = HubNet::up(3, "local-recovery");

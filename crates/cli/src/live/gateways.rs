@@ -89,7 +89,9 @@ impl<'a> Gateways<'a> {
         place.write(&mut text);
         writeln!(text, "\n[{}]", scheme.kind).expect("writing to a string");
         for Field { name, value, .. } in scheme.choice.settings.given() {
-            writeln!(text, "{name} = \"{value}\"").expect("writing to a string");
+            // A table, such as a queue, is not quoted.
+            let quote = if value.starts_with('{') { "" } else { "\"" };
+            writeln!(text, "{name} = {quote}{value}{quote}").expect("writing to a string");
         }
         let file = self.directory.join(format!("{name}.toml"));
         std::fs::write(&file, text).map_err(failed)?;

@@ -38,7 +38,7 @@ pub enum CommandError {
 pub fn package_of(program: &str) -> &'static str {
     match program {
         "nft" => "nftables",
-        "ip" => "iproute2",
+        "ip" | "tc" => "iproute2",
         "iperf3" => "iperf3",
         "ethtool" => "ethtool",
         _ => "procps",

@@ -5,6 +5,7 @@ use super::config::Config;
 use super::control::Secret;
 use super::divert::{self, Method, routed};
 use super::peers::PeerError;
+use super::same_path;
 use crate::finding::{Finding, Level};
 use crate::sys::interface;
 use std::path::Path;
@@ -24,6 +25,7 @@ pub fn check(config: &Config) -> Vec<Finding> {
     findings.extend(same_keys(&peers, config));
     findings.extend(peers.iter().filter_map(peer));
     findings.extend(apart(config));
+    findings.extend(same_path::findings(config));
     findings
 }
 

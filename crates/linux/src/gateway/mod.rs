@@ -31,6 +31,7 @@ mod outlet;
 pub mod peers;
 mod predecessor;
 pub mod runtime;
+mod same_path;
 pub mod scheme;
 mod share;
 pub mod status;

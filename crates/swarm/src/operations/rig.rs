@@ -270,8 +270,8 @@ impl Rig {
         (0..self.stations.len()).try_for_each(|station| self.call(station, |_, _| {}))
     }
 
-    /// Opens every port and lets time pass until nothing is held any more. Between the elements nothing arrives, except
-    /// if one holds packets until the other answers.
+    /// Opens every port and lets time pass until nothing is held any more. Between the elements neither packets nor messages
+    /// arrive, except if one holds packets until the other answers.
     pub fn drain(&mut self) -> Result<(), String> {
         const MAX_TICKS: u32 = 50_000;
         for station in 0..self.stations.len() {
@@ -287,7 +287,9 @@ impl Rig {
             for (to, packet) in std::mem::take(&mut self.air).into_iter().filter(|_| arrives) {
                 self.receive(to, Port::LINK, packet)?;
             }
-            self.messages.clear();
+            for (to, message) in std::mem::take(&mut self.messages).into_iter().filter(|_| arrives) {
+                self.call(to, |element, cx| element.handle_control(cx, Peer::OTHER_END, &message))?;
+            }
             let Some(next) = self.next_timeout().filter(|_| !is_empty(self)) else { break };
             self.now = self.now.max(next);
             self.tick()?;
