@@ -183,7 +183,7 @@ fn a_trunk_that_cannot_be() {
     let with = |from: &str, to: &str| read(&TRUNK.replacen(from, to, 1)).expect_err("an error");
     assert_snapshot!(with("\"out\"", "\"up\""), @r#"gateway.toml:8: bad value for 'direction' in the file: 'up' is no direction; write "both", "out" or "in" (airtcp show gateway)"#);
     assert_snapshot!(with("controls = 2", "headers = \"tcp\""), @"gateway.toml:10: impossible topology: bad value for 'headers': as segments the control TCPs need the addresses of both ends, which are known of a path between two nodes of a scenario; between gateways write udp");
-    assert_snapshot!(with("peer = \"198.51.100.7:4791\"\n", ""), @r#"gateway.toml:1: missing key 'peer' in the file; write for example peer = "10.9.0.2:4791" (airtcp show gateway)"#);
+    assert_snapshot!(with("peer = \"198.51.100.7:4791\"\n", ""), @r#"gateway.toml:1: missing key 'peer' in the file; write for example peer = "10.9.0.2:4791""#);
     assert_snapshot!(error_with("link =", "direction = \"in\"\nlink ="), @"gateway.toml:4: bad value for 'direction' in the file: 'gsnoop' works both ways: leave it out (airtcp show gateway)");
 }
 

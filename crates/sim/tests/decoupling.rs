@@ -68,6 +68,23 @@ fn dec_28_an_aggregate_of_flows_fills_the_bottleneck_through_one_trunk() {
 }
 
 #[test]
+fn dec_28_header_packets_in_messages_let_out_as_much_and_under_a_queue_for_each_flow_none_waits_long() {
+    let fifo = ("queue", "{ kind = \"droptail\", limit = \"50packets\" }");
+    let calm = [("recovery", "newreno"), ("rto_tick", "auto")];
+    let with = |more: &[(&str, &str)]| {
+        let outcome = run(&backbone(5, &[]).with_trunk(&[&calm, more].concat()).with_bulk().topology, 30);
+        let trunk = &outcome.schemes[0];
+        assert!(events(trunk, trunk_events::HEADER_PACKET) > 10_000, "{trunk:?}");
+        (mbit(&outcome), outcome.drops.iter().any(|drop| drop.reason == DropReason::AQM))
+    };
+    let ((segments, _), (messages, _), (queued, is_managed)) =
+        (with(&[]), with(&[("headers", "udp"), fifo]), with(&[("headers", "udp")]));
+    // A message takes 89 bytes where a segment takes 52: of 1500 that is 2.5 %.
+    assert!(segments > 0.9 * 9.33 && messages > 0.95 * segments, "{segments} and {messages} Mbit/s");
+    assert!(queued > 0.95 * segments && is_managed, "{queued} Mbit/s");
+}
+
+#[test]
 fn dec_19_dec_28_a_file_through_a_trunk_arrives_whole_and_acknowledgments_pass_beside_it() {
     for ipv6 in [false, true] {
         let mut network = backbone(1, &[("loss", "0.5%")]).with_trunk(&[]);

@@ -12,7 +12,7 @@ use airtcp_experiment::world::{Belief, BeliefSample};
 use airtcp_linux::gateway::status::{self, Status};
 use airtcp_linux::sys::clock;
 use airtcp_linux::testbed::{Exec, Program, Testbed};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -57,8 +57,16 @@ pub(crate) struct Watched {
 impl<'a> Gateways<'a> {
     pub(super) fn start(testbed: &Testbed, cell: &ResolvedScenario, directory: &'a Path) -> Result<Self, NotRun> {
         let mut gateways = Gateways { boxes: Vec::new(), directory, schemes: cell.schemes.len() };
+        let mut taken = BTreeSet::new();
         for (index, scheme) in cell.schemes.iter().enumerate() {
             for place in places(testbed, cell, scheme)? {
+                if !taken.insert((place.node.clone(), place.link.clone())) {
+                    let sentence = format!(
+                        "scheme '{}' is at node '{}' on link '{}', where another one is: live, an end of a link has one gateway",
+                        scheme.name, place.node, place.link
+                    );
+                    return Err(NotRun::Skipped(sentence));
+                }
                 let started = gateways.start_box(testbed, cell, index, place)?;
                 gateways.boxes.push(started);
             }
