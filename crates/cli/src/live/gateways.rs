@@ -2,7 +2,7 @@
 //! an operator would write it.
 
 use super::failed;
-use super::place::{Place, places};
+use super::sites::{self, Site};
 use crate::gateway_file;
 use airtcp_core::parameters::Field;
 use airtcp_core::{Duration, Gauge, Instant};
@@ -17,6 +17,8 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+/// Port of control messages.
+const PORT: u16 = 4791;
 /// How long gateways may take until each has heard of the other.
 const PATIENCE: std::time::Duration = std::time::Duration::from_secs(10);
 const POLL: std::time::Duration = std::time::Duration::from_millis(20);
@@ -59,42 +61,52 @@ impl<'a> Gateways<'a> {
         let mut gateways = Gateways { boxes: Vec::new(), directory, schemes: cell.schemes.len() };
         let mut taken = BTreeSet::new();
         for (index, scheme) in cell.schemes.iter().enumerate() {
-            for place in places(testbed, cell, scheme)? {
-                if !taken.insert((place.node.clone(), place.link.clone())) {
+            for site in sites::of(testbed, cell, scheme)? {
+                if !taken.insert((site.node, site.link)) {
                     let sentence = format!(
                         "scheme '{}' is at node '{}' on link '{}', where another one is: live, an end of a link has one gateway",
-                        scheme.name, place.node, place.link
+                        scheme.name, site.node, site.link
                     );
                     return Err(NotRun::Skipped(sentence));
                 }
-                let started = gateways.start_box(testbed, cell, index, place)?;
+                let started = gateways.start_box(testbed, cell, index, &site)?;
                 gateways.boxes.push(started);
             }
         }
         Ok(gateways)
     }
 
-    /// Starts a box of the scheme with the position `index`.
+    /// Starts the box of the scheme with the position `index` at `site`.
     fn start_box(
         &self,
         testbed: &Testbed,
         cell: &ResolvedScenario,
         index: usize,
-        place: Place,
+        site: &Site<'_>,
     ) -> Result<GatewayBox, NotRun> {
         let scheme = &cell.schemes[index];
         let name = format!("box{}", self.boxes.len());
+        let (node, has_peer) = (site.node, site.peer.is_some());
         // Nobody else is on the testbed's links, and the simulator's messages have no MAC either.
         let mut text = format!(
             "schema = 1\nscheme = \"{}\"\nlink = \"{}\"\nname = \"{name}\"\ninsecure = true\n",
-            scheme.kind, place.link
+            scheme.kind, site.link
         );
         let mut put = |key: &str, value: &str| writeln!(text, "{key} = \"{value}\"").expect("writing to a string");
         put("run_directory", &self.directory.display().to_string());
-        for (key, value) in gateway_file::facts_as_text(place.facts) {
+        if let Some(peer) = site.peer {
+            put("peer", &format!("{peer}:{PORT}"));
+            put("hops", &site.hops.to_string());
+        }
+        if let Some(direction) = site.direction {
+            put("direction", direction);
+        }
+        for (key, value) in gateway_file::facts_as_text(site.facts) {
             put(key, &value);
         }
-        place.write(&mut text);
+        if !site.networks.is_empty() {
+            writeln!(text, "networks = [\"{}\"]", site.networks.join("\", \"")).expect("writing to a string");
+        }
         writeln!(text, "\n[{}]", scheme.kind).expect("writing to a string");
         for Field { name, value, .. } in scheme.choice.settings.given() {
             // A table, such as a queue, is not quoted.
@@ -106,10 +118,9 @@ impl<'a> Gateways<'a> {
         let log = self.directory.join(format!("{name}.log"));
         let program = std::env::current_exe().map_err(failed)?;
         let exec = Exec::new(program).arg("gateway").arg(&file).log(&log);
-        let program = testbed.start(&place.node, &exec).map_err(failed)?;
-        let (has_peer, node) = (place.peer.is_some(), place.node);
+        let program = testbed.start(node, &exec).map_err(failed)?;
         let place = format!("schemes.{}.{node}", scheme.name);
-        Ok(GatewayBox { name, place, node, scheme: index, program, log, has_peer })
+        Ok(GatewayBox { name, place, node: node.to_owned(), scheme: index, program, log, has_peer })
     }
 
     /// Waits until every gateway works and has heard from its peer.

@@ -9,8 +9,8 @@ mod controllers;
 mod convert;
 mod gateways;
 mod links;
-mod place;
 mod session;
+mod sites;
 
 pub(crate) use links::LinkReport;
 pub(crate) use session::Session;

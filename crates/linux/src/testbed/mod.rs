@@ -158,14 +158,6 @@ impl Testbed {
         Some(self.plan.link_end(index, end, family))
     }
 
-    /// The way that packets take from one node to another: the name of each link, and of the node behind it. None if there
-    /// is none.
-    pub fn way(&self, from: &str, to: &str) -> Option<Vec<(&str, &str)>> {
-        let way = routes::way(&self.spec, self.spec.node_index(from)?, self.spec.node_index(to)?)?;
-        let name = |(link, node): (usize, usize)| (&*self.spec.links[link].name, &*self.spec.nodes[node].name);
-        Some(way.into_iter().map(name).collect())
-    }
-
     /// A node's namespace and own address, as flows want them.
     pub fn end(&self, node: &str, family: Family) -> Option<(&NetNs, IpAddr)> {
         Some((self.namespace(node)?, self.address(node, family)?))

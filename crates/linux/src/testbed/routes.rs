@@ -37,18 +37,6 @@ pub(super) fn commands(spec: &TestbedSpec, plan: &Plan, node: usize) -> Vec<Stri
     commands
 }
 
-/// The way that packets take from one node to another: each link with the node behind it. None if there is none.
-pub(super) fn way(spec: &TestbedSpec, from: usize, to: usize) -> Option<Vec<(usize, usize)>> {
-    let (mut node, mut way) = (from, Vec::new());
-    while node != to {
-        let link = first_links(spec, node)[to]?;
-        let [one, other] = spec.links[link].between.each_ref().map(|name| spec.node_index(name));
-        node = if one? == node { other? } else { one? };
-        way.push((link, node));
-    }
-    Some(way)
-}
-
 /// For every node, the link over which `from` reaches it; `None` for itself and for nodes that
 /// it cannot reach. Paths lead only through nodes that forward.
 fn first_links(spec: &TestbedSpec, from: usize) -> Vec<Option<usize>> {
