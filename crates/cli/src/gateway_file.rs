@@ -117,8 +117,6 @@ pub fn read(file: &str, text: &str, catalogue: &Catalogue<'_>) -> Result<Config,
     config.previous_key = keys.value::<String>("previous_key")?.map(Into::into);
     config.insecure = keys.value("insecure")?.unwrap_or(false);
     config.hops = keys.value("hops")?.unwrap_or(1);
-    config.direction = direction(&keys, scheme)?;
-    config.networks = peers::networks(&keys)?;
     if let Some(name) = keys.value("name")? {
         config.name = name;
     }
@@ -137,10 +135,7 @@ pub fn read(file: &str, text: &str, catalogue: &Catalogue<'_>) -> Result<Config,
     }
     config.facts = Facts::near(link);
     parameters(&keys, scheme, &mut config)?;
-    // What goes between two nodes of a scenario need not go between two gateways.
-    if let (Err(error), Some(table)) = (make(catalogue.schemes, &config), keys.table.get(scheme.slug)) {
-        return Err(Problem::Topology(error).at(&table.node.origin));
-    }
+    path(&keys, scheme, catalogue, &mut config)?;
     config.validate().map_err(|error| {
         let about = match error {
             ConfigError::NoKey => "peer",
@@ -163,6 +158,22 @@ fn scheme<'a>(keys: &Keys<'_>, catalogue: &Catalogue<'a>) -> Result<&'a SchemeEn
         keys.no_such("scheme", &slug, "scheme", &entry.node.origin, names)
     })?;
     Ok(found)
+}
+
+/// What is behind the peer, and which ways a trunk leads.
+fn path(
+    keys: &Keys<'_>,
+    scheme: &SchemeEntry,
+    catalogue: &Catalogue<'_>,
+    config: &mut Config,
+) -> Result<(), ScenarioError> {
+    config.networks = peers::networks(keys)?;
+    config.direction = direction(keys, scheme)?;
+    // What goes between two nodes of a scenario need not go between two gateways.
+    match (make(catalogue.schemes, config), keys.table.get(scheme.slug)) {
+        (Err(error), Some(table)) => Err(Problem::Topology(error).at(&table.node.origin)),
+        _ => Ok(()),
+    }
 }
 
 /// Which ways a trunk leads.

@@ -199,7 +199,7 @@ fn live_trunks_share_a_bottleneck_as_in_the_simulator() {
     let text_of_file: Vec<&str> = text_of_file.lines().filter(keep).collect();
     let file = directory.join("trunks.toml");
     std::fs::write(&file, text_of_file.join("\n")).unwrap();
-    let (duration, live_runs) = if is_long { ("duration=36s", "runs=3") } else { ("duration=12s", "runs=1") };
+    let (duration, live_runs) = if is_long { ("duration=36s", "runs=3") } else { ("duration=10s", "runs=1") };
     let run = |runs: &str, live: Option<&str>| -> Value {
         let results = directory.join("results");
         let sets = ["--set", duration, "--set", "warmup=4s", "--set", runs];

@@ -79,6 +79,9 @@ fn serves_all_as_if_alone(scheme: &'static str) {
 
 #[test]
 fn live_trunks_to_several_peers_begin_and_end_at_one_box() {
+    if !is_long() {
+        return println!("only in the long form: AIRTCP_TEST_LONG=1");
+    }
     let Some(_turn) = turn("live_hub_trunks") else { return };
     let net = HubNet::up(2, "decoupling");
     let hub = net.hub(&[]);
