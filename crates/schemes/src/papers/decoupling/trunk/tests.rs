@@ -24,14 +24,16 @@ fn station(settings: &[(&str, &str)], end: End, name: &str) -> Harness<Station> 
     Harness::new(Station::new(&settings, &mut site), name)
 }
 
+/// True for a message to an end that is lost.
+type Loses = Box<dyn FnMut(usize, &[u8]) -> bool>;
+
 /// Two stations; messages take [`DELAY`], and data of 1000 bytes come every millisecond where they are wanted.
 struct Pair {
     ends: [Harness<Station>; 2],
     settings: Vec<(&'static str, &'static str)>,
     messages: [VecDeque<(Instant, Vec<u8>)>; 2],
     now: Instant,
-    /// True for a message to an end that is lost.
-    loses: Box<dyn FnMut(usize, &[u8]) -> bool>,
+    loses: Loses,
     /// Each message arrives so often.
     copies: usize,
     supplies: [bool; 2],
