@@ -46,6 +46,7 @@ pub(super) fn outcome(findings: &Findings<'_>) -> RunOutcome {
         trace: None,
         emulator: Some(emulator_report(findings)),
         probes: findings.probes.iter().map(probe).collect(),
+        workloads: Vec::new(),
         path: Some(path(&findings.report.passages)),
     }
 }
