@@ -97,7 +97,7 @@ fn what_cannot_be_is_said_with_what_to_write() {
         ("load = \"4Mbit\"\nlargest = \"0B\"", "no request that small"),
         ("load = \"4Mbit\"\ngrace = \"18s\"", "nothing is left to count"),
         ("load = \"4Mbit\"\nconnections = 0", "from 1 to 10000"),
-        ("load = \"4Mbit\"\nrequest = \"0B\"", "at least one byte"),
+        ("load = \"4Mbit\"\nrequest = \"0B\"", "16B to 65536B"),
         ("load = \"90Gbit\"\nsizes = \"100B\"", "too many"),
         ("load = \"4Mbit\"\nsizes = { file = \"none.csv\" }", "none.csv"),
         ("load = \"4Mbit\"\nmtu = 9000", "give the workload an MTU of 1500"),

@@ -11,6 +11,7 @@ mod gateways;
 mod links;
 mod session;
 mod sites;
+mod workloads;
 
 pub(crate) use links::LinkReport;
 pub(crate) use session::Session;
@@ -22,7 +23,8 @@ use airtcp_experiment::{NotRun, ResolvedScenario, RunOutcome, World};
 use airtcp_linux::emulator;
 use airtcp_linux::testbed::{Family, TestbedError};
 use airtcp_linux::traffic::{
-    self, Amount, FlowResult, FlowSpec, ProbeResult, ProbeSpec, RunningFlow, RunningProbe, TrafficError,
+    self, Amount, FlowResult, FlowSpec, ProbeResult, ProbeSpec, RequestsResult, RunningFlow, RunningProbe,
+    RunningRequests, TrafficError,
 };
 use airtcp_tcp::Config;
 
@@ -86,7 +88,7 @@ fn run_once(cell: &ResolvedScenario, seed: u64, controllers: &controllers::Contr
     let before = gateways.counters()?;
     let traffic = || run_traffic(&session, cell, seed, origin);
     let (results, watched) = gateways.watch(cell.sample_every(), origin, traffic)?;
-    let (flows, probes) = results?;
+    let Traffic { flows, probes, requests } = results?;
     let after = gateways.counters()?;
     let report = session.testbed().emulator().report().map_err(failed)?;
     let drops = session.testbed().device_drops().map_err(not_run)?;
@@ -95,6 +97,7 @@ fn run_once(cell: &ResolvedScenario, seed: u64, controllers: &controllers::Contr
         seed,
         flows,
         probes,
+        requests,
         watched,
         before,
         after,
@@ -145,13 +148,20 @@ fn refuse_what_is_not_emulated(cell: &ResolvedScenario) -> Result<(), NotRun> {
 fn refuse_what_the_kernel_decides(cell: &ResolvedScenario) -> Result<(), NotRun> {
     for flow in &cell.flows {
         carriers::carrier(flow)?;
-        if let Some(key) = set_otherwise(&flow.config) {
-            let by = if is_habit(key) { ", itself or by 'habits'," } else { "" };
-            let sentence = format!("flow '{}' sets{by} '{key}', which the kernel decides in a live run", flow.name);
-            return Err(NotRun::Skipped(sentence));
-        }
+        refuse_settings("flow", &flow.name, &flow.config)?;
+    }
+    for workload in &cell.workloads {
+        // That of the kernel is as long as it is; nothing waits for it.
+        let config = Config { time_wait: Config::default().time_wait, ..workload.config.clone() };
+        refuse_settings("workload", &workload.name, &config)?;
     }
     Ok(())
+}
+
+fn refuse_settings(what: &str, name: &str, config: &Config) -> Result<(), NotRun> {
+    let Some(key) = set_otherwise(config) else { return Ok(()) };
+    let by = if is_habit(key) { ", itself or by 'habits'," } else { "" };
+    Err(NotRun::Skipped(format!("{what} '{name}' sets{by} '{key}', which the kernel decides in a live run")))
 }
 
 /// The first key that says something else than the kernel does. A window that the file limits is open from the start.
@@ -175,18 +185,26 @@ fn differing(config: &Config, other: &Config) -> impl Iterator<Item = &'static s
     pairs.filter(|(field, other)| field.value != other.value).map(|(field, _)| field.name)
 }
 
-/// The flows, and the probes beside them.
+/// What everything that sent tells.
+struct Traffic {
+    flows: Vec<FlowResult>,
+    probes: Vec<ProbeResult>,
+    requests: Vec<RequestsResult>,
+}
+
+/// The flows, and the probes and requests beside them.
 fn run_traffic(
     session: &Session,
     cell: &ResolvedScenario,
     seed: u64,
     origin: airtcp_core::Instant,
-) -> Result<(Vec<FlowResult>, Vec<ProbeResult>), NotRun> {
+) -> Result<Traffic, NotRun> {
     let probes = cell.probes.iter().map(|probe| {
         let spec = probe_spec(session, cell, probe)?;
         traffic::start_probe(spec, origin).map_err(no_traffic)
     });
     let probes = probes.collect::<Result<Vec<_>, _>>()?;
+    let requests = workloads::start(session, cell, seed, origin)?;
     let specs = cell.flows.iter().map(|flow| flow_spec(session, cell, flow, seed)).collect::<Result<Vec<_>, _>>()?;
     let running = specs.into_iter().map(|spec| traffic::start(spec, origin)).collect::<Result<Vec<RunningFlow>, _>>();
     let results = running.map_err(no_traffic)?.into_iter().map(RunningFlow::join);
@@ -198,7 +216,9 @@ fn run_traffic(
         }
     }
     let probes = probes.into_iter().map(RunningProbe::join).collect::<Result<Vec<_>, _>>().map_err(no_traffic)?;
-    Ok((results, probes))
+    let requests =
+        requests.into_iter().map(RunningRequests::join).collect::<Result<Vec<_>, _>>().map_err(no_traffic)?;
+    Ok(Traffic { flows: results, probes, requests })
 }
 
 fn probe_spec(session: &Session, cell: &ResolvedScenario, probe: &scenario::ProbeSpec) -> Result<ProbeSpec, NotRun> {

@@ -25,6 +25,7 @@ use crate::catalogue::Catalogue;
 use airtcp_core::{ByteSize, Duration, Rate};
 use airtcp_schemes::socket::{PacketSizes, SocketChoice};
 use airtcp_tcp::{Config, Habits};
+use std::ops::RangeInclusive;
 
 section! {
     /// What a workload has besides the parameters of its endpoints.
@@ -39,7 +40,7 @@ section! {
         sizes, "\"caida\"";
         /// what the sizes' table has above this is left out; nothing if left out
         largest, "\"1MB\"";
-        /// what the client sends to be answered; 400B if left out
+        /// what the client sends to be answered, 16B to 65536B; 400B if left out
         request: ByteSize = ByteSize(400), "\"400B\"";
         /// when the first may begin; 0s if left out
         start: Duration = Duration::ZERO, "\"0s\"";
@@ -58,6 +59,8 @@ section! {
     }
 }
 
+/// A request says what it is for, and fits into a segment or some.
+const REQUEST: RangeInclusive<u64> = 16..=65_536;
 /// Each connection that is open costs a socket at either end.
 const MOST_CONNECTIONS: u32 = 10_000;
 
@@ -83,8 +86,9 @@ pub(super) fn workload(
     if load.bps() == 0 {
         return Err(keys.refuse("load", "a load is more than 0 bit/s"));
     }
-    if request.0 == 0 {
-        return Err(keys.refuse("request", "a request has at least one byte"));
+    if !REQUEST.contains(&request.0) {
+        let reason = format!("{request} are out of range; {}B to {}B", REQUEST.start(), REQUEST.end());
+        return Err(keys.refuse("request", reason));
     }
     if !(1..=MOST_CONNECTIONS).contains(&connections) {
         return Err(keys.refuse("connections", format!("{connections} is out of range; from 1 to {MOST_CONNECTIONS}")));
