@@ -152,7 +152,13 @@ impl<'t> Engine<'t> {
         let places: BTreeSet<NodeId> = self.elements.iter().map(|slot| slot.place.node).collect();
         let of_schemes = schemes.iter().flat_map(|scheme| places.iter().map(|place| (*scheme, *place)));
         let ends = flows.chain(of_schemes).flat_map(|(from, to)| [(from, to), (to, from)]);
-        express::mark(pipes, air_hops, routes, ends, |node| places.contains(&node));
+        let exit = |slot: &PlacedElement| match slot.place.exit {
+            Exit::Hop(Hop::Wire(pipe)) => Some(pipe),
+            _ => None,
+        };
+        let entered: BTreeSet<PipeId> = self.elements.iter().filter_map(exit).collect();
+        let (has_element, is_entered) = (|node| places.contains(&node), |pipe| entered.contains(&pipe));
+        express::mark(pipes, air_hops, routes, ends, has_element, is_entered);
     }
 
     fn add_element(&mut self, name: String, node: NodeId, exit: Exit, body: ElementKind) -> ElementId {
