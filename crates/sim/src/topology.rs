@@ -150,10 +150,14 @@ pub struct Workload {
 }
 
 impl Workload {
+    /// Ports of a client; each of the server's ports has all of them once.
+    pub(crate) const CLIENT_PORTS: u32 = 28_976;
+    /// Ports of a server.
+    pub(crate) const SERVER_PORTS: u32 = 64;
     /// Most requests that one can have: no two have the same ports.
-    pub const MOST_REQUESTS: usize = crate::host::MAX_REQUESTS;
-    /// Most workloads of a topology, for the same reason.
-    pub const MOST: usize = crate::host::MAX_WORKLOADS;
+    pub const MOST_REQUESTS: usize = (Workload::CLIENT_PORTS * Workload::SERVER_PORTS) as usize;
+    /// Most workloads of a topology: then the servers' ports are used up.
+    pub const MOST: usize = 64;
 }
 
 /// A request of a workload.

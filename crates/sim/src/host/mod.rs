@@ -15,7 +15,7 @@ use airtcp_tcp::{Config, Connection, Endpoint, Opening, Stream};
 use application::{Application, Role};
 use probe::Probe;
 pub use probe::ProbeSpec;
-pub use requests::{MAX_REQUESTS, MAX_WORKLOADS, Requests, Side};
+pub use requests::{Requests, Side};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::net::IpAddr;

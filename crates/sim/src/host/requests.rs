@@ -15,16 +15,12 @@ use std::collections::{BTreeMap, BinaryHeap};
 use std::net::IpAddr;
 use std::sync::Arc;
 
-/// Ports of clients, below those of probes and flows; each of the server's ports has all of them once.
+/// Ports of clients, below those of probes and flows.
 const FIRST_CLIENT_PORT: u16 = 1_024;
-const CLIENT_PORTS: u32 = 28_976;
+const CLIENT_PORTS: u32 = Workload::CLIENT_PORTS;
 /// Ports of servers, behind those of flows: so many for each workload.
 const FIRST_SERVER_PORT: u16 = 61_000;
-const SERVER_PORTS: u32 = 64;
-/// Most workloads of a topology: then the ports are used up.
-pub const MAX_WORKLOADS: usize = 64;
-/// Most requests of a workload: no two have the same ports.
-pub const MAX_REQUESTS: usize = (CLIENT_PORTS * SERVER_PORTS) as usize;
+const SERVER_PORTS: u32 = Workload::SERVER_PORTS;
 
 /// Streams of requests are named above those of flows.
 const FIRST_STREAM: u64 = 1 << 40;
