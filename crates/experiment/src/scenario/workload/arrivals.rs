@@ -46,7 +46,7 @@ fn exponential(uniform: u64, mean: Duration) -> Duration {
         log = log << 1 | u64::from(is_two);
         mantissa = (if is_two { square >> 1 } else { square }) as u64;
     }
-    let log = (u64::from(zeros) + 1 << 32) - log;
+    let log = ((u64::from(zeros) + 1) << 32) - log;
     let ln = (u128::from(log) * LN_2) >> 64;
     Duration::from_nanos(((ln * u128::from(mean.as_nanos())) >> 32) as u64)
 }

@@ -51,7 +51,7 @@ pub(super) fn first_wrong(seed: u64, number: u32, offset: u64, data: &[u8], scra
 
 /// Each answer has a stream of its own.
 fn stream(seed: u64, number: u32) -> u64 {
-    seed ^ (u64::from(number) + 1) << 32
+    seed ^ ((u64::from(number) + 1) << 32)
 }
 
 #[cfg(test)]
