@@ -1,10 +1,12 @@
 //! The world of virtual time: a resolved scenario on [`airtcp_sim`].
 
 use crate::catalogue::NO_SCHEME;
-use crate::scenario::{FlowSpec, IpVersion, LevelKind, LevelSpec, On, ResolvedScenario, varying_rates};
+use crate::scenario::{
+    FlowSpec, IpVersion, LevelKind, LevelSpec, On, ResolvedScenario, WorkloadSpec, varying_rates, workload,
+};
 use crate::world::{
     Belief, BeliefSample, Drops, FlowOutcome, Level, Marks, NotRun, Percentiles, ProbeOutcome, Queue, RunOutcome,
-    Sample, SchemeOutcome, Trace, Verdict, World,
+    Sample, SchemeOutcome, Trace, Verdict, WorkloadOutcome, World,
 };
 use airtcp_core::{Duration, Instant};
 use airtcp_sim::dot11::FrameKind;
@@ -42,8 +44,11 @@ impl Simulator {
     }
 
     fn run_watched(&self, cell: &ResolvedScenario, seed: u64, tap: Option<&mut dyn Tap>) -> Result<RunOutcome, NotRun> {
-        if let Some(flow) = cell.flows.iter().find(|flow| flow.controller != flow.config.controller.slug) {
-            let sentence = format!("the simulator has no '{}'; the kernel's own runs with --live", flow.controller);
+        let of_flows = cell.flows.iter().map(|flow| (&flow.controller, &flow.config));
+        let of_workloads = cell.workloads.iter().map(|workload| (&workload.controller, &workload.config));
+        let mut controllers = of_flows.chain(of_workloads);
+        if let Some((missing, _)) = controllers.find(|(controller, config)| *controller != config.controller.slug) {
+            let sentence = format!("the simulator has no '{missing}'; the kernel's own runs with --live");
             return Err(NotRun::Skipped(sentence));
         }
         let live_only = |flow: &FlowSpec| Some((flow.name.clone(), flow.socket.settings.live_only()?));
@@ -60,7 +65,7 @@ impl Simulator {
             ..RunSettings::default()
         };
         let cell = &*cell.of_run(seed);
-        let topology = topology(cell);
+        let topology = topology(cell, seed);
         let recorded = |level: &LevelSpec| match &level.kind {
             LevelKind::Recorded(level) => Some(level.clone()),
             LevelKind::Rate(_) => None,
@@ -75,7 +80,7 @@ impl Simulator {
     }
 }
 
-fn topology(cell: &ResolvedScenario) -> Topology {
+fn topology(cell: &ResolvedScenario, seed: u64) -> Topology {
     let mut topology = Topology::new();
     let nodes: Vec<_> = cell.nodes.iter().map(|name| topology.node(name)).collect();
     let mut links = Vec::new();
@@ -108,6 +113,18 @@ fn topology(cell: &ResolvedScenario) -> Topology {
             start: flow.start,
             size: flow.size.map(|size| size.0),
             ipv6: flow.ip == IpVersion::V6,
+        });
+    }
+    for workload in &cell.workloads {
+        topology.workload(airtcp_sim::Workload {
+            name: workload.name.clone(),
+            from: nodes[workload.from],
+            to: nodes[workload.to],
+            tcp: workload.config.clone(),
+            request: workload.request,
+            arrivals: workload.arrivals(seed, cell.duration).into(),
+            connections: workload.connections,
+            ipv6: workload.ip == IpVersion::V6,
         });
     }
     for probe in &cell.probes {
@@ -165,6 +182,7 @@ fn convert(cell: &ResolvedScenario, seed: u64, outcome: Outcome) -> RunOutcome {
         trace: Some(Trace { hash: outcome.trace_hash, events: outcome.events }),
         emulator: None,
         probes: outcome.probes.into_iter().map(convert_probe).collect(),
+        workloads: cell.workloads.iter().zip(outcome.workloads).map(|(spec, of)| requests(cell, spec, of)).collect(),
         path: None,
     }
 }
@@ -177,6 +195,16 @@ fn convert_probe(probe: airtcp_sim::ProbeOutcome) -> ProbeOutcome {
         rtt: percentiles(probe.rtt),
         rtt_or_lost: percentiles(probe.rtt_or_lost),
     }
+}
+
+fn requests(cell: &ResolvedScenario, spec: &WorkloadSpec, of: airtcp_sim::WorkloadOutcome) -> WorkloadOutcome {
+    let request = |request: airtcp_sim::RequestOutcome| workload::Request {
+        at: request.at,
+        size: request.size,
+        took: request.took,
+    };
+    let requests: Vec<_> = of.requests.into_iter().map(request).collect();
+    workload::outcome(cell, spec, &requests, (of.measured_bytes, of.most_open))
 }
 
 fn percentiles(of: airtcp_sim::Percentiles) -> Percentiles {

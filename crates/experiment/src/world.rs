@@ -70,6 +70,9 @@ pub struct RunOutcome {
     /// In the order of the scenario.
     #[serde(default)]
     pub probes: Vec<ProbeOutcome>,
+    /// In the order of the scenario.
+    #[serde(default)]
+    pub workloads: Vec<WorkloadOutcome>,
     /// What packets met between hosts, where the world sees both ends.
     #[serde(default)]
     pub path: Option<Path>,
@@ -274,6 +277,42 @@ pub struct ProbeOutcome {
     pub rtt: Percentiles,
     /// The same over all that were sent: one that did not come back took the whole measured time. (RFC 2681, 5.1)
     pub rtt_or_lost: Percentiles,
+}
+
+/// What became of the requests of a workload.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkloadOutcome {
+    /// Name in the scenario.
+    pub name: String,
+    /// Bytes of answers that came in order in the measured time.
+    pub window_bytes: u64,
+    /// When the measured time begins, since the start of the run.
+    #[serde(with = "nanos")]
+    pub window_start: Duration,
+    /// How long it is.
+    #[serde(with = "nanos")]
+    pub window: Duration,
+    /// Most connections that were open at one time.
+    pub most_open: u64,
+    /// Of all sizes.
+    pub all: RequestClass,
+    /// By size, the smallest first.
+    pub classes: Vec<RequestClass>,
+}
+
+/// Requests of a workload that began in the measured time, with answers of some sizes.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RequestClass {
+    /// `short`, `medium`, `long`.
+    pub name: String,
+    /// How many.
+    pub requests: u64,
+    /// How many of them had no answer when the run ended.
+    pub unfinished: u64,
+    /// From when one was due to the last byte of its answer; `None` without requests.
+    pub completion: Option<Percentiles>,
+    /// The same over the time on an idle path, in thousandths; `None` where that is not known.
+    pub slowdown: Option<Percentiles>,
 }
 
 /// TCP segments of all flows between their hosts, in the measured time.

@@ -26,4 +26,5 @@ mod scenario_errors;
 mod sockets;
 mod varying_links;
 mod wlan;
+mod workloads;
 mod wrong_rate;

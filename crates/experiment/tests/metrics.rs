@@ -7,7 +7,9 @@ use airtcp_experiment::paper::decide::{self, Bounds};
 use airtcp_experiment::results::summary::CellSummary;
 use airtcp_experiment::results::{self, CellState, Results, parquet as files};
 use airtcp_experiment::table::measure::Measure;
-use airtcp_experiment::world::{FlowOutcome, Path, Percentiles, ProbeOutcome, Queue, SchemeOutcome};
+use airtcp_experiment::world::{
+    FlowOutcome, Path, Percentiles, ProbeOutcome, Queue, RequestClass, SchemeOutcome, WorkloadOutcome,
+};
 use airtcp_experiment::{RunOutcome, Scenario};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use std::collections::BTreeSet;
@@ -35,6 +37,7 @@ fn telling() -> RunOutcome {
         schemes: vec![SchemeOutcome { name: "repair".into(), counters: [("repairs".to_owned(), 3)].into() }],
         wlan: wlan.map(|name| (name.to_owned(), 1)).collect(),
         queue: Some(queue),
+        workloads: vec![workload()],
         probes: vec![ProbeOutcome { name: "ping".into(), sent: 3, received: 2, ..ProbeOutcome::default() }],
         path: Some(Path::default()),
         ..RunOutcome::default()
@@ -60,6 +63,15 @@ fn names_of(metric: &Metric) -> Vec<String> {
     let names: Vec<String> = metric.members.in_run(&telling()).iter().map(|member| metric.named(member)).collect();
     assert!(!names.is_empty(), "the run of this test does not tell {}", metric.name);
     names
+}
+
+/// One with requests of every size.
+fn workload() -> WorkloadOutcome {
+    let times = Some(Percentiles { p50: 10, p95: 20, p99: 30 });
+    let class =
+        |name: &str| RequestClass { name: name.into(), requests: 9, unfinished: 1, completion: times, slowdown: times };
+    let classes = ["short", "medium", "long"].map(class).into();
+    WorkloadOutcome { name: "web".into(), all: class("all"), classes, ..WorkloadOutcome::default() }
 }
 
 #[test]

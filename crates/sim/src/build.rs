@@ -10,7 +10,7 @@ use crate::error::SimError;
 use crate::events::Sources;
 use crate::express;
 use crate::guard::Guard;
-use crate::host::{Host, ProbeSpec};
+use crate::host::{Host, ProbeSpec, Requests, Side};
 use crate::index::{AirHopId, ElementId, Hop, InterfaceId, LinkId, NodeId, PipeId, WlanId};
 use crate::network::Network;
 use crate::pipe::Pipe;
@@ -18,7 +18,7 @@ use crate::queue::EventQueue;
 use crate::routes::Routes;
 use crate::settings::RunSettings;
 use crate::tap::{Direction, Tap, Tapped};
-use crate::topology::{On, SchemeSpec, Topology};
+use crate::topology::{self, On, SchemeSpec, Topology, Workload};
 use airtcp_core::{ByteSize, Duration, Instant, Ledger, Rng};
 use airtcp_link::varying::Forecast;
 use airtcp_link::{Link, Queue};
@@ -127,12 +127,14 @@ impl<'t> Engine<'t> {
             settings: settings.clone(),
             flow_ends: TiVec::new(),
             probe_ends: TiVec::new(),
+            workload_ends: TiVec::new(),
             levels: Vec::new(),
         };
         for spec in &topology.schemes {
             engine.place_scheme(topology, spec)?;
         }
         engine.place_flows(topology)?;
+        engine.place_workloads(topology)?;
         engine.place_probes(topology);
         if settings.express {
             engine.mark_express();
@@ -144,13 +146,19 @@ impl<'t> Engine<'t> {
     fn mark_express(&mut self) {
         let Network { pipes, air_hops, routes, .. } = &mut self.network;
         let node = |element: &ElementId| self.elements[*element].place.node;
-        let talkers = self.flow_ends.iter().chain(&self.probe_ends);
+        let talkers = self.flow_ends.iter().chain(&self.workload_ends).chain(&self.probe_ends);
         let flows = talkers.map(|(from, to)| (node(from), node(to)));
         let schemes: Vec<NodeId> = self.schemes.iter().flat_map(|(.., placed)| placed.iter().map(node)).collect();
         let places: BTreeSet<NodeId> = self.elements.iter().map(|slot| slot.place.node).collect();
         let of_schemes = schemes.iter().flat_map(|scheme| places.iter().map(|place| (*scheme, *place)));
         let ends = flows.chain(of_schemes).flat_map(|(from, to)| [(from, to), (to, from)]);
-        express::mark(pipes, air_hops, routes, ends, |node| places.contains(&node));
+        let exit = |slot: &PlacedElement| match slot.place.exit {
+            Exit::Hop(Hop::Wire(pipe)) => Some(pipe),
+            _ => None,
+        };
+        let entered: BTreeSet<PipeId> = self.elements.iter().filter_map(exit).collect();
+        let (has_element, is_entered) = (|node| places.contains(&node), |pipe| entered.contains(&pipe));
+        express::mark(pipes, air_hops, routes, ends, has_element, is_entered);
     }
 
     fn add_element(&mut self, name: String, node: NodeId, exit: Exit, body: ElementKind) -> ElementId {
@@ -298,16 +306,7 @@ impl<'t> Engine<'t> {
     fn place_flows(&mut self, topology: &Topology) -> Result<(), SimError> {
         for (id, flow) in topology.flows.iter_enumerated() {
             let (from, to) = (flow.from, flow.to);
-            if from == to
-                || self.network.routes.towards(from, to).is_none()
-                || self.network.routes.towards(to, from).is_none()
-            {
-                return Err(SimError::Unreachable {
-                    flow: flow.name.clone(),
-                    from: topology.nodes[from].clone(),
-                    to: topology.nodes[to].clone(),
-                });
-            }
+            self.check_reach(topology, &flow.name, [from, to])?;
             if let Some(reason) = flow.socket.settings.live_only() {
                 return Err(SimError::LiveOnly { flow: flow.name.clone(), reason });
             }
@@ -317,6 +316,34 @@ impl<'t> Engine<'t> {
             self.host(sender).add_sender(id, flow, ends, &run);
             self.host(receiver).add_receiver(id, flow, ends, &run);
             self.flow_ends.push((sender, receiver));
+        }
+        Ok(())
+    }
+
+    /// There is a way from one node to the other and back.
+    fn check_reach(&self, topology: &Topology, flow: &str, [from, to]: [NodeId; 2]) -> Result<(), SimError> {
+        let routes = &self.network.routes;
+        if from != to && routes.towards(from, to).is_some() && routes.towards(to, from).is_some() {
+            return Ok(());
+        }
+        let [from, to] = [from, to].map(|node| topology.nodes[node].clone());
+        Err(SimError::Unreachable { flow: flow.to_owned(), from, to })
+    }
+
+    fn place_workloads(&mut self, topology: &Topology) -> Result<(), SimError> {
+        for (id, workload) in topology.workloads.iter_enumerated() {
+            if usize::from(id) >= Workload::MOST || workload.arrivals.len() > Workload::MOST_REQUESTS {
+                return Err(SimError::TooManyRequests { workload: workload.name.clone() });
+            }
+            let nodes = [workload.from, workload.to];
+            self.check_reach(topology, &workload.name, nodes)?;
+            let ends = nodes.map(|node| address::of_node(node, topology::family(workload.ipv6)));
+            let (server, client) = (self.host_of(workload.from), self.host_of(workload.to));
+            for (host, side) in [(server, Side::Server), (client, Side::Client)] {
+                let requests = Requests::new(id, side, workload.clone(), ends, self.settings.seed);
+                self.host(host).add_requests(requests);
+            }
+            self.workload_ends.push((server, client));
         }
         Ok(())
     }

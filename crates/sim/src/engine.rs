@@ -10,7 +10,7 @@ use crate::element::PlacedElement;
 use crate::error::SimError;
 use crate::events::{Kind, Sources};
 use crate::guard::Guard;
-use crate::index::{ElementId, FlowId, Hop, NodeId, PipeId, ProbeId, WlanId};
+use crate::index::{ElementId, FlowId, Hop, NodeId, PipeId, ProbeId, WlanId, WorkloadId};
 use crate::io::{ElementIo, Work};
 use crate::network::{Delivery, Network};
 use crate::outcome::{LevelSample, Outcome};
@@ -41,6 +41,8 @@ pub struct Engine<'t> {
     pub(crate) flow_ends: TiVec<FlowId, (ElementId, ElementId)>,
     /// Asking and answering host of each probe.
     pub(crate) probe_ends: TiVec<ProbeId, (ElementId, ElementId)>,
+    /// Serving and asking host of each workload.
+    pub(crate) workload_ends: TiVec<WorkloadId, (ElementId, ElementId)>,
     /// What was recorded, a row for each sample.
     pub(crate) levels: Vec<LevelSample>,
 }

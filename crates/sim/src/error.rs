@@ -33,6 +33,16 @@ pub enum SimError {
         /// What to do.
         reason: &'static str,
     },
+    /// The ports are exhausted.
+    #[error(
+        "workload '{workload}': a topology has at most {} workloads, each of at most {} requests",
+        crate::Workload::MOST,
+        crate::Workload::MOST_REQUESTS
+    )]
+    TooManyRequests {
+        /// The first that has no room.
+        workload: String,
+    },
     /// The address plan is exhausted.
     #[error("a topology can have at most {MAX_NODES} nodes")]
     TooManyNodes,

@@ -20,13 +20,15 @@ enum Feeder {
 }
 
 /// Finds the pipes behind which packets may go straight on, and notes it in them. `ends` are all pairs of nodes that
-/// exchange packets, `has_element` says at which nodes somebody takes packets out.
+/// exchange packets, `has_element` says at which nodes somebody takes packets out, and `is_entered` into which pipes an
+/// element sends by itself: such packets do not go straight on, and would come behind all that did.
 pub fn mark(
     pipes: &mut TiSlice<PipeId, Pipe>,
     air_hops: &TiSlice<AirHopId, AirHop>,
     routes: &Routes,
     ends: impl Iterator<Item = (NodeId, NodeId)>,
     has_element: impl Fn(NodeId) -> bool,
+    is_entered: impl Fn(PipeId) -> bool,
 ) {
     let mut feeders: TiVec<PipeId, Feeder> = ti_vec![Feeder::Nobody; pipes.len()];
     for (from, to) in ends {
@@ -49,6 +51,7 @@ pub fn mark(
         let Feeder::Pipe(pipe) = feeder else { continue };
         let is_plain = |pipe: &Pipe| pipe.before.is_none() && pipe.after.is_none();
         if is_plain(&pipes[pipe])
+            && !is_entered(pipe)
             && pipes[pipe].link.is_express()
             && pipes[next].before.is_none()
             && !has_element(pipes[pipe].to)

@@ -21,6 +21,8 @@ impl Engine<'_> {
             flows.push(self.host(sender).complete_outcome(id, received));
         }
         let probes = self.probes();
+        let asking = std::mem::take(&mut self.workload_ends).into_iter_enumerated();
+        let workloads = asking.filter_map(|(id, (_, client))| self.host(client).workload_outcome(id)).collect();
         for slot in &self.elements {
             if let ElementKind::Host(host) = &slot.body {
                 self.checker.check_streams(host);
@@ -30,6 +32,7 @@ impl Engine<'_> {
         Outcome {
             flows,
             probes,
+            workloads,
             schemes: self.schemes.iter().map(|scheme| self.scheme_outcome(scheme)).collect(),
             wlans: self.network.wlans.iter().map(|wlan| self.wlan_outcome(wlan)).collect(),
             drops: self.drops(),

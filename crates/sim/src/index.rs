@@ -44,6 +44,8 @@ numbers! {
     FlowId
     /// A probe, by its place in the topology.
     ProbeId
+    /// A workload, by its place in the topology.
+    WorkloadId
     /// A direction of a link.
     PipeId
     /// A direction between an access point and a station of its cell, among those of all cells.

@@ -45,8 +45,8 @@ pub use index::{LinkId, NodeId, WlanId};
 pub use levels::Level;
 pub use outcome::{
     Checks, Drop, ElementOutcome, FlowOutcome, LevelSample, Mark, Outcome, Percentiles, ProbeOutcome, QueueOutcome,
-    Sample, SchemeOutcome, WlanOutcome,
+    RequestOutcome, Sample, SchemeOutcome, WlanOutcome, WorkloadOutcome,
 };
 pub use settings::RunSettings;
 pub use tap::{Direction, Tap};
-pub use topology::{Flow, On, Probe, Topology};
+pub use topology::{Arrival, Flow, On, Probe, Topology, Workload};

@@ -12,6 +12,8 @@ pub struct Outcome {
     pub flows: Vec<FlowOutcome>,
     /// One per probe, in the order of the topology.
     pub probes: Vec<ProbeOutcome>,
+    /// One per workload, in the order of the topology.
+    pub workloads: Vec<WorkloadOutcome>,
     /// One per scheme, in the order of the topology.
     pub schemes: Vec<SchemeOutcome>,
     /// One per 802.11 cell, in the order of the topology.
@@ -47,6 +49,30 @@ pub struct ProbeOutcome {
     pub rtt: Percentiles,
     /// The same over all that were sent: one that did not come back took the whole measured time. (RFC 2681, 5.1)
     pub rtt_or_lost: Percentiles,
+}
+
+/// What became of the requests of a workload.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct WorkloadOutcome {
+    /// Name in the scenario.
+    pub name: String,
+    /// Each of them, in the order in which they began.
+    pub requests: Vec<RequestOutcome>,
+    /// Bytes of answers that came in order in the measured time.
+    pub measured_bytes: u64,
+    /// Most connections that were open at one time.
+    pub most_open: u64,
+}
+
+/// What became of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RequestOutcome {
+    /// When it was due, since the start of the run.
+    pub at: Duration,
+    /// Bytes of its answer.
+    pub size: u64,
+    /// From then to the last byte of the answer; `None` if that did not come.
+    pub took: Option<Duration>,
 }
 
 /// What a flow achieved.

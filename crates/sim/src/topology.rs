@@ -2,12 +2,13 @@
 
 use crate::address::Family;
 use crate::dot11::{CellSettings, Edca};
-use crate::index::{FlowId, LinkId, NodeId, ProbeId, WlanId};
+use crate::index::{FlowId, LinkId, NodeId, ProbeId, WlanId, WorkloadId};
 use airtcp_core::Duration;
 use airtcp_link::LinkSettings;
 use airtcp_schemes::SchemeChoice;
 use airtcp_schemes::socket::SocketChoice;
 use airtcp_tcp::Config;
+use std::sync::Arc;
 use typed_index_collections::TiVec;
 
 /// A network and what happens on it.
@@ -19,6 +20,7 @@ pub struct Topology {
     pub(crate) schemes: Vec<SchemeSpec>,
     pub(crate) flows: TiVec<FlowId, Flow>,
     pub(crate) probes: TiVec<ProbeId, Probe>,
+    pub(crate) workloads: TiVec<WorkloadId, Workload>,
 }
 
 #[derive(Clone)]
@@ -95,6 +97,10 @@ pub struct Flow {
     pub ipv6: bool,
 }
 
+pub(crate) fn family(is_ipv6: bool) -> Family {
+    if is_ipv6 { Family::V6 } else { Family::V4 }
+}
+
 impl Flow {
     /// A TCP connection with default settings over IPv4, from the beginning of the run to its end.
     pub fn new(name: &str, from: NodeId, to: NodeId) -> Flow {
@@ -103,7 +109,7 @@ impl Flow {
     }
 
     pub(crate) fn family(&self) -> Family {
-        if self.ipv6 { Family::V6 } else { Family::V4 }
+        family(self.ipv6)
     }
 }
 
@@ -120,6 +126,47 @@ pub struct Probe {
     pub every: Duration,
     /// Bytes of the IP packet; no fewer than 36.
     pub size: u32,
+}
+
+/// Requests that begin when they are due, each over a TCP connection of its own: an open loop.
+#[derive(Clone)]
+pub struct Workload {
+    /// Name in the scenario.
+    pub name: String,
+    /// The server, which answers.
+    pub from: NodeId,
+    /// The client, which asks.
+    pub to: NodeId,
+    /// Both ends' TCP.
+    pub tcp: Config,
+    /// Bytes of what the client sends to be answered; at least one.
+    pub request: u64,
+    /// The requests, in the order in which they begin.
+    pub arrivals: Arc<[Arrival]>,
+    /// Most connections that are open at the client at one time; a request waits until there is room.
+    pub connections: u32,
+    /// IPv4 or IPv6.
+    pub ipv6: bool,
+}
+
+impl Workload {
+    /// Ports of a client; each of the server's ports has all of them once.
+    pub(crate) const CLIENT_PORTS: u32 = 28_976;
+    /// Ports of a server.
+    pub(crate) const SERVER_PORTS: u32 = 64;
+    /// Most requests that one can have: no two have the same ports.
+    pub const MOST_REQUESTS: usize = (Workload::CLIENT_PORTS * Workload::SERVER_PORTS) as usize;
+    /// Most workloads of a topology: then the servers' ports are used up.
+    pub const MOST: usize = 64;
+}
+
+/// A request of a workload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arrival {
+    /// When it begins, since the start of the run.
+    pub at: Duration,
+    /// Bytes of the answer; at least one.
+    pub size: u64,
 }
 
 impl Topology {
@@ -168,5 +215,10 @@ impl Topology {
     /// Adds a probe; both of its ends are ends of flows, or nobody answers.
     pub fn probe(&mut self, probe: Probe) {
         self.probes.push(probe);
+    }
+
+    /// Adds a workload.
+    pub fn workload(&mut self, workload: Workload) {
+        self.workloads.push(workload);
     }
 }

@@ -121,3 +121,14 @@ fn a_scheme_or_a_host_on_the_way_takes_its_packets() {
     }
     same(&topology);
 }
+
+#[test]
+fn what_the_far_end_of_a_trunk_sends_takes_its_turn() {
+    // Acknowledgments of the control TCP and of the flows share three links on their way back.
+    let (mut topology, routers) = dumbbell(8, "0%");
+    let trunk = airtcp_schemes::SCHEMES.iter().find(|entry| entry.slug == "decoupling").unwrap();
+    topology.scheme("trunk", [routers[0], routers[3]], trunk);
+    let [express, plain] = [true, false].map(|express| topology.run(&settings(express)).unwrap());
+    assert_eq!(express.checks.failure(), None);
+    assert_eq!(without_order(express), without_order(plain));
+}

@@ -25,3 +25,4 @@ mod probes;
 mod queues;
 mod tap;
 mod wlan;
+mod workloads;

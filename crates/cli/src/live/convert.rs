@@ -2,6 +2,7 @@
 
 use super::LATEST;
 use super::gateways::{Counters, Repairs, Watched};
+use super::workloads;
 use airtcp_core::Duration;
 use airtcp_experiment::scenario::{FlowSpec, LevelSpec, ResolvedScenario};
 use airtcp_experiment::simulator::{alive_while_measured, link_rates};
@@ -11,7 +12,7 @@ use airtcp_experiment::world::{
 };
 use airtcp_linux::emulator::{self, PassageReport, SelfTest};
 use airtcp_linux::gateway::status::HELD_PACKETS;
-use airtcp_linux::traffic::{self, DatagramResult, FlowResult, ProbeResult, RttPercentiles};
+use airtcp_linux::traffic::{self, DatagramResult, FlowResult, ProbeResult, RequestsResult, RttPercentiles};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
@@ -21,6 +22,7 @@ pub(super) struct Findings<'a> {
     pub(super) seed: u64,
     pub(super) flows: Vec<FlowResult>,
     pub(super) probes: Vec<ProbeResult>,
+    pub(super) requests: Vec<RequestsResult>,
     pub(super) watched: Watched,
     pub(super) before: Counters,
     pub(super) after: Counters,
@@ -46,6 +48,7 @@ pub(super) fn outcome(findings: &Findings<'_>) -> RunOutcome {
         trace: None,
         emulator: Some(emulator_report(findings)),
         probes: findings.probes.iter().map(probe).collect(),
+        workloads: workloads::outcomes(cell, *seed, &findings.requests),
         path: Some(path(&findings.report.passages)),
     }
 }
@@ -201,6 +204,12 @@ fn checks(findings: &Findings<'_>) -> Vec<(Cow<'static, str>, Verdict)> {
     let damaged = findings.flows.iter().find(|flow| !flow.stream_is_intact());
     let stream = damaged
         .map(|flow| format!("flow '{}' arrived damaged (first wrong byte {:?})", flow.name, flow.first_wrong_byte));
+    let stream = stream.or_else(|| {
+        findings.requests.iter().find_map(|requests| {
+            let (number, place) = requests.damaged?;
+            Some(format!("request {number} of workload '{}' arrived damaged (first wrong byte {place})", requests.name))
+        })
+    });
     let bounds = boxes().find_map(|status| Some(format!("{}: {}", status.name, status.broken.as_ref()?)));
     let checks = [("conservation", conservation), ("stream", stream), ("bounds", bounds)];
     checks.into_iter().map(|(name, broken)| (name.into(), verdict(broken))).collect()

@@ -13,6 +13,7 @@ mod gateways;
 mod links;
 mod session;
 mod sites;
+mod workloads;
 
 use forwarders::Forwarders;
 pub(crate) use links::LinkReport;
@@ -25,7 +26,8 @@ use airtcp_experiment::{NotRun, ResolvedScenario, RunOutcome, World};
 use airtcp_linux::emulator;
 use airtcp_linux::testbed::{Family, TestbedError};
 use airtcp_linux::traffic::{
-    self, Amount, FlowResult, FlowSpec, ProbeResult, ProbeSpec, RunningFlow, RunningProbe, TrafficError,
+    self, Amount, FlowResult, FlowSpec, ProbeResult, ProbeSpec, RequestsResult, RunningFlow, RunningProbe,
+    RunningRequests, TrafficError,
 };
 use airtcp_tcp::Config;
 
@@ -90,7 +92,7 @@ fn run_once(cell: &ResolvedScenario, seed: u64, controllers: &controllers::Contr
     let before = gateways.counters()?;
     let traffic = || run_traffic(&session, cell, seed, origin, &forwarders);
     let (results, watched) = gateways.watch(cell.sample_every(), origin, traffic)?;
-    let (flows, probes) = results?;
+    let Traffic { flows, probes, requests } = results?;
     let after = gateways.counters()?;
     let report = session.testbed().emulator().report().map_err(failed)?;
     let drops = session.testbed().device_drops().map_err(not_run)?;
@@ -99,6 +101,7 @@ fn run_once(cell: &ResolvedScenario, seed: u64, controllers: &controllers::Contr
         seed,
         flows,
         probes,
+        requests,
         watched,
         before,
         after,
@@ -154,13 +157,20 @@ fn refuse_what_the_kernel_decides(cell: &ResolvedScenario) -> Result<(), NotRun>
             // The data TCP of a forwarder, which the kernel has no say in.
             continue;
         }
-        if let Some(key) = set_otherwise(&flow.config) {
-            let by = if is_habit(key) { ", itself or by 'habits'," } else { "" };
-            let sentence = format!("flow '{}' sets{by} '{key}', which the kernel decides in a live run", flow.name);
-            return Err(NotRun::Skipped(sentence));
-        }
+        refuse_settings("flow", &flow.name, &flow.config)?;
+    }
+    for workload in &cell.workloads {
+        // That of the kernel is as long as it is; nothing waits for it.
+        let config = Config { time_wait: Config::default().time_wait, ..workload.config.clone() };
+        refuse_settings("workload", &workload.name, &config)?;
     }
     Ok(())
+}
+
+fn refuse_settings(what: &str, name: &str, config: &Config) -> Result<(), NotRun> {
+    let Some(key) = set_otherwise(config) else { return Ok(()) };
+    let by = if is_habit(key) { ", itself or by 'habits'," } else { "" };
+    Err(NotRun::Skipped(format!("{what} '{name}' sets{by} '{key}', which the kernel decides in a live run")))
 }
 
 /// The first key that says something else than the kernel does. A window that the file limits is open from the start.
@@ -184,19 +194,27 @@ fn differing(config: &Config, other: &Config) -> impl Iterator<Item = &'static s
     pairs.filter(|(field, other)| field.value != other.value).map(|(field, _)| field.name)
 }
 
-/// The flows, and the probes beside them.
+/// What everything that sent tells.
+struct Traffic {
+    flows: Vec<FlowResult>,
+    probes: Vec<ProbeResult>,
+    requests: Vec<RequestsResult>,
+}
+
+/// The flows, and the probes and requests beside them.
 fn run_traffic(
     session: &Session,
     cell: &ResolvedScenario,
     seed: u64,
     origin: airtcp_core::Instant,
     forwarders: &Forwarders,
-) -> Result<(Vec<FlowResult>, Vec<ProbeResult>), NotRun> {
+) -> Result<Traffic, NotRun> {
     let probes = cell.probes.iter().map(|probe| {
         let spec = probe_spec(session, cell, probe)?;
         traffic::start_probe(spec, origin).map_err(no_traffic)
     });
     let probes = probes.collect::<Result<Vec<_>, _>>()?;
+    let requests = workloads::start(session, cell, seed, origin)?;
     let specs = cell.flows.iter().enumerate().map(|(index, flow)| {
         let spec = flow_spec(session, cell, flow, seed)?;
         Ok(forwarders.lead(index, spec))
@@ -212,7 +230,9 @@ fn run_traffic(
         }
     }
     let probes = probes.into_iter().map(RunningProbe::join).collect::<Result<Vec<_>, _>>().map_err(no_traffic)?;
-    Ok((results, probes))
+    let requests =
+        requests.into_iter().map(RunningRequests::join).collect::<Result<Vec<_>, _>>().map_err(no_traffic)?;
+    Ok(Traffic { flows: results, probes, requests })
 }
 
 fn probe_spec(session: &Session, cell: &ResolvedScenario, probe: &scenario::ProbeSpec) -> Result<ProbeSpec, NotRun> {

@@ -93,6 +93,9 @@ const BUILT_IN: &[(&str, &str)] = &[
     ("rivals-tuned", include_str!("../../../../scenarios/rivals-tuned.toml")),
     ("any-traffic", include_str!("../../../../scenarios/any-traffic.toml")),
     ("long-hop", include_str!("../../../../scenarios/long-hop.toml")),
+    ("web", include_str!("../../../../scenarios/web.toml")),
+    ("web-mixed", include_str!("../../../../scenarios/web-mixed.toml")),
+    ("bundler", include_str!("../../../../scenarios/bundler.toml")),
     ("accept-50mbit", include_str!("../../../../scenarios/accept-50mbit.toml")),
 ];
 

@@ -5,7 +5,8 @@ use super::{BUILT_IN, papers};
 use crate::{Failure, forward_file, gateway_file, output};
 use airtcp_core::parameters::{Field, Parameters, nearest};
 use airtcp_experiment::catalogue::KERNEL_ONLY;
-use airtcp_experiment::scenario::{FLOW_KEYS, PROBE_KEYS, TOP_LEVEL, WLAN_KEYS};
+use airtcp_experiment::scenario::workload::{Sizes, TABLES};
+use airtcp_experiment::scenario::{FLOW_KEYS, PROBE_KEYS, TOP_LEVEL, WLAN_KEYS, WORKLOAD_KEYS};
 use airtcp_experiment::{Catalogue, metric, table::Style};
 use airtcp_link::LinkSettings;
 use airtcp_schemes::socket::SocketEntry;
@@ -63,7 +64,7 @@ fn topics(catalogue: &Catalogue<'_>, wanted: Option<&str>) -> Vec<Topic> {
         topics.push(simple(name, "Linux's own; live runs only.", vec!["Congestion controller.".into()], example));
     }
     papers::add_pages(&mut topics, catalogue, wanted);
-    topics.extend([link(), wlan(), flow(), probe(), scenario(), gateway(), forward()]);
+    topics.extend([link(), wlan(), flow(), workload(), probe(), scenario(), gateway(), forward()]);
     let schemes: Vec<String> = std::iter::once("none: the link without a scheme".to_owned())
         .chain(catalogue.schemes.iter().map(|entry| format!("{}: {}", entry.slug, entry.about)))
         .collect();
@@ -166,6 +167,26 @@ fn wlan() -> Topic {
     }
 }
 
+fn workload() -> Topic {
+    let mut notes = vec![
+        "Requests begin when they are due, each over a TCP connection of its own: the client asks, the server answers and closes.".into(),
+        "The keys of both endpoints' TCP are those of a flow (airtcp show flow).".into(),
+    ];
+    for table in TABLES {
+        let line = |(bytes, millionths): &(u64, u64)| format!("{bytes} {}", *millionths as f64 / 1e6);
+        let lines: Vec<String> = table.lines.iter().map(line).collect();
+        let mean = Sizes::of_table(table).mean_millionths().div_ceil(1_000_000);
+        notes.push(format!("{}, mean {mean} bytes; bytes and share no larger: {}.", table.name, lines.join(", ")));
+    }
+    Topic {
+        name: "workload".into(),
+        about: "Web-like requests from a client to a server: Poisson arrivals at a load, sizes from a table.".into(),
+        notes,
+        sections: vec![Section { title: "in [workloads.<name>]".into(), keys: plain_keys(WORKLOAD_KEYS) }],
+        example: "[workloads.web]\nfrom = \"server\"\nto = \"client\"\nload = \"84Mbit\"\nsizes = \"caida\"\n".into(),
+    }
+}
+
 fn probe() -> Topic {
     Topic {
         name: "probe".into(),
@@ -227,7 +248,7 @@ fn metrics(catalogue: &Catalogue<'_>) -> Topic {
         },
         ..Key::default()
     });
-    let names = metric::Names { catalogue, flows: &[], probes: &[] };
+    let names = metric::Names { catalogue, flows: &[], probes: &[], workloads: &[] };
     let families = metric::all().filter(|metric| metric.is_family());
     let families = families.map(|metric| (metric.name, metric.members.in_file(&names)));
     let notes = families.filter(|(_, members)| !members.is_empty());

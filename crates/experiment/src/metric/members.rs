@@ -15,6 +15,8 @@ pub enum Members {
     Flows,
     /// Probes of the scenario.
     Probes,
+    /// Workloads of the scenario.
+    Workloads,
     /// What schemes count.
     SchemeCounters,
     /// What congestion controllers count.
@@ -34,6 +36,8 @@ pub struct Names<'a> {
     pub flows: &'a [String],
     /// Probes of the file.
     pub probes: &'a [String],
+    /// Workloads of the file.
+    pub workloads: &'a [String],
 }
 
 impl Members {
@@ -44,6 +48,7 @@ impl Members {
             Members::None => vec![String::new()],
             Members::Flows => names.flows.to_vec(),
             Members::Probes => names.probes.to_vec(),
+            Members::Workloads => names.workloads.to_vec(),
             Members::SchemeCounters => owned(airtcp_schemes::labels(names.catalogue.schemes)),
             Members::ControllerCounters => of_controllers(names.catalogue, 0),
             Members::ControllerShares => of_controllers(names.catalogue, 1),
@@ -61,6 +66,7 @@ impl Members {
             Members::None => vec![String::new()],
             Members::Flows => run.flows.iter().map(|flow| flow.name.clone()).collect(),
             Members::Probes => run.probes.iter().map(|probe| probe.name.clone()).collect(),
+            Members::Workloads => run.workloads.iter().map(|workload| workload.name.clone()).collect(),
             Members::SchemeCounters => once(run.schemes.iter().flat_map(|scheme| scheme.counters.keys())),
             Members::ControllerCounters => once(controller_counters(run)),
             Members::ControllerShares => {

@@ -15,6 +15,7 @@ mod sender;
 mod table;
 mod unit;
 mod wlan;
+mod workload;
 
 pub use members::{Members, Names};
 pub use unit::Unit;
@@ -87,6 +88,7 @@ pub fn all() -> impl Iterator<Item = &'static Metric> {
         queue::METRICS,
         queue::WAITS,
         probe::METRICS,
+        workload::METRICS,
         flow::STALLS,
         datagram::METRICS,
         flow::BY_ITSELF,
@@ -103,7 +105,7 @@ pub fn all() -> impl Iterator<Item = &'static Metric> {
 
 /// Every name that a file may write, but for those of single flows and probes.
 pub fn names(catalogue: &Catalogue<'_>) -> Vec<String> {
-    names_in(&Names { catalogue, flows: &[], probes: &[] })
+    names_in(&Names { catalogue, flows: &[], probes: &[], workloads: &[] })
 }
 
 /// Every name that a file with these flows and probes may write.

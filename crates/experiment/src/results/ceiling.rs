@@ -9,6 +9,7 @@
 
 use crate::scenario::{FlowSpec, Hop, Paths, ResolvedScenario, Step};
 use airtcp_core::{Duration, Probability, Rate};
+use airtcp_schemes::socket::PacketSizes;
 use microlp::{ComparisonOp, OptimizationDirection, Problem};
 use std::collections::BTreeMap;
 
@@ -24,18 +25,27 @@ struct Group {
 /// over 802.11 cells. `seed` is that of the run; it makes no difference where no rate varies by chance.
 pub fn ceiling_bps(scenario: &ResolvedScenario, seed: u64) -> Option<f64> {
     let paths = Paths::new(scenario.nodes.len(), &scenario.links, &scenario.wlans);
-    let each = scenario.flows.iter().map(|flow| {
-        let hops: Vec<Hop> = paths.between(flow.from, flow.to)?.into_iter().map(Step::link).collect::<Option<_>>()?;
+    let group = |[from, to]: [usize; 2], full: PacketSizes, most: &dyn Fn(&[Hop]) -> f64| {
+        let hops: Vec<Hop> = paths.between(from, to)?.into_iter().map(Step::link).collect::<Option<_>>()?;
         // What arrives while the run is measured left each link so much earlier.
         let before = |at: usize| {
             hops[at..].iter().map(|hop| hop.settings(scenario).delay.nominal()).fold(Duration::ZERO, |a, b| a + b)
         };
         let links = hops.iter().enumerate().filter_map(|(at, hop)| {
-            Some((*hop, goodput_bps(scenario, flow, *hop, rate_bps(scenario, seed, *hop, before(at))?)))
+            Some((*hop, goodput_bps(scenario, full, *hop, rate_bps(scenario, seed, *hop, before(at))?)))
         });
-        Some(Group { links: links.collect(), most: own_bps(scenario, flow, &hops) })
-    });
-    let each = each.collect::<Option<Vec<Group>>>()?;
+        Some(Group { links: links.collect(), most: most(&hops) })
+    };
+    let of_flows = scenario
+        .flows
+        .iter()
+        .map(|flow| group([flow.from, flow.to], flow.sizes(), &|hops: &[Hop]| own_bps(scenario, flow, hops)));
+    // As many connections as it takes: no window limits them, and chance may ask for more than the load.
+    let of_workloads = scenario
+        .workloads
+        .iter()
+        .map(|workload| group([workload.from, workload.to], workload.sizes_of_packets(), &|_: &[Hop]| f64::INFINITY));
+    let each = of_flows.chain(of_workloads).collect::<Option<Vec<Group>>>()?;
     let groups = bounded(joined(bounded(each)));
     let (free, sharing): (Vec<Group>, Vec<Group>) = groups.into_iter().partition(|group| group.links.is_empty());
     let free: f64 = free.iter().map(|group| group.most).sum();
@@ -86,10 +96,9 @@ fn most_together(groups: &[Group]) -> f64 {
     solution.expect("nothing sent fits, and every link is a bound").objective() * unit
 }
 
-/// What one link carries of one flow, in application bits per second.
-fn goodput_bps(scenario: &ResolvedScenario, flow: &FlowSpec, hop: Hop, rate_bps: f64) -> f64 {
+/// What one link carries of one flow with full packets like these, in application bits per second.
+fn goodput_bps(scenario: &ResolvedScenario, full: PacketSizes, hop: Hop, rate_bps: f64) -> f64 {
     let settings = hop.settings(scenario);
-    let full = flow.sizes();
     let packet = (full.header + full.payload).min(settings.mtu);
     let segment = packet.saturating_sub(full.header);
     let per = settings.loss.mean(packet);

@@ -148,5 +148,5 @@ pub fn baseline_of(scenario: &Scenario, cell: usize) -> Option<usize> {
 }
 
 fn network_and_traffic(cell: &Cell) -> String {
-    format!("{:?} {:?}", cell.scenario.links, cell.scenario.flows)
+    format!("{:?} {:?} {:?}", cell.scenario.links, cell.scenario.flows, cell.scenario.workloads)
 }

@@ -1,4 +1,4 @@
-//! `[defaults]`: what every link, cell or flow has unless it says otherwise.
+//! `[defaults]`: what every link, cell, flow or workload has unless it says otherwise.
 //!
 //! ```toml
 //! [defaults.flows]
@@ -23,7 +23,7 @@ use crate::catalogue::Catalogue;
 use std::borrow::Cow;
 
 /// What can have defaults.
-const NAMED: [&str; 3] = ["links", "wlans", "flows"];
+const NAMED: [&str; 4] = ["links", "wlans", "flows", "workloads"];
 /// What has them by its kind.
 const SOCKET_OPTIONS: &str = "sockets";
 

@@ -64,24 +64,8 @@ pub(super) fn flow(
     };
     keys.set_all(&mut config, &names(KEYS), "a single value")?;
     let [from, to] = keys.ends(["sender", "receiver"], "node", network.nodes)?;
-    if from == to {
-        return Err(keys.refuse("to", "a flow ends at another node than it starts at"));
-    }
-    let Some((path_mtu, narrowest)) = network.narrowest(from, to) else {
-        let [start, end] = [from, to].map(|node| &network.nodes[node]);
-        let sentence = format!("no links lead from '{start}' to '{end}', the ends of flow '{}'", keys.name());
-        return Err(Problem::Topology(sentence).at(keys.origin));
-    };
     let ip = ip(keys)?;
-    config.check(ip == IpVersion::V4).map_err(|(key, reason)| keys.refuse(key, reason))?;
-    if config.mtu > path_mtu {
-        let reason = format!(
-            "packets of {} bytes do not pass '{narrowest}' on their way, and hosts do not look for the longest that do; \
-             give the flow an MTU of {path_mtu}, or '{narrowest}' one of {}",
-            config.mtu, config.mtu
-        );
-        return Err(keys.refuse("mtu", reason));
-    }
+    way(keys, network, [from, to], "flow", &config, ip)?;
     let size: Option<ByteSize> = keys.value("size")?;
     let Section { start, start_within, weight } = Section::read(keys)?;
     if size.is_some_and(|size| size.0 == 0) {
@@ -97,23 +81,68 @@ pub(super) fn flow(
     if weight == 0 {
         return Err(keys.refuse("weight", "a weight is 1 or more"));
     }
+    let controller = controller(keys, catalogue, &mut config)?;
+    let name = keys.name().to_owned();
+    Ok(FlowSpec { name, from, to, socket, controller, start, start_within, size, weight, ip, config })
+}
+
+/// Links lead from one end to the other of what `keys` describe, a `what`, and let its packets pass.
+pub(super) fn way(
+    keys: &Keys<'_>,
+    network: &Network<'_>,
+    [from, to]: [usize; 2],
+    what: &str,
+    config: &Config,
+    ip: IpVersion,
+) -> Result<(), ScenarioError> {
+    if from == to {
+        return Err(keys.refuse("to", format!("a {what} ends at another node than it starts at")));
+    }
+    let Some((path_mtu, narrowest)) = network.narrowest(from, to) else {
+        let [start, end] = [from, to].map(|node| &network.nodes[node]);
+        let sentence = format!("no links lead from '{start}' to '{end}', the ends of {what} '{}'", keys.name());
+        return Err(Problem::Topology(sentence).at(keys.origin));
+    };
+    config.check(ip == IpVersion::V4).map_err(|(key, reason)| keys.refuse(key, reason))?;
+    if config.mtu > path_mtu {
+        let reason = format!(
+            "packets of {} bytes do not pass '{narrowest}' on their way, and hosts do not look for the longest that do; \
+             give the {what} an MTU of {path_mtu}, or '{narrowest}' one of {}",
+            config.mtu, config.mtu
+        );
+        return Err(keys.refuse("mtu", reason));
+    }
+    Ok(())
+}
+
+/// Reads `controller` and its options into `config`, where the simulator has it; its slug.
+pub(super) fn controller(
+    keys: &Keys<'_>,
+    catalogue: &Catalogue<'_>,
+    config: &mut Config,
+) -> Result<String, ScenarioError> {
     let known = catalogue.controller_names();
     let controller = keys.one_of("controller", "controller", &known)?;
     let controller = controller.map_or_else(|| "cubic".to_owned(), |index| known[index].clone());
     if let Some(choice) = choice(keys, &controller, catalogue)? {
         config.controller = choice;
     }
-    let name = keys.name().to_owned();
-    Ok(FlowSpec { name, from, to, socket, controller, start, start_within, size, weight, ip, config })
+    Ok(controller)
 }
 
 /// Controllers that Linux does not have become Reno, what they are compared with.
 pub(super) fn replace_by_reno(flows: &mut [FlowSpec], catalogue: &Catalogue<'_>) {
+    for flow in flows {
+        reno_for(&mut flow.controller, &mut flow.config, catalogue);
+    }
+}
+
+/// The same for one of them.
+pub(super) fn reno_for(controller: &mut String, config: &mut Config, catalogue: &Catalogue<'_>) {
     let Some(reno) = catalogue.controller(CONTROL).copied() else { return };
-    let is_ours = |flow: &&mut FlowSpec| catalogue.controller(&flow.controller).is_some_and(|entry| !entry.in_kernel);
-    for flow in flows.iter_mut().filter(is_ours) {
-        flow.controller = CONTROL.to_owned();
-        flow.config.controller = reno.into();
+    if catalogue.controller(controller).is_some_and(|entry| !entry.in_kernel) {
+        *controller = CONTROL.to_owned();
+        config.controller = reno.into();
     }
 }
 
@@ -130,7 +159,7 @@ fn choice(keys: &Keys<'_>, name: &str, catalogue: &Catalogue<'_>) -> Result<Opti
     Ok(Some(ControllerChoice::new(entry, settings)))
 }
 
-fn ip(keys: &Keys<'_>) -> Result<IpVersion, ScenarioError> {
+pub(super) fn ip(keys: &Keys<'_>) -> Result<IpVersion, ScenarioError> {
     let Some(entry) = keys.table.get("ip") else { return Ok(IpVersion::V4) };
     match keys.scalar(entry, "4 or 6")?.as_str() {
         "4" => Ok(IpVersion::V4),

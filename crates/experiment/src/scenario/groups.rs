@@ -47,6 +47,7 @@ pub(super) fn expanded(document: Cow<'_, Table>) -> Result<Cow<'_, Table>, Scena
                 let alike = things.entries.iter().map(alike).collect::<Result<Vec<_>, _>>()?;
                 things.entries = alike.into_iter().flatten().collect();
             }
+            "workloads" => things.entries = multiplied(things, &["from", "to"])?,
             "links" => things.entries = multiplied(things, &["between"])?,
             "wlans" => things.entries.iter_mut().for_each(|wlan| write_out_stations(wlan, &groups)),
             _ => continue,

@@ -29,6 +29,7 @@ mod topology;
 mod traces;
 mod vary;
 mod wlan;
+pub mod workload;
 mod write;
 
 pub use document::{Entry, Origin, Value};
@@ -49,6 +50,7 @@ pub use source::Source;
 pub use topology::{Hop, Paths, Step};
 pub use traces::TraceFiles;
 pub use wlan::KEYS as WLAN_KEYS;
+pub use workload::KEYS as WORKLOAD_KEYS;
 pub use write::{document as text_of, hash};
 
 use airtcp_core::{ByteSize, Duration, Rate, Rng};
@@ -85,6 +87,8 @@ pub struct ResolvedScenario {
     pub flows: Vec<FlowSpec>,
     /// In the order of the file.
     pub probes: Vec<ProbeSpec>,
+    /// In the order of the file.
+    pub workloads: Vec<WorkloadSpec>,
     /// In the order of the file, without those of kind `none`.
     pub schemes: Vec<SchemeSpec>,
     /// Distance of the samples, if the file says so.
@@ -99,9 +103,10 @@ impl ResolvedScenario {
         self.sample_every.unwrap_or_else(|| Duration::from_millis((self.duration.as_millis() / 200).max(10)))
     }
 
-    /// True for a node at which a flow starts or ends; any other forwards.
+    /// True for a node at which a flow or a workload starts or ends; any other forwards.
     pub fn is_host(&self, node: usize) -> bool {
-        self.flows.iter().any(|flow| flow.from == node || flow.to == node)
+        let of_flow = self.flows.iter().any(|flow| flow.from == node || flow.to == node);
+        of_flow || self.workloads.iter().any(|workload| workload.from == node || workload.to == node)
     }
 
     /// The scenario of the run with `seed`: flows start within the time that they may.
@@ -228,6 +233,35 @@ impl FlowSpec {
     pub fn sizes(&self) -> PacketSizes {
         self.socket.settings.sizes(&self.config, self.ip == IpVersion::V4)
     }
+}
+
+/// Requests that begin when they are due.
+#[derive(Clone, Debug)]
+pub struct WorkloadSpec {
+    /// Name in the file.
+    pub name: String,
+    /// Node that answers.
+    pub from: usize,
+    /// Node that asks.
+    pub to: usize,
+    /// Slug of the congestion controller of the server.
+    pub controller: String,
+    /// Application bits per second of answers, on average.
+    pub load: Rate,
+    /// What their sizes are drawn from.
+    pub sizes: workload::Sizes,
+    /// Bytes of what the client sends to be answered.
+    pub request: u64,
+    /// When the first may begin.
+    pub start: Duration,
+    /// Requests that begin in the last so much of a run are not counted.
+    pub grace: Duration,
+    /// Most connections that the client has open at one time.
+    pub connections: u32,
+    /// Which IP.
+    pub ip: IpVersion,
+    /// Parameters of both endpoints.
+    pub config: airtcp_tcp::Config,
 }
 
 /// What a scheme is on, by its index.

@@ -69,7 +69,12 @@ impl FigureSpec {
 
 /// Every metric of the file, also those of its single flows and probes.
 pub(super) fn measures_of(document: &Table, catalogue: &Catalogue<'_>) -> Vec<String> {
-    metric::names_in(&metric::Names { catalogue, flows: &document.names("flows"), probes: &document.names("probes") })
+    metric::names_in(&metric::Names {
+        catalogue,
+        flows: &document.names("flows"),
+        probes: &document.names("probes"),
+        workloads: &document.names("workloads"),
+    })
 }
 
 struct Names<'a> {

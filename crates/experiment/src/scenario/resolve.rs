@@ -6,9 +6,10 @@ use super::keys::Keys;
 use super::limits::{LEAST_SAMPLE, LONGEST, MAX_RUNS, MOST_SAMPLES};
 use super::section::{names, section};
 use super::traces::TraceFiles;
-use super::{ResolvedScenario, defaults, flow, groups, link, probe, scheme, topology, wlan};
+use super::{ResolvedScenario, defaults, flow, groups, link, probe, scheme, topology, wlan, workload};
 use crate::catalogue::Catalogue;
 use airtcp_core::Duration;
+use std::collections::BTreeSet;
 
 section! {
     /// Settings of the whole file.
@@ -43,6 +44,8 @@ section! {
         flows, "[flows.bulk]";
         /// small datagrams between two hosts and back (airtcp show probe)
         probes, "[probes.ping]";
+        /// requests that begin when they are due, from clients to a server (airtcp show workload)
+        workloads, "[workloads.web]";
         /// values of every link or flow unless it sets its own
         defaults, "[defaults.flows]";
         /// kind, and the link it is on or the nodes it leads from and to (airtcp show schemes)
@@ -84,6 +87,7 @@ pub(super) fn check_names(document: &Table, paths: &[(Vec<String>, Origin)]) -> 
             "wlans" => "wlan",
             "flows" => "flow",
             "probes" => "probe",
+            "workloads" => "workload",
             "schemes" => "scheme",
             _ => continue,
         };
@@ -119,18 +123,32 @@ pub(super) fn resolve(
     }
     let links = link::links(&keys, &nodes, files)?;
     let network = topology::Network::new(&nodes, &links, &wlans);
-    let flows_entry = keys.required("flows", "[flows.bulk]")?;
-    let mut flows = keys.each("flows", "flow", |keys| flow::flow(keys, duration, &network, catalogue, control))?;
-    if flows.is_empty() {
-        return Err(Problem::Topology("[flows] is empty: nothing would be sent".into()).at(&flows_entry.origin));
+    let mut workloads = keys.each("workloads", "workload", |keys| {
+        workload::workload(keys, (warmup, duration), &network, catalogue, files)
+    })?;
+    if workloads.len() > airtcp_sim::Workload::MOST {
+        let sentence =
+            format!("{} workloads are too many; write {} or fewer", workloads.len(), airtcp_sim::Workload::MOST);
+        return Err(Problem::Topology(sentence).at(file));
     }
-    let hosts: Vec<usize> =
-        (0..nodes.len()).filter(|node| flows.iter().any(|flow| [flow.from, flow.to].contains(node))).collect();
+    if workloads.is_empty() {
+        // Requests need nothing beside them.
+        keys.required("flows", "[flows.bulk]")?;
+    }
+    let mut flows = keys.each("flows", "flow", |keys| flow::flow(keys, duration, &network, catalogue, control))?;
+    if let Some(entry) = keys.table.get("flows").filter(|_| flows.is_empty() && workloads.is_empty()) {
+        return Err(Problem::Topology("[flows] is empty: nothing would be sent".into()).at(&entry.origin));
+    }
+    let ends = flows.iter().flat_map(|flow| [flow.from, flow.to]);
+    let ends: BTreeSet<usize> =
+        ends.chain(workloads.iter().flat_map(|workload| [workload.from, workload.to])).collect();
+    let hosts: Vec<usize> = ends.into_iter().collect();
     let probes = keys.each("probes", "scenario", |keys| probe::probe(keys, &nodes, &hosts))?;
     let mut schemes = scheme::schemes(&keys, &network, catalogue)?;
     if control {
         schemes.clear();
         flow::replace_by_reno(&mut flows, catalogue);
+        workload::replace_by_reno(&mut workloads, catalogue);
     }
     let levels = Vec::new();
     Ok(ResolvedScenario {
@@ -142,6 +160,7 @@ pub(super) fn resolve(
         wlans,
         flows,
         probes,
+        workloads,
         schemes,
         sample_every,
         levels,

@@ -1,4 +1,5 @@
-//! The files that recorded rates, delays and losses name: `rate = { trace = "walk.csv" }`.
+//! The files that recorded rates, delays and losses name, `rate = { trace = "walk.csv" }`, and those of sizes of requests,
+//! `sizes = { file = "sizes.csv" }`.
 //!
 //! They are read once for a scenario, before it is resolved, and belong to it: the results keep a copy beside
 //! `scenario.toml`, and what is in them is part of its hash. From then on a file stands in the document by its base name.
@@ -11,8 +12,15 @@ use airtcp_link::varying::trace::Trace;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Keys whose value may be a trace.
-const KEYS: [&str; 5] = ["rate", "delay", "loss", "data_loss", "control_loss"];
+/// Keys whose value may be a table with a file, and the key of the file in it.
+const KEYS: [(&str, &str); 6] = [
+    ("rate", "trace"),
+    ("delay", "trace"),
+    ("loss", "trace"),
+    ("data_loss", "trace"),
+    ("control_loss", "trace"),
+    ("sizes", "file"),
+];
 
 /// Traces that need no file, of our own making: `airtcp trace` with the models that their first lines name.
 const BUILT_IN: &[(&str, &str)] = &[
@@ -43,16 +51,18 @@ struct Gathered<'a> {
 impl Gathered<'_> {
     fn table(&mut self, table: &mut Table) -> Result<(), ScenarioError> {
         for Entry { key, node, .. } in &mut table.entries {
-            let is_varying = KEYS.contains(&key.rsplit('.').next().unwrap_or(key));
-            self.node(node, is_varying)?;
+            let last = key.rsplit('.').next().unwrap_or(key);
+            let names_file = KEYS.iter().find(|(key, _)| *key == last).map(|(_, inner)| *inner);
+            self.node(node, names_file)?;
         }
         Ok(())
     }
 
-    fn node(&mut self, node: &mut Node, is_varying: bool) -> Result<(), ScenarioError> {
+    /// `inner` is the key that names a file in a table here, if one does.
+    fn node(&mut self, node: &mut Node, inner: Option<&str>) -> Result<(), ScenarioError> {
         match &mut node.value {
-            Value::List(nodes) => nodes.iter_mut().try_for_each(|node| self.node(node, is_varying)),
-            Value::Table(table) => match table.entries.iter_mut().find(|entry| is_varying && entry.key == "trace") {
+            Value::List(nodes) => nodes.iter_mut().try_for_each(|node| self.node(node, inner)),
+            Value::Table(table) => match table.entries.iter_mut().find(|entry| inner == Some(entry.key.as_str())) {
                 Some(entry) => self.file(&mut entry.node),
                 None => self.table(table),
             },

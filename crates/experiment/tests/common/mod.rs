@@ -164,6 +164,7 @@ impl World for MadeUp {
             trace: None,
             emulator: Some(EmulatorReport { valid: true, rate_error_ratio: 0.00041, ..EmulatorReport::default() }),
             probes: Vec::new(),
+            workloads: Vec::new(),
             path: None,
         })
     }

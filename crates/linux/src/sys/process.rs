@@ -3,6 +3,7 @@
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::sys::prctl;
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::signal::{SigSet, Signal as Number, kill};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
@@ -11,6 +12,18 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
+
+/// Lets the process have so many files open at one time (RLIMIT_NOFILE).
+///
+/// # Errors
+/// The system's own limit is lower.
+pub fn allow_open_files(most: u64) -> io::Result<()> {
+    let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE)?;
+    if soft >= most {
+        return Ok(());
+    }
+    Ok(setrlimit(Resource::RLIMIT_NOFILE, most, hard.max(most))?)
+}
 
 /// Requests to end and reports on children, as a readable descriptor instead of handlers.
 pub struct Signals(SignalFd);

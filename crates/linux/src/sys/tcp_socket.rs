@@ -50,7 +50,12 @@ pub fn set_reuse_address(socket: BorrowedFd<'_>) -> io::Result<()> {
 
 /// Starts to listen, for one connection at a time.
 pub fn listen(socket: BorrowedFd<'_>) -> io::Result<()> {
-    SockRef::from(&socket).listen(1)
+    listen_for(socket, 1)
+}
+
+/// The same for so many that wait to be accepted.
+pub fn listen_for(socket: BorrowedFd<'_>, backlog: i32) -> io::Result<()> {
+    SockRef::from(&socket).listen(backlog)
 }
 
 /// Chooses the congestion controller by the kernel's name for it.

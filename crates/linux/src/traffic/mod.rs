@@ -19,6 +19,7 @@
 //! | `sender`, `receiver` | the two loops |
 //! | `combine` | what both ends of a stream say, put together |
 //! | `result` | what a flow tells afterwards |
+//! | `requests` | a workload: requests that begin when they are due, each over a connection of its own |
 //! | `probe` | a ping beside the flows |
 //! | `payload` | the content: a function of (seed, offset) |
 //! | `files` | a file's worth of bytes with equal hashes, as a table cell |
@@ -33,6 +34,7 @@ mod probe;
 #[cfg(feature = "quic")]
 mod quic;
 mod receiver;
+mod requests;
 mod result;
 mod run;
 mod sender;
@@ -42,6 +44,7 @@ mod wrap;
 
 pub use flow::{Amount, Carrier, FlowSpec, Progress, Stream, TrafficError};
 pub use probe::{ProbeResult, ProbeSpec, RunningProbe, start_probe};
+pub use requests::{LEAST_REQUEST, RequestsResult, RequestsSpec, RunningRequests, start_requests};
 pub use result::{DatagramResult, FlowResult, Outcome, RttPercentiles, Sample, hex};
 pub use run::{RunningFlow, start};
 pub use wrap::{Wrap, Wrapped};

@@ -2,10 +2,11 @@
 
 mod application;
 mod probe;
+mod requests;
 
 use crate::digest::Digest;
-use crate::index::{FlowId, ProbeId, SocketId};
-use crate::outcome::{FlowOutcome, ProbeOutcome, Sample};
+use crate::index::{FlowId, ProbeId, SocketId, WorkloadId};
+use crate::outcome::{FlowOutcome, ProbeOutcome, Sample, WorkloadOutcome};
 use crate::settings::RunSettings;
 use crate::topology::Flow;
 use airtcp_core::{Context, CreateReason, DropReason, Duration, Element, Instant, Packet, Port, Rng, SeqNum};
@@ -14,6 +15,7 @@ use airtcp_tcp::{Config, Connection, Endpoint, Opening, Stream};
 use application::{Application, Role};
 use probe::Probe;
 pub use probe::ProbeSpec;
+pub use requests::{Requests, Side};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::net::IpAddr;
@@ -36,6 +38,7 @@ pub struct Host {
     /// Sockets that may have hidden connections, whose ports are not in the list.
     with_hidden: Vec<SocketId>,
     probes: Vec<Probe>,
+    workloads: Vec<Requests>,
     /// Deadlines, possibly outdated: the socket's own deadline decides.
     timers: BinaryHeap<Reverse<(Instant, SocketId)>>,
 }
@@ -69,6 +72,16 @@ impl Host {
     /// What its probes found, in the order in which they were added.
     pub fn probe_outcomes(&self) -> impl Iterator<Item = ProbeOutcome> {
         self.probes.iter().map(Probe::outcome)
+    }
+
+    /// Adds an end of a workload.
+    pub fn add_requests(&mut self, requests: Requests) {
+        self.workloads.push(requests);
+    }
+
+    /// What a workload found whose client is here.
+    pub fn workload_outcome(&self, id: WorkloadId) -> Option<WorkloadOutcome> {
+        self.workloads.iter().find_map(|requests| requests.outcome(id))
     }
 
     fn add(
@@ -109,6 +122,7 @@ impl Host {
             socket.counts_at_warmup = socket.counts().into_iter().map(|(_, count)| count).collect();
             socket.rounds.clear();
         }
+        self.workloads.iter_mut().for_each(Requests::on_warm);
     }
 
     /// Notes every flow's progress, and records it if there is a series to record it in.
@@ -217,14 +231,20 @@ impl Host {
 
     /// The first stream that did not arrive as it was sent.
     pub fn stream_failure(&self) -> Option<String> {
-        self.sockets.iter().find_map(|socket| {
+        let of_flow = self.sockets.iter().find_map(|socket| {
             let broken = socket.connection()?.stream_check().err()?;
             Some(format!("flow {}: {broken}", socket.name))
-        })
+        });
+        of_flow.or_else(|| self.workloads.iter().find_map(Requests::stream_failure))
     }
 
-    /// A packet for no socket: of a probe, or to be answered.
+    /// A packet for no flow: of a workload, of a probe, or to be answered.
     fn handle_stray(&mut self, cx: &mut Context<'_>, packet: Packet) {
+        for requests in &mut self.workloads {
+            if let Some(number) = requests.number_of(&packet) {
+                return requests.handle_packet(cx, number, packet);
+            }
+        }
         let now = cx.now();
         if self.probes.iter_mut().any(|probe| probe.take(now, &packet)) {
             return cx.consume(packet);
@@ -290,6 +310,7 @@ impl Element for Host {
                 cx.send(Port::LINK, packet);
             }
         }
+        self.workloads.iter_mut().for_each(|requests| requests.handle_timeout(cx));
         while let Some(Reverse((due, index))) = self.timers.peek().copied() {
             if due > now {
                 break;
@@ -317,6 +338,7 @@ impl Element for Host {
     fn poll_timeout(&self) -> Option<Instant> {
         let socket = self.timers.peek().map(|Reverse((due, _))| *due);
         let probe = self.probes.iter().filter_map(Probe::next).min();
-        socket.into_iter().chain(probe).min()
+        let requests = self.workloads.iter().filter_map(Requests::poll_timeout).min();
+        socket.into_iter().chain(probe).chain(requests).min()
     }
 }

@@ -1,7 +1,7 @@
 //! The table of congestion controllers. One file and one line here make a new one; a crate outside
 //! the workspace passes its own slice of entries to [`find`].
 
-use super::{Bbr, Blind45, ControllerSettings, Cubic, Newzag, Reno, Unlimited, Veno, Westwood, zigzag};
+use super::{Bbr, Blind45, ControllerSettings, Cubic, Newzag, Reno, Unlimited, Vegas, Veno, Westwood, zigzag};
 use super::{plain, settings_for};
 use airtcp_core::parameters::{Field, nearest};
 use airtcp_core::{Value, ValueError, ValueType};
@@ -100,6 +100,13 @@ pub const CONTROLLERS: &[ControllerEntry] = &[
         source: "ours, to tell what NewZag's judgement is worth (NZG-X7)",
         in_kernel: false,
         settings: || settings_for(Blind45::new),
+    },
+    ControllerEntry {
+        slug: "vegas",
+        about: "Window that keeps two to four segments waiting in the path's queues; yields to senders that fill them.",
+        source: "Brakmo & Peterson, IEEE JSAC 13(8), 1995; Linux tcp_vegas",
+        in_kernel: true,
+        settings: plain::<Vegas>,
     },
     ControllerEntry {
         slug: "unlimited",
