@@ -2,17 +2,16 @@
 //! an operator would write it.
 
 use super::failed;
+use super::sites::{self, Site};
 use crate::gateway_file;
 use airtcp_core::parameters::Field;
-use airtcp_core::{ByteSize, Duration, Gauge, Instant};
+use airtcp_core::{Duration, Gauge, Instant};
 use airtcp_experiment::NotRun;
-use airtcp_experiment::scenario::{LinkSpec, On, ResolvedScenario};
+use airtcp_experiment::scenario::ResolvedScenario;
 use airtcp_experiment::world::{Belief, BeliefSample};
-use airtcp_link::LinkSettings;
 use airtcp_linux::gateway::status::{self, Status};
 use airtcp_linux::sys::clock;
-use airtcp_linux::testbed::{Exec, Family, Program, Testbed};
-use airtcp_schemes::{LinkFacts, Placement};
+use airtcp_linux::testbed::{Exec, Program, Testbed};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -61,64 +60,42 @@ impl<'a> Gateways<'a> {
     pub(super) fn start(testbed: &Testbed, cell: &ResolvedScenario, directory: &'a Path) -> Result<Self, NotRun> {
         let mut gateways = Gateways { boxes: Vec::new(), directory, schemes: cell.schemes.len() };
         for (index, scheme) in cell.schemes.iter().enumerate() {
-            let on = match scheme.on {
-                On::Link(link) => link,
-                // Scenarios with cells are not run live.
-                On::Wlan(_) => continue,
-                On::Path(..) => {
-                    let sentence = format!(
-                        "scheme '{}' works along a path: '{}' runs in the simulator only",
-                        scheme.name, scheme.kind
-                    );
-                    return Err(NotRun::Skipped(sentence));
-                }
-            };
-            let link = &cell.links[on];
-            let ends: &[usize] = if scheme.choice.entry.placement == Placement::BothEnds { &[0, 1] } else { &[0] };
-            for &end in ends {
-                let node = link.between[end];
-                if cell.is_host(node) {
-                    let sentence = format!(
-                        "scheme '{}' is on link '{}' at host '{}'; a live gateway runs on a router; put a node between the host and the link",
-                        scheme.name, link.name, cell.nodes[node]
-                    );
-                    return Err(NotRun::Skipped(sentence));
-                }
-                let started = gateways.start_box(testbed, cell, index, link, end)?;
+            for site in sites::of(testbed, cell, scheme)? {
+                let started = gateways.start_box(testbed, cell, index, &site)?;
                 gateways.boxes.push(started);
             }
         }
         Ok(gateways)
     }
 
-    /// Starts the box of the scheme with the position `index` at the `end` of `link`.
+    /// Starts the box of the scheme with the position `index` at `site`.
     fn start_box(
         &self,
         testbed: &Testbed,
         cell: &ResolvedScenario,
         index: usize,
-        link: &LinkSpec,
-        end: usize,
+        site: &Site<'_>,
     ) -> Result<GatewayBox, NotRun> {
         let scheme = &cell.schemes[index];
         let name = format!("box{}", self.boxes.len());
-        let [node, other] = [end, 1 - end].map(|end| cell.nodes[link.between[end]].as_str());
-        let has_peer = scheme.choice.entry.placement == Placement::BothEnds;
-        let peer = testbed.link_address(&link.name, other, Family::V4).filter(|_| has_peer);
-        let (out, back) = if end == 0 { (&link.forward, &link.reverse) } else { (&link.reverse, &link.forward) };
+        let (node, has_peer) = (site.node, site.peer.is_some());
         // Nobody else is on the testbed's links, and the simulator's messages have no MAC either.
         let mut text = format!(
             "schema = 1\nscheme = \"{}\"\nlink = \"{}\"\nname = \"{name}\"\ninsecure = true\n",
-            scheme.kind, link.name
+            scheme.kind, site.link
         );
         let mut put = |key: &str, value: &str| writeln!(text, "{key} = \"{value}\"").expect("writing to a string");
         put("run_directory", &self.directory.display().to_string());
-        if let Some(peer) = peer {
+        if let Some(peer) = site.peer.filter(|_| site.networks.is_empty()) {
             put("peer", &format!("{peer}:{PORT}"));
         }
-        let facts = facts(out, back);
-        for (key, value) in gateway_file::facts_as_text(facts) {
+        for (key, value) in gateway_file::facts_as_text(site.facts) {
             put(key, &value);
+        }
+        if let Some(peer) = site.peer.filter(|_| !site.networks.is_empty()) {
+            let (networks, hops) = (site.networks.join("\", \""), site.hops);
+            writeln!(text, "\n[[peer]]\nname = \"other\"\npeer = \"{peer}:{PORT}\"\nhops = {hops}\nnetworks = [\"{networks}\"]")
+                .expect("writing to a string");
         }
         writeln!(text, "\n[{}]", scheme.kind).expect("writing to a string");
         for Field { name, value, .. } in scheme.choice.settings.given() {
@@ -218,19 +195,6 @@ fn is_up(gateway: &GatewayBox, directory: &Path) -> bool {
     match status::query(directory, &gateway.name) {
         Ok(status) => !gateway.has_peer || status.gauges.get("peer_in_reach").is_none_or(|reach| *reach == 1),
         Err(_) => false,
-    }
-}
-
-/// The facts about its link that the simulator gives an element.
-fn facts(out: &LinkSettings, back: &LinkSettings) -> LinkFacts {
-    let queue = out.queue.limit();
-    LinkFacts {
-        rate: out.rate.constant(),
-        round_trip: Some(out.delay.nominal() + back.delay.nominal()),
-        queue: Some(ByteSize(queue.bytes(out.mtu))),
-        queue_packets: queue.packets(),
-        mtu: Some(out.mtu),
-        addresses: None,
     }
 }
 

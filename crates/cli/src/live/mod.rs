@@ -10,6 +10,7 @@ mod convert;
 mod gateways;
 mod links;
 mod session;
+mod sites;
 
 pub(crate) use links::LinkReport;
 pub(crate) use session::Session;

@@ -79,6 +79,7 @@ const BUILT_IN: &[(&str, &str)] = &[
     ("newzag", include_str!("../../../../scenarios/newzag.toml")),
     ("trunk", include_str!("../../../../scenarios/trunk.toml")),
     ("router-queue", include_str!("../../../../scenarios/router-queue.toml")),
+    ("shared-hop", include_str!("../../../../scenarios/shared-hop.toml")),
     ("newzag-harm", include_str!("../../../../scenarios/newzag-harm.toml")),
     ("wrong-rate", include_str!("../../../../scenarios/wrong-rate.toml")),
     ("field", include_str!("../../../../scenarios/field.toml")),
