@@ -94,8 +94,11 @@ impl<'a> Gateways<'a> {
         }
         if let Some(peer) = site.peer.filter(|_| !site.networks.is_empty()) {
             let (networks, hops) = (site.networks.join("\", \""), site.hops);
-            writeln!(text, "\n[[peer]]\nname = \"other\"\npeer = \"{peer}:{PORT}\"\nhops = {hops}\nnetworks = [\"{networks}\"]")
-                .expect("writing to a string");
+            writeln!(
+                text,
+                "\n[[peer]]\nname = \"other\"\npeer = \"{peer}:{PORT}\"\nhops = {hops}\nnetworks = [\"{networks}\"]"
+            )
+            .expect("writing to a string");
         }
         writeln!(text, "\n[{}]", scheme.kind).expect("writing to a string");
         for Field { name, value, .. } in scheme.choice.settings.given() {

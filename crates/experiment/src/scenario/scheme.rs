@@ -97,7 +97,9 @@ fn scheme(
         let sentence = match found.placement {
             Placement::Path => format!("'{kind}' leads from a node to another one; write from and to"),
             Placement::NearEnd => format!("'{kind}' is on a link or a cell; write on"),
-            Placement::BothEnds => format!("'{kind}' is on a link or a cell, or leads from a node to another one; write on, or from and to"),
+            Placement::BothEnds => format!(
+                "'{kind}' is on a link or a cell, or leads from a node to another one; write on, or from and to"
+            ),
         };
         return Err(keys.bad(other, sentence));
     }

@@ -32,6 +32,8 @@ const MOST_GAP: u64 = 200_000_000;
 pub(super) struct History {
     samples: VecDeque<Sample>,
     base: LeastDelay,
+    /// That before the way was taken for a longer one.
+    former: Option<LeastDelay>,
     loss: UsualLoss,
     /// By how much a delay differs from the middle of those before and after, averaged as in RFC 3550, section 6.4.1; in ns.
     jitter: u64,
@@ -107,10 +109,21 @@ impl History {
     pub fn restart_from_last(&mut self) {
         if let Some(last) = self.samples.pop_back() {
             self.samples.clear();
+            self.former = Some(self.base);
             self.base = LeastDelay { since: self.base.since, ..LeastDelay::default() };
             self.base.add(&last);
             self.samples.push_back(last);
         }
+    }
+
+    /// It was no longer way: what it took before counts.
+    pub fn restore_base(&mut self) {
+        self.base = self.former.take().unwrap_or(self.base);
+    }
+
+    /// What the link loses.
+    pub fn loss(&self) -> &UsualLoss {
+        &self.loss
     }
 
     /// True if the link lost more of late than a few packets by chance.
