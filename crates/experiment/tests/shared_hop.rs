@@ -8,7 +8,7 @@ const FILE: &str = include_str!("../../../scenarios/shared-hop.toml");
 
 /// Mbit/s of ours and of theirs in the cell of these labels with gateways, and how often somebody else was found to fill the link.
 fn measured(theirs: &str, loss: &str) -> ([f64; 2], u64) {
-    let sets = ["duration=40s", "warmup=10s"];
+    let sets = ["duration=45s", "warmup=15s"];
     let scenario = read_with(FILE, &sets, &Catalogue::BUILT_IN).unwrap();
     let wanted = ["cubic", theirs, loss, "local-recovery"];
     let is_it = |at: &[(String, String)]| wanted.iter().all(|label| at.iter().any(|(_, found)| found == label));

@@ -28,8 +28,9 @@ pub(super) struct Contest {
     /// Bytes that had come when whole packets were last acknowledged.
     acknowledged: Option<u64>,
     round: Option<Round>,
-    /// What the link loses of packets that find room there, in millionths, and whether that is all that there is to know.
-    usual: (u64, bool),
+    /// What the link lost before somebody else filled it, in millionths. What it loses now is of no use: most of that may be theirs
+    /// and ours that find no room.
+    usual: Option<u64>,
 }
 
 /// From a report to one of a packet that left after that came.
@@ -76,16 +77,16 @@ impl Contest {
         flows: Flows,
     ) {
         self.flows = flows;
-        if !self.usual.1 {
-            self.usual = loss.middle();
-        }
         self.sock.tcp_mstamp = now;
         let round = *self.round.get_or_insert(Round::new(now, sample, false));
         if sample.left >= round.since {
             let (sent, received) =
                 (sample.packets.saturating_sub(round.packets), sample.received.saturating_sub(round.received));
-            let hits =
-                if round.is_late || !round.is_limited { 0 } else { excess(self.usual.0, sent, received, PACKET) };
+            let hits = if round.is_late || !round.is_limited {
+                0
+            } else {
+                excess(self.usual.unwrap_or(loss.usual()), sent, received, PACKET)
+            };
             if hits > 0 {
                 self.cut(hits);
             }

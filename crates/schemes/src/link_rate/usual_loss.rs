@@ -47,15 +47,16 @@ impl UsualLoss {
         latest >= HIGH
     }
 
-    /// The middle of the latest epochs, in millionths, and whether it is of all that count.
-    pub fn middle(&self) -> (u64, bool) {
-        let known = self.count.min(EPOCHS);
+    /// The middle of the latest epochs, in millionths, where they are known: what a link loses that nobody else fills. The least
+    /// of them is too little.
+    pub fn middle(&self) -> Option<u64> {
         let mut shares = self.shares;
-        shares[..known].sort_unstable();
-        (shares[..known].get(known / 2).copied().unwrap_or_default(), known == EPOCHS)
+        shares.sort_unstable();
+        (self.count >= EPOCHS).then(|| shares[EPOCHS / 2])
     }
 
-    fn usual(&self) -> u64 {
+    /// The least of the latest epochs, in millionths; zero before they are known.
+    pub fn usual(&self) -> u64 {
         if self.count < EPOCHS { 0 } else { self.shares.into_iter().min().unwrap_or_default() }
     }
 
@@ -123,9 +124,9 @@ mod tests {
     #[test]
     fn few_more_than_usual_are_chance_and_many_are_not() {
         let (mut loss, mut at) = (UsualLoss::default(), start());
-        assert_eq!(loss.middle(), (0, false));
+        assert_eq!(loss.middle(), None);
         run(&mut loss, &mut at, 1000, 2, 6);
-        assert_eq!(loss.middle(), (20_000, true));
+        assert_eq!(loss.middle(), Some(20_000));
         let lost = |packets: u64| excess(20_000, 100_000, 100_000 - packets * 1000, 1000);
         assert_eq!([0, 2, 6, 7, 20].map(lost), [0, 0, 0, 5, 18]);
         assert_eq!(excess(0, 100_000, 99_000, 1000), 1, "where nothing is lost usually, one is enough");
