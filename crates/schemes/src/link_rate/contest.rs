@@ -225,8 +225,9 @@ mod tests {
     #[test]
     fn what_the_link_loses_anyway_cuts_no_window_and_twice_as_much_does() {
         let mut run = Run::new(1);
-        // 2 %: known after the first epochs.
-        run.run(Duration::from_secs(6), 50);
+        // 2 %, known before others come.
+        run.run(Duration::from_secs(12), 50);
+        run.contest = Contest::new(run.now, Rate::from_bps(12_000_000), ROUND_TRIP, run.contest.flows, &run.loss);
         let before = run.pace();
         run.run(Duration::from_secs(3), 50);
         assert!(run.pace() > before, "{before} {}", run.pace());
