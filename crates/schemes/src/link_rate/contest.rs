@@ -167,6 +167,8 @@ mod tests {
         loss: UsualLoss,
         sample: Sample,
         flows: usize,
+        /// Bytes of a packet that is not sent yet.
+        credit: u64,
     }
 
     impl Run {
@@ -177,14 +179,16 @@ mod tests {
             let contest = Contest::new(now, Rate::from_bps(12_000_000), ROUND_TRIP, waiting, &loss);
             let (left, pause) = (now, Duration::ZERO);
             let sample = Sample { left, came: 0, sent: 0, packets: 0, received: 0, bytes: 1500, pause };
-            Run { now, contest, loss, sample, flows }
+            Run { now, contest, loss, sample, flows, credit: 0 }
         }
 
         fn run(&mut self, time: Duration, lost_one_in: u64) {
             for _ in 0..time.as_nanos() / MS.as_nanos() / 10 {
                 self.now += MS * 10;
                 let pace = self.contest.pace(ROUND_TRIP);
-                let bytes = pace / 800 / PACKET * PACKET;
+                self.credit += pace / 800;
+                let bytes = self.credit / PACKET * PACKET;
+                self.credit -= bytes;
                 let packets = (self.sample.packets + bytes) / PACKET;
                 let lost = packets / lost_one_in - self.sample.packets / PACKET / lost_one_in;
                 self.sample.packets += bytes;
@@ -209,7 +213,7 @@ mod tests {
         run.run(Duration::from_secs(1), u64::MAX);
         let before = run.pace();
         assert!(before > 9_000_000, "{before}");
-        run.run(ROUND_TRIP * 3, 100);
+        run.run(ROUND_TRIP * 2, 100);
         assert!(run.pace() < before * 8 / 10 && run.pace() > before * 6 / 10, "{before} {}", run.pace());
     }
 
