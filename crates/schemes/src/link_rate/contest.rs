@@ -33,6 +33,15 @@ pub(super) struct Contest {
     usual: Option<u64>,
 }
 
+/// The hop at the time of a report.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Hop {
+    /// With what waits in it.
+    pub round_trip: Duration,
+    /// In bit/s.
+    pub carried: u64,
+}
+
 /// From a report to one of a packet that left after that came.
 #[derive(Clone, Copy, Debug)]
 struct Round {
@@ -65,17 +74,8 @@ impl Contest {
         (self.acknowledged, self.round) = (None, None);
     }
 
-    /// A packet was seen at both ends, which took `round_trip` there and back; `flows` wait here, so there was enough to send, or
-    /// none does. So many bit/s are `carried`.
-    pub fn on_report(
-        &mut self,
-        now: Instant,
-        sample: &Sample,
-        round_trip: Duration,
-        carried: u64,
-        loss: &UsualLoss,
-        flows: Flows,
-    ) {
+    /// A packet was seen at both ends; `flows` wait here, so there was enough to send, or none does.
+    pub fn on_report(&mut self, now: Instant, sample: &Sample, hop: Hop, loss: &UsualLoss, flows: Flows) {
         self.flows = flows;
         self.sock.tcp_mstamp = now;
         let round = *self.round.get_or_insert(Round::new(now, sample, false));
@@ -100,7 +100,7 @@ impl Contest {
         if packets > 0 {
             self.acknowledged = Some(before + packets * PACKET * u64::from(flows.count()));
             // A window that is not used may not grow.
-            self.sock.is_cwnd_limited = flows.now > 0 && self.pace(round_trip) / 2 <= carried;
+            self.sock.is_cwnd_limited = flows.now > 0 && self.pace(hop.round_trip) / 2 <= hop.carried;
             self.cubic.cong_avoid(&mut self.sock, u32::try_from(packets).unwrap_or(u32::MAX));
         }
     }
@@ -197,7 +197,13 @@ mod tests {
                 self.loss.add(&self.sample);
                 let mut flows = self.contest.flows;
                 flows.note(self.now, self.flows);
-                self.contest.on_report(self.now, &self.sample, ROUND_TRIP, pace, &self.loss, flows);
+                self.contest.on_report(
+                    self.now,
+                    &self.sample,
+                    Hop { round_trip: ROUND_TRIP, carried: pace },
+                    &self.loss,
+                    flows,
+                );
             }
         }
 

@@ -11,7 +11,7 @@
 
 use super::advice::Advice;
 use super::carried::{Carried, LEAST};
-use super::contest::{Contest, Flows};
+use super::contest::{Contest, Flows, Hop};
 use super::departures::Sample;
 use super::excursion::Excursions;
 use super::history::{self, History};
@@ -244,9 +244,9 @@ impl RateLaw {
             Finding::Filled(before) => return self.contend(now, before),
             Finding::StillFilled => {
                 self.restart_queue(sample, wait, later);
-                let (round_trip, carried) = (self.round_trip(), self.carried.rate().map_or(0, Rate::bps));
+                let hop = Hop { round_trip: self.round_trip(), carried: self.carried.rate().map_or(0, Rate::bps) };
                 if let Some(contest) = &mut self.contest {
-                    contest.on_report(now, sample, round_trip, carried, self.history.loss(), self.flows);
+                    contest.on_report(now, sample, hop, self.history.loss(), self.flows);
                 }
                 return self.set_pace(now);
             }
