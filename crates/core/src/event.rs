@@ -34,7 +34,7 @@ labels! {
         /// The queue before the link is emptied more slowly from now on, as the link carries less.
         RATE_LOWERED = "rate_lowered",
         /// Repairs were stopped for a while, as they did harm.
-        REPAIRS_STOPPED = "repairs_stopped",
+        LINK_SHARED = "link_shared",
         /// A control message was not understood.
         CONTROL_MALFORMED = "control_malformed",
         /// A damaged packet was dropped so that it can be repaired.

@@ -23,6 +23,7 @@ mod results;
 mod resume;
 mod scenario;
 mod scenario_errors;
+mod shared_hop;
 mod sockets;
 mod varying_links;
 mod wlan;

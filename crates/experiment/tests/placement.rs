@@ -75,12 +75,76 @@ fn a_place_that_cannot_be_is_refused_at_its_line() {
         "'decoupling' leads from a node to another one; write from and to",
     );
     has(&error("vmss = 3000", "on = \"air\""), 33, "write from and to");
-    has(&error("kind = \"decoupling\"", "kind = \"gsnoop\""), 31, "'gsnoop' is on a link or a cell; write on");
+    has(&error("kind = \"decoupling\"", "kind = \"snoop\""), 31, "'snoop' is on a link or a cell; write on");
+    let both = error("kind = \"decoupling\"", "kind = \"gsnoop\"\non = \"air\"");
+    has(&both, 32, "'gsnoop' is on a link or a cell, or leads from a node to another one; write on, or from and to");
     has(&error("to = \"b\"\n", ""), 29, "missing key 'to'");
     has(&error("to = \"b\"", "to = \"a\""), 32, "a path ends at another node than it begins at");
     has(&error("to = \"b\"", "to = \"island\""), 32, "no links lead from 'a' to 'island'");
     has(&error("to = \"b\"", "to = \"bb\""), 32, "there is no node 'bb'");
     has(&error("vmss = 3000", "vmss = 70000"), 33, "write 64 to 65495");
+}
+
+/// Two hosts at a router between two gateways, whose path is the only one that loses.
+const BETWEEN: &str = r#"
+schema = 1
+duration = "5s"
+nodes = { sender = {}, a = {}, m = {}, b = {}, receiver = {}, from = {}, to = {} }
+
+[links.lan]
+between = ["sender", "a"]
+
+[links.near]
+between = ["a", "m"]
+delay = "3ms"
+
+[links.air]
+between = ["m", "b"]
+rate = "10Mbit"
+delay = "5ms"
+loss = "5%"
+
+[links.home]
+between = ["b", "receiver"]
+
+[links.in]
+between = ["from", "m"]
+
+[links.out]
+between = ["b", "to"]
+
+[flows.ours]
+from = "sender"
+to = "receiver"
+socket = "datagram"
+socket_options = { every = "5ms", packet = 1000 }
+
+[flows.theirs]
+from = "from"
+to = "to"
+socket = "datagram"
+socket_options = { every = "5ms", packet = 1000 }
+
+[schemes.repair]
+kind = "local-recovery"
+from = "a"
+to = "b"
+"#;
+
+#[test]
+fn gateways_along_a_path_repair_what_passes_both_and_see_nothing_else() {
+    let scenario = read_with(BETWEEN, &[], &Catalogue::BUILT_IN).unwrap();
+    let cell = &scenario.cells[0].scenario;
+    assert_eq!(cell.schemes[0].on, On::Path(1, 3));
+    let outcome = Simulator::default().run(cell, 1).unwrap();
+    let lost = |flow: usize| {
+        let count = |name: &str| outcome.flows[flow].control.iter().find(|(key, _)| key == name).unwrap().1;
+        count("datagrams_lost") * 100 / count("datagrams")
+    };
+    assert_eq!([lost(0), lost(1).clamp(3, 7)], [0, lost(1)], "{outcome:?}");
+    // A copy of each datagram, as each is a burst of its own; theirs would be as many again.
+    let copies = outcome.schemes[0].counters["spare_copies"];
+    assert!((900..1100).contains(&copies), "{copies}");
 }
 
 #[test]

@@ -177,9 +177,12 @@ impl<'t> Engine<'t> {
     }
 
     fn place_scheme(&mut self, topology: &Topology, spec: &SchemeSpec) -> Result<(), SimError> {
-        let wants_path = spec.choice.entry.placement == Placement::Path;
-        if wants_path != matches!(spec.on, On::Path(..)) {
-            let wanted = if wants_path { "from a node to another one" } else { "on a link or a cell" };
+        let wanted = match (spec.choice.entry.placement, spec.on) {
+            (Placement::Path, On::Link(_) | On::Wlan(_)) => Some("from a node to another one"),
+            (Placement::NearEnd, On::Path(..)) => Some("on a link or a cell"),
+            _ => None,
+        };
+        if let Some(wanted) = wanted {
             return Err(SimError::Misplaced { scheme: spec.name.clone(), slug: spec.choice.entry.slug, wanted });
         }
         let placed = match spec.on {

@@ -160,8 +160,10 @@ impl Engine<'_> {
         }
         match after {
             _ if is_control(&packet) => self.work.push_back(Work::ForwardControl { node, packet }),
-            Some(element) => self.deliver(Delivery { element, port: Port::LINK, packet }),
-            None => self.forward(node, packet),
+            Some(element) if self.network.takes(element, &packet) => {
+                self.deliver(Delivery { element, port: Port::LINK, packet });
+            }
+            _ => self.forward(node, packet),
         }
     }
 

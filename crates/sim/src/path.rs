@@ -1,12 +1,15 @@
 //! Schemes along a path: an element at the node where it begins, before the first hop, and one at the node where it ends.
 //!
-//! What is for one of these nodes itself goes to its elements before the node's host, in the order of the topology; each
-//! sends on what it does not want. What an element creates enters the path past whatever else is placed there, as control
-//! messages do.
+//! Of a scheme that knows nothing but paths (a trunk), what is for one of these nodes itself goes to its elements before the
+//! node's host, in the order of the topology; each sends on what it does not want. What an element creates enters the path past
+//! whatever else is placed there, as control messages do.
 //!
 //! All of it takes the one path (DEC-20): routes are static, and the element at the beginning gets only packets for nodes to which
 //! the way begins with the whole path. The others leave the node as if it were not there. So the path is bound to a label-switched
 //! path, as the paper wants it of a trunk.
+//!
+//! A scheme with both ends of a link takes a path for one long link, on which others may be between: each end gets what
+//! leaves for nodes behind the other, and what comes from there, as live with `networks`.
 
 use crate::address::{self, Family};
 use crate::element::{Exit, SchemePlace};
@@ -16,7 +19,7 @@ use crate::index::{ElementId, Hop, LinkId, NodeId};
 use crate::tap::Direction;
 use crate::topology::{SchemeSpec, Topology};
 use airtcp_core::{ByteSize, Duration};
-use airtcp_schemes::{End, LinkFacts};
+use airtcp_schemes::{End, LinkFacts, Placement};
 
 impl Engine<'_> {
     /// Places both elements of a scheme; the far end's is placed on the path back.
@@ -37,13 +40,20 @@ impl Engine<'_> {
             let (facts, first) = (self.facts(topology, [node, other], &hops), hops[0]);
             let element =
                 self.make_scheme(spec, SchemePlace { node, end, link: facts, forecast: None, exit: Exit::Hop(first) })?;
-            self.network.locals[node].push(element);
-            if end == End::Near {
-                if self.network.put_before(first, element).is_some() {
-                    return Err(SimError::Occupied { scheme: spec.name.clone() });
-                }
+            let is_trunk = spec.choice.entry.placement == Placement::Path;
+            let last = self.hops(other, node).and_then(|back| back.last().copied()).filter(|_| !is_trunk);
+            let mut is_free = true;
+            if is_trunk {
+                self.network.locals[node].push(element);
+            }
+            if end == End::Near || !is_trunk {
+                is_free = self.network.put_before(first, element).is_none();
                 let bound = self.network.hosts.keys().map(|goal| self.leads_along(&hops, node, goal)).collect();
                 self.network.bound.insert(element, bound);
+            }
+            is_free &= last.is_none_or(|last| self.network.put_after(last, element).is_none());
+            if !is_free {
+                return Err(SimError::Occupied { scheme: spec.name.clone() });
             }
             placed.push(element);
         }

@@ -86,6 +86,7 @@ const BUILT_IN: &[(&str, &str)] = &[
     ("decoupling-socket", include_str!("../../../../scenarios/decoupling-socket.toml")),
     ("decoupling-live", include_str!("../../../../scenarios/decoupling-live.toml")),
     ("router-queue", include_str!("../../../../scenarios/router-queue.toml")),
+    ("shared-hop", include_str!("../../../../scenarios/shared-hop.toml")),
     ("newzag-harm", include_str!("../../../../scenarios/newzag-harm.toml")),
     ("wrong-rate", include_str!("../../../../scenarios/wrong-rate.toml")),
     ("field", include_str!("../../../../scenarios/field.toml")),

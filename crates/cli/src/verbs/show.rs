@@ -88,7 +88,9 @@ fn simple(name: &str, about: &str, notes: Vec<String>, example: String) -> Topic
 
 fn scheme(entry: &SchemeEntry) -> Topic {
     let boxes = match entry.placement {
-        Placement::BothEnds => "Runs on two gateways, one at each end of the link.",
+        Placement::BothEnds => {
+            "Runs on two gateways, one at each end of the link, or of the path from one node to another: `from` and `to` in place of `on`."
+        }
         Placement::NearEnd => "Runs on one gateway, at the node that the link's `between` names first.",
         Placement::Path => "Runs on two nodes, those that `from` and `to` name, or on two gateways.",
     };

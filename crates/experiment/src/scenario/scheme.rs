@@ -1,5 +1,5 @@
 //! `[schemes.<name>]`: `kind`, the link or cell it is `on` or the nodes it leads `from` and `to`, and the scheme's own
-//! parameters.
+//! parameters. A scheme with both ends of a link may have either.
 
 use super::document::Entry;
 use super::error::{Problem, ScenarioError};
@@ -53,8 +53,15 @@ fn gates(network: &Network<'_>, scheme: &SchemeSpec) -> Vec<(usize, usize)> {
             network.links[link].between[..ends].iter().map(|node| (link, *node)).collect()
         }
         On::Path(from, to) => {
-            let steps = network.paths.between(from, to).unwrap_or_default();
-            steps.first().copied().and_then(Step::link).map(|hop| (hop.link, from)).into_iter().collect()
+            let ends: &[[usize; 2]] = match scheme.choice.entry.placement {
+                Placement::BothEnds => &[[from, to], [to, from]],
+                Placement::NearEnd | Placement::Path => &[[from, to]],
+            };
+            let first = |[node, other]: &[usize; 2]| {
+                let steps = network.paths.between(*node, *other).unwrap_or_default();
+                steps.first().copied().and_then(Step::link).map(|hop| (hop.link, *node))
+            };
+            ends.iter().filter_map(first).collect()
         }
     }
 }
@@ -78,17 +85,26 @@ fn scheme(
     };
     let keys = &Keys { show: found.slug.to_owned(), place: keys.place.clone(), ..*keys };
     let fields = found.fields();
-    let place: &[&str] = if found.placement == Placement::Path { &["kind", "from", "to"] } else { &["kind", "on"] };
+    let has = |key: &str| keys.table.get(key).is_some();
+    let is_along = match found.placement {
+        Placement::Path => true,
+        Placement::NearEnd => false,
+        Placement::BothEnds => !has("on") && (has("from") || has("to")),
+    };
+    let place: &[&str] = if is_along { &["kind", "from", "to"] } else { &["kind", "on"] };
     let valid: Vec<&str> = place.iter().copied().chain(fields.iter().map(|field| field.name)).collect();
     if let Some(other) = keys.table.entries.iter().find(|entry| is_of_the_other_kind(entry, place)) {
         let sentence = match found.placement {
             Placement::Path => format!("'{kind}' leads from a node to another one; write from and to"),
-            Placement::BothEnds | Placement::NearEnd => format!("'{kind}' is on a link or a cell; write on"),
+            Placement::NearEnd => format!("'{kind}' is on a link or a cell; write on"),
+            Placement::BothEnds => format!(
+                "'{kind}' is on a link or a cell, or leads from a node to another one; write on, or from and to"
+            ),
         };
         return Err(keys.bad(other, sentence));
     }
     keys.only(&valid)?;
-    let on = if found.placement == Placement::Path { along(keys, network)? } else { on(keys, network)? };
+    let on = if is_along { along(keys, network)? } else { on(keys, network)? };
     let choice = scheme_settings(keys, found, place, &valid)?;
     Ok(Some(SchemeSpec { name: keys.name().to_owned(), kind, on, choice }))
 }

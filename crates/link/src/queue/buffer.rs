@@ -89,6 +89,14 @@ impl Buffer {
         }
     }
 
+    /// Flows of which more than one packet waits; `None` where flows share a queue.
+    pub fn waiting_flows(&self) -> Option<usize> {
+        match &self.discipline {
+            Discipline::Departure(queue) => queue.waiting_flows(),
+            Discipline::DropTail(_) | Discipline::Ring(_) | Discipline::Arrival(_) => None,
+        }
+    }
+
     /// Packets of ECN-capable transports that the discipline marked so far.
     pub fn marked(&self) -> u64 {
         self.counters.marked

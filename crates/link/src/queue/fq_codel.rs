@@ -212,6 +212,11 @@ impl DepartureQueue for FqCodelQueue {
         self.waiting
     }
 
+    fn waiting_flows(&self) -> Option<usize> {
+        let has_some = |index: &&usize| self.flows[**index].fifo.backlog().packets > 1;
+        Some(self.new.iter().chain(&self.old).filter(has_some).count())
+    }
+
     fn replace_newest(&mut self, packet: Packet, covers: &dyn Fn(&Packet, &Packet) -> bool) -> Result<Packet, Packet> {
         let index = self.flow_of(&packet);
         self.change(index, |flow, _| flow.fifo.replace_newest(packet, covers))

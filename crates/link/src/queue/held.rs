@@ -18,6 +18,11 @@ pub(crate) trait DepartureQueue: Debug + Send {
     /// What waits.
     fn backlog(&self) -> Backlog;
 
+    /// Flows of which more than one packet waits, where each has a queue.
+    fn waiting_flows(&self) -> Option<usize> {
+        None
+    }
+
     /// Puts `packet` in the place of the newest of its flow, if it covers that; not where flows share a queue.
     ///
     /// # Errors
@@ -69,6 +74,10 @@ impl Held {
 
     pub(crate) fn backlog(&self) -> Backlog {
         self.queue.backlog()
+    }
+
+    pub(crate) fn waiting_flows(&self) -> Option<usize> {
+        self.queue.waiting_flows()
     }
 
     pub(crate) fn replace_newest(

@@ -414,6 +414,11 @@ impl Egress {
         Backlog { packets: queue.packets + self.repairs.len(), bytes: queue.bytes + self.repair_bytes }
     }
 
+    /// Flows of which more than one packet waits; `None` where flows share a queue.
+    pub fn waiting_flows(&self) -> Option<usize> {
+        self.queue.waiting_flows()
+    }
+
     /// Most bytes that ever waited in the queue.
     pub fn bytes_max(&self) -> u64 {
         self.queue_bytes_max

@@ -7,7 +7,7 @@ pub(crate) enum Advice {
     CarriesLess,
     /// Nothing waits in the link although it is sent all that the bound allows.
     CarriesMore,
-    /// Somebody else fills the link, so repairs are stopped.
+    /// Somebody else fills the link, so a share of it is taken, as TCP does.
     FilledByOthers,
 }
 
@@ -18,7 +18,7 @@ impl Advice {
             Advice::CarriesLess => "the link carries less than the configured rate: sending what it carries",
             Advice::CarriesMore => "the link would carry more than the configured rate",
             Advice::FilledByOthers => {
-                "packets wait in the link however little is sent, so something else fills it: repairs are stopped for a while"
+                "packets wait in the link however little is sent, so somebody else fills it: taking a share of it as TCP does"
             }
         }
     }

@@ -20,6 +20,8 @@ const STANDING: u64 = 100_000_000;
 const STANDING_SAMPLES: usize = 3;
 /// The shortest delay is that of twice this time.
 const BASE_WINDOW: Duration = Duration::from_secs(5);
+/// What comes sooner by less comes as soon, in ns: as in [`super::pursuit::LEAST_TARGET`].
+const LEAST_SHORTER: u64 = 1_000_000;
 /// How much two clocks drift in this time, in ns: 200 parts in a million, twice what crystals are allowed.
 const MOST_DRIFT: i64 = 1_000_000;
 /// A jump of the delay by more is no jitter.
@@ -32,6 +34,8 @@ const MOST_GAP: u64 = 200_000_000;
 pub(super) struct History {
     samples: VecDeque<Sample>,
     base: LeastDelay,
+    /// While the way is taken for a longer one, for some seconds: the shortest delay before, and the packet that showed it.
+    former: Option<(LeastDelay, Sample)>,
     loss: UsualLoss,
     /// By how much a delay differs from the middle of those before and after, averaged as in RFC 3550, section 6.4.1; in ns.
     jitter: u64,
@@ -65,6 +69,7 @@ impl History {
         if let Some(last) = self.samples.back() {
             self.gap = (self.gap * 15 + (sample.came - last.came).min(MOST_GAP)) / 16;
         }
+        self.doubt_longer_way(sample);
         self.base.add(sample);
         self.loss.add(sample);
         self.samples.push_back(*sample);
@@ -107,10 +112,33 @@ impl History {
     pub fn restart_from_last(&mut self) {
         if let Some(last) = self.samples.pop_back() {
             self.samples.clear();
+            self.former = Some((self.base, last));
             self.base = LeastDelay { since: self.base.since, ..LeastDelay::default() };
             self.base.add(&last);
             self.samples.push_back(last);
         }
+    }
+
+    /// It was no longer way: what it took before counts.
+    pub fn restore_base(&mut self) {
+        if let Some((base, _)) = self.former.take() {
+            self.base = base;
+        }
+    }
+
+    /// Something comes sooner than the packet that showed that the way is longer: that one waited.
+    fn doubt_longer_way(&mut self, sample: &Sample) {
+        let Some((_, longer)) = &self.former else { return };
+        if sample.came.saturating_sub(longer.came) >= BASE_WINDOW.as_nanos() {
+            self.former = None;
+        } else if delay(sample).saturating_add_unsigned(LEAST_SHORTER.max(self.jitter * 2)) < delay(longer) {
+            self.restore_base();
+        }
+    }
+
+    /// What the link loses.
+    pub fn loss(&self) -> &UsualLoss {
+        &self.loss
     }
 
     /// True if the link lost more of late than a few packets by chance.

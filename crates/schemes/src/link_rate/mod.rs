@@ -9,6 +9,7 @@
 mod advice;
 mod arrivals;
 mod carried;
+mod contest;
 mod departures;
 mod excursion;
 mod history;
@@ -104,6 +105,9 @@ impl LinkRate {
             // What waited meanwhile is no queue that is too long.
             egress.make_room(cx.now() + stood_still + AFTER_SILENCE, stood_still);
         }
+        // Where flows share a queue nobody knows how many they are.
+        let flows = egress.waiting_flows().unwrap_or(usize::from(!egress.is_empty()));
+        self.law.note_flows(cx.now(), flows);
         let sample = self.departures.find(report);
         let has_lost = sample.is_some_and(|sample| self.missing.add(sample.packets, sample.received));
         let verdict = match sample {
@@ -121,14 +125,14 @@ impl LinkRate {
         }
         match verdict {
             Verdict::Stay => {}
-            Verdict::Set(rate) | Verdict::Resume(rate) => egress.change_rate(cx.now(), rate),
+            Verdict::Set(rate) => egress.change_rate(cx.now(), rate),
             Verdict::Lower(rate) => {
                 cx.emit(Event::RATE_LOWERED);
                 egress.change_rate(cx.now(), Some(rate));
             }
-            Verdict::Stop => {
-                cx.emit(Event::REPAIRS_STOPPED);
-                egress.change_rate(cx.now(), None);
+            Verdict::Share(rate) => {
+                cx.emit(Event::LINK_SHARED);
+                egress.change_rate(cx.now(), Some(rate));
             }
         }
     }
@@ -137,11 +141,6 @@ impl LinkRate {
     pub fn on_echo(&mut self, cx: &mut Context<'_>, echoed: Instant, egress: &mut Egress) {
         let verdict = self.law.on_echo(cx.now(), echoed);
         self.obey(cx, verdict, egress);
-    }
-
-    /// True while repairs do harm: packets wait in the link however little is sent, so somebody else fills it.
-    pub fn is_stopped(&self) -> bool {
-        self.oracle.is_none() && self.law.is_stopped()
     }
 
     /// True if so little waits in the link that it has time for more.

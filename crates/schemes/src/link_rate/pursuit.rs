@@ -11,6 +11,7 @@
 
 use super::advice::Advice;
 use super::carried::{Carried, LEAST};
+use super::contest::{Contest, Flows, Hop};
 use super::departures::Sample;
 use super::excursion::Excursions;
 use super::history::{self, History};
@@ -66,10 +67,8 @@ pub(super) enum Verdict {
     Lower(Rate),
     /// Go on with this rate.
     Set(Option<Rate>),
-    /// Let everything pass.
-    Stop,
-    /// Try again, from this rate.
-    Resume(Option<Rate>),
+    /// Somebody else fills the link: take this share.
+    Share(Rate),
 }
 
 /// See the module.
@@ -82,6 +81,9 @@ pub(super) struct RateLaw {
     queue: LinkQueue,
     excursions: Excursions,
     others: Others,
+    flows: Flows,
+    /// While somebody else fills the link, and for the next time that they do soon.
+    contest: Option<Contest>,
     /// Without any wait, the distance of the ends and back.
     rtt: Duration,
     /// What is sent now.
@@ -110,6 +112,8 @@ impl RateLaw {
             queue: LinkQueue::default(),
             excursions: Excursions::default(),
             others: Others::default(),
+            flows: Flows::default(),
+            contest: None,
             rtt: Duration::ZERO,
             pace: bound,
             is_pursuing: false,
@@ -125,6 +129,9 @@ impl RateLaw {
     pub fn forget(&mut self) {
         self.clock = OtherClock::default();
         self.forget_samples();
+        if let Some(contest) = &mut self.contest {
+            contest.resume();
+        }
     }
 
     fn forget_samples(&mut self) {
@@ -162,12 +169,13 @@ impl RateLaw {
         self.pursued().or(self.pace)
     }
 
-    pub fn is_stopped(&self) -> bool {
-        self.others.fill_the_link()
+    /// So many flows wait here.
+    pub fn note_flows(&mut self, now: Instant, waiting: usize) {
+        self.flows.note(now, waiting);
     }
 
     pub fn advice(&self) -> Option<Advice> {
-        if self.is_stopped() {
+        if self.others.fill_the_link() {
             return Some(Advice::FilledByOthers);
         }
         let carries_less = self.is_pursuing && self.bound.is_some();
@@ -180,7 +188,7 @@ impl RateLaw {
             self.idle_at = now;
         }
         self.queue.add(now, sent, self.supposed(), self.history.usual_gap());
-        if self.is_stopped() { Verdict::Stay } else { self.set_pace(now) }
+        self.set_pace(now)
     }
 
     /// The latest message that the other end has heard left at `echoed`. Without reports nothing tells what the link
@@ -199,7 +207,7 @@ impl RateLaw {
     /// A report came about a packet of which nothing is known.
     pub fn on_unknown_report(&mut self, now: Instant) -> Verdict {
         self.queue.hear(now);
-        if self.is_stopped() { Verdict::Stay } else { self.set_pace(now) }
+        self.set_pace(now)
     }
 
     /// A packet was seen at both ends, whose distance without any wait is `rtt`; `later` is what left after it: when, and the
@@ -227,16 +235,27 @@ impl RateLaw {
         }
         let wait = self.history.wait_of(sample);
         self.excursions.judge(sample.left, wait);
-        match self.others.on_wait(now, self.history.standing_wait().unwrap_or_default(), self.pace.is_some()) {
-            Finding::Ours => {}
-            Finding::StillFilled => return Verdict::Stay,
-            Finding::Filled => return self.free(None, Verdict::Stop),
-            Finding::Over => return self.free(self.bound, Verdict::Resume(self.bound)),
-        }
         let target = self.target();
         let measured = self.history.measure(target / 2);
         let is_raised = measured.is_some_and(|measured| self.carried.add(measured, self.reaction()));
-        let wait = self.without_a_longer_way(wait, target);
+        let standing = self.history.standing_wait().unwrap_or_default();
+        match self.others.on_wait(now, standing, target, self.carried.rate(), self.pace.is_some()) {
+            Finding::Ours | Finding::Over => {}
+            Finding::Filled(before) => return self.contend(now, before),
+            Finding::StillFilled => {
+                self.restart_queue(sample, wait, later);
+                let hop = Hop { round_trip: self.round_trip(), carried: self.carried.rate().map_or(0, Rate::bps) };
+                if let Some(contest) = &mut self.contest {
+                    contest.on_report(now, sample, hop, self.history.loss(), self.flows);
+                }
+                return self.set_pace(now);
+            }
+        }
+        let (wait, finding) = self.without_a_longer_way(now, wait, target);
+        if let Finding::Filled(before) = finding {
+            self.history.restore_base();
+            return self.contend(now, before);
+        }
         self.note_quiet(wait, target, is_raised);
         self.restart_queue(sample, wait, later);
         let is_busy = measured.is_some_and(|measured| measured.is_busy);
@@ -259,21 +278,45 @@ impl RateLaw {
 
     /// A queue that gets less than the link carries becomes shorter. If the wait stays the same although what is sent, and so
     /// what is carried, became less by a third, it is no queue: the way is longer now, as after a satellite's handover.
-    fn without_a_longer_way(&mut self, wait: Duration, target: Duration) -> Duration {
+    fn without_a_longer_way(&mut self, now: Instant, wait: Duration, target: Duration) -> (Duration, Finding) {
         let Some(rate) = self.carried.rate().filter(|_| self.is_pursuing && wait > target) else {
             self.plateau = None;
-            return wait;
+            return (wait, Finding::Ours);
         };
         let tolerance = LEAST_TARGET.max(self.history.jitter() * 2);
         let is_same = |(before, _): &(Duration, Rate)| wait < *before + tolerance && *before < wait + tolerance;
         let (_, before) = *self.plateau.insert(self.plateau.filter(is_same).unwrap_or((wait, rate)));
-        if rate.bps() > before.bps() * 2 / 3 || wait >= others::HOPELESS.0 {
-            return wait;
+        let (part, whole) = others::FALLEN;
+        if rate.bps() > before.bps() * part / whole || wait >= others::HOPELESS.0 {
+            return (wait, Finding::Ours);
         }
         self.plateau = None;
-        self.history.restart_from_last();
-        self.carried.restore(before);
-        Duration::ZERO
+        let finding = self.others.on_longer_way(now, before);
+        if finding == Finding::Ours {
+            self.history.restart_from_last();
+            self.carried.restore(before);
+        }
+        (Duration::ZERO, finding)
+    }
+
+    /// Somebody else fills the link: competes with them, from a share of `before`, or from what was found before.
+    fn contend(&mut self, now: Instant, before: Rate) -> Verdict {
+        let round_trip = self.round_trip();
+        match &mut self.contest {
+            Some(contest) if self.others.is_again() => contest.resume(),
+            contest => *contest = Some(Contest::new(now, before, round_trip, self.flows, self.history.loss())),
+        }
+        self.is_pursuing = true;
+        (self.quiet, self.followed, self.plateau) = (0, 0, None);
+        let pace = self.contest.as_ref().map_or(LEAST, |contest| contest.pace(round_trip));
+        let pace = Rate::from_bps(self.bounded(pace));
+        self.pace = Some(pace);
+        Verdict::Share(pace)
+    }
+
+    /// Of the hop, with what waits in it.
+    fn round_trip(&self) -> Duration {
+        self.rtt + self.reported_wait()
     }
 
     /// So much waits that no burst is to blame for it.
@@ -288,9 +331,8 @@ impl RateLaw {
     }
 
     fn begin(&mut self) -> Verdict {
-        let Some(rate) = self.carried.rate().filter(|rate| self.bound.is_none_or(|bound| *rate < bound)) else {
-            return Verdict::Stay;
-        };
+        let Some(rate) = self.carried.rate() else { return Verdict::Stay };
+        let rate = self.bound.map_or(rate, |bound| rate.min(bound));
         self.is_pursuing = true;
         self.excursions.found_less();
         self.pace = Some(rate);
@@ -373,12 +415,16 @@ impl RateLaw {
     }
 
     fn set_pace(&mut self, now: Instant) -> Verdict {
-        let share = self.excursions.share(now);
+        let contest = self.contest.as_ref().filter(|_| self.others.fill_the_link());
+        let share = if contest.is_some() { 1000 } else { self.excursions.share(now) };
         let usual = if self.is_pursuing {
             let target = self.target();
             let Some(rate) = self.supposed() else { return Verdict::Stay };
             let overdue = self.overdue(now);
-            let pace = self.pace_at(rate.bps(), self.wait(now) + overdue, target);
+            let pace = match contest {
+                Some(contest) => contest.pace(self.round_trip()),
+                None => self.pace_at(rate.bps(), self.wait(now) + overdue, target),
+            };
             self.bounded(if overdue > SILENT {
                 pace.min(BITS_OF_TWO_REPORTS * 1_000_000_000 / overdue.as_nanos())
             } else {

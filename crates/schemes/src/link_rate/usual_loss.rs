@@ -47,11 +47,34 @@ impl UsualLoss {
         latest >= HIGH
     }
 
+    /// The middle of the latest epochs, in millionths, where they are known: what a link loses that nobody else fills. The least
+    /// of them is too little.
+    pub fn middle(&self) -> Option<u64> {
+        let mut shares = self.shares;
+        shares.sort_unstable();
+        (self.count >= EPOCHS).then(|| shares[EPOCHS / 2])
+    }
+
+    /// The least of the latest epochs, in millionths; zero before they are known.
+    pub fn usual(&self) -> u64 {
+        if self.count < EPOCHS { 0 } else { self.shares.into_iter().min().unwrap_or_default() }
+    }
+
     /// What was carried so that `received` bytes came, of `sent` at most.
     pub fn carried(&self, sent: u64, received: u64) -> u64 {
-        let usual = if self.count < EPOCHS { 0 } else { self.shares.into_iter().min().unwrap_or_default() };
-        (received.saturating_mul(ONE) / (ONE - usual)).min(sent)
+        (received.saturating_mul(ONE) / (ONE - self.usual())).min(sent)
     }
+}
+
+/// Of `sent` bytes `received` came: so many packets of `length` more were lost than `usual` millionths, if that is no
+/// chance. What is lost by chance differs from its mean by more than three times the root of that in one case of a hundred, of
+/// few packets.
+pub(super) fn excess(usual: u64, sent: u64, received: u64, length: u64) -> u64 {
+    let lost = sent.saturating_sub(received);
+    let mean = (u128::from(sent) * u128::from(usual) / u128::from(ONE)) as u64;
+    let chance = mean.saturating_mul(length * 9).isqrt();
+    let beyond = lost.saturating_sub(mean);
+    if beyond <= chance { 0 } else { (beyond + length / 2) / length }
 }
 
 #[cfg(test)]
@@ -96,6 +119,17 @@ mod tests {
         run(&mut loss, &mut at, 1000, 100, 20);
         assert_eq!(loss.carried(1000, 1000), 1000);
         assert_eq!(loss.carried(1000, 100), 250, "at most 60 % are usual");
+    }
+
+    #[test]
+    fn few_more_than_usual_are_chance_and_many_are_not() {
+        let (mut loss, mut at) = (UsualLoss::default(), start());
+        assert_eq!(loss.middle(), None);
+        run(&mut loss, &mut at, 1000, 2, 6);
+        assert_eq!(loss.middle(), Some(20_000));
+        let lost = |packets: u64| excess(20_000, 100_000, 100_000 - packets * 1000, 1000);
+        assert_eq!([0, 2, 6, 7, 20].map(lost), [0, 0, 0, 5, 18]);
+        assert_eq!(excess(0, 100_000, 99_000, 1000), 1, "where nothing is lost usually, one is enough");
     }
 
     #[test]

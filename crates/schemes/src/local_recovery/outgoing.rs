@@ -146,10 +146,6 @@ impl Outgoing {
 
     /// Sends whatever the link has time for: repairs first.
     pub fn send_due(&mut self, cx: &mut Context<'_>, timing: &Timing, in_reach: bool) {
-        if self.link_rate.is_stopped() {
-            self.sender.give_up_lost(cx);
-            self.tell_oldest(cx);
-        }
         self.link_rate.follow(cx.now(), timing.rtt, &mut self.egress);
         while self.egress.is_free(cx.now()) {
             let is_sent = self.repair(cx, timing)

@@ -297,13 +297,6 @@ impl Sender {
         self.forget(sequence);
     }
 
-    /// Nothing that is lost so far is sent again.
-    pub fn give_up_lost(&mut self, cx: &mut Context<'_>) {
-        while let Some(&sequence) = self.lost.first() {
-            self.give_up(cx, sequence);
-        }
-    }
-
     /// After something was given up: our incarnation, and the oldest packet that may be sent again.
     pub fn take_oldest(&mut self) -> Option<(u16, SeqNum)> {
         let oldest = position::sequence(self.oldest());

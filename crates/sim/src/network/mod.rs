@@ -39,7 +39,8 @@ pub struct Network<'t> {
     pub unroutable: u64,
     /// Packets that met too many nodes.
     pub hop_limit_drops: u64,
-    /// Elements before a hop that get only what is for some nodes: those whose way begins with the element's path.
+    /// Elements at a hop that get only what is for some nodes, and what comes from there: those to which the way begins with
+    /// the element's path.
     pub bound: BTreeMap<ElementId, TiVec<NodeId, bool>>,
 }
 
@@ -106,6 +107,21 @@ impl Network<'_> {
             Hop::Wire(pipe) => self.pipes[pipe].before.replace(element),
             Hop::Air(air_hop) => self.air_hops[air_hop].before.replace(element),
         }
+    }
+
+    /// Has an element get packets when they come out of a hop; gives back the one that was there.
+    pub fn put_after(&mut self, hop: Hop, element: ElementId) -> Option<ElementId> {
+        match hop {
+            Hop::Wire(pipe) => self.pipes[pipe].after.replace(element),
+            Hop::Air(air_hop) => self.air_hops[air_hop].after.replace(element),
+        }
+    }
+
+    /// Whether an element gets a packet that comes out of its hop: not if it is bound to nodes, and the packet is from another.
+    #[inline]
+    pub fn takes(&self, element: ElementId, packet: &Packet) -> bool {
+        let Some(nodes) = self.bound.get(&element) else { return true };
+        address::node_of(&packet.ip().source).is_some_and(|source| nodes[source])
     }
 
     /// The element that gets packets before they enter a hop.

@@ -130,6 +130,18 @@ fn a_way_that_gets_longer_is_no_queue() {
 }
 
 #[test]
+fn a_queue_that_stayed_for_a_while_is_no_longer_way_once_it_is_shorter() {
+    let mut run = Run::new(None, mbit(10));
+    run.run(SECOND * 5);
+    run.link.others = MS * 20;
+    run.run(SECOND);
+    assert!(run.law.reported_wait() < MS * 10, "taken for a longer way: {}", run.law.reported_wait());
+    run.link.others = MS * 15;
+    run.run(MS * 100);
+    assert!(run.law.reported_wait() >= MS * 15, "{}", run.law.reported_wait());
+}
+
+#[test]
 fn jitter_takes_little_from_a_rate_that_is_pursued() {
     for (jitter, least) in [(1, 95), (4, 95), (10, 90)] {
         let mut run = Run::new(None, mbit(10));

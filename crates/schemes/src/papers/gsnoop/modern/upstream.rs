@@ -233,7 +233,7 @@ impl Upstream {
                 {
                     self.egress.offer_spare(copy.clone(), lane);
                 }
-                if lane == Lane::Queue && !self.link_rate.is_stopped() {
+                if lane == Lane::Queue {
                     self.note_departure(cx, copy, timing);
                 }
             }

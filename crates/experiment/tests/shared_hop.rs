@@ -1,0 +1,35 @@
+//! Others on the same hop whom the gateways do not see: `scenarios/shared-hop.toml`, some of its cells, shortened.
+
+use crate::common::read_with;
+use airtcp_experiment::world::FlowOutcome;
+use airtcp_experiment::{Catalogue, Simulator, World};
+
+const FILE: &str = include_str!("../../../scenarios/shared-hop.toml");
+
+/// Mbit/s of ours and of theirs in the cell of these labels with gateways, and how often somebody else was found to fill the link.
+fn measured(theirs: &str, loss: &str) -> ([f64; 2], u64) {
+    let sets = ["duration=45s", "warmup=15s"];
+    let scenario = read_with(FILE, &sets, &Catalogue::BUILT_IN).unwrap();
+    let wanted = ["cubic", theirs, loss, "local-recovery"];
+    let is_it = |at: &[(String, String)]| wanted.iter().all(|label| at.iter().any(|(_, found)| found == label));
+    let cell = scenario.cells.iter().find(|cell| is_it(&cell.at)).expect("the cell is in the file");
+    let outcome = Simulator::default().run(&cell.scenario, 1).unwrap();
+    let rate = |flow: &FlowOutcome| flow.window_bytes as f64 * 8e3 / flow.window.as_nanos() as f64;
+    let found = outcome.schemes[0].counters.get("link_shared").copied().unwrap_or(0);
+    ([rate(&outcome.flows[0]), rate(&outcome.flows[1])], found)
+}
+
+#[test]
+fn beside_a_tcp_that_fills_the_link_both_keep_most_of_a_half() {
+    for (theirs, loss) in [("CUBIC", "0%"), ("BBR", "0%"), ("BBR", "2%")] {
+        let ([ours, others], found) = measured(theirs, loss);
+        // Single runs: medians have 80 % (acceptance/shared-hop.toml), and a law that gives way has 10 %.
+        assert!(ours > 0.6 * 4.8 && others > 0.6 * 4.8 && found > 0, "{theirs} {loss}: {ours:.2} {others:.2} {found}");
+    }
+}
+
+#[test]
+fn a_constant_rate_is_taken_for_nobody_who_fills_the_link() {
+    let ([ours, others], found) = measured("CBR at half the rate", "2%");
+    assert!(ours > 4.4 && others > 4.7 && found == 0, "{ours:.2} {others:.2} {found}");
+}
