@@ -166,16 +166,19 @@ fn bad_input_is_exit_code_2_with_one_sentence_and_nothing_on_stdout() {
 #[test]
 fn a_run_in_which_nothing_can_run_says_why_and_fails() {
     let results = Scratch::new("nothing");
-    let output = airtcp(&["run", "demo", "--set", "flows.bulk.controller=vegas", "--results", results.path()]);
+    let output = airtcp(&["run", "demo", "--set", "flows.bulk.controller=illinois", "--results", results.path()]);
     assert_eq!(output.status.code(), Some(1));
-    assert_eq!(stdout(&output), "10 cells not run: the simulator has no 'vegas'; the kernel's own runs with --live\n");
+    assert_eq!(
+        stdout(&output),
+        "10 cells not run: the simulator has no 'illinois'; the kernel's own runs with --live\n"
+    );
     assert_eq!(std::fs::read_dir(&results.0).unwrap().count(), 0, "no empty results");
 }
 
 #[test]
 fn show_lists_every_scheme_and_controller() {
     let output = stdout(&airtcp(&["show"]));
-    for name in ["gsnoop", "cubic", "reno", "bbr", "vegas", "demo", "gateway", "papers", "10 claims"] {
+    for name in ["gsnoop", "cubic", "reno", "bbr", "illinois", "demo", "gateway", "papers", "10 claims"] {
         assert!(output.contains(name), "{name}");
     }
     let json: Value = serde_json::from_slice(&airtcp(&["show", "--json"]).stdout).unwrap();

@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 pub const NO_SCHEME: &str = "none";
 
 /// Congestion controllers of the Linux kernel that have no twin here: they run live only, where the kernel has them.
-pub const KERNEL_ONLY: &[&str] = &["dctcp", "htcp", "hybla", "illinois", "vegas"];
+pub const KERNEL_ONLY: &[&str] = &["dctcp", "htcp", "hybla", "illinois"];
 
 /// Everything a file can name.
 #[derive(Clone, Copy)]

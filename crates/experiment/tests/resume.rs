@@ -171,7 +171,8 @@ fn a_journal_leaves_nothing_behind() {
 #[test]
 fn a_run_that_was_skipped_is_tried_again() {
     let root = Scratch::new("skipped");
-    let scenario = read(DEMO, &["duration=3s", "runs=1", "flows.bulk.controller=vegas", "links.air.loss=0%"]).unwrap();
+    let scenario =
+        read(DEMO, &["duration=3s", "runs=1", "flows.bulk.controller=illinois", "links.air.loss=0%"]).unwrap();
     let (results, made) = go_on(&root.0, &scenario, RUNS);
     assert!(results.is_complete() && results.is_empty());
     assert_eq!((made, open(&root.0, &scenario).resumed()), (2, 0));
