@@ -144,6 +144,7 @@ mod tests {
     #[test]
     fn bytes_are_unacknowledged_until_the_other_host_has_them() {
         let (accepted, client) = pair();
+        accepted.set_nonblocking(true).unwrap();
         let chunk = vec![0; 1 << 16];
         let mut written = 0;
         while let Ok(length) = (&accepted).write(&chunk) {
