@@ -34,7 +34,7 @@ pub(super) fn draw_link(
         let entry = draw.pick(&schemes);
         let mut settings = site::draw_settings(draw, &entry, &scale);
         keep_pace(&mut settings, &scale);
-        keep_lean(&mut settings);
+        keep_lean(&mut settings, entry.slug);
         SchemePlan { settings, entry }
     });
     if scheme.as_ref().is_some_and(|scheme| scheme.entry.slug == TUNNEL) {
@@ -44,9 +44,14 @@ pub(super) fn draw_link(
 }
 
 /// A code with a hundred packets of redundancy for each of data leaves so little of the link that no bound of time is both
-/// true and short. Random operations draw them.
-fn keep_lean(settings: &mut [(String, String)]) {
+/// true and short; nor is there one where each lone acknowledgment becomes a dozen shards, which fill the link for good.
+/// Random operations draw them.
+fn keep_lean(settings: &mut Vec<(String, String)>, slug: &str) {
     const MOST_REDUNDANCY: u64 = 10;
+    if slug == TUNNEL {
+        settings.retain(|(key, _)| key != "r");
+        settings.push(("r".into(), "2".into()));
+    }
     for (_, value) in settings.iter_mut().filter(|(key, _)| key == "r") {
         if value.parse().is_ok_and(|r: u64| r > MOST_REDUNDANCY) {
             *value = MOST_REDUNDANCY.to_string();
