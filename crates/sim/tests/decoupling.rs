@@ -271,9 +271,9 @@ fn dec_20_impossible_places_are_refused() {
     });
     assert!(twice.contains("'other': another scheme"), "{twice}");
     let misplaced = error(&|network| {
-        network.topology.scheme("repair", network.edges, find(SCHEMES, "gsnoop").unwrap());
+        network.topology.scheme("repair", network.edges, find(SCHEMES, "fast-tcp").unwrap());
     });
-    assert_eq!(misplaced, "scheme 'repair': 'gsnoop' is placed on a link or a cell");
+    assert_eq!(misplaced, "scheme 'repair': 'fast-tcp' is placed on a link or a cell");
 }
 
 #[test]

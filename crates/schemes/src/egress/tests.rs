@@ -19,7 +19,10 @@ fn a_scheme_that_owns_its_queue_takes_every_discipline_of_a_link_by_name() {
     });
     let owners: Vec<_> = owners.collect();
     let slugs: Vec<_> = owners.iter().map(|entry| entry.slug).collect();
-    assert_eq!(slugs, ["gsnoop", "fast-tcp", "header-hop", "local-recovery", "snoop", "eln", "arq", "fec", "autorate"]);
+    assert_eq!(
+        slugs,
+        ["gsnoop", "fast-tcp", "decoupling", "header-hop", "local-recovery", "snoop", "eln", "arq", "fec", "autorate"]
+    );
     for entry in owners {
         for kind in Queue::KINDS {
             let queue = std::format!("{{ kind = \"{}\" }}", kind.name);
