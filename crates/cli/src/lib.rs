@@ -14,6 +14,7 @@ mod interrupt;
 pub mod live;
 mod machine;
 mod output;
+mod own_program;
 mod verbs;
 
 use airtcp_experiment::Catalogue;

@@ -159,7 +159,10 @@ fn drill(seed: u64, connections: usize, bytes: u64, latest: u64, link: &[(&str, 
             let mut serving = Vec::new();
             while !is_over.load(Ordering::Relaxed) {
                 let Some(stream) = server.accept_within(Duration::from_millis(50)) else { continue };
-                let serve = move || far.lock().unwrap().push(serve_one(stream));
+                let serve = move || {
+                    let fate = serve_one(stream);
+                    far.lock().unwrap().push(fate);
+                };
                 serving.push(builder().spawn_scoped(scope, serve).unwrap());
             }
         });
@@ -168,21 +171,16 @@ fn drill(seed: u64, connections: usize, bytes: u64, latest: u64, link: &[(&str, 
             .enumerate()
             .map(|(index, stream)| {
                 let run = move || {
-                    near.lock().unwrap().push({
-                        // Some are through long before others.
-                        let bytes = bytes * (1 << (index % 8)) / 32;
-                        client(stream, seed << 20 | index as u64, bytes, bytes)
-                    })
+                    // Some are through long before others.
+                    let bytes = bytes * (1 << (index % 8)) / 32;
+                    let fate = client(stream, seed << 20 | index as u64, bytes, bytes);
+                    near.lock().unwrap().push(fate);
                 };
                 builder().spawn_scoped(scope, run).unwrap()
             })
             .collect();
         std::thread::sleep(at);
-        // On a machine of any speed some are through by then, and others are not.
-        let asked = clock::now();
-        while near.lock().unwrap().len() < connections / 10 && elapsed(asked) < LATEST {
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        wait_until_some_are_through(near, connections / 10);
         let (memory, _) = pair.resources(victim);
         assert!(memory <= MEMORY_MAX, "seed {seed}: {memory} MiB");
         let killed = clock::now();
@@ -201,14 +199,26 @@ fn drill(seed: u64, connections: usize, bytes: u64, latest: u64, link: &[(&str, 
     drop(pair);
     assert!(!has_leftovers(&prefix), "seed {seed}: a namespace is left");
     let (near, far) = (near.into_inner().unwrap(), far.into_inner().unwrap());
-    let fates = || near.iter().chain(&far);
-    let bad = fates().find(|fate| matches!(fate, Fate::Wrong(_) | Fate::Silent));
-    assert_eq!(bad, None, "seed {seed}");
     assert_eq!(near.len(), connections);
+    judged(seed, &near, &far)
+}
+
+/// How many clients have all, and how many an error. Nobody has anything else.
+fn judged(seed: u64, near: &[Fate], far: &[Fate]) -> (usize, usize) {
+    let bad = near.iter().chain(far).find(|fate| matches!(fate, Fate::Wrong(_) | Fate::Silent));
+    assert_eq!(bad, None, "seed {seed}");
     // What a client has whole, its server had whole before.
     let whole = |fates: &[Fate]| fates.iter().filter(|fate| **fate == Fate::Whole).count();
-    assert!(whole(&far) >= whole(&near), "seed {seed}: {} and {}", whole(&near), whole(&far));
-    (whole(&near), near.len() - whole(&near))
+    assert!(whole(far) >= whole(near), "seed {seed}: {} and {}", whole(near), whole(far));
+    (whole(near), near.len() - whole(near))
+}
+
+/// On a machine of any speed so many are through then, and others are not.
+fn wait_until_some_are_through(near: &Mutex<Vec<Fate>>, some: usize) {
+    let asked = clock::now();
+    while near.lock().unwrap().len() < some && elapsed(asked) < LATEST {
+        std::thread::sleep(Duration::from_millis(5));
+    }
 }
 
 /// Everything goes on as before, and nothing is left of what was.

@@ -3,6 +3,7 @@
 //! other to its receiver, each on its host.
 
 use super::{carriers, failed};
+use crate::own_program::own_program;
 use airtcp_core::parameters::Field;
 use airtcp_experiment::NotRun;
 use airtcp_experiment::scenario::{FlowSpec, IpVersion, ResolvedScenario};
@@ -87,7 +88,7 @@ fn pair(
         let file = directory.join(format!("{}.toml", name(index, end)));
         std::fs::write(&file, text).map_err(failed)?;
         let log = directory.join(format!("{}.log", name(index, end)));
-        let program = std::env::current_exe().map_err(failed)?;
+        let program = own_program().map_err(failed)?;
         testbed.start(nodes[end], &Exec::new(program).arg("forward").arg(&file).log(&log)).map_err(failed)
     };
     Ok([start(0)?, start(1)?])

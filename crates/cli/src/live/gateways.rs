@@ -4,6 +4,7 @@
 use super::failed;
 use super::sites::{self, Site};
 use crate::gateway_file;
+use crate::own_program::own_program;
 use airtcp_core::parameters::Field;
 use airtcp_core::{Duration, Gauge, Instant};
 use airtcp_experiment::NotRun;
@@ -116,7 +117,7 @@ impl<'a> Gateways<'a> {
         let file = self.directory.join(format!("{name}.toml"));
         std::fs::write(&file, text).map_err(failed)?;
         let log = self.directory.join(format!("{name}.log"));
-        let program = std::env::current_exe().map_err(failed)?;
+        let program = own_program().map_err(failed)?;
         let exec = Exec::new(program).arg("gateway").arg(&file).log(&log);
         let program = testbed.start(node, &exec).map_err(failed)?;
         let place = format!("schemes.{}.{node}", scheme.name);

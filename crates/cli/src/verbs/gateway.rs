@@ -1,6 +1,7 @@
 //! `airtcp gateway`: one daemon, every scheme that works on real packets.
 
 use super::doctor::show;
+use crate::own_program::or_what_runs;
 use crate::{Failure, gateway_file, output};
 use airtcp_experiment::Catalogue;
 use airtcp_linux::gateway::supervisor::{self, Report};
@@ -41,9 +42,10 @@ pub(crate) fn run(arguments: &Arguments, catalogue: &Catalogue<'_>) -> Result<()
         output::print(plan(&config)?.trim_end());
         return Ok(());
     }
+    // A worker that is started again after an upgrade is the upgraded one.
     let program = std::env::current_exe()?;
     let mut start_worker = || {
-        let mut command = Command::new(&program);
+        let mut command = Command::new(or_what_runs(&program));
         command.args(["gateway", "--worker"]);
         command
     };
