@@ -258,7 +258,7 @@ fn live_a_forwarder_that_is_killed_leaves_whole_streams_and_errors_and_no_other_
 fn live_idle_connections_cost_little_and_still_work() {
     let Some(_turn) = turn("live_idle_connections_cost_little_and_still_work") else { return };
     let count = if is_long() { 10_000 } else { 300 };
-    airtcp_linux::sys::relay_socket::raise_descriptor_limit(3 * count as u64);
+    airtcp_linux::sys::process::allow_open_files_up_to(3 * count as u64).unwrap();
     let pair = Pair::up(&[("rate", "100Mbit"), ("delay", "2ms")], "");
     let server = pair.serve();
     let near = pair.connect(Pair::port(), count);

@@ -3,7 +3,7 @@
 use super::config::Config;
 use crate::finding::Finding;
 use crate::gateway::control::Secret;
-use crate::sys::process::has_net_admin;
+use crate::sys::process::{allow_open_files_up_to, has_net_admin};
 use crate::sys::relay_socket;
 use std::net::UdpSocket;
 
@@ -11,7 +11,7 @@ use std::net::UdpSocket;
 pub fn check(config: &Config) -> Vec<Finding> {
     let mut findings = vec![match Secret::read(&config.key) {
         Ok(_) => Finding::good(format!("the key in {} can be used", config.key.display())),
-        Err(error) => Finding::refusal(error.to_string(), Config::HOW_TO_MAKE),
+        Err(error) => Finding::refusal(error.to_string(), Secret::HOW_TO_MAKE),
     }];
     let peer = config.peer;
     findings.push(match UdpSocket::bind(config.listen).and_then(|socket| socket.connect(peer)) {
@@ -35,10 +35,12 @@ pub fn check(config: &Config) -> Vec<Finding> {
         let what = "`keep_source` needs CAP_NET_ADMIN, which this process does not have";
         findings.push(Finding::refusal(what, "run it as root, or leave out `keep_source`"));
     }
-    let (wanted, allowed) =
-        (config.connections as u64, relay_socket::raise_descriptor_limit(config.connections as u64));
-    if allowed < wanted {
-        let what = format!("{wanted} connections need as many descriptors, and the process may have {allowed}");
+    let wanted = config.descriptors();
+    if let Ok(allowed) = allow_open_files_up_to(wanted)
+        && allowed < wanted
+    {
+        let what =
+            format!("{} connections need {wanted} descriptors, and the process may have {allowed}", config.connections);
         findings.push(Finding::warning(what, "raise the limit (ulimit -n, LimitNOFILE=), or lower `connections`"));
     }
     findings

@@ -2,7 +2,6 @@
 
 use super::opening::Host;
 use crate::gateway::config::{REALTIME_PRIORITY, RUN_DIRECTORY};
-use crate::gateway::control::Secret;
 use airtcp_core::{ByteSize, Duration};
 use airtcp_schemes::papers::decoupling::socket::ReliableSettings;
 use std::fmt;
@@ -16,6 +15,8 @@ pub const PORT: u16 = 4792;
 const MTU: std::ops::RangeInclusive<u32> = 576..=9000;
 /// Connections that the numbers and a process have room for.
 const CONNECTIONS_MAX: usize = 1 << 20;
+/// Descriptors beside those of connections.
+const OTHER_DESCRIPTORS: u64 = 128;
 /// Least buffer of a connection.
 pub const LEAST_BUFFER: ByteSize = ByteSize(64 << 10);
 
@@ -210,8 +211,10 @@ impl Config {
         Ok(())
     }
 
-    /// How to get a key, for an error.
-    pub const HOW_TO_MAKE: &str = Secret::HOW_TO_MAKE;
+    /// Descriptors that it may need.
+    pub fn descriptors(&self) -> u64 {
+        self.connections as u64 + OTHER_DESCRIPTORS
+    }
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ use super::status::{Facts, Status};
 use crate::gateway::control::Secret;
 use crate::gateway::status::StatusServer;
 use crate::sys::epoll::{EventSet, Ready};
-use crate::sys::process::{Signal, Signals};
+use crate::sys::process::{Signal, Signals, allow_open_files_up_to};
 use crate::sys::relay_socket;
 use crate::sys::{clock, entropy, sched};
 use airtcp_core::{Duration, Instant};
@@ -39,8 +39,6 @@ const BEAT: Duration = Duration::from_millis(50);
 const RECEIVE_BUFFER: u64 = 8 << 20;
 /// Bytes that a connection may have each way although the memory of all is used up.
 const RESERVE: u64 = 64 << 10;
-/// Descriptors beside those of connections.
-const OTHER_DESCRIPTORS: u64 = 128;
 
 const DATAGRAMS: u64 = 1 << 60;
 const SIGNALS: u64 = (1 << 60) + 1;
@@ -88,7 +86,7 @@ impl Daemon {
         let refused = |source| DaemonError::Datagrams { listen: config.listen, peer: config.peer, source };
         let udp = datagrams::open(&config).map_err(refused)?;
         let local = udp.local_addr().map_err(refused)?;
-        relay_socket::raise_descriptor_limit(config.connections as u64 + OTHER_DESCRIPTORS);
+        allow_open_files_up_to(config.descriptors())?;
         let mut listeners = Vec::new();
         for forward in &config.forwards {
             let listener = relay_socket::listen(forward.listen, forward.to.is_none());

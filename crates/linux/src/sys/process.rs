@@ -25,6 +25,18 @@ pub fn allow_open_files(most: u64) -> io::Result<()> {
     Ok(setrlimit(Resource::RLIMIT_NOFILE, most, hard.max(most))?)
 }
 
+/// The same, or as many as the system allows: how many it may have open then.
+///
+/// # Errors
+/// The kernel has no such limit.
+pub fn allow_open_files_up_to(most: u64) -> io::Result<u64> {
+    if allow_open_files(most).is_err() {
+        let (_, hard) = getrlimit(Resource::RLIMIT_NOFILE)?;
+        setrlimit(Resource::RLIMIT_NOFILE, hard, hard)?;
+    }
+    Ok(getrlimit(Resource::RLIMIT_NOFILE)?.0)
+}
+
 /// Requests to end and reports on children, as a readable descriptor instead of handlers.
 pub struct Signals(SignalFd);
 

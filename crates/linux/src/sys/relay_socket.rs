@@ -87,23 +87,6 @@ pub fn allow_fragments(socket: BorrowedFd<'_>) -> io::Result<()> {
     set_number(socket, libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_DONT)
 }
 
-/// Lets the process have so many descriptors, as far as the system allows it; how many it may have then.
-pub fn raise_descriptor_limit(wanted: u64) -> u64 {
-    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: the kernel fills the structure, which lives here.
-    if unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) } != 0 || limit.rlim_cur >= wanted {
-        return limit.rlim_cur;
-    }
-    for most in [wanted.max(limit.rlim_max), limit.rlim_max] {
-        let raised = libc::rlimit { rlim_cur: wanted.min(most), rlim_max: most };
-        // SAFETY: the kernel only reads the structure, which lives here.
-        if unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const raised) } == 0 {
-            return raised.rlim_cur;
-        }
-    }
-    limit.rlim_cur
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

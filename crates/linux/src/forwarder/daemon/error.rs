@@ -1,7 +1,6 @@
 //! Why a forwarder ended, or could not start.
 
-use crate::forwarder::config::Config;
-use crate::gateway::control::KeyError;
+use crate::gateway::control::{KeyError, Secret};
 use std::io;
 use std::net::SocketAddr;
 
@@ -9,7 +8,7 @@ use std::net::SocketAddr;
 #[derive(Debug, thiserror::Error)]
 pub enum DaemonError {
     /// The key cannot be used.
-    #[error("{0}; {make}", make = Config::HOW_TO_MAKE)]
+    #[error("{0}; {make}", make = Secret::HOW_TO_MAKE)]
     Key(#[from] KeyError),
     /// Datagrams cannot be exchanged.
     #[error("datagrams cannot be exchanged between {listen} and {peer}: {source}; set another `listen`")]
