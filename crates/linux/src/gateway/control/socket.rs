@@ -15,6 +15,8 @@ use std::rc::Rc;
 /// anywhere, some microseconds. Those of processes that are known have as many trials of their own.
 const TRIALS: u32 = 20;
 const TRIALS_EVERY: Duration = Duration::from_millis(100);
+/// Longest datagram of UDP.
+const DATAGRAM_MAX: usize = 65_535;
 
 /// A bound socket.
 pub struct ControlSocket {
@@ -39,7 +41,7 @@ impl ControlSocket {
         let socket = Rc::new(SharedSocket::open(listen, link)?);
         let channel = |session| ControlChannel::new(Rc::clone(&socket), session);
         let channels = sessions.into_iter().map(channel).collect();
-        let buffer = vec![0; 2048].into_boxed_slice();
+        let buffer = vec![0; DATAGRAM_MAX].into_boxed_slice();
         let ignored = [0; Ignored::ALL.len()];
         Ok((ControlSocket { socket, buffer, trials: [(Instant::ZERO, 0); 2], ignored }, channels))
     }

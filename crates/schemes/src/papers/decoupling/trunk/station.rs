@@ -8,13 +8,14 @@
 use super::far::Far;
 use super::message::{self, FAR, Message, NEAR, Way};
 use super::near::Near;
-use super::settings::{Fail, TrunkSettings};
+use super::settings::{Carriage, Fail, TrunkSettings};
+use super::tunnel::Tunnel;
 use crate::egress::flow_queue;
 use crate::hop::hello_distance;
 use crate::papers::decoupling::{Circuit, CircuitEnd, events};
 use crate::peer::{Change, Peer};
 use crate::{End, Site};
-use airtcp_core::{Backlog, Context, Duration, Element, Gauge, Instant, Packet, Peer as PeerId, Port, Traffic};
+use airtcp_core::{Backlog, Context, Duration, Element, Event, Gauge, Instant, Packet, Peer as PeerId, Port, Traffic};
 
 /// A far end that answers and takes no control TCP for so long is not set up for it.
 const NOT_TAKEN_AFTER: Duration = Duration::from_secs(10);
@@ -44,7 +45,8 @@ impl Station {
             let circuit = Circuit::new(&settings.circuit, NEAR, FAR, site.rng, Instant::ZERO);
             let queue = ends.queue.clone().unwrap_or_else(flow_queue);
             let circuit = circuit.with_queue(&queue, site.max_memory.0 / 4, site.rng);
-            Near::by_message(circuit, site.max_memory.0)
+            let tunnel = (ends.carriage == Carriage::Tunnel).then(|| Tunnel::new(site.link.mtu, ends.clamp_mss));
+            Near::by_message(circuit, site.max_memory.0, tunnel)
         });
         let far =
             (site.end != End::Near).then(|| Far::by_message(CircuitEnd::new(&settings.circuit, FAR, NEAR, site.rng)));
@@ -97,7 +99,7 @@ impl Element for Station {
         let is_up = self.is_up();
         match &mut self.near {
             Some(near) if port == Port::INNER && (is_up || self.fail == Fail::Closed) => {
-                near.tunnel(cx, packet);
+                near.take(cx, packet);
                 if self.peer.in_reach() {
                     near.drive(cx);
                 }
@@ -128,6 +130,13 @@ impl Element for Station {
             Some(Message::Segment(Way::Back, segment)) if self.peer.in_reach() => {
                 self.near.iter_mut().for_each(|near| near.handle_answer(cx, &segment));
             }
+            // The sending end decides how its data travel.
+            Some(Message::Data(packet)) if self.far.is_some() => {
+                cx.emit(events::DECAPSULATED);
+                let packet = cx.create(packet, events::ARRIVED);
+                cx.send(Port::INNER, packet);
+            }
+            Some(Message::Data(_)) => cx.emit(Event::CONTROL_MALFORMED),
             Some(Message::Segment(Way::Back, _)) | None => {}
         }
         self.follow(cx);

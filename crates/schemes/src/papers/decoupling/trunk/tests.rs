@@ -10,8 +10,10 @@ use airtcp_core::testing::Harness;
 use airtcp_core::{DropReason, Duration, Element, Event, Gauge, Instant, Packet, Port, Rng, Traffic};
 use core::net::{IpAddr, Ipv4Addr};
 use std::boxed::Box;
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::vec::Vec;
+
+mod tunnel;
 
 const DELAY: Duration = Duration::from_millis(10);
 const MS: Duration = Duration::from_millis(1);
@@ -40,6 +42,10 @@ struct Pair {
     offered: [u32; 2],
     /// Numbers of the data that left each end through the link.
     left: [Vec<u32>; 2],
+    /// Their lengths on the link.
+    lengths: BTreeSet<u32>,
+    /// What each end passed on to its own side.
+    arrived: [Vec<Packet>; 2],
 }
 
 impl Pair {
@@ -54,6 +60,8 @@ impl Pair {
             supplies: [ends[0] != End::Far, ends[1] != End::Far],
             offered: [0; 2],
             left: Default::default(),
+            lengths: BTreeSet::new(),
+            arrived: Default::default(),
         }
     }
 
@@ -90,6 +98,8 @@ impl Pair {
                 }
             }
         }
+        self.arrived[end].append(&mut io.inner);
+        self.lengths.extend(io.link.iter().map(Packet::wire_len));
         let numbers = std::mem::take(&mut io.link).into_iter().map(|packet| number(&packet));
         self.left[end].extend(numbers);
     }
