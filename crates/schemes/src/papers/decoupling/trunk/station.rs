@@ -20,6 +20,9 @@ use airtcp_core::{Backlog, Context, Duration, Element, Event, Gauge, Instant, Pa
 /// A far end that answers and takes no control TCP for so long is not set up for it.
 const NOT_TAKEN_AFTER: Duration = Duration::from_secs(10);
 
+/// Data that wait so long for a header packet to be acknowledged are held up by something that drops header packets.
+const LOST_AFTER: Duration = Duration::from_secs(10);
+
 /// See the module.
 #[derive(Debug)]
 pub struct Station {
@@ -32,6 +35,9 @@ pub struct Station {
     /// Since when the far end answers and takes no control TCP.
     not_taken_since: Option<Instant>,
     is_not_taken: bool,
+    /// Virtual bytes acknowledged, and since when there are no more although data wait.
+    acknowledged: (u64, Option<Instant>),
+    is_lost: bool,
 }
 
 impl Station {
@@ -50,7 +56,17 @@ impl Station {
         });
         let far =
             (site.end != End::Near).then(|| Far::by_message(CircuitEnd::new(&settings.circuit, FAR, NEAR, site.rng)));
-        Station { near, far, peer, fail: ends.fail, was_up: false, not_taken_since: None, is_not_taken: false }
+        Station {
+            near,
+            far,
+            peer,
+            fail: ends.fail,
+            was_up: false,
+            not_taken_since: None,
+            is_not_taken: false,
+            acknowledged: (0, None),
+            is_lost: false,
+        }
     }
 
     /// Packets can cross the trunk.
@@ -81,6 +97,22 @@ impl Station {
         }
         let is_long = |since: Instant| cx.now().saturating_since(since) >= NOT_TAKEN_AFTER;
         self.is_not_taken = self.not_taken_since.is_some_and(is_long);
+        self.look_for_acknowledgments(cx.now(), is_up);
+    }
+
+    /// Header packets may be lost while HELLOs are not, which are fewer.
+    fn look_for_acknowledgments(&mut self, now: Instant, is_up: bool) {
+        let near = self.near.as_ref().filter(|near| is_up && near.held().packets > 0);
+        let Some(near) = near else {
+            (self.acknowledged.1, self.is_lost) = (None, false);
+            return;
+        };
+        let bytes = near.circuit().acknowledged_bytes();
+        let (before, since) = &mut self.acknowledged;
+        if core::mem::replace(before, bytes) != bytes {
+            *since = None;
+        }
+        self.is_lost = now.saturating_since(*since.get_or_insert(now)) >= LOST_AFTER;
     }
 }
 
@@ -177,6 +209,12 @@ impl Element for Station {
     }
 
     fn advice(&self) -> Option<&'static str> {
+        if self.is_lost {
+            return Some(
+                "the other gateway answers, and no header packet of this trunk has been acknowledged for 10 s while packets wait: \
+                 something on the path drops most messages, or those behind data",
+            );
+        }
         self.is_not_taken.then_some(
             "the other gateway answers and does not take this trunk: leave out `direction` there, or write \"in\"",
         )
