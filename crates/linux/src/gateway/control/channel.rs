@@ -1,6 +1,7 @@
 //! The way to one peer: its session, over a socket that all peers' channels share.
 
 use super::ignored::Ignored;
+use super::probe::Probe;
 use super::session::{Opened, Origin, PeerState, Session};
 use crate::sys::hop_limit_socket::HopLimitSocket;
 use crate::sys::interface;
@@ -94,7 +95,7 @@ impl SharedSocket {
     }
 
     /// Sends a datagram, from an address of choice if one is given.
-    fn send(&self, datagram: &[u8], from: Option<IpAddr>, to: SocketAddr) -> io::Result<()> {
+    pub fn send(&self, datagram: &[u8], from: Option<IpAddr>, to: SocketAddr) -> io::Result<()> {
         match from {
             Some(from) => self.socket.send_from(datagram, from, to),
             None => self.socket.send_to(datagram, to),
@@ -262,6 +263,18 @@ impl ControlChannel {
         self.counters.handshakes_received += 1;
         self.send_handshakes(now, to);
         Ok(())
+    }
+
+    /// The answer to a probe that the peer's machine sent from another port, if it is one.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub(super) fn answer(&self, origin: Origin, answer: Probe, datagram: &[u8]) -> Result<Vec<u8>, Ignored> {
+        if self.address().is_none_or(|peer| peer.ip() != origin.from.ip().to_canonical()) {
+            return Err(Ignored::Stranger);
+        }
+        let key = self.session.test_key(origin.hop_limit, &answer, datagram)?;
+        Ok(answer.encode(key.as_ref(), 0))
     }
 
     pub(super) fn ignore(&mut self, reason: Ignored) {
