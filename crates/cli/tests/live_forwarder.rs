@@ -242,7 +242,7 @@ fn live_a_forwarder_that_is_killed_leaves_whole_streams_and_errors_and_no_other_
     let Some(_turn) = turn("live_a_forwarder_that_is_killed_leaves_whole_streams_and_errors") else { return };
     let (mut whole, mut broken) = (0, 0);
     let (seeds, connections, bytes, latest) =
-        if is_long() { (20, 1000, 450_000, 60_000) } else { (1, 60, 100_000, 3_000) };
+        if is_long() { (20, 1000, 510_000, 60_000) } else { (1, 60, 100_000, 3_000) };
     let one = std::env::var("AIRTCP_SEED").ok().and_then(|seed| seed.parse::<u64>().ok());
     for seed in one.map_or(0..seeds, |seed| seed..seed + 1) {
         // A thousand windows of one segment fit the queue: it would lose most of them otherwise, and timeouts be the test.
