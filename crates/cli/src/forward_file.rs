@@ -14,13 +14,13 @@
 //! shaper = true
 //! ```
 
+use crate::settings_file::{self, address, address_and_port, check_schema};
 use airtcp_core::parameters::Parameters;
 use airtcp_core::{ByteSize, Duration};
-use airtcp_experiment::scenario::{Entry, Keys, Origin, Place, Problem, ScenarioError, Value, parse};
+use airtcp_experiment::scenario::{Entry, Keys, Origin, Place, ScenarioError, Value, parse};
 use airtcp_linux::forwarder::Config;
 use airtcp_linux::forwarder::config::{Forward, PORT};
 use airtcp_linux::forwarder::opening::Host;
-use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 
 /// Keys of the file: key, example, meaning. In addition, the table `[decoupling]` holds the socket's parameters.
@@ -66,10 +66,7 @@ pub const FORWARD_KEYS: &[(&str, &str, &str)] = &[
 /// # Errors
 /// The first thing that is wrong, with file, line and key.
 pub fn load(path: &Path) -> Result<Config, ScenarioError> {
-    let file = path.display().to_string();
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| Problem::Unreadable(error.to_string()).at(&Origin::of_file(&file)))?;
-    read(&file, &text)
+    settings_file::load(path, read)
 }
 
 /// Reads the text of a file called `file`.
@@ -80,14 +77,10 @@ pub fn read(file: &str, text: &str) -> Result<Config, ScenarioError> {
     let table = parse(file, text)?;
     let origin = Origin { line: 1, ..Origin::of_file(file) };
     let keys = Keys::of_file(&table, &origin, "forward");
-    let schema = keys.required("schema", "schema = 1")?;
-    if schema.node.scalar().as_deref() != Some("1") {
-        let found = schema.node.scalar().unwrap_or_else(|| schema.node.value.kind().into());
-        return Err(Problem::Schema(found).at(&schema.node.origin));
-    }
+    check_schema(&keys)?;
     let valid: Vec<&str> = KEYS.iter().map(|(key, ..)| *key).chain(["forward", "decoupling"]).collect();
     keys.only(&valid)?;
-    let peer = address(&keys, keys.required("peer", "peer = \"10.9.0.2:4792\"")?, Some(PORT))?;
+    let peer = address_and_port(&keys, keys.required("peer", "peer = \"10.9.0.2:4792\"")?, PORT)?;
     let key = keys.required("key", "key = \"/etc/airtcp/link.key\"")?;
     let key = keys.scalar(key, "the name of a file")?;
     let mut config = Config::new("forwarder", peer, key.into());
@@ -95,7 +88,7 @@ pub fn read(file: &str, text: &str) -> Result<Config, ScenarioError> {
         config.name = name;
     }
     if let Some(entry) = keys.table.get("listen") {
-        config.listen = address(&keys, entry, None)?;
+        config.listen = address(&keys, entry, PORT)?;
     }
     if let Some(entry) = keys.table.get("allow") {
         for (text, _) in keys.texts(entry, "a list of what may be opened")? {
@@ -120,15 +113,6 @@ pub fn read(file: &str, text: &str) -> Result<Config, ScenarioError> {
     Ok(config)
 }
 
-fn address(keys: &Keys<'_>, entry: &Entry, port: Option<u16>) -> Result<SocketAddr, ScenarioError> {
-    let text = keys.scalar(entry, "an address and port")?;
-    if let (Some(port), Ok(ip)) = (port, text.parse::<IpAddr>()) {
-        return Ok(SocketAddr::new(ip, port));
-    }
-    let hint = "write an address and a port: 10.9.0.2:4792 or [fd00::2]:4792";
-    text.parse().map_err(|_| keys.bad(entry, format!("'{text}' is not an address; {hint}")))
-}
-
 /// The tables `[[forward]]`.
 fn forwards(file: &Keys<'_>) -> Result<Vec<Forward>, ScenarioError> {
     let Some(entry) = file.table.get("forward") else { return Ok(Vec::new()) };
@@ -146,7 +130,7 @@ fn forwards(file: &Keys<'_>) -> Result<Vec<Forward>, ScenarioError> {
 fn forward(keys: &Keys<'_>) -> Result<Forward, ScenarioError> {
     let valid: Vec<&str> = FORWARD_KEYS.iter().map(|(key, ..)| *key).collect();
     keys.only(&valid)?;
-    let listen = address(keys, keys.required("listen", "listen = \"127.0.0.1:8080\"")?, None)?;
+    let listen = address(keys, keys.required("listen", "listen = \"127.0.0.1:8080\"")?, PORT)?;
     let keep_source = keys.value("keep_source")?.unwrap_or(false);
     let is_transparent = keys.value("transparent")?.unwrap_or(false);
     let to = match (keys.table.get("to"), is_transparent) {

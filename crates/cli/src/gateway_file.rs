@@ -18,10 +18,12 @@ mod peers;
 
 pub use peers::PEER_KEYS;
 
+use crate::settings_file::{self, check_schema};
 use airtcp_core::ValueType as _;
 use airtcp_core::{ByteSize, Rate};
 use airtcp_experiment::Catalogue;
 use airtcp_experiment::scenario::{Keys, Origin, Problem, ScenarioError, parse, scheme_settings};
+use airtcp_linux::gateway::peers::CONTROL_PORT;
 use airtcp_linux::gateway::scheme::make;
 use airtcp_linux::gateway::{Config, ConfigError, Direction, Facts};
 use airtcp_schemes::{LEAST_MEMORY, LinkFacts, MAX_MEMORY, Placement, SchemeEntry};
@@ -77,10 +79,7 @@ pub const KEYS: &[(&str, &str, &str)] = &[
 /// # Errors
 /// The first thing that is wrong, with file, line and key.
 pub fn load(path: &Path, catalogue: &Catalogue<'_>) -> Result<Config, ScenarioError> {
-    let file = path.display().to_string();
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| Problem::Unreadable(error.to_string()).at(&Origin::of_file(&file)))?;
-    read(&file, &text, catalogue)
+    settings_file::load(path, |file, text| read(file, text, catalogue))
 }
 
 /// Reads the text of a gateway file called `file`.
@@ -91,11 +90,7 @@ pub fn read(file: &str, text: &str, catalogue: &Catalogue<'_>) -> Result<Config,
     let table = parse(file, text)?;
     let origin = Origin { line: 1, ..Origin::of_file(file) };
     let keys = Keys::of_file(&table, &origin, "gateway");
-    let schema = keys.required("schema", "schema = 1")?;
-    if schema.node.scalar().as_deref() != Some("1") {
-        let found = schema.node.scalar().unwrap_or_else(|| schema.node.value.kind().into());
-        return Err(Problem::Schema(found).at(&schema.node.origin));
-    }
+    check_schema(&keys)?;
     let scheme = scheme(&keys, catalogue)?;
     let valid: Vec<&str> = KEYS.iter().map(|(key, ..)| *key).chain([scheme.slug]).collect();
     keys.only(&valid)?;
@@ -203,10 +198,7 @@ fn facts(keys: &Keys<'_>, known: LinkFacts) -> Result<LinkFacts, ScenarioError> 
 }
 
 fn address(keys: &Keys<'_>, key: &str) -> Result<Option<SocketAddr>, ScenarioError> {
-    let Some(entry) = keys.table.get(key) else { return Ok(None) };
-    let text = keys.scalar(entry, "an address and port")?;
-    let hint = "write an address and a port: 10.9.0.2:4791 or [fd00::2]:4791";
-    text.parse().map(Some).map_err(|_| keys.bad(entry, format!("'{text}' is not an address; {hint}")))
+    keys.table.get(key).map(|entry| settings_file::address(keys, entry, CONTROL_PORT)).transpose()
 }
 
 /// The table named like the scheme.

@@ -15,6 +15,7 @@ pub mod live;
 mod machine;
 mod output;
 mod own_program;
+mod settings_file;
 mod verbs;
 
 use airtcp_experiment::Catalogue;

@@ -1,14 +1,14 @@
 //! A host and a server that know of no forwarder: connections are taken by TPROXY at a router, and both ends see each
 //! other's address. The rules are those of docs/decoupling-socket.md.
 
-use airtcp_core::parameters::Parameters;
-use airtcp_link::LinkSettings;
-use airtcp_linux::emulator::EmulatorOptions;
+mod row_support;
+
 use airtcp_linux::forwarder::Status;
 use airtcp_linux::gateway::command::is_installed;
 use airtcp_linux::gateway::status;
 use airtcp_linux::sys::clock;
-use airtcp_linux::testbed::{Exec, Family, LinkSpec, NodeSpec, Program, Testbed, TestbedSpec, check_available};
+use airtcp_linux::testbed::{Exec, Family, Program, Testbed, check_available};
+use row_support::row;
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::unix::fs::OpenOptionsExt;
@@ -26,25 +26,9 @@ struct Network {
 impl Network {
     /// host - a - b - server.
     fn up() -> Network {
-        let node = |name: &str, forwards| NodeSpec { name: name.into(), forwards };
-        let settings = |keys: &[(&str, &str)]| {
-            let mut settings = LinkSettings::default();
-            keys.iter().for_each(|(key, value)| settings.set(key, &(*value).into()).expect("a setting"));
-            settings
-        };
-        let link = |name, between, keys: &[(&str, &str)]| LinkSpec::new(name, between, settings(keys), settings(keys));
         let lan = [("rate", "100Mbit"), ("delay", "1ms")];
-        let spec = TestbedSpec {
-            nodes: vec![node("host", false), node("a", true), node("b", true), node("server", false)],
-            links: vec![
-                link("lan0", ["host", "a"], &lan),
-                link("air", ["a", "b"], &[("rate", "20Mbit"), ("delay", "10ms"), ("loss", "1%")]),
-                link("wan", ["b", "server"], &lan),
-            ],
-            default_controller: "cubic".into(),
-            emulator: EmulatorOptions::default(),
-        };
-        let testbed = Testbed::up(spec).expect("a testbed");
+        let air = [("rate", "20Mbit"), ("delay", "10ms"), ("loss", "1%")];
+        let testbed = row(["host", "a", "b", "server"], [("lan0", &lan), ("air", &air), ("wan", &lan)]);
         let directory = std::env::temp_dir().join(format!("{}-transparent-{}", testbed.prefix(), std::process::id()));
         std::fs::create_dir_all(&directory).expect("a directory");
         Network { testbed, directory, programs: Vec::new() }

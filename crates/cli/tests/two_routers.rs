@@ -1,14 +1,14 @@
 //! README's section *Putting it on two routers*, as it is written, on two home routers: each masquerades, drops what was
 //! not asked for, and lets the gateways' messages in. Needs root and TUN.
 
+mod row_support;
+
 use airtcp_core::Duration;
-use airtcp_core::parameters::Parameters;
-use airtcp_link::LinkSettings;
-use airtcp_linux::emulator::EmulatorOptions;
 use airtcp_linux::gateway::command::is_installed;
 use airtcp_linux::gateway::status::{self, Status};
-use airtcp_linux::testbed::{Exec, Family, LinkSpec, NodeSpec, Program, Testbed, TestbedSpec, check_available};
+use airtcp_linux::testbed::{Exec, Family, Program, Testbed, check_available};
 use airtcp_linux::traffic::{self, FlowSpec, Outcome};
+use row_support::row;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -53,26 +53,9 @@ struct Home {
 
 impl Home {
     fn new() -> Home {
-        let node = |name: &str, forwards| NodeSpec { name: name.into(), forwards };
-        let settings = |keys: &[(&str, &str)]| {
-            let mut settings = LinkSettings::default();
-            keys.iter().for_each(|(key, value)| settings.set(key, &(*value).into()).expect("a setting"));
-            settings
-        };
-        let link = |name, between, keys: &[(&str, &str)]| LinkSpec::new(name, between, settings(keys), settings(keys));
         let lan = [("rate", "100Mbit"), ("delay", "5ms")];
         let air = [("rate", "22Mbit"), ("delay", "5ms"), ("loss", "2%")];
-        let spec = TestbedSpec {
-            nodes: vec![node("laptop", false), node("a", true), node("b", true), node("server", false)],
-            links: vec![
-                link("lan", ["laptop", "a"], &lan),
-                link("wlan0", ["a", "b"], &air),
-                link("wan", ["b", "server"], &lan),
-            ],
-            default_controller: "cubic".into(),
-            emulator: EmulatorOptions::default(),
-        };
-        let testbed = Testbed::up(spec).expect("a testbed");
+        let testbed = row(["laptop", "a", "b", "server"], [("lan", &lan), ("wlan0", &air), ("wan", &lan)]);
         let directory = std::env::temp_dir().join(format!("{}routers", testbed.prefix()));
         for router in ["a", "b"] {
             std::fs::create_dir_all(directory.join(router)).expect("a directory");

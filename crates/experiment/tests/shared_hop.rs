@@ -1,4 +1,4 @@
-//! Others on the same hop whom the gateways do not see: `scenarios/shared-hop.toml`, some of its cells, shortened.
+//! Others on the same hop whom the gateways do not see: `scenarios/shared-hop.toml`, some of its cells.
 
 use crate::common::read_with;
 use airtcp_experiment::world::FlowOutcome;
@@ -7,12 +7,11 @@ use airtcp_experiment::{Catalogue, Simulator, World};
 const FILE: &str = include_str!("../../../scenarios/shared-hop.toml");
 
 /// Runs of a cell: one alone tells what the first minute of two flows was like.
-const RUNS: u64 = 4;
+const RUNS: u64 = 3;
 
 /// Mbit/s of ours and of theirs in the cell of these labels with gateways, on average, and how often somebody else was found to fill the link.
 fn measured(theirs: &str, loss: &str) -> ([f64; 2], u64) {
-    let sets = ["duration=45s", "warmup=15s"];
-    let scenario = read_with(FILE, &sets, &Catalogue::BUILT_IN).unwrap();
+    let scenario = read_with(FILE, &[], &Catalogue::BUILT_IN).unwrap();
     let wanted = ["cubic", theirs, loss, "local-recovery"];
     let is_it = |at: &[(String, String)]| wanted.iter().all(|label| at.iter().any(|(_, found)| found == label));
     let cell = scenario.cells.iter().find(|cell| is_it(&cell.at)).expect("the cell is in the file");
@@ -24,11 +23,11 @@ fn measured(theirs: &str, loss: &str) -> ([f64; 2], u64) {
 }
 
 #[test]
-fn beside_a_tcp_that_fills_the_link_nobody_has_less_than_half_of_a_fair_share() {
+fn beside_a_tcp_that_fills_the_link_nobody_has_less_than_three_fifths_of_a_fair_share() {
     for (theirs, loss) in [("CUBIC", "0%"), ("BBR", "0%"), ("BBR", "2%")] {
         let ([ours, others], found) = measured(theirs, loss);
         // acceptance/shared-hop.toml demands 80 % of a fair share, 4.8; a law that gives way has 10 %.
-        assert!(ours > 0.5 * 4.8 && others > 0.5 * 4.8 && found > 0, "{theirs} {loss}: {ours:.2} {others:.2} {found}");
+        assert!(ours > 0.6 * 4.8 && others > 0.6 * 4.8 && found > 0, "{theirs} {loss}: {ours:.2} {others:.2} {found}");
     }
 }
 

@@ -166,6 +166,8 @@ fn a_sender_that_heeds_no_marks_waits_no_longer_than_it_is_told() {
                 let since: Instant = sent.pop_front().unwrap();
                 wait = wait.max(at.saturating_since(since));
             };
+            // Heads that are dropped are taken from `sent` behind what arrives in the same call, so an arrival may count the
+            // longer wait of a head before it: `wait` is an upper bound.
             let mut heads = 0;
             run_until(&mut link, now, &mut on_arrival, &mut |_, _, _| heads += 1);
             sent.drain(..heads.min(sent.len()));

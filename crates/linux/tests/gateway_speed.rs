@@ -39,16 +39,18 @@ struct Role {
     sink: (&'static str, &'static str),
 }
 
+const TO_THE_LINK: Role = Role {
+    name: "to the link",
+    scheme: "gsnoop",
+    target: 0.8,
+    gateway: "a",
+    peer: "b",
+    source: ("s", "wire"),
+    sink: ("b", "air"),
+};
+
 const ROLES: [Role; 3] = [
-    Role {
-        name: "to the link",
-        scheme: "gsnoop",
-        target: 0.8,
-        gateway: "a",
-        peer: "b",
-        source: ("s", "wire"),
-        sink: ("b", "air"),
-    },
+    TO_THE_LINK,
     Role {
         name: "off the link",
         scheme: "gsnoop",
@@ -59,15 +61,7 @@ const ROLES: [Role; 3] = [
         sink: ("r", "lan"),
     },
     // What arrives passes beside the gateway.
-    Role {
-        name: "into a trunk",
-        scheme: "decoupling",
-        target: 0.7,
-        gateway: "a",
-        peer: "b",
-        source: ("s", "wire"),
-        sink: ("b", "air"),
-    },
+    Role { name: "into a trunk", scheme: "decoupling", target: 0.7, ..TO_THE_LINK },
 ];
 
 /// A TCP data segment with a valid checksum.

@@ -1,11 +1,11 @@
 //! The tables `[[peer]]` of a gateway file: the gateways behind a hub.
 
-use super::{address, facts};
+use super::facts;
+use crate::settings_file::address_and_port;
 use airtcp_experiment::scenario::{Entry, Keys, Place, ScenarioError, Value};
 use airtcp_linux::gateway::Network;
 use airtcp_linux::gateway::peers::{CONTROL_PORT, PeerConfig, PeerError};
 use airtcp_schemes::{LinkFacts, Placement, SchemeEntry};
-use std::net::{IpAddr, SocketAddr};
 
 /// Keys of a table `[[peer]]`: key, example, meaning.
 pub const PEER_KEYS: &[(&str, &str, &str)] = &[
@@ -68,24 +68,16 @@ fn peer(keys: &Keys<'_>, link: LinkFacts) -> Result<PeerConfig, ScenarioError> {
     let valid: Vec<&str> = PEER_KEYS.iter().map(|(key, ..)| *key).collect();
     keys.only(&valid)?;
     let name = keys.required("name", "name = \"east\"")?;
+    let address = keys.table.get("peer").map(|entry| address_and_port(keys, entry, CONTROL_PORT));
     Ok(PeerConfig {
         name: keys.scalar(name, "the name of a peer")?,
-        address: address_and_port(keys)?,
+        address: address.transpose()?,
         key: keys.value::<String>("key")?.map(Into::into),
         previous_key: keys.value::<String>("previous_key")?.map(Into::into),
         hops: keys.value("hops")?.unwrap_or(1),
         facts: airtcp_linux::gateway::Facts::near(facts(keys, link)?),
         networks: networks(keys)?,
     })
-}
-
-/// The address of a peer, whose port may be left out.
-fn address_and_port(keys: &Keys<'_>) -> Result<Option<SocketAddr>, ScenarioError> {
-    let Some(entry) = keys.table.get("peer") else { return Ok(None) };
-    match keys.scalar(entry, "an address")?.parse::<IpAddr>() {
-        Ok(ip) => Ok(Some(SocketAddr::new(ip, CONTROL_PORT))),
-        Err(_) => address(keys, "peer"),
-    }
 }
 
 pub(super) fn networks(keys: &Keys<'_>) -> Result<Vec<Network>, ScenarioError> {

@@ -11,12 +11,14 @@ mod convert;
 mod forwarders;
 mod gateways;
 mod links;
+mod punctual;
 mod session;
 mod sites;
 mod workloads;
 
 use forwarders::Forwarders;
 pub(crate) use links::LinkReport;
+use punctual::punctual;
 pub(crate) use session::Session;
 
 use airtcp_core::Duration;
@@ -56,30 +58,9 @@ impl World for Live {
         refuse_what_is_not_emulated(cell)?;
         refuse_what_the_kernel_decides(cell)?;
         let controllers = controllers::Controllers::load(cell)?;
-        let mut number = 0;
-        loop {
-            let outcome = run_once(cell, seed, &controllers)?;
-            number += 1;
-            let late = outcome.emulator.map_or(Duration::ZERO, |link| Duration::from_nanos(link.release_error_p99_ns));
-            if late <= LATEST {
-                return Ok(outcome);
-            }
-            if number == RUNS {
-                tracing::warn!(
-                    "the emulated links were late by {late} (p99) in each of {RUNS} runs: use an idle machine"
-                );
-                return Ok(outcome);
-            }
-            tracing::info!("the emulated links were late by {late} (p99); the run is made again");
-        }
+        punctual(|| run_once(cell, seed, &controllers))
     }
 }
-
-/// Later than this at the 99th percentile, the emulator is another link than was asked for. It is late where something else
-/// has the processor.
-const LATEST: Duration = Duration::from_millis(20);
-/// Runs tried before one with a late emulator is called invalid.
-const RUNS: u32 = 3;
 
 fn run_once(cell: &ResolvedScenario, seed: u64, controllers: &controllers::Controllers) -> Result<RunOutcome, NotRun> {
     let session = Session::up(cell, seed)?;

@@ -40,7 +40,7 @@ parameters! {
         /// Whether packets of ECN-capable transports are marked instead of dropped.
         pub ecn: bool = true, "RFC 3168; Linux, sch_fq_codel";
         /// Intervals beyond the target after which packets of ECN-capable transports are dropped, because their sender does not heed marks; never if auto.
-        pub unheeded: Option<u32> = None, "RFC 7567, section 4.3: unresponsive flows; Linux has none";
+        pub unheeded: Option<u32> = None, "ours: RFC 7567, section 3, asks for ways to deal with unresponsive flows; Linux has none";
     }
 }
 

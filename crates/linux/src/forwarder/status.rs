@@ -3,7 +3,7 @@
 use super::association::Association;
 use super::exchange::Exchange;
 use crate::gateway::control::{Ignored, PeerState};
-use crate::gateway::status::Report;
+use crate::gateway::status::{Report, table};
 use airtcp_core::Instant;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -99,10 +99,6 @@ impl Status {
 /// `ECONNRESET`
 fn name_of(errno: u16) -> String {
     format!("{:?}", nix::errno::Errno::from_raw(i32::from(errno)))
-}
-
-fn table(pairs: impl IntoIterator<Item = (&'static str, u64)>) -> BTreeMap<String, u64> {
-    pairs.into_iter().map(|(name, count)| (name.to_owned(), count)).collect()
 }
 
 impl Report for Status {

@@ -4,18 +4,20 @@
 //! therefore change over to a law that competes. Ours is CUBIC, the controller of the simulated hosts, whose window is of
 //! packets in the link, for each flow that waits here: the pace is the sum of the windows over the round trip of the hop. What the link loses
 //! usually is repaired and no sign of congestion; what it loses beyond that is, and a window is then cut for
-//! each loss, as that of the connection that it hits.
+//! each loss, as that of the connection that it hits. The window's constants are CUBIC's (RFC 9438, `airtcp_tcp`); those below are
+//! ours, argued and not swept.
 
 use super::departures::Sample;
 use super::usual_loss::{UsualLoss, excess};
 use airtcp_core::{Duration, Instant, Rate, Rng};
 use airtcp_tcp::congestion::{Controller, Cubic, TcpSock};
 
-/// Full-size packet, in bytes.
+/// Full-size packet, in bytes: Ethernet's.
 const PACKET: u64 = 1500;
-/// Flows that waited in this time or in the one before are there: one whose window was cut may send nothing for a while.
+/// Flows that waited in this time or in the one before are there: one whose window was cut may send nothing for a
+/// while. RFC 6298's least timeout.
 const FLOWS_TIME: Duration = Duration::from_secs(1);
-/// More connections than this are a crowd, whose share is as large as it gets.
+/// More connections than this are a crowd, whose share is as large as it gets. FQ-CoDel has as many queues (RFC 8290, section 5.2.2).
 const MOST_FLOWS: u32 = 1024;
 
 /// See the module.

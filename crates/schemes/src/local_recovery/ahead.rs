@@ -14,7 +14,7 @@
 //! *In spare time.* A sender that begins fills little of a long hop, and one loss that takes a round trip to repair ends its slow
 //! start (HyStart takes the wait for a queue). The link has time for codes then: behind each burst as many as its losses and
 //! three standard deviations, by what is known of the link (Laplace's rule of succession), until it is known for clean. While
-//! little is known, also within a burst that is longer than half of the window.
+//! little is known, also within a burst that is longer than half of the window. Neither the three nor the half was swept.
 
 use super::covered;
 use super::frame::{CODE_LEN, Kind};
@@ -67,6 +67,8 @@ pub(super) struct Ahead {
     plan: Option<Plan>,
     /// The hop is long enough for codes.
     is_long: bool,
+    /// Packets are put into codes now; see [`Ahead::decide`].
+    covers: bool,
     encoder: Encoder,
     /// Of the next code, in parts of `ONE`.
     saved_up: u64,
@@ -95,6 +97,7 @@ impl Ahead {
             losses: Losses::default(),
             plan: None,
             is_long: false,
+            covers: false,
             encoder: Encoder::new(WINDOW, memory),
             saved_up: 0,
             due: 0,
@@ -108,12 +111,19 @@ impl Ahead {
     pub fn on_feedback(&mut self, ack: &Ack, arrived: Arrived, oldest: Position, rtt: Duration, rate: Option<Rate>) {
         self.encoder.forget(oldest);
         self.is_long = rtt >= LONG;
-        if self.losses.add(ack.newest, arrived) {
+        let is_epoch = self.losses.add(ack.newest, arrived);
+        if is_epoch {
             self.plan = rate.and_then(|rate| self.make_plan(self.losses.of_late(), rtt, rate));
-            if !self.covers() {
-                self.stop();
-            }
         }
+        self.decide();
+        if is_epoch && !self.covers {
+            self.stop();
+        }
+    }
+
+    /// Whether packets are put into codes, after something that this follows from has changed.
+    fn decide(&mut self) {
+        self.covers = self.is_active() || self.is_long && self.settings.from.is_some() && !self.losses.is_clean();
     }
 
     fn make_plan(&self, Loss { sent, lost, gaps }: Loss, rtt: Duration, rate: Rate) -> Option<Plan> {
@@ -144,8 +154,7 @@ impl Ahead {
 
     /// True if packets are put into codes now.
     pub fn covers(&self) -> bool {
-        let is_clean = self.losses.is_settled() && self.losses.of_late().lost == 0;
-        self.is_active() || self.is_long && self.settings.from.is_some() && !is_clean
+        self.covers
     }
 
     /// Codes for so many packets in a row: their losses and three standard deviations.
@@ -165,12 +174,12 @@ impl Ahead {
     pub fn kind(&self, packet: &Packet) -> Kind {
         let ip = packet.ip();
         let covered = Kind::Covered { traffic_class: ip.traffic_class, hop_limit: ip.hop_limit };
-        if self.covers() { covered } else { Kind::Packet }
+        if self.covers { covered } else { Kind::Packet }
     }
 
     /// A new packet left in this frame.
     pub fn on_sent(&mut self, sequence: Position, frame: &Frame, packet: &Packet) {
-        if !self.covers() {
+        if !self.covers {
             return;
         }
         if self.encoder.is_empty() {
@@ -193,7 +202,7 @@ impl Ahead {
 
     /// The link has time for more: what no code covers gets some before its turn.
     pub fn on_spare_time(&mut self) {
-        if self.covers() && self.uncovered > 0 && self.due == 0 {
+        if self.covers && self.uncovered > 0 && self.due == 0 {
             let due = if self.is_active() { 1 } else { self.for_burst(self.uncovered) };
             (self.due, self.saved_up) = (due, 0);
         }
@@ -226,6 +235,7 @@ impl Ahead {
     pub fn forget(&mut self) {
         self.stop();
         (self.losses, self.plan) = (Losses::default(), None);
+        self.decide();
     }
 
     /// Memory that it takes.

@@ -52,6 +52,11 @@ impl Losses {
         self.epochs.len() == EPOCHS
     }
 
+    /// True if that much was counted, and all of it came.
+    pub fn is_clean(&self) -> bool {
+        self.is_settled() && self.epochs.iter().all(|epoch| epoch.lost == 0)
+    }
+
     /// Of late, with what is not a whole epoch yet.
     pub fn so_far(&self) -> Loss {
         self.of_late().and(&self.present)
@@ -87,6 +92,22 @@ mod tests {
         assert_eq!(losses.of_late(), Loss::default());
         losses.add(START + 200, arrived(181, 3));
         assert_eq!(losses.of_late(), Loss { sent: 200, lost: 8, gaps: 4 });
+    }
+
+    #[test]
+    fn a_link_is_clean_once_all_of_sixteen_epochs_came() {
+        let mut losses = Losses::default();
+        for n in 0..16 {
+            losses.add(START + n * 128, arrived(n * 128, 0));
+        }
+        assert!(!losses.is_clean(), "fifteen");
+        losses.add(START + 16 * 128, arrived(16 * 128 - 1, 1));
+        assert!(losses.is_settled() && !losses.is_clean(), "one was lost");
+        for n in 17..33 {
+            assert!(!losses.is_clean());
+            losses.add(START + n * 128, arrived(n * 128 - 1, 1));
+        }
+        assert!(losses.is_clean());
     }
 
     #[test]

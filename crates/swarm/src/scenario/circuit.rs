@@ -1,6 +1,6 @@
 //! What circuits of TCP Decoupling ask of the links they cross, whether they carry a flow or are a trunk.
 
-use super::{Scenario, TrunkPlan};
+use super::{FlowPlan, Scenario, TrunkPlan};
 use airtcp_core::CONTROL_DSCP;
 use airtcp_link::table::Table;
 use airtcp_link::{DropTail, LinkSettings, Queue, QueueLimit};
@@ -18,11 +18,14 @@ pub(super) fn vmss(settings: &[(String, String)]) -> u64 {
 /// Virtual segments that BBR keeps in flight on the shortest path: twice its least window.
 const BBR_WINDOW: u64 = 8;
 
+/// The default queue of a trunk between gateways, but one for all flows.
+const ONE_QUEUE: &str = r#"{ kind = "fq-codel", flows = 1, target = "100ms", interval = "300ms" }"#;
+
 fn find<'a>(settings: &'a [(String, String)], key: &str) -> Option<&'a str> {
     settings.iter().find(|(name, _)| name == key).map(|(_, value)| value.as_str())
 }
 
-fn replace(settings: &mut Vec<(String, String)>, key: &str, value: u64) {
+fn replace(settings: &mut Vec<(String, String)>, key: &str, value: impl ToString) {
     settings.retain(|(name, _)| name != key);
     settings.push((key.into(), value.to_string()));
 }
@@ -72,9 +75,10 @@ pub(super) fn fit(settings: &mut Vec<(String, String)>, room: Room) {
 /// A short packet finds room where a long one does not (DEC-23), so limits are in packets. A header-first queue counts
 /// the headers of circuits (DEC-12), and no more of them than it has room for with their data. FQ-CoDel, which drops
 /// the oldest packet, has one queue for all flows: with more, headers are a flow of their own, and one that sends
-/// little.
+/// little. The same holds in the queue of a trunk that circuits enter.
 pub(super) fn fit_queues(scenario: &mut Scenario) {
     no_ring_behind_trunk(scenario);
+    one_queue_in_trunk(scenario);
     let of_flows = scenario.flows.iter().filter_map(|flow| Some((flow.ends, flow.socket.vmss()?)));
     let of_trunk = scenario.trunk.iter().map(|trunk| (trunk.ends, vmss(&trunk.scheme.settings)));
     let circuits: Vec<_> = of_flows.chain(of_trunk).collect();
@@ -102,6 +106,21 @@ fn no_ring_behind_trunk(scenario: &mut Scenario) {
     let queue = &mut scenario.links[link].directions[direction].queue;
     if let Queue::Ring(ring) = queue {
         *queue = Queue::DropTail(DropTail { limit: ring.limit });
+    }
+}
+
+/// Has a trunk whose queue is FQ-CoDel by default keep one for all flows, if a circuit enters it.
+fn one_queue_in_trunk(scenario: &mut Scenario) {
+    let Some(ends) = scenario.trunk.as_ref().map(|trunk| trunk.ends) else { return };
+    let path = scenario.path(ends[0], ends[1]);
+    let enters = |flow: &FlowPlan| {
+        flow.socket.vmss().is_some()
+            && scenario.path(flow.ends[0], flow.ends[1]).windows(path.len()).any(|part| part == path)
+    };
+    let is_entered = scenario.flows.iter().any(enters);
+    let Some(trunk) = scenario.trunk.as_mut().filter(|_| is_entered) else { return };
+    if find(&trunk.scheme.settings, "headers") == Some("udp") {
+        replace(&mut trunk.scheme.settings, "queue", ONE_QUEUE);
     }
 }
 
@@ -195,6 +214,24 @@ mod tests {
             trunks += 1;
         }
         assert!(trunks > 20, "{trunks}");
+    }
+
+    #[test]
+    fn a_trunk_that_a_circuit_enters_keeps_one_queue() {
+        let (mut entered, mut free) = (0, 0);
+        for seed in 0..1000 {
+            let scenario = scenario(seed, &Tables::built_in());
+            let Some(trunk) = scenario.trunk.as_ref().map(|trunk| &trunk.scheme.settings) else { continue };
+            if find(trunk, "headers") != Some("udp") {
+                assert_eq!(find(trunk, "queue"), None, "seed {seed}");
+            } else if scenario.flows.iter().all(|flow| flow.socket.vmss().is_none()) {
+                assert_eq!(find(trunk, "queue"), None, "seed {seed}");
+                free += 1;
+            } else {
+                entered += u32::from(find(trunk, "queue") == Some(ONE_QUEUE));
+            }
+        }
+        assert!(entered > 10 && free > 5, "{entered} {free}");
     }
 
     #[test]

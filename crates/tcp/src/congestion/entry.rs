@@ -106,7 +106,7 @@ pub const CONTROLLERS: &[ControllerEntry] = &[
         about: "Window that keeps two to four segments waiting in the path's queues; yields to senders that fill them.",
         source: "Brakmo & Peterson, IEEE JSAC 13(8), 1995; Linux tcp_vegas",
         in_kernel: true,
-        settings: plain::<Vegas>,
+        settings: || settings_for(Vegas::new),
     },
     ControllerEntry {
         slug: "unlimited",

@@ -1,7 +1,8 @@
 //! TCP Vegas (Brakmo & Peterson, IEEE JSAC 13(8), 1995), as Linux's `tcp_vegas`: the round trip against the shortest ever
 //! seen says how many of the window's segments wait in queues, and the window is kept where two to four do.
 //!
-//! Unlike Linux's, it grows only if the window was what limited the sender (RFC 7661): a trunk's control TCP is often
+//! The paper takes the window for what is in flight, and Linux does not look: there it also grows while nobody uses it.
+//! `validated = true` lets it grow only if it was what limited the sender (RFC 7661): a trunk's control TCP is often
 //! limited by its data, and what the window had become meanwhile would fill the bottleneck when there are more.
 //!
 //! It leaves queues empty, so among senders that fill them it gets next to nothing. It is for what has a bottleneck to
@@ -17,9 +18,18 @@ const GAMMA: u32 = 1;
 /// No round-trip time yet, microseconds.
 const UNKNOWN: u32 = 0x7fff_ffff;
 
+airtcp_core::parameters! {
+    /// Parameters of Vegas.
+    pub struct Settings {
+        /// Grow only if the window was what limited the sender, as RFC 7661 has it of Reno.
+        pub validated: bool = false, "the paper takes every window for used, Linux does not look; true is ours";
+    }
+}
+
 /// See the module.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Vegas {
+    settings: Settings,
     doing_vegas_now: bool,
     /// When this is acknowledged, a round trip is over.
     beg_snd_nxt: SeqNum,
@@ -32,11 +42,21 @@ pub struct Vegas {
 
 impl Default for Vegas {
     fn default() -> Self {
-        Vegas { doing_vegas_now: true, beg_snd_nxt: SeqNum(0), cnt_rtt: 0, min_rtt: UNKNOWN, base_rtt: UNKNOWN }
+        Vegas::new(Settings::default())
     }
 }
 
 impl Vegas {
+    /// One with `settings`.
+    pub fn new(settings: Settings) -> Self {
+        let beg_snd_nxt = SeqNum(0);
+        Vegas { settings, doing_vegas_now: true, beg_snd_nxt, cnt_rtt: 0, min_rtt: UNKNOWN, base_rtt: UNKNOWN }
+    }
+
+    fn may_grow(&self, sk: &TcpSock) -> bool {
+        !self.settings.validated || sk.tcp_is_cwnd_limited()
+    }
+
     fn enable(&mut self, sk: &TcpSock) {
         self.doing_vegas_now = true;
         self.beg_snd_nxt = sk.snd_nxt;
@@ -54,13 +74,13 @@ impl Vegas {
                 let target = u64::from(sk.snd_cwnd) * u64::from(base) / u64::from(rtt.max(1));
                 sk.snd_cwnd = sk.snd_cwnd.min(target as u32 + 1);
                 sk.snd_ssthresh = sk.snd_ssthresh.min(sk.snd_cwnd.saturating_sub(1)).max(2);
-            } else if sk.tcp_is_cwnd_limited() {
+            } else if self.may_grow(sk) {
                 sk.tcp_slow_start(acked);
             }
         } else if waiting > u64::from(BETA) {
             sk.snd_cwnd -= 1;
             sk.snd_ssthresh = sk.snd_ssthresh.min(sk.snd_cwnd.saturating_sub(1)).max(2);
-        } else if waiting < u64::from(ALPHA) && sk.tcp_is_cwnd_limited() {
+        } else if waiting < u64::from(ALPHA) && self.may_grow(sk) {
             sk.snd_cwnd += 1;
         }
         sk.snd_cwnd = sk.snd_cwnd.max(2).min(sk.snd_cwnd_clamp);
@@ -110,7 +130,7 @@ impl Controller for Vegas {
             }
             self.cnt_rtt = 0;
             self.min_rtt = UNKNOWN;
-        } else if sk.tcp_in_slow_start() && sk.tcp_is_cwnd_limited() {
+        } else if sk.tcp_in_slow_start() && self.may_grow(sk) {
             sk.tcp_slow_start(acked);
         }
     }
@@ -162,16 +182,18 @@ mod tests {
     }
 
     #[test]
-    fn a_window_that_nobody_uses_does_not_grow() {
-        let mut sk = TcpSock::new(Rng::derive(1, "vegas"));
-        (sk.snd_cwnd, sk.snd_ssthresh, sk.max_packets_out) = (40, 1000, 5);
-        let mut vegas = Vegas::default();
-        vegas.init(&mut sk);
-        vegas.cong_avoid(&mut sk, 5);
-        assert_eq!(sk.snd_cwnd, 40);
-        sk.is_cwnd_limited = true;
-        vegas.cong_avoid(&mut sk, 5);
-        assert_eq!(sk.snd_cwnd, 45);
+    fn a_window_that_nobody_uses_grows_unless_it_is_validated() {
+        let grown = |validated, is_cwnd_limited| {
+            let mut sk = TcpSock::new(Rng::derive(1, "vegas"));
+            (sk.snd_cwnd, sk.snd_ssthresh, sk.max_packets_out) = (40, 1000, 5);
+            sk.is_cwnd_limited = is_cwnd_limited;
+            let mut vegas = Vegas::new(Settings { validated });
+            vegas.init(&mut sk);
+            vegas.cong_avoid(&mut sk, 5);
+            sk.snd_cwnd - 40
+        };
+        assert_eq!([grown(false, true), grown(false, false)], [5, 5], "as in the paper");
+        assert_eq!([grown(true, true), grown(true, false)], [5, 0]);
     }
 
     #[test]

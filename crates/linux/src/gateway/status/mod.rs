@@ -104,7 +104,8 @@ pub struct Identity {
     pub confinement: Confinement,
 }
 
-fn table<'a>(entries: impl IntoIterator<Item = (&'a str, u64)>) -> BTreeMap<String, u64> {
+/// Counts by name, as a status has them.
+pub(crate) fn table<'a>(entries: impl IntoIterator<Item = (&'a str, u64)>) -> BTreeMap<String, u64> {
     entries.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
 }
 
