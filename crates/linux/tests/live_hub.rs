@@ -4,11 +4,11 @@
 mod live_support;
 
 use airtcp_core::Duration;
-use airtcp_linux::gateway::status::ask;
+use airtcp_linux::gateway::status::{PeerStatus, ask};
 use airtcp_linux::sys::clock;
 use airtcp_linux::testbed::Family;
 use airtcp_linux::traffic::Progress;
-use live_support::hub::{HubGateway, HubNet, arrived};
+use live_support::hub::{HubGateway, HubNet, arrived, is_taken};
 use live_support::{SCHEMES, is_long, seconds, sleep_ms, turn};
 
 /// About two and a half seconds at a spoke's rate.
@@ -199,4 +199,34 @@ fn live_peers_that_share_the_rate_of_the_hubs_link_push_nobody_aside_whatever_ru
     // Hops find their part of the link by trial: a little less or more at any moment.
     let parts = bps.map(|bps| bps * 4 * 100 / sum);
     assert!(parts.iter().all(|part| (65..=125).contains(part)), "{parts:?} % of a fair part: {bps:?}");
+}
+
+#[test]
+fn live_trunks_of_a_hub_carry_files_in_a_tunnel_to_each_peer() {
+    let Some(_turn) = turn("live_trunks_of_a_hub_carry_files_in_a_tunnel_to_each_peer") else { return };
+    let net = HubNet::up(2, "decoupling");
+    let hub = net.hub_with(&[1], |config| {
+        // The paper's timers count in half seconds.
+        let settings = [("carriage", "tunnel"), ("recovery", "newreno"), ("rto_tick", "auto")];
+        config.settings = settings.map(|(key, value)| (key.to_owned(), value.into())).into();
+    });
+    let spokes: Vec<_> = (0..2).map(|n| net.spoke(n)).collect();
+    let is_open = |peer: &PeerStatus| is_taken(peer) && peer.gauges.get("trunk_open") == Some(&1);
+    hub.wait("open to all", |status| status.peers.iter().all(is_open));
+    let origin = net.restart(1, &[]);
+    hub.wait("open to all", |status| status.peers.iter().all(is_open));
+    // Their senders are told of the tunnel's MTU, and send shorter segments.
+    let files = [0, 1].map(|n| net.file(n, family(n), 300_000, origin));
+    for file in files {
+        arrived(&file.join().expect("sockets"));
+    }
+    let status = hub.assert_sound();
+    for (peer, spoke) in status.peers.iter().zip(&spokes) {
+        let there = spoke.assert_sound().events["decapsulated_packets"];
+        let left = peer.events["tunnelled_packets"];
+        assert!(there > 200 && there <= left, "{}: {there} of {left}", peer.name);
+        assert!(peer.events["too_big_told"] > 0 && peer.gauges["tunnel_mtu_bytes"] == 1500 - 73, "{peer:?}");
+    }
+    spokes.into_iter().for_each(HubGateway::stop);
+    hub.stop();
 }
