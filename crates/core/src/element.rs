@@ -166,6 +166,10 @@ pub trait Io {
     }
     /// IP bytes that this world puts around a control message: IP and UDP header, and what [`crate::control`] says.
     fn control_overhead(&self) -> u32;
+    /// Longest IP packet that crosses the path to the other end in one piece, as far as this world knows.
+    fn path_mtu(&self) -> Option<u32> {
+        None
+    }
     /// Sends a message to another box of ours: unreliable, unordered.
     fn send_control(&mut self, peer: Peer, message: &[u8]);
     /// Shows a packet that the element ended to whoever watches the world's packets.
@@ -240,6 +244,14 @@ impl<'a> Context<'a> {
     pub fn send_control(&mut self, peer: Peer, message: &[u8]) -> u32 {
         self.io.send_control(peer, message);
         message.len() as u32 + self.io.control_overhead()
+    }
+    /// IP bytes that a message takes besides its own.
+    pub fn control_overhead(&self) -> u32 {
+        self.io.control_overhead()
+    }
+    /// Longest IP packet that crosses the path to the other end in one piece, as far as the world knows.
+    pub fn path_mtu(&self) -> Option<u32> {
+        self.io.path_mtu()
     }
     /// Accounts for a packet that the element just made. Call it once per packet made.
     #[inline]

@@ -24,6 +24,8 @@ pub struct Recorder {
     pub refuses: bool,
     /// Where connections begin; left to the element's random stream if there is none.
     pub sequences: Option<InitialSequences>,
+    /// What is known of the path.
+    pub path_mtu: Option<u32>,
 }
 
 impl Io for Recorder {
@@ -49,6 +51,9 @@ impl Io for Recorder {
     }
     fn control_overhead(&self) -> u32 {
         crate::control::overhead(false, false)
+    }
+    fn path_mtu(&self) -> Option<u32> {
+        self.path_mtu
     }
     fn send_control(&mut self, _: Peer, message: &[u8]) {
         self.control.push(message.to_vec());

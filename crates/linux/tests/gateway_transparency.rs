@@ -132,9 +132,10 @@ fn what_no_scheme_understands_passes_both_gateways_byte_identical_in_both_direct
 }
 
 /// A gateway with both ends of a trunk, whose tunnel queue keeps the order of all packets.
-fn trunk(net: &Net, host: &str) -> Gateway {
+fn trunk(net: &Net, host: &str, carriage: &str) -> Gateway {
     let queue = "{ kind = \"droptail\", limit = \"2000packets\" }";
-    let settings = [("queue".to_owned(), queue.into())].into();
+    let settings = [("queue", queue), ("carriage", carriage)];
+    let settings = settings.map(|(key, value)| (key.to_owned(), value.into())).into();
     let config = Config { scheme: "decoupling".into(), settings, ..net.config(host) };
     net.gateway_with(host, config, "")
 }
@@ -165,23 +166,19 @@ fn pass_in_order(net: &Net, forward: bool) {
     assert!(seen == wanted, "{} of {} arrived, the first out of order is {first:?}", seen.len(), wanted.len());
 }
 
-#[test]
-fn a_trunk_carries_every_packet_byte_identical_and_in_order_in_both_directions() {
-    if !can_run() {
-        return;
-    }
-    let net = Net::new();
+/// Everything across a trunk each way; the gateways, still running.
+fn pass_a_trunk(net: &Net, carriage: &str) -> [Gateway; 2] {
     net.meet();
-    let mut gateways = ["a", "b"].map(|host| trunk(&net, host));
+    let mut gateways = ["a", "b"].map(|host| trunk(net, host, carriage));
     for gateway in &mut gateways {
         gateway.wait_for("open", |status| status.diverting && status.gauges.get("trunk_open") == Some(&1));
     }
     for forward in [true, false] {
-        let through = pass_all(&net, forward);
+        let through = pass_all(net, forward);
         assert!(through.iter().all(|hop_limit| *hop_limit == 62), "{through:?}");
-        pass_in_order(&net, forward);
+        pass_in_order(net, forward);
     }
-    for gateway in gateways {
+    for gateway in &gateways {
         let status = gateway.status().unwrap();
         assert!(status.conserved && status.broken.is_none(), "{status:?}");
         let sent = samples(true).len() + burst(true).len();
@@ -189,6 +186,48 @@ fn a_trunk_carries_every_packet_byte_identical_and_in_order_in_both_directions()
         assert!(status.events["header_packets"] > 0, "{:?}", status.events);
         assert_eq!(status.packets["received_link"], 0, "what arrives is not taken");
         assert_eq!(status.link_packets["homeless"], 0);
+    }
+    gateways
+}
+
+#[test]
+fn a_trunk_carries_every_packet_byte_identical_and_in_order_in_both_directions() {
+    if !can_run() {
+        return;
+    }
+    let net = Net::new();
+    pass_a_trunk(&net, "direct").into_iter().for_each(Gateway::stop);
+}
+
+/// True for a datagram of UDP between the gateways' ports.
+fn is_between_gateways(packet: &[u8]) -> bool {
+    let port = 4791u16.to_be_bytes();
+    packet[0] == 0x45 && packet[9] == UDP && packet[20..24] == [port, port].concat()
+}
+
+#[test]
+fn a_trunk_in_a_tunnel_does_so_too_and_all_of_it_is_one_flow_on_the_path() {
+    if !can_run() {
+        return;
+    }
+    let net = Net::new();
+    for host in ["a", "b"] {
+        // So that packets of 1500 bytes enter whole.
+        net.exec(host, "ip link set air mtu 1600");
+    }
+    let tap = Tap::open(&net, "a", "air", "b");
+    let gateways = pass_a_trunk(&net, "tunnel");
+    let (mut carried, mut beside) = (0, 0);
+    let samples: Vec<_> = burst(true).iter().map(|packet| without_router_changes(packet).1).collect();
+    while let Some(packet) = tap.leaving(Duration::from_millis(1)) {
+        carried += usize::from(is_between_gateways(&packet));
+        beside += usize::from(samples.contains(&without_router_changes(&packet).1));
+    }
+    assert_eq!(beside, 0, "packets beside the tunnel");
+    let sent = burst(true).len();
+    assert!(carried > sent, "{carried} datagrams between the gateways for {sent} packets");
+    for gateway in gateways {
+        assert!(gateway.status().unwrap().events["decapsulated_packets"] >= sent as u64);
         gateway.stop();
     }
 }

@@ -22,7 +22,8 @@ pub(crate) fn run(arguments: &Arguments, catalogue: &Catalogue<'_>) -> Result<()
     let mut findings = doctor::examine();
     if let Some(file) = &arguments.file {
         let config = gateway_file::load(file, catalogue).map_err(Failure::input)?;
-        let more = gateway::check(&config);
+        let mut more = gateway::check(&config);
+        more.extend(gateway::path_test::findings(&config));
         findings.extend(more.into_iter().filter(|finding| !findings.contains(finding)).collect::<Vec<_>>());
     }
     match show(&findings, arguments.json) {

@@ -6,7 +6,7 @@ use crate::{Failure, gateway_file, output};
 use airtcp_experiment::Catalogue;
 use airtcp_linux::gateway::supervisor::{self, Report};
 use airtcp_linux::gateway::worker::{self, Mode};
-use airtcp_linux::gateway::{check, plan, scheme};
+use airtcp_linux::gateway::{check, path_test, plan, scheme};
 use clap::Args;
 use std::path::PathBuf;
 use std::process::Command;
@@ -36,7 +36,8 @@ pub(crate) fn run(arguments: &Arguments, catalogue: &Catalogue<'_>) -> Result<()
     };
     let config = gateway_file::load(file, catalogue).map_err(Failure::input)?;
     if arguments.check {
-        return show(&check(&config), arguments.json);
+        let findings = [check(&config), path_test::findings(&config)].concat();
+        return show(&findings, arguments.json);
     }
     if arguments.dry_run {
         output::print(plan(&config)?.trim_end());

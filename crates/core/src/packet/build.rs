@@ -89,7 +89,7 @@ impl Packet {
         out.resize(ip.total_len as usize, 0);
         fill(&mut out[payload_at..]);
         if tcp.is_some() {
-            let sum = pseudo_header(ip, out.len() - transport_at);
+            let sum = pseudo_header(ip, protocol::TCP, out.len() - transport_at);
             let field = !checksum::fold(checksum::add(sum, &out[transport_at..]));
             out[transport_at + 16..transport_at + 18].copy_from_slice(&field.to_be_bytes());
         }
@@ -165,8 +165,8 @@ fn write_tcp(tcp: &TcpHeader, out: &mut Vec<u8>) {
 }
 
 /// Sum of the pseudo header (RFC 9293 section 3.1, RFC 8200 section 8.1).
-fn pseudo_header(ip: &IpHeader, transport_len: usize) -> u64 {
-    let sum = transport_len as u64 + u64::from(protocol::TCP);
+pub(super) fn pseudo_header(ip: &IpHeader, protocol: u8, transport_len: usize) -> u64 {
+    let sum = transport_len as u64 + u64::from(protocol);
     [ip.source, ip.destination].iter().fold(sum, |sum, address| match address {
         IpAddr::V4(v4) => checksum::add(sum, &v4.octets()),
         IpAddr::V6(v6) => checksum::add(sum, &v6.octets()),
@@ -182,5 +182,5 @@ pub(super) fn tcp_checksum_holds(ip: &IpHeader, datagram: &[u8]) -> bool {
         return true;
     }
     let transport = &datagram[usize::from(ip.header_len)..];
-    checksum::fold(checksum::add(pseudo_header(ip, transport.len()), transport)) == 0xffff
+    checksum::fold(checksum::add(pseudo_header(ip, protocol::TCP, transport.len()), transport)) == 0xffff
 }

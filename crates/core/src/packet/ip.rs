@@ -5,10 +5,14 @@ use core::net::IpAddr;
 
 /// Protocol numbers we name.
 pub mod protocol {
+    /// Internet Control Message Protocol.
+    pub const ICMP: u8 = 1;
     /// Transmission Control Protocol.
     pub const TCP: u8 = 6;
     /// User Datagram Protocol.
     pub const UDP: u8 = 17;
+    /// ICMP for IPv6.
+    pub const ICMPV6: u8 = 58;
     /// Experimentation and testing (RFC 4727); here a [shim](crate::Packet::push_shim).
     pub const EXPERIMENT: u8 = 254;
 }

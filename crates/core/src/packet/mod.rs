@@ -16,6 +16,7 @@ mod payload;
 mod shim;
 mod split;
 mod tcp;
+mod too_long;
 
 pub use build::Segment;
 pub use ip::{CONTROL_DSCP, Ecn, FlowKey, IpHeader, protocol};

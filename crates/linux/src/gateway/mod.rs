@@ -28,6 +28,7 @@ pub mod metrics;
 mod network;
 mod news;
 mod outlet;
+pub mod path_test;
 pub mod peers;
 mod predecessor;
 pub mod runtime;

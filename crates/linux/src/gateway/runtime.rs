@@ -79,6 +79,10 @@ impl Io for World {
         self.control.as_ref().map_or(0, ControlChannel::overhead)
     }
 
+    fn path_mtu(&self) -> Option<u32> {
+        self.control.as_ref().and_then(ControlChannel::path_mtu)
+    }
+
     fn send_control(&mut self, peer: Peer, message: &[u8]) {
         if peer == Peer::OTHER_END {
             self.outgoing.push(Outgoing::Control(message.to_vec()));
@@ -244,12 +248,7 @@ impl Runtime {
         self.finish(now);
     }
 
-    /// Runs one call of the element and what follows from it.
-    fn call(&mut self, now: Instant, call: impl FnOnce(&mut dyn Element, &mut Context<'_>)) {
-        self.hand_over(now, call);
-        self.finish(now);
-    }
-
+    /// Runs one call of the element; [`Runtime::finish`] does what follows from it.
     fn hand_over(&mut self, now: Instant, call: impl FnOnce(&mut dyn Element, &mut Context<'_>)) {
         call(&mut *self.element, &mut Context::new(now, &mut self.rng, &mut self.ledger, &mut self.world));
     }
@@ -311,9 +310,12 @@ impl Runtime {
                 break;
             }
         }
+        let mut now = clock::now();
         for message in messages {
-            self.call(clock::now(), |element, cx| element.handle_control(cx, Peer::OTHER_END, message));
+            self.hand_over(now, |element, cx| element.handle_control(cx, Peer::OTHER_END, message));
+            now = clock::now();
         }
+        self.finish(now);
         Ok(())
     }
 

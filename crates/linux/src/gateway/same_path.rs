@@ -2,6 +2,7 @@
 
 use super::command;
 use super::config::Config;
+use super::path_test;
 use crate::finding::Finding;
 use airtcp_schemes::{Placement, SCHEMES, find};
 use std::net::IpAddr;
@@ -11,7 +12,8 @@ const FLOW_QUEUES: [&str; 6] = ["fq", "fq_codel", "fq_pie", "cake", "sfq", "dual
 
 /// What is known of the way to the peer of a gateway with a trunk; nothing for other schemes.
 pub fn findings(config: &Config) -> Vec<Finding> {
-    if find(SCHEMES, &config.scheme).is_none_or(|entry| entry.placement != Placement::Path) {
+    let is_trunk = find(SCHEMES, &config.scheme).is_some_and(|entry| entry.placement == Placement::Path);
+    if !is_trunk || path_test::is_tunnel(config) {
         return Vec::new();
     }
     let disciplines = command::output(&["tc", "qdisc", "show", "dev", &config.link]).unwrap_or_default();

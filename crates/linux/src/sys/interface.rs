@@ -19,6 +19,19 @@ pub fn index(name: &str) -> io::Result<u32> {
 /// # Errors
 /// ENODEV: there is no such interface.
 pub fn header_type(name: &str) -> io::Result<u16> {
+    Ok(hardware(name)?.sa_family)
+}
+
+/// Its hardware address; what this is of an interface without any does not matter to anybody.
+///
+/// # Errors
+/// ENODEV: there is no such interface.
+pub fn hardware_address(name: &str) -> io::Result<[u8; 6]> {
+    let bytes = hardware(name)?.sa_data;
+    Ok(std::array::from_fn(|at| bytes[at] as u8))
+}
+
+fn hardware(name: &str) -> io::Result<libc::sockaddr> {
     // SAFETY: ifreq is plain data for which all-zero bytes are valid.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
     for (to, from) in request.ifr_name.iter_mut().zip(name.bytes().take(NAME_MAX)) {
@@ -28,7 +41,7 @@ pub fn header_type(name: &str) -> io::Result<u16> {
     // SAFETY: SIOCGIFHWADDR reads and writes one ifreq, which lives through the call.
     super::check(unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCGIFHWADDR, &raw mut request) })?;
     // SAFETY: the call succeeded, so it wrote this member of the union.
-    Ok(unsafe { request.ifr_ifru.ifru_hwaddr.sa_family })
+    Ok(unsafe { request.ifr_ifru.ifru_hwaddr })
 }
 
 /// The interface at which IP takes what arrives on `name`: that one, or the bridge or bond that it is a port of. `None` for
@@ -62,6 +75,7 @@ mod tests {
     fn loopback_is_found_and_what_does_not_exist_is_not() {
         assert!(index("lo").is_ok_and(|index| index > 0));
         assert_eq!(header_type("lo").unwrap(), libc::ARPHRD_LOOPBACK);
+        assert_eq!(hardware_address("lo").unwrap(), [0; 6]);
         assert_eq!(index("no-such-device").unwrap_err().raw_os_error(), Some(libc::ENODEV));
         assert_eq!(header_type("no-such-device").unwrap_err().raw_os_error(), Some(libc::ENODEV));
     }

@@ -16,6 +16,7 @@ pub mod poll;
 pub mod probe_socket;
 pub mod process;
 pub mod relay_socket;
+pub mod route;
 pub mod sched;
 pub mod system_calls;
 pub mod tcp_info;

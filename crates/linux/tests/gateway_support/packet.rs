@@ -57,6 +57,15 @@ impl Tap {
 
     /// The next IP packet that comes in within `patience`.
     pub fn receive(&self, patience: Duration) -> Option<Vec<u8>> {
+        self.next(patience, false)
+    }
+
+    /// The next IP packet that leaves through the device within `patience`.
+    pub fn leaving(&self, patience: Duration) -> Option<Vec<u8>> {
+        self.next(patience, true)
+    }
+
+    fn next(&self, patience: Duration, is_leaving: bool) -> Option<Vec<u8>> {
         let waiting = Stopwatch::start();
         loop {
             let left = patience.saturating_sub(waiting.elapsed());
@@ -81,7 +90,7 @@ impl Tap {
                 );
                 (length, address.sll_pkttype)
             };
-            if length > 0 && kind != libc::PACKET_OUTGOING {
+            if length > 0 && (kind == libc::PACKET_OUTGOING) == is_leaving {
                 buffer.truncate(length as usize);
                 return Some(buffer);
             }

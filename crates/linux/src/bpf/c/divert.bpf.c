@@ -51,6 +51,7 @@ struct state {
 	u32 most_wanted;	/* the most of `wanted` */
 	u32 whole_link;		/* there is one peer, and all packets of the link are its */
 	u8 wanted[PEERS_MAX];	/* enum wanted; NOTHING while the peer is out of reach, as the scheme cannot work */
+	u8 address[8];		/* the link's own hardware address, six bytes */
 };
 volatile struct state state SEC(".bss.state") = {};
 
@@ -104,6 +105,12 @@ struct {
 	__type(key, struct pair);
 	__type(value, struct header);
 } headers SEC(".maps");
+
+/*
+ * What the other gateway sent in a message of its own (a trunk's tunnel) was on the link without such a header. It is as if
+ * it came from this address, which belongs to nobody (locally administered).
+ */
+static const u8 from_tunnel[6] = { 0x02, 'a', 'i', 'r', 't', 'c' };
 
 #define ETH_IPV4 0x0800
 #define ETH_IPV6 0x86dd
@@ -329,6 +336,12 @@ static __always_inline int take(struct __sk_buff *skb, int way)
 	return bpf_redirect(way == OUT ? settings.devices[peer].out : settings.devices[peer].in, 0);
 }
 
+static __always_inline void read_own_address(u8 *address)
+{
+	for (int i = 0; i < 6; i++)
+		address[i] = state.address[i];
+}
+
 /* Puts a packet of the gateway's on the link, or behind it, where packets of its kind are taken. */
 static __always_inline int give_back(struct __sk_buff *skb, int way)
 {
@@ -345,12 +358,16 @@ static __always_inline int give_back(struct __sk_buff *skb, int way)
 			packet.pair.peer = owner ? *owner : PEERS_MAX;
 		}
 		header = bpf_map_lookup_elem(&headers, &packet.pair);
-		if (!header) {
+		if (header) {
+			__builtin_memcpy(ethernet.target, way == OUT ? header->far : header->near, 6);
+			__builtin_memcpy(ethernet.source, way == OUT ? header->near : header->far, 6);
+		} else if (way == IN) {
+			read_own_address(ethernet.target);
+			__builtin_memcpy(ethernet.source, from_tunnel, 6);
+		} else {
 			__sync_fetch_and_add(&counters[HOMELESS], 1);
 			return TC_DROP;
 		}
-		__builtin_memcpy(ethernet.target, way == OUT ? header->far : header->near, 6);
-		__builtin_memcpy(ethernet.source, way == OUT ? header->near : header->far, 6);
 		ethernet.protocol = skb->protocol;
 		if (bpf_skb_change_head(skb, ETH_HEADER, 0) || bpf_skb_store_bytes(skb, 0, &ethernet, ETH_HEADER, 0))
 			return TC_DROP;

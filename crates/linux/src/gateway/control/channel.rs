@@ -1,18 +1,24 @@
 //! The way to one peer: its session, over a socket that all peers' channels share.
 
 use super::ignored::Ignored;
+use super::probe::Probe;
 use super::session::{Opened, Origin, PeerState, Session};
-use crate::sys::hop_limit_socket::{HopLimitSocket, source_address};
+use crate::sys::hop_limit_socket::HopLimitSocket;
 use crate::sys::interface;
-use airtcp_core::control::{self, MESSAGE_MAX};
+use crate::sys::route::{self, Route};
+use airtcp_core::control::{self, HEADER_LEN, MAC_LEN};
 use airtcp_core::{Duration, Instant};
 use std::cell::{Cell, RefCell};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
 
-/// Between two looks at the own address, which may change while the gateway runs.
+/// Between two looks at the way to the peer: the own address and the MTU may change while the gateway runs.
 const LOOK_AGAIN: Duration = Duration::from_millis(200);
+/// What may wait in the socket, each way, in bytes: data of trunks come in bursts.
+const SOCKET_BUFFER: usize = 4 << 20;
+/// Longest message that a datagram takes; the kernel cuts what is longer than the path's MTU.
+const LONGEST: usize = 65_507 - HEADER_LEN - MAC_LEN;
 
 /// What a control channel did so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -21,7 +27,7 @@ pub struct ControlCounters {
     pub received: u64,
     /// Messages of the scheme sent.
     pub sent: u64,
-    /// Messages that could not be sent: no route, longer than [`MESSAGE_MAX`], or nobody has answered yet.
+    /// Messages that could not be sent: no route, no room, too long, or nobody has answered yet.
     pub send_errors: u64,
     /// Handshakes of the peer.
     pub handshakes_received: u64,
@@ -47,6 +53,9 @@ impl SharedSocket {
     /// The address is taken or not ours, or there is no such interface.
     pub fn open(listen: SocketAddr, link: &str) -> io::Result<SharedSocket> {
         let socket = HopLimitSocket::bind(listen)?;
+        if let Err(error) = socket.set_buffers(SOCKET_BUFFER) {
+            tracing::debug!("the control socket has the usual buffers: {error}");
+        }
         let (device, look) = (RefCell::new(None), Cell::new(Instant::ZERO));
         let shared = SharedSocket { socket, link: link.to_owned(), device, look };
         shared.bind_device()?;
@@ -75,27 +84,27 @@ impl SharedSocket {
         }
     }
 
-    /// The address and port that datagrams to `to` are sent from; it is in the keys.
-    fn local(&self, to: SocketAddr) -> Option<SocketAddr> {
+    /// The address and port that datagrams are sent from, on a way that is known or not; it is in the keys.
+    fn local(&self, way: Option<Route>) -> Option<SocketAddr> {
         let listen = self.socket.local_addr().ok()?;
         let ip = match listen.ip() {
-            ip if ip.is_unspecified() => self.source_address(to)?,
+            ip if ip.is_unspecified() => way?.source,
             ip => ip,
         };
         Some(SocketAddr::new(ip, listen.port()))
     }
 
     /// Sends a datagram, from an address of choice if one is given.
-    fn send(&self, datagram: &[u8], from: Option<IpAddr>, to: SocketAddr) -> io::Result<()> {
+    pub fn send(&self, datagram: &[u8], from: Option<IpAddr>, to: SocketAddr) -> io::Result<()> {
         match from {
             Some(from) => self.socket.send_from(datagram, from, to),
             None => self.socket.send_to(datagram, to),
         }
     }
 
-    fn source_address(&self, to: SocketAddr) -> Option<IpAddr> {
+    fn way(&self, to: SocketAddr) -> Option<Route> {
         let device = self.device.borrow();
-        source_address(to, device.as_ref().map(|(name, _)| name.as_str())).ok()
+        route::to(to, device.as_ref().map(|(name, _)| name.as_str())).ok()
     }
 }
 
@@ -106,6 +115,7 @@ pub struct ControlChannel {
     local: Option<SocketAddr>,
     /// The address of this machine that a peer which is known by its key speaks to.
     spoken_to: Option<IpAddr>,
+    path_mtu: Option<u32>,
     look: Instant,
     counters: ControlCounters,
     out: Vec<u8>,
@@ -114,17 +124,24 @@ pub struct ControlChannel {
 impl ControlChannel {
     pub(super) fn new(socket: Rc<SharedSocket>, session: Session) -> ControlChannel {
         let (counters, out) = (ControlCounters::default(), Vec::with_capacity(2048));
-        ControlChannel { socket, session, local: None, spoken_to: None, look: Instant::ZERO, counters, out }
+        let look = Instant::ZERO;
+        ControlChannel { socket, session, local: None, spoken_to: None, path_mtu: None, look, counters, out }
     }
 
-    /// Learns the address that this end sends from; it is in the keys.
+    /// Learns the address that this end sends from, which is in the keys, and what the path carries.
     fn look(&mut self, now: Instant) {
         self.socket.look(now);
-        if now < self.look || self.session.roams() {
+        if now < self.look {
             return;
         }
         self.look = now + LOOK_AGAIN;
-        let Some(local) = self.session.peer().and_then(|peer| self.socket.local(peer)) else { return };
+        let Some(peer) = self.session.peer() else { return };
+        let way = self.socket.way(peer);
+        self.path_mtu = way.map(|way| way.mtu).or(self.path_mtu);
+        if self.session.roams() {
+            return;
+        }
+        let Some(local) = self.socket.local(way) else { return };
         if self.local != Some(local) {
             self.local = Some(local);
             self.session.set_local(local);
@@ -157,9 +174,14 @@ impl ControlChannel {
         control::overhead(is_ipv6, self.session.is_secured())
     }
 
+    /// Longest IP packet that reaches the peer in one piece, as far as is known.
+    pub fn path_mtu(&self) -> Option<u32> {
+        self.path_mtu
+    }
+
     /// Sends a message; lost ones are the scheme's affair.
     pub fn send(&mut self, message: &[u8]) {
-        let peer = self.session.peer().filter(|_| message.len() <= MESSAGE_MAX);
+        let peer = self.session.peer().filter(|_| message.len() <= LONGEST);
         let is_sent =
             peer.is_some_and(|peer| self.session.seal(message, &mut self.out) && self.transmit(self.spoken_to, peer));
         if is_sent {
@@ -241,6 +263,18 @@ impl ControlChannel {
         self.counters.handshakes_received += 1;
         self.send_handshakes(now, to);
         Ok(())
+    }
+
+    /// The answer to a probe that the peer's machine sent from another port, if it is one.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub(super) fn answer(&self, origin: Origin, answer: Probe, datagram: &[u8]) -> Result<Vec<u8>, Ignored> {
+        if self.address().is_none_or(|peer| peer.ip() != origin.from.ip().to_canonical()) {
+            return Err(Ignored::Stranger);
+        }
+        let key = self.session.test_key(origin.hop_limit, &answer, datagram)?;
+        Ok(answer.encode(key.as_ref(), 0))
     }
 
     pub(super) fn ignore(&mut self, reason: Ignored) {

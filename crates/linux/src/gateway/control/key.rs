@@ -84,6 +84,11 @@ impl Secret {
         self.expand(&format!("{what} from life {from:016x} to {to:016x}"))
     }
 
+    /// The key of a test of the path, by its number.
+    pub fn test_key(&self, test: u64) -> Key {
+        self.expand(&format!("path test {test:016x}"))
+    }
+
     /// True if both are made of the same bytes.
     pub fn is_same(&self, other: &Secret) -> bool {
         let what = b"are these the same";

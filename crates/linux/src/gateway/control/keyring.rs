@@ -37,6 +37,11 @@ impl Keyring {
         keys
     }
 
+    /// The keys of a test of the path, by secret.
+    pub fn of_test(&self, test: u64) -> impl Iterator<Item = Key> {
+        self.secrets.iter().map(move |secret| secret.test_key(test))
+    }
+
     /// True if messages carry a MAC.
     pub fn is_secured(&self) -> bool {
         !self.secrets.is_empty()

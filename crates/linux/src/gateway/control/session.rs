@@ -11,6 +11,7 @@ use super::ignored::Ignored;
 use super::key::{Key, Secret};
 use super::keyring::{KeyNumber, Keyring};
 use super::pace::{Budget, Pace};
+use super::probe::Probe;
 use super::window::Window;
 use airtcp_core::control::Header;
 use airtcp_core::{Duration, Instant, Rate};
@@ -174,6 +175,18 @@ impl Session {
         // A dual-stack socket reports IPv4 peers as mapped addresses.
         let end = |address: SocketAddr| -> (IpAddr, u16) { (address.ip().to_canonical(), address.port()) };
         self.peer.is_some_and(|peer| end(from) == end(peer))
+    }
+
+    /// The key to answer a probe with, if there is one and the probe is made with it, and comes from as near as the peer.
+    ///
+    /// # Errors
+    /// Why there is no answer.
+    pub fn test_key(&self, hop_limit: u8, probe: &Probe, datagram: &[u8]) -> Result<Option<Key>, Ignored> {
+        if hop_limit < self.least_hop_limit {
+            return Err(Ignored::HopLimit);
+        }
+        let key = self.keys.of_test(probe.test).find(|key| Probe::is_authentic(datagram, key));
+        if key.is_none() && self.is_secured() { Err(Ignored::BadMac) } else { Ok(key) }
     }
 
     /// True if messages carry a MAC.

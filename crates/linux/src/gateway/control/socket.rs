@@ -2,6 +2,7 @@
 
 use super::channel::{ControlChannel, Fit, SharedSocket};
 use super::ignored::Ignored;
+use super::probe::Probe;
 use super::session::{Origin, Session};
 use crate::sys::hop_limit_socket::Arrival;
 use airtcp_core::control::{HEADER_LEN, Header};
@@ -15,6 +16,10 @@ use std::rc::Rc;
 /// anywhere, some microseconds. Those of processes that are known have as many trials of their own.
 const TRIALS: u32 = 20;
 const TRIALS_EVERY: Duration = Duration::from_millis(100);
+/// Probes of the path that are answered in each [`TRIALS_EVERY`]; a test sends 25 at once.
+const PROBES: u32 = 200;
+/// Longest datagram of UDP.
+const DATAGRAM_MAX: usize = 65_535;
 
 /// A bound socket.
 pub struct ControlSocket {
@@ -22,6 +27,8 @@ pub struct ControlSocket {
     buffer: Box<[u8]>,
     /// Since when so many handshakes from unknown addresses were looked at: of unknown processes, and of known ones.
     trials: [(Instant, u32); 2],
+    /// Since when so many probes were looked at, and how many were answered at all.
+    probes: ((Instant, u32), u32),
     /// Datagrams that belong to no channel, by [`Ignored`].
     ignored: [u64; Ignored::ALL.len()],
 }
@@ -39,9 +46,10 @@ impl ControlSocket {
         let socket = Rc::new(SharedSocket::open(listen, link)?);
         let channel = |session| ControlChannel::new(Rc::clone(&socket), session);
         let channels = sessions.into_iter().map(channel).collect();
-        let buffer = vec![0; 2048].into_boxed_slice();
+        let buffer = vec![0; DATAGRAM_MAX].into_boxed_slice();
         let ignored = [0; Ignored::ALL.len()];
-        Ok((ControlSocket { socket, buffer, trials: [(Instant::ZERO, 0); 2], ignored }, channels))
+        let none = (Instant::ZERO, 0);
+        Ok((ControlSocket { socket, buffer, trials: [none; 2], probes: (none, 0), ignored }, channels))
     }
 
     /// Datagrams that belong to no channel, by [`Ignored`].
@@ -67,6 +75,19 @@ impl ControlSocket {
             };
             let origin = Origin { from, hop_limit };
             let datagram = &self.buffer[..length];
+            if let Some(probe) = Probe::decode(datagram).filter(|probe| !probe.is_answer) {
+                let (tried, answered) = &mut self.probes;
+                let probe = Probe { is_answer: true, order: *answered, at_ns: now.as_nanos(), hop_limit, ..probe };
+                let answers = || channels.iter().map(|channel| channel.answer(origin, probe, datagram));
+                let answer = if take(tried, now, PROBES) { answers().find_map(Result::ok) } else { None };
+                match answer {
+                    // A lost answer is the test's affair.
+                    Some(answer) => drop(self.socket.send(&answer, to, from)),
+                    None => self.ignored[Ignored::Stranger as usize] += 1,
+                }
+                *answered = answered.wrapping_add(1);
+                continue;
+            }
             let fit = |channel: &&mut ControlChannel| channel.fits(from, to, datagram);
             if let Some(index) = channels.iter().position(|channel| fit(channel) == Fit::Peer) {
                 let message = channels[index].open(now, origin, datagram).map(<[u8]>::len);
@@ -78,8 +99,8 @@ impl ControlSocket {
             // The scheme's messages wait until it is known who sends them.
             let is_handshake = Header::decode(datagram).is_ok_and(|header| header.is_handshake);
             let is_tried = match channels.iter().map(fit).max() {
-                Some(Fit::KnownLife) => is_handshake && take(&mut self.trials[1], now),
-                Some(Fit::Perhaps) => is_handshake && take(&mut self.trials[0], now),
+                Some(Fit::KnownLife) => is_handshake && take(&mut self.trials[1], now, TRIALS),
+                Some(Fit::Perhaps) => is_handshake && take(&mut self.trials[0], now, TRIALS),
                 _ => false,
             };
             let reason = match is_tried {
@@ -118,13 +139,13 @@ fn find_owner(
     Some(why)
 }
 
-/// True if one more may be looked at.
-fn take((since, used): &mut (Instant, u32), now: Instant) -> bool {
+/// True if one more may be looked at, of so many in each [`TRIALS_EVERY`].
+fn take((since, used): &mut (Instant, u32), now: Instant, most: u32) -> bool {
     if now.saturating_since(*since) >= TRIALS_EVERY {
         (*since, *used) = (now, 0);
     }
     *used += 1;
-    *used <= TRIALS
+    *used <= most
 }
 
 impl AsFd for ControlSocket {

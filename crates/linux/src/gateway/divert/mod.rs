@@ -54,7 +54,7 @@ pub struct Diversion {
 }
 
 enum Taking {
-    Link(LinkDiversion),
+    Link(Box<LinkDiversion>),
     Routed(RoutedDiversion),
 }
 
@@ -76,7 +76,7 @@ impl Diversion {
             },
         };
         let way = match at_link {
-            Some(link) => Taking::Link(link),
+            Some(link) => Taking::Link(Box::new(link)),
             None => Taking::Routed(RoutedDiversion::start(config, &devices[0].out)?),
         };
         Ok((Diversion { way, wanted: vec![Wanted::Nothing; peers.len()], _lock: lock }, devices))

@@ -153,6 +153,11 @@ impl Circuit {
         self.connections().map(Connection::cwnd_bytes).sum()
     }
 
+    /// Virtual bytes that the far end has acknowledged to the control TCPs, those that were opened anew since not counted.
+    pub fn acknowledged_bytes(&self) -> u64 {
+        self.connections().map(|control| control.stats().bytes_acknowledged).sum()
+    }
+
     /// True while a control TCP is open, so that data can leave.
     pub fn is_open(&self) -> bool {
         self.connections().any(Connection::is_established)

@@ -53,14 +53,16 @@ const WITHOUT_MAC: [u16; 8] = [
     823, // ARPHRD_IP6GRE
 ];
 
-/// `struct state` of the program. What is wanted is said of each peer.
-fn state_bytes(alive_until: Instant, wanted: &[Wanted], whole_link: bool) -> Vec<u8> {
+/// `struct state` of the program. What is wanted is said of each peer; `address` is the link's own.
+fn state_bytes(alive_until: Instant, wanted: &[Wanted], whole_link: bool, address: [u8; 6]) -> Vec<u8> {
     let most = wanted.iter().copied().max().unwrap_or(Wanted::Nothing);
     let mut bytes = alive_until.as_nanos().to_ne_bytes().to_vec();
     bytes.extend((most as u32).to_ne_bytes());
     bytes.extend(u32::from(whole_link).to_ne_bytes());
     let unused = std::iter::repeat_n(Wanted::Nothing, PEERS_MAX - wanted.len());
     bytes.extend(wanted.iter().copied().chain(unused).map(|wanted| wanted as u8));
+    bytes.extend(address);
+    bytes.extend([0; 2]);
     bytes
 }
 
@@ -82,6 +84,9 @@ pub struct LinkDiversion {
     program: Program,
     hooks: Hooks,
     peers: Peers,
+    link: String,
+    /// Its hardware address.
+    address: [u8; 6],
     look_at: Instant,
 }
 
@@ -114,7 +119,8 @@ impl LinkDiversion {
         tell(&program, &settings, config).map_err(|error| no_programs(error.to_string()))?;
         let hooks = Hooks::attach(&program, &settings, method).map_err(no_programs)?;
         let peers = Peers::new(index, known_by(config, settings.has_mac));
-        Ok(LinkDiversion { program, hooks, peers, look_at: Instant::ZERO })
+        let address = interface::hardware_address(link).map_err(no_link)?;
+        Ok(LinkDiversion { program, hooks, peers, link: link.clone(), address, look_at: Instant::ZERO })
     }
 
     /// See [`super::Diversion::beat`].
@@ -126,13 +132,15 @@ impl LinkDiversion {
     ) -> Result<(), DivertError> {
         if now >= self.look_at {
             self.look_at = now + LOOK_EVERY;
+            // One that was renamed keeps its address.
+            self.address = interface::hardware_address(&self.link).unwrap_or(self.address);
             if !self.hooks.are_in_place() {
                 return Err(DivertError::Lost("the programs at the link are gone, or the link is".into()));
             }
         }
         let lost = |error| DivertError::Lost(format!("the programs at the link cannot be told anything: {error}"));
         self.peers.look(now, addresses, &self.program).map_err(lost)?;
-        self.program.set_state(&self.peers.state(now + ALIVE, wanted)).map_err(lost)
+        self.program.set_state(&self.peers.state(now + ALIVE, wanted, self.address)).map_err(lost)
     }
 
     /// False while it is not known which packets are those of a peer.
@@ -158,7 +166,7 @@ impl LinkDiversion {
     /// Takes no more packets. The programs stay: they pass on what the gateway still gives back.
     pub fn stop(&mut self) {
         // They stop by themselves after a second.
-        let _ = self.program.set_state(&state_bytes(Instant::ZERO, &[], false));
+        let _ = self.program.set_state(&state_bytes(Instant::ZERO, &[], false, self.address));
     }
 }
 
@@ -240,6 +248,6 @@ mod tests {
     #[test]
     fn settings_and_state_are_as_long_as_the_programs_structures() {
         assert_eq!(Settings::default().bytes().len(), (5 + 2 * PEERS_MAX) * 4);
-        assert_eq!(state_bytes(Instant::ZERO, &[Wanted::All; 2], false).len(), 16 + PEERS_MAX);
+        assert_eq!(state_bytes(Instant::ZERO, &[Wanted::All; 2], false, [0; 6]).len(), 24 + PEERS_MAX);
     }
 }

@@ -109,15 +109,15 @@ impl Peers {
         self.peers[peer].advice
     }
 
-    /// `struct state` of the programs, in which packets are taken until a time.
-    pub fn state(&self, alive_until: Instant, wanted: &[Wanted]) -> Vec<u8> {
+    /// `struct state` of the programs, in which packets are taken until a time; `address` is the link's own.
+    pub fn state(&self, alive_until: Instant, wanted: &[Wanted], address: [u8; 6]) -> Vec<u8> {
         let known = self.peers.iter().zip(wanted).map(|(peer, wanted)| match peer.whose {
             Whose::Nobodys => Wanted::Nothing,
             _ => *wanted,
         });
         let known: Vec<Wanted> = known.collect();
         let whole_link = self.peers.iter().any(|peer| peer.whose == Whose::WholeLink);
-        super::state_bytes(alive_until, &known, whole_link)
+        super::state_bytes(alive_until, &known, whole_link, address)
     }
 }
 
@@ -130,7 +130,7 @@ mod tests {
         let most_wanted = |known_by, whose| {
             let mut peers = Peers::new(1, [known_by]);
             peers.peers[0].whose = whose;
-            let bytes = peers.state(Instant::ZERO, &[Wanted::All]);
+            let bytes = peers.state(Instant::ZERO, &[Wanted::All], [0; 6]);
             (bytes[8], bytes[12], bytes[16])
         };
         let alone = KnownBy::NextHop { alone: true };

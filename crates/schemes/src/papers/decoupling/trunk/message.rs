@@ -1,9 +1,10 @@
-//! Messages between the two ends of a trunk: a byte that says what it is, then a HELLO, or the TCP header of a control
-//! TCP's segment. Such segments have no payload, and no addresses: they are between the two ends.
+//! Messages between the two ends of a trunk: a byte that says what it is, then a HELLO, the TCP header of a control
+//! TCP's segment, or a packet that the trunk carries. Segments have no payload, and no addresses: they are between the two
+//! ends.
 //!
 //! ```text
 //!  0      1
-//!  | kind | HELLO (32 bytes), or TCP header with options (20 to 60 bytes) |
+//!  | kind | HELLO (32 bytes), TCP header with options (20 to 60 bytes), or IP packet |
 //! ```
 
 use crate::peer::Hello;
@@ -33,13 +34,18 @@ pub(super) enum Way {
 pub(super) enum Message {
     Hello(Hello),
     Segment(Way, Packet),
+    Data(Packet),
 }
 
 mod kind {
     pub const HELLO: u8 = 0;
     pub const OUT: u8 = 1;
     pub const BACK: u8 = 2;
+    pub const DATA: u8 = 3;
 }
+
+/// Bytes of a message before what it holds.
+pub(super) const KIND: u32 = 1;
 
 /// A HELLO as it stands on the wire.
 pub(super) fn encode_hello(hello: &Hello) -> Vec<u8> {
@@ -65,8 +71,14 @@ pub(super) fn decode(bytes: &[u8]) -> Option<Message> {
         kind::HELLO => Hello::read(&mut rest).filter(|_| rest.is_empty()).map(Message::Hello),
         kind::OUT => segment(rest, [NEAR, FAR]).map(|segment| Message::Segment(Way::Out, segment)),
         kind::BACK => segment(rest, [FAR, NEAR]).map(|segment| Message::Segment(Way::Back, segment)),
+        kind::DATA => data(rest).map(Message::Data),
         _ => None,
     }
+}
+
+/// A packet, and nothing behind it.
+fn data(bytes: &[u8]) -> Option<Packet> {
+    Packet::parse(bytes.to_vec().into()).filter(|packet| packet.ip().total_len as usize == bytes.len())
 }
 
 fn segment(header: &[u8], [source, destination]: [IpAddr; 2]) -> Option<Packet> {
@@ -82,6 +94,16 @@ fn segment(header: &[u8], [source, destination]: [IpAddr; 2]) -> Option<Packet> 
 /// Sends a segment to the other end as a message.
 pub(super) fn send(cx: &mut Context<'_>, way: Way, segment: &Packet) {
     cx.send_control(PeerId::OTHER_END, &encode_segment(way, segment));
+}
+
+/// Sends a packet that the trunk carries to the other end; here it ends.
+pub(super) fn send_data(cx: &mut Context<'_>, packet: Packet) {
+    let wire = packet.to_wire();
+    let mut bytes = Vec::with_capacity(1 + wire.len());
+    bytes.push(kind::DATA);
+    bytes.extend_from_slice(&wire);
+    cx.send_control(PeerId::OTHER_END, &bytes);
+    cx.consume(packet);
 }
 
 /// A segment of a control TCP ends here.

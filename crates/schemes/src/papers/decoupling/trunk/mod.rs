@@ -15,10 +15,11 @@ mod settings;
 mod station;
 #[cfg(test)]
 mod tests;
+mod tunnel;
 
 pub use far::Far;
 pub use near::Near;
-pub use settings::{EndSettings, Fail, Headers, TrunkSettings};
+pub use settings::{Carriage, EndSettings, Fail, Headers, TrunkSettings};
 pub use station::Station;
 
 use super::{Circuit, CircuitEnd};
@@ -43,6 +44,12 @@ pub const ENTRY: SchemeEntry = SchemeEntry {
 fn make(settings: &TrunkSettings, site: &mut Site<'_>) -> Made {
     settings.check()?;
     let addresses = site.link.addresses;
+    if addresses.is_some() && settings.ends.carriage == Carriage::Tunnel {
+        return Err(ParameterError::bad(
+            "carriage",
+            "in a scenario routers treat data and header packets alike; \"tunnel\" is for a gateway file, write direct",
+        ));
+    }
     let are_segments = match settings.ends.headers {
         None => addresses.is_some(),
         Some(headers) => headers == Headers::Tcp,

@@ -1,6 +1,7 @@
 //! The sending end of a trunk.
 
 use super::message::{self, Way};
+use super::tunnel::{self, Admitted, Tunnel};
 use crate::papers::decoupling::events;
 use crate::papers::decoupling::{Circuit, Departure, Stats};
 use airtcp_core::{Backlog, Context, CreateReason, DropReason, Element, Gauge, Instant, Packet, Port};
@@ -11,6 +12,8 @@ pub struct Near {
     circuit: Circuit,
     /// Control TCPs travel in messages, and not as segments.
     by_message: bool,
+    /// Data travel in messages, too.
+    tunnel: Option<Tunnel>,
     /// Left the circuit, and the port had no room.
     refused: Option<Packet>,
     max_queue_memory: u64,
@@ -21,12 +24,12 @@ impl Near {
     /// The element before the path; no more than a quarter of `max_memory` bytes wait in the tunnel queue.
     pub fn new(circuit: Circuit, max_memory: u64) -> Near {
         let max_queue_memory = circuit.memory() + max_memory / 4;
-        Near { circuit, by_message: false, refused: None, max_queue_memory, counted: Stats::default() }
+        Near { circuit, by_message: false, tunnel: None, refused: None, max_queue_memory, counted: Stats::default() }
     }
 
-    /// The same, whose control TCPs travel in messages.
-    pub(super) fn by_message(circuit: Circuit, max_memory: u64) -> Near {
-        Near { by_message: true, ..Near::new(circuit, max_memory) }
+    /// The same, whose control TCPs travel in messages, and its data if there is a tunnel.
+    pub(super) fn by_message(circuit: Circuit, max_memory: u64, tunnel: Option<Tunnel>) -> Near {
+        Near { by_message: true, tunnel, ..Near::new(circuit, max_memory) }
     }
 
     /// The circuit, for a look.
@@ -46,7 +49,16 @@ impl Near {
     }
 
     /// A packet for the trunk.
-    pub(super) fn tunnel(&mut self, cx: &mut Context<'_>, packet: Packet) {
+    pub(super) fn take(&mut self, cx: &mut Context<'_>, packet: Packet) {
+        let Some(tunnel) = &mut self.tunnel else { return self.enter(cx, packet) };
+        match tunnel.admit(cx, packet) {
+            Admitted::Whole(packet) => self.enter(cx, packet),
+            Admitted::Fragments(fragments) => fragments.into_iter().for_each(|packet| self.enter(cx, packet)),
+            Admitted::Nothing => {}
+        }
+    }
+
+    fn enter(&mut self, cx: &mut Context<'_>, packet: Packet) {
         let memory = self.circuit.memory() + packet.memory() as u64;
         if self.circuit.held().packets > 0 && memory > self.max_queue_memory {
             return cx.discard(packet, DropReason::MEMORY_LIMIT);
@@ -60,7 +72,7 @@ impl Near {
     /// What waits leaves without credit and header packets.
     pub(super) fn release(&mut self, cx: &mut Context<'_>) {
         while let Some(packet) = self.refused.take().or_else(|| self.circuit.take_unasked(cx.now())) {
-            cx.send(Port::LINK, packet);
+            cx.send(Port::LINK, if self.tunnel.is_some() { tunnel::without(packet) } else { packet });
         }
         self.discard_dropped(cx);
     }
@@ -84,6 +96,7 @@ impl Near {
     fn next(&mut self, cx: &mut Context<'_>) -> Option<Packet> {
         loop {
             match self.circuit.poll_transmit(cx.now())? {
+                Departure::Data(packet) if self.tunnel.is_some() => message::send_data(cx, packet),
                 Departure::Data(packet) => return Some(packet),
                 Departure::Control(packet) if self.by_message => message::send(cx, Way::Out, &packet),
                 Departure::Control(packet) => return Some(cx.create(packet, CreateReason::CONTROL)),
@@ -101,7 +114,7 @@ impl Near {
 impl Element for Near {
     fn handle_packet(&mut self, cx: &mut Context<'_>, port: Port, packet: Packet) {
         if port == Port::INNER {
-            self.tunnel(cx, packet);
+            self.take(cx, packet);
         } else if self.circuit.owns(&packet) {
             self.circuit.handle_control(cx.now(), &packet);
             message::end(cx, packet);
@@ -136,6 +149,9 @@ impl Element for Near {
         gauge(Gauge::QUEUE_BYTES_MAX, self.circuit.held_bytes_max());
         gauge(events::CIRCUIT_WINDOW_BYTES, self.circuit.window_bytes());
         gauge(Gauge::MEMORY_BYTES, self.circuit.memory() + refused);
+        if let Some(tunnel) = &self.tunnel {
+            gauge(events::TUNNEL_MTU, u64::from(tunnel.mtu()));
+        }
     }
 
     fn check(&self) -> Result<(), &'static str> {

@@ -19,6 +19,16 @@ choices! {
 }
 
 choices! {
+    /// How data cross the path between two gateways.
+    pub enum Carriage {
+        /// As they came, beside the header packets.
+        Direct = "direct",
+        /// In messages to the other gateway, as the header packets: both are one flow.
+        Tunnel = "tunnel",
+    }
+}
+
+choices! {
     /// What becomes of packets for the trunk while the far end does not answer.
     pub enum Fail {
         /// They pass beside the trunk, and so does what waited in it.
@@ -33,6 +43,10 @@ parameters! {
     pub struct EndSettings {
         /// How header packets and their acknowledgments travel. If auto: as segments between two nodes of a scenario, in messages between two gateways.
         pub headers: Option<Headers> = None, "DEC-5; SPEC 7.3: prefer UDP";
+        /// How data cross the path between two gateways: as they came, or in the flow of the header packets, so that routers cannot treat the two differently.
+        pub carriage: Carriage = Carriage::Direct, "DEC-20, DEC-22; ours";
+        /// With the carriage tunnel, lower the MSS that a TCP SYN announces to what enters the tunnel whole; else senders are told by ICMP.
+        pub clamp_mss: bool = false, "ours";
         /// Queue discipline of the tunnel queue, as the queue of a link. If auto: a FIFO of `tunnel` packets where header packets are segments, else FQ-CoDel with a target of 100 ms and an interval of 300 ms.
         pub queue: Option<Queue> = None, "DEC-2; RFC 8290";
         /// What becomes of packets while the far end does not answer, where header packets travel in messages.

@@ -8,16 +8,20 @@
 use super::far::Far;
 use super::message::{self, FAR, Message, NEAR, Way};
 use super::near::Near;
-use super::settings::{Fail, TrunkSettings};
+use super::settings::{Carriage, Fail, TrunkSettings};
+use super::tunnel::Tunnel;
 use crate::egress::flow_queue;
 use crate::hop::hello_distance;
 use crate::papers::decoupling::{Circuit, CircuitEnd, events};
 use crate::peer::{Change, Peer};
 use crate::{End, Site};
-use airtcp_core::{Backlog, Context, Duration, Element, Gauge, Instant, Packet, Peer as PeerId, Port, Traffic};
+use airtcp_core::{Backlog, Context, Duration, Element, Event, Gauge, Instant, Packet, Peer as PeerId, Port, Traffic};
 
 /// A far end that answers and takes no control TCP for so long is not set up for it.
 const NOT_TAKEN_AFTER: Duration = Duration::from_secs(10);
+
+/// Data that wait so long for a header packet to be acknowledged are held up by something that drops header packets.
+const LOST_AFTER: Duration = Duration::from_secs(10);
 
 /// See the module.
 #[derive(Debug)]
@@ -31,6 +35,9 @@ pub struct Station {
     /// Since when the far end answers and takes no control TCP.
     not_taken_since: Option<Instant>,
     is_not_taken: bool,
+    /// Virtual bytes acknowledged, and since when there are no more although data wait.
+    acknowledged: (u64, Option<Instant>),
+    is_lost: bool,
 }
 
 impl Station {
@@ -44,11 +51,22 @@ impl Station {
             let circuit = Circuit::new(&settings.circuit, NEAR, FAR, site.rng, Instant::ZERO);
             let queue = ends.queue.clone().unwrap_or_else(flow_queue);
             let circuit = circuit.with_queue(&queue, site.max_memory.0 / 4, site.rng);
-            Near::by_message(circuit, site.max_memory.0)
+            let tunnel = (ends.carriage == Carriage::Tunnel).then(|| Tunnel::new(site.link.mtu, ends.clamp_mss));
+            Near::by_message(circuit, site.max_memory.0, tunnel)
         });
         let far =
             (site.end != End::Near).then(|| Far::by_message(CircuitEnd::new(&settings.circuit, FAR, NEAR, site.rng)));
-        Station { near, far, peer, fail: ends.fail, was_up: false, not_taken_since: None, is_not_taken: false }
+        Station {
+            near,
+            far,
+            peer,
+            fail: ends.fail,
+            was_up: false,
+            not_taken_since: None,
+            is_not_taken: false,
+            acknowledged: (0, None),
+            is_lost: false,
+        }
     }
 
     /// Packets can cross the trunk.
@@ -79,6 +97,22 @@ impl Station {
         }
         let is_long = |since: Instant| cx.now().saturating_since(since) >= NOT_TAKEN_AFTER;
         self.is_not_taken = self.not_taken_since.is_some_and(is_long);
+        self.look_for_acknowledgments(cx.now(), is_up);
+    }
+
+    /// Header packets may be lost while HELLOs are not, which are fewer.
+    fn look_for_acknowledgments(&mut self, now: Instant, is_up: bool) {
+        let near = self.near.as_ref().filter(|near| is_up && near.held().packets > 0);
+        let Some(near) = near else {
+            (self.acknowledged.1, self.is_lost) = (None, false);
+            return;
+        };
+        let bytes = near.circuit().acknowledged_bytes();
+        let (before, since) = &mut self.acknowledged;
+        if core::mem::replace(before, bytes) != bytes {
+            *since = None;
+        }
+        self.is_lost = now.saturating_since(*since.get_or_insert(now)) >= LOST_AFTER;
     }
 }
 
@@ -97,7 +131,7 @@ impl Element for Station {
         let is_up = self.is_up();
         match &mut self.near {
             Some(near) if port == Port::INNER && (is_up || self.fail == Fail::Closed) => {
-                near.tunnel(cx, packet);
+                near.take(cx, packet);
                 if self.peer.in_reach() {
                     near.drive(cx);
                 }
@@ -128,6 +162,13 @@ impl Element for Station {
             Some(Message::Segment(Way::Back, segment)) if self.peer.in_reach() => {
                 self.near.iter_mut().for_each(|near| near.handle_answer(cx, &segment));
             }
+            // The sending end decides how its data travel.
+            Some(Message::Data(packet)) if self.far.is_some() => {
+                cx.emit(events::DECAPSULATED);
+                let packet = cx.create(packet, events::ARRIVED);
+                cx.send(Port::INNER, packet);
+            }
+            Some(Message::Data(_)) => cx.emit(Event::CONTROL_MALFORMED),
             Some(Message::Segment(Way::Back, _)) | None => {}
         }
         self.follow(cx);
@@ -168,6 +209,12 @@ impl Element for Station {
     }
 
     fn advice(&self) -> Option<&'static str> {
+        if self.is_lost {
+            return Some(
+                "the other gateway answers, and no header packet of this trunk has been acknowledged for 10 s while packets wait: \
+                 something on the path drops most messages, or those behind data",
+            );
+        }
         self.is_not_taken.then_some(
             "the other gateway answers and does not take this trunk: leave out `direction` there, or write \"in\"",
         )

@@ -10,8 +10,10 @@ use airtcp_core::testing::Harness;
 use airtcp_core::{DropReason, Duration, Element, Event, Gauge, Instant, Packet, Port, Rng, Traffic};
 use core::net::{IpAddr, Ipv4Addr};
 use std::boxed::Box;
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::vec::Vec;
+
+mod tunnel;
 
 const DELAY: Duration = Duration::from_millis(10);
 const MS: Duration = Duration::from_millis(1);
@@ -40,6 +42,12 @@ struct Pair {
     offered: [u32; 2],
     /// Numbers of the data that left each end through the link.
     left: [Vec<u32>; 2],
+    /// Their lengths on the link.
+    lengths: BTreeSet<u32>,
+    /// What each end passed on to its own side.
+    arrived: [Vec<Packet>; 2],
+    /// How far the clock of an end is ahead.
+    ahead: [Duration; 2],
 }
 
 impl Pair {
@@ -54,6 +62,9 @@ impl Pair {
             supplies: [ends[0] != End::Far, ends[1] != End::Far],
             offered: [0; 2],
             left: Default::default(),
+            lengths: BTreeSet::new(),
+            arrived: Default::default(),
+            ahead: Default::default(),
         }
     }
 
@@ -66,16 +77,17 @@ impl Pair {
         while self.now < until {
             self.now += MS;
             for end in 0..2 {
+                let now = self.now + self.ahead[end];
                 while self.messages[end].front().is_some_and(|(at, _)| *at <= self.now) {
                     let (_, message) = self.messages[end].pop_front().unwrap();
-                    self.ends[end].control(self.now, &message);
+                    self.ends[end].control(now, &message);
                 }
                 if self.supplies[end] {
                     let packet = data(self.offered[end]);
                     self.offered[end] += 1;
-                    self.ends[end].packet(self.now, Port::INNER, packet);
+                    self.ends[end].packet(now, Port::INNER, packet);
                 }
-                self.ends[end].tick(self.now);
+                self.ends[end].tick(now);
             }
             (0..2).for_each(|end| self.collect(end));
         }
@@ -90,6 +102,8 @@ impl Pair {
                 }
             }
         }
+        self.arrived[end].append(&mut io.inner);
+        self.lengths.extend(io.link.iter().map(Packet::wire_len));
         let numbers = std::mem::take(&mut io.link).into_iter().map(|packet| number(&packet));
         self.left[end].extend(numbers);
     }
@@ -209,6 +223,7 @@ fn header_packets_lost_for_a_minute_are_no_reason_to_wait_for_another() {
     // HELLOs pass: the far end is there, and no timer is started anew.
     pair.loses = Box::new(|_, message| is_header(message));
     pair.run(Duration::from_secs(60));
+    assert!(pair.ends[0].element.advice().unwrap().contains("no header packet"));
     let memory = pair.ends[0].gauge(Gauge::MEMORY_BYTES).unwrap();
     assert!(memory < MAX_MEMORY.0 / 2, "{memory} bytes");
     pair.loses = Box::new(|_, _| false);
@@ -216,6 +231,23 @@ fn header_packets_lost_for_a_minute_are_no_reason_to_wait_for_another() {
     pair.run(Duration::from_secs(5));
     assert!(pair.is_open(0));
     assert!(pair.ends[0].count(events::TUNNELLED) > before + 1000, "it goes on within seconds");
+    assert_eq!(pair.ends[0].element.advice(), None);
+}
+
+#[test]
+fn a_clock_that_jumps_ahead_at_either_end_costs_less_than_two_seconds() {
+    for (end, jump) in [(0, 5), (1, 5), (0, 3600), (1, 3600), (0, 1 << 27)] {
+        let mut pair = Pair::one_way(&[]);
+        pair.run(Duration::from_secs(2));
+        // As for a process that was stopped, on a machine that was.
+        pair.ahead[end] = Duration::from_secs(jump);
+        pair.run(Duration::from_secs(2));
+        assert!(pair.is_open(0), "end {end}, {jump} s");
+        let before = pair.ends[0].count(events::TUNNELLED);
+        pair.run(Duration::from_secs(1));
+        assert!(pair.ends[0].count(events::TUNNELLED) > before + 900, "end {end}, {jump} s");
+        assert_in_order(&pair.left[0]);
+    }
 }
 
 #[test]
