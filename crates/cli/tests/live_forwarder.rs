@@ -140,6 +140,15 @@ fn live_a_peer_that_is_gone_is_given_up_after_the_silence_and_comes_back_as_anot
     assert_eq!((client(near, 9, 1000, 1000), served.join().unwrap()), (Fate::Whole, Fate::Whole));
 }
 
+/// Does something when it goes.
+struct OnDrop<F: Fn()>(F);
+
+impl<F: Fn()> Drop for OnDrop<F> {
+    fn drop(&mut self) {
+        (self.0)();
+    }
+}
+
 /// Many connections at once, of which a forwarder is killed in the middle: how they ended, whole and broken.
 fn drill(seed: u64, connections: usize, bytes: u64, latest: u64, link: &[(&str, &str)]) -> (usize, usize) {
     let mut rng = Rng::derive(seed, "drill");
@@ -179,6 +188,8 @@ fn drill(seed: u64, connections: usize, bytes: u64, latest: u64, link: &[(&str, 
                 builder().spawn_scoped(scope, run).unwrap()
             })
             .collect();
+        // Also where a check fails: the scope waits for whoever serves.
+        let serves = OnDrop(|| is_over.store(true, Ordering::Relaxed));
         std::thread::sleep(at);
         wait_until_some_are_through(near, connections / 10);
         let (memory, _) = pair.resources(victim);
@@ -189,7 +200,7 @@ fn drill(seed: u64, connections: usize, bytes: u64, latest: u64, link: &[(&str, 
         pair.start(victim);
         pair.wait_until_up();
         clients.into_iter().for_each(|client| client.join().unwrap());
-        is_over.store(true, Ordering::Relaxed);
+        drop(serves);
         serving.join().unwrap();
         killed
     });

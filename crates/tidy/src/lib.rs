@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 pub mod circles;
+pub mod claims;
 pub mod commands;
 pub mod coverage;
 pub mod dependencies;

@@ -1,7 +1,9 @@
 //! Runs every check over this repository.
 
 use airtcp_tidy::tree::{self, TreeFile};
-use airtcp_tidy::{Violation, circles, commands, coverage, dependencies, layers, links, test_files, text, thresholds};
+use airtcp_tidy::{
+    Violation, circles, claims, commands, coverage, dependencies, layers, links, test_files, text, thresholds,
+};
 
 fn is_rust(file: &TreeFile) -> bool {
     file.path.ends_with(".rs")
@@ -126,4 +128,9 @@ fn files_of_a_crate_import_each_other_one_way() {
     assert!(circles.len() <= 3, "{circles:?}");
     let architecture = files.iter().find(|file| file.path == "ARCHITECTURE.md").and_then(|file| file.text.as_deref());
     assert_none(circles::check(&circles, architecture.expect("it is there")));
+}
+
+#[test]
+fn every_claim_of_acceptance_has_a_number_of_its_own() {
+    assert_none(claims::check(&tree::files(&tree::root())));
 }

@@ -1,4 +1,5 @@
 //! Two hosts with a forwarder each and a lossy link between them, and applications that prove what they see.
+#![allow(dead_code, reason = "each test file uses its part")]
 
 use airtcp_core::packet::fill_virtual;
 use airtcp_core::parameters::Parameters;
@@ -174,6 +175,36 @@ impl Pair {
         let namespace = self.testbed.namespace("a").expect("a node");
         let connect = || (0..count).map(|_| TcpStream::connect(("127.0.0.1", port))).collect::<io::Result<Vec<_>>>();
         namespace.run(connect).and_then(|connected| connected).expect("the kernel takes them")
+    }
+
+    /// Does something on the host of one end.
+    pub fn on<T: Send>(&self, end: usize, work: impl FnOnce() -> T + Send) -> T {
+        let namespace = self.testbed.namespace(["a", "b"][end]).expect("a node");
+        namespace.run(work).expect("a thread")
+    }
+
+    /// Runs a program there, to its end.
+    pub fn command(&self, end: usize, program: &str, arguments: &[&str]) {
+        let exec = Exec::new(program).args(arguments.iter().copied());
+        let status = self.testbed.start(["a", "b"][end], &exec).and_then(|mut program| program.wait());
+        assert!(status.as_ref().is_ok_and(|status| status.success()), "{program} {arguments:?}: {status:?}");
+    }
+
+    /// The host's device for the link.
+    pub fn device(&self, end: usize) -> String {
+        let names = || std::fs::read_to_string("/proc/thread-self/net/dev").expect("devices");
+        let all = self.on(end, names);
+        let names = all.lines().filter_map(|line| Some(line.split_once(':')?.0.trim()));
+        names.filter(|name| *name != "lo").last().expect("a device").to_owned()
+    }
+
+    /// Fragments that the host has made of packets.
+    pub fn fragments(&self, end: usize) -> u64 {
+        let all = self.on(end, || std::fs::read_to_string("/proc/thread-self/net/snmp").expect("counters"));
+        let rows: Vec<Vec<&str>> =
+            all.lines().filter(|line| line.starts_with("Ip:")).map(|line| line.split_whitespace().collect()).collect();
+        let place = rows[0].iter().position(|name| *name == "FragCreates").expect("the counter");
+        rows[1][place].parse().expect("a number")
     }
 
     /// The port that leads to the server.

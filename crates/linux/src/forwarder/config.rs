@@ -109,7 +109,7 @@ pub struct Config {
     pub mtu: u32,
     /// Connections of both ends together.
     pub connections: usize,
-    /// Bytes in all buffers.
+    /// Bytes in all buffers together; more only where 18 KiB a connection are more.
     pub memory: ByteSize,
     /// Most bytes of one connection in each direction.
     pub buffer: ByteSize,

@@ -37,8 +37,6 @@ const LOOK: Duration = Duration::from_millis(5);
 const BEAT: Duration = Duration::from_millis(50);
 /// Room for datagrams between two reads.
 const RECEIVE_BUFFER: u64 = 8 << 20;
-/// Bytes that a connection may have each way although the memory of all is used up.
-const RESERVE: u64 = 64 << 10;
 
 const DATAGRAMS: u64 = 1 << 60;
 const SIGNALS: u64 = (1 << 60) + 1;
@@ -107,7 +105,7 @@ impl Daemon {
         let seed = u64::from_be_bytes(entropy::bytes()?);
         let mut settings = line_settings(config.mtu, config.peer.is_ipv4(), config.buffer);
         settings.reliable = config.reliable.clone();
-        let limits = Limits { connections: config.connections, memory: config.memory.0, reserve: RESERVE };
+        let limits = Limits { connections: config.connections, memory: config.memory.0 };
         Ok(Daemon {
             association: Association::new(local, config.peer, secret, entropy::bytes()?, now),
             exchange: Exchange::new(settings, limits, seed),
@@ -188,7 +186,7 @@ impl Daemon {
             let Some(key) = self.more.pop_front() else { break };
             self.pump(now, key);
         }
-        if self.exchange.memory() <= self.config.memory.0 {
+        if self.exchange.has_memory() {
             std::mem::take(&mut self.short).into_iter().for_each(|key| self.pump(now, key));
         }
         while let Some(event) = self.exchange.poll_event() {

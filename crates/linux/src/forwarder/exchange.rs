@@ -17,6 +17,7 @@ use super::tallies::Tallies;
 use airtcp_core::{Instant, Rng};
 use bytes::{Buf, BufMut, Bytes};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::ops::RangeInclusive;
 
 /// A message says that the connection is over, by which errno.
 const CLOSE: u8 = 1;
@@ -25,15 +26,29 @@ const CLOSED: u8 = 2;
 /// Messages that may wait to be sent; of what is left out, the peer asks again.
 const MESSAGES_MAX: usize = 4096;
 
+/// A connection's part of the reserve, each way: never less than a datagram, and no more than it can use.
+const PART: RangeInclusive<u64> = 9 << 10..=64 << 10;
+
 /// What bounds the tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Connections, of both ends together.
     pub connections: usize,
-    /// Bytes in all buffers, beyond which nothing is read from applications, and no data are taken that can wait.
+    /// Bytes in all buffers. More only if there are so many connections that the least part of each is more.
     pub memory: u64,
-    /// Bytes that each connection may have in spite of that, each way.
-    pub reserve: u64,
+}
+
+impl Limits {
+    /// Bytes for whoever comes first. Beyond them a connection has its part of the reserve: it sends no more than that, and
+    /// takes no data that can wait, so that none stands still because of others.
+    fn for_all(self) -> u64 {
+        self.memory - self.memory / 3
+    }
+
+    /// A part of the reserve, each way, among so many connections.
+    fn part(self, connections: usize) -> u64 {
+        (self.memory / 6 / connections.max(1) as u64).clamp(*PART.start(), *PART.end())
+    }
 }
 
 /// What the applications' side has to do.
@@ -151,9 +166,9 @@ impl Exchange {
     }
 
     fn handle_segment(&mut self, now: Instant, front: &Front, mut body: Bytes) {
-        let is_full = self.memory > self.limits.memory;
+        let (has_memory, part) = (self.has_memory(), self.limits.part(self.lines.len()));
         let Some(slot) = self.lines.get_mut(&front.key) else { return };
-        if is_full && slot.line.can_wait(front, &body, self.limits.reserve) {
+        if !has_memory && slot.line.can_wait(front, &body, part) {
             self.tallies.without_memory += 1;
             return;
         }
@@ -262,10 +277,18 @@ impl Exchange {
         Some(&mut self.lines.get_mut(&key)?.line)
     }
 
-    /// True if no more should be read from the application of this connection for want of memory.
-    pub fn is_short(&self, key: LineKey) -> bool {
-        self.memory > self.limits.memory
-            && self.lines.get(&key).is_some_and(|slot| slot.line.memory() > self.limits.reserve)
+    /// True if every connection may have as much as it has room for.
+    pub fn has_memory(&self) -> bool {
+        self.memory <= self.limits.for_all()
+    }
+
+    /// Bytes that may be read from the application of this connection, whatever room it has.
+    pub fn may_read(&self, key: LineKey) -> usize {
+        if self.has_memory() {
+            return usize::MAX;
+        }
+        let has = self.lines.get(&key).map_or(u64::MAX, |slot| slot.line.memory());
+        self.limits.part(self.lines.len()).saturating_sub(has) as usize
     }
 
     /// Something was done with the connection: it may have something to send, another deadline, or be over.

@@ -75,16 +75,14 @@ impl Pump {
         self.held.len()
     }
 
-    /// Moves what can be moved. `is_short`: no more than what is there already is read from the application.
+    /// Moves what can be moved, no more than `most` bytes of it from the application.
     ///
     /// # Errors
     /// The connection is over, by this errno.
-    pub fn run(&mut self, line: &mut Line, application: &mut impl Application, is_short: bool) -> Result<Left, u16> {
+    pub fn run(&mut self, line: &mut Line, application: &mut impl Application, most: usize) -> Result<Left, u16> {
         let mut left = Left::default();
         left.has_more |= self.write(line, application)?;
-        if !is_short {
-            left.has_more |= self.read(line, application)?;
-        }
+        left.has_more |= self.read(line, application, most)?;
         if line.peer_has_ended() && self.held.is_empty() {
             if !line.is_delivered() && application.unacknowledged().map_err(errno)? == 0 {
                 line.delivered();
@@ -125,10 +123,10 @@ impl Pump {
     }
 
     /// From the application to the connection.
-    fn read(&mut self, line: &mut Line, application: &mut impl Application) -> Result<bool, u16> {
+    fn read(&mut self, line: &mut Line, application: &mut impl Application, most: usize) -> Result<bool, u16> {
         let mut moved = 0;
         while self.may_receive && !self.has_ended {
-            let room = line.room().min(PIECE);
+            let room = line.room().min(PIECE).min(most - moved);
             if room == 0 {
                 return Ok(false);
             }

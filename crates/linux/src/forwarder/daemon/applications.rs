@@ -128,10 +128,10 @@ impl Daemon {
     }
 
     pub(super) fn pump(&mut self, now: Instant, key: LineKey) {
-        let is_short = self.exchange.is_short(key);
+        let most = self.exchange.may_read(key);
         let Some(app) = self.apps.get_mut(&key) else { return };
         let (Some(pump), Some(line)) = (&mut app.pump, self.exchange.line(key)) else { return };
-        let result = pump.run(line, &mut app.socket, is_short);
+        let result = pump.run(line, &mut app.socket, most);
         self.exchange.touched(key);
         let Left { has_more, awaits_acknowledgment } = match result {
             Ok(left) => left,
@@ -149,7 +149,7 @@ impl Daemon {
         } else {
             self.awaited.remove(&key)
         };
-        if is_short {
+        if most < usize::MAX {
             self.short.insert(key)
         } else {
             self.short.remove(&key)
