@@ -203,8 +203,8 @@ impl Pair {
     pub fn device(&self, end: usize) -> String {
         let names = || std::fs::read_to_string("/proc/thread-self/net/dev").expect("devices");
         let all = self.on(end, names);
-        let names = all.lines().filter_map(|line| Some(line.split_once(':')?.0.trim()));
-        names.filter(|name| *name != "lo").next_back().expect("a device").to_owned()
+        let mut names = all.lines().filter_map(|line| Some(line.split_once(':')?.0.trim()));
+        names.rfind(|name| *name != "lo").expect("a device").to_owned()
     }
 
     /// Fragments that the host has made of packets.
