@@ -225,6 +225,43 @@ fn live_trunks_share_a_bottleneck_as_in_the_simulator() {
     std::fs::remove_dir_all(directory).unwrap();
 }
 
+/// Bundler's experiment at a quarter of its rate, where a trunk finds its window within seconds.
+#[test]
+fn live_short_requests_pass_a_queue_that_a_trunk_has_moved() {
+    if cannot_run("live_short_requests_pass_a_queue_that_a_trunk_has_moved") {
+        return;
+    }
+    let results = std::env::temp_dir().join(format!("airtcp-live-bundler-{}", std::process::id()));
+    let sets = [
+        r#"vary.cases.queue=[{ label = "FIFO", schemes.site = { kind = "none" } }, { label = "trunk" }]"#,
+        r#"vary.cases.sender=[{ label = "CUBIC" }]"#,
+        r#"vary.links.narrow.loss=["0%"]"#,
+        "links.narrow.rate=24Mbit",
+        "links.narrow.queue=450kB",
+        "workloads.web.load=21Mbit",
+        "workloads.web.grace=1s",
+        "duration=12s",
+        "warmup=5s",
+        "runs=1",
+    ];
+    let sets: Vec<&str> = sets.iter().flat_map(|set| ["--set", *set]).collect();
+    let arguments = ["run", "bundler", "--live", "--json", "--results", results.to_str().unwrap()];
+    let output = airtcp(&[&arguments[..], &sets].concat());
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output));
+    let summary: Value = serde_json::from_slice(&output.stdout).expect("stdout is JSON");
+    let [fifo, trunk] = [0, 1].map(|cell| &summary["cells"][cell]);
+    let slowdown = |cell: &Value| cell["workloads"][0]["short"]["slowdown"]["p50"]["median"].as_f64().unwrap();
+    let goodput = |cell: &Value| cell["goodput_bps"]["median"].as_f64().unwrap();
+    assert!(trunk["scheme"]["tunnelled_packets"].as_u64() > Some(10_000), "{trunk:#}");
+    // Simulated: 1.2 and 2.9.
+    assert!(slowdown(trunk) < slowdown(fifo) * 0.7, "{} and {}", slowdown(trunk), slowdown(fifo));
+    assert!(goodput(trunk) > goodput(fifo) * 0.9, "{} and {}", goodput(trunk), goodput(fifo));
+    for cell in [fifo, trunk] {
+        assert!(["stream", "conservation", "bounds"].iter().all(|check| cell["checks"][check] == "passed"), "{cell:#}");
+    }
+    std::fs::remove_dir_all(results).unwrap();
+}
+
 #[test]
 fn live_a_program_of_the_users_runs_on_a_host_and_reaches_another() {
     if cannot_run("live_a_program_of_the_users_runs_on_a_host_and_reaches_another") {

@@ -9,6 +9,7 @@ use airtcp_linux::forwarder::Status;
 use airtcp_linux::gateway::status;
 use airtcp_linux::sys::clock;
 use airtcp_linux::testbed::{Exec, Family, LinkSpec, NodeSpec, Program, Testbed, TestbedSpec, check_available};
+use socket2::{Domain, Socket, Type};
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::unix::fs::OpenOptionsExt;
@@ -31,6 +32,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const SILENCE_MAX: Duration = Duration::from_secs(240);
 /// Bytes before what a client sends: how many follow, and how many it wants.
 const HEADER: usize = 16;
+/// Connections that wait for the server to take them.
+const LISTEN_QUEUE: u32 = 16_384;
 const NAMES: [&str; 2] = ["near", "far"];
 
 /// Waits for this test's turn; `None`, with the reason told, where it cannot run.
@@ -165,9 +168,15 @@ impl Pair {
     pub fn serve(&self) -> Server {
         let address = SocketAddr::new(self.addresses()[1], LEADS);
         let any = SocketAddr::new([0, 0, 0, 0].into(), address.port());
-        let namespace = self.testbed.namespace("b").expect("a node");
-        let listener = namespace.run(|| TcpListener::bind(any)).and_then(|bound| bound).expect("it listens");
-        Server { listener }
+        let listening = || -> io::Result<TcpListener> {
+            let socket = Socket::new(Domain::IPV4, Type::STREAM, None)?;
+            socket.bind(&any.into())?;
+            // Where this queue overflows, Linux's SYN cookies lose connections that the other host takes for open.
+            std::fs::write("/proc/sys/net/core/somaxconn", LISTEN_QUEUE.to_string())?;
+            socket.listen(LISTEN_QUEUE as i32)?;
+            Ok(socket.into())
+        };
+        Server { listener: self.on(1, listening).expect("it listens") }
     }
 
     /// So many connections to the near forwarder, from its own host.
@@ -194,8 +203,8 @@ impl Pair {
     pub fn device(&self, end: usize) -> String {
         let names = || std::fs::read_to_string("/proc/thread-self/net/dev").expect("devices");
         let all = self.on(end, names);
-        let names = all.lines().filter_map(|line| Some(line.split_once(':')?.0.trim()));
-        names.filter(|name| *name != "lo").last().expect("a device").to_owned()
+        let mut names = all.lines().filter_map(|line| Some(line.split_once(':')?.0.trim()));
+        names.rfind(|name| *name != "lo").expect("a device").to_owned()
     }
 
     /// Fragments that the host has made of packets.

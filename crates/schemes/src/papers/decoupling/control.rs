@@ -17,6 +17,8 @@ use airtcp_core::{Duration, FlowKey, Instant, Packet, Rng, SeqNum};
 use airtcp_tcp::congestion::Pacing;
 use airtcp_tcp::{Connection, Endpoint, Opening, Stream};
 
+/// So much of a late wake-up is made good: what leaves at once then is a burst of Linux's pacing (`sk_pacing_shift`, 2^-10 s).
+const CATCH_UP: Duration = Duration::from_nanos(1_000_000_000 >> 10);
 /// A control TCP that failed is opened again after this.
 const REOPEN_AFTER: Duration = Duration::from_secs(1);
 
@@ -35,6 +37,8 @@ pub(super) struct ControlSender {
     shaped_until: Instant,
     /// Data wait for the shaper.
     waits_for_shaper: bool,
+    /// They waited until after `shaped_until`, because a timer came late: what should have left meanwhile leaves now.
+    is_behind: bool,
     /// The connection failed: open it again then.
     reopen_at: Option<Instant>,
 }
@@ -51,6 +55,7 @@ impl ControlSender {
             released: 0,
             shaped_until: Instant::ZERO,
             waits_for_shaper: false,
+            is_behind: false,
             reopen_at: None,
         }
     }
@@ -85,7 +90,7 @@ impl ControlSender {
         if self.reopen_at.is_some_and(|at| at <= now) {
             self.reopen(settings, rng, now);
         }
-        self.waits_for_shaper &= self.shaped_until > now;
+        self.end_wait(now);
         self.connection.handle_timeout(now);
         self.note_failure(now);
     }
@@ -98,6 +103,7 @@ impl ControlSender {
 
     /// What may leave now: a header packet whose data have left, data that the credit lets out, or what else TCP sends.
     pub fn poll(&mut self, now: Instant, queue: &mut TunnelQueue, stats: &mut Stats) -> Option<Departure> {
+        self.end_wait(now);
         self.waits_for_shaper = false;
         if self.owed() >= self.vmss()
             && let Some(header) = self.header(now, stats)
@@ -112,6 +118,7 @@ impl ControlSender {
             self.forward(now, u64::from(data.wire_len()), stats);
             return Some(Departure::Data(data));
         }
+        self.is_behind = false;
         self.transmit(now, stats).map(Departure::Control)
     }
 
@@ -150,7 +157,15 @@ impl ControlSender {
             let rate = self.connection.sock().sk_pacing_rate;
             let span = u128::from(bytes) * 1_000_000_000 / u128::from(rate.max(1));
             let span = Duration::from_nanos(u64::try_from(span).unwrap_or(u64::MAX));
-            self.shaped_until = self.shaped_until.max(now).saturating_add(span);
+            let made_good = if self.is_behind { CATCH_UP } else { Duration::ZERO };
+            self.shaped_until = self.shaped_until.max(now - made_good).saturating_add(span);
+        }
+    }
+
+    /// The time for which data waited for the shaper may be over.
+    fn end_wait(&mut self, now: Instant) {
+        if self.waits_for_shaper && self.shaped_until <= now {
+            (self.waits_for_shaper, self.is_behind) = (false, true);
         }
     }
 

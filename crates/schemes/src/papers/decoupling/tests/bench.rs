@@ -67,6 +67,8 @@ pub struct Bench {
     pub loses: Loses,
     /// Time that the bottleneck takes for a byte, in ns, and the packets that wait before it.
     pub bottleneck: Option<(u64, usize)>,
+    /// Nothing is done but at multiples of this: timers come late.
+    pub tick: Duration,
     /// MSS that a box on the path lowers SYNs to.
     pub clamp: Option<u16>,
     settings: CircuitSettings,
@@ -90,6 +92,7 @@ impl Bench {
             supply: (1500, 0),
             loses: Box::new(|_| false),
             bottleneck: None,
+            tick: Duration::from_nanos(1),
             clamp: None,
             settings,
             free_at: now,
@@ -117,6 +120,7 @@ impl Bench {
             let answer = self.back.front().map(|(at, _)| *at);
             let times = [arrival, answer, self.circuit.poll_timeout(), self.end.poll_timeout()];
             let Some(next) = times.into_iter().flatten().min().filter(|next| *next <= until) else { break };
+            let next = Instant::from_nanos(next.as_nanos().next_multiple_of(self.tick.as_nanos()));
             assert!(next >= self.now, "time goes back");
             self.now = next;
             while let Some((_, left)) = self.forward.pop_front_if(|(at, _)| *at <= next) {

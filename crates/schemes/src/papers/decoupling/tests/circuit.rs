@@ -278,6 +278,19 @@ fn dec_44_the_shaper_spaces_what_a_large_virtual_segment_releases() {
 }
 
 #[test]
+fn a_pace_that_timers_are_too_late_for_is_kept() {
+    // Packets of 125 us at 96 Mbit/s.
+    let share = |tick: u64| {
+        let mut bench = Bench::greedy(&[("controller", "bbr"), ("vmss", "6000"), ("recovery", "sack")], 1500);
+        (bench.bottleneck, bench.tick) = (Some((83, 500)), Duration::from_micros(tick));
+        bench.run(5000);
+        bench.arrived.len() as f64 / (5e9 / (83.0 * 1500.0))
+    };
+    let (on_time, late) = (share(1), share(200));
+    assert!(on_time > 0.85 && late > on_time * 0.95, "{on_time} {late}");
+}
+
+#[test]
 fn a_far_end_that_restarts_is_connected_anew() {
     let mut bench = Bench::greedy(&[], 1500);
     bench.run(2000);
