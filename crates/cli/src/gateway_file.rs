@@ -26,7 +26,7 @@ use airtcp_experiment::scenario::{Keys, Origin, Problem, ScenarioError, parse, s
 use airtcp_linux::gateway::peers::CONTROL_PORT;
 use airtcp_linux::gateway::scheme::make;
 use airtcp_linux::gateway::{Config, ConfigError, Direction, Facts};
-use airtcp_schemes::{LEAST_MEMORY, LinkFacts, MAX_MEMORY, Placement, SchemeEntry};
+use airtcp_schemes::{LEAST_MEMORY, LinkFacts, MAX_MEMORY, PathEnds, Placement, SchemeEntry};
 use std::net::SocketAddr;
 use std::path::Path;
 
@@ -164,8 +164,9 @@ fn path(
 ) -> Result<(), ScenarioError> {
     config.networks = peers::networks(keys)?;
     config.direction = direction(keys, scheme)?;
-    // What goes between two nodes of a scenario need not go between two gateways.
-    match (make(catalogue.schemes, config), keys.table.get(scheme.slug)) {
+    // What goes between two gateways in general need not go between these.
+    let made = config.each_peer().iter().try_for_each(|peer| make(catalogue.schemes, peer).map(drop));
+    match (made, keys.table.get(scheme.slug)) {
         (Err(error), Some(table)) => Err(Problem::Topology(error).at(&table.node.origin)),
         _ => Ok(()),
     }
@@ -193,7 +194,7 @@ fn facts(keys: &Keys<'_>, known: LinkFacts) -> Result<LinkFacts, ScenarioError> 
         queue: keys.value("queue")?.or(known.queue),
         queue_packets: None,
         mtu: keys.value("mtu")?.or(known.mtu),
-        addresses: None,
+        ends: None,
     })
 }
 
@@ -208,7 +209,7 @@ fn parameters(keys: &Keys<'_>, scheme: &SchemeEntry, config: &mut Config) -> Res
     let fields = scheme.fields();
     let valid: Vec<&str> = fields.iter().map(|field| field.name).collect();
     keys.only(&valid)?;
-    scheme_settings(&keys, scheme, &[], &valid)?;
+    scheme_settings(&keys, scheme, &[], &valid, PathEnds::Gateways)?;
     config.settings = keys.table.entries.iter().map(|entry| (entry.key.clone(), entry.node.to_value())).collect();
     Ok(())
 }

@@ -176,13 +176,20 @@ fn a_trunk_leads_to_the_networks_of_a_peer_some_routers_away() {
     assert_eq!((config.hops, config.direction, config.networks.len()), (4, Direction::Out, 2));
     assert!(matches!(config.settings["queue"], Value::Table(_)));
     assert_eq!(read(&TRUNK.replace("direction = \"out\"\n", "")).unwrap().direction, Direction::Both);
+    for setting in ["headers = \"tcp\"", "carriage = \"tunnel\""] {
+        assert!(read(&TRUNK.replace("controls = 2", setting)).is_ok(), "{setting}");
+    }
 }
 
 #[test]
 fn a_trunk_that_cannot_be() {
     let with = |from: &str, to: &str| read(&TRUNK.replacen(from, to, 1)).expect_err("an error");
     assert_snapshot!(with("\"out\"", "\"up\""), @r#"gateway.toml:8: bad value for 'direction' in the file: 'up' is no direction; write "both", "out" or "in" (airtcp show gateway)"#);
-    assert_snapshot!(with("controls = 2", "headers = \"tcp\""), @"gateway.toml:10: impossible topology: bad value for 'headers': as segments the control TCPs need the addresses of both ends, which are known of a path between two nodes of a scenario; between gateways write udp");
+    assert_snapshot!(with("controls = 2", "headers = \"tcp\"\ncarriage = \"tunnel\""), @"gateway.toml:11: bad value for 'headers' in [decoupling]: in a tunnel data and header packets are one flow, of messages; write udp, or carriage direct (airtcp show decoupling)");
+    let hub = TRUNK.replace("controls", "headers = \"tcp\"\ncontrols").replace("peer = \"198.51.100.7:4791\"\nhops = 4\nkey = \"/etc/airtcp/site.key\"\nnetworks = [\"10.7.0.0/16\", \"fd07::/48\"]\n", "");
+    let peer = |rest: &str| format!("{hub}\n[[peer]]\nname = \"east\"\nkey = \"/etc/airtcp/east.key\"\n{rest}");
+    assert_eq!(read(&peer("peer = \"198.51.100.7:4791\"\n")).map(|config| config.peers.len()).unwrap(), 1);
+    assert_snapshot!(read(&peer("")).expect_err("an error"), @"gateway.toml:6: impossible topology: bad value for 'headers': as segments the control TCPs need the address of the other gateway: set `peer`, or write udp");
     assert_snapshot!(with("peer = \"198.51.100.7:4791\"\n", ""), @r#"gateway.toml:1: missing key 'peer' in the file; write for example peer = "10.9.0.2:4791""#);
     assert_snapshot!(error_with("link =", "direction = \"in\"\nlink ="), @"gateway.toml:4: bad value for 'direction' in the file: 'gsnoop' works both ways: leave it out (airtcp show gateway)");
 }

@@ -15,6 +15,7 @@ use crate::reason::{CreateReason, DropReason};
 use crate::rng::Rng;
 use crate::serial::SeqNum;
 use crate::time::Instant;
+use core::net::IpAddr;
 
 /// Another box of ours that control messages go to; 0 is the other end of the scheme.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -86,6 +87,19 @@ pub enum Traffic {
     Nothing,
 }
 
+/// TCP segments between the box of an element and another, for the element and not for the box's own TCP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OwnSegments {
+    /// This box's address.
+    pub local: IpAddr,
+    /// The other's.
+    pub remote: IpAddr,
+    /// One port of each segment, at either end.
+    pub port: u16,
+    /// Its other port is one of so many that follow.
+    pub ports: u16,
+}
+
 /// A packet processor between two links; a host is one too.
 pub trait Element {
     /// Which packets it has to see now. Those of the other kinds it may get all the same, and then passes on. An element that
@@ -93,6 +107,12 @@ pub trait Element {
     /// its back.
     fn traffic(&self) -> Traffic {
         Traffic::All
+    }
+
+    /// Segments for the box itself that it has to see whatever else it has to; they come in at the port of the link. Asked
+    /// once, at the start.
+    fn own_segments(&self) -> Option<OwnSegments> {
+        None
     }
 
     /// True if a message may leave some packets later than it was sent: then packets that were sent in a row with messages

@@ -173,8 +173,17 @@ pub struct LinkFacts {
     pub queue_packets: Option<u64>,
     /// Longest IP packet that the outgoing direction takes, in bytes.
     pub mtu: Option<u32>,
-    /// Addresses of the nodes at this end and at the other; known of a path.
-    pub addresses: Option<[IpAddr; 2]>,
+    /// What is at this end and at the other; known of a path.
+    pub ends: Option<PathEnds>,
+}
+
+/// The two ends of a path by their addresses, this one first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PathEnds {
+    /// Nodes of a scenario, which hand everything that is for them to the scheme first.
+    Nodes([IpAddr; 2]),
+    /// Gateways.
+    Gateways([IpAddr; 2]),
 }
 
 /// Default bound on an element's memory.

@@ -219,7 +219,7 @@ impl<'t> Engine<'t> {
                 queue: Some(ByteSize(out.queue.limit().bytes(out.mtu))),
                 queue_packets: out.queue.limit().packets(),
                 mtu: Some(out.mtu),
-                addresses: None,
+                ends: None,
             };
             let name = format!("links.{}.{}", link.name, if is_far { "reverse" } else { "forward" });
             let forecast = Forecast::of(&out.rate, self.settings.seed, &name, Instant::ZERO);
@@ -256,7 +256,7 @@ impl<'t> Engine<'t> {
             queue: Some(ByteSize(queue.limit().bytes(of_wlan.settings.mtu))),
             queue_packets: queue.limit().packets(),
             mtu: Some(of_wlan.settings.mtu),
-            addresses: None,
+            ends: None,
         };
         for end in ends(spec) {
             if *end == End::Near {

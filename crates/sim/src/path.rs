@@ -19,7 +19,7 @@ use crate::index::{ElementId, Hop, LinkId, NodeId};
 use crate::tap::Direction;
 use crate::topology::{SchemeSpec, Topology};
 use airtcp_core::{ByteSize, Duration};
-use airtcp_schemes::{End, LinkFacts, Placement};
+use airtcp_schemes::{End, LinkFacts, PathEnds, Placement};
 
 impl Engine<'_> {
     /// Places both elements of a scheme; the far end's is placed on the path back.
@@ -90,7 +90,7 @@ impl Engine<'_> {
             queue: out[0].queue,
             queue_packets: out[0].queue_packets,
             mtu: out.iter().filter_map(|facts| facts.mtu).min(),
-            addresses: Some(nodes.map(|node| address::of_node(node, Family::V4))),
+            ends: Some(PathEnds::Nodes(nodes.map(|node| address::of_node(node, Family::V4)))),
         }
     }
 
@@ -107,7 +107,7 @@ impl Engine<'_> {
                     queue: Some(ByteSize(limit.bytes(settings.mtu))),
                     queue_packets: limit.packets(),
                     mtu: Some(settings.mtu),
-                    addresses: None,
+                    ends: None,
                 }
             }
             Hop::Air(air_hop) => {

@@ -4,7 +4,7 @@ use crate::draw::Draw;
 use crate::parameters::{self, Scale};
 use airtcp_core::parameters::ParameterError;
 use airtcp_core::{ByteSize, Element, Rng};
-use airtcp_schemes::{End, LinkFacts, MAX_MEMORY, Placement, SchemeEntry, Site};
+use airtcp_schemes::{End, LinkFacts, MAX_MEMORY, PathEnds, Placement, SchemeEntry, Site};
 use std::net::{IpAddr, Ipv4Addr};
 
 /// Draws until the scheme accepts the whole; its defaults if it never does.
@@ -33,11 +33,11 @@ pub fn make(
     max_memory: ByteSize,
     rng: &mut Rng,
 ) -> Result<Box<dyn Element + Send>, ParameterError> {
-    let addresses = (entry.placement == Placement::Path).then(|| {
+    let ends = (entry.placement == Placement::Path).then(|| {
         let [near, far] = [1, 2].map(|last| IpAddr::V4(Ipv4Addr::new(198, 51, 100, last)));
-        if end == End::Near { [near, far] } else { [far, near] }
+        PathEnds::Nodes(if end == End::Near { [near, far] } else { [far, near] })
     });
-    let link = LinkFacts { addresses, ..link };
+    let link = LinkFacts { ends, ..link };
     let choice = entry.with(settings.iter().map(|(key, value)| (key, value)))?;
     choice.settings.make(&mut Site { end, link, rng, max_memory, forecast: None })
 }

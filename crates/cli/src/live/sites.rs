@@ -116,6 +116,6 @@ fn facts(cell: &ResolvedScenario, out: &[Hop], back: &[Hop]) -> LinkFacts {
         queue: Some(ByteSize(queue.bytes(out[0].mtu))),
         queue_packets: queue.packets(),
         mtu: out.iter().map(|way| way.mtu).min(),
-        addresses: None,
+        ends: None,
     }
 }

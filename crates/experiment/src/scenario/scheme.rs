@@ -8,7 +8,7 @@ use super::topology::{Network, Step};
 use super::{On, SchemeSpec};
 use crate::catalogue::{Catalogue, NO_SCHEME};
 use airtcp_core::Rng;
-use airtcp_schemes::{End, LinkFacts, MAX_MEMORY, Placement, SchemeChoice, SchemeEntry, Site};
+use airtcp_schemes::{End, LinkFacts, MAX_MEMORY, PathEnds, Placement, SchemeChoice, SchemeEntry, Site};
 use std::net::{IpAddr, Ipv4Addr};
 
 /// Keys that say where a scheme is.
@@ -105,7 +105,7 @@ fn scheme(
     }
     keys.only(&valid)?;
     let on = if is_along { along(keys, network)? } else { on(keys, network)? };
-    let choice = scheme_settings(keys, found, place, &valid)?;
+    let choice = scheme_settings(keys, found, place, &valid, PathEnds::Nodes)?;
     Ok(Some(SchemeSpec { name: keys.name().to_owned(), kind, on, choice }))
 }
 
@@ -135,7 +135,7 @@ fn along(keys: &Keys<'_>, network: &Network<'_>) -> Result<On, ScenarioError> {
 }
 
 /// `scheme` with the settings in a table, all keys of it but `others`, checked together: what one may be can depend on
-/// another. `valid` are all keys that the table may have.
+/// another. `valid` are all keys that the table may have, `of_path` is what a path of this file leads between.
 ///
 /// # Errors
 /// The first that the scheme refuses, at its line.
@@ -144,6 +144,7 @@ pub fn scheme_settings(
     scheme: &SchemeEntry,
     others: &[&str],
     valid: &[&str],
+    of_path: fn([IpAddr; 2]) -> PathEnds,
 ) -> Result<SchemeChoice, ScenarioError> {
     let entries: Vec<&Entry> =
         keys.table.entries.iter().filter(|entry| !others.contains(&entry.key.as_str())).collect();
@@ -154,7 +155,7 @@ pub fn scheme_settings(
     let mut rng = Rng::derive(0, "check");
     let mut link = LinkFacts::default();
     if scheme.placement == Placement::Path {
-        link.addresses = Some([1, 2].map(|last| IpAddr::V4(Ipv4Addr::new(192, 0, 2, last))));
+        link.ends = Some(of_path([1, 2].map(|last| IpAddr::V4(Ipv4Addr::new(192, 0, 2, last)))));
     }
     let mut site = Site { end: End::Near, link, rng: &mut rng, max_memory: MAX_MEMORY, forecast: None };
     if let (Err(error), Some(last)) = (settings.make(&mut site), entries.last()) {

@@ -43,7 +43,7 @@ impl Facts {
             queue: self.queue_bytes.map(ByteSize),
             queue_packets: self.queue_packets,
             mtu: self.mtu,
-            addresses: None,
+            ends: None,
         }
     }
 }

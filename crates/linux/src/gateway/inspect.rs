@@ -3,11 +3,12 @@
 use super::command::{self, CommandError};
 use super::config::Config;
 use super::control::Secret;
-use super::divert::{self, Method, routed};
+use super::divert::{self, DivertError, Method, routed};
 use super::peers::PeerError;
 use super::same_path;
 use crate::finding::{Finding, Level};
 use crate::sys::interface;
+use airtcp_core::Value;
 use std::path::Path;
 
 /// All that matters for a gateway with this configuration, good and bad.
@@ -25,8 +26,24 @@ pub fn check(config: &Config) -> Vec<Finding> {
     findings.extend(same_keys(&peers, config));
     findings.extend(peers.iter().filter_map(peer));
     findings.extend(apart(config));
+    findings.extend(segments(config));
     findings.extend(same_path::findings(config));
     findings
+}
+
+/// Header packets of a trunk as TCP segments.
+fn segments(config: &Config) -> Option<Finding> {
+    if config.settings.get("headers") != Some(&Value::from("tcp")) {
+        return None;
+    }
+    if divert::link::check().is_err() || config.method == Some(Method::Routed) {
+        return Some(Finding::refusal(DivertError::RoutedSegments.to_string(), "set `headers = \"udp\"`"));
+    }
+    Some(Finding::warning(
+        "header packets are TCP segments, which nothing authenticates: who can send from the peer's address can slow down or \
+         stop the trunk, or have it send too fast",
+        "leave out `headers`: in messages they have a MAC, where there is a key",
+    ))
 }
 
 /// What every gateway needs from the machine.

@@ -2,7 +2,8 @@
 
 use super::config::{Config, Direction};
 use airtcp_core::{ByteSize, Element, Rng};
-use airtcp_schemes::{End, Placement, Reports, SchemeEntry, Site, find};
+use airtcp_schemes::{End, PathEnds, Placement, Reports, SchemeEntry, Site, find};
+use std::net::{IpAddr, SocketAddr, UdpSocket};
 
 /// The element of one gateway, and what it reports besides the common events.
 pub struct Scheme {
@@ -28,6 +29,7 @@ pub fn make(schemes: &[SchemeEntry], config: &Config) -> Result<Scheme, String> 
     let mode = mode.map_or(String::new(), |field| field.value);
     let mut link = config.facts.link();
     link.mtu = link.mtu.or_else(|| interface_mtu(&config.link));
+    link.ends = config.peer.map(|peer| PathEnds::Gateways([own_address(config, peer), peer.ip()]));
     let mut site = Site {
         end: end(entry, config),
         link,
@@ -50,6 +52,18 @@ fn end(entry: &SchemeEntry, config: &Config) -> End {
         Direction::Out => End::Near,
         Direction::In => End::Far,
     }
+}
+
+/// The address that packets to the peer come from, as the kernel knows it now; none of any interface if no way leads there.
+fn own_address(config: &Config, peer: SocketAddr) -> IpAddr {
+    let listen = config.listen_address().map_or(Config::default_listen(peer).ip(), |listen| listen.ip());
+    let of_socket = || {
+        let socket = UdpSocket::bind((listen, 0))?;
+        // Sends nothing.
+        socket.connect(peer)?;
+        socket.local_addr()
+    };
+    of_socket().map_or(listen, |address| address.ip())
 }
 
 /// The kernel's information about the interface; `None` if it does not exist (yet).

@@ -160,7 +160,8 @@ fn run(orders: &Orders, make: MakeElement<'_>, signals: &Signals, reporter: &mut
     let (control, channels) = open_control(config, &Introduction::new(&config.scheme, mode, traffic))?;
     let no_socket = |source| WorkerError::Status { path: config.socket_path().display().to_string(), source };
     let mut status = StatusServer::open(&config.run_directory, &config.name).map_err(no_socket)?;
-    let (mut diversion, devices) = Diversion::start(config)?;
+    let own: Vec<_> = schemes.iter().map(|scheme| scheme.element.own_segments()).collect();
+    let (mut diversion, devices) = Diversion::start(config, &own)?;
     be_quick(config, reporter);
     let confinement = confine::worker(diversion.method());
     for failed in &confinement.failed {

@@ -71,7 +71,7 @@ impl Path {
             queue: Some(ByteSize(facts.queue.limit().bytes(facts.mtu))),
             queue_packets: facts.queue.limit().packets(),
             mtu: Some(facts.mtu),
-            addresses: None,
+            ends: None,
         };
         let mut settings = header_hop::HeaderHopSettings::default();
         hop.iter().for_each(|&(key, value)| settings.set(key, &value.into()).unwrap());

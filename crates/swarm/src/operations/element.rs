@@ -57,7 +57,7 @@ fn draw_place(draw: &mut Draw, entry: &SchemeEntry, reach: Reach, is_long: bool)
         queue: draw.percent(70).then(|| ByteSize(draw.magnitude(1500, 10_000_000))),
         mtu: draw.percent(70).then(|| draw.between(576, 9000) as u32),
         queue_packets: draw.percent(30).then(|| draw.magnitude(1, 1000)),
-        addresses: None,
+        ends: None,
     };
     let settings = site::draw_settings(draw, entry, &Scale { reach, rate, least_packets: 2, mtu: 1500 });
     // Little memory in a long run, so that tables are full before its end.

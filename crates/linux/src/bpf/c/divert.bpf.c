@@ -36,6 +36,7 @@ struct settings {
 	u32 control_port;	/* UDP port of the gateways' own messages */
 	u32 peers;
 	u32 by_network;		/* some peers are told by networks */
+	u32 own_segments;	/* there are trunks whose header packets are TCP segments */
 	struct {
 		u32 out, in;	/* by index */
 	} devices[PEERS_MAX];
@@ -77,6 +78,15 @@ struct {
 	__type(value, u32);
 } networks SEC(".maps");
 
+/*
+ * Segments between this machine and a peer that are the gateway's, and not for the machine's TCP: one of their ports is
+ * `port`, the other one of `ports` that follow. By pair of addresses, whose `peer` is 0.
+ */
+struct own_segments {
+	u32 peer;
+	u16 port, ports;
+};
+
 /* Whose a device is, by its index. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -84,6 +94,13 @@ struct {
 	__type(key, u32);
 	__type(value, u32);
 } owners SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, PEERS_MAX);
+	__type(key, struct pair);
+	__type(value, struct own_segments);
+} own_segments SEC(".maps");
 
 enum { TAKEN_OUT, TAKEN_IN, BACK_OUT, BACK_IN, HOMELESS, COUNTERS };
 u64 counters[COUNTERS] SEC(".bss.counters") = {};
@@ -238,6 +255,27 @@ static __always_inline int is_wanted(struct __sk_buff *skb, const struct packet 
 	return wanted == TCP && packet->protocol == PROTO_TCP && !packet->is_fragment;
 }
 
+/* True for a segment of a trunk between this machine and a peer, which it finds out. */
+static __always_inline int is_own_segment(struct __sk_buff *skb, struct packet *packet)
+{
+	struct own_segments *own;
+	u8 ports[4] = {};
+	u16 source, target, other;
+
+	if (!settings.own_segments || packet->protocol != PROTO_TCP || packet->is_fragment)
+		return 0;
+	own = bpf_map_lookup_elem(&own_segments, &packet->pair);
+	if (!own || bpf_skb_load_bytes_relative(skb, packet->payload_at, ports, sizeof(ports), BPF_HDR_START_NET))
+		return 0;
+	source = ports[0] << 8 | ports[1];
+	target = ports[2] << 8 | ports[3];
+	other = source == own->port ? target : source;
+	if ((source != own->port && target != own->port) || other <= own->port || other > own->port + own->ports)
+		return 0;
+	packet->pair.peer = own->peer;
+	return 1;
+}
+
 static __always_inline int is_equal(const u8 *a, const u8 *b)
 {
 	return a[0] == b[0] && a[1] == b[1] && a[2] == b[2] && a[3] == b[3] && a[4] == b[4] && a[5] == b[5];
@@ -265,6 +303,12 @@ static __always_inline u32 peer_by_address(const u8 *address)
 	return peer ? *peer : PEERS_MAX;
 }
 
+/* For another host on the same device (macvlan). */
+static __always_inline int is_for_another(struct __sk_buff *skb, int way)
+{
+	return settings.has_mac && way == IN && skb->pkt_type != PACKET_HOST;
+}
+
 /* Finds out whose the packet is; no if nobody's. */
 static __always_inline int find_peer(struct __sk_buff *skb, struct pair *pair, const struct header *header, int way)
 {
@@ -272,8 +316,7 @@ static __always_inline int find_peer(struct __sk_buff *skb, struct pair *pair, c
 
 	if (state.whole_link)
 		return 1;
-	/* For another host on the same device (macvlan). */
-	if (settings.has_mac && way == IN && skb->pkt_type != PACKET_HOST)
+	if (is_for_another(skb, way))
 		return 0;
 	if (settings.by_network)
 		peer = peer_by_network(skb, pair);
@@ -325,10 +368,13 @@ static __always_inline int take(struct __sk_buff *skb, int way)
 		return TC_NEXT;
 	if (settings.has_mac && !read_header(skb, &header, way))
 		return TC_NEXT;
+	if (way == IN && !is_for_another(skb, way) && is_own_segment(skb, &packet))
+		goto taken;
 	if (!find_peer(skb, &packet.pair, &header, way) || !is_wanted(skb, &packet, way))
 		return TC_NEXT;
 	if (settings.has_mac && !keep_header(&packet.pair, &header))
 		return TC_NEXT;
+taken:
 	peer = packet.pair.peer;
 	if (peer >= PEERS_MAX)
 		return TC_NEXT;
@@ -352,6 +398,14 @@ static __always_inline int give_back(struct __sk_buff *skb, int way)
 
 		if (!read_packet(skb, &packet, way))
 			return TC_DROP;
+		/* The kernel knows the way to the peer; it puts its header in the place of an empty one. */
+		if (way == OUT && is_own_segment(skb, &packet)) {
+			if (bpf_skb_change_head(skb, ETH_HEADER, 0))
+				return TC_DROP;
+			__sync_fetch_and_add(&counters[BACK_OUT], 1);
+			skb->mark = GIVEN_BACK;
+			return bpf_redirect_neigh(settings.link, 0, 0, 0);
+		}
 		if (settings.peers > 1) {
 			u32 device = skb->ifindex, *owner = bpf_map_lookup_elem(&owners, &device);
 

@@ -45,6 +45,8 @@ static long (*const bpf_skb_store_bytes)(struct __sk_buff *skb, u32 at, const vo
 static long (*const bpf_redirect)(u32 ifindex, u64 flags) = (void *)23;
 static long (*const bpf_skb_load_bytes)(const void *skb, u32 at, void *to, u32 len) = (void *)26;
 static long (*const bpf_skb_change_head)(struct __sk_buff *skb, u32 len, u64 flags) = (void *)43;
+/* Linux 5.10; only programs that know of trunks' segments call it. */
+static long (*const bpf_redirect_neigh)(u32 ifindex, void *next_hop, int len, u64 flags) = (void *)152;
 static long (*const bpf_skb_load_bytes_relative)(const void *skb, u32 at, void *to, u32 len, u32 from) = (void *)68;
 
 /* Fields of a map's description, as the loader reads them. */

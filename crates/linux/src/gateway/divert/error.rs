@@ -2,6 +2,7 @@
 
 use crate::gateway::command::CommandError;
 use std::io::{self, ErrorKind};
+use std::net::IpAddr;
 
 /// Why traffic could not be diverted; nothing is left behind.
 #[derive(Debug, thiserror::Error)]
@@ -19,6 +20,23 @@ pub enum DivertError {
         link: String,
         /// In the kernel's or the loader's words.
         reason: String,
+    },
+    /// Segments of a trunk are taken by programs only.
+    #[error(
+        "header packets as TCP segments can be taken at the link only, and not by policy routes: leave out `method`, or set \
+         `headers = \"udp\"`"
+    )]
+    RoutedSegments,
+    /// Nothing leads to the peer, so it is not known which address segments to it come from.
+    #[error(
+        "header packets as TCP segments need an address of this gateway, and no route leads to {remote}: give {link} its \
+         address and route first"
+    )]
+    NoAddress {
+        /// The peer's.
+        remote: IpAddr,
+        /// The link.
+        link: String,
     },
     /// Too many gateways of the second way.
     #[error("{0} gateways already run here; stop one first (airtcp status)")]

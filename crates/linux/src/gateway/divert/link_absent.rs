@@ -6,7 +6,7 @@ use super::Wanted;
 use super::error::DivertError;
 use super::method::Method;
 use crate::gateway::config::Config;
-use airtcp_core::Instant;
+use airtcp_core::{Instant, OwnSegments};
 use std::net::IpAddr;
 
 const MISSING: &str = "this airtcp was built without the feature 'bpf'";
@@ -29,7 +29,11 @@ pub fn describe(_config: &Config) -> String {
 pub fn remove_leftovers(_link: &str) {}
 
 impl LinkDiversion {
-    pub fn start(config: &Config, _method: Option<Method>) -> Result<LinkDiversion, DivertError> {
+    pub fn start(
+        config: &Config,
+        _method: Option<Method>,
+        _own: &[Option<OwnSegments>],
+    ) -> Result<LinkDiversion, DivertError> {
         Err(DivertError::NoPrograms { link: config.link.clone(), reason: MISSING.into() })
     }
 

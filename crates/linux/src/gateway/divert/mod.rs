@@ -23,7 +23,7 @@ pub use error::DivertError;
 pub use method::Method;
 
 use super::config::Config;
-use airtcp_core::Instant;
+use airtcp_core::{Instant, OwnSegments};
 use link::LinkDiversion;
 use lock::Lock;
 use routed::RoutedDiversion;
@@ -59,19 +59,23 @@ enum Taking {
 }
 
 impl Diversion {
-    /// Prepares to divert. Nothing is taken before the first [`Diversion::beat`].
+    /// Prepares to divert, and to take segments of each peer's that are for the gateway itself. Nothing is taken before the
+    /// first [`Diversion::beat`].
     ///
     /// # Errors
     /// What stands in the way, with what to do; nothing is left behind.
-    pub fn start(config: &Config) -> Result<(Diversion, Vec<Devices>), DivertError> {
+    pub fn start(config: &Config, own: &[Option<OwnSegments>]) -> Result<(Diversion, Vec<Devices>), DivertError> {
         let lock = Lock::link(&config.link)?;
         let peers = config.each_peer();
         let devices = peers.iter().map(|peer| Devices::open(&peer.name)).collect::<Result<Vec<_>, _>>()?;
+        own.iter().flatten().try_for_each(|own| has_address(own, config))?;
+        let can_be_routed = config.takes_whole_link() && own.iter().all(Option::is_none);
         let at_link = match config.method {
-            Some(Method::Routed) => None,
-            method => match LinkDiversion::start(config, method) {
+            Some(Method::Routed) if can_be_routed => None,
+            Some(Method::Routed) => return Err(DivertError::RoutedSegments),
+            method => match LinkDiversion::start(config, method, own) {
                 Ok(link) => Some(link),
-                Err(DivertError::NoPrograms { .. }) if method.is_none() && config.takes_whole_link() => None,
+                Err(DivertError::NoPrograms { .. }) if method.is_none() && can_be_routed => None,
                 Err(error) => return Err(error),
             },
         };
@@ -150,6 +154,14 @@ impl Diversion {
             Taking::Routed(routed) => routed.stop_marking(),
         }
     }
+}
+
+/// Segments need an address at this end.
+fn has_address(own: &OwnSegments, config: &Config) -> Result<(), DivertError> {
+    if own.local.is_unspecified() {
+        return Err(DivertError::NoAddress { remote: own.remote, link: config.link.clone() });
+    }
+    Ok(())
 }
 
 /// Removes what a killed gateway on `link` left.

@@ -19,8 +19,8 @@ pub struct CircuitEnd {
     remote: IpAddr,
     controls: Vec<Connection>,
     resets: VecDeque<Packet>,
-    /// Nobody but the other end can have sent what arrives.
-    is_trusting: bool,
+    /// So many control TCPs give their place to one that connects anew, at once; others as RFC 5961 has it.
+    replaceable: usize,
     rng: Rng,
 }
 
@@ -34,7 +34,7 @@ impl CircuitEnd {
             remote,
             controls: Vec::new(),
             resets: VecDeque::new(),
-            is_trusting: false,
+            replaceable: 0,
             rng: Rng::derive(rng.next_u64(), "circuit end"),
         }
     }
@@ -43,7 +43,13 @@ impl CircuitEnd {
     /// place of its former self at once.
     #[must_use]
     pub fn trusting(self) -> CircuitEnd {
-        CircuitEnd { is_trusting: true, ..self }
+        CircuitEnd { replaceable: usize::MAX, ..self }
+    }
+
+    /// The other end is about to connect anew, as it said in another way: so each control TCP that is here gives its
+    /// place at once, one time.
+    pub fn expect_anew(&mut self) {
+        self.replaceable = self.replaceable.max(self.controls.len());
     }
 
     /// True for a packet of one of the control TCPs.
@@ -59,10 +65,15 @@ impl CircuitEnd {
     /// Takes a packet that it [`owns`](CircuitEnd::owns); a damaged one is ignored.
     pub fn handle_control(&mut self, now: Instant, packet: &Packet) {
         let Some(flow) = packet.flow().filter(|_| self.owns(packet) && packet.checksum_holds()) else { return };
-        let is_superseded = |connection: &Connection| {
-            self.is_trusting && connection.flow() == flow.reversed() && connects_anew(connection, packet)
-        };
-        self.controls.retain(|connection| !connection.is_closed() && !is_superseded(connection));
+        self.controls.retain(|connection| !connection.is_closed());
+        let is_superseded =
+            |connection: &Connection| connection.flow() == flow.reversed() && connects_anew(connection, packet);
+        if self.replaceable > 0
+            && let Some(superseded) = self.controls.iter().position(is_superseded)
+        {
+            self.controls.remove(superseded);
+            self.replaceable -= usize::from(self.replaceable < usize::MAX);
+        }
         let known = self.controls.iter_mut().find(|connection| connection.flow() == flow.reversed());
         match known {
             Some(connection) => take(connection, now, packet),

@@ -21,7 +21,7 @@ use super::step::{self, Step};
 use crate::gateway::config::Config;
 use crate::gateway::peers::PEERS_MAX;
 use crate::sys::interface;
-use airtcp_core::{Duration, Instant};
+use airtcp_core::{Duration, Instant, OwnSegments};
 use hooks::Hooks;
 use next_hop::KnownBy;
 use peers::Peers;
@@ -95,7 +95,11 @@ impl LinkDiversion {
     ///
     /// # Errors
     /// [`DivertError::NoPrograms`] where another way is to be taken.
-    pub fn start(config: &Config, method: Option<Method>) -> Result<LinkDiversion, DivertError> {
+    pub fn start(
+        config: &Config,
+        method: Option<Method>,
+        own: &[Option<OwnSegments>],
+    ) -> Result<LinkDiversion, DivertError> {
         let link = &config.link;
         let no_programs = |reason: String| DivertError::NoPrograms { link: link.clone(), reason };
         let no_link = |_| DivertError::NoLink(link.clone());
@@ -113,10 +117,11 @@ impl LinkDiversion {
             has_mac: has_addresses(header),
             control_port: config.listen_address().map_or(0, |address| address.port()),
             by_network: !config.networks.is_empty() || config.peers.iter().any(|peer| !peer.networks.is_empty()),
+            own_segments: own.iter().any(Option::is_some),
             devices: peers.iter().map(|peer| devices(&peer.name)).collect::<Result<_, _>>()?,
         };
         let program = Program::load(&settings.bytes()).map_err(no_programs)?;
-        tell(&program, &settings, config).map_err(|error| no_programs(error.to_string()))?;
+        tell(&program, &settings, config, own).map_err(|error| no_programs(error.to_string()))?;
         let hooks = Hooks::attach(&program, &settings, method).map_err(no_programs)?;
         let peers = Peers::new(index, known_by(config, settings.has_mac));
         let address = interface::hardware_address(link).map_err(no_link)?;
@@ -179,11 +184,14 @@ fn devices(name: &str) -> Result<Pair, DivertError> {
     Ok(Pair { out: device(Way::Out)?, r#in: device(Way::In)? })
 }
 
-/// Whose networks and devices are whose.
-fn tell(program: &Program, settings: &Settings, config: &Config) -> std::io::Result<()> {
+/// Whose networks, devices and segments are whose.
+fn tell(program: &Program, settings: &Settings, config: &Config, own: &[Option<OwnSegments>]) -> std::io::Result<()> {
     for (peer, pair) in (0..).zip(&settings.devices) {
         program.set_owner(pair.out, peer)?;
         program.set_owner(pair.r#in, peer)?;
+    }
+    for (peer, own) in (0..).zip(own) {
+        own.iter().try_for_each(|own| program.set_own_segments(own, peer))?;
     }
     config.networks.iter().try_for_each(|network| program.set_network(&peers::network_key(network), 0))?;
     for (index, peer) in (0..).zip(&config.peers) {
@@ -247,7 +255,7 @@ mod tests {
 
     #[test]
     fn settings_and_state_are_as_long_as_the_programs_structures() {
-        assert_eq!(Settings::default().bytes().len(), (5 + 2 * PEERS_MAX) * 4);
+        assert_eq!(Settings::default().bytes().len(), (6 + 2 * PEERS_MAX) * 4);
         assert_eq!(state_bytes(Instant::ZERO, &[Wanted::All; 2], false, [0; 6]).len(), 24 + PEERS_MAX);
     }
 }

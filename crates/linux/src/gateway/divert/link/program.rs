@@ -1,7 +1,9 @@
 //! The programs on their way into the kernel, by libbpf.
 
+use airtcp_core::OwnSegments;
 use libbpf_rs::{MapCore, MapFlags, MapHandle, Object, ObjectBuilder, PrintLevel};
 use std::io;
+use std::net::IpAddr;
 use std::os::fd::{AsFd, OwnedFd};
 
 /// Compiled; empty where there was no clang.
@@ -15,6 +17,7 @@ pub struct Program {
     neighbours: MapHandle,
     networks: MapHandle,
     owners: MapHandle,
+    own_segments: MapHandle,
 }
 
 impl Program {
@@ -45,7 +48,8 @@ impl Program {
         };
         let (state, counters) = (map(".bss.state")?, map(".bss.counters")?);
         let (neighbours, networks, owners) = (map("neighbours")?, map("networks")?, map("owners")?);
-        Ok(Program { object, state, counters, neighbours, networks, owners })
+        let own_segments = map("own_segments")?;
+        Ok(Program { object, state, counters, neighbours, networks, owners, own_segments })
     }
 
     /// One of the programs.
@@ -96,6 +100,22 @@ impl Program {
     /// The kernel's words.
     pub fn set_owner(&self, device: u32, peer: u32) -> io::Result<()> {
         set(&self.owners, &device.to_ne_bytes(), peer)
+    }
+
+    /// These segments are for the gateway, from this peer.
+    ///
+    /// # Errors
+    /// The kernel's words.
+    pub fn set_own_segments(&self, own: &OwnSegments, peer: u32) -> io::Result<()> {
+        let mut key = [0; 36];
+        for (place, address) in [(0, own.local), (16, own.remote)] {
+            match address {
+                IpAddr::V4(address) => key[place..place + 4].copy_from_slice(&address.octets()),
+                IpAddr::V6(address) => key[place..place + 16].copy_from_slice(&address.octets()),
+            }
+        }
+        let value = [&peer.to_ne_bytes()[..], &own.port.to_ne_bytes(), &own.ports.to_ne_bytes()].concat();
+        self.own_segments.update(&key, &value, MapFlags::ANY).map_err(io::Error::other)
     }
 
     /// What they counted so far.

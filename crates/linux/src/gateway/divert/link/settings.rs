@@ -17,6 +17,8 @@ pub struct Settings {
     pub control_port: u16,
     /// Some peers are told by networks.
     pub by_network: bool,
+    /// There are [`airtcp_core::OwnSegments`].
+    pub own_segments: bool,
     /// One pair for each peer.
     pub devices: Vec<Pair>,
 }
@@ -24,8 +26,8 @@ pub struct Settings {
 impl Settings {
     pub fn bytes(&self) -> Vec<u8> {
         let peers = self.devices.len() as u32;
-        let words =
-            [self.link, u32::from(self.has_mac), u32::from(self.control_port), peers, u32::from(self.by_network)];
+        let (has_mac, control_port) = (u32::from(self.has_mac), u32::from(self.control_port));
+        let words = [self.link, has_mac, control_port, peers, u32::from(self.by_network), u32::from(self.own_segments)];
         let unused = std::iter::repeat_n(Pair::default(), PEERS_MAX - self.devices.len());
         let devices = self.devices.iter().copied().chain(unused).flat_map(|pair| [pair.out, pair.r#in]);
         words.into_iter().chain(devices).flat_map(u32::to_ne_bytes).collect()

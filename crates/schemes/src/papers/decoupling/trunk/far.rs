@@ -23,6 +23,16 @@ impl Far {
         Far { end: end.trusting(), by_message: true }
     }
 
+    /// True for a segment of a control TCP.
+    pub(super) fn owns(&self, packet: &Packet) -> bool {
+        self.end.owns(packet)
+    }
+
+    /// The sending end is about to open its control TCPs anew.
+    pub(super) fn expect_anew(&mut self) {
+        self.end.expect_anew();
+    }
+
     /// A segment of a control TCP that came in a message.
     pub(super) fn handle_segment(&mut self, cx: &mut Context<'_>, segment: &Packet) {
         self.end.handle_control(cx.now(), segment);

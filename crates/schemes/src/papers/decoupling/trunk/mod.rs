@@ -5,8 +5,8 @@
 //! as in any router (DEC-19), and so does whatever goes the other way, at both. A full tunnel queue of a router drops.
 //! What the packets carry does not matter: a stream of datagrams is sent as TCP would, and not repeated (DEC-29).
 //!
-//! The control TCPs cross the path as segments of their own, or in messages between the two ends ([`Station`]): so it is
-//! between gateways, where segments would meet routers and hosts that know nothing of them.
+//! The control TCPs cross the path as segments of their own, or in messages between the two ends. Between gateways both is
+//! the work of a [`Station`], which says HELLO to the other, and is both ends of two trunks if each way has one.
 
 mod far;
 mod message;
@@ -24,7 +24,7 @@ pub use station::Station;
 
 use super::{Circuit, CircuitEnd};
 use crate::papers::decoupling::events;
-use crate::{End, Made, Placement, Reports, SchemeEntry, Site, settings_for};
+use crate::{End, Made, PathEnds, Placement, Reports, SchemeEntry, Site, settings_for};
 use airtcp_core::Instant;
 use airtcp_core::parameters::ParameterError;
 use airtcp_link::Queue;
@@ -43,26 +43,31 @@ pub const ENTRY: SchemeEntry = SchemeEntry {
 
 fn make(settings: &TrunkSettings, site: &mut Site<'_>) -> Made {
     settings.check()?;
-    let addresses = site.link.addresses;
-    if addresses.is_some() && settings.ends.carriage == Carriage::Tunnel {
+    let is_tunnel = settings.ends.carriage == Carriage::Tunnel;
+    if is_tunnel && matches!(site.link.ends, Some(PathEnds::Nodes(_))) {
         return Err(ParameterError::bad(
             "carriage",
             "in a scenario routers treat data and header packets alike; \"tunnel\" is for a gateway file, write direct",
         ));
     }
-    let are_segments = match settings.ends.headers {
-        None => addresses.is_some(),
-        Some(headers) => headers == Headers::Tcp,
-    };
-    if !are_segments {
-        return Ok(Box::new(Station::new(settings, site)));
-    }
-    let Some([local, remote]) = addresses else {
-        return Err(ParameterError::bad(
-            "headers",
-            "as segments the control TCPs need the addresses of both ends, which are known of a path between two nodes of \
-             a scenario; between gateways write udp",
-        ));
+    let [local, remote] = match (settings.ends.headers, site.link.ends) {
+        (None | Some(Headers::Tcp), Some(PathEnds::Nodes(addresses))) => addresses,
+        (None | Some(Headers::Udp), _) => return Ok(Box::new(Station::new(settings, site, None))),
+        (Some(Headers::Tcp), _) if is_tunnel => {
+            return Err(ParameterError::bad(
+                "headers",
+                "in a tunnel data and header packets are one flow, of messages; write udp, or carriage direct",
+            ));
+        }
+        (Some(Headers::Tcp), Some(PathEnds::Gateways(addresses))) => {
+            return Ok(Box::new(Station::new(settings, site, Some(addresses))));
+        }
+        (Some(Headers::Tcp), None) => {
+            return Err(ParameterError::bad(
+                "headers",
+                "as segments the control TCPs need the address of the other gateway: set `peer`, or write udp",
+            ));
+        }
     };
     Ok(match site.end {
         End::Near => {

@@ -11,7 +11,7 @@ use alloc::vec::Vec;
 choices! {
     /// How control TCPs cross the path.
     pub enum Headers {
-        /// As TCP segments of their own, 52 bytes long (IPv4).
+        /// As TCP segments of their own, 52 bytes long (IPv4). Between gateways nothing authenticates them.
         Tcp = "tcp",
         /// In messages between the two ends: UDP, with a MAC where the gateways have a key.
         Udp = "udp",
@@ -41,7 +41,7 @@ choices! {
 parameters! {
     /// Parameters of the two ends.
     pub struct EndSettings {
-        /// How header packets and their acknowledgments travel. If auto: as segments between two nodes of a scenario, in messages between two gateways.
+        /// How header packets and their acknowledgments travel, the same at both ends. If auto: as segments between two nodes of a scenario, in messages between two gateways.
         pub headers: Option<Headers> = None, "DEC-5; SPEC 7.3: prefer UDP";
         /// How data cross the path between two gateways: as they came, or in the flow of the header packets, so that routers cannot treat the two differently.
         pub carriage: Carriage = Carriage::Direct, "DEC-20, DEC-22; ours";

@@ -1,5 +1,5 @@
-//! One end of a trunk whose control TCPs travel in messages: the sending end, the receiving end, or both for a trunk each
-//! way. Between gateways it is always this.
+//! One end of a trunk between gateways: the sending end, the receiving end, or both for a trunk each way. Its control TCPs
+//! travel in messages, or as segments between the two gateways' addresses.
 //!
 //! The two ends say HELLO to each other. A far end that restarted, or was silent and is back, finds the control TCPs opened
 //! anew: no timer that grew during an outage is waited for. While the far end does not answer, or takes no control TCP,
@@ -12,10 +12,13 @@ use super::settings::{Carriage, Fail, TrunkSettings};
 use super::tunnel::Tunnel;
 use crate::egress::flow_queue;
 use crate::hop::hello_distance;
+use crate::papers::decoupling::settings::MAX_CONTROLS;
 use crate::papers::decoupling::{Circuit, CircuitEnd, events};
 use crate::peer::{Change, Peer};
 use crate::{End, Site};
-use airtcp_core::{Backlog, Context, Duration, Element, Event, Gauge, Instant, Packet, Peer as PeerId, Port, Traffic};
+use airtcp_core::{Backlog, Context, Duration, Element, Event, Gauge, Instant, Packet, Port, Traffic};
+use airtcp_core::{OwnSegments, Peer as PeerId};
+use core::net::IpAddr;
 
 /// A far end that answers and takes no control TCP for so long is not set up for it.
 const NOT_TAKEN_AFTER: Duration = Duration::from_secs(10);
@@ -38,24 +41,35 @@ pub struct Station {
     /// Virtual bytes acknowledged, and since when there are no more although data wait.
     acknowledged: (u64, Option<Instant>),
     is_lost: bool,
+    /// The control TCPs are segments, and not in messages.
+    segments: Option<OwnSegments>,
 }
 
 impl Station {
-    /// The element at one end, or both ends of a trunk each way; `settings` were checked.
-    pub fn new(settings: &TrunkSettings, site: &mut Site<'_>) -> Station {
+    /// The element at one end, or both ends of a trunk each way; `settings` were checked. The control TCPs are segments
+    /// between two addresses, this end's first, or travel in messages.
+    pub fn new(settings: &TrunkSettings, site: &mut Site<'_>, addresses: Option<[IpAddr; 2]>) -> Station {
         let ends = &settings.ends;
         let mut peer = Peer::new(ends.hello, ends.peer_timeout, None, site.rng.next_u64());
         peer.keep_distance(hello_distance(site.link.rate));
         let near = (site.end != End::Far).then(|| {
             // It connects when the far end is there.
-            let circuit = Circuit::new(&settings.circuit, NEAR, FAR, site.rng, Instant::ZERO);
+            let [local, remote] = addresses.unwrap_or([NEAR, FAR]);
+            let circuit = Circuit::new(&settings.circuit, local, remote, site.rng, Instant::ZERO);
             let queue = ends.queue.clone().unwrap_or_else(flow_queue);
             let circuit = circuit.with_queue(&queue, site.max_memory.0 / 4, site.rng);
+            if addresses.is_some() {
+                return Near::new(circuit, site.max_memory.0);
+            }
             let tunnel = (ends.carriage == Carriage::Tunnel).then(|| Tunnel::new(site.link.mtu, ends.clamp_mss));
             Near::by_message(circuit, site.max_memory.0, tunnel)
         });
-        let far =
-            (site.end != End::Near).then(|| Far::by_message(CircuitEnd::new(&settings.circuit, FAR, NEAR, site.rng)));
+        let far = (site.end != End::Near).then(|| {
+            let [local, remote] = addresses.unwrap_or([FAR, NEAR]);
+            let end = CircuitEnd::new(&settings.circuit, local, remote, site.rng);
+            if addresses.is_some() { Far::new(end) } else { Far::by_message(end) }
+        });
+        let (port, ports) = (settings.circuit.port, MAX_CONTROLS.into());
         Station {
             near,
             far,
@@ -66,6 +80,7 @@ impl Station {
             is_not_taken: false,
             acknowledged: (0, None),
             is_lost: false,
+            segments: addresses.map(|[local, remote]| OwnSegments { local, remote, port, ports }),
         }
     }
 
@@ -75,8 +90,9 @@ impl Station {
     }
 
     /// The other end is another process, or was silent: no control TCP of before is worth its timers. At the other end
-    /// their SYNs end what they were.
+    /// their SYNs end what they were; where these are segments that anybody can send, only after a HELLO.
     fn begin_anew(&mut self, cx: &mut Context<'_>) {
+        self.far.iter_mut().for_each(Far::expect_anew);
         if let Some(near) = &mut self.near {
             near.reopen(cx.now());
             near.drive(cx);
@@ -98,6 +114,21 @@ impl Station {
         let is_long = |since: Instant| cx.now().saturating_since(since) >= NOT_TAKEN_AFTER;
         self.is_not_taken = self.not_taken_since.is_some_and(is_long);
         self.look_for_acknowledgments(cx.now(), is_up);
+    }
+
+    /// What arrived on the link, where segments of the control TCPs do.
+    fn handle_arriving(&mut self, cx: &mut Context<'_>, packet: Packet) {
+        match (&mut self.near, &mut self.far) {
+            (_, Some(far)) if far.owns(&packet) => far.handle_packet(cx, Port::LINK, packet),
+            (Some(near), _) if near.circuit().owns(&packet) => {
+                // The control TCPs are opened anew when it says HELLO.
+                if self.peer.in_reach() {
+                    near.handle_answer(cx, &packet);
+                }
+                message::end(cx, packet);
+            }
+            _ => cx.send(Port::INNER, packet),
+        }
     }
 
     /// Header packets may be lost while HELLOs are not, which are fewer.
@@ -122,6 +153,10 @@ impl Element for Station {
         if self.near.is_some() { Traffic::Leaving } else { Traffic::Nothing }
     }
 
+    fn own_segments(&self) -> Option<OwnSegments> {
+        self.segments
+    }
+
     /// A header packet follows its data (DEC-9), and need not be the next behind them.
     fn messages_may_wait(&self) -> bool {
         true
@@ -129,6 +164,10 @@ impl Element for Station {
 
     fn handle_packet(&mut self, cx: &mut Context<'_>, port: Port, packet: Packet) {
         let is_up = self.is_up();
+        if port == Port::LINK && self.segments.is_some() {
+            self.handle_arriving(cx, packet);
+            return self.follow(cx);
+        }
         match &mut self.near {
             Some(near) if port == Port::INNER && (is_up || self.fail == Fail::Closed) => {
                 near.take(cx, packet);
@@ -155,6 +194,8 @@ impl Element for Station {
                     self.begin_anew(cx);
                 }
             }
+            // The other gateway has another `headers`.
+            Some(Message::Segment(..)) if self.segments.is_some() => {}
             Some(Message::Segment(Way::Out, segment)) => {
                 self.far.iter_mut().for_each(|far| far.handle_segment(cx, &segment));
             }
@@ -212,12 +253,16 @@ impl Element for Station {
         if self.is_lost {
             return Some(
                 "the other gateway answers, and no header packet of this trunk has been acknowledged for 10 s while packets wait: \
-                 something on the path drops most messages, or those behind data",
+                 something on the path drops most of what the gateways send each other, or what is behind data",
             );
         }
-        self.is_not_taken.then_some(
-            "the other gateway answers and does not take this trunk: leave out `direction` there, or write \"in\"",
-        )
+        self.is_not_taken.then_some(if self.segments.is_some() {
+            "the other gateway answers and does not take this trunk: it needs `headers = \"tcp\"` and the same `port`, too, \
+             a `direction` that is not \"out\", and nothing in between may drop TCP or change its addresses and ports"
+        } else {
+            "the other gateway answers and does not take this trunk: leave out `direction` there, or write \"in\", and have \
+             the same `headers` at both"
+        })
     }
 
     fn check(&self) -> Result<(), &'static str> {

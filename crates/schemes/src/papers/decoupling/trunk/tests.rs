@@ -13,17 +13,23 @@ use std::boxed::Box;
 use std::collections::{BTreeSet, VecDeque};
 use std::vec::Vec;
 
+mod segments;
 mod tunnel;
 
 const DELAY: Duration = Duration::from_millis(10);
 const MS: Duration = Duration::from_millis(1);
 
-fn station(settings: &[(&str, &str)], end: End, name: &str) -> Harness<Station> {
+/// The two gateways, where header packets are segments between them.
+const GATEWAYS: [IpAddr; 2] = [IpAddr::V4(Ipv4Addr::new(10, 9, 0, 1)), IpAddr::V4(Ipv4Addr::new(10, 9, 0, 2))];
+const SEGMENTS: (&str, &str) = ("headers", "tcp");
+
+fn station(settings: &[(&str, &str)], end: End, index: usize, name: &str) -> Harness<Station> {
+    let addresses = settings.contains(&SEGMENTS).then_some([GATEWAYS[index], GATEWAYS[1 - index]]);
     let settings = TrunkSettings::with(settings.iter().copied()).unwrap();
     settings.check().unwrap();
     let mut rng = Rng::derive(1, name);
     let mut site = Site { end, link: LinkFacts::default(), rng: &mut rng, max_memory: MAX_MEMORY, forecast: None };
-    Harness::new(Station::new(&settings, &mut site), name)
+    Harness::new(Station::new(&settings, &mut site, addresses), name)
 }
 
 /// True for a message to an end that is lost.
@@ -34,6 +40,12 @@ struct Pair {
     ends: [Harness<Station>; 2],
     settings: Vec<(&'static str, &'static str)>,
     messages: [VecDeque<(Instant, Vec<u8>)>; 2],
+    /// On their way to an end, of control TCPs; they come before its messages.
+    segments: [VecDeque<(Instant, Packet)>; 2],
+    /// How many left an end.
+    segments_left: [usize; 2],
+    /// All of them are lost.
+    loses_segments: bool,
     now: Instant,
     loses: Loses,
     /// Each message arrives so often.
@@ -53,9 +65,12 @@ struct Pair {
 impl Pair {
     fn new(settings: &[(&'static str, &'static str)], ends: [End; 2]) -> Pair {
         Pair {
-            ends: [station(settings, ends[0], "a"), station(settings, ends[1], "b")],
+            ends: [station(settings, ends[0], 0, "a"), station(settings, ends[1], 1, "b")],
             settings: settings.to_vec(),
             messages: Default::default(),
+            segments: Default::default(),
+            segments_left: [0; 2],
+            loses_segments: false,
             now: Instant::from_nanos(1 << 50),
             loses: Box::new(|_, _| false),
             copies: 1,
@@ -78,6 +93,10 @@ impl Pair {
             self.now += MS;
             for end in 0..2 {
                 let now = self.now + self.ahead[end];
+                while self.segments[end].front().is_some_and(|(at, _)| *at <= self.now) {
+                    let (_, segment) = self.segments[end].pop_front().unwrap();
+                    self.ends[end].packet(now, Port::LINK, segment);
+                }
                 while self.messages[end].front().is_some_and(|(at, _)| *at <= self.now) {
                     let (_, message) = self.messages[end].pop_front().unwrap();
                     self.ends[end].control(now, &message);
@@ -104,13 +123,21 @@ impl Pair {
         }
         self.arrived[end].append(&mut io.inner);
         self.lengths.extend(io.link.iter().map(Packet::wire_len));
-        let numbers = std::mem::take(&mut io.link).into_iter().map(|packet| number(&packet));
-        self.left[end].extend(numbers);
+        for packet in std::mem::take(&mut io.link) {
+            if packet.tcp().is_none() {
+                self.left[end].push(number(&packet));
+                continue;
+            }
+            self.segments_left[end] += 1;
+            if !self.loses_segments {
+                self.segments[1 - end].push_back((self.now + DELAY, packet));
+            }
+        }
     }
 
     /// Another process takes the place of an end.
     fn restart(&mut self, end: usize, role: End) {
-        self.ends[end] = station(&self.settings, role, "another");
+        self.ends[end] = station(&self.settings, role, end, "another");
     }
 
     fn is_open(&self, end: usize) -> bool {
