@@ -56,6 +56,11 @@ pub struct Pair {
 impl Pair {
     /// With both forwarders running. `link` are the settings of the link, `more` lines of both files.
     pub fn up(link: &[(&str, &str)], more: &str) -> Pair {
+        Pair::with(link, more, |_, _| Default::default())
+    }
+
+    /// The same with `tails` behind each file, which knows the addresses and the directory.
+    pub fn with(link: &[(&str, &str)], more: &str, tails: fn(&[IpAddr; 2], &Path) -> [String; 2]) -> Pair {
         let mut settings = LinkSettings::default();
         link.iter().for_each(|(key, value)| settings.set(key, &(*value).into()).expect("a setting"));
         let spec = TestbedSpec {
@@ -68,7 +73,8 @@ impl Pair {
         let directory = std::env::temp_dir().join(format!("{}-forwarders-{}", testbed.prefix(), std::process::id()));
         std::fs::create_dir_all(&directory).expect("a directory");
         let mut pair = Pair { testbed, directory, programs: [None, None] };
-        pair.configure(more);
+        let tails = tails(&pair.addresses(), &pair.directory);
+        pair.configure(more, &tails);
         pair.start(0);
         pair.start(1);
         pair.wait_until_up();
@@ -80,7 +86,7 @@ impl Pair {
         ["a", "b"].map(|node| self.testbed.address(node, Family::V4).expect("a node"))
     }
 
-    fn configure(&self, more: &str) {
+    fn configure(&self, more: &str, tails: &[String; 2]) {
         let key = self.directory.join("key");
         let mut file = std::fs::OpenOptions::new().create_new(true).write(true).mode(0o600).open(&key).expect("a key");
         file.write_all(b"a secret of this test alone").expect("a key");
@@ -105,6 +111,7 @@ impl Pair {
             } else {
                 text += &format!("allow = [\"{own}:{LEADS}\", \"{own}:1\", \"localhost:{LEADS}\"]\n");
             }
+            text += &tails[end];
             std::fs::write(self.directory.join(format!("{name}.toml")), text).expect("a file");
         }
     }
@@ -194,8 +201,8 @@ impl Pair {
     pub fn device(&self, end: usize) -> String {
         let names = || std::fs::read_to_string("/proc/thread-self/net/dev").expect("devices");
         let all = self.on(end, names);
-        let names = all.lines().filter_map(|line| Some(line.split_once(':')?.0.trim()));
-        names.filter(|name| *name != "lo").last().expect("a device").to_owned()
+        let mut names = all.lines().filter_map(|line| Some(line.split_once(':')?.0.trim()));
+        names.rfind(|name| *name != "lo").expect("a device").to_owned()
     }
 
     /// Fragments that the host has made of packets.
@@ -205,6 +212,11 @@ impl Pair {
             all.lines().filter(|line| line.starts_with("Ip:")).map(|line| line.split_whitespace().collect()).collect();
         let place = rows[0].iter().position(|name| *name == "FragCreates").expect("the counter");
         rows[1][place].parse().expect("a number")
+    }
+
+    /// Where files and sockets of this pair are.
+    pub fn directory(&self) -> &Path {
+        &self.directory
     }
 
     /// The port that leads to the server.
