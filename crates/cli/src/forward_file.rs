@@ -10,20 +10,29 @@
 //! listen = "127.0.0.1:8080"
 //! to = "server.example:80"
 //!
+//! [[stream]]                     # datagrams that are taken here; nothing is sent again
+//! listen = "127.0.0.1:5004"
+//! to = "10.2.0.7:5004"
+//!
 //! [decoupling]                   # the socket's own parameters
 //! shaper = true
+//!
+//! [streaming]                    # those of a stream's circuit
+//! vmss = 3000
 //! ```
 
 use crate::settings_file::{self, address, address_and_port, check_schema};
-use airtcp_core::parameters::Parameters;
+use airtcp_core::parameters::{ParameterError, Parameters};
 use airtcp_core::{ByteSize, Duration};
 use airtcp_experiment::scenario::{Entry, Keys, Origin, Place, ScenarioError, Value, parse};
 use airtcp_linux::forwarder::Config;
-use airtcp_linux::forwarder::config::{Forward, PORT};
+use airtcp_linux::forwarder::config::{Allowed, Forward, PORT, Stream};
 use airtcp_linux::forwarder::opening::Host;
+use airtcp_schemes::papers::decoupling::CircuitSettings;
 use std::path::Path;
 
-/// Keys of the file: key, example, meaning. In addition, the table `[decoupling]` holds the socket's parameters.
+/// Keys of the file: key, example, meaning. In addition, the table `[decoupling]` holds the socket's parameters, and `[streaming]`
+/// those of a stream's circuit.
 pub const KEYS: &[(&str, &str, &str)] = &[
     ("schema", "1", "version of the file format; required"),
     ("peer", "\"10.9.0.2:4792\"", "address of the other forwarder, and port if that is not 4792; required"),
@@ -35,6 +44,7 @@ pub const KEYS: &[(&str, &str, &str)] = &[
         "[\"10.2.0.0/16:*\"]",
         "what the peer may have opened here: networks, addresses, names or *, each with a port or *",
     ),
+    ("allow_streams", "[\"10.2.0.7:5004\"]", "the same for streams of datagrams"),
     ("keep_source", "false", "true: connections opened here come from the address that the peer names"),
     ("mtu", "1500", "longest datagram in IP bytes"),
     ("connections", "16384", "limit of the connections of both ends together"),
@@ -61,6 +71,16 @@ pub const FORWARD_KEYS: &[(&str, &str, &str)] = &[
     ("keep_source", "false", "true: the peer opens them from the application's own address"),
 ];
 
+/// Keys of a table `[[stream]]`: key, example, meaning.
+pub const STREAM_KEYS: &[(&str, &str, &str)] = &[
+    (
+        "listen",
+        "\"127.0.0.1:5004\"",
+        "where datagrams are taken: an address and a UDP port, or /path of a Unix socket, whose sender waits when the circuit is slower; required",
+    ),
+    ("to", "\"10.2.0.7:5004\"", "where the peer gives them out by UDP, a name is looked up there; required"),
+];
+
 /// Reads the file at `path`.
 ///
 /// # Errors
@@ -78,7 +98,8 @@ pub fn read(file: &str, text: &str) -> Result<Config, ScenarioError> {
     let origin = Origin { line: 1, ..Origin::of_file(file) };
     let keys = Keys::of_file(&table, &origin, "forward");
     check_schema(&keys)?;
-    let valid: Vec<&str> = KEYS.iter().map(|(key, ..)| *key).chain(["forward", "decoupling"]).collect();
+    let valid: Vec<&str> =
+        KEYS.iter().map(|(key, ..)| *key).chain(["forward", "stream", "decoupling", "streaming"]).collect();
     keys.only(&valid)?;
     let peer = address_and_port(&keys, keys.required("peer", "peer = \"10.9.0.2:4792\"")?, PORT)?;
     let key = keys.required("key", "key = \"/etc/airtcp/link.key\"")?;
@@ -90,11 +111,8 @@ pub fn read(file: &str, text: &str) -> Result<Config, ScenarioError> {
     if let Some(entry) = keys.table.get("listen") {
         config.listen = address(&keys, entry, PORT)?;
     }
-    if let Some(entry) = keys.table.get("allow") {
-        for (text, _) in keys.texts(entry, "a list of what may be opened")? {
-            config.allow.push(text.parse().map_err(|reason: String| keys.bad(entry, reason))?);
-        }
-    }
+    config.allow = allowed(&keys, "allow")?;
+    config.allow_streams = allowed(&keys, "allow_streams")?;
     config.keep_source = keys.value("keep_source")?.unwrap_or(config.keep_source);
     config.mtu = keys.value("mtu")?.unwrap_or(config.mtu);
     config.connections = keys.value::<u32>("connections")?.map_or(config.connections, |count| count as usize);
@@ -107,24 +125,37 @@ pub fn read(file: &str, text: &str) -> Result<Config, ScenarioError> {
     if let Some(directory) = keys.value::<String>("run_directory")? {
         config.run_directory = directory.into();
     }
-    config.forwards = forwards(&keys)?;
+    config.forwards = tables(&keys, "forward", forward)?;
+    config.streams = tables(&keys, "stream", stream)?;
     socket(&keys, &mut config)?;
+    circuit(&keys, &mut config)?;
     config.validate().map_err(|error| keys.refuse(error.key, error.sentence))?;
     Ok(config)
 }
 
-/// The tables `[[forward]]`.
-fn forwards(file: &Keys<'_>) -> Result<Vec<Forward>, ScenarioError> {
-    let Some(entry) = file.table.get("forward") else { return Ok(Vec::new()) };
-    let Value::List(items) = &entry.node.value else { return Err(file.wrong_type(entry, "tables [[forward]]")) };
-    let mut forwards = Vec::new();
+fn allowed(keys: &Keys<'_>, name: &str) -> Result<Vec<Allowed>, ScenarioError> {
+    let Some(entry) = keys.table.get(name) else { return Ok(Vec::new()) };
+    let texts = keys.texts(entry, "a list of what may be opened")?;
+    texts.iter().map(|(text, _)| text.parse().map_err(|reason: String| keys.bad(entry, reason))).collect()
+}
+
+/// The tables `[[name]]`, each read by `read`.
+fn tables<T>(
+    file: &Keys<'_>,
+    name: &'static str,
+    read: fn(&Keys<'_>) -> Result<T, ScenarioError>,
+) -> Result<Vec<T>, ScenarioError> {
+    let Some(entry) = file.table.get(name) else { return Ok(Vec::new()) };
+    let wanted = format!("tables [[{name}]]");
+    let Value::List(items) = &entry.node.value else { return Err(file.wrong_type(entry, &wanted)) };
+    let mut tables = Vec::new();
     for item in items {
-        let Value::Table(table) = &item.value else { return Err(file.wrong_type(entry, "tables [[forward]]")) };
-        let name = table.get("listen").and_then(|listen| listen.node.scalar());
-        let place = Place::Item { list: "forward".into(), name };
-        forwards.push(forward(&Keys { table, place, origin: &item.origin, show: file.show.clone() })?);
+        let Value::Table(table) = &item.value else { return Err(file.wrong_type(entry, &wanted)) };
+        let listen = table.get("listen").and_then(|listen| listen.node.scalar());
+        let place = Place::Item { list: name.into(), name: listen };
+        tables.push(read(&Keys { table, place, origin: &item.origin, show: file.show.clone() })?);
     }
-    Ok(forwards)
+    Ok(tables)
 }
 
 fn forward(keys: &Keys<'_>) -> Result<Forward, ScenarioError> {
@@ -145,6 +176,16 @@ fn forward(keys: &Keys<'_>) -> Result<Forward, ScenarioError> {
     Ok(Forward { listen, to, keep_source })
 }
 
+fn stream(keys: &Keys<'_>) -> Result<Stream, ScenarioError> {
+    let valid: Vec<&str> = STREAM_KEYS.iter().map(|(key, ..)| *key).collect();
+    keys.only(&valid)?;
+    let listen = keys.required("listen", "listen = \"127.0.0.1:5004\"")?;
+    let text = keys.scalar(listen, "an address and port, or a path")?;
+    let inlet = text.parse().map_err(|reason: String| keys.bad(listen, reason))?;
+    let to = destination(keys, keys.required("to", "to = \"10.2.0.7:5004\"")?)?;
+    Ok(Stream { listen: inlet, to })
+}
+
 fn destination(keys: &Keys<'_>, entry: &Entry) -> Result<(Host, u16), ScenarioError> {
     let text = keys.scalar(entry, "a host and port")?;
     let found = text.rsplit_once(':').and_then(|(host, port)| Some((Host::parse(host)?, port.parse().ok()?)));
@@ -154,11 +195,25 @@ fn destination(keys: &Keys<'_>, entry: &Entry) -> Result<(Host, u16), ScenarioEr
 
 /// The table `[decoupling]`.
 fn socket(keys: &Keys<'_>, config: &mut Config) -> Result<(), ScenarioError> {
-    let Some(entry) = keys.table.get("decoupling") else { return Ok(()) };
-    let keys = keys.below(entry, "decoupling")?;
-    keys.set_all(&mut config.reliable, &[], "a single value")?;
-    config.reliable.circuit.check().map_err(|error| {
-        let fields = config.reliable.fields();
+    parameters(keys, "decoupling", &mut config.reliable, |reliable| reliable.circuit.check())
+}
+
+/// The table `[streaming]`.
+fn circuit(keys: &Keys<'_>, config: &mut Config) -> Result<(), ScenarioError> {
+    parameters(keys, "streaming", &mut config.streaming, CircuitSettings::check)
+}
+
+fn parameters<P: Parameters>(
+    keys: &Keys<'_>,
+    table: &str,
+    settings: &mut P,
+    check: fn(&P) -> Result<(), ParameterError>,
+) -> Result<(), ScenarioError> {
+    let Some(entry) = keys.table.get(table) else { return Ok(()) };
+    let keys = keys.below(entry, table)?;
+    keys.set_all(settings, &[], "a single value")?;
+    check(settings).map_err(|error| {
+        let fields = settings.fields();
         let valid: Vec<&str> = fields.iter().map(|field| field.name).collect();
         let at = keys.table.get(error.key()).unwrap_or(entry);
         keys.parameter(at, error, &valid)

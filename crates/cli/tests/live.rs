@@ -263,6 +263,57 @@ fn live_short_requests_pass_a_queue_that_a_trunk_has_moved() {
 }
 
 #[test]
+fn live_a_greedy_stream_over_a_circuit_leaves_tcp_its_share() {
+    if cannot_run("live_a_greedy_stream_over_a_circuit_leaves_tcp_its_share") {
+        return;
+    }
+    let results = std::env::temp_dir().join(format!("airtcp-live-streaming-{}", std::process::id()));
+    let greedy = "vary.cases.stream=[{ label = \"greedy\", flows.stream.socket = \"streaming\", \
+                  flows.stream.socket_options = { recovery = \"newreno\", rto_tick = \"auto\" } }]";
+    let sets = ["duration=14s", "warmup=4s", "runs=1", "vary.flows.tcp.controller=[\"reno\"]", greedy];
+    let sets = sets.into_iter().flat_map(|set| ["--set", set]);
+    let places = ["run", "streaming", "--live", "--json", "--results", results.to_str().unwrap()];
+    let output = airtcp(&places.into_iter().chain(sets).collect::<Vec<_>>());
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output));
+    let summary: Value = serde_json::from_slice(&output.stdout).expect("stdout is JSON");
+    let flows = summary["cells"][0]["flows"].as_array().unwrap();
+    let goodput = |name: &str| {
+        let flow = flows.iter().find(|flow| flow["name"] == name).unwrap();
+        flow["goodput_bps"]["median"].as_f64().unwrap()
+    };
+    let [stream, tcp] = ["stream", "tcp"].map(goodput);
+    println!("stream {stream:.0}, Reno {tcp:.0}");
+    // It takes part, and no more than two Reno flows would of three.
+    assert!(stream > 0.03 * (stream + tcp) && stream < 0.67 * (stream + tcp), "{stream} beside {tcp}");
+    assert_eq!(summary["cells"][0]["checks"]["stream"], "passed");
+    std::fs::remove_dir_all(results).unwrap();
+}
+
+#[test]
+fn live_two_connections_through_forwarders_have_the_simulators_goodput_over_bit_errors() {
+    if cannot_run("live_two_connections_through_forwarders_have_the_simulators_goodput_over_bit_errors") {
+        return;
+    }
+    let results = std::env::temp_dir().join(format!("airtcp-live-bit-errors-{}", std::process::id()));
+    let cases = "vary.cases.sender=[{ label = \"future work\", flows.one.socket = \"decoupling\", flows.two.socket = \"decoupling\", \
+                 defaults.sockets.decoupling = { vmss = 3000, controls = 8, shaper = true, recovery = \"sack\" } }, \
+                 { label = \"CUBIC\" }]";
+    let run = |runs: &str, live: Option<&str>| -> [f64; 2] {
+        let sets = ["duration=14s", "warmup=5s", runs, cases].into_iter().flat_map(|set| ["--set", set]);
+        let places = ["run", "decoupling-live", "--json", "--results", results.to_str().unwrap()];
+        let output = airtcp(&places.into_iter().chain(sets).chain(live).collect::<Vec<_>>());
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output));
+        let summary: Value = serde_json::from_slice(&output.stdout).expect("stdout is JSON");
+        [0, 1].map(|cell| summary["cells"][cell]["goodput_bps"]["median"].as_f64().unwrap())
+    };
+    let ([simulated, _], [live, cubic]) = (run("runs=7", None), run("runs=1", Some("--live")));
+    println!("simulated {simulated:.0}, live {live:.0}, CUBIC {cubic:.0}");
+    assert!((0.75..1.25).contains(&(live / simulated)), "{live} live, {simulated} simulated");
+    assert!(live > 2.5 * cubic, "{live} beside {cubic} of CUBIC");
+    std::fs::remove_dir_all(results).unwrap();
+}
+
+#[test]
 fn live_a_program_of_the_users_runs_on_a_host_and_reaches_another() {
     if cannot_run("live_a_program_of_the_users_runs_on_a_host_and_reaches_another") {
         return;

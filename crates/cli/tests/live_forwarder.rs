@@ -8,9 +8,12 @@ use forwarder_support::{
     FORBIDDEN, Fate, NAMED, Pair, REFUSED, Server, client, elapsed, has_leftovers, serve_one, turn, wait_for,
 };
 use std::io::{ErrorKind, Read, Write};
-use std::net::{Shutdown, TcpStream};
+use std::net::{IpAddr, Shutdown, SocketAddr, TcpStream, UdpSocket};
+use std::os::unix::net::UnixDatagram;
+use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 const SIGSTOP: i32 = 19;
@@ -291,4 +294,92 @@ fn live_idle_connections_cost_little_and_still_work() {
     }
     assert_eq!(said, b"still here");
     wait_for("all to be over", || pair.count(0, "finished") == count as u64);
+}
+
+/// Where the near forwarder takes datagrams by UDP, and where the far one gives them out.
+const STREAM_TAKES: u16 = 5004;
+const STREAM_LEADS: u16 = 5005;
+/// Where it takes those that the far file does not allow.
+const STREAM_FORBIDDEN: u16 = 5006;
+/// Longest datagram at an MTU of 1500: IP 20, UDP 8, and 24 bytes of the forwarder's.
+const LONGEST: usize = 1448;
+const VIDEO: u64 = 100;
+
+fn tails([_, far]: &[IpAddr; 2], directory: &Path) -> [String; 2] {
+    let stream = |listen: String, port: u16| format!("[[stream]]\nlisten = \"{listen}\"\nto = \"{far}:{port}\"\n");
+    let near = [
+        stream(format!("127.0.0.1:{STREAM_TAKES}"), STREAM_LEADS),
+        stream(directory.join("inlet").display().to_string(), STREAM_LEADS),
+        stream(format!("127.0.0.1:{STREAM_FORBIDDEN}"), STREAM_FORBIDDEN),
+    ];
+    [near.concat(), format!("allow_streams = [\"{far}:{STREAM_LEADS}\"]\n")]
+}
+
+/// Reads in a thread, so that the socket's buffer stays empty, until there are `most` or nothing has come for two seconds: lengths and
+/// first bytes.
+fn drain(socket: &UdpSocket, most: u64) -> JoinHandle<Vec<(usize, u64)>> {
+    let socket = socket.try_clone().unwrap();
+    socket.set_read_timeout(Some(Duration::from_secs(2))).unwrap();
+    std::thread::spawn(move || read_all(&socket, most))
+}
+
+fn read_all(socket: &UdpSocket, most: u64) -> Vec<(usize, u64)> {
+    let mut buffer = [0; 2000];
+    let mut all = Vec::new();
+    while (all.len() as u64) < most {
+        let Ok(length) = socket.recv(&mut buffer) else { break };
+        all.push((length, u64::from_be_bytes(*buffer.first_chunk().unwrap())));
+    }
+    all
+}
+
+#[test]
+fn live_a_stream_of_50_packets_a_second_arrives_and_a_greedy_sender_waits() {
+    let Some(_turn) = turn("live_a_stream_of_50_packets_a_second_arrives") else { return };
+    let pair = Pair::with(&[("rate", "4Mbit"), ("delay", "10ms"), ("queue", "30packets")], "", tails);
+    let target = pair.on(1, || UdpSocket::bind(("0.0.0.0", STREAM_LEADS))).unwrap();
+    let source = pair.on(0, || UdpSocket::bind("127.0.0.1:0")).unwrap();
+    wait_for("both streams to be open", || pair.count(0, "streams_out") == 2);
+
+    // A video, with what is too long among it.
+    let to: SocketAddr = ([127, 0, 0, 1], STREAM_TAKES).into();
+    let video = drain(&target, VIDEO);
+    for number in 0..VIDEO {
+        let mut datagram = vec![0; LONGEST - number as usize];
+        datagram[..8].copy_from_slice(&number.to_be_bytes());
+        source.send_to(&datagram, to).unwrap();
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    source.send_to(&[0; LONGEST + 1], to).unwrap();
+    let expected: Vec<(usize, u64)> = (0..VIDEO).map(|number| (LONGEST - number as usize, number)).collect();
+    assert_eq!(video.join().unwrap(), expected);
+    assert_eq!((pair.count(0, "stream_sent"), pair.count(0, "stream_too_long")), (VIDEO, 1));
+    assert_eq!(["stream_received", "stream_lost", "stream_misordered"].map(|name| pair.count(1, name)), [VIDEO, 0, 0]);
+    assert!(pair.count(0, "stream_refused") > 0 && pair.count(1, "refused_not_allowed") > 0);
+
+    // Who sends as fast as he can waits for the circuit, and nothing is lost before it.
+    let greedy = UnixDatagram::unbound().unwrap();
+    greedy.connect(pair.directory().join("inlet")).unwrap();
+    let arriving = drain(&target, u64::MAX);
+    let (begun, mut sent) = (clock::now(), 0u64);
+    while elapsed(begun) < Duration::from_secs(3) {
+        let mut datagram = vec![0; LONGEST];
+        datagram[..8].copy_from_slice(&sent.to_be_bytes());
+        greedy.send(&datagram).unwrap();
+        sent += 1;
+    }
+    let (lasted, arrived) = (elapsed(begun), arriving.join().unwrap());
+    // What the link carries, and what waits in the sender's socket, the tunnel queue and the link's queue.
+    let most = 4_000_000 / 8 / 1500 * (lasted.as_millis() as u64) / 1000 + 200;
+    assert!((50..most).contains(&sent), "{sent} of {most} in {lasted:?}");
+    assert_eq!(pair.count(0, "stream_sent"), VIDEO + sent);
+    let [received, lost] = ["stream_received", "stream_lost"].map(|name| pair.count(1, name));
+    assert_eq!(received, VIDEO + arrived.len() as u64);
+    assert!((received + lost).abs_diff(VIDEO + sent) <= 30, "{received} and {lost} of {}", VIDEO + sent);
+    assert!(arrived.windows(2).all(|pair| pair[0].1 < pair[1].1), "out of order");
+
+    // By UDP the same sender loses what the circuit has no room for, at his own host, and that is counted.
+    let datagram = [0; LONGEST];
+    (0..5000).for_each(|_| assert_eq!(source.send_to(&datagram, to).unwrap(), LONGEST));
+    wait_for("the drops to be counted", || pair.count(0, "stream_dropped") > 3000);
 }

@@ -17,7 +17,7 @@ const STREAM: Duration = Duration::from_millis(2000);
 const PACKET: u32 = 1000;
 
 fn stream(path: &Path, family: Family, impairment: &[(&str, &str)], seed: u64) -> FlowResult {
-    let stream = Stream { pace: Pace::Every(Duration::from_millis(2)), packet: PACKET, dscp: 46 };
+    let stream = Stream { pace: Some(Pace::Every(Duration::from_millis(2))), via: None, packet: PACKET, dscp: 46 };
     let spec = FlowSpec {
         carrier: Carrier::Datagrams(stream),
         amount: Amount::Until(STREAM),

@@ -5,7 +5,7 @@ use airtcp_experiment::NotRun;
 use airtcp_experiment::scenario::FlowSpec;
 use airtcp_linux::traffic::{Carrier, Stream};
 use airtcp_schemes::papers::decoupling;
-use airtcp_schemes::papers::decoupling::datagrams::{DATAGRAM, StreamSettings};
+use airtcp_schemes::papers::decoupling::datagrams::{DATAGRAM, STREAMING, StreamSettings};
 use airtcp_schemes::socket::wireguard::WireguardSettings;
 use airtcp_schemes::socket::{SocketChoice, quic, wireguard};
 
@@ -13,8 +13,9 @@ use airtcp_schemes::socket::{SocketChoice, quic, wireguard};
 pub(super) fn carrier(flow: &FlowSpec) -> Result<Carrier, NotRun> {
     let socket = &flow.socket;
     let found = match socket.entry.slug {
-        _ if socket.is_tcp() || is_forwarded(flow) => Ok(Some(Carrier::Tcp)),
-        slug if slug == DATAGRAM.slug => stream(socket),
+        slug if socket.is_tcp() || slug == decoupling::socket::ENTRY.slug => Ok(Some(Carrier::Tcp)),
+        slug if slug == DATAGRAM.slug => stream(socket, StreamSettings::datagram()),
+        slug if slug == STREAMING.slug => stream(socket, StreamSettings::streaming()),
         slug if slug == quic::ENTRY.slug => Ok(Some(Carrier::Quic { receive_window: flow.config.receive_buffer.0 })),
         slug if slug == wireguard::ENTRY.slug => tunnel(socket),
         _ => Ok(None),
@@ -26,17 +27,17 @@ pub(super) fn carrier(flow: &FlowSpec) -> Result<Carrier, NotRun> {
     })
 }
 
-/// Whether the kernel's TCP reaches the other host over a forwarder at each.
+/// Whether the kernel's TCP, or a stream, reaches the other host over a forwarder at each.
 pub(super) fn is_forwarded(flow: &FlowSpec) -> bool {
-    flow.socket.entry.slug == decoupling::socket::ENTRY.slug
+    let slug = flow.socket.entry.slug;
+    slug == decoupling::socket::ENTRY.slug || slug == STREAMING.slug
 }
 
-fn stream(socket: &SocketChoice) -> Result<Option<Carrier>, ParameterError> {
-    let mut settings = StreamSettings::datagram();
+fn stream(socket: &SocketChoice, mut settings: StreamSettings) -> Result<Option<Carrier>, ParameterError> {
     read(socket, &mut settings)?;
     let source = settings.source;
-    let carrier = |pace| Carrier::Datagrams(Stream { pace, packet: source.packet, dscp: source.data_dscp });
-    Ok(source.pace().map(carrier))
+    let pace = source.pace();
+    Ok(Some(Carrier::Datagrams(Stream { pace, via: None, packet: source.packet, dscp: source.data_dscp })))
 }
 
 fn tunnel(socket: &SocketChoice) -> Result<Option<Carrier>, ParameterError> {
@@ -60,8 +61,12 @@ mod tests {
     #[test]
     fn a_stream_is_sent_live_as_the_file_says() {
         let socket = DATAGRAM.with([("every", "20ms"), ("packet", "200"), ("data_dscp", "46")]).unwrap();
-        let wanted = Stream { pace: Pace::Every(Duration::from_millis(20)), packet: 200, dscp: 46 };
-        assert_eq!(stream(&socket), Ok(Some(Carrier::Datagrams(wanted))));
+        let pace = Some(Pace::Every(Duration::from_millis(20)));
+        let wanted = Stream { pace, via: None, packet: 200, dscp: 46 };
+        assert_eq!(stream(&socket, StreamSettings::datagram()), Ok(Some(Carrier::Datagrams(wanted))));
+        let wanted = Stream { pace: None, via: None, packet: 1000, dscp: 0 };
+        let greedy = STREAMING.with([("packet", "1000")]).unwrap();
+        assert_eq!(stream(&greedy, StreamSettings::streaming()), Ok(Some(Carrier::Datagrams(wanted))));
     }
 
     #[test]

@@ -1,21 +1,24 @@
-//! The forwarders of a live run: an `airtcp forward` process at both hosts of each flow with a reliable decoupling socket,
-//! configured by a file as an operator would write it. The flow's kernel TCP runs from its sender to the one and from the
-//! other to its receiver, each on its host.
+//! The forwarders of a live run: an `airtcp forward` process at both hosts of each flow with a reliable decoupling socket or a
+//! stream over a circuit, configured by a file as an operator would write it. The flow's kernel TCP runs from its sender to the
+//! one and from the other to its receiver, each on its host; the stream's datagrams enter by a Unix socket, so that a greedy
+//! sender waits as that of the simulator does.
 
 use super::{carriers, failed};
 use crate::own_program::own_program;
-use airtcp_core::parameters::Field;
+use airtcp_core::parameters::{Field, Parameters};
 use airtcp_experiment::NotRun;
 use airtcp_experiment::scenario::{FlowSpec, IpVersion, ResolvedScenario};
 use airtcp_linux::forwarder;
+use airtcp_linux::forwarder::stream::AROUND;
 use airtcp_linux::gateway::status;
 use airtcp_linux::sys::entropy;
 use airtcp_linux::testbed::{Exec, Family, Program, Testbed};
-use airtcp_linux::traffic;
+use airtcp_linux::traffic::{self, Carrier, Stream};
+use airtcp_schemes::papers::decoupling::datagrams::{STREAMING, SourceSettings};
 use std::io::Write as _;
 use std::net::{IpAddr, SocketAddr};
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Ports of the first such flow: of datagrams, of the sender's forwarder, of the receiver. Those of the others follow.
 const DATAGRAMS: u16 = 4792;
@@ -29,11 +32,12 @@ const POLL: std::time::Duration = std::time::Duration::from_millis(20);
 pub(crate) struct Forwarders {
     /// Position of the flow, and its two processes.
     pairs: Vec<(usize, [Program; 2])>,
+    directory: PathBuf,
 }
 
 impl Forwarders {
     pub(super) fn start(testbed: &Testbed, cell: &ResolvedScenario, directory: &Path) -> Result<Self, NotRun> {
-        let mut forwarders = Forwarders { pairs: Vec::new() };
+        let mut forwarders = Forwarders { pairs: Vec::new(), directory: directory.to_owned() };
         for (index, flow) in cell.flows.iter().enumerate().filter(|(_, flow)| carriers::is_forwarded(flow)) {
             let pair = pair(testbed, cell, directory, index, flow)?;
             forwarders.pairs.push((index, pair));
@@ -52,6 +56,13 @@ impl Forwarders {
             return spec;
         }
         let [_, takes, leads] = ports(index);
+        if let Carrier::Datagrams(stream) = spec.carrier {
+            // As long on the wire as the scenario says, with what the forwarders put around it.
+            let packet = stream.packet.saturating_sub(AROUND as u32);
+            let via = Some(inlet(&self.directory, index));
+            let carrier = Carrier::Datagrams(Stream { packet, via, ..stream });
+            return traffic::FlowSpec { port: leads, carrier, ..spec };
+        }
         // The sender's own address is on its host only, and of the right family.
         traffic::FlowSpec { port: leads, via: Some(SocketAddr::new(spec.source, takes)), ..spec }
     }
@@ -59,6 +70,11 @@ impl Forwarders {
 
 fn ports(index: usize) -> [u16; 3] {
     [DATAGRAMS, TAKES, LEADS].map(|first| first + index as u16)
+}
+
+/// Where datagrams of the flow enter.
+fn inlet(directory: &Path, index: usize) -> PathBuf {
+    directory.join(format!("stream{index}"))
 }
 
 fn name(index: usize, end: usize) -> String {
@@ -113,12 +129,18 @@ fn file_of(index: usize, end: usize, addresses: &[IpAddr; 2], key: &Path, direct
     };
     put(format!("buffer = \"{buffer}B\"\nmtu = {}", flow.config.mtu));
     let leads = at(1, leads);
-    put(match end {
-        0 => format!("[[forward]]\nlisten = \"{}\"\nto = \"{leads}\"", at(0, takes)),
-        _ => format!("allow = [\"{leads}\"]"),
+    let is_stream = flow.socket.entry.slug == STREAMING.slug;
+    put(match (end, is_stream) {
+        (0, false) => format!("[[forward]]\nlisten = \"{}\"\nto = \"{leads}\"", at(0, takes)),
+        (0, true) => format!("[[stream]]\nlisten = \"{}\"\nto = \"{leads}\"", inlet(directory, index).display()),
+        (_, false) => format!("allow = [\"{leads}\"]"),
+        (_, true) => format!("allow_streams = [\"{leads}\"]"),
     });
-    put("[decoupling]".into());
-    for Field { name, value, .. } in flow.socket.settings.fields() {
+    put(if is_stream { "[streaming]" } else { "[decoupling]" }.into());
+    // Those are about who sends.
+    let source = SourceSettings::default().fields();
+    let is_source = |field: &Field| is_stream && source.iter().any(|own| own.name == field.name);
+    for Field { name, value, .. } in flow.socket.settings.fields().into_iter().filter(|field| !is_source(field)) {
         // A value that is a table stands for itself.
         let is_bare = value.starts_with('{');
         put(if is_bare { format!("{name} = {value}") } else { format!("{name} = \"{value}\"") });

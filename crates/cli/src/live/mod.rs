@@ -1,7 +1,7 @@
 //! The live world: the same scenario on kernel TCP, and UDP, between network namespaces of this machine.
 //!
 //! Each run builds its own testbed, starts one `airtcp gateway` per element of the scheme, and an `airtcp
-//! forward` at both hosts of a flow with a decoupling socket, as an operator would, tests
+//! forward` at both hosts of a flow with a decoupling socket or a stream over a circuit, as an operator would, tests
 //! the emulated links, runs the flows and takes everything down again. Runs follow each other strictly: they measure
 //! time.
 
@@ -28,7 +28,7 @@ use airtcp_experiment::{NotRun, ResolvedScenario, RunOutcome, World};
 use airtcp_linux::emulator;
 use airtcp_linux::testbed::{Family, TestbedError};
 use airtcp_linux::traffic::{
-    self, Amount, FlowResult, FlowSpec, ProbeResult, ProbeSpec, RequestsResult, RunningFlow, RunningProbe,
+    self, Amount, Carrier, FlowResult, FlowSpec, ProbeResult, ProbeSpec, RequestsResult, RunningFlow, RunningProbe,
     RunningRequests, TrafficError,
 };
 use airtcp_tcp::Config;
@@ -132,7 +132,14 @@ fn refuse_what_is_not_emulated(cell: &ResolvedScenario) -> Result<(), NotRun> {
 /// A live run takes the kernel's TCP as it is: what the file says about endpoints beyond that would be a lie.
 fn refuse_what_the_kernel_decides(cell: &ResolvedScenario) -> Result<(), NotRun> {
     for flow in &cell.flows {
-        carriers::carrier(flow)?;
+        if let Carrier::Datagrams(stream) = carriers::carrier(flow)? {
+            if carriers::is_forwarded(flow) && stream.dscp > 0 {
+                let name = &flow.name;
+                return Err(NotRun::Skipped(format!("flow '{name}' sets 'data_dscp', which forwarders do not keep")));
+            }
+            // Without a TCP its other keys say nothing.
+            continue;
+        }
         let ours = Config { receive_buffer: flow.config.receive_buffer, ..Config::without_habits() };
         if carriers::is_forwarded(flow) && flow.config == ours {
             // The data TCP of a forwarder, which the kernel has no say in.

@@ -85,6 +85,7 @@ const BUILT_IN: &[(&str, &str)] = &[
     ("trunk", include_str!("../../../../scenarios/trunk.toml")),
     ("decoupling-socket", include_str!("../../../../scenarios/decoupling-socket.toml")),
     ("decoupling-live", include_str!("../../../../scenarios/decoupling-live.toml")),
+    ("streaming", include_str!("../../../../scenarios/streaming.toml")),
     ("router-queue", include_str!("../../../../scenarios/router-queue.toml")),
     ("shared-hop", include_str!("../../../../scenarios/shared-hop.toml")),
     ("newzag-harm", include_str!("../../../../scenarios/newzag-harm.toml")),

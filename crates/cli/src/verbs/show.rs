@@ -313,17 +313,23 @@ fn forward() -> Topic {
     let example = format!(
         "# The file of one forwarder; the other's has the other's address in `peer`.\n{}\n\
          # What is taken here; several tables are possible, and none where all is taken at the other end.\n\
-         [[forward]]\n{}\n# [decoupling]                          # the socket's parameters (airtcp show sockets)\n",
+         [[forward]]\n{}\n# Datagrams, of which nothing is sent again; one way, so an answer needs a table of the other end.\n# [[stream]]\n{}\n\
+         # [decoupling]                          # the socket's parameters (airtcp show sockets)\n\
+         # [streaming]                           # those of a stream's circuit, all but the first four of `streaming` there\n",
         lines(forward_file::KEYS),
         lines(forward_file::FORWARD_KEYS),
+        lines(forward_file::STREAM_KEYS).lines().map(|line| format!("# {line}\n")).collect::<String>(),
     );
     Topic {
         name: "forward".into(),
-        about: "A forwarder's file: which TCP connections it takes, and what its peer may open here.".into(),
-        notes: vec!["The parameters of the decoupling socket are in a table [decoupling].".into()],
+        about: "A forwarder's file: which TCP connections and streams of datagrams it takes, and what its peer may open here.".into(),
+        notes: vec![
+            "The parameters of the decoupling socket are in a table [decoupling], those of a stream's circuit in [streaming].".into(),
+        ],
         sections: vec![
             Section { title: "at the top level".into(), keys: plain_keys(forward_file::KEYS) },
             Section { title: "in [[forward]]".into(), keys: plain_keys(forward_file::FORWARD_KEYS) },
+            Section { title: "in [[stream]]".into(), keys: plain_keys(forward_file::STREAM_KEYS) },
         ],
         example,
     }

@@ -59,6 +59,11 @@ pub struct Pair {
 impl Pair {
     /// With both forwarders running. `link` are the settings of the link, `more` lines of both files.
     pub fn up(link: &[(&str, &str)], more: &str) -> Pair {
+        Pair::with(link, more, |_, _| Default::default())
+    }
+
+    /// The same with `tails` behind each file, which knows the addresses and the directory.
+    pub fn with(link: &[(&str, &str)], more: &str, tails: fn(&[IpAddr; 2], &Path) -> [String; 2]) -> Pair {
         let mut settings = LinkSettings::default();
         link.iter().for_each(|(key, value)| settings.set(key, &(*value).into()).expect("a setting"));
         let spec = TestbedSpec {
@@ -71,7 +76,8 @@ impl Pair {
         let directory = std::env::temp_dir().join(format!("{}-forwarders-{}", testbed.prefix(), std::process::id()));
         std::fs::create_dir_all(&directory).expect("a directory");
         let mut pair = Pair { testbed, directory, programs: [None, None] };
-        pair.configure(more);
+        let tails = tails(&pair.addresses(), &pair.directory);
+        pair.configure(more, &tails);
         pair.start(0);
         pair.start(1);
         pair.wait_until_up();
@@ -83,7 +89,7 @@ impl Pair {
         ["a", "b"].map(|node| self.testbed.address(node, Family::V4).expect("a node"))
     }
 
-    fn configure(&self, more: &str) {
+    fn configure(&self, more: &str, tails: &[String; 2]) {
         let key = self.directory.join("key");
         let mut file = std::fs::OpenOptions::new().create_new(true).write(true).mode(0o600).open(&key).expect("a key");
         file.write_all(b"a secret of this test alone").expect("a key");
@@ -108,6 +114,7 @@ impl Pair {
             } else {
                 text += &format!("allow = [\"{own}:{LEADS}\", \"{own}:1\", \"localhost:{LEADS}\"]\n");
             }
+            text += &tails[end];
             std::fs::write(self.directory.join(format!("{name}.toml")), text).expect("a file");
         }
     }
@@ -214,6 +221,11 @@ impl Pair {
             all.lines().filter(|line| line.starts_with("Ip:")).map(|line| line.split_whitespace().collect()).collect();
         let place = rows[0].iter().position(|name| *name == "FragCreates").expect("the counter");
         rows[1][place].parse().expect("a number")
+    }
+
+    /// Where files and sockets of this pair are.
+    pub fn directory(&self) -> &Path {
+        &self.directory
     }
 
     /// The port that leads to the server.

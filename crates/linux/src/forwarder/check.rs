@@ -31,6 +31,16 @@ pub fn check(config: &Config) -> Vec<Finding> {
             }
         });
     }
+    for stream in &config.streams {
+        let at = &stream.listen;
+        findings.push(match at.open() {
+            Ok(_) => Finding::good(format!("datagrams are taken at {at}")),
+            Err(error) => {
+                let what = format!("datagrams cannot be taken at {at}: {error}");
+                Finding::refusal(what, "set another `listen` in this [[stream]]")
+            }
+        });
+    }
     if config.keep_source && !has_net_admin() {
         let what = "`keep_source` needs CAP_NET_ADMIN, which this process does not have";
         findings.push(Finding::refusal(what, "run it as root, or leave out `keep_source`"));

@@ -1,10 +1,15 @@
 //! What a forwarder is told.
 
+use super::LineKey;
 use super::opening::Host;
+use super::stream;
 use crate::gateway::config::{REALTIME_PRIORITY, RUN_DIRECTORY};
+use crate::sys::datagram_socket::DatagramSocket;
 use airtcp_core::{ByteSize, Duration};
+use airtcp_schemes::papers::decoupling::CircuitSettings;
 use airtcp_schemes::papers::decoupling::socket::ReliableSettings;
 use std::fmt;
+use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -16,7 +21,7 @@ const MTU: std::ops::RangeInclusive<u32> = 576..=9000;
 /// Connections that the numbers and a process have room for.
 const CONNECTIONS_MAX: usize = 1 << 20;
 /// Descriptors beside those of connections.
-const OTHER_DESCRIPTORS: u64 = 128;
+const OTHER_DESCRIPTORS: u64 = 128 + 2 * LineKey::STREAMS as u64;
 /// Least buffer of a connection.
 pub const LEAST_BUFFER: ByteSize = ByteSize(64 << 10);
 
@@ -29,6 +34,58 @@ pub struct Forward {
     pub to: Option<(Host, u16)>,
     /// The far end uses the application's own address.
     pub keep_source: bool,
+}
+
+/// Where datagrams of an application are taken.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Inlet {
+    /// A UDP port. Its sender is not told that the circuit is slower.
+    Udp(SocketAddr),
+    /// The path of a Unix socket, whose sender waits.
+    Unix(PathBuf),
+}
+
+impl FromStr for Inlet {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Inlet, String> {
+        if text.starts_with('/') {
+            return Ok(Inlet::Unix(text.into()));
+        }
+        let hint = "write an address and a port, 127.0.0.1:5004, or the path of a Unix socket, /run/camera";
+        text.parse().map(Inlet::Udp).map_err(|_| format!("datagrams cannot be taken at '{text}'; {hint}"))
+    }
+}
+
+impl fmt::Display for Inlet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Inlet::Udp(address) => write!(f, "{address}"),
+            Inlet::Unix(path) => write!(f, "{}", path.display()),
+        }
+    }
+}
+
+impl Inlet {
+    /// The socket there.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn open(&self) -> io::Result<DatagramSocket> {
+        match self {
+            Inlet::Udp(address) => DatagramSocket::udp(*address),
+            Inlet::Unix(path) => DatagramSocket::unix(path),
+        }
+    }
+}
+
+/// A stream of datagrams that this end takes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stream {
+    /// Where.
+    pub listen: Inlet,
+    /// Where the far end gives them out.
+    pub to: (Host, u16),
 }
 
 /// What the peer may have opened here.
@@ -119,6 +176,10 @@ pub struct Config {
     pub forwards: Vec<Forward>,
     /// What the peer may have opened here.
     pub allow: Vec<Allowed>,
+    /// Streams that this end takes.
+    pub streams: Vec<Stream>,
+    /// Where the peer may have datagrams led to from here.
+    pub allow_streams: Vec<Allowed>,
     /// The peer may name the address that a connection comes from.
     pub keep_source: bool,
     /// Priority under SCHED_FIFO; `None` runs as a normal task, whose acknowledgments wait behind other programs.
@@ -127,6 +188,8 @@ pub struct Config {
     pub run_directory: PathBuf,
     /// The decoupling socket.
     pub reliable: ReliableSettings,
+    /// The circuit of a stream.
+    pub streaming: CircuitSettings,
 }
 
 /// Why a configuration makes no sense: the key of the file, and a sentence.
@@ -160,10 +223,13 @@ impl Config {
             silence: Duration::from_secs(20),
             forwards: Vec::new(),
             allow: Vec::new(),
+            streams: Vec::new(),
+            allow_streams: Vec::new(),
             keep_source: false,
             realtime: Some(REALTIME_PRIORITY),
             run_directory: RUN_DIRECTORY.into(),
             reliable: super::settings::reliable(),
+            streaming: CircuitSettings::default(),
         }
     }
 
@@ -204,11 +270,23 @@ impl Config {
         if self.realtime.is_some_and(|priority| !(1..=99).contains(&priority)) {
             return refuse("realtime", "use 1 to 99, or 0 for a normal task".into());
         }
-        if self.forwards.is_empty() && self.allow.is_empty() {
-            let sentence = "nothing is taken here and nothing may be opened here; add a table [[forward]], or `allow`";
+        if self.streams.len() > LineKey::STREAMS as usize {
+            let sentence = format!("{} streams; write {} or fewer", self.streams.len(), LineKey::STREAMS);
+            return refuse("stream", sentence);
+        }
+        let takes_nothing = self.forwards.is_empty() && self.streams.is_empty();
+        if takes_nothing && self.allow.is_empty() && self.allow_streams.is_empty() {
+            let sentence = "nothing is taken here and nothing may be opened here; \
+                            add a table [[forward]] or [[stream]], or `allow` or `allow_streams`";
             return refuse("allow", sentence.into());
         }
         Ok(())
+    }
+
+    /// Bytes of the longest datagram of an application that fits.
+    pub fn longest_datagram(&self) -> usize {
+        let around = if self.peer.is_ipv4() { 28 } else { 48 };
+        (self.mtu as usize).saturating_sub(around + stream::AROUND)
     }
 
     /// Descriptors that it may need.

@@ -4,6 +4,7 @@ mod applications;
 mod counts;
 mod datagrams;
 mod error;
+mod streams;
 
 pub use error::DaemonError;
 
@@ -15,6 +16,7 @@ use super::exchange::{Event, Exchange, Limits};
 use super::resolver::Resolver;
 use super::settings::line_settings;
 use super::status::{Facts, Status};
+use super::streams::{StreamSettings, Streams};
 use crate::gateway::control::Secret;
 use crate::gateway::status::StatusServer;
 use crate::sys::epoll::{EventSet, Ready};
@@ -42,6 +44,7 @@ const DATAGRAMS: u64 = 1 << 60;
 const SIGNALS: u64 = (1 << 60) + 1;
 const NAMES: u64 = (1 << 60) + 2;
 const LISTENERS: u64 = 1 << 61;
+const INLETS: u64 = 1 << 62;
 
 /// A forwarder that runs.
 pub struct Daemon {
@@ -55,6 +58,11 @@ pub struct Daemon {
     association: Association,
     exchange: Exchange,
     apps: BTreeMap<LineKey, App>,
+    streams: Streams,
+    /// By place in the file.
+    taken: Vec<streams::Taken>,
+    /// Where streams of the peer lead.
+    given: BTreeMap<LineKey, UdpSocket>,
     /// Names that are looked up, and the address to come from.
     resolving: BTreeMap<LineKey, Option<SocketAddr>>,
     /// Its host has to acknowledge something.
@@ -91,6 +99,7 @@ impl Daemon {
             let refused = |source| DaemonError::Listen { listen: forward.listen, source };
             listeners.push((listener.map_err(refused)?, forward.clone()));
         }
+        let taken = streams::open(&config)?;
         let no_socket = |source| DaemonError::Status { directory: config.run_directory.display().to_string(), source };
         let status = StatusServer::open(&config.run_directory, &config.name).map_err(no_socket)?;
         let resolver = Resolver::start()?;
@@ -101,15 +110,22 @@ impl Daemon {
         for (index, (listener, _)) in listeners.iter().enumerate() {
             set.add_readable(listener.as_fd(), LISTENERS + index as u64)?;
         }
+        for (place, taken) in taken.iter().enumerate() {
+            set.add_changes(taken.socket.fd(), INLETS + place as u64)?;
+        }
         let now = clock::now();
         let seed = u64::from_be_bytes(entropy::bytes()?);
         let mut settings = line_settings(config.mtu, config.peer.is_ipv4(), config.buffer);
         settings.reliable = config.reliable.clone();
         let limits = Limits { connections: config.connections, memory: config.memory.0 };
+        let streaming = StreamSettings { circuit: config.streaming.clone(), is_ipv4: config.peer.is_ipv4() };
         Ok(Daemon {
             association: Association::new(local, config.peer, secret, entropy::bytes()?, now),
             exchange: Exchange::new(settings, limits, seed),
             apps: BTreeMap::new(),
+            streams: Streams::new(streaming, &streams::openings(&config), seed, now),
+            taken,
+            given: BTreeMap::new(),
             resolving: BTreeMap::new(),
             awaited: BTreeSet::new(),
             short: BTreeSet::new(),
@@ -154,7 +170,9 @@ impl Daemon {
             self.beat(now);
             self.look(now);
             self.exchange.handle_timeout(now);
+            self.streams.handle_timeout(now);
             self.settle(now);
+            self.take_datagrams(now);
             self.transmit(now);
             // What transmitting has settled.
             self.settle(now);
@@ -166,7 +184,8 @@ impl Daemon {
             return Duration::ZERO;
         }
         let look = (!self.awaited.is_empty()).then_some(self.next_look);
-        let deadlines = [Some(self.association.poll_timeout()), self.exchange.poll_timeout(), look];
+        let deadlines =
+            [Some(self.association.poll_timeout()), self.exchange.poll_timeout(), self.streams.poll_timeout(), look];
         let next = deadlines.into_iter().flatten().fold(self.next_beat, Instant::min);
         next.saturating_since(now)
     }
@@ -175,6 +194,7 @@ impl Daemon {
         match event.token {
             DATAGRAMS | SIGNALS => {}
             NAMES => self.take_answers(now),
+            token if token >= INLETS => self.taken[(token - INLETS) as usize].ready(),
             token if token >= LISTENERS => self.accept(now, (token - LISTENERS) as usize),
             token => self.handle_app(now, key_of(token), event),
         }
@@ -189,6 +209,7 @@ impl Daemon {
         if self.exchange.has_memory() {
             std::mem::take(&mut self.short).into_iter().for_each(|key| self.pump(now, key));
         }
+        self.answer_streams();
         while let Some(event) = self.exchange.poll_event() {
             match event {
                 Event::Asked(key, opening) => self.asked(now, key, opening),
@@ -227,16 +248,18 @@ impl Daemon {
         let fresh = || entropy::bytes().unwrap_or([0; 32]);
         if self.association.gives_up(now, self.config.silence, fresh) {
             self.counts.gave_up += 1;
-            self.exchange.forget_peer(libc::ETIMEDOUT as u16);
+            self.forget_peer(now, libc::ETIMEDOUT);
         }
         let held = self.apps.values().filter_map(|app| app.pump.as_ref()).map(|pump| pump.held() as u64).sum();
         self.counts.bytes_held = held;
+        self.counts.stream_dropped = self.dropped();
         let facts = Facts {
             name: &self.config.name,
             peer: self.config.peer.to_string(),
             uptime_ns: now.saturating_since(self.started).as_nanos(),
             association: &self.association,
             exchange: &self.exchange,
+            streams: &self.streams,
             applications: self.apps.len(),
             counts: self.counts.named(),
         };

@@ -157,6 +157,7 @@ impl Exchange {
         };
         match front.kind {
             Kind::Message => self.handle_message(&front, frame),
+            Kind::Datagram => self.tallies.malformed += 1,
             _ if self.lines.contains_key(&front.key) => self.handle_segment(now, &front, frame),
             Kind::Open if !front.key.is_ours => self.handle_open(now, &front, frame),
             // A control TCP's SYN, which leaves together with the data TCP's: that one was lost, and comes again.

@@ -1,4 +1,5 @@
-//! What is in a datagram between two forwarders: a segment of one of a connection's TCPs, as short as it can be written.
+//! What is in a datagram between two forwarders: a segment of one of a connection's TCPs, as short as it can be written, or
+//! a datagram of a stream.
 //!
 //! ```text
 //!  0      1            4        8
@@ -45,10 +46,13 @@ pub enum Kind {
     Control,
     /// A segment of the end of a control TCP that acknowledges them.
     ControlAck,
+    /// A datagram of a stream ([`super::stream`]).
+    Datagram,
 }
 
 impl Kind {
-    const ALL: [(Kind, u8); 6] = [
+    const ALL: [(Kind, u8); 7] = [
+        (Kind::Datagram, 0),
         (Kind::Message, 1),
         (Kind::Open, 3),
         (Kind::Data, 4),
@@ -130,7 +134,7 @@ impl Ends {
         match kind {
             Kind::Header | Kind::Control => (own, self.control_port),
             Kind::ControlAck => (self.control_port, own),
-            Kind::Message | Kind::Open | Kind::Data => {
+            Kind::Message | Kind::Open | Kind::Data | Kind::Datagram => {
                 let (local, remote) = Ends::data_ports(is_ours);
                 (remote, local)
             }

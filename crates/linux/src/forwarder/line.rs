@@ -5,6 +5,7 @@
 //! acknowledged every byte ([`Line::may_end_application`]). So an end that an application sees, when it has closed, says that
 //! all of its own has arrived, and a forwarder that is killed before leaves an error, never an end.
 
+use super::control_starts::ControlStarts;
 use super::frame::{self, Ends, Front, Kind};
 use super::line_key::LineKey;
 use super::record::{self, HEADER_LEN, LENGTH_MAX, Malformed, Reader, Record};
@@ -34,8 +35,7 @@ pub struct Line {
     duplex: Duplex,
     /// Where it is to lead, encoded: stands in front of our SYN.
     opening: Vec<u8>,
-    /// By control TCP of the peer's circuit, the number behind our SYN.
-    own_starts: Vec<Option<u32>>,
+    starts: ControlStarts,
     /// Records that the send buffer has no room for yet.
     pending: VecDeque<Bytes>,
     reader: Reader,
@@ -78,7 +78,7 @@ impl Line {
             ends: Ends::new(key.is_ours, duplex.control_port()),
             duplex,
             opening: Vec::new(),
-            own_starts: Vec::new(),
+            starts: ControlStarts::default(),
             pending: VecDeque::new(),
             reader: Reader::default(),
             piece: Bytes::new(),
@@ -92,8 +92,7 @@ impl Line {
 
     /// Takes a frame of this connection; false if it is not a segment.
     pub fn handle(&mut self, now: Instant, front: &Front, body: Bytes) -> bool {
-        let own_start = self.own_starts.get(usize::from(front.control)).copied().flatten();
-        let Some(packet) = frame::take_segment(front, body, &self.ends, own_start) else { return false };
+        let Some(packet) = frame::take_segment(front, body, &self.ends, self.starts.of(front)) else { return false };
         self.duplex.handle_packet(now, &packet);
         true
     }
@@ -119,21 +118,11 @@ impl Line {
                 out.put_u16(self.opening.len() as u16);
                 out.put_slice(&self.opening);
             }
-            if kind == Kind::ControlAck {
-                self.note_own_start(control, packet.tcp().filter(|tcp| tcp.flags.syn()).map(|tcp| tcp.sequence));
-            }
+            self.starts.note(kind, control, &packet);
             frame::put_segment(kind, &packet, out);
             return true;
         }
         false
-    }
-
-    fn note_own_start(&mut self, control: u8, syn: Option<SeqNum>) {
-        let (Some(syn), at) = (syn, usize::from(control)) else { return };
-        if self.own_starts.len() <= at {
-            self.own_starts.resize(at + 1, None);
-        }
-        self.own_starts[at] = Some(syn.0.wrapping_add(1));
     }
 
     /// The earliest deadline.

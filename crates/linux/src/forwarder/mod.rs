@@ -7,7 +7,7 @@
 //! ```
 //!
 //! - Without I/O: [`frame`] and [`record`] are what is written, [`seal`] says what is the peer's, [`line`] is one connection,
-//!   [`exchange`] all of them.
+//!   [`exchange`] all of them; [`stream`] is one stream of datagrams (DEC-29), [`streams`] all of them.
 //! - With it: [`daemon`] is the loop, [`application`] a kernel socket, [`resolver`] looks names up, [`association`] says who the
 //!   peer is, [`status`] what is told.
 
@@ -15,6 +15,7 @@ mod application;
 mod association;
 pub mod check;
 pub mod config;
+mod control_starts;
 pub mod daemon;
 pub mod exchange;
 mod frame;
@@ -30,6 +31,10 @@ mod resolver;
 mod seal;
 pub mod settings;
 pub mod status;
+pub mod stream;
+pub mod streams;
+#[cfg(test)]
+mod streams_tests;
 mod tallies;
 
 pub use config::{Config, ConfigError};

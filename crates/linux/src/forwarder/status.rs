@@ -2,6 +2,7 @@
 
 use super::association::Association;
 use super::exchange::Exchange;
+use super::streams::Streams;
 use crate::gateway::control::{Ignored, PeerState};
 use crate::gateway::status::{Report, table};
 use airtcp_core::Instant;
@@ -48,6 +49,7 @@ pub(super) struct Facts<'a> {
     pub uptime_ns: u64,
     pub association: &'a Association,
     pub exchange: &'a Exchange,
+    pub streams: &'a Streams,
     pub applications: usize,
     /// Counters of the loop.
     pub counts: Vec<(&'static str, u64)>,
@@ -71,7 +73,9 @@ impl Status {
             ("frame_early", refused.early),
         ];
         let tallies = exchange.tallies();
-        let named = tallies.named().into_iter().chain(facts.counts.iter().copied());
+        let streams = facts.streams.named();
+        let named = tallies.named().into_iter().chain(streams).chain(facts.counts.iter().copied());
+        let (streams_out, streams_in) = facts.streams.count_open();
         Status {
             schema: SCHEMA.to_owned(),
             name: facts.name.to_owned(),
@@ -86,6 +90,9 @@ impl Status {
                 ("memory", exchange.memory()),
                 ("memory_max", tallies.memory_max),
                 ("goodbyes", exchange.goodbyes() as u64),
+                ("streams_out", streams_out as u64),
+                ("streams_in", streams_in as u64),
+                ("stream_window", facts.streams.window()),
                 ("peer_lives", association.peer_lives),
             ]),
             counters: table(named),

@@ -31,6 +31,12 @@ impl PollSet {
         Slot(self.entries.len() - 1)
     }
 
+    /// Waits for room in `fd`.
+    pub fn add_writable(&mut self, fd: BorrowedFd<'_>) -> Slot {
+        self.entries.push(libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLOUT, revents: 0 });
+        Slot(self.entries.len() - 1)
+    }
+
     /// Sleeps until something is ready or `timeout` is over; `None` waits for ever.
     ///
     /// # Errors
@@ -56,7 +62,7 @@ impl PollSet {
         }
     }
 
-    /// True if the entry has something to read, or ended.
+    /// True if the entry has what was waited for, or ended.
     pub fn is_ready(&self, slot: Slot) -> bool {
         self.entries[slot.0].revents != 0
     }

@@ -17,8 +17,13 @@ use airtcp_schemes::socket::datagram::{ArrivalCounts, Arrivals, Content, LEAST_C
 use hdrhistogram::Histogram;
 use std::io;
 use std::net::SocketAddr;
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixDatagram;
+use std::path::Path;
 use std::sync::atomic::Ordering;
 
+/// Datagrams that a greedy sender sends before it looks at what has come.
+const TURN: usize = 64;
 /// Longest that is waited before cancellation and deadline are looked at again.
 const PATIENCE: Duration = Duration::from_millis(20);
 /// Longest delay that is told apart.
@@ -35,19 +40,58 @@ pub(super) fn run(
     let bind = |namespace: &crate::sys::netns::NetNs, address| {
         namespace.run(|| ProbeSocket::bind(address)).and_then(|result| result)
     };
-    let near = bind(&spec.from, SocketAddr::new(spec.source, 0)).map_err(failed("open the sender's socket"))?;
     let far = bind(&spec.to, SocketAddr::new(spec.destination, spec.port)).map_err(failed("open a port"))?;
-    near.set_traffic_class(stream.dscp << 2).map_err(failed("mark the datagrams"))?;
+    let near = match &stream.via {
+        Some(path) => Near::via(path).map_err(failed("reach the forwarder"))?,
+        None => {
+            let near = bind(&spec.from, SocketAddr::new(spec.source, 0)).map_err(failed("open the sender's socket"))?;
+            near.set_traffic_class(stream.dscp << 2).map_err(failed("mark the datagrams"))?;
+            Near::Udp { to: far.local_addr().map_err(failed("read the port"))?, socket: near }
+        }
+    };
     let ends = Ends::new(near, far, stream, spec).map_err(failed("read the ports"))?;
     ends.run(stream, spec, origin, progress).map_err(failed("send or receive datagrams"))
 }
 
+/// The sender's socket.
+enum Near {
+    Udp { socket: ProbeSocket, to: SocketAddr },
+    Via(UnixDatagram),
+}
+
+impl Near {
+    fn via(path: &Path) -> io::Result<Near> {
+        let socket = UnixDatagram::unbound()?;
+        socket.connect(path)?;
+        socket.set_nonblocking(true)?;
+        Ok(Near::Via(socket))
+    }
+
+    /// Where the receiver sees them come from; a forwarder has its own port.
+    fn source(&self) -> io::Result<Option<SocketAddr>> {
+        match self {
+            Near::Udp { socket, .. } => socket.local_addr().map(Some),
+            Near::Via(_) => Ok(None),
+        }
+    }
+
+    /// False if there is no room: nobody reads.
+    fn send(&self, datagram: &[u8]) -> io::Result<bool> {
+        match self {
+            Near::Udp { socket, to } => tolerate(socket.send_to(datagram, *to)).map(|()| true),
+            Near::Via(socket) => match socket.send(datagram) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(false),
+                sent => sent.map(|_| true),
+            },
+        }
+    }
+}
+
 /// Both ends, and what they have seen.
 struct Ends {
-    near: ProbeSocket,
+    near: Near,
     far: ProbeSocket,
-    to: SocketAddr,
-    from: SocketAddr,
+    from: Option<SocketAddr>,
     datagram: Vec<u8>,
     sent: u64,
     arrivals: Arrivals,
@@ -59,12 +103,11 @@ struct Ends {
 }
 
 impl Ends {
-    fn new(near: ProbeSocket, far: ProbeSocket, stream: &Stream, spec: &FlowSpec) -> io::Result<Ends> {
+    fn new(near: Near, far: ProbeSocket, stream: &Stream, spec: &FlowSpec) -> io::Result<Ends> {
         let headers = if spec.source.is_ipv4() { 28 } else { 48 };
         let content = (stream.packet.saturating_sub(headers) as usize).max(LEAST_CONTENT);
         Ok(Ends {
-            to: far.local_addr()?,
-            from: near.local_addr()?,
+            from: near.source()?,
             near,
             far,
             datagram: vec![0; content],
@@ -92,9 +135,17 @@ impl Ends {
                 self.before = Some((self.sent, self.arrivals.counts()));
             }
             // A thread that was held up sends what is overdue, each stamped with the time at which it leaves.
-            while next < until && next <= now {
+            while let Some(pace) = pace.as_mut().filter(|_| next < until && next <= now) {
                 self.send(progress)?;
                 next += pace.gap(stream.packet);
+            }
+            let is_greedy = pace.is_none() && now < until;
+            for _ in 0..if is_greedy { TURN } else { 0 } {
+                if !self.send(progress)? {
+                    // It is made again when there is room.
+                    self.sent -= 1;
+                    break;
+                }
             }
             self.receive(spec, origin, progress)?;
             let is_whole =
@@ -105,26 +156,34 @@ impl Ends {
                 () if now >= until + spec.drain => break Outcome::CutOff,
                 () => {}
             }
-            let due = if next < until { next } else { until + spec.drain };
+            let due = if pace.is_some() && next < until { next } else { until + spec.drain };
             set.clear();
             set.add_readable(self.far.as_fd());
+            if let Near::Via(socket) = &self.near
+                && is_greedy
+            {
+                set.add_writable(socket.as_fd());
+            }
             set.wait(Some(due.saturating_sub(since(origin)).min(PATIENCE)))?;
         };
         self.received.note_stall(self.last, since(origin).min(until));
         Ok(self.result(spec, opened_at, outcome))
     }
 
-    fn send(&mut self, progress: &Progress) -> io::Result<()> {
+    fn send(&mut self, progress: &Progress) -> io::Result<bool> {
         fill(self.sent, Instant::from_nanos(wall_clock_ns()), &mut self.datagram);
         self.sent += 1;
         progress.sent.store(self.sent * self.datagram.len() as u64, Ordering::Relaxed);
-        tolerate(self.near.send_to(&self.datagram, self.to))
+        self.near.send(&self.datagram)
     }
 
     fn receive(&mut self, spec: &FlowSpec, origin: Instant, progress: &Progress) -> io::Result<()> {
         let mut buffer = vec![0; self.datagram.len() + 1];
         while let Some((len, from, arrived)) = self.far.receive_from(&mut buffer)? {
-            let Some(content) = Content::read(&buffer[..len]).filter(|_| from == self.from) else { continue };
+            let Some(content) = Content::read(&buffer[..len]).filter(|_| self.from.is_none_or(|end| end == from))
+            else {
+                continue;
+            };
             if !content.is_intact || len != self.datagram.len() {
                 self.received.first_wrong_byte.get_or_insert(content.number);
             }

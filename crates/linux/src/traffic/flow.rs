@@ -7,6 +7,7 @@ use airtcp_core::{Duration, Instant};
 use airtcp_schemes::socket::datagram::Pace;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// Stack of a flow's threads: small, as the emulator locks all memory of the process.
@@ -51,8 +52,10 @@ impl Carrier {
 /// A stream of UDP datagrams.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stream {
-    /// Time between two.
-    pub pace: Pace,
+    /// Time between two; without one, as fast as they are taken.
+    pub pace: Option<Pace>,
+    /// The Unix socket of a forwarder that leads them to the receiver. What it does not take at once is lost, if there is a pace.
+    pub via: Option<PathBuf>,
     /// Bytes of each as an IP packet.
     pub packet: u32,
     /// Their differentiated services code point.

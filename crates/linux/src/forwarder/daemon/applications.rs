@@ -106,6 +106,10 @@ impl Daemon {
 
     pub(super) fn take_answers(&mut self, now: Instant) {
         while let Some((key, found)) = self.resolver.answer() {
+            if key.stream_place().is_some() {
+                self.lead(key, found.unwrap_or_default());
+                continue;
+            }
             let Some(source) = self.resolving.remove(&key) else { continue };
             match found {
                 Ok(addresses) => self.connect(now, key, addresses, source),

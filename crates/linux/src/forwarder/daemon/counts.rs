@@ -21,6 +21,12 @@ pub struct Counts {
     pub gave_up: u64,
     /// Bytes that wait for applications, now.
     pub bytes_held: u64,
+    /// Datagrams of applications that the kernel dropped: its buffer was full, because the circuit was slower.
+    pub stream_dropped: u64,
+    /// Datagrams of applications longer than what fits.
+    pub stream_too_long: u64,
+    /// Datagrams of the peer that the target's host did not take.
+    pub stream_not_given: u64,
 }
 
 impl Counts {
@@ -36,6 +42,9 @@ impl Counts {
             ("refused_by_host", self.refused_by_host),
             ("gave_up", self.gave_up),
             ("bytes_held", self.bytes_held),
+            ("stream_dropped", self.stream_dropped),
+            ("stream_too_long", self.stream_too_long),
+            ("stream_not_given", self.stream_not_given),
         ]
     }
 }

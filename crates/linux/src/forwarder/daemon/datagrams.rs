@@ -3,6 +3,7 @@
 use super::{Daemon, RECEIVE_BUFFER, TURN};
 use crate::forwarder::association::Arrived;
 use crate::forwarder::config::Config;
+use crate::forwarder::streams::is_of_stream;
 use crate::sys::relay_socket;
 use crate::sys::tcp_socket::set_receive_buffer;
 use airtcp_core::Instant;
@@ -24,8 +25,13 @@ impl Daemon {
             self.counts.datagrams_received += 1;
             let datagram = Bytes::copy_from_slice(&buffer[..length]);
             match self.association.handle(now, self.config.peer, datagram) {
+                Arrived::Frame(frame) if is_of_stream(&frame) => {
+                    if let Some((key, datagram)) = self.streams.handle_frame(now, frame) {
+                        self.give_out(key, &datagram);
+                    }
+                }
                 Arrived::Frame(frame) => self.exchange.handle_frame(now, frame),
-                Arrived::OtherLife => self.exchange.forget_peer(libc::ECONNRESET as u16),
+                Arrived::OtherLife => self.forget_peer(now, libc::ECONNRESET),
                 Arrived::Done => {}
             }
         }
@@ -34,6 +40,7 @@ impl Daemon {
     }
 
     pub(super) fn transmit(&mut self, now: Instant) {
+        self.transmit_streams(now);
         let mut datagram = Vec::with_capacity(2048);
         if self.unsent.take().is_some_and(|datagram| !self.send(datagram)) {
             return;
@@ -59,7 +66,7 @@ impl Daemon {
     }
 
     /// False if the kernel has no room: it is sent later.
-    fn send(&mut self, datagram: Vec<u8>) -> bool {
+    pub(super) fn send(&mut self, datagram: Vec<u8>) -> bool {
         match self.udp.send(&datagram) {
             Ok(_) => self.counts.datagrams_sent += 1,
             Err(error) if error.kind() == ErrorKind::WouldBlock => {

@@ -28,6 +28,14 @@ pub enum DaemonError {
         /// What the system says.
         source: io::Error,
     },
+    /// Datagrams of an application cannot be taken.
+    #[error("datagrams cannot be taken at {listen}: {source}; set another `listen` in this [[stream]]")]
+    Stream {
+        /// Where.
+        listen: String,
+        /// What the system says.
+        source: io::Error,
+    },
     /// The status socket could not be opened.
     #[error("no status socket in {directory}: {source}")]
     Status {
