@@ -1,4 +1,4 @@
-//! What a gateway costs: packets per second through one with G-Snoop, or into a trunk, on a link without loss,
+//! What a gateway costs: packets per second through one with G-Snoop, or into a trunk of either carriage, on a link without loss,
 //! against a loop that writes back unseen what it reads, on the same devices, in turns.
 //!
 //! The gateway under test has a core of its own. The other core sends, never more ahead than the
@@ -22,12 +22,16 @@ const ROUND: Duration = Duration::from_millis(1200);
 const AHEAD: u64 = 256;
 /// Nothing counted for so long: what was ahead is lost.
 const PATIENCE: Duration = Duration::from_millis(50);
-const PAYLOAD: u32 = 1448;
+/// Longer than any message of the gateways but those of a tunnel.
+const LONG: u32 = 1000;
 
 /// Which part of a gateway is measured: packets to the link or packets off it.
 struct Role {
     name: &'static str,
     scheme: &'static str,
+    settings: &'static [(&'static str, &'static str)],
+    /// TCP bytes of a packet.
+    payload: u32,
     /// Least share of what the bare loop does.
     target: f64,
     /// The gateway under test and the other one.
@@ -42,6 +46,8 @@ struct Role {
 const TO_THE_LINK: Role = Role {
     name: "to the link",
     scheme: "gsnoop",
+    settings: &[],
+    payload: 1448,
     target: 0.8,
     gateway: "a",
     peer: "b",
@@ -49,26 +55,22 @@ const TO_THE_LINK: Role = Role {
     sink: ("b", "air"),
 };
 
-const ROLES: [Role; 3] = [
+const INTO_A_TRUNK: Role = Role { name: "into a trunk", scheme: "decoupling", target: 0.7, ..TO_THE_LINK };
+
+const ROLES: [Role; 4] = [
     TO_THE_LINK,
-    Role {
-        name: "off the link",
-        scheme: "gsnoop",
-        target: 0.8,
-        gateway: "b",
-        peer: "a",
-        source: ("a", "air"),
-        sink: ("r", "lan"),
-    },
+    Role { name: "off the link", gateway: "b", peer: "a", source: ("a", "air"), sink: ("r", "lan"), ..TO_THE_LINK },
     // What arrives passes beside the gateway.
-    Role { name: "into a trunk", scheme: "decoupling", target: 0.7, ..TO_THE_LINK },
+    INTO_A_TRUNK,
+    // A packet and what is around it are no longer than the link takes.
+    Role { name: "into a tunnel", settings: &[("carriage", "tunnel")], payload: 1300, ..INTO_A_TRUNK },
 ];
 
-/// A TCP data segment with a valid checksum.
-fn segment() -> Packet {
+/// A TCP data segment of so many bytes with a valid checksum.
+fn segment(payload: u32) -> Packet {
     let mut tcp = vec![0x30, 0x39, 0x13, 0x8a, 0, 0, 0, 1, 0, 0, 0, 2, 0x80, 0x10, 0xff, 0xff];
     tcp.extend([0, 0, 0, 0, 1, 1, 8, 10, 0, 0, 0, 1, 0, 0, 0, 2]);
-    tcp.extend(std::iter::repeat_n(0x5a, PAYLOAD as usize));
+    tcp.extend(std::iter::repeat_n(0x5a, payload as usize));
     let damaged = Packet::parse(ipv4(true, 6, 0x4000, &[], &tcp).into()).unwrap();
     let header = airtcp_core::Segment {
         source: damaged.ip().source,
@@ -83,7 +85,8 @@ fn segment() -> Packet {
 /// Packets per second that get through, and how many did not.
 fn measure(net: &Net, role: &Role) -> (f64, u64) {
     let tap = Tap::open(net, role.source.0, role.source.1, role.gateway);
-    let (counter, template) = (Counter::open(net, role.sink.0, role.sink.1), segment());
+    let counter = Counter::of_longer(net, role.sink.0, role.sink.1, LONG);
+    let template = segment(role.payload);
     let start = Stopwatch::start();
     let mut progress = Stopwatch::start();
     let (mut sequence, mut sent, mut counted, mut lost) = (SeqNum(1), 0, 0, 0);
@@ -98,7 +101,7 @@ fn measure(net: &Net, role: &Role) -> (f64, u64) {
         while sent < counted + lost + AHEAD {
             let mut packet = template.clone();
             packet.set_sequence(sequence);
-            sequence += PAYLOAD;
+            sequence += role.payload;
             tap.send(&packet.to_wire());
             sent += 1;
         }
@@ -117,7 +120,8 @@ fn start(net: &Net, role: &Role, option: &str) -> Vec<Gateway> {
     let cores = std::thread::available_parallelism().unwrap().get();
     let gateways = [(role.gateway, cores - 1, option), (role.peer, 0, "")].map(|(host, core, option)| {
         pin_to_core(core).expect("the core is there");
-        let config = airtcp_linux::gateway::Config { scheme: role.scheme.into(), ..net.config(host) };
+        let settings = role.settings.iter().map(|(key, value)| ((*key).to_owned(), (*value).into())).collect();
+        let config = airtcp_linux::gateway::Config { scheme: role.scheme.into(), settings, ..net.config(host) };
         net.gateway_with(host, config, option)
     });
     let mut gateways = Vec::from(gateways);
@@ -149,7 +153,7 @@ fn bench_a_gateway_forwards_at_least_its_share_of_what_a_bare_loop_does() {
         let host = role.sink.0;
         net.exec(
             host,
-            "nft 'table ip t { chain c { type filter hook prerouting priority -300; tcp dport 5002 drop; }; }'",
+            "nft 'table ip t { chain c { type filter hook prerouting priority -300; tcp dport 5002 drop; udp length > 1000 drop; }; }'",
         );
         let mut rates = [const { Vec::new() }; 2];
         let mut losses = 0;

@@ -2,6 +2,7 @@
 
 use super::{Net, RECEIVER, SENDER, Stopwatch};
 use airtcp_linux::sys::netns::NetNs;
+use socket2::{SockFilter, SockRef};
 use std::ffi::CString;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::time::Duration;
@@ -123,6 +124,23 @@ impl Counter {
             fd
         };
         Counter(NetNs::open(&net.ns(host)).unwrap().run(open).unwrap())
+    }
+
+    /// The same of packets longer than this, in IP bytes: what gateways say to each other is shorter.
+    pub fn of_longer(net: &Net, host: &str, device: &str, than: u32) -> Counter {
+        let counter = Counter::open(net, host, device);
+        let [load_length, jump_if_greater, give] =
+            [libc::BPF_LD | libc::BPF_LEN, libc::BPF_JMP | libc::BPF_JGT, libc::BPF_RET];
+        let filter = [
+            SockFilter::new(load_length as u16, 0, 0, 0),
+            SockFilter::new(jump_if_greater as u16, 0, 1, than),
+            SockFilter::new(give as u16, 0, 0, u32::MAX),
+            SockFilter::new(give as u16, 0, 0, 0),
+        ];
+        SockRef::from(&counter.0).attach_filter(&filter).unwrap();
+        // Those that came before the filter.
+        counter.arrived();
+        counter
     }
 
     /// Packets since the last call.
