@@ -22,7 +22,7 @@ const ROUND: Duration = Duration::from_millis(1200);
 const AHEAD: u64 = 256;
 /// Nothing counted for so long: what was ahead is lost.
 const PATIENCE: Duration = Duration::from_millis(50);
-/// Longer than any message of the gateways but those of a tunnel.
+/// What is sent is longer, and messages of gateways are shorter but for those of a tunnel.
 const LONG: u32 = 1000;
 
 /// Which part of a gateway is measured: packets to the link or packets off it.
@@ -148,6 +148,7 @@ fn bench_a_gateway_forwards_at_least_its_share_of_what_a_bare_loop_does() {
     }
     let net = Net::new();
     net.meet();
+    let mut slow = Vec::new();
     for role in &ROLES {
         // What was counted goes no further: its way on would cost the sender's core.
         let host = role.sink.0;
@@ -177,6 +178,9 @@ fn bench_a_gateway_forwards_at_least_its_share_of_what_a_bare_loop_does() {
             role.name,
             gateway / bare
         );
-        assert!(gateway >= target * bare, "gateway {gateway:.0}, bare loop {bare:.0} packets/s");
+        if gateway < target * bare {
+            slow.push(role.name);
+        }
     }
+    assert!(slow.is_empty(), "below their targets: {slow:?}");
 }

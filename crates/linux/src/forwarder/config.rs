@@ -166,7 +166,7 @@ pub struct Config {
     pub mtu: u32,
     /// Connections of both ends together.
     pub connections: usize,
-    /// Bytes in all buffers together; more only where 18 KiB a connection are more.
+    /// Bytes in all buffers together; more only where 18 KiB for each connection are more than a third of it.
     pub memory: ByteSize,
     /// Most bytes of one connection in each direction.
     pub buffer: ByteSize,

@@ -34,7 +34,7 @@ const PART: RangeInclusive<u64> = 9 << 10..=64 << 10;
 pub struct Limits {
     /// Connections, of both ends together.
     pub connections: usize,
-    /// Bytes in all buffers. More only if there are so many connections that the least part of each is more.
+    /// Bytes in all buffers. More only where the least parts of all connections are more than a third of it, and by what is read in one turn.
     pub memory: u64,
 }
 

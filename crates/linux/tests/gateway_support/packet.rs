@@ -126,7 +126,7 @@ impl Counter {
         Counter(NetNs::open(&net.ns(host)).unwrap().run(open).unwrap())
     }
 
-    /// The same of packets longer than this, in IP bytes: what gateways say to each other is shorter.
+    /// The same of packets longer than this, in IP bytes.
     pub fn of_longer(net: &Net, host: &str, device: &str, than: u32) -> Counter {
         let counter = Counter::open(net, host, device);
         let [load_length, jump_if_greater, give] =
