@@ -39,6 +39,7 @@ pub mod status;
 pub mod supervisor;
 mod values;
 pub mod worker;
+mod world;
 
 pub use config::{Config, ConfigError, Direction};
 pub use facts::Facts;
