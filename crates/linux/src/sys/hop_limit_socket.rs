@@ -15,6 +15,9 @@ const MOST: u32 = 255;
 pub struct Arrival {
     /// Its bytes in the buffer.
     pub length: usize,
+    /// Where several were received as one ([`HopLimitSocket::join_datagrams`]): the length of each but the last, which may be
+    /// shorter. Else `length`.
+    pub segment: usize,
     /// Who sent it.
     pub from: SocketAddr,
     /// To which address of this machine.
@@ -66,6 +69,14 @@ impl HopLimitSocket {
     pub fn set_buffers(&self, bytes: usize) -> io::Result<()> {
         setsockopt(&self.0, sockopt::RcvBufForce, &bytes)?;
         Ok(setsockopt(&self.0, sockopt::SndBufForce, &bytes)?)
+    }
+
+    /// Lets datagrams of one length that come in a row be received as one ([`Arrival::segment`]).
+    ///
+    /// # Errors
+    /// The kernel cannot (before Linux 5.0).
+    pub fn join_datagrams(&self) -> io::Result<()> {
+        Ok(setsockopt(&self.0, sockopt::UdpGroSegment, &true)?)
     }
 
     /// Where it is bound.
@@ -195,7 +206,7 @@ unsafe fn arrival(header: &libc::mmsghdr) -> Arrival {
         let from = SockaddrStorage::from_raw(message.msg_name.cast(), Some(message.msg_namelen));
         let nowhere = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
         let from = from.as_ref().and_then(address).unwrap_or(nowhere);
-        let (mut to, mut hop_limit) = (None, 0);
+        let (mut to, mut hop_limit, mut segment) = (None, 0, length);
         let mut next = libc::CMSG_FIRSTHDR(message);
         while let Some(control) = next.as_ref() {
             let data = libc::CMSG_DATA(control);
@@ -211,11 +222,15 @@ unsafe fn arrival(header: &libc::mmsghdr) -> Arrival {
                     let info = data.cast::<libc::in6_pktinfo>().read_unaligned();
                     to = Some(IpAddr::from(Ipv6Addr::from(info.ipi6_addr.s6_addr)).to_canonical());
                 }
+                (libc::SOL_UDP, libc::UDP_GRO) => {
+                    let told = data.cast::<i32>().read_unaligned();
+                    segment = usize::try_from(told).ok().filter(|told| *told > 0).unwrap_or(length);
+                }
                 _ => {}
             }
             next = libc::CMSG_NXTHDR(message, control);
         }
-        Arrival { length, from, to, hop_limit }
+        Arrival { length, segment, from, to, hop_limit }
     }
 }
 
@@ -248,7 +263,7 @@ mod tests {
             if listen != "127.0.0.1:0" && UdpSocket::bind("[::1]:0").is_err() {
                 continue;
             }
-            let Arrival { length, from, to: here, hop_limit } = exchange(listen, to);
+            let Arrival { length, from, to: here, hop_limit, .. } = exchange(listen, to);
             let to = to.parse::<IpAddr>().unwrap().to_canonical();
             assert_eq!((length, from.ip().to_canonical(), here, hop_limit), (5, to, Some(to), 255));
         }
@@ -257,6 +272,20 @@ mod tests {
         other.set_ttl(254).unwrap();
         other.send_to(b"x", socket.local_addr().unwrap()).unwrap();
         assert_eq!(socket.receive(&mut [0; 64]).unwrap().hop_limit, 254);
+    }
+
+    #[test]
+    fn datagrams_in_a_row_leave_and_arrive_as_one() {
+        let socket = HopLimitSocket::bind("127.0.0.1:0".parse().unwrap()).unwrap();
+        socket.join_datagrams().unwrap();
+        let (here, data) = (socket.local_addr().unwrap(), [7; 950]);
+        socket.send_segments(&data, 100, None, here).unwrap();
+        socket.send_to(b"alone", here).unwrap();
+        let (mut buffers, mut arrivals) = ([[0; 2000]; 3], Vec::new());
+        let result = socket.receive_many(buffers.iter_mut().map(|one| &mut one[..]), |arrival| arrivals.push(arrival));
+        result.unwrap();
+        let lengths: Vec<_> = arrivals.iter().map(|arrival| (arrival.length, arrival.segment)).collect();
+        assert_eq!(lengths, [(950, 100), (5, 5)]);
     }
 
     #[test]

@@ -59,6 +59,9 @@ impl SharedSocket {
         if let Err(error) = socket.set_buffers(SOCKET_BUFFER) {
             tracing::debug!("the control socket has the usual buffers: {error}");
         }
+        if let Err(error) = socket.join_datagrams() {
+            tracing::debug!("the control socket receives datagrams one by one: {error}");
+        }
         let (device, look) = (RefCell::new(None), Cell::new(Instant::ZERO));
         let takes_trains = Cell::new(true);
         let shared = SharedSocket { socket, link: link.to_owned(), device, look, takes_trains };
