@@ -47,6 +47,7 @@ pub mod status;
 pub mod supervisor;
 mod values;
 pub mod worker;
+mod world;
 
 pub use ask_reload::{ReloadError, ask_reload, name_of};
 pub use config::{Config, ConfigError, Direction};

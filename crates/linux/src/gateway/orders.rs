@@ -76,7 +76,7 @@ impl Inbox {
     ///
     /// # Errors
     /// It is not understood.
-    pub fn next(&mut self) -> Result<Option<Order>, serde_json::Error> {
+    pub fn take(&mut self) -> Result<Option<Order>, serde_json::Error> {
         let mut buffer = [0; 4096];
         loop {
             if let Some(end) = self.unread.iter().position(|byte| *byte == b'\n') {

@@ -136,7 +136,11 @@ impl Supervisor {
                     host.report(Report::Ending);
                     return Ok(());
                 }
-                End::Renewed => self.restarts += 1,
+                End::Renewed => {
+                    // One that had to be killed leaves its rules there.
+                    self.former.iter().for_each(|former| divert::remove_leftovers(&former.link));
+                    self.restarts += 1;
+                }
                 End::Gone(why) if self.former.is_some() => {
                     self.config = self.former.take().expect("as was just seen");
                     self.conclude(Err(format!("{why}; the former configuration is used again")), host);
@@ -181,28 +185,11 @@ impl Supervisor {
                         self.conclude_in(&mut life, Ok(text), host);
                     }
                 }
-                Wake::Answered(Answer::Reloaded(text)) => {
-                    self.config = life.asked.take().map_or_else(|| self.config.clone(), |(config, _)| config);
-                    self.conclude_in(&mut life, Ok(text), host);
-                }
-                Wake::Answered(Answer::Kept(why)) => {
-                    life.asked = None;
-                    self.conclude_in(&mut life, Err(why), host);
-                }
-                Wake::Answered(Answer::Replace(why)) => {
-                    let Some((config, _)) = life.asked.take() else { continue };
-                    if let Some(refusal) = self.refusal(&config) {
-                        self.conclude_in(&mut life, Err(refusal), host);
-                        continue;
+                Wake::Answered(answer) => {
+                    if self.take_answer(&mut life, answer, host) {
+                        life.end();
+                        return End::Renewed;
                     }
-                    let text = format!("a new worker takes over: {why}");
-                    host.report(Report::Note(Notice::info(What::NewWorker, text)));
-                    life.end();
-                    let former = std::mem::replace(&mut self.config, config);
-                    // One that had to be killed leaves its rules there.
-                    divert::remove_leftovers(&former.link);
-                    self.former = Some(former);
-                    return End::Renewed;
                 }
                 Wake::Requested => {
                     life.end();
@@ -226,6 +213,29 @@ impl Supervisor {
                 }
             }
         }
+    }
+
+    /// Does what a worker's answer to a reload asks for; true if the worker is to make place for one with the configuration.
+    fn take_answer(&mut self, life: &mut Life, answer: Answer, host: &mut dyn Host) -> bool {
+        let Some((config, _)) = life.asked.take() else { return false };
+        let outcome = match answer {
+            Answer::Reloaded(text) => {
+                self.config = config;
+                Ok(text)
+            }
+            Answer::Kept(why) => Err(why),
+            Answer::Replace(why) => match self.refusal(&config) {
+                Some(refusal) => Err(refusal),
+                None => {
+                    let text = format!("a new worker takes over: {why}");
+                    host.report(Report::Note(Notice::info(What::NewWorker, text)));
+                    self.former = Some(std::mem::replace(&mut self.config, config));
+                    return true;
+                }
+            },
+        };
+        self.conclude_in(life, outcome, host);
+        false
     }
 
     /// Why a new worker should not begin with this configuration.

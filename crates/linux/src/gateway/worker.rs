@@ -115,7 +115,7 @@ pub fn main(make: MakeElement<'_>) -> Result<(), WorkerError> {
     let signals = Signals::collect()?;
     let mut reporter = Reporter::new()?;
     let mut inbox = Inbox::open()?;
-    let orders = match inbox.next() {
+    let orders = match inbox.take() {
         Ok(Some(Order::Start(orders))) => Ok(orders),
         Ok(_) => Err(WorkerError::Orders("there are no orders".into())),
         Err(error) => Err(WorkerError::Orders(error.to_string())),
@@ -322,7 +322,7 @@ fn work(
             status.serve(clock::now(), || Status::of(identity, hops, diversion));
         }
         if order_slot.is_some_and(|slot| set.is_ready(slot)) {
-            while let Some(order) = desk.inbox.next().map_err(|error| WorkerError::Orders(error.to_string()))? {
+            while let Some(order) = desk.inbox.take().map_err(|error| WorkerError::Orders(error.to_string()))? {
                 if let Some(answer) = desk.renewal.obey(order, identity, hops) {
                     beat.reporter.say(&answer);
                 }
