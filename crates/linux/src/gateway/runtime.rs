@@ -23,6 +23,14 @@ const DEVICE_QUEUE_PACKETS: usize = divert::DEVICE_QUEUE_PACKETS as usize;
 /// Handled timeouts in a row before packets get their turn.
 const TIMEOUT_BATCH: usize = 64;
 
+/// How long an element that is to be replaced may go on sending what it holds. Meanwhile packets wait in the devices.
+const HANDOVER: Duration = Duration::from_millis(100);
+
+airtcp_core::declare! { DropReason, DROP_REASONS:
+    /// An element that was replaced still held it.
+    REPLACED = "replaced",
+}
+
 fn parse(datagram: Datagram) -> Option<Packet> {
     let mut packet = Packet::parse(datagram.bytes)?;
     if datagram.checksum_is_known_good {
@@ -37,6 +45,8 @@ pub struct Runtime {
     rng: Rng,
     ledger: Ledger,
     world: World,
+    /// Takes the element's place once that holds no packet, or at this time.
+    successor: Option<(Box<dyn Element>, Instant)>,
 }
 
 impl Runtime {
@@ -62,8 +72,30 @@ impl Runtime {
         let mut ledger = Ledger::default();
         Event::COMMON.iter().chain(scheme.reports.events).for_each(|event| ledger.events.add(*event, 0));
         CreateReason::COMMON.iter().for_each(|reason| ledger.created.add(*reason, 0));
-        DropReason::COMMON.iter().for_each(|reason| ledger.discarded.add(*reason, 0));
-        Runtime { element: scheme.element, rng, ledger, world }
+        DropReason::COMMON.iter().chain(DROP_REASONS).for_each(|reason| ledger.discarded.add(*reason, 0));
+        Runtime { element: scheme.element, rng, ledger, world, successor: None }
+    }
+
+    /// Has another element of the same scheme take the place of the present one, which first sends what it holds.
+    pub fn replace(&mut self, scheme: Scheme) {
+        self.successor = Some((scheme.element, clock::now() + HANDOVER));
+        self.hand_on(clock::now());
+    }
+
+    /// True while an element is to be replaced: no packets are taken.
+    pub fn is_changing(&self) -> bool {
+        self.successor.is_some()
+    }
+
+    fn hand_on(&mut self, now: Instant) {
+        let held = self.element.held().packets as u64;
+        match self.successor.take() {
+            Some((element, by)) if held == 0 || now >= by => {
+                self.ledger.discarded.add(REPLACED, held);
+                self.element = element;
+            }
+            waiting => self.successor = waiting,
+        }
     }
 
     /// Lets what leaves through the link wait for its turn, at most so many bytes ([`Runtime::release`]).
@@ -108,6 +140,9 @@ impl Runtime {
     /// # Errors
     /// A device is gone.
     pub fn handle_packets(&mut self) -> Result<bool, DeviceGone> {
+        if self.is_changing() {
+            return Ok(false);
+        }
         let leaving = self.handle_device(Port::LINK)?;
         let arriving = self.handle_device(Port::INNER)?;
         Ok(leaving || arriving)
@@ -146,7 +181,7 @@ impl Runtime {
             return Ok(());
         }
         for _ in 0..DEVICE_QUEUE_PACKETS / BATCH {
-            if !self.handle_device(Port::INNER)? {
+            if self.is_changing() || !self.handle_device(Port::INNER)? {
                 break;
             }
         }
@@ -174,12 +209,14 @@ impl Runtime {
             now = clock::now();
         }
         self.finish(now);
+        self.hand_on(now);
     }
 
     /// How long until something is due; `None` for never.
     pub fn until_timeout(&self) -> Option<Duration> {
         let control = self.world.control.as_ref().map(ControlChannel::poll_timeout);
-        let due = self.element.poll_timeout().into_iter().chain(control).min();
+        let change = self.successor.as_ref().map(|(_, by)| *by);
+        let due = self.element.poll_timeout().into_iter().chain(control).chain(change).min();
         due.map(|due| due.saturating_since(clock::now()))
     }
 

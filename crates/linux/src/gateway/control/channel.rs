@@ -2,7 +2,7 @@
 
 use super::ignored::Ignored;
 use super::probe::Probe;
-use super::session::{Opened, Origin, PeerState, Session};
+use super::session::{Opened, Origin, PeerState, Session, Setup};
 use super::train::Train;
 use crate::sys::hop_limit_socket::HopLimitSocket;
 use crate::sys::interface;
@@ -175,6 +175,11 @@ impl ControlChannel {
             self.local = Some(local);
             self.session.set_local(local);
         }
+    }
+
+    /// See [`Session::renew`].
+    pub fn renew(&mut self, setup: Setup) {
+        self.session.renew(setup.secrets, setup.introduction, setup.rate);
     }
 
     /// What it did so far.
