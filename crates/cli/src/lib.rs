@@ -24,6 +24,7 @@ use airtcp_schemes::socket::SocketEntry;
 use airtcp_tcp::congestion::ControllerEntry;
 use clap::Parser;
 use output::say;
+use std::io::ErrorKind;
 use std::process::ExitCode;
 
 /// Schemes, controllers and sockets to add to the built-in ones.
@@ -76,8 +77,10 @@ pub fn main_with(tables: Tables) -> ExitCode {
         Err(error) => {
             // Help and version are no errors: clap tells them apart.
             let code = u8::try_from(error.exit_code()).unwrap_or(2);
-            let _ = error.print();
-            return ExitCode::from(code);
+            return match error.print() {
+                Err(error) if error.kind() != ErrorKind::BrokenPipe && code == 0 => ExitCode::FAILURE,
+                _ => ExitCode::from(code),
+            };
         }
     };
     output::start_log();
@@ -87,7 +90,13 @@ pub fn main_with(tables: Tables) -> ExitCode {
     let sockets: Vec<SocketEntry> = airtcp_schemes::SOCKETS.iter().copied().chain(tables.sockets).collect();
     let catalogue = Catalogue { schemes: &schemes, controllers: &controllers, sockets: &sockets };
     match arguments.verb.run(&catalogue) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(()) => match output::lost() {
+            None => ExitCode::SUCCESS,
+            Some(reason) => {
+                say!("airtcp: cannot write the output: {reason}");
+                ExitCode::FAILURE
+            }
+        },
         Err(Failure::Code(code)) => ExitCode::from(code),
         Err(Failure::Input(error)) => {
             say!("airtcp: {error:#}");
