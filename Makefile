@@ -21,8 +21,8 @@ test: ## every check and test, 16 to 18 minutes from cold; live tests when root
 	@scripts/setup test
 	@scripts/test
 
-test-long: ## the same with the long fault drills and matrices
-	@scripts/setup test
+test-long: ## the same with the long fault drills and matrices, and clusters
+	@scripts/setup test python
 	@scripts/test --long
 
 matrix: setup ## file transfers through every impairment, live (root) and simulated, a line per cell; about 6 minutes

@@ -26,6 +26,7 @@ use airtcp_schemes::socket::SocketEntry;
 use airtcp_tcp::congestion::ControllerEntry;
 use clap::{CommandFactory, Parser};
 use output::say;
+use std::io::ErrorKind;
 use std::process::ExitCode;
 
 /// Schemes, controllers and sockets to add to the built-in ones.
@@ -115,14 +116,22 @@ fn parse<A: Parser>() -> Result<A, ExitCode> {
     A::try_parse().map_err(|error| {
         // Help and version are no errors: clap tells them apart.
         let code = u8::try_from(error.exit_code()).unwrap_or(2);
-        let _ = error.print();
-        ExitCode::from(code)
+        match error.print() {
+            Err(error) if error.kind() != ErrorKind::BrokenPipe && code == 0 => ExitCode::FAILURE,
+            _ => ExitCode::from(code),
+        }
     })
 }
 
 fn exit_code(result: Result<(), Failure>) -> ExitCode {
     match result {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(()) => match output::lost() {
+            None => ExitCode::SUCCESS,
+            Some(reason) => {
+                say!("airtcp: cannot write the output: {reason}");
+                ExitCode::FAILURE
+            }
+        },
         Err(Failure::Code(code)) => ExitCode::from(code),
         Err(Failure::Input(error)) => {
             say!("airtcp: {error:#}");

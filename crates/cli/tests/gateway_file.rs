@@ -100,7 +100,7 @@ fn parameters_of_another_scheme() {
 
 #[test]
 fn a_bad_value_of_a_parameter() {
-    assert_snapshot!(read(&format!("{FILE}[gsnoop]\nhold = \"50\"\n")).unwrap_err(), @r#"gateway.toml:8: bad value for 'hold' in [gsnoop]: '50' has no known unit; write for example "25ms" (airtcp show gsnoop)"#);
+    assert_snapshot!(read(&format!("{FILE}[gsnoop]\nhold = \"50\"\n")).unwrap_err(), @r#"gateway.toml:8: bad value for 'hold' in [gsnoop]: '50' has no known unit; write for example "25ms"; units are ns, us, µs, ms, s, min (airtcp show gsnoop)"#);
 }
 
 #[test]
@@ -142,7 +142,7 @@ fn a_link_that_no_interface_can_be() {
 
 #[test]
 fn a_bad_unit() {
-    assert_snapshot!(read(&format!("{FILE}max_memory = \"64Mb\"\n")).unwrap_err(), @r#"gateway.toml:7: bad value for 'max_memory' in the file: '64Mb' has no known unit; write for example "75kB" (airtcp show gateway)"#);
+    assert_snapshot!(read(&format!("{FILE}max_memory = \"64Mb\"\n")).unwrap_err(), @r#"gateway.toml:7: bad value for 'max_memory' in the file: '64Mb' has no known unit; write for example "75kB"; units are B, kB, MB, GB, KiB, MiB, GiB (airtcp show gateway)"#);
 }
 
 #[test]
