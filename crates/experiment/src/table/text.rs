@@ -147,7 +147,9 @@ pub fn fit(layout: &Layout, columns: usize) -> Vec<Layout> {
                 is_open = false;
             }
             let part = parts.last_mut().expect("one was put there");
-            if !is_open {
+            // In a new table the column begins a group.
+            let begins = !is_open;
+            if begins {
                 part.groups.push(Group { title: group.title.clone(), measures: Vec::new() });
                 for (row, all) in part.rows.iter_mut().zip(&layout.rows) {
                     row.cells.extend(all.cells.get(index));
@@ -155,7 +157,7 @@ pub fn fit(layout: &Layout, columns: usize) -> Vec<Layout> {
                 is_open = true;
             }
             part.groups.last_mut().expect("it was just begun").measures.push(measure.clone());
-            left = left.saturating_sub(needs);
+            left = left.saturating_sub(width + if begins { GROUP_GAP } else { GAP });
         }
     }
     if parts.is_empty() { vec![layout.clone()] } else { parts }
