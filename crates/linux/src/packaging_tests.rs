@@ -46,7 +46,7 @@ fn forwarder() -> forwarder::Status {
         peer_state: PeerState { up: true, why: String::new(), secured: true, introduction: None },
         state: "forwarding".into(),
         gauges: counts(["connections", "memory"].into_iter()),
-        counters: counts(["opened"].into_iter()),
+        counters: counts(["opened", "asked", "finished", "broken", "stream_sent", "gave_up"].into_iter()),
         broken: counts(["ECONNRESET"].into_iter()),
         ignored: counts(["frame_forged"].into_iter()),
         clients: BTreeMap::new(),

@@ -140,7 +140,7 @@ impl Report for Status {
         page.single(&format!("{prefix}_reloads_refused_total"), "counter", "Reloads after which all stayed.", refused);
         let last = u8::from(self.reloads.last_refused);
         page.single(&format!("{prefix}_last_reload_refused"), "gauge", "1: the file is not what runs.", last);
-        page.counters(&format!("{prefix}_broken_total"), "error", "Connections that were reset.", &self.broken);
+        page.counters(&format!("{prefix}_reset_total"), "error", "Connections that were reset.", &self.broken);
         page.counters(&format!("{prefix}_ignored_total"), "reason", "Datagrams ignored.", &self.ignored);
         page.finish()
     }
