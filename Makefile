@@ -1,6 +1,6 @@
 # `make` lists the targets. CONTRIBUTING.md says more about each.
 .DEFAULT_GOAL := help
-.PHONY: help setup build release python demo test test-long matrix drills drills-random accept accept-clean coverage-spec verdicts traces validate bench fuzz fuzz-canary swarm swarm-canary fmt lint doc clean
+.PHONY: help setup build release python demo test test-long matrix drills drills-random accept accept-clean coverage-spec verdicts traces validate bench packages fuzz fuzz-canary swarm swarm-canary fmt lint doc clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
@@ -62,6 +62,11 @@ validate: release ## compare with theory, ns-2, ns-3's figures and the Linux ker
 bench: release ## speed against ns-2, ns-3 and a bare forwarder
 	@scripts/setup bench
 	@scripts/bench
+
+packages: setup ## a Debian package with the small program, its service, pages, alert rules and dashboard; checked by lintian
+	@scripts/setup packages
+	@scripts/packages
+	@scripts/packages-check
 
 fuzz: ## 10 million executions of each fuzz target, 200,000 of `feedback` (nightly Rust)
 	@scripts/setup fuzz

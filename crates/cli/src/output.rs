@@ -19,6 +19,17 @@ pub(crate) fn start_log() {
         .try_init();
 }
 
+/// Warnings to stderr: without a filter by `RUST_LOG`, which is as large as the rest of a small program.
+pub(crate) fn start_plain_log() {
+    let _ = tracing_subscriber::fmt()
+        .with_max_level(tracing::Level::WARN)
+        .with_writer(std::io::stderr)
+        .with_target(false)
+        .without_time()
+        .log_internal_errors(false)
+        .try_init();
+}
+
 /// Colours for stdout: only on a terminal that knows them, and not with `NO_COLOR`.
 pub(crate) fn style() -> Style {
     let unwanted = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());

@@ -276,3 +276,16 @@ fn the_examples_of_the_page_on_many_peers_are_read() {
     assert_eq!(read[0].peers[2].address, None);
     assert_eq!(read[2].shared_rate_bps, Some(97_000_000));
 }
+
+#[test]
+fn metrics_are_told_to_this_machine_alone_unless_an_address_is_named() {
+    let metrics =
+        |value: &str| read(&format!("{FILE}metrics = {value}\n")).map(|config| config.metrics.map(|at| at.to_string()));
+    assert_eq!(read(FILE).unwrap().metrics, None);
+    assert_eq!(metrics("9791").unwrap().as_deref(), Some("127.0.0.1:9791"));
+    assert_eq!(metrics("\"10.1.0.1:9791\"").unwrap().as_deref(), Some("10.1.0.1:9791"));
+    for wrong in ["\"somewhere\"", "99999", "true"] {
+        let error = metrics(wrong).unwrap_err();
+        assert!(error.contains("gateway.toml:7") && error.contains("9791"), "{error}");
+    }
+}

@@ -12,6 +12,7 @@ mod gateway;
 mod key;
 mod merge;
 mod papers;
+mod reload;
 mod report;
 mod reproduce;
 mod run;
@@ -46,6 +47,8 @@ pub(crate) enum Verb {
     Forward(forward::Arguments),
     /// Say what the gateways and forwarders on this machine do
     Status(status::Arguments),
+    /// Have a gateway or forwarder read its file again, without an outage
+    Reload(reload::Arguments),
     /// Make the key that two gateways share
     Key(key::Arguments),
     /// Load, unload or list congestion controllers in the kernel
@@ -70,11 +73,42 @@ impl Verb {
             Verb::Gateway(arguments) => gateway::run(&arguments, catalogue),
             Verb::Forward(arguments) => forward::run(&arguments),
             Verb::Status(arguments) => status::run(&arguments),
+            Verb::Reload(arguments) => reload::run(&arguments),
             Verb::Key(arguments) => key::run(&arguments),
             Verb::Cc(arguments) => cc::run(&arguments),
             Verb::Show(arguments) => show::run(&arguments, catalogue),
             Verb::Doctor(arguments) => doctor::run(&arguments, catalogue),
             Verb::Report(arguments) => report::run(&arguments, catalogue),
+        }
+    }
+}
+
+/// What the small program for routers can do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum DaemonVerb {
+    /// Run a scheme on this router's real packets
+    Gateway(gateway::Arguments),
+    /// Carry other programs' TCP connections to a peer over decoupling sockets
+    Forward(forward::Arguments),
+    /// Say what the gateways and forwarders on this machine do
+    Status(status::Arguments),
+    /// Have a gateway or forwarder read its file again, without an outage
+    Reload(reload::Arguments),
+    /// Make the key that two gateways share
+    Key(key::Arguments),
+    /// Check what this machine can do, and print how to fix what it cannot
+    Doctor(doctor::Arguments),
+}
+
+impl DaemonVerb {
+    pub(crate) fn run(self, catalogue: &Catalogue<'_>) -> Result<(), Failure> {
+        match self {
+            DaemonVerb::Gateway(arguments) => gateway::run(&arguments, catalogue),
+            DaemonVerb::Forward(arguments) => forward::run(&arguments),
+            DaemonVerb::Status(arguments) => status::run(&arguments),
+            DaemonVerb::Reload(arguments) => reload::run(&arguments),
+            DaemonVerb::Key(arguments) => key::run(&arguments),
+            DaemonVerb::Doctor(arguments) => doctor::run(&arguments, catalogue),
         }
     }
 }

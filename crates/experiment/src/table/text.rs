@@ -137,17 +137,19 @@ pub fn fit(layout: &Layout, columns: usize) -> Vec<Layout> {
         let whole = widths.iter().map(|width| width + GAP).sum::<usize>() + GROUP_GAP - GAP;
         let mut is_open = false;
         for (measure, width) in group.measures.iter().zip(widths) {
-            let fits = left >= width + if is_open { GAP } else { GROUP_GAP };
+            let begins = !is_open;
+            let needs = width + if begins { GROUP_GAP } else { GAP };
             // A group that fits as a whole begins where all of it does.
-            if parts.is_empty() || !fits || !is_open && left < whole && whole <= room {
+            if parts.is_empty() || left < needs || begins && left < whole && whole <= room {
                 let rows = layout.rows.iter().map(|row| Row { labels: row.labels.clone(), cells: Vec::new() });
                 parts.push(Layout { row_titles: layout.row_titles.clone(), groups: Vec::new(), rows: rows.collect() });
                 left = room;
                 is_open = false;
             }
-            left = left.saturating_sub(width + if is_open { GAP } else { GROUP_GAP });
             let part = parts.last_mut().expect("one was put there");
-            if !is_open {
+            // In a new table the column begins a group.
+            let begins = !is_open;
+            if begins {
                 part.groups.push(Group { title: group.title.clone(), measures: Vec::new() });
                 for (row, all) in part.rows.iter_mut().zip(&layout.rows) {
                     row.cells.extend(all.cells.get(index));
@@ -155,6 +157,7 @@ pub fn fit(layout: &Layout, columns: usize) -> Vec<Layout> {
                 is_open = true;
             }
             part.groups.last_mut().expect("it was just begun").measures.push(measure.clone());
+            left = left.saturating_sub(width + if begins { GROUP_GAP } else { GAP });
         }
     }
     if parts.is_empty() { vec![layout.clone()] } else { parts }
