@@ -1,6 +1,6 @@
 # `make` lists the targets. CONTRIBUTING.md says more about each.
 .DEFAULT_GOAL := help
-.PHONY: help setup build release demo test test-long matrix drills drills-random accept accept-clean coverage-spec verdicts traces validate bench packages fuzz fuzz-canary swarm swarm-canary fmt lint doc clean
+.PHONY: help setup build release python demo test test-long matrix drills drills-random accept accept-clean coverage-spec verdicts traces validate bench packages fuzz fuzz-canary swarm swarm-canary fmt lint doc clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
@@ -14,6 +14,9 @@ build: setup ## build everything, debug profile
 release: setup ## build target/release/airtcp
 	cargo build --locked --release --package airtcp
 
+python: ## build the Python package and test it in target/python-test (Python 3.9 or newer)
+	@scripts/python --release
+
 demo: ## the demo: simulator, then kernel TCP over a lossy link and one whose rate varies (live part: root), about 9 minutes
 	@scripts/demo
 
@@ -21,7 +24,7 @@ test: ## every check and test, 16 to 18 minutes from cold; live tests when root
 	@scripts/setup test
 	@scripts/test
 
-test-long: ## the same with the long fault drills and matrices, and clusters
+test-long: ## the same with the long fault drills and matrices, clusters and the Python package
 	@scripts/setup test python
 	@scripts/test --long
 
