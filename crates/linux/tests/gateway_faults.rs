@@ -422,10 +422,10 @@ fn status_and_metrics_are_served_and_silent_clients_are_harmless() {
     let metrics = airtcp_linux::gateway::status::ask(
         &gateway.config.run_directory,
         &gateway.config.name,
-        "GET /metrics HTTP/1.1",
+        "GET /metrics HTTP/1.1\r\n\r",
     )
     .unwrap();
-    assert!(metrics.starts_with("HTTP/1.0 200 OK"), "{metrics}");
+    assert!(metrics.starts_with("HTTP/1.1 200 OK\r\n"), "{metrics}");
     assert!(metrics.contains("airtcp_packets_total{gateway=\"gwa\",kind=\"received_inner\"} 1"));
     gateway.stop();
 }
