@@ -1,6 +1,6 @@
 # `make` lists the targets. CONTRIBUTING.md says more about each.
 .DEFAULT_GOAL := help
-.PHONY: help setup build release demo test test-long matrix drills drills-random accept accept-clean coverage-spec verdicts traces validate bench fuzz fuzz-canary swarm swarm-canary fmt lint doc clean
+.PHONY: help setup build release python demo test test-long matrix drills drills-random accept accept-clean coverage-spec verdicts traces validate bench packages fuzz fuzz-canary swarm swarm-canary fmt lint doc clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
@@ -14,6 +14,9 @@ build: setup ## build everything, debug profile
 release: setup ## build target/release/airtcp
 	cargo build --locked --release --package airtcp
 
+python: ## build the Python package and test it in target/python-test (Python 3.9 or newer)
+	@scripts/python --release
+
 demo: ## the demo: simulator, then kernel TCP over a lossy link and one whose rate varies (live part: root), about 9 minutes
 	@scripts/demo
 
@@ -21,8 +24,8 @@ test: ## every check and test, 16 to 18 minutes from cold; live tests when root
 	@scripts/setup test
 	@scripts/test
 
-test-long: ## the same with the long fault drills and matrices
-	@scripts/setup test
+test-long: ## the same with the long fault drills and matrices, clusters and the Python package
+	@scripts/setup test python
 	@scripts/test --long
 
 matrix: setup ## file transfers through every impairment, live (root) and simulated, a line per cell; about 6 minutes
@@ -59,6 +62,11 @@ validate: release ## compare with theory, ns-2, ns-3's figures and the Linux ker
 bench: release ## speed against ns-2, ns-3 and a bare forwarder
 	@scripts/setup bench
 	@scripts/bench
+
+packages: setup ## a Debian package with the small program, its service, pages, alert rules and dashboard; checked by lintian
+	@scripts/setup packages
+	@scripts/packages
+	@scripts/packages-check
 
 fuzz: ## 10 million executions of each fuzz target, 200,000 of `feedback` (nightly Rust)
 	@scripts/setup fuzz

@@ -1,6 +1,8 @@
 //! `make bench`: CPU time, instructions and memory of the simulator beside those of ns-2 and ns-3, on the same networks
 //! (`dumbbell.rs`, `cell.rs`, `bench/ns2`, `bench/ns3`) one after the other, and of the event queue beside a binary heap.
 //!
+//! `profile` counts what is done for a data packet and writes docs/performance.md.
+//!
 //! A row counts only where both simulators carried the same goodput within 5 %. Ratios are of data packets or
 //! simulated seconds per CPU second, the start-up of each program (its shortest run) subtracted.
 #![forbid(unsafe_code)]
@@ -11,6 +13,7 @@ mod dumbbell;
 mod hold;
 mod measure;
 mod network;
+mod profile;
 mod race;
 mod rivals;
 
@@ -37,6 +40,8 @@ enum Command {
     },
     /// Only the event queue.
     Hold,
+    /// Counts what is done for a data packet and writes docs/performance.md.
+    Profile,
 }
 
 /// A network, named as its script for ns-2 and its program for ns-3.
@@ -59,6 +64,10 @@ fn main() -> anyhow::Result<ExitCode> {
         }
         Some(Command::Measure { command }) => return measure::as_only_child(&command),
         Some(Command::Hold) => hold::compare(),
+        Some(Command::Profile) => {
+            profile::write()?;
+            true
+        }
         None => {
             let raced = contest::all()?;
             hold::compare() && raced

@@ -52,6 +52,11 @@ pub const KEYS: &[(&str, &str, &str)] = &[
     ("buffer", "\"4MiB\"", "limit of the memory of one connection each way"),
     ("silence", "\"20s\"", "a peer that has not answered for so long is given up, and its connections are reset"),
     ("realtime", "40", "priority under SCHED_FIFO, 0 for none"),
+    (
+        "metrics",
+        "9792",
+        "port for metrics over HTTP, for this machine alone, or an address and port: \"10.1.0.1:9792\"; none if left out",
+    ),
     ("run_directory", "\"/run/airtcp\"", "directory of the status socket"),
 ];
 
@@ -125,6 +130,7 @@ pub fn read(file: &str, text: &str) -> Result<Config, ScenarioError> {
     if let Some(directory) = keys.value::<String>("run_directory")? {
         config.run_directory = directory.into();
     }
+    config.metrics = settings_file::metrics(&keys)?;
     config.forwards = tables(&keys, "forward", forward)?;
     config.streams = tables(&keys, "stream", stream)?;
     socket(&keys, &mut config)?;

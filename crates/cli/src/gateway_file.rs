@@ -71,6 +71,11 @@ pub const KEYS: &[(&str, &str, &str)] = &[
     ("mtu", "1500", "longest IP packet that the link carries; the interface's MTU if left out"),
     ("max_memory", "\"64MiB\"", "limit of the memory of the scheme's tables"),
     ("realtime", "40", "priority under SCHED_FIFO, 0 for none"),
+    (
+        "metrics",
+        "9791",
+        "port for metrics over HTTP, for this machine alone, or an address and port: \"10.1.0.1:9791\"; none if left out",
+    ),
     ("run_directory", "\"/run/airtcp\"", "directory of the status socket"),
 ];
 
@@ -128,6 +133,7 @@ pub fn read(file: &str, text: &str, catalogue: &Catalogue<'_>) -> Result<Config,
     if let Some(directory) = keys.value::<String>("run_directory")? {
         config.run_directory = directory.into();
     }
+    config.metrics = settings_file::metrics(&keys)?;
     config.facts = Facts::near(link);
     parameters(&keys, scheme, &mut config)?;
     path(&keys, scheme, catalogue, &mut config)?;

@@ -12,9 +12,11 @@ pub mod forward_file;
 pub mod gateway_file;
 mod interrupt;
 pub mod live;
+mod log;
 mod machine;
 mod output;
 mod own_program;
+mod service;
 mod settings_file;
 mod verbs;
 
@@ -22,8 +24,9 @@ use airtcp_experiment::Catalogue;
 use airtcp_schemes::SchemeEntry;
 use airtcp_schemes::socket::SocketEntry;
 use airtcp_tcp::congestion::ControllerEntry;
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 use output::say;
+use std::io::ErrorKind;
 use std::process::ExitCode;
 
 /// Schemes, controllers and sockets to add to the built-in ones.
@@ -69,16 +72,19 @@ impl<E: Into<anyhow::Error>> From<E> for Failure {
     }
 }
 
+/// The same for routers: gateways and forwarders, without the simulator.
+#[derive(Debug, Parser)]
+#[command(name = "airtcpd", version, max_term_width = 100)]
+struct DaemonArguments {
+    #[command(subcommand)]
+    verb: verbs::DaemonVerb,
+}
+
 /// Runs the command named by the process's arguments, with `tables` added to the built-in ones.
 pub fn main_with(tables: Tables) -> ExitCode {
-    let arguments = match Arguments::try_parse() {
+    let arguments = match parse::<Arguments>() {
         Ok(arguments) => arguments,
-        Err(error) => {
-            // Help and version are no errors: clap tells them apart.
-            let code = u8::try_from(error.exit_code()).unwrap_or(2);
-            let _ = error.print();
-            return ExitCode::from(code);
-        }
+        Err(code) => return code,
     };
     output::start_log();
     let schemes: Vec<SchemeEntry> = airtcp_schemes::SCHEMES.iter().copied().chain(tables.schemes).collect();
@@ -86,8 +92,46 @@ pub fn main_with(tables: Tables) -> ExitCode {
     let controllers: Vec<ControllerEntry> = built_in.iter().copied().chain(tables.controllers).collect();
     let sockets: Vec<SocketEntry> = airtcp_schemes::SOCKETS.iter().copied().chain(tables.sockets).collect();
     let catalogue = Catalogue { schemes: &schemes, controllers: &controllers, sockets: &sockets };
-    match arguments.verb.run(&catalogue) {
-        Ok(()) => ExitCode::SUCCESS,
+    exit_code(arguments.verb.run(&catalogue))
+}
+
+/// Runs the command of the small program, with the built-in schemes.
+pub fn daemon_main() -> ExitCode {
+    match parse::<DaemonArguments>() {
+        Ok(arguments) => {
+            output::start_plain_log();
+            exit_code(arguments.verb.run(&Catalogue::BUILT_IN))
+        }
+        Err(code) => code,
+    }
+}
+
+/// Both commands as clap describes them, for manual pages and completions.
+pub fn commands() -> [clap::Command; 2] {
+    [Arguments::command(), DaemonArguments::command()]
+}
+
+/// The process's arguments, or what to exit with.
+fn parse<A: Parser>() -> Result<A, ExitCode> {
+    A::try_parse().map_err(|error| {
+        // Help and version are no errors: clap tells them apart.
+        let code = u8::try_from(error.exit_code()).unwrap_or(2);
+        match error.print() {
+            Err(error) if error.kind() != ErrorKind::BrokenPipe && code == 0 => ExitCode::FAILURE,
+            _ => ExitCode::from(code),
+        }
+    })
+}
+
+fn exit_code(result: Result<(), Failure>) -> ExitCode {
+    match result {
+        Ok(()) => match output::lost() {
+            None => ExitCode::SUCCESS,
+            Some(reason) => {
+                say!("airtcp: cannot write the output: {reason}");
+                ExitCode::FAILURE
+            }
+        },
         Err(Failure::Code(code)) => ExitCode::from(code),
         Err(Failure::Input(error)) => {
             say!("airtcp: {error:#}");

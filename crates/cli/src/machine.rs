@@ -2,7 +2,11 @@
 
 use airtcp_experiment::results::METHOD;
 use serde_json::{Value, json};
-use std::time::{Duration, UNIX_EPOCH};
+use std::fs::File;
+use std::hash::{DefaultHasher, Hasher};
+use std::io::{self, Read};
+use std::path::Path;
+use std::time::Duration;
 
 /// Revision of the checkout this was built from, with `-modified` if files were changed since; or `unknown`.
 const REVISION: &str = env!("AIRTCP_REVISION");
@@ -13,8 +17,10 @@ pub(crate) struct Work<'a> {
     pub(crate) world: &'a str,
     /// Threads of the simulator.
     pub(crate) threads: usize,
-    /// Runs that an interrupted process had done before.
+    /// Runs that an interrupted process had done before, or others of a sweep that several share.
     pub(crate) resumed_runs: usize,
+    /// Every build that made runs, this one last.
+    pub(crate) builds: &'a [String],
     /// How long this process took.
     pub(crate) wall: Duration,
 }
@@ -34,6 +40,7 @@ pub(crate) fn manifest(work: &Work<'_>) -> Value {
         "command": std::env::args().collect::<Vec<_>>(),
         "threads": work.threads,
         "resumed_runs": work.resumed_runs,
+        "builds": work.builds,
         "wall_seconds": work.wall.as_secs_f64(),
         "interval": METHOD,
         "machine": {
@@ -46,12 +53,22 @@ pub(crate) fn manifest(work: &Work<'_>) -> Value {
     })
 }
 
-/// Tells this program from any other that might give other results: the same source built anew counts as another.
+/// Tells this program from any other that might give other results, by what is in its file: a copy on another machine is
+/// the same build.
 pub(crate) fn build() -> String {
-    let program = std::env::current_exe().and_then(std::fs::metadata);
-    let written = program.as_ref().ok().and_then(|program| program.modified().ok()?.duration_since(UNIX_EPOCH).ok());
-    let (size, written) = (program.map_or(0, |program| program.len()), written.unwrap_or_default().as_nanos());
-    format!("{} {REVISION} {size} {written}", env!("CARGO_PKG_VERSION"))
+    let content = std::env::current_exe().and_then(|path| hash_of(&path));
+    let content = content.map_or_else(|_| "unknown".to_owned(), |hash| format!("{hash:016x}"));
+    format!("{} {REVISION} {content}", env!("CARGO_PKG_VERSION"))
+}
+
+fn hash_of(path: &Path) -> io::Result<u64> {
+    let (mut file, mut hasher, mut part) = (File::open(path)?, DefaultHasher::new(), vec![0; 1 << 20]);
+    loop {
+        match file.read(&mut part)? {
+            0 => return Ok(hasher.finish()),
+            length => hasher.write(&part[..length]),
+        }
+    }
 }
 
 /// How many threads this process may use.

@@ -2,7 +2,8 @@
 
 use airtcp_experiment::table::Style;
 use indicatif::{ProgressBar, ProgressStyle};
-use std::io::{IsTerminal, Write};
+use std::io::{ErrorKind, IsTerminal, Write};
+use std::sync::OnceLock;
 
 /// Warnings, and what `RUST_LOG` asks for, to stderr.
 pub(crate) fn start_log() {
@@ -18,15 +19,63 @@ pub(crate) fn start_log() {
         .try_init();
 }
 
-/// Colours for stdout: only on a terminal, and not with `NO_COLOR`.
+/// Warnings to stderr: without a filter by `RUST_LOG`, which is as large as the rest of a small program.
+pub(crate) fn start_plain_log() {
+    let _ = tracing_subscriber::fmt()
+        .with_max_level(tracing::Level::WARN)
+        .with_writer(std::io::stderr)
+        .with_target(false)
+        .without_time()
+        .log_internal_errors(false)
+        .try_init();
+}
+
+/// Colours for stdout: only on a terminal that knows them, and not with `NO_COLOR`.
 pub(crate) fn style() -> Style {
     let unwanted = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-    Style { coloured: !unwanted && std::io::stdout().is_terminal() }
+    Style { coloured: !unwanted && !is_dumb() && std::io::stdout().is_terminal() }
+}
+
+/// True for a terminal that writes characters and nothing else.
+fn is_dumb() -> bool {
+    std::env::var_os("TERM").is_some_and(|term| term == "dumb")
+}
+
+/// How many characters a line of stdout has room for: what `COLUMNS` says, or the terminal; `None` for a file or pipe.
+pub(crate) fn columns() -> Option<usize> {
+    let told = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok());
+    let seen = || console::Term::stdout().size_checked().map(|(_, columns)| usize::from(columns));
+    told.or_else(seen).filter(|columns| *columns > 0)
+}
+
+/// `first` and behind it `text`, whose further lines are indented to `indent`, where lines have an end.
+pub(crate) fn hang(first: &str, indent: usize, text: &str) -> String {
+    let mut line = first.to_owned();
+    let Some(columns) = columns() else { return line + text };
+    let columns = columns.max(indent + 20);
+    let (mut done, mut length, mut is_begin) = (String::new(), first.chars().count(), true);
+    for word in text.split(' ') {
+        let size = word.chars().count();
+        if !is_begin && length + 1 + size > columns {
+            done += &line;
+            line = format!("\n{}", " ".repeat(indent));
+            length = indent;
+            is_begin = true;
+        }
+        if !is_begin {
+            line.push(' ');
+            length += 1;
+        }
+        line += word;
+        length += size;
+        is_begin = false;
+    }
+    done + &line
 }
 
 /// A bar over `total` steps on stderr; hidden where stderr is no terminal.
 pub(crate) fn progress(total: u64) -> ProgressBar {
-    if !std::io::stderr().is_terminal() {
+    if is_dumb() || !std::io::stderr().is_terminal() {
         return ProgressBar::hidden();
     }
     let bar = ProgressBar::new(total);
@@ -46,8 +95,19 @@ pub(crate) fn log(text: &str) {
     let _ = writeln!(std::io::stderr(), "{text}");
 }
 
-/// Prints to stdout. A reader that went away (`| head`) is no error.
+/// Why something could not be written to stdout.
+static LOST: OnceLock<String> = OnceLock::new();
+
+/// Prints to stdout. A reader that went away (`| head`) is no error; any other is told at the end, by [`lost`].
 pub(crate) fn print(text: &str) {
     let mut stdout = std::io::stdout().lock();
-    let _ = writeln!(stdout, "{text}").and_then(|()| stdout.flush());
+    match writeln!(stdout, "{text}").and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => drop(LOST.set(error.to_string())),
+        _ => {}
+    }
+}
+
+/// Why something that was to be printed to stdout is not there, if so: the command has failed then.
+pub(crate) fn lost() -> Option<&'static str> {
+    LOST.get().map(String::as_str)
 }

@@ -1,7 +1,7 @@
 //! What the files of a gateway and of a forwarder have in common.
 
 use airtcp_experiment::scenario::{Entry, Keys, Origin, Problem, ScenarioError};
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::Path;
 
 /// Reads the file at `path` with `read`, which is given its name and its text.
@@ -50,4 +50,20 @@ pub(crate) fn address_and_port(keys: &Keys<'_>, entry: &Entry, usual: u16) -> Re
         Ok(ip) => Ok(SocketAddr::new(ip, usual)),
         Err(_) => address(keys, entry, usual),
     }
+}
+
+/// Where metrics are told: an address and port, or a port of this machine alone.
+///
+/// # Errors
+/// It is neither.
+pub(crate) fn metrics(keys: &Keys<'_>) -> Result<Option<SocketAddr>, ScenarioError> {
+    let Some(entry) = keys.table.get("metrics") else { return Ok(None) };
+    let text = keys.scalar(entry, "an address and port")?;
+    let port = text.parse::<u16>().map(|port| SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port));
+    let address = port.or_else(|_| text.parse());
+    let wrong = |_| {
+        let hint = "write a port for this machine alone, 9791, or an address and port, \"10.1.0.1:9791\"";
+        keys.bad(entry, format!("'{text}' is no place for metrics; {hint}"))
+    };
+    address.map(Some).map_err(wrong)
 }

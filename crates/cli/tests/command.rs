@@ -136,7 +136,14 @@ fn where_nothing_can_be_written_the_exit_code_still_tells() {
     };
     assert_eq!(status(&["run", "no-such-file.toml"]), Some(2));
     let results = Scratch::new("full");
-    assert_eq!(status(&[&["run", "demo"], &SHORT[..], &["--results", results.path()]].concat()), Some(0));
+    // What was asked for is not there.
+    for more in [&["--json"][..], &["--markdown"], &[]] {
+        let run = [&["run", "demo"], &SHORT[..], &["--results", results.path()], more].concat();
+        assert_eq!(status(&run), Some(1), "{more:?}");
+    }
+    for arguments in [&["show"][..], &["show", "gsnoop", "--json"], &["--help"]] {
+        assert_eq!(status(arguments), Some(1), "{arguments:?}");
+    }
     // A run that cannot be kept has failed.
     assert_eq!(status(&[&["run", "demo"], &SHORT[..], &["--results", "/dev/full"]].concat()), Some(1));
 }
@@ -148,6 +155,9 @@ fn bad_input_is_exit_code_2_with_one_sentence_and_nothing_on_stdout() {
         (vec!["run", "no-such-file.toml"], "airtcp: no-such-file.toml: cannot be read"),
         (vec!["run", "demo", "--set", "links.air.los=5%"], "did you mean 'loss'?"),
         (vec!["gateway", "no-such-file.toml"], "airtcp: no-such-file.toml: cannot be read"),
+        (vec!["run", "dmeo"], "cannot be read: No such file or directory (os error 2); did you mean 'demo'?"),
+        (vec!["run", "demo.toml"], "did you mean 'demo'?"),
+        (vec!["run", "demo", "--set", "links.air.delay=5"], "units are ns, us, µs, ms, s, min"),
         (vec!["show", "gsnop"], "did you mean 'gsnoop'?"),
         (vec!["report", results.path()], "no results here"),
         (vec!["emulate", "demo", "--on", "nobody", "--", "true"], "there is no node 'nobody'"),
@@ -266,4 +276,56 @@ fn a_capture_is_written_on_request_and_refused_for_too_many_cells() {
     assert_eq!(no_number.status.code(), Some(2));
     let live = airtcp(&["run", "demo", "--live", "--pcap"]);
     assert_eq!(live.status.code(), Some(2), "captures are of the simulator");
+}
+
+#[test]
+fn a_scenario_that_ships_is_a_base_from_anywhere_unless_a_file_of_its_name_is_beside() {
+    let results = Scratch::new("base");
+    let file = format!("{}/mine.toml", results.path());
+    for base in ["demo", "demo.toml"] {
+        std::fs::write(&file, format!("schema = 1\nbase = \"{base}\"\nabout = \"mine\"\n")).unwrap();
+        let output = airtcp(&[&["run", &file], &SHORT[..], &["--results", results.path()]].concat());
+        assert_eq!(output.status.code(), Some(0), "{base}: {}", stderr(&output));
+    }
+    std::fs::write(format!("{}/demo.toml", results.path()), "schema = 2\n").unwrap();
+    let output = airtcp(&["run", &file]);
+    assert_eq!(output.status.code(), Some(2), "the file counts");
+    std::fs::write(&file, "schema = 1\nbase = \"domo.toml\"\n").unwrap();
+    let output = airtcp(&["run", &file]);
+    assert!(stderr(&output).contains("'domo.toml' cannot be read"), "{}", stderr(&output));
+}
+
+#[test]
+fn tables_and_pages_are_as_wide_as_the_terminal() {
+    let results = Scratch::new("wide");
+    let wide = |columns: &str, arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_airtcp"));
+        let output = command.args(arguments).env("COLUMNS", columns).output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        stdout(&output)
+    };
+    let run = [&["run", "demo"], &SHORT[..], &["--results", results.path()]].concat();
+    let narrow = wide("50", &run);
+    let is_path = |line: &&str| line.starts_with("results  ") || line.starts_with("report   ");
+    assert!(narrow.lines().filter(|line| !is_path(line)).all(|line| line.chars().count() <= 50), "{narrow}");
+    let whole = wide("200", &run);
+    let rows = |text: &str| text.lines().filter(|line| line.contains("gilbert-elliott")).count();
+    assert!(rows(&narrow) > rows(&whole), "{narrow}\n{whole}");
+    // Every number of the wide table is in the narrow ones, and no other.
+    let numbers = |text: &str| {
+        let is_row = |line: &&str| line.contains("gilbert-elliott");
+        let lines = text.lines().filter(is_row);
+        let mut words: Vec<String> = lines.flat_map(str::split_whitespace).map(str::to_owned).collect();
+        words.sort();
+        words.dedup();
+        words
+    };
+    assert_eq!(numbers(&narrow), numbers(&whole));
+    for page in ["gsnoop", "link", "metrics", "data", "forward"] {
+        let text = wide("80", &["show", page]);
+        let is_long = |line: &&str| line.chars().count() > 80 && line.trim().contains(' ');
+        assert_eq!(text.lines().filter(is_long).collect::<Vec<_>>(), Vec::<&str>::new(), "{page}");
+        let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+        assert_eq!(words(&text), words(&wide("100000", &["show", page])), "{page}");
+    }
 }

@@ -100,7 +100,7 @@ fn parameters_of_another_scheme() {
 
 #[test]
 fn a_bad_value_of_a_parameter() {
-    assert_snapshot!(read(&format!("{FILE}[gsnoop]\nhold = \"50\"\n")).unwrap_err(), @r#"gateway.toml:8: bad value for 'hold' in [gsnoop]: '50' has no known unit; write for example "25ms" (airtcp show gsnoop)"#);
+    assert_snapshot!(read(&format!("{FILE}[gsnoop]\nhold = \"50\"\n")).unwrap_err(), @r#"gateway.toml:8: bad value for 'hold' in [gsnoop]: '50' has no known unit; write for example "25ms"; units are ns, us, µs, ms, s, min (airtcp show gsnoop)"#);
 }
 
 #[test]
@@ -142,7 +142,7 @@ fn a_link_that_no_interface_can_be() {
 
 #[test]
 fn a_bad_unit() {
-    assert_snapshot!(read(&format!("{FILE}max_memory = \"64Mb\"\n")).unwrap_err(), @r#"gateway.toml:7: bad value for 'max_memory' in the file: '64Mb' has no known unit; write for example "75kB" (airtcp show gateway)"#);
+    assert_snapshot!(read(&format!("{FILE}max_memory = \"64Mb\"\n")).unwrap_err(), @r#"gateway.toml:7: bad value for 'max_memory' in the file: '64Mb' has no known unit; write for example "75kB"; units are B, kB, MB, GB, KiB, MiB, GiB (airtcp show gateway)"#);
 }
 
 #[test]
@@ -275,4 +275,17 @@ fn the_examples_of_the_page_on_many_peers_are_read() {
     assert_eq!(peers, [3, 0, 2]);
     assert_eq!(read[0].peers[2].address, None);
     assert_eq!(read[2].shared_rate_bps, Some(97_000_000));
+}
+
+#[test]
+fn metrics_are_told_to_this_machine_alone_unless_an_address_is_named() {
+    let metrics =
+        |value: &str| read(&format!("{FILE}metrics = {value}\n")).map(|config| config.metrics.map(|at| at.to_string()));
+    assert_eq!(read(FILE).unwrap().metrics, None);
+    assert_eq!(metrics("9791").unwrap().as_deref(), Some("127.0.0.1:9791"));
+    assert_eq!(metrics("\"10.1.0.1:9791\"").unwrap().as_deref(), Some("10.1.0.1:9791"));
+    for wrong in ["\"somewhere\"", "99999", "true"] {
+        let error = metrics(wrong).unwrap_err();
+        assert!(error.contains("gateway.toml:7") && error.contains("9791"), "{error}");
+    }
 }

@@ -11,6 +11,18 @@ fn cannot_run(test: &str) -> bool {
     true
 }
 
+fn is_long() -> bool {
+    std::env::var_os("AIRTCP_TEST_LONG").is_some()
+}
+
+/// The same of a test that is in the long form only.
+fn cannot_run_now(test: &str) -> bool {
+    if !is_long() {
+        skip(test, "only in the long form, make test-long");
+    }
+    !is_long() || cannot_run(test)
+}
+
 fn skip(test: &str, reason: &str) {
     if let Some(path) = std::env::var_os("AIRTCP_SKIP_LOG") {
         let log = std::fs::OpenOptions::new().append(true).create(true).open(path);
@@ -187,7 +199,7 @@ fn live_trunks_share_a_bottleneck_as_in_the_simulator() {
     if cannot_run(test) {
         return;
     }
-    let is_long = std::env::var_os("AIRTCP_TEST_LONG").is_some();
+    let is_long = is_long();
     let directory = std::env::temp_dir().join(format!("airtcp-live-trunks-{}", std::process::id()));
     std::fs::create_dir_all(&directory).unwrap();
     let base = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/trunk.toml");
@@ -228,7 +240,7 @@ fn live_trunks_share_a_bottleneck_as_in_the_simulator() {
 /// Bundler's experiment at a quarter of its rate, where a trunk finds its window within seconds.
 #[test]
 fn live_short_requests_pass_a_queue_that_a_trunk_has_moved() {
-    if cannot_run("live_short_requests_pass_a_queue_that_a_trunk_has_moved") {
+    if cannot_run_now("live_short_requests_pass_a_queue_that_a_trunk_has_moved") {
         return;
     }
     let results = std::env::temp_dir().join(format!("airtcp-live-bundler-{}", std::process::id()));
@@ -264,7 +276,7 @@ fn live_short_requests_pass_a_queue_that_a_trunk_has_moved() {
 
 #[test]
 fn live_a_greedy_stream_over_a_circuit_leaves_tcp_its_share() {
-    if cannot_run("live_a_greedy_stream_over_a_circuit_leaves_tcp_its_share") {
+    if cannot_run_now("live_a_greedy_stream_over_a_circuit_leaves_tcp_its_share") {
         return;
     }
     let results = std::env::temp_dir().join(format!("airtcp-live-streaming-{}", std::process::id()));

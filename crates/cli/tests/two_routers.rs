@@ -156,9 +156,8 @@ impl Drop for Home {
     }
 }
 
-#[test]
-fn live_the_section_on_two_routers_is_true_on_home_routers_that_masquerade() {
-    let test = "live_the_section_on_two_routers_is_true_on_home_routers_that_masquerade";
+/// Why a test cannot run here, told to who counts such tests.
+fn is_skipped(test: &str) -> bool {
     let reason = match (check_available(), is_installed("nft")) {
         (Err(why), _) => Some(why.to_string()),
         (Ok(()), has_nft) => (!has_nft).then(|| "the program 'nft' is missing".to_owned()),
@@ -168,6 +167,14 @@ fn live_the_section_on_two_routers_is_true_on_home_routers_that_masquerade() {
             let mut log = std::fs::File::options().append(true).create(true).open(path).expect("the log");
             writeln!(log, "{test}: {reason}").expect("the log can be written");
         }
+        return true;
+    }
+    false
+}
+
+#[test]
+fn live_the_section_on_two_routers_is_true_on_home_routers_that_masquerade() {
+    if is_skipped("live_the_section_on_two_routers_is_true_on_home_routers_that_masquerade") {
         return;
     }
     let home = Home::new();
@@ -203,4 +210,65 @@ fn live_the_section_on_two_routers_is_true_on_home_routers_that_masquerade() {
         assert_eq!(daemon.wait().expect("it ends").code(), Some(0));
     }
     assert_eq!(["a", "b"].map(|router| home.state(router)), before);
+}
+
+#[test]
+fn live_a_gateway_is_changed_by_command_while_it_runs() {
+    if is_skipped("live_a_gateway_is_changed_by_command_while_it_runs") {
+        return;
+    }
+    let home = Home::new();
+    let etc = home.etc("a");
+    let file = format!("{etc}/gateway.toml");
+    let text = format!(
+        "schema = 1\nscheme = \"gsnoop\"\nlink = \"wlan0\"\npeer = \"192.0.2.1:4791\"\ninsecure = true\nrun_directory = \"{etc}\"\n"
+    );
+    std::fs::write(&file, &text).expect("a file");
+    let log = home.directory.join("a/log");
+    let exec = Exec::new(env!("CARGO_BIN_EXE_airtcpd")).args(["gateway", &file, "--log", "json"]).log(&log);
+    let mut daemon = home.testbed.start("a", &exec).expect("it starts");
+    let answers = || {
+        (0..500).any(|_| {
+            home.status("a").is_some() || {
+                std::thread::sleep(std::time::Duration::from_millis(20));
+                false
+            }
+        })
+    };
+    assert!(answers(), "{}", std::fs::read_to_string(&log).unwrap_or_default());
+    let airtcpd = |words: &[&str]| home.run("a", env!("CARGO_BIN_EXE_airtcpd"), words);
+    let reload = |text: &str| {
+        std::fs::write(&file, text).expect("a file");
+        airtcpd(&["reload", "wlan0", "--run-directory", &etc])
+    };
+    let worker = home.status("a").expect("it runs").pid;
+
+    // Wrong: file, line and remedy, and all stays.
+    let (code, said) = reload(&format!("{text}rate = \"fast\"\n"));
+    assert!(code == Some(1) && said.contains("gateway.toml:7") && said.contains("all stays"), "{code:?} {said}");
+    let (code, said) = reload(&format!("{text}ratte = \"20Mbit\"\n"));
+    assert!(code == Some(1) && said.contains("'rate'"), "{code:?} {said}");
+    assert_eq!(home.status("a").expect("it runs").pid, worker);
+    // Right: in place.
+    let (code, said) = reload(&format!("{text}rate = \"20Mbit\"\n"));
+    assert!(code == Some(0) && said.contains("without a restart"), "{code:?} {said}");
+    assert_eq!(home.status("a").expect("it runs").pid, worker);
+    // A port for metrics needs another worker.
+    let (code, said) = reload(&format!("{text}metrics = 9791\n"));
+    assert!(code == Some(0) && said.contains("new worker"), "{code:?} {said}");
+    assert_ne!(home.status("a").expect("it runs").pid, worker);
+    let get = "exec 3<>/dev/tcp/127.0.0.1/9791; printf 'GET /metrics HTTP/1.1\\r\\n\\r\\n' >&3; cat <&3";
+    let (_, metrics) = home.run("a", "bash", &["-c", get]);
+    assert!(metrics.contains("airtcp_reloads_refused_total{gateway=\"wlan0\"} 2\n"), "{metrics}");
+    // SIGHUP by hand ends nothing either.
+    daemon.signal(1).expect("it runs");
+    let (code, page) = airtcpd(&["status", "--run-directory", &etc]);
+    assert!(code == Some(0) && page.contains("wlan0") && page.contains("not in reach"), "{page}");
+
+    daemon.signal(15).expect("it runs");
+    assert_eq!(daemon.wait().expect("it ends").code(), Some(0));
+    let log = std::fs::read_to_string(&log).expect("a log");
+    let events: Vec<serde_json::Value> = log.lines().map(|line| serde_json::from_str(line).expect(line)).collect();
+    let count = |event: &str| events.iter().filter(|line| line["event"] == event).count();
+    assert_eq!((count("reload_refused"), count("reloaded"), count("ending")), (2, 3, 1), "{log}");
 }

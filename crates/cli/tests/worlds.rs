@@ -199,6 +199,7 @@ fn live(leaving: &[Vec<u8>], secret: Option<&[u8]>) -> World {
         element: Box::new(Script { is_near: true, copies: Settings::default().copies, packets: 0 }),
         reports: ENTRY.reports,
         mode: String::new(),
+        may_be_replaced: true,
     };
     let sequences = InitialSequences::new(&[1; 16]);
     let channel = channels.into_iter().next();

@@ -115,12 +115,6 @@ pub trait Element {
         None
     }
 
-    /// True if a message may leave some packets later than it was sent: then packets that were sent in a row with messages
-    /// between them can leave together. Messages keep their order, and none leaves before a packet that was sent before it.
-    fn messages_may_wait(&self) -> bool {
-        false
-    }
-
     /// A packet came in at `port`. The element now owns it: it sends, holds, consumes or discards it.
     fn handle_packet(&mut self, cx: &mut Context<'_>, port: Port, packet: Packet);
 
@@ -192,6 +186,10 @@ pub trait Io {
     }
     /// Sends a message to another box of ours: unreliable, unordered.
     fn send_control(&mut self, peer: Peer, message: &[u8]);
+    /// The same, where the message may leave a little later than what was sent after it.
+    fn send_control_late(&mut self, peer: Peer, message: &[u8]) {
+        self.send_control(peer, message);
+    }
     /// Shows a packet that the element ended to whoever watches the world's packets.
     fn show_discarded(&mut self, _packet: &Packet, _reason: DropReason) {}
 }
@@ -263,6 +261,13 @@ impl<'a> Context<'a> {
     /// takes of the link, for who keeps account of the link's time.
     pub fn send_control(&mut self, peer: Peer, message: &[u8]) -> u32 {
         self.io.send_control(peer, message);
+        message.len() as u32 + self.io.control_overhead()
+    }
+    /// The same of a message that may leave some packets and messages later than it was sent: then those that were sent in a
+    /// row, with such messages between them, can leave together. It leaves behind those that were sent before it, and late
+    /// messages keep their order.
+    pub fn send_control_late(&mut self, peer: Peer, message: &[u8]) -> u32 {
+        self.io.send_control_late(peer, message);
         message.len() as u32 + self.io.control_overhead()
     }
     /// IP bytes that a message takes besides its own.

@@ -45,5 +45,5 @@ pub use reason::{CreateReason, DropReason};
 pub use rng::Rng;
 pub use serial::SeqNum;
 pub use time::{Duration, Instant};
-pub use units::{ByteSize, Probability, Rate, UnitError};
+pub use units::{ByteSize, Probability, Rate, UnitError, Units};
 pub use value::{Value, ValueError, ValueType};

@@ -29,12 +29,45 @@ pub enum UnitError {
     #[error("'{0}' does not begin with a number; write for example {1}")]
     NoNumber(String, &'static str),
     /// The number is followed by something that is no unit of this quantity.
-    #[error("'{0}' has no known unit; write for example {1}")]
-    BadUnit(String, &'static str),
+    #[error("'{0}' has no known unit; write for example {1}; units are {2}")]
+    BadUnit(String, &'static str, Units),
     /// The number is larger than the quantity can be.
     #[error("'{0}' is out of range; write for example {1}")]
     Range(String, &'static str),
 }
+
+/// Units of a quantity, and how many of the base unit each is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Units(&'static [(&'static str, u128)]);
+
+impl Units {
+    fn factor(self, unit: &str) -> Option<u128> {
+        self.0.iter().find(|(name, _)| *name == unit).map(|(_, factor)| *factor)
+    }
+}
+
+impl fmt::Display for Units {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().enumerate().try_for_each(|(index, (name, _))| {
+            let gap = if index == 0 { "" } else { ", " };
+            write!(f, "{gap}{name}")
+        })
+    }
+}
+
+const RATES: Units = Units(&[("bit", 1), ("kbit", 1_000), ("Mbit", 1_000_000), ("Gbit", 1_000_000_000)]);
+const TIMES: Units =
+    Units(&[("ns", 1), ("us", 1_000), ("µs", 1_000), ("ms", 1_000_000), ("s", 1_000_000_000), ("min", 60_000_000_000)]);
+const SIZES: Units = Units(&[
+    ("B", 1),
+    ("kB", 1_000),
+    ("MB", 1_000_000),
+    ("GB", 1_000_000_000),
+    ("KiB", 1 << 10),
+    ("MiB", 1 << 20),
+    ("GiB", 1 << 30),
+]);
+const SHARES: Units = Units(&[("%", 1)]);
 
 /// An exact decimal: `mantissa / 10^scale`.
 #[derive(Clone, Copy)]
@@ -93,9 +126,11 @@ impl Decimal {
     }
 }
 
-fn read(text: &str, example: &'static str, factor_of: impl Fn(&str) -> Option<u128>) -> Result<u64, UnitError> {
+/// `text` in base units; `unit_of` is the unit that its unit stands for.
+fn read(text: &str, example: &'static str, units: Units, unit_of: fn(&str) -> &str) -> Result<u64, UnitError> {
     let (number, unit) = Decimal::split(text, example)?;
-    let factor = factor_of(unit).ok_or_else(|| UnitError::BadUnit(text.trim().to_string(), example))?;
+    let bad = || UnitError::BadUnit(text.trim().to_string(), example, units);
+    let factor = units.factor(unit_of(unit)).ok_or_else(bad)?;
     number.times(factor).ok_or_else(|| UnitError::Range(text.trim().to_string(), example))
 }
 
@@ -138,16 +173,8 @@ impl Rate {
 impl FromStr for Rate {
     type Err = UnitError;
     fn from_str(text: &str) -> Result<Self, UnitError> {
-        read(text, "\"10Mbit\"", |unit| {
-            Some(match unit.trim_end_matches("/s").trim_end_matches("ps") {
-                "bit" => 1,
-                "kbit" => 1_000,
-                "Mbit" => 1_000_000,
-                "Gbit" => 1_000_000_000,
-                _ => return None,
-            })
-        })
-        .map(Rate)
+        // 10Mbit/s and 10Mbps are the same.
+        read(text, "\"10Mbit\"", RATES, |unit| unit.trim_end_matches("/s").trim_end_matches("ps")).map(Rate)
     }
 }
 
@@ -160,17 +187,7 @@ impl fmt::Display for Rate {
 impl FromStr for Duration {
     type Err = UnitError;
     fn from_str(text: &str) -> Result<Self, UnitError> {
-        read(text, "\"25ms\"", |unit| {
-            Some(match unit {
-                "ns" => 1,
-                "us" | "µs" => 1_000,
-                "ms" => 1_000_000,
-                "s" => 1_000_000_000,
-                "min" => 60_000_000_000,
-                _ => return None,
-            })
-        })
-        .map(Duration::from_nanos)
+        read(text, "\"25ms\"", TIMES, |unit| unit).map(Duration::from_nanos)
     }
 }
 
@@ -183,19 +200,7 @@ impl fmt::Display for Duration {
 impl FromStr for ByteSize {
     type Err = UnitError;
     fn from_str(text: &str) -> Result<Self, UnitError> {
-        read(text, "\"75kB\"", |unit| {
-            Some(match unit {
-                "B" => 1,
-                "kB" => 1_000,
-                "MB" => 1_000_000,
-                "GB" => 1_000_000_000,
-                "KiB" => 1 << 10,
-                "MiB" => 1 << 20,
-                "GiB" => 1 << 30,
-                _ => return None,
-            })
-        })
-        .map(ByteSize)
+        read(text, "\"75kB\"", SIZES, |unit| unit).map(ByteSize)
     }
 }
 
@@ -282,7 +287,7 @@ impl FromStr for Probability {
         let hundredths = match unit {
             "%" => 2,
             "" => 0,
-            _ => return Err(UnitError::BadUnit(text.trim().to_string(), EXAMPLE)),
+            _ => return Err(UnitError::BadUnit(text.trim().to_string(), EXAMPLE, SHARES)),
         };
         let out = || UnitError::Range(text.trim().to_string(), EXAMPLE);
         let divisor = 10u128.checked_pow(number.scale + hundredths).ok_or_else(out)?;

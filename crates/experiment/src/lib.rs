@@ -16,6 +16,7 @@ pub mod marked;
 mod markup;
 pub mod metric;
 pub mod paper;
+pub mod quantity;
 pub mod results;
 pub mod scenario;
 pub mod simulator;

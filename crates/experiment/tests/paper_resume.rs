@@ -3,7 +3,7 @@
 use crate::common::{CATALOGUE, DEMO};
 use airtcp_experiment::paper::resume::Journals;
 use airtcp_experiment::paper::{Mode, PaperFile, Plan, TestRuns, Worlds, output};
-use airtcp_experiment::results::{JournalError, RunOptions};
+use airtcp_experiment::results::{Earlier, JournalError, RunOptions};
 use airtcp_experiment::scenario::{ScenarioError, Source};
 use airtcp_experiment::world::{FlowOutcome, World};
 use airtcp_experiment::{NotRun, ResolvedScenario, RunOutcome};
@@ -63,7 +63,7 @@ fn plan(text: &str) -> Plan {
 }
 
 fn open<'a>(root: &Path, plan: &'a Plan) -> Journals<'a> {
-    Journals::open(root, plan, Worlds(&[&MadeUp::default()]), "a build", false).unwrap()
+    Journals::open(root, plan, Worlds(&[&MadeUp::default()]), "a build", Earlier::Resume).unwrap()
 }
 
 /// The verdicts, and how many runs this took.
@@ -119,6 +119,6 @@ fn two_at_a_time_are_refused() {
     let scratch = Scratch::new("busy");
     let plan = plan(PAPER);
     let _first = open(&scratch.0, &plan);
-    let second = Journals::open(&scratch.0, &plan, Worlds(&[&MadeUp::default()]), "a build", false);
+    let second = Journals::open(&scratch.0, &plan, Worlds(&[&MadeUp::default()]), "a build", Earlier::Resume);
     assert!(matches!(second.err(), Some(JournalError::Busy(_))));
 }

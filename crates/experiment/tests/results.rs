@@ -216,12 +216,14 @@ fn a_directory_is_replaced_as_a_whole() {
         std::fs::read_dir(&second).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
     names.sort();
     let expected = [
+        "cells.parquet",
         "counters.parquet",
         "manifest.json",
         "metrics.parquet",
         "runs.parquet",
         "scenario.toml",
         "series.json",
+        "series.parquet",
         "summary.json",
     ];
     assert_eq!(names, expected);

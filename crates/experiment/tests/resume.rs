@@ -3,7 +3,7 @@
 use crate::common::{DEMO, MadeUp, demo_with, read};
 use airtcp_experiment::results::series::Series;
 use airtcp_experiment::results::summary::{self, Summary};
-use airtcp_experiment::results::{self, Interruptible, Journal, JournalError, Results, RunOptions};
+use airtcp_experiment::results::{self, Earlier, Interruptible, Journal, JournalError, Opening, Results, RunOptions};
 use airtcp_experiment::{NotRun, ResolvedScenario, RunOutcome, Scenario, Simulator, World};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -55,8 +55,12 @@ impl World for Interrupting<'_> {
     }
 }
 
+const OURS: Opening<'static> = Opening { build: BUILD, owner: "", earlier: Earlier::Resume, shard: None };
+
+const FRESH: Opening<'static> = Opening { earlier: Earlier::Drop, ..OURS };
+
 fn open(root: &Path, scenario: &Scenario) -> Journal {
-    Journal::open(root, scenario, &Simulator::default(), BUILD, false).expect("nobody else has it")
+    Journal::open(root, scenario, &Simulator::default(), &OURS).expect("nobody else has it")
 }
 
 /// Makes `limit` more runs on two threads, or one more; also returns how many.
@@ -120,21 +124,36 @@ fn a_damaged_line_costs_its_own_run_only() {
 }
 
 #[test]
-fn runs_of_another_build_or_scenario_are_not_mixed_in() {
+fn runs_of_another_scenario_are_not_mixed_in() {
     let root = Scratch::new("other");
     let scenario = read(DEMO, &SHORT).unwrap();
     let (_, made) = go_on(&root.0, &scenario, 5);
     assert_eq!(open(&root.0, &scenario).resumed(), made);
-    let file = root.file(&scenario);
     let mut forged = scenario.clone();
     // As if two scenarios had the same hash.
     forged.resolved = forged.resolved.replacen("10Mbit", "11Mbit", 1);
-    let kept = std::fs::read(&file).unwrap();
-    for (scenario, build) in [(&scenario, "another build"), (&forged, BUILD)] {
-        std::fs::write(&file, &kept).unwrap();
-        let journal = Journal::open(&root.0, scenario, &Simulator::default(), build, false).unwrap();
-        assert_eq!((journal.resumed(), journal.was_outdated()), (0, true), "{build}");
-    }
+    let journal = open(&root.0, &forged);
+    assert_eq!((journal.resumed(), journal.was_outdated()), (0, true));
+}
+
+#[test]
+fn runs_of_another_build_are_refused_or_used_by_choice() {
+    let root = Scratch::new("build");
+    let scenario = read(DEMO, &SHORT).unwrap();
+    let (_, made) = go_on(&root.0, &scenario, 5);
+    let other = Opening { build: "another build", ..OURS };
+    let opened = |opening: &Opening<'_>| Journal::open(&root.0, &scenario, &Simulator::default(), opening);
+    let refused = opened(&other).expect_err("refused");
+    let JournalError::OtherBuild { runs, ref build, .. } = refused else { panic!("{refused}") };
+    assert_eq!((runs, build.as_str()), (made, BUILD));
+    assert!(refused.to_string().contains("--resume uses them, --fresh drops them"), "{refused}");
+    assert_eq!(opened(&OURS).unwrap().resumed(), made, "refusing changes nothing");
+    let taken = opened(&Opening { earlier: Earlier::ResumeAny, ..other }).unwrap();
+    assert_eq!((taken.resumed(), taken.builds().all()), (made, &[BUILD.to_owned(), "another build".to_owned()][..]));
+    drop(taken);
+    // What was chosen once holds: the build that went on last goes on.
+    assert_eq!(opened(&other).unwrap().resumed(), made);
+    assert!(matches!(opened(&OURS), Err(JournalError::OtherBuild { .. })));
 }
 
 #[test]
@@ -142,7 +161,7 @@ fn fresh_drops_what_was_kept() {
     let root = Scratch::new("fresh");
     let scenario = read(DEMO, &SHORT).unwrap();
     go_on(&root.0, &scenario, 5);
-    let journal = Journal::open(&root.0, &scenario, &Simulator::default(), BUILD, true).unwrap();
+    let journal = Journal::open(&root.0, &scenario, &Simulator::default(), &FRESH).unwrap();
     assert_eq!((journal.resumed(), journal.was_outdated()), (0, false));
     drop(journal);
     assert_eq!(open(&root.0, &scenario).resumed(), 0);
@@ -153,9 +172,9 @@ fn a_scenario_is_run_by_one_process_at_a_time() {
     let root = Scratch::new("busy");
     let scenario = read(DEMO, &SHORT).unwrap();
     let first = open(&root.0, &scenario);
-    let second = Journal::open(&root.0, &scenario, &Simulator::default(), BUILD, true);
+    let second = Journal::open(&root.0, &scenario, &Simulator::default(), &FRESH);
     assert!(matches!(second, Err(JournalError::Busy(_))), "{second:?}");
-    assert!(Journal::open(&root.0, &scenario, &MadeUp, BUILD, false).is_ok(), "another world is no other's business");
+    assert!(Journal::open(&root.0, &scenario, &MadeUp, &OURS).is_ok(), "another world is no other's business");
     drop(first);
     open(&root.0, &scenario);
 }

@@ -80,12 +80,12 @@ fn an_unknown_key_of_a_varied_loss_stands_on_its_own_line() {
 
 #[test]
 fn a_bad_unit() {
-    assert_snapshot!(error_with("delay = \"5ms\"", "delay = \"5 parsecs\""), @r#"demo.toml:23: bad value for 'delay' in [links.air]: '5 parsecs' has no known unit; write for example "25ms" (airtcp show link)"#);
+    assert_snapshot!(error_with("delay = \"5ms\"", "delay = \"5 parsecs\""), @r#"demo.toml:23: bad value for 'delay' in [links.air]: '5 parsecs' has no known unit; write for example "25ms"; units are ns, us, µs, ms, s, min (airtcp show link)"#);
 }
 
 #[test]
 fn a_number_without_its_unit() {
-    assert_snapshot!(error_with("rate = \"10Mbit\"", "rate = 10"), @r#"demo.toml:22: bad value for 'rate' in [links.air]: '10' has no known unit; write for example "10Mbit" (airtcp show link)"#);
+    assert_snapshot!(error_with("rate = \"10Mbit\"", "rate = 10"), @r#"demo.toml:22: bad value for 'rate' in [links.air]: '10' has no known unit; write for example "10Mbit"; units are bit, kbit, Mbit, Gbit (airtcp show link)"#);
 }
 
 #[test]
@@ -289,7 +289,7 @@ fn a_set_without_a_value() {
 
 #[test]
 fn a_set_of_a_bad_value() {
-    assert_snapshot!(error_of_set("links.air.loss=5 of 10"), @r#"--set links.air.loss=5 of 10: bad value for 'loss' in [links.air]: '5 of 10' has no known unit; write for example "2%" or "0.02" (airtcp show link)"#);
+    assert_snapshot!(error_of_set("links.air.loss=5 of 10"), @r#"--set links.air.loss=5 of 10: bad value for 'loss' in [links.air]: '5 of 10' has no known unit; write for example "2%" or "0.02"; units are % (airtcp show link)"#);
 }
 
 #[test]

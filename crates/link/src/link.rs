@@ -14,7 +14,7 @@ use crate::corrupt::corrupt;
 use crate::counters::LinkCounters;
 use crate::queue::{self, Discipline, HeaderLevels, Signals};
 use crate::settings::LinkSettings;
-use crate::transmitter::Transmitter;
+use crate::transmitter::{Transmitter, Turn};
 use airtcp_core::{Backlog, CreateReason, DropReason, Duration, Instant, Packet, Rng};
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -225,14 +225,20 @@ impl Link {
 
     /// Gives the transmitter's next turn to a packet; what becomes of it in the air is decided with that.
     ///
-    /// This and what it calls is inlined twice: into [`Link::send`], whose speed is the simulator's, and for the managed
-    /// queues into [`Link::transmit_managed`].
+    /// It is inlined twice: into [`Link::send`], whose speed is the simulator's, and for the managed queues into
+    /// [`Link::transmit_managed`].
     #[inline(always)]
     fn transmit(&mut self, now: Instant, packet: Packet, bytes: u32, drops: &mut dyn FnMut(Packet, DropReason)) {
         let turn = self.transmitter.accept(now, bytes);
         if self.is_clear {
             return self.insert(turn.end.saturating_add(self.delay), bytes, packet);
         }
+        self.send_through_air(turn, packet, bytes, drops);
+    }
+
+    /// A packet whose transmission has its turn passes where things go wrong.
+    #[inline(never)]
+    fn send_through_air(&mut self, turn: Turn, packet: Packet, bytes: u32, drops: &mut dyn FnMut(Packet, DropReason)) {
         let fate = self.air.fate(turn, bytes);
         match fate.drop {
             Some(reason) => {

@@ -12,6 +12,12 @@ pub mod emulator;
 pub mod finding;
 pub mod forwarder;
 pub mod gateway;
+pub mod notice;
 pub mod sys;
 pub mod testbed;
 pub mod traffic;
+
+#[cfg(test)]
+mod operations_page_tests;
+#[cfg(test)]
+mod packaging_tests;

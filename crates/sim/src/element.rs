@@ -3,7 +3,7 @@
 use crate::belief::Belief;
 use crate::host::Host;
 use crate::index::{ElementId, Hop, NodeId, WlanId};
-use airtcp_core::{Element, Instant, Ledger, Port, Rng};
+use airtcp_core::{Context, Element, Instant, Ledger, Packet, Port, Rng};
 use airtcp_link::varying::Forecast;
 use airtcp_schemes::{End, LinkFacts};
 
@@ -14,6 +14,22 @@ pub enum ElementKind {
 }
 
 impl ElementKind {
+    /// Calls a host directly: nearly every packet of a run ends at one.
+    #[inline]
+    pub fn handle_packet(&mut self, cx: &mut Context<'_>, port: Port, packet: Packet) {
+        match self {
+            ElementKind::Host(host) => host.handle_packet(cx, port, packet),
+            ElementKind::Scheme(scheme) => scheme.handle_packet(cx, port, packet),
+        }
+    }
+    /// See [`Element::poll_timeout`].
+    #[inline]
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        match self {
+            ElementKind::Host(host) => host.poll_timeout(),
+            ElementKind::Scheme(scheme) => scheme.poll_timeout(),
+        }
+    }
     pub fn element(&mut self) -> &mut dyn Element {
         match self {
             ElementKind::Host(host) => host.as_mut(),

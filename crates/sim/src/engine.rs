@@ -6,7 +6,7 @@ use crate::air::AirHop;
 use crate::check::Checker;
 use crate::control::{is_control, read_control};
 use crate::dot11::Report;
-use crate::element::PlacedElement;
+use crate::element::{ElementKind, PlacedElement};
 use crate::error::SimError;
 use crate::events::{Kind, Sources};
 use crate::guard::Guard;
@@ -93,7 +93,7 @@ impl Engine<'_> {
             Kind::Ready(index) => {
                 self.network.queue.cancel(self.network.sources.of(kind));
                 if let Some(port) = self.elements[index].refused.take() {
-                    self.call(index, |element, cx| element.handle_ready(cx, port));
+                    self.call(index, |body, cx| body.element().handle_ready(cx, port));
                 }
             }
             Kind::Sample => {
@@ -103,17 +103,18 @@ impl Engine<'_> {
         }
     }
 
+    #[inline(never)]
     fn handle_timeout(&mut self, index: ElementId) {
         self.network.queue.cancel(self.network.sources.of(Kind::Timeout(index)));
         let slot = &mut self.elements[index];
-        if slot.body.as_element().poll_timeout().is_none_or(|due| due > self.now) {
+        if slot.body.poll_timeout().is_none_or(|due| due > self.now) {
             return self.arm(index);
         }
         if slot.is_stuck(self.now) {
             // Not armed again: the run goes on without it and fails its checks.
             return self.checker.fail_bounds(&slot.place.name, "a handled timeout did not move later");
         }
-        self.call(index, |element, cx| element.handle_timeout(cx));
+        self.call(index, |body, cx| body.element().handle_timeout(cx));
     }
 
     fn handle_arrival(&mut self, pipe: PipeId) {
@@ -129,6 +130,7 @@ impl Engine<'_> {
     }
 
     /// An exchange on the medium of a cell ends.
+    #[inline(never)]
     fn handle_exchange(&mut self, cell: WlanId) {
         let mut reports = std::mem::take(&mut self.reports);
         self.network.wlans[cell].bss.advance(self.now, &mut reports);
@@ -151,7 +153,7 @@ impl Engine<'_> {
     }
 
     /// A packet comes out of a hop, at `node`; the element `after` gets it, if there is one.
-    #[inline]
+    #[inline(always)]
     fn arrive(&mut self, hop: Hop, direction: Direction, node: NodeId, after: Option<ElementId>, packet: Packet) {
         self.guard.step();
         self.network.trace(self.now, hop, &packet);
@@ -180,12 +182,13 @@ impl Engine<'_> {
                 Work::Deliver(delivery) => self.deliver(delivery),
                 Work::ForwardControl { node, packet } => self.forward_control(node, packet),
                 Work::Status { element, status } => {
-                    self.call(element, |element, cx| element.handle_tx_status(cx, status));
+                    self.call(element, |body, cx| body.element().handle_tx_status(cx, status));
                 }
             }
         }
     }
 
+    #[inline]
     fn forward(&mut self, node: NodeId, packet: Packet) {
         if let Some(delivery) = self.network.forward(self.now, node, None, packet) {
             self.deliver(delivery);
@@ -202,20 +205,22 @@ impl Engine<'_> {
             } else if let Some((element, message)) = read_control(&packet)
                 && self.elements.get(element).is_some()
             {
-                self.call(element, |element, cx| element.handle_control(cx, Peer::OTHER_END, &message));
+                self.call(element, |body, cx| body.element().handle_control(cx, Peer::OTHER_END, &message));
             }
-        } else if let Some(hop) = destination.and_then(|to| self.network.routes.towards(node, to)) {
-            self.network.send(self.now, hop, packet);
+        } else if let Some(to) = destination
+            && let Some(hop) = self.network.routes.towards(node, to)
+        {
+            self.network.send(self.now, hop, to, packet);
         }
     }
 
     fn deliver(&mut self, delivery: Delivery) {
         let Delivery { element, port, packet } = delivery;
         self.elements[element].ledger.receive(port);
-        self.call(element, |element, cx| element.handle_packet(cx, port, packet));
+        self.call(element, |body, cx| body.handle_packet(cx, port, packet));
     }
 
-    fn call(&mut self, index: ElementId, work: impl FnOnce(&mut dyn airtcp_core::Element, &mut Context<'_>)) {
+    fn call(&mut self, index: ElementId, work: impl FnOnce(&mut ElementKind, &mut Context<'_>)) {
         let peer = self.elements[index].place.peer;
         let peer_node = peer.map(|peer| self.elements[peer].place.node);
         let slot = &mut self.elements[index];
@@ -228,14 +233,14 @@ impl Engine<'_> {
             peer_node,
         };
         let mut cx = Context::new(self.now, &mut slot.rng, &mut slot.ledger, &mut io);
-        work(slot.body.element(), &mut cx);
+        work(&mut slot.body, &mut cx);
         self.arm(index);
     }
 
     /// Makes sure that the queue has an event no later than the element's deadline. A deadline that moved later changes
     /// nothing: the pending event finds out.
     fn arm(&mut self, index: ElementId) {
-        let Some(due) = self.elements[index].body.as_element().poll_timeout() else { return };
+        let Some(due) = self.elements[index].body.poll_timeout() else { return };
         let (due, source) = (due.max(self.now), self.network.sources.of(Kind::Timeout(index)));
         if due < self.network.queue.at(source) {
             self.network.queue.set(source, due);

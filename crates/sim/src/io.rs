@@ -117,10 +117,13 @@ impl Io for ElementIo<'_, '_> {
     }
 
     fn try_send(&mut self, port: Port, packet: Packet, token: Option<Token>) -> Result<(), Packet> {
-        match self.hop_of(port, &packet) {
+        let hop = if self.place.exit == Exit::Node { None } else { self.hop_of(port, &packet) };
+        match hop {
             None => {
-                let delivery = self.network.forward(self.now, self.place.node, Some(self.place.index), packet);
-                self.work.extend(delivery.map(Work::Deliver));
+                if let Some(delivery) = self.network.forward(self.now, self.place.node, Some(self.place.index), packet)
+                {
+                    self.work.push_back(Work::Deliver(delivery));
+                }
                 self.tell(token, Outcome::Sent);
             }
             Some(Hop::Wire(pipe)) => self.send_by_wire(pipe, packet, token)?,

@@ -4,21 +4,18 @@
 
 use crate::outcome::Percentiles;
 use airtcp_core::Duration;
+use std::collections::VecDeque;
 
 const SUB_BITS: u32 = 6;
-const BUCKETS: usize = (64 - SUB_BITS as usize + 1) << SUB_BITS;
 
 /// Counts of durations by size.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Rounds {
-    buckets: Vec<u32>,
+    /// From the lowest in use to the highest.
+    buckets: VecDeque<u32>,
+    /// The lowest in use.
+    lowest: usize,
     total: u64,
-}
-
-impl Default for Rounds {
-    fn default() -> Self {
-        Rounds { buckets: vec![0; BUCKETS], total: 0 }
-    }
 }
 
 fn bucket(nanos: u64) -> usize {
@@ -36,14 +33,32 @@ fn value(bucket: usize) -> u64 {
 impl Rounds {
     /// Counts one sample.
     pub fn record(&mut self, sample: Duration) {
-        self.buckets[bucket(sample.as_nanos())] += 1;
+        let bucket = bucket(sample.as_nanos());
+        if bucket < self.lowest || bucket >= self.lowest + self.buckets.len() {
+            self.widen(bucket);
+        }
+        self.buckets[bucket - self.lowest] += 1;
         self.total += 1;
+    }
+
+    /// Has there be a place for a bucket.
+    #[cold]
+    fn widen(&mut self, bucket: usize) {
+        if self.buckets.is_empty() {
+            self.lowest = bucket;
+        }
+        while bucket < self.lowest {
+            self.buckets.push_front(0);
+            self.lowest -= 1;
+        }
+        while bucket >= self.lowest + self.buckets.len() {
+            self.buckets.push_back(0);
+        }
     }
 
     /// Forgets everything; used at the end of the warm-up.
     pub fn clear(&mut self) {
-        self.buckets.fill(0);
-        self.total = 0;
+        *self = Rounds::default();
     }
 
     /// Samples counted.
@@ -59,7 +74,7 @@ impl Rounds {
         for (index, count) in self.buckets.iter().enumerate() {
             seen += u64::from(*count);
             if seen >= rank {
-                return Some(value(index));
+                return Some(value(self.lowest + index));
             }
         }
         None
@@ -94,6 +109,20 @@ mod tests {
             assert!(got.abs_diff(want) < want / 50, "{got} for {want}");
         }
         assert_eq!(Rounds::default().percentiles(), Percentiles::default());
+    }
+
+    #[test]
+    fn only_the_sizes_between_the_extremes_take_memory() {
+        let mut rounds = Rounds::default();
+        for ms in [20, 10, 40, 20] {
+            rounds.record(Duration::from_millis(ms));
+        }
+        // Two octaves, and the first of the next.
+        assert!((129..=130).contains(&rounds.buckets.len()) && rounds.count() == 4, "{}", rounds.buckets.len());
+        rounds.clear();
+        rounds.record(Duration::from_nanos(1));
+        rounds.record(Duration::MAX);
+        assert_eq!((rounds.percentiles().p50, rounds.percentiles().p99 > 1 << 63), (64, true));
     }
 
     #[test]

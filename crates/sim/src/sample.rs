@@ -16,6 +16,7 @@ impl Engine<'_> {
         self.network.queue.set(self.network.sources.of(Kind::Sample), self.now + self.sample_every);
     }
 
+    #[cold]
     pub(crate) fn on_warm(&mut self) {
         for slot in &mut self.elements {
             if let ElementKind::Host(host) = &mut slot.body {
@@ -24,6 +25,7 @@ impl Engine<'_> {
         }
     }
 
+    #[cold]
     pub(crate) fn sample(&mut self) {
         let repairs = self.elements.iter().map(|slot| slot.ledger.events.get(Event::REPAIR)).sum();
         for slot in &mut self.elements {

@@ -72,3 +72,34 @@ fn another_error_is_told_at_once() {
     let output = place.install("60");
     assert_eq!((output.status.code(), place.calls()), (Some(7), 1));
 }
+
+#[test]
+fn a_scheme_of_ones_own_finds_this_tree_from_anywhere() {
+    let place = std::env::temp_dir().join(format!("airtcp-scripts new & own-{}", std::process::id()));
+    fs::create_dir_all(&place).unwrap();
+    let place = Place(place);
+    let copy = place.0.join("my-scheme");
+    let make = || Command::new(tree::root().join("scripts/new-scheme")).arg(&copy).current_dir("/").output().unwrap();
+    let output = make();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let again = make();
+    assert!(!again.status.success() && String::from_utf8_lossy(&again.stderr).contains("is there already"));
+    // Cargo reads the copy and every crate that it names, and fetches nothing.
+    let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".into());
+    let metadata = Command::new(cargo)
+        .args(["metadata", "--offline", "--format-version", "1", "--no-deps"])
+        .current_dir(&copy)
+        .output()
+        .unwrap();
+    assert!(metadata.status.success(), "{}", String::from_utf8_lossy(&metadata.stderr));
+    let tree = tree::root().canonicalize().unwrap();
+    let manifest = fs::read_to_string(copy.join("Cargo.toml")).unwrap();
+    let paths: Vec<&str> =
+        manifest.lines().filter_map(|line| line.split("path = \"").nth(1)?.split('"').next()).collect();
+    assert_eq!(paths.len(), 6);
+    for path in paths {
+        let found = PathBuf::from(path).join("Cargo.toml").canonicalize().unwrap();
+        assert!(found.starts_with(&tree), "{path}");
+    }
+    assert!(!copy.join("tests/document.rs").exists() && copy.join("tests/command.rs").exists());
+}

@@ -1,14 +1,16 @@
 //! `airtcp gateway`: one daemon, every scheme that works on real packets.
 
 use super::doctor::show;
+use crate::log::{self, Log};
 use crate::own_program::or_what_runs;
+use crate::service::Service;
 use crate::{Failure, gateway_file, output};
 use airtcp_experiment::Catalogue;
-use airtcp_linux::gateway::supervisor::{self, Report};
+use airtcp_linux::gateway::supervisor::{self, Host, Report};
 use airtcp_linux::gateway::worker::{self, Mode};
-use airtcp_linux::gateway::{check, path_test, plan, scheme};
+use airtcp_linux::gateway::{Config, check, path_test, plan, scheme};
 use clap::Args;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 #[derive(Debug, Args)]
@@ -25,6 +27,8 @@ pub(crate) struct Arguments {
     /// With --check: print JSON
     #[arg(long, requires = "check")]
     json: bool,
+    #[command(flatten)]
+    log: log::Options,
     /// The process that moves packets; started by the supervisor
     #[arg(long, hide = true, exclusive = true)]
     worker: bool,
@@ -43,24 +47,46 @@ pub(crate) fn run(arguments: &Arguments, catalogue: &Catalogue<'_>) -> Result<()
         output::print(plan(&config)?.trim_end());
         return Ok(());
     }
-    // A worker that is started again after an upgrade is the upgraded one.
-    let program = std::env::current_exe()?;
-    let mut start_worker = || {
-        let mut command = Command::new(or_what_runs(&program));
-        command.args(["gateway", "--worker"]);
-        command
-    };
-    supervisor::run(&config, Mode::Scheme, &mut start_worker, &mut |report| log(&config.name, &report))?;
+    let log = Log::new("gateway", &config.name, arguments.log);
+    let (service, program) = (Service::of_environment(), std::env::current_exe()?);
+    let mut daemon = Daemon { log, service, file, catalogue, program };
+    supervisor::run(&config, Mode::Scheme, &mut daemon)?;
     Ok(())
 }
 
-fn log(name: &str, report: &Report) {
-    let what = match report {
-        Report::Running { pid, how } => format!("running, worker {pid}; packets are taken {how}"),
-        Report::Note { text } => text.clone(),
-        Report::Restarting { why, after } => format!("{why}; the kernel forwards, next worker in {after}"),
-        Report::Waiting { link } => format!("waiting for the interface {link}"),
-        Report::Ending => "ending".into(),
-    };
-    output::log(&format!("airtcp gateway {name}: {what}"));
+struct Daemon<'a> {
+    log: Log,
+    service: Service,
+    file: &'a Path,
+    catalogue: &'a Catalogue<'a>,
+    program: PathBuf,
+}
+
+impl Host for Daemon<'_> {
+    fn worker(&mut self) -> Command {
+        // A worker that is started again after an upgrade is the upgraded one.
+        let mut command = Command::new(or_what_runs(&self.program));
+        command.args(["gateway", "--worker"]);
+        command
+    }
+
+    fn reload(&mut self) -> Result<Config, String> {
+        gateway_file::load(self.file, self.catalogue).map_err(|error| error.to_string())
+    }
+
+    fn report(&mut self, report: Report) {
+        match report {
+            // Also without its link a gateway does what it can.
+            Report::Running { .. } | Report::Waiting { .. } => self.service.ready(),
+            Report::Ending => self.service.stopping(),
+            _ => {}
+        }
+        let notice = report.notice();
+        self.service.status(&notice.text);
+        self.log.write(&notice);
+    }
+
+    fn beat(&mut self) {
+        self.service.beat();
+    }
 }

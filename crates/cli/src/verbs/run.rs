@@ -1,22 +1,24 @@
 //! `airtcp run`: a scenario in a world; rows of its table are printed as they are finished.
 
-use super::load;
+use super::earlier::EarlierArguments;
+use super::emit::{self, EmitArguments, Sweep};
+use super::finish::{self, Form, Tables};
+use super::{load, shard};
 use crate::capture::CaptureArguments;
 use crate::interrupt::{self, Interrupt};
 use crate::live::Live;
 use crate::machine::Work;
 use crate::output::say;
 use crate::{Failure, machine, output};
-use airtcp_experiment::html::{self, Stored, StoredWorld};
-use airtcp_experiment::results::summary::{self, CellSummary, Summary};
-use airtcp_experiment::results::{self, Interruptible, Journal, Observer, Results, RunOptions, directory};
-use airtcp_experiment::table::measure::Measure;
+use airtcp_experiment::html::StoredWorld;
+use airtcp_experiment::results::{
+    self, Interruptible, Journal, Observer, Opening, Results, RunOptions, Shard, directory,
+};
 use airtcp_experiment::table::{Layout, Row, TextTable};
 use airtcp_experiment::{Catalogue, Scenario, Simulator, World};
 use anyhow::Context;
 use clap::Args;
 use indicatif::ProgressBar;
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -39,9 +41,13 @@ pub(crate) struct Arguments {
     /// Number of simulator threads; one per core if left out
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     threads: Option<u32>,
-    /// Begin again, even if an interrupted sweep left finished runs
-    #[arg(long)]
-    fresh: bool,
+    #[command(flatten)]
+    earlier: EarlierArguments,
+    /// Run the I-th of N parts of the sweep and keep its runs, for airtcp merge
+    #[arg(long, value_name = "I/N", conflicts_with_all = ["json", "markdown", "pcap", "emit"])]
+    shard: Option<Shard>,
+    #[command(flatten)]
+    emit: EmitArguments,
     /// Directory for all results
     #[arg(long, value_name = "DIR", alias = "out", default_value = directory::DEFAULT_ROOT)]
     results: PathBuf,
@@ -50,51 +56,77 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments, catalogue: &Catalogue<'_>) -> Result<(), Failure> {
+    let begin = machine::wall_clock();
     let scenario = load(&arguments.file, &arguments.sets, catalogue)?;
-    let captured = arguments.capture.cells(&scenario)?;
+    if let Some(engine) = arguments.emit.engine {
+        let sweep = Sweep {
+            scenario: &scenario,
+            file: &arguments.file,
+            sets: &arguments.sets,
+            results: &arguments.results,
+            loading: machine::wall_clock().duration_since(begin),
+        };
+        return emit::run(engine, arguments.emit.tasks, &sweep);
+    }
+    let build = machine::build();
+    let opening = Opening { build: &build, owner: "", earlier: arguments.earlier.choice(), shard: None };
+    let threads = arguments.threads.map_or_else(machine::threads_available, |threads| threads as usize);
     let interrupt = Interrupt::listen().context("cannot listen for Ctrl-C")?;
     let simulator = Simulator { stop: Some(Arc::clone(&interrupt.end)), ..Simulator::default() };
     let world: Box<dyn World> = if arguments.live { Box::new(Live::new()) } else { Box::new(simulator) };
-    let threads = arguments.threads.map_or_else(machine::threads_available, |threads| threads as usize);
-    let companion = if arguments.live { companion(&arguments.results, &scenario) } else { None };
-    let layouts: Vec<Layout> =
-        scenario.tables.iter().map(|spec| layout(&scenario, spec, companion.is_some())).collect();
-    let prints_rows = !arguments.json && !arguments.markdown;
+    if let Some(part) = arguments.shard {
+        return shard::run(&arguments.results, &scenario, &*world, threads, (&opening, part), &interrupt);
+    }
+    let interrupted = Interrupted { opening, threads, interrupt };
+    whole(arguments, &scenario, &*world, interrupted, catalogue)
+}
 
-    let bar = output::progress(runs_of(&scenario) as u64);
-    let table = layouts.first().filter(|_| prints_rows).map(|layout| (layout, TextTable::new(layout, output::style())));
-    let mut printer = Printer {
-        table,
-        scenario: &scenario,
-        companion: companion.as_ref(),
-        bar: bar.clone(),
-        interrupt: &interrupt,
-        next: 0,
-        has_header: false,
-    };
+/// How a sweep runs that can be interrupted.
+struct Interrupted<'a> {
+    opening: Opening<'a>,
+    threads: usize,
+    interrupt: Interrupt,
+}
+
+/// Runs all of `scenario` in this process, and writes and prints the results.
+fn whole(
+    arguments: &Arguments,
+    scenario: &Scenario,
+    world: &dyn World,
+    Interrupted { opening, threads, interrupt }: Interrupted<'_>,
+    catalogue: &Catalogue<'_>,
+) -> Result<(), Failure> {
     let begin = machine::wall_clock();
-    let mut journal = Journal::open(&arguments.results, &scenario, &*world, &machine::build(), arguments.fresh)?;
-    tell_of_earlier_runs(&journal, &scenario);
+    let captured = arguments.capture.cells(scenario)?;
+    let companion = if arguments.live { companion(&arguments.results, scenario) } else { None };
+    let form = arguments.form();
+    let tables = Tables::of(scenario, companion.as_ref(), form);
+
+    let bar = output::progress(runs_of(scenario) as u64);
+    let mut printer = Printer::new(form, &tables, scenario, bar.clone(), &interrupt);
+    let mut journal = Journal::open(&arguments.results, scenario, world, &opening).map_err(shard::cannot_begin)?;
+    tell_of_earlier_runs(&journal, scenario);
     let interruptible = Interruptible { journal: &mut journal, stop: &interrupt.stop };
-    let results = results::run_interruptible(&scenario, &*world, RunOptions { threads }, interruptible, &mut printer);
+    let results = results::run_interruptible(scenario, world, RunOptions { threads }, interruptible, &mut printer);
     bar.finish_and_clear();
     if let Some(problem) = journal.problem() {
         tracing::warn!("finished runs cannot be saved, so an interrupted sweep would begin again: {problem}");
     }
     if !results.is_complete() {
-        let (kept, all) = (journal.runs(), runs_of(&scenario));
+        let (kept, all) = (journal.runs(), runs_of(scenario));
         say!("airtcp: interrupted; {kept} of {all} runs are saved, and the same command continues from there");
         return Err(Failure::Code(interrupt::EXIT_CODE));
     }
-    if results.is_empty() && !arguments.json {
+    if results.is_empty() && form != Form::Json {
         journal.remove().context("cannot remove the journal of finished runs")?;
-        output::print(&closing(&results));
+        output::print(&finish::closing(&results));
         return Err(Failure::Code(1));
     }
     let work = Work {
         world: world.name(),
         threads: if world.runs_in_parallel() { threads } else { 1 },
         resumed_runs: journal.resumed(),
+        builds: journal.builds().all(),
         wall: machine::wall_clock().duration_since(begin),
     };
     let written =
@@ -102,35 +134,22 @@ pub(crate) fn run(arguments: &Arguments, catalogue: &Catalogue<'_>) -> Result<()
             .with_context(|| format!("cannot write results below {}", arguments.results.display()))?;
     journal.remove().context("cannot remove the journal of finished runs")?;
     let captures = arguments.capture.write(&results, &captured, &written)?;
-    let report = write_report(&directory::of_scenario(&arguments.results, &scenario), catalogue)?;
+    let report = finish::write_report(&directory::of_scenario(&arguments.results, scenario), catalogue)?;
     let places = [format!("results  {}", written.display()), format!("report   {report}")];
     let places: Vec<String> = places.into_iter().chain(captures).collect();
-    show(arguments, &results, companion.as_ref(), &layouts, &written, &places.join("\n"));
+    tables.show(1, &results, &written, &places.join("\n"));
     let failures = results.failures();
     failures.iter().for_each(|failure| say!("airtcp: {failure}"));
     if failures.is_empty() && !results.is_empty() { Ok(()) } else { Err(Failure::Code(1)) }
 }
 
-/// Prints the requested output, except the rows of the first table, which were printed during the run.
-fn show(
-    arguments: &Arguments,
-    results: &Results<'_>,
-    companion: Option<&StoredWorld>,
-    layouts: &[Layout],
-    written: &Path,
-    places: &str,
-) {
-    let lookup = |cell: usize| value_of(results, companion, cell);
-    if arguments.json {
-        output::print(summary::to_text(&Summary::of(results, &written.display().to_string())).trim_end());
-    } else if arguments.markdown {
-        layouts.iter().for_each(|layout| output::print(&airtcp_experiment::table::markdown(layout, &lookup)));
-    } else {
-        for layout in layouts.iter().skip(1) {
-            output::print(&format!("\n{}", TextTable::new(layout, output::style()).render(&lookup)));
+impl Arguments {
+    fn form(&self) -> Form {
+        match (self.json, self.markdown) {
+            (true, _) => Form::Json,
+            (_, true) => Form::Markdown,
+            _ => Form::Text,
         }
-        output::print(&format!("\n{}", closing(results)));
-        output::print(places);
     }
 }
 
@@ -143,7 +162,7 @@ fn tell_of_earlier_runs(journal: &Journal, scenario: &Scenario) {
     if earlier > 0 {
         say!("airtcp: continuing an interrupted sweep after {earlier} of {all} runs; --fresh begins again");
     } else if journal.was_outdated() {
-        say!("airtcp: another build of airtcp made the runs of the interrupted sweep; beginning again");
+        say!("airtcp: what an interrupted sweep left cannot be used, as it is of another version; beginning again");
     }
 }
 
@@ -152,38 +171,30 @@ fn companion(root: &Path, scenario: &Scenario) -> Option<StoredWorld> {
     StoredWorld::read(&directory::of_scenario(root, scenario).join("sim")).ok()
 }
 
-/// The field of a cell that holds the simulator's share of the ceiling.
-const COMPANION: &str = "simulator_of_ceiling";
-
-fn layout(scenario: &Scenario, spec: &airtcp_experiment::scenario::TableSpec, has_companion: bool) -> Layout {
-    let mut layout = Layout::of(scenario, spec);
-    if has_companion {
-        for group in &mut layout.groups {
-            group.measures.push(Measure::named("of_ceiling").renamed(COMPANION, "simulator"));
-        }
-    }
-    layout
-}
-
-fn value_of(results: &Results<'_>, companion: Option<&StoredWorld>, index: usize) -> Option<CellSummary> {
-    let mut cell = CellSummary::of(results, index);
-    if let Some(simulated) = companion.and_then(|world| world.cell(results.scenario, index)) {
-        let cell = cell.get_or_insert_default();
-        simulated.readings.get("of_ceiling").iter().for_each(|share| cell.readings.put(COMPANION, share));
-    }
-    cell
-}
-
 /// Prints a row once all of its cells are done, in the order of the table.
 struct Printer<'a> {
     table: Option<(&'a Layout, TextTable<'a>)>,
+    tables: &'a Tables<'a>,
     scenario: &'a Scenario,
-    companion: Option<&'a StoredWorld>,
     bar: ProgressBar,
     interrupt: &'a Interrupt,
     /// The row to print next.
     next: usize,
     has_header: bool,
+}
+
+impl<'a> Printer<'a> {
+    fn new(
+        form: Form,
+        tables: &'a Tables<'a>,
+        scenario: &'a Scenario,
+        bar: ProgressBar,
+        interrupt: &'a Interrupt,
+    ) -> Self {
+        let first = tables.layouts.first().filter(|_| form == Form::Text);
+        let table = first.map(|layout| (layout, TextTable::new(layout, output::style())));
+        Printer { table, tables, scenario, bar, interrupt, next: 0, has_header: false }
+    }
 }
 
 impl Observer for Printer<'_> {
@@ -214,7 +225,7 @@ impl Observer for Printer<'_> {
             if row.cells.iter().all(|cell| results.outcomes(*cell).is_none()) {
                 continue;
             }
-            let line = table.row(row, &|cell| value_of(results, self.companion, cell));
+            let line = table.row(row, &|cell| self.tables.value_of(results, cell));
             self.bar.suspend(|| {
                 if !self.has_header {
                     output::print(&table.header());
@@ -224,49 +235,4 @@ impl Observer for Printer<'_> {
             self.has_header = true;
         }
     }
-}
-
-/// Notes below the table: which cells were left out and why, and what the numbers mean.
-fn closing(results: &Results<'_>) -> String {
-    let style = output::style();
-    let mut lines: Vec<String> = Vec::new();
-    let summary = Summary::of(results, "");
-    let reasons = summary.reasons_not_run();
-    lines.extend(reasons.iter().map(|(reason, count)| {
-        let cells = if *count == 1 { "cell" } else { "cells" };
-        format!("{count} {cells} not run: {reason}")
-    }));
-    let invalid = summary.cells.iter().filter(|cell| cell.is_void()).count();
-    if invalid > 0 {
-        lines.push(format!(
-            "{invalid} cells where the emulated link did not behave as configured; see \"emulator\" in summary.json"
-        ));
-    }
-    lines.extend(results::headline(results.scenario, &summary));
-    for scheme in bending(results) {
-        lines.push(format!(
-            "{scheme} does not keep end-to-end semantics: it acknowledges data that the receiver may not have"
-        ));
-    }
-    if !results.is_empty() {
-        let runs = results.scenario.runs;
-        let medians = if runs == 1 { String::new() } else { format!("medians of {runs} runs; ") };
-        let meaning = "goodput counts application bytes; the ceiling is the goodput that no repair can exceed";
-        lines.push(style.dim(&format!("{medians}{meaning}")));
-    }
-    lines.join("\n")
-}
-
-/// Schemes in the results that bend end-to-end semantics.
-fn bending(results: &Results<'_>) -> BTreeSet<String> {
-    let schemes = results.scenario.cells.iter().flat_map(|cell| &cell.scenario.schemes);
-    schemes.filter(|scheme| !scheme.choice.entry.keeps_end_to_end).map(|scheme| scheme.kind.clone()).collect()
-}
-
-/// One report of all worlds that the scenario was run in.
-fn write_report(directory: &Path, catalogue: &Catalogue<'_>) -> Result<String, Failure> {
-    let stored = Stored::read(directory, catalogue)?;
-    let path = directory.join("report.html");
-    let size = super::report::write(&path, &html::render(&[stored]))?;
-    Ok(format!("{} ({size})", path.display()))
 }

@@ -1,12 +1,12 @@
 //! `airtcp show`: everything a file can say, from the same tables that read it.
 
 use super::topic::{Key, Section, Topic, plain_keys};
-use super::{BUILT_IN, papers};
+use super::{data, papers};
 use crate::{Failure, forward_file, gateway_file, output};
 use airtcp_core::parameters::{Field, Parameters, nearest};
 use airtcp_experiment::catalogue::KERNEL_ONLY;
 use airtcp_experiment::scenario::workload::{Sizes, TABLES};
-use airtcp_experiment::scenario::{FLOW_KEYS, PROBE_KEYS, TOP_LEVEL, WLAN_KEYS, WORKLOAD_KEYS};
+use airtcp_experiment::scenario::{BUILT_IN, FLOW_KEYS, PROBE_KEYS, TOP_LEVEL, WLAN_KEYS, WORKLOAD_KEYS};
 use airtcp_experiment::{Catalogue, metric, table::Style};
 use airtcp_link::LinkSettings;
 use airtcp_schemes::socket::SocketEntry;
@@ -20,7 +20,7 @@ use std::fmt::Write;
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// A scheme, a controller, link, flow, scenario, gateway, schemes, controllers, metrics,
+    /// A scheme, a controller, link, flow, scenario, gateway, schemes, controllers, metrics, data,
     /// papers, paper; everything if left out
     name: Option<String>,
     /// Print a commented file or table to start from
@@ -79,6 +79,7 @@ fn topics(catalogue: &Catalogue<'_>, wanted: Option<&str>) -> Vec<Topic> {
     ));
     topics.push(sockets(catalogue.sockets));
     topics.push(metrics(catalogue));
+    topics.push(data::topic());
     topics
 }
 
@@ -360,22 +361,25 @@ fn commented(fields: Vec<Field>) -> String {
 }
 
 fn page(topic: &Topic, style: Style) -> String {
-    let mut text = format!("{}\n  {}\n", style.bold(&topic.name), topic.about);
+    let mut text = format!("{}\n{}\n", style.bold(&topic.name), output::hang("  ", 2, &topic.about));
     for note in &topic.notes {
-        let _ = writeln!(text, "  {note}");
+        let _ = writeln!(text, "{}", output::hang("  ", 2, note));
     }
     for section in &topic.sections {
-        let _ = writeln!(text, "\n{}", style.bold(&section.title));
+        let _ = writeln!(text, "\n{}", style.bold(&output::hang("", 0, &section.title)));
         let width = section.keys.iter().map(|key| key.name.chars().count()).max().unwrap_or(0);
         for key in &section.keys {
-            let _ = writeln!(text, "  {:width$}  {}", key.name, key.about);
+            let name = format!("  {:width$}  ", key.name);
+            let _ = writeln!(text, "{}", output::hang(&name, width + 4, &key.about));
             if key.value.is_empty() {
                 continue;
             }
             let source = if key.source.is_empty() { String::new() } else { format!("  [{}]", key.source) };
             let kind = if key.kind.is_empty() { String::new() } else { format!("  ({})", key.kind) };
             let word = if key.kind.is_empty() { "example" } else { "default" };
-            let _ = writeln!(text, "  {:width$}  {}", "", style.dim(&format!("{word} {}{kind}{source}", key.value)));
+            let blank = " ".repeat(width + 4);
+            let line = output::hang(&blank, width + 4, &format!("{word} {}{kind}{source}", key.value));
+            let _ = writeln!(text, "{blank}{}", style.dim(line.trim_start()));
         }
     }
     text
@@ -387,7 +391,7 @@ fn overview(catalogue: &Catalogue<'_>, style: Style) -> String {
         let _ = writeln!(text, "{}", style.bold(title));
         let width = rows.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
         for (name, about) in rows {
-            let _ = writeln!(text, "  {name:width$}  {about}");
+            let _ = writeln!(text, "{}", output::hang(&format!("  {name:width$}  "), width + 4, &about));
         }
         text.push('\n');
     };

@@ -67,23 +67,30 @@ impl Packet {
 
     #[inline]
     fn new_in(spare: Option<Packet>, ip: IpHeader, tcp: Option<TcpHeader>, content: Content) -> Self {
-        let inner = Inner {
-            ip,
-            tcp,
-            content,
-            wire_len_override: None,
-            corrupted: false,
-            checksum_is_known_good: false,
-            shim: None,
-            origin: None,
+        let (wire_len_override, corrupted, checksum_is_known_good, origin, shim) = (None, false, false, None, None);
+        let Some(mut packet) = spare else {
+            return Packet(Box::new(Inner {
+                ip,
+                wire_len_override,
+                corrupted,
+                checksum_is_known_good,
+                origin,
+                tcp,
+                content,
+                shim,
+            }));
         };
-        match spare {
-            Some(mut packet) => {
-                *packet.0 = inner;
-                packet
-            }
-            None => Packet(Box::new(inner)),
-        }
+        // Field by field, so that nothing is put together elsewhere and copied.
+        let inner = &mut *packet.0;
+        inner.ip = ip;
+        inner.wire_len_override = wire_len_override;
+        inner.corrupted = corrupted;
+        inner.checksum_is_known_good = checksum_is_known_good;
+        inner.origin = origin;
+        inner.tcp = tcp;
+        inner.content = content;
+        inner.shim = shim;
+        packet
     }
 
     /// The IP header's fields.
@@ -135,6 +142,7 @@ impl Packet {
     }
 
     /// Bytes of transport payload.
+    #[inline]
     pub fn payload_len(&self) -> u32 {
         match &self.0.content {
             Content::Virtual { len, .. } => *len,
@@ -144,6 +152,7 @@ impl Packet {
     }
 
     /// Sequence space the segment occupies: payload, plus one each for SYN and FIN.
+    #[inline]
     pub fn sequence_len(&self) -> u32 {
         let flags = self.tcp().map_or(TcpFlags::default(), |tcp| tcp.flags);
         self.payload_len() + u32::from(flags.syn()) + u32::from(flags.fin())

@@ -40,6 +40,19 @@ impl Unit {
         }
     }
 
+    /// The unit in which files hold it.
+    pub fn base(self) -> &'static str {
+        match self {
+            Unit::Rate => "bit/s",
+            Unit::Share | Unit::Times => "ratio",
+            Unit::Millis | Unit::Seconds => "ns",
+            Unit::Kilobytes | Unit::Megabytes => "bytes",
+            Unit::Index => "0 to 1",
+            Unit::Count("") | Unit::Mean => "count",
+            Unit::Count(label) => label,
+        }
+    }
+
     /// A number in base units in this unit.
     pub fn convert(self, value: f64) -> f64 {
         match self {

@@ -1,30 +1,18 @@
 //! Labels of steps as numbers, so that a range of a selection means the same however many steps there are.
 
-use airtcp_core::{ByteSize, Duration, Probability, Rate};
+use crate::quantity::{self, Dimension};
 
-/// The quantity a label stands for, in base units: seconds, bit/s, bytes, a share of one, or a plain number.
+/// The quantity a label stands for: seconds, bit/s, bytes, a share of one, or a plain number.
 pub fn of_label(text: &str) -> Option<f64> {
-    let text = text.trim();
-    if let Some(percent) = text.strip_suffix('%') {
-        return percent.trim().parse::<f64>().ok().map(|percent| percent / 100.0);
+    match quantity::of_label(text) {
+        Some((Dimension::Time, nanos)) => Some(nanos / 1e9),
+        Some((_, number)) => Some(number),
+        None => {
+            let text = text.trim();
+            let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+            text[..digits].parse().ok()
+        }
     }
-    if let Ok(number) = text.parse::<f64>() {
-        return Some(number);
-    }
-    if let Ok(time) = text.parse::<Duration>() {
-        return Some(time.as_nanos() as f64 / 1e9);
-    }
-    if let Ok(rate) = text.parse::<Rate>() {
-        return Some(rate.bps() as f64);
-    }
-    if let Ok(size) = text.parse::<ByteSize>() {
-        return Some(size.0 as f64);
-    }
-    if let Ok(share) = text.parse::<Probability>() {
-        return Some(share.fixed() as f64 / 2f64.powi(64));
-    }
-    let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
-    text[..digits].parse().ok()
 }
 
 /// True if `x` is in `from ..= to`, allowing for the four digits that steps of a range are rounded to.
@@ -38,7 +26,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn labels_are_read_in_base_units() {
+    fn labels_are_read_as_numbers() {
         let read = ["0.1%", "5ms", "10Mbit", "75kB", "25", "50packets", "1e-5"].map(|text| of_label(text).unwrap());
         assert_eq!(read, [0.001, 0.005, 10e6, 75e3, 25.0, 50.0, 1e-5]);
         assert_eq!(of_label("plain Reno"), None);

@@ -5,7 +5,8 @@
 
 use super::output::of_paper;
 use super::plan::{Plan, Sweep, Worlds};
-use crate::results::{self, Interruptible, Journal, JournalError, Observer, Results, RunOptions};
+use crate::results::{self, Earlier, Interruptible, Journal, JournalError, Observer, Opening, Results, RunOptions};
+use indexmap::IndexSet;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -28,14 +29,15 @@ impl<'a> Journals<'a> {
         plan: &'a Plan,
         worlds: Worlds<'_>,
         build: &str,
-        fresh: bool,
+        earlier: Earlier,
     ) -> Result<Self, JournalError> {
         let target = of_paper(root, &plan.paper);
         let mode = plan.mode;
-        let build = format!("{build}, paper {}, {mode:?}", plan.paper.hash);
+        let owner = format!("paper {}, {mode:?}", plan.paper.hash);
+        let opening = Opening { build, owner: &owner, earlier, shard: None };
         let folder = |sweep: &Sweep<'_>| sweep.branch.map_or(target.clone(), |name| target.join(format!(".{name}")));
         let sweeps = plan.sweeps();
-        let open = |sweep: &Sweep<'_>| Journal::open(&folder(sweep), sweep.scenario, worlds.of(sweep), &build, fresh);
+        let open = |sweep: &Sweep<'_>| Journal::open(&folder(sweep), sweep.scenario, worlds.of(sweep), &opening);
         let journals = sweeps.iter().map(open).collect::<Result<_, _>>()?;
         let mut folders: Vec<PathBuf> = sweeps.iter().filter(|sweep| sweep.branch.is_some()).map(folder).collect();
         folders.dedup();
@@ -69,6 +71,12 @@ impl<'a> Journals<'a> {
     /// Runs that are kept now.
     pub fn runs(&self) -> usize {
         self.journals.iter().map(Journal::runs).sum()
+    }
+
+    /// Every build that made runs, each once.
+    pub fn builds(&self) -> Vec<String> {
+        let all = self.journals.iter().flat_map(|journal| journal.builds().all()).cloned();
+        all.collect::<IndexSet<String>>().into_iter().collect()
     }
 
     /// Why runs are no longer kept, if so.

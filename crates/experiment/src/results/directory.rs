@@ -1,7 +1,7 @@
 //! Where results lie: `results/<name>-<hash>/{sim,live}/`, with the scenario that reproduces them.
 //!
-//! `scenario.toml` (resolved), `summary.json`, `series.json`, `manifest.json`, `runs.parquet`, `metrics.parquet`,
-//! `counters.parquet`, and of every figure `figures/NAME.{svg,csv}`. A world's directory is replaced as a whole: it is written beside the old one, which goes
+//! `scenario.toml` (resolved), `summary.json`, `series.json`, `manifest.json`, the Parquet files
+//! ([`data::TABLES`](super::data::TABLES)), and of every figure `figures/NAME.{svg,csv}`. A world's directory is replaced as a whole: it is written beside the old one, which goes
 //! when the new one is complete.
 
 use super::series::Series;
@@ -15,6 +15,9 @@ use std::path::{Path, PathBuf};
 
 /// Where results lie unless told otherwise.
 pub const DEFAULT_ROOT: &str = "results";
+
+/// The directory beside the worlds' in which processes that share a sweep keep their runs.
+pub const SHARDS: &str = "shards";
 
 /// Where the results of `scenario` lie, all worlds together.
 pub fn of_scenario(root: &Path, scenario: &Scenario) -> PathBuf {
@@ -57,6 +60,22 @@ pub fn write(root: &Path, results: &Results<'_>, world_directory: &str, manifest
     std::fs::rename(&fresh, &target)?;
     remove(&stale)?;
     Ok(target)
+}
+
+/// Writes the scenario and its traces into `directory`, so that it can be read from there. Several processes may do so at
+/// the same time.
+pub(super) fn write_scenario(directory: &Path, scenario: &Scenario) -> io::Result<()> {
+    let files = scenario.traces.iter().map(|(name, text)| (name.as_str(), text.as_str()));
+    // The traces first: who finds the scenario finds them, too.
+    for (name, text) in files.chain([("scenario.toml", scenario.resolved.as_str())]) {
+        let (target, fresh) = (directory.join(name), directory.join(format!(".{name}.{}", std::process::id())));
+        if std::fs::read(&target).is_ok_and(|found| found == text.as_bytes()) {
+            continue;
+        }
+        std::fs::write(&fresh, text)?;
+        std::fs::rename(&fresh, &target)?;
+    }
+    Ok(())
 }
 
 fn write_figures(directory: &Path, scenario: &Scenario, summary: &Summary, series: &Series) -> io::Result<()> {

@@ -1,21 +1,46 @@
-//! What is kept of a sweep while it runs, so that an interrupted one goes on where it was.
+//! What is kept of a sweep while it runs, so that an interrupted one goes on where it was, and so that several processes
+//! can share one.
 //!
-//! `results/<name>-<hash>/.<world>.partial`: a line of JSON that says of which scenario and which build the runs are,
-//! then one line per finished run, written when it finishes. A killed process leaves at most one torn line, which is
-//! dropped. Runs of another scenario or build are never mixed in. Numbers round-trip exactly, so a resumed sweep ends
-//! with the bytes of an uninterrupted one. Runs that were skipped or failed are not kept: they are tried again.
+//! `results/<name>-<hash>/.<world>.partial`, or `shards/<world>-<i>-of-<n>.jsonl` for a shard: a line of JSON that says of
+//! which scenario and which build the runs are, then one line per finished run, written when it finishes. A killed process
+//! leaves at most one torn line, which is dropped. Numbers round-trip exactly, so a resumed sweep ends with the bytes
+//! of an uninterrupted one. Runs that were skipped or failed are tried again by whoever resumes. Runs of another scenario
+//! are never mixed in; runs of another build only if that is asked for, and then a line says so.
 
 use super::directory;
+use super::kept::{Builds, Header, LineRef, Lines, SCHEMA};
+use super::shard::Shard;
 use crate::scenario::Scenario;
-use crate::world::{RunOutcome, World};
-use serde::{Deserialize, Serialize};
+use crate::world::{NotRun, RunOutcome, World};
+use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{self, BufRead, BufReader, Seek, SeekFrom, Write};
+use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-/// Changes whenever a line means something else.
-const SCHEMA: &str = "airtcp.journal/1";
+/// How a journal is opened.
+#[derive(Clone, Copy, Debug)]
+pub struct Opening<'a> {
+    /// Tells one program from another that might give other results.
+    pub build: &'a str,
+    /// Whose sweep it is besides the scenario's: a paper in a mode; empty otherwise.
+    pub owner: &'a str,
+    /// What becomes of runs that are there.
+    pub earlier: Earlier,
+    /// The part of the sweep that this process runs, if not all.
+    pub shard: Option<Shard>,
+}
+
+/// What becomes of runs that an earlier process kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Earlier {
+    /// They are used; those of another build are an error.
+    Resume,
+    /// They are used, whatever build made them.
+    ResumeAny,
+    /// They are dropped.
+    Drop,
+}
 
 /// The finished runs of a sweep, on disk.
 #[derive(Debug)]
@@ -23,6 +48,8 @@ pub struct Journal {
     file: File,
     path: PathBuf,
     kept: BTreeMap<(usize, u32), RunOutcome>,
+    builds: Builds,
+    shard: Option<Shard>,
     resumed: usize,
     runs: usize,
     outdated: bool,
@@ -37,6 +64,18 @@ pub enum JournalError {
         "another airtcp is running this scenario, as {0} is locked; wait for it, or give --results another directory"
     )]
     Busy(String),
+    /// Another program made what is there.
+    #[error(
+        "{runs} runs of this sweep are kept in {path}, but another build of airtcp made them ({build}): --resume uses them, --fresh drops them"
+    )]
+    OtherBuild {
+        /// The journal.
+        path: String,
+        /// How many there are.
+        runs: usize,
+        /// Version and revision of the build that kept the last of them.
+        build: String,
+    },
     /// The file system's.
     #[error("cannot keep finished runs in {path}: {error}")]
     File {
@@ -47,68 +86,54 @@ pub enum JournalError {
     },
 }
 
-/// First line: whose runs these are.
-#[derive(Serialize, Deserialize, PartialEq)]
-struct Header {
-    schema: String,
-    build: String,
-    world: String,
-    scenario: String,
-}
-
-/// Any other line.
-#[derive(Deserialize)]
-struct Entry {
-    cell: usize,
-    run: u32,
-    outcome: RunOutcome,
-}
-
-/// The same, as it is written.
-#[derive(Serialize)]
-struct EntryRef<'a> {
-    cell: usize,
-    run: u32,
-    outcome: &'a RunOutcome,
-}
-
 impl Journal {
-    /// The journal of `scenario` in `world` below `root`, with the runs that an earlier process finished. `build` tells
-    /// one program from another that might give other results. With `fresh` what was kept is dropped. Nobody else can
+    /// The journal of `scenario` in `world` below `root`, with the runs that an earlier process finished. Nobody else can
     /// open it meanwhile.
     ///
     /// # Errors
-    /// Another process has it, or the file system's.
+    /// Another process has it, another build made what is there, or the file system's.
     pub fn open(
         root: &Path,
         scenario: &Scenario,
         world: &dyn World,
-        build: &str,
-        fresh: bool,
+        opening: &Opening<'_>,
     ) -> Result<Journal, JournalError> {
         let directory = directory::of_scenario(root, scenario);
-        let path = directory.join(format!(".{}.partial", super::directory::of_world(world.name())));
+        let path = match opening.shard {
+            None => directory.join(format!(".{}.partial", directory::of_world(world.name()))),
+            Some(shard) => directory.join(directory::SHARDS).join(name_of(world.name(), shard)),
+        };
         let wrong = |error| JournalError::File { path: path.display().to_string(), error };
-        std::fs::create_dir_all(&directory).map_err(wrong)?;
+        std::fs::create_dir_all(path.parent().unwrap_or(&directory)).map_err(wrong)?;
         let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path).map_err(wrong)?;
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Err(JournalError::Busy(path.display().to_string())),
             Err(TryLockError::Error(error)) => return Err(wrong(error)),
         }
-        if fresh {
-            file.set_len(0).map_err(wrong)?;
-        }
         let header = Header {
             schema: SCHEMA.into(),
-            build: build.into(),
+            build: opening.build.into(),
+            owner: opening.owner.into(),
             world: world.name().into(),
             scenario: scenario.resolved.clone(),
+            shard: opening.shard.map(|shard| shard.to_string()),
         };
-        let kept = BTreeMap::new();
-        let mut journal =
-            Journal { file, path: path.clone(), kept, resumed: 0, runs: 0, outdated: false, problem: None };
-        journal.read(&header, scenario).map_err(wrong)?;
+        let mut journal = Journal {
+            file,
+            path: path.clone(),
+            kept: BTreeMap::new(),
+            builds: Builds::of(opening.build),
+            shard: opening.shard,
+            resumed: 0,
+            runs: 0,
+            outdated: false,
+            problem: None,
+        };
+        if opening.shard.is_some() {
+            directory::write_scenario(path.parent().unwrap_or(&directory), scenario).map_err(wrong)?;
+        }
+        journal.begin(&header, scenario, opening.earlier)?;
         Ok(journal)
     }
 
@@ -122,7 +147,12 @@ impl Journal {
         self.runs
     }
 
-    /// True if there were runs of another build, which are dropped.
+    /// Every build that made runs of it, the first first.
+    pub fn builds(&self) -> &Builds {
+        &self.builds
+    }
+
+    /// True if there was something of another kind, which is dropped.
     pub fn was_outdated(&self) -> bool {
         self.outdated
     }
@@ -132,16 +162,21 @@ impl Journal {
         self.problem.as_ref()
     }
 
+    /// The part of the sweep that it is of.
+    pub(super) fn shard(&self) -> Option<Shard> {
+        self.shard
+    }
+
     /// Takes the outcome of a run that was finished before.
     pub(super) fn take(&mut self, cell: usize, run: u32) -> Option<RunOutcome> {
         self.kept.remove(&(cell, run))
     }
 
     /// Keeps the outcome of a run. It is with the kernel when this returns, so a killed process loses nothing of it.
-    pub(super) fn keep(&mut self, cell: usize, run: u32, outcome: &RunOutcome) {
+    pub(super) fn keep(&mut self, cell: usize, run: u32, outcome: &Result<RunOutcome, NotRun>) {
         if self.problem.is_none() {
-            self.problem = self.append(&EntryRef { cell, run, outcome }).err();
-            self.runs += usize::from(self.problem.is_none());
+            self.problem = self.append(&LineRef::of(cell, run, outcome)).err();
+            self.runs += usize::from(self.problem.is_none() && outcome.is_ok());
         }
     }
 
@@ -163,30 +198,34 @@ impl Journal {
     }
 
     /// Reads what is there and cuts off what is torn; begins anew if it is somebody else's.
-    fn read(&mut self, header: &Header, scenario: &Scenario) -> io::Result<()> {
-        let mut lines = BufReader::new(self.file.try_clone()?);
-        let (mut line, mut end) = (Vec::new(), 0);
-        let mut is_ours = false;
-        while lines.read_until(b'\n', &mut line)? > 0 && line.ends_with(b"\n") {
-            if end == 0 {
-                is_ours = serde_json::from_slice::<Header>(&line).is_ok_and(|found| found == *header);
-                self.outdated = !is_ours;
-                if !is_ours {
-                    break;
-                }
-            } else if let Ok(entry) = serde_json::from_slice::<Entry>(&line)
-                && entry.cell < scenario.cells.len()
-                && entry.run < scenario.runs
-            {
-                self.kept.insert((entry.cell, entry.run), entry.outcome);
-            }
-            end += line.len() as u64;
-            line.clear();
+    fn begin(&mut self, header: &Header, scenario: &Scenario, earlier: Earlier) -> Result<(), JournalError> {
+        let path = self.path.display().to_string();
+        let wrong = |error| JournalError::File { path: path.clone(), error };
+        let found = if earlier == Earlier::Drop { None } else { Lines::read(&self.file, scenario).map_err(wrong)? };
+        let is_empty = self.file.metadata().map_err(wrong)?.len() == 0;
+        let found = found.filter(|found| found.header.is_same_sweep(header));
+        self.outdated = earlier != Earlier::Drop && found.is_none() && !is_empty;
+        let Some(Lines { kept, builds, end, .. }) = found.filter(|found| !found.kept.is_empty()) else {
+            self.file.set_len(0).and_then(|()| self.file.seek(SeekFrom::Start(0))).map_err(wrong)?;
+            return self.append(header).map_err(wrong);
+        };
+        let is_ours = builds.last() == header.build;
+        if !is_ours && earlier == Earlier::Resume {
+            return Err(JournalError::OtherBuild { path, runs: kept.len(), build: builds.last().to_owned() });
         }
-        self.resumed = self.kept.len();
-        self.runs = self.resumed;
-        self.file.set_len(end)?;
-        self.file.seek(SeekFrom::Start(end))?;
-        if is_ours { Ok(()) } else { self.append(header) }
+        self.file.set_len(end).and_then(|()| self.file.seek(SeekFrom::Start(end))).map_err(wrong)?;
+        self.builds = builds;
+        if !is_ours {
+            self.builds.push(&header.build);
+            self.append(&LineRef::Build { build: &header.build }).map_err(wrong)?;
+        }
+        self.kept = kept;
+        (self.resumed, self.runs) = (self.kept.len(), self.kept.len());
+        Ok(())
     }
+}
+
+/// The file of a shard.
+fn name_of(world: &str, shard: Shard) -> String {
+    format!("{}-{}-of-{}.jsonl", directory::of_world(world), shard.index(), shard.count())
 }

@@ -1,21 +1,28 @@
 //! From cells to results: [`run`] runs them, [`summary`] says what came out, [`directory`] keeps it.
 
 mod ceiling;
+pub mod data;
 pub mod directory;
 mod headline;
 mod journal;
+mod kept;
+mod merge;
 pub mod parquet;
 mod readings;
 mod run;
 pub mod series;
+mod shard;
 pub(crate) mod statistics;
 pub mod summary;
 mod values;
 
 pub use ceiling::ceiling_bps;
 pub use headline::headline;
-pub use journal::{Journal, JournalError};
-pub use run::{Interruptible, MAX_CELLS_WITH_SERIES, Observer, RunOptions, run, run_interruptible};
+pub use journal::{Earlier, Journal, JournalError, Opening};
+pub use kept::Builds;
+pub use merge::{MergeError, Merged, Shards};
+pub use run::{Interruptible, MAX_CELLS_WITH_SERIES, Observer, RunOptions, run, run_interruptible, run_until};
+pub use shard::{NotAShard, Shard};
 pub use statistics::{Estimate, METHOD, difference_of_gains, estimate, jain, median, quotient};
 pub use values::values;
 

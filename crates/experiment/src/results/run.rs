@@ -56,7 +56,18 @@ pub fn run<'a>(
     options: RunOptions,
     observer: &mut dyn Observer,
 ) -> Results<'a> {
-    Sweep::new(scenario, world, observer, None).run(options, &AtomicBool::new(false))
+    run_until(scenario, world, options, &AtomicBool::new(false), observer)
+}
+
+/// The same until `stop` is true: then no further run begins, and cells are left [`super::CellState::Pending`].
+pub fn run_until<'a>(
+    scenario: &'a Scenario,
+    world: &dyn World,
+    options: RunOptions,
+    stop: &AtomicBool,
+    observer: &mut dyn Observer,
+) -> Results<'a> {
+    Sweep::new(scenario, world, observer, None).run(options, stop)
 }
 
 /// Runs what the journal does not have yet. If it was stopped, cells are left [`super::CellState::Pending`].
@@ -139,7 +150,11 @@ impl<'a, 'b> Sweep<'a, 'b> {
             }
         }
         let is_left = |(cell, run): &(usize, u32)| self.waiting[*cell][*run as usize].is_none();
-        let jobs = (0..cells).flat_map(|cell| (0..runs).map(move |run| (cell, run))).filter(is_left).collect();
+        let mut jobs: Vec<_> = (0..cells).flat_map(|cell| (0..runs).map(move |run| (cell, run))).collect();
+        if let Some(shard) = self.journal.as_ref().and_then(|journal| journal.shard()) {
+            jobs = shard.of(jobs);
+        }
+        jobs.retain(is_left);
         (0..cells).for_each(|cell| self.complete(cell));
         jobs
     }
@@ -148,11 +163,12 @@ impl<'a, 'b> Sweep<'a, 'b> {
         match message {
             Message::Started { cell, run } => self.observer.on_start(cell, run),
             Message::Finished { cell, run, outcome } => {
-                match (&*outcome, &mut self.journal) {
-                    (Ok(outcome), Some(journal)) => journal.keep(cell, run, outcome),
-                    // Whoever interrupts us may have interrupted the parts of a live run as well.
-                    (Err(_), _) if stop.load(Ordering::Relaxed) => return,
-                    _ => {}
+                // Whoever interrupts us may have interrupted the parts of a live run as well.
+                if outcome.is_err() && stop.load(Ordering::Relaxed) {
+                    return;
+                }
+                if let Some(journal) = &mut self.journal {
+                    journal.keep(cell, run, &outcome);
                 }
                 self.waiting[cell][run as usize] = Some(*outcome);
                 self.observer.on_run();

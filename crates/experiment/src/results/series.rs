@@ -70,6 +70,16 @@ impl Series {
     }
 }
 
+/// Application bits per second of each sample since the one before.
+pub(super) fn goodput_bps(series: &[Sample]) -> impl Iterator<Item = u64> {
+    let before = std::iter::once(Sample::default()).chain(series.iter().copied());
+    before.zip(series).map(|(before, now)| {
+        let nanos = now.at.saturating_sub(before.at).as_nanos().max(1);
+        let bits = u128::from(now.delivered.saturating_sub(before.delivered)) * 8_000_000_000;
+        u64::try_from(bits / u128::from(nanos)).unwrap_or(u64::MAX)
+    })
+}
+
 impl Columns {
     fn new<const N: usize>(name: &str, columns: [(&str, Vec<u64>); N]) -> Columns {
         Columns { name: name.to_owned(), columns: columns.map(|(name, column)| (name.into(), column)).into() }
@@ -77,15 +87,9 @@ impl Columns {
 
     fn of_flow(flow: &FlowOutcome) -> Columns {
         let column = |value: fn(&Sample) -> u64| flow.series.iter().map(value).collect::<Vec<u64>>();
-        let before = std::iter::once(Sample::default()).chain(flow.series.iter().copied());
-        let goodput = before.zip(&flow.series).map(|(before, now)| {
-            let nanos = now.at.saturating_sub(before.at).as_nanos().max(1);
-            let bits = u128::from(now.delivered.saturating_sub(before.delivered)) * 8_000_000_000;
-            u64::try_from(bits / u128::from(nanos)).unwrap_or(u64::MAX)
-        });
         let columns = [
             ("at_ms", column(|sample| sample.at.as_millis())),
-            ("goodput_bps", goodput.collect()),
+            ("goodput_bps", goodput_bps(&flow.series).collect()),
             ("cwnd_bytes", column(|sample| sample.cwnd)),
             ("rtt_us", column(|sample| sample.rtt.as_micros())),
             ("repairs", column(|sample| sample.repairs)),

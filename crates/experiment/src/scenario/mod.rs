@@ -4,6 +4,7 @@
 //! ([`merge`]), multiplied out over `[vary]` ([`vary`]), and each combination is read strictly into a
 //! [`ResolvedScenario`]. Errors stand in [`error`]; nothing is built before all cells are read.
 
+mod built_in;
 mod defaults;
 pub mod document;
 pub mod error;
@@ -32,6 +33,7 @@ mod wlan;
 pub mod workload;
 mod write;
 
+pub use built_in::BUILT_IN;
 pub use document::{Entry, Origin, Value};
 pub use error::{Problem, ScenarioError};
 pub use flow::KEYS as FLOW_KEYS;

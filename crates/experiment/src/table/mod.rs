@@ -6,7 +6,7 @@
 pub mod measure;
 mod text;
 
-pub use text::{Style, TextTable, markdown};
+pub use text::{Style, TextTable, fit, markdown};
 
 use crate::scenario::{Scenario, TableSpec};
 use indexmap::IndexSet;

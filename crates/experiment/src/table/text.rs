@@ -1,6 +1,6 @@
 //! A [`Layout`] as lines of text.
 
-use super::{Layout, Row};
+use super::{Group, Layout, Row};
 use crate::results::summary::CellSummary;
 
 /// Terminal colours, or none.
@@ -123,6 +123,44 @@ impl<'a> TextTable<'a> {
         }
         line
     }
+}
+
+/// `layout` as several, each at most `columns` wide: with all rows, and as many groups as fit, or as many columns of a
+/// group. A single column is never divided.
+pub fn fit(layout: &Layout, columns: usize) -> Vec<Layout> {
+    let table = TextTable::new(layout, Style::default());
+    let labels = table.label_widths.iter().sum::<usize>() + GAP * table.label_widths.len().saturating_sub(1);
+    let room = columns.saturating_sub(labels);
+    let mut parts: Vec<Layout> = Vec::new();
+    let mut left = 0;
+    for (index, (group, widths)) in layout.groups.iter().zip(&table.group_widths).enumerate() {
+        let whole = widths.iter().map(|width| width + GAP).sum::<usize>() + GROUP_GAP - GAP;
+        let mut is_open = false;
+        for (measure, width) in group.measures.iter().zip(widths) {
+            let begins = !is_open;
+            let needs = width + if begins { GROUP_GAP } else { GAP };
+            // A group that fits as a whole begins where all of it does.
+            if parts.is_empty() || left < needs || begins && left < whole && whole <= room {
+                let rows = layout.rows.iter().map(|row| Row { labels: row.labels.clone(), cells: Vec::new() });
+                parts.push(Layout { row_titles: layout.row_titles.clone(), groups: Vec::new(), rows: rows.collect() });
+                left = room;
+                is_open = false;
+            }
+            let part = parts.last_mut().expect("one was put there");
+            // In a new table the column begins a group.
+            let begins = !is_open;
+            if begins {
+                part.groups.push(Group { title: group.title.clone(), measures: Vec::new() });
+                for (row, all) in part.rows.iter_mut().zip(&layout.rows) {
+                    row.cells.extend(all.cells.get(index));
+                }
+                is_open = true;
+            }
+            part.groups.last_mut().expect("it was just begun").measures.push(measure.clone());
+            left = left.saturating_sub(width + if begins { GROUP_GAP } else { GAP });
+        }
+    }
+    if parts.is_empty() { vec![layout.clone()] } else { parts }
 }
 
 /// The table as Markdown, for a README or a pull request.

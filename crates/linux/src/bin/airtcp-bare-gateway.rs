@@ -7,12 +7,13 @@
 
 use airtcp_linux::gateway::bare::BareForwarder;
 use airtcp_linux::gateway::scheme::{self, Scheme};
-use airtcp_linux::gateway::supervisor::{self, Report};
+use airtcp_linux::gateway::supervisor::{self, Host, Report};
 use airtcp_linux::gateway::worker::{self, Mode};
 use airtcp_linux::gateway::{Config, check, inspect, plan};
 use airtcp_schemes::{Reports, SCHEMES};
 use mimalloc::MiMalloc;
 use std::io::Write;
+use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
 /// As in the airtcp command.
@@ -25,9 +26,12 @@ fn main() -> ExitCode {
         Some("worker") => {
             // The supervisor reports a worker's failure.
             let make = |config: &Config| match config.scheme.as_str() {
-                "forward" => {
-                    Ok(Scheme { element: Box::new(BareForwarder), reports: Reports::NONE, mode: String::new() })
-                }
+                "forward" => Ok(Scheme {
+                    element: Box::new(BareForwarder),
+                    reports: Reports::NONE,
+                    mode: String::new(),
+                    may_be_replaced: true,
+                }),
                 _ => scheme::make(SCHEMES, config),
             };
             return ExitCode::from(u8::from(worker::main(&make).is_err()));
@@ -44,9 +48,34 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(path: &str, option: &str) -> Result<(), String> {
+fn read(path: &str) -> Result<Config, String> {
     let text = std::fs::read_to_string(path).map_err(|error| format!("{path}: {error}"))?;
-    let config: Config = serde_json::from_str(&text).map_err(|error| format!("{path}: {error}"))?;
+    serde_json::from_str(&text).map_err(|error| format!("{path}: {error}"))
+}
+
+struct Page {
+    path: String,
+    program: PathBuf,
+}
+
+impl Host for Page {
+    fn worker(&mut self) -> Command {
+        let mut command = Command::new(&self.program);
+        command.arg("worker");
+        command
+    }
+
+    fn reload(&mut self) -> Result<Config, String> {
+        read(&self.path)
+    }
+
+    fn report(&mut self, report: Report) {
+        let _ = writeln!(std::io::stderr(), "{report:?}");
+    }
+}
+
+fn run(path: &str, option: &str) -> Result<(), String> {
+    let config = read(path)?;
     let mode = match option {
         "--check" => {
             let findings = check(&config);
@@ -61,13 +90,6 @@ fn run(path: &str, option: &str) -> Result<(), String> {
         _ => Mode::Scheme,
     };
     let program = std::env::current_exe().map_err(|error| error.to_string())?;
-    let mut worker = || {
-        let mut command = Command::new(&program);
-        command.arg("worker");
-        command
-    };
-    supervisor::run(&config, mode, &mut worker, &mut |report: Report| {
-        let _ = writeln!(std::io::stderr(), "{report:?}");
-    })
-    .map_err(|error| error.to_string())
+    let mut host = Page { path: path.to_owned(), program };
+    supervisor::run(&config, mode, &mut host).map_err(|error| error.to_string())
 }

@@ -184,6 +184,8 @@ pub struct Config {
     pub keep_source: bool,
     /// Priority under SCHED_FIFO; `None` runs as a normal task, whose acknowledgments wait behind other programs.
     pub realtime: Option<u8>,
+    /// Where metrics are told over HTTP; nowhere if left out.
+    pub metrics: Option<SocketAddr>,
     /// Directory of the status socket.
     pub run_directory: PathBuf,
     /// The decoupling socket.
@@ -227,6 +229,7 @@ impl Config {
             allow_streams: Vec::new(),
             keep_source: false,
             realtime: Some(REALTIME_PRIORITY),
+            metrics: None,
             run_directory: RUN_DIRECTORY.into(),
             reliable: super::settings::reliable(),
             streaming: CircuitSettings::default(),

@@ -18,9 +18,12 @@ use super::settings::line_settings;
 use super::status::{Facts, Status};
 use super::streams::{StreamSettings, Streams};
 use crate::gateway::control::Secret;
+use crate::gateway::news::News;
+use crate::gateway::reload::Reloads;
 use crate::gateway::status::StatusServer;
+use crate::notice::{Level, Notice, What};
 use crate::sys::epoll::{EventSet, Ready};
-use crate::sys::process::{Signal, Signals, allow_open_files_up_to};
+use crate::sys::process::{Signals, allow_open_files_up_to};
 use crate::sys::relay_socket;
 use crate::sys::{clock, entropy, sched};
 use airtcp_core::{Duration, Instant};
@@ -45,6 +48,21 @@ const SIGNALS: u64 = (1 << 60) + 1;
 const NAMES: u64 = (1 << 60) + 2;
 const LISTENERS: u64 = 1 << 61;
 const INLETS: u64 = 1 << 62;
+
+/// Who runs a forwarder.
+pub trait Host {
+    /// Reads the file again.
+    ///
+    /// # Errors
+    /// What is wrong with it, where, and what to do.
+    fn reload(&mut self) -> Result<Config, String>;
+
+    /// Hears what the log should say.
+    fn tell(&mut self, notice: Notice);
+
+    /// The forwarder goes on; called many times a second.
+    fn beat(&mut self) {}
+}
 
 /// A forwarder that runs.
 pub struct Daemon {
@@ -79,6 +97,8 @@ pub struct Daemon {
     next_beat: Instant,
     next_look: Instant,
     counts: Counts,
+    reloads: Reloads,
+    news: News,
 }
 
 impl Daemon {
@@ -100,8 +120,7 @@ impl Daemon {
             listeners.push((listener.map_err(refused)?, forward.clone()));
         }
         let taken = streams::open(&config)?;
-        let no_socket = |source| DaemonError::Status { directory: config.run_directory.display().to_string(), source };
-        let status = StatusServer::open(&config.run_directory, &config.name).map_err(no_socket)?;
+        let status = StatusServer::open(&config.run_directory, &config.name, config.metrics)?;
         let resolver = Resolver::start()?;
         let set = EventSet::new()?;
         set.add_changes(udp.as_fd(), DATAGRAMS)?;
@@ -136,6 +155,8 @@ impl Daemon {
             next_beat: now,
             next_look: now,
             counts: Counts::default(),
+            reloads: Reloads::default(),
+            news: News::new(now),
             config,
             set,
             udp,
@@ -150,7 +171,7 @@ impl Daemon {
     ///
     /// # Errors
     /// The system refused something that never fails in practice.
-    pub fn run(&mut self) -> Result<(), DaemonError> {
+    pub fn run(&mut self, host: &mut dyn Host) -> Result<(), DaemonError> {
         // Without the right to it, as a normal task.
         let _ = self.config.realtime.map(sched::set_fifo);
         let _ = sched::set_exact_timers();
@@ -159,15 +180,26 @@ impl Daemon {
             let ready = self.set.wait(Some(timeout))?;
             let now = clock::now();
             for event in ready {
-                if event.token == SIGNALS && self.signals.next() == Some(Signal::End) {
-                    self.end(now);
-                    return Ok(());
+                if event.token == SIGNALS {
+                    let requested = self.signals.take();
+                    if requested.end {
+                        self.end(now);
+                        return Ok(());
+                    }
+                    if requested.reload {
+                        let notice = self.reload(host.reload());
+                        host.tell(notice);
+                    }
                 }
                 self.handle(now, event);
             }
             self.is_busy = false;
             self.receive(now);
-            self.beat(now);
+            if self.beat(now) {
+                let peer = (self.config.peer.to_string(), self.association.peer_state(now));
+                self.news.of_peer(now, &peer.0, &peer.1).into_iter().for_each(|notice| host.tell(notice));
+                host.beat();
+            }
             self.look(now);
             self.exchange.handle_timeout(now);
             self.streams.handle_timeout(now);
@@ -176,6 +208,21 @@ impl Daemon {
             self.transmit(now);
             // What transmitting has settled.
             self.settle(now);
+        }
+    }
+
+    fn reload(&mut self, read: Result<Config, String>) -> Notice {
+        match read.and_then(|next| self.config.renewed(next)) {
+            Ok(config) => {
+                self.config = config;
+                self.reloads.conclude(true, "applied; connections that are open stay".into());
+                Notice::info(What::Reloaded, format!("reload: {}", self.reloads.last))
+            }
+            Err(why) => {
+                let text = format!("reload refused, all stays as it was: {why}");
+                self.reloads.conclude(false, why);
+                Notice { level: Level::Error, what: What::ReloadRefused, text }
+            }
         }
     }
 
@@ -240,9 +287,10 @@ impl Daemon {
         }
     }
 
-    fn beat(&mut self, now: Instant) {
+    /// True if it was time.
+    fn beat(&mut self, now: Instant) -> bool {
         if now < self.next_beat {
-            return;
+            return false;
         }
         self.next_beat = now + BEAT;
         let fresh = || entropy::bytes().unwrap_or([0; 32]);
@@ -262,8 +310,10 @@ impl Daemon {
             streams: &self.streams,
             applications: self.apps.len(),
             counts: self.counts.named(),
+            reloads: &self.reloads,
         };
         self.status.serve(now, || Status::of(&facts, now));
+        true
     }
 
     /// Resets every connection at both ends.

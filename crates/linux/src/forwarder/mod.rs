@@ -27,6 +27,7 @@ pub mod pump;
 #[cfg(test)]
 mod random_operations_tests;
 pub mod record;
+mod renewed;
 mod resolver;
 mod seal;
 pub mod settings;

@@ -4,11 +4,12 @@ use super::association::Association;
 use super::exchange::Exchange;
 use super::streams::Streams;
 use crate::gateway::control::{Ignored, PeerState};
+use crate::gateway::exposition::{Format, Page, seconds};
+use crate::gateway::reload::Reloads;
 use crate::gateway::status::{Report, table};
 use airtcp_core::Instant;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::fmt::Write;
 
 /// Names the kind of status, and its version.
 pub const SCHEMA: &str = "airtcp.forwarder/1";
@@ -40,6 +41,9 @@ pub struct Status {
     pub ignored: BTreeMap<String, u64>,
     /// Clients of the status socket.
     pub clients: BTreeMap<String, u64>,
+    /// What became of reloads.
+    #[serde(default)]
+    pub reloads: Reloads,
 }
 
 /// What the loop knows.
@@ -53,6 +57,7 @@ pub(super) struct Facts<'a> {
     pub applications: usize,
     /// Counters of the loop.
     pub counts: Vec<(&'static str, u64)>,
+    pub reloads: &'a Reloads,
 }
 
 impl Status {
@@ -99,6 +104,7 @@ impl Status {
             broken: tallies.broken.iter().map(|(errno, count)| (name_of(*errno), *count)).collect(),
             ignored: table(handshakes.chain(frames)),
             clients: BTreeMap::new(),
+            reloads: facts.reloads.clone(),
         }
     }
 }
@@ -117,22 +123,25 @@ impl Report for Status {
         serde_json::to_string(self).expect("a status has string keys and integers only") + "\n"
     }
 
-    fn metrics(&self) -> String {
-        let mut text = String::new();
-        let up = [("up".to_owned(), u64::from(self.peer_state.up))].into();
-        for (kind, suffix, counts) in
-            [("gauge", "", &up), ("gauge", "", &self.gauges), ("counter", "_total", &self.counters)]
-        {
-            for (name, count) in counts {
-                let name = format!("airtcp_forwarder_{name}{suffix}");
-                let _ = writeln!(text, "# TYPE {name} {kind}\n{name}{{forwarder=\"{}\"}} {count}", self.name);
-            }
+    fn metrics(&self, format: Format) -> String {
+        let mut page = Page::new("forwarder", &self.name, format);
+        let prefix = "airtcp_forwarder";
+        page.single(&format!("{prefix}_uptime_seconds"), "gauge", "Since its start.", seconds(self.uptime_ns));
+        let up = u8::from(self.peer_state.up);
+        page.single(&format!("{prefix}_up"), "gauge", "1: the other forwarder answers.", up);
+        for (name, level) in &self.gauges {
+            page.single(&format!("{prefix}_{name}"), "gauge", "A level of the forwarder.", level);
         }
-        let _ = writeln!(text, "# TYPE airtcp_forwarder_ignored_total counter");
-        for (reason, count) in &self.ignored {
-            let labels = format!("forwarder=\"{}\",reason=\"{reason}\"", self.name);
-            let _ = writeln!(text, "airtcp_forwarder_ignored_total{{{labels}}} {count}");
+        for (name, count) in &self.counters {
+            page.single(&format!("{prefix}_{name}_total"), "counter", "What the forwarder counted.", count);
         }
-        text
+        let (asked, refused) = (self.reloads.asked, self.reloads.refused);
+        page.single(&format!("{prefix}_reloads_total"), "counter", "Reloads that were asked for.", asked);
+        page.single(&format!("{prefix}_reloads_refused_total"), "counter", "Reloads after which all stayed.", refused);
+        let last = u8::from(self.reloads.last_refused);
+        page.single(&format!("{prefix}_last_reload_refused"), "gauge", "1: the file is not what runs.", last);
+        page.counters(&format!("{prefix}_reset_total"), "error", "Connections that were reset.", &self.broken);
+        page.counters(&format!("{prefix}_ignored_total"), "reason", "Datagrams ignored.", &self.ignored);
+        page.finish()
     }
 }

@@ -84,6 +84,9 @@ pub struct Config {
     pub max_memory_bytes: u64,
     /// Priority under SCHED_FIFO; `None` runs as a normal task (a tail of 3 to 5 ms).
     pub realtime: Option<u8>,
+    /// Where metrics are told over HTTP; nowhere if left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metrics: Option<SocketAddr>,
     /// Directory of the status socket and the pid file.
     pub run_directory: PathBuf,
     /// Seed of the scheme's random stream; `None` draws one.
@@ -157,6 +160,7 @@ impl Config {
             shared_rate_bps: None,
             max_memory_bytes: MAX_MEMORY.0,
             realtime: Some(REALTIME_PRIORITY),
+            metrics: None,
             run_directory: RUN_DIRECTORY.into(),
             seed: None,
             method: None,

@@ -26,7 +26,8 @@ pub struct Hops {
 
 /// Where the hops' descriptors are in a set.
 pub struct Slots {
-    devices: Vec<[Slot; 2]>,
+    /// None of a hop that takes no packets now.
+    devices: Vec<Option<[Slot; 2]>>,
     control: Option<Slot>,
 }
 
@@ -47,9 +48,15 @@ impl Hops {
         self.hops.iter()
     }
 
+    /// The same, to be changed.
+    pub fn iter_mut(&mut self) -> std::slice::IterMut<'_, Runtime> {
+        self.hops.iter_mut()
+    }
+
     /// Waits for packets and messages.
     pub fn add_to(&self, set: &mut PollSet) -> Slots {
-        let devices = self.hops.iter().map(|hop| hop.device_fds().map(|fd| set.add_readable(fd))).collect();
+        let mut add = |hop: &Runtime| (!hop.is_changing()).then(|| hop.device_fds().map(|fd| set.add_readable(fd)));
+        let devices = self.hops.iter().map(&mut add).collect();
         let control = self.control.as_ref().map(|control| set.add_readable(control.as_fd()));
         Slots { devices, control }
     }
@@ -78,7 +85,7 @@ impl Hops {
             self.handle_control()?;
         }
         for ((hop, more), devices) in self.hops.iter_mut().zip(&mut self.more).zip(&slots.devices) {
-            if *more || devices.iter().any(|slot| set.is_ready(*slot)) {
+            if *more || devices.iter().flatten().any(|slot| set.is_ready(*slot)) {
                 *more = hop.handle_packets()?;
             }
         }

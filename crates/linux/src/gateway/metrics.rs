@@ -1,37 +1,11 @@
-//! A status in Prometheus' text format: base units, no addresses or ports as labels.
-//!
-//! Written by hand: the format is a line per number, and the numbers are collected already.
+//! A status as metrics: base units, no addresses or ports as labels.
 
 use super::control::PeerState;
+use super::exposition::{Format, Page, seconds};
 use super::status::Status;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write;
-
-struct Page {
-    text: String,
-    gateway: String,
-}
 
 impl Page {
-    fn head(&mut self, name: &str, kind: &str, help: &str) {
-        let _ = write!(self.text, "# HELP {name} {help}\n# TYPE {name} {kind}\n");
-    }
-
-    fn sample(&mut self, name: &str, labels: &[(&str, &str)], value: impl std::fmt::Display) {
-        let _ = write!(self.text, "{name}{{gateway=\"{}\"", self.gateway);
-        for (key, value) in labels {
-            let _ = write!(self.text, ",{key}=\"{value}\"");
-        }
-        let _ = writeln!(self.text, "}} {value}");
-    }
-
-    fn counters(&mut self, name: &str, label: &str, help: &str, values: &BTreeMap<String, u64>) {
-        self.head(name, "counter", help);
-        for (key, value) in values {
-            self.sample(name, &[(label, key)], value);
-        }
-    }
-
     /// A value of each hop that has it.
     fn each(&mut self, name: &str, kind: &str, help: &str, hops: &[Hop<'_>], of: impl Fn(&Hop<'_>) -> Option<String>) {
         let values: Vec<_> = hops.iter().filter_map(|hop| Some((hop.labels(&[]), of(hop)?))).collect();
@@ -40,27 +14,21 @@ impl Page {
             values.iter().for_each(|(labels, value)| self.sample(name, labels, value));
         }
     }
-
-    fn single(&mut self, name: &str, kind: &str, help: &str, value: impl std::fmt::Display) {
-        self.head(name, kind, help);
-        self.sample(name, &[], value);
-    }
-}
-
-/// Seconds with nine decimals, exactly.
-fn seconds(nanos: u64) -> String {
-    format!("{}.{:09}", nanos / 1_000_000_000, nanos % 1_000_000_000)
 }
 
 /// The page that a scraper reads.
-pub fn render(status: &Status) -> String {
-    let mut page = Page { text: String::new(), gateway: status.name.clone() };
+pub fn render(status: &Status, format: Format) -> String {
+    let mut page = Page::new("gateway", &status.name, format);
     page.head("airtcp_gateway_info", "gauge", "What runs here.");
     let info = [("scheme", status.scheme.as_str()), ("link", status.link.as_str())];
     page.sample("airtcp_gateway_info", &info, 1);
     let uptime = seconds(status.uptime_ns);
     page.single("airtcp_uptime_seconds", "gauge", "Since the worker started.", uptime);
     page.single("airtcp_restarts_total", "counter", "Workers before this one.", status.restarts);
+    page.single("airtcp_reloads_total", "counter", "Reloads that were asked for.", status.reloads.asked);
+    page.single("airtcp_reloads_refused_total", "counter", "Reloads after which all stayed.", status.reloads.refused);
+    let refused = u8::from(status.reloads.last_refused);
+    page.single("airtcp_last_reload_refused", "gauge", "1: the file is not what runs.", refused);
     let conserved = u8::from(status.conserved);
     let diverting = u8::from(status.diverting);
     page.single("airtcp_diverting", "gauge", "1: packets are taken from the link.", diverting);
@@ -73,7 +41,7 @@ pub fn render(status: &Status) -> String {
         page.counters(name, label, help, values);
     }
     of_hops(&mut page, status);
-    page.text
+    page.finish()
 }
 
 /// What is measured of each hop; with several peers, each has a label of its own. There are as many as the configuration names.
@@ -114,9 +82,10 @@ fn of_hops(page: &mut Page, status: &Status) {
     }
     let gauges: BTreeSet<&String> = hops.iter().flat_map(|hop| hop.gauges.keys()).collect();
     for gauge in gauges {
-        let (name, is_time) = match gauge.strip_suffix("_ns") {
-            Some(base) => (format!("airtcp_{base}_seconds"), true),
-            None => (format!("airtcp_{gauge}"), false),
+        let (name, is_time) = match (gauge.strip_suffix("_ns"), gauge.strip_suffix("_ns_max")) {
+            (Some(base), _) => (format!("airtcp_{base}_seconds"), true),
+            (None, Some(base)) => (format!("airtcp_{base}_max_seconds"), true),
+            (None, None) => (format!("airtcp_{gauge}"), false),
         };
         page.each(&name, "gauge", "A level of the scheme.", &hops, |hop| {
             hop.gauges.get(gauge).map(|value| if is_time { seconds(*value) } else { value.to_string() })
@@ -170,7 +139,7 @@ impl<'a> Hop<'a> {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+pub(crate) mod tests {
     use super::super::status::PeerStatus;
     use super::*;
 
@@ -189,6 +158,7 @@ pub(super) mod tests {
             method: crate::gateway::divert::Method::Tcx,
             uptime_ns: 1_500_000_000,
             restarts: 2,
+            reloads: crate::gateway::reload::Reloads { asked: 3, refused: 1, last: "no".into(), last_refused: true },
             packets: one("received_inner", 3),
             events: one("repairs", 4),
             created: BTreeMap::new(),
@@ -210,7 +180,7 @@ pub(super) mod tests {
 
     #[test]
     fn times_are_in_seconds_and_counters_end_in_total() {
-        let text = render(&status());
+        let text = render(&status(), Format::Prometheus);
         assert!(text.contains("airtcp_link_rtt_seconds{gateway=\"air\"} 0.010000000\n"), "{text}");
         assert!(text.contains("airtcp_uptime_seconds{gateway=\"air\"} 1.500000000\n"), "{text}");
         assert!(text.contains("airtcp_events_total{gateway=\"air\",event=\"repairs\"} 4\n"));
@@ -228,7 +198,8 @@ pub(super) mod tests {
         let mut east = peer("east", 1);
         east.control_ignored = BTreeMap::from([("stranger".to_owned(), 2)]);
         let control_ignored = BTreeMap::from([("stranger".to_owned(), 9)]);
-        let text = render(&Status { peers: vec![east, peer("west", 2)], control_ignored, ..status() });
+        let both = Status { peers: vec![east, peer("west", 2)], control_ignored, ..status() };
+        let text = render(&both, Format::Prometheus);
         for line in [
             "airtcp_events_total{gateway=\"air\",peer=\"east\",event=\"repairs\"} 1\n",
             "airtcp_events_total{gateway=\"air\",peer=\"west\",event=\"repairs\"} 2\n",
@@ -244,12 +215,12 @@ pub(super) mod tests {
 
     #[test]
     fn no_address_becomes_a_label() {
-        assert!(!render(&status()).contains("10.9.0.2"));
+        assert!(!render(&status(), Format::Prometheus).contains("10.9.0.2"));
     }
 
     #[test]
     fn every_sample_belongs_to_a_declared_metric() {
-        let text = render(&status());
+        let text = render(&status(), Format::Prometheus);
         let mut declared = "";
         for line in text.lines() {
             if let Some(rest) = line.strip_prefix("# TYPE ") {

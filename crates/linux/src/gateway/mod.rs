@@ -13,6 +13,7 @@
 //! - the supervisor dies: the kernel kills the worker with it;
 //! - everything is stopped: the kernel's 1 s still holds.
 
+mod ask_reload;
 pub mod bare;
 mod burden;
 pub mod command;
@@ -20,26 +21,35 @@ pub mod config;
 pub mod confine;
 pub mod control;
 pub mod divert;
+pub mod exposition;
 mod facts;
 mod firewall;
 pub mod hops;
+mod host;
 pub mod inspect;
+mod life;
 pub mod metrics;
 mod network;
-mod news;
+pub(crate) mod news;
+pub mod orders;
 mod outlet;
 pub mod path_test;
 pub mod peers;
 mod predecessor;
+pub mod reload;
+mod renewal;
 pub mod runtime;
 mod same_path;
 pub mod scheme;
+mod setups;
 mod share;
 pub mod status;
 pub mod supervisor;
 mod values;
 pub mod worker;
+mod world;
 
+pub use ask_reload::{ReloadError, ask_reload, name_of};
 pub use config::{Config, ConfigError, Direction};
 pub use facts::Facts;
 pub use inspect::{check, plan};

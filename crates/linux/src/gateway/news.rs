@@ -1,6 +1,7 @@
 //! What a gateway says to the log about a peer and the link to it: each change, and not more often than an operator can read.
 
 use super::control::PeerState;
+use crate::notice::{Notice, What};
 use airtcp_core::{Duration, Instant};
 
 /// What is said of the link when there is nothing to advise.
@@ -31,30 +32,40 @@ impl News {
     }
 
     /// A line, if there is something new to tell of the peer.
-    pub fn of_peer(&mut self, now: Instant, peer: &str, state: &PeerState) -> Option<String> {
-        let line = match &state.introduction {
-            Some(who) if state.up => format!("the peer {peer} answers (airtcp {})", who.program),
-            _ => format!("the peer {peer} is not in reach: {}", state.why),
+    pub fn of_peer(&mut self, now: Instant, peer: &str, state: &PeerState) -> Option<Notice> {
+        let notice = match &state.introduction {
+            Some(who) if state.up => {
+                Notice::info(What::PeerUp, format!("the peer {peer} answers (airtcp {})", who.program))
+            }
+            None if state.up => Notice::info(What::PeerUp, format!("the peer {peer} answers")),
+            _ => Notice::warning(What::PeerDown, format!("the peer {peer} is not in reach: {}", state.why)),
         };
         let is_first_answer = self.peer.told.is_none() && state.up;
-        self.peer.tell(now, line, is_first_answer)
+        self.peer.is_to_tell(now, &notice.text, is_first_answer).then_some(notice)
     }
 
     /// A line, if there is something new to tell of the link, `to` one of several peers.
-    pub fn of_link(&mut self, now: Instant, to: Option<&str>, advice: Option<&str>) -> Option<String> {
-        let line = self.link.tell(now, advice.unwrap_or(NO_ADVICE).to_owned(), false)?;
-        Some(to.map_or_else(|| line.clone(), |peer| format!("{peer}: {line}")))
+    pub fn of_link(&mut self, now: Instant, to: Option<&str>, advice: Option<&str>) -> Option<Notice> {
+        let line = advice.unwrap_or(NO_ADVICE);
+        if !self.link.is_to_tell(now, line, false) {
+            return None;
+        }
+        let text = to.map_or_else(|| line.to_owned(), |peer| format!("{peer}: {line}"));
+        Some(match advice {
+            Some(_) => Notice::warning(What::LinkMisfit, text),
+            None => Notice::info(What::LinkFits, text),
+        })
     }
 }
 
 impl Topic {
-    fn tell(&mut self, now: Instant, line: String, at_once: bool) -> Option<String> {
-        if self.told.as_ref() == Some(&line) || (now < self.next && !at_once) {
-            return None;
+    fn is_to_tell(&mut self, now: Instant, line: &str, at_once: bool) -> bool {
+        if self.told.as_deref() == Some(line) || (now < self.next && !at_once) {
+            return false;
         }
         self.next = now + LEAST_DISTANCE;
-        self.told = Some(line.clone());
-        Some(line)
+        self.told = Some(line.to_owned());
+        true
     }
 }
 
@@ -81,7 +92,7 @@ mod tests {
         }
         let ticks: Vec<u64> = lines.iter().map(|(tick, _)| *tick).collect();
         assert_eq!(ticks, [3, 150], "{lines:?}");
-        assert!(lines[1].1.ends_with("not in reach: nothing is heard from it"));
+        assert!(lines[1].1.text.ends_with("not in reach: nothing is heard from it"));
     }
 
     #[test]
@@ -91,9 +102,11 @@ mod tests {
             news.link.next = START_AT;
             news.of_link(START_AT, None, advice)
         });
-        assert_eq!(said.map(Option::unwrap_or_default), ["", "send less", "", NO_ADVICE, ""]);
+        let said = said.map(|notice| notice.map_or(String::new(), |notice| notice.text));
+        assert_eq!(said, ["", "send less", "", NO_ADVICE, ""]);
         news.link.next = START_AT;
-        assert_eq!(news.of_link(START_AT, Some("east"), Some("send less")).as_deref(), Some("east: send less"));
+        let of_east = news.of_link(START_AT, Some("east"), Some("send less"));
+        assert_eq!(of_east, Some(Notice::warning(What::LinkMisfit, "east: send less")));
     }
 
     #[test]

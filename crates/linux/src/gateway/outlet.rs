@@ -7,6 +7,8 @@ use std::collections::VecDeque;
 pub(super) enum Outgoing {
     Packet(Port, Packet, Option<Token>),
     Control(Vec<u8>),
+    /// A message that may leave some packets and messages later.
+    LateControl(Vec<u8>),
 }
 
 /// A queue of what is to leave through the link.
@@ -57,7 +59,7 @@ impl Outlet {
     pub fn packets(&self) -> impl Iterator<Item = &Packet> {
         self.waiting.iter().filter_map(|(item, _)| match item {
             Outgoing::Packet(_, packet, _) => Some(packet),
-            Outgoing::Control(_) => None,
+            Outgoing::Control(_) | Outgoing::LateControl(_) => None,
         })
     }
 }

@@ -1,19 +1,16 @@
-//! The world of a live element: packets of two devices, the monotonic clock, a control channel. Every packet is
-//! accounted for.
-//!
-//! Sends are buffered during a call, so no element is re-entered, and are written after a batch of packets: what belongs
-//! together goes to the kernel at once, as a system call costs more than what most elements do with a packet.
+//! Runs an element on real packets: calls it with what arrives and what is due. Every packet is accounted for.
 
 use super::control::{ControlChannel, ControlCounters, PeerState};
 use super::divert;
-use super::outlet::{Outgoing, Outlet};
+use super::outlet::Outlet;
 use super::scheme::Scheme;
+use super::world::World;
 use crate::device::{Datagram, DeviceCounters, DeviceGone, TunDevice};
 use crate::sys::clock;
 use airtcp_core::initial_sequence::InitialSequences;
 use airtcp_core::{
-    Backlog, Balance, Context, CreateReason, DropReason, Duration, Element, Event, FlowKey, Gauge, Instant, Io, Ledger,
-    Outcome, Packet, Peer, Port, Rng, SeqNum, Token, TxStatus,
+    Balance, Context, CreateReason, DropReason, Duration, Element, Event, Gauge, Instant, Ledger, Packet, Peer, Port,
+    Rng,
 };
 use std::collections::VecDeque;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -23,163 +20,15 @@ use std::os::fd::{AsFd, BorrowedFd};
 const BATCH: usize = 64;
 /// What a device keeps for a worker that is busy, in packets.
 const DEVICE_QUEUE_PACKETS: usize = divert::DEVICE_QUEUE_PACKETS as usize;
-/// Messages that wait until packets sent after them have left, where the element lets them.
-const LATE_MESSAGES: usize = 8;
 /// Handled timeouts in a row before packets get their turn.
 const TIMEOUT_BATCH: usize = 64;
 
-/// Implements [`Io`] over the devices and the control channel.
-struct World {
-    /// By the port that packets leave through: [`Port::INNER`] is the device of what arrived
-    /// on the link, [`Port::LINK`] that of what leaves through it.
-    devices: [TunDevice; 2],
-    control: Option<ControlChannel>,
-    /// So many messages may wait for packets behind them.
-    late_messages: usize,
-    outgoing: Vec<Outgoing>,
-    /// What waits for its turn on a link that peers share.
-    outlet: Option<Outlet>,
-    statuses: VecDeque<TxStatus>,
-    /// Datagrams that are no IP packet we can read, passed on as they came, by arrival port.
-    passed_unread: [u64; 2],
-    sequences: InitialSequences,
-}
+/// How long an element that is to be replaced may go on sending what it holds. Meanwhile packets wait in the devices.
+const HANDOVER: Duration = Duration::from_millis(100);
 
-impl Io for World {
-    fn room(&mut self, port: Port) -> usize {
-        if port.0 < 2 { usize::MAX } else { 0 }
-    }
-
-    fn backlog(&mut self, port: Port) -> Backlog {
-        // The kernel takes packets at once; what waits in the link's own queue is not visible.
-        let waiting = self.outgoing.iter().filter_map(|outgoing| match outgoing {
-            Outgoing::Packet(to, packet, _) => (*to == port).then_some(packet),
-            Outgoing::Control(_) => None,
-        });
-        let in_outlet = self.outlet.iter().filter(|_| port == Port::LINK).flat_map(Outlet::packets);
-        waiting.chain(in_outlet).fold(Backlog::default(), |sum, packet| Backlog {
-            packets: sum.packets + 1,
-            bytes: sum.bytes + u64::from(packet.wire_len()),
-        })
-    }
-
-    fn try_send(&mut self, port: Port, packet: Packet, token: Option<Token>) -> Result<(), Packet> {
-        if port.0 >= 2 {
-            return Err(packet);
-        }
-        self.outgoing.push(Outgoing::Packet(port, packet, token));
-        Ok(())
-    }
-
-    fn initial_sequence(&self, now: Instant, flow: &FlowKey) -> Option<SeqNum> {
-        Some(self.sequences.at(now, flow))
-    }
-
-    fn control_overhead(&self) -> u32 {
-        self.control.as_ref().map_or(0, ControlChannel::overhead)
-    }
-
-    fn path_mtu(&self) -> Option<u32> {
-        self.control.as_ref().and_then(ControlChannel::path_mtu)
-    }
-
-    fn send_control(&mut self, peer: Peer, message: &[u8]) {
-        if peer == Peer::OTHER_END {
-            self.outgoing.push(Outgoing::Control(message.to_vec()));
-        }
-    }
-}
-
-impl World {
-    /// Writes what was sent since the last call. Packets in a row for one device are given to the kernel together, as far
-    /// as they can be.
-    fn flush(&mut self, now: Instant, ledger: &mut Ledger) {
-        let mut outgoing = std::mem::take(&mut self.outgoing);
-        match self.outlet.take() {
-            Some(mut outlet) => {
-                let (at_once, to_wait): (Vec<_>, Vec<_>) =
-                    outgoing.drain(..).partition(|item| matches!(item, Outgoing::Packet(Port::INNER, ..)));
-                self.write_all(now, ledger, at_once);
-                to_wait.into_iter().for_each(|item| self.let_wait(now, ledger, item, &mut outlet));
-                self.outlet = Some(outlet);
-            }
-            None => self.write_all(now, ledger, outgoing.drain(..)),
-        }
-        // Keeps its capacity.
-        self.outgoing = outgoing;
-    }
-
-    fn let_wait(&mut self, now: Instant, ledger: &mut Ledger, item: Outgoing, outlet: &mut Outlet) {
-        let bytes = match &item {
-            Outgoing::Packet(_, packet, _) => packet.wire_len(),
-            Outgoing::Control(message) => message.len() as u32 + self.control_overhead(),
-        };
-        if let Err(Outgoing::Packet(port, _, token)) = outlet.push(item, bytes) {
-            ledger.fail_to_send(port, DropReason::QUEUE_FULL);
-            let status = |token| TxStatus { token, outcome: Outcome::Dropped, tries: 1, at: now };
-            self.statuses.extend(token.map(status));
-        }
-    }
-
-    /// Writes the first of what waits for its turn, so many.
-    fn release(&mut self, now: Instant, ledger: &mut Ledger, count: usize) {
-        let Some(mut outlet) = self.outlet.take() else { return };
-        self.write_all(now, ledger, std::iter::from_fn(|| outlet.pop()).take(count));
-        self.outlet = Some(outlet);
-    }
-
-    fn write_all(&mut self, now: Instant, ledger: &mut Ledger, items: impl IntoIterator<Item = Outgoing>) {
-        let (mut staged_for, mut tokens, mut late) = (Port::INNER, VecDeque::new(), Vec::new());
-        for item in items {
-            match item {
-                Outgoing::Packet(port, packet, token) => {
-                    if port != staged_for {
-                        self.write(now, ledger, staged_for, &mut tokens);
-                        staged_for = port;
-                    }
-                    let checksum_is_known_good = packet.checksum_is_known_good();
-                    let datagram = Datagram { bytes: packet.to_wire(), checksum_is_known_good };
-                    if let Err(datagram) = self.devices[port.index()].stage(datagram) {
-                        self.write(now, ledger, port, &mut tokens);
-                        // Nothing is staged, so it is taken.
-                        let _ = self.devices[port.index()].stage(datagram);
-                    }
-                    tokens.push_back(token);
-                }
-                Outgoing::Control(message) => {
-                    late.push(message);
-                    if late.len() > self.late_messages {
-                        self.write(now, ledger, staged_for, &mut tokens);
-                        self.send_messages(&mut late);
-                    }
-                }
-            }
-        }
-        self.write(now, ledger, staged_for, &mut tokens);
-        self.send_messages(&mut late);
-    }
-
-    fn send_messages(&mut self, messages: &mut Vec<Vec<u8>>) {
-        for message in messages.drain(..) {
-            if let Some(control) = &mut self.control {
-                control.send(&message);
-            }
-        }
-    }
-
-    /// Writes what is staged for a device, and notes what became of it.
-    fn write(&mut self, now: Instant, ledger: &mut Ledger, port: Port, tokens: &mut VecDeque<Option<Token>>) {
-        let is_sent = self.devices[port.index()].flush();
-        for token in tokens.drain(..) {
-            if !is_sent {
-                ledger.fail_to_send(port, DropReason::DEVICE);
-            }
-            if let Some(token) = token {
-                let outcome = if is_sent { Outcome::Sent } else { Outcome::Dropped };
-                self.statuses.push_back(TxStatus { token, outcome, tries: 1, at: now });
-            }
-        }
-    }
+airtcp_core::declare! { DropReason, DROP_REASONS:
+    /// An element that was replaced still held it.
+    REPLACED = "replaced",
 }
 
 fn parse(datagram: Datagram) -> Option<Packet> {
@@ -196,6 +45,8 @@ pub struct Runtime {
     rng: Rng,
     ledger: Ledger,
     world: World,
+    /// Takes the element's place once that holds no packet, or at this time.
+    successor: Option<(Box<dyn Element>, Instant)>,
 }
 
 impl Runtime {
@@ -211,7 +62,6 @@ impl Runtime {
         let world = World {
             devices: [arrived, out],
             control,
-            late_messages: if scheme.element.messages_may_wait() { LATE_MESSAGES } else { 0 },
             outgoing: Vec::with_capacity(BATCH),
             outlet: None,
             statuses: VecDeque::new(),
@@ -222,8 +72,30 @@ impl Runtime {
         let mut ledger = Ledger::default();
         Event::COMMON.iter().chain(scheme.reports.events).for_each(|event| ledger.events.add(*event, 0));
         CreateReason::COMMON.iter().for_each(|reason| ledger.created.add(*reason, 0));
-        DropReason::COMMON.iter().for_each(|reason| ledger.discarded.add(*reason, 0));
-        Runtime { element: scheme.element, rng, ledger, world }
+        DropReason::COMMON.iter().chain(DROP_REASONS).for_each(|reason| ledger.discarded.add(*reason, 0));
+        Runtime { element: scheme.element, rng, ledger, world, successor: None }
+    }
+
+    /// Has another element of the same scheme take the place of the present one, which first sends what it holds.
+    pub fn replace(&mut self, scheme: Scheme) {
+        self.successor = Some((scheme.element, clock::now() + HANDOVER));
+        self.hand_on(clock::now());
+    }
+
+    /// True while an element is to be replaced: no packets are taken.
+    pub fn is_changing(&self) -> bool {
+        self.successor.is_some()
+    }
+
+    fn hand_on(&mut self, now: Instant) {
+        let held = self.element.held().packets as u64;
+        match self.successor.take() {
+            Some((element, by)) if held == 0 || now >= by => {
+                self.ledger.discarded.add(REPLACED, held);
+                self.element = element;
+            }
+            waiting => self.successor = waiting,
+        }
     }
 
     /// Lets what leaves through the link wait for its turn, at most so many bytes ([`Runtime::release`]).
@@ -268,6 +140,9 @@ impl Runtime {
     /// # Errors
     /// A device is gone.
     pub fn handle_packets(&mut self) -> Result<bool, DeviceGone> {
+        if self.is_changing() {
+            return Ok(false);
+        }
         let leaving = self.handle_device(Port::LINK)?;
         let arriving = self.handle_device(Port::INNER)?;
         Ok(leaving || arriving)
@@ -306,7 +181,7 @@ impl Runtime {
             return Ok(());
         }
         for _ in 0..DEVICE_QUEUE_PACKETS / BATCH {
-            if !self.handle_device(Port::INNER)? {
+            if self.is_changing() || !self.handle_device(Port::INNER)? {
                 break;
             }
         }
@@ -334,12 +209,14 @@ impl Runtime {
             now = clock::now();
         }
         self.finish(now);
+        self.hand_on(now);
     }
 
     /// How long until something is due; `None` for never.
     pub fn until_timeout(&self) -> Option<Duration> {
         let control = self.world.control.as_ref().map(ControlChannel::poll_timeout);
-        let due = self.element.poll_timeout().into_iter().chain(control).min();
+        let change = self.successor.as_ref().map(|(_, by)| *by);
+        let due = self.element.poll_timeout().into_iter().chain(control).chain(change).min();
         due.map(|due| due.saturating_since(clock::now()))
     }
 

@@ -13,6 +13,8 @@ pub struct Scheme {
     pub reports: Reports,
     /// Its mode, where it has any; both ends need the same.
     pub mode: String,
+    /// False if connections end in its element: they would break if another took its place.
+    pub may_be_replaced: bool,
 }
 
 /// Makes the element of one gateway, or says in a sentence what is wrong with the configuration.
@@ -38,7 +40,7 @@ pub fn make(schemes: &[SchemeEntry], config: &Config) -> Result<Scheme, String> 
         forecast: None,
     };
     match choice.settings.make(&mut site) {
-        Ok(element) => Ok(Scheme { element, reports: entry.reports, mode }),
+        Ok(element) => Ok(Scheme { element, reports: entry.reports, mode, may_be_replaced: entry.keeps_end_to_end }),
         Err(error) => Err(error.to_string()),
     }
 }

@@ -1,6 +1,9 @@
 //! The process that looks after the worker: starts it, listens to its heartbeats, kills and
 //! restarts one that is silent, and takes everything down at the end.
 //!
+//! A reload (SIGHUP) is given to the worker, which applies it, refuses it, or says that a new worker can: then it makes place
+//! for one. If that does not start, the next one has the former configuration again.
+//!
 //! The worker dies with the supervisor (the kernel sees to it), so there is never a worker
 //! without one. The supervisor touches no packet and holds no device.
 
@@ -8,26 +11,23 @@ use super::config::{self, Config, ConfigError};
 use super::confine;
 use super::divert;
 use super::inspect;
-use super::worker::{Mode, Orders};
+use super::life::{Answer, BEAT, Life, Wake};
+use super::orders::{Mode, Order, Orders};
+use super::reload::{Change, Reloads, list};
+use crate::notice::{Notice, What};
 use crate::sys::directory::PrivateDirectory;
 use crate::sys::poll::PollSet;
-use crate::sys::process::{
-    Signal, Signals, become_subreaper, die_with_parent, in_own_group, reap_orphans, send_signal, set_nonblocking,
-};
+use crate::sys::process::{Signals, become_subreaper};
 use crate::sys::{clock, interface};
-use airtcp_core::{Duration, Instant};
+use airtcp_core::Duration;
 use std::fs::{File, TryLockError};
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::os::fd::AsFd;
 use std::os::unix::fs::OpenOptionsExt;
-use std::process::{Child, ChildStdout, Command, Stdio};
 
-/// A worker that is silent for longer is killed.
-pub const SILENCE: Duration = Duration::from_secs(1);
-/// A starting worker may take longer: it runs `ip` and `nft` a dozen times.
-const START_PATIENCE: Duration = Duration::from_secs(10);
-/// An ending worker may take this long before it is killed.
-const END_PATIENCE: Duration = Duration::from_secs(3);
+pub use super::host::{Host, Report};
+pub use super::life::SILENCE;
+
 /// Pause before the first restart; doubled for each that follows a short life.
 const BACKOFF_FIRST: Duration = Duration::from_millis(50);
 /// Longest pause before a restart.
@@ -36,37 +36,6 @@ const BACKOFF_MAX: Duration = Duration::from_secs(5);
 const LINK_POLL: Duration = Duration::from_millis(500);
 /// A life longer than this is no short one.
 const HEALTHY: Duration = Duration::from_secs(10);
-
-/// Events of a supervisor, for the log.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Report {
-    /// A worker diverts traffic.
-    Running {
-        /// Its process.
-        pid: u32,
-        /// How it takes packets, in words.
-        how: String,
-    },
-    /// Something that an operator should know.
-    Note {
-        /// In words.
-        text: String,
-    },
-    /// A worker is gone; the kernel forwards plainly until the next one runs.
-    Restarting {
-        /// Why it is gone.
-        why: String,
-        /// Pause before the next one.
-        after: Duration,
-    },
-    /// The link is not there; the gateway starts when it is.
-    Waiting {
-        /// Its name.
-        link: String,
-    },
-    /// The end was requested.
-    Ending,
-}
 
 /// Why a gateway did not start.
 #[derive(Debug, thiserror::Error)]
@@ -96,38 +65,44 @@ pub enum SupervisorError {
     System(#[from] io::Error),
 }
 
-/// Runs a gateway until SIGINT, SIGTERM or SIGHUP. `worker` makes the command that runs
-/// [`super::worker::main`]; `report` hears what happens. Call it on the main thread.
+/// Runs a gateway until SIGINT or SIGTERM; SIGHUP has it read its configuration again. Call it on the main thread.
 ///
 /// # Errors Why it did not start. Once it runs, only a signal ends it.
-pub fn run(
-    config: &Config,
-    mode: Mode,
-    worker: &mut dyn FnMut() -> Command,
-    report: &mut dyn FnMut(Report),
-) -> Result<(), SupervisorError> {
+pub fn run(config: &Config, mode: Mode, host: &mut dyn Host) -> Result<(), SupervisorError> {
     config.validate()?;
-    // First of all, so that a second start touches nothing of the first.
+    // From now on SIGHUP ends nothing.
+    let signals = Signals::collect()?;
+    // Before anything changes, so that a second start touches nothing of the first.
     let pid_file = PidFile::lock(config)?;
-    pid_file.unwritten.iter().for_each(|text| report(Report::Note { text: text.clone() }));
+    pid_file.unwritten.iter().for_each(|text| host.report(limited(text.clone())));
     if let Some(refusal) = inspect::refusal(&inspect::check(config)) {
         return Err(SupervisorError::Refused(refusal));
     }
     for text in confine::supervisor().failed {
-        report(Report::Note { text });
+        host.report(limited(text));
     }
-    let signals = Signals::collect()?;
     become_subreaper()?;
-    let mut supervisor = Supervisor { config, mode, signals, restarts: 0, backoff: BACKOFF_FIRST };
-    let result = supervisor.supervise(worker, report);
+    let mut supervisor = Supervisor {
+        config: config.clone(),
+        former: None,
+        reloads: Reloads::default(),
+        mode,
+        signals,
+        restarts: 0,
+        backoff: BACKOFF_FIRST,
+    };
+    let result = supervisor.supervise(host);
     // A worker that had to be killed leaves its rules, which do nothing, and its socket.
-    divert::remove_leftovers(&config.link);
+    divert::remove_leftovers(&supervisor.config.link);
     let _ = std::fs::remove_file(pid_file.directory.file(&config::socket_name(&config.name)));
     result
 }
 
-struct Supervisor<'a> {
-    config: &'a Config,
+struct Supervisor {
+    config: Config,
+    /// What was before a reload for which a worker starts.
+    former: Option<Config>,
+    reloads: Reloads,
     mode: Mode,
     signals: Signals,
     restarts: u64,
@@ -137,42 +112,50 @@ struct Supervisor<'a> {
 /// How a worker's life ended.
 enum End {
     Requested,
+    /// It made place for one with another configuration.
+    Renewed,
     Gone(String),
 }
 
-impl Supervisor<'_> {
-    fn supervise(
-        &mut self,
-        worker: &mut dyn FnMut() -> Command,
-        report: &mut dyn FnMut(Report),
-    ) -> Result<(), SupervisorError> {
+impl Supervisor {
+    fn supervise(&mut self, host: &mut dyn Host) -> Result<(), SupervisorError> {
         let mut was_ready = false;
         loop {
             if !self.link_exists() {
-                report(Report::Waiting { link: self.config.link.clone() });
+                host.report(Report::Waiting { link: self.config.link.clone() });
                 while !self.link_exists() {
-                    if self.pause(LINK_POLL) {
-                        report(Report::Ending);
+                    if self.pause(LINK_POLL, host) {
+                        host.report(Report::Ending);
                         return Ok(());
                     }
                 }
             }
             let started = clock::now();
-            match self.live(worker(), &mut was_ready, report) {
+            match self.live(&mut was_ready, host) {
                 End::Requested => {
-                    report(Report::Ending);
+                    host.report(Report::Ending);
                     return Ok(());
+                }
+                End::Renewed => {
+                    // One that had to be killed leaves its rules there.
+                    self.former.iter().for_each(|former| divert::remove_leftovers(&former.link));
+                    self.restarts += 1;
+                }
+                End::Gone(why) if self.former.is_some() => {
+                    self.config = self.former.take().expect("as was just seen");
+                    self.conclude(Err(format!("{why}; the former configuration is used again")), host);
+                    self.restarts += 1;
                 }
                 End::Gone(why) if !was_ready && self.link_exists() => return Err(SupervisorError::Worker(why)),
                 End::Gone(why) => {
                     if clock::now().saturating_since(started) >= HEALTHY {
                         self.backoff = BACKOFF_FIRST;
                     }
-                    report(Report::Restarting { why, after: self.backoff });
+                    host.report(Report::Restarting { why, after: self.backoff });
                     let pause = self.backoff;
                     self.backoff = pause.saturating_mul(2).min(BACKOFF_MAX);
-                    if self.pause(pause) {
-                        report(Report::Ending);
+                    if self.pause(pause, host) {
+                        host.report(Report::Ending);
                         return Ok(());
                     }
                     self.restarts += 1;
@@ -183,18 +166,119 @@ impl Supervisor<'_> {
 
     /// One worker from its start to its end. A start that fails is an end, too: a machine short of processes or memory
     /// may have some again.
-    fn live(&self, worker: Command, was_ready: &mut bool, report: &mut dyn FnMut(Report)) -> End {
-        let mut life = match Life::start(self.config, self.mode, self.restarts, worker) {
+    fn live(&mut self, was_ready: &mut bool, host: &mut dyn Host) -> End {
+        let config = self.config.clone();
+        let orders = Orders { config, mode: self.mode, restarts: self.restarts, reloads: self.reloads.clone() };
+        let mut life = match Life::start(orders, host.worker()) {
             Ok(life) => life,
             Err(error) => return End::Gone(format!("the worker could not be started: {error}")),
         };
-        let end = life.watch(&self.signals, report);
-        *was_ready |= life.ready;
-        match end {
-            End::Requested => life.end(),
-            End::Gone(_) => life.kill(),
+        let mut reload_wanted = false;
+        loop {
+            let wake = life.watch(&self.signals, host);
+            *was_ready |= life.ready;
+            match wake {
+                Wake::Turn { is_ready, reload } => {
+                    reload_wanted |= reload;
+                    if is_ready && self.former.take().is_some() {
+                        let text = "applied by a new worker; the kernel forwarded meanwhile".to_owned();
+                        self.conclude_in(&mut life, Ok(text), host);
+                    }
+                }
+                Wake::Answered(answer) => {
+                    if self.take_answer(&mut life, answer, host) {
+                        life.end();
+                        return End::Renewed;
+                    }
+                }
+                Wake::Requested => {
+                    life.end();
+                    return End::Requested;
+                }
+                Wake::Gone(why) => {
+                    life.kill();
+                    if life.asked.is_some() {
+                        self.conclude(Err(format!("{why} meanwhile; reload again")), host);
+                    } else if reload_wanted && life.ready {
+                        self.reload_alone(host);
+                    }
+                    return End::Gone(why);
+                }
+            }
+            if reload_wanted && life.ready && life.asked.is_none() {
+                reload_wanted = false;
+                match read(host) {
+                    Ok(config) => life.ask(config),
+                    Err(why) => self.conclude_in(&mut life, Err(why), host),
+                }
+            }
         }
-        end
+    }
+
+    /// Does what a worker's answer to a reload asks for; true if the worker is to make place for one with the configuration.
+    fn take_answer(&mut self, life: &mut Life, answer: Answer, host: &mut dyn Host) -> bool {
+        let Some((config, _)) = life.asked.take() else { return false };
+        let outcome = match answer {
+            Answer::Reloaded(text) => {
+                self.config = config;
+                Ok(text)
+            }
+            Answer::Kept(why) => Err(why),
+            Answer::Replace(why) => match self.refusal(&config) {
+                Some(refusal) => Err(refusal),
+                None => {
+                    let text = format!("a new worker takes over: {why}");
+                    host.report(Report::Note(Notice::info(What::NewWorker, text)));
+                    self.former = Some(std::mem::replace(&mut self.config, config));
+                    return true;
+                }
+            },
+        };
+        self.conclude_in(life, outcome, host);
+        false
+    }
+
+    /// Why a new worker should not begin with this configuration.
+    fn refusal(&self, config: &Config) -> Option<String> {
+        if config.link != self.config.link && interface::index(&config.link).is_err() {
+            return Some(format!("there is no interface {}: correct `link`, or bring it up first", config.link));
+        }
+        inspect::refusal(&inspect::check(config))
+    }
+
+    /// A reload has come to its end: notes it, and reports it.
+    fn conclude(&mut self, outcome: Result<String, String>, host: &mut dyn Host) {
+        match outcome {
+            Ok(text) => {
+                self.reloads.conclude(true, text.clone());
+                host.report(Report::Reloaded { text });
+            }
+            Err(why) => {
+                self.reloads.conclude(false, why.clone());
+                host.report(Report::Kept { why });
+            }
+        }
+    }
+
+    /// The same, and tells the worker.
+    fn conclude_in(&mut self, life: &mut Life, outcome: Result<String, String>, host: &mut dyn Host) {
+        self.conclude(outcome, host);
+        life.tell(&Order::Told(self.reloads.clone()));
+    }
+
+    /// Reads the configuration again while no worker runs.
+    fn reload_alone(&mut self, host: &mut dyn Host) {
+        let fits = |config: Config| match Change::between(&self.config, &config) {
+            Change::NewDaemon(keys) => Err(format!("{} cannot change while the gateway runs", list(&keys))),
+            _ => Ok(config),
+        };
+        match read(host).and_then(fits) {
+            Ok(config) => {
+                self.config = config;
+                self.conclude(Ok("the next worker begins with it".into()), host);
+            }
+            Err(why) => self.conclude(Err(why), host),
+        }
     }
 
     fn link_exists(&self) -> bool {
@@ -202,140 +286,37 @@ impl Supervisor<'_> {
     }
 
     /// Waits before a restart; true if the end was requested meanwhile.
-    fn pause(&self, pause: Duration) -> bool {
+    fn pause(&mut self, pause: Duration, host: &mut dyn Host) -> bool {
         let until = clock::now() + pause;
         loop {
             let left = until.saturating_since(clock::now());
+            host.beat();
             if left.is_zero() {
                 return false;
             }
             let mut set = PollSet::new();
             set.add_readable(self.signals.as_fd());
-            let _ = set.wait(Some(left));
-            if end_requested(&self.signals) {
+            let _ = set.wait(Some(left.min(BEAT)));
+            let requested = self.signals.take();
+            if requested.end {
                 return true;
             }
+            if requested.reload {
+                self.reload_alone(host);
+            }
         }
     }
 }
 
-fn end_requested(signals: &Signals) -> bool {
-    std::iter::from_fn(|| signals.next()).any(|signal| signal == Signal::End)
+fn limited(text: String) -> Report {
+    Report::Note(Notice::warning(What::Limited, text))
 }
 
-/// One worker process.
-struct Life {
-    child: Child,
-    lines: ChildStdout,
-    partial: Vec<u8>,
-    heard: Instant,
-    ready: bool,
-    /// How it takes packets, until it was told.
-    how: String,
-    failure: Option<String>,
-    notes: Vec<String>,
-}
-
-impl Life {
-    fn start(config: &Config, mode: Mode, restarts: u64, mut command: Command) -> io::Result<Life> {
-        command.stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut child = die_with_parent(in_own_group(&mut command)).spawn()?;
-        let orders = Orders { config: config.clone(), mode, restarts };
-        let text = serde_json::to_vec(&orders).expect("orders have string keys only");
-        let mut input = child.stdin.take().expect("piped");
-        // A worker that ends without reading them says why by itself.
-        let _ = input.write_all(&text);
-        drop(input);
-        let lines = child.stdout.take().expect("piped");
-        set_nonblocking(lines.as_fd())?;
-        let (heard, partial) = (clock::now(), Vec::new());
-        Ok(Life { child, lines, partial, heard, ready: false, how: String::new(), failure: None, notes: Vec::new() })
-    }
-
-    /// Listens until the worker is silent or gone, or the end is requested.
-    fn watch(&mut self, signals: &Signals, report: &mut dyn FnMut(Report)) -> End {
-        loop {
-            let patience = if self.ready { SILENCE } else { START_PATIENCE };
-            let left = (self.heard + patience).saturating_since(clock::now());
-            let mut set = PollSet::new();
-            set.add_readable(signals.as_fd());
-            set.add_readable(self.lines.as_fd());
-            if let Err(error) = set.wait(Some(left)) {
-                return End::Gone(format!("the supervisor cannot wait: {error}"));
-            }
-            if end_requested(signals) {
-                return End::Requested;
-            }
-            let was_ready = self.ready;
-            let ended = self.hear();
-            if self.ready && !was_ready {
-                report(Report::Running { pid: self.child.id(), how: std::mem::take(&mut self.how) });
-            }
-            self.notes.drain(..).for_each(|text| report(Report::Note { text }));
-            if ended {
-                let why = self.failure.take();
-                return End::Gone(why.unwrap_or_else(|| "the worker ended unexpectedly".into()));
-            }
-            // Judged after reading: a supervisor that was stopped itself finds the beats waiting.
-            if clock::now() >= self.heard + patience {
-                return End::Gone(format!("the worker was silent for {} ms", patience.as_millis()));
-            }
-        }
-    }
-
-    /// Reads what the worker wrote; true if it closed its side.
-    fn hear(&mut self) -> bool {
-        let mut buffer = [0; 4096];
-        loop {
-            match self.lines.read(&mut buffer) {
-                Ok(0) => return true,
-                Ok(length) => {
-                    self.heard = clock::now();
-                    self.partial.extend_from_slice(&buffer[..length]);
-                    while let Some(end) = self.partial.iter().position(|byte| *byte == b'\n') {
-                        let line: Vec<u8> = self.partial.drain(..=end).collect();
-                        self.understand(&String::from_utf8_lossy(&line[..end]));
-                    }
-                }
-                Err(error) => return error.kind() != io::ErrorKind::WouldBlock,
-            }
-        }
-    }
-
-    fn understand(&mut self, line: &str) {
-        if let Some(how) = line.strip_prefix("ready: ") {
-            self.ready = true;
-            self.how = how.to_owned();
-        } else if let Some(why) = line.strip_prefix("failed: ") {
-            self.failure = Some(why.to_owned());
-        } else if let Some(text) = line.strip_prefix("note: ") {
-            self.notes.push(text.to_owned());
-        }
-    }
-
-    /// Asks the worker to end in good order, then makes it.
-    fn end(&mut self) {
-        let _ = send_signal(self.child.id(), libc::SIGTERM);
-        // One that is stopped cannot hear until it is continued.
-        let _ = send_signal(self.child.id(), libc::SIGCONT);
-        let deadline = clock::now() + END_PATIENCE;
-        while clock::now() < deadline {
-            if !matches!(self.child.try_wait(), Ok(None)) {
-                reap_orphans();
-                return;
-            }
-            let _ = self.hear();
-            std::thread::sleep(std::time::Duration::from_millis(5));
-        }
-        self.kill();
-    }
-
-    /// Kills the worker if it still runs, waits for it, and removes what it left.
-    fn kill(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-        reap_orphans();
-    }
+/// Reads the configuration again, and refuses what makes no sense.
+fn read(host: &mut dyn Host) -> Result<Config, String> {
+    let config = host.reload()?;
+    config.validate().map_err(|error| error.to_string())?;
+    Ok(config)
 }
 
 /// The file that tells whom to stop, locked as long as this gateway runs; removed at the end.

@@ -1,33 +1,38 @@
 //! The process that moves packets: one thread, one loop.
 //!
 //! Started by the supervisor with the configuration on its standard input; tells it over its
-//! standard output, a line each: `ready: how packets are taken`, `beat` every 100 ms, `note: what the log should say`, or
+//! standard output, a line each: `ready: how packets are taken`, `beat` every 100 ms, `note: a line of the log`, or
 //! `failed: why` before it ends.
 
 use super::bare::bounce;
 use super::burden::Burden;
 use super::config::Config;
 use super::confine;
-use super::control::{ControlChannel, ControlSocket, Introduction, KeyError, Secret, Session, Setup};
+use super::control::{ControlChannel, ControlSocket, Introduction, Session, Setup};
 use super::divert::{Devices, Diversion, DivertError, Wanted};
 use super::hops::Hops;
 use super::news::News;
-use super::peers::PeerError;
+use super::orders::{Inbox, Order, Orders};
 use super::predecessor;
+use super::renewal::Renewal;
 use super::runtime::Runtime;
 use super::scheme::{self, Scheme};
-use super::status::{Identity, Status, StatusServer};
+use super::setups::{SetupError, setups};
+use super::status::{Identity, OpenError, Status, StatusServer};
 use crate::device::{DeviceGone, TunDevice};
+use crate::notice::{Notice, What};
 use crate::sys::poll::PollSet;
-use crate::sys::process::{Signal, Signals, set_nonblocking};
+use crate::sys::process::{Signals, set_nonblocking};
 use crate::sys::{clock, entropy, sched};
 use airtcp_core::initial_sequence::InitialSequences;
 use airtcp_core::{Duration, Instant, Rate, Rng, Traffic};
-use serde::{Deserialize, Serialize};
 use std::fs::File;
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, Write};
 use std::net::IpAddr;
 use std::os::fd::AsFd;
+
+pub use super::orders::Mode;
+pub use super::renewal::MakeElement;
 
 /// Between two signs of life, to the supervisor and to the kernel.
 pub const BEAT_INTERVAL: Duration = Duration::from_millis(100);
@@ -35,30 +40,6 @@ pub const BEAT_INTERVAL: Duration = Duration::from_millis(100);
 const DRAIN: Duration = Duration::from_millis(500);
 /// Packets the bare loop moves before it looks up.
 const BARE_BATCH: usize = 64;
-
-/// Makes the element of a configuration, or says why not.
-pub type MakeElement<'a> = &'a dyn Fn(&Config) -> Result<Scheme, String>;
-
-/// What a worker does with packets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Mode {
-    /// Hands them to the scheme.
-    Scheme,
-    /// Writes them back unseen: the yardstick of the benchmark.
-    Bare,
-}
-
-/// What the supervisor writes to a worker's standard input.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Orders {
-    /// The configuration.
-    pub config: Config,
-    /// What to do with packets.
-    pub mode: Mode,
-    /// Workers before this one.
-    pub restarts: u64,
-}
 
 /// Why a worker ended.
 #[derive(Debug, thiserror::Error)]
@@ -69,12 +50,9 @@ pub enum WorkerError {
     /// The scheme refused its settings.
     #[error("{0}")]
     Scheme(String),
-    /// The key cannot be used.
-    #[error("{0}; {make}", make = Secret::HOW_TO_MAKE)]
-    Key(#[from] KeyError),
-    /// Two peers have the same.
+    /// A key cannot be used.
     #[error(transparent)]
-    Peer(#[from] PeerError),
+    Setup(#[from] SetupError),
     /// The control socket could not be opened.
     #[error("control messages cannot be received at {address}: {source}; set another `listen`")]
     Control {
@@ -83,14 +61,9 @@ pub enum WorkerError {
         /// What the system says.
         source: io::Error,
     },
-    /// The status socket could not be opened.
-    #[error("no status socket at {path}: {source}")]
-    Status {
-        /// Where.
-        path: String,
-        /// What the system says.
-        source: io::Error,
-    },
+    /// Nobody could ask for the status.
+    #[error(transparent)]
+    Status(#[from] OpenError),
     /// Traffic could not be diverted.
     #[error(transparent)]
     Divert(#[from] DivertError),
@@ -115,6 +88,15 @@ impl Reporter {
         Ok(Reporter(output.into()))
     }
 
+    fn note(&mut self, notice: &Notice) {
+        self.say(&format!("note: {notice}"));
+    }
+
+    /// The gateway has less than it should have.
+    fn limited(&mut self, text: String) {
+        self.note(&Notice::warning(What::Limited, text));
+    }
+
     /// False when the supervisor is gone. A full pipe means that it is stopped: no harm.
     fn say(&mut self, line: &str) -> bool {
         match self.0.write_all(format!("{line}\n").as_bytes()) {
@@ -132,20 +114,26 @@ impl Reporter {
 pub fn main(make: MakeElement<'_>) -> Result<(), WorkerError> {
     let signals = Signals::collect()?;
     let mut reporter = Reporter::new()?;
-    let result = read_orders().and_then(|orders| run(&orders, make, &signals, &mut reporter));
+    let mut inbox = Inbox::open()?;
+    let orders = match inbox.take() {
+        Ok(Some(Order::Start(orders))) => Ok(orders),
+        Ok(_) => Err(WorkerError::Orders("there are no orders".into())),
+        Err(error) => Err(WorkerError::Orders(error.to_string())),
+    };
+    let result = orders.and_then(|orders| run(&orders, make, &signals, &mut reporter, inbox));
     if let Err(error) = &result {
         reporter.say(&format!("failed: {error}"));
     }
     result
 }
 
-fn read_orders() -> Result<Orders, WorkerError> {
-    let mut text = String::new();
-    io::stdin().read_to_string(&mut text)?;
-    serde_json::from_str(&text).map_err(|error| WorkerError::Orders(error.to_string()))
-}
-
-fn run(orders: &Orders, make: MakeElement<'_>, signals: &Signals, reporter: &mut Reporter) -> Result<(), WorkerError> {
+fn run(
+    orders: &Orders,
+    make: MakeElement<'_>,
+    signals: &Signals,
+    reporter: &mut Reporter,
+    inbox: Inbox,
+) -> Result<(), WorkerError> {
     let config = &orders.config;
     let started = clock::now();
     // Everything that can be refused comes before the first change to the machine.
@@ -157,24 +145,29 @@ fn run(orders: &Orders, make: MakeElement<'_>, signals: &Signals, reporter: &mut
     // All peers have the scheme and its settings in common.
     let traffic = schemes.first().map_or(Traffic::All, |scheme| scheme.element.traffic());
     let mode = schemes.first().map_or("", |scheme| &scheme.mode);
-    let (control, channels) = open_control(config, &Introduction::new(&config.scheme, mode, traffic))?;
-    let no_socket = |source| WorkerError::Status { path: config.socket_path().display().to_string(), source };
-    let mut status = StatusServer::open(&config.run_directory, &config.name).map_err(no_socket)?;
+    let introduction = Introduction::new(&config.scheme, mode, traffic);
+    let (control, channels) = open_control(config, setups(config, &introduction)?)?;
+    let mut status = StatusServer::open(&config.run_directory, &config.name, config.metrics)?;
     let own: Vec<_> = schemes.iter().map(|scheme| scheme.element.own_segments()).collect();
     let (mut diversion, devices) = Diversion::start(config, &own)?;
     be_quick(config, reporter);
     let confinement = confine::worker(diversion.method());
     for failed in &confinement.failed {
-        reporter.say(&format!("note: {failed}"));
+        reporter.limited(failed.clone());
     }
-    let identity = Identity { config: config.clone(), started, restarts: orders.restarts, confinement };
+    let (restarts, reloads) = (orders.restarts, orders.reloads.clone());
+    let mut identity = Identity { config: config.clone(), started, restarts, reloads, confinement };
+    if let Some(fd) = inbox.fd() {
+        set_nonblocking(fd)?;
+    }
+    let mut desk = Desk { inbox, renewal: Renewal { make, introduction, own } };
     let devices = devices.into_iter().map(|Devices { out, r#in }| [TunDevice::new(out), TunDevice::new(r#in)]);
     reporter.say(&format!("ready: {}", diversion.method()));
     let mut beat = Beat { reporter, due: Instant::ZERO };
     match orders.mode {
         Mode::Scheme => {
             let mut hops = make_hops(config, schemes, devices, channels, control)?;
-            work(&mut hops, &mut diversion, &mut status, &identity, signals, &mut beat)?;
+            work(&mut hops, &mut diversion, &mut status, (&mut identity, &mut desk), signals, &mut beat)?;
             diversion.stop();
             drain(&mut hops)?;
         }
@@ -210,22 +203,11 @@ fn make_hops(
 /// The control socket and a channel for each peer, if there are peers.
 fn open_control(
     config: &Config,
-    introduction: &Introduction,
+    setups: Vec<Setup>,
 ) -> Result<(Option<ControlSocket>, Vec<ControlChannel>), WorkerError> {
-    let Some(listen) = config.listen_address().filter(|_| config.peer.is_some() || !config.peers.is_empty()) else {
+    let Some(listen) = config.listen_address().filter(|_| !setups.is_empty()) else {
         return Ok((None, Vec::new()));
     };
-    let mut setups: Vec<Setup> = Vec::new();
-    for peer in config.each_peer() {
-        let secrets = peer.secrets().map(Secret::read).collect::<Result<Vec<_>, _>>()?;
-        let same = |setup: &Setup| setup.secrets.iter().any(|its| secrets.iter().any(|secret| secret.is_same(its)));
-        if let Some(other) = setups.iter().position(same) {
-            let [one, other] = [setups.len(), other].map(|index| config.peers[index].name.clone());
-            return Err(PeerError::SameKey(other, one).into());
-        }
-        let (hops, rate) = (peer.hops, peer.facts.link().rate);
-        setups.push(Setup { peer: peer.peer, secrets, introduction: introduction.clone(), hops, rate });
-    }
     let mut sessions = Vec::with_capacity(setups.len());
     for setup in setups {
         sessions.push((setup, entropy::bytes()?));
@@ -242,13 +224,13 @@ fn open_control(
 /// while packets come faster than they can be handled, so there the gateway takes its turn with others.
 fn be_quick(config: &Config, reporter: &mut Reporter) {
     if let Err(error) = sched::set_exact_timers() {
-        tracing::warn!("timers may be late: {error}");
+        reporter.limited(format!("timers may be late: {error}"));
     }
     let Some(priority) = config.realtime else { return };
     if sched::cores() == 1 {
-        reporter.say("note: no real-time priority, as there is one core only: packets may wait 3 to 5 ms more");
+        reporter.limited("no real-time priority, as there is one core only: packets may wait 3 to 5 ms more".into());
     } else if let Err(error) = sched::set_fifo(priority) {
-        reporter.say(&format!("note: no real-time priority ({error}): packets may wait 3 to 5 ms more"));
+        reporter.limited(format!("no real-time priority ({error}): packets may wait 3 to 5 ms more"));
     }
 }
 
@@ -285,9 +267,7 @@ impl Beat<'_> {
             let of_peer = of_peer.and_then(|(state, peer)| news.of_peer(now, peer, &state));
             let advice = diversion.advice(index).or(hop.element().advice());
             let of_link = news.of_link(now, identity.peer_name(index), advice);
-            for line in of_peer.into_iter().chain(of_link) {
-                self.reporter.say(&format!("note: {line}"));
-            }
+            of_peer.into_iter().chain(of_link).for_each(|notice| self.reporter.note(&notice));
         }
     }
 
@@ -296,8 +276,10 @@ impl Beat<'_> {
     }
 }
 
-fn end_requested(signals: &Signals) -> bool {
-    std::iter::from_fn(|| signals.next()).any(|signal| signal == Signal::End)
+/// Where orders come in, and what it takes to obey them.
+struct Desk<'a> {
+    inbox: Inbox,
+    renewal: Renewal<'a>,
 }
 
 /// The packet loop, until the end is requested.
@@ -305,7 +287,7 @@ fn work(
     hops: &mut Hops,
     diversion: &mut Diversion,
     status: &mut StatusServer,
-    identity: &Identity,
+    (identity, desk): (&mut Identity, &mut Desk<'_>),
     signals: &Signals,
     beat: &mut Beat<'_>,
 ) -> Result<(), WorkerError> {
@@ -316,6 +298,7 @@ fn work(
         set.clear();
         let signal_slot = set.add_readable(signals.as_fd());
         let table_slot = diversion.watch().map(|fd| set.add_readable(fd));
+        let order_slot = desk.inbox.fd().map(|fd| set.add_readable(fd));
         let slots = hops.add_to(&mut set);
         let status_slots: Vec<_> = status.fds().map(|fd| set.add_readable(fd)).collect();
         let idle = hops.until_timeout().map_or(beat.until(), |due| due.min(beat.until()));
@@ -338,7 +321,14 @@ fn work(
         if is_beat || status_slots.iter().any(|slot| set.is_ready(*slot)) {
             status.serve(clock::now(), || Status::of(identity, hops, diversion));
         }
-        if set.is_ready(signal_slot) && end_requested(signals) {
+        if order_slot.is_some_and(|slot| set.is_ready(slot)) {
+            while let Some(order) = desk.inbox.take().map_err(|error| WorkerError::Orders(error.to_string()))? {
+                if let Some(answer) = desk.renewal.obey(order, identity, hops) {
+                    beat.reporter.say(&answer);
+                }
+            }
+        }
+        if set.is_ready(signal_slot) && signals.take().end {
             return Ok(());
         }
         if table_slot.is_some_and(|slot| set.is_broken(slot)) {
@@ -392,7 +382,7 @@ fn bare(
         }
         let addresses = || peers.iter().map(|peer| peer.peer.map(|peer| peer.ip())).collect();
         let alive = beat.on_time(diversion, addresses, |_| vec![Wanted::All; peers.len()])?;
-        if !alive || (set.is_ready(signal_slot) && end_requested(signals)) {
+        if !alive || (set.is_ready(signal_slot) && signals.take().end) {
             return Ok(());
         }
         if table_slot.is_some_and(|slot| set.is_broken(slot)) {

@@ -2,11 +2,9 @@
 //! far away the sender is at least (RFC 5082). Bound to an interface if wanted. It also tells which address of this machine a
 //! datagram was sent to, and sends from one of choice.
 
-use nix::sys::socket::{
-    ControlMessage, ControlMessageOwned, MsgFlags, SockaddrStorage, recvmsg, sendmsg, setsockopt, sockopt,
-};
+use nix::sys::socket::{ControlMessage, MsgFlags, SockaddrLike, SockaddrStorage, sendmsg, setsockopt, sockopt};
 use socket2::SockRef;
-use std::io::{self, IoSlice, IoSliceMut};
+use std::io::{self, IoSlice};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
@@ -17,6 +15,9 @@ const MOST: u32 = 255;
 pub struct Arrival {
     /// Its bytes in the buffer.
     pub length: usize,
+    /// Where several were received as one ([`HopLimitSocket::join_datagrams`]): the length of each but the last, which may be
+    /// shorter. Else `length`.
+    pub segment: usize,
     /// Who sent it.
     pub from: SocketAddr,
     /// To which address of this machine.
@@ -70,6 +71,14 @@ impl HopLimitSocket {
         Ok(setsockopt(&self.0, sockopt::SndBufForce, &bytes)?)
     }
 
+    /// Lets datagrams of one length that come in a row be received as one ([`Arrival::segment`]).
+    ///
+    /// # Errors
+    /// The kernel cannot (before Linux 5.0).
+    pub fn join_datagrams(&self) -> io::Result<()> {
+        Ok(setsockopt(&self.0, sockopt::UdpGroSegment, &true)?)
+    }
+
     /// Where it is bound.
     ///
     /// # Errors
@@ -91,23 +100,42 @@ impl HopLimitSocket {
     /// # Errors
     /// It is none of this machine, or as [`HopLimitSocket::send_to`].
     pub fn send_from(&self, data: &[u8], from: IpAddr, to: SocketAddr) -> io::Result<()> {
+        self.send(data, None, Some(from), to)
+    }
+
+    /// Sends `data` as datagrams of `segment` bytes each, but for the last, which may be shorter: at most 64, and 65,507 bytes
+    /// in all. From `from`, if it is given.
+    ///
+    /// # Errors
+    /// As [`HopLimitSocket::send_from`]; EINVAL or EMSGSIZE: they are longer than the MTU; EIO: the interface computes no
+    /// checksums, and the kernel is older than Linux 6.11; others, if it is older than 4.18.
+    pub fn send_segments(&self, data: &[u8], segment: u16, from: Option<IpAddr>, to: SocketAddr) -> io::Result<()> {
+        self.send(data, Some(&segment), from, to)
+    }
+
+    fn send(&self, data: &[u8], segment: Option<&u16>, from: Option<IpAddr>, to: SocketAddr) -> io::Result<()> {
         let (parts, to) = ([IoSlice::new(data)], SockaddrStorage::from(to));
-        let send = |control| {
-            sendmsg(self.0.as_raw_fd(), &parts, &[control], MsgFlags::empty(), Some(&to)).map(drop).map_err(Into::into)
-        };
         // The interface is that of the socket or of the route.
-        match from.to_canonical() {
-            IpAddr::V4(from) => {
-                let from = libc::in_addr { s_addr: u32::from(from).to_be() };
-                let info =
-                    libc::in_pktinfo { ipi_ifindex: 0, ipi_spec_dst: from, ipi_addr: libc::in_addr { s_addr: 0 } };
-                send(ControlMessage::Ipv4PacketInfo(&info))
+        let from = from.map(|from| from.to_canonical());
+        let from_ipv4 = match from {
+            Some(IpAddr::V4(from)) => Some(libc::in_pktinfo {
+                ipi_ifindex: 0,
+                ipi_spec_dst: libc::in_addr { s_addr: u32::from(from).to_be() },
+                ipi_addr: libc::in_addr { s_addr: 0 },
+            }),
+            _ => None,
+        };
+        let from_ipv6 = match from {
+            Some(IpAddr::V6(from)) => {
+                Some(libc::in6_pktinfo { ipi6_addr: libc::in6_addr { s6_addr: from.octets() }, ipi6_ifindex: 0 })
             }
-            IpAddr::V6(from) => {
-                let from = libc::in6_addr { s6_addr: from.octets() };
-                send(ControlMessage::Ipv6PacketInfo(&libc::in6_pktinfo { ipi6_addr: from, ipi6_ifindex: 0 }))
-            }
-        }
+            _ => None,
+        };
+        let control: Vec<_> = (from_ipv4.as_ref().map(ControlMessage::Ipv4PacketInfo).into_iter())
+            .chain(from_ipv6.as_ref().map(ControlMessage::Ipv6PacketInfo))
+            .chain(segment.map(ControlMessage::UdpGsoSegments))
+            .collect();
+        Ok(sendmsg(self.0.as_raw_fd(), &parts, &control, MsgFlags::empty(), Some(&to)).map(drop)?)
     }
 
     /// Takes the next datagram.
@@ -115,26 +143,94 @@ impl HopLimitSocket {
     /// # Errors
     /// `WouldBlock` if there is none, or what an ICMP error says about a datagram sent before.
     pub fn receive(&self, buffer: &mut [u8]) -> io::Result<Arrival> {
-        // Of IPv4 and of IPv6.
-        let mut control = nix::cmsg_space!(i32, i32, libc::in_pktinfo, libc::in6_pktinfo);
-        let mut parts = [IoSliceMut::new(buffer)];
+        let mut arrival = None;
+        self.receive_many([buffer], |one| arrival = Some(one))?;
+        arrival.ok_or(io::ErrorKind::InvalidData.into())
+    }
+
+    /// Takes as many datagrams as there are, one into each of the buffers, at most [`MANY`]; tells of each in their order.
+    ///
+    /// # Errors
+    /// As [`HopLimitSocket::receive`].
+    pub fn receive_many<'a>(
+        &self,
+        buffers: impl IntoIterator<Item = &'a mut [u8]>,
+        mut tell: impl FnMut(Arrival),
+    ) -> io::Result<()> {
+        // SAFETY: all of these are plain data.
+        let (mut parts, mut addresses, mut controls, mut headers): (
+            [libc::iovec; MANY],
+            [libc::sockaddr_storage; MANY],
+            [Control; MANY],
+            [libc::mmsghdr; MANY],
+        ) = unsafe { std::mem::zeroed() };
+        let mut count = 0;
+        let places = headers.iter_mut().zip(&mut parts).zip(&mut addresses).zip(&mut controls);
+        for ((((header, part), address), control), buffer) in places.zip(buffers) {
+            *part = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
+            header.msg_hdr.msg_iov = part;
+            header.msg_hdr.msg_iovlen = 1;
+            header.msg_hdr.msg_name = (&raw mut *address).cast();
+            header.msg_hdr.msg_namelen = size_of::<libc::sockaddr_storage>() as u32;
+            header.msg_hdr.msg_control = control.0.as_mut_ptr().cast();
+            header.msg_hdr.msg_controllen = size_of::<Control>();
+            count += 1;
+        }
         let fd = self.0.as_raw_fd();
-        let message = recvmsg::<SockaddrStorage>(fd, &mut parts, Some(&mut control), MsgFlags::empty())?;
-        let hop_limit = message.cmsgs()?.find_map(|control| match control {
-            ControlMessageOwned::Ipv4Ttl(limit) | ControlMessageOwned::Ipv6HopLimit(limit) => u8::try_from(limit).ok(),
-            _ => None,
-        });
-        let to = message.cmsgs()?.find_map(|control| match control {
-            ControlMessageOwned::Ipv4PacketInfo(info) => {
-                Some(Ipv4Addr::from(u32::from_be(info.ipi_addr.s_addr)).into())
+        // SAFETY: `count` headers are filled in, and all that they point to lives through the call.
+        let taken = unsafe { libc::recvmmsg(fd, headers.as_mut_ptr(), count, 0, std::ptr::null_mut()) };
+        for header in &headers[..super::check(taken)? as usize] {
+            // SAFETY: the kernel filled the header in, and what it points to lives.
+            tell(unsafe { arrival(header) });
+        }
+        Ok(())
+    }
+}
+
+/// Most datagrams that are taken at once.
+pub const MANY: usize = 16;
+
+/// Room for hop limit and address of either family, aligned as their headers are.
+#[repr(C, align(8))]
+#[derive(Clone, Copy)]
+struct Control([u8; 128]);
+
+/// What a header says that the kernel filled in.
+///
+/// # Safety
+/// It, its address and its control messages are those of a datagram that was just received.
+unsafe fn arrival(header: &libc::mmsghdr) -> Arrival {
+    let (message, length) = (&header.msg_hdr, header.msg_len as usize);
+    // SAFETY: so says the caller, and the kernel writes whole control messages.
+    unsafe {
+        let from = SockaddrStorage::from_raw(message.msg_name.cast(), Some(message.msg_namelen));
+        let nowhere = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
+        let from = from.as_ref().and_then(address).unwrap_or(nowhere);
+        let (mut to, mut hop_limit, mut segment) = (None, 0, length);
+        let mut next = libc::CMSG_FIRSTHDR(message);
+        while let Some(control) = next.as_ref() {
+            let data = libc::CMSG_DATA(control);
+            match (control.cmsg_level, control.cmsg_type) {
+                (libc::IPPROTO_IP, libc::IP_TTL) | (libc::IPPROTO_IPV6, libc::IPV6_HOPLIMIT) => {
+                    hop_limit = u8::try_from(data.cast::<i32>().read_unaligned()).unwrap_or(0);
+                }
+                (libc::IPPROTO_IP, libc::IP_PKTINFO) => {
+                    let info = data.cast::<libc::in_pktinfo>().read_unaligned();
+                    to = Some(Ipv4Addr::from(u32::from_be(info.ipi_addr.s_addr)).into());
+                }
+                (libc::IPPROTO_IPV6, libc::IPV6_PKTINFO) => {
+                    let info = data.cast::<libc::in6_pktinfo>().read_unaligned();
+                    to = Some(IpAddr::from(Ipv6Addr::from(info.ipi6_addr.s6_addr)).to_canonical());
+                }
+                (libc::SOL_UDP, libc::UDP_GRO) => {
+                    let told = data.cast::<i32>().read_unaligned();
+                    segment = usize::try_from(told).ok().filter(|told| *told > 0).unwrap_or(length);
+                }
+                _ => {}
             }
-            ControlMessageOwned::Ipv6PacketInfo(info) => {
-                Some(IpAddr::from(Ipv6Addr::from(info.ipi6_addr.s6_addr)).to_canonical())
-            }
-            _ => None,
-        });
-        let from = message.address.as_ref().and_then(address).ok_or(io::ErrorKind::InvalidData)?;
-        Ok(Arrival { length: message.bytes, from, to, hop_limit: hop_limit.unwrap_or(0) })
+            next = libc::CMSG_NXTHDR(message, control);
+        }
+        Arrival { length, segment, from, to, hop_limit }
     }
 }
 
@@ -167,7 +263,7 @@ mod tests {
             if listen != "127.0.0.1:0" && UdpSocket::bind("[::1]:0").is_err() {
                 continue;
             }
-            let Arrival { length, from, to: here, hop_limit } = exchange(listen, to);
+            let Arrival { length, from, to: here, hop_limit, .. } = exchange(listen, to);
             let to = to.parse::<IpAddr>().unwrap().to_canonical();
             assert_eq!((length, from.ip().to_canonical(), here, hop_limit), (5, to, Some(to), 255));
         }
@@ -176,6 +272,20 @@ mod tests {
         other.set_ttl(254).unwrap();
         other.send_to(b"x", socket.local_addr().unwrap()).unwrap();
         assert_eq!(socket.receive(&mut [0; 64]).unwrap().hop_limit, 254);
+    }
+
+    #[test]
+    fn datagrams_in_a_row_leave_and_arrive_as_one() {
+        let socket = HopLimitSocket::bind("127.0.0.1:0".parse().unwrap()).unwrap();
+        socket.join_datagrams().unwrap();
+        let (here, data) = (socket.local_addr().unwrap(), [7; 950]);
+        socket.send_segments(&data, 100, None, here).unwrap();
+        socket.send_to(b"alone", here).unwrap();
+        let (mut buffers, mut arrivals) = ([[0; 2000]; 3], Vec::new());
+        let result = socket.receive_many(buffers.iter_mut().map(|one| &mut one[..]), |arrival| arrivals.push(arrival));
+        result.unwrap();
+        let lengths: Vec<_> = arrivals.iter().map(|arrival| (arrival.length, arrival.segment)).collect();
+        assert_eq!(lengths, [(950, 100), (5, 5)]);
     }
 
     #[test]

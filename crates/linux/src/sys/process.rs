@@ -43,10 +43,21 @@ pub struct Signals(SignalFd);
 /// A signal that [`Signals`] delivers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signal {
-    /// SIGINT or SIGTERM or SIGHUP: end in good order.
+    /// SIGINT or SIGTERM: end in good order.
     End,
+    /// SIGHUP: read the settings again.
+    Reload,
     /// SIGCHLD: a child changed its state.
     Child,
+}
+
+/// What was requested by signals.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Requested {
+    /// To end in good order.
+    pub end: bool,
+    /// To read the settings again.
+    pub reload: bool,
 }
 
 impl Signals {
@@ -61,10 +72,22 @@ impl Signals {
         Ok(Signals(SignalFd::with_flags(&set, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)?))
     }
 
+    /// Takes all that wait: whether the end was requested among them, and whether a reload was.
+    pub fn take(&self) -> Requested {
+        std::iter::from_fn(|| self.next()).fold(Requested::default(), |requested, signal| Requested {
+            end: requested.end || signal == Signal::End,
+            reload: requested.reload || signal == Signal::Reload,
+        })
+    }
+
     /// The next signal, if one is waiting.
     pub fn next(&self) -> Option<Signal> {
         let info = self.0.read_signal().ok()??;
-        Some(if info.ssi_signo == Number::SIGCHLD as u32 { Signal::Child } else { Signal::End })
+        Some(match info.ssi_signo {
+            number if number == Number::SIGCHLD as u32 => Signal::Child,
+            number if number == Number::SIGHUP as u32 => Signal::Reload,
+            _ => Signal::End,
+        })
     }
 }
 

@@ -3,6 +3,8 @@
 #![allow(dead_code, reason = "each test file uses its part")]
 
 pub mod packet;
+#[cfg(feature = "bpf")]
+pub mod sink;
 
 use airtcp_linux::gateway::{Config, Status, status};
 use airtcp_linux::sys::clock;
@@ -261,6 +263,19 @@ impl Gateway {
 
     pub fn worker(&self) -> u32 {
         self.status().expect("the gateway runs").pid
+    }
+
+    /// Processor time that its processes used so far.
+    pub fn processor_time(&self) -> Duration {
+        let supervisor = self.supervisor();
+        let children = std::fs::read_to_string(format!("/proc/{supervisor}/task/{supervisor}/children")).unwrap();
+        let processes = std::iter::once(supervisor).chain(children.split_whitespace().map(|pid| pid.parse().unwrap()));
+        // Nanoseconds that it ran come first.
+        let ran = |pid| {
+            let text = std::fs::read_to_string(format!("/proc/{pid}/schedstat")).unwrap();
+            text.split_whitespace().next().unwrap().parse::<u64>().unwrap()
+        };
+        Duration::from_nanos(processes.map(ran).sum())
     }
 
     pub fn wait_until_running(&mut self) -> Status {

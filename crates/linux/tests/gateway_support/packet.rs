@@ -105,9 +105,13 @@ pub struct Counter(OwnedFd);
 impl Counter {
     /// Counts from now on.
     pub fn open(net: &Net, host: &str, device: &str) -> Counter {
+        Counter::of_protocol(net, host, device, libc::ETH_P_IP)
+    }
+
+    fn of_protocol(net: &Net, host: &str, device: &str, protocol: libc::c_int) -> Counter {
         let name = CString::new(device).unwrap();
         let open = move || {
-            let (fd, _) = open_protocol(&name, libc::ETH_P_IP);
+            let (fd, _) = open_protocol(&name, protocol);
             // The smallest buffer there is: a packet that finds it full is counted all the same.
             let size: libc::c_int = 0;
             // SAFETY: the option takes an int, which lives through the call.
@@ -126,9 +130,10 @@ impl Counter {
         Counter(NetNs::open(&net.ns(host)).unwrap().run(open).unwrap())
     }
 
-    /// The same of packets longer than this, in IP bytes.
+    /// Counts packets longer than this, in IP bytes: those that leave there, too, and those that come in and are taken by a
+    /// program.
     pub fn of_longer(net: &Net, host: &str, device: &str, than: u32) -> Counter {
-        let counter = Counter::open(net, host, device);
+        let counter = Counter::of_protocol(net, host, device, libc::ETH_P_ALL);
         let [load_length, jump_if_greater, give] =
             [libc::BPF_LD | libc::BPF_LEN, libc::BPF_JMP | libc::BPF_JGT, libc::BPF_RET];
         let filter = [

@@ -142,6 +142,7 @@ impl Application {
     }
 
     /// At the receiver: the first packet may open the connection.
+    #[cold]
     pub fn accept(&mut self, now: Instant, packet: &Packet) {
         self.end = self.choice.settings.accept(&self.opening, packet, now);
         self.last_progress = (now, 0);

@@ -153,6 +153,7 @@ impl Host {
     }
 
     /// The socket with the hidden connection, or the datagrams, that a packet belongs to.
+    #[inline(never)]
     fn owner_of(&self, packet: &Packet) -> Option<SocketId> {
         if packet.tcp().is_none() {
             return self.socket_at(destination_port(packet)?);
@@ -239,6 +240,7 @@ impl Host {
     }
 
     /// A packet for no flow: of a workload, of a probe, or to be answered.
+    #[inline(never)]
     fn handle_stray(&mut self, cx: &mut Context<'_>, packet: Packet) {
         for requests in &mut self.workloads {
             if let Some(number) = requests.number_of(&packet) {
@@ -337,6 +339,9 @@ impl Element for Host {
 
     fn poll_timeout(&self) -> Option<Instant> {
         let socket = self.timers.peek().map(|Reverse((due, _))| *due);
+        if self.probes.is_empty() && self.workloads.is_empty() {
+            return socket;
+        }
         let probe = self.probes.iter().filter_map(Probe::next).min();
         let requests = self.workloads.iter().filter_map(Requests::poll_timeout).min();
         socket.into_iter().chain(probe).chain(requests).min()

@@ -55,6 +55,9 @@ pub struct Delivery {
 impl Network<'_> {
     /// Sends a packet that is at `node`, where the element `from` sent it if any did, into the link it takes by its
     /// destination. Gives it back if a host or a scheme takes it first.
+    ///
+    /// Inlined where packets arrive, which is often at their goal, and where elements send, which never is.
+    #[inline(always)]
     pub fn forward(
         &mut self,
         now: Instant,
@@ -89,7 +92,7 @@ impl Network<'_> {
         {
             return Some(Delivery { element, port: Port::INNER, packet });
         }
-        self.send(now, hop, packet);
+        self.send(now, hop, to, packet);
         None
     }
 
@@ -133,11 +136,11 @@ impl Network<'_> {
         }
     }
 
-    /// Sends a packet into a hop; what does not fit is dropped there.
+    /// Sends a packet for `to` into a hop; what does not fit is dropped there.
     #[inline]
-    pub fn send(&mut self, now: Instant, hop: Hop, packet: Packet) {
+    pub fn send(&mut self, now: Instant, hop: Hop, to: NodeId, packet: Packet) {
         match hop {
-            Hop::Wire(pipe) => self.send_by_wire(now, pipe, packet),
+            Hop::Wire(pipe) => self.send_by_wire(now, pipe, to, packet),
             Hop::Air(air_hop) => {
                 self.send_by_air(now, air_hop, packet, None);
             }
@@ -145,10 +148,11 @@ impl Network<'_> {
     }
 
     /// Sends a packet into a link, and straight on as far as nothing can happen to it on the way.
-    #[inline]
-    fn send_by_wire(&mut self, mut now: Instant, mut pipe: PipeId, mut packet: Packet) {
+    #[inline(never)]
+    fn send_by_wire(&mut self, mut now: Instant, mut pipe: PipeId, to: NodeId, mut packet: Packet) {
         while self.pipes[pipe].is_express
-            && let Some(next) = self.onward(pipe, &packet)
+            && let Some(next) = self.onward(pipe, to)
+            && packet.ip().hop_limit > 1
         {
             let passed = self.pipes[pipe].send_through(now, self.until, packet, &mut self.tap);
             let Some((at, mut through)) = passed else { return };
@@ -162,13 +166,11 @@ impl Network<'_> {
         self.schedule(pipe);
     }
 
-    /// The pipe that a packet takes after this one, if it may go straight on there.
+    /// The pipe that a packet for `to` takes after this one, if it may go straight on there.
     #[inline]
-    fn onward(&self, pipe: PipeId, packet: &Packet) -> Option<PipeId> {
-        let node = self.pipes[pipe].to;
-        let destination = address::node_of(&packet.ip().destination).filter(|to| *to != node)?;
-        let Hop::Wire(next) = self.routes.towards(node, destination)? else { return None };
-        (self.pipes[next].fed_by == Some(pipe) && packet.ip().hop_limit > 1).then_some(next)
+    fn onward(&self, pipe: PipeId, to: NodeId) -> Option<PipeId> {
+        let Hop::Wire(next) = self.routes.towards(self.pipes[pipe].to, to)? else { return None };
+        (self.pipes[next].fed_by == Some(pipe)).then_some(next)
     }
 
     /// Takes an arrival at the end of a hop into the trace.

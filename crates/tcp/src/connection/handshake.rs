@@ -61,6 +61,7 @@ impl Connection {
     }
 
     /// A segment while our SYN is out and the peer's has not come (RFC 9293 section 3.10.7.3).
+    #[cold]
     pub(super) fn handle_in_syn_sent(&mut self, now: Instant, packet: &Packet, tcp: &TcpHeader) {
         let ours = self.sender.sequence;
         if tcp.flags.ack() && tcp.acknowledgment != ours.at(1) {
@@ -94,6 +95,7 @@ impl Connection {
     }
 
     /// Our SYN is acknowledged by `packet`.
+    #[cold]
     pub(super) fn establish(&mut self, now: Instant, packet: &Packet) {
         self.state = State::Established;
         self.syn_due = false;

@@ -21,7 +21,7 @@ impl Connection {
             self.stats.corrupted_segments += 1;
             return;
         }
-        if packet.flow() != Some(self.flow().reversed()) || self.state == State::Closed {
+        if !self.is_addressee(packet, tcp) || self.state == State::Closed {
             self.stats.rejected_segments += 1;
             return;
         }
@@ -33,32 +33,21 @@ impl Connection {
         }
     }
 
+    /// True if a segment is of this connection, from the other end.
+    fn is_addressee(&self, packet: &Packet, tcp: &TcpHeader) -> bool {
+        let (local, remote, ip) = (&self.local, &self.remote, packet.ip());
+        (tcp.source_port, tcp.destination_port) == (remote.port, local.port)
+            && ip.source == remote.address
+            && ip.destination == local.address
+    }
+
     fn handle_synchronised(&mut self, now: Instant, packet: &Packet, tcp: &TcpHeader) {
         let sequence = self.peer_sequence.offset(tcp.sequence, self.receiver.nxt);
         if !self.is_acceptable(now, packet, tcp, sequence) {
             return;
         }
-        if tcp.flags.rst() {
-            // RFC 5961 section 3.2: only the exact number resets.
-            if sequence == self.receiver.nxt as i64 {
-                self.finish(CloseReason::Reset);
-            } else {
-                self.challenge(now);
-            }
-            return;
-        }
-        if tcp.flags.syn() {
-            // RFC 5961 section 4.2; a repeated SYN before the handshake is over gets the answer again.
-            match self.state {
-                State::SynReceived if sequence == 0 && !tcp.flags.ack() => self.syn_due = true,
-                State::SynReceived if sequence == 0 => self.finish_simultaneous_open(now, packet, tcp),
-                _ => self.challenge(now),
-            }
-            return;
-        }
-        if !tcp.flags.ack() {
-            self.stats.rejected_segments += 1;
-            return;
+        if tcp.flags.rst() || tcp.flags.syn() || !tcp.flags.ack() {
+            return self.handle_unusual(now, packet, tcp, sequence);
         }
         if self.state == State::SynReceived {
             if tcp.acknowledgment != self.sender.sequence.at(1) {
@@ -73,7 +62,30 @@ impl Connection {
         }
     }
 
+    /// A segment with RST or SYN, or without an acknowledgment.
+    #[cold]
+    fn handle_unusual(&mut self, now: Instant, packet: &Packet, tcp: &TcpHeader, sequence: i64) {
+        if tcp.flags.rst() {
+            // RFC 5961 section 3.2: only the exact number resets.
+            if sequence == self.receiver.nxt as i64 {
+                self.finish(CloseReason::Reset);
+            } else {
+                self.challenge(now);
+            }
+        } else if tcp.flags.syn() {
+            // RFC 5961 section 4.2; a repeated SYN before the handshake is over gets the answer again.
+            match self.state {
+                State::SynReceived if sequence == 0 && !tcp.flags.ack() => self.syn_due = true,
+                State::SynReceived if sequence == 0 => self.finish_simultaneous_open(now, packet, tcp),
+                _ => self.challenge(now),
+            }
+        } else {
+            self.stats.rejected_segments += 1;
+        }
+    }
+
     /// A SYN with the acknowledgment of ours, after the SYNs crossed.
+    #[cold]
     fn finish_simultaneous_open(&mut self, now: Instant, packet: &Packet, tcp: &TcpHeader) {
         if tcp.acknowledgment == self.sender.sequence.at(1) {
             self.establish(now, packet);
@@ -103,6 +115,7 @@ impl Connection {
         false
     }
 
+    #[cold]
     fn answer_unacceptable(&mut self, now: Instant, packet: &Packet, tcp: &TcpHeader, sequence: i64, is_old: bool) {
         let has_data = packet.payload_len() > 0 || tcp.flags.fin();
         if !has_data {
@@ -131,6 +144,7 @@ impl Connection {
     }
 
     /// RFC 5961: answer with an acknowledgment; a genuine peer then knows what to do.
+    #[cold]
     fn challenge(&mut self, now: Instant) {
         if now >= self.challenge_allowed_at {
             self.challenge_allowed_at = now.saturating_add(CHALLENGE_INTERVAL);
@@ -317,6 +331,7 @@ impl Connection {
         round_trip.on_data(now, nxt, nxt + edge.saturating_sub(self.options.last_ack_sent));
     }
 
+    #[cold]
     fn take_fin(&mut self, now: Instant, offset: i64) {
         self.end_batch(now);
         self.receiver.acks.owe_now();
@@ -330,6 +345,7 @@ impl Connection {
     }
 
     /// The peer's FIN and all before it have arrived.
+    #[cold]
     fn peer_has_closed(&mut self, now: Instant) {
         self.receiver.acks.owe_now();
         match self.state {
@@ -341,6 +357,7 @@ impl Connection {
         }
     }
 
+    #[cold]
     fn enter_time_wait(&mut self, now: Instant) {
         self.state = State::TimeWait;
         self.timers.stop_all();

@@ -472,6 +472,7 @@ impl Connection {
         act(&mut self.sender, &mut step)
     }
 
+    #[cold]
     fn finish(&mut self, reason: CloseReason) {
         self.state = State::Closed;
         self.syn_due = false;

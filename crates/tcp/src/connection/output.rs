@@ -44,6 +44,7 @@ impl Connection {
         (self.receiver.acks.owed == Owed::Now).then(|| self.acknowledge(now))
     }
 
+    #[cold]
     fn poll_syn(&mut self, now: Instant) -> Option<Packet> {
         if !core::mem::take(&mut self.syn_due) {
             return None;
@@ -66,6 +67,7 @@ impl Connection {
         Some(self.finish_segment(header, Ecn::NotEct, None))
     }
 
+    #[cold]
     fn poll_reset(&mut self, now: Instant) -> Option<Packet> {
         if let Some(reply) = self.stray_reply.take() {
             self.stats.segments_sent += 1;
@@ -133,6 +135,7 @@ impl Connection {
     }
 
     /// A segment before the window, which the peer answers with its window, as Linux does.
+    #[cold]
     fn peer_probe(&mut self, now: Instant) -> Packet {
         let header = self.acknowledging_header(now, self.sender.una - 1, TcpFlags::default());
         self.finish_segment(header, Ecn::NotEct, None)

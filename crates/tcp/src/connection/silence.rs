@@ -48,6 +48,7 @@ impl Connection {
     }
 
     /// Our FIN is acknowledged, the peer's has not come.
+    #[cold]
     pub(super) fn enter_fin_wait_2(&mut self, now: Instant) {
         self.state = State::FinWait2;
         self.await_fin(now);

@@ -83,7 +83,8 @@ impl Sender {
             self.head_due = false;
             self.una = input.ack;
         }
-        let reported = self.take_blocks(input, &mut facts, &mut delivery, step);
+        let reports = self.has_sack && !input.tcp.options.sack.is_empty();
+        let reported = if reports { self.take_blocks(input, &mut facts, &mut delivery, step) } else { 0 };
         self.sk.delivered = self.sk.delivered.wrapping_add(reported);
         self.take_cumulative(&mut facts, &mut delivery, step);
         // A probe that was due and could not leave has nothing left to ask about.
@@ -132,6 +133,7 @@ impl Sender {
     }
 
     /// Takes an acknowledgment below `una`, which another one has overtaken: only what it reports selectively counts.
+    #[cold]
     pub fn handle_old_ack(&mut self, input: &AckInput, step: &mut Step) {
         if !self.follows_linux || !self.has_sack || input.tcp.options.sack.is_empty() {
             return;

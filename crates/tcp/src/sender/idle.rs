@@ -35,9 +35,13 @@ impl Sender {
 
     /// Before data leave: after more than an RTO of silence the window shrinks to what [`Sender::window_after_idle`] says.
     pub(super) fn restart_after_idle(&mut self, now: Instant) {
-        if !self.has_been_idle(now) {
-            return;
+        if self.has_been_idle(now) {
+            self.restart_window(now);
         }
+    }
+
+    #[cold]
+    fn restart_window(&mut self, now: Instant) {
         self.controller.cwnd_event(&mut self.sk, CaEvent::CwndRestart);
         self.sk.snd_ssthresh = self.sk.tcp_current_ssthresh();
         self.sk.snd_cwnd = self.window_after_idle(now);

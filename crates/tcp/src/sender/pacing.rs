@@ -53,6 +53,7 @@ impl Sender {
         }
     }
 
+    #[inline(never)]
     fn pace_burst(&mut self, bytes: u32, now: Instant) {
         if self.pacer.burst == 0 {
             self.pacer.burst = self.burst_segments();

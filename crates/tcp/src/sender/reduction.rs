@@ -29,6 +29,7 @@ impl Sender {
     }
 
     /// One acknowledgment's share of the reduction.
+    #[inline(never)]
     pub(super) fn reduce_window(&mut self, delivered: u32, newly_lost: u32, una_advanced: bool) {
         let is_done = self.reduction != Reduction::Proportional || self.notice.spares_window;
         if is_done || delivered == 0 || self.sk.prior_cwnd == 0 {

@@ -92,6 +92,7 @@ impl Sender {
     }
 
     /// RFC 8985 section 7.4: what an acknowledgment reveals about the probe.
+    #[inline]
     pub(super) fn process_tail_probe_ack(
         &mut self,
         ack: u64,
@@ -99,10 +100,16 @@ impl Sender {
         is_plain_duplicate: bool,
         step: &mut Step,
     ) {
-        let Some(high_seq) = self.probe.high_seq.filter(|high_seq| ack >= *high_seq) else { return };
+        if let Some(high_seq) = self.probe.high_seq.filter(|high_seq| ack >= *high_seq) {
+            self.judge_tail_probe(ack > high_seq, facts, is_plain_duplicate, step);
+        }
+    }
+
+    #[cold]
+    fn judge_tail_probe(&mut self, is_beyond: bool, facts: &AckFacts, is_plain_duplicate: bool, step: &mut Step) {
         if !self.probe.is_resent || facts.dsack_of_probe {
             self.probe.high_seq = None;
-        } else if ack > high_seq {
+        } else if is_beyond {
             // No duplicate was reported: the probe repaired a loss, which is a congestion signal.
             self.begin_reduction();
             self.set_state(CaState::Cwr);

@@ -129,6 +129,7 @@ impl Sender {
     }
 
     /// Retransmits the segment of the record at `index`.
+    #[inline(never)]
     fn retransmit(&mut self, index: usize, clock: u32, step: &mut Step) -> Option<Transmission> {
         self.board.resent(index, true, step.now, &mut self.sk);
         self.undo.on_retransmission(clock);
@@ -166,6 +167,7 @@ impl Sender {
     }
 
     /// The tail loss probe: new data if there is any and the peer takes it, else the last segment again.
+    #[cold]
     fn send_probe(&mut self, step: &mut Step) -> Option<Transmission> {
         self.probe.due = false;
         step.stats.loss_probes += 1;

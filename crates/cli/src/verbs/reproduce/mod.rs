@@ -3,6 +3,7 @@
 mod rows;
 mod source;
 
+use super::earlier::EarlierArguments;
 use crate::interrupt::{self, Interrupt};
 use crate::live::Live;
 use crate::output::say;
@@ -45,9 +46,8 @@ pub(crate) struct Arguments {
     /// Number of simulator threads; one per core if left out
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     threads: Option<u32>,
-    /// Begin again, even if an interrupted reproduction left finished runs
-    #[arg(long)]
-    fresh: bool,
+    #[command(flatten)]
+    earlier: EarlierArguments,
     /// Directory for all results
     #[arg(long, value_name = "DIR", default_value = directory::DEFAULT_ROOT)]
     results: PathBuf,
@@ -63,7 +63,8 @@ pub(crate) fn run(arguments: &Arguments, catalogue: &Catalogue<'_>) -> Result<()
     let worlds = Worlds(&worlds);
     let all = plan.runs();
     let begin = machine::wall_clock();
-    let mut journals = Journals::open(&arguments.results, &plan, worlds, &machine::build(), arguments.fresh)?;
+    let build = machine::build();
+    let mut journals = Journals::open(&arguments.results, &plan, worlds, &build, arguments.earlier.choice())?;
     let resumed_runs = journals.resumed();
     if resumed_runs > 0 {
         say!("airtcp: continuing after {resumed_runs} of {all} runs; --fresh begins again");
@@ -82,7 +83,9 @@ pub(crate) fn run(arguments: &Arguments, catalogue: &Catalogue<'_>) -> Result<()
     let tests = if arguments.no_tests { TestRuns::NONE } else { source::run(&plan.tests()) };
     let reproduction = plan.judge(results, &tests);
     let wall = machine::wall_clock().duration_since(begin);
-    let manifest = |world: &str| machine::manifest(&machine::Work { world, threads, resumed_runs, wall });
+    let manifest = |world: &str| {
+        machine::manifest(&machine::Work { world, threads, resumed_runs, builds: &journals.builds(), wall })
+    };
     let (directory, experiments) = written::write(&arguments.results, &reproduction, &manifest)
         .with_context(|| format!("cannot write results below {}", arguments.results.display()))?;
     journals.remove().context("cannot remove the journals of finished runs")?;

@@ -1,6 +1,7 @@
 //! Why a forwarder ended, or could not start.
 
 use crate::gateway::control::{KeyError, Secret};
+use crate::gateway::status::OpenError;
 use std::io;
 use std::net::SocketAddr;
 
@@ -36,14 +37,9 @@ pub enum DaemonError {
         /// What the system says.
         source: io::Error,
     },
-    /// The status socket could not be opened.
-    #[error("no status socket in {directory}: {source}")]
-    Status {
-        /// Where.
-        directory: String,
-        /// What the system says.
-        source: io::Error,
-    },
+    /// Nobody could ask for the status.
+    #[error(transparent)]
+    Status(#[from] OpenError),
     /// The system refused something that never fails in practice.
     #[error("the forwarder cannot go on: {0}")]
     System(#[from] io::Error),

@@ -2,7 +2,8 @@
 
 use super::ignored::Ignored;
 use super::probe::Probe;
-use super::session::{Opened, Origin, PeerState, Session};
+use super::session::{Opened, Origin, PeerState, Session, Setup};
+use super::train::Train;
 use crate::sys::hop_limit_socket::HopLimitSocket;
 use crate::sys::interface;
 use crate::sys::route::{self, Route};
@@ -44,6 +45,8 @@ pub(super) struct SharedSocket {
     /// Name and number of the interface.
     device: RefCell<Option<(String, u32)>>,
     look: Cell<Instant>,
+    /// Datagrams can be given to the kernel many at once.
+    takes_trains: Cell<bool>,
 }
 
 impl SharedSocket {
@@ -56,8 +59,12 @@ impl SharedSocket {
         if let Err(error) = socket.set_buffers(SOCKET_BUFFER) {
             tracing::debug!("the control socket has the usual buffers: {error}");
         }
+        if let Err(error) = socket.join_datagrams() {
+            tracing::debug!("the control socket receives datagrams one by one: {error}");
+        }
         let (device, look) = (RefCell::new(None), Cell::new(Instant::ZERO));
-        let shared = SharedSocket { socket, link: link.to_owned(), device, look };
+        let takes_trains = Cell::new(true);
+        let shared = SharedSocket { socket, link: link.to_owned(), device, look, takes_trains };
         shared.bind_device()?;
         Ok(shared)
     }
@@ -102,6 +109,27 @@ impl SharedSocket {
         }
     }
 
+    /// Sends the datagrams of a train; returns how many of them.
+    fn send_train(&self, train: &Train, from: Option<IpAddr>, to: SocketAddr) -> usize {
+        let one_by_one = || train.datagrams().filter(|datagram| self.send(datagram, from, to).is_ok()).count();
+        let segment = u16::try_from(train.segment()).ok().filter(|_| train.count() > 1 && self.takes_trains.get());
+        let Some(segment) = segment else { return one_by_one() };
+        let error = match self.socket.send_segments(train.bytes(), segment, from, to) {
+            Ok(()) => return train.count(),
+            Err(error) => error,
+        };
+        match error.raw_os_error() {
+            // Longer than the MTU: each leaves in fragments.
+            Some(libc::EINVAL | libc::EMSGSIZE) => one_by_one(),
+            Some(libc::EIO | libc::EOPNOTSUPP | libc::ENOPROTOOPT) => {
+                tracing::debug!("datagrams are sent one by one: {error}");
+                self.takes_trains.set(false);
+                one_by_one()
+            }
+            _ => 0,
+        }
+    }
+
     fn way(&self, to: SocketAddr) -> Option<Route> {
         let device = self.device.borrow();
         route::to(to, device.as_ref().map(|(name, _)| name.as_str())).ok()
@@ -119,13 +147,14 @@ pub struct ControlChannel {
     look: Instant,
     counters: ControlCounters,
     out: Vec<u8>,
+    train: Train,
 }
 
 impl ControlChannel {
     pub(super) fn new(socket: Rc<SharedSocket>, session: Session) -> ControlChannel {
         let (counters, out) = (ControlCounters::default(), Vec::with_capacity(2048));
-        let look = Instant::ZERO;
-        ControlChannel { socket, session, local: None, spoken_to: None, path_mtu: None, look, counters, out }
+        let (look, train) = (Instant::ZERO, Train::default());
+        ControlChannel { socket, session, local: None, spoken_to: None, path_mtu: None, look, counters, out, train }
     }
 
     /// Learns the address that this end sends from, which is in the keys, and what the path carries.
@@ -146,6 +175,11 @@ impl ControlChannel {
             self.local = Some(local);
             self.session.set_local(local);
         }
+    }
+
+    /// See [`Session::renew`].
+    pub fn renew(&mut self, setup: Setup) {
+        self.session.renew(setup.secrets, setup.introduction, setup.rate);
     }
 
     /// What it did so far.
@@ -179,16 +213,30 @@ impl ControlChannel {
         self.path_mtu
     }
 
-    /// Sends a message; lost ones are the scheme's affair.
-    pub fn send(&mut self, message: &[u8]) {
-        let peer = self.session.peer().filter(|_| message.len() <= LONGEST);
-        let is_sent =
-            peer.is_some_and(|peer| self.session.seal(message, &mut self.out) && self.transmit(self.spoken_to, peer));
-        if is_sent {
-            self.counters.sent += 1;
-        } else {
-            self.counters.send_errors += 1;
+    /// Sends messages in their order; lost ones are the scheme's affair.
+    pub fn send(&mut self, messages: &[Vec<u8>]) {
+        let mut left = messages.len() as u64;
+        if let Some(peer) = self.session.peer() {
+            for message in messages {
+                if message.len() > LONGEST || !self.session.seal(message, &mut self.out) {
+                    continue;
+                }
+                if !self.train.takes(&self.out) {
+                    left -= self.depart(peer);
+                }
+                self.train.push(&self.out);
+            }
+            left -= self.depart(peer);
         }
+        self.counters.send_errors += left;
+    }
+
+    /// Sends what is in the train; returns how many datagrams left.
+    fn depart(&mut self, peer: SocketAddr) -> u64 {
+        let sent = self.socket.send_train(&self.train, self.spoken_to, peer) as u64;
+        self.train.clear();
+        self.counters.sent += sent;
+        sent
     }
 
     fn transmit(&self, from: Option<IpAddr>, to: SocketAddr) -> bool {

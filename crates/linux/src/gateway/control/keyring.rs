@@ -16,18 +16,31 @@ pub struct Keyring {
     secrets: Vec<Secret>,
     /// Empty until both addresses are known.
     pairs: Vec<Pair>,
+    /// This end's and the peer's, once both are known.
+    ends: Option<(SocketAddr, SocketAddr)>,
 }
 
 impl Keyring {
     /// For secrets of which the current one comes first.
     pub fn new(secrets: Vec<Secret>) -> Keyring {
-        Keyring { secrets, pairs: Vec::new() }
+        Keyring { secrets, pairs: Vec::new(), ends: None }
     }
 
     /// The addresses that this gateway and its peer send from.
     pub fn set_ends(&mut self, local: SocketAddr, peer: SocketAddr) {
+        self.ends = Some((local, peer));
         let pair = |secret: &Secret| Pair { send: secret.key(local, peer), receive: secret.key(peer, local) };
         self.pairs = self.secrets.iter().map(pair).collect();
+    }
+
+    /// Takes other secrets. Which number each of the former ones has now, by its former number; `None` for one that is gone.
+    pub fn renew(&mut self, secrets: Vec<Secret>) -> Vec<Option<KeyNumber>> {
+        let former = std::mem::replace(&mut self.secrets, secrets);
+        match self.ends {
+            Some((local, peer)) => self.set_ends(local, peer),
+            None => self.pairs.clear(),
+        }
+        former.iter().map(|secret| self.secrets.iter().position(|now| now.is_same(secret))).collect()
     }
 
     /// The keys of the same secrets for other addresses.

@@ -7,12 +7,14 @@ mod channel;
 mod envelope;
 mod handshake;
 mod ignored;
+mod inbox;
 mod key;
 mod keyring;
 mod pace;
 mod probe;
 mod session;
 mod socket;
+mod train;
 mod window;
 
 pub use channel::{ControlChannel, ControlCounters};

@@ -158,6 +158,28 @@ impl Session {
         session
     }
 
+    /// Takes other secrets, says something else of itself and expects another rate, in the middle of a life: the peer stays in
+    /// reach as long as it uses one of the secrets.
+    pub fn renew(&mut self, secrets: Vec<Secret>, introduction: Introduction, rate: Option<Rate>) {
+        let was_secured = self.keys.is_secured();
+        let numbers = self.keys.renew(secrets);
+        // Without secrets all is of number 0.
+        let is_open = !was_secured && !self.keys.is_secured();
+        let now = |former: KeyNumber| if is_open { Some(former) } else { numbers.get(former).copied().flatten() };
+        self.pace = Pace::new(rate);
+        self.introduction = introduction;
+        self.reply = self.reply.take().and_then(|reply| now(reply.key).map(|key| Reply { key, ..reply }));
+        let (ours, life) = (&self.introduction, self.life.take());
+        let renewed = |life: Life| {
+            let mismatch = ours.mismatch(&life.introduction);
+            now(life.key).map(|key| Life { key, mismatch, ..life })
+        };
+        self.life = life.and_then(renewed);
+        // Made with a secret that may be gone.
+        self.roaming.visitor = None;
+        self.next_challenge = Instant::ZERO;
+    }
+
     /// The address that this end sends from. Nothing authentic is sent or received before it is known.
     pub fn set_local(&mut self, local: SocketAddr) {
         if let Some(peer) = self.peer {

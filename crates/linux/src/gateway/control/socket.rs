@@ -2,6 +2,7 @@
 
 use super::channel::{ControlChannel, Fit, SharedSocket};
 use super::ignored::Ignored;
+use super::inbox::Inbox;
 use super::probe::Probe;
 use super::session::{Origin, Session};
 use crate::sys::hop_limit_socket::Arrival;
@@ -18,13 +19,10 @@ const TRIALS: u32 = 20;
 const TRIALS_EVERY: Duration = Duration::from_millis(100);
 /// Probes of the path that are answered in each [`TRIALS_EVERY`]; a test sends 25 at once.
 const PROBES: u32 = 200;
-/// Longest datagram of UDP.
-const DATAGRAM_MAX: usize = 65_535;
-
 /// A bound socket.
 pub struct ControlSocket {
     socket: Rc<SharedSocket>,
-    buffer: Box<[u8]>,
+    inbox: Inbox,
     /// Since when so many handshakes from unknown addresses were looked at: of unknown processes, and of known ones.
     trials: [(Instant, u32); 2],
     /// Since when so many probes were looked at, and how many were answered at all.
@@ -46,10 +44,10 @@ impl ControlSocket {
         let socket = Rc::new(SharedSocket::open(listen, link)?);
         let channel = |session| ControlChannel::new(Rc::clone(&socket), session);
         let channels = sessions.into_iter().map(channel).collect();
-        let buffer = vec![0; DATAGRAM_MAX].into_boxed_slice();
+        let inbox = Inbox::default();
         let ignored = [0; Ignored::ALL.len()];
         let none = (Instant::ZERO, 0);
-        Ok((ControlSocket { socket, buffer, trials: [none; 2], probes: (none, 0), ignored }, channels))
+        Ok((ControlSocket { socket, inbox, trials: [none; 2], probes: (none, 0), ignored }, channels))
     }
 
     /// Datagrams that belong to no channel, by [`Ignored`].
@@ -67,14 +65,14 @@ impl ControlSocket {
     ) -> Option<(usize, &[u8])> {
         while *budget > 0 {
             *budget -= 1;
-            let Arrival { length, from, to, hop_limit } = match self.socket.socket.receive(&mut self.buffer) {
+            let (place, Arrival { from, to, hop_limit, .. }) = match self.inbox.next(&self.socket.socket) {
                 Ok(received) => received,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return None,
                 // An ICMP error about a message of ours.
                 Err(_) => continue,
             };
             let origin = Origin { from, hop_limit };
-            let datagram = &self.buffer[..length];
+            let datagram = self.inbox.datagram(&place);
             if let Some(probe) = Probe::decode(datagram).filter(|probe| !probe.is_answer) {
                 let (tried, answered) = &mut self.probes;
                 let probe = Probe { is_answer: true, order: *answered, at_ns: now.as_nanos(), hop_limit, ..probe };
@@ -92,7 +90,7 @@ impl ControlSocket {
             if let Some(index) = channels.iter().position(|channel| fit(channel) == Fit::Peer) {
                 let message = channels[index].open(now, origin, datagram).map(<[u8]>::len);
                 if let Some(length) = message {
-                    return Some((index, &self.buffer[HEADER_LEN..HEADER_LEN + length]));
+                    return Some((index, &self.inbox.datagram(&place)[HEADER_LEN..HEADER_LEN + length]));
                 }
                 continue;
             }

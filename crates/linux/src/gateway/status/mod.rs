@@ -1,14 +1,17 @@
 //! The status of a running gateway, and the socket that serves it.
 
+mod door;
 mod socket;
 
-pub use socket::{Report, StatusError, StatusServer, ask, names, query};
+pub use door::Report;
+pub use socket::{OpenError, StatusError, StatusServer, ask, names, query};
 
 use super::config::Config;
 use super::confine::Confinement;
 use super::control::{Ignored, PeerState};
 use super::divert::{Diversion, Method, Wanted};
 use super::hops::Hops;
+use super::reload::Reloads;
 use super::runtime::Runtime;
 use crate::device::DeviceCounters;
 use crate::sys::clock;
@@ -40,6 +43,9 @@ pub struct Status {
     pub method: Method,
     pub uptime_ns: u64,
     pub restarts: u64,
+    /// What became of reloads since the daemon's start.
+    #[serde(default)]
+    pub reloads: Reloads,
     /// Keys: `received_inner`, `received_link`, `sent_inner`, `sent_link`, `passed_unread`.
     pub packets: BTreeMap<String, u64>,
     pub events: BTreeMap<String, u64>,
@@ -100,6 +106,8 @@ pub struct Identity {
     pub started: Instant,
     /// Workers before this one.
     pub restarts: u64,
+    /// What became of reloads.
+    pub reloads: Reloads,
     /// What the worker gave up.
     pub confinement: Confinement,
 }
@@ -218,6 +226,7 @@ impl Status {
             method: diversion.method(),
             uptime_ns: clock::now().saturating_since(identity.started).as_nanos(),
             restarts: identity.restarts,
+            reloads: identity.reloads.clone(),
             packets: whole.packets,
             events: whole.events,
             created: whole.created,

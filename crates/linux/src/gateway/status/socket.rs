@@ -1,28 +1,23 @@
 //! The Unix socket over which a gateway tells its status.
 //!
 //! A client connects, writes one line (`status` or `metrics`, or an HTTP GET of `/status` or
-//! `/metrics`, so that Prometheus can scrape it through any Unix-socket proxy) and reads until
-//! the end. The worker answers between packets and never waits for a client: what does not fit the socket's buffer follows
+//! `/metrics`) and reads until the end. Where the configuration names an address, metrics are
+//! told there over HTTP, too, and nothing else is. The worker answers between packets and never waits for a client: what does not fit the socket's buffer follows
 //! with the next beats, as long as the client is patient.
 
 use super::Status;
+use super::door::{Door, Report};
 use crate::gateway::config::{socket_name, socket_path};
+use crate::gateway::exposition::Format;
 use crate::gateway::metrics;
 use crate::sys::directory::PrivateDirectory;
-use airtcp_core::{Duration, Instant};
+use airtcp_core::Instant;
 use std::collections::BTreeMap;
-use std::io::{self, ErrorKind, Read, Write};
-use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::fs::PermissionsExt;
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::io::{self, Read, Write};
+use std::net::SocketAddr;
+use std::os::fd::BorrowedFd;
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-
-/// Clients that may be connected and silent.
-const CLIENTS_MAX: usize = 8;
-/// How long a client may take for its request.
-const PATIENCE: Duration = Duration::from_secs(1);
-/// Longest request that is read.
-const REQUEST_MAX: usize = 1024;
 
 /// Why a gateway could not be asked.
 #[derive(Debug, thiserror::Error)]
@@ -81,151 +76,66 @@ pub fn names(run_directory: &Path) -> Vec<String> {
     names
 }
 
-/// What is told over such a socket.
-pub trait Report {
-    /// The same, with what the socket counted of its clients.
-    #[must_use]
-    fn with_clients(self, clients: BTreeMap<String, u64>) -> Self;
-
-    /// All of it, in a line of JSON.
-    fn json(&self) -> String;
-
-    /// What Prometheus reads.
-    fn metrics(&self) -> String;
-}
-
-struct Client {
-    stream: UnixStream,
-    request: Vec<u8>,
-    /// What is left to be written of the answer, once the request is complete.
-    answer: Option<Vec<u8>>,
-    connected: Instant,
-}
-
-/// The worker's side of the socket.
+/// The worker's side of the socket, and of the port for metrics if there is one.
 pub struct StatusServer {
-    listener: UnixListener,
+    doors: Vec<Door>,
     directory: PrivateDirectory,
     name: String,
-    clients: Vec<Client>,
-    answered: u64,
-    turned_away: u64,
 }
 
 impl StatusServer {
-    /// Listens in `run_directory` for the gateway `name`, taking the place of a killed predecessor.
+    /// Listens in `run_directory` for the gateway `name`, taking the place of a killed predecessor, and at the port for
+    /// metrics.
     ///
     /// # Errors
-    /// The directory is not ours alone, or another gateway of that name answers there.
-    pub fn open(run_directory: &Path, name: &str) -> io::Result<StatusServer> {
-        let (directory, name) = (PrivateDirectory::open(run_directory)?, socket_name(name));
-        let path = directory.file(&name);
-        if UnixStream::connect(&path).is_ok() {
-            return Err(io::Error::new(ErrorKind::AddrInUse, "a gateway already answers there"));
-        }
-        match std::fs::remove_file(&path) {
-            Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
-            _ => {}
-        }
-        let listener = UnixListener::bind(&path)?;
-        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o660))?;
-        listener.set_nonblocking(true)?;
-        Ok(StatusServer { listener, directory, name, clients: Vec::new(), answered: 0, turned_away: 0 })
+    /// The directory is not ours alone, another gateway of that name answers there, or the port is not free.
+    pub fn open(run_directory: &Path, name: &str, metrics: Option<SocketAddr>) -> Result<StatusServer, OpenError> {
+        let no_socket =
+            |source| OpenError::Socket { path: socket_path(run_directory, name).display().to_string(), source };
+        let no_port = |address| move |source| OpenError::Port { address, source };
+        let port = metrics.map(|address| Door::port(address).map_err(no_port(address))).transpose()?;
+        let directory = PrivateDirectory::open(run_directory).map_err(no_socket)?;
+        let socket = Door::socket(&directory.file(&socket_name(name))).map_err(no_socket)?;
+        Ok(StatusServer { doors: std::iter::once(socket).chain(port).collect(), directory, name: socket_name(name) })
     }
 
     /// The descriptors to wait for.
     pub fn fds(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
-        // One that is being answered is served in time.
-        let clients = self.clients.iter().filter(|client| client.answer.is_none()).map(|client| client.stream.as_fd());
-        std::iter::once(self.listener.as_fd()).chain(clients)
+        self.doors.iter().flat_map(Door::fds)
     }
 
     /// Accepts clients, answers those whose request is complete, and turns away those that take too long for it.
     pub fn serve<R: Report>(&mut self, now: Instant, status: impl Fn() -> R) {
-        let connected = self.clients.len();
-        self.clients.retain(|client| now.saturating_since(client.connected) < PATIENCE);
-        self.turned_away += (connected - self.clients.len()) as u64;
-        for _ in 0..CLIENTS_MAX {
-            let Ok((stream, _)) = self.listener.accept() else { break };
-            if self.clients.len() == CLIENTS_MAX {
-                // The one that has been silent for longest.
-                self.clients.remove(0);
-                self.turned_away += 1;
-            }
-            if stream.set_nonblocking(true).is_ok() {
-                self.clients.push(Client { stream, request: Vec::new(), answer: None, connected: now });
-            }
+        let sum = |of: fn(&Door) -> u64, doors: &[Door]| doors.iter().map(of).sum::<u64>();
+        for index in 0..self.doors.len() {
+            let before = [|door: &Door| door.answered, |door: &Door| door.turned_away].map(|of| sum(of, &self.doors));
+            let counters = |more: u64| -> BTreeMap<String, u64> {
+                [("answered", before[0] + more), ("turned_away", before[1])].map(|(key, n)| (key.to_owned(), n)).into()
+            };
+            self.doors[index].serve(now, &|answered| status().with_clients(counters(answered)));
         }
-        let mut clients = std::mem::take(&mut self.clients);
-        clients.retain_mut(|client| {
-            if client.answer.is_none() {
-                match client.read_request() {
-                    None => return true,
-                    Some(None) => return false,
-                    Some(Some(request)) => {
-                        self.answered += 1;
-                        let answer = answer(&request, || status().with_clients(self.counters()));
-                        client.answer = Some(answer.into_bytes());
-                    }
-                }
-            }
-            client.write_answer()
-        });
-        self.clients = clients;
-    }
-
-    fn counters(&self) -> BTreeMap<String, u64> {
-        [("answered", self.answered), ("turned_away", self.turned_away)].map(|(key, n)| (key.to_owned(), n)).into()
     }
 }
 
-impl Client {
-    /// Writes as much of the answer as there is room for, and never waits; false when all is written, or nobody reads it.
-    fn write_answer(&mut self) -> bool {
-        let Some(left) = &mut self.answer else { return false };
-        while !left.is_empty() {
-            match self.stream.write(left) {
-                Ok(0) => return false,
-                Ok(length) => drop(left.drain(..length)),
-                Err(error) => return error.kind() == ErrorKind::WouldBlock,
-            }
-        }
-        false
-    }
-
-    /// The request's first line once it is there; `Some(None)` when it will never be.
-    fn read_request(&mut self) -> Option<Option<String>> {
-        let mut buffer = [0; REQUEST_MAX];
-        loop {
-            match self.stream.read(&mut buffer) {
-                Ok(0) => return Some(None),
-                Ok(length) => self.request.extend_from_slice(&buffer[..length]),
-                Err(error) if error.kind() == ErrorKind::WouldBlock => break,
-                Err(_) => return Some(None),
-            }
-            if self.request.len() > REQUEST_MAX {
-                return Some(None);
-            }
-        }
-        let end = self.request.iter().position(|byte| *byte == b'\n')?;
-        Some(Some(String::from_utf8_lossy(&self.request[..end]).trim().to_owned()))
-    }
-}
-
-fn answer<R: Report>(request: &str, status: impl Fn() -> R) -> String {
-    let mut words = request.split_whitespace();
-    let first = words.next().unwrap_or_default();
-    let http = first == "GET";
-    let wanted = if http { words.next().unwrap_or_default() } else { first };
-    let (kind, body) = match wanted.trim_start_matches('/') {
-        "metrics" => ("text/plain; version=0.0.4", status().metrics()),
-        "status" => ("application/json", status().json()),
-        _ => ("text/plain", "unknown request; ask for status or metrics\n".to_owned()),
-    };
-    if !http {
-        return body;
-    }
-    format!("HTTP/1.0 200 OK\r\nContent-Type: {kind}\r\nContent-Length: {}\r\n\r\n{body}", body.len())
+/// Why nobody can ask.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// No socket in the file system.
+    #[error("no status socket at {path}: {source}")]
+    Socket {
+        /// Where.
+        path: String,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// No port for metrics.
+    #[error("no metrics at {address}: {source}; set another address and port in `metrics`")]
+    Port {
+        /// Where.
+        address: SocketAddr,
+        /// What the system says.
+        source: io::Error,
+    },
 }
 
 impl Report for Status {
@@ -238,8 +148,8 @@ impl Report for Status {
         text + "\n"
     }
 
-    fn metrics(&self) -> String {
-        metrics::render(self)
+    fn metrics(&self, format: Format) -> String {
+        metrics::render(self, format)
     }
 }
 
@@ -265,7 +175,7 @@ mod tests {
     #[test]
     fn an_answer_that_is_longer_than_the_sockets_buffer_arrives_whole() {
         let directory = std::env::temp_dir().join(format!("airtcp-status-{}", std::process::id()));
-        let mut server = StatusServer::open(&directory, "hub").unwrap();
+        let mut server = StatusServer::open(&directory, "hub", None).unwrap();
         let asked = directory.clone();
         let client = std::thread::spawn(move || query(&asked, "hub"));
         let answer = loop {
@@ -280,5 +190,48 @@ mod tests {
         let answer = answer.expect("a whole answer");
         assert_eq!((answer.peers.len(), answer.peers[63].events.len()), (64, 200));
         assert!(answer.json().len() > 500_000, "more than a socket keeps");
+    }
+
+    /// What a client gets that writes this to the port for metrics.
+    fn over_http(request: &str) -> String {
+        let directory = std::env::temp_dir().join(format!("airtcp-http-{}-{}", std::process::id(), request.len()));
+        let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let mut server = StatusServer::open(&directory, "air", Some(free)).unwrap();
+        let taken = StatusServer::open(&directory, "other", Some(free)).err().unwrap().to_string();
+        assert!(taken.contains("`metrics`") && taken.contains(&free.to_string()), "{taken}");
+        let request = request.to_owned();
+        let client = std::thread::spawn(move || {
+            let mut stream = std::net::TcpStream::connect(free).unwrap();
+            // In two parts, as it may come.
+            let (one, other) = request.split_at(request.len() / 2);
+            stream.write_all(one.as_bytes()).unwrap();
+            std::thread::sleep(std::time::Duration::from_millis(5));
+            let _ = stream.write_all(other.as_bytes());
+            let mut answer = String::new();
+            let _ = stream.read_to_string(&mut answer);
+            answer
+        });
+        while !client.is_finished() {
+            server.serve(clock::now(), || status(0, 0));
+            std::thread::yield_now();
+        }
+        drop(server);
+        let _ = std::fs::remove_dir_all(&directory);
+        client.join().unwrap()
+    }
+
+    #[test]
+    fn metrics_are_told_over_http_in_the_format_that_is_asked_for_and_nothing_else_is() {
+        let plain = over_http("GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
+        assert!(plain.starts_with("HTTP/1.1 200 OK\r\n") && plain.contains("version=0.0.4"), "{plain}");
+        assert!(plain.contains("airtcp_restarts_total{gateway=\"air\"} 2\n"), "{plain}");
+        let (head, body) = plain.split_once("\r\n\r\n").unwrap();
+        assert!(head.contains(&format!("Content-Length: {}", body.len())), "{head}");
+        let open = over_http("GET /metrics HTTP/1.1\r\naccept: application/openmetrics-text\r\n\r\n");
+        assert!(open.ends_with("# EOF\n"), "{open}");
+        assert!(over_http("GET /status HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 404 "), "it has addresses");
+        assert!(over_http("POST /metrics HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 405 "));
+        assert!(over_http("status\n").starts_with("HTTP/1.1 405 "));
+        assert_eq!(over_http(&"GET /metrics HTTP/1.1\r\nx: ".repeat(500)), "", "longer than any request");
     }
 }

@@ -377,6 +377,64 @@ fn keys_are_changed_one_end_after_the_other_without_a_moment_out_of_reach() {
     }
 }
 
+/// The same life with other secrets.
+fn renew(pair: &mut Pair, end: usize, secrets: &[&[u8]]) {
+    let Setup { secrets, introduction, rate, .. } = setup(end, secrets);
+    pair.ends[end].renew(secrets, introduction, rate);
+}
+
+#[test]
+fn keys_are_changed_in_the_middle_of_a_life_without_a_moment_out_of_reach() {
+    let mut pair = Pair::new([&[OTHER]; 2]);
+    pair.run(SECOND * 2);
+    let lives = pair.ends[0].lives();
+    for (end, secrets) in [(0, &[SECRET, OTHER][..]), (1, &[SECRET, OTHER]), (0, &[SECRET]), (1, &[SECRET])] {
+        renew(&mut pair, end, secrets);
+        for _ in 0..1_000 {
+            pair.run(STEP);
+            assert_eq!(pair.up(), [true; 2], "{} {}", pair.why(0), pair.why(1));
+        }
+        pair.assert_works("in between");
+    }
+    assert_eq!(pair.ends[0].lives(), lives, "nobody began a new life");
+}
+
+#[test]
+fn a_renewed_key_that_the_peer_does_not_have_takes_it_out_of_reach_until_it_is_put_right() {
+    let mut pair = Pair::new([&[SECRET]; 2]);
+    pair.run(SECOND);
+    renew(&mut pair, 0, &[OTHER]);
+    assert!(!pair.up()[0], "what it said was said with another key");
+    pair.run(SECOND * 2);
+    assert_eq!(pair.up(), [false; 2]);
+    renew(&mut pair, 0, &[SECRET]);
+    pair.run(SECOND);
+    pair.assert_works("put right");
+    // Without a key at one end only, and then at both.
+    renew(&mut pair, 0, &[]);
+    pair.run(SECOND * 2);
+    assert_eq!(pair.up(), [false; 2]);
+    renew(&mut pair, 1, &[]);
+    pair.run(SECOND);
+    pair.assert_works("open at both ends");
+}
+
+#[test]
+fn another_mode_is_said_and_heard_in_the_middle_of_a_life() {
+    let mut pair = Pair::keyed();
+    pair.run(SECOND);
+    let set_mode = |pair: &mut Pair, end: usize, mode: &str| {
+        let Setup { secrets, rate, .. } = setup(end, &[SECRET]);
+        pair.ends[end].renew(secrets, Introduction::new("gsnoop", mode, Traffic::Tcp), rate);
+    };
+    set_mode(&mut pair, 0, "paper");
+    pair.run(SECOND * 2);
+    assert_eq!(pair.up(), [false; 2]);
+    set_mode(&mut pair, 1, "paper");
+    pair.run(SECOND);
+    pair.assert_works("in the other mode");
+}
+
 #[test]
 fn an_answer_that_somebody_kept_does_not_bring_a_former_life_back() {
     let mut pair = Pair::keyed();

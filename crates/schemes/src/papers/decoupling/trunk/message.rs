@@ -91,9 +91,10 @@ fn segment(header: &[u8], [source, destination]: [IpAddr; 2]) -> Option<Packet> 
     (segment.tcp().is_some() && segment.payload_len() == 0 && segment.checksum_holds()).then_some(segment)
 }
 
-/// Sends a segment to the other end as a message.
+/// Sends a segment to the other end as a message. A header packet follows its data (DEC-9), and need not be the next behind
+/// them.
 pub(super) fn send(cx: &mut Context<'_>, way: Way, segment: &Packet) {
-    cx.send_control(PeerId::OTHER_END, &encode_segment(way, segment));
+    cx.send_control_late(PeerId::OTHER_END, &encode_segment(way, segment));
 }
 
 /// Sends a packet that the trunk carries to the other end; here it ends.

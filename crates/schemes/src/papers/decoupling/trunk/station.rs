@@ -157,11 +157,6 @@ impl Element for Station {
         self.segments
     }
 
-    /// A header packet follows its data (DEC-9), and need not be the next behind them.
-    fn messages_may_wait(&self) -> bool {
-        true
-    }
-
     fn handle_packet(&mut self, cx: &mut Context<'_>, port: Port, packet: Packet) {
         let is_up = self.is_up();
         if port == Port::LINK && self.segments.is_some() {

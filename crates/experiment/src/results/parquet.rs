@@ -1,5 +1,8 @@
-//! Rows of plain values into a Parquet file: uncompressed, dictionaries for text, nothing of the clock or the machine.
+//! The tables of [`super::data`] as Parquet files: uncompressed, dictionaries for text, nothing of the clock or the machine, so
+//! that in the simulator a seed gives the same bytes.
 
+use super::Results;
+use super::data::{self, Kind, TABLES, Table, Value};
 use parquet::basic::{LogicalType, Repetition, Type as Physical};
 use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int64Type};
 use parquet::errors::ParquetError;
@@ -11,29 +14,22 @@ use std::io::{self, BufWriter};
 use std::path::Path;
 use std::sync::Arc;
 
-/// What a column holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
-    Text,
-    /// Unsigned, 64 bits; may be missing.
-    Integer,
-    /// May be missing.
-    Real,
-}
-
-/// One value of a row.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Field<'a> {
-    Text(&'a str),
-    Integer(Option<u64>),
-    Real(Option<f64>),
-}
-
 /// Rows held in memory before they are written as one row group.
 const ROWS_PER_GROUP: usize = 65_536;
 
+/// Writes a file for each table into `directory`.
+///
+/// # Errors
+/// The file system's.
+pub fn write(directory: &Path, results: &Results<'_>) -> io::Result<()> {
+    let create = |table: &&Table| Writer::create(&directory.join(table.file), &data::columns(results.scenario, table));
+    let mut writers = TABLES.iter().map(create).collect::<io::Result<Vec<_>>>()?;
+    data::rows(results, &mut |table, row| writers[table.index].put(row))?;
+    writers.into_iter().try_for_each(Writer::finish)
+}
+
 /// A file that is being written.
-pub(super) struct Writer {
+struct Writer {
     file: SerializedFileWriter<BufWriter<File>>,
     columns: Vec<Column>,
     rows: usize,
@@ -47,7 +43,7 @@ enum Column {
 }
 
 impl Writer {
-    pub(super) fn create(path: &Path, columns: &[(&str, Kind)]) -> io::Result<Writer> {
+    fn create(path: &Path, columns: &[(String, Kind)]) -> io::Result<Writer> {
         let fields = columns.iter().map(|(name, kind)| field(name, *kind).map(Arc::new)).collect::<Result<_, _>>();
         let schema = Type::group_type_builder("airtcp").with_fields(fields.map_err(other)?).build().map_err(other)?;
         let created_by = format!("airtcp version {}", env!("CARGO_PKG_VERSION"));
@@ -58,19 +54,15 @@ impl Writer {
         Ok(Writer { file, columns, rows: 0 })
     }
 
-    /// One row; a field for each column, of its kind.
-    pub(super) fn put<'a>(&mut self, fields: impl Iterator<Item = Field<'a>>) -> io::Result<()> {
-        let mut count = 0;
-        for (column, field) in self.columns.iter_mut().zip(fields) {
-            column.put(field);
-            count += 1;
-        }
-        debug_assert_eq!(count, self.columns.len());
+    /// One row; a value for each column, of its kind.
+    fn put(&mut self, row: &[Value<'_>]) -> io::Result<()> {
+        debug_assert_eq!(row.len(), self.columns.len());
+        self.columns.iter_mut().zip(row).for_each(|(column, value)| column.put(*value));
         self.rows += 1;
         if self.rows == ROWS_PER_GROUP { self.write_group() } else { Ok(()) }
     }
 
-    pub(super) fn finish(mut self) -> io::Result<()> {
+    fn finish(mut self) -> io::Result<()> {
         self.write_group()?;
         self.file.close().map(drop).map_err(other)
     }
@@ -98,19 +90,19 @@ impl Column {
         }
     }
 
-    fn put(&mut self, field: Field<'_>) {
-        match (self, field) {
-            (Column::Text(values), Field::Text(text)) => values.push(text.into()),
-            (Column::Integer(values, levels), Field::Integer(number)) => {
+    fn put(&mut self, value: Value<'_>) {
+        match (self, value) {
+            (Column::Text(values), Value::Text(text)) => values.push(text.into()),
+            (Column::Integer(values, levels), Value::Integer(number)) => {
                 levels.push(i16::from(number.is_some()));
                 // Parquet keeps an unsigned integer in the bits of a signed one.
                 values.extend(number.map(u64::cast_signed));
             }
-            (Column::Real(values, levels), Field::Real(number)) => {
+            (Column::Real(values, levels), Value::Real(number)) => {
                 levels.push(i16::from(number.is_some()));
                 values.extend(number);
             }
-            _ => unreachable!("a field of another kind than its column"),
+            _ => unreachable!("a value of another kind than its column"),
         }
     }
 

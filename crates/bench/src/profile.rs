@@ -1,0 +1,184 @@
+//! docs/performance.md: what the simulator does for a data packet, counted by valgrind (cachegrind) on networks of the
+//! race. Counts are no times: they need no quiet machine, and two runs give the same.
+//!
+//! As in the race, the start-up is subtracted.
+
+use crate::cell::Cell;
+use crate::dumbbell::Dumbbell;
+use crate::measure;
+use crate::network::Network;
+use crate::rivals::Rival;
+use anyhow::{Context, ensure};
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::path::Path;
+use std::process::Command;
+
+/// The first-level caches that are simulated: 32 KiB in 8 ways, for instructions and for data.
+const CACHES: [&str; 3] = ["--I1=32768,8,64", "--D1=32768,8,64", "--LL=1048576,8,64"];
+/// Functions that the page lists.
+const LISTED: usize = 25;
+
+/// What is counted, in the order of [`Counts`].
+const COUNTED: [&[&str]; 4] = [&["Ir"], &["I1mr"], &["D1mr", "D1mw"], &["Bcm", "Bim"]];
+const NAMES: &str =
+    "instructions | misses of the instruction cache | misses of the data cache | branches guessed wrong";
+
+/// Instructions, misses of the caches, mispredicted branches.
+type Counts = [f64; 4];
+
+/// What a network costs for each data packet.
+struct Profile {
+    events: f64,
+    total: Counts,
+    /// By function, inlined ones in those that they are inlined into; most instructions first.
+    functions: Vec<(String, Counts)>,
+}
+
+/// A whole run.
+struct Counted {
+    packets: f64,
+    events: f64,
+    functions: BTreeMap<String, Counts>,
+}
+
+/// Counts, and writes the page.
+pub fn write() -> anyhow::Result<()> {
+    let dumbbell = |flows, mbit, delay_ms, queue, modern, checks| {
+        let seconds = if flows == 1 { 41 } else { 5 };
+        Dumbbell { flows, mbit, delay_ms, queue, seconds, modern, checks }
+    };
+    let cell =
+        |stations, as_tcp| Cell { stations, queue: 500, seconds: 20, wired: as_tcp, eifs: false, idle: 0, as_tcp };
+    let classic = profile(&dumbbell(50, 100, 8, 200, false, false))?;
+    let mut page = HEAD.to_owned();
+    writeln!(page, "\n| network | events | {NAMES} |\n|---|---|---|---|---|---|")?;
+    row(&mut page, "50 flows, 100 Mbit/s, an acknowledgment for each segment", &classic)?;
+    let checked = profile(&dumbbell(50, 100, 8, 200, false, true))?;
+    row(&mut page, "the same with the checks that watch every run", &checked)?;
+    row(
+        &mut page,
+        "50 flows, SACK, RACK and CUBIC, delayed acknowledgments",
+        &profile(&dumbbell(50, 100, 8, 200, true, false))?,
+    )?;
+    row(&mut page, "1 flow, 10 Mbit/s", &profile(&dumbbell(1, 10, 23, 50, false, false))?)?;
+    row(&mut page, "802.11b cell, 10 uploads", &profile(&cell(10, false))?)?;
+    row(&mut page, "802.11b cell, 80 uploads", &profile(&cell(80, false))?)?;
+    row(&mut page, "802.11b cell, 10 uploads with AS-TCP to a server behind", &profile(&cell(10, true))?)?;
+    page += BY_FUNCTION;
+    writeln!(page, "\n| function | {NAMES} |\n|---|---|---|---|---|")?;
+    for (name, counts) in classic.functions.iter().take(LISTED) {
+        writeln!(page, "| `{name}` | {} |", cells(counts))?;
+    }
+    page += NEXT;
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/performance.md");
+    std::fs::write(&path, page).with_context(|| format!("cannot write {}", path.display()))
+}
+
+fn row(page: &mut String, name: &str, profile: &Profile) -> anyhow::Result<()> {
+    Ok(writeln!(page, "| {name} | {:.2} | {} |", profile.events, cells(&profile.total))?)
+}
+
+fn cells([instructions, rest @ ..]: &Counts) -> String {
+    let [code, data, branches] = rest.map(|count| format!("{count:.1}"));
+    format!("{instructions:.0} | {code} | {data} | {branches}")
+}
+
+fn profile<N: Network>(network: &N) -> anyhow::Result<Profile> {
+    let ours = Rival::<N>::ours()?;
+    let count = |network: &N| {
+        let arguments = ours.arguments(network);
+        let cost = measure::run(ours.program(), &arguments)?;
+        let events = cost.events.context("our program says how many events there were")?;
+        let functions = counts(ours.program(), &arguments)?;
+        anyhow::Ok(Counted { packets: cost.packets, events, functions })
+    };
+    let (start, whole) = (count(&network.lasting(N::START_UP))?, count(network)?);
+    let packets = whole.packets - start.packets;
+    let of = |name: &str| {
+        let [start, whole] = [&start, &whole].map(|counted| counted.functions.get(name).copied().unwrap_or_default());
+        std::array::from_fn(|index| (whole[index] - start[index]) / packets)
+    };
+    let mut functions: Vec<(String, Counts)> = whole.functions.keys().map(|name| (name.clone(), of(name))).collect();
+    functions.sort_by(|one, other| other.1[0].total_cmp(&one.1[0]));
+    let total = std::array::from_fn(|index| functions.iter().map(|(_, counts)| counts[index]).sum());
+    Ok(Profile { events: (whole.events - start.events) / packets, total, functions })
+}
+
+/// What cachegrind counts of a run, by function.
+fn counts(program: &Path, arguments: &[String]) -> anyhow::Result<BTreeMap<String, Counts>> {
+    let file = std::env::temp_dir().join(format!("airtcp-profile-{}", std::process::id()));
+    let output = Command::new("valgrind")
+        .args(["--tool=cachegrind", "--cache-sim=yes", "--branch-sim=yes"])
+        .args(CACHES)
+        .arg(format!("--cachegrind-out-file={}", file.display()))
+        .arg(program)
+        .args(arguments)
+        .output()
+        .context("valgrind is missing; install it: scripts/setup bench")?;
+    ensure!(output.status.success(), "valgrind failed: {}", String::from_utf8_lossy(&output.stderr));
+    let text = std::fs::read_to_string(&file)?;
+    std::fs::remove_file(&file)?;
+    by_function(&text).context("cachegrind wrote something else than counts by line")
+}
+
+/// Adds the counts of all lines of each function.
+fn by_function(text: &str) -> Option<BTreeMap<String, Counts>> {
+    let (mut functions, mut name) = (BTreeMap::<String, Counts>::new(), "");
+    let events: Vec<&str> = text.lines().find_map(|line| line.strip_prefix("events:"))?.split_whitespace().collect();
+    for line in text.lines() {
+        if let Some(function) = line.strip_prefix("fn=") {
+            name = function;
+        } else if line.starts_with(|first: char| first.is_ascii_digit()) {
+            let numbers: Vec<f64> = line.split_whitespace().skip(1).map(str::parse).collect::<Result<_, _>>().ok()?;
+            let counts = functions.entry(name.to_owned()).or_default();
+            for (count, names) in counts.iter_mut().zip(COUNTED) {
+                let of_names = events.iter().zip(&numbers).filter(|(event, _)| names.contains(event));
+                *count += of_names.map(|(_, number)| number).sum::<f64>();
+            }
+        }
+    }
+    Some(functions)
+}
+
+const HEAD: &str = "# Performance
+
+This page is for who works on the simulator's speed. `cargo run --release -p airtcp-bench -- profile` writes it: what is done
+for each data packet, with all that follows from it, counted by valgrind on networks of the race (`make bench`), whose
+start-up is subtracted. Counts are no times: two runs on any machine give the same. Times, and those of ns-2 and ns-3, are what
+`make bench` prints on a quiet machine. Caches are of 32 KiB.
+";
+
+const BY_FUNCTION: &str = "
+## Where they go
+
+For each data packet of 50 flows with an acknowledgment for each segment. What the compiler inlines counts where it is
+inlined: `simulated` is the event loop.
+";
+
+const NEXT: &str = "
+## Where the next factor lies
+
+- The work is spread thin: no function has a fifth of it. What is left in each is what the model asks for, once for each link, each
+  event and each segment. The next factor is fewer of these: a data packet and its acknowledgment cross six links in four
+  events, of which two are at a router that does nothing but forward.
+- The code for a packet does not fit into the instruction cache, so code that is rarely needed must not lie between what
+  always is: `#[cold]` on what handles losses, handshakes and errors does that by hand, and a profile-guided build would do
+  it everywhere.
+- Checks of overflow are a tenth of all instructions. They stay.
+";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_add_up_by_function() {
+        let text = "desc: I1 cache\ncmd: x\nevents: Ir I1mr Dr D1mr D1mw Bcm Bim\nfl=a.rs\nfn=one\n3 10 1 9 2 3 0 1\n4 5 0 0 0 0 2 0\n\
+                    fl=b.rs\nfn=two\n1 7 0 0 0 0 0 0\nfl=c.rs\nfn=one\n9 1 1 1 1 1 1 1\nsummary: 23\n";
+        let functions = by_function(text).unwrap();
+        assert_eq!(functions["one"], [16.0, 2.0, 7.0, 5.0]);
+        assert_eq!(functions["two"], [7.0, 0.0, 0.0, 0.0]);
+        assert!(by_function("nothing").is_none());
+    }
+}

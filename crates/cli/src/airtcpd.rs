@@ -1,0 +1,13 @@
+//! The small program for routers: gateways and forwarders, without the simulator.
+#![forbid(unsafe_code)]
+
+use mimalloc::MiMalloc;
+use std::process::ExitCode;
+
+/// As in the airtcp command.
+#[global_allocator]
+static ALLOCATOR: MiMalloc = MiMalloc;
+
+fn main() -> ExitCode {
+    airtcp::daemon_main()
+}

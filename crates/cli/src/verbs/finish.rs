@@ -1,0 +1,139 @@
+//! What is printed and written once all runs of a scenario are there.
+
+use crate::{Failure, output};
+use airtcp_experiment::html::{self, Stored, StoredWorld};
+use airtcp_experiment::results::summary::{self, CellSummary, Summary};
+use airtcp_experiment::results::{self, Results};
+use airtcp_experiment::scenario::TableSpec;
+use airtcp_experiment::table::measure::Measure;
+use airtcp_experiment::table::{Layout, TextTable, fit};
+use airtcp_experiment::{Catalogue, Scenario};
+use std::collections::BTreeSet;
+use std::path::Path;
+
+/// How results are printed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Form {
+    /// Tables as text.
+    #[default]
+    Text,
+    /// `summary.json`.
+    Json,
+    /// Tables as Markdown.
+    Markdown,
+}
+
+/// The tables of a scenario, and what stands beside it in them.
+pub(super) struct Tables<'a> {
+    pub(super) layouts: Vec<Layout>,
+    /// The simulator's results of the same scenario, beside a live run.
+    companion: Option<&'a StoredWorld>,
+    form: Form,
+}
+
+/// The field of a cell that holds the simulator's share of the ceiling.
+const COMPANION: &str = "simulator_of_ceiling";
+
+impl<'a> Tables<'a> {
+    /// The tables of `scenario`, which are wrapped where text is printed.
+    pub(super) fn of(scenario: &Scenario, companion: Option<&'a StoredWorld>, form: Form) -> Tables<'a> {
+        let layout = |spec: &TableSpec| {
+            let mut layout = Layout::of(scenario, spec);
+            if companion.is_some() {
+                for group in &mut layout.groups {
+                    group.measures.push(Measure::named("of_ceiling").renamed(COMPANION, "simulator"));
+                }
+            }
+            layout
+        };
+        let layouts = scenario.tables.iter().map(layout);
+        let layouts = match output::columns().filter(|_| form == Form::Text) {
+            Some(columns) => layouts.flat_map(|layout| fit(&layout, columns)).collect(),
+            None => layouts.collect(),
+        };
+        Tables { layouts, companion, form }
+    }
+
+    /// What a cell has to show.
+    pub(super) fn value_of(&self, results: &Results<'_>, index: usize) -> Option<CellSummary> {
+        let mut cell = CellSummary::of(results, index);
+        if let Some(simulated) = self.companion.and_then(|world| world.cell(results.scenario, index)) {
+            let cell = cell.get_or_insert_default();
+            simulated.readings.get("of_ceiling").iter().for_each(|share| cell.readings.put(COMPANION, share));
+        }
+        cell
+    }
+
+    /// Prints `results`, which lie in `written`, but for the first `printed` tables, then `places`.
+    pub(super) fn show(&self, printed: usize, results: &Results<'_>, written: &Path, places: &str) {
+        let lookup = |cell: usize| self.value_of(results, cell);
+        match self.form {
+            Form::Json => {
+                let summary = Summary::of(results, &written.display().to_string());
+                output::print(summary::to_text(&summary).trim_end());
+            }
+            Form::Markdown => {
+                for layout in &self.layouts {
+                    output::print(&airtcp_experiment::table::markdown(layout, &lookup));
+                }
+            }
+            Form::Text => {
+                for (index, layout) in self.layouts.iter().enumerate().skip(printed) {
+                    let gap = if index == 0 { "" } else { "\n" };
+                    output::print(&format!("{gap}{}", TextTable::new(layout, output::style()).render(&lookup)));
+                }
+                output::print(&format!("\n{}", closing(results)));
+                output::print(places);
+            }
+        }
+    }
+}
+
+/// Notes below the table: which cells were left out and why, and what the numbers mean.
+pub(super) fn closing(results: &Results<'_>) -> String {
+    let style = output::style();
+    let mut lines: Vec<String> = Vec::new();
+    let summary = Summary::of(results, "");
+    let reasons = summary.reasons_not_run();
+    lines.extend(reasons.iter().map(|(reason, count)| {
+        let cells = if *count == 1 { "cell" } else { "cells" };
+        format!("{count} {cells} not run: {reason}")
+    }));
+    let invalid = summary.cells.iter().filter(|cell| cell.is_void()).count();
+    if invalid > 0 {
+        lines.push(format!(
+            "{invalid} cells where the emulated link did not behave as configured; see \"emulator\" in summary.json"
+        ));
+    }
+    lines.extend(results::headline(results.scenario, &summary));
+    for scheme in bending(results) {
+        lines.push(format!(
+            "{scheme} does not keep end-to-end semantics: it acknowledges data that the receiver may not have"
+        ));
+    }
+    if !results.is_empty() {
+        let runs = results.scenario.runs;
+        let medians = if runs == 1 { String::new() } else { format!("medians of {runs} runs; ") };
+        let meaning = "goodput counts application bytes; the ceiling is the goodput that no repair can exceed";
+        lines.push(format!("{medians}{meaning}"));
+    }
+    let mut lines: Vec<String> = lines.iter().map(|line| output::hang("", 0, line)).collect();
+    if let (false, Some(last)) = (results.is_empty(), lines.last_mut()) {
+        *last = style.dim(last);
+    }
+    lines.join("\n")
+}
+
+/// Schemes in the results that bend end-to-end semantics.
+fn bending(results: &Results<'_>) -> BTreeSet<String> {
+    let schemes = results.scenario.cells.iter().flat_map(|cell| &cell.scenario.schemes);
+    schemes.filter(|scheme| !scheme.choice.entry.keeps_end_to_end).map(|scheme| scheme.kind.clone()).collect()
+}
+
+/// One report of all worlds that the scenario was run in.
+pub(super) fn write_report(directory: &Path, catalogue: &Catalogue<'_>) -> Result<String, Failure> {
+    let stored = Stored::read(directory, catalogue)?;
+    let path = directory.join("report.html");
+    let size = super::report::write(&path, &html::render(&[stored]))?;
+    Ok(format!("{} ({size})", path.display()))
+}

@@ -1,0 +1,101 @@
+//! `airtcp merge`: what `airtcp run --shard` left in several processes, as one process would have left it.
+
+use super::finish::{self, Form, Tables};
+use crate::output::say;
+use crate::{Failure, machine};
+use airtcp_experiment::Catalogue;
+use airtcp_experiment::results::{MergeError, Merged, Shards, directory};
+use anyhow::Context;
+use clap::Args;
+use std::path::PathBuf;
+
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// Directories of one scenario, results/NAME-HASH, in which shards are
+    #[arg(required = true, value_name = "DIR")]
+    directories: Vec<PathBuf>,
+    /// Merge runs of different builds of airtcp, too
+    #[arg(long)]
+    any_build: bool,
+    /// Print summary.json instead of tables
+    #[arg(long)]
+    json: bool,
+    /// Print the tables as Markdown
+    #[arg(long, conflicts_with = "json")]
+    markdown: bool,
+    /// Directory for all results; where the first DIR is if left out
+    #[arg(long, value_name = "DIR", alias = "out")]
+    results: Option<PathBuf>,
+}
+
+pub(crate) fn run(arguments: &Arguments, catalogue: &Catalogue<'_>) -> Result<(), Failure> {
+    let shards = Shards::find(&arguments.directories, catalogue).map_err(wrong)?;
+    let root = match &arguments.results {
+        Some(root) => root.clone(),
+        None => root_of(arguments)?,
+    };
+    let form = match (arguments.json, arguments.markdown) {
+        (true, _) => Form::Json,
+        (_, true) => Form::Markdown,
+        _ => Form::Text,
+    };
+    let mut failures = Vec::new();
+    for merged in shards.merge(arguments.any_build).map_err(wrong)? {
+        failures.extend(finish_world(&root, form, &shards, &merged, catalogue)?);
+    }
+    failures.iter().for_each(|failure| say!("airtcp: {failure}"));
+    if failures.is_empty() { Ok(()) } else { Err(Failure::Code(1)) }
+}
+
+/// Writes and prints one world; returns what went wrong in it.
+fn finish_world(
+    root: &std::path::Path,
+    form: Form,
+    shards: &Shards,
+    merged: &Merged<'_>,
+    catalogue: &Catalogue<'_>,
+) -> Result<Vec<String>, Failure> {
+    let begin = machine::wall_clock();
+    let (results, scenario) = (&merged.results, &shards.scenario);
+    if results.is_empty() {
+        return Ok(vec![finish::closing(results)]);
+    }
+    let runs = scenario.cells.len() * scenario.runs as usize;
+    let work = machine::Work {
+        world: results.world,
+        threads: merged.files,
+        resumed_runs: runs,
+        builds: merged.builds.all(),
+        wall: machine::wall_clock().duration_since(begin),
+    };
+    let written = directory::write(root, results, directory::of_world(results.world), &machine::manifest(&work))
+        .with_context(|| format!("cannot write results below {}", root.display()))?;
+    let home = directory::of_scenario(root, scenario);
+    let report = finish::write_report(&home, catalogue)?;
+    let places = format!("results  {}\nreport   {report}", written.display());
+    Tables::of(scenario, None, form).show(0, results, &written, &places);
+    say!("airtcp: merged {runs} runs of {} shards, which are no longer needed", merged.files);
+    Ok(results.failures())
+}
+
+/// The directory that holds the first of the scenario's: `results` of `results/NAME-HASH`.
+fn root_of(arguments: &Arguments) -> Result<PathBuf, Failure> {
+    let first = &arguments.directories[0];
+    let home = first.canonicalize().with_context(|| first.display().to_string())?;
+    let home = if home.ends_with(directory::SHARDS) { home.parent().unwrap_or(&home).to_owned() } else { home };
+    // As the user wrote it, so that the summary names what one process would have named.
+    if home.ends_with(first)
+        && let Some(parent) = first.parent()
+    {
+        return Ok(parent.to_owned());
+    }
+    Ok(home.parent().unwrap_or(&home).to_owned())
+}
+
+/// Runs that are missing can be made; anything else was asked for wrongly.
+fn wrong(error: MergeError) -> Failure {
+    match error {
+        MergeError::Incomplete { .. } => Failure::Failed(error.into()),
+        _ => Failure::input(error),
+    }
+}

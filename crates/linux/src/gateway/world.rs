@@ -1,0 +1,181 @@
+//! The world of a live element: packets of two devices, the monotonic clock, a control channel.
+//!
+//! Sends are buffered during a call, so no element is re-entered, and are written after a batch of packets: what belongs
+//! together goes to the kernel at once, as a system call costs more than what most elements do with a packet.
+
+use super::control::ControlChannel;
+use super::outlet::{Outgoing, Outlet};
+use crate::device::{Datagram, TunDevice};
+use airtcp_core::initial_sequence::InitialSequences;
+use airtcp_core::{
+    Backlog, DropReason, FlowKey, Instant, Io, Ledger, Outcome, Packet, Peer, Port, SeqNum, Token, TxStatus,
+};
+use std::collections::VecDeque;
+
+/// Late messages that wait for what was sent after them.
+const LATE_MESSAGES: usize = 32;
+
+/// Implements [`Io`] over the devices and the control channel.
+pub(super) struct World {
+    /// By the port that packets leave through: [`Port::INNER`] is the device of what arrived
+    /// on the link, [`Port::LINK`] that of what leaves through it.
+    pub devices: [TunDevice; 2],
+    pub control: Option<ControlChannel>,
+    pub outgoing: Vec<Outgoing>,
+    /// What waits for its turn on a link that peers share.
+    pub outlet: Option<Outlet>,
+    pub statuses: VecDeque<TxStatus>,
+    /// Datagrams that are no IP packet we can read, passed on as they came, by arrival port.
+    pub passed_unread: [u64; 2],
+    pub sequences: InitialSequences,
+}
+
+impl Io for World {
+    fn room(&mut self, port: Port) -> usize {
+        if port.0 < 2 { usize::MAX } else { 0 }
+    }
+
+    fn backlog(&mut self, port: Port) -> Backlog {
+        // The kernel takes packets at once; what waits in the link's own queue is not visible.
+        let waiting = self.outgoing.iter().filter_map(|outgoing| match outgoing {
+            Outgoing::Packet(to, packet, _) => (*to == port).then_some(packet),
+            Outgoing::Control(_) | Outgoing::LateControl(_) => None,
+        });
+        let in_outlet = self.outlet.iter().filter(|_| port == Port::LINK).flat_map(Outlet::packets);
+        waiting.chain(in_outlet).fold(Backlog::default(), |sum, packet| Backlog {
+            packets: sum.packets + 1,
+            bytes: sum.bytes + u64::from(packet.wire_len()),
+        })
+    }
+
+    fn try_send(&mut self, port: Port, packet: Packet, token: Option<Token>) -> Result<(), Packet> {
+        if port.0 >= 2 {
+            return Err(packet);
+        }
+        self.outgoing.push(Outgoing::Packet(port, packet, token));
+        Ok(())
+    }
+
+    fn initial_sequence(&self, now: Instant, flow: &FlowKey) -> Option<SeqNum> {
+        Some(self.sequences.at(now, flow))
+    }
+
+    fn control_overhead(&self) -> u32 {
+        self.control.as_ref().map_or(0, ControlChannel::overhead)
+    }
+
+    fn path_mtu(&self) -> Option<u32> {
+        self.control.as_ref().and_then(ControlChannel::path_mtu)
+    }
+
+    fn send_control(&mut self, peer: Peer, message: &[u8]) {
+        if peer == Peer::OTHER_END {
+            self.outgoing.push(Outgoing::Control(message.to_vec()));
+        }
+    }
+
+    fn send_control_late(&mut self, peer: Peer, message: &[u8]) {
+        if peer == Peer::OTHER_END {
+            self.outgoing.push(Outgoing::LateControl(message.to_vec()));
+        }
+    }
+}
+
+impl World {
+    /// Writes what was sent since the last call. Packets in a row for one device are given to the kernel together, as far
+    /// as they can be.
+    pub fn flush(&mut self, now: Instant, ledger: &mut Ledger) {
+        let mut outgoing = std::mem::take(&mut self.outgoing);
+        match self.outlet.take() {
+            Some(mut outlet) => {
+                let (at_once, to_wait): (Vec<_>, Vec<_>) =
+                    outgoing.drain(..).partition(|item| matches!(item, Outgoing::Packet(Port::INNER, ..)));
+                self.write_all(now, ledger, at_once);
+                to_wait.into_iter().for_each(|item| self.let_wait(now, ledger, item, &mut outlet));
+                self.outlet = Some(outlet);
+            }
+            None => self.write_all(now, ledger, outgoing.drain(..)),
+        }
+        // Keeps its capacity.
+        self.outgoing = outgoing;
+    }
+
+    fn let_wait(&mut self, now: Instant, ledger: &mut Ledger, item: Outgoing, outlet: &mut Outlet) {
+        let bytes = match &item {
+            Outgoing::Packet(_, packet, _) => packet.wire_len(),
+            Outgoing::Control(message) | Outgoing::LateControl(message) => {
+                message.len() as u32 + self.control_overhead()
+            }
+        };
+        if let Err(Outgoing::Packet(port, _, token)) = outlet.push(item, bytes) {
+            ledger.fail_to_send(port, DropReason::QUEUE_FULL);
+            let status = |token| TxStatus { token, outcome: Outcome::Dropped, tries: 1, at: now };
+            self.statuses.extend(token.map(status));
+        }
+    }
+
+    /// Writes the first of what waits for its turn, so many.
+    pub fn release(&mut self, now: Instant, ledger: &mut Ledger, count: usize) {
+        let Some(mut outlet) = self.outlet.take() else { return };
+        self.write_all(now, ledger, std::iter::from_fn(|| outlet.pop()).take(count));
+        self.outlet = Some(outlet);
+    }
+
+    fn write_all(&mut self, now: Instant, ledger: &mut Ledger, items: impl IntoIterator<Item = Outgoing>) {
+        let (mut staged_for, mut tokens) = (Port::INNER, VecDeque::new());
+        // Messages behind what is staged, and those that wait for more.
+        let (mut prompt, mut late) = (Vec::new(), Vec::new());
+        for item in items {
+            match item {
+                Outgoing::Packet(port, packet, token) => {
+                    if port != staged_for || !prompt.is_empty() {
+                        self.write(now, ledger, staged_for, &mut tokens);
+                        self.send_messages(&mut prompt);
+                        staged_for = port;
+                    }
+                    let checksum_is_known_good = packet.checksum_is_known_good();
+                    let datagram = Datagram { bytes: packet.to_wire(), checksum_is_known_good };
+                    if let Err(datagram) = self.devices[port.index()].stage(datagram) {
+                        self.write(now, ledger, port, &mut tokens);
+                        // Nothing is staged, so it is taken.
+                        let _ = self.devices[port.index()].stage(datagram);
+                    }
+                    tokens.push_back(token);
+                }
+                Outgoing::Control(message) => prompt.push(message),
+                Outgoing::LateControl(message) => {
+                    late.push(message);
+                    if late.len() > LATE_MESSAGES {
+                        self.write(now, ledger, staged_for, &mut tokens);
+                        self.send_messages(&mut prompt);
+                        self.send_messages(&mut late);
+                    }
+                }
+            }
+        }
+        self.write(now, ledger, staged_for, &mut tokens);
+        self.send_messages(&mut prompt);
+        self.send_messages(&mut late);
+    }
+
+    fn send_messages(&mut self, messages: &mut Vec<Vec<u8>>) {
+        if let Some(control) = &mut self.control {
+            control.send(messages);
+        }
+        messages.clear();
+    }
+
+    /// Writes what is staged for a device, and notes what became of it.
+    fn write(&mut self, now: Instant, ledger: &mut Ledger, port: Port, tokens: &mut VecDeque<Option<Token>>) {
+        let is_sent = self.devices[port.index()].flush();
+        for token in tokens.drain(..) {
+            if !is_sent {
+                ledger.fail_to_send(port, DropReason::DEVICE);
+            }
+            if let Some(token) = token {
+                let outcome = if is_sent { Outcome::Sent } else { Outcome::Dropped };
+                self.statuses.push_back(TxStatus { token, outcome, tries: 1, at: now });
+            }
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! Reloads of gateways under traffic: no flow breaks, and what cannot be applied leaves all as it was.
+
+mod live_support;
+
+use airtcp_core::Duration;
+use airtcp_linux::gateway::{Config, ask_reload};
+use airtcp_linux::testbed::Family;
+use airtcp_linux::traffic::Outcome;
+use live_support::gateway::Gateway;
+use live_support::{AIR_BPS, Path, SCHEMES, is_long, seconds, sleep_ms, turn};
+
+/// As in drills: other programs may have the cores meanwhile. On a quiet machine it is a second at most.
+const STALL_MAX: Duration = Duration::from_secs(5);
+const DEADLINE: Duration = Duration::from_secs(90);
+
+/// Has the gateway read another configuration; what it says of that.
+fn reload(gateway: &Gateway, change: impl FnOnce(&mut Config)) -> Result<String, String> {
+    let mut config = gateway.config.clone();
+    change(&mut config);
+    reload_text(gateway, &serde_json::to_string(&config).unwrap())
+}
+
+fn reload_text(gateway: &Gateway, text: &str) -> Result<String, String> {
+    let file = gateway.config.run_directory.join(format!("{}.json", gateway.config.name));
+    std::fs::write(file, text).unwrap();
+    let told = ask_reload(&gateway.config.run_directory, &gateway.config.name).expect("an answer");
+    if told.last_refused { Err(told.last) } else { Ok(told.last) }
+}
+
+/// Transfers while both gateways reload in turns: rates, queues and memory change.
+fn reloads_break_no_flow(scheme: &str, flows: u64, bytes: u64, reloads: u64) {
+    let path = Path::up(&[("loss", "1%")]);
+    let mut gateways = path.gateways_with(scheme);
+    let workers = gateways.each_mut().map(Gateway::worker);
+    let origin = path.restart(1, None);
+    let spec = |n| path.file(Family::BOTH[n as usize % 2], bytes, n, DEADLINE);
+    let running: Vec<_> = (0..flows).map(|n| path.start(spec(n), origin)).collect();
+    let mut done = 0;
+    while done < reloads {
+        let gateway = &gateways[(done % 2) as usize];
+        let told = reload(gateway, |config| {
+            config.facts.rate_bps = config.facts.rate_bps.map(|_| AIR_BPS - done % 3 * 10_000_000);
+            config.facts.queue_bytes = Some(126_000 + done * 1_000);
+        });
+        assert_eq!(told.as_deref(), Ok("applied without a restart"), "reload {done}");
+        done += 1;
+        sleep_ms(50);
+    }
+    let under_way = running.iter().filter(|flow| !flow.is_finished()).count();
+    assert!(under_way > 0, "the files are too short for so many reloads");
+    let mut worst = Duration::ZERO;
+    for flow in running {
+        let result = flow.join().expect("sockets");
+        assert_eq!((&result.outcome, result.received_bytes), (&Outcome::Complete, bytes));
+        assert!(result.stream_is_intact());
+        worst = worst.max(result.longest_stall);
+    }
+    println!("{scheme}: {reloads} reloads, {flows} flows, longest stall {:.3} s", seconds(worst));
+    // Many flows stall by themselves at their small share.
+    assert!(flows > 20 || worst < STALL_MAX, "{worst}");
+    for (gateway, worker) in gateways.iter_mut().zip(workers) {
+        let status = gateway.assert_sound();
+        assert_eq!((status.pid, status.restarts, status.reloads.asked), (worker, 0, reloads / 2), "{scheme}");
+        assert!(status.peer_state.is_some_and(|peer| peer.up), "{scheme}");
+    }
+}
+
+#[test]
+fn live_reloads_under_traffic_break_no_flow() {
+    let Some(_turn) = turn("live_reloads_under_traffic_break_no_flow") else { return };
+    for scheme in SCHEMES {
+        if is_long() {
+            reloads_break_no_flow(scheme, 200, 1_500_000, 100);
+        } else {
+            reloads_break_no_flow(scheme, 4, 5_000_000, 10);
+        }
+    }
+}
+
+#[test]
+fn live_a_reload_that_cannot_be_leaves_all_as_it_was_and_one_that_needs_it_brings_a_new_worker() {
+    let Some(_turn) = turn("live_a_reload_that_cannot_be") else { return };
+    let path = Path::up(&[]);
+    let [mut gateway, mut other] = path.gateways();
+    let worker = gateway.worker();
+    let refused = reload_text(&gateway, "no configuration").unwrap_err();
+    assert!(refused.contains("gwa.json"), "{refused}");
+    let renamed = reload(&gateway, |config| config.name = "else".into()).unwrap_err();
+    assert!(renamed.contains("`name` cannot change"), "{renamed}");
+    let gone = reload(&gateway, |config| config.link = "nowhere".into()).unwrap_err();
+    assert!(gone.contains("no interface nowhere"), "{gone}");
+    let settings = [("no_such".to_owned(), "1".into())];
+    let unknown = reload(&gateway, |config| config.settings = settings.into()).unwrap_err();
+    assert!(unknown.contains("no_such"), "{unknown}");
+    let unreadable = reload(&gateway, |config| {
+        config.insecure = false;
+        config.key = Some("/nonexistent/link.key".into());
+    });
+    assert!(unreadable.unwrap_err().contains("/nonexistent/link.key"));
+    let status = gateway.assert_sound();
+    assert_eq!((status.pid, status.restarts, status.reloads.refused), (worker, 0, 5));
+
+    // Not an address of this machine: the new worker says so, and the next one has the former file again.
+    let elsewhere = reload(&gateway, |config| config.listen = Some("192.0.2.1:4791".parse().unwrap())).unwrap_err();
+    assert!(elsewhere.contains("192.0.2.1:4791") && elsewhere.contains("used again"), "{elsewhere}");
+    gateway.wait_in_reach();
+    let port = reload(&gateway, |config| config.seed = Some(7)).unwrap();
+    assert!(port.contains("new worker"), "{port}");
+    gateway.wait_in_reach();
+    other.wait_in_reach();
+    let status = gateway.assert_sound();
+    assert_eq!((status.restarts, status.reloads.asked, status.reloads.refused), (3, 7, 6));
+    assert!(gateway.log().contains("Reloaded") && gateway.log().contains("Kept"));
+}
