@@ -54,7 +54,7 @@ prop_compose! {
 prop_compose! {
     fn reference()(
         tcp in tcp_header(),
-        payload in vec(any::<u8>(), 0..80),
+        payload in prop_oneof![vec(any::<u8>(), 0..80), Just(Vec::new())],
         kind in 0u8..4,
         class in any::<u8>(),
         hops in any::<u8>(),
@@ -229,6 +229,24 @@ proptest! {
         let packet = Packet::parse(Bytes::from(bytes)).unwrap();
         let has_extension_headers = packet.ip().source.is_ipv6() && transport_at > 40;
         prop_assert!(packet.tcp().is_none() || !packet.checksum_holds() || has_extension_headers);
+    }
+
+    #[test]
+    fn a_segment_without_its_ip_header_reads_back_if_it_is_whole_and_has_no_payload(
+        reference in reference(),
+        place in any::<prop::sample::Index>(),
+        bit in 0u8..8,
+    ) {
+        let packet = reference.parsed();
+        let mut bytes = Vec::new();
+        packet.write_transport(&mut bytes);
+        prop_assert_eq!(&bytes[..], &reference.to_bytes()[reference.ip.header_len()..]);
+        let (source, destination) = reference.addresses();
+        let read = Packet::parse_bare_segment(source, destination, &bytes);
+        prop_assert_eq!(read.as_ref().and_then(Packet::tcp), packet.tcp().filter(|_| packet.payload_len() == 0));
+
+        bytes[place.index(bytes.len())] ^= 1 << bit;
+        prop_assert!(Packet::parse_bare_segment(source, destination, &bytes).is_none());
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! From fields to a [`Packet`], and from any packet to bytes.
 
 use super::ip::{IpHeader, protocol};
-use super::payload::fill_virtual;
+use super::payload::{Payload, fill_virtual};
 use super::tcp::{MAX_OPTIONS, TcpHeader};
 use super::{Content, Packet, checksum, shim};
 use alloc::vec::Vec;
@@ -64,14 +64,11 @@ impl Packet {
     pub fn to_wire(&self) -> Bytes {
         match &self.0.content {
             Content::Wire { datagram, .. } => datagram.clone(),
-            Content::Bytes(payload) => self.synthesise(|out| out.copy_from_slice(payload)).into(),
-            Content::Virtual { stream, offset, .. } => {
-                self.synthesise(|out| fill_virtual(*stream, *offset, out)).into()
-            }
+            Content::Bytes(_) | Content::Virtual { .. } => self.synthesise().into(),
         }
     }
 
-    fn synthesise(&self, fill: impl FnOnce(&mut [u8])) -> Vec<u8> {
+    fn synthesise(&self) -> Vec<u8> {
         let ip = &self.0.ip;
         let mut out = Vec::with_capacity(ip.total_len as usize);
         write_ip(ip, &mut out);
@@ -80,23 +77,37 @@ impl Packet {
             out.extend([shim.protocol, shim.body.len() as u8, 0, 0]);
             out.extend_from_slice(&shim.body);
         }
-        let transport_at = out.len();
-        let tcp = self.0.tcp.as_ref().or(shim.and_then(|shim| shim.tcp.as_ref()));
-        if let Some(tcp) = tcp {
-            write_tcp(tcp, &mut out);
-        }
-        let payload_at = out.len();
-        out.resize(ip.total_len as usize, 0);
-        fill(&mut out[payload_at..]);
-        if tcp.is_some() {
-            let sum = pseudo_header(ip, protocol::TCP, out.len() - transport_at);
-            let field = !checksum::fold(checksum::add(sum, &out[transport_at..]));
-            out[transport_at + 16..transport_at + 18].copy_from_slice(&field.to_be_bytes());
-        }
+        self.write_transport(&mut out);
         if shim.is_some() {
             shim::seal(&mut out, shim_at);
         }
         out
+    }
+
+    /// Appends what the packet holds behind its IP header to `out`. Of a packet whose bytes are not written out, what is
+    /// behind its shim.
+    pub fn write_transport(&self, out: &mut Vec<u8>) {
+        if let Content::Wire { datagram, .. } = &self.0.content {
+            return out.extend_from_slice(&datagram[usize::from(self.0.ip.header_len)..]);
+        }
+        let transport_at = out.len();
+        let tcp = self.0.tcp.as_ref().or(self.0.shim.as_deref().and_then(|shim| shim.tcp.as_ref()));
+        if let Some(tcp) = tcp {
+            write_tcp(tcp, out);
+        }
+        match self.payload() {
+            Payload::Bytes(payload) => out.extend_from_slice(payload),
+            Payload::Virtual { stream, offset, len } => {
+                let payload_at = out.len();
+                out.resize(payload_at + len as usize, 0);
+                fill_virtual(stream, offset, &mut out[payload_at..]);
+            }
+        }
+        if tcp.is_some() {
+            let sum = pseudo_header(&self.0.ip, protocol::TCP, out.len() - transport_at);
+            let field = !checksum::fold(checksum::add(sum, &out[transport_at..]));
+            out[transport_at + 16..transport_at + 18].copy_from_slice(&field.to_be_bytes());
+        }
     }
 
     /// The headers alone of a packet without shim, as if the payload followed.
@@ -181,6 +192,10 @@ pub(super) fn tcp_checksum_holds(ip: &IpHeader, datagram: &[u8]) -> bool {
     if ip.source.is_ipv6() && ip.header_len != 40 {
         return true;
     }
-    let transport = &datagram[usize::from(ip.header_len)..];
-    checksum::fold(checksum::add(pseudo_header(ip, protocol::TCP, transport.len()), transport)) == 0xffff
+    segment_checksum_holds(ip, &datagram[usize::from(ip.header_len)..])
+}
+
+/// Whether the checksum of a TCP segment between the addresses of `ip` holds.
+pub(super) fn segment_checksum_holds(ip: &IpHeader, segment: &[u8]) -> bool {
+    checksum::fold(checksum::add(pseudo_header(ip, protocol::TCP, segment.len()), segment)) == 0xffff
 }

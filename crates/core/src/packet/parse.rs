@@ -1,6 +1,7 @@
 //! From bytes to a [`Packet`]. Nothing a device delivers can fail here: what is not a
 //! well-formed, unfragmented TCP segment is opaque and passes as it is.
 
+use super::build::{self, Segment};
 use super::ip::{IpHeader, protocol};
 use super::tcp::{TcpFlags, TcpHeader, TcpOptions, be32};
 use super::{Content, Packet};
@@ -20,6 +21,14 @@ impl Packet {
         let (tcp, tcp_len) = parsed.map_or((None, 0), |(tcp, len)| (Some(tcp), len));
         let payload_at = u32::from(ip.header_len) + tcp_len as u32;
         Some(Packet::new(ip, tcp, Content::Wire { datagram, payload_at }))
+    }
+
+    /// Takes a TCP segment without payload that came without its IP header. `None` if it is anything else, or damaged.
+    pub fn parse_bare_segment(source: IpAddr, destination: IpAddr, header: &[u8]) -> Option<Packet> {
+        let (tcp, header_len) = parse_tcp(header)?;
+        let packet = Packet::tcp_bytes(&Segment { source, destination, traffic_class: 0, tcp }, Bytes::new());
+        let is_whole = header_len == header.len() && build::segment_checksum_holds(packet.ip(), header);
+        is_whole.then_some(packet)
     }
 }
 

@@ -8,7 +8,6 @@
 //! ```
 
 use crate::peer::Hello;
-use airtcp_core::packet::protocol;
 use airtcp_core::{Context, DropReason, Packet, Peer as PeerId};
 use alloc::vec::Vec;
 use core::net::{IpAddr, Ipv4Addr};
@@ -17,7 +16,6 @@ use core::net::{IpAddr, Ipv4Addr};
 pub(super) const NEAR: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));
 pub(super) const FAR: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 2));
 
-const IP_HEADER: usize = 20;
 const TCP_HEADER_MAX: usize = 60;
 
 /// Which way a segment of a control TCP goes.
@@ -57,10 +55,9 @@ pub(super) fn encode_hello(hello: &Hello) -> Vec<u8> {
 /// A segment of a control TCP as it stands on the wire.
 pub(super) fn encode_segment(way: Way, segment: &Packet) -> Vec<u8> {
     let kind = if way == Way::Out { kind::OUT } else { kind::BACK };
-    let wire = segment.to_wire();
-    let mut bytes = Vec::with_capacity(1 + wire.len() - IP_HEADER);
+    let mut bytes = Vec::with_capacity(1 + TCP_HEADER_MAX);
     bytes.push(kind);
-    bytes.extend_from_slice(&wire[IP_HEADER..]);
+    segment.write_transport(&mut bytes);
     bytes
 }
 
@@ -69,8 +66,8 @@ pub(super) fn decode(bytes: &[u8]) -> Option<Message> {
     let (kind, mut rest) = bytes.split_first()?;
     match *kind {
         kind::HELLO => Hello::read(&mut rest).filter(|_| rest.is_empty()).map(Message::Hello),
-        kind::OUT => segment(rest, [NEAR, FAR]).map(|segment| Message::Segment(Way::Out, segment)),
-        kind::BACK => segment(rest, [FAR, NEAR]).map(|segment| Message::Segment(Way::Back, segment)),
+        kind::OUT => Packet::parse_bare_segment(NEAR, FAR, rest).map(|segment| Message::Segment(Way::Out, segment)),
+        kind::BACK => Packet::parse_bare_segment(FAR, NEAR, rest).map(|segment| Message::Segment(Way::Back, segment)),
         kind::DATA => data(rest).map(Message::Data),
         _ => None,
     }
@@ -79,16 +76,6 @@ pub(super) fn decode(bytes: &[u8]) -> Option<Message> {
 /// A packet, and nothing behind it.
 fn data(bytes: &[u8]) -> Option<Packet> {
     Packet::parse(bytes.to_vec().into()).filter(|packet| packet.ip().total_len as usize == bytes.len())
-}
-
-fn segment(header: &[u8], [source, destination]: [IpAddr; 2]) -> Option<Packet> {
-    if header.len() > TCP_HEADER_MAX {
-        return None;
-    }
-    // What the header is of does not matter as long as it is the same at both ends: that is what its checksum covers.
-    let ip = Packet::opaque(source, destination, protocol::TCP, header.to_vec().into()).to_wire();
-    let segment = Packet::parse(ip)?;
-    (segment.tcp().is_some() && segment.payload_len() == 0 && segment.checksum_holds()).then_some(segment)
 }
 
 /// Sends a segment to the other end as a message. A header packet follows its data (DEC-9), and need not be the next behind
