@@ -233,6 +233,38 @@ fn an_experiment_runs_in_the_world_it_names() {
     assert!(!reproduction.results[0].is_empty() && reproduction.results[1].is_empty());
 }
 
+/// The same world under the other name.
+struct KnownLive;
+
+impl World for KnownLive {
+    fn name(&self) -> &'static str {
+        "live"
+    }
+
+    fn run(&self, cell: &ResolvedScenario, seed: u64) -> Result<RunOutcome, NotRun> {
+        Known.run(cell, seed)
+    }
+}
+
+#[test]
+fn runs_of_two_worlds_are_compared_by_their_medians() {
+    // One run against six: 1.01 over 1.035, while the two runs of one seed are equal.
+    let (experiments, _) = PAPER.split_once("[[claims]]").unwrap();
+    let judged = |e2: &str, live: &dyn World| {
+        let experiments = experiments.replacen("like = \"e1\"", e2, 1);
+        let check = format!(
+            "{{ kind = \"ratio\", experiment = \"e2\", measure = \"goodput_bps\", of = {}, over = {{ experiment = \"e1\", cases.scheme = \"weak\" }}, at_most = 0.98, by_median = true }}",
+            line("weak")
+        );
+        let claim = "[[claims]]\nid = \"GSN-C9\"\nkind = \"trend\"\nsentence = \"x\"\ncomparative = false\n";
+        let plan = plan(&format!("{experiments}{claim}checks = [{check}]"), Mode::default());
+        let reproduction = plan.run(Worlds(&[&Known, live]), RunOptions { threads: 2 }, &mut ());
+        reproduction.claims[0].verdict.to_string()
+    };
+    assert_eq!(judged("like = \"e1\"\nworld = \"live\"\nruns = 1", &KnownLive), "holds");
+    assert_eq!(judged("like = \"e1\"\nruns = 1", &KnownLive), "does not hold");
+}
+
 #[test]
 fn a_crossover_is_judged() {
     // Plain gets 5, 3.3 and 2 Mbit/s at 1, 2 and 4 %; flat gets 3 everywhere.

@@ -1,10 +1,11 @@
 //! The decision rules, as functions of what the runs gave.
 //!
 //! Every rule compares run by run, each with the run of the same seed, takes the median of these comparisons and its
-//! 95 % interval ([`estimate`]), and holds only if the *whole interval* is on the right side of the threshold. A rule
-//! that the median alone would pass does not hold, unless its check says `by_median`: few live runs, each a minute long.
+//! 95 % interval ([`estimate`]); runs of two worlds have nothing in common, and their medians are compared. It holds only if
+//! the *whole interval* is on the right side of the threshold. A rule that the median alone would pass does not hold, unless
+//! its check says `by_median`: few live runs, each a minute long.
 
-use crate::results::{Estimate, difference_of_gains, estimate};
+use crate::results::{Estimate, difference_of_gains, estimate, of_medians};
 
 /// What a rule found at one point.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -71,10 +72,20 @@ pub fn ratio(of: &[f64], over: &[f64], bounds: Bounds) -> Finding {
     bounds.finding(ratio_of(of, over))
 }
 
+/// The median of `of` over that of `over` is within the bounds; their runs cannot be paired.
+pub fn ratio_of_medians(of: &[f64], over: &[f64], bounds: Bounds) -> Finding {
+    bounds.finding(of_medians([of, over], |[of, over]| of / over))
+}
+
 /// `a` less `b` is within the bounds.
 pub fn difference(a: &[f64], b: &[f64], bounds: Bounds) -> Finding {
     let differences: Vec<f64> = a.iter().zip(b).map(|(a, b)| a - b).collect();
     bounds.finding(of(&differences))
+}
+
+/// The median of `a` less that of `b` is within the bounds; their runs cannot be paired.
+pub fn difference_of_medians(a: &[f64], b: &[f64], bounds: Bounds) -> Finding {
+    bounds.finding(of_medians([a, b], |[a, b]| a - b))
 }
 
 /// The measure itself is within the bounds.
@@ -228,6 +239,17 @@ mod tests {
         let doubled = plain.map(|value| 2.0 * value);
         let finding = ratio(&doubled, &plain, at_least(2.0));
         assert_eq!((finding.holds, finding.estimate.ci95), (true, [2.0, 2.0]), "spread between seeds cancels out");
+    }
+
+    #[test]
+    fn runs_of_two_worlds_are_compared_by_their_medians_in_any_order_and_number() {
+        let (few, many) = ([2.0, 9.0, 4.0], [1.0, 3.0, 2.0, 2.5, 1.5, 2.0, 2.0]);
+        let bounds = Bounds { by_median: true, ..at_least(2.0) };
+        assert!(ratio_of_medians(&few, &many, bounds).holds);
+        assert_eq!(ratio(&few, &many, bounds).estimate.ci95, [2.0, 3.0], "run by run, with three of the many");
+        assert!(difference_of_medians(&few, &many, bounds).holds);
+        assert!(!difference_of_medians(&few, &many, at_least(2.0)).holds, "the interval is wide");
+        assert!(!ratio_of_medians(&few, &[], bounds).holds);
     }
 
     #[test]

@@ -143,6 +143,11 @@ pub struct Evidence<'r, 't> {
 }
 
 impl Evidence<'_, '_> {
+    /// Where the cell's runs were made.
+    fn world(&self, cell: CellRef) -> &'static str {
+        self.results[cell.experiment].world
+    }
+
     /// The measure, run by run.
     fn values(&self, cell: CellRef, measure: &str) -> Result<Vec<f64>, String> {
         let results = &self.results[cell.experiment];
@@ -273,7 +278,10 @@ fn find(check: &Check, point: &Point, evidence: &Evidence<'_, '_>) -> Result<Fin
     let measure_of = |line| check.over_measure.as_ref().filter(|_| line == 1).unwrap_or(&check.measure);
     let values = |(line, cell): (usize, &CellRef)| evidence.values(*cell, measure_of(line));
     let lines: Vec<Vec<f64>> = point.cells.iter().enumerate().map(values).collect::<Result<_, _>>()?;
+    let cross_worlds = point.cells.iter().any(|cell| evidence.world(*cell) != evidence.world(point.cells[0]));
     Ok(match &check.rule {
+        Rule::Ratio(bounds) if cross_worlds => decide::ratio_of_medians(&lines[0], &lines[1], *bounds),
+        Rule::Difference(bounds) if cross_worlds => decide::difference_of_medians(&lines[0], &lines[1], *bounds),
         Rule::Ratio(bounds) => decide::ratio(&lines[0], &lines[1], *bounds),
         Rule::Difference(bounds) => decide::difference(&lines[0], &lines[1], *bounds),
         Rule::Ordering(by) => decide::ordering(&lines, *by),

@@ -23,7 +23,7 @@ pub use kept::Builds;
 pub use merge::{MergeError, Merged, Shards};
 pub use run::{Interruptible, MAX_CELLS_WITH_SERIES, Observer, RunOptions, run, run_interruptible, run_until};
 pub use shard::{NotAShard, Shard};
-pub use statistics::{Estimate, METHOD, difference_of_gains, estimate, jain, median, quotient};
+pub use statistics::{Estimate, METHOD, difference_of_gains, estimate, jain, median, of_medians, quotient};
 pub use values::values;
 
 use crate::metric::Run;

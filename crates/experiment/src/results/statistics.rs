@@ -39,12 +39,16 @@ pub fn estimate(values: &[f64]) -> Option<Estimate> {
 const RESAMPLES: usize = 10_000;
 
 /// How far the gain of one line over another in `first` is above that in `second`, each gain of medians less one, with its
-/// 95 % interval: the runs of each line are drawn again, with repetition and each line for itself (percentile
-/// bootstrap, the same for the same runs). Not a number where a line has no runs.
+/// 95 % interval ([`of_medians`]).
 pub fn difference_of_gains(first: [&[f64]; 2], second: [&[f64]; 2]) -> Estimate {
+    of_medians([first[0], first[1], second[0], second[1]], |[a, b, c, d]| a / b - c / d)
+}
+
+/// What `of` makes of the medians of lines whose runs have nothing in common, with its 95 % interval: the runs of each line
+/// are drawn again, with repetition and each line for itself (percentile bootstrap, the same for the same runs). Not a number
+/// where a line has no runs.
+pub fn of_medians<const N: usize>(lines: [&[f64]; N], of: impl Fn([f64; N]) -> f64) -> Estimate {
     let middle = |values: &[f64]| estimate(values).map_or(f64::NAN, |estimate| estimate.median);
-    let difference = |lines: [f64; 4]| lines[0] / lines[1] - lines[2] / lines[3];
-    let lines = [first[0], first[1], second[0], second[1]];
     if lines.iter().any(|line| line.is_empty()) {
         return Estimate { median: f64::NAN, ci95: [f64::NAN; 2] };
     }
@@ -53,10 +57,10 @@ pub fn difference_of_gains(first: [&[f64]; 2], second: [&[f64]; 2]) -> Estimate 
         let drawn = line.iter().map(|_| line[(random.next_u64() % line.len() as u64) as usize]);
         middle(&drawn.collect::<Vec<_>>())
     };
-    let mut drawn: Vec<f64> = (0..RESAMPLES).map(|_| difference(lines.map(&mut again))).collect();
+    let mut drawn: Vec<f64> = (0..RESAMPLES).map(|_| of(lines.map(&mut again))).collect();
     drawn.sort_by(f64::total_cmp);
     let ci95 = [RESAMPLES / 40, RESAMPLES - 1 - RESAMPLES / 40].map(|rank| drawn[rank]);
-    Estimate { median: difference(lines.map(middle)), ci95 }
+    Estimate { median: of(lines.map(middle)), ci95 }
 }
 
 /// The median of integers, rounded down between two; 0 for none.
