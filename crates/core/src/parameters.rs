@@ -11,6 +11,7 @@ use crate::value::{Value, ValueError, ValueType};
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
+use core::num::NonZeroU8;
 
 /// One parameter as help and docs show it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,6 +74,7 @@ numbers! {
     u16 => "integer, 0 to 65535",
     u32 => "integer",
     u64 => "integer",
+    NonZeroU8 => "integer, 1 to 255",
     String => "text",
 }
 

@@ -1,5 +1,6 @@
 //! TCP Vegas (Brakmo & Peterson, IEEE JSAC 13(8), 1995), as Linux's `tcp_vegas`: the round trip against the shortest ever
-//! seen says how many of the window's segments wait in queues, and the window is kept where two to four do.
+//! seen says how many of the window's segments wait in queues, and the window is kept where two to four do, or as many as
+//! `alpha` says: who sends over a path that delays by chance takes such delays for waiting.
 //!
 //! The paper takes the window for what is in flight, and Linux does not look: there it also grows while nobody uses it.
 //! `validated = true` lets it grow only if it was what limited the sender (RFC 7661): a trunk's control TCP is often
@@ -10,10 +11,9 @@
 
 use super::{AckSample, CaEvent, CaState, Controller, TcpSock};
 use airtcp_core::SeqNum;
+use core::num::NonZeroU8;
 
-/// Segments that wait at least and at most, and at most in slow start (Linux's alpha, beta and gamma).
-const ALPHA: u32 = 2;
-const BETA: u32 = 4;
+/// Segments that wait at most in slow start (Linux's gamma).
 const GAMMA: u32 = 1;
 /// No round-trip time yet, microseconds.
 const UNKNOWN: u32 = 0x7fff_ffff;
@@ -21,6 +21,8 @@ const UNKNOWN: u32 = 0x7fff_ffff;
 airtcp_core::parameters! {
     /// Parameters of Vegas.
     pub struct Settings {
+        /// Segments that wait in the path's queues at least; at most twice as many do.
+        pub alpha: NonZeroU8 = NonZeroU8::MIN.saturating_add(1), "Brakmo & Peterson section 3.3; Linux tcp_vegas: 2, and beta 4";
         /// Grow only if the window was what limited the sender, as RFC 7661 has it of Reno.
         pub validated: bool = false, "the paper takes every window for used, Linux does not look; true is ours";
     }
@@ -67,6 +69,7 @@ impl Vegas {
     /// Once a round trip; `tcp_vegas_cong_avoid` in Linux.
     fn adjust(&mut self, sk: &mut TcpSock, acked: u32) {
         let (rtt, base) = (self.min_rtt, self.base_rtt.max(1));
+        let alpha = u64::from(self.settings.alpha.get());
         let waiting = u64::from(sk.snd_cwnd) * u64::from(rtt.saturating_sub(base)) / u64::from(base);
         if sk.tcp_in_slow_start() {
             if waiting > u64::from(GAMMA) {
@@ -77,10 +80,10 @@ impl Vegas {
             } else if self.may_grow(sk) {
                 sk.tcp_slow_start(acked);
             }
-        } else if waiting > u64::from(BETA) {
+        } else if waiting > 2 * alpha {
             sk.snd_cwnd -= 1;
             sk.snd_ssthresh = sk.snd_ssthresh.min(sk.snd_cwnd.saturating_sub(1)).max(2);
-        } else if waiting < u64::from(ALPHA) && self.may_grow(sk) {
+        } else if waiting < alpha && self.may_grow(sk) {
             sk.snd_cwnd += 1;
         }
         sk.snd_cwnd = sk.snd_cwnd.max(2).min(sk.snd_cwnd_clamp);
@@ -147,9 +150,13 @@ mod tests {
 
     /// A window of `cwnd` behind a base round trip of 100 ms, and `rounds` of acknowledgments at `rtt_ms`.
     fn after_rounds(cwnd: u32, ssthresh: u32, rtt_ms: i64, rounds: u32) -> TcpSock {
+        after_rounds_of(Settings::default(), cwnd, ssthresh, rtt_ms, rounds)
+    }
+
+    fn after_rounds_of(settings: Settings, cwnd: u32, ssthresh: u32, rtt_ms: i64, rounds: u32) -> TcpSock {
         let mut sk = TcpSock::new(Rng::derive(1, "vegas"));
         (sk.snd_cwnd, sk.snd_ssthresh, sk.is_cwnd_limited) = (cwnd, ssthresh, true);
-        let mut vegas = Vegas::default();
+        let mut vegas = Vegas::new(settings);
         vegas.init(&mut sk);
         let sample = |rtt_ms: i64| AckSample { pkts_acked: 1, rtt_us: rtt_ms * 1000, in_flight: 20 };
         vegas.pkts_acked(&mut sk, &sample(100));
@@ -174,6 +181,17 @@ mod tests {
     }
 
     #[test]
+    fn as_many_segments_wait_as_alpha_says() {
+        let kept = |alpha, rtt_ms| {
+            let settings = Settings { alpha: NonZeroU8::new(alpha).unwrap(), ..Settings::default() };
+            after_rounds_of(settings, 40, 10, rtt_ms, 11).snd_cwnd
+        };
+        // 3.2 of 40 wait: fewer than eight, and more than twice one; of 37, no more. The first round has the base's own sample.
+        assert_eq!([kept(8, 108), kept(2, 108), kept(1, 108)], [51, 41, 37]);
+        assert_eq!(kept(8, 130), 41, "9.2 wait: between eight and sixteen");
+    }
+
+    #[test]
     fn slow_start_ends_when_more_than_one_waits() {
         let sk = after_rounds(40, 1000, 110, 2);
         // 40 · 100 / 110, and one.
@@ -187,7 +205,7 @@ mod tests {
             let mut sk = TcpSock::new(Rng::derive(1, "vegas"));
             (sk.snd_cwnd, sk.snd_ssthresh, sk.max_packets_out) = (40, 1000, 5);
             sk.is_cwnd_limited = is_cwnd_limited;
-            let mut vegas = Vegas::new(Settings { validated });
+            let mut vegas = Vegas::new(Settings { validated, ..Settings::default() });
             vegas.init(&mut sk);
             vegas.cong_avoid(&mut sk, 5);
             sk.snd_cwnd - 40
