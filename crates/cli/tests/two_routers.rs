@@ -8,8 +8,8 @@ use airtcp_linux::gateway::command::is_installed;
 use airtcp_linux::gateway::status::{self, Status};
 use airtcp_linux::testbed::{Exec, Family, Program, Testbed, check_available};
 use airtcp_linux::traffic::{self, FlowSpec, Outcome};
+use airtcp_test_support::skip;
 use row_support::row;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 const README: &str = include_str!("../../../README.md");
@@ -156,25 +156,20 @@ impl Drop for Home {
     }
 }
 
-/// Why a test cannot run here, told to who counts such tests.
-fn is_skipped(test: &str) -> bool {
-    let reason = match (check_available(), is_installed("nft")) {
-        (Err(why), _) => Some(why.to_string()),
-        (Ok(()), has_nft) => (!has_nft).then(|| "the program 'nft' is missing".to_owned()),
+/// True where a test cannot run, and tells why.
+fn is_skipped() -> bool {
+    let reason = match check_available() {
+        Err(why) => why.to_string(),
+        Ok(()) if is_installed("nft") => return false,
+        Ok(()) => "the program 'nft' is missing; install the package 'nftables'".to_owned(),
     };
-    if let Some(reason) = reason {
-        if let Some(path) = std::env::var_os("AIRTCP_SKIP_LOG") {
-            let mut log = std::fs::File::options().append(true).create(true).open(path).expect("the log");
-            writeln!(log, "{test}: {reason}").expect("the log can be written");
-        }
-        return true;
-    }
-    false
+    skip(&reason);
+    true
 }
 
 #[test]
 fn live_the_section_on_two_routers_is_true_on_home_routers_that_masquerade() {
-    if is_skipped("live_the_section_on_two_routers_is_true_on_home_routers_that_masquerade") {
+    if is_skipped() {
         return;
     }
     let home = Home::new();
@@ -214,7 +209,7 @@ fn live_the_section_on_two_routers_is_true_on_home_routers_that_masquerade() {
 
 #[test]
 fn live_a_gateway_is_changed_by_command_while_it_runs() {
-    if is_skipped("live_a_gateway_is_changed_by_command_while_it_runs") {
+    if is_skipped() {
         return;
     }
     let home = Home::new();
