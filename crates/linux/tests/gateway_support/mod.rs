@@ -5,6 +5,7 @@
 pub mod packet;
 #[cfg(feature = "bpf")]
 pub mod sink;
+pub mod trunk;
 
 use airtcp_linux::finding::{Finding, Level};
 use airtcp_linux::gateway::{Config, Status, status};
