@@ -12,6 +12,7 @@ mod gateway;
 mod key;
 mod merge;
 mod papers;
+mod process;
 mod reload;
 mod report;
 mod reproduce;
