@@ -153,6 +153,7 @@ fn nonsense_about_shards_is_bad_input() {
         (vec!["run", "demo", "--shard", "3/2"], "2/8 is the second of eight shards"),
         (vec!["run", "demo", "--shard", "1/2", "--json"], "cannot be used with"),
         (vec!["run", "demo", "--emit", "torque"], "possible values: slurm, hyperqueue, dask"),
+        (vec!["run", "demo", "--emit", "slurm", "--resume"], "cannot be used with"),
         (vec!["run", "demo", "--tasks", "3"], "--emit"),
         (vec!["merge"], "DIR"),
         (vec!["merge", "."], "no shards here"),
