@@ -48,7 +48,7 @@ fn printed(sweep: &Sweep, program: &Path, option: &str, code: &str) -> String {
 }
 
 /// Losses are numbers, in their order: 10 % comes behind 3.162 %.
-fn has_losses_in_order(text: &str) {
+fn assert_losses_in_order(text: &str) {
     let places: Vec<_> = ["0.001", "0.00316", "0.01", "0.0316", "0.1"]
         .iter()
         .map(|loss| {
@@ -69,7 +69,7 @@ fn pandas_opens_results_as_the_page_says() {
     let blocks = blocks("python");
     assert_eq!(blocks.len(), 2);
     let first = printed(&sweep, &python, "-c", &blocks[0]);
-    has_losses_in_order(&first);
+    assert_losses_in_order(&first);
     assert!(first.contains("gsnoop (paper)"), "{first}");
     let second = printed(&sweep, &python, "-c", &blocks[1]);
     assert!(second.contains("cwnd_bytes") && second.contains("[") && second.contains(" rows x 3 columns]"), "{second}");
@@ -89,7 +89,7 @@ fn duckdb_opens_results_as_the_page_says() {
     } else {
         printed(&sweep, Path::new("duckdb"), "-c", query)
     };
-    has_losses_in_order(&text);
+    assert_losses_in_order(&text);
 }
 
 #[test]
@@ -100,5 +100,5 @@ fn r_opens_results_as_the_page_says() {
     }
     let sweep = Sweep::run("r");
     let [code] = &blocks("r")[..] else { panic!("one block of R") };
-    has_losses_in_order(&printed(&sweep, r, "-e", code));
+    assert_losses_in_order(&printed(&sweep, r, "-e", code));
 }
