@@ -20,7 +20,7 @@ python: ## build the Python package and test it in target/python-test (Python 3.
 demo: ## the demo: simulator, then kernel TCP over a lossy link and one whose rate varies (live part: root), about 9 minutes
 	@scripts/demo
 
-test: ## every check and test, about 19 minutes from cold; live tests when root
+test: ## every check and test; live tests when root (README.md says how long it takes)
 	@scripts/setup test
 	@scripts/test
 

@@ -4,7 +4,7 @@
 use mimalloc::MiMalloc;
 use std::process::ExitCode;
 
-/// As in the airtcp command.
+/// For packets, as in `main.rs`.
 #[global_allocator]
 static ALLOCATOR: MiMalloc = MiMalloc;
 

@@ -48,6 +48,14 @@ struct Arguments {
     verb: verbs::Verb,
 }
 
+/// Gateways and forwarders for routers: airtcp without its simulator.
+#[derive(Debug, Parser)]
+#[command(name = "airtcpd", version, max_term_width = 100)]
+struct DaemonArguments {
+    #[command(subcommand)]
+    verb: verbs::RouterVerb,
+}
+
 /// How a verb can fail.
 #[derive(Debug)]
 pub(crate) enum Failure {
@@ -70,14 +78,6 @@ impl<E: Into<anyhow::Error>> From<E> for Failure {
     fn from(error: E) -> Failure {
         Failure::Failed(error.into())
     }
-}
-
-/// The same for routers: gateways and forwarders, without the simulator.
-#[derive(Debug, Parser)]
-#[command(name = "airtcpd", version, max_term_width = 100)]
-struct DaemonArguments {
-    #[command(subcommand)]
-    verb: verbs::DaemonVerb,
 }
 
 /// Runs the command named by the process's arguments, with `tables` added to the built-in ones.

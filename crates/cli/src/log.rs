@@ -28,7 +28,7 @@ pub(crate) enum Format {
     Json,
 }
 
-/// The least grave that is written.
+/// The least grave level that is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Threshold {
     Error,
@@ -41,14 +41,14 @@ pub(crate) struct Options {
     /// How the log is written, to standard error
     #[arg(long, value_enum, value_name = "FORMAT", default_value = "auto")]
     log: Format,
-    /// The least grave that is written
+    /// The least grave level that is written
     #[arg(long, value_enum, value_name = "LEVEL", default_value = "info")]
     log_level: Threshold,
 }
 
 /// The log of one daemon.
 pub(crate) struct Log {
-    /// `gateway` or `forwarder`.
+    /// The verb that runs it: `gateway` or `forward`.
     kind: &'static str,
     name: String,
     options: Options,
@@ -199,13 +199,9 @@ mod tests {
         assert_eq!(written + omitted + allowance.omitted, 60_000, "none is forgotten");
         // After a quiet hour all is as at first.
         let later = START + Duration::from_secs(4_200);
-        assert_eq!(allowance.take(later), Verdict::WriteAfter(allowance_omitted(written, omitted)));
+        assert_eq!(allowance.take(later), Verdict::WriteAfter(60_000 - written - omitted));
         assert_eq!((1..BURST).filter(|_| allowance.take(later) == Verdict::Write).count() as u32, BURST - 1);
         assert_eq!(allowance.take(later), Verdict::Omit);
-    }
-
-    fn allowance_omitted(written: u64, told: u64) -> u64 {
-        60_000 - written - told
     }
 
     #[test]

@@ -48,29 +48,32 @@ pub(crate) fn columns() -> Option<usize> {
     told.or_else(seen).filter(|columns| *columns > 0)
 }
 
+/// A text has room for so many characters beside its indentation, even where a line is shorter.
+const NARROWEST: usize = 20;
+
 /// `first` and behind it `text`, whose further lines are indented to `indent`, where lines have an end.
 pub(crate) fn hang(first: &str, indent: usize, text: &str) -> String {
-    let mut line = first.to_owned();
-    let Some(columns) = columns() else { return line + text };
-    let columns = columns.max(indent + 20);
-    let (mut done, mut length, mut is_begin) = (String::new(), first.chars().count(), true);
+    let mut lines = first.to_owned();
+    let Some(columns) = columns() else { return lines + text };
+    let columns = columns.max(indent + NARROWEST);
+    let (mut length, mut is_begin) = (first.chars().count(), true);
     for word in text.split(' ') {
         let size = word.chars().count();
         if !is_begin && length + 1 + size > columns {
-            done += &line;
-            line = format!("\n{}", " ".repeat(indent));
+            lines.push('\n');
+            lines += &" ".repeat(indent);
             length = indent;
             is_begin = true;
         }
         if !is_begin {
-            line.push(' ');
+            lines.push(' ');
             length += 1;
         }
-        line += word;
+        lines += word;
         length += size;
         is_begin = false;
     }
-    done + &line
+    lines
 }
 
 /// A bar over `total` steps on stderr; hidden where stderr is no terminal.

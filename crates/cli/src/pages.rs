@@ -9,7 +9,7 @@ use std::{fs, io};
 
 fn main() -> ExitCode {
     let Some(directory) = std::env::args_os().nth(1).map(PathBuf::from) else {
-        eprintln!("name the directory to write to");
+        eprintln!("usage: airtcp-pages DIRECTORY");
         return ExitCode::from(2);
     };
     match airtcp::commands().into_iter().try_for_each(|command| write(&directory, command)) {

@@ -1,5 +1,6 @@
 //! The command as a user meets it: exit codes, what goes to stdout and what to stderr.
 
+use airtcp_test_support::Scratch;
 use serde_json::Value;
 use std::path::PathBuf;
 use std::process::{Command, Output};
@@ -16,32 +17,11 @@ fn stderr(output: &Output) -> String {
     String::from_utf8(output.stderr.clone()).expect("UTF-8")
 }
 
-/// A directory of this test's own.
-struct Scratch(PathBuf);
-
-impl Scratch {
-    fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("airtcp-command-{name}-{}", std::process::id()));
-        std::fs::create_dir_all(&path).expect("a temporary directory");
-        Scratch(path)
-    }
-
-    fn path(&self) -> &str {
-        self.0.to_str().expect("UTF-8")
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
 const SHORT: [&str; 8] =
     ["--set", "duration=3s", "--set", "warmup=1s", "--set", "runs=2", "--set", "flows.bulk.controller=cubic"];
 
 fn run(results: &Scratch, more: &[&str]) -> Output {
-    airtcp(&[&["run", "demo"], &SHORT[..], &["--results", results.path()], more].concat())
+    airtcp(&[&["run", "demo"], &SHORT[..], &["--results", results.text()], more].concat())
 }
 
 #[test]
@@ -52,7 +32,7 @@ fn a_run_prints_its_table_and_leaves_results_and_report() {
     let text = stdout(&output);
     assert!(text.contains("goodput") && text.contains("gilbert-elliott") && text.contains("report"), "{text}");
     assert!(!text.contains('\x1b'), "no colours into a pipe");
-    let directory = std::fs::read_dir(&results.0).unwrap().next().unwrap().unwrap().path();
+    let directory = std::fs::read_dir(results.path()).unwrap().next().unwrap().unwrap().path();
     assert!(directory.join("report.html").exists());
     for name in ["summary.json", "scenario.toml", "series.json", "manifest.json"] {
         assert!(directory.join("sim").join(name).exists(), "{name}");
@@ -75,7 +55,7 @@ fn a_resolved_scenario_reproduces_its_summary_to_the_byte() {
     let first = run(&results, &["--json"]);
     let summary: Value = serde_json::from_slice(&first.stdout).unwrap();
     let scenario = format!("{}/scenario.toml", summary["directory"].as_str().unwrap());
-    let again = airtcp(&["run", &scenario, "--json", "--threads", "1", "--results", results.path()]);
+    let again = airtcp(&["run", &scenario, "--json", "--threads", "1", "--results", results.text()]);
     assert_eq!(stdout(&again), stdout(&first));
 }
 
@@ -85,7 +65,7 @@ fn a_sweep_leaves_figures_columns_and_a_manifest_that_tells_how_it_was_made() {
     let short =
         ["--set", "duration=2s", "--set", "warmup=1s", "--set", "runs=2", "--set", "flows.bulk.controller=cubic"];
     let less =
-        ["--set", "vary.links.air.loss=[\"1%\", \"5%\"]", "--json", "--threads", "2", "--results", results.path()];
+        ["--set", "vary.links.air.loss=[\"1%\", \"5%\"]", "--json", "--threads", "2", "--results", results.text()];
     let output = airtcp(&[&["run", "sweep"], &short[..], &less[..]].concat());
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let summary: Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -115,9 +95,9 @@ fn several_results_make_one_report() {
     run(&results, &[]);
     run(&results, &["--set", "links.air.loss=3%"]);
     let directories: Vec<String> =
-        std::fs::read_dir(&results.0).unwrap().map(|entry| entry.unwrap().path().display().to_string()).collect();
+        std::fs::read_dir(results.path()).unwrap().map(|entry| entry.unwrap().path().display().to_string()).collect();
     assert_eq!(directories.len(), 2);
-    let page = format!("{}/both.html", results.path());
+    let page = format!("{}/both.html", results.text());
     let output = airtcp(&["report", &directories[0], &directories[1], "--output", &page]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     assert_eq!(
@@ -138,7 +118,7 @@ fn where_nothing_can_be_written_the_exit_code_still_tells() {
     let results = Scratch::new("full");
     // What was asked for is not there.
     for more in [&["--json"][..], &["--markdown"], &[]] {
-        let run = [&["run", "demo"], &SHORT[..], &["--results", results.path()], more].concat();
+        let run = [&["run", "demo"], &SHORT[..], &["--results", results.text()], more].concat();
         assert_eq!(status(&run), Some(1), "{more:?}");
     }
     for arguments in [&["show"][..], &["show", "gsnoop", "--json"], &["--help"]] {
@@ -159,7 +139,7 @@ fn bad_input_is_exit_code_2_with_one_sentence_and_nothing_on_stdout() {
         (vec!["run", "demo.toml"], "did you mean 'demo'?"),
         (vec!["run", "demo", "--set", "links.air.delay=5"], "units are ns, us, µs, ms, s, min"),
         (vec!["show", "gsnop"], "did you mean 'gsnoop'?"),
-        (vec!["report", results.path()], "no results here"),
+        (vec!["report", results.text()], "no results here"),
         (vec!["emulate", "demo", "--on", "nobody", "--", "true"], "there is no node 'nobody'"),
         (vec!["run", "demo", "--threads", "0"], "invalid value '0'"),
         (vec!["cc", "load", "newzga"], "did you mean 'newzag'?"),
@@ -176,13 +156,13 @@ fn bad_input_is_exit_code_2_with_one_sentence_and_nothing_on_stdout() {
 #[test]
 fn a_run_in_which_nothing_can_run_says_why_and_fails() {
     let results = Scratch::new("nothing");
-    let output = airtcp(&["run", "demo", "--set", "flows.bulk.controller=illinois", "--results", results.path()]);
+    let output = airtcp(&["run", "demo", "--set", "flows.bulk.controller=illinois", "--results", results.text()]);
     assert_eq!(output.status.code(), Some(1));
     assert_eq!(
         stdout(&output),
         "10 cells not run: the simulator has no 'illinois'; the kernel's own runs with --live\n"
     );
-    assert_eq!(std::fs::read_dir(&results.0).unwrap().count(), 0, "no empty results");
+    assert_eq!(std::fs::read_dir(results.path()).unwrap().count(), 0, "no empty results");
 }
 
 #[test]
@@ -211,9 +191,9 @@ fn every_topic_has_a_page_and_an_example() {
 #[test]
 fn the_printed_scenario_runs_as_it_is() {
     let results = Scratch::new("example");
-    let file = format!("{}/mine.toml", results.path());
+    let file = format!("{}/mine.toml", results.text());
     std::fs::write(&file, airtcp(&["show", "scenario", "--example"]).stdout).unwrap();
-    let output = airtcp(&[&["run", &file], &SHORT[..], &["--results", results.path()]].concat());
+    let output = airtcp(&[&["run", &file], &SHORT[..], &["--results", results.text()]].concat());
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
 }
 
@@ -235,9 +215,9 @@ fn the_printed_examples_are_valid_with_every_line_switched_on() {
     let demo = stdout(&airtcp(&["show", "scenario", "--example"]));
     let (before, after) = demo.split_once("[schemes.repair]").unwrap();
     let rest = after.split_once("[vary]").unwrap().1;
-    let file = format!("{}/mine.toml", results.path());
+    let file = format!("{}/mine.toml", results.text());
     std::fs::write(&file, format!("{before}{switched_on}\n[vary]{rest}")).unwrap();
-    let output = airtcp(&[&["run", &file], &SHORT[..], &["--results", results.path()]].concat());
+    let output = airtcp(&[&["run", &file], &SHORT[..], &["--results", results.text()]].concat());
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
 }
 
@@ -266,10 +246,10 @@ fn a_capture_is_written_on_request_and_refused_for_too_many_cells() {
     let output = run(&results, &["--pcap=3"]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     assert!(stdout(&output).contains("captures") && stdout(&output).contains("(1 file, "), "{}", stdout(&output));
-    let directory = std::fs::read_dir(&results.0).unwrap().next().unwrap().unwrap().path();
+    let directory = std::fs::read_dir(results.path()).unwrap().next().unwrap().unwrap().path();
     let file = directory.join("sim/captures/3-1pct-gsnoop.pcapng");
     assert_eq!(std::fs::read(file).unwrap()[..4], [0x0a, 0x0d, 0x0d, 0x0a], "a section header block");
-    let every_cell = airtcp(&["run", "demo", "--pcap", "--results", results.path()]);
+    let every_cell = airtcp(&["run", "demo", "--pcap", "--results", results.text()]);
     assert_eq!(every_cell.status.code(), Some(2));
     assert!(stderr(&every_cell).contains("at most 16"), "{}", stderr(&every_cell));
     let no_number = run(&results, &["--pcap=all,1"]);
@@ -281,13 +261,13 @@ fn a_capture_is_written_on_request_and_refused_for_too_many_cells() {
 #[test]
 fn a_scenario_that_ships_is_a_base_from_anywhere_unless_a_file_of_its_name_is_beside() {
     let results = Scratch::new("base");
-    let file = format!("{}/mine.toml", results.path());
+    let file = format!("{}/mine.toml", results.text());
     for base in ["demo", "demo.toml"] {
         std::fs::write(&file, format!("schema = 1\nbase = \"{base}\"\nabout = \"mine\"\n")).unwrap();
-        let output = airtcp(&[&["run", &file], &SHORT[..], &["--results", results.path()]].concat());
+        let output = airtcp(&[&["run", &file], &SHORT[..], &["--results", results.text()]].concat());
         assert_eq!(output.status.code(), Some(0), "{base}: {}", stderr(&output));
     }
-    std::fs::write(format!("{}/demo.toml", results.path()), "schema = 2\n").unwrap();
+    std::fs::write(format!("{}/demo.toml", results.text()), "schema = 2\n").unwrap();
     let output = airtcp(&["run", &file]);
     assert_eq!(output.status.code(), Some(2), "the file counts");
     std::fs::write(&file, "schema = 1\nbase = \"domo.toml\"\n").unwrap();
@@ -304,7 +284,7 @@ fn tables_and_pages_are_as_wide_as_the_terminal() {
         assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
         stdout(&output)
     };
-    let run = [&["run", "demo"], &SHORT[..], &["--results", results.path()]].concat();
+    let run = [&["run", "demo"], &SHORT[..], &["--results", results.text()]].concat();
     let narrow = wide("50", &run);
     let is_path = |line: &&str| line.starts_with("results  ") || line.starts_with("report   ");
     assert!(narrow.lines().filter(|line| !is_path(line)).all(|line| line.chars().count() <= 50), "{narrow}");

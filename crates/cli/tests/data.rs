@@ -1,39 +1,31 @@
 //! Each block of docs/data.md opens the results of `airtcp run sweep` as it is written, in pandas, R and DuckDB.
 
-use std::fs::OpenOptions;
-use std::io::Write;
-use std::path::{Path, PathBuf};
+use airtcp_test_support::{Scratch, python, skip};
+use std::path::Path;
 use std::process::Command;
 
 const PAGE: &str = include_str!("../../../docs/data.md");
 /// What the page calls the directory.
 const NAME: &str = "results/sweep-1a2b3c4d";
 
-/// A directory with the results of a short sweep under the page's name, removed at the end.
-struct Sweep(PathBuf);
+/// A directory with the results of a short sweep under the page's name.
+struct Sweep(Scratch);
 
 impl Sweep {
     fn run(name: &str) -> Sweep {
-        let root = std::env::temp_dir().join(format!("airtcp-data-{name}-{}", std::process::id()));
-        std::fs::create_dir_all(&root).expect("a temporary directory");
+        let root = Scratch::new(&format!("data-{name}"));
         let sets = ["duration=2s", "warmup=1s", "runs=1", "flows.bulk.controller=cubic"];
-        let status = Command::new(env!("CARGO_BIN_EXE_airtcp"))
+        let output = Command::new(env!("CARGO_BIN_EXE_airtcp"))
             .args(["run", "sweep"])
             .args(sets.iter().flat_map(|set| ["--set", set]))
-            .current_dir(&root)
+            .current_dir(root.path())
             .output()
             .expect("it starts");
-        assert!(status.status.success(), "{}", String::from_utf8_lossy(&status.stderr));
-        let results = root.join("results");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let results = root.path().join("results");
         let made = std::fs::read_dir(&results).unwrap().next().unwrap().unwrap().path();
-        std::fs::rename(made, root.join(NAME)).unwrap();
+        std::fs::rename(made, root.path().join(NAME)).unwrap();
         Sweep(root)
-    }
-}
-
-impl Drop for Sweep {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
     }
 }
 
@@ -44,38 +36,19 @@ fn blocks(language: &str) -> Vec<String> {
     parts.map(|part| part.split("```").next().expect("there is always a first part").to_owned()).collect()
 }
 
-/// `AIRTCP_PYTHON`, else what `scripts/setup python` made, else the system's.
-fn python() -> PathBuf {
-    let made = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/venv/bin/python");
-    match std::env::var_os("AIRTCP_PYTHON") {
-        Some(path) => path.into(),
-        None if made.exists() => made,
-        None => "python3".into(),
-    }
-}
-
 fn can(program: &Path, arguments: &[&str]) -> bool {
     Command::new(program).args(arguments).output().is_ok_and(|output| output.status.success())
 }
 
-fn skip(test: &str, reason: &str) {
-    eprintln!("skipped: {test}: {reason}");
-    if let Some(path) = std::env::var_os("AIRTCP_SKIP_LOG") {
-        let mut file = OpenOptions::new().append(true).create(true).open(path).expect("the skip log");
-        // At once: others write beside it.
-        file.write_all(format!("{test}: {reason}\n").as_bytes()).expect("the skip log");
-    }
-}
-
 /// What `program` prints when it runs `code` where the results are.
 fn printed(sweep: &Sweep, program: &Path, option: &str, code: &str) -> String {
-    let output = Command::new(program).args([option, code]).current_dir(&sweep.0).output().expect("it starts");
+    let output = Command::new(program).args([option, code]).current_dir(sweep.0.path()).output().expect("it starts");
     assert!(output.status.success(), "{code}\n{}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).expect("UTF-8")
 }
 
 /// Losses are numbers, in their order: 10 % comes behind 3.162 %.
-fn has_losses_in_order(text: &str) {
+fn assert_losses_in_order(text: &str) {
     let places: Vec<_> = ["0.001", "0.00316", "0.01", "0.0316", "0.1"]
         .iter()
         .map(|loss| {
@@ -90,13 +63,13 @@ fn has_losses_in_order(text: &str) {
 fn pandas_opens_results_as_the_page_says() {
     let python = python();
     if !can(&python, &["-c", "import pandas, pyarrow"]) {
-        return skip("pandas_opens_results_as_the_page_says", "no Python with pandas; scripts/setup python makes one");
+        return skip("no Python with pandas; scripts/setup python makes one");
     }
     let sweep = Sweep::run("pandas");
     let blocks = blocks("python");
     assert_eq!(blocks.len(), 2);
     let first = printed(&sweep, &python, "-c", &blocks[0]);
-    has_losses_in_order(&first);
+    assert_losses_in_order(&first);
     assert!(first.contains("gsnoop (paper)"), "{first}");
     let second = printed(&sweep, &python, "-c", &blocks[1]);
     assert!(second.contains("cwnd_bytes") && second.contains("[") && second.contains(" rows x 3 columns]"), "{second}");
@@ -107,7 +80,7 @@ fn duckdb_opens_results_as_the_page_says() {
     let python = python();
     let with_python = can(&python, &["-c", "import duckdb"]);
     if !with_python && !can(Path::new("duckdb"), &["-version"]) {
-        return skip("duckdb_opens_results_as_the_page_says", "no DuckDB; scripts/setup python makes one");
+        return skip("no DuckDB; scripts/setup python makes one");
     }
     let sweep = Sweep::run("duckdb");
     let [query] = &blocks("sql")[..] else { panic!("one block of SQL") };
@@ -116,16 +89,16 @@ fn duckdb_opens_results_as_the_page_says() {
     } else {
         printed(&sweep, Path::new("duckdb"), "-c", query)
     };
-    has_losses_in_order(&text);
+    assert_losses_in_order(&text);
 }
 
 #[test]
 fn r_opens_results_as_the_page_says() {
     let r = Path::new("Rscript");
     if !can(r, &["-e", "library(nanoparquet)"]) {
-        return skip("r_opens_results_as_the_page_says", "no R with the package nanoparquet");
+        return skip("no R with the package nanoparquet");
     }
     let sweep = Sweep::run("r");
     let [code] = &blocks("r")[..] else { panic!("one block of R") };
-    has_losses_in_order(&printed(&sweep, r, "-e", code));
+    assert_losses_in_order(&printed(&sweep, r, "-e", code));
 }

@@ -1,5 +1,6 @@
 //! A sweep that is interrupted or killed goes on where it was.
 
+use airtcp_test_support::Scratch;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -20,22 +21,6 @@ const SWEEP: [&str; 12] = [
     "--json",
     "--results",
 ];
-
-struct Scratch(PathBuf);
-
-impl Scratch {
-    fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("airtcp-interrupt-{name}-{}", std::process::id()));
-        std::fs::create_dir_all(&path).expect("a temporary directory");
-        Scratch(path)
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
 
 fn sweep(results: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_airtcp"));
@@ -74,26 +59,26 @@ fn text(bytes: &[u8]) -> String {
 #[test]
 fn ctrl_c_and_kill_cost_no_finished_run_and_change_no_byte() {
     let results = Scratch::new("bytes");
-    let whole = sweep(&results.0).output().expect("it runs");
+    let whole = sweep(results.path()).output().expect("it runs");
     assert!(whole.status.success(), "{}", text(&whole.stderr));
-    for entry in std::fs::read_dir(&results.0).unwrap() {
+    for entry in std::fs::read_dir(results.path()).unwrap() {
         std::fs::remove_dir_all(entry.unwrap().path()).unwrap();
     }
 
-    let interrupted = interrupt(&results.0, 5, "-INT");
+    let interrupted = interrupt(results.path(), 5, "-INT");
     assert_eq!(interrupted.status.code(), Some(130), "{}", text(&interrupted.stderr));
     assert_eq!(text(&interrupted.stdout), "", "half a result is none");
     assert!(text(&interrupted.stderr).contains("the same command continues"), "{}", text(&interrupted.stderr));
-    let killed = interrupt(&results.0, 5, "-KILL");
+    let killed = interrupt(results.path(), 5, "-KILL");
     assert_eq!(killed.status.code(), None);
     assert!(text(&killed.stderr).contains("continuing an interrupted sweep after"), "{}", text(&killed.stderr));
-    let earlier = kept(&results.0) - 1;
+    let earlier = kept(results.path()) - 1;
     assert!((10..100).contains(&earlier), "{earlier}");
 
-    let last = sweep(&results.0).output().expect("it runs");
+    let last = sweep(results.path()).output().expect("it runs");
     assert!(last.status.success(), "{}", text(&last.stderr));
     assert_eq!(text(&last.stdout), text(&whole.stdout));
-    assert_eq!(kept(&results.0), 0, "nothing is left of the interruption");
+    assert_eq!(kept(results.path()), 0, "nothing is left of the interruption");
     let summary: Value = serde_json::from_slice(&last.stdout).unwrap();
     let manifest = PathBuf::from(summary["directory"].as_str().unwrap()).join("manifest.json");
     let manifest: Value = serde_json::from_slice(&std::fs::read(manifest).unwrap()).unwrap();
@@ -104,9 +89,9 @@ fn ctrl_c_and_kill_cost_no_finished_run_and_change_no_byte() {
 #[test]
 fn sigterm_is_an_interruption_too_and_fresh_forgets_it() {
     let results = Scratch::new("fresh");
-    let interrupted = interrupt(&results.0, 3, "-TERM");
+    let interrupted = interrupt(results.path(), 3, "-TERM");
     assert_eq!(interrupted.status.code(), Some(130), "{}", text(&interrupted.stderr));
-    let fresh = sweep(&results.0).arg("--fresh").output().expect("it runs");
+    let fresh = sweep(results.path()).arg("--fresh").output().expect("it runs");
     assert!(fresh.status.success() && !text(&fresh.stderr).contains("continuing"), "{}", text(&fresh.stderr));
 }
 
@@ -114,10 +99,10 @@ fn sigterm_is_an_interruption_too_and_fresh_forgets_it() {
 fn sigterm_does_not_wait_for_a_long_run() {
     let results = Scratch::new("long");
     let mut command = Command::new(env!("CARGO_BIN_EXE_airtcp"));
-    command.args(["run", "demo", "--set", "duration=1000000s", "--results"]).arg(&results.0);
+    command.args(["run", "demo", "--set", "duration=1000000s", "--results"]).arg(results.path());
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
     // The journal is there once it listens.
-    while kept(&results.0) == 0 {
+    while kept(results.path()) == 0 {
         std::thread::sleep(Duration::from_millis(1));
     }
     let ended = end(child, "-TERM");

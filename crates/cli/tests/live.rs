@@ -1,33 +1,22 @@
 //! Kernel TCP in namespaces, driven by the command: needs root and TUN.
 
+use airtcp_test_support::{is_long, skip};
 use serde_json::Value;
-use std::io::Write;
 use std::process::{Command, Output};
 
 /// Says so where the harness counts what was skipped, and returns true.
-fn cannot_run(test: &str) -> bool {
+fn cannot_run() -> bool {
     let Err(reason) = airtcp_linux::testbed::check_available() else { return false };
-    skip(test, &reason.to_string());
+    skip(&reason.to_string());
     true
 }
 
-fn is_long() -> bool {
-    std::env::var_os("AIRTCP_TEST_LONG").is_some()
-}
-
-/// The same of a test that is in the long form only.
-fn cannot_run_now(test: &str) -> bool {
+/// The same of a test that only the long form runs.
+fn cannot_run_now() -> bool {
     if !is_long() {
-        skip(test, "only in the long form, make test-long");
+        skip("only in the long form, make test-long");
     }
-    !is_long() || cannot_run(test)
-}
-
-fn skip(test: &str, reason: &str) {
-    if let Some(path) = std::env::var_os("AIRTCP_SKIP_LOG") {
-        let log = std::fs::OpenOptions::new().append(true).create(true).open(path);
-        log.and_then(|mut log| writeln!(log, "{test}: {reason}")).expect("the log can be written");
-    }
+    !is_long() || cannot_run()
 }
 
 fn airtcp(arguments: &[&str]) -> Output {
@@ -40,7 +29,7 @@ fn text(output: &Output) -> String {
 
 #[test]
 fn live_one_lossy_cell_is_repaired_on_kernel_tcp() {
-    if cannot_run("live_one_lossy_cell_is_repaired_on_kernel_tcp") {
+    if cannot_run() {
         return;
     }
     let results = std::env::temp_dir().join(format!("airtcp-live-{}", std::process::id()));
@@ -72,12 +61,11 @@ fn live_one_lossy_cell_is_repaired_on_kernel_tcp() {
 
 #[test]
 fn live_newzag_is_loaded_for_a_run_counts_and_is_gone_after_it() {
-    let test = "live_newzag_is_loaded_for_a_run_counts_and_is_gone_after_it";
-    if cannot_run(test) {
+    if cannot_run() {
         return;
     }
     if airtcp_linux::bpf::is_available("newzag") || airtcp_linux::bpf::check(&airtcp_linux::bpf::PROGRAMS[0]).is_err() {
-        return skip(test, "newzag is loaded already, or cannot be loaded by this build and kernel");
+        return skip("newzag is loaded already, or cannot be loaded by this build and kernel");
     }
     let results = std::env::temp_dir().join(format!("airtcp-live-newzag-{}", std::process::id()));
     let sets = [
@@ -135,7 +123,7 @@ schemes.repair.kind = ["none", "arq"]
 
 #[test]
 fn live_what_is_not_tcp_is_measured_and_repaired() {
-    if cannot_run("live_what_is_not_tcp_is_measured_and_repaired") {
+    if cannot_run() {
         return;
     }
     let directory = std::env::temp_dir().join(format!("airtcp-live-not-tcp-{}", std::process::id()));
@@ -195,8 +183,7 @@ fn shares(summary: &Value, cell: usize) -> [f64; 2] {
 
 #[test]
 fn live_trunks_share_a_bottleneck_as_in_the_simulator() {
-    let test = "live_trunks_share_a_bottleneck_as_in_the_simulator";
-    if cannot_run(test) {
+    if cannot_run() {
         return;
     }
     let is_long = is_long();
@@ -240,7 +227,7 @@ fn live_trunks_share_a_bottleneck_as_in_the_simulator() {
 /// Bundler's experiment at a quarter of its rate, where a trunk finds its window within seconds.
 #[test]
 fn live_short_requests_pass_a_queue_that_a_trunk_has_moved() {
-    if cannot_run_now("live_short_requests_pass_a_queue_that_a_trunk_has_moved") {
+    if cannot_run_now() {
         return;
     }
     let results = std::env::temp_dir().join(format!("airtcp-live-bundler-{}", std::process::id()));
@@ -276,7 +263,7 @@ fn live_short_requests_pass_a_queue_that_a_trunk_has_moved() {
 
 #[test]
 fn live_a_greedy_stream_over_a_circuit_leaves_tcp_its_share() {
-    if cannot_run_now("live_a_greedy_stream_over_a_circuit_leaves_tcp_its_share") {
+    if cannot_run_now() {
         return;
     }
     let results = std::env::temp_dir().join(format!("airtcp-live-streaming-{}", std::process::id()));
@@ -303,7 +290,7 @@ fn live_a_greedy_stream_over_a_circuit_leaves_tcp_its_share() {
 
 #[test]
 fn live_two_connections_through_forwarders_have_the_simulators_goodput_over_bit_errors() {
-    if cannot_run("live_two_connections_through_forwarders_have_the_simulators_goodput_over_bit_errors") {
+    if cannot_run() {
         return;
     }
     let results = std::env::temp_dir().join(format!("airtcp-live-bit-errors-{}", std::process::id()));
@@ -327,7 +314,7 @@ fn live_two_connections_through_forwarders_have_the_simulators_goodput_over_bit_
 
 #[test]
 fn live_a_program_of_the_users_runs_on_a_host_and_reaches_another() {
-    if cannot_run("live_a_program_of_the_users_runs_on_a_host_and_reaches_another") {
+    if cannot_run() {
         return;
     }
     let script = "ping -c 1 -W 2 $AIRTCP_RECEIVER && sleep 0.3 && grep VmRSS /proc/$PPID/status && exit 7";

@@ -4,6 +4,7 @@ mod forwarder_support;
 
 use airtcp_core::Rng;
 use airtcp_linux::sys::clock;
+use airtcp_test_support::is_long;
 use forwarder_support::{
     FORBIDDEN, Fate, NAMED, Pair, REFUSED, Server, client, elapsed, has_leftovers, serve_one, turn, wait_for,
 };
@@ -24,10 +25,6 @@ const MEMORY_MAX: u64 = 256;
 const LATEST: Duration = Duration::from_secs(60);
 const STACK: usize = 128 << 10;
 
-fn is_long() -> bool {
-    std::env::var_os("AIRTCP_TEST_LONG").is_some()
-}
-
 /// Reads until it fails or ends; how.
 fn outcome(mut stream: &TcpStream) -> Result<(), ErrorKind> {
     stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
@@ -43,7 +40,7 @@ fn outcome(mut stream: &TcpStream) -> Result<(), ErrorKind> {
 
 #[test]
 fn live_applications_see_each_others_ends_and_resets_and_nobody_who_is_not_allowed() {
-    let Some(_turn) = turn("live_applications_see_each_others_ends_and_resets") else { return };
+    let Some(_turn) = turn() else { return };
     let pair = Pair::up(&[("rate", "50Mbit"), ("delay", "5ms"), ("loss", "1%")], "");
     let before = [0, 1].map(|end| pair.resources(end).1);
     let server = pair.serve();
@@ -90,7 +87,7 @@ fn live_applications_see_each_others_ends_and_resets_and_nobody_who_is_not_allow
 
 #[test]
 fn live_a_reader_that_stops_stops_the_writer_and_a_stopped_forwarder_delays_both() {
-    let Some(_turn) = turn("live_a_reader_that_stops_stops_the_writer") else { return };
+    let Some(_turn) = turn() else { return };
     let pair = Pair::up(&[("rate", "100Mbit"), ("delay", "2ms")], "memory = \"2MiB\"\nbuffer = \"512KiB\"");
     let server = pair.serve();
     let near = pair.connect(Pair::port(), 1).remove(0);
@@ -123,7 +120,7 @@ fn live_a_reader_that_stops_stops_the_writer_and_a_stopped_forwarder_delays_both
 
 #[test]
 fn live_a_peer_that_is_gone_is_given_up_after_the_silence_and_comes_back_as_another() {
-    let Some(_turn) = turn("live_a_peer_that_is_gone_is_given_up_after_the_silence") else { return };
+    let Some(_turn) = turn() else { return };
     let mut pair = Pair::up(&[("rate", "50Mbit"), ("delay", "5ms")], "silence = \"2s\"");
     let server = pair.serve();
     let near = pair.connect(Pair::port(), 1).remove(0);
@@ -253,7 +250,7 @@ fn goes_on(seed: u64, pair: &Pair, server: &Server, before: [usize; 2]) {
 
 #[test]
 fn live_a_forwarder_that_is_killed_leaves_whole_streams_and_errors_and_no_other_end() {
-    let Some(_turn) = turn("live_a_forwarder_that_is_killed_leaves_whole_streams_and_errors") else { return };
+    let Some(_turn) = turn() else { return };
     let (mut whole, mut broken) = (0, 0);
     let (seeds, connections, bytes, latest) =
         if is_long() { (20, 1000, 510_000, 60_000) } else { (1, 60, 100_000, 3_000) };
@@ -270,7 +267,7 @@ fn live_a_forwarder_that_is_killed_leaves_whole_streams_and_errors_and_no_other_
 
 #[test]
 fn live_idle_connections_cost_little_and_still_work() {
-    let Some(_turn) = turn("live_idle_connections_cost_little_and_still_work") else { return };
+    let Some(_turn) = turn() else { return };
     let count = if is_long() { 10_000 } else { 300 };
     airtcp_linux::sys::process::allow_open_files_up_to(2 * count as u64).unwrap();
     let pair = Pair::up(&[("rate", "100Mbit"), ("delay", "2ms")], "");
@@ -335,7 +332,7 @@ fn read_all(socket: &UdpSocket, most: u64) -> Vec<(usize, u64)> {
 
 #[test]
 fn live_a_stream_of_50_packets_a_second_arrives_and_a_greedy_sender_waits() {
-    let Some(_turn) = turn("live_a_stream_of_50_packets_a_second_arrives") else { return };
+    let Some(_turn) = turn() else { return };
     let pair = Pair::with(&[("rate", "4Mbit"), ("delay", "10ms"), ("queue", "30packets")], "", tails);
     let target = pair.on(1, || UdpSocket::bind(("0.0.0.0", STREAM_LEADS))).unwrap();
     let source = pair.on(0, || UdpSocket::bind("127.0.0.1:0")).unwrap();

@@ -3,6 +3,7 @@
 mod forwarder_support;
 
 use airtcp_linux::sys::clock;
+use airtcp_test_support::is_long;
 use forwarder_support::{Fate, Pair, Server, client, elapsed, serve_one, turn, wait_for};
 use socket2::{Domain, Protocol, Socket, Type};
 use std::io::Read;
@@ -30,10 +31,10 @@ fn transfer(pair: &Pair, server: &Server, seed: u64, bytes: u64, meanwhile: impl
 
 #[test]
 fn live_header_packets_that_are_all_lost_for_long_stop_a_stream_and_do_not_break_it() {
-    let Some(_turn) = turn("live_header_packets_that_are_all_lost_for_long") else { return };
+    let Some(_turn) = turn() else { return };
     let pair = Pair::up(&[("rate", "20Mbit"), ("delay", "5ms")], "silence = \"90s\"");
     let server = pair.serve();
-    let hole = if std::env::var_os("AIRTCP_TEST_LONG").is_some() { 60 } else { 3 };
+    let hole = if is_long() { 60 } else { 3 };
     let ends = transfer(&pair, &server, 1, 5_000_000, || {
         wait_for("the stream to begin", || pair.count(0, "virtual_bytes") > 500_000);
         pair.command(0, "nft", &[NO_HEADERS]);
@@ -52,7 +53,7 @@ fn live_header_packets_that_are_all_lost_for_long_stop_a_stream_and_do_not_break
 
 #[test]
 fn live_a_path_that_takes_only_shorter_packets_from_now_on_carries_the_stream_on() {
-    let Some(_turn) = turn("live_a_path_that_takes_only_shorter_packets_from_now_on") else { return };
+    let Some(_turn) = turn() else { return };
     let pair = Pair::up(&[("rate", "20Mbit"), ("delay", "5ms")], "");
     let server = pair.serve();
     let ends = transfer(&pair, &server, 2, 5_000_000, || {
@@ -68,7 +69,7 @@ fn live_a_path_that_takes_only_shorter_packets_from_now_on_carries_the_stream_on
 #[test]
 fn live_forged_and_replayed_datagrams_are_counted_and_change_nothing() {
     const SOME: usize = 300;
-    let Some(_turn) = turn("live_forged_and_replayed_datagrams") else { return };
+    let Some(_turn) = turn() else { return };
     let pair = Pair::up(&[("rate", "20Mbit"), ("delay", "5ms")], "");
     let server = pair.serve();
     let tap = pair.on(1, || raw_socket(Protocol::UDP));

@@ -8,6 +8,7 @@ use airtcp_linux::gateway::command::is_installed;
 use airtcp_linux::gateway::status;
 use airtcp_linux::sys::clock;
 use airtcp_linux::testbed::{Exec, Family, Program, Testbed, check_available};
+use airtcp_test_support::skip;
 use row_support::row;
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -63,22 +64,13 @@ impl Drop for Network {
     }
 }
 
-fn skip(test: &str, reason: &str) {
-    println!("skipped: {test}: {reason}");
-    if let Some(path) = std::env::var_os("AIRTCP_SKIP_LOG") {
-        let mut file = std::fs::File::options().append(true).create(true).open(path).unwrap();
-        writeln!(file, "{test}: {reason}").unwrap();
-    }
-}
-
 #[test]
 fn live_connections_are_taken_by_tproxy_and_both_ends_see_each_others_address() {
-    let test = "live_connections_are_taken_by_tproxy";
     if let Err(reason) = check_available() {
-        return skip(test, &reason.to_string());
+        return skip(&reason.to_string());
     }
     if !is_installed("nft") {
-        return skip(test, "the program 'nft' is missing; install the package 'nftables'");
+        return skip("the program 'nft' is missing; install the package 'nftables'");
     }
     let mut network = Network::up();
     for router in ["a", "b"] {

@@ -1,8 +1,10 @@
 //! `airtcp reproduce` as a user meets it.
 
+use airtcp_test_support::Scratch;
 use serde_json::Value;
 use std::path::PathBuf;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
 
 fn airtcp(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_airtcp")).args(arguments).env_remove("RUST_LOG").output().expect("it starts")
@@ -13,27 +15,32 @@ fn text(bytes: &[u8]) -> String {
 }
 
 /// A folder with the paper that `airtcp show paper --example` prints, changed by `edit`.
-struct Folder(PathBuf);
+struct Folder(Scratch);
 
 impl Folder {
     fn new(name: &str, edit: impl Fn(String) -> String) -> Self {
-        let path = std::env::temp_dir().join(format!("airtcp-reproduce-{name}-{}", std::process::id()));
-        std::fs::create_dir_all(&path).expect("a temporary directory");
+        let scratch = Scratch::new(&format!("reproduce-{name}"));
         let paper = edit(text(&airtcp(&["show", "paper", "--example"]).stdout));
-        std::fs::write(path.join("paper.toml"), paper).expect("it can be written");
-        Folder(path)
+        std::fs::write(scratch.path().join("paper.toml"), paper).expect("it can be written");
+        Folder(scratch)
+    }
+
+    fn command(&self, more: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_airtcp"));
+        command.args(["reproduce", self.0.text(), "--quick", "--results"]).arg(self.0.path().join("results"));
+        command.args(more).env_remove("RUST_LOG");
+        command
     }
 
     fn reproduce(&self, more: &[&str]) -> Output {
-        let folder = self.0.to_str().expect("UTF-8");
-        let results = format!("{folder}/results");
-        airtcp(&[&["reproduce", folder, "--quick", "--results", &results], more].concat())
+        self.command(more).output().expect("it starts")
     }
-}
 
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
+    /// What an interrupted reproduction left of its one experiment.
+    fn journal(&self) -> Option<PathBuf> {
+        let below = |path: PathBuf| std::fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.path());
+        let experiments = below(self.0.path().join("results")).flat_map(below);
+        experiments.map(|path| path.join(".sim.partial")).find(|path| path.exists())
     }
 }
 
@@ -60,7 +67,7 @@ fn the_report_of_a_paper_can_be_written_again_and_its_experiments_stand_beside_o
     std::fs::remove_file(&report).unwrap();
     assert_eq!(text(&airtcp(&["report", &results]).stdout).trim_end(), report);
     assert!(std::fs::read(&report).unwrap() == first, "the same page");
-    let both = folder.0.join("both.html");
+    let both = folder.0.path().join("both.html");
     let output = airtcp(&["report", &results, &results, "--output", both.to_str().unwrap()]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
 }
@@ -101,6 +108,30 @@ fn the_control_fails_and_names_a_comparative_claim_that_holds_without_the_scheme
     let output = vacuous.reproduce(&["--control"]);
     assert_eq!(output.status.code(), Some(1));
     assert!(text(&output.stderr).contains("GSN-C1"), "{}", text(&output.stderr));
+}
+
+#[test]
+fn runs_of_another_build_are_bad_input_until_one_says_what_to_do() {
+    let many = |paper: String| paper.replace("runs = 2\nduration = \"5s\"", "runs = 50\nduration = \"60s\"");
+    let folder = Folder::new("build", many);
+    let mut child = folder.command(&["--threads", "1"]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let journal = loop {
+        assert!(child.try_wait().unwrap().is_none(), "it ended before a run was kept");
+        std::thread::sleep(Duration::from_millis(10));
+        let kept = folder.journal().filter(|path| std::fs::read_to_string(path).unwrap().lines().count() > 1);
+        if let Some(path) = kept {
+            break path;
+        }
+    };
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let kept = std::fs::read_to_string(&journal).unwrap();
+    let build = concat!("\"build\":\"", env!("CARGO_PKG_VERSION"), " ");
+    assert!(kept.contains(build));
+    std::fs::write(&journal, kept.replacen(build, "\"build\":\"0.0.9 ", 1)).unwrap();
+    let output = folder.reproduce(&[]);
+    assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("--resume uses them, --fresh drops them"), "{}", text(&output.stderr));
 }
 
 #[test]

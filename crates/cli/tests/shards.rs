@@ -1,8 +1,7 @@
 //! A sweep shared by several processes, one of them killed, leaves the bytes that one process leaves; and so do the scripts
 //! for clusters.
 
-use std::fs::OpenOptions;
-use std::io::Write;
+use airtcp_test_support::{Scratch, is_long, python, skip};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::OnceLock;
@@ -24,19 +23,21 @@ const SWEEP: [&str; 11] = [
     "results",
 ];
 
-/// A directory of one test's own, gone at its end.
-struct Scratch(PathBuf);
+/// Where the processes of one test leave their results.
+struct Place(Scratch);
 
-impl Scratch {
-    fn new(name: &str) -> Scratch {
-        let path = std::env::temp_dir().join(format!("airtcp-shards-{name}-{}", std::process::id()));
-        std::fs::create_dir_all(&path).expect("a temporary directory");
-        Scratch(path)
+impl Place {
+    fn new(name: &str) -> Place {
+        Place(Scratch::new(&format!("shards-{name}")))
+    }
+
+    fn path(&self) -> &Path {
+        self.0.path()
     }
 
     fn command(&self, program: impl AsRef<Path>, arguments: &[&str]) -> Command {
         let mut command = Command::new(program.as_ref());
-        command.args(arguments).current_dir(&self.0).env_remove("RUST_LOG");
+        command.args(arguments).current_dir(self.path()).env_remove("RUST_LOG");
         command
     }
 
@@ -46,7 +47,7 @@ impl Scratch {
 
     /// The results of the one scenario here.
     fn home(&self) -> PathBuf {
-        std::fs::read_dir(self.0.join("results")).unwrap().next().expect("results").unwrap().path()
+        std::fs::read_dir(self.path().join("results")).unwrap().next().expect("results").unwrap().path()
     }
 
     /// Every file of the simulator but the manifest, by its name.
@@ -64,7 +65,8 @@ impl Scratch {
     fn wait_for_runs(&self, part: &str, count: usize, child: &mut Child) {
         for _ in 0..12_000 {
             let kept = |path: PathBuf| std::fs::read_to_string(path).map_or(0, |text| text.lines().count());
-            let found = walk(&self.0.join("results")).into_iter().filter(|path| path.to_string_lossy().contains(part));
+            let found =
+                walk(&self.path().join("results")).into_iter().filter(|path| path.to_string_lossy().contains(part));
             if found.map(kept).any(|lines| lines > count) {
                 return;
             }
@@ -72,12 +74,6 @@ impl Scratch {
             std::thread::sleep(Duration::from_millis(10));
         }
         panic!("{count} runs take longer than two minutes");
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
     }
 }
 
@@ -99,80 +95,81 @@ fn run(more: &[&'static str]) -> Vec<&'static str> {
 fn alone() -> &'static [(String, Vec<u8>)] {
     static ALONE: OnceLock<Vec<(String, Vec<u8>)>> = OnceLock::new();
     ALONE.get_or_init(|| {
-        let scratch = Scratch::new("alone");
-        let output = scratch.airtcp(&run(&[]));
+        let place = Place::new("alone");
+        let output = place.airtcp(&run(&[]));
         assert!(output.status.success(), "{}", stderr(&output));
-        scratch.files()
+        place.files()
     })
 }
 
 #[test]
 fn a_killed_shard_goes_on_and_the_merge_is_what_one_process_leaves() {
-    let scratch = Scratch::new("killed");
+    let place = Place::new("killed");
     let mut child =
-        scratch.command(AIRTCP, &run(&["--shard", "1/2", "--threads", "1"])).stdout(Stdio::null()).spawn().unwrap();
-    scratch.wait_for_runs("sim-1-of-2", 2, &mut child);
+        place.command(AIRTCP, &run(&["--shard", "1/2", "--threads", "1"])).stdout(Stdio::null()).spawn().unwrap();
+    place.wait_for_runs("sim-1-of-2", 2, &mut child);
     child.kill().unwrap();
     child.wait().unwrap();
-    let second = scratch.airtcp(&run(&["--shard", "2/2"]));
+    let second = place.airtcp(&run(&["--shard", "2/2"]));
     assert!(String::from_utf8_lossy(&second.stdout).contains("6 runs are in results/demo-"), "{}", stderr(&second));
-    let home = scratch.home();
-    let home = home.strip_prefix(&scratch.0).unwrap().to_str().unwrap();
-    let early = scratch.airtcp(&["merge", home]);
+    let home = place.home();
+    let home = home.strip_prefix(place.path()).unwrap().to_str().unwrap();
+    let early = place.airtcp(&["merge", home]);
     assert_eq!(early.status.code(), Some(1));
     assert!(stderr(&early).contains("missing: of shard 1/2"), "{}", stderr(&early));
-    assert!(scratch.airtcp(&run(&["--shard", "1/2"])).status.success());
-    let merged = scratch.airtcp(&["merge", home]);
+    assert!(place.airtcp(&run(&["--shard", "1/2"])).status.success());
+    let merged = place.airtcp(&["merge", home]);
     assert!(merged.status.success(), "{}", stderr(&merged));
     assert!(String::from_utf8_lossy(&merged.stdout).contains("gsnoop"), "the table is printed");
-    assert!(scratch.files() == alone());
-    assert!(scratch.home().join("report.html").exists());
+    assert!(place.files() == alone());
+    assert!(place.home().join("report.html").exists());
 }
 
 #[test]
 fn runs_of_another_build_are_refused_until_one_says_what_to_do() {
-    let scratch = Scratch::new("build");
-    let mut child = scratch.command(AIRTCP, &run(&["--threads", "1"])).stdout(Stdio::null()).spawn().unwrap();
-    scratch.wait_for_runs(".sim.partial", 1, &mut child);
+    let place = Place::new("build");
+    let mut child = place.command(AIRTCP, &run(&["--threads", "1"])).stdout(Stdio::null()).spawn().unwrap();
+    place.wait_for_runs(".sim.partial", 1, &mut child);
     child.kill().unwrap();
     child.wait().unwrap();
-    let journal = scratch.home().join(".sim.partial");
+    let journal = place.home().join(".sim.partial");
     let kept = std::fs::read_to_string(&journal).unwrap();
     let version = format!("\"build\":\"{} ", env!("CARGO_PKG_VERSION"));
     assert!(kept.contains(&version));
     std::fs::write(&journal, kept.replacen(&version, "\"build\":\"0.0.9 ", 1)).unwrap();
-    let refused = scratch.airtcp(&run(&[]));
+    let refused = place.airtcp(&run(&[]));
     assert_eq!(refused.status.code(), Some(2), "{}", stderr(&refused));
     assert!(stderr(&refused).contains("--resume uses them, --fresh drops them"), "{}", stderr(&refused));
-    let resumed = scratch.airtcp(&run(&["--resume"]));
+    let resumed = place.airtcp(&run(&["--resume"]));
     assert!(stderr(&resumed).contains("continuing an interrupted sweep"), "{}", stderr(&resumed));
-    let manifest = std::fs::read_to_string(scratch.home().join("sim/manifest.json")).unwrap();
+    let manifest = std::fs::read_to_string(place.home().join("sim/manifest.json")).unwrap();
     assert!(manifest.contains("\"0.0.9 ") && manifest.matches(env!("CARGO_PKG_VERSION")).count() >= 2, "{manifest}");
 }
 
 #[test]
 fn nonsense_about_shards_is_bad_input() {
-    let scratch = Scratch::new("nonsense");
+    let place = Place::new("nonsense");
     for (arguments, sentence) in [
         (vec!["run", "demo", "--shard", "3/2"], "2/8 is the second of eight shards"),
         (vec!["run", "demo", "--shard", "1/2", "--json"], "cannot be used with"),
         (vec!["run", "demo", "--emit", "torque"], "possible values: slurm, hyperqueue, dask"),
+        (vec!["run", "demo", "--emit", "slurm", "--resume"], "cannot be used with"),
         (vec!["run", "demo", "--tasks", "3"], "--emit"),
         (vec!["merge"], "DIR"),
         (vec!["merge", "."], "no shards here"),
         (vec!["merge", "nowhere"], "cannot read nowhere"),
     ] {
-        let output = scratch.airtcp(&arguments);
+        let output = place.airtcp(&arguments);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}: {}", stderr(&output));
         assert!(stderr(&output).contains(sentence), "{arguments:?}: {}", stderr(&output));
     }
 }
 
 /// Writes the script for an engine.
-fn emit(scratch: &Scratch, engine: &'static str) -> PathBuf {
-    let output = scratch.airtcp(&run(&["--emit", engine, "--tasks", "3"]));
+fn emit(place: &Place, engine: &'static str) -> PathBuf {
+    let output = place.airtcp(&run(&["--emit", engine, "--tasks", "3"]));
     assert!(output.status.success(), "{}", stderr(&output));
-    let path = scratch.0.join(engine);
+    let path = place.path().join(engine);
     std::fs::write(&path, &output.stdout).unwrap();
     path
 }
@@ -199,34 +196,15 @@ echo "7;cluster"
 
 #[test]
 fn the_script_for_slurm_leaves_what_one_process_leaves() {
-    let scratch = Scratch::new("slurm");
-    let script = emit(&scratch, "slurm");
-    std::fs::create_dir(scratch.0.join("bin")).unwrap();
-    std::fs::write(scratch.0.join("bin/sbatch"), SBATCH).unwrap();
-    let path = format!("{}:{}", scratch.0.join("bin").display(), std::env::var("PATH").unwrap());
-    assert!(Command::new("chmod").args(["+x"]).arg(scratch.0.join("bin/sbatch")).status().unwrap().success());
+    let place = Place::new("slurm");
+    let script = emit(&place, "slurm");
+    std::fs::create_dir(place.path().join("bin")).unwrap();
+    std::fs::write(place.path().join("bin/sbatch"), SBATCH).unwrap();
+    let path = format!("{}:{}", place.path().join("bin").display(), std::env::var("PATH").unwrap());
+    assert!(Command::new("chmod").args(["+x"]).arg(place.path().join("bin/sbatch")).status().unwrap().success());
     let output = Command::new("sh").arg(script).env("PATH", path).current_dir("/").output().unwrap();
     assert!(output.status.success(), "{}", stderr(&output));
-    assert!(scratch.files() == alone());
-}
-
-/// `AIRTCP_PYTHON`, else what `scripts/setup python` made, else the system's.
-fn python() -> PathBuf {
-    let made = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/venv/bin/python");
-    match std::env::var_os("AIRTCP_PYTHON") {
-        Some(path) => path.into(),
-        None if made.exists() => made,
-        None => "python3".into(),
-    }
-}
-
-fn skip(test: &str, reason: &str) {
-    eprintln!("skipped: {test}: {reason}");
-    if let Some(path) = std::env::var_os("AIRTCP_SKIP_LOG") {
-        let mut file = OpenOptions::new().append(true).create(true).open(path).expect("the skip log");
-        // At once: others write beside it.
-        file.write_all(format!("{test}: {reason}\n").as_bytes()).expect("the skip log");
-    }
+    assert!(place.files() == alone());
 }
 
 /// Processes of a cluster, killed at the end.
@@ -252,21 +230,20 @@ impl Drop for Cluster {
 
 #[test]
 fn a_dask_cluster_that_loses_a_worker_leaves_what_one_process_leaves() {
-    let test = "a_dask_cluster_that_loses_a_worker_leaves_what_one_process_leaves";
     let python = python();
-    if std::env::var_os("AIRTCP_TEST_LONG").is_none() {
-        return skip(test, "make test-long runs it");
+    if !is_long() {
+        return skip("make test-long runs it");
     }
     if !Command::new(&python).args(["-c", "import distributed"]).output().is_ok_and(|output| output.status.success()) {
-        return skip(test, "no Python with dask.distributed; scripts/setup python makes one");
+        return skip("no Python with dask.distributed; scripts/setup python makes one");
     }
-    let scratch = Scratch::new("dask");
-    let script = emit(&scratch, "dask");
+    let place = Place::new("dask");
+    let script = emit(&place, "dask");
     let mut cluster = Cluster(Vec::new());
-    let file = scratch.0.join("scheduler.json");
+    let file = place.path().join("scheduler.json");
     let file = file.to_str().unwrap();
     let scheduler = ["-m", "distributed.cli.dask_scheduler", "--port", "0", "--scheduler-file", file, "--no-dashboard"];
-    cluster.start(&mut scratch.command(&python, &scheduler));
+    cluster.start(&mut place.command(&python, &scheduler));
     let worker = [
         "-m",
         "distributed.cli.dask_worker",
@@ -277,41 +254,40 @@ fn a_dask_cluster_that_loses_a_worker_leaves_what_one_process_leaves() {
         "--scheduler-file",
         file,
     ];
-    let first = cluster.start(&mut scratch.command(&python, &worker));
-    cluster.start(&mut scratch.command(&python, &worker));
+    let first = cluster.start(&mut place.command(&python, &worker));
+    cluster.start(&mut place.command(&python, &worker));
     let address = format!("import json; print(json.load(open({file:?}))['address'])");
     let address = (0..600)
         .find_map(|_| {
             std::thread::sleep(Duration::from_millis(100));
-            let output = scratch.command(&python, &["-c", &address]).output().unwrap();
+            let output = place.command(&python, &["-c", &address]).output().unwrap();
             output.status.success().then(|| String::from_utf8(output.stdout).unwrap().trim().to_owned())
         })
         .expect("a scheduler within a minute");
     let mut program =
-        scratch.command(&python, &[script.to_str().unwrap(), &address]).stdout(Stdio::null()).spawn().unwrap();
-    scratch.wait_for_runs(".jsonl", 1, &mut program);
+        place.command(&python, &[script.to_str().unwrap(), &address]).stdout(Stdio::null()).spawn().unwrap();
+    place.wait_for_runs(".jsonl", 1, &mut program);
     cluster.kill(first);
     assert!(program.wait().unwrap().success());
-    assert!(scratch.files() == alone());
+    assert!(place.files() == alone());
 }
 
 #[test]
 fn a_hyperqueue_cluster_that_loses_a_worker_leaves_what_one_process_leaves() {
-    let test = "a_hyperqueue_cluster_that_loses_a_worker_leaves_what_one_process_leaves";
-    if std::env::var_os("AIRTCP_TEST_LONG").is_none() {
-        return skip(test, "make test-long runs it");
+    if !is_long() {
+        return skip("make test-long runs it");
     }
     let beside = python().parent().map(|directory| directory.join("hq")).filter(|path| path.exists());
     let hq = beside.unwrap_or_else(|| "hq".into());
     if !Command::new(&hq).arg("--version").output().is_ok_and(|output| output.status.success()) {
-        return skip(test, "no HyperQueue (hq); scripts/setup python brings it");
+        return skip("no HyperQueue (hq); scripts/setup python brings it");
     }
-    let scratch = Scratch::new("hq");
-    let script = emit(&scratch, "hyperqueue");
+    let place = Place::new("hq");
+    let script = emit(&place, "hyperqueue");
     let mut cluster = Cluster(Vec::new());
     let here = |arguments: &[&str]| {
-        let mut command = scratch.command(&hq, arguments);
-        command.env("HQ_SERVER_DIR", scratch.0.join("server"));
+        let mut command = place.command(&hq, arguments);
+        command.env("HQ_SERVER_DIR", place.path().join("server"));
         command
     };
     cluster.start(&mut here(&["server", "start"]));
@@ -326,11 +302,11 @@ fn a_hyperqueue_cluster_that_loses_a_worker_leaves_what_one_process_leaves() {
         Some(directory) => format!("{}:{}", directory.display(), std::env::var("PATH").unwrap()),
         None => std::env::var("PATH").unwrap(),
     };
-    let mut program = scratch.command("sh", &[script.to_str().unwrap()]);
-    program.env("HQ_SERVER_DIR", scratch.0.join("server")).env("PATH", path).stdout(Stdio::null());
+    let mut program = place.command("sh", &[script.to_str().unwrap()]);
+    program.env("HQ_SERVER_DIR", place.path().join("server")).env("PATH", path).stdout(Stdio::null());
     let mut program = program.spawn().unwrap();
-    scratch.wait_for_runs(".jsonl", 1, &mut program);
+    place.wait_for_runs(".jsonl", 1, &mut program);
     cluster.kill(first);
     assert!(program.wait().unwrap().success());
-    assert!(scratch.files() == alone());
+    assert!(place.files() == alone());
 }

@@ -8,8 +8,8 @@ use airtcp_linux::gateway::command::is_installed;
 use airtcp_linux::gateway::status::{self, Status};
 use airtcp_linux::testbed::{Exec, Family, Program, Testbed, check_available};
 use airtcp_linux::traffic::{self, FlowSpec, Outcome};
+use airtcp_test_support::skip;
 use row_support::row;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 const README: &str = include_str!("../../../README.md");
@@ -119,14 +119,14 @@ impl Home {
         status::query(Path::new(&self.etc(router)), "wlan0").ok()
     }
 
-    fn wait_until_both_divert(&self) {
-        let diverts = |router: &&str| self.status(router).is_some_and(|status| status.diverting);
-        let up = (0..200).any(|_| {
+    /// Waits until the status of a router's gateway is as wanted.
+    fn wait_for(&self, router: &str, what: &str, wanted: impl Fn(&Status) -> bool) {
+        let is_so = (0..500).any(|_| {
             std::thread::sleep(std::time::Duration::from_millis(20));
-            ["a", "b"].iter().all(diverts)
+            self.status(router).is_some_and(|status| wanted(&status))
         });
-        let log = |router: &str| std::fs::read_to_string(self.directory.join(router).join("log")).unwrap_or_default();
-        assert!(up, "{}{}", log("a"), log("b"));
+        let log = std::fs::read_to_string(self.directory.join(router).join("log")).unwrap_or_default();
+        assert!(is_so, "waited in vain for {what}: {log}");
     }
 
     /// Seconds that a file takes from laptop to server, through both masquerades.
@@ -156,25 +156,20 @@ impl Drop for Home {
     }
 }
 
-/// Why a test cannot run here, told to who counts such tests.
-fn is_skipped(test: &str) -> bool {
-    let reason = match (check_available(), is_installed("nft")) {
-        (Err(why), _) => Some(why.to_string()),
-        (Ok(()), has_nft) => (!has_nft).then(|| "the program 'nft' is missing".to_owned()),
+/// True where a test cannot run, and tells why.
+fn is_skipped() -> bool {
+    let reason = match check_available() {
+        Err(why) => why.to_string(),
+        Ok(()) if is_installed("nft") => return false,
+        Ok(()) => "the program 'nft' is missing; install the package 'nftables'".to_owned(),
     };
-    if let Some(reason) = reason {
-        if let Some(path) = std::env::var_os("AIRTCP_SKIP_LOG") {
-            let mut log = std::fs::File::options().append(true).create(true).open(path).expect("the log");
-            writeln!(log, "{test}: {reason}").expect("the log can be written");
-        }
-        return true;
-    }
-    false
+    skip(&reason);
+    true
 }
 
 #[test]
 fn live_the_section_on_two_routers_is_true_on_home_routers_that_masquerade() {
-    if is_skipped("live_the_section_on_two_routers_is_true_on_home_routers_that_masquerade") {
+    if is_skipped() {
         return;
     }
     let home = Home::new();
@@ -197,7 +192,7 @@ fn live_the_section_on_two_routers_is_true_on_home_routers_that_masquerade() {
     assert!(!alone.diverting && alone.link_packets.values().all(|count| *count == 0), "{alone:?}");
 
     let mut b = home.start("b", commands);
-    home.wait_until_both_divert();
+    ["a", "b"].iter().for_each(|router| home.wait_for(router, "packets to be taken", |status| status.diverting));
     let helped = home.upload(1, FILE_BYTES);
     println!("{FILE_BYTES} bytes at 2 % loss through two masquerades: plain {plain:.2} s, with gateways {helped:.2} s");
     assert!(helped * 1.5 < plain, "plain {plain}, with gateways {helped}");
@@ -214,7 +209,7 @@ fn live_the_section_on_two_routers_is_true_on_home_routers_that_masquerade() {
 
 #[test]
 fn live_a_gateway_is_changed_by_command_while_it_runs() {
-    if is_skipped("live_a_gateway_is_changed_by_command_while_it_runs") {
+    if is_skipped() {
         return;
     }
     let home = Home::new();
@@ -227,15 +222,7 @@ fn live_a_gateway_is_changed_by_command_while_it_runs() {
     let log = home.directory.join("a/log");
     let exec = Exec::new(env!("CARGO_BIN_EXE_airtcpd")).args(["gateway", &file, "--log", "json"]).log(&log);
     let mut daemon = home.testbed.start("a", &exec).expect("it starts");
-    let answers = || {
-        (0..500).any(|_| {
-            home.status("a").is_some() || {
-                std::thread::sleep(std::time::Duration::from_millis(20));
-                false
-            }
-        })
-    };
-    assert!(answers(), "{}", std::fs::read_to_string(&log).unwrap_or_default());
+    home.wait_for("a", "an answer", |_| true);
     let airtcpd = |words: &[&str]| home.run("a", env!("CARGO_BIN_EXE_airtcpd"), words);
     let reload = |text: &str| {
         std::fs::write(&file, text).expect("a file");
@@ -262,6 +249,7 @@ fn live_a_gateway_is_changed_by_command_while_it_runs() {
     assert!(metrics.contains("airtcp_reloads_refused_total{gateway=\"wlan0\"} 2\n"), "{metrics}");
     // SIGHUP by hand ends nothing either.
     daemon.signal(1).expect("it runs");
+    home.wait_for("a", "the fifth reload", |status| status.reloads.asked == 5);
     let (code, page) = airtcpd(&["status", "--run-directory", &etc]);
     assert!(code == Some(0) && page.contains("wlan0") && page.contains("not in reach"), "{page}");
 

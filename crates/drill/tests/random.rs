@@ -21,7 +21,7 @@ fn on_ours(trace: &Trace, host: Host) -> Result<(), String> {
 
 #[test]
 fn live_the_kernel_does_what_our_sender_did_under_random_faults() {
-    if !can_run("live_the_kernel_does_what_our_sender_did_under_random_faults") {
+    if !can_run() {
         return;
     }
     let outcomes = compare_all(1..1 + KERNEL.0, AT_ONCE, |_| {}).unwrap();

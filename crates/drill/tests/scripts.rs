@@ -25,7 +25,7 @@ fn our_tcp_does_to_the_microsecond_what_the_scripts_say() {
 
 #[test]
 fn live_the_kernel_does_what_the_scripts_say() {
-    if !can_run("live_the_kernel_does_what_the_scripts_say") {
+    if !can_run() {
         return;
     }
     let scripts = collection::read(&collection::kept()).unwrap();

@@ -1,6 +1,6 @@
 //! An interrupted reproduction goes on where it was and ends with the verdicts of an uninterrupted one.
 
-use crate::common::{CATALOGUE, DEMO};
+use crate::common::{CATALOGUE, DEMO, Scratch};
 use airtcp_experiment::paper::resume::Journals;
 use airtcp_experiment::paper::{Mode, PaperFile, Plan, TestRuns, Worlds, output};
 use airtcp_experiment::results::{Earlier, JournalError, RunOptions};
@@ -39,22 +39,6 @@ impl World for MadeUp {
     }
 }
 
-struct Scratch(PathBuf);
-
-impl Scratch {
-    fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("airtcp-paper-resume-{name}-{}", std::process::id()));
-        std::fs::create_dir_all(&path).expect("a temporary directory");
-        Scratch(path)
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
 fn plan(text: &str) -> Plan {
     let source = Source { file: "paper.toml".into(), text: text.into() };
     let open = |name: &str| -> Result<Source, ScenarioError> { Ok(Source { file: name.into(), text: DEMO.into() }) };
@@ -81,19 +65,19 @@ fn wherever_it_was_interrupted_it_ends_alike_and_runs_nothing_twice() {
     let plan = plan(PAPER);
     assert!(plan.sweeps().iter().any(|sweep| sweep.branch.is_some()), "variants are part of this");
     let all = plan.runs() as usize;
-    let (expected, runs) = go_on(&scratch.0, &plan);
+    let (expected, runs) = go_on(scratch.path(), &plan);
     assert_eq!(runs, all);
     let plain = plan.run(Worlds(&[&MadeUp::default()]), OPTIONS, &mut ());
     assert_eq!(output::to_text(&output::claims(&plain, "there")), expected);
     for limit in [1, all / 3, all / 2, all - 1] {
         let world = MadeUp { limit, ..MadeUp::default() };
-        let mut journals = open(&scratch.0, &plan);
+        let mut journals = open(scratch.path(), &plan);
         assert!(journals.run(Worlds(&[&world]), OPTIONS, &world.stop, &mut ()).is_none(), "stopped after {limit}");
         assert_eq!(journals.runs(), limit);
         drop(journals);
-        assert_eq!(go_on(&scratch.0, &plan), (expected.clone(), all - limit));
+        assert_eq!(go_on(scratch.path(), &plan), (expected.clone(), all - limit));
     }
-    let left: Vec<_> = walk(&scratch.0);
+    let left: Vec<_> = walk(scratch.path());
     assert!(left.iter().all(|path| path.is_dir()), "no journal is left: {left:?}");
 }
 
@@ -107,18 +91,18 @@ fn a_paper_whose_claims_changed_begins_anew() {
     let scratch = Scratch::new("changed");
     let first = plan(PAPER);
     let world = MadeUp { limit: 3, ..MadeUp::default() };
-    assert!(open(&scratch.0, &first).run(Worlds(&[&world]), OPTIONS, &world.stop, &mut ()).is_none());
+    assert!(open(scratch.path(), &first).run(Worlds(&[&world]), OPTIONS, &world.stop, &mut ()).is_none());
     let changed = plan(&PAPER.replacen("at_least = 1.9", "at_least = 1.8", 1));
     assert_ne!(first.paper.hash, changed.paper.hash);
-    assert_eq!(open(&scratch.0, &changed).resumed(), 0);
-    assert_eq!(open(&scratch.0, &first).resumed(), 3);
+    assert_eq!(open(scratch.path(), &changed).resumed(), 0);
+    assert_eq!(open(scratch.path(), &first).resumed(), 3);
 }
 
 #[test]
 fn two_at_a_time_are_refused() {
     let scratch = Scratch::new("busy");
     let plan = plan(PAPER);
-    let _first = open(&scratch.0, &plan);
-    let second = Journals::open(&scratch.0, &plan, Worlds(&[&MadeUp::default()]), "a build", Earlier::Resume);
+    let _first = open(scratch.path(), &plan);
+    let second = Journals::open(scratch.path(), &plan, Worlds(&[&MadeUp::default()]), "a build", Earlier::Resume);
     assert!(matches!(second.err(), Some(JournalError::Busy(_))));
 }

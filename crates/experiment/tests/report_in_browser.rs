@@ -64,7 +64,7 @@ struct Shown {
 
 fn show(test: &str, html: &str) -> Option<Shown> {
     let Some(program) = browser::find() else {
-        skip(test, "no Chromium is installed");
+        skip("no Chromium is installed");
         return None;
     };
     let directory = Scratch::new(&format!("report-{test}"));

@@ -1,6 +1,6 @@
 //! Interrupted sweeps go on where they were and end with the bytes of an uninterrupted one.
 
-use crate::common::{DEMO, MadeUp, demo_with, read};
+use crate::common::{DEMO, MadeUp, Scratch, demo_with, read};
 use airtcp_experiment::results::series::Series;
 use airtcp_experiment::results::summary::{self, Summary};
 use airtcp_experiment::results::{self, Earlier, Interruptible, Journal, JournalError, Opening, Results, RunOptions};
@@ -14,25 +14,8 @@ const SHORT: [&str; 5] =
     ["duration=3s", "warmup=1s", "runs=3", "flows.bulk.controller=cubic", "vary.links.air.loss=[\"0%\", \"5%\"]"];
 const RUNS: usize = 12;
 
-/// A directory of one test, removed at its end.
-struct Scratch(PathBuf);
-
-impl Scratch {
-    fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("airtcp-resume-{name}-{}", std::process::id()));
-        std::fs::create_dir_all(&path).expect("a temporary directory");
-        Scratch(path)
-    }
-
-    fn file(&self, scenario: &Scenario) -> PathBuf {
-        self.0.join(format!("{}-{}", scenario.name, scenario.hash)).join(".sim.partial")
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
+fn file(root: &Scratch, scenario: &Scenario) -> PathBuf {
+    results::directory::of_scenario(root.path(), scenario).join(".sim.partial")
 }
 
 /// The simulator, which counts its runs and interrupts the sweep after so many.
@@ -86,11 +69,11 @@ fn uninterrupted(scenario: &Scenario) -> [String; 2] {
 fn a_sweep_interrupted_twice_ends_with_the_same_bytes_and_runs_nothing_twice() {
     let root = Scratch::new("twice");
     let scenario = read(DEMO, &SHORT).unwrap();
-    let (first, made) = go_on(&root.0, &scenario, 4);
+    let (first, made) = go_on(root.path(), &scenario, 4);
     assert!(!first.is_complete());
-    let (second, made_again) = go_on(&root.0, &scenario, 3);
+    let (second, made_again) = go_on(root.path(), &scenario, 3);
     assert!(!second.is_complete());
-    let (last, made_last) = go_on(&root.0, &scenario, RUNS);
+    let (last, made_last) = go_on(root.path(), &scenario, RUNS);
     assert!(last.is_complete());
     assert_eq!(made + made_again + made_last, RUNS);
     assert!(made >= 4 && made_again >= 3 && made_last > 0, "{made} {made_again} {made_last}");
@@ -101,11 +84,11 @@ fn a_sweep_interrupted_twice_ends_with_the_same_bytes_and_runs_nothing_twice() {
 fn a_line_torn_by_a_killed_process_is_dropped_and_its_run_made_again() {
     let root = Scratch::new("torn");
     let scenario = read(DEMO, &SHORT).unwrap();
-    let (_, made) = go_on(&root.0, &scenario, 5);
-    let file = root.file(&scenario);
+    let (_, made) = go_on(root.path(), &scenario, 5);
+    let file = file(&root, &scenario);
     let length = std::fs::metadata(&file).unwrap().len();
     std::fs::OpenOptions::new().write(true).open(&file).unwrap().set_len(length - 7).unwrap();
-    let (results, made_again) = go_on(&root.0, &scenario, RUNS);
+    let (results, made_again) = go_on(root.path(), &scenario, RUNS);
     assert_eq!(made + made_again, RUNS + 1);
     assert_eq!(texts(&results), uninterrupted(&scenario));
     let whole = std::fs::read_to_string(&file).unwrap();
@@ -116,23 +99,23 @@ fn a_line_torn_by_a_killed_process_is_dropped_and_its_run_made_again() {
 fn a_damaged_line_costs_its_own_run_only() {
     let root = Scratch::new("damaged");
     let scenario = read(DEMO, &SHORT).unwrap();
-    let (_, made) = go_on(&root.0, &scenario, 5);
-    let file = root.file(&scenario);
+    let (_, made) = go_on(root.path(), &scenario, 5);
+    let file = file(&root, &scenario);
     let text = std::fs::read_to_string(&file).unwrap().replacen("{\"cell\":0,\"run\":1,", "{\"cell\":0,\"run\":x,", 1);
     std::fs::write(&file, text).unwrap();
-    assert_eq!(open(&root.0, &scenario).resumed(), made - 1);
+    assert_eq!(open(root.path(), &scenario).resumed(), made - 1);
 }
 
 #[test]
 fn runs_of_another_scenario_are_not_mixed_in() {
     let root = Scratch::new("other");
     let scenario = read(DEMO, &SHORT).unwrap();
-    let (_, made) = go_on(&root.0, &scenario, 5);
-    assert_eq!(open(&root.0, &scenario).resumed(), made);
+    let (_, made) = go_on(root.path(), &scenario, 5);
+    assert_eq!(open(root.path(), &scenario).resumed(), made);
     let mut forged = scenario.clone();
     // As if two scenarios had the same hash.
     forged.resolved = forged.resolved.replacen("10Mbit", "11Mbit", 1);
-    let journal = open(&root.0, &forged);
+    let journal = open(root.path(), &forged);
     assert_eq!((journal.resumed(), journal.was_outdated()), (0, true));
 }
 
@@ -140,9 +123,9 @@ fn runs_of_another_scenario_are_not_mixed_in() {
 fn runs_of_another_build_are_refused_or_used_by_choice() {
     let root = Scratch::new("build");
     let scenario = read(DEMO, &SHORT).unwrap();
-    let (_, made) = go_on(&root.0, &scenario, 5);
+    let (_, made) = go_on(root.path(), &scenario, 5);
     let other = Opening { build: "another build", ..OURS };
-    let opened = |opening: &Opening<'_>| Journal::open(&root.0, &scenario, &Simulator::default(), opening);
+    let opened = |opening: &Opening<'_>| Journal::open(root.path(), &scenario, &Simulator::default(), opening);
     let refused = opened(&other).expect_err("refused");
     let JournalError::OtherBuild { runs, ref build, .. } = refused else { panic!("{refused}") };
     assert_eq!((runs, build.as_str()), (made, BUILD));
@@ -160,31 +143,31 @@ fn runs_of_another_build_are_refused_or_used_by_choice() {
 fn fresh_drops_what_was_kept() {
     let root = Scratch::new("fresh");
     let scenario = read(DEMO, &SHORT).unwrap();
-    go_on(&root.0, &scenario, 5);
-    let journal = Journal::open(&root.0, &scenario, &Simulator::default(), &FRESH).unwrap();
+    go_on(root.path(), &scenario, 5);
+    let journal = Journal::open(root.path(), &scenario, &Simulator::default(), &FRESH).unwrap();
     assert_eq!((journal.resumed(), journal.was_outdated()), (0, false));
     drop(journal);
-    assert_eq!(open(&root.0, &scenario).resumed(), 0);
+    assert_eq!(open(root.path(), &scenario).resumed(), 0);
 }
 
 #[test]
 fn a_scenario_is_run_by_one_process_at_a_time() {
     let root = Scratch::new("busy");
     let scenario = read(DEMO, &SHORT).unwrap();
-    let first = open(&root.0, &scenario);
-    let second = Journal::open(&root.0, &scenario, &Simulator::default(), &FRESH);
+    let first = open(root.path(), &scenario);
+    let second = Journal::open(root.path(), &scenario, &Simulator::default(), &FRESH);
     assert!(matches!(second, Err(JournalError::Busy(_))), "{second:?}");
-    assert!(Journal::open(&root.0, &scenario, &MadeUp, &OURS).is_ok(), "another world is no other's business");
+    assert!(Journal::open(root.path(), &scenario, &MadeUp, &OURS).is_ok(), "another world is no other's business");
     drop(first);
-    open(&root.0, &scenario);
+    open(root.path(), &scenario);
 }
 
 #[test]
 fn a_journal_leaves_nothing_behind() {
     let root = Scratch::new("removed");
     let scenario = read(DEMO, &SHORT).unwrap();
-    open(&root.0, &scenario).remove().unwrap();
-    assert_eq!(std::fs::read_dir(&root.0).unwrap().count(), 0);
+    open(root.path(), &scenario).remove().unwrap();
+    assert_eq!(std::fs::read_dir(root.path()).unwrap().count(), 0);
 }
 
 #[test]
@@ -192,9 +175,9 @@ fn a_run_that_was_skipped_is_tried_again() {
     let root = Scratch::new("skipped");
     let scenario =
         read(DEMO, &["duration=3s", "runs=1", "flows.bulk.controller=illinois", "links.air.loss=0%"]).unwrap();
-    let (results, made) = go_on(&root.0, &scenario, RUNS);
+    let (results, made) = go_on(root.path(), &scenario, RUNS);
     assert!(results.is_complete() && results.is_empty());
-    assert_eq!((made, open(&root.0, &scenario).resumed()), (2, 0));
+    assert_eq!((made, open(root.path(), &scenario).resumed()), (2, 0));
 }
 
 #[test]

@@ -127,7 +127,7 @@ fn shards_of_other_builds_and_sweeps_are_refused() {
     let ours = directory(root.path(), &scenario);
     let shards = Shards::find(std::slice::from_ref(&ours), &CATALOGUE).unwrap();
     let error = shards.merge(false).err().expect("two builds").to_string();
-    assert!(error.contains("another build; one build") && error.contains("--any-build"), "{error}");
+    assert!(error.contains("one build; another build") && error.contains("--any-build"), "{error}");
     assert_eq!(shards.merge(true).unwrap()[0].builds.all().len(), 2);
 
     let other = read(DEMO, &[&SHORT[..], &["seed=9"]].concat()).unwrap();

@@ -422,6 +422,7 @@ fn status_and_metrics_are_served_and_silent_clients_are_harmless() {
     let metrics = airtcp_linux::gateway::status::ask(
         &gateway.config.run_directory,
         &gateway.config.name,
+        // The last line feed is put there for every request.
         "GET /metrics HTTP/1.1\r\n\r",
     )
     .unwrap();

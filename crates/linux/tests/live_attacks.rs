@@ -138,7 +138,7 @@ fn control(from: Place, to: Place, message: &[u8]) -> Vec<u8> {
 
 #[test]
 fn live_forged_replayed_and_reflected_control_messages_are_counted_and_cost_nothing() {
-    let Some(_turn) = turn("live_attacks_control") else { return };
+    let Some(_turn) = turn() else { return };
     let mut scene = Scene::up(&[("loss", "1%")]);
     let (a, b) = (scene.control("a"), scene.control("b"));
     let (at_a, at_b) = (RawSender::on(&scene.path, "a"), RawSender::on(&scene.path, "b"));
@@ -167,7 +167,7 @@ fn live_forged_replayed_and_reflected_control_messages_are_counted_and_cost_noth
 
 #[test]
 fn live_control_messages_that_get_through_one_way_only_stop_the_gateways_and_no_flow() {
-    let Some(_turn) = turn("live_attacks_one_way") else { return };
+    let Some(_turn) = turn() else { return };
     // Without losses in the air, so that a flow needs no gateways.
     let mut scene = Scene::up(&[]);
     let namespace = scene.path.testbed.namespace("b").expect("a node").clone();
@@ -206,7 +206,7 @@ fn flow_port(sender: &NetNs) -> Option<u16> {
 
 #[test]
 fn live_segments_of_somebody_who_guesses_are_in_doubt_and_change_nothing() {
-    let Some(_turn) = turn("live_attacks_blind") else { return };
+    let Some(_turn) = turn() else { return };
     let mut scene = Scene::up(&[("loss", "1%")]);
     let raw = RawSender::on(&scene.path, "sender");
     let (mut beat, mut rng) = (Beat::new(80), Rng::derive(1, "blind"));
@@ -233,7 +233,7 @@ fn live_segments_of_somebody_who_guesses_are_in_doubt_and_change_nothing() {
 
 #[test]
 fn live_flows_that_are_made_to_need_repairs_and_very_many_flows_take_nothing_from_others() {
-    let Some(_turn) = turn("live_attacks_crafted") else { return };
+    let Some(_turn) = turn() else { return };
     let mut scene = Scene::up(&[("loss", "1%")]);
     let raw = RawSender::on(&scene.path, "sender");
     let (from, to) = (scene.place("sender", 6000), scene.place("receiver", 6001));
@@ -271,7 +271,7 @@ fn live_flows_that_are_made_to_need_repairs_and_very_many_flows_take_nothing_fro
 
 #[test]
 fn live_slow_clients_of_the_status_are_turned_away_and_cost_nothing() {
-    let Some(_turn) = turn("live_attacks_status") else { return };
+    let Some(_turn) = turn() else { return };
     let mut scene = Scene::up(&[("loss", "1%")]);
     let socket = scene.gateways[0].config.socket_path();
     let (mut beat, mut slow) = (Beat::new(200), Vec::new());

@@ -22,7 +22,7 @@ const NAME: &str = "airtcptest";
 static TURN: Mutex<()> = Mutex::new(());
 
 /// Waits for this test's turn; `None`, with the reason told, where nothing can be loaded.
-fn turn(test: &str) -> Option<MutexGuard<'static, ()>> {
+fn turn() -> Option<MutexGuard<'static, ()>> {
     let guard = TURN.lock().unwrap_or_else(|poison| poison.into_inner());
     let _ = pinned::unload(NAME);
     match Registration::new(newzag(), NAME, &[]) {
@@ -32,7 +32,7 @@ fn turn(test: &str) -> Option<MutexGuard<'static, ()>> {
             Some(guard)
         }
         Err(error @ (BpfError::NotBuilt(_) | BpfError::NotRoot | BpfError::NoBtf)) => {
-            skip(test, &error.to_string());
+            skip(&error.to_string());
             None
         }
         Err(error) => panic!("{error}"),
@@ -114,8 +114,7 @@ fn transfer(kilobytes: usize, at_half: impl FnOnce()) {
 
 #[test]
 fn live_a_controller_is_loaded_used_and_taken_away_while_in_use_fifty_times_and_nothing_is_left() {
-    let test = "live_a_controller_is_loaded_used_and_taken_away_while_in_use_fifty_times_and_nothing_is_left";
-    let Some(_turn) = turn(test) else { return };
+    let Some(_turn) = turn() else { return };
     let before = in_kernel();
     for _ in 0..50 {
         pinned::load(newzag(), NAME, &[]).unwrap();
@@ -176,12 +175,11 @@ fn has_sent(line: &str, bytes: u64) -> bool {
 
 #[test]
 fn live_iperf3_keeps_a_controller_that_is_unloaded_under_it_fifty_times_and_the_kernel_has_nothing_to_say() {
-    let test = "live_iperf3_keeps_a_controller_that_is_unloaded_under_it_fifty_times_and_the_kernel_has_nothing_to_say";
-    let Some(_turn) = turn(test) else { return };
+    let Some(_turn) = turn() else { return };
     if let Some(missing) = ["iperf3", "ss"].into_iter().find(|program| !is_installed(program)) {
-        return skip(test, &format!("the program '{missing}' is missing; scripts/setup installs it"));
+        return skip(&format!("the program '{missing}' is missing; scripts/setup installs it"));
     }
-    let Ok(mut log) = KernelLog::from_now() else { return skip(test, "the kernel's log cannot be read here") };
+    let Ok(mut log) = KernelLog::from_now() else { return skip("the kernel's log cannot be read here") };
     let before = in_kernel();
     let namespace = NetNs::unnamed().unwrap();
     let up = || Command::new("ip").args(["link", "set", "lo", "up"]).status();
@@ -221,8 +219,7 @@ fn live_iperf3_keeps_a_controller_that_is_unloaded_under_it_fifty_times_and_the_
 
 #[test]
 fn live_a_loaded_controller_is_listed_with_its_counters_and_refuses_to_be_loaded_twice() {
-    let Some(_turn) = turn("live_a_loaded_controller_is_listed_with_its_counters_and_refuses_to_be_loaded_twice")
-    else {
+    let Some(_turn) = turn() else {
         return;
     };
     assert!(matches!(pinned::unload(NAME), Err(BpfError::NotLoaded(_))));
@@ -237,7 +234,7 @@ fn live_a_loaded_controller_is_listed_with_its_counters_and_refuses_to_be_loaded
 
 #[test]
 fn live_what_a_killed_load_left_is_removed_by_the_next() {
-    let Some(_turn) = turn("live_what_a_killed_load_left_is_removed_by_the_next") else { return };
+    let Some(_turn) = turn() else { return };
     pinned::load(newzag(), NAME, &[]).unwrap();
     // As after a kill between the two files, seen from the next start.
     std::fs::remove_file(format!("{}/{NAME}/link", bpf::ROOT)).unwrap();
@@ -250,8 +247,7 @@ fn live_what_a_killed_load_left_is_removed_by_the_next() {
 
 #[test]
 fn live_a_registration_is_gone_when_it_is_dropped_and_a_namespace_may_make_it_its_default() {
-    let Some(_turn) = turn("live_a_registration_is_gone_when_it_is_dropped_and_a_namespace_may_make_it_its_default")
-    else {
+    let Some(_turn) = turn() else {
         return;
     };
     let registration = Registration::new(newzag(), NAME, &[]).unwrap();

@@ -135,7 +135,7 @@ impl Blow {
 
 #[test]
 fn live_transfers_survive_every_kill_and_stop_of_either_gateway_or_both() {
-    let Some(_turn) = turn("live_drills") else { return };
+    let Some(_turn) = turn() else { return };
     let path = Path::up(LOSS);
     let mut gateways = path.gateways();
     let (mut worst, mut failed) = (Worst::default(), Vec::new());

@@ -9,7 +9,7 @@ use airtcp_linux::sys::clock;
 use airtcp_linux::testbed::Family;
 use airtcp_linux::traffic::Progress;
 use live_support::hub::{HubGateway, HubNet, arrived, is_taken};
-use live_support::{SCHEMES, is_long, seconds, sleep_ms, turn};
+use live_support::{SCHEMES, is_long, seconds, skip, sleep_ms, turn};
 
 /// About two and a half seconds at a spoke's rate.
 const FILE_BYTES: u64 = 1_500_000;
@@ -47,7 +47,7 @@ fn slowdown(net: &HubNet, hub: &HubGateway<'_>, peers: usize, bytes: u64) -> f64
 
 #[test]
 fn live_peers_of_a_hub_are_served_as_if_alone_beside_a_dead_one_and_one_that_loses_a_fifth() {
-    let Some(_turn) = turn("live_hub_fairness") else { return };
+    let Some(_turn) = turn() else { return };
     let schemes = if is_long() { &SCHEMES[..] } else { &SCHEMES[..1] };
     schemes.iter().for_each(|scheme| serves_all_as_if_alone(scheme));
 }
@@ -80,9 +80,9 @@ fn serves_all_as_if_alone(scheme: &'static str) {
 #[test]
 fn live_trunks_to_several_peers_begin_and_end_at_one_box() {
     if !is_long() {
-        return println!("only in the long form: AIRTCP_TEST_LONG=1");
+        return skip("only in the long form, make test-long");
     }
-    let Some(_turn) = turn("live_hub_trunks") else { return };
+    let Some(_turn) = turn() else { return };
     let net = HubNet::up(2, "decoupling");
     let hub = net.hub(&[]);
     let spokes = [0, 1].map(|n| net.spoke(n));
@@ -106,7 +106,7 @@ fn live_trunks_to_several_peers_begin_and_end_at_one_box() {
 
 #[test]
 fn live_peers_join_leave_and_move_under_traffic_without_a_lost_stream() {
-    let Some(_turn) = turn("live_hub_moves") else { return };
+    let Some(_turn) = turn() else { return };
     let net = HubNet::up(3, "local-recovery");
     let (stays, comes, moves) = (0, 1, 2);
     let hub = net.hub(&[moves]);
@@ -187,7 +187,7 @@ fn parts_of_the_link(shared_bps: Option<u64>) -> [u64; 4] {
 
 #[test]
 fn live_peers_that_share_the_rate_of_the_hubs_link_push_nobody_aside_whatever_runs_to_each() {
-    let Some(_turn) = turn("live_hub_share") else { return };
+    let Some(_turn) = turn() else { return };
     if is_long() {
         // To look at: hops that learn their rates at one queue.
         parts_of_the_link(None);
@@ -203,7 +203,7 @@ fn live_peers_that_share_the_rate_of_the_hubs_link_push_nobody_aside_whatever_ru
 
 #[test]
 fn live_trunks_of_a_hub_carry_files_in_a_tunnel_to_each_peer() {
-    let Some(_turn) = turn("live_trunks_of_a_hub_carry_files_in_a_tunnel_to_each_peer") else { return };
+    let Some(_turn) = turn() else { return };
     let net = HubNet::up(2, "decoupling");
     let hub = net.hub_with(&[1], |config| {
         // The paper's timers count in half seconds.

@@ -127,7 +127,7 @@ fn machine() -> BTreeMap<&'static str, String> {
 
 #[test]
 fn live_after_ctrl_c_or_sigterm_nothing_of_the_run_is_left() {
-    let Some(_turn) = turn("live_leftovers_signals") else { return };
+    let Some(_turn) = turn() else { return };
     let before = machine();
     for signal in [libc::SIGINT, libc::SIGTERM] {
         let mut run = Run::up();
@@ -142,7 +142,7 @@ fn live_after_ctrl_c_or_sigterm_nothing_of_the_run_is_left() {
 
 #[test]
 fn live_what_kill_dash_nine_leaves_is_removed_by_the_next_start() {
-    let Some(_turn) = turn("live_leftovers_kill") else { return };
+    let Some(_turn) = turn() else { return };
     let before = machine();
     let mut run = Run::up();
     run.end(libc::SIGKILL);
@@ -158,7 +158,7 @@ fn live_what_kill_dash_nine_leaves_is_removed_by_the_next_start() {
 
 #[test]
 fn live_a_run_killed_while_it_starts_leaves_nothing_that_the_next_start_does_not_remove() {
-    let Some(_turn) = turn("live_leftovers_start") else { return };
+    let Some(_turn) = turn() else { return };
     let before = machine();
     let seed = clock::wall_clock_ns() / 1_000_000 % 1_000_000;
     println!("seed {seed}");

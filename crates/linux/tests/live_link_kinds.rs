@@ -6,21 +6,13 @@ mod gateway_support;
 use airtcp_linux::gateway::divert::Wanted;
 use airtcp_linux::gateway::peers::PeerConfig;
 use airtcp_linux::gateway::{Config, Status};
+use airtcp_test_support::skip;
 use gateway_support::packet::{Counter, Tap, ipv4};
 use gateway_support::{Gateway, Net, RECEIVER, can_run, kill};
-use std::io::Write;
 use std::process::Command;
 
 const TCP: u8 = 6;
 const UDP: u8 = 17;
-
-fn skip(name: &str, reason: &str) {
-    println!("skipped: {name}: {reason}");
-    if let Some(path) = std::env::var_os("AIRTCP_SKIP_LOG") {
-        let mut file = std::fs::File::options().append(true).create(true).open(path).unwrap();
-        writeln!(file, "{name}: {reason}").unwrap();
-    }
-}
 
 /// Packets taken off the link so far: leaving, arriving.
 fn taken(gateway: &Gateway) -> (u64, u64) {
@@ -37,7 +29,7 @@ fn pings(net: &Net, host: &str, to: &str) -> bool {
 #[test]
 fn live_on_a_bridge_port_frames_keep_the_addresses_of_those_who_sent_them() {
     if !can_run() {
-        return skip("live_bridge_port", "no root, no TUN or no nft");
+        return;
     }
     let net = Net::new();
     for line in [
@@ -69,7 +61,7 @@ fn live_on_a_bridge_port_frames_keep_the_addresses_of_those_who_sent_them() {
 #[test]
 fn live_on_a_shared_link_only_what_goes_to_or_comes_from_the_other_gateway_is_taken() {
     if !can_run() {
-        return skip("live_shared_link", "no root, no TUN or no nft");
+        return;
     }
     let net = Net::new();
     // Another station on the air: its own hardware address at the same cable.
@@ -132,7 +124,7 @@ fn wait_for(gateway: &mut Gateway, what: &str, peer: usize, takes: Wanted) {
 #[test]
 fn live_packets_of_several_peers_on_one_link_are_told_apart_by_hardware_address() {
     if !can_run() {
-        return skip("live_several_peers", "no root, no TUN or no nft");
+        return;
     }
     let net = Net::new();
     add_station(&net);
@@ -181,7 +173,7 @@ fn live_packets_of_several_peers_on_one_link_are_told_apart_by_hardware_address(
 #[test]
 fn live_two_peers_behind_one_next_hop_need_networks_and_are_told_apart_by_them() {
     if !can_run() {
-        return skip("live_peers_by_network", "no root, no TUN or no nft");
+        return;
     }
     let net = Net::new();
     add_station(&net);
@@ -221,7 +213,7 @@ fn live_two_peers_behind_one_next_hop_need_networks_and_are_told_apart_by_them()
 #[test]
 fn live_a_scheme_for_tcp_gets_tcp_and_what_the_other_gateway_wrapped_and_nothing_else() {
     if !can_run() {
-        return skip("live_tcp_only", "no root, no TUN or no nft");
+        return;
     }
     let net = Net::new();
     net.meet();
@@ -248,17 +240,15 @@ fn live_a_scheme_for_tcp_gets_tcp_and_what_the_other_gateway_wrapped_and_nothing
 #[test]
 fn live_on_a_vlan_the_gateway_works_as_on_the_cable_below() {
     if !can_run() {
-        return skip("live_vlan", "no root, no TUN or no nft");
+        return;
     }
     let net = Net::new();
     for (host, end, network, far) in [("a", 1, 3, 2), ("b", 2, 1, 1)] {
         let line = format!("ip -n {} link add link air name air.7 type vlan id 7", net.ns(host));
         let made = Command::new("sh").args(["-c", &line]).output().unwrap();
         if !made.status.success() {
-            return skip(
-                "live_vlan",
-                &format!("this kernel has no VLANs: {}", String::from_utf8_lossy(&made.stderr).trim()),
-            );
+            let said = String::from_utf8_lossy(&made.stderr);
+            return skip(&format!("this kernel has no VLANs: {}", said.trim()));
         }
         net.exec(host, "ip link set air.7 up");
         net.exec(host, &format!("ip addr add 10.7.0.{end}/24 dev air.7"));

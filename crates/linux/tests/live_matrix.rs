@@ -127,7 +127,7 @@ fn cells(scheme: usize) -> Vec<Cell> {
 
 #[test]
 fn live_files_arrive_with_equal_hashes_through_every_impairment() {
-    let Some(_turn) = turn("live_matrix") else { return };
+    let Some(_turn) = turn() else { return };
     let path = Path::up(&[]);
     let mut gateways = path.gateways();
     let mut failed = Vec::new();

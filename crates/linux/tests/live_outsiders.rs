@@ -33,10 +33,9 @@ fn iperf3(path: &Path) -> f64 {
 
 #[test]
 fn live_iperf3_is_several_times_faster_through_the_gateways_than_without_them() {
-    let name = "live_iperf3";
-    let Some(_turn) = turn(name) else { return };
+    let Some(_turn) = turn() else { return };
     if !airtcp_linux::gateway::command::is_installed("iperf3") {
-        skip(name, "the program 'iperf3' is missing");
+        skip("the program 'iperf3' is missing");
         return;
     }
     let path = Path::up(LOSS);
@@ -55,7 +54,7 @@ fn live_iperf3_is_several_times_faster_through_the_gateways_than_without_them() 
 
 #[test]
 fn live_the_status_answers_while_traffic_runs_and_accounts_for_every_packet() {
-    let Some(_turn) = turn("live_status") else { return };
+    let Some(_turn) = turn() else { return };
     let path = Path::up(LOSS);
     let gateways = path.gateways();
     let origin = path.restart(5, None);
@@ -109,7 +108,7 @@ fn send_file(path: &Path, gateways: &mut [Gateway; 2], bytes: u64) -> [Status; 2
 
 #[test]
 fn live_losses_are_repaired_with_the_same_key_at_both_ends() {
-    let Some(_turn) = turn("live_key") else { return };
+    let Some(_turn) = turn() else { return };
     let path = Path::up(LOSS);
     let mut gateways = gateways_with_keys(&path, [SECRET, SECRET]);
     gateways.iter_mut().for_each(Gateway::wait_in_reach);
@@ -125,7 +124,7 @@ fn live_losses_are_repaired_with_the_same_key_at_both_ends() {
 
 #[test]
 fn live_with_different_keys_nothing_is_repaired_and_everything_passes() {
-    let Some(_turn) = turn("live_different_keys") else { return };
+    let Some(_turn) = turn() else { return };
     let path = Path::up(LOSS);
     let mut gateways = gateways_with_keys(&path, [SECRET, "another secret, as long"]);
     for status in send_file(&path, &mut gateways, 2_000_000) {
@@ -142,7 +141,7 @@ fn live_with_different_keys_nothing_is_repaired_and_everything_passes() {
 
 #[test]
 fn live_control_messages_of_anybody_but_the_peer_are_ignored_and_counted() {
-    let Some(_turn) = turn("live_strangers") else { return };
+    let Some(_turn) = turn() else { return };
     let path = Path::up(&[]);
     let file = key_file(&path, "b.key", SECRET);
     let mut b = Gateway::start(&path, "b", |config| {
@@ -207,7 +206,7 @@ fn live_control_messages_of_anybody_but_the_peer_are_ignored_and_counted() {
 
 #[test]
 fn live_a_message_that_comes_by_another_interface_is_not_heard() {
-    let Some(_turn) = turn("live_other_interface") else { return };
+    let Some(_turn) = turn() else { return };
     let path = Path::up(&[]);
     let mut b = Gateway::start(&path, "b", |_| {});
     let mut impostor = Impostor::new(&path, None);
@@ -242,7 +241,7 @@ fn live_a_message_that_comes_by_another_interface_is_not_heard() {
 
 #[test]
 fn live_a_peer_with_another_scheme_or_key_is_named_in_status_and_log() {
-    let Some(_turn) = turn("live_mismatch") else { return };
+    let Some(_turn) = turn() else { return };
     let path = Path::up(&[]);
     let file = key_file(&path, "b.key", SECRET);
     let mut b = Gateway::start(&path, "b", |config| {

@@ -21,7 +21,7 @@ fn ask(path: &Path, config: &Config) -> Vec<Finding> {
 
 #[test]
 fn live_a_path_is_asked_whether_header_packets_wait_behind_data() {
-    let Some(_turn) = turn("live_a_path_is_asked_whether_header_packets_wait_behind_data") else { return };
+    let Some(_turn) = turn() else { return };
     let path = Path::up(&[]);
     let mut far = Gateway::spawn(&path, "b", |config| trunk(&path, config, SECRET));
     far.wait_for("running", |_| true);

@@ -7,7 +7,6 @@ use airtcp_linux::gateway::confine::Confinement;
 use airtcp_linux::gateway::divert::Method;
 use gateway_support::{Net, Stopwatch, can_run, sh};
 use std::fs::File;
-use std::io::Write;
 use std::os::unix::fs::symlink;
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -16,15 +15,6 @@ const NET_ADMIN: u64 = 1 << 12;
 const NET_RAW: u64 = 1 << 13;
 const SYS_ADMIN: u64 = 1 << 21;
 const BPF: u64 = 1 << 39;
-
-fn cannot_run(name: &str) -> bool {
-    let can = can_run();
-    if !can && let Some(path) = std::env::var_os("AIRTCP_SKIP_LOG") {
-        let mut file = File::options().append(true).create(true).open(path).unwrap();
-        writeln!(file, "{name}: no root, no TUN or no nft").unwrap();
-    }
-    !can
-}
 
 /// A line of a process' status.
 fn of_process(pid: u32, key: &str) -> String {
@@ -38,7 +28,7 @@ fn capabilities(pid: u32, set: &str) -> u64 {
 
 #[test]
 fn live_a_worker_keeps_no_privilege_that_it_does_not_need() {
-    if cannot_run("live_a_worker_keeps_no_privilege_that_it_does_not_need") {
+    if !can_run() {
         return;
     }
     for method in [Method::Tcx, Method::Clsact, Method::Routed] {
@@ -75,7 +65,7 @@ fn live_a_worker_keeps_no_privilege_that_it_does_not_need() {
 
 #[test]
 fn live_a_run_directory_that_leads_elsewhere_is_refused() {
-    if cannot_run("live_a_run_directory_that_leads_elsewhere_is_refused") {
+    if !can_run() {
         return;
     }
     let net = Net::new();
@@ -90,7 +80,7 @@ fn live_a_run_directory_that_leads_elsewhere_is_refused() {
 
 #[test]
 fn live_on_one_core_others_get_their_share() {
-    if cannot_run("live_on_one_core_others_get_their_share") {
+    if !can_run() {
         return;
     }
     let net = Net::new();

@@ -67,7 +67,7 @@ fn reloads_break_no_flow(scheme: &str, flows: u64, bytes: u64, reloads: u64) {
 
 #[test]
 fn live_reloads_under_traffic_break_no_flow() {
-    let Some(_turn) = turn("live_reloads_under_traffic_break_no_flow") else { return };
+    let Some(_turn) = turn() else { return };
     for scheme in SCHEMES {
         if is_long() {
             reloads_break_no_flow(scheme, 200, 1_500_000, 100);
@@ -79,7 +79,7 @@ fn live_reloads_under_traffic_break_no_flow() {
 
 #[test]
 fn live_a_reload_that_cannot_be_leaves_all_as_it_was_and_one_that_needs_it_brings_a_new_worker() {
-    let Some(_turn) = turn("live_a_reload_that_cannot_be") else { return };
+    let Some(_turn) = turn() else { return };
     let path = Path::up(&[]);
     let [mut gateway, mut other] = path.gateways();
     let worker = gateway.worker();

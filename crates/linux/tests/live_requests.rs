@@ -36,7 +36,7 @@ fn run(
 
 #[test]
 fn live_requests_are_answered_whole_whatever_the_link_loses() {
-    let Some(_turn) = turn("live_requests_are_answered_whole_whatever_the_link_loses") else { return };
+    let Some(_turn) = turn() else { return };
     let path = Path::up(&[]);
     for family in Family::BOTH {
         let result = run(&path, family, &[], |_| ()).expect("sockets");
@@ -55,7 +55,7 @@ fn live_requests_are_answered_whole_whatever_the_link_loses() {
 
 #[test]
 fn live_a_request_waits_for_room_and_one_without_an_answer_says_so() {
-    let Some(_turn) = turn("live_a_request_waits_for_room_and_one_without_an_answer_says_so") else { return };
+    let Some(_turn) = turn() else { return };
     let path = Path::up(&[]);
     let one_at_a_time = run(&path, Family::V4, &[], |spec| {
         spec.connections = 1;

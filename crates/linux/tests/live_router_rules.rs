@@ -5,10 +5,10 @@ mod gateway_support;
 mod router_support;
 
 use airtcp_linux::gateway::Config;
+use airtcp_test_support::skip;
 use gateway_support::{Gateway, Net, can_run};
 use router_support::conversation::{Story, Taps};
 use router_support::rules::{self, Rules};
-use std::io::Write;
 
 /// A router between hosts that exist on the wire only.
 struct Router {
@@ -77,18 +77,10 @@ fn assert_equal(rules: &Rules, when: &str, wanted: &Effect, found: &Effect) {
     assert!(wanted.rules == found.rules, "{}, {when}:\n{}\nnot\n{}", rules.name, found.rules, wanted.rules);
 }
 
-fn skip(reason: &str) {
-    println!("skipped: {reason}");
-    if let Some(path) = std::env::var_os("AIRTCP_SKIP_LOG") {
-        let mut file = std::fs::File::options().append(true).create(true).open(path).unwrap();
-        writeln!(file, "live_router_rules: {reason}").unwrap();
-    }
-}
-
 #[test]
 fn live_the_same_packets_pass_and_the_same_counters_count_with_and_without_a_gateway() {
     if !can_run() {
-        return skip("no root, no TUN or no nft");
+        return;
     }
     let router = Router::new();
     let mut distinct: Vec<[Story; 2]> = Vec::new();

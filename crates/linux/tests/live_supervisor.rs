@@ -5,20 +5,9 @@ mod gateway_support;
 
 use gateway_support::{Gateway, Net, Stopwatch, can_run, kill};
 use std::fs::File;
-use std::io::Write;
 use std::os::unix::net::UnixStream;
 use std::process::Command;
 use std::time::Duration;
-
-fn cannot_run(name: &str) -> bool {
-    let reason = "no root, no TUN or no nft";
-    let can = can_run();
-    if !can && let Some(path) = std::env::var_os("AIRTCP_SKIP_LOG") {
-        let mut file = File::options().append(true).create(true).open(path).unwrap();
-        writeln!(file, "{name}: {reason}").unwrap();
-    }
-    !can
-}
 
 fn waits_for(what: &str, mut wanted: impl FnMut() -> bool) {
     let waiting = Stopwatch::start();
@@ -30,7 +19,7 @@ fn waits_for(what: &str, mut wanted: impl FnMut() -> bool) {
 
 #[test]
 fn live_a_log_that_takes_nothing_ends_no_gateway() {
-    if cannot_run("live_a_log_that_takes_nothing_ends_no_gateway") {
+    if !can_run() {
         return;
     }
     let net = Net::new();
@@ -46,7 +35,7 @@ fn live_a_log_that_takes_nothing_ends_no_gateway() {
 
 #[test]
 fn live_a_worker_that_cannot_be_started_for_a_while_is_started_later() {
-    if cannot_run("live_a_worker_that_cannot_be_started_for_a_while_is_started_later") {
+    if !can_run() {
         return;
     }
     let net = Net::new();
@@ -71,7 +60,7 @@ fn live_a_worker_that_cannot_be_started_for_a_while_is_started_later() {
 
 #[test]
 fn live_a_link_that_is_not_there_is_waited_for_at_the_start_and_later() {
-    if cannot_run("live_a_link_that_is_not_there_is_waited_for_at_the_start_and_later") {
+    if !can_run() {
         return;
     }
     let net = Net::new();
@@ -98,7 +87,7 @@ fn live_a_link_that_is_not_there_is_waited_for_at_the_start_and_later() {
 
 #[test]
 fn live_a_program_that_somebody_takes_off_the_link_is_put_back_within_seconds() {
-    if cannot_run("live_a_program_that_somebody_takes_off_the_link_is_put_back_within_seconds") {
+    if !can_run() {
         return;
     }
     let net = Net::new();
@@ -116,7 +105,7 @@ fn live_a_program_that_somebody_takes_off_the_link_is_put_back_within_seconds() 
 
 #[test]
 fn live_a_second_start_touches_nothing_of_the_first() {
-    if cannot_run("live_a_second_start_touches_nothing_of_the_first") {
+    if !can_run() {
         return;
     }
     let net = Net::new();
@@ -138,7 +127,7 @@ fn live_a_second_start_touches_nothing_of_the_first() {
 
 #[test]
 fn live_clients_that_say_nothing_keep_nobody_from_the_status() {
-    if cannot_run("live_clients_that_say_nothing_keep_nobody_from_the_status") {
+    if !can_run() {
         return;
     }
     let net = Net::new();

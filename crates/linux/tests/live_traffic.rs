@@ -30,7 +30,7 @@ fn stream(path: &Path, family: Family, impairment: &[(&str, &str)], seed: u64) -
 
 #[test]
 fn live_a_stream_of_datagrams_tells_what_the_link_did_to_it() {
-    let Some(_turn) = turn("live_a_stream_of_datagrams_tells_what_the_link_did_to_it") else { return };
+    let Some(_turn) = turn() else { return };
     let path = Path::up(&[]);
     for (seed, family) in Family::BOTH.into_iter().enumerate() {
         let headers = if family == Family::V4 { 28 } else { 48 };
@@ -67,8 +67,8 @@ fn live_a_stream_of_datagrams_tells_what_the_link_did_to_it() {
 }
 
 /// Files over the carrier through a link that loses and reorders; each arrives whole.
-fn files_arrive(test: &str, carrier: &Carrier, controllers: &[&str]) {
-    let Some(_turn) = turn(test) else { return };
+fn files_arrive(carrier: &Carrier, controllers: &[&str]) {
+    let Some(_turn) = turn() else { return };
     let path = Path::up(&[]);
     for (seed, family) in Family::BOTH.into_iter().enumerate() {
         for controller in controllers {
@@ -80,7 +80,7 @@ fn files_arrive(test: &str, carrier: &Carrier, controllers: &[&str]) {
             let origin = path.restart(seed as u64, Some(&[("loss", "1%")]));
             let result = match path.start(spec, origin).join() {
                 Err(error @ (TrafficError::NotBuilt { .. } | TrafficError::Controller { .. })) => {
-                    live_support::skip(test, &error.to_string());
+                    live_support::skip(&error.to_string());
                     continue;
                 }
                 result => result.expect("sockets"),
@@ -103,18 +103,18 @@ fn files_arrive(test: &str, carrier: &Carrier, controllers: &[&str]) {
 #[test]
 fn live_a_file_over_quic_arrives_whole() {
     let carrier = Carrier::Quic { receive_window: 6 << 20 };
-    files_arrive("live_a_file_over_quic_arrives_whole", &carrier, &["cubic", "bbr"]);
+    files_arrive(&carrier, &["cubic", "bbr"]);
 }
 
 #[test]
 fn live_a_file_through_wireguard_arrives_whole() {
     let carrier = Carrier::Wireguard { mtu: 1420 };
-    files_arrive("live_a_file_through_wireguard_arrives_whole", &carrier, &["cubic"]);
+    files_arrive(&carrier, &["cubic"]);
 }
 
 #[test]
 fn live_quic_refuses_a_controller_that_it_does_not_have() {
-    let Some(_turn) = turn("live_quic_refuses_a_controller_that_it_does_not_have") else { return };
+    let Some(_turn) = turn() else { return };
     let path = Path::up(&[]);
     let carrier = Carrier::Quic { receive_window: 1 << 20 };
     let spec = FlowSpec { carrier, controller: "vegas".into(), ..path.file(Family::V4, FILE_BYTES, 1, DEADLINE) };

@@ -265,7 +265,7 @@ impl Stranger {
 
 #[test]
 fn live_transfers_survive_what_a_machine_does_to_a_gateway() {
-    let Some(_turn) = turn("live_troubles") else { return };
+    let Some(_turn) = turn() else { return };
     let path = Path::up(LOSS);
     let (mut worst, mut failed) = (Worst::default(), Vec::new());
     for drill in Drill::all(KINDS.iter().map(|(kind, _)| *kind), 1, LEAST) {

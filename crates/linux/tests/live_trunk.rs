@@ -2,7 +2,7 @@
 
 mod gateway_support;
 
-use airtcp_linux::gateway::{Config, Status};
+use gateway_support::trunk::{config, is_open};
 use gateway_support::{Gateway, Net, can_run};
 use std::time::Duration;
 
@@ -10,13 +10,7 @@ use std::time::Duration;
 const NOTICED: Duration = Duration::from_millis(1_400);
 
 fn trunk(net: &Net, host: &str, fail: &str) -> Gateway {
-    let settings = [("fail".to_owned(), fail.into())].into();
-    let config = Config { scheme: "decoupling".into(), settings, ..net.config(host) };
-    net.gateway_with(host, config, "")
-}
-
-fn is_open(status: &Status) -> bool {
-    status.gauges.get("trunk_open") == Some(&1) && status.diverting
+    net.gateway_with(host, config(net, host, &[("fail", fail)], false), "")
 }
 
 #[test]

@@ -6,6 +6,7 @@ use airtcp_core::Packet;
 use airtcp_linux::gateway::{Config, Status};
 use bytes::Bytes;
 use gateway_support::packet::{Tap, ipv4, without_router_changes};
+use gateway_support::trunk::{config, is_open};
 use gateway_support::{Gateway, Net, can_run};
 use std::net::IpAddr;
 use std::os::unix::fs::PermissionsExt;
@@ -19,13 +20,8 @@ fn trunk(net: &Net, host: &str, settings: &[(&str, &str)]) -> Gateway {
     let key = net.directory.join("site.key");
     std::fs::write(&key, "a secret of this test only").unwrap();
     std::fs::set_permissions(&key, std::fs::Permissions::from_mode(0o600)).unwrap();
-    let settings = settings.iter().map(|(key, value)| ((*key).to_owned(), (*value).into())).collect();
-    let (scheme, insecure, key) = ("decoupling".into(), false, Some(key));
-    net.gateway_with(host, Config { scheme, settings, insecure, key, ..net.config(host) }, "")
-}
-
-fn is_open(status: &Status) -> bool {
-    status.gauges.get("trunk_open") == Some(&1) && status.diverting
+    let config = Config { insecure: false, key: Some(key), ..config(net, host, settings, false) };
+    net.gateway_with(host, config, "")
 }
 
 /// A datagram of one gateway to the other, from as near as they are.

@@ -3,10 +3,11 @@
 mod gateway_support;
 
 use airtcp_core::{CONTROL_DSCP, Packet, TcpFlags};
+use airtcp_linux::gateway::Config;
 use airtcp_linux::gateway::divert::Method;
-use airtcp_linux::gateway::{Config, Status};
 use bytes::Bytes;
 use gateway_support::packet::{Tap, ipv4, without_router_changes};
+use gateway_support::trunk::{self, is_open};
 use gateway_support::{Gateway, Net, can_run};
 use std::time::Duration;
 
@@ -18,22 +19,12 @@ const SAMPLES: u8 = 100;
 
 /// With IPv6 by the older way into the kernel.
 fn config(net: &Net, host: &str, is_ipv6: bool) -> Config {
-    let settings = [("headers".to_owned(), "tcp".into())].into();
-    let mut config = Config { scheme: "decoupling".into(), settings, ..net.config(host) };
-    if is_ipv6 {
-        config.method = Some(Method::Clsact);
-        let peer = if host == "a" { "[fd02::2]:4791" } else { "[fd02::1]:4791" };
-        config.peer = Some(peer.parse().unwrap());
-    }
-    config
+    let method = is_ipv6.then_some(Method::Clsact);
+    Config { method, ..trunk::config(net, host, &[("headers", "tcp")], is_ipv6) }
 }
 
-fn trunk(net: &Net, host: &str, is_ipv6: bool) -> Gateway {
+fn gateway(net: &Net, host: &str, is_ipv6: bool) -> Gateway {
     net.gateway_with(host, config(net, host, is_ipv6), "")
-}
-
-fn is_open(status: &Status) -> bool {
-    status.gauges.get("trunk_open") == Some(&1) && status.diverting
 }
 
 /// Packets of a host at one site for one at the other, each with its number.
@@ -70,7 +61,7 @@ fn header_packets_are_tcp_on_the_wire_and_no_kernel_answers_them() {
         let wire = Tap::open(&net, "b", "air", "a");
         let answers = Tap::open(&net, "b", "air", "a");
         let (sender, receiver) = (Tap::open(&net, "s", "wire", "a"), Tap::open(&net, "r", "lan", "b"));
-        let (mut near, mut far) = (trunk(&net, "a", is_ipv6), trunk(&net, "b", is_ipv6));
+        let (mut near, mut far) = (gateway(&net, "a", is_ipv6), gateway(&net, "b", is_ipv6));
         near.wait_for("open", is_open);
         far.wait_for("open", is_open);
         samples().iter().for_each(|packet| sender.send(packet));
@@ -98,7 +89,7 @@ fn header_packets_are_tcp_on_the_wire_and_no_kernel_answers_them() {
         assert_eq!(resets_of_both(), resets_before);
 
         far.kill_dash_nine();
-        let mut far = trunk(&net, "b", is_ipv6);
+        let mut far = gateway(&net, "b", is_ipv6);
         far.wait_for("open", is_open);
         near.wait_for("open again", is_open);
         assert!(net.ping());
@@ -118,7 +109,7 @@ fn other_tcp_for_a_gateway_is_its_kernels_and_made_up_segments_end_no_trunk() {
     }
     let net = Net::new();
     net.meet();
-    let (mut near, mut far) = (trunk(&net, "a", false), trunk(&net, "b", false));
+    let (mut near, mut far) = (gateway(&net, "a", false), gateway(&net, "b", false));
     near.wait_for("open", is_open);
     far.wait_for("open", is_open);
     let before = near.status().unwrap();

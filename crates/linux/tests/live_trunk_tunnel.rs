@@ -3,28 +3,18 @@
 mod gateway_support;
 
 use airtcp_core::Packet;
-use airtcp_linux::gateway::{Config, Status};
+use airtcp_linux::gateway::Status;
 use bytes::Bytes;
 use gateway_support::packet::Tap;
+use gateway_support::trunk::{config, is_open};
 use gateway_support::{Gateway, Net, RECEIVER, can_run};
 use std::time::Duration;
 
 /// What a datagram of a gateway takes around a packet, without a key: IPv4, UDP, our header, the kind of message.
 const OVERHEAD: u64 = 20 + 8 + 28 + 1;
 
-/// A gateway with both ends of a trunk.
 fn tunnel(net: &Net, host: &str, is_ipv6: bool) -> Gateway {
-    let settings = [("carriage".to_owned(), "tunnel".into())].into();
-    let mut config = Config { scheme: "decoupling".into(), settings, ..net.config(host) };
-    if is_ipv6 {
-        let peer = if host == "a" { "[fd02::2]:4791" } else { "[fd02::1]:4791" };
-        config.peer = Some(peer.parse().unwrap());
-    }
-    net.gateway_with(host, config, "")
-}
-
-fn is_open(status: &Status) -> bool {
-    status.gauges.get("trunk_open") == Some(&1) && status.diverting
+    net.gateway_with(host, config(net, host, &[("carriage", "tunnel")], is_ipv6), "")
 }
 
 /// A ping of so many IP bytes; what the sender's kernel answers if it is told of an MTU.

@@ -11,29 +11,21 @@ use airtcp_linux::testbed::{
     Exec, Family, LinkSpec, NodeSpec, RUN_DIR, Testbed, TestbedSpec, check_available, remove_leftovers,
 };
 use airtcp_linux::traffic::{self, FlowResult, FlowSpec, Outcome, Wrap, Wrapped, files};
+use airtcp_test_support::skip;
 use std::process::Command;
 use std::sync::{Mutex, MutexGuard};
 
 /// Live tests measure time: one after the other.
 static TURN: Mutex<()> = Mutex::new(());
 
-/// Waits for this test's turn; `None`, with the reason printed, where there can be no testbed.
+/// Waits for this test's turn; `None`, with the reason told, where there can be no testbed.
 fn turn() -> Option<MutexGuard<'static, ()>> {
     match check_available() {
         Ok(()) => Some(TURN.lock().unwrap_or_else(|poison| poison.into_inner())),
         Err(why) => {
-            skip("testbed", &why.to_string());
+            skip(&why.to_string());
             None
         }
-    }
-}
-
-/// A test that cannot run here says so, also where `make test` collects it.
-fn skip(test: &str, why: &str) {
-    println!("skipped: {test}: {why}");
-    if let Some(path) = std::env::var_os("AIRTCP_SKIP_LOG") {
-        let mut file = std::fs::File::options().append(true).create(true).open(path).expect("the skip log");
-        std::io::Write::write_all(&mut file, format!("{test}: {why}\n").as_bytes()).expect("the skip log");
     }
 }
 
@@ -369,7 +361,7 @@ fn live_the_self_test_accepts_what_was_asked_and_takes_less_than_a_second() {
         |problem: &String| problem.contains("late") || problem.contains("rate ") || problem.contains("delay ");
     if !test.valid && test.problems.iter().all(is_late) {
         // Eight times in a row the cores were taken away: that says nothing about the emulator.
-        return skip("self_test", &format!("the machine does not keep time: {}", test.problems.join("; ")));
+        return skip(&format!("the machine does not keep time: {}", test.problems.join("; ")));
     }
     assert!(test.valid, "{:?}", test.problems);
     assert!(test.took < Duration::from_secs(1), "{}", test.took);
@@ -433,8 +425,7 @@ fn live_a_testbed_killed_outright_is_removed_by_the_next_start() {
 fn live_iperf3_measures_across_the_path_as_an_outside_program() {
     let Some(_turn) = turn() else { return };
     if Command::new("iperf3").arg("--version").output().is_err() {
-        println!("skipped: the program 'iperf3' is missing");
-        return;
+        return skip("the program 'iperf3' is missing; scripts/setup installs it");
     }
     let testbed = Testbed::up(demo(&[])).expect("a testbed");
     let server = testbed.start("receiver", &Exec::new("iperf3").args(["-s", "-1"])).expect("iperf3");

@@ -76,7 +76,7 @@ class Running(unittest.TestCase):
     def test_what_is_wrong_is_said(self):
         for arguments, overrides, sentence in [
             (("demo",), {"links.air.los": "5%"}, "did you mean 'loss'"),
-            (({"schema": 1},), {}, "schema|nodes|duration|flows"),
+            (({"schema": 1},), {}, "missing key 'duration'"),
             (({"schema": 2},), {}, "schema"),
             (("demo",), {"runs": 0}, "runs"),
         ]:

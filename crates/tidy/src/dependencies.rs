@@ -5,15 +5,18 @@ use serde_json::Value;
 use std::path::Path;
 use std::process::Command;
 
+/// What tests need and nothing else may name.
+const FOR_TESTS: &str = "airtcp-test-support";
+
 /// Each crate of ours and the ones of ours that it may name, for building as for testing.
-const ALLOWED: [(&str, &[&str]); 13] = [
+const ALLOWED: [(&str, &[&str]); 14] = [
     ("airtcp-core", &[]),
     ("airtcp-tcp", &["airtcp-core"]),
     ("airtcp-link", &["airtcp-core"]),
     ("airtcp-schemes", &["airtcp-core", "airtcp-tcp", "airtcp-link"]),
     ("airtcp-sim", &["airtcp-core", "airtcp-tcp", "airtcp-link", "airtcp-schemes"]),
-    ("airtcp-linux", &["airtcp-core", "airtcp-tcp", "airtcp-link", "airtcp-schemes"]),
-    ("airtcp-experiment", &["airtcp-core", "airtcp-tcp", "airtcp-link", "airtcp-schemes", "airtcp-sim"]),
+    ("airtcp-linux", &["airtcp-core", "airtcp-tcp", "airtcp-link", "airtcp-schemes", FOR_TESTS]),
+    ("airtcp-experiment", &["airtcp-core", "airtcp-tcp", "airtcp-link", "airtcp-schemes", "airtcp-sim", FOR_TESTS]),
     (
         "airtcp",
         &[
@@ -24,11 +27,13 @@ const ALLOWED: [(&str, &[&str]); 13] = [
             "airtcp-sim",
             "airtcp-linux",
             "airtcp-experiment",
+            FOR_TESTS,
         ],
     ),
+    (FOR_TESTS, &[]),
     ("airtcp-tidy", &[]),
     ("airtcp-swarm", &["airtcp-core", "airtcp-tcp", "airtcp-link", "airtcp-schemes", "airtcp-sim"]),
-    ("airtcp-drill", &["airtcp-core", "airtcp-tcp", "airtcp-linux"]),
+    ("airtcp-drill", &["airtcp-core", "airtcp-tcp", "airtcp-linux", FOR_TESTS]),
     ("airtcp-validate", &["airtcp-core", "airtcp-drill", "airtcp-experiment", "airtcp-link", "airtcp-sim"]),
     ("airtcp-bench", &["airtcp-core", "airtcp-tcp", "airtcp-link", "airtcp-schemes", "airtcp-sim"]),
 ];
@@ -62,8 +67,9 @@ pub fn check(metadata: &Value) -> Vec<Violation> {
         };
         for dependency in package["dependencies"].as_array().into_iter().flatten() {
             let other = dependency["name"].as_str().unwrap_or_default();
-            if names.contains(&other) && !allowed.contains(&other) {
-                let kind = dependency["kind"].as_str().unwrap_or("normal");
+            let kind = dependency["kind"].as_str().unwrap_or("normal");
+            let is_allowed = allowed.contains(&other) && (other != FOR_TESTS || kind == "dev");
+            if names.contains(&other) && !is_allowed {
                 found.push(Violation::of(&path, format!("{name} may not depend on {other} ({kind} dependency)")));
             }
         }
@@ -98,6 +104,18 @@ mod tests {
     #[test]
     fn finds_a_test_dependency_that_points_up() {
         assert_eq!(check(&workspace("airtcp-sim", json!("dev"))).len(), 1);
+    }
+
+    #[test]
+    fn finds_a_product_that_needs_what_is_for_tests() {
+        let linux = |kind: Value| {
+            json!({"packages": [
+                {"name": FOR_TESTS, "dependencies": []},
+                {"name": "airtcp-linux", "dependencies": [{"name": FOR_TESTS, "kind": kind}]},
+            ]})
+        };
+        assert_eq!(check(&linux(json!("dev"))), []);
+        assert_eq!(check(&linux(Value::Null)).len(), 1);
     }
 
     #[test]

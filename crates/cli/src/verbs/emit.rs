@@ -18,7 +18,7 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug, Args)]
 pub(super) struct EmitArguments {
     /// Print a script that runs the sweep on a cluster, instead of running it
-    #[arg(id = "emit", long = "emit", value_name = "ENGINE", conflicts_with_all = ["live", "json", "markdown", "pcap", "threads", "fresh"])]
+    #[arg(id = "emit", long = "emit", value_name = "ENGINE", conflicts_with_all = ["live", "json", "markdown", "pcap", "threads", "fresh", "resume"])]
     pub(super) engine: Option<Engine>,
     /// Tasks of the script; as many as take a second each, at most 1000, if left out
     #[arg(long, value_name = "N", requires = "emit", value_parser = clap::value_parser!(u32).range(1..=1000))]
@@ -54,10 +54,12 @@ const SHORTEST_TASK: Duration = Duration::from_secs(1);
 const TIMES_BEGINNING: u32 = 10;
 /// Runs that are made to learn how long one takes.
 const SAMPLES: usize = 5;
+/// No further one begins after this time.
+const SAMPLING_MAX: Duration = Duration::from_secs(5);
 
 pub(super) fn run(engine: Engine, asked: Option<u32>, sweep: &Sweep<'_>) -> Result<(), Failure> {
     let runs = sweep.scenario.cells.len() * sweep.scenario.runs as usize;
-    let all = all_runs(sweep.scenario).saturating_mul(u32::try_from(runs).unwrap_or(u32::MAX)) / 1000;
+    let all = a_thousand_runs(sweep.scenario).saturating_mul(u32::try_from(runs).unwrap_or(u32::MAX)) / 1000;
     let tasks = tasks(all, sweep.loading, runs, asked);
     if let Some(asked) = asked.filter(|asked| *asked != tasks) {
         say!(
@@ -85,8 +87,8 @@ pub(super) fn run(engine: Engine, asked: Option<u32>, sweep: &Sweep<'_>) -> Resu
     Ok(())
 }
 
-/// How long a thousand runs take on one core, about: as some runs all over the sweep say.
-fn all_runs(scenario: &Scenario) -> Duration {
+/// How long a thousand runs take on one core, judged by some from all over the sweep.
+fn a_thousand_runs(scenario: &Scenario) -> Duration {
     let cells = scenario.cells.len();
     let samples = SAMPLES.min(cells);
     let begin = machine::wall_clock();
@@ -96,7 +98,7 @@ fn all_runs(scenario: &Scenario) -> Duration {
         // A cell that cannot be run takes no time.
         drop(Simulator::default().run(&scenario.cells[cell].scenario, scenario.seed));
         made += 1;
-        if machine::wall_clock().duration_since(begin) > SHORTEST_TASK * 5 {
+        if machine::wall_clock().duration_since(begin) > SAMPLING_MAX {
             break;
         }
     }

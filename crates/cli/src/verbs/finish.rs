@@ -8,6 +8,7 @@ use airtcp_experiment::scenario::TableSpec;
 use airtcp_experiment::table::measure::Measure;
 use airtcp_experiment::table::{Layout, TextTable, fit};
 use airtcp_experiment::{Catalogue, Scenario};
+use clap::Args;
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -21,6 +22,27 @@ pub(super) enum Form {
     Json,
     /// Tables as Markdown.
     Markdown,
+}
+
+/// What a command is told of it.
+#[derive(Clone, Copy, Debug, Args)]
+pub(super) struct FormArguments {
+    /// Print summary.json instead of tables
+    #[arg(long)]
+    json: bool,
+    /// Print the tables as Markdown
+    #[arg(long, conflicts_with = "json")]
+    markdown: bool,
+}
+
+impl FormArguments {
+    pub(super) fn form(self) -> Form {
+        match (self.json, self.markdown) {
+            (true, _) => Form::Json,
+            (_, true) => Form::Markdown,
+            _ => Form::Text,
+        }
+    }
 }
 
 /// The tables of a scenario, and what stands beside it in them.
@@ -64,7 +86,7 @@ impl<'a> Tables<'a> {
         cell
     }
 
-    /// Prints `results`, which lie in `written`, but for the first `printed` tables, then `places`.
+    /// Prints `results`, which lie in `written`, then `places`; as text without the first `printed` tables.
     pub(super) fn show(&self, printed: usize, results: &Results<'_>, written: &Path, places: &str) {
         let lookup = |cell: usize| self.value_of(results, cell);
         match self.form {

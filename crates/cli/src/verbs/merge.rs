@@ -1,13 +1,14 @@
 //! `airtcp merge`: what `airtcp run --shard` left in several processes, as one process would have left it.
 
-use super::finish::{self, Form, Tables};
+use super::finish::{self, Form, FormArguments, Tables};
 use crate::output::say;
 use crate::{Failure, machine};
 use airtcp_experiment::Catalogue;
 use airtcp_experiment::results::{MergeError, Merged, Shards, directory};
 use anyhow::Context;
 use clap::Args;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
@@ -17,56 +18,50 @@ pub(crate) struct Arguments {
     /// Merge runs of different builds of airtcp, too
     #[arg(long)]
     any_build: bool,
-    /// Print summary.json instead of tables
-    #[arg(long)]
-    json: bool,
-    /// Print the tables as Markdown
-    #[arg(long, conflicts_with = "json")]
-    markdown: bool,
+    #[command(flatten)]
+    form: FormArguments,
     /// Directory for all results; where the first DIR is if left out
     #[arg(long, value_name = "DIR", alias = "out")]
     results: Option<PathBuf>,
 }
 
 pub(crate) fn run(arguments: &Arguments, catalogue: &Catalogue<'_>) -> Result<(), Failure> {
+    let begin = machine::wall_clock();
     let shards = Shards::find(&arguments.directories, catalogue).map_err(wrong)?;
     let root = match &arguments.results {
         Some(root) => root.clone(),
         None => root_of(arguments)?,
     };
-    let form = match (arguments.json, arguments.markdown) {
-        (true, _) => Form::Json,
-        (_, true) => Form::Markdown,
-        _ => Form::Text,
-    };
     let mut failures = Vec::new();
     for merged in shards.merge(arguments.any_build).map_err(wrong)? {
-        failures.extend(finish_world(&root, form, &shards, &merged, catalogue)?);
+        let wall = machine::wall_clock().duration_since(begin);
+        failures.extend(finish_world(&root, arguments.form.form(), &merged, wall, catalogue)?);
     }
     failures.iter().for_each(|failure| say!("airtcp: {failure}"));
     if failures.is_empty() { Ok(()) } else { Err(Failure::Code(1)) }
 }
 
-/// Writes and prints one world; returns what went wrong in it.
+/// Writes and prints one world, which took `wall` to merge; returns what went wrong in it.
 fn finish_world(
-    root: &std::path::Path,
+    root: &Path,
     form: Form,
-    shards: &Shards,
     merged: &Merged<'_>,
+    wall: Duration,
     catalogue: &Catalogue<'_>,
 ) -> Result<Vec<String>, Failure> {
-    let begin = machine::wall_clock();
-    let (results, scenario) = (&merged.results, &shards.scenario);
+    let results = &merged.results;
+    let scenario = results.scenario;
     if results.is_empty() {
         return Ok(vec![finish::closing(results)]);
     }
     let runs = scenario.cells.len() * scenario.runs as usize;
     let work = machine::Work {
         world: results.world,
+        // One for each shard: nobody kept how many each had.
         threads: merged.files,
         resumed_runs: runs,
         builds: merged.builds.all(),
-        wall: machine::wall_clock().duration_since(begin),
+        wall,
     };
     let written = directory::write(root, results, directory::of_world(results.world), &machine::manifest(&work))
         .with_context(|| format!("cannot write results below {}", root.display()))?;

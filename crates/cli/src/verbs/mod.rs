@@ -12,6 +12,7 @@ mod gateway;
 mod key;
 mod merge;
 mod papers;
+mod process;
 mod reload;
 mod report;
 mod reproduce;
@@ -41,22 +42,12 @@ pub(crate) enum Verb {
     Emulate(emulate::Arguments),
     /// Write a rate that varies as a file of seconds and Mbit/s
     Trace(trace::Arguments),
-    /// Run a scheme on this router's real packets
-    Gateway(gateway::Arguments),
-    /// Carry other programs' TCP connections to a peer over decoupling sockets
-    Forward(forward::Arguments),
-    /// Say what the gateways and forwarders on this machine do
-    Status(status::Arguments),
-    /// Have a gateway or forwarder read its file again, without an outage
-    Reload(reload::Arguments),
-    /// Make the key that two gateways share
-    Key(key::Arguments),
+    #[command(flatten)]
+    OnRouter(RouterVerb),
     /// Load, unload or list congestion controllers in the kernel
     Cc(cc::Arguments),
     /// List schemes, controllers, links and their parameters
     Show(show::Arguments),
-    /// Check what this machine can do, and print how to fix what it cannot
-    Doctor(doctor::Arguments),
     /// Make an HTML report of stored results, or of several side by side
     Report(report::Arguments),
 }
@@ -70,22 +61,17 @@ impl Verb {
             Verb::Verdicts(arguments) => verdicts::run(&arguments, catalogue),
             Verb::Emulate(arguments) => emulate::run(&arguments, catalogue),
             Verb::Trace(arguments) => trace::run(&arguments),
-            Verb::Gateway(arguments) => gateway::run(&arguments, catalogue),
-            Verb::Forward(arguments) => forward::run(&arguments),
-            Verb::Status(arguments) => status::run(&arguments),
-            Verb::Reload(arguments) => reload::run(&arguments),
-            Verb::Key(arguments) => key::run(&arguments),
+            Verb::OnRouter(verb) => verb.run(catalogue),
             Verb::Cc(arguments) => cc::run(&arguments),
             Verb::Show(arguments) => show::run(&arguments, catalogue),
-            Verb::Doctor(arguments) => doctor::run(&arguments, catalogue),
             Verb::Report(arguments) => report::run(&arguments, catalogue),
         }
     }
 }
 
-/// What the small program for routers can do.
+/// What both commands can do: all that the small program for routers has.
 #[derive(Debug, Subcommand)]
-pub(crate) enum DaemonVerb {
+pub(crate) enum RouterVerb {
     /// Run a scheme on this router's real packets
     Gateway(gateway::Arguments),
     /// Carry other programs' TCP connections to a peer over decoupling sockets
@@ -100,15 +86,15 @@ pub(crate) enum DaemonVerb {
     Doctor(doctor::Arguments),
 }
 
-impl DaemonVerb {
+impl RouterVerb {
     pub(crate) fn run(self, catalogue: &Catalogue<'_>) -> Result<(), Failure> {
         match self {
-            DaemonVerb::Gateway(arguments) => gateway::run(&arguments, catalogue),
-            DaemonVerb::Forward(arguments) => forward::run(&arguments),
-            DaemonVerb::Status(arguments) => status::run(&arguments),
-            DaemonVerb::Reload(arguments) => reload::run(&arguments),
-            DaemonVerb::Key(arguments) => key::run(&arguments),
-            DaemonVerb::Doctor(arguments) => doctor::run(&arguments, catalogue),
+            RouterVerb::Gateway(arguments) => gateway::run(&arguments, catalogue),
+            RouterVerb::Forward(arguments) => forward::run(&arguments),
+            RouterVerb::Status(arguments) => status::run(&arguments),
+            RouterVerb::Reload(arguments) => reload::run(&arguments),
+            RouterVerb::Key(arguments) => key::run(&arguments),
+            RouterVerb::Doctor(arguments) => doctor::run(&arguments, catalogue),
         }
     }
 }

@@ -2,7 +2,8 @@
 
 use super::earlier::EarlierArguments;
 use super::emit::{self, EmitArguments, Sweep};
-use super::finish::{self, Form, Tables};
+use super::finish::{self, Form, FormArguments, Tables};
+use super::process::{Process, cannot_begin};
 use super::{load, shard};
 use crate::capture::CaptureArguments;
 use crate::interrupt::{self, Interrupt};
@@ -32,12 +33,8 @@ pub(crate) struct Arguments {
     /// Override a key of the file; may be given several times
     #[arg(long = "set", value_name = "KEY=VALUE")]
     sets: Vec<String>,
-    /// Print summary.json instead of tables
-    #[arg(long)]
-    json: bool,
-    /// Print the tables as Markdown
-    #[arg(long, conflicts_with = "json")]
-    markdown: bool,
+    #[command(flatten)]
+    form: FormArguments,
     /// Number of simulator threads; one per core if left out
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     threads: Option<u32>,
@@ -69,23 +66,17 @@ pub(crate) fn run(arguments: &Arguments, catalogue: &Catalogue<'_>) -> Result<()
         return emit::run(engine, arguments.emit.tasks, &sweep);
     }
     let build = machine::build();
-    let opening = Opening { build: &build, owner: "", earlier: arguments.earlier.choice(), shard: None };
-    let threads = arguments.threads.map_or_else(machine::threads_available, |threads| threads as usize);
-    let interrupt = Interrupt::listen().context("cannot listen for Ctrl-C")?;
-    let simulator = Simulator { stop: Some(Arc::clone(&interrupt.end)), ..Simulator::default() };
+    let process = Process {
+        opening: Opening { build: &build, owner: "", earlier: arguments.earlier.choice(), shard: arguments.shard },
+        threads: arguments.threads.map_or_else(machine::threads_available, |threads| threads as usize),
+        interrupt: Interrupt::listen().context("cannot listen for Ctrl-C")?,
+    };
+    let simulator = Simulator { stop: Some(Arc::clone(&process.interrupt.end)), ..Simulator::default() };
     let world: Box<dyn World> = if arguments.live { Box::new(Live::new()) } else { Box::new(simulator) };
-    if let Some(part) = arguments.shard {
-        return shard::run(&arguments.results, &scenario, &*world, threads, (&opening, part), &interrupt);
+    if let Some(shard) = arguments.shard {
+        return shard::run(&arguments.results, &scenario, &*world, &process, shard);
     }
-    let interrupted = Interrupted { opening, threads, interrupt };
-    whole(arguments, &scenario, &*world, interrupted, catalogue)
-}
-
-/// How a sweep runs that can be interrupted.
-struct Interrupted<'a> {
-    opening: Opening<'a>,
-    threads: usize,
-    interrupt: Interrupt,
+    whole(arguments, &scenario, &*world, &process, catalogue)
 }
 
 /// Runs all of `scenario` in this process, and writes and prints the results.
@@ -93,21 +84,22 @@ fn whole(
     arguments: &Arguments,
     scenario: &Scenario,
     world: &dyn World,
-    Interrupted { opening, threads, interrupt }: Interrupted<'_>,
+    Process { opening, threads, interrupt }: &Process<'_>,
     catalogue: &Catalogue<'_>,
 ) -> Result<(), Failure> {
     let begin = machine::wall_clock();
     let captured = arguments.capture.cells(scenario)?;
     let companion = if arguments.live { companion(&arguments.results, scenario) } else { None };
-    let form = arguments.form();
+    let form = arguments.form.form();
     let tables = Tables::of(scenario, companion.as_ref(), form);
 
     let bar = output::progress(runs_of(scenario) as u64);
-    let mut printer = Printer::new(form, &tables, scenario, bar.clone(), &interrupt);
-    let mut journal = Journal::open(&arguments.results, scenario, world, &opening).map_err(shard::cannot_begin)?;
+    let mut printer = Printer::new(form, &tables, scenario, bar.clone(), interrupt);
+    let mut journal = Journal::open(&arguments.results, scenario, world, opening).map_err(cannot_begin)?;
     tell_of_earlier_runs(&journal, scenario);
     let interruptible = Interruptible { journal: &mut journal, stop: &interrupt.stop };
-    let results = results::run_interruptible(scenario, world, RunOptions { threads }, interruptible, &mut printer);
+    let results =
+        results::run_interruptible(scenario, world, RunOptions { threads: *threads }, interruptible, &mut printer);
     bar.finish_and_clear();
     if let Some(problem) = journal.problem() {
         tracing::warn!("finished runs cannot be saved, so an interrupted sweep would begin again: {problem}");
@@ -124,7 +116,7 @@ fn whole(
     }
     let work = Work {
         world: world.name(),
-        threads: if world.runs_in_parallel() { threads } else { 1 },
+        threads: if world.runs_in_parallel() { *threads } else { 1 },
         resumed_runs: journal.resumed(),
         builds: journal.builds().all(),
         wall: machine::wall_clock().duration_since(begin),
@@ -141,16 +133,6 @@ fn whole(
     let failures = results.failures();
     failures.iter().for_each(|failure| say!("airtcp: {failure}"));
     if failures.is_empty() && !results.is_empty() { Ok(()) } else { Err(Failure::Code(1)) }
-}
-
-impl Arguments {
-    fn form(&self) -> Form {
-        match (self.json, self.markdown) {
-            (true, _) => Form::Json,
-            (_, true) => Form::Markdown,
-            _ => Form::Text,
-        }
-    }
 }
 
 fn runs_of(scenario: &Scenario) -> usize {

@@ -1,5 +1,6 @@
 //! `airtcp run --shard 2/8`: a part of a sweep, kept for `airtcp merge`.
 
+use super::process::{Process, cannot_begin};
 use crate::Failure;
 use crate::interrupt::{self, Interrupt};
 use crate::output::{self, say};
@@ -15,20 +16,19 @@ use std::time::Duration;
 /// How often a shard that another process has is asked for.
 const ASK_AGAIN: Duration = Duration::from_millis(200);
 
+/// Runs what is left of `shard`, whose journal the process opens.
 pub(super) fn run(
     root: &Path,
     scenario: &Scenario,
     world: &dyn World,
-    threads: usize,
-    (opening, shard): (&Opening<'_>, Shard),
-    interrupt: &Interrupt,
+    Process { opening, threads, interrupt }: &Process<'_>,
+    shard: Shard,
 ) -> Result<(), Failure> {
-    let opening = Opening { shard: Some(shard), ..*opening };
-    let mut journal = wait_for(root, scenario, world, &opening, interrupt)?;
+    let mut journal = wait_for(root, scenario, world, opening, interrupt)?;
     let all = shard.size(scenario.cells.len() * scenario.runs as usize);
     let mut counter = Counter { bar: output::progress(all as u64), runs: 0, interrupt };
     let interruptible = Interruptible { journal: &mut journal, stop: &interrupt.stop };
-    results::run_interruptible(scenario, world, RunOptions { threads }, interruptible, &mut counter);
+    results::run_interruptible(scenario, world, RunOptions { threads: *threads }, interruptible, &mut counter);
     counter.bar.finish_and_clear();
     if let Some(problem) = journal.problem() {
         return Err(Failure::Failed(anyhow::anyhow!("finished runs cannot be saved: {problem}")));
@@ -45,8 +45,8 @@ pub(super) fn run(
     Ok(())
 }
 
-/// The shard's journal. Where a worker was killed, a process that it had started may still be at it; and a task that is
-/// started again finds what that one did.
+/// Opens the shard's journal. A cluster that lost a worker starts its task again, while the process that the worker had
+/// started may still run: then waits for that one, and goes on with its runs.
 fn wait_for(
     root: &Path,
     scenario: &Scenario,
@@ -65,14 +65,6 @@ fn wait_for(
             }
             opened => return opened.map_err(cannot_begin),
         }
-    }
-}
-
-/// Runs of another build are the user's to decide about; a file that cannot be written has failed.
-pub(super) fn cannot_begin(error: JournalError) -> Failure {
-    match error {
-        JournalError::OtherBuild { .. } => Failure::input(error),
-        _ => Failure::Failed(error.into()),
     }
 }
 

@@ -9,6 +9,7 @@ use airtcp_linux::forwarder::Status;
 use airtcp_linux::gateway::status;
 use airtcp_linux::sys::clock;
 use airtcp_linux::testbed::{Exec, Family, LinkSpec, NodeSpec, Program, Testbed, TestbedSpec, check_available};
+use airtcp_test_support::skip;
 use socket2::{Domain, Socket, Type};
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -37,13 +38,9 @@ const LISTEN_QUEUE: u32 = 16_384;
 const NAMES: [&str; 2] = ["near", "far"];
 
 /// Waits for this test's turn; `None`, with the reason told, where it cannot run.
-pub fn turn(test: &str) -> Option<MutexGuard<'static, ()>> {
+pub fn turn() -> Option<MutexGuard<'static, ()>> {
     if let Err(reason) = check_available() {
-        println!("skipped: {test}: {reason}");
-        if let Some(path) = std::env::var_os("AIRTCP_SKIP_LOG") {
-            let mut file = std::fs::File::options().append(true).create(true).open(path).unwrap();
-            writeln!(file, "{test}: {reason}").unwrap();
-        }
+        skip(&reason.to_string());
         return None;
     }
     Some(TURN.lock().unwrap_or_else(|poison| poison.into_inner()))

@@ -147,7 +147,7 @@ impl Journal {
         self.runs
     }
 
-    /// Every build that made runs of it, the first first.
+    /// Every build that made runs of it.
     pub fn builds(&self) -> &Builds {
         &self.builds
     }

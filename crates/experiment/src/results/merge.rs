@@ -92,8 +92,7 @@ fn shards_to_run(shards: &[String]) -> String {
 struct Runs {
     done: BTreeMap<(usize, u32), RunOutcome>,
     not_run: BTreeMap<(usize, u32), NotRun>,
-    builds: BTreeSet<String>,
-    last: Builds,
+    builds: Builds,
     /// Numbers of shards that files are of.
     counts: BTreeSet<u32>,
     files: usize,
@@ -152,8 +151,7 @@ impl Shards {
         let lines = Lines::read(&file, &self.scenario).map_err(wrong)?.ok_or_else(other)?;
         let world = ["simulator", "live"].into_iter().find(|world| *world == lines.header.world).ok_or_else(other)?;
         let runs = worlds.entry(world).or_default();
-        runs.builds.extend(lines.builds.all().iter().cloned());
-        lines.builds.all().iter().for_each(|build| runs.last.push(build));
+        lines.builds.all().iter().for_each(|build| runs.builds.push(build));
         runs.counts.extend(lines.header.shard.and_then(|shard| Some(shard.parse::<Shard>().ok()?.count())));
         runs.files += 1;
         // Where two files have a run, the first counts.
@@ -167,8 +165,8 @@ impl Shards {
     }
 
     fn put_together(&self, world: &'static str, mut runs: Runs, any_build: bool) -> Result<Merged<'_>, MergeError> {
-        if runs.builds.len() > 1 && !any_build {
-            return Err(MergeError::OtherBuilds(runs.builds.into_iter().collect()));
+        if runs.builds.all().len() > 1 && !any_build {
+            return Err(MergeError::OtherBuilds(runs.builds.all().to_vec()));
         }
         let mut results = Results::new(&self.scenario, world);
         let mut missing = Vec::new();
@@ -185,7 +183,7 @@ impl Shards {
             results.set(cell, outcomes);
         }
         if missing.is_empty() {
-            return Ok(Merged { results, builds: runs.last, files: runs.files });
+            return Ok(Merged { results, builds: runs.builds, files: runs.files });
         }
         let all = self.scenario.cells.len() * self.scenario.runs as usize;
         let shards = match runs.counts.iter().collect::<Vec<_>>()[..] {

@@ -48,6 +48,7 @@ impl Scenario {
             return Scenario::read(&Source::read(path)?, sets, catalogue, &mut open);
         }
         match built_in(file) {
+            // `demo.toml` is a file that is not there; `demo` is the scenario.
             Some(source) if source.file != file => {
                 // A trace that `--set` names is a file here.
                 let mut open = |name: &str| built_in(name).map_or_else(|| Source::read(Path::new(name)), Ok);

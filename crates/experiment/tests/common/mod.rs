@@ -9,9 +9,8 @@ use airtcp_experiment::scenario::{Origin, Problem, Scenario, ScenarioError, Sche
 use airtcp_experiment::world::{Drops, EmulatorReport, FlowOutcome, Sample, SchemeOutcome, Verdict};
 use airtcp_experiment::{Catalogue, NotRun, ResolvedScenario, RunOutcome, World};
 use airtcp_schemes::{Made, Placement, Reports, SchemeEntry, Site, settings_for};
+pub use airtcp_test_support::{Scratch, skip};
 use std::collections::BTreeMap;
-use std::io::Write;
-use std::path::{Path, PathBuf};
 
 /// `summary.json` as its readers find it, once written and read back.
 pub fn summary_json(results: &Results<'_>) -> serde_json::Value {
@@ -173,35 +172,4 @@ impl World for MadeUp {
 /// Runs `scenario` in a world of made-up numbers.
 pub fn made_up(scenario: &Scenario) -> Results<'_> {
     results::run(scenario, &MadeUp, RunOptions { threads: 1 }, &mut ())
-}
-
-/// A directory of one test's own, gone at its end.
-pub struct Scratch(PathBuf);
-
-impl Scratch {
-    pub fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("airtcp-{name}-{}", std::process::id()));
-        std::fs::create_dir_all(&path).expect("a temporary directory");
-        Scratch(path)
-    }
-
-    pub fn path(&self) -> &Path {
-        &self.0
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
-/// Tells why a test does not run: printed, and one line in the file that AIRTCP_SKIP_LOG names.
-pub fn skip(test: &str, reason: &str) {
-    eprintln!("skipped: {test}: {reason}");
-    if let Some(path) = std::env::var_os("AIRTCP_SKIP_LOG") {
-        let mut file = std::fs::OpenOptions::new().append(true).create(true).open(path).expect("the skip log");
-        // At once: others write beside it.
-        file.write_all(format!("{test}: {reason}\n").as_bytes()).expect("the skip log");
-    }
 }

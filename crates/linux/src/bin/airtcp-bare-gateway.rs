@@ -53,12 +53,13 @@ fn read(path: &str) -> Result<Config, String> {
     serde_json::from_str(&text).map_err(|error| format!("{path}: {error}"))
 }
 
-struct Page {
+/// A gateway whose file is JSON, and whose log is for tests to read.
+struct Daemon {
     path: String,
     program: PathBuf,
 }
 
-impl Host for Page {
+impl Host for Daemon {
     fn worker(&mut self) -> Command {
         let mut command = Command::new(&self.program);
         command.arg("worker");
@@ -90,6 +91,6 @@ fn run(path: &str, option: &str) -> Result<(), String> {
         _ => Mode::Scheme,
     };
     let program = std::env::current_exe().map_err(|error| error.to_string())?;
-    let mut host = Page { path: path.to_owned(), program };
-    supervisor::run(&config, mode, &mut host).map_err(|error| error.to_string())
+    let mut daemon = Daemon { path: path.to_owned(), program };
+    supervisor::run(&config, mode, &mut daemon).map_err(|error| error.to_string())
 }

@@ -196,8 +196,8 @@ impl Daemon {
             self.is_busy = false;
             self.receive(now);
             if self.beat(now) {
-                let peer = (self.config.peer.to_string(), self.association.peer_state(now));
-                self.news.of_peer(now, &peer.0, &peer.1).into_iter().for_each(|notice| host.tell(notice));
+                let (peer, state) = (self.config.peer.to_string(), self.association.peer_state(now));
+                self.news.of_peer(now, &peer, &state).into_iter().for_each(|notice| host.tell(notice));
                 host.beat();
             }
             self.look(now);
@@ -287,7 +287,7 @@ impl Daemon {
         }
     }
 
-    /// True if it was time.
+    /// Does what is due every [`BEAT`]; true if it was time for it.
     fn beat(&mut self, now: Instant) -> bool {
         if now < self.next_beat {
             return false;

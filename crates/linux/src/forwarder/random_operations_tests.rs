@@ -386,7 +386,7 @@ fn run(seed: u64) -> (usize, usize) {
 
 #[test]
 fn no_application_sees_the_end_of_a_stream_that_it_does_not_have() {
-    let seeds = if std::env::var_os("AIRTCP_TEST_LONG").is_some() { 400 } else { 24 };
+    let seeds = if airtcp_test_support::is_long() { 400 } else { 24 };
     let (mut whole, mut broken) = (0, 0);
     for seed in 0..seeds {
         let (some, others) = run(seed);

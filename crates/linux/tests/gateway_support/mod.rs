@@ -5,9 +5,12 @@
 pub mod packet;
 #[cfg(feature = "bpf")]
 pub mod sink;
+pub mod trunk;
 
+use airtcp_linux::finding::{Finding, Level};
 use airtcp_linux::gateway::{Config, Status, status};
 use airtcp_linux::sys::clock;
+use airtcp_test_support::skip;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -32,18 +35,19 @@ pub fn sh(line: &str) -> String {
     String::from_utf8_lossy(&result.stdout).into_owned()
 }
 
-/// True if the machine can run these tests; else prints why not.
+/// True if the machine can run these tests; else tells why not, for the test that asks.
 pub fn can_run() -> bool {
-    let findings = airtcp_linux::doctor::examine();
     let needed = ["administer", "/dev/net/tun", "`ip`"];
-    for finding in findings {
-        let matters = needed.iter().any(|word| finding.what.contains(word));
-        if matters && finding.level == airtcp_linux::finding::Level::Refusal {
-            println!("skipped: {}", finding.what);
-            return false;
-        }
+    let is_missing =
+        |finding: &Finding| finding.level == Level::Refusal && needed.iter().any(|word| finding.what.contains(word));
+    let missing = airtcp_linux::doctor::examine().into_iter().find(is_missing).map(|finding| finding.what);
+    let has_nft = airtcp_linux::gateway::command::is_installed("nft");
+    let missing =
+        missing.or_else(|| (!has_nft).then(|| "the program 'nft' is missing; install the package 'nftables'".into()));
+    if let Some(why) = &missing {
+        skip(why);
     }
-    airtcp_linux::gateway::command::is_installed("nft")
+    missing.is_none()
 }
 
 /// The namespaces; removed when dropped, also after a failure.

@@ -19,8 +19,8 @@ use airtcp_linux::gateway::command::is_installed;
 use airtcp_linux::sys::clock;
 use airtcp_linux::testbed::{Family, LinkSpec, NodeSpec, Testbed, TestbedSpec, check_available};
 use airtcp_linux::traffic::{self, FlowSpec, RunningFlow};
+pub use airtcp_test_support::{is_long, skip};
 use gateway::{Gateway, set_scheme};
-use std::io::Write;
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard};
 
@@ -28,32 +28,18 @@ use std::sync::{Mutex, MutexGuard};
 static TURN: Mutex<()> = Mutex::new(());
 
 /// Waits for this test's turn; `None`, with the reason told, where it cannot run.
-pub fn turn(test: &str) -> Option<MutexGuard<'static, ()>> {
+pub fn turn() -> Option<MutexGuard<'static, ()>> {
     let reason = match check_available() {
         Err(why) => Some(why.to_string()),
         Ok(()) => (!is_installed("nft")).then(|| "the program 'nft' is missing; install the package 'nftables'".into()),
     };
     match reason {
         Some(reason) => {
-            skip(test, &reason);
+            skip(&reason);
             None
         }
         None => Some(TURN.lock().unwrap_or_else(|poison| poison.into_inner())),
     }
-}
-
-/// Tells why a test does not run: printed, and one line in the file that AIRTCP_SKIP_LOG names.
-pub fn skip(test: &str, reason: &str) {
-    println!("skipped: {test}: {reason}");
-    if let Some(path) = std::env::var_os("AIRTCP_SKIP_LOG") {
-        let mut file = std::fs::File::options().append(true).create(true).open(path).unwrap();
-        writeln!(file, "{test}: {reason}").unwrap();
-    }
-}
-
-/// True for the long form of a test (`make test-long`).
-pub fn is_long() -> bool {
-    std::env::var_os("AIRTCP_TEST_LONG").is_some()
 }
 
 /// Settings of one direction of a link.

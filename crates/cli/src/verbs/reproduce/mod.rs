@@ -4,6 +4,7 @@ mod rows;
 mod source;
 
 use super::earlier::EarlierArguments;
+use super::process::cannot_begin;
 use crate::interrupt::{self, Interrupt};
 use crate::live::Live;
 use crate::output::say;
@@ -64,7 +65,8 @@ pub(crate) fn run(arguments: &Arguments, catalogue: &Catalogue<'_>) -> Result<()
     let all = plan.runs();
     let begin = machine::wall_clock();
     let build = machine::build();
-    let mut journals = Journals::open(&arguments.results, &plan, worlds, &build, arguments.earlier.choice())?;
+    let journals = Journals::open(&arguments.results, &plan, worlds, &build, arguments.earlier.choice());
+    let mut journals = journals.map_err(cannot_begin)?;
     let resumed_runs = journals.resumed();
     if resumed_runs > 0 {
         say!("airtcp: continuing after {resumed_runs} of {all} runs; --fresh begins again");
