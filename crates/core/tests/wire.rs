@@ -245,7 +245,8 @@ proptest! {
         let read = Packet::parse_bare_segment(source, destination, &bytes);
         prop_assert_eq!(read.as_ref().and_then(Packet::tcp), packet.tcp().filter(|_| packet.payload_len() == 0));
 
-        bytes[place.index(bytes.len())] ^= 1 << bit;
+        let place = place.index(bytes.len());
+        bytes[place] ^= 1 << bit;
         prop_assert!(Packet::parse_bare_segment(source, destination, &bytes).is_none());
     }
 
