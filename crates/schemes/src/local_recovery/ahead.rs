@@ -29,6 +29,8 @@ use core::net::IpAddr;
 
 /// On a shorter hop a repair on request comes soon enough.
 pub(super) const LONG: Duration = Duration::from_millis(50);
+/// The other end may take such a hop for a long one.
+pub(super) const MAY_BE_LONG: Duration = Duration::from_millis(40);
 /// Packets in a code, at most: a few times as many as a loss waits for codes on average.
 const WINDOW: usize = 250;
 /// A loss may wait for so much of a round trip, on average.
