@@ -366,6 +366,9 @@ impl Outgoing {
             self.ahead.forget();
         }
         let is_ours = self.sender.is_of(ack);
+        if is_ours && news.losses.is_none() {
+            self.ahead.on_short_hop();
+        }
         let mending = news.losses.filter(|_| is_ours).and_then(|losses| {
             self.ahead.on_feedback(ack, losses.arrived, self.sender.oldest(), timing.rtt, self.rate());
             let patience = self.ahead.patience(times::packet_time(self.rate()))?;

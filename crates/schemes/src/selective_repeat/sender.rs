@@ -43,6 +43,8 @@ pub(crate) struct Sender {
     given_up: Position,
     /// What the other end has come to, as far as it has said: the newest transmission, and the packet that it waits for.
     told: Option<(Position, Position)>,
+    /// Until here the other end may follow numbers that are too far behind, whatever it says: what was told may be untrue.
+    apart_until: Position,
     reordering: Reordering,
 }
 
@@ -96,6 +98,7 @@ impl Sender {
             has_given_up: false,
             given_up: 0,
             told: None,
+            apart_until: 0,
             reordering: Reordering::default(),
         }
     }
@@ -168,10 +171,11 @@ impl Sender {
         let is_near = |(newest, expected)| {
             self.next_number.saturating_sub(newest) < IN_STEP && self.next_sequence.saturating_sub(expected) < IN_STEP
         };
-        self.told.is_some_and(is_near)
+        self.next_number >= self.apart_until && self.told.is_some_and(is_near)
     }
 
-    /// Nobody answers, and the other end is beyond what was sent: somebody sent frames in our name. Goes on from there; true if so.
+    /// Nobody answers, and the other end is beyond what was sent: somebody sent frames in our name, or it lies. Goes on
+    /// from there; true if so.
     pub fn catch_up(&mut self, ack: &Ack) -> bool {
         let newest = position::near(self.next_number, ack.newest);
         let expected = position::near(self.next_sequence, ack.expected);
@@ -181,6 +185,7 @@ impl Sender {
         }
         self.next_number = self.next_number.max(newest + 1);
         self.next_sequence = self.next_sequence.max(expected);
+        self.apart_until = self.next_number + IN_STEP;
         true
     }
 
