@@ -16,6 +16,7 @@
 //! - *Later tries*: the fewer are left, the more copies go out.
 //! - *Long hops*: codes among the packets mend most losses before anybody could ask (`ahead.rs`).
 
+mod ack_frames;
 mod ahead;
 mod answers;
 mod block;

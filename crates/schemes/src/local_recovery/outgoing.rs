@@ -1,6 +1,7 @@
 //! What goes to the link: the queue before it, the rate at which it is emptied, and copies of what the other end may not
 //! have.
 
+use super::ack_frames::{self, AckFrames};
 use super::ahead::{self, Ahead, AheadSettings, LONG};
 use super::answers::Answers;
 use super::block::Block;
@@ -41,6 +42,7 @@ pub(super) struct Outgoing {
     code_room: ShimRoom,
     pub ahead: Ahead,
     flows: Flows,
+    acks: AckFrames,
     answers: Answers,
     repairs: Allowance,
     messages: Messages,
@@ -82,6 +84,7 @@ impl Outgoing {
             code_room: shim_room(ahead::OVERHEAD),
             ahead: Ahead::new(codes, sixteenth / 2),
             flows: Flows::new(site.rng),
+            acks: AckFrames::new(settings.many_acks),
             answers: Answers::default(),
             repairs: Allowance::new(REPAIR_PARTS),
             messages: Messages::default(),
@@ -293,6 +296,7 @@ impl Outgoing {
             return false;
         }
         let Some(departure) = self.egress.pop(cx) else { return false };
+        let in_reach = in_reach && self.needs_frame(cx.now(), &departure.packet, timing.rtt);
         let sequence = self.sender.next_sequence();
         let mut copy = departure.packet.clone();
         let flow = if in_reach { self.flows.find(&copy) } else { None };
@@ -335,6 +339,11 @@ impl Outgoing {
             is_framed && !self.ahead.covers() && is_whole && has_content && self.redundancy && self.egress.is_empty();
         self.last = (is_last && self.lossy.is_lossy(now) && self.link_rate.has_time()).then_some(sequence);
         true
+    }
+
+    /// False for an acknowledgment that the next one makes up for.
+    fn needs_frame(&mut self, now: Instant, packet: &Packet, rtt: Duration) -> bool {
+        self.flows.of_ack(packet).is_none_or(|flow| self.acks.need_frame(now, flow, rtt))
     }
 
     /// Puts a new packet into codes, if it leaves room for them.
@@ -476,6 +485,7 @@ impl Outgoing {
             + self.link_rate.memory()
             + self.ahead.memory()
             + super::flows::MEMORY
+            + ack_frames::MEMORY
     }
 
     pub fn check(&self) -> Result<(), &'static str> {

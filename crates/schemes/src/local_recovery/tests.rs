@@ -3,7 +3,7 @@
 use super::frame::{Form, Kind, Known, Shim, decode_shim, encode_shim};
 use super::*;
 use crate::hop::Part;
-use crate::hop::testing::{self as bench, Bench, data, opaque, syn};
+use crate::hop::testing::{self as bench, Bench, ack, data, opaque, syn};
 use crate::peer::Hello;
 use crate::selective_repeat::Received;
 use crate::selective_repeat::contract::{Ends, contract};
@@ -12,6 +12,8 @@ use crate::{End, MAX_MEMORY};
 use airtcp_core::parameters::Parameters;
 use airtcp_core::testing::Harness;
 use airtcp_core::{DropReason, Event, Rate, Rng, SeqNum, TakenShim};
+use std::cell::Cell;
+use std::rc::Rc;
 use std::vec::Vec;
 
 pub(super) struct Local;
@@ -122,6 +124,27 @@ fn voice_is_repaired_and_never_waits() {
     assert_eq!((bench.b.io.inner.len(), bench.b.count(Event::HELD)), (5, 0));
     bench.run(15);
     assert_eq!(bench.b.io.inner.len(), 6, "the lost one comes late");
+}
+
+#[test]
+fn of_many_acknowledgments_few_have_frames_and_all_come_out() {
+    for (many, expected) in [("8", 8..=12), ("0", 100..=100)] {
+        let mut bench = Local::bench(&[("many_acks", many)]);
+        let frames = Rc::new(Cell::new(0));
+        let counted = frames.clone();
+        bench.losing(move |_, packet| {
+            let is_frame = matches!(packet.clone().take_shim(), TakenShim::Body(_));
+            counted.set(counted.get() + usize::from(is_frame));
+            false
+        });
+        for _ in 0..100 {
+            bench.send(ack());
+            bench.run(1);
+        }
+        bench.run(30);
+        assert_eq!(bench.b.io.inner.len(), 100);
+        assert!(expected.contains(&frames.get()), "{}", frames.get());
+    }
 }
 
 #[test]
