@@ -21,6 +21,9 @@ pub fn control(data: &[u8]) {
     if let Some(shim) = local_recovery::decode_shim(data) {
         assert_eq!(local_recovery::encode_shim(&shim), data, "a frame of local recovery has one encoding only");
     }
+    if let Some(message) = local_recovery::Message::decode(data) {
+        assert_eq!(message.encode(), data, "a message of local recovery has one encoding only");
+    }
     if let Some(message) = fec::Message::decode(data) {
         assert_eq!(message.encode(), data, "a message of link FEC has one encoding only");
     }

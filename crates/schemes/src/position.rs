@@ -17,6 +17,11 @@ pub(crate) const fn near(reference: Position, sequence: SeqNum) -> Position {
     reference.saturating_add_signed(sequence.distance_from(SeqNum(reference as u32)) as i64)
 }
 
+/// The position closest to `reference` with these low bits.
+pub(crate) const fn near_low(reference: Position, low: u16) -> Position {
+    reference.saturating_add_signed(low.wrapping_sub(reference as u16) as i16 as i64)
+}
+
 /// The sequence number at a position.
 pub(crate) const fn sequence(position: Position) -> SeqNum {
     SeqNum(position as u32)
@@ -33,6 +38,16 @@ mod tests {
         assert_eq!(later - start, 16);
         assert_eq!(sequence(later), SeqNum(10));
         assert_eq!(near(later, SeqNum(u32::MAX - 5)), start);
+    }
+
+    #[test]
+    fn low_bits_name_the_closest_position() {
+        for at in [(1 << 32) - 9, 1 << 32, (1 << 32) + 0x7fff] {
+            for off in [-0x7fff, -1, 0, 1, 0x7fff] {
+                let near = (at as Position).saturating_add_signed(off);
+                assert_eq!(near_low(at, near as u16), near, "{at} {off}");
+            }
+        }
     }
 
     #[test]

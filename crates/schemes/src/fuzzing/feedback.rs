@@ -1,7 +1,8 @@
 //! One end of local recovery, and bytes that say what happens to it: packets to send, time that passes, messages and frames of
 //! another end that may say anything, true or not.
 
-use crate::local_recovery::{Kind, Message, Settings, Shim, Station, decode_shim};
+use crate::local_recovery::{Kind, Known, Message, Settings, Shim, Station, decode_shim};
+use crate::position;
 use crate::{End, LinkFacts, MAX_MEMORY, Site};
 use airtcp_core::packet::protocol;
 use airtcp_core::testing::Harness;
@@ -116,11 +117,13 @@ impl World {
             }
             6 => {
                 let sequence = bytes.near(self.last.map_or(0, |shim| shim.frame.sequence.0.into())) as u32;
-                self.say([&[1, 3][..], &(EPOCH as u16).to_be_bytes(), &sequence.to_be_bytes()].concat());
+                self.say([&[2, 3][..], &(EPOCH as u16).to_be_bytes(), &sequence.to_be_bytes()].concat());
             }
             _ => {
                 let body = bytes.byte() % 20;
-                let mut shim = (EPOCH as u16).to_be_bytes().to_vec();
+                // A whole frame begins with the incarnation, a short one has its low byte behind what follows.
+                let [high, low] = (EPOCH as u16).to_be_bytes();
+                let mut shim = if body < 12 { vec![bytes.byte() & 0xfc, low] } else { vec![high, low] };
                 shim.extend(bytes.take(body.into()));
                 let mut packet = datagram(vec![7; usize::from(bytes.byte()) * 6]);
                 packet.push_shim(&shim);
@@ -138,32 +141,38 @@ impl World {
 
     fn hello(&self, bytes: &mut Bytes<'_>) -> Vec<u8> {
         let words = [bytes.near(EPOCH), bytes.near(self.now.as_nanos()), bytes.near(self.stamp), bytes.near(0)];
-        [1, 1].into_iter().chain(words.into_iter().flat_map(u64::to_be_bytes)).collect()
+        [2, 1].into_iter().chain(words.into_iter().flat_map(u64::to_be_bytes)).collect()
     }
 
-    /// One of the latest frame, in the form of `selective_repeat/frame.rs`.
+    /// One of the latest frame, in the form of `local_recovery/message.rs`.
     fn acknowledgment(&self, bytes: &mut Bytes<'_>) -> Vec<u8> {
         let Some(Shim { frame, .. }) = self.last else { return Vec::new() };
-        let mut out = vec![1, 2];
+        let mut out = Vec::new();
         out.extend((bytes.near(frame.incarnation.into()) as u16).to_be_bytes());
         out.extend((bytes.near(frame.number.0.into()) as u32).to_be_bytes());
         out.extend((bytes.near(frame.sequence.0.into()) as u32).to_be_bytes());
-        let words = 2 + bytes.byte() % 15;
-        out.push(words);
-        out.extend((0..words).flat_map(|_| [bytes.byte(); 8]));
+        let mut follows = 2 + bytes.byte() % 15;
+        let came: Vec<u8> = (0..follows).flat_map(|_| [bytes.byte(); 8]).collect();
+        if came.iter().all(|byte| *byte == 0xff) {
+            follows |= 0x20;
+        } else {
+            out.extend(came);
+        }
         if bytes.byte() < 200 {
+            follows |= 0x80;
             out.extend(bytes.word().to_be_bytes());
             out.extend(bytes.word().to_be_bytes());
             out.extend([bytes.byte(), bytes.byte()]);
         }
         if bytes.byte() < 150 {
+            follows |= 0x40;
             out.extend((bytes.near(frame.number.0.into()) as u32).to_be_bytes());
             out.extend(bytes.near(self.sent).to_be_bytes());
             // Up to 67 ms before or after.
             let shifted = self.now.as_nanos().saturating_add_signed(i64::from(bytes.byte() as i8) << 19);
             out.extend(bytes.near(shifted).to_be_bytes());
         }
-        out
+        [&[2, 2, follows][..], &out].concat()
     }
 
     /// Takes what left, and looks at the bounds.
@@ -171,7 +180,12 @@ impl World {
         for packet in core::mem::take(&mut self.end.io.link) {
             self.sent += u64::from(packet.wire_len());
             if let TakenShim::Body(body) = packet.clone().take_shim() {
-                self.last = decode_shim(&body).filter(|shim| !matches!(shim.kind, Kind::Code { .. })).or(self.last);
+                let shim = decode_shim(&body).expect("what leaves can be read");
+                let before = self.last.unwrap_or(shim).frame;
+                let places = Some((position::first(before.number), position::first(before.sequence)));
+                let known = Known { incarnation: before.incarnation, places };
+                let shim = shim.completed(&known).expect("the first frame is a whole one");
+                self.last = Some(shim).filter(|shim| !matches!(shim.kind, Kind::Code { .. })).or(self.last);
             }
         }
         for message in core::mem::take(&mut self.end.io.control) {

@@ -137,6 +137,11 @@ impl<O: Outlet> Order<O> {
         }
     }
 
+    /// True if the sender tells which packet of its flow each one goes behind.
+    pub fn keeps_flows(&self) -> bool {
+        self.keep == Keep::Flows
+    }
+
     /// Lets go of everything and begins anew at `first`.
     pub fn restart(&mut self, cx: &mut Context<'_>, first: Position) {
         self.release_all(cx);

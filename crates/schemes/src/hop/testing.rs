@@ -172,6 +172,11 @@ pub fn syn() -> Packet {
     Packet::tcp_bytes(&segment(0, TcpFlags::SYN, options), bytes::Bytes::new())
 }
 
+/// An acknowledgment of TCP that carries nothing.
+pub fn ack() -> Packet {
+    Packet::tcp_bytes(&segment(1, TcpFlags::ACK, TcpOptions::default()), bytes::Bytes::new())
+}
+
 /// A datagram of `len` bytes that is not TCP.
 pub fn opaque(len: usize) -> Packet {
     let payload: Vec<u8> = (0..len - 20).map(|at| (at * 7) as u8).collect();

@@ -29,6 +29,8 @@ use core::net::IpAddr;
 
 /// On a shorter hop a repair on request comes soon enough.
 pub(super) const LONG: Duration = Duration::from_millis(50);
+/// The other end may take such a hop for a long one.
+pub(super) const MAY_BE_LONG: Duration = Duration::from_millis(40);
 /// Packets in a code, at most: a few times as many as a loss waits for codes on average.
 const WINDOW: usize = 250;
 /// A loss may wait for so much of a round trip, on average.
@@ -119,6 +121,15 @@ impl Ahead {
         if is_epoch && !self.covers {
             self.stop();
         }
+    }
+
+    /// The other end tells of no losses: to it the hop is too short for codes, so there are none, whatever was counted before.
+    pub fn on_short_hop(&mut self) {
+        if self.covers || self.plan.is_some() {
+            self.stop();
+        }
+        (self.is_long, self.plan, self.covers) = (false, None, false);
+        self.losses.pause();
     }
 
     /// Whether packets are put into codes, after something that this follows from has changed.
@@ -247,6 +258,7 @@ impl Ahead {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::selective_repeat::Received;
 
     const MBIT: u64 = 1_000_000;
 
@@ -292,6 +304,26 @@ mod tests {
             let plan = plan(1_000_000, 100_000, Loss { sent: most, lost, gaps });
             assert!(plan.is_none_or(|(codes, _)| codes <= 500), "{lost} {gaps}");
         }
+    }
+
+    #[test]
+    fn codes_end_when_the_other_end_tells_of_no_losses_and_begin_again_when_it_does() {
+        let mut ahead = Ahead::new(DEFAULT, 1 << 20);
+        let (rtt, rate) = (Duration::from_millis(250), Some(Rate::from_bps(10 * MBIT)));
+        let tell = |ahead: &mut Ahead, newest: u32, frames, gaps| {
+            let ack =
+                Ack { incarnation: 1, newest: SeqNum(newest), expected: SeqNum(1), received: Received::default() };
+            ahead.on_feedback(&ack, Arrived { frames, gaps }, 0, rtt, rate);
+            (ahead.is_active(), ahead.covers())
+        };
+        tell(&mut ahead, 0, 0, 0);
+        assert_eq!(tell(&mut ahead, 200, 190, 10), (true, true));
+        ahead.on_short_hop();
+        assert_eq!((ahead.is_active(), ahead.covers(), ahead.is_due()), (false, false, false));
+        // All that was sent meanwhile is not counted: it would outweigh everything.
+        assert_eq!(tell(&mut ahead, 100_000, 99_990, 10), (false, true));
+        assert_eq!(tell(&mut ahead, 100_200, 100_180, 20), (true, true));
+        assert_eq!(ahead.losses.of_late(), Loss { sent: 400, lost: 20, gaps: 20 });
     }
 
     #[test]

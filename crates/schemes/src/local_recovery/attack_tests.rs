@@ -4,9 +4,9 @@
 mod scene;
 
 use super::*;
-use crate::selective_repeat::{Arrived, Received};
+use crate::selective_repeat::Received;
 use airtcp_core::{Rate, Rng, SeqNum};
-use scene::{Lie, SECOND, Scene, of_news, of_report};
+use scene::{Lie, SECOND, Scene, of_losses, of_news, of_report};
 use std::boxed::Box;
 use std::vec::Vec;
 
@@ -110,7 +110,8 @@ fn messages_of_another_incarnation_change_nothing() {
                 ack.expected = SeqNum(rng.next_u64() as u32);
                 let report = Report { name: 1, received: rng.next_u64(), stamp: rng.next_u64() };
                 let arrived = Arrived { frames: rng.next_u64() as u32, gaps: rng.next_u64() as u32 };
-                *news = Some(LinkNews { arrived, deficit: rng.next_u64() as u16, report: Some(report) });
+                let losses = LossNews { arrived, deficit: rng.next_u64() as u16 };
+                *news = LinkNews { losses: Some(losses), report: Some(report) };
             }
             Message::Oldest(incarnation, oldest) => (*incarnation, *oldest) = (*incarnation ^ 1, *oldest + 0x7fff_ffff),
             Message::Hello(_) => {}
@@ -156,14 +157,14 @@ fn feedback_that_comes_in_another_order_costs_little() {
 #[test]
 fn deficits_and_losses_that_are_nonsense_leave_half_of_the_link_to_packets() {
     let lies: [Named<'_>; 4] = [
-        ("all is missing", || of_news(|_, news| (news.deficit, news.arrived.frames) = (u16::MAX, 0))),
-        ("nothing is", || of_news(|_, news| (news.deficit, news.arrived.gaps) = (0, 0))),
-        ("all is alone", || of_news(|ack, news| (news.deficit, news.arrived.gaps) = (1, ack.newest.0 * 3))),
+        ("all is missing", || of_losses(|_, losses| (losses.deficit, losses.arrived.frames) = (u16::MAX, 0))),
+        ("nothing is", || of_losses(|_, losses| (losses.deficit, losses.arrived.gaps) = (0, 0))),
+        ("all is alone", || of_losses(|ack, losses| (losses.deficit, losses.arrived.gaps) = (1, ack.newest.0 * 3))),
         ("by chance", || {
             let mut rng = Rng::derive(1, "lie");
-            of_news(move |_, news| {
+            of_losses(move |_, losses| {
                 let arrived = Arrived { frames: rng.next_u64() as u32, gaps: rng.next_u64() as u32 };
-                (news.deficit, news.arrived) = (rng.next_u64() as u16, arrived);
+                *losses = LossNews { arrived, deficit: rng.next_u64() as u16 };
             })
         }),
     ];

@@ -9,6 +9,8 @@ airtcp_core::declare! { Event, EVENTS:
     CODE_SENT = "codes",
     /// No frame arrives although the other end is heard: packets leave as they came for a while.
     FRAMES_BLOCKED = "frames_blocked",
+    /// A message came of an end that speaks another version of local recovery.
+    OTHER_VERSION = "other_version",
 }
 
 airtcp_core::declare! { CreateReason, CREATE_REASONS:

@@ -37,10 +37,14 @@ impl Default for Feedback {
 }
 
 impl Feedback {
-    /// There is something to say, and of the link this.
-    pub fn want(&mut self, report: Option<Report>) {
-        self.is_due = true;
+    /// What there is to say of the link, if there is something.
+    pub fn note(&mut self, report: Option<Report>) {
         self.report = report.or(self.report);
+    }
+
+    /// It is to be said now, and what came.
+    pub fn want(&mut self) {
+        self.is_due = true;
     }
 
     /// True if there is something to say now, with the report.
@@ -85,7 +89,8 @@ mod tests {
         let (mut feedback, egress) = (Feedback::default(), egress(Some(Rate::from_bps(88_000))));
         let (mut sent, mut last) = (0, None);
         for n in 0..1000 {
-            feedback.want(Some(report(n)));
+            feedback.note(Some(report(n)));
+            feedback.want();
             if let Some(told) = feedback.take(Instant::from_nanos(1_000_000_000) + MS * u64::from(n), &egress) {
                 (sent, last) = (sent + 1, told.map(|report| report.name));
                 assert_eq!(last, Some(n), "no old one");
@@ -100,8 +105,10 @@ mod tests {
         let (mut feedback, egress) = (Feedback::default(), egress(None));
         let now = Instant::from_nanos(5);
         assert_eq!((feedback.take(now, &egress), feedback.poll_timeout()), (None, None));
-        feedback.want(Some(report(1)));
-        feedback.want(None);
+        feedback.note(Some(report(1)));
+        assert_eq!((feedback.take(now, &egress), feedback.poll_timeout()), (None, None), "it can wait");
+        feedback.note(None);
+        feedback.want();
         assert!(feedback.poll_timeout().is_some());
         assert_eq!(feedback.take(now, &egress), Some(Some(report(1))));
         assert_eq!(feedback.take(now, &egress), None);

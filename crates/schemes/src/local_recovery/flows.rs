@@ -24,8 +24,13 @@ const SHORT: u32 = 160;
 
 /// True for a packet that need not come behind those before it.
 fn is_free(packet: &Packet) -> bool {
-    let carries_nothing = packet.tcp().map(|tcp| packet.sequence_len() == 0 && !tcp.flags.rst());
-    NEVER_HELD.contains(&packet.ip().dscp()) || carries_nothing.unwrap_or_else(|| packet.wire_len() < SHORT)
+    let is_short = || packet.tcp().is_none() && packet.wire_len() < SHORT;
+    NEVER_HELD.contains(&packet.ip().dscp()) || is_ack(packet) || is_short()
+}
+
+/// True for an acknowledgment of TCP that carries nothing.
+fn is_ack(packet: &Packet) -> bool {
+    packet.tcp().is_some_and(|tcp| packet.sequence_len() == 0 && !tcp.flags.rst())
 }
 
 /// See the module.
@@ -36,8 +41,15 @@ pub(super) struct Flows {
 }
 
 /// Where it stands which packet of a flow was the last.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Place(usize);
+
+impl Place {
+    /// Its number, below [`PLACES`].
+    pub fn index(self) -> usize {
+        self.0
+    }
+}
 
 impl Flows {
     /// No flow is known.
@@ -48,6 +60,11 @@ impl Flows {
     /// The place of the packet's flow, if it has to come behind those before it.
     pub fn find(&self, packet: &Packet) -> Option<Place> {
         (!is_free(packet)).then(|| self.place(packet))
+    }
+
+    /// The place of a flow of TCP, if the packet is nothing but an acknowledgment in it.
+    pub fn of_ack(&self, packet: &Packet) -> Option<Place> {
+        is_ack(packet).then(|| self.place(packet))
     }
 
     /// The last packet of the flow.
@@ -90,7 +107,7 @@ const UDP_LITE: u8 = 136;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::hop::testing::{data, opaque};
+    use crate::hop::testing::{ack, data, opaque, syn};
     use core::net::{IpAddr, Ipv4Addr};
     use std::vec::Vec;
 
@@ -128,6 +145,14 @@ mod tests {
         for (n, packet) in packets.iter().enumerate() {
             assert_eq!(add(&mut flows, packet, 20), Some(10 + n as Position));
         }
+    }
+
+    #[test]
+    fn what_carries_nothing_is_an_acknowledgment_of_its_flow() {
+        let flows = Flows::new(&mut Rng::derive(1, "flows"));
+        assert_eq!(flows.of_ack(&ack()), flows.find(&data(0)));
+        assert!(flows.of_ack(&ack()).is_some() && flows.find(&ack()).is_none(), "and never waits");
+        assert!([data(0), syn(), opaque(60)].iter().all(|packet| flows.of_ack(packet).is_none()));
     }
 
     #[test]

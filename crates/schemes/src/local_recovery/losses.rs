@@ -47,6 +47,11 @@ impl Losses {
         true
     }
 
+    /// What is sent from now on is not counted, until the next [`add`](Losses::add).
+    pub fn pause(&mut self) {
+        (self.mark, self.present) = (None, Loss::default());
+    }
+
     /// True once as much was counted as ever is.
     pub fn is_settled(&self) -> bool {
         self.epochs.len() == EPOCHS

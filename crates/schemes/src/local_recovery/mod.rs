@@ -16,6 +16,7 @@
 //! - *Later tries*: the fewer are left, the more copies go out.
 //! - *Long hops*: codes among the packets mend most losses before anybody could ask (`ahead.rs`).
 
+mod ack_frames;
 mod ahead;
 mod answers;
 mod block;
@@ -28,6 +29,7 @@ mod frame;
 mod framing;
 mod halves;
 mod losses;
+mod message;
 mod outgoing;
 mod restorer;
 mod settings;
@@ -39,16 +41,17 @@ mod attack_tests;
 #[cfg(test)]
 mod tests;
 
-pub use frame::{Kind, Shim, decode_shim, encode_shim};
+pub use frame::{Form, Kind, Shim, decode_shim, encode_shim};
+pub use message::{LinkNews, LossNews, Message};
 pub use settings::Settings;
 
 use crate::egress::{Egress, EgressSettings, check_rate, flow_queue};
-use crate::hop::{self, Keep, Order, Part, Turn, incarnation, unwrap};
+use crate::hop::{self, Keep, Order, Turn, incarnation, unwrap};
 use crate::link_rate::{Advice, Arrivals, Name, Report};
 use crate::peer::{self, Change, Peer};
 use crate::position::{self, Position};
 use crate::selective_repeat::Receiver;
-pub use crate::selective_repeat::{Ack, Frame, LinkNews, Message};
+pub use crate::selective_repeat::{Ack, Arrived, Frame};
 use crate::{Made, Placement, Reports, SchemeEntry, Site, settings_for};
 use airtcp_core::parameters::ParameterError;
 use airtcp_core::{
@@ -59,6 +62,7 @@ use alloc::vec::Vec;
 use covered::Restored;
 use exit::Exit;
 use feedback::Feedback;
+pub(crate) use frame::Known;
 use halves::Halves;
 use outgoing::Outgoing;
 use restorer::Restorer;
@@ -93,6 +97,9 @@ mod share {
     pub const HELD: u64 = 4;
 }
 
+/// What the operator is told of an end that cannot be understood.
+const OTHER_VERSION: &str = "the other end speaks another version of local recovery, so packets pass as they are: run the same airtcp at both ends";
+
 /// So many packets are acknowledged at once.
 const ACK_EVERY: u16 = 32;
 
@@ -106,6 +113,8 @@ pub struct Station {
     feedback: Feedback,
     silence: Silence,
     peer: Peer,
+    /// The latest message was of an end that speaks another version.
+    hears_other_version: bool,
     hold: Option<Duration>,
     /// The queue is ours, so packets may wait for a round trip of the link in it.
     has_default_queue: bool,
@@ -133,6 +142,7 @@ impl Station {
             feedback: Feedback::default(),
             silence: Silence::default(),
             peer,
+            hears_other_version: false,
             hold: settings.hold,
             has_default_queue: settings.queue.is_none(),
         }
@@ -150,13 +160,14 @@ impl Station {
         let Some((shim, mut packet)) = unwrap(cx, packet, decode_shim) else { return };
         self.outgoing.clamp(cx.now(), &mut packet, timing);
         // A frame of an earlier incarnation of the other end says nothing about the present one.
-        let current = self.peer.other_epoch().map(incarnation);
-        let is_current = |shim: &Shim| current == Some(shim.frame.incarnation);
-        let is_code = |shim: &Shim| matches!(shim.kind, Kind::Code { .. });
-        if shim.is_some_and(|shim| !is_current(&shim) && (is_code(&shim) || shim.frame.part != Part::Whole)) {
+        let known = self.known();
+        let completed = shim.and_then(|shim| shim.completed(known.as_ref()?));
+        // A whole packet that will not be sent again passes as it came.
+        let is_useless = |shim: Shim| shim.is_partial() || known.is_some_and(|known| shim.comes_again(&known));
+        if completed.is_none() && shim.is_some_and(is_useless) {
             return cx.discard(packet, DropReason::CORRUPTED);
         }
-        let shim = shim.filter(is_current);
+        let shim = completed;
         let name = shim.map_or_else(|| Name::of(&packet), |shim| Name::numbered(shim.frame.number.0, bytes));
         let report = self.arrivals.add(cx.now(), name, feedback::cost(&self.outgoing.egress));
         let is_due = match shim {
@@ -167,6 +178,12 @@ impl Station {
             }
         };
         self.answer(cx, is_due, report);
+    }
+
+    /// What short frames are read by, once the other end was heard.
+    fn known(&self) -> Option<Known> {
+        let incarnation = incarnation(self.peer.other_epoch()?);
+        Some(Known { incarnation, places: self.receiver.places(incarnation) })
     }
 
     /// A frame of the present incarnation of the other end. True if an acknowledgment must leave now.
@@ -213,16 +230,22 @@ impl Station {
 
     /// Tells the other end what came, if there is something to tell and the way back has room for it.
     fn answer(&mut self, cx: &mut Context<'_>, is_due: bool, report: Option<Report>) {
-        if is_due || report.is_some() {
-            self.feedback.want(report);
+        self.feedback.note(report);
+        // Where others want the way back, what the link carried is told with what came.
+        let can_wait = !is_due && self.receiver.will_acknowledge() && !self.outgoing.egress.is_empty();
+        if is_due || report.is_some() && !can_wait {
+            self.feedback.want();
         }
         let Some(report) = self.feedback.take(cx.now(), &self.outgoing.egress) else { return };
         if let Some(ack) = self.receiver.acknowledge() {
-            let deficit = self.receiver.order.missing().saturating_sub(self.restorer.rank());
-            let deficit = u16::try_from(deficit).unwrap_or(u16::MAX);
-            let news = LinkNews { arrived: self.receiver.arrived(), deficit, report };
-            self.outgoing.tell(cx, &Message::Ack(ack, Some(news)));
+            let losses = (self.peer.rtt() >= ahead::MAY_BE_LONG).then(|| self.losses());
+            self.outgoing.tell(cx, &Message::Ack(ack, LinkNews { losses, report }));
         }
+    }
+
+    fn losses(&self) -> LossNews {
+        let deficit = self.receiver.order.missing().saturating_sub(self.restorer.rank());
+        LossNews { arrived: self.receiver.arrived(), deficit: u16::try_from(deficit).unwrap_or(u16::MAX) }
     }
 
     /// Nothing waits any longer for what may not come.
@@ -259,7 +282,13 @@ impl Element for Station {
     }
 
     fn handle_control(&mut self, cx: &mut Context<'_>, peer: PeerId, bytes: &[u8]) {
+        if Message::is_of_another_version(bytes) {
+            cx.emit(events::OTHER_VERSION);
+            self.hears_other_version = true;
+            return;
+        }
         let Some(message) = self.peer.hear(cx, peer, bytes, Message::decode) else { return };
+        self.hears_other_version = false;
         let timing = self.timing();
         match message {
             Message::Hello(hello) => {
@@ -274,7 +303,7 @@ impl Element for Station {
                     self.outgoing.egress.set_least_wait(room);
                 }
             }
-            Message::Ack(ack, news) => self.outgoing.on_feedback(cx, &ack, news.as_ref(), &timing),
+            Message::Ack(ack, news) => self.outgoing.on_feedback(cx, &ack, &news, &timing),
             Message::Oldest(incarnation, oldest) => {
                 self.receiver.on_oldest(cx, incarnation, oldest);
                 self.settle(cx);
@@ -328,6 +357,9 @@ impl Element for Station {
     }
 
     fn advice(&self) -> Option<&'static str> {
+        if self.hears_other_version {
+            return Some(OTHER_VERSION);
+        }
         self.outgoing.link_rate.advice().map(Advice::sentence)
     }
 

@@ -1,13 +1,15 @@
 //! What goes to the link: the queue before it, the rate at which it is emptied, and copies of what the other end may not
 //! have.
 
+use super::ack_frames::{self, AckFrames};
 use super::ahead::{self, Ahead, AheadSettings, LONG};
 use super::answers::Answers;
 use super::block::Block;
 use super::events;
 use super::flows::Flows;
-use super::frame::{FRAME_LEN, Kind, Shim, encode_shim};
+use super::frame::{FRAME_LEN, Form, Kind, Shim, encode_shim};
 use super::framing::Framing;
+use super::message::{LinkNews, Message};
 use super::timing::Timing;
 use super::{Settings, share};
 use crate::Site;
@@ -15,7 +17,7 @@ use crate::egress::{Allowance, Egress, Lane, Lossy};
 use crate::hop::{Part, ShimRoom, times};
 use crate::link_rate::{LinkRate, Messages, Name};
 use crate::position::Position;
-use crate::selective_repeat::{Ack, Frame, LinkNews, Mending, Message, Place, Sender};
+use crate::selective_repeat::{Ack, Frame, Mending, Place, Sender};
 use airtcp_core::packet::SHIM_HEADER;
 use airtcp_core::{Context, CreateReason, DropReason, Duration, Event, Instant, Packet, Port, Rate};
 use alloc::collections::VecDeque;
@@ -40,6 +42,7 @@ pub(super) struct Outgoing {
     code_room: ShimRoom,
     pub ahead: Ahead,
     flows: Flows,
+    acks: AckFrames,
     answers: Answers,
     repairs: Allowance,
     messages: Messages,
@@ -48,6 +51,10 @@ pub(super) struct Outgoing {
     /// Probes one after the other that nobody has answered.
     probes: u32,
     block: Block,
+    /// When the first frame left of those that nobody has answered.
+    unanswered_since: Option<Instant>,
+    /// Nobody answers for longer than it takes.
+    is_out_of_touch: bool,
     /// The last packet of a burst, which goes out once more if the link has time.
     last: Option<Position>,
     redundancy: bool,
@@ -77,12 +84,15 @@ impl Outgoing {
             code_room: shim_room(ahead::OVERHEAD),
             ahead: Ahead::new(codes, sixteenth / 2),
             flows: Flows::new(site.rng),
+            acks: AckFrames::new(settings.many_acks),
             answers: Answers::default(),
             repairs: Allowance::new(REPAIR_PARTS),
             messages: Messages::default(),
             spares: VecDeque::new(),
             probes: 0,
             block: Block::default(),
+            unanswered_since: None,
+            is_out_of_touch: false,
             last: None,
             redundancy: settings.redundancy,
             always_framed: settings.always_framed,
@@ -147,6 +157,8 @@ impl Outgoing {
     /// Sends whatever the link has time for: repairs first.
     pub fn send_due(&mut self, cx: &mut Context<'_>, timing: &Timing, in_reach: bool) {
         self.link_rate.follow(cx.now(), timing.rtt, &mut self.egress);
+        let answered_within = self.answered_within(timing);
+        self.is_out_of_touch = self.unanswered_since.is_some_and(|since| since + answered_within <= cx.now());
         while self.egress.is_free(cx.now()) {
             let is_sent = self.repair(cx, timing)
                 || self.send_spare(cx)
@@ -170,7 +182,7 @@ impl Outgoing {
             return false;
         }
         let kind = self.ahead.kind(&packet);
-        if !self.transmit(cx, packet, &Shim { frame, kind }) {
+        if !self.transmit(cx, packet, &self.shim(frame, kind)) {
             return false;
         }
         cx.emit(Event::REPAIR);
@@ -216,7 +228,7 @@ impl Outgoing {
             let Some((code, packet)) = self.ahead.take(self.sender.next_number()) else { continue };
             let frame = self.sender.other_frame(code.first);
             let packet = cx.create(packet, events::CODE);
-            if !self.transmit(cx, packet, &Shim { frame, kind: Kind::Code { count: code.count } }) {
+            if !self.transmit(cx, packet, &self.shim(frame, Kind::Code { count: code.count })) {
                 return false;
             }
             cx.emit(events::CODE_SENT);
@@ -233,12 +245,31 @@ impl Outgoing {
     fn send_again(&mut self, cx: &mut Context<'_>, sequence: Position) -> bool {
         let Some((packet, frame)) = self.sender.again(cx, sequence, CreateReason::REPAIR) else { return false };
         let kind = self.ahead.kind(&packet);
-        if !self.transmit(cx, packet, &Shim { frame, kind }) {
+        if !self.transmit(cx, packet, &self.shim(frame, kind)) {
             return false;
         }
         cx.emit(events::SPARE_COPY);
         self.sender.on_sent_again(sequence, cx.now());
         true
+    }
+
+    /// A frame left.
+    fn on_frame(&mut self, now: Instant) {
+        self.block.on_frame();
+        self.unanswered_since.get_or_insert(now);
+    }
+
+    /// Frames are answered, or there are none.
+    fn on_answer(&mut self) {
+        self.block.on_answer();
+        (self.probes, self.unanswered_since) = (0, None);
+    }
+
+    /// What a frame says, as short as the other end can read it. While nobody answers it may have lost the thread.
+    fn shim(&self, frame: Frame, kind: Kind) -> Shim {
+        let is_short = !self.is_out_of_touch && self.sender.is_in_step();
+        let short = Form::Short { tells_back: self.sender.is_awaited_in_vain() };
+        Shim { frame, kind, form: if is_short { short } else { Form::Whole } }
     }
 
     /// Sends a packet that was made here, in its frame.
@@ -247,7 +278,7 @@ impl Outgoing {
         let name = Name::numbered(shim.frame.number.0, packet.wire_len());
         match self.egress.send(cx, packet) {
             Ok(()) => {
-                self.block.on_frame();
+                self.on_frame(cx.now());
                 self.link_rate.on_departure(cx, name, Lane::Queue, &mut self.egress);
                 true
             }
@@ -265,6 +296,7 @@ impl Outgoing {
             return false;
         }
         let Some(departure) = self.egress.pop(cx) else { return false };
+        let in_reach = in_reach && self.needs_frame(cx.now(), &departure.packet, timing.rtt);
         let sequence = self.sender.next_sequence();
         let mut copy = departure.packet.clone();
         let flow = if in_reach { self.flows.find(&copy) } else { None };
@@ -276,7 +308,7 @@ impl Outgoing {
         let place = Place { before, part: if tail.is_some() { Part::Head } else { Part::Whole } };
         let frame = self.sender.next_frame(place);
         let mut framed = copy.clone();
-        let shim = Shim { frame, kind: self.ahead.kind(&copy) };
+        let shim = self.shim(frame, self.ahead.kind(&copy));
         let is_framed = in_reach && self.shim_room.push_shim(cx, &mut framed, &encode_shim(&shim));
         let bytes = framed.wire_len();
         let name = if is_framed { Name::numbered(frame.number.0, bytes) } else { Name::of(&framed) };
@@ -288,7 +320,7 @@ impl Outgoing {
         if is_framed {
             self.cover(sequence, &frame, &copy);
             self.sender.on_sent(copy, place, now);
-            self.block.on_frame();
+            self.on_frame(now);
             self.largest_window = self.largest_window.max(self.window(timing));
         }
         self.link_rate.on_departure(cx, name, Lane::Queue, &mut self.egress);
@@ -309,6 +341,11 @@ impl Outgoing {
         true
     }
 
+    /// False for an acknowledgment that the next one makes up for.
+    fn needs_frame(&mut self, now: Instant, packet: &Packet, rtt: Duration) -> bool {
+        self.flows.of_ack(packet).is_none_or(|flow| self.acks.need_frame(now, flow, rtt))
+    }
+
     /// Puts a new packet into codes, if it leaves room for them.
     fn cover(&mut self, sequence: Position, frame: &Frame, packet: &Packet) {
         if self.code_room.fits(packet) {
@@ -325,29 +362,34 @@ impl Outgoing {
         let tail = cx.create(tail, events::CUT_OFF);
         // Where the ring has no room for it, it is lost at once, and repaired.
         let kind = self.ahead.kind(&copy);
-        self.transmit(cx, tail, &Shim { frame, kind });
+        self.transmit(cx, tail, &self.shim(frame, kind));
         self.cover(sequence, &frame, &copy);
         self.sender.on_sent(copy, place, cx.now());
         sequence
     }
 
     /// What came at the other end.
-    pub fn on_feedback(&mut self, cx: &mut Context<'_>, ack: &Ack, news: Option<&LinkNews>, timing: &Timing) {
+    pub fn on_feedback(&mut self, cx: &mut Context<'_>, ack: &Ack, news: &LinkNews, timing: &Timing) {
         self.begin(cx.now(), timing, true);
-        let news = news.filter(|_| self.sender.is_of(ack));
-        let mending = news.and_then(|news| {
-            self.ahead.on_feedback(ack, news.arrived, self.sender.oldest(), timing.rtt, self.rate());
+        if self.is_out_of_touch && self.sender.catch_up(ack) {
+            self.ahead.forget();
+        }
+        let is_ours = self.sender.is_of(ack);
+        if is_ours && news.losses.is_none() {
+            self.ahead.on_short_hop();
+        }
+        let mending = news.losses.filter(|_| is_ours).and_then(|losses| {
+            self.ahead.on_feedback(ack, losses.arrived, self.sender.oldest(), timing.rtt, self.rate());
             let patience = self.ahead.patience(times::packet_time(self.rate()))?;
             let at_most = patience * 2 + timing.rtt + timing.guard;
-            Some(Mending { patience, deficit: news.deficit.into(), at_most })
+            Some(Mending { patience, deficit: losses.deficit.into(), at_most })
         });
         let untold = self.answered_within(timing);
         if let Some(sample) = self.sender.on_ack(cx, ack, mending, untold) {
-            self.probes = 0;
-            self.block.on_answer();
+            self.on_answer();
             self.answers.add(sample);
         }
-        if let Some(report) = news.and_then(|news| news.report.as_ref())
+        if let Some(report) = news.report.as_ref().filter(|_| is_ours)
             && self.link_rate.on_report(cx, report, timing.rtt, &mut self.egress)
         {
             self.on_loss(cx.now(), timing);
@@ -410,8 +452,7 @@ impl Outgoing {
         self.sender.clear();
         self.spares.clear();
         self.last = None;
-        self.probes = 0;
-        self.block.on_answer();
+        self.on_answer();
         self.ahead.forget();
     }
 
@@ -444,6 +485,7 @@ impl Outgoing {
             + self.link_rate.memory()
             + self.ahead.memory()
             + super::flows::MEMORY
+            + ack_frames::MEMORY
     }
 
     pub fn check(&self) -> Result<(), &'static str> {

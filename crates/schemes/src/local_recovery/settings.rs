@@ -16,6 +16,8 @@ parameters! {
         pub queue: Option<Queue> = None, "RFC 8290; docs/gsnoop.md has the sweep of targets";
         /// An acknowledgment of TCP that comes to an earlier one of its flow, which waits in the queue and says no more, takes its place.
         pub thin_acks: bool = true, "RFC 3449 section 5.2.1; Linux sch_cake";
+        /// Of a flow with so many acknowledgments of TCP in a round trip of the hop (or in 50 ms, if that is longer), and more, one has a frame in each, and the others leave as they are: the next one says what a lost one said. 0 puts all into frames.
+        pub many_acks: u32 = 8, "ours";
         /// Transmissions of a packet before it is given up; copies that go out together count once.
         pub tries: u8 = 8, "IEEE 802.11 dot11ShortRetryLimit 7, and the first";
         /// Longest time that a packet waits for an earlier one of its flow; five times the round trip and guard, at least 50 ms, at most 500 ms or time for two tries, whichever is longer, if auto.

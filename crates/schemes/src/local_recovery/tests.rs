@@ -1,8 +1,9 @@
 //! Two stations face to face.
 
-use super::frame::{Kind, Shim, decode_shim, encode_shim};
+use super::frame::{Form, Kind, Known, Shim, decode_shim, encode_shim};
 use super::*;
-use crate::hop::testing::{self as bench, Bench, data, opaque, syn};
+use crate::hop::Part;
+use crate::hop::testing::{self as bench, Bench, ack, data, opaque, syn};
 use crate::peer::Hello;
 use crate::selective_repeat::Received;
 use crate::selective_repeat::contract::{Ends, contract};
@@ -10,7 +11,9 @@ use crate::selective_repeat::{Place, START};
 use crate::{End, MAX_MEMORY};
 use airtcp_core::parameters::Parameters;
 use airtcp_core::testing::Harness;
-use airtcp_core::{DropReason, Event, Rate, Rng, SeqNum};
+use airtcp_core::{DropReason, Event, Rate, Rng, SeqNum, TakenShim};
+use std::cell::Cell;
+use std::rc::Rc;
 use std::vec::Vec;
 
 pub(super) struct Local;
@@ -32,11 +35,19 @@ impl Ends for Local {
     }
 
     fn encode(frame: &Frame) -> Vec<u8> {
-        encode_shim(&Shim { frame: *frame, kind: Kind::Packet })
+        encode_shim(&Shim { frame: *frame, kind: Kind::Packet, form: Form::Whole })
     }
 
     fn decode(body: &[u8]) -> Option<Frame> {
-        decode_shim(body).map(|shim| shim.frame)
+        let shim = decode_shim(body)?;
+        // No test sends more packets than a short frame can number.
+        let first = position::first(START);
+        let known = |incarnation| Known { incarnation, places: Some((first, first)) };
+        Some(shim.completed(&known(shim.frame.incarnation))?.frame)
+    }
+
+    fn told(ack: Ack) -> Vec<u8> {
+        Message::Ack(ack, LinkNews::default()).encode()
     }
 }
 
@@ -113,6 +124,27 @@ fn voice_is_repaired_and_never_waits() {
     assert_eq!((bench.b.io.inner.len(), bench.b.count(Event::HELD)), (5, 0));
     bench.run(15);
     assert_eq!(bench.b.io.inner.len(), 6, "the lost one comes late");
+}
+
+#[test]
+fn of_many_acknowledgments_few_have_frames_and_all_come_out() {
+    for (many, expected) in [("8", 8..=12), ("0", 100..=100)] {
+        let mut bench = Local::bench(&[("many_acks", many)]);
+        let frames = Rc::new(Cell::new(0));
+        let counted = frames.clone();
+        bench.losing(move |_, packet| {
+            let is_frame = matches!(packet.clone().take_shim(), TakenShim::Body(_));
+            counted.set(counted.get() + usize::from(is_frame));
+            false
+        });
+        for _ in 0..100 {
+            bench.send(ack());
+            bench.run(1);
+        }
+        bench.run(30);
+        assert_eq!(bench.b.io.inner.len(), 100);
+        assert!(expected.contains(&frames.get()), "{}", frames.get());
+    }
 }
 
 #[test]
@@ -290,6 +322,110 @@ fn what_an_outage_of_the_link_lost_is_repaired_after_it() {
     assert_eq!(bench.out(), (15..20).collect::<Vec<_>>());
 }
 
+/// The n-th packet's frame on the air, and how long it is.
+fn form_of(packet: &Packet) -> Option<(Form, usize)> {
+    let TakenShim::Body(body) = packet.clone().take_shim() else { return None };
+    Some((decode_shim(&body)?.form, body.len()))
+}
+
+/// Packets towards B from now on, a millisecond apart, and the forms of their frames.
+fn forms_of(bench: &mut Bench<Station>, packets: core::ops::Range<u32>) -> Vec<Option<(Form, usize)>> {
+    let forms = std::rc::Rc::new(core::cell::RefCell::new(Vec::new()));
+    let noted = forms.clone();
+    bench.losing(move |_, packet| {
+        noted.borrow_mut().push(form_of(packet));
+        false
+    });
+    for n in packets {
+        bench.send(data(n));
+        bench.run(1);
+    }
+    bench.losing(|_, _| false);
+    forms.take()
+}
+
+#[test]
+fn frames_are_short_once_one_is_acknowledged_and_whole_for_an_end_that_forgot() {
+    let short = (Form::Short { tells_back: false }, 6);
+    let mut bench = Local::bare(&[]);
+    let forms = forms_of(&mut bench, 0..60);
+    let begin = forms.iter().take_while(|form| **form == Some((Form::Whole, 14))).count();
+    assert!((10..=20).contains(&begin), "a round trip, {begin}");
+    assert!(forms[begin..].iter().all(|form| *form == Some(short)), "{forms:?}");
+    // The far end hears nothing for long, and forgets; the near end hears it all the time.
+    bench.run(60);
+    bench.b.call(bench.now, Station::start_anew);
+    let forms = forms_of(&mut bench, 60..120);
+    assert_eq!(forms[0], Some(short), "nobody has told");
+    assert!(forms.iter().any(|form| matches!(form, Some((Form::Whole, _)))), "a probe");
+    assert_eq!(forms.last(), Some(&Some(short)), "and it follows again");
+    bench.run(60);
+    let out = bench.out();
+    assert_eq!(out, (0..120).collect::<Vec<_>>(), "what could not be read is repaired, and comes out once");
+}
+
+#[test]
+fn what_was_given_up_is_told_until_the_other_end_waits_no_more() {
+    let mut bench = Local::bare(&[("tries", "1"), ("hold", "10s")]);
+    bench.send_all(0..10);
+    bench.run(30);
+    // The message that says so is lost, too.
+    bench.losing(|_, packet| Local::is_sequence(packet, 10));
+    bench.send_all(10..14);
+    bench.run(9);
+    bench.lose_control = true;
+    bench.run(12);
+    bench.lose_control = false;
+    let forms = forms_of(&mut bench, 14..60);
+    assert!(bench.a.count(Event::GIVEN_UP) == 1, "one was lost");
+    let tells = forms.iter().filter(|form| matches!(form, Some((Form::Short { tells_back: true }, 8)))).count();
+    assert!((1..=30).contains(&tells), "{tells} of {}", forms.len());
+    assert_eq!(forms.last().unwrap().unwrap().0, Form::Short { tells_back: false });
+    bench.run(30);
+    assert_eq!(bench.out(), (0..10).chain(11..60).collect::<Vec<_>>());
+}
+
+#[test]
+fn an_end_that_was_put_off_by_a_forged_frame_is_followed_again() {
+    for (number, sequence) in [(1_000_000, 3), (9, 5000), (30_000, 30_000)] {
+        let mut bench = Local::bare(&[]);
+        bench.send_all(0..20);
+        bench.run(40);
+        assert_eq!(bench.out().len(), 20);
+        let mut forged = data(0);
+        let frame = Local::next_frame(&bench.a.element);
+        let frame = Frame { number: START + number, sequence: START + sequence, back: 0, ..frame };
+        assert!(forged.push_shim(&Local::encode(&frame)));
+        bench.b.packet(bench.now, Port::LINK, forged);
+        bench.send_all(20..30);
+        bench.run(400);
+        bench.out();
+        lossy(&mut bench, 10, 3);
+        for n in 30..330 {
+            bench.send(data(n));
+            bench.run(1);
+        }
+        bench.run(100);
+        assert_eq!(bench.out(), (30..330).collect::<Vec<_>>(), "{number} {sequence}");
+        assert_eq!(bench.a.count(events::FRAMES_BLOCKED), 0);
+    }
+}
+
+#[test]
+fn an_end_of_another_version_is_told_to_the_operator_and_gets_packets_as_they_are() {
+    let mut near = Harness::new(Local::station("near", &[]), "near");
+    let now = Instant::from_nanos(1_000_000_000);
+    let hello = Message::Hello(Hello { epoch: 1, stamp: 1, echo: 1, held: 0 }).encode();
+    let older = [&[1], &hello[1..]].concat();
+    near.control(now, &older);
+    assert_eq!((near.count(events::OTHER_VERSION), near.count(Event::PEER_UP)), (1, 0));
+    assert!(near.element.advice().unwrap().contains("another version"));
+    near.packet(now, Port::INNER, opaque(700));
+    assert_eq!(near.io.link.last().unwrap().to_wire(), opaque(700).to_wire());
+    near.control(now, &hello);
+    assert_eq!(near.element.advice(), None);
+}
+
 #[test]
 fn a_head_waits_no_longer_than_the_hold() {
     let mut bench = Local::bare(&[("hold", "100ms")]);
@@ -383,7 +519,7 @@ fn a_peer_that_says_all_is_lost_gets_half_of_the_link_for_repairs() {
         let frame = Local::next_frame(&bench.a.element);
         let newest = SeqNum(frame.number.0.wrapping_sub(1));
         let ack = Ack { incarnation: frame.incarnation, newest, expected: START, received: Received::default() };
-        bench.a.control(bench.now, &Message::Ack(ack, None).encode());
+        bench.a.control(bench.now, &Message::Ack(ack, LinkNews::default()).encode());
     }
     let repairs = bench.a.count(Event::REPAIR);
     // Each takes 0.7 ms: half of the second, and what was saved up when it began (a hold, 62 ms).
@@ -515,7 +651,7 @@ fn a_code_that_nobody_can_read_is_consumed_and_does_nothing() {
     let code = |incarnation: u16, count: u8, len: usize| {
         let mut packet = Packet::opaque(data(0).ip().source, data(0).ip().destination, 59, std::vec![7; len].into());
         let frame = Frame { incarnation, ..Local::next_frame(&bench.a.element) };
-        assert!(packet.push_shim(&encode_shim(&Shim { frame, kind: Kind::Code { count } })));
+        assert!(packet.push_shim(&encode_shim(&Shim { frame, kind: Kind::Code { count }, form: Form::Whole })));
         packet
     };
     let own = Local::next_frame(&bench.a.element).incarnation;

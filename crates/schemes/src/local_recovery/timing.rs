@@ -13,7 +13,7 @@ const LONGEST: Duration = Duration::from_secs(86_400);
 /// Acknowledgments are at least so far apart, unless something is missing.
 const LEAST_ACK_DELAY: Duration = Duration::from_millis(1);
 /// They take one part in so many of the way back.
-const FEEDBACK_PARTS: u64 = 256;
+const FEEDBACK_PARTS: u64 = 512;
 /// But they need not be further apart than the longer of a round trip and this.
 const MOST_ACK_DELAY: Duration = Duration::from_millis(50);
 

@@ -1,7 +1,7 @@
 //! Tests of what every hop keeps that repairs all packets by selective repeat. A scheme says what its two ends are
 //! ([`Ends`]), and [`contract!`] makes the tests.
 
-use super::{Ack, Frame, Message, Received, START};
+use super::{Ack, Frame, Received, START};
 use crate::hop::testing::{Bench, data, opaque};
 use airtcp_core::testing::Harness;
 use airtcp_core::{DropReason, Duration, Element, Event, Gauge, Packet, Port, SeqNum, TakenShim};
@@ -19,6 +19,8 @@ pub(crate) trait Ends {
     /// The body of a frame's shim.
     fn encode(frame: &Frame) -> Vec<u8>;
     fn decode(body: &[u8]) -> Option<Frame>;
+    /// The message that says what came.
+    fn told(ack: Ack) -> Vec<u8>;
 
     /// Both ends, in reach of each other, with these settings.
     fn bench(settings: &[(&str, &str)]) -> Bench<Self::Station> {
@@ -194,10 +196,10 @@ pub(crate) fn acknowledgments_of_what_was_never_sent_are_ignored<E: Ends>() {
     bench.send_all(0..3);
     let incarnation = E::next_frame(&bench.a.element).incarnation;
     let ack = Ack { incarnation, newest: START + 9, expected: START + 9, received: Received::filled(true) };
-    bench.a.control(bench.now, &Message::Ack(ack, None).encode());
+    bench.a.control(bench.now, &E::told(ack));
     assert!(bench.a.gauge(Gauge::CACHE_BYTES).unwrap() > 1000);
     let other = Ack { incarnation: incarnation ^ 1, newest: SeqNum(0), ..ack };
-    bench.a.control(bench.now, &Message::Ack(other, None).encode());
+    bench.a.control(bench.now, &E::told(other));
     bench.a.control(bench.now, b"nonsense");
     assert_eq!(bench.a.count(Event::CONTROL_MALFORMED), 1);
 }
@@ -210,7 +212,7 @@ pub(crate) fn an_acknowledgment_that_was_overtaken_is_read_as_what_it_is<E: Ends
     assert_eq!(bench.a.count(Event::REPAIR), 1);
     let incarnation = E::next_frame(&bench.a.element).incarnation;
     let old = Ack { incarnation, newest: START, expected: START + 1, received: Received::filled(false) };
-    bench.a.control(bench.now, &Message::Ack(old, None).encode());
+    bench.a.control(bench.now, &E::told(old));
     bench.run(60);
     assert_eq!(bench.out(), (0..20).collect::<Vec<_>>());
 }

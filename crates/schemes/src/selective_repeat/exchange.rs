@@ -69,7 +69,7 @@ impl<O: Outlet> Exchange<O> {
         let Some(message) = self.peer.hear(cx, peer, bytes, Message::decode) else { return false };
         match message {
             Message::Hello(hello) => return self.peer.on_hello(cx, &hello) == Change::Restarted,
-            Message::Ack(ack, _) => {
+            Message::Ack(ack) => {
                 self.on_work(cx.now(), has_sendable);
                 self.sender.on_ack(cx, &ack, None, self.acknowledged_within());
                 self.tell_oldest(cx);
@@ -117,7 +117,7 @@ impl<O: Outlet> Exchange<O> {
             && self.acknowledges
             && let Some(ack) = self.receiver.acknowledge()
         {
-            tell(cx, &mut self.egress, &Message::Ack(ack, None).encode());
+            tell(cx, &mut self.egress, &Message::Ack(ack).encode());
         }
     }
 

@@ -5,7 +5,7 @@
 //! shim      incarnation u16, number u32, sequence u32, back u16
 //! message   version (1), type: 1 HELLO (see peer.rs), 2 ACK, 3 OLDEST
 //! ACK       incarnation u16, newest number u32, expected sequence u32, words u8, so many words u64 of
-//!           what came (received.rs), then nothing, or, for a scheme that learns its link: frames that came u32, gaps u32, deficit u16, then nothing, or what it carried (link_rate/report.rs)
+//!           what came (received.rs)
 //! OLDEST    incarnation u16, sequence u32
 //! ```
 //!
@@ -15,7 +15,6 @@
 
 use super::received::Received;
 use crate::hop::{Part, take};
-use crate::link_rate::Report;
 use crate::peer::Hello;
 use crate::position::Position;
 use airtcp_core::SeqNum;
@@ -73,8 +72,8 @@ impl Frame {
 pub enum Message {
     /// I am here.
     Hello(Hello),
-    /// This is what came, and for a scheme that learns its link what that tells of it.
-    Ack(Ack, Option<LinkNews>),
+    /// This is what came.
+    Ack(Ack),
     /// The sender, in this incarnation, will not send anything before this packet again.
     Oldest(u16, SeqNum),
 }
@@ -92,17 +91,6 @@ pub struct Ack {
     pub received: Received,
 }
 
-/// What the receiving end tells of the link.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LinkNews {
-    /// What came of all transmissions.
-    pub arrived: Arrived,
-    /// So many packets more are missing than codes came that mend them.
-    pub deficit: u16,
-    /// Sometimes, when the latest packet came and how much in all.
-    pub report: Option<Report>,
-}
-
 /// What came of all transmissions so far, of each once; both count modulo 2^32.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Arrived {
@@ -110,22 +98,6 @@ pub struct Arrived {
     pub frames: u32,
     /// Times that some were missing before one that came.
     pub gaps: u32,
-}
-
-impl LinkNews {
-    fn write(&self, out: &mut Vec<u8>) {
-        out.extend(self.arrived.frames.to_be_bytes());
-        out.extend(self.arrived.gaps.to_be_bytes());
-        out.extend(self.deficit.to_be_bytes());
-        self.report.iter().for_each(|report| report.write(out));
-    }
-
-    fn read(rest: &mut &[u8]) -> Option<LinkNews> {
-        let arrived = Arrived { frames: u32::from_be_bytes(take(rest)?), gaps: u32::from_be_bytes(take(rest)?) };
-        let deficit = u16::from_be_bytes(take(rest)?);
-        let report = if rest.is_empty() { None } else { Some(Report::read(rest)?) };
-        Some(LinkNews { arrived, deficit, report })
-    }
 }
 
 impl Ack {
@@ -165,10 +137,9 @@ impl Message {
                 out.push(1);
                 hello.write(&mut out);
             }
-            Message::Ack(ack, news) => {
+            Message::Ack(ack) => {
                 out.push(2);
                 ack.write(&mut out);
-                news.iter().for_each(|news| news.write(&mut out));
             }
             Message::Oldest(incarnation, sequence) => {
                 out.push(3);
@@ -184,11 +155,7 @@ impl Message {
         let (head, mut rest) = bytes.split_first_chunk::<2>()?;
         let message = match head {
             [VERSION, 1] => Message::Hello(Hello::read(&mut rest)?),
-            [VERSION, 2] => {
-                let ack = Ack::read(&mut rest)?;
-                let news = if rest.is_empty() { None } else { Some(LinkNews::read(&mut rest)?) };
-                Message::Ack(ack, news)
-            }
+            [VERSION, 2] => Message::Ack(Ack::read(&mut rest)?),
             [VERSION, 3] => {
                 Message::Oldest(u16::from_be_bytes(take(&mut rest)?), SeqNum(u32::from_be_bytes(take(&mut rest)?)))
             }
@@ -216,15 +183,10 @@ mod tests {
         assert_eq!(Frame::decode(&frame.encode()[1..]), None);
         let ack = Ack { incarnation: 1, newest: SeqNum(2), expected: SeqNum(3), received: Received::filled(true) };
         let hello = Hello { epoch: 1, stamp: 2, echo: 3, held: 4 };
-        let report = Report { name: 7, received: 1 << 40, stamp: 9 };
-        let arrived = Arrived { frames: 1 << 31, gaps: 5 };
-        let news = |report| Message::Ack(ack, Some(LinkNews { arrived, deficit: 3, report }));
-        let acks = [Message::Ack(ack, None), news(None), news(Some(report))];
-        let lens = acks.map(|ack| ack.encode().len());
-        for message in acks.into_iter().chain([Message::Hello(hello), Message::Oldest(7, SeqNum(8))]) {
+        for message in [Message::Hello(hello), Message::Ack(ack), Message::Oldest(7, SeqNum(8))] {
             let mut bytes = message.encode();
             assert_eq!(Message::decode(&bytes), Some(message));
-            for len in (0..bytes.len()).filter(|len| !lens.contains(len)) {
+            for len in 0..bytes.len() {
                 assert_eq!(Message::decode(&bytes[..len]), None);
             }
             bytes.push(0);

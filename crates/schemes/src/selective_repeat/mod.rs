@@ -11,10 +11,8 @@ mod reordering;
 mod sender;
 
 pub(crate) use exchange::{Exchange, auto_hold, guard};
-pub(crate) use frame::Arrived;
 pub(crate) use frame::FRAME_LEN;
-pub use frame::{Ack, Frame, LinkNews, Message};
-#[cfg(test)]
-pub(crate) use received::Received;
+pub use frame::{Ack, Arrived, Frame, Message};
+pub use received::Received;
 pub(crate) use receiver::{Patience, Receiver};
-pub(crate) use sender::{Mending, Place, START, Sender};
+pub(crate) use sender::{IN_STEP, Mending, Place, START, Sender};

@@ -68,25 +68,39 @@ impl Received {
         self
     }
 
+    /// True if all that are told of came.
+    pub(crate) fn is_full(&self) -> bool {
+        self.words().iter().all(|word| *word == u64::MAX)
+    }
+
+    /// What is told, the latest first.
+    pub(crate) fn words(&self) -> &[u64] {
+        &self.words[..self.told]
+    }
+
+    /// So many words, as `next` has them one after the other; `None` if it has fewer, or nobody tells so many or so few.
+    pub(crate) fn of_words(told: usize, mut next: impl FnMut() -> Option<u64>) -> Option<Received> {
+        if !(LEAST_WORDS..=WORDS).contains(&told) {
+            return None;
+        }
+        let mut words = [0; WORDS];
+        for word in &mut words[..told] {
+            *word = next()?;
+        }
+        Some(Received { words, told })
+    }
+
     /// Appends how many words are told, and these.
     pub(super) fn write(&self, out: &mut Vec<u8>) {
         out.push(self.told as u8);
-        self.words[..self.told].iter().for_each(|word| out.extend(word.to_be_bytes()));
+        self.words().iter().for_each(|word| out.extend(word.to_be_bytes()));
     }
 
     /// Takes it off the front of `rest`.
     pub(super) fn read(rest: &mut &[u8]) -> Option<Received> {
         let (&told, tail) = rest.split_first()?;
         *rest = tail;
-        let told = usize::from(told);
-        if !(LEAST_WORDS..=WORDS).contains(&told) {
-            return None;
-        }
-        let mut words = [0; WORDS];
-        for word in &mut words[..told] {
-            *word = u64::from_be_bytes(crate::hop::take(rest)?);
-        }
-        Some(Received { words, told })
+        Received::of_words(told.into(), || crate::hop::take(rest).map(u64::from_be_bytes))
     }
 }
 

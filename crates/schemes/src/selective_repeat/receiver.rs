@@ -8,6 +8,8 @@ use airtcp_core::{Context, Duration, Instant, Packet, SeqNum};
 
 /// A transmission is told of by so many acknowledgments, as most of them may be lost.
 const TOLD: usize = 3;
+/// Each of them tells of so many at least.
+const MOST_UNTOLD: u64 = Received::MOST / (TOLD as u64 + 1);
 
 /// See the module.
 #[derive(Debug)]
@@ -26,7 +28,7 @@ struct Stream {
     /// The newest at each of the latest acknowledgments, the oldest first.
     acknowledged: [Position; TOLD],
     arrived: Arrived,
-    /// Frames since the last acknowledgment.
+    /// Frames since the last acknowledgment; where frames tell the order of flows, those that have a place in one.
     unacknowledged: u16,
     ack_due: Option<Instant>,
 }
@@ -58,13 +60,23 @@ impl<O: Outlet> Receiver<O> {
         self.order.pass_over(cx, sequence.saturating_sub(u64::from(frame.back)));
         let turn = Turn { sequence, after: frame.after, part: frame.part };
         let is_new = self.order.take(cx, turn, packet);
-        stream.unacknowledged += 1;
-        if is_gap || !is_new || stream.unacknowledged >= self.ack_every {
+        let is_due = if self.order.keeps_flows() {
+            stream.is_due(frame.after > 0, is_gap, is_new, self.ack_every)
+        } else {
+            stream.unacknowledged += 1;
+            is_gap || !is_new || stream.unacknowledged >= self.ack_every
+        };
+        if is_due {
             stream.begin_anew();
             return true;
         }
         stream.ack_due.get_or_insert(cx.now() + patience.ack_delay);
         false
+    }
+
+    /// True if there will be an acknowledgment soon, whatever comes.
+    pub fn will_acknowledge(&self) -> bool {
+        self.stream.as_ref().is_some_and(|stream| stream.ack_due.is_some())
     }
 
     /// A frame that carries none of the packets that are counted. True if it is time for an acknowledgment.
@@ -104,6 +116,13 @@ impl<O: Outlet> Receiver<O> {
             let packet = make(cx);
             self.order.take(cx, Turn { sequence: position, ..Turn::default() }, packet);
         }
+    }
+
+    /// The newest transmission that came, and the packet that is waited for, of this incarnation if it is the one that is
+    /// acknowledged.
+    pub fn places(&self, incarnation: u16) -> Option<(Position, Position)> {
+        let stream = self.stream.as_ref().filter(|stream| stream.incarnation == incarnation)?;
+        Some((stream.newest, self.order.expected()))
     }
 
     /// True if frames of this incarnation are those that are acknowledged.
@@ -170,6 +189,16 @@ impl Stream {
             self.arrived.gaps = self.arrived.gaps.wrapping_add(1);
         }
         step > 1
+    }
+
+    /// True if a frame is to be acknowledged at once, where frames tell the order of flows. What has no place in one (an
+    /// acknowledgment, voice) is told of by time, unless something is missing. The second copy of what will be acknowledged soon
+    /// says nothing new; of what was acknowledged, that the acknowledgment was lost.
+    fn is_due(&mut self, has_place: bool, is_gap: bool, is_new: bool, ack_every: u16) -> bool {
+        self.unacknowledged += u16::from(has_place);
+        let is_told_again = !is_new && self.ack_due.is_none();
+        let untold = self.newest.saturating_sub(self.acknowledged[TOLD - 1]);
+        is_gap || is_told_again || self.unacknowledged >= ack_every || untold >= MOST_UNTOLD
     }
 
     /// It is time for an acknowledgment: the next one is due after as many packets, and as long.

@@ -16,6 +16,8 @@ use alloc::vec::Vec;
 pub(crate) const START: SeqNum = SeqNum(u32::MAX - 500);
 /// The distance to the oldest packet in the air must fit into a frame.
 const MAX_PACKETS: usize = u16::MAX as usize / 2;
+/// The other end is in step while so few transmissions, or packets, are beyond what it has acknowledged.
+pub(crate) const IN_STEP: u64 = 1 << 14;
 /// Memory of a copy beside the packet: its entries in the tables.
 const ENTRY: u64 = 96;
 
@@ -37,6 +39,12 @@ pub(crate) struct Sender {
     repairs: VecDeque<Position>,
     /// Something was given up and the other end has not been told.
     has_given_up: bool,
+    /// Everything before this one that the other end may wait for was given up.
+    given_up: Position,
+    /// What the other end has come to, as far as it has said: the newest transmission, and the packet that it waits for.
+    told: Option<(Position, Position)>,
+    /// Until here the other end may follow numbers that are too far behind, whatever it says: what was told may be untrue.
+    apart_until: Position,
     reordering: Reordering,
 }
 
@@ -88,6 +96,9 @@ impl Sender {
             lost: BTreeSet::new(),
             repairs: VecDeque::new(),
             has_given_up: false,
+            given_up: 0,
+            told: None,
+            apart_until: 0,
             reordering: Reordering::default(),
         }
     }
@@ -155,6 +166,34 @@ impl Sender {
         frame
     }
 
+    /// True if the other end follows what is sent, and is not far behind.
+    pub fn is_in_step(&self) -> bool {
+        let is_near = |(newest, expected)| {
+            self.next_number.saturating_sub(newest) < IN_STEP && self.next_sequence.saturating_sub(expected) < IN_STEP
+        };
+        self.next_number >= self.apart_until && self.told.is_some_and(is_near)
+    }
+
+    /// Nobody answers, and the other end is beyond what was sent: somebody sent frames in our name, or it lies. Goes on
+    /// from there; true if so.
+    pub fn catch_up(&mut self, ack: &Ack) -> bool {
+        let newest = position::near(self.next_number, ack.newest);
+        let expected = position::near(self.next_sequence, ack.expected);
+        let is_beyond = newest >= self.next_number || expected > self.next_sequence;
+        if ack.incarnation != self.incarnation || !is_beyond {
+            return false;
+        }
+        self.next_number = self.next_number.max(newest + 1);
+        self.next_sequence = self.next_sequence.max(expected);
+        self.apart_until = self.next_number + IN_STEP;
+        true
+    }
+
+    /// True if the other end may wait for what was given up.
+    pub fn is_awaited_in_vain(&self) -> bool {
+        self.told.is_some_and(|(_, expected)| expected < self.given_up)
+    }
+
     /// The oldest packet that may be sent again.
     pub fn oldest(&self) -> Position {
         self.copies.first_key_value().map_or(self.next_sequence, |(oldest, _)| *oldest)
@@ -207,6 +246,8 @@ impl Sender {
         if !self.is_of(ack) || expected > self.next_sequence {
             return None;
         }
+        let before = self.told.unwrap_or_default();
+        self.told = Some((before.0.max(newest), before.1.max(expected)));
         let came = |number| ack.tells_of(newest, number);
         if let Some(flight) = self.flights.get(&newest) {
             self.reordering.on_delivered(flight.sent_at);
@@ -294,6 +335,7 @@ impl Sender {
     fn give_up(&mut self, cx: &mut Context<'_>, sequence: Position) {
         cx.emit(Event::GIVEN_UP);
         self.has_given_up = true;
+        self.given_up = self.given_up.max(sequence + 1);
         self.forget(sequence);
     }
 
@@ -316,6 +358,7 @@ impl Sender {
         self.flights.clear();
         self.lost.clear();
         self.repairs.clear();
+        self.told = None;
         self.reordering = Reordering::default();
         self.memory = 0;
     }

@@ -42,9 +42,7 @@ impl Liar {
         let Some(local_recovery::Message::Ack(mut ack, mut news)) = local_recovery::Message::decode(&message) else {
             return message;
         };
-        if let Some(news) = &mut news {
-            self.lie_about_the_link(draw, news);
-        }
+        self.lie_about_the_link(draw, &mut news);
         self.lie_32(draw, 5, &mut ack.newest.0);
         self.lie_32(draw, 6, &mut ack.expected.0);
         local_recovery::Message::Ack(ack, news).encode()
@@ -55,11 +53,13 @@ impl Liar {
             self.lie(draw, 0, &mut report.received);
             self.lie(draw, 1, &mut report.stamp);
         }
-        self.lie_32(draw, 2, &mut news.arrived.frames);
-        self.lie_32(draw, 3, &mut news.arrived.gaps);
-        let mut deficit = u32::from(news.deficit);
-        self.lie_32(draw, 4, &mut deficit);
-        news.deficit = deficit as u16;
+        if let Some(losses) = &mut news.losses {
+            self.lie_32(draw, 2, &mut losses.arrived.frames);
+            self.lie_32(draw, 3, &mut losses.arrived.gaps);
+            let mut deficit = u32::from(losses.deficit);
+            self.lie_32(draw, 4, &mut deficit);
+            losses.deficit = deficit as u16;
+        }
     }
 
     fn lie_32(self, draw: &mut Draw, number: u32, value: &mut u32) {
@@ -93,8 +93,8 @@ mod tests {
     use airtcp_core::SeqNum;
 
     fn message() -> Vec<u8> {
-        // An acknowledgment with a report, as crates/schemes/src/selective_repeat/frame.rs has it.
-        let words = [&[1, 2, 0, 7][..], &[0; 8], &[2], &[0xff; 16], &[0, 0, 0, 9, 0, 0, 0, 1, 0, 3], &[0, 0, 0, 8]];
+        // An acknowledgment with all that there may be, as crates/schemes/src/local_recovery/message.rs has it.
+        let words = [&[2, 2, 0xe2, 0, 7][..], &[0; 8], &[0, 0, 0, 9, 0, 0, 0, 1, 0, 3], &[0, 0, 0, 8]];
         [words.concat(), 5000_u64.to_be_bytes().to_vec(), 6000_u64.to_be_bytes().to_vec()].concat()
     }
 
@@ -103,14 +103,14 @@ mod tests {
         let mut draw = Draw::new(1, "liar");
         let liar = Liar { which: 0b100_0001, way: Way::TenTimes };
         let told = liar.change(&mut draw, message());
-        let Some(local_recovery::Message::Ack(ack, Some(news))) = local_recovery::Message::decode(&told) else {
+        let Some(local_recovery::Message::Ack(ack, news)) = local_recovery::Message::decode(&told) else {
             panic!("{told:?}")
         };
         let report = news.report.unwrap();
-        assert_eq!((report.received, report.stamp, news.arrived.frames), (50_000, 6000, 9));
+        assert_eq!((report.received, report.stamp, news.losses.unwrap().arrived.frames), (50_000, 6000, 9));
         assert_eq!((ack.newest, ack.expected), (SeqNum(0), SeqNum(0)));
         let honest = Liar { which: 0, way: Way::Any };
         assert_eq!(honest.change(&mut draw, message()), message());
-        assert_eq!(Liar { which: u64::MAX, way: Way::Highest }.change(&mut draw, vec![1, 9, 9]), [1, 9, 9]);
+        assert_eq!(Liar { which: u64::MAX, way: Way::Highest }.change(&mut draw, vec![2, 9, 9]), [2, 9, 9]);
     }
 }

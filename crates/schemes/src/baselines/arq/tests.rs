@@ -34,6 +34,10 @@ impl Ends for Arq {
     fn decode(body: &[u8]) -> Option<Frame> {
         Frame::decode(body)
     }
+
+    fn told(ack: Ack) -> Vec<u8> {
+        Message::Ack(ack).encode()
+    }
 }
 
 contract!(Arq);

@@ -1,10 +1,12 @@
 //! An honest near end with enough to send, a link of 12 Mbit/s whose queue it can fill, an honest far end, and somebody who
 //! changes what the far end says.
 
-use super::super::frame::{Kind, decode_shim};
-use super::super::{Ack, LinkNews, Message, Settings, Station};
+use super::super::frame::{Kind, Known, decode_shim};
+use super::super::{Ack, LinkNews, LossNews, Message, Settings, Station};
 use crate::hop::testing::data;
 use crate::link_rate::Report;
+use crate::position::{self, Position};
+use crate::selective_repeat::START;
 use crate::{End, LinkFacts, MAX_MEMORY, Site};
 use airtcp_core::testing::Harness;
 use airtcp_core::{Duration, Event, Gauge, Instant, Packet, Port, Rate, Rng, TakenShim};
@@ -48,6 +50,8 @@ pub struct Scene {
     offered: u32,
     /// Packets that came off the link at least once, by their numbers on the hop.
     crossed: BTreeSet<u32>,
+    /// The latest of them.
+    latest: Position,
     /// And those without a number.
     plain: usize,
     /// What came out at the far end.
@@ -86,6 +90,7 @@ impl Scene {
             lie: None,
             offered: 0,
             crossed: BTreeSet::new(),
+            latest: position::first(START),
             plain: 0,
             out: BTreeSet::new(),
             delivered: 0,
@@ -149,7 +154,10 @@ impl Scene {
         match packet.clone().take_shim() {
             TakenShim::Body(body) => {
                 let shim = decode_shim(&body).expect("an honest frame");
+                let known = Known { incarnation: shim.frame.incarnation, places: Some((self.latest, self.latest)) };
+                let shim = shim.completed(&known).expect("of this incarnation");
                 if !matches!(shim.kind, Kind::Code { .. }) {
+                    self.latest = position::near(self.latest, shim.frame.sequence);
                     self.crossed.insert(shim.frame.sequence.0);
                 }
             }
@@ -229,10 +237,19 @@ impl Scene {
 /// A lie about what acknowledgments say.
 pub fn of_news(mut change: impl FnMut(&mut Ack, &mut LinkNews) + 'static) -> Lie {
     Box::new(move |mut message| {
-        if let Message::Ack(ack, Some(news)) = &mut message {
+        if let Message::Ack(ack, news) = &mut message {
             change(ack, news);
         }
         std::vec![message]
+    })
+}
+
+/// A lie about what was lost.
+pub fn of_losses(mut change: impl FnMut(&Ack, &mut LossNews) + 'static) -> Lie {
+    of_news(move |ack, news| {
+        if let Some(losses) = &mut news.losses {
+            change(ack, losses);
+        }
     })
 }
 
