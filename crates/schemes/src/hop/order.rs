@@ -6,6 +6,7 @@ use crate::position::Position;
 use crate::tally::Tally;
 use airtcp_core::{Context, DropReason, Duration, Event, Instant, Packet, Port};
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
+use alloc::vec::Vec;
 
 /// Packets that were passed over and may still come; the latest are kept.
 const MAX_SKIPPED: usize = 1024;
@@ -310,6 +311,22 @@ impl<O: Outlet> Order<O> {
         self.settle();
     }
 
+    /// True if this packet is held.
+    pub fn holds(&self, sequence: Position) -> bool {
+        matches!(self.arrived.get(&sequence), Some(Some(_)))
+    }
+
+    /// Passes on all packets that are held and of which `is_one` is true, in their order.
+    pub fn release_those(&mut self, cx: &mut Context<'_>, is_one: impl Fn(&Packet) -> bool) {
+        let held = self.arrived.iter().filter_map(|(sequence, held)| Some((*sequence, held.as_ref()?)));
+        let those: Vec<Position> = held.filter(|(_, held)| is_one(&held.packet)).map(|(sequence, _)| sequence).collect();
+        for sequence in those {
+            if self.holds(sequence) {
+                self.give_up_before(cx, sequence);
+            }
+        }
+    }
+
     /// Passes on everything that is held.
     pub fn release_all(&mut self, cx: &mut Context<'_>) {
         while let Some(&(_, sequence)) = self.came.front() {
@@ -323,10 +340,6 @@ impl<O: Outlet> Order<O> {
         while self.came.front().is_some_and(|(_, sequence)| !self.holds(*sequence)) {
             self.came.pop_front();
         }
-    }
-
-    fn holds(&self, sequence: Position) -> bool {
-        matches!(self.arrived.get(&sequence), Some(Some(_)))
     }
 
     /// No packet waits longer than `hold`.

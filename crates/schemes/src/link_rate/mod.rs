@@ -166,6 +166,11 @@ impl LinkRate {
         self.law.advice()
     }
 
+    /// What the link lost of late, in millionths.
+    pub fn loss(&self) -> u64 {
+        self.law.loss()
+    }
+
     /// Memory that it takes.
     pub fn memory(&self) -> u64 {
         self.departures.memory()
@@ -220,6 +225,11 @@ impl Name {
     /// The name of a packet that both ends know by a number.
     pub fn numbered(number: u32, bytes: u32) -> Name {
         Name { number, bytes }
+    }
+
+    /// The packet's length.
+    pub fn bytes(self) -> u32 {
+        self.bytes
     }
 
     fn is_one_in(self, many: u32) -> bool {

@@ -169,6 +169,11 @@ impl RateLaw {
         self.pursued().or(self.pace)
     }
 
+    /// What the link lost of late, in millionths.
+    pub fn loss(&self) -> u64 {
+        self.history.loss().mean()
+    }
+
     /// So many flows wait here.
     pub fn note_flows(&mut self, now: Instant, waiting: usize) {
         self.flows.note(now, waiting);

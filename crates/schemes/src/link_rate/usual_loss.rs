@@ -55,6 +55,12 @@ impl UsualLoss {
         (self.count >= EPOCHS).then(|| shares[EPOCHS / 2])
     }
 
+    /// The mean of the latest epochs, in millionths; zero before one is known.
+    pub fn mean(&self) -> u64 {
+        let known = &self.shares[..self.count.min(EPOCHS)];
+        known.iter().sum::<u64>() / (known.len() as u64).max(1)
+    }
+
     /// The least of the latest epochs, in millionths; zero before they are known.
     pub fn usual(&self) -> u64 {
         if self.count < EPOCHS { 0 } else { self.shares.into_iter().min().unwrap_or_default() }

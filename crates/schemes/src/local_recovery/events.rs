@@ -9,6 +9,10 @@ airtcp_core::declare! { Event, EVENTS:
     CODE_SENT = "codes",
     /// No frame arrives although the other end is heard: packets leave as they came for a while.
     FRAMES_BLOCKED = "frames_blocked",
+    /// A flow has no help from now on, as long as it does as well without.
+    LEFT_ALONE = "left_alone",
+    /// A flow that had no help did worse, and has help again.
+    HELPED_AGAIN = "helped_again",
     /// A message came of an end that speaks another version of local recovery.
     OTHER_VERSION = "other_version",
 }
@@ -18,4 +22,9 @@ airtcp_core::declare! { CreateReason, CREATE_REASONS:
     CODE = "code",
     /// The tail of a packet that left no room for a shim, joined again at the other end.
     CUT_OFF = "tail",
+}
+
+airtcp_core::declare! { Gauge, GAUGES:
+    /// Flows that are carried as they are, because they do as well without help.
+    FLOWS_ALONE = "flows_alone",
 }

@@ -155,6 +155,13 @@ impl Exit {
         self.due.first().map(|(due, _)| *due)
     }
 
+    /// The flow with this last packet catches up now.
+    pub fn catch_up(&mut self, cx: &mut Context<'_>, last: Position) {
+        if let Some(&id) = self.by_last.get(&last) {
+            self.close(cx, id);
+        }
+    }
+
     /// All that waits leaves now.
     pub fn clear(&mut self, cx: &mut Context<'_>) {
         while let Some((&oldest, _)) = self.lanes.first_key_value() {

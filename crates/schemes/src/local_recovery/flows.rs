@@ -36,7 +36,7 @@ pub(super) struct Flows {
 }
 
 /// Where it stands which packet of a flow was the last.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Place(usize);
 
 impl Flows {
@@ -58,6 +58,11 @@ impl Flows {
     /// This one is the last from now on.
     pub fn set_last(&mut self, place: Place, sequence: Position) {
         self.last[place.0] = sequence;
+    }
+
+    /// Nothing is known of any flow any more.
+    pub fn clear(&mut self) {
+        self.last.fill(0);
     }
 
     /// By what keeps order: a connection's packets, those of a pair of ports, those of a security association; else those

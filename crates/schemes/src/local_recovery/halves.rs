@@ -46,6 +46,12 @@ impl Halves {
         self.exit.clear(cx);
     }
 
+    /// The flow whose last packet has this number, or is a head with it, waits no longer at the exit.
+    pub fn catch_up(&mut self, cx: &mut Context<'_>, last: Position) {
+        self.exit.catch_up(cx, last);
+        self.exit.catch_up(cx, last + 1);
+    }
+
     /// What waits here and at the exit.
     pub fn waiting(&self) -> Backlog {
         self.held.waiting + self.exit.held.waiting

@@ -34,6 +34,7 @@ mod restorer;
 mod settings;
 mod silence;
 mod timing;
+mod watch;
 
 #[cfg(test)]
 mod attack_tests;
@@ -61,6 +62,7 @@ use alloc::vec::Vec;
 use covered::Restored;
 use exit::Exit;
 use feedback::Feedback;
+use flows::Flows;
 pub(crate) use frame::Known;
 use halves::Halves;
 use outgoing::Outgoing;
@@ -75,7 +77,7 @@ pub const ENTRY: SchemeEntry = SchemeEntry {
     source: "LOOPS (draft-li-tsvwg-loops-problem-opportunities); RFC 3366; ours",
     placement: Placement::BothEnds,
     keeps_end_to_end: true,
-    reports: Reports { events: events::EVENTS, gauges: &[] },
+    reports: Reports { events: events::EVENTS, gauges: events::GAUGES },
     settings: || settings_for(make),
 };
 
@@ -107,6 +109,8 @@ const ACK_EVERY: u16 = 32;
 pub struct Station {
     outgoing: Outgoing,
     receiver: Receiver<Halves>,
+    /// The newest packet of each flow that came in a frame.
+    framed: Flows,
     restorer: Restorer,
     arrivals: Arrivals,
     feedback: Feedback,
@@ -136,6 +140,7 @@ impl Station {
         Station {
             outgoing,
             receiver: Receiver::new(order, ACK_EVERY),
+            framed: Flows::new(site.rng),
             restorer: Restorer::new(sixteenth),
             arrivals: Arrivals::default(),
             feedback: Feedback::default(),
@@ -172,11 +177,26 @@ impl Station {
         let is_due = match shim {
             Some(shim) => self.on_frame(cx, &shim, packet, timing),
             None => {
-                cx.send(Port::INNER, packet);
+                self.pass_plain(cx, packet);
                 false
             }
         };
         self.answer(cx, is_due, report);
+    }
+
+    /// A packet without a frame overtakes none of its flow that had one and waits: nobody knows any more which one it goes behind.
+    fn pass_plain(&mut self, cx: &mut Context<'_>, packet: Packet) {
+        let order = &mut self.receiver.order;
+        let place = self.framed.find(&packet);
+        if let Some((place, last)) = place.and_then(|place| Some((place, self.framed.last(place)?))) {
+            if last >= order.expected() {
+                let framed = &self.framed;
+                order.release_those(cx, |held| framed.find(held) == Some(place));
+            }
+            order.outlet.catch_up(cx, last);
+            self.framed.set_last(place, 0);
+        }
+        cx.send(Port::INNER, packet);
     }
 
     /// What short frames are read by, once the other end was heard.
@@ -196,10 +216,15 @@ impl Station {
         } else {
             if !self.receiver.follows(shim.frame.incarnation) {
                 self.restorer.clear();
+                self.framed.clear();
             }
+            let place = self.framed.find(&packet);
             let source = (shim.kind != Kind::Packet).then(|| packet.clone());
             let is_due = self.receiver.on_frame(cx, &shim.frame, packet, &timing.patience());
             let at = position::near(self.receiver.order.expected(), shim.frame.sequence);
+            if let Some(place) = place.filter(|place| self.framed.last(*place).is_none_or(|last| last < at)) {
+                self.framed.set_last(place, at);
+            }
             (is_due, source.map_or(Vec::new(), |source| self.restorer.on_packet(at, shim, &source)))
         };
         let is_new = self.pass_computed(cx, computed);
@@ -349,10 +374,11 @@ impl Element for Station {
     fn observe(&self, gauge: &mut dyn FnMut(Gauge, u64)) {
         let held = &self.receiver.order.held;
         gauge(Gauge::CACHE_BYTES, self.outgoing.sender.memory());
-        let incoming = held.memory + self.receiver.order.outlet.memory() + self.restorer.memory();
+        let incoming = held.memory + self.receiver.order.outlet.memory() + self.restorer.memory() + flows::MEMORY;
         gauge(Gauge::MEMORY_BYTES, self.outgoing.memory() + incoming);
         hop::observe(gauge, &self.outgoing.egress, held, &self.peer);
         self.outgoing.link_rate.observe(gauge, &self.outgoing.egress);
+        gauge(events::FLOWS_ALONE, self.outgoing.watch.alone() as u64);
     }
 
     fn advice(&self) -> Option<&'static str> {

@@ -5,11 +5,12 @@ use super::ahead::{self, Ahead, AheadSettings, LONG};
 use super::answers::Answers;
 use super::block::Block;
 use super::events;
-use super::flows::Flows;
+use super::flows::{self, Flows};
 use super::frame::{FRAME_LEN, Form, Kind, Shim, encode_shim};
 use super::framing::Framing;
 use super::message::{LinkNews, Message};
 use super::timing::Timing;
+use super::watch::{Link, Watch, WatchSettings};
 use super::{Settings, share};
 use crate::Site;
 use crate::egress::{Allowance, Egress, Lane, Lossy};
@@ -18,7 +19,7 @@ use crate::link_rate::{LinkRate, Messages, Name};
 use crate::position::Position;
 use crate::selective_repeat::{Ack, Frame, Mending, Place, Sender};
 use airtcp_core::packet::SHIM_HEADER;
-use airtcp_core::{Context, CreateReason, DropReason, Duration, Event, Instant, Packet, Port, Rate};
+use airtcp_core::{Context, CreateReason, DropReason, Duration, Ecn, Event, Instant, Packet, Port, Rate};
 use alloc::collections::VecDeque;
 
 /// Repairs take at most one part in so many of the link's time.
@@ -41,6 +42,7 @@ pub(super) struct Outgoing {
     code_room: ShimRoom,
     pub ahead: Ahead,
     flows: Flows,
+    pub watch: Watch,
     answers: Answers,
     repairs: Allowance,
     messages: Messages,
@@ -82,6 +84,12 @@ impl Outgoing {
             code_room: shim_room(ahead::OVERHEAD),
             ahead: Ahead::new(codes, sixteenth / 2),
             flows: Flows::new(site.rng),
+            watch: Watch::new(WatchSettings {
+                is_on: settings.step_aside,
+                window: settings.turn_window,
+                cost: settings.turn_cost,
+                margin: settings.turn_margin,
+            }),
             answers: Answers::default(),
             repairs: Allowance::new(REPAIR_PARTS),
             messages: Messages::default(),
@@ -109,9 +117,22 @@ impl Outgoing {
             return cx.send(Port::LINK, packet);
         }
         self.begin(cx.now(), timing, in_reach);
+        if let Some(place) = self.flows.find(&packet) {
+            self.watch.on_arrival(place, packet.wire_len());
+        }
         self.egress.enqueue(cx, packet);
-        self.egress.discard_dropped(cx);
+        self.discard_dropped(cx);
         self.send_due(cx, timing, in_reach);
+    }
+
+    /// What the queue dropped tells its flow to send less.
+    fn discard_dropped(&mut self, cx: &mut Context<'_>) {
+        while let Some((packet, reason)) = self.egress.take_dropped() {
+            if let Some(place) = self.flows.find(&packet) {
+                self.watch.on_signal(place, packet.wire_len());
+            }
+            cx.discard(packet, reason);
+        }
     }
 
     /// Makes a SYN ask for segments that leave room for what is added.
@@ -154,6 +175,7 @@ impl Outgoing {
     /// Sends whatever the link has time for: repairs first.
     pub fn send_due(&mut self, cx: &mut Context<'_>, timing: &Timing, in_reach: bool) {
         self.link_rate.follow(cx.now(), timing.rtt, &mut self.egress);
+        self.watch(cx, timing, in_reach);
         let answered_within = self.answered_within(timing);
         self.is_out_of_touch = self.unanswered_since.is_some_and(|since| since + answered_within <= cx.now());
         while self.egress.is_free(cx.now()) {
@@ -166,7 +188,15 @@ impl Outgoing {
                 break;
             }
         }
-        self.egress.discard_dropped(cx);
+        self.discard_dropped(cx);
+    }
+
+    /// Looks at which flows need help; where none has any there is nothing to look at.
+    fn watch(&mut self, cx: &mut Context<'_>, timing: &Timing, in_reach: bool) {
+        let rate = if self.helps(cx.now(), timing, in_reach) { self.rate() } else { None };
+        let turns = self.watch.advance(cx.now(), Link { rate, rtt: timing.rtt });
+        cx.emit_many(events::LEFT_ALONE, turns.begun);
+        cx.emit_many(events::HELPED_AGAIN, turns.ended);
     }
 
     /// Sends the oldest packet again that was lost. False if there is none, or it must wait.
@@ -276,6 +306,7 @@ impl Outgoing {
         match self.egress.send(cx, packet) {
             Ok(()) => {
                 self.on_frame(cx.now());
+                self.watch.on_other(name.bytes());
                 self.link_rate.on_departure(cx, name, Lane::Queue, &mut self.egress);
                 true
             }
@@ -296,6 +327,7 @@ impl Outgoing {
         let sequence = self.sender.next_sequence();
         let mut copy = departure.packet.clone();
         let flow = if in_reach { self.flows.find(&copy) } else { None };
+        let in_reach = in_reach && !flow.is_some_and(|flow| self.watch.is_alone(flow));
         let before = flow.and_then(|flow| self.flows.last(flow));
         // The next acknowledgment says what a lost one said.
         let has_content = copy.tcp().is_none() || copy.sequence_len() > 0;
@@ -313,6 +345,7 @@ impl Outgoing {
             return false;
         }
         let now = cx.now();
+        self.watch_departure(flow, &departure.packet, bytes);
         if is_framed {
             self.cover(sequence, &frame, &copy);
             self.sender.on_sent(copy, place, now);
@@ -325,8 +358,8 @@ impl Outgoing {
         if let Some(tail) = tail {
             newest = self.send_tail(cx, sequence, tail);
         }
-        if let Some(flow) = flow.filter(|_| is_framed) {
-            self.flows.set_last(flow, newest);
+        if let Some(flow) = flow {
+            self.flows.set_last(flow, if is_framed { newest } else { 0 });
         }
         if self.egress.is_empty() && self.link_rate.has_time() {
             self.ahead.on_spare_time();
@@ -335,6 +368,16 @@ impl Outgoing {
             is_framed && !self.ahead.covers() && is_whole && has_content && self.redundancy && self.egress.is_empty();
         self.last = (is_last && self.lossy.is_lossy(now) && self.link_rate.has_time()).then_some(sequence);
         true
+    }
+
+    /// A packet left in so many bytes.
+    fn watch_departure(&mut self, flow: Option<flows::Place>, packet: &Packet, bytes: u32) {
+        let Some(flow) = flow else { return self.watch.on_other(bytes) };
+        if packet.ip().ecn() == Ecn::Ce {
+            self.watch.on_signal(flow, 0);
+        }
+        self.watch.on_other(bytes.saturating_sub(packet.wire_len()));
+        self.watch.on_departure(flow, packet.wire_len(), self.link_rate.loss());
     }
 
     /// Puts a new packet into codes, if it leaves room for them.
@@ -454,6 +497,7 @@ impl Outgoing {
         self.answers = Answers::default();
         self.link_rate.forget();
         self.framing = Framing::default();
+        self.watch.forget();
     }
 
     pub fn poll_timeout(&self, timing: &Timing, in_reach: bool) -> Option<Instant> {
@@ -476,6 +520,7 @@ impl Outgoing {
             + self.link_rate.memory()
             + self.ahead.memory()
             + super::flows::MEMORY
+            + self.watch.memory()
     }
 
     pub fn check(&self) -> Result<(), &'static str> {

@@ -30,6 +30,14 @@ parameters! {
         pub codes_wait: u32 = 100, "ours";
         /// Put packets into frames also on a hop below 50 ms that has lost nothing for 10 s or longer.
         pub always_framed: bool = false, "ours";
+        /// Carry a flow as it is, without frames, codes and feedback, that has as much of a full link without help as with it: tried in turns that end if it has less.
+        pub step_aside: bool = true, "ours";
+        /// A flow has its turn once it has filled the link for twice as long, without ever being told to send less.
+        pub turn_window: Duration = Duration::from_secs(5), "ours";
+        /// What a turn may cost a flow, beside a round trip of the hop: so much time of what it had with help.
+        pub turn_cost: Duration = Duration::from_millis(300), "ours; BBR stops for 200 ms each 10 s (ProbeRTT)";
+        /// What a flow may have less without help, in per cent.
+        pub turn_margin: u32 = 2, "ours";
         /// Longest IP packet that the link carries; the link's own MTU if auto, else 1500.
         pub mtu: Option<u32> = None, "RFC 894 (Ethernet)";
         /// Time between two HELLO messages; longer where they would take more than a quarter of the link.
