@@ -4,7 +4,7 @@ use super::control::{ControlChannel, ControlCounters, PeerState};
 use super::divert;
 use super::outlet::Outlet;
 use super::scheme::Scheme;
-use super::world::{SpareMessages, World};
+use super::world::World;
 use crate::device::{Datagram, DeviceCounters, DeviceGone, TunDevice};
 use crate::sys::clock;
 use airtcp_core::initial_sequence::InitialSequences;
@@ -63,7 +63,6 @@ impl Runtime {
             devices: [arrived, out],
             control,
             outgoing: Vec::with_capacity(BATCH),
-            spare: SpareMessages::default(),
             outlet: None,
             statuses: VecDeque::new(),
             passed_unread: [0; 2],

@@ -14,30 +14,6 @@ use std::collections::VecDeque;
 
 /// Late messages that wait for what was sent after them.
 const LATE_MESSAGES: usize = 32;
-/// Messages that left, whose memory the next ones get.
-const SPARE_MESSAGES: usize = 64;
-
-/// Memory of messages that left.
-#[derive(Default)]
-pub(super) struct SpareMessages(Vec<Vec<u8>>);
-
-impl SpareMessages {
-    /// A copy of a message.
-    fn copy(&mut self, message: &[u8]) -> Vec<u8> {
-        let mut copy = self.0.pop().unwrap_or_default();
-        copy.extend_from_slice(message);
-        copy
-    }
-
-    fn take_back(&mut self, messages: &mut Vec<Vec<u8>>) {
-        for mut message in messages.drain(..) {
-            if self.0.len() < SPARE_MESSAGES {
-                message.clear();
-                self.0.push(message);
-            }
-        }
-    }
-}
 
 /// Implements [`Io`] over the devices and the control channel.
 pub(super) struct World {
@@ -46,7 +22,6 @@ pub(super) struct World {
     pub devices: [TunDevice; 2],
     pub control: Option<ControlChannel>,
     pub outgoing: Vec<Outgoing>,
-    pub spare: SpareMessages,
     /// What waits for its turn on a link that peers share.
     pub outlet: Option<Outlet>,
     pub statuses: VecDeque<TxStatus>,
@@ -95,13 +70,13 @@ impl Io for World {
 
     fn send_control(&mut self, peer: Peer, message: &[u8]) {
         if peer == Peer::OTHER_END {
-            self.outgoing.push(Outgoing::Control(self.spare.copy(message)));
+            self.outgoing.push(Outgoing::Control(message.to_vec()));
         }
     }
 
     fn send_control_late(&mut self, peer: Peer, message: &[u8]) {
         if peer == Peer::OTHER_END {
-            self.outgoing.push(Outgoing::LateControl(self.spare.copy(message)));
+            self.outgoing.push(Outgoing::LateControl(message.to_vec()));
         }
     }
 }
@@ -187,7 +162,7 @@ impl World {
         if let Some(control) = &mut self.control {
             control.send(messages);
         }
-        self.spare.take_back(messages);
+        messages.clear();
     }
 
     /// Writes what is staged for a device, and notes what became of it.
