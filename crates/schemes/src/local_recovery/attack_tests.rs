@@ -104,7 +104,7 @@ fn messages_of_another_incarnation_change_nothing() {
     let forge = move |message: Message| {
         let mut forged = message;
         match &mut forged {
-            Message::Ack(ack, news) => {
+            Message::Ack((ack, news)) => {
                 ack.incarnation ^= 1 + rng.below(0xffff) as u16;
                 ack.newest = SeqNum(rng.next_u64() as u32);
                 ack.expected = SeqNum(rng.next_u64() as u32);

@@ -14,8 +14,7 @@
 
 use crate::hop::take;
 use crate::link_rate::Report;
-use crate::peer::Hello;
-use crate::selective_repeat::{Ack, Arrived, Received};
+use crate::selective_repeat::{Ack, Acknowledgment, Arrived, Received, Said};
 use airtcp_core::SeqNum;
 use alloc::vec::Vec;
 
@@ -31,16 +30,8 @@ mod follows {
     pub const WORDS: u8 = 0x1f;
 }
 
-/// A message between the two ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Message {
-    /// I am here.
-    Hello(Hello),
-    /// This is what came, and what that tells of the link.
-    Ack(Ack, LinkNews),
-    /// The sender, in this incarnation, will not send anything before this packet again.
-    Oldest(u16, SeqNum),
-}
+/// A message between the two ends: what came, and what that tells of the link.
+pub type Message = Said<(Ack, LinkNews)>;
 
 /// What the receiving end tells of the link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -73,86 +64,54 @@ impl LossNews {
     }
 }
 
-fn write_ack(ack: &Ack, news: &LinkNews, out: &mut Vec<u8>) {
-    let words = ack.received.words();
-    let all_came = ack.received.is_full();
-    let bit = |is_set: bool, bit: u8| if is_set { bit } else { 0 };
-    let follows = words.len() as u8
-        | bit(all_came, follows::ALL_CAME)
-        | bit(news.losses.is_some(), follows::LOSSES)
-        | bit(news.report.is_some(), follows::REPORT);
-    out.push(follows);
-    out.extend(ack.incarnation.to_be_bytes());
-    out.extend(ack.newest.0.to_be_bytes());
-    out.extend(ack.expected.0.to_be_bytes());
-    if !all_came {
-        words.iter().for_each(|word| out.extend(word.to_be_bytes()));
-    }
-    news.losses.iter().for_each(|losses| losses.write(out));
-    news.report.iter().for_each(|report| report.write(out));
-}
+impl Acknowledgment for (Ack, LinkNews) {
+    const VERSION: u8 = VERSION;
 
-fn read_ack(rest: &mut &[u8]) -> Option<Message> {
-    let [follows] = take(rest)?;
-    let incarnation = u16::from_be_bytes(take(rest)?);
-    let [newest, expected] = [SeqNum(u32::from_be_bytes(take(rest)?)), SeqNum(u32::from_be_bytes(take(rest)?))];
-    let all_came = follows & follows::ALL_CAME != 0;
-    let word = || if all_came { Some(u64::MAX) } else { take(rest).map(u64::from_be_bytes) };
-    let received = Received::of_words(usize::from(follows & follows::WORDS), word)?;
-    if received.is_full() != all_came {
-        return None;
-    }
-    let losses = if follows & follows::LOSSES == 0 { None } else { Some(LossNews::read(rest)?) };
-    let report = if follows & follows::REPORT == 0 { None } else { Some(Report::read(rest)?) };
-    Some(Message::Ack(Ack { incarnation, newest, expected, received }, LinkNews { losses, report }))
-}
-
-impl Message {
-    /// The message as bytes.
-    pub fn encode(&self) -> Vec<u8> {
-        let mut out = Vec::with_capacity(48);
-        out.push(VERSION);
-        match self {
-            Message::Hello(hello) => {
-                out.push(1);
-                hello.write(&mut out);
-            }
-            Message::Ack(ack, news) => {
-                out.push(2);
-                write_ack(ack, news, &mut out);
-            }
-            Message::Oldest(incarnation, sequence) => {
-                out.push(3);
-                out.extend(incarnation.to_be_bytes());
-                out.extend(sequence.0.to_be_bytes());
-            }
+    fn write(&self, out: &mut Vec<u8>) {
+        let (ack, news) = self;
+        let words = ack.received.words();
+        let all_came = ack.received.is_full();
+        let bit = |is_set: bool, bit: u8| if is_set { bit } else { 0 };
+        let follows = words.len() as u8
+            | bit(all_came, follows::ALL_CAME)
+            | bit(news.losses.is_some(), follows::LOSSES)
+            | bit(news.report.is_some(), follows::REPORT);
+        out.push(follows);
+        out.extend(ack.incarnation.to_be_bytes());
+        out.extend(ack.newest.0.to_be_bytes());
+        out.extend(ack.expected.0.to_be_bytes());
+        if !all_came {
+            words.iter().for_each(|word| out.extend(word.to_be_bytes()));
         }
-        out
+        news.losses.iter().for_each(|losses| losses.write(out));
+        news.report.iter().for_each(|report| report.write(out));
     }
 
-    /// Reads a message; `None` for anything that is not exactly one.
-    pub fn decode(bytes: &[u8]) -> Option<Message> {
-        let (head, mut rest) = bytes.split_first_chunk::<2>()?;
-        let message = match head {
-            [VERSION, 1] => Message::Hello(Hello::read(&mut rest)?),
-            [VERSION, 2] => read_ack(&mut rest)?,
-            [VERSION, 3] => {
-                Message::Oldest(u16::from_be_bytes(take(&mut rest)?), SeqNum(u32::from_be_bytes(take(&mut rest)?)))
-            }
-            _ => return None,
-        };
-        rest.is_empty().then_some(message)
+    fn read(rest: &mut &[u8]) -> Option<Self> {
+        let [follows] = take(rest)?;
+        let incarnation = u16::from_be_bytes(take(rest)?);
+        let [newest, expected] = [SeqNum(u32::from_be_bytes(take(rest)?)), SeqNum(u32::from_be_bytes(take(rest)?))];
+        let all_came = follows & follows::ALL_CAME != 0;
+        let word = || if all_came { Some(u64::MAX) } else { take(rest).map(u64::from_be_bytes) };
+        let received = Received::of_words(usize::from(follows & follows::WORDS), word)?;
+        if received.is_full() != all_came {
+            return None;
+        }
+        let losses = if follows & follows::LOSSES == 0 { None } else { Some(LossNews::read(rest)?) };
+        let report = if follows & follows::REPORT == 0 { None } else { Some(Report::read(rest)?) };
+        Some((Ack { incarnation, newest, expected, received }, LinkNews { losses, report }))
     }
+}
 
-    /// True for the HELLO of an end that speaks another version: that has the same form in each.
-    pub(super) fn is_of_another_version(bytes: &[u8]) -> bool {
-        matches!(*bytes, [version, 1, ref hello @ ..] if version != VERSION && hello.len() == HELLO_LEN)
-    }
+/// True for the HELLO of an end that speaks another version: that has the same form in each.
+pub(super) fn is_of_another_version(bytes: &[u8]) -> bool {
+    matches!(*bytes, [version, 1, ref hello @ ..] if version != VERSION && hello.len() == HELLO_LEN)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::peer::Hello;
 
     fn ack(received: Received) -> Ack {
         Ack { incarnation: 1, newest: SeqNum(2), expected: SeqNum(3), received }
@@ -166,7 +125,7 @@ mod tests {
         let mut messages = std::vec![Message::Hello(hello), Message::Oldest(7, SeqNum(8))];
         for received in [Received::filled(true), Received::filled(false), Received::default()] {
             for (losses, report) in [(None, None), (losses, None), (None, report), (losses, report)] {
-                messages.push(Message::Ack(ack(received), LinkNews { losses, report }));
+                messages.push(Message::Ack((ack(received), LinkNews { losses, report })));
             }
         }
         for message in messages {
@@ -182,7 +141,7 @@ mod tests {
 
     #[test]
     fn what_is_not_missing_takes_no_bytes() {
-        let len = |received| Message::Ack(ack(received), LinkNews::default()).encode().len();
+        let len = |received| Message::Ack((ack(received), LinkNews::default())).encode().len();
         assert_eq!([len(Received::filled(true)), len(Received::filled(false))], [13, 29]);
         // That all came is told in one way only.
         let mut long = std::vec![2, 2, 2, 0, 1, 0, 0, 0, 2, 0, 0, 0, 3];
@@ -196,8 +155,8 @@ mod tests {
     fn another_version_is_told_from_noise() {
         let hello = Message::Hello(Hello { epoch: 1, stamp: 2, echo: 3, held: 4 }).encode();
         let older = [&[1], &hello[1..]].concat();
-        assert!(Message::is_of_another_version(&older) && !Message::is_of_another_version(&hello));
-        assert!(!Message::is_of_another_version(&older[1..]) && !Message::is_of_another_version(b"nonsense"));
+        assert!(is_of_another_version(&older) && !is_of_another_version(&hello));
+        assert!(!is_of_another_version(&older[1..]) && !is_of_another_version(b"nonsense"));
         assert_eq!(Message::decode(&older), None);
     }
 }

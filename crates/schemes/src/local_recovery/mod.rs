@@ -239,7 +239,7 @@ impl Station {
         let Some(report) = self.feedback.take(cx.now(), &self.outgoing.egress) else { return };
         if let Some(ack) = self.receiver.acknowledge() {
             let losses = (self.peer.rtt() >= ahead::MAY_BE_LONG).then(|| self.losses());
-            self.outgoing.tell(cx, &Message::Ack(ack, LinkNews { losses, report }));
+            self.outgoing.tell(cx, &Message::Ack((ack, LinkNews { losses, report })));
         }
     }
 
@@ -282,7 +282,7 @@ impl Element for Station {
     }
 
     fn handle_control(&mut self, cx: &mut Context<'_>, peer: PeerId, bytes: &[u8]) {
-        if Message::is_of_another_version(bytes) {
+        if message::is_of_another_version(bytes) {
             cx.emit(events::OTHER_VERSION);
             self.hears_other_version = true;
             return;
@@ -303,7 +303,7 @@ impl Element for Station {
                     self.outgoing.egress.set_least_wait(room);
                 }
             }
-            Message::Ack(ack, news) => self.outgoing.on_feedback(cx, &ack, &news, &timing),
+            Message::Ack((ack, news)) => self.outgoing.on_feedback(cx, &ack, &news, &timing),
             Message::Oldest(incarnation, oldest) => {
                 self.receiver.on_oldest(cx, incarnation, oldest);
                 self.settle(cx);

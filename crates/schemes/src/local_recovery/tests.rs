@@ -47,7 +47,7 @@ impl Ends for Local {
     }
 
     fn told(ack: Ack) -> Vec<u8> {
-        Message::Ack(ack, LinkNews::default()).encode()
+        Message::Ack((ack, LinkNews::default())).encode()
     }
 }
 
@@ -519,7 +519,7 @@ fn a_peer_that_says_all_is_lost_gets_half_of_the_link_for_repairs() {
         let frame = Local::next_frame(&bench.a.element);
         let newest = SeqNum(frame.number.0.wrapping_sub(1));
         let ack = Ack { incarnation: frame.incarnation, newest, expected: START, received: Received::default() };
-        bench.a.control(bench.now, &Message::Ack(ack, LinkNews::default()).encode());
+        bench.a.control(bench.now, &Message::Ack((ack, LinkNews::default())).encode());
     }
     let repairs = bench.a.count(Event::REPAIR);
     // Each takes 0.7 ms: half of the second, and what was saved up when it began (a hold, 62 ms).

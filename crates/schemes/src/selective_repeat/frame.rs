@@ -20,8 +20,6 @@ use crate::position::Position;
 use airtcp_core::SeqNum;
 use alloc::vec::Vec;
 
-const VERSION: u8 = 1;
-
 /// What the shim of a frame says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frame {
@@ -67,15 +65,30 @@ impl Frame {
     }
 }
 
-/// A message between the two ends.
+/// A message between the two ends, whose acknowledgments say `A`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Message {
+pub enum Said<A> {
     /// I am here.
     Hello(Hello),
     /// This is what came.
-    Ack(Ack),
+    Ack(A),
     /// The sender, in this incarnation, will not send anything before this packet again.
     Oldest(u16, SeqNum),
+}
+
+/// The messages of link ARQ.
+pub type Message = Said<Ack>;
+
+/// What an acknowledgment says, as it stands in a message.
+pub trait Acknowledgment: Sized {
+    /// Version of the messages that have it.
+    const VERSION: u8;
+
+    /// Appends it.
+    fn write(&self, out: &mut Vec<u8>);
+
+    /// Takes it off the front of `rest`.
+    fn read(rest: &mut &[u8]) -> Option<Self>;
 }
 
 /// What came.
@@ -107,8 +120,11 @@ impl Ack {
         // One that is newer is not told of: acknowledgments overtake each other.
         newest.checked_sub(number).and_then(|back| self.received.tells(back))
     }
+}
 
-    /// Appends it.
+impl Acknowledgment for Ack {
+    const VERSION: u8 = 1;
+
     fn write(&self, out: &mut Vec<u8>) {
         out.extend(self.incarnation.to_be_bytes());
         out.extend(self.newest.0.to_be_bytes());
@@ -116,7 +132,6 @@ impl Ack {
         self.received.write(out);
     }
 
-    /// Takes it off the front of `rest`.
     fn read(rest: &mut &[u8]) -> Option<Ack> {
         Some(Ack {
             incarnation: u16::from_be_bytes(take(rest)?),
@@ -127,21 +142,21 @@ impl Ack {
     }
 }
 
-impl Message {
+impl<A: Acknowledgment> Said<A> {
     /// The message as bytes.
     pub fn encode(&self) -> Vec<u8> {
-        let mut out = Vec::with_capacity(36);
-        out.push(VERSION);
+        let mut out = Vec::with_capacity(48);
+        out.push(A::VERSION);
         match self {
-            Message::Hello(hello) => {
+            Said::Hello(hello) => {
                 out.push(1);
                 hello.write(&mut out);
             }
-            Message::Ack(ack) => {
+            Said::Ack(ack) => {
                 out.push(2);
                 ack.write(&mut out);
             }
-            Message::Oldest(incarnation, sequence) => {
+            Said::Oldest(incarnation, sequence) => {
                 out.push(3);
                 out.extend(incarnation.to_be_bytes());
                 out.extend(sequence.0.to_be_bytes());
@@ -151,14 +166,14 @@ impl Message {
     }
 
     /// Reads a message; `None` for anything that is not exactly one.
-    pub fn decode(bytes: &[u8]) -> Option<Message> {
+    pub fn decode(bytes: &[u8]) -> Option<Self> {
         let (head, mut rest) = bytes.split_first_chunk::<2>()?;
-        let message = match head {
-            [VERSION, 1] => Message::Hello(Hello::read(&mut rest)?),
-            [VERSION, 2] => Message::Ack(Ack::read(&mut rest)?),
-            [VERSION, 3] => {
-                Message::Oldest(u16::from_be_bytes(take(&mut rest)?), SeqNum(u32::from_be_bytes(take(&mut rest)?)))
-            }
+        let [version, kind] = *head;
+        let message = match kind {
+            _ if version != A::VERSION => return None,
+            1 => Said::Hello(Hello::read(&mut rest)?),
+            2 => Said::Ack(A::read(&mut rest)?),
+            3 => Said::Oldest(u16::from_be_bytes(take(&mut rest)?), SeqNum(u32::from_be_bytes(take(&mut rest)?))),
             _ => return None,
         };
         rest.is_empty().then_some(message)

@@ -12,7 +12,7 @@ mod sender;
 
 pub(crate) use exchange::{Exchange, auto_hold, guard};
 pub(crate) use frame::FRAME_LEN;
-pub use frame::{Ack, Arrived, Frame, Message};
+pub use frame::{Ack, Acknowledgment, Arrived, Frame, Message, Said};
 pub use received::Received;
 pub(crate) use receiver::{Patience, Receiver};
 pub(crate) use sender::{IN_STEP, Mending, Place, START, Sender};

@@ -39,13 +39,13 @@ impl Liar {
             self.lie(draw, 1, &mut report.stamp);
             return gsnoop::Message::Report(report).encode();
         }
-        let Some(local_recovery::Message::Ack(mut ack, mut news)) = local_recovery::Message::decode(&message) else {
+        let Some(local_recovery::Message::Ack((mut ack, mut news))) = local_recovery::Message::decode(&message) else {
             return message;
         };
         self.lie_about_the_link(draw, &mut news);
         self.lie_32(draw, 5, &mut ack.newest.0);
         self.lie_32(draw, 6, &mut ack.expected.0);
-        local_recovery::Message::Ack(ack, news).encode()
+        local_recovery::Message::Ack((ack, news)).encode()
     }
 
     fn lie_about_the_link(self, draw: &mut Draw, news: &mut LinkNews) {
@@ -103,7 +103,7 @@ mod tests {
         let mut draw = Draw::new(1, "liar");
         let liar = Liar { which: 0b100_0001, way: Way::TenTimes };
         let told = liar.change(&mut draw, message());
-        let Some(local_recovery::Message::Ack(ack, news)) = local_recovery::Message::decode(&told) else {
+        let Some(local_recovery::Message::Ack((ack, news))) = local_recovery::Message::decode(&told) else {
             panic!("{told:?}")
         };
         let report = news.report.unwrap();

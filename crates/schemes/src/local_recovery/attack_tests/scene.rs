@@ -237,7 +237,7 @@ impl Scene {
 /// A lie about what acknowledgments say.
 pub fn of_news(mut change: impl FnMut(&mut Ack, &mut LinkNews) + 'static) -> Lie {
     Box::new(move |mut message| {
-        if let Message::Ack(ack, news) = &mut message {
+        if let Message::Ack((ack, news)) = &mut message {
             change(ack, news);
         }
         std::vec![message]
