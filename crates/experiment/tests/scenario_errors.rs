@@ -65,7 +65,7 @@ fn a_switch_of_a_queue_that_is_no_switch() {
 
 #[test]
 fn thresholds_of_a_queue_in_the_wrong_order() {
-    assert_snapshot!(error_of_queue("{ kind = \"red\", min = \"20packets\" }"), @"demo.toml:24: bad value for 'queue' in [links.air]: 'min' has to be below 'max'; three times 'min' is a good 'max' (airtcp show link)");
+    assert_snapshot!(error_of_queue("{ kind = \"red\", min = \"20packets\" }"), @"demo.toml:24: bad value for 'queue' in [links.air]: 'min' has to be no more than 'max'; three times 'min' is a good 'max' (airtcp show link)");
 }
 
 #[test]

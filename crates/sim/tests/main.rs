@@ -2,9 +2,11 @@
 
 mod as_tcp;
 mod baselines;
+mod bbr3;
 mod beliefs;
 mod circuits;
 mod common;
+mod dctcp;
 mod decoupling;
 mod decoupling_routers;
 mod decoupling_shares;

@@ -6,10 +6,11 @@
 //! Every change of a mark goes through [`Scoreboard::reflag`], which keeps the counts of
 //! [`TcpSock`] in step.
 
-use crate::congestion::TcpSock;
+use crate::congestion::{LostSegment, TcpSock};
 use crate::range_set::RangeSet;
 use airtcp_core::Instant;
 use alloc::collections::VecDeque;
+use alloc::vec::Vec;
 
 /// Marks of a segment; Linux's `TCPCB_*`.
 pub mod mark {
@@ -48,6 +49,10 @@ pub struct Sent {
     pub delivered_at: Instant,
     /// Rate sample: `delivered` when it was sent.
     pub delivered: u32,
+    /// Rate sample: segments in flight once it was sent.
+    pub in_flight: u32,
+    /// Rate sample: `lost` when it was sent.
+    pub lost: u32,
     /// See [`mark`].
     pub flags: u8,
 }
@@ -86,6 +91,8 @@ pub struct Scoreboard {
     /// No first transmission below this offset can become lost by [`Scoreboard::mark_sent_before`].
     undecided_from: u64,
     transmissions: SendOrder,
+    /// Segments found lost that the controller was not told of, if it wants to be told.
+    losses: Option<Vec<LostSegment>>,
 }
 
 /// Counts transmissions: the order in which segments were sent, exact also where many leave at the
@@ -126,9 +133,21 @@ impl Scoreboard {
     /// Adds a segment just sent for the first time.
     pub fn push(&mut self, mut sent: Sent, sk: &mut TcpSock) {
         self.transmissions += 1;
-        sent.order = self.transmissions;
-        self.records.push_back(sent);
         sk.packets_out += 1;
+        sent.order = self.transmissions;
+        (sent.in_flight, sent.lost) = (sk.tcp_packets_in_flight(), sk.lost);
+        self.records.push_back(sent);
+    }
+
+    /// From now on segments found lost are kept for [`take_losses`](Self::take_losses).
+    pub fn keep_losses(&mut self) {
+        self.losses = Some(Vec::new());
+    }
+
+    /// Segments found lost since the last call, in the order of finding; a segment counts with each transmission.
+    #[inline]
+    pub fn take_losses(&mut self) -> impl Iterator<Item = LostSegment> + '_ {
+        self.losses.iter_mut().flat_map(|losses| losses.drain(..))
     }
 
     /// The record at `index`.
@@ -216,6 +235,15 @@ impl Scoreboard {
         sk.lost = sk.lost.wrapping_add(1);
         self.reflag(index, (record.flags | mark::LOST) & !mark::RETRANS, sk);
         self.waiting_from = self.waiting_from.min(record.start);
+        if let Some(losses) = &mut self.losses {
+            losses.push(LostSegment {
+                start: record.start,
+                end: record.end,
+                tx_in_flight: record.in_flight,
+                lost: sk.lost.wrapping_sub(record.lost),
+                is_app_limited: record.has(mark::APP_LIMITED),
+            });
+        }
         true
     }
 
@@ -389,6 +417,7 @@ impl Scoreboard {
         record.first_tx_at = sk.first_tx_mstamp;
         record.delivered_at = sk.delivered_mstamp;
         record.delivered = sk.delivered;
+        (record.in_flight, record.lost) = (sk.tcp_packets_in_flight(), sk.lost);
         self.retransmissions.push_back(Retransmission { start: record.start, order: record.order });
     }
 
@@ -450,6 +479,8 @@ mod tests {
                 first_tx_at: at(0),
                 delivered_at: at(0),
                 delivered: 0,
+                in_flight: 0,
+                lost: 0,
                 flags: 0,
             };
             board.push(sent, &mut sk);
@@ -498,6 +529,24 @@ mod tests {
         assert_eq!((again, undecided), (2, Some(at(52))));
         assert_eq!(board.next_waiting(), Some(0));
         assert_eq!(counts(&sk), [6, 2, 3, 1]);
+    }
+
+    #[test]
+    fn losses_are_kept_with_what_was_in_flight_and_what_was_lost_since() {
+        let (mut board, mut sk) = board(6);
+        board.keep_losses();
+        board.mark_sacked(401, 601, &mut sk, |_| {});
+        board.mark_lost_below(201, &mut sk);
+        let told: Vec<_> = board.take_losses().map(|lost| (lost.start, lost.tx_in_flight, lost.lost)).collect();
+        assert_eq!(told, [(1, 1, 1), (101, 2, 2)]);
+        assert_eq!(board.take_losses().count(), 0, "each is told once");
+        // Sent again with three of six in flight, and lost again after another loss.
+        let index = board.next_waiting().unwrap();
+        board.resent(index, true, at(50), &mut sk);
+        board.mark_lost_below(301, &mut sk);
+        board.mark_resent_overtaken(0, &mut sk);
+        let told: Vec<_> = board.take_losses().map(|lost| (lost.start, lost.tx_in_flight, lost.lost)).collect();
+        assert_eq!(told, [(201, 3, 3), (1, 3, 2)]);
     }
 
     #[test]

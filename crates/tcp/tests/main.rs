@@ -4,6 +4,7 @@ mod classic;
 mod controllers;
 mod habits;
 mod harness;
+mod marks;
 mod newzag;
 mod one_segment;
 mod properties;

@@ -10,6 +10,10 @@
 //! Differences: a packet's length does not change its probability (RFC 7141, section 2.3; in the paper it may); marks
 //! are also set above the upper threshold (as in the paper, and in Linux without `harddrop`), so that an ECN flow
 //! loses packets only to a full queue. RED decides on arrival and therefore holds no packets.
+//!
+//! With `weight = "100%"` the average is the queue as it is, and with `min` as much as `max` and `gentle = false` it is a
+//! step: each packet that finds so much waiting is marked. So DCTCP wants its switches (RFC 8257 section 4.1; the paper's
+//! threshold K, which has to be exceeded, is `max` less one packet).
 
 use super::discipline::{Arrival, ArrivalQueue, Discipline, QueueSettings, QueueSite};
 use super::limit::QueueLimit;
@@ -25,7 +29,8 @@ parameters! {
         pub limit: QueueLimit = QueueLimit::Packets(50), "ns-2, limit_; DEC-U13";
         /// Average below which nothing is dropped; in the same unit as `max`.
         pub min: QueueLimit = QueueLimit::Packets(5), "ns-2, thresh_; DEC-U13";
-        /// Average from which on every packet is dropped or, with `gentle`, more than `max_p` of them.
+        /// Average from which on every packet is dropped or, with `gentle`, more than `max_p` of them. As much as `min` is a
+        /// step: nothing is dropped below it.
         pub max: QueueLimit = QueueLimit::Packets(15), "ns-2, maxthresh_; DEC-U13";
         /// Chance of a drop when the average reaches `max`.
         pub max_p: Probability = Probability::ratio(1, 10), "ns-2, linterm_; DEC-U13";
@@ -51,8 +56,8 @@ impl QueueSettings for Red {
             (QueueLimit::Packets(min), QueueLimit::Packets(max)) => (min, max),
             _ => return Err("'min' and 'max' have to be in the same unit, both in bytes or both in packets".into()),
         };
-        if min >= max {
-            return Err("'min' has to be below 'max'; three times 'min' is a good 'max'".into());
+        if min > max {
+            return Err("'min' has to be no more than 'max'; three times 'min' is a good 'max'".into());
         }
         if self.weight.is_never() {
             return Err("a weight of zero never sees the queue; write for example weight = \"0.2%\"".into());
@@ -154,6 +159,11 @@ impl EarlyDetection {
 
     /// `avg ×= (1 − weight)^m`, where m packets of mean length could have been sent in the time `idle`.
     fn decay(&mut self, idle: Duration) {
+        if self.settings.weight == Probability::ALWAYS {
+            // The average is the queue as it is.
+            self.average = 0;
+            return;
+        }
         let Some(packets) = idle.as_nanos().checked_div(self.mean_transmission.as_nanos()) else {
             self.average = 0;
             return;
@@ -307,6 +317,25 @@ mod tests {
             let probability = red.probability().fixed() as f64 / 2f64.powi(64);
             assert!((probability - expected).abs() < 1e-6, "{queue}: {probability}, not {expected}");
         }
+    }
+
+    #[test]
+    fn equal_thresholds_on_the_queue_as_it_is_are_a_step() {
+        let (min, max) = (QueueLimit::Packets(20), QueueLimit::Packets(20));
+        let mut red = red(Red { min, max, weight: Probability::ALWAYS, gentle: false, ecn: true, ..Red::default() });
+        for _ in 0..100 {
+            assert_eq!(meets(&mut red, 19), Ok(Ecn::Ect0));
+            assert_eq!(meets(&mut red, 20), Ok(Ecn::Ce));
+        }
+        // A packet that finds nothing waiting is not marked, however short a time that has been so.
+        let (mut counters, address) = (LinkCounters::default(), Ipv4Addr::LOCALHOST.into());
+        let mut packet = Packet::opaque(address, address, 17, vec![0; 80].into());
+        packet.set_ecn(Ecn::Ect0);
+        let mut signals = Signals { counters: &mut counters, drops: &mut |_, _| panic!("dropped"), header_dscp: 3 };
+        let arrival = Arrival { now: at(5), free_at: at(5), waiting: Backlog::default() };
+        assert_eq!(red.admit(&arrival, packet, &mut signals).unwrap().ip().ecn(), Ecn::Ect0);
+        let (min, max) = (QueueLimit::Packets(21), QueueLimit::Packets(20));
+        assert!(Red { min, max, ..Red::default() }.check().unwrap_err().contains("no more than 'max'"));
     }
 
     #[test]

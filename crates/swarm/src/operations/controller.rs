@@ -8,8 +8,8 @@ use crate::draw::{Draw, Trace};
 use crate::parameters;
 use airtcp_core::{Duration, Instant, Rng};
 use airtcp_tcp::congestion::{
-    AckEvent, AckSample, CaEvent, CaState, Controller, ControllerEntry, Pacing, RateSample, TCP_INFINITE_SSTHRESH,
-    TcpSock,
+    AckEvent, AckSample, CaEvent, CaState, Controller, ControllerEntry, LostSegment, Pacing, RateSample,
+    TCP_INFINITE_SSTHRESH, TcpSock,
 };
 
 const STEPS: u64 = 2000;
@@ -146,6 +146,10 @@ impl Sender {
     fn rate_sample(&mut self, acked: u32, rtt_us: i64, prior_in_flight: u32, is_ece: bool) -> RateSample {
         let interval_us = if self.draw.percent(10) { -1 } else { self.draw.magnitude(1, 10_000_000) as i64 };
         let delivered = if interval_us < 0 { -1 } else { self.draw.magnitude(1, 100_000) as i32 };
+        // Only who wants to be told of losses looks at what is lost of what was in flight.
+        let wants = self.controller.wants_losses();
+        let mut of = |most: u64| if wants { self.draw.below(most) as u32 } else { 0 };
+        let (tx_in_flight, lost) = (of(1000), of(30));
         RateSample {
             prior_mstamp_us: (self.sk.tcp_mstamp.as_nanos() / 1000).saturating_sub(interval_us.max(0) as u64).max(1),
             prior_delivered: self.sk.delivered.wrapping_sub(delivered.max(0) as u32),
@@ -157,6 +161,8 @@ impl Sender {
             losses: self.draw.below(3) as u32,
             acked_sacked: acked,
             prior_in_flight,
+            tx_in_flight,
+            lost,
             is_app_limited: self.draw.percent(20),
             is_retrans: self.draw.percent(10),
             is_ack_delayed: self.draw.percent(10),
@@ -182,10 +188,14 @@ impl Sender {
 
     /// As `sender::begin_reduction`.
     fn begin_reduction(&mut self, state: CaState) {
+        self.begin_reduction_to(state, |controller, sk| controller.ssthresh(sk));
+    }
+
+    fn begin_reduction_to(&mut self, state: CaState, threshold: fn(&mut dyn Controller, &mut TcpSock) -> u32) {
         self.sk.prior_ssthresh = self.sk.tcp_current_ssthresh();
         self.sk.snd_cwnd_cnt = 0;
         self.sk.prior_cwnd = self.sk.snd_cwnd;
-        self.sk.snd_ssthresh = self.controller.ssthresh(&mut self.sk);
+        self.sk.snd_ssthresh = threshold(&mut *self.controller, &mut self.sk);
         self.may_undo = true;
         self.set_state(state);
     }
@@ -199,6 +209,25 @@ impl Sender {
         self.sk.lost = self.sk.lost.wrapping_add(lost);
         if self.sk.icsk_ca_state <= CaState::Disorder {
             self.begin_reduction(CaState::Recovery);
+        }
+        self.tell_losses(lost.min(20));
+    }
+
+    /// As `sender::tell_losses`.
+    fn tell_losses(&mut self, count: u32) {
+        if !self.controller.wants_losses() {
+            return;
+        }
+        for lost in 1..=count {
+            let start = self.draw.below(1 << 40);
+            let lost = LostSegment {
+                start,
+                end: start + u64::from(self.sk.mss_cache),
+                tx_in_flight: self.draw.magnitude(1, 1000) as u32,
+                lost,
+                is_app_limited: self.draw.percent(20),
+            };
+            self.controller.segment_lost(&mut self.sk, &lost);
         }
     }
 
@@ -244,7 +273,7 @@ impl Sender {
         let event = if self.draw.percent(50) { CaEvent::EcnIsCe } else { CaEvent::EcnNoCe };
         self.controller.cwnd_event(&mut self.sk, event);
         if self.sk.icsk_ca_state <= CaState::Disorder {
-            self.begin_reduction(CaState::Cwr);
+            self.begin_reduction_to(CaState::Cwr, |controller, sk| controller.ssthresh_after_mark(sk));
             self.may_undo = false;
         }
     }

@@ -1,8 +1,8 @@
 //! The table of congestion controllers. One file and one line here make a new one; a crate outside
 //! the workspace passes its own slice of entries to [`find`].
 
-use super::{Bbr, Blind45, ControllerSettings, Cubic, Newzag, Reno, Unlimited, Vegas, Veno, Westwood, zigzag};
-use super::{plain, settings_for};
+use super::{Bbr, Bbr3, Blind45, ControllerSettings, Cubic, Dctcp, Newzag, Reno, Unlimited, Vegas, Veno, Westwood};
+use super::{plain, settings_for, zigzag};
 use airtcp_core::parameters::{Field, nearest};
 use airtcp_core::{Value, ValueError, ValueType};
 use alloc::borrow::ToOwned;
@@ -65,7 +65,22 @@ pub const CONTROLLERS: &[ControllerEntry] = &[
         in_kernel: true,
         settings: plain::<Bbr>,
     },
+    ControllerEntry {
+        slug: "bbr3",
+        about: "BBR whose model loss bounds, too, and that leaves room for others; it has no answer to ECN.",
+        source: "draft-ietf-ccwg-bbr-06; google/bbr, branch v3",
+        in_kernel: false,
+        settings: plain::<Bbr3>,
+    },
     RENO,
+    ControllerEntry {
+        slug: "dctcp",
+        about: "Reno that takes from its window by the share of its segments that were marked (ECN); for data centres, \
+                before queues that mark from a short length on.",
+        source: "RFC 8257; Alizadeh et al., SIGCOMM 2010; Linux tcp_dctcp",
+        in_kernel: true,
+        settings: || settings_for(Dctcp::new),
+    },
     ControllerEntry {
         slug: "veno",
         about: "Reno that takes a loss for random if there is no backlog, and then reduces the window by a fifth only.",

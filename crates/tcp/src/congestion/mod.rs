@@ -6,10 +6,13 @@
 //! detection, window reduction during recovery and pacing stay outside: a controller says what
 //! `ssthresh` becomes and how the window grows, or takes over both in [`Controller::cong_control`].
 
+mod bandwidth;
 mod bbr;
+mod bbr3;
 mod blind45;
 mod choice;
 mod cubic;
+mod dctcp;
 mod entry;
 mod hystart;
 mod minmax;
@@ -17,6 +20,8 @@ pub mod newzag;
 mod reno;
 mod settings;
 mod sock;
+#[cfg(test)]
+mod test_path;
 mod unlimited;
 mod vegas;
 mod veno;
@@ -24,9 +29,11 @@ mod westwood;
 mod zigzag;
 
 pub use bbr::Bbr;
+pub use bbr3::Bbr3;
 pub use blind45::Blind45;
 pub use choice::ControllerChoice;
 pub use cubic::Cubic;
+pub use dctcp::Dctcp;
 pub use entry::{CONTROLLERS, ControllerEntry, RENO, find};
 pub use newzag::Newzag;
 pub use reno::Reno;
@@ -64,6 +71,10 @@ pub struct RateSample {
     pub acked_sacked: u32,
     /// Segments in flight before this acknowledgment.
     pub prior_in_flight: u32,
+    /// Segments in flight when the newest delivered segment had been sent, itself among them; 0 without a sample.
+    pub tx_in_flight: u32,
+    /// Segments marked lost since the newest delivered segment was sent.
+    pub lost: u32,
     /// The sender had nothing to send when the newest delivered segment left.
     pub is_app_limited: bool,
     /// The newest delivered segment was a retransmission.
@@ -85,6 +96,21 @@ pub struct AckSample {
     pub in_flight: u32,
 }
 
+/// A segment that was found lost (draft-ietf-ccwg-bbr section 5.5.10.2).
+#[derive(Clone, Copy, Debug)]
+pub struct LostSegment {
+    /// Offset of its first byte.
+    pub start: u64,
+    /// One past its last offset.
+    pub end: u64,
+    /// Segments in flight when it had been sent, itself among them.
+    pub tx_in_flight: u32,
+    /// Segments marked lost since it was sent, itself among them.
+    pub lost: u32,
+    /// The sender had nothing more to send when it left.
+    pub is_app_limited: bool,
+}
+
 /// Things that happen to the window besides acknowledgments (Linux `enum tcp_ca_event`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CaEvent {
@@ -100,6 +126,8 @@ pub enum CaEvent {
     EcnIsCe,
     /// A segment without a mark arrived on an ECN-capable connection.
     EcnNoCe,
+    /// A tail loss probe repaired a loss.
+    TlpRecovery,
 }
 
 /// Facts about an acknowledgment before it is acted upon (Linux `enum tcp_ca_ack_event_flags`).
@@ -119,8 +147,12 @@ pub trait Controller: Debug + Send {
     fn init(&mut self, _sk: &mut TcpSock) {}
     /// The connection is over.
     fn release(&mut self, _sk: &mut TcpSock) {}
-    /// The slow start threshold after a congestion signal, in segments.
+    /// The slow start threshold after a loss, in segments.
     fn ssthresh(&mut self, sk: &mut TcpSock) -> u32;
+    /// The same after the first mark of a window (RFC 8511 allows it to differ).
+    fn ssthresh_after_mark(&mut self, sk: &mut TcpSock) -> u32 {
+        self.ssthresh(sk)
+    }
     /// Grows the window for `acked` segments acknowledged up to `sk.snd_una`.
     fn cong_avoid(&mut self, sk: &mut TcpSock, acked: u32);
     /// True if [`Controller::cong_control`] replaces growth and reduction.
@@ -138,6 +170,21 @@ pub trait Controller: Debug + Send {
     fn cwnd_event(&mut self, _sk: &mut TcpSock, _event: CaEvent) {}
     /// See [`AckEvent`].
     fn in_ack_event(&mut self, _sk: &mut TcpSock, _event: AckEvent) {}
+    /// True if each lost segment is told of by [`Controller::segment_lost`].
+    fn wants_losses(&self) -> bool {
+        false
+    }
+    /// A segment was found lost; called once the state of recovery has changed for it.
+    fn segment_lost(&mut self, _sk: &mut TcpSock, _lost: &LostSegment) {}
+    /// True if it does not work without ECN: ECN is asked for, every segment can be marked, and marks of segments that
+    /// arrive are echoed one by one (RFC 8257; Linux `TCP_CONG_NEEDS_ECN`).
+    fn needs_ecn(&self) -> bool {
+        false
+    }
+    /// False if it has no answer to marks: its segments cannot be marked, even if ECN is asked for.
+    fn answers_marks(&self) -> bool {
+        true
+    }
     /// The window to return to when a reduction proved unnecessary.
     fn undo_cwnd(&mut self, sk: &mut TcpSock) -> u32 {
         sk.snd_cwnd.max(sk.prior_cwnd)

@@ -107,6 +107,8 @@ pub struct TcpSock {
     pub lsndtime: Instant,
     /// Segments a hole may be overtaken by before it counts as loss.
     pub reordering: u32,
+    /// The peer acknowledges selectively.
+    pub sack_ok: bool,
     /// Where recovery stands.
     pub icsk_ca_state: CaState,
     /// Pacing rate in bytes per second; `u64::MAX` is unlimited.
@@ -154,6 +156,7 @@ impl TcpSock {
             tcp_wstamp: Instant::ZERO,
             lsndtime: Instant::ZERO,
             reordering: 3,
+            sack_ok: false,
             icsk_ca_state: CaState::Open,
             sk_pacing_rate: u64::MAX,
             sk_max_pacing_rate: u64::MAX,

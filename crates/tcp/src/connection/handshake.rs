@@ -100,7 +100,7 @@ impl Connection {
         self.state = State::Established;
         self.syn_due = false;
         self.timers.stop(Timer::Retransmit);
-        self.sender.ecn = self.options.ecn;
+        self.sender.ecn = self.options.ecn && self.sender.controller.answers_marks();
         self.sample_handshake(now, packet);
         let Connection { sender, config, options, .. } = self;
         sender.start(config, options.sack, now);

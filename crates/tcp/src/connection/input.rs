@@ -1,7 +1,7 @@
 //! A segment arrives (RFC 9293 section 3.10.7.4, RFC 5961, RFC 7323 section 5.3).
 
 use super::{CloseReason, Connection, State, reset_reply};
-use crate::receiver::{Arrival, Batch, Path, Piece, Taken};
+use crate::receiver::{Arrival, Batch, Owed, Path, Piece, Taken};
 use crate::sender::AckInput;
 use crate::timers::Timer;
 use airtcp_core::{Duration, Ecn, Instant, Packet, TcpFlags, TcpHeader};
@@ -57,7 +57,7 @@ impl Connection {
             self.establish(now, packet);
         }
         if self.take_acknowledgment(now, packet, tcp, sequence) {
-            self.take_ecn(packet, tcp);
+            self.take_ecn(now, packet, tcp);
             self.take_payload(now, packet, tcp, sequence);
         }
     }
@@ -195,9 +195,12 @@ impl Connection {
     }
 
     /// RFC 3168 section 6.1.3: echo a mark until the peer says that it reduced its window.
-    fn take_ecn(&mut self, packet: &Packet, tcp: &TcpHeader) {
+    fn take_ecn(&mut self, now: Instant, packet: &Packet, tcp: &TcpHeader) {
         if !self.options.ecn {
             return;
+        }
+        if self.receiver.acks.echoes_each_mark {
+            return self.take_each_mark(now, packet);
         }
         if tcp.flags.cwr() {
             self.receiver.acks.echo_mark = false;
@@ -207,6 +210,26 @@ impl Connection {
             self.receiver.acks.echo_mark = true;
             self.receiver.acks.owe_now();
         }
+    }
+
+    /// RFC 8257 section 3.2: an acknowledgment echoes the mark of the data that it is for. Where marks begin or end, what has
+    /// come before is acknowledged by itself, as Linux does.
+    #[inline(never)]
+    fn take_each_mark(&mut self, now: Instant, packet: &Packet) {
+        if packet.payload_len() == 0 {
+            return;
+        }
+        let is_marked = packet.ip().ecn() == Ecn::Ce;
+        self.stats.ce_received += u64::from(is_marked);
+        if is_marked == self.receiver.acks.echo_mark {
+            return;
+        }
+        self.end_batch(now);
+        if self.receiver.acks.owed != Owed::Nothing {
+            self.earlier_ack = Some(self.acknowledge(now));
+        }
+        self.receiver.acks.echo_mark = is_marked;
+        self.receiver.acks.owe_now();
     }
 
     fn take_payload(&mut self, now: Instant, packet: &Packet, tcp: &TcpHeader, sequence: i64) {

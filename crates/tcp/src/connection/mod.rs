@@ -120,6 +120,8 @@ pub struct Connection {
     orphan: Option<Patience>,
     /// RST for a segment that is of no connection of ours, or that nobody will read.
     stray_reply: Option<Packet>,
+    /// Of what arrived before marks began or ended.
+    earlier_ack: Option<Packet>,
     challenge_allowed_at: Instant,
     close_reason: Option<CloseReason>,
     /// A packet that has ended, for the next one to be made of.
@@ -155,12 +157,16 @@ impl Connection {
         let buffer = SendBuffer::new(*source, config.send_buffer.map(|size| size.0));
         let buffer = if config.send_autotuning { buffer.tuned(FIRST_SEND_BUFFER) } else { buffer };
         let window = ReceiveWindow::of(config, config.largest_segment(local.address.is_ipv4(), config.timestamps));
+        let sender = Sender::new(config, Sequence::new(*initial_sequence), buffer, rng);
+        let mut receiver = Receiver::new(config, window);
+        receiver.acks.echoes_each_mark = sender.ecn_on_all;
         Connection {
             local: *local,
             remote: *remote,
             state: State::SynSent,
-            sender: Sender::new(config, Sequence::new(*initial_sequence), buffer, rng),
-            receiver: Receiver::new(config, window),
+            config: Config { ecn: config.ecn || sender.ecn_on_all, ..config.clone() },
+            sender,
+            receiver,
             options: Options::new(*timestamp_offset),
             timers: Timers::new(config.clock_tick()),
             stats: Stats::default(),
@@ -173,10 +179,10 @@ impl Connection {
             reset_due: false,
             orphan: None,
             stray_reply: None,
+            earlier_ack: None,
             challenge_allowed_at: Instant::ZERO,
             close_reason: None,
             spare: None,
-            config: config.clone(),
         }
     }
 

@@ -23,6 +23,9 @@ impl Connection {
             }
             _ => {}
         }
+        if let Some(ack) = self.earlier_ack.take() {
+            return Some(ack);
+        }
         // A selective report leaves on its own, so that it never makes a data segment too large and
         // a duplicate acknowledgment carries no data.
         if self.receiver.acks.owed == Owed::Now && self.receiver.has_report() {
@@ -51,7 +54,8 @@ impl Connection {
         }
         let answers = self.state == State::SynReceived;
         let ack = if answers { TcpFlags::ACK } else { TcpFlags::default() };
-        let mut header = self.header(0, TcpFlags::SYN.with(ack).with(self.syn_ecn_flags()));
+        let ecn = self.syn_ecn_flags();
+        let mut header = self.header(0, TcpFlags::SYN.with(ack).with(ecn));
         header.window = self.receiver.window.announce_on_syn();
         header.options = self.syn_options(now);
         if answers {
@@ -64,7 +68,9 @@ impl Connection {
         self.syn_sent_at = now;
         self.syn_transmissions += 1;
         self.timers.start(Timer::Retransmit, now, self.sender.rtt.rto());
-        Some(self.finish_segment(header, Ecn::NotEct, None))
+        // RFC 8257 section 3.5.
+        let ecn = if ecn.ece() && self.sender.ecn_on_all { Ecn::Ect0 } else { Ecn::NotEct };
+        Some(self.finish_segment(header, ecn, None))
     }
 
     #[cold]
@@ -78,7 +84,7 @@ impl Connection {
         }
         let nxt = self.sender.nxt.max(1);
         let header = self.acknowledging_header(now, nxt, TcpFlags::RST);
-        Some(self.finish_segment(header, Ecn::NotEct, None))
+        Some(self.finish_segment(header, self.ecn_without_new_data(), None))
     }
 
     fn data_segment(&mut self, now: Instant, sent: &Transmission) -> Packet {
@@ -94,7 +100,7 @@ impl Connection {
         if is_new_data && core::mem::take(&mut self.sender.cwr_due) {
             flags = flags.with(TcpFlags::CWR);
         }
-        let ecn = if self.sender.ecn && is_new_data { Ecn::Ect0 } else { Ecn::NotEct };
+        let ecn = if self.sender.ecn && is_new_data { Ecn::Ect0 } else { self.ecn_without_new_data() };
         let header = self.acknowledging_header(now, sent.start, flags);
         if self.receiver.acks.has_habits {
             self.note_sent_with_habits(now, sent.len);
@@ -120,7 +126,7 @@ impl Connection {
         }
     }
 
-    fn acknowledge(&mut self, now: Instant) -> Packet {
+    pub(super) fn acknowledge(&mut self, now: Instant) -> Packet {
         let mut header = self.acknowledging_header(now, self.sender.nxt, TcpFlags::default());
         if self.options.sack {
             let max = if self.options.timestamps { 3 } else { 4 };
@@ -131,14 +137,19 @@ impl Connection {
         }
         self.note_acknowledged();
         self.stats.acks_sent += 1;
-        self.finish_segment(header, Ecn::NotEct, None)
+        self.finish_segment(header, self.ecn_without_new_data(), None)
     }
 
     /// A segment before the window, which the peer answers with its window, as Linux does.
     #[cold]
     fn peer_probe(&mut self, now: Instant) -> Packet {
         let header = self.acknowledging_header(now, self.sender.una - 1, TcpFlags::default());
-        self.finish_segment(header, Ecn::NotEct, None)
+        self.finish_segment(header, self.ecn_without_new_data(), None)
+    }
+
+    /// Whether a segment without new data can be marked: not by RFC 3168, but as all segments of Linux's `dctcp`.
+    fn ecn_without_new_data(&self) -> Ecn {
+        if self.sender.ecn && self.sender.ecn_on_all { Ecn::Ect0 } else { Ecn::NotEct }
     }
 
     /// A header at offset `start` of our sequence, with acknowledgment, window and timestamps.

@@ -29,6 +29,8 @@ pub struct Acknowledger {
     pub owed: Owed,
     /// A CE mark must be echoed (RFC 3168).
     pub echo_mark: bool,
+    /// Each segment's mark is echoed, or that it has none (RFC 8257), and not one mark until the peer answers it.
+    pub echoes_each_mark: bool,
     /// Progress is acknowledged no sooner than it allows, if any.
     pub spacing: Option<Spacing>,
     /// Segments that are acknowledged one by one.
@@ -52,6 +54,7 @@ impl Acknowledger {
         Acknowledger {
             owed: Owed::Nothing,
             echo_mark: false,
+            echoes_each_mark: false,
             spacing: config.acks_per_rtt.map(Spacing::new),
             quick: QuickAcks::new(config),
             has_habits: config.has_receive_habits(),

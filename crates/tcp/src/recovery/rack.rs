@@ -159,6 +159,8 @@ mod tests {
                 first_tx_at: sent_at,
                 delivered_at: sent_at,
                 delivered: 0,
+                in_flight: 0,
+                lost: 0,
                 flags: 0,
             };
             board.push(sent, &mut sk);

@@ -126,6 +126,7 @@ impl Sender {
             self.sk.delivered_ce = self.sk.delivered_ce.wrapping_add(newly_delivered);
         }
         let sample = delivery.finish(&mut self.sk, newly_delivered, newly_lost);
+        self.tell_losses();
         if prior.packets > 0 {
             self.control_window(&sample, facts, newly_lost);
         }
@@ -148,6 +149,7 @@ impl Sender {
             self.detector.on_delivered(newest);
         }
         self.alert(&mut facts, step);
+        self.tell_losses();
     }
 
     fn delivery_of(&self, facts: &AckFacts, input: &AckInput, step: &Step) -> Delivery {

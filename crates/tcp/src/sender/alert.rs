@@ -162,6 +162,7 @@ impl Sender {
                 self.reduce_window(1, newly_lost, false);
             }
         }
+        self.tell_losses();
         // What is not decided even now waits for an acknowledgment or for the timeout.
         self.rearm(true, step);
     }
@@ -198,7 +199,7 @@ impl Sender {
         if facts.ece && self.sk.icsk_ca_state < CaState::Cwr {
             self.undo.stop();
             self.sk.prior_ssthresh = 0;
-            self.begin_reduction();
+            self.begin_reduction_for_mark();
             self.set_state(CaState::Cwr);
             step.stats.ecn_reductions += 1;
         }

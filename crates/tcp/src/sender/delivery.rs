@@ -31,6 +31,8 @@ pub struct Delivery {
     pub rate: RateSample,
     rate_order: SendOrder,
     rate_sent_at: Instant,
+    /// `lost` when the newest delivered segment was sent.
+    rate_lost: u32,
     now: Instant,
     rtt_min_us: u32,
     /// Highest offset SACKed before.
@@ -113,6 +115,8 @@ impl Delivery {
             self.rate.is_app_limited = sent.has(mark::APP_LIMITED);
             self.rate.is_retrans = sent.has(mark::EVER_RETRANS);
             self.rate.snd_interval_us = span_us(sent.first_tx_at, sent.sent_at);
+            self.rate.tx_in_flight = sent.in_flight;
+            self.rate_lost = sent.lost;
         }
     }
 
@@ -134,6 +138,7 @@ impl Delivery {
             return *rate;
         }
         sk.first_tx_mstamp = self.rate_sent_at;
+        rate.lost = sk.lost.wrapping_sub(self.rate_lost);
         rate.delivered = sk.delivered.wrapping_sub(rate.prior_delivered) as i32;
         rate.rcv_interval_us = u32::try_from(now_us.saturating_sub(rate.prior_mstamp_us)).unwrap_or(u32::MAX);
         rate.interval_us = i64::from(rate.snd_interval_us.max(rate.rcv_interval_us));

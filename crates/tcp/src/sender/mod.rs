@@ -75,8 +75,10 @@ pub struct Sender {
     pub retransmits: u32,
     /// When the first of them was.
     pub stalled_since: Instant,
-    /// ECN was negotiated.
+    /// ECN was negotiated, and the controller answers marks: data can be marked.
     pub ecn: bool,
+    /// Every segment can be marked, not only new data.
+    pub ecn_on_all: bool,
     /// The next new data tells the peer that the window was reduced.
     pub cwr_due: bool,
     /// A segment below the window is due, which the peer answers.
@@ -126,9 +128,11 @@ impl Sender {
         if let Some(ssthresh) = config.initial_ssthresh {
             sk.snd_ssthresh = ssthresh.max(2);
         }
+        let controller = config.controller.build();
         Sender {
+            ecn_on_all: controller.needs_ecn(),
             sk,
-            controller: config.controller.build(),
+            controller,
             buffer,
             rtt: RttEstimator::new(config),
             sequence,
@@ -170,7 +174,10 @@ impl Sender {
 
     /// The handshake is over: `has_sack` is what was negotiated.
     pub fn start(&mut self, config: &Config, has_sack: bool, now: Instant) {
-        self.has_sack = has_sack;
+        (self.has_sack, self.sk.sack_ok) = (has_sack, has_sack);
+        if self.controller.wants_losses() {
+            self.board.keep_losses();
+        }
         self.detector = recovery::make(config, has_sack);
         self.una = 1;
         self.nxt = 1;

@@ -3,7 +3,7 @@
 
 use super::Sender;
 use crate::config::Reduction;
-use crate::congestion::{CaEvent, CaState, TCP_INFINITE_SSTHRESH};
+use crate::congestion::{CaEvent, CaState, Controller, TCP_INFINITE_SSTHRESH, TcpSock};
 
 /// Counters of one reduction.
 #[derive(Clone, Copy, Debug, Default)]
@@ -13,18 +13,35 @@ pub(super) struct Prr {
 }
 
 impl Sender {
-    /// Asks the controller for the threshold and remembers what the window was.
+    /// After a loss: asks the controller for the threshold and remembers what the window was.
     pub(super) fn begin_reduction(&mut self) {
+        self.begin_reduction_to(|controller, sk| controller.ssthresh(sk));
+    }
+
+    /// The same after a mark.
+    pub(super) fn begin_reduction_for_mark(&mut self) {
+        self.begin_reduction_to(|controller, sk| controller.ssthresh_after_mark(sk));
+    }
+
+    fn begin_reduction_to(&mut self, threshold: fn(&mut dyn Controller, &mut TcpSock) -> u32) {
         self.high_seq = self.nxt;
         self.notice.spares_window = false;
         self.probe.forget();
         self.sk.snd_cwnd_cnt = 0;
         self.sk.prior_cwnd = self.sk.snd_cwnd;
         self.prr = Prr::default();
-        self.sk.snd_ssthresh = self.controller.ssthresh(&mut self.sk);
+        self.sk.snd_ssthresh = threshold(&mut *self.controller, &mut self.sk);
         self.cwr_due = self.ecn;
         if self.reduction != Reduction::Proportional && !self.controller.has_cong_control() {
             self.sk.snd_cwnd = self.sk.snd_ssthresh;
+        }
+    }
+
+    /// Tells the controller what was found lost since the last time.
+    #[inline]
+    pub(super) fn tell_losses(&mut self) {
+        for lost in self.board.take_losses() {
+            self.controller.segment_lost(&mut self.sk, &lost);
         }
     }
 

@@ -4,7 +4,7 @@
 
 use super::ack::AckFacts;
 use super::{Sender, Step};
-use crate::congestion::CaState;
+use crate::congestion::{CaEvent, CaState};
 use crate::timers::Timer;
 use airtcp_core::Duration;
 
@@ -112,6 +112,7 @@ impl Sender {
         } else if is_beyond {
             // No duplicate was reported: the probe repaired a loss, which is a congestion signal.
             self.begin_reduction();
+            self.controller.cwnd_event(&mut self.sk, CaEvent::TlpRecovery);
             self.set_state(CaState::Cwr);
             self.end_reduction();
             self.undo.stop();

@@ -88,6 +88,7 @@ impl Sender {
             self.controller.cwnd_event(&mut self.sk, CaEvent::Loss);
             self.undo.start(self.una, self.undo_retransmissions());
         }
+        self.tell_losses();
         self.sk.snd_cwnd = self.sk.tcp_packets_in_flight() + 1;
         self.sk.snd_cwnd_cnt = 0;
         self.window_use.changed(step.now);

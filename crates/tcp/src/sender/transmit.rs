@@ -241,6 +241,8 @@ impl Sender {
             first_tx_at: self.sk.first_tx_mstamp,
             delivered_at: self.sk.delivered_mstamp,
             delivered: self.sk.delivered,
+            in_flight: 0,
+            lost: 0,
             flags: app_limited | if fin { mark::FIN } else { 0 },
         };
         self.board.push(sent, &mut self.sk);

@@ -56,7 +56,7 @@ impl Bbr {
     pub(super) fn sample_long_term(&mut self, sk: &mut TcpSock, rs: &RateSample) {
         let lt = &mut self.long_term;
         if lt.use_bw {
-            if self.mode == Mode::ProbeBw && self.round_start {
+            if self.mode == Mode::ProbeBw && self.rounds.is_start {
                 lt.rtt_cnt += 1;
                 if lt.rtt_cnt >= BW_MAX_RTTS {
                     lt.reset(sk);
@@ -76,7 +76,7 @@ impl Bbr {
         if rs.is_app_limited {
             return lt.reset(sk);
         }
-        lt.rtt_cnt += u32::from(self.round_start);
+        lt.rtt_cnt += u32::from(self.rounds.is_start);
         if lt.rtt_cnt < INTVL_MIN_RTTS {
             return;
         }

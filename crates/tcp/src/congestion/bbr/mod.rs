@@ -9,18 +9,13 @@ mod long_term;
 mod model;
 mod window;
 
+use super::bandwidth::{Aggregation, BBR_SCALE, BBR_UNIT, BW_SCALE, BW_UNIT, Rounds};
+use super::bandwidth::{first_pacing_rate, pacing_rate, rate_bytes_per_sec};
 use super::minmax::MinMax;
 use super::{CaEvent, CaState, Controller, Pacing, RateSample, TCP_INFINITE_SSTHRESH, TcpSock};
 use airtcp_core::{Duration, Instant};
 use long_term::LongTerm;
-use model::Aggregation;
 
-/// Fraction bits of a bandwidth, which is in segments per microsecond.
-const BW_SCALE: u32 = 24;
-const BW_UNIT: u64 = 1 << BW_SCALE;
-/// Fraction bits of a gain.
-const BBR_SCALE: u32 = 8;
-const BBR_UNIT: u32 = 1 << BBR_SCALE;
 /// Round trips that the bandwidth filter looks back.
 const BW_RTTS: u32 = CYCLE_LEN as u32 + 2;
 /// Time that the round-trip filter looks back.
@@ -39,10 +34,10 @@ const PACING_GAIN: [u32; CYCLE_LEN] =
     [BBR_UNIT * 5 / 4, BBR_UNIT * 3 / 4, BBR_UNIT, BBR_UNIT, BBR_UNIT, BBR_UNIT, BBR_UNIT, BBR_UNIT];
 /// Phases a cycle may begin with: all but the one that gives back.
 const CYCLE_RAND: u64 = 7;
+/// Acknowledgments in lumps are looked for in one or two windows of so many round trips.
+const EXTRA_ACKED_WIN_RTTS: u32 = 5;
 /// The least window.
 const CWND_MIN_TARGET: u32 = 4;
-/// Paced below the link's rate by so many percent, so that queues do not grow.
-const PACING_MARGIN_PERCENT: u64 = 1;
 /// Below this rate, bits per second, segments leave one by one.
 const MIN_TSO_RATE: u64 = 1_200_000;
 
@@ -68,13 +63,11 @@ pub struct Bbr {
     /// When the phase with a small window ends, jiffies; `None` until the window is small.
     probe_rtt_done_stamp: Option<u32>,
     bw: MinMax,
-    rtt_cnt: u32,
-    next_rtt_delivered: u32,
+    rounds: Rounds,
     cycle_mstamp: Instant,
     mode: Mode,
     prev_ca_state: CaState,
     packet_conservation: bool,
-    round_start: bool,
     idle_restart: bool,
     probe_rtt_round_done: bool,
     long_term: LongTerm,
@@ -101,14 +94,8 @@ impl Bbr {
     }
 
     fn init_pacing_rate_from_rtt(&mut self, sk: &mut TcpSock) {
-        let rtt_us = if sk.srtt_us > 0 {
-            self.has_seen_rtt = true;
-            u64::from((sk.srtt_us >> 3).max(1))
-        } else {
-            1000
-        };
-        let bw = u64::from(sk.snd_cwnd) * BW_UNIT / rtt_us;
-        sk.sk_pacing_rate = pacing_rate(sk, bw, HIGH_GAIN).max(1);
+        self.has_seen_rtt |= sk.srtt_us > 0;
+        sk.sk_pacing_rate = first_pacing_rate(sk, HIGH_GAIN);
     }
 
     fn set_pacing_rate(&mut self, sk: &mut TcpSock, bw: u64, gain: u32) {
@@ -202,17 +189,6 @@ impl Bbr {
     }
 }
 
-/// Bytes per second of a bandwidth times a gain, a little below.
-fn rate_bytes_per_sec(sk: &TcpSock, bw: u64, gain: u32) -> u64 {
-    let rate = (u128::from(bw) * u128::from(sk.mss_cache) * u128::from(gain)) >> BBR_SCALE;
-    let rate = (rate * u128::from(1_000_000 / 100 * (100 - PACING_MARGIN_PERCENT))) >> BW_SCALE;
-    u64::try_from(rate).unwrap_or(u64::MAX)
-}
-
-fn pacing_rate(sk: &TcpSock, bw: u64, gain: u32) -> u64 {
-    rate_bytes_per_sec(sk, bw, gain).min(sk.sk_max_pacing_rate)
-}
-
 /// Linux `bbr_min_tso_segs()`.
 fn min_tso_segs(sk: &TcpSock) -> u32 {
     if sk.sk_pacing_rate < MIN_TSO_RATE >> 3 { 1 } else { 2 }
@@ -230,12 +206,8 @@ impl Controller for Bbr {
 
     fn init(&mut self, sk: &mut TcpSock) {
         sk.snd_ssthresh = TCP_INFINITE_SSTHRESH;
-        *self = Bbr {
-            min_rtt_us: sk.rtt_min_us,
-            min_rtt_stamp: sk.tcp_jiffies32(),
-            next_rtt_delivered: sk.delivered,
-            ..Bbr::default()
-        };
+        *self = Bbr { min_rtt_us: sk.rtt_min_us, min_rtt_stamp: sk.tcp_jiffies32(), ..Bbr::default() };
+        self.rounds.restart(sk);
         self.init_pacing_rate_from_rtt(sk);
         self.long_term.reset(sk);
         self.aggregation.restart_epoch(sk.tcp_mstamp);
@@ -252,7 +224,7 @@ impl Controller for Bbr {
     fn cong_control(&mut self, sk: &mut TcpSock, rs: &RateSample) {
         self.update_bw(sk, rs);
         let bw = self.bbr_bw();
-        self.aggregation.update(sk, rs, bw, self.round_start);
+        self.aggregation.update(sk, rs, bw, &self.rounds, EXTRA_ACKED_WIN_RTTS);
         self.update_cycle_phase(sk, rs);
         self.check_full_bw_reached(rs);
         self.check_drain(sk);
@@ -280,7 +252,7 @@ impl Controller for Bbr {
         if new == CaState::Loss {
             self.prev_ca_state = CaState::Loss;
             self.full_bw = 0;
-            self.round_start = true;
+            self.rounds.is_start = true;
             self.sample_long_term(sk, &RateSample { losses: 1, ..RateSample::default() });
         }
     }

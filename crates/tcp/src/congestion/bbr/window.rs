@@ -1,7 +1,7 @@
 //! From the model to a window.
 
 use super::{BBR_SCALE, BBR_UNIT, BW_SCALE, BW_UNIT, Bbr, CWND_MIN_TARGET, Mode};
-use crate::congestion::{CaState, RateSample, TcpSock};
+use crate::congestion::{CaState, RateSample, TcpSock, bandwidth};
 
 /// While nothing is known of the round trip (RFC 6928).
 const TCP_INIT_CWND: u32 = 10;
@@ -9,25 +9,18 @@ const TCP_INIT_CWND: u32 = 10;
 const EXTRA_ACKED_GAIN: u64 = BBR_UNIT as u64;
 /// Lumps are allowed for up to so much time, microseconds.
 const EXTRA_ACKED_MAX_US: u64 = 100_000;
-/// A burst is what leaves in 2^-10 s (Linux `sk_pacing_shift`),
-const PACING_SHIFT: u32 = 10;
-/// and no longer than the longest packet of a device without headers.
-const BURST_MAX: u64 = 65_536 - 1 - 320;
 
 impl Bbr {
     fn bdp(&self, bw: u64, gain: u32) -> u32 {
         if self.min_rtt_us == u32::MAX {
             return TCP_INIT_CWND;
         }
-        let volume = (u128::from(bw) * u128::from(self.min_rtt_us) * u128::from(gain)) >> BBR_SCALE;
-        u32::try_from(volume.div_ceil(u128::from(BW_UNIT))).unwrap_or(u32::MAX)
+        bandwidth::volume(bw, self.min_rtt_us, gain)
     }
 
     /// Segments of the burst that leaves at once.
     pub(super) fn tso_segs_goal(sk: &TcpSock) -> u32 {
-        let bytes = (sk.sk_pacing_rate >> PACING_SHIFT).min(BURST_MAX);
-        let least = super::min_tso_segs(sk);
-        u32::try_from(bytes / u64::from(sk.mss_cache.max(1))).unwrap_or(u32::MAX).max(least).min(0x7F)
+        bandwidth::burst(sk).max(super::min_tso_segs(sk)).min(0x7F)
     }
 
     /// Room for bursts at both ends and for acknowledgments of every second segment.
@@ -69,7 +62,7 @@ impl Bbr {
         }
         if state == CaState::Recovery && before != CaState::Recovery {
             self.packet_conservation = true;
-            self.next_rtt_delivered = sk.delivered;
+            self.rounds.restart(sk);
             cwnd = sk.tcp_packets_in_flight().saturating_add(acked);
         } else if before >= CaState::Recovery && state < CaState::Recovery {
             cwnd = cwnd.max(self.prior_cwnd);
