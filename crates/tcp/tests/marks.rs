@@ -47,8 +47,7 @@ fn echoes(receiver: &Config, segments: u64, is_marked: impl Fn(u64) -> bool + 's
     net.establish();
     net.a.write_virtual(segments * MSS);
     net.run_until(ms(60_000), |net| net.a.stats().bytes_acknowledged == segments * MSS);
-    let seen = *seen.borrow();
-    seen
+    *seen.borrow()
 }
 
 #[test]

@@ -71,7 +71,7 @@ mod tests {
     #[test]
     fn values_that_contradict_each_other_are_refused() {
         for (text, word) in [
-            ("{ kind = \"red\", min = \"15packets\" }", "below"),
+            ("{ kind = \"red\", min = \"16packets\" }", "no more than"),
             ("{ kind = \"red\", min = \"5kB\" }", "unit"),
             ("{ kind = \"red\", mean_packet = \"0B\" }", "mean_packet"),
             ("{ kind = \"red\", weight = \"0%\" }", "weight"),

@@ -12,7 +12,7 @@
 //! loses packets only to a full queue. RED decides on arrival and therefore holds no packets.
 //!
 //! With `weight = "100%"` the average is the queue as it is, and with `min` as much as `max` and `gentle = false` it is a
-//! step: each packet that finds so much waiting is marked. So DCTCP wants its switches (RFC 8257 section 4.1; the paper's
+//! step: each packet that finds so much waiting is marked. So DCTCP wants its switches (RFC 8257 section 3.1; its
 //! threshold K, which has to be exceeded, is `max` less one packet).
 
 use super::discipline::{Arrival, ArrivalQueue, Discipline, QueueSettings, QueueSite};

@@ -16,9 +16,9 @@ airtcp_core::parameters! {
     /// Parameters of DCTCP.
     pub struct Settings {
         /// Weight of the last window in alpha; at 0 % alpha stays what it was first.
-        pub g: Probability = Probability::ratio(1, 16), "RFC 8257 4.2; Linux dctcp_shift_g";
+        pub g: Probability = Probability::ratio(1, 16), "RFC 8257 3.3; Linux dctcp_shift_g";
         /// Alpha before the first window has been acknowledged.
-        pub first_alpha: Probability = Probability::ALWAYS, "RFC 8257 3.3; Linux dctcp_alpha_on_init";
+        pub first_alpha: Probability = Probability::ALWAYS, "Linux dctcp_alpha_on_init";
     }
 }
 

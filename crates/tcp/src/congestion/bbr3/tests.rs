@@ -260,6 +260,31 @@ fn a_round_trip_of_recovery_with_six_ranges_lost_ends_start_up_and_one_with_five
 }
 
 #[test]
+fn where_more_than_one_loss_a_round_trip_cannot_be_seen_one_is_too_many() {
+    let mut path = path_in(State::Up);
+    path.sk.sack_ok = false;
+    path.controller.segment_lost(&mut path.sk, &lost(100, 1));
+    assert_eq!(path.controller.state, State::Down);
+    let mut path = self::path();
+    path.sk.sack_ok = false;
+    path.run(130);
+    path.set_state(CaState::Recovery);
+    while path.sk.lost == 0 {
+        path.step(1);
+    }
+    assert!(path.controller.full_pipe.was_reached && path.controller.state != State::Startup);
+}
+
+#[test]
+fn a_loss_that_a_tail_loss_probe_repaired_is_a_loss() {
+    let mut path = path_in(State::Cruise);
+    path.run(100);
+    path.controller.cwnd_event(&mut path.sk, CaEvent::TlpRecovery);
+    path.run(110);
+    assert!(path.controller.inflight_shortterm < NO_VOLUME);
+}
+
+#[test]
 fn a_spurious_recovery_returns_to_the_probe_and_to_the_bounds_that_were() {
     let mut path = path_in(State::Up);
     path.controller.inflight_longterm = 200;
