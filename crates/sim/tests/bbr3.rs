@@ -31,21 +31,21 @@ fn share_at(delay: &str, controllers: &[&str], queue: u64, loss: &str, seed: u64
     (rates.collect(), outcome)
 }
 
-/// Mean over three seeds of the share of the first flow.
-fn first_share(controllers: &[&str], queue: u64) -> f64 {
+/// Means over three seeds: the share of the first flow, and what all have of the link.
+fn shares(controllers: &[&str], queue: u64) -> [f64; 2] {
     let of = |seed| {
         let (rates, _) = share(controllers, queue, "0%", seed);
-        rates[0] / rates.iter().sum::<f64>()
+        let sum = rates.iter().sum::<f64>();
+        [rates[0] / sum, sum / CEILING_MBIT]
     };
-    (1..=3).map(of).sum::<f64>() / 3.0
+    let runs: Vec<[f64; 2]> = (1..=3).map(of).collect();
+    [0, 1].map(|which| runs.iter().map(|run| run[which]).sum::<f64>() / 3.0)
 }
 
 #[test]
 fn two_flows_share_alike_and_fill_the_link() {
-    for queue in [BDP / 2, BDP, 4 * BDP] {
-        let first = first_share(&["bbr3", "bbr3"], queue);
-        let (rates, _) = share(&["bbr3", "bbr3"], queue, "0%", 1);
-        let sum = rates.iter().sum::<f64>() / CEILING_MBIT;
+    for queue in [BDP / 2, 4 * BDP] {
+        let [first, sum] = shares(&["bbr3", "bbr3"], queue);
         println!("queue {queue}: first {first:.3}, together {sum:.3}");
         assert!((0.4..0.6).contains(&first), "queue {queue}: {first}");
         assert!(sum > 0.93, "queue {queue}: {sum}");
@@ -55,7 +55,7 @@ fn two_flows_share_alike_and_fill_the_link() {
 #[test]
 fn beside_cubic_it_is_nearer_to_a_fair_share_than_version_1() {
     for queue in [BDP / 2, BDP] {
-        let (old, new) = (first_share(&["bbr", "cubic"], queue), first_share(&["bbr3", "cubic"], queue));
+        let ([old, _], [new, _]) = (shares(&["bbr", "cubic"], queue), shares(&["bbr3", "cubic"], queue));
         println!("queue {queue}: bbr {old:.3}, bbr3 {new:.3}");
         assert!((new - 0.5).abs() < (old - 0.5).abs(), "queue {queue}: bbr {old}, bbr3 {new}");
     }
@@ -83,13 +83,16 @@ fn alone_it_leaves_queues_nearly_empty_and_loses_little_before_a_short_one() {
     let resent = |outcome: &Outcome| {
         outcome.flows[0].retransmitted_segments as f64 / outcome.flows[0].segments_sent.max(1) as f64
     };
+    let too_high = shallow.flows[0].controller.iter().find(|(counter, _)| *counter == "probes_too_high").unwrap().1;
     let wait = (deep.flows[0].rtt.p50 as f64 / 1e6 - 40.6).max(0.0);
+    println!("{too_high} probes lost too much");
     println!(
         "{:.2} Mbit/s, median wait {wait:.1} ms; resent {:.4}, bbr {:.4}",
         rates[0],
         resent(&shallow),
         resent(&old)
     );
+    assert!(too_high > 0, "losses are told one by one");
     assert!(rates[0] > 0.94 * CEILING_MBIT, "{rates:?}");
     assert!(wait < 10.0, "{wait} ms");
     assert!(resent(&shallow) < 0.01 && resent(&shallow) < resent(&old), "{} {}", resent(&shallow), resent(&old));
