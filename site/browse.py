@@ -140,6 +140,7 @@ class Browser:
         self.process.stdin.close()
         self.process.kill()
         self.process.wait()
+        self.process.stdout.close()
         self.profile.cleanup()
 
 
