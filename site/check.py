@@ -22,8 +22,7 @@ class Page(HTMLParser):
     def __init__(self, path):
         super().__init__()
         self.path, self.ids, self.links, self.loads, self.headings, self.faults = path, set(), [], [], [], []
-        self.title, self.open = "", []
-        self.words = {}
+        self.title, self.open, self.drawings = "", [], []
         self.feed(path.read_text())
 
     def handle_starttag(self, tag, attributes):
@@ -38,14 +37,19 @@ class Page(HTMLParser):
             self.loads += re.findall(r"url\(['\"]?([^'\")]+)", given.get("style") or "")
         if tag == "img" and not (given.get("alt") or "").strip():
             self.faults.append(f"a picture without words: {given.get('src')}")
-        if tag == "svg" and given.get("role") == "img" and not given.get("aria-label"):
-            self.faults.append("a drawing without words")
+        if tag == "svg":
+            self.drawings.append(given.get("role") != "img" or bool(given.get("aria-label")))
+        if tag == "title" and self.drawings:
+            self.drawings[-1] = True
+            return
         if re.fullmatch("h[1-6]", tag):
             self.headings.append([int(tag[1]), ""])
         if tag in ("title", "h1", "h2", "h3", "h4", "h5", "h6"):
             self.open.append(tag)
 
     def handle_endtag(self, tag):
+        if tag == "svg" and self.drawings and not self.drawings.pop():
+            self.faults.append("a drawing without words")
         if self.open and self.open[-1] == tag:
             self.open.pop()
 
