@@ -201,7 +201,7 @@ mod tests {
                     self.asked += 1;
                     search.ask(now, pace, length, self.asked);
                     assert!(search.poll_timeout() > Some(now), "it cannot ask for ever");
-                    if self.is_there && length <= self.carries && self.asked % self.answered_one_of == 0 {
+                    if self.is_there && length <= self.carries && self.asked.is_multiple_of(self.answered_one_of) {
                         self.answers.push((now + ROUND_TRIP, self.asked));
                     }
                 }
