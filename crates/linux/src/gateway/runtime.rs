@@ -255,7 +255,7 @@ impl Runtime {
 
     /// What an operator should do about the way to the peer or the settings, if anything.
     pub fn advice(&self) -> Option<&'static str> {
-        self.world.control.as_ref().and_then(ControlChannel::advice).or(self.element.advice())
+        self.element.advice().or_else(|| self.world.control.as_ref().and_then(ControlChannel::advice))
     }
 
     /// The element.

@@ -191,7 +191,7 @@ impl ControlChannel {
 
     /// See [`Session::renew`].
     pub fn renew(&mut self, setup: Setup) {
-        self.session.renew(setup.secrets, setup.introduction, setup.rate);
+        self.session.renew(setup);
     }
 
     /// What it did so far.
@@ -246,6 +246,11 @@ impl ControlChannel {
             left -= self.depart(peer);
         }
         self.counters.send_errors += left;
+    }
+
+    /// There was no room for a message before it came here.
+    pub fn refuse(&mut self) {
+        self.counters.send_errors += 1;
     }
 
     /// Sends what is in the train; returns how many datagrams left.

@@ -19,6 +19,15 @@ const LONGEST: u32 = 65_535;
 /// The search ends when so few bytes are open.
 const GRAIN: u32 = 8;
 
+/// An answer of the peer.
+#[derive(Clone, Copy, Debug)]
+pub struct Heard {
+    /// When it came.
+    pub at: Instant,
+    /// When what was answered was sent.
+    pub sent: Instant,
+}
+
 /// A length that is asked.
 #[derive(Debug)]
 struct Question {
@@ -84,12 +93,11 @@ impl PathSearch {
         self.told.map(|_| self.next)
     }
 
-    /// The length to ask now, if one is due; the question leaves with [`PathSearch::ask`]. `answered` is when the peer answered
-    /// anything: its silence says nothing of lengths.
-    pub fn poll(&mut self, now: Instant, pace: Pace, answered: Option<Instant>) -> Option<u32> {
+    /// The length to ask now, if one is due; the question leaves with [`PathSearch::ask`]. `heard` is what the peer answered
+    /// last: its silence says nothing of lengths.
+    pub fn poll(&mut self, now: Instant, pace: Pace, heard: Heard) -> Option<u32> {
         let told = self.told.filter(|_| now >= self.next)?;
-        let is_there = answered.is_some_and(|at| now.saturating_since(at) < pace.reach());
-        if !is_there {
+        if now.saturating_since(heard.at) >= pace.reach() {
             self.question = None;
             self.next = now + pace.question();
             return None;
@@ -97,8 +105,8 @@ impl PathSearch {
         if let Some(question) = &self.question
             && question.numbers.len() >= QUESTIONS
         {
-            // The last one has had its time, and others were answered since.
-            if answered.is_none_or(|at| at <= question.last) {
+            // The last one has had its time, and what was sent after it was answered.
+            if heard.sent <= question.last {
                 self.question = None;
             } else if let Some(Question { length, .. }) = self.question.take() {
                 self.refuse(now, pace, length);
@@ -126,26 +134,30 @@ impl PathSearch {
         question.numbers.push(number);
         question.last = now;
         let is_last = question.numbers.len() >= QUESTIONS;
-        self.next = now + if is_last { pace.reach() } else { pace.question() };
+        self.next = now + if is_last { pace.patience() } else { pace.question() };
     }
 
     /// A challenge was answered; it may have been a question.
     pub fn handle_answer(&mut self, now: Instant, pace: Pace, number: u64) {
         let Some(question) = self.question.take_if(|question| question.numbers.contains(&number)) else { return };
         self.carried = self.carried.max(question.length);
-        self.too_long = self.too_long.filter(|too_long| self.carried < *too_long);
-        let is_at_end = self.too_long.is_none_or(|too_long| too_long - self.carried <= GRAIN);
+        if self.too_long.is_some_and(|too_long| self.carried >= too_long) {
+            // It was not too long after all, and what the kernel believes may not be, either.
+            self.too_long = self.told.filter(|told| self.carried < *told);
+            self.again = now;
+        }
+        let is_open = |too_long: u32| too_long - self.carried > GRAIN || now >= self.again;
+        let is_at_end = !self.too_long.is_some_and(is_open);
         self.next = if is_at_end { now + pace.check() } else { now };
     }
 
     /// A length is not carried.
     fn refuse(&mut self, now: Instant, pace: Pace, length: u32) {
-        if self.too_long.is_none_or(|too_long| length < too_long) {
-            self.found += u64::from(self.believed().is_some_and(|believed| length <= believed));
-            // A path that became shorter.
-            self.carried = if length <= self.carried { 0 } else { self.carried };
-            self.too_long = Some(length);
-        }
+        self.found += u64::from(self.believed().is_some_and(|believed| length <= believed));
+        // A path that became shorter.
+        self.carried = if length <= self.carried { 0 } else { self.carried };
+        // After a long time that is what the kernel believes, and the search goes on below it: the path may be longer again.
+        self.too_long = Some(length);
         self.again = now + pace.retry();
         if length <= LEAST {
             // There is nothing below to be asked.
@@ -173,6 +185,11 @@ mod tests {
         answered_one_of: u64,
         asked: u64,
         answers: Vec<(Instant, u64)>,
+        round_trip: Duration,
+    }
+
+    fn before(now: Instant, time: Duration) -> Instant {
+        Instant::from_nanos(now.as_nanos() - time.as_nanos())
     }
 
     impl Path {
@@ -180,15 +197,18 @@ mod tests {
             let now = Instant::from_nanos(5_000_000_000);
             let mut search = PathSearch::default();
             search.tell(now, Some(told));
-            Path { now, search, carries, is_there: true, answered_one_of: 1, asked: 0, answers: Vec::new() }
+            let answers = Vec::new();
+            Path { now, search, carries, is_there: true, answered_one_of: 1, asked: 0, answers, round_trip: ROUND_TRIP }
         }
 
         fn run(&mut self, time: Duration) {
             let (until, pace) = (self.now + time, Pace::new(None));
-            let mut heard = self.is_there.then_some(self.now);
+            let mut heard = Heard { at: self.now, sent: self.now };
             while self.now < until {
                 self.now += STEP;
-                heard = if self.is_there { Some(self.now) } else { heard };
+                if self.is_there {
+                    heard = Heard { at: self.now, sent: before(self.now, self.round_trip) };
+                }
                 let (now, search) = (self.now, &mut self.search);
                 self.answers.retain(|(at, number)| {
                     let is_due = *at <= now;
@@ -202,7 +222,7 @@ mod tests {
                     search.ask(now, pace, length, self.asked);
                     assert!(search.poll_timeout() > Some(now), "it cannot ask for ever");
                     if self.is_there && length <= self.carries && self.asked.is_multiple_of(self.answered_one_of) {
-                        self.answers.push((now + ROUND_TRIP, self.asked));
+                        self.answers.push((now + self.round_trip, self.asked));
                     }
                 }
             }
@@ -221,10 +241,10 @@ mod tests {
     fn a_path_that_swallows_long_packets_is_found_out_within_seconds_and_measured() {
         for carries in [576, 700, 1000, 1279, 1280, 1281, 1400, 1450, 1492, 1499] {
             let mut path = Path::new(1500, carries);
-            path.run(SECOND * 3);
+            path.run(SECOND * 5);
             let believed = path.search.believed().unwrap();
             assert!(believed <= carries.max(USUAL_LEAST), "{carries}: {believed}");
-            path.run(SECOND * 30);
+            path.run(SECOND * 50);
             let believed = path.search.believed().unwrap();
             assert!(believed <= carries && believed + GRAIN >= carries, "{carries}: {believed}");
             let found = path.search.found();
@@ -240,23 +260,21 @@ mod tests {
         let mut path = Path::new(9000, 9000);
         path.run(SECOND * 25);
         assert_eq!(path.search.believed(), Some(9000));
-        path.carries = 1500;
-        path.run(SECOND * 40);
-        let believed = path.search.believed().unwrap();
-        assert!((1500 - GRAIN..=1500).contains(&believed), "{believed}");
-        path.carries = 1400;
-        path.run(SECOND * 40);
-        let believed = path.search.believed().unwrap();
-        assert!((1400 - GRAIN..=1400).contains(&believed), "{believed}");
+        for (carries, time) in [(1500, 80), (1400, 80), (1492, 700), (4000, 700)] {
+            path.carries = carries;
+            path.run(SECOND * time);
+            let believed = path.search.believed().unwrap();
+            assert!((carries - GRAIN..=carries).contains(&believed), "{carries}: {believed}");
+        }
         path.carries = 9000;
-        path.run(SECOND * 660);
+        path.run(SECOND * 700);
         assert_eq!((path.search.believed(), path.search.found()), (Some(9000), 2));
     }
 
     #[test]
     fn a_try_of_what_was_too_long_leaves_what_is_believed_until_it_is_answered() {
         let mut path = Path::new(1500, 1400);
-        path.run(SECOND * 30);
+        path.run(SECOND * 50);
         for _ in 0..100 {
             path.run(SECOND * 10);
             assert!(path.search.believed().unwrap() <= 1400);
@@ -285,13 +303,34 @@ mod tests {
     }
 
     #[test]
+    fn a_path_with_a_round_trip_of_almost_three_seconds_is_no_short_one() {
+        let mut path = Path::new(1500, 1500);
+        path.round_trip = Duration::from_millis(2_900);
+        path.run(SECOND * 600);
+        assert_eq!((path.search.believed(), path.search.found()), (Some(1500), 0));
+    }
+
+    #[test]
+    fn a_length_that_is_carried_after_all_is_no_proof_of_longer_ones() {
+        let mut path = Path::new(1500, 500);
+        path.run(SECOND * 60);
+        assert_eq!(path.search.believed(), Some(LEAST));
+        path.carries = 1400;
+        for _ in 0..70 {
+            path.run(SECOND);
+            assert!(path.search.believed().unwrap() <= 1400);
+        }
+        assert!(path.search.believed().unwrap() + GRAIN >= 1400);
+    }
+
+    #[test]
     fn another_path_is_believed_anew() {
         let mut path = Path::new(1500, 1400);
-        path.run(SECOND * 30);
+        path.run(SECOND * 50);
         path.search.tell(path.now, Some(1300));
         assert_eq!(path.search.believed(), Some(1300));
         path.search.tell(path.now, Some(1500));
-        path.run(SECOND * 30);
+        path.run(SECOND * 50);
         assert!(path.search.believed().unwrap() <= 1400);
         path.search.restart(path.now);
         assert_eq!(path.search.believed(), Some(1500));

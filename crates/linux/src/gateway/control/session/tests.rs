@@ -41,6 +41,7 @@ fn setup(end: usize, secrets: &[&[u8]]) -> Setup {
         introduction: Introduction::new("gsnoop", "modern", Traffic::Tcp),
         hops: 1,
         rate: None,
+        mtu: None,
     }
 }
 
@@ -382,8 +383,7 @@ fn keys_are_changed_one_end_after_the_other_without_a_moment_out_of_reach() {
 
 /// The same life with other secrets.
 fn renew(pair: &mut Pair, end: usize, secrets: &[&[u8]]) {
-    let Setup { secrets, introduction, rate, .. } = setup(end, secrets);
-    pair.ends[end].renew(secrets, introduction, rate);
+    pair.ends[end].renew(setup(end, secrets));
 }
 
 #[test]
@@ -427,8 +427,8 @@ fn another_mode_is_said_and_heard_in_the_middle_of_a_life() {
     let mut pair = Pair::keyed();
     pair.run(SECOND);
     let set_mode = |pair: &mut Pair, end: usize, mode: &str| {
-        let Setup { secrets, rate, .. } = setup(end, &[SECRET]);
-        pair.ends[end].renew(secrets, Introduction::new("gsnoop", mode, Traffic::Tcp), rate);
+        let introduction = Introduction::new("gsnoop", mode, Traffic::Tcp);
+        pair.ends[end].renew(Setup { introduction, ..setup(end, &[SECRET]) });
     };
     set_mode(&mut pair, 0, "paper");
     pair.run(SECOND * 2);
@@ -534,9 +534,12 @@ fn questions_are_as_long_as_packets_and_a_path_that_swallows_them_is_short() {
     for secrets in [&[][..], &[SECRET]] {
         let mut pair = Pair::new([secrets; 2]);
         pair.longest = 1400 - HEADERS;
+        pair.restart(0, Setup { mtu: Some(1500), ..setup(0, secrets) });
+        pair.run(SECOND);
         let now = pair.now;
-        pair.ends[0].tell_path_mtu(now, 1500);
-        pair.run(SECOND * 20);
+        // The interface takes more than the file allows.
+        pair.ends[0].tell_path_mtu(now, 9000);
+        pair.run(SECOND * 40);
         let asked: BTreeSet<usize> = pair.heard.iter().map(|(_, datagram)| datagram.len() + HEADERS).collect();
         assert_eq!(asked.last(), Some(&1500));
         let believed = pair.ends[0].lengths().believed().unwrap();

@@ -68,7 +68,9 @@ impl Tunnel {
         let family = usize::from(packet.ip().source.is_ipv6());
         let mtu = self.mtu.max(LEAST_MTU[family]);
         if self.clamps_mss {
-            packet.clamp_mss(u16::try_from(mtu.saturating_sub(HEADERS[family])).unwrap_or(u16::MAX));
+            // Also below what IPv6 carries over any path: a message that is cut is two on it.
+            let fits = self.mtu.max(LEAST_MTU[0]).saturating_sub(HEADERS[family]);
+            packet.clamp_mss(u16::try_from(fits).unwrap_or(u16::MAX));
         }
         if packet.ip().total_len <= mtu {
             return Admitted::Whole(lengthen(packet, overhead));
