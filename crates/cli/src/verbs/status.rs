@@ -38,11 +38,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let asked = || arguments.name.clone().map_or_else(|| names(&arguments.run_directory), |name| vec![name]);
     if arguments.watch {
         let ask = || ask_all(asked(), &arguments.run_directory);
-        return Ok(match (arguments.json, arguments.once) {
+        match (arguments.json, arguments.once) {
             (true, is_once) => watch::print_json(&ask, is_once)?,
             (false, true) => watch::once(&ask),
             (false, false) => watch::run(&ask)?,
-        });
+        }
+        return Ok(());
     }
     let asked = asked();
     if asked.is_empty() {

@@ -67,12 +67,12 @@ impl Passed {
     }
 
     /// Carried to the peer, in bit/s.
-    pub(super) fn to_bps(&self) -> u64 {
+    pub(super) fn carried_bps(&self) -> u64 {
         self.per_second(self.to_bytes)
     }
 
     /// Carried from the peer, in bit/s.
-    pub(super) fn from_bps(&self) -> u64 {
+    pub(super) fn carried_back_bps(&self) -> u64 {
         self.per_second(self.from_bytes)
     }
 
@@ -160,8 +160,8 @@ impl Line {
         json!({
             "name": name, "kind": kind, "peer": peer, "state": state.word(), "why": why,
             "rate_bps": self.now.rate_bps,
-            "carried_bps": last.to_bps(),
-            "carried_back_bps": counts.from_bytes.map(|_| last.from_bps()),
+            "carried_bps": last.carried_bps(),
+            "carried_back_bps": counts.from_bytes.map(|_| last.carried_back_bps()),
             "loss": share(recent.loss()),
             "repaired": share(recent.repaired()),
             "extra": share(recent.extra()),
@@ -270,17 +270,17 @@ pub(super) mod tests {
     fn two_looks_make_rates_and_shares() {
         let mut model = Model::default();
         model.take(&[told("air", 100_000, 5_000)], 1_000);
-        assert_eq!(model.lines()[0].last().to_bps(), 0, "what came before is not of this second");
+        assert_eq!(model.lines()[0].last().carried_bps(), 0, "what came before is not of this second");
         assert_eq!(model.lines()[0].recent().loss(), None);
         model.take(&[told("air", 101_000, 5_020)], 500);
         let line = model.lines()[0];
-        assert_eq!((line.last().to_bps(), line.recent().loss()), (16_000_000, Some(200)));
+        assert_eq!((line.last().carried_bps(), line.recent().loss()), (16_000_000, Some(200)));
         let json = line.json();
         assert_eq!((json["carried_bps"].as_u64(), json["loss"].as_f64()), (Some(16_000_000), Some(0.02)));
         assert!(json["carried_back_bps"].is_null() && json["rate_bps"].is_null());
         // A new daemon counts from zero.
         model.take(&[told("air", 10, 0)], 1_000);
-        assert_eq!(model.lines()[0].last().to_bps(), 0);
+        assert_eq!(model.lines()[0].last().carried_bps(), 0);
     }
 
     #[test]
@@ -304,7 +304,7 @@ pub(super) mod tests {
         }
         assert_eq!(lengths[..12], [1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 3, 3]);
         assert_eq!(lengths.last(), Some(&HISTORY));
-        assert!(model.lines()[0].past.iter().all(|passed| passed.to_bps() == 1_000_000), "a mean of five");
+        assert!(model.lines()[0].past.iter().all(|passed| passed.carried_bps() == 1_000_000), "a mean of five");
     }
 
     #[test]
@@ -319,7 +319,7 @@ pub(super) mod tests {
         assert_eq!(states[2].0, State::Gone);
         // What passed meanwhile is not of one second.
         model.take(&[told("air", 50_000, 0)], 1_000);
-        assert_eq!((model.lines()[0].now.state, model.lines()[0].last().to_bps()), (State::Ok, 0));
+        assert_eq!((model.lines()[0].now.state, model.lines()[0].last().carried_bps()), (State::Ok, 0));
         (0..FAREWELL).for_each(|_| model.take(&[told("air", 50_000, 0)], 1_000));
         assert_eq!(model.lines().len(), 1);
     }

@@ -52,7 +52,7 @@ pub(super) static BLOCKS: bar::Set<'static> = bar::NINE_LEVELS;
 /// A curve: its name, its values, and how they are written.
 type Curve = (&'static str, fn(&Passed) -> u64, fn(u64) -> String);
 const CURVES: [Curve; 3] = [
-    ("carried", Passed::to_bps, short),
+    ("carried", Passed::carried_bps, short),
     ("loss", |passed| passed.loss().unwrap_or(0), percent),
     ("wait", |passed| passed.wait_ns, time),
 ];
@@ -167,7 +167,7 @@ fn cells(line: &Line) -> [String; 9] {
         now.peer.clone(),
         now.state.word().to_owned(),
         known(now.rate_bps, short),
-        short(line.last().to_bps()),
+        short(line.last().carried_bps()),
         known(recent.loss(), percent),
         known(recent.extra(), percent),
         known(now.wait_ns(), time),
@@ -193,12 +193,13 @@ fn facts_of(line: &Line) -> [String; 6] {
     let (now, counts) = (&line.now, &line.now.counts);
     let (last, recent) = (line.last(), line.recent());
     let known = |value: Option<u64>, write: fn(u64) -> String| value.map_or("unknown".to_owned(), write);
-    let back = counts.from_bytes.map_or(String::new(), |_| format!(", {}bit/s from it", short(last.from_bps())));
+    let back =
+        counts.from_bytes.map_or(String::new(), |_| format!(", {}bit/s from it", short(last.carried_back_bps())));
     [
         format!(
             "rate     {}; carried {}bit/s to it{back}",
             now.rate_bps.map_or("unknown".to_owned(), |rate| format!("{}bit/s believed", short(rate))),
-            short(last.to_bps())
+            short(last.carried_bps())
         ),
         format!(
             "wait     {} bytes before the link take {}, {} in the link; round trip {}",
