@@ -14,15 +14,13 @@ const AIRTCP: &str = env!("CARGO_BIN_EXE_airtcp");
 fn play(directory: &Path, name: &str, answer: impl Fn(u64) -> Value + Send + 'static) {
     let listener = UnixListener::bind(directory.join(format!("{name}.sock"))).expect("a short path");
     std::thread::spawn(move || {
-        let mut asked = 0;
-        for stream in listener.incoming() {
+        for (asked, stream) in (0..).zip(listener.incoming()) {
             let mut stream = stream.expect("a client");
             let mut request = String::new();
             let _ = BufReader::new(&stream).read_line(&mut request);
             assert_eq!(request, "status\n");
             // A connection that only looks whether somebody is there gets its answer, too.
             let _ = writeln!(stream, "{}", answer(asked));
-            asked += 1;
         }
     });
 }
@@ -49,7 +47,7 @@ fn hub(asked: u64) -> Value {
     let peer = |n: u64| {
         let mut peer = gateway("", asked);
         peer["name"] = json!(format!("site-{n:02}"));
-        peer["peer_state"]["up"] = json!(n % 3 != 0);
+        peer["peer_state"]["up"] = json!(!n.is_multiple_of(3));
         peer["peer_state"]["why"] = json!("nothing is heard from it");
         peer
     };
