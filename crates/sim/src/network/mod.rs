@@ -33,7 +33,7 @@ pub struct Network<'t> {
     pub tap: Tapped<'t>,
     /// When the run ends.
     pub until: Instant,
-    /// Hash of every arrival at the end of a link.
+    /// Sum of the hashes of every arrival at the end of a link: what arrived where and when, in whatever order links tell.
     pub trace_hash: u64,
     /// Packets that no route led on for.
     pub unroutable: u64,
@@ -181,9 +181,11 @@ impl Network<'_> {
             Hop::Air(air_hop) => self.pipes.len() + usize::from(air_hop),
         };
         let numbers = packet.tcp().map_or(0, |tcp| u64::from(tcp.sequence.0) << 32 | u64::from(tcp.acknowledgment.0));
+        let mut hash = 0;
         for word in [at.as_nanos(), number as u64, u64::from(packet.wire_len()), numbers] {
-            self.trace_hash = (self.trace_hash ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
+            hash = (hash ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
         }
+        self.trace_hash = self.trace_hash.wrapping_add(hash);
     }
 
     /// Makes sure that the queue has an event no later than the next of the link's.
