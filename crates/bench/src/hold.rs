@@ -25,13 +25,13 @@ trait Queue {
 
 impl Queue for EventQueue {
     fn new(pending: u32) -> Self {
-        EventQueue::new(pending as usize)
+        EventQueue::new(0, pending as usize)
     }
     fn take(&mut self) -> (Instant, Source) {
         self.first().expect("events are pending")
     }
     fn put(&mut self, at: Instant, source: Source) {
-        self.set(source, at);
+        self.set(source, at, Instant::ZERO);
     }
 }
 

@@ -4,13 +4,15 @@ mod air;
 
 use crate::address;
 use crate::air::{AirHop, Wlan};
+use crate::approach::Approach;
 use crate::control::is_control;
 use crate::events::{Kind, Sources};
-use crate::index::{AirHopId, ElementId, Hop, NodeId, PipeId, WlanId};
-use crate::pipe::Pipe;
+use crate::index::{AirHopId, ElementId, FanId, Hop, JointId, NodeId, PipeId, WlanId};
+use crate::pipe::{Feed, Pipe};
 use crate::queue::EventQueue;
 use crate::routes::Routes;
 use crate::tap::Tapped;
+use crate::upcoming::Upcoming;
 use airtcp_core::{DropReason, Instant, Packet, Port};
 use std::collections::BTreeMap;
 use typed_index_collections::TiVec;
@@ -24,6 +26,9 @@ pub struct Network<'t> {
     /// The directions within cells.
     pub air_hops: TiVec<AirHopId, AirHop>,
     pub wlans: TiVec<WlanId, Wlan>,
+    pub joints: TiVec<JointId, Approach>,
+    /// What will arrive behind the links of each fan, and through which.
+    pub fans: TiVec<FanId, Upcoming<(PipeId, Packet)>>,
     pub routes: Routes,
     pub node_names: TiVec<NodeId, String>,
     /// Host element of each node.
@@ -149,7 +154,8 @@ impl Network<'_> {
 
     /// Sends a packet into a link, and straight on as far as nothing can happen to it on the way.
     #[inline(never)]
-    fn send_by_wire(&mut self, mut now: Instant, mut pipe: PipeId, to: NodeId, mut packet: Packet) {
+    fn send_by_wire(&mut self, since: Instant, mut pipe: PipeId, to: NodeId, mut packet: Packet) {
+        let mut now = since;
         while self.pipes[pipe].is_express
             && let Some(next) = self.onward(pipe, to)
             && packet.ip().hop_limit > 1
@@ -160,17 +166,80 @@ impl Network<'_> {
             if !is_control(&through) {
                 through.set_hop_limit(through.ip().hop_limit - 1);
             }
+            if let Feed::Pipes(joint) = self.pipes[next].feed {
+                let since = self.pipes[pipe].next_since(since, at);
+                return self.approach(joint, at, since, to, through);
+            }
             (now, pipe, packet) = (at, next, through);
         }
+        if let Some(fan) = self.pipes[pipe].fan.filter(|_| self.pipes[pipe].to == to) {
+            return self.send_to_fan(since, now, pipe, fan, packet);
+        }
         self.pipes[pipe].send(now, packet, &mut self.tap);
-        self.schedule(pipe);
+        self.schedule(since, pipe);
+    }
+
+    /// Sends a packet into the last link of its way, which is one of a fan.
+    #[inline]
+    fn send_to_fan(&mut self, since: Instant, now: Instant, pipe: PipeId, fan: FanId, packet: Packet) {
+        let passed = self.pipes[pipe].send_through(now, self.until, packet, &mut self.tap);
+        let Some((at, packet)) = passed else { return };
+        self.trace(at, Hop::Wire(pipe), &packet);
+        let since = self.pipes[pipe].next_since(since, at);
+        if self.fans[fan].push(at, since, (pipe, packet)) {
+            self.schedule_fan(fan);
+        }
+    }
+
+    /// Has the queue know when the next packet comes out of a fan.
+    #[inline]
+    pub fn schedule_fan(&mut self, fan: FanId) {
+        let source = self.sources.of(Kind::Fan(fan));
+        match self.fans[fan].first() {
+            Some((at, since)) => self.queue.set(source, at, since),
+            None => self.queue.cancel(source),
+        }
     }
 
     /// The pipe that a packet for `to` takes after this one, if it may go straight on there.
     #[inline]
     fn onward(&self, pipe: PipeId, to: NodeId) -> Option<PipeId> {
         let Hop::Wire(next) = self.routes.towards(self.pipes[pipe].to, to)? else { return None };
-        (self.pipes[next].fed_by == Some(pipe)).then_some(next)
+        let may_enter = match self.pipes[next].feed {
+            Feed::Node => false,
+            Feed::Pipe(only) => only == pipe,
+            Feed::Pipes(_) => true,
+        };
+        may_enter.then_some(next)
+    }
+
+    /// A packet is on its way into a pipe that several feed.
+    #[inline]
+    fn approach(&mut self, joint: JointId, at: Instant, since: Instant, to: NodeId, packet: Packet) {
+        if self.joints[joint].packets.push(at, since, (to, packet)) {
+            self.schedule_joint(joint);
+        }
+    }
+
+    #[inline]
+    fn schedule_joint(&mut self, joint: JointId) {
+        let due = self.joints[joint].due().unwrap_or(Instant::MAX);
+        // Nobody can tell when it happens, so its place among what happens at the same time does not matter.
+        self.queue.set(self.sources.of(Kind::Joint(joint)), due, Instant::ZERO);
+    }
+
+    /// Has the packets enter a pipe that are on their way there and there by `now`.
+    pub fn enter(&mut self, now: Instant, joint: JointId) {
+        let pipe = self.joints[joint].pipe;
+        while let Some((at, (to, packet))) = self.joints[joint].packets.pop(now) {
+            self.send_by_wire(at, pipe, to, packet);
+        }
+        self.schedule_joint(joint);
+    }
+
+    /// Everywhere, for who looks at links.
+    pub fn enter_all(&mut self, now: Instant) {
+        self.joints.keys().for_each(|joint| self.enter(now, joint));
     }
 
     /// Takes an arrival at the end of a hop into the trace.
@@ -188,14 +257,16 @@ impl Network<'_> {
         self.trace_hash = self.trace_hash.wrapping_add(hash);
     }
 
-    /// Makes sure that the queue has an event no later than the next of the link's.
+    /// Makes sure that the queue has an event no later than the next of a link, which is new since `since`.
     #[inline(always)]
-    pub fn schedule(&mut self, pipe: PipeId) {
+    pub fn schedule(&mut self, since: Instant, pipe: PipeId) {
         let source = self.sources.of(Kind::Arrival(pipe));
-        if let Some(at) = self.pipes[pipe].link.next_event()
+        let Pipe { link, last_arrival, .. } = &self.pipes[pipe];
+        if let Some(at) = link.next_event()
             && at < self.queue.at(source)
         {
-            self.queue.set(source, at);
+            // It may be told late that a packet entered: others that came out since came first.
+            self.queue.set(source, at, since.max(*last_arrival));
         }
     }
 
