@@ -4,7 +4,7 @@
 
 use crate::judge;
 use airtcp_core::{Duration, Instant, Rng};
-use airtcp_sim::queue::{EventQueue, Source};
+use airtcp_sim::queue::{EventQueue, Since, Source};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::hint::black_box;
@@ -31,7 +31,7 @@ impl Queue for EventQueue {
         self.first().expect("events are pending")
     }
     fn put(&mut self, at: Instant, source: Source) {
-        self.set(source, at, Instant::ZERO);
+        self.set(source, at, Since::default());
     }
 }
 

@@ -14,7 +14,7 @@ use crate::host::{Host, ProbeSpec, Requests, Side};
 use crate::index::{AirHopId, ElementId, Hop, InterfaceId, LinkId, NodeId, PipeId, WlanId};
 use crate::network::Network;
 use crate::pipe::Pipe;
-use crate::queue::EventQueue;
+use crate::queue::{EventQueue, Since};
 use crate::routes::Routes;
 use crate::settings::RunSettings;
 use crate::tap::{Direction, Tap, Tapped};
@@ -106,6 +106,7 @@ impl<'t> Engine<'t> {
                 wlans,
                 joints: TiVec::new(),
                 fans: TiVec::new(),
+                since: Since::default(),
                 node_names: topology.nodes.clone(),
                 hosts: ti_vec![None; nodes],
                 locals: ti_vec![Vec::new(); nodes],

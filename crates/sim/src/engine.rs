@@ -18,6 +18,7 @@ use crate::pipe::Pipe;
 use crate::queue::EventQueue;
 use crate::settings::RunSettings;
 use crate::tap::Direction;
+use crate::upcoming::Entry;
 use airtcp_core::{Context, DropReason, Duration, Instant, Packet, Peer, Port};
 use std::collections::VecDeque;
 use typed_index_collections::TiVec;
@@ -59,7 +60,7 @@ impl Engine<'_> {
             self.arm(index);
         }
         for cell in self.network.wlans.keys() {
-            self.network.schedule_cell(self.now, cell);
+            self.network.schedule_cell(cell);
         }
         self.set_sample();
         let mut warm = false;
@@ -69,6 +70,7 @@ impl Engine<'_> {
                 self.on_warm();
             }
             self.now = at;
+            self.network.since = self.network.queue.since(source).then(at);
             self.network.tap.advance(at);
             self.events += 1;
             self.guard.step();
@@ -126,20 +128,20 @@ impl Engine<'_> {
         let next = loop {
             let Pipe { link, direction, to, after, last_arrival, .. } = &mut self.network.pipes[pipe];
             let Some(packet) = link.receive(self.now) else { break link.next_event() };
-            *last_arrival = self.now;
+            *last_arrival = self.network.since;
             let (direction, to, after) = (*direction, *to, *after);
             self.arrive(Hop::Wire(pipe), direction, to, after, packet);
             self.drain_work();
         };
         let source = self.network.sources.of(Kind::Arrival(pipe));
-        self.network.queue.set(source, next.unwrap_or(Instant::MAX), self.now);
+        self.network.queue.set(source, next.unwrap_or(Instant::MAX), self.network.since);
     }
 
     /// The next packet of a fan arrives at its goal. It was shown and traced when it was sent there.
     fn handle_fan(&mut self, fan: FanId) {
-        if let Some((_, (pipe, packet))) = self.network.fans[fan].pop(self.now) {
+        if let Some(Entry { from, what: packet, .. }) = self.network.fans[fan].pop(self.now) {
             self.guard.step();
-            self.take(self.network.pipes[pipe].to, None, packet);
+            self.take(self.network.pipes[from].to, None, packet);
             self.drain_work();
         }
         self.network.schedule_fan(fan);
@@ -165,7 +167,7 @@ impl Engine<'_> {
             self.drain_work();
         }
         self.reports = reports;
-        self.network.schedule_cell(self.now, cell);
+        self.network.schedule_cell(cell);
     }
 
     /// A packet comes out of a hop, at `node`; the element `after` gets it, if there is one.
@@ -265,7 +267,7 @@ impl Engine<'_> {
         let Some(due) = self.elements[index].body.poll_timeout() else { return };
         let (due, source) = (due.max(self.now), self.network.sources.of(Kind::Timeout(index)));
         if due < self.network.queue.at(source) {
-            self.network.queue.set(source, due, self.now);
+            self.network.queue.set(source, due, self.network.since);
         }
     }
 }

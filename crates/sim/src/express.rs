@@ -24,7 +24,7 @@ struct Feeders {
 }
 
 /// What arrives where packets end, in order of time for all links that one feeds.
-type Fans = TiVec<FanId, Upcoming<(PipeId, Packet)>>;
+type Fans = TiVec<FanId, Upcoming<Packet>>;
 
 /// Finds the pipes behind which packets may go straight on, and notes it in them. `ends` are all pairs of nodes that
 /// exchange packets, `has_element` says at which nodes somebody takes packets out, and `is_entered` into which pipes an

@@ -15,6 +15,23 @@ use std::ops::Range;
 /// A source of events, counted from 0.
 pub type Source = u32;
 
+/// Since when an event has been the next of its source: since another event, its cause, made it so.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Since {
+    /// When the cause was due.
+    pub at: Instant,
+    /// Since when the cause had been the next of its own source.
+    pub cause: Instant,
+}
+
+impl Since {
+    /// That of what an event causes that is due at `at` and has been the next since `self`.
+    #[inline]
+    pub fn then(self, at: Instant) -> Since {
+        Since { at, cause: self.at }
+    }
+}
+
 /// An event: compared by time, then by what the queue knows of its source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Key {
@@ -156,7 +173,7 @@ pub struct EventQueue {
 /// What decides between two that are due at the same time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Place {
-    since: Instant,
+    since: Since,
     put: u64,
 }
 
@@ -182,10 +199,16 @@ impl EventQueue {
         if key.is_due() { Instant::from_nanos(key.at) } else { Instant::MAX }
     }
 
+    /// Since when the event of a source that is due has been its next.
+    #[inline]
+    pub fn since(&self, source: Source) -> Since {
+        self.places[source as usize].since
+    }
+
     /// The source is due at `at`, which has been its next event since `since`, and no longer at any other time; the end of
     /// time is never.
     #[inline]
-    pub fn set(&mut self, source: Source, at: Instant, since: Instant) {
+    pub fn set(&mut self, source: Source, at: Instant, since: Since) {
         if at.as_nanos() >= NEVER {
             return self.cancel(source);
         }
@@ -221,6 +244,11 @@ mod tests {
         Instant::from_nanos(at)
     }
 
+    /// Since `cause` tenths and `since`.
+    fn since_of(digits: u64) -> Since {
+        Since { at: nanos(digits / 10), cause: nanos(digits % 10) }
+    }
+
     fn drain(queue: &mut EventQueue) -> Vec<Source> {
         let next = || {
             let (_, source) = queue.first()?;
@@ -233,8 +261,8 @@ mod tests {
     #[test]
     fn of_two_at_the_same_time_that_comes_first_which_was_the_next_for_longer() {
         let mut queue = EventQueue::new(2, 5);
-        for (source, at, since) in [(3, 5, 2), (4, 7, 0), (1, 5, 3), (2, 1, 0), (0, 5, 3), (1, 5, 3)] {
-            queue.set(source, nanos(at), nanos(since));
+        for (source, at, since) in [(3, 5, 22), (4, 7, 0), (1, 5, 30), (2, 1, 0), (0, 5, 30), (1, 5, 30)] {
+            queue.set(source, nanos(at), since_of(since));
         }
         assert_eq!(drain(&mut queue), [2, 3, 0, 1, 4]);
         assert_eq!(queue.first(), None);
@@ -247,7 +275,7 @@ mod tests {
             let mut queue = EventQueue::new(sources as usize / 3, sources as usize);
             for source in 0..sources {
                 assert_eq!(queue.at(source), Instant::MAX);
-                queue.set(source, nanos(u64::from(100 - source)), Instant::ZERO);
+                queue.set(source, nanos(u64::from(100 - source)), Since::default());
             }
             assert_eq!(drain(&mut queue), (0..sources).rev().collect::<Vec<_>>());
         }
@@ -264,7 +292,7 @@ mod tests {
             if rng.below(4) == 0 {
                 queue.cancel(source);
             } else {
-                queue.set(source, nanos(time), nanos(since));
+                queue.set(source, nanos(time), since_of(since));
                 sorted.insert((time, since, order), source);
             }
             let expected = sorted.first_key_value().map(|((at, ..), source)| (nanos(*at), *source));

@@ -13,7 +13,7 @@ use typed_index_collections::TiSlice;
 
 impl Engine<'_> {
     pub(crate) fn set_sample(&mut self) {
-        self.network.queue.set(self.network.sources.of(Kind::Sample), self.now + self.sample_every, self.now);
+        self.network.queue.set(self.network.sources.of(Kind::Sample), self.now + self.sample_every, self.network.since);
     }
 
     #[cold]

@@ -103,12 +103,12 @@ fn a_tap_sees_the_same_at_the_same_times_in_order() {
     assert_eq!(looks(true), looks(false));
 }
 
-#[test]
-fn packets_that_enter_a_shared_link_at_the_same_time_do_so_in_the_same_order_whoever_looks() {
-    // Jitter bunches acknowledgments, so several hosts answer in the same nanosecond.
+/// Ten hosts behind equal links at a router, who send over a link that all share. Jitter bunches acknowledgments, so that
+/// several hosts answer in the same nanosecond.
+fn star(lan: &[(&str, &str)]) -> Topology {
     let mut topology = Topology::new();
     let [router, far, to] = ["router", "far", "to"].map(|name| topology.node(name));
-    let lan = common::link(&[("rate", "100Mbit"), ("delay", "1ms")]);
+    let lan = common::link(lan);
     let shared = common::link(&[("rate", "20Mbit"), ("delay", "10ms"), ("jitter", "2ms"), ("queue", "50packets")]);
     topology.link("shared", router, far, shared.clone(), shared);
     topology.link("far", far, to, lan.clone(), lan.clone());
@@ -117,6 +117,12 @@ fn packets_that_enter_a_shared_link_at_the_same_time_do_so_in_the_same_order_who
         topology.link(&format!("lan{index}"), from, router, lan.clone(), lan.clone());
         topology.flow(Flow::new(&format!("f{index}"), from, to));
     }
+    topology
+}
+
+#[test]
+fn packets_that_enter_a_shared_link_at_the_same_time_do_so_in_the_same_order_whoever_looks() {
+    let topology = star(&[("rate", "100Mbit"), ("delay", "1ms")]);
     let mut seen = Seen::default();
     let outcome = topology.run_tapped(&settings(true), &mut seen).unwrap();
     assert_eq!(outcome, topology.run(&settings(true)).unwrap());
@@ -127,6 +133,22 @@ fn packets_that_enter_a_shared_link_at_the_same_time_do_so_in_the_same_order_who
         *entered.entry(*at).or_default() += 1;
     }
     assert!(entered.values().filter(|count| **count > 1).count() > 10, "several at the same time");
+}
+
+#[test]
+fn packets_that_enter_a_shared_link_at_the_same_time_do_so_as_with_an_event_for_each_link() {
+    let lans = [
+        [("rate", "100Mbit"), ("delay", "1ms")],
+        [("rate", "20Mbit"), ("delay", "1us")],
+        [("rate", "7Mbit"), ("delay", "3ms")],
+    ];
+    for (lan, seed) in lans.iter().flat_map(|lan| (1..=8).map(move |seed| (lan, seed))) {
+        let topology = star(lan);
+        let [express, plain] = [true, false]
+            .map(|express| without_events(topology.run(&RunSettings { seed, ..settings(express) }).unwrap()));
+        assert_eq!(express.trace_hash, plain.trace_hash, "{lan:?}, seed {seed}");
+        assert_eq!(express, plain, "{lan:?}, seed {seed}");
+    }
 }
 
 #[test]

@@ -27,7 +27,7 @@ impl Network<'_> {
         for report in reports {
             self.show_lost(now, cell, &report);
         }
-        self.schedule_cell(now, cell);
+        self.schedule_cell(cell);
         taken
     }
 
@@ -42,7 +42,7 @@ impl Network<'_> {
         let hops = self.air_hops.iter().filter(|hop| (hop.cell, hop.from) == (cell, from));
         let waiting: Vec<ElementId> = hops.filter_map(|hop| hop.before).collect();
         for element in waiting.into_iter().filter(|element| elements[*element].refused.is_some()) {
-            self.queue.set(self.sources.of(Kind::Ready(element)), now, now);
+            self.queue.set(self.sources.of(Kind::Ready(element)), now, self.since);
         }
     }
 
@@ -55,11 +55,11 @@ impl Network<'_> {
     }
 
     /// Makes sure that the queue has an event at the next end of an exchange.
-    pub fn schedule_cell(&mut self, now: Instant, cell: WlanId) {
+    pub fn schedule_cell(&mut self, cell: WlanId) {
         let at = self.wlans[cell].bss.next_event().unwrap_or(Instant::MAX);
         let source = self.sources.of(Kind::Cell(cell));
         if at != self.queue.at(source) {
-            self.queue.set(source, at, now);
+            self.queue.set(source, at, self.since);
         }
     }
 }

@@ -9,10 +9,10 @@ use crate::control::is_control;
 use crate::events::{Kind, Sources};
 use crate::index::{AirHopId, ElementId, FanId, Hop, JointId, NodeId, PipeId, WlanId};
 use crate::pipe::{Feed, Pipe};
-use crate::queue::EventQueue;
+use crate::queue::{EventQueue, Since};
 use crate::routes::Routes;
 use crate::tap::Tapped;
-use crate::upcoming::Upcoming;
+use crate::upcoming::{Entry, Upcoming};
 use airtcp_core::{DropReason, Instant, Packet, Port};
 use std::collections::BTreeMap;
 use typed_index_collections::TiVec;
@@ -27,8 +27,10 @@ pub struct Network<'t> {
     pub air_hops: TiVec<AirHopId, AirHop>,
     pub wlans: TiVec<WlanId, Wlan>,
     pub joints: TiVec<JointId, Approach>,
-    /// What will arrive behind the links of each fan, and through which.
-    pub fans: TiVec<FanId, Upcoming<(PipeId, Packet)>>,
+    /// What will arrive behind the links of each fan.
+    pub fans: TiVec<FanId, Upcoming<Packet>>,
+    /// Since when that has been the next of its source which the event that is handled causes.
+    pub since: Since,
     pub routes: Routes,
     pub node_names: TiVec<NodeId, String>,
     /// Host element of each node.
@@ -154,8 +156,7 @@ impl Network<'_> {
 
     /// Sends a packet into a link, and straight on as far as nothing can happen to it on the way.
     #[inline(never)]
-    fn send_by_wire(&mut self, since: Instant, mut pipe: PipeId, to: NodeId, mut packet: Packet) {
-        let mut now = since;
+    fn send_by_wire(&mut self, mut now: Instant, mut pipe: PipeId, to: NodeId, mut packet: Packet) {
         while self.pipes[pipe].is_express
             && let Some(next) = self.onward(pipe, to)
             && packet.ip().hop_limit > 1
@@ -167,26 +168,29 @@ impl Network<'_> {
                 through.set_hop_limit(through.ip().hop_limit - 1);
             }
             if let Feed::Pipes(joint) = self.pipes[next].feed {
-                let since = self.pipes[pipe].next_since(since, at);
-                return self.approach(joint, at, since, to, through);
+                let since = self.pipes[pipe].next_since(self.since, at);
+                if self.joints[joint].packets.push(Entry { at, since, from: pipe, what: (to, through) }) {
+                    self.schedule_joint(joint);
+                }
+                return;
             }
             (now, pipe, packet) = (at, next, through);
         }
         if let Some(fan) = self.pipes[pipe].fan.filter(|_| self.pipes[pipe].to == to) {
-            return self.send_to_fan(since, now, pipe, fan, packet);
+            return self.send_to_fan(now, pipe, fan, packet);
         }
         self.pipes[pipe].send(now, packet, &mut self.tap);
-        self.schedule(since, pipe);
+        self.schedule(pipe);
     }
 
     /// Sends a packet into the last link of its way, which is one of a fan.
     #[inline]
-    fn send_to_fan(&mut self, since: Instant, now: Instant, pipe: PipeId, fan: FanId, packet: Packet) {
+    fn send_to_fan(&mut self, now: Instant, pipe: PipeId, fan: FanId, packet: Packet) {
         let passed = self.pipes[pipe].send_through(now, self.until, packet, &mut self.tap);
         let Some((at, packet)) = passed else { return };
         self.trace(at, Hop::Wire(pipe), &packet);
-        let since = self.pipes[pipe].next_since(since, at);
-        if self.fans[fan].push(at, since, (pipe, packet)) {
+        let since = self.pipes[pipe].next_since(self.since, at);
+        if self.fans[fan].push(Entry { at, since, from: pipe, what: packet }) {
             self.schedule_fan(fan);
         }
     }
@@ -213,25 +217,18 @@ impl Network<'_> {
         may_enter.then_some(next)
     }
 
-    /// A packet is on its way into a pipe that several feed.
-    #[inline]
-    fn approach(&mut self, joint: JointId, at: Instant, since: Instant, to: NodeId, packet: Packet) {
-        if self.joints[joint].packets.push(at, since, (to, packet)) {
-            self.schedule_joint(joint);
-        }
-    }
-
     #[inline]
     fn schedule_joint(&mut self, joint: JointId) {
         let due = self.joints[joint].due().unwrap_or(Instant::MAX);
         // Nobody can tell when it happens, so its place among what happens at the same time does not matter.
-        self.queue.set(self.sources.of(Kind::Joint(joint)), due, Instant::ZERO);
+        self.queue.set(self.sources.of(Kind::Joint(joint)), due, Since::default());
     }
 
     /// Has the packets enter a pipe that are on their way there and there by `now`.
     pub fn enter(&mut self, now: Instant, joint: JointId) {
         let pipe = self.joints[joint].pipe;
-        while let Some((at, (to, packet))) = self.joints[joint].packets.pop(now) {
+        while let Some(Entry { at, since, what: (to, packet), .. }) = self.joints[joint].packets.pop(now) {
+            self.since = since.then(at);
             self.send_by_wire(at, pipe, to, packet);
         }
         self.schedule_joint(joint);
@@ -239,7 +236,9 @@ impl Network<'_> {
 
     /// Everywhere, for who looks at links.
     pub fn enter_all(&mut self, now: Instant) {
+        let since = self.since;
         self.joints.keys().for_each(|joint| self.enter(now, joint));
+        self.since = since;
     }
 
     /// Takes an arrival at the end of a hop into the trace.
@@ -257,16 +256,16 @@ impl Network<'_> {
         self.trace_hash = self.trace_hash.wrapping_add(hash);
     }
 
-    /// Makes sure that the queue has an event no later than the next of a link, which is new since `since`.
+    /// Makes sure that the queue has an event no later than the next of a link.
     #[inline(always)]
-    pub fn schedule(&mut self, since: Instant, pipe: PipeId) {
+    pub fn schedule(&mut self, pipe: PipeId) {
         let source = self.sources.of(Kind::Arrival(pipe));
         let Pipe { link, last_arrival, .. } = &self.pipes[pipe];
         if let Some(at) = link.next_event()
             && at < self.queue.at(source)
         {
             // It may be told late that a packet entered: others that came out since came first.
-            self.queue.set(source, at, since.max(*last_arrival));
+            self.queue.set(source, at, self.since.max(*last_arrival));
         }
     }
 
