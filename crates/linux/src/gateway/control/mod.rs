@@ -11,6 +11,7 @@ mod inbox;
 mod key;
 mod keyring;
 mod pace;
+mod path_search;
 mod probe;
 mod session;
 mod socket;

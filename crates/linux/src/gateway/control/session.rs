@@ -11,6 +11,7 @@ use super::ignored::Ignored;
 use super::key::{Key, Secret};
 use super::keyring::{KeyNumber, Keyring};
 use super::pace::{Budget, Pace};
+use super::path_search::PathSearch;
 use super::probe::Probe;
 use super::window::Window;
 use airtcp_core::control::Header;
@@ -122,6 +123,7 @@ pub struct Session {
     challenges: VecDeque<(u64, Instant)>,
     last_challenge: Option<Instant>,
     next_challenge: Instant,
+    lengths: PathSearch,
     reply: Option<Reply>,
     budget: Budget,
     /// When an authentic handshake was heard last.
@@ -149,6 +151,7 @@ impl Session {
             challenges: VecDeque::new(),
             last_challenge: None,
             next_challenge: Instant::ZERO,
+            lengths: PathSearch::default(),
             reply: None,
             budget: Budget::default(),
             heard: None,
@@ -289,6 +292,7 @@ impl Session {
     ) -> Result<(), Ignored> {
         if self.is_answered(now, handshake.answer) {
             self.handle_answer(now, header, handshake.from, key);
+            self.lengths.handle_answer(now, self.pace, handshake.answer);
         } else {
             let known = self.life.as_mut().filter(|life| life.epoch == header.epoch);
             let is_new = known.map(|life| life.is_new(header.sequence, key));
@@ -382,7 +386,7 @@ impl Session {
         let (answer, key) = match self.reply.take() {
             Some(Reply { answer, key }) => (answer, key),
             None if is_due => (0, self.challenge_key()),
-            None => return None,
+            None => return self.ask_length(now, out).then_some(peer),
         };
         let challenge = if is_due { self.challenge(now) } else { 0 };
         let message = Handshake { challenge, answer, from: self.introduction.clone() }.encode();
@@ -394,6 +398,10 @@ impl Session {
         let silence = self.life.as_ref().map(|life| now.saturating_since(life.answered));
         self.next_challenge = now + self.pace.interval(silence);
         self.last_challenge = Some(now);
+        self.open_challenge(now)
+    }
+
+    fn open_challenge(&mut self, now: Instant) -> u64 {
         if self.challenges.len() == CHALLENGES_MAX {
             self.challenges.pop_front();
         }
@@ -410,9 +418,11 @@ impl Session {
         }
     }
 
-    /// When the next challenge is due.
+    /// When [`Session::poll_transmit`] has something to send.
     pub fn poll_timeout(&self) -> Instant {
-        self.next_challenge
+        let can_ask = self.life.is_some() && self.peer.is_some() && self.keys.is_ready();
+        let lengths = self.lengths.poll_timeout().filter(|_| can_ask);
+        lengths.map_or(self.next_challenge, |lengths| lengths.min(self.next_challenge))
     }
 
     /// True if the peer answered lately and works with this end.
@@ -456,6 +466,7 @@ impl Session {
     }
 }
 
+mod lengths;
 mod roaming;
 #[cfg(test)]
 mod tests;

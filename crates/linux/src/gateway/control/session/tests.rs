@@ -29,6 +29,8 @@ struct Pair {
     lives: u8,
     /// Whether what an end sends arrives.
     is_open: [bool; 2],
+    /// Datagrams longer than this do not arrive.
+    longest: usize,
     delay: Duration,
 }
 
@@ -53,6 +55,7 @@ impl Pair {
             taken: [Vec::new(), Vec::new()],
             lives: 2,
             is_open: [true; 2],
+            longest: usize::MAX,
             delay: DELAY,
         };
         [0, 1].into_iter().for_each(|end| pair.ends[end].set_local(address(end)));
@@ -72,7 +75,7 @@ impl Pair {
 
     fn fly(&mut self, from: usize, datagram: Vec<u8>) {
         self.heard.push((from, datagram.clone()));
-        if self.is_open[from] {
+        if self.is_open[from] && datagram.len() <= self.longest {
             self.flying.push((self.now + self.delay, 1 - from, datagram));
         }
     }
@@ -520,5 +523,32 @@ fn with_a_key_no_sequence_of_attacks_gets_a_message_in_twice_or_from_elsewhere_o
 fn without_a_key_no_sequence_of_attacks_wedges_the_session_for_good() {
     for seed in 0..200 {
         ordeal(seed, &[]);
+    }
+}
+
+/// IPv4 and UDP header.
+const HEADERS: usize = 28;
+
+#[test]
+fn questions_are_as_long_as_packets_and_a_path_that_swallows_them_is_short() {
+    for secrets in [&[][..], &[SECRET]] {
+        let mut pair = Pair::new([secrets; 2]);
+        pair.longest = 1400 - HEADERS;
+        let now = pair.now;
+        pair.ends[0].tell_path_mtu(now, 1500);
+        pair.run(SECOND * 20);
+        let asked: BTreeSet<usize> = pair.heard.iter().map(|(_, datagram)| datagram.len() + HEADERS).collect();
+        assert_eq!(asked.last(), Some(&1500));
+        let believed = pair.ends[0].lengths().believed().unwrap();
+        assert!((1392..=1400).contains(&believed), "{believed}");
+        pair.assert_works("beside questions");
+        assert!(pair.heard.iter().all(|(from, datagram)| *from == 0 || datagram.len() < 200), "answers are short");
+        // The peer is silent: that says nothing of lengths.
+        pair.is_open = [false; 2];
+        pair.run(SECOND * 30);
+        assert_eq!(pair.ends[0].lengths().believed(), Some(believed));
+        pair.is_open = [true; 2];
+        pair.run(SECOND * 20);
+        assert_eq!((pair.ends[0].lengths().believed(), pair.ends[0].lengths().found()), (Some(believed), 1));
     }
 }
