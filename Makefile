@@ -1,6 +1,6 @@
 # `make` lists the targets. CONTRIBUTING.md says more about each.
 .DEFAULT_GOAL := help
-.PHONY: help setup build release python demo test test-long matrix drills drills-random accept accept-clean coverage-spec verdicts traces validate bench packages fuzz fuzz-canary swarm swarm-canary fmt lint doc clean
+.PHONY: help setup build release python demo test test-long matrix drills drills-random accept accept-clean coverage-spec verdicts traces validate bench packages fuzz fuzz-canary swarm swarm-canary fmt lint doc site clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
@@ -25,7 +25,7 @@ test: ## every check and test; live tests when root (README.md says how long it 
 	@scripts/test
 
 test-long: ## the same with the long fault drills and matrices, clusters and the Python package
-	@scripts/setup test python
+	@scripts/setup test python site
 	@scripts/test --long
 
 matrix: setup ## file transfers through every impairment, live (root) and simulated, a line per cell; about 6 minutes
@@ -91,6 +91,10 @@ lint: ## format check and clippy
 
 doc: ## build the API documentation
 	cargo doc --locked --workspace --no-deps
+
+site: release ## all pages, reference, papers and APIs for a browser, in target/site; checked
+	@scripts/setup site
+	@scripts/site
 
 clean: ## remove what was built
 	cargo clean

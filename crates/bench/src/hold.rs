@@ -4,7 +4,7 @@
 
 use crate::judge;
 use airtcp_core::{Duration, Instant, Rng};
-use airtcp_sim::queue::{EventQueue, Source};
+use airtcp_sim::queue::{EventQueue, Since, Source};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::hint::black_box;
@@ -25,13 +25,13 @@ trait Queue {
 
 impl Queue for EventQueue {
     fn new(pending: u32) -> Self {
-        EventQueue::new(pending as usize)
+        EventQueue::new(0, pending as usize)
     }
     fn take(&mut self) -> (Instant, Source) {
         self.first().expect("events are pending")
     }
     fn put(&mut self, at: Instant, source: Source) {
-        self.set(source, at);
+        self.set(source, at, Since::default());
     }
 }
 

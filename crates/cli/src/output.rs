@@ -33,7 +33,7 @@ pub(crate) fn start_plain_log() {
 /// Colours for stdout: only on a terminal that knows them, and not with `NO_COLOR`.
 pub(crate) fn style() -> Style {
     let unwanted = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-    Style { coloured: !unwanted && !is_dumb() && std::io::stdout().is_terminal() }
+    Style { coloured: !unwanted && can_be_drawn_on() }
 }
 
 /// True for a terminal that writes characters and nothing else.
@@ -103,11 +103,23 @@ static LOST: OnceLock<String> = OnceLock::new();
 
 /// Prints to stdout. A reader that went away (`| head`) is no error; any other is told at the end, by [`lost`].
 pub(crate) fn print(text: &str) {
+    let _ = print_while_read(text);
+}
+
+/// The same; false once nobody reads it any more, or it cannot be written.
+pub(crate) fn print_while_read(text: &str) -> bool {
     let mut stdout = std::io::stdout().lock();
-    match writeln!(stdout, "{text}").and_then(|()| stdout.flush()) {
+    let written = writeln!(stdout, "{text}").and_then(|()| stdout.flush());
+    match &written {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => drop(LOST.set(error.to_string())),
         _ => {}
     }
+    written.is_ok()
+}
+
+/// True if stdout is a terminal that can be drawn on.
+pub(crate) fn can_be_drawn_on() -> bool {
+    !is_dumb() && std::io::stdout().is_terminal()
 }
 
 /// Why something that was to be printed to stdout is not there, if so: the command has failed then.

@@ -1,8 +1,9 @@
 //! The command as a user meets it: exit codes, what goes to stdout and what to stderr.
 
-use airtcp_test_support::Scratch;
+use airtcp_test_support::{Scratch, is_long};
 use serde_json::Value;
-use std::path::PathBuf;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 fn airtcp(arguments: &[&str]) -> Output {
@@ -308,4 +309,52 @@ fn tables_and_pages_are_as_wide_as_the_terminal() {
         let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
         assert_eq!(words(&text), words(&wide("100000", &["show", page])), "{page}");
     }
+}
+
+/// Runs what the first page prints. In short, the command that this test was built with stands where `make release` puts it.
+#[test]
+fn a_newcomer_has_a_figure_of_their_own_after_the_commands_of_the_first_page() {
+    assert!(include_str!("../../../site/pages/index.md").contains("<!-- README: Your own figure -->"));
+    let section =
+        include_str!("../../../README.md").split("\n## ").find(|section| section.starts_with("Your own figure\n"));
+    let printed = section.expect("the section is there").split("```\n").nth(1).expect("commands are in a block");
+    // A here-document belongs to the command that reads it.
+    let mut end = None;
+    let commands = printed.lines().filter(|line| {
+        if end.is_some() {
+            end = end.filter(|end| end != line);
+            return false;
+        }
+        end = line.split_once("<<").map(|(_, end)| end);
+        true
+    });
+    let count = commands.count();
+    assert!((1..=5).contains(&count), "{count} commands:\n{printed}");
+
+    let place = Scratch::new("newcomer");
+    let tree = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap();
+    let make = place.path().join("bin/make");
+    std::fs::create_dir_all(make.parent().unwrap()).unwrap();
+    let built = std::env::var_os("CARGO_TARGET_DIR").map_or(tree.join("target"), PathBuf::from);
+    let script = if is_long() {
+        symlink(built, place.path().join("target")).unwrap();
+        format!("#!/bin/sh\nPATH=${{PATH#*:}} exec make -C '{}' \"$@\"\n", tree.display())
+    } else {
+        std::fs::create_dir_all(place.path().join("target/release")).unwrap();
+        symlink(env!("CARGO_BIN_EXE_airtcp"), place.path().join("target/release/airtcp")).unwrap();
+        "#!/bin/sh\n[ \"$*\" = release ]\n".to_owned()
+    };
+    std::fs::write(&make, script).unwrap();
+    std::fs::set_permissions(&make, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let path = format!("{}:{}", make.parent().unwrap().display(), std::env::var("PATH").unwrap());
+    let mut shell = Command::new("sh");
+    let output = shell.args(["-e", "-c", printed]).current_dir(place.path()).env("PATH", path).output().unwrap();
+    assert!(output.status.success(), "{}{}", stdout(&output), stderr(&output));
+
+    let said = stdout(&output);
+    let report = said.lines().last().and_then(|line| line.split_whitespace().nth(1)).expect("the report comes last");
+    let report = place.path().join(report);
+    assert!(report.is_file(), "{said}");
+    let figure = std::fs::read_to_string(report.with_file_name("sim/figures/goodput.svg")).unwrap();
+    assert!(figure.contains("gsnoop") && figure.contains("local-recovery"), "{figure}");
 }

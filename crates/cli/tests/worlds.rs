@@ -165,7 +165,7 @@ fn device(name: &str) -> (TunDevice, UnixDatagram) {
 fn session(peer: SocketAddr, secret: Option<&[u8]>, entropy: u8) -> Session {
     let secrets = secret.map(|secret| Secret::from_bytes(secret).expect("long enough")).into_iter().collect();
     let introduction = Introduction::new(ENTRY.slug, "", Traffic::All);
-    Session::new(Setup { peer: Some(peer), secrets, introduction, hops: 1, rate: None }, [entropy; 32])
+    Session::new(Setup { peer: Some(peer), secrets, introduction, hops: 1, rate: None, mtu: None }, [entropy; 32])
 }
 
 /// Answers the runtime's challenge as a gateway at the other end would.

@@ -110,6 +110,11 @@ impl Air {
         self.loss.is_never() && is_steady && draws.iter().all(|draw| draw.probability.is_never())
     }
 
+    /// Whether the delay varies; jitter and reordering only add to it.
+    pub(crate) fn is_delay_varying(&self) -> bool {
+        self.delay.is_some()
+    }
+
     /// Draws everything for every transmission: a lost packet takes as many draws as one that gets through.
     #[inline(always)]
     pub(crate) fn fate(&mut self, turn: Turn, bytes: u32) -> Fate {

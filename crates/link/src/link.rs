@@ -122,14 +122,28 @@ impl Link {
     #[inline]
     fn is_full_for(&mut self, now: Instant, bytes: u32) -> bool {
         let (Discipline::DropTail(limit) | Discipline::Ring(limit)) = &self.queue else { return false };
-        let waiting = self.transmitter.waiting(now);
-        !self.transmitter.is_idle(now) && !limit.admits(waiting, bytes)
+        !self.transmitter.is_idle(now) && !limit.admits(self.transmitter.waiting(now), bytes)
     }
 
     /// True if what becomes of a packet is known when it is sent, and packets arrive in the order of sending: then
     /// [`Link::send_through`] may take the place of [`Link::send`].
     pub fn is_express(&self) -> bool {
         self.is_clear && matches!(self.queue, Discipline::DropTail(_) | Discipline::Ring(_))
+    }
+
+    /// True if what becomes of a packet is known when it is sent.
+    pub fn decides_on_arrival(&self) -> bool {
+        !matches!(self.queue, Discipline::Departure(_))
+    }
+
+    /// True if no packet comes out at the time at which it was sent.
+    pub fn takes_time(&self) -> bool {
+        !self.least_delay().is_zero() || !self.transmitter.is_infinite()
+    }
+
+    /// No packet comes out sooner after it was sent.
+    pub fn least_delay(&self) -> Duration {
+        if self.air.is_delay_varying() { Duration::ZERO } else { self.delay }
     }
 
     /// Like [`Link::send`], but gives the packet back at once, with the time at which it comes out of the link. One

@@ -1,6 +1,6 @@
 //! Parameters that files write as a table: `{ kind = "gilbert-elliott", mean = "2%", burst = 5 }`.
 //!
-//! Which kinds there are, and which keys each has, is listed in [`Table::KINDS`]. What [`write`] returns can stand in a
+//! Which kinds there are, and which keys each has, is listed in [`Table::KINDS`]. What [`write()`] returns can stand in a
 //! file.
 
 use airtcp_core::parameters::{Field, ParameterError, no_such_choice, unknown};

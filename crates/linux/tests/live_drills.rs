@@ -139,7 +139,7 @@ fn live_transfers_survive_every_kill_and_stop_of_either_gateway_or_both() {
     let path = Path::up(LOSS);
     let mut gateways = path.gateways();
     let (mut worst, mut failed) = (Worst::default(), Vec::new());
-    for drill in Drill::all(KINDS.iter().map(|(kind, ..)| *kind), 3, LEAST) {
+    for drill in Drill::all(KINDS.iter().map(|(kind, ..)| *kind), 2, LEAST) {
         if gateways[0].config.scheme != drill.scheme {
             drop(gateways);
             gateways = path.gateways_with(drill.scheme);

@@ -8,9 +8,12 @@ mod live_support;
 use airtcp_core::{Duration, Rng};
 use airtcp_linux::sys::{clock, process};
 use airtcp_linux::testbed::{Family, RUN_DIR, remove_leftovers};
+use airtcp_test_support::Scratch;
 use live_support::{Path, sleep_ms, turn};
 use std::collections::BTreeMap;
+use std::fs::Permissions;
 use std::io::{BufRead, BufReader};
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, Stdio};
 
@@ -42,7 +45,13 @@ struct Run {
 impl Run {
     /// Starts one and does not wait.
     fn begin() -> Run {
+        Run::begin_with_path(&std::env::var("PATH").expect("where programs are"))
+    }
+
+    /// The same, with other programs.
+    fn begin_with_path(path: &str) -> Run {
         let child = Command::new(std::env::current_exe().expect("this test"))
+            .env("PATH", path)
             .args(["--exact", "live_hold_a_run_for_another_test", "--nocapture"])
             .env(HOLD, "1")
             .stdout(Stdio::piped())
@@ -102,7 +111,18 @@ fn left_by(run: &Run) -> Vec<String> {
     let mut left = named("/run/netns", format!("airtcp-{pid}-"));
     left.extend(named(RUN_DIR, format!("{pid}-")));
     left.extend(run.gateways.iter().filter(|pid| is_alive(**pid)).map(|pid| format!("process {pid}")));
+    left.extend(processes_with(&format!("airtcp-{pid}-")));
     left
+}
+
+/// Processes with this in an argument.
+fn processes_with(text: &str) -> impl Iterator<Item = String> {
+    let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let words = |process: std::fs::DirEntry| {
+        let line = std::fs::read(process.path().join("cmdline")).unwrap_or_default();
+        String::from_utf8_lossy(&line).replace('\0', " ")
+    };
+    processes.map(words).filter(move |line| line.contains(text))
 }
 
 /// What a live run could change in the namespace that everybody uses.
@@ -174,5 +194,35 @@ fn live_a_run_killed_while_it_starts_leaves_nothing_that_the_next_start_does_not
         println!("ended after {at_ms} ms: {found} left");
         assert_eq!(left_by(&run), Vec::<String>::new(), "seed {seed}, round {round}");
         assert_eq!(machine(), before, "seed {seed}, round {round}");
+    }
+}
+
+/// Where programs are, and among them an `ip` that takes its time: it has opened the namespace, and enters it half a second
+/// later.
+fn with_slow_ip(directory: &std::path::Path) -> String {
+    let path = std::env::var("PATH").expect("where programs are");
+    let script = format!(
+        "#!/bin/sh\nif [ \"$1 $2\" = 'netns exec' ]; then\n  exec 3<\"/run/netns/$3\"\n  touch {}\n  sleep 0.5\n  shift 3\n  \
+         exec nsenter --net=/proc/self/fd/3 \"$@\"\nfi\nPATH={path} exec ip \"$@\"\n",
+        directory.join("entering").display()
+    );
+    std::fs::write(directory.join("ip"), script).expect("a writable directory");
+    std::fs::set_permissions(directory.join("ip"), Permissions::from_mode(0o755)).expect("it is there");
+    format!("{}:{path}", directory.display())
+}
+
+#[test]
+fn live_a_run_killed_before_its_gateway_is_in_the_namespace_leaves_no_gateway() {
+    let Some(_turn) = turn() else { return };
+    let directory = Scratch::new("slow-ip");
+    for signal in [libc::SIGKILL, libc::SIGTERM] {
+        let mut run = Run::begin_with_path(&with_slow_ip(directory.path()));
+        let entering = directory.path().join("entering");
+        (0..1_000).take_while(|_| !entering.exists()).for_each(|_| sleep_ms(10));
+        std::fs::remove_file(entering).expect("a gateway starts within 10 s");
+        run.end(signal);
+        remove_leftovers().expect("leftovers go");
+        sleep_ms(1_000);
+        assert_eq!(left_by(&run), Vec::<String>::new(), "signal {signal}");
     }
 }

@@ -5,6 +5,7 @@ mod gateway_support;
 use airtcp_linux::gateway::Config;
 use airtcp_linux::gateway::confine::Confinement;
 use airtcp_linux::gateway::divert::Method;
+use airtcp_linux::sys::process;
 use gateway_support::{Net, Stopwatch, can_run, sh};
 use std::fs::File;
 use std::os::unix::fs::symlink;
@@ -90,6 +91,7 @@ fn live_on_one_core_others_get_their_share() {
     let inner = net.command(&config, "a", "");
     let mut command = Command::new("taskset");
     command.args(["-c", "0"]).arg(inner.get_program()).args(inner.get_args()).stderr(File::create(&log).unwrap());
+    process::die_with_parent(&mut command);
     let mut gateway = gateway_support::Gateway::new(command.spawn().unwrap(), config, log);
     let pid = gateway.wait_until_running().pid;
     gateway.wait_for("diverting", |status| status.diverting);

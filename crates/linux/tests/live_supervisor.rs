@@ -3,10 +3,12 @@
 
 mod gateway_support;
 
+use airtcp_linux::gateway::Config;
 use gateway_support::{Gateway, Net, Stopwatch, can_run, kill};
-use std::fs::File;
+use std::fs::{File, Permissions};
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
-use std::process::Command;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 fn waits_for(what: &str, mut wanted: impl FnMut() -> bool) {
@@ -46,8 +48,8 @@ fn live_a_worker_that_cannot_be_started_for_a_while_is_started_later() {
     let file = net.directory.join("gateway.json");
     std::fs::write(&file, serde_json::to_vec(&config).unwrap()).unwrap();
     let log = net.directory.join("gateway.log");
-    let mut command = Command::new("ip");
-    command.args(["netns", "exec", &net.ns("a")]).args([&program, &file]).stderr(File::create(&log).unwrap());
+    let mut command = net.program("a", &program);
+    command.arg(&file).stderr(File::create(&log).unwrap());
     let mut gateway = Gateway::new(command.spawn().unwrap(), config, log);
     let worker = gateway.wait_until_running().pid;
     std::fs::rename(&program, &away).unwrap();
@@ -92,10 +94,7 @@ fn live_a_program_that_somebody_takes_off_the_link_is_put_back_within_seconds() 
     }
     let net = Net::new();
     net.meet();
-    let config = airtcp_linux::gateway::Config {
-        method: Some(airtcp_linux::gateway::divert::Method::Clsact),
-        ..net.config("a")
-    };
+    let config = Config { method: Some(airtcp_linux::gateway::divert::Method::Clsact), ..net.config("a") };
     let mut gateway = net.gateway_with("a", config, "");
     net.exec("a", "tc qdisc del dev air clsact");
     gateway.wait_for("restarted", |status| status.restarts == 1 && status.diverting);
@@ -143,5 +142,97 @@ fn live_clients_that_say_nothing_keep_nobody_from_the_status() {
         stream.set_read_timeout(Some(Duration::from_millis(100))).unwrap();
         assert_eq!(std::io::Read::read(&mut stream, &mut [0; 8]).unwrap_or(1), 0, "closed");
     }
+    gateway.stop();
+}
+
+/// In the place of a gateway's program: a worker that starts until it is told to fail.
+struct Stubborn {
+    program: PathBuf,
+    away: PathBuf,
+    marks: [PathBuf; 2],
+}
+
+impl Stubborn {
+    fn take_the_place_of(program: &Path) -> Stubborn {
+        let beside = |name: &str| program.with_file_name(name);
+        let stubborn = Stubborn {
+            program: program.to_owned(),
+            away: beside("away"),
+            marks: [beside("starts"), beside("may-fail")],
+        };
+        let [starts, may_fail] = stubborn.marks.each_ref().map(|mark| mark.display());
+        let script = format!(
+            "#!/bin/sh\ntouch {starts}\nwhile [ ! -e {may_fail} ]; do sleep 0.02; done\necho 'failed: planted'\n"
+        );
+        let other = beside("stubborn");
+        std::fs::write(&other, script).unwrap();
+        std::fs::set_permissions(&other, Permissions::from_mode(0o755)).unwrap();
+        std::fs::rename(program, &stubborn.away).unwrap();
+        std::fs::rename(&other, program).unwrap();
+        stubborn
+    }
+
+    fn wait_until_it_starts(&self) {
+        waits_for("starting", || self.marks[0].exists());
+    }
+
+    /// Ends, and gives the program its place back.
+    fn fail(self) {
+        std::fs::rename(&self.away, &self.program).unwrap();
+        std::fs::write(&self.marks[1], "").unwrap();
+    }
+}
+
+#[test]
+fn live_a_reload_asked_while_a_worker_starts_holds_when_that_worker_fails() {
+    if !can_run() {
+        return;
+    }
+    let net = Net::new();
+    let config = Config { peer: None, ..net.config("a") };
+    let program = net.directory.join("gateway");
+    std::fs::copy(env!("CARGO_BIN_EXE_airtcp-bare-gateway"), &program).unwrap();
+    let file = net.directory.join("gateway.json");
+    let write = |seed, listen: Option<&str>| {
+        let listen = listen.map(|address| address.parse().unwrap());
+        let peer = listen.and(net.config("a").peer);
+        let config = Config { seed: Some(seed), listen, peer, ..config.clone() };
+        std::fs::write(&file, serde_json::to_vec(&config).unwrap()).unwrap();
+    };
+    write(1, None);
+    net.exec("a", "ip link set air down");
+    net.exec("a", "ip link set air name elsewhere");
+    let log = net.directory.join("gateway.log");
+    let mut command = net.program("a", &program);
+    command.arg(&file).stderr(File::create(&log).unwrap());
+    let mut gateway = Gateway::new(command.spawn().unwrap(), config.clone(), log);
+
+    // The first worker fails: the reload may mend what it failed for.
+    waits_for("waiting", || gateway.said().contains("Waiting"));
+    let first = Stubborn::take_the_place_of(&program);
+    net.exec("a", "ip link set elsewhere name air");
+    net.exec("a", "ip link set air up");
+    first.wait_until_it_starts();
+    write(2, None);
+    gateway.signal("HUP");
+    first.fail();
+    let reloads = gateway.wait_for("reloaded", |status| status.reloads.asked > 0).reloads;
+    assert!(!reloads.last_refused && reloads.last.contains("applied by a new worker"), "{reloads:?}");
+
+    // A later one fails in the same moment, and what is asked for does not start: the former file holds again.
+    std::fs::remove_file(net.directory.join("may-fail")).unwrap();
+    std::fs::remove_file(net.directory.join("starts")).unwrap();
+    let later = Stubborn::take_the_place_of(&program);
+    kill(gateway.worker(), "KILL");
+    later.wait_until_it_starts();
+    write(3, Some("192.0.2.1:4791"));
+    gateway.signal("STOP");
+    gateway.signal("HUP");
+    later.fail();
+    std::thread::sleep(Duration::from_millis(100));
+    gateway.signal("CONT");
+    let reloads = gateway.wait_for("asked twice", |status| status.reloads.asked == 2).reloads;
+    let told = &reloads.last;
+    assert!(reloads.refused == 1 && told.contains("192.0.2.1:4791") && told.contains("used again"), "{reloads:?}");
     gateway.stop();
 }

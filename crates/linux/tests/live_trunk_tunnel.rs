@@ -76,6 +76,38 @@ fn senders_are_told_what_enters_a_tunnel_and_what_may_be_cut_is_and_a_narrower_p
 }
 
 #[test]
+fn a_path_that_swallows_long_packets_and_says_nothing_is_found_out() {
+    if !can_run() {
+        return;
+    }
+    let net = Net::new();
+    net.meet();
+    // A device drops what is longer than its MTU and a VLAN tag, unseen by the sender.
+    net.exec("b", "ip link set air mtu 1400");
+    let carried = 1396 + 1..=1400 + 4;
+    let mut gateways = ["a", "b"].map(|host| tunnel(&net, host, false));
+    gateways.iter_mut().for_each(|gateway| drop(gateway.wait_for("open", is_open)));
+    let [mut a, b] = gateways;
+    a.wait_for("alert", |status| status.control["path_mtu_black_holes"] == 1);
+    let path_mtu = |status: &Status| status.gauges["tunnel_mtu_bytes"] + OVERHEAD;
+    let status = a.wait_for("of the MTU of the path", |status| carried.contains(&path_mtu(status)));
+    assert!(status.advice.as_ref().is_some_and(|advice| advice.contains("drops long packets")), "{:?}", status.advice);
+    net.exec("s", "ip route flush cache");
+    // Answers go through the tunnel of the other end, whose link has an MTU of 1400.
+    let fits = status.gauges["tunnel_mtu_bytes"].min(1400 - OVERHEAD);
+    assert_eq!(ping(&net, RECEIVER.0, 1500, false), Ok(()), "cut, and put together by the receiver");
+    for address in [RECEIVER.0, RECEIVER.1] {
+        assert_eq!(ping(&net, address, fits, true), Ok(()));
+        assert!(ping(&net, address, 1500, true).is_err(), "its sender is told");
+    }
+    let status = a.status().unwrap();
+    assert!(status.conserved && status.broken.is_none(), "{status:?}");
+    assert!(status.events["too_big_told"] >= 2 && status.advice.is_some(), "{status:?}");
+    a.stop();
+    b.stop();
+}
+
+#[test]
 fn a_tunnel_over_ipv6_whose_far_end_dies_leaves_its_packets_to_the_kernel_and_goes_on_with_a_new_one() {
     if !can_run() {
         return;

@@ -14,7 +14,7 @@ use crate::host::{Host, ProbeSpec, Requests, Side};
 use crate::index::{AirHopId, ElementId, Hop, InterfaceId, LinkId, NodeId, PipeId, WlanId};
 use crate::network::Network;
 use crate::pipe::Pipe;
-use crate::queue::EventQueue;
+use crate::queue::{EventQueue, Since};
 use crate::routes::Routes;
 use crate::settings::RunSettings;
 use crate::tap::{Direction, Tap, Tapped};
@@ -98,12 +98,15 @@ impl<'t> Engine<'t> {
         let mut engine = Engine {
             now: Instant::ZERO,
             network: Network {
-                queue: EventQueue::new(0),
+                queue: EventQueue::new(0, 0),
                 sources: Sources::default(),
                 routes: Routes::new(nodes, &hops),
                 pipes,
                 air_hops,
                 wlans,
+                joints: TiVec::new(),
+                fans: TiVec::new(),
+                since: Since::default(),
                 node_names: topology.nodes.clone(),
                 hosts: ti_vec![None; nodes],
                 locals: ti_vec![Vec::new(); nodes],
@@ -144,7 +147,7 @@ impl<'t> Engine<'t> {
 
     /// Hosts talk to the other end of their flows, schemes with each other and with every host.
     fn mark_express(&mut self) {
-        let Network { pipes, air_hops, routes, .. } = &mut self.network;
+        let Network { pipes, air_hops, routes, tap, joints, fans, .. } = &mut self.network;
         let node = |element: &ElementId| self.elements[*element].place.node;
         let talkers = self.flow_ends.iter().chain(&self.workload_ends).chain(&self.probe_ends);
         let flows = talkers.map(|(from, to)| (node(from), node(to)));
@@ -158,7 +161,8 @@ impl<'t> Engine<'t> {
         };
         let entered: BTreeSet<PipeId> = self.elements.iter().filter_map(exit).collect();
         let (has_element, is_entered) = (|node| places.contains(&node), |pipe| entered.contains(&pipe));
-        express::mark(pipes, air_hops, routes, ends, has_element, is_entered);
+        (*joints, *fans) = express::mark(pipes, air_hops, routes, ends, has_element, is_entered);
+        tap.set_lag(joints.iter().map(|joint| joint.unseen).max().unwrap_or_default());
     }
 
     fn add_element(&mut self, name: String, node: NodeId, exit: Exit, body: ElementKind) -> ElementId {

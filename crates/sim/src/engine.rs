@@ -10,7 +10,7 @@ use crate::element::{ElementKind, PlacedElement};
 use crate::error::SimError;
 use crate::events::{Kind, Sources};
 use crate::guard::Guard;
-use crate::index::{ElementId, FlowId, Hop, NodeId, PipeId, ProbeId, WlanId, WorkloadId};
+use crate::index::{ElementId, FanId, FlowId, Hop, NodeId, PipeId, ProbeId, WlanId, WorkloadId};
 use crate::io::{ElementIo, Work};
 use crate::network::{Delivery, Network};
 use crate::outcome::{LevelSample, Outcome};
@@ -18,6 +18,7 @@ use crate::pipe::Pipe;
 use crate::queue::EventQueue;
 use crate::settings::RunSettings;
 use crate::tap::Direction;
+use crate::upcoming::Entry;
 use airtcp_core::{Context, DropReason, Duration, Instant, Packet, Peer, Port};
 use std::collections::VecDeque;
 use typed_index_collections::TiVec;
@@ -52,8 +53,9 @@ impl Engine<'_> {
     pub fn run(mut self, end: Instant) -> Result<Outcome, SimError> {
         self.network.until = end;
         let (pipes, cells) = (self.network.pipes.len(), self.network.wlans.len());
-        self.network.sources = Sources { pipes, cells, elements: self.elements.len() };
-        self.network.queue = EventQueue::new(self.network.sources.count());
+        let (fans, joints, elements) = (self.network.fans.len(), self.network.joints.len(), self.elements.len());
+        self.network.sources = Sources { fans, joints, pipes, cells, elements };
+        self.network.queue = EventQueue::new(self.network.sources.busy(), self.network.sources.count());
         for index in self.elements.keys() {
             self.arm(index);
         }
@@ -68,6 +70,7 @@ impl Engine<'_> {
                 self.on_warm();
             }
             self.now = at;
+            self.network.since = self.network.queue.since(source).then(at);
             self.network.tap.advance(at);
             self.events += 1;
             self.guard.step();
@@ -78,7 +81,8 @@ impl Engine<'_> {
             self.drain_work();
         }
         self.now = end;
-        self.network.tap.advance(end);
+        self.network.enter_all(end);
+        self.network.tap.finish(end);
         if !warm {
             self.on_warm();
         }
@@ -87,6 +91,8 @@ impl Engine<'_> {
 
     fn handle_event(&mut self, kind: Kind) {
         match kind {
+            Kind::Fan(fan) => self.handle_fan(fan),
+            Kind::Joint(joint) => self.network.enter(self.now, joint),
             Kind::Arrival(pipe) => self.handle_arrival(pipe),
             Kind::Cell(cell) => self.handle_exchange(cell),
             Kind::Timeout(index) => self.handle_timeout(index),
@@ -120,13 +126,25 @@ impl Engine<'_> {
     fn handle_arrival(&mut self, pipe: PipeId) {
         self.network.pipes[pipe].advance(self.now, &mut self.network.tap);
         let next = loop {
-            let Pipe { link, direction, to, after, .. } = &mut self.network.pipes[pipe];
+            let Pipe { link, direction, to, after, last_arrival, .. } = &mut self.network.pipes[pipe];
             let Some(packet) = link.receive(self.now) else { break link.next_event() };
+            *last_arrival = self.network.since;
             let (direction, to, after) = (*direction, *to, *after);
             self.arrive(Hop::Wire(pipe), direction, to, after, packet);
             self.drain_work();
         };
-        self.network.queue.set(self.network.sources.of(Kind::Arrival(pipe)), next.unwrap_or(Instant::MAX));
+        let source = self.network.sources.of(Kind::Arrival(pipe));
+        self.network.queue.set(source, next.unwrap_or(Instant::MAX), self.network.since);
+    }
+
+    /// The next packet of a fan arrives at its goal. It was shown and traced when it was sent there.
+    fn handle_fan(&mut self, fan: FanId) {
+        if let Some(Entry { from, what: packet, .. }) = self.network.fans[fan].pop(self.now) {
+            self.guard.step();
+            self.take(self.network.pipes[from].to, None, packet);
+            self.drain_work();
+        }
+        self.network.schedule_fan(fan);
     }
 
     /// An exchange on the medium of a cell ends.
@@ -160,6 +178,12 @@ impl Engine<'_> {
         if let Some(tap) = self.network.tap.get() {
             tap.on_arrived(self.now, direction, &packet);
         }
+        self.take(node, after, packet);
+    }
+
+    /// A packet is at `node`, behind a hop with the element `after`.
+    #[inline(always)]
+    fn take(&mut self, node: NodeId, after: Option<ElementId>, packet: Packet) {
         match after {
             _ if is_control(&packet) => self.work.push_back(Work::ForwardControl { node, packet }),
             Some(element) if self.network.takes(element, &packet) => {
@@ -243,7 +267,7 @@ impl Engine<'_> {
         let Some(due) = self.elements[index].body.poll_timeout() else { return };
         let (due, source) = (due.max(self.now), self.network.sources.of(Kind::Timeout(index)));
         if due < self.network.queue.at(source) {
-            self.network.queue.set(source, due);
+            self.network.queue.set(source, due, self.network.since);
         }
     }
 }

@@ -1,11 +1,15 @@
 //! What events are about, and the place that each has in the queue.
 
-use crate::index::{ElementId, PipeId, WlanId};
+use crate::index::{ElementId, FanId, JointId, PipeId, WlanId};
 use crate::queue::Source;
 
 /// What is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
+    /// The next packet of a fan arrives.
+    Fan(FanId),
+    /// Packets enter a pipe.
+    Joint(JointId),
     /// The next packet of a pipe arrives, or has its turn in the queue there.
     Arrival(PipeId),
     /// An exchange on the medium of a cell ends.
@@ -18,9 +22,11 @@ pub enum Kind {
     Sample,
 }
 
-/// The sources of a run: pipes, then cells, then timeouts, then ready signals, then the sample.
+/// The sources of a run: fans, joints, pipes, then cells, then timeouts, then ready signals, then the sample.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Sources {
+    pub fans: usize,
+    pub joints: usize,
     pub pipes: usize,
     pub cells: usize,
     pub elements: usize,
@@ -32,16 +38,27 @@ impl Sources {
         self.first_timeout() + 2 * self.elements + 1
     }
 
+    /// Those that have most events come first.
+    pub fn busy(&self) -> usize {
+        self.fans + self.joints
+    }
+
+    fn first_cell(&self) -> usize {
+        self.busy() + self.pipes
+    }
+
     fn first_timeout(&self) -> usize {
-        self.pipes + self.cells
+        self.first_cell() + self.cells
     }
 
     /// The place of an event.
     #[inline]
     pub fn of(&self, kind: Kind) -> Source {
         let place = match kind {
-            Kind::Arrival(pipe) => usize::from(pipe),
-            Kind::Cell(cell) => self.pipes + usize::from(cell),
+            Kind::Fan(fan) => usize::from(fan),
+            Kind::Joint(joint) => self.fans + usize::from(joint),
+            Kind::Arrival(pipe) => self.busy() + usize::from(pipe),
+            Kind::Cell(cell) => self.first_cell() + usize::from(cell),
             Kind::Timeout(element) => self.first_timeout() + usize::from(element),
             Kind::Ready(element) => self.first_timeout() + self.elements + usize::from(element),
             Kind::Sample => self.first_timeout() + 2 * self.elements,
@@ -53,11 +70,17 @@ impl Sources {
     #[inline]
     pub fn kind(&self, source: Source) -> Kind {
         let place = source as usize;
-        if place < self.pipes {
-            return Kind::Arrival(place.into());
+        if place < self.fans {
+            return Kind::Fan(place.into());
+        }
+        if place < self.busy() {
+            return Kind::Joint((place - self.fans).into());
+        }
+        if place < self.first_cell() {
+            return Kind::Arrival((place - self.busy()).into());
         }
         if place < self.first_timeout() {
-            return Kind::Cell((place - self.pipes).into());
+            return Kind::Cell((place - self.first_cell()).into());
         }
         let element = place - self.first_timeout();
         if element < self.elements {
@@ -76,7 +99,7 @@ mod tests {
 
     #[test]
     fn every_place_has_its_event() {
-        let sources = Sources { pipes: 4, cells: 2, elements: 3 };
+        let sources = Sources { fans: 2, joints: 1, pipes: 4, cells: 2, elements: 3 };
         for source in 0..sources.count() as Source {
             assert_eq!(sources.of(sources.kind(source)), source);
         }

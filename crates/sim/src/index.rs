@@ -48,6 +48,10 @@ numbers! {
     WorkloadId
     /// A direction of a link.
     PipeId
+    /// Links that packets end behind, and that one link feeds.
+    FanId
+    /// The beginning of a link that several others feed.
+    JointId
     /// A direction between an access point and a station of its cell, among those of all cells.
     AirHopId
     /// A host, or an element of a scheme.

@@ -60,7 +60,7 @@ impl ElementIo<'_, '_> {
                 if self.refused.replace(Port::LINK).is_none() {
                     let at = pipe.link.next_departure(self.now).unwrap_or(self.now);
                     let ready = self.network.sources.of(Kind::Ready(self.place.index));
-                    self.network.queue.set(ready, at);
+                    self.network.queue.set(ready, at, self.network.since);
                 }
                 return Err(packet);
             }

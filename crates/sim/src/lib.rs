@@ -9,6 +9,7 @@
 
 mod address;
 mod air;
+mod approach;
 mod belief;
 mod build;
 mod check;
@@ -38,6 +39,7 @@ mod sample;
 mod settings;
 mod tap;
 mod topology;
+mod upcoming;
 
 pub use belief::Belief;
 pub use error::SimError;

@@ -28,7 +28,7 @@ pub struct Outcome {
     pub levels: Vec<LevelSample>,
     /// The checks that ran along.
     pub checks: Checks,
-    /// Fold of every packet arrival and its time: equal for equal runs.
+    /// Sum over every packet arrival and its time: equal for equal runs.
     pub trace_hash: u64,
     /// Events processed.
     pub events: u64,

@@ -1,6 +1,7 @@
 //! One direction of a link in the topology: the link model, its ends, and the schemes there.
 
-use crate::index::{ElementId, NodeId, PipeId};
+use crate::index::{ElementId, FanId, JointId, NodeId, PipeId};
+use crate::queue::Since;
 use crate::tap::{Direction, Tap, Tapped};
 use airtcp_core::{DropReason, Instant, Packet};
 use airtcp_link::Link;
@@ -17,17 +18,44 @@ pub struct Pipe {
     pub before: Option<ElementId>,
     /// The scheme element that gets packets when they come out.
     pub after: Option<ElementId>,
-    /// Packets may go straight on from this pipe into those that it alone feeds.
+    /// Packets may go straight on from this pipe into those that only such pipes feed.
     pub is_express: bool,
-    /// The only pipe that feeds this one, if its packets may come straight from there.
-    pub fed_by: Option<PipeId>,
+    pub feed: Feed,
+    /// Packets that end behind this pipe come out of a fan, with those of others.
+    pub fan: Option<FanId>,
+    /// When a packet came out last, if any did with an event.
+    pub last_arrival: Since,
+    /// When the last packet that went straight on came out, and since when it had been the next.
+    last_out: (Instant, Since),
+}
+
+/// Where the packets come from that enter a pipe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Feed {
+    /// From the node at its beginning.
+    Node,
+    /// Straight from the only pipe that feeds it.
+    Pipe(PipeId),
+    /// Straight from several.
+    Pipes(JointId),
 }
 
 impl Pipe {
     /// A pipe without schemes, from an end of a link to node `to`.
     pub fn new(name: String, direction: Direction, link: Link, to: NodeId) -> Self {
-        let (before, after, fed_by) = (None, None, None);
-        Pipe { name, direction, link, to, before, after, is_express: false, fed_by }
+        let (before, after, feed) = (None, None, Feed::Node);
+        let (last_arrival, last_out) = (Since::default(), (Instant::ZERO, Since::default()));
+        Pipe { name, direction, link, to, before, after, is_express: false, feed, fan: None, last_arrival, last_out }
+    }
+
+    /// Since when a packet has been the next to come out that entered at `entered`, comes out at `at` and goes straight on: since
+    /// then, or since the one before came out. What comes out at once has been so for as long.
+    #[inline]
+    pub fn next_since(&mut self, entered: Since, at: Instant) -> Since {
+        let (last_at, last_since) = self.last_out;
+        let since = if at == last_at { last_since } else { entered.max(last_since.then(last_at)) };
+        self.last_out = (at, since);
+        since
     }
 
     /// Sends a packet; what is lost is counted by the link.

@@ -1,4 +1,7 @@
-//! The event queue: when each source of events is due, and which is due first; ties go by the order of setting.
+//! The event queue: when each source of events is due, and which is due first.
+//!
+//! Of events that are due at the same time that one comes first which has been the next of its source for longer, as who puts
+//! it here says; of two that have been for as long the one that was put here first.
 //!
 //! Every link direction and every element has one pending event at most, so the queue has one place for each and stays as
 //! small as the topology, however many packets are in flight. It is a tournament: the earliest of four places goes on to
@@ -7,29 +10,46 @@
 
 use airtcp_core::Instant;
 use std::hint;
+use std::ops::Range;
 
 /// A source of events, counted from 0.
 pub type Source = u32;
 
-/// An event: compared by time, then by order of setting.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+/// Since when an event has been the next of its source: since another event, its cause, made it so.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Since {
+    /// When the cause was due.
+    pub at: Instant,
+    /// Since when the cause had been the next of its own source.
+    pub cause: Instant,
+}
+
+impl Since {
+    /// That of what an event causes that is due at `at` and has been the next since `self`.
+    #[inline]
+    pub fn then(self, at: Instant) -> Since {
+        Since { at, cause: self.at }
+    }
+}
+
+/// An event: compared by time, then by what the queue knows of its source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Key {
     /// Nanoseconds.
     at: u64,
-    /// Order of setting in the upper half, source in the lower.
-    rest: u64,
+    source: u64,
 }
 
 /// From here on a time means never. Every source has a never of its own, so that only events which are due compare as equal.
 const NEVER: u64 = u64::MAX - (1 << 33);
 
 impl Key {
-    fn new(at: Instant, order: u32, source: Source) -> Key {
-        Key { at: at.as_nanos(), rest: u64::from(order) << 32 | u64::from(source) }
+    fn new(at: Instant, source: Source) -> Key {
+        Key { at: at.as_nanos(), source: u64::from(source) }
     }
 
     fn never(source: Source) -> Key {
-        Key::new(Instant::from_nanos(NEVER + u64::from(source)), u32::MAX, source)
+        Key::new(Instant::from_nanos(NEVER + u64::from(source)), source)
     }
 
     fn is_due(self) -> bool {
@@ -37,25 +57,26 @@ impl Key {
     }
 
     fn source(self) -> Source {
-        self.rest as Source
+        self.source as Source
     }
 
     /// The earlier of the two. Either is as likely as the other, so this must not become a branch.
     #[inline]
-    fn earlier(self, other: Key) -> Key {
+    fn earlier(self, other: Key, places: &[Place]) -> Key {
         if other.at == self.at {
-            return self.set_earlier(other);
+            return self.next_for_longer(other, places);
         }
         let is_other = other.at < self.at;
         Key {
             at: hint::select_unpredictable(is_other, other.at, self.at),
-            rest: hint::select_unpredictable(is_other, other.rest, self.rest),
+            source: hint::select_unpredictable(is_other, other.source, self.source),
         }
     }
 
     #[cold]
-    fn set_earlier(self, other: Key) -> Key {
-        self.min(other)
+    fn next_for_longer(self, other: Key, places: &[Place]) -> Key {
+        let [ours, others] = [self, other].map(|key| places.get(key.source as usize));
+        if others < ours { other } else { self }
     }
 }
 
@@ -75,69 +96,129 @@ impl Group {
     /// The key whose first word is `index`.
     #[inline]
     fn key(&self, index: usize) -> Key {
-        Key { at: self.0[index], rest: self.0[index + 1] }
+        Key { at: self.0[index], source: self.0[index + 1] }
     }
 
     /// The key at `place` is `key` now. Returns the earliest of the four.
     #[inline]
-    fn put(&mut self, place: usize, key: Key) -> Key {
+    fn put(&mut self, place: usize, key: Key, places: &[Place]) -> Key {
         let index = place % 4 * 2;
-        let others = self.key(index ^ 4).earlier(self.key(index ^ 6)).earlier(self.key(index ^ 2));
-        (self.0[index], self.0[index + 1]) = (key.at, key.rest);
-        key.earlier(others)
+        let pair = self.key(index ^ 4).earlier(self.key(index ^ 6), places);
+        let others = pair.earlier(self.key(index ^ 2), places);
+        (self.0[index], self.0[index + 1]) = (key.at, key.source);
+        key.earlier(others, places)
+    }
+}
+
+/// Some of the sources, numbered from `from` on.
+#[derive(Debug)]
+struct Tournament {
+    from: usize,
+    /// Level after level, the sources' own places first.
+    groups: Vec<Group>,
+    /// Index of the first group of each level.
+    levels: Vec<usize>,
+    first: Key,
+}
+
+impl Tournament {
+    /// Of sources none of which has an event.
+    fn new(sources: Range<usize>) -> Tournament {
+        let (mut levels, mut groups, mut width) = (Vec::new(), 0, sources.len());
+        while levels.is_empty() || width > 1 {
+            levels.push(groups);
+            width = width.div_ceil(4);
+            groups += width.max(1);
+        }
+        let (groups, first) = (vec![Group::new(); groups], Key { at: u64::MAX, source: u64::MAX });
+        let mut all = Tournament { from: sources.start, groups, levels, first };
+        sources.for_each(|source| all.put(Key::never(source as Source), &[]));
+        all
+    }
+
+    /// What is put for a source.
+    #[inline]
+    fn key(&self, source: Source) -> Key {
+        let place = source as usize - self.from;
+        self.groups[place / 4].key(place % 4 * 2)
+    }
+
+    #[inline]
+    fn put(&mut self, key: Key, places: &[Place]) {
+        let (mut place, mut first) = (key.source() as usize - self.from, key);
+        for start in &self.levels {
+            let group = &mut self.groups[start + place / 4];
+            if group.key(place % 4 * 2) == first {
+                return; // The same goes on as before, so nothing changes above.
+            }
+            first = group.put(place, first, places);
+            place /= 4;
+        }
+        self.first = first;
     }
 }
 
 /// Pending events, one at most for each source.
 #[derive(Debug)]
 pub struct EventQueue {
-    /// Level after level, the sources' own places first.
-    groups: Vec<Group>,
-    /// Index of the first group of each level.
-    levels: Vec<usize>,
-    first: Key,
-    /// Orders given out.
-    orders: u32,
+    /// The few sources that have most events, so that these have few opponents.
+    busy: Tournament,
+    others: Tournament,
+    /// Of each source, among those that are due at the same time.
+    places: Vec<Place>,
+    /// Events put here.
+    put: u64,
+}
+
+/// What decides between two that are due at the same time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+struct Place {
+    since: Since,
+    put: u64,
 }
 
 impl EventQueue {
-    /// A queue for as many sources, none of which has an event.
-    pub fn new(sources: usize) -> Self {
-        let (mut levels, mut groups, mut places) = (Vec::new(), 0, sources);
-        while levels.is_empty() || places > 1 {
-            levels.push(groups);
-            places = places.div_ceil(4);
-            groups += places;
-        }
-        let mut queue = EventQueue { groups: vec![Group::new(); groups], levels, first: Key::never(0), orders: 0 };
-        (0..sources).for_each(|source| queue.cancel(source as Source));
-        queue
+    /// A queue for as many sources, none of which has an event. The first `busy` are those that have most.
+    pub fn new(busy: usize, sources: usize) -> Self {
+        let [busy, others] = [0..busy, busy..sources].map(Tournament::new);
+        EventQueue { busy, others, places: vec![Place::default(); sources], put: 0 }
     }
 
     /// The earliest event. It stays until its source is set anew or cancelled.
     #[inline]
     pub fn first(&self) -> Option<(Instant, Source)> {
-        self.first.is_due().then_some((Instant::from_nanos(self.first.at), self.first.source()))
+        let first = self.busy.first.earlier(self.others.first, &self.places);
+        first.is_due().then_some((Instant::from_nanos(first.at), first.source()))
     }
 
     /// When the source is due; the end of time for never.
     #[inline]
     pub fn at(&self, source: Source) -> Instant {
-        let key = self.groups[source as usize / 4].key(source as usize % 4 * 2);
+        let is_busy = (source as usize) < self.others.from;
+        let key = if is_busy { self.busy.key(source) } else { self.others.key(source) };
         if key.is_due() { Instant::from_nanos(key.at) } else { Instant::MAX }
     }
 
-    /// The source is due at `at`, and no longer at any other time; the end of time is never.
+    /// Since when the event of a source that is due has been its next.
     #[inline]
-    pub fn set(&mut self, source: Source, at: Instant) {
+    pub fn since(&self, source: Source) -> Since {
+        self.places[source as usize].since
+    }
+
+    /// The source is due at `at`, which has been its next event since `since`, and no longer at any other time; the end of
+    /// time is never.
+    #[inline]
+    pub fn set(&mut self, source: Source, at: Instant, since: Since) {
         if at.as_nanos() >= NEVER {
             return self.cancel(source);
         }
-        if self.orders == u32::MAX {
-            self.renumber();
+        if at == self.at(source) {
+            // Among those at this time it has another place now, which the same key would not show.
+            self.cancel(source);
         }
-        self.orders += 1;
-        self.put(Key::new(at, self.orders, source));
+        self.put += 1;
+        self.places[source as usize] = Place { since, put: self.put };
+        self.put(Key::new(at, source));
     }
 
     /// The source is not due.
@@ -147,29 +228,9 @@ impl EventQueue {
 
     #[inline]
     fn put(&mut self, key: Key) {
-        let (mut place, mut first) = (key.source() as usize, key);
-        for start in &self.levels {
-            let group = &mut self.groups[start + place / 4];
-            if group.key(place % 4 * 2) == first {
-                return; // The same goes on as before, so nothing changes above.
-            }
-            first = group.put(place, first);
-            place /= 4;
-        }
-        self.first = first;
-    }
-
-    /// Gives the pending events new orders, the same among each other, before there are none left.
-    #[cold]
-    fn renumber(&mut self) {
-        let sources = self.levels.get(1).copied().unwrap_or(self.groups.len());
-        let keys = self.groups[..sources].iter().flat_map(|group| [0, 2, 4, 6].map(|index| group.key(index)));
-        let mut pending: Vec<Key> = keys.filter(|key| key.is_due()).collect();
-        pending.sort_unstable();
-        self.orders = 0;
-        for old in pending {
-            self.set(old.source(), Instant::from_nanos(old.at));
-        }
+        let is_busy = (key.source as usize) < self.others.from;
+        let tournament = if is_busy { &mut self.busy } else { &mut self.others };
+        tournament.put(key, &self.places);
     }
 }
 
@@ -183,6 +244,11 @@ mod tests {
         Instant::from_nanos(at)
     }
 
+    /// Since `cause` tenths and `since`.
+    fn since_of(digits: u64) -> Since {
+        Since { at: nanos(digits / 10), cause: nanos(digits % 10) }
+    }
+
     fn drain(queue: &mut EventQueue) -> Vec<Source> {
         let next = || {
             let (_, source) = queue.first()?;
@@ -193,23 +259,23 @@ mod tests {
     }
 
     #[test]
-    fn ties_break_by_the_order_of_setting() {
-        let mut queue = EventQueue::new(5);
-        for (source, at) in [(3, 5), (4, 7), (1, 5), (2, 1), (3, 5)] {
-            queue.set(source, nanos(at));
+    fn of_two_at_the_same_time_that_comes_first_which_was_the_next_for_longer() {
+        let mut queue = EventQueue::new(2, 5);
+        for (source, at, since) in [(3, 5, 22), (4, 7, 0), (1, 5, 30), (2, 1, 0), (0, 5, 30), (1, 5, 30)] {
+            queue.set(source, nanos(at), since_of(since));
         }
-        assert_eq!(drain(&mut queue), [2, 1, 3, 4]);
+        assert_eq!(drain(&mut queue), [2, 3, 0, 1, 4]);
         assert_eq!(queue.first(), None);
     }
 
     #[test]
     fn any_number_of_sources_has_its_place() {
-        assert_eq!(EventQueue::new(0).first(), None);
+        assert_eq!(EventQueue::new(0, 0).first(), None);
         for sources in 1..40 {
-            let mut queue = EventQueue::new(sources as usize);
+            let mut queue = EventQueue::new(sources as usize / 3, sources as usize);
             for source in 0..sources {
                 assert_eq!(queue.at(source), Instant::MAX);
-                queue.set(source, nanos(u64::from(100 - source)));
+                queue.set(source, nanos(u64::from(100 - source)), Since::default());
             }
             assert_eq!(drain(&mut queue), (0..sources).rev().collect::<Vec<_>>());
         }
@@ -218,30 +284,19 @@ mod tests {
     #[test]
     fn events_come_in_the_order_of_a_sorted_map() {
         let mut rng = Rng::derive(1, "queue");
-        let mut queue = EventQueue::new(50);
-        let mut sorted: BTreeMap<(u64, u32), Source> = BTreeMap::new();
+        let mut queue = EventQueue::new(7, 50);
+        let mut sorted: BTreeMap<(u64, u64, u32), Source> = BTreeMap::new();
         for order in 0..20_000 {
-            let (source, time) = (rng.below(50) as Source, rng.below(300));
+            let (source, time, since) = (rng.below(50) as Source, rng.below(300), rng.below(3));
             sorted.retain(|_, other| *other != source);
             if rng.below(4) == 0 {
                 queue.cancel(source);
             } else {
-                queue.set(source, nanos(time));
-                sorted.insert((time, order), source);
+                queue.set(source, nanos(time), since_of(since));
+                sorted.insert((time, since, order), source);
             }
-            let expected = sorted.first_key_value().map(|((at, _), source)| (nanos(*at), *source));
+            let expected = sorted.first_key_value().map(|((at, ..), source)| (nanos(*at), *source));
             assert_eq!(queue.first(), expected);
         }
-    }
-
-    #[test]
-    fn orders_start_anew_before_they_run_out() {
-        let mut queue = EventQueue::new(3);
-        queue.orders = u32::MAX - 2;
-        for source in [2, 0, 1] {
-            queue.set(source, nanos(9));
-        }
-        assert!(queue.orders < 10);
-        assert_eq!(drain(&mut queue), [2, 0, 1]);
     }
 }

@@ -8,12 +8,12 @@ use crate::index::{ElementId, PipeId};
 use crate::levels::Level;
 use crate::outcome::LevelSample;
 use crate::pipe::Pipe;
-use airtcp_core::{Event, Instant};
+use airtcp_core::{Duration, Event, Instant};
 use typed_index_collections::TiSlice;
 
 impl Engine<'_> {
     pub(crate) fn set_sample(&mut self) {
-        self.network.queue.set(self.network.sources.of(Kind::Sample), self.now + self.sample_every);
+        self.network.queue.set(self.network.sources.of(Kind::Sample), self.now + self.sample_every, self.network.since);
     }
 
     #[cold]
@@ -27,6 +27,7 @@ impl Engine<'_> {
 
     #[cold]
     pub(crate) fn sample(&mut self) {
+        self.network.enter_all(self.now - Duration::from_nanos(1));
         let repairs = self.elements.iter().map(|slot| slot.ledger.events.get(Event::REPAIR)).sum();
         for slot in &mut self.elements {
             match &mut slot.body {

@@ -3,7 +3,7 @@
 //! A tap sees and changes nothing, so a run with one has the same trace hash as the run without. What a packet was
 //! made for is in the packet itself ([`Packet::origin`]).
 
-use airtcp_core::{DropReason, Instant, Packet};
+use airtcp_core::{DropReason, Duration, Instant, Packet};
 use std::collections::BTreeMap;
 
 /// One direction of a link.
@@ -32,12 +32,31 @@ pub trait Tap {
     fn on_dropped(&mut self, at: Instant, place: &str, packet: &Packet, reason: DropReason);
 }
 
-/// A tap, or none. It hears of everything in the order of time, although links decide ahead.
+/// A tap, or none. It hears of everything in the order of time, although links decide ahead, or late.
 pub struct Tapped<'t>(Option<InOrder<'t>>);
 
 impl<'t> Tapped<'t> {
     pub fn new(tap: Option<&'t mut dyn Tap>) -> Self {
-        Tapped(tap.map(|tap| InOrder { tap, now: Instant::ZERO, later: BTreeMap::new(), count: 0 }))
+        Tapped(tap.map(|tap| InOrder {
+            tap,
+            lag: Duration::ZERO,
+            told: Instant::ZERO,
+            later: BTreeMap::new(),
+            count: 0,
+        }))
+    }
+
+    /// What happens is decided so long after it at the latest.
+    pub fn set_lag(&mut self, lag: Duration) {
+        if let Some(tap) = &mut self.0 {
+            tap.lag = lag;
+        }
+    }
+
+    /// The run has ended at `end`: nothing more is decided.
+    pub fn finish(&mut self, end: Instant) {
+        self.set_lag(Duration::ZERO);
+        self.advance(end);
     }
 
     /// The tap, if this run has one.
@@ -49,7 +68,7 @@ impl<'t> Tapped<'t> {
         }
     }
 
-    /// It is `now`: what was decided before and happens until then is told.
+    /// It is `now`: what happens until then is told, but for the last of it, before which something may yet be decided.
     #[inline]
     pub fn advance(&mut self, now: Instant) {
         if let Some(tap) = &mut self.0 {
@@ -61,7 +80,9 @@ impl<'t> Tapped<'t> {
 /// Keeps what is yet to happen until its time has come.
 struct InOrder<'t> {
     tap: &'t mut dyn Tap,
-    now: Instant,
+    lag: Duration,
+    /// All until then was told.
+    told: Instant,
     later: BTreeMap<(Instant, u64), (Packet, Look)>,
     count: u64,
 }
@@ -77,8 +98,12 @@ enum Look {
 impl InOrder<'_> {
     #[cold]
     fn advance(&mut self, now: Instant) {
-        self.now = now;
-        while let Some(entry) = self.later.first_entry().filter(|entry| entry.key().0 <= now) {
+        self.tell(now - self.lag);
+    }
+
+    fn tell(&mut self, until: Instant) {
+        self.told = until;
+        while let Some(entry) = self.later.first_entry().filter(|entry| entry.key().0 <= until) {
             let ((at, _), (packet, look)) = entry.remove_entry();
             match look {
                 Look::Sent(direction) => self.tap.on_sent(at, direction, &packet),
@@ -92,8 +117,8 @@ impl InOrder<'_> {
     fn look(&mut self, at: Instant, packet: &Packet, look: Look) {
         self.count += 1;
         self.later.insert((at, self.count), (packet.clone(), look));
-        if at <= self.now {
-            self.advance(self.now);
+        if at <= self.told {
+            self.tell(self.told);
         }
     }
 }

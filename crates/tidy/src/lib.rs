@@ -12,6 +12,7 @@ pub mod dependencies;
 pub mod layers;
 pub mod lines;
 pub mod links;
+pub mod pages;
 pub mod rust;
 pub mod test_files;
 pub mod text;

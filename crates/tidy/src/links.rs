@@ -49,7 +49,7 @@ fn is_path(span: &str) -> bool {
 }
 
 /// The path from the root of `target` as seen from `directory`.
-fn join(directory: &str, target: &str) -> String {
+pub(crate) fn join(directory: &str, target: &str) -> String {
     let mut parts: Vec<&str> = if target.starts_with('/') { Vec::new() } else { directory.split('/').collect() };
     for part in target.split('/') {
         match part {

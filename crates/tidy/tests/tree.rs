@@ -2,7 +2,7 @@
 
 use airtcp_tidy::tree::{self, TreeFile};
 use airtcp_tidy::{
-    Violation, circles, claims, commands, coverage, dependencies, layers, links, test_files, text, thresholds,
+    Violation, circles, claims, commands, coverage, dependencies, layers, links, pages, test_files, text, thresholds,
 };
 
 fn is_rust(file: &TreeFile) -> bool {
@@ -89,6 +89,21 @@ fn documents_name_files_that_exist() {
         |file| file.path.ends_with(".md"),
         |path, text| links::check(path, text, |target| target.is_empty() || root.join(target).exists()),
     );
+}
+
+#[test]
+fn documents_name_headings_that_exist() {
+    assert_none(pages::check_anchors(&tree::files(&tree::root())));
+}
+
+#[test]
+fn the_first_page_leads_to_every_page() {
+    assert_none(pages::check_listed(&tree::files(&tree::root())));
+}
+
+#[test]
+fn every_figure_of_the_first_page_has_its_source() {
+    check(|file| file.path == "README.md", pages::check_sources);
 }
 
 #[test]

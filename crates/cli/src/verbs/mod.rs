@@ -20,9 +20,11 @@ mod run;
 mod shard;
 mod show;
 mod status;
+mod told;
 mod topic;
 mod trace;
 mod verdicts;
+mod watch;
 
 use crate::Failure;
 use airtcp_experiment::{Catalogue, Scenario};

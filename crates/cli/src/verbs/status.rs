@@ -1,11 +1,13 @@
 //! `airtcp status`: what the gateways and forwarders on this machine do.
 
+use super::told::{Told, told};
+use super::watch;
 use crate::{Failure, output};
 use airtcp_core::{Gauge, Rate};
 use airtcp_linux::forwarder;
 use airtcp_linux::gateway::config::RUN_DIRECTORY;
 use airtcp_linux::gateway::control::PeerState;
-use airtcp_linux::gateway::status::{PeerStatus, Status, StatusError, ask, names, query};
+use airtcp_linux::gateway::status::{PeerStatus, Status, StatusError, names};
 use anyhow::anyhow;
 use clap::Args;
 use serde_json::json;
@@ -21,13 +23,29 @@ pub(crate) struct Arguments {
     /// Directory with the gateways' sockets
     #[arg(long, default_value = RUN_DIRECTORY)]
     run_directory: PathBuf,
-    /// Print JSON: everything that is counted
+    /// Print JSON: everything that is counted; with --watch, a line each second of what the view shows
     #[arg(long)]
     json: bool,
+    /// Show all links and forwarders on the terminal, each second anew, with the last minutes; q quits
+    #[arg(long)]
+    watch: bool,
+    /// With --watch: look for a second, print one page and end
+    #[arg(long, requires = "watch")]
+    once: bool,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let asked = arguments.name.clone().map_or_else(|| names(&arguments.run_directory), |name| vec![name]);
+    let asked = || arguments.name.clone().map_or_else(|| names(&arguments.run_directory), |name| vec![name]);
+    if arguments.watch {
+        let ask = || ask_all(asked(), &arguments.run_directory);
+        match (arguments.json, arguments.once) {
+            (true, is_once) => watch::print_json(&ask, is_once)?,
+            (false, true) => watch::once(&ask),
+            (false, false) => watch::run(&ask)?,
+        }
+        return Ok(());
+    }
+    let asked = asked();
     if asked.is_empty() {
         let place = arguments.run_directory.display();
         return Err(Failure::input(anyhow!("no gateway runs here: there is no socket in {place}")));
@@ -53,18 +71,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     if silent { Err(Failure::Code(1)) } else { Ok(()) }
 }
 
-/// What answers at a socket.
-enum Told {
-    Gateway(Box<Status>),
-    Forwarder(Box<forwarder::Status>),
-}
-
-fn told(run_directory: &Path, name: &str) -> Result<Told, StatusError> {
-    let answer = ask(run_directory, name, "status")?;
-    match serde_json::from_str::<forwarder::Status>(&answer) {
-        Ok(status) => Ok(Told::Forwarder(Box::new(status))),
-        Err(_) => query(run_directory, name).map(|status| Told::Gateway(Box::new(status))),
-    }
+/// Asks all at the same time: one that is stopped takes a second to be silent.
+fn ask_all(names: Vec<String>, run_directory: &Path) -> Vec<(String, Result<Told, String>)> {
+    std::thread::scope(|scope| {
+        let ask = |name: &String| told(run_directory, name).map_err(|error| error.to_string());
+        let asked: Vec<_> = names.iter().map(|name| scope.spawn(move || ask(name))).collect();
+        let answers = asked.into_iter().map(|asked| asked.join().expect("asking does not panic")).collect::<Vec<_>>();
+        names.iter().cloned().zip(answers).collect()
+    })
 }
 
 /// A forwarder in a few lines.

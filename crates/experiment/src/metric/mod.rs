@@ -1,6 +1,6 @@
 //! Every metric: its name, what it means, how one run tells it, and how the runs become the value of a cell.
 //!
-//! [`METRICS`] is the only place that knows them. The summary, claims, tables, figures, `metrics.parquet`,
+//! [`all()`] is the only place that knows them. The summary, claims, tables, figures, `metrics.parquet`,
 //! `airtcp show metrics` and the section of docs/results.md are made from it, so a new metric is one entry here.
 //! A name with `<…>` in it stands for a family whose members come from the run: counters of a scheme, flows, probes.
 

@@ -60,7 +60,7 @@ pub fn write(
     Ok((target, experiments))
 }
 
-/// What [`write`] left in `directory`: the verdicts, and where each experiment lies; `None` if it is no paper's.
+/// What [`write()`] left in `directory`: the verdicts, and where each experiment lies; `None` if it is no paper's.
 ///
 /// # Errors
 /// The verdicts cannot be read.

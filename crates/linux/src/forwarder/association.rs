@@ -70,6 +70,7 @@ impl Association {
             // Forwarders may be any number of routers apart; who they are is the key's business.
             hops: HOP_LIMIT,
             rate: None,
+            mtu: None,
         };
         Association {
             session: begin(&setup, local, entropy),

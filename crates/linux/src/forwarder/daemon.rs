@@ -81,8 +81,8 @@ pub struct Daemon {
     taken: Vec<streams::Taken>,
     /// Where streams of the peer lead.
     given: BTreeMap<LineKey, UdpSocket>,
-    /// Names that are looked up, and the address to come from.
-    resolving: BTreeMap<LineKey, Option<SocketAddr>>,
+    /// Names that are looked up: the number of the question, and the address to come from.
+    resolving: BTreeMap<LineKey, (u64, Option<SocketAddr>)>,
     /// Its host has to acknowledge something.
     awaited: BTreeSet<LineKey>,
     /// There was no memory to read from them.
@@ -231,6 +231,10 @@ impl Daemon {
             return Duration::ZERO;
         }
         let look = (!self.awaited.is_empty()).then_some(self.next_look);
+        if self.unsent.is_some() {
+            // What is due cannot be sent; that there is room is told.
+            return look.map_or(self.next_beat, |look| look.min(self.next_beat)).saturating_since(now);
+        }
         let deadlines =
             [Some(self.association.poll_timeout()), self.exchange.poll_timeout(), self.streams.poll_timeout(), look];
         let next = deadlines.into_iter().flatten().fold(self.next_beat, Instant::min);

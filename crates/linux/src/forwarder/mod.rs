@@ -6,7 +6,7 @@
 //!                              data TCP ─── data, header packets, ACKs ──► data TCP
 //! ```
 //!
-//! - Without I/O: [`frame`] and [`record`] are what is written, [`seal`] says what is the peer's, [`line`] is one connection,
+//! - Without I/O: [`frame`] and [`record`] are what is written, [`seal`] says what is the peer's, [`mod@line`] is one connection,
 //!   [`exchange`] all of them; [`stream`] is one stream of datagrams (DEC-29), [`streams`] all of them.
 //! - With it: [`daemon`] is the loop, [`application`] a kernel socket, [`resolver`] looks names up, [`association`] says who the
 //!   peer is, [`status`] what is told.

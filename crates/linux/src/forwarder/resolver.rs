@@ -16,13 +16,23 @@ const WAITING: usize = 1024;
 /// Addresses of a name that are tried.
 const ADDRESSES: usize = 8;
 
-type Question = (LineKey, String, u16);
-/// Which connection asked, and what the name has.
-pub type Answer = (LineKey, io::Result<VecDeque<SocketAddr>>);
+type Question = (Asked, String, u16);
+/// What the name has that was asked for.
+pub type Answer = (Asked, io::Result<VecDeque<SocketAddr>>);
+
+/// Who asked, and with which question.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Asked {
+    /// The connection or stream.
+    pub key: LineKey,
+    /// No other question has it.
+    pub number: u64,
+}
 
 /// See the module.
 pub struct Resolver {
     questions: SyncSender<Question>,
+    last: u64,
     answers: Receiver<Answer>,
     ready: Arc<Event>,
 }
@@ -41,15 +51,17 @@ impl Resolver {
             let thread = std::thread::Builder::new().name("airtcp-names".into());
             thread.spawn(move || work(&asked, &answer, &ready))?;
         }
-        Ok(Resolver { questions, answers, ready })
+        Ok(Resolver { questions, last: 0, answers, ready })
     }
 
-    /// Asks; false if too many wait already.
-    pub fn ask(&self, key: LineKey, name: String, port: u16) -> bool {
-        !matches!(
-            self.questions.try_send((key, name, port)),
-            Err(TrySendError::Full(_) | TrySendError::Disconnected(_))
-        )
+    /// Asks; nothing if too many wait already.
+    pub fn ask(&mut self, key: LineKey, name: String, port: u16) -> Option<Asked> {
+        self.last += 1;
+        let asked = Asked { key, number: self.last };
+        match self.questions.try_send((asked, name, port)) {
+            Ok(()) => Some(asked),
+            Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => None,
+        }
     }
 
     /// The next answer.

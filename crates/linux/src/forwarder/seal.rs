@@ -5,16 +5,13 @@
 //! which the session has exchanged. So a restart of either makes everything older worthless.
 
 use super::frame::FRONT_LEN;
-use crate::gateway::control::Key;
+use crate::gateway::control::{Key, Seen};
 use bytes::Bytes;
 
 /// Bytes behind the body.
 pub const TAG_LEN: usize = 8;
 /// Where the number is.
 const NUMBER_AT: usize = 4;
-/// Datagrams that may overtake each other.
-const WINDOW: u64 = 2048;
-const WORDS: usize = (WINDOW / 64) as usize;
 
 /// Why a datagram is no frame of the peer's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,15 +51,13 @@ impl Outbound {
 /// Opens what the peer sent.
 pub struct Inbound {
     key: Key,
-    highest: u64,
-    /// A bit for each of the [`WINDOW`] numbers up to `highest`, at number mod [`WINDOW`]: it was seen.
-    seen: [u64; WORDS],
+    seen: Seen,
 }
 
 impl Inbound {
     /// Before the first datagram.
     pub fn new(key: Key) -> Inbound {
-        Inbound { key, highest: 0, seen: [0; WORDS] }
+        Inbound { key, seen: Seen::none() }
     }
 
     /// The frame without its tag.
@@ -74,53 +69,31 @@ impl Inbound {
         datagram.truncate(datagram.len() - TAG_LEN);
         let sent = datagram.get(NUMBER_AT..FRONT_LEN).and_then(|bytes| bytes.first_chunk());
         let number = self.whole(u32::from_be_bytes(*sent.ok_or(Refusal::Malformed)?));
-        if self.is_old(number) {
+        // 0 was never sent.
+        if number == 0 || self.seen.contains(number) {
             return Err(Refusal::Replayed);
         }
         if !self.key.verifies_tag([&datagram, &upper(number)], &tag) {
             return Err(Refusal::Forged);
         }
-        self.note(number);
+        self.seen.note(number);
         Ok(datagram)
     }
 
     /// The number nearest to the highest that ends like this.
     fn whole(&self, sent: u32) -> u64 {
-        let ahead = sent.wrapping_sub(self.highest as u32);
+        let highest = self.seen.highest();
+        let ahead = sent.wrapping_sub(highest as u32);
         if ahead < 1 << 31 {
-            self.highest.saturating_add(u64::from(ahead))
+            highest.saturating_add(u64::from(ahead))
         } else {
-            // 0 was never sent.
-            self.highest.saturating_sub(u64::from(ahead.wrapping_neg()))
+            highest.saturating_sub(u64::from(ahead.wrapping_neg()))
         }
-    }
-
-    fn is_old(&self, number: u64) -> bool {
-        let Some(age) = self.highest.checked_sub(number) else { return false };
-        number == 0 || age >= WINDOW || self.seen[place(number)] & bit(number) != 0
-    }
-
-    fn note(&mut self, number: u64) {
-        // Those that the window leaves behind make room.
-        let ahead = number.saturating_sub(self.highest).min(WINDOW);
-        for skipped in number - ahead + 1..=number {
-            self.seen[place(skipped)] &= !bit(skipped);
-        }
-        self.highest = self.highest.max(number);
-        self.seen[place(number)] |= bit(number);
     }
 }
 
 fn upper(number: u64) -> [u8; 4] {
     ((number >> 32) as u32).to_be_bytes()
-}
-
-fn place(number: u64) -> usize {
-    (number % WINDOW / 64) as usize
-}
-
-fn bit(number: u64) -> u64 {
-    1 << (number % 64)
 }
 
 #[cfg(test)]
@@ -164,14 +137,15 @@ mod tests {
     fn the_upper_half_of_the_number_is_not_sent_and_still_counts() {
         let (mut outbound, mut inbound) = ends();
         let early = sealed(&mut outbound);
-        (outbound.last, inbound.highest) = (u64::from(u32::MAX) - 1, u64::from(u32::MAX) - 1);
+        outbound.last = u64::from(u32::MAX) - 1;
+        inbound.seen.note(outbound.last);
         for _ in 0..5 {
             assert!(inbound.open(sealed(&mut outbound)).is_ok());
         }
-        assert_eq!(inbound.highest, u64::from(u32::MAX) + 4);
+        assert_eq!(inbound.seen.highest(), u64::from(u32::MAX) + 4);
         // Numbered as the datagram that will be sent 2^32 later.
-        inbound.highest = 1 << 32;
-        inbound.seen = [0; WORDS];
+        inbound.seen = Seen::none();
+        inbound.seen.note(1 << 32);
         assert_eq!(inbound.open(early), Err(Refusal::Forged));
     }
 
@@ -193,10 +167,10 @@ mod tests {
                 at = (at + step).max(1);
                 let number = at as u64;
                 let highest = taken.last().copied().unwrap_or(0);
-                let is_new = !inbound.is_old(number);
-                prop_assert_eq!(is_new, !taken.contains(&number) && number + WINDOW > highest, "{}", number);
+                let is_new = !inbound.seen.contains(number);
+                prop_assert_eq!(is_new, !taken.contains(&number) && number + Seen::WINDOW > highest, "{}", number);
                 if is_new {
-                    inbound.note(number);
+                    inbound.seen.note(number);
                     taken.insert(number);
                 }
             }

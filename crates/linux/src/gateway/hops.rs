@@ -81,7 +81,7 @@ impl Hops {
     /// # Errors
     /// A device is gone.
     pub fn handle_ready(&mut self, set: &PollSet, slots: &Slots) -> Result<(), DeviceGone> {
-        if slots.control.is_some_and(|slot| set.is_ready(slot)) {
+        if slots.control.is_some_and(|slot| set.is_ready(slot)) || self.has_messages() {
             self.handle_control()?;
         }
         for ((hop, more), devices) in self.hops.iter_mut().zip(&mut self.more).zip(&slots.devices) {
@@ -104,9 +104,13 @@ impl Hops {
         Ok(self.has_more())
     }
 
-    /// True if packets may wait that were not taken yet.
+    /// True if packets may wait that were not taken yet, or messages that were not looked at.
     pub fn has_more(&self) -> bool {
-        self.more.contains(&true)
+        self.more.contains(&true) || self.has_messages()
+    }
+
+    fn has_messages(&self) -> bool {
+        self.control.as_ref().is_some_and(ControlSocket::has_more)
     }
 
     /// Runs what is due.

@@ -50,8 +50,6 @@ pub enum Wake {
     Turn {
         /// It takes packets from now on.
         is_ready: bool,
-        /// A reload is wanted.
-        reload: bool,
     },
     /// It answered a reload.
     Answered(Answer),
@@ -115,8 +113,8 @@ impl Life {
         self.orders.write_all(&order.line()).is_ok()
     }
 
-    /// Listens until there is something to decide.
-    pub fn watch(&mut self, signals: &Signals, host: &mut dyn Host) -> Wake {
+    /// Listens until there is something to decide. Sets `reload_wanted` if a reload was asked for, whatever else it tells.
+    pub fn watch(&mut self, signals: &Signals, reload_wanted: &mut bool, host: &mut dyn Host) -> Wake {
         loop {
             host.beat();
             if let Some(answer) = self.answers.pop_front() {
@@ -131,6 +129,7 @@ impl Life {
                 return Wake::Gone(format!("the supervisor cannot wait: {error}"));
             }
             let requested = signals.take();
+            *reload_wanted |= requested.reload;
             if requested.end {
                 return Wake::Requested;
             }
@@ -154,7 +153,7 @@ impl Life {
                 self.answers.push_back(Answer::Replace("it does not answer".into()));
             }
             if requested.reload || is_news {
-                return Wake::Turn { is_ready: is_news, reload: requested.reload };
+                return Wake::Turn { is_ready: is_news };
             }
         }
     }

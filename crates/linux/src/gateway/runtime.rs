@@ -253,6 +253,11 @@ impl Runtime {
         self.world.control.as_mut()
     }
 
+    /// What an operator should do about the way to the peer or the settings, if anything.
+    pub fn advice(&self) -> Option<&'static str> {
+        self.element.advice().or_else(|| self.world.control.as_ref().and_then(ControlChannel::advice))
+    }
+
     /// The element.
     pub fn element(&self) -> &dyn Element {
         &*self.element

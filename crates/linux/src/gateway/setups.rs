@@ -31,8 +31,9 @@ pub fn setups(config: &Config, introduction: &Introduction) -> Result<Vec<Setup>
             let [one, other] = [setups.len(), other].map(|index| config.peers[index].name.clone());
             return Err(PeerError::SameKey(other, one).into());
         }
-        let (hops, rate) = (peer.hops, peer.facts.link().rate);
-        setups.push(Setup { peer: peer.peer, secrets, introduction: introduction.clone(), hops, rate });
+        let (hops, link) = (peer.hops, peer.facts.link());
+        let (rate, mtu) = (link.rate, link.mtu);
+        setups.push(Setup { peer: peer.peer, secrets, introduction: introduction.clone(), hops, rate, mtu });
     }
     Ok(setups)
 }

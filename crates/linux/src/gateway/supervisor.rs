@@ -19,7 +19,7 @@ use crate::sys::directory::PrivateDirectory;
 use crate::sys::poll::PollSet;
 use crate::sys::process::{Signals, become_subreaper};
 use crate::sys::{clock, interface};
-use airtcp_core::Duration;
+use airtcp_core::{Duration, Instant};
 use std::fs::{File, TryLockError};
 use std::io::{self, Write};
 use std::os::fd::AsFd;
@@ -86,6 +86,7 @@ pub fn run(config: &Config, mode: Mode, host: &mut dyn Host) -> Result<(), Super
         config: config.clone(),
         former: None,
         reloads: Reloads::default(),
+        reload_wanted: false,
         mode,
         signals,
         restarts: 0,
@@ -103,6 +104,8 @@ struct Supervisor {
     /// What was before a reload for which a worker starts.
     former: Option<Config>,
     reloads: Reloads,
+    /// Somebody asked for a reload, and nothing was done for it yet.
+    reload_wanted: bool,
     mode: Mode,
     signals: Signals,
     restarts: u64,
@@ -121,47 +124,59 @@ impl Supervisor {
     fn supervise(&mut self, host: &mut dyn Host) -> Result<(), SupervisorError> {
         let mut was_ready = false;
         loop {
-            if !self.link_exists() {
-                host.report(Report::Waiting { link: self.config.link.clone() });
-                while !self.link_exists() {
-                    if self.pause(LINK_POLL, host) {
-                        host.report(Report::Ending);
-                        return Ok(());
+            if self.wait_for_link(host) {
+                break;
+            }
+            let (started, link) = (clock::now(), self.config.link.clone());
+            match self.live(&mut was_ready, host) {
+                End::Requested => break,
+                End::Renewed => {}
+                End::Gone(why) => {
+                    let has_fallen_back = self.fall_back(&why, host);
+                    let is_renewed = std::mem::take(&mut self.reload_wanted) && self.reload_alone(host);
+                    if !has_fallen_back {
+                        if !was_ready && !is_renewed && self.link_exists() {
+                            return Err(SupervisorError::Worker(why));
+                        }
+                        if self.rest(why, started, host) {
+                            break;
+                        }
                     }
                 }
             }
-            let started = clock::now();
-            match self.live(&mut was_ready, host) {
-                End::Requested => {
-                    host.report(Report::Ending);
-                    return Ok(());
-                }
-                End::Renewed => {
-                    // One that had to be killed leaves its rules there.
-                    self.former.iter().for_each(|former| divert::remove_leftovers(&former.link));
-                    self.restarts += 1;
-                }
-                End::Gone(why) if self.former.is_some() => {
-                    self.config = self.former.take().expect("as was just seen");
-                    self.conclude(Err(format!("{why}; the former configuration is used again")), host);
-                    self.restarts += 1;
-                }
-                End::Gone(why) if !was_ready && self.link_exists() => return Err(SupervisorError::Worker(why)),
-                End::Gone(why) => {
-                    if clock::now().saturating_since(started) >= HEALTHY {
-                        self.backoff = BACKOFF_FIRST;
-                    }
-                    host.report(Report::Restarting { why, after: self.backoff });
-                    let pause = self.backoff;
-                    self.backoff = pause.saturating_mul(2).min(BACKOFF_MAX);
-                    if self.pause(pause, host) {
-                        host.report(Report::Ending);
-                        return Ok(());
-                    }
-                    self.restarts += 1;
-                }
+            self.restarts += 1;
+            if self.config.link != link {
+                // One that had to be killed leaves its rules there.
+                divert::remove_leftovers(&link);
             }
         }
+        host.report(Report::Ending);
+        Ok(())
+    }
+
+    /// Waits until there is a link; true if the end was requested meanwhile.
+    fn wait_for_link(&mut self, host: &mut dyn Host) -> bool {
+        if self.link_exists() {
+            return false;
+        }
+        host.report(Report::Waiting { link: self.config.link.clone() });
+        while !self.link_exists() {
+            if self.pause(LINK_POLL, host) {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Waits a while after a worker's end, longer after each short life; true if the end was requested meanwhile.
+    fn rest(&mut self, why: String, started: Instant, host: &mut dyn Host) -> bool {
+        if clock::now().saturating_since(started) >= HEALTHY {
+            self.backoff = BACKOFF_FIRST;
+        }
+        host.report(Report::Restarting { why, after: self.backoff });
+        let pause = self.backoff;
+        self.backoff = pause.saturating_mul(2).min(BACKOFF_MAX);
+        self.pause(pause, host)
     }
 
     /// One worker from its start to its end. A start that fails is an end, too: a machine short of processes or memory
@@ -173,13 +188,11 @@ impl Supervisor {
             Ok(life) => life,
             Err(error) => return End::Gone(format!("the worker could not be started: {error}")),
         };
-        let mut reload_wanted = false;
         loop {
-            let wake = life.watch(&self.signals, host);
+            let wake = life.watch(&self.signals, &mut self.reload_wanted, host);
             *was_ready |= life.ready;
             match wake {
-                Wake::Turn { is_ready, reload } => {
-                    reload_wanted |= reload;
+                Wake::Turn { is_ready } => {
                     if is_ready && self.former.take().is_some() {
                         let text = "applied by a new worker; the kernel forwarded meanwhile".to_owned();
                         self.conclude_in(&mut life, Ok(text), host);
@@ -199,14 +212,12 @@ impl Supervisor {
                     life.kill();
                     if life.asked.is_some() {
                         self.conclude(Err(format!("{why} meanwhile; reload again")), host);
-                    } else if reload_wanted && life.ready {
-                        self.reload_alone(host);
                     }
                     return End::Gone(why);
                 }
             }
-            if reload_wanted && life.ready && life.asked.is_none() {
-                reload_wanted = false;
+            if self.reload_wanted && life.ready && life.asked.is_none() {
+                self.reload_wanted = false;
                 match read(host) {
                     Ok(config) => life.ask(config),
                     Err(why) => self.conclude_in(&mut life, Err(why), host),
@@ -266,18 +277,33 @@ impl Supervisor {
         life.tell(&Order::Told(self.reloads.clone()));
     }
 
-    /// Reads the configuration again while no worker runs.
-    fn reload_alone(&mut self, host: &mut dyn Host) {
-        let fits = |config: Config| match Change::between(&self.config, &config) {
+    /// The worker that was to apply a reload is gone: what was before holds again. False if it was another worker.
+    fn fall_back(&mut self, why: &str, host: &mut dyn Host) -> bool {
+        let Some(former) = self.former.take() else { return false };
+        self.config = former;
+        self.conclude(Err(format!("{why}; the former configuration is used again")), host);
+        true
+    }
+
+    /// Reads the configuration again while no worker runs, and has the next one begin with it: that one's start tells what
+    /// becomes of the reload. False if it is refused.
+    fn reload_alone(&mut self, host: &mut dyn Host) -> bool {
+        let outcome = read(host).and_then(|config| match Change::between(&self.config, &config) {
             Change::NewDaemon(keys) => Err(format!("{} cannot change while the gateway runs", list(&keys))),
-            _ => Ok(config),
-        };
-        match read(host).and_then(fits) {
+            _ => self.refusal(&config).map_or(Ok(config), Err),
+        });
+        match outcome {
             Ok(config) => {
-                self.config = config;
-                self.conclude(Ok("the next worker begins with it".into()), host);
+                let text = "the next worker begins with the file as it is now".to_owned();
+                host.report(Report::Note(Notice::info(What::NewWorker, text)));
+                let now = std::mem::replace(&mut self.config, config);
+                self.former.get_or_insert(now);
+                true
             }
-            Err(why) => self.conclude(Err(why), host),
+            Err(why) => {
+                self.conclude(Err(why), host);
+                false
+            }
         }
     }
 

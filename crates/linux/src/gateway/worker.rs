@@ -265,7 +265,7 @@ impl Beat<'_> {
             let peer = identity.describe_peer(index, hop);
             let of_peer = hop.peer_state().zip(peer.as_deref());
             let of_peer = of_peer.and_then(|(state, peer)| news.of_peer(now, peer, &state));
-            let advice = diversion.advice(index).or(hop.element().advice());
+            let advice = diversion.advice(index).or_else(|| hop.advice());
             let of_link = news.of_link(now, identity.peer_name(index), advice);
             of_peer.into_iter().chain(of_link).for_each(|notice| self.reporter.note(&notice));
         }

@@ -107,10 +107,16 @@ impl World {
                 message.len() as u32 + self.control_overhead()
             }
         };
-        if let Err(Outgoing::Packet(port, _, token)) = outlet.push(item, bytes) {
-            ledger.fail_to_send(port, DropReason::QUEUE_FULL);
-            let status = |token| TxStatus { token, outcome: Outcome::Dropped, tries: 1, at: now };
-            self.statuses.extend(token.map(status));
+        match outlet.push(item, bytes) {
+            Ok(()) => {}
+            Err(Outgoing::Packet(port, _, token)) => {
+                ledger.fail_to_send(port, DropReason::QUEUE_FULL);
+                let status = |token| TxStatus { token, outcome: Outcome::Dropped, tries: 1, at: now };
+                self.statuses.extend(token.map(status));
+            }
+            Err(Outgoing::Control(_) | Outgoing::LateControl(_)) => {
+                self.control.iter_mut().for_each(ControlChannel::refuse);
+            }
         }
     }
 

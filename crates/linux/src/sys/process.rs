@@ -11,7 +11,8 @@ use nix::unistd::{Pid, getppid};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::process::CommandExt;
-use std::process::Command;
+use std::process::{Child, Command};
+use std::sync::{LazyLock, Mutex, mpsc};
 
 /// Lets the process have so many files open at one time (RLIMIT_NOFILE).
 ///
@@ -117,6 +118,31 @@ pub fn die_with_parent(command: &mut Command) -> &mut Command {
     }
 }
 
+/// Starts a program that is killed as soon as this process ends, however it ends, whichever thread asks.
+///
+/// The kernel watches the thread that starts a child. So one that lives as long as the process starts them all.
+///
+/// # Errors
+/// What the system says.
+pub fn spawn_not_to_survive(command: Command) -> io::Result<Child> {
+    type Wish = (Command, mpsc::Sender<io::Result<Child>>);
+    static STARTER: LazyLock<io::Result<Mutex<mpsc::Sender<Wish>>>> = LazyLock::new(|| {
+        let (sender, wishes) = mpsc::channel::<Wish>();
+        let start = move || {
+            for (mut command, answer) in wishes {
+                let _ = answer.send(die_with_parent(&mut command).spawn());
+            }
+        };
+        std::thread::Builder::new().name("starter".into()).spawn(start)?;
+        Ok(Mutex::new(sender))
+    });
+    let starter = STARTER.as_ref().map_err(|error| io::Error::from(error.kind()))?;
+    let (answer, child) = mpsc::channel();
+    // Should that thread be gone, so is the wish, and with it `answer`.
+    let _ = starter.lock().unwrap_or_else(|poison| poison.into_inner()).send((command, answer));
+    child.recv().unwrap_or_else(|_| Err(io::Error::other("the thread that starts programs ended")))
+}
+
 /// Sends a signal to a process that this one started.
 ///
 /// # Errors
@@ -165,5 +191,23 @@ pub fn reap_orphans() {
             Err(Errno::ECHILD) => return,
             _ => {}
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_lives_on_when_the_thread_that_asked_for_it_ends() {
+        let mut sleep = Command::new("sleep");
+        sleep.arg("60");
+        let mut child = std::thread::spawn(|| spawn_not_to_survive(sleep)).join().unwrap().unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        assert!(child.try_wait().unwrap().is_none());
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let missing = spawn_not_to_survive(Command::new("/nonexistent/program"));
+        assert_eq!(missing.unwrap_err().kind(), io::ErrorKind::NotFound);
     }
 }

@@ -2,9 +2,12 @@
 //!
 //! Run through `ip netns exec`, which also gives the program a /sys of that namespace, and
 //! replaces itself by the program, so the process id is the program's own.
+//!
+//! A program does not survive the process that started it. To be found in its namespace is not enough for that: until `ip`
+//! has entered the namespace it is nowhere to be found, and a process that is killed just then cannot tell anybody of it.
 
 use super::TestbedError;
-use crate::sys::process::{in_own_group, send_signal};
+use crate::sys::process::{in_own_group, send_signal, spawn_not_to_survive};
 use std::ffi::OsString;
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -77,7 +80,8 @@ impl Exec {
             let file = File::create(path).map_err(action())?;
             command.stderr(file.try_clone().map_err(action())?).stdout(file);
         }
-        let child = command.spawn().map_err(TestbedError::io(format!("start '{name}' in {namespace}")))?;
+        let child =
+            spawn_not_to_survive(command).map_err(TestbedError::io(format!("start '{name}' in {namespace}")))?;
         Ok(Program { child, name, log: self.log.clone() })
     }
 }

@@ -10,7 +10,9 @@ pub mod trunk;
 use airtcp_linux::finding::{Finding, Level};
 use airtcp_linux::gateway::{Config, Status, status};
 use airtcp_linux::sys::clock;
+use airtcp_linux::sys::process::die_with_parent;
 use airtcp_test_support::skip;
+use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -163,9 +165,16 @@ impl Net {
     pub fn command(&self, config: &Config, host: &str, option: &str) -> Command {
         let path = self.directory.join(format!("{}.json", config.name));
         std::fs::write(&path, serde_json::to_vec(config).unwrap()).unwrap();
-        let mut command = Command::new("ip");
-        command.args(["netns", "exec", &self.ns(host), env!("CARGO_BIN_EXE_airtcp-bare-gateway")]);
+        let mut command = self.program(host, env!("CARGO_BIN_EXE_airtcp-bare-gateway"));
         command.arg(path).args(Some(option).filter(|option| !option.is_empty()));
+        command
+    }
+
+    /// What starts a program in the namespace of a host, where it does not survive the test.
+    pub fn program(&self, host: &str, program: impl AsRef<OsStr>) -> Command {
+        let mut command = Command::new("ip");
+        command.args(["netns", "exec", &self.ns(host)]).arg(program);
+        die_with_parent(&mut command);
         command
     }
 

@@ -125,7 +125,8 @@ impl Impostor {
 fn session(to: SocketAddr, local: SocketAddr, secret: Option<&str>, scheme: &str) -> Session {
     let secrets = secret.map(|secret| Secret::from_bytes(secret.as_bytes()).expect("long enough"));
     let introduction = Introduction::new(scheme, "modern", Traffic::All);
-    let setup = Setup { peer: Some(to), secrets: secrets.into_iter().collect(), introduction, hops: 1, rate: None };
+    let setup =
+        Setup { peer: Some(to), secrets: secrets.into_iter().collect(), introduction, hops: 1, rate: None, mtu: None };
     let mut session = Session::new(setup, airtcp_linux::sys::entropy::bytes().expect("entropy"));
     session.set_local(local);
     session

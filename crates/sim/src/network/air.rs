@@ -42,7 +42,7 @@ impl Network<'_> {
         let hops = self.air_hops.iter().filter(|hop| (hop.cell, hop.from) == (cell, from));
         let waiting: Vec<ElementId> = hops.filter_map(|hop| hop.before).collect();
         for element in waiting.into_iter().filter(|element| elements[*element].refused.is_some()) {
-            self.queue.set(self.sources.of(Kind::Ready(element)), now);
+            self.queue.set(self.sources.of(Kind::Ready(element)), now, self.since);
         }
     }
 
@@ -59,7 +59,7 @@ impl Network<'_> {
         let at = self.wlans[cell].bss.next_event().unwrap_or(Instant::MAX);
         let source = self.sources.of(Kind::Cell(cell));
         if at != self.queue.at(source) {
-            self.queue.set(source, at);
+            self.queue.set(source, at, self.since);
         }
     }
 }

@@ -4,13 +4,15 @@ mod air;
 
 use crate::address;
 use crate::air::{AirHop, Wlan};
+use crate::approach::Approach;
 use crate::control::is_control;
 use crate::events::{Kind, Sources};
-use crate::index::{AirHopId, ElementId, Hop, NodeId, PipeId, WlanId};
-use crate::pipe::Pipe;
-use crate::queue::EventQueue;
+use crate::index::{AirHopId, ElementId, FanId, Hop, JointId, NodeId, PipeId, WlanId};
+use crate::pipe::{Feed, Pipe};
+use crate::queue::{EventQueue, Since};
 use crate::routes::Routes;
 use crate::tap::Tapped;
+use crate::upcoming::{Entry, Upcoming};
 use airtcp_core::{DropReason, Instant, Packet, Port};
 use std::collections::BTreeMap;
 use typed_index_collections::TiVec;
@@ -24,6 +26,11 @@ pub struct Network<'t> {
     /// The directions within cells.
     pub air_hops: TiVec<AirHopId, AirHop>,
     pub wlans: TiVec<WlanId, Wlan>,
+    pub joints: TiVec<JointId, Approach>,
+    /// What will arrive behind the links of each fan.
+    pub fans: TiVec<FanId, Upcoming<Packet>>,
+    /// Since when that has been the next of its source which the event that is handled causes.
+    pub since: Since,
     pub routes: Routes,
     pub node_names: TiVec<NodeId, String>,
     /// Host element of each node.
@@ -33,7 +40,7 @@ pub struct Network<'t> {
     pub tap: Tapped<'t>,
     /// When the run ends.
     pub until: Instant,
-    /// Hash of every arrival at the end of a link.
+    /// Sum of the hashes of every arrival at the end of a link: what arrived where and when, in whatever order links tell.
     pub trace_hash: u64,
     /// Packets that no route led on for.
     pub unroutable: u64,
@@ -160,17 +167,78 @@ impl Network<'_> {
             if !is_control(&through) {
                 through.set_hop_limit(through.ip().hop_limit - 1);
             }
+            if let Feed::Pipes(joint) = self.pipes[next].feed {
+                let since = self.pipes[pipe].next_since(self.since, at);
+                if self.joints[joint].packets.push(Entry { at, since, from: pipe, what: (to, through) }) {
+                    self.schedule_joint(joint);
+                }
+                return;
+            }
             (now, pipe, packet) = (at, next, through);
+        }
+        if let Some(fan) = self.pipes[pipe].fan.filter(|_| self.pipes[pipe].to == to) {
+            return self.send_to_fan(now, pipe, fan, packet);
         }
         self.pipes[pipe].send(now, packet, &mut self.tap);
         self.schedule(pipe);
+    }
+
+    /// Sends a packet into the last link of its way, which is one of a fan.
+    #[inline]
+    fn send_to_fan(&mut self, now: Instant, pipe: PipeId, fan: FanId, packet: Packet) {
+        let passed = self.pipes[pipe].send_through(now, self.until, packet, &mut self.tap);
+        let Some((at, packet)) = passed else { return };
+        self.trace(at, Hop::Wire(pipe), &packet);
+        let since = self.pipes[pipe].next_since(self.since, at);
+        if self.fans[fan].push(Entry { at, since, from: pipe, what: packet }) {
+            self.schedule_fan(fan);
+        }
+    }
+
+    /// Has the queue know when the next packet comes out of a fan.
+    #[inline]
+    pub fn schedule_fan(&mut self, fan: FanId) {
+        let source = self.sources.of(Kind::Fan(fan));
+        match self.fans[fan].first() {
+            Some((at, since)) => self.queue.set(source, at, since),
+            None => self.queue.cancel(source),
+        }
     }
 
     /// The pipe that a packet for `to` takes after this one, if it may go straight on there.
     #[inline]
     fn onward(&self, pipe: PipeId, to: NodeId) -> Option<PipeId> {
         let Hop::Wire(next) = self.routes.towards(self.pipes[pipe].to, to)? else { return None };
-        (self.pipes[next].fed_by == Some(pipe)).then_some(next)
+        let may_enter = match self.pipes[next].feed {
+            Feed::Node => false,
+            Feed::Pipe(only) => only == pipe,
+            Feed::Pipes(_) => true,
+        };
+        may_enter.then_some(next)
+    }
+
+    #[inline]
+    fn schedule_joint(&mut self, joint: JointId) {
+        let due = self.joints[joint].due().unwrap_or(Instant::MAX);
+        // Nobody can tell when it happens, so its place among what happens at the same time does not matter.
+        self.queue.set(self.sources.of(Kind::Joint(joint)), due, Since::default());
+    }
+
+    /// Has the packets enter a pipe that are on their way there and there by `now`.
+    pub fn enter(&mut self, now: Instant, joint: JointId) {
+        let pipe = self.joints[joint].pipe;
+        while let Some(Entry { at, since, what: (to, packet), .. }) = self.joints[joint].packets.pop(now) {
+            self.since = since.then(at);
+            self.send_by_wire(at, pipe, to, packet);
+        }
+        self.schedule_joint(joint);
+    }
+
+    /// Everywhere, for who looks at links.
+    pub fn enter_all(&mut self, now: Instant) {
+        let since = self.since;
+        self.joints.keys().for_each(|joint| self.enter(now, joint));
+        self.since = since;
     }
 
     /// Takes an arrival at the end of a hop into the trace.
@@ -181,19 +249,23 @@ impl Network<'_> {
             Hop::Air(air_hop) => self.pipes.len() + usize::from(air_hop),
         };
         let numbers = packet.tcp().map_or(0, |tcp| u64::from(tcp.sequence.0) << 32 | u64::from(tcp.acknowledgment.0));
+        let mut hash = 0;
         for word in [at.as_nanos(), number as u64, u64::from(packet.wire_len()), numbers] {
-            self.trace_hash = (self.trace_hash ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
+            hash = (hash ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
         }
+        self.trace_hash = self.trace_hash.wrapping_add(hash);
     }
 
-    /// Makes sure that the queue has an event no later than the next of the link's.
+    /// Makes sure that the queue has an event no later than the next of a link.
     #[inline(always)]
     pub fn schedule(&mut self, pipe: PipeId) {
         let source = self.sources.of(Kind::Arrival(pipe));
-        if let Some(at) = self.pipes[pipe].link.next_event()
+        let Pipe { link, last_arrival, .. } = &self.pipes[pipe];
+        if let Some(at) = link.next_event()
             && at < self.queue.at(source)
         {
-            self.queue.set(source, at);
+            // It may be told late that a packet entered: others that came out since came first.
+            self.queue.set(source, at, self.since.max(*last_arrival));
         }
     }
 

@@ -6,6 +6,7 @@ use crate::forwarder::application::App;
 use crate::forwarder::config::Forward;
 use crate::forwarder::opening::{Host, Opening};
 use crate::forwarder::pump::{Left, Pump, errno};
+use crate::forwarder::resolver::Asked;
 use crate::sys::epoll::Ready;
 use airtcp_core::Instant;
 use std::collections::VecDeque;
@@ -94,23 +95,24 @@ impl Daemon {
         let source = source.filter(|_| self.config.keep_source);
         match host {
             Host::Address(address) => self.connect(now, key, [SocketAddr::new(address, port)].into(), source),
-            Host::Name(name) => {
-                self.resolving.insert(key, source);
-                if !self.resolver.ask(key, name, port) {
-                    self.resolving.remove(&key);
-                    self.exchange.close(now, key, libc::EAGAIN as u16);
-                }
-            }
+            Host::Name(name) => match self.resolver.ask(key, name, port) {
+                Some(asked) => drop(self.resolving.insert(key, (asked.number, source))),
+                None => self.exchange.close(now, key, libc::EAGAIN as u16),
+            },
         }
     }
 
     pub(super) fn take_answers(&mut self, now: Instant) {
-        while let Some((key, found)) = self.resolver.answer() {
+        while let Some((Asked { key, number }, found)) = self.resolver.answer() {
+            // What another connection or another life of the peer asked for, under the same key, is nobody's.
+            let Some((_, source)) = self.resolving.get(&key).copied().filter(|(asked, _)| *asked == number) else {
+                continue;
+            };
+            self.resolving.remove(&key);
             if key.stream_place().is_some() {
                 self.lead(key, found.unwrap_or_default());
                 continue;
             }
-            let Some(source) = self.resolving.remove(&key) else { continue };
             match found {
                 Ok(addresses) => self.connect(now, key, addresses, source),
                 Err(_) => {

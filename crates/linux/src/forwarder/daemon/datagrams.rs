@@ -40,11 +40,15 @@ impl Daemon {
     }
 
     pub(super) fn transmit(&mut self, now: Instant) {
-        self.transmit_streams(now);
-        let mut datagram = Vec::with_capacity(2048);
+        // One that waits is the first: another would take its place.
         if self.unsent.take().is_some_and(|datagram| !self.send(datagram)) {
             return;
         }
+        self.transmit_streams(now);
+        if self.unsent.is_some() {
+            return;
+        }
+        let mut datagram = Vec::with_capacity(2048);
         while self.association.poll_handshake(now, &mut datagram) {
             let handshake = std::mem::take(&mut datagram);
             if !self.send(handshake) {

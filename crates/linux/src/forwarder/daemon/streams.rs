@@ -93,11 +93,10 @@ impl Daemon {
             }
             match host {
                 Host::Address(address) => self.lead(key, [SocketAddr::new(address, port)].into()),
-                Host::Name(name) => {
-                    if !self.resolver.ask(key, name, port) {
-                        self.streams.refuse(key);
-                    }
-                }
+                Host::Name(name) => match self.resolver.ask(key, name, port) {
+                    Some(asked) => drop(self.resolving.insert(key, (asked.number, None))),
+                    None => self.streams.refuse(key),
+                },
             }
         }
     }
@@ -121,6 +120,7 @@ impl Daemon {
         self.exchange.forget_peer(errno as u16);
         self.streams.forget_peer(now);
         self.given.clear();
+        self.resolving.retain(|key, _| key.stream_place().is_none());
     }
 
     /// Datagrams that the kernel dropped in front of this end.

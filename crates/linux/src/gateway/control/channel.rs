@@ -7,7 +7,7 @@ use super::train::Train;
 use crate::sys::hop_limit_socket::HopLimitSocket;
 use crate::sys::interface;
 use crate::sys::route::{self, Route};
-use airtcp_core::control::{self, HEADER_LEN, MAC_LEN};
+use airtcp_core::control::{HEADER_LEN, MAC_LEN};
 use airtcp_core::{Duration, Instant};
 use std::cell::{Cell, RefCell};
 use std::io;
@@ -20,6 +20,10 @@ const LOOK_AGAIN: Duration = Duration::from_millis(200);
 const SOCKET_BUFFER: usize = 4 << 20;
 /// Longest message that a datagram takes; the kernel cuts what is longer than the path's MTU.
 const LONGEST: usize = 65_507 - HEADER_LEN - MAC_LEN;
+
+/// What an operator is told of a path that is shorter than the kernel believes.
+const BLACK_HOLE: &str = "the path to the peer drops long packets and does not say so, and shorter ones are sent: let ICMP \
+                          \"fragmentation needed\" and \"packet too big\" pass on the way";
 
 /// What a control channel did so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -34,6 +38,8 @@ pub struct ControlCounters {
     pub handshakes_received: u64,
     /// Handshakes sent.
     pub handshakes_sent: u64,
+    /// How many times the path turned out to swallow packets that the kernel believes it carries (RFC 8899).
+    pub path_mtu_black_holes: u64,
     /// Messages ignored, by [`Ignored`].
     pub ignored: [u64; Ignored::ALL.len()],
 }
@@ -144,6 +150,8 @@ pub struct ControlChannel {
     /// The address of this machine that a peer which is known by its key speaks to.
     spoken_to: Option<IpAddr>,
     path_mtu: Option<u32>,
+    /// Somebody wants to know what the path carries.
+    is_path_asked: Cell<bool>,
     look: Instant,
     counters: ControlCounters,
     out: Vec<u8>,
@@ -153,8 +161,9 @@ pub struct ControlChannel {
 impl ControlChannel {
     pub(super) fn new(socket: Rc<SharedSocket>, session: Session) -> ControlChannel {
         let (counters, out) = (ControlCounters::default(), Vec::with_capacity(2048));
-        let (look, train) = (Instant::ZERO, Train::default());
-        ControlChannel { socket, session, local: None, spoken_to: None, path_mtu: None, look, counters, out, train }
+        let (look, train, is_path_asked) = (Instant::ZERO, Train::default(), Cell::new(false));
+        let (local, spoken_to, path_mtu) = (None, None, None);
+        ControlChannel { socket, session, local, spoken_to, path_mtu, is_path_asked, look, counters, out, train }
     }
 
     /// Learns the address that this end sends from, which is in the keys, and what the path carries.
@@ -167,6 +176,9 @@ impl ControlChannel {
         let Some(peer) = self.session.peer() else { return };
         let way = self.socket.way(peer);
         self.path_mtu = way.map(|way| way.mtu).or(self.path_mtu);
+        if let Some(mtu) = self.path_mtu.filter(|_| self.is_path_asked.get()) {
+            self.session.tell_path_mtu(now, mtu);
+        }
         if self.session.roams() {
             return;
         }
@@ -179,12 +191,12 @@ impl ControlChannel {
 
     /// See [`Session::renew`].
     pub fn renew(&mut self, setup: Setup) {
-        self.session.renew(setup.secrets, setup.introduction, setup.rate);
+        self.session.renew(setup);
     }
 
     /// What it did so far.
     pub fn counters(&self) -> ControlCounters {
-        self.counters
+        ControlCounters { path_mtu_black_holes: self.session.lengths().found(), ..self.counters }
     }
 
     /// What is known of the peer.
@@ -204,13 +216,18 @@ impl ControlChannel {
 
     /// IP bytes that a message takes besides its own.
     pub fn overhead(&self) -> u32 {
-        let is_ipv6 = self.address().is_none_or(|peer| peer.is_ipv6());
-        control::overhead(is_ipv6, self.session.is_secured())
+        self.session.overhead()
     }
 
-    /// Longest IP packet that reaches the peer in one piece, as far as is known.
+    /// Longest IP packet that reaches the peer in one piece, as far as is known. Once somebody has asked, it is tried.
     pub fn path_mtu(&self) -> Option<u32> {
-        self.path_mtu
+        self.is_path_asked.set(true);
+        self.session.lengths().believed().or(self.path_mtu)
+    }
+
+    /// What an operator should do about the path, if anything.
+    pub fn advice(&self) -> Option<&'static str> {
+        self.session.lengths().is_black_hole().then_some(BLACK_HOLE)
     }
 
     /// Sends messages in their order; lost ones are the scheme's affair.
@@ -229,6 +246,11 @@ impl ControlChannel {
             left -= self.depart(peer);
         }
         self.counters.send_errors += left;
+    }
+
+    /// There was no room for a message before it came here.
+    pub fn refuse(&mut self) {
+        self.counters.send_errors += 1;
     }
 
     /// Sends what is in the train; returns how many datagrams left.

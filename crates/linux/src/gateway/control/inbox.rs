@@ -59,6 +59,11 @@ impl Inbox {
         }
     }
 
+    /// True if there is one that was taken and not looked at: nobody is told of it by the socket.
+    pub fn has_more(&self) -> bool {
+        self.arrivals.get(self.next).is_some_and(Option::is_some)
+    }
+
     /// A datagram, until the next is asked for.
     pub fn datagram(&self, place: &Range<usize>) -> &[u8] {
         &self.buffer[place.clone()]

@@ -44,6 +44,21 @@ impl Pace {
         self.times(1_000)
     }
 
+    /// Between questions of the same length ([`PathSearch`](super::path_search::PathSearch)).
+    pub fn question(self) -> Duration {
+        self.times(200)
+    }
+
+    /// Until a length that was answered is asked again.
+    pub fn check(self) -> Duration {
+        self.times(10_000)
+    }
+
+    /// Until what was too long is tried again (`PMTU_RAISE_TIMER`, RFC 8899 section 5.1.1).
+    pub fn retry(self) -> Duration {
+        self.times(600_000)
+    }
+
     /// How long a challenge may be answered.
     pub fn patience(self) -> Duration {
         self.times(3_000)

@@ -11,6 +11,7 @@ use super::ignored::Ignored;
 use super::key::{Key, Secret};
 use super::keyring::{KeyNumber, Keyring};
 use super::pace::{Budget, Pace};
+use super::path_search::PathSearch;
 use super::probe::Probe;
 use super::window::Window;
 use airtcp_core::control::Header;
@@ -40,6 +41,8 @@ pub struct Setup {
     pub hops: u8,
     /// Rate of the link, if it is known: challenges on slow links are further apart.
     pub rate: Option<Rate>,
+    /// Nothing longer is sent, in IP bytes.
+    pub mtu: Option<u32>,
 }
 
 /// Where a datagram came from.
@@ -113,6 +116,7 @@ pub struct Session {
     scheme: u32,
     least_hop_limit: u8,
     pace: Pace,
+    mtu: Option<u32>,
     keys: Keyring,
     /// Makes numbers that nobody can guess: a MAC over a counter.
     numbers: (Key, u64),
@@ -120,8 +124,11 @@ pub struct Session {
     sequence: u64,
     life: Option<Life>,
     challenges: VecDeque<(u64, Instant)>,
+    /// When the newest of those that were answered was sent.
+    answered_sent: Instant,
     last_challenge: Option<Instant>,
     next_challenge: Instant,
+    lengths: PathSearch,
     reply: Option<Reply>,
     budget: Budget,
     /// When an authentic handshake was heard last.
@@ -132,7 +139,7 @@ pub struct Session {
 impl Session {
     /// A new life of this end. `entropy` is random, and another one in each life.
     pub fn new(setup: Setup, entropy: [u8; 32]) -> Session {
-        let Setup { peer, secrets, introduction, hops, rate } = setup;
+        let Setup { peer, secrets, introduction, hops, rate, mtu } = setup;
         let mut session = Session {
             peer,
             roams: peer.is_none(),
@@ -141,14 +148,17 @@ impl Session {
             introduction,
             least_hop_limit: HOP_LIMIT - (hops.max(1) - 1),
             pace: Pace::new(rate),
+            mtu,
             keys: Keyring::new(secrets),
             numbers: (Key::new(&entropy), 0),
             epoch: 0,
             sequence: 0,
             life: None,
             challenges: VecDeque::new(),
+            answered_sent: Instant::ZERO,
             last_challenge: None,
             next_challenge: Instant::ZERO,
+            lengths: PathSearch::default(),
             reply: None,
             budget: Budget::default(),
             heard: None,
@@ -158,15 +168,15 @@ impl Session {
         session
     }
 
-    /// Takes other secrets, says something else of itself and expects another rate, in the middle of a life: the peer stays in
-    /// reach as long as it uses one of the secrets.
-    pub fn renew(&mut self, secrets: Vec<Secret>, introduction: Introduction, rate: Option<Rate>) {
+    /// Takes other secrets, says something else of itself and expects another rate and MTU, in the middle of a life: the peer
+    /// stays in reach as long as it uses one of the secrets. Where it is and how far away stays as it was.
+    pub fn renew(&mut self, Setup { secrets, introduction, rate, mtu, .. }: Setup) {
         let was_secured = self.keys.is_secured();
         let numbers = self.keys.renew(secrets);
         // Without secrets all is of number 0.
         let is_open = !was_secured && !self.keys.is_secured();
         let now = |former: KeyNumber| if is_open { Some(former) } else { numbers.get(former).copied().flatten() };
-        self.pace = Pace::new(rate);
+        (self.pace, self.mtu) = (Pace::new(rate), mtu);
         self.introduction = introduction;
         self.reply = self.reply.take().and_then(|reply| now(reply.key).map(|key| Reply { key, ..reply }));
         let (ours, life) = (&self.introduction, self.life.take());
@@ -289,6 +299,7 @@ impl Session {
     ) -> Result<(), Ignored> {
         if self.is_answered(now, handshake.answer) {
             self.handle_answer(now, header, handshake.from, key);
+            self.lengths.handle_answer(now, self.pace, handshake.answer);
         } else {
             let known = self.life.as_mut().filter(|life| life.epoch == header.epoch);
             let is_new = known.map(|life| life.is_new(header.sequence, key));
@@ -316,7 +327,9 @@ impl Session {
         let patience = self.pace.patience();
         self.challenges.retain(|(_, at)| now.saturating_since(*at) < patience);
         let found = self.challenges.iter().position(|(challenge, _)| *challenge == answer);
-        found.and_then(|index| self.challenges.remove(index)).is_some()
+        let Some((_, sent)) = found.and_then(|index| self.challenges.remove(index)) else { return false };
+        self.answered_sent = self.answered_sent.max(sent);
+        true
     }
 
     /// The only way to another life of the peer.
@@ -382,7 +395,7 @@ impl Session {
         let (answer, key) = match self.reply.take() {
             Some(Reply { answer, key }) => (answer, key),
             None if is_due => (0, self.challenge_key()),
-            None => return None,
+            None => return self.ask_length(now, out).then_some(peer),
         };
         let challenge = if is_due { self.challenge(now) } else { 0 };
         let message = Handshake { challenge, answer, from: self.introduction.clone() }.encode();
@@ -394,6 +407,10 @@ impl Session {
         let silence = self.life.as_ref().map(|life| now.saturating_since(life.answered));
         self.next_challenge = now + self.pace.interval(silence);
         self.last_challenge = Some(now);
+        self.open_challenge(now)
+    }
+
+    fn open_challenge(&mut self, now: Instant) -> u64 {
         if self.challenges.len() == CHALLENGES_MAX {
             self.challenges.pop_front();
         }
@@ -410,9 +427,11 @@ impl Session {
         }
     }
 
-    /// When the next challenge is due.
+    /// When [`Session::poll_transmit`] has something to send.
     pub fn poll_timeout(&self) -> Instant {
-        self.next_challenge
+        let can_ask = self.life.is_some() && self.peer.is_some() && self.keys.is_ready();
+        let lengths = self.lengths.poll_timeout().filter(|_| can_ask);
+        lengths.map_or(self.next_challenge, |lengths| lengths.min(self.next_challenge))
     }
 
     /// True if the peer answered lately and works with this end.
@@ -456,6 +475,7 @@ impl Session {
     }
 }
 
+mod lengths;
 mod roaming;
 #[cfg(test)]
 mod tests;

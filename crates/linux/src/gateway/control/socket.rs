@@ -55,6 +55,11 @@ impl ControlSocket {
         self.ignored
     }
 
+    /// True if there are datagrams that the kernel has given away, so that the descriptor does not tell of them.
+    pub fn has_more(&self) -> bool {
+        self.inbox.has_more()
+    }
+
     /// The next message for a scheme, with the number of its channel; `None` when nothing more waits. At most `budget`
     /// datagrams are looked at, so that strangers cannot keep the caller here.
     pub fn receive(

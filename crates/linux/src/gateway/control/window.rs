@@ -1,52 +1,40 @@
-//! Which sequence numbers of one life of the peer were seen: the sliding window of RFC 4303 (section 3.4.3).
+//! Which sequence numbers of one life of the peer were seen.
 
-/// Messages that may overtake each other.
-const WINDOW: u64 = 64;
+use super::seen::Seen;
+
 /// Messages that may be lost in a row. One number out of all order does not move the window.
 const JUMP_MAX: u64 = 1 << 20;
 
-/// The newest [`WINDOW`] sequence numbers.
-#[derive(Clone, Copy, Debug)]
-pub struct Window {
-    highest: u64,
-    /// Bit i: `highest - i` was seen.
-    seen: u64,
-}
+/// The newest sequence numbers.
+#[derive(Clone, Debug)]
+pub struct Window(Seen);
 
 impl Window {
     /// The first number that was heard. Those before it count as seen: a former life of ours may have taken them.
     pub fn new(sequence: u64) -> Window {
-        Window { highest: sequence, seen: u64::MAX }
+        Window(Seen::up_to(sequence))
     }
 
     /// True if the message is new; it is old from now on.
     pub fn accept(&mut self, sequence: u64) -> bool {
-        let Some(age) = self.highest.checked_sub(sequence) else {
-            let shift = sequence - self.highest;
-            if shift > JUMP_MAX {
-                return false;
-            }
-            self.seen = if shift < WINDOW { self.seen << shift | 1 } else { 1 };
-            self.highest = sequence;
-            return true;
-        };
-        if age >= WINDOW || self.seen >> age & 1 == 1 {
-            return false;
+        let is_too_far = sequence.saturating_sub(self.0.highest()) > JUMP_MAX;
+        let is_new = !is_too_far && !self.0.contains(sequence);
+        if is_new {
+            self.0.note(sequence);
         }
-        self.seen |= 1 << age;
-        true
+        is_new
     }
 
     /// A message that is new for another reason: the window moves to it, however far it is ahead.
     pub fn resume(&mut self, sequence: u64) {
-        if !self.accept(sequence) && sequence > self.highest {
+        if !self.accept(sequence) && sequence > self.0.highest() {
             *self = Window::new(sequence);
         }
     }
 
     /// True if the window is ahead of a message that is new for another reason.
     pub fn is_past(&self, sequence: u64) -> bool {
-        self.highest.saturating_sub(sequence) >= WINDOW
+        self.0.highest().saturating_sub(sequence) >= Seen::WINDOW
     }
 }
 
@@ -56,14 +44,17 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::BTreeSet;
 
+    const WINDOW: u64 = Seen::WINDOW;
+
     #[test]
     fn overtaken_messages_are_taken_once_within_the_window() {
-        let mut window = Window::new(100);
-        assert!(!window.accept(100) && !window.accept(99), "what came before the first is old");
-        assert!(window.accept(200));
-        assert!(window.accept(200 - (WINDOW - 1)));
-        assert!(!window.accept(200 - (WINDOW - 1)));
-        assert!(!window.accept(200 - WINDOW));
+        let mut window = Window::new(WINDOW);
+        assert!(!window.accept(WINDOW) && !window.accept(WINDOW - 1), "what came before the first is old");
+        let newest = 3 * WINDOW;
+        assert!(window.accept(newest));
+        assert!(window.accept(newest - (WINDOW - 1)));
+        assert!(!window.accept(newest - (WINDOW - 1)));
+        assert!(!window.accept(newest - WINDOW));
     }
 
     #[test]
@@ -96,7 +87,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_number_is_taken_twice(numbers in prop::collection::vec(0u64..400, 1..200)) {
+        fn no_number_is_taken_twice(numbers in prop::collection::vec(0..3 * WINDOW, 1..200)) {
             let mut window = Window::new(numbers[0]);
             let mut taken = BTreeSet::from([numbers[0]]);
             for number in &numbers[1..] {

@@ -166,10 +166,11 @@ impl PeerStatus {
                 ("send_errors", control.send_errors),
                 ("handshakes_received", control.handshakes_received),
                 ("handshakes_sent", control.handshakes_sent),
+                ("path_mtu_black_holes", control.path_mtu_black_holes),
             ]),
             control_ignored: ignored(control.ignored),
             devices: [("out".to_owned(), device(&link)), ("in".to_owned(), device(&inner))].into(),
-            advice: diversion.advice(index).or(hop.element().advice()).map(str::to_owned),
+            advice: diversion.advice(index).or_else(|| hop.advice()).map(str::to_owned),
             broken: hop.element().check().err().map(str::to_owned),
         }
     }

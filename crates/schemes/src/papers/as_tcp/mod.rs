@@ -16,8 +16,6 @@
 //!
 //! The papers leave open how both sides agree on numbers (AST-X1): the split relays the handshake, so that both halves carry the same
 //! sequence numbers.
-//!
-//! [`events::ACKNOWLEDGED_LOST`]: airtcp_core::events::ACKNOWLEDGED_LOST
 
 mod access_point;
 pub mod events;

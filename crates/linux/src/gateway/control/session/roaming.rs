@@ -85,7 +85,7 @@ impl Session {
         let handshake = Handshake::decode(message).ok_or(Ignored::Malformed)?;
         self.check_life(now, &header, key)?;
         if self.is_moved(now, origin.from, handshake.answer) {
-            self.move_to(origin.from, keys);
+            self.move_to(now, origin.from, keys);
             self.handle_answer(now, &header, handshake.from, key);
             self.heard = Some(now);
             if handshake.challenge != 0 {
@@ -131,8 +131,9 @@ impl Session {
         mac[..8].iter().fold(0, |number: u64, byte| number << 8 | u64::from(*byte)).max(1)
     }
 
-    fn move_to(&mut self, address: SocketAddr, keys: Keyring) {
+    fn move_to(&mut self, now: Instant, address: SocketAddr, keys: Keyring) {
         self.peer = Some(address);
+        self.lengths.restart(now);
         self.keys = keys;
         self.reply = None;
         self.challenges.clear();

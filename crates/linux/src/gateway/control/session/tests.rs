@@ -29,6 +29,8 @@ struct Pair {
     lives: u8,
     /// Whether what an end sends arrives.
     is_open: [bool; 2],
+    /// Datagrams longer than this do not arrive.
+    longest: usize,
     delay: Duration,
 }
 
@@ -39,6 +41,7 @@ fn setup(end: usize, secrets: &[&[u8]]) -> Setup {
         introduction: Introduction::new("gsnoop", "modern", Traffic::Tcp),
         hops: 1,
         rate: None,
+        mtu: None,
     }
 }
 
@@ -53,6 +56,7 @@ impl Pair {
             taken: [Vec::new(), Vec::new()],
             lives: 2,
             is_open: [true; 2],
+            longest: usize::MAX,
             delay: DELAY,
         };
         [0, 1].into_iter().for_each(|end| pair.ends[end].set_local(address(end)));
@@ -72,7 +76,7 @@ impl Pair {
 
     fn fly(&mut self, from: usize, datagram: Vec<u8>) {
         self.heard.push((from, datagram.clone()));
-        if self.is_open[from] {
+        if self.is_open[from] && datagram.len() <= self.longest {
             self.flying.push((self.now + self.delay, 1 - from, datagram));
         }
     }
@@ -379,8 +383,7 @@ fn keys_are_changed_one_end_after_the_other_without_a_moment_out_of_reach() {
 
 /// The same life with other secrets.
 fn renew(pair: &mut Pair, end: usize, secrets: &[&[u8]]) {
-    let Setup { secrets, introduction, rate, .. } = setup(end, secrets);
-    pair.ends[end].renew(secrets, introduction, rate);
+    pair.ends[end].renew(setup(end, secrets));
 }
 
 #[test]
@@ -424,8 +427,8 @@ fn another_mode_is_said_and_heard_in_the_middle_of_a_life() {
     let mut pair = Pair::keyed();
     pair.run(SECOND);
     let set_mode = |pair: &mut Pair, end: usize, mode: &str| {
-        let Setup { secrets, rate, .. } = setup(end, &[SECRET]);
-        pair.ends[end].renew(secrets, Introduction::new("gsnoop", mode, Traffic::Tcp), rate);
+        let introduction = Introduction::new("gsnoop", mode, Traffic::Tcp);
+        pair.ends[end].renew(Setup { introduction, ..setup(end, &[SECRET]) });
     };
     set_mode(&mut pair, 0, "paper");
     pair.run(SECOND * 2);
@@ -520,5 +523,35 @@ fn with_a_key_no_sequence_of_attacks_gets_a_message_in_twice_or_from_elsewhere_o
 fn without_a_key_no_sequence_of_attacks_wedges_the_session_for_good() {
     for seed in 0..200 {
         ordeal(seed, &[]);
+    }
+}
+
+/// IPv4 and UDP header.
+const HEADERS: usize = 28;
+
+#[test]
+fn questions_are_as_long_as_packets_and_a_path_that_swallows_them_is_short() {
+    for secrets in [&[][..], &[SECRET]] {
+        let mut pair = Pair::new([secrets; 2]);
+        pair.longest = 1400 - HEADERS;
+        pair.restart(0, Setup { mtu: Some(1500), ..setup(0, secrets) });
+        pair.run(SECOND);
+        let now = pair.now;
+        // The interface takes more than the file allows.
+        pair.ends[0].tell_path_mtu(now, 9000);
+        pair.run(SECOND * 40);
+        let asked: BTreeSet<usize> = pair.heard.iter().map(|(_, datagram)| datagram.len() + HEADERS).collect();
+        assert_eq!(asked.last(), Some(&1500));
+        let believed = pair.ends[0].lengths().believed().unwrap();
+        assert!((1392..=1400).contains(&believed), "{believed}");
+        pair.assert_works("beside questions");
+        assert!(pair.heard.iter().all(|(from, datagram)| *from == 0 || datagram.len() < 200), "answers are short");
+        // The peer is silent: that says nothing of lengths.
+        pair.is_open = [false; 2];
+        pair.run(SECOND * 30);
+        assert_eq!(pair.ends[0].lengths().believed(), Some(believed));
+        pair.is_open = [true; 2];
+        pair.run(SECOND * 20);
+        assert_eq!((pair.ends[0].lengths().believed(), pair.ends[0].lengths().found()), (Some(believed), 1));
     }
 }

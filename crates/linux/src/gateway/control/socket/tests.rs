@@ -13,7 +13,7 @@ const SECRETS: [&[u8]; 2] = [b"the first secret", b"the second secret"];
 fn session(peer: Option<SocketAddr>, secret: &[u8]) -> Session {
     let secrets = vec![Secret::from_bytes(secret).unwrap()];
     let introduction = Introduction::new("gsnoop", "modern", Traffic::Tcp);
-    let setup = Setup { peer, secrets, introduction, hops: 1, rate: None };
+    let setup = Setup { peer, secrets, introduction, hops: 1, rate: None, mtu: None };
     Session::new(setup, crate::sys::entropy::bytes().unwrap())
 }
 
@@ -155,4 +155,21 @@ fn strangers_are_counted_as_nobodys_and_keep_no_peer_from_being_heard() {
     spokes[0].meet(&mut hub);
     spokes[0].say(b"moved");
     assert_eq!(hub.take(), [(0, b"moved".to_vec())]);
+}
+
+#[test]
+fn datagrams_that_were_taken_and_not_looked_at_are_told_of() {
+    let mut hub = Hub::new();
+    let spoke = Spoke::new(&hub, "127.0.0.9", SECRETS[0]);
+    let datagrams = [[7; 40]; 100].concat();
+    spoke.socket.send_segments(&datagrams[..40 * 50], 40, None, hub.address).unwrap();
+    spoke.socket.send_segments(&datagrams[..40 * 50], 40, None, hub.address).unwrap();
+    let mut channels: Vec<&mut ControlChannel> = hub.channels.iter_mut().collect();
+    let mut budget = 64;
+    assert!(hub.socket.receive(clock::now(), &mut channels, &mut budget).is_none() && budget == 0);
+    assert!(hub.socket.has_more(), "36 of 100 are left, and the descriptor does not tell");
+    let mut budget = 64;
+    assert!(hub.socket.receive(clock::now(), &mut channels, &mut budget).is_none());
+    // The last look finds nothing.
+    assert_eq!((hub.socket.has_more(), budget), (false, 64 - 36 - 1));
 }

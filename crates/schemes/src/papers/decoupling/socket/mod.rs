@@ -2,7 +2,7 @@
 //! hidden control TCPs between the same two hosts. Error control is the business of the first, congestion control of the
 //! second.
 //!
-//! The data TCP is a [`Connection`] without congestion control (DEC-31). It is asked for a segment while the tunnel queue
+//! The data TCP is a [`Connection`](airtcp_tcp::Connection) without congestion control (DEC-31). It is asked for a segment while the tunnel queue
 //! has room (DEC-U6), so it sends as fast as the queue empties and never overflows it. Whatever of it takes sequence space,
 //! retransmissions too, leaves through the circuit and is charged to the control window (DEC-36). What carries nothing goes
 //! beside it: its SYN, so that both handshakes take one round trip together, and acknowledgments, which a receiver sends

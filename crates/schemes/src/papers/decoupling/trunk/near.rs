@@ -69,6 +69,13 @@ impl Near {
         self.discard_dropped(cx);
     }
 
+    /// Learns what the path takes before there is a packet for it.
+    pub(super) fn look(&mut self, cx: &Context<'_>) {
+        if let Some(tunnel) = &mut self.tunnel {
+            tunnel.look(cx);
+        }
+    }
+
     /// What waits leaves without credit and header packets.
     pub(super) fn release(&mut self, cx: &mut Context<'_>) {
         while let Some(packet) = self.refused.take().or_else(|| self.circuit.take_unasked(cx.now())) {

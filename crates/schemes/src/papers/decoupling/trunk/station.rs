@@ -213,6 +213,7 @@ impl Element for Station {
     fn handle_timeout(&mut self, cx: &mut Context<'_>) {
         if let Some(hello) = self.peer.handle_timeout(cx).hello {
             cx.send_control(PeerId::OTHER_END, &message::encode_hello(&hello));
+            self.near.iter_mut().for_each(|near| near.look(cx));
         }
         if self.peer.in_reach() {
             self.near.iter_mut().for_each(|near| near.handle_timeout(cx));

@@ -54,15 +54,23 @@ impl Tunnel {
         self.mtu
     }
 
-    /// What of a packet enters, each as long as it is on the path.
-    pub fn admit(&mut self, cx: &mut Context<'_>, mut packet: Packet) -> Admitted {
+    /// Asks what the path takes; bytes that a message takes of it besides the packet.
+    pub fn look(&mut self, cx: &Context<'_>) -> u32 {
         let overhead = cx.control_overhead() + message::KIND;
         let path_mtu = cx.path_mtu().map_or(self.link_mtu, |path| path.min(self.link_mtu));
         self.mtu = path_mtu.saturating_sub(overhead);
+        overhead
+    }
+
+    /// What of a packet enters, each as long as it is on the path.
+    pub fn admit(&mut self, cx: &mut Context<'_>, mut packet: Packet) -> Admitted {
+        let overhead = self.look(cx);
         let family = usize::from(packet.ip().source.is_ipv6());
         let mtu = self.mtu.max(LEAST_MTU[family]);
         if self.clamps_mss {
-            packet.clamp_mss(u16::try_from(mtu.saturating_sub(HEADERS[family])).unwrap_or(u16::MAX));
+            // Also below what IPv6 carries over any path: a message that is cut is two on it.
+            let fits = self.mtu.max(LEAST_MTU[0]).saturating_sub(HEADERS[family]);
+            packet.clamp_mss(u16::try_from(fits).unwrap_or(u16::MAX));
         }
         if packet.ip().total_len <= mtu {
             return Admitted::Whole(lengthen(packet, overhead));

@@ -1,0 +1,153 @@
+//! What will come out of several links, in the order in which it will: by time, and what comes out at the same time in the
+//! order in which as many events would have told of it.
+//!
+//! An event's place among those at its time is that of its cause, the event that made it the next of its source, not of when
+//! it was put down here. For a packet that entered an idle link the cause is who sent it, for one that found others in the
+//! link the arrival of the one before. So of two packets at the same time that one is first whose cause was earlier; if the
+//! causes were at the same time, whose cause had itself been the next for longer; and if that says nothing either, and both
+//! causes are arrivals that are still here, the one whose cause is first here. Where all this is equal, the one that was
+//! sent first is first.
+
+use crate::index::PipeId;
+use crate::queue::Since;
+use airtcp_core::Instant;
+use std::cmp::Ordering;
+use std::collections::VecDeque;
+
+/// See the module.
+#[derive(Debug)]
+pub struct Upcoming<T> {
+    all: VecDeque<Entry<T>>,
+}
+
+/// Something that comes out of a link.
+#[derive(Debug)]
+pub struct Entry<T> {
+    /// When.
+    pub at: Instant,
+    /// Since when it has been the next.
+    pub since: Since,
+    /// Out of which link.
+    pub from: PipeId,
+    /// What.
+    pub what: T,
+}
+
+impl<T> Upcoming<T> {
+    /// Nothing.
+    pub fn new() -> Self {
+        Upcoming { all: VecDeque::new() }
+    }
+
+    /// When the first comes out, and since when it has been the next.
+    #[inline]
+    pub fn first(&self) -> Option<(Instant, Since)> {
+        self.all.front().map(|first| (first.at, first.since))
+    }
+
+    /// Adds an entry; nearly always it comes behind all others, or near the end. Says whether it is the first now.
+    #[inline]
+    pub fn push(&mut self, entry: Entry<T>) -> bool {
+        if self.all.back().is_none_or(|last| last.at < entry.at) {
+            self.all.push_back(entry);
+            return self.all.len() == 1;
+        }
+        self.insert(entry)
+    }
+
+    #[inline(never)]
+    fn insert(&mut self, entry: Entry<T>) -> bool {
+        let mut place = self.all.len();
+        while place > 0 && self.is_before(&entry, place - 1) {
+            place -= 1;
+        }
+        self.all.insert(place, entry);
+        place == 0
+    }
+
+    /// Whether an entry that is not here yet comes before the one at `place`.
+    #[inline]
+    fn is_before(&self, new: &Entry<T>, place: usize) -> bool {
+        let there = &self.all[place];
+        match (new.at, new.since).cmp(&(there.at, there.since)) {
+            Ordering::Equal => self.has_first_cause(new, place),
+            order => order.is_lt(),
+        }
+    }
+
+    /// The same of two at the same time that have been the next for as long.
+    #[cold]
+    fn has_first_cause(&self, new: &Entry<T>, place: usize) -> bool {
+        if let Some(together) = self.place_of(new.from, new.at) {
+            return together < place; // What comes out of a link at once comes out in one event.
+        }
+        let [before, before_there] = [new, &self.all[place]].map(|entry| self.place_of(entry.from, entry.since.at));
+        before.zip(before_there).is_some_and(|(before, before_there)| before < before_there)
+    }
+
+    /// Where that is which comes out of a link at a time.
+    fn place_of(&self, from: PipeId, at: Instant) -> Option<usize> {
+        let first = self.all.partition_point(|entry| entry.at < at);
+        let at_once = self.all.range(first..).take_while(|entry| entry.at == at);
+        at_once.zip(first..).find(|(entry, _)| entry.from == from).map(|(_, place)| place)
+    }
+
+    /// Takes the first if it comes out by `now`.
+    #[inline]
+    pub fn pop(&mut self, now: Instant) -> Option<Entry<T>> {
+        if self.all.front()?.at > now {
+            return None;
+        }
+        self.all.pop_front()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FROM: [PipeId; 3] = [PipeId::at(0), PipeId::at(1), PipeId::at(2)];
+
+    fn entry(at: u64, since: u64, cause: u64, from: PipeId, name: char) -> Entry<char> {
+        let [at, since, cause] = [at, since, cause].map(Instant::from_nanos);
+        Entry { at, since: Since { at: since, cause }, from, what: name }
+    }
+
+    fn names(mut upcoming: Upcoming<char>) -> String {
+        std::iter::from_fn(|| upcoming.pop(Instant::from_nanos(99))).map(|entry| entry.what).collect()
+    }
+
+    #[test]
+    fn what_comes_first_is_the_earliest_and_of_several_at_a_time_the_next_for_longest() {
+        let (mut upcoming, [a, b, c]) = (Upcoming::new(), FROM);
+        let entries = [(5, 1, 1, a, 'd'), (9, 0, 0, a, 'g'), (5, 0, 0, b, 'b'), (5, 1, 1, c, 'e'), (5, 1, 0, b, 'c')];
+        let firsts = entries.map(|(at, since, cause, from, name)| upcoming.push(entry(at, since, cause, from, name)));
+        assert_eq!(firsts, [true, false, true, false, false]);
+        assert!(upcoming.push(entry(2, 2, 2, c, 'a')) && !upcoming.push(entry(7, 7, 7, c, 'f')));
+        let first = upcoming.first().map(|(at, since)| (at.as_nanos(), since.at.as_nanos()));
+        assert_eq!((first, upcoming.pop(Instant::from_nanos(1)).is_none()), (Some((2, 2)), true));
+        assert_eq!(names(upcoming), "abcdefg");
+    }
+
+    #[test]
+    fn what_was_sent_later_behind_the_first_comes_first() {
+        let (mut upcoming, [a, b, c]) = (Upcoming::new(), FROM);
+        // The links are equal, and in each a second packet comes out when the first has.
+        for (at, since, from, name) in [(5, 1, a, 'a'), (5, 1, b, 'b'), (5, 1, c, 'c')] {
+            upcoming.push(entry(at, since, 0, from, name));
+        }
+        for (from, name) in [(c, 'f'), (a, 'd'), (b, 'e')] {
+            upcoming.push(entry(9, 5, 1, from, name));
+        }
+        assert_eq!(names(upcoming), "abcdef");
+    }
+
+    #[test]
+    fn what_comes_out_of_a_link_at_once_stays_together() {
+        let (mut upcoming, [a, b, _]) = (Upcoming::new(), FROM);
+        for (from, name) in [(a, 'a'), (b, 'c'), (a, 'b'), (b, 'd')] {
+            upcoming.push(entry(5, 1, 1, from, name));
+        }
+        assert_eq!(names(upcoming), "abcd");
+    }
+}

@@ -1,0 +1,178 @@
+"""Opens every page of the built site in a headless Chromium, light and dark, as wide as a telephone and as a desk's screen.
+
+A fault is a complaint on the console, a request out, a page wider than the window, a picture that is not drawn, or text
+without contrast. The DevTools protocol goes over two pipes, messages of JSON with a zero byte behind each.
+"""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from urllib.parse import urlsplit
+
+NAMES = ["chromium", "chromium-browser", "google-chrome"]
+WIDTHS = [375, 1280]
+PATIENCE = 60
+
+# What a page looks like now: a list of sentences about what is wrong.
+LOOK = """(() => {
+  const faults = [], root = document.documentElement;
+  if (root.scrollWidth > innerWidth) {
+    const wide = [...document.querySelectorAll('article *')].find(e => e.getBoundingClientRect().right > innerWidth + 1
+      && !e.closest('pre, .table-wrapper, .highlight'));
+    faults.push(`${root.scrollWidth} px wide: ${wide ? wide.outerHTML.slice(0, 120) : ''}`);
+  }
+  for (const image of document.images)
+    if (image.loading !== 'lazy' && !(image.complete && image.naturalWidth)) faults.push('not drawn: ' + image.src);
+  const parse = text => { const n = (text.match(/[\\d.]+/g) || []).map(Number); return [n[0], n[1], n[2], n[3] ?? 1]; };
+  const over = (top, under) => [0, 1, 2].map(i => top[i] * top[3] + under[i] * (1 - top[3])).concat(1);
+  const behind = e => {
+    let colour = [0, 0, 0, 0];
+    for (; e && colour[3] < 1; e = e.parentElement) {
+      const own = parse(getComputedStyle(e).backgroundColor);
+      if (own[3]) colour = colour[3] ? over(colour, own) : own;
+    }
+    return colour[3] ? colour : [255, 255, 255, 1];
+  };
+  const light = c => { const [r, g, b] = c.map(v => (v /= 255) <= .04045 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4);
+    return .2126 * r + .7152 * g + .0722 * b; };
+  const told = new Set(), walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (walk.nextNode()) {
+    const e = walk.currentNode.parentElement, style = getComputedStyle(e), box = e.getBoundingClientRect();
+    if (!walk.currentNode.data.trim() || !box.width || box.width < 2 || style.visibility !== 'visible' || e.closest('script, style, noscript')) continue;
+    const back = behind(e), drawn = e.closest('svg') ? style.fill : style.color, front = over(parse(drawn), back);
+    const [low, high] = [light(front), light(back)].sort((a, b) => a - b), ratio = (high + .05) / (low + .05);
+    const size = parseFloat(style.fontSize), large = size >= 24 || size >= 18.66 && style.fontWeight >= 700;
+    if (ratio < (large ? 3 : 4.5)) told.add(`contrast ${ratio.toFixed(2)}: ${e.tagName}.${e.className} ${drawn} on rgb(${back.slice(0, 3)})`);
+  }
+  return faults.concat([...told].slice(0, 5));
+})()"""
+
+# How many pages the search found, after five seconds at most.
+HITS = """new Promise(done => {
+  const ask = left => {
+    const hits = document.querySelectorAll('#search-results li').length;
+    hits || !left ? done(hits) : setTimeout(ask, 100, left - 1);
+  };
+  ask(50);
+})"""
+
+
+class Browser:
+    def __init__(self, program):
+        self.profile = tempfile.TemporaryDirectory()
+        options = ["--headless", "--remote-debugging-pipe", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-extensions"]
+        options += ["--disable-background-networking", "--disable-component-update", "--disable-dev-shm-usage"]
+        # It reads commands from descriptor 3 and answers on 4.
+        pipes = ["sh", "-c", 'exec "$0" "$@" 3<&0 4>&1 </dev/null >/dev/null']
+        self.process = subprocess.Popen(
+            [*pipes, program, *options, f"--user-data-dir={self.profile.name}"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        )
+        self.rest, self.events, self.session, self.number = b"", [], None, 0
+        target = self.call("Target.createTarget", url="about:blank")["targetId"]
+        self.session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        for domain in ("Page", "Runtime", "Log", "Network"):
+            self.call(f"{domain}.enable")
+
+    def call(self, method, **parameters):
+        self.number += 1
+        message = {"id": self.number, "method": method, "params": parameters}
+        if self.session:
+            message["sessionId"] = self.session
+        self.process.stdin.write(json.dumps(message).encode() + b"\0")
+        self.process.stdin.flush()
+        while True:
+            answer = self.next()
+            if answer.get("id") == self.number:
+                if "error" in answer:
+                    raise SystemExit(f"{method}: {answer['error']}")
+                return answer["result"]
+
+    def next(self):
+        signal.alarm(PATIENCE)
+        while b"\0" not in self.rest:
+            more = os.read(self.process.stdout.fileno(), 1 << 20)
+            if not more:
+                raise SystemExit("the browser is gone")
+            self.rest += more
+        signal.alarm(0)
+        message, _, self.rest = self.rest.partition(b"\0")
+        message = json.loads(message)
+        if "method" in message:
+            self.events.append(message)
+        return message
+
+    def open(self, address):
+        self.events.clear()
+        self.call("Page.navigate", url=address)
+        while not any(event["method"] == "Page.loadEventFired" for event in self.events):
+            self.next()
+
+    def value(self, expression):
+        result = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
+        if "exceptionDetails" in result:
+            raise SystemExit(f"{result['exceptionDetails']}")
+        return result["result"].get("value")
+
+    def look(self, width, scheme):
+        self.call("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=False)
+        self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+        return [f"{width} px, {scheme}: {fault}" for fault in self.value(LOOK)]
+
+    def complaints(self):
+        for event in self.events:
+            told = event.get("params", {})
+            kind = {"Runtime.consoleAPICalled": told.get("type"), "Log.entryAdded": told.get("entry", {}).get("level")}
+            if event["method"] == "Runtime.exceptionThrown" or kind.get(event["method"]) in ("error", "warning", "assert"):
+                yield f"console: {json.dumps(told)[:300]}"
+            address = told.get("request", {}).get("url", "") if event["method"] == "Network.requestWillBeSent" else ""
+            if address and urlsplit(address).scheme not in ("file", "data"):
+                yield f"asks elsewhere for {address}"
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.kill()
+        self.process.wait()
+        self.process.stdout.close()
+        self.profile.cleanup()
+
+
+def find():
+    """The browser to use, as the tests of reports find it."""
+    return os.environ.get("AIRTCP_BROWSER") or next(filter(None, map(shutil.which, NAMES)), None)
+
+
+def faults_of(browser, page):
+    """What is wrong with a page. A report is looked at by a test of its own."""
+    browser.open(page.as_uri())
+    looks = [(width, scheme) for width in WIDTHS for scheme in ("light", "dark") if page.name != "report.html"]
+    return [fault for look in looks for fault in browser.look(*look)] + list(browser.complaints())
+
+
+def main(site):
+    program = find()
+    if not program:
+        print("site: skipped: no Chromium; scripts/setup test installs one")
+        sys.exit(77)
+    browser = Browser(program)
+    paths = [path for path in sorted(site.rglob("*.html")) if path.relative_to(site).parts[0] != "api"]
+    faults = [f"{path.relative_to(site)}: {fault}" for path in paths for fault in faults_of(browser, path)]
+    browser.open(f"{(site / 'search.html').as_uri()}?q=gateway")
+    if not browser.value(HITS):
+        faults.append("search.html: finds nothing about gateways")
+    faults += [f"search.html: {fault}" for fault in browser.complaints()]
+    browser.close()
+    print("\n".join(faults), end="\n" if faults else "")
+    print(f"site: {len(paths)} pages in {Path(program).name}, {len(faults)} faults")
+    sys.exit(bool(faults))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]).resolve())
