@@ -8,7 +8,7 @@ use super::pace::Pace;
 use airtcp_core::Instant;
 
 /// Questions of one length before it counts as too long. RFC 8899 has 3 (`MAX_PROBES`), for paths that lose little; where a
-/// third of all questions or answers is lost, 3 would be wrong each half a minute, 6 each two hours.
+/// third of all questions or answers is lost, 3 would be wrong each five minutes, 6 each two hours.
 const QUESTIONS: usize = 6;
 /// IPv6 carries this length over any path (RFC 8200 section 5), and nearly all paths of IPv4 do.
 const USUAL_LEAST: u32 = 1280;
@@ -297,7 +297,8 @@ mod tests {
     #[test]
     fn a_lossy_path_is_no_short_one() {
         let mut path = Path::new(1500, 1500);
-        path.answered_one_of = 3;
+        // The last of as many as are asked.
+        path.answered_one_of = 6;
         path.run(SECOND * 600);
         assert_eq!((path.search.believed(), path.search.found()), (Some(1500), 0));
     }
