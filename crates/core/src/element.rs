@@ -190,6 +190,10 @@ pub trait Io {
     fn send_control_late(&mut self, peer: Peer, message: &[u8]) {
         self.send_control(peer, message);
     }
+    /// Sends a message that is in two parts.
+    fn send_control_parts(&mut self, peer: Peer, parts: [&[u8]; 2]) {
+        self.send_control(peer, &parts.concat());
+    }
     /// Shows a packet that the element ended to whoever watches the world's packets.
     fn show_discarded(&mut self, _packet: &Packet, _reason: DropReason) {}
 }
@@ -269,6 +273,11 @@ impl<'a> Context<'a> {
     pub fn send_control_late(&mut self, peer: Peer, message: &[u8]) -> u32 {
         self.io.send_control_late(peer, message);
         message.len() as u32 + self.io.control_overhead()
+    }
+    /// Sends a message that is in two parts, as [`Context::send_control`] does.
+    pub fn send_control_parts(&mut self, peer: Peer, parts: [&[u8]; 2]) -> u32 {
+        self.io.send_control_parts(peer, parts);
+        (parts[0].len() + parts[1].len()) as u32 + self.io.control_overhead()
     }
     /// IP bytes that a message takes besides its own.
     pub fn control_overhead(&self) -> u32 {

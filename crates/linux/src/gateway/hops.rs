@@ -2,6 +2,7 @@
 //! the thread, which gives each a batch in turn, and the control socket. What one peer does, or does not, is no other's affair.
 
 use super::control::{ControlChannel, ControlSocket};
+use super::letters::Mail;
 use super::runtime::Runtime;
 use super::share::Share;
 use crate::device::DeviceGone;
@@ -19,6 +20,8 @@ pub struct Hops {
     hops: Vec<Runtime>,
     /// Those that may have more packets than were taken.
     more: Vec<bool>,
+    /// Messages that came for each.
+    mail: Vec<Mail>,
     control: Option<ControlSocket>,
     /// Of the link's rate, where the hops share it.
     share: Option<Share>,
@@ -34,7 +37,8 @@ pub struct Slots {
 impl Hops {
     /// The channels of all that have one belong to `control`.
     pub fn new(hops: Vec<Runtime>, control: Option<ControlSocket>) -> Hops {
-        Hops { more: vec![false; hops.len()], hops, control, share: None }
+        let mail = hops.iter().map(|_| Mail::default()).collect();
+        Hops { more: vec![false; hops.len()], mail, hops, control, share: None }
     }
 
     /// The hops share a link of this rate, fairly. What waits for its turn takes so much memory of each at most.
@@ -67,13 +71,13 @@ impl Hops {
     /// A device is gone.
     pub fn handle_control(&mut self) -> Result<(), DeviceGone> {
         let Some(control) = &mut self.control else { return Ok(()) };
-        let mut messages = vec![Vec::new(); self.hops.len()];
+        self.mail.iter_mut().for_each(Mail::clear);
         let mut channels: Vec<&mut ControlChannel> = self.hops.iter_mut().filter_map(Runtime::control_mut).collect();
         let mut budget = DATAGRAMS;
         while let Some((index, message)) = control.receive(clock::now(), &mut channels, &mut budget) {
-            messages[index].push(message.to_vec());
+            self.mail[index].push(message);
         }
-        self.hops.iter_mut().zip(&messages).try_for_each(|(hop, messages)| hop.handle_messages(messages))
+        self.hops.iter_mut().zip(&self.mail).try_for_each(|(hop, mail)| hop.handle_messages(mail.messages()))
     }
 
     /// Does what is to be done after a wait: messages, a batch of packets of each hop that has any, and what is due.

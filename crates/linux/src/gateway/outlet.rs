@@ -3,18 +3,22 @@
 use airtcp_core::{Packet, Port, Token};
 use std::collections::VecDeque;
 
-/// What a call sent, in the order of sending: a POLL must not overtake the packets that it asks about.
-pub(super) enum Outgoing {
+/// What a call sent, in the order of sending: a POLL must not overtake the packets that it asks about. `M` is a message, or
+/// the place of one.
+pub(super) enum Outgoing<M> {
     Packet(Port, Packet, Option<Token>),
-    Control(Vec<u8>),
+    Control(M),
     /// A message that may leave some packets and messages later.
-    LateControl(Vec<u8>),
+    LateControl(M),
 }
+
+/// What waits keeps its own copy of a message.
+pub(super) type Waiting = Outgoing<Vec<u8>>;
 
 /// A queue of what is to leave through the link.
 #[derive(Default)]
 pub(super) struct Outlet {
-    waiting: VecDeque<(Outgoing, u32)>,
+    waiting: VecDeque<(Waiting, u32)>,
     bytes: u64,
     limit: u64,
 }
@@ -29,7 +33,7 @@ impl Outlet {
     ///
     /// # Errors
     /// There is no room for it.
-    pub fn push(&mut self, item: Outgoing, bytes: u32) -> Result<(), Outgoing> {
+    pub fn push(&mut self, item: Waiting, bytes: u32) -> Result<(), Waiting> {
         if self.bytes + u64::from(bytes) > self.limit {
             return Err(item);
         }
@@ -39,7 +43,7 @@ impl Outlet {
     }
 
     /// The first.
-    pub fn pop(&mut self) -> Option<Outgoing> {
+    pub fn pop(&mut self) -> Option<Waiting> {
         let (item, bytes) = self.waiting.pop_front()?;
         self.bytes -= u64::from(bytes);
         Some(item)

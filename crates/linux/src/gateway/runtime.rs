@@ -2,6 +2,7 @@
 
 use super::control::{ControlChannel, ControlCounters, PeerState};
 use super::divert;
+use super::letters::Letters;
 use super::outlet::Outlet;
 use super::scheme::Scheme;
 use super::world::World;
@@ -63,6 +64,8 @@ impl Runtime {
             devices: [arrived, out],
             control,
             outgoing: Vec::with_capacity(BATCH),
+            letters: Letters::default(),
+            late_letters: Letters::default(),
             outlet: None,
             statuses: VecDeque::new(),
             passed_unread: [0; 2],
@@ -176,8 +179,8 @@ impl Runtime {
     ///
     /// # Errors
     /// A device is gone.
-    pub fn handle_messages(&mut self, messages: &[Vec<u8>]) -> Result<(), DeviceGone> {
-        if messages.is_empty() {
+    pub fn handle_messages<'a>(&mut self, messages: impl ExactSizeIterator<Item = &'a [u8]>) -> Result<(), DeviceGone> {
+        if messages.len() == 0 {
             return Ok(());
         }
         for _ in 0..DEVICE_QUEUE_PACKETS / BATCH {

@@ -4,7 +4,8 @@
 //! together goes to the kernel at once, as a system call costs more than what most elements do with a packet.
 
 use super::control::ControlChannel;
-use super::outlet::{Outgoing, Outlet};
+use super::letters::{Letter, Letters};
+use super::outlet::{Outgoing, Outlet, Waiting};
 use crate::device::{Datagram, TunDevice};
 use airtcp_core::initial_sequence::InitialSequences;
 use airtcp_core::{
@@ -21,7 +22,10 @@ pub(super) struct World {
     /// on the link, [`Port::LINK`] that of what leaves through it.
     pub devices: [TunDevice; 2],
     pub control: Option<ControlChannel>,
-    pub outgoing: Vec<Outgoing>,
+    pub outgoing: Vec<Outgoing<Letter>>,
+    /// What its messages say; the late ones apart, as they leave apart.
+    pub letters: Letters,
+    pub late_letters: Letters,
     /// What waits for its turn on a link that peers share.
     pub outlet: Option<Outlet>,
     pub statuses: VecDeque<TxStatus>,
@@ -69,14 +73,20 @@ impl Io for World {
     }
 
     fn send_control(&mut self, peer: Peer, message: &[u8]) {
-        if peer == Peer::OTHER_END {
-            self.outgoing.push(Outgoing::Control(message.to_vec()));
-        }
+        self.send_control_parts(peer, [message, &[]]);
     }
 
     fn send_control_late(&mut self, peer: Peer, message: &[u8]) {
         if peer == Peer::OTHER_END {
-            self.outgoing.push(Outgoing::LateControl(message.to_vec()));
+            let letter = self.late_letters.write(self.margins(), [message, &[]]);
+            self.outgoing.push(Outgoing::LateControl(letter));
+        }
+    }
+
+    fn send_control_parts(&mut self, peer: Peer, parts: [&[u8]; 2]) {
+        if peer == Peer::OTHER_END {
+            let letter = self.letters.write(self.margins(), parts);
+            self.outgoing.push(Outgoing::Control(letter));
         }
     }
 }
@@ -98,9 +108,23 @@ impl World {
         }
         // Keeps its capacity.
         self.outgoing = outgoing;
+        self.letters.clear();
+        self.late_letters.clear();
     }
 
-    fn let_wait(&mut self, now: Instant, ledger: &mut Ledger, item: Outgoing, outlet: &mut Outlet) {
+    fn margins(&self) -> [usize; 2] {
+        self.control.as_ref().map_or([0; 2], ControlChannel::margins)
+    }
+
+    fn let_wait(&mut self, now: Instant, ledger: &mut Ledger, item: Outgoing<Letter>, outlet: &mut Outlet) {
+        let margins = self.margins();
+        let item = match item {
+            Outgoing::Packet(port, packet, token) => Outgoing::Packet(port, packet, token),
+            Outgoing::Control(letter) => Outgoing::Control(self.letters.message(&letter, margins).to_vec()),
+            Outgoing::LateControl(letter) => {
+                Outgoing::LateControl(self.late_letters.message(&letter, margins).to_vec())
+            }
+        };
         let bytes = match &item {
             Outgoing::Packet(_, packet, _) => packet.wire_len(),
             Outgoing::Control(message) | Outgoing::LateControl(message) => {
@@ -123,11 +147,22 @@ impl World {
     /// Writes the first of what waits for its turn, so many.
     pub fn release(&mut self, now: Instant, ledger: &mut Ledger, count: usize) {
         let Some(mut outlet) = self.outlet.take() else { return };
-        self.write_all(now, ledger, std::iter::from_fn(|| outlet.pop()).take(count));
+        let items: Vec<_> = std::iter::from_fn(|| outlet.pop()).take(count).map(|item| self.take_up(item)).collect();
+        self.write_all(now, ledger, items);
         self.outlet = Some(outlet);
     }
 
-    fn write_all(&mut self, now: Instant, ledger: &mut Ledger, items: impl IntoIterator<Item = Outgoing>) {
+    /// The turn of something that waited has come.
+    fn take_up(&mut self, item: Waiting) -> Outgoing<Letter> {
+        let margins = self.margins();
+        match item {
+            Outgoing::Packet(port, packet, token) => Outgoing::Packet(port, packet, token),
+            Outgoing::Control(message) => Outgoing::Control(self.letters.write(margins, [&message, &[]])),
+            Outgoing::LateControl(message) => Outgoing::LateControl(self.late_letters.write(margins, [&message, &[]])),
+        }
+    }
+
+    fn write_all(&mut self, now: Instant, ledger: &mut Ledger, items: impl IntoIterator<Item = Outgoing<Letter>>) {
         let (mut staged_for, mut tokens) = (Port::INNER, VecDeque::new());
         // Messages behind what is staged, and those that wait for more.
         let (mut prompt, mut late) = (Vec::new(), Vec::new());
@@ -136,7 +171,7 @@ impl World {
                 Outgoing::Packet(port, packet, token) => {
                     if port != staged_for || !prompt.is_empty() {
                         self.write(now, ledger, staged_for, &mut tokens);
-                        self.send_messages(&mut prompt);
+                        self.send_letters(&mut prompt, false);
                         staged_for = port;
                     }
                     let checksum_is_known_good = packet.checksum_is_known_good();
@@ -148,27 +183,28 @@ impl World {
                     }
                     tokens.push_back(token);
                 }
-                Outgoing::Control(message) => prompt.push(message),
-                Outgoing::LateControl(message) => {
-                    late.push(message);
+                Outgoing::Control(letter) => prompt.push(letter),
+                Outgoing::LateControl(letter) => {
+                    late.push(letter);
                     if late.len() > LATE_MESSAGES {
                         self.write(now, ledger, staged_for, &mut tokens);
-                        self.send_messages(&mut prompt);
-                        self.send_messages(&mut late);
+                        self.send_letters(&mut prompt, false);
+                        self.send_letters(&mut late, true);
                     }
                 }
             }
         }
         self.write(now, ledger, staged_for, &mut tokens);
-        self.send_messages(&mut prompt);
-        self.send_messages(&mut late);
+        self.send_letters(&mut prompt, false);
+        self.send_letters(&mut late, true);
     }
 
-    fn send_messages(&mut self, messages: &mut Vec<Vec<u8>>) {
+    fn send_letters(&mut self, places: &mut Vec<Letter>, are_late: bool) {
+        let letters = if are_late { &mut self.late_letters } else { &mut self.letters };
         if let Some(control) = &mut self.control {
-            control.send(messages);
+            control.send(letters.bytes_mut(), places);
         }
-        messages.clear();
+        places.clear();
     }
 
     /// Writes what is staged for a device, and notes what became of it.

@@ -83,8 +83,7 @@ impl Impostor {
 
     /// The scheme's message as a datagram.
     pub fn sealed(&mut self, message: &[u8]) -> Vec<u8> {
-        let mut datagram = Vec::new();
-        assert!(self.session.seal(message, &mut datagram), "B has answered");
+        let datagram = self.session.sealed(message).expect("B has answered");
         datagram
     }
 

@@ -7,19 +7,19 @@ use super::train::Train;
 use crate::sys::hop_limit_socket::HopLimitSocket;
 use crate::sys::interface;
 use crate::sys::route::{self, Route};
-use airtcp_core::control::{HEADER_LEN, MAC_LEN};
 use airtcp_core::{Duration, Instant};
 use std::cell::{Cell, RefCell};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
+use std::ops::Range;
 use std::rc::Rc;
 
 /// Between two looks at the way to the peer: the own address and the MTU may change while the gateway runs.
 const LOOK_AGAIN: Duration = Duration::from_millis(200);
 /// What may wait in the socket, each way, in bytes: data of trunks come in bursts.
 const SOCKET_BUFFER: usize = 4 << 20;
-/// Longest message that a datagram takes; the kernel cuts what is longer than the path's MTU.
-const LONGEST: usize = 65_507 - HEADER_LEN - MAC_LEN;
+/// Longest datagram of UDP over IPv4; the kernel cuts what is longer than the path's MTU.
+const LONGEST: usize = 65_507;
 
 /// What an operator is told of a path that is shorter than the kernel believes.
 const BLACK_HOLE: &str = "the path to the peer drops long packets and does not say so, and shorter ones are sent: let ICMP \
@@ -115,12 +115,14 @@ impl SharedSocket {
         }
     }
 
-    /// Sends the datagrams of a train; returns how many of them.
-    fn send_train(&self, train: &Train, from: Option<IpAddr>, to: SocketAddr) -> usize {
-        let one_by_one = || train.datagrams().filter(|datagram| self.send(datagram, from, to).is_ok()).count();
+    /// Sends the datagrams of a train, which stand in `bytes`; returns how many of them.
+    fn send_train(&self, train: &Train, bytes: &[u8], from: Option<IpAddr>, to: SocketAddr) -> usize {
+        let bytes = &bytes[train.place()];
+        let datagrams = || bytes.chunks(train.segment().max(1));
+        let one_by_one = || datagrams().filter(|datagram| self.send(datagram, from, to).is_ok()).count();
         let segment = u16::try_from(train.segment()).ok().filter(|_| train.count() > 1 && self.takes_trains.get());
         let Some(segment) = segment else { return one_by_one() };
-        let error = match self.socket.send_segments(train.bytes(), segment, from, to) {
+        let error = match self.socket.send_segments(bytes, segment, from, to) {
             Ok(()) => return train.count(),
             Err(error) => error,
         };
@@ -155,15 +157,14 @@ pub struct ControlChannel {
     look: Instant,
     counters: ControlCounters,
     out: Vec<u8>,
-    train: Train,
 }
 
 impl ControlChannel {
     pub(super) fn new(socket: Rc<SharedSocket>, session: Session) -> ControlChannel {
         let (counters, out) = (ControlCounters::default(), Vec::with_capacity(2048));
-        let (look, train, is_path_asked) = (Instant::ZERO, Train::default(), Cell::new(false));
+        let (look, is_path_asked) = (Instant::ZERO, Cell::new(false));
         let (local, spoken_to, path_mtu) = (None, None, None);
-        ControlChannel { socket, session, local, spoken_to, path_mtu, is_path_asked, look, counters, out, train }
+        ControlChannel { socket, session, local, spoken_to, path_mtu, is_path_asked, look, counters, out }
     }
 
     /// Learns the address that this end sends from, which is in the keys, and what the path carries.
@@ -230,20 +231,28 @@ impl ControlChannel {
         self.session.lengths().is_black_hole().then_some(BLACK_HOLE)
     }
 
-    /// Sends messages in their order; lost ones are the scheme's affair.
-    pub fn send(&mut self, messages: &[Vec<u8>]) {
-        let mut left = messages.len() as u64;
+    /// Bytes to leave free before a message and behind it.
+    pub fn margins(&self) -> [usize; 2] {
+        self.session.margins()
+    }
+
+    /// Sends the messages that stand at `places` of `bytes`, with their [`ControlChannel::margins`], in their order; lost ones
+    /// are the scheme's affair.
+    pub fn send(&mut self, bytes: &mut [u8], places: &[Range<usize>]) {
+        let (mut left, mut train) = (places.len() as u64, Train::default());
         if let Some(peer) = self.session.peer() {
-            for message in messages {
-                if message.len() > LONGEST || !self.session.seal(message, &mut self.out) {
+            for place in places {
+                if place.len() > LONGEST || !self.session.seal(&mut bytes[place.clone()]) {
                     continue;
                 }
-                if !self.train.takes(&self.out) {
-                    left -= self.depart(peer);
+                if train.push(place).is_err() {
+                    left -= self.depart(&train, bytes, peer);
+                    train = Train::default();
+                    // Any datagram can be the first.
+                    let _ = train.push(place);
                 }
-                self.train.push(&self.out);
             }
-            left -= self.depart(peer);
+            left -= self.depart(&train, bytes, peer);
         }
         self.counters.send_errors += left;
     }
@@ -253,10 +262,9 @@ impl ControlChannel {
         self.counters.send_errors += 1;
     }
 
-    /// Sends what is in the train; returns how many datagrams left.
-    fn depart(&mut self, peer: SocketAddr) -> u64 {
-        let sent = self.socket.send_train(&self.train, self.spoken_to, peer) as u64;
-        self.train.clear();
+    /// Sends a train; returns how many datagrams left.
+    fn depart(&mut self, train: &Train, bytes: &[u8], peer: SocketAddr) -> u64 {
+        let sent = self.socket.send_train(train, bytes, self.spoken_to, peer) as u64;
         self.counters.sent += sent;
         sent
     }

@@ -13,15 +13,26 @@ pub fn scheme_id(slug: &str) -> u32 {
     u32::from_be_bytes([digest[0], digest[1], digest[2], digest[3]])
 }
 
-/// Writes the datagram to `out`; whether the header announces a MAC follows from the key.
-pub fn seal(header: &Header, message: &[u8], key: Option<&Key>, out: &mut Vec<u8>) {
-    out.clear();
-    out.extend(Header { has_mac: key.is_some(), ..*header }.encode());
-    out.extend_from_slice(message);
-    if let Some(key) = key {
-        let mac = key.mac(out);
-        out.extend_from_slice(&mac);
+/// Bytes around a message: before it, and behind it with a key or without.
+pub const fn margins(is_secured: bool) -> [usize; 2] {
+    [HEADER_LEN, if is_secured { MAC_LEN } else { 0 }]
+}
+
+/// Writes what is around a message to the [`margins`] of `datagram`; whether the header announces a MAC follows from the key.
+pub fn seal(header: &Header, key: Option<&Key>, datagram: &mut [u8]) {
+    datagram[..HEADER_LEN].copy_from_slice(&Header { has_mac: key.is_some(), ..*header }.encode());
+    if let Some((key, (covered, mac))) = key.zip(datagram.split_last_chunk_mut::<MAC_LEN>()) {
+        *mac = key.mac(covered);
     }
+}
+
+/// Writes a message to `out`, with margins around it to be sealed.
+pub fn wrap(message: &[u8], is_secured: bool, out: &mut Vec<u8>) {
+    let [before, behind] = margins(is_secured);
+    out.clear();
+    out.resize(before, 0);
+    out.extend_from_slice(message);
+    out.resize(out.len() + behind, 0);
 }
 
 /// Takes a datagram apart: header, message, and the secret that it was made with. With keys, only one that an owner of
@@ -57,6 +68,11 @@ mod tests {
     const HEADER: Header =
         Header { has_mac: false, is_handshake: false, scheme: 7, epoch: 1 << 40, sequence: u64::MAX };
 
+    fn sealed(header: &Header, message: &[u8], key: Option<&Key>, out: &mut Vec<u8>) {
+        wrap(message, key.is_some(), out);
+        seal(header, key, out);
+    }
+
     fn ends() -> [SocketAddr; 2] {
         ["10.0.0.1:1", "10.0.0.2:1"].map(|end| end.parse().unwrap())
     }
@@ -73,7 +89,7 @@ mod tests {
         let mut datagram = Vec::new();
         for secrets in [&[][..], &[&b"sixteen bytes ok"[..]], &[b"another secret, ", b"sixteen bytes ok"]] {
             let sender = keyring(&secrets[secrets.len().saturating_sub(1)..], 0);
-            seal(&HEADER, b"hello", sender.send(0), &mut datagram);
+            sealed(&HEADER, b"hello", sender.send(0), &mut datagram);
             let header = Header { has_mac: !secrets.is_empty(), ..HEADER };
             let number = secrets.len().saturating_sub(1);
             assert_eq!(open(&datagram, &keyring(secrets, 1)), Ok((header, &b"hello"[..], number)));
@@ -83,7 +99,7 @@ mod tests {
     #[test]
     fn every_truncation_of_the_header_is_malformed() {
         let mut datagram = Vec::new();
-        seal(&HEADER, b"", None, &mut datagram);
+        sealed(&HEADER, b"", None, &mut datagram);
         for length in 0..datagram.len() {
             assert_eq!(open(&datagram[..length], &keyring(&[], 1)), Err(Ignored::Malformed));
         }
@@ -93,7 +109,7 @@ mod tests {
     fn a_mac_that_would_overlap_the_header_is_malformed() {
         let secrets: [&[u8]; 1] = [b"sixteen bytes ok"];
         let mut datagram = Vec::new();
-        seal(&HEADER, b"", keyring(&secrets, 0).send(0), &mut datagram);
+        sealed(&HEADER, b"", keyring(&secrets, 0).send(0), &mut datagram);
         let short = &datagram[..datagram.len() - 1];
         assert_eq!(open(short, &keyring(&secrets, 1)), Err(Ignored::Malformed));
     }
@@ -103,7 +119,7 @@ mod tests {
         let mut datagram = Vec::new();
         for secrets in [&[][..], &[&b"sixteen bytes ok"[..]]] {
             let keys = keyring(secrets, 0);
-            seal(&HEADER, &[0; MESSAGE_MAX], keys.send(0), &mut datagram);
+            sealed(&HEADER, &[0; MESSAGE_MAX], keys.send(0), &mut datagram);
             let bytes = 40 + UDP_HEADER_LEN + datagram.len();
             assert_eq!(bytes, MESSAGE_MAX + overhead(true, keys.is_secured()) as usize);
         }

@@ -237,16 +237,34 @@ impl Session {
         (high ^ low).max(1)
     }
 
-    /// Writes the scheme's message as a datagram to `out`. False as long as no peer has answered: nobody could read it.
-    pub fn seal(&mut self, message: &[u8], out: &mut Vec<u8>) -> bool {
+    /// Bytes to leave free before a scheme's message and behind it.
+    pub fn margins(&self) -> [usize; 2] {
+        envelope::margins(self.is_secured())
+    }
+
+    /// Makes a datagram of a scheme's message that has its [`Session::margins`] around it. False as long as no peer has answered:
+    /// nobody could read it.
+    pub fn seal(&mut self, datagram: &mut [u8]) -> bool {
         let Some(key) = self.life.as_ref().map(|life| life.key) else { return false };
-        self.put(message, false, key, out);
+        if !self.keys.is_ready() {
+            return false;
+        }
+        let header = self.next_header(false);
+        envelope::seal(&header, self.keys.send(key), datagram);
         true
     }
 
-    fn put(&mut self, message: &[u8], is_handshake: bool, key: KeyNumber, out: &mut Vec<u8>) {
-        let header = self.next_header(is_handshake);
-        envelope::seal(&header, message, self.keys.send(key), out);
+    /// A message as a datagram of its own, if [`Session::seal`] makes one.
+    pub fn sealed(&mut self, message: &[u8]) -> Option<Vec<u8>> {
+        let mut out = Vec::new();
+        envelope::wrap(message, self.is_secured(), &mut out);
+        self.seal(&mut out).then_some(out)
+    }
+
+    fn put_handshake(&mut self, message: &[u8], key: KeyNumber, out: &mut Vec<u8>) {
+        let (header, key) = (self.next_header(true), self.keys.send(key));
+        envelope::wrap(message, key.is_some(), out);
+        envelope::seal(&header, key, out);
     }
 
     fn next_header(&mut self, is_handshake: bool) -> Header {
@@ -399,7 +417,7 @@ impl Session {
         };
         let challenge = if is_due { self.challenge(now) } else { 0 };
         let message = Handshake { challenge, answer, from: self.introduction.clone() }.encode();
-        self.put(&message, true, key, out);
+        self.put_handshake(&message, key, out);
         Some(peer)
     }
 

@@ -1,38 +1,44 @@
 //! Datagrams that the kernel is given at once (UDP GSO): it cuts them apart behind routing and filters, or the device does.
 
+use std::ops::Range;
+
 /// Most datagrams that the kernel cuts (`UDP_MAX_SEGMENTS` before Linux 6.9).
 const DATAGRAMS: usize = 64;
 /// Most bytes.
 const BYTES: usize = 65_507;
 
-/// Datagrams of one length in a row; the last may be shorter.
-#[derive(Debug, Default)]
+/// Datagrams of one length that stand one behind the other; the last may be shorter.
+#[derive(Clone, Debug, Default)]
 pub(super) struct Train {
-    bytes: Vec<u8>,
+    place: Range<usize>,
     /// Bytes of each but the last.
     segment: usize,
     count: usize,
 }
 
 impl Train {
-    /// True if the datagram can follow those that are here.
-    pub fn takes(&self, datagram: &[u8]) -> bool {
-        let has_short_end = self.bytes.len() < self.count * self.segment;
-        self.count == 0
-            || !has_short_end
-                && self.count < DATAGRAMS
-                && !datagram.is_empty()
-                && datagram.len() <= self.segment
-                && self.bytes.len() + datagram.len() <= BYTES
-    }
-
-    /// Puts a datagram behind those that are here; it must be one that [`Train::takes`].
-    pub fn push(&mut self, datagram: &[u8]) {
+    /// Takes the datagram that stands at `place`, if it can follow those that are here.
+    ///
+    /// # Errors
+    /// It cannot: the others go first.
+    pub fn push(&mut self, place: &Range<usize>) -> Result<(), Full> {
         if self.count == 0 {
-            self.segment = datagram.len();
+            *self = Train { place: place.clone(), segment: place.len(), count: 1 };
+            return Ok(());
         }
-        self.bytes.extend_from_slice(datagram);
+        let has_short_end = self.place.len() < self.count * self.segment;
+        let follows = place.start == self.place.end
+            && !has_short_end
+            && self.count < DATAGRAMS
+            && !place.is_empty()
+            && place.len() <= self.segment
+            && self.place.len() + place.len() <= BYTES;
+        if !follows {
+            return Err(Full);
+        }
+        self.place.end = place.end;
         self.count += 1;
+        Ok(())
     }
 
     /// How many are here.
@@ -40,50 +46,53 @@ impl Train {
         self.count
     }
 
-    /// All that is here.
-    pub fn bytes(&self) -> &[u8] {
-        &self.bytes
+    /// Where they stand.
+    pub fn place(&self) -> Range<usize> {
+        self.place.clone()
     }
 
     /// The length of a datagram, but of the last.
     pub fn segment(&self) -> usize {
         self.segment
     }
-
-    /// One by one.
-    pub fn datagrams(&self) -> impl Iterator<Item = &[u8]> {
-        // A datagram without bytes is alone.
-        let alone = (self.segment == 0 && self.count == 1).then_some(&self.bytes[..]);
-        alone.into_iter().chain(self.bytes.chunks(self.segment.max(1)))
-    }
-
-    /// Nothing is here any more.
-    pub fn clear(&mut self) {
-        self.bytes.clear();
-        self.count = 0;
-    }
 }
+
+/// See [`Train::push`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Full;
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Lengths of the trains that datagrams of these lengths leave in.
+    /// Lengths of the trains that datagrams of these lengths leave in, which follow one another.
     fn trains(lengths: &[usize]) -> Vec<Vec<usize>> {
         let (mut train, mut made) = (Train::default(), Vec::new());
         let mut leave = |train: &mut Train| {
-            made.push(train.datagrams().map(<[u8]>::len).collect::<Vec<_>>());
-            train.clear();
+            let Range { start, end } = train.place();
+            let cuts = (start..end).step_by(train.segment().max(1));
+            let cut: Vec<_> = cuts.map(|at| train.segment().min(end - at)).collect();
+            made.push(if train.place().is_empty() { vec![0; train.count()] } else { cut });
+            assert_eq!(made.last().map(Vec::len), Some(train.count()));
+            *train = Train::default();
         };
-        for (index, length) in lengths.iter().enumerate() {
-            let datagram = vec![index as u8; *length];
-            if !train.takes(&datagram) {
+        let mut start = 0;
+        for length in lengths {
+            let place = start..start + length;
+            if train.push(&place).is_err() {
                 leave(&mut train);
+                assert_eq!(train.push(&place), Ok(()));
             }
-            train.push(&datagram);
+            start += length;
         }
         leave(&mut train);
         made
+    }
+
+    #[test]
+    fn a_train_has_no_gap() {
+        let mut train = Train::default();
+        assert_eq!([0..5, 6..11].map(|place| train.push(&place)), [Ok(()), Err(Full)]);
     }
 
     #[test]

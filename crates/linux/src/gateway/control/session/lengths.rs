@@ -17,7 +17,7 @@ impl Session {
         // What follows a handshake is left alone.
         let wanted = length.saturating_sub(self.overhead()) as usize;
         message.resize(message.len().max(wanted), 0);
-        self.put(&message, true, key, out);
+        self.put_handshake(&message, key, out);
         true
     }
 

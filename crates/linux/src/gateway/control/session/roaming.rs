@@ -145,7 +145,8 @@ impl Session {
         let Visitor { address, keys, key, answer, challenge } = visitor;
         let header = self.next_header(true);
         let message = Handshake { challenge: *challenge, answer: *answer, from: self.introduction.clone() }.encode();
-        envelope::seal(&header, &message, keys.send(*key), out);
+        envelope::wrap(&message, keys.is_secured(), out);
+        envelope::seal(&header, keys.send(*key), out);
         *address
     }
 }

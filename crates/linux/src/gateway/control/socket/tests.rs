@@ -104,9 +104,8 @@ impl Spoke {
     }
 
     fn say(&mut self, message: &[u8]) {
-        let mut out = Vec::new();
-        assert!(self.session.seal(message, &mut out), "the hub has answered");
-        self.send(&out);
+        let datagram = self.session.sealed(message).expect("the hub has answered");
+        self.send(&datagram);
     }
 }
 

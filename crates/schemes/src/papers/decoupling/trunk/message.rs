@@ -86,11 +86,7 @@ pub(super) fn send(cx: &mut Context<'_>, way: Way, segment: &Packet) {
 
 /// Sends a packet that the trunk carries to the other end; here it ends.
 pub(super) fn send_data(cx: &mut Context<'_>, packet: Packet) {
-    let wire = packet.to_wire();
-    let mut bytes = Vec::with_capacity(1 + wire.len());
-    bytes.push(kind::DATA);
-    bytes.extend_from_slice(&wire);
-    cx.send_control(PeerId::OTHER_END, &bytes);
+    cx.send_control_parts(PeerId::OTHER_END, [&[kind::DATA], &packet.to_wire()]);
     cx.consume(packet);
 }
 

@@ -80,9 +80,8 @@ impl Network {
     }
 
     fn say(&mut self, spoke: usize, message: &[u8]) {
-        let mut bytes = Vec::new();
         let (from, session) = &mut self.spokes[spoke];
-        if session.seal(message, &mut bytes) {
+        if let Some(bytes) = session.sealed(message) {
             let letter = Letter { from: *from, to: at(HUB), bytes };
             self.send(letter);
         }
