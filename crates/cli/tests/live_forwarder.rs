@@ -4,6 +4,7 @@ mod forwarder_support;
 
 use airtcp_core::Rng;
 use airtcp_linux::sys::clock;
+use airtcp_linux::testbed::Family;
 use airtcp_test_support::is_long;
 use forwarder_support::{
     FORBIDDEN, Fate, NAMED, Pair, REFUSED, Server, client, elapsed, has_leftovers, serve_one, turn, wait_for,
@@ -83,6 +84,23 @@ fn live_applications_see_each_others_ends_and_resets_and_nobody_who_is_not_allow
 
     wait_for("all to be over", || [0, 1].iter().all(|end| pair.count(*end, "connections") == 0));
     wait_for("descriptors to be given back", || [0, 1].map(|end| pair.resources(end).1) == before);
+}
+
+#[test]
+fn live_forwarders_reach_each_other_and_the_server_by_ipv6() {
+    let Some(_turn) = turn() else { return };
+    let pair =
+        Pair::over(Family::V6, &[("rate", "50Mbit"), ("delay", "5ms"), ("loss", "1%")], "", |_, _| Default::default());
+    let server = pair.serve();
+    let near = pair.connect(Pair::port(), 1).remove(0);
+    let far = server.accept();
+    assert!(far.peer_addr().unwrap().ip().is_ipv6());
+    let served = std::thread::spawn(move || serve_one(far));
+    assert_eq!((client(near, 3, 1_000_000, 1_000_000), served.join().unwrap()), (Fate::Whole, Fate::Whole));
+    for port in [REFUSED, FORBIDDEN] {
+        assert_eq!(outcome(&pair.connect(port, 1)[0]), Err(ErrorKind::ConnectionReset), "port {port}");
+    }
+    wait_for("all to be over", || [0, 1].iter().all(|end| pair.count(*end, "connections") == 0));
 }
 
 #[test]

@@ -50,6 +50,7 @@ pub fn turn() -> Option<MutexGuard<'static, ()>> {
 pub struct Pair {
     testbed: Testbed,
     directory: PathBuf,
+    family: Family,
     programs: [Option<Program>; 2],
 }
 
@@ -61,6 +62,16 @@ impl Pair {
 
     /// The same with `tails` behind each file, which knows the addresses and the directory.
     pub fn with(link: &[(&str, &str)], more: &str, tails: fn(&[IpAddr; 2], &Path) -> [String; 2]) -> Pair {
+        Pair::over(Family::V4, link, more, tails)
+    }
+
+    /// The same whose forwarders reach each other, and the server, by addresses of this family.
+    pub fn over(
+        family: Family,
+        link: &[(&str, &str)],
+        more: &str,
+        tails: fn(&[IpAddr; 2], &Path) -> [String; 2],
+    ) -> Pair {
         let mut settings = LinkSettings::default();
         link.iter().for_each(|(key, value)| settings.set(key, &(*value).into()).expect("a setting"));
         let spec = TestbedSpec {
@@ -72,7 +83,7 @@ impl Pair {
         let testbed = Testbed::up(spec).expect("a testbed");
         let directory = std::env::temp_dir().join(format!("{}-forwarders-{}", testbed.prefix(), std::process::id()));
         std::fs::create_dir_all(&directory).expect("a directory");
-        let mut pair = Pair { testbed, directory, programs: [None, None] };
+        let mut pair = Pair { testbed, directory, family, programs: [None, None] };
         let tails = tails(&pair.addresses(), &pair.directory);
         pair.configure(more, &tails);
         pair.start(0);
@@ -83,7 +94,7 @@ impl Pair {
 
     /// Addresses of both hosts.
     pub fn addresses(&self) -> [IpAddr; 2] {
-        ["a", "b"].map(|node| self.testbed.address(node, Family::V4).expect("a node"))
+        ["a", "b"].map(|node| self.testbed.address(node, self.family).expect("a node"))
     }
 
     fn configure(&self, more: &str, tails: &[String; 2]) {
@@ -92,14 +103,14 @@ impl Pair {
         file.write_all(b"a secret of this test alone").expect("a key");
         let addresses = self.addresses();
         for (end, name) in NAMES.iter().enumerate() {
-            let (own, other) = (addresses[end], addresses[1 - end]);
+            let [own, other] = [end, 1 - end].map(|end| at(addresses[end]));
             let (key, directory) = (key.display(), self.directory.display());
             let mut text = format!(
                 "schema = 1\nname = \"{name}\"\npeer = \"{other}:4792\"\nlisten = \"{own}:4792\"\nkey = \"{key}\"\n\
                  run_directory = \"{directory}\"\n{more}\n"
             );
             if end == 0 {
-                let far = addresses[1];
+                let far = at(addresses[1]);
                 for (takes, to) in [
                     (TAKES, format!("{far}:{LEADS}")),
                     (REFUSED, format!("{far}:1")),
@@ -171,9 +182,10 @@ impl Pair {
     /// A server at the far host that serves each client in a thread, and says how each ended.
     pub fn serve(&self) -> Server {
         let address = SocketAddr::new(self.addresses()[1], LEADS);
-        let any = SocketAddr::new([0, 0, 0, 0].into(), address.port());
+        let any: IpAddr = if self.family == Family::V4 { [0; 4].into() } else { [0; 16].into() };
+        let any = SocketAddr::new(any, address.port());
         let listening = || -> io::Result<TcpListener> {
-            let socket = Socket::new(Domain::IPV4, Type::STREAM, None)?;
+            let socket = Socket::new(Domain::for_address(any), Type::STREAM, None)?;
             socket.bind(&any.into())?;
             // Where this queue overflows, Linux's SYN cookies lose connections that the other host takes for open.
             std::fs::write("/proc/sys/net/core/somaxconn", LISTEN_QUEUE.to_string())?;
@@ -247,6 +259,11 @@ impl Drop for Pair {
         }
         let _ = std::fs::remove_dir_all(&self.directory);
     }
+}
+
+/// An address as it stands before a port.
+fn at(address: IpAddr) -> String {
+    if address.is_ipv6() { format!("[{address}]") } else { address.to_string() }
 }
 
 fn libc_sigkill() -> i32 {
