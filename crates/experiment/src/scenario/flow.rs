@@ -38,7 +38,7 @@ section! {
         size, "\"20MB\"";
         /// its fair share in the fairness index, relative to the sum of all weights; 1 if left out
         weight: u32 = 1, "1";
-        /// number of equal flows, named NAME1, NAME2, …; one flow with the name as written if left out
+        /// number of equal flows, named NAME1, NAME2, …, or 0 for none; one flow with the name as written if left out
         count, "8";
         /// version of IP, 4 or 6; 4 if left out
         ip, "4";
