@@ -11,6 +11,7 @@ mod links;
 mod ns3;
 mod page;
 mod per_run;
+mod senders;
 mod statistics;
 mod summary;
 mod wlan;
@@ -21,9 +22,11 @@ use std::process::ExitCode;
 /// A part: its name, and what makes its section.
 type Part = (&'static str, fn() -> anyhow::Result<Section>);
 
-const PARTS: [Part; 11] = [
+const PARTS: [Part; 13] = [
     ("links", links::section),
     ("laws", laws::section),
+    ("dctcp", senders::dctcp),
+    ("bbr3", senders::bbr3),
     ("ns3", ns3::lossy_link),
     ("ns3-gsnoop", ns3::gsnoop_path),
     ("wlan", wlan::saturation),
