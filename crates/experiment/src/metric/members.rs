@@ -64,7 +64,7 @@ impl Members {
     pub fn in_run(self, run: &RunOutcome) -> Vec<String> {
         match self {
             Members::None => vec![String::new()],
-            Members::Flows => run.flows.iter().map(|flow| flow.name.clone()).collect(),
+            Members::Flows => flows_and_groups(run),
             Members::Probes => run.probes.iter().map(|probe| probe.name.clone()).collect(),
             Members::Workloads => run.workloads.iter().map(|workload| workload.name.clone()).collect(),
             Members::SchemeCounters => once(run.schemes.iter().flat_map(|scheme| scheme.counters.keys())),
@@ -78,6 +78,18 @@ impl Members {
             Members::ControlCounters => once(run.flows.iter().flat_map(|flow| &flow.control).map(|(name, _)| name)),
         }
     }
+}
+
+/// Every flow, and the groups whose flows they are: NAME of NAME1, NAME2, …
+fn flows_and_groups(run: &RunOutcome) -> Vec<String> {
+    let mut names: Vec<String> = run.flows.iter().map(|flow| flow.name.clone()).collect();
+    let groups = run.flows.iter().map(|flow| flow.name.trim_end_matches(|letter: char| letter.is_ascii_digit()));
+    for group in groups.collect::<BTreeSet<_>>() {
+        if !group.is_empty() && !names.iter().any(|name| name == group) {
+            names.push(group.to_owned());
+        }
+    }
+    names
 }
 
 fn controller_counters(run: &RunOutcome) -> impl Iterator<Item = &String> {

@@ -25,6 +25,7 @@ pub const BUILT_IN: &[(&str, &str)] = &[
     ("newzag-harm", include_str!("../../../../scenarios/newzag-harm.toml")),
     ("wrong-rate", include_str!("../../../../scenarios/wrong-rate.toml")),
     ("field", include_str!("../../../../scenarios/field.toml")),
+    ("rfc9743", include_str!("../../../../scenarios/rfc9743.toml")),
     ("rivals", include_str!("../../../../scenarios/rivals.toml")),
     ("rivals-tuned", include_str!("../../../../scenarios/rivals-tuned.toml")),
     ("any-traffic", include_str!("../../../../scenarios/any-traffic.toml")),
