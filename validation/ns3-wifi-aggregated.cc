@@ -11,7 +11,7 @@
 //
 // Traffic: "udp" is more packets of 1472 bytes than the cell takes, from each station to the access point. "up" and "down"
 // are TCP between each station and a server 2 ms behind the access point: NewReno with SACK, segments of 1460 bytes, an
-// acknowledgment for two, windows of 200,000 bytes, queues that never overflow.
+// acknowledgment for two, 89 of them in the sender's buffer, which is the window, and queues that never overflow.
 //
 // Prints goodput in Mbit/s, Jain's index, and the mean number of frames in a transmission of data.
 #include "ns3/applications-module.h"
@@ -77,8 +77,8 @@ static void SetUp(uint32_t delayed, const std::string& queue)
     Config::SetDefault("ns3::TcpSocket::SegmentSize", UintegerValue(1460));
     Config::SetDefault("ns3::TcpSocket::InitialCwnd", UintegerValue(10));
     Config::SetDefault("ns3::TcpSocket::DelAckCount", UintegerValue(delayed));
-    Config::SetDefault("ns3::TcpSocket::SndBufSize", UintegerValue(1 << 22));
-    Config::SetDefault("ns3::TcpSocket::RcvBufSize", UintegerValue(200000));
+    Config::SetDefault("ns3::TcpSocket::SndBufSize", UintegerValue(89 * 1460));
+    Config::SetDefault("ns3::TcpSocket::RcvBufSize", UintegerValue(2000000));
     Config::SetDefault("ns3::TcpSocketBase::Timestamp", BooleanValue(false));
     Config::SetDefault("ns3::TcpSocketBase::MinRto", TimeValue(Seconds(1)));
     Config::SetDefault("ns3::WifiRemoteStationManager::RtsCtsThreshold", UintegerValue(4692480));
