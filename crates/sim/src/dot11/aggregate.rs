@@ -74,7 +74,7 @@ impl Bss {
                 self.count(frames);
                 charge(&mut self.interfaces[index], to, frames, opening, |airtime, _| &mut airtime.collided);
                 self.miss(index);
-                self.hear_answer(to, index, frames, false, now, reports);
+                self.hear_answer(to, index, false, now, reports);
                 self.finish_aggregate(index, reports);
             }
             None => {
@@ -115,7 +115,7 @@ impl Bss {
         } else {
             self.miss(index)
         }
-        self.hear_answer(to, index, frames, is_heard, plan.end, reports);
+        self.hear_answer(to, index, is_heard, plan.end, reports);
         self.finish_aggregate(index, reports);
         is_heard.then_some(to)
     }

@@ -221,7 +221,7 @@ fn a_window_that_is_stalled_sends_only_what_is_missing() {
     send(&mut cell, 0, ONE, AP, 0..60);
     let reports = run(&mut cell);
     let told = statuses(&reports);
-    let mut done = vec![false; 60];
+    let mut done = [false; 60];
     let mut start = 0;
     for (token, ..) in told {
         assert!(token < start + 4, "{token} was sent while {start} was missing");
