@@ -104,7 +104,7 @@ pub fn tcp() -> anyhow::Result<Section> {
         for traffic in ["up", "down"] {
             for stations in [1, 5, 20] {
                 let count = stations.to_string();
-                let at = [("cases.standard", standard), ("cases.traffic", traffic), ("nodes.sta.count", &count)];
+                let at = [("cases.standard", standard), ("cases.traffic", traffic), ("cases.stations", &count)];
                 let cell = summary::cell(&summary, &at)?;
                 let reference = reference(standard, traffic, stations)?;
                 let ours = median(&summary::mbit(cell));
