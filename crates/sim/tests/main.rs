@@ -27,4 +27,5 @@ mod probes;
 mod queues;
 mod tap;
 mod wlan;
+mod wlan_aggregated;
 mod workloads;

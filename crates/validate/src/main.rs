@@ -15,6 +15,7 @@ mod senders;
 mod statistics;
 mod summary;
 mod wlan;
+mod wlan_aggregated;
 
 use page::Section;
 use std::process::ExitCode;
@@ -31,6 +32,8 @@ const PARTS: [Part; 13] = [
     ("ns3-gsnoop", ns3::gsnoop_path),
     ("wlan", wlan::saturation),
     ("wlan-tcp", wlan::uploads),
+    ("wlan-aggregated", wlan_aggregated::saturation),
+    ("wlan-aggregated-tcp", wlan_aggregated::tcp),
     ("wlan-psm", wlan::power_save),
     ("kernel", kernel::section),
     ("kernel-short", kernel::short_flows),

@@ -14,6 +14,12 @@ metrics! { METRICS: Combine::Count, Members::None;
     "wlan.contenders", "wlan.contenders", COUNT => count;
     /// frames sent back within the exchange of another, or announced so in vain (DCF+)
     "wlan.reverse_frames", "wlan.reverse_frames", COUNT => count;
+    /// transmissions of data, each of one frame or more; in cells that aggregate (802.11n, ac, ax)
+    "wlan.aggregates", "wlan.aggregates", COUNT => count;
+    /// frames in these transmissions
+    "wlan.aggregated_frames", "wlan.aggregated_frames", COUNT => count;
+    /// block ACK requests; in cells that aggregate
+    "wlan.block_ack_requests", "wlan.block_ack_requests", COUNT => count;
     /// beacons sent
     "wlan.beacons", "wlan.beacons", COUNT => count;
     /// frames given up after their retry limit

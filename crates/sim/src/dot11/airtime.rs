@@ -69,6 +69,12 @@ pub struct MediumUse {
     pub contenders: u64,
     /// Frames sent back within the exchange of another (DCF+), and such that were announced in vain.
     pub reverse_frames: u64,
+    /// Transmissions of data in a cell that aggregates, each of one frame or more.
+    pub aggregates: u64,
+    /// Frames in them.
+    pub aggregated_frames: u64,
+    /// Block ACK requests.
+    pub block_ack_requests: u64,
     /// Beacons; they are no exchanges.
     pub beacons: u64,
     /// Time that the medium was busy.
