@@ -60,6 +60,7 @@ pub const SCHEMES: &[SchemeEntry] = &[
     baselines::eln::ENTRY,
     baselines::delayed_dupacks::ENTRY,
     baselines::ack_filter::ENTRY,
+    baselines::thin::ENTRY,
     baselines::arq::ENTRY,
     baselines::fec::ENTRY,
     baselines::split::ENTRY,
