@@ -224,7 +224,7 @@ fn where_the_rate_is_not_known_what_arrived_in_half_a_second_counts() {
     for (least, leave) in [("8Mbit", 1), ("9Mbit", 3)] {
         let mut harness = placed(&[("least_rate", least)], |site| site.link.rate = None);
         offer(&mut harness, 0, ack(1000));
-        let mut arrive = |harness: &mut Harness<Thin>, millis: core::ops::RangeInclusive<u64>| {
+        let arrive = |harness: &mut Harness<Thin>, millis: core::ops::RangeInclusive<u64>| {
             millis.for_each(|milli| harness.packet(at(milli), Port::LINK, data(1000)));
         };
         arrive(&mut harness, 0..=499);

@@ -1,5 +1,5 @@
-use super::flow::Flow;
 use super::*;
+use crate::emulation::Emulation;
 use crate::papers::as_tcp::events;
 use crate::testing::with_site;
 use airtcp_core::Element;
@@ -274,7 +274,7 @@ fn a_connection_that_the_other_end_opens_is_emulated_too() {
 #[test]
 fn ranges_above_a_hole_are_bounded() {
     let syn = header(TcpFlags::SYN, START, SeqNum(0), 500);
-    let mut flow = Flow::open(&syn);
+    let mut flow = Emulation::open(&syn);
     let (start, _) = flow.note_sent(&header(TcpFlags::ACK, START + 1, SeqNum(100), 600), 0);
     for index in 1..10_000 {
         assert!(!flow.deliver(start + 10 * index, start + 10 * index + 10));
