@@ -255,7 +255,7 @@ impl<'t> Engine<'t> {
         }
         let mut placed = Vec::new();
         let facts = |queue: &Queue| LinkFacts {
-            rate: Some(of_wlan.settings.rate),
+            rate: Some(of_wlan.settings.data_rate()),
             round_trip: None,
             queue: Some(ByteSize(queue.limit().bytes(of_wlan.settings.mtu))),
             queue_packets: queue.limit().packets(),

@@ -112,7 +112,7 @@ impl Engine<'_> {
             }
             Hop::Air(air_hop) => {
                 let settings = &topology.wlans[self.network.air_hops[air_hop].cell].settings;
-                LinkFacts { rate: Some(settings.rate), mtu: Some(settings.mtu), ..LinkFacts::default() }
+                LinkFacts { rate: Some(settings.data_rate()), mtu: Some(settings.mtu), ..LinkFacts::default() }
             }
         }
     }

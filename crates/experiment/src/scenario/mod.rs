@@ -137,7 +137,7 @@ impl ResolvedScenario {
             wlan.stations.iter().map(|station| Span {
                 name: format!("wlans.{}.{}", wlan.name, self.nodes[*station]),
                 between: [*station, wlan.ap],
-                rates: [Some(wlan.settings.rate); 2],
+                rates: [Some(wlan.settings.data_rate()); 2],
                 kind: "wlan",
                 short: &wlan.name,
             })

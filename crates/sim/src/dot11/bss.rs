@@ -47,12 +47,15 @@ impl Bss {
     pub fn new(settings: &CellSettings, stations: usize, seed: u64, name: &str) -> Self {
         let timing = Timing::new(settings);
         let cw_min = settings.cw_min.unwrap_or(settings.phy.cw_min());
-        let of_station = Access { aifs: timing.aifs(settings.aifs), cw_min, cw_max: settings.cw_max };
+        let aifs = settings.aifs();
+        let of_station = Access { aifs: timing.aifs(aifs), cw_min, cw_max: settings.cw_max, txop: settings.txop };
         let of_ap = Access {
-            aifs: timing.aifs(settings.ap_aifs.unwrap_or(settings.aifs)),
+            aifs: timing.aifs(settings.ap_aifs.unwrap_or(aifs)),
             cw_min: settings.ap_cw_min.unwrap_or(cw_min),
             cw_max: settings.ap_cw_max.unwrap_or(settings.cw_max),
+            txop: settings.ap_txop.unwrap_or(settings.txop),
         };
+        let window = settings.phy.aggregates().then(|| settings.block_ack_window());
         let interface = |index: usize| {
             let stream = |part: &str| Rng::derive(seed, &format!("{name}/{index}/{part}"));
             let (access, queue) = if index == 0 { (of_ap, &settings.ap_queue) } else { (of_station, &settings.queue) };
@@ -60,7 +63,7 @@ impl Bss {
                 LossProcess::new(&settings.data_loss, stream("loss")),
                 LossProcess::new(&settings.control_loss, stream("control")),
             ];
-            Interface::new(access, queue, stream("backoff"), losses)
+            Interface::new(access, queue, stream("backoff"), losses, window)
         };
         Bss {
             mtu: settings.mtu,
@@ -91,6 +94,7 @@ impl Bss {
         access.aifs = aifs.unwrap_or(access.aifs);
         access.cw_min = edca.cw_min.unwrap_or(access.cw_min);
         access.cw_max = edca.cw_max.unwrap_or(access.cw_max);
+        access.txop = edca.txop.unwrap_or(access.txop);
         *cw = access.cw_min;
     }
 
@@ -126,8 +130,10 @@ impl Bss {
                 power_save.keep(entry);
             }
             None => {
+                let to = entry.to;
                 interface.push(entry);
                 self.offer(now, from);
+                self.lengthen(now, from, to);
             }
         }
         true
@@ -164,6 +170,7 @@ impl Bss {
                 Purpose::Beacon => return self.end_beacon(plan),
                 Purpose::Exchange => next = self.end_exchange(plan, now, reports),
                 Purpose::Reverse { from } => self.end_reverse(from, plan, reports),
+                Purpose::Further { from, until } => next = self.end_further(from, until, plan, reports),
             },
             // An exchange that has begun is not cut short by a beacon that becomes due.
             Some(plan) if plan.begin < now => return,
@@ -211,8 +218,11 @@ impl Bss {
             let delay = if is_collision {
                 self.collide(index, plan, reports)
             } else {
-                let receiver = self.conclude(index, now, reports);
-                next = receiver.and_then(|receiver| self.begin_reverse(receiver, index, now));
+                let receiver = self.conclude(index, plan, reports);
+                next = receiver.and_then(|receiver| {
+                    let until = plan.begin + self.interfaces[index].access.txop;
+                    self.begin_reverse(receiver, index, now).or_else(|| self.begin_further(index, until, now))
+                });
                 Duration::ZERO
             };
             // Also after a success: a station counts down once more before its next frame, so that others get a turn.
@@ -229,7 +239,8 @@ impl Bss {
         self.interfaces[interface].is_silent = is_silent;
     }
 
-    /// What waits at an interface, the frame that is being sent not among it.
+    /// What waits at an interface, the frame that is being sent not among it; in a cell that aggregates, also what is not
+    /// acknowledged.
     pub fn backlog(&self, interface: InterfaceId) -> Backlog {
         self.interfaces[interface].backlog()
     }
@@ -243,9 +254,7 @@ impl Bss {
 
     /// Packets at an interface, waiting or being sent.
     pub fn held(&self, interface: InterfaceId) -> usize {
-        let interface = &self.interfaces[interface];
-        let is_sending = interface.head.as_ref().is_some_and(|frame| frame.packet.is_some());
-        interface.backlog().packets + usize::from(is_sending)
+        self.interfaces[interface].held()
     }
 
     /// What an interface did.

@@ -1,8 +1,12 @@
 //! How long an exchange takes and what becomes of it.
 
+use super::agreement::{Aggregate, Limits};
 use super::airtime::FrameKind;
-use super::interface::{Entry, Fate, Frame, Interface};
-use super::settings::{ACK_BYTES, CellSettings, RTS_BYTES};
+use super::interface::{Entry, Fate, Frame, Interface, Load};
+use super::modulation::Modulation;
+use super::phy::{Band, Phy};
+use super::settings::{ACK_BYTES, BLOCK_ACK_BYTES, CellSettings, REQUEST_BYTES, RTS_BYTES};
+use crate::index::InterfaceId;
 use airtcp_core::{Duration, Instant, Rate};
 
 /// The durations that are the same for every frame of a cell.
@@ -17,27 +21,57 @@ pub struct Timing {
     pub ack_timeout: Duration,
     /// What EIFS is longer than DIFS.
     pub eifs_extra: Duration,
-    settings: CellSettings,
+    phy: Phy,
+    band: Band,
+    data_rate: Rate,
+    control_rate: Rate,
+    /// Of frames that may be aggregated.
+    modulation: Option<Modulation>,
+    overhead: u32,
+    mtu: u32,
+    rts_threshold: Option<u32>,
+    beacon_bytes: u32,
+    limits: Limits,
 }
 
 impl Timing {
     pub fn new(settings: &CellSettings) -> Self {
-        let (phy, rate) = (settings.phy, settings.control_rate());
-        let ack = phy.frame(rate, ACK_BYTES);
+        let (phy, band, rate) = (settings.phy, settings.band(), settings.control_rate());
+        let control = |bytes| phy.frame(band, rate, bytes);
+        let (slot, sifs, modulation) = (settings.slot(), band.sifs(), settings.modulation());
+        let in_time = modulation.map_or(u32::MAX, |modulation| modulation.bytes_within(settings.ppdu_time));
         Timing {
-            slot: phy.slot(),
-            sifs: phy.sifs(),
-            ack,
-            rts: phy.frame(rate, RTS_BYTES),
-            ack_timeout: phy.sifs() + phy.slot() + phy.preamble(rate),
-            eifs_extra: phy.sifs() + phy.frame(phy.lowest_rate(), ACK_BYTES),
-            settings: settings.clone(),
+            slot,
+            sifs,
+            ack: control(ACK_BYTES),
+            rts: control(RTS_BYTES),
+            ack_timeout: sifs + slot + phy.preamble(rate),
+            eifs_extra: sifs + phy.frame(band, phy.lowest_rate(), ACK_BYTES),
+            phy,
+            band,
+            data_rate: settings.data_rate(),
+            control_rate: rate,
+            modulation,
+            overhead: settings.overhead(),
+            mtu: settings.mtu,
+            rts_threshold: settings.rts_threshold,
+            beacon_bytes: settings.beacon_bytes,
+            limits: Limits { window: settings.block_ack_window(), bytes: settings.ampdu_bytes().min(in_time) },
         }
+    }
+
+    /// Time on the air of an ACK, a block ACK and the like.
+    pub fn control(&self, bytes: u32) -> Duration {
+        self.phy.frame(self.band, self.control_rate, bytes)
+    }
+
+    pub fn sifs(&self) -> Duration {
+        self.sifs
     }
 
     /// What a beacon waits after the medium became idle, and its time on the air.
     pub fn beacon(&self) -> (Duration, Duration) {
-        (self.sifs + self.slot, self.settings.phy.frame(self.settings.control_rate(), self.settings.beacon_bytes))
+        (self.sifs + self.slot, self.control(self.beacon_bytes))
     }
 
     /// AIFS of so many slots.
@@ -47,27 +81,93 @@ impl Timing {
 
     /// What a collision of the longest frames costs.
     pub fn longest_opening(&self) -> Duration {
-        let bytes = self.settings.mtu + self.settings.overhead;
-        if self.has_rts(bytes) { self.rts } else { self.settings.phy.frame(self.data_rate(), bytes) }
+        let bytes = self.mtu + self.overhead;
+        let whole = bytes.next_multiple_of(4) + 4;
+        let bytes = if self.modulation.is_some() { self.limits.bytes.min(self.limits.window * whole) } else { bytes };
+        if self.has_rts(bytes) { self.rts } else { self.data(bytes) }
     }
 
     fn has_rts(&self, bytes: u32) -> bool {
-        self.settings.rts_threshold.is_some_and(|threshold| bytes > threshold)
+        self.rts_threshold.is_some_and(|threshold| bytes > threshold)
     }
 
-    fn data_rate(&self) -> Rate {
-        self.settings.rate
+    /// Time on the air of data.
+    fn data(&self, bytes: u32) -> Duration {
+        match self.modulation {
+            Some(modulation) => modulation.ppdu(bytes),
+            None => self.phy.frame(self.band, self.data_rate, bytes),
+        }
+    }
+
+    /// Bytes that a frame adds to a packet.
+    pub fn overhead(&self) -> u32 {
+        self.overhead
+    }
+
+    /// Whether data frames are aggregated.
+    pub fn aggregates(&self) -> bool {
+        self.modulation.is_some()
+    }
+
+    /// Frames that may be without an acknowledgment.
+    pub fn window(&self) -> u32 {
+        self.limits.window
+    }
+
+    /// What an aggregate may be, if it and its block ACK have so much time.
+    pub fn limits(&self, time: Option<Duration>) -> Limits {
+        let Some((time, modulation)) = time.zip(self.modulation) else { return self.limits };
+        let answer = self.control(BLOCK_ACK_BYTES + 32);
+        let in_time = modulation.bytes_within(time.saturating_sub(self.sifs + answer));
+        Limits { bytes: self.limits.bytes.min(in_time), ..self.limits }
+    }
+
+    /// An aggregate of nothing yet, or a BAR.
+    pub fn aggregate(&self, to: InterfaceId, is_request: bool) -> Frame {
+        let load = if is_request { Load::Request } else { Load::Aggregate(Aggregate::default()) };
+        Frame {
+            load,
+            to,
+            tracked: None,
+            kind: FrameKind::Data,
+            air: if is_request { self.control(REQUEST_BYTES) } else { Duration::ZERO },
+            answer: self.ack,
+            bytes: if is_request { REQUEST_BYTES } else { 0 },
+            has_rts: false,
+            is_reverse: false,
+            packet: None,
+            short_tries: 0,
+            long_tries: 0,
+            fate: None,
+        }
+    }
+
+    /// Makes a frame one of this aggregate.
+    pub fn set_aggregate(&self, frame: &mut Frame, aggregate: Aggregate) {
+        // A frame alone has a delimiter from 802.11ac on.
+        let bytes = if self.phy == Phy::N { aggregate.bare_bytes() } else { aggregate.bytes };
+        frame.load = Load::Aggregate(aggregate);
+        frame.bytes = bytes;
+        frame.air = self.data(bytes);
+        let has_rts = self.has_rts(bytes);
+        if has_rts != frame.has_rts {
+            // What was drawn does not count an RTS, or one too many.
+            frame.fate = None;
+        }
+        frame.has_rts = has_rts;
     }
 
     /// The frame that carries a packet.
     pub fn frame(&self, entry: Entry) -> Frame {
         let Entry { packet, to, tracked } = entry;
-        let bytes = packet.wire_len() + self.settings.overhead;
+        let bytes = packet.wire_len() + self.overhead;
         Frame {
+            load: Load::Packet,
             to,
             tracked,
             kind: FrameKind::of(&packet),
-            air: self.settings.phy.frame(self.data_rate(), bytes),
+            air: self.data(bytes),
+            answer: self.ack,
             bytes,
             has_rts: self.has_rts(bytes),
             is_reverse: false,
@@ -95,7 +195,7 @@ impl Timing {
             return announcement;
         }
         let gap = if announcement.is_zero() { Duration::ZERO } else { self.sifs };
-        announcement + gap + frame.air + self.sifs + self.ack
+        announcement + gap + frame.air + self.sifs + frame.answer
     }
 
     /// Of the same, the time that somebody sends.
@@ -109,7 +209,7 @@ impl Timing {
             Fate::NoCts if frame.is_reverse => self.ack,
             Fate::NoCts => self.rts,
             Fate::Damaged => announcement + frame.air,
-            Fate::Acked | Fate::AckLost => announcement + frame.air + self.ack,
+            Fate::Acked | Fate::AckLost => announcement + frame.air + frame.answer,
         }
     }
 }
@@ -122,7 +222,12 @@ pub fn draw_fate(interface: &mut Interface, begin: Instant) -> Fate {
     if let Some(fate) = frame.fate {
         return fate;
     }
-    let is_damaged = interface.data_loss.loses(begin, frame.bytes);
+    let is_damaged = match frame.load {
+        Load::Packet => interface.data_loss.loses(begin, frame.bytes),
+        Load::Request => control.loses(begin, REQUEST_BYTES),
+        // Each of its frames has a fate of its own, drawn when it has been sent.
+        Load::Aggregate(_) => false,
+    };
     let is_announced = match (frame.is_reverse, frame.has_rts) {
         (true, _) => !control.loses(begin, ACK_BYTES),
         (false, true) => !(control.loses(begin, RTS_BYTES) | control.loses(begin, ACK_BYTES)),

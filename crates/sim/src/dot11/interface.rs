@@ -1,5 +1,6 @@
 //! A station's interface to the medium: its queue, the frame it is sending, and its turn in the contention.
 
+use super::agreement::{Aggregate, Agreements};
 use super::airtime::{FrameKind, Usage};
 use crate::index::{ElementId, InterfaceId};
 use airtcp_core::{Backlog, Duration, Instant, Packet, Rng, Token};
@@ -47,9 +48,21 @@ pub enum Fate {
     AckLost,
 }
 
-/// The frame that an interface is sending; it has left the queue.
+/// What a frame is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Load {
+    /// The frame's own packet.
+    Packet,
+    /// The first frames of an agreement.
+    Aggregate(Aggregate),
+    /// A block ACK request.
+    Request,
+}
+
+/// The frame that an interface is sending; its own packet has left the queue.
 #[derive(Debug)]
 pub struct Frame {
+    pub load: Load,
     /// Gone once it has arrived: what is sent again after a lost ACK is recognised by its number and ignored.
     pub packet: Option<Packet>,
     pub to: InterfaceId,
@@ -57,6 +70,8 @@ pub struct Frame {
     pub kind: FrameKind,
     /// Time on the air.
     pub air: Duration,
+    /// Time on the air of the ACK or block ACK.
+    pub answer: Duration,
     /// Bytes, header and FCS included.
     pub bytes: u32,
     /// Announced by RTS when its interface contends for it.
@@ -85,13 +100,20 @@ pub struct Access {
     pub aifs: Duration,
     pub cw_min: u32,
     pub cw_max: u32,
+    /// How long it may go on once it won the medium.
+    pub txop: Duration,
 }
 
 /// See the module.
 #[derive(Debug)]
 pub struct Interface {
+    /// What waits, in a cell that does not aggregate.
     queue: VecDeque<Entry>,
     queued_bytes: u64,
+    /// What waits, and what is not acknowledged, in a cell that aggregates.
+    pub agreements: Option<Agreements>,
+    /// Exchanges that failed since one succeeded or the window began anew, in a cell that aggregates.
+    pub failures: u32,
     /// What waits for sleeping stations, elsewhere.
     pub asleep: Backlog,
     limit: QueueLimit,
@@ -122,11 +144,14 @@ pub struct Interface {
 }
 
 impl Interface {
-    pub fn new(access: Access, queue: &Queue, backoff: Rng, losses: [LossProcess; 2]) -> Self {
+    /// `window`: of block ACK, if it aggregates.
+    pub fn new(access: Access, queue: &Queue, backoff: Rng, losses: [LossProcess; 2], window: Option<u32>) -> Self {
         let [data_loss, control_loss] = losses;
         Interface {
             queue: VecDeque::new(),
             queued_bytes: 0,
+            agreements: window.map(Agreements::new),
+            failures: 0,
             asleep: Backlog::default(),
             limit: queue.limit(),
             is_ring: matches!(queue, Queue::Ring(_)),
@@ -154,7 +179,19 @@ impl Interface {
 
     /// What waits.
     pub fn backlog(&self) -> Backlog {
-        Backlog { packets: self.queue.len() + self.asleep.packets, bytes: self.queued_bytes + self.asleep.bytes }
+        let Backlog { packets, bytes } =
+            self.agreements.as_ref().map(|agreements| agreements.backlog).unwrap_or_default();
+        Backlog {
+            packets: self.queue.len() + packets + self.asleep.packets,
+            bytes: self.queued_bytes + bytes + self.asleep.bytes,
+        }
+    }
+
+    /// Packets, waiting or on their way.
+    pub fn held(&self) -> usize {
+        let is_sending = self.head.as_ref().is_some_and(|frame| frame.packet.is_some());
+        let agreed = self.agreements.as_ref().map_or(0, Agreements::held);
+        self.queue.len() + self.asleep.packets + usize::from(is_sending) + agreed
     }
 
     /// Packets of at most `mtu` bytes that are sure to be taken.
@@ -164,6 +201,9 @@ impl Interface {
     }
 
     pub fn push(&mut self, entry: Entry) {
+        if let Some(agreements) = &mut self.agreements {
+            return agreements.push(entry);
+        }
         self.queued_bytes += u64::from(entry.packet.wire_len());
         self.queue.push_back(entry);
     }
@@ -172,6 +212,14 @@ impl Interface {
         let entry = self.queue.pop_front()?;
         self.queued_bytes -= u64::from(entry.packet.wire_len());
         Some(entry)
+    }
+
+    /// The aggregate that it is sending, and whom to.
+    pub fn aggregate(&self) -> Option<(InterfaceId, Aggregate)> {
+        match self.head.as_ref()? {
+            Frame { load: Load::Aggregate(aggregate), to, .. } => Some((*to, *aggregate)),
+            _ => None,
+        }
     }
 
     /// Puts the first packet for `to` before everything else that waits, and in place of the frame at the head if that

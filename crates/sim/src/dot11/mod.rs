@@ -16,12 +16,18 @@
 //! - *Beacons* go first, PIFS after the medium is idle, and are never damaged.
 //! - A packet is handed up, and its sender told, at the end of the exchange.
 
+mod aggregate;
+#[cfg(test)]
+mod aggregate_tests;
+mod agreement;
 mod airtime;
+mod answer;
 mod bss;
 mod contention;
 mod exchange;
 mod idle_sense;
 mod interface;
+mod modulation;
 mod phy;
 mod plan;
 mod power_save;
@@ -32,10 +38,11 @@ mod settings;
 #[cfg(test)]
 mod tests;
 mod transmission;
+mod txop;
 
 pub use airtime::{Airtime, FrameKind, MediumUse, Usage};
 pub use bss::Bss;
 pub use interface::{Entry, Tracked};
-pub use phy::Phy;
+pub use phy::{Band, Phy};
 pub use report::Report;
 pub use settings::{CellSettings, Contention, Edca, ReverseFrame};

@@ -23,4 +23,11 @@ pub enum Purpose {
         /// Its interface.
         from: InterfaceId,
     },
+    /// The winner goes on with a further exchange (TXOP).
+    Further {
+        /// Its interface.
+        from: InterfaceId,
+        /// When it must be done.
+        until: Instant,
+    },
 }

@@ -49,7 +49,7 @@ impl Bss {
         self.idle_since = plan.end;
         self.eifs_extra = Duration::ZERO;
         self.resume();
-        self.conclude(from, plan.end, reports);
+        self.conclude(from, plan, reports);
         // If it failed it contends.
         if let Some(frame) = &mut self.interfaces[from].head {
             frame.is_reverse = false;

@@ -28,7 +28,7 @@ pub fn bianchi(settings: &CellSettings, stations: usize, bytes: u32, attempts: O
     let timing = Timing::new(settings);
     let frame = timing.frame(Entry { packet: packet(bytes), to: InterfaceId::AP, tracked: None });
     let seconds = |time: Duration| time.as_nanos() as f64 / 1e9;
-    let aifs = seconds(timing.aifs(settings.aifs));
+    let aifs = seconds(timing.aifs(settings.aifs()));
     let (slot, success) = (seconds(timing.slot), seconds(timing.exchange(&frame, Fate::Acked)) + aifs);
     let collision = seconds(timing.opening(&frame)) + aifs;
     let windows = Windows { least: settings.cw_min.unwrap_or(settings.phy.cw_min()), most: settings.cw_max };

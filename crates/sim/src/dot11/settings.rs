@@ -1,6 +1,7 @@
 //! The parameters of a cell.
 
-use super::phy::Phy;
+use super::modulation::{Keys, Modulation};
+use super::phy::{Band, Phy};
 use airtcp_core::{Duration, Rate, choices, parameters};
 use airtcp_link::table::Table;
 use airtcp_link::{DropTail, Loss, Queue, QueueLimit};
@@ -36,20 +37,34 @@ parameters! {
     pub struct CellSettings {
         /// Physical layer.
         pub phy: Phy = Phy::BLong, "AST-U1";
-        /// Rate of data frames.
-        pub rate: Rate = Rate::from_bps(11_000_000), "AST-U1";
-        /// Rate of ACK, RTS, CTS and beacons; auto is the lowest of the physical layer.
-        pub basic_rate: Option<Rate> = None, "AST-U2";
-        /// Bytes that a data frame adds to an IP packet: MAC header 24, LLC and SNAP 8, FCS 4.
-        pub overhead: u32 = 36, "IEEE 802.11, RFC 1042";
+        /// Rate of data frames; auto is the highest of b and g. Of n, ac and ax it follows from mcs, streams, width and guard_interval, and one that is given must be the one that follows.
+        pub rate: Option<Rate> = None, "AST-U1";
+        /// Rate of ACK, block ACK, RTS, CTS and beacons; auto is the lowest of b and g, and of n, ac and ax the highest of 6, 12 and 24 Mbit/s that is not above what 802.11a has for the modulation and coding.
+        pub basic_rate: Option<Rate> = None, "AST-U2; IEEE 802.11-2020 10.6.6.5";
+        /// Band; auto is 2.4GHz for b and g, 5GHz for n, ac and ax.
+        pub band: Option<Band> = None, "IEEE 802.11-2020 17.3, 18.3";
+        /// Modulation and coding of one stream, of n (0 to 7), ac (0 to 9) and ax (0 to 11).
+        pub mcs: u32 = 7, "ours: 64-QAM 5/6, the fastest that n, ac and ax share";
+        /// Spatial streams, of n, ac and ax.
+        pub streams: u32 = 1, "ours: what every station has";
+        /// Width of the channel in MHz, of n, ac and ax.
+        pub width: u32 = 20, "ours: what every station has";
+        /// Guard interval, of n, ac and ax: 400ns or 800ns, of ax 800ns, 1600ns or 3200ns.
+        pub guard_interval: Duration = Duration::from_nanos(800), "IEEE 802.11-2020 19.3.6, 21.3.6; 802.11ax 27.3.9: what every station has";
+        /// Slots of 20 us instead of 9 us at 2.4 GHz, as beside stations of 802.11b; b has them anyway.
+        pub long_slot: bool = false, "IEEE 802.11-2020 18.4.4";
+        /// Bytes that a data frame adds to an IP packet; auto is 36 (MAC header 24, LLC and SNAP 8, FCS 4) in b and g, 38 (QoS control 2) in n, ac and ax.
+        pub overhead: Option<u32> = None, "IEEE 802.11, RFC 1042";
         /// Longest IP packet.
         pub mtu: u32 = 1500, "RFC 894";
         /// Smallest contention window of the stations; auto is the physical layer's.
         pub cw_min: Option<u32> = None, "IEEE 802.11";
         /// Largest contention window of the stations.
         pub cw_max: u32 = 1023, "IEEE 802.11";
-        /// Slots after SIFS before a station may count down or send; 2 is DIFS.
-        pub aifs: u32 = 2, "IEEE 802.11e; R-19";
+        /// Slots after SIFS before a station may count down or send; auto is 2 (DIFS) in b and g, 3 (best effort) in n, ac and ax.
+        pub aifs: Option<u32> = None, "IEEE 802.11-2020 table 9-155; R-19";
+        /// How long a station that won the medium may go on with further exchanges, SIFS apart, of n, ac and ax; 0ms is one exchange.
+        pub txop: Duration = Duration::ZERO, "IEEE 802.11-2020 table 9-155, best effort";
         /// What the contention windows follow.
         pub contention: Contention = Contention::Dcf, "IEEE 802.11; Heusse et al. 2005, AST-18";
         /// Smallest contention window of the access point; auto is that of the stations.
@@ -58,6 +73,14 @@ parameters! {
         pub ap_cw_max: Option<u32> = None, "R-19";
         /// AIFS of the access point; auto is that of the stations.
         pub ap_aifs: Option<u32> = None, "R-19";
+        /// The same of the access point; auto is that of the stations.
+        pub ap_txop: Option<Duration> = None, "IEEE 802.11-2020 table 9-155";
+        /// Frames that may be on their way to a station without a block ACK, of n, ac and ax; auto is 64 in n and ac, 256 in ax. 1 is no aggregation.
+        pub block_ack_window: Option<u32> = None, "IEEE 802.11-2020 10.25.6; 802.11ax 9.4.1.13";
+        /// Longest aggregate in bytes, of n, ac and ax; auto is the most that the standard has: 65535 in n, 1048575 in ac, 6500631 in ax.
+        pub ampdu_bytes: Option<u32> = None, "IEEE 802.11-2020 9.4.2.55.3, 9.4.2.157.2; 802.11ax 9.4.2.248.2";
+        /// Longest time on the air of an aggregate, preamble included.
+        pub ppdu_time: Duration = Duration::from_micros(5_484), "IEEE 802.11-2020 aPPDUMaxTime";
         /// Transmissions of a frame not longer than the RTS threshold, and of an RTS, before it is given up.
         pub retry_limit: u32 = 7, "IEEE 802.11 dot11ShortRetryLimit; AST-U3";
         /// Transmissions of a longer frame before it is given up.
@@ -66,7 +89,7 @@ parameters! {
         pub rts_threshold: Option<u32> = None, "AST-U3";
         /// Which frame a receiver may send back to the sender within the exchange, without contention: its ACK asks for the medium, and the sender answers with CTS (DCF+).
         pub reverse_frame: ReverseFrame = ReverseFrame::None, "R-18, Wu et al. 2002; IEEE 802.11: none";
-        /// Where a station's packets wait for the medium; drop-tail or ring.
+        /// Where a station's packets wait for the medium; drop-tail or ring. In n, ac and ax a packet counts until it is acknowledged or given up.
         pub queue: Queue = packets(50), "AST-U7";
         /// Where the access point's packets to all stations wait.
         pub ap_queue: Queue = packets(100), "AST-U7";
@@ -94,6 +117,8 @@ parameters! {
         pub cw_min: Option<u32> = None, "IEEE 802.11e; R-19";
         /// Largest contention window.
         pub cw_max: Option<u32> = None, "IEEE 802.11e; R-19";
+        /// How long it may go on with further exchanges once it won the medium, of n, ac and ax.
+        pub txop: Option<Duration> = None, "IEEE 802.11-2020 table 9-155";
     }
 }
 
@@ -101,11 +126,67 @@ parameters! {
 pub const ACK_BYTES: u32 = 14;
 /// Bytes of an RTS frame.
 pub const RTS_BYTES: u32 = 20;
+/// Bytes of a block ACK request (compressed).
+pub const REQUEST_BYTES: u32 = 24;
+/// Bytes of a block ACK (compressed) without its bitmap.
+pub const BLOCK_ACK_BYTES: u32 = 24;
 
 impl CellSettings {
     /// The rate of control frames.
     pub fn control_rate(&self) -> Rate {
-        self.basic_rate.unwrap_or(self.phy.lowest_rate())
+        let usual = || self.modulation().map_or(self.phy.lowest_rate(), |modulation| modulation.control_rate());
+        self.basic_rate.unwrap_or_else(usual)
+    }
+
+    /// The rate of data frames.
+    pub fn data_rate(&self) -> Rate {
+        self.modulation().map_or_else(|| self.rate.unwrap_or(self.phy.highest_rate()), |modulation| modulation.rate())
+    }
+
+    /// How data frames of n, ac and ax are modulated; none in b and g.
+    pub(super) fn modulation(&self) -> Option<Modulation> {
+        self.phy.aggregates().then(|| Modulation::new(&self.keys()).ok()).flatten()
+    }
+
+    fn keys(&self) -> Keys {
+        let CellSettings { phy, mcs, streams, width, guard_interval, .. } = *self;
+        Keys { phy, band: self.band(), mcs, streams, width, guard_interval }
+    }
+
+    pub(super) fn band(&self) -> Band {
+        self.band.unwrap_or(self.phy.usual_band())
+    }
+
+    pub(super) fn slot(&self) -> Duration {
+        if self.long_slot { Phy::BLong.slot() } else { self.phy.slot() }
+    }
+
+    pub(super) fn aifs(&self) -> u32 {
+        self.aifs.unwrap_or(if self.phy.aggregates() { 3 } else { 2 })
+    }
+
+    /// Bytes that a data frame adds to an IP packet.
+    pub(super) fn overhead(&self) -> u32 {
+        self.overhead.unwrap_or(if self.phy.aggregates() { 38 } else { 36 })
+    }
+
+    /// Frames that may be on their way to a station.
+    pub(super) fn block_ack_window(&self) -> u32 {
+        self.block_ack_window.unwrap_or(if self.phy == Phy::Ax { 256 } else { 64 })
+    }
+
+    /// Longest aggregate by the standard, bytes.
+    fn longest_ampdu(&self) -> u32 {
+        match self.phy {
+            Phy::Ac => (1 << 20) - 1,
+            Phy::Ax => 6_500_631,
+            _ => (1 << 16) - 1,
+        }
+    }
+
+    /// Longest aggregate, bytes.
+    pub(super) fn ampdu_bytes(&self) -> u32 {
+        self.ampdu_bytes.unwrap_or(self.longest_ampdu())
     }
 
     /// Whether a station can contend like this.
@@ -113,7 +194,15 @@ impl CellSettings {
     /// # Errors
     /// A sentence that says what to change.
     pub fn check_edca(&self, edca: &Edca) -> Result<(), String> {
+        self.check_txop(edca.txop)?;
         self.check_windows(edca.cw_min, edca.cw_max)
+    }
+
+    fn check_txop(&self, txop: Option<Duration>) -> Result<(), String> {
+        if !self.phy.aggregates() && txop.is_some_and(|txop| !txop.is_zero()) {
+            return Err("txop is for cells of n, ac and ax; leave it out, or write phy = \"n\"".into());
+        }
+        Ok(())
     }
 
     /// Whether contention windows that replace those of the stations make sense.
@@ -136,13 +225,20 @@ impl CellSettings {
     /// # Errors
     /// A sentence that says what to change.
     pub fn check(&self) -> Result<(), String> {
-        for rate in [self.rate, self.control_rate()] {
+        if self.phy.aggregates() {
+            self.check_aggregated()?
+        } else {
+            self.check_plain()?
+        }
+        let (data, control) = (self.data_rate(), self.control_rate());
+        let data = (!self.phy.aggregates()).then_some(data);
+        for rate in [data, Some(control)].into_iter().flatten() {
             if !self.phy.rates().contains(&rate.bps()) {
                 let rates: Vec<_> = self.phy.rates().iter().map(|bps| Rate::from_bps(*bps).to_string()).collect();
                 return Err(format!("{rate} is no rate of this physical layer; it has {}", rates.join(", ")));
             }
         }
-        if self.control_rate().bps() > self.rate.bps() {
+        if control.bps() > self.data_rate().bps() {
             return Err("basic_rate is above rate: control frames are answered at most as fast as data".into());
         }
         for queue in [&self.queue, &self.ap_queue] {
@@ -161,6 +257,67 @@ impl CellSettings {
         if self.power_save && self.beacon_interval.is_none() {
             return Err("power_save needs a beacon_interval: stations wake for beacons".into());
         }
+        self.check_txop(Some(self.txop))?;
+        self.check_txop(self.ap_txop)?;
         self.data_loss.check().and_then(|()| self.control_loss.check())
+    }
+
+    /// Whether what only b and g have makes sense.
+    fn check_plain(&self) -> Result<(), String> {
+        if self.band() != Band::TwoFour {
+            return Err("b and g are at 2.4 GHz; leave band out, or write phy = \"n\", \"ac\" or \"ax\"".into());
+        }
+        if self.block_ack_window.is_some() || self.ampdu_bytes.is_some() {
+            return Err(
+                "block_ack_window and ampdu_bytes are for cells of n, ac and ax; leave them out, or write phy = \"n\""
+                    .into(),
+            );
+        }
+        Ok(())
+    }
+
+    /// Whether what only n, ac and ax have makes sense.
+    fn check_aggregated(&self) -> Result<(), String> {
+        let rate = Modulation::new(&self.keys())?.rate();
+        if self.rate.is_some_and(|given| given != rate) {
+            let keys = "mcs, streams, width and guard_interval";
+            return Err(format!("{keys} make {rate}; write rate = \"{rate}\", or leave it out"));
+        }
+        if self.phy == Phy::Ac && self.band() == Band::TwoFour {
+            return Err("ac is at 5 GHz; leave band out, or write phy = \"n\" or \"ax\"".into());
+        }
+        if self.long_slot && self.band() == Band::Five {
+            return Err("long_slot is for 2.4 GHz, where stations of 802.11b may be; leave it out".into());
+        }
+        let most = if self.phy == Phy::Ax { 256 } else { 64 };
+        if !(1..=most).contains(&self.block_ack_window()) {
+            return Err(format!("block_ack_window is 1 to {most} here, not {}", self.block_ack_window()));
+        }
+        let (bytes, longest) = (self.mtu + self.overhead(), self.longest_ampdu());
+        let longest_frame = if self.phy == Phy::N { 4_095 } else { 11_454 };
+        if bytes > longest_frame {
+            return Err(format!(
+                "a frame of {bytes} bytes is too long: mtu and overhead together are at most {longest_frame}"
+            ));
+        }
+        if self.ampdu_bytes() > longest || self.ampdu_bytes() < bytes + 4 {
+            return Err(format!(
+                "ampdu_bytes is {} (the longest frame) to {longest}, not {}",
+                bytes + 4,
+                self.ampdu_bytes()
+            ));
+        }
+        if self.ppdu_time > Duration::from_micros(5_484)
+            || Modulation::new(&self.keys())?.ppdu(bytes + 4) > self.ppdu_time
+        {
+            let sentence = "ppdu_time is at most 5484us, and the longest frame fits into it";
+            return Err(format!("{sentence}; this one takes {}", Modulation::new(&self.keys())?.ppdu(bytes + 4)));
+        }
+        if self.reverse_frame != ReverseFrame::None {
+            return Err(
+                "reverse_frame (DCF+) is for cells of b and g; leave it out: aggregates have block ACK instead".into(),
+            );
+        }
+        Ok(())
     }
 }

@@ -1,7 +1,7 @@
 //! What becomes of a frame that was sent: delivered, sent again, or given up.
 
 use super::bss::Bss;
-use super::interface::{Fate, Frame, Interface, Tracked};
+use super::interface::{Fate, Frame, Interface, Load, Tracked};
 use super::plan::Plan;
 use super::report::Report;
 use crate::index::InterfaceId;
@@ -25,7 +25,10 @@ impl Bss {
     /// Makes the next packet of an interface the frame that it sends; false if there is none.
     pub(super) fn take_next(&mut self, index: InterfaceId) -> bool {
         let interface = &mut self.interfaces[index];
-        interface.head = interface.pop().map(|entry| self.timing.frame(entry));
+        interface.head = match &interface.agreements {
+            None => interface.pop().map(|entry| self.timing.frame(entry)),
+            Some(agreements) => agreements.next().map(|(to, is_request)| self.timing.aggregate(to, is_request)),
+        };
         interface.head.is_some()
     }
 
@@ -35,8 +38,12 @@ impl Bss {
         let (opening, was_announcement) = (self.timing.opening(frame), frame.has_rts);
         usage.transmissions += 1;
         usage.collisions += 1;
-        usage.airtime[frame.kind as usize].collided += opening;
-        self.fail(index, plan.end, was_announcement, reports);
+        if frame.load == Load::Packet {
+            usage.airtime[frame.kind as usize].collided += opening;
+            self.fail(index, plan.end, was_announcement, reports);
+        } else {
+            self.collide_aggregate(index, opening, plan.end, reports);
+        }
         // It sent, so it did not hear the others; it waits for an ACK from the end of its own frame.
         let heard = plan.begin + opening + self.timing.ack_timeout;
         heard.saturating_since(plan.end)
@@ -46,9 +53,15 @@ impl Bss {
     pub(super) fn conclude(
         &mut self,
         index: InterfaceId,
-        now: Instant,
+        plan: Plan,
         reports: &mut Vec<Report>,
     ) -> Option<InterfaceId> {
+        let now = plan.end;
+        match self.interfaces[index].head.as_ref().map(|frame| frame.load) {
+            Some(Load::Aggregate(aggregate)) => return self.conclude_aggregate(index, aggregate, plan, reports),
+            Some(Load::Request) => return self.conclude_request(index, reports),
+            _ => {}
+        }
         let to = self.interfaces[index].head.as_ref().map(|frame| frame.to)?;
         let is_silent = self.interfaces[to].is_silent;
         let interface = &mut self.interfaces[index];
