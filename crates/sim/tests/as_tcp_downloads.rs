@@ -2,15 +2,16 @@
 
 use crate::common::uploads::Cell;
 use crate::common::{bulk, cell_settings, link, mbit, owned, tcp};
-use airtcp_core::{Event, Gauge};
+use airtcp_core::{Duration, Event, Gauge};
 use airtcp_schemes::papers::as_tcp::{self, events};
-use airtcp_sim::dot11::FrameKind;
+use airtcp_sim::dot11::{FrameKind, Usage};
 use airtcp_sim::{Flow, Outcome, RunSettings, Topology};
 
-/// Downloads by so many stations. The access point's queue holds what their windows allow.
+/// Downloads by so many stations. The access point's queue holds what their windows allow, so that none is lost there: every
+/// acknowledgment above a hole crosses the air.
 fn cell(stations: usize, settings: &[(&str, &str)]) -> Cell {
     let settings = [settings, &[("ap_queue", "1000packets")]].concat();
-    Cell { downloads: true, seconds: 20, ..Cell::of(stations, &settings) }
+    Cell { downloads: true, seconds: 20, tcp: &[("receive_buffer", "128KiB")], ..Cell::of(stations, &settings) }
 }
 
 fn as_tcp(cell: &Cell, settings: &[(&str, &str)]) -> Outcome {
@@ -29,7 +30,7 @@ fn level(outcome: &Outcome, wanted: Gauge) -> u64 {
 
 /// Acknowledgments that stations sent over the air, and data that came to them.
 fn frames(outcome: &Outcome) -> (u64, u64) {
-    let of = |usage: &airtcp_sim::dot11::Usage, kind: FrameKind| usage.frames_delivered[kind as usize];
+    let of = |usage: &Usage, kind: FrameKind| usage.frames_delivered[kind as usize];
     let interfaces = &outcome.wlans[0].interfaces;
     let acks = interfaces[1..].iter().map(|(_, usage)| of(usage, FrameKind::TcpAck)).sum();
     (acks, of(&interfaces[0].1, FrameKind::Data))
@@ -79,7 +80,8 @@ fn uploads_and_downloads_of_one_cell_do_not_disturb_each_other() {
         topology.flow(Flow { size: Some(400_000), ..bulk("upload", sta, server, tcp(&[])) });
         let settings = owned(&[("downloads", "true"), ("split", split)]);
         topology.scheme("as-tcp", wlan, as_tcp::ENTRY.with(settings).unwrap());
-        let outcome = topology.run(&RunSettings { duration: airtcp_core::Duration::from_secs(60), digests: true, ..RunSettings::default() });
+        let outcome =
+            topology.run(&RunSettings { duration: Duration::from_secs(60), digests: true, ..RunSettings::default() });
         let outcome = outcome.unwrap();
         assert_eq!(outcome.checks.failure(), None);
         for flow in &outcome.flows {
@@ -102,7 +104,7 @@ fn tethered(settings: Option<&[(&str, &str)]>) -> Outcome {
     if let Some(settings) = settings {
         topology.scheme("as-tcp", wlan, as_tcp::ENTRY.with(owned(settings)).unwrap());
     }
-    let outcome = topology.run(&RunSettings { duration: airtcp_core::Duration::from_secs(30), ..RunSettings::default() }).unwrap();
+    let outcome = topology.run(&RunSettings { duration: Duration::from_secs(30), ..RunSettings::default() }).unwrap();
     assert_eq!(outcome.checks.failure(), None);
     outcome
 }

@@ -5,7 +5,7 @@ use crate::common::uploads::Cell;
 use crate::common::{NO_HABITS, bulk, events, link, mbit, owned, tcp};
 use airtcp_core::{DropReason, Event};
 use airtcp_schemes::baselines::{ack_filter, thin};
-use airtcp_sim::dot11::FrameKind;
+use airtcp_sim::dot11::{FrameKind, Usage};
 use airtcp_sim::{Outcome, RunSettings, Topology};
 
 fn filtered(cell: &Cell, settings: &[(&str, &str)]) -> Outcome {
@@ -151,8 +151,13 @@ fn with_dcf_plus_every_file_arrives_whole_through_damage() {
 }
 
 /// A cell of 802.11g at 54 Mbit/s whose access point's queue drops nothing.
-const FAST: &[(&str, &str)] =
-    &[("phy", "g"), ("rate", "54Mbit"), ("basic_rate", "24Mbit"), ("queue", "1000packets"), ("ap_queue", "1000packets")];
+const FAST: &[(&str, &str)] = &[
+    ("phy", "g"),
+    ("rate", "54Mbit"),
+    ("basic_rate", "24Mbit"),
+    ("queue", "1000packets"),
+    ("ap_queue", "1000packets"),
+];
 
 fn thinned(cell: &Cell, settings: &[(&str, &str)]) -> Outcome {
     cell.run(|topology, wlan, _| topology.scheme("thin", wlan, thin::ENTRY.with(owned(settings)).unwrap()))
@@ -160,7 +165,7 @@ fn thinned(cell: &Cell, settings: &[(&str, &str)]) -> Outcome {
 
 /// Acknowledgments that crossed the air, in whichever direction.
 fn acks_both_ways(outcome: &Outcome) -> u64 {
-    let of = |usage: &airtcp_sim::dot11::Usage| usage.frames_delivered[FrameKind::TcpAck as usize];
+    let of = |usage: &Usage| usage.frames_delivered[FrameKind::TcpAck as usize];
     outcome.wlans[0].interfaces.iter().map(|(_, usage)| of(usage)).sum()
 }
 
@@ -173,8 +178,8 @@ fn where_the_air_is_fast_a_third_or_a_fifteenth_of_the_acknowledgments_carries_m
         let acks = [&plain, &three, &fifteen].map(acks_both_ways);
         let rates = [&plain, &three, &fifteen].map(mbit);
         println!("downloads {downloads}: {acks:?} acknowledgments, {rates:.2?} Mbit/s");
-        // One of three: what leaves at once and what leaves by the timer adds to it.
-        assert!(acks[1] * 2 < acks[0] && acks[2] * 4 < acks[0], "{acks:?}");
+        // What leaves at once and what leaves by the timer adds to one of three, or of fifteen: no flow has fifteen in 10 ms.
+        assert!(acks[1] * 2 < acks[0] && acks[2] * 3 < acks[0] && acks[2] < acks[1], "{acks:?}");
         assert!(rates[1] > 1.05 * rates[0] && rates[2] > 1.05 * rates[0], "{rates:?}");
         // The other end's interfaces have none to thin.
         let elsewhere = if downloads { "near" } else { "far" };
@@ -224,7 +229,8 @@ fn with_hack_acknowledgments_ride_and_leave_the_air_to_data_up_and_down() {
 #[test]
 fn with_hack_every_file_arrives_whole_through_damage() {
     for cell in [FAST, &[("phy", "n")]] {
-        let lossy = [cell, &[("data_loss", "20%"), ("control_loss", "10%"), ("retry_limit", "4"), ("hack", "true")]].concat();
+        let lossy =
+            [cell, &[("data_loss", "20%"), ("control_loss", "10%"), ("retry_limit", "4"), ("hack", "true")]].concat();
         for downloads in [false, true] {
             let cell = Cell { downloads, size: Some(500_000), seconds: 60, ..Cell::of(3, &lossy) };
             for flow in &cell.plain().flows {

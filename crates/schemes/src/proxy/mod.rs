@@ -26,7 +26,8 @@ use crate::Site;
 use crate::timers::Timers;
 use airtcp_core::flow_table::FlowTable;
 use airtcp_core::{
-    Backlog, ByteSize, Context, Duration, Element, Event, FlowKey, Gauge, Instant, Outcome, Packet, Port, Traffic, TxStatus,
+    Backlog, ByteSize, Context, Duration, Element, Event, FlowKey, Gauge, Instant, Outcome, Packet, Port, Traffic,
+    TxStatus,
 };
 use delivery::Deliveries;
 use outlet::Outlet;
@@ -103,7 +104,9 @@ impl Proxy {
     /// The link tells what became of a packet. Whether our TCP got an acknowledgment of it.
     pub fn hear(&mut self, cx: &mut Context<'_>, status: TxStatus) -> bool {
         let note = self.outlets[usize::from(Port::LINK.0)].awaited.take(cx.now(), status.token);
-        let (Some(sent), Some(is_told), Outcome::Acked) = (note, &mut self.deliveries, status.outcome) else { return false };
+        let (Some(sent), Some(is_told), Outcome::Acked) = (note, &mut self.deliveries, status.outcome) else {
+            return false;
+        };
         *is_told = true;
         let Some(slot) = self.flows.slot(&sent.flow) else { return false };
         let Some((_, relay)) = self.flows.at_mut(slot) else { return false };

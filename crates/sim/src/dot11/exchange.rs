@@ -5,7 +5,7 @@ use super::airtime::FrameKind;
 use super::interface::{Entry, Fate, Frame, Interface, Load};
 use super::modulation::Modulation;
 use super::phy::{Band, Phy};
-use super::settings::{ACK_BYTES, BLOCK_ACK_BYTES, CellSettings, REQUEST_BYTES, POLL_BYTES, RTS_BYTES};
+use super::settings::{ACK_BYTES, BLOCK_ACK_BYTES, CellSettings, POLL_BYTES, REQUEST_BYTES, RTS_BYTES};
 use crate::index::InterfaceId;
 use airtcp_core::{Duration, Instant, Rate};
 

@@ -105,7 +105,13 @@ impl Bss {
         if (is_heard || is_given_up)
             && let Some(kept) = power_save.kept_for(station).pop_front()
         {
-            self.end_kept(station, kept, if is_heard { Outcome::Acked } else { Outcome::RetryLimit }, plan.end, reports);
+            self.end_kept(
+                station,
+                kept,
+                if is_heard { Outcome::Acked } else { Outcome::RetryLimit },
+                plan.end,
+                reports,
+            );
         }
     }
 
@@ -157,9 +163,9 @@ impl Bss {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Entry;
     use super::super::tests::{AP, ONE, TWO, at, packet, send, settings};
     use super::*;
-    use super::super::Entry;
 
     /// A cell whose stations sleep between beacons, 100 ms apart, and ask for each packet.
     fn cell(values: &[(&str, &str)]) -> Bss {
@@ -244,7 +250,8 @@ mod tests {
 
     #[test]
     fn each_packet_arrives_once_or_is_given_up_when_polls_answers_and_acks_are_damaged() {
-        let mut cell = cell(&[("data_loss", "40%"), ("control_loss", "40%"), ("retry_limit", "3"), ("ap_queue", "1000packets")]);
+        let mut cell =
+            cell(&[("data_loss", "40%"), ("control_loss", "40%"), ("retry_limit", "3"), ("ap_queue", "1000packets")]);
         (0..200).for_each(|_| keep(&mut cell, 1000, ONE, 1028));
         (0..200).for_each(|_| keep(&mut cell, 1000, TWO, 1028));
         let arrived = arrivals(&mut cell, 60_000_000).len() as u64;

@@ -230,7 +230,8 @@ impl Bss {
         }
         for place in 0..self.winners.len() {
             let index = self.winners[place];
-            let Some((to, Load::Packet)) = self.interfaces[index].head.as_ref().map(|frame| (frame.to, frame.load)) else {
+            let Some((to, Load::Packet)) = self.interfaces[index].head.as_ref().map(|frame| (frame.to, frame.load))
+            else {
                 continue;
             };
             let bytes = self.board(to, index);
@@ -244,7 +245,8 @@ impl Bss {
     /// How much longer an answer is for its riders.
     pub(super) fn ride_time(&self, receiver: InterfaceId, sender: InterfaceId) -> Duration {
         let waiting = self.interfaces[receiver].riders.as_ref().and_then(|riders| riders.with.get(&sender));
-        let bytes = waiting.map_or(0, |waiting| waiting.entries.iter().take(waiting.boarded).map(|(_, length)| length).sum());
+        let bytes =
+            waiting.map_or(0, |waiting| waiting.entries.iter().take(waiting.boarded).map(|(_, length)| length).sum());
         self.timing.ride(bytes)
     }
 }

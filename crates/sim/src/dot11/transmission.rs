@@ -90,9 +90,7 @@ impl Bss {
         let has_arrived = matches!(fate, Fate::Acked | Fate::AckLost);
         let time = self.timing.on_air(frame, drawn);
         *account += if has_arrived { time.saturating_sub(ride) } else { time };
-        if has_arrived
-            && let Some(packet) = frame.packet.take()
-        {
+        if has_arrived && let Some(packet) = frame.packet.take() {
             usage.frames_delivered[kind] += 1;
             counters.packets_delivered += 1;
             counters.bytes_delivered += u64::from(packet.wire_len());

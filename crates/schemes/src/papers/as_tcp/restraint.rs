@@ -36,7 +36,8 @@ impl Restraint {
         let is_news = self.acknowledged.is_some_and(|number| tcp.acknowledgment.after(number));
         let is_plain = tcp.flags == TcpFlags::ACK && tcp.options.sack.is_empty() && packet.payload_len() == 0;
         // Half of what may be on its way: told before the sender has to stop.
-        let allows_much = self.told_edge.is_none_or(|told| i64::from(edge.distance_from(told)) >= i64::from(window / 2));
+        let allows_much =
+            self.told_edge.is_none_or(|told| i64::from(edge.distance_from(told)) >= i64::from(window / 2));
         let is_needless = self.is_emulated && !self.is_over && is_plain && is_news && tcp.window > 0 && !allows_much;
         self.acknowledged = Some(tcp.acknowledgment);
         if !is_needless {

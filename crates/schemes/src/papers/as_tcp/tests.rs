@@ -395,10 +395,12 @@ fn what_says_more_than_the_medium_does_leaves() {
 fn half_a_window_is_told_before_the_sender_has_to_stop() {
     let mut harness = receiving(&[("downloads", "true")]);
     // 600 shifted by 7: 76,800 bytes, and 38,400 of them are 96 segments.
-    let told: Vec<u32> = (2..300).filter(|count| {
-        arrive(&mut harness, count - 1, TOLD);
-        acknowledges(&mut harness, *count, |_| {})
-    }).collect();
+    let told: Vec<u32> = (2..300)
+        .filter(|count| {
+            arrive(&mut harness, count - 1, TOLD);
+            acknowledges(&mut harness, *count, |_| {})
+        })
+        .collect();
     assert_eq!(told, [97, 193, 289]);
 }
 
