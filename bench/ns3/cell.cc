@@ -1,10 +1,11 @@
-// The race's cells for ns-3: N TCP uploads in an 802.11b cell. The same for airtcp and ns-2: crates/bench/src/cell.rs,
+// The race's cells for ns-3: N TCP uploads in a cell of 802.11b, or of 802.11n with aggregates. The same for airtcp and ns-2: crates/bench/src/cell.rs,
 // bench/ns2/cell.tcl.
 //
-//   cell STATIONS QUEUE_PACKETS SECONDS WIRED
+//   cell STATIONS QUEUE_PACKETS SECONDS WIRED AGGREGATED
 //
 // 11 Mbit/s, long preamble, ACK at 2 Mbit/s, no RTS; NewReno, an acknowledgment per segment, 1040-byte IP packets, windows of
-// 65,000 bytes. WIRED is 1 for a server 15 ms behind the access point, 0 for one at it. Prints the data packets sent and the
+// 65,000 bytes. WIRED is 1 for a server 15 ms behind the access point, 0 for one at it. AGGREGATED is 1 for
+// 802.11n at 5 GHz, MCS 7 (65 Mbit/s), answers at 24 Mbit/s. Prints the data packets sent and the
 // bytes that arrived.
 #include "ns3/applications-module.h"
 #include "ns3/core-module.h"
@@ -70,15 +71,15 @@ static void Place(NodeContainer stations, Ptr<Node> ap)
 
 int main(int argc, char* argv[])
 {
-    if (argc != 5)
+    if (argc != 6)
     {
-        std::cerr << "cell STATIONS QUEUE_PACKETS SECONDS WIRED\n";
+        std::cerr << "cell STATIONS QUEUE_PACKETS SECONDS WIRED AGGREGATED\n";
         return 2;
     }
     const uint32_t count = std::stoul(argv[1]);
     const std::string queue = std::string(argv[2]) + "p";
     const double seconds = std::stod(argv[3]);
-    const bool wired = std::stoul(argv[4]) != 0;
+    const bool wired = std::stoul(argv[4]) != 0, aggregated = std::stoul(argv[5]) != 0;
     SetUp();
 
     NodeContainer stations, others;
@@ -88,9 +89,15 @@ int main(int argc, char* argv[])
     YansWifiPhyHelper phy;
     phy.SetChannel(YansWifiChannelHelper::Default().Create());
     WifiHelper wifi;
-    wifi.SetStandard(WIFI_STANDARD_80211b);
-    wifi.SetRemoteStationManager("ns3::ConstantRateWifiManager", "DataMode", StringValue("DsssRate11Mbps"),
-                                 "ControlMode", StringValue("DsssRate2Mbps"));
+    wifi.SetStandard(aggregated ? WIFI_STANDARD_80211n : WIFI_STANDARD_80211b);
+    wifi.SetRemoteStationManager("ns3::ConstantRateWifiManager", "DataMode",
+                                 StringValue(aggregated ? "HtMcs7" : "DsssRate11Mbps"), "ControlMode",
+                                 StringValue(aggregated ? "OfdmRate24Mbps" : "DsssRate2Mbps"));
+    if (aggregated)
+    {
+        phy.Set("ChannelSettings", StringValue("{0, 20, BAND_5GHZ, 0}"));
+        Config::SetDefault("ns3::QosTxop::UseExplicitBarAfterMissedBlockAck", BooleanValue(false));
+    }
     WifiMacHelper mac;
     Config::SetDefault("ns3::WifiMacQueue::MaxSize", QueueSizeValue(QueueSize(queue)));
     mac.SetType("ns3::StaWifiMac", "ActiveProbing", BooleanValue(false));

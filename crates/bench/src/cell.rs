@@ -1,4 +1,4 @@
-//! N uploads in an 802.11b cell.
+//! N uploads in a cell of 802.11b, or of 802.11n with aggregates.
 
 use crate::network::{self, CLASSIC, Dialect, Network, link, set};
 use airtcp_core::Duration;
@@ -6,7 +6,7 @@ use airtcp_sim::dot11::CellSettings;
 use airtcp_sim::{Flow, Outcome, Topology};
 
 /// A cell and how long it is simulated. The first three are also the arguments of `bench/ns2/cell.tcl`; `bench/ns3/cell.cc`
-/// takes `wired`, too.
+/// takes `wired` and `aggregated`, too.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Cell {
     /// Number of stations, each with an upload.
@@ -18,6 +18,9 @@ pub struct Cell {
     /// The server is 15 ms behind the access point, not at it.
     #[arg(long)]
     pub wired: bool,
+    /// 802.11n at 65 Mbit/s, 5 GHz, instead of 802.11b.
+    #[arg(long)]
+    pub aggregated: bool,
     /// Who heard a collision waits EIFS, as in ns-2 and not in ns-3.
     #[arg(long)]
     pub eifs: bool,
@@ -37,17 +40,18 @@ impl Network for Cell {
     const COUNTED: Option<u64> = None;
 
     fn arguments(&self, dialect: Dialect) -> Vec<String> {
-        let Cell { stations, queue, seconds, wired, eifs, idle, as_tcp } = self;
+        let Cell { stations, queue, seconds, wired, aggregated, eifs, idle, as_tcp } = self;
         let mut all: Vec<String> = [stations, queue, seconds].map(ToString::to_string).into();
         match dialect {
             Dialect::Ours => {
                 all.extend(wired.then(|| "--wired".to_owned()));
+                all.extend(aggregated.then(|| "--aggregated".to_owned()));
                 all.extend(eifs.then(|| "--eifs".to_owned()));
                 all.extend(as_tcp.then(|| "--as-tcp".to_owned()));
                 all.push(format!("--idle={idle}"));
             }
             Dialect::Ns2 => {}
-            Dialect::Ns3 => all.push(u8::from(*wired).to_string()),
+            Dialect::Ns3 => all.extend([wired, aggregated].map(|flag| u8::from(*flag).to_string())),
         }
         all
     }
@@ -67,7 +71,8 @@ impl Network for Cell {
             (0..self.stations + self.idle).map(|index| topology.node(&format!("sta{index}"))).collect();
         let queue = format!("{}packets", self.queue);
         let eifs = self.eifs.to_string();
-        let settings = [("basic_rate", "2Mbit"), ("queue", &queue), ("ap_queue", &queue), ("eifs", &eifs)];
+        let kind = if self.aggregated { ("phy", "n") } else { ("basic_rate", "2Mbit") };
+        let settings = [kind, ("queue", &queue), ("ap_queue", &queue), ("eifs", &eifs)];
         let cell = set(CellSettings::default(), &settings);
         let wlan = topology.wlan("wifi", ap, &stations, cell);
         let to = if self.wired {
@@ -106,7 +111,8 @@ mod tests {
     #[test]
     fn uploads_share_a_cell_and_idle_stations_change_nothing() {
         let of = |wired, idle, as_tcp| {
-            let cell = Cell { stations: 5, queue: 500, seconds: 12, wired, eifs: false, idle, as_tcp };
+            let (eifs, aggregated) = (false, false);
+            let cell = Cell { stations: 5, queue: 500, seconds: 12, wired, aggregated, eifs, idle, as_tcp };
             network::totals(&cell.run())
         };
         for wired in [false, true] {

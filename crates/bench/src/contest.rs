@@ -18,6 +18,7 @@ pub fn all() -> anyhow::Result<bool> {
     for (stations, seconds, ns3_seconds) in [(10, 400, 20), (80, 200, 8)] {
         passed &= cell(stations, seconds, ns3_seconds)?;
     }
+    passed &= aggregated_cell()?;
     Ok(passed)
 }
 
@@ -60,7 +61,8 @@ fn dumbbell(
 fn cell(stations: u64, seconds: u64, ns3_seconds: u64) -> anyhow::Result<bool> {
     println!("802.11b cell: {stations} uploads at 11 Mbit/s, queues of 500");
     let (ours, ns2, ns3) = (Rival::ours()?, Rival::ns2()?, Rival::ns3()?);
-    let air = Cell { stations, queue: 500, seconds, wired: false, eifs: false, idle: 0, as_tcp: false };
+    let air =
+        Cell { stations, queue: 500, seconds, wired: false, aggregated: false, eifs: false, idle: 0, as_tcp: false };
     let [like_ns2, wired] = [Cell { eifs: true, ..air.clone() }, Cell { wired: true, ..air.clone() }];
     let [slow_air, slow_wired] = [&air, &wired].map(|cell| cell.lasting(ns3_seconds));
     let speeds = alternate(&[
@@ -82,6 +84,29 @@ fn cell(stations: u64, seconds: u64, ns3_seconds: u64) -> anyhow::Result<bool> {
         passed &= beats(&format!("{what}, simulated s per CPU s"), simulated, us_slow, ns3, 150.0);
     }
     passed &= judge("speed with 200 idle stations over that without", idle.simulated / us.simulated, 1.0 / 1.1);
+    println!();
+    Ok(passed)
+}
+
+/// Uploads in a cell whose frames are aggregated, to a server behind the access point.
+fn aggregated_cell() -> anyhow::Result<bool> {
+    println!("802.11n cell: 20 uploads at 65 Mbit/s in aggregates, queues of 500");
+    let (ours, ns3) = (Rival::ours()?, Rival::ns3()?);
+    let cell = Cell {
+        stations: 20,
+        queue: 500,
+        seconds: 60,
+        wired: true,
+        aggregated: true,
+        eifs: false,
+        idle: 0,
+        as_tcp: false,
+    };
+    let slow = cell.lasting(8);
+    let speeds = alternate(&[(&ours, "airtcp", cell), (&ns3, "ns-3 (Debian)", slow.clone())])?;
+    let [us, them] = speeds[..] else { unreachable!("two rows") };
+    let us_slow = Speed { goodput: goodput(&ours, &slow)?, ..us };
+    let passed = beats("ns-3, simulated s per CPU s", |speed| speed.simulated, us_slow, them, 100.0);
     println!();
     Ok(passed)
 }

@@ -48,8 +48,16 @@ pub fn write() -> anyhow::Result<()> {
         let seconds = if flows == 1 { 41 } else { 5 };
         Dumbbell { flows, mbit, delay_ms, queue, seconds, modern, checks }
     };
-    let cell =
-        |stations, as_tcp| Cell { stations, queue: 500, seconds: 20, wired: as_tcp, eifs: false, idle: 0, as_tcp };
+    let cell = |stations, as_tcp| Cell {
+        stations,
+        queue: 500,
+        seconds: 20,
+        wired: as_tcp,
+        aggregated: false,
+        eifs: false,
+        idle: 0,
+        as_tcp,
+    };
     let classic = profile(&dumbbell(50, 100, 8, 200, false, false))?;
     let mut page = HEAD.to_owned();
     writeln!(page, "\n| network | events | {NAMES} |\n|---|---|---|---|---|---|")?;

@@ -261,6 +261,11 @@ fn wlan(wlans: &[airtcp_sim::WlanOutcome]) -> BTreeMap<String, u64> {
         ] {
             add(name, amount);
         }
+        if wlan.medium.aggregates > 0 {
+            add("aggregates", wlan.medium.aggregates);
+            add("aggregated_frames", wlan.medium.aggregated_frames);
+            add("block_ack_requests", wlan.medium.block_ack_requests);
+        }
         for (interface, (_, usage)) in wlan.interfaces.iter().enumerate() {
             add("given_up", usage.given_up);
             for kind in FrameKind::ALL {

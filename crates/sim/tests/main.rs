@@ -28,4 +28,5 @@ mod probes;
 mod queues;
 mod tap;
 mod wlan;
+mod wlan_aggregated;
 mod workloads;

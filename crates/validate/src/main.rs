@@ -14,6 +14,7 @@ mod per_run;
 mod statistics;
 mod summary;
 mod wlan;
+mod wlan_aggregated;
 
 use page::Section;
 use std::process::ExitCode;
@@ -21,13 +22,15 @@ use std::process::ExitCode;
 /// A part: its name, and what makes its section.
 type Part = (&'static str, fn() -> anyhow::Result<Section>);
 
-const PARTS: [Part; 11] = [
+const PARTS: [Part; 13] = [
     ("links", links::section),
     ("laws", laws::section),
     ("ns3", ns3::lossy_link),
     ("ns3-gsnoop", ns3::gsnoop_path),
     ("wlan", wlan::saturation),
     ("wlan-tcp", wlan::uploads),
+    ("wlan-aggregated", wlan_aggregated::saturation),
+    ("wlan-aggregated-tcp", wlan_aggregated::tcp),
     ("wlan-psm", wlan::power_save),
     ("kernel", kernel::section),
     ("kernel-short", kernel::short_flows),

@@ -161,7 +161,8 @@ pub fn power_save() -> anyhow::Result<Section> {
     Ok(section)
 }
 
-fn settings(keys: &[(&str, &str)]) -> anyhow::Result<CellSettings> {
+/// The defaults with these keys.
+pub fn settings(keys: &[(&str, &str)]) -> anyhow::Result<CellSettings> {
     let mut settings = CellSettings::default();
     for &(key, value) in keys {
         settings.set(key, &value.into())?;

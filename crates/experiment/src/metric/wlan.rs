@@ -18,6 +18,12 @@ metrics! { METRICS: Combine::Count, Members::None;
     "wlan.riding_acks", "wlan.riding_acks", COUNT => count;
     /// PS-Polls that access points heard
     "wlan.polls", "wlan.polls", COUNT => count;
+    /// transmissions of data, each of one frame or more; in cells that aggregate (802.11n, ac, ax)
+    "wlan.aggregates", "wlan.aggregates", COUNT => count;
+    /// frames in these transmissions
+    "wlan.aggregated_frames", "wlan.aggregated_frames", COUNT => count;
+    /// block ACK requests; in cells that aggregate
+    "wlan.block_ack_requests", "wlan.block_ack_requests", COUNT => count;
     /// beacons sent
     "wlan.beacons", "wlan.beacons", COUNT => count;
     /// frames given up after their retry limit

@@ -14,6 +14,7 @@ pub const BUILT_IN: &[(&str, &str)] = &[
     ("sweep", include_str!("../../../../scenarios/sweep.toml")),
     ("satellite", include_str!("../../../../scenarios/satellite.toml")),
     ("wifi-upload", include_str!("../../../../scenarios/wifi-upload.toml")),
+    ("wifi-aggregated", include_str!("../../../../scenarios/wifi-aggregated.toml")),
     ("wifi-acks", include_str!("../../../../scenarios/wifi-acks.toml")),
     ("newzag", include_str!("../../../../scenarios/newzag.toml")),
     ("trunk", include_str!("../../../../scenarios/trunk.toml")),

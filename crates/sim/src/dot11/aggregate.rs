@@ -76,13 +76,15 @@ impl Bss {
     ) {
         match self.interfaces[index].aggregate() {
             Some((to, Aggregate { frames, .. })) => {
+                self.count(frames);
                 charge(&mut self.interfaces[index], to, frames, opening, |airtime, _| &mut airtime.collided);
                 self.miss(index);
-                self.hear_answer(to, index, frames, false, now, reports);
+                self.hear_answer(to, index, false, now, reports);
                 self.end_ride(to, index, false, false, now, reports);
                 self.finish_aggregate(index, reports);
             }
             None => {
+                self.medium.block_ack_requests += 1;
                 self.interfaces[index].usage.airtime[0].collided += opening;
                 self.fail_request(index, reports);
             }
@@ -114,13 +116,14 @@ impl Bss {
             true => &mut airtime.delivered,
             false => &mut airtime.damaged,
         });
+        self.count(if is_sent { frames } else { 0 });
         self.hand_up(index, to, up, reports);
         if is_heard {
             self.succeed(index)
         } else {
             self.miss(index)
         }
-        self.hear_answer(to, index, frames, is_heard, plan.end, reports);
+        self.hear_answer(to, index, is_heard, plan.end, reports);
         self.end_ride(to, index, is_answered, is_heard, plan.end, reports);
         self.finish_aggregate(index, reports);
         is_heard.then_some(to)
@@ -135,6 +138,7 @@ impl Bss {
         let fate = if is_silent && drawn != Fate::NoCts { Fate::Damaged } else { drawn };
         let time = interface.head.as_ref().map_or(Duration::ZERO, |frame| self.timing.on_air(frame, fate));
         let is_heard = fate == Fate::Acked;
+        self.medium.block_ack_requests += 1;
         interface.usage.transmissions += 1;
         let airtime = &mut interface.usage.airtime[0];
         *(if is_heard { &mut airtime.delivered } else { &mut airtime.damaged }) += time;
@@ -192,6 +196,12 @@ impl Bss {
             counters.bytes_delivered += u64::from(packet.wire_len());
             reports.push(Report::Delivered { from, to, packet });
         }
+    }
+
+    /// So many frames were sent together.
+    fn count(&mut self, frames: usize) {
+        self.medium.aggregates += u64::from(frames > 0);
+        self.medium.aggregated_frames += frames as u64;
     }
 
     /// An answer was heard.

@@ -1,5 +1,6 @@
 //! Cells of 802.11n, ac and ax, a few frames by hand.
 
+use super::saturation::{bianchi, measure};
 use super::tests::{AP, ONE, TWO, at, element_of, packet, run, settings};
 use super::*;
 use crate::index::InterfaceId;
@@ -220,7 +221,7 @@ fn a_window_that_is_stalled_sends_only_what_is_missing() {
     send(&mut cell, 0, ONE, AP, 0..60);
     let reports = run(&mut cell);
     let told = statuses(&reports);
-    let mut done = vec![false; 60];
+    let mut done = [false; 60];
     let mut start = 0;
     for (token, ..) in told {
         assert!(token < start + 4, "{token} was sent while {start} was missing");
@@ -361,6 +362,27 @@ fn whatever_happens_every_packet_arrives_in_order_or_is_dropped_and_is_told_once
         for interface in cell.interfaces() {
             let backlog = cell.backlog(interface);
             assert_eq!((cell.held(interface), backlog.packets, backlog.bytes), (0, 0, 0), "seed {seed}");
+        }
+    }
+}
+
+/// At windows of 15 the model has too many collisions, 48.1 % of 20 stations where cells have 45.6 % (and 45.8 % in 802.11g): it
+/// takes what a station meets in its slots for independent. Where a collision is as long as an aggregate that is 3 %.
+#[test]
+fn a_cell_of_saturated_stations_is_bianchis() {
+    for (keys, counts) in [
+        (&[N][..], &[1, 5, 20, 50][..]),
+        (&[N, ("rts_threshold", "0")], &[5, 20]),
+        (&[("phy", "ac"), ("mcs", "8"), ("width", "80")], &[1, 5, 20]),
+        (&[("phy", "ax"), ("mcs", "11"), ("width", "80")], &[1, 5, 20]),
+        (&[N, ("block_ack_window", "1")], &[5, 20]),
+    ] {
+        for count in counts {
+            let settings = settings(&[keys, &[("retry_limit", "1000")]].concat());
+            let model = bianchi(&settings, *count, 1500, None);
+            let ours = measure(&settings, *count, 1500, Duration::from_secs(40), 1);
+            let ratio = ours.packets_per_second / model.packets_per_second;
+            assert!((0.985..1.04).contains(&ratio), "{keys:?}, {count} stations: {ours:?} of {model:?}");
         }
     }
 }

@@ -73,6 +73,12 @@ pub struct MediumUse {
     pub riders: u64,
     /// PS-Polls that the access point heard.
     pub polls: u64,
+    /// Transmissions of data in a cell that aggregates, each of one frame or more.
+    pub aggregates: u64,
+    /// Frames in them.
+    pub aggregated_frames: u64,
+    /// Block ACK requests.
+    pub block_ack_requests: u64,
     /// Beacons; they are no exchanges.
     pub beacons: u64,
     /// Time that the medium was busy.

@@ -29,19 +29,19 @@ impl Bss {
         }
     }
 
-    /// `receiver` answered an aggregate of so many frames that `sender` sent it: what arrived is acknowledged if the answer
-    /// was heard, what did not arrive is sent again or given up.
+    /// The aggregate that `sender` sent to `receiver` is over: what arrived is acknowledged if the answer was heard, the rest
+    /// is sent again or given up.
     pub(super) fn hear_answer(
         &mut self,
         receiver: InterfaceId,
         sender: InterfaceId,
-        frames: usize,
         is_heard: bool,
         now: Instant,
         reports: &mut Vec<Report>,
     ) {
         let limit = self.retry_limits[0];
         let interface = &mut self.interfaces[sender];
+        let Some((_, Aggregate { frames, .. })) = interface.aggregate() else { return };
         let Some(agreements) = &mut interface.agreements else { return };
         let mut place = 0;
         let (mut gone, mut dropped) = (Vec::new(), Vec::new());

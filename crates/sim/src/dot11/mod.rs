@@ -1,7 +1,7 @@
 //! An 802.11 cell: stations that share one medium by the distributed coordination function (DCF; AST-13).
 //!
 //! A [`Bss`] knows who sends next, so it needs one event for each time that the medium is used: the end of an exchange
-//! (RTS, CTS, data, ACK) or of a collision. Between two of these it is idle and stations count down; a station that gets
+//! (RTS, CTS, data, ACK; in 802.11n, ac and ax an aggregate and its block ACK) or of a collision. Between two of these it is idle and stations count down; a station that gets
 //! something to send meanwhile may be the next.
 //!
 //! What a model of a medium has to state:
@@ -15,6 +15,9 @@
 //!   medium later is sent at once.
 //! - *Beacons* go first, PIFS after the medium is idle, and are never damaged.
 //! - A packet is handed up, and its sender told, at the end of the exchange.
+//!
+//! What aggregates add is in `aggregate` (how they fill, what an answer or its absence means), `agreement` (windows, order,
+//! frames given up), `answer` (the seam for what rides in block ACKs), `txop` and `modulation`.
 
 mod aggregate;
 #[cfg(test)]

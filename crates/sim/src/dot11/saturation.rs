@@ -2,11 +2,12 @@
 
 use super::bss::Bss;
 use super::exchange::Timing;
-use super::interface::{Entry, Fate};
+use super::interface::{Entry, Fate, Frame, Load};
 use super::report::Report;
 use super::settings::CellSettings;
 use crate::index::InterfaceId;
 use airtcp_core::{Duration, Instant, Packet, packet::protocol};
+use airtcp_link::{DropTail, Queue, QueueLimit};
 use bytes::Bytes;
 use std::net::Ipv4Addr;
 
@@ -23,10 +24,16 @@ pub struct Saturation {
 ///
 /// A collision costs a data frame (or an RTS) and AIFS, frames are damaged never, and sent until they arrive or, with
 /// `attempts`, so many times (Wu et al., INFOCOM 2002). Slots count as the model has it: also the one in which another
-/// station begins.
+/// station begins. In a cell that aggregates, every transmission is an aggregate as long as the settings allow.
 pub fn bianchi(settings: &CellSettings, stations: usize, bytes: u32, attempts: Option<u32>) -> Saturation {
     let timing = Timing::new(settings);
-    let frame = timing.frame(Entry { packet: packet(bytes), to: InterfaceId::AP, tracked: None });
+    let Some(frame) = full_frame(settings, bytes) else {
+        return Saturation { packets_per_second: 0.0, collision_probability: 0.0 };
+    };
+    let packets = match frame.load {
+        Load::Aggregate(aggregate) => aggregate.frames as f64,
+        _ => 1.0,
+    };
     let seconds = |time: Duration| time.as_nanos() as f64 / 1e9;
     let aifs = seconds(timing.aifs(settings.aifs()));
     let (slot, success) = (seconds(timing.slot), seconds(timing.exchange(&frame, Fate::Acked)) + aifs);
@@ -45,7 +52,28 @@ pub fn bianchi(settings: &CellSettings, stations: usize, bytes: u32, attempts: O
     let busy = 1.0 - (1.0 - tau).powf(others + 1.0);
     let alone = (others + 1.0) * tau * (1.0 - tau).powf(others);
     let mean_slot = (1.0 - busy) * slot + alone * success + (busy - alone) * collision;
-    Saturation { packets_per_second: alone / mean_slot, collision_probability: p }
+    Saturation { packets_per_second: packets * alone / mean_slot, collision_probability: p }
+}
+
+/// What a station sends that has more than enough to send.
+fn full_frame(settings: &CellSettings, bytes: u32) -> Option<Frame> {
+    let mut cell = saturated(settings, 1, bytes, 0);
+    cell.interfaces[InterfaceId::FIRST].head.take()
+}
+
+/// A cell whose stations have so much to send that more waits whenever a transmission is over.
+fn saturated(settings: &CellSettings, stations: usize, bytes: u32, seed: u64) -> Bss {
+    let packets = if settings.phy.aggregates() { 2 * settings.block_ack_window() } else { 2 };
+    let limit = QueueLimit::Packets(u64::from(2 * packets));
+    let queue = if settings.phy.aggregates() { Queue::DropTail(DropTail { limit }) } else { settings.queue.clone() };
+    let mut cell = Bss::new(&CellSettings { queue, ..settings.clone() }, stations, seed, "cells.saturated");
+    for station in cell.interfaces().skip(1) {
+        for _ in 0..packets {
+            let entry = Entry::new(InterfaceId::AP, packet(bytes), None);
+            cell.send(Instant::ZERO, station, entry, &mut Vec::new());
+        }
+    }
+    cell
 }
 
 struct Windows {
@@ -75,14 +103,8 @@ impl Windows {
 
 /// Runs a cell of `stations` that send packets of `bytes` for `span`, after a tenth of it.
 pub fn measure(settings: &CellSettings, stations: usize, bytes: u32, span: Duration, seed: u64) -> Saturation {
-    let mut cell = Bss::new(settings, stations, seed, "cells.saturated");
+    let mut cell = saturated(settings, stations, bytes, seed);
     let (mut reports, mut next) = (Vec::new(), Vec::new());
-    for station in cell.interfaces().skip(1) {
-        // Two, so that one waits whenever another is done with.
-        for _ in 0..2 {
-            cell.send(Instant::ZERO, station, Entry::new(InterfaceId::AP, packet(bytes), None), &mut reports);
-        }
-    }
     let warm = Instant::ZERO + Duration::from_nanos(span.as_nanos() / 10);
     let end = warm + span;
     let (mut arrived, mut before) = (0u64, None);
