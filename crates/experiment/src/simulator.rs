@@ -254,6 +254,8 @@ fn wlan(wlans: &[airtcp_sim::WlanOutcome]) -> BTreeMap<String, u64> {
             ("collisions", wlan.medium.collisions),
             ("contenders", wlan.medium.contenders),
             ("reverse_frames", wlan.medium.reverse_frames),
+            ("riding_acks", wlan.medium.riders),
+            ("polls", wlan.medium.polls),
             ("beacons", wlan.medium.beacons),
             ("busy_ns", wlan.medium.busy.as_nanos()),
         ] {

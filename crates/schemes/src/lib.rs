@@ -5,7 +5,7 @@
 //! beyond them. The modules beside them are shared:
 //! the queue before a link ([`egress`]), the two ends of a hop (`hop`, `peer`), repair by selective repeat
 //! (`selective_repeat`), a code that repairs without asking (`sliding_code`), a proxy that splits connections (`proxy`),
-//! acknowledgments (`acks`, `redundant_ack`), sequence space (`position`, `seq_map`), and what a medium tells of a frame (`tracker`).
+//! acknowledgments (`acks`, `redundant_ack`, and those made of a medium's: `emulation`), sequence space (`position`, `seq_map`), and what a medium tells of a frame (`tracker`).
 //!
 //! A scheme is made of [`Element`](airtcp_core::Element)s and knows neither clock nor socket nor topology: the
 //! simulator and the gateway daemon run the same code. Adding one is a file and a line here; a
@@ -19,6 +19,7 @@ extern crate std;
 mod acks;
 pub mod baselines;
 pub mod egress;
+mod emulation;
 #[doc(hidden)]
 pub mod fuzzing;
 mod hop;
@@ -60,6 +61,7 @@ pub const SCHEMES: &[SchemeEntry] = &[
     baselines::eln::ENTRY,
     baselines::delayed_dupacks::ENTRY,
     baselines::ack_filter::ENTRY,
+    baselines::thin::ENTRY,
     baselines::arq::ENTRY,
     baselines::fec::ENTRY,
     baselines::split::ENTRY,

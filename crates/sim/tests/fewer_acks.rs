@@ -4,8 +4,8 @@
 use crate::common::uploads::Cell;
 use crate::common::{NO_HABITS, bulk, events, link, mbit, owned, tcp};
 use airtcp_core::{DropReason, Event};
-use airtcp_schemes::baselines::ack_filter;
-use airtcp_sim::dot11::FrameKind;
+use airtcp_schemes::baselines::{ack_filter, thin};
+use airtcp_sim::dot11::{FrameKind, Usage};
 use airtcp_sim::{Outcome, RunSettings, Topology};
 
 fn filtered(cell: &Cell, settings: &[(&str, &str)]) -> Outcome {
@@ -146,6 +146,96 @@ fn with_dcf_plus_every_file_arrives_whole_through_damage() {
         assert!(outcome.wlans[0].medium.reverse_frames > 100);
         for flow in &outcome.flows {
             assert!(flow.completed_at.is_some() && flow.sent_sha256 == flow.received_sha256, "{} {which}", flow.name);
+        }
+    }
+}
+
+/// A cell of 802.11g at 54 Mbit/s whose access point's queue drops nothing.
+const FAST: &[(&str, &str)] = &[
+    ("phy", "g"),
+    ("rate", "54Mbit"),
+    ("basic_rate", "24Mbit"),
+    ("queue", "1000packets"),
+    ("ap_queue", "1000packets"),
+];
+
+fn thinned(cell: &Cell, settings: &[(&str, &str)]) -> Outcome {
+    cell.run(|topology, wlan, _| topology.scheme("thin", wlan, thin::ENTRY.with(owned(settings)).unwrap()))
+}
+
+/// Acknowledgments that crossed the air, in whichever direction.
+fn acks_both_ways(outcome: &Outcome) -> u64 {
+    let of = |usage: &Usage| usage.frames_delivered[FrameKind::TcpAck as usize];
+    outcome.wlans[0].interfaces.iter().map(|(_, usage)| of(usage)).sum()
+}
+
+#[test]
+fn where_the_air_is_fast_a_third_or_a_fifteenth_of_the_acknowledgments_carries_more_up_and_down() {
+    for downloads in [false, true] {
+        let cell = Cell { downloads, seconds: 15, ..Cell::of(3, FAST) };
+        let plain = cell.plain();
+        let [three, fifteen] = ["3", "15"].map(|every| thinned(&cell, &[("every", every)]));
+        let acks = [&plain, &three, &fifteen].map(acks_both_ways);
+        let rates = [&plain, &three, &fifteen].map(mbit);
+        println!("downloads {downloads}: {acks:?} acknowledgments, {rates:.2?} Mbit/s");
+        // What leaves at once and what leaves by the timer adds to one of three, or of fifteen: no flow has fifteen in 10 ms.
+        assert!(acks[1] * 2 < acks[0] && acks[2] * 3 < acks[0] && acks[2] < acks[1], "{acks:?}");
+        assert!(rates[1] > 1.05 * rates[0] && rates[2] > 1.05 * rates[0], "{rates:?}");
+        // The other end's interfaces have none to thin.
+        let elsewhere = if downloads { "near" } else { "far" };
+        let none = thinned(&cell, &[("at", elsewhere)]);
+        assert!(acks_both_ways(&none) * 10 > acks[0] * 9, "{elsewhere}");
+    }
+}
+
+#[test]
+fn in_a_slow_cell_thin_is_as_if_it_were_not_there() {
+    let cell = Cell { seconds: 10, ..Cell::of(3, &[]) };
+    let delivered = |outcome: &Outcome| outcome.flows.iter().map(|flow| flow.total_bytes).collect::<Vec<_>>();
+    let (plain, thin) = (cell.plain(), thinned(&cell, &[("every", "15")]));
+    assert_eq!((delivered(&plain), acks_both_ways(&plain)), (delivered(&thin), acks_both_ways(&thin)));
+    assert_eq!(events(&thin.schemes[0], Event::ACK_SUPPRESSED), 0);
+}
+
+#[test]
+fn with_thinned_acknowledgments_every_file_arrives_whole_through_damage() {
+    let lossy = [FAST, &[("data_loss", "20%"), ("control_loss", "5%"), ("retry_limit", "3")]].concat();
+    for downloads in [false, true] {
+        let cell = Cell { downloads, size: Some(500_000), seconds: 60, ..Cell::of(3, &lossy) };
+        for flow in &thinned(&cell, &[("every", "15")]).flows {
+            assert!(flow.completed_at.is_some() && flow.sent_sha256 == flow.received_sha256, "{}", flow.name);
+        }
+    }
+}
+
+#[test]
+fn with_hack_acknowledgments_ride_and_leave_the_air_to_data_up_and_down() {
+    for downloads in [false, true] {
+        for cell in [FAST, &[("phy", "n"), ("queue", "1000packets"), ("ap_queue", "1000packets")]] {
+            let of = |settings: &[(&str, &str)]| {
+                Cell { downloads, seconds: 15, ..Cell::of(3, &[cell, settings].concat()) }.plain()
+            };
+            let (plain, hack) = (of(&[]), of(&[("hack", "true")]));
+            let (acks, rates) = ([&plain, &hack].map(acks_both_ways), [&plain, &hack].map(mbit));
+            let riders = hack.wlans[0].medium.riders;
+            println!("downloads {downloads} {cell:?}: {acks:?} acknowledgments, {riders} ride, {rates:.2?} Mbit/s");
+            assert!(acks[1] * 3 < acks[0] && riders > acks[1], "{acks:?} {riders}");
+            assert!(rates[1] > 1.03 * rates[0], "{rates:?}");
+            assert_eq!(plain.wlans[0].medium.riders, 0);
+        }
+    }
+}
+
+#[test]
+fn with_hack_every_file_arrives_whole_through_damage() {
+    for cell in [FAST, &[("phy", "n")]] {
+        let lossy =
+            [cell, &[("data_loss", "20%"), ("control_loss", "10%"), ("retry_limit", "4"), ("hack", "true")]].concat();
+        for downloads in [false, true] {
+            let cell = Cell { downloads, size: Some(500_000), seconds: 60, ..Cell::of(3, &lossy) };
+            for flow in &cell.plain().flows {
+                assert!(flow.completed_at.is_some() && flow.sent_sha256 == flow.received_sha256, "{}", flow.name);
+            }
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Every integration test of this crate in one binary: it links once, and all its tests share the cores.
 
 mod as_tcp;
+mod as_tcp_downloads;
 mod baselines;
 mod bbr3;
 mod beliefs;

@@ -14,6 +14,10 @@ metrics! { METRICS: Combine::Count, Members::None;
     "wlan.contenders", "wlan.contenders", COUNT => count;
     /// frames sent back within the exchange of another, or announced so in vain (DCF+)
     "wlan.reverse_frames", "wlan.reverse_frames", COUNT => count;
+    /// TCP acknowledgments that rode in ACKs and block ACKs (HACK)
+    "wlan.riding_acks", "wlan.riding_acks", COUNT => count;
+    /// PS-Polls that access points heard
+    "wlan.polls", "wlan.polls", COUNT => count;
     /// transmissions of data, each of one frame or more; in cells that aggregate (802.11n, ac, ax)
     "wlan.aggregates", "wlan.aggregates", COUNT => count;
     /// frames in these transmissions

@@ -16,6 +16,7 @@ pub const BUILT_IN: &[(&str, &str)] = &[
     ("wifi-upload", include_str!("../../../../scenarios/wifi-upload.toml")),
     ("wifi-aggregated", include_str!("../../../../scenarios/wifi-aggregated.toml")),
     ("wifi-acks", include_str!("../../../../scenarios/wifi-acks.toml")),
+    ("wifi-today", include_str!("../../../../scenarios/wifi-today.toml")),
     ("newzag", include_str!("../../../../scenarios/newzag.toml")),
     ("trunk", include_str!("../../../../scenarios/trunk.toml")),
     ("decoupling-socket", include_str!("../../../../scenarios/decoupling-socket.toml")),

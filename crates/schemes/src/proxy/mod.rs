@@ -11,6 +11,7 @@
 //! and by default a connection is accepted when the other end has accepted. Connections whose SYN
 //! was not seen, or that come when the table is full, pass untouched: nothing is ever evicted.
 
+mod delivery;
 mod outlet;
 mod quiet;
 mod relay;
@@ -25,8 +26,10 @@ use crate::Site;
 use crate::timers::Timers;
 use airtcp_core::flow_table::FlowTable;
 use airtcp_core::{
-    Backlog, ByteSize, Context, Duration, Element, Event, FlowKey, Gauge, Instant, Packet, Port, Traffic,
+    Backlog, ByteSize, Context, Duration, Element, Event, FlowKey, Gauge, Instant, Outcome, Packet, Port, Traffic,
+    TxStatus,
 };
+use delivery::Deliveries;
 use outlet::Outlet;
 use quiet::Quiet;
 use relay::{Relay, Verdict};
@@ -56,6 +59,8 @@ pub struct Proxy {
     capacity: usize,
     /// Acknowledgments that do not cross the link; all do if left out.
     quiet: Option<Quiet>,
+    /// The link tells what it delivered, which takes the place of acknowledgments to us. Whether it has told.
+    deliveries: Option<bool>,
     /// Segments that flows which are over could not take.
     refused_before: u64,
 }
@@ -80,6 +85,7 @@ impl Proxy {
             outlets: [Outlet::new(Port::INNER), Outlet::new(Port::LINK)],
             capacity,
             quiet: None,
+            deliveries: None,
             refused_before: 0,
         }
     }
@@ -88,6 +94,32 @@ impl Proxy {
     /// here. With `tells_window`, one that allows half a window more crosses the link all the same.
     pub fn without_acknowledgments(self, tells_window: bool) -> Self {
         Proxy { quiet: Some(Quiet::new(tells_window)), ..self }
+    }
+
+    /// The same in the other direction: what such a link says it delivered is acknowledged to our own TCP.
+    pub fn told_of_deliveries(self) -> Self {
+        Proxy { deliveries: Some(false), ..self }
+    }
+
+    /// The link tells what became of a packet. Whether our TCP got an acknowledgment of it.
+    pub fn hear(&mut self, cx: &mut Context<'_>, status: TxStatus) -> bool {
+        let note = self.outlets[usize::from(Port::LINK.0)].awaited.take(cx.now(), status.token);
+        let (Some(sent), Some(is_told), Outcome::Acked) = (note, &mut self.deliveries, status.outcome) else {
+            return false;
+        };
+        *is_told = true;
+        let Some(slot) = self.flows.slot(&sent.flow) else { return false };
+        let Some((_, relay)) = self.flows.at_mut(slot) else { return false };
+        let is_news = relay.hear(cx.now(), &sent);
+        if is_news {
+            self.settle(cx, slot);
+        }
+        is_news
+    }
+
+    /// Bytes that the link delivered of which the other end has said nothing, of all flows.
+    pub fn acknowledged_ahead(&self) -> u64 {
+        self.relays().filter_map(|relay| relay.deliveries.as_ref()).map(Deliveries::unconfirmed).sum()
     }
 
     /// Bytes received on one side and not yet sent on the other, of all flows.
@@ -128,9 +160,10 @@ impl Proxy {
             cx.emit(Event::FLOW_PASSED);
             return cx.send(port.opposite(), packet);
         }
-        let Some(relay) = Relay::open(&self.settings, self.buffer, &packet, port, self.quiet, cx) else {
+        let Some(mut relay) = Relay::open(&self.settings, self.buffer, &packet, port, self.quiet, cx) else {
             return cx.send(port.opposite(), packet);
         };
+        relay.deliveries = self.deliveries.and_then(|_| Deliveries::new(&packet, port == Port::LINK));
         cx.emit(Event::FLOW_NEW);
         cx.consume(packet);
         let (slot, _) = self.flows.insert(*flow, relay);
@@ -170,10 +203,12 @@ impl Proxy {
 
     /// One turn of a flow: a packet, or all that it has while nobody else wants to send.
     fn take_turn(&mut self, cx: &mut Context<'_>, port: Port, slot: u32) {
-        let index = usize::from(port.0);
-        let (outlet, Some((_, relay))) = (&mut self.outlets[index], self.flows.at_mut(slot)) else { return };
-        while let Some(packet) = relay.poll_transmit(cx, port) {
-            if !outlet.send(cx, packet) || outlet.is_wanted() {
+        let (index, tells) = (usize::from(port.0), self.deliveries == Some(true));
+        let (outlet, Some((flow, relay))) = (&mut self.outlets[index], self.flows.at_mut(slot)) else { return };
+        while let Some(mut packet) = relay.poll_transmit(cx, port) {
+            let deliveries = relay.deliveries.as_mut().filter(|_| port == Port::LINK);
+            let note = deliveries.and_then(|deliveries| deliveries.note_leaving(*flow, &mut packet, tells));
+            if !outlet.send(cx, packet, note) || outlet.is_wanted() {
                 return outlet.push(slot);
             }
         }
@@ -214,8 +249,9 @@ impl Element for Proxy {
             return self.handle_new(cx, port, &flow, packet);
         };
         self.flows.touch(slot);
+        let is_told = self.deliveries == Some(true);
         let Some((_, relay)) = self.flows.at_mut(slot) else { return };
-        match relay.handle_packet(cx, packet, from_client) {
+        match relay.handle_packet(cx, packet, from_client, is_told) {
             Verdict::Taken => self.settle(cx, slot),
             Verdict::Foreign(packet) => {
                 self.remove(slot);
@@ -232,6 +268,7 @@ impl Element for Proxy {
 
     fn handle_timeout(&mut self, cx: &mut Context<'_>) {
         let now = cx.now();
+        self.outlets.iter_mut().for_each(|outlet| outlet.awaited.expire(now));
         while let Some(slot) = self.timers.first_due(now) {
             let Some((_, relay)) = self.flows.at_mut(slot) else { continue };
             self.timers.set(slot, &mut relay.timer, None);
@@ -244,7 +281,8 @@ impl Element for Proxy {
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        self.timers.next()
+        let of_medium = self.outlets.iter().filter_map(|outlet| outlet.awaited.deadline());
+        of_medium.chain(self.timers.next()).min()
     }
 
     fn held(&self) -> Backlog {

@@ -4,6 +4,8 @@
 //! packet that was refused waits here, and connections keep theirs until the port has room. A packet dropped instead
 //! would be a loss that the box made itself, repaired after a timeout only where the other end has no SACK.
 
+use super::delivery::Sent;
+use crate::tracker::Tracker;
 use airtcp_core::{Backlog, Context, Packet, Port};
 use alloc::collections::VecDeque;
 
@@ -12,26 +14,32 @@ use alloc::collections::VecDeque;
 pub(super) struct Outlet {
     port: Port,
     /// What the port gave back.
-    refused: Option<Packet>,
+    refused: Option<(Packet, Option<Sent>)>,
+    /// What is on its way through a medium that tells of deliveries; used where packets come with a note.
+    pub awaited: Tracker<Sent>,
     /// Flows that may have something to send, next first, each once.
     turns: VecDeque<u32>,
 }
 
 impl Outlet {
     pub fn new(port: Port) -> Self {
-        Outlet { port, refused: None, turns: VecDeque::new() }
+        Outlet { port, refused: None, awaited: Tracker::new(), turns: VecDeque::new() }
     }
 
-    /// Sends a packet; false if the port refused it, which keeps it here.
-    pub fn send(&mut self, cx: &mut Context<'_>, packet: Packet) -> bool {
-        self.refused = cx.try_send(self.port, packet).err();
+    /// Sends a packet, one with a note so that its delivery is told; false if the port refused it, which keeps it here.
+    pub fn send(&mut self, cx: &mut Context<'_>, packet: Packet, note: Option<Sent>) -> bool {
+        let sent = match note {
+            Some(note) => self.awaited.send(cx, packet, note),
+            None => cx.try_send(self.port, packet),
+        };
+        self.refused = sent.err().map(|packet| (packet, note));
         self.is_open()
     }
 
     /// The port has room again: sends what it refused. True if more may follow.
     pub fn reopen(&mut self, cx: &mut Context<'_>) -> bool {
         match self.refused.take() {
-            Some(packet) => self.send(cx, packet),
+            Some((packet, note)) => self.send(cx, packet, note),
             None => true,
         }
     }
@@ -65,7 +73,7 @@ impl Outlet {
     pub fn held(&self) -> Backlog {
         self.refused
             .as_ref()
-            .map_or_else(Backlog::default, |packet| Backlog { packets: 1, bytes: u64::from(packet.wire_len()) })
+            .map_or_else(Backlog::default, |(packet, _)| Backlog { packets: 1, bytes: u64::from(packet.wire_len()) })
     }
 
     /// Nobody waits at an open port, and nobody waits twice.

@@ -4,6 +4,7 @@
 //! what does not fit stays where it is and closes that side's window. So a receiver that stops
 //! reading stops the sender, two buffers later.
 
+use super::delivery::{Deliveries, Sent};
 use super::quiet::Quiet;
 use super::settings::{Accept, ProxySettings};
 use airtcp_core::{
@@ -30,6 +31,8 @@ pub(super) struct Relay {
     configs: Configs,
     /// Acknowledgments that do not cross the link.
     quiet: Option<Quiet>,
+    /// What the link delivered, where it tells.
+    pub deliveries: Option<Deliveries>,
     /// Segments that came over the link and could not be taken: beyond the window, or without memory.
     pub refused_segments: u64,
     pub last_used: Instant,
@@ -91,6 +94,7 @@ impl Relay {
             server_start: None,
             configs,
             quiet,
+            deliveries: None,
             refused_segments: 0,
             last_used: now,
             is_given_up: false,
@@ -111,8 +115,8 @@ impl Relay {
         self.client = Connection::accept(&opening, &syn, now);
     }
 
-    /// A packet of the flow, from the client or from the server.
-    pub fn handle_packet(&mut self, cx: &mut Context<'_>, packet: Packet, from_client: bool) -> Verdict {
+    /// A packet of the flow, from the client or from the server. `is_told`: the link has told of a delivery.
+    pub fn handle_packet(&mut self, cx: &mut Context<'_>, packet: Packet, from_client: bool, is_told: bool) -> Verdict {
         let now = cx.now();
         let Some(tcp) = packet.tcp().copied() else { return Verdict::Foreign(packet) };
         if !packet.checksum_holds() {
@@ -126,6 +130,14 @@ impl Relay {
         let is_over_link = from_client == (self.origin == Port::LINK);
         if let Some(quiet) = self.quiet.as_mut().filter(|_| is_over_link) {
             quiet.note_received(&packet);
+        }
+        let taken = self.deliveries.as_mut().filter(|_| is_over_link).and_then(|deliveries| deliveries.takes(&packet));
+        if let Some(says_more) = taken.filter(|_| is_told) {
+            if says_more {
+                self.acknowledge(now);
+            }
+            cx.consume(packet);
+            return Verdict::Taken;
         }
         let mut is_refused = false;
         if from_client {
@@ -146,6 +158,25 @@ impl Relay {
         self.refused_segments += u64::from(is_refused && is_over_link);
         cx.consume(packet);
         Verdict::Taken
+    }
+
+    /// The link delivered a segment of ours. Whether our TCP got an acknowledgment of it.
+    pub fn hear(&mut self, now: Instant, sent: &Sent) -> bool {
+        let is_news = self.deliveries.as_mut().is_some_and(|deliveries| deliveries.deliver(sent));
+        if is_news {
+            self.acknowledge(now);
+        }
+        is_news
+    }
+
+    /// Gives our TCP towards the link an acknowledgment of what was delivered there.
+    fn acknowledge(&mut self, now: Instant) {
+        let Some(deliveries) = &mut self.deliveries else { return };
+        let packet = deliveries.acknowledgment();
+        let over_link = if self.origin == Port::LINK { self.client.as_mut() } else { Some(&mut self.server) };
+        if let Some(connection) = over_link {
+            connection.handle_segment(now, &packet);
+        }
     }
 
     /// Deadlines of both connections.

@@ -44,19 +44,24 @@ impl Bss {
             self.timing.set_aggregate(frame, aggregate);
         }
         let (to, load) = (frame.to, frame.load);
-        let answer = self.timing.control(self.answer_bytes(to, index, load));
+        let riding = if load == Load::Request { 0 } else { self.board(to, index) };
+        let answer = self.timing.control(self.answer_bytes(to, index, load) + riding);
         if let Some(frame) = &mut self.interfaces[index].head {
             frame.answer = answer;
         }
     }
 
-    /// A packet for `to` came to an interface. If that sends next, and to the same, it sends it along.
+    /// A packet for `to` came to an interface. If that sends next, and to the same, it sends it along, or says that it will. The
+    /// same if what changed is what rides in the answer of `to`.
     pub(super) fn lengthen(&mut self, now: Instant, index: InterfaceId, to: InterfaceId) {
         let Some(plan) = self.plan.filter(|plan| plan.begin >= now && plan.purpose == Purpose::Exchange) else {
             return;
         };
-        let is_for = self.interfaces[index].aggregate().is_some_and(|(receiver, _)| receiver == to);
-        if is_for && self.winners.contains(&index) {
+        let Interface { head, riders, .. } = &self.interfaces[index];
+        // A frame alone gets no longer, but says that more will come (HACK).
+        let changes = self.timing.aggregates() || riders.is_some();
+        let is_for = head.as_ref().is_some_and(|frame| frame.to == to && frame.load != Load::Request);
+        if changes && is_for && self.winners.contains(&index) {
             self.set_plan(plan.begin);
         }
     }
@@ -75,6 +80,7 @@ impl Bss {
                 charge(&mut self.interfaces[index], to, frames, opening, |airtime, _| &mut airtime.collided);
                 self.miss(index);
                 self.hear_answer(to, index, false, now, reports);
+                self.end_ride(to, index, false, false, now, reports);
                 self.finish_aggregate(index, reports);
             }
             None => {
@@ -103,6 +109,8 @@ impl Bss {
         let is_heard = is_answered && drawn == Fate::Acked;
         let fate = if is_sent && !is_answered { Fate::Damaged } else { drawn };
         let time = interface.head.as_ref().map_or(Duration::ZERO, |frame| self.timing.on_air(frame, fate));
+        let time = if is_answered { time.saturating_sub(self.ride_time(to, index)) } else { time };
+        let interface = &mut self.interfaces[index];
         interface.usage.transmissions += 1;
         charge(interface, to, frames, time, |airtime, mpdu| match is_heard && mpdu.arrives {
             true => &mut airtime.delivered,
@@ -116,6 +124,7 @@ impl Bss {
             self.miss(index)
         }
         self.hear_answer(to, index, is_heard, plan.end, reports);
+        self.end_ride(to, index, is_answered, is_heard, plan.end, reports);
         self.finish_aggregate(index, reports);
         is_heard.then_some(to)
     }

@@ -237,6 +237,12 @@ impl Agreements {
         request.or_else(|| first().map(|(_, to)| (InterfaceId::from(to), false)))
     }
 
+    /// Packets for `to` that are neither acknowledged nor given up.
+    pub fn waiting_for(&self, to: InterfaceId) -> usize {
+        let agreement = self.with.get(usize::from(to));
+        agreement.map_or(0, |agreement| agreement.waiting.len() + agreement.outstanding.len())
+    }
+
     /// Packets that are neither handed up nor given up.
     pub fn held(&self) -> usize {
         self.with.iter().map(Agreement::held).sum()

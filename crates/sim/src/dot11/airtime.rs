@@ -69,6 +69,10 @@ pub struct MediumUse {
     pub contenders: u64,
     /// Frames sent back within the exchange of another (DCF+), and such that were announced in vain.
     pub reverse_frames: u64,
+    /// TCP acknowledgments that rode in answers (HACK).
+    pub riders: u64,
+    /// PS-Polls that the access point heard.
+    pub polls: u64,
     /// Transmissions of data in a cell that aggregates, each of one frame or more.
     pub aggregates: u64,
     /// Frames in them.

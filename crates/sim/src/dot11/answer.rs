@@ -23,7 +23,7 @@ impl Bss {
     /// Bytes of what `receiver` answers to a frame of `sender`.
     pub(super) fn answer_bytes(&self, _receiver: InterfaceId, _sender: InterfaceId, load: Load) -> u32 {
         match load {
-            Load::Packet | Load::Aggregate(Aggregate { frames: 1, .. }) => ACK_BYTES,
+            Load::Packet | Load::Poll | Load::Aggregate(Aggregate { frames: 1, .. }) => ACK_BYTES,
             // A bit for each frame of the window, in the sizes that there are (IEEE 802.11ax-2021 table 9-28a).
             Load::Aggregate(_) | Load::Request => BLOCK_ACK_BYTES + if self.timing.window() > 64 { 32 } else { 8 },
         }

@@ -10,6 +10,7 @@ use super::interface::{Access, Entry, Interface};
 use super::plan::{Plan, Purpose};
 use super::power_save::PowerSave;
 use super::report::Report;
+use super::riders::Riders;
 use super::settings::{CellSettings, Contention, Edca, ReverseFrame};
 use crate::index::InterfaceId;
 use airtcp_core::{Backlog, DropReason, Duration, Instant, Rng};
@@ -40,6 +41,8 @@ pub struct Bss {
     /// What everybody waits in addition to AIFS.
     pub(super) eifs_extra: Duration,
     pub(super) medium: MediumUse,
+    /// Interfaces that got something to send at the end of an exchange; they look at it when the next one is planned.
+    pub(super) offered_late: Vec<InterfaceId>,
 }
 
 impl Bss {
@@ -63,7 +66,9 @@ impl Bss {
                 LossProcess::new(&settings.data_loss, stream("loss")),
                 LossProcess::new(&settings.control_loss, stream("control")),
             ];
-            Interface::new(access, queue, stream("backoff"), losses, window)
+            let mut interface = Interface::new(access, queue, stream("backoff"), losses, window);
+            interface.riders = settings.hack.then(Riders::default);
+            interface
         };
         Bss {
             mtu: settings.mtu,
@@ -76,13 +81,14 @@ impl Bss {
             beacon_waits: false,
             power_save: settings
                 .beacon_interval
-                .map(|interval| PowerSave::new(interval, settings.power_save, stations + 1)),
+                .map(|interval| PowerSave::new(interval, settings.power_save, settings.polls(), stations + 1)),
             idle_sense: (settings.contention == Contention::IdleSense)
                 .then(|| IdleSense::new(timing.slot, timing.longest_opening(), cw_min)),
             winners: Vec::new(),
             idle_since: Instant::ZERO,
             eifs_extra: Duration::ZERO,
             medium: MediumUse::default(),
+            offered_late: Vec::new(),
             timing,
         }
     }
@@ -131,7 +137,8 @@ impl Bss {
             }
             None => {
                 let to = entry.to;
-                interface.push(entry);
+                let Some(entry) = self.keep_for_answer(now, from, entry) else { return true };
+                self.interfaces[from].push(entry);
                 self.offer(now, from);
                 self.lengthen(now, from, to);
             }
@@ -181,6 +188,9 @@ impl Bss {
             Some(_) => self.plan = next,
             None => self.make_plan(now),
         }
+        for index in std::mem::take(&mut self.offered_late) {
+            self.offer(now, index);
+        }
     }
 
     /// Everybody has heard a beacon: what was kept for them is sent.
@@ -192,7 +202,15 @@ impl Bss {
         self.eifs_extra = Duration::ZERO;
         self.resume();
         self.beacon_waits = false;
-        let fetched = self.power_save.as_mut().map_or_else(Vec::new, PowerSave::wake);
+        let Some(power_save) = &mut self.power_save else { return };
+        let announced = power_save.announce();
+        if power_save.polls {
+            self.ask(&announced);
+            self.make_plan(plan.end);
+            announced.into_iter().for_each(|station| self.offer(plan.end, station));
+            return;
+        }
+        let fetched = power_save.fetch_all();
         let access_point = &mut self.interfaces[InterfaceId::AP];
         access_point.asleep = Backlog::default();
         fetched.into_iter().for_each(|entry| access_point.push(entry));

@@ -100,6 +100,7 @@ impl Bss {
 
     pub(super) fn set_plan(&mut self, begin: Instant) {
         self.fill_winners();
+        self.board_winners();
         let length = match self.winners[..] {
             [only] => {
                 let interface = &mut self.interfaces[only];

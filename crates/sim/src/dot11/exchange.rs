@@ -5,7 +5,7 @@ use super::airtime::FrameKind;
 use super::interface::{Entry, Fate, Frame, Interface, Load};
 use super::modulation::Modulation;
 use super::phy::{Band, Phy};
-use super::settings::{ACK_BYTES, BLOCK_ACK_BYTES, CellSettings, REQUEST_BYTES, RTS_BYTES};
+use super::settings::{ACK_BYTES, BLOCK_ACK_BYTES, CellSettings, POLL_BYTES, REQUEST_BYTES, RTS_BYTES};
 use crate::index::InterfaceId;
 use airtcp_core::{Duration, Instant, Rate};
 
@@ -65,6 +65,16 @@ impl Timing {
         self.phy.frame(self.band, self.control_rate, bytes)
     }
 
+    /// Time on the air of an ACK with so many bytes more.
+    pub fn answer(&self, riding: u32) -> Duration {
+        self.control(ACK_BYTES + riding)
+    }
+
+    /// What bytes that ride in an answer take, but for what rounding to symbols adds.
+    pub fn ride(&self, bytes: u32) -> Duration {
+        self.control_rate.serialisation(bytes, &mut 0)
+    }
+
     pub fn sifs(&self) -> Duration {
         self.sifs
     }
@@ -92,7 +102,7 @@ impl Timing {
     }
 
     /// Time on the air of data.
-    fn data(&self, bytes: u32) -> Duration {
+    pub fn data(&self, bytes: u32) -> Duration {
         match self.modulation {
             Some(modulation) => modulation.ppdu(bytes),
             None => self.phy.frame(self.band, self.data_rate, bytes),
@@ -225,6 +235,7 @@ pub fn draw_fate(interface: &mut Interface, begin: Instant) -> Fate {
     let is_damaged = match frame.load {
         Load::Packet => interface.data_loss.loses(begin, frame.bytes),
         Load::Request => control.loses(begin, REQUEST_BYTES),
+        Load::Poll => control.loses(begin, POLL_BYTES),
         // Each of its frames has a fate of its own, drawn when it has been sent.
         Load::Aggregate(_) => false,
     };

@@ -2,6 +2,7 @@
 
 use super::agreement::{Aggregate, Agreements};
 use super::airtime::{FrameKind, Usage};
+use super::riders::Riders;
 use crate::index::{ElementId, InterfaceId};
 use airtcp_core::{Backlog, Duration, Instant, Packet, Rng, Token};
 use airtcp_link::loss::LossProcess;
@@ -57,6 +58,8 @@ pub enum Load {
     Aggregate(Aggregate),
     /// A block ACK request.
     Request,
+    /// A PS-Poll.
+    Poll,
 }
 
 /// The frame that an interface is sending; its own packet has left the queue.
@@ -112,6 +115,8 @@ pub struct Interface {
     queued_bytes: u64,
     /// What waits, and what is not acknowledged, in a cell that aggregates.
     pub agreements: Option<Agreements>,
+    /// TCP acknowledgments that wait for an answer to ride in, in a cell with HACK.
+    pub riders: Option<Riders>,
     /// Exchanges that failed since one succeeded or the window began anew, in a cell that aggregates.
     pub failures: u32,
     /// What waits for sleeping stations, elsewhere.
@@ -131,6 +136,8 @@ pub struct Interface {
     pub count_from: Instant,
     /// It counts down: for a frame, or after one.
     pub is_member: bool,
+    /// It asks the access point for what that kept while it slept.
+    pub asks: bool,
     /// It receives frames and acknowledges none (AST-11).
     pub is_silent: bool,
     pub backoff: Rng,
@@ -151,6 +158,7 @@ impl Interface {
             queue: VecDeque::new(),
             queued_bytes: 0,
             agreements: window.map(Agreements::new),
+            riders: None,
             failures: 0,
             asleep: Backlog::default(),
             limit: queue.limit(),
@@ -162,6 +170,7 @@ impl Interface {
             slots: 0,
             count_from: Instant::MAX,
             is_member: false,
+            asks: false,
             is_silent: false,
             backoff,
             data_loss,
@@ -181,17 +190,24 @@ impl Interface {
     pub fn backlog(&self) -> Backlog {
         let Backlog { packets, bytes } =
             self.agreements.as_ref().map(|agreements| agreements.backlog).unwrap_or_default();
+        let riding = self.riders.as_ref().map(|riders| riders.backlog).unwrap_or_default();
         Backlog {
-            packets: self.queue.len() + packets + self.asleep.packets,
-            bytes: self.queued_bytes + bytes + self.asleep.bytes,
+            packets: self.queue.len() + packets + self.asleep.packets + riding.packets,
+            bytes: self.queued_bytes + bytes + self.asleep.bytes + riding.bytes,
         }
+    }
+
+    /// Whether something waits for `to`, in a cell that does not aggregate.
+    pub fn waits_for(&self, to: InterfaceId) -> bool {
+        self.queue.iter().any(|entry| entry.to == to)
     }
 
     /// Packets, waiting or on their way.
     pub fn held(&self) -> usize {
         let is_sending = self.head.as_ref().is_some_and(|frame| frame.packet.is_some());
         let agreed = self.agreements.as_ref().map_or(0, Agreements::held);
-        self.queue.len() + self.asleep.packets + usize::from(is_sending) + agreed
+        let riding = self.riders.as_ref().map_or(0, |riders| riders.backlog.packets);
+        self.queue.len() + self.asleep.packets + usize::from(is_sending) + agreed + riding
     }
 
     /// Packets of at most `mtu` bytes that are sure to be taken.

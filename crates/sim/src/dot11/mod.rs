@@ -33,9 +33,13 @@ mod interface;
 mod modulation;
 mod phy;
 mod plan;
+mod poll;
 mod power_save;
 mod report;
 mod reverse;
+mod riders;
+#[cfg(test)]
+mod riders_tests;
 pub mod saturation;
 mod settings;
 #[cfg(test)]
@@ -48,4 +52,4 @@ pub use bss::Bss;
 pub use interface::{Entry, Tracked};
 pub use phy::{Band, Phy};
 pub use report::Report;
-pub use settings::{CellSettings, Contention, Edca, ReverseFrame};
+pub use settings::{CellSettings, Contention, Edca, Fetch, ReverseFrame};

@@ -1,9 +1,12 @@
 //! Power save as the standard's static mode has it (AST-14, AST-U13): stations sleep but for beacons, the access point keeps
 //! what comes for them, and after a beacon they stay awake until they have fetched all of that. They may send at any time.
+//!
+//! How they fetch: either the access point sends all that it kept, a packet for each station in turn, or each station asks for
+//! one packet after the other (`poll`).
 
-use super::interface::Entry;
+use super::interface::{Entry, Tracked};
 use crate::index::InterfaceId;
-use airtcp_core::{Duration, Instant};
+use airtcp_core::{Duration, Instant, Packet};
 use std::collections::VecDeque;
 use typed_index_collections::TiVec;
 
@@ -15,14 +18,28 @@ pub struct PowerSave {
     due: Instant,
     /// Stations sleep; else there are beacons and nothing more.
     sleeps: bool,
+    /// They ask for each packet.
+    pub polls: bool,
     /// What is kept for each interface.
-    kept: TiVec<InterfaceId, VecDeque<Entry>>,
+    kept: TiVec<InterfaceId, VecDeque<Kept>>,
+}
+
+/// A packet for a station that sleeps.
+#[derive(Debug)]
+pub struct Kept {
+    /// Gone once it has arrived; it is sent again if its ACK was not heard.
+    pub packet: Option<Packet>,
+    pub tracked: Option<Tracked>,
+    /// Of the packet.
+    pub bytes: u32,
+    /// Transmissions that failed.
+    pub tries: u32,
 }
 
 impl PowerSave {
-    pub fn new(interval: Duration, sleeps: bool, interfaces: usize) -> Self {
+    pub fn new(interval: Duration, sleeps: bool, polls: bool, interfaces: usize) -> Self {
         let kept = (0..interfaces).map(|_| VecDeque::new()).collect();
-        PowerSave { interval, due: Instant::ZERO + interval, sleeps, kept }
+        PowerSave { interval, due: Instant::ZERO + interval, sleeps, polls, kept }
     }
 
     pub fn due(&self) -> Instant {
@@ -35,16 +52,31 @@ impl PowerSave {
     }
 
     pub fn keep(&mut self, entry: Entry) {
-        self.kept[entry.to].push_back(entry);
+        let Entry { packet, to, tracked } = entry;
+        let bytes = packet.wire_len();
+        self.kept[to].push_back(Kept { packet: Some(packet), tracked, bytes, tries: 0 });
     }
 
-    /// A beacon was sent: everything kept so far, a packet for each station in turn.
-    pub fn wake(&mut self) -> Vec<Entry> {
+    /// What is kept for a station, the first of it first.
+    pub fn kept_for(&mut self, station: InterfaceId) -> &mut VecDeque<Kept> {
+        &mut self.kept[station]
+    }
+
+    /// A beacon was sent. Those for whom something is kept, if they ask for it themselves.
+    pub fn announce(&mut self) -> Vec<InterfaceId> {
         self.due += self.interval;
+        self.kept.iter_enumerated().filter(|(_, kept)| !kept.is_empty()).map(|(station, _)| station).collect()
+    }
+
+    /// Everything kept so far, a packet for each station in turn.
+    pub fn fetch_all(&mut self) -> Vec<Entry> {
         let mut fetched = Vec::new();
         loop {
             let before = fetched.len();
-            fetched.extend(self.kept.iter_mut().filter_map(VecDeque::pop_front));
+            for (to, kept) in self.kept.iter_mut_enumerated() {
+                let first = kept.pop_front().and_then(|kept| Some(Entry::new(to, kept.packet?, kept.tracked)));
+                fetched.extend(first);
+            }
             if fetched.len() == before {
                 return fetched;
             }

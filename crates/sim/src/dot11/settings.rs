@@ -32,6 +32,16 @@ choices! {
     }
 }
 
+choices! {
+    /// How stations that sleep fetch what waits for them.
+    pub enum Fetch {
+        /// After the beacon the access point sends all of it.
+        All = "all",
+        /// Each station asks for one packet after the other (PS-Poll).
+        PsPoll = "ps-poll",
+    }
+}
+
 parameters! {
     /// An 802.11 cell: one access point and its stations, all within reach of each other.
     pub struct CellSettings {
@@ -89,6 +99,8 @@ parameters! {
         pub rts_threshold: Option<u32> = None, "AST-U3";
         /// Which frame a receiver may send back to the sender within the exchange, without contention: its ACK asks for the medium, and the sender answers with CTS (DCF+).
         pub reverse_frame: ReverseFrame = ReverseFrame::None, "R-18, Wu et al. 2002; IEEE 802.11: none";
+        /// TCP acknowledgments wait for the next ACK or block ACK while more is to come from the same side, and leave compressed in it (HACK).
+        pub hack: bool = false, "Salameh et al., USENIX ATC 2014; IEEE 802.11: none";
         /// Where a station's packets wait for the medium; drop-tail or ring. In n, ac and ax a packet counts until it is acknowledged or given up.
         pub queue: Queue = packets(50), "AST-U7";
         /// Where the access point's packets to all stations wait.
@@ -103,6 +115,8 @@ parameters! {
         pub beacon_bytes: u32 = 100, "ours: header, fixed fields, SSID, rates, TIM";
         /// Stations sleep between beacons: their packets wait at the access point until the next beacon.
         pub power_save: bool = false, "IEEE 802.11; AST-U13";
+        /// How stations that sleep fetch what waits for them.
+        pub power_save_fetch: Fetch = Fetch::All, "AST-U13: all; IEEE 802.11-2020 11.2.3.7: PS-Poll";
         /// Stations that heard a collision wait EIFS; off if overlapping preambles cannot be decoded, as in ns-3.
         pub eifs: bool = false, "IEEE 802.11 9.3.2.3.7";
     }
@@ -124,6 +138,8 @@ parameters! {
 
 /// Bytes of an ACK or CTS frame.
 pub const ACK_BYTES: u32 = 14;
+/// Bytes of a PS-Poll frame.
+pub const POLL_BYTES: u32 = 20;
 /// Bytes of an RTS frame.
 pub const RTS_BYTES: u32 = 20;
 /// Bytes of a block ACK request (compressed).
@@ -151,6 +167,10 @@ impl CellSettings {
     fn keys(&self) -> Keys {
         let CellSettings { phy, mcs, streams, width, guard_interval, .. } = *self;
         Keys { phy, band: self.band(), mcs, streams, width, guard_interval }
+    }
+
+    pub(super) fn polls(&self) -> bool {
+        self.power_save_fetch == Fetch::PsPoll
     }
 
     pub(super) fn band(&self) -> Band {
@@ -256,6 +276,10 @@ impl CellSettings {
         }
         if self.power_save && self.beacon_interval.is_none() {
             return Err("power_save needs a beacon_interval: stations wake for beacons".into());
+        }
+        if self.polls() && (!self.power_save || self.phy.aggregates()) {
+            let sentence = "power_save_fetch = \"ps-poll\" is for stations of b and g with power_save = true; leave it out, or set these";
+            return Err(sentence.into());
         }
         self.check_txop(Some(self.txop))?;
         self.check_txop(self.ap_txop)?;

@@ -24,7 +24,12 @@ impl Bss {
 
     /// Makes the next packet of an interface the frame that it sends; false if there is none.
     pub(super) fn take_next(&mut self, index: InterfaceId) -> bool {
+        let poll = self.next_poll(index);
         let interface = &mut self.interfaces[index];
+        if poll.is_some() {
+            interface.head = poll;
+            return true;
+        }
         interface.head = match &interface.agreements {
             None => interface.pop().map(|entry| self.timing.frame(entry)),
             Some(agreements) => agreements.next().map(|(to, is_request)| self.timing.aggregate(to, is_request)),
@@ -40,7 +45,12 @@ impl Bss {
         usage.collisions += 1;
         if frame.load == Load::Packet {
             usage.airtime[frame.kind as usize].collided += opening;
+            let to = frame.to;
             self.fail(index, plan.end, was_announcement, reports);
+            self.end_ride(to, index, false, false, plan.end, reports);
+        } else if frame.load == Load::Poll {
+            usage.airtime[frame.kind as usize].collided += opening;
+            self.fail_poll(index, reports);
         } else {
             self.collide_aggregate(index, opening, plan.end, reports);
         }
@@ -60,10 +70,15 @@ impl Bss {
         match self.interfaces[index].head.as_ref().map(|frame| frame.load) {
             Some(Load::Aggregate(aggregate)) => return self.conclude_aggregate(index, aggregate, plan, reports),
             Some(Load::Request) => return self.conclude_request(index, reports),
+            Some(Load::Poll) => {
+                self.conclude_poll(index, plan, reports);
+                return None;
+            }
             _ => {}
         }
         let to = self.interfaces[index].head.as_ref().map(|frame| frame.to)?;
         let is_silent = self.interfaces[to].is_silent;
+        let ride = self.ride_time(to, index);
         let interface = &mut self.interfaces[index];
         let Interface { head: Some(frame), usage, counters, .. } = interface else { return None };
         let kind = frame.kind as usize;
@@ -72,10 +87,10 @@ impl Bss {
         usage.transmissions += 1;
         let airtime = &mut usage.airtime[kind];
         let account = if fate == Fate::Acked { &mut airtime.delivered } else { &mut airtime.damaged };
-        *account += self.timing.on_air(frame, drawn);
-        if matches!(fate, Fate::Acked | Fate::AckLost)
-            && let Some(packet) = frame.packet.take()
-        {
+        let has_arrived = matches!(fate, Fate::Acked | Fate::AckLost);
+        let time = self.timing.on_air(frame, drawn);
+        *account += if has_arrived { time.saturating_sub(ride) } else { time };
+        if has_arrived && let Some(packet) = frame.packet.take() {
             usage.frames_delivered[kind] += 1;
             counters.packets_delivered += 1;
             counters.bytes_delivered += u64::from(packet.wire_len());
@@ -89,6 +104,7 @@ impl Bss {
             Fate::NoCts => self.fail(index, now, true, reports),
             Fate::Damaged | Fate::AckLost => self.fail(index, now, false, reports),
         }
+        self.end_ride(to, index, has_arrived, fate == Fate::Acked, now, reports);
         (fate == Fate::Acked).then_some(to)
     }
 

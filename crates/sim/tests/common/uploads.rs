@@ -1,17 +1,18 @@
-//! A cell of stations that upload to a server behind the access point.
+//! A cell of stations that upload to a server behind the access point, or download from it.
 
 use super::{bulk, cell_settings, link, tcp};
 use airtcp_core::Duration;
 use airtcp_sim::dot11::CellSettings;
 use airtcp_sim::{Flow, LinkId, Outcome, RunSettings, Topology, WlanId};
 
-/// A cell with as many uploads as stations.
+/// A cell with as many uploads, or downloads, as stations.
 pub struct Cell {
     pub stations: usize,
     pub cell: CellSettings,
     pub wire: &'static [(&'static str, &'static str)],
     pub tcp: &'static [(&'static str, &'static str)],
     pub size: Option<u64>,
+    pub downloads: bool,
     pub seconds: u64,
 }
 
@@ -23,6 +24,7 @@ impl Cell {
             wire: &[("rate", "100Mbit"), ("delay", "15ms")],
             tcp: &[],
             size: None,
+            downloads: false,
             seconds: 30,
         }
     }
@@ -38,8 +40,9 @@ impl Cell {
         topology.link("wire", router, server, wire.clone(), wire);
         for (index, node) in nodes.iter().enumerate() {
             let start = Duration::from_millis(37 * index as u64);
-            let name = format!("upload{index}");
-            topology.flow(Flow { size: self.size, start, ..bulk(&name, *node, server, tcp(self.tcp)) });
+            let (kind, from, to) = if self.downloads { ("download", server, *node) } else { ("upload", *node, server) };
+            let name = format!("{kind}{index}");
+            topology.flow(Flow { size: self.size, start, ..bulk(&name, from, to, tcp(self.tcp)) });
         }
         (topology, wlan, backhaul)
     }

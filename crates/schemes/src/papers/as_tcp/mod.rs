@@ -14,12 +14,17 @@
 //! connection, and here a step earlier still. What the access point cannot take although it acknowledged the frame is lost
 //! silently; `balance` sees to it that this does not happen, and [`events::ACKNOWLEDGED_LOST`] counts it where it does.
 //!
+//! `downloads` is the same in the other direction (ours, after FastACK: Bhartia et al., IMC 2017): the access point acknowledges to the sender
+//! what the medium gave to a station, whose own acknowledgments stay with it (`restraint`). A split emulates for its own TCP
+//! (`proxy`); without one the access point passes the sender's data on and has a sublayer like a station's.
+//!
 //! The papers leave open how both sides agree on numbers (AST-X1): the split relays the handshake, so that both halves carry the same
 //! sequence numbers.
 
 mod access_point;
 pub mod events;
 mod flow;
+mod restraint;
 mod settings;
 mod station;
 #[cfg(test)]

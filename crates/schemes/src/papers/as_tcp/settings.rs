@@ -34,6 +34,9 @@ parameters! {
         pub split: Split = Split::Near, "AST-8 to AST-10";
         /// Make acknowledgments of what the medium delivered; without, those of the split go over the air.
         pub emulate: bool = true, "AST-5";
+        /// Emulate in the other direction, too: the access point acknowledges to the sender what the medium gave to a station, and the
+        /// station keeps its own acknowledgments back. What a station loses after its MAC had it, nobody repairs.
+        pub downloads: bool = false, "ours, after FastACK: Bhartia et al., IMC 2017; the paper is about uploads";
         /// What keeps a station from sending faster than the split can pass on.
         pub balance: Balance = Balance::Window, "AST-11; SPEC 7.3: the window is what can be deployed";
         /// Packets that wait at the split, in the interface queue and for the wired half together, from which it stops

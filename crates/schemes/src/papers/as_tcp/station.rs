@@ -1,8 +1,10 @@
-//! The TCP-aware sublayer of a station: MAC acknowledgments become TCP acknowledgments (AST-2 to AST-6).
+//! The TCP-aware sublayer of a station: MAC acknowledgments become TCP acknowledgments (AST-2 to AST-6). An access point that does
+//! not split has the same for what goes to stations (`downloads`).
 
 use super::flow::Flow;
 use super::settings::{AsTcpSettings, Balance, Split};
 use crate::Site;
+use crate::emulation::Emulation;
 use crate::papers::as_tcp::events;
 use crate::position::Position;
 use crate::tracker::Tracker;
@@ -28,12 +30,22 @@ struct Pending {
     flow: FlowKey,
     start: Position,
     end: Position,
+    /// The sender's clock.
+    clock: Option<u32>,
+}
+
+/// Where the sublayer is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    Station,
+    AccessPoint,
 }
 
 /// See the module.
 #[derive(Debug)]
 pub struct Station {
     settings: AsTcpSettings,
+    place: Place,
     /// By the direction in which the station sends.
     flows: FlowTable<Flow>,
     pending: Tracker<Pending>,
@@ -53,6 +65,7 @@ impl Station {
         let flows = FlowTable::new(capacity, site.rng);
         Station {
             settings: settings.clone(),
+            place: Place::Station,
             flows,
             pending: Tracker::new(),
             is_told: false,
@@ -60,6 +73,24 @@ impl Station {
             waiting_bytes: 0,
             waiting_max: site.max_memory.0 / 4,
         }
+    }
+
+    /// The element for an access point that passes on what goes to stations, and acknowledges it to the senders.
+    pub fn of_access_point(settings: &AsTcpSettings, site: &mut Site<'_>) -> Self {
+        let settings = AsTcpSettings { interface: None, ..settings.clone() };
+        Station { place: Place::AccessPoint, ..Station::new(&settings, site) }
+    }
+
+    /// Bytes acknowledged to senders because the medium delivered them, of which their receivers have said nothing.
+    pub fn acknowledged_ahead(&self) -> u64 {
+        let flows = self.flows.slots_oldest_first().filter_map(|slot| self.flows.at(slot));
+        flows.map(|(_, flow)| flow.sent.unconfirmed()).sum()
+    }
+
+    /// Whether acknowledgments of a connection may be emulated: both ends have spoken, and it is split, or nobody wants it to be.
+    fn may_emulate(&self, state: &Emulation) -> bool {
+        let needs_split = self.place == Place::Station && self.settings.split != Split::Nowhere;
+        state.is_open() && (state.is_split() || !needs_split)
     }
 
     /// Whether acknowledgments are emulated at all.
@@ -111,14 +142,21 @@ impl Station {
             // What becomes of it shows whether the medium tells, before anything depends on that.
             return self.send_tracked(cx, packet, flow, (0, 0));
         }
-        let emulates = self.emulates();
+        let (emulates, place) = (self.emulates(), self.place);
         let Some(state) = self.flows.get_mut(&flow) else { return cx.send(Port::LINK, packet) };
-        let (start, end) = state.note_sent(tcp, packet.payload_len());
+        let (start, end) = state.sent.note_sent(tcp, packet.payload_len());
+        if place == Place::Station && self.settings.downloads {
+            let scale = state.sent.sender_scale();
+            if state.received.keeps(&packet, tcp, scale) {
+                cx.emit(Event::ACK_SUPPRESSED);
+                return cx.discard(packet, DropReason::SUPPRESSED);
+            }
+        }
         // Whatever is delivered shows that the medium tells.
         if (start == end && self.is_told) || self.pending.len() >= PENDING_MAX {
             return cx.send(Port::LINK, packet);
         }
-        if emulates && state.is_split() {
+        if emulates && (state.sent.is_split() || place == Place::AccessPoint && state.sent.is_open()) {
             packet.set_flags(tcp.flags.with(TcpFlags::EMULATED));
         }
         self.send_tracked(cx, packet, flow, (start, end));
@@ -132,7 +170,8 @@ impl Station {
         flow: FlowKey,
         (start, end): (Position, Position),
     ) {
-        if let Err(packet) = self.pending.send(cx, packet, Pending { flow, start, end }) {
+        let clock = packet.tcp().and_then(|tcp| tcp.options.timestamps).map(|stamps| stamps.value);
+        if let Err(packet) = self.pending.send(cx, packet, Pending { flow, start, end, clock }) {
             cx.discard(packet, DropReason::QUEUE_FULL);
         }
     }
@@ -141,15 +180,15 @@ impl Station {
     fn open(&mut self, cx: &mut Context<'_>, flow: FlowKey, syn: &TcpHeader) {
         match self.flows.get_mut(&flow) {
             // The answer to the other end's SYN: what that said stays.
-            Some(known) if syn.flags.ack() => known.answer(syn),
-            Some(known) => *known = Flow::open(syn),
-            None => self.remember(cx, flow, Flow::open(syn)),
+            Some(known) if syn.flags.ack() => known.sent.answer(syn),
+            Some(known) => *known = Emulation::open(syn).into(),
+            None => self.remember(cx, flow, Emulation::open(syn)),
         }
     }
 
-    fn remember(&mut self, cx: &mut Context<'_>, flow: FlowKey, state: Flow) {
+    fn remember(&mut self, cx: &mut Context<'_>, flow: FlowKey, state: Emulation) {
         cx.emit(Event::FLOW_NEW);
-        if self.flows.insert(flow, state).1.is_some() {
+        if self.flows.insert(flow, state.into()).1.is_some() {
             cx.emit(Event::FLOW_EVICTED);
         }
     }
@@ -167,36 +206,45 @@ impl Station {
         }
         if tcp.flags.syn() && !tcp.flags.ack() && self.flows.slot(&flow).is_none() {
             // The other end opens; the station's answer completes what is known.
-            self.remember(cx, flow, Flow::offered());
+            self.remember(cx, flow, Emulation::offered());
         }
         let Some(slot) = self.flows.slot(&flow) else { return cx.send(Port::INNER, packet) };
         self.flows.touch(slot);
-        let emulates = self.emulates();
-        let Some((_, state)) = self.flows.at_mut(slot) else { return };
+        let (emulates, place) = (self.emulates(), self.place);
+        let is_for_us = place == Place::Station && (emulates || self.settings.downloads && packet.payload_len() > 0);
+        let Some((_, Flow { sent: state, received })) = self.flows.at_mut(slot) else { return };
         let is_news = state.note_received(tcp);
+        received.note_received(tcp, packet.payload_len());
         // For a station; a box on the way to one passes it on.
-        if tcp.flags.emulated() && emulates {
+        if tcp.flags.emulated() && is_for_us {
             packet.set_flags(tcp.flags.without(TcpFlags::EMULATED));
         }
         let is_pure = packet.payload_len() == 0 && !tcp.flags.syn() && !tcp.flags.fin();
-        // Congestion echoes and duplicates of the other end speak to the station's TCP itself.
-        let is_plain = is_pure && !tcp.flags.ece() && tcp.options.sack.is_empty();
-        if !is_plain || !emulates || !state.is_emulated(self.settings.split) || state.is_closing() {
+        // Congestion echoes and duplicates of the other end speak to the sender itself, and so do answers to its questions.
+        let is_plain = is_pure
+            && !tcp.flags.ece()
+            && tcp.options.sack.is_empty()
+            && !(place == Place::AccessPoint && state.take_question());
+        let (is_closing, allows_more) = (state.is_closing(), state.allows_more(WINDOW_STEP));
+        let Some((_, known)) = self.flows.at(slot) else { return };
+        if !is_plain || !emulates || !self.may_emulate(&known.sent) || is_closing {
             return cx.send(Port::INNER, packet);
         }
         cx.emit(Event::ACK_SUPPRESSED);
         cx.discard(packet, DropReason::SUPPRESSED);
-        if is_news || state.allows_more(WINDOW_STEP) {
+        if is_news || allows_more {
             self.acknowledge(cx, slot);
         }
     }
 
     /// Hands the station's TCP an acknowledgment of what was delivered.
     fn acknowledge(&mut self, cx: &mut Context<'_>, slot: u32) {
-        let honest = self.settings.balance == Balance::Window && self.settings.split != Split::Nowhere;
+        // What goes to a station is in its own memory.
+        let honest = self.place == Place::AccessPoint
+            || self.settings.balance == Balance::Window && self.settings.split != Split::Nowhere;
         let Some((flow, state)) = self.flows.at_mut(slot) else { return };
         let most = self.settings.interface.map_or(u64::MAX, |segments| 2 * SEGMENT * u64::from(segments));
-        let packet = state.acknowledgment(flow, honest, self.settings.dupack, most);
+        let packet = state.sent.acknowledgment(flow, honest, self.settings.dupack, most);
         let packet = cx.create(packet, events::EMULATED_ACK);
         cx.emit(events::ACK_EMULATED);
         cx.send(Port::INNER, packet);
@@ -215,7 +263,7 @@ impl Element for Station {
     }
 
     fn handle_tx_status(&mut self, cx: &mut Context<'_>, status: TxStatus) {
-        let Some(Pending { flow, start, end }) = self.pending.take(cx.now(), status.token) else { return };
+        let Some(Pending { flow, start, end, clock }) = self.pending.take(cx.now(), status.token) else { return };
         self.drain(cx);
         self.is_told |= status.outcome == Outcome::Acked;
         if status.outcome == Outcome::RetryLimit {
@@ -223,10 +271,14 @@ impl Element for Station {
         }
         // Only what the next hop acknowledged was delivered; "sent" says nothing (SPEC 7.3).
         let Some(slot) = self.flows.slot(&flow).filter(|_| status.outcome == Outcome::Acked) else { return };
-        let emulates = self.emulates();
         let Some((_, state)) = self.flows.at_mut(slot).filter(|_| end > start) else { return };
-        let moved = state.deliver(start, end);
-        if emulates && state.is_emulated(self.settings.split) && (moved || self.settings.dupack) {
+        let moved = state.sent.deliver(start, end);
+        // A queue of the access point's is part of the sender's round trip.
+        if let Some(clock) = clock.filter(|_| self.place == Place::AccessPoint) {
+            state.sent.echo(clock);
+        }
+        let Some((_, state)) = self.flows.at(slot) else { return };
+        if self.emulates() && self.may_emulate(&state.sent) && (moved || self.settings.dupack) {
             self.acknowledge(cx, slot);
         }
     }

@@ -1,5 +1,5 @@
-use super::flow::Flow;
 use super::*;
+use crate::emulation::Emulation;
 use crate::papers::as_tcp::events;
 use crate::testing::with_site;
 use airtcp_core::Element;
@@ -274,7 +274,7 @@ fn a_connection_that_the_other_end_opens_is_emulated_too() {
 #[test]
 fn ranges_above_a_hole_are_bounded() {
     let syn = header(TcpFlags::SYN, START, SeqNum(0), 500);
-    let mut flow = Flow::open(&syn);
+    let mut flow = Emulation::open(&syn);
     let (start, _) = flow.note_sent(&header(TcpFlags::ACK, START + 1, SeqNum(100), 600), 0);
     for index in 1..10_000 {
         assert!(!flow.deliver(start + 10 * index, start + 10 * index + 10));
@@ -330,4 +330,145 @@ fn ast_7_what_a_full_ring_refuses_the_access_point_waits_until_it_has_room() {
     harness.io.refuses = false;
     harness.call(NOW, |element, cx| element.handle_ready(cx, Port::LINK));
     assert!(harness.io.link[0].tcp().unwrap().flags.syn() && harness.ledger.discarded.total() == 0);
+}
+
+/// A station that keeps acknowledgments back, with data for it of which the access point said that it acknowledges them.
+fn receiving(settings: &[(&str, &str)]) -> Harness<Station> {
+    let mut harness = station(settings);
+    arrive(&mut harness, 0, TcpFlags::ACK.with(TcpFlags::EMULATED));
+    harness.packet(NOW, Port::INNER, packet(true, header(TcpFlags::ACK, START + 1, SeqNum(500), 600), 0));
+    assert_eq!(harness.io.link.len(), 1, "the first that is seen tells the window");
+    harness.io.link.clear();
+    harness.io.inner.clear();
+    harness
+}
+
+/// The `index`-th segment of 400 bytes comes from the other end.
+fn arrive(harness: &mut Harness<Station>, index: u32, flags: TcpFlags) {
+    let tcp = header(flags, SeqNum(100 + 400 * index), START + 1, 600);
+    harness.packet(NOW, Port::LINK, packet(false, tcp, 400));
+}
+
+/// The station's TCP acknowledges the first `count` segments; whether that leaves.
+fn acknowledges(harness: &mut Harness<Station>, count: u32, edit: impl FnOnce(&mut TcpHeader)) -> bool {
+    let before = harness.io.link.len();
+    let mut tcp = header(TcpFlags::ACK, START + 1, SeqNum(100 + 400 * count), 600);
+    edit(&mut tcp);
+    harness.packet(NOW, Port::INNER, packet(true, tcp, 0));
+    harness.io.link.len() > before
+}
+
+const TOLD: TcpFlags = TcpFlags(TcpFlags::ACK.0 | TcpFlags::EMULATED.0);
+
+#[test]
+fn a_station_keeps_back_what_the_access_point_acknowledges_and_its_tcp_never_sees_the_mark() {
+    let mut harness = receiving(&[("downloads", "true")]);
+    arrive(&mut harness, 1, TOLD);
+    assert!(!acknowledges(&mut harness, 2, |_| {}));
+    assert!(harness.io.inner.iter().all(|packet| !packet.tcp().unwrap().flags.emulated()));
+    assert_eq!(harness.ledger.discarded.get(DropReason::SUPPRESSED), 1);
+    // Without the mark nobody else acknowledges.
+    arrive(&mut harness, 2, TcpFlags::ACK);
+    assert!(acknowledges(&mut harness, 3, |_| {}));
+    let mut harness = receiving(&[]);
+    arrive(&mut harness, 1, TOLD);
+    assert!(acknowledges(&mut harness, 2, |_| {}), "only where it is asked for");
+}
+
+#[test]
+fn what_says_more_than_the_medium_does_leaves() {
+    let leaves = |edit: fn(&mut TcpHeader)| {
+        let mut harness = receiving(&[("downloads", "true")]);
+        arrive(&mut harness, 1, TOLD);
+        acknowledges(&mut harness, 2, edit)
+    };
+    assert!(!leaves(|_| {}));
+    assert!(leaves(|tcp| assert!(tcp.options.sack.push(SeqNum(2000), SeqNum(2400)))));
+    assert!(leaves(|tcp| tcp.flags = TcpFlags::ACK.with(TcpFlags::ECE)));
+    assert!(leaves(|tcp| tcp.flags = TcpFlags::ACK.with(TcpFlags::FIN)));
+    assert!(leaves(|tcp| tcp.window = 0));
+    assert!(leaves(|tcp| tcp.window = 1200), "half of the window more");
+    assert!(leaves(|tcp| tcp.acknowledgment = SeqNum(500)), "nothing new: the answer to something");
+}
+
+#[test]
+fn half_a_window_is_told_before_the_sender_has_to_stop() {
+    let mut harness = receiving(&[("downloads", "true")]);
+    // 600 shifted by 7: 76,800 bytes, and 38,400 of them are 96 segments.
+    let told: Vec<u32> = (2..300)
+        .filter(|count| {
+            arrive(&mut harness, count - 1, TOLD);
+            acknowledges(&mut harness, *count, |_| {})
+        })
+        .collect();
+    assert_eq!(told, [97, 193, 289]);
+}
+
+#[test]
+fn the_end_of_a_download_is_acknowledged_by_the_station() {
+    let mut harness = receiving(&[("downloads", "true")]);
+    arrive(&mut harness, 1, TOLD.with(TcpFlags::FIN));
+    assert!(acknowledges(&mut harness, 2, |_| {}));
+}
+
+/// An access point that does not split, with a connection that a station opened, and the medium told of a SYN.
+fn emulating() -> Harness<AccessPoint> {
+    let settings = AsTcpSettings::with([("downloads", "true"), ("split", "nowhere")]).unwrap();
+    let mut harness = Harness::new(with_site(|site| AccessPoint::new(&settings, site)), "access point");
+    harness.packet(NOW, Port::LINK, packet(true, header(TcpFlags::SYN, START, SeqNum(0), 500), 0));
+    let answer = header(TcpFlags::SYN.with(TcpFlags::ACK), SeqNum(99), START + 1, 500);
+    harness.packet(NOW, Port::INNER, packet(false, answer, 0));
+    told(&mut harness, 0, Outcome::Acked);
+    harness.packet(NOW, Port::LINK, packet(true, header(TcpFlags::ACK, START + 1, SeqNum(100), 600), 0));
+    harness.io.link.clear();
+    harness.io.inner.clear();
+    harness
+}
+
+fn told(harness: &mut Harness<AccessPoint>, token: u64, outcome: Outcome) {
+    let status = TxStatus { token: Token(token), outcome, tries: 1, at: NOW };
+    harness.call(NOW, |element, cx| element.handle_tx_status(cx, status));
+}
+
+/// What the server is told of its bytes, and the window that it may use.
+fn to_server(harness: &Harness<AccessPoint>) -> Vec<(u32, u32)> {
+    let tcps = harness.io.inner.iter().filter_map(Packet::tcp);
+    tcps.map(|tcp| (tcp.acknowledgment.since(SeqNum(100)), u32::from(tcp.window) << 7)).collect()
+}
+
+#[test]
+fn an_access_point_acknowledges_to_the_server_what_a_station_s_mac_has() {
+    let mut harness = emulating();
+    for index in 0..3 {
+        let tcp = header(TcpFlags::ACK, SeqNum(100 + 400 * index), START + 1, 500);
+        harness.packet(NOW, Port::INNER, packet(false, tcp, 400));
+    }
+    assert!(harness.io.link.iter().all(|packet| packet.tcp().unwrap().flags.emulated() && packet.checksum_holds()));
+    told(&mut harness, 1, Outcome::Acked);
+    told(&mut harness, 3, Outcome::Acked);
+    // Never past a frame that did not arrive, and no more room than the station promised.
+    assert_eq!(to_server(&harness), [(400, 76_800 - 512)]);
+    told(&mut harness, 2, Outcome::RetryLimit);
+    assert_eq!(to_server(&harness).len(), 1);
+    assert_eq!(harness.gauge(events::ACKNOWLEDGED_AHEAD), Some(400));
+    // The station tells of what it has, in a hole's name: the server repairs.
+    let mut dup = header(TcpFlags::ACK, START + 1, SeqNum(500), 600);
+    assert!(dup.options.sack.push(SeqNum(900), SeqNum(1300)));
+    harness.packet(NOW, Port::LINK, packet(true, dup, 0));
+    assert_eq!(to_server(&harness).len(), 2);
+    assert_eq!(harness.gauge(events::ACKNOWLEDGED_AHEAD), Some(0));
+}
+
+#[test]
+fn an_access_point_keeps_acknowledgments_back_and_lets_answers_to_keep_alives_pass() {
+    let mut harness = emulating();
+    harness.packet(NOW, Port::INNER, packet(false, header(TcpFlags::ACK, SeqNum(100), START + 1, 500), 400));
+    told(&mut harness, 1, Outcome::Acked);
+    let real = || packet(true, header(TcpFlags::ACK, START + 1, SeqNum(500), 597), 0);
+    harness.packet(NOW, Port::LINK, real());
+    assert_eq!((to_server(&harness).len(), harness.ledger.discarded.get(DropReason::SUPPRESSED)), (1, 2));
+    // A keep-alive repeats the last byte.
+    harness.packet(NOW, Port::INNER, packet(false, header(TcpFlags::ACK, SeqNum(499), START + 1, 500), 0));
+    harness.packet(NOW, Port::LINK, real());
+    assert_eq!(to_server(&harness).len(), 2);
 }
