@@ -5,7 +5,11 @@
 
 use super::control::ControlChannel;
 use super::outlet::{Outgoing, Outlet};
+use super::config::Role;
+use super::wifi::{Air, Torn};
 use crate::device::{Datagram, TunDevice};
+use crate::sys::clock;
+use airtcp_schemes::papers::as_tcp::events::EMULATED_ACK;
 use airtcp_core::initial_sequence::InitialSequences;
 use airtcp_core::{
     Backlog, DropReason, FlowKey, Instant, Io, Ledger, Outcome, Packet, Peer, Port, SeqNum, Token, TxStatus,
@@ -21,6 +25,10 @@ pub(super) struct World {
     /// on the link, [`Port::LINK`] that of what leaves through it.
     pub devices: [TunDevice; 2],
     pub control: Option<ControlChannel>,
+    /// Where packets for [`Port::LINK`] leave a station, in place of the device.
+    pub air: Option<Air>,
+    /// Connections of a Wi-Fi link, and at which side of it this is.
+    pub torn: Option<(Role, Torn)>,
     pub outgoing: Vec<Outgoing>,
     /// What waits for its turn on a link that peers share.
     pub outlet: Option<Outlet>,
@@ -52,6 +60,7 @@ impl Io for World {
         if port.0 >= 2 {
             return Err(packet);
         }
+        self.note_sent(port, &packet);
         self.outgoing.push(Outgoing::Packet(port, packet, token));
         Ok(())
     }
@@ -82,6 +91,24 @@ impl Io for World {
 }
 
 impl World {
+    /// Shows what came in at a port to whoever watches the link.
+    pub fn note_received(&mut self, port: Port, packet: &Packet) {
+        match &mut self.torn {
+            Some((Role::Station, torn)) if port == Port::LINK => torn.note_other(clock::now(), packet),
+            Some((Role::AccessPoint, torn)) if port == Port::LINK => torn.note_station(clock::now(), packet),
+            _ => {}
+        }
+    }
+
+    fn note_sent(&mut self, port: Port, packet: &Packet) {
+        match &mut self.torn {
+            Some((Role::Station, torn)) if port == Port::LINK => torn.note_station(clock::now(), packet),
+            Some((Role::Station, torn)) if packet.origin() == Some(EMULATED_ACK) => torn.note_told(packet),
+            Some((Role::AccessPoint, torn)) if port == Port::LINK => torn.note_other(clock::now(), packet),
+            _ => {}
+        }
+    }
+
     /// Writes what was sent since the last call. Packets in a row for one device are given to the kernel together, as far
     /// as they can be.
     pub fn flush(&mut self, now: Instant, ledger: &mut Ledger) {
@@ -133,6 +160,9 @@ impl World {
         let (mut prompt, mut late) = (Vec::new(), Vec::new());
         for item in items {
             match item {
+                Outgoing::Packet(Port::LINK, packet, token) if self.air.is_some() => {
+                    self.transmit(now, ledger, &packet, token);
+                }
                 Outgoing::Packet(port, packet, token) => {
                     if port != staged_for || !prompt.is_empty() {
                         self.write(now, ledger, staged_for, &mut tokens);
@@ -162,6 +192,21 @@ impl World {
         self.write(now, ledger, staged_for, &mut tokens);
         self.send_messages(&mut prompt);
         self.send_messages(&mut late);
+    }
+
+    /// Sends a packet over the air; its report comes later.
+    fn transmit(&mut self, now: Instant, ledger: &mut Ledger, packet: &Packet, token: Option<Token>) {
+        let Some(air) = &mut self.air else { return };
+        if !air.send(now, packet, token, &mut self.statuses) {
+            ledger.fail_to_send(Port::LINK, DropReason::DEVICE);
+        }
+    }
+
+    /// Reads what the air reports.
+    pub fn handle_reports(&mut self, now: Instant) {
+        if let Some(air) = &mut self.air {
+            air.handle_reports(now, &mut self.statuses);
+        }
     }
 
     fn send_messages(&mut self, messages: &mut Vec<Vec<u8>>) {
