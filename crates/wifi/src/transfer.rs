@@ -1,6 +1,6 @@
 //! Files over the kernel's TCP, with their sums, and how a connection ended: in a clean end or a reset.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use socket2::SockRef;
 use std::io::{self, Read, Write};
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 const CHUNK: usize = 1 << 16;
 
 /// What one end saw.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Seen {
     /// Bytes that were written to the connection, or read from it.
     pub bytes: u64,

@@ -1,6 +1,10 @@
 # Words of a plan. What the host reads are lines that begin with '@'.
 say() { echo "# $*"; }
 
+# The real ones: busybox takes its own without looking at PATH.
+ip() { /sbin/ip "$@"; }
+tc() { /sbin/tc "$@"; }
+
 server_up() {
     ip netns add srv
     ip link add net0 type veth peer name net1 netns srv
@@ -27,7 +31,12 @@ station_up() {
     ip -n sta$1 link set lo up
     ip -n sta$1 link set wlan$1 up
     in_station $1 wpa_supplicant -B -i wlan$1 -D nl80211 -c /etc/wpa.conf >/tmp/wpa$1.log 2>&1 || cat /tmp/wpa$1.log
-    until in_station $1 iw dev wlan$1 link | grep -q Connected; do sleep 0.1; done
+    local tries=100
+    until in_station $1 iw dev wlan$1 link | grep -q Connected; do
+        tries=$((tries - 1))
+        [ $tries -gt 0 ] || { say "station $1 does not join"; cat /tmp/wpa$1.log; break; }
+        sleep 0.1
+    done
     ip -n sta$1 addr add 10.9.0.$((10 + $1))/24 dev wlan$1
     ip -n sta$1 route add default via 10.9.0.1
 }

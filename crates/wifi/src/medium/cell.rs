@@ -9,7 +9,7 @@ use super::hwsim::{Heard, Radio};
 use airtcp_core::{Instant, Outcome, Token};
 use airtcp_sim::dot11::{Bss, CellSettings, Entry, FrameKind, Report, Tracked};
 use airtcp_sim::{ElementId, InterfaceId};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
 /// What is to be told to the radios.
@@ -22,7 +22,7 @@ pub enum Action {
 }
 
 /// What one radio did.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Totals {
     /// Frames with data that arrived.
     pub data_frames: u64,

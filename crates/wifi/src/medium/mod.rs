@@ -16,11 +16,11 @@ use airtcp_linux::sys::process::Signals;
 use anyhow::Context;
 use cell::Action;
 use hwsim::{FAMILY, Heard};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::os::fd::AsFd;
 
 /// What a medium did from its start to its end.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Summary {
     /// By radio, the access point first.
     pub radios: Vec<Totals>,
@@ -41,7 +41,7 @@ pub fn serve(mut cell: Cell, on_ready: impl FnOnce()) -> anyhow::Result<Summary>
     socket.ask(hwsim::register(family), |_| {}).context("the radios have a medium already, or this is not root")?;
     socket.set_nonblocking()?;
     on_ready();
-    let mut summary = Summary { radios: Vec::new(), refused: 0, latest_us: 0 };
+    let mut summary = Summary::default();
     let (mut set, mut actions, mut heard) = (PollSet::new(), Vec::new(), Vec::new());
     loop {
         set.clear();

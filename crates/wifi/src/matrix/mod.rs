@@ -1,0 +1,103 @@
+//! `make wifi`: boots the machine for each cell, has its stations upload plainly and with AS-TCP, and prints a table of what
+//! came of it beside the simulator's figures of the same cell.
+
+mod table;
+mod told;
+
+pub use told::Run;
+
+use anyhow::{Context, ensure};
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// A number of stations and a chance that a frame is damaged, in per cent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cell {
+    /// Stations that upload.
+    pub stations: u32,
+    /// Of each transmission.
+    pub loss: u32,
+}
+
+/// How much is tried.
+#[derive(Clone, Copy, Debug)]
+pub struct Size {
+    /// What each station sends.
+    pub bytes: u64,
+    /// Transfers with AS-TCP in each cell, by number of stations: one, and more.
+    pub runs: [u64; 2],
+    /// Host seconds that a machine may take.
+    pub limit: u64,
+}
+
+impl Size {
+    /// 20 MB, twenty transfers with AS-TCP.
+    pub const FULL: Size = Size { bytes: 20_000_000, runs: [3, 2], limit: 3600 };
+    /// 2 MB, a transfer for each cell.
+    pub const SHORT: Size = Size { bytes: 2_000_000, runs: [1, 1], limit: 600 };
+}
+
+/// All cells.
+pub fn cells() -> Vec<Cell> {
+    [1, 3].into_iter().flat_map(|stations| [0, 2, 5, 10].map(|loss| Cell { stations, loss })).collect()
+}
+
+/// What the machine is to do for a cell: transfers with AS-TCP of several seeds, and one without.
+fn plan(cell: Cell, size: Size) -> String {
+    let count = size.runs[usize::from(cell.stations > 1)];
+    let run = |scheme: &str, seed: u64| format!("run {scheme} {seed} {} data_loss={}%\n", size.bytes, cell.loss);
+    let with: String = (1..=count).map(|seed| run("as-tcp", seed)).collect();
+    run("plain", 1) + &with
+}
+
+/// Runs a plan in the machine; everything that it said.
+///
+/// # Errors
+/// The machine does not start, or does not end in time.
+pub fn machine(root: &Path, stations: u32, plan: &str, limit: u64) -> anyhow::Result<String> {
+    let mut child = Command::new(root.join("scripts/wifi-vm"))
+        .args([stations.to_string(), limit.to_string()])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .context("scripts/wifi-vm does not start")?;
+    child.stdin.take().context("a pipe")?.write_all(plan.as_bytes())?;
+    let output = child.wait_with_output()?;
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// Runs all cells, prints the table, and says what is not as it should be.
+///
+/// # Errors
+/// A cell did not end, or a claim does not hold.
+pub fn run(root: &Path, airtcp: &Path, size: Size, cells: &[Cell]) -> anyhow::Result<()> {
+    let simulated = table::simulate(root, airtcp)?;
+    let mut rows = Vec::new();
+    for cell in cells {
+        let plan = plan(*cell, size);
+        let text = machine(root, cell.stations, &plan, size.limit)?;
+        let runs = told::read(&text)?;
+        let wanted = plan.lines().count();
+        ensure!(runs.len() == wanted, "{} of {wanted} transfers ended; the machine said:\n{text}", runs.len());
+        let row = table::Row::new(*cell, &runs, &simulated);
+        eprintln!("{}", row.progress());
+        rows.push(row);
+    }
+    print!("{}", table::print(&rows));
+    let wrong: Vec<String> = rows.iter().flat_map(table::Row::complaints).collect();
+    ensure!(wrong.is_empty(), "not as it should be:\n{}", wrong.join("\n"));
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn twenty_transfers_with_as_tcp_make_the_full_matrix() {
+        let lines: Vec<String> = cells().into_iter().map(|cell| plan(cell, Size::FULL)).collect();
+        let count = |word: &str| lines.iter().flat_map(|plan| plan.lines()).filter(|line| line.contains(word)).count();
+        assert_eq!((count("as-tcp"), count("plain")), (20, 8));
+    }
+}
