@@ -1,20 +1,23 @@
 //! `airtcp-wifi`: what `make wifi` runs in and around a virtual machine with the kernel's 802.11 stack and simulated radios.
 //!
 //! - `medium` is the air between the radios: the simulator's 802.11 cell on the wall clock;
-//! - `send` and `receive` move files by the kernel's TCP and tell their sums and ends.
+//! - `send` and `receive` move files by the kernel's TCP and tell their sums and ends;
+//! - `matrix` boots the machine for each cell and prints the table, `faults` kills and stops gateways in it.
 //!
 //! A tool and not a verb of `airtcp`: nobody needs it who has real radios, and it joins two crates that otherwise do not
 //! know each other, the simulator's cell and Linux's sockets.
 
+mod matrix;
 mod medium;
 mod transfer;
 
-use airtcp_core::parameters::Parameters;
 use airtcp_core::Value;
+use airtcp_core::parameters::Parameters;
 use airtcp_sim::dot11::CellSettings;
 use anyhow::{Context, bail};
 use clap::{Parser, Subcommand};
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// AS-TCP on the kernel's 802.11 stack.
@@ -36,6 +39,26 @@ enum Verb {
         /// A setting of the cell, as in a scenario's `[wlans]` (airtcp show wlans).
         #[arg(long = "set", value_name = "KEY=VALUE")]
         settings: Vec<String>,
+    },
+    /// Boot the machine that scripts/wifi-image built, for each cell, and print a table.
+    Matrix {
+        /// The program that simulates.
+        #[arg(long)]
+        airtcp: PathBuf,
+        /// 2 MB and one transfer for each cell, in place of 20 MB and twenty transfers.
+        #[arg(long)]
+        short: bool,
+        /// One upload, to see whether it works.
+        #[arg(long, conflicts_with_all = ["short", "stations"])]
+        smoke: bool,
+        /// Only cells with so many stations.
+        #[arg(long)]
+        stations: Option<u32>,
+    },
+    /// Kill and stop gateways under uploads in that machine.
+    Faults {
+        #[arg(long, default_value_t = 20)]
+        count: u64,
     },
     /// Send bytes by TCP, and print what became of them.
     Send {
@@ -63,6 +86,14 @@ fn main() -> anyhow::Result<()> {
             let summary = medium::serve(cell, || println!("ready"))?;
             println!("{}", serde_json::to_string(&summary)?);
         }
+        Verb::Matrix { smoke: true, .. } => matrix::smoke(&std::env::current_dir()?)?,
+        Verb::Matrix { airtcp, short, stations, .. } => {
+            let size = if short { matrix::Size::SHORT } else { matrix::Size::FULL };
+            let is_wanted = |cell: &matrix::Cell| stations.is_none_or(|wanted| cell.stations == wanted);
+            let cells: Vec<_> = matrix::cells().into_iter().filter(is_wanted).collect();
+            matrix::run(&std::env::current_dir()?, &airtcp, size, &cells)?;
+        }
+        Verb::Faults { count } => matrix::faults::run(&std::env::current_dir()?, count)?,
         Verb::Send { to, bytes, seed } => {
             println!("{}", serde_json::to_string(&transfer::send(to, bytes, seed)?)?);
         }

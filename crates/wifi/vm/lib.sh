@@ -76,7 +76,7 @@ medium_down() {
 
 # gateway_up FILE [NAMESPACE]
 gateway_up() {
-    ${2:+ip netns exec $2} airtcp gateway /etc/airtcp/$1.toml >/tmp/$1.log 2>&1 &
+    ${2:+/sbin/ip netns exec $2} airtcp gateway /etc/airtcp/$1.toml >/tmp/$1.log 2>&1 &
     echo $! >/tmp/$1.pid
     wait_for /tmp/$1.log "$running"
 }
@@ -126,5 +126,58 @@ run() {
 tell() {
     for number in $(seq 0 $stations); do
         echo "@status $(airtcp status wlan$number --json 2>&1 | tr -d '\n')"
+    done
+}
+
+# fault WHO HOW SEED BYTES: everything runs, and while the first station uploads, WHO (0 the access point's gateway, 1 the
+# station's) is killed or stopped HOW (KILL or STOP), with its worker, at a time drawn from the seed. What both ends saw and
+# whether the network is as it was.
+fault() {
+    local who=$1 how=$2 seed=$3 bytes=$4 name=wlan$1
+    echo "@run {\"scheme\":\"$name $how\",\"stations\":1,\"seed\":$seed,\"bytes\":$bytes,\"settings\":\"\"}"
+    medium_up $seed
+    network >/tmp/before
+    gateways_up
+    ip netns exec srv airtcp-wifi receive 10.9.1.2:5000 --patience 90 >/tmp/received &
+    local receiver=$!
+    sleep 0.5
+    in_station 1 airtcp-wifi send 10.9.1.2:5000 --bytes $bytes --seed $seed >/tmp/sent1 2>&1 &
+    local sender=$!
+    # From 0.2 to 2.2 s.
+    local late=$(((seed * 7919 + who * 104729) % 2000 + 200))
+    sleep $((late / 1000)).$(printf %03d $((late % 1000)))
+    local began=$(cut -d' ' -f1 /proc/uptime)
+    all_of $(cat /tmp/$name.pid) $how
+    wait $sender $receiver
+    echo "@lasted [$began,$(cut -d' ' -f1 /proc/uptime)]"
+    # Others go on, and new connections pass.
+    ip netns exec srv airtcp-wifi receive 10.9.1.2:5001 --patience 30 >/tmp/received2 &
+    receiver=$!
+    sleep 0.5
+    in_station 1 airtcp-wifi send 10.9.1.2:5001 --bytes 20000 --seed $seed >/tmp/sent2 2>&1
+    wait $receiver
+    echo "@sent $(tail -n 1 /tmp/sent1)"
+    sed 's/^/@received /' /tmp/received
+    echo "@sent $(tail -n 1 /tmp/sent2)"
+    sed 's/^/@received /' /tmp/received2
+    [ $how = STOP ] && all_of $(cat /tmp/$name.pid) KILL
+    for number in $(seq 0 $stations); do [ $number = $who ] || kill $(cat /tmp/wlan$number.pid); done
+    sleep 1
+    network >/tmp/after
+    cmp -s /tmp/before /tmp/after && echo "@network \"same\"" || { echo "@network \"changed\""; diff /tmp/before /tmp/after; }
+    medium_down
+    echo "@end"
+}
+
+# all_of PID SIGNAL: a supervisor and its worker at the same time, the worker first.
+all_of() { kill -$2 $(pgrep -P $1) $1; }
+
+# The devices, addresses, routes and rules of the access point and the station, and what is attached to links.
+network() {
+    for inside in "" "-n sta1"; do
+        ip $inside -o link | sed 's/ qlen .*//'
+        ip $inside -o addr | sed 's/valid_lft.*//'
+        ip $inside route show table all
+        ip $inside rule
     done
 }

@@ -1,10 +1,10 @@
 //! Runs an element on real packets: calls it with what arrives and what is due. Every packet is accounted for.
 
+use super::config::Role;
 use super::control::{ControlChannel, ControlCounters, PeerState};
 use super::divert;
 use super::outlet::Outlet;
 use super::scheme::Scheme;
-use super::config::Role;
 use super::wifi::{Air, Order, Torn};
 use super::world::World;
 use crate::device::{Datagram, DeviceCounters, DeviceGone, TunDevice};

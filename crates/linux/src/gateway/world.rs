@@ -3,17 +3,17 @@
 //! Sends are buffered during a call, so no element is re-entered, and are written after a batch of packets: what belongs
 //! together goes to the kernel at once, as a system call costs more than what most elements do with a packet.
 
+use super::config::Role;
 use super::control::ControlChannel;
 use super::outlet::{Outgoing, Outlet};
-use super::config::Role;
 use super::wifi::{Air, Torn};
 use crate::device::{Datagram, TunDevice};
 use crate::sys::clock;
-use airtcp_schemes::papers::as_tcp::events::EMULATED_ACK;
 use airtcp_core::initial_sequence::InitialSequences;
 use airtcp_core::{
     Backlog, DropReason, FlowKey, Instant, Io, Ledger, Outcome, Packet, Peer, Port, SeqNum, Token, TxStatus,
 };
+use airtcp_schemes::papers::as_tcp::events::EMULATED_ACK;
 use std::collections::VecDeque;
 
 /// Late messages that wait for what was sent after them.

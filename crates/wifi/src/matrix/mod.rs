@@ -1,6 +1,7 @@
 //! `make wifi`: boots the machine for each cell, has its stations upload plainly and with AS-TCP, and prints a table of what
 //! came of it beside the simulator's figures of the same cell.
 
+pub mod faults;
 mod table;
 mod told;
 
@@ -34,6 +35,8 @@ pub struct Size {
 impl Size {
     /// 20 MB, twenty transfers with AS-TCP.
     pub const FULL: Size = Size { bytes: 20_000_000, runs: [3, 2], limit: 3600 };
+    /// Whether it works at all.
+    pub const SMOKE: Size = Size { bytes: 300_000, runs: [1, 1], limit: 110 };
     /// 2 MB, a transfer for each cell.
     pub const SHORT: Size = Size { bytes: 2_000_000, runs: [1, 1], limit: 600 };
 }
@@ -65,6 +68,25 @@ pub fn machine(root: &Path, stations: u32, plan: &str, limit: u64) -> anyhow::Re
     child.stdin.take().context("a pipe")?.write_all(plan.as_bytes())?;
     let output = child.wait_with_output()?;
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// One upload over a lossless air, with AS-TCP alone.
+///
+/// # Errors
+/// It does not arrive, or acknowledgments are on the air.
+pub fn smoke(root: &Path) -> anyhow::Result<()> {
+    let size = Size::SMOKE;
+    let text = machine(root, 1, &format!("run as-tcp 1 {} data_loss=5%\n", size.bytes), size.limit)?;
+    let runs = told::read(&text)?;
+    ensure!(runs.len() == 1 && runs[0].is_equal(), "the upload did not arrive; the machine said:\n{text}");
+    let (segments, acks) = (size.bytes / 1448, runs[0].tcp_ack_frames());
+    ensure!(acks * 10 < segments, "{acks} acknowledgments on the air for {segments} segments: none was spared");
+    println!(
+        "{} bytes arrived at {:.2} Mbit/s, with {acks} acknowledgments on the air",
+        size.bytes,
+        runs[0].goodput_bps() / 1e6
+    );
+    Ok(())
 }
 
 /// Runs all cells, prints the table, and says what is not as it should be.

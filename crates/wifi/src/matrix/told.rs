@@ -33,9 +33,25 @@ pub struct Run {
     pub medium: Summary,
     /// What the gateways said of themselves, the access point's first.
     pub statuses: Vec<Value>,
+    /// Of a fault: when it was made, and when both ends had ended; in seconds.
+    pub lasted: Option<[f64; 2]>,
+    /// Of a fault: devices, addresses, routes and rules are the same afterwards.
+    pub is_network_same: Option<bool>,
 }
 
 impl Run {
+    fn new(asked: Asked) -> Run {
+        Run {
+            asked,
+            sent: Vec::new(),
+            received: Vec::new(),
+            medium: Summary::default(),
+            statuses: Vec::new(),
+            lasted: None,
+            is_network_same: None,
+        }
+    }
+
     /// Every station's bytes arrived, and no others.
     pub fn is_equal(&self) -> bool {
         let sums = |all: &[Seen]| {
@@ -75,17 +91,19 @@ pub fn read(text: &str) -> anyhow::Result<Vec<Run>> {
     let (mut runs, mut open) = (Vec::new(), None);
     for line in text.lines().filter_map(|line| line.strip_prefix('@')) {
         let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
-        let unreadable = |error: serde_json::Error| anyhow::anyhow!("the machine said '@{line}', which is no JSON: {error}");
+        let unreadable =
+            |error: serde_json::Error| anyhow::anyhow!("the machine said '@{line}', which is no JSON: {error}");
         match (word, &mut open) {
             ("run", _) => {
                 let asked = serde_json::from_str(rest).map_err(unreadable)?;
-                let medium = Summary::default();
-                open = Some(Run { asked, sent: vec![], received: vec![], medium, statuses: vec![] });
+                open = Some(Run::new(asked));
             }
             ("sent", Some(run)) => run.sent.push(serde_json::from_str(rest).map_err(unreadable)?),
             ("received", Some(run)) => run.received.push(serde_json::from_str(rest).map_err(unreadable)?),
             ("medium", Some(run)) => run.medium = serde_json::from_str(rest).map_err(unreadable)?,
             ("status", Some(run)) => run.statuses.push(serde_json::from_str(rest).map_err(unreadable)?),
+            ("lasted", Some(run)) => run.lasted = Some(serde_json::from_str(rest).map_err(unreadable)?),
+            ("network", Some(run)) => run.is_network_same = Some(rest == "\"same\""),
             ("end", _) => runs.extend(open.take()),
             _ => {}
         }
@@ -102,7 +120,9 @@ mod tests {
     fn text(received: &str) -> String {
         let asked = r#"{"scheme":"plain","stations":1,"seed":1,"bytes":9,"settings":""}"#;
         let medium = r#"{"radios":[],"refused":0,"latest_us":0}"#;
-        format!("noise\n@run {asked}\n@sent {SENT}\n# a word\n@received {received}\n@medium {medium}\n@end\n@run {asked}\n")
+        format!(
+            "noise\n@run {asked}\n@sent {SENT}\n# a word\n@received {received}\n@medium {medium}\n@end\n@run {asked}\n"
+        )
     }
 
     #[test]

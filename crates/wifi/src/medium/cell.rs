@@ -149,8 +149,8 @@ fn interface(radio: Radio) -> InterfaceId {
 mod tests {
     use super::*;
     use airtcp_core::Duration;
-    use airtcp_core::parameters::Parameters;
     use airtcp_core::Value;
+    use airtcp_core::parameters::Parameters;
 
     /// A frame with a packet of so many bytes that is not IP.
     fn data(from: u8, to: u8, bytes: usize) -> Heard {
@@ -218,11 +218,14 @@ mod tests {
             }
         }
         let (_, actions) = run(&mut cell);
-        let concluded: Vec<_> =
-            actions.iter().filter_map(|action| if let Action::Conclude(heard, ..) = action { Some(heard) } else { None }).collect();
+        let concluded: Vec<_> = actions
+            .iter()
+            .filter_map(|action| if let Action::Conclude(heard, ..) = action { Some(heard) } else { None })
+            .collect();
         assert_eq!(concluded.len(), 120);
         for from in 1..=3 {
-            let lengths: Vec<_> = concluded.iter().filter(|heard| heard.from == Radio(from)).map(|heard| heard.bytes.len()).collect();
+            let lengths: Vec<_> =
+                concluded.iter().filter(|heard| heard.from == Radio(from)).map(|heard| heard.bytes.len()).collect();
             assert!(lengths.is_sorted(), "{lengths:?}");
         }
         let first_half: Vec<u8> = concluded[..60].iter().map(|heard| heard.from.0).collect();
@@ -235,7 +238,8 @@ mod tests {
         let mut actions = Vec::new();
         (0..5).for_each(|_| cell.hear(Instant::ZERO, data(1, 0, 100), &mut actions));
         // One is being sent.
-        let dropped = actions.iter().filter(|action| matches!(action, Action::Conclude(_, Outcome::Dropped, _))).count();
+        let dropped =
+            actions.iter().filter(|action| matches!(action, Action::Conclude(_, Outcome::Dropped, _))).count();
         assert_eq!((dropped, cell.totals()[1].dropped), (2, 2));
         assert_eq!(run(&mut cell).1.len(), 6);
     }

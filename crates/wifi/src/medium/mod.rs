@@ -37,7 +37,8 @@ pub struct Summary {
 pub fn serve(mut cell: Cell, on_ready: impl FnOnce()) -> anyhow::Result<Summary> {
     let signals = Signals::collect()?;
     let mut socket = GenericSocket::open()?;
-    let family = socket.family(FAMILY).context("there are no simulated radios here: modprobe mac80211_hwsim radios=2")?;
+    let family =
+        socket.family(FAMILY).context("there are no simulated radios here: modprobe mac80211_hwsim radios=2")?;
     socket.ask(hwsim::register(family), |_| {}).context("the radios have a medium already, or this is not root")?;
     socket.set_nonblocking()?;
     on_ready();

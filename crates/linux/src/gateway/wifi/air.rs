@@ -10,7 +10,6 @@ use std::net::IpAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 
-
 /// Reports that are read before packets get their turn.
 const REPORTS: usize = 256;
 const ETH_IPV4: [u8; 2] = [0x08, 0x00];
