@@ -16,8 +16,6 @@ pub struct Asked {
     pub seed: u64,
     /// What each station sends.
     pub bytes: u64,
-    /// Of the cell, KEY=VALUE.
-    pub settings: String,
 }
 
 /// One run.

@@ -5,7 +5,7 @@
 //! some timeout ends it a quarter of an hour later. It never ends cleanly: the end of a stream has its number, too, and that
 //! does not come in order. Here such a connection is found and reset at both ends within a minute.
 //!
-//! - *Found*: what the other end acknowledges has not moved for [`LEAST`], it was said [`REPEATS`] times meanwhile, and the
+//! - *Found*: what the other end acknowledges has been the same number for [`LEAST`], it was said [`REPEATS`] times meanwhile, and the
 //!   station has nothing at that number: it was told that more has arrived, or sends only segments behind it.
 //! - *Asked*: where nothing is sent, nothing is said. While a station was told of more than the other end has acknowledged,
 //!   a keep-alive asks the other end every [`ASK_EVERY`] (RFC 9293, 3.8.4). Who cannot be reached does not answer, and is not
@@ -26,14 +26,17 @@ const REPEATS: u32 = 3;
 const BEYOND: u32 = 3;
 /// Between two questions.
 pub const ASK_EVERY: Duration = Duration::from_secs(5);
+/// How far a second question goes back, and how often a further one doubles that: to 16 MiB, more than any split holds.
+const STEP: u32 = 1 << 15;
+const STEPS: u32 = 9;
 /// Connections that are watched; those that were silent longest are forgotten first.
 const FLOWS: usize = 4096;
 
 /// What is known of one connection, seen from the station.
 #[derive(Debug)]
 struct State {
-    /// The other end has acknowledged this, really and over the link.
-    acknowledged: SeqNum,
+    /// The number that the other end said last, really and over the link. It goes back where a split is gone that had more.
+    said: SeqNum,
     /// Since then, or since the station last sent what comes next.
     since: Instant,
     /// How often it was said since.
@@ -47,6 +50,8 @@ struct State {
     window: u16,
     clock: Option<Timestamps>,
     asked: Instant,
+    /// Questions since the other end last said anything.
+    in_vain: u32,
 }
 
 /// What is to be done about a connection.
@@ -76,17 +81,19 @@ impl State {
 
     /// The station was told of more than the other end has.
     fn owes(&self) -> bool {
-        self.told.is_some_and(|told| told.distance_from(self.acknowledged) > 0)
+        self.told.is_some_and(|told| told.distance_from(self.said) > 0)
     }
 
-    /// A keep-alive of the station's: a number that the other end has, so that it says what it expects.
+    /// A keep-alive of the station's: a number that the other end has, so that it says what it expects. If it does not answer,
+    /// it may have less than was said, and is asked for less.
     fn question(&self, flow: &FlowKey) -> Packet {
+        let back = if self.in_vain == 0 { 1 } else { STEP << self.in_vain.min(STEPS) };
         let header = TcpHeader {
             acknowledgment: self.expected,
             flags: TcpFlags::ACK,
             window: self.window,
             options: TcpOptions { timestamps: self.clock, ..TcpOptions::default() },
-            ..header(flow, self.acknowledged - 1)
+            ..header(flow, self.said - back)
         };
         segment(flow, header)
     }
@@ -111,7 +118,7 @@ impl Torn {
         }
         let Some(state) = self.flows.get_mut(&flow) else { return };
         (state.expected, state.window, state.clock) = (tcp.acknowledgment, tcp.window, tcp.options.timestamps);
-        if tcp.sequence.distance_from(state.acknowledged) > 0 {
+        if tcp.sequence.distance_from(state.said) > 0 {
             state.beyond += 1;
         } else if packet.payload_len() > 0 || !state.owes() {
             state.start(now);
@@ -131,7 +138,7 @@ impl Torn {
         let Some(slot) = self.flows.slot(&flow) else {
             let expected = tcp.sequence + packet.sequence_len();
             let state = State {
-                acknowledged: tcp.acknowledgment,
+                said: tcp.acknowledgment,
                 since: now,
                 repeats: 0,
                 beyond: 0,
@@ -140,18 +147,19 @@ impl Torn {
                 window: 0,
                 clock: None,
                 asked: now,
+                in_vain: 0,
             };
             self.flows.insert(flow, state);
             return;
         };
         self.flows.touch(slot);
         let Some((_, state)) = self.flows.at_mut(slot) else { return };
-        let ahead = tcp.acknowledgment.distance_from(state.acknowledged);
-        if ahead > 0 {
-            state.acknowledged = tcp.acknowledgment;
-            state.start(now);
-        } else if ahead == 0 {
+        state.in_vain = 0;
+        if tcp.acknowledgment == state.said {
             state.repeats += 1;
+        } else {
+            state.said = tcp.acknowledgment;
+            state.start(now);
         }
     }
 
@@ -179,14 +187,16 @@ impl Torn {
         let (&flow, state) = self.flows.at_mut(slot)?;
         if state.is_torn(now) {
             let near = reset(&flow.reversed(), state.expected);
-            let far = reset(&flow, state.acknowledged);
+            let far = reset(&flow, state.said);
             self.flows.remove_slot(slot);
             return Some(Order::Reset { near, far });
         }
         let is_time = now >= state.since + ASK_EVERY && now >= state.asked + ASK_EVERY;
         (state.owes() && is_time).then(|| {
             state.asked = now;
-            Order::Ask(state.question(&flow))
+            let question = state.question(&flow);
+            state.in_vain += 1;
+            Order::Ask(question)
         })
     }
 }

@@ -61,8 +61,27 @@ fn one_that_nobody_answers_is_asked_and_never_reset() {
     let mut torn = watch();
     torn.note_told(&ack(3000));
     for second in (5..200).step_by(5) {
-        assert_eq!(orders(&mut torn, at(second * 1000)), [(false, vec![999])]);
+        let orders = orders(&mut torn, at(second * 1000));
+        assert!(matches!(&orders[..], [(false, _)]), "{second}: {orders:?}");
     }
+}
+
+#[test]
+fn one_that_has_less_than_a_split_said_is_asked_for_less_until_it_answers_and_then_reset() {
+    let mut torn = watch();
+    torn.note_other(at(10), &ack(100_000));
+    torn.note_told(&ack(130_000));
+    assert_eq!(orders(&mut torn, at(5_010)), [(false, vec![99_999])]);
+    assert_eq!(
+        orders(&mut torn, at(10_010)),
+        [(false, vec![100_000 - 65_536])],
+        "no answer: the number is one to come"
+    );
+    for second in [10, 15, 20, 25] {
+        torn.note_other(at(second * 1000 + 40), &ack(40_000));
+    }
+    assert_eq!(orders(&mut torn, at(30_000)), [(false, vec![39_999])]);
+    assert_eq!(orders(&mut torn, at(30_100)), [(true, vec![500, 40_000])]);
 }
 
 #[test]
