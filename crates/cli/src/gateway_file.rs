@@ -108,8 +108,11 @@ pub fn read(file: &str, text: &str, catalogue: &Catalogue<'_>) -> Result<Config,
     let link_entry = keys.required("link", "link = \"wlan0\"")?;
     let mut config = Config::new(scheme.slug, &keys.scalar(link_entry, "the name of an interface")?);
     config.role = role(&keys, scheme)?;
-    if scheme.placement != Placement::NearEnd && config.role.is_none() {
-        keys.required("peer", "peer = \"10.9.0.2:4791\"")?;
+    if scheme.placement != Placement::NearEnd && config.role.is_none() && keys.table.get("peer").is_none() {
+        match has_roles(scheme) {
+            true => keys.required("role", "role = \"station\"")?,
+            false => keys.required("peer", "peer = \"10.9.0.2:4791\"")?,
+        };
     }
     let link = facts(&keys, LinkFacts::default())?;
     config.shared_rate_bps = keys.value::<Rate>("shared_rate")?.map(Rate::bps);
@@ -185,10 +188,15 @@ fn path(
     }
 }
 
-/// Which side of a Wi-Fi link the file is for. Only AS-TCP has sides that send each other no messages.
+/// Only AS-TCP has sides that send each other no messages.
+fn has_roles(scheme: &SchemeEntry) -> bool {
+    scheme.slug == as_tcp::ENTRY.slug
+}
+
+/// Which side of a Wi-Fi link the file is for.
 fn role(keys: &Keys<'_>, scheme: &SchemeEntry) -> Result<Option<Role>, ScenarioError> {
     let Some(entry) = keys.table.get("role") else { return Ok(None) };
-    if scheme.slug != as_tcp::ENTRY.slug {
+    if !has_roles(scheme) {
         return Err(keys.bad(entry, format!("'{}' is the same on both sides: leave it out", scheme.slug)));
     }
     if let Some(peer) = keys.table.get("peer") {

@@ -100,13 +100,10 @@ impl Air {
     pub fn handle_reports(&mut self, now: Instant, statuses: &mut impl Extend<TxStatus>) {
         let mut beginning = [0; PREFIX];
         for _ in 0..REPORTS {
-            let report = match self.socket.report(&mut beginning) {
-                Ok(Some(report)) => report,
-                Ok(None) => break,
-                Err(_) => {
-                    self.socket.take_error();
-                    break;
-                }
+            let Ok(Some(report)) = self.socket.report(&mut beginning) else {
+                // Else a link that went down would end every wait at once.
+                self.socket.take_error();
+                break;
             };
             let status = self.awaited.report(now, &beginning[..report.length], report.is_acknowledged);
             match status {
