@@ -79,7 +79,7 @@ pub fn run(root: &Path, count: u64) -> anyhow::Result<()> {
 mod tests {
     use super::*;
 
-    const SENT: &str = r#"{"bytes":2000000,"sha256":"ab","end":"clean","seconds":2.0,"span":[1.0,3.0]}"#;
+    const SENT: &str = r#"{"bytes":2000000,"sha256":"ab","end":"clean","span":[1.0,3.0]}"#;
 
     fn complaint_of(received: &str, sent: &str, lasted: &str, network: &str) -> Option<&'static str> {
         let asked = r#"{"scheme":"wlan1 KILL","stations":1,"seed":1,"bytes":2000000,"settings":""}"#;

@@ -93,12 +93,6 @@ impl Row {
         [self.live, self.simulated].map(|[plain, with]| with / plain)
     }
 
-    /// One line while the others are not there yet.
-    pub fn progress(&self) -> String {
-        let [equal, all] = self.equal;
-        format!("{} stations, {} % loss: {equal} of {all} equal", self.cell.stations, self.cell.loss)
-    }
-
     /// What is not as it should be.
     pub fn complaints(&self) -> Vec<String> {
         let name = format!("{} stations, {} % loss", self.cell.stations, self.cell.loss);
@@ -107,14 +101,17 @@ impl Row {
         if self.equal[0] != self.equal[1] || !self.is_plain_equal {
             wrong.push(format!("{name}: what arrived is not what was sent"));
         }
-        // Written so that what is no number is wrong, too.
-        if !(self.acks[1] <= self.acks[0] * ACKS_MOST) {
+        // False also where one of them is no number.
+        let is_spared = self.acks[1] <= self.acks[0] * ACKS_MOST;
+        let is_as_fast = live >= 1.0;
+        let is_as_simulated = (live / simulated - 1.0).abs() <= GAIN_APART;
+        if !is_spared {
             wrong.push(format!("{name}: {:.1} acknowledgments a MB on the air, of {:.1}", self.acks[1], self.acks[0]));
         }
-        if !(live >= 1.0) {
+        if !is_as_fast {
             wrong.push(format!("{name}: slower than plain TCP, {live:.2} times"));
         }
-        if !((live / simulated - 1.0).abs() <= GAIN_APART) {
+        if !is_as_simulated {
             wrong.push(format!("{name}: {live:.2} times plain TCP, {simulated:.2} in the simulator"));
         }
         wrong

@@ -16,6 +16,8 @@ pub struct Asked {
     pub seed: u64,
     /// What each station sends.
     pub bytes: u64,
+    /// Of the cell, KEY=VALUE.
+    pub settings: String,
 }
 
 /// One run.
@@ -113,7 +115,7 @@ pub fn read(text: &str) -> anyhow::Result<Vec<Run>> {
 mod tests {
     use super::*;
 
-    const SENT: &str = r#"{"bytes":9,"sha256":"ab","end":"clean","seconds":2.0,"span":[1.0,3.0]}"#;
+    const SENT: &str = r#"{"bytes":9,"sha256":"ab","end":"clean","span":[1.0,3.0]}"#;
 
     fn text(received: &str) -> String {
         let asked = r#"{"scheme":"plain","stations":1,"seed":1,"bytes":9,"settings":""}"#;
