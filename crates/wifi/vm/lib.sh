@@ -170,7 +170,11 @@ fault() {
 }
 
 # all_of PID SIGNAL: a supervisor and its worker at the same time, the worker first.
-all_of() { kill -$2 $(pgrep -P $1) $1; }
+all_of() { kill -$2 $(children_of $1) $1; }
+
+children_of() {
+    awk -v parent=$1 '/^Pid:/ { pid = $2 } /^PPid:/ { if ($2 == parent) print pid }' /proc/[0-9]*/status 2>/dev/null
+}
 
 # The devices, addresses, routes and rules of the access point and the station, and what is attached to links.
 network() {

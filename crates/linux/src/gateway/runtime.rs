@@ -12,7 +12,7 @@ use crate::sys::clock;
 use airtcp_core::initial_sequence::InitialSequences;
 use airtcp_core::{
     Balance, Context, CreateReason, DropReason, Duration, Element, Event, Gauge, Instant, Ledger, Packet, Peer, Port,
-    Rng,
+    Rng, Traffic,
 };
 use std::collections::VecDeque;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -325,6 +325,11 @@ impl Runtime {
     /// What an operator should do about the way to the peer or the settings, if anything.
     pub fn advice(&self) -> Option<&'static str> {
         self.element.advice().or_else(|| self.world.control.as_ref().and_then(ControlChannel::advice))
+    }
+
+    /// Which packets are to be taken. On a Wi-Fi link only TCP's: all else passes in the kernel.
+    pub fn traffic(&self) -> Traffic {
+        if self.world.torn.is_some() { Traffic::Tcp } else { self.element.traffic() }
     }
 
     /// The element.

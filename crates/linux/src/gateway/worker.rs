@@ -351,7 +351,7 @@ fn work(
 
 /// What is to be diverted for a hop.
 fn wanted_of(hop: &Runtime, now: Instant, burden: &mut Burden) -> Wanted {
-    if hop.is_in_reach() { burden.wanted(now, hop.element().traffic()) } else { Wanted::Nothing }
+    if hop.is_in_reach() { burden.wanted(now, hop.traffic()) } else { Wanted::Nothing }
 }
 
 /// After diverting has stopped: passes on the packets in the devices and those that the elements hold.
