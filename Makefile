@@ -1,6 +1,6 @@
 # `make` lists the targets. CONTRIBUTING.md says more about each.
 .DEFAULT_GOAL := help
-.PHONY: help setup build release python demo test test-long matrix drills drills-random accept accept-clean coverage-spec verdicts traces validate bench packages fuzz fuzz-canary swarm swarm-canary fmt lint doc site clean
+.PHONY: help setup build release python demo test test-long matrix drills drills-random accept accept-clean coverage-spec verdicts traces validate bench packages fuzz fuzz-canary swarm swarm-canary wifi wifi-faults fmt lint doc site clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
@@ -37,6 +37,12 @@ drills: setup ## kill and stop gateways under a file transfer, take their progra
 
 drills-random: setup ## 300 random traces of our TCP's sender, given to the kernel's; fails unless 285 are equal (root, some minutes; SEED=1)
 	cargo run --quiet --locked --release --package airtcp-drill -- --random 300 --seed $(or $(SEED),1) --equal 285
+
+wifi: ## AS-TCP on the kernel's 802.11 stack: 20 MB uploads by simulated radios in a virtual machine, a table beside the simulator's (hours)
+	@scripts/wifi
+
+wifi-faults: ## kill and stop both gateways of AS-TCP under uploads in that machine: no cut stream ends cleanly
+	@scripts/wifi --faults
 
 accept: release ## our own demands on live and simulated runs, acceptance/*.toml; fails unless every one holds (root, an hour)
 	@status=0; for file in acceptance/*.toml; do target/release/airtcp reproduce $$file --strict || status=1; done; exit $$status

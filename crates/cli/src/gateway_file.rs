@@ -25,7 +25,8 @@ use airtcp_experiment::Catalogue;
 use airtcp_experiment::scenario::{Keys, Origin, Problem, ScenarioError, parse, scheme_settings};
 use airtcp_linux::gateway::peers::CONTROL_PORT;
 use airtcp_linux::gateway::scheme::make;
-use airtcp_linux::gateway::{Config, ConfigError, Direction, Facts};
+use airtcp_linux::gateway::{Config, ConfigError, Direction, Facts, Role};
+use airtcp_schemes::papers::as_tcp;
 use airtcp_schemes::{LEAST_MEMORY, LinkFacts, MAX_MEMORY, PathEnds, Placement, SchemeEntry};
 use std::net::SocketAddr;
 use std::path::Path;
@@ -52,6 +53,11 @@ pub const KEYS: &[(&str, &str, &str)] = &[
         "networks",
         "[\"10.1.0.0/16\"]",
         "what is behind the peer: only packets from and to there are the gateway's; all of the next hop, or of the link, if left out",
+    ),
+    (
+        "role",
+        "\"station\"",
+        "of as-tcp: \"station\" on a host that has joined the Wi-Fi network of `link`, \"access-point\" where connections are split; neither needs a peer",
     ),
     (
         "direction",
@@ -101,8 +107,12 @@ pub fn read(file: &str, text: &str, catalogue: &Catalogue<'_>) -> Result<Config,
     keys.only(&valid)?;
     let link_entry = keys.required("link", "link = \"wlan0\"")?;
     let mut config = Config::new(scheme.slug, &keys.scalar(link_entry, "the name of an interface")?);
-    if scheme.placement != Placement::NearEnd {
-        keys.required("peer", "peer = \"10.9.0.2:4791\"")?;
+    config.role = role(&keys, scheme)?;
+    if scheme.placement != Placement::NearEnd && config.role.is_none() && keys.table.get("peer").is_none() {
+        match has_roles(scheme) {
+            true => keys.required("role", "role = \"station\"")?,
+            false => keys.required("peer", "peer = \"10.9.0.2:4791\"")?,
+        };
     }
     let link = facts(&keys, LinkFacts::default())?;
     config.shared_rate_bps = keys.value::<Rate>("shared_rate")?.map(Rate::bps);
@@ -175,6 +185,27 @@ fn path(
     match (made, keys.table.get(scheme.slug)) {
         (Err(error), Some(table)) => Err(Problem::Topology(error).at(&table.node.origin)),
         _ => Ok(()),
+    }
+}
+
+/// Only AS-TCP has sides that send each other no messages.
+fn has_roles(scheme: &SchemeEntry) -> bool {
+    scheme.slug == as_tcp::ENTRY.slug
+}
+
+/// Which side of a Wi-Fi link the file is for.
+fn role(keys: &Keys<'_>, scheme: &SchemeEntry) -> Result<Option<Role>, ScenarioError> {
+    let Some(entry) = keys.table.get("role") else { return Ok(None) };
+    if !has_roles(scheme) {
+        return Err(keys.bad(entry, format!("'{}' is the same on both sides: leave it out", scheme.slug)));
+    }
+    if let Some(peer) = keys.table.get("peer") {
+        return Err(keys.bad(peer, "what has a `role` sends no messages to a peer: leave out `peer`".to_owned()));
+    }
+    match keys.scalar(entry, "a role")?.as_str() {
+        "station" => Ok(Some(Role::Station)),
+        "access-point" => Ok(Some(Role::AccessPoint)),
+        other => Err(keys.bad(entry, format!("'{other}' is no role; write \"station\" or \"access-point\""))),
     }
 }
 

@@ -3,7 +3,7 @@
 use airtcp::gateway_file;
 use airtcp_core::Value;
 use airtcp_experiment::Catalogue;
-use airtcp_linux::gateway::Direction;
+use airtcp_linux::gateway::{Direction, Role};
 use insta::assert_snapshot;
 
 /// The whole file on one box, as promised to operators.
@@ -192,6 +192,25 @@ fn a_trunk_that_cannot_be() {
     assert_snapshot!(read(&peer("")).expect_err("an error"), @"gateway.toml:6: impossible topology: bad value for 'headers': as segments the control TCPs need the address of the other gateway: set `peer`, or write udp");
     assert_snapshot!(with("peer = \"198.51.100.7:4791\"\n", ""), @r#"gateway.toml:1: missing key 'peer' in the file; write for example peer = "10.9.0.2:4791""#);
     assert_snapshot!(error_with("link =", "direction = \"in\"\nlink ="), @"gateway.toml:4: bad value for 'direction' in the file: 'gsnoop' works both ways: leave it out (airtcp show gateway)");
+}
+
+/// A host that has joined a Wi-Fi network.
+const STATION: &str = "schema = 1\nscheme = \"as-tcp\"\nlink = \"wlan0\"\nrole = \"station\"\n";
+
+#[test]
+fn a_station_and_its_access_point_need_no_peer() {
+    let role = |file: &str| read(file).map(|config| (config.role, config.peer)).unwrap();
+    assert_eq!(role(STATION), (Some(Role::Station), None));
+    assert_eq!(role(&STATION.replace("station", "access-point")), (Some(Role::AccessPoint), None));
+}
+
+#[test]
+fn a_role_that_cannot_be() {
+    let with = |from: &str, to: &str| read(&STATION.replacen(from, to, 1)).expect_err("an error");
+    assert_snapshot!(with("\"station\"", "\"ap\""), @r#"gateway.toml:4: bad value for 'role' in the file: 'ap' is no role; write "station" or "access-point" (airtcp show gateway)"#);
+    assert_snapshot!(with("role", "peer = \"10.9.0.2\"\nrole"), @"gateway.toml:4: bad value for 'peer' in the file: what has a `role` sends no messages to a peer: leave out `peer` (airtcp show gateway)");
+    assert_snapshot!(with("role = \"station\"", ""), @r#"gateway.toml:1: missing key 'role' in the file; write for example role = "station""#);
+    assert_snapshot!(error_with("link =", "role = \"station\"\nlink ="), @"gateway.toml:4: bad value for 'role' in the file: 'gsnoop' is the same on both sides: leave it out (airtcp show gateway)");
 }
 
 /// A hub: one peer at a known address, one that is known by its key wherever it is.

@@ -43,7 +43,7 @@ mod upcoming;
 
 pub use belief::Belief;
 pub use error::SimError;
-pub use index::{LinkId, NodeId, WlanId};
+pub use index::{ElementId, InterfaceId, LinkId, NodeId, WlanId};
 pub use levels::Level;
 pub use outcome::{
     Checks, Drop, ElementOutcome, FlowOutcome, LevelSample, Mark, Outcome, Percentiles, ProbeOutcome, QueueOutcome,

@@ -9,7 +9,7 @@ use std::process::Command;
 const FOR_TESTS: &str = "airtcp-test-support";
 
 /// Each crate of ours and the ones of ours that it may name, for building as for testing.
-const ALLOWED: [(&str, &[&str]); 14] = [
+const ALLOWED: [(&str, &[&str]); 15] = [
     ("airtcp-core", &[]),
     ("airtcp-tcp", &["airtcp-core"]),
     ("airtcp-link", &["airtcp-core"]),
@@ -35,6 +35,7 @@ const ALLOWED: [(&str, &[&str]); 14] = [
     ("airtcp-swarm", &["airtcp-core", "airtcp-tcp", "airtcp-link", "airtcp-schemes", "airtcp-sim"]),
     ("airtcp-drill", &["airtcp-core", "airtcp-tcp", "airtcp-linux", FOR_TESTS]),
     ("airtcp-validate", &["airtcp-core", "airtcp-drill", "airtcp-experiment", "airtcp-link", "airtcp-sim"]),
+    ("airtcp-wifi", &["airtcp-core", "airtcp-linux", "airtcp-sim", FOR_TESTS]),
     ("airtcp-bench", &["airtcp-core", "airtcp-tcp", "airtcp-link", "airtcp-schemes", "airtcp-sim"]),
 ];
 

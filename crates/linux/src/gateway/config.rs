@@ -38,6 +38,16 @@ pub enum Direction {
     In,
 }
 
+/// Which side of a Wi-Fi link this is, for a scheme whose two sides send each other no messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Role {
+    /// The access point, or the router next to it: takes what it forwards.
+    AccessPoint,
+    /// A host that has joined the access point: takes its own packets, and sends the frames itself.
+    Station,
+}
+
 /// Everything a gateway process needs to know.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -73,6 +83,9 @@ pub struct Config {
     /// Which ways a scheme along a path works; others have no choice.
     #[serde(default)]
     pub direction: Direction,
+    /// Which side of a Wi-Fi link this is; schemes of other links have no choice.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub role: Option<Role>,
     /// Several peers in place of the one above. What is above of `peer`, keys and `hops` is then said of each, and
     /// `insecure` is for those without a key.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -156,6 +169,7 @@ impl Config {
             hops: 1,
             networks: Vec::new(),
             direction: Direction::Both,
+            role: None,
             peers: Vec::new(),
             shared_rate_bps: None,
             max_memory_bytes: MAX_MEMORY.0,

@@ -61,6 +61,10 @@ impl Hops {
     pub fn add_to(&self, set: &mut PollSet) -> Slots {
         let mut add = |hop: &Runtime| (!hop.is_changing()).then(|| hop.device_fds().map(|fd| set.add_readable(fd)));
         let devices = self.hops.iter().map(&mut add).collect();
+        // Reports are read with whatever is due.
+        for air in self.hops.iter().filter_map(Runtime::air) {
+            set.add_readable(air.as_fd());
+        }
         let control = self.control.as_ref().map(|control| set.add_readable(control.as_fd()));
         Slots { devices, control }
     }

@@ -1,11 +1,12 @@
 //! Checks whether a gateway can run on this machine; each finding is one sentence and one fix.
 
 use super::command::{self, CommandError};
-use super::config::Config;
+use super::config::{Config, Role};
 use super::control::Secret;
 use super::divert::{self, DivertError, Method, routed};
 use super::peers::PeerError;
 use super::same_path;
+use super::wifi;
 use crate::finding::{Finding, Level};
 use crate::sys::interface;
 use airtcp_core::Value;
@@ -18,8 +19,12 @@ pub fn check(config: &Config) -> Vec<Finding> {
         findings.push(Finding::refusal(error.to_string(), "correct the gateway file"));
         return findings;
     }
-    findings.extend(machine());
+    findings.extend(host());
+    if config.role != Some(Role::Station) {
+        findings.push(forwarding());
+    }
     findings.push(link(&config.link));
+    findings.extend(wifi::findings(config));
     findings.extend(diversion(Some(config)));
     let peers = config.each_peer();
     findings.extend(peers.iter().flat_map(keys));
@@ -46,12 +51,16 @@ fn segments(config: &Config) -> Option<Finding> {
     ))
 }
 
-/// What every gateway needs from the machine.
+/// What every gateway of a router needs from the machine.
 pub fn machine() -> Vec<Finding> {
-    let mut findings = vec![privilege(), tun_driver()];
-    findings.push(tool("ip"));
+    let mut findings = host();
     findings.push(forwarding());
     findings
+}
+
+/// What every gateway needs.
+fn host() -> Vec<Finding> {
+    vec![privilege(), tun_driver(), tool("ip")]
 }
 
 fn privilege() -> Finding {

@@ -47,11 +47,12 @@ mod share;
 pub mod status;
 pub mod supervisor;
 mod values;
+pub mod wifi;
 pub mod worker;
 mod world;
 
 pub use ask_reload::{ReloadError, ask_reload, name_of};
-pub use config::{Config, ConfigError, Direction};
+pub use config::{Config, ConfigError, Direction, Role};
 pub use facts::Facts;
 pub use inspect::{check, plan};
 pub use network::{Network, NetworkError};

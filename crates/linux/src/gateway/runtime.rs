@@ -1,17 +1,19 @@
 //! Runs an element on real packets: calls it with what arrives and what is due. Every packet is accounted for.
 
+use super::config::Role;
 use super::control::{ControlChannel, ControlCounters, PeerState};
 use super::divert;
 use super::letters::Letters;
 use super::outlet::Outlet;
 use super::scheme::Scheme;
+use super::wifi::{Air, Order, Torn};
 use super::world::World;
 use crate::device::{Datagram, DeviceCounters, DeviceGone, TunDevice};
 use crate::sys::clock;
 use airtcp_core::initial_sequence::InitialSequences;
 use airtcp_core::{
     Balance, Context, CreateReason, DropReason, Duration, Element, Event, Gauge, Instant, Ledger, Packet, Peer, Port,
-    Rng,
+    Rng, Traffic,
 };
 use std::collections::VecDeque;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -26,6 +28,19 @@ const TIMEOUT_BATCH: usize = 64;
 
 /// How long an element that is to be replaced may go on sending what it holds. Meanwhile packets wait in the devices.
 const HANDOVER: Duration = Duration::from_millis(100);
+
+/// Between two looks at the connections of a Wi-Fi link.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+airtcp_core::declare! { Event, EVENTS:
+    /// A connection was reset that could not go on: what was acknowledged to its station is nowhere.
+    TORN = "torn",
+}
+
+airtcp_core::declare! { CreateReason, CREATE_REASONS:
+    /// A keep-alive that asks what the other end of a connection has.
+    KEEP_ALIVE = "keep_alive",
+}
 
 airtcp_core::declare! { DropReason, DROP_REASONS:
     /// An element that was replaced still held it.
@@ -48,6 +63,8 @@ pub struct Runtime {
     world: World,
     /// Takes the element's place once that holds no packet, or at this time.
     successor: Option<(Box<dyn Element>, Instant)>,
+    /// When connections are looked at next.
+    look_at: Instant,
 }
 
 impl Runtime {
@@ -63,6 +80,8 @@ impl Runtime {
         let world = World {
             devices: [arrived, out],
             control,
+            air: None,
+            torn: None,
             outgoing: Vec::with_capacity(BATCH),
             letters: Letters::default(),
             late_letters: Letters::default(),
@@ -76,7 +95,46 @@ impl Runtime {
         Event::COMMON.iter().chain(scheme.reports.events).for_each(|event| ledger.events.add(*event, 0));
         CreateReason::COMMON.iter().for_each(|reason| ledger.created.add(*reason, 0));
         DropReason::COMMON.iter().chain(DROP_REASONS).for_each(|reason| ledger.discarded.add(*reason, 0));
-        Runtime { element: scheme.element, rng, ledger, world, successor: None }
+        Runtime { element: scheme.element, rng, ledger, world, successor: None, look_at: Instant::ZERO }
+    }
+
+    /// What leaves through the link leaves over the air, with reports.
+    pub fn with_air(mut self, air: Air) -> Runtime {
+        self.world.air = Some(air);
+        self
+    }
+
+    /// Watches the connections of a Wi-Fi link for such as cannot go on.
+    pub fn with_watch(mut self, role: Role) -> Runtime {
+        self.world.torn = Some((role, Torn::new(&mut self.rng)));
+        EVENTS.iter().for_each(|event| self.ledger.events.add(*event, 0));
+        CREATE_REASONS.iter().for_each(|reason| self.ledger.created.add(*reason, 0));
+        self
+    }
+
+    /// Asks about connections that stand still, and resets those that cannot go on, at both ends: the element learns of it as
+    /// from the station.
+    fn look_for_torn(&mut self, now: Instant) {
+        let Some((role, torn)) = &mut self.world.torn else { return };
+        if now < self.look_at {
+            return;
+        }
+        self.look_at = now + LOOK_EVERY;
+        let station = if *role == Role::Station { Port::INNER } else { Port::LINK };
+        for order in torn.look(now) {
+            self.hand_over(now, |element, cx| match order {
+                Order::Ask(packet) => {
+                    let packet = cx.create(packet, KEEP_ALIVE);
+                    cx.send(Port::LINK, packet);
+                }
+                Order::Reset { near, far } => {
+                    cx.emit(TORN);
+                    let [near, far] = [near, far].map(|packet| cx.create(packet, CreateReason::TRANSMIT));
+                    cx.send(station, near);
+                    element.handle_packet(cx, station, far);
+                }
+            });
+        }
     }
 
     /// Has another element of the same scheme take the place of the present one, which first sends what it holds.
@@ -161,6 +219,7 @@ impl Runtime {
             match parse(datagram) {
                 Some(packet) => {
                     self.ledger.receive(arrival);
+                    self.world.note_received(arrival, &packet);
                     now = clock::now();
                     self.hand_over(now, |element, cx| element.handle_packet(cx, arrival, packet));
                 }
@@ -204,6 +263,9 @@ impl Runtime {
         if let Some(control) = &mut self.world.control {
             control.handle_timeout(now);
         }
+        self.world.handle_reports(now);
+        self.look_for_torn(now);
+        self.finish(now);
         for _ in 0..TIMEOUT_BATCH {
             if self.element.poll_timeout().is_none_or(|due| due > now) {
                 break;
@@ -219,7 +281,9 @@ impl Runtime {
     pub fn until_timeout(&self) -> Option<Duration> {
         let control = self.world.control.as_ref().map(ControlChannel::poll_timeout);
         let change = self.successor.as_ref().map(|(_, by)| *by);
-        let due = self.element.poll_timeout().into_iter().chain(control).chain(change).min();
+        let look = self.world.torn.as_ref().map(|_| self.look_at);
+        let report = self.world.air.as_ref().and_then(Air::deadline);
+        let due = self.element.poll_timeout().into_iter().chain(control).chain(change).chain(report).chain(look).min();
         due.map(|due| due.saturating_since(clock::now()))
     }
 
@@ -241,6 +305,11 @@ impl Runtime {
         self.world.control.as_ref().map(|control| control.peer_state(clock::now()))
     }
 
+    /// The air, of a station.
+    pub fn air(&self) -> Option<&Air> {
+        self.world.air.as_ref()
+    }
+
     /// The devices' descriptors.
     pub fn device_fds(&self) -> [BorrowedFd<'_>; 2] {
         [self.world.devices[0].as_fd(), self.world.devices[1].as_fd()]
@@ -259,6 +328,11 @@ impl Runtime {
     /// What an operator should do about the way to the peer or the settings, if anything.
     pub fn advice(&self) -> Option<&'static str> {
         self.element.advice().or_else(|| self.world.control.as_ref().and_then(ControlChannel::advice))
+    }
+
+    /// Which packets are to be taken. On a Wi-Fi link only TCP's: all else passes in the kernel.
+    pub fn traffic(&self) -> Traffic {
+        if self.world.torn.is_some() { Traffic::Tcp } else { self.element.traffic() }
     }
 
     /// The element.

@@ -1,6 +1,6 @@
 //! From a configuration to the element it names, through the same table as the simulator.
 
-use super::config::{Config, Direction};
+use super::config::{Config, Direction, Role};
 use airtcp_core::{ByteSize, Element, Rng};
 use airtcp_schemes::{End, PathEnds, Placement, Reports, SchemeEntry, Site, find};
 use std::net::{IpAddr, SocketAddr, UdpSocket};
@@ -48,6 +48,7 @@ pub fn make(schemes: &[SchemeEntry], config: &Config) -> Result<Scheme, String> 
 /// Where on its link or path this gateway is.
 fn end(entry: &SchemeEntry, config: &Config) -> End {
     match config.direction {
+        _ if config.role == Some(Role::Station) => End::Far,
         _ if entry.placement != Placement::Path && config.facts.far_end => End::Far,
         _ if entry.placement != Placement::Path => End::Near,
         Direction::Both => End::Both,

@@ -6,7 +6,7 @@
 
 use super::bare::bounce;
 use super::burden::Burden;
-use super::config::Config;
+use super::config::{Config, Role};
 use super::confine;
 use super::control::{ControlChannel, ControlSocket, Introduction, Session, Setup};
 use super::divert::{Devices, Diversion, DivertError, Wanted};
@@ -19,6 +19,7 @@ use super::runtime::Runtime;
 use super::scheme::{self, Scheme};
 use super::setups::{SetupError, setups};
 use super::status::{Identity, OpenError, Status, StatusServer};
+use super::wifi::Air;
 use crate::device::{DeviceGone, TunDevice};
 use crate::notice::{Notice, What};
 use crate::sys::poll::PollSet;
@@ -150,6 +151,7 @@ fn run(
     let mut status = StatusServer::open(&config.run_directory, &config.name, config.metrics)?;
     let own: Vec<_> = schemes.iter().map(|scheme| scheme.element.own_segments()).collect();
     let (mut diversion, devices) = Diversion::start(config, &own)?;
+    let air = open_air(config, &diversion)?;
     be_quick(config, reporter);
     let confinement = confine::worker(diversion.method());
     for failed in &confinement.failed {
@@ -166,7 +168,7 @@ fn run(
     let mut beat = Beat { reporter, due: Instant::ZERO };
     match orders.mode {
         Mode::Scheme => {
-            let mut hops = make_hops(config, schemes, devices, channels, control)?;
+            let mut hops = make_hops(config, schemes, devices, channels, (control, air))?;
             work(&mut hops, &mut diversion, &mut status, (&mut identity, &mut desk), signals, &mut beat)?;
             diversion.stop();
             drain(&mut hops)?;
@@ -182,7 +184,7 @@ fn make_hops(
     schemes: Vec<Scheme>,
     devices: impl Iterator<Item = [TunDevice; 2]>,
     channels: Vec<ControlChannel>,
-    control: Option<ControlSocket>,
+    (control, mut air): (Option<ControlSocket>, Option<Air>),
 ) -> Result<Hops, WorkerError> {
     let seed = config.seed.unwrap_or_else(scheme::unguessable);
     let mut channels = channels.into_iter();
@@ -190,7 +192,9 @@ fn make_hops(
     for ((scheme, devices), peer) in schemes.into_iter().zip(devices).zip(config.peer_names()) {
         let stream = peer.map_or_else(|| config.scheme.clone(), |name| format!("{} {name}", config.scheme));
         let sequences = InitialSequences::new(&entropy::bytes()?);
-        hops.push(Runtime::new(scheme, Rng::derive(seed, &stream), sequences, devices, channels.next()));
+        let hop = Runtime::new(scheme, Rng::derive(seed, &stream), sequences, devices, channels.next());
+        let hop = config.role.into_iter().fold(hop, Runtime::with_watch);
+        hops.push(air.take().into_iter().fold(hop, Runtime::with_air));
     }
     let mut hops = Hops::new(hops, control);
     if let Some(bps) = config.shared_rate_bps {
@@ -198,6 +202,14 @@ fn make_hops(
         hops.share(Rate::from_bps(bps), config.max_memory_bytes / config.peers.len() as u64);
     }
     Ok(hops)
+}
+
+/// The way over the air, of a station.
+fn open_air(config: &Config, diversion: &Diversion) -> Result<Option<Air>, WorkerError> {
+    match diversion.headers()? {
+        Some(headers) if config.role == Some(Role::Station) => Ok(Some(Air::open(&config.link, headers)?)),
+        _ => Ok(None),
+    }
 }
 
 /// The control socket and a channel for each peer, if there are peers.
@@ -339,7 +351,7 @@ fn work(
 
 /// What is to be diverted for a hop.
 fn wanted_of(hop: &Runtime, now: Instant, burden: &mut Burden) -> Wanted {
-    if hop.is_in_reach() { burden.wanted(now, hop.element().traffic()) } else { Wanted::Nothing }
+    if hop.is_in_reach() { burden.wanted(now, hop.traffic()) } else { Wanted::Nothing }
 }
 
 /// After diverting has stopped: passes on the packets in the devices and those that the elements hold.

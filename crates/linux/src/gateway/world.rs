@@ -3,14 +3,18 @@
 //! Sends are buffered during a call, so no element is re-entered, and are written after a batch of packets: what belongs
 //! together goes to the kernel at once, as a system call costs more than what most elements do with a packet.
 
+use super::config::Role;
 use super::control::ControlChannel;
 use super::letters::{Letter, Letters};
 use super::outlet::{Outgoing, Outlet, Waiting};
+use super::wifi::{Air, Torn};
 use crate::device::{Datagram, TunDevice};
+use crate::sys::clock;
 use airtcp_core::initial_sequence::InitialSequences;
 use airtcp_core::{
     Backlog, DropReason, FlowKey, Instant, Io, Ledger, Outcome, Packet, Peer, Port, SeqNum, Token, TxStatus,
 };
+use airtcp_schemes::papers::as_tcp::events::EMULATED_ACK;
 use std::collections::VecDeque;
 
 /// Late messages that wait for what was sent after them.
@@ -22,6 +26,10 @@ pub(super) struct World {
     /// on the link, [`Port::LINK`] that of what leaves through it.
     pub devices: [TunDevice; 2],
     pub control: Option<ControlChannel>,
+    /// Where packets for [`Port::LINK`] leave a station, in place of the device.
+    pub air: Option<Air>,
+    /// Connections of a Wi-Fi link, and at which side of it this is.
+    pub torn: Option<(Role, Torn)>,
     pub outgoing: Vec<Outgoing<Letter>>,
     /// What its messages say; the late ones apart, as they leave apart.
     pub letters: Letters,
@@ -56,6 +64,7 @@ impl Io for World {
         if port.0 >= 2 {
             return Err(packet);
         }
+        self.note_sent(port, &packet);
         self.outgoing.push(Outgoing::Packet(port, packet, token));
         Ok(())
     }
@@ -92,6 +101,24 @@ impl Io for World {
 }
 
 impl World {
+    /// Shows what came in at a port to whoever watches the link.
+    pub fn note_received(&mut self, port: Port, packet: &Packet) {
+        match &mut self.torn {
+            Some((Role::Station, torn)) if port == Port::LINK => torn.note_other(clock::now(), packet),
+            Some((Role::AccessPoint, torn)) if port == Port::LINK => torn.note_station(clock::now(), packet),
+            _ => {}
+        }
+    }
+
+    fn note_sent(&mut self, port: Port, packet: &Packet) {
+        match &mut self.torn {
+            Some((Role::Station, torn)) if port == Port::LINK => torn.note_station(clock::now(), packet),
+            Some((Role::Station, torn)) if packet.origin() == Some(EMULATED_ACK) => torn.note_told(packet),
+            Some((Role::AccessPoint, torn)) if port == Port::LINK => torn.note_other(clock::now(), packet),
+            _ => {}
+        }
+    }
+
     /// Writes what was sent since the last call. Packets in a row for one device are given to the kernel together, as far
     /// as they can be.
     pub fn flush(&mut self, now: Instant, ledger: &mut Ledger) {
@@ -168,6 +195,9 @@ impl World {
         let (mut prompt, mut late) = (Vec::new(), Vec::new());
         for item in items {
             match item {
+                Outgoing::Packet(Port::LINK, packet, token) if self.air.is_some() => {
+                    self.transmit(now, ledger, &packet, token);
+                }
                 Outgoing::Packet(port, packet, token) => {
                     if port != staged_for || !prompt.is_empty() {
                         self.write(now, ledger, staged_for, &mut tokens);
@@ -197,6 +227,21 @@ impl World {
         self.write(now, ledger, staged_for, &mut tokens);
         self.send_letters(&mut prompt, false);
         self.send_letters(&mut late, true);
+    }
+
+    /// Sends a packet over the air; its report comes later.
+    fn transmit(&mut self, now: Instant, ledger: &mut Ledger, packet: &Packet, token: Option<Token>) {
+        let Some(air) = &mut self.air else { return };
+        if !air.send(now, packet, token, &mut self.statuses) {
+            ledger.fail_to_send(Port::LINK, DropReason::DEVICE);
+        }
+    }
+
+    /// Reads what the air reports.
+    pub fn handle_reports(&mut self, now: Instant) {
+        if let Some(air) = &mut self.air {
+            air.handle_reports(now, &mut self.statuses);
+        }
     }
 
     fn send_letters(&mut self, places: &mut Vec<Letter>, are_late: bool) {

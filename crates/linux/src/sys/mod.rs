@@ -8,6 +8,8 @@ pub mod directory;
 pub mod entropy;
 pub mod epoll;
 pub mod event;
+pub mod frame_socket;
+pub mod genetlink;
 pub mod hop_limit_socket;
 pub mod interface;
 pub mod interrupt;

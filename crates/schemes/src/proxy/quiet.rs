@@ -16,16 +16,19 @@ pub(super) struct Quiet {
     is_emulated: bool,
     /// Its last segment had no data, or the byte of a keep-alive: it may be a question.
     is_asked: bool,
+    /// It had none at all.
+    is_bare: bool,
 }
 
 impl Quiet {
     pub fn new(tells_window: bool) -> Self {
-        Quiet { tells_window, told_edge: None, acknowledged: None, is_emulated: false, is_asked: false }
+        Quiet { tells_window, told_edge: None, acknowledged: None, is_emulated: false, is_asked: false, is_bare: false }
     }
 
     /// Looks at a segment from the other end.
     pub fn note_received(&mut self, packet: &Packet) {
         self.is_asked = packet.payload_len() <= 1;
+        self.is_bare = packet.payload_len() == 0;
         if packet.payload_len() > 0 {
             self.is_emulated = packet.tcp().is_some_and(|tcp| tcp.flags.emulated());
         }
@@ -43,7 +46,9 @@ impl Quiet {
         let edge = tcp.acknowledgment + (u32::from(tcp.window) << shift);
         let is_open = connection.state() == State::Established && !connection.is_read_finished();
         let is_plain = packet.payload_len() == 0 && !tcp.flags.syn() && !tcp.flags.fin() && !tcp.flags.rst();
-        let is_answer = self.is_asked && self.acknowledged == Some(tcp.acknowledgment) && !connection.has_gap();
+        // In a gap, what has no data asks what is missing; a byte may be one that came behind it.
+        let may_ask = self.is_bare || !connection.has_gap();
+        let is_answer = self.is_asked && self.acknowledged == Some(tcp.acknowledgment) && may_ask;
         let is_asked_for = is_answer || tcp.flags.ece() || self.allows_much_more(edge, connection);
         let is_needless = self.is_emulated && is_open && is_plain && !is_asked_for;
         self.acknowledged = Some(tcp.acknowledgment);

@@ -37,6 +37,7 @@ struct settings {
 	u32 peers;
 	u32 by_network;		/* some peers are told by networks */
 	u32 own_segments;	/* there are trunks whose header packets are TCP segments */
+	u32 takes_own;		/* what this machine itself sends is taken, too: a station */
 	struct {
 		u32 out, in;	/* by index */
 	} devices[PEERS_MAX];
@@ -360,7 +361,7 @@ static __always_inline int take(struct __sk_buff *skb, int way)
 		return TC_NEXT;
 	}
 	/* The router's own. */
-	if (way == OUT && !skb->ingress_ifindex)
+	if (way == OUT && !skb->ingress_ifindex && !settings.takes_own)
 		return TC_NEXT;
 	if (!may_be_wanted(skb, way) || bpf_ktime_get_ns() >= state.alive_until)
 		return TC_NEXT;

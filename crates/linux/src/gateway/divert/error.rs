@@ -27,6 +27,9 @@ pub enum DivertError {
          `headers = \"udp\"`"
     )]
     RoutedSegments,
+    /// A station's own packets are taken by programs only.
+    #[error("a station's own packets can be taken at the link only, and not by policy routes: leave out `method`")]
+    RoutedStation,
     /// Nothing leads to the peer, so it is not known which address segments to it come from.
     #[error(
         "header packets as TCP segments need an address of this gateway, and no route leads to {remote}: give {link} its \

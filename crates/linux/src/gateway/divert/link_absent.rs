@@ -7,12 +7,32 @@ use super::error::DivertError;
 use super::method::Method;
 use crate::gateway::config::Config;
 use airtcp_core::{Instant, OwnSegments};
+use std::io;
 use std::net::IpAddr;
 
 const MISSING: &str = "this airtcp was built without the feature 'bpf'";
 
 /// Never made here.
 pub struct LinkDiversion(std::convert::Infallible);
+
+/// As in `link`.
+pub const MARK: u32 = 0x4154_4350;
+
+/// Addresses of a frame.
+#[derive(Clone, Copy, Debug)]
+pub struct Header {
+    pub near: [u8; 6],
+    pub far: [u8; 6],
+}
+
+/// Never made here.
+pub struct Headers(std::convert::Infallible);
+
+impl Headers {
+    pub fn of(&self, _near: IpAddr, _far: IpAddr) -> Option<Header> {
+        match self.0 {}
+    }
+}
 
 pub fn check() -> Result<(), String> {
     Err(MISSING.into())
@@ -43,6 +63,10 @@ impl LinkDiversion {
         _wanted: &[Wanted],
         _addresses: &[Option<IpAddr>],
     ) -> Result<(), DivertError> {
+        match self.0 {}
+    }
+
+    pub fn headers(&self) -> io::Result<Headers> {
         match self.0 {}
     }
 

@@ -22,9 +22,9 @@ pub use device::{DEVICE_QUEUE_PACKETS, Devices, Way};
 pub use error::DivertError;
 pub use method::Method;
 
-use super::config::Config;
+use super::config::{Config, Role};
 use airtcp_core::{Instant, OwnSegments};
-use link::LinkDiversion;
+use link::{Headers, LinkDiversion};
 use lock::Lock;
 use routed::RoutedDiversion;
 use serde::{Deserialize, Serialize};
@@ -69,9 +69,11 @@ impl Diversion {
         let peers = config.each_peer();
         let devices = peers.iter().map(|peer| Devices::open(&peer.name)).collect::<Result<Vec<_>, _>>()?;
         own.iter().flatten().try_for_each(|own| has_address(own, config))?;
-        let can_be_routed = config.takes_whole_link() && own.iter().all(Option::is_none);
+        let is_station = config.role == Some(Role::Station);
+        let can_be_routed = config.takes_whole_link() && own.iter().all(Option::is_none) && !is_station;
         let at_link = match config.method {
             Some(Method::Routed) if can_be_routed => None,
+            Some(Method::Routed) if is_station => return Err(DivertError::RoutedStation),
             Some(Method::Routed) => return Err(DivertError::RoutedSegments),
             method => match LinkDiversion::start(config, method, own) {
                 Ok(link) => Some(link),
@@ -119,6 +121,17 @@ impl Diversion {
         match &self.way {
             Taking::Link(link) => link.advice(peer),
             Taking::Routed(_) => None,
+        }
+    }
+
+    /// The hardware addresses of the packets that are taken, where programs take them.
+    ///
+    /// # Errors
+    /// Too many open files.
+    pub fn headers(&self) -> std::io::Result<Option<Headers>> {
+        match &self.way {
+            Taking::Link(link) => link.headers().map(Some),
+            Taking::Routed(_) => Ok(None),
         }
     }
 

@@ -5,12 +5,14 @@
 //!   [`LinkDiversion::beat`] moves on. No beat for [`ALIVE`], no diversion.
 //! - *Without the other gateway* nothing is taken: the scheme could not help.
 
+mod headers;
 mod hooks;
 mod next_hop;
 mod peers;
 mod program;
 mod settings;
 
+pub use headers::{Header, Headers};
 pub use hooks::remove_leftovers;
 
 use super::Wanted;
@@ -18,7 +20,7 @@ use super::device::{DEVICE_QUEUE_PACKETS, Way};
 use super::error::DivertError;
 use super::method::Method;
 use super::step::{self, Step};
-use crate::gateway::config::Config;
+use crate::gateway::config::{Config, Role};
 use crate::gateway::peers::PEERS_MAX;
 use crate::sys::interface;
 use airtcp_core::{Duration, Instant, OwnSegments};
@@ -31,6 +33,9 @@ use std::net::IpAddr;
 
 /// How long the kernel takes packets without a beat.
 pub const ALIVE: Duration = Duration::from_secs(1);
+/// On a packet that the gateway gives back, until it passes the link's program again: what a gateway sends on the link itself
+/// needs it, too (`GIVEN_BACK` of the programs).
+pub const MARK: u32 = 0x4154_4350;
 /// Between two looks at what was set up.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// Below the least MTU of IPv6, which therefore leaves the devices alone. Nothing that passes a program is cut by it.
@@ -118,6 +123,7 @@ impl LinkDiversion {
             control_port: config.listen_address().map_or(0, |address| address.port()),
             by_network: !config.networks.is_empty() || config.peers.iter().any(|peer| !peer.networks.is_empty()),
             own_segments: own.iter().any(Option::is_some),
+            takes_own: config.role == Some(Role::Station),
             devices: peers.iter().map(|peer| devices(&peer.name)).collect::<Result<_, _>>()?,
         };
         let program = Program::load(&settings.bytes()).map_err(no_programs)?;
@@ -156,6 +162,14 @@ impl LinkDiversion {
     /// Why not, if there is something to do about it.
     pub fn advice(&self, peer: usize) -> Option<&'static str> {
         self.peers.advice(peer)
+    }
+
+    /// The hardware addresses of the packets that are taken.
+    ///
+    /// # Errors
+    /// Too many open files.
+    pub fn headers(&self) -> std::io::Result<Headers> {
+        self.program.headers().map(Headers::new)
     }
 
     /// [`Method::Tcx`] or [`Method::Clsact`].
@@ -255,7 +269,7 @@ mod tests {
 
     #[test]
     fn settings_and_state_are_as_long_as_the_programs_structures() {
-        assert_eq!(Settings::default().bytes().len(), (6 + 2 * PEERS_MAX) * 4);
+        assert_eq!(Settings::default().bytes().len(), (7 + 2 * PEERS_MAX) * 4);
         assert_eq!(state_bytes(Instant::ZERO, &[Wanted::All; 2], false, [0; 6]).len(), 24 + PEERS_MAX);
     }
 }

@@ -107,15 +107,18 @@ impl Program {
     /// # Errors
     /// The kernel's words.
     pub fn set_own_segments(&self, own: &OwnSegments, peer: u32) -> io::Result<()> {
-        let mut key = [0; 36];
-        for (place, address) in [(0, own.local), (16, own.remote)] {
-            match address {
-                IpAddr::V4(address) => key[place..place + 4].copy_from_slice(&address.octets()),
-                IpAddr::V6(address) => key[place..place + 16].copy_from_slice(&address.octets()),
-            }
-        }
+        let key = pair(own.local, own.remote);
         let value = [&peer.to_ne_bytes()[..], &own.port.to_ne_bytes(), &own.ports.to_ne_bytes()].concat();
         self.own_segments.update(&key, &value, MapFlags::ANY).map_err(io::Error::other)
+    }
+
+    /// Where they keep hardware addresses: `struct pair` to `struct header`.
+    ///
+    /// # Errors
+    /// Too many open files.
+    pub fn headers(&self) -> io::Result<MapHandle> {
+        let found = self.object.maps().find(|map| map.name() == "headers");
+        MapHandle::try_from(&found.expect("the file has it; a test loads it")).map_err(io::Error::other)
     }
 
     /// What they counted so far.
@@ -123,6 +126,18 @@ impl Program {
         let bytes = self.counters.lookup(&0u32.to_ne_bytes(), MapFlags::ANY).ok().flatten().unwrap_or_default();
         bytes.as_chunks::<8>().0.iter().map(|word| u64::from_ne_bytes(*word)).collect()
     }
+}
+
+/// `struct pair` of the program, of no peer or the only one.
+pub fn pair(near: IpAddr, far: IpAddr) -> [u8; 36] {
+    let mut key = [0; 36];
+    for (place, address) in [(0, near), (16, far)] {
+        match address {
+            IpAddr::V4(address) => key[place..place + 4].copy_from_slice(&address.octets()),
+            IpAddr::V6(address) => key[place..place + 16].copy_from_slice(&address.octets()),
+        }
+    }
+    key
 }
 
 fn set(map: &MapHandle, key: &[u8], peer: u32) -> io::Result<()> {

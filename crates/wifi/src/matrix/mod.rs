@@ -1,0 +1,134 @@
+//! `make wifi`: boots the machine for each number of stations, has them upload plainly and with AS-TCP, and prints a table of
+//! what came of it beside the simulator's figures of the same cell.
+
+pub mod faults;
+mod table;
+mod told;
+
+pub use told::Run;
+
+use anyhow::{Context, ensure};
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// A number of stations and a chance that a frame is damaged, in per cent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cell {
+    /// Stations that upload.
+    pub stations: u32,
+    /// Of each transmission.
+    pub loss: u32,
+}
+
+/// How much is tried.
+#[derive(Clone, Copy, Debug)]
+pub struct Size {
+    /// What each station sends.
+    pub bytes: u64,
+    /// Transfers with AS-TCP in each cell, by number of stations: one, and more.
+    pub runs: [u64; 2],
+    /// Host seconds that a machine may take.
+    pub limit: u64,
+}
+
+impl Size {
+    /// 20 MB, twenty transfers with AS-TCP.
+    pub const FULL: Size = Size { bytes: 20_000_000, runs: [3, 2], limit: 6 * 3600 };
+    /// Whether it works at all.
+    pub const SMOKE: Size = Size { bytes: 300_000, runs: [1, 1], limit: 300 };
+    /// 2 MB, a transfer for each cell.
+    pub const SHORT: Size = Size { bytes: 2_000_000, runs: [1, 1], limit: 3600 };
+}
+
+/// All cells.
+pub fn cells() -> Vec<Cell> {
+    [1, 3].into_iter().flat_map(|stations| [0, 2, 5, 10].map(|loss| Cell { stations, loss })).collect()
+}
+
+impl Cell {
+    /// As the cell's settings are written.
+    fn settings(self) -> String {
+        format!("data_loss={}%", self.loss)
+    }
+
+    /// What the machine is to do for it: a transfer without AS-TCP, and some of other seeds with it.
+    fn plan(self, size: Size) -> String {
+        let count = size.runs[usize::from(self.stations > 1)];
+        let run = |scheme: &str, seed: u64| format!("run {scheme} {seed} {} {}\n", size.bytes, self.settings());
+        let with: String = (1..=count).map(|seed| run("as-tcp", seed)).collect();
+        run("plain", 1) + &with
+    }
+}
+
+/// Runs a plan in the machine; everything that it said.
+///
+/// # Errors
+/// The machine does not start, or does not end in time.
+pub fn machine(root: &Path, stations: u32, plan: &str, limit: u64) -> anyhow::Result<String> {
+    let mut child = Command::new(root.join("scripts/wifi-vm"))
+        .args([stations.to_string(), limit.to_string()])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .context("scripts/wifi-vm does not start")?;
+    child.stdin.take().context("a pipe")?.write_all(plan.as_bytes())?;
+    let output = child.wait_with_output()?;
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// One upload with AS-TCP, where a twentieth of the frames is damaged.
+///
+/// # Errors
+/// It does not arrive, or acknowledgments are on the air.
+pub fn smoke(root: &Path) -> anyhow::Result<()> {
+    let size = Size::SMOKE;
+    let text = machine(root, 1, &format!("run as-tcp 1 {} data_loss=5%\n", size.bytes), size.limit)?;
+    let runs = told::read(&text)?;
+    ensure!(runs.len() == 1 && runs[0].is_equal(), "the upload did not arrive; the machine said:\n{text}");
+    let (segments, acks) = (size.bytes / 1448, runs[0].tcp_ack_frames());
+    ensure!(acks * 10 < segments, "{acks} acknowledgments on the air for {segments} segments: none was spared");
+    println!(
+        "{} bytes arrived at {:.2} Mbit/s, with {acks} acknowledgments on the air",
+        size.bytes,
+        runs[0].goodput_bps() / 1e6
+    );
+    Ok(())
+}
+
+/// Runs cells, those of a number of stations in a row, prints the table, and says what is not as it should be.
+///
+/// # Errors
+/// A cell did not end, or a claim does not hold.
+pub fn run(root: &Path, airtcp: &Path, size: Size, cells: &[Cell]) -> anyhow::Result<()> {
+    let simulated = table::simulate(root, airtcp)?;
+    let mut rows = Vec::new();
+    for with_so_many in cells.chunk_by(|one, other| one.stations == other.stations) {
+        let plan: String = with_so_many.iter().map(|cell| cell.plan(size)).collect();
+        let text = machine(root, with_so_many[0].stations, &plan, size.limit)?;
+        let mut runs = told::read(&text)?;
+        let wanted = plan.lines().count();
+        ensure!(runs.len() == wanted, "{} of {wanted} transfers ended; the machine said:\n{text}", runs.len());
+        for cell in with_so_many {
+            let of_cell: Vec<Run> = runs.extract_if(.., |run| run.asked.settings == cell.settings()).collect();
+            rows.push(table::Row::new(*cell, &of_cell, &simulated));
+        }
+        eprint!("{}", table::print(&rows));
+    }
+    print!("{}", table::print(&rows));
+    let wrong: Vec<String> = rows.iter().flat_map(table::Row::complaints).collect();
+    ensure!(wrong.is_empty(), "not as it should be:\n{}", wrong.join("\n"));
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn twenty_transfers_with_as_tcp_make_the_full_matrix() {
+        let lines: Vec<String> = cells().into_iter().map(|cell| cell.plan(Size::FULL)).collect();
+        let count = |word: &str| lines.iter().flat_map(|plan| plan.lines()).filter(|line| line.contains(word)).count();
+        assert_eq!((count("as-tcp"), count("plain")), (20, 8));
+    }
+}

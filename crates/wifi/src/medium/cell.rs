@@ -1,0 +1,263 @@
+//! Which frame is on the air when, and what becomes of it: the simulator's 802.11 cell, with frames of real radios.
+//!
+//! Frames with a packet for one radio contend, take their time and can be lost, as `airtcp_sim::dot11` says. All others,
+//! such as beacons, those that join a network and those for a group, arrive at once and take no time: the simulated cell
+//! has none of them. Radios send one frame at a time: this interface of the kernel has no aggregates.
+
+use super::frame::Frame;
+use super::hwsim::{Heard, Radio};
+use airtcp_core::{Instant, Outcome, Token};
+use airtcp_sim::dot11::{Bss, CellSettings, Entry, FrameKind, Report, Tracked};
+use airtcp_sim::{ElementId, InterfaceId};
+use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
+
+/// What is to be told to the radios.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// A radio receives a frame.
+    Deliver(Radio, Heard),
+    /// The sender of a frame learns what became of it, after so many transmissions.
+    Conclude(Heard, Outcome, u8),
+}
+
+/// What one radio did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Totals {
+    /// Frames with data that arrived.
+    pub data_frames: u64,
+    /// Frames with a TCP acknowledgment and nothing else that arrived.
+    pub tcp_ack_frames: u64,
+    /// Transmissions.
+    pub transmissions: u64,
+    /// Of these, such that met others.
+    pub collisions: u64,
+    /// Frames that were given up.
+    pub given_up: u64,
+    /// Frames for which the queue had no room.
+    pub dropped: u64,
+    /// Frames that took no time.
+    pub at_once: u64,
+}
+
+/// An access point, radio 0, and its stations, the radios behind it.
+pub struct Cell {
+    bss: Bss,
+    stations: u8,
+    /// Frames of each radio that contend, the one that is sent first.
+    waiting: Vec<VecDeque<Heard>>,
+    dropped: Vec<u64>,
+    at_once: Vec<u64>,
+}
+
+impl Cell {
+    /// With so many stations.
+    pub fn new(settings: &CellSettings, stations: u8, seed: u64) -> Cell {
+        let radios = usize::from(stations) + 1;
+        Cell {
+            bss: Bss::new(settings, stations.into(), seed, "wifi"),
+            stations,
+            waiting: vec![VecDeque::new(); radios],
+            dropped: vec![0; radios],
+            at_once: vec![0; radios],
+        }
+    }
+
+    /// A radio sends a frame; all that was due before has been done.
+    pub fn hear(&mut self, now: Instant, heard: Heard, actions: &mut Vec<Action>) {
+        let from = usize::from(heard.from.0);
+        let Some(frame) = Frame::new(&heard.bytes).filter(|_| from < self.waiting.len()) else { return };
+        let to = Radio::of(frame.receiver()).filter(|to| self.has(*to) && *to != heard.from);
+        let (Some(to), Some(packet)) = (to, frame.packet()) else {
+            self.at_once[from] += 1;
+            return self.pass_at_once(heard, actions);
+        };
+        let tracked = Tracked { element: ElementId::from(from), token: Token(0) };
+        let entry = Entry::new(interface(to), packet, Some(tracked));
+        // What it reports is only that the queue was full, which its answer says.
+        if self.bss.send(now, InterfaceId::from(from), entry, &mut Vec::new()) {
+            self.waiting[from].push_back(heard);
+        } else {
+            self.dropped[from] += 1;
+            actions.push(Action::Conclude(heard, Outcome::Dropped, 1));
+        }
+    }
+
+    fn has(&self, radio: Radio) -> bool {
+        radio.0 <= self.stations
+    }
+
+    fn pass_at_once(&self, heard: Heard, actions: &mut Vec<Action>) {
+        let Some(frame) = Frame::new(&heard.bytes) else { return };
+        let one = Radio::of(frame.receiver()).filter(|_| !frame.is_for_group());
+        let receivers = (0..=self.stations).map(Radio).filter(|radio| *radio != heard.from);
+        let receivers: Vec<Radio> = receivers.filter(|radio| frame.is_for_group() || one == Some(*radio)).collect();
+        let outcome = if receivers.is_empty() { Outcome::RetryLimit } else { Outcome::Acked };
+        actions.extend(receivers.into_iter().map(|to| Action::Deliver(to, heard.clone())));
+        actions.push(Action::Conclude(heard, outcome, 1));
+    }
+
+    /// When [`Cell::advance`] has something to do.
+    pub fn next_event(&self) -> Option<Instant> {
+        self.bss.next_event()
+    }
+
+    /// Does what is due at the time of [`Cell::next_event`].
+    pub fn advance(&mut self, at: Instant, actions: &mut Vec<Action>) {
+        let mut reports = Vec::new();
+        self.bss.advance(at, &mut reports);
+        for report in reports {
+            match report {
+                Report::Delivered { from, to, .. } => {
+                    let first = self.waiting[usize::from(from)].front();
+                    let to = Radio(usize::from(to) as u8);
+                    actions.extend(first.map(|heard| Action::Deliver(to, heard.clone())));
+                }
+                Report::Status { element, status } => {
+                    let heard = self.waiting[usize::from(element)].pop_front();
+                    actions.extend(heard.map(|heard| Action::Conclude(heard, status.outcome, status.tries)));
+                }
+                // The status says it, too.
+                Report::Dropped { .. } | Report::Room { .. } => {}
+            }
+        }
+    }
+
+    /// What each radio did so far, the access point first.
+    pub fn totals(&self) -> Vec<Totals> {
+        let of = |(index, (dropped, at_once))| {
+            let usage = self.bss.usage(InterfaceId::from(index));
+            Totals {
+                data_frames: usage.frames_delivered[FrameKind::Data as usize],
+                tcp_ack_frames: usage.frames_delivered[FrameKind::TcpAck as usize],
+                transmissions: usage.transmissions,
+                collisions: usage.collisions,
+                given_up: usage.given_up,
+                dropped,
+                at_once,
+            }
+        };
+        self.dropped.iter().copied().zip(self.at_once.iter().copied()).enumerate().map(of).collect()
+    }
+}
+
+fn interface(radio: Radio) -> InterfaceId {
+    InterfaceId::from(usize::from(radio.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use airtcp_core::Duration;
+    use airtcp_core::Value;
+    use airtcp_core::parameters::Parameters;
+
+    /// A frame with a packet of so many bytes that is not IP.
+    fn data(from: u8, to: u8, bytes: usize) -> Heard {
+        let mut frame = vec![0; 24 + 8 + bytes];
+        frame[0] = 0x08;
+        frame[4..10].copy_from_slice(&[2, 0, 0, 0, to, 0]);
+        Heard::for_tests(from, frame)
+    }
+
+    fn run(cell: &mut Cell) -> (Instant, Vec<Action>) {
+        let (mut end, mut actions) = (Instant::ZERO, Vec::new());
+        while let Some(at) = cell.next_event() {
+            cell.advance(at, &mut actions);
+            end = at;
+        }
+        (end, actions)
+    }
+
+    fn settings(keys: &[(&str, &str)]) -> CellSettings {
+        let mut settings = CellSettings::default();
+        for (key, value) in keys {
+            let is_number = value.parse::<f64>().is_ok();
+            let value = if is_number { Value::Number((*value).into()) } else { Value::from(*value) };
+            settings.set(key, &value).unwrap();
+        }
+        settings
+    }
+
+    #[test]
+    fn a_frame_arrives_after_its_time_on_the_air_and_then_its_sender_hears_of_it() {
+        let mut cell = Cell::new(&settings(&[]), 1, 1);
+        let heard = data(1, 0, 1500);
+        cell.hear(Instant::ZERO, heard.clone(), &mut Vec::new());
+        let (end, actions) = run(&mut cell);
+        assert_eq!(actions, [Action::Deliver(Radio(0), heard.clone()), Action::Conclude(heard, Outcome::Acked, 1)]);
+        // DIFS, preamble and 1536 bytes at 11 Mbit/s, SIFS, preamble and ACK at 1 Mbit/s (802.11b).
+        assert_eq!(end, Instant::ZERO + Duration::from_micros(50 + 192 + 1118 + 10 + 192 + 112));
+        assert_eq!(cell.totals()[1].data_frames, 1);
+    }
+
+    #[test]
+    fn a_frame_that_is_always_lost_is_given_up_at_the_limit_and_does_not_arrive() {
+        let mut cell = Cell::new(&settings(&[("data_loss", "100%"), ("retry_limit", "3")]), 1, 1);
+        let heard = data(1, 0, 100);
+        cell.hear(Instant::ZERO, heard.clone(), &mut Vec::new());
+        assert_eq!(run(&mut cell).1, [Action::Conclude(heard, Outcome::RetryLimit, 3)]);
+        assert_eq!((cell.totals()[1].given_up, cell.totals()[1].transmissions), (1, 3));
+    }
+
+    #[test]
+    fn a_frame_whose_acknowledgment_is_always_lost_arrives_once_and_counts_as_lost() {
+        let mut cell = Cell::new(&settings(&[("control_loss", "100%"), ("retry_limit", "2")]), 1, 1);
+        let heard = data(1, 0, 100);
+        cell.hear(Instant::ZERO, heard.clone(), &mut Vec::new());
+        let expected = [Action::Deliver(Radio(0), heard.clone()), Action::Conclude(heard, Outcome::RetryLimit, 2)];
+        assert_eq!(run(&mut cell).1, expected);
+    }
+
+    #[test]
+    fn frames_of_a_radio_keep_their_order_and_those_of_several_share_the_air() {
+        let mut cell = Cell::new(&settings(&[("data_loss", "20%")]), 3, 5);
+        for number in 0..40 {
+            for from in 1..=3 {
+                cell.hear(Instant::ZERO, data(from, 0, 500 + number), &mut Vec::new());
+            }
+        }
+        let (_, actions) = run(&mut cell);
+        let concluded: Vec<_> = actions
+            .iter()
+            .filter_map(|action| if let Action::Conclude(heard, ..) = action { Some(heard) } else { None })
+            .collect();
+        assert_eq!(concluded.len(), 120);
+        for from in 1..=3 {
+            let lengths: Vec<_> =
+                concluded.iter().filter(|heard| heard.from == Radio(from)).map(|heard| heard.bytes.len()).collect();
+            assert!(lengths.is_sorted(), "{lengths:?}");
+        }
+        let first_half: Vec<u8> = concluded[..60].iter().map(|heard| heard.from.0).collect();
+        assert!((1..=3).all(|from| first_half.iter().filter(|other| **other == from).count() > 8), "{first_half:?}");
+    }
+
+    #[test]
+    fn what_does_not_fit_into_the_queue_is_reported_as_not_sent() {
+        let mut cell = Cell::new(&settings(&[("queue", "2packets")]), 1, 1);
+        let mut actions = Vec::new();
+        (0..5).for_each(|_| cell.hear(Instant::ZERO, data(1, 0, 100), &mut actions));
+        // One is being sent.
+        let dropped =
+            actions.iter().filter(|action| matches!(action, Action::Conclude(_, Outcome::Dropped, _))).count();
+        assert_eq!((dropped, cell.totals()[1].dropped), (2, 2));
+        assert_eq!(run(&mut cell).1.len(), 6);
+    }
+
+    #[test]
+    fn beacons_and_broadcasts_reach_all_others_at_once_and_frames_for_nobody_reach_nobody() {
+        let mut cell = Cell::new(&settings(&[("data_loss", "100%")]), 2, 1);
+        let mut broadcast = data(0, 0, 28);
+        broadcast.bytes[4..10].fill(0xff);
+        let mut actions = Vec::new();
+        cell.hear(Instant::ZERO, broadcast.clone(), &mut actions);
+        let to = |radio| Action::Deliver(Radio(radio), broadcast.clone());
+        assert_eq!(actions, [to(1), to(2), Action::Conclude(broadcast.clone(), Outcome::Acked, 1)]);
+        let mut probe = data(1, 7, 0);
+        probe.bytes[0] = 0x40;
+        actions.clear();
+        cell.hear(Instant::ZERO, probe.clone(), &mut actions);
+        assert_eq!(actions, [Action::Conclude(probe, Outcome::RetryLimit, 1)]);
+        assert_eq!(cell.next_event(), None, "none of them takes time");
+    }
+}
