@@ -11,7 +11,7 @@ use airtcp_sim::dot11::{CellSettings, Edca};
 pub const KEYS: &[Key] = &[
     ("ap", "\"ap\"", "node that is the access point; required"),
     ("stations", "[\"sta\"]", "nodes or groups that are its stations; required"),
-    ("edca", "{ sta = { cw_min = 63 } }", "`aifs`, `cw_min`, `cw_max` of single stations or groups"),
+    ("edca", "{ sta = { cw_min = 63 } }", "`aifs`, `cw_min`, `cw_max`, `txop` of single stations or groups"),
 ];
 
 /// Reads the cell in `keys`.

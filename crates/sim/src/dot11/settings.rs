@@ -59,7 +59,7 @@ parameters! {
         pub streams: u32 = 1, "ours: what every station has";
         /// Width of the channel in MHz, of n, ac and ax.
         pub width: u32 = 20, "ours: what every station has";
-        /// Guard interval, of n, ac and ax: 400ns or 800ns, of ax 800ns, 1600ns or 3200ns.
+        /// Guard interval: 400ns or 800ns of n and ac; 800ns, 1600ns or 3200ns of ax.
         pub guard_interval: Duration = Duration::from_nanos(800), "IEEE 802.11-2020 19.3.6, 21.3.6; 802.11ax 27.3.9: what every station has";
         /// Slots of 20 us instead of 9 us at 2.4 GHz, as beside stations of 802.11b; b has them anyway.
         pub long_slot: bool = false, "IEEE 802.11-2020 18.4.4";
@@ -83,7 +83,7 @@ parameters! {
         pub ap_cw_max: Option<u32> = None, "R-19";
         /// AIFS of the access point; auto is that of the stations.
         pub ap_aifs: Option<u32> = None, "R-19";
-        /// The same of the access point; auto is that of the stations.
+        /// How long the access point may go on with further exchanges; auto is that of the stations.
         pub ap_txop: Option<Duration> = None, "IEEE 802.11-2020 table 9-155";
         /// Frames that may be on their way to a station without a block ACK, of n, ac and ax; auto is 64 in n and ac, 256 in ax. 1 is no aggregation.
         pub block_ack_window: Option<u32> = None, "IEEE 802.11-2020 10.25.6; 802.11ax 9.4.1.13";
@@ -91,9 +91,9 @@ parameters! {
         pub ampdu_bytes: Option<u32> = None, "IEEE 802.11-2020 9.4.2.55.3, 9.4.2.157.2; 802.11ax 9.4.2.248.2";
         /// Longest time on the air of an aggregate, preamble included.
         pub ppdu_time: Duration = Duration::from_micros(5_484), "IEEE 802.11-2020 aPPDUMaxTime";
-        /// Transmissions of a frame not longer than the RTS threshold, and of an RTS, before it is given up.
+        /// Transmissions of a frame not longer than the RTS threshold, and of an RTS, before it is given up; in n, ac and ax of every frame.
         pub retry_limit: u32 = 7, "IEEE 802.11 dot11ShortRetryLimit; AST-U3";
-        /// Transmissions of a longer frame before it is given up.
+        /// Transmissions of a longer frame before it is given up, in b and g.
         pub long_retry_limit: u32 = 4, "IEEE 802.11 dot11LongRetryLimit; AST-U3";
         /// Frames with more bytes than this, header and FCS included, are announced by RTS; auto is none.
         pub rts_threshold: Option<u32> = None, "AST-U3";
