@@ -27,6 +27,7 @@ mod airtime;
 mod answer;
 mod bss;
 mod contention;
+mod entry;
 mod exchange;
 mod idle_sense;
 mod interface;
@@ -37,6 +38,7 @@ mod poll;
 mod power_save;
 mod report;
 mod reverse;
+mod ride;
 mod riders;
 #[cfg(test)]
 mod riders_tests;
@@ -49,7 +51,7 @@ mod txop;
 
 pub use airtime::{Airtime, FrameKind, MediumUse, Usage};
 pub use bss::Bss;
-pub use interface::{Entry, Tracked};
+pub use entry::{Entry, Tracked};
 pub use phy::{Band, Phy};
 pub use report::Report;
 pub use settings::{CellSettings, Contention, Edca, Fetch, ReverseFrame};

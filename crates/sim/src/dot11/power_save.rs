@@ -4,7 +4,7 @@
 //! How they fetch: either the access point sends all that it kept, a packet for each station in turn, or each station asks for
 //! one packet after the other (`poll`).
 
-use super::interface::{Entry, Tracked};
+use super::entry::{Entry, Tracked};
 use crate::index::InterfaceId;
 use airtcp_core::{Duration, Instant, Packet};
 use std::collections::VecDeque;
