@@ -5,8 +5,14 @@ say() { echo "# $*"; }
 ip() { /sbin/ip "$@"; }
 tc() { /sbin/tc "$@"; }
 
+# add_namespace NAME: without IPv6, whose addresses and routes come by themselves.
+add_namespace() {
+    ip netns add $1
+    ip netns exec $1 sysctl -q -w net.ipv6.conf.all.disable_ipv6=1 net.ipv6.conf.default.disable_ipv6=1
+}
+
 server_up() {
-    ip netns add srv
+    add_namespace srv
     ip link add net0 type veth peer name net1 netns srv
     ip addr add 10.9.1.1/24 dev net0
     ip link set net0 up
@@ -26,7 +32,7 @@ access_point_up() {
 
 # station_up NUMBER
 station_up() {
-    ip netns add sta$1
+    add_namespace sta$1
     iw phy $(cat /sys/class/net/wlan$1/phy80211/name) set netns name sta$1
     ip -n sta$1 link set lo up
     ip -n sta$1 link set wlan$1 up
