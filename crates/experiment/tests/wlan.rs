@@ -66,9 +66,11 @@ fn a_flow_is_there_as_often_as_its_count_says() {
         names
     };
     assert_eq!(flows, ["page11", "page12", "page21", "page22", "page31", "page32", "upload1", "upload2", "upload3"]);
-    for wrong in ["flows.page.count=0", "flows.page.count=1.5"] {
+    for wrong in ["flows.page.count=2001", "flows.page.count=1.5"] {
         assert!(read(&counted, &[wrong]).is_err(), "{wrong}");
     }
+    let without = read(&counted, &["flows.page.count=0"]).unwrap();
+    assert_eq!(names(&without).1, ["upload1", "upload2", "upload3"]);
 }
 
 #[test]
