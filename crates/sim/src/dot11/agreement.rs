@@ -10,7 +10,7 @@
 //! Numbers are counted from 0 and never wrap: of the 12 bits on the air a window of 256 is a small part.
 
 use super::airtime::FrameKind;
-use super::interface::{Entry, Tracked};
+use super::entry::{Entry, Tracked};
 use crate::index::InterfaceId;
 use airtcp_core::{Backlog, Packet};
 use std::collections::VecDeque;

@@ -4,9 +4,10 @@
 //! of a frame that of `transmission`.
 
 use super::airtime::{MediumUse, Usage};
+use super::entry::Entry;
 use super::exchange::Timing;
 use super::idle_sense::IdleSense;
-use super::interface::{Access, Entry, Interface};
+use super::interface::{Access, Interface};
 use super::plan::{Plan, Purpose};
 use super::power_save::PowerSave;
 use super::report::Report;

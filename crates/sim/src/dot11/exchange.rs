@@ -2,7 +2,8 @@
 
 use super::agreement::{Aggregate, Limits};
 use super::airtime::FrameKind;
-use super::interface::{Entry, Fate, Frame, Interface, Load};
+use super::entry::Entry;
+use super::interface::{Fate, Frame, Interface, Load};
 use super::modulation::Modulation;
 use super::phy::{Band, Phy};
 use super::settings::{ACK_BYTES, BLOCK_ACK_BYTES, CellSettings, REQUEST_BYTES, RTS_BYTES};

@@ -2,38 +2,12 @@
 
 use super::agreement::{Aggregate, Agreements};
 use super::airtime::{FrameKind, Usage};
-use crate::index::{ElementId, InterfaceId};
-use airtcp_core::{Backlog, Duration, Instant, Packet, Rng, Token};
+use super::entry::{Entry, Tracked};
+use crate::index::InterfaceId;
+use airtcp_core::{Backlog, Duration, Instant, Packet, Rng};
 use airtcp_link::loss::LossProcess;
 use airtcp_link::{LinkCounters, Queue, QueueLimit};
 use std::collections::VecDeque;
-
-/// Who wants to hear what became of a packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Tracked {
-    /// The element.
-    pub element: ElementId,
-    /// Its own name for the packet.
-    pub token: Token,
-}
-
-/// A packet for another station of the cell.
-#[derive(Debug)]
-pub struct Entry {
-    /// The packet.
-    pub packet: Packet,
-    /// Interface that it is for.
-    pub to: InterfaceId,
-    /// Who is told what becomes of it.
-    pub tracked: Option<Tracked>,
-}
-
-impl Entry {
-    /// A packet for the interface `to`.
-    pub fn new(to: InterfaceId, packet: Packet, tracked: Option<Tracked>) -> Self {
-        Entry { packet, to, tracked }
-    }
-}
 
 /// What will happen to the next transmission of a frame, if nobody else sends at the same time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -27,6 +27,7 @@ mod airtime;
 mod answer;
 mod bss;
 mod contention;
+mod entry;
 mod exchange;
 mod idle_sense;
 mod interface;
@@ -45,7 +46,7 @@ mod txop;
 
 pub use airtime::{Airtime, FrameKind, MediumUse, Usage};
 pub use bss::Bss;
-pub use interface::{Entry, Tracked};
+pub use entry::{Entry, Tracked};
 pub use phy::{Band, Phy};
 pub use report::Report;
 pub use settings::{CellSettings, Contention, Edca, ReverseFrame};

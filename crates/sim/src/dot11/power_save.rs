@@ -1,7 +1,7 @@
 //! Power save as the standard's static mode has it (AST-14, AST-U13): stations sleep but for beacons, the access point keeps
 //! what comes for them, and after a beacon they stay awake until they have fetched all of that. They may send at any time.
 
-use super::interface::Entry;
+use super::entry::Entry;
 use crate::index::InterfaceId;
 use airtcp_core::{Duration, Instant};
 use std::collections::VecDeque;

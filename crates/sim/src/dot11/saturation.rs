@@ -1,8 +1,9 @@
 //! Stations that always have something to send: what theory says of them, and what a cell does.
 
 use super::bss::Bss;
+use super::entry::Entry;
 use super::exchange::Timing;
-use super::interface::{Entry, Fate, Frame, Load};
+use super::interface::{Fate, Frame, Load};
 use super::report::Report;
 use super::settings::CellSettings;
 use crate::index::InterfaceId;

@@ -1,7 +1,8 @@
 //! What becomes of a frame that was sent: delivered, sent again, or given up.
 
 use super::bss::Bss;
-use super::interface::{Fate, Frame, Interface, Load, Tracked};
+use super::entry::Tracked;
+use super::interface::{Fate, Frame, Interface, Load};
 use super::plan::Plan;
 use super::report::Report;
 use crate::index::InterfaceId;
