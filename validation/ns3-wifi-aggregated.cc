@@ -73,7 +73,7 @@ static void Place(NodeContainer stations, Ptr<Node> ap)
     mobility.Install(ap);
 }
 
-static void SetUp(uint32_t delayed, uint32_t stations)
+static void SetUp(uint32_t delayed, uint32_t stations, const std::string& queue)
 {
     Config::SetDefault("ns3::TcpL4Protocol::SocketType", TypeIdValue(TcpNewReno::GetTypeId()));
     Config::SetDefault("ns3::TcpSocket::SegmentSize", UintegerValue(1460));
@@ -86,7 +86,7 @@ static void SetUp(uint32_t delayed, uint32_t stations)
     Config::SetDefault("ns3::WifiRemoteStationManager::RtsCtsThreshold", UintegerValue(4692480));
     Config::SetDefault("ns3::WifiRemoteStationManager::MaxSsrc", UintegerValue(100000));
     Config::SetDefault("ns3::WifiMacQueue::MaxDelay", TimeValue(Seconds(100)));
-    Config::SetDefault("ns3::WifiMacQueue::MaxSize", QueueSizeValue(QueueSize("5000p")));
+    Config::SetDefault("ns3::WifiMacQueue::MaxSize", QueueSizeValue(QueueSize(queue)));
     Config::SetDefault("ns3::QosTxop::UseExplicitBarAfterMissedBlockAck", BooleanValue(false));
     Config::SetDefault("ns3::ArpCache::PendingQueueSize", UintegerValue(1000));
 }
@@ -106,7 +106,7 @@ int main(int count, char** arguments)
     command.AddValue("seed", "seed", seed);
     command.Parse(count, arguments);
     RngSeedManager::SetSeed(seed);
-    SetUp(delayed, stations);
+    SetUp(delayed, stations, traffic == "udp" ? "1500p" : "5000p");
     g_bytes.resize(stations);
 
     NodeContainer nodes, others;
