@@ -26,7 +26,7 @@ server_up() {
 }
 
 access_point_up() {
-    hostapd -B /etc/hostapd.conf >/tmp/hostapd.log 2>&1 || cat /tmp/hostapd.log
+    hostapd -B /etc/hostapd.conf >/run/wifi/hostapd.log 2>&1 || cat /run/wifi/hostapd.log
     ip addr add 10.9.0.1/24 dev wlan0
 }
 
@@ -36,11 +36,11 @@ station_up() {
     iw phy $(cat /sys/class/net/wlan$1/phy80211/name) set netns name sta$1
     ip -n sta$1 link set lo up
     ip -n sta$1 link set wlan$1 up
-    in_station $1 wpa_supplicant -B -i wlan$1 -D nl80211 -c /etc/wpa.conf >/tmp/wpa$1.log 2>&1 || cat /tmp/wpa$1.log
+    in_station $1 wpa_supplicant -B -i wlan$1 -D nl80211 -c /etc/wpa.conf >/run/wifi/wpa$1.log 2>&1 || cat /run/wifi/wpa$1.log
     local tries=100
     until in_station $1 iw dev wlan$1 link | grep -q Connected; do
         tries=$((tries - 1))
-        [ $tries -gt 0 ] || { say "station $1 does not join"; cat /tmp/wpa$1.log; break; }
+        [ $tries -gt 0 ] || { say "station $1 does not join"; cat /run/wifi/wpa$1.log; break; }
         sleep 0.1
     done
     ip -n sta$1 addr add 10.9.0.$((10 + $1))/24 dev wlan$1
@@ -69,22 +69,22 @@ medium_up() {
     local seed=$1 settings=
     shift
     for setting in "$@"; do settings="$settings --set $setting"; done
-    airtcp-wifi medium --stations $stations --seed $seed $settings >/tmp/medium 2>&1 &
+    airtcp-wifi medium --stations $stations --seed $seed $settings >/run/wifi/medium 2>&1 &
     medium=$!
-    wait_for /tmp/medium ready
+    wait_for /run/wifi/medium ready
 }
 
 medium_down() {
     kill $medium
     wait $medium
-    echo "@medium $(tail -n 1 /tmp/medium)"
+    echo "@medium $(tail -n 1 /run/wifi/medium)"
 }
 
 # gateway_up FILE [NAMESPACE]
 gateway_up() {
-    ${2:+/sbin/ip netns exec $2} airtcp gateway /etc/airtcp/$1.toml >/tmp/$1.log 2>&1 &
-    echo $! >/tmp/$1.pid
-    wait_for /tmp/$1.log "$running"
+    ${2:+/sbin/ip netns exec $2} airtcp gateway /etc/airtcp/$1.toml >/run/wifi/$1.log 2>&1 &
+    echo $! >/run/wifi/$1.pid
+    wait_for /run/wifi/$1.log "$running"
 }
 running='packets are taken\|running\|ready'
 
@@ -95,24 +95,24 @@ gateways_up() {
 
 gateways_down() {
     for number in $(seq 0 $stations); do
-        kill $(cat /tmp/wlan$number.pid)
-        wait $(cat /tmp/wlan$number.pid)
+        kill $(cat /run/wifi/wlan$number.pid)
+        wait $(cat /run/wifi/wlan$number.pid)
     done
 }
 
 # upload BYTES SEED: every station sends to the server at the same time.
 upload() {
-    ip netns exec srv airtcp-wifi receive 10.9.1.2:5000 --count $stations >/tmp/received &
+    ip netns exec srv airtcp-wifi receive 10.9.1.2:5000 --count $stations >/run/wifi/received &
     local receiver=$! senders=
     sleep 0.5
     for number in $(seq $stations); do
-        in_station $number airtcp-wifi send 10.9.1.2:5000 --bytes $1 --seed $(($2 * 16 + number)) >/tmp/sent$number 2>&1 &
+        in_station $number airtcp-wifi send 10.9.1.2:5000 --bytes $1 --seed $(($2 * 16 + number)) >/run/wifi/sent$number 2>&1 &
         senders="$senders $!"
     done
     wait $senders
     wait $receiver
-    for number in $(seq $stations); do echo "@sent $(tail -n 1 /tmp/sent$number)"; done
-    sed 's/^/@received /' /tmp/received
+    for number in $(seq $stations); do echo "@sent $(tail -n 1 /run/wifi/sent$number)"; done
+    sed 's/^/@received /' /run/wifi/received
 }
 
 # run plain|as-tcp SEED BYTES KEY=VALUE...: one transfer by all stations over one air.
@@ -142,35 +142,35 @@ fault() {
     local who=$1 how=$2 seed=$3 bytes=$4 name=wlan$1
     echo "@run {\"scheme\":\"$name $how\",\"stations\":1,\"seed\":$seed,\"bytes\":$bytes,\"settings\":\"\"}"
     medium_up $seed
-    network >/tmp/before
+    network >/run/wifi/before
     gateways_up
-    ip netns exec srv airtcp-wifi receive 10.9.1.2:5000 --patience 90 >/tmp/received &
+    ip netns exec srv airtcp-wifi receive 10.9.1.2:5000 --patience 90 >/run/wifi/received &
     local receiver=$!
     sleep 0.5
-    in_station 1 airtcp-wifi send 10.9.1.2:5000 --bytes $bytes --seed $seed >/tmp/sent1 2>&1 &
+    in_station 1 airtcp-wifi send 10.9.1.2:5000 --bytes $bytes --seed $seed >/run/wifi/sent1 2>&1 &
     local sender=$!
     # From 0.2 to 2.2 s.
     local late=$(((seed * 7919 + who * 104729) % 2000 + 200))
     sleep $((late / 1000)).$(printf %03d $((late % 1000)))
     local began=$(cut -d' ' -f1 /proc/uptime)
-    all_of $(cat /tmp/$name.pid) $how
+    all_of $(cat /run/wifi/$name.pid) $how
     wait $sender $receiver
     echo "@lasted [$began,$(cut -d' ' -f1 /proc/uptime)]"
     # Others go on, and new connections pass.
-    ip netns exec srv airtcp-wifi receive 10.9.1.2:5001 --patience 30 >/tmp/received2 &
+    ip netns exec srv airtcp-wifi receive 10.9.1.2:5001 --patience 30 >/run/wifi/received2 &
     receiver=$!
     sleep 0.5
-    in_station 1 airtcp-wifi send 10.9.1.2:5001 --bytes 20000 --seed $seed >/tmp/sent2 2>&1
+    in_station 1 airtcp-wifi send 10.9.1.2:5001 --bytes 20000 --seed $seed >/run/wifi/sent2 2>&1
     wait $receiver
-    echo "@sent $(tail -n 1 /tmp/sent1)"
-    sed 's/^/@received /' /tmp/received
-    echo "@sent $(tail -n 1 /tmp/sent2)"
-    sed 's/^/@received /' /tmp/received2
-    [ $how = STOP ] && all_of $(cat /tmp/$name.pid) KILL
-    for number in $(seq 0 $stations); do [ $number = $who ] || kill $(cat /tmp/wlan$number.pid); done
+    echo "@sent $(tail -n 1 /run/wifi/sent1)"
+    sed 's/^/@received /' /run/wifi/received
+    echo "@sent $(tail -n 1 /run/wifi/sent2)"
+    sed 's/^/@received /' /run/wifi/received2
+    [ $how = STOP ] && all_of $(cat /run/wifi/$name.pid) KILL
+    for number in $(seq 0 $stations); do [ $number = $who ] || kill $(cat /run/wifi/wlan$number.pid); done
     sleep 1
-    network >/tmp/after
-    cmp -s /tmp/before /tmp/after && echo "@network \"same\"" || { echo "@network \"changed\""; diff /tmp/before /tmp/after; }
+    network >/run/wifi/after
+    cmp -s /run/wifi/before /run/wifi/after && echo "@network \"same\"" || { echo "@network \"changed\""; diff /run/wifi/before /run/wifi/after; }
     medium_down
     echo "@end"
 }

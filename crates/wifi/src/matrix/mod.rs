@@ -12,13 +12,15 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// A number of stations and a chance that a frame is damaged, in per cent.
+/// A number of stations, a chance that a frame is damaged, in per cent, and when it is given up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cell {
     /// Stations that upload.
     pub stations: u32,
     /// Of each transmission.
     pub loss: u32,
+    /// Transmissions of a frame, the first one included.
+    pub tries: u32,
 }
 
 /// How much is tried.
@@ -33,8 +35,8 @@ pub struct Size {
 }
 
 impl Size {
-    /// 20 MB, twenty transfers with AS-TCP.
-    pub const FULL: Size = Size { bytes: 20_000_000, runs: [3, 2], limit: 6 * 3600 };
+    /// 20 MB, twenty-one transfers with AS-TCP.
+    pub const FULL: Size = Size { bytes: 20_000_000, runs: [2, 1], limit: 6 * 3600 };
     /// Whether it works at all.
     pub const SMOKE: Size = Size { bytes: 300_000, runs: [1, 1], limit: 300 };
     /// 2 MB, a transfer for each cell.
@@ -43,13 +45,15 @@ impl Size {
 
 /// All cells.
 pub fn cells() -> Vec<Cell> {
-    [1, 3].into_iter().flat_map(|stations| [0, 2, 5, 10].map(|loss| Cell { stations, loss })).collect()
+    // 7 is the standard's; with 2, TCP has to repair what the radio gives up.
+    let kinds = [(0, 7), (2, 7), (5, 7), (10, 7), (2, 2), (5, 2), (10, 2)];
+    [1, 3].into_iter().flat_map(|stations| kinds.map(|(loss, tries)| Cell { stations, loss, tries })).collect()
 }
 
 impl Cell {
     /// As the cell's settings are written.
     fn settings(self) -> String {
-        format!("data_loss={}%", self.loss)
+        format!("data_loss={}% retry_limit={}", self.loss, self.tries)
     }
 
     /// What the machine is to do for it: a transfer without AS-TCP, and some of other seeds with it.
@@ -126,9 +130,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn twenty_transfers_with_as_tcp_make_the_full_matrix() {
+    fn at_least_twenty_transfers_with_as_tcp_make_the_full_matrix() {
         let lines: Vec<String> = cells().into_iter().map(|cell| cell.plan(Size::FULL)).collect();
         let count = |word: &str| lines.iter().flat_map(|plan| plan.lines()).filter(|line| line.contains(word)).count();
-        assert_eq!((count("as-tcp"), count("plain")), (20, 8));
+        assert_eq!((count("as-tcp"), count("plain")), (21, 14));
     }
 }

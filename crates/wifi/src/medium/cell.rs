@@ -183,11 +183,13 @@ mod tests {
     fn a_frame_arrives_after_its_time_on_the_air_and_then_its_sender_hears_of_it() {
         let mut cell = Cell::new(&settings(&[]), 1, 1);
         let heard = data(1, 0, 1500);
-        cell.hear(Instant::ZERO, heard.clone(), &mut Vec::new());
+        // The medium is idle for longer than DIFS by then, so the frame is sent at once.
+        let begin = Instant::ZERO + Duration::from_millis(1);
+        cell.hear(begin, heard.clone(), &mut Vec::new());
         let (end, actions) = run(&mut cell);
         assert_eq!(actions, [Action::Deliver(Radio(0), heard.clone()), Action::Conclude(heard, Outcome::Acked, 1)]);
-        // DIFS, preamble and 1536 bytes at 11 Mbit/s, SIFS, preamble and ACK at 1 Mbit/s (802.11b).
-        assert_eq!(end, Instant::ZERO + Duration::from_micros(50 + 192 + 1118 + 10 + 192 + 112));
+        // Preamble and 1536 bytes at 11 Mbit/s, SIFS, preamble and ACK at 1 Mbit/s (802.11b).
+        assert_eq!(end, begin + Duration::from_micros(192 + 1118 + 10 + 192 + 112));
         assert_eq!(cell.totals()[1].data_frames, 1);
     }
 

@@ -43,7 +43,7 @@ fn orders(torn: &mut Torn, now: Instant) -> Vec<(bool, Vec<u32>)> {
 #[test]
 fn a_station_that_was_told_of_more_than_the_other_end_has_is_reset_once_that_was_asked_long_enough() {
     let mut torn = watch();
-    torn.note_station(at(1), &data(1000, 100));
+    torn.note_station(at(0), &data(1000, 100));
     torn.note_told(&ack(3000));
     assert_eq!(orders(&mut torn, at(4_999)), []);
     for second in [5, 10, 15] {
