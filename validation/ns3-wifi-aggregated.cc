@@ -106,7 +106,7 @@ int main(int count, char** arguments)
     command.AddValue("seed", "seed", seed);
     command.Parse(count, arguments);
     RngSeedManager::SetSeed(seed);
-    SetUp(delayed, stations, traffic == "udp" ? "1500p" : "5000p");
+    SetUp(delayed, stations, traffic == "udp" ? "3000p" : "5000p");
     g_bytes.resize(stations);
 
     NodeContainer nodes, others;
@@ -163,7 +163,7 @@ int main(int count, char** arguments)
         if (is_udp)
         {
             OnOffHelper source(socket, address);
-            const double more = standard == "n" ? 1.5e8 : standard == "ac" ? 7e8 : 1.3e9;
+            const double more = standard == "n" ? 1.5e8 : standard == "ac" ? 7e8 : 2e9;
             source.SetConstantRate(DataRate(uint64_t(more / stations)), 1472);
             source.Install(nodes.Get(i)).Start(start);
         }
