@@ -57,13 +57,13 @@ static void Sent(std::string, WifiConstPsduMap psdus, WifiTxVector, double)
 }
 
 /// Stations around the access point, which is the last.
-static void Place(NodeContainer stations, Ptr<Node> ap)
+static void Place(NodeContainer stations, Ptr<Node> ap, double radius)
 {
     auto places = CreateObject<ListPositionAllocator>();
     for (uint32_t i = 0; i < stations.GetN(); ++i)
     {
         const double angle = 2 * M_PI * i / stations.GetN();
-        places->Add(Vector(5 * cos(angle), 5 * sin(angle), 0));
+        places->Add(Vector(radius * cos(angle), radius * sin(angle), 0));
     }
     places->Add(Vector(0, 0, 0));
     MobilityHelper mobility;
@@ -95,18 +95,19 @@ int main(int count, char** arguments)
 {
     std::string standard = "n", traffic = "udp";
     uint32_t stations = 5, seed = 1, delayed = 2;
-    double seconds = 5;
+    double seconds = 5, radius = 1;
     CommandLine command;
     command.AddValue("standard", "n, ac or ax", standard);
     command.AddValue("traffic", "udp, up or down", traffic);
     command.AddValue("stations", "stations", stations);
+    command.AddValue("radius", "distance from the access point in m; at 5 m 1024-QAM of ax loses frames", radius);
     command.AddValue("warm", "time before it is measured", g_warm);
     command.AddValue("seconds", "time that is measured", seconds);
     command.AddValue("delayed", "segments for an acknowledgment", delayed);
     command.AddValue("seed", "seed", seed);
     command.Parse(count, arguments);
     RngSeedManager::SetSeed(seed);
-    SetUp(delayed, stations, traffic == "udp" ? "1500p" : "5000p");
+    SetUp(delayed, stations, traffic == "udp" ? "3000p" : "5000p");
     g_bytes.resize(stations);
 
     NodeContainer nodes, others;
@@ -134,7 +135,7 @@ int main(int count, char** arguments)
     NetDeviceContainer devices = wifi.Install(phy, mac, nodes);
     mac.SetType("ns3::ApWifiMac");
     devices.Add(wifi.Install(phy, mac, others.Get(0)));
-    Place(nodes, others.Get(0));
+    Place(nodes, others.Get(0), radius);
 
     Ipv4AddressHelper addresses("10.0.0.0", "255.255.0.0");
     TrafficControlHelper control;
@@ -163,7 +164,7 @@ int main(int count, char** arguments)
         if (is_udp)
         {
             OnOffHelper source(socket, address);
-            const double more = standard == "n" ? 1.5e8 : standard == "ac" ? 7e8 : 1.3e9;
+            const double more = standard == "n" ? 1.5e8 : standard == "ac" ? 7e8 : 2e9;
             source.SetConstantRate(DataRate(uint64_t(more / stations)), 1472);
             source.Install(nodes.Get(i)).Start(start);
         }

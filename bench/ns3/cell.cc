@@ -95,6 +95,10 @@ int main(int argc, char* argv[])
                                  StringValue(aggregated ? "OfdmRate24Mbps" : "DsssRate2Mbps"));
     if (aggregated)
     {
+        // The window is the sender's buffer here: with a receiver's window below it ns-3.37 ends by a segmentation fault.
+        Config::SetDefault("ns3::TcpSocket::SndBufSize", UintegerValue(20000));
+        Config::SetDefault("ns3::TcpSocket::RcvBufSize", UintegerValue(60000));
+        Config::SetDefault("ns3::WifiRemoteStationManager::MaxSsrc", UintegerValue(100000));
         phy.Set("ChannelSettings", StringValue("{0, 20, BAND_5GHZ, 0}"));
         Config::SetDefault("ns3::QosTxop::UseExplicitBarAfterMissedBlockAck", BooleanValue(false));
     }

@@ -23,7 +23,7 @@ use std::process::ExitCode;
 /// A part: its name, and what makes its section.
 type Part = (&'static str, fn() -> anyhow::Result<Section>);
 
-const PARTS: [Part; 13] = [
+const PARTS: [Part; 15] = [
     ("links", links::section),
     ("laws", laws::section),
     ("dctcp", senders::dctcp),
