@@ -18,6 +18,7 @@ use super::bss::Bss;
 use super::interface::{Fate, Interface, Load};
 use super::plan::{Plan, Purpose};
 use super::report::Report;
+use super::ride::Answer;
 use crate::index::InterfaceId;
 use airtcp_core::{Duration, Instant, Packet};
 
@@ -80,7 +81,7 @@ impl Bss {
                 charge(&mut self.interfaces[index], to, frames, opening, |airtime, _| &mut airtime.collided);
                 self.miss(index);
                 self.hear_answer(to, index, false, now, reports);
-                self.end_ride(to, index, false, false, now, reports);
+                self.end_ride(to, index, Answer::None, now, reports);
                 self.finish_aggregate(index, reports);
             }
             None => {
@@ -124,7 +125,7 @@ impl Bss {
             self.miss(index)
         }
         self.hear_answer(to, index, is_heard, plan.end, reports);
-        self.end_ride(to, index, is_answered, is_heard, plan.end, reports);
+        self.end_ride(to, index, Answer::of(is_answered, is_heard), plan.end, reports);
         self.finish_aggregate(index, reports);
         is_heard.then_some(to)
     }

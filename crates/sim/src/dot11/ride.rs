@@ -8,6 +8,28 @@ use super::report::Report;
 use crate::index::InterfaceId;
 use airtcp_core::{Duration, Instant, Outcome, TxStatus};
 
+/// What became of the answer to a frame or an aggregate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// Nothing arrived that could be answered.
+    None,
+    /// It was sent and damaged.
+    Lost,
+    /// It was heard.
+    Heard,
+}
+
+impl Answer {
+    /// Of something that arrived or not, whose answer was heard or not.
+    pub fn of(has_arrived: bool, is_heard: bool) -> Self {
+        match (has_arrived, is_heard) {
+            (false, _) => Answer::None,
+            (true, false) => Answer::Lost,
+            (true, true) => Answer::Heard,
+        }
+    }
+}
+
 impl Bss {
     /// Keeps a packet for the next answer to its receiver, or gives it back: it contends, behind all that waited for one.
     pub(super) fn keep_for_answer(&mut self, now: Instant, from: InterfaceId, entry: Entry) -> Option<Entry> {
@@ -76,11 +98,11 @@ impl Bss {
         &mut self,
         receiver: InterfaceId,
         sender: InterfaceId,
-        has_arrived: bool,
-        is_heard: bool,
+        answer: Answer,
         now: Instant,
         reports: &mut Vec<Report>,
     ) {
+        let (has_arrived, is_heard) = (answer != Answer::None, answer == Answer::Heard);
         let Interface { riders: Some(riders), .. } = &mut self.interfaces[receiver] else { return };
         let waiting = riders.with.entry(sender).or_default();
         let boarded = std::mem::take(&mut waiting.boarded);

@@ -5,6 +5,7 @@ use super::entry::Tracked;
 use super::interface::{Fate, Frame, Interface, Load};
 use super::plan::Plan;
 use super::report::Report;
+use super::ride::Answer;
 use crate::index::InterfaceId;
 use airtcp_core::{DropReason, Duration, Instant, Outcome, Packet, TxStatus};
 
@@ -48,7 +49,7 @@ impl Bss {
             usage.airtime[frame.kind as usize].collided += opening;
             let to = frame.to;
             self.fail(index, plan.end, was_announcement, reports);
-            self.end_ride(to, index, false, false, plan.end, reports);
+            self.end_ride(to, index, Answer::None, plan.end, reports);
         } else if frame.load == Load::Poll {
             usage.airtime[frame.kind as usize].collided += opening;
             self.fail_poll(index, reports);
@@ -105,7 +106,7 @@ impl Bss {
             Fate::NoCts => self.fail(index, now, true, reports),
             Fate::Damaged | Fate::AckLost => self.fail(index, now, false, reports),
         }
-        self.end_ride(to, index, has_arrived, fate == Fate::Acked, now, reports);
+        self.end_ride(to, index, Answer::of(has_arrived, fate == Fate::Acked), now, reports);
         (fate == Fate::Acked).then_some(to)
     }
 

@@ -1,5 +1,4 @@
 use super::*;
-use crate::MAX_MEMORY;
 use crate::testing::*;
 use airtcp_core::parameters::Parameters;
 use airtcp_core::testing::Harness;
@@ -252,7 +251,6 @@ fn only_the_interfaces_that_were_asked_for_thin() {
 #[test]
 fn a_flow_that_makes_room_for_another_loses_nothing() {
     let mut harness = placed(&[], |site| site.max_memory = ByteSize(2 * FLOW_MEMORY));
-    assert!(MAX_MEMORY.0 > 2 * FLOW_MEMORY);
     for port in 1..=3 {
         for number in [1000, 2000] {
             offer(&mut harness, 1, edited(&ack(number), |tcp| tcp.destination_port = port));
