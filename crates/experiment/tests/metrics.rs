@@ -33,7 +33,7 @@ fn telling() -> RunOutcome {
     let queue =
         Queue { bytes_max: 1, first_drop: Some(Duration::from_secs(1)), headers_max: Some(1), headers_mean: Some(0.5) };
     RunOutcome {
-        flows: vec![flow("bulk"), flow("other")],
+        flows: vec![flow("bulk"), flow("other1")],
         schemes: vec![SchemeOutcome { name: "repair".into(), counters: [("repairs".to_owned(), 3)].into() }],
         wlan: wlan.map(|name| (name.to_owned(), 1)).collect(),
         queue: Some(queue),
@@ -45,7 +45,7 @@ fn telling() -> RunOutcome {
 }
 
 fn scenario() -> Scenario {
-    let text = format!("{DEMO}\n[flows.other]\nfrom = \"sender\"\nto = \"receiver\"\nsize = \"1kB\"\n");
+    let text = format!("{DEMO}\n[flows.other]\nfrom = \"sender\"\nto = \"receiver\"\nsize = \"1kB\"\ncount = 1\n");
     read(&text, &["runs=1", "links.air.loss=5%", "flows.bulk.controller=cubic"]).unwrap()
 }
 

@@ -1,5 +1,6 @@
 //! What flows achieve: rates, fairness, times.
 
+use super::members::group_of;
 use super::rates::{fairness, goodput, rate_of, throughput};
 use super::table::metrics;
 use super::{Combine, Members, Run, Unit};
@@ -48,13 +49,14 @@ metrics! { STALLS: Combine::Count, Members::None;
 
 // Of each flow of several by itself.
 metrics! { BY_ITSELF: Combine::WholeWithRuns, Members::Flows;
-    /// goodput of one flow; of a group, of its flows together
-    "flows.<name>.goodput_bps", "flows.*.goodput", Unit::Rate => |run, name| sum(run.outcome, name, rate_of);
-    /// data segments that the flow's sender sent again; of a group, of its flows together
+    /// goodput of one flow
+    "flows.<name>.goodput_bps", "flows.*.goodput", Unit::Rate => |run, name| flow(run.outcome, name).map(rate_of);
+    /// data segments that the flow's sender sent again
     "flows.<name>.retransmitted_segments", "flows.* resent", Unit::Count("segments") =>
-        |run, name| sum(run.outcome, name, |flow| flow.retransmitted_segments as f64);
-    /// retransmission timeouts of the flow's sender; of a group, of its flows together
-    "flows.<name>.rtos", "flows.* RTOs", Unit::Count("") => |run, name| sum(run.outcome, name, |flow| flow.rtos as f64);
+        |run, name| flow(run.outcome, name).map(|flow| flow.retransmitted_segments as f64);
+    /// retransmission timeouts of the flow's sender
+    "flows.<name>.rtos", "flows.* RTOs", Unit::Count("") =>
+        |run, name| flow(run.outcome, name).map(|flow| flow.rtos as f64);
     /// time until the flow is complete
     "flows.<name>.completion_ns", "flows.* complete", Unit::Seconds =>
         |run, name| flow(run.outcome, name)?.completion.map(nanos);
@@ -63,17 +65,25 @@ metrics! { BY_ITSELF: Combine::WholeWithRuns, Members::Flows;
         |run, name| flow(run.outcome, name)?.transfer.map(nanos);
 }
 
+// Of the flows NAME1, NAME2, … that a group is written out as, together.
+metrics! { OF_GROUPS: Combine::WholeWithRuns, Members::Groups;
+    /// goodput of the flows of a group together
+    "groups.<name>.goodput_bps", "groups.*.goodput", Unit::Rate => |run, name| sum(run.outcome, name, rate_of);
+    /// data segments that their senders sent again
+    "groups.<name>.retransmitted_segments", "groups.* resent", Unit::Count("segments") =>
+        |run, name| sum(run.outcome, name, |flow| flow.retransmitted_segments as f64);
+    /// retransmission timeouts of their senders
+    "groups.<name>.rtos", "groups.* RTOs", Unit::Count("") => |run, name| sum(run.outcome, name, |flow| flow.rtos as f64);
+}
+
 fn flow<'a>(run: &'a RunOutcome, name: &str) -> Option<&'a FlowOutcome> {
     run.flows.iter().find(|flow| flow.name == name)
 }
 
-/// Over the flow of this name, or the flows NAME1, NAME2, … that a group is written out as; `None` if there is none.
-fn sum(run: &RunOutcome, name: &str, of: impl Fn(&FlowOutcome) -> f64) -> Option<f64> {
-    let is_number = |rest: &str| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit());
-    let is_member = |flow: &&FlowOutcome| flow.name.strip_prefix(name).is_some_and(is_number);
-    let group = || run.flows.iter().filter(is_member);
-    let of_group = || group().next().map(|_| group().map(&of).sum());
-    flow(run, name).map(&of).or_else(of_group)
+/// Over the flows of a group; `None` if there is none.
+fn sum(run: &RunOutcome, group: &str, of: impl Fn(&FlowOutcome) -> f64) -> Option<f64> {
+    let flows = || run.flows.iter().filter(|flow| group_of(&flow.name) == Some(group));
+    flows().next().map(|_| flows().map(&of).sum())
 }
 
 /// Of several flows the one that waits longest.
@@ -110,13 +120,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_group_has_what_its_flows_have_together_and_a_flow_its_own() {
+    fn a_group_has_what_its_flows_have_together() {
         let flow = |name: &str, rtos| FlowOutcome { name: name.into(), rtos, ..FlowOutcome::default() };
         let flows = vec![flow("new1", 1), flow("new2", 2), flow("new", 40), flow("news1", 500), flow("other10", 7)];
         let run = RunOutcome { flows, ..RunOutcome::default() };
-        let rtos = |run: &RunOutcome, name: &str| sum(run, name, |flow| flow.rtos as f64);
-        assert_eq!([rtos(&run, "new"), rtos(&run, "new2"), rtos(&run, "other")], [Some(40.0), Some(2.0), Some(7.0)]);
-        let group = RunOutcome { flows: run.flows[..2].to_vec(), ..RunOutcome::default() };
-        assert_eq!((rtos(&group, "new"), rtos(&group, "ne"), rtos(&group, "call")), (Some(3.0), None, None));
+        let rtos = |name: &str| sum(&run, name, |flow| flow.rtos as f64);
+        assert_eq!(["new", "other", "ne", "call"].map(rtos), [Some(3.0), Some(7.0), None, None]);
+        assert_eq!(Members::Groups.in_run(&run), ["new", "news", "other"]);
     }
 }

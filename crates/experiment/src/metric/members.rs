@@ -13,6 +13,8 @@ pub enum Members {
     None,
     /// Flows of the scenario.
     Flows,
+    /// Groups of flows, which are written out as many.
+    Groups,
     /// Probes of the scenario.
     Probes,
     /// Workloads of the scenario.
@@ -46,7 +48,7 @@ impl Members {
         let owned = |names: Vec<&str>| names.into_iter().map(str::to_owned).collect();
         match self {
             Members::None => vec![String::new()],
-            Members::Flows => names.flows.to_vec(),
+            Members::Flows | Members::Groups => names.flows.to_vec(),
             Members::Probes => names.probes.to_vec(),
             Members::Workloads => names.workloads.to_vec(),
             Members::SchemeCounters => owned(airtcp_schemes::labels(names.catalogue.schemes)),
@@ -64,7 +66,11 @@ impl Members {
     pub fn in_run(self, run: &RunOutcome) -> Vec<String> {
         match self {
             Members::None => vec![String::new()],
-            Members::Flows => flows_and_groups(run),
+            Members::Flows => run.flows.iter().map(|flow| flow.name.clone()).collect(),
+            Members::Groups => {
+                let groups: BTreeSet<&str> = run.flows.iter().filter_map(|flow| group_of(&flow.name)).collect();
+                groups.into_iter().map(str::to_owned).collect()
+            }
             Members::Probes => run.probes.iter().map(|probe| probe.name.clone()).collect(),
             Members::Workloads => run.workloads.iter().map(|workload| workload.name.clone()).collect(),
             Members::SchemeCounters => once(run.schemes.iter().flat_map(|scheme| scheme.counters.keys())),
@@ -80,16 +86,10 @@ impl Members {
     }
 }
 
-/// Every flow, and the groups whose flows they are: NAME of NAME1, NAME2, …
-fn flows_and_groups(run: &RunOutcome) -> Vec<String> {
-    let mut names: Vec<String> = run.flows.iter().map(|flow| flow.name.clone()).collect();
-    let groups = run.flows.iter().map(|flow| flow.name.trim_end_matches(|letter: char| letter.is_ascii_digit()));
-    for group in groups.collect::<BTreeSet<_>>() {
-        if !group.is_empty() && !names.iter().any(|name| name == group) {
-            names.push(group.to_owned());
-        }
-    }
-    names
+/// The group that a flow was written out of by its name: NAME of NAME1, NAME2, …
+pub(super) fn group_of(flow: &str) -> Option<&str> {
+    let group = flow.trim_end_matches(|letter: char| letter.is_ascii_digit());
+    (!group.is_empty() && group != flow).then_some(group)
 }
 
 fn controller_counters(run: &RunOutcome) -> impl Iterator<Item = &String> {

@@ -93,6 +93,7 @@ pub fn all() -> impl Iterator<Item = &'static Metric> {
         datagram::METRICS,
         flow::BY_ITSELF,
         datagram::BY_ITSELF,
+        flow::OF_GROUPS,
         controller::OF_SCHEMES,
         controller::METRICS,
         controller::SHARES,
