@@ -215,7 +215,9 @@ fn live_trunks_share_a_bottleneck_as_in_the_simulator() {
         println!("cell {cell}: simulated {simulated:.0?}, live {live:.0?}: {ratio:.2} and {of_live:.2}");
         assert!(live.iter().sum::<f64>() > 16e6, "{live:?} of 20 Mbit/s");
         if cell == 0 {
-            assert!(jain(live) >= 0.95, "{live:?}: {}", jain(live));
+            // Of a hundred simulated runs of 10 s nine are below 0.95, the least has 0.84; of 36 s none. Without trunks it is 0.55.
+            let least = if is_long { 0.95 } else { 0.8 };
+            assert!(jain(live) >= least, "{live:?}: {}", jain(live));
         }
         if is_long {
             assert!((of_live / ratio - 1.0).abs() <= 0.15, "cell {cell}: {of_live} live, {ratio} simulated");
