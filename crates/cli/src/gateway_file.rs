@@ -108,11 +108,8 @@ pub fn read(file: &str, text: &str, catalogue: &Catalogue<'_>) -> Result<Config,
     let link_entry = keys.required("link", "link = \"wlan0\"")?;
     let mut config = Config::new(scheme.slug, &keys.scalar(link_entry, "the name of an interface")?);
     config.role = role(&keys, scheme)?;
-    if scheme.placement != Placement::NearEnd && config.role.is_none() && keys.table.get("peer").is_none() {
-        match has_roles(scheme) {
-            true => keys.required("role", "role = \"station\"")?,
-            false => keys.required("peer", "peer = \"10.9.0.2:4791\"")?,
-        };
+    if scheme.placement != Placement::NearEnd && config.role.is_none() {
+        require_other_end(&keys, scheme)?;
     }
     let link = facts(&keys, LinkFacts::default())?;
     config.shared_rate_bps = keys.value::<Rate>("shared_rate")?.map(Rate::bps);
@@ -159,6 +156,17 @@ pub fn read(file: &str, text: &str, catalogue: &Catalogue<'_>) -> Result<Config,
         keys.bad(keys.table.get(about).unwrap_or(link_entry), error.to_string())
     })?;
     Ok(config)
+}
+
+/// A file of a scheme with two ends names the other one, or which of them it is for.
+fn require_other_end(keys: &Keys<'_>, scheme: &SchemeEntry) -> Result<(), ScenarioError> {
+    if keys.table.get("peer").is_some() {
+        return Ok(());
+    }
+    match has_roles(scheme) {
+        true => keys.required("role", "role = \"station\"").map(drop),
+        false => keys.required("peer", "peer = \"10.9.0.2:4791\"").map(drop),
+    }
 }
 
 fn scheme<'a>(keys: &Keys<'_>, catalogue: &Catalogue<'a>) -> Result<&'a SchemeEntry, ScenarioError> {

@@ -83,8 +83,7 @@ impl Impostor {
 
     /// The scheme's message as a datagram.
     pub fn sealed(&mut self, message: &[u8]) -> Vec<u8> {
-        let datagram = self.session.sealed(message).expect("B has answered");
-        datagram
+        self.session.sealed(message).expect("B has answered")
     }
 
     /// A challenge as a datagram.
