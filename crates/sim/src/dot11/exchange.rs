@@ -135,22 +135,10 @@ impl Timing {
 
     /// An aggregate of nothing yet, or a BAR.
     pub fn aggregate(&self, to: InterfaceId, is_request: bool) -> Frame {
-        let load = if is_request { Load::Request } else { Load::Aggregate(Aggregate::default()) };
-        Frame {
-            load,
-            to,
-            tracked: None,
-            kind: FrameKind::Data,
-            air: if is_request { self.control(REQUEST_BYTES) } else { Duration::ZERO },
-            answer: self.ack,
-            bytes: if is_request { REQUEST_BYTES } else { 0 },
-            has_rts: false,
-            is_reverse: false,
-            packet: None,
-            short_tries: 0,
-            long_tries: 0,
-            fate: None,
-        }
+        let (load, bytes) =
+            if is_request { (Load::Request, REQUEST_BYTES) } else { (Load::Aggregate(Aggregate::default()), 0) };
+        let air = if is_request { self.control(bytes) } else { Duration::ZERO };
+        Frame::without_packet(load, to, bytes, [air, self.ack])
     }
 
     /// Makes a frame one of this aggregate.

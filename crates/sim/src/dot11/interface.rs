@@ -64,6 +64,25 @@ pub struct Frame {
 }
 
 impl Frame {
+    /// One that carries no packet of its own: an aggregate, a BAR, a PS-Poll. `air` and `answer` are times on the air.
+    pub fn without_packet(load: Load, to: InterfaceId, bytes: u32, [air, answer]: [Duration; 2]) -> Frame {
+        Frame {
+            load,
+            packet: None,
+            to,
+            tracked: None,
+            kind: FrameKind::Data,
+            air,
+            answer,
+            bytes,
+            has_rts: false,
+            is_reverse: false,
+            short_tries: 0,
+            long_tries: 0,
+            fate: None,
+        }
+    }
+
     /// Failed transmissions of the frame or its RTS.
     pub fn tries(&self) -> u32 {
         self.short_tries + self.long_tries

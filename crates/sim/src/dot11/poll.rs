@@ -26,21 +26,12 @@ use airtcp_core::{DropReason, Duration, Instant, Outcome, TxStatus};
 impl Timing {
     /// A PS-Poll whose answer is a packet of so many bytes.
     fn poll(&self, packet_bytes: u32) -> Frame {
-        Frame {
-            load: Load::Poll,
-            to: InterfaceId::AP,
-            tracked: None,
-            kind: FrameKind::Data,
-            air: self.control(POLL_BYTES),
-            answer: self.polled(packet_bytes),
-            bytes: POLL_BYTES,
-            has_rts: false,
-            is_reverse: false,
-            packet: None,
-            short_tries: 0,
-            long_tries: 0,
-            fate: None,
-        }
+        Frame::without_packet(
+            Load::Poll,
+            InterfaceId::AP,
+            POLL_BYTES,
+            [self.control(POLL_BYTES), self.polled(packet_bytes)],
+        )
     }
 
     /// The answer to a PS-Poll: a packet, SIFS and the station's ACK.
