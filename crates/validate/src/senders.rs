@@ -121,8 +121,7 @@ pub fn bbr3() -> anyhow::Result<Section> {
              tolerance 2 %. Each round trip with 1 % of loss takes 1 % until a probe restores all, N round trips later (5.3.3.8.3), so \
              (1 − 0.99^N)/0.01N of it is left, with N = 62, or what fits into 2.5 s. That is shown and not judged: the round trips of a probe, \
              in which nothing is taken, are not in it, and what is taken follows the round trip's highest sample of the bandwidth, which need \
-             not have lost. From 12.5 to 400 Mbit/s, 30 and 40 ms, two runs each, 0.75 to 0.86 of the ceiling were left where it says 0.73. \
-             From a probe for bandwidth to the next it takes 62 round trips or 2 s at least (5.3.3.8), and 5.2 s at most, as ProbeRTT begins the wait \
+             not have lost. From a probe for bandwidth to the next it takes 62 round trips or 2 s at least (5.3.3.8), and 5.2 s at most, as ProbeRTT begins the wait \
              anew; from a probe for the round trip to the next 5 s, 0.2 s and a round trip or two (5.3.4). Beside Reno and CUBIC, on \
              the path that the draft wants them to be able to use (5.3.3.8.1), its share is nearer to half than that of version 1."
         ),
