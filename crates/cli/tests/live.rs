@@ -198,7 +198,8 @@ fn live_trunks_share_a_bottleneck_as_in_the_simulator() {
     let text_of_file: Vec<&str> = text_of_file.lines().filter(keep).collect();
     let file = directory.join("trunks.toml");
     std::fs::write(&file, text_of_file.join("\n")).unwrap();
-    let (duration, live_runs) = if is_long { ("duration=36s", "runs=3") } else { ("duration=10s", "runs=1") };
+    // Of a hundred simulated runs of 36 s none has shares below Jain's 0.95; of 10 s nine have.
+    let (duration, live_runs) = ("duration=36s", if is_long { "runs=3" } else { "runs=1" });
     let run = |runs: &str, live: Option<&str>| -> Value {
         let results = directory.join("results");
         let sets = ["--set", duration, "--set", "warmup=4s", "--set", runs];
@@ -215,9 +216,7 @@ fn live_trunks_share_a_bottleneck_as_in_the_simulator() {
         println!("cell {cell}: simulated {simulated:.0?}, live {live:.0?}: {ratio:.2} and {of_live:.2}");
         assert!(live.iter().sum::<f64>() > 16e6, "{live:?} of 20 Mbit/s");
         if cell == 0 {
-            // Of a hundred simulated runs of 10 s nine are below 0.95, the least has 0.84; of 36 s none. Without trunks it is 0.55.
-            let least = if is_long { 0.95 } else { 0.8 };
-            assert!(jain(live) >= least, "{live:?}: {}", jain(live));
+            assert!(jain(live) >= 0.95, "{live:?}: {}", jain(live));
         }
         if is_long {
             assert!((of_live / ratio - 1.0).abs() <= 0.15, "cell {cell}: {of_live} live, {ratio} simulated");
