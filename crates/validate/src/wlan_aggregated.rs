@@ -14,9 +14,9 @@ const SECONDS: u64 = 60;
 /// Payload of ns-3's packets, and with IP and UDP headers.
 const PAYLOAD: f64 = 1472.0;
 const PACKET: u32 = 1500;
-/// Bianchi's model takes what a station meets in its slots for independent. With windows of 15 it has too many collisions,
+/// As of other cells. Bianchi's model takes what a station meets in its slots for independent. With windows of 15 it has too many collisions,
 /// and each is as long as an aggregate.
-const OF_BIANCHI: f64 = 0.04;
+const OF_BIANCHI: f64 = 0.02;
 const OF_NS3_UDP: f64 = 0.03;
 const OF_NS3_TCP: f64 = 0.05;
 
