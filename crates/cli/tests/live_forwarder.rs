@@ -292,11 +292,14 @@ fn live_idle_connections_cost_little_and_still_work() {
     let server = pair.serve();
     // The server has taken none: its host keeps them for it, which takes no descriptors.
     let near = pair.connect(Pair::port(), count);
-    wait_for("all to be there", || pair.count(0, "connections") == count as u64);
-    let quiet = pair.count(0, "datagrams_sent");
-    std::thread::sleep(Duration::from_secs(2));
-    let sent = pair.count(0, "datagrams_sent") - quiet;
-    assert!(sent < 100, "{sent} datagrams in two seconds without traffic");
+    wait_for("all to be there", || [0, 1].iter().all(|&end| pair.count(end, "connections") == count as u64));
+    // What opened them may still be acknowledged on a slow machine: two seconds of silence come, however late.
+    let sent_in_two_seconds = || {
+        let before = pair.count(0, "datagrams_sent");
+        std::thread::sleep(Duration::from_secs(2));
+        pair.count(0, "datagrams_sent") - before
+    };
+    wait_for("fewer than 100 datagrams in two seconds without traffic", || sent_in_two_seconds() < 100);
     assert!(pair.resources(0).0 <= MEMORY_MAX && pair.resources(1).0 <= MEMORY_MAX);
     // Each of them ends in good order, and one has something to say before.
     (&near[count / 2]).write_all(b"still here").unwrap();

@@ -1,5 +1,5 @@
-//! `make wifi`: boots the machine for each number of stations, has them upload plainly and with AS-TCP, and prints a table of
-//! what came of it beside the simulator's figures of the same cell.
+//! `make wifi`: boots a machine for each cell, has its stations upload plainly and with AS-TCP, and prints a table of what
+//! came of it beside the simulator's figures of the same cell.
 
 pub mod faults;
 mod table;
@@ -11,6 +11,7 @@ use anyhow::{Context, ensure};
 use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::Mutex;
 
 /// A number of stations, a chance that a frame is damaged, in per cent, and when it is given up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,29 +103,50 @@ pub fn smoke(root: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Runs cells, those of a number of stations in a row, prints the table, and says what is not as it should be.
+/// Runs cells, each in a machine of its own and as many machines at once as there are cores, prints the table, and says what
+/// is not as it should be.
 ///
 /// # Errors
 /// A cell did not end, or a claim does not hold.
 pub fn run(root: &Path, airtcp: &Path, size: Size, cells: &[Cell]) -> anyhow::Result<()> {
     let simulated = table::simulate(root, airtcp)?;
-    let mut rows = Vec::new();
-    for with_so_many in cells.chunk_by(|one, other| one.stations == other.stations) {
-        let plan: String = with_so_many.iter().map(|cell| cell.plan(size)).collect();
-        let text = machine(root, with_so_many[0].stations, &plan, size.limit)?;
-        let mut runs = told::read(&text)?;
-        let wanted = plan.lines().count();
-        ensure!(runs.len() == wanted, "{} of {wanted} transfers ended; the machine said:\n{text}", runs.len());
-        for cell in with_so_many {
-            let of_cell: Vec<Run> = runs.extract_if(.., |run| run.asked.settings == cell.settings()).collect();
-            rows.push(table::Row::new(*cell, &of_cell, &simulated));
+    let machines = std::thread::available_parallelism().map_or(1, usize::from);
+    // A machine with more stations works longer: those are first.
+    let queue = Mutex::new(cells.iter().copied().enumerate().collect::<Vec<_>>());
+    let rows = Mutex::new(Vec::new());
+    let work = || -> anyhow::Result<()> {
+        loop {
+            let Some((place, cell)) = queue.lock().expect("no thread panics").pop() else { return Ok(()) };
+            let row = table::Row::new(cell, &run_cell(root, cell, size)?, &simulated);
+            eprint!("{}", table::print(std::slice::from_ref(&row)));
+            rows.lock().expect("no thread panics").push((place, row));
         }
-        eprint!("{}", table::print(&rows));
-    }
+    };
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..machines).map(|_| scope.spawn(work)).collect();
+        workers.into_iter().try_for_each(|worker| worker.join().expect("no thread panics"))
+    })?;
+    let mut rows = rows.into_inner().expect("no thread panics");
+    rows.sort_by_key(|(place, _)| *place);
+    let rows: Vec<_> = rows.into_iter().map(|(_, row)| row).collect();
     print!("{}", table::print(&rows));
     let wrong: Vec<String> = rows.iter().flat_map(|row| row.complaints(size.is_judged)).collect();
     ensure!(wrong.is_empty(), "not as it should be:\n{}", wrong.join("\n"));
     Ok(())
+}
+
+fn run_cell(root: &Path, cell: Cell, size: Size) -> anyhow::Result<Vec<Run>> {
+    let plan = cell.plan(size);
+    let text = machine(root, cell.stations, &plan, size.limit)?;
+    let runs = told::read(&text)?;
+    let wanted = plan.lines().count();
+    let are_of_cell = runs.iter().all(|run| run.asked.settings == cell.settings());
+    ensure!(
+        are_of_cell && runs.len() == wanted,
+        "{} of {wanted} transfers ended; the machine said:\n{text}",
+        runs.len()
+    );
+    Ok(runs)
 }
 
 #[cfg(test)]
