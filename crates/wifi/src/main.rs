@@ -49,11 +49,14 @@ enum Verb {
         #[arg(long)]
         short: bool,
         /// One upload, to see whether it works.
-        #[arg(long, conflicts_with_all = ["short", "stations"])]
+        #[arg(long, conflicts_with_all = ["short", "stations", "phy"])]
         smoke: bool,
         /// Only cells with so many stations.
         #[arg(long)]
         stations: Option<u32>,
+        /// Only cells of this standard.
+        #[arg(long)]
+        phy: Option<matrix::Phy>,
     },
     /// Kill and stop gateways under uploads in that machine.
     Faults {
@@ -87,9 +90,11 @@ fn main() -> anyhow::Result<()> {
             println!("{}", serde_json::to_string(&summary)?);
         }
         Verb::Matrix { smoke: true, .. } => matrix::smoke(&std::env::current_dir()?)?,
-        Verb::Matrix { airtcp, short, stations, .. } => {
+        Verb::Matrix { airtcp, short, stations, phy, .. } => {
             let size = if short { matrix::Size::SHORT } else { matrix::Size::FULL };
-            let is_wanted = |cell: &matrix::Cell| stations.is_none_or(|wanted| cell.stations == wanted);
+            let is_wanted = |cell: &matrix::Cell| {
+                stations.is_none_or(|wanted| cell.stations == wanted) && phy.is_none_or(|wanted| cell.phy == wanted)
+            };
             let cells: Vec<_> = matrix::cells().into_iter().filter(is_wanted).collect();
             matrix::run(&std::env::current_dir()?, &airtcp, size, &cells)?;
         }

@@ -26,6 +26,7 @@ server_up() {
 }
 
 access_point_up() {
+    [ "$phy" = n ] && sed -i 's/^\(ieee80211n\|wmm_enabled\)=0/\1=1/' /etc/hostapd.conf
     hostapd -B /etc/hostapd.conf >/run/wifi/hostapd.log 2>&1 || cat /run/wifi/hostapd.log
     ip addr add 10.9.0.1/24 dev wlan0
 }

@@ -3,7 +3,7 @@
 //! Whatever happens, the server sees all bytes and a clean end, or no clean end; who waits is told within a minute; new
 //! connections pass; and the network is afterwards as it was before.
 
-use super::{Run, machine, told};
+use super::{Phy, Run, machine, told};
 use anyhow::ensure;
 use std::path::Path;
 
@@ -52,7 +52,7 @@ fn complaint(run: &Run) -> Option<&'static str> {
 pub fn run(root: &Path, count: u64) -> anyhow::Result<()> {
     let mut wrong = 0;
     for first in (0..count).step_by(KINDS.len()) {
-        let text = machine(root, 1, &plan(first..count.min(first + KINDS.len() as u64)), LIMIT)?;
+        let text = machine(root, Phy::B, 1, &plan(first..count.min(first + KINDS.len() as u64)), LIMIT)?;
         let runs = told::read(&text)?;
         for run in &runs {
             let complaint = complaint(run);

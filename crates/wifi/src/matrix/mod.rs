@@ -13,9 +13,42 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
 
-/// A number of stations, a chance that a frame is damaged, in per cent, and when it is given up.
+/// How the radios send.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Phy {
+    /// 802.11b at 11 Mbit/s.
+    B,
+    /// 802.11g at 12 Mbit/s.
+    G,
+    /// 802.11n at 13 Mbit/s, with aggregates. The virtual processor is not fast enough for the rates above.
+    N,
+}
+
+impl Phy {
+    /// Of the cell, as the scenario of the same cells has it.
+    fn settings(self) -> &'static str {
+        match self {
+            Phy::B => "phy=b-long",
+            Phy::G => "phy=g rate=12Mbit",
+            Phy::N => "phy=n mcs=1",
+        }
+    }
+
+    /// Its letter.
+    fn name(self) -> &'static str {
+        match self {
+            Phy::B => "b",
+            Phy::G => "g",
+            Phy::N => "n",
+        }
+    }
+}
+
+/// Radios, a number of stations, a chance that a frame is damaged, in per cent, and when it is given up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cell {
+    /// How they send.
+    pub phy: Phy,
     /// Stations that upload.
     pub stations: u32,
     /// Of each transmission.
@@ -29,7 +62,7 @@ pub struct Cell {
 pub struct Size {
     /// What each station sends.
     pub bytes: u64,
-    /// Transfers with AS-TCP in each cell, by number of stations: one, and more.
+    /// Transfers with AS-TCP in each cell of 802.11b, by number of stations: one, and more; one in others.
     pub runs: [u64; 2],
     /// Transfers are long enough for their goodput to be judged.
     pub is_judged: bool,
@@ -38,7 +71,7 @@ pub struct Size {
 }
 
 impl Size {
-    /// 20 MB, twenty-one transfers with AS-TCP.
+    /// 20 MB, 25 transfers with AS-TCP.
     pub const FULL: Size = Size { bytes: 20_000_000, runs: [2, 1], is_judged: true, limit: 6 * 3600 };
     /// Whether it works at all.
     pub const SMOKE: Size = Size { bytes: 300_000, runs: [1, 1], is_judged: false, limit: 300 };
@@ -50,18 +83,23 @@ impl Size {
 pub fn cells() -> Vec<Cell> {
     // 7 is the standard's; with 2, TCP has to repair what the radio gives up.
     let kinds = [(0, 7), (2, 7), (5, 7), (10, 7), (2, 2), (5, 2), (10, 2)];
-    [1, 3].into_iter().flat_map(|stations| kinds.map(|(loss, tries)| Cell { stations, loss, tries })).collect()
+    let with_b =
+        [1, 3].into_iter().flat_map(|stations| kinds.map(|(loss, tries)| Cell { phy: Phy::B, stations, loss, tries }));
+    let others = [Phy::G, Phy::N]
+        .into_iter()
+        .flat_map(|phy| [(0, 7), (5, 2)].map(|(loss, tries)| Cell { phy, stations: 1, loss, tries }));
+    with_b.chain(others).collect()
 }
 
 impl Cell {
     /// As the cell's settings are written.
     fn settings(self) -> String {
-        format!("data_loss={}% retry_limit={}", self.loss, self.tries)
+        format!("{} data_loss={}% retry_limit={}", self.phy.settings(), self.loss, self.tries)
     }
 
     /// What the machine is to do for it: a transfer without AS-TCP, and some of other seeds with it.
     fn plan(self, size: Size) -> String {
-        let count = size.runs[usize::from(self.stations > 1)];
+        let count = if self.phy == Phy::B { size.runs[usize::from(self.stations > 1)] } else { 1 };
         let run = |scheme: &str, seed: u64| format!("run {scheme} {seed} {} {}\n", size.bytes, self.settings());
         let with: String = (1..=count).map(|seed| run("as-tcp", seed)).collect();
         run("plain", 1) + &with
@@ -72,9 +110,9 @@ impl Cell {
 ///
 /// # Errors
 /// The machine does not start, or does not end in time.
-pub fn machine(root: &Path, stations: u32, plan: &str, limit: u64) -> anyhow::Result<String> {
+pub fn machine(root: &Path, phy: Phy, stations: u32, plan: &str, limit: u64) -> anyhow::Result<String> {
     let mut child = Command::new(root.join("scripts/wifi-vm"))
-        .args([stations.to_string(), limit.to_string()])
+        .args([&stations.to_string(), &limit.to_string(), phy.name()])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
@@ -90,7 +128,7 @@ pub fn machine(root: &Path, stations: u32, plan: &str, limit: u64) -> anyhow::Re
 /// It does not arrive, or acknowledgments are on the air.
 pub fn smoke(root: &Path) -> anyhow::Result<()> {
     let size = Size::SMOKE;
-    let text = machine(root, 1, &format!("run as-tcp 1 {} data_loss=5%\n", size.bytes), size.limit)?;
+    let text = machine(root, Phy::B, 1, &format!("run as-tcp 1 {} data_loss=5%\n", size.bytes), size.limit)?;
     let runs = told::read(&text)?;
     ensure!(runs.len() == 1 && runs[0].is_equal(), "the upload did not arrive; the machine said:\n{text}");
     let (segments, acks) = (size.bytes / 1448, runs[0].tcp_ack_frames());
@@ -137,7 +175,7 @@ pub fn run(root: &Path, airtcp: &Path, size: Size, cells: &[Cell]) -> anyhow::Re
 
 fn run_cell(root: &Path, cell: Cell, size: Size) -> anyhow::Result<Vec<Run>> {
     let plan = cell.plan(size);
-    let text = machine(root, cell.stations, &plan, size.limit)?;
+    let text = machine(root, cell.phy, cell.stations, &plan, size.limit)?;
     let runs = told::read(&text)?;
     let wanted = plan.lines().count();
     let are_of_cell = runs.iter().all(|run| run.asked.settings == cell.settings());
@@ -157,6 +195,6 @@ mod tests {
     fn at_least_twenty_transfers_with_as_tcp_make_the_full_matrix() {
         let lines: Vec<String> = cells().into_iter().map(|cell| cell.plan(Size::FULL)).collect();
         let count = |word: &str| lines.iter().flat_map(|plan| plan.lines()).filter(|line| line.contains(word)).count();
-        assert_eq!((count("as-tcp"), count("plain")), (21, 14));
+        assert_eq!((count("as-tcp"), count("plain")), (25, 18));
     }
 }

@@ -1,7 +1,8 @@
 //! The table of `make wifi`, and what it must show.
 
-use super::{Cell, Run};
+use super::{Cell, Phy, Run};
 use anyhow::{Context, ensure};
+use clap::ValueEnum;
 use serde_json::Value;
 use std::fmt::Write as _;
 use std::path::Path;
@@ -36,9 +37,10 @@ impl Simulated {
         let mut all: Vec<(Cell, [f64; 2])> = Vec::new();
         for row in json["cells"].as_array()? {
             let at = |key: &str| row["at"][key].as_str();
+            let phy = Phy::from_str(at("cases.phy")?, false).ok()?;
             let stations = at("nodes.sta.count")?.parse().ok()?;
             let loss = at("wlans.wifi.data_loss")?.trim_end_matches('%').parse().ok()?;
-            let cell = Cell { stations, loss, tries: at("wlans.wifi.retry_limit")?.parse().ok()? };
+            let cell = Cell { phy, stations, loss, tries: at("wlans.wifi.retry_limit")?.parse().ok()? };
             let which = usize::from(at("schemes.cell")? != "plain");
             let place = all.iter().position(|(known, _)| *known == cell).unwrap_or(all.len());
             if place == all.len() {
@@ -96,8 +98,8 @@ impl Row {
 
     /// What is not as it should be; `is_long`: transfers are long enough to judge their goodput.
     pub fn complaints(&self, is_long: bool) -> Vec<String> {
-        let Cell { stations, loss, tries } = self.cell;
-        let name = format!("{stations} stations, {loss} % loss, {tries} transmissions");
+        let Cell { phy, stations, loss, tries } = self.cell;
+        let name = format!("{}, {stations} stations, {loss} % loss, {tries} transmissions", phy.name());
         let [live, simulated] = self.gains();
         let mut wrong = Vec::new();
         if self.equal[0] != self.equal[1] || !self.is_plain_equal {
@@ -132,8 +134,8 @@ fn median(mut numbers: Vec<f64>) -> f64 {
 /// The table in Markdown; Mbit/s of all stations together.
 pub fn print(rows: &[Row]) -> String {
     let mut text = String::from(
-        "| stations | loss | transmissions | plain | AS-TCP | gain | simulated: plain | AS-TCP | gain | TCP ACKs a MB: plain | AS-TCP | \
-         frames given up | equal sums |\n|---|---|---|---|---|---|---|---|---|---|---|---|---|\n",
+        "| 802.11 | stations | loss | transmissions | plain | AS-TCP | gain | simulated: plain | AS-TCP | gain | TCP ACKs a MB: plain | AS-TCP | \
+         frames given up | equal sums |\n|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n",
     );
     for row in rows {
         let ([plain, with], [sim_plain, sim_with]) =
@@ -141,8 +143,9 @@ pub fn print(rows: &[Row]) -> String {
         let [live, simulated] = row.gains().map(|gain| (gain - 1.0) * 100.0);
         let _ = writeln!(
             text,
-            "| {} | {} % | {} | {plain:.2} | {with:.2} | {live:.0} % | {sim_plain:.2} | {sim_with:.2} | {simulated:.0} % | {:.0} | \
+            "| {} | {} | {} % | {} | {plain:.2} | {with:.2} | {live:.0} % | {sim_plain:.2} | {sim_with:.2} | {simulated:.0} % | {:.0} | \
              {:.1} | {} | {} of {} |",
+            row.cell.phy.name(),
             row.cell.stations,
             row.cell.loss,
             row.cell.tries,
@@ -161,7 +164,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    const CELL: Cell = Cell { stations: 1, loss: 2, tries: 7 };
+    const CELL: Cell = Cell { phy: Phy::B, stations: 1, loss: 2, tries: 7 };
 
     fn row() -> Row {
         let (live, simulated, acks) = ([4.8e6, 5.7e6], [4.9e6, 5.8e6], [350.0, 15.0]);
@@ -187,7 +190,7 @@ mod tests {
     #[test]
     fn the_simulators_cells_are_found_by_stations_and_loss() {
         let row = |scheme: &str, bps: f64| {
-            let at = json!({"nodes.sta.count": "1", "wlans.wifi.data_loss": "2%", "wlans.wifi.retry_limit": "7", "schemes.cell": scheme});
+            let at = json!({"cases.phy": "b", "nodes.sta.count": "1", "wlans.wifi.data_loss": "2%", "wlans.wifi.retry_limit": "7", "schemes.cell": scheme});
             json!({"at": at, "goodput_bps": {"median": bps}})
         };
         let simulated = Simulated::read(&json!({"cells": [row("plain", 1.0), row("as-tcp", 2.0)]})).unwrap();

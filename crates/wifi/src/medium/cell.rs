@@ -2,23 +2,25 @@
 //!
 //! Frames with a packet for one radio contend, take their time and can be lost, as `airtcp_sim::dot11` says. All others,
 //! such as beacons, those that join a network and those for a group, arrive at once and take no time: the simulated cell
-//! has none of them. Radios send one frame at a time: this interface of the kernel has no aggregates.
+//! has none of them. A radio hands its frames over one by one: what of them share an aggregate, the cell decides.
 
 use super::frame::Frame;
 use super::hwsim::{Heard, Radio};
-use airtcp_core::{Instant, Outcome, Token};
+use airtcp_core::{Instant, Outcome, Packet, Token};
 use airtcp_sim::dot11::{Bss, CellSettings, Entry, FrameKind, Report, Tracked};
 use airtcp_sim::{ElementId, InterfaceId};
+use bytes::Bytes;
 use serde::{Deserialize, Serialize};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
+use std::rc::Rc;
 
 /// What is to be told to the radios.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
     /// A radio receives a frame.
-    Deliver(Radio, Heard),
+    Deliver(Radio, Rc<Heard>),
     /// The sender of a frame learns what became of it, after so many transmissions.
-    Conclude(Heard, Outcome, u8),
+    Conclude(Rc<Heard>, Outcome, u8),
 }
 
 /// What one radio did.
@@ -40,12 +42,22 @@ pub struct Totals {
     pub at_once: u64,
 }
 
+/// A frame, who it is for, and the packet in it as the simulated cell has it.
+struct OnItsWay {
+    to: InterfaceId,
+    packet: Bytes,
+    heard: Rc<Heard>,
+}
+
 /// An access point, radio 0, and its stations, the radios behind it.
 pub struct Cell {
     bss: Bss,
     stations: u8,
-    /// Frames of each radio that contend, the one that is sent first.
-    waiting: Vec<VecDeque<Heard>>,
+    /// By radio: frames that have neither arrived nor are lost, in the order in which they were sent.
+    on_their_way: Vec<VecDeque<OnItsWay>>,
+    /// Frames whose senders wait for a status.
+    waiting: BTreeMap<u64, Rc<Heard>>,
+    next_token: u64,
     dropped: Vec<u64>,
     at_once: Vec<u64>,
 }
@@ -57,7 +69,9 @@ impl Cell {
         Cell {
             bss: Bss::new(settings, stations.into(), seed, "wifi"),
             stations,
-            waiting: vec![VecDeque::new(); radios],
+            on_their_way: (0..radios).map(|_| VecDeque::new()).collect(),
+            waiting: BTreeMap::new(),
+            next_token: 0,
             dropped: vec![0; radios],
             at_once: vec![0; radios],
         }
@@ -65,18 +79,20 @@ impl Cell {
 
     /// A radio sends a frame; all that was due before has been done.
     pub fn hear(&mut self, now: Instant, heard: Heard, actions: &mut Vec<Action>) {
-        let from = usize::from(heard.from.0);
-        let Some(frame) = Frame::new(&heard.bytes).filter(|_| from < self.waiting.len()) else { return };
+        let (from, heard) = (usize::from(heard.from.0), Rc::new(heard));
+        let Some(frame) = Frame::new(&heard.bytes).filter(|_| from < self.on_their_way.len()) else { return };
         let to = Radio::of(frame.receiver()).filter(|to| self.has(*to) && *to != heard.from);
         let (Some(to), Some(packet)) = (to, frame.packet()) else {
             self.at_once[from] += 1;
-            return self.pass_at_once(heard, actions);
+            return self.pass_at_once(&heard, actions);
         };
-        let tracked = Tracked { element: ElementId::from(from), token: Token(0) };
-        let entry = Entry::new(interface(to), packet, Some(tracked));
+        let (to, bytes) = (interface(to), bytes_of(&packet));
+        let tracked = Tracked { element: ElementId::from(from), token: Token(self.next_token) };
         // What it reports is only that the queue was full, which its answer says.
-        if self.bss.send(now, InterfaceId::from(from), entry, &mut Vec::new()) {
-            self.waiting[from].push_back(heard);
+        if self.bss.send(now, InterfaceId::from(from), Entry::new(to, packet, Some(tracked)), &mut Vec::new()) {
+            self.on_their_way[from].push_back(OnItsWay { to, packet: bytes, heard: Rc::clone(&heard) });
+            self.waiting.insert(self.next_token, heard);
+            self.next_token += 1;
         } else {
             self.dropped[from] += 1;
             actions.push(Action::Conclude(heard, Outcome::Dropped, 1));
@@ -87,14 +103,14 @@ impl Cell {
         radio.0 <= self.stations
     }
 
-    fn pass_at_once(&self, heard: Heard, actions: &mut Vec<Action>) {
+    fn pass_at_once(&self, heard: &Rc<Heard>, actions: &mut Vec<Action>) {
         let Some(frame) = Frame::new(&heard.bytes) else { return };
         let one = Radio::of(frame.receiver()).filter(|_| !frame.is_for_group());
         let receivers = (0..=self.stations).map(Radio).filter(|radio| *radio != heard.from);
         let receivers: Vec<Radio> = receivers.filter(|radio| frame.is_for_group() || one == Some(*radio)).collect();
         let outcome = if receivers.is_empty() { Outcome::RetryLimit } else { Outcome::Acked };
-        actions.extend(receivers.into_iter().map(|to| Action::Deliver(to, heard.clone())));
-        actions.push(Action::Conclude(heard, outcome, 1));
+        actions.extend(receivers.into_iter().map(|to| Action::Deliver(to, Rc::clone(heard))));
+        actions.push(Action::Conclude(Rc::clone(heard), outcome, 1));
     }
 
     /// When [`Cell::advance`] has something to do.
@@ -108,19 +124,26 @@ impl Cell {
         self.bss.advance(at, &mut reports);
         for report in reports {
             match report {
-                Report::Delivered { from, to, .. } => {
-                    let first = self.waiting[usize::from(from)].front();
-                    let to = Radio(usize::from(to) as u8);
-                    actions.extend(first.map(|heard| Action::Deliver(to, heard.clone())));
+                Report::Delivered { from, to, packet } => {
+                    let radio = Radio(usize::from(to) as u8);
+                    actions.extend(self.take(from, to, &packet).map(|heard| Action::Deliver(radio, heard)));
                 }
-                Report::Status { element, status } => {
-                    let heard = self.waiting[usize::from(element)].pop_front();
+                // The status is what its sender hears of it.
+                Report::Dropped { from, to, packet, .. } => drop(self.take(from, to, &packet)),
+                Report::Status { status, .. } => {
+                    let heard = self.waiting.remove(&status.token.0);
                     actions.extend(heard.map(|heard| Action::Conclude(heard, status.outcome, status.tries)));
                 }
-                // The status says it, too.
-                Report::Dropped { .. } | Report::Room { .. } => {}
+                Report::Room { .. } => {}
             }
         }
+    }
+
+    /// The frame with this packet: the first, if several carry the same.
+    fn take(&mut self, from: InterfaceId, to: InterfaceId, packet: &Packet) -> Option<Rc<Heard>> {
+        let (frames, bytes) = (&mut self.on_their_way[usize::from(from)], bytes_of(packet));
+        let place = frames.iter().position(|frame| frame.to == to && frame.packet == bytes)?;
+        frames.remove(place).map(|frame| frame.heard)
     }
 
     /// What each radio did so far, the access point first.
@@ -139,6 +162,11 @@ impl Cell {
         };
         self.dropped.iter().copied().zip(self.at_once.iter().copied()).enumerate().map(of).collect()
     }
+}
+
+/// All of a packet that was parsed or is opaque.
+fn bytes_of(packet: &Packet) -> Bytes {
+    packet.datagram().cloned().or_else(|| packet.payload_bytes()).unwrap_or_default()
 }
 
 fn interface(radio: Radio) -> InterfaceId {
@@ -182,10 +210,10 @@ mod tests {
     #[test]
     fn a_frame_arrives_after_its_time_on_the_air_and_then_its_sender_hears_of_it() {
         let mut cell = Cell::new(&settings(&[]), 1, 1);
-        let heard = data(1, 0, 1500);
+        let heard = Rc::new(data(1, 0, 1500));
         // The medium is idle for longer than DIFS by then, so the frame is sent at once.
         let begin = Instant::ZERO + Duration::from_millis(1);
-        cell.hear(begin, heard.clone(), &mut Vec::new());
+        cell.hear(begin, Heard::clone(&heard), &mut Vec::new());
         let (end, actions) = run(&mut cell);
         assert_eq!(actions, [Action::Deliver(Radio(0), heard.clone()), Action::Conclude(heard, Outcome::Acked, 1)]);
         // Preamble and 1536 bytes at 11 Mbit/s, SIFS, preamble and ACK at 1 Mbit/s (802.11b).
@@ -196,8 +224,8 @@ mod tests {
     #[test]
     fn a_frame_that_is_always_lost_is_given_up_at_the_limit_and_does_not_arrive() {
         let mut cell = Cell::new(&settings(&[("data_loss", "100%"), ("retry_limit", "3")]), 1, 1);
-        let heard = data(1, 0, 100);
-        cell.hear(Instant::ZERO, heard.clone(), &mut Vec::new());
+        let heard = Rc::new(data(1, 0, 100));
+        cell.hear(Instant::ZERO, Heard::clone(&heard), &mut Vec::new());
         assert_eq!(run(&mut cell).1, [Action::Conclude(heard, Outcome::RetryLimit, 3)]);
         assert_eq!((cell.totals()[1].given_up, cell.totals()[1].transmissions), (1, 3));
     }
@@ -205,8 +233,8 @@ mod tests {
     #[test]
     fn a_frame_whose_acknowledgment_is_always_lost_arrives_once_and_counts_as_lost() {
         let mut cell = Cell::new(&settings(&[("control_loss", "100%"), ("retry_limit", "2")]), 1, 1);
-        let heard = data(1, 0, 100);
-        cell.hear(Instant::ZERO, heard.clone(), &mut Vec::new());
+        let heard = Rc::new(data(1, 0, 100));
+        cell.hear(Instant::ZERO, Heard::clone(&heard), &mut Vec::new());
         let expected = [Action::Deliver(Radio(0), heard.clone()), Action::Conclude(heard, Outcome::RetryLimit, 2)];
         assert_eq!(run(&mut cell).1, expected);
     }
@@ -235,6 +263,29 @@ mod tests {
     }
 
     #[test]
+    fn aggregates_keep_the_order_of_each_receiver_and_every_sender_hears_of_every_frame() {
+        let keys = [("phy", "n"), ("mcs", "1"), ("data_loss", "30%"), ("retry_limit", "3"), ("queue", "500packets")];
+        let mut cell = Cell::new(&settings(&keys), 2, 7);
+        // The same bytes again and again, but for the length: which frame arrived can still be told.
+        (0..300).for_each(|number| cell.hear(Instant::ZERO, data(1, 0, 500 + number), &mut Vec::new()));
+        let (_, actions) = run(&mut cell);
+        let delivered =
+            |action: &Action| if let Action::Deliver(_, heard) = action { Some(heard.bytes.len()) } else { None };
+        let delivered: Vec<_> = actions.iter().filter_map(delivered).collect();
+        let concluded = |wanted: Outcome| {
+            actions
+                .iter()
+                .filter(|action| matches!(action, Action::Conclude(_, outcome, _) if *outcome == wanted))
+                .count()
+        };
+        assert!(delivered.is_sorted_by(|one, next| one < next), "{delivered:?}");
+        let [arrived, lost] = [Outcome::Acked, Outcome::RetryLimit].map(concluded);
+        assert_eq!((arrived, arrived + lost), (delivered.len(), 300));
+        assert!(lost > 0 && cell.totals()[1].transmissions < 300, "{lost} lost; no aggregates");
+        assert!(cell.waiting.is_empty() && cell.on_their_way.iter().all(VecDeque::is_empty));
+    }
+
+    #[test]
     fn what_does_not_fit_into_the_queue_is_reported_as_not_sent() {
         let mut cell = Cell::new(&settings(&[("queue", "2packets")]), 1, 1);
         let mut actions = Vec::new();
@@ -253,13 +304,14 @@ mod tests {
         broadcast.bytes[4..10].fill(0xff);
         let mut actions = Vec::new();
         cell.hear(Instant::ZERO, broadcast.clone(), &mut actions);
-        let to = |radio| Action::Deliver(Radio(radio), broadcast.clone());
+        let broadcast = Rc::new(broadcast);
+        let to = |radio| Action::Deliver(Radio(radio), Rc::clone(&broadcast));
         assert_eq!(actions, [to(1), to(2), Action::Conclude(broadcast.clone(), Outcome::Acked, 1)]);
         let mut probe = data(1, 7, 0);
         probe.bytes[0] = 0x40;
         actions.clear();
         cell.hear(Instant::ZERO, probe.clone(), &mut actions);
-        assert_eq!(actions, [Action::Conclude(probe, Outcome::RetryLimit, 1)]);
+        assert_eq!(actions, [Action::Conclude(Rc::new(probe), Outcome::RetryLimit, 1)]);
         assert_eq!(cell.next_event(), None, "none of them takes time");
     }
 }

@@ -40,7 +40,7 @@ impl<'a> Frame<'a> {
         self.0[4] & 1 == 1
     }
 
-    /// The packet that it carries, if it carries any; what is not IP has its length and nothing else.
+    /// The packet that it carries, if it carries any; what is not IP is opaque, and as long as it is.
     pub fn packet(&self) -> Option<Packet> {
         let (kind, subtype) = (self.0[0] >> 2 & 3, self.0[0] >> 4);
         if kind != DATA || subtype & NULL != 0 {
@@ -52,7 +52,7 @@ impl<'a> Frame<'a> {
         let payload = self.0.get(at + LLC..)?;
         let of_other = || {
             let nowhere = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
-            let mut packet = Packet::opaque(nowhere, nowhere, RESERVED_PROTOCOL, Bytes::new());
+            let mut packet = Packet::opaque(nowhere, nowhere, RESERVED_PROTOCOL, Bytes::copy_from_slice(payload));
             packet.set_wire_len(payload.len() as u32);
             packet
         };
