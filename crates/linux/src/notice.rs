@@ -67,6 +67,10 @@ events! {
     ReloadRefused = "reload_refused";
     /// A new worker begins, for a reload.
     NewWorker = "new_worker";
+    /// The process goes on as another program.
+    NewProgram = "new_program";
+    /// Another program does not take over.
+    UpgradeRefused = "upgrade_refused";
     /// The other end answers.
     PeerUp = "peer_up";
     /// The other end is not in reach.

@@ -8,7 +8,7 @@ use crate::{Failure, gateway_file, output};
 use airtcp_experiment::Catalogue;
 use airtcp_linux::gateway::supervisor::{self, Host, Report};
 use airtcp_linux::gateway::worker::{self, Mode};
-use airtcp_linux::gateway::{Config, check, path_test, plan, scheme};
+use airtcp_linux::gateway::{Config, check, path_test, plan, scheme, upgrade};
 use clap::Args;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -72,6 +72,11 @@ impl Host for Daemon<'_> {
 
     fn reload(&mut self) -> Result<Config, String> {
         gateway_file::load(self.file, self.catalogue).map_err(|error| error.to_string())
+    }
+
+    fn upgrade(&mut self) -> Result<Command, String> {
+        let check = ["gateway".into(), self.file.into(), "--check".into()];
+        upgrade::checked(&self.program, &check, &mut || self.service.beat())
     }
 
     fn report(&mut self, report: Report) {

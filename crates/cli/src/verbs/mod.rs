@@ -1,6 +1,7 @@
 //! What the command can do.
 
 mod cc;
+mod daemon_name;
 mod data;
 mod doctor;
 mod earlier;
@@ -23,6 +24,7 @@ mod status;
 mod told;
 mod topic;
 mod trace;
+mod upgrade;
 mod verdicts;
 mod watch;
 
@@ -82,6 +84,8 @@ pub(crate) enum RouterVerb {
     Status(status::Arguments),
     /// Have a gateway or forwarder read its file again, without an outage
     Reload(reload::Arguments),
+    /// Have a gateway go on as the program that is installed now, without an outage
+    Upgrade(upgrade::Arguments),
     /// Make the key that two gateways share
     Key(key::Arguments),
     /// Check what this machine can do, and print how to fix what it cannot
@@ -95,6 +99,7 @@ impl RouterVerb {
             RouterVerb::Forward(arguments) => forward::run(&arguments),
             RouterVerb::Status(arguments) => status::run(&arguments),
             RouterVerb::Reload(arguments) => reload::run(&arguments),
+            RouterVerb::Upgrade(arguments) => upgrade::run(&arguments),
             RouterVerb::Key(arguments) => key::run(&arguments),
             RouterVerb::Doctor(arguments) => doctor::run(&arguments, catalogue),
         }

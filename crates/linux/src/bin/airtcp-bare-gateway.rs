@@ -9,7 +9,7 @@ use airtcp_linux::gateway::bare::BareForwarder;
 use airtcp_linux::gateway::scheme::{self, Scheme};
 use airtcp_linux::gateway::supervisor::{self, Host, Report};
 use airtcp_linux::gateway::worker::{self, Mode};
-use airtcp_linux::gateway::{Config, check, inspect, plan};
+use airtcp_linux::gateway::{Config, check, inspect, plan, upgrade};
 use airtcp_schemes::{Reports, SCHEMES};
 use mimalloc::MiMalloc;
 use std::io::Write;
@@ -68,6 +68,10 @@ impl Host for Daemon {
 
     fn reload(&mut self) -> Result<Config, String> {
         read(&self.path)
+    }
+
+    fn upgrade(&mut self) -> Result<Command, String> {
+        upgrade::checked(&self.program, &[self.path.clone().into(), "--check".into()], &mut || {})
     }
 
     fn report(&mut self, report: Report) {

@@ -77,6 +77,12 @@ pub trait Host {
     /// What is wrong with it, where, and what to do.
     fn reload(&mut self) -> Result<Config, String>;
 
+    /// What this process is to go on as: the program that is installed now, after it said that it can ([`super::upgrade`]).
+    ///
+    /// # Errors
+    /// Why it cannot.
+    fn upgrade(&mut self) -> Result<Command, String>;
+
     /// Hears what happens.
     fn report(&mut self, report: Report);
 

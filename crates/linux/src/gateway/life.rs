@@ -6,7 +6,9 @@ use super::orders::{Order, Orders};
 use crate::notice::Notice;
 use crate::sys::clock;
 use crate::sys::poll::PollSet;
-use crate::sys::process::{Signals, die_with_parent, in_own_group, reap_orphans, send_signal, set_nonblocking};
+use crate::sys::process::{
+    Requested, Signals, die_with_parent, in_own_group, reap_orphans, send_signal, set_nonblocking,
+};
 use airtcp_core::{Duration, Instant};
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};
@@ -46,7 +48,7 @@ pub struct Life {
 
 /// Why [`Life::watch`] returned.
 pub enum Wake {
-    /// It takes packets from now on, a reload is wanted, or both.
+    /// It takes packets from now on, a reload or an upgrade is wanted, or more of these.
     Turn {
         /// It takes packets from now on.
         is_ready: bool,
@@ -113,8 +115,8 @@ impl Life {
         self.orders.write_all(&order.line()).is_ok()
     }
 
-    /// Listens until there is something to decide. Sets `reload_wanted` if a reload was asked for, whatever else it tells.
-    pub fn watch(&mut self, signals: &Signals, reload_wanted: &mut bool, host: &mut dyn Host) -> Wake {
+    /// Listens until there is something to decide. Adds to `wanted` what was asked for, whatever else it tells.
+    pub fn watch(&mut self, signals: &Signals, wanted: &mut Requested, host: &mut dyn Host) -> Wake {
         loop {
             host.beat();
             if let Some(answer) = self.answers.pop_front() {
@@ -129,7 +131,7 @@ impl Life {
                 return Wake::Gone(format!("the supervisor cannot wait: {error}"));
             }
             let requested = signals.take();
-            *reload_wanted |= requested.reload;
+            *wanted = wanted.and(requested);
             if requested.end {
                 return Wake::Requested;
             }
@@ -152,7 +154,7 @@ impl Life {
             if self.answers.is_empty() && self.asked.as_ref().is_some_and(|(_, asked)| is_late(*asked)) {
                 self.answers.push_back(Answer::Replace("it does not answer".into()));
             }
-            if requested.reload || is_news {
+            if requested.reload || requested.upgrade || is_news {
                 return Wake::Turn { is_ready: is_news };
             }
         }

@@ -13,7 +13,6 @@
 //! - the supervisor dies: the kernel kills the worker with it;
 //! - everything is stopped: the kernel's 1 s still holds.
 
-mod ask_reload;
 pub mod bare;
 mod burden;
 pub mod command;
@@ -39,6 +38,7 @@ pub mod peers;
 mod predecessor;
 pub mod reload;
 mod renewal;
+mod requests;
 pub mod runtime;
 mod same_path;
 pub mod scheme;
@@ -46,14 +46,15 @@ mod setups;
 mod share;
 pub mod status;
 pub mod supervisor;
+pub mod upgrade;
 mod values;
 pub mod wifi;
 pub mod worker;
 mod world;
 
-pub use ask_reload::{ReloadError, ask_reload, name_of};
 pub use config::{Config, ConfigError, Direction, Role};
 pub use facts::Facts;
 pub use inspect::{check, plan};
 pub use network::{Network, NetworkError};
+pub use requests::{RequestError, ask_reload, ask_upgrade, name_of};
 pub use status::Status;

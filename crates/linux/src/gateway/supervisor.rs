@@ -4,6 +4,9 @@
 //! A reload (SIGHUP) is given to the worker, which applies it, refuses it, or says that a new worker can: then it makes place
 //! for one. If that does not start, the next one has the former configuration again.
 //!
+//! An upgrade (SIGUSR2) ends the worker in good order and puts the program that is installed now in the place of this one:
+//! the process keeps its number, so a service manager notices nothing.
+//!
 //! The worker dies with the supervisor (the kernel sees to it), so there is never a worker
 //! without one. The supervisor touches no packet and holds no device.
 
@@ -14,16 +17,18 @@ use super::inspect;
 use super::life::{Answer, BEAT, Life, Wake};
 use super::orders::{Mode, Order, Orders};
 use super::reload::{Change, Reloads, list};
-use crate::notice::{Notice, What};
+use crate::notice::{Level, Notice, What};
 use crate::sys::directory::PrivateDirectory;
 use crate::sys::poll::PollSet;
-use crate::sys::process::{Signals, become_subreaper};
+use crate::sys::process::{Requested, Signals, become_subreaper, ignore_requests};
 use crate::sys::{clock, interface};
 use airtcp_core::{Duration, Instant};
 use std::fs::{File, TryLockError};
 use std::io::{self, Write};
 use std::os::fd::AsFd;
 use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
 
 pub use super::host::{Host, Report};
 pub use super::life::SILENCE;
@@ -86,7 +91,7 @@ pub fn run(config: &Config, mode: Mode, host: &mut dyn Host) -> Result<(), Super
         config: config.clone(),
         former: None,
         reloads: Reloads::default(),
-        reload_wanted: false,
+        wanted: Requested::default(),
         mode,
         signals,
         restarts: 0,
@@ -104,8 +109,8 @@ struct Supervisor {
     /// What was before a reload for which a worker starts.
     former: Option<Config>,
     reloads: Reloads,
-    /// Somebody asked for a reload, and nothing was done for it yet.
-    reload_wanted: bool,
+    /// Somebody asked for it, and nothing was done for it yet.
+    wanted: Requested,
     mode: Mode,
     signals: Signals,
     restarts: u64,
@@ -117,6 +122,8 @@ enum End {
     Requested,
     /// It made place for one with another configuration.
     Renewed,
+    /// It made place for another program.
+    Upgraded(Command),
     Gone(String),
 }
 
@@ -131,9 +138,10 @@ impl Supervisor {
             match self.live(&mut was_ready, host) {
                 End::Requested => break,
                 End::Renewed => {}
+                End::Upgraded(program) => self.become_program(program, host),
                 End::Gone(why) => {
                     let has_fallen_back = self.fall_back(&why, host);
-                    let is_renewed = std::mem::take(&mut self.reload_wanted) && self.reload_alone(host);
+                    let is_renewed = std::mem::take(&mut self.wanted.reload) && self.reload_alone(host);
                     if !has_fallen_back {
                         if !was_ready && !is_renewed && self.link_exists() {
                             return Err(SupervisorError::Worker(why));
@@ -189,7 +197,7 @@ impl Supervisor {
             Err(error) => return End::Gone(format!("the worker could not be started: {error}")),
         };
         loop {
-            let wake = life.watch(&self.signals, &mut self.reload_wanted, host);
+            let wake = life.watch(&self.signals, &mut self.wanted, host);
             *was_ready |= life.ready;
             match wake {
                 Wake::Turn { is_ready } => {
@@ -216,8 +224,20 @@ impl Supervisor {
                     return End::Gone(why);
                 }
             }
-            if self.reload_wanted && life.ready && life.asked.is_none() {
-                self.reload_wanted = false;
+            let is_idle = life.ready && life.asked.is_none();
+            if is_idle && std::mem::take(&mut self.wanted.upgrade) {
+                match host.upgrade() {
+                    Ok(program) => {
+                        life.end();
+                        return End::Upgraded(program);
+                    }
+                    Err(why) => {
+                        self.refuse_upgrade(why, host);
+                        life.tell(&Order::Told(self.reloads.clone()));
+                    }
+                }
+            }
+            if is_idle && std::mem::take(&mut self.wanted.reload) {
                 match read(host) {
                     Ok(config) => life.ask(config),
                     Err(why) => self.conclude_in(&mut life, Err(why), host),
@@ -307,6 +327,30 @@ impl Supervisor {
         }
     }
 
+    /// Goes on as another program, in the same process. Comes back only if that cannot be: then this one goes on.
+    fn become_program(&mut self, mut program: Command, host: &mut dyn Host) {
+        let text = format!("goes on as {}; the kernel forwards meanwhile", program.get_program().display());
+        host.report(Report::Note(Notice::info(What::NewProgram, text)));
+        divert::remove_leftovers(&self.config.link);
+        let error = ignore_requests().err().unwrap_or_else(|| program.exec());
+        self.refuse_upgrade(format!("the new program does not start: {error}"), host);
+    }
+
+    /// The same while no worker runs.
+    fn upgrade_alone(&mut self, host: &mut dyn Host) {
+        match host.upgrade() {
+            Ok(program) => self.become_program(program, host),
+            Err(why) => self.refuse_upgrade(why, host),
+        }
+    }
+
+    /// Notes it as a reload that was refused.
+    fn refuse_upgrade(&mut self, why: String, host: &mut dyn Host) {
+        let text = format!("upgrade refused, all stays as it was: {why}");
+        host.report(Report::Note(Notice { level: Level::Error, what: What::UpgradeRefused, text }));
+        self.reloads.conclude(false, why);
+    }
+
     fn link_exists(&self) -> bool {
         interface::index(&self.config.link).is_ok()
     }
@@ -329,6 +373,9 @@ impl Supervisor {
             }
             if requested.reload {
                 self.reload_alone(host);
+            }
+            if requested.upgrade {
+                self.upgrade_alone(host);
             }
         }
     }

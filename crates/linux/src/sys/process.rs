@@ -4,7 +4,7 @@ use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::sys::prctl;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
-use nix::sys::signal::{SigSet, Signal as Number, kill};
+use nix::sys::signal::{SigHandler, SigSet, Signal as Number, kill, signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::{Pid, getppid};
@@ -48,6 +48,8 @@ pub enum Signal {
     End,
     /// SIGHUP: read the settings again.
     Reload,
+    /// SIGUSR2: go on as the program that is installed now.
+    Upgrade,
     /// SIGCHLD: a child changed its state.
     Child,
 }
@@ -59,26 +61,44 @@ pub struct Requested {
     pub end: bool,
     /// To read the settings again.
     pub reload: bool,
+    /// To go on as the program that is installed now.
+    pub upgrade: bool,
+}
+
+impl Requested {
+    /// What was requested before, too.
+    pub fn and(self, other: Requested) -> Requested {
+        Requested {
+            end: self.end || other.end,
+            reload: self.reload || other.reload,
+            upgrade: self.upgrade || other.upgrade,
+        }
+    }
 }
 
 impl Signals {
-    /// Blocks SIGINT, SIGTERM, SIGHUP and SIGCHLD in the calling thread, and collects them.
+    /// Blocks SIGINT, SIGTERM, SIGHUP, SIGUSR2 and SIGCHLD in the calling thread, and collects them.
     /// Call it before other threads start: they inherit the mask.
     ///
     /// # Errors
     /// What `signalfd` says.
     pub fn collect() -> io::Result<Signals> {
-        let set: SigSet = [Number::SIGINT, Number::SIGTERM, Number::SIGHUP, Number::SIGCHLD].into_iter().collect();
+        let set: SigSet =
+            [Number::SIGINT, Number::SIGTERM, Number::SIGHUP, Number::SIGUSR2, Number::SIGCHLD].into_iter().collect();
         set.thread_block()?;
+        // As they were before `ignore_requests`; what arrived since this process blocks them stays.
+        set_requests(SigHandler::SigDfl)?;
         Ok(Signals(SignalFd::with_flags(&set, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)?))
     }
 
-    /// Takes all that wait: whether the end was requested among them, and whether a reload was.
+    /// Takes all that wait.
     pub fn take(&self) -> Requested {
-        std::iter::from_fn(|| self.next()).fold(Requested::default(), |requested, signal| Requested {
-            end: requested.end || signal == Signal::End,
-            reload: requested.reload || signal == Signal::Reload,
-        })
+        let of = |signal| Requested {
+            end: signal == Signal::End,
+            reload: signal == Signal::Reload,
+            upgrade: signal == Signal::Upgrade,
+        };
+        std::iter::from_fn(|| self.next()).map(of).fold(Requested::default(), Requested::and)
     }
 
     /// The next signal, if one is waiting.
@@ -87,9 +107,27 @@ impl Signals {
         Some(match info.ssi_signo {
             number if number == Number::SIGCHLD as u32 => Signal::Child,
             number if number == Number::SIGHUP as u32 => Signal::Reload,
+            number if number == Number::SIGUSR2 as u32 => Signal::Upgrade,
             _ => Signal::End,
         })
     }
+}
+
+/// Has the kernel drop SIGHUP and SIGUSR2 until the program that takes this one's place collects signals. They would end it
+/// in between.
+///
+/// # Errors
+/// What `sigaction` says.
+pub fn ignore_requests() -> io::Result<()> {
+    set_requests(SigHandler::SigIgn)
+}
+
+fn set_requests(handler: SigHandler) -> io::Result<()> {
+    for number in [Number::SIGHUP, Number::SIGUSR2] {
+        // SAFETY: no handler of this program is installed, so none is lost and none runs.
+        unsafe { signal(number, handler) }?;
+    }
+    Ok(())
 }
 
 impl AsFd for Signals {

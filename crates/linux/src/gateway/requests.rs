@@ -1,4 +1,4 @@
-//! Asking a daemon of this machine to read its file again, and hearing what became of that.
+//! Asking a daemon of this machine to read its file again or to go on as a new program, and hearing what became of that.
 
 use super::config::socket_name;
 use super::reload::Reloads;
@@ -10,14 +10,14 @@ use std::fs::{File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// A new worker has to start, and may fail.
-const PATIENCE: Duration = Duration::from_secs(25);
+/// A new program is checked first; a new worker has to start, and may fail.
+const PATIENCE: Duration = Duration::from_secs(30);
 /// Between two looks.
 const LOOK: std::time::Duration = std::time::Duration::from_millis(50);
 
 /// Why nothing is known to have become of it.
 #[derive(Debug, thiserror::Error)]
-pub enum ReloadError {
+pub enum RequestError {
     /// There is nobody to ask.
     #[error("no gateway or forwarder named '{name}' runs here ({path} has none); `airtcp status` lists them")]
     Nobody {
@@ -27,7 +27,7 @@ pub enum ReloadError {
         path: PathBuf,
     },
     /// It could not be asked.
-    #[error("process {pid} cannot be told to reload: {source}; run this as the user that runs it (sudo)")]
+    #[error("process {pid} cannot be told: {source}; run this as the user that runs it (sudo)")]
     Signal {
         /// Which.
         pid: u32,
@@ -35,50 +35,87 @@ pub enum ReloadError {
         source: io::Error,
     },
     /// It says nothing.
-    #[error(
-        "'{0}' was asked to reload and tells nothing of it yet, as no worker of it runs: its log says what became of it"
-    )]
+    #[error("'{0}' was asked and tells nothing of it yet, as no worker of it runs: its log says what became of it")]
     NoAnswer(String),
+    /// It is a forwarder.
+    #[error("'{0}' is a forwarder, in whose process connections end: stop and start it when they may break")]
+    Forwarder(String),
 }
 
 /// What of a status matters here.
 #[derive(Deserialize)]
 struct Told {
     pid: u32,
+    /// Only of a gateway.
+    #[serde(default)]
+    restarts: u64,
     #[serde(default)]
     reloads: Reloads,
 }
 
-/// Asks the daemon `name`, and waits for what becomes of it.
+/// Asks the daemon `name` to read its file again, and waits for what becomes of it.
 ///
 /// # Errors
 /// Why nothing is known of it.
-pub fn ask_reload(run_directory: &Path, name: &str) -> Result<Reloads, ReloadError> {
-    let told = || ask(run_directory, name, "status").ok().and_then(|text| serde_json::from_str::<Told>(&text).ok());
-    let before = told();
+pub fn ask_reload(run_directory: &Path, name: &str) -> Result<Reloads, RequestError> {
+    let before = told(run_directory, name);
     // A gateway's status is its worker's.
     let pid = supervisor(&run_directory.join(format!("{name}.pid"))).or(before.as_ref().map(|told| told.pid));
-    let path = run_directory.join(socket_name(name));
-    let pid = pid.ok_or_else(|| ReloadError::Nobody { name: name.to_owned(), path })?;
-    process::send_signal(pid, libc::SIGHUP).map_err(|source| ReloadError::Signal { pid, source })?;
+    let pid = pid.ok_or_else(|| nobody(run_directory, name))?;
+    process::send_signal(pid, libc::SIGHUP).map_err(|source| RequestError::Signal { pid, source })?;
     let asked = before.map_or(0, |told| told.reloads.asked);
+    hear(run_directory, name, |told| (told.reloads.asked > asked).then_some(told.reloads))
+}
+
+/// Asks the gateway `name` to go on as the program that is installed now, and waits until that works: the process id of its
+/// worker then. `Err` inside if it refuses.
+///
+/// # Errors
+/// Why nothing is known of it.
+pub fn ask_upgrade(run_directory: &Path, name: &str) -> Result<Result<u32, String>, RequestError> {
+    let before = told(run_directory, name);
+    let Some(pid) = supervisor(&run_directory.join(format!("{name}.pid"))) else {
+        return Err(match before {
+            Some(_) => RequestError::Forwarder(name.to_owned()),
+            None => nobody(run_directory, name),
+        });
+    };
+    process::send_signal(pid, libc::SIGUSR2).map_err(|source| RequestError::Signal { pid, source })?;
+    let (worker, refused) = before.map_or((0, 0), |told| (told.pid, told.reloads.refused));
+    hear(run_directory, name, |told| {
+        if told.reloads.refused > refused {
+            return Some(Err(told.reloads.last));
+        }
+        // A daemon that begins counts restarts and reloads from nothing.
+        let is_first = told.restarts == 0 && told.reloads.asked == 0;
+        (is_first && told.pid != worker).then_some(Ok(told.pid))
+    })
+}
+
+fn told(run_directory: &Path, name: &str) -> Option<Told> {
+    ask(run_directory, name, "status").ok().and_then(|text| serde_json::from_str(&text).ok())
+}
+
+fn nobody(run_directory: &Path, name: &str) -> RequestError {
+    RequestError::Nobody { name: name.to_owned(), path: run_directory.join(socket_name(name)) }
+}
+
+/// Asks for the status until it has what is waited for.
+fn hear<T>(run_directory: &Path, name: &str, wanted: impl Fn(Told) -> Option<T>) -> Result<T, RequestError> {
     let end = clock::now() + PATIENCE;
     while clock::now() < end {
         std::thread::sleep(LOOK);
-        if let Some(told) = told().filter(|told| told.reloads.asked > asked) {
-            return Ok(told.reloads);
+        if let Some(answer) = told(run_directory, name).and_then(&wanted) {
+            return Ok(answer);
         }
     }
-    Err(ReloadError::NoAnswer(name.to_owned()))
+    Err(RequestError::NoAnswer(name.to_owned()))
 }
 
 /// The name of the daemon whose process this is: a gateway's supervisor, or a forwarder.
 pub fn name_of(run_directory: &Path, pid: u32) -> Option<String> {
     let of_gateway = |name: &String| supervisor(&run_directory.join(format!("{name}.pid"))) == Some(pid);
-    let of_forwarder = |name: &String| {
-        let told = ask(run_directory, name, "status").ok();
-        told.and_then(|text| serde_json::from_str::<Told>(&text).ok()).is_some_and(|told| told.pid == pid)
-    };
+    let of_forwarder = |name: &String| told(run_directory, name).is_some_and(|told| told.pid == pid);
     let files = std::fs::read_dir(run_directory).into_iter().flatten().flatten();
     let stem = |file: std::fs::DirEntry| Path::new(&file.file_name()).file_stem()?.to_str().map(str::to_owned);
     let names: Vec<String> = files.filter_map(stem).collect();
