@@ -13,12 +13,8 @@ fn run(command: &mut Command) -> String {
 
 /// Why the machine cannot be had here.
 fn missing(root: &Path, airtcp: &Path) -> Option<&'static str> {
-    let has = |program: &str| Command::new(program).arg("--version").output().is_ok();
-    if !has("qemu-system-x86_64") {
-        return Some("needs QEMU: scripts/setup wifi");
-    }
-    if !root.join("target/wifi/fetched").exists() {
-        return Some("needs Debian's kernel, which `make wifi` fetches");
+    if !root.join("target/wifi/linux").exists() {
+        return Some("needs the kernel that `make wifi` builds");
     }
     (!airtcp.exists()).then_some("needs the program airtcp: cargo build")
 }

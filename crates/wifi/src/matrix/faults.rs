@@ -52,7 +52,7 @@ fn complaint(run: &Run) -> Option<&'static str> {
 pub fn run(root: &Path, count: u64) -> anyhow::Result<()> {
     let mut wrong = 0;
     for first in (0..count).step_by(KINDS.len()) {
-        let text = machine(root, Phy::B, 1, &plan(first..count.min(first + KINDS.len() as u64)), LIMIT)?;
+        let text = machine(root, (Phy::B, 1), &plan(first..count.min(first + KINDS.len() as u64)), LIMIT, 0)?;
         let runs = told::read(&text)?;
         for run in &runs {
             let complaint = complaint(run);

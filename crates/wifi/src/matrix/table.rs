@@ -13,7 +13,7 @@ const ACKS_MOST: f64 = 0.05;
 /// The gain differs from the simulator's by so much at most.
 const GAIN_APART: f64 = 0.15;
 /// The scenario of the cells, below the tree's root.
-const SCENARIO: &str = "crates/wifi/vm/cell.toml";
+const SCENARIO: &str = "crates/wifi/machine/cell.toml";
 
 /// Goodput in the simulator, in bits per second, by cell: plain and with AS-TCP.
 #[derive(Clone, Debug, PartialEq)]

@@ -13,6 +13,7 @@ use airtcp_linux::sys::clock;
 use airtcp_linux::sys::genetlink::GenericSocket;
 use airtcp_linux::sys::poll::PollSet;
 use airtcp_linux::sys::process::Signals;
+use airtcp_linux::sys::sched::set_exact_timers;
 use anyhow::Context;
 use cell::Action;
 use hwsim::{FAMILY, Heard};
@@ -36,6 +37,7 @@ pub struct Summary {
 /// The kernel has no simulated radios, or another program is their medium.
 pub fn serve(mut cell: Cell, on_ready: impl FnOnce()) -> anyhow::Result<Summary> {
     let signals = Signals::collect()?;
+    set_exact_timers()?;
     let mut socket = GenericSocket::open()?;
     let family =
         socket.family(FAMILY).context("there are no simulated radios here: modprobe mac80211_hwsim radios=2")?;
