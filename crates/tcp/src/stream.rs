@@ -102,6 +102,11 @@ impl SendBuffer {
         SendBuffer { source, limit, most: None, written: 0, acknowledged: 0, held: VecDeque::new() }
     }
 
+    /// From now on so many bytes may wait.
+    pub fn set_limit(&mut self, bytes: u64) {
+        self.limit = bytes;
+    }
+
     /// The same, and the limit is `start` until it is widened.
     pub fn tuned(self, start: u64) -> Self {
         SendBuffer { limit: start.min(self.limit), most: Some(self.limit), ..self }

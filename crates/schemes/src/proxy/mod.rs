@@ -11,6 +11,7 @@
 //! and by default a connection is accepted when the other end has accepted. Connections whose SYN
 //! was not seen, or that come when the table is full, pass untouched: nothing is ever evicted.
 
+mod buffers;
 mod delivery;
 mod outlet;
 mod quiet;
@@ -29,6 +30,7 @@ use airtcp_core::{
     Backlog, ByteSize, Context, Duration, Element, Event, FlowKey, Gauge, Instant, Outcome, Packet, Port, Traffic,
     TxStatus,
 };
+use buffers::Buffers;
 use delivery::Deliveries;
 use outlet::Outlet;
 use quiet::Quiet;
@@ -41,16 +43,11 @@ const DEFAULT_BUFFER: u64 = 256 << 10;
 /// State of two connections beside their buffers, scoreboards included.
 const CONNECTIONS: u64 = 16 << 10;
 
-/// Most memory of a buffer for `size` bytes, whose segments may be tiny.
-const fn buffer_memory(size: u64) -> u64 {
-    size + size / 4 + (8 << 10)
-}
-
 /// The box.
 #[derive(Debug)]
 pub struct Proxy {
     settings: ProxySettings,
-    buffer: ByteSize,
+    buffers: Buffers,
     /// By the direction of the SYN.
     flows: FlowTable<Relay>,
     timers: Timers,
@@ -73,13 +70,12 @@ impl Proxy {
             |buffer| buffer.0,
         );
         let state = CONNECTIONS + FlowTable::<Relay>::entry_memory() as u64;
-        let buffer = wanted.clamp(1, (site.max_memory.0 / 16).max(1));
-        let per_flow = 4 * buffer_memory(buffer) + state;
-        let capacity = (site.max_memory.0 / per_flow).max(1) as usize;
+        let buffers = Buffers::new(wanted.clamp(1, (site.max_memory.0 / 16).max(1)), state, site.max_memory.0);
+        let capacity = (site.max_memory.0 / buffers.cost_of_first()).max(1) as usize;
         let mtu = site.link.mtu.map_or(settings.mtu, |mtu| mtu.min(settings.mtu));
         Proxy {
             settings: ProxySettings { mtu, ..settings.clone() },
-            buffer: ByteSize(buffer),
+            buffers,
             flows: FlowTable::new(capacity, site.rng),
             timers: Timers::default(),
             outlets: [Outlet::new(Port::INNER), Outlet::new(Port::LINK)],
@@ -88,6 +84,11 @@ impl Proxy {
             deliveries: None,
             refused_before: 0,
         }
+    }
+
+    /// The same, and the buffers of a flow that fills them with what is in flight grow up to `largest`.
+    pub fn growing_to(self, largest: ByteSize) -> Self {
+        Proxy { buffers: self.buffers.growing_to(largest.0), ..self }
     }
 
     /// The same for a link whose own acknowledgments take the place of TCP's (AST-7): what only acknowledges data stays
@@ -156,11 +157,11 @@ impl Proxy {
         if !opens {
             return cx.send(port.opposite(), packet);
         }
-        if self.flows.is_full() {
+        if self.flows.is_full() || !self.buffers.have_room(self.flows.len()) {
             cx.emit(Event::FLOW_PASSED);
             return cx.send(port.opposite(), packet);
         }
-        let Some(mut relay) = Relay::open(&self.settings, self.buffer, &packet, port, self.quiet, cx) else {
+        let Some(mut relay) = Relay::open(&self.settings, &self.buffers, &packet, port, self.quiet, cx) else {
             return cx.send(port.opposite(), packet);
         };
         relay.deliveries = self.deliveries.and_then(|_| Deliveries::new(&packet, port == Port::LINK));
@@ -172,8 +173,10 @@ impl Proxy {
 
     /// Lets a flow act on what has changed.
     fn settle(&mut self, cx: &mut Context<'_>, slot: u32) {
+        let flows = self.flows.len();
         let Some((_, relay)) = self.flows.at_mut(slot) else { return };
         relay.advance(cx);
+        self.buffers.fit(relay, flows);
         for port in [relay.origin.opposite(), relay.origin] {
             self.ask_for_turn(port, slot);
             self.serve(cx, port);
@@ -229,6 +232,7 @@ impl Proxy {
     fn remove(&mut self, slot: u32) {
         let Some((_, mut relay)) = self.flows.remove_slot(slot) else { return };
         self.refused_before += relay.refused_segments;
+        self.buffers.release(&relay);
         self.timers.set(slot, &mut relay.timer, None);
         for (outlet, _) in self.outlets.iter_mut().zip(relay.waits).filter(|(_, waits)| *waits) {
             outlet.forget(slot);

@@ -4,6 +4,7 @@
 //! what does not fit stays where it is and closes that side's window. So a receiver that stops
 //! reading stops the sender, two buffers later.
 
+use super::buffers::Buffers;
 use super::delivery::{Deliveries, Sent};
 use super::quiet::Quiet;
 use super::settings::{Accept, ProxySettings};
@@ -42,6 +43,7 @@ pub(super) struct Relay {
     pub timer: Option<Instant>,
     /// By port: it waits for its turn to send there.
     pub waits: [bool; 2],
+    buffer: u64,
 }
 
 /// Where sequence numbers and timestamps of a host begin.
@@ -70,7 +72,7 @@ impl Relay {
     /// Opens our connection to the destination of `syn`, which came in at the port `origin`.
     pub fn open(
         settings: &ProxySettings,
-        buffer: ByteSize,
+        buffers: &Buffers,
         syn: &Packet,
         origin: Port,
         quiet: Option<Quiet>,
@@ -79,7 +81,7 @@ impl Relay {
         let tcp = *syn.tcp()?;
         let now = cx.now();
         let ecn = tcp.flags.ece() && tcp.flags.cwr();
-        let mut towards = |port: Port| config(settings, buffer, port, ecn, cx.rng());
+        let mut towards = |port: Port| config(settings, ByteSize(buffers.largest), port, ecn, cx.rng());
         let mut configs = Configs { client: towards(origin), server: towards(origin.opposite()) };
         configs.server.mtu = configs.server.mtu.min(mtu_of(syn, &tcp));
         let start = Start::of(&tcp, now, cx.rng());
@@ -100,7 +102,9 @@ impl Relay {
             is_given_up: false,
             timer: None,
             waits: [false; 2],
+            buffer: buffers.first,
         };
+        relay.server.set_buffers(relay.buffer);
         if settings.accept == Accept::AtOnce {
             let start = Start::new(cx, &relay.server.flow().reversed());
             relay.accept(now, start);
@@ -113,6 +117,25 @@ impl Relay {
         let (client_end, server_end) = (self.server.local(), self.server.remote());
         let opening = start.opening(&self.configs.client, server_end, client_end);
         self.client = Connection::accept(&opening, &syn, now);
+        self.set_buffers(self.buffer);
+    }
+
+    /// What each of the four buffers holds, in bytes.
+    pub fn buffer(&self) -> u64 {
+        self.buffer
+    }
+
+    /// Each of the four buffers holds so many bytes from now on.
+    pub fn set_buffers(&mut self, bytes: u64) {
+        self.buffer = bytes;
+        for connection in [Some(&mut self.server), self.client.as_mut()].into_iter().flatten() {
+            connection.set_buffers(bytes);
+        }
+    }
+
+    /// Bytes in flight of the connection that has more.
+    pub fn most_in_flight(&self) -> u64 {
+        self.server.bytes_in_flight().max(self.client.as_ref().map_or(0, Connection::bytes_in_flight))
     }
 
     /// A packet of the flow, from the client or from the server. `is_told`: the link has told of a delivery.

@@ -358,6 +358,13 @@ impl Connection {
         &self.stats
     }
 
+    /// From now on each of the two buffers holds so much; the receive buffer no more than the configuration's, which the
+    /// scale of the window is made for.
+    pub fn set_buffers(&mut self, bytes: u64) {
+        self.receiver.window.set_buffer(bytes);
+        self.sender.buffer.set_limit(bytes);
+    }
+
     /// True while something before what was received is missing.
     pub fn has_gap(&self) -> bool {
         self.receiver.has_gap()

@@ -34,11 +34,6 @@ impl Autotuning {
         Autotuning { most, segment: 0, space: 0, began: None }
     }
 
-    /// The bytes that the buffer may reach.
-    pub fn most(&self) -> u64 {
-        self.most
-    }
-
     /// A segment of `len` bytes arrived. Returns the bytes that the buffer shall have if it is the longest so far and
     /// nothing has been measured: what fits the memory of the start in such segments (Linux `scaling_ratio`).
     pub fn on_segment(&mut self, len: u32) -> Option<u64> {

@@ -17,6 +17,8 @@ const MAX_FIELD: u64 = 0xffff;
 #[derive(Clone, Copy, Debug)]
 pub struct ReceiveWindow {
     buffer: u64,
+    /// The buffer never holds more.
+    most: u64,
     shift: u8,
     edge: u64,
     growth: Option<Growth>,
@@ -26,7 +28,8 @@ pub struct ReceiveWindow {
 impl ReceiveWindow {
     /// A window for `buffer` bytes.
     pub fn new(buffer: u64) -> Self {
-        ReceiveWindow { buffer: buffer.max(1), shift: 0, edge: 0, growth: None, tuning: None }
+        let buffer = buffer.max(1);
+        ReceiveWindow { buffer, most: buffer, shift: 0, edge: 0, growth: None, tuning: None }
     }
 
     /// The window that the configuration asks for; the peer sends segments of `mss` bytes at most.
@@ -35,10 +38,15 @@ impl ReceiveWindow {
         let tuning = config.receive_autotuning.then(|| Autotuning::new(most));
         let window = ReceiveWindow::new(if tuning.is_some() { most.min(autotuning::START) } else { most });
         let growth = config.window_growth.then(|| Growth::new(window.buffer, mss));
-        ReceiveWindow { growth, tuning, ..window }
+        ReceiveWindow { most: most.max(1), growth, tuning, ..window }
     }
 
-    /// True if neither window nor buffer ever grows.
+    /// From now on the buffer holds so much, and no more than it was made for. What was announced stays announced.
+    pub fn set_buffer(&mut self, bytes: u64) {
+        self.buffer = bytes.clamp(1, self.most);
+    }
+
+    /// True if neither window nor buffer ever grows by itself.
     pub fn is_constant(&self) -> bool {
         self.growth.is_none() && self.tuning.is_none()
     }
@@ -79,8 +87,7 @@ impl ReceiveWindow {
 
     /// The shift count to offer: the smallest that can express the buffer (RFC 7323 section 2.2).
     pub fn wanted_shift(&self) -> u8 {
-        let most = self.tuning.map_or(self.buffer, |tuning| tuning.most());
-        (0..14).find(|shift| most >> shift <= MAX_FIELD).unwrap_or(14)
+        (0..14).find(|shift| self.most >> shift <= MAX_FIELD).unwrap_or(14)
     }
 
     /// The shift count both sides agreed to.
@@ -125,6 +132,15 @@ mod tests {
         for (buffer, shift) in [(1, 0), (65_535, 0), (65_536, 1), (6 << 20, 7), (u64::MAX, 14)] {
             assert_eq!(ReceiveWindow::new(buffer).wanted_shift(), shift, "{buffer}");
         }
+    }
+
+    #[test]
+    fn the_shift_is_that_of_the_largest_buffer_whatever_it_holds_now() {
+        let mut window = ReceiveWindow::new(4 << 20);
+        window.set_buffer(128 << 10);
+        assert_eq!((window.buffer(), window.wanted_shift()), (128 << 10, 7));
+        window.set_buffer(64 << 20);
+        assert_eq!(window.buffer(), 4 << 20);
     }
 
     #[test]

@@ -5,8 +5,12 @@ use super::station::Station;
 use crate::Site;
 use crate::papers::as_tcp::events;
 use crate::proxy::{Proxy, ProxySettings};
-use airtcp_core::{Backlog, Context, Duration, Element, Gauge, Instant, Packet, Port, TxStatus};
+use airtcp_core::{Backlog, ByteSize, Context, Duration, Element, Gauge, Instant, Packet, Port, TxStatus};
 
+/// Of a flow at its start: 100 ms of an 802.11b cell.
+const FIRST_BUFFER: ByteSize = ByteSize(128 << 10);
+/// As Linux's tcp_wmem.
+const LARGEST_BUFFER: ByteSize = ByteSize(4 << 20);
 /// Packets in an interface queue of which nothing is known.
 const DEFAULT_QUEUE: u64 = 100;
 /// What waits for the wired half is counted in packets of the paper's length.
@@ -32,8 +36,9 @@ impl AccessPoint {
     /// The element for the near end.
     pub fn new(settings: &AsTcpSettings, site: &mut Site<'_>) -> Self {
         let split = (settings.split == Split::Near).then(|| {
-            let buffer = Some(settings.buffer);
+            let buffer = settings.buffer.or(Some(FIRST_BUFFER));
             let proxy = Proxy::new(&ProxySettings { buffer, ..ProxySettings::default() }, site);
+            let proxy = if settings.buffer.is_none() { proxy.growing_to(LARGEST_BUFFER) } else { proxy };
             let proxy = proxy.without_acknowledgments(settings.balance == Balance::Window);
             if settings.downloads { proxy.told_of_deliveries() } else { proxy }
         });
