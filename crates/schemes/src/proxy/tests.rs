@@ -224,6 +224,29 @@ fn a_receiver_that_stops_reading_stops_the_sender_two_buffers_later() {
     assert_eq!(read, asked, "reading starts it again");
 }
 
+/// What the buffers of the flow hold once its client has written so much, with buffers of 16 KiB that may grow to 1 MiB. The
+/// server gets no data, so that the first window of ten segments stays in flight.
+fn buffer_after(written: u64, max_memory: ByteSize) -> u64 {
+    let mut bench = Bench::established(&[]);
+    bench.lose = |packet| packet.payload_len() > 0;
+    let growing = proxy(&[("buffer", "16384B")], max_memory).growing_to(ByteSize(1 << 20));
+    bench.proxy = Harness::new(growing, "proxy");
+    (bench.client, bench.server) = (host(end(1, 7), end(2, 80), &Config::without_habits()), None);
+    bench.run(3);
+    bench.client.write_virtual(written);
+    bench.run(3);
+    let mut buffer = 0;
+    bench.proxy.call(bench.now, |proxy, _| buffer = proxy.relays().map(relay::Relay::buffer).sum());
+    buffer
+}
+
+#[test]
+fn buffers_that_hold_a_flow_back_grow_while_half_of_the_memory_is_free() {
+    assert_eq!(buffer_after(5_000, MAX_MEMORY), 16_384, "half of it is not in flight");
+    assert_eq!(buffer_after(100_000, MAX_MEMORY), 32_768, "then ten segments are less than half of it");
+    assert_eq!(buffer_after(100_000, ByteSize(300_000)), 16_384, "the other half is for flows that begin");
+}
+
 #[test]
 fn one_side_may_close_and_still_receive() {
     let mut bench = Bench::established(&[]);

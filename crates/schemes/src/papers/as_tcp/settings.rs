@@ -45,7 +45,7 @@ parameters! {
         /// Packets that wait, below which it acknowledges frames again; auto is 80 % of the interface queue.
         pub silent_below: Option<u32> = None, "AST-U8";
         /// Bytes that the split keeps on each side in each direction: four times this for a flow. Auto is 128 KiB, 100 ms of an
-        /// 802.11b cell, and twice as much whenever more than half of it is in flight, up to 4 MiB and as long as flows use less
+        /// 802.11b cell, or 256 KiB if the rate is not known, and twice as much whenever more than half of it is in flight, up to 4 MiB and as long as flows use less
         /// than half of the memory.
         pub buffer: Option<ByteSize> = None, "ours; Linux tcp_sndbuf_expand(), tcp_wmem";
         /// Segments that a station hands to its interface at a time. More segments wait before it, so that nothing is dropped
