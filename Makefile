@@ -38,10 +38,10 @@ drills: setup ## kill and stop gateways under a file transfer, take their progra
 drills-random: setup ## 300 random traces of our TCP's sender, given to the kernel's; fails unless 285 are equal (root, some minutes; SEED=1)
 	cargo run --quiet --locked --release --package airtcp-drill -- --random 300 --seed $(or $(SEED),1) --equal 285
 
-wifi: ## AS-TCP on the kernel's 802.11 stack: 20 MB uploads by simulated radios in a virtual machine, a table beside the simulator's (hours)
+wifi: ## AS-TCP on the kernel's 802.11 stack: 20 MB uploads by simulated radios, a table beside the simulator's; about 20 minutes
 	@scripts/wifi
 
-wifi-faults: ## kill and stop both gateways of AS-TCP under uploads in that machine: no cut stream ends cleanly
+wifi-faults: ## kill and stop both gateways of AS-TCP under uploads there: no cut stream ends cleanly; a minute
 	@scripts/wifi --faults
 
 accept: release ## our own demands on live and simulated runs, acceptance/*.toml; fails unless every one holds (root, an hour)

@@ -9,6 +9,9 @@ pub const MAX_LINES: usize = 800;
 const UNFINISHED: [[&str; 2]; 5] =
     [["TO", "DO"], ["FIX", "ME"], ["todo", "!("], ["unimplemented", "!("], ["#[ig", "nore"]];
 
+/// Lines of a merge that was not finished begin so, spelled in halves as above.
+const CONFLICTS: [[&str; 2]; 2] = [["<<<<", "<<< "], [">>>>", ">>> "]];
+
 /// First parts of paths that exist on somebody's machine only.
 const MACHINE_DIRECTORIES: [&str; 4] = ["work", "root", "home", "tmp"];
 
@@ -21,6 +24,9 @@ pub fn check_finished(path: &str, text: &str) -> Vec<Violation> {
             if line.match_indices(mark.as_str()).any(|(at, _)| stands_alone(line, at, mark.len())) {
                 found.push(Violation::at(path, index + 1, format!("'{mark}': finish it or file an issue")));
             }
+        }
+        if CONFLICTS.iter().any(|halves| line.starts_with(&halves.concat())) {
+            found.push(Violation::at(path, index + 1, "a conflict of a merge: resolve it"));
         }
     }
     found
@@ -75,6 +81,9 @@ mod tests {
             let found = check_finished("a.rs", &planted);
             assert_eq!(found.len(), 1, "{planted}");
             assert_eq!(found[0].line, 2);
+        }
+        for halves in CONFLICTS {
+            assert_eq!(check_finished("a.md", &format!("one\n{}HEAD\n", halves.concat())).len(), 1);
         }
     }
 

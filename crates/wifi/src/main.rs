@@ -1,4 +1,4 @@
-//! `airtcp-wifi`: what `make wifi` runs in and around a virtual machine with the kernel's 802.11 stack and simulated radios.
+//! `airtcp-wifi`: what `make wifi` runs in and around a machine of its own with the kernel's 802.11 stack and simulated radios.
 //!
 //! - `medium` is the air between the radios: the simulator's 802.11 cell on the wall clock;
 //! - `send` and `receive` move files by the kernel's TCP and tell their sums and ends;

@@ -4,8 +4,6 @@
 //! buffer holds it back, as on a long way behind a fast link; then all its buffers double. Many flows that begin have the
 //! other half of the memory.
 
-use super::relay::Relay;
-
 /// Most memory of a buffer for `size` bytes, whose segments may be tiny.
 const fn memory_of(size: u64) -> u64 {
     size + size / 4 + (8 << 10)
@@ -47,21 +45,21 @@ impl Buffers {
         flows == 0 || (flows as u64 + 1) * self.cost_of_first() + self.grown <= self.max_memory
     }
 
-    /// Doubles the buffers of a flow that they hold back, one of so many, if there is memory for it.
-    pub fn fit(&mut self, relay: &mut Relay, flows: usize) {
-        let (now, next) = (relay.buffer(), 2 * relay.buffer());
-        if next > self.largest || relay.most_in_flight() <= now / 2 {
-            return;
+    /// What the buffers of a flow, one of so many, are to hold: twice `now` if so much in flight fills more than half of one
+    /// and there is memory for it.
+    pub fn grow(&mut self, now: u64, in_flight: u64, flows: usize) -> Option<u64> {
+        let next = 2 * now;
+        if next > self.largest || in_flight <= now / 2 {
+            return None;
         }
         let more = 4 * (memory_of(next) - memory_of(now));
-        if flows as u64 * self.cost_of_first() + self.grown + more <= self.max_memory / 2 {
-            self.grown += more;
-            relay.set_buffers(next);
-        }
+        let is_room = flows as u64 * self.cost_of_first() + self.grown + more <= self.max_memory / 2;
+        self.grown += if is_room { more } else { 0 };
+        is_room.then_some(next)
     }
 
-    /// A flow is over.
-    pub fn release(&mut self, relay: &Relay) {
-        self.grown -= 4 * (memory_of(relay.buffer()) - memory_of(self.first));
+    /// A flow is over whose buffers held so much.
+    pub fn release(&mut self, buffer: u64) {
+        self.grown -= 4 * (memory_of(buffer) - memory_of(self.first));
     }
 }

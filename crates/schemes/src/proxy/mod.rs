@@ -176,7 +176,9 @@ impl Proxy {
         let flows = self.flows.len();
         let Some((_, relay)) = self.flows.at_mut(slot) else { return };
         relay.advance(cx);
-        self.buffers.fit(relay, flows);
+        if let Some(buffer) = self.buffers.grow(relay.buffer(), relay.most_in_flight(), flows) {
+            relay.set_buffers(buffer);
+        }
         for port in [relay.origin.opposite(), relay.origin] {
             self.ask_for_turn(port, slot);
             self.serve(cx, port);
@@ -232,7 +234,7 @@ impl Proxy {
     fn remove(&mut self, slot: u32) {
         let Some((_, mut relay)) = self.flows.remove_slot(slot) else { return };
         self.refused_before += relay.refused_segments;
-        self.buffers.release(&relay);
+        self.buffers.release(relay.buffer());
         self.timers.set(slot, &mut relay.timer, None);
         for (outlet, _) in self.outlets.iter_mut().zip(relay.waits).filter(|(_, waits)| *waits) {
             outlet.forget(slot);
