@@ -24,8 +24,9 @@ test: ## every check and test; live tests when root (README.md says how long it 
 	@scripts/setup test
 	@scripts/test
 
-test-long: ## the same with the long fault drills and matrices, clusters and the Python package
-	@scripts/setup test python site
+test-long: ## the same with the long fault drills and matrices, clusters, the kernel's 802.11 stack and the Python package
+	@scripts/setup test python site wifi
+	@scripts/wifi-kernel
 	@scripts/test --long
 
 matrix: setup ## file transfers through every impairment, live (root) and simulated, a line per cell; about 6 minutes
