@@ -324,6 +324,7 @@ fn whatever_happens_every_packet_arrives_in_order_or_is_dropped_and_is_told_once
             ("retry_limit", pick(&["1", "2", "7"])),
             ("rts_threshold", pick(&["auto", "0", "3000"])),
             ("txop", pick(&["0us", "2ms"])),
+            ("hand_up", pick(&["aggregate", "frame"])),
             ("queue", "1000packets"),
             ("ap_queue", "1000packets"),
         ];
@@ -429,6 +430,35 @@ fn who_collided_waits_for_the_ack_timeout_and_aifs() {
 }
 
 #[test]
+fn each_frame_is_handed_up_with_its_last_symbol() {
+    let mut cell = cell(1, &[N, ("hand_up", "frame")]);
+    send(&mut cell, 1000, ONE, AP, 0..3);
+    let reports = run(&mut cell);
+    // 16 bits of SERVICE, and 1070, 2142 and 3214 bytes at 260 bits in a symbol.
+    assert_eq!(arrivals(&reports), [33, 66, 99].map(|symbols| BEGINS + 36 + 4 * symbols));
+    // The sender hears of all by the block ACK.
+    let told = reports.iter().filter(|(_, report)| matches!(report, Report::Status { .. })).map(|(when, _)| *when);
+    assert_eq!(told.collect::<Vec<_>>(), [at(BEGINS + THREE); 3]);
+    assert_eq!((cell.usage(ONE).frames_delivered[0], cell.held(ONE), cell.medium().aggregates), (3, 0, 1));
+    // Alone it is without a delimiter, and is handed up before its ACK.
+    send(&mut cell, 2000, ONE, AP, 3..4);
+    let alone = run(&mut cell);
+    assert_eq!(arrivals(&alone)[0] + 16 + 28, alone.last().unwrap().0.as_nanos() / 1000);
+}
+
+#[test]
+fn when_frames_are_handed_up_changes_nothing_on_the_air() {
+    let of = |hand_up| {
+        let keys = [N, ("hand_up", hand_up), ("data_loss", "20%"), ("queue", "500packets"), ("txop", "2ms")];
+        let mut cell = cell(1, &keys);
+        send(&mut cell, 0, ONE, AP, 0..300);
+        let reports = run(&mut cell);
+        (statuses(&reports), arrivals(&reports).len(), *cell.medium(), *cell.usage(ONE))
+    };
+    assert_eq!(of("aggregate"), of("frame"));
+}
+
+#[test]
 fn settings_that_contradict_each_other_are_refused() {
     use airtcp_core::parameters::Parameters;
     for (keys, word) in [
@@ -445,6 +475,7 @@ fn settings_that_contradict_each_other_are_refused() {
         (&[N, ("basic_rate", "11Mbit")], "6Mbit"),
         (&[("band", "5GHz")], "2.4 GHz"),
         (&[("block_ack_window", "64")], "phy"),
+        (&[("hand_up", "frame")], "phy"),
         (&[("txop", "1ms")], "phy"),
         (&[("ap_txop", "1ms")], "phy"),
     ] {

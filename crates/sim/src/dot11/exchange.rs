@@ -115,6 +115,11 @@ impl Timing {
         self.overhead
     }
 
+    /// From the beginning of an aggregate to when its first `bytes` have come.
+    pub fn until(&self, bytes: u32) -> Duration {
+        self.modulation.map_or(Duration::ZERO, |modulation| modulation.until(bytes))
+    }
+
     /// Whether data frames are aggregated.
     pub fn aggregates(&self) -> bool {
         self.modulation.is_some()
