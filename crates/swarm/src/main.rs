@@ -77,7 +77,8 @@ fn run_many(arguments: &Arguments) -> bool {
 
 fn run_one(seed: u64, arguments: &Arguments) -> bool {
     let network = scenario(seed, &Tables::built_in());
-    print!("{network}{}", cell::cell(seed, &Tables::built_in()));
+    let cell = cell::cell(seed, &Tables::built_in());
+    print!("{network}{cell}");
     if arguments.trace && !arguments.shrink {
         return write_trace(&network);
     }
@@ -93,6 +94,9 @@ fn run_one(seed: u64, arguments: &Arguments) -> bool {
                 return arguments.trace && write_trace(&small);
             }
             None => println!("the network does not fail, so there is nothing to shrink"),
+        }
+        if let Some((small, what)) = cell::shrink::shrink(&cell, &cell::shrink::fails) {
+            print!("\nshrunk to:\n{small}failed: {what}\n");
         }
     }
     false

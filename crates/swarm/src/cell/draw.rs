@@ -30,10 +30,11 @@ pub fn cell(seed: u64, tables: &Tables<'_>) -> Cell {
     }
     draw_queues(draw, &mut keys, is_calm);
     let scheme = draw_scheme(draw, tables);
-    let mut flows: Vec<Upload> = (0..draw.between(1, 6)).map(|_| draw_flow(draw, stations, tables)).collect();
-    if scheme.as_ref().is_some_and(|scheme| scheme.entry.slug == "as-tcp") {
-        flows.iter_mut().for_each(leave_cell);
+    // Both keep acknowledgments off the air. Beside both a file of the access point itself can come to rest.
+    if is_calm && scheme.as_ref().is_some_and(|scheme| scheme.entry.slug == "as-tcp") {
+        keys.keys.retain(|(key, _)| key != "hack");
     }
+    let flows = (0..draw.between(1, 6)).map(|_| draw_flow(draw, stations, tables)).collect();
     let Accepted { keys, .. } = keys;
     Cell { seed, is_calm, stations, keys, edca, wire: draw_wire(draw), scheme, flows }
 }
@@ -159,13 +160,6 @@ fn draw_scheme(draw: &mut Draw, tables: &Tables<'_>) -> Option<SchemePlan> {
     let downloads = entry.slug == "as-tcp" && draw.percent(50);
     let settings = downloads.then(|| ("downloads".to_owned(), "true".to_owned()));
     Some(SchemePlan { entry, settings: settings.into_iter().collect() })
-}
-
-/// AS-TCP splits what passes the access point, and knows no connection with a station at both ends.
-fn leave_cell(flow: &mut Upload) {
-    if flow.ends.iter().all(|node| *node >= 2) {
-        flow.ends[1] = 0;
-    }
 }
 
 /// Up, down, or from station to station.

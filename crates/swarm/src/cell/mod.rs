@@ -7,6 +7,7 @@
 mod describe;
 mod draw;
 pub mod judge;
+pub mod shrink;
 
 use crate::scenario::SchemePlan;
 use airtcp_core::Duration;
