@@ -89,7 +89,7 @@ fn cell(stations: u64, seconds: u64, ns3_seconds: u64) -> anyhow::Result<bool> {
 }
 
 /// Uploads in a cell whose frames are aggregated, to a server behind the access point.
-fn aggregated_cell() -> anyhow::Result<bool> {
+pub fn aggregated_cell() -> anyhow::Result<bool> {
     println!("802.11n cell: 20 uploads at 65 Mbit/s in aggregates, queues of 500");
     let (ours, ns3) = (Rival::ours()?, Rival::ns3()?);
     let cell = Cell {

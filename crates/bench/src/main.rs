@@ -40,6 +40,8 @@ enum Command {
     },
     /// Only the event queue.
     Hold,
+    /// Only the race in a cell of 802.11n.
+    Aggregated,
     /// Counts what is done for a data packet and writes docs/performance.md.
     Profile,
 }
@@ -64,6 +66,7 @@ fn main() -> anyhow::Result<ExitCode> {
         }
         Some(Command::Measure { command }) => return measure::as_only_child(&command),
         Some(Command::Hold) => hold::compare(),
+        Some(Command::Aggregated) => contest::aggregated_cell()?,
         Some(Command::Profile) => {
             profile::write()?;
             true

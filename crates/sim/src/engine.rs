@@ -158,6 +158,7 @@ impl Engine<'_> {
                 Report::Delivered { from, to, packet } => {
                     let air_hop = self.network.wlans[cell].air_hop(from, to);
                     let AirHop { direction, node, after, .. } = self.network.air_hops[air_hop];
+                    let after = after.filter(|_| !self.network.is_bridged(air_hop, &packet));
                     self.arrive(Hop::Air(air_hop), direction, node, after, packet);
                 }
                 Report::Dropped { .. } => {}

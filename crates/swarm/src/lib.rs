@@ -2,13 +2,14 @@
 //!
 //! One seed is one test. [`operations`] drives every scheme and every congestion controller by itself with anything a
 //! world could do to it; [`scenario`] puts them into a random network, lets everything go wrong, heals the links and
-//! demands progress. A scheme, controller or socket that is new in its table is included without a change here. [`canary`] has
+//! demands progress; [`cell`] is a random 802.11 cell. A scheme, controller or socket that is new in its table is included without a change here. [`canary`] has
 //! planted bugs that prove the checks would find real ones.
 //!
 //! Everything follows from the seed, so a failure is reproduced by the one line that is printed with it.
 #![forbid(unsafe_code)]
 
 pub mod canary;
+pub mod cell;
 pub mod draw;
 pub mod operations;
 mod panics;
@@ -52,7 +53,8 @@ const TWICE_IN: u64 = 10;
 pub fn check(seed: u64, tables: &Tables<'_>) -> Result<(), String> {
     check_elements(seed, tables)?;
     check_controllers(seed, tables)?;
-    check_scenario(seed, tables)
+    check_scenario(seed, tables)?;
+    check_cell(seed, tables)
 }
 
 /// Runs the operations of a seed on every scheme.
@@ -88,4 +90,16 @@ pub fn check_scenario(seed: u64, tables: &Tables<'_>) -> Result<(), String> {
         if is_run_twice { scenario::judge::run_twice(&scenario) } else { scenario::judge::run(&scenario) }
     });
     result.map(drop).map_err(|what| format!("network: {what}"))
+}
+
+/// Runs the cell of a seed.
+///
+/// # Errors
+/// See [`check`].
+pub fn check_cell(seed: u64, tables: &Tables<'_>) -> Result<(), String> {
+    let result = quietly(|| {
+        let cell = cell::cell(seed, tables);
+        if seed.is_multiple_of(TWICE_IN) { cell::judge::run_twice(&cell) } else { cell::judge::run(&cell) }
+    });
+    result.map(drop).map_err(|what| format!("cell: {what}"))
 }

@@ -5,7 +5,7 @@ mod report;
 
 use airtcp_swarm::canary::CANARIES;
 use airtcp_swarm::scenario::{Scenario, scenario, shrink};
-use airtcp_swarm::{Tables, check, trace};
+use airtcp_swarm::{Tables, cell, check, check_cell, trace};
 use clap::Parser;
 use std::io::{BufWriter, stdout};
 use std::process::ExitCode;
@@ -23,6 +23,9 @@ struct Arguments {
     /// Seeds that run at the same time; all cores if not given.
     #[arg(long)]
     threads: Option<usize>,
+    /// Run only the 802.11 cells of the seeds.
+    #[arg(long)]
+    cells: bool,
     /// Run this seed only, and describe its network.
     #[arg(long, conflicts_with_all = ["count", "from"])]
     seed: Option<u64>,
@@ -52,6 +55,7 @@ fn run_many(arguments: &Arguments) -> bool {
     let seeds = arguments.from.iter().flat_map(|from| *from..from.saturating_add(arguments.count));
     let count = arguments.from.len() as u64 * arguments.count;
     let report = report::Report::new(count);
+    let check = if arguments.cells { check_cell } else { check };
     let next = Mutex::new(seeds);
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     std::thread::scope(|scope| {
@@ -73,7 +77,8 @@ fn run_many(arguments: &Arguments) -> bool {
 
 fn run_one(seed: u64, arguments: &Arguments) -> bool {
     let network = scenario(seed, &Tables::built_in());
-    print!("{network}");
+    let cell = cell::cell(seed, &Tables::built_in());
+    print!("{network}{cell}");
     if arguments.trace && !arguments.shrink {
         return write_trace(&network);
     }
@@ -89,6 +94,9 @@ fn run_one(seed: u64, arguments: &Arguments) -> bool {
                 return arguments.trace && write_trace(&small);
             }
             None => println!("the network does not fail, so there is nothing to shrink"),
+        }
+        if let Some((small, what)) = cell::shrink::shrink(&cell, &cell::shrink::fails) {
+            print!("\nshrunk to:\n{small}failed: {what}\n");
         }
     }
     false

@@ -96,17 +96,21 @@ impl Bss {
     pub(super) fn conclude_aggregate(
         &mut self,
         index: InterfaceId,
-        Aggregate { frames, .. }: Aggregate,
+        aggregate: Aggregate,
         plan: Plan,
         reports: &mut Vec<Report>,
     ) -> Option<InterfaceId> {
+        let frames = aggregate.frames;
         let to = self.interfaces[index].head.as_ref().map(|frame| frame.to)?;
-        let is_silent = self.interfaces[to].is_silent;
         let interface = &mut self.interfaces[index];
         let drawn = interface.head.as_mut().and_then(|frame| frame.fate.take()).unwrap_or(Fate::Damaged);
         let is_sent = drawn != Fate::NoCts;
-        let mut up = Vec::new();
-        let is_answered = is_sent && transmit(interface, to, frames, plan.begin, is_silent, &mut up);
+        if is_sent {
+            self.receive(index, to, aggregate, plan.begin, reports);
+        }
+        self.come = Aggregate::default();
+        let interface = &mut self.interfaces[index];
+        let is_answered = is_sent && has_any(interface, to, frames);
         let is_heard = is_answered && drawn == Fate::Acked;
         let fate = if is_sent && !is_answered { Fate::Damaged } else { drawn };
         let time = interface.head.as_ref().map_or(Duration::ZERO, |frame| self.timing.on_air(frame, fate));
@@ -118,7 +122,6 @@ impl Bss {
             false => &mut airtime.damaged,
         });
         self.count(if is_sent { frames } else { 0 });
-        self.hand_up(index, to, up, reports);
         if is_heard {
             self.succeed(index)
         } else {
@@ -190,7 +193,7 @@ impl Bss {
         self.hand_up(index, to, up, reports);
     }
 
-    fn hand_up(&mut self, from: InterfaceId, to: InterfaceId, up: Vec<Packet>, reports: &mut Vec<Report>) {
+    pub(super) fn hand_up(&mut self, from: InterfaceId, to: InterfaceId, up: Vec<Packet>, reports: &mut Vec<Report>) {
         let counters = &mut self.interfaces[from].counters;
         for packet in up {
             counters.packets_delivered += 1;
@@ -233,30 +236,10 @@ impl Bss {
     }
 }
 
-/// Draws which of the first frames for `to` arrive; `up` gets what the receiver hands up. Whether any did.
-fn transmit(
-    interface: &mut Interface,
-    to: InterfaceId,
-    frames: usize,
-    begin: Instant,
-    is_silent: bool,
-    up: &mut Vec<Packet>,
-) -> bool {
-    let Interface { agreements: Some(agreements), data_loss, usage, .. } = interface else { return false };
-    let agreement = agreements.of(to);
-    let mut is_any = false;
-    for mpdu in agreement.outstanding.iter_mut().take(frames) {
-        let is_damaged = data_loss.loses(begin, mpdu.bytes);
-        mpdu.arrives = !is_damaged && !is_silent;
-        is_any |= mpdu.arrives;
-        if mpdu.arrives
-            && let Some(packet) = mpdu.packet.take()
-        {
-            usage.frames_delivered[mpdu.kind as usize] += 1;
-            agreement.recipient.receive(mpdu.sequence, packet, up);
-        }
-    }
-    is_any
+/// Whether any of the first frames for `to` arrives.
+fn has_any(interface: &mut Interface, to: InterfaceId, frames: usize) -> bool {
+    let Interface { agreements: Some(agreements), .. } = interface else { return false };
+    agreements.of(to).outstanding.iter().take(frames).any(|mpdu| mpdu.arrives)
 }
 
 /// Counts `time` for the first frames for `to`, by their bytes.

@@ -15,6 +15,9 @@ const ALONE: u64 = 36 + 4 * 33 + 16 + (20 + 4 * 2);
 /// bytes 20 + 4 * ceil((32 * 8 + 22) / 96).
 const THREE: u64 = 36 + 4 * 99 + 16 + (20 + 4 * 3);
 
+/// What comes 1000 us after the start is sent at the next slot boundary, 43 + 107 * 9.
+const BEGINS: u64 = 1006;
+
 fn cell(stations: usize, values: &[(&str, &str)]) -> Bss {
     Bss::new(&settings(values), stations, 1, "cell")
 }
@@ -47,7 +50,7 @@ fn a_packet_alone_is_a_plain_frame_with_an_ack() {
     let mut cell = cell(1, &[N]);
     send(&mut cell, 1000, ONE, AP, 0..1);
     let reports = run(&mut cell);
-    assert_eq!(arrivals(&reports), [1000 + ALONE]);
+    assert_eq!(arrivals(&reports), [BEGINS + ALONE]);
     assert_eq!(statuses(&reports), [(0, Outcome::Acked, 1)]);
     assert_eq!(cell.usage(ONE).airtime[0].delivered, Duration::from_micros(ALONE - 16));
 }
@@ -58,7 +61,7 @@ fn from_ac_on_a_frame_alone_has_a_delimiter() {
     for (bytes, symbols) in [(930, 5), (931, 6)] {
         let mut cell = cell(1, &[("phy", "ac"), ("mcs", "9"), ("width", "80")]);
         assert!(cell.send(at(1000), ONE, Entry::new(AP, packet(bytes), None), &mut Vec::new()));
-        assert_eq!(arrivals(&run(&mut cell)), [1000 + 40 + 4 * symbols + 16 + 28]);
+        assert_eq!(arrivals(&run(&mut cell)), [BEGINS + 40 + 4 * symbols + 16 + 28]);
     }
 }
 
@@ -67,7 +70,7 @@ fn what_waits_together_is_sent_together_and_answered_by_a_block_ack() {
     let mut cell = cell(1, &[N]);
     send(&mut cell, 1000, ONE, AP, 0..3);
     let reports = run(&mut cell);
-    assert_eq!(arrivals(&reports), [1000 + THREE; 3]);
+    assert_eq!(arrivals(&reports), [BEGINS + THREE; 3]);
     assert_eq!(statuses(&reports), [0, 1, 2].map(|token| (token, Outcome::Acked, 1)));
     let usage = cell.usage(ONE);
     assert_eq!((usage.transmissions, usage.frames_delivered[0]), (1, 3));
@@ -81,12 +84,12 @@ fn what_comes_before_the_turn_goes_along_and_what_comes_later_waits() {
     send(&mut cell, 1000, TWO, AP, 0..1);
     send(&mut cell, 1010, ONE, AP, 0..1);
     // AIFS after the first exchange slots begin to count.
-    send(&mut cell, 1000 + ALONE + 40, ONE, AP, 1..3);
+    send(&mut cell, BEGINS + ALONE + 40, ONE, AP, 1..3);
     let first = cell.next_event().unwrap();
     let mut reports = Vec::new();
     cell.advance(first, &mut reports);
     let end = cell.next_event().unwrap();
-    assert!(end >= at(1000 + ALONE + 43 + THREE), "{end}");
+    assert!(end >= at(BEGINS + ALONE + 43 + THREE), "{end}");
     send(&mut cell, end.as_nanos() / 1000 - 10, ONE, AP, 3..4);
     let reports = run(&mut cell);
     let [a, b, c, d] = arrivals(&reports)[..] else { panic!("{reports:?}") };
@@ -114,7 +117,7 @@ fn an_aggregate_has_at_most_its_bytes_its_time_and_its_window() {
         let end = cell.next_event().unwrap();
         cell.advance(end, &mut reports);
         assert_eq!(cell.usage(ONE).frames_delivered[0], frames, "{keys:?}");
-        assert!(end <= at(1000 + 5_484 + 16 + 100), "{keys:?}: {end}");
+        assert!(end <= at(BEGINS + 5_484 + 16 + 100), "{keys:?}: {end}");
         assert_eq!((cell.held(ONE), cell.backlog(ONE).packets), (300 - frames as usize, 300 - frames as usize));
     }
 }
@@ -123,7 +126,8 @@ fn an_aggregate_has_at_most_its_bytes_its_time_and_its_window() {
 fn at_two_point_four_gigahertz_frames_end_with_a_signal_extension() {
     let mut cell = cell(1, &[N, ("band", "2.4GHz")]);
     send(&mut cell, 1000, ONE, AP, 0..1);
-    assert_eq!(arrivals(&run(&mut cell)), [1000 + ALONE - 16 + 10 + 6 + 6]);
+    // AIFS of 37 us, and 108 slots.
+    assert_eq!(arrivals(&run(&mut cell)), [1009 + ALONE - 16 + 10 + 6 + 6]);
     let slots = [("false", 9), ("true", 20)].map(|(long, micros)| {
         let slot = settings(&[N, ("band", "2.4GHz"), ("long_slot", long)]).slot();
         assert_eq!(slot, Duration::from_micros(micros));
@@ -187,7 +191,7 @@ fn a_lost_block_ack_repeats_everything_and_delivers_it_once() {
     let mut cell = cell(1, &[N, ("control_loss", "100%")]);
     send(&mut cell, 1000, ONE, AP, 0..3);
     let reports = run(&mut cell);
-    assert_eq!(arrivals(&reports), [1000 + THREE; 3]);
+    assert_eq!(arrivals(&reports), [BEGINS + THREE; 3]);
     assert_eq!(statuses(&reports), [0, 1, 2].map(|token| (token, Outcome::RetryLimit, 7)));
     let usage = cell.usage(ONE);
     // Seven times the aggregate, seven times the BAR.
@@ -238,7 +242,7 @@ fn two_aggregates_that_begin_together_collide_and_both_arrive_later() {
     send(&mut cell, 1000, ONE, AP, 0..1);
     send(&mut cell, 1000, TWO, AP, 0..3);
     // The longer one, without an answer.
-    assert_eq!(cell.next_event(), Some(at(1000 + 36 + 4 * 99)));
+    assert_eq!(cell.next_event(), Some(at(BEGINS + 36 + 4 * 99)));
     let reports = run(&mut cell);
     assert_eq!(arrivals(&reports).len(), 4);
     let collided = [ONE, TWO].map(|station| cell.usage(station).airtime[0].collided.as_micros());
@@ -250,10 +254,10 @@ fn two_aggregates_that_begin_together_collide_and_both_arrive_later() {
 fn an_aggregate_longer_than_the_threshold_is_announced_by_rts() {
     let mut cell = cell(1, &[N, ("rts_threshold", "1066")]);
     send(&mut cell, 1000, ONE, AP, 0..1);
-    assert_eq!(arrivals(&run(&mut cell)), [1000 + ALONE]);
+    assert_eq!(arrivals(&run(&mut cell)), [BEGINS + ALONE]);
     send(&mut cell, 2000, ONE, AP, 0..3);
-    // RTS of 20 bytes: 20 + 4 * ceil((160 + 22) / 96); CTS as an ACK.
-    assert_eq!(arrivals(&run(&mut cell)), [2000 + 28 + 16 + 28 + 16 + THREE; 3]);
+    // 43 us and 83 slots after the ACK at 1218 us. RTS of 20 bytes: 20 + 4 * ceil((160 + 22) / 96); CTS as an ACK.
+    assert_eq!(arrivals(&run(&mut cell)), [2008 + 28 + 16 + 28 + 16 + THREE; 3]);
 }
 
 #[test]
@@ -273,7 +277,7 @@ fn a_txop_goes_on_until_its_time_is_over() {
     send(&mut cell, 1000, ONE, AP, 0..12);
     let arrived = arrivals(&run(&mut cell));
     // Three exchanges and two SIFS fit into 1500 us: 3 * 480 + 2 * 16 = 1472.
-    let ends = [1, 2, 3].map(|number| 1000 + number * THREE + (number - 1) * 16);
+    let ends = [1, 2, 3].map(|number| BEGINS + number * THREE + (number - 1) * 16);
     assert_eq!([arrived[0], arrived[3], arrived[6]], ends);
     assert!(arrived[9] >= ends[2] + 43 + THREE, "then it contends: {arrived:?}");
     assert_eq!(cell.medium().exchanges, 2);
@@ -285,8 +289,8 @@ fn a_txop_makes_aggregates_as_short_as_it_is() {
     let mut cell = cell(1, &[N, ("txop", "500us")]);
     send(&mut cell, 1000, ONE, AP, 0..8);
     let arrived = arrivals(&run(&mut cell));
-    assert_eq!(arrived[..3], [1000 + THREE; 3]);
-    assert!(arrived[3] > 1000 + THREE + 43, "{arrived:?}");
+    assert_eq!(arrived[..3], [BEGINS + THREE; 3]);
+    assert!(arrived[3] > BEGINS + THREE + 43, "{arrived:?}");
 }
 
 #[test]
@@ -320,6 +324,7 @@ fn whatever_happens_every_packet_arrives_in_order_or_is_dropped_and_is_told_once
             ("retry_limit", pick(&["1", "2", "7"])),
             ("rts_threshold", pick(&["auto", "0", "3000"])),
             ("txop", pick(&["0us", "2ms"])),
+            ("hand_up", pick(&["aggregate", "frame"])),
             ("queue", "1000packets"),
             ("ap_queue", "1000packets"),
         ];
@@ -366,8 +371,6 @@ fn whatever_happens_every_packet_arrives_in_order_or_is_dropped_and_is_told_once
     }
 }
 
-/// At windows of 15 the model has too many collisions, 48.1 % of 20 stations where cells have 45.6 % (and 45.8 % in 802.11g): it
-/// takes what a station meets in its slots for independent. Where a collision is as long as an aggregate that is 3 %.
 #[test]
 fn a_cell_of_saturated_stations_is_bianchis() {
     for (keys, counts) in [
@@ -382,9 +385,77 @@ fn a_cell_of_saturated_stations_is_bianchis() {
             let model = bianchi(&settings, *count, 1500, None);
             let ours = measure(&settings, *count, 1500, Duration::from_secs(40), 1);
             let ratio = ours.packets_per_second / model.packets_per_second;
-            assert!((0.985..1.04).contains(&ratio), "{keys:?}, {count} stations: {ours:?} of {model:?}");
+            assert!((0.985..1.02).contains(&ratio), "{keys:?}, {count} stations: {ours:?} of {model:?}");
         }
     }
+}
+
+#[test]
+fn who_is_left_with_no_slot_sends_aifs_after_the_medium_is_idle() {
+    // Of two that draw at the end of a first exchange, the later one has counted the boundary at which the other began.
+    let mut gaps = Vec::new();
+    for seed in 0..200 {
+        let mut cell = Bss::new(&settings(&[N]), 3, seed, "cell");
+        let three = InterfaceId::at(3);
+        send(&mut cell, 1000, three, AP, 0..1);
+        [ONE, TWO].into_iter().for_each(|station| send(&mut cell, 1100, station, AP, 0..1));
+        let arrived = arrivals(&run(&mut cell));
+        if cell.medium().collisions == 0 {
+            let [_, second, third] = arrived[..] else { panic!("{arrived:?}") };
+            gaps.push((second - BEGINS - ALONE - ALONE - 43, third - second - ALONE - 43));
+        }
+    }
+    // In slots of 9 us: draws of 0 to 15, the difference less one.
+    assert!(gaps.iter().all(|(first, then)| first % 9 == 0 && then % 9 == 0 && first + then <= 14 * 9), "{gaps:?}");
+    assert!(gaps.iter().any(|(_, then)| *then == 0), "{gaps:?}");
+}
+
+#[test]
+fn who_collided_waits_for_the_ack_timeout_and_aifs() {
+    let mut ends = Vec::new();
+    for seed in 0..100 {
+        let mut cell = Bss::new(&settings(&[N]), 2, seed, "cell");
+        [ONE, TWO].into_iter().for_each(|station| send(&mut cell, 1000, station, AP, 0..1));
+        let collided = cell.next_event().unwrap();
+        assert_eq!(collided, at(BEGINS + 36 + 4 * 33));
+        cell.advance(collided, &mut Vec::new());
+        let next = cell.next_event().unwrap();
+        cell.advance(next, &mut Vec::new());
+        if cell.medium().collisions == 1 {
+            ends.push(next.saturating_since(collided).as_micros());
+        }
+    }
+    // SIFS, a slot and a preamble of 20 us; AIFS; no slots of backoff.
+    assert_eq!(ends.iter().min(), Some(&(16 + 9 + 20 + 43 + ALONE)));
+}
+
+#[test]
+fn each_frame_is_handed_up_with_its_last_symbol() {
+    let mut cell = cell(1, &[N, ("hand_up", "frame")]);
+    send(&mut cell, 1000, ONE, AP, 0..3);
+    let reports = run(&mut cell);
+    // 16 bits of SERVICE, and 1070, 2142 and 3214 bytes at 260 bits in a symbol.
+    assert_eq!(arrivals(&reports), [33, 66, 99].map(|symbols| BEGINS + 36 + 4 * symbols));
+    // The sender hears of all by the block ACK.
+    let told = reports.iter().filter(|(_, report)| matches!(report, Report::Status { .. })).map(|(when, _)| *when);
+    assert_eq!(told.collect::<Vec<_>>(), [at(BEGINS + THREE); 3]);
+    assert_eq!((cell.usage(ONE).frames_delivered[0], cell.held(ONE), cell.medium().aggregates), (3, 0, 1));
+    // Alone it is without a delimiter, and is handed up before its ACK.
+    send(&mut cell, 2000, ONE, AP, 3..4);
+    let alone = run(&mut cell);
+    assert_eq!(arrivals(&alone)[0] + 16 + 28, alone.last().unwrap().0.as_nanos() / 1000);
+}
+
+#[test]
+fn when_frames_are_handed_up_changes_nothing_on_the_air() {
+    let of = |hand_up| {
+        let keys = [N, ("hand_up", hand_up), ("data_loss", "20%"), ("queue", "500packets"), ("txop", "2ms")];
+        let mut cell = cell(1, &keys);
+        send(&mut cell, 0, ONE, AP, 0..300);
+        let reports = run(&mut cell);
+        (statuses(&reports), arrivals(&reports).len(), *cell.medium(), *cell.usage(ONE))
+    };
+    assert_eq!(of("aggregate"), of("frame"));
 }
 
 #[test]
@@ -404,6 +475,7 @@ fn settings_that_contradict_each_other_are_refused() {
         (&[N, ("basic_rate", "11Mbit")], "6Mbit"),
         (&[("band", "5GHz")], "2.4 GHz"),
         (&[("block_ack_window", "64")], "phy"),
+        (&[("hand_up", "frame")], "phy"),
         (&[("txop", "1ms")], "phy"),
         (&[("ap_txop", "1ms")], "phy"),
     ] {

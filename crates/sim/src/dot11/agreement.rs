@@ -37,7 +37,7 @@ pub struct Aggregate {
 
 impl Aggregate {
     /// With a frame of `bytes` more, behind its delimiter, at a multiple of 4.
-    fn with(self, bytes: u32) -> Self {
+    pub fn with(self, bytes: u32) -> Self {
         Aggregate { frames: self.frames + 1, bytes: self.bytes.next_multiple_of(4) + DELIMITER + bytes }
     }
 
@@ -241,6 +241,11 @@ impl Agreements {
     pub fn waiting_for(&self, to: InterfaceId) -> usize {
         let agreement = self.with.get(usize::from(to));
         agreement.map_or(0, |agreement| agreement.waiting.len() + agreement.outstanding.len())
+    }
+
+    /// Bytes of a frame for `to` without an acknowledgment, header and FCS included, by its place.
+    pub fn bytes_of(&self, to: InterfaceId, place: usize) -> Option<u32> {
+        self.with.get(usize::from(to))?.outstanding.get(place).map(|mpdu| mpdu.bytes)
     }
 
     /// Packets that are neither handed up nor given up.

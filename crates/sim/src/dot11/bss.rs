@@ -3,6 +3,7 @@
 //! This file has the state, and what the network asks of it. Who sends next is the business of `contention`, what becomes
 //! of a frame that of `transmission`.
 
+use super::agreement::Aggregate;
 use super::airtime::{MediumUse, Usage};
 use super::entry::Entry;
 use super::exchange::Timing;
@@ -12,7 +13,7 @@ use super::plan::{Plan, Purpose};
 use super::power_save::PowerSave;
 use super::report::Report;
 use super::riders::Riders;
-use super::settings::{CellSettings, Contention, Edca, ReverseFrame};
+use super::settings::{CellSettings, Contention, Edca, HandUp, ReverseFrame};
 use crate::index::InterfaceId;
 use airtcp_core::{Backlog, DropReason, Duration, Instant, Rng};
 use airtcp_link::LinkCounters;
@@ -27,6 +28,9 @@ pub struct Bss {
     pub(super) has_eifs: bool,
     pub(super) retry_limits: [u32; 2],
     pub(super) reverse_frame: ReverseFrame,
+    pub(super) hand_up: HandUp,
+    /// What has come of the aggregate on the air.
+    pub(super) come: Aggregate,
     pub(super) interfaces: TiVec<InterfaceId, Interface>,
     /// Interfaces that count down, in the order in which they began.
     pub(super) members: Vec<InterfaceId>,
@@ -76,6 +80,8 @@ impl Bss {
             has_eifs: settings.eifs,
             retry_limits: [settings.retry_limit, settings.long_retry_limit],
             reverse_frame: settings.reverse_frame,
+            hand_up: settings.hand_up,
+            come: Aggregate::default(),
             interfaces: (0..=stations).map(interface).collect(),
             members: Vec::new(),
             plan: None,
@@ -164,13 +170,14 @@ impl Bss {
         let beacon = self.power_save.as_ref().filter(|_| !self.beacon_waits).map(PowerSave::due);
         match (self.plan, beacon) {
             (Some(plan), Some(due)) if plan.begin > due => Some(due),
-            (Some(plan), _) => Some(plan.end),
+            (Some(plan), _) => Some(self.next_hand_up().unwrap_or(plan.end)),
             (None, due) => due,
         }
     }
 
-    /// Ends the exchange that ends `now`, if one does; if a beacon is due, it is next.
+    /// Hands up what has come by `now`, and ends the exchange that ends now, if one does; if a beacon is due, it is next.
     pub fn advance(&mut self, now: Instant, reports: &mut Vec<Report>) {
+        self.hand_up_due(now, reports);
         let is_due = self.power_save.as_ref().is_some_and(|power_save| power_save.due() <= now);
         let mut next = None;
         match self.plan {

@@ -1,7 +1,12 @@
 //! Who sends next: backoff, contention windows, beacons first.
 //!
-//! Each interface that has a frame, or slots left to count, is a member. It counts whole slots while the medium is idle,
-//! from AIFS after it became idle, and sends when none is left. The earliest of them are the winners of the plan.
+//! Each interface that has a frame, or slots left to count, is a member. It counts while the medium is idle, from AIFS after
+//! it became idle, and sends when nothing is left. The earliest of them are the winners of the plan.
+//!
+//! What counts is, in b and g, whole idle slots (DCF, IEEE 802.11-2020 10.3.4.3). In n, ac and ax it is slot boundaries, the one
+//! at the end of AIFS and the one at which somebody else begins included (EDCA, 10.23.2.4; Bianchi, Tinnirello and Scalia, IEEE
+//! Network 19(4), 2005): who is left with none sends AIFS after the medium is idle again, as does who draws none. A packet for
+//! an idle medium is sent at the next boundary.
 
 use super::bss::Bss;
 use super::exchange::draw_fate;
@@ -37,13 +42,25 @@ impl Bss {
         // What answers a frame that just ended was there before its ACK.
         let is_busy = is_in_use || now <= self.idle_since;
         let interface = &mut self.interfaces[index];
-        let counts = interface.is_member && (is_in_use || interface.due(slot) > now);
+        let counts = interface.is_member
+            && match self.plan.filter(|_| is_in_use) {
+                Some(plan) if self.timing.is_edca() => {
+                    u64::from(interface.slots) > self.timing.counted(interface.count_from, plan.begin)
+                }
+                Some(_) => true,
+                None => interface.due(slot) > now,
+            };
         if !counts {
             interface.slots = 0;
             if is_busy {
                 interface.draw_backoff();
             }
-            interface.count_from = if is_in_use { Instant::MAX } else { now.max(idle_since + interface.access.aifs) };
+            let first = idle_since + interface.access.aifs;
+            interface.count_from = match is_in_use {
+                true => Instant::MAX,
+                false if self.timing.is_edca() => next_boundary(now, first, slot),
+                false => now.max(first),
+            };
         }
         if !interface.is_member {
             interface.is_member = true;
@@ -121,14 +138,13 @@ impl Bss {
     /// The medium becomes busy at `begin`: slots that were idle until then are counted. Who has nothing to send and
     /// nothing left to count stops. Returns how many have a frame to send.
     pub(super) fn freeze(&mut self, begin: Instant) -> u64 {
-        let slot = self.timing.slot.as_nanos();
         // Nearly all count from the same time.
         let (mut last, mut contenders) = ((Instant::MAX, 0), 0);
-        let (interfaces, winners) = (&mut self.interfaces, &self.winners);
+        let (interfaces, winners, timing) = (&mut self.interfaces, &self.winners, &self.timing);
         self.members.retain(|member| {
             let interface = &mut interfaces[*member];
             if interface.count_from != last.0 {
-                last = (interface.count_from, begin.saturating_since(interface.count_from).as_nanos() / slot);
+                last = (interface.count_from, timing.counted(interface.count_from, begin));
             }
             let is_waiting = interface.head.is_some();
             contenders += u64::from(is_waiting);
@@ -138,7 +154,7 @@ impl Bss {
             let counted = u32::try_from(last.1).unwrap_or(u32::MAX);
             let is_first = interface.slots == 0;
             interface.slots = interface.slots.saturating_sub(counted);
-            if is_waiting && is_first {
+            if is_waiting && is_first && !timing.is_edca() {
                 // It would have been sent without a backoff, and somebody was faster.
                 interface.draw_backoff();
             }
@@ -147,4 +163,11 @@ impl Bss {
         });
         contenders
     }
+}
+
+/// The first of the slot boundaries from `first` on at which a packet can be sent that came `now`.
+fn next_boundary(now: Instant, first: Instant, slot: Duration) -> Instant {
+    let since = now.saturating_since(first).as_nanos();
+    let slots = if since == 0 { 0 } else { since / slot.as_nanos() + 1 };
+    first + slot.saturating_mul(slots)
 }

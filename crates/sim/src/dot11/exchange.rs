@@ -115,9 +115,25 @@ impl Timing {
         self.overhead
     }
 
+    /// From the beginning of an aggregate to when its first `bytes` have come.
+    pub fn until(&self, bytes: u32) -> Duration {
+        self.modulation.map_or(Duration::ZERO, |modulation| modulation.until(bytes))
+    }
+
     /// Whether data frames are aggregated.
     pub fn aggregates(&self) -> bool {
         self.modulation.is_some()
+    }
+
+    /// What counts in the idle time from `from` until somebody sends at `begin`: slots, or with EDCA slot boundaries.
+    pub fn counted(&self, from: Instant, begin: Instant) -> u64 {
+        let slots = begin.saturating_since(from).as_nanos() / self.slot.as_nanos();
+        slots + u64::from(self.is_edca() && begin >= from)
+    }
+
+    /// Whether stations contend by EDCA, as those of n, ac and ax do (IEEE 802.11-2020 10.2.2), and not by DCF.
+    pub fn is_edca(&self) -> bool {
+        self.aggregates()
     }
 
     /// Frames that may be without an acknowledgment.

@@ -126,6 +126,12 @@ impl Modulation {
         self.preamble + Duration::from_nanos(data_ns.next_multiple_of(self.multiple_ns)) + self.extension
     }
 
+    /// From the beginning of a frame to the end of the symbol that has the last bit of its first `bytes`.
+    pub fn until(&self, bytes: u32) -> Duration {
+        let symbols = (SERVICE_BITS + u64::from(bytes) * 8).div_ceil(self.bits_per_symbol);
+        self.preamble + Duration::from_nanos(symbols * self.symbol_ns)
+    }
+
     /// The most bytes that take at most `time`; 0 if it is shorter than a preamble.
     pub fn bytes_within(&self, time: Duration) -> u32 {
         let data_ns = time.saturating_sub(self.preamble + self.extension).as_nanos();

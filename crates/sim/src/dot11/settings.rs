@@ -42,6 +42,16 @@ choices! {
     }
 }
 
+choices! {
+    /// When a receiver hands up the frames of an aggregate.
+    pub enum HandUp {
+        /// All at the end of the exchange.
+        Aggregate = "aggregate",
+        /// Each when its last bit has come.
+        Frame = "frame",
+    }
+}
+
 parameters! {
     /// An 802.11 cell: one access point and its stations, all within reach of each other.
     pub struct CellSettings {
@@ -91,6 +101,8 @@ parameters! {
         pub ampdu_bytes: Option<u32> = None, "IEEE 802.11-2020 9.4.2.55.3, 9.4.2.157.2; 802.11ax 9.4.2.248.2";
         /// Longest time on the air of an aggregate, preamble included.
         pub ppdu_time: Duration = Duration::from_micros(5_484), "IEEE 802.11-2020 aPPDUMaxTime";
+        /// When a receiver hands up what arrived, of n, ac and ax: all of an aggregate at the end of the exchange, or each frame when its last bit has come, as ns-3 does.
+        pub hand_up: HandUp = HandUp::Aggregate, "ours: network cards tell of several frames at once; IEEE 802.11-2020 10.25.6.6 does not say how soon";
         /// Transmissions of a frame not longer than the RTS threshold, and of an RTS, before it is given up; in n, ac and ax of every frame.
         pub retry_limit: u32 = 7, "IEEE 802.11 dot11ShortRetryLimit; AST-U3";
         /// Transmissions of a longer frame before it is given up, in b and g.
@@ -290,6 +302,9 @@ impl CellSettings {
     fn check_plain(&self) -> Result<(), String> {
         if self.band() != Band::TwoFour {
             return Err("b and g are at 2.4 GHz; leave band out, or write phy = \"n\", \"ac\" or \"ax\"".into());
+        }
+        if self.hand_up != HandUp::Aggregate {
+            return Err("hand_up is for cells of n, ac and ax; leave it out, or write phy = \"n\"".into());
         }
         if self.block_ack_window.is_some() || self.ampdu_bytes.is_some() {
             return Err(

@@ -39,7 +39,7 @@ impl Bss {
         interface.head.is_some()
     }
 
-    /// A transmission that met others; how long its sender waits for an ACK beyond the end of the collision.
+    /// A transmission that met others; from the end of the collision, when its sender counts slots at the earliest.
     pub(super) fn collide(&mut self, index: InterfaceId, plan: Plan, reports: &mut Vec<Report>) -> Duration {
         let Interface { head: Some(frame), usage, .. } = &mut self.interfaces[index] else { return Duration::ZERO };
         let (opening, was_announcement) = (self.timing.opening(frame), frame.has_rts);
@@ -56,9 +56,10 @@ impl Bss {
         } else {
             self.collide_aggregate(index, opening, plan.end, reports);
         }
-        // It sent, so it did not hear the others; it waits for an ACK from the end of its own frame.
-        let heard = plan.begin + opening + self.timing.ack_timeout;
-        heard.saturating_since(plan.end)
+        // It sent, so it did not hear the others; it waits for an ACK from the end of its own frame, and with EDCA for AIFS after that.
+        let missed = plan.begin + opening + self.timing.ack_timeout;
+        let aifs = if self.timing.is_edca() { self.interfaces[index].access.aifs } else { Duration::ZERO };
+        (missed + aifs).saturating_since(plan.end)
     }
 
     /// The end of an exchange that nobody disturbed; whose ACK its sender heard.

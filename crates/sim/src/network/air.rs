@@ -1,6 +1,7 @@
 //! What happens between a node, its 802.11 interface and the medium.
 
 use super::Network;
+use crate::address;
 use crate::air::AirHop;
 use crate::dot11::{Bss, Entry, Report, Tracked};
 use crate::element::PlacedElement;
@@ -29,6 +30,19 @@ impl Network<'_> {
         }
         self.schedule_cell(cell);
         taken
+    }
+
+    /// Whether a packet is at the access point on its way from one station of a cell to another: its radio passes such packets on, and no
+    /// element there sees them.
+    pub fn is_bridged(&self, air_hop: AirHopId, packet: &Packet) -> bool {
+        let AirHop { cell, from, node, .. } = self.air_hops[air_hop];
+        let nodes = &self.wlans[cell].nodes;
+        let is_at_access_point = from == InterfaceId::AP || nodes[InterfaceId::AP] == node;
+        let ip = packet.ip();
+        is_at_access_point
+            && [&ip.source, &ip.destination].into_iter().all(|address| {
+                address::node_of(address).is_some_and(|end| nodes.iter().skip(1).any(|station| *station == end))
+            })
     }
 
     /// An interface has room again: those whom it refused are told in a moment.

@@ -94,7 +94,7 @@ impl Network<'_> {
             }
             packet.set_hop_limit(hops - 1);
         }
-        if let Some(element) = self.before(hop)
+        if let Some(element) = self.before(hop, &packet)
             && self.bound.get(&element).is_none_or(|nodes| nodes[to])
         {
             return Some(Delivery { element, port: Port::INNER, packet });
@@ -136,10 +136,10 @@ impl Network<'_> {
 
     /// The element that gets packets before they enter a hop.
     #[inline]
-    fn before(&self, hop: Hop) -> Option<ElementId> {
+    fn before(&self, hop: Hop, packet: &Packet) -> Option<ElementId> {
         match hop {
             Hop::Wire(pipe) => self.pipes[pipe].before,
-            Hop::Air(air_hop) => self.air_hops[air_hop].before,
+            Hop::Air(air_hop) => self.air_hops[air_hop].before.filter(|_| !self.is_bridged(air_hop, packet)),
         }
     }
 

@@ -60,7 +60,7 @@ fn write_flow(f: &mut fmt::Formatter<'_>, index: usize, flow: &FlowPlan) -> fmt:
     )
 }
 
-fn differing(fields: &[Field], defaults: &[Field]) -> String {
+pub(crate) fn differing(fields: &[Field], defaults: &[Field]) -> String {
     let changed = fields.iter().zip(defaults).filter(|(field, default)| field.value != default.value);
     changed.map(|(field, _)| format!(" {}={}", field.name, field.value)).collect()
 }

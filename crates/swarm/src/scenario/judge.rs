@@ -19,7 +19,7 @@ const ATTEMPTS: [u64; 4] = [32, 8, 2, 1];
 
 /// Events that the attempts at a network may take together: a minute of a core. A network that takes more never rests, or
 /// is drawn too large for a swarm of so many.
-const MOST_EVENTS: u64 = 60_000_000;
+pub(crate) const MOST_EVENTS: u64 = 60_000_000;
 
 /// Runs the scenario and judges it.
 ///
@@ -63,7 +63,7 @@ pub fn run_twice(scenario: &Scenario) -> Result<Run, String> {
 }
 
 /// What must hold whenever a run ends.
-fn check(outcome: &Outcome) -> Result<(), String> {
+pub(crate) fn check(outcome: &Outcome) -> Result<(), String> {
     if let Some(failure) = outcome.checks.failure() {
         return Err(failure.to_owned());
     }
@@ -90,7 +90,7 @@ fn judge_progress(scenario: &Scenario, outcome: &Outcome) -> Result<(), String> 
     Ok(())
 }
 
-fn judge_file(size: u64, deadline: Instant, flow: &FlowOutcome) -> Result<(), String> {
+pub(crate) fn judge_file(size: u64, deadline: Instant, flow: &FlowOutcome) -> Result<(), String> {
     let name = &flow.name;
     let Some(at) = flow.completed_at else {
         return Err(format!("flow {name}: {} of {size} bytes arrived, and no more by {deadline}", flow.total_bytes));

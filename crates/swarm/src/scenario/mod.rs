@@ -14,6 +14,7 @@ pub mod shrink;
 mod socket;
 mod trunk;
 
+pub(crate) use describe::differing;
 pub use socket::SocketPlan;
 
 use crate::Tables;
@@ -64,7 +65,7 @@ pub struct SchemePlan {
 }
 
 impl SchemePlan {
-    fn choice(&self) -> SchemeChoice {
+    pub(crate) fn choice(&self) -> SchemeChoice {
         let settings = self.settings.iter().map(|(key, value)| (key, value));
         self.entry.with(settings).expect("settings were drawn that the scheme takes")
     }
