@@ -11,7 +11,9 @@ mod forward;
 mod gateway;
 mod key;
 mod merge;
+mod observation;
 mod papers;
+mod probe;
 mod process;
 mod reload;
 mod report;
@@ -82,6 +84,8 @@ pub(crate) enum RouterVerb {
     Status(status::Arguments),
     /// Have a gateway or forwarder read its file again, without an outage
     Reload(reload::Arguments),
+    /// Measure the way to another box that runs airtcp, and say whether gateways would gain anything there
+    Probe(probe::Arguments),
     /// Make the key that two gateways share
     Key(key::Arguments),
     /// Check what this machine can do, and print how to fix what it cannot
@@ -95,6 +99,7 @@ impl RouterVerb {
             RouterVerb::Forward(arguments) => forward::run(&arguments),
             RouterVerb::Status(arguments) => status::run(&arguments),
             RouterVerb::Reload(arguments) => reload::run(&arguments),
+            RouterVerb::Probe(arguments) => probe::run(&arguments),
             RouterVerb::Key(arguments) => key::run(&arguments),
             RouterVerb::Doctor(arguments) => doctor::run(&arguments, catalogue),
         }
