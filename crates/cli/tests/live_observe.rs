@@ -86,8 +86,8 @@ const CASES: [Case; 12] = [
     case("overloaded", &[], Traffic::TooMuch, "no"),
 ];
 
-/// Those that run by default.
-const SHORT: [&str; 2] = ["clean", "5 %"];
+/// Those that run by default, and for how many seconds: 5 % lose about four segments in each of them.
+const SHORT: [(&str, u64); 2] = [("clean", 4), ("5 %", 7)];
 
 /// Settings of the link in the middle.
 fn air(changes: &[(&str, &str)]) -> LinkSettings {
@@ -245,7 +245,7 @@ impl Drop for Bed {
 fn is_chosen(case: &Case) -> bool {
     match std::env::var("AIRTCP_OBSERVE") {
         Ok(wanted) if wanted != "measure" => case.name.contains(wanted.trim_start_matches("measure:")),
-        _ => is_long() || SHORT.contains(&case.name),
+        _ => is_long() || SHORT.iter().any(|(name, _)| *name == case.name),
     }
 }
 
@@ -271,7 +271,8 @@ fn turn() -> Option<MutexGuard<'static, ()>> {
 fn live_a_hop_is_probed_from_one_end_if_the_other_answers_with_the_same_key() {
     let Some(_turn) = turn() else { return };
     let bed = Bed::up();
-    bed.restart(&case("probed", &[("loss", "20%")], Traffic::Tcp("cubic"), "yes"), 1);
+    let lossy = &[("loss", "20%")];
+    bed.restart(&Case { back: lossy, ..case("probed", lossy, Traffic::Tcp("cubic"), "yes") }, 1);
     let keys = ["one", "other"].map(|name| bed.directory.join(name).display().to_string());
     for key in &keys {
         assert_eq!(bed.start("a", &["key", key], "key").wait().expect("it ends").code(), Some(0));
@@ -288,14 +289,13 @@ fn live_a_hop_is_probed_from_one_end_if_the_other_answers_with_the_same_key() {
     let (code, said) = probe(&keys[0], "probe");
     assert_eq!(code, Some(0), "{said}");
     let told: Value = serde_json::from_str(&said).expect("JSON");
-    println!("{told:#}");
     let hop = &told["evidence"]["hop"];
     let number = |key: &str| hop[key].as_f64().expect("a number");
-    // A fifth each way; 30 ms; 20 Mbit/s.
+    // A fifth each way, of fifty and more; 30 ms; of 20 Mbit/s what is not lost.
     let lost = [number("lost") / number("sent"), number("answers_lost") / (number("sent") - number("lost"))];
-    assert!(lost.iter().all(|share| (0.1..0.32).contains(share)), "{lost:?}");
+    assert!(lost.iter().all(|share| (0.04..0.45).contains(share)), "{lost:?}");
     assert!((30.0..34.0).contains(&number("round_trip_ms")), "{hop}");
-    assert!((15e6..25e6).contains(&number("rate_bps")), "{hop}");
+    assert!((12e6..22e6).contains(&number("rate_bps")), "{hop}");
     assert!(number("bytes") < 600_000.0, "{hop}");
     assert_eq!(told["verdict"]["answer"], "yes", "{told}");
 }
@@ -304,11 +304,12 @@ fn live_a_hop_is_probed_from_one_end_if_the_other_answers_with_the_same_key() {
 fn live_a_link_that_is_watched_is_told_from_one_where_gateways_gain_nothing() {
     let Some(_turn) = turn() else { return };
     let is_measured = std::env::var("AIRTCP_OBSERVE").is_ok_and(|wanted| wanted.starts_with("measure"));
-    let time = Duration::from_secs(if is_long() { 20 } else { 5 });
     let bed = Bed::up();
     let (mut wrong, mut falsely_yes, mut asked) = (Vec::new(), Vec::new(), 0);
     println!("| link | answer | measured gain | expected gain | goodput, Mbit/s | sentence |");
     for case in CASES.iter().filter(|case| is_chosen(case)) {
+        let short = SHORT.iter().find(|(name, _)| *name == case.name && !is_long());
+        let time = Duration::from_secs(short.map_or(20, |(_, seconds)| *seconds));
         let (told, goodput) = match bed.observe(case, time) {
             Ok(told) => told,
             Err(reason) => {
