@@ -93,11 +93,30 @@ pub fn load(path: &Path, catalogue: &Catalogue<'_>) -> Result<Config, ScenarioEr
     settings_file::load(path, |file, text| read(file, text, catalogue))
 }
 
+/// Reads the file at `path` for a look at the link: it need not name the other end.
+///
+/// # Errors
+/// The first thing that is wrong, with file, line and key.
+pub fn load_to_observe(path: &Path, catalogue: &Catalogue<'_>) -> Result<Config, ScenarioError> {
+    settings_file::load(path, |file, text| read_for(file, text, catalogue, For::Observing))
+}
+
 /// Reads the text of a gateway file called `file`.
 ///
 /// # Errors
 /// The first thing that is wrong, with file, line and key.
 pub fn read(file: &str, text: &str, catalogue: &Catalogue<'_>) -> Result<Config, ScenarioError> {
+    read_for(file, text, catalogue, For::Running)
+}
+
+/// What a file is read for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum For {
+    Running,
+    Observing,
+}
+
+fn read_for(file: &str, text: &str, catalogue: &Catalogue<'_>, purpose: For) -> Result<Config, ScenarioError> {
     let table = parse(file, text)?;
     let origin = Origin { line: 1, ..Origin::of_file(file) };
     let keys = Keys::of_file(&table, &origin, "gateway");
@@ -108,7 +127,7 @@ pub fn read(file: &str, text: &str, catalogue: &Catalogue<'_>) -> Result<Config,
     let link_entry = keys.required("link", "link = \"wlan0\"")?;
     let mut config = Config::new(scheme.slug, &keys.scalar(link_entry, "the name of an interface")?);
     config.role = role(&keys, scheme)?;
-    if scheme.placement != Placement::NearEnd && config.role.is_none() {
+    if purpose == For::Running && scheme.placement != Placement::NearEnd && config.role.is_none() {
         require_other_end(&keys, scheme)?;
     }
     let link = facts(&keys, LinkFacts::default())?;

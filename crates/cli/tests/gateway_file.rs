@@ -308,3 +308,18 @@ fn metrics_are_told_to_this_machine_alone_unless_an_address_is_named() {
         assert!(error.contains("gateway.toml:7") && error.contains("9791"), "{error}");
     }
 }
+
+#[test]
+fn a_link_is_watched_by_a_file_that_names_no_other_end_and_only_so() {
+    let text = "schema = 1\nscheme = \"local-recovery\"\nlink = \"wlan0\"\n";
+    assert!(read(text).expect_err("to run it needs one").contains("peer"));
+    let scratch = airtcp_test_support::Scratch::new("observe");
+    let file = scratch.path().join("gateway.toml");
+    std::fs::write(&file, text).unwrap();
+    let config = gateway_file::load_to_observe(&file, &Catalogue::BUILT_IN).unwrap();
+    assert_eq!((config.link.as_str(), config.peer), ("wlan0", None));
+    // All else is as strict.
+    std::fs::write(&file, format!("{text}ratte = \"20Mbit\"\n")).unwrap();
+    let error = gateway_file::load_to_observe(&file, &Catalogue::BUILT_IN).expect_err("a wrong key");
+    assert!(error.to_string().contains("'rate'"), "{error}");
+}

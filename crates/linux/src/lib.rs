@@ -13,6 +13,7 @@ pub mod finding;
 pub mod forwarder;
 pub mod gateway;
 pub mod notice;
+pub mod observe;
 pub mod sys;
 pub mod testbed;
 pub mod traffic;

@@ -1,6 +1,7 @@
 //! `airtcp gateway`: one daemon, every scheme that works on real packets.
 
 use super::doctor::show;
+use super::observation;
 use crate::log::{self, Log};
 use crate::own_program::or_what_runs;
 use crate::service::Service;
@@ -9,6 +10,7 @@ use airtcp_experiment::Catalogue;
 use airtcp_linux::gateway::supervisor::{self, Host, Report};
 use airtcp_linux::gateway::worker::{self, Mode};
 use airtcp_linux::gateway::{Config, check, path_test, plan, scheme, upgrade};
+use anyhow::anyhow;
 use clap::Args;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -24,8 +26,14 @@ pub(crate) struct Arguments {
     /// Print every command that would be run, and the command that undoes them
     #[arg(long, conflicts_with = "check")]
     dry_run: bool,
-    /// With --check: print JSON
-    #[arg(long, requires = "check")]
+    /// Repair nothing and change nothing: watch what passes on the link, and say whether gateways would gain anything
+    #[arg(long, conflicts_with_all = ["check", "dry_run"])]
+    observe: bool,
+    /// With --observe: how long, as 90s, 10m, 8h or 1d; until Ctrl-C if left out
+    #[arg(long = "for", value_name = "DURATION", requires = "observe", value_parser = observation::span)]
+    time: Option<airtcp_core::Duration>,
+    /// With --check or --observe: print JSON
+    #[arg(long)]
     json: bool,
     #[command(flatten)]
     log: log::Options,
@@ -38,6 +46,13 @@ pub(crate) fn run(arguments: &Arguments, catalogue: &Catalogue<'_>) -> Result<()
     let Some(file) = arguments.file.as_ref().filter(|_| !arguments.worker) else {
         return worker::main(&|config| scheme::make(catalogue.schemes, config)).map_err(|_| Failure::Code(1));
     };
+    if arguments.json && !arguments.check && !arguments.observe {
+        return Err(Failure::input(anyhow!("--json is for --check and --observe: give one of them, too")));
+    }
+    if arguments.observe {
+        let config = gateway_file::load_to_observe(file, catalogue).map_err(Failure::input)?;
+        return observation::observe(&config, catalogue, arguments.time, arguments.json);
+    }
     let config = gateway_file::load(file, catalogue).map_err(Failure::input)?;
     if arguments.check {
         let findings = [check(&config), path_test::findings(&config)].concat();

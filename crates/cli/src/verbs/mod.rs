@@ -12,7 +12,9 @@ mod forward;
 mod gateway;
 mod key;
 mod merge;
+mod observation;
 mod papers;
+mod probe;
 mod process;
 mod reload;
 mod report;
@@ -86,6 +88,8 @@ pub(crate) enum RouterVerb {
     Reload(reload::Arguments),
     /// Have a gateway go on as the program that is installed now, without an outage
     Upgrade(upgrade::Arguments),
+    /// Measure the way to another box that runs airtcp, and say whether gateways would gain anything there
+    Probe(probe::Arguments),
     /// Make the key that two gateways share
     Key(key::Arguments),
     /// Check what this machine can do, and print how to fix what it cannot
@@ -100,6 +104,7 @@ impl RouterVerb {
             RouterVerb::Status(arguments) => status::run(&arguments),
             RouterVerb::Reload(arguments) => reload::run(&arguments),
             RouterVerb::Upgrade(arguments) => upgrade::run(&arguments),
+            RouterVerb::Probe(arguments) => probe::run(&arguments),
             RouterVerb::Key(arguments) => key::run(&arguments),
             RouterVerb::Doctor(arguments) => doctor::run(&arguments, catalogue),
         }

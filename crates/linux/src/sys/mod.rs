@@ -22,6 +22,7 @@ pub mod relay_socket;
 pub mod route;
 pub mod sched;
 pub mod system_calls;
+pub mod tap;
 pub mod tcp_info;
 pub mod tcp_socket;
 #[cfg(feature = "bpf")]
