@@ -11,13 +11,14 @@ use airtcp_link::LinkSettings;
 use airtcp_linux::emulator::EmulatorOptions;
 use airtcp_linux::gateway::command::is_installed;
 use airtcp_linux::gateway::status;
+use airtcp_linux::sys::clock;
 use airtcp_linux::testbed::{Exec, Family, LinkSpec, NodeSpec, Program, Testbed, TestbedSpec, check_available};
 use airtcp_linux::traffic::{self, Carrier, FlowSpec, Stream};
 use airtcp_schemes::socket::datagram::Pace;
 use airtcp_test_support::{is_long, skip};
 use serde_json::Value;
 use std::path::PathBuf;
-use std::sync::{Mutex, MutexGuard};
+use std::sync::MutexGuard;
 
 const PORT: u16 = 4791;
 /// From so many times plain goodput on gateways gain, as the judgement has it.
@@ -222,13 +223,12 @@ impl Bed {
                 let status = status::query(&self.directory.join(node), "air");
                 status.is_ok_and(|status| !there || status.diverting)
             };
-            let came = (0..500).any(|_| {
-                is_up() || {
-                    std::thread::sleep(std::time::Duration::from_millis(20));
-                    false
-                }
-            });
-            assert!(came, "no gateway: {}", self.log(node, "gateway"));
+            let asked = clock::now();
+            while !is_up() {
+                let waited = clock::now().saturating_since(asked);
+                assert!(waited < Duration::from_secs(10), "no gateway: {}", self.log(node, "gateway"));
+                std::thread::sleep(std::time::Duration::from_millis(20));
+            }
         }
         let helped = sum(self)?;
         drop(gateways);
@@ -249,22 +249,13 @@ fn is_chosen(case: &Case) -> bool {
     }
 }
 
-/// These tests measure time: one after the other, also when cargo runs threads.
-static TURN: Mutex<()> = Mutex::new(());
-
 /// Waits for this test's turn; `None`, with the reason told, where it cannot run.
 fn turn() -> Option<MutexGuard<'static, ()>> {
-    let reason = match check_available() {
-        Err(why) => Some(why.to_string()),
-        Ok(()) => (!is_installed("nft")).then(|| "the program 'nft' is missing; install the package 'nftables'".into()),
+    let needs_nft = || {
+        let missing = "the program 'nft' is missing; install the package 'nftables'";
+        if is_installed("nft") { Ok(()) } else { Err(missing.to_owned()) }
     };
-    match reason {
-        Some(reason) => {
-            skip(&reason);
-            None
-        }
-        None => Some(TURN.lock().unwrap_or_else(|poison| poison.into_inner())),
-    }
+    airtcp_test_support::turn(check_available().map_err(|why| why.to_string()).and_then(|()| needs_nft()))
 }
 
 #[test]
@@ -315,7 +306,7 @@ fn live_a_link_that_is_watched_is_told_from_one_where_gateways_gain_nothing() {
         let (told, goodput) = match bed.observe(case, time) {
             Ok(told) => told,
             Err(reason) => {
-                println!("{}: {reason}", case.name);
+                skip(&format!("{}: {reason}", case.name));
                 continue;
             }
         };

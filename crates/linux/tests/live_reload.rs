@@ -5,9 +5,8 @@ mod live_support;
 use airtcp_core::Duration;
 use airtcp_linux::gateway::{Config, ask_reload};
 use airtcp_linux::testbed::Family;
-use airtcp_linux::traffic::Outcome;
 use live_support::gateway::Gateway;
-use live_support::{AIR_BPS, Path, SCHEMES, is_long, seconds, sleep_ms, turn};
+use live_support::{AIR_BPS, Path, SCHEMES, is_long, seconds, sleep_ms, turn, wait_for_files};
 
 /// As in drills: other programs may have the cores meanwhile. On a quiet machine it is a second at most.
 const STALL_MAX: Duration = Duration::from_secs(5);
@@ -48,13 +47,7 @@ fn reloads_break_no_flow(scheme: &str, flows: u64, bytes: u64, reloads: u64) {
     }
     let under_way = running.iter().filter(|flow| !flow.is_finished()).count();
     assert!(under_way > 0, "the files are too short for so many reloads");
-    let mut worst = Duration::ZERO;
-    for flow in running {
-        let result = flow.join().expect("sockets");
-        assert_eq!((&result.outcome, result.received_bytes), (&Outcome::Complete, bytes));
-        assert!(result.stream_is_intact());
-        worst = worst.max(result.longest_stall);
-    }
+    let worst = wait_for_files(running, bytes);
     println!("{scheme}: {reloads} reloads, {flows} flows, longest stall {:.3} s", seconds(worst));
     // Many flows stall by themselves at their small share.
     assert!(flows > 20 || worst < STALL_MAX, "{worst}");

@@ -6,9 +6,8 @@ mod live_support;
 use airtcp_core::Duration;
 use airtcp_linux::gateway::{ask_upgrade, status};
 use airtcp_linux::testbed::Family;
-use airtcp_linux::traffic::Outcome;
 use live_support::gateway::{Gateway, Launch, set_scheme};
-use live_support::{Path, SCHEMES, is_long, seconds, sleep_ms, turn};
+use live_support::{Path, SCHEMES, is_long, seconds, sleep_ms, turn, wait_for_files};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::PathBuf;
 
@@ -75,13 +74,7 @@ fn upgrades_break_no_flow(scheme: &str, flows: u64, bytes: u64, upgrades: u64) {
     }
     // A machine whose cores others have may not come to all.
     assert!(done >= upgrades / 2, "the files are too short for so many upgrades: {done}");
-    let mut worst = Duration::ZERO;
-    for flow in running {
-        let result = flow.join().expect("sockets");
-        assert_eq!((&result.outcome, result.received_bytes), (&Outcome::Complete, bytes));
-        assert!(result.stream_is_intact());
-        worst = worst.max(result.longest_stall);
-    }
+    let worst = wait_for_files(running, bytes);
     println!("{scheme}: {done} upgrades, {flows} flows, longest stall {:.3} s", seconds(worst));
     // Many flows stall by themselves at their small share.
     assert!(flows > 20 || worst < STALL_MAX, "{worst}");

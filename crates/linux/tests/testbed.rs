@@ -13,20 +13,11 @@ use airtcp_linux::testbed::{
 use airtcp_linux::traffic::{self, FlowResult, FlowSpec, Outcome, Wrap, Wrapped, files};
 use airtcp_test_support::skip;
 use std::process::Command;
-use std::sync::{Mutex, MutexGuard};
-
-/// Live tests measure time: one after the other.
-static TURN: Mutex<()> = Mutex::new(());
+use std::sync::MutexGuard;
 
 /// Waits for this test's turn; `None`, with the reason told, where there can be no testbed.
 fn turn() -> Option<MutexGuard<'static, ()>> {
-    match check_available() {
-        Ok(()) => Some(TURN.lock().unwrap_or_else(|poison| poison.into_inner())),
-        Err(why) => {
-            skip(&why.to_string());
-            None
-        }
-    }
+    airtcp_test_support::turn(check_available().map_err(|why| why.to_string()))
 }
 
 fn settings(keys: &[(&str, &str)]) -> LinkSettings {

@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, MutexGuard};
 
 /// Tells why the test that calls this does not run: printed, and a line in the file that `AIRTCP_SKIP_LOG` names, which
 /// `make test` counts.
@@ -28,6 +29,19 @@ fn log_to(path: &Path, test: &str, reason: &str) {
 /// The name of the test that calls this, with its modules: each runs in a thread of that name, also one at a time.
 fn this_test() -> String {
     std::thread::current().name().unwrap_or("a test").to_owned()
+}
+
+/// Waits for the turn of a test that measures time: one after the other, also when cargo runs threads. `None`, with the reason
+/// told, where it cannot run.
+pub fn turn(can_run: Result<(), String>) -> Option<MutexGuard<'static, ()>> {
+    static TURN: Mutex<()> = Mutex::new(());
+    match can_run {
+        Ok(()) => Some(TURN.lock().unwrap_or_else(|poison| poison.into_inner())),
+        Err(reason) => {
+            skip(&reason);
+            None
+        }
+    }
 }
 
 /// True for the long form of tests (`make test-long`).

@@ -9,17 +9,14 @@ use airtcp_linux::forwarder::Status;
 use airtcp_linux::gateway::status;
 use airtcp_linux::sys::clock;
 use airtcp_linux::testbed::{Exec, Family, LinkSpec, NodeSpec, Program, Testbed, TestbedSpec, check_available};
-use airtcp_test_support::skip;
 use socket2::{Domain, Socket, Type};
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard};
+use std::sync::MutexGuard;
 use std::time::Duration;
 
-/// Live tests measure time: one after the other, also when cargo runs threads.
-static TURN: Mutex<()> = Mutex::new(());
 /// Where the near forwarder takes connections, and the far one leads them.
 const TAKES: u16 = 8080;
 const LEADS: u16 = 8081;
@@ -39,11 +36,7 @@ const NAMES: [&str; 2] = ["near", "far"];
 
 /// Waits for this test's turn; `None`, with the reason told, where it cannot run.
 pub fn turn() -> Option<MutexGuard<'static, ()>> {
-    if let Err(reason) = check_available() {
-        skip(&reason.to_string());
-        return None;
-    }
-    Some(TURN.lock().unwrap_or_else(|poison| poison.into_inner()))
+    airtcp_test_support::turn(check_available().map_err(|why| why.to_string()))
 }
 
 /// See the module. `a` has the near forwarder, `b` the far one.
