@@ -131,7 +131,7 @@ impl Life {
                 return Wake::Gone(format!("the supervisor cannot wait: {error}"));
             }
             let requested = signals.take();
-            *wanted = wanted.and(requested);
+            *wanted = wanted.or(requested);
             if requested.end {
                 return Wake::Requested;
             }

@@ -66,8 +66,8 @@ pub struct Requested {
 }
 
 impl Requested {
-    /// What was requested before, too.
-    pub fn and(self, other: Requested) -> Requested {
+    /// What either of them requests.
+    pub fn or(self, other: Requested) -> Requested {
         Requested {
             end: self.end || other.end,
             reload: self.reload || other.reload,
@@ -98,7 +98,7 @@ impl Signals {
             reload: signal == Signal::Reload,
             upgrade: signal == Signal::Upgrade,
         };
-        std::iter::from_fn(|| self.next()).map(of).fold(Requested::default(), Requested::and)
+        std::iter::from_fn(|| self.next()).map(of).fold(Requested::default(), Requested::or)
     }
 
     /// The next signal, if one is waiting.
