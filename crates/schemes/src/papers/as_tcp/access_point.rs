@@ -9,8 +9,6 @@ use airtcp_core::{Backlog, ByteSize, Context, Duration, Element, Gauge, Instant,
 
 /// Of a flow at its start: 100 ms of an 802.11b cell.
 const FIRST_BUFFER: ByteSize = ByteSize(128 << 10);
-/// The same where the link's rate is not known, as of a live one.
-const FIRST_BUFFER_OF_ANY_RATE: ByteSize = ByteSize(256 << 10);
 /// As Linux's tcp_wmem.
 const LARGEST_BUFFER: ByteSize = ByteSize(4 << 20);
 /// Packets in an interface queue of which nothing is known.
@@ -38,8 +36,8 @@ impl AccessPoint {
     /// The element for the near end.
     pub fn new(settings: &AsTcpSettings, site: &mut Site<'_>) -> Self {
         let split = (settings.split == Split::Near).then(|| {
-            let first = if site.link.rate.is_some() { FIRST_BUFFER } else { FIRST_BUFFER_OF_ANY_RATE };
-            let buffer = settings.buffer.or(Some(first));
+            // Of a link whose rate is not known, as of a live one, the proxy has a default.
+            let buffer = settings.buffer.or(site.link.rate.map(|_| FIRST_BUFFER));
             let proxy = Proxy::new(&ProxySettings { buffer, ..ProxySettings::default() }, site);
             let proxy = if settings.buffer.is_none() { proxy.growing_to(LARGEST_BUFFER) } else { proxy };
             let proxy = proxy.without_acknowledgments(settings.balance == Balance::Window);
