@@ -8,8 +8,9 @@ use airtcp_linux::gateway::status::{PeerStatus, ask};
 use airtcp_linux::sys::clock;
 use airtcp_linux::testbed::Family;
 use airtcp_linux::traffic::Progress;
+use airtcp_test_support::skip;
 use live_support::hub::{HubGateway, HubNet, arrived, is_taken};
-use live_support::{SCHEMES, is_long, seconds, skip, sleep_ms, turn};
+use live_support::{SCHEMES, is_long, seconds, sleep_ms, turn};
 
 /// About two and a half seconds at a spoke's rate.
 const FILE_BYTES: u64 = 1_500_000;

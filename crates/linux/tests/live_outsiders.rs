@@ -8,9 +8,10 @@ use airtcp_linux::gateway::{Status, status};
 use airtcp_linux::sys::clock;
 use airtcp_linux::testbed::{Exec, Family};
 use airtcp_linux::traffic::Outcome;
+use airtcp_test_support::skip;
 use live_support::gateway::{Gateway, PORT};
 use live_support::impostor::{Impostor, SECRET, key_file, socket_on};
-use live_support::{Path, skip, sleep_ms, turn};
+use live_support::{Path, sleep_ms, turn};
 use std::process::Command;
 
 const LOSS: &[(&str, &str)] = &[("loss", "2%")];

@@ -80,7 +80,7 @@ fn files_arrive(carrier: &Carrier, controllers: &[&str]) {
             let origin = path.restart(seed as u64, Some(&[("loss", "1%")]));
             let result = match path.start(spec, origin).join() {
                 Err(error @ (TrafficError::NotBuilt { .. } | TrafficError::Controller { .. })) => {
-                    live_support::skip(&error.to_string());
+                    airtcp_test_support::skip(&error.to_string());
                     continue;
                 }
                 result => result.expect("sockets"),

@@ -19,7 +19,7 @@ use airtcp_linux::gateway::command::is_installed;
 use airtcp_linux::sys::clock;
 use airtcp_linux::testbed::{Family, LinkSpec, NodeSpec, Testbed, TestbedSpec, check_available};
 use airtcp_linux::traffic::{self, FlowSpec, Outcome, RunningFlow};
-pub use airtcp_test_support::{is_long, skip};
+pub use airtcp_test_support::is_long;
 use gateway::{Gateway, set_scheme};
 use std::path::PathBuf;
 use std::sync::MutexGuard;
