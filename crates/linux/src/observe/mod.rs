@@ -50,8 +50,6 @@ const IDLE_EVERY: Duration = Duration::from_secs(1);
 const BATCHES: usize = 16;
 /// A link that went away is looked for so often.
 const LOOK_AGAIN: Duration = Duration::from_millis(500);
-/// See [`settle`].
-const SETTLING: Duration = Duration::from_millis(200);
 /// The least time that answers are waited for at the end of a probing.
 const LAST_ANSWERS: Duration = Duration::from_secs(2);
 
@@ -84,11 +82,11 @@ pub struct Observation {
 /// # Errors
 /// There is no such link at the start, or the process may not listen on it.
 pub fn observe(watched: &Watched, time: Option<Duration>, stop: &AtomicBool) -> io::Result<Observation> {
-    let mut tap = Some(open(&watched.link)?);
+    let tap = open(&watched.link)?;
     let prober = watched.peer.map(|peer| Prober::start(peer, watched.secret.as_ref(), Some(&watched.link)));
     let mut prober = prober.transpose()?;
-    settle(tap.as_mut())?;
-    let began = clock::now();
+    let began = tap.tells_from();
+    let mut tap = Some(tap);
     let until = time.map(|time| began + time);
     let mut watcher = Watcher::new(began, u64::from_be_bytes(entropy::bytes()?));
     let (mut allowance, mut unseen) = (Allowance::new(began), 0);
@@ -121,16 +119,6 @@ pub fn observe(watched: &Watched, time: Option<Duration>, stop: &AtomicBool) -> 
     let told_bps = watched.told_bps.map(|bps| bps as f64);
     let evidence = Evidence { unseen_packets: unseen, peer, repairs: watched.repairs, told_bps, hop, ..told };
     Ok(Observation { evidence, rows: watcher.rows().to_vec() })
-}
-
-/// Drops what comes at first: the kernel begins to note times a little after it was asked for them, and tells others until then.
-fn settle(mut tap: Option<&mut Tap>) -> io::Result<()> {
-    let until = clock::now() + SETTLING;
-    while let Some(tap) = tap.as_mut().filter(|_| clock::now() < until) {
-        wait(Some(&**tap), None)?;
-        tap.take(|_| {})?;
-    }
-    Ok(())
 }
 
 fn open(link: &str) -> io::Result<Tap> {

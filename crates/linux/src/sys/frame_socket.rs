@@ -27,6 +27,18 @@ pub struct Report {
     pub length: usize,
 }
 
+/// Has a packet socket send on the link of this index, and receive what is of this protocol there (none is 0).
+pub(super) fn bind_to_link(socket: &Socket, link: u32, protocol: u16) -> io::Result<()> {
+    // SAFETY: sockaddr_ll is plain data for which all-zero bytes are valid.
+    let mut address: libc::sockaddr_ll = unsafe { zeroed() };
+    address.sll_family = libc::AF_PACKET as u16;
+    address.sll_protocol = protocol.to_be();
+    address.sll_ifindex = link as libc::c_int;
+    let length = size_of_val(&address) as libc::socklen_t;
+    // SAFETY: the address lives through the call, and its length is given.
+    super::check(unsafe { libc::bind(socket.as_raw_fd(), (&raw const address).cast(), length) }).map(drop)
+}
+
 impl FrameSocket {
     /// A socket on the link of this index, whose frames carry `mark`.
     ///
@@ -37,13 +49,7 @@ impl FrameSocket {
         let socket = Socket::new(Domain::PACKET, Type::RAW.nonblocking().cloexec(), None)?;
         SockRef::from(&socket).set_mark(mark)?;
         set_number(socket.as_fd(), libc::SOL_SOCKET, SO_WIFI_STATUS, 1)?;
-        // SAFETY: sockaddr_ll is plain data for which all-zero bytes are valid.
-        let mut address: libc::sockaddr_ll = unsafe { zeroed() };
-        address.sll_family = libc::AF_PACKET as u16;
-        address.sll_ifindex = link as libc::c_int;
-        let length = size_of_val(&address) as libc::socklen_t;
-        // SAFETY: the address lives through the call, and its length is given.
-        super::check(unsafe { libc::bind(socket.as_raw_fd(), (&raw const address).cast(), length) })?;
+        bind_to_link(&socket, link, 0)?;
         Ok(FrameSocket(socket))
     }
 

@@ -2,6 +2,7 @@
 //! socket). Nothing is taken from the link, and nothing waits.
 
 use super::clock;
+use super::frame_socket::bind_to_link;
 use super::tcp_socket::set_number;
 use airtcp_core::{Duration, Instant};
 use socket2::{Domain, SockRef, Socket, Type};
@@ -13,12 +14,15 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 const MANY: usize = 64;
 /// What may wait until it is looked at, in bytes of the kernel's memory.
 const BUFFER_BYTES: usize = 16 << 20;
+/// The kernel begins to note times a little after it was asked for them, and tells others until then.
+const SETTLING: Duration = Duration::from_millis(200);
 
 /// A packet socket that only listens.
 #[derive(Debug)]
 pub struct Tap {
     socket: Socket,
     clocks: Clocks,
+    tells_from: Instant,
     buffers: Vec<u8>,
     snap: usize,
 }
@@ -51,16 +55,15 @@ impl Tap {
         // Past the limit for everybody if allowed, else up to it.
         set_number(socket.as_fd(), libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, BUFFER_BYTES as libc::c_int)
             .or_else(|_| SockRef::from(&socket).set_recv_buffer_size(BUFFER_BYTES))?;
-        // SAFETY: sockaddr_ll is plain data for which all-zero bytes are valid.
-        let mut address: libc::sockaddr_ll = unsafe { zeroed() };
-        address.sll_family = libc::AF_PACKET as u16;
         // Only a socket of all protocols is shown what leaves.
-        address.sll_protocol = (libc::ETH_P_ALL as u16).to_be();
-        address.sll_ifindex = link as libc::c_int;
-        let length = size_of_val(&address) as libc::socklen_t;
-        // SAFETY: the address lives through the call, and its length is given.
-        super::check(unsafe { libc::bind(socket.as_raw_fd(), (&raw const address).cast(), length) })?;
-        Ok(Tap { socket, clocks: Clocks::read(), buffers: vec![0; MANY * snap], snap })
+        bind_to_link(&socket, link, libc::ETH_P_ALL as u16)?;
+        let tells_from = clock::now() + SETTLING;
+        Ok(Tap { socket, clocks: Clocks::read(), tells_from, buffers: vec![0; MANY * snap], snap })
+    }
+
+    /// What came before is taken and not told: its times are not right.
+    pub fn tells_from(&self) -> Instant {
+        self.tells_from
     }
 
     /// Takes what has come, at most 64 packets; how many.
@@ -94,6 +97,9 @@ impl Tap {
             Err(error) => return Err(error),
         };
         self.clocks.refresh();
+        if clock::now() < self.tells_from {
+            return Ok(taken);
+        }
         let buffers = self.buffers.chunks_exact(self.snap);
         for ((header, address), buffer) in headers[..taken].iter().zip(&addresses).zip(buffers) {
             // Frames for other stations that a radio in promiscuous mode hears are not this link's.
@@ -192,6 +198,7 @@ mod tests {
         }
         let link = crate::sys::interface::index("lo").unwrap();
         let mut tap = Tap::open(link, 64).unwrap();
+        std::thread::sleep(std::time::Duration::from_nanos(SETTLING.as_nanos()));
         let receiver = UdpSocket::bind("127.0.0.1:0").unwrap();
         let port = receiver.local_addr().unwrap().port();
         let before = clock::now();
