@@ -19,6 +19,8 @@ const LEAST_LOSSES: u64 = 10;
 /// The part of the loss events that have to be none of congestion. On links that lose nothing but in their queue some are taken
 /// for that: what is lost just when a queue has gone.
 const SURE: f64 = 0.25;
+/// The same of lost probes. They are few, and which of them met a queue is told by their neighbours only: it takes a majority.
+const SURE_OF_PROBES: f64 = 0.5;
 /// A sender that carries more than so many times what [`model`] says does not take losses for congestion. Twice, as the share
 /// of losses is known within a factor of two, and a short flow carries more in its slow start.
 const INDIFFERENT: f64 = 2.0;
@@ -234,18 +236,18 @@ fn of_tcp(seen: &Evidence, way: &Way, words: &str) -> Found {
             false => Found::Nothing("requests", format!("only short flows pass, and only {lost}")),
         };
     }
-    let (could, model) = (carries / way.busy_bps.max(1.0), carries / expected(seen, way, way.event_rate()));
-    if loss < HEAVY_LOSS && way.busy_bps > INDIFFERENT * carries / model {
+    let expected = expected(seen, way, way.event_rate());
+    if loss < HEAVY_LOSS && way.busy_bps > INDIFFERENT * expected {
         return Found::Nothing(
             "indifferent",
             format!(
                 "{lost}, but senders do not slow down for that: they carry {}, and one that did, {}",
                 mbit(way.busy_bps),
-                mbit(carries / model)
+                mbit(expected)
             ),
         );
     }
-    let gain = could.min(model);
+    let gain = (carries / way.busy_bps.max(1.0)).min(carries / expected);
     if gain < WORTH {
         return Found::Nothing(
             "too_few",
@@ -296,7 +298,7 @@ fn of_hidden(seen: &Evidence, way: &Way, hop: &Hop, name: &str, is_out: bool) ->
     let repairable = if is_out { lost.saturating_sub(hop.lost_in_queue) } else { lost };
     let runs = if is_out { hop.runs() } else { lost };
     let (carries, loss) = (carries(seen, way), share(repairable, of));
-    if repairable < LEAST_LOSSES || runs < LEAST_LOSSES || repairable * 2 < lost {
+    if repairable < LEAST_LOSSES || runs < LEAST_LOSSES || share(repairable, lost) < SURE_OF_PROBES {
         return Found::Nothing(
             "nothing_lost",
             format!("the hop lost {lost} of {of} probes, {} of them while packets waited", lost - repairable),
@@ -341,7 +343,7 @@ fn of_hop(seen: &Evidence, hop: &Hop) -> Found {
     };
     let expected = |loss: f64| model::rate(loss, round_trip(Some(hop.round_trip_ms)), USUAL_SEGMENT, 1.0);
     let path = format!("over {:.0} ms there and back", round_trip(Some(hop.round_trip_ms)) * 1e3);
-    if lost >= LEAST_LOSSES && repairable * 2 < lost {
+    if lost >= LEAST_LOSSES && share(repairable, lost) < SURE_OF_PROBES {
         return Found::Nothing(
             "congestion",
             format!("{} of {lost} lost probes were lost while packets waited: that is congestion", lost - repairable),
