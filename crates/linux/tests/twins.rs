@@ -23,7 +23,7 @@ fn compile(name: &str) -> Option<PathBuf> {
             Some(program)
         }
         Err(error) => {
-            live_support::skip(&format!("there is no C compiler '{compiler}': {error}"));
+            airtcp_test_support::skip(&format!("there is no C compiler '{compiler}': {error}"));
             None
         }
     }
