@@ -270,8 +270,9 @@ fn goes_on(seed: u64, pair: &Pair, server: &Server, before: [usize; 2]) {
 fn live_a_forwarder_that_is_killed_leaves_whole_streams_and_errors_and_no_other_end() {
     let Some(_turn) = turn() else { return };
     let (mut whole, mut broken) = (0, 0);
+    // The few of the short form are all through in a second on a quiet machine.
     let (seeds, connections, bytes, latest) =
-        if is_long() { (20, 1000, 510_000, 60_000) } else { (1, 60, 100_000, 3_000) };
+        if is_long() { (20, 1000, 510_000, 60_000) } else { (1, 60, 100_000, 100) };
     let one = std::env::var("AIRTCP_SEED").ok().and_then(|seed| seed.parse::<u64>().ok());
     for seed in one.map_or(0..seeds, |seed| seed..seed + 1) {
         // A thousand windows of one segment fit the queue: it would lose most of them otherwise, and timeouts be the test.
