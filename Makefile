@@ -1,6 +1,6 @@
 # `make` lists the targets. CONTRIBUTING.md says more about each.
 .DEFAULT_GOAL := help
-.PHONY: help setup build release python demo test test-long matrix drills drills-random accept accept-clean coverage-spec verdicts traces validate bench packages fuzz fuzz-canary swarm swarm-canary wifi wifi-faults fmt lint doc site clean
+.PHONY: help setup build release python demo test test-long matrix drills drills-random accept accept-clean coverage-spec verdicts traces validate bench packages accept-packages fuzz fuzz-canary swarm swarm-canary wifi wifi-faults fmt lint doc site clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
@@ -74,6 +74,10 @@ packages: setup ## a Debian package with the small program, its service, pages, 
 	@scripts/setup packages
 	@scripts/packages
 	@scripts/packages-check
+
+accept-packages: packages ## that package on two Debian machines with systemd: install, restart, upgrade, reboot, purge (root, debootstrap)
+	@scripts/setup machines
+	@scripts/accept-packages
 
 fuzz: ## 10 million executions of each fuzz target, 200,000 of `feedback` (nightly Rust)
 	@scripts/setup fuzz

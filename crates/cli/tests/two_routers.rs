@@ -3,13 +3,11 @@
 
 mod row_support;
 
-use airtcp_core::Duration;
 use airtcp_linux::gateway::command::is_installed;
 use airtcp_linux::gateway::status::{self, Status};
 use airtcp_linux::testbed::{Exec, Family, Program, Testbed, check_available};
-use airtcp_linux::traffic::{self, FlowSpec, Outcome};
 use airtcp_test_support::skip;
-use row_support::row;
+use row_support::{home_router, load_rules, network_state, run_on, upload};
 use std::path::{Path, PathBuf};
 
 const README: &str = include_str!("../../../README.md");
@@ -17,21 +15,6 @@ const README: &str = include_str!("../../../README.md");
 const ETC: &str = "/etc/airtcp";
 /// More than a second at README's rate.
 const FILE_BYTES: u64 = 3_000_000;
-
-/// A home router: `inside` to `outside`, masqueraded, and nothing else.
-fn home_router(inside: &str, outside: &str) -> String {
-    format!(
-        "table inet home {{
-           chain input {{ type filter hook input priority 0; policy drop
-             ct state established,related accept; iifname lo accept; meta l4proto {{ icmp, ipv6-icmp }} accept
-             iifname wlan0 udp dport 4791 accept; }}
-           chain forward {{ type filter hook forward priority 0; policy drop
-             ct state invalid counter drop; ct state established,related counter accept
-             iifname {inside} oifname {outside} counter accept; counter; }}
-           chain post {{ type nat hook postrouting priority 100; oifname {outside} counter masquerade; }}
-         }}\n"
-    )
-}
 
 /// The blocks of README's section, in their order, without indentation.
 fn blocks() -> Vec<String> {
@@ -53,32 +36,19 @@ struct Home {
 
 impl Home {
     fn new() -> Home {
-        let lan = [("rate", "100Mbit"), ("delay", "5ms")];
-        let air = [("rate", "22Mbit"), ("delay", "5ms"), ("loss", "2%")];
-        let testbed = row(["laptop", "a", "b", "server"], [("lan", &lan), ("wlan0", &air), ("wan", &lan)]);
+        let testbed = row_support::home();
         let directory = std::env::temp_dir().join(format!("{}routers", testbed.prefix()));
         for router in ["a", "b"] {
             std::fs::create_dir_all(directory.join(router)).expect("a directory");
         }
-        let home = Home { testbed, directory };
-        home.load("a", &home_router("lan", "wlan0"));
-        home.load("b", &home_router("wlan0", "wan"));
-        home
-    }
-
-    fn load(&self, router: &str, rules: &str) {
-        let file = self.directory.join("rules.nft");
-        std::fs::write(&file, rules).expect("a file");
-        assert_eq!(self.run(router, "nft", &["-f", &file.display().to_string()]).0, Some(0));
+        load_rules(&testbed, "a", &home_router("lan", "wlan0"));
+        load_rules(&testbed, "b", &home_router("wlan0", "wan"));
+        Home { testbed, directory }
     }
 
     /// Runs a command on a node; its exit code and what it says.
     fn run(&self, node: &str, program: &str, words: &[&str]) -> (Option<i32>, String) {
-        let log = self.directory.join("output");
-        let exec = Exec::new(program).args(words).log(&log);
-        let mut program = self.testbed.start(node, &exec).expect("it starts");
-        let code = program.wait().expect("it ends").code();
-        (code, std::fs::read_to_string(&log).unwrap_or_default())
+        run_on(&self.testbed, node, program, words)
     }
 
     /// README's gateway file and key on a router, where README's commands find them.
@@ -128,26 +98,6 @@ impl Home {
         let log = std::fs::read_to_string(self.directory.join(router).join("log")).unwrap_or_default();
         assert!(is_so, "waited in vain for {what}: {log}");
     }
-
-    /// Seconds that a file takes from laptop to server, through both masquerades.
-    fn upload(&self, seed: u64, bytes: u64) -> f64 {
-        let origin = self.testbed.emulator().restart(seed, None, Duration::ZERO).expect("the emulator runs");
-        let end = |node| self.testbed.end(node, Family::V4).expect("a node");
-        let limit = Duration::from_secs(60);
-        let spec = FlowSpec::transfer("file", end("laptop"), end("server"), "cubic", bytes, limit);
-        let result = traffic::start(spec, origin).expect("a thread").join().expect("sockets");
-        assert!(result.outcome == Outcome::Complete && result.stream_is_intact(), "{:?}", result.outcome);
-        let [from, until] = [result.connected_at, result.last_byte_at].map(|at| at.expect("a whole transfer"));
-        until.saturating_sub(from).as_nanos() as f64 / 1e9
-    }
-
-    /// All that a gateway could have changed on a router.
-    fn state(&self, router: &str) -> String {
-        let looks: [&[&str]; 4] = [&["rule"], &["-6", "rule"], &["route", "show", "table", "all"], &["-brief", "link"]];
-        let ip: String = looks.iter().map(|words| self.run(router, "ip", words).1).collect();
-        let rules = self.run(router, "nft", &["-s", "list", "ruleset"]).1;
-        ip + &rules
-    }
 }
 
 impl Drop for Home {
@@ -174,8 +124,8 @@ fn live_the_section_on_two_routers_is_true_on_home_routers_that_masquerade() {
     }
     let home = Home::new();
     let [key, toml, commands] = &blocks()[..] else { panic!("three blocks: {:?}", blocks()) };
-    let before = ["a", "b"].map(|router| home.state(router));
-    let plain = home.upload(1, FILE_BYTES);
+    let before = ["a", "b"].map(|router| network_state(&home.testbed, router));
+    let plain = upload(&home.testbed, 1, FILE_BYTES);
     // One key, copied to the other router.
     let key = key.replace(ETC, &home.etc("a"));
     let words: Vec<&str> = key.split(' ').collect();
@@ -187,13 +137,13 @@ fn live_the_section_on_two_routers_is_true_on_home_routers_that_masquerade() {
     home.configure("b", "a", toml);
 
     let mut a = home.start("a", commands);
-    home.upload(2, FILE_BYTES / 10);
+    upload(&home.testbed, 2, FILE_BYTES / 10);
     let alone = home.status("a").expect("it runs");
     assert!(!alone.diverting && alone.link_packets.values().all(|count| *count == 0), "{alone:?}");
 
     let mut b = home.start("b", commands);
     ["a", "b"].iter().for_each(|router| home.wait_for(router, "packets to be taken", |status| status.diverting));
-    let helped = home.upload(1, FILE_BYTES);
+    let helped = upload(&home.testbed, 1, FILE_BYTES);
     println!("{FILE_BYTES} bytes at 2 % loss through two masquerades: plain {plain:.2} s, with gateways {helped:.2} s");
     assert!(helped * 1.5 < plain, "plain {plain}, with gateways {helped}");
     for router in ["a", "b"] {
@@ -204,7 +154,7 @@ fn live_the_section_on_two_routers_is_true_on_home_routers_that_masquerade() {
         daemon.signal(15).expect("it runs");
         assert_eq!(daemon.wait().expect("it ends").code(), Some(0));
     }
-    assert_eq!(["a", "b"].map(|router| home.state(router)), before);
+    assert_eq!(["a", "b"].map(|router| network_state(&home.testbed, router)), before);
 }
 
 #[test]

@@ -5,11 +5,17 @@ use crate::finding::{Finding, Level};
 use crate::gateway::inspect;
 use crate::sys::sched;
 
-/// Looks at the whole machine: what gateways, live runs and good timing need.
-pub fn examine() -> Vec<Finding> {
+/// Looks at the machine as a router: what gateways and good timing need.
+pub fn examine_router() -> Vec<Finding> {
     let mut findings = inspect::machine();
     findings.extend(inspect::diversion(None));
     findings.push(realtime());
+    findings
+}
+
+/// Looks at the whole machine: also at what live runs need.
+pub fn examine() -> Vec<Finding> {
+    let mut findings = examine_router();
     findings.extend(["ethtool", "iperf3"].into_iter().map(optional_tool));
     findings.push(controllers());
     findings.extend(bpf::PROGRAMS.iter().map(kernel_controller));

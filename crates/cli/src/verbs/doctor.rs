@@ -18,8 +18,21 @@ pub(crate) struct Arguments {
     json: bool,
 }
 
-pub(crate) fn run(arguments: &Arguments, catalogue: &Catalogue<'_>) -> Result<(), Failure> {
-    let mut findings = doctor::examine();
+/// What a command can do on this machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Scope {
+    /// Gateways and forwarders.
+    Router,
+    /// Also live runs and congestion controllers.
+    Everything,
+}
+
+pub(crate) fn run(arguments: &Arguments, catalogue: &Catalogue<'_>, scope: Scope) -> Result<(), Failure> {
+    // Who has a gateway file asks for a router.
+    let mut findings = match (scope, &arguments.file) {
+        (Scope::Everything, None) => doctor::examine(),
+        _ => doctor::examine_router(),
+    };
     if let Some(file) = &arguments.file {
         let config = gateway_file::load(file, catalogue).map_err(Failure::input)?;
         let mut more = gateway::check(&config);

@@ -67,6 +67,9 @@ impl Verb {
             Verb::Verdicts(arguments) => verdicts::run(&arguments, catalogue),
             Verb::Emulate(arguments) => emulate::run(&arguments, catalogue),
             Verb::Trace(arguments) => trace::run(&arguments),
+            Verb::OnRouter(RouterVerb::Doctor(arguments)) => {
+                doctor::run(&arguments, catalogue, doctor::Scope::Everything)
+            }
             Verb::OnRouter(verb) => verb.run(catalogue),
             Verb::Cc(arguments) => cc::run(&arguments),
             Verb::Show(arguments) => show::run(&arguments, catalogue),
@@ -92,7 +95,7 @@ pub(crate) enum RouterVerb {
     Probe(probe::Arguments),
     /// Make the key that two gateways share
     Key(key::Arguments),
-    /// Check what this machine can do, and print how to fix what it cannot
+    /// Check what this machine can do, with a file what a gateway needs there, and print how to fix what it cannot
     Doctor(doctor::Arguments),
 }
 
@@ -106,7 +109,7 @@ impl RouterVerb {
             RouterVerb::Upgrade(arguments) => upgrade::run(&arguments),
             RouterVerb::Probe(arguments) => probe::run(&arguments),
             RouterVerb::Key(arguments) => key::run(&arguments),
-            RouterVerb::Doctor(arguments) => doctor::run(&arguments, catalogue),
+            RouterVerb::Doctor(arguments) => doctor::run(&arguments, catalogue, doctor::Scope::Router),
         }
     }
 }
