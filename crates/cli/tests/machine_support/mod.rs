@@ -62,12 +62,12 @@ impl Machine {
     /// Has the machine's root user run a line of shell; its exit code and what it says. Questions are answered by Enter.
     pub fn run(&self, line: &str) -> (Option<i32>, String) {
         let Some(init) = self.init() else { return (None, "the machine does not run".into()) };
-        let environment = ["HOME=/root", "LANG=C.UTF-8", "PATH=/usr/sbin:/usr/bin:/sbin:/bin"];
+        let environment = ["LANG=C.UTF-8", "PATH=/usr/sbin:/usr/bin:/sbin:/bin"];
         let mut command = Command::new("nsenter");
         let of_machine = ["--mount", "--uts", "--ipc", "--net", "--pid", "--cgroup", "--root", "--wd"];
         command.args(["--target", &init]).args(of_machine);
         command.args(["env", "-i"]).args(environment).args(["sh", "-c"]);
-        command.arg(format!("exec 2>&1; cd; yes '' | {{ {line}; }}")).stdin(Stdio::null());
+        command.arg(format!("exec 2>&1; cd /srv; yes '' | {{ {line}; }}")).stdin(Stdio::null());
         let output = command.output().expect("nsenter");
         (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned())
     }
