@@ -1,9 +1,9 @@
 # `make` lists the targets. CONTRIBUTING.md says more about each.
 .DEFAULT_GOAL := help
-.PHONY: help setup build release python demo test test-long matrix drills drills-random accept accept-clean coverage-spec verdicts traces validate bench packages accept-packages fuzz fuzz-canary swarm swarm-canary wifi wifi-faults fmt lint doc site clean
+.PHONY: help setup build release python demo test test-long matrix drills drills-random accept accept-clean coverage-spec verdicts traces validate bench packages accept-packages packages-memory release-check fuzz fuzz-canary swarm swarm-canary wifi wifi-faults fmt lint doc site clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
 
 setup: ## install what building and the live part need (Debian packages; nothing when all is there)
 	@scripts/setup
@@ -70,10 +70,16 @@ bench: release ## speed against ns-2, ns-3 and a bare forwarder
 	@scripts/setup bench
 	@scripts/bench
 
-packages: setup ## a Debian package with the small program, its service, pages, alert rules and dashboard; checked by lintian
+packages: ## airtcpd as .deb and as static archive, for amd64 and arm64, with parts and licences; built and judged in a Debian root (root)
 	@scripts/setup packages
-	@scripts/packages
-	@scripts/packages-check
+	@scripts/packages-root scripts/packages
+	@scripts/packages-root scripts/packages-check
+
+packages-memory: setup ## the packaged airtcpd of this machine helps 1,000 connections: 16 MiB at most (root)
+	@scripts/packages-memory
+
+release-check: ## the release check-list: each step with its state; goes on where it was interrupted (root, hours)
+	@scripts/release-check
 
 accept-packages: packages ## that package on two Debian machines with systemd: install, restart, upgrade, reboot, purge (root, debootstrap)
 	@scripts/setup machines

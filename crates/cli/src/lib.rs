@@ -97,6 +97,8 @@ pub fn main_with(tables: Tables) -> ExitCode {
 
 /// Runs the command of the small program, with the built-in schemes.
 pub fn daemon_main() -> ExitCode {
+    // A router's memory is short. A kernel that does not know how has no huge pages either.
+    let _ = airtcp_linux::sys::process::forgo_huge_pages();
     match parse::<DaemonArguments>() {
         Ok(arguments) => {
             output::start_plain_log();

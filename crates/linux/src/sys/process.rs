@@ -14,6 +14,14 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Command};
 use std::sync::{LazyLock, Mutex, mpsc};
 
+/// Gives this process, and what it starts, small pages only: a huge page that holds little takes 2 MiB all the same.
+///
+/// # Errors
+/// The kernel has no such switch.
+pub fn forgo_huge_pages() -> io::Result<()> {
+    Ok(prctl::set_thp_disable(true)?)
+}
+
 /// Lets the process have so many files open at one time (RLIMIT_NOFILE).
 ///
 /// # Errors
