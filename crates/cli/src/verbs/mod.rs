@@ -52,8 +52,6 @@ pub(crate) enum Verb {
     OnRouter(RouterVerb),
     /// Load, unload or list congestion controllers in the kernel
     Cc(cc::Arguments),
-    /// List schemes, controllers, links and their parameters
-    Show(show::Arguments),
     /// Make an HTML report of stored results, or of several side by side
     Report(report::Arguments),
 }
@@ -70,9 +68,9 @@ impl Verb {
             Verb::OnRouter(RouterVerb::Doctor(arguments)) => {
                 doctor::run(&arguments, catalogue, doctor::Scope::Everything)
             }
+            Verb::OnRouter(RouterVerb::Show(arguments)) => show::run(&arguments, catalogue),
             Verb::OnRouter(verb) => verb.run(catalogue),
             Verb::Cc(arguments) => cc::run(&arguments),
-            Verb::Show(arguments) => show::run(&arguments, catalogue),
             Verb::Report(arguments) => report::run(&arguments, catalogue),
         }
     }
@@ -97,9 +95,12 @@ pub(crate) enum RouterVerb {
     Key(key::Arguments),
     /// Check what this machine can do, with a file what a gateway needs there, and print how to fix what it cannot
     Doctor(doctor::Arguments),
+    /// List schemes, files, their keys and defaults
+    Show(show::Arguments),
 }
 
 impl RouterVerb {
+    /// As the small program for routers does it.
     pub(crate) fn run(self, catalogue: &Catalogue<'_>) -> Result<(), Failure> {
         match self {
             RouterVerb::Gateway(arguments) => gateway::run(&arguments, catalogue),
@@ -110,6 +111,7 @@ impl RouterVerb {
             RouterVerb::Probe(arguments) => probe::run(&arguments),
             RouterVerb::Key(arguments) => key::run(&arguments),
             RouterVerb::Doctor(arguments) => doctor::run(&arguments, catalogue, doctor::Scope::Router),
+            RouterVerb::Show(arguments) => show::run_on_router(&arguments, catalogue),
         }
     }
 }

@@ -20,8 +20,7 @@ use std::fmt::Write;
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// A scheme, a controller, link, flow, scenario, gateway, schemes, controllers, metrics, data,
-    /// papers, paper; everything if left out
+    /// A topic, for example gateway, forward or a scheme; a list of all topics if left out
     name: Option<String>,
     /// Print a commented file or table to start from
     #[arg(long, requires = "name")]
@@ -33,13 +32,34 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments, catalogue: &Catalogue<'_>) -> Result<(), Failure> {
     let topics = topics(catalogue, arguments.name.as_deref());
-    let Some(name) = &arguments.name else {
-        let text =
-            if arguments.json { overview_json(&topics, catalogue) } else { overview(catalogue, output::style()) };
-        output::print(text.trim_end());
-        return Ok(());
+    if arguments.name.is_some() {
+        return show(arguments, &topics);
+    }
+    let text = if arguments.json { overview_json(&topics, catalogue) } else { overview(catalogue) };
+    output::print(text.trim_end());
+    Ok(())
+}
+
+/// As [`run`], of what a router's files can say.
+pub(crate) fn run_on_router(arguments: &Arguments, catalogue: &Catalogue<'_>) -> Result<(), Failure> {
+    let files = vec![gateway(), forward(), sockets(catalogue.sockets)];
+    let schemes: Vec<Topic> = catalogue.schemes.iter().map(scheme).collect();
+    let all = [schemes.clone(), files.clone()].concat();
+    if arguments.name.is_some() {
+        return show(arguments, &all);
+    }
+    let text = match arguments.json {
+        true => format!("{:#}", json!({"schema": "airtcp.show/1", "topics": all})),
+        false => listed("schemes", &schemes) + &listed("files", &files) + HOW_ON,
     };
-    let topic = topics.iter().find(|topic| topic.name == *name).ok_or_else(|| {
+    output::print(text.trim_end());
+    Ok(())
+}
+
+/// Shows the topic that is named.
+fn show(arguments: &Arguments, topics: &[Topic]) -> Result<(), Failure> {
+    let name = arguments.name.as_deref().unwrap_or_default();
+    let topic = topics.iter().find(|topic| topic.name == name).ok_or_else(|| {
         let names: Vec<&str> = topics.iter().map(|topic| topic.name.as_str()).collect();
         let hint = nearest(name, &names)
             .map_or_else(|| format!("there are: {}", names.join(", ")), |near| format!("did you mean '{near}'?"));
@@ -385,28 +405,39 @@ fn page(topic: &Topic, style: Style) -> String {
     text
 }
 
-fn overview(catalogue: &Catalogue<'_>, style: Style) -> String {
-    let mut text = String::new();
-    let mut section = |title: &str, rows: Vec<(String, String)>| {
-        let _ = writeln!(text, "{}", style.bold(title));
-        let width = rows.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
-        for (name, about) in rows {
-            let _ = writeln!(text, "{}", output::hang(&format!("  {name:width$}  "), width + 4, &about));
-        }
-        text.push('\n');
-    };
-    section("schemes", catalogue.schemes.iter().map(|entry| (entry.slug.into(), entry.about.into())).collect());
-    let kernel = KERNEL_ONLY.iter().filter(|name| catalogue.controller(name).is_none());
-    let kernel = kernel.map(|name| ((*name).to_owned(), "Linux's own; live runs only.".to_owned()));
-    let ours = catalogue.controllers.iter().map(|entry| (entry.slug.to_owned(), entry.about.to_owned()));
-    section("controllers", ours.chain(kernel).collect());
-    let papers = papers::all(catalogue);
-    section("papers", papers.iter().map(|(slug, paper)| ((*slug).into(), papers::summary(paper))).collect());
-    section("scenarios", BUILT_IN.iter().map(|(name, text)| ((*name).into(), about_of(text))).collect());
-    let files = [link(), flow(), scenario(), gateway(), forward()];
-    section("files", files.into_iter().map(|topic| (topic.name, topic.about)).collect());
-    text.push_str("airtcp show NAME lists keys, defaults and sources; --example prints a file to start from\n");
+/// How to see one topic.
+const HOW_ON: &str = "airtcp show NAME lists keys, defaults and sources; --example prints a file to start from\n";
+
+/// A title, and a line for each topic.
+fn listed(title: &str, topics: &[Topic]) -> String {
+    let mut text = format!("{}\n", output::style().bold(title));
+    let width = topics.iter().map(|topic| topic.name.chars().count()).max().unwrap_or(0);
+    for topic in topics {
+        let _ = writeln!(text, "{}", output::hang(&format!("  {:width$}  ", topic.name), width + 4, &topic.about));
+    }
+    text.push('\n');
     text
+}
+
+fn overview(catalogue: &Catalogue<'_>) -> String {
+    let named = |name: &str, about: &str| simple(name, about, Vec::new(), String::new());
+    let schemes: Vec<Topic> = catalogue.schemes.iter().map(|entry| named(entry.slug, entry.about)).collect();
+    let kernel = KERNEL_ONLY.iter().filter(|name| catalogue.controller(name).is_none());
+    let kernel = kernel.map(|name| named(name, "Linux's own; live runs only."));
+    let ours = catalogue.controllers.iter().map(|entry| named(entry.slug, entry.about));
+    let controllers: Vec<Topic> = ours.chain(kernel).collect();
+    let papers = papers::all(catalogue);
+    let papers: Vec<Topic> = papers.iter().map(|(slug, paper)| named(slug, &papers::summary(paper))).collect();
+    let scenarios: Vec<Topic> = BUILT_IN.iter().map(|(name, text)| named(name, &about_of(text))).collect();
+    let files = vec![link(), flow(), scenario(), gateway(), forward()];
+    let sections = [
+        ("schemes", schemes),
+        ("controllers", controllers),
+        ("papers", papers),
+        ("scenarios", scenarios),
+        ("files", files),
+    ];
+    sections.map(|(title, topics)| listed(title, &topics)).concat() + HOW_ON
 }
 
 fn about_of(scenario: &str) -> String {

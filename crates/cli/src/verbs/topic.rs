@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 /// Something there is a page about.
-#[derive(Default, Serialize)]
+#[derive(Clone, Default, Serialize)]
 pub(super) struct Topic {
     pub(super) name: String,
     pub(super) about: String,
@@ -15,13 +15,13 @@ pub(super) struct Topic {
 }
 
 /// Keys that belong together.
-#[derive(Serialize)]
+#[derive(Clone, Serialize)]
 pub(super) struct Section {
     pub(super) title: String,
     pub(super) keys: Vec<Key>,
 }
 
-#[derive(Default, Serialize)]
+#[derive(Clone, Default, Serialize)]
 pub(super) struct Key {
     pub(super) name: String,
     /// Empty where a sentence says all there is.

@@ -11,7 +11,7 @@ use std::net::UdpSocket;
 pub fn check(config: &Config) -> Vec<Finding> {
     let mut findings = vec![match Secret::read(&config.key) {
         Ok(_) => Finding::good(format!("the key in {} can be used", config.key.display())),
-        Err(error) => Finding::refusal(error.to_string(), Secret::HOW_TO_MAKE),
+        Err(error) => Finding::refusal(error.to_string(), error.remedy()),
     }];
     let peer = config.peer;
     findings.push(match UdpSocket::bind(config.listen).and_then(|socket| socket.connect(peer)) {

@@ -162,7 +162,7 @@ pub fn diversion(config: Option<&Config>) -> Vec<Finding> {
 fn keys(config: &Config) -> Vec<Finding> {
     let key = |path: &Path| match Secret::read(path) {
         Ok(_) => Finding::good(format!("the key {} can be read", path.display())),
-        Err(error) => Finding::refusal(error.to_string(), Secret::HOW_TO_MAKE),
+        Err(error) => Finding::refusal(error.to_string(), error.remedy()),
     };
     let mut findings: Vec<Finding> = config.secrets().map(key).collect();
     if config.peer.is_some() && findings.is_empty() {

@@ -8,7 +8,7 @@ use super::peers::PeerError;
 #[derive(Debug, thiserror::Error)]
 pub enum SetupError {
     /// A key cannot be used.
-    #[error("{0}; {make}", make = Secret::HOW_TO_MAKE)]
+    #[error("{0}; {remedy}", remedy = .0.remedy())]
     Key(#[from] KeyError),
     /// Two peers have the same.
     #[error(transparent)]

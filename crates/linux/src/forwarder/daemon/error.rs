@@ -1,6 +1,6 @@
 //! Why a forwarder ended, or could not start.
 
-use crate::gateway::control::{KeyError, Secret};
+use crate::gateway::control::KeyError;
 use crate::gateway::status::OpenError;
 use std::io;
 use std::net::SocketAddr;
@@ -9,7 +9,7 @@ use std::net::SocketAddr;
 #[derive(Debug, thiserror::Error)]
 pub enum DaemonError {
     /// The key cannot be used.
-    #[error("{0}; {make}", make = Secret::HOW_TO_MAKE)]
+    #[error("{0}; {remedy}", remedy = .0.remedy())]
     Key(#[from] KeyError),
     /// Datagrams cannot be exchanged.
     #[error("datagrams cannot be exchanged between {listen} and {peer}: {source}; set another `listen`")]

@@ -14,6 +14,8 @@ use std::path::{Path, PathBuf};
 
 /// Fewest bytes of a secret.
 const SECRET_MIN: usize = 16;
+/// A file with more is something else that was named by mistake.
+const SECRET_MAX: u64 = 4096;
 /// Keys that other programs make from the same secret differ.
 const SALT: &[u8] = b"airtcp control 2";
 
@@ -32,6 +34,20 @@ pub enum KeyError {
         /// What the system says.
         source: std::io::Error,
     },
+    /// It is a directory or a device.
+    #[error("the key {path} is no file")]
+    NoFile {
+        /// Which one.
+        path: PathBuf,
+    },
+    /// It is no key.
+    #[error("the key file {path} has {found} bytes; a key has {SECRET_MAX} at most")]
+    Long {
+        /// Which file.
+        path: PathBuf,
+        /// Its length.
+        found: u64,
+    },
     /// It is too short.
     #[error("the key in {path} has {found} bytes; at least {SECRET_MIN} are needed")]
     Short {
@@ -41,11 +57,21 @@ pub enum KeyError {
         found: usize,
     },
     /// Others may read it.
-    #[error("the key file {path} can be read by everybody; run: chmod 600 {path}")]
+    #[error("the key file {path} can be read by everybody")]
     Exposed {
         /// Which file.
         path: PathBuf,
     },
+}
+
+impl KeyError {
+    /// What to do about it.
+    pub fn remedy(&self) -> String {
+        match self {
+            KeyError::Exposed { path } => format!("chmod 600 {}", path.display()),
+            _ => Secret::HOW_TO_MAKE.into(),
+        }
+    }
 }
 
 impl Secret {
@@ -55,12 +81,18 @@ impl Secret {
     /// Reads a key file; white space around the secret does not count.
     ///
     /// # Errors
-    /// It cannot be read, is too short, or everybody may read it.
+    /// It cannot be read, is no file, too short, too long, or everybody may read it.
     pub fn read(path: &Path) -> Result<Secret, KeyError> {
         let fail = |source| KeyError::Read { path: path.into(), source };
-        let mode = std::fs::metadata(path).map_err(fail)?.permissions().mode();
-        if mode & 0o007 != 0 {
+        let found = std::fs::metadata(path).map_err(fail)?;
+        if !found.is_file() {
+            return Err(KeyError::NoFile { path: path.into() });
+        }
+        if found.permissions().mode() & 0o007 != 0 {
             return Err(KeyError::Exposed { path: path.into() });
+        }
+        if found.len() > SECRET_MAX {
+            return Err(KeyError::Long { path: path.into(), found: found.len() });
         }
         let content = std::fs::read(path).map_err(fail)?;
         let bytes = content.trim_ascii();
@@ -188,7 +220,19 @@ mod tests {
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
         let private = Secret::read(&path);
         std::fs::remove_file(&path).unwrap();
-        assert!(matches!(exposed, Err(KeyError::Exposed { .. })));
+        assert!(matches!(&exposed, Err(error @ KeyError::Exposed { .. }) if error.remedy().starts_with("chmod 600 ")));
         assert!(private.is_ok());
+    }
+    #[test]
+    fn what_is_no_key_is_not_read() {
+        let path = std::env::temp_dir().join(format!("airtcp-no-key-{}", std::process::id()));
+        std::fs::write(&path, vec![b'k'; 5000]).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
+        let long = Secret::read(&path);
+        std::fs::remove_file(&path).unwrap();
+        assert!(matches!(long, Err(KeyError::Long { found: 5000, .. })));
+        for endless in ["/dev/zero", "/dev"] {
+            assert!(matches!(Secret::read(Path::new(endless)), Err(KeyError::NoFile { .. })), "{endless}");
+        }
     }
 }
