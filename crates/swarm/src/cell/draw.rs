@@ -30,10 +30,6 @@ pub fn cell(seed: u64, tables: &Tables<'_>) -> Cell {
     }
     draw_queues(draw, &mut keys, is_calm);
     let scheme = draw_scheme(draw, tables);
-    // Both keep acknowledgments off the air. Beside both a file of the access point itself can come to rest.
-    if is_calm && scheme.as_ref().is_some_and(|scheme| scheme.entry.slug == "as-tcp") {
-        keys.keys.retain(|(key, _)| key != "hack");
-    }
     let flows = (0..draw.between(1, 6)).map(|_| draw_flow(draw, stations, tables)).collect();
     let Accepted { keys, .. } = keys;
     Cell { seed, is_calm, stations, keys, edca, wire: draw_wire(draw), scheme, flows }
