@@ -66,6 +66,10 @@ impl Net {
         // A disk of its own, which can be full.
         local(&["mount", "-t", "tmpfs", "-o", "size=1m,mode=755", "tmpfs", &net.run_directory().display().to_string()]);
         net.connect_hub();
+        // While the hub's link is gone, packets are lost as on a link that is cut: nobody says that there is no way.
+        for node in ["hub", "ether"] {
+            net.run(node, "ip route add blackhole default metric 4000; ip -6 route add blackhole default metric 4000");
+        }
         for n in 0..SPOKES {
             net.make_key(n);
             net.run(&format!("spoke{n}"), &default_routes(&format!("air{n}"), [""; 2], &net.own(&format!("spoke{n}"))));

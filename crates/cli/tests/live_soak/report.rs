@@ -7,7 +7,7 @@ use crate::traffic::Churned;
 use crate::trend::{Bound, LATENCY, MEMORY, compare};
 use airtcp_core::Duration;
 use std::fmt::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Of so many short connections one may be without an answer when its cycle ends: its sender waits for a timer that doubles.
 const ONE_UNANSWERED_OF: u64 = 1_000;
@@ -74,7 +74,8 @@ impl Outcome {
             damaged: sum.damaged + cycle.churned.damaged,
         });
         let long: String = self.long.iter().flatten().enumerate().fold(String::new(), |text, (n, (bytes, wait))| {
-            text + &format!("long connection {n}: {bytes} bytes, equal, longest wait {wait}\n")
+            let wait = wait.as_nanos() as f64 / 1e9;
+            text + &format!("long connection {n}: {bytes} bytes, equal, longest wait {wait:.2} s\n")
         });
         let summary = format!(
             "{trends}{long}{} short connections, {} answered, {} damaged; {} faults\n",
@@ -166,7 +167,6 @@ impl Outcome {
 
 /// Where the files of a soak are.
 fn directory() -> PathBuf {
-    let target = std::env::var_os("CARGO_TARGET_DIR")
-        .map_or(concat!(env!("CARGO_MANIFEST_DIR"), "/../../target").into(), PathBuf::from);
-    target.join("soak")
+    let of_tree = || Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("the tree").join("target");
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(of_tree, PathBuf::from).join("soak")
 }
