@@ -100,8 +100,17 @@ pub fn plan(seed: u64, cycles: usize) -> Vec<Blow> {
 /// The gateways' processes, and what is known of them.
 pub struct Gateways {
     programs: BTreeMap<String, Program>,
-    /// Worker and restarts of each, as they are known to be.
-    known: BTreeMap<String, (u32, u64)>,
+    /// Each as it is known to be.
+    known: BTreeMap<String, Known>,
+}
+
+/// What tells whether a gateway is the one that it was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Known {
+    worker: u32,
+    restarts: u64,
+    /// Workers that did not come up in time: the machine gave them none.
+    slow_starts: u64,
 }
 
 impl Gateways {
@@ -119,8 +128,11 @@ impl Gateways {
         Ok(gateways)
     }
 
-    fn look(&self, net: &Net) -> BTreeMap<String, (u32, u64)> {
-        let of = |name: String| net.status(&name).map(|status| (name, (status.pid, status.restarts)));
+    fn look(&self, net: &Net) -> BTreeMap<String, Known> {
+        let of = |name: String| {
+            let (status, slow_starts) = (net.status(&name)?, net.slow_starts(&name));
+            Some((name, Known { worker: status.pid, restarts: status.restarts, slow_starts }))
+        };
         names().into_iter().filter_map(of).collect()
     }
 
@@ -138,22 +150,22 @@ impl Gateways {
 
     fn changes(&self, net: &Net, blow: Option<&Blow>) -> Vec<String> {
         let now = self.look(net);
-        let wrong = |(name, before): (&String, &(u32, u64))| {
+        let wrong = |(name, before): (&String, &Known)| {
             let Some(after) = now.get(name) else { return Some(format!("{name} does not answer: {}", net.log(name))) };
             let allowed = blow.map_or(Effect::Same, |blow| blow.fault.effect_at(name, &blow.victim));
+            let slow = after.slow_starts.saturating_sub(before.slow_starts);
             let is_allowed = match &allowed {
                 Effect::Same => after == before,
-                Effect::NewWorker(times) => times.contains(&after.1.saturating_sub(before.1)),
-                Effect::NewDaemon => after.0 != before.0,
+                Effect::NewWorker(times) => times.contains(&after.restarts.saturating_sub(before.restarts + slow)),
+                Effect::NewDaemon => after.worker != before.worker,
             };
-            (!is_allowed)
-                .then(|| format!("{name}: worker and restarts {before:?} before, {after:?} after, not {allowed:?}"))
+            (!is_allowed).then(|| format!("{name}: {before:?} before, {after:?} after, not {allowed:?}"))
         };
         self.known.iter().filter_map(wrong).collect()
     }
 
     fn worker(&self, name: &str) -> u32 {
-        self.known[name].0
+        self.known[name].worker
     }
 
     fn signal(&self, name: &str, signal: i32) {
@@ -314,6 +326,9 @@ fn signal(pid: u32, signal: i32) {
     send_signal(pid, signal).expect("it lives");
 }
 
+/// Other programs may have the machine meanwhile.
+const PATIENCE: Duration = Duration::from_secs(60);
+
 /// Waits until all gateways are sound and have all their peers; how long that took.
 pub fn settle(net: &Net) -> Result<Duration, String> {
     let begin = Instant::now();
@@ -323,9 +338,9 @@ pub fn settle(net: &Net) -> Result<Duration, String> {
         if missing.is_empty() {
             return Ok(begin.elapsed());
         }
-        if begin.elapsed() > Duration::from_secs(20) {
+        if begin.elapsed() > PATIENCE {
             let logs: Vec<String> = missing.iter().map(|name| format!("{name}:\n{}", net.log(name))).collect();
-            return Err(format!("not whole after 20 s: {}", logs.join("\n")));
+            return Err(format!("not whole after {PATIENCE:?}: {}", logs.join("\n")));
         }
         std::thread::sleep(Duration::from_millis(20));
     }

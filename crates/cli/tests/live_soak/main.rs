@@ -1,7 +1,7 @@
 //! Twelve hours of a gateway's life in one: a hub and four spokes, run as the package runs them, under connections that come and
 //! go, and a fault in each cycle. Afterwards memory, descriptors, what is in the kernel and latency must be what they were, no
 //! long connection may have broken, and nothing may be left. `make soak` runs an hour of it; AIRTCP_SOAK_SECONDS, AIRTCP_SOAK_SCHEME
-//! and AIRTCP_SOAK_SEED choose otherwise, and AIRTCP_SOAK_PROGRAM another build of `airtcpd`.
+//! and AIRTCP_SOAK_SEED choose otherwise, and AIRTCPD another build of `airtcpd`.
 
 mod faults;
 mod net;
@@ -133,7 +133,7 @@ fn live_an_hour_of_churn_and_faults_leaves_a_gateway_as_it_was() {
     };
     let has_nft = || is_installed("nft").then_some(()).ok_or("the program 'nft' is missing".to_owned());
     let Some(_turn) = turn(check_available().map_err(|why| why.to_string()).and_then(|()| has_nft())) else { return };
-    let program = std::env::var_os("AIRTCP_SOAK_PROGRAM").unwrap_or(env!("CARGO_BIN_EXE_airtcpd").into());
+    let program = std::env::var_os("AIRTCPD").unwrap_or(env!("CARGO_BIN_EXE_airtcpd").into());
     println!("{}, seed {}, {} cycles of {}", form.scheme, form.seed, form.cycles, form.cycle);
     let net = Net::up(&form.scheme, &PathBuf::from(program));
     let mut gateways = Gateways::start(&net).expect("all are whole");

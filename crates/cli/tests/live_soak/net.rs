@@ -66,7 +66,12 @@ impl Net {
         // A disk of its own, which can be full.
         local(&["mount", "-t", "tmpfs", "-o", "size=1m,mode=755", "tmpfs", &net.run_directory().display().to_string()]);
         net.connect_hub();
-        // While the hub's link is gone, packets are lost as on a link that is cut: nobody says that there is no way.
+        // While the hub's link is gone, packets are lost as on a radio link: nobody ends connections by saying so.
+        net.run(
+            "ether",
+            "nft 'table inet quiet { chain out { type filter hook output priority 0; \
+             icmp type destination-unreachable icmp code host-unreachable drop; icmpv6 type destination-unreachable drop; }; }'",
+        );
         for node in ["hub", "ether"] {
             net.run(node, "ip route add blackhole default metric 4000; ip -6 route add blackhole default metric 4000");
         }
@@ -246,9 +251,18 @@ impl Net {
         query(&self.run_directory(), name).ok()
     }
 
+    fn whole_log(&self, name: &str) -> String {
+        std::fs::read_to_string(self.run_directory().join(format!("{name}.log"))).unwrap_or_default()
+    }
+
+    /// How many workers of this supervisor were given up because they did not come up within the 10 s that they have.
+    pub fn slow_starts(&self, name: &str) -> u64 {
+        self.whole_log(name).matches("silent for 10000 ms").count() as u64
+    }
+
     /// The last lines of a gateway's log.
     pub fn log(&self, name: &str) -> String {
-        let text = std::fs::read_to_string(self.run_directory().join(format!("{name}.log"))).unwrap_or_default();
+        let text = self.whole_log(name);
         let lines: Vec<&str> = text.lines().collect();
         lines[lines.len().saturating_sub(20)..].join("\n")
     }
