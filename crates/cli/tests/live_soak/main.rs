@@ -5,6 +5,7 @@
 
 mod faults;
 mod net;
+mod pauses;
 mod report;
 mod samples;
 mod traffic;
@@ -17,6 +18,7 @@ use airtcp_linux::testbed::check_available;
 use airtcp_test_support::{is_long, skip, turn};
 use faults::{Blow, Gateways, plan, settle};
 use net::{Net, SPOKES};
+use pauses::Pauses;
 use report::{Cycle, Outcome};
 use samples::Sample;
 use std::path::PathBuf;
@@ -64,8 +66,17 @@ fn sleep_until(at: Instant) {
     std::thread::sleep(std::time::Duration::from_nanos(at.saturating_since(clock::now()).as_nanos()));
 }
 
+/// What a cycle needs besides its number and its fault.
+struct Stage<'a> {
+    form: &'a Form,
+    net: &'a Net,
+    origin: Instant,
+    pauses: &'a Pauses,
+}
+
 /// One cycle: its connections, its fault, and what is wrong afterwards.
-fn run_cycle(form: &Form, net: &Net, gateways: &mut Gateways, origin: Instant, number: usize, blow: &Blow) -> Cycle {
+fn run_cycle(stage: &Stage<'_>, gateways: &mut Gateways, number: usize, blow: &Blow) -> Cycle {
+    let Stage { form, net, origin, pauses } = *stage;
     let begin = form.cycle.saturating_mul(number as u64);
     let mut wrong = gateways.unexplained(net);
     let churn = Churn::start(net, origin, form.seed + number as u64, [begin, begin + form.cycle]);
@@ -88,7 +99,8 @@ fn run_cycle(form: &Form, net: &Net, gateways: &mut Gateways, origin: Instant, n
 fn run(form: &Form, net: &Net, gateways: &mut Gateways) -> Outcome {
     let origin = net.testbed.emulator().restart(form.seed, None, Duration::ZERO).expect("the emulator runs");
     let long: Vec<_> = (0..SPOKES).map(|n| long_flow(net, n, origin, form.length())).collect();
-    let is_over = AtomicBool::new(false);
+    let (is_over, pauses) = (AtomicBool::new(false), Pauses::default());
+    let stage = Stage { form, net, origin, pauses: &pauses };
     let (cycles, samples) = std::thread::scope(|scope| {
         let watcher = scope.spawn(|| {
             let mut samples: Vec<Sample> = Vec::new();
@@ -97,10 +109,10 @@ fn run(form: &Form, net: &Net, gateways: &mut Gateways) -> Outcome {
             }
             samples
         });
+        scope.spawn(|| pauses.watch(&is_over));
         let blows = plan(form.seed, form.cycles);
         let numbered = blows.iter().enumerate();
-        let cycles: Vec<Cycle> =
-            numbered.map(|(number, blow)| run_cycle(form, net, gateways, origin, number, blow)).collect();
+        let cycles: Vec<Cycle> = numbered.map(|(number, blow)| run_cycle(&stage, gateways, number, blow)).collect();
         is_over.store(true, Ordering::Relaxed);
         (cycles, watcher.join().expect("it only looks"))
     });

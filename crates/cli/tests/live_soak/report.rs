@@ -22,6 +22,8 @@ pub struct Cycle {
     /// From the end of the fault until all were whole.
     pub settled: Option<std::time::Duration>,
     pub churned: Churned,
+    /// The longest time in which the machine gave a thread no turn.
+    pub pause: Duration,
     pub wrong: Vec<String>,
 }
 
@@ -30,10 +32,11 @@ impl Cycle {
         let Churned { begun, answered, damaged } = self.churned;
         let settled = self.settled.map_or("never".to_owned(), |time| format!("{:.2} s", time.as_secs_f64()));
         let mut line = format!(
-            "{:>4}  {:<18} {:<7} whole after {settled:<7} {answered} of {begun} answered, {damaged} damaged",
+            "{:>4}  {:<18} {:<7} whole after {settled:<7} {answered} of {begun} answered, {damaged} damaged, machine paused {} ms",
             self.number,
             format!("{:?}", self.blow.fault),
-            self.blow.victim
+            self.blow.victim,
+            self.pause.as_millis()
         );
         self.wrong.iter().for_each(|wrong| {
             let _ = write!(line, "\n      WRONG: {wrong}");
@@ -97,7 +100,12 @@ impl Outcome {
             wrong.push(format!("{} short connections had wrong bytes", all.damaged));
         }
         if (all.begun - all.answered) * ONE_UNANSWERED_OF > all.begun {
-            wrong.push(format!("{} of {} short connections had no answer", all.begun - all.answered, all.begun));
+            let longest = self.cycles.iter().map(|cycle| cycle.pause.as_millis()).max().unwrap_or(0);
+            wrong.push(format!(
+                "{} of {} short connections had no answer; the machine paused for up to {longest} ms, if that is a second, others had it",
+                all.begun - all.answered,
+                all.begun
+            ));
         }
         if self.samples.iter().all(|sample| sample.metrics_bytes == 0) {
             wrong.push("the metrics port never answered".to_owned());
