@@ -1,13 +1,16 @@
 //! What a soak does to its gateways, one thing in each cycle, and what may have changed afterwards.
 
 use crate::net::{MOVING, Net, SPOKES, names};
-use airtcp_core::Rng;
+use airtcp_core::{Duration, Rng};
+use airtcp_linux::gateway::ask_upgrade;
 use airtcp_linux::gateway::status::Status;
+use airtcp_linux::sys::clock;
 use airtcp_linux::sys::process::send_signal;
 use airtcp_linux::testbed::Program;
+use signal_hook::consts::{SIGCONT, SIGKILL, SIGSTOP, SIGTERM};
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
-use std::time::{Duration, Instant};
+use std::time::Duration as StdDuration;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
@@ -174,7 +177,7 @@ impl Gateways {
 
     fn kill(&mut self, name: &str) {
         let program = self.programs.get_mut(name).expect("a gateway");
-        program.signal(signal_hook::consts::SIGKILL).expect("it lives");
+        program.signal(SIGKILL).expect("it lives");
         program.wait().expect("a child");
     }
 
@@ -184,9 +187,9 @@ impl Gateways {
 
     /// Ends one in good order.
     fn end(&mut self, name: &str) -> Result<(), String> {
-        self.signal(name, signal_hook::consts::SIGTERM);
+        self.signal(name, SIGTERM);
         let program = self.programs.get_mut(name).expect("a gateway");
-        match program.wait_at_most(Duration::from_secs(10)).expect("a child") {
+        match program.wait_at_most(StdDuration::from_secs(10)).expect("a child") {
             Some(status) if status.success() => Ok(()),
             other => Err(format!("{name} did not end in good order: {other:?}")),
         }
@@ -201,55 +204,18 @@ impl Gateways {
     pub fn strike(&mut self, net: &Net, blow: &Blow) -> Result<(), String> {
         let victim = blow.victim.as_str();
         match blow.fault {
-            WorkerKilled => signal(self.worker(victim), signal_hook::consts::SIGKILL),
-            WorkerStopped => signal(self.worker(victim), signal_hook::consts::SIGSTOP),
+            WorkerKilled => signal(self.worker(victim), SIGKILL),
+            WorkerStopped => signal(self.worker(victim), SIGSTOP),
             SupervisorKilled => self.kill(victim),
             BothStopped => {
-                self.signal(victim, signal_hook::consts::SIGSTOP);
-                signal(self.worker(victim), signal_hook::consts::SIGSTOP);
+                self.signal(victim, SIGSTOP);
+                signal(self.worker(victim), SIGSTOP);
             }
             Leaves => self.end(victim)?,
-            Upgraded => {
-                net.install(victim);
-                net.ask("upgrade", victim)?;
-            }
-            UpgradeRefused => {
-                let program = net.program(victim);
-                let new = program.with_extension("new");
-                std::fs::write(&new, "#!/bin/sh\necho too old; exit 3\n").expect("a file");
-                std::fs::set_permissions(&new, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("a mode");
-                let kept = program.with_extension("kept");
-                std::fs::rename(&program, &kept).expect("the same directory");
-                std::fs::rename(&new, &program).expect("the same directory");
-                airtcp_linux::gateway::ask_upgrade(&net.run_directory(), victim)
-                    .map_err(|error| error.to_string())?
-                    .err()
-                    .ok_or("a program that is none was started")?;
-                std::fs::rename(kept, program).expect("the same directory");
-            }
-            Reloaded => {
-                {
-                    let mut files = net.files();
-                    files.queue_kb = if files.queue_kb == 50 { 60 } else { 50 };
-                }
-                net.write(victim);
-                net.ask("reload", victim)?;
-            }
-            ReloadRefused => {
-                net.write_text(victim, "no gateway file");
-                net.ask("reload", victim).err().ok_or("a file that is none was applied")?;
-            }
-            KeyChanged => {
-                net.change_key(victim.trim_start_matches("spoke").parse().expect("a spoke"));
-                for name in ["hub", victim] {
-                    net.write(name);
-                    net.ask("reload", name)?;
-                }
-            }
-            PeerRemoved => {
-                net.files().is_member[SPOKES - 1] = false;
-                net.write("hub");
-                net.ask("reload", "hub")?;
+            DiskFull => {
+                net.fill_disk();
+                self.kill(victim);
+                self.restart(net, victim);
             }
             Moved => net.move_spoke(),
             Firewall => net.run(
@@ -259,10 +225,8 @@ impl Gateways {
             ),
             LinkDown => net.run("hub", "ip link set dev air down"),
             LinkRemade => net.run("hub", "ip link del dev air"),
-            DiskFull => {
-                net.fill_disk();
-                self.kill(victim);
-                self.restart(net, victim);
+            Upgraded | UpgradeRefused | Reloaded | ReloadRefused | KeyChanged | PeerRemoved => {
+                change_files(net, blow)?;
             }
         }
         Ok(())
@@ -274,8 +238,8 @@ impl Gateways {
         match blow.fault {
             SupervisorKilled | Leaves => self.restart(net, victim),
             BothStopped => {
-                signal(self.worker(victim), signal_hook::consts::SIGCONT);
-                self.signal(victim, signal_hook::consts::SIGCONT);
+                signal(self.worker(victim), SIGCONT);
+                self.signal(victim, SIGCONT);
             }
             ReloadRefused => {
                 net.write(victim);
@@ -293,6 +257,52 @@ impl Gateways {
         }
         Ok(())
     }
+}
+
+/// Changes files or the program, and has gateways go on with them.
+fn change_files(net: &Net, blow: &Blow) -> Result<(), String> {
+    let victim = blow.victim.as_str();
+    let reload = |name: &str| {
+        net.write(name);
+        net.ask("reload", name).map(drop)
+    };
+    match blow.fault {
+        Upgraded => {
+            net.install(victim);
+            net.ask("upgrade", victim).map(drop)
+        }
+        UpgradeRefused => refuse_upgrade(net, victim),
+        Reloaded => {
+            net.change_queue();
+            reload(victim)
+        }
+        ReloadRefused => {
+            net.write_text(victim, "no gateway file");
+            net.ask("reload", victim).err().map(drop).ok_or_else(|| "a file that is none was applied".to_owned())
+        }
+        KeyChanged => {
+            net.change_key(victim.trim_start_matches("spoke").parse().expect("a spoke"));
+            reload("hub").and_then(|()| reload(victim))
+        }
+        PeerRemoved => {
+            net.files().is_member[SPOKES - 1] = false;
+            reload("hub")
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Asks for an upgrade to a program that cannot take over, and puts the former one back.
+fn refuse_upgrade(net: &Net, name: &str) -> Result<(), String> {
+    let program = net.program(name);
+    let [new, kept] = ["new", "kept"].map(|end| program.with_extension(end));
+    std::fs::write(&new, "#!/bin/sh\necho too old; exit 3\n").expect("a file");
+    std::fs::set_permissions(&new, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("a mode");
+    std::fs::rename(&program, &kept).expect("the same directory");
+    std::fs::rename(&new, &program).expect("the same directory");
+    let told = ask_upgrade(&net.run_directory(), name).map_err(|error| error.to_string());
+    std::fs::rename(kept, program).expect("the same directory");
+    told?.err().map(drop).ok_or_else(|| "a program that is none was started".to_owned())
 }
 
 /// What may have become of a gateway.
@@ -331,18 +341,18 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Waits until all gateways are sound and have all their peers; how long that took.
 pub fn settle(net: &Net) -> Result<Duration, String> {
-    let begin = Instant::now();
+    let begin = clock::now();
     loop {
         let missing: Vec<String> =
             names().into_iter().filter(|name| !net.status(name).is_some_and(|status| is_whole(&status))).collect();
         if missing.is_empty() {
-            return Ok(begin.elapsed());
+            return Ok(clock::now().saturating_since(begin));
         }
-        if begin.elapsed() > PATIENCE {
+        if clock::now().saturating_since(begin) > PATIENCE {
             let logs: Vec<String> = missing.iter().map(|name| format!("{name}:\n{}", net.log(name))).collect();
-            return Err(format!("not whole after {PATIENCE:?}: {}", logs.join("\n")));
+            return Err(format!("not whole after {PATIENCE}: {}", logs.join("\n")));
         }
-        std::thread::sleep(Duration::from_millis(20));
+        std::thread::sleep(StdDuration::from_millis(20));
     }
 }
 

@@ -55,6 +55,7 @@ pub fn names() -> Vec<String> {
 impl Net {
     /// Sets all up but the gateways, which are to run `program`.
     pub fn up(scheme: &str, program: &Path) -> Net {
+        remove_leftovers();
         let testbed = Testbed::up(spec()).expect("a testbed");
         let directory = std::env::temp_dir().join(format!("{}soak", testbed.prefix()));
         for part in ["etc", "bin", "run"] {
@@ -151,6 +152,12 @@ impl Net {
         let file = self.key(n, generation);
         std::fs::write(&file, format!("secret {generation} of spoke number {n}")).expect("a file");
         std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600)).expect("a mode");
+    }
+
+    /// The other length of the egress queues.
+    pub fn change_queue(&self) {
+        let mut files = self.files();
+        files.queue_kb = if files.queue_kb == 50 { 60 } else { 50 };
     }
 
     /// Gives a spoke and the hub another key in their files; what they have is accepted as well.
@@ -308,9 +315,25 @@ impl Net {
 
 impl Drop for Net {
     fn drop(&mut self) {
-        let _ = Command::new("umount").arg("-l").arg(self.run_directory()).status();
-        let _ = std::fs::remove_dir_all(&self.directory);
+        take_away(&self.directory);
     }
+}
+
+/// Removes the directories and disks of soaks that were killed.
+fn remove_leftovers() {
+    for entry in std::fs::read_dir(std::env::temp_dir()).expect("a directory").flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let pid =
+            name.strip_prefix("airtcp-").filter(|rest| rest.ends_with("-soak")).and_then(|rest| rest.split('-').next());
+        if pid.is_some_and(|pid| !Path::new("/proc").join(pid).exists()) {
+            take_away(&entry.path());
+        }
+    }
+}
+
+fn take_away(directory: &Path) {
+    let _ = Command::new("umount").arg("-l").arg(directory.join("run")).status();
+    let _ = std::fs::remove_dir_all(directory);
 }
 
 fn local(words: &[&str]) {

@@ -20,7 +20,7 @@ pub struct Cycle {
     pub number: usize,
     pub blow: Blow,
     /// From the end of the fault until all were whole.
-    pub settled: Option<std::time::Duration>,
+    pub settled: Option<Duration>,
     pub churned: Churned,
     /// The longest time in which the machine gave a thread no turn.
     pub pause: Duration,
@@ -30,7 +30,7 @@ pub struct Cycle {
 impl Cycle {
     pub fn line(&self) -> String {
         let Churned { begun, answered, damaged } = self.churned;
-        let settled = self.settled.map_or("never".to_owned(), |time| format!("{:.2} s", time.as_secs_f64()));
+        let settled = self.settled.map_or("never".to_owned(), |time| format!("{:.2} s", seconds(time)));
         let mut line = format!(
             "{:>4}  {:<18} {:<7} whole after {settled:<7} {answered} of {begun} answered, {damaged} damaged, machine paused {} ms",
             self.number,
@@ -77,8 +77,7 @@ impl Outcome {
             damaged: sum.damaged + cycle.churned.damaged,
         });
         let long: String = self.long.iter().flatten().enumerate().fold(String::new(), |text, (n, (bytes, wait))| {
-            let wait = wait.as_nanos() as f64 / 1e9;
-            text + &format!("long connection {n}: {bytes} bytes, equal, longest wait {wait:.2} s\n")
+            text + &format!("long connection {n}: {bytes} bytes, equal, longest wait {:.2} s\n", seconds(*wait))
         });
         let summary = format!(
             "{trends}{long}{} short connections, {} answered, {} damaged; {} faults\n",
@@ -171,6 +170,10 @@ impl Outcome {
         }
         (table, grown)
     }
+}
+
+fn seconds(time: Duration) -> f64 {
+    time.as_nanos() as f64 / 1e9
 }
 
 /// Where the files of a soak are.

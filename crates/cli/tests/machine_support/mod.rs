@@ -2,11 +2,12 @@
 
 use super::row_support::row;
 use airtcp_linux::gateway::status::{self, Status};
+use airtcp_linux::sys::clock;
 use airtcp_linux::testbed::{Exec, Family, Program, Testbed};
 use airtcp_test_support::Scratch;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// The routers.
 pub const ROUTERS: [&str; 2] = ["a", "b"];
@@ -30,7 +31,7 @@ impl Machines {
             let peer = machines.testbed.link_address("air", other, Family::V4).expect("an end of the link");
             let run = machines.run_directory(router);
             let text = format!(
-                "schema = 1\nscheme = \"gsnoop\"\nname = \"{router}\"\nlink = \"air\"\npeer = \"{peer}:4791\"\ninsecure = true\n\
+                "schema = 1\nscheme = \"local-recovery\"\nname = \"{router}\"\nlink = \"air\"\npeer = \"{peer}:4791\"\ninsecure = true\n\
                  rate = \"20Mbit\"\nrun_directory = \"{}\"\n",
                 run.display()
             );
@@ -80,10 +81,10 @@ impl Machines {
 
     /// Waits up to 10 s.
     pub fn wait_for(&self, what: &str, mut wanted: impl FnMut() -> bool) {
-        let begin = Instant::now();
+        let begin = clock::now();
         while !wanted() {
             let logs = ROUTERS.map(|router| self.log(router)).join("\n");
-            assert!(begin.elapsed() < Duration::from_secs(10), "not {what}: {logs}");
+            assert!(clock::now().saturating_since(begin).as_millis() < 10_000, "not {what}: {logs}");
             std::thread::sleep(Duration::from_millis(10));
         }
     }
