@@ -1,6 +1,6 @@
 # `make` lists the targets. CONTRIBUTING.md says more about each.
 .DEFAULT_GOAL := help
-.PHONY: help setup build release python demo test test-long matrix drills drills-random accept accept-clean coverage-spec verdicts traces validate bench packages accept-packages packages-memory release-check fuzz fuzz-canary swarm swarm-canary wifi wifi-faults fmt lint doc site clean
+.PHONY: help setup build release python demo test test-long matrix drills drills-random soak accept accept-clean coverage-spec verdicts traces validate bench packages accept-packages packages-memory release-check fuzz fuzz-canary swarm swarm-canary wifi wifi-faults fmt lint doc site clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
@@ -35,6 +35,11 @@ matrix: setup ## file transfers through every impairment, live (root) and simula
 
 drills: setup ## kill and stop gateways under a file transfer, take their program, disk, link or rules away, 20 of each kind, a line per drill; half an hour, root
 	AIRTCP_TEST_LONG=1 cargo test --quiet --locked --package airtcp-linux --test live_drills --test live_troubles -- --nocapture --test-threads=1
+
+soak: setup ## twelve hours of a gateway's life in one: a hub and four spokes, a million connections, a fault each minute (root; SECONDS=3600, SEED, SCHEME)
+	cargo build --quiet --locked --profile daemon --package airtcp --no-default-features --features bpf --bin airtcpd
+	AIRTCP_SOAK_SECONDS=$(or $(SECONDS),3600) AIRTCP_SOAK_SEED=$(or $(SEED),1) AIRTCP_SOAK_SCHEME=$(or $(SCHEME),gsnoop) AIRTCPD=$(CURDIR)/target/daemon/airtcpd \
+		cargo test --quiet --locked --package airtcp --test live_soak live_ -- --nocapture
 
 drills-random: setup ## 300 random traces of our TCP's sender, given to the kernel's; fails unless 285 are equal (root, some minutes; SEED=1)
 	cargo run --quiet --locked --release --package airtcp-drill -- --random 300 --seed $(or $(SEED),1) --equal 285

@@ -1,13 +1,13 @@
 //! The Debian package on two machines with systemd, as docs/operations.md prints the commands: `make accept-packages`, which
 //! names a Debian root with `AIRTCP_MACHINE_BASE`; the package is in its `/srv`. One of the two is a home router.
 
-mod machine_support;
+mod nspawn_support;
 mod row_support;
 
 use airtcp_core::Duration;
 use airtcp_linux::testbed::{Family, Testbed};
 use airtcp_test_support::skip;
-use machine_support::Machine;
+use nspawn_support::Machine;
 use row_support::{home, home_router, load_rules, network_state, upload};
 use std::path::Path;
 

@@ -169,8 +169,10 @@ impl<'t> Engine<'t> {
         let index = self.elements.next_key();
         let rng = Rng::derive(self.settings.seed, &name);
         let place = Place { name, index, node, exit, peer: None };
+        let clock = if matches!(body, ElementKind::Scheme(_)) { self.settings.uptime } else { Duration::ZERO };
         self.elements.push_and_get_key(PlacedElement {
             body,
+            clock,
             rng,
             place,
             ledger: Ledger::default(),

@@ -3,7 +3,7 @@
 use crate::belief::Belief;
 use crate::host::Host;
 use crate::index::{ElementId, Hop, NodeId, WlanId};
-use airtcp_core::{Context, Element, Instant, Ledger, Packet, Port, Rng};
+use airtcp_core::{Context, Duration, Element, Instant, Ledger, Packet, Port, Rng};
 use airtcp_link::varying::Forecast;
 use airtcp_schemes::{End, LinkFacts};
 
@@ -47,6 +47,8 @@ impl ElementKind {
 /// An element and what the engine knows of it.
 pub struct PlacedElement {
     pub body: ElementKind,
+    /// How much more than the engine's its machine's clock shows.
+    pub clock: Duration,
     pub rng: Rng,
     pub place: Place,
     pub ledger: Ledger,
@@ -59,6 +61,11 @@ pub struct PlacedElement {
 }
 
 impl PlacedElement {
+    /// When it wants to be called, on the engine's clock.
+    #[inline]
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        self.body.poll_timeout().map(|due| Instant::ZERO + due.saturating_since(Instant::ZERO + self.clock))
+    }
     /// Counts a handled timeout; true when the element asks for more at the same time than any
     /// backlog explains: it would stop time.
     pub fn is_stuck(&mut self, now: Instant) -> bool {

@@ -19,7 +19,7 @@ use crate::queue::EventQueue;
 use crate::settings::RunSettings;
 use crate::tap::Direction;
 use crate::upcoming::Entry;
-use airtcp_core::{Context, DropReason, Duration, Instant, Packet, Peer, Port};
+use airtcp_core::{Context, DropReason, Duration, Instant, Packet, Peer, Port, TxStatus};
 use std::collections::VecDeque;
 use typed_index_collections::TiVec;
 
@@ -113,7 +113,7 @@ impl Engine<'_> {
     fn handle_timeout(&mut self, index: ElementId) {
         self.network.queue.cancel(self.network.sources.of(Kind::Timeout(index)));
         let slot = &mut self.elements[index];
-        if slot.body.poll_timeout().is_none_or(|due| due > self.now) {
+        if slot.poll_timeout().is_none_or(|due| due > self.now) {
             return self.arm(index);
         }
         if slot.is_stuck(self.now) {
@@ -207,6 +207,7 @@ impl Engine<'_> {
                 Work::Deliver(delivery) => self.deliver(delivery),
                 Work::ForwardControl { node, packet } => self.forward_control(node, packet),
                 Work::Status { element, status } => {
+                    let status = TxStatus { at: status.at + self.elements[element].clock, ..status };
                     self.call(element, |body, cx| body.element().handle_tx_status(cx, status));
                 }
             }
@@ -257,7 +258,7 @@ impl Engine<'_> {
             work: &mut self.work,
             peer_node,
         };
-        let mut cx = Context::new(self.now, &mut slot.rng, &mut slot.ledger, &mut io);
+        let mut cx = Context::new(self.now + slot.clock, &mut slot.rng, &mut slot.ledger, &mut io);
         work(&mut slot.body, &mut cx);
         self.arm(index);
     }
@@ -265,7 +266,7 @@ impl Engine<'_> {
     /// Makes sure that the queue has an event no later than the element's deadline. A deadline that moved later changes
     /// nothing: the pending event finds out.
     fn arm(&mut self, index: ElementId) {
-        let Some(due) = self.elements[index].body.poll_timeout() else { return };
+        let Some(due) = self.elements[index].poll_timeout() else { return };
         let (due, source) = (due.max(self.now), self.network.sources.of(Kind::Timeout(index)));
         if due < self.network.queue.at(source) {
             self.network.queue.set(source, due, self.network.since);

@@ -20,6 +20,8 @@ pub struct RunSettings {
     pub checks: bool,
     /// Initial sequence numbers and timestamps just below the wrap, to show that nothing depends on them.
     pub near_wrap: bool,
+    /// What the clocks of all schemes' machines show when the run begins, to show that nothing depends on it.
+    pub uptime: Duration,
     /// Packets pass links without an event where nothing can come of it; off only to show that nothing does.
     pub express: bool,
     /// Keep the samples of every flow, and what schemes believe of their links.
@@ -41,6 +43,7 @@ impl Default for RunSettings {
             sample_every: Duration::from_millis(100),
             checks: true,
             near_wrap: false,
+            uptime: Duration::ZERO,
             express: true,
             series: true,
             levels: Vec::new(),

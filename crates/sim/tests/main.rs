@@ -27,6 +27,7 @@ mod no_end;
 mod probes;
 mod queues;
 mod tap;
+mod uptime;
 mod wlan;
 mod wlan_aggregated;
 mod workloads;

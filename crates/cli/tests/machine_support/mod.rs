@@ -1,130 +1,149 @@
-//! A Debian machine with systemd in a node's namespace: a container of systemd-nspawn on a copy of a root directory.
+//! Two gateways, as the package runs them, on machines that a test changes under them.
 
-use airtcp_core::Duration;
+use super::row_support::row;
+use airtcp_linux::gateway::status::{self, Status};
 use airtcp_linux::sys::clock;
-use airtcp_linux::sys::process::{in_own_group, spawn_not_to_survive};
-use airtcp_linux::testbed::Testbed;
-use std::fs::File;
+use airtcp_linux::testbed::{Exec, Family, Program, Testbed};
+use airtcp_test_support::Scratch;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::Command;
+use std::time::Duration;
 
-/// How long a machine may take to boot or to halt.
-const BOOT_MAX: Duration = Duration::from_secs(60);
+/// The routers.
+pub const ROUTERS: [&str; 2] = ["a", "b"];
 
-/// What systemd-nspawn ends with if its machine wants to be started again.
-const REBOOT: i32 = 133;
-
-/// A running machine. Dropping it switches it off and removes its root.
-pub struct Machine {
-    root: PathBuf,
-    node: String,
-    namespace: String,
-    container: Child,
+/// A host, two routers and a server; each router has a directory for its file and one for what runs.
+pub struct Machines {
+    pub testbed: Testbed,
+    pub scratch: Scratch,
 }
 
-impl Machine {
-    /// Copies the root directory `base` and boots it with the network of `node`.
-    pub fn boot(testbed: &Testbed, node: &str, base: &Path) -> Machine {
-        let root = base.with_file_name(format!("{}{node}", testbed.prefix()));
-        let copied = Command::new("cp").arg("-a").args([base, &root]).status().expect("cp");
-        assert!(copied.success(), "{} is not copied to {}", base.display(), root.display());
-        std::fs::write(root.join("etc/hostname"), format!("{node}\n")).expect("a file");
-        let namespace = testbed.namespace(node).expect("a node").name();
-        let container = start(&root, node, namespace);
-        let machine = Machine { root, node: node.into(), namespace: namespace.into(), container };
-        machine.wait_until_up();
-        machine
-    }
-
-    /// The process id of its init, if it runs.
-    fn init(&self) -> Option<String> {
-        let children = format!("/proc/{0}/task/{0}/children", self.container.id());
-        let children = std::fs::read_to_string(children).ok()?;
-        children.split_whitespace().next().map(str::to_owned)
-    }
-
-    fn wait_until_up(&self) {
-        let is_up = || ["running", "degraded"].contains(&self.run("systemctl is-system-running").1.trim());
-        self.wait_for("the machine to boot", BOOT_MAX, is_up);
-    }
-
-    /// Waits until something is so; how long that took.
-    pub fn wait_for(&self, what: &str, limit: Duration, is_so: impl Fn() -> bool) -> Duration {
-        let began = clock::now();
-        while !is_so() {
-            let console = || std::fs::read_to_string(console(&self.root)).unwrap_or_default();
-            assert!(clock::now().saturating_since(began) < limit, "waited in vain for {what}: {}", console());
-            std::thread::sleep(std::time::Duration::from_millis(50));
-        }
-        clock::now().saturating_since(began)
-    }
-
-    /// Has the machine's root user run a line of shell; its exit code and what it says. Questions are answered by Enter.
-    pub fn run(&self, line: &str) -> (Option<i32>, String) {
-        let Some(init) = self.init() else { return (None, "the machine does not run".into()) };
-        let environment = ["LANG=C.UTF-8", "PATH=/usr/sbin:/usr/bin:/sbin:/bin"];
-        let mut command = Command::new("nsenter");
-        let of_machine = ["--mount", "--uts", "--ipc", "--net", "--pid", "--cgroup", "--root", "--wd"];
-        command.args(["--target", &init]).args(of_machine);
-        command.args(["env", "-i"]).args(environment).args(["sh", "-c"]);
-        command.arg(format!("exec 2>&1; cd /srv; yes '' | {{ {line}; }}")).stdin(Stdio::null());
-        let output = command.output().expect("nsenter");
-        (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned())
-    }
-
-    /// As [`run`](Self::run), of a line that has to succeed.
-    pub fn must(&self, line: &str) -> String {
-        let (code, said) = self.run(line);
-        assert_eq!(code, Some(0), "{line}: {said}");
-        said
-    }
-
-    /// Has it reboot, and waits until it is up again.
-    pub fn reboot(&mut self) {
-        self.must("systemctl reboot");
-        let status = self.wait_for_end().expect("the machine ends");
-        assert_eq!(status.code(), Some(REBOOT));
-        self.container = start(&self.root, &self.node, &self.namespace);
-        self.wait_until_up();
-    }
-
-    fn wait_for_end(&mut self) -> Option<ExitStatus> {
-        let began = clock::now();
-        while clock::now().saturating_since(began) < BOOT_MAX {
-            if let Ok(Some(status)) = self.container.try_wait() {
-                return Some(status);
+impl Machines {
+    pub fn new() -> Machines {
+        let wire = [("rate", "100Mbit"), ("delay", "1ms")];
+        let air = [("rate", "20Mbit"), ("delay", "5ms")];
+        let testbed = row(["host", "a", "b", "server"], [("lan", &wire), ("air", &air), ("wan", &wire)]);
+        let machines = Machines { testbed, scratch: Scratch::new("machine") };
+        for [router, other] in [ROUTERS, ["b", "a"]] {
+            for part in ["etc", "run"] {
+                std::fs::create_dir_all(machines.path(router).join(part)).expect("a directory");
             }
-            std::thread::sleep(std::time::Duration::from_millis(50));
+            let peer = machines.testbed.link_address("air", other, Family::V4).expect("an end of the link");
+            let run = machines.run_directory(router);
+            let text = format!(
+                "schema = 1\nscheme = \"local-recovery\"\nname = \"{router}\"\nlink = \"air\"\npeer = \"{peer}:4791\"\ninsecure = true\n\
+                 rate = \"20Mbit\"\nrun_directory = \"{}\"\n",
+                run.display()
+            );
+            std::fs::write(machines.file(router), text).expect("a file");
+            std::fs::write(machines.log_path(router), "").expect("a file");
         }
-        None
+        machines
+    }
+
+    pub fn path(&self, router: &str) -> PathBuf {
+        self.scratch.path().join(router)
+    }
+
+    pub fn etc(&self, router: &str) -> PathBuf {
+        self.path(router).join("etc")
+    }
+
+    pub fn file(&self, router: &str) -> PathBuf {
+        self.etc(router).join("gateway.toml")
+    }
+
+    pub fn run_directory(&self, router: &str) -> PathBuf {
+        self.path(router).join("run")
+    }
+
+    pub fn log_path(&self, router: &str) -> PathBuf {
+        self.path(router).join("log")
+    }
+
+    pub fn log(&self, router: &str) -> String {
+        std::fs::read_to_string(self.log_path(router)).unwrap_or_default()
+    }
+
+    /// Starts the gateway of a router after a line of shell in its namespaces, of which `exec "$@"` is the end.
+    pub fn start(&self, router: &str, before: &str, options: &[&str]) -> Program {
+        let exec = Exec::new("sh")
+            .args(["-ec", &format!("{before} \"$@\""), "sh", env!("CARGO_BIN_EXE_airtcpd"), "gateway"])
+            .arg(self.file(router))
+            .args(options)
+            .log(self.log_path(router));
+        self.testbed.start(router, &exec).expect("it starts")
+    }
+
+    pub fn status(&self, router: &str) -> Option<Status> {
+        status::query(&self.run_directory(router), router).ok()
+    }
+
+    /// Waits up to 10 s.
+    pub fn wait_for(&self, what: &str, mut wanted: impl FnMut() -> bool) {
+        let begin = clock::now();
+        while !wanted() {
+            let logs = ROUTERS.map(|router| self.log(router)).join("\n");
+            assert!(clock::now().saturating_since(begin).as_millis() < 10_000, "not {what}: {logs}");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    /// Waits until both gateways take packets.
+    pub fn wait_for_both(&self) {
+        self.wait_for("taking packets", || {
+            ROUTERS.iter().all(|router| {
+                self.status(router).is_some_and(|status| status.diverting && status.gauges["peer_in_reach"] == 1)
+            })
+        });
+    }
+
+    /// One ping from host to server; false if it does not come back within a second.
+    pub fn ping(&self) -> bool {
+        let server = self.testbed.address("server", Family::V4).expect("a node").to_string();
+        let namespace = self.testbed.namespace("host").expect("a node").name();
+        let mut command = Command::new("ip");
+        command.args(["netns", "exec", namespace, "ping", "-q", "-c", "1", "-W", "1", &server]);
+        command.output().expect("ping").status.success()
+    }
+
+    /// Runs a verb for a router's gateway.
+    pub fn ask(&self, verb: &str, router: &str) -> Result<String, String> {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_airtcpd"));
+        command.args([verb, router, "--run-directory"]).arg(self.run_directory(router));
+        let output = command.output().expect("it runs");
+        let said = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+        if output.status.success() { Ok(said.into_owned()) } else { Err(said.into_owned()) }
     }
 }
 
-/// Boots a root directory in a network namespace.
-fn start(root: &Path, node: &str, namespace: &str) -> Child {
-    let mut command = Command::new("systemd-nspawn");
-    command.args(["--quiet", "--boot", "--register=no", "--keep-unit"]).arg(format!("--machine={node}"));
-    command.arg(format!("--network-namespace-path=/run/netns/{namespace}")).arg("--directory").arg(root);
-    // Its network is its own to set up, and a gateway's programs may enter the kernel, as on a machine without a host.
-    command.args(["--capability=all", "--system-call-filter=bpf perf_event_open", "--bind=/dev/net/tun"]);
-    command.env("SYSTEMD_NSPAWN_API_VFS_WRITABLE", "network");
-    let said = File::create(console(root)).expect("a file");
-    command.stdin(Stdio::null()).stderr(said.try_clone().expect("a file")).stdout(said);
-    in_own_group(&mut command);
-    spawn_not_to_survive(command).expect("systemd-nspawn starts")
+/// The wall clock of processes that it is given to.
+pub struct SteppedClock {
+    library: PathBuf,
+    file: PathBuf,
 }
 
-fn console(root: &Path) -> PathBuf {
-    root.with_extension("console")
-}
+impl SteppedClock {
+    /// Builds it; the C compiler is there, as Rust links with it.
+    pub fn new(directory: &Path) -> SteppedClock {
+        let clock = SteppedClock { library: directory.join("clock.so"), file: directory.join("step") };
+        let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/machine_support/stepped_clock.c");
+        let mut compile = Command::new("cc");
+        compile.args(["-shared", "-fPIC", "-O1", "-o"]).arg(&clock.library).arg(source).arg("-ldl");
+        assert!(compile.status().expect("cc").success());
+        clock.step_to(0);
+        clock
+    }
 
-impl Drop for Machine {
-    fn drop(&mut self) {
-        self.run("systemctl poweroff");
-        self.wait_for_end();
-        let _ = self.container.kill();
-        let _ = self.container.wait();
-        let _ = std::fs::remove_dir_all(&self.root);
-        let _ = std::fs::remove_file(console(&self.root));
+    /// Lets it show so many seconds more than it is.
+    pub fn step_to(&self, seconds: i64) {
+        use std::os::unix::fs::FileExt;
+        let file = std::fs::File::options().write(true).create(true).truncate(false).open(&self.file).expect("a file");
+        file.write_all_at(&seconds.to_ne_bytes(), 0).expect("room");
+    }
+
+    /// What a process is started with, for a line of shell.
+    pub fn environment(&self) -> String {
+        format!("STEPPED_CLOCK={} LD_PRELOAD={}", self.file.display(), self.library.display())
     }
 }

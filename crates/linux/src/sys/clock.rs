@@ -8,6 +8,32 @@ pub fn now() -> Instant {
     Instant::from_nanos(read(ClockId::CLOCK_MONOTONIC))
 }
 
+/// The time namespace of this process, as containers have one: its CLOCK_MONOTONIC may be another than the kernel's own
+/// (time_namespaces(7)), which programs in the kernel read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TimeNamespace {
+    ahead_ns: i64,
+}
+
+impl TimeNamespace {
+    /// Asks the kernel. One that knows no such namespaces has one clock.
+    pub fn of_this_process() -> TimeNamespace {
+        let offsets = std::fs::read_to_string("/proc/self/timens_offsets").unwrap_or_default();
+        TimeNamespace::parse(&offsets).unwrap_or(TimeNamespace { ahead_ns: 0 })
+    }
+
+    fn parse(offsets: &str) -> Option<TimeNamespace> {
+        let mut words = offsets.lines().find_map(|line| line.strip_prefix("monotonic"))?.split_whitespace();
+        let [seconds, nanos] = [(); 2].map(|()| words.next()?.parse::<i64>().ok());
+        Some(TimeNamespace { ahead_ns: seconds?.checked_mul(1_000_000_000)?.checked_add(nanos?)? })
+    }
+
+    /// The same instant on the kernel's clock.
+    pub fn on_the_kernels_clock(self, at: Instant) -> Instant {
+        Instant::from_nanos(at.as_nanos().saturating_add_signed(self.ahead_ns.saturating_neg()))
+    }
+}
+
 /// CLOCK_REALTIME in nanoseconds since 1970; used only as an epoch, to distinguish one start of a process from another.
 pub fn wall_clock_ns() -> u64 {
     read(ClockId::CLOCK_REALTIME)
@@ -37,6 +63,15 @@ mod tests {
     fn the_monotonic_clock_does_not_go_back() {
         let first = now();
         assert!(now() >= first);
+    }
+
+    #[test]
+    fn instants_of_a_namespace_that_is_ahead_or_behind_are_found_on_the_kernels_clock() {
+        let ahead = TimeNamespace::parse("monotonic   315576000    500000000\nboottime 7 0\n").unwrap();
+        assert_eq!(ahead.on_the_kernels_clock(Instant::from_nanos(315_576_001_500_000_000)).as_nanos(), 1_000_000_000);
+        let behind = TimeNamespace::parse("monotonic -5 0\n").unwrap();
+        assert_eq!(behind.on_the_kernels_clock(Instant::from_nanos(1)).as_nanos(), 5_000_000_001);
+        assert_eq!(TimeNamespace::parse("boottime 1 0\n"), None);
     }
 
     #[test]

@@ -33,7 +33,8 @@ impl Arrivals {
     /// A packet came; a report if one is due, which takes the way back `report_time`.
     pub fn add(&mut self, now: Instant, name: Name, report_time: Duration) -> Option<Report> {
         self.received += u64::from(name.bytes);
-        self.packets += 1;
+        // Who names no packet that could be told of, has none told of.
+        self.packets = self.packets.saturating_add(1);
         self.bytes += u64::from(name.bytes);
         let time = now.saturating_since(self.reported_at);
         self.largest[0] = self.largest[0].max(name.bytes);
@@ -50,5 +51,17 @@ impl Arrivals {
         (self.packets, self.bytes, self.reported_at) = (0, 0, now);
         self.largest = [0, self.largest[0]];
         Some(Report { name: name.number, received: self.received, stamp: now.as_nanos() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_end_that_names_no_packet_that_could_be_told_of_is_heard_for_ever() {
+        let mut arrivals = Arrivals { packets: u32::MAX - 1, ..Arrivals::default() };
+        let odd = Name { number: 1, bytes: 1500 };
+        assert!((1..4).all(|second| arrivals.add(Instant::from_nanos(second << 30), odd, Duration::ZERO).is_none()));
     }
 }

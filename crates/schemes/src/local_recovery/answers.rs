@@ -9,26 +9,29 @@ const SAMPLES: usize = 32;
 #[derive(Debug)]
 pub(super) struct Answers {
     samples: [Duration; SAMPLES],
-    count: usize,
+    /// Where the next one goes.
+    next: usize,
+    is_full: bool,
 }
 
 impl Default for Answers {
     fn default() -> Self {
-        Answers { samples: [Duration::ZERO; SAMPLES], count: 0 }
+        Answers { samples: [Duration::ZERO; SAMPLES], next: 0, is_full: false }
     }
 }
 
 impl Answers {
     /// An acknowledgment took so long.
     pub fn add(&mut self, sample: Duration) {
-        self.samples[self.count % SAMPLES] = sample;
-        self.count += 1;
+        self.samples[self.next] = sample;
+        self.next = (self.next + 1) % SAMPLES;
+        self.is_full |= self.next == 0;
     }
 
     /// The longest of late; `expected` until there are some, and never less than half of that.
     pub fn longest(&self, expected: Duration) -> Duration {
         let longest = self.samples.into_iter().max().unwrap_or_default();
-        if self.count < SAMPLES { longest.max(expected) } else { longest.max(expected / 2) }
+        longest.max(if self.is_full { expected / 2 } else { expected })
     }
 }
 

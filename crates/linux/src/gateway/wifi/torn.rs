@@ -119,7 +119,7 @@ impl Torn {
         let Some(state) = self.flows.get_mut(&flow) else { return };
         (state.expected, state.window, state.clock) = (tcp.acknowledgment, tcp.window, tcp.options.timestamps);
         if tcp.sequence.distance_from(state.said) > 0 {
-            state.beyond += 1;
+            state.beyond = state.beyond.saturating_add(1);
         } else if packet.payload_len() > 0 || !state.owes() {
             state.start(now);
         }
@@ -156,7 +156,7 @@ impl Torn {
         let Some((_, state)) = self.flows.at_mut(slot) else { return };
         state.in_vain = 0;
         if tcp.acknowledgment == state.said {
-            state.repeats += 1;
+            state.repeats = state.repeats.saturating_add(1);
         } else {
             state.said = tcp.acknowledgment;
             state.start(now);
@@ -195,7 +195,7 @@ impl Torn {
         (state.owes() && is_time).then(|| {
             state.asked = now;
             let question = state.question(&flow);
-            state.in_vain += 1;
+            state.in_vain = state.in_vain.saturating_add(1);
             Order::Ask(question)
         })
     }

@@ -22,6 +22,7 @@ use super::method::Method;
 use super::step::{self, Step};
 use crate::gateway::config::{Config, Role};
 use crate::gateway::peers::PEERS_MAX;
+use crate::sys::clock::TimeNamespace;
 use crate::sys::interface;
 use airtcp_core::{Duration, Instant, OwnSegments};
 use hooks::Hooks;
@@ -89,6 +90,7 @@ pub struct LinkDiversion {
     program: Program,
     hooks: Hooks,
     peers: Peers,
+    clock: TimeNamespace,
     link: String,
     /// Its hardware address.
     address: [u8; 6],
@@ -131,7 +133,8 @@ impl LinkDiversion {
         let hooks = Hooks::attach(&program, &settings, method).map_err(no_programs)?;
         let peers = Peers::new(index, known_by(config, settings.has_mac));
         let address = interface::hardware_address(link).map_err(no_link)?;
-        Ok(LinkDiversion { program, hooks, peers, link: link.clone(), address, look_at: Instant::ZERO })
+        let clock = TimeNamespace::of_this_process();
+        Ok(LinkDiversion { program, hooks, peers, clock, link: link.clone(), address, look_at: Instant::ZERO })
     }
 
     /// See [`super::Diversion::beat`].
@@ -151,7 +154,8 @@ impl LinkDiversion {
         }
         let lost = |error| DivertError::Lost(format!("the programs at the link cannot be told anything: {error}"));
         self.peers.look(now, addresses, &self.program).map_err(lost)?;
-        self.program.set_state(&self.peers.state(now + ALIVE, wanted, self.address)).map_err(lost)
+        let until = self.clock.on_the_kernels_clock(now + ALIVE);
+        self.program.set_state(&self.peers.state(until, wanted, self.address)).map_err(lost)
     }
 
     /// False while it is not known which packets are those of a peer.

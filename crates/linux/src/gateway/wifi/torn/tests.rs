@@ -131,3 +131,14 @@ fn a_reset_a_new_handshake_and_an_idle_connection_leave_nothing_to_do() {
     torn.note_station(at(100_001), &segment(&OUT, syn));
     assert_eq!(orders(&mut torn, at(200_000)), []);
 }
+
+#[test]
+fn a_connection_that_repeats_itself_for_months_is_counted_no_further() {
+    let mut torn = watch();
+    let state = torn.flows.get_mut(&OUT).unwrap();
+    (state.repeats, state.beyond) = (u32::MAX, u32::MAX);
+    torn.note_other(at(1), &ack(1000));
+    torn.note_station(at(1), &data(2000, 100));
+    let state = torn.flows.get_mut(&OUT).unwrap();
+    assert_eq!((state.repeats, state.beyond), (u32::MAX, u32::MAX));
+}
