@@ -8,6 +8,7 @@ pub mod gateway;
 pub mod hub;
 pub mod impostor;
 pub mod kernel_log;
+pub mod load;
 pub mod raw;
 pub mod trouble;
 
