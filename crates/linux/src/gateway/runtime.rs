@@ -146,7 +146,9 @@ impl Runtime {
     /// Has another element of the same scheme take the place of the present one, which first sends what it holds. What it
     /// knows of the link the other one begins with.
     pub fn replace(&mut self, scheme: Scheme) {
-        self.successor = Some((scheme.element, clock::now() + HANDOVER));
+        // Who is replaced before it took its place leaves its time to the next.
+        let by = self.successor.as_ref().map_or(clock::now() + HANDOVER, |(_, by)| *by);
+        self.successor = Some((scheme.element, by));
         self.hand_on(clock::now());
     }
 
