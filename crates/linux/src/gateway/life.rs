@@ -63,10 +63,20 @@ pub struct Life {
     /// How it takes packets.
     how: String,
     failure: Option<String>,
+    /// It could work alone, but not take the place of another one.
+    wants_to_be_alone: bool,
     notes: Vec<Notice>,
     /// What it was asked to work with, and when.
     pub asked: Option<(Config, Instant)>,
     answers: VecDeque<Answer>,
+}
+
+/// Why no worker took the place of another one.
+pub struct NoHeir {
+    /// In words.
+    pub why: String,
+    /// One could, if the other one ended first.
+    pub could_be_alone: bool,
 }
 
 /// Why [`Life::watch`] returned.
@@ -137,6 +147,7 @@ impl Life {
             announced: false,
             how: String::new(),
             failure: None,
+            wants_to_be_alone: false,
             notes: Vec::new(),
             asked: None,
             answers: VecDeque::new(),
@@ -199,12 +210,15 @@ impl Life {
     ///
     /// # Errors
     /// Why not; this one goes on if it was not to end yet.
-    pub fn hand_over(&mut self, orders: Orders, command: Command, host: &mut dyn Host) -> Result<(), String> {
-        let mut heir = self.start_heir(orders, command).map_err(|error| format!("no new worker starts: {error}"))?;
+    pub fn hand_over(&mut self, orders: Orders, command: Command, host: &mut dyn Host) -> Result<(), NoHeir> {
+        let mut heir = self.start_heir(orders, command).map_err(|error| NoHeir {
+            why: format!("the worker could not be started: {error}"),
+            could_be_alone: false,
+        })?;
         self.tell(&Order::Lend);
         if let Err(why) = self.wait_for(&mut heir, |heir| heir.prepared, host) {
             heir.kill();
-            return Err(why);
+            return Err(NoHeir { why, could_be_alone: heir.wants_to_be_alone });
         }
         self.tell(&Order::Yield);
         let outcome = self.wait_for(&mut heir, |heir| heir.ready, host);
@@ -216,7 +230,7 @@ impl Life {
         self.child.kill();
         // If that one fails now, it is gone as any other, and the next one starts.
         *self = heir;
-        outcome
+        outcome.map_err(|why| NoHeir { why, could_be_alone: false })
     }
 
     /// Asks it to work with another configuration.
@@ -305,6 +319,8 @@ impl Life {
             self.how = how.to_owned();
         } else if let Some(why) = line.strip_prefix("failed: ") {
             self.failure = Some(why.to_owned());
+        } else if let Some(why) = line.strip_prefix("alone: ") {
+            (self.failure, self.wants_to_be_alone) = (Some(why.to_owned()), true);
         } else if let Some(text) = line.strip_prefix("note: ") {
             self.notes.extend(Notice::parse(text));
         } else if let Some(text) = line.strip_prefix("reloaded: ") {

@@ -2,7 +2,8 @@
 //! restarts one that is silent, and takes everything down at the end.
 //!
 //! A reload (SIGHUP) is given to the worker, which applies it, refuses it, or says that a new worker can: then it makes place
-//! for one. If that does not start, the next one has the former configuration again.
+//! for one, which takes its place. If it could not while the other one works, and does not start either when that has ended, the
+//! next one has the former configuration again.
 //!
 //! An upgrade (SIGUSR2) has a worker of the program that is installed now take the place of the one that runs, and puts that
 //! program in the place of this one: the process keeps its number, so a service manager notices nothing.
@@ -14,7 +15,7 @@ use super::config::{self, Config, ConfigError};
 use super::confine;
 use super::divert;
 use super::inspect;
-use super::life::{Answer, BEAT, Life, Wake};
+use super::life::{Answer, BEAT, Life, NoHeir, Wake};
 use super::orders::{Mode, Order, Orders};
 use super::reload::{Change, Reloads, list};
 use crate::notice::{Level, Notice, What};
@@ -267,8 +268,18 @@ impl Supervisor {
                 None => {
                     let text = format!("a new worker takes over: {why}");
                     host.report(Report::Note(Notice::info(What::NewWorker, text)));
-                    self.former = Some(std::mem::replace(&mut self.config, config));
-                    return true;
+                    let former = std::mem::replace(&mut self.config, config);
+                    match self.hand_over(life, host) {
+                        Ok(()) => Ok("applied by a new worker; packets waited meanwhile".to_owned()),
+                        Err(NoHeir { could_be_alone: true, .. }) => {
+                            self.former = Some(former);
+                            return true;
+                        }
+                        Err(NoHeir { why, .. }) => {
+                            self.config = former;
+                            Err(why)
+                        }
+                    }
                 }
             },
         };
@@ -337,23 +348,29 @@ impl Supervisor {
     /// Has a worker of the new program take the place of this one, and goes on as that program. Comes back only if that cannot
     /// be. A worker that cannot be replaced while it works, or by this program, ends first.
     fn upgrade(&mut self, life: &mut Life, program: Command, host: &mut dyn Host) -> Option<End> {
-        self.restarts += 1;
-        let handed_over = match self.mode {
-            Mode::Scheme => life.hand_over(self.orders(), host.worker(), host),
-            Mode::Bare => Err("it hands nothing over".to_owned()),
-        };
-        match handed_over {
+        match self.hand_over(life, host) {
             Ok(()) => {
                 self.become_program(program, Some(life), host);
                 None
             }
-            Err(why) => {
+            Err(NoHeir { why, .. }) => {
                 let text = format!("the worker ends before the next one begins: {why}");
                 host.report(Report::Note(Notice::info(What::NewWorker, text)));
                 life.end();
                 Some(End::Upgraded(program))
             }
         }
+    }
+
+    /// Has a worker with the present configuration take the place of this one.
+    fn hand_over(&mut self, life: &mut Life, host: &mut dyn Host) -> Result<(), NoHeir> {
+        if self.mode == Mode::Bare {
+            return Err(NoHeir { why: "it hands nothing over".to_owned(), could_be_alone: true });
+        }
+        let orders = Orders { restarts: self.restarts + 1, ..self.orders() };
+        life.hand_over(orders, host.worker(), host)?;
+        self.restarts += 1;
+        Ok(())
     }
 
     /// Goes on as another program, in the same process, with this worker if there is one. Comes back only if that cannot be:

@@ -2,7 +2,7 @@
 //!
 //! Started by the supervisor with the configuration on its standard input; tells it over its
 //! standard output, a line each: `ready: how packets are taken`, `beat` every 100 ms, `note: a line of the log`, or
-//! `failed: why` before it ends.
+//! `failed: why` before it ends (`alone: why` if it could work but for the one before).
 //!
 //! An *heir* takes the place of a worker that runs ([`super::estate`]). It opens all that it needs first, says `prepared`, and
 //! begins when the one before has sent off what it held and stopped.
@@ -128,14 +128,17 @@ pub fn main(make: MakeElement<'_>) -> Result<(), WorkerError> {
     let orders = match inbox.take() {
         Ok(Some(Order::Start(orders))) => Ok((orders, Estate::default())),
         Ok(Some(Order::Inherit(orders, socket))) => {
-            descriptors::adopt(socket).and_then(Estate::receive).map(|estate| (orders, estate)).map_err(WorkerError::Estate)
+            let estate = descriptors::adopt(socket).and_then(Estate::receive);
+            estate.map(|estate| (orders, estate)).map_err(WorkerError::Estate)
         }
         Ok(_) => Err(WorkerError::Orders("there are no orders".into())),
         Err(error) => Err(WorkerError::Orders(error.to_string())),
     };
     let result = orders.and_then(|(orders, estate)| run(&orders, estate, make, &signals, &mut reporter, inbox));
     if let Err(error) = &result {
-        reporter.say(&format!("failed: {error}"));
+        // What an heir lacks it could make itself, were it alone.
+        let word = if matches!(error, WorkerError::Estate(_)) { "alone" } else { "failed" };
+        reporter.say(&format!("{word}: {error}"));
     }
     result
 }
@@ -163,7 +166,10 @@ fn run(
     let (control, channels) = open_control(config, setups(config, &introduction)?, &mut estate)?;
     let mut status = StatusServer::open(&config.run_directory, &config.name, config.metrics, &mut estate)?;
     let own: Vec<_> = schemes.iter().map(|scheme| scheme.element.own_segments()).collect();
-    let (mut diversion, devices) = Diversion::start(config, &own, &mut estate)?;
+    let (mut diversion, devices) = Diversion::start(config, &own, &mut estate).map_err(|error| match error {
+        DivertError::NoPrograms { reason, .. } if estate.is_inherited() => WorkerError::Estate(io::Error::other(reason)),
+        error => error.into(),
+    })?;
     let air = open_air(config, &diversion)?;
     be_quick(config, reporter);
     let devices = devices.into_iter().map(|Devices { out, r#in }| [TunDevice::new(out), TunDevice::new(r#in)]);

@@ -77,8 +77,8 @@ impl Diversion {
         own.iter().flatten().try_for_each(|own| has_address(own, config))?;
         let is_station = config.role == Some(Role::Station);
         let can_be_routed = config.takes_whole_link() && own.iter().all(Option::is_none) && !is_station;
-        let can_be_routed = can_be_routed && !estate.is_inherited();
         let at_link = match config.method {
+            method if estate.is_inherited() => Some(LinkDiversion::start(config, method, own, estate)?),
             Some(Method::Routed) if can_be_routed => None,
             Some(Method::Routed) if is_station => return Err(DivertError::RoutedStation),
             Some(Method::Routed) => return Err(DivertError::RoutedSegments),

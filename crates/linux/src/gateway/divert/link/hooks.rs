@@ -52,7 +52,10 @@ impl Hooks {
     ///
     /// # Errors
     /// They are others than those of `settings`.
-    pub fn inherit(settings: &Settings, estate: &mut Estate) -> Result<Hooks, String> {
+    pub fn inherit(settings: &Settings, method: Option<Method>, estate: &mut Estate) -> Result<Hooks, String> {
+        if method.is_some_and(|method| method != Method::Tcx) {
+            return Err("only hooks by TCX are handed over".into());
+        }
         let place = |(name, device, side): (&str, u32, Side)| {
             let link = estate.take(&estate_name(name, device));
             link.filter(|link| tcx::is_at(link.as_fd(), device, side))

@@ -137,7 +137,7 @@ impl LinkDiversion {
         let program = Program::load(&settings.bytes(), headers.as_ref().map(AsFd::as_fd)).map_err(no_programs)?;
         tell(&program, &settings, config, own).map_err(|error| no_programs(error.to_string()))?;
         let hooks = match estate.is_inherited() {
-            true => Hooks::inherit(&settings, estate),
+            true => Hooks::inherit(&settings, method, estate),
             false => Hooks::attach(&program, &settings, method),
         };
         let hooks = hooks.map_err(no_programs)?;
