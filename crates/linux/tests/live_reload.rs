@@ -49,7 +49,7 @@ fn reloads_break_no_flow(scheme: &str, flows: u64, reloads: u64) {
     let reloaded = reload_under(&path, &gateways, flows, reloads);
     println!("{scheme}, {flows} flows, {reloads} reloads: {reloaded}");
     if is_long() {
-        let undisturbed = Load::for_time(&path, flows, file_bytes(flows), reloaded.span);
+        let undisturbed = Load::undisturbed(&path, flows, &reloaded);
         println!("{scheme}, {flows} flows, undisturbed: {undisturbed}");
         assert!(reloaded.together < STALL_MAX, "{reloaded}");
         reloaded.assert_no_worse_than(&undisturbed, STALL_MAX);

@@ -83,7 +83,7 @@ fn upgrades_add_no_stall(scheme: &str, flows: u64, upgrades: u64) {
     let mut gateways = upgradable(&path, scheme);
     let upgraded = upgrade_under(&path, &mut gateways, flows, upgrades);
     println!("{scheme}, {flows} flows, {upgrades} upgrades: {upgraded}");
-    let undisturbed = Load::for_time(&path, flows, file_bytes(flows), upgraded.span);
+    let undisturbed = Load::undisturbed(&path, flows, &upgraded);
     println!("{scheme}, {flows} flows, undisturbed: {undisturbed}");
     gateways.iter_mut().for_each(|end| drop(end.gateway.assert_sound()));
     assert!(upgraded.together < STALL_MAX, "{upgraded}");

@@ -101,7 +101,16 @@ impl Runtime {
         Event::COMMON.iter().chain(scheme.reports.events).for_each(|event| ledger.events.add(*event, 0));
         CreateReason::COMMON.iter().for_each(|reason| ledger.created.add(*reason, 0));
         DropReason::COMMON.iter().chain(DROP_REASONS).for_each(|reason| ledger.discarded.add(*reason, 0));
-        Runtime { element: scheme.element, rng, ledger, world, successor: None, search: None, is_closing: false, look_at: Instant::ZERO }
+        Runtime {
+            element: scheme.element,
+            rng,
+            ledger,
+            world,
+            successor: None,
+            search: None,
+            is_closing: false,
+            look_at: Instant::ZERO,
+        }
     }
 
     /// What leaves through the link leaves over the air, with reports.

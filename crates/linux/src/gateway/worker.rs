@@ -167,7 +167,9 @@ fn run(
     let mut status = StatusServer::open(&config.run_directory, &config.name, config.metrics, &mut estate)?;
     let own: Vec<_> = schemes.iter().map(|scheme| scheme.element.own_segments()).collect();
     let (mut diversion, devices) = Diversion::start(config, &own, &mut estate).map_err(|error| match error {
-        DivertError::NoPrograms { reason, .. } if estate.is_inherited() => WorkerError::Estate(io::Error::other(reason)),
+        DivertError::NoPrograms { reason, .. } if estate.is_inherited() => {
+            WorkerError::Estate(io::Error::other(reason))
+        }
         error => error.into(),
     })?;
     let air = open_air(config, &diversion)?;

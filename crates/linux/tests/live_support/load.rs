@@ -12,6 +12,8 @@ use std::thread::JoinHandle;
 
 /// Between two looks at what arrived.
 const LOOK_MS: u64 = 10;
+/// Two or three files after each other.
+const LONG_ENOUGH: Duration = Duration::from_secs(30);
 /// No file may take longer.
 const DEADLINE: Duration = Duration::from_secs(600);
 
@@ -59,7 +61,10 @@ impl Calm {
         let common = (bad + bad_before) / (all + all_before);
         let chance = (common * (1.0 - common) * (1.0 / all + 1.0 / all_before)).sqrt();
         let allowed = if bad_before == 0.0 { 0.0 } else { bad_before / all_before + 3.0 * chance };
-        assert!(bad / all <= allowed, "{bad} of {all} files stood still for more than {time}, {allowed:.3} of them may");
+        assert!(
+            bad / all <= allowed,
+            "{bad} of {all} files stood still for more than {time}, {allowed:.3} of them may"
+        );
     }
 }
 
@@ -93,10 +98,11 @@ impl Load {
         Load { is_over, thread: std::thread::spawn(move || Files::new(specs, origin, flows).keep(&told)) }
     }
 
-    /// The same for so long.
-    pub fn for_time(path: &Path, flows: u64, bytes: u64, time: Duration) -> Calm {
-        let load = Load::start(path, flows, bytes);
-        std::thread::sleep(std::time::Duration::from_nanos(time.as_nanos()));
+    /// The same while nothing happens to the gateways, for as long as files were begun beside it, but no longer than is needed to
+    /// see how they go on.
+    pub fn undisturbed(path: &Path, flows: u64, beside: &Calm) -> Calm {
+        let load = Load::start(path, flows, file_bytes(flows));
+        std::thread::sleep(std::time::Duration::from_nanos(beside.span.min(LONG_ENOUGH).as_nanos()));
         load.finish()
     }
 
@@ -120,7 +126,8 @@ struct Files {
 
 impl Files {
     fn new(specs: [FlowSpec; 2], origin: Instant, flows: u64) -> Files {
-        let mut files = Files { specs, origin, running: Vec::new(), started: 0, done: 0, stalls: Vec::new(), timeouts: 0 };
+        let mut files =
+            Files { specs, origin, running: Vec::new(), started: 0, done: 0, stalls: Vec::new(), timeouts: 0 };
         (0..flows).for_each(|_| files.begin());
         files
     }

@@ -234,7 +234,8 @@ mod tests {
         let directory = std::env::temp_dir().join(format!("airtcp-http-{}-{}", std::process::id(), request.len()));
         let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         let mut server = StatusServer::open(&directory, "air", Some(free), &mut Estate::default()).unwrap();
-        let taken = StatusServer::open(&directory, "other", Some(free), &mut Estate::default()).err().unwrap().to_string();
+        let taken =
+            StatusServer::open(&directory, "other", Some(free), &mut Estate::default()).err().unwrap().to_string();
         assert!(taken.contains("`metrics`") && taken.contains(&free.to_string()), "{taken}");
         let request = request.to_owned();
         let client = std::thread::spawn(move || {
