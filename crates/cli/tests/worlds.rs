@@ -194,7 +194,7 @@ fn live(leaving: &[Vec<u8>], secret: Option<&[u8]>) -> World {
     let listen = reserved.local_addr().unwrap();
     drop(reserved);
     let ours = session(peer.local_addr().unwrap(), secret, 1);
-    let (control, channels) = ControlSocket::open(listen, "lo", [ours]).unwrap();
+    let (control, channels) = ControlSocket::open(listen, "lo", None, [ours]).unwrap();
     let scheme = Scheme {
         element: Box::new(Script { is_near: true, copies: Settings::default().copies, packets: 0 }),
         reports: ENTRY.reports,

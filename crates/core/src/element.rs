@@ -15,6 +15,7 @@ use crate::reason::{CreateReason, DropReason};
 use crate::rng::Rng;
 use crate::serial::SeqNum;
 use crate::time::Instant;
+use crate::units::Rate;
 use core::net::IpAddr;
 
 /// Another box of ours that control messages go to; 0 is the other end of the scheme.
@@ -143,6 +144,10 @@ pub trait Element {
 
     /// Reports the element's levels, for results and metrics.
     fn observe(&self, _gauge: &mut dyn FnMut(Gauge, u64)) {}
+
+    /// What the element before this one, of the same link, last took for the link's rate ([`Gauge::RATE_BPS`]); told before the
+    /// first packet. An element that learns the rate begins with it.
+    fn resume(&mut self, _rate: Rate) {}
 
     /// What the operator should know and do something about, in one sentence: a setting that does not fit the link.
     fn advice(&self) -> Option<&'static str> {

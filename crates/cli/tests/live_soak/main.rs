@@ -89,8 +89,8 @@ fn run_cycle(stage: &Stage<'_>, gateways: &mut Gateways, number: usize, blow: &B
     wrong.extend(gateways.judge(net, blow));
     let churned = churn.join();
     wrong.extend(churned.clone().err());
-    let cycle =
-        Cycle { number, blow: blow.clone(), settled: settled.ok(), churned: churned.unwrap_or_default(), wrong };
+    let (blow, settled, churned) = (blow.clone(), settled.ok(), churned.unwrap_or_default());
+    let cycle = Cycle { number, blow, settled, churned, pause: pauses.take(), wrong };
     println!("{}", cycle.line());
     cycle
 }

@@ -18,6 +18,7 @@ use super::settings::line_settings;
 use super::status::{Facts, Status};
 use super::streams::{StreamSettings, Streams};
 use crate::gateway::control::Secret;
+use crate::gateway::estate::Estate;
 use crate::gateway::news::News;
 use crate::gateway::reload::Reloads;
 use crate::gateway::status::StatusServer;
@@ -120,7 +121,7 @@ impl Daemon {
             listeners.push((listener.map_err(refused)?, forward.clone()));
         }
         let taken = streams::open(&config)?;
-        let status = StatusServer::open(&config.run_directory, &config.name, config.metrics)?;
+        let status = StatusServer::open(&config.run_directory, &config.name, config.metrics, &mut Estate::default())?;
         let resolver = Resolver::start()?;
         let set = EventSet::new()?;
         set.add_changes(udp.as_fd(), DATAGRAMS)?;

@@ -2,6 +2,7 @@
 //! the thread, which gives each a batch in turn, and the control socket. What one peer does, or does not, is no other's affair.
 
 use super::control::{ControlChannel, ControlSocket};
+use super::divert;
 use super::letters::Mail;
 use super::runtime::Runtime;
 use super::share::Share;
@@ -9,11 +10,16 @@ use crate::device::DeviceGone;
 use crate::sys::clock;
 use crate::sys::poll::{PollSet, Slot};
 use airtcp_core::{Duration, Rate};
-use std::net::IpAddr;
-use std::os::fd::AsFd;
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::{AsFd, BorrowedFd};
 
 /// Datagrams of the control socket before packets get their turn.
 const DATAGRAMS: usize = 64;
+
+/// What an estate calls the control socket.
+pub fn control_name(listen: SocketAddr) -> String {
+    format!("control {listen}")
+}
 
 /// All hops of a gateway.
 pub struct Hops {
@@ -29,8 +35,8 @@ pub struct Hops {
 
 /// Where the hops' descriptors are in a set.
 pub struct Slots {
-    /// None of a hop that takes no packets now.
-    devices: Vec<Option<[Slot; 2]>>,
+    /// One only of a hop that takes nothing that is to leave now.
+    devices: Vec<(Slot, Option<Slot>)>,
     control: Option<Slot>,
 }
 
@@ -59,7 +65,11 @@ impl Hops {
 
     /// Waits for packets and messages.
     pub fn add_to(&self, set: &mut PollSet) -> Slots {
-        let mut add = |hop: &Runtime| (!hop.is_changing()).then(|| hop.device_fds().map(|fd| set.add_readable(fd)));
+        let mut add = |hop: &Runtime| {
+            let [arrived, out] = hop.devices();
+            let leaving = (!hop.is_changing()).then(|| set.add_readable(out.as_fd()));
+            (set.add_readable(arrived.as_fd()), leaving)
+        };
         let devices = self.hops.iter().map(&mut add).collect();
         // Reports are read with whatever is due.
         for air in self.hops.iter().filter_map(Runtime::air) {
@@ -92,8 +102,8 @@ impl Hops {
         if slots.control.is_some_and(|slot| set.is_ready(slot)) || self.has_messages() {
             self.handle_control()?;
         }
-        for ((hop, more), devices) in self.hops.iter_mut().zip(&mut self.more).zip(&slots.devices) {
-            if *more || devices.iter().flatten().any(|slot| set.is_ready(*slot)) {
+        for ((hop, more), (arrived, out)) in self.hops.iter_mut().zip(&mut self.more).zip(&slots.devices) {
+            if *more || set.is_ready(*arrived) || out.is_some_and(|slot| set.is_ready(slot)) {
                 *more = hop.handle_packets()?;
             }
         }
@@ -110,6 +120,19 @@ impl Hops {
             *more = hop.handle_packets()?;
         }
         Ok(self.has_more())
+    }
+
+    /// Takes nothing more that is to leave: an heir will.
+    pub fn close(&mut self) {
+        self.hops.iter_mut().for_each(Runtime::close);
+    }
+
+    /// What an heir goes on with: the devices and the socket.
+    pub fn lend(&self, listen: Option<SocketAddr>) -> Vec<(String, BorrowedFd<'_>)> {
+        let devices = self.hops.iter().flat_map(Runtime::devices);
+        let devices = devices.map(|device| (divert::estate_name(device.name()), device.as_fd()));
+        let control = listen.zip(self.control.as_ref());
+        devices.chain(control.map(|(listen, control)| (control_name(listen), control.as_fd()))).collect()
     }
 
     /// True if packets may wait that were not taken yet, or messages that were not looked at.

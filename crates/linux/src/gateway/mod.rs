@@ -20,6 +20,7 @@ pub mod config;
 pub mod confine;
 pub mod control;
 pub mod divert;
+pub(crate) mod estate;
 pub mod exposition;
 mod facts;
 mod firewall;

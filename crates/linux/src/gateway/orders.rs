@@ -36,6 +36,14 @@ pub struct Orders {
 pub enum Order {
     /// Begin.
     Start(Box<Orders>),
+    /// Take the place of the worker that runs, which is at the other end of this descriptor.
+    Inherit(Box<Orders>, i32),
+    /// Lend the heir what you have, at the other end of where orders come in.
+    Lend,
+    /// Stop, and leave it to the heir.
+    Yield,
+    /// Another daemon looks after you from now on, whose first worker you are.
+    Adopted,
     /// Work with this configuration from now on, if you can.
     Reload(Box<Config>),
     /// What became of a reload, for the status.
@@ -65,6 +73,11 @@ impl Inbox {
     /// There is no standard input.
     pub fn open() -> io::Result<Inbox> {
         Ok(Inbox { input: io::stdin().as_fd().try_clone_to_owned()?.into(), unread: VecDeque::new(), is_open: true })
+    }
+
+    /// Where an heir listens.
+    pub fn socket(&self) -> BorrowedFd<'_> {
+        self.input.as_fd()
     }
 
     /// What to wait for; nothing once the supervisor has closed its end.

@@ -3,7 +3,6 @@
 use super::config::Config;
 use super::control::Introduction;
 use super::hops::Hops;
-use super::orders::Order;
 use super::reload::{Change, list};
 use super::scheme::Scheme;
 use super::setups::setups;
@@ -33,19 +32,12 @@ enum Refusal {
 }
 
 impl Renewal<'_> {
-    /// Does as ordered; the answer to the supervisor, if one is due.
-    pub fn obey(&mut self, order: Order, identity: &mut Identity, hops: &mut Hops) -> Option<String> {
-        match order {
-            Order::Start(_) => None,
-            Order::Told(reloads) => {
-                identity.reloads = reloads;
-                None
-            }
-            Order::Reload(config) => Some(match self.apply(*config, identity, hops) {
-                Ok(what) => format!("reloaded: {what}"),
-                Err(Refusal::Never(why)) => format!("kept: {why}"),
-                Err(Refusal::NewWorker(why)) => format!("replace: {why}"),
-            }),
+    /// Works with this configuration from now on, if it can; the answer to the supervisor.
+    pub fn obey(&mut self, config: Config, identity: &mut Identity, hops: &mut Hops) -> String {
+        match self.apply(config, identity, hops) {
+            Ok(what) => format!("reloaded: {what}"),
+            Err(Refusal::Never(why)) => format!("kept: {why}"),
+            Err(Refusal::NewWorker(why)) => format!("replace: {why}"),
         }
     }
 

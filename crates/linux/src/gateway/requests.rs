@@ -10,8 +10,8 @@ use std::fs::{File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// A new program is checked first; a new worker has to start, and may fail.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// A new program is checked first, and may take 20 s; a new worker has to start, may take 10 s, and may fail.
+const PATIENCE: Duration = Duration::from_secs(60);
 /// Between two looks.
 const LOOK: std::time::Duration = std::time::Duration::from_millis(50);
 

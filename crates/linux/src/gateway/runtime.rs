@@ -3,6 +3,7 @@
 use super::config::Role;
 use super::control::{ControlChannel, ControlCounters, PeerState};
 use super::divert;
+use super::estate::Known;
 use super::letters::Letters;
 use super::outlet::Outlet;
 use super::scheme::Scheme;
@@ -13,10 +14,9 @@ use crate::sys::clock;
 use airtcp_core::initial_sequence::InitialSequences;
 use airtcp_core::{
     Balance, Context, CreateReason, DropReason, Duration, Element, Event, Gauge, Instant, Ledger, Packet, Peer, Port,
-    Rng, Traffic,
+    Rate, Rng, Traffic,
 };
 use std::collections::VecDeque;
-use std::os::fd::{AsFd, BorrowedFd};
 
 /// Packets taken from one device before the next gets its turn; more where a super-frame began, as its parts leave
 /// together.
@@ -26,8 +26,10 @@ const DEVICE_QUEUE_PACKETS: usize = divert::DEVICE_QUEUE_PACKETS as usize;
 /// Handled timeouts in a row before packets get their turn.
 const TIMEOUT_BATCH: usize = 64;
 
-/// How long an element that is to be replaced may go on sending what it holds. Meanwhile packets wait in the devices.
-const HANDOVER: Duration = Duration::from_millis(100);
+/// How long an element that is to be replaced may go on sending what it holds. Meanwhile what is to leave waits in its device.
+const HANDOVER: Duration = Duration::from_millis(500);
+/// How long what is to leave waits for an element that took another's place to find the other end.
+const SEARCH: Duration = Duration::from_millis(200);
 
 /// Between two looks at the connections of a Wi-Fi link.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -63,6 +65,10 @@ pub struct Runtime {
     world: World,
     /// Takes the element's place once that holds no packet, or at this time.
     successor: Option<(Box<dyn Element>, Instant)>,
+    /// The element took another's place, to which the other end was in reach, and looks for it until this time at most.
+    search: Option<Instant>,
+    /// Another process goes on with the devices.
+    is_closing: bool,
     /// When connections are looked at next.
     look_at: Instant,
 }
@@ -95,7 +101,16 @@ impl Runtime {
         Event::COMMON.iter().chain(scheme.reports.events).for_each(|event| ledger.events.add(*event, 0));
         CreateReason::COMMON.iter().for_each(|reason| ledger.created.add(*reason, 0));
         DropReason::COMMON.iter().chain(DROP_REASONS).for_each(|reason| ledger.discarded.add(*reason, 0));
-        Runtime { element: scheme.element, rng, ledger, world, successor: None, look_at: Instant::ZERO }
+        Runtime {
+            element: scheme.element,
+            rng,
+            ledger,
+            world,
+            successor: None,
+            search: None,
+            is_closing: false,
+            look_at: Instant::ZERO,
+        }
     }
 
     /// What leaves through the link leaves over the air, with reports.
@@ -137,23 +152,60 @@ impl Runtime {
         }
     }
 
-    /// Has another element of the same scheme take the place of the present one, which first sends what it holds.
+    /// Has another element of the same scheme take the place of the present one, which first sends what it holds. What it
+    /// knows of the link the other one begins with.
     pub fn replace(&mut self, scheme: Scheme) {
-        self.successor = Some((scheme.element, clock::now() + HANDOVER));
+        // Who is replaced before it took its place leaves its time to the next.
+        let by = self.successor.as_ref().map_or(clock::now() + HANDOVER, |(_, by)| *by);
+        self.successor = Some((scheme.element, by));
         self.hand_on(clock::now());
     }
 
-    /// True while an element is to be replaced: no packets are taken.
+    /// True while an element is to be replaced, by one of this process or another, or has to find the other end: nothing that
+    /// is to leave is taken.
     pub fn is_changing(&self) -> bool {
-        self.successor.is_some()
+        self.successor.is_some() || self.search.is_some() || self.is_closing
+    }
+
+    /// Takes no more of what is to leave: another process will.
+    pub fn close(&mut self) {
+        self.is_closing = true;
+    }
+
+    /// What is known of the peer and the way to it.
+    pub fn known(&self) -> Known {
+        Known { in_reach: self.has_found(), rate_bps: self.level(Gauge::RATE_BPS).filter(|bps| *bps > 0) }
+    }
+
+    /// The element goes on with what another one before it knew.
+    pub fn resume(&mut self, known: &Known) {
+        if let Some(bps) = known.rate_bps {
+            self.element.resume(Rate::from_bps(bps));
+        }
+        self.search = known.in_reach.then(|| clock::now() + SEARCH);
+    }
+
+    fn level(&self, wanted: Gauge) -> Option<u64> {
+        let mut level = None;
+        self.element.observe(&mut |gauge, value| {
+            if gauge == wanted {
+                level = Some(value);
+            }
+        });
+        level
     }
 
     fn hand_on(&mut self, now: Instant) {
+        if self.search.is_some_and(|until| now >= until || self.has_found()) {
+            self.search = None;
+        }
         let held = self.element.held().packets as u64;
         match self.successor.take() {
             Some((element, by)) if held == 0 || now >= by => {
                 self.ledger.discarded.add(REPLACED, held);
+                let known = self.known();
                 self.element = element;
+                self.resume(&known);
             }
             waiting => self.successor = waiting,
         }
@@ -201,12 +253,8 @@ impl Runtime {
     /// # Errors
     /// A device is gone.
     pub fn handle_packets(&mut self) -> Result<bool, DeviceGone> {
-        if self.is_changing() {
-            return Ok(false);
-        }
-        let leaving = self.handle_device(Port::LINK)?;
-        let arriving = self.handle_device(Port::INNER)?;
-        Ok(leaving || arriving)
+        let leaving = !self.is_changing() && self.handle_device(Port::LINK)?;
+        Ok(self.handle_device(Port::INNER)? || leaving)
     }
 
     /// The device that packets for one port leave through brings those that came in at the other.
@@ -243,7 +291,7 @@ impl Runtime {
             return Ok(());
         }
         for _ in 0..DEVICE_QUEUE_PACKETS / BATCH {
-            if self.is_changing() || !self.handle_device(Port::INNER)? {
+            if !self.handle_device(Port::INNER)? {
                 break;
             }
         }
@@ -280,7 +328,7 @@ impl Runtime {
     /// How long until something is due; `None` for never.
     pub fn until_timeout(&self) -> Option<Duration> {
         let control = self.world.control.as_ref().map(ControlChannel::poll_timeout);
-        let change = self.successor.as_ref().map(|(_, by)| *by);
+        let change = self.successor.as_ref().map(|(_, by)| *by).into_iter().chain(self.search);
         let look = self.world.torn.as_ref().map(|_| self.look_at);
         let report = self.world.air.as_ref().and_then(Air::deadline);
         let due = self.element.poll_timeout().into_iter().chain(control).chain(change).chain(report).chain(look).min();
@@ -288,14 +336,13 @@ impl Runtime {
     }
 
     /// True if the scheme can work: the other end is in reach, as the scheme and the control channel say, or the scheme
-    /// has none.
+    /// has none. It is taken to be where it was for one that took another's place a moment ago.
     pub fn is_in_reach(&self) -> bool {
-        let mut level = None;
-        self.element.observe(&mut |gauge, value| {
-            if gauge == Gauge::PEER_IN_REACH {
-                level = Some(value);
-            }
-        });
+        self.search.is_some() || self.has_found()
+    }
+
+    fn has_found(&self) -> bool {
+        let level = self.level(Gauge::PEER_IN_REACH);
         let answers = self.world.control.as_ref().is_none_or(|control| control.is_in_reach(clock::now()));
         level.is_none_or(|level| level == 1 && answers)
     }
@@ -310,9 +357,9 @@ impl Runtime {
         self.world.air.as_ref()
     }
 
-    /// The devices' descriptors.
-    pub fn device_fds(&self) -> [BorrowedFd<'_>; 2] {
-        [self.world.devices[0].as_fd(), self.world.devices[1].as_fd()]
+    /// The devices, first that of what arrived.
+    pub fn devices(&self) -> &[TunDevice; 2] {
+        &self.world.devices
     }
 
     /// The way to the peer.

@@ -2,10 +2,11 @@
 //! restarts one that is silent, and takes everything down at the end.
 //!
 //! A reload (SIGHUP) is given to the worker, which applies it, refuses it, or says that a new worker can: then it makes place
-//! for one. If that does not start, the next one has the former configuration again.
+//! for one, which takes its place. If it could not while the other one works, and does not start either when that has ended, the
+//! next one has the former configuration again.
 //!
-//! An upgrade (SIGUSR2) ends the worker in good order and puts the program that is installed now in the place of this one:
-//! the process keeps its number, so a service manager notices nothing.
+//! An upgrade (SIGUSR2) has a worker of the program that is installed now take the place of the one that runs, and puts that
+//! program in the place of this one: the process keeps its number, so a service manager notices nothing.
 //!
 //! The worker dies with the supervisor (the kernel sees to it), so there is never a worker
 //! without one. The supervisor touches no packet and holds no device.
@@ -14,7 +15,7 @@ use super::config::{self, Config, ConfigError};
 use super::confine;
 use super::divert;
 use super::inspect;
-use super::life::{Answer, BEAT, Life, Wake};
+use super::life::{Answer, BEAT, Life, NoHeir, Wake};
 use super::orders::{Mode, Order, Orders};
 use super::reload::{Change, Reloads, list};
 use crate::notice::{Level, Notice, What};
@@ -80,7 +81,11 @@ pub fn run(config: &Config, mode: Mode, host: &mut dyn Host) -> Result<(), Super
     // Before anything changes, so that a second start touches nothing of the first.
     let pid_file = PidFile::lock(config)?;
     pid_file.unwritten.iter().for_each(|text| host.report(limited(text.clone())));
-    if let Some(refusal) = inspect::refusal(&inspect::check(config)) {
+    // Asked by the program before this one, if that left its worker.
+    let first = Life::of_program_before();
+    if first.is_none()
+        && let Some(refusal) = inspect::refusal(&inspect::check(config))
+    {
         return Err(SupervisorError::Refused(refusal));
     }
     for text in confine::supervisor().failed {
@@ -97,7 +102,7 @@ pub fn run(config: &Config, mode: Mode, host: &mut dyn Host) -> Result<(), Super
         restarts: 0,
         backoff: BACKOFF_FIRST,
     };
-    let result = supervisor.supervise(host);
+    let result = supervisor.supervise(first, host);
     // A worker that had to be killed leaves its rules, which do nothing, and its socket.
     divert::remove_leftovers(&supervisor.config.link);
     let _ = std::fs::remove_file(pid_file.directory.file(&config::socket_name(&config.name)));
@@ -128,17 +133,17 @@ enum End {
 }
 
 impl Supervisor {
-    fn supervise(&mut self, host: &mut dyn Host) -> Result<(), SupervisorError> {
+    fn supervise(&mut self, mut first: Option<Life>, host: &mut dyn Host) -> Result<(), SupervisorError> {
         let mut was_ready = false;
         loop {
-            if self.wait_for_link(host) {
+            if first.is_none() && self.wait_for_link(host) {
                 break;
             }
             let (started, link) = (clock::now(), self.config.link.clone());
-            match self.live(&mut was_ready, host) {
+            match self.live(first.take(), &mut was_ready, host) {
                 End::Requested => break,
                 End::Renewed => {}
-                End::Upgraded(program) => self.become_program(program, host),
+                End::Upgraded(program) => self.become_program(program, None, host),
                 End::Gone(why) => {
                     let has_fallen_back = self.fall_back(&why, host);
                     let is_renewed = std::mem::take(&mut self.wanted.reload) && self.reload_alone(host);
@@ -187,12 +192,16 @@ impl Supervisor {
         self.pause(pause, host)
     }
 
-    /// One worker from its start to its end. A start that fails is an end, too: a machine short of processes or memory
-    /// may have some again.
-    fn live(&mut self, was_ready: &mut bool, host: &mut dyn Host) -> End {
-        let config = self.config.clone();
-        let orders = Orders { config, mode: self.mode, restarts: self.restarts, reloads: self.reloads.clone() };
-        let mut life = match Life::start(orders, host.worker()) {
+    /// What a worker is told that begins now.
+    fn orders(&self) -> Orders {
+        let (config, reloads) = (self.config.clone(), self.reloads.clone());
+        Orders { config, mode: self.mode, restarts: self.restarts, reloads }
+    }
+
+    /// One worker from its start to its end, or from that of the program before. A start that fails is an end, too: a machine
+    /// short of processes or memory may have some again.
+    fn live(&mut self, first: Option<Life>, was_ready: &mut bool, host: &mut dyn Host) -> End {
+        let mut life = match first.map_or_else(|| Life::start(self.orders(), host.worker()), Ok) {
             Ok(life) => life,
             Err(error) => return End::Gone(format!("the worker could not be started: {error}")),
         };
@@ -228,14 +237,13 @@ impl Supervisor {
             if is_idle && std::mem::take(&mut self.wanted.upgrade) {
                 match host.upgrade() {
                     Ok(program) => {
-                        life.end();
-                        return End::Upgraded(program);
+                        if let Some(end) = self.upgrade(&mut life, program, host) {
+                            return end;
+                        }
                     }
-                    Err(why) => {
-                        self.refuse_upgrade(why, host);
-                        life.tell(&Order::Told(self.reloads.clone()));
-                    }
+                    Err(why) => self.refuse_upgrade(why, host),
                 }
+                life.tell(&Order::Told(self.reloads.clone()));
             }
             if is_idle && std::mem::take(&mut self.wanted.reload) {
                 match read(host) {
@@ -260,8 +268,18 @@ impl Supervisor {
                 None => {
                     let text = format!("a new worker takes over: {why}");
                     host.report(Report::Note(Notice::info(What::NewWorker, text)));
-                    self.former = Some(std::mem::replace(&mut self.config, config));
-                    return true;
+                    let former = std::mem::replace(&mut self.config, config);
+                    match self.hand_over(life, host) {
+                        Ok(()) => Ok("applied by a new worker; packets waited meanwhile".to_owned()),
+                        Err(NoHeir { could_be_alone: true, .. }) => {
+                            self.former = Some(former);
+                            return true;
+                        }
+                        Err(NoHeir { why, .. }) => {
+                            self.config = former;
+                            Err(why)
+                        }
+                    }
                 }
             },
         };
@@ -327,19 +345,52 @@ impl Supervisor {
         }
     }
 
-    /// Goes on as another program, in the same process. Comes back only if that cannot be: then this one goes on.
-    fn become_program(&mut self, mut program: Command, host: &mut dyn Host) {
-        let text = format!("goes on as {}; the kernel forwards meanwhile", program.get_program().display());
+    /// Has a worker of the new program take the place of this one, and goes on as that program. Comes back only if that cannot
+    /// be. A worker that cannot be replaced while it works, or by this program, ends first.
+    fn upgrade(&mut self, life: &mut Life, program: Command, host: &mut dyn Host) -> Option<End> {
+        match self.hand_over(life, host) {
+            Ok(()) => {
+                self.become_program(program, Some(life), host);
+                None
+            }
+            Err(NoHeir { why, .. }) => {
+                let text = format!("the worker ends before the next one begins: {why}");
+                host.report(Report::Note(Notice::info(What::NewWorker, text)));
+                life.end();
+                Some(End::Upgraded(program))
+            }
+        }
+    }
+
+    /// Has a worker with the present configuration take the place of this one.
+    fn hand_over(&mut self, life: &mut Life, host: &mut dyn Host) -> Result<(), NoHeir> {
+        if self.mode == Mode::Bare {
+            return Err(NoHeir { why: "it hands nothing over".to_owned(), could_be_alone: true });
+        }
+        let orders = Orders { restarts: self.restarts + 1, ..self.orders() };
+        life.hand_over(orders, host.worker(), host)?;
+        self.restarts += 1;
+        Ok(())
+    }
+
+    /// Goes on as another program, in the same process, with this worker if there is one. Comes back only if that cannot be:
+    /// then this one goes on.
+    fn become_program(&mut self, mut program: Command, life: Option<&Life>, host: &mut dyn Host) {
+        let meanwhile = if life.is_some() { "its worker works already" } else { "the kernel forwards meanwhile" };
+        let text = format!("goes on as {}; {meanwhile}", program.get_program().display());
         host.report(Report::Note(Notice::info(What::NewProgram, text)));
         divert::remove_leftovers(&self.config.link);
-        let error = ignore_requests().err().unwrap_or_else(|| program.exec());
+        let leave = |program: &mut Command, is_left| life.map_or(Ok(()), |life| life.leave_to(program, is_left));
+        let prepared = leave(&mut program, true).and_then(|()| ignore_requests());
+        let error = prepared.err().unwrap_or_else(|| program.exec());
+        let _ = leave(&mut program, false);
         self.refuse_upgrade(format!("the new program does not start: {error}"), host);
     }
 
     /// The same while no worker runs.
     fn upgrade_alone(&mut self, host: &mut dyn Host) {
         match host.upgrade() {
-            Ok(program) => self.become_program(program, host),
+            Ok(program) => self.become_program(program, None, host),
             Err(why) => self.refuse_upgrade(why, host),
         }
     }

@@ -2,18 +2,23 @@
 //!
 //! Started by the supervisor with the configuration on its standard input; tells it over its
 //! standard output, a line each: `ready: how packets are taken`, `beat` every 100 ms, `note: a line of the log`, or
-//! `failed: why` before it ends.
+//! `failed: why` before it ends (`alone: why` if it could work but for the one before).
+//!
+//! An *heir* takes the place of a worker that runs ([`super::estate`]). It opens all that it needs first, says `prepared`, and
+//! begins when the one before has sent off what it held and stopped.
 
 use super::bare::bounce;
 use super::burden::Burden;
 use super::config::{Config, Role};
-use super::confine;
+use super::confine::{self, Confinement};
 use super::control::{ControlChannel, ControlSocket, Introduction, Session, Setup};
 use super::divert::{Devices, Diversion, DivertError, Wanted};
-use super::hops::Hops;
+use super::estate::{self, Estate, LastWords};
+use super::hops::{Hops, control_name};
 use super::news::News;
 use super::orders::{Inbox, Order, Orders};
 use super::predecessor;
+use super::reload::Reloads;
 use super::renewal::Renewal;
 use super::runtime::Runtime;
 use super::scheme::{self, Scheme};
@@ -22,6 +27,7 @@ use super::status::{Identity, OpenError, Status, StatusServer};
 use super::wifi::Air;
 use crate::device::{DeviceGone, TunDevice};
 use crate::notice::{Notice, What};
+use crate::sys::descriptors;
 use crate::sys::poll::PollSet;
 use crate::sys::process::{Signals, set_nonblocking};
 use crate::sys::{clock, entropy, sched};
@@ -71,6 +77,9 @@ pub enum WorkerError {
     /// A device went away.
     #[error(transparent)]
     Device(#[from] DeviceGone),
+    /// The one before did not hand over.
+    #[error("the place of the worker that runs cannot be taken: {0}")]
+    Estate(io::Error),
     /// The nft table went away.
     #[error("the nft table was lost: the `nft` process that holds it ended")]
     TableLost,
@@ -117,19 +126,26 @@ pub fn main(make: MakeElement<'_>) -> Result<(), WorkerError> {
     let mut reporter = Reporter::new()?;
     let mut inbox = Inbox::open()?;
     let orders = match inbox.take() {
-        Ok(Some(Order::Start(orders))) => Ok(orders),
+        Ok(Some(Order::Start(orders))) => Ok((orders, Estate::default())),
+        Ok(Some(Order::Inherit(orders, socket))) => {
+            let estate = descriptors::adopt(socket).and_then(Estate::receive);
+            estate.map(|estate| (orders, estate)).map_err(WorkerError::Estate)
+        }
         Ok(_) => Err(WorkerError::Orders("there are no orders".into())),
         Err(error) => Err(WorkerError::Orders(error.to_string())),
     };
-    let result = orders.and_then(|orders| run(&orders, make, &signals, &mut reporter, inbox));
+    let result = orders.and_then(|(orders, estate)| run(&orders, estate, make, &signals, &mut reporter, inbox));
     if let Err(error) = &result {
-        reporter.say(&format!("failed: {error}"));
+        // What an heir lacks it could make itself, were it alone.
+        let word = if matches!(error, WorkerError::Estate(_)) { "alone" } else { "failed" };
+        reporter.say(&format!("{word}: {error}"));
     }
     result
 }
 
 fn run(
     orders: &Orders,
+    mut estate: Estate,
     make: MakeElement<'_>,
     signals: &Signals,
     reporter: &mut Reporter,
@@ -147,35 +163,79 @@ fn run(
     let traffic = schemes.first().map_or(Traffic::All, |scheme| scheme.element.traffic());
     let mode = schemes.first().map_or("", |scheme| &scheme.mode);
     let introduction = Introduction::new(&config.scheme, mode, traffic);
-    let (control, channels) = open_control(config, setups(config, &introduction)?)?;
-    let mut status = StatusServer::open(&config.run_directory, &config.name, config.metrics)?;
+    let (control, channels) = open_control(config, setups(config, &introduction)?, &mut estate)?;
+    let mut status = StatusServer::open(&config.run_directory, &config.name, config.metrics, &mut estate)?;
     let own: Vec<_> = schemes.iter().map(|scheme| scheme.element.own_segments()).collect();
-    let (mut diversion, devices) = Diversion::start(config, &own)?;
+    let (mut diversion, devices) = Diversion::start(config, &own, &mut estate).map_err(|error| match error {
+        DivertError::NoPrograms { reason, .. } if estate.is_inherited() => {
+            WorkerError::Estate(io::Error::other(reason))
+        }
+        error => error.into(),
+    })?;
     let air = open_air(config, &diversion)?;
     be_quick(config, reporter);
-    let confinement = confine::worker(diversion.method());
-    for failed in &confinement.failed {
-        reporter.limited(failed.clone());
+    let devices = devices.into_iter().map(|Devices { out, r#in }| [TunDevice::new(out), TunDevice::new(r#in)]);
+    let mut beat = Beat { reporter, due: Instant::ZERO };
+    if orders.mode == Mode::Bare {
+        beat.begin(&diversion);
+        return bare(devices.flatten().collect(), &peers, &mut diversion, signals, &mut beat);
+    }
+    let mut hops = make_hops(config, schemes, devices, channels, (control, air))?;
+    if estate.is_inherited() && !take_over(estate, config, &mut hops, &mut diversion, signals, &mut beat)? {
+        return Ok(());
     }
     let (restarts, reloads) = (orders.restarts, orders.reloads.clone());
+    let confinement = beat.begin(&diversion);
     let mut identity = Identity { config: config.clone(), started, restarts, reloads, confinement };
-    if let Some(fd) = inbox.fd() {
-        set_nonblocking(fd)?;
-    }
     let mut desk = Desk { inbox, renewal: Renewal { make, introduction, own } };
-    let devices = devices.into_iter().map(|Devices { out, r#in }| [TunDevice::new(out), TunDevice::new(r#in)]);
-    reporter.say(&format!("ready: {}", diversion.method()));
-    let mut beat = Beat { reporter, due: Instant::ZERO };
-    match orders.mode {
-        Mode::Scheme => {
-            let mut hops = make_hops(config, schemes, devices, channels, (control, air))?;
-            work(&mut hops, &mut diversion, &mut status, (&mut identity, &mut desk), signals, &mut beat)?;
+    match work(&mut hops, &mut diversion, &mut status, (&mut identity, &mut desk), signals, &mut beat)? {
+        Ending::Requested => {
             diversion.stop();
-            drain(&mut hops)?;
+            drain(&mut hops)
         }
-        Mode::Bare => bare(devices.flatten().collect(), &peers, &mut diversion, signals, &mut beat)?,
+        Ending::Yielded => {
+            hops.close();
+            drain(&mut hops)?;
+            status.leave();
+            desk.leave(&identity.config, &hops)
+        }
     }
-    Ok(())
+}
+
+/// Waits until the one before has stopped, and takes its place. False if the end was requested meanwhile.
+fn take_over(
+    estate: Estate,
+    config: &Config,
+    hops: &mut Hops,
+    diversion: &mut Diversion,
+    signals: &Signals,
+    beat: &mut Beat<'_>,
+) -> Result<bool, WorkerError> {
+    beat.reporter.say("prepared");
+    let mut set = PollSet::new();
+    loop {
+        set.clear();
+        let signal_slot = set.add_readable(signals.as_fd());
+        let turn_slot = estate.fd().map(|fd| set.add_readable(fd));
+        set.wait(None)?;
+        if set.is_ready(signal_slot) && signals.take().end {
+            return Ok(false);
+        }
+        if turn_slot.is_none_or(|slot| set.is_ready(slot)) {
+            break;
+        }
+    }
+    let words = estate.last_words().map_err(WorkerError::Estate)?;
+    for (hop, name) in hops.iter_mut().zip(config.peer_names()) {
+        if let Some(known) = words.peers.get(name.unwrap_or_default()) {
+            hop.resume(known);
+        }
+    }
+    // The programs know what to take before they come into their places.
+    let wanted = |now| hops.iter().map(|hop| wanted_of(hop, now, &mut Burden::default())).collect();
+    beat.on_time(diversion, || hops.addresses(), wanted)?;
+    diversion.take_over()?;
+    Ok(true)
 }
 
 /// One hop for each peer.
@@ -216,6 +276,7 @@ fn open_air(config: &Config, diversion: &Diversion) -> Result<Option<Air>, Worke
 fn open_control(
     config: &Config,
     setups: Vec<Setup>,
+    estate: &mut Estate,
 ) -> Result<(Option<ControlSocket>, Vec<ControlChannel>), WorkerError> {
     let Some(listen) = config.listen_address().filter(|_| !setups.is_empty()) else {
         return Ok((None, Vec::new()));
@@ -226,7 +287,8 @@ fn open_control(
     }
     let in_use = |error: &io::Error| error.kind() == ErrorKind::AddrInUse;
     let session = |(setup, entropy): &(Setup, [u8; 32])| Session::new(setup.clone(), *entropy);
-    let open = || ControlSocket::open(listen, &config.link, sessions.iter().map(session));
+    let mut handed_over = estate.take(&control_name(listen));
+    let open = || ControlSocket::open(listen, &config.link, handed_over.take(), sessions.iter().map(session));
     predecessor::wait_out(in_use, open)
         .map(|(socket, channels)| (Some(socket), channels))
         .map_err(|source| WorkerError::Control { address: listen.to_string(), source })
@@ -253,6 +315,14 @@ struct Beat<'a> {
 }
 
 impl Beat<'_> {
+    /// All is open: gives up what is not needed for that, and says that packets are taken.
+    fn begin(&mut self, diversion: &Diversion) -> Confinement {
+        let confinement = confine::worker(diversion.method());
+        confinement.failed.iter().for_each(|failed| self.reporter.limited(failed.clone()));
+        self.reporter.say(&format!("ready: {}", diversion.method()));
+        confinement
+    }
+
     /// Beats if it is time; false when the supervisor is gone. What is wanted of each peer's packets is diverted until the
     /// next beat.
     fn on_time(
@@ -294,7 +364,64 @@ struct Desk<'a> {
     renewal: Renewal<'a>,
 }
 
-/// The packet loop, until the end is requested.
+impl Desk<'_> {
+    /// Obeys all orders that came; true if the heir is to go on.
+    fn attend(
+        &mut self,
+        identity: &mut Identity,
+        hops: &mut Hops,
+        (diversion, status): (&Diversion, &StatusServer),
+        reporter: &mut Reporter,
+    ) -> Result<bool, WorkerError> {
+        while let Some(order) = self.inbox.take().map_err(|error| WorkerError::Orders(error.to_string()))? {
+            match order {
+                Order::Lend => self.lend(&identity.config, hops, diversion, status)?,
+                Order::Yield => return Ok(true),
+                Order::Adopted => (identity.restarts, identity.reloads) = (0, Reloads::default()),
+                Order::Start(_) | Order::Inherit(..) => {}
+                Order::Told(reloads) => identity.reloads = reloads,
+                Order::Reload(config) => {
+                    let answer = self.renewal.obey(*config, identity, hops);
+                    reporter.say(&answer);
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    /// Lends all that is open to the heir; nothing where its programs could not take the places of ours.
+    fn lend(
+        &self,
+        config: &Config,
+        hops: &Hops,
+        diversion: &Diversion,
+        status: &StatusServer,
+    ) -> Result<(), WorkerError> {
+        let mut things = diversion.lend();
+        if !things.is_empty() {
+            things.extend(hops.lend(config.listen_address()));
+            things.extend(status.lend(config.metrics));
+        }
+        estate::lend(self.inbox.socket(), &things).map_err(WorkerError::Estate)
+    }
+
+    /// Says to the heir that all is its own, and what is known.
+    fn leave(&self, config: &Config, hops: &Hops) -> Result<(), WorkerError> {
+        let name = |name: Option<&str>| name.unwrap_or_default().to_owned();
+        let known = config.peer_names().into_iter().map(name).zip(hops.iter().map(Runtime::known));
+        estate::leave(self.inbox.socket(), &LastWords::new(known.collect())).map_err(WorkerError::Estate)
+    }
+}
+
+/// Why the packet loop ended.
+enum Ending {
+    /// The end was requested, or the supervisor is gone.
+    Requested,
+    /// An heir goes on.
+    Yielded,
+}
+
+/// The packet loop, until the end is requested or an heir is to go on.
 fn work(
     hops: &mut Hops,
     diversion: &mut Diversion,
@@ -302,7 +429,10 @@ fn work(
     (identity, desk): (&mut Identity, &mut Desk<'_>),
     signals: &Signals,
     beat: &mut Beat<'_>,
-) -> Result<(), WorkerError> {
+) -> Result<Ending, WorkerError> {
+    if let Some(fd) = desk.inbox.fd() {
+        set_nonblocking(fd)?;
+    }
     let mut set = PollSet::new();
     let mut burdens: Vec<Burden> = hops.iter().map(|_| Burden::default()).collect();
     let mut news: Vec<News> = hops.iter().map(|_| News::new(clock::now())).collect();
@@ -325,7 +455,7 @@ fn work(
         let is_beat = beat.until().is_zero();
         let wanted = |now| hops.iter().zip(&mut burdens).map(|(hop, burden)| wanted_of(hop, now, burden)).collect();
         if !beat.on_time(diversion, || hops.addresses(), wanted)? {
-            return Ok(());
+            return Ok(Ending::Requested);
         }
         if is_beat {
             beat.note(&mut news, identity, hops, diversion);
@@ -333,15 +463,13 @@ fn work(
         if is_beat || status_slots.iter().any(|slot| set.is_ready(*slot)) {
             status.serve(clock::now(), || Status::of(identity, hops, diversion));
         }
-        if order_slot.is_some_and(|slot| set.is_ready(slot)) {
-            while let Some(order) = desk.inbox.take().map_err(|error| WorkerError::Orders(error.to_string()))? {
-                if let Some(answer) = desk.renewal.obey(order, identity, hops) {
-                    beat.reporter.say(&answer);
-                }
-            }
+        if order_slot.is_some_and(|slot| set.is_ready(slot))
+            && desk.attend(identity, hops, (diversion, status), beat.reporter)?
+        {
+            return Ok(Ending::Yielded);
         }
         if set.is_ready(signal_slot) && signals.take().end {
-            return Ok(());
+            return Ok(Ending::Requested);
         }
         if table_slot.is_some_and(|slot| set.is_broken(slot)) {
             return Err(WorkerError::TableLost);

@@ -3,10 +3,10 @@
 //! datagram was sent to, and sends from one of choice.
 
 use nix::sys::socket::{ControlMessage, MsgFlags, SockaddrLike, SockaddrStorage, sendmsg, setsockopt, sockopt};
-use socket2::SockRef;
+use socket2::{SockRef, Type};
 use std::io::{self, IoSlice};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 const MOST: u32 = 255;
 
@@ -36,7 +36,22 @@ impl HopLimitSocket {
     /// # Errors
     /// The address is taken or not ours.
     pub fn bind(address: SocketAddr) -> io::Result<Self> {
-        let socket = UdpSocket::bind(address)?;
+        HopLimitSocket::over(UdpSocket::bind(address)?, address)
+    }
+
+    /// A socket that another process bound to `address` and handed over.
+    ///
+    /// # Errors
+    /// It is no such socket.
+    pub fn adopt(fd: OwnedFd, address: SocketAddr) -> io::Result<Self> {
+        let socket = UdpSocket::from(fd);
+        if SockRef::from(&socket).r#type()? != Type::DGRAM || socket.local_addr()? != address {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "what was handed over is another socket"));
+        }
+        HopLimitSocket::over(socket, address)
+    }
+
+    fn over(socket: UdpSocket, address: SocketAddr) -> io::Result<Self> {
         socket.set_nonblocking(true)?;
         let options = SockRef::from(&socket);
         // A socket of IPv6 may carry IPv4, too.

@@ -4,6 +4,7 @@ pub mod bpf_fs;
 pub mod capabilities;
 pub mod clock;
 pub mod datagram_socket;
+pub mod descriptors;
 pub mod directory;
 pub mod entropy;
 pub mod epoll;

@@ -197,6 +197,52 @@ pub fn send_signal(pid: u32, signal: libc::c_int) -> io::Result<()> {
     Ok(kill(Pid::from_raw(pid as libc::pid_t), Number::try_from(signal)?)?)
 }
 
+/// A child of this process by its number: also one that the program before this one started.
+#[derive(Debug)]
+pub struct Offspring {
+    pid: Pid,
+    /// It ended and was buried.
+    is_gone: bool,
+}
+
+impl Offspring {
+    /// The child with this number.
+    pub fn of(pid: u32) -> Offspring {
+        Offspring { pid: Pid::from_raw(pid as libc::pid_t), is_gone: false }
+    }
+
+    /// Its process id.
+    pub fn id(&self) -> u32 {
+        self.pid.as_raw().unsigned_abs()
+    }
+
+    /// True once it has ended; it is buried then.
+    pub fn has_ended(&mut self) -> bool {
+        self.bury(WaitPidFlag::WNOHANG);
+        self.is_gone
+    }
+
+    /// Kills it if it still runs, and waits for its end.
+    pub fn kill(&mut self) {
+        if !self.has_ended() {
+            let _ = kill(self.pid, Number::SIGKILL);
+            self.bury(WaitPidFlag::empty());
+        }
+    }
+
+    fn bury(&mut self, how: WaitPidFlag) {
+        while !self.is_gone {
+            match waitpid(self.pid, Some(how)) {
+                Ok(WaitStatus::StillAlive) => return,
+                Ok(WaitStatus::Exited(..) | WaitStatus::Signaled(..)) => self.is_gone = true,
+                Err(Errno::EINTR) | Ok(_) => {}
+                // Buried by `reap_orphans`, or never a child of this process.
+                Err(_) => self.is_gone = true,
+            }
+        }
+    }
+}
+
 /// Makes a descriptor's reads and writes return at once.
 ///
 /// # Errors
@@ -243,6 +289,20 @@ pub fn reap_orphans() {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_child_is_known_by_its_number_alone() {
+        let pid = |script: &str| Command::new("sh").args(["-c", script]).spawn().unwrap().id();
+        let mut sleeper = Offspring::of(pid("sleep 60"));
+        assert!(!sleeper.has_ended());
+        sleeper.kill();
+        assert!(sleeper.has_ended());
+        let mut short = Offspring::of(pid("exit 3"));
+        while !short.has_ended() {
+            std::thread::yield_now();
+        }
+        assert!(Offspring::of(std::process::id()).has_ended(), "none of our children");
+    }
 
     #[test]
     fn a_program_lives_on_when_the_thread_that_asked_for_it_ends() {

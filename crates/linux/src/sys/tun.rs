@@ -77,6 +77,24 @@ impl Tun {
         Ok(Tun { fd: file.into(), name: name.to_owned(), has_offloads })
     }
 
+    /// The device `name` with offloads, which another process made and handed over as an open descriptor.
+    ///
+    /// # Errors
+    /// It is no such device.
+    pub fn adopt(fd: OwnedFd, name: &str) -> io::Result<Tun> {
+        // SAFETY: ifreq is plain data for which all-zero bytes are valid.
+        let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+        // SAFETY: TUNGETIFF writes one ifreq, which lives through the call.
+        super::check(unsafe { libc::ioctl(fd.as_raw_fd(), libc::TUNGETIFF, &raw mut request) })?;
+        let found = request.ifr_name.iter().map(|byte| *byte as u8).take_while(|byte| *byte != 0);
+        // SAFETY: TUNGETIFF has set the flags.
+        let flags = libc::c_int::from(unsafe { request.ifr_ifru.ifru_flags });
+        if !found.eq(name.bytes()) || flags & libc::IFF_VNET_HDR == 0 {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "what was handed over is another device"));
+        }
+        Ok(Tun { fd, name: name.to_owned(), has_offloads: true })
+    }
+
     /// A stand-in for a device: each read and write of `socket`, which must not block, is one datagram. For tests.
     pub fn over(socket: OwnedFd, name: &str) -> Tun {
         Tun { fd: socket, name: name.to_owned(), has_offloads: false }

@@ -8,6 +8,7 @@ pub mod gateway;
 pub mod hub;
 pub mod impostor;
 pub mod kernel_log;
+pub mod load;
 pub mod raw;
 pub mod trouble;
 
@@ -18,7 +19,7 @@ use airtcp_linux::emulator::EmulatorOptions;
 use airtcp_linux::gateway::command::is_installed;
 use airtcp_linux::sys::clock;
 use airtcp_linux::testbed::{Family, LinkSpec, NodeSpec, Testbed, TestbedSpec, check_available};
-use airtcp_linux::traffic::{self, FlowSpec, Outcome, RunningFlow};
+use airtcp_linux::traffic::{self, FlowSpec, RunningFlow};
 pub use airtcp_test_support::is_long;
 use gateway::{Gateway, set_scheme};
 use std::path::PathBuf;
@@ -31,17 +32,6 @@ pub fn turn() -> Option<MutexGuard<'static, ()>> {
         if is_installed("nft") { Ok(()) } else { Err(missing.to_owned()) }
     };
     airtcp_test_support::turn(check_available().map_err(|why| why.to_string()).and_then(|()| needs_nft()))
-}
-
-/// Waits for files of so many bytes, each of which has to arrive whole; how long the one waited that waited longest.
-pub fn wait_for_files(running: Vec<RunningFlow>, bytes: u64) -> Duration {
-    let stalls = running.into_iter().map(|flow| {
-        let result = flow.join().expect("sockets");
-        assert_eq!((&result.outcome, result.received_bytes), (&Outcome::Complete, bytes));
-        assert!(result.stream_is_intact());
-        result.longest_stall
-    });
-    stalls.max().unwrap_or(Duration::ZERO)
 }
 
 /// Settings of one direction of a link.

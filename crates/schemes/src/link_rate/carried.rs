@@ -72,6 +72,11 @@ impl Carried {
         self.variation
     }
 
+    /// The link was known to carry `rate` by whoever looked before.
+    pub fn resume(&mut self, rate: Rate) {
+        (self.known, self.highest) = (Some(rate.bps().max(LEAST)), rate.bps());
+    }
+
     /// Nothing is known of the link any more.
     pub fn forget(&mut self) {
         *self = Carried { variation: self.variation, ..Carried::default() };

@@ -46,6 +46,8 @@ const MOST_ROOM: Duration = Duration::from_secs(1);
 /// The sending end.
 #[derive(Debug)]
 pub(crate) struct LinkRate {
+    /// It has memory for that.
+    learns: bool,
     departures: Departures,
     law: RateLaw,
     /// Instead of the law.
@@ -57,7 +59,14 @@ impl LinkRate {
     /// Of a link that is given no more than `bound`. Takes at most `memory` bytes.
     pub fn new(bound: Option<Rate>, memory: u64) -> Self {
         let (departures, law) = (Departures::new(memory), RateLaw::new(bound));
-        LinkRate { departures, law, oracle: None, missing: Missing::default() }
+        LinkRate { learns: memory > 0, departures, law, oracle: None, missing: Missing::default() }
+    }
+
+    /// Begins with what was known of the link before.
+    pub fn resume(&mut self, rate: Rate, egress: &mut Egress) {
+        if self.learns && self.oracle.is_none() {
+            egress.set_rate(self.law.resume(rate));
+        }
     }
 
     /// The rate follows what the link is told to carry, and nothing that is learned.

@@ -125,6 +125,16 @@ impl RateLaw {
         }
     }
 
+    /// Pursues what the link was known to carry by whoever looked before, if that is less than the bound.
+    pub fn resume(&mut self, rate: Rate) -> Option<Rate> {
+        if self.bound.is_some_and(|bound| rate.bps() >= bound.bps() - bound.bps() / 32) {
+            return self.pace;
+        }
+        self.carried.resume(rate);
+        (self.is_pursuing, self.pace) = (true, Some(rate));
+        self.pace
+    }
+
     /// The other end counts anew.
     pub fn forget(&mut self) {
         self.clock = OtherClock::default();

@@ -216,6 +216,26 @@ fn a_rate_that_falls_is_followed_at_once_and_one_that_rises_soon() {
 }
 
 #[test]
+fn a_known_rate_is_right_from_the_first_packet_and_another_one_is_followed() {
+    for (bound, carries) in [(None, 10), (None, 40), (None, 3), (Some(mbit(20)), 10)] {
+        let mut run = Run::new(bound, mbit(carries));
+        run.rate = run.law.resume(mbit(10));
+        assert_eq!(run.rate, Some(mbit(10)));
+        run.run(SECOND);
+        if carries == 10 {
+            assert!(run.use_of_link(SECOND) >= 90, "{bound:?}: {} %", run.use_of_link(SECOND));
+            assert!(run.wait_p95() < Duration::from_millis(15), "{bound:?}: {}", run.wait_p95());
+        }
+        run.run(SECOND * 8);
+        run.run(SECOND * 10);
+        assert!(run.use_of_link(SECOND * 10) >= 95, "{carries}: {} %", run.use_of_link(SECOND * 10));
+    }
+    // The bound holds if it is what was known.
+    let mut run = Run::new(Some(mbit(10)), mbit(10));
+    assert_eq!((run.law.resume(mbit(10)), run.law.advice()), (Some(mbit(10)), None));
+}
+
+#[test]
 fn bursts_that_wait_for_themselves_are_no_link_that_carries_less() {
     for packets in [20, 40] {
         let mut run = Run::new(Some(mbit(11)), mbit(10));

@@ -56,6 +56,7 @@ use crate::{Made, Placement, Reports, SchemeEntry, Site, settings_for};
 use airtcp_core::parameters::ParameterError;
 use airtcp_core::{
     Backlog, Context, CreateReason, DropReason, Duration, Element, Event, Gauge, Instant, Packet, Peer as PeerId, Port,
+    Rate,
 };
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -354,6 +355,10 @@ impl Element for Station {
         gauge(Gauge::MEMORY_BYTES, self.outgoing.memory() + incoming);
         hop::observe(gauge, &self.outgoing.egress, held, &self.peer);
         self.outgoing.link_rate.observe(gauge, &self.outgoing.egress);
+    }
+
+    fn resume(&mut self, rate: Rate) {
+        self.outgoing.link_rate.resume(rate, &mut self.outgoing.egress);
     }
 
     fn advice(&self) -> Option<&'static str> {

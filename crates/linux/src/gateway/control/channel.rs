@@ -12,6 +12,7 @@ use std::cell::{Cell, RefCell};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::ops::Range;
+use std::os::fd::OwnedFd;
 use std::rc::Rc;
 
 /// Between two looks at the way to the peer: the own address and the MTU may change while the gateway runs.
@@ -56,12 +57,15 @@ pub(super) struct SharedSocket {
 }
 
 impl SharedSocket {
-    /// Binds to `listen`, on the interface of `link`.
+    /// Binds to `listen`, on the interface of `link`; or goes on with a socket that was `handed_over`.
     ///
     /// # Errors
     /// The address is taken or not ours, or there is no such interface.
-    pub fn open(listen: SocketAddr, link: &str) -> io::Result<SharedSocket> {
-        let socket = HopLimitSocket::bind(listen)?;
+    pub fn open(listen: SocketAddr, link: &str, handed_over: Option<OwnedFd>) -> io::Result<SharedSocket> {
+        let socket = match handed_over {
+            Some(socket) => HopLimitSocket::adopt(socket, listen)?,
+            None => HopLimitSocket::bind(listen)?,
+        };
         if let Err(error) = socket.set_buffers(SOCKET_BUFFER) {
             tracing::debug!("the control socket has the usual buffers: {error}");
         }

@@ -10,7 +10,7 @@ use airtcp_core::control::{HEADER_LEN, Header};
 use airtcp_core::{Duration, Instant};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::rc::Rc;
 
 /// Handshakes from unknown addresses that are looked at in each [`TRIALS_EVERY`]: each costs a MAC of each peer that may be
@@ -32,16 +32,18 @@ pub struct ControlSocket {
 }
 
 impl ControlSocket {
-    /// Binds to `listen`, on the interface of `link`; a channel for each session, in their order.
+    /// Binds to `listen`, on the interface of `link`, or goes on with a socket that was `handed_over`; a channel for each
+    /// session, in their order.
     ///
     /// # Errors
     /// The address is taken or not ours, or there is no such interface.
     pub fn open(
         listen: SocketAddr,
         link: &str,
+        handed_over: Option<OwnedFd>,
         sessions: impl IntoIterator<Item = Session>,
     ) -> io::Result<(ControlSocket, Vec<ControlChannel>)> {
-        let socket = Rc::new(SharedSocket::open(listen, link)?);
+        let socket = Rc::new(SharedSocket::open(listen, link, handed_over)?);
         let channel = |session| ControlChannel::new(Rc::clone(&socket), session);
         let channels = sessions.into_iter().map(channel).collect();
         let inbox = Inbox::default();

@@ -1,6 +1,7 @@
 //! The two TUN devices of a gateway. They are gone when the process is.
 
 use super::error::DivertError;
+use crate::gateway::estate::Estate;
 use crate::gateway::predecessor;
 use crate::sys::tun::Tun;
 use std::io;
@@ -39,13 +40,22 @@ pub struct Devices {
 }
 
 impl Devices {
-    pub(super) fn open(name: &str) -> Result<Devices, DivertError> {
-        Ok(Devices { out: open(name, Way::Out)?, r#in: open(name, Way::In)? })
+    /// Makes them, or has them from the one before.
+    pub(super) fn open(name: &str, estate: &mut Estate) -> Result<Devices, DivertError> {
+        Ok(Devices { out: open(name, Way::Out, estate)?, r#in: open(name, Way::In, estate)? })
     }
 }
 
-fn open(name: &str, way: Way) -> Result<Tun, DivertError> {
+/// What an estate calls a device.
+pub fn estate_name(device: &str) -> String {
+    format!("device {device}")
+}
+
+fn open(name: &str, way: Way, estate: &mut Estate) -> Result<Tun, DivertError> {
     let name = way.device(name);
+    if let Some(device) = estate.take(&estate_name(&name)) {
+        return Tun::adopt(device, &name).map_err(|source| DivertError::Device { name, source });
+    }
     let exists = |error: &io::Error| error.raw_os_error() == Some(libc::EBUSY);
     predecessor::wait_out(exists, || Tun::open_with_offloads(&name))
         .map_err(|source| DivertError::Device { name, source })

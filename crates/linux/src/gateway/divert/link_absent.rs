@@ -6,9 +6,11 @@ use super::Wanted;
 use super::error::DivertError;
 use super::method::Method;
 use crate::gateway::config::Config;
+use crate::gateway::estate::Estate;
 use airtcp_core::{Instant, OwnSegments};
 use std::io;
 use std::net::IpAddr;
+use std::os::fd::BorrowedFd;
 
 const MISSING: &str = "this airtcp was built without the feature 'bpf'";
 
@@ -53,8 +55,17 @@ impl LinkDiversion {
         config: &Config,
         _method: Option<Method>,
         _own: &[Option<OwnSegments>],
+        _estate: &mut Estate,
     ) -> Result<LinkDiversion, DivertError> {
         Err(DivertError::NoPrograms { link: config.link.clone(), reason: MISSING.into() })
+    }
+
+    pub fn lend(&self) -> Vec<(String, BorrowedFd<'_>)> {
+        match self.0 {}
+    }
+
+    pub fn take_over(&self) -> Result<(), DivertError> {
+        match self.0 {}
     }
 
     pub fn beat(

@@ -18,11 +18,12 @@ mod method;
 pub mod routed;
 mod step;
 
-pub use device::{DEVICE_QUEUE_PACKETS, Devices, Way};
+pub use device::{DEVICE_QUEUE_PACKETS, Devices, Way, estate_name};
 pub use error::DivertError;
 pub use method::Method;
 
 use super::config::{Config, Role};
+use super::estate::Estate;
 use airtcp_core::{Instant, OwnSegments};
 use link::{Headers, LinkDiversion};
 use lock::Lock;
@@ -50,7 +51,8 @@ pub struct Diversion {
     way: Taking,
     /// By peer.
     wanted: Vec<Wanted>,
-    _lock: Lock,
+    link: String,
+    lock: Lock,
 }
 
 enum Taking {
@@ -60,22 +62,27 @@ enum Taking {
 
 impl Diversion {
     /// Prepares to divert, and to take segments of each peer's that are for the gateway itself. Nothing is taken before the
-    /// first [`Diversion::beat`].
+    /// first [`Diversion::beat`]; by an heir, before [`Diversion::take_over`].
     ///
     /// # Errors
     /// What stands in the way, with what to do; nothing is left behind.
-    pub fn start(config: &Config, own: &[Option<OwnSegments>]) -> Result<(Diversion, Vec<Devices>), DivertError> {
-        let lock = Lock::link(&config.link)?;
+    pub fn start(
+        config: &Config,
+        own: &[Option<OwnSegments>],
+        estate: &mut Estate,
+    ) -> Result<(Diversion, Vec<Devices>), DivertError> {
+        let lock = Lock::link(&config.link, estate)?;
         let peers = config.each_peer();
-        let devices = peers.iter().map(|peer| Devices::open(&peer.name)).collect::<Result<Vec<_>, _>>()?;
+        let devices = peers.iter().map(|peer| Devices::open(&peer.name, estate)).collect::<Result<Vec<_>, _>>()?;
         own.iter().flatten().try_for_each(|own| has_address(own, config))?;
         let is_station = config.role == Some(Role::Station);
         let can_be_routed = config.takes_whole_link() && own.iter().all(Option::is_none) && !is_station;
         let at_link = match config.method {
+            method if estate.is_inherited() => Some(LinkDiversion::start(config, method, own, estate)?),
             Some(Method::Routed) if can_be_routed => None,
             Some(Method::Routed) if is_station => return Err(DivertError::RoutedStation),
             Some(Method::Routed) => return Err(DivertError::RoutedSegments),
-            method => match LinkDiversion::start(config, method, own) {
+            method => match LinkDiversion::start(config, method, own, estate) {
                 Ok(link) => Some(link),
                 Err(DivertError::NoPrograms { .. }) if method.is_none() && can_be_routed => None,
                 Err(error) => return Err(error),
@@ -85,7 +92,29 @@ impl Diversion {
             Some(link) => Taking::Link(Box::new(link)),
             None => Taking::Routed(RoutedDiversion::start(config, &devices[0].out)?),
         };
-        Ok((Diversion { way, wanted: vec![Wanted::Nothing; peers.len()], _lock: lock }, devices))
+        let (link, wanted) = (config.link.clone(), vec![Wanted::Nothing; peers.len()]);
+        Ok((Diversion { way, wanted, link, lock }, devices))
+    }
+
+    /// What an heir goes on with, beside the devices; nothing where it cannot.
+    pub fn lend(&self) -> Vec<(String, BorrowedFd<'_>)> {
+        let Taking::Link(link) = &self.way else { return Vec::new() };
+        let mut things = link.lend();
+        if !things.is_empty() {
+            things.push(self.lock.lend(&self.link));
+        }
+        things
+    }
+
+    /// The one before has stopped: what this has prepared takes its place.
+    ///
+    /// # Errors
+    /// What was set up was lost; start anew.
+    pub fn take_over(&self) -> Result<(), DivertError> {
+        match &self.way {
+            Taking::Link(link) => link.take_over(),
+            Taking::Routed(_) => Ok(()),
+        }
     }
 
     /// Goes on diverting what is wanted of each peer's packets for a second; `addresses` says where the peers are. Call it

@@ -5,7 +5,7 @@ use airtcp_core::{Duration, Instant};
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
@@ -86,19 +86,33 @@ impl Door {
         Ok(Door::new(Listener::Port(listener)))
     }
 
+    /// The socket of the one before.
+    pub fn handed_over_socket(socket: OwnedFd) -> Door {
+        Door::new(Listener::Socket(socket.into()))
+    }
+
+    /// The port of the one before.
+    pub fn handed_over_port(port: OwnedFd) -> Door {
+        Door::new(Listener::Port(port.into()))
+    }
+
+    /// Where clients come in.
+    pub fn listener(&self) -> BorrowedFd<'_> {
+        match &self.listener {
+            Listener::Socket(socket) => socket.as_fd(),
+            Listener::Port(port) => port.as_fd(),
+        }
+    }
+
     fn new(listener: Listener) -> Door {
         Door { listener, clients: Vec::new(), answered: 0, turned_away: 0 }
     }
 
     /// The descriptors to wait for.
     pub fn fds(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
-        let listener = match &self.listener {
-            Listener::Socket(socket) => socket.as_fd(),
-            Listener::Port(port) => port.as_fd(),
-        };
         // One that is being answered is served in time.
         let clients = self.clients.iter().filter(|client| client.answer.is_none()).map(|client| client.stream.as_fd());
-        std::iter::once(listener).chain(clients)
+        std::iter::once(self.listener()).chain(clients)
     }
 
     fn accept(&self) -> io::Result<Box<dyn Stream>> {

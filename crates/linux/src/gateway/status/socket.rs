@@ -8,6 +8,7 @@
 use super::Status;
 use super::door::{Door, Report};
 use crate::gateway::config::{socket_name, socket_path};
+use crate::gateway::estate::Estate;
 use crate::gateway::exposition::Format;
 use crate::gateway::metrics;
 use crate::sys::directory::PrivateDirectory;
@@ -18,6 +19,14 @@ use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
+
+/// What an estate calls the socket.
+const STATUS: &str = "status";
+
+/// And the port for metrics.
+fn port_name(address: SocketAddr) -> String {
+    format!("metrics {address}")
+}
 
 /// Why a gateway could not be asked.
 #[derive(Debug, thiserror::Error)]
@@ -81,22 +90,48 @@ pub struct StatusServer {
     doors: Vec<Door>,
     directory: PrivateDirectory,
     name: String,
+    /// Another one goes on with the socket.
+    is_left: bool,
 }
 
 impl StatusServer {
     /// Listens in `run_directory` for the gateway `name`, taking the place of a killed predecessor, and at the port for
-    /// metrics.
+    /// metrics; or where the one before did, whose `estate` it is.
     ///
     /// # Errors
     /// The directory is not ours alone, another gateway of that name answers there, or the port is not free.
-    pub fn open(run_directory: &Path, name: &str, metrics: Option<SocketAddr>) -> Result<StatusServer, OpenError> {
+    pub fn open(
+        run_directory: &Path,
+        name: &str,
+        metrics: Option<SocketAddr>,
+        estate: &mut Estate,
+    ) -> Result<StatusServer, OpenError> {
         let no_socket =
             |source| OpenError::Socket { path: socket_path(run_directory, name).display().to_string(), source };
         let no_port = |address| move |source| OpenError::Port { address, source };
-        let port = metrics.map(|address| Door::port(address).map_err(no_port(address))).transpose()?;
+        let open_port = |address| match estate.take(&port_name(address)) {
+            Some(port) => Ok(Door::handed_over_port(port)),
+            None => Door::port(address).map_err(no_port(address)),
+        };
+        let port = metrics.map(open_port).transpose()?;
         let directory = PrivateDirectory::open(run_directory).map_err(no_socket)?;
-        let socket = Door::socket(&directory.file(&socket_name(name))).map_err(no_socket)?;
-        Ok(StatusServer { doors: std::iter::once(socket).chain(port).collect(), directory, name: socket_name(name) })
+        let socket = match estate.take(STATUS) {
+            Some(socket) => Door::handed_over_socket(socket),
+            None => Door::socket(&directory.file(&socket_name(name))).map_err(no_socket)?,
+        };
+        let doors = std::iter::once(socket).chain(port).collect();
+        Ok(StatusServer { doors, directory, name: socket_name(name), is_left: false })
+    }
+
+    /// What an heir goes on with, whose port for metrics may be another.
+    pub fn lend(&self, metrics: Option<SocketAddr>) -> Vec<(String, BorrowedFd<'_>)> {
+        let names = std::iter::once(STATUS.to_owned()).chain(metrics.map(port_name));
+        names.zip(self.doors.iter().map(Door::listener)).collect()
+    }
+
+    /// The heir goes on.
+    pub fn leave(&mut self) {
+        self.is_left = true;
     }
 
     /// The descriptors to wait for.
@@ -155,7 +190,9 @@ impl Report for Status {
 
 impl Drop for StatusServer {
     fn drop(&mut self) {
-        let _ = std::fs::remove_file(self.directory.file(&self.name));
+        if !self.is_left {
+            let _ = std::fs::remove_file(self.directory.file(&self.name));
+        }
     }
 }
 
@@ -175,7 +212,7 @@ mod tests {
     #[test]
     fn an_answer_that_is_longer_than_the_sockets_buffer_arrives_whole() {
         let directory = std::env::temp_dir().join(format!("airtcp-status-{}", std::process::id()));
-        let mut server = StatusServer::open(&directory, "hub", None).unwrap();
+        let mut server = StatusServer::open(&directory, "hub", None, &mut Estate::default()).unwrap();
         let asked = directory.clone();
         let client = std::thread::spawn(move || query(&asked, "hub"));
         let answer = loop {
@@ -196,8 +233,9 @@ mod tests {
     fn over_http(request: &str) -> String {
         let directory = std::env::temp_dir().join(format!("airtcp-http-{}-{}", std::process::id(), request.len()));
         let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-        let mut server = StatusServer::open(&directory, "air", Some(free)).unwrap();
-        let taken = StatusServer::open(&directory, "other", Some(free)).err().unwrap().to_string();
+        let mut server = StatusServer::open(&directory, "air", Some(free), &mut Estate::default()).unwrap();
+        let taken =
+            StatusServer::open(&directory, "other", Some(free), &mut Estate::default()).err().unwrap().to_string();
         assert!(taken.contains("`metrics`") && taken.contains(&free.to_string()), "{taken}");
         let request = request.to_owned();
         let client = std::thread::spawn(move || {

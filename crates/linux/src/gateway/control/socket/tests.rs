@@ -27,7 +27,7 @@ impl Hub {
     /// With peers that are known by [`SECRETS`].
     fn new() -> Hub {
         let sessions = SECRETS.map(|secret| session(None, secret));
-        let (socket, channels) = ControlSocket::open("127.0.0.1:0".parse().unwrap(), "lo", sessions).unwrap();
+        let (socket, channels) = ControlSocket::open("127.0.0.1:0".parse().unwrap(), "lo", None, sessions).unwrap();
         let address = socket.socket.socket.local_addr().unwrap();
         Hub { socket, channels, address }
     }

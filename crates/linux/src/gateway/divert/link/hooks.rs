@@ -3,10 +3,11 @@
 use super::super::method::Method;
 use super::program::Program;
 use super::settings::{Pair, Settings};
+use crate::gateway::estate::Estate;
 use crate::sys::interface;
 use crate::sys::tcx::{self, Side};
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 /// Where each program goes: its name, which device, which side. Those that give back first, so that nothing is taken that
 /// could not be given back.
@@ -47,6 +48,39 @@ impl Hooks {
         clsact::Filters::attach(program, settings).map(Hooks::Clsact)
     }
 
+    /// The places in which the one before has its programs, as long as [`Hooks::take_over`] is not called.
+    ///
+    /// # Errors
+    /// They are others than those of `settings`.
+    pub fn inherit(settings: &Settings, method: Option<Method>, estate: &mut Estate) -> Result<Hooks, String> {
+        if method.is_some_and(|method| method != Method::Tcx) {
+            return Err("only hooks by TCX are handed over".into());
+        }
+        let place = |(name, device, side): (&str, u32, Side)| {
+            let link = estate.take(&estate_name(name, device));
+            link.filter(|link| tcx::is_at(link.as_fd(), device, side))
+                .ok_or_else(|| format!("the one before has no {name} where it is to be"))
+        };
+        places(settings).into_iter().map(place).collect::<Result<_, _>>().map(Hooks::Tcx)
+    }
+
+    /// What an heir needs to put its programs in the place of these; nothing where that cannot be.
+    pub fn lend(&self, settings: &Settings) -> Vec<(String, BorrowedFd<'_>)> {
+        let Hooks::Tcx(links) = self else { return Vec::new() };
+        let names = places(settings).into_iter().map(|(name, device, _)| estate_name(name, device));
+        names.zip(links.iter().map(OwnedFd::as_fd)).collect()
+    }
+
+    /// Puts the programs in the places of those of the one before: each packet is seen by one of the two.
+    ///
+    /// # Errors
+    /// In the kernel's words.
+    pub fn take_over(&self, program: &Program, settings: &Settings) -> io::Result<()> {
+        let Hooks::Tcx(links) = self else { return Ok(()) };
+        let places = places(settings).into_iter().zip(links);
+        places.into_iter().try_for_each(|((name, ..), link)| tcx::replace(link.as_fd(), program.fd(name)?.as_fd()))
+    }
+
     /// False if the link is gone, or somebody removed a program.
     pub fn are_in_place(&self) -> bool {
         match self {
@@ -62,6 +96,10 @@ impl Hooks {
             Hooks::Clsact(_) => Method::Clsact,
         }
     }
+}
+
+fn estate_name(program: &str, device: u32) -> String {
+    format!("{program} at {device}")
 }
 
 /// Removes what a killed gateway on `link` left there.

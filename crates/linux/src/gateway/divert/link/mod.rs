@@ -21,6 +21,7 @@ use super::error::DivertError;
 use super::method::Method;
 use super::step::{self, Step};
 use crate::gateway::config::{Config, Role};
+use crate::gateway::estate::Estate;
 use crate::gateway::peers::PEERS_MAX;
 use crate::sys::clock::TimeNamespace;
 use crate::sys::interface;
@@ -31,6 +32,7 @@ use peers::Peers;
 use program::Program;
 use settings::{Pair, Settings};
 use std::net::IpAddr;
+use std::os::fd::{AsFd, BorrowedFd};
 
 /// How long the kernel takes packets without a beat.
 pub const ALIVE: Duration = Duration::from_secs(1);
@@ -39,6 +41,8 @@ pub const ALIVE: Duration = Duration::from_secs(1);
 pub const MARK: u32 = 0x4154_4350;
 /// Between two looks at what was set up.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// What an estate calls the hardware addresses that the programs keep.
+const HEADERS: &str = "headers";
 /// Below the least MTU of IPv6, which therefore leaves the devices alone. Nothing that passes a program is cut by it.
 const DEVICE_MTU: u32 = 1000;
 
@@ -82,12 +86,13 @@ pub fn has_addresses(header: u16) -> bool {
 /// # Errors
 /// What is missing.
 pub fn check() -> Result<(), String> {
-    Program::load(&Settings::default().bytes()).map(drop)
+    Program::load(&Settings::default().bytes(), None).map(drop)
 }
 
 /// The programs at one link.
 pub struct LinkDiversion {
     program: Program,
+    settings: Settings,
     hooks: Hooks,
     peers: Peers,
     clock: TimeNamespace,
@@ -98,7 +103,8 @@ pub struct LinkDiversion {
 }
 
 impl LinkDiversion {
-    /// Loads the programs and puts them in place; the devices of this gateway exist already.
+    /// Loads the programs and puts them in place; the devices of this gateway exist already. Those of an heir come into their
+    /// places with [`LinkDiversion::take_over`].
     ///
     /// # Errors
     /// [`DivertError::NoPrograms`] where another way is to be taken.
@@ -106,6 +112,7 @@ impl LinkDiversion {
         config: &Config,
         method: Option<Method>,
         own: &[Option<OwnSegments>],
+        estate: &mut Estate,
     ) -> Result<LinkDiversion, DivertError> {
         let link = &config.link;
         let no_programs = |reason: String| DivertError::NoPrograms { link: link.clone(), reason };
@@ -128,13 +135,34 @@ impl LinkDiversion {
             takes_own: config.role == Some(Role::Station),
             devices: peers.iter().map(|peer| devices(&peer.name)).collect::<Result<_, _>>()?,
         };
-        let program = Program::load(&settings.bytes()).map_err(no_programs)?;
+        let headers = estate.take(HEADERS);
+        let program = Program::load(&settings.bytes(), headers.as_ref().map(AsFd::as_fd)).map_err(no_programs)?;
         tell(&program, &settings, config, own).map_err(|error| no_programs(error.to_string()))?;
-        let hooks = Hooks::attach(&program, &settings, method).map_err(no_programs)?;
+        let hooks = match estate.is_inherited() {
+            true => Hooks::inherit(&settings, method, estate),
+            false => Hooks::attach(&program, &settings, method),
+        };
+        let hooks = hooks.map_err(no_programs)?;
         let peers = Peers::new(index, known_by(config, settings.has_mac));
         let address = interface::hardware_address(link).map_err(no_link)?;
         let clock = TimeNamespace::of_this_process();
-        Ok(LinkDiversion { program, hooks, peers, clock, link: link.clone(), address, look_at: Instant::ZERO })
+        let (link, look_at) = (link.clone(), Instant::ZERO);
+        Ok(LinkDiversion { program, settings, hooks, peers, clock, link, address, look_at })
+    }
+
+    /// What an heir goes on with; nothing where it cannot.
+    pub(super) fn lend(&self) -> Vec<(String, BorrowedFd<'_>)> {
+        let mut things = self.hooks.lend(&self.settings);
+        if !things.is_empty() {
+            things.push((HEADERS.to_owned(), self.program.headers_fd()));
+        }
+        things
+    }
+
+    /// The heir's programs take the places of those of the one before. They take what they were told last.
+    pub(super) fn take_over(&self) -> Result<(), DivertError> {
+        let lost = |error| DivertError::Lost(format!("the programs at the link cannot be replaced: {error}"));
+        self.hooks.take_over(&self.program, &self.settings).map_err(lost)
     }
 
     /// See [`super::Diversion::beat`].

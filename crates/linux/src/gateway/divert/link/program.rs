@@ -1,13 +1,16 @@
 //! The programs on their way into the kernel, by libbpf.
 
 use airtcp_core::OwnSegments;
-use libbpf_rs::{MapCore, MapFlags, MapHandle, Object, ObjectBuilder, PrintLevel};
+use libbpf_rs::{MapCore, MapFlags, MapHandle, MapInfo, Object, ObjectBuilder, OpenMap, PrintLevel};
 use std::io;
 use std::net::IpAddr;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 /// Compiled; empty where there was no clang.
 const OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/divert.bpf.o"));
+
+/// The map of hardware addresses.
+const HEADERS: &str = "headers";
 
 /// The programs in the kernel, at no link yet.
 pub struct Program {
@@ -18,14 +21,16 @@ pub struct Program {
     networks: MapHandle,
     owners: MapHandle,
     own_segments: MapHandle,
+    headers: MapHandle,
 }
 
 impl Program {
-    /// Loads them with `settings`, the bytes of their C structure.
+    /// Loads them with `settings`, the bytes of their C structure, and with the `headers` that others kept, if there are any
+    /// and they are of the same form.
     ///
     /// # Errors
     /// In the words of the loader or the kernel.
-    pub fn load(settings: &[u8]) -> Result<Program, String> {
+    pub fn load(settings: &[u8], headers: Option<BorrowedFd<'_>>) -> Result<Program, String> {
         if OBJECT.is_empty() {
             return Err("this airtcp was built without clang".into());
         }
@@ -40,6 +45,11 @@ impl Program {
             {
                 value[..settings.len()].copy_from_slice(settings);
             }
+            if map.name() == HEADERS
+                && let Some(kept) = headers.filter(|kept| has_form_of(*kept, &map))
+            {
+                map.reuse_fd(kept).map_err(words)?;
+            }
         }
         let object = open.load().map_err(words)?;
         let map = |name: &str| {
@@ -48,8 +58,8 @@ impl Program {
         };
         let (state, counters) = (map(".bss.state")?, map(".bss.counters")?);
         let (neighbours, networks, owners) = (map("neighbours")?, map("networks")?, map("owners")?);
-        let own_segments = map("own_segments")?;
-        Ok(Program { object, state, counters, neighbours, networks, owners, own_segments })
+        let (own_segments, headers) = (map("own_segments")?, map(HEADERS)?);
+        Ok(Program { object, state, counters, neighbours, networks, owners, own_segments, headers })
     }
 
     /// One of the programs.
@@ -117,8 +127,12 @@ impl Program {
     /// # Errors
     /// Too many open files.
     pub fn headers(&self) -> io::Result<MapHandle> {
-        let found = self.object.maps().find(|map| map.name() == "headers");
-        MapHandle::try_from(&found.expect("the file has it; a test loads it")).map_err(io::Error::other)
+        MapHandle::try_from(&self.headers).map_err(io::Error::other)
+    }
+
+    /// The same, for other programs to go on with.
+    pub fn headers_fd(&self) -> BorrowedFd<'_> {
+        self.headers.as_fd()
     }
 
     /// What they counted so far.
@@ -126,6 +140,14 @@ impl Program {
         let bytes = self.counters.lookup(&0u32.to_ne_bytes(), MapFlags::ANY).ok().flatten().unwrap_or_default();
         bytes.as_chunks::<8>().0.iter().map(|word| u64::from_ne_bytes(*word)).collect()
     }
+}
+
+/// True if a map was made as this one would be.
+fn has_form_of(kept: BorrowedFd<'_>, map: &OpenMap<'_>) -> bool {
+    MapInfo::new(kept).is_ok_and(|kept| {
+        let form = (kept.info.key_size, kept.info.value_size, kept.info.max_entries);
+        kept.map_type() == map.map_type() && form == (map.key_size(), map.value_size(), map.max_entries())
+    })
 }
 
 /// `struct pair` of the program, of no peer or the only one.

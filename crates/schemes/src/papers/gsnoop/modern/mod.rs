@@ -279,6 +279,10 @@ impl Element for Gateway {
         self.upstream.link_rate.observe(gauge, &self.upstream.egress);
     }
 
+    fn resume(&mut self, rate: Rate) {
+        self.upstream.link_rate.resume(rate, &mut self.upstream.egress);
+    }
+
     fn advice(&self) -> Option<&'static str> {
         self.upstream.link_rate.advice().map(Advice::sentence)
     }
