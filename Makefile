@@ -1,6 +1,6 @@
 # `make` lists the targets. CONTRIBUTING.md says more about each.
 .DEFAULT_GOAL := help
-.PHONY: help setup build release python demo test test-long matrix drills drills-random soak accept accept-clean coverage-spec verdicts traces validate bench packages accept-packages packages-memory release-check fuzz fuzz-canary swarm swarm-canary wifi wifi-faults fmt lint doc site clean
+.PHONY: help setup build release python demo test test-long matrix drills drills-random soak accept accept-clean accept-python coverage-spec verdicts traces validate bench packages accept-packages packages-memory release-check fuzz fuzz-canary swarm swarm-canary wifi wifi-faults fmt lint doc site clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
@@ -55,6 +55,9 @@ accept: release ## our own demands on live and simulated runs, acceptance/*.toml
 
 accept-clean: ## demo and test in a fresh Debian root (root, debootstrap)
 	@scripts/accept-clean
+
+accept-python: ## the Python package in a fresh Debian root with Python only: first result, sizes, times (root, debootstrap)
+	@scripts/accept-python
 
 coverage-spec: ## rules and claims of the specification without code or without test
 	@cargo run --quiet --locked --package airtcp-tidy --bin coverage-spec

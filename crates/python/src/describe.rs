@@ -1,6 +1,6 @@
 //! What a scenario can name, as JSON.
 
-use airtcp_experiment::Catalogue;
+use crate::controller;
 use airtcp_experiment::metric;
 use airtcp_experiment::paper::built_in;
 use airtcp_experiment::results::data::{Column, TABLES};
@@ -11,7 +11,8 @@ use serde_json::{Map, Value, json};
 /// Schemes, controllers, scenarios, papers, metrics and columns.
 #[pyfunction]
 pub(crate) fn describe() -> String {
-    let catalogue = Catalogue::BUILT_IN;
+    let controllers = controller::all();
+    let catalogue = controller::catalogue(&controllers);
     // The tables of schemes and of controllers have entries of different types with the same fields.
     macro_rules! entries {
         ($table:expr) => {

@@ -1,8 +1,10 @@
 //! A paper's experiments in the simulator, and a verdict on each of its claims.
 
-use crate::sweep::watched;
+use crate::controller;
+use crate::watch::watched;
+use crate::world::Watched;
 use airtcp_experiment::paper::{Mode, PaperFile, Plan, TestRuns, Worlds, built_in, output};
-use airtcp_experiment::{Catalogue, NotRun, ResolvedScenario, RunOutcome, World};
+use airtcp_experiment::{NotRun, ResolvedScenario, RunOutcome, World};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use std::path::Path;
@@ -43,11 +45,12 @@ pub(crate) fn reproduce(
     }
     .map_err(|error| PyValueError::new_err(error.to_string()))?;
     let mode = Mode { quick, control: false, mutations: false };
-    let plan =
-        Plan::new(&file, mode, &Catalogue::BUILT_IN).map_err(|error| PyValueError::new_err(error.to_string()))?;
+    let controllers = controller::all();
+    let plan = Plan::new(&file, mode, &controller::catalogue(&controllers));
+    let plan = plan.map_err(|error| PyValueError::new_err(error.to_string()))?;
     let all = usize::try_from(plan.runs()).unwrap_or(usize::MAX);
     watched(py, all, progress.as_ref(), |watch| {
-        let simulator = watch.simulator();
+        let simulator = Watched::new(watch, &controllers);
         let worlds: [&dyn World; 2] = [&simulator, &NoLive];
         let worlds = Worlds(&worlds);
         let mut results = Vec::new();

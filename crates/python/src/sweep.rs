@@ -1,21 +1,17 @@
 //! A scenario run in the simulator, with the interpreter free meanwhile.
 
+use crate::controller;
 use crate::table::{self, Table};
+use crate::watch::{available, watched};
+use crate::world::Watched;
 use airtcp_experiment::html::{self, Stored};
 use airtcp_experiment::results::summary::{Summary, to_text};
-use airtcp_experiment::results::{self, METHOD, Observer, Results, RunOptions, directory};
-use airtcp_experiment::{Catalogue, Scenario, ScenarioError, Simulator, World};
-use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
+use airtcp_experiment::results::{self, METHOD, Results, directory};
+use airtcp_experiment::{Catalogue, Scenario};
+use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::thread::ScopedJoinHandle;
-use std::time::Duration;
-
-/// How often Ctrl-C is looked for and progress is told.
-const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
 /// What a scenario gave.
 #[pyclass(frozen, module = "airtcp")]
@@ -65,21 +61,25 @@ struct Finished {
 }
 
 /// Reads a scenario: `text` that stands in `file`, or what `file` names.
-pub(crate) fn read(file: &str, text: Option<&str>, sets: &[String]) -> Result<Scenario, ScenarioError> {
-    match text {
-        Some(text) => Scenario::of_text(file, text, sets, &Catalogue::BUILT_IN),
-        None => Scenario::named(file, sets, &Catalogue::BUILT_IN),
-    }
-}
-
-fn wrong(error: ScenarioError) -> PyErr {
-    PyValueError::new_err(error.to_string())
+fn read(
+    py: Python<'_>,
+    file: &str,
+    text: Option<&str>,
+    sets: &[String],
+    catalogue: &Catalogue<'_>,
+) -> PyResult<Scenario> {
+    let scenario = py.detach(|| match text {
+        Some(text) => Scenario::of_text(file, text, sets, catalogue),
+        None => Scenario::named(file, sets, catalogue),
+    });
+    scenario.map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
 /// The resolved scenario as TOML, checked.
 #[pyfunction]
 pub(crate) fn resolve(py: Python<'_>, file: &str, text: Option<&str>, sets: Vec<String>) -> PyResult<String> {
-    py.detach(|| read(file, text, &sets)).map(|scenario| scenario.resolved).map_err(wrong)
+    let controllers = controller::all();
+    read(py, file, text, &sets, &controller::catalogue(&controllers)).map(|scenario| scenario.resolved)
 }
 
 /// Runs a scenario; `progress` is called with the number of runs that are done and of all.
@@ -93,11 +93,13 @@ pub(crate) fn run(
     root: Option<PathBuf>,
     progress: Option<Bound<'_, PyAny>>,
 ) -> PyResult<Outcome> {
-    let scenario = py.detach(|| read(file, text, &sets)).map_err(wrong)?;
+    let controllers = controller::all();
+    let catalogue = controller::catalogue(&controllers);
+    let scenario = read(py, file, text, &sets, &catalogue)?;
     let all = scenario.cells.len() * scenario.runs as usize;
     let finished = watched(py, all, progress.as_ref(), |watch| {
-        let results = watch.run(&scenario, &watch.simulator(), threads);
-        finish(&results, root.as_deref(), threads)
+        let results = watch.run(&scenario, &Watched::new(watch, &controllers), threads);
+        finish(&results, root.as_deref(), threads, &catalogue)
     })??;
     let tables = finished.tables.into_iter().map(|table| Py::new(py, table)).collect::<PyResult<_>>()?;
     let Scenario { name, hash, resolved, .. } = scenario;
@@ -114,14 +116,18 @@ pub(crate) fn run(
     })
 }
 
-fn finish(results: &Results<'_>, root: Option<&Path>, threads: Option<usize>) -> PyResult<Finished> {
+fn finish(
+    results: &Results<'_>,
+    root: Option<&Path>,
+    threads: Option<usize>,
+    catalogue: &Catalogue<'_>,
+) -> PyResult<Finished> {
     let world = directory::of_world(results.world);
     let directory = match root {
         Some(root) if !results.is_empty() && results.is_complete() => {
             let written = directory::write(root, results, world, &manifest(results, threads))?;
             let home = directory::of_scenario(root, results.scenario);
-            let stored =
-                Stored::read(&home, &Catalogue::BUILT_IN).map_err(|error| PyOSError::new_err(error.to_string()))?;
+            let stored = Stored::read(&home, catalogue).map_err(|error| PyOSError::new_err(error.to_string()))?;
             std::fs::write(home.join("report.html"), html::render(&[stored]))?;
             Some(written)
         }
@@ -149,79 +155,5 @@ fn manifest(results: &Results<'_>, threads: Option<usize>) -> Value {
         "resumed_runs": 0,
         "interval": METHOD,
         "machine": {"system": std::env::consts::OS, "architecture": std::env::consts::ARCH, "cpus": available()},
-    })
-}
-
-fn available() -> usize {
-    std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
-}
-
-/// What the thread that runs is told, and tells.
-pub(crate) struct Watch {
-    /// No further run begins.
-    stop: AtomicBool,
-    /// Runs under way end where they are.
-    end: Arc<AtomicBool>,
-    done: AtomicUsize,
-}
-
-impl Watch {
-    pub(crate) fn simulator(&self) -> Simulator {
-        Simulator { stop: Some(Arc::clone(&self.end)), ..Simulator::default() }
-    }
-
-    pub(crate) fn run<'a>(&self, scenario: &'a Scenario, world: &dyn World, threads: Option<usize>) -> Results<'a> {
-        let options = RunOptions { threads: threads.unwrap_or_else(available).max(1) };
-        results::run_until(scenario, world, options, &self.stop, &mut Counter(&self.done))
-    }
-
-    pub(crate) fn is_stopped(&self) -> bool {
-        self.stop.load(Ordering::Relaxed)
-    }
-}
-
-struct Counter<'a>(&'a AtomicUsize);
-
-impl Observer for Counter<'_> {
-    fn on_run(&mut self) {
-        self.0.fetch_add(1, Ordering::Relaxed);
-    }
-}
-
-/// Does `work` on a thread of its own while this one looks for Ctrl-C and tells `progress`.
-///
-/// # Errors
-/// KeyboardInterrupt, and what `progress` raises: the work was stopped then.
-pub(crate) fn watched<T: Send>(
-    py: Python<'_>,
-    all: usize,
-    progress: Option<&Bound<'_, PyAny>>,
-    work: impl FnOnce(&Watch) -> T + Send,
-) -> PyResult<T> {
-    let watch =
-        Watch { stop: AtomicBool::new(false), end: Arc::new(AtomicBool::new(false)), done: AtomicUsize::new(0) };
-    let mut told = None;
-    let mut tell = |done: usize| match progress {
-        Some(progress) if told.replace(done) != Some(done) => progress.call1((done, all)).map(drop),
-        _ => Ok(()),
-    };
-    std::thread::scope(|scope| {
-        let worker = scope.spawn(|| work(&watch));
-        let join = |worker: ScopedJoinHandle<'_, T>| match py.detach(|| worker.join()) {
-            Ok(outcome) => Ok(outcome),
-            Err(_) => Err(PyRuntimeError::new_err("airtcp has a bug: a run panicked; its words are on stderr")),
-        };
-        while !worker.is_finished() {
-            py.detach(|| std::thread::sleep(LOOK_AGAIN));
-            if let Err(error) = py.check_signals().and_then(|()| tell(watch.done.load(Ordering::Relaxed))) {
-                watch.stop.store(true, Ordering::Relaxed);
-                watch.end.store(true, Ordering::Relaxed);
-                join(worker)?;
-                return Err(error);
-            }
-        }
-        let outcome = join(worker)?;
-        tell(watch.done.load(Ordering::Relaxed))?;
-        Ok(outcome)
     })
 }

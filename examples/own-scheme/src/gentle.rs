@@ -10,7 +10,7 @@ pub const ENTRY: ControllerEntry = ControllerEntry {
     about: "Reno that keeps four fifths of its window on loss",
     source: "docs/add-a-scheme.md",
     in_kernel: false,
-    settings: plain::<Gentle>,
+    settings: &plain::<Gentle>,
 };
 
 /// See the module.

@@ -12,12 +12,49 @@ True
 
 pandas, Polars, DuckDB and pyarrow take a table as it is, without a copy: ``pyarrow.table(results.runs)``,
 ``polars.DataFrame(results.cells)``. None of them is needed.
+
+A congestion controller can be a class in Python: see :class:`airtcp.Controller`.
 """
 
 from airtcp import _toml
-from airtcp._native import Table, __version__
+from airtcp._controller import Controller, ControllerError, Parameter, after, controller
+from airtcp._native import (
+    AckEvent,
+    AckSample,
+    CaEvent,
+    CaState,
+    LostSegment,
+    RateSample,
+    RxOpt,
+    Sock,
+    Table,
+    __version__,
+)
 from airtcp._run import Results, describe, reproduce, run, scenario, show
 
-__all__ = ["Results", "Table", "__version__", "describe", "dumps", "reproduce", "run", "scenario", "show"]
+__all__ = [
+    "AckEvent",
+    "AckSample",
+    "CaEvent",
+    "CaState",
+    "Controller",
+    "ControllerError",
+    "LostSegment",
+    "Parameter",
+    "RateSample",
+    "Results",
+    "RxOpt",
+    "Sock",
+    "Table",
+    "__version__",
+    "after",
+    "controller",
+    "describe",
+    "dumps",
+    "reproduce",
+    "run",
+    "scenario",
+    "show",
+]
 
 dumps = _toml.dumps

@@ -58,7 +58,8 @@ class Results:
     @property
     def summary(self) -> dict[str, Any]:
         """What ``summary.json`` has."""
-        return json.loads(self._outcome.summary)
+        summary: dict[str, Any] = json.loads(self._outcome.summary)
+        return summary
 
     @property
     def name(self) -> str:
@@ -161,7 +162,8 @@ def reproduce(
     ``quick`` has fewer and shorter runs. Experiments on kernel TCP, and claims that name tests, need the command.
     """
     with _Progress(progress) as tell:
-        return json.loads(_native.reproduce(paper, quick, threads, tell))
+        claims: dict[str, Any] = json.loads(_native.reproduce(paper, quick, threads, tell))
+    return claims
 
 
 def describe() -> dict[str, Any]:
@@ -172,7 +174,8 @@ def describe() -> dict[str, Any]:
     >>> describe()["metrics"]["goodput_bps"]
     {'unit': 'bit/s', 'about': 'application bits per second, all flows together'}
     """
-    return json.loads(_native.describe())
+    everything: dict[str, Any] = json.loads(_native.describe())
+    return everything
 
 
 def show(name: Optional[str] = None, /) -> None:

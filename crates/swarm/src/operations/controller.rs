@@ -336,19 +336,19 @@ mod tests {
         }
     }
 
-    fn failure(settings: fn() -> Box<dyn ControllerSettings>) -> String {
+    fn failure(settings: &'static (dyn Fn() -> Box<dyn ControllerSettings> + Sync)) -> String {
         let entry = ControllerEntry { slug: "wrong", about: "", source: "", in_kernel: false, settings };
         (0..20).find_map(|seed| drive(seed, &entry).err()).expect("the wrong answer is noticed")
     }
 
     #[test]
     fn a_threshold_of_zero_is_noticed() {
-        assert!(failure(|| settings_for(|_: NoParameters| Wrong(|_| 0, |_, _| {}))).contains("threshold of 0"));
+        assert!(failure(&|| settings_for(|_: NoParameters| Wrong(|_| 0, |_, _| {}))).contains("threshold of 0"));
     }
 
     #[test]
     fn a_window_beyond_its_clamp_is_noticed() {
-        let broken = failure(|| {
+        let broken = failure(&|| {
             settings_for(|_: NoParameters| Wrong(|sk| sk.snd_cwnd.max(4) / 2, |sk, _| sk.snd_cwnd = u32::MAX - 1))
         });
         assert!(broken.contains("with a clamp of"), "{broken}");

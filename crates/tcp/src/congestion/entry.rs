@@ -10,9 +10,10 @@ use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::fmt;
 
 /// One congestion controller as tables, help and files name it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct ControllerEntry {
     /// Name in files.
     pub slug: &'static str,
@@ -23,13 +24,19 @@ pub struct ControllerEntry {
     /// The Linux kernel brings one of this name. What it does not bring is compared with `reno` in control runs.
     pub in_kernel: bool,
     /// Its settings with their defaults.
-    pub settings: fn() -> Box<dyn ControllerSettings>,
+    pub settings: &'static (dyn Fn() -> Box<dyn ControllerSettings> + Sync),
 }
 
 impl ControllerEntry {
     /// Its parameters with their defaults.
     pub fn fields(&self) -> Vec<Field> {
         (self.settings)().fields()
+    }
+}
+
+impl fmt::Debug for ControllerEntry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.slug)
     }
 }
 
@@ -46,7 +53,7 @@ pub const RENO: ControllerEntry = ControllerEntry {
     about: "Slow start, then one segment per round trip; half the window after a loss.",
     source: "RFC 5681, Linux tcp_reno",
     in_kernel: true,
-    settings: plain::<Reno>,
+    settings: &plain::<Reno>,
 };
 
 /// Every built-in controller.
@@ -56,21 +63,21 @@ pub const CONTROLLERS: &[ControllerEntry] = &[
         about: "Window grows as a cubic function of the time since the last loss; Linux's default, with HyStart.",
         source: "RFC 9438, Linux tcp_cubic",
         in_kernel: true,
-        settings: || settings_for(Cubic::new),
+        settings: &|| settings_for(Cubic::new),
     },
     ControllerEntry {
         slug: "bbr",
         about: "Pacing rate and window follow a model of the path: its bandwidth and least round trip; version 1.",
         source: "draft-cardwell-iccrg-bbr-congestion-control-00, Linux tcp_bbr",
         in_kernel: true,
-        settings: plain::<Bbr>,
+        settings: &plain::<Bbr>,
     },
     ControllerEntry {
         slug: "bbr3",
         about: "BBR whose model loss bounds, too, and that leaves room for others; it has no answer to ECN.",
         source: "draft-ietf-ccwg-bbr-06; google/bbr, branch v3",
         in_kernel: false,
-        settings: plain::<Bbr3>,
+        settings: &plain::<Bbr3>,
     },
     RENO,
     ControllerEntry {
@@ -79,56 +86,56 @@ pub const CONTROLLERS: &[ControllerEntry] = &[
                 before queues that mark from a short length on.",
         source: "RFC 8257; Alizadeh et al., SIGCOMM 2010; Linux tcp_dctcp",
         in_kernel: true,
-        settings: || settings_for(Dctcp::new),
+        settings: &|| settings_for(Dctcp::new),
     },
     ControllerEntry {
         slug: "veno",
         about: "Reno that takes a loss for random if there is no backlog, and then reduces the window by a fifth only.",
         source: "Fu & Liew, IEEE JSAC 21(2), 2003; Linux tcp_veno",
         in_kernel: true,
-        settings: plain::<Veno>,
+        settings: &plain::<Veno>,
     },
     ControllerEntry {
         slug: "westwood",
         about: "Reno that sets its window after a loss from the bandwidth that acknowledgments show (Westwood+).",
         source: "Grieco & Mascolo, ACM CCR 34(2), 2004; Linux tcp_westwood",
         in_kernel: true,
-        settings: plain::<Westwood>,
+        settings: &plain::<Westwood>,
     },
     ControllerEntry {
         slug: "newzag",
         about: "Reno that takes a loss for random if the round trip is short, and then reduces the window by a fifth only.",
         source: "Lien, Reeve & Lee, Improving TCP Performance Over Wireless Networks",
         in_kernel: false,
-        settings: || settings_for(Newzag::new),
+        settings: &|| settings_for(Newzag::new),
     },
     ControllerEntry {
         slug: "zigzag",
         about: "NewZag with the one-way trip time from timestamps, as in ZigZag.",
         source: "Cen, Cosman & Voelker, IEEE/ACM ToN 11(5), 2003; R-23",
         in_kernel: false,
-        settings: || settings_for(zigzag),
+        settings: &|| settings_for(zigzag),
     },
     ControllerEntry {
         slug: "blind45",
         about: "Reno that reduces the window by a fifth only, after every loss or after a random share of them.",
         source: "ours, to tell what NewZag's judgement is worth (NZG-X7)",
         in_kernel: false,
-        settings: || settings_for(Blind45::new),
+        settings: &|| settings_for(Blind45::new),
     },
     ControllerEntry {
         slug: "vegas",
         about: "Window that keeps two to four segments waiting in the path's queues; yields to senders that fill them.",
         source: "Brakmo & Peterson, IEEE JSAC 13(8), 1995; Linux tcp_vegas",
         in_kernel: true,
-        settings: || settings_for(Vegas::new),
+        settings: &|| settings_for(Vegas::new),
     },
     ControllerEntry {
         slug: "unlimited",
         about: "No congestion control: the window has no limit. Only for a sender that something else limits, such as a circuit.",
         source: "Wang & Kung, Use of TCP Decoupling, section 5",
         in_kernel: false,
-        settings: plain::<Unlimited>,
+        settings: &plain::<Unlimited>,
     },
 ];
 
@@ -163,7 +170,7 @@ mod tests {
     use super::*;
 
     const OWN: ControllerEntry =
-        ControllerEntry { slug: "mine", about: "", source: "", in_kernel: false, settings: plain::<Reno> };
+        ControllerEntry { slug: "mine", about: "", source: "", in_kernel: false, settings: &plain::<Reno> };
 
     #[test]
     fn a_foreign_entry_is_found_beside_the_built_in_ones() {
