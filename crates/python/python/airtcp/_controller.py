@@ -18,7 +18,7 @@ hooks that it needs, and a scenario names it like a built-in one.
 gentle-doc: Reno that keeps more of its window after a loss. [Python, Gentle]
   keep = 0.8  (number, 0.1 to 1) Share of the window that is kept. [ours]
 >>> options = {"flows.bulk.controller": "gentle-doc", "flows.bulk.controller_options.keep": 0.7}
->>> results = airtcp.run("demo", duration="3s", warmup="1s", runs=1, **options)
+>>> results = airtcp.run("demo", duration="3s", warmup="1s", runs=1, **{"links.air.loss": "1%"}, **options)
 >>> len(results.runs)
 2
 """
