@@ -72,9 +72,10 @@ impl Carried {
         self.variation
     }
 
-    /// The link was known to carry `rate` by whoever looked before.
+    /// The link was known to carry `rate` by whoever looked before. How fast it is at its best is not known: if it were no faster,
+    /// the one packet that is sent would be all that may wait, and nothing would ever show that it carries more.
     pub fn resume(&mut self, rate: Rate) {
-        (self.known, self.highest) = (Some(rate.bps().max(LEAST)), rate.bps());
+        (self.known, self.highest) = (Some(rate.bps().max(LEAST)), rate.bps().saturating_mul(2));
     }
 
     /// Nothing is known of the link any more.
