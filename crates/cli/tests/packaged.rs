@@ -110,14 +110,14 @@ fn live_a_stranger_installs_the_package_restarts_upgrades_reboots_and_purges_it(
             print!("{}", boxes.machines[machine].must(&boxes.line(machine, line)));
         }
     }
-    println!("the peer is in `airtcp status` after {:?}", boxes.wait_in_reach());
+    println!("the peer is in `airtcp status` after {}", boxes.wait_in_reach());
     let helped = upload(&boxes.testbed, 1, FILE_BYTES);
     println!("{FILE_BYTES} bytes at 2 % loss: plain {plain:.2} s, with gateways {helped:.2} s");
     assert!(helped * 1.5 < plain, "plain {plain}, with gateways {helped}");
 
     restart_reload_and_upgrade(&boxes);
     boxes.machines.iter_mut().for_each(Machine::reboot);
-    println!("after a reboot the peer is in reach after {:?}", boxes.wait_in_reach());
+    println!("after a reboot the peer is in reach after {}", boxes.wait_in_reach());
     let rebooted = upload(&boxes.testbed, 1, FILE_BYTES);
     assert!(rebooted * 1.5 < plain, "plain {plain}, with gateways after a reboot {rebooted}");
 
@@ -132,7 +132,7 @@ fn live_a_stranger_installs_the_package_restarts_upgrades_reboots_and_purges_it(
 fn restart_reload_and_upgrade(boxes: &Boxes) {
     let a = &boxes.machines[0];
     a.must("systemctl restart airtcp-gateway@gateway");
-    println!("after a restart the peer is in reach after {:?}", boxes.wait_in_reach());
+    println!("after a restart the peer is in reach after {}", boxes.wait_in_reach());
     a.must("systemctl reload airtcp-gateway@gateway");
     // A file that is wrong is refused in a sentence, and changes nothing.
     a.must("cp /etc/airtcp/gateway.toml /srv/right.toml && echo 'ratte = 1' >>/etc/airtcp/gateway.toml");
