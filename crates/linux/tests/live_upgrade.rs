@@ -107,7 +107,7 @@ fn live_upgrades_under_traffic_break_no_flow() {
         end.gateway.assert_sound();
         assert!(!end.gateway.log().contains("ends before the next one begins"), "{}", end.gateway.log());
     }
-    assert!(upgraded.together < STALL_ON_A_BUSY_MACHINE, "{upgraded}");
+    assert!(upgraded.longest() < STALL_ON_A_BUSY_MACHINE, "{upgraded}");
 }
 
 #[test]

@@ -223,6 +223,7 @@ mod tests {
         assert!(matches!(&exposed, Err(error @ KeyError::Exposed { .. }) if error.remedy().starts_with("chmod 600 ")));
         assert!(private.is_ok());
     }
+
     #[test]
     fn what_is_no_key_is_not_read() {
         let path = std::env::temp_dir().join(format!("airtcp-no-key-{}", std::process::id()));
