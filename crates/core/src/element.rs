@@ -16,6 +16,7 @@ use crate::rng::Rng;
 use crate::serial::SeqNum;
 use crate::time::Instant;
 use crate::units::Rate;
+use core::any::Any;
 use core::net::IpAddr;
 
 /// Another box of ours that control messages go to; 0 is the other end of the scheme.
@@ -102,7 +103,7 @@ pub struct OwnSegments {
 }
 
 /// A packet processor between two links; a host is one too.
-pub trait Element {
+pub trait Element: Any {
     /// Which packets it has to see now. Those of the other kinds it may get all the same, and then passes on. An element that
     /// owns the queue before a link has to see all while packets wait there: what went past it would fill the link behind
     /// its back.
@@ -148,6 +149,13 @@ pub trait Element {
     /// What the element before this one, of the same link, last took for the link's rate ([`Gauge::RATE_BPS`]); told before the
     /// first packet. An element that learns the rate begins with it.
     fn resume(&mut self, _rate: Rate) {}
+
+    /// Works from now on as `next` would, a fresh element of the same scheme at the same place, made from other settings, and
+    /// keeps what it knows and holds; what is left of `next` is of no use. False if they differ in something that takes another
+    /// element: then nothing has changed.
+    fn adopt(&mut self, _cx: &mut Context<'_>, _next: &mut dyn Any) -> bool {
+        false
+    }
 
     /// What the operator should know and do something about, in one sentence: a setting that does not fit the link.
     fn advice(&self) -> Option<&'static str> {

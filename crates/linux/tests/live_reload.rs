@@ -2,7 +2,7 @@
 
 mod live_support;
 
-use airtcp_core::Duration;
+use airtcp_core::{Duration, Event};
 use airtcp_linux::gateway::divert::Method;
 use airtcp_linux::gateway::{Config, ask_reload};
 use live_support::gateway::Gateway;
@@ -59,7 +59,9 @@ fn reloads_break_no_flow(scheme: &str, flows: u64, reloads: u64) {
     for (gateway, worker) in gateways.iter_mut().zip(workers) {
         let status = gateway.assert_sound();
         assert_eq!((status.pid, status.restarts, status.reloads.asked), (worker, 0, reloads / 2), "{scheme}");
-        assert!(status.peer_state.is_some_and(|peer| peer.up), "{scheme}");
+        assert!(status.peer_state.as_ref().is_some_and(|peer| peer.up), "{scheme}");
+        // It is the same element, which never lost sight of the other.
+        assert_eq!(status.events[Event::PEER_UP.label()], 1, "{scheme}");
     }
 }
 

@@ -128,6 +128,12 @@ impl Peer {
         }
     }
 
+    /// Says HELLO as often from now on as `next` would, a fresh one, and waits as long.
+    pub fn adopt(&mut self, next: &Peer) {
+        (self.wanted, self.configured_rtt) = (next.wanted, next.configured_rtt);
+        self.keep_distance(Duration::ZERO);
+    }
+
     /// The other end answers and its distance is known: repairs can work.
     pub fn in_reach(&self) -> bool {
         self.in_reach

@@ -75,7 +75,7 @@ impl Renewal<'_> {
         let renewed = schemes.len();
         let mut hops: Vec<_> = hops.iter_mut().collect();
         for (index, scheme) in schemes {
-            hops[index].replace(scheme);
+            hops[index].renew(scheme);
         }
         for (hop, setup) in hops.iter_mut().zip(setups) {
             if let Some(channel) = hop.control_mut() {

@@ -152,13 +152,21 @@ impl Runtime {
         }
     }
 
-    /// Has another element of the same scheme take the place of the present one, which first sends what it holds. What it
-    /// knows of the link the other one begins with.
-    pub fn replace(&mut self, scheme: Scheme) {
+    /// Works as another element of the same scheme would: the present one takes over its settings. If it cannot the other takes
+    /// its place; the present one first sends what it holds, and what it knows of the link the other one begins with.
+    pub fn renew(&mut self, mut scheme: Scheme) {
+        let (now, mut is_adopted) = (clock::now(), false);
+        if self.successor.is_none() {
+            self.hand_over(now, |element, cx| is_adopted = element.adopt(cx, &mut *scheme.element));
+            self.finish(now);
+        }
+        if is_adopted {
+            return;
+        }
         // Who is replaced before it took its place leaves its time to the next.
-        let by = self.successor.as_ref().map_or(clock::now() + HANDOVER, |(_, by)| *by);
+        let by = self.successor.as_ref().map_or(now + HANDOVER, |(_, by)| *by);
         self.successor = Some((scheme.element, by));
-        self.hand_on(clock::now());
+        self.hand_on(now);
     }
 
     /// True while an element is to be replaced, by one of this process or another, or has to find the other end: nothing that

@@ -122,6 +122,26 @@ impl Egress {
         self.thins_acks = true;
     }
 
+    /// Is the queue from now on that `next` is, a fresh one; the rate stays. What waits waits there, in the order in which it
+    /// would have left.
+    pub fn adopt(&mut self, now: Instant, next: &mut Egress) {
+        self.max_bytes = next.max_bytes;
+        (self.ecn_threshold, self.thins_acks) = (next.ecn_threshold, next.thins_acks);
+        if next.size == self.size {
+            return;
+        }
+        core::mem::swap(&mut self.queue, &mut next.queue);
+        (self.size, self.marked, self.least_wait) = (next.size.clone(), 0, Duration::ZERO);
+        self.set_rate(self.rate());
+        let dropped = &mut self.dropped;
+        let mut drop = |packet, reason| dropped.push_back((packet, reason));
+        let free_at = self.pacer.free_at().max(now + Duration::from_nanos(1));
+        self.queue.set_limit(self.limit);
+        while let Some(packet) = next.queue.pop(now, &mut drop) {
+            self.queue.push(now, free_at, packet, &mut drop);
+        }
+    }
+
     /// The rate at which the queue is emptied.
     pub fn rate(&self) -> Option<Rate> {
         self.pacer.rate()

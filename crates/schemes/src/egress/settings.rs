@@ -64,7 +64,7 @@ impl EgressSettings {
 }
 
 /// How an egress queue finds its discipline and limit.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum QueueSize {
     /// This queue, whatever the rate.
     Fixed(Queue),

@@ -223,3 +223,25 @@ fn what_left_last_takes_the_time_of_the_rate_that_is_found_afterwards() {
     pacer.rescale(start, None);
     assert_eq!(pacer.free_at(), start);
 }
+
+#[test]
+fn what_waits_goes_over_to_another_queue_in_its_order_and_what_does_not_fit_is_dropped_by_name() {
+    for next in ["3kB", "2packets", "{ kind = \"fq-codel\" }", "{ kind = \"red\" }"] {
+        let (mut egress, mut io) = (egress(Some(ByteSize(30_000))), Recorder::default());
+        (0..10).for_each(|n| push(&mut egress, &mut io, at(0), n * 1000));
+        let queue = Queue::read(&next.into()).unwrap();
+        let mut next = with_site(|site| Egress::new(EgressSettings::at(site, None, Some(&queue)), site.rng));
+        egress.adopt(at(0), &mut next);
+        assert_eq!(next.backlog(), Backlog::default());
+        let mut dropped = Vec::new();
+        while let Some((packet, _)) = egress.take_dropped() {
+            dropped.push(packet);
+        }
+        run_until(&mut egress, &mut io, at(100));
+        egress.check().unwrap();
+        let mut came = [sequences(&io.link), sequences(&dropped)].concat();
+        assert!(sequences(&io.link).is_sorted());
+        came.sort_unstable();
+        assert_eq!(came, (0..10).map(|n| n * 1000).collect::<Vec<_>>(), "{queue:?}");
+    }
+}

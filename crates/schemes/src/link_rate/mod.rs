@@ -62,6 +62,17 @@ impl LinkRate {
         LinkRate { learns: memory > 0, departures, law, oracle: None, missing: Missing::default() }
     }
 
+    /// Is told from now on what `next` is, a fresh one, and keeps what it knows of the link.
+    pub fn adopt(&mut self, now: Instant, next: &mut LinkRate, egress: &mut Egress) {
+        let is_told = self.oracle.is_some() || next.oracle.is_some();
+        if is_told || next.learns != self.learns {
+            core::mem::swap(self, next);
+            egress.change_rate(now, self.law.bound());
+        } else if next.law.bound() != self.law.bound() {
+            egress.change_rate(now, self.law.rebind(now, next.law.bound()));
+        }
+    }
+
     /// Begins with what was known of the link before.
     pub fn resume(&mut self, rate: Rate, egress: &mut Egress) {
         if self.learns && self.oracle.is_none() {

@@ -53,6 +53,8 @@ const NO_REPORTS: (Duration, Duration, Duration) =
 const BITS_OF_TWO_REPORTS: u64 = arrivals::PACKETS.0 as u64 * 2 * PACKET as u64 * 8;
 /// A wait so many times the target is no burst.
 const SURELY: u64 = 4;
+/// What differs from the bound by less than one part in so many is the bound.
+const BOUND_PART: u64 = 32;
 /// A change by less than one part in so many is not worth the work.
 const LEAST_CHANGE: u64 = 32;
 /// Full-size packet, in bytes.
@@ -127,11 +129,25 @@ impl RateLaw {
 
     /// Pursues what the link was known to carry by whoever looked before, if that is less than the bound.
     pub fn resume(&mut self, rate: Rate) -> Option<Rate> {
-        if self.bound.is_some_and(|bound| rate.bps() >= bound.bps() - bound.bps() / 32) {
+        if self.bound.is_some_and(|bound| rate.bps() >= bound.bps() - bound.bps() / BOUND_PART) {
             return self.pace;
         }
         self.carried.resume(rate);
         (self.is_pursuing, self.pace) = (true, Some(rate));
+        self.pace
+    }
+
+    /// The link is given no more than another bound from now on; the pace.
+    pub fn rebind(&mut self, now: Instant, bound: Option<Rate>) -> Option<Rate> {
+        self.bound = bound;
+        let is_within = |rate: Rate| bound.is_none_or(|bound| rate.bps() < bound.bps() - bound.bps() / BOUND_PART);
+        if self.is_pursuing && self.carried.rate().is_none_or(is_within) {
+            self.set_pace(now);
+            self.pace = self.pace.map(|pace| Rate::from_bps(self.bounded(pace.bps())));
+        } else {
+            self.carried.forget();
+            self.free(bound, Verdict::Set(bound));
+        }
         self.pace
     }
 
@@ -351,7 +367,7 @@ impl RateLaw {
 
     fn reaches_bound(&self, now: Instant, target: Duration) -> bool {
         let Some((bound, rate)) = self.bound.zip(self.carried.rate()) else { return false };
-        rate.bps() >= bound.bps() - bound.bps() / 32 && self.wait(now) <= target
+        rate.bps() >= bound.bps() - bound.bps() / BOUND_PART && self.wait(now) <= target
     }
 
     /// Sends at `pace`, whatever waits.

@@ -367,3 +367,27 @@ fn the_log_of_departures_is_bounded() {
     (0..10_000).for_each(|number| departures.add(Instant::ZERO, Name { number, bytes: 1 }, Lane::Queue, None));
     assert!(departures.memory() <= 48 * 100, "{}", departures.memory());
 }
+
+#[test]
+fn what_is_known_of_a_link_outlasts_another_bound() {
+    // A link of 10 Mbit/s that is pursued: a bound above it changes nothing, one below it is kept at once, and without
+    // one it is found again.
+    let mut run = Run::new(Some(mbit(20)), mbit(10));
+    run.run(SECOND * 5);
+    for bound in [Some(mbit(15)), Some(mbit(40)), None] {
+        run.rate = run.law.rebind(run.now, bound);
+        run.run(SECOND);
+        assert!(run.use_of_link(SECOND) >= 97, "{bound:?}: {} %", run.use_of_link(SECOND));
+        assert!(run.wait_p95() < Duration::from_millis(5), "{bound:?}: {}", run.wait_p95());
+        assert!(run.law.pursued().is_some());
+    }
+    run.rate = run.law.rebind(run.now, Some(mbit(5)));
+    assert_eq!((run.rate, run.law.pursued()), (Some(mbit(5)), None));
+    run.run(SECOND);
+    assert_eq!(run.use_of_link(SECOND), 50);
+    run.rate = run.law.rebind(run.now, Some(mbit(12)));
+    run.run(SECOND * 2);
+    run.run(SECOND * 5);
+    assert!(run.use_of_link(SECOND * 5) >= 97, "{} %", run.use_of_link(SECOND * 5));
+    assert!(run.wait_p95() < Duration::from_millis(5), "{}", run.wait_p95());
+}

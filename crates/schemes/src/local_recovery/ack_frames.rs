@@ -38,6 +38,11 @@ impl AckFrames {
         AckFrames { many: Some(many).filter(|many| *many > 0), rounds: vec![Round::default(); PLACES].into() }
     }
 
+    /// Takes for many from now on what `next` would.
+    pub fn adopt(&mut self, next: &AckFrames) {
+        self.many = next.many;
+    }
+
     /// True if the acknowledgment of this flow that leaves now needs a frame; `rtt` is the round trip of the hop.
     pub fn need_frame(&mut self, now: Instant, flow: Place, rtt: Duration) -> bool {
         let Some(many) = self.many else { return true };

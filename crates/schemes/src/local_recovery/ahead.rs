@@ -108,6 +108,11 @@ impl Ahead {
         }
     }
 
+    /// Sends as many codes from now on as `next` would.
+    pub fn adopt(&mut self, next: &Ahead) {
+        self.settings = next.settings;
+    }
+
     /// The other end has so many of the transmissions up to the newest of `ack`. `oldest` is the oldest packet that it may
     /// not have, and the link carries `rate` over a round trip of `rtt`.
     pub fn on_feedback(&mut self, ack: &Ack, arrived: Arrived, oldest: Position, rtt: Duration, rate: Option<Rate>) {

@@ -70,6 +70,11 @@ impl Exit {
         }
     }
 
+    /// How many times as fast as packets came they leave; `None` at once.
+    pub fn speed(&self) -> Option<u64> {
+        self.speed
+    }
+
     /// It is the turn of a packet.
     pub fn pass(&mut self, cx: &mut Context<'_>, passed: &Passed, packet: Packet) {
         let Some(speed) = self.speed else { return cx.send(Port::INNER, packet) };

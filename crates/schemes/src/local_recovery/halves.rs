@@ -31,6 +31,11 @@ impl Halves {
         Halves { exit, memory_limit, heads: BTreeMap::new(), came: VecDeque::new(), held: Tally::default() }
     }
 
+    /// See [`Exit::speed`].
+    pub fn speed(&self) -> Option<u64> {
+        self.exit.speed()
+    }
+
     /// Nothing before `expected` will come any more: heads that wait for a tail from there wait in vain.
     pub fn forget_before(&mut self, cx: &mut Context<'_>, expected: Position) {
         while let Some(entry) = self.heads.first_entry().filter(|entry| entry.key() + 1 < expected) {

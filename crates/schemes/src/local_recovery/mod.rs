@@ -55,11 +55,12 @@ pub use crate::selective_repeat::{Ack, Arrived, Frame};
 use crate::{Made, Placement, Reports, SchemeEntry, Site, settings_for};
 use airtcp_core::parameters::ParameterError;
 use airtcp_core::{
-    Backlog, Context, CreateReason, DropReason, Duration, Element, Event, Gauge, Instant, Packet, Peer as PeerId, Port,
-    Rate,
+    Backlog, ByteSize, Context, CreateReason, DropReason, Duration, Element, Event, Gauge, Instant, Packet,
+    Peer as PeerId, Port, Rate,
 };
 use alloc::boxed::Box;
 use alloc::vec::Vec;
+use core::any::Any;
 use covered::Restored;
 use exit::Exit;
 use feedback::Feedback;
@@ -119,6 +120,7 @@ pub struct Station {
     hold: Option<Duration>,
     /// The queue is ours, so packets may wait for a round trip of the link in it.
     has_default_queue: bool,
+    max_memory: ByteSize,
 }
 
 impl Station {
@@ -146,7 +148,13 @@ impl Station {
             hears_other_version: false,
             hold: settings.hold,
             has_default_queue: settings.queue.is_none(),
+            max_memory: site.max_memory,
         }
+    }
+
+    /// True if its tables are of the same size, and what has waited leaves as fast.
+    fn may_adopt(&self, next: &Station) -> bool {
+        self.max_memory == next.max_memory && self.receiver.order.outlet.speed() == next.receiver.order.outlet.speed()
     }
 
     /// What the ends wait for now.
@@ -332,6 +340,16 @@ impl Element for Station {
         self.settle(cx);
         self.answer(cx, is_due, None);
         self.outgoing.handle_timeout(cx, &timing, self.peer.in_reach(), self.peer.echoed());
+    }
+
+    fn adopt(&mut self, cx: &mut Context<'_>, next: &mut dyn Any) -> bool {
+        let Some(next) = next.downcast_mut::<Station>().filter(|next| self.may_adopt(next)) else { return false };
+        (self.hold, self.has_default_queue) = (next.hold, next.has_default_queue);
+        self.peer.adopt(&next.peer);
+        self.outgoing.adopt(cx, &mut next.outgoing);
+        let timing = self.timing();
+        self.outgoing.send_due(cx, &timing, self.peer.in_reach());
+        true
     }
 
     fn poll_timeout(&self) -> Option<Instant> {

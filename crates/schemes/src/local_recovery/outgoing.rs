@@ -103,6 +103,18 @@ impl Outgoing {
         }
     }
 
+    /// Works from now on as `next` would, a fresh one of the same memory.
+    pub fn adopt(&mut self, cx: &mut Context<'_>, next: &mut Outgoing) {
+        (self.shim_room, self.code_room) = (next.shim_room, next.code_room);
+        (self.redundancy, self.always_framed) = (next.redundancy, next.always_framed);
+        self.sender.adopt(&next.sender);
+        self.ahead.adopt(&next.ahead);
+        self.acks.adopt(&next.acks);
+        self.link_rate.adopt(cx.now(), &mut next.link_rate, &mut self.egress);
+        self.egress.adopt(cx.now(), &mut next.egress);
+        self.egress.discard_dropped(cx);
+    }
+
     /// A packet on its way to the link.
     pub fn handle_packet(&mut self, cx: &mut Context<'_>, mut packet: Packet, timing: &Timing, in_reach: bool) {
         self.clamp(cx.now(), &mut packet, timing);

@@ -717,3 +717,31 @@ fn a_clean_link_carries_packets_as_they_are_until_it_loses_one() {
     framed_of(&mut bench, 130);
     assert!(framed_of(&mut bench, 20) >= 20);
 }
+
+/// Both stations are told this from now on; false if either cannot be.
+fn tell(bench: &mut Bench<Station>, settings: &[(&str, &str)]) -> bool {
+    let now = bench.now;
+    [&mut bench.a, &mut bench.b].into_iter().all(|harness| {
+        let mut is_adopted = false;
+        harness.call(now, |element, cx| is_adopted = element.adopt(cx, &mut Local::station("next", settings)));
+        is_adopted
+    })
+}
+
+#[test]
+fn what_was_sent_and_what_is_held_outlast_other_settings() {
+    let mut bench = Local::bench(&[]);
+    bench.losing(|_, packet| Local::is_first_try(packet, 1));
+    bench.send_all(0..6);
+    bench.run(9);
+    assert!(bench.b.element.held().packets > 0, "it waits for the repair");
+    let told = [("rate", "6Mbit"), ("queue", "20kB"), ("tries", "3"), ("mtu", "1400"), ("codes_from", "0")];
+    assert!(tell(&mut bench, &told));
+    assert!(bench.b.element.held().packets > 0);
+    bench.run(60);
+    assert_eq!(bench.out(), [0, 1, 2, 3, 4, 5]);
+    assert_eq!((bench.a.count(Event::REPAIR), bench.b.count(Event::PEER_UP)), (1, 1));
+    let outgoing = &bench.a.element.outgoing;
+    assert_eq!(outgoing.egress.rate(), Some(Rate::from_bps(6_000_000)));
+    assert!(!tell(&mut bench, &[("catch_up", "0")]), "what waits at the exit cannot be told");
+}

@@ -103,6 +103,11 @@ impl Sender {
         }
     }
 
+    /// Gives up from now on after as many tries as `next` would.
+    pub fn adopt(&mut self, next: &Sender) {
+        self.tries = next.tries;
+    }
+
     /// True if a new packet may be sent, where copies may take `window` bytes of memory.
     pub fn has_window(&self, window: u64) -> bool {
         self.memory < window && self.copies.len() < MAX_PACKETS

@@ -97,7 +97,7 @@ fn check(finder: Finder, seed: u64, entry: SchemeEntry) -> Result<(), String> {
 /// An element that passes every packet on through `work`, or ends it there.
 struct Relay<F>(F);
 
-impl<F: FnMut(&mut Context<'_>, Packet) -> Option<Packet>> Element for Relay<F> {
+impl<F: FnMut(&mut Context<'_>, Packet) -> Option<Packet> + 'static> Element for Relay<F> {
     fn handle_packet(&mut self, cx: &mut Context<'_>, port: Port, packet: Packet) {
         if let Some(packet) = (self.0)(cx, packet) {
             cx.send(port.opposite(), packet);

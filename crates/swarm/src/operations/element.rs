@@ -31,7 +31,8 @@ fn run(seed: u64, entry: &SchemeEntry) -> Result<Rig, String> {
     let described = place.to_string();
     let mut rig = Rig::new(place, traffic, Draw::new(seed, "swarm/rig"))?;
     for number in 0..OPERATIONS[usize::from(is_long)] {
-        operate(&mut rig, &mut draw, is_long).map_err(|what| format!("operation {number}: {what} ({described})"))?;
+        operate(&mut rig, &mut draw, reach, is_long)
+            .map_err(|what| format!("operation {number}: {what} ({described})"))?;
     }
     // With extreme parameters an element may hold packets longer than a run can wait.
     if reach == Reach::Moderate {
@@ -66,7 +67,7 @@ fn draw_place(draw: &mut Draw, entry: &SchemeEntry, reach: Reach, is_long: bool)
     Place { entry: *entry, settings, link, max_memory }
 }
 
-fn operate(rig: &mut Rig, draw: &mut Draw, is_long: bool) -> Result<(), String> {
+fn operate(rig: &mut Rig, draw: &mut Draw, reach: Reach, is_long: bool) -> Result<(), String> {
     if draw.percent(40) {
         rig.now = step(draw, rig.now, rig.next_timeout());
         if draw.percent(50) {
@@ -90,6 +91,10 @@ fn operate(rig: &mut Rig, draw: &mut Draw, is_long: bool) -> Result<(), String> 
         850..930 => rig.stir_ports(),
         930..970 => rig.report(),
         970..972 => rig.restart(),
+        972..974 => {
+            let Place { entry, max_memory, .. } = rig.place;
+            rig.tell(&Place { max_memory, ..draw_place(draw, &entry, reach, is_long) })
+        }
         _ => rig.tick(),
     }
 }
@@ -162,6 +167,7 @@ mod tests {
             let reached = rigs.iter().filter(|rig| rig.count(event) > 0).count();
             assert!(reached > 0, "{event:?} in no run");
         }
+        assert!(rigs.iter().any(|rig| rig.told > 0));
     }
 
     #[test]

@@ -57,7 +57,8 @@ struct Station {
 
 /// Elements, link and judge.
 pub struct Rig {
-    place: Place,
+    /// Where the elements are, as they were told first.
+    pub place: Place,
     stations: Vec<Station>,
     /// Packets between the elements: their destination, and the packet.
     air: Vec<(usize, Packet)>,
@@ -78,6 +79,8 @@ pub struct Rig {
     highest_rate: Option<Rate>,
     /// Memory of the largest packet offered that is longer than usual: an empty queue takes one, however small its limit.
     largest: u64,
+    /// How often an element went on with something else that it was told.
+    pub told: u64,
 }
 
 /// Timeouts an element may ask for at one instant: one for each flow or packet that is due.
@@ -123,6 +126,7 @@ impl Rig {
             calls: 0,
             highest_rate,
             largest: 0,
+            told: 0,
         })
     }
 
@@ -257,6 +261,22 @@ impl Rig {
         let trace = self.stations[index].post.trace;
         self.stations[index] = Station::new(&self.place, end, &mut self.draw)?;
         self.stations[index].post.trace = trace;
+        Ok(())
+    }
+
+    /// A gateway is told something else, about a link or the scheme. Its element goes on with that, if it can.
+    pub fn tell(&mut self, next: &Place) -> Result<(), String> {
+        let index = self.draw.index(self.stations.len());
+        let end = if index == 0 { End::Near } else { End::Far };
+        let mut station = Station::new(next, end, &mut self.draw)?;
+        // Others may be told less, and this one may refuse.
+        self.highest_rate = self
+            .highest_rate
+            .zip(next.highest_rate())
+            .map(|(one, other)| if one.bps() > other.bps() { one } else { other });
+        let mut is_adopted = false;
+        self.call(index, |element, cx| is_adopted = element.adopt(cx, &mut *station.element))?;
+        self.told += u64::from(is_adopted);
         Ok(())
     }
 

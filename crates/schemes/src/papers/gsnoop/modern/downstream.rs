@@ -37,7 +37,7 @@ pub(super) struct Downstream {
     pub message_time: Duration,
     /// Suppression: acknowledgments that were held and go on now; the gateway takes them after each call.
     released: Vec<Packet>,
-    rules: ReceiveRules,
+    pub rules: ReceiveRules,
 }
 
 /// How B takes what comes off the link.

@@ -39,6 +39,7 @@ use airtcp_core::{
     Backlog, ByteSize, Context, DropReason, Duration, Element, Event, Gauge, Instant, Packet, Peer as PeerId, Port,
     Rate, Traffic,
 };
+use core::any::Any;
 use downstream::Downstream;
 use flow::Incoming;
 use timing::Timing;
@@ -58,10 +59,11 @@ pub struct Gateway {
     cache: CacheSize,
     /// The queue is ours, so packets may wait for a round trip of the link in it.
     has_default_queue: bool,
+    max_memory: ByteSize,
 }
 
 /// What the size of A's cache follows from.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 struct CacheSize {
     /// By the rate if there is none.
     configured: Option<ByteSize>,
@@ -111,7 +113,13 @@ impl Gateway {
             verify_checksum: settings.verify_checksum,
             cache,
             has_default_queue: settings.queue.is_none(),
+            max_memory: site.max_memory,
         }
+    }
+
+    /// True if its tables are of the same size, and it hides the same from senders.
+    fn may_adopt(&self, next: &Gateway) -> bool {
+        self.max_memory == next.max_memory && self.downstream.rules.suppresses == next.downstream.rules.suppresses
     }
 
     /// What the gateways wait for now, and the cache has the size that the present rate needs.
@@ -281,6 +289,19 @@ impl Element for Gateway {
 
     fn resume(&mut self, rate: Rate) {
         self.upstream.link_rate.resume(rate, &mut self.upstream.egress);
+    }
+
+    fn adopt(&mut self, cx: &mut Context<'_>, next: &mut dyn Any) -> bool {
+        let Some(next) = next.downcast_mut::<Gateway>().filter(|next| self.may_adopt(next)) else { return false };
+        (self.tries, self.guard, self.hold) = (next.tries, next.guard, next.hold);
+        (self.verify_checksum, self.cache) = (next.verify_checksum, next.cache);
+        self.has_default_queue = next.has_default_queue;
+        self.downstream.rules = next.downstream.rules;
+        self.peer.adopt(&next.peer);
+        self.upstream.adopt(cx, &mut next.upstream);
+        let timing = self.timing();
+        self.upstream.send_due(cx, &timing);
+        true
     }
 
     fn advice(&self) -> Option<&'static str> {

@@ -21,6 +21,21 @@ pub enum Cargo {
     Control(Vec<u8>),
 }
 
+/// At the end of a link of 12 Mbit/s.
+fn gateway(text: &[(&str, &str)], end: End, name: &str, max_memory: ByteSize) -> Gateway {
+    let mut settings = GsnoopSettings::default();
+    for &(key, value) in text {
+        settings.set(key, &value.into()).unwrap();
+    }
+    let link = LinkFacts {
+        rate: Some(Rate::from_bps(12_000_000)),
+        round_trip: Some(HALF_RTT * 2),
+        queue: Some(ByteSize(30_000)),
+        ..LinkFacts::default()
+    };
+    Gateway::new(&settings, &mut Site { end, link, rng: &mut Rng::derive(1, name), max_memory, forecast: None })
+}
+
 /// A and B, the link between them, and the data that came out at B.
 pub struct Bench {
     pub now: Instant,
@@ -39,21 +54,7 @@ impl Bench {
     }
 
     pub fn with_memory(text: &[(&str, &str)], max_memory: ByteSize) -> Self {
-        let mut settings = GsnoopSettings::default();
-        for &(key, value) in text {
-            settings.set(key, &value.into()).unwrap();
-        }
-        let end = |end, name: &str| {
-            let mut rng = Rng::derive(1, name);
-            let link = LinkFacts {
-                rate: Some(Rate::from_bps(12_000_000)),
-                round_trip: Some(HALF_RTT * 2),
-                queue: Some(ByteSize(30_000)),
-                ..LinkFacts::default()
-            };
-            let gateway = Gateway::new(&settings, &mut Site { end, link, rng: &mut rng, max_memory, forecast: None });
-            Harness::new(gateway, name)
-        };
+        let end = |end, name: &str| Harness::new(gateway(text, end, name, max_memory), name);
         let mut bench = Bench {
             now: Instant::from_nanos(1_000_000_000),
             a: end(End::Near, "a"),
@@ -111,6 +112,18 @@ impl Bench {
     pub fn offer(&mut self, packet: Packet) {
         self.a.packet(self.now, Port::INNER, packet);
         self.carry();
+    }
+
+    /// Both gateways are told this from now on; false if either cannot be.
+    fn tell(&mut self, text: &[(&str, &str)], max_memory: ByteSize) -> bool {
+        let now = self.now;
+        [(&mut self.a, End::Near), (&mut self.b, End::Far)].into_iter().all(|(harness, end)| {
+            let mut is_adopted = false;
+            harness.call(now, |element, cx| {
+                is_adopted = element.adopt(cx, &mut gateway(text, end, "next", max_memory));
+            });
+            is_adopted
+        })
     }
 
     pub fn delivered(&self) -> Vec<u32> {
@@ -592,5 +605,46 @@ fn a_gateway_that_does_not_learn_remembers_nothing_of_what_left_and_keeps_its_ra
         offer_train(&mut bench, 0, 40);
         let upstream = &bench.a.element.upstream;
         assert_eq!((upstream.link_rate.memory() > 0, upstream.egress.rate()), (remembers, before), "{learn}");
+    }
+}
+
+#[test]
+fn what_was_sent_and_what_is_held_outlast_other_settings() {
+    let mut bench = Bench::new(&[]);
+    bench.lose = |sequence, times| sequence == 5000 && times == 1;
+    offer_train(&mut bench, 0, 12);
+    assert!(bench.b.element.held().packets > 0, "B waits for the repair");
+    assert!(bench.tell(&[("rate", "6Mbit"), ("queue", "20kB"), ("tries", "7"), ("hello", "300ms")], MAX_MEMORY));
+    assert!(bench.b.element.held().packets > 0);
+    bench.run(MS * 20);
+    assert_eq!(bench.delivered(), train(0, 12));
+    assert_eq!((bench.a.count(Event::REPAIR), bench.b.count(Event::PEER_UP)), (1, 1));
+    assert_eq!(bench.a.count(Event::RELEASED_ACROSS_GAP), 0);
+    let a = &bench.a.element;
+    assert_eq!(a.upstream.egress.rate(), Some(Rate::from_bps(6_000_000)));
+    assert_eq!((a.tries, a.has_default_queue, a.upstream.egress.rate()), (7, false, a.upstream.rate()));
+}
+
+#[test]
+fn what_waits_in_the_queue_leaves_from_the_other_one_and_what_has_no_room_there_is_a_hole() {
+    let mut bench = Bench::new(&[]);
+    train(0, 12).into_iter().for_each(|sequence| bench.offer(data(sequence)));
+    assert!(bench.tell(&[("queue", "5kB")], MAX_MEMORY));
+    let dropped = bench.a.ledger.discarded.get(DropReason::QUEUE_FULL);
+    assert!((1..12).contains(&dropped), "{dropped}");
+    bench.run(MS * 30);
+    assert_eq!(bench.delivered(), train(0, 12 - dropped as u32));
+    bench.offer(data(12_000));
+    bench.run(MS * 30);
+    assert!(bench.a.count(events::NOT_HERE) >= 1);
+    assert_eq!((bench.a.count(Event::REPAIR), bench.delivered().last()), (0, Some(&12_000)));
+}
+
+#[test]
+fn other_modes_and_other_memory_take_another_element() {
+    for (text, memory) in [(&[("mode", "suppression")][..], MAX_MEMORY), (&[], ByteSize(1 << 20))] {
+        let mut bench = Bench::new(&[]);
+        assert!(!bench.tell(text, memory), "{text:?}");
+        assert_eq!(bench.a.element.max_memory, MAX_MEMORY);
     }
 }

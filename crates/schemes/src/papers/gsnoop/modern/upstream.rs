@@ -111,6 +111,14 @@ impl Upstream {
         }
     }
 
+    /// Works from now on as `next` would, a fresh one.
+    pub fn adopt(&mut self, cx: &mut Context<'_>, next: &mut Upstream) {
+        (self.idle, self.redundancy) = (next.idle, next.redundancy);
+        self.link_rate.adopt(cx.now(), &mut next.link_rate, &mut self.egress);
+        self.egress.adopt(cx.now(), &mut next.egress);
+        self.settle_drops(cx);
+    }
+
     /// A packet on its way to the link.
     pub fn handle_packet(&mut self, cx: &mut Context<'_>, packet: Packet, timing: &Timing) {
         self.note_arrival(cx, &packet);
