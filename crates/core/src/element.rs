@@ -16,6 +16,7 @@ use crate::rng::Rng;
 use crate::serial::SeqNum;
 use crate::time::Instant;
 use crate::units::Rate;
+use alloc::vec::Vec;
 use core::any::Any;
 use core::net::IpAddr;
 
@@ -149,6 +150,12 @@ pub trait Element: Any {
     /// What the element before this one, of the same link, last took for the link's rate ([`Gauge::RATE_BPS`]); told before the
     /// first packet. An element that learns the rate begins with it.
     fn resume(&mut self, _rate: Rate) {}
+
+    /// Another element is to take the place of this one: what this one holds back is passed on, and what was to leave and has not is
+    /// given back, in the order in which it would have left. It may hold packets afterwards if it cannot do that.
+    fn surrender(&mut self, _cx: &mut Context<'_>) -> Vec<Packet> {
+        Vec::new()
+    }
 
     /// Works from now on as `next` would, a fresh element of the same scheme at the same place, made from other settings, and
     /// keeps what it knows and holds; what is left of `next` is of no use. False if they differ in something that takes another

@@ -109,9 +109,15 @@ fn live_a_reload_that_cannot_be_leaves_all_as_it_was_and_one_that_needs_it_bring
     // Other hooks at the link cannot be handed over: the present one ends first.
     let clsact = reload(&gateway, |config| config.method = Some(Method::Clsact)).unwrap();
     assert!(clsact.contains("new worker; the kernel forwarded"), "{clsact}");
+    // Nor can another link be: the worker for it fails after the former one has ended, and the former file holds.
+    let moved = reload(&gateway, |config| {
+        config.link = "wire".into();
+        config.listen = Some("192.0.2.1:4791".parse().unwrap());
+    });
+    assert!(moved.unwrap_err().contains("192.0.2.1:4791"));
     gateway.wait_in_reach();
     other.wait_in_reach();
     let status = gateway.assert_sound();
-    assert_eq!((status.restarts, status.reloads.asked, status.reloads.refused), (2, 8, 6));
+    assert_eq!((status.link.as_str(), status.reloads.asked, status.reloads.refused), ("air", 9, 7));
     assert!(gateway.log().contains("Reloaded") && gateway.log().contains("Kept"));
 }

@@ -105,6 +105,8 @@ pub struct Gateways {
     programs: BTreeMap<String, Program>,
     /// Each as it is known to be.
     known: BTreeMap<String, Known>,
+    /// How often one that could not start was started again.
+    pub started_again: u64,
 }
 
 /// What tells whether a gateway is the one that it was.
@@ -125,8 +127,8 @@ impl Gateways {
             net.write(&name);
             programs.insert(name.clone(), net.start(&name));
         }
-        let mut gateways = Gateways { programs, known: BTreeMap::new() };
-        settle(net)?;
+        let mut gateways = Gateways { programs, known: BTreeMap::new(), started_again: 0 };
+        gateways.settle(net)?;
         gateways.known = gateways.look(net);
         Ok(gateways)
     }
@@ -183,6 +185,36 @@ impl Gateways {
 
     fn restart(&mut self, net: &Net, name: &str) {
         self.programs.insert(name.to_owned(), net.start(name));
+    }
+
+    /// Starts again what ended by itself, as the package's unit does: a worker that does not come up in time ends its daemon.
+    fn revive(&mut self, net: &Net) {
+        for name in names() {
+            let program = self.programs.get_mut(&name).expect("a gateway");
+            let ended = program.wait_at_most(StdDuration::ZERO).expect("a child");
+            if ended.is_some_and(|status| !status.success()) {
+                self.restart(net, &name);
+                self.started_again += 1;
+            }
+        }
+    }
+
+    /// Waits until all gateways are sound and have all their peers; how long that took.
+    pub fn settle(&mut self, net: &Net) -> Result<Duration, String> {
+        let begin = clock::now();
+        loop {
+            let is_missing = |name: &String| !net.status(name).is_some_and(|status| is_whole(&status));
+            let missing: Vec<String> = names().into_iter().filter(is_missing).collect();
+            if missing.is_empty() {
+                return Ok(clock::now().saturating_since(begin));
+            }
+            if clock::now().saturating_since(begin) > PATIENCE {
+                let logs: Vec<String> = missing.iter().map(|name| format!("{name}:\n{}", net.log(name))).collect();
+                return Err(format!("not whole after {PATIENCE}: {}", logs.join("\n")));
+            }
+            self.revive(net);
+            std::thread::sleep(StdDuration::from_millis(20));
+        }
     }
 
     /// Ends one in good order.
@@ -338,23 +370,6 @@ fn signal(pid: u32, signal: i32) {
 
 /// Other programs may have the machine meanwhile.
 const PATIENCE: Duration = Duration::from_secs(60);
-
-/// Waits until all gateways are sound and have all their peers; how long that took.
-pub fn settle(net: &Net) -> Result<Duration, String> {
-    let begin = clock::now();
-    loop {
-        let missing: Vec<String> =
-            names().into_iter().filter(|name| !net.status(name).is_some_and(|status| is_whole(&status))).collect();
-        if missing.is_empty() {
-            return Ok(clock::now().saturating_since(begin));
-        }
-        if clock::now().saturating_since(begin) > PATIENCE {
-            let logs: Vec<String> = missing.iter().map(|name| format!("{name}:\n{}", net.log(name))).collect();
-            return Err(format!("not whole after {PATIENCE}: {}", logs.join("\n")));
-        }
-        std::thread::sleep(StdDuration::from_millis(20));
-    }
-}
 
 fn is_whole(status: &Status) -> bool {
     let up = if status.peers.is_empty() {

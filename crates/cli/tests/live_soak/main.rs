@@ -16,7 +16,7 @@ use airtcp_linux::gateway::command::is_installed;
 use airtcp_linux::sys::clock;
 use airtcp_linux::testbed::check_available;
 use airtcp_test_support::{is_long, skip, turn};
-use faults::{Blow, Gateways, plan, settle};
+use faults::{Blow, Gateways, plan};
 use net::{Net, SPOKES};
 use pauses::Pauses;
 use report::{Cycle, Outcome};
@@ -84,7 +84,7 @@ fn run_cycle(stage: &Stage<'_>, gateways: &mut Gateways, number: usize, blow: &B
     wrong.extend(gateways.strike(net, blow).err());
     sleep_until(origin + begin + form.fault[1]);
     wrong.extend(gateways.recover(net, blow).err());
-    let settled = settle(net);
+    let settled = gateways.settle(net);
     wrong.extend(settled.clone().err());
     wrong.extend(gateways.judge(net, blow));
     let churned = churn.join();
@@ -121,6 +121,7 @@ fn run(form: &Form, net: &Net, gateways: &mut Gateways) -> Outcome {
         cycles,
         samples,
         long: long.into_iter().map(judge_long_flow).collect(),
+        started_again: 0,
         leftovers: Vec::new(),
     }
 }
@@ -150,6 +151,7 @@ fn live_an_hour_of_churn_and_faults_leaves_a_gateway_as_it_was() {
     let net = Net::up(&form.scheme, &PathBuf::from(program));
     let mut gateways = Gateways::start(&net).expect("all are whole");
     let mut outcome = run(&form, &net, &mut gateways);
+    outcome.started_again = gateways.started_again;
     outcome.leftovers = leftovers(&net, &mut gateways, &outcome.samples);
     outcome.tell();
 }

@@ -11,6 +11,9 @@ use std::path::{Path, PathBuf};
 
 /// Of so many short connections one may be without an answer when its cycle ends: its sender waits for a timer that doubles.
 const ONE_UNANSWERED_OF: u64 = 1_000;
+/// A busy machine gives a worker no ten seconds to start now and then, and the package's unit starts the daemon again: at most once in so
+/// many cycles.
+const CYCLES_FOR_A_FAILED_START: u64 = 20;
 /// A soak shorter than this does not show whether memory and latency grow.
 const LEAST_FOR_TRENDS: Duration = Duration::from_secs(600);
 
@@ -52,6 +55,8 @@ pub struct Outcome {
     pub samples: Vec<Sample>,
     /// Of each long connection: bytes and longest wait, or what is wrong with it.
     pub long: Vec<Result<(u64, Duration), String>>,
+    /// Gateways that could not start, and were started again.
+    pub started_again: u64,
     pub leftovers: Vec<String>,
 }
 
@@ -80,11 +85,12 @@ impl Outcome {
             text + &format!("long connection {n}: {bytes} bytes, equal, longest wait {:.2} s\n", seconds(*wait))
         });
         let summary = format!(
-            "{trends}{long}{} short connections, {} answered, {} damaged; {} faults\n",
+            "{trends}{long}{} short connections, {} answered, {} damaged; {} faults, {} daemons started again\n",
             all.begun,
             all.answered,
             all.damaged,
-            self.cycles.len()
+            self.cycles.len(),
+            self.started_again
         );
         println!("{summary}");
         for (name, text) in [("samples.csv", csv(&self.samples)), ("cycles.txt", cycles), ("summary.txt", summary)] {
@@ -105,6 +111,9 @@ impl Outcome {
                 all.begun - all.answered,
                 all.begun
             ));
+        }
+        if self.started_again > self.cycles.len() as u64 / CYCLES_FOR_A_FAILED_START {
+            wrong.push(format!("{} daemons could not start", self.started_again));
         }
         if self.samples.iter().all(|sample| sample.metrics_bytes == 0) {
             wrong.push("the metrics port never answered".to_owned());

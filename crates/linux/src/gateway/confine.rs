@@ -52,6 +52,8 @@ const CALLS: &[libc::c_long] = &[
     libc::SYS_ioctl,
     libc::SYS_fcntl,
     libc::SYS_close,
+    // What waits goes over to an heir in memory.
+    libc::SYS_memfd_create,
     libc::SYS_lseek,
     libc::SYS_fstat,
     libc::SYS_newfstatat,

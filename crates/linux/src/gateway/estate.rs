@@ -2,14 +2,16 @@
 //! words what it knows. So no packet is lost in between, and nothing is opened anew.
 //!
 //! All of it goes over the socket that the worker's orders come by, whose other end the supervisor gives to the heir. First the
-//! descriptors are *lent*, while the one before works on; once the heir is prepared, the one before *yields* with its last words.
+//! descriptors are *lent*, while the one before works on; once the heir is prepared, the one before *yields* with its last words,
+//! and with what waited for each link, in memory that both can read.
 //! A thing that the heir does not know is closed, one that it does not find is opened anew, and last words of another version
 //! are ignored.
 
+use super::parcel;
 use crate::sys::clock;
 use crate::sys::descriptors;
 use crate::sys::poll::PollSet;
-use airtcp_core::Duration;
+use airtcp_core::{Duration, Packet};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::io;
@@ -35,13 +37,9 @@ pub struct LastWords {
     version: u32,
     /// What is known of each peer, by name; the only one has none.
     pub peers: BTreeMap<String, Known>,
-}
-
-impl LastWords {
-    /// Of a worker of this program.
-    pub fn new(peers: BTreeMap<String, Known>) -> LastWords {
-        LastWords { version: VERSION, peers }
-    }
+    /// So many things follow, each with what waits for a peer's link.
+    #[serde(default)]
+    waiting: usize,
 }
 
 /// A line.
@@ -74,12 +72,25 @@ pub fn lend(socket: BorrowedFd<'_>, things: &[(String, BorrowedFd<'_>)]) -> io::
     Line::All.send(socket, None)
 }
 
-/// Says that all is the heir's.
+/// Says that all is the heir's, what is known of each peer, and what waits for its link.
 ///
 /// # Errors
 /// There is no room on the socket, or no other end.
-pub fn leave(socket: BorrowedFd<'_>, words: &LastWords) -> io::Result<()> {
-    Line::Yours(serde_json::to_value(words)?).send(socket, None)
+pub fn leave<'a>(
+    socket: BorrowedFd<'_>,
+    peers: BTreeMap<String, Known>,
+    waiting: impl Iterator<Item = (String, &'a Vec<Packet>)>,
+) -> io::Result<()> {
+    let mut things = Vec::new();
+    for (name, packets) in waiting.filter(|(_, packets)| !packets.is_empty()) {
+        things.push((name, parcel::pack(packets)?));
+    }
+    let words = LastWords { version: VERSION, peers, waiting: things.len() };
+    Line::Yours(serde_json::to_value(words)?).send(socket, None)?;
+    for (name, parcel) in things {
+        Line::Thing(name).send(socket, Some(parcel.as_fd()))?;
+    }
+    Ok(())
 }
 
 /// What an heir has of the one before; nothing in a worker that is none.
@@ -123,16 +134,28 @@ impl Estate {
         self.socket.as_ref().map(|socket| socket.as_fd())
     }
 
-    /// The last words of the one before; none if there are no words of a version that is known. What was not taken is closed.
+    /// The last words of the one before, and what waits for the link to each peer; none if there are no words of a version that is
+    /// known. What was not taken is closed.
     ///
     /// # Errors
     /// It said none in time. One that is gone has nothing to say.
-    pub fn last_words(mut self) -> io::Result<LastWords> {
-        let words = match self.next(PATIENCE, &mut None)? {
+    pub fn last_words(mut self) -> io::Result<(LastWords, BTreeMap<String, Vec<Packet>>)> {
+        let mut coming = None;
+        let words: LastWords = match self.next(PATIENCE, &mut coming)? {
             Some(Line::Yours(words)) => serde_json::from_value(words).unwrap_or_default(),
             _ => LastWords::default(),
         };
-        Ok(if words.version == VERSION { words } else { LastWords::default() })
+        let mut waiting = BTreeMap::new();
+        if words.version != VERSION {
+            return Ok((LastWords::default(), waiting));
+        }
+        for _ in 0..words.waiting {
+            let Some(Line::Thing(name)) = self.next(PATIENCE, &mut coming)? else { break };
+            if let Some(thing) = coming.take() {
+                waiting.insert(name, parcel::unpack(thing)?);
+            }
+        }
+        Ok((words, waiting))
     }
 
     /// The next line, and into `coming` the descriptor that came with it; `None` if the other end is closed.
@@ -168,6 +191,7 @@ impl Estate {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::net::IpAddr;
     use std::os::unix::net::UnixStream;
 
     fn pair() -> (UnixStream, OwnedFd) {
@@ -184,9 +208,29 @@ mod tests {
         assert!(estate.is_inherited() && estate.take("none").is_none());
         assert!(estate.take("one").is_some() && estate.take("one").is_none() && estate.take("other").is_some());
         let known = Known { in_reach: true, rate_bps: Some(7) };
-        let words = LastWords::new([(String::new(), known)].into());
-        leave(near.as_fd(), &words).unwrap();
-        assert_eq!(estate.last_words().unwrap(), words);
+        let packets = packets();
+        let waiting = [("north".to_owned(), &packets), ("south".to_owned(), &Vec::new())];
+        leave(near.as_fd(), [(String::new(), known.clone())].into(), waiting.into_iter()).unwrap();
+        let (words, waiting) = estate.last_words().unwrap();
+        assert_eq!(words.peers, [(String::new(), known)].into());
+        assert_eq!(waiting.keys().collect::<Vec<_>>(), ["north"]);
+        let bytes = |packets: &[Packet]| packets.iter().map(Packet::to_wire).collect::<Vec<_>>();
+        assert_eq!(bytes(&waiting["north"]), bytes(&packets));
+    }
+
+    fn packets() -> Vec<Packet> {
+        let host = |last| IpAddr::from([10, 0, 0, last]);
+        (1..3).map(|n| Packet::opaque(host(n), host(9), 253, vec![n; 30 * usize::from(n)].into())).collect()
+    }
+
+    #[test]
+    fn a_worker_of_before_says_nothing_of_what_waits() {
+        let (near, far) = pair();
+        lend(near.as_fd(), &[("own".into(), near.as_fd())]).unwrap();
+        let estate = Estate::receive(far).unwrap();
+        let words = serde_json::json!({ "version": VERSION, "peers": {} });
+        Line::Yours(words).send(near.as_fd(), None).unwrap();
+        assert!(estate.last_words().unwrap().1.is_empty());
     }
 
     #[test]
@@ -196,14 +240,14 @@ mod tests {
             lend(near.as_fd(), &[("own".into(), near.as_fd())]).unwrap();
             let estate = Estate::receive(far).unwrap();
             Line::Yours(serde_json::from_str(words).unwrap()).send(near.as_fd(), None).unwrap();
-            assert_eq!(estate.last_words().unwrap(), LastWords::default());
+            assert_eq!(estate.last_words().unwrap().0, LastWords::default());
         }
         let (near, far) = pair();
         let (thing, _) = io::pipe().unwrap();
         lend(near.as_fd(), &[("thing".into(), thing.as_fd())]).unwrap();
         let estate = Estate::receive(far).unwrap();
         drop(near);
-        assert_eq!(estate.last_words().unwrap(), LastWords::default());
+        assert_eq!(estate.last_words().unwrap().0, LastWords::default());
     }
 
     #[test]

@@ -9,7 +9,7 @@ use super::share::Share;
 use crate::device::DeviceGone;
 use crate::sys::clock;
 use crate::sys::poll::{PollSet, Slot};
-use airtcp_core::{Duration, Rate};
+use airtcp_core::{Duration, Packet, Rate};
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd};
 
@@ -122,9 +122,9 @@ impl Hops {
         Ok(self.has_more())
     }
 
-    /// Takes nothing more that is to leave: an heir will.
-    pub fn close(&mut self) {
-        self.hops.iter_mut().for_each(Runtime::close);
+    /// Takes nothing more that is to leave: an heir will, and gets what waits for each peer's link.
+    pub fn close(&mut self) -> Vec<Vec<Packet>> {
+        self.hops.iter_mut().map(Runtime::close).collect()
     }
 
     /// What an heir goes on with: the devices and the socket.
@@ -185,7 +185,7 @@ impl Hops {
 
     /// Packets that are held.
     pub fn held(&self) -> usize {
-        let of_elements: usize = self.hops.iter().map(|hop| hop.element().held().packets).sum();
+        let of_elements: usize = self.hops.iter().map(Runtime::held).sum();
         of_elements + self.waiting()
     }
 

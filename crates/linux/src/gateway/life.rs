@@ -30,8 +30,6 @@ pub const BEAT: Duration = Duration::from_millis(500);
 /// How long a worker may take to answer a reload.
 const RELOAD_PATIENCE: Duration = Duration::from_secs(5);
 
-/// Between two looks at a worker that another one is to replace.
-const LOOK: Duration = Duration::from_millis(20);
 /// The variable by which a program leaves its worker to the one that takes its place.
 const LEFT: &str = "AIRTCP_WORKER";
 
@@ -186,10 +184,11 @@ impl Life {
     /// Waits until the heir has come as far as is `wanted`; why it does not.
     fn wait_for(&mut self, heir: &mut Life, wanted: fn(&Life) -> bool, host: &mut dyn Host) -> Result<(), String> {
         let end = clock::now() + START_PATIENCE;
+        let mut is_over = false;
         loop {
             host.beat();
             // The one before beats, too.
-            let _ = self.hear();
+            is_over = is_over || self.hear();
             let has_ended = heir.hear();
             heir.notes.drain(..).for_each(|notice| host.report(Report::Note(notice)));
             if wanted(heir) {
@@ -201,7 +200,10 @@ impl Life {
             }
             let mut set = PollSet::new();
             set.add_readable(heir.lines.as_fd());
-            set.wait(Some(left.min(LOOK))).map_err(|error| format!("the supervisor cannot wait: {error}"))?;
+            if !is_over {
+                set.add_readable(self.lines.as_fd());
+            }
+            set.wait(Some(left.min(BEAT))).map_err(|error| format!("the supervisor cannot wait: {error}"))?;
         }
     }
 

@@ -34,6 +34,7 @@ mod network;
 pub(crate) mod news;
 pub mod orders;
 mod outlet;
+mod parcel;
 pub mod path_test;
 pub mod peers;
 mod predecessor;

@@ -65,6 +65,8 @@ pub struct Runtime {
     world: World,
     /// Takes the element's place once that holds no packet, or at this time.
     successor: Option<(Box<dyn Element>, Instant)>,
+    /// What another element has left to this one; it is next to leave.
+    left: Vec<Packet>,
     /// The element took another's place, to which the other end was in reach, and looks for it until this time at most.
     search: Option<Instant>,
     /// Another process goes on with the devices.
@@ -107,6 +109,7 @@ impl Runtime {
             ledger,
             world,
             successor: None,
+            left: Vec::new(),
             search: None,
             is_closing: false,
             look_at: Instant::ZERO,
@@ -153,7 +156,8 @@ impl Runtime {
     }
 
     /// Works as another element of the same scheme would: the present one takes over its settings. If it cannot the other takes
-    /// its place; the present one first sends what it holds, and what it knows of the link the other one begins with.
+    /// its place: what waits goes over to that one, and what is known of the link it begins with. One that cannot leave what it holds
+    /// sends it first.
     pub fn renew(&mut self, mut scheme: Scheme) {
         let (now, mut is_adopted) = (clock::now(), false);
         if self.successor.is_none() {
@@ -166,18 +170,34 @@ impl Runtime {
         // Who is replaced before it took its place leaves its time to the next.
         let by = self.successor.as_ref().map_or(now + HANDOVER, |(_, by)| *by);
         self.successor = Some((scheme.element, by));
+        self.surrender(now);
         self.hand_on(now);
     }
 
     /// True while an element is to be replaced, by one of this process or another, or has to find the other end: nothing that
     /// is to leave is taken.
     pub fn is_changing(&self) -> bool {
-        self.successor.is_some() || self.search.is_some() || self.is_closing
+        self.successor.is_some() || self.search.is_some() || self.is_closing || !self.left.is_empty()
     }
 
-    /// Takes no more of what is to leave: another process will.
-    pub fn close(&mut self) {
+    /// Takes no more of what is to leave: another process will, and gets what waits, which is returned.
+    pub fn close(&mut self) -> Vec<Packet> {
         self.is_closing = true;
+        self.surrender(clock::now());
+        std::mem::take(&mut self.left)
+    }
+
+    /// Begins with what a process before left.
+    pub fn inherit(&mut self, packets: Vec<Packet>) {
+        packets.iter().for_each(|_| self.ledger.receive(Port::INNER));
+        self.left.extend(packets);
+    }
+
+    fn surrender(&mut self, now: Instant) {
+        let mut left = Vec::new();
+        self.hand_over(now, |element, cx| left = element.surrender(cx));
+        self.finish(now);
+        self.left.extend(left);
     }
 
     /// What is known of the peer and the way to it.
@@ -216,6 +236,12 @@ impl Runtime {
                 self.resume(&known);
             }
             waiting => self.successor = waiting,
+        }
+        if self.successor.is_none() && self.search.is_none() && !self.left.is_empty() {
+            for packet in std::mem::take(&mut self.left) {
+                self.hand_over(now, |element, cx| element.handle_packet(cx, Port::INNER, packet));
+            }
+            self.finish(now);
         }
     }
 
@@ -339,7 +365,9 @@ impl Runtime {
         let change = self.successor.as_ref().map(|(_, by)| *by).into_iter().chain(self.search);
         let look = self.world.torn.as_ref().map(|_| self.look_at);
         let report = self.world.air.as_ref().and_then(Air::deadline);
-        let due = self.element.poll_timeout().into_iter().chain(control).chain(change).chain(report).chain(look).min();
+        let left = (self.search.is_none() && !self.left.is_empty()).then_some(Instant::ZERO);
+        let due = self.element.poll_timeout().into_iter();
+        let due = due.chain(control).chain(change).chain(report).chain(look).chain(left).min();
         due.map(|due| due.saturating_since(clock::now()))
     }
 
@@ -415,8 +443,13 @@ impl Runtime {
         self.world.control.as_ref().map(ControlChannel::counters)
     }
 
+    /// Packets that wait in here, but for those that wait for their turn.
+    pub fn held(&self) -> usize {
+        self.element.held().packets + self.left.len()
+    }
+
     /// The balance of packets.
     pub fn balance(&self) -> Balance {
-        self.ledger.balance(self.element.held().packets)
+        self.ledger.balance(self.held())
     }
 }

@@ -13,7 +13,7 @@ use super::config::{Config, Role};
 use super::confine::{self, Confinement};
 use super::control::{ControlChannel, ControlSocket, Introduction, Session, Setup};
 use super::divert::{Devices, Diversion, DivertError, Wanted};
-use super::estate::{self, Estate, LastWords};
+use super::estate::{self, Estate};
 use super::hops::{Hops, control_name};
 use super::news::News;
 use super::orders::{Inbox, Order, Orders};
@@ -32,7 +32,7 @@ use crate::sys::poll::PollSet;
 use crate::sys::process::{Signals, set_nonblocking};
 use crate::sys::{clock, entropy, sched};
 use airtcp_core::initial_sequence::InitialSequences;
-use airtcp_core::{Duration, Instant, Rate, Rng, Traffic};
+use airtcp_core::{Duration, Instant, Packet, Rate, Rng, Traffic};
 use std::fs::File;
 use std::io::{self, ErrorKind, Write};
 use std::net::IpAddr;
@@ -194,10 +194,12 @@ fn run(
             drain(&mut hops)
         }
         Ending::Yielded => {
-            hops.close();
-            drain(&mut hops)?;
+            let waiting = hops.close();
+            if hops.held() > 0 {
+                drain(&mut hops)?;
+            }
             status.leave();
-            desk.leave(&identity.config, &hops)
+            desk.leave(&identity.config, &hops, &waiting)
         }
     }
 }
@@ -225,11 +227,13 @@ fn take_over(
             break;
         }
     }
-    let words = estate.last_words().map_err(WorkerError::Estate)?;
+    let (words, mut waiting) = estate.last_words().map_err(WorkerError::Estate)?;
     for (hop, name) in hops.iter_mut().zip(config.peer_names()) {
-        if let Some(known) = words.peers.get(name.unwrap_or_default()) {
+        let name = name.unwrap_or_default();
+        if let Some(known) = words.peers.get(name) {
             hop.resume(known);
         }
+        hop.inherit(waiting.remove(name).unwrap_or_default());
     }
     // The programs know what to take before they come into their places.
     let wanted = |now| hops.iter().map(|hop| wanted_of(hop, now, &mut Burden::default())).collect();
@@ -405,11 +409,11 @@ impl Desk<'_> {
         estate::lend(self.inbox.socket(), &things).map_err(WorkerError::Estate)
     }
 
-    /// Says to the heir that all is its own, and what is known.
-    fn leave(&self, config: &Config, hops: &Hops) -> Result<(), WorkerError> {
-        let name = |name: Option<&str>| name.unwrap_or_default().to_owned();
-        let known = config.peer_names().into_iter().map(name).zip(hops.iter().map(Runtime::known));
-        estate::leave(self.inbox.socket(), &LastWords::new(known.collect())).map_err(WorkerError::Estate)
+    /// Says to the heir that all is its own, what is known, and what waits for the link to each peer.
+    fn leave(&self, config: &Config, hops: &Hops, waiting: &[Vec<Packet>]) -> Result<(), WorkerError> {
+        let names = config.peer_names().into_iter().map(|name| name.unwrap_or_default().to_owned());
+        let known = names.clone().zip(hops.iter().map(Runtime::known)).collect();
+        estate::leave(self.inbox.socket(), known, names.zip(waiting)).map_err(WorkerError::Estate)
     }
 }
 

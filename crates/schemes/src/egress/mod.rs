@@ -28,6 +28,7 @@ use airtcp_core::{
 };
 use airtcp_link::{Buffer, QueueLimit, QueueSite};
 use alloc::collections::VecDeque;
+use alloc::vec::Vec;
 
 /// Longest packet, for disciplines that ask.
 const MTU: u32 = 1500;
@@ -140,6 +141,18 @@ impl Egress {
         while let Some(packet) = next.queue.pop(now, &mut drop) {
             self.queue.push(now, free_at, packet, &mut drop);
         }
+    }
+
+    /// All that waits, in the order in which it would have left.
+    pub fn take_all(&mut self, now: Instant) -> Vec<Packet> {
+        let mut waiting: Vec<Packet> = self.repairs.drain(..).collect();
+        self.repair_bytes = 0;
+        self.spare_repairs.clear();
+        self.spare = None;
+        while let Some(packet) = self.queue.pop(now, &mut |packet, reason| self.dropped.push_back((packet, reason))) {
+            waiting.push(packet);
+        }
+        waiting
     }
 
     /// The rate at which the queue is emptied.

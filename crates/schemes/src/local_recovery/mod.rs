@@ -342,6 +342,11 @@ impl Element for Station {
         self.outgoing.handle_timeout(cx, &timing, self.peer.in_reach(), self.peer.echoed());
     }
 
+    fn surrender(&mut self, cx: &mut Context<'_>) -> Vec<Packet> {
+        self.let_go(cx);
+        self.outgoing.surrender(cx)
+    }
+
     fn adopt(&mut self, cx: &mut Context<'_>, next: &mut dyn Any) -> bool {
         let Some(next) = next.downcast_mut::<Station>().filter(|next| self.may_adopt(next)) else { return false };
         (self.hold, self.has_default_queue) = (next.hold, next.has_default_queue);

@@ -21,6 +21,7 @@ use crate::selective_repeat::{Ack, Frame, Mending, Place, Sender};
 use airtcp_core::packet::SHIM_HEADER;
 use airtcp_core::{Context, CreateReason, DropReason, Duration, Event, Instant, Packet, Port, Rate};
 use alloc::collections::VecDeque;
+use alloc::vec::Vec;
 
 /// Repairs take at most one part in so many of the link's time.
 const REPAIR_PARTS: u64 = 2;
@@ -113,6 +114,14 @@ impl Outgoing {
         self.link_rate.adopt(cx.now(), &mut next.link_rate, &mut self.egress);
         self.egress.adopt(cx.now(), &mut next.egress);
         self.egress.discard_dropped(cx);
+    }
+
+    /// What waits for the link; what has left is forgotten.
+    pub fn surrender(&mut self, cx: &mut Context<'_>) -> Vec<Packet> {
+        self.forget_sent();
+        let waiting = self.egress.take_all(cx.now());
+        self.egress.discard_dropped(cx);
+        waiting
     }
 
     /// A packet on its way to the link.

@@ -745,3 +745,24 @@ fn what_was_sent_and_what_is_held_outlast_other_settings() {
     assert_eq!(outgoing.egress.rate(), Some(Rate::from_bps(6_000_000)));
     assert!(!tell(&mut bench, &[("catch_up", "0")]), "what waits at the exit cannot be told");
 }
+
+#[test]
+fn a_station_leaves_all_that_it_holds_to_the_next_one_in_order() {
+    let mut bench = Local::bench(&[]);
+    bench.losing(|_, packet| Local::is_first_try(packet, 1));
+    bench.send_all(0..6);
+    bench.run(9);
+    bench.send_all(6..12);
+    let (now, mut left) = (bench.now, Vec::new());
+    bench.a.call(now, |element, cx| {
+        left = element.surrender(cx);
+        left.iter().for_each(|packet| cx.consume(packet.clone()));
+    });
+    assert_eq!((bench.a.element.held(), left.len()), (Backlog::default(), 5));
+    assert!(bench.b.element.held().packets > 0);
+    bench.b.call(now, |element, cx| assert!(element.surrender(cx).is_empty()));
+    assert_eq!(bench.b.element.held(), Backlog::default());
+    assert_eq!(bench.out(), [0, 2, 3, 4, 5]);
+    bench.a.element.check().unwrap();
+    bench.b.element.check().unwrap();
+}

@@ -167,7 +167,7 @@ mod tests {
             let reached = rigs.iter().filter(|rig| rig.count(event) > 0).count();
             assert!(reached > 0, "{event:?} in no run");
         }
-        assert!(rigs.iter().any(|rig| rig.told > 0));
+        assert!(rigs.iter().any(|rig| rig.told > 0) && rigs.iter().any(|rig| rig.left > 0));
     }
 
     #[test]

@@ -81,6 +81,8 @@ pub struct Rig {
     largest: u64,
     /// How often an element went on with something else that it was told.
     pub told: u64,
+    /// Packets that an element left to another one.
+    pub left: u64,
 }
 
 /// Timeouts an element may ask for at one instant: one for each flow or packet that is due.
@@ -127,6 +129,7 @@ impl Rig {
             highest_rate,
             largest: 0,
             told: 0,
+            left: 0,
         })
     }
 
@@ -264,7 +267,8 @@ impl Rig {
         Ok(())
     }
 
-    /// A gateway is told something else, about a link or the scheme. Its element goes on with that, if it can.
+    /// A gateway is told something else, about a link or the scheme. Its element goes on with that if it can; if not, and if it can
+    /// leave what it holds, another one does.
     pub fn tell(&mut self, next: &Place) -> Result<(), String> {
         let index = self.draw.index(self.stations.len());
         let end = if index == 0 { End::Near } else { End::Far };
@@ -277,7 +281,20 @@ impl Rig {
         let mut is_adopted = false;
         self.call(index, |element, cx| is_adopted = element.adopt(cx, &mut *station.element))?;
         self.told += u64::from(is_adopted);
-        Ok(())
+        if is_adopted {
+            return Ok(());
+        }
+        let (now, former) = (self.now, &mut self.stations[index]);
+        let mut left = Vec::new();
+        former.call(now, |element, cx| left = element.surrender(cx));
+        self.left += left.len() as u64;
+        if former.element.held().packets == 0 {
+            former.element = station.element;
+        }
+        for packet in left {
+            former.call(now, |element, cx| element.handle_packet(cx, Port::INNER, packet));
+        }
+        self.call(index, |_, _| {})
     }
 
     /// The earliest deadline of any element.

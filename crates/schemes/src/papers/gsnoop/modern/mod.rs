@@ -39,6 +39,7 @@ use airtcp_core::{
     Backlog, ByteSize, Context, DropReason, Duration, Element, Event, Gauge, Instant, Packet, Peer as PeerId, Port,
     Rate, Traffic,
 };
+use alloc::vec::Vec;
 use core::any::Any;
 use downstream::Downstream;
 use flow::Incoming;
@@ -289,6 +290,13 @@ impl Element for Gateway {
 
     fn resume(&mut self, rate: Rate) {
         self.upstream.link_rate.resume(rate, &mut self.upstream.egress);
+    }
+
+    fn surrender(&mut self, cx: &mut Context<'_>) -> Vec<Packet> {
+        let timing = self.timing();
+        self.downstream.release_all(cx);
+        self.forward_released(cx, &timing);
+        self.upstream.surrender(cx)
     }
 
     fn adopt(&mut self, cx: &mut Context<'_>, next: &mut dyn Any) -> bool {

@@ -648,3 +648,23 @@ fn other_modes_and_other_memory_take_another_element() {
         assert_eq!(bench.a.element.max_memory, MAX_MEMORY);
     }
 }
+
+#[test]
+fn an_element_leaves_all_that_it_holds_to_the_next_one_in_order() {
+    let mut bench = Bench::new(&[]);
+    bench.lose = |sequence, times| sequence == 5000 && times == 1;
+    offer_train(&mut bench, 0, 12);
+    train(12_000, 8).into_iter().for_each(|sequence| bench.offer(data(sequence)));
+    let (now, mut left) = (bench.now, Vec::new());
+    bench.a.call(now, |element, cx| {
+        left = element.surrender(cx);
+        left.iter().for_each(|packet| cx.consume(packet.clone()));
+    });
+    assert_eq!(bench.a.element.held(), Backlog::default());
+    assert!(left.len() > 4 && left.iter().map(|packet| packet.tcp().unwrap().sequence.0).is_sorted());
+    assert!(bench.b.element.held().packets > 0);
+    bench.b.call(now, |element, cx| assert!(element.surrender(cx).is_empty()));
+    assert_eq!(bench.b.element.held(), Backlog::default());
+    let delivered = bench.delivered();
+    assert!(delivered.is_sorted() && !delivered.contains(&5000) && delivered.len() > 6, "{delivered:?}");
+}

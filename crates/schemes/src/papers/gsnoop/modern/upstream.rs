@@ -119,6 +119,13 @@ impl Upstream {
         self.settle_drops(cx);
     }
 
+    /// What waits for the link.
+    pub fn surrender(&mut self, cx: &mut Context<'_>) -> Vec<Packet> {
+        let waiting = self.egress.take_all(cx.now());
+        self.settle_drops(cx);
+        waiting
+    }
+
     /// A packet on its way to the link.
     pub fn handle_packet(&mut self, cx: &mut Context<'_>, packet: Packet, timing: &Timing) {
         self.note_arrival(cx, &packet);
