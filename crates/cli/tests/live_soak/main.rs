@@ -4,6 +4,7 @@
 //! and AIRTCP_SOAK_SEED choose otherwise, and AIRTCPD another build of `airtcpd`.
 
 mod faults;
+mod lives;
 mod net;
 mod pauses;
 mod report;

@@ -1,6 +1,7 @@
 //! The verdict over a soak: a table, the files behind it, and one list of all that is wrong.
 
 use crate::faults::Blow;
+use crate::lives::{is_other_daemon, is_other_worker, quarters_of_longest};
 use crate::net::names;
 use crate::samples::{Gateway, Sample, csv};
 use crate::traffic::Churned;
@@ -151,9 +152,7 @@ impl Outcome {
             }
         };
         type Of = fn(&Gateway) -> u64;
-        let columns: [(&str, &str, Bound, bool, Of); 8] = [
-            ("worker's memory", ", KiB", MEMORY, is_long, |g| g.worker.rss_kib),
-            ("supervisor's memory", ", KiB", MEMORY, is_long, |g| g.supervisor.rss_kib),
+        let columns: [(&str, &str, Bound, bool, Of); 6] = [
             ("worker's descriptors", "", Bound::None, true, |g| g.worker.descriptors),
             ("supervisor's descriptors", "", Bound::None, true, |g| g.supervisor.descriptors),
             ("worker's threads", "", Bound::None, true, |g| g.worker.threads),
@@ -161,7 +160,17 @@ impl Outcome {
             ("flows", "", Bound::None, false, |g| g.flows),
             ("tables", ", bytes", Bound::None, false, |g| g.memory_bytes),
         ];
+        type IsOther = fn(&Gateway, &Gateway) -> bool;
+        let processes: [(&str, IsOther, Of); 2] = [
+            ("worker's memory", is_other_worker, |g| g.worker.rss_kib),
+            ("supervisor's memory", is_other_daemon, |g| g.supervisor.rss_kib),
+        ];
         for name in names() {
+            for (what, is_other, of) in processes {
+                let series = quarters_of_longest(&self.samples, &name, is_other)
+                    .map(|quarter| quarter.into_iter().map(|gateway| of(gateway) as f64).collect());
+                judge(&name, what, ", KiB", series, MEMORY, is_long);
+            }
             for (what, unit, bound, counts, of) in columns {
                 let quarters =
                     if name == "hub" && what.starts_with("worker") { THIRD_AND_LAST } else { SECOND_AND_LAST };

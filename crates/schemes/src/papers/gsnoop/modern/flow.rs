@@ -353,8 +353,8 @@ impl Incoming {
 
     fn request_due(&mut self, cx: &Context<'_>, flow: &FlowKey, timing: &Timing, out: &mut Vec<Message>) {
         let now = cx.now();
-        let any_due = |gap: &Gap| gap.request_at <= now && gap.tries < timing.tries;
-        if self.missing().any(|(_, gap)| any_due(gap)) {
+        // One that was asked for as often as it may be is due at its end only, unless fewer tries are allowed since then.
+        if self.missing().any(|(_, gap)| gap.request_at <= now) {
             // Whatever else was asked for rides along: A repairs nothing twice within a round
             // trip, and a lost NACK is made good sooner.
             self.request(now, flow, timing, out, |gap| gap.request_at <= now || gap.tries > 0);

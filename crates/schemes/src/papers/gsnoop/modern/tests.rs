@@ -668,3 +668,17 @@ fn an_element_leaves_all_that_it_holds_to_the_next_one_in_order() {
     let delivered = bench.delivered();
     assert!(delivered.is_sorted() && !delivered.contains(&5000) && delivered.len() > 6, "{delivered:?}");
 }
+
+#[test]
+fn a_gap_that_was_asked_for_more_often_than_is_allowed_now_waits_for_its_end() {
+    let many = [("hold", "300ms"), ("tries", "20")];
+    let mut bench = Bench::new(&many);
+    bench.lose = |sequence, times| sequence == 5000 && times < 99;
+    offer_train(&mut bench, 0, 30);
+    bench.run(MS * 30);
+    let before = bench.b.count(events::NACK);
+    assert!(before > 3 && bench.tell(&[many[0], ("tries", "1")], MAX_MEMORY));
+    bench.run(MS * 400);
+    assert!(bench.b.count(events::NACK) - before <= 2, "once more, twice as any repetition");
+    assert_eq!(bench.delivered().len(), 29);
+}
