@@ -14,7 +14,7 @@ use crate::port::Port;
 use crate::reason::{CreateReason, DropReason};
 use crate::rng::Rng;
 use crate::serial::SeqNum;
-use crate::time::Instant;
+use crate::time::{Duration, Instant};
 use crate::units::Rate;
 use alloc::vec::Vec;
 use core::any::Any;
@@ -103,6 +103,46 @@ pub struct OwnSegments {
     pub ports: u16,
 }
 
+/// What an element leaves to the one that takes its place.
+#[derive(Clone, Debug, Default)]
+pub struct Legacy {
+    /// What was to leave through the link and has not, in the order in which it would have left.
+    pub waiting: Vec<Packet>,
+    /// Copies of what has left and may be asked for, of each flow in the order in which it left.
+    pub copies: Vec<Packet>,
+    /// What came over the link and is held back.
+    pub held: Vec<HeldFlow>,
+    /// How this end is known to the other one, if that is in reach.
+    pub acquaintance: Option<Acquaintance>,
+}
+
+/// What one of two ends needs to be to the other one who another element was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Acquaintance {
+    /// Drawn at the start; another one means that this end has forgotten everything.
+    pub epoch: u64,
+    /// To the other end and back.
+    pub round_trip: Duration,
+    /// Bytes that came over the link, as this end tells the other one.
+    pub received: u64,
+}
+
+/// The packets of one flow that wait for an earlier one.
+#[derive(Clone, Debug)]
+pub struct HeldFlow {
+    /// The first sequence number that has not come.
+    pub expected: SeqNum,
+    /// In the order of the stream.
+    pub packets: Vec<Packet>,
+}
+
+impl Legacy {
+    /// Packets that wait here; copies are none.
+    pub fn packets(&self) -> usize {
+        self.waiting.len() + self.held.iter().map(|flow| flow.packets.len()).sum::<usize>()
+    }
+}
+
 /// A packet processor between two links; a host is one too.
 pub trait Element: Any {
     /// Which packets it has to see now. Those of the other kinds it may get all the same, and then passes on. An element that
@@ -151,10 +191,16 @@ pub trait Element: Any {
     /// first packet. An element that learns the rate begins with it.
     fn resume(&mut self, _rate: Rate) {}
 
-    /// Another element is to take the place of this one: what this one holds back is passed on, and what was to leave and has not is
-    /// given back, in the order in which it would have left. It may hold packets afterwards if it cannot do that.
-    fn surrender(&mut self, _cx: &mut Context<'_>) -> Vec<Packet> {
-        Vec::new()
+    /// Another element is to take the place of this one, and gets what this one leaves. What is held afterwards could not be left: it has
+    /// to leave before.
+    fn surrender(&mut self, _cx: &mut Context<'_>) -> Legacy {
+        Legacy::default()
+    }
+
+    /// Begins with what the element before this one left, but for what waits, which comes to [`Element::handle_packet`] once the other end
+    /// is in reach.
+    fn inherit(&mut self, cx: &mut Context<'_>, legacy: Legacy) {
+        legacy.held.into_iter().flat_map(|flow| flow.packets).for_each(|packet| cx.send(Port::INNER, packet));
     }
 
     /// Works from now on as `next` would, a fresh element of the same scheme at the same place, made from other settings, and

@@ -32,7 +32,9 @@ pub mod time;
 pub mod units;
 mod value;
 
-pub use element::{Backlog, Context, Element, Io, Outcome, OwnSegments, Peer, Token, Traffic, TxStatus};
+pub use element::{
+    Acquaintance, Backlog, Context, Element, HeldFlow, Io, Legacy, Outcome, OwnSegments, Peer, Token, Traffic, TxStatus,
+};
 pub use event::{Event, Gauge};
 pub use given::Given;
 pub use ledger::{Balance, Counts, Ledger};

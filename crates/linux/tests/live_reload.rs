@@ -28,14 +28,25 @@ fn reload_text(gateway: &Gateway, text: &str) -> Result<String, String> {
     if told.last_refused { Err(told.last) } else { Ok(told.last) }
 }
 
-/// Has both gateways reload in turns while so many files cross them: rates, queues and memory change.
+/// The egress queue, by turns: the packets go from one to the other. With drop-tail 200 flows would stand still by themselves.
+const QUEUES: [&str; 2] = [
+    "{ kind = \"fq-codel\", target = \"100ms\", interval = \"300ms\" }",
+    "{ kind = \"fq-codel\", target = \"110ms\", interval = \"330ms\", limit = \"9000packets\" }",
+];
+
+/// Has both gateways reload in turns while so many files cross them: the rate, the queue and how often repairs are tried change.
 fn reload_under(path: &Path, gateways: &[Gateway; 2], flows: u64, reloads: u64) -> Calm {
     let load = Load::start(path, flows, file_bytes(flows));
     for done in 0..reloads {
         sleep_ms(50);
         let told = reload(&gateways[(done % 2) as usize], |config| {
-            config.facts.rate_bps = config.facts.rate_bps.map(|_| AIR_BPS - done % 3 * 10_000_000);
-            config.facts.queue_bytes = Some(126_000 + done * 1_000);
+            let queue = QUEUES[(done / 2 % 2) as usize];
+            let told = [
+                ("rate", format!("{}bit", AIR_BPS - done % 4 * 2_000_000)),
+                ("queue", queue.to_owned()),
+                ("tries", (6 + done % 5).to_string()),
+            ];
+            config.settings.extend(told.map(|(key, value)| (key.to_owned(), value.as_str().into())));
         });
         assert_eq!(told.as_deref(), Ok("applied without a restart"), "reload {done}");
     }

@@ -1,7 +1,7 @@
 //! The other end of a two-ended scheme: is it there, is it still the same one, how far is it?
 
 use airtcp_core::parameters::ParameterError;
-use airtcp_core::{Context, Duration, Event, Instant, Peer as PeerId};
+use airtcp_core::{Acquaintance, Context, Duration, Event, Instant, Peer as PeerId};
 use alloc::format;
 use alloc::vec::Vec;
 
@@ -128,8 +128,20 @@ impl Peer {
         }
     }
 
+    /// Is to the other end who an element before this one was, and takes that end to be in reach until it is silent for too long.
+    pub fn inherit(&mut self, cx: &mut Context<'_>, acquaintance: &Acquaintance) {
+        self.epoch = acquaintance.epoch;
+        (self.samples[0], self.sample_count) = (acquaintance.round_trip, 1);
+        (self.last_heard, self.in_reach) = (Some(cx.now()), true);
+        cx.emit(Event::PEER_UP);
+    }
+
     /// Says HELLO as often from now on as `next` would, a fresh one, and waits as long.
     pub fn adopt(&mut self, next: &Peer) {
+        if self.wanted != next.wanted {
+            // The other end may be told the same at the same time.
+            self.next_hello = Instant::ZERO;
+        }
         (self.wanted, self.configured_rtt) = (next.wanted, next.configured_rtt);
         self.keep_distance(Duration::ZERO);
     }

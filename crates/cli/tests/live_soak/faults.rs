@@ -105,6 +105,8 @@ pub struct Gateways {
     programs: BTreeMap<String, Program>,
     /// Each as it is known to be.
     known: BTreeMap<String, Known>,
+    /// Workers of each that did not come up in time.
+    slow_starts: BTreeMap<String, u64>,
     /// How often one that could not start was started again.
     pub started_again: u64,
 }
@@ -127,7 +129,8 @@ impl Gateways {
             net.write(&name);
             programs.insert(name.clone(), net.start(&name));
         }
-        let mut gateways = Gateways { programs, known: BTreeMap::new(), started_again: 0 };
+        let mut gateways =
+            Gateways { programs, known: BTreeMap::new(), slow_starts: BTreeMap::new(), started_again: 0 };
         gateways.settle(net)?;
         gateways.known = gateways.look(net);
         Ok(gateways)
@@ -187,12 +190,14 @@ impl Gateways {
         self.programs.insert(name.to_owned(), net.start(name));
     }
 
-    /// Starts again what ended by itself, as the package's unit does: a worker that does not come up in time ends its daemon.
+    /// Starts again, as the package's unit does, what ended because its worker did not come up in time, and nothing else.
     fn revive(&mut self, net: &Net) {
         for name in names() {
             let program = self.programs.get_mut(&name).expect("a gateway");
             let ended = program.wait_at_most(StdDuration::ZERO).expect("a child");
-            if ended.is_some_and(|status| !status.success()) {
+            let slow_starts = net.slow_starts(&name);
+            let was_slow = slow_starts > self.slow_starts.insert(name.clone(), slow_starts).unwrap_or(0);
+            if was_slow && ended.is_some_and(|status| !status.success()) {
                 self.restart(net, &name);
                 self.started_again += 1;
             }

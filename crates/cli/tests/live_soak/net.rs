@@ -29,7 +29,7 @@ const ETHER_END: [&str; 2] = ["10.96.0.2", "fd96::2"];
 /// What the gateways' files say that faults change.
 #[derive(Clone, Debug)]
 pub struct Files {
-    pub queue_kb: u32,
+    pub queue_packets: u32,
     /// Keys so far, of each spoke.
     pub generation: [u32; SPOKES],
     /// Which spokes the hub's file names.
@@ -61,7 +61,7 @@ impl Net {
         for part in ["etc", "bin", "run"] {
             std::fs::create_dir_all(directory.join(part)).expect("a directory");
         }
-        let files = Files { queue_kb: 50, generation: [0; SPOKES], is_member: [true; SPOKES], is_away: false };
+        let files = Files { queue_packets: 10_000, generation: [0; SPOKES], is_member: [true; SPOKES], is_away: false };
         let files = Mutex::new(files);
         let net = Net { testbed, directory, scheme: scheme.to_owned(), program: program.to_owned(), files };
         // A disk of its own, which can be full.
@@ -157,7 +157,7 @@ impl Net {
     /// The other length of the egress queues.
     pub fn change_queue(&self) {
         let mut files = self.files();
-        files.queue_kb = if files.queue_kb == 50 { 60 } else { 50 };
+        files.queue_packets = if files.queue_packets == 10_000 { 9_000 } else { 10_000 };
     }
 
     /// Gives a spoke and the hub another key in their files; what they have is accepted as well.
@@ -173,10 +173,9 @@ impl Net {
     }
 
     fn head(&self, name: &str, link: &str) -> String {
-        let queue_kb = self.files().queue_kb;
         format!(
             "schema = 1\nscheme = \"{}\"\nname = \"{name}\"\nlink = \"{link}\"\nrate = \"20Mbit\"\nround_trip = \"20ms\"\n\
-             queue = \"{queue_kb}kB\"\nrun_directory = \"{}\"\n",
+             run_directory = \"{}\"\n",
             self.scheme,
             self.run_directory().display()
         )
@@ -204,9 +203,15 @@ impl Net {
         format!("{head}peer = \"{}:{PORT}\"\nhops = 2\n{}{}", self.own("hub")[0], self.keys(n), self.table())
     }
 
-    /// G-Snoop keeps a flow that says nothing for a minute: twelve times as many are to come and go in the time.
+    /// What the scheme is told. G-Snoop keeps a flow that says nothing for a minute: twelve times as many are to come and go in
+    /// the time.
     fn table(&self) -> String {
-        if self.scheme == "gsnoop" { "[gsnoop]\nidle = \"5s\"\n".into() } else { String::new() }
+        let idle = if self.scheme == "gsnoop" { "idle = \"5s\"\n" } else { "" };
+        let packets = self.files().queue_packets;
+        format!(
+            "[{}]\n{idle}queue = {{ kind = \"fq-codel\", target = \"100ms\", interval = \"300ms\", limit = \"{packets}packets\" }}\n",
+            self.scheme
+        )
     }
 
     /// Writes the file of a gateway as it is to be now.

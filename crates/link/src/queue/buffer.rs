@@ -80,6 +80,12 @@ impl Buffer {
         self.packets.push_front(packet);
     }
 
+    /// Works from now on as `next` would, a fresh one, and keeps what waits and what it knows of it; false if it cannot, as another
+    /// discipline, and nothing changes.
+    pub fn adopt(&mut self, next: &Buffer) -> bool {
+        self.header_dscp == next.header_dscp && self.discipline.adopt(&next.discipline)
+    }
+
     /// What waits.
     pub fn backlog(&self) -> Backlog {
         let own = Backlog { packets: self.packets.len(), bytes: self.bytes };
@@ -205,5 +211,28 @@ mod tests {
         buffer.set_limit(QueueLimit::Packets(2));
         buffer.push(Instant::ZERO, Instant::MAX, packet(1000), &mut |_, _| dropped += 1);
         assert_eq!((buffer.backlog().packets, dropped), (4, 1));
+    }
+
+    #[test]
+    fn a_queue_that_is_told_something_else_keeps_what_waits_and_goes_by_it() {
+        let fresh = |text: &str| Buffer::new(&Queue::read(&text.into()).unwrap(), &SITE, Rng::derive(2, "next"));
+        for (now, next, other) in [
+            ("5packets", "2packets", "{ kind = \"fq-codel\" }"),
+            (
+                "{ kind = \"fq-codel\" }",
+                "{ kind = \"fq-codel\", limit = \"2packets\" }",
+                "{ kind = \"fq-codel\", flows = 7 }",
+            ),
+        ] {
+            let (mut buffer, mut dropped) = (fresh(now), 0);
+            let mut offer = |buffer: &mut Buffer| {
+                buffer.push(Instant::ZERO, Instant::MAX, packet(1000), &mut |_, _| dropped += 1);
+                dropped
+            };
+            assert_eq!((0..4).map(|_| offer(&mut buffer)).sum::<i32>(), 0);
+            assert!(!buffer.adopt(&fresh(other)) && buffer.adopt(&fresh(next)), "{now}");
+            assert_eq!(buffer.backlog().packets, 4);
+            assert!(offer(&mut buffer) > 0, "{now}");
+        }
     }
 }

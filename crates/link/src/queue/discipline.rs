@@ -64,6 +64,19 @@ impl Discipline {
     pub(crate) fn departure(queue: impl DepartureQueue + 'static) -> Self {
         Discipline::Departure(Held::new(Box::new(queue)))
     }
+
+    /// Works from now on as `next` would, a fresh one, and keeps what it holds and knows; false if it cannot, and nothing changes.
+    pub(crate) fn adopt(&mut self, next: &Discipline) -> bool {
+        match (self, next) {
+            (Discipline::DropTail(limit), Discipline::DropTail(other))
+            | (Discipline::Ring(limit), Discipline::Ring(other)) => {
+                *limit = *other;
+                true
+            }
+            (Discipline::Departure(held), Discipline::Departure(other)) => held.adopt(other),
+            _ => false,
+        }
+    }
 }
 
 /// What a packet finds when it arrives at a queue.

@@ -19,6 +19,7 @@ use airtcp_core::{Backlog, ByteSize, DropReason, Duration, Instant, Packet, Rng,
 use alloc::collections::VecDeque;
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::any::Any;
 use core::hash::{Hash, Hasher};
 use siphasher::sip::SipHasher13;
 
@@ -165,6 +166,15 @@ impl Flow {
 }
 
 impl DepartureQueue for FqCodelQueue {
+    fn adopt(&mut self, next: &dyn Any) -> bool {
+        let Some(next) = next.downcast_ref::<Self>().filter(|next| next.flows.len() == self.flows.len()) else {
+            return false;
+        };
+        (self.limit, self.memory_limit, self.quantum) = (next.limit, next.memory_limit, next.quantum);
+        (self.law, self.unheeded) = (next.law, next.unheeded);
+        true
+    }
+
     fn enqueue(&mut self, now: Instant, packet: Packet, whatever_the_limit: bool, signals: &mut Signals<'_>) -> bool {
         let index = self.flow_of(&packet);
         self.change(index, |flow, _| flow.fifo.push(now, packet));

@@ -3,10 +3,11 @@
 use super::signals::Signals;
 use airtcp_core::{Backlog, Duration, Instant, Packet};
 use alloc::boxed::Box;
+use core::any::Any;
 use core::fmt::Debug;
 
 /// What a discipline that decides on departure has to do. Time never goes back between calls.
-pub(crate) trait DepartureQueue: Debug + Send {
+pub(crate) trait DepartureQueue: Any + Debug + Send {
     /// Takes a packet, or drops one or several, this one or others. With `whatever_the_limit` the transmitter waits
     /// for it, so no limit applies. False if this packet was dropped.
     fn enqueue(&mut self, now: Instant, packet: Packet, whatever_the_limit: bool, signals: &mut Signals<'_>) -> bool;
@@ -14,6 +15,11 @@ pub(crate) trait DepartureQueue: Debug + Send {
     /// The packet that the transmitter, free at `now`, sends next; drops or marks on the way. None when all that
     /// waited was dropped.
     fn dequeue(&mut self, now: Instant, signals: &mut Signals<'_>) -> Option<Packet>;
+
+    /// Works from now on as `next` would, a fresh one, and keeps what it holds and knows; false if it cannot, and nothing changes.
+    fn adopt(&mut self, _next: &dyn Any) -> bool {
+        false
+    }
 
     /// What waits.
     fn backlog(&self) -> Backlog;
@@ -46,6 +52,10 @@ pub(crate) struct Held {
 impl Held {
     pub(crate) fn new(queue: Box<dyn DepartureQueue>) -> Self {
         Held { queue, waiting_since: Instant::ZERO }
+    }
+
+    pub(crate) fn adopt(&mut self, next: &Held) -> bool {
+        self.queue.adopt(&*next.queue as &dyn Any)
     }
 
     /// A packet comes; the transmitter is free at `free_at`. False if the packet was dropped.

@@ -3,7 +3,7 @@
 //!
 //! All of it goes over the socket that the worker's orders come by, whose other end the supervisor gives to the heir. First the
 //! descriptors are *lent*, while the one before works on; once the heir is prepared, the one before *yields* with its last words,
-//! and with what waited for each link, in memory that both can read.
+//! and with what the element of each peer leaves, in memory that both can read.
 //! A thing that the heir does not know is closed, one that it does not find is opened anew, and last words of another version
 //! are ignored.
 
@@ -11,9 +11,9 @@ use super::parcel;
 use crate::sys::clock;
 use crate::sys::descriptors;
 use crate::sys::poll::PollSet;
-use airtcp_core::{Duration, Packet};
+use airtcp_core::{Duration, Legacy};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -37,9 +37,9 @@ pub struct LastWords {
     version: u32,
     /// What is known of each peer, by name; the only one has none.
     pub peers: BTreeMap<String, Known>,
-    /// So many things follow, each with what waits for a peer's link.
+    /// So many things follow, each with what the element of a peer leaves.
     #[serde(default)]
-    waiting: usize,
+    legacies: usize,
 }
 
 /// A line.
@@ -72,20 +72,18 @@ pub fn lend(socket: BorrowedFd<'_>, things: &[(String, BorrowedFd<'_>)]) -> io::
     Line::All.send(socket, None)
 }
 
-/// Says that all is the heir's, what is known of each peer, and what waits for its link.
+/// Says that all is the heir's, what is known of each peer, and what its element leaves.
 ///
 /// # Errors
 /// There is no room on the socket, or no other end.
 pub fn leave<'a>(
     socket: BorrowedFd<'_>,
     peers: BTreeMap<String, Known>,
-    waiting: impl Iterator<Item = (String, &'a Vec<Packet>)>,
+    legacies: impl Iterator<Item = (String, &'a Legacy)>,
 ) -> io::Result<()> {
-    let mut things = Vec::new();
-    for (name, packets) in waiting.filter(|(_, packets)| !packets.is_empty()) {
-        things.push((name, parcel::pack(packets)?));
-    }
-    let words = LastWords { version: VERSION, peers, waiting: things.len() };
+    // Where there is no memory for it, all but that goes over.
+    let things: Vec<_> = legacies.filter_map(|(name, legacy)| Some((name, parcel::pack(legacy).ok()?))).collect();
+    let words = LastWords { version: VERSION, peers, legacies: things.len() };
     Line::Yours(serde_json::to_value(words)?).send(socket, None)?;
     for (name, parcel) in things {
         Line::Thing(name).send(socket, Some(parcel.as_fd()))?;
@@ -109,10 +107,10 @@ impl Estate {
     pub fn receive(socket: OwnedFd) -> io::Result<Estate> {
         let mut estate = Estate { socket: Some(socket), ..Estate::default() };
         let end = clock::now() + PATIENCE;
-        let mut coming = None;
+        let mut coming = VecDeque::new();
         loop {
             match estate.next(end.saturating_since(clock::now()), &mut coming)? {
-                Some(Line::Thing(name)) => drop(coming.take().map(|thing| estate.things.insert(name, thing))),
+                Some(Line::Thing(name)) => drop(coming.pop_front().map(|thing| estate.things.insert(name, thing))),
                 Some(Line::All) if !estate.things.is_empty() => return Ok(estate),
                 _ => return Err(io::Error::other("the worker that runs has nothing to hand over")),
             }
@@ -134,32 +132,32 @@ impl Estate {
         self.socket.as_ref().map(|socket| socket.as_fd())
     }
 
-    /// The last words of the one before, and what waits for the link to each peer; none if there are no words of a version that is
+    /// The last words of the one before, and what the element of each peer left; none if there are no words of a version that is
     /// known. What was not taken is closed.
     ///
     /// # Errors
     /// It said none in time. One that is gone has nothing to say.
-    pub fn last_words(mut self) -> io::Result<(LastWords, BTreeMap<String, Vec<Packet>>)> {
-        let mut coming = None;
+    pub fn last_words(mut self) -> io::Result<(LastWords, BTreeMap<String, Legacy>)> {
+        let mut coming = VecDeque::new();
         let words: LastWords = match self.next(PATIENCE, &mut coming)? {
             Some(Line::Yours(words)) => serde_json::from_value(words).unwrap_or_default(),
             _ => LastWords::default(),
         };
-        let mut waiting = BTreeMap::new();
+        let mut legacies = BTreeMap::new();
         if words.version != VERSION {
-            return Ok((LastWords::default(), waiting));
+            return Ok((LastWords::default(), legacies));
         }
-        for _ in 0..words.waiting {
+        for _ in 0..words.legacies {
             let Some(Line::Thing(name)) = self.next(PATIENCE, &mut coming)? else { break };
-            if let Some(thing) = coming.take() {
-                waiting.insert(name, parcel::unpack(thing)?);
+            if let Some(Ok(legacy)) = coming.pop_front().map(parcel::unpack) {
+                legacies.insert(name, legacy);
             }
         }
-        Ok((words, waiting))
+        Ok((words, legacies))
     }
 
-    /// The next line, and into `coming` the descriptor that came with it; `None` if the other end is closed.
-    fn next(&mut self, patience: Duration, coming: &mut Option<OwnedFd>) -> io::Result<Option<Line>> {
+    /// The next line; `None` if the other end is closed. Each descriptor that came goes into `coming`, also one of a later line.
+    fn next(&mut self, patience: Duration, coming: &mut VecDeque<OwnedFd>) -> io::Result<Option<Line>> {
         let Some(socket) = &self.socket else { return Ok(None) };
         let end = clock::now() + patience;
         let mut buffer = [0; 4096];
@@ -179,7 +177,7 @@ impl Estate {
                 Ok((0, _)) => return Ok(None),
                 Ok((length, descriptor)) => {
                     self.unread.extend_from_slice(&buffer[..length]);
-                    *coming = descriptor.or(coming.take());
+                    coming.extend(descriptor);
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 Err(error) => return Err(error),
@@ -191,7 +189,7 @@ impl Estate {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::net::IpAddr;
+    use airtcp_core::Acquaintance;
     use std::os::unix::net::UnixStream;
 
     fn pair() -> (UnixStream, OwnedFd) {
@@ -208,23 +206,38 @@ mod tests {
         assert!(estate.is_inherited() && estate.take("none").is_none());
         assert!(estate.take("one").is_some() && estate.take("one").is_none() && estate.take("other").is_some());
         let known = Known { in_reach: true, rate_bps: Some(7) };
-        let packets = packets();
-        let waiting = [("north".to_owned(), &packets), ("south".to_owned(), &Vec::new())];
-        leave(near.as_fd(), [(String::new(), known.clone())].into(), waiting.into_iter()).unwrap();
-        let (words, waiting) = estate.last_words().unwrap();
+        let acquaintance = Some(Acquaintance { epoch: 1, round_trip: Duration::from_millis(7), received: 9 });
+        let legacy = Legacy { acquaintance, ..Legacy::default() };
+        let legacies = [("north".to_owned(), &legacy), ("south".to_owned(), &Legacy::default())];
+        leave(near.as_fd(), [(String::new(), known.clone())].into(), legacies.into_iter()).unwrap();
+        let (words, legacies) = estate.last_words().unwrap();
         assert_eq!(words.peers, [(String::new(), known)].into());
-        assert_eq!(waiting.keys().collect::<Vec<_>>(), ["north"]);
-        let bytes = |packets: &[Packet]| packets.iter().map(Packet::to_wire).collect::<Vec<_>>();
-        assert_eq!(bytes(&waiting["north"]), bytes(&packets));
-    }
-
-    fn packets() -> Vec<Packet> {
-        let host = |last| IpAddr::from([10, 0, 0, last]);
-        (1..3).map(|n| Packet::opaque(host(n), host(9), 253, vec![n; 30 * usize::from(n)].into())).collect()
+        let found: Vec<_> = legacies.iter().map(|(name, legacy)| (&name[..], legacy.acquaintance)).collect();
+        assert_eq!(found, [("north", acquaintance), ("south", None)]);
     }
 
     #[test]
-    fn a_worker_of_before_says_nothing_of_what_waits() {
+    fn whatever_is_left_arrives_by_its_name_wherever_lines_are_cut() {
+        for peers in 70..110 {
+            let (near, far) = pair();
+            lend(near.as_fd(), &[("own".into(), near.as_fd())]).unwrap();
+            let estate = Estate::receive(far).unwrap();
+            let name = |n: u64| format!("peer-{n:03}");
+            let legacy = |epoch| Legacy {
+                acquaintance: Some(Acquaintance { epoch, round_trip: Duration::ZERO, received: 0 }),
+                ..Legacy::default()
+            };
+            let legacies: Vec<_> = (0..peers).map(|n| (name(n), legacy(n))).collect();
+            let known = (0..peers).map(|n| (name(n), Known::default())).collect();
+            leave(near.as_fd(), known, legacies.iter().map(|(name, legacy)| (name.clone(), legacy))).unwrap();
+            let (words, found) = estate.last_words().unwrap();
+            assert_eq!((words.peers.len() as u64, found.len() as u64), (peers, peers));
+            assert!((0..peers).all(|n| found[&name(n)].acquaintance.is_some_and(|of| of.epoch == n)), "{peers}");
+        }
+    }
+
+    #[test]
+    fn a_worker_of_before_says_nothing_of_what_its_elements_leave() {
         let (near, far) = pair();
         lend(near.as_fd(), &[("own".into(), near.as_fd())]).unwrap();
         let estate = Estate::receive(far).unwrap();

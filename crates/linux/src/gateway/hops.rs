@@ -9,7 +9,7 @@ use super::share::Share;
 use crate::device::DeviceGone;
 use crate::sys::clock;
 use crate::sys::poll::{PollSet, Slot};
-use airtcp_core::{Duration, Packet, Rate};
+use airtcp_core::{Duration, Legacy, Rate};
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd};
 
@@ -122,9 +122,14 @@ impl Hops {
         Ok(self.has_more())
     }
 
-    /// Takes nothing more that is to leave: an heir will, and gets what waits for each peer's link.
-    pub fn close(&mut self) -> Vec<Vec<Packet>> {
+    /// Takes nothing more that is to leave: an heir will, and gets what is returned for each peer.
+    pub fn close(&mut self) -> Vec<Legacy> {
         self.hops.iter_mut().map(Runtime::close).collect()
+    }
+
+    /// True if of any peer's packets what is to leave is not taken.
+    pub fn is_changing(&self) -> bool {
+        self.hops.iter().any(Runtime::is_changing)
     }
 
     /// What an heir goes on with: the devices and the socket.

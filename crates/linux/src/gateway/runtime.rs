@@ -13,8 +13,8 @@ use crate::device::{Datagram, DeviceCounters, DeviceGone, TunDevice};
 use crate::sys::clock;
 use airtcp_core::initial_sequence::InitialSequences;
 use airtcp_core::{
-    Balance, Context, CreateReason, DropReason, Duration, Element, Event, Gauge, Instant, Ledger, Packet, Peer, Port,
-    Rate, Rng, Traffic,
+    Balance, Context, CreateReason, DropReason, Duration, Element, Event, Gauge, Instant, Ledger, Legacy, Packet, Peer,
+    Port, Rate, Rng, Traffic,
 };
 use std::collections::VecDeque;
 
@@ -65,8 +65,8 @@ pub struct Runtime {
     world: World,
     /// Takes the element's place once that holds no packet, or at this time.
     successor: Option<(Box<dyn Element>, Instant)>,
-    /// What another element has left to this one; it is next to leave.
-    left: Vec<Packet>,
+    /// What another element leaves to this one; what waits is next to leave.
+    left: Legacy,
     /// The element took another's place, to which the other end was in reach, and looks for it until this time at most.
     search: Option<Instant>,
     /// Another process goes on with the devices.
@@ -109,7 +109,7 @@ impl Runtime {
             ledger,
             world,
             successor: None,
-            left: Vec::new(),
+            left: Legacy::default(),
             search: None,
             is_closing: false,
             look_at: Instant::ZERO,
@@ -177,27 +177,40 @@ impl Runtime {
     /// True while an element is to be replaced, by one of this process or another, or has to find the other end: nothing that
     /// is to leave is taken.
     pub fn is_changing(&self) -> bool {
-        self.successor.is_some() || self.search.is_some() || self.is_closing || !self.left.is_empty()
+        self.successor.is_some() || self.search.is_some() || self.is_closing || !self.left.waiting.is_empty()
     }
 
     /// Takes no more of what is to leave: another process will, and gets what waits, which is returned.
-    pub fn close(&mut self) -> Vec<Packet> {
+    pub fn close(&mut self) -> Legacy {
         self.is_closing = true;
         self.surrender(clock::now());
         std::mem::take(&mut self.left)
     }
 
     /// Begins with what a process before left.
-    pub fn inherit(&mut self, packets: Vec<Packet>) {
-        packets.iter().for_each(|_| self.ledger.receive(Port::INNER));
-        self.left.extend(packets);
+    pub fn inherit(&mut self, legacy: Legacy) {
+        legacy.waiting.iter().for_each(|_| self.ledger.receive(Port::INNER));
+        legacy.held.iter().flat_map(|flow| &flow.packets).for_each(|_| self.ledger.receive(Port::LINK));
+        self.left = legacy;
+        self.bequeath(clock::now());
     }
 
+    /// Takes from the element what it can leave.
     fn surrender(&mut self, now: Instant) {
-        let mut left = Vec::new();
+        let waiting = std::mem::take(&mut self.left.waiting);
+        let mut left = Legacy::default();
         self.hand_over(now, |element, cx| left = element.surrender(cx));
         self.finish(now);
-        self.left.extend(left);
+        left.waiting.extend(waiting);
+        self.left = left;
+    }
+
+    /// Gives the element what was left to it, but for what waits.
+    fn bequeath(&mut self, now: Instant) {
+        let waiting = std::mem::take(&mut self.left.waiting);
+        let legacy = std::mem::replace(&mut self.left, Legacy { waiting, ..Legacy::default() });
+        self.hand_over(now, |element, cx| element.inherit(cx, legacy));
+        self.finish(now);
     }
 
     /// What is known of the peer and the way to it.
@@ -234,11 +247,12 @@ impl Runtime {
                 let known = self.known();
                 self.element = element;
                 self.resume(&known);
+                self.bequeath(now);
             }
             waiting => self.successor = waiting,
         }
-        if self.successor.is_none() && self.search.is_none() && !self.left.is_empty() {
-            for packet in std::mem::take(&mut self.left) {
+        if self.successor.is_none() && self.search.is_none() {
+            for packet in std::mem::take(&mut self.left.waiting) {
                 self.hand_over(now, |element, cx| element.handle_packet(cx, Port::INNER, packet));
             }
             self.finish(now);
@@ -365,7 +379,8 @@ impl Runtime {
         let change = self.successor.as_ref().map(|(_, by)| *by).into_iter().chain(self.search);
         let look = self.world.torn.as_ref().map(|_| self.look_at);
         let report = self.world.air.as_ref().and_then(Air::deadline);
-        let left = (self.search.is_none() && !self.left.is_empty()).then_some(Instant::ZERO);
+        let may_feed = self.search.is_none() && self.successor.is_none();
+        let left = (may_feed && !self.left.waiting.is_empty()).then_some(Instant::ZERO);
         let due = self.element.poll_timeout().into_iter();
         let due = due.chain(control).chain(change).chain(report).chain(look).chain(left).min();
         due.map(|due| due.saturating_since(clock::now()))
@@ -445,7 +460,7 @@ impl Runtime {
 
     /// Packets that wait in here, but for those that wait for their turn.
     pub fn held(&self) -> usize {
-        self.element.held().packets + self.left.len()
+        self.element.held().packets + self.left.packets()
     }
 
     /// The balance of packets.

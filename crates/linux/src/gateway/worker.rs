@@ -5,7 +5,7 @@
 //! `failed: why` before it ends (`alone: why` if it could work but for the one before).
 //!
 //! An *heir* takes the place of a worker that runs ([`super::estate`]). It opens all that it needs first, says `prepared`, and
-//! begins when the one before has sent off what it held and stopped.
+//! begins when the one before has left what it held and stopped.
 
 use super::bare::bounce;
 use super::burden::Burden;
@@ -32,7 +32,7 @@ use crate::sys::poll::PollSet;
 use crate::sys::process::{Signals, set_nonblocking};
 use crate::sys::{clock, entropy, sched};
 use airtcp_core::initial_sequence::InitialSequences;
-use airtcp_core::{Duration, Instant, Packet, Rate, Rng, Traffic};
+use airtcp_core::{Duration, Instant, Legacy, Rate, Rng, Traffic};
 use std::fs::File;
 use std::io::{self, ErrorKind, Write};
 use std::net::IpAddr;
@@ -191,15 +191,15 @@ fn run(
     match work(&mut hops, &mut diversion, &mut status, (&mut identity, &mut desk), signals, &mut beat)? {
         Ending::Requested => {
             diversion.stop();
-            drain(&mut hops)
+            drain(&mut hops, true)
         }
         Ending::Yielded => {
-            let waiting = hops.close();
+            let legacies = hops.close();
             if hops.held() > 0 {
-                drain(&mut hops)?;
+                drain(&mut hops, false)?;
             }
             status.leave();
-            desk.leave(&identity.config, &hops, &waiting)
+            desk.leave(&identity.config, &hops, &legacies)
         }
     }
 }
@@ -227,13 +227,13 @@ fn take_over(
             break;
         }
     }
-    let (words, mut waiting) = estate.last_words().map_err(WorkerError::Estate)?;
+    let (words, mut legacies) = estate.last_words().map_err(WorkerError::Estate)?;
     for (hop, name) in hops.iter_mut().zip(config.peer_names()) {
         let name = name.unwrap_or_default();
         if let Some(known) = words.peers.get(name) {
             hop.resume(known);
         }
-        hop.inherit(waiting.remove(name).unwrap_or_default());
+        hop.inherit(legacies.remove(name).unwrap_or_default());
     }
     // The programs know what to take before they come into their places.
     let wanted = |now| hops.iter().map(|hop| wanted_of(hop, now, &mut Burden::default())).collect();
@@ -409,11 +409,11 @@ impl Desk<'_> {
         estate::lend(self.inbox.socket(), &things).map_err(WorkerError::Estate)
     }
 
-    /// Says to the heir that all is its own, what is known, and what waits for the link to each peer.
-    fn leave(&self, config: &Config, hops: &Hops, waiting: &[Vec<Packet>]) -> Result<(), WorkerError> {
+    /// Says to the heir that all is its own, what is known, and what the element of each peer leaves.
+    fn leave(&self, config: &Config, hops: &Hops, legacies: &[Legacy]) -> Result<(), WorkerError> {
         let names = config.peer_names().into_iter().map(|name| name.unwrap_or_default().to_owned());
         let known = names.clone().zip(hops.iter().map(Runtime::known)).collect();
-        estate::leave(self.inbox.socket(), known, names.zip(waiting)).map_err(WorkerError::Estate)
+        estate::leave(self.inbox.socket(), known, names.zip(legacies)).map_err(WorkerError::Estate)
     }
 }
 
@@ -486,12 +486,14 @@ fn wanted_of(hop: &Runtime, now: Instant, burden: &mut Burden) -> Wanted {
     if hop.is_in_reach() { burden.wanted(now, hop.traffic()) } else { Wanted::Nothing }
 }
 
-/// After diverting has stopped: passes on the packets in the devices and those that the elements hold.
-fn drain(hops: &mut Hops) -> Result<(), WorkerError> {
+/// After diverting has stopped: passes on the packets that the elements hold, and those in the devices if nobody else will.
+fn drain(hops: &mut Hops, is_the_last: bool) -> Result<(), WorkerError> {
     let deadline = clock::now() + DRAIN;
     loop {
         hops.handle_control()?;
-        let more = hops.handle_packets()?;
+        // While an element changes, nothing is read of what is to leave.
+        let is_unread = is_the_last && hops.is_changing();
+        let more = hops.handle_packets()? || is_unread;
         hops.handle_timeouts();
         let now = clock::now();
         if (!more && hops.held() == 0) || now >= deadline {

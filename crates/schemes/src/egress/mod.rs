@@ -131,9 +131,21 @@ impl Egress {
         if next.size == self.size {
             return;
         }
-        core::mem::swap(&mut self.queue, &mut next.queue);
-        (self.size, self.marked, self.least_wait) = (next.size.clone(), 0, Duration::ZERO);
+        (self.size, self.least_wait) = (next.size.clone(), Duration::ZERO);
+        let is_another = !self.queue.adopt(&next.queue);
+        if is_another {
+            core::mem::swap(&mut self.queue, &mut next.queue);
+            self.marked = 0;
+        }
         self.set_rate(self.rate());
+        // Repairs stay in their lane, and may be more than the new limit.
+        self.highest = higher(
+            self.highest,
+            match self.limit {
+                QueueLimit::Bytes(_) => QueueLimit::Bytes(self.repair_bytes),
+                QueueLimit::Packets(_) => QueueLimit::Packets(self.repairs.len() as u64),
+            },
+        );
         let dropped = &mut self.dropped;
         let mut drop = |packet, reason| dropped.push_back((packet, reason));
         let free_at = self.pacer.free_at().max(now + Duration::from_nanos(1));

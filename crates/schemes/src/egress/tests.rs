@@ -245,3 +245,17 @@ fn what_waits_goes_over_to_another_queue_in_its_order_and_what_does_not_fit_is_d
         assert_eq!(came, (0..10).map(|n| n * 1000).collect::<Vec<_>>(), "{queue:?}");
     }
 }
+
+#[test]
+fn repairs_may_be_more_than_a_queue_of_another_unit_takes() {
+    let (mut egress, mut io) = (egress(Some(ByteSize(30_000))), Recorder::default());
+    (0..20).for_each(|n| egress.push_repair(at(0), data(n * 1000)).unwrap());
+    for next in ["2packets", "3kB"] {
+        let queue = Queue::read(&next.into()).unwrap();
+        let mut next = with_site(|site| Egress::new(EgressSettings::at(site, None, Some(&queue)), site.rng));
+        egress.adopt(at(0), &mut next);
+        egress.check().unwrap();
+    }
+    run_until(&mut egress, &mut io, at(100));
+    assert_eq!(io.link.len(), 20);
+}

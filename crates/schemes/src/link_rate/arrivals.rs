@@ -30,6 +30,16 @@ pub(crate) struct Arrivals {
 }
 
 impl Arrivals {
+    /// So many bytes came before.
+    pub fn after(received: u64) -> Arrivals {
+        Arrivals { received, ..Arrivals::default() }
+    }
+
+    /// Bytes that came.
+    pub fn received(&self) -> u64 {
+        self.received
+    }
+
     /// A packet came; a report if one is due, which takes the way back `report_time`.
     pub fn add(&mut self, now: Instant, name: Name, report_time: Duration) -> Option<Report> {
         self.received += u64::from(name.bytes);

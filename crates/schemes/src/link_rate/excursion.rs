@@ -55,6 +55,11 @@ impl Excursions {
         self.now.map_or(1000, |(_, share)| share)
     }
 
+    /// What was found at another bound is none any more.
+    pub fn forget_trial(&mut self) {
+        (self.trial, self.carries_more) = (None, false);
+    }
+
     /// True while another rate is sent than the usual one.
     pub fn is_under_way(&self) -> bool {
         self.now.is_some()

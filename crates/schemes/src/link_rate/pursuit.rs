@@ -140,12 +140,14 @@ impl RateLaw {
     /// The link is given no more than another bound from now on; the pace.
     pub fn rebind(&mut self, now: Instant, bound: Option<Rate>) -> Option<Rate> {
         self.bound = bound;
+        self.excursions.forget_trial();
         let is_within = |rate: Rate| bound.is_none_or(|bound| rate.bps() < bound.bps() - bound.bps() / BOUND_PART);
         if self.is_pursuing && self.carried.rate().is_none_or(is_within) {
             self.set_pace(now);
             self.pace = self.pace.map(|pace| Rate::from_bps(self.bounded(pace.bps())));
         } else {
             self.carried.forget();
+            (self.contest, self.others) = (None, Others::default());
             self.free(bound, Verdict::Set(bound));
         }
         self.pace

@@ -383,9 +383,11 @@ fn what_is_known_of_a_link_outlasts_another_bound() {
     }
     run.rate = run.law.rebind(run.now, Some(mbit(5)));
     assert_eq!((run.rate, run.law.pursued()), (Some(mbit(5)), None));
-    run.run(SECOND);
-    assert_eq!(run.use_of_link(SECOND), 50);
+    run.run(SECOND * 60);
+    assert!((49..=51).contains(&run.use_of_link(SECOND * 60)), "{} %", run.use_of_link(SECOND * 60));
+    assert_eq!(run.law.advice(), Some(Advice::CarriesMore));
     run.rate = run.law.rebind(run.now, Some(mbit(12)));
+    assert_eq!(run.law.advice(), None, "what was found at the other bound is none any more");
     run.run(SECOND * 2);
     run.run(SECOND * 5);
     assert!(run.use_of_link(SECOND * 5) >= 97, "{} %", run.use_of_link(SECOND * 5));

@@ -55,7 +55,7 @@ pub use crate::selective_repeat::{Ack, Arrived, Frame};
 use crate::{Made, Placement, Reports, SchemeEntry, Site, settings_for};
 use airtcp_core::parameters::ParameterError;
 use airtcp_core::{
-    Backlog, ByteSize, Context, CreateReason, DropReason, Duration, Element, Event, Gauge, Instant, Packet,
+    Backlog, ByteSize, Context, CreateReason, DropReason, Duration, Element, Event, Gauge, Instant, Legacy, Packet,
     Peer as PeerId, Port, Rate,
 };
 use alloc::boxed::Box;
@@ -342,9 +342,9 @@ impl Element for Station {
         self.outgoing.handle_timeout(cx, &timing, self.peer.in_reach(), self.peer.echoed());
     }
 
-    fn surrender(&mut self, cx: &mut Context<'_>) -> Vec<Packet> {
+    fn surrender(&mut self, cx: &mut Context<'_>) -> Legacy {
         self.let_go(cx);
-        self.outgoing.surrender(cx)
+        Legacy { waiting: self.outgoing.surrender(cx), ..Legacy::default() }
     }
 
     fn adopt(&mut self, cx: &mut Context<'_>, next: &mut dyn Any) -> bool {

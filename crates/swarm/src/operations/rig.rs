@@ -7,8 +7,8 @@ use super::traffic::{self, Direction, Traffic};
 use crate::draw::{Draw, Trace};
 use crate::site;
 use airtcp_core::{
-    ByteSize, Context, Duration, Element, Gauge, Instant, Ledger, Outcome, Packet, Peer, Port, Rate, Rng, Token,
-    TxStatus,
+    ByteSize, Context, Duration, Element, Gauge, Instant, Ledger, Legacy, Outcome, Packet, Peer, Port, Rate, Rng,
+    Token, TxStatus,
 };
 use airtcp_schemes::{End, LinkFacts, Placement, SchemeEntry};
 use std::fmt;
@@ -285,15 +285,17 @@ impl Rig {
             return Ok(());
         }
         let (now, former) = (self.now, &mut self.stations[index]);
-        let mut left = Vec::new();
-        former.call(now, |element, cx| left = element.surrender(cx));
+        let mut legacy = Legacy::default();
+        former.call(now, |element, cx| legacy = element.surrender(cx));
         // What another end of a connection is told otherwise may wait for it for ever.
-        if left.is_empty() {
+        if legacy.packets() == 0 {
             return self.call(index, |_, _| {});
         }
-        self.left += left.len() as u64;
+        self.left += legacy.packets() as u64;
         former.element = station.element;
-        for packet in left {
+        let waiting = std::mem::take(&mut legacy.waiting);
+        former.call(now, |element, cx| element.inherit(cx, legacy));
+        for packet in waiting {
             former.call(now, |element, cx| element.handle_packet(cx, Port::INNER, packet));
         }
         self.call(index, |_, _| {})

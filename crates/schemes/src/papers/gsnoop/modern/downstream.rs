@@ -14,7 +14,7 @@ use crate::papers::gsnoop::message::{Message, SeqRange};
 use crate::tally::Tally;
 use crate::timers::Timers;
 use airtcp_core::flow_table::FlowTable;
-use airtcp_core::{Context, Duration, Event, FlowKey, Instant, Packet, Peer, Port};
+use airtcp_core::{Context, Duration, Event, FlowKey, HeldFlow, Instant, Packet, Peer, Port};
 use alloc::vec::Vec;
 
 /// Requests take at most one part in so many of the time of the link that they go over, which may be far slower than the
@@ -63,6 +63,26 @@ impl Downstream {
             message_time: Duration::ZERO,
             released: Vec::new(),
             rules,
+        }
+    }
+
+    /// What is held of each flow; held acknowledgments go on.
+    pub fn surrender(&mut self, cx: &mut Context<'_>) -> Vec<HeldFlow> {
+        let mut held = Vec::new();
+        while let Some(slot) = self.flows.oldest() {
+            self.with_flow(cx, slot, |_, _, state, _| held.extend(state.surrender()));
+            self.remove(cx, slot);
+        }
+        held
+    }
+
+    /// An element before this one held these packets of a flow.
+    pub fn inherit(&mut self, cx: &mut Context<'_>, held: HeldFlow, timing: &Timing) {
+        if let Some(flow) = held.packets.first().and_then(Packet::flow).filter(|flow| self.flows.slot(flow).is_none()) {
+            self.insert(cx, flow, Incoming::new(held.expected, cx.now(), self.rules.suppresses));
+        }
+        for packet in held.packets {
+            self.handle_packet(cx, packet, timing);
         }
     }
 

@@ -11,7 +11,7 @@ use crate::papers::gsnoop::message::{MAX_RANGES, Message, SeqRange};
 use crate::position::{self, Position};
 use crate::seq_map::SeqMap;
 use crate::tally::Tally;
-use airtcp_core::{Context, DropReason, Duration, Event, FlowKey, Instant, Packet, Port, SeqNum, TcpHeader};
+use airtcp_core::{Context, DropReason, Duration, Event, FlowKey, HeldFlow, Instant, Packet, Port, SeqNum, TcpHeader};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -254,6 +254,13 @@ impl Incoming {
         self.acks.as_mut().map(|acks| core::mem::take(&mut acks.released)).unwrap_or_default()
     }
 
+    /// What is held, if anything is, which is held no longer.
+    pub fn surrender(&mut self) -> Option<HeldFlow> {
+        let expected = position::sequence(self.next);
+        let packets: Vec<Packet> = core::iter::from_fn(|| self.waiting.pop(Position::MAX)).collect();
+        (!packets.is_empty()).then_some(HeldFlow { expected, packets })
+    }
+
     /// Lets everything pass and stops waiting.
     pub fn release_everything(&mut self, cx: &mut Context<'_>) {
         self.gaps = SeqMap::default();
@@ -353,8 +360,8 @@ impl Incoming {
 
     fn request_due(&mut self, cx: &Context<'_>, flow: &FlowKey, timing: &Timing, out: &mut Vec<Message>) {
         let now = cx.now();
-        // One that was asked for as often as it may be is due at its end only, unless fewer tries are allowed since then.
-        if self.missing().any(|(_, gap)| gap.request_at <= now) {
+        // One that was asked for as often as it may be is due at its end, or before if fewer tries are allowed since then.
+        if self.missing().any(|(_, gap)| gap.request_at <= now && now < gap.deadline) {
             // Whatever else was asked for rides along: A repairs nothing twice within a round
             // trip, and a lost NACK is made good sooner.
             self.request(now, flow, timing, out, |gap| gap.request_at <= now || gap.tries > 0);

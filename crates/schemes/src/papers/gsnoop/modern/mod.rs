@@ -36,10 +36,9 @@ use crate::hop::{self, times};
 use crate::link_rate::{Advice, Arrivals, LinkRate, Name};
 use crate::peer::{Change, Peer};
 use airtcp_core::{
-    Backlog, ByteSize, Context, DropReason, Duration, Element, Event, Gauge, Instant, Packet, Peer as PeerId, Port,
-    Rate, Traffic,
+    Acquaintance, Backlog, ByteSize, Context, DropReason, Duration, Element, Event, Gauge, Instant, Legacy, Packet,
+    Peer as PeerId, Port, Rate, Traffic,
 };
-use alloc::vec::Vec;
 use core::any::Any;
 use downstream::Downstream;
 use flow::Incoming;
@@ -292,11 +291,28 @@ impl Element for Gateway {
         self.upstream.link_rate.resume(rate, &mut self.upstream.egress);
     }
 
-    fn surrender(&mut self, cx: &mut Context<'_>) -> Vec<Packet> {
+    fn surrender(&mut self, cx: &mut Context<'_>) -> Legacy {
         let timing = self.timing();
-        self.downstream.release_all(cx);
+        let (epoch, round_trip, received) = (self.peer.epoch(), self.peer.rtt(), self.arrivals.received());
+        let acquaintance = self.peer.in_reach().then_some(Acquaintance { epoch, round_trip, received });
+        let held = self.downstream.surrender(cx);
         self.forward_released(cx, &timing);
-        self.upstream.surrender(cx)
+        let (waiting, copies) = self.upstream.surrender(cx);
+        Legacy { waiting, copies, held, acquaintance }
+    }
+
+    fn inherit(&mut self, cx: &mut Context<'_>, legacy: Legacy) {
+        if let Some(acquaintance) = legacy.acquaintance {
+            self.peer.inherit(cx, &acquaintance);
+            self.arrivals = Arrivals::after(acquaintance.received);
+        }
+        let timing = self.timing();
+        for copy in legacy.copies {
+            self.upstream.remember(cx, copy, &timing);
+        }
+        for flow in legacy.held {
+            self.downstream.inherit(cx, flow, &timing);
+        }
     }
 
     fn adopt(&mut self, cx: &mut Context<'_>, next: &mut dyn Any) -> bool {

@@ -119,11 +119,19 @@ impl Upstream {
         self.settle_drops(cx);
     }
 
-    /// What waits for the link.
-    pub fn surrender(&mut self, cx: &mut Context<'_>) -> Vec<Packet> {
+    /// What waits for the link, and copies of what has left.
+    pub fn surrender(&mut self, cx: &mut Context<'_>) -> (Vec<Packet>, Vec<Packet>) {
         let waiting = self.egress.take_all(cx.now());
         self.settle_drops(cx);
-        waiting
+        let flows = self.flows.slots_oldest_first().filter_map(|slot| self.flows.at(slot));
+        let copies = flows.flat_map(|(_, flow)| flow.copies.iter().map(|(_, copy)| copy.packet.clone())).collect();
+        (waiting, copies)
+    }
+
+    /// An element before this one sent this packet.
+    pub fn remember(&mut self, cx: &mut Context<'_>, copy: Packet, timing: &Timing) {
+        self.note_arrival(cx, &copy);
+        self.note_departure(cx, copy, timing);
     }
 
     /// A packet on its way to the link.
