@@ -1,9 +1,9 @@
 //! What an element leaves, on its way to another process, in memory that has no name: records of a kind, a length and so many bytes.
 //! A record of a kind that is not known is passed over.
 
+use crate::sys::descriptors;
 use airtcp_core::{Acquaintance, Duration, HeldFlow, Legacy, Packet, SeqNum};
 use bytes::{Buf, Bytes};
-use nix::sys::memfd::{MFdFlags, memfd_create};
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Seek, Write};
 use std::os::fd::OwnedFd;
@@ -19,7 +19,7 @@ const HELD: u8 = 4;
 /// Epoch, round trip in ns, and bytes received.
 const ACQUAINTANCE: u8 = 5;
 
-/// No element leaves more bytes: the largest `max_memory` is far below.
+/// More bytes are not read.
 const MOST: u64 = 1 << 32;
 
 /// Puts it into memory.
@@ -27,7 +27,7 @@ const MOST: u64 = 1 << 32;
 /// # Errors
 /// The system has none.
 pub fn pack(legacy: &Legacy) -> io::Result<File> {
-    let mut file = BufWriter::new(File::from(memfd_create("airtcp-legacy", MFdFlags::MFD_CLOEXEC)?));
+    let mut file = BufWriter::new(descriptors::memory("airtcp-legacy")?);
     let mut write = |kind: u8, bytes: &[u8]| {
         file.write_all(&[kind])?;
         file.write_all(&(bytes.len() as u32).to_le_bytes())?;
@@ -69,9 +69,11 @@ pub fn unpack(memory: OwnedFd) -> io::Result<Legacy> {
         match kind {
             WAITING => legacy.waiting.extend(Packet::parse(record)),
             COPY => legacy.copies.extend(Packet::parse(record)),
-            HELD => legacy.held.iter_mut().next_back().into_iter().for_each(|flow| {
-                flow.packets.extend(Packet::parse(record.clone()));
-            }),
+            HELD => {
+                if let Some(flow) = legacy.held.last_mut() {
+                    flow.packets.extend(Packet::parse(record));
+                }
+            }
             EXPECTED => legacy.held.extend(
                 record.try_get_u32_le().map(|expected| HeldFlow { expected: SeqNum(expected), packets: Vec::new() }),
             ),

@@ -197,12 +197,13 @@ impl Runtime {
 
     /// Takes from the element what it can leave.
     fn surrender(&mut self, now: Instant) {
-        let waiting = std::mem::take(&mut self.left.waiting);
+        // What another element left and this one has not seen is older.
+        let mut waiting = std::mem::take(&mut self.left.waiting);
         let mut left = Legacy::default();
         self.hand_over(now, |element, cx| left = element.surrender(cx));
         self.finish(now);
-        left.waiting.extend(waiting);
-        self.left = left;
+        waiting.append(&mut left.waiting);
+        self.left = Legacy { waiting, ..left };
     }
 
     /// Gives the element what was left to it, but for what waits.

@@ -2,7 +2,9 @@
 
 use nix::cmsg_space;
 use nix::fcntl::{FcntlArg, FdFlag, fcntl};
+use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::socket::{ControlMessage, ControlMessageOwned, MsgFlags, UnixAddr, recvmsg, sendmsg};
+use std::fs::File;
 use std::io::{self, IoSlice, IoSliceMut};
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::process::CommandExt;
@@ -36,6 +38,14 @@ pub fn receive(socket: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<(usize, 
         }
     }
     Ok((message.bytes, descriptor))
+}
+
+/// A file in memory, which has no place where others could find it.
+///
+/// # Errors
+/// The system has no memory or no descriptor for it.
+pub fn memory(name: &str) -> io::Result<File> {
+    Ok(File::from(memfd_create(name, MFdFlags::MFD_CLOEXEC)?))
 }
 
 /// Lets the child have a descriptor by its present number.
@@ -75,7 +85,6 @@ pub fn keep_over_exec(descriptor: BorrowedFd<'_>, is_kept: bool) -> io::Result<(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::fs::File;
     use std::io::{Read, Write};
     use std::os::fd::AsFd;
     use std::os::unix::net::UnixStream;

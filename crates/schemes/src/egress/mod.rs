@@ -123,8 +123,8 @@ impl Egress {
         self.thins_acks = true;
     }
 
-    /// Is the queue from now on that `next` is, a fresh one; the rate stays. What waits waits there, in the order in which it
-    /// would have left.
+    /// Becomes the queue that `next` is, a fresh one, but for the rate. What waits goes on waiting, in the order in which it would
+    /// have left.
     pub fn adopt(&mut self, now: Instant, next: &mut Egress) {
         self.max_bytes = next.max_bytes;
         (self.ecn_threshold, self.thins_acks) = (next.ecn_threshold, next.thins_acks);
@@ -132,11 +132,6 @@ impl Egress {
             return;
         }
         (self.size, self.least_wait) = (next.size.clone(), Duration::ZERO);
-        let is_another = !self.queue.adopt(&next.queue);
-        if is_another {
-            core::mem::swap(&mut self.queue, &mut next.queue);
-            self.marked = 0;
-        }
         self.set_rate(self.rate());
         // Repairs stay in their lane, and may be more than the new limit.
         self.highest = higher(
@@ -146,11 +141,21 @@ impl Egress {
                 QueueLimit::Packets(_) => QueueLimit::Packets(self.repairs.len() as u64),
             },
         );
+        if !self.queue.adopt(&next.queue) {
+            self.move_to(now, &mut next.queue);
+        }
+    }
+
+    /// Another discipline begins, with what waits under the present one, which is `next` afterwards.
+    fn move_to(&mut self, now: Instant, next: &mut Buffer) {
+        core::mem::swap(&mut self.queue, next);
+        self.marked = 0;
+        self.queue.set_limit(self.limit);
+        self.queue.set_site(&site(self.rate()));
         let dropped = &mut self.dropped;
         let mut drop = |packet, reason| dropped.push_back((packet, reason));
         let free_at = self.pacer.free_at().max(now + Duration::from_nanos(1));
-        self.queue.set_limit(self.limit);
-        while let Some(packet) = next.queue.pop(now, &mut drop) {
+        while let Some(packet) = next.pop(now, &mut drop) {
             self.queue.push(now, free_at, packet, &mut drop);
         }
     }

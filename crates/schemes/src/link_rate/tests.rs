@@ -370,8 +370,7 @@ fn the_log_of_departures_is_bounded() {
 
 #[test]
 fn what_is_known_of_a_link_outlasts_another_bound() {
-    // A link of 10 Mbit/s that is pursued: a bound above it changes nothing, one below it is kept at once, and without
-    // one it is found again.
+    // A link of 10 Mbit/s that is pursued: a bound above it, or none, changes nothing, and one below it is kept at once.
     let mut run = Run::new(Some(mbit(20)), mbit(10));
     run.run(SECOND * 5);
     for bound in [Some(mbit(15)), Some(mbit(40)), None] {
