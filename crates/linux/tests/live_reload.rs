@@ -28,10 +28,11 @@ fn reload_text(gateway: &Gateway, text: &str) -> Result<String, String> {
     if told.last_refused { Err(told.last) } else { Ok(told.last) }
 }
 
-/// The egress queue, by turns: the packets go from one to the other. With drop-tail 200 flows would stand still by themselves.
-const QUEUES: [&str; 2] = [
+/// The egress queue, by turns: another limit, and another discipline, to which the packets go over.
+const QUEUES: [&str; 3] = [
     "{ kind = \"fq-codel\", target = \"100ms\", interval = \"300ms\" }",
-    "{ kind = \"fq-codel\", target = \"110ms\", interval = \"330ms\", limit = \"9000packets\" }",
+    "{ kind = \"fq-codel\", target = \"120ms\", interval = \"360ms\", limit = \"9000packets\" }",
+    "1200kB",
 ];
 
 /// Has both gateways reload in turns while so many files cross them: the rate, the queue and how often repairs are tried change.
@@ -40,9 +41,9 @@ fn reload_under(path: &Path, gateways: &[Gateway; 2], flows: u64, reloads: u64) 
     for done in 0..reloads {
         sleep_ms(50);
         let told = reload(&gateways[(done % 2) as usize], |config| {
-            let queue = QUEUES[(done / 2 % 2) as usize];
+            let queue = QUEUES[(done % 3) as usize];
             let told = [
-                ("rate", format!("{}bit", AIR_BPS - done % 4 * 2_000_000)),
+                ("rate", format!("{}bit", AIR_BPS - done % 4 * 5_000_000)),
                 ("queue", queue.to_owned()),
                 ("tries", (6 + done % 5).to_string()),
             ];
@@ -60,7 +61,7 @@ fn reloads_break_no_flow(scheme: &str, flows: u64, reloads: u64) {
     let reloaded = reload_under(&path, &gateways, flows, reloads);
     println!("{scheme}, {flows} flows, {reloads} reloads: {reloaded}");
     if is_long() {
-        // From the same beginning: most files that stand still are among the first ones.
+        // From the same beginning: gateways that know their link and were told a lower rate are another control.
         let fresh = Path::up(&[("loss", "1%")]);
         let _gateways = fresh.gateways_with(scheme);
         let undisturbed = Load::undisturbed(&fresh, flows, &reloaded);

@@ -84,7 +84,7 @@ fn upgrades_add_no_stall(scheme: &str, flows: u64, upgrades: u64) {
     let upgraded = upgrade_under(&path, &mut gateways, flows, upgrades);
     println!("{scheme}, {flows} flows, {upgrades} upgrades: {upgraded}");
     gateways.iter_mut().for_each(|end| drop(end.gateway.assert_sound()));
-    // From the same beginning: most files that stand still are among the first ones.
+    // From the same beginning: gateways that know their link are another control.
     let fresh = Path::up(&[("loss", "1%")]);
     let _gateways = upgradable(&fresh, scheme);
     let undisturbed = Load::undisturbed(&fresh, flows, &upgraded);

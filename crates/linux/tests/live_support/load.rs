@@ -96,8 +96,8 @@ impl Load {
         Load { is_over, thread: std::thread::spawn(move || Files::new(specs, origin, flows).keep(&told)) }
     }
 
-    /// The same while nothing happens to the gateways, for as long as files were begun beside it: in runs of half a minute between none
-    /// and one in twelve of 200 files stood still for a second.
+    /// The same while nothing happens to the gateways, for as long as files were begun beside it. A shorter run says little: of 200 flows,
+    /// none of the files stood still for a second in one half minute and one in twelve in another.
     pub fn undisturbed(path: &Path, flows: u64, beside: &Calm) -> Calm {
         let load = Load::start(path, flows, file_bytes(flows));
         std::thread::sleep(std::time::Duration::from_nanos(beside.span.as_nanos()));
