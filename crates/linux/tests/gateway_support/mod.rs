@@ -15,6 +15,7 @@ use airtcp_test_support::skip;
 use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 /// Time since it was made.
@@ -64,8 +65,10 @@ pub const RECEIVER: (&str, &str) = ("10.3.0.2", "fd03::2");
 
 impl Net {
     pub fn new() -> Net {
-        let nanos = clock::wall_clock_ns() % 1_000_000_000;
-        let id = format!("gwt{}x{nanos:x}", std::process::id());
+        // A clock can show two threads the same time, so a number of its own parts the tests of one process.
+        static MADE: AtomicU32 = AtomicU32::new(0);
+        let (number, millis) = (MADE.fetch_add(1, Ordering::Relaxed), clock::wall_clock_ns() / 1_000_000 % 1_000_000);
+        let id = format!("gwt{}x{number}x{millis:x}", std::process::id());
         let directory = std::env::temp_dir().join(&id);
         let net = Net { id, directory };
         std::fs::create_dir_all(&net.directory).unwrap();
