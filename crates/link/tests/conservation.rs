@@ -36,8 +36,10 @@ fn queue() -> impl Strategy<Value = Queue> {
             4 => Queue::Codel(Codel { limit, target, interval, ecn }),
             _ => {
                 let memory = ByteSize(10 * micros);
-                let unheeded = (micros % 2 == 0).then_some(1);
-                Queue::FqCodel(FqCodel { limit, memory, flows: 4, quantum: 300, target, interval, ecn, unheeded })
+                let overdue = (micros % 2 == 0).then_some(1);
+                let (ways, spares_repeats) = ([1, 2, 4][(micros % 3) as usize], micros % 5 < 3);
+                let bounds = FqCodel { limit, memory, flows: 4, quantum: 300, overdue, ..FqCodel::default() };
+                Queue::FqCodel(FqCodel { target, interval, ecn, ways, spares_repeats, ..bounds })
             }
         }
     })
@@ -108,7 +110,9 @@ proptest! {
         for (step, bytes, port, is_capable, receives) in traffic {
             now += Duration::from_nanos(step);
             let room = link.room(now);
-            let mut packet = of_flow(port, bytes);
+            let is_segment = port > 2 && bytes > 40;
+            let sequence = (step % 9) as u32 * 1000;
+            let mut packet = if is_segment { segment(port, sequence, bytes) } else { of_flow(port, bytes) };
             packet.set_ecn(if is_capable { Ecn::Ect0 } else { Ecn::NotEct });
             let sent = link.try_send(now, packet, &mut |_, reason| dropped.add(reason, 1));
             offered += 1;

@@ -153,6 +153,122 @@ fn the_seed_decides_which_flows_share_a_queue() {
     assert_ne!(order(1), order(2));
 }
 
+/// How many of eight flows with eight queues have a packet among the first eight that leave, when all have sent many.
+fn served_first(keys: &str) -> usize {
+    let mut link = fq_codel(&format!(", flows = 8, quantum = 1500{keys}"));
+    for flow in (1..=8).flat_map(|flow| [flow; 10]) {
+        link.send(at(0), of_flow(flow, 1500), &mut |_, _| {});
+    }
+    let mut order = Vec::new();
+    run_until(&mut link, Instant::MAX, &mut |_, packet| order.push(port(&packet)), &mut |_, _, _| {});
+    assert_eq!(order.len(), 80);
+    order[..8].iter().collect::<std::collections::BTreeSet<_>>().len()
+}
+
+#[test]
+fn flows_share_no_queue_while_one_of_their_set_is_free() {
+    assert_eq!(served_first(", ways = 8"), 8);
+    assert!(served_first("") < 8, "by the hash alone some share");
+}
+
+#[test]
+fn a_set_that_is_full_is_shared_and_nothing_is_lost_or_reordered() {
+    let mut link = fq_codel(", flows = 8, ways = 4, limit = \"100000packets\", target = \"10s\", interval = \"30s\"");
+    for number in 0..20u32 {
+        for flow in 1..=40 {
+            assert_eq!(send(&mut link, at(0), segment(flow, number * 1460, 1500)), None);
+        }
+    }
+    let mut next = BTreeMap::<u16, u32>::new();
+    let mut on_arrival = |_, packet: airtcp_core::Packet| {
+        let tcp = packet.tcp().unwrap();
+        let expected = next.entry(tcp.source_port).or_default();
+        assert_eq!(tcp.sequence.0, *expected);
+        *expected += 1460;
+    };
+    run_until(&mut link, Instant::MAX, &mut on_arrival, &mut |_, _, _| panic!("a drop"));
+    assert_eq!(next.values().sum::<u32>(), 40 * 20 * 1460);
+}
+
+/// One flow sends twice the link's rate, and every tenth segment once more; how many are dropped in ten seconds of those that are sent
+/// once, and of the others, either copy.
+fn dropped_of_one_flow(keys: &str) -> [u64; 2] {
+    let mut link = fq_codel(keys);
+    let mut dropped = [0; 2];
+    for half in 0..20_000u64 {
+        let (now, number) = (at(half * 500_000), half as u32);
+        let is_repeat = number % 10 == 9;
+        let packet = segment(1, if is_repeat { number - 5 } else { number } * 1460, 1500);
+        let mut on_drop = |packet: &airtcp_core::Packet| {
+            let is_of_one_sent_twice = packet.tcp().unwrap().sequence.0 / 1460 % 10 == 4;
+            dropped[usize::from(is_of_one_sent_twice)] += 1;
+        };
+        run_until(&mut link, now, &mut |_, _| {}, &mut |_, packet, _| on_drop(&packet));
+        link.send(now, packet, &mut |packet, _| on_drop(&packet));
+    }
+    dropped
+}
+
+#[test]
+fn what_is_sent_again_is_not_dropped() {
+    // Of ten segments one is sent twice: its first copy may be dropped, its second one not.
+    let [others, twice] = dropped_of_one_flow("");
+    let [others_now, twice_now] = dropped_of_one_flow(", spares_repeats = true");
+    let share = |twice: u64, others: u64| twice as f64 / others as f64;
+    assert!(share(twice, others) > 0.2, "both copies alike: {twice} of {others}");
+    assert!(share(twice_now, others_now) < 0.15, "the first copy alone: {twice_now} of {others_now}");
+    assert!(others_now + twice_now >= others + twice, "others are dropped in its place");
+}
+
+#[test]
+fn a_connection_that_begins_anew_sends_nothing_again() {
+    // The same ports, and a stream that begins before the end of the former one: all of it may be dropped.
+    let mut link = fq_codel(", spares_repeats = true, limit = \"4packets\"");
+    for sequence in [900_000, 901_000] {
+        send(&mut link, at(0), segment(1, sequence, 1040));
+    }
+    run_until(&mut link, at(50_000_000), &mut |_, _| {}, &mut |_, _, _| panic!("a drop"));
+    let now = at(50_000_000);
+    send(&mut link, now, begin(1, 1000));
+    let mut dropped = Vec::new();
+    for number in 0..10 {
+        let mut drops = |packet: airtcp_core::Packet, _| dropped.push(packet.tcp().unwrap().sequence.0);
+        link.send(now, segment(1, 1001 + number * 1000, 1040), &mut drops);
+    }
+    assert_eq!(dropped, [1001, 2001, 3001, 4001, 5001, 6001], "heads, the oldest first");
+}
+
+#[test]
+fn what_waits_for_too_long_is_dropped_but_for_repeats_and_the_last() {
+    // Twenty packets come at once, and each takes a millisecond; the target is 5 ms and the interval 10.
+    let arrived = |keys: &str| {
+        let mut link = fq_codel(&format!(", target = \"5ms\", interval = \"10ms\"{keys}"));
+        for number in [5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 0, 23] {
+            send(&mut link, at(0), segment(1, number * 1460, 1500));
+        }
+        let mut arrived = Vec::new();
+        let mut on_arrival = |_, packet: airtcp_core::Packet| arrived.push(packet.tcp().unwrap().sequence.0 / 1460);
+        run_until(&mut link, Instant::MAX, &mut on_arrival, &mut |_, _, _| {});
+        arrived
+    };
+    let bounded = arrived(", overdue = 1, spares_repeats = true");
+    assert_eq!(bounded[bounded.len() - 2..], [0, 23], "the repeat, and the last: {bounded:?}");
+    assert!(!bounded.contains(&22) && bounded.contains(&15), "{bounded:?}");
+    assert!(arrived("").contains(&22) && arrived("").len() > bounded.len());
+    assert!(!arrived(", overdue = 1").contains(&0));
+}
+
+#[test]
+fn what_is_sent_again_is_bounded_with_the_rest_of_its_queue() {
+    let mut link = fq_codel(", spares_repeats = true, limit = \"10packets\"");
+    let mut dropped = 0;
+    for sequence in (0..100).rev() {
+        link.send(at(0), segment(1, sequence * 1460, 1500), &mut |_, _| dropped += 1);
+    }
+    assert!(link.backlog(at(0)).packets <= 11, "{:?}", link.backlog(at(0)));
+    assert!(dropped >= 89, "{dropped}");
+}
+
 #[test]
 fn a_sender_that_heeds_no_marks_waits_no_longer_than_it_is_told() {
     // Twice the link's rate for ten seconds: without a bound, five of them wait in the end.
@@ -181,9 +297,9 @@ fn a_sender_that_heeds_no_marks_waits_no_longer_than_it_is_told() {
     };
     let (unbounded, none) = longest("", Ecn::Ect0);
     assert!(unbounded > Duration::from_secs(4) && none == 0, "{unbounded} {none}");
-    let (bounded, dropped) = longest(", unheeded = 2", Ecn::Ect0);
+    let (bounded, dropped) = longest(", overdue = 2", Ecn::Ect0);
     // 5 ms and two intervals of 100, and the packets on the link.
     assert!(bounded < Duration::from_millis(225) && dropped > 9000, "{bounded} {dropped}");
-    let (other, _) = longest(", unheeded = 2", Ecn::NotEct);
-    assert!(other > bounded, "what is dropped anyway is CoDel's: {other}");
+    let (other, _) = longest(", overdue = 2", Ecn::NotEct);
+    assert!(other < Duration::from_millis(225), "{other}");
 }

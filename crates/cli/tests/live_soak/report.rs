@@ -139,7 +139,11 @@ impl Outcome {
                 grown.push(format!("{who}: {what} was never seen"));
                 return;
             };
-            let verdict = if trend.is_flat { "" } else { "  GROWS" };
+            let verdict = match (trend.is_flat, counts) {
+                (true, _) => "",
+                (false, true) => "  GROWS",
+                (false, false) => "  more, not judged",
+            };
             let _ = writeln!(
                 table,
                 "{who:<10} {:<28} {:>10.1} {:>10.1}{verdict}",

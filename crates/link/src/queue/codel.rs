@@ -9,7 +9,7 @@
 //! per drop, which makes the second gap half an interval instead of 0.71.
 
 use super::discipline::{Discipline, QueueSettings, QueueSite};
-use super::fifo::Fifo;
+use super::fifo::{Fifo, Waiting};
 use super::held::DepartureQueue;
 use super::limit::QueueLimit;
 use super::signals::Signals;
@@ -95,6 +95,13 @@ impl Law {
     }
 }
 
+impl Waiting {
+    /// Whether a drop that is due is the next packet's.
+    fn is_spared(&self, law: &Law) -> bool {
+        self.is_repeat && !(law.ecn && self.packet.ip().ecn().is_capable())
+    }
+}
+
 /// CoDel's state of one queue.
 #[derive(Debug, Default)]
 pub(super) struct Control {
@@ -116,23 +123,25 @@ impl Control {
         fifo: &mut Fifo,
         signals: &mut Signals<'_>,
     ) -> Option<Packet> {
-        let (packet, is_late) = self.take(law, now, fifo);
+        let (waiting, is_late) = self.take(law, now, fifo);
         if !self.is_dropping {
-            return if is_late { self.begin(law, now, packet?, fifo, signals) } else { packet };
+            let waiting = waiting?;
+            let begins = is_late && !waiting.is_spared(law);
+            return if begins { self.begin(law, now, waiting.packet, fifo, signals) } else { Some(waiting.packet) };
         }
         self.is_dropping = is_late;
-        let mut packet = packet?;
-        while self.is_dropping && now >= self.drop_next {
+        let mut waiting = waiting?;
+        while self.is_dropping && now >= self.drop_next && !waiting.is_spared(law) {
             self.count = self.count.saturating_add(1);
             self.drop_next = law.next_drop(self.drop_next, self.count);
-            if let Some(marked) = signals.signal(packet, law.ecn) {
+            if let Some(marked) = signals.signal(waiting.packet, law.ecn) {
                 return Some(marked);
             }
             let (next, is_late) = self.take(law, now, fifo);
             self.is_dropping = is_late;
-            packet = next?;
+            waiting = next?;
         }
-        Some(packet)
+        Some(waiting.packet)
     }
 
     /// The queue was too long for an interval: drops or marks `packet` and enters the dropping state.
@@ -151,22 +160,22 @@ impl Control {
         self.count = if since_last > 1 && is_recent { since_last } else { 1 };
         self.drop_next = law.next_drop(now, self.count);
         self.last_count = self.count;
-        signals.signal(packet, law.ecn).or_else(|| self.take(law, now, fifo).0)
+        signals.signal(packet, law.ecn).or_else(|| Some(self.take(law, now, fifo).0?.packet))
     }
 
     /// The packet at the head, and whether the wait has been above the target for an interval.
-    fn take(&mut self, law: &Law, now: Instant, fifo: &mut Fifo) -> (Option<Packet>, bool) {
-        let Some((since, packet)) = fifo.pop() else {
+    fn take(&mut self, law: &Law, now: Instant, fifo: &mut Fifo) -> (Option<Waiting>, bool) {
+        let Some(waiting) = fifo.pop() else {
             self.first_above = None;
             return (None, false);
         };
         let is_short = fifo.backlog().bytes <= u64::from(law.mtu);
-        if now.saturating_since(since) < law.target || is_short {
+        if now.saturating_since(waiting.since) < law.target || is_short {
             self.first_above = None;
-            return (Some(packet), false);
+            return (Some(waiting), false);
         }
         let deadline = *self.first_above.get_or_insert(now.saturating_add(law.interval));
-        (Some(packet), now >= deadline)
+        (Some(waiting), now >= deadline)
     }
 }
 
@@ -196,7 +205,7 @@ impl DepartureQueue for CodelQueue {
     fn enqueue(&mut self, now: Instant, packet: Packet, whatever_the_limit: bool, signals: &mut Signals<'_>) -> bool {
         let fits = whatever_the_limit || self.limit.admits(self.fifo.backlog(), packet.wire_len());
         if fits {
-            self.fifo.push(now, packet);
+            self.fifo.push(now, packet, false);
         } else {
             signals.drop(packet, DropReason::QUEUE_FULL);
         }

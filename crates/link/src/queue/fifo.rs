@@ -10,30 +10,43 @@ pub(super) struct Fifo {
     memory: usize,
 }
 
+/// A packet that waits.
 #[derive(Debug)]
-struct Waiting {
-    since: Instant,
-    packet: Packet,
+pub(super) struct Waiting {
+    pub since: Instant,
+    pub packet: Packet,
+    /// Whether it carries what was sent before; then nothing but a limit may drop it.
+    pub is_repeat: bool,
 }
 
 impl Fifo {
-    pub(super) fn push(&mut self, now: Instant, packet: Packet) {
+    pub(super) fn push(&mut self, now: Instant, packet: Packet, is_repeat: bool) {
         self.bytes += u64::from(packet.wire_len());
         self.memory += packet.memory();
-        self.packets.push_back(Waiting { since: now, packet });
+        self.packets.push_back(Waiting { since: now, packet, is_repeat });
     }
 
-    /// The oldest packet and since when it waited.
-    pub(super) fn pop(&mut self) -> Option<(Instant, Packet)> {
-        let Waiting { since, packet } = self.packets.pop_front()?;
-        self.bytes -= u64::from(packet.wire_len());
-        self.memory -= packet.memory();
-        Some((since, packet))
+    /// The oldest packet.
+    pub(super) fn pop(&mut self) -> Option<Waiting> {
+        self.remove(0)
     }
 
-    /// The packet that leaves next, and since when it waits.
-    pub(super) fn oldest(&self) -> Option<(Instant, &Packet)> {
-        self.packets.front().map(|waiting| (waiting.since, &waiting.packet))
+    /// The oldest packet that is no repeat, or the oldest of all.
+    pub(super) fn pop_for_room(&mut self) -> Option<Waiting> {
+        let first = self.packets.iter().position(|waiting| !waiting.is_repeat);
+        self.remove(first.unwrap_or(0))
+    }
+
+    fn remove(&mut self, index: usize) -> Option<Waiting> {
+        let waiting = self.packets.remove(index)?;
+        self.bytes -= u64::from(waiting.packet.wire_len());
+        self.memory -= waiting.packet.memory();
+        Some(waiting)
+    }
+
+    /// The packet that leaves next.
+    pub(super) fn oldest(&self) -> Option<&Waiting> {
+        self.packets.front()
     }
 
     /// Puts `packet` in the place of the newest, behind one more at least, if it covers that.

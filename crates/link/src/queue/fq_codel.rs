@@ -5,17 +5,21 @@
 //! that sends little never waits behind one that sends much. When all queues together are too long, the longest one in
 //! bytes loses its head.
 //!
+//! With `ways`, a flow whose queue is taken gets another of its set, as in CAKE: of 200 flows in 1024 queues a sixth share
+//! one otherwise, and a new connection waits behind all that an old one has sent. With `spares_repeats`, no segment is dropped that
+//! its sender had to send again: the flow would stand still for as long once more. Both are off in RFC 8290.
+//!
 //! Difference: overflow drops packets one at a time until the rest fits, where Linux drops up to 64 at once to save
 //! the search for the longest queue.
 
 use super::codel::{Control, Law, check_times};
 use super::discipline::{Discipline, QueueSettings, QueueSite};
-use super::fifo::Fifo;
+use super::fifo::{Fifo, Waiting};
 use super::held::DepartureQueue;
 use super::limit::QueueLimit;
 use super::signals::Signals;
 use airtcp_core::packet::protocol;
-use airtcp_core::{Backlog, ByteSize, DropReason, Duration, Instant, Packet, Rng, parameters};
+use airtcp_core::{Backlog, ByteSize, DropReason, Duration, FlowKey, Instant, Packet, Rng, SeqNum, parameters};
 use alloc::collections::VecDeque;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -40,8 +44,12 @@ parameters! {
         pub interval: Duration = Duration::from_millis(100), "RFC 8290, section 5.2.5";
         /// Whether packets of ECN-capable transports are marked instead of dropped.
         pub ecn: bool = true, "RFC 3168; Linux, sch_fq_codel";
-        /// Intervals beyond the target after which packets of ECN-capable transports are dropped, because their sender does not heed marks; never if auto.
-        pub unheeded: Option<u32> = None, "ours: RFC 7567, section 3, asks for ways to deal with unresponsive flows; Linux has none";
+        /// Queues of a set; a flow may have any of its set that is free. 1 is a queue by the hash alone.
+        pub ways: u32 = 1, "RFC 8290; Linux, sch_cake, has 8 (Høiland-Jørgensen, Täht and Morton 2018)";
+        /// Intervals beyond the target after which a packet is dropped, ECN-capable or not, if another one of its queue waits; never if auto.
+        pub overdue: Option<u32> = None, "ours: RFC 7567, section 3, asks for ways to deal with unresponsive flows; Linux has none";
+        /// Whether a TCP segment that is sent again is kept, and the packet behind it dropped in its place.
+        pub spares_repeats: bool = false, "ours; RFC 8290 knows no such packets";
     }
 }
 
@@ -63,6 +71,9 @@ impl QueueSettings for FqCodel {
         if self.quantum < MIN_QUANTUM {
             return Err("a quantum below 64 bytes sends nothing in a turn; use 1514, or 300 for slow links".into());
         }
+        if self.ways == 0 || !self.flows.is_multiple_of(self.ways) {
+            return Err("'ways' has to divide 'flows'; 1 and 8 are usual".into());
+        }
         Ok(())
     }
 
@@ -78,7 +89,9 @@ pub(crate) struct FqCodelQueue {
     memory_limit: u64,
     quantum: i64,
     law: Law,
-    unheeded: Option<u32>,
+    overdue: Option<u32>,
+    spares_repeats: bool,
+    ways: usize,
     key: (u64, u64),
     flows: Vec<Flow>,
     /// Queues that were empty a short while ago, then the others; both in order of their turns.
@@ -90,7 +103,11 @@ pub(crate) struct FqCodelQueue {
 
 #[derive(Debug, Default)]
 struct Flow {
+    /// Hash of the flow that was last given this queue.
+    owner: Option<u64>,
     fifo: Fifo,
+    /// The flow that last came, and where its stream ends.
+    stream: Option<(FlowKey, SeqNum)>,
     control: Control,
     /// Bytes that it may send before the next queue's turn.
     deficit: i64,
@@ -101,13 +118,15 @@ struct Flow {
 impl FqCodelQueue {
     /// On a link whose packets have at most `mtu` bytes; `rng` seeds the hash.
     pub(crate) fn new(settings: &FqCodel, mtu: u32, rng: &mut Rng) -> Self {
-        let FqCodel { limit, memory, flows, quantum, target, interval, ecn, unheeded } = *settings;
+        let FqCodel { limit, memory, flows, quantum, target, interval, ecn, ways, overdue, spares_repeats } = *settings;
         FqCodelQueue {
             limit,
             memory_limit: memory.0,
             quantum: i64::from(quantum),
             law: Law::new(target, interval, mtu, ecn),
-            unheeded: unheeded.filter(|_| ecn),
+            overdue,
+            spares_repeats,
+            ways: ways.max(1) as usize,
             key: (rng.next_u64(), rng.next_u64()),
             flows: (0..flows.max(1)).map(|_| Flow::default()).collect(),
             new: VecDeque::new(),
@@ -117,12 +136,19 @@ impl FqCodelQueue {
         }
     }
 
-    /// Index of the queue for a packet's flow.
-    fn flow_of(&self, packet: &Packet) -> usize {
+    /// Index of the queue for a packet's flow, and the flow's hash: the queue that it has; else one of its set in which nothing
+    /// waits; else the one that the hash says, with whoever has that.
+    fn queue_of(&self, packet: &Packet) -> (usize, u64) {
         let mut hasher = SipHasher13::new_with_keys(self.key.0, self.key.1);
         let ip = packet.ip();
         (ip.source, ip.destination, ip.protocol, ports(packet)).hash(&mut hasher);
-        (hasher.finish() % self.flows.len() as u64) as usize
+        let hash = hasher.finish();
+        let sets = (self.flows.len() / self.ways) as u64;
+        let first = (hash % sets) as usize * self.ways;
+        let mut set = first..first + self.ways;
+        let own = set.clone().find(|index| self.flows[*index].owner == Some(hash));
+        let free = || set.find(|index| !self.flows[*index].is_listed);
+        (own.or_else(free).unwrap_or(first + (hash / sets) as usize % self.ways), hash)
     }
 
     /// Runs `work` on a queue and keeps the sums over all queues.
@@ -146,41 +172,50 @@ impl FqCodelQueue {
         let bytes = |index: &usize| self.flows[*index].fifo.backlog().bytes;
         // All that is not empty is listed. Of equals, the first in the list.
         let Some(longest) = self.old.iter().chain(&self.new).copied().rev().max_by_key(bytes) else { return };
-        if let Some((_, packet)) = self.change(longest, |flow, _| flow.fifo.pop()) {
-            signals.drop(packet, DropReason::QUEUE_FULL);
+        if let Some(waiting) = self.change(longest, |flow, _| flow.fifo.pop_for_room()) {
+            signals.drop(waiting.packet, DropReason::QUEUE_FULL);
         }
     }
 }
 
 impl Flow {
-    /// Drops ECN-capable packets at the head that waited longer than `longest`, but not the last one.
-    fn drop_unheeded(&mut self, now: Instant, longest: Duration, signals: &mut Signals<'_>) {
-        let waited_too_long = |(since, packet): (Instant, &Packet)| {
-            now.saturating_since(since) > longest && packet.ip().ecn().is_capable()
-        };
-        while self.fifo.backlog().packets > 1 && self.fifo.oldest().is_some_and(waited_too_long) {
-            let Some((_, packet)) = self.fifo.pop() else { return };
-            signals.drop(packet, DropReason::AQM);
+    /// Whether `packet` has data from before the end of its flow's stream, so far.
+    fn is_repeat(&mut self, packet: &Packet) -> bool {
+        let (Some(tcp), Some(flow)) = (packet.tcp(), packet.flow()) else { return false };
+        let end = tcp.sequence + packet.sequence_len();
+        let known = self.stream.filter(|(of, _)| *of == flow && !tcp.flags.syn());
+        let is_repeat = packet.payload_len() > 0 && known.is_some_and(|(_, known)| tcp.sequence.before(known));
+        self.stream = Some((flow, known.map_or(end, |(_, known)| if end.after(known) { end } else { known })));
+        is_repeat
+    }
+
+    /// Drops packets at the head that waited longer than `longest`, but neither repeats nor the last one.
+    fn drop_overdue(&mut self, now: Instant, longest: Duration, signals: &mut Signals<'_>) {
+        let is_overdue = |waiting: &Waiting| now.saturating_since(waiting.since) > longest && !waiting.is_repeat;
+        while self.fifo.backlog().packets > 1 && self.fifo.oldest().is_some_and(is_overdue) {
+            let Some(waiting) = self.fifo.pop() else { return };
+            signals.drop(waiting.packet, DropReason::AQM);
         }
     }
 }
 
 impl DepartureQueue for FqCodelQueue {
     fn adopt(&mut self, next: &dyn Any) -> bool {
-        let Some(next) = next.downcast_ref::<Self>().filter(|next| next.flows.len() == self.flows.len()) else {
-            return false;
-        };
+        let is_alike = |next: &&Self| (next.flows.len(), next.ways) == (self.flows.len(), self.ways);
+        let Some(next) = next.downcast_ref::<Self>().filter(is_alike) else { return false };
         (self.limit, self.memory_limit, self.quantum) = (next.limit, next.memory_limit, next.quantum);
-        (self.law, self.unheeded) = (next.law, next.unheeded);
+        (self.law, self.overdue, self.spares_repeats) = (next.law, next.overdue, next.spares_repeats);
         true
     }
 
     fn enqueue(&mut self, now: Instant, packet: Packet, whatever_the_limit: bool, signals: &mut Signals<'_>) -> bool {
-        let index = self.flow_of(&packet);
-        self.change(index, |flow, _| flow.fifo.push(now, packet));
+        let (index, hash) = self.queue_of(&packet);
+        let is_repeat = self.spares_repeats && self.flows[index].is_repeat(&packet);
+        self.change(index, |flow, _| flow.fifo.push(now, packet, is_repeat));
         let flow = &mut self.flows[index];
         if !flow.is_listed {
             flow.is_listed = true;
+            flow.owner = Some(hash);
             flow.deficit = self.quantum;
             self.new.push_back(index);
         }
@@ -201,8 +236,8 @@ impl DepartureQueue for FqCodelQueue {
                 self.old.push_back(index);
                 continue;
             }
-            if let Some(intervals) = self.unheeded {
-                self.change(index, |flow, law| flow.drop_unheeded(now, law.longest(intervals), signals));
+            if let Some(intervals) = self.overdue {
+                self.change(index, |flow, law| flow.drop_overdue(now, law.longest(intervals), signals));
             }
             match self.change(index, |flow, law| flow.control.dequeue(law, now, &mut flow.fifo, signals)) {
                 Some(packet) => {
@@ -228,7 +263,7 @@ impl DepartureQueue for FqCodelQueue {
     }
 
     fn replace_newest(&mut self, packet: Packet, covers: &dyn Fn(&Packet, &Packet) -> bool) -> Result<Packet, Packet> {
-        let index = self.flow_of(&packet);
+        let (index, _) = self.queue_of(&packet);
         self.change(index, |flow, _| flow.fifo.replace_newest(packet, covers))
     }
 

@@ -1,7 +1,8 @@
 //! Links under test, fed and drained by hand.
 #![allow(dead_code)]
 
-use airtcp_core::{DropReason, Instant, Packet};
+use airtcp_core::packet::{Segment, TcpFlags, TcpHeader, TcpOptions};
+use airtcp_core::{DropReason, Instant, Packet, SeqNum};
 use airtcp_link::{Link, LinkSettings};
 use bytes::Bytes;
 use std::net::{IpAddr, Ipv4Addr};
@@ -39,6 +40,35 @@ pub fn of_flow(port: u16, bytes: u32) -> Packet {
     let address = IpAddr::V4(Ipv4Addr::LOCALHOST);
     Packet::opaque(address, address, 17, Bytes::from(payload))
 }
+
+/// A TCP segment of `bytes` IP bytes from `port`; what is more than its headers is data.
+pub fn segment(port: u16, sequence: u32, bytes: u32) -> Packet {
+    tcp_packet(port, sequence, TcpFlags::ACK, bytes - HEADERS)
+}
+
+/// The first segment of a connection from `port`.
+pub fn begin(port: u16, sequence: u32) -> Packet {
+    tcp_packet(port, sequence, TcpFlags::SYN, 0)
+}
+
+fn tcp_packet(port: u16, sequence: u32, flags: TcpFlags, data: u32) -> Packet {
+    let tcp = TcpHeader {
+        source_port: port,
+        destination_port: 80,
+        sequence: SeqNum(sequence),
+        acknowledgment: SeqNum(1),
+        flags,
+        window: 1000,
+        urgent: 0,
+        options: TcpOptions::default(),
+    };
+    let address = IpAddr::V4(Ipv4Addr::LOCALHOST);
+    let segment = Segment { source: address, destination: address, traffic_class: 0, tcp };
+    Packet::tcp_virtual(&segment, 1, 0, data)
+}
+
+/// IPv4 and TCP without options.
+const HEADERS: u32 = 40;
 
 pub fn port(packet: &Packet) -> u16 {
     let payload = packet.payload_bytes().expect("test packets are bytes");

@@ -13,7 +13,7 @@ use std::os::fd::AsFd;
 use std::sync::atomic::Ordering;
 
 const CHUNK: usize = 256 * 1024;
-const PATIENCE_MS: i32 = 20;
+const PATIENCE_MS: i32 = 100;
 
 /// The report of the receiving end.
 #[derive(Default)]

@@ -146,14 +146,14 @@ impl<'a> Sender<'a> {
         (since(self.origin) >= self.spec.deadline).then_some(Outcome::TimedOut)
     }
 
-    /// Waits for the socket, a sample's time or a few milliseconds, whichever comes first.
+    /// Waits for the socket, a sample's time or a tenth of a second, whichever comes first.
     fn wait(&mut self, events: i16) -> io::Result<()> {
         let now = since(self.origin);
         if now >= self.next_sample {
             self.take_sample();
             self.next_sample = now + self.spec.sample_every;
         }
-        let left = self.next_sample.saturating_sub(now).as_millis().clamp(1, 20);
+        let left = self.next_sample.saturating_sub(now).as_millis().clamp(1, 100);
         wait_ready(self.stream, events, left as i32).map(|_| ())
     }
 

@@ -12,6 +12,9 @@ use std::thread::JoinHandle;
 
 /// Between two looks at what arrived.
 const LOOK_MS: u64 = 10;
+/// Hundreds of threads that wake for samples which nobody reads took the cores from the hosts' TCP: flows stood still for seconds with
+/// packets in their sockets.
+const SAMPLE_EVERY: Duration = Duration::from_secs(1);
 /// No file may take longer.
 const DEADLINE: Duration = Duration::from_secs(600);
 
@@ -90,7 +93,8 @@ impl Load {
     /// Has `flows` files of `bytes` under way from now on.
     pub fn start(path: &Path, flows: u64, bytes: u64) -> Load {
         let origin = path.restart(1, None);
-        let specs = Family::BOTH.map(|family| path.file(family, bytes, 0, DEADLINE));
+        let of_family = |family| path.file(family, bytes, 0, DEADLINE);
+        let specs = Family::BOTH.map(|family| FlowSpec { sample_every: SAMPLE_EVERY, ..of_family(family) });
         let is_over = Arc::new(AtomicBool::new(false));
         let told = Arc::clone(&is_over);
         Load { is_over, thread: std::thread::spawn(move || Files::new(specs, origin, flows).keep(&told)) }

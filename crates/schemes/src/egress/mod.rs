@@ -20,7 +20,7 @@ pub(crate) use allowance::Allowance;
 pub(crate) use lossy::Lossy;
 pub(crate) use pacer::{Pacer, time_on_link};
 pub use settings::{EgressSettings, QueueSize};
-pub(crate) use settings::{FLOW_TARGET, check_rate, flow_queue};
+pub(crate) use settings::{FLOW_TARGET, check_rate, flow_queue, link_queue};
 
 use crate::redundant_ack;
 use airtcp_core::{

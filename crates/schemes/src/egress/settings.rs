@@ -125,10 +125,17 @@ pub(crate) const FLOW_TARGET: Duration = Duration::from_millis(100);
 /// window for a drop, and then leaves the link idle unless 0.43 round trips of its packets wait: with RFC 8290's target
 /// of 5 ms for a twelfth of the time at 60 ms. With 100 ms it does not up to 230 ms (docs/gsnoop.md has the sweep).
 ///
-/// A mark takes an interval and a round trip to show. Senders that wait longer heed none: BBR of a QUIC stack filled
-/// 6 MB of the queue, where the link alone would have dropped.
-pub(crate) fn flow_queue() -> Queue {
-    Queue::FqCodel(FqCodel { target: FLOW_TARGET, interval: FLOW_TARGET * 3, unheeded: Some(2), ..FqCodel::default() })
+/// Of many flows each has a small part of the rate, so what one of them sent waits for long, and a segment that is sent again waits
+/// behind that. So none shares its queue, and repeats are spared (docs/gsnoop.md has the sweep).
+pub(crate) fn flow_queue() -> FqCodel {
+    let longer = FqCodel { target: FLOW_TARGET, interval: FLOW_TARGET * 3, ..FqCodel::default() };
+    FqCodel { ways: 8, spares_repeats: true, ..longer }
+}
+
+/// The same before a link, where what waited an interval beyond the target is dropped, but for the time in which the link stood still.
+/// That also bounds senders that heed no marks: BBR of a QUIC stack filled 6 MB of the queue, where the link alone would have dropped.
+pub(crate) fn link_queue() -> Queue {
+    Queue::FqCodel(FqCodel { overdue: Some(1), ..flow_queue() })
 }
 
 fn clamped(bytes: u64, most: u64) -> u64 {

@@ -45,7 +45,7 @@ pub use frame::{Form, Kind, Shim, decode_shim, encode_shim};
 pub use message::{LinkNews, LossNews, Message};
 pub use settings::Settings;
 
-use crate::egress::{Egress, EgressSettings, check_rate, flow_queue};
+use crate::egress::{Egress, EgressSettings, check_rate, link_queue};
 use crate::hop::{self, Keep, Order, Turn, incarnation, unwrap};
 use crate::link_rate::{Advice, Arrivals, Name, Report};
 use crate::peer::{self, Change, Peer};
@@ -127,7 +127,7 @@ impl Station {
     /// The element for one end of a link.
     pub fn new(settings: &Settings, site: &mut Site<'_>) -> Self {
         let sixteenth = site.max_memory.0 / 16;
-        let queue = settings.queue.clone().unwrap_or_else(flow_queue);
+        let queue = settings.queue.clone().unwrap_or_else(link_queue);
         let queue = EgressSettings::within(site, settings.rate, Some(&queue), sixteenth * share::QUEUE);
         let mut egress = Egress::new(queue, site.rng);
         if settings.thin_acks {

@@ -18,6 +18,7 @@ use crate::peer::{Change, Peer};
 use crate::{End, Site};
 use airtcp_core::{Backlog, Context, Duration, Element, Event, Gauge, Instant, Packet, Port, Traffic};
 use airtcp_core::{OwnSegments, Peer as PeerId};
+use airtcp_link::Queue;
 use core::net::IpAddr;
 
 /// A far end that answers and takes no control TCP for so long is not set up for it.
@@ -56,7 +57,7 @@ impl Station {
             // It connects when the far end is there.
             let [local, remote] = addresses.unwrap_or([NEAR, FAR]);
             let circuit = Circuit::new(&settings.circuit, local, remote, site.rng, Instant::ZERO);
-            let queue = ends.queue.clone().unwrap_or_else(flow_queue);
+            let queue = ends.queue.clone().unwrap_or_else(|| Queue::FqCodel(flow_queue()));
             let circuit = circuit.with_queue(&queue, site.max_memory.0 / 4, site.rng);
             if addresses.is_some() {
                 return Near::new(circuit, site.max_memory.0);

@@ -40,6 +40,8 @@ pub(super) struct Flow {
     numbers: Numbers,
     window: ReceiverWindow,
     last_used: Instant,
+    /// When its last packet left.
+    departed_at: Instant,
     /// When the other end is asked after the flow's tail, and how often it was.
     poll_at: Option<Instant>,
     poll_tries: u8,
@@ -60,6 +62,16 @@ impl Flow {
     /// True for the first segment of the connection, and for the same once more.
     fn is_first(&self, range: &Range<Position>) -> bool {
         range.start == self.arrived || range.end == self.arrived
+    }
+
+    /// How long the flow is silent before its tail is asked after: half a round trip; while more of it waits for the link, which will
+    /// show what was lost, twice as long as its last packet let wait.
+    fn silence(&mut self, now: Instant, timing: &Timing) -> Duration {
+        let spacing = now.saturating_since(core::mem::replace(&mut self.departed_at, now));
+        let is_gone = |(hole, ()): (Range<Position>, &())| hole.start <= self.sent && hole.end >= self.arrived;
+        let more_waits = self.sent < self.arrived && !self.holes.iter().any(is_gone);
+        let patience = if more_waits { (spacing * 2).min(PATIENCE) } else { Duration::ZERO };
+        patience.max(timing.rtt / 2)
     }
 
     fn add_hole(&mut self, range: Range<Position>) {
@@ -91,6 +103,8 @@ pub(super) struct Upstream {
 const QUESTION_PARTS: u64 = 32;
 /// About what a message takes on the link.
 pub(super) const MESSAGE_BYTES: u32 = 100;
+/// A flow of which more waits is asked after by then.
+const PATIENCE: Duration = Duration::from_millis(100);
 /// Flows silent for longer are not asked after when the other end is back.
 const RECENT: Duration = Duration::from_secs(10);
 
@@ -190,6 +204,7 @@ impl Upstream {
                 numbers: Numbers::default(),
                 window: ReceiverWindow::default(),
                 last_used: cx.now(),
+                departed_at: cx.now(),
                 poll_at: None,
                 poll_tries: 0,
             },
@@ -287,7 +302,8 @@ impl Upstream {
             self.cache.insert(slot, &mut state.copies, range.clone(), copy, now);
         }
         state.poll_tries = 0;
-        self.polls.set(slot, &mut state.poll_at, Some(now + timing.rtt / 2));
+        let silence = state.silence(now, timing);
+        self.polls.set(slot, &mut state.poll_at, Some(now + silence));
         while let Some((victim, serial, start)) = self.cache.next_to_flush() {
             if let Some((_, state)) = self.flows.at_mut(victim) {
                 flush(&mut self.cache, &mut state.copies, serial, start);
