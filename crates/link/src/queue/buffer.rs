@@ -214,15 +214,28 @@ mod tests {
     }
 
     #[test]
+    fn what_is_dealt_to_other_queues_goes_on_waiting() {
+        let read = |text: &str| Buffer::new(&Queue::read(&text.into()).unwrap(), &SITE, Rng::derive(2, "next"));
+        let mut buffer = read("{ kind = \"fq-codel\", overdue = 1 }");
+        for _ in 0..3 {
+            buffer.push(Instant::ZERO, Instant::MAX, packet(1000), &mut |_, _| panic!("dropped"));
+        }
+        // 5 and 100 ms are the defaults.
+        assert!(buffer.adopt(&read("{ kind = \"fq-codel\", flows = 8, ways = 4, overdue = 1 }")));
+        let mut overdue = 0;
+        let later = Instant::ZERO + Duration::from_millis(106);
+        assert!(buffer.pop(later, &mut |_, _| overdue += 1).is_some());
+        assert_eq!((overdue, buffer.backlog()), (2, Backlog::default()));
+    }
+
+    #[test]
     fn a_queue_that_is_told_something_else_keeps_what_waits_and_goes_by_it() {
         let fresh = |text: &str| Buffer::new(&Queue::read(&text.into()).unwrap(), &SITE, Rng::derive(2, "next"));
         for (now, next, other) in [
             ("5packets", "2packets", "{ kind = \"fq-codel\" }"),
-            (
-                "{ kind = \"fq-codel\" }",
-                "{ kind = \"fq-codel\", limit = \"2packets\" }",
-                "{ kind = \"fq-codel\", flows = 7 }",
-            ),
+            ("{ kind = \"fq-codel\" }", "{ kind = \"fq-codel\", limit = \"2packets\" }", "{ kind = \"codel\" }"),
+            ("{ kind = \"fq-codel\" }", "{ kind = \"fq-codel\", flows = 7, limit = \"2packets\" }", "5packets"),
+            ("{ kind = \"codel\" }", "{ kind = \"codel\", limit = \"2packets\" }", "{ kind = \"fq-codel\" }"),
         ] {
             let (mut buffer, mut dropped) = (fresh(now), 0);
             let mut offer = |buffer: &mut Buffer| {

@@ -15,6 +15,7 @@ use super::limit::QueueLimit;
 use super::signals::Signals;
 use airtcp_core::{Backlog, DropReason, Duration, Instant, Packet, Rng, parameters};
 use alloc::string::String;
+use core::any::Any;
 
 parameters! {
     /// Controlled delay.
@@ -202,6 +203,12 @@ impl CodelQueue {
 }
 
 impl DepartureQueue for CodelQueue {
+    fn adopt(&mut self, next: &dyn Any) -> bool {
+        let Some(next) = next.downcast_ref::<Self>() else { return false };
+        (self.limit, self.law) = (next.limit, next.law);
+        true
+    }
+
     fn enqueue(&mut self, now: Instant, packet: Packet, whatever_the_limit: bool, signals: &mut Signals<'_>) -> bool {
         let fits = whatever_the_limit || self.limit.admits(self.fifo.backlog(), packet.wire_len());
         if fits {

@@ -163,6 +163,34 @@ impl FqCodelQueue {
         result
     }
 
+    /// Adds a packet that waits since then to its flow's queue, which it gives back.
+    fn place(&mut self, since: Instant, packet: Packet, was_repeat: bool) -> usize {
+        let (index, hash) = self.queue_of(&packet);
+        let is_repeat = self.spares_repeats && self.flows[index].is_repeat(&packet) || was_repeat;
+        self.change(index, |flow, _| flow.fifo.push(since, packet, is_repeat));
+        let flow = &mut self.flows[index];
+        if !flow.is_listed {
+            flow.is_listed = true;
+            flow.owner = Some(hash);
+            flow.deficit = self.quantum;
+            self.new.push_back(index);
+        }
+        index
+    }
+
+    /// Deals what waits to another number of queues. It waits for as long as before.
+    fn deal_anew(&mut self, flows: usize, ways: usize) {
+        let drain = |flow: &mut Flow| core::iter::from_fn(|| flow.fifo.pop()).collect::<Vec<_>>();
+        let mut waiting: Vec<Waiting> = self.flows.iter_mut().flat_map(drain).collect();
+        waiting.sort_by_key(|waiting| waiting.since);
+        self.flows = (0..flows).map(|_| Flow::default()).collect();
+        (self.new, self.old, self.ways) = (VecDeque::new(), VecDeque::new(), ways);
+        (self.waiting, self.memory) = (Backlog::default(), 0);
+        for Waiting { since, packet, is_repeat } in waiting {
+            self.place(since, packet, is_repeat);
+        }
+    }
+
     fn is_too_long(&self) -> bool {
         !self.limit.holds(self.waiting) || self.memory > self.memory_limit
     }
@@ -201,24 +229,17 @@ impl Flow {
 
 impl DepartureQueue for FqCodelQueue {
     fn adopt(&mut self, next: &dyn Any) -> bool {
-        let is_alike = |next: &&Self| (next.flows.len(), next.ways) == (self.flows.len(), self.ways);
-        let Some(next) = next.downcast_ref::<Self>().filter(is_alike) else { return false };
+        let Some(next) = next.downcast_ref::<Self>() else { return false };
         (self.limit, self.memory_limit, self.quantum) = (next.limit, next.memory_limit, next.quantum);
         (self.law, self.overdue, self.spares_repeats) = (next.law, next.overdue, next.spares_repeats);
+        if (next.flows.len(), next.ways) != (self.flows.len(), self.ways) {
+            self.deal_anew(next.flows.len(), next.ways);
+        }
         true
     }
 
     fn enqueue(&mut self, now: Instant, packet: Packet, whatever_the_limit: bool, signals: &mut Signals<'_>) -> bool {
-        let (index, hash) = self.queue_of(&packet);
-        let is_repeat = self.spares_repeats && self.flows[index].is_repeat(&packet);
-        self.change(index, |flow, _| flow.fifo.push(now, packet, is_repeat));
-        let flow = &mut self.flows[index];
-        if !flow.is_listed {
-            flow.is_listed = true;
-            flow.owner = Some(hash);
-            flow.deficit = self.quantum;
-            self.new.push_back(index);
-        }
+        let index = self.place(now, packet, false);
         while !whatever_the_limit && self.is_too_long() {
             self.drop_from_longest(signals);
         }

@@ -17,9 +17,7 @@ pub(crate) trait DepartureQueue: Any + Debug + Send {
     fn dequeue(&mut self, now: Instant, signals: &mut Signals<'_>) -> Option<Packet>;
 
     /// Works from now on as `next` would, a fresh one, and keeps what it holds and knows; false if it cannot, and nothing changes.
-    fn adopt(&mut self, _next: &dyn Any) -> bool {
-        false
-    }
+    fn adopt(&mut self, next: &dyn Any) -> bool;
 
     /// What waits.
     fn backlog(&self) -> Backlog;
