@@ -217,33 +217,72 @@ fn what_is_sent_again_is_not_dropped() {
     let share = |twice: u64, others: u64| twice as f64 / others as f64;
     assert!(share(twice, others) > 0.2, "both copies alike: {twice} of {others}");
     assert!(share(twice_now, others_now) < 0.15, "the first copy alone: {twice_now} of {others_now}");
-    assert!(others_now + twice_now >= others + twice, "others are dropped in its place");
+    let (before, now) = (others + twice, others_now + twice_now);
+    assert!(now * 5 > before * 4, "others are dropped in its place: {now} of {before}");
 }
 
-#[test]
-fn a_connection_that_begins_anew_sends_nothing_again() {
-    // The same ports, and a stream that begins before the end of the former one: all of it may be dropped.
+/// A connection's stream ends at 902,000. Then `first` comes, and ten segments from `from` on with an acknowledgment behind the second;
+/// the order in which they are dropped where there is room for four.
+fn dropped_after(first: airtcp_core::Packet, from: u32) -> Vec<u32> {
     let mut link = fq_codel(", spares_repeats = true, limit = \"4packets\"");
     for sequence in [900_000, 901_000] {
         send(&mut link, at(0), segment(1, sequence, 1040));
     }
-    run_until(&mut link, at(50_000_000), &mut |_, _| {}, &mut |_, _, _| panic!("a drop"));
     let now = at(50_000_000);
-    send(&mut link, now, begin(1, 1000));
+    run_until(&mut link, now, &mut |_, _| {}, &mut |_, _, _| panic!("a drop"));
+    send(&mut link, now, first);
+    let mut packets: Vec<_> = (0..10).map(|number| segment(1, from + number * 1000, 1040)).collect();
+    packets.insert(2, acknowledgment(1, ACKNOWLEDGMENT));
     let mut dropped = Vec::new();
-    for number in 0..10 {
-        let mut drops = |packet: airtcp_core::Packet, _| dropped.push(packet.tcp().unwrap().sequence.0);
-        link.send(now, segment(1, 1001 + number * 1000, 1040), &mut drops);
+    for packet in packets {
+        link.send(now, packet, &mut |packet, _| dropped.push(packet.tcp().unwrap().sequence.0));
     }
-    assert_eq!(dropped, [1001, 2001, 3001, 4001, 5001, 6001], "heads, the oldest first");
+    dropped
+}
+
+const ACKNOWLEDGMENT: u32 = 777;
+
+#[test]
+fn what_is_told_from_new_data_is_what_was_sent_before_on_the_same_connection() {
+    // What is new goes from the head, the acknowledgment among it; what was sent before stays, so the acknowledgment goes at once.
+    let in_order = |from| [from, from + 1000, ACKNOWLEDGMENT, from + 2000];
+    let again = dropped_after(segment(1, 902_000, 1040), 1001);
+    assert_eq!(again[..2], [ACKNOWLEDGMENT, 1001]);
+    // The first segment of another connection.
+    assert_eq!(dropped_after(begin(1, 1000), 1001)[..4], in_order(1001));
+    // Neither an acknowledgment from anywhere nor data that cannot be of this stream makes its next data old.
+    assert_eq!(dropped_after(acknowledgment(1, 5_000_000), 902_000)[..4], in_order(902_000));
+    assert_eq!(dropped_after(segment(1, 40_000_000, 1040), 902_000)[..4], in_order(902_000));
 }
 
 #[test]
-fn what_waits_for_too_long_is_dropped_but_for_repeats_and_the_last() {
-    // Twenty packets come at once, and each takes a millisecond; the target is 5 ms and the interval 10.
+fn a_guest_of_a_full_set_is_not_overtaken_by_itself_when_a_queue_gets_free() {
+    // Twelve flows and eight queues of one set. Those that own a queue end one by one, while their guests go on.
+    let mut link = fq_codel(", flows = 8, ways = 8, limit = \"100000packets\", target = \"10s\", interval = \"30s\"");
+    let mut next = BTreeMap::<u16, u32>::new();
+    let mut on_arrival = |packet: &airtcp_core::Packet| {
+        let tcp = packet.tcp().unwrap();
+        let expected = next.entry(tcp.source_port).or_default();
+        assert_eq!(tcp.sequence.0, *expected, "flow {}", tcp.source_port);
+        *expected += 1460;
+    };
+    for round in 0..60u32 {
+        let now = at(u64::from(round) * 5_000_000);
+        run_until(&mut link, now, &mut |_, packet| on_arrival(&packet), &mut |_, _, _| panic!("a drop"));
+        for flow in (1..=12u16).filter(|flow| *flow > 8 || round < 3 * u32::from(*flow)) {
+            assert_eq!(send(&mut link, now, segment(flow, round * 1460, 1500)), None);
+        }
+    }
+    run_until(&mut link, Instant::MAX, &mut |_, packet| on_arrival(&packet), &mut |_, _, _| panic!("a drop"));
+    assert_eq!(next[&12], 60 * 1460);
+}
+
+#[test]
+fn what_waits_for_too_long_is_dropped_but_for_repeats_and_the_last_four() {
+    // Forty packets come at once, and each takes a millisecond; the target is 5 ms and the interval 10.
     let arrived = |keys: &str| {
         let mut link = fq_codel(&format!(", target = \"5ms\", interval = \"10ms\"{keys}"));
-        for number in [5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 0, 23] {
+        for number in (1..36).chain([0, 36, 37, 38, 39]) {
             send(&mut link, at(0), segment(1, number * 1460, 1500));
         }
         let mut arrived = Vec::new();
@@ -252,10 +291,36 @@ fn what_waits_for_too_long_is_dropped_but_for_repeats_and_the_last() {
         arrived
     };
     let bounded = arrived(", overdue = 1, spares_repeats = true");
-    assert_eq!(bounded[bounded.len() - 2..], [0, 23], "the repeat, and the last: {bounded:?}");
-    assert!(!bounded.contains(&22) && bounded.contains(&15), "{bounded:?}");
-    assert!(arrived("").contains(&22) && arrived("").len() > bounded.len());
+    assert!(bounded.ends_with(&[0, 36, 37, 38, 39]), "the repeat, and four: {bounded:?}");
+    assert!(!bounded.contains(&35) && bounded.contains(&15), "{bounded:?}");
+    assert!(arrived("").contains(&35) && arrived("").len() > bounded.len());
     assert!(!arrived(", overdue = 1").contains(&0));
+}
+
+#[test]
+fn after_many_repeats_one_drop_is_due_and_not_all_that_time_would_have_brought() {
+    // A queue that has dropped for long, then a second of repeats, then new data.
+    let mut link = fq_codel(", spares_repeats = true, limit = \"100000packets\"");
+    for number in 0..1500u32 {
+        send(&mut link, at(0), segment(1, number * 1460, 1500));
+    }
+    for number in (0..1000u32).chain(1500..1600) {
+        send(&mut link, at(0), segment(1, number * 1460, 1500));
+    }
+    let (mut latest, mut run, mut longest) = (0, 0, 0);
+    let mut dropped = Vec::new();
+    let mut on_drop = |at: Instant, _, _| {
+        run = if at == latest_of(&dropped) { run + 1 } else { 1 };
+        longest = longest.max(run);
+        dropped.push(at);
+        latest += 1;
+    };
+    run_until(&mut link, Instant::MAX, &mut |_, _| {}, &mut on_drop);
+    assert!(latest > 10 && longest <= 2, "{latest} {longest}");
+}
+
+fn latest_of(times: &[Instant]) -> Instant {
+    times.last().copied().unwrap_or(Instant::MAX)
 }
 
 #[test]

@@ -60,6 +60,8 @@ pub(super) struct Law {
     configured: [Duration; 2],
     target: Duration,
     interval: Duration,
+    /// The interval without what is allowed for a while.
+    patience: Duration,
     /// A queue of at most one longest packet is never too long.
     mtu: u32,
     ecn: bool,
@@ -67,7 +69,7 @@ pub(super) struct Law {
 
 impl Law {
     pub(super) fn new(target: Duration, interval: Duration, mtu: u32, ecn: bool) -> Law {
-        Law { configured: [target, interval], target, interval, mtu, ecn }
+        Law { configured: [target, interval], target, interval, patience: interval, mtu, ecn }
     }
 
     /// From now on waits of `least` are acceptable for good, or the configured target if that is longer, and `extra` more.
@@ -76,15 +78,20 @@ impl Law {
         let [target, interval] = self.configured;
         let wait = target.max(least) + extra;
         if wait != self.target {
-            let nanos = u128::from(interval.as_nanos()) * u128::from(wait.as_nanos()) / u128::from(target.as_nanos());
+            let in_proportion = |wait: Duration| {
+                let nanos =
+                    u128::from(interval.as_nanos()) * u128::from(wait.as_nanos()) / u128::from(target.as_nanos());
+                Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+            };
             self.target = wait;
-            self.interval = Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX));
+            self.interval = in_proportion(wait);
+            self.patience = in_proportion(target.max(least));
         }
     }
 
     /// The target and so many intervals more.
     pub(super) fn longest(&self, intervals: u32) -> Duration {
-        self.target.saturating_add(self.interval.saturating_mul(intervals.into()))
+        self.target.saturating_add(self.patience.saturating_mul(intervals.into()))
     }
 
     /// When the next packet is to be dropped, if the last but one was due at `after` and `count` were dropped since the
@@ -132,7 +139,12 @@ impl Control {
         }
         self.is_dropping = is_late;
         let mut waiting = waiting?;
-        while self.is_dropping && now >= self.drop_next && !waiting.is_spared(law) {
+        if waiting.is_spared(law) {
+            // One drop is due then, and not all that time would have brought.
+            self.drop_next = self.drop_next.max(now);
+            return Some(waiting.packet);
+        }
+        while self.is_dropping && now >= self.drop_next {
             self.count = self.count.saturating_add(1);
             self.drop_next = law.next_drop(self.drop_next, self.count);
             if let Some(marked) = signals.signal(waiting.packet, law.ecn) {
@@ -141,6 +153,9 @@ impl Control {
             let (next, is_late) = self.take(law, now, fifo);
             self.is_dropping = is_late;
             waiting = next?;
+            if waiting.is_spared(law) {
+                break;
+            }
         }
         Some(waiting.packet)
     }

@@ -3,6 +3,9 @@
 use airtcp_core::{Backlog, Instant, Packet};
 use alloc::collections::VecDeque;
 
+/// Packets that are looked at for one that may go.
+const MAX_SCANNED: usize = 64;
+
 #[derive(Debug, Default)]
 pub(super) struct Fifo {
     packets: VecDeque<Waiting>,
@@ -31,9 +34,10 @@ impl Fifo {
         self.remove(0)
     }
 
-    /// The oldest packet that is no repeat, or the oldest of all.
+    /// The oldest packet that is no repeat, but neither far behind nor the newest; or the oldest of all.
     pub(super) fn pop_for_room(&mut self) -> Option<Waiting> {
-        let first = self.packets.iter().position(|waiting| !waiting.is_repeat);
+        let older = self.packets.len().saturating_sub(1).min(MAX_SCANNED);
+        let first = self.packets.iter().take(older).position(|waiting| !waiting.is_repeat);
         self.remove(first.unwrap_or(0))
     }
 

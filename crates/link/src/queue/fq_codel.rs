@@ -6,8 +6,8 @@
 //! bytes loses its head.
 //!
 //! With `ways`, a flow whose queue is taken gets another of its set, as in CAKE: of 200 flows in 1024 queues a sixth share
-//! one otherwise, and a new connection waits behind all that an old one has sent. With `spares_repeats`, no segment is dropped that
-//! its sender had to send again: the flow would stand still for as long once more. Both are off in RFC 8290.
+//! one otherwise, and a new connection waits behind all that an old one has sent. With `spares_repeats`, CoDel drops no data that its
+//! sender had to send again: the flow would stand still for as long once more. Both are off in RFC 8290.
 //!
 //! Difference: overflow drops packets one at a time until the rest fits, where Linux drops up to 64 at once to save
 //! the search for the longest queue.
@@ -46,7 +46,7 @@ parameters! {
         pub ecn: bool = true, "RFC 3168; Linux, sch_fq_codel";
         /// Queues of a set; a flow may have any of its set that is free. 1 is a queue by the hash alone.
         pub ways: u32 = 1, "RFC 8290; Linux, sch_cake, has 8 (Høiland-Jørgensen, Täht and Morton 2018)";
-        /// Intervals beyond the target after which a packet is dropped, ECN-capable or not, if another one of its queue waits; never if auto.
+        /// Intervals beyond the target after which a packet is dropped, ECN-capable or not, if more than four of its queue wait; never if auto.
         pub overdue: Option<u32> = None, "ours: RFC 7567, section 3, asks for ways to deal with unresponsive flows; Linux has none";
         /// Whether a TCP segment that is sent again is kept, and the packet behind it dropped in its place.
         pub spares_repeats: bool = false, "ours; RFC 8290 knows no such packets";
@@ -57,6 +57,11 @@ parameters! {
 const MAX_FLOWS: u32 = 65_536;
 /// A smaller quantum only makes more turns.
 const MIN_QUANTUM: u32 = 64;
+
+/// A segment further from the end of its stream is of another one.
+const STREAM_REACH: i32 = 1 << 24;
+/// Packets of a flow that are not dropped for their wait: one, and three behind it whose acknowledgments show that one was lost.
+const OVERDUE_KEPT: usize = 4;
 
 impl QueueSettings for FqCodel {
     fn limit(&self) -> QueueLimit {
@@ -105,6 +110,8 @@ pub(crate) struct FqCodelQueue {
 struct Flow {
     /// Hash of the flow that was last given this queue.
     owner: Option<u64>,
+    /// Hashes of others that came meanwhile, while no queue of their set was free. They stay, or their packets would overtake each other.
+    guests: Vec<u64>,
     fifo: Fifo,
     /// The flow that last came, and where its stream ends.
     stream: Option<(FlowKey, SeqNum)>,
@@ -136,19 +143,23 @@ impl FqCodelQueue {
         }
     }
 
-    /// Index of the queue for a packet's flow, and the flow's hash: the queue that it has; else one of its set in which nothing
-    /// waits; else the one that the hash says, with whoever has that.
+    /// Index of the queue for a packet's flow, and the flow's hash: the queue that it has, or where it is a guest; else the first of its
+    /// set, from the one that the hash says, whose turns are over; else that one, with whoever has it.
     fn queue_of(&self, packet: &Packet) -> (usize, u64) {
         let mut hasher = SipHasher13::new_with_keys(self.key.0, self.key.1);
         let ip = packet.ip();
         (ip.source, ip.destination, ip.protocol, ports(packet)).hash(&mut hasher);
         let hash = hasher.finish();
         let sets = (self.flows.len() / self.ways) as u64;
-        let first = (hash % sets) as usize * self.ways;
-        let mut set = first..first + self.ways;
-        let own = set.clone().find(|index| self.flows[*index].owner == Some(hash));
-        let free = || set.find(|index| !self.flows[*index].is_listed);
-        (own.or_else(free).unwrap_or(first + (hash / sets) as usize % self.ways), hash)
+        let (set, way) = ((hash % sets) as usize * self.ways, (hash / sets) as usize);
+        let index = |offset: usize| set + (way + offset) % self.ways;
+        if self.ways == 1 {
+            return (set, hash);
+        }
+        let ways = || (0..self.ways).map(index);
+        let own = ways().find(|index| self.flows[*index].is_of(hash));
+        let free = || ways().find(|index| !self.flows[*index].is_listed);
+        (own.or_else(free).unwrap_or(index(0)), hash)
     }
 
     /// Runs `work` on a queue and keeps the sums over all queues.
@@ -172,8 +183,11 @@ impl FqCodelQueue {
         if !flow.is_listed {
             flow.is_listed = true;
             flow.owner = Some(hash);
+            flow.guests.clear();
             flow.deficit = self.quantum;
             self.new.push_back(index);
+        } else if self.ways > 1 && !flow.is_of(hash) {
+            flow.guests.push(hash);
         }
         index
     }
@@ -207,20 +221,31 @@ impl FqCodelQueue {
 }
 
 impl Flow {
+    fn is_of(&self, hash: u64) -> bool {
+        self.owner == Some(hash) || self.is_listed && self.guests.contains(&hash)
+    }
+
     /// Whether `packet` has data from before the end of its flow's stream, so far.
     fn is_repeat(&mut self, packet: &Packet) -> bool {
         let (Some(tcp), Some(flow)) = (packet.tcp(), packet.flow()) else { return false };
+        if packet.payload_len() == 0 && !tcp.flags.syn() || tcp.flags.rst() {
+            return false;
+        }
         let end = tcp.sequence + packet.sequence_len();
-        let known = self.stream.filter(|(of, _)| *of == flow && !tcp.flags.syn());
-        let is_repeat = packet.payload_len() > 0 && known.is_some_and(|(_, known)| tcp.sequence.before(known));
-        self.stream = Some((flow, known.map_or(end, |(_, known)| if end.after(known) { end } else { known })));
-        is_repeat
+        let is_of_stream = |end: &SeqNum| !tcp.flags.syn() && tcp.sequence.distance_from(*end).abs() < STREAM_REACH;
+        let known = self.stream.filter(|(of, end)| *of == flow && is_of_stream(end)).map(|(_, end)| end);
+        self.stream = Some((flow, known.map_or(end, |known| known.max(end))));
+        known.is_some_and(|known| tcp.sequence.before(known))
     }
 
-    /// Drops packets at the head that waited longer than `longest`, but neither repeats nor the last one.
+    /// Drops packets at the head that waited longer than `longest`, and repeats that waited twice as long. What stays is enough for
+    /// acknowledgments that show a loss, however long a turn takes.
     fn drop_overdue(&mut self, now: Instant, longest: Duration, signals: &mut Signals<'_>) {
-        let is_overdue = |waiting: &Waiting| now.saturating_since(waiting.since) > longest && !waiting.is_repeat;
-        while self.fifo.backlog().packets > 1 && self.fifo.oldest().is_some_and(is_overdue) {
+        let is_overdue = |waiting: &Waiting| {
+            let longest = if waiting.is_repeat { longest.saturating_mul(2) } else { longest };
+            now.saturating_since(waiting.since) > longest
+        };
+        while self.fifo.backlog().packets > OVERDUE_KEPT && self.fifo.oldest().is_some_and(is_overdue) {
             let Some(waiting) = self.fifo.pop() else { return };
             signals.drop(waiting.packet, DropReason::AQM);
         }

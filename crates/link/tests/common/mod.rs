@@ -51,6 +51,11 @@ pub fn begin(port: u16, sequence: u32) -> Packet {
     tcp_packet(port, sequence, TcpFlags::SYN, 0)
 }
 
+/// An acknowledgment from `port`, without data.
+pub fn acknowledgment(port: u16, sequence: u32) -> Packet {
+    tcp_packet(port, sequence, TcpFlags::ACK, 0)
+}
+
 fn tcp_packet(port: u16, sequence: u32, flags: TcpFlags, data: u32) -> Packet {
     let tcp = TcpHeader {
         source_port: port,

@@ -120,11 +120,7 @@ impl LinkRate {
     /// What the other end says; the distance of the ends is `rtt` where nothing waits. True if something was lost since this
     /// last said so.
     pub fn on_report(&mut self, cx: &mut Context<'_>, report: &Report, rtt: Duration, egress: &mut Egress) -> bool {
-        let stood_still = self.law.overdue(cx.now());
-        if stood_still > pursuit::SILENT {
-            // What waited meanwhile is no queue that is too long.
-            egress.make_room(cx.now() + stood_still + AFTER_SILENCE, stood_still);
-        }
+        self.allow_for_silence(cx.now(), egress);
         // Where flows share a queue nobody knows how many they are.
         let flows = egress.waiting_flows().unwrap_or(usize::from(!egress.is_empty()));
         self.law.note_flows(cx.now(), flows);
@@ -136,6 +132,15 @@ impl LinkRate {
         };
         self.obey(cx, verdict, egress);
         has_lost
+    }
+
+    /// What waits while the other end reports nothing is no queue that is too long: the link stands still. To be told before something
+    /// leaves.
+    pub fn allow_for_silence(&self, now: Instant, egress: &mut Egress) {
+        let stood_still = self.law.overdue(now);
+        if stood_still > pursuit::SILENT {
+            egress.make_room(now + stood_still + AFTER_SILENCE, stood_still);
+        }
     }
 
     /// Does what the law says, unless the rate is told.

@@ -157,6 +157,14 @@ impl Station {
         self.max_memory == next.max_memory && self.receiver.order.outlet.speed() == next.receiver.order.outlet.speed()
     }
 
+    /// Packets of a queue of our own may wait a round trip at least.
+    fn allow_waits(&mut self) {
+        if self.has_default_queue {
+            let room = self.outgoing.link_rate.room().max(self.peer.rtt());
+            self.outgoing.egress.set_least_wait(room);
+        }
+    }
+
     /// What the ends wait for now.
     fn timing(&self) -> Timing {
         Timing::new(self.peer.rtt(), &self.outgoing.egress, self.hold)
@@ -307,10 +315,7 @@ impl Element for Station {
                 if self.peer.in_reach() {
                     self.silence.end();
                 }
-                if self.has_default_queue {
-                    let room = self.outgoing.link_rate.room().max(self.peer.rtt());
-                    self.outgoing.egress.set_least_wait(room);
-                }
+                self.allow_waits();
             }
             Message::Ack((ack, news)) => self.outgoing.on_feedback(cx, &ack, &news, &timing),
             Message::Oldest(incarnation, oldest) => {
@@ -352,6 +357,7 @@ impl Element for Station {
         (self.hold, self.has_default_queue) = (next.hold, next.has_default_queue);
         self.peer.adopt(&next.peer);
         self.outgoing.adopt(cx, &mut next.outgoing);
+        self.allow_waits();
         let timing = self.timing();
         self.outgoing.send_due(cx, &timing, self.peer.in_reach());
         true

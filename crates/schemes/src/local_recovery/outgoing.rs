@@ -316,6 +316,7 @@ impl Outgoing {
         if in_reach && !self.has_window(timing) {
             return false;
         }
+        self.link_rate.allow_for_silence(cx.now(), &mut self.egress);
         let Some(departure) = self.egress.pop(cx) else { return false };
         let in_reach = in_reach && self.needs_frame(cx.now(), &departure.packet, timing.rtt);
         let sequence = self.sender.next_sequence();

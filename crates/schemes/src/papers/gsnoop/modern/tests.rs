@@ -4,6 +4,7 @@ use super::*;
 use crate::hop::times;
 use crate::papers::gsnoop::Hello;
 use crate::papers::gsnoop::events;
+use crate::testing::edited;
 use crate::{End, LinkFacts, MAX_MEMORY};
 use airtcp_core::Timestamps;
 use airtcp_core::parameters::Parameters;
@@ -228,6 +229,37 @@ fn a_lost_syn_is_polled_for() {
     bench.offer(segment(77, 0, TcpFlags::SYN));
     bench.run(MS * 60);
     assert_eq!(bench.delivered(), [77]);
+}
+
+/// How often A asks in a second while ten flows, each with ten packets of 1000 bytes, wait for a link of this rate, and what comes out.
+fn polls_of_ten_flows(rate: &str, lose: fn(u32, u32) -> bool) -> (u64, usize) {
+    let mut bench = Bench::new(&[("rate", rate)]);
+    bench.lose = lose;
+    for sequence in train(0, 10) {
+        for port in 1..=10 {
+            // A sequence number of its own, by which the bench counts.
+            bench.offer(edited(&data(sequence + u32::from(port) * 20_000), |tcp| tcp.source_port = port));
+        }
+    }
+    bench.run(MS * 1000);
+    (bench.a.count(events::POLL), bench.delivered().len())
+}
+
+#[test]
+fn a_flow_of_which_more_waits_is_not_asked_after_and_its_tail_is() {
+    // Its packets leave 7 ms apart, and half a round trip has 5.
+    let (polls, delivered) = polls_of_ten_flows("12Mbit", |_, _| false);
+    assert!((10..=25).contains(&polls) && delivered == 100, "{polls} {delivered}");
+    // Each tail is lost.
+    let (_, delivered) = polls_of_ten_flows("12Mbit", |sequence, times| sequence % 20_000 == 9000 && times == 1);
+    assert_eq!(delivered, 100);
+}
+
+#[test]
+fn a_flow_whose_packets_leave_seldom_is_asked_after_within_a_tenth_of_a_second() {
+    // They leave 166 ms apart, and nobody waits twice as long to ask.
+    let (polls, _) = polls_of_ten_flows("500kbit", |_, _| false);
+    assert!(polls > 30, "{polls}");
 }
 
 #[test]

@@ -40,8 +40,9 @@ pub(super) struct Flow {
     numbers: Numbers,
     window: ReceiverWindow,
     last_used: Instant,
-    /// When its last packet left.
+    /// When its last packet left, and how long after the one before.
     departed_at: Instant,
+    gap: Duration,
     /// When the other end is asked after the flow's tail, and how often it was.
     poll_at: Option<Instant>,
     poll_tries: u8,
@@ -65,9 +66,10 @@ impl Flow {
     }
 
     /// How long the flow is silent before its tail is asked after: half a round trip; while more of it waits for the link, which will
-    /// show what was lost, twice as long as its last packet let wait.
+    /// show what was lost, twice as long as its packets are apart. Two may leave in one turn, so the longer of two gaps counts.
     fn silence(&mut self, now: Instant, timing: &Timing) -> Duration {
-        let spacing = now.saturating_since(core::mem::replace(&mut self.departed_at, now));
+        let gap = now.saturating_since(core::mem::replace(&mut self.departed_at, now));
+        let spacing = gap.max(core::mem::replace(&mut self.gap, gap));
         let is_gone = |(hole, ()): (Range<Position>, &())| hole.start <= self.sent && hole.end >= self.arrived;
         let more_waits = self.sent < self.arrived && !self.holes.iter().any(is_gone);
         let patience = if more_waits { (spacing * 2).min(PATIENCE) } else { Duration::ZERO };
@@ -205,6 +207,7 @@ impl Upstream {
                 window: ReceiverWindow::default(),
                 last_used: cx.now(),
                 departed_at: cx.now(),
+                gap: Duration::ZERO,
                 poll_at: None,
                 poll_tries: 0,
             },
@@ -251,6 +254,7 @@ impl Upstream {
 
     /// Sends whatever the link has time for now.
     pub fn send_due(&mut self, cx: &mut Context<'_>, timing: &Timing) {
+        self.link_rate.allow_for_silence(cx.now(), &mut self.egress);
         while let Some(mut departure) = self.egress.pop(cx) {
             let lane = departure.lane;
             if lane == Lane::Spare {
