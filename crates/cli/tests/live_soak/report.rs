@@ -139,11 +139,7 @@ impl Outcome {
                 grown.push(format!("{who}: {what} was never seen"));
                 return;
             };
-            let verdict = match (trend.is_flat, counts) {
-                (true, _) => "",
-                (false, true) => "  GROWS",
-                (false, false) => "  more, not judged",
-            };
+            let verdict = verdict(trend.is_flat, counts);
             let _ = writeln!(
                 table,
                 "{who:<10} {:<28} {:>10.1} {:>10.1}{verdict}",
@@ -191,6 +187,14 @@ impl Outcome {
             judge("all", what, ", ms", series, LATENCY, is_long);
         }
         (table, grown)
+    }
+}
+
+fn verdict(is_flat: bool, counts: bool) -> &'static str {
+    match (is_flat, counts) {
+        (true, _) => "",
+        (false, true) => "  GROWS",
+        (false, false) => "  more, not judged",
     }
 }
 
