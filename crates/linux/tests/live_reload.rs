@@ -28,10 +28,10 @@ fn reload_text(gateway: &Gateway, text: &str) -> Result<String, String> {
     if told.last_refused { Err(told.last) } else { Ok(told.last) }
 }
 
-/// Egress queues: what a gateway begins with, another target and limit, and more queues, into which the packets go over. What serves
-/// many flows worse would be judged here in place of the reload: of 200 in one queue of 1200 kB, some stand still for longer.
+/// Egress queues: what a gateway has by itself, another target and limit, more queues, among which the packets are dealt anew, and
+/// one queue for all. The last is for few flows: of 200 in it some would stand still without any reload.
 const QUEUES: [&str; 4] = [
-    "{ kind = \"fq-codel\", target = \"100ms\", interval = \"300ms\", ways = 8, overdue = 1, spares_repeats = true }",
+    "auto",
     "{ kind = \"fq-codel\", target = \"120ms\", interval = \"360ms\", limit = \"9000packets\", ways = 8, overdue = 1, spares_repeats = true }",
     "{ kind = \"fq-codel\", target = \"100ms\", interval = \"300ms\", flows = 2048, ways = 8, overdue = 1, spares_repeats = true }",
     "1200kB",

@@ -58,9 +58,12 @@ pub(super) fn check_times(target: Duration, interval: Duration) -> Result<(), St
 pub(super) struct Law {
     /// As configured.
     configured: [Duration; 2],
+    /// The wait that is acceptable for good, and what is allowed beyond it for a while.
+    allowed: [Duration; 2],
+    /// Both together.
     target: Duration,
     interval: Duration,
-    /// The interval without what is allowed for a while.
+    /// The interval of the wait that is acceptable for good.
     patience: Duration,
     /// A queue of at most one longest packet is never too long.
     mtu: u32,
@@ -69,23 +72,32 @@ pub(super) struct Law {
 
 impl Law {
     pub(super) fn new(target: Duration, interval: Duration, mtu: u32, ecn: bool) -> Law {
-        Law { configured: [target, interval], target, interval, patience: interval, mtu, ecn }
+        Law {
+            configured: [target, interval],
+            allowed: [target, Duration::ZERO],
+            target,
+            interval,
+            patience: interval,
+            mtu,
+            ecn,
+        }
     }
 
     /// From now on waits of `least` are acceptable for good, or the configured target if that is longer, and `extra` more.
     /// The interval keeps its proportion to that.
     pub(super) fn allow(&mut self, least: Duration, extra: Duration) {
         let [target, interval] = self.configured;
-        let wait = target.max(least) + extra;
-        if wait != self.target {
+        let for_good = target.max(least);
+        if self.allowed != [for_good, extra] {
             let in_proportion = |wait: Duration| {
                 let nanos =
                     u128::from(interval.as_nanos()) * u128::from(wait.as_nanos()) / u128::from(target.as_nanos());
                 Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
             };
-            self.target = wait;
-            self.interval = in_proportion(wait);
-            self.patience = in_proportion(target.max(least));
+            self.allowed = [for_good, extra];
+            self.target = for_good + extra;
+            self.interval = in_proportion(self.target);
+            self.patience = in_proportion(for_good);
         }
     }
 
@@ -139,12 +151,12 @@ impl Control {
         }
         self.is_dropping = is_late;
         let mut waiting = waiting?;
-        if waiting.is_spared(law) {
-            // One drop is due then, and not all that time would have brought.
-            self.drop_next = self.drop_next.max(now);
-            return Some(waiting.packet);
-        }
         while self.is_dropping && now >= self.drop_next {
+            if waiting.is_spared(law) {
+                // Behind it one drop is due, and not all that this time would have brought.
+                self.drop_next = now;
+                break;
+            }
             self.count = self.count.saturating_add(1);
             self.drop_next = law.next_drop(self.drop_next, self.count);
             if let Some(marked) = signals.signal(waiting.packet, law.ecn) {
@@ -153,9 +165,6 @@ impl Control {
             let (next, is_late) = self.take(law, now, fifo);
             self.is_dropping = is_late;
             waiting = next?;
-            if waiting.is_spared(law) {
-                break;
-            }
         }
         Some(waiting.packet)
     }

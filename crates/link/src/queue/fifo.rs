@@ -3,7 +3,7 @@
 use airtcp_core::{Backlog, Instant, Packet};
 use alloc::collections::VecDeque;
 
-/// Packets that are looked at for one that may go.
+/// So many packets are looked at for one that is no repeat.
 const MAX_SCANNED: usize = 64;
 
 #[derive(Debug, Default)]
@@ -18,7 +18,7 @@ pub(super) struct Fifo {
 pub(super) struct Waiting {
     pub since: Instant,
     pub packet: Packet,
-    /// Whether it carries what was sent before; then nothing but a limit may drop it.
+    /// Whether it carries what was sent before.
     pub is_repeat: bool,
 }
 
@@ -34,7 +34,8 @@ impl Fifo {
         self.remove(0)
     }
 
-    /// The oldest packet that is no repeat, but neither far behind nor the newest; or the oldest of all.
+    /// The packet that goes where there are too many: the oldest that is no repeat, if one is among the first and is not the newest;
+    /// else the oldest.
     pub(super) fn pop_for_room(&mut self) -> Option<Waiting> {
         let older = self.packets.len().saturating_sub(1).min(MAX_SCANNED);
         let first = self.packets.iter().take(older).position(|waiting| !waiting.is_repeat);

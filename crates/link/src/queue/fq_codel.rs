@@ -60,6 +60,8 @@ const MIN_QUANTUM: u32 = 64;
 
 /// A segment further from the end of its stream is of another one.
 const STREAM_REACH: i32 = 1 << 24;
+/// Guests of a queue that are remembered; the one that came first makes room.
+const MAX_GUESTS: usize = 64;
 /// Packets of a flow that are not dropped for their wait: one, and three behind it whose acknowledgments show that one was lost.
 const OVERDUE_KEPT: usize = 4;
 
@@ -153,9 +155,6 @@ impl FqCodelQueue {
         let sets = (self.flows.len() / self.ways) as u64;
         let (set, way) = ((hash % sets) as usize * self.ways, (hash / sets) as usize);
         let index = |offset: usize| set + (way + offset) % self.ways;
-        if self.ways == 1 {
-            return (set, hash);
-        }
         let ways = || (0..self.ways).map(index);
         let own = ways().find(|index| self.flows[*index].is_of(hash));
         let free = || ways().find(|index| !self.flows[*index].is_listed);
@@ -187,6 +186,9 @@ impl FqCodelQueue {
             flow.deficit = self.quantum;
             self.new.push_back(index);
         } else if self.ways > 1 && !flow.is_of(hash) {
+            if flow.guests.len() == MAX_GUESTS {
+                flow.guests.remove(0);
+            }
             flow.guests.push(hash);
         }
         index

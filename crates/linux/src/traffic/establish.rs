@@ -11,7 +11,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsFd, OwnedFd};
 
 /// How long one wait may last before cancellation and deadline are looked at again.
-const PATIENCE_MS: i32 = 100;
+pub(super) const PATIENCE_MS: i32 = 100;
 
 /// The two ends of a flow whose sender is connected.
 pub(super) struct Ends {

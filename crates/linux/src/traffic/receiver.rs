@@ -1,6 +1,6 @@
 //! The receiving loop: verifies every byte, counts what arrived when, finds the longest stall.
 
-use super::establish::Server;
+use super::establish::{PATIENCE_MS, Server};
 use super::flow::{Amount, FlowSpec, Progress, since};
 use super::payload::Pattern;
 use super::sender::is_transient;
@@ -13,7 +13,6 @@ use std::os::fd::AsFd;
 use std::sync::atomic::Ordering;
 
 const CHUNK: usize = 256 * 1024;
-const PATIENCE_MS: i32 = 100;
 
 /// The report of the receiving end.
 #[derive(Default)]

@@ -1,5 +1,6 @@
 //! The sending loop: writes the pattern, samples `TCP_INFO`, knows when to stop.
 
+use super::establish::PATIENCE_MS;
 use super::flow::{Amount, FlowSpec, Progress, since};
 use super::payload::Pattern;
 use super::result::{Outcome, Sample};
@@ -146,15 +147,15 @@ impl<'a> Sender<'a> {
         (since(self.origin) >= self.spec.deadline).then_some(Outcome::TimedOut)
     }
 
-    /// Waits for the socket, a sample's time or a tenth of a second, whichever comes first.
+    /// Waits for the socket, a sample's time or [`PATIENCE_MS`], whichever comes first.
     fn wait(&mut self, events: i16) -> io::Result<()> {
         let now = since(self.origin);
         if now >= self.next_sample {
             self.take_sample();
             self.next_sample = now + self.spec.sample_every;
         }
-        let left = self.next_sample.saturating_sub(now).as_millis().clamp(1, 100);
-        wait_ready(self.stream, events, left as i32).map(|_| ())
+        let left = i32::try_from(self.next_sample.saturating_sub(now).as_millis()).unwrap_or(PATIENCE_MS);
+        wait_ready(self.stream, events, left.clamp(1, PATIENCE_MS)).map(|_| ())
     }
 
     fn take_sample(&mut self) {

@@ -126,7 +126,7 @@ pub(crate) const FLOW_TARGET: Duration = Duration::from_millis(100);
 /// of 5 ms for a twelfth of the time at 60 ms. With 100 ms it does not up to 230 ms (docs/gsnoop.md has the sweep).
 ///
 /// Of many flows each has a small part of the rate, so what one of them sent waits for long, and a segment that is sent again waits
-/// behind that. So none shares its queue, and repeats are spared (docs/gsnoop.md has the sweep).
+/// behind that. So none shares its queue while another is free, and repeats are spared (docs/gsnoop.md has the sweep).
 pub(crate) fn flow_queue() -> FqCodel {
     let longer = FqCodel { target: FLOW_TARGET, interval: FLOW_TARGET * 3, ..FqCodel::default() };
     FqCodel { ways: 8, spares_repeats: true, ..longer }

@@ -65,9 +65,10 @@ impl Flow {
         range.start == self.arrived || range.end == self.arrived
     }
 
-    /// How long the flow is silent before its tail is asked after: half a round trip; while more of it waits for the link, which will
-    /// show what was lost, twice as long as its packets are apart. Two may leave in one turn, so the longer of two gaps counts.
-    fn silence(&mut self, now: Instant, timing: &Timing) -> Duration {
+    /// A packet leaves now. How long the flow may be silent before its tail is asked after: half a round trip; while more of it waits for
+    /// the link, which will show what was lost, twice as long as its packets are apart. Two may leave in one turn, so the longer of
+    /// two gaps counts.
+    fn depart(&mut self, now: Instant, timing: &Timing) -> Duration {
         let gap = now.saturating_since(core::mem::replace(&mut self.departed_at, now));
         let spacing = gap.max(core::mem::replace(&mut self.gap, gap));
         let is_gone = |(hole, ()): (Range<Position>, &())| hole.start <= self.sent && hole.end >= self.arrived;
@@ -105,7 +106,7 @@ pub(super) struct Upstream {
 const QUESTION_PARTS: u64 = 32;
 /// About what a message takes on the link.
 pub(super) const MESSAGE_BYTES: u32 = 100;
-/// A flow of which more waits is asked after by then.
+/// The longest that a flow's packets are waited for where they leave seldom.
 const PATIENCE: Duration = Duration::from_millis(100);
 /// Flows silent for longer are not asked after when the other end is back.
 const RECENT: Duration = Duration::from_secs(10);
@@ -306,7 +307,7 @@ impl Upstream {
             self.cache.insert(slot, &mut state.copies, range.clone(), copy, now);
         }
         state.poll_tries = 0;
-        let silence = state.silence(now, timing);
+        let silence = state.depart(now, timing);
         self.polls.set(slot, &mut state.poll_at, Some(now + silence));
         while let Some((victim, serial, start)) = self.cache.next_to_flush() {
             if let Some((_, state)) = self.flows.at_mut(victim) {
