@@ -3,6 +3,7 @@
 use super::wrap::Wrap;
 use crate::sys::clock;
 use crate::sys::netns::NetNs;
+use crate::sys::sched;
 use airtcp_core::{Duration, Instant};
 use airtcp_schemes::socket::datagram::Pace;
 use std::io;
@@ -104,6 +105,9 @@ pub struct FlowSpec {
     pub receive_buffer: Option<u64>,
     /// Start just below a wrap.
     pub wrap: Wrap,
+    /// SCHED_FIFO priority of both threads of [`Carrier::Tcp`], below that of gateways: hosts that do not lose their turns to what else this
+    /// machine does. Without one, that of any program.
+    pub priority: Option<u8>,
 }
 
 impl FlowSpec {
@@ -137,6 +141,7 @@ impl FlowSpec {
             unsent_limit: 128 * 1024,
             receive_buffer: None,
             wrap: Wrap::default(),
+            priority: None,
         }
     }
 
@@ -154,6 +159,15 @@ impl FlowSpec {
             deadline,
             ..Self::bulk(name, from, to, controller, Duration::ZERO, deadline)
         }
+    }
+}
+
+impl FlowSpec {
+    /// Gives the calling thread the flow's priority.
+    pub(super) fn take_priority(&self) -> Result<(), TrafficError> {
+        let refused =
+            |source| TrafficError::Socket { flow: self.name.clone(), action: "get a real-time priority", source };
+        self.priority.map_or(Ok(()), sched::set_fifo).map_err(refused)
     }
 }
 

@@ -73,6 +73,7 @@ fn run(spec: &FlowSpec, origin: Instant, progress: &Progress) -> Result<FlowResu
         let left = spec.start.saturating_sub(since(origin)).as_nanos().min(20_000_000);
         std::thread::sleep(std::time::Duration::from_nanos(left));
     }
+    spec.take_priority()?;
     match &spec.carrier {
         Carrier::Tcp => over_tcp(spec, origin, progress),
         Carrier::Datagrams(stream) => datagrams::run(stream, spec, origin, progress),
@@ -102,10 +103,12 @@ fn over_tcp(spec: &FlowSpec, origin: Instant, progress: &Progress) -> Result<Flo
     };
     let connected_at = since(origin);
     let (sent, received) = std::thread::scope(|scope| {
-        let receiver = std::thread::Builder::new()
-            .name("airtcp-receiver".into())
-            .stack_size(STACK)
-            .spawn_scoped(scope, || receiver::receive(server, spec, origin, progress));
+        let receiver =
+            std::thread::Builder::new().name("airtcp-receiver".into()).stack_size(STACK).spawn_scoped(scope, || {
+                let prioritized = spec.take_priority();
+                let received = receiver::receive(server, spec, origin, progress);
+                prioritized.map(|()| received)
+            });
         let receiver = receiver.map_err(|source| TrafficError::Socket {
             flow: spec.name.clone(),
             action: "start a thread",
@@ -113,7 +116,7 @@ fn over_tcp(spec: &FlowSpec, origin: Instant, progress: &Progress) -> Result<Flo
         })?;
         let sent = sender::send(client, spec, origin, progress);
         let received = receiver.join().unwrap_or_else(|p| std::panic::resume_unwind(p));
-        Ok((sent, received))
+        Ok((sent, received?))
     })?;
     Ok(FlowResult { opened_at: Some(opened_at), ..combine(spec, connected_at, sent, received) })
 }

@@ -2,7 +2,7 @@
 
 use super::{AIR_BPS, Path, seconds, sleep_ms};
 use airtcp_core::{Duration, Instant};
-use airtcp_linux::sys::clock;
+use airtcp_linux::sys::{clock, sched};
 use airtcp_linux::testbed::Family;
 use airtcp_linux::traffic::{self, FlowSpec, Outcome, RunningFlow};
 use std::fmt;
@@ -15,6 +15,9 @@ const LOOK_MS: u64 = 10;
 /// Nobody reads samples of these flows. On two cores the turns of hundreds of threads take seconds if each does more than it must, and
 /// flows stand still with packets in their sockets.
 const SAMPLE_EVERY: Duration = Duration::from_secs(1);
+/// SCHED_FIFO priority of the hosts' threads, below gateways and emulator: other machines do not wait until a router has looked over its
+/// next program.
+const HOSTS: u8 = 1;
 /// No file may take longer.
 const DEADLINE: Duration = Duration::from_secs(600);
 
@@ -94,10 +97,18 @@ impl Load {
     pub fn start(path: &Path, flows: u64, bytes: u64) -> Load {
         let origin = path.restart(1, None);
         let of_family = |family| path.file(family, bytes, 0, DEADLINE);
-        let specs = Family::BOTH.map(|family| FlowSpec { sample_every: SAMPLE_EVERY, ..of_family(family) });
+        let specs = Family::BOTH.map(|family| FlowSpec {
+            sample_every: SAMPLE_EVERY,
+            priority: Some(HOSTS),
+            ..of_family(family)
+        });
         let is_over = Arc::new(AtomicBool::new(false));
         let told = Arc::clone(&is_over);
-        Load { is_over, thread: std::thread::spawn(move || Files::new(specs, origin, flows).keep(&told)) }
+        let keep = move || {
+            sched::set_fifo(HOSTS).expect("root");
+            Files::new(specs, origin, flows).keep(&told)
+        };
+        Load { is_over, thread: std::thread::spawn(keep) }
     }
 
     /// The same while nothing happens to the gateways, for as long as files were begun beside it. A shorter run says little: of 200 flows,
