@@ -22,7 +22,8 @@ use crate::settings_file::{self, check_schema};
 use airtcp_core::ValueType as _;
 use airtcp_core::{ByteSize, Rate};
 use airtcp_experiment::Catalogue;
-use airtcp_experiment::scenario::{Keys, Origin, Problem, ScenarioError, parse, scheme_settings};
+use airtcp_experiment::scenario::{Entry, Keys, Origin, Problem, ScenarioError, parse, scheme_settings};
+use airtcp_linux::gateway::control::Secret;
 use airtcp_linux::gateway::peers::CONTROL_PORT;
 use airtcp_linux::gateway::scheme::make;
 use airtcp_linux::gateway::{Config, ConfigError, Direction, Facts, Role};
@@ -93,6 +94,14 @@ pub fn load(path: &Path, catalogue: &Catalogue<'_>) -> Result<Config, ScenarioEr
     settings_file::load(path, |file, text| read(file, text, catalogue))
 }
 
+/// Reads the file at `path`, and looks into the key files that it names: what the gateway needs to begin.
+///
+/// # Errors
+/// The first thing that is wrong, with file, line and key.
+pub fn load_to_start(path: &Path, catalogue: &Catalogue<'_>) -> Result<Config, ScenarioError> {
+    settings_file::load(path, |file, text| read_for(file, text, catalogue, For::Starting))
+}
+
 /// Reads the file at `path` for a look at the link: it need not name the other end.
 ///
 /// # Errors
@@ -113,6 +122,7 @@ pub fn read(file: &str, text: &str, catalogue: &Catalogue<'_>) -> Result<Config,
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum For {
     Running,
+    Starting,
     Observing,
 }
 
@@ -127,7 +137,7 @@ fn read_for(file: &str, text: &str, catalogue: &Catalogue<'_>, purpose: For) -> 
     let link_entry = keys.required("link", "link = \"wlan0\"")?;
     let mut config = Config::new(scheme.slug, &keys.scalar(link_entry, "the name of an interface")?);
     config.role = role(&keys, scheme)?;
-    if purpose == For::Running && scheme.placement != Placement::NearEnd && config.role.is_none() {
+    if purpose != For::Observing && scheme.placement != Placement::NearEnd && config.role.is_none() {
         require_other_end(&keys, scheme)?;
     }
     let link = facts(&keys, LinkFacts::default())?;
@@ -163,18 +173,40 @@ fn read_for(file: &str, text: &str, catalogue: &Catalogue<'_>, purpose: For) -> 
     config.facts = Facts::near(link);
     parameters(&keys, scheme, &mut config)?;
     path(&keys, scheme, catalogue, &mut config)?;
+    validate(&keys, &config, link_entry)?;
+    if purpose == For::Starting {
+        secrets(&keys, config.key.as_deref(), config.previous_key.as_deref())?;
+        peers::secrets(&keys, &config.peers)?;
+    }
+    Ok(config)
+}
+
+/// Refuses what makes no sense, at its line.
+fn validate(keys: &Keys<'_>, config: &Config, link: &Entry) -> Result<(), ScenarioError> {
     config.validate().map_err(|error| {
         let about = match error {
             ConfigError::NoKey => "peer",
             ConfigError::KeyAndInsecure => "insecure",
             ConfigError::PreviousKeyOnly => "previous_key",
             ConfigError::Hops => "hops",
-            ConfigError::Peer(peer, error) => return peers::refuse(&keys, peer, &error),
-            _ => return Problem::Topology(error.to_string()).at(&link_entry.origin),
+            ConfigError::Name(..) => "name",
+            ConfigError::Families { .. } => "listen",
+            ConfigError::Priority(_) => "realtime",
+            ConfigError::Link(_) | ConfigError::RoutedPeers => "link",
+            ConfigError::Peer(peer, error) => return peers::refuse(keys, peer, &error),
         };
-        keys.bad(keys.table.get(about).unwrap_or(link_entry), error.to_string())
-    })?;
-    Ok(config)
+        keys.bad(keys.table.get(about).unwrap_or(link), error.to_string())
+    })
+}
+
+/// Refuses key files that cannot be used, at the lines that name them.
+fn secrets(keys: &Keys<'_>, key: Option<&Path>, previous: Option<&Path>) -> Result<(), ScenarioError> {
+    for (name, path) in [("key", key), ("previous_key", previous)] {
+        if let Some(Err(error)) = path.map(Secret::read) {
+            return Err(keys.refuse(name, format!("{error}; {}", error.remedy())));
+        }
+    }
+    Ok(())
 }
 
 /// A file of a scheme with two ends names the other one, or which of them it is for.

@@ -1,6 +1,7 @@
-//! Ctrl-C: the first asks for an orderly end, the second ends at once. SIGTERM does not wait for what is simulated.
+//! Ctrl-C: the first asks for an orderly end, the second ends at once. A terminal that goes away (SIGHUP) asks for an orderly end, too.
+//! SIGTERM does not wait for what is simulated.
 
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
 use std::io;
 use std::sync::Arc;
@@ -30,6 +31,10 @@ impl Interrupt {
             flag::register_conditional_shutdown(signal, i32::from(EXIT_CODE), Arc::clone(&interrupt.stop))?;
             flag::register(signal, Arc::clone(&interrupt.stop))?;
         }
+        // `nohup` and such stay what they are: nobody ends what was to outlive its terminal.
+        if !is_ignored(SIGHUP) {
+            flag::register(SIGHUP, Arc::clone(&interrupt.stop))?;
+        }
         flag::register(SIGTERM, Arc::clone(&interrupt.end))?;
         Ok(interrupt)
     }
@@ -42,4 +47,11 @@ impl Interrupt {
             "airtcp: finishing the runs in progress; Ctrl-C again drops them"
         }
     }
+}
+
+/// True if this process was started with the signal ignored.
+fn is_ignored(signal: i32) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
 }

@@ -1,6 +1,6 @@
 //! The log of a daemon: lines for people, JSON for machines, or fields of the journal; bounded whatever happens.
 
-use crate::output;
+use crate::{Failure, output};
 use airtcp_core::{Duration, Instant};
 use airtcp_linux::notice::{Level, Notice, What};
 use airtcp_linux::sys::clock;
@@ -9,6 +9,7 @@ use serde_json::json;
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixDatagram;
+use std::path::Path;
 
 /// So many lines of one kind at once...
 const BURST: u32 = 10;
@@ -44,6 +45,25 @@ pub(crate) struct Options {
     /// The least grave level that is written
     #[arg(long, value_enum, value_name = "LEVEL", default_value = "info")]
     log_level: Threshold,
+}
+
+impl Options {
+    /// Why a daemon does not start, or ends: a line of its log where programs read that, named after its file, as its name is in there; else
+    /// it is left to be said as by any command.
+    pub(crate) fn refuse(self, kind: &'static str, file: &Path, failure: Failure) -> Failure {
+        let (error, code) = match failure {
+            Failure::Input(error) => (error, 2),
+            Failure::Failed(error) => (error, 1),
+            failure => return failure,
+        };
+        let name = file.file_stem().unwrap_or_default().to_string_lossy();
+        let mut log = Log::new(kind, &name, self);
+        if log.journal.is_none() && self.log != Format::Json {
+            return if code == 2 { Failure::Input(error) } else { Failure::Failed(error) };
+        }
+        log.write(&Notice { level: Level::Error, what: What::Refused, text: format!("{error:#}") });
+        Failure::Code(code)
+    }
 }
 
 /// The log of one daemon.

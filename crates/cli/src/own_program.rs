@@ -3,6 +3,9 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+/// The kernel's name for it.
+const RUNNING: &str = "/proc/self/exe";
+
 /// Its path now.
 ///
 /// # Errors
@@ -11,9 +14,14 @@ pub(crate) fn own_program() -> io::Result<PathBuf> {
     Ok(or_what_runs(&std::env::current_exe()?))
 }
 
-/// `path`, if it is still there. An upgrade or a build may have removed it: what runs can then be started by another name.
-pub(crate) fn or_what_runs(path: &Path) -> PathBuf {
-    if path.exists() { path.to_owned() } else { "/proc/self/exe".into() }
+/// `path`, if it is still there. A build may have removed it: what runs can then be started by another name.
+fn or_what_runs(path: &Path) -> PathBuf {
+    if path.exists() { path.to_owned() } else { RUNNING.into() }
+}
+
+/// The program of this process, also where another one was installed at its `path`.
+pub(crate) fn what_runs(path: &Path) -> PathBuf {
+    if Path::new(RUNNING).exists() { RUNNING.into() } else { path.to_owned() }
 }
 
 #[cfg(test)]

@@ -358,3 +358,21 @@ fn a_newcomer_has_a_figure_of_their_own_after_the_commands_of_the_first_page() {
     let figure = std::fs::read_to_string(report.with_file_name("sim/figures/goodput.svg")).unwrap();
     assert!(figure.contains("gsnoop") && figure.contains("local-recovery"), "{figure}");
 }
+
+#[test]
+fn why_a_daemon_does_not_start_is_a_line_of_its_log_where_programs_read_that() {
+    let place = Scratch::new("refused");
+    let file = place.path().join("wlan0.toml");
+    std::fs::write(&file, "schema = 1\nschema = 2\n").unwrap();
+    let file = file.to_str().unwrap();
+    for verb in ["gateway", "forward"] {
+        let output = airtcp(&[verb, file, "--log", "json"]);
+        assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+        let line: Value = serde_json::from_str(&stderr(&output)).expect("one line of JSON");
+        let said = ["kind", "name", "level", "event"].map(|key| line[key].as_str().expect("a text"));
+        assert_eq!(said, [verb, "wlan0", "error", "refused"]);
+        assert!(line["text"].as_str().is_some_and(|text| text.contains("wlan0.toml:2")), "{line}");
+        let plain = stderr(&airtcp(&[verb, file]));
+        assert!(plain.starts_with("airtcp: ") && plain.contains("wlan0.toml:2"), "{plain}");
+    }
+}

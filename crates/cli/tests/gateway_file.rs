@@ -137,7 +137,7 @@ fn a_missing_link() {
 
 #[test]
 fn a_link_that_no_interface_can_be() {
-    assert_snapshot!(error_with("\"wlan0\"", "\"wlan 0\""), @"gateway.toml:4: impossible topology: 'wlan 0' cannot be a network interface: use a name that `ip link` shows");
+    assert_snapshot!(error_with("\"wlan0\"", "\"wlan 0\""), @"gateway.toml:4: bad value for 'link' in the file: 'wlan 0' cannot be a network interface: use a name that `ip link` shows (airtcp show gateway)");
 }
 
 #[test]
@@ -278,7 +278,7 @@ fn what_a_peer_needs() {
 fn what_a_hub_does_not_have() {
     assert_snapshot!(hub_error("rate = \"20Mbit\"", "key = \"/etc/airtcp/link.key\""), @"gateway.toml:4: bad value for 'key' in the file: `key` holds for one peer: with several, set it in each [[peer]] (airtcp show gateway)");
     assert_snapshot!(hub_error("local-recovery", "snoop"), @"gateway.toml:7: bad value for 'peer' in the file: 'snoop' works alone at its end of a link: leave out the peers (airtcp show gateway)");
-    assert_snapshot!(hub_error("rate = \"20Mbit\"", "name = \"much-too-long\""), @"gateway.toml:3: impossible topology: 'much-too-long' cannot name a gateway: use 1 to 8 letters, digits, '-' or '_'");
+    assert_snapshot!(hub_error("rate = \"20Mbit\"", "name = \"much-too-long\""), @"gateway.toml:4: bad value for 'name' in the file: 'much-too-long' cannot name a gateway: use 1 to 8 letters, digits, '-' or '_' (airtcp show gateway)");
     assert_snapshot!(hub_error("rate = \"20Mbit\"", "max_memory = \"200KiB\""), @"gateway.toml:4: bad value for 'max_memory' in the file: `max_memory` is divided among 2 peers, and each needs 128KiB: raise it (airtcp show gateway)");
     let shared = read(&format!("{FILE}shared_rate = \"50Mbit\"\n")).unwrap_err();
     assert_snapshot!(shared, @"gateway.toml:7: bad value for 'shared_rate' in the file: `shared_rate` is divided among several peers: with one, set `rate` (airtcp show gateway)");
@@ -322,4 +322,41 @@ fn a_link_is_watched_by_a_file_that_names_no_other_end_and_only_so() {
     std::fs::write(&file, format!("{text}ratte = \"20Mbit\"\n")).unwrap();
     let error = gateway_file::load_to_observe(&file, &Catalogue::BUILT_IN).expect_err("a wrong key");
     assert!(error.to_string().contains("'rate'"), "{error}");
+}
+
+/// What is said of key files, with whatever was written into `key`.
+fn start_error(scratch: &airtcp_test_support::Scratch, peers: &str) -> String {
+    let file = scratch.path().join("gateway.toml");
+    std::fs::write(&file, format!("schema = 1\nscheme = \"gsnoop\"\nlink = \"wlan0\"\n{peers}")).unwrap();
+    let error = gateway_file::load_to_start(&file, &Catalogue::BUILT_IN).expect_err("no usable key");
+    error.to_string().replace(&scratch.path().display().to_string(), "DIR")
+}
+
+#[test]
+fn a_key_file_that_cannot_be_used_is_refused_at_the_line_that_names_it() {
+    let scratch = airtcp_test_support::Scratch::new("keys");
+    let key = scratch.path().join("link.key");
+    let one = format!("peer = \"10.9.0.2:4791\"\nkey = \"{}\"\n", key.display());
+    let error = start_error(&scratch, &one);
+    assert!(error.starts_with("DIR/gateway.toml:5: ") && error.contains("airtcp key"), "{error}");
+    std::fs::write(&key, "short").unwrap();
+    std::fs::set_permissions(&key, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+    assert_snapshot!(start_error(&scratch, &one), @"DIR/gateway.toml:5: bad value for 'key' in the file: the key in DIR/link.key has 5 bytes; at least 16 are needed; make one with `airtcp key DIR/link.key` and copy it to the other router (airtcp show gateway)");
+    let peers = format!(
+        "[[peer]]\nname = \"east\"\npeer = \"10.9.0.2\"\nkey = \"{0}\"\n[[peer]]\nname = \"west\"\npeer = \"10.9.0.3\"\nkey = \"{0}2\"\n",
+        key.display()
+    );
+    std::fs::write(&key, "long enough to be a secret").unwrap();
+    let error = start_error(&scratch, &peers);
+    assert!(error.starts_with("DIR/gateway.toml:11: ") && error.contains("link.key2"), "{error}");
+}
+
+#[test]
+fn a_name_an_address_and_a_priority_are_refused_at_their_lines() {
+    for (line, key) in
+        [("name = \"much too long\"", "name"), ("listen = \"[::]:4791\"", "listen"), ("realtime = 100", "realtime")]
+    {
+        let error = read(&format!("{FILE}{line}\n")).expect_err(line);
+        assert!(error.starts_with("gateway.toml:7: ") && error.contains(&format!("'{key}'")), "{error}");
+    }
 }

@@ -55,6 +55,8 @@ macro_rules! events {
 events! {
     /// It works.
     Running = "running";
+    /// It does not start, or cannot go on.
+    Refused = "refused";
     /// It ends because it was told to.
     Ending = "ending";
     /// A worker is gone, and the next one starts soon.

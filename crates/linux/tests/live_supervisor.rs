@@ -3,7 +3,7 @@
 
 mod gateway_support;
 
-use airtcp_linux::gateway::Config;
+use airtcp_linux::gateway::{Config, status};
 use gateway_support::{Gateway, Net, Stopwatch, can_run, kill};
 use std::fs::{File, Permissions};
 use std::os::unix::fs::PermissionsExt;
@@ -50,6 +50,7 @@ fn live_a_worker_that_cannot_be_started_for_a_while_is_started_later() {
     let log = net.directory.join("gateway.log");
     let mut command = net.program("a", &program);
     command.arg(&file).stderr(File::create(&log).unwrap());
+    command.env("AIRTCP_BARE_WORKER", &program);
     let mut gateway = Gateway::new(command.spawn().unwrap(), config, log);
     let worker = gateway.wait_until_running().pid;
     std::fs::rename(&program, &away).unwrap();
@@ -75,6 +76,10 @@ fn live_a_link_that_is_not_there_is_waited_for_at_the_start_and_later() {
     let child = net.command(&config, "a", "").stderr(File::create(&log).unwrap()).spawn().unwrap();
     let mut gateway = Gateway::new(child, config, log);
     waits_for("waiting", || gateway.said().contains("Waiting"));
+    // It is found although no worker answers, and told so.
+    assert_eq!(status::names(&net.directory), ["gwa"]);
+    let unanswered = status::query(&net.directory, "gwa").unwrap_err().to_string();
+    assert!(unanswered.contains("'gwa' runs, and no worker of it does"), "{unanswered}");
     net.exec("a", "ip link set elsewhere name air");
     net.exec("a", "ip link set air up");
     gateway.wait_until_running();
@@ -205,6 +210,7 @@ fn live_a_reload_asked_while_a_worker_starts_holds_when_that_worker_fails() {
     let log = net.directory.join("gateway.log");
     let mut command = net.program("a", &program);
     command.arg(&file).stderr(File::create(&log).unwrap());
+    command.env("AIRTCP_BARE_WORKER", &program);
     let mut gateway = Gateway::new(command.spawn().unwrap(), config.clone(), log);
 
     // The first worker fails: the reload may mend what it failed for.

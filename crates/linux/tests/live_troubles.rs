@@ -218,7 +218,8 @@ impl<'a> Scene<'a> {
         }
         let (restarts, log) = (self.gateway(self.victim).restarts(), self.gateway(self.victim).log());
         let was_felt = match self.trouble {
-            Trouble::NoProgram => restarts >= 1 && log.contains("could not be started"),
+            // The next worker is of the program that runs, wherever its file is.
+            Trouble::NoProgram => restarts == 1 && !log.contains("could not be started"),
             Trouble::NoLog | Trouble::FiltersDeleted | Trouble::RulesDeleted => restarts == 1,
             Trouble::FullDisk => restarts == 0,
             // It holds the link, whatever its name.

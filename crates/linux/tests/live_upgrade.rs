@@ -4,8 +4,8 @@
 mod live_support;
 
 use airtcp_core::Duration;
-use airtcp_linux::gateway::{ask_upgrade, status};
-use live_support::gateway::{Gateway, Launch, set_scheme};
+use airtcp_linux::gateway::{Config, ask_upgrade, status};
+use live_support::gateway::{Gateway, Launch, set_scheme, signal_worker};
 use live_support::load::{Calm, Load, file_bytes};
 use live_support::{Path, SCHEMES, is_long, sleep_ms, turn};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -125,9 +125,17 @@ fn live_a_program_that_cannot_take_over_leaves_all_as_it_was() {
     std::fs::remove_file(&end.program).unwrap();
     let why = end.upgrade().unwrap_err();
     assert!(why.contains("is not there"), "{why}");
+    // It has nothing against the file, and is no gateway.
+    end.install(b"#!/bin/sh\nexit 0\n");
+    let why = end.upgrade().unwrap_err();
+    assert!(why.contains("its worker does not take over"), "{why}");
     let status = end.gateway.assert_sound();
-    assert_eq!((status.pid, status.restarts, status.reloads.refused), (worker, 0, 2));
+    assert_eq!((status.pid, status.restarts, status.reloads.refused), (worker, 0, 3));
     assert!(end.gateway.log().contains("UpgradeRefused"));
+    // Whatever is installed, the next worker is of the program that runs.
+    signal_worker(worker, libc::SIGKILL);
+    let worker = end.gateway.wait_for("another worker", |status| status.restarts == 1).pid;
+    assert!(!end.runs_what_is_installed());
     // What waits meanwhile is done, and nothing of it ends the daemon.
     let contents = std::fs::read(env!("CARGO_BIN_EXE_airtcp-bare-gateway")).unwrap();
     end.install(&contents);
@@ -138,4 +146,31 @@ fn live_a_program_that_cannot_take_over_leaves_all_as_it_was() {
     end.gateway.wait_for("another program's worker", |status| status.pid != worker);
     assert!(end.runs_what_is_installed());
     assert!(status::query(&configuration, "gwa").is_ok());
+}
+
+#[test]
+fn live_an_upgrade_goes_on_with_the_file_as_it_is_by_then() {
+    let Some(_turn) = turn() else { return };
+    let path = Path::up(&[]);
+    let mut end = Upgradable::start(&path, "a", "gsnoop");
+    let contents = std::fs::read(env!("CARGO_BIN_EXE_airtcp-bare-gateway")).unwrap();
+    let write = |config: &Config| {
+        std::fs::write(path.directory.join("gwa.json"), serde_json::to_vec(config).unwrap()).unwrap();
+    };
+    let mut config = end.gateway.config.clone();
+    config.facts.rate_bps = Some(30_000_000);
+    write(&config);
+    end.install(&contents);
+    end.upgrade().unwrap();
+    let status = end.gateway.wait_for("told of the file", |status| status.reloads.asked == 1);
+    assert_eq!((status.reloads.refused, status.gauges["rate_bps"]), (0, 30_000_000), "{}", status.reloads.last);
+    // Nobody would find it again by its name.
+    write(&Config { name: "other".into(), ..config.clone() });
+    end.install(&contents);
+    let why = end.upgrade().unwrap_err();
+    assert!(why.contains("`name` changed in the file"), "{why}");
+    // As it was told, nothing is reloaded.
+    write(&config);
+    end.upgrade().unwrap();
+    assert_eq!(end.gateway.wait_for("running", |_| true).reloads.asked, 0);
 }

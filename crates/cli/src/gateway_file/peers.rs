@@ -86,6 +86,14 @@ pub(super) fn networks(keys: &Keys<'_>) -> Result<Vec<Network>, ScenarioError> {
     keys.texts(entry, "a list of networks")?.into_iter().map(read).collect()
 }
 
+/// Refuses key files of peers that cannot be used.
+pub(super) fn secrets(file: &Keys<'_>, peers: &[PeerConfig]) -> Result<(), ScenarioError> {
+    let of = |(keys, peer): (Keys<'_>, &PeerConfig)| {
+        super::secrets(&keys, peer.key.as_deref(), peer.previous_key.as_deref())
+    };
+    tables(file).into_iter().zip(peers).try_for_each(of)
+}
+
 /// What is wrong with the peers, at its line.
 pub(super) fn refuse(file: &Keys<'_>, peer: Option<usize>, error: &PeerError) -> ScenarioError {
     let reason = error.to_string();

@@ -25,10 +25,19 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let config = forward_file::load(&arguments.file).map_err(Failure::input)?;
+    let refuse = |failure| match arguments.check {
+        true => failure,
+        false => arguments.log.refuse("forward", &arguments.file, failure),
+    };
+    let config = forward_file::load(&arguments.file).map_err(|error| refuse(Failure::input(error)))?;
     if arguments.check {
         return show(&check::check(&config), arguments.json);
     }
+    serve(config, arguments).map_err(refuse)
+}
+
+/// Runs the forwarder to its end.
+fn serve(config: Config, arguments: &Arguments) -> Result<(), Failure> {
     let log = Log::new("forward", &config.name, arguments.log);
     let mut daemon = Daemon::open(config)?;
     let mut process = Process { log, service: Service::of_environment(), file: &arguments.file };

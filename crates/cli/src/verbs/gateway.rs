@@ -3,15 +3,16 @@
 use super::doctor::show;
 use super::observation;
 use crate::log::{self, Log};
-use crate::own_program::or_what_runs;
+use crate::own_program::what_runs;
 use crate::service::Service;
 use crate::{Failure, gateway_file, output};
 use airtcp_experiment::Catalogue;
-use airtcp_linux::gateway::supervisor::{self, Host, Report};
+use airtcp_linux::gateway::supervisor::{self, Host, Report, Upgrade};
 use airtcp_linux::gateway::worker::{self, Mode};
 use airtcp_linux::gateway::{Config, check, path_test, plan, scheme, upgrade};
 use anyhow::anyhow;
 use clap::Args;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -37,6 +38,10 @@ pub(crate) struct Arguments {
     json: bool,
     #[command(flatten)]
     log: log::Options,
+    /// Check what a program checks before it takes over from one that runs
+    #[arg(long, hide = true, requires = "check")]
+    upgrading: bool,
+
     /// The process that moves packets; started by the supervisor
     #[arg(long, hide = true, exclusive = true)]
     worker: bool,
@@ -53,16 +58,23 @@ pub(crate) fn run(arguments: &Arguments, catalogue: &Catalogue<'_>) -> Result<()
         let config = gateway_file::load_to_observe(file, catalogue).map_err(Failure::input)?;
         return observation::observe(&config, catalogue, arguments.time, arguments.json);
     }
+    if !arguments.check && !arguments.dry_run {
+        return serve(file, arguments.log, catalogue).map_err(|failure| arguments.log.refuse("gateway", file, failure));
+    }
     let config = gateway_file::load(file, catalogue).map_err(Failure::input)?;
     if arguments.check {
-        let findings = [check(&config), path_test::findings(&config)].concat();
+        let path = if arguments.upgrading { Vec::new() } else { path_test::findings(&config) };
+        let findings = [check(&config), path].concat();
         return show(&findings, arguments.json);
     }
-    if arguments.dry_run {
-        output::print(plan(&config)?.trim_end());
-        return Ok(());
-    }
-    let log = Log::new("gateway", &config.name, arguments.log);
+    output::print(plan(&config)?.trim_end());
+    Ok(())
+}
+
+/// Runs the gateway to its end.
+fn serve(file: &Path, log: log::Options, catalogue: &Catalogue<'_>) -> Result<(), Failure> {
+    let config = gateway_file::load_to_start(file, catalogue).map_err(Failure::input)?;
+    let log = Log::new("gateway", &config.name, log);
     let (service, program) = (Service::of_environment(), std::env::current_exe()?);
     let mut daemon = Daemon { log, service, file, catalogue, program };
     supervisor::run(&config, Mode::Scheme, &mut daemon)?;
@@ -77,21 +89,29 @@ struct Daemon<'a> {
     program: PathBuf,
 }
 
+fn worker_of(program: &Path) -> Command {
+    let mut command = Command::new(program);
+    command.args(["gateway", "--worker"]);
+    command
+}
+
 impl Host for Daemon<'_> {
     fn worker(&mut self) -> Command {
-        // A worker that is started again after an upgrade is the upgraded one.
-        let mut command = Command::new(or_what_runs(&self.program));
-        command.args(["gateway", "--worker"]);
+        let mut command = worker_of(&what_runs(&self.program));
+        // In lists of processes.
+        command.arg0(&self.program);
         command
     }
 
     fn reload(&mut self) -> Result<Config, String> {
-        gateway_file::load(self.file, self.catalogue).map_err(|error| error.to_string())
+        gateway_file::load_to_start(self.file, self.catalogue).map_err(|error| error.to_string())
     }
 
-    fn upgrade(&mut self) -> Result<Command, String> {
-        let check = ["gateway".into(), self.file.into(), "--check".into()];
-        upgrade::checked(&self.program, &check, &mut || self.service.beat())
+    fn upgrade(&mut self) -> Result<Upgrade, String> {
+        // The worker that runs knows the path, and a test of it takes 12 s a peer.
+        let check = ["gateway".into(), self.file.into(), "--check".into(), "--upgrading".into()];
+        let daemon = upgrade::checked(&self.program, &check, &mut || self.service.beat())?;
+        Ok(Upgrade { daemon, worker: worker_of(&self.program) })
     }
 
     fn report(&mut self, report: Report) {

@@ -4,16 +4,18 @@
 //! per second.
 //!
 //! `airtcp-bare-gateway CONFIG.json [--unseen | --check | --dry-run]`
+//!
+//! Its workers are of the program that the variable `AIRTCP_BARE_WORKER` names, if it is set: tests have them fail.
 
 use airtcp_linux::gateway::bare::BareForwarder;
 use airtcp_linux::gateway::scheme::{self, Scheme};
-use airtcp_linux::gateway::supervisor::{self, Host, Report};
+use airtcp_linux::gateway::supervisor::{self, Host, Report, Upgrade};
 use airtcp_linux::gateway::worker::{self, Mode};
 use airtcp_linux::gateway::{Config, check, inspect, plan, upgrade};
 use airtcp_schemes::{Reports, SCHEMES};
 use mimalloc::MiMalloc;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 /// As in the airtcp command.
@@ -59,19 +61,25 @@ struct Daemon {
     program: PathBuf,
 }
 
+fn worker_of(program: &Path) -> Command {
+    let mut command = Command::new(program);
+    command.arg("worker");
+    command
+}
+
 impl Host for Daemon {
     fn worker(&mut self) -> Command {
-        let mut command = Command::new(&self.program);
-        command.arg("worker");
-        command
+        let planted = std::env::var_os("AIRTCP_BARE_WORKER").map(PathBuf::from);
+        worker_of(planted.as_deref().unwrap_or("/proc/self/exe".as_ref()))
     }
 
     fn reload(&mut self) -> Result<Config, String> {
         read(&self.path)
     }
 
-    fn upgrade(&mut self) -> Result<Command, String> {
-        upgrade::checked(&self.program, &[self.path.clone().into(), "--check".into()], &mut || {})
+    fn upgrade(&mut self) -> Result<Upgrade, String> {
+        let daemon = upgrade::checked(&self.program, &[self.path.clone().into(), "--check".into()], &mut || {})?;
+        Ok(Upgrade { daemon, worker: worker_of(&self.program) })
     }
 
     fn report(&mut self, report: Report) {

@@ -66,9 +66,17 @@ impl Report {
     }
 }
 
+/// What another program is started by.
+pub struct Upgrade {
+    /// In the place of this process.
+    pub daemon: Command,
+    /// Its worker.
+    pub worker: Command,
+}
+
 /// Who runs a supervisor.
 pub trait Host {
-    /// What starts a worker: it runs [`super::worker::main`].
+    /// What starts a worker of the program that runs, whatever is installed by now: it runs [`super::worker::main`].
     fn worker(&mut self) -> Command;
 
     /// Reads the configuration again.
@@ -81,7 +89,7 @@ pub trait Host {
     ///
     /// # Errors
     /// Why it cannot.
-    fn upgrade(&mut self) -> Result<Command, String>;
+    fn upgrade(&mut self) -> Result<Upgrade, String>;
 
     /// Hears what happens.
     fn report(&mut self, report: Report);

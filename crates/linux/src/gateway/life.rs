@@ -43,6 +43,9 @@ struct Left {
     orders: RawFd,
     lines: RawFd,
     how: String,
+    /// The worker is to be given the file again: somebody asked for that, or it is not what the worker was told.
+    #[serde(default)]
+    reload: bool,
 }
 
 /// One worker process.
@@ -152,8 +155,8 @@ impl Life {
         })
     }
 
-    /// The worker that the program before this one left to this one, if it did.
-    pub fn of_program_before() -> Option<Life> {
+    /// The worker that the program before this one left to this one, if it did, and whether that is to be given the file again.
+    pub fn of_program_before() -> Option<(Life, bool)> {
         let text = std::env::var(LEFT).ok()?;
         let left: Left = serde_json::from_str(&text).ok()?;
         // What a child of that program was told is of no concern to it.
@@ -165,19 +168,20 @@ impl Life {
         let life = Life::of(child, orders, lines).ok()?;
         let mut life = Life { ready: true, how: left.how, ..life };
         life.tell(&Order::Adopted);
-        Some(life)
+        Some((life, left.reload))
     }
 
-    /// Has the program that takes this one's place go on with this worker; or not, if that does not begin.
+    /// Has the program that takes this one's place go on with this worker, and give it the file again if it is to `reload`; or not, if that
+    /// program does not begin.
     ///
     /// # Errors
     /// The system cannot.
-    pub fn leave_to(&self, program: &mut Command, is_left: bool) -> io::Result<()> {
+    pub fn leave_to(&self, program: &mut Command, reload: bool, is_left: bool) -> io::Result<()> {
         keep_over_exec(self.orders.as_fd(), is_left)?;
         keep_over_exec(self.lines.as_fd(), is_left)?;
         let (orders, lines) = (self.orders.as_raw_fd(), self.lines.as_raw_fd());
         let (supervisor, worker, how) = (std::process::id(), self.child.id(), self.how.clone());
-        program.env(LEFT, serde_json::to_string(&Left { supervisor, worker, orders, lines, how })?);
+        program.env(LEFT, serde_json::to_string(&Left { supervisor, worker, orders, lines, how, reload })?);
         Ok(())
     }
 

@@ -37,6 +37,7 @@ mod outlet;
 mod parcel;
 pub mod path_test;
 pub mod peers;
+mod pid_file;
 mod predecessor;
 pub mod reload;
 mod renewal;

@@ -1,17 +1,19 @@
 //! Asking a daemon of this machine to read its file again or to go on as a new program, and hearing what became of that.
 
 use super::config::socket_name;
+use super::pid_file::supervisor;
 use super::reload::Reloads;
 use super::status::ask;
 use crate::sys::{clock, process};
 use airtcp_core::Duration;
 use serde::Deserialize;
-use std::fs::{File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 
 /// A new program is checked first, and may take 20 s; a new worker has to start, may take 10 s, and may fail.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// The same where no worker runs that could tell: one that was killed is there again by then.
+const PATIENCE_WITHOUT_WORKER: Duration = Duration::from_secs(5);
 /// Between two looks.
 const LOOK: std::time::Duration = std::time::Duration::from_millis(50);
 
@@ -60,11 +62,12 @@ struct Told {
 pub fn ask_reload(run_directory: &Path, name: &str) -> Result<Reloads, RequestError> {
     let before = told(run_directory, name);
     // A gateway's status is its worker's.
-    let pid = supervisor(&run_directory.join(format!("{name}.pid"))).or(before.as_ref().map(|told| told.pid));
+    let pid = supervisor(run_directory, name).or(before.as_ref().map(|told| told.pid));
     let pid = pid.ok_or_else(|| nobody(run_directory, name))?;
     process::send_signal(pid, libc::SIGHUP).map_err(|source| RequestError::Signal { pid, source })?;
+    let patience = patience(before.as_ref());
     let asked = before.map_or(0, |told| told.reloads.asked);
-    hear(run_directory, name, |told| (told.reloads.asked > asked).then_some(told.reloads))
+    hear(run_directory, name, patience, |told| (told.reloads.asked > asked).then_some(told.reloads))
 }
 
 /// Asks the gateway `name` to go on as the program that is installed now, and waits until that works: the process id of its
@@ -74,21 +77,21 @@ pub fn ask_reload(run_directory: &Path, name: &str) -> Result<Reloads, RequestEr
 /// Why nothing is known of it.
 pub fn ask_upgrade(run_directory: &Path, name: &str) -> Result<Result<u32, String>, RequestError> {
     let before = told(run_directory, name);
-    let Some(pid) = supervisor(&run_directory.join(format!("{name}.pid"))) else {
+    let Some(pid) = supervisor(run_directory, name) else {
         return Err(match before {
             Some(_) => RequestError::Forwarder(name.to_owned()),
             None => nobody(run_directory, name),
         });
     };
     process::send_signal(pid, libc::SIGUSR2).map_err(|source| RequestError::Signal { pid, source })?;
+    let patience = patience(before.as_ref());
     let (worker, refused) = before.map_or((0, 0), |told| (told.pid, told.reloads.refused));
-    hear(run_directory, name, |told| {
-        if told.reloads.refused > refused {
-            return Some(Err(told.reloads.last));
+    hear(run_directory, name, patience, |told| {
+        // A daemon that begins counts restarts from nothing, and may have reloaded already.
+        if told.restarts == 0 && told.pid != worker {
+            return Some(Ok(told.pid));
         }
-        // A daemon that begins counts restarts and reloads from nothing.
-        let is_first = told.restarts == 0 && told.reloads.asked == 0;
-        (is_first && told.pid != worker).then_some(Ok(told.pid))
+        (told.reloads.refused > refused).then_some(Err(told.reloads.last))
     })
 }
 
@@ -96,13 +99,22 @@ fn told(run_directory: &Path, name: &str) -> Option<Told> {
     ask(run_directory, name, "status").ok().and_then(|text| serde_json::from_str(&text).ok())
 }
 
+fn patience(before: Option<&Told>) -> Duration {
+    if before.is_some() { PATIENCE } else { PATIENCE_WITHOUT_WORKER }
+}
+
 fn nobody(run_directory: &Path, name: &str) -> RequestError {
     RequestError::Nobody { name: name.to_owned(), path: run_directory.join(socket_name(name)) }
 }
 
 /// Asks for the status until it has what is waited for.
-fn hear<T>(run_directory: &Path, name: &str, wanted: impl Fn(Told) -> Option<T>) -> Result<T, RequestError> {
-    let end = clock::now() + PATIENCE;
+fn hear<T>(
+    run_directory: &Path,
+    name: &str,
+    patience: Duration,
+    wanted: impl Fn(Told) -> Option<T>,
+) -> Result<T, RequestError> {
+    let end = clock::now() + patience;
     while clock::now() < end {
         std::thread::sleep(LOOK);
         if let Some(answer) = told(run_directory, name).and_then(&wanted) {
@@ -114,7 +126,7 @@ fn hear<T>(run_directory: &Path, name: &str, wanted: impl Fn(Told) -> Option<T>)
 
 /// The name of the daemon whose process this is: a gateway's supervisor, or a forwarder.
 pub fn name_of(run_directory: &Path, pid: u32) -> Option<String> {
-    let of_gateway = |name: &String| supervisor(&run_directory.join(format!("{name}.pid"))) == Some(pid);
+    let of_gateway = |name: &String| supervisor(run_directory, name) == Some(pid);
     let of_forwarder = |name: &String| told(run_directory, name).is_some_and(|told| told.pid == pid);
     let files = std::fs::read_dir(run_directory).into_iter().flatten().flatten();
     let stem = |file: std::fs::DirEntry| Path::new(&file.file_name()).file_stem()?.to_str().map(str::to_owned);
@@ -122,33 +134,20 @@ pub fn name_of(run_directory: &Path, pid: u32) -> Option<String> {
     names.iter().find(|name| of_gateway(name)).or_else(|| names.iter().find(|name| of_forwarder(name))).cloned()
 }
 
-/// The process that holds the lock of a pid file; `None` if none does.
-fn supervisor(path: &Path) -> Option<u32> {
-    let file = File::open(path).ok()?;
-    match file.try_lock_shared() {
-        Err(TryLockError::WouldBlock) => std::fs::read_to_string(path).ok()?.trim().parse().ok(),
-        _ => None,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs::File;
 
     #[test]
-    fn a_pid_file_that_nobody_holds_names_nobody() {
-        let path = std::env::temp_dir().join(format!("airtcp-pid-{}", std::process::id()));
-        std::fs::write(&path, "4711\n").unwrap();
-        assert_eq!(supervisor(&path), None);
-        let holder = File::open(&path).unwrap();
-        holder.lock().unwrap();
-        assert_eq!(supervisor(&path), Some(4711));
-        let directory = path.with_extension("directory");
+    fn a_gateway_is_known_by_its_process() {
+        let directory = std::env::temp_dir().join(format!("airtcp-requests-{}", std::process::id()));
         std::fs::create_dir(&directory).unwrap();
-        std::fs::rename(&path, directory.join("air.pid")).unwrap();
-        assert_eq!(name_of(&directory, 4711).as_deref(), Some("air"));
-        assert_eq!(name_of(&directory, 4712), None);
-        drop(holder);
+        std::fs::write(directory.join("air.pid"), "4711\n").unwrap();
+        let held = File::open(directory.join("air.pid")).unwrap();
+        held.lock().unwrap();
+        assert_eq!([4711, 4712].map(|pid| name_of(&directory, pid)), [Some("air".to_owned()), None]);
+        drop(held);
         assert_eq!(name_of(&directory, 4711), None);
         std::fs::remove_dir_all(&directory).unwrap();
     }

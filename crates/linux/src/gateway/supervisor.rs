@@ -6,7 +6,9 @@
 //! next one has the former configuration again.
 //!
 //! An upgrade (SIGUSR2) has a worker of the program that is installed now take the place of the one that runs, and puts that
-//! program in the place of this one: the process keeps its number, so a service manager notices nothing.
+//! program in the place of this one: the process keeps its number, so a service manager notices nothing. Only a worker that says that it
+//! could work but for the one before has that one end first; whatever else goes wrong leaves all as it was. What the file says by then, and the
+//! worker was not told, the new program gives it.
 //!
 //! The worker dies with the supervisor (the kernel sees to it), so there is never a worker
 //! without one. The supervisor touches no packet and holds no device.
@@ -17,21 +19,19 @@ use super::divert;
 use super::inspect;
 use super::life::{Answer, BEAT, Life, NoHeir, Wake};
 use super::orders::{Mode, Order, Orders};
+use super::pid_file::PidFile;
 use super::reload::{Change, Reloads, list};
 use crate::notice::{Level, Notice, What};
-use crate::sys::directory::PrivateDirectory;
 use crate::sys::poll::PollSet;
 use crate::sys::process::{Requested, Signals, become_subreaper, ignore_requests};
 use crate::sys::{clock, interface};
 use airtcp_core::{Duration, Instant};
-use std::fs::{File, TryLockError};
-use std::io::{self, Write};
+use std::io;
 use std::os::fd::AsFd;
-use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-pub use super::host::{Host, Report};
+pub use super::host::{Host, Report, Upgrade};
 pub use super::life::SILENCE;
 
 /// Pause before the first restart; doubled for each that follows a short life.
@@ -79,10 +79,12 @@ pub fn run(config: &Config, mode: Mode, host: &mut dyn Host) -> Result<(), Super
     // From now on SIGHUP ends nothing.
     let signals = Signals::collect()?;
     // Before anything changes, so that a second start touches nothing of the first.
-    let pid_file = PidFile::lock(config)?;
+    let unusable = |source| SupervisorError::RunDirectory { path: config.run_directory.display().to_string(), source };
+    let pid_file = PidFile::lock(config).map_err(unusable)?;
+    let pid_file = pid_file.ok_or_else(|| SupervisorError::NameTaken(config.name.clone()))?;
     pid_file.unwritten.iter().for_each(|text| host.report(limited(text.clone())));
     // Asked by the program before this one, if that left its worker.
-    let first = Life::of_program_before();
+    let (first, is_to_reload) = Life::of_program_before().unzip();
     if first.is_none()
         && let Some(refusal) = inspect::refusal(&inspect::check(config))
     {
@@ -96,7 +98,7 @@ pub fn run(config: &Config, mode: Mode, host: &mut dyn Host) -> Result<(), Super
         config: config.clone(),
         former: None,
         reloads: Reloads::default(),
-        wanted: Requested::default(),
+        wanted: Requested { reload: is_to_reload == Some(true), ..Requested::default() },
         mode,
         signals,
         restarts: 0,
@@ -143,7 +145,7 @@ impl Supervisor {
             match self.live(first.take(), &mut was_ready, host) {
                 End::Requested => break,
                 End::Renewed => {}
-                End::Upgraded(program) => self.become_program(program, None, host),
+                End::Upgraded(program) => self.become_program(program, (None, false), host),
                 End::Gone(why) => {
                     let has_fallen_back = self.fall_back(&why, host);
                     let is_renewed = std::mem::take(&mut self.wanted.reload) && self.reload_alone(host);
@@ -235,13 +237,8 @@ impl Supervisor {
             }
             let is_idle = life.ready && life.asked.is_none();
             if is_idle && std::mem::take(&mut self.wanted.upgrade) {
-                match host.upgrade() {
-                    Ok(program) => {
-                        if let Some(end) = self.upgrade(&mut life, program, host) {
-                            return end;
-                        }
-                    }
-                    Err(why) => self.refuse_upgrade(why, host),
+                if let Some(end) = self.upgrade(&mut life, host) {
+                    return end;
                 }
                 life.tell(&Order::Told(self.reloads.clone()));
             }
@@ -269,7 +266,7 @@ impl Supervisor {
                     let text = format!("a new worker takes over: {why}");
                     host.report(Report::Note(Notice::info(What::NewWorker, text)));
                     let former = std::mem::replace(&mut self.config, config);
-                    match self.hand_over(life, host) {
+                    match self.hand_over(life, host.worker(), host) {
                         Ok(()) => Ok("applied by a new worker; packets waited meanwhile".to_owned()),
                         Err(NoHeir { could_be_alone: true, .. }) => {
                             self.former = Some(former);
@@ -346,41 +343,68 @@ impl Supervisor {
     }
 
     /// Has a worker of the new program take the place of this one, and goes on as that program. Comes back only if that cannot
-    /// be. A worker that cannot be replaced while it works, or by this program, ends first.
-    fn upgrade(&mut self, life: &mut Life, program: Command, host: &mut dyn Host) -> Option<End> {
-        match self.hand_over(life, host) {
+    /// be. A worker that cannot be replaced while it works ends first.
+    fn upgrade(&mut self, life: &mut Life, host: &mut dyn Host) -> Option<End> {
+        let begun = host.upgrade().and_then(|upgrade| Ok((upgrade, !self.is_current(host)?)));
+        let (Upgrade { daemon, worker }, is_other_file) = match begun {
+            Ok(begun) => begun,
+            Err(why) => {
+                self.refuse_upgrade(why, host);
+                return None;
+            }
+        };
+        match self.hand_over(life, worker, host) {
             Ok(()) => {
-                self.become_program(program, Some(life), host);
+                let reload = self.wanted.reload || is_other_file;
+                self.become_program(daemon, (Some(life), reload), host);
                 None
             }
-            Err(NoHeir { why, .. }) => {
+            Err(NoHeir { why, could_be_alone: true }) => {
                 let text = format!("the worker ends before the next one begins: {why}");
                 host.report(Report::Note(Notice::info(What::NewWorker, text)));
                 life.end();
-                Some(End::Upgraded(program))
+                Some(End::Upgraded(daemon))
+            }
+            Err(NoHeir { why, .. }) => {
+                self.refuse_upgrade(format!("its worker does not take over: {why}"), host);
+                None
             }
         }
     }
 
-    /// Has a worker with the present configuration take the place of this one.
-    fn hand_over(&mut self, life: &mut Life, host: &mut dyn Host) -> Result<(), NoHeir> {
+    /// The file says what the worker was told. What this program cannot read the next one may.
+    ///
+    /// # Errors
+    /// It says what needs a new daemon.
+    fn is_current(&self, host: &mut dyn Host) -> Result<bool, String> {
+        let Ok(config) = read(host) else { return Ok(false) };
+        match Change::between(&self.config, &config) {
+            Change::NewDaemon(keys) => Err(format!("{} changed in the file: stop and start the gateway", list(&keys))),
+            _ => Ok(config == self.config),
+        }
+    }
+
+    /// Has a worker with the present configuration, started by `command`, take the place of this one.
+    fn hand_over(&mut self, life: &mut Life, command: Command, host: &mut dyn Host) -> Result<(), NoHeir> {
         if self.mode == Mode::Bare {
             return Err(NoHeir { why: "it hands nothing over".to_owned(), could_be_alone: true });
         }
         let orders = Orders { restarts: self.restarts + 1, ..self.orders() };
-        life.hand_over(orders, host.worker(), host)?;
+        life.hand_over(orders, command, host)?;
         self.restarts += 1;
         Ok(())
     }
 
-    /// Goes on as another program, in the same process, with this worker if there is one. Comes back only if that cannot be:
-    /// then this one goes on.
-    fn become_program(&mut self, mut program: Command, life: Option<&Life>, host: &mut dyn Host) {
+    /// Goes on as another program, in the same process, with this worker if there is one, which is then to be given the file again or not.
+    /// Comes back only if that cannot be: then this one goes on.
+    fn become_program(&mut self, mut program: Command, left: (Option<&Life>, bool), host: &mut dyn Host) {
+        let (life, reload) = left;
         let meanwhile = if life.is_some() { "its worker works already" } else { "the kernel forwards meanwhile" };
         let text = format!("goes on as {}; {meanwhile}", program.get_program().display());
         host.report(Report::Note(Notice::info(What::NewProgram, text)));
         divert::remove_leftovers(&self.config.link);
-        let leave = |program: &mut Command, is_left| life.map_or(Ok(()), |life| life.leave_to(program, is_left));
+        let leave =
+            |program: &mut Command, is_left| life.map_or(Ok(()), |life| life.leave_to(program, reload, is_left));
         let prepared = leave(&mut program, true).and_then(|()| ignore_requests());
         let error = prepared.err().unwrap_or_else(|| program.exec());
         let _ = leave(&mut program, false);
@@ -390,7 +414,7 @@ impl Supervisor {
     /// The same while no worker runs.
     fn upgrade_alone(&mut self, host: &mut dyn Host) {
         match host.upgrade() {
-            Ok(program) => self.become_program(program, None, host),
+            Ok(upgrade) => self.become_program(upgrade.daemon, (None, false), host),
             Err(why) => self.refuse_upgrade(why, host),
         }
     }
@@ -441,46 +465,4 @@ fn read(host: &mut dyn Host) -> Result<Config, String> {
     let config = host.reload()?;
     config.validate().map_err(|error| error.to_string())?;
     Ok(config)
-}
-
-/// The file that tells whom to stop, locked as long as this gateway runs; removed at the end.
-struct PidFile {
-    directory: PrivateDirectory,
-    name: String,
-    /// Why it tells nothing, if it does not.
-    unwritten: Option<String>,
-    /// Holds the lock, also where somebody removed the file.
-    _file: File,
-}
-
-impl PidFile {
-    fn lock(config: &Config) -> Result<PidFile, SupervisorError> {
-        let unusable =
-            |source| SupervisorError::RunDirectory { path: config.run_directory.display().to_string(), source };
-        let directory = PrivateDirectory::open(&config.run_directory).map_err(unusable)?;
-        let name = config.pid_name();
-        let mut file = File::options()
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .custom_flags(libc::O_NOFOLLOW)
-            .open(directory.file(&name))
-            .map_err(unusable)?;
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err(SupervisorError::NameTaken(config.name.clone())),
-            Err(TryLockError::Error(error)) => return Err(unusable(error)),
-        }
-        // A full disk is no reason not to repair packets.
-        let written = file.set_len(0).and_then(|()| writeln!(file, "{}", std::process::id()));
-        let unwritten =
-            written.err().map(|error| format!("{} has no process id: {error}", config.pid_path().display()));
-        Ok(PidFile { directory, name, unwritten, _file: file })
-    }
-}
-
-impl Drop for PidFile {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_file(self.directory.file(&self.name));
-    }
 }

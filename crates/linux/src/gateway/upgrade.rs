@@ -9,7 +9,7 @@ use std::os::fd::AsFd;
 use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 
-/// Who does not answer for so long is not trusted with packets. A check of a trunk's path takes 3 s.
+/// Who does not answer for so long is not trusted with packets.
 const PATIENCE: Duration = Duration::from_secs(20);
 /// Between two looks.
 const LOOK: std::time::Duration = std::time::Duration::from_millis(20);

@@ -12,7 +12,7 @@ use super::burden::Burden;
 use super::config::{Config, Role};
 use super::confine::{self, Confinement};
 use super::control::{ControlChannel, ControlSocket, Introduction, Session, Setup};
-use super::divert::{Devices, Diversion, DivertError, Wanted};
+use super::divert::{Devices, Diversion, DivertError, Lock, Wanted};
 use super::estate::{self, Estate};
 use super::hops::{Hops, control_name};
 use super::news::News;
@@ -163,10 +163,12 @@ fn run(
     let traffic = schemes.first().map_or(Traffic::All, |scheme| scheme.element.traffic());
     let mode = schemes.first().map_or("", |scheme| &scheme.mode);
     let introduction = Introduction::new(&config.scheme, mode, traffic);
+    // Another gateway on this link would be in the way of all that follows.
+    let lock = Lock::link(&config.link, &mut estate)?;
     let (control, channels) = open_control(config, setups(config, &introduction)?, &mut estate)?;
     let mut status = StatusServer::open(&config.run_directory, &config.name, config.metrics, &mut estate)?;
     let own: Vec<_> = schemes.iter().map(|scheme| scheme.element.own_segments()).collect();
-    let (mut diversion, devices) = Diversion::start(config, &own, &mut estate).map_err(|error| match error {
+    let (mut diversion, devices) = Diversion::start(config, &own, lock, &mut estate).map_err(|error| match error {
         DivertError::NoPrograms { reason, .. } if estate.is_inherited() => {
             WorkerError::Estate(io::Error::other(reason))
         }

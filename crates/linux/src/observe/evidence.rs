@@ -110,7 +110,7 @@ pub struct Way {
     pub flow_seconds: f64,
     /// What was carried meanwhile, by all kinds, in bit/s.
     pub busy_bps: f64,
-    /// The most that was carried in 0.2 s, in bit/s.
+    /// The most that was carried in a second, in bit/s.
     pub peak_bps: f64,
 }
 

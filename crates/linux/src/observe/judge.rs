@@ -299,10 +299,13 @@ fn of_hidden(seen: &Evidence, way: &Way, hop: &Hop, name: &str, is_out: bool) ->
     let runs = if is_out { hop.runs() } else { lost };
     let (carries, loss) = (carries(seen, way), share(repairable, of));
     if repairable < LEAST_LOSSES || runs < LEAST_LOSSES || share(repairable, lost) < SURE_OF_PROBES {
-        return Found::Nothing(
-            "nothing_lost",
-            format!("the hop lost {lost} of {of} probes, {} of them while packets waited", lost - repairable),
-        );
+        let found = format!("the hop lost {lost} of {of} probes, {} of them while packets waited", lost - repairable);
+        let most = expected(seen, way, upper_bound(repairable.min(runs), of));
+        let may_gain = lost > 0 && carries >= WORTH * most.max(way.busy_bps);
+        return match may_gain && share(repairable, lost) >= SURE_OF_PROBES {
+            true => Found::Unknown("too_short", format!("{found}, too few to tell: watch longer")),
+            false => Found::Nothing("nothing_lost", found),
+        };
     }
     let lost =
         format!("the hop loses {} of probes though nothing waits, and most of what passes is {name}", percent(loss));

@@ -110,6 +110,9 @@ fn what_is_hidden_is_known_from_probes_only_and_repaired_by_some_schemes_only() 
     let probed = Evidence { peer: Peer::Answers, hop: Some(probes(3000, 60)), ..alone.clone() };
     assert_eq!(of(&probed), (Answer::Yes, "losses"));
     assert_eq!(of(&Evidence { repairs: Repairs::Tcp, ..probed.clone() }), (Answer::No, "not_repaired"));
+    // Too few to tell are not none.
+    let few = |lost| Evidence { hop: Some(probes(735, lost)), ..probed.clone() };
+    assert_eq!([of(&few(8)), of(&few(0))], [(Answer::Unknown, "too_short"), (Answer::No, "nothing_lost")]);
     let in_queue = Hop { lost_in_queue: 55, ..probes(3000, 60) };
     assert_eq!(of(&Evidence { hop: Some(in_queue), ..probed.clone() }).0, Answer::No);
     let full = Way { busy_bps: 19e6, ..probed.out.clone() };

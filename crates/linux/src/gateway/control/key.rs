@@ -7,10 +7,10 @@ use airtcp_core::control::MAC_LEN;
 use hkdf::Hkdf;
 use hmac::{Hmac, Mac};
 use sha2::Sha256;
-use std::fmt;
 use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::{fmt, io};
 
 /// Fewest bytes of a secret.
 const SECRET_MIN: usize = 16;
@@ -69,7 +69,15 @@ impl KeyError {
     pub fn remedy(&self) -> String {
         match self {
             KeyError::Exposed { path } => format!("chmod 600 {}", path.display()),
-            _ => Secret::HOW_TO_MAKE.into(),
+            KeyError::Read { path, source } if source.kind() == io::ErrorKind::PermissionDenied => {
+                format!("chown root {0}; chmod 600 {0}; or run this as the user that may read it", path.display())
+            }
+            KeyError::Read { path, .. }
+            | KeyError::NoFile { path }
+            | KeyError::Long { path, .. }
+            | KeyError::Short { path, .. } => {
+                format!("make one with `airtcp key {}` and copy it to the other router", path.display())
+            }
         }
     }
 }

@@ -26,7 +26,7 @@ use super::config::{Config, Role};
 use super::estate::Estate;
 use airtcp_core::{Instant, OwnSegments};
 use link::{Headers, LinkDiversion};
-use lock::Lock;
+pub use lock::Lock;
 use routed::RoutedDiversion;
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
@@ -61,17 +61,17 @@ enum Taking {
 }
 
 impl Diversion {
-    /// Prepares to divert, and to take segments of each peer's that are for the gateway itself. Nothing is taken before the
-    /// first [`Diversion::beat`]; by an heir, before [`Diversion::take_over`].
+    /// Prepares to divert on the link that is held, and to take segments of each peer's that are for the gateway itself. Nothing is taken
+    /// before the first [`Diversion::beat`]; by an heir, before [`Diversion::take_over`].
     ///
     /// # Errors
     /// What stands in the way, with what to do; nothing is left behind.
     pub fn start(
         config: &Config,
         own: &[Option<OwnSegments>],
+        lock: Lock,
         estate: &mut Estate,
     ) -> Result<(Diversion, Vec<Devices>), DivertError> {
-        let lock = Lock::link(&config.link, estate)?;
         let peers = config.each_peer();
         let devices = peers.iter().map(|peer| Devices::open(&peer.name, estate)).collect::<Result<Vec<_>, _>>()?;
         own.iter().flatten().try_for_each(|own| has_address(own, config))?;

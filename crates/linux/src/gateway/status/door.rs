@@ -14,6 +14,8 @@ use std::path::Path;
 const CLIENTS_MAX: usize = 8;
 /// How long a client may take for its request.
 const PATIENCE: Duration = Duration::from_secs(1);
+/// The same with the time that it takes to read the answer: 64 peers' metrics are half a megabyte.
+const PATIENCE_OF_READERS: Duration = Duration::from_secs(10);
 /// Longest request that is read.
 const REQUEST_MAX: usize = 4096;
 
@@ -64,7 +66,10 @@ impl Door {
     /// Somebody answers there, or the system's.
     pub fn socket(path: &Path) -> io::Result<Door> {
         if UnixStream::connect(path).is_ok() {
-            return Err(io::Error::new(ErrorKind::AddrInUse, "a gateway already answers there"));
+            return Err(io::Error::new(
+                ErrorKind::AddrInUse,
+                "a gateway or forwarder already answers there: stop it, or set another `name`",
+            ));
         }
         match std::fs::remove_file(path) {
             Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
@@ -130,11 +135,11 @@ impl Door {
         }
     }
 
-    /// Accepts clients, answers those whose request is complete, and turns away those that take too long for it. `status`
-    /// is given how many were answered here in this call.
+    /// Accepts clients, answers one whose request is complete, as packets wait meanwhile, and turns away those that take too long.
+    /// `status` is given how many were answered here in this call.
     pub fn serve<R: Report>(&mut self, now: Instant, status: &dyn Fn(u64) -> R) {
         let connected = self.clients.len();
-        self.clients.retain(|client| now.saturating_since(client.connected) < PATIENCE);
+        self.clients.retain(|client| client.has_time(now));
         self.turned_away += (connected - self.clients.len()) as u64;
         for _ in 0..CLIENTS_MAX {
             let Ok(stream) = self.accept() else { break };
@@ -149,6 +154,9 @@ impl Door {
         let (mut clients, mut answered) = (std::mem::take(&mut self.clients), 0);
         clients.retain_mut(|client| {
             if client.answer.is_none() {
+                if answered > 0 {
+                    return true;
+                }
                 match client.read_request() {
                     None => return true,
                     Some(None) => return false,
@@ -166,6 +174,12 @@ impl Door {
 }
 
 impl Client {
+    /// It did not take too long for its request, or for the answer.
+    fn has_time(&self, now: Instant) -> bool {
+        let patience = if self.answer.is_some() { PATIENCE_OF_READERS } else { PATIENCE };
+        now.saturating_since(self.connected) < patience
+    }
+
     /// Writes as much of the answer as there is room for, and never waits; false when all is written, or nobody reads it.
     fn write_answer(&mut self) -> bool {
         let Some(left) = &mut self.answer else { return false };

@@ -11,10 +11,11 @@ use crate::gateway::config::{socket_name, socket_path};
 use crate::gateway::estate::Estate;
 use crate::gateway::exposition::Format;
 use crate::gateway::metrics;
+use crate::gateway::pid_file::supervisor;
 use crate::sys::directory::PrivateDirectory;
 use airtcp_core::Instant;
-use std::collections::BTreeMap;
-use std::io::{self, Read, Write};
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{self, ErrorKind, Read, Write};
 use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
 use std::os::unix::net::UnixStream;
@@ -39,6 +40,9 @@ pub enum StatusError {
         /// What the system says.
         source: io::Error,
     },
+    /// Its supervisor runs.
+    #[error("'{0}' runs, and no worker of it does: it waits for its link, or starts again; its log says why")]
+    NoWorker(String),
     /// The answer is not understood.
     #[error("the answer at {path} is not understood: {source}")]
     Strange {
@@ -63,7 +67,12 @@ pub fn ask(run_directory: &Path, name: &str, request: &str) -> Result<String, St
         stream.read_to_string(&mut answer)?;
         Ok(answer)
     };
-    exchange().map_err(|source| StatusError::Silent { path: path.clone(), source })
+    exchange().map_err(|source: io::Error| match supervisor(run_directory, name) {
+        Some(_) if matches!(source.kind(), ErrorKind::NotFound | ErrorKind::ConnectionRefused) => {
+            StatusError::NoWorker(name.to_owned())
+        }
+        _ => StatusError::Silent { path, source },
+    })
 }
 
 /// The state of the gateway `name`.
@@ -76,13 +85,17 @@ pub fn query(run_directory: &Path, name: &str) -> Result<Status, StatusError> {
         .map_err(|source| StatusError::Strange { path: socket_path(run_directory, name), source })
 }
 
-/// Names of the gateways whose sockets are in the directory, running or not.
+/// Names of the gateways whose sockets are in the directory, running or not, and of those that run without a worker.
 pub fn names(run_directory: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(run_directory).into_iter().flatten().flatten();
-    let mut names: Vec<String> =
-        entries.filter_map(|entry| entry.file_name().to_str()?.strip_suffix(".sock").map(str::to_owned)).collect();
-    names.sort();
-    names
+    let name = |entry: std::fs::DirEntry| {
+        let file = entry.file_name();
+        let (name, ending) = file.to_str()?.rsplit_once('.')?;
+        let is_one = ending == "sock" || ending == "pid" && supervisor(run_directory, name).is_some();
+        is_one.then(|| name.to_owned())
+    };
+    let names: BTreeSet<String> = entries.filter_map(name).collect();
+    names.into_iter().collect()
 }
 
 /// The worker's side of the socket, and of the port for metrics if there is one.
