@@ -33,6 +33,9 @@ mod tests {
     #[test]
     fn what_was_removed_can_be_started_again() {
         const ROLE: &str = "AIRTCP_TEST_OWN_PROGRAM";
+        if airtcp_test_support::is_emulated("the start of a program without a path") {
+            return;
+        }
         let start = |program: PathBuf, role: &str| {
             Command::new(program)
                 .args(["--exact", "own_program::tests::what_was_removed_can_be_started_again"])
@@ -44,6 +47,7 @@ mod tests {
             Ok(_) => {
                 std::fs::remove_file(std::env::current_exe().unwrap()).unwrap();
                 assert!(start(own_program().unwrap(), "again").unwrap().success());
+                assert!(start(what_runs(&own_program().unwrap()), "again").unwrap().success());
             }
             Err(_) => {
                 let copy = std::env::temp_dir().join(format!("airtcp-own-program-{}", std::process::id()));

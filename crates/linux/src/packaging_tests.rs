@@ -4,7 +4,7 @@ use crate::gateway::control::{Ignored, PeerState};
 use crate::gateway::exposition::Format;
 use crate::gateway::metrics::{render, tests::status};
 use crate::gateway::reload::Reloads;
-use crate::gateway::status::{Report, Status};
+use crate::gateway::status::{PeerStatus, Report, Status};
 use crate::{forwarder, gateway};
 use airtcp_core::{DropReason, Event, Gauge};
 use airtcp_schemes::SCHEMES;
@@ -35,6 +35,21 @@ fn gateway() -> Status {
         devices: [("out".to_owned(), device)].into(),
         ..status()
     }
+}
+
+/// One with peers, each of which tells the same.
+fn hub() -> Status {
+    let all = gateway();
+    let peer = |name: &str| PeerStatus {
+        name: name.into(),
+        events: all.events.clone(),
+        gauges: all.gauges.clone(),
+        discarded: all.discarded.clone(),
+        control_ignored: all.control_ignored.clone(),
+        devices: all.devices.clone(),
+        ..PeerStatus::default()
+    };
+    Status { peers: vec![peer("east"), peer("west")], name: "hub".into(), ..all.clone() }
 }
 
 fn forwarder() -> forwarder::Status {
@@ -114,16 +129,20 @@ fn promtool() -> Option<Command> {
 
 #[test]
 fn promtool_has_nothing_to_say_about_metrics_and_alerts() {
-    let Some(mut metrics) = promtool() else {
+    if promtool().is_none() {
         return skip("promtool is missing; scripts/setup test fetches it");
-    };
-    let page = [render(&gateway(), Format::Prometheus), forwarder().metrics(Format::Prometheus)].concat();
-    let piped = metrics.args(["check", "metrics"]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = piped.spawn().unwrap();
-    child.stdin.take().unwrap().write_all(page.as_bytes()).unwrap();
-    let output = child.wait_with_output().unwrap();
-    let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
-    assert!(output.status.success() && said.trim().is_empty(), "{said}");
+    }
+    let pages = [render(&gateway(), Format::Prometheus), render(&hub(), Format::Prometheus)];
+    for page in pages.into_iter().chain([forwarder().metrics(Format::Prometheus)]) {
+        let mut metrics = promtool().unwrap();
+        let piped =
+            metrics.args(["check", "metrics"]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = piped.spawn().unwrap();
+        child.stdin.take().unwrap().write_all(page.as_bytes()).unwrap();
+        let output = child.wait_with_output().unwrap();
+        let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+        assert!(output.status.success() && said.trim().is_empty(), "{said}");
+    }
     let rules = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging/prometheus/airtcp.rules.yml");
     let output = promtool().unwrap().args(["check", "rules"]).arg(rules).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));

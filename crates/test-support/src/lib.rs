@@ -20,6 +20,16 @@ pub fn skip(reason: &str) {
     }
 }
 
+/// True where qemu-user runs this test (`scripts/test-arm64`), which passes on to the kernel the calls that it knows, and `what` is not among
+/// them: the test is told as skipped.
+pub fn is_emulated(what: &str) -> bool {
+    let is_emulated = std::env::var_os("AIRTCP_QEMU_USER").is_some();
+    if is_emulated {
+        skip(&format!("qemu-user does not pass on {what}"));
+    }
+    is_emulated
+}
+
 fn log_to(path: &Path, test: &str, reason: &str) {
     let mut log = File::options().append(true).create(true).open(path).expect("AIRTCP_SKIP_LOG names a file");
     // In one write: other tests write beside it.

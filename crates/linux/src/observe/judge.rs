@@ -3,7 +3,8 @@
 //! The question is what senders lose today, and it has three parts. *Are packets lost that a gateway can repair?* Those that are
 //! lost while packets wait are congestion: no gateway repairs them. *Do senders carry less than the link does?* Who fills it
 //! needs no repair, whatever is lost (BBR as a rule). *Is it the losses that hold them back?* A sender that takes losses for
-//! congestion carries what [`model`] says; one that carries far more does not care. All three have to be so for a *yes*:
+//! congestion carries what [`model`] says; one that carries far more does not care, and one that carries far less is held back by something
+//! else, as a receiver's window. All three have to be so for a *yes*:
 //! where one cannot be told, the answer is *no* or *unknown*.
 
 use super::evidence::{Evidence, Hop, Peer, Repairs, Way, share};
@@ -21,9 +22,12 @@ const LEAST_LOSSES: u64 = 10;
 const SURE: f64 = 0.25;
 /// The same of lost probes. They are few, and which of them met a queue is told by their neighbours only: it takes a majority.
 const SURE_OF_PROBES: f64 = 0.5;
-/// A sender that carries more than so many times what [`model`] says does not take losses for congestion. Twice, as the share
-/// of losses is known within a factor of two, and a short flow carries more in its slow start.
+/// A sender that carries more than so many times what [`model`] says does not take losses for congestion, and one that carries so many times
+/// less is held back by something else. Twice, as the share of losses is known within a factor of two, and a short flow carries more
+/// in its slow start.
 const INDIFFERENT: f64 = 2.0;
+/// Up to this share of losses [`model`] says what a sender carries: it knows no retransmission timeouts, which take much of the time above.
+const WITHOUT_TIMEOUTS: f64 = 0.02;
 /// From this share of losses on, also senders that do not care gain: docs/local-recovery.md (*Long hops*) has BBR at 10 % with
 /// 57 of the link plain and 88 with gateways, at 20 % with 28 and 84.
 const HEAVY_LOSS: f64 = 0.1;
@@ -254,6 +258,14 @@ fn of_tcp(seen: &Evidence, way: &Way, words: &str) -> Found {
             format!("{lost}, and a sender that slows down for that still carries what the link does"),
         );
     }
+    if is_held_back(way, loss, expected) {
+        let because = "something else holds them back, as the receiver's window or how little there is to send";
+        let [could, do_carry] = [expected, way.busy_bps].map(mbit);
+        return Found::Nothing(
+            "held_back",
+            format!("{lost}, which leaves senders {could}, and they carry {do_carry}: {because}"),
+        );
+    }
     Found::Gain(
         gain,
         format!(
@@ -262,6 +274,11 @@ fn of_tcp(seen: &Evidence, way: &Way, words: &str) -> Found {
             mbit(carries)
         ),
     )
+}
+
+/// Senders carry so much less than losses leave them that it is not for these. Where the path's round trip is not seen nobody can tell.
+fn is_held_back(way: &Way, loss: f64, expected: f64) -> bool {
+    loss < WITHOUT_TIMEOUTS && way.path_ms.is_some() && INDIFFERENT * way.busy_bps < expected
 }
 
 /// Hardly anything is lost that can be repaired, or not enough was seen to say so. `carried`: what senders would carry at the

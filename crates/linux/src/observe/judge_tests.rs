@@ -67,6 +67,17 @@ fn senders_that_do_not_care_are_told_from_those_that_do() {
 }
 
 #[test]
+fn who_is_held_back_by_something_else_gains_nothing() {
+    // 0.1 % each, over 50 ms.
+    let windowed = way(13, 0, 2.5);
+    assert_eq!(of(&seen(windowed.clone())), (Answer::No, "held_back"));
+    assert_eq!(of(&seen(way(46, 0, 9.0))), (Answer::Yes, "losses"));
+    // Where a part of the path is not seen, it may be that long; and timeouts, of which the model knows nothing, hold back as well.
+    assert_eq!(of(&seen(Way { path_ms: None, ..windowed })).0, Answer::Yes);
+    assert_eq!(of(&seen(way(600, 0, 0.9))).0, Answer::Yes);
+}
+
+#[test]
 fn few_losses_are_little_only_if_enough_was_seen() {
     assert_eq!(of(&seen(way(0, 0, 12.0))), (Answer::No, "nothing_lost"));
     let short = Way { segments: 2000, ..way(4, 0, 12.0) };

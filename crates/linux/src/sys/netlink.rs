@@ -153,6 +153,9 @@ mod tests {
 
     #[test]
     fn the_way_to_this_machine_is_loopback() {
+        if airtcp_test_support::is_emulated("questions about routes") {
+            return;
+        }
         let questions = Questions::open().unwrap();
         let here = IpAddr::from([127, 0, 0, 1]);
         let hop = questions.next_hop(here).unwrap();
