@@ -1,6 +1,7 @@
 //! The program that runs, to be started again.
 
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// The kernel's name for it.
@@ -19,9 +20,13 @@ fn or_what_runs(path: &Path) -> PathBuf {
     if path.exists() { path.to_owned() } else { RUNNING.into() }
 }
 
-/// The program of this process, also where another one was installed at its `path`.
+/// The program of this process: by its `path`, by which lists of processes name it, if no other one was installed there.
 pub(crate) fn what_runs(path: &Path) -> PathBuf {
-    if Path::new(RUNNING).exists() { RUNNING.into() } else { path.to_owned() }
+    let file = |path: &Path| path.metadata().map(|found| (found.dev(), found.ino())).ok();
+    match (file(path), file(Path::new(RUNNING))) {
+        (installed, Some(running)) if installed != Some(running) => RUNNING.into(),
+        _ => path.to_owned(),
+    }
 }
 
 #[cfg(test)]
@@ -47,9 +52,14 @@ mod tests {
             Ok(_) => {
                 std::fs::remove_file(std::env::current_exe().unwrap()).unwrap();
                 assert!(start(own_program().unwrap(), "again").unwrap().success());
-                assert!(start(what_runs(&own_program().unwrap()), "again").unwrap().success());
+                // Another one is there now.
+                let (path, other) = (std::env::current_exe().unwrap(), Path::new("/bin/false"));
+                assert_eq!([what_runs(&path), what_runs(other)], [Path::new(RUNNING); 2]);
+                assert!(start(what_runs(other), "again").unwrap().success());
             }
             Err(_) => {
+                let path = std::env::current_exe().unwrap();
+                assert_eq!(what_runs(&path), path);
                 let copy = std::env::temp_dir().join(format!("airtcp-own-program-{}", std::process::id()));
                 std::fs::copy(std::env::current_exe().unwrap(), &copy).unwrap();
                 assert!(start(copy.clone(), "removed").unwrap().success());
