@@ -353,9 +353,11 @@ impl RateLaw {
         (is_standing || wait > target * SURELY) && self.history.grown() > target / 2
     }
 
-    /// Packets wait, and some are lost: perhaps for want of room in a queue that is too short for a wait that stays.
+    /// Packets wait, and some are lost: perhaps for want of room in a queue that is too short for a wait that stays. Where the bound is
+    /// carried, that is not for what is given.
     fn overflows(&self, wait: Duration, target: Duration) -> bool {
-        wait > target * 2 && self.history.has_lost() && self.bound.is_none()
+        let carries_bound = || self.bound.zip(self.carried.rate()).is_some_and(|(bound, rate)| is_bound(rate, bound));
+        wait > target * 2 && self.history.has_lost() && !carries_bound()
     }
 
     fn begin(&mut self) -> Verdict {
@@ -369,7 +371,7 @@ impl RateLaw {
 
     fn reaches_bound(&self, now: Instant, target: Duration) -> bool {
         let Some((bound, rate)) = self.bound.zip(self.carried.rate()) else { return false };
-        rate.bps() >= bound.bps() - bound.bps() / BOUND_PART && self.wait(now) <= target
+        is_bound(rate, bound) && self.wait(now) <= target
     }
 
     /// Sends at `pace`, whatever waits.
@@ -486,6 +488,11 @@ impl RateLaw {
         let bps = bps.max(LEAST);
         self.bound.map_or(bps, |bound| bps.min(bound.bps()))
     }
+}
+
+/// The rate is the bound, or more.
+fn is_bound(rate: Rate, bound: Rate) -> bool {
+    rate.bps() >= bound.bps() - bound.bps() / BOUND_PART
 }
 
 /// So many thousandths of `bps`. A rate of zero would let nothing pass that shows that it is too low.

@@ -56,9 +56,12 @@ fn a_link_that_was_nearly_down_is_followed_when_it_is_fast_again() {
 
 #[test]
 fn what_a_short_queue_drops_was_not_carried() {
-    for loss_percent in [0, 5] {
-        let mut run = Run::new(None, mbit(50));
-        (run.link.room, run.link.loss_percent) = (MS * 3, loss_percent);
+    // Also where more is told than the link carries, and its queue is half full as it begins.
+    for (told, loss_percent) in [(None, 0), (None, 5), (Some(mbit(500)), 0), (Some(mbit(500)), 5)] {
+        let mut run = Run::new(told, mbit(50));
+        let room = if told.is_some() { MS * 8 } else { MS * 3 };
+        (run.link.room, run.link.loss_percent) = (room, loss_percent);
+        run.link.free_at = run.now + if told.is_some() { room / 2 } else { Duration::ZERO };
         run.run(SECOND * 10);
         let sent = run.count;
         run.run(SECOND * 10);
