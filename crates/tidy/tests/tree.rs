@@ -59,6 +59,13 @@ fn nothing_is_unfinished() {
     check(is_written, text::check_finished);
 }
 
+/// A script that was emptied by mistake runs, and does nothing.
+#[test]
+fn no_file_is_empty() {
+    let may_be = |file: &TreeFile| is_written(file) && !file.path.ends_with("py.typed");
+    check(may_be, |path, text| text.is_empty().then(|| Violation::of(path, "the file is empty")).into_iter().collect());
+}
+
 #[test]
 fn nothing_names_a_path_of_one_machine() {
     check(is_written, text::check_portable);
