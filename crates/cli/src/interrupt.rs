@@ -1,6 +1,7 @@
 //! Ctrl-C: the first asks for an orderly end, the second ends at once. A terminal that goes away (SIGHUP) asks for an orderly end, too.
 //! SIGTERM does not wait for what is simulated.
 
+use airtcp_linux::sys::process::is_ignored;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
 use std::io;
@@ -47,11 +48,4 @@ impl Interrupt {
             "airtcp: finishing the runs in progress; Ctrl-C again drops them"
         }
     }
-}
-
-/// True if this process was started with the signal ignored.
-fn is_ignored(signal: i32) -> bool {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
 }

@@ -48,19 +48,19 @@ pub(crate) struct Options {
 }
 
 impl Options {
-    /// Why a daemon does not start, or ends: a line of its log where programs read that, named after its file, as its name is in there; else
-    /// it is left to be said as by any command.
+    /// Writes why a daemon does not start, or ends, where programs read its log: in the journal, or as JSON. People are told by the command,
+    /// as of any failure. The line is named after the file, as the daemon's name may be what is wrong in it.
     pub(crate) fn refuse(self, kind: &'static str, file: &Path, failure: Failure) -> Failure {
+        let name = file.file_stem().unwrap_or_default().to_string_lossy();
+        let mut log = Log::new(kind, &name, self);
+        if log.journal.is_none() && self.log != Format::Json {
+            return failure;
+        }
         let (error, code) = match failure {
             Failure::Input(error) => (error, 2),
             Failure::Failed(error) => (error, 1),
             failure => return failure,
         };
-        let name = file.file_stem().unwrap_or_default().to_string_lossy();
-        let mut log = Log::new(kind, &name, self);
-        if log.journal.is_none() && self.log != Format::Json {
-            return if code == 2 { Failure::Input(error) } else { Failure::Failed(error) };
-        }
         log.write(&Notice { level: Level::Error, what: What::Refused, text: format!("{error:#}") });
         Failure::Code(code)
     }

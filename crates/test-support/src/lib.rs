@@ -20,10 +20,17 @@ pub fn skip(reason: &str) {
     }
 }
 
-/// True where qemu-user runs this test (`scripts/test-arm64`), which passes on to the kernel the calls that it knows, and `what` is not among
-/// them: the test is told as skipped.
-pub fn is_emulated(what: &str) -> bool {
-    let is_emulated = std::env::var_os("AIRTCP_QEMU_USER").is_some();
+/// True where qemu-user runs this test, as `scripts/test-arm64` says.
+pub fn is_emulated() -> bool {
+    std::env::var_os("AIRTCP_QEMU_USER").is_some()
+}
+
+/// True, with the test told as skipped, where qemu-user runs it: of what a program asks the kernel for, that does not pass on `what`.
+///
+/// # Panics
+/// As [`skip`].
+pub fn skip_emulated(what: &str) -> bool {
+    let is_emulated = is_emulated();
     if is_emulated {
         skip(&format!("qemu-user does not pass on {what}"));
     }

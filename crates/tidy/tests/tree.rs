@@ -62,8 +62,10 @@ fn nothing_is_unfinished() {
 /// A script that was emptied by mistake runs, and does nothing.
 #[test]
 fn no_file_is_empty() {
-    let may_be = |file: &TreeFile| is_written(file) && !file.path.ends_with("py.typed");
-    check(may_be, |path, text| text.is_empty().then(|| Violation::of(path, "the file is empty")).into_iter().collect());
+    let has_content = |file: &TreeFile| is_written(file) && !file.path.ends_with("py.typed");
+    check(has_content, |path, text| {
+        text.is_empty().then(|| Violation::of(path, "the file is empty")).into_iter().collect()
+    });
 }
 
 #[test]

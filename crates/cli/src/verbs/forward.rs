@@ -25,19 +25,16 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let refuse = |failure| match arguments.check {
-        true => failure,
-        false => arguments.log.refuse("forward", &arguments.file, failure),
-    };
-    let config = forward_file::load(&arguments.file).map_err(|error| refuse(Failure::input(error)))?;
     if arguments.check {
+        let config = forward_file::load(&arguments.file).map_err(Failure::input)?;
         return show(&check::check(&config), arguments.json);
     }
-    serve(config, arguments).map_err(refuse)
+    serve(arguments).map_err(|failure| arguments.log.refuse("forward", &arguments.file, failure))
 }
 
 /// Runs the forwarder to its end.
-fn serve(config: Config, arguments: &Arguments) -> Result<(), Failure> {
+fn serve(arguments: &Arguments) -> Result<(), Failure> {
+    let config = forward_file::load(&arguments.file).map_err(Failure::input)?;
     let log = Log::new("forward", &config.name, arguments.log);
     let mut daemon = Daemon::open(config)?;
     let mut process = Process { log, service: Service::of_environment(), file: &arguments.file };

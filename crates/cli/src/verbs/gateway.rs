@@ -38,10 +38,9 @@ pub(crate) struct Arguments {
     json: bool,
     #[command(flatten)]
     log: log::Options,
-    /// Check what a program checks before it takes over from one that runs
+    /// Leave out the test of the path: another program works on it, and asks whether this one can take over
     #[arg(long, hide = true, requires = "check")]
     upgrading: bool,
-
     /// The process that moves packets; started by the supervisor
     #[arg(long, hide = true, exclusive = true)]
     worker: bool,

@@ -171,18 +171,29 @@ impl Life {
         Some((life, left.reload))
     }
 
-    /// Has the program that takes this one's place go on with this worker, and give it the file again if it is to `reload`; or not, if that
-    /// program does not begin.
+    /// Has the program that takes this one's place go on with this worker, and give it the file again if it is to `reload`.
     ///
     /// # Errors
     /// The system cannot.
-    pub fn leave_to(&self, program: &mut Command, reload: bool, is_left: bool) -> io::Result<()> {
-        keep_over_exec(self.orders.as_fd(), is_left)?;
-        keep_over_exec(self.lines.as_fd(), is_left)?;
+    pub fn leave_to(&self, program: &mut Command, reload: bool) -> io::Result<()> {
+        self.keep_over_exec(true)?;
         let (orders, lines) = (self.orders.as_raw_fd(), self.lines.as_raw_fd());
         let (supervisor, worker, how) = (std::process::id(), self.child.id(), self.how.clone());
         program.env(LEFT, serde_json::to_string(&Left { supervisor, worker, orders, lines, how, reload })?);
         Ok(())
+    }
+
+    /// That program does not begin.
+    ///
+    /// # Errors
+    /// The system cannot.
+    pub fn take_back(&self) -> io::Result<()> {
+        self.keep_over_exec(false)
+    }
+
+    fn keep_over_exec(&self, is_kept: bool) -> io::Result<()> {
+        keep_over_exec(self.orders.as_fd(), is_kept)?;
+        keep_over_exec(self.lines.as_fd(), is_kept)
     }
 
     /// Waits until the heir has come as far as is `wanted`; why it does not.

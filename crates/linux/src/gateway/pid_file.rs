@@ -63,17 +63,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pid_file_that_nobody_holds_names_nobody() {
-        let directory = std::env::temp_dir().join(format!("airtcp-pid-{}", std::process::id()));
-        std::fs::create_dir(&directory).unwrap();
-        let path = directory.join("air.pid");
-        std::fs::write(&path, "4711\n").unwrap();
-        assert_eq!(supervisor(&directory, "air"), None);
-        let held = File::open(&path).unwrap();
-        held.lock().unwrap();
-        assert_eq!([supervisor(&directory, "air"), supervisor(&directory, "other")], [Some(4711), None]);
+    fn it_tells_who_runs_as_long_as_that_runs() {
+        let run_directory = std::env::temp_dir().join(format!("airtcp-pid-{}", std::process::id()));
+        let config = Config { run_directory: run_directory.clone(), ..Config::new("gsnoop", "air") };
+        let held = PidFile::lock(&config).unwrap().expect("nobody else holds it");
+        assert!(PidFile::lock(&config).unwrap().is_none());
+        let known = ["air", "other"].map(|name| supervisor(&run_directory, name));
+        assert_eq!(known, [Some(std::process::id()), None]);
         drop(held);
-        assert_eq!(supervisor(&directory, "air"), None);
-        std::fs::remove_dir_all(&directory).unwrap();
+        // One that was killed leaves it.
+        std::fs::write(config.pid_path(), "4711\n").unwrap();
+        assert_eq!(supervisor(&run_directory, "air"), None);
+        std::fs::remove_dir_all(&run_directory).unwrap();
     }
 }

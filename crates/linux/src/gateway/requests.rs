@@ -137,19 +137,19 @@ pub fn name_of(run_directory: &Path, pid: u32) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::fs::File;
+    use crate::gateway::config::Config;
+    use crate::gateway::pid_file::PidFile;
 
     #[test]
     fn a_gateway_is_known_by_its_process() {
-        let directory = std::env::temp_dir().join(format!("airtcp-requests-{}", std::process::id()));
-        std::fs::create_dir(&directory).unwrap();
-        std::fs::write(directory.join("air.pid"), "4711\n").unwrap();
-        let held = File::open(directory.join("air.pid")).unwrap();
-        held.lock().unwrap();
-        assert_eq!([4711, 4712].map(|pid| name_of(&directory, pid)), [Some("air".to_owned()), None]);
+        let run_directory = std::env::temp_dir().join(format!("airtcp-requests-{}", std::process::id()));
+        let config = Config { run_directory: run_directory.clone(), ..Config::new("gsnoop", "air") };
+        let held = PidFile::lock(&config).unwrap();
+        let own = std::process::id();
+        assert_eq!([own, own + 1].map(|pid| name_of(&run_directory, pid)), [Some("air".to_owned()), None]);
         drop(held);
-        assert_eq!(name_of(&directory, 4711), None);
-        std::fs::remove_dir_all(&directory).unwrap();
+        assert_eq!(name_of(&run_directory, own), None);
+        std::fs::remove_dir_all(&run_directory).unwrap();
     }
 
     #[test]

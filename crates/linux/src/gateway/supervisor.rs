@@ -6,9 +6,9 @@
 //! next one has the former configuration again.
 //!
 //! An upgrade (SIGUSR2) has a worker of the program that is installed now take the place of the one that runs, and puts that
-//! program in the place of this one: the process keeps its number, so a service manager notices nothing. Only a worker that says that it
-//! could work but for the one before has that one end first; whatever else goes wrong leaves all as it was. What the file says by then, and the
-//! worker was not told, the new program gives it.
+//! program in the place of this one: the process keeps its number, so a service manager notices nothing. If the new worker says that it could
+//! work, but not take another one's place, the former one ends first; whatever else goes wrong leaves all as it was. Where the file changed
+//! meanwhile, the new program has its worker reload.
 //!
 //! The worker dies with the supervisor (the kernel sees to it), so there is never a worker
 //! without one. The supervisor touches no packet and holds no device.
@@ -98,7 +98,7 @@ pub fn run(config: &Config, mode: Mode, host: &mut dyn Host) -> Result<(), Super
         config: config.clone(),
         former: None,
         reloads: Reloads::default(),
-        wanted: Requested { reload: is_to_reload == Some(true), ..Requested::default() },
+        wanted: Requested { reload: is_to_reload.unwrap_or_default(), ..Requested::default() },
         mode,
         signals,
         restarts: 0,
@@ -145,7 +145,7 @@ impl Supervisor {
             match self.live(first.take(), &mut was_ready, host) {
                 End::Requested => break,
                 End::Renewed => {}
-                End::Upgraded(program) => self.become_program(program, (None, false), host),
+                End::Upgraded(program) => self.become_program(program, None, host),
                 End::Gone(why) => {
                     let has_fallen_back = self.fall_back(&why, host);
                     let is_renewed = std::mem::take(&mut self.wanted.reload) && self.reload_alone(host);
@@ -356,7 +356,7 @@ impl Supervisor {
         match self.hand_over(life, worker, host) {
             Ok(()) => {
                 let reload = self.wanted.reload || is_other_file;
-                self.become_program(daemon, (Some(life), reload), host);
+                self.become_program(daemon, Some((life, reload)), host);
                 None
             }
             Err(NoHeir { why, could_be_alone: true }) => {
@@ -395,26 +395,24 @@ impl Supervisor {
         Ok(())
     }
 
-    /// Goes on as another program, in the same process, with this worker if there is one, which is then to be given the file again or not.
-    /// Comes back only if that cannot be: then this one goes on.
-    fn become_program(&mut self, mut program: Command, left: (Option<&Life>, bool), host: &mut dyn Host) {
-        let (life, reload) = left;
-        let meanwhile = if life.is_some() { "its worker works already" } else { "the kernel forwards meanwhile" };
+    /// Goes on as another program, in the same process. `left`: the worker, if there is one, and whether it is to reload. Comes back only if
+    /// that cannot be: then this one goes on.
+    fn become_program(&mut self, mut program: Command, left: Option<(&Life, bool)>, host: &mut dyn Host) {
+        let meanwhile = if left.is_some() { "its worker works already" } else { "the kernel forwards meanwhile" };
         let text = format!("goes on as {}; {meanwhile}", program.get_program().display());
         host.report(Report::Note(Notice::info(What::NewProgram, text)));
         divert::remove_leftovers(&self.config.link);
-        let leave =
-            |program: &mut Command, is_left| life.map_or(Ok(()), |life| life.leave_to(program, reload, is_left));
-        let prepared = leave(&mut program, true).and_then(|()| ignore_requests());
+        let prepared = left.map_or(Ok(()), |(life, reload)| life.leave_to(&mut program, reload));
+        let prepared = prepared.and_then(|()| ignore_requests());
         let error = prepared.err().unwrap_or_else(|| program.exec());
-        let _ = leave(&mut program, false);
+        let _ = left.map(|(life, _)| life.take_back());
         self.refuse_upgrade(format!("the new program does not start: {error}"), host);
     }
 
     /// The same while no worker runs.
     fn upgrade_alone(&mut self, host: &mut dyn Host) {
         match host.upgrade() {
-            Ok(upgrade) => self.become_program(upgrade.daemon, (None, false), host),
+            Ok(upgrade) => self.become_program(upgrade.daemon, None, host),
             Err(why) => self.refuse_upgrade(why, host),
         }
     }

@@ -2,9 +2,9 @@
 
 use airtcp_core::{Duration, Instant};
 
-/// The most is of two of these one after the other: a second. What comes late counts beside what comes in time, so the most is too high by the
-/// part that this is of the span: acknowledgments and frames of Wi-Fi come at once after some milliseconds, and a busy machine lets 30 ms
-/// of them pass. Of 0.2 s those were more than the tenth that counts, and a full link of 20 Mbit/s seemed to carry 23.
+/// The most is of two of these one after the other: a second. What was late is counted beside what came in time, so the most is too high by as
+/// much as something can be late, compared to this time. A busy machine is late by 30 ms, Wi-Fi's frames by some milliseconds. Over 0.2 s
+/// that was more than the tenth that decides: a full link of 20 Mbit/s seemed to carry 23.
 const BIN: Duration = Duration::from_millis(500);
 
 /// Bytes over time.

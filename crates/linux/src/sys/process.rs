@@ -130,6 +130,15 @@ pub fn ignore_requests() -> io::Result<()> {
     set_requests(SigHandler::SigIgn)
 }
 
+/// True if the signal is ignored, as under nohup.
+pub fn is_ignored(number: i32) -> bool {
+    // SAFETY: a sigaction of zeros is valid, and is only written to.
+    let mut present: libc::sigaction = unsafe { std::mem::zeroed() };
+    // SAFETY: without a new action nothing changes; `present` has room for the old one.
+    let asked = unsafe { libc::sigaction(number, std::ptr::null(), &raw mut present) };
+    asked == 0 && present.sa_sigaction == libc::SIG_IGN
+}
+
 fn set_requests(handler: SigHandler) -> io::Result<()> {
     for number in [Number::SIGHUP, Number::SIGUSR2] {
         // SAFETY: no handler of this program is installed, so none is lost and none runs.

@@ -160,9 +160,7 @@ impl FlowSpec {
             ..Self::bulk(name, from, to, controller, Duration::ZERO, deadline)
         }
     }
-}
 
-impl FlowSpec {
     /// Gives the calling thread the flow's priority.
     pub(super) fn take_priority(&self) -> Result<(), TrafficError> {
         let refused =

@@ -103,12 +103,10 @@ fn over_tcp(spec: &FlowSpec, origin: Instant, progress: &Progress) -> Result<Flo
     };
     let connected_at = since(origin);
     let (sent, received) = std::thread::scope(|scope| {
-        let receiver =
-            std::thread::Builder::new().name("airtcp-receiver".into()).stack_size(STACK).spawn_scoped(scope, || {
-                let prioritized = spec.take_priority();
-                let received = receiver::receive(server, spec, origin, progress);
-                prioritized.map(|()| received)
-            });
+        let receiver = std::thread::Builder::new()
+            .name("airtcp-receiver".into())
+            .stack_size(STACK)
+            .spawn_scoped(scope, || spec.take_priority().map(|()| receiver::receive(server, spec, origin, progress)));
         let receiver = receiver.map_err(|source| TrafficError::Socket {
             flow: spec.name.clone(),
             action: "start a thread",

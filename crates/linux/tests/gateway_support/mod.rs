@@ -40,7 +40,7 @@ pub fn sh(line: &str) -> String {
 
 /// True if the machine can run these tests; else tells why not, for the test that asks.
 pub fn can_run() -> bool {
-    if airtcp_test_support::is_emulated("devices and namespaces") {
+    if airtcp_test_support::skip_emulated("devices and namespaces") {
         return false;
     }
     let needed = ["administer", "/dev/net/tun", "`ip`"];

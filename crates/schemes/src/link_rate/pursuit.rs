@@ -353,8 +353,8 @@ impl RateLaw {
         (is_standing || wait > target * SURELY) && self.history.grown() > target / 2
     }
 
-    /// Packets wait, and some are lost: perhaps for want of room in a queue that is too short for a wait that stays. Where the bound is
-    /// carried, that is not for what is given.
+    /// Packets wait, and some are lost: perhaps for want of room in a queue that is too short for a wait that stays. A link that carries the
+    /// bound is not given too much.
     fn overflows(&self, wait: Duration, target: Duration) -> bool {
         let carries_bound = || self.bound.zip(self.carried.rate()).is_some_and(|(bound, rate)| is_bound(rate, bound));
         wait > target * 2 && self.history.has_lost() && !carries_bound()

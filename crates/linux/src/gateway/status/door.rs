@@ -14,7 +14,7 @@ use std::path::Path;
 const CLIENTS_MAX: usize = 8;
 /// How long a client may take for its request.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// The same with the time that it takes to read the answer: 64 peers' metrics are half a megabyte.
+/// The same, and for reading the answer, which is long where there are many peers.
 const PATIENCE_OF_READERS: Duration = Duration::from_secs(10);
 /// Longest request that is read.
 const REQUEST_MAX: usize = 4096;
@@ -136,8 +136,7 @@ impl Door {
     }
 
     /// Accepts clients, answers one whose request is complete, as packets wait meanwhile, and turns away those that take too long.
-    /// `status` is given how many were answered here in this call.
-    pub fn serve<R: Report>(&mut self, now: Instant, status: &dyn Fn(u64) -> R) {
+    pub fn serve<R: Report>(&mut self, now: Instant, status: &dyn Fn() -> R) {
         let connected = self.clients.len();
         self.clients.retain(|client| client.has_time(now));
         self.turned_away += (connected - self.clients.len()) as u64;
@@ -151,25 +150,25 @@ impl Door {
             self.clients.push(Client { stream, request: Vec::new(), answer: None, connected: now });
         }
         let is_port = matches!(self.listener, Listener::Port(_));
-        let (mut clients, mut answered) = (std::mem::take(&mut self.clients), 0);
+        let (mut clients, mut has_answered) = (std::mem::take(&mut self.clients), false);
         clients.retain_mut(|client| {
             if client.answer.is_none() {
-                if answered > 0 {
+                if has_answered {
                     return true;
                 }
                 match client.read_request() {
                     None => return true,
                     Some(None) => return false,
                     Some(Some(request)) => {
-                        answered += 1;
-                        client.answer = Some(answer(&request, is_port, || status(answered)).into_bytes());
+                        has_answered = true;
+                        client.answer = Some(answer(&request, is_port, status).into_bytes());
                     }
                 }
             }
             client.write_answer()
         });
         self.clients = clients;
-        self.answered += answered;
+        self.answered += u64::from(has_answered);
     }
 }
 

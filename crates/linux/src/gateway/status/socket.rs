@@ -152,15 +152,16 @@ impl StatusServer {
         self.doors.iter().flat_map(Door::fds)
     }
 
-    /// Accepts clients, answers those whose request is complete, and turns away those that take too long for it.
+    /// Accepts clients, answers one at each door whose request is complete, and turns away those that take too long.
     pub fn serve<R: Report>(&mut self, now: Instant, status: impl Fn() -> R) {
         let sum = |of: fn(&Door) -> u64, doors: &[Door]| doors.iter().map(of).sum::<u64>();
         for index in 0..self.doors.len() {
             let before = [|door: &Door| door.answered, |door: &Door| door.turned_away].map(|of| sum(of, &self.doors));
-            let counters = |more: u64| -> BTreeMap<String, u64> {
-                [("answered", before[0] + more), ("turned_away", before[1])].map(|(key, n)| (key.to_owned(), n)).into()
-            };
-            self.doors[index].serve(now, &|answered| status().with_clients(counters(answered)));
+            // The one that hears it counts.
+            let counters =
+                [("answered", before[0] + 1), ("turned_away", before[1])].map(|(key, n)| (key.to_owned(), n));
+            let counters = BTreeMap::from(counters);
+            self.doors[index].serve(now, &|| status().with_clients(counters.clone()));
         }
     }
 }
@@ -240,6 +241,28 @@ mod tests {
         let answer = answer.expect("a whole answer");
         assert_eq!((answer.peers.len(), answer.peers[63].events.len()), (64, 200));
         assert!(answer.json().len() > 500_000, "more than a socket keeps");
+    }
+
+    #[test]
+    fn packets_wait_for_one_answer_at_a_time() {
+        let directory = std::env::temp_dir().join(format!("airtcp-turns-{}", std::process::id()));
+        let mut server = StatusServer::open(&directory, "air", None, &mut Estate::default()).unwrap();
+        let clients = [0, 1].map(|_| {
+            let mut client = UnixStream::connect(socket_path(&directory, "air")).unwrap();
+            client.write_all(b"status\n").unwrap();
+            client
+        });
+        for turn in 1..=2 {
+            server.serve(clock::now(), || status(0, 0));
+            assert_eq!(server.doors[0].answered, turn);
+        }
+        for mut client in clients {
+            let mut answer = String::new();
+            client.read_to_string(&mut answer).unwrap();
+            assert!(answer.ends_with("}\n"), "{answer}");
+        }
+        drop(server);
+        let _ = std::fs::remove_dir_all(&directory);
     }
 
     /// What a client gets that writes this to the port for metrics.

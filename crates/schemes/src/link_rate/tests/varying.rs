@@ -56,12 +56,13 @@ fn a_link_that_was_nearly_down_is_followed_when_it_is_fast_again() {
 
 #[test]
 fn what_a_short_queue_drops_was_not_carried() {
-    // Also where more is told than the link carries, and its queue is half full as it begins.
-    for (told, loss_percent) in [(None, 0), (None, 5), (Some(mbit(500)), 0), (Some(mbit(500)), 5)] {
+    // Also where more is told than the link carries, and some wait there as it begins.
+    let unknown = (None, MS * 3, Duration::ZERO);
+    let told_too_much = (Some(mbit(500)), MS * 8, MS * 4);
+    for ((told, room, waiting), loss_percent) in [(unknown, 0), (unknown, 5), (told_too_much, 0), (told_too_much, 5)] {
         let mut run = Run::new(told, mbit(50));
-        let room = if told.is_some() { MS * 8 } else { MS * 3 };
         (run.link.room, run.link.loss_percent) = (room, loss_percent);
-        run.link.free_at = run.now + if told.is_some() { room / 2 } else { Duration::ZERO };
+        run.link.free_at = run.now + waiting;
         run.run(SECOND * 10);
         let sent = run.count;
         run.run(SECOND * 10);
