@@ -78,6 +78,12 @@ impl Carried {
         (self.known, self.highest) = (Some(rate.bps().max(LEAST)), rate.bps().saturating_mul(2));
     }
 
+    /// It carries no more than `rate`, whatever was measured.
+    pub fn lower(&mut self, rate: Rate) {
+        self.late.clear();
+        self.known = self.known.map(|known| known.min(rate.bps().max(LEAST)));
+    }
+
     /// Nothing is known of the link any more.
     pub fn forget(&mut self) {
         *self = Carried { variation: self.variation, ..Carried::default() };

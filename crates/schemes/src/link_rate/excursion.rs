@@ -1,10 +1,13 @@
 //! Another rate for a moment, to see what no even rate shows: the delay of an empty link, and whether it carries more.
 
-use airtcp_core::{Duration, Instant};
+use airtcp_core::{Duration, Instant, Rate};
 
 /// The link is emptied so often, for so long and with so many per mille of its rate, or the shortest delay would be that of
 /// a link in which something always waits.
 const DRAIN: (Duration, Duration, u64) = (Duration::from_secs(4), Duration::from_millis(50), 750);
+/// If much is lost and no rate is known, the link is emptied as in [`DRAIN`] to see whether something always waits in it; again
+/// after so long, and after twice as long each time that nothing is found, at most.
+const SUSPICION: (Duration, Duration) = (Duration::from_secs(4), Duration::from_secs(64));
 /// If nothing is known of delays any more, the link is emptied by so many per mille of its rate, for so many times what may wait
 /// in it, and no longer than this.
 const EMPTYING: (u64, u64, Duration) = (500, 4, Duration::from_secs(2));
@@ -24,12 +27,23 @@ struct Trial {
     longest: Option<Duration>,
 }
 
+/// Another rate for a moment.
+#[derive(Clone, Copy, Debug)]
+struct Excursion {
+    until: Instant,
+    /// Per mille.
+    share: u64,
+    /// Of which rate, if not of the usual one.
+    of: Option<Rate>,
+}
+
 /// See the module.
 #[derive(Debug, Default)]
 pub(super) struct Excursions {
-    /// Until when, and with so many per mille.
-    now: Option<(Instant, u64)>,
+    now: Option<Excursion>,
     drained_at: Instant,
+    /// How often the link was emptied on suspicion in vain, and once more.
+    suspicions: u32,
     /// It has to be emptied when it is time, and so much may wait.
     owed: Option<Duration>,
     tried_at: Instant,
@@ -45,14 +59,17 @@ impl Excursions {
             let (share, times, most) = EMPTYING;
             self.owed = None;
             self.drained_at = now;
-            self.now = Some((now + waits.min(most).saturating_mul(times).min(most), share));
+            self.begin(now, waits.min(most).saturating_mul(times).min(most), share);
         }
-        let Some((until, share)) = self.now else { return 1000 };
-        if now < until {
-            return share;
+        if let Some(Excursion { until, share, .. }) = self.now.filter(|excursion| now >= excursion.until) {
+            let after = Excursion { until: until + AFTER_TRIAL.0, share: AFTER_TRIAL.1, of: None };
+            self.now = (share > 1000 && now < after.until).then_some(after);
         }
-        self.now = (share > 1000).then(|| (until + AFTER_TRIAL.0, AFTER_TRIAL.1)).filter(|(until, _)| now < *until);
-        self.now.map_or(1000, |(_, share)| share)
+        self.now.map_or(1000, |excursion| excursion.share)
+    }
+
+    fn begin(&mut self, now: Instant, time: Duration, share: u64) {
+        self.now = Some(Excursion { until: now + time, share, of: None });
     }
 
     /// What was found at another bound is none any more.
@@ -60,18 +77,48 @@ impl Excursions {
         (self.trial, self.carries_more) = (None, false);
     }
 
+    /// The rate of which another share is sent now, if it is not the usual one.
+    pub fn of(&self) -> Option<Rate> {
+        self.now.and_then(|excursion| excursion.of)
+    }
+
     /// True while another rate is sent than the usual one.
     pub fn is_under_way(&self) -> bool {
         self.now.is_some()
     }
 
-    /// Now and then sends less for a moment, so that the shortest delay is that of an empty link.
-    pub fn drain(&mut self, now: Instant) {
+    /// Now and then sends less for a moment, so that the shortest delay is that of an empty link; less than `comes`, if anything is suspected.
+    /// How long, if that begins.
+    pub fn drain(&mut self, now: Instant, comes: Option<Rate>) -> Option<Duration> {
         let (_, time, share) = DRAIN;
-        if self.may_drain(now) {
+        self.may_drain(now).then(|| {
             self.drained_at = now;
-            self.now = Some((now + time, share));
+            self.now = Some(Excursion { until: now + time, share, of: comes });
+            time
+        })
+    }
+
+    /// Much is lost, and perhaps something always waits: now and then sends less than what comes, for a moment. How long, if that
+    /// begins.
+    pub fn suspect(&mut self, now: Instant, comes: Rate) -> Option<Duration> {
+        let (least, most) = SUSPICION;
+        let pause = |doublings: u32| least.saturating_mul(1 << doublings.min(16)).min(most);
+        let pause = self.suspicions.checked_sub(1).map_or(Duration::ZERO, pause);
+        if self.now.is_some() || now.saturating_since(self.drained_at) < pause {
+            return None;
         }
+        let (_, time, share) = DRAIN;
+        self.suspicions = self.suspicions.saturating_add(1);
+        self.drained_at = now;
+        self.now = Some(Excursion { until: now + time, share, of: Some(comes) });
+        Some(time)
+    }
+
+    /// It has to be looked into once more after `pause`.
+    pub fn suspect_again(&mut self, now: Instant, pause: Duration) {
+        let (least, _) = SUSPICION;
+        self.suspicions = 1;
+        self.drained_at = (now + pause).max(Instant::ZERO + least) - least;
     }
 
     fn may_drain(&self, now: Instant) -> bool {
@@ -89,7 +136,7 @@ impl Excursions {
         if self.now.is_none() && now.saturating_since(self.tried_at) >= every {
             self.tried_at = now;
             self.trial = Some(Trial { from: now + time / 2, until: now + time, longest: None });
-            self.now = Some((now + time, share));
+            self.begin(now, time, share);
         }
     }
 
@@ -111,6 +158,35 @@ impl Excursions {
 
     /// The link carries less than the bound, whatever a trial found.
     pub fn found_less(&mut self) {
-        self.carries_more = false;
+        (self.carries_more, self.suspicions) = (false, self.suspicions.min(1));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec::Vec;
+
+    #[test]
+    fn what_is_suspected_in_vain_is_suspected_less_often_and_less_is_sent_for_a_moment_only() {
+        let (mut excursions, comes) = (Excursions::default(), Rate::from_bps(100_000_000));
+        let began = |excursions: &mut Excursions, from: u64| -> Vec<u64> {
+            let at = |ms: u64| Instant::from_nanos(ms * 1_000_000);
+            let steps = (0..20_000).map(|step| from + step * 10);
+            let mut is_less = 0;
+            let began = steps.filter(|ms| {
+                let begins = excursions.suspect(at(*ms), comes).is_some();
+                let share = excursions.share(at(*ms));
+                assert_eq!(excursions.of().is_some(), share == 750);
+                is_less += u32::from(share == 750);
+                begins
+            });
+            let began: Vec<u64> = began.map(|ms| (ms - from) / 1000).collect();
+            assert_eq!(is_less as usize, began.len() * 5, "50 ms each");
+            began
+        };
+        assert_eq!(began(&mut excursions, 0), [0, 4, 12, 28, 60, 124, 188]);
+        excursions.found_less();
+        assert_eq!(began(&mut excursions, 1_000_000), [0, 8, 24, 56, 120, 184]);
     }
 }

@@ -3,11 +3,11 @@
 use super::carried::Measured;
 use super::departures::Sample;
 use super::usual_loss::UsualLoss;
-use airtcp_core::{Duration, Instant};
+use airtcp_core::{Duration, Instant, Rate};
 use alloc::collections::VecDeque;
 
 /// Samples are kept for so much time of the other end's clock.
-const WINDOW: u64 = 250_000_000;
+pub(super) const WINDOW: Duration = Duration::from_millis(250);
 /// A rate is measured over no less time, and no fewer full-size packets: less would be that of a burst (A-MPDU, 5G slots).
 pub(super) const LEAST_SPAN: Duration = Duration::from_millis(20);
 const LEAST_PACKETS: u64 = 4;
@@ -79,7 +79,7 @@ impl History {
 
     /// Forgets what is not needed: to tell what waits for good, or, of a slow link, what it carries.
     fn forget_old(&mut self, newest: &Sample) {
-        let is_old = |first: &Sample| first.came + WINDOW < newest.came;
+        let is_old = |first: &Sample| first.came + WINDOW.as_nanos() < newest.came;
         let is_enough = |second: &Sample| newest.sent - second.sent >= LEAST_PACKETS * u64::from(newest.bytes);
         while self.samples.len() > STANDING_SAMPLES
             && self.samples.front().is_some_and(is_old)
@@ -139,6 +139,20 @@ impl History {
     /// What the link loses.
     pub fn loss(&self) -> &UsualLoss {
         &self.loss
+    }
+
+    /// So many millionths are what the link loses, if that is known.
+    pub fn learn_loss(&mut self, usual: Option<u64>) {
+        self.loss.learn(usual);
+    }
+
+    /// Of all samples that are kept: bytes that left, bytes of them that came, and of a packet; and what was carried, in bit/s.
+    pub fn of_late(&self) -> Option<((u64, u64, u64), Rate)> {
+        let (first, last) = self.samples.front().zip(self.samples.back())?;
+        let (sent, received) = (last.packets - first.packets, last.received - first.received);
+        let carried = u128::from(self.loss.carried(sent, received)) * 8_000_000_000;
+        let bps = u64::try_from(carried / u128::from((last.came - first.came).max(1))).ok()?;
+        Some(((sent, received, u64::from(last.bytes)), Rate::from_bps(bps)))
     }
 
     /// True if the link lost more of late than a few packets by chance.

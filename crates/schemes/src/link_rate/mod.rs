@@ -19,6 +19,7 @@ mod missing;
 mod oracle;
 mod other_clock;
 mod others;
+mod policed;
 mod pursuit;
 mod report;
 #[cfg(test)]

@@ -18,6 +18,7 @@ use super::history::{self, History};
 use super::link_queue::LinkQueue;
 use super::other_clock::{Fit, OtherClock};
 use super::others::{self, Finding, Others};
+use super::policed::{self, Policed};
 use super::{arrivals, part, share};
 use crate::egress::time_on_link;
 use airtcp_core::{Duration, Instant, Rate};
@@ -36,7 +37,8 @@ const GAIN: (u64, u64) = (200_000, 1_000_000);
 const QUIET_REPORTS: u32 = 2;
 /// If nothing waits and what is carried rises with what is given, the link carries more than is known: with each report
 /// that says so, so many millionths more, at most so many. If nothing waits for longer than a change takes to show, the rate
-/// may have risen too, by as much as it usually changes.
+/// may have risen too, by as much as it usually changes; and by a step more each further time that a change takes to show, or what is
+/// carried would be what is given for good.
 const DOUBT: (u64, u64) = (50_000, 250_000);
 /// So many millionths more if nothing waits and it has carried twice as much of late.
 const AFTER_FALL: u64 = 1_000_000;
@@ -51,6 +53,8 @@ const NO_REPORTS: (Duration, Duration, Duration) =
     (Duration::from_millis(500), Duration::from_secs(3), Duration::from_secs(1));
 /// Packets of which two reports would have told.
 const BITS_OF_TWO_REPORTS: u64 = arrivals::PACKETS.0 as u64 * 2 * PACKET as u64 * 8;
+/// A link whose rate is pursued and in which nothing waits for so long has no queue, or is given too little.
+const WAITLESS: Duration = Duration::from_secs(4);
 /// A wait so many times the target is no burst.
 const SURELY: u64 = 4;
 /// What differs from the bound by less than one part in so many is the bound.
@@ -102,6 +106,9 @@ pub(super) struct RateLaw {
     unreported: Option<Instant>,
     /// A wait that stays, and what the link carried when it came.
     plateau: Option<(Duration, Rate)>,
+    policed: Policed,
+    /// When packets last waited for what is aimed at.
+    waited_at: Instant,
 }
 
 impl RateLaw {
@@ -124,6 +131,8 @@ impl RateLaw {
             followed: 0,
             unreported: None,
             plateau: None,
+            policed: Policed::default(),
+            waited_at: Instant::ZERO,
         }
     }
 
@@ -279,12 +288,15 @@ impl RateLaw {
                 return self.set_pace(now);
             }
         }
+        if let Some(verdict) = self.without_a_queue(now, sample) {
+            return verdict;
+        }
         let (wait, finding) = self.without_a_longer_way(now, wait, target);
         if let Finding::Filled(before) = finding {
             self.history.restore_base();
             return self.contend(now, before);
         }
-        self.note_quiet(wait, target, is_raised);
+        self.note_quiet(now, wait, target, is_raised);
         self.restart_queue(sample, wait, later);
         let is_busy = measured.is_some_and(|measured| measured.is_busy);
         if !self.is_pursuing && (is_busy && self.carries_less(wait, target) || self.overflows(wait, target)) {
@@ -356,8 +368,41 @@ impl RateLaw {
     /// Packets wait, and some are lost: perhaps for want of room in a queue that is too short for a wait that stays. A link that carries the
     /// bound is not given too much.
     fn overflows(&self, wait: Duration, target: Duration) -> bool {
-        let carries_bound = || self.bound.zip(self.carried.rate()).is_some_and(|(bound, rate)| is_bound(rate, bound));
-        wait > target * 2 && self.history.has_lost() && !carries_bound()
+        wait > target * 2 && self.history.has_lost() && !self.carries_bound()
+    }
+
+    fn carries_bound(&self) -> bool {
+        self.bound.zip(self.carried.rate()).is_some_and(|(bound, rate)| is_bound(rate, bound))
+    }
+
+    /// A link that drops what it does not carry before anything waits.
+    fn without_a_queue(&mut self, now: Instant, sample: &Sample) -> Option<Verdict> {
+        match self.policed.judge(sample) {
+            policed::Finding::Found(rate, lost) => {
+                self.history.learn_loss(Some(lost));
+                if self.is_pursuing {
+                    self.carried.lower(rate);
+                } else {
+                    self.carried.resume(rate);
+                    return Some(self.begin());
+                }
+            }
+            policed::Finding::Usual(lost) => self.history.learn_loss(Some(lost)),
+            policed::Finding::Perhaps => self.excursions.suspect_again(now, policed::BETWEEN),
+            policed::Finding::Nothing => {}
+        }
+        let rate = self.pursued()?;
+        let (seen, carried) = self.history.of_late()?;
+        let (usual, settled) = (self.history.loss().usual(), self.reaction() + history::WINDOW);
+        match self.policed.watch(now, seen, usual, rate, settled) {
+            policed::Given::Enough => {}
+            policed::Given::TooMuch => self.carried.lower(carried),
+            policed::Given::Otherwise(before) => {
+                self.history.learn_loss(None);
+                self.carried.restore(before);
+            }
+        }
+        None
     }
 
     fn begin(&mut self) -> Verdict {
@@ -378,12 +423,18 @@ impl RateLaw {
     fn free(&mut self, pace: Option<Rate>, verdict: Verdict) -> Verdict {
         self.is_pursuing = false;
         (self.quiet, self.followed) = (0, 0);
+        self.policed = Policed::default();
+        self.history.learn_loss(None);
         self.pace = pace;
         verdict
     }
 
-    fn note_quiet(&mut self, wait: Duration, target: Duration, is_raised: bool) {
-        if wait < target / 4 && self.has_enough_to_send() && !self.excursions.is_under_way() {
+    fn note_quiet(&mut self, now: Instant, wait: Duration, target: Duration, is_raised: bool) {
+        if wait >= target {
+            self.waited_at = now;
+        }
+        let is_usual = !self.excursions.is_under_way() && !self.policed.holds(now);
+        if wait < target / 4 && self.has_enough_to_send() && is_usual {
             self.quiet = self.quiet.saturating_add(1);
             self.followed = self.followed.saturating_add(u32::from(is_raised));
         } else {
@@ -397,9 +448,20 @@ impl RateLaw {
     }
 
     fn excuse(&mut self, now: Instant) {
-        if self.is_pursuing {
-            self.excursions.drain(now);
-        } else if self.bound.is_some() && self.has_enough_to_send() {
+        let loss = self.history.loss();
+        // Perhaps the link's queue is full, and was when the first packet came, or it has none. Then no delay tells.
+        let shows_a_queue = self.is_pursuing && now.saturating_since(self.waited_at) < WAITLESS;
+        let is_suspect = self.history.has_lost() && !self.carries_bound() && !shows_a_queue;
+        let comes = loss.steady_rate().filter(|_| is_suspect);
+        let lost = loss.latest();
+        let begun = if self.is_pursuing {
+            self.excursions.drain(now, comes)
+        } else {
+            comes.and_then(|comes| self.excursions.suspect(now, comes))
+        };
+        if let Some((time, comes)) = begun.zip(comes) {
+            self.policed.begin_round(now, time, comes, lost);
+        } else if !self.is_pursuing && self.bound.is_some() && self.has_enough_to_send() {
             self.excursions.try_more(now);
         }
     }
@@ -434,14 +496,27 @@ impl RateLaw {
         if !self.is_pursuing {
             return Some(rate);
         }
-        let (step, most) = DOUBT;
-        let followed = step * u64::from(self.followed.saturating_sub(QUIET_REPORTS - 1));
-        let answered = self.reaction().as_nanos() / self.history.usual_gap().max(arrivals::TIME.0).as_nanos();
-        let quiet = step * u64::from(self.quiet).saturating_sub(answered);
         // What it carried a few seconds ago it may carry again.
         let has_fallen = self.quiet > 0 && self.peak().is_some_and(|peak| rate.bps() < peak.bps() / 2);
-        let doubt = if has_fallen { AFTER_FALL } else { followed.max(quiet.min(self.carried.variation())).min(most) };
+        let doubt = if has_fallen { AFTER_FALL } else { self.doubt() };
         Some(Rate::from_bps(rate.bps() + part(rate.bps(), doubt)))
+    }
+
+    /// See [`DOUBT`].
+    fn doubt(&self) -> u64 {
+        let (step, most) = DOUBT;
+        let quiet = u64::from(self.quiet);
+        let until_it_shows = self.reaction().as_nanos() / self.history.usual_gap().max(arrivals::TIME.0).as_nanos();
+        let followed = step * u64::from(self.followed.saturating_sub(QUIET_REPORTS - 1));
+        let usual = (step * quiet.saturating_sub(until_it_shows)).min(self.carried.variation());
+        let unanswered = step * (quiet / until_it_shows.max(1)).saturating_sub(1);
+        followed.max(usual).max(unanswered).min(most)
+    }
+
+    /// What is sent at most of a link that carries `rate`, whatever waits.
+    fn most_unasked(&self, now: Instant, rate: Rate) -> u64 {
+        let held = self.policed.holds(now).then_some(rate);
+        self.excursions.of().or(held).map_or(u64::MAX, Rate::bps)
     }
 
     fn set_pace(&mut self, now: Instant) -> Verdict {
@@ -453,7 +528,7 @@ impl RateLaw {
             let overdue = self.overdue(now);
             let pace = match contest {
                 Some(contest) => contest.pace(self.round_trip()),
-                None => self.pace_at(rate.bps(), self.wait(now) + overdue, target),
+                None => self.pace_at(rate.bps(), self.wait(now) + overdue, target).min(self.most_unasked(now, rate)),
             };
             self.bounded(if overdue > SILENT {
                 pace.min(BITS_OF_TWO_REPORTS * 1_000_000_000 / overdue.as_nanos())
@@ -461,8 +536,11 @@ impl RateLaw {
                 pace
             })
         } else {
-            let Some(bound) = self.bound else { return Verdict::Stay };
-            bound.bps()
+            let Some(rate) = self.excursions.of().or(self.bound) else {
+                let was_paced = self.pace.take().is_some();
+                return if was_paced { Verdict::Set(None) } else { Verdict::Stay };
+            };
+            self.bounded(rate.bps())
         };
         let bps = scaled(usual, share);
         let least = if self.is_pursuing { bps / LEAST_CHANGE } else { 0 };

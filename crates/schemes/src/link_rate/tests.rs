@@ -52,6 +52,8 @@ struct Run {
     reports: VecDeque<(Instant, Report)>,
     /// No report arrives.
     is_deaf: bool,
+    /// Without a rate so many per cent are sent of what the link carries.
+    unpaced: u64,
     waits: Vec<Duration>,
     delivered: u64,
     verdicts: Vec<Verdict>,
@@ -75,6 +77,7 @@ impl Run {
             packets: VecDeque::new(),
             reports: VecDeque::new(),
             is_deaf: false,
+            unpaced: 120,
             waits: Vec::new(),
             delivered: 0,
             verdicts: Vec::new(),
@@ -87,8 +90,7 @@ impl Run {
         let until = self.now + time;
         while self.now < until {
             self.send();
-            // Without a rate as much as a window of 100 packets in the link allows.
-            let pace = self.rate.unwrap_or(Rate::from_bps(self.link.rate.bps() * 12 / 10));
+            let pace = self.rate.unwrap_or(Rate::from_bps(self.link.rate.bps() * self.unpaced / 100));
             let next = self.now + pace.serialisation(PACKET, &mut 0);
             self.receive(next);
             self.now = next;
@@ -138,8 +140,10 @@ impl Run {
             }
         }
         while let Some((at, report)) = self.reports.pop_front_if(|(at, _)| *at <= until) {
-            let Some(sample) = self.departures.find(&report) else { continue };
-            let verdict = self.law.on_report(at, &sample, self.departures.later(), RTT);
+            let verdict = match self.departures.find(&report) {
+                Some(sample) => self.law.on_report(at, &sample, self.departures.later(), RTT),
+                None => self.law.on_unknown_report(at),
+            };
             self.obey(verdict);
         }
     }

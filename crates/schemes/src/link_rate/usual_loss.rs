@@ -2,6 +2,7 @@
 //! policer, drops long before packets wait in it.
 
 use super::departures::Sample;
+use airtcp_core::Rate;
 
 /// Losses are counted over so much time of the other end's clock, in ns, and no fewer bytes.
 const EPOCH: u64 = 500_000_000;
@@ -9,11 +10,13 @@ const LEAST_BYTES: u64 = 50 * 1500;
 /// The least of so many epochs is usual.
 const EPOCHS: usize = 8;
 /// In millionths.
-const ONE: u64 = 1_000_000;
+pub(super) const ONE: u64 = 1_000_000;
 /// A share that senders notice.
-const HIGH: u64 = 10_000;
+pub(super) const HIGH: u64 = 10_000;
 /// No link loses more.
 const MOST: u64 = 600_000;
+/// What comes is steady if it differs by less than one part in so many from one epoch to the next: it doubles while senders start.
+const STEADY: u64 = 8;
 
 /// See the module.
 #[derive(Debug, Default)]
@@ -23,6 +26,9 @@ pub(super) struct UsualLoss {
     /// Shares of the latest epochs, in millionths.
     shares: [u64; EPOCHS],
     count: usize,
+    told: Option<u64>,
+    /// What came in the last two epochs, the later first; in bit/s.
+    came: [u64; 2],
 }
 
 impl UsualLoss {
@@ -37,14 +43,31 @@ impl UsualLoss {
             let lost = u128::from(sent.saturating_sub(received));
             self.shares[self.count % EPOCHS] = (lost * u128::from(ONE) / u128::from(sent)).min(MOST.into()) as u64;
             self.count += 1;
+            let bps = u128::from(received) * 8_000_000_000 / u128::from(time);
+            self.came = [u64::try_from(bps).unwrap_or(u64::MAX), self.came[0]];
             self.mark = Some((sample.came, sample.packets, sample.received));
         }
     }
 
     /// True if more was lost of late than a few packets by chance.
     pub fn is_high(&self) -> bool {
-        let latest = self.count.checked_sub(1).map_or(0, |latest| self.shares[latest % EPOCHS]);
-        latest >= HIGH
+        self.latest() >= HIGH
+    }
+
+    /// What was lost in the latest epoch, in millionths.
+    pub fn latest(&self) -> u64 {
+        self.count.checked_sub(1).map_or(0, |latest| self.shares[latest % EPOCHS])
+    }
+
+    /// So many millionths are usual, whatever was lost of late, where that is known.
+    pub fn learn(&mut self, usual: Option<u64>) {
+        self.told = usual.map(|usual| usual.min(MOST));
+    }
+
+    /// What comes, if it is as much as before.
+    pub fn steady_rate(&self) -> Option<Rate> {
+        let [latest, before] = self.came;
+        (latest.abs_diff(before) < latest / STEADY).then(|| Rate::from_bps(latest))
     }
 
     /// The middle of the latest epochs, in millionths, where they are known: what a link loses that nobody else fills. The least
@@ -55,8 +78,11 @@ impl UsualLoss {
         (self.count >= EPOCHS).then(|| shares[EPOCHS / 2])
     }
 
-    /// The least of the latest epochs, in millionths; zero before they are known.
+    /// What was learned, or the least of the latest epochs, in millionths; zero before they are known.
     pub fn usual(&self) -> u64 {
+        if let Some(told) = self.told {
+            return told;
+        }
         if self.count < EPOCHS { 0 } else { self.shares.into_iter().min().unwrap_or_default() }
     }
 

@@ -4,7 +4,7 @@ use super::super::arrivals::Arrivals;
 use super::super::carried::{Carried, Measured};
 use super::super::link_queue::LinkQueue;
 use super::{Advice, Duration, Instant, Name, PACKET, RTT, Run, SECOND, Verdict, mbit, sample};
-use airtcp_core::Rate;
+use airtcp_core::{Rate, Rng};
 
 const MS: Duration = Duration::from_millis(1);
 
@@ -41,6 +41,24 @@ fn a_step_down_is_followed_within_a_second_and_one_up_within_five() {
 }
 
 #[test]
+fn a_small_rise_is_found_however_much_is_lost() {
+    for (percent, loss_percent) in
+        [104, 108, 112, 120, 140, 160].into_iter().flat_map(|by| [(by, 0), (by, 10), (by, 30)])
+    {
+        for told in [None, Some(mbit(100))] {
+            let mut run = Run::new(told, mbit(10));
+            run.link.loss_percent = loss_percent;
+            run.run(SECOND * 20);
+            run.link.rate = Rate::from_bps(100_000 * percent);
+            run.run(SECOND * 5);
+            run.run(SECOND * 10);
+            let used = run.use_of_link(SECOND * 10) * 100 / (100 - loss_percent);
+            assert!(used >= 97, "{percent} % of what it was, {loss_percent} % lost, told {told:?}: {used} %");
+        }
+    }
+}
+
+#[test]
 fn a_link_that_was_nearly_down_is_followed_when_it_is_fast_again() {
     for kbit in [60, 200, 400] {
         let mut run = Run::new(None, mbit(8));
@@ -56,20 +74,77 @@ fn a_link_that_was_nearly_down_is_followed_when_it_is_fast_again() {
 
 #[test]
 fn what_a_short_queue_drops_was_not_carried() {
-    // Also where more is told than the link carries, and some wait there as it begins.
-    let unknown = (None, MS * 3, Duration::ZERO);
-    let told_too_much = (Some(mbit(500)), MS * 8, MS * 4);
-    for ((told, room, waiting), loss_percent) in [(unknown, 0), (unknown, 5), (told_too_much, 0), (told_too_much, 5)] {
+    // Also where it was full, or nearly, from the start: then the shortest delay that was ever seen is that of a full queue.
+    let tenths_full = [(3, 0), (3, 5), (8, 5), (3, 10), (20, 9), (100, 10)];
+    let told = [None, Some(mbit(60)), Some(mbit(500))];
+    for (room, tenths) in tenths_full {
+        for (told, loss_percent) in told.into_iter().flat_map(|told| [(told, 0), (told, 5)]) {
+            let mut run = Run::new(told, mbit(50));
+            (run.link.room, run.link.loss_percent) = (MS * room, loss_percent);
+            run.link.free_at = run.now + MS * room * tenths / 10;
+            run.run(SECOND * 5);
+            let sent = run.count;
+            run.run(SECOND * 10);
+            let case = std::format!("{room} ms of room, {tenths}/10 full, told {told:?}, {loss_percent} % lost");
+            let (sent, carried) = (u64::from(run.count - sent), run.waits.len() as u64);
+            assert!(sent - carried <= sent / 100, "{case}: {} of {sent} dropped", sent - carried);
+            assert!(run.wait_p95() < MS * 15, "{case}: {}", run.wait_p95());
+            let used = run.use_of_link(SECOND * 10) + loss_percent;
+            assert!(used >= 94, "{case}: {used} %");
+        }
+    }
+}
+
+#[test]
+fn of_a_link_without_a_queue_nearly_nothing_is_dropped_for_long() {
+    // A policer of half a packet, and some queues that are too short for any wait that shows; half or nine tenths were dropped for good.
+    for (rate, room_us, loss_percent) in [(10, 100, 0), (50, 100, 0), (50, 300, 5), (200, 100, 0)] {
+        for told in [None, Some(mbit(rate * 5))] {
+            let mut run = Run::new(told, mbit(rate));
+            (run.link.room, run.link.loss_percent) = (Duration::from_micros(room_us), loss_percent);
+            run.run(SECOND * 5);
+            let sent = run.count;
+            run.run(SECOND * 30);
+            let case = std::format!("{rate} Mbit/s, {room_us} us of room, {loss_percent} % lost, told {told:?}");
+            let (sent, carried) = (u64::from(run.count - sent), run.waits.len() as u64);
+            assert!(sent - carried <= sent / 10, "{case}: {} of {sent} dropped", sent - carried);
+            let used = run.use_of_link(SECOND * 30) + loss_percent;
+            assert!(used >= 90, "{case}: {used} %");
+        }
+    }
+}
+
+#[test]
+fn bursts_of_losses_are_no_link_without_a_queue() {
+    // Bursts of 20 packets, 2 % of all. Less is sent now and then to see whether that changes anything, and it may seem so.
+    for (told, seed) in
+        [None, Some(mbit(50)), Some(mbit(500))].into_iter().flat_map(|told| [(told, 1), (told, 2), (told, 3)])
+    {
         let mut run = Run::new(told, mbit(50));
-        (run.link.room, run.link.loss_percent) = (room, loss_percent);
-        run.link.free_at = run.now + waiting;
-        run.run(SECOND * 10);
-        let sent = run.count;
-        run.run(SECOND * 10);
-        let (sent, carried) = (u64::from(run.count - sent), run.waits.len() as u64);
-        assert!(sent - carried <= sent / 100, "{loss_percent} % lost: {} of {sent} dropped", sent - carried);
-        let used = run.use_of_link(SECOND * 10) + loss_percent;
-        assert!(used >= 94, "{loss_percent} % lost: {used} %");
+        run.rng = Rng::derive(seed, "bursts");
+        let (mut delivered, began) = (0, run.now);
+        while run.now < began + SECOND * 300 {
+            for loss_percent in [0, 100] {
+                let pause = run.rng.below(480);
+                run.link.loss_percent = loss_percent;
+                run.run(if loss_percent == 0 { MS * pause.max(1) } else { MS * 5 });
+                delivered += run.delivered;
+            }
+        }
+        let used = delivered * 1000 / run.link.rate.bytes_in(run.now.saturating_since(began));
+        assert!(used >= 950, "told {told:?}, seed {seed}: {used} of 1000");
+    }
+}
+
+#[test]
+fn losses_without_a_queue_take_nothing_from_senders_that_need_less() {
+    for told in [None, Some(mbit(40))] {
+        let mut run = Run::new(told, mbit(50));
+        (run.link.loss_percent, run.unpaced) = (5, 80);
+        run.run(SECOND * 60);
+        assert!(run.use_of_link(SECOND * 60) >= 75, "{told:?}: {} %", run.use_of_link(SECOND * 60));
+        assert_eq!(run.rate, told);
+        assert_eq!(run.law.advice(), told.map(|_| Advice::CarriesMore), "it was tried");
     }
 }
 
