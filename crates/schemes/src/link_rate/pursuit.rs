@@ -173,7 +173,14 @@ impl RateLaw {
 
     fn forget_samples(&mut self) {
         self.history = History::default();
+        self.policed = Policed::default();
         self.carried.forget_measurements();
+    }
+
+    /// It is not known any more that losses tell what the link carries.
+    fn forget_policer(&mut self) {
+        self.policed = Policed::default();
+        self.history.learn_loss(None);
     }
 
     /// How long a packet waits in the link that leaves now.
@@ -347,6 +354,7 @@ impl RateLaw {
             contest => *contest = Some(Contest::new(now, before, round_trip, self.flows, self.history.loss())),
         }
         self.is_pursuing = true;
+        self.forget_policer();
         (self.quiet, self.followed, self.plateau) = (0, 0, None);
         let pace = self.contest.as_ref().map_or(LEAST, |contest| contest.pace(round_trip));
         let pace = Rate::from_bps(self.bounded(pace));
@@ -398,7 +406,7 @@ impl RateLaw {
             policed::Given::Enough => {}
             policed::Given::TooMuch => self.carried.lower(carried),
             policed::Given::Otherwise(before) => {
-                self.history.learn_loss(None);
+                self.forget_policer();
                 self.carried.restore(before);
             }
         }
@@ -423,8 +431,7 @@ impl RateLaw {
     fn free(&mut self, pace: Option<Rate>, verdict: Verdict) -> Verdict {
         self.is_pursuing = false;
         (self.quiet, self.followed) = (0, 0);
-        self.policed = Policed::default();
-        self.history.learn_loss(None);
+        self.forget_policer();
         self.pace = pace;
         verdict
     }
