@@ -75,13 +75,14 @@ impl Carried {
     /// The link was known to carry `rate` by whoever looked before. How fast it is at its best is not known: if it were no faster,
     /// the one packet that is sent would be all that may wait, and nothing would ever show that it carries more.
     pub fn resume(&mut self, rate: Rate) {
+        self.late.clear();
         (self.known, self.highest) = (Some(rate.bps().max(LEAST)), rate.bps().saturating_mul(2));
     }
 
-    /// It carries no more than `rate`, whatever was measured.
+    /// It carries no more than `rate`, whatever was measured; but one step halves at most.
     pub fn lower(&mut self, rate: Rate) {
         self.late.clear();
-        self.known = self.known.map(|known| known.min(rate.bps().max(LEAST)));
+        self.known = self.known.map(|known| known.min(rate.bps().max(known / MOST_DOWN).max(LEAST)));
     }
 
     /// Nothing is known of the link any more.

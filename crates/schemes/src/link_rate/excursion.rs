@@ -42,8 +42,9 @@ struct Excursion {
 pub(super) struct Excursions {
     now: Option<Excursion>,
     drained_at: Instant,
-    /// How often the link was emptied on suspicion in vain, and once more.
+    /// How often the link was emptied on suspicion in vain, and once more; and when to look into it once more, if that is known.
     suspicions: u32,
+    again_at: Option<Instant>,
     /// It has to be emptied when it is time, and so much may wait.
     owed: Option<Duration>,
     tried_at: Instant,
@@ -104,21 +105,27 @@ impl Excursions {
         let (least, most) = SUSPICION;
         let pause = |doublings: u32| least.saturating_mul(1 << doublings.min(16)).min(most);
         let pause = self.suspicions.checked_sub(1).map_or(Duration::ZERO, pause);
-        if self.now.is_some() || now.saturating_since(self.drained_at) < pause {
+        let is_due = self.again_at.map_or(now.saturating_since(self.drained_at) >= pause, |at| now >= at);
+        if self.now.is_some() || !is_due {
             return None;
         }
         let (_, time, share) = DRAIN;
+        self.again_at = None;
         self.suspicions = self.suspicions.saturating_add(1);
         self.drained_at = now;
         self.now = Some(Excursion { until: now + time, share, of: Some(comes) });
         Some(time)
     }
 
-    /// It has to be looked into once more after `pause`.
-    pub fn suspect_again(&mut self, now: Instant, pause: Duration) {
-        let (least, _) = SUSPICION;
-        self.suspicions = 1;
-        self.drained_at = (now + pause).max(Instant::ZERO + least) - least;
+    /// It has to be looked into once more then.
+    pub fn suspect_again(&mut self, at: Instant) {
+        self.again_at = Some(at);
+    }
+
+    /// It has to be looked into once more.
+    #[cfg(test)]
+    pub fn is_to_suspect_again(&self) -> bool {
+        self.again_at.is_some()
     }
 
     fn may_drain(&self, now: Instant) -> bool {

@@ -146,9 +146,13 @@ impl History {
         self.loss.learn(usual);
     }
 
-    /// Of all samples that are kept: bytes that left, bytes of them that came, and of a packet; and what was carried, in bit/s.
-    pub fn of_late(&self) -> Option<((u64, u64, u64), Rate)> {
+    /// Of all samples that are kept, if they are of late and there was always enough to send (nothing was left to send at `idle_at`): bytes
+    /// that left, bytes of them that came, and of a packet; and what was carried, in bit/s.
+    pub fn of_late(&self, idle_at: Instant) -> Option<((u64, u64, u64), Rate)> {
         let (first, last) = self.samples.front().zip(self.samples.back())?;
+        if idle_at >= first.left || last.came - first.came > WINDOW.as_nanos() * 2 {
+            return None;
+        }
         let (sent, received) = (last.packets - first.packets, last.received - first.received);
         let carried = u128::from(self.loss.carried(sent, received)) * 8_000_000_000;
         let bps = u64::try_from(carried / u128::from((last.came - first.came).max(1))).ok()?;

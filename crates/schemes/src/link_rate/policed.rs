@@ -39,7 +39,7 @@ pub(super) enum Given {
     Enough,
     /// More.
     TooMuch,
-    /// As much is lost while less is sent: it is no such link, and carried this.
+    /// As much is lost while less is sent: it is no such link, and carries what it was said to carry before.
     Otherwise(Rate),
 }
 
@@ -130,8 +130,11 @@ impl Policed {
         rate: Rate,
         settled: Duration,
     ) -> Given {
+        if !self.is_found {
+            return Given::Enough;
+        }
         let lost = share(excess(usual, sent, received, length).saturating_mul(length), sent);
-        if !self.is_found || lost < HIGH {
+        if lost < HIGH {
             return Given::Enough;
         }
         let until = now + HOLD.max(settled * 2);

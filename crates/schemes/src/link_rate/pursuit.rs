@@ -55,6 +55,8 @@ const NO_REPORTS: (Duration, Duration, Duration) =
 const BITS_OF_TWO_REPORTS: u64 = arrivals::PACKETS.0 as u64 * 2 * PACKET as u64 * 8;
 /// A link whose rate is pursued and in which nothing waits for so long has no queue, or is given too little.
 const WAITLESS: Duration = Duration::from_secs(4);
+/// A moment of less than so many bit/s has too few packets to tell anything: 4 in 50 ms.
+const LEAST_SUSPECT: u64 = 1_000_000;
 /// A wait so many times the target is no burst.
 const SURELY: u64 = 4;
 /// What differs from the bound by less than one part in so many is the bound.
@@ -198,6 +200,12 @@ impl RateLaw {
         self.carried.rate().filter(|_| self.is_pursuing)
     }
 
+    /// Less was lost while less was sent, and that is to be tried once more.
+    #[cfg(test)]
+    pub fn looks_once_more(&self) -> bool {
+        self.excursions.is_to_suspect_again()
+    }
+
     /// The most that the link is given.
     pub fn bound(&self) -> Option<Rate> {
         self.bound
@@ -287,6 +295,7 @@ impl RateLaw {
             Finding::Ours | Finding::Over => {}
             Finding::Filled(before) => return self.contend(now, before),
             Finding::StillFilled => {
+                self.waited_at = now;
                 self.restart_queue(sample, wait, later);
                 let hop = Hop { round_trip: self.round_trip(), carried: self.carried.rate().map_or(0, Rate::bps) };
                 if let Some(contest) = &mut self.contest {
@@ -295,9 +304,6 @@ impl RateLaw {
                 return self.set_pace(now);
             }
         }
-        if let Some(verdict) = self.without_a_queue(now, sample) {
-            return verdict;
-        }
         let (wait, finding) = self.without_a_longer_way(now, wait, target);
         if let Finding::Filled(before) = finding {
             self.history.restore_base();
@@ -305,6 +311,9 @@ impl RateLaw {
         }
         self.note_quiet(now, wait, target, is_raised);
         self.restart_queue(sample, wait, later);
+        if let Some(verdict) = self.without_a_queue(now, sample, wait, target) {
+            return verdict;
+        }
         let is_busy = measured.is_some_and(|measured| measured.is_busy);
         if !self.is_pursuing && (is_busy && self.carries_less(wait, target) || self.overflows(wait, target)) {
             return self.begin();
@@ -384,23 +393,29 @@ impl RateLaw {
     }
 
     /// A link that drops what it does not carry before anything waits.
-    fn without_a_queue(&mut self, now: Instant, sample: &Sample) -> Option<Verdict> {
+    fn without_a_queue(&mut self, now: Instant, sample: &Sample, wait: Duration, target: Duration) -> Option<Verdict> {
         match self.policed.judge(sample) {
+            policed::Finding::Found(rate, _) if self.bound.is_some_and(|bound| is_bound(rate, bound)) => {
+                self.forget_policer()
+            }
             policed::Finding::Found(rate, lost) => {
                 self.history.learn_loss(Some(lost));
-                if self.is_pursuing {
-                    self.carried.lower(rate);
-                } else {
+                if !self.is_pursuing {
                     self.carried.resume(rate);
                     return Some(self.begin());
                 }
+                self.carried.lower(rate);
             }
             policed::Finding::Usual(lost) => self.history.learn_loss(Some(lost)),
-            policed::Finding::Perhaps => self.excursions.suspect_again(now, policed::BETWEEN),
+            policed::Finding::Perhaps => self.excursions.suspect_again(now + policed::BETWEEN),
             policed::Finding::Nothing => {}
         }
+        if wait > target * 2 {
+            // It has a queue.
+            self.forget_policer();
+        }
         let rate = self.pursued()?;
-        let (seen, carried) = self.history.of_late()?;
+        let (seen, carried) = self.history.of_late(self.idle_at)?;
         let (usual, settled) = (self.history.loss().usual(), self.reaction() + history::WINDOW);
         match self.policed.watch(now, seen, usual, rate, settled) {
             policed::Given::Enough => {}
@@ -454,13 +469,21 @@ impl RateLaw {
         self.history.first_departure().is_some_and(|first| self.idle_at < first)
     }
 
+    /// Perhaps the link's queue is full, and was when the first packet came, or it has none, and no delay tells: much is lost, and it
+    /// is not known that the link carries what it is given. Then what comes, if that is no trickle.
+    fn suspects(&self, now: Instant) -> Option<Rate> {
+        let is_sure = if self.is_pursuing {
+            now.saturating_since(self.waited_at) < WAITLESS || !self.has_enough_to_send()
+        } else {
+            self.carries_bound()
+        };
+        let comes = self.history.loss().steady_rate().filter(|_| self.history.has_lost() && !is_sure);
+        comes.filter(|comes| comes.bps() >= LEAST_SUSPECT)
+    }
+
     fn excuse(&mut self, now: Instant) {
-        let loss = self.history.loss();
-        // Perhaps the link's queue is full, and was when the first packet came, or it has none. Then no delay tells.
-        let shows_a_queue = self.is_pursuing && now.saturating_since(self.waited_at) < WAITLESS;
-        let is_suspect = self.history.has_lost() && !self.carries_bound() && !shows_a_queue;
-        let comes = loss.steady_rate().filter(|_| is_suspect);
-        let lost = loss.latest();
+        let lost = self.history.loss().latest();
+        let comes = self.suspects(now);
         let begun = if self.is_pursuing {
             self.excursions.drain(now, comes)
         } else {
@@ -513,29 +536,31 @@ impl RateLaw {
     fn doubt(&self) -> u64 {
         let (step, most) = DOUBT;
         let quiet = u64::from(self.quiet);
-        let until_it_shows = self.reaction().as_nanos() / self.history.usual_gap().max(arrivals::TIME.0).as_nanos();
+        let reports_until_it_shows =
+            self.reaction().as_nanos() / self.history.usual_gap().max(arrivals::TIME.0).as_nanos();
         let followed = step * u64::from(self.followed.saturating_sub(QUIET_REPORTS - 1));
-        let usual = (step * quiet.saturating_sub(until_it_shows)).min(self.carried.variation());
-        let unanswered = step * (quiet / until_it_shows.max(1)).saturating_sub(1);
+        let usual = (step * quiet.saturating_sub(reports_until_it_shows)).min(self.carried.variation());
+        let unanswered = step * (quiet / reports_until_it_shows.max(1)).saturating_sub(1);
         followed.max(usual).max(unanswered).min(most)
     }
 
     /// What is sent at most of a link that carries `rate`, whatever waits.
-    fn most_unasked(&self, now: Instant, rate: Rate) -> u64 {
+    fn ceiling(&self, now: Instant, rate: Rate) -> u64 {
         let held = self.policed.holds(now).then_some(rate);
         self.excursions.of().or(held).map_or(u64::MAX, Rate::bps)
     }
 
     fn set_pace(&mut self, now: Instant) -> Verdict {
         let contest = self.contest.as_ref().filter(|_| self.others.fill_the_link());
-        let share = if contest.is_some() { 1000 } else { self.excursions.share(now) };
+        let excursion = self.excursions.share(now);
+        let share = if contest.is_some() { 1000 } else { excursion };
         let usual = if self.is_pursuing {
             let target = self.target();
             let Some(rate) = self.supposed() else { return Verdict::Stay };
             let overdue = self.overdue(now);
             let pace = match contest {
                 Some(contest) => contest.pace(self.round_trip()),
-                None => self.pace_at(rate.bps(), self.wait(now) + overdue, target).min(self.most_unasked(now, rate)),
+                None => self.pace_at(rate.bps(), self.wait(now) + overdue, target).min(self.ceiling(now, rate)),
             };
             self.bounded(if overdue > SILENT {
                 pace.min(BITS_OF_TWO_REPORTS * 1_000_000_000 / overdue.as_nanos())
