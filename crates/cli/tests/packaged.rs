@@ -58,7 +58,7 @@ impl Boxes {
     fn state(&self, machine: usize) -> String {
         let looks = [
             "find / -xdev -iname '*airtcp*' ! -path '/srv/*' ! -path '/proc/*' ! -path '/var/cache/*'; ls /etc/systemd/system/*.wants",
-            // Of a unit that is gone and did not fail, systemd remembers the name until it needs the memory.
+            // Of a unit that is gone and did not fail, systemd keeps the name for a while.
             "systemctl list-units --all --plain --no-legend 'airtcp*' | grep -vE 'not-found +inactive +dead'; pgrep -a airtcp || true",
         ];
         let seen: String = looks.iter().map(|line| self.machines[machine].must(line)).collect();

@@ -5,8 +5,8 @@ use airtcp_core::{Duration, Instant, Rate};
 /// The link is emptied so often, for so long and with so many per mille of its rate, or the shortest delay would be that of
 /// a link in which something always waits.
 const DRAIN: (Duration, Duration, u64) = (Duration::from_secs(4), Duration::from_millis(50), 750);
-/// If much is lost and no rate is known, the link is emptied as in [`DRAIN`] to see whether something always waits in it; again
-/// after so long, and after twice as long each time that nothing is found, at most.
+/// If much is lost and no rate is known, the link is emptied as in [`DRAIN`], to see whether something always waits in it. If nothing is
+/// found this is done again after so long, and then each time after twice as long, up to this.
 const SUSPICION: (Duration, Duration) = (Duration::from_secs(4), Duration::from_secs(64));
 /// If nothing is known of delays any more, the link is emptied by so many per mille of its rate, for so many times what may wait
 /// in it, and no longer than this.
@@ -42,8 +42,9 @@ struct Excursion {
 pub(super) struct Excursions {
     now: Option<Excursion>,
     drained_at: Instant,
-    /// How often the link was emptied on suspicion in vain, and once more; and when to look into it once more, if that is known.
+    /// How often the link was emptied on suspicion since one was right; that one counts.
     suspicions: u32,
+    /// One was perhaps right: when to look once more.
     again_at: Option<Instant>,
     /// It has to be emptied when it is time, and so much may wait.
     owed: Option<Duration>,
@@ -60,7 +61,7 @@ impl Excursions {
             let (share, times, most) = EMPTYING;
             self.owed = None;
             self.drained_at = now;
-            self.begin(now, waits.min(most).saturating_mul(times).min(most), share);
+            self.begin(now, waits.min(most).saturating_mul(times).min(most), share, None);
         }
         if let Some(Excursion { until, share, .. }) = self.now.filter(|excursion| now >= excursion.until) {
             let after = Excursion { until: until + AFTER_TRIAL.0, share: AFTER_TRIAL.1, of: None };
@@ -69,8 +70,15 @@ impl Excursions {
         self.now.map_or(1000, |excursion| excursion.share)
     }
 
-    fn begin(&mut self, now: Instant, time: Duration, share: u64) {
-        self.now = Some(Excursion { until: now + time, share, of: None });
+    fn begin(&mut self, now: Instant, time: Duration, share: u64, of: Option<Rate>) {
+        self.now = Some(Excursion { until: now + time, share, of });
+    }
+
+    fn begin_drain(&mut self, now: Instant, of: Option<Rate>) -> Duration {
+        let (_, time, share) = DRAIN;
+        self.drained_at = now;
+        self.begin(now, time, share, of);
+        time
     }
 
     /// What was found at another bound is none any more.
@@ -88,19 +96,14 @@ impl Excursions {
         self.now.is_some()
     }
 
-    /// Now and then sends less for a moment, so that the shortest delay is that of an empty link; less than `comes`, if anything is suspected.
-    /// How long, if that begins.
+    /// Now and then sends less for a moment, so that the shortest delay is that of an empty link: less than `comes`, if anything is
+    /// suspected. For how long, if that begins.
     pub fn drain(&mut self, now: Instant, comes: Option<Rate>) -> Option<Duration> {
-        let (_, time, share) = DRAIN;
-        self.may_drain(now).then(|| {
-            self.drained_at = now;
-            self.now = Some(Excursion { until: now + time, share, of: comes });
-            time
-        })
+        self.may_drain(now).then(|| self.begin_drain(now, comes))
     }
 
-    /// Much is lost, and perhaps something always waits: now and then sends less than what comes, for a moment. How long, if that
-    /// begins.
+    /// Much is lost, and perhaps something always waits: now and then sends less than what comes, for a moment. For how long, if
+    /// that begins.
     pub fn suspect(&mut self, now: Instant, comes: Rate) -> Option<Duration> {
         let (least, most) = SUSPICION;
         let pause = |doublings: u32| least.saturating_mul(1 << doublings.min(16)).min(most);
@@ -109,12 +112,9 @@ impl Excursions {
         if self.now.is_some() || !is_due {
             return None;
         }
-        let (_, time, share) = DRAIN;
         self.again_at = None;
         self.suspicions = self.suspicions.saturating_add(1);
-        self.drained_at = now;
-        self.now = Some(Excursion { until: now + time, share, of: Some(comes) });
-        Some(time)
+        Some(self.begin_drain(now, Some(comes)))
     }
 
     /// It has to be looked into once more then.
@@ -143,7 +143,7 @@ impl Excursions {
         if self.now.is_none() && now.saturating_since(self.tried_at) >= every {
             self.tried_at = now;
             self.trial = Some(Trial { from: now + time / 2, until: now + time, longest: None });
-            self.begin(now, time, share);
+            self.begin(now, time, share, None);
         }
     }
 

@@ -1,5 +1,6 @@
 //! What the last samples tell: how long packets wait in the link, and how much it carries.
 
+use super::bits_per_second;
 use super::carried::Measured;
 use super::departures::Sample;
 use super::usual_loss::UsualLoss;
@@ -146,16 +147,15 @@ impl History {
         self.loss.learn(usual);
     }
 
-    /// Of all samples that are kept, if they are of late and there was always enough to send (nothing was left to send at `idle_at`): bytes
-    /// that left, bytes of them that came, and of a packet; and what was carried, in bit/s.
+    /// Of the last samples, if there was enough to send all the time (there was nothing left to send at `idle_at`): the bytes that
+    /// left, those of them that came, and those of a packet; and what was carried.
     pub fn of_late(&self, idle_at: Instant) -> Option<((u64, u64, u64), Rate)> {
         let (first, last) = self.samples.front().zip(self.samples.back())?;
         if idle_at >= first.left || last.came - first.came > WINDOW.as_nanos() * 2 {
             return None;
         }
         let (sent, received) = (last.packets - first.packets, last.received - first.received);
-        let carried = u128::from(self.loss.carried(sent, received)) * 8_000_000_000;
-        let bps = u64::try_from(carried / u128::from((last.came - first.came).max(1))).ok()?;
+        let bps = bits_per_second(self.loss.carried(sent, received), last.came - first.came);
         Some(((sent, received, u64::from(last.bytes)), Rate::from_bps(bps)))
     }
 
@@ -205,8 +205,7 @@ impl History {
                 let packets = last.packets - first.packets;
                 let carried = self.loss.carried(packets, last.received - first.received);
                 let bytes = carried + sent.saturating_sub(packets);
-                let bps = u64::try_from(u128::from(bytes) * 8_000_000_000 / u128::from(time)).ok()?;
-                return Some(Measured { at: last.came, bps, is_busy });
+                return Some(Measured { at: last.came, bps: bits_per_second(bytes, time), is_busy });
             }
         }
         None

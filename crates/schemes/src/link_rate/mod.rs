@@ -210,6 +210,16 @@ fn share(time: Duration, whole: Duration) -> u64 {
     time.as_nanos().saturating_mul(1_000_000) / whole.as_nanos().max(1)
 }
 
+/// `part` of `whole`, in millionths.
+fn millionths(part: u64, whole: u64) -> u64 {
+    u64::try_from(u128::from(part) * 1_000_000 / u128::from(whole.max(1))).unwrap_or(u64::MAX)
+}
+
+/// The rate of so many bytes in so many ns, in bit/s.
+fn bits_per_second(bytes: u64, ns: u64) -> u64 {
+    u64::try_from(u128::from(bytes) * 8_000_000_000 / u128::from(ns.max(1))).unwrap_or(u64::MAX)
+}
+
 /// So many millionths of `whole`.
 fn part(whole: u64, millionths: u64) -> u64 {
     (u128::from(whole) * u128::from(millionths) / 1_000_000) as u64

@@ -3,6 +3,7 @@
 
 use super::departures::Sample;
 use super::usual_loss::{HIGH, ONE, excess};
+use super::{millionths, part};
 use airtcp_core::{Duration, Instant, Rate};
 
 /// Less is lost if it is less than one part in so many of what would be as a rule, and that is no chance: less by more than so
@@ -97,9 +98,9 @@ impl Policed {
         let round = *round;
         self.round = None;
         let Some((sent, lost)) = round.seen() else { return Finding::Nothing };
-        let (part, whole) = KEPT;
-        (self.sent, self.lost) = (self.sent * part / whole + sent, self.lost * part / whole + lost);
-        let usual = share(self.lost, self.sent).min(ONE / 2);
+        let (kept, of) = KEPT;
+        (self.sent, self.lost) = (self.sent * kept / of + sent, self.lost * kept / of + lost);
+        let usual = millionths(self.lost, self.sent).min(ONE / 2);
         if self.is_found {
             return Finding::Usual(usual);
         }
@@ -112,7 +113,7 @@ impl Policed {
             return Finding::Perhaps;
         }
         self.is_found = true;
-        Finding::Found(Rate::from_bps(share(round.comes.bps(), ONE - usual)), usual)
+        Finding::Found(Rate::from_bps(millionths(round.comes.bps(), ONE - usual)), usual)
     }
 
     /// True while no more is tried than the link was seen to carry.
@@ -133,7 +134,7 @@ impl Policed {
         if !self.is_found {
             return Given::Enough;
         }
-        let lost = share(excess(usual, sent, received, length).saturating_mul(length), sent);
+        let lost = millionths(excess(usual, sent, received, length).saturating_mul(length), sent);
         if lost < HIGH {
             return Given::Enough;
         }
@@ -163,15 +164,10 @@ impl Round {
 
     /// Of `sent` bytes in packets of `length` so many are less than is lost as a rule.
     fn is_less(&self, sent: u64, lost: u64, length: u64) -> bool {
-        let expected = (u128::from(sent) * u128::from(self.lost) / u128::from(ONE)) as u64;
+        let expected = part(sent, self.lost);
         let chance = expected.saturating_mul(length * SURE * SURE).isqrt();
         lost * LESS < expected && lost + chance < expected
     }
-}
-
-/// `part` of `whole`, in millionths.
-fn share(part: u64, whole: u64) -> u64 {
-    u64::try_from(u128::from(part) * u128::from(ONE) / u128::from(whole.max(1))).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

@@ -108,6 +108,7 @@ pub(super) struct RateLaw {
     unreported: Option<Instant>,
     /// A wait that stays, and what the link carried when it came.
     plateau: Option<(Duration, Rate)>,
+    /// Whether the link drops before anything waits.
     policed: Policed,
     /// When packets last waited for what is aimed at.
     waited_at: Instant,
@@ -410,8 +411,8 @@ impl RateLaw {
             policed::Finding::Perhaps => self.excursions.suspect_again(now + policed::BETWEEN),
             policed::Finding::Nothing => {}
         }
-        if wait > target * 2 {
-            // It has a queue.
+        let has_a_queue = wait > target * 2;
+        if has_a_queue {
             self.forget_policer();
         }
         let rate = self.pursued()?;

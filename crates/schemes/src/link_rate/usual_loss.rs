@@ -2,6 +2,7 @@
 //! policer, drops long before packets wait in it.
 
 use super::departures::Sample;
+use super::{bits_per_second, millionths, part};
 use airtcp_core::Rate;
 
 /// Losses are counted over so much time of the other end's clock, in ns, and no fewer bytes.
@@ -26,6 +27,7 @@ pub(super) struct UsualLoss {
     /// Shares of the latest epochs, in millionths.
     shares: [u64; EPOCHS],
     count: usize,
+    /// What is usual, if somebody else found it out; in millionths.
     told: Option<u64>,
     /// What came in the last two epochs, the later first; in bit/s.
     came: [u64; 2],
@@ -40,11 +42,9 @@ impl UsualLoss {
         // Another clock, or another end.
         let Some((time, (sent, received))) = time.zip(bytes) else { return self.mark = None };
         if time >= EPOCH && sent >= LEAST_BYTES {
-            let lost = u128::from(sent.saturating_sub(received));
-            self.shares[self.count % EPOCHS] = (lost * u128::from(ONE) / u128::from(sent)).min(MOST.into()) as u64;
+            self.shares[self.count % EPOCHS] = millionths(sent.saturating_sub(received), sent).min(MOST);
             self.count += 1;
-            let bps = u128::from(received) * 8_000_000_000 / u128::from(time);
-            self.came = [u64::try_from(bps).unwrap_or(u64::MAX), self.came[0]];
+            self.came = [bits_per_second(received, time), self.came[0]];
             self.mark = Some((sample.came, sample.packets, sample.received));
         }
     }
@@ -97,7 +97,7 @@ impl UsualLoss {
 /// few packets.
 pub(super) fn excess(usual: u64, sent: u64, received: u64, length: u64) -> u64 {
     let lost = sent.saturating_sub(received);
-    let mean = (u128::from(sent) * u128::from(usual) / u128::from(ONE)) as u64;
+    let mean = part(sent, usual);
     let chance = mean.saturating_mul(length * 9).isqrt();
     let beyond = lost.saturating_sub(mean);
     if beyond <= chance { 0 } else { (beyond + length / 2) / length }
