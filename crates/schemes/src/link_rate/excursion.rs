@@ -122,12 +122,6 @@ impl Excursions {
         self.again_at = Some(at);
     }
 
-    /// It has to be looked into once more.
-    #[cfg(test)]
-    pub fn is_to_suspect_again(&self) -> bool {
-        self.again_at.is_some()
-    }
-
     fn may_drain(&self, now: Instant) -> bool {
         self.now.is_none() && now.saturating_since(self.drained_at) >= DRAIN.0
     }

@@ -201,12 +201,6 @@ impl RateLaw {
         self.carried.rate().filter(|_| self.is_pursuing)
     }
 
-    /// Less was lost while less was sent, and that is to be tried once more.
-    #[cfg(test)]
-    pub fn looks_once_more(&self) -> bool {
-        self.excursions.is_to_suspect_again()
-    }
-
     /// The most that the link is given.
     pub fn bound(&self) -> Option<Rate> {
         self.bound

@@ -4,7 +4,7 @@ use super::super::arrivals::Arrivals;
 use super::super::carried::{Carried, Measured};
 use super::super::link_queue::LinkQueue;
 use super::{Advice, Duration, Instant, Name, PACKET, RTT, Run, SECOND, Verdict, mbit, sample};
-use airtcp_core::{Rate, Rng};
+use airtcp_core::Rate;
 
 const MS: Duration = Duration::from_millis(1);
 
@@ -130,30 +130,6 @@ fn a_link_without_a_queue_is_known_after_a_pause() {
             assert!(run.rate >= Some(mbit(35)), "{loss_percent} % lost, burst {burst}: {:?}", run.rate);
         }
     }
-}
-
-#[test]
-fn bursts_of_losses_are_no_link_without_a_queue() {
-    // Bursts of 16 packets, 5 % of all, and four fifths of what the link carries are sent. Less is sent now and then to see whether
-    // that changes anything, and it may seem so.
-    let mut seems_so = false;
-    for (told, seed) in [None, Some(mbit(100))].into_iter().flat_map(|told| [(told, 1), (told, 2), (told, 3)]) {
-        let mut run = Run::new(told, mbit(125));
-        (run.rng, run.unpaced) = (Rng::derive(seed, "bursts"), 80);
-        let (mut sent, began) = (0, run.now);
-        while run.now < began + SECOND * 200 {
-            for loss_percent in [0, 100] {
-                let pause = run.rng.below(76);
-                run.link.loss_percent = loss_percent;
-                run.run(if loss_percent == 0 { MS * pause.max(1) } else { MS * 2 });
-                sent += run.waits.len() as u64 * u64::from(PACKET);
-                seems_so |= run.law.looks_once_more();
-            }
-        }
-        let used = sent * 1000 / mbit(100).bytes_in(run.now.saturating_since(began));
-        assert!(used >= 960, "told {told:?}, seed {seed}: {used} of 1000");
-    }
-    assert!(seems_so);
 }
 
 #[test]
