@@ -5,6 +5,8 @@ use airtcp_core::{Duration, Instant, Rate};
 /// The link is emptied so often, for so long and with so many per mille of its rate, or the shortest delay would be that of
 /// a link in which something always waits.
 const DRAIN: (Duration, Duration, u64) = (Duration::from_secs(4), Duration::from_millis(50), 750);
+/// On suspicion it lasts no shorter than so many bytes take to come: 40 packets, since few tell nothing, and senders pause.
+const TELLING: u32 = 40 * 1500;
 /// If much is lost and no rate is known, the link is emptied as in [`DRAIN`], to see whether something always waits in it. If nothing is
 /// found this is done again after so long, and then each time after twice as long, up to this.
 const SUSPICION: (Duration, Duration) = (Duration::from_secs(4), Duration::from_secs(64));
@@ -76,6 +78,7 @@ impl Excursions {
 
     fn begin_drain(&mut self, now: Instant, of: Option<Rate>) -> Duration {
         let (_, time, share) = DRAIN;
+        let time = of.map_or(time, |of| time.max(of.serialisation(TELLING, &mut 0)));
         self.drained_at = now;
         self.begin(now, time, share, of);
         time

@@ -12,6 +12,8 @@ const LESS: u64 = 2;
 const SURE: u64 = 2;
 /// So often, one time after the other: with much lost between them, which bursts of losses are seldom in step with.
 const ROUNDS: u32 = 2;
+/// If too few packets left to tell, less is sent once more, up to so often in a row.
+const ATTEMPTS: u32 = 4;
 /// The time between two of them: two epochs in which losses are counted.
 pub(super) const BETWEEN: Duration = Duration::from_secs(1);
 /// What was seen counts for this part of it the next time.
@@ -67,10 +69,30 @@ struct Round {
     seen: Option<[(u64, u64); 2]>,
 }
 
+/// What is lost while less is sent, in bytes.
+#[derive(Clone, Copy, Debug, Default)]
+struct Evidence {
+    lost: u64,
+    /// What would have been as a rule.
+    expected: u64,
+}
+
+/// What follows from it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Conclusion {
+    Less,
+    AsMuch,
+    TooFewPackets,
+}
+
 /// See the module.
 #[derive(Debug, Default)]
 pub(super) struct Policed {
     round: Option<Round>,
+    /// Since something was concluded: what was seen, and in how many rounds.
+    evidence: Evidence,
+    attempts: u32,
+    /// So often less was lost, one time after the other.
     rounds: u32,
     /// Bytes that left in rounds, and how many of them were lost; those of a round before count less.
     sent: u64,
@@ -104,9 +126,17 @@ impl Policed {
         if self.is_found {
             return Finding::Usual(usual);
         }
-        if !round.is_less(sent, lost, u64::from(sample.bytes)) {
-            *self = Policed::default();
-            return Finding::Nothing;
+        self.evidence.lost += lost;
+        self.evidence.expected += part(sent, round.lost);
+        self.attempts += 1;
+        match self.evidence.conclude(u64::from(sample.bytes)) {
+            Conclusion::AsMuch => {
+                *self = Policed::default();
+                return Finding::Nothing;
+            }
+            Conclusion::TooFewPackets if self.attempts.is_multiple_of(ATTEMPTS) => return Finding::Nothing,
+            Conclusion::TooFewPackets => return Finding::Perhaps,
+            Conclusion::Less => (self.evidence, self.attempts) = (Evidence::default(), 0),
         }
         self.rounds += 1;
         if self.rounds < ROUNDS {
@@ -161,18 +191,26 @@ impl Round {
         let (sent, received) = (left_last.checked_sub(left)?, came_last.checked_sub(came)?);
         Some((sent, sent.saturating_sub(received)))
     }
+}
 
-    /// Of `sent` bytes in packets of `length` so many are less than is lost as a rule.
-    fn is_less(&self, sent: u64, lost: u64, length: u64) -> bool {
-        let expected = part(sent, self.lost);
-        let chance = expected.saturating_mul(length * SURE * SURE).isqrt();
-        lost * LESS < expected && lost + chance < expected
+impl Evidence {
+    /// In packets of `length`.
+    fn conclude(&self, length: u64) -> Conclusion {
+        let chance = self.expected.saturating_mul(length * SURE * SURE).isqrt();
+        if chance >= self.expected {
+            Conclusion::TooFewPackets
+        } else if self.lost * LESS < self.expected && self.lost + chance < self.expected {
+            Conclusion::Less
+        } else {
+            Conclusion::AsMuch
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::{vec, vec::Vec};
 
     const START: Instant = Instant::from_nanos(1_000_000_000);
     const TIME: Duration = Duration::from_millis(50);
@@ -208,8 +246,25 @@ mod tests {
         let usual = (1.75 * 0.75 + 8.0) / (35.0 * 0.75 + 20.0);
         let Finding::Usual(found) = round(&mut policed, 50, 8) else { panic!("known by now") };
         assert!(found.abs_diff((usual * 1e6) as u64) < 20, "{found}, {usual}");
+    }
+
+    #[test]
+    fn what_one_round_is_too_short_for_several_tell() {
         let mut policed = Policed::default();
-        assert_eq!(round(&mut policed, 10, 0), Finding::Nothing, "two of twenty may be none by chance");
+        let mut rounds = |packets: u64, count: u64| -> Vec<Finding> {
+            (0..count).map(|_| round(&mut policed, 10, packets)).collect()
+        };
+        let (perhaps, nothing) = (Finding::Perhaps, Finding::Nothing);
+        assert_eq!(rounds(0, 5), [perhaps; 5], "two of twenty may be none by chance, and six of sixty are not: twice");
+        assert_eq!(rounds(0, 1), [Finding::Found(COMES, 0)]);
+        policed = Policed::default();
+        let mut rounds = |lost: u64, count: u64| -> Vec<Finding> {
+            (0..count).map(|_| round(&mut policed, lost, 0)).collect()
+        };
+        assert_eq!(rounds(4, 6), [perhaps, perhaps, perhaps, nothing, perhaps, perhaps], "no more than four in a row");
+        policed = Policed::default();
+        let lost: Vec<Finding> = [0, 0, 3].map(|lost| round(&mut policed, 10, lost)).to_vec();
+        assert_eq!((lost, policed.attempts), (vec![perhaps, perhaps, nothing], 0), "as much: all begins anew");
     }
 
     #[test]

@@ -55,7 +55,7 @@ const NO_REPORTS: (Duration, Duration, Duration) =
 const BITS_OF_TWO_REPORTS: u64 = arrivals::PACKETS.0 as u64 * 2 * PACKET as u64 * 8;
 /// A link whose rate is pursued and in which nothing waits for so long has no queue, or is given too little.
 const WAITLESS: Duration = Duration::from_secs(4);
-/// A moment of less than so many bit/s has too few packets to tell anything: 4 in 50 ms.
+/// Of less than so many bit/s it would take longer than half a second until enough has come to tell anything.
 const LEAST_SUSPECT: u64 = 1_000_000;
 /// A wait so many times the target is no burst.
 const SURELY: u64 = 4;
@@ -405,11 +405,11 @@ impl RateLaw {
             policed::Finding::Perhaps => self.excursions.suspect_again(now + policed::BETWEEN),
             policed::Finding::Nothing => {}
         }
+        let rate = self.pursued()?;
         let has_a_queue = wait > target * 2;
         if has_a_queue {
             self.forget_policer();
         }
-        let rate = self.pursued()?;
         let (seen, carried) = self.history.of_late(self.idle_at)?;
         let (usual, settled) = (self.history.loss().usual(), self.reaction() + history::WINDOW);
         match self.policed.watch(now, seen, usual, rate, settled) {

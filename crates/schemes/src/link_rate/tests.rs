@@ -31,6 +31,7 @@ struct Link {
     others: Duration,
     /// What would wait longer is dropped.
     room: Duration,
+    dropped: u64,
     free_at: Instant,
     /// By so many parts in a million the receiver's clock is fast.
     drift_ppm: u64,
@@ -63,7 +64,7 @@ impl Run {
     fn new(bound: Option<Rate>, rate: Rate) -> Run {
         let (jitter, others) = (Duration::ZERO, Duration::ZERO);
         let room = Duration::from_millis(180);
-        let link = Link { rate, loss_percent: 0, jitter, others, room, free_at: Instant::ZERO, drift_ppm: 0 };
+        let link = Link { rate, loss_percent: 0, jitter, others, room, dropped: 0, free_at: Instant::ZERO, drift_ppm: 0 };
         Run {
             now: Instant::from_nanos(1_000_000_000),
             law: RateLaw::new(bound),
@@ -90,8 +91,7 @@ impl Run {
         let until = self.now + time;
         while self.now < until {
             self.send();
-            let pace = self.rate.unwrap_or(Rate::from_bps(self.link.rate.bps() * self.unpaced / 100));
-            let next = self.now + pace.serialisation(PACKET, &mut 0);
+            let next = self.now + self.pace().serialisation(PACKET, &mut 0);
             self.receive(next);
             self.now = next;
         }
@@ -101,13 +101,17 @@ impl Run {
     fn burst(&mut self, packets: u32, pause: Duration) {
         for _ in 0..packets {
             self.send();
-            self.now += self.rate.unwrap_or(self.link.rate).serialisation(PACKET, &mut 0);
+            self.now += self.pace().serialisation(PACKET, &mut 0);
             self.receive(self.now);
         }
         let verdict = self.law.on_departure(self.now, self.departures.sent, true);
         self.obey(verdict);
         self.now += pause;
         self.receive(self.now);
+    }
+
+    fn pace(&self) -> Rate {
+        self.rate.unwrap_or(Rate::from_bps(self.link.rate.bps() * self.unpaced / 100))
     }
 
     fn send(&mut self) {
@@ -119,6 +123,7 @@ impl Run {
         self.obey(verdict);
         let begin = self.link.free_at.max(self.now);
         if begin.saturating_since(self.now) > self.link.room {
+            self.link.dropped += 1;
             return;
         }
         self.waits.push(begin.saturating_since(self.now) + self.link.others);
