@@ -13,6 +13,7 @@ mod contest;
 mod departures;
 mod excursion;
 mod history;
+mod leeway;
 mod link_queue;
 mod messages;
 mod missing;

@@ -15,6 +15,7 @@ use super::contest::{Contest, Flows, Hop};
 use super::departures::Sample;
 use super::excursion::Excursions;
 use super::history::{self, History};
+use super::leeway::Leeway;
 use super::link_queue::LinkQueue;
 use super::other_clock::{Fit, OtherClock};
 use super::others::{self, Finding, Others};
@@ -110,6 +111,7 @@ pub(super) struct RateLaw {
     plateau: Option<(Duration, Rate)>,
     /// Whether the link drops before anything waits.
     policed: Policed,
+    leeway: Leeway,
     /// When packets last waited for what is aimed at.
     waited_at: Instant,
 }
@@ -135,6 +137,7 @@ impl RateLaw {
             unreported: None,
             plateau: None,
             policed: Policed::default(),
+            leeway: Leeway::default(),
             waited_at: Instant::ZERO,
         }
     }
@@ -233,6 +236,9 @@ impl RateLaw {
     pub fn on_departure(&mut self, now: Instant, sent: u64, is_last: bool) -> Verdict {
         if is_last {
             self.idle_at = now;
+            self.leeway.note_empty(now);
+        } else if self.is_pursuing && self.wait(now) < LEAST_TARGET && self.is_usual(now) {
+            self.leeway.note_waiting(now, self.idle_at, self.reaction());
         }
         self.queue.add(now, sent, self.supposed(), self.history.usual_gap());
         self.set_pace(now)
@@ -450,13 +456,20 @@ impl RateLaw {
         if wait >= target {
             self.waited_at = now;
         }
-        let is_usual = !self.excursions.is_under_way() && !self.policed.holds(now);
-        if wait < target / 4 && self.has_enough_to_send() && is_usual {
+        if is_raised {
+            self.leeway.note_raised();
+        }
+        if wait < target / 4 && self.has_enough_to_send() && self.is_usual(now) {
             self.quiet = self.quiet.saturating_add(1);
             self.followed = self.followed.saturating_add(u32::from(is_raised));
         } else {
             (self.quiet, self.followed) = (0, 0);
         }
+    }
+
+    /// No other rate is sent than what the link is known to carry.
+    fn is_usual(&self, now: Instant) -> bool {
+        !self.excursions.is_under_way() && !self.policed.holds(now)
     }
 
     /// The queue here was never empty since the first packet left of those that the rate is measured by.
@@ -555,7 +568,11 @@ impl RateLaw {
             let overdue = self.overdue(now);
             let pace = match contest {
                 Some(contest) => contest.pace(self.round_trip()),
-                None => self.pace_at(rate.bps(), self.wait(now) + overdue, target).min(self.ceiling(now, rate)),
+                None => {
+                    let wait = self.wait(now) + overdue;
+                    let least = self.leeway.pace(now, self.rate().unwrap_or(rate), wait);
+                    self.pace_at(rate.bps(), wait, target).max(least).min(self.ceiling(now, rate))
+                }
             };
             self.bounded(if overdue > SILENT {
                 pace.min(BITS_OF_TWO_REPORTS * 1_000_000_000 / overdue.as_nanos())

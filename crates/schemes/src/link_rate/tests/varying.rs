@@ -40,6 +40,65 @@ fn a_step_down_is_followed_within_a_second_and_one_up_within_five() {
     }
 }
 
+/// Sends at `rate` for `time`, through the queue of the gateway. The rate at which packets arrive.
+fn offer(run: &mut Run, rate: Rate, time: Duration) -> Rate {
+    let (from, before) = (run.now, run.delivered);
+    let (mut next, mut waiting) = (run.now, 0);
+    while run.now < from + time {
+        while next <= run.now {
+            (next, waiting) = (next + rate.serialisation(PACKET, &mut 0), waiting + 1);
+        }
+        if waiting == 0 {
+            let verdict = run.law.on_departure(run.now, run.departures.sent, true);
+            run.obey(verdict);
+            run.receive(next);
+            run.now = next;
+            continue;
+        }
+        run.send();
+        waiting -= 1;
+        let until = run.now + run.pace().serialisation(PACKET, &mut 0);
+        run.receive(until);
+        run.now = until;
+    }
+    Rate::from_bps((run.delivered - before) * 8_000_000_000 / run.now.saturating_since(from).as_nanos())
+}
+
+/// As BBR: a quarter more for a round trip, and again as long as more arrives; then a quarter less, and what arrives.
+fn offer_as_bbr(run: &mut Run, most: &mut Rate, time: Duration) {
+    let until = run.now + time;
+    while run.now < until {
+        for gain in [125, 75, 100, 100, 100, 100, 100, 100] {
+            loop {
+                let rate = Rate::from_bps(most.bps() * gain / 100);
+                let arrived = offer(run, rate, RTT * 2);
+                let is_more = arrived.bps() > most.bps() * 105 / 100;
+                *most = arrived.max(*most);
+                if gain <= 100 || !is_more {
+                    break;
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_sender_that_tries_for_more_finds_it_and_seldom_makes_others_wait() {
+    for (before, after) in [(5, 20), (10, 40), (20, 30)] {
+        let mut run = Run::new(None, mbit(before));
+        run.run(SECOND * 5);
+        let mut most = mbit(before);
+        offer_as_bbr(&mut run, &mut most, SECOND * 5);
+        assert_eq!(most.bps() / mbit(before).bps(), 1);
+        run.waits.clear();
+        offer_as_bbr(&mut run, &mut most, SECOND * 10);
+        assert!(run.wait_p95() < MS * 6, "{before}: {}", run.wait_p95());
+        run.link.rate = mbit(after);
+        offer_as_bbr(&mut run, &mut most, SECOND);
+        assert!(most.bps() > mbit(after).bps() * 9 / 10, "{before}, {after}: {most:?}");
+    }
+}
+
 #[test]
 fn a_small_rise_is_found_however_much_is_lost() {
     for (percent, loss_percent) in
