@@ -5,6 +5,10 @@ use airtcp_core::{Duration, Instant, Rate};
 /// The link is emptied so often, for so long and with so many per mille of its rate, or the shortest delay would be that of
 /// a link in which something always waits.
 const DRAIN: (Duration, Duration, u64) = (Duration::from_secs(4), Duration::from_millis(50), 750);
+/// To see whether what waits is a queue it is emptied as in [`DRAIN`], but after no less than so long, for so much longer than would empty
+/// it, and not for longer than this.
+const DRAIN_WAIT: (Duration, Duration, Duration) =
+    (Duration::from_millis(500), Duration::from_millis(10), Duration::from_millis(120));
 /// On suspicion it lasts no shorter than so many bytes take to come: 40 packets, since few tell nothing, and senders pause.
 const TELLING: u32 = 40 * 1500;
 /// If much is lost and no rate is known, the link is emptied as in [`DRAIN`], to see whether something always waits in it. If nothing is
@@ -43,7 +47,9 @@ struct Excursion {
 #[derive(Debug, Default)]
 pub(super) struct Excursions {
     now: Option<Excursion>,
+    /// The link was emptied from then on, until then.
     drained_at: Instant,
+    drained_until: Instant,
     /// How often the link was emptied on suspicion since one was right; that one counts.
     suspicions: u32,
     /// One was perhaps right: when to look once more.
@@ -76,11 +82,15 @@ impl Excursions {
         self.now = Some(Excursion { until: now + time, share, of });
     }
 
-    fn begin_drain(&mut self, now: Instant, of: Option<Rate>) -> Duration {
-        let (_, time, share) = DRAIN;
-        let time = of.map_or(time, |of| time.max(of.serialisation(TELLING, &mut 0)));
-        self.drained_at = now;
-        self.begin(now, time, share, of);
+    fn begin_drain(&mut self, now: Instant, time: Duration, of: Option<Rate>) {
+        (self.drained_at, self.drained_until) = (now, now + time);
+        self.begin(now, time, DRAIN.2, of);
+    }
+
+    /// The link is emptied for so long, of which `comes` if anything is suspected.
+    fn begin_usual_drain(&mut self, now: Instant, comes: Option<Rate>) -> Duration {
+        let time = comes.map_or(DRAIN.1, |comes| DRAIN.1.max(comes.serialisation(TELLING, &mut 0)));
+        self.begin_drain(now, time, comes);
         time
     }
 
@@ -102,7 +112,24 @@ impl Excursions {
     /// Now and then sends less for a moment, so that the shortest delay is that of an empty link: less than `comes`, if anything is
     /// suspected. For how long, if that begins.
     pub fn drain(&mut self, now: Instant, comes: Option<Rate>) -> Option<Duration> {
-        self.may_drain(now).then(|| self.begin_drain(now, comes))
+        self.may_drain(now).then(|| self.begin_usual_drain(now, comes))
+    }
+
+    /// Sends less until nothing of a queue would be left in which packets wait so long.
+    pub fn drain_wait(&mut self, now: Instant, wait: Duration) {
+        let (_, time, share) = DRAIN;
+        let (pause, beyond, most) = DRAIN_WAIT;
+        let time = time.max(wait.saturating_mul(1000) / (1000 - share) + beyond);
+        if self.now.is_none() && now.saturating_since(self.drained_at) >= pause && time <= most {
+            self.begin_drain(now, time, None);
+        }
+    }
+
+    /// So much shorter is a queue of ours when a packet leaves at `left`, as less has been sent for a while, not before `since`.
+    pub fn drained(&self, since: Instant, left: Instant) -> Duration {
+        let is_in = since <= self.drained_at && left <= self.drained_until;
+        let drained = left.saturating_since(self.drained_at) * (1000 - DRAIN.2) / 1000;
+        if is_in { drained } else { Duration::ZERO }
     }
 
     /// Much is lost, and perhaps something always waits: now and then sends less than what comes, for a moment. For how long, if
@@ -117,7 +144,7 @@ impl Excursions {
         }
         self.again_at = None;
         self.suspicions = self.suspicions.saturating_add(1);
-        Some(self.begin_drain(now, Some(comes)))
+        Some(self.begin_usual_drain(now, Some(comes)))
     }
 
     /// It has to be looked into once more then.

@@ -10,6 +10,8 @@ const MORE: u64 = 300_000;
 const PAUSE: Duration = Duration::from_millis(250);
 /// Packets begin to wait: none did so long ago.
 const BEGINS: Duration = Duration::from_millis(50);
+/// So long after the way became a longer one more is let through whatever waits.
+const ANEW: Duration = Duration::from_secs(1);
 /// As long as no packet would wait longer in the link: a quarter of the time that it takes to hear of it, on hops of up to 40 ms.
 const MOST_WAIT: Duration = Duration::from_millis(15);
 
@@ -20,6 +22,8 @@ pub(super) struct Leeway {
     span: Option<(Instant, Instant)>,
     /// The link carried more.
     is_followed: bool,
+    /// It is another link until then.
+    anew_until: Instant,
 }
 
 impl Leeway {
@@ -27,9 +31,15 @@ impl Leeway {
     pub fn note_waiting(&mut self, now: Instant, idle_at: Instant, reaction: Duration) {
         let pause = if self.is_followed { reaction } else { reaction.max(PAUSE) };
         let is_time = self.span.is_none_or(|(began, _)| now.saturating_since(began) >= pause);
-        if is_time && now.saturating_since(idle_at) < BEGINS {
+        let begins = now.saturating_since(idle_at) < BEGINS || now < self.anew_until;
+        if is_time && begins {
             (self.span, self.is_followed) = (Some((now, now + reaction)), false);
         }
+    }
+
+    /// The way is another one, and carries what it carries.
+    pub fn begin_anew(&mut self, now: Instant) {
+        (self.span, self.anew_until) = (None, now + ANEW);
     }
 
     /// Nothing waits any more: it was a few packets, and no more was let through than came.

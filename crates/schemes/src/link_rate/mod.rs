@@ -15,6 +15,7 @@ mod excursion;
 mod history;
 mod leeway;
 mod link_queue;
+mod longer_way;
 mod messages;
 mod missing;
 mod oracle;

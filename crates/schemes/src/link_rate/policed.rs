@@ -258,9 +258,8 @@ mod tests {
         assert_eq!(rounds(0, 5), [perhaps; 5], "two of twenty may be none by chance, and six of sixty are not: twice");
         assert_eq!(rounds(0, 1), [Finding::Found(COMES, 0)]);
         policed = Policed::default();
-        let mut rounds = |lost: u64, count: u64| -> Vec<Finding> {
-            (0..count).map(|_| round(&mut policed, lost, 0)).collect()
-        };
+        let mut rounds =
+            |lost: u64, count: u64| -> Vec<Finding> { (0..count).map(|_| round(&mut policed, lost, 0)).collect() };
         assert_eq!(rounds(4, 6), [perhaps, perhaps, perhaps, nothing, perhaps, perhaps], "no more than four in a row");
         policed = Policed::default();
         let lost: Vec<Finding> = [0, 0, 3].map(|lost| round(&mut policed, 10, lost)).to_vec();

@@ -17,8 +17,9 @@ use super::excursion::Excursions;
 use super::history::{self, History};
 use super::leeway::Leeway;
 use super::link_queue::LinkQueue;
+use super::longer_way::LongerWay;
 use super::other_clock::{Fit, OtherClock};
-use super::others::{self, Finding, Others};
+use super::others::{Finding, Others};
 use super::policed::{self, Policed};
 use super::{arrivals, part, share};
 use crate::egress::time_on_link;
@@ -107,8 +108,7 @@ pub(super) struct RateLaw {
     followed: u32,
     /// Since when messages arrive there and no report comes.
     unreported: Option<Instant>,
-    /// A wait that stays, and what the link carried when it came.
-    plateau: Option<(Duration, Rate)>,
+    longer_way: LongerWay,
     /// Whether the link drops before anything waits.
     policed: Policed,
     leeway: Leeway,
@@ -135,7 +135,7 @@ impl RateLaw {
             quiet: 0,
             followed: 0,
             unreported: None,
-            plateau: None,
+            longer_way: LongerWay::default(),
             policed: Policed::default(),
             leeway: Leeway::default(),
             waited_at: Instant::ZERO,
@@ -305,7 +305,7 @@ impl RateLaw {
                 return self.set_pace(now);
             }
         }
-        let (wait, finding) = self.without_a_longer_way(now, wait, target);
+        let (wait, finding) = self.without_a_longer_way(now, sample.left, wait, target);
         if let Finding::Filled(before) = finding {
             self.history.restore_base();
             return self.contend(now, before);
@@ -333,25 +333,27 @@ impl RateLaw {
         later.for_each(|(at, sent)| self.queue.add(at, sent, rate, gap));
     }
 
-    /// A queue that gets less than the link carries becomes shorter. If the wait stays the same although what is sent, and so
-    /// what is carried, became less by a third, it is no queue: the way is longer now, as after a satellite's handover.
-    fn without_a_longer_way(&mut self, now: Instant, wait: Duration, target: Duration) -> (Duration, Finding) {
+    /// What of the wait is a queue, and not a longer way.
+    fn without_a_longer_way(
+        &mut self,
+        now: Instant,
+        left: Instant,
+        wait: Duration,
+        target: Duration,
+    ) -> (Duration, Finding) {
         let Some(rate) = self.carried.rate().filter(|_| self.is_pursuing && wait > target) else {
-            self.plateau = None;
+            self.longer_way.forget();
             return (wait, Finding::Ours);
         };
         let tolerance = LEAST_TARGET.max(self.history.jitter() * 2);
-        let is_same = |(before, _): &(Duration, Rate)| wait < *before + tolerance && *before < wait + tolerance;
-        let (_, before) = *self.plateau.insert(self.plateau.filter(is_same).unwrap_or((wait, rate)));
-        let (part, whole) = others::FALLEN;
-        if rate.bps() > before.bps() * part / whole || wait >= others::HOPELESS.0 {
+        let Some(longer) = self.longer_way.judge(left, wait, rate, tolerance, &self.excursions) else {
             return (wait, Finding::Ours);
-        }
-        self.plateau = None;
-        let finding = self.others.on_longer_way(now, before);
+        };
+        let finding = if longer.is_sure { Finding::Ours } else { self.others.on_longer_way(now, longer.before) };
         if finding == Finding::Ours {
             self.history.restart_from_last();
-            self.carried.restore(before);
+            self.carried.restore(longer.before);
+            self.leeway.begin_anew(now);
         }
         (Duration::ZERO, finding)
     }
@@ -365,7 +367,8 @@ impl RateLaw {
         }
         self.is_pursuing = true;
         self.forget_policer();
-        (self.quiet, self.followed, self.plateau) = (0, 0, None);
+        (self.quiet, self.followed) = (0, 0);
+        self.longer_way.forget();
         let pace = self.contest.as_ref().map_or(LEAST, |contest| contest.pace(round_trip));
         let pace = Rate::from_bps(self.bounded(pace));
         self.pace = Some(pace);
@@ -493,6 +496,9 @@ impl RateLaw {
         let lost = self.history.loss().latest();
         let comes = self.suspects(now);
         let begun = if self.is_pursuing {
+            if let Some(wait) = self.longer_way.same_for(now, self.reaction() * 2) {
+                self.excursions.drain_wait(now, wait);
+            }
             self.excursions.drain(now, comes)
         } else {
             comes.and_then(|comes| self.excursions.suspect(now, comes))

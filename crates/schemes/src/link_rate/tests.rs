@@ -64,7 +64,8 @@ impl Run {
     fn new(bound: Option<Rate>, rate: Rate) -> Run {
         let (jitter, others) = (Duration::ZERO, Duration::ZERO);
         let room = Duration::from_millis(180);
-        let link = Link { rate, loss_percent: 0, jitter, others, room, dropped: 0, free_at: Instant::ZERO, drift_ppm: 0 };
+        let link =
+            Link { rate, loss_percent: 0, jitter, others, room, dropped: 0, free_at: Instant::ZERO, drift_ppm: 0 };
         Run {
             now: Instant::from_nanos(1_000_000_000),
             law: RateLaw::new(bound),

@@ -180,7 +180,15 @@ fn a_link_without_a_queue_is_learned() {
 fn a_short_queue_that_bursts_overflow_is_learned() {
     // Ten times as fast as the link they take 0.4 to 2 times what it carries, and some wait longer than is aimed at; then and when
     // there is no room to wait, and when few packets are left, no wait tells a rate.
-    let bursts = [(4, 1000, 120), (16, 2400, 40), (16, 3000, 120), (24, 500, 40), (24, 1000, 40), (32, 2400, 200), (48, 2000, 40)];
+    let bursts = [
+        (4, 1000, 120),
+        (16, 2400, 40),
+        (16, 3000, 120),
+        (24, 500, 40),
+        (24, 1000, 40),
+        (32, 2400, 200),
+        (48, 2000, 40),
+    ];
     for (packets, room_us, load) in bursts {
         for loss_percent in [0, 2] {
             let mut run = Run::new(None, mbit(50));
@@ -279,6 +287,19 @@ fn a_way_that_gets_longer_is_no_queue() {
     run.run(SECOND * 2);
     assert!(run.use_of_link(SECOND * 2) >= 95, "{} %", run.use_of_link(SECOND * 2));
     assert_eq!(run.law.advice(), None);
+}
+
+#[test]
+fn a_way_that_gets_a_little_longer_hides_no_faster_link() {
+    for (longer_us, rate) in [(1500, 50), (2500, 50), (2500, 20), (15_000, 50), (25_000, 30)] {
+        let mut run = Run::new(None, mbit(20));
+        run.run(SECOND * 5);
+        (run.link.others, run.link.rate) = (Duration::from_micros(longer_us), mbit(rate));
+        run.run(SECOND * 2);
+        run.run(SECOND * 2);
+        let used = run.use_of_link(SECOND * 2);
+        assert!(used >= 90, "{longer_us} us longer, {rate} Mbit/s: {used} %");
+    }
 }
 
 #[test]

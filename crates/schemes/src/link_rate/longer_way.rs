@@ -1,0 +1,99 @@
+//! A queue that gets less than the link carries becomes shorter. A wait that stays the same although less is sent is none: the way is
+//! longer now, as after a satellite's handover.
+
+use super::excursion::Excursions;
+use super::others;
+use airtcp_core::{Duration, Instant, Rate};
+
+/// A wait that stays: since which packet, as it left, and what the link carried then.
+#[derive(Clone, Copy, Debug)]
+struct Plateau {
+    since: Instant,
+    wait: Duration,
+    rate: Rate,
+}
+
+/// The way is longer, and the link carried `before` when it became so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Longer {
+    pub before: Rate,
+    /// A queue of ours would be empty. Else somebody else may fill what is left free.
+    pub is_sure: bool,
+}
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(super) struct LongerWay(Option<Plateau>);
+
+impl LongerWay {
+    /// Nothing waits, or it is known why.
+    pub fn forget(&mut self) {
+        self.0 = None;
+    }
+
+    /// A packet that left at `left` waited so long, and the link carries `rate`. A wait that differs by less than `tolerance` is
+    /// the same.
+    pub fn judge(
+        &mut self,
+        left: Instant,
+        wait: Duration,
+        rate: Rate,
+        tolerance: Duration,
+        excursions: &Excursions,
+    ) -> Option<Longer> {
+        let is_same = |before: &Plateau| wait < before.wait + tolerance && before.wait < wait + tolerance;
+        let Plateau { since, rate: before, .. } =
+            *self.0.insert(self.0.filter(is_same).unwrap_or(Plateau { since: left, wait, rate }));
+        let (part, whole) = others::FALLEN;
+        let is_a_third_less = rate.bps() <= before.bps() * part / whole && wait < others::HOPELESS.0;
+        let is_sure = excursions.drained(since, left) >= wait;
+        if !is_a_third_less && !is_sure {
+            return None;
+        }
+        self.forget();
+        Some(Longer { before, is_sure })
+    }
+
+    /// The wait that is the same for so long.
+    pub fn same_for(&self, now: Instant, time: Duration) -> Option<Duration> {
+        self.0.filter(|plateau| now.saturating_since(plateau.since) >= time).map(|plateau| plateau.wait)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ms: u64) -> Instant {
+        Instant::from_nanos(1_000_000_000_000) + Duration::from_millis(ms)
+    }
+
+    #[test]
+    fn a_wait_that_outlasts_what_would_empty_the_queue_is_a_longer_way() {
+        let (ms, rate) = (Duration::from_millis, Rate::from_bps(10_000_000));
+        for (drained, found) in [(false, None), (true, Some(58))] {
+            let (mut way, mut excursions) = (LongerWay::default(), Excursions::default());
+            let mut judge = |left: u64, excursions: &Excursions| way.judge(at(left), ms(12), rate, ms(1), excursions);
+            assert_eq!(judge(0, &excursions), None);
+            if drained {
+                excursions.drain_wait(at(10), ms(12));
+            }
+            let longer = (10..70).find_map(|left| judge(left, &excursions).map(|longer| (left, longer)));
+            assert_eq!(longer, found.map(|left| (left, Longer { before: rate, is_sure: true })));
+        }
+    }
+
+    #[test]
+    fn a_wait_that_changes_is_a_queue_and_one_that_stays_at_less_may_be_of_others() {
+        let (ms, rate) = (Duration::from_millis, |mbit: u64| Rate::from_bps(mbit * 1_000_000));
+        let (mut way, mut excursions) = (LongerWay::default(), Excursions::default());
+        excursions.drain_wait(at(0), ms(12));
+        let mut judge = |left: u64, wait: u64, mbit: u64| way.judge(at(left), ms(wait), rate(mbit), ms(2), &excursions);
+        assert_eq!([judge(0, 14, 9), judge(20, 11, 9), judge(40, 8, 9), judge(58, 5, 9)], [None; 4]);
+        assert_eq!(judge(70, 5, 7), None);
+        assert_eq!(judge(90, 5, 6), Some(Longer { before: rate(9), is_sure: false }));
+        assert_eq!(way.same_for(at(1000), ms(0)), None, "it is known");
+        way.judge(at(100), ms(5), rate(6), ms(2), &excursions);
+        assert_eq!([199, 200].map(|now| way.same_for(at(now), ms(100))), [None, Some(ms(5))]);
+    }
+}
