@@ -13,14 +13,6 @@ struct Plateau {
     rate: Rate,
 }
 
-/// The way is longer, and the link carried `before` when it became so.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Longer {
-    pub before: Rate,
-    /// A queue of ours would be empty. Else somebody else may fill what is left free.
-    pub is_sure: bool,
-}
-
 /// See the module.
 #[derive(Debug, Default)]
 pub(super) struct LongerWay(Option<Plateau>);
@@ -32,7 +24,7 @@ impl LongerWay {
     }
 
     /// A packet that left at `left` waited so long, and the link carries `rate`. A wait that differs by less than `tolerance` is
-    /// the same.
+    /// the same. What the link carried when the way became longer, if it did.
     pub fn judge(
         &mut self,
         left: Instant,
@@ -40,18 +32,17 @@ impl LongerWay {
         rate: Rate,
         tolerance: Duration,
         excursions: &Excursions,
-    ) -> Option<Longer> {
+    ) -> Option<Rate> {
         let is_same = |before: &Plateau| wait < before.wait + tolerance && before.wait < wait + tolerance;
         let Plateau { since, rate: before, .. } =
             *self.0.insert(self.0.filter(is_same).unwrap_or(Plateau { since: left, wait, rate }));
         let (part, whole) = others::FALLEN;
         let is_a_third_less = rate.bps() <= before.bps() * part / whole && wait < others::HOPELESS.0;
-        let is_sure = excursions.drained(since, left) >= wait;
-        if !is_a_third_less && !is_sure {
-            return None;
-        }
-        self.forget();
-        Some(Longer { before, is_sure })
+        let is_found = is_a_third_less || excursions.drained(since, left) >= wait;
+        is_found.then(|| {
+            self.forget();
+            before
+        })
     }
 
     /// The wait that is the same for so long.
@@ -78,8 +69,7 @@ mod tests {
             if drained {
                 excursions.drain_wait(at(10), ms(12));
             }
-            let longer = (10..70).find_map(|left| judge(left, &excursions).map(|longer| (left, longer)));
-            assert_eq!(longer, found.map(|left| (left, Longer { before: rate, is_sure: true })));
+            assert_eq!((10..70).find(|left| judge(*left, &excursions) == Some(rate)), found);
         }
     }
 
@@ -91,7 +81,7 @@ mod tests {
         let mut judge = |left: u64, wait: u64, mbit: u64| way.judge(at(left), ms(wait), rate(mbit), ms(2), &excursions);
         assert_eq!([judge(0, 14, 9), judge(20, 11, 9), judge(40, 8, 9), judge(58, 5, 9)], [None; 4]);
         assert_eq!(judge(70, 5, 7), None);
-        assert_eq!(judge(90, 5, 6), Some(Longer { before: rate(9), is_sure: false }));
+        assert_eq!(judge(90, 5, 6), Some(rate(9)));
         assert_eq!(way.same_for(at(1000), ms(0)), None, "it is known");
         way.judge(at(100), ms(5), rate(6), ms(2), &excursions);
         assert_eq!([199, 200].map(|now| way.same_for(at(now), ms(100))), [None, Some(ms(5))]);

@@ -346,13 +346,13 @@ impl RateLaw {
             return (wait, Finding::Ours);
         };
         let tolerance = LEAST_TARGET.max(self.history.jitter() * 2);
-        let Some(longer) = self.longer_way.judge(left, wait, rate, tolerance, &self.excursions) else {
+        let Some(before) = self.longer_way.judge(left, wait, rate, tolerance, &self.excursions) else {
             return (wait, Finding::Ours);
         };
-        let finding = if longer.is_sure { Finding::Ours } else { self.others.on_longer_way(now, longer.before) };
+        let finding = self.others.on_longer_way(now, before);
         if finding == Finding::Ours {
             self.history.restart_from_last();
-            self.carried.restore(longer.before);
+            self.carried.restore(before);
             self.leeway.begin_anew(now);
         }
         (Duration::ZERO, finding)
