@@ -47,9 +47,9 @@ struct Excursion {
 #[derive(Debug, Default)]
 pub(super) struct Excursions {
     now: Option<Excursion>,
-    /// The link was emptied from then on, until then.
     drained_at: Instant,
-    drained_until: Instant,
+    /// The link was last given less from then on, until then, for whatever reason.
+    less: (Instant, Instant),
     /// How often the link was emptied on suspicion since one was right; that one counts.
     suspicions: u32,
     /// One was perhaps right: when to look once more.
@@ -83,13 +83,14 @@ impl Excursions {
     }
 
     fn begin_drain(&mut self, now: Instant, time: Duration, of: Option<Rate>) {
-        (self.drained_at, self.drained_until) = (now, now + time);
+        self.less = (now, now + time);
         self.begin(now, time, DRAIN.2, of);
     }
 
     /// The link is emptied for so long, of which `comes` if anything is suspected.
     fn begin_usual_drain(&mut self, now: Instant, comes: Option<Rate>) -> Duration {
         let time = comes.map_or(DRAIN.1, |comes| DRAIN.1.max(comes.serialisation(TELLING, &mut 0)));
+        self.drained_at = now;
         self.begin_drain(now, time, comes);
         time
     }
@@ -120,16 +121,17 @@ impl Excursions {
         let (_, time, share) = DRAIN;
         let (pause, beyond, most) = DRAIN_WAIT;
         let time = time.max(wait.saturating_mul(1000) / (1000 - share) + beyond);
-        if self.now.is_none() && now.saturating_since(self.drained_at) >= pause && time <= most {
+        let is_free = self.now.is_none() && self.owed.is_none();
+        if is_free && now.saturating_since(self.less.1) >= pause && time <= most {
             self.begin_drain(now, time, None);
         }
     }
 
     /// So much shorter is a queue of ours when a packet leaves at `left`, as less has been sent for a while, not before `since`.
     pub fn drained(&self, since: Instant, left: Instant) -> Duration {
-        let is_in = since <= self.drained_at && left <= self.drained_until;
-        let drained = left.saturating_since(self.drained_at) * (1000 - DRAIN.2) / 1000;
-        if is_in { drained } else { Duration::ZERO }
+        let (from, until) = self.less;
+        let drained = left.saturating_since(from) * (1000 - DRAIN.2) / 1000;
+        if since <= from && left <= until { drained } else { Duration::ZERO }
     }
 
     /// Much is lost, and perhaps something always waits: now and then sends less than what comes, for a moment. For how long, if

@@ -42,6 +42,8 @@ const QUIET_REPORTS: u32 = 2;
 /// may have risen too, by as much as it usually changes; and by a step more each further time that a change takes to show, or what is
 /// carried would be what is given for good.
 const DOUBT: (u64, u64) = (50_000, 250_000);
+/// The pace is never more than so many times what the link is known to carry.
+const MOST_ABOVE: u64 = 2;
 /// So many millionths more if nothing waits and it has carried twice as much of late.
 const AFTER_FALL: u64 = 1_000_000;
 /// A report is overdue so long after packets for two of them have come, one of which may be lost.
@@ -576,8 +578,10 @@ impl RateLaw {
                 Some(contest) => contest.pace(self.round_trip()),
                 None => {
                     let wait = self.wait(now) + overdue;
-                    let least = self.leeway.pace(now, self.rate().unwrap_or(rate), wait);
-                    self.pace_at(rate.bps(), wait, target).max(least).min(self.ceiling(now, rate))
+                    let known = self.rate().unwrap_or(rate);
+                    let least = self.leeway.pace(now, known, wait);
+                    let most = self.ceiling(now, rate).min(known.bps() * MOST_ABOVE);
+                    self.pace_at(rate.bps(), wait, target).max(least).min(most)
                 }
             };
             self.bounded(if overdue > SILENT {

@@ -24,8 +24,12 @@ const SHORT: u32 = 160;
 
 /// True for a packet that need not come behind those before it.
 fn is_free(packet: &Packet) -> bool {
-    let is_short = || packet.tcp().is_none() && packet.wire_len() < SHORT;
-    NEVER_HELD.contains(&packet.ip().dscp()) || is_ack(packet) || is_short()
+    is_alone(packet) || is_ack(packet)
+}
+
+/// True for a packet of voice, or a short one of anything but TCP: whoever gets it waits for no other.
+pub(super) fn is_alone(packet: &Packet) -> bool {
+    NEVER_HELD.contains(&packet.ip().dscp()) || packet.tcp().is_none() && packet.wire_len() < SHORT
 }
 
 /// True for an acknowledgment of TCP that carries nothing.

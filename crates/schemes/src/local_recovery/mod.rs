@@ -35,6 +35,7 @@ mod restorer;
 mod settings;
 mod silence;
 mod timing;
+mod twice;
 
 #[cfg(test)]
 mod attack_tests;

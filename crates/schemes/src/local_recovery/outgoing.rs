@@ -11,6 +11,7 @@ use super::frame::{FRAME_LEN, Form, Kind, Shim, encode_shim};
 use super::framing::Framing;
 use super::message::{LinkNews, Message};
 use super::timing::Timing;
+use super::twice::Twice;
 use super::{Settings, share};
 use crate::Site;
 use crate::egress::{Allowance, Egress, Lane, Lossy};
@@ -59,6 +60,7 @@ pub(super) struct Outgoing {
     /// The last packet of a burst, which goes out once more if the link has time.
     last: Option<Position>,
     redundancy: bool,
+    twice: Twice,
     always_framed: bool,
     framing: Framing,
     lossy: Lossy,
@@ -96,6 +98,7 @@ impl Outgoing {
             is_out_of_touch: false,
             last: None,
             redundancy: settings.redundancy,
+            twice: Twice::new(settings.short_twice),
             always_framed: settings.always_framed,
             framing: Framing::default(),
             lossy: Lossy::default(),
@@ -109,6 +112,7 @@ impl Outgoing {
         (self.shim_room, self.code_room) = (next.shim_room, next.code_room);
         (self.redundancy, self.always_framed) = (next.redundancy, next.always_framed);
         self.sender.adopt(&next.sender);
+        self.twice.adopt(&next.twice);
         self.ahead.adopt(&next.ahead);
         self.acks.adopt(&next.acks);
         self.link_rate.adopt(cx.now(), &mut next.link_rate, &mut self.egress);
@@ -225,7 +229,11 @@ impl Outgoing {
     fn plan_spares(&mut self, now: Instant, sequence: Position, tries: u8, timing: &Timing) {
         let repairs = u64::from(tries) - 1;
         let spares = if repairs >= timing.rounds() { 2 } else { u64::from(repairs > 1) };
-        for n in 1..=spares {
+        self.plan_copies(now, sequence, spares, timing);
+    }
+
+    fn plan_copies(&mut self, now: Instant, sequence: Position, copies: u64, timing: &Timing) {
+        for n in 1..=copies {
             if self.spares.len() < MOST_SPARES {
                 self.spares.push_back((now + timing.rtt * n / 8, sequence));
             }
@@ -340,6 +348,9 @@ impl Outgoing {
         }
         let now = cx.now();
         if is_framed {
+            if self.lossy.is_lossy(now) && self.twice.take(now, &copy, self.egress.transmission(bytes)) {
+                self.plan_copies(now, sequence, 1, timing);
+            }
             self.cover(sequence, &frame, &copy);
             self.sender.on_sent(copy, place, now);
             self.on_frame(now);

@@ -178,6 +178,21 @@ fn the_last_packet_goes_out_twice_or_is_repaired_by_the_clock() {
 }
 
 #[test]
+fn a_short_packet_that_comes_alone_leaves_twice_where_packets_are_lost() {
+    for (twice, lost, expected) in [("true", 1, 1), ("true", 2, 0), ("false", 0, 1), ("false", 1, 0)] {
+        let mut bench = Local::bench(&[("redundancy", "false"), ("short_twice", twice)]);
+        let mut crossed = 0..;
+        bench.losing(move |_, packet| packet.wire_len() < 200 && crossed.next() < Some(lost));
+        bench.send_all(0..5);
+        bench.run(20);
+        bench.send(datagram(100, false));
+        bench.run(8);
+        let came = bench.b.io.inner.iter().filter(|packet| packet.tcp().is_none()).count();
+        assert_eq!(came, expected, "{twice}, {lost} lost, before there is time for a repair");
+    }
+}
+
+#[test]
 fn a_link_that_stands_still_is_not_filled_with_copies() {
     let mut bench = Local::bare(&[("peer_timeout", "10s")]);
     bench.send_all(0..5);
