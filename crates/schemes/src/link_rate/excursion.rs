@@ -5,10 +5,10 @@ use airtcp_core::{Duration, Instant, Rate};
 /// The link is emptied so often, for so long and with so many per mille of its rate, or the shortest delay would be that of
 /// a link in which something always waits.
 const DRAIN: (Duration, Duration, u64) = (Duration::from_secs(4), Duration::from_millis(50), 750);
-/// To see whether what waits is a queue it is emptied as in [`DRAIN`], but after no less than so long, for so much longer than would empty
-/// it, and not for longer than this.
+/// To see whether what waits is a queue, less is sent as in [`DRAIN`], but no sooner than so long after the last time, and for so much longer than
+/// would empty it; not at all if that is longer than this. Argued, not swept.
 const DRAIN_WAIT: (Duration, Duration, Duration) =
-    (Duration::from_millis(500), Duration::from_millis(10), Duration::from_millis(120));
+    (Duration::from_millis(500), Duration::from_millis(5), Duration::from_millis(120));
 /// On suspicion it lasts no shorter than so many bytes take to come: 40 packets, since few tell nothing, and senders pause.
 const TELLING: u32 = 40 * 1500;
 /// If much is lost and no rate is known, the link is emptied as in [`DRAIN`], to see whether something always waits in it. If nothing is
@@ -48,7 +48,7 @@ struct Excursion {
 pub(super) struct Excursions {
     now: Option<Excursion>,
     drained_at: Instant,
-    /// The link was last given less from then on, until then, for whatever reason.
+    /// The link was last given so much less as in [`DRAIN`] from then on, until then.
     less: (Instant, Instant),
     /// How often the link was emptied on suspicion since one was right; that one counts.
     suspicions: u32,
@@ -116,13 +116,13 @@ impl Excursions {
         self.may_drain(now).then(|| self.begin_usual_drain(now, comes))
     }
 
-    /// Sends less until nothing of a queue would be left in which packets wait so long.
-    pub fn drain_wait(&mut self, now: Instant, wait: Duration) {
+    /// Sends less until nothing of a queue would be left in which packets wait so long. What is sent now shows after `reaction`.
+    pub fn drain_wait(&mut self, now: Instant, wait: Duration, reaction: Duration) {
         let (_, time, share) = DRAIN;
         let (pause, beyond, most) = DRAIN_WAIT;
         let time = time.max(wait.saturating_mul(1000) / (1000 - share) + beyond);
         let is_free = self.now.is_none() && self.owed.is_none();
-        if is_free && now.saturating_since(self.less.1) >= pause && time <= most {
+        if is_free && now.saturating_since(self.less.1) >= pause.max(reaction) && time <= most {
             self.begin_drain(now, time, None);
         }
     }
@@ -130,8 +130,8 @@ impl Excursions {
     /// So much shorter is a queue of ours when a packet leaves at `left`, as less has been sent for a while, not before `since`.
     pub fn drained(&self, since: Instant, left: Instant) -> Duration {
         let (from, until) = self.less;
-        let drained = left.saturating_since(from) * (1000 - DRAIN.2) / 1000;
-        if since <= from && left <= until { drained } else { Duration::ZERO }
+        let is_within = since <= from && from <= left && left <= until;
+        if is_within { left.saturating_since(from) * (1000 - DRAIN.2) / 1000 } else { Duration::ZERO }
     }
 
     /// Much is lost, and perhaps something always waits: now and then sends less than what comes, for a moment. For how long, if
@@ -144,8 +144,9 @@ impl Excursions {
         if self.now.is_some() || !is_due {
             return None;
         }
-        self.again_at = None;
-        self.suspicions = self.suspicions.saturating_add(1);
+        if self.again_at.take().is_none() {
+            self.suspicions = self.suspicions.saturating_add(1);
+        }
         Some(self.begin_usual_drain(now, Some(comes)))
     }
 
@@ -191,7 +192,7 @@ impl Excursions {
 
     /// The link carries less than the bound, whatever a trial found.
     pub fn found_less(&mut self) {
-        (self.carries_more, self.suspicions) = (false, self.suspicions.min(1));
+        (self.carries_more, self.suspicions, self.again_at) = (false, self.suspicions.min(1), None);
     }
 }
 

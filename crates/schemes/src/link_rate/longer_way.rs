@@ -3,7 +3,14 @@
 
 use super::excursion::Excursions;
 use super::others;
+use super::pursuit::LEAST_TARGET;
 use airtcp_core::{Duration, Instant, Rate};
+
+/// A queue that others share becomes shorter by our share of what ours would. Less than one part in so many of that is none. Argued, not swept.
+const SHORTER: u64 = 8;
+
+/// So many times the jitter is a wait that it does not hide.
+const CLEAR: u64 = 4;
 
 /// A wait that stays: since which packet, as it left, and what the link carried then.
 #[derive(Clone, Copy, Debug)]
@@ -23,32 +30,41 @@ impl LongerWay {
         self.0 = None;
     }
 
-    /// A packet that left at `left` waited so long, and the link carries `rate`. A wait that differs by less than `tolerance` is
-    /// the same. What the link carried when the way became longer, if it did.
+    /// A packet that left at `left` waited so long, and the link carries `rate`. A wait that differs by less than twice the `jitter`, or
+    /// [`LEAST_TARGET`], is the same. What the link carried when the way became longer, if it did.
     pub fn judge(
         &mut self,
         left: Instant,
         wait: Duration,
         rate: Rate,
-        tolerance: Duration,
+        jitter: Duration,
         excursions: &Excursions,
     ) -> Option<Rate> {
+        let tolerance = LEAST_TARGET.max(jitter * 2);
         let is_same = |before: &Plateau| wait < before.wait + tolerance && before.wait < wait + tolerance;
-        let Plateau { since, rate: before, .. } =
-            *self.0.insert(self.0.filter(is_same).unwrap_or(Plateau { since: left, wait, rate }));
+        let plateau = *self.0.insert(self.0.filter(is_same).unwrap_or(Plateau { since: left, wait, rate }));
+        let before = plateau.rate;
         let (part, whole) = others::FALLEN;
         let is_a_third_less = rate.bps() <= before.bps() * part / whole && wait < others::HOPELESS.0;
-        let is_found = is_a_third_less || excursions.drained(since, left) >= wait;
-        is_found.then(|| {
+        let drained = excursions.drained(plateau.since, left);
+        let outlasts =
+            is_clear(wait, jitter) && drained >= wait && plateau.wait.saturating_sub(wait) * SHORTER <= drained;
+        (is_a_third_less || outlasts).then(|| {
             self.forget();
             before
         })
     }
 
-    /// The wait that is the same for so long.
-    pub fn same_for(&self, now: Instant, time: Duration) -> Option<Duration> {
-        self.0.filter(|plateau| now.saturating_since(plateau.since) >= time).map(|plateau| plateau.wait)
+    /// The wait that is the same for so long, no less than `least`, and would be another one if less were sent.
+    pub fn same_for(&self, now: Instant, time: Duration, least: Duration, jitter: Duration) -> Option<Duration> {
+        let plateau = self.0.filter(|plateau| now.saturating_since(plateau.since) >= time)?;
+        Some(plateau.wait).filter(|wait| *wait >= least && is_clear(*wait, jitter))
     }
+}
+
+/// Delays that vary by themselves do not hide whether a queue gets shorter.
+fn is_clear(wait: Duration, jitter: Duration) -> bool {
+    wait >= jitter * CLEAR
 }
 
 #[cfg(test)]
@@ -64,10 +80,10 @@ mod tests {
         let (ms, rate) = (Duration::from_millis, Rate::from_bps(10_000_000));
         for (drained, found) in [(false, None), (true, Some(58))] {
             let (mut way, mut excursions) = (LongerWay::default(), Excursions::default());
-            let mut judge = |left: u64, excursions: &Excursions| way.judge(at(left), ms(12), rate, ms(1), excursions);
+            let mut judge = |left: u64, excursions: &Excursions| way.judge(at(left), ms(12), rate, ms(0), excursions);
             assert_eq!(judge(0, &excursions), None);
             if drained {
-                excursions.drain_wait(at(10), ms(12));
+                excursions.drain_wait(at(10), ms(12), ms(0));
             }
             assert_eq!((10..70).find(|left| judge(*left, &excursions) == Some(rate)), found);
         }
@@ -77,13 +93,15 @@ mod tests {
     fn a_wait_that_changes_is_a_queue_and_one_that_stays_at_less_may_be_of_others() {
         let (ms, rate) = (Duration::from_millis, |mbit: u64| Rate::from_bps(mbit * 1_000_000));
         let (mut way, mut excursions) = (LongerWay::default(), Excursions::default());
-        excursions.drain_wait(at(0), ms(12));
-        let mut judge = |left: u64, wait: u64, mbit: u64| way.judge(at(left), ms(wait), rate(mbit), ms(2), &excursions);
+        excursions.drain_wait(at(0), ms(12), ms(0));
+        let mut judge = |left: u64, wait: u64, mbit: u64| way.judge(at(left), ms(wait), rate(mbit), ms(1), &excursions);
         assert_eq!([judge(0, 14, 9), judge(20, 11, 9), judge(40, 8, 9), judge(58, 5, 9)], [None; 4]);
         assert_eq!(judge(70, 5, 7), None);
         assert_eq!(judge(90, 5, 6), Some(rate(9)));
-        assert_eq!(way.same_for(at(1000), ms(0)), None, "it is known");
-        way.judge(at(100), ms(5), rate(6), ms(2), &excursions);
-        assert_eq!([199, 200].map(|now| way.same_for(at(now), ms(100))), [None, Some(ms(5))]);
+        assert_eq!(way.same_for(at(1000), ms(0), ms(0), ms(0)), None, "it is known");
+        way.judge(at(100), ms(5), rate(6), ms(1), &excursions);
+        assert_eq!([199, 200].map(|now| way.same_for(at(now), ms(100), ms(5), ms(1))), [None, Some(ms(5))]);
+        assert_eq!(way.same_for(at(200), ms(100), ms(5), ms(2)), None, "jitter hides it");
+        assert_eq!(way.same_for(at(200), ms(100), ms(6), ms(1)), None, "as much as is aimed at");
     }
 }

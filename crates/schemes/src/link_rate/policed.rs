@@ -16,7 +16,7 @@ const ROUNDS: u32 = 2;
 const ATTEMPTS: u32 = 4;
 /// The time between two of them: two epochs in which losses are counted.
 pub(super) const BETWEEN: Duration = Duration::from_secs(1);
-/// What was seen counts for this part of it the next time.
+/// Once it is found what was seen counts for this part of it the next time.
 const KEPT: (u64, u64) = (3, 4);
 /// After too much was lost no more is tried for so long, and for twice as long as it takes to show: twice the time in which losses
 /// are counted, so that what is usual stays known.
@@ -94,7 +94,7 @@ pub(super) struct Policed {
     attempts: u32,
     /// So often less was lost, one time after the other.
     rounds: u32,
-    /// Bytes that left in rounds, and how many of them were lost; those of a round before count less.
+    /// Bytes that left in rounds, and how many of them were lost.
     sent: u64,
     lost: u64,
     is_found: bool,
@@ -120,7 +120,7 @@ impl Policed {
         let round = *round;
         self.round = None;
         let Some((sent, lost)) = round.seen() else { return Finding::Nothing };
-        let (kept, of) = KEPT;
+        let (kept, of) = if self.is_found { KEPT } else { (1, 1) };
         (self.sent, self.lost) = (self.sent * kept / of + sent, self.lost * kept / of + lost);
         let usual = millionths(self.lost, self.sent).min(ONE / 2);
         if self.is_found {
@@ -144,6 +144,11 @@ impl Policed {
         }
         self.is_found = true;
         Finding::Found(Rate::from_bps(millionths(round.comes.bps(), ONE - usual)), usual)
+    }
+
+    /// It is such a link.
+    pub fn is_found(&self) -> bool {
+        self.is_found
     }
 
     /// True while no more is tried than the link was seen to carry.
@@ -243,7 +248,7 @@ mod tests {
         assert_eq!(round(&mut policed, 50, 1), Finding::Perhaps);
         let found = Rate::from_bps(COMES.bps() * 20 / 19);
         assert_eq!(round(&mut policed, 50, 1), Finding::Found(found, 50_000));
-        let usual = (1.75 * 0.75 + 8.0) / (35.0 * 0.75 + 20.0);
+        let usual = (2.0 * 0.75 + 8.0) / (40.0 * 0.75 + 20.0);
         let Finding::Usual(found) = round(&mut policed, 50, 8) else { panic!("known by now") };
         assert!(found.abs_diff((usual * 1e6) as u64) < 20, "{found}, {usual}");
     }

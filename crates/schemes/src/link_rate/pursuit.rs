@@ -21,6 +21,7 @@ use super::longer_way::LongerWay;
 use super::other_clock::{Fit, OtherClock};
 use super::others::{Finding, Others};
 use super::policed::{self, Policed};
+use super::usual_loss::HIGH;
 use super::{arrivals, part, share};
 use crate::egress::time_on_link;
 use airtcp_core::{Duration, Instant, Rate};
@@ -42,7 +43,7 @@ const QUIET_REPORTS: u32 = 2;
 /// may have risen too, by as much as it usually changes; and by a step more each further time that a change takes to show, or what is
 /// carried would be what is given for good.
 const DOUBT: (u64, u64) = (50_000, 250_000);
-/// The pace is never more than so many times what the link is known to carry.
+/// The pace is never more than so many times what the link is known to carry, unless others fill it.
 const MOST_ABOVE: u64 = 2;
 /// So many millionths more if nothing waits and it has carried twice as much of late.
 const AFTER_FALL: u64 = 1_000_000;
@@ -239,7 +240,7 @@ impl RateLaw {
         if is_last {
             self.idle_at = now;
             self.leeway.note_empty(now);
-        } else if self.is_pursuing && self.wait(now) < LEAST_TARGET && self.is_usual(now) {
+        } else if self.is_pursuing && self.wait(now) < LEAST_TARGET && self.is_usual(now) && !self.policed.is_found() {
             self.leeway.note_waiting(now, self.idle_at, self.reaction());
         }
         self.queue.add(now, sent, self.supposed(), self.history.usual_gap());
@@ -312,7 +313,7 @@ impl RateLaw {
             self.history.restore_base();
             return self.contend(now, before);
         }
-        self.note_quiet(now, wait, target, is_raised);
+        self.note_quiet(now, sample.left, wait, target, is_raised);
         self.restart_queue(sample, wait, later);
         if let Some(verdict) = self.without_a_queue(now, sample, wait, target) {
             return verdict;
@@ -347,8 +348,8 @@ impl RateLaw {
             self.longer_way.forget();
             return (wait, Finding::Ours);
         };
-        let tolerance = LEAST_TARGET.max(self.history.jitter() * 2);
-        let Some(before) = self.longer_way.judge(left, wait, rate, tolerance, &self.excursions) else {
+        let jitter = self.history.jitter();
+        let Some(before) = self.longer_way.judge(left, wait, rate, jitter, &self.excursions) else {
             return (wait, Finding::Ours);
         };
         let finding = self.others.on_longer_way(now, before);
@@ -457,12 +458,12 @@ impl RateLaw {
         verdict
     }
 
-    fn note_quiet(&mut self, now: Instant, wait: Duration, target: Duration, is_raised: bool) {
+    fn note_quiet(&mut self, now: Instant, left: Instant, wait: Duration, target: Duration, is_raised: bool) {
         if wait >= target {
             self.waited_at = now;
         }
         if is_raised {
-            self.leeway.note_raised();
+            self.leeway.note_raised(left);
         }
         if wait < target / 4 && self.has_enough_to_send() && self.is_usual(now) {
             self.quiet = self.quiet.saturating_add(1);
@@ -490,7 +491,9 @@ impl RateLaw {
         } else {
             self.carries_bound()
         };
-        let comes = self.history.loss().steady_rate().filter(|_| self.history.has_lost() && !is_sure);
+        let loss = self.history.loss();
+        let is_usual = loss.middle().is_none_or(|middle| middle >= HIGH);
+        let comes = loss.steady_rate().filter(|_| self.history.has_lost() && is_usual && !is_sure);
         comes.filter(|comes| comes.bps() >= LEAST_SUSPECT)
     }
 
@@ -498,8 +501,9 @@ impl RateLaw {
         let lost = self.history.loss().latest();
         let comes = self.suspects(now);
         let begun = if self.is_pursuing {
-            if let Some(wait) = self.longer_way.same_for(now, self.reaction() * 2) {
-                self.excursions.drain_wait(now, wait);
+            let (time, least) = (self.reaction() * 2, self.target() * 2);
+            if let Some(wait) = self.longer_way.same_for(now, time, least, self.history.jitter()) {
+                self.excursions.drain_wait(now, wait, self.reaction());
             }
             self.excursions.drain(now, comes)
         } else {
@@ -579,7 +583,7 @@ impl RateLaw {
                 None => {
                     let wait = self.wait(now) + overdue;
                     let known = self.rate().unwrap_or(rate);
-                    let least = self.leeway.pace(now, known, wait);
+                    let least = if self.is_usual(now) { self.leeway.pace(now, known, wait) } else { 0 };
                     let most = self.ceiling(now, rate).min(known.bps() * MOST_ABOVE);
                     self.pace_at(rate.bps(), wait, target).max(least).min(most)
                 }
