@@ -9,7 +9,7 @@ use core::hash::{Hash, Hasher};
 use siphasher::sip::SipHasher13;
 
 /// Flows that are told apart. Two that share a place wait for each other, which costs time and nothing else.
-const PLACES: usize = 4096;
+pub(super) const PLACES: usize = 4096;
 /// Memory of the table.
 pub(super) const MEMORY: u64 = (PLACES * size_of::<Position>()) as u64;
 
@@ -27,7 +27,7 @@ fn is_free(packet: &Packet) -> bool {
     is_alone(packet) || is_ack(packet)
 }
 
-/// True for a packet of voice, or a short one of anything but TCP: whoever gets it waits for no other.
+/// True for a packet of voice, or a short one of anything but TCP: it never waits for those before it.
 pub(super) fn is_alone(packet: &Packet) -> bool {
     NEVER_HELD.contains(&packet.ip().dscp()) || packet.tcp().is_none() && packet.wire_len() < SHORT
 }
@@ -83,7 +83,7 @@ impl Flows {
 
     /// By what keeps order: a connection's packets, those of a pair of ports, those of a security association; else those
     /// of a pair of addresses. Fragments have no ports, all but the first.
-    fn place(&self, packet: &Packet) -> Place {
+    pub fn place(&self, packet: &Packet) -> Place {
         let mut hasher = SipHasher13::new_with_keys(self.key.0, self.key.1);
         let ip = packet.ip();
         (ip.source, ip.destination).hash(&mut hasher);

@@ -11,6 +11,7 @@
 //! - *Long packets* that leave no room for a shim go over the link in two.
 //! - *Ends of bursts* go out twice where the link has time. If nothing is acknowledged in the time that acknowledgments take,
 //!   what left last goes out again, and its acknowledgment tells what else is missing.
+//! - *Short packets* that come one by one go out twice on a link that loses some (`twice.rs`).
 //! - *A way that loses all frames* and lets messages through (a firewall that knows no protocol 254) gets packets as they are.
 //! - *Clean links* carry packets as they are, until they lose one (`framing.rs`).
 //! - *Later tries*: the fewer are left, the more copies go out.

@@ -347,10 +347,12 @@ impl Outgoing {
             return false;
         }
         let now = cx.now();
+        let time = self.egress.transmission(bytes);
+        let is_copied = is_framed && self.lossy.is_lossy(now) && self.twice.take(now, &copy, &self.flows, time);
+        if is_copied {
+            self.plan_copies(now, sequence, 1, timing);
+        }
         if is_framed {
-            if self.lossy.is_lossy(now) && self.twice.take(now, &copy, self.egress.transmission(bytes)) {
-                self.plan_copies(now, sequence, 1, timing);
-            }
             self.cover(sequence, &frame, &copy);
             self.sender.on_sent(copy, place, now);
             self.on_frame(now);
@@ -368,8 +370,13 @@ impl Outgoing {
         if self.egress.is_empty() && self.link_rate.has_time() {
             self.ahead.on_spare_time();
         }
-        let is_last =
-            is_framed && !self.ahead.covers() && is_whole && has_content && self.redundancy && self.egress.is_empty();
+        let is_last = is_framed
+            && !is_copied
+            && !self.ahead.covers()
+            && is_whole
+            && has_content
+            && self.redundancy
+            && self.egress.is_empty();
         self.last = (is_last && self.lossy.is_lossy(now) && self.link_rate.has_time()).then_some(sequence);
         true
     }
@@ -518,6 +525,7 @@ impl Outgoing {
             + self.link_rate.memory()
             + self.ahead.memory()
             + super::flows::MEMORY
+            + super::twice::MEMORY
             + ack_frames::MEMORY
     }
 
