@@ -19,38 +19,7 @@ WIDTHS = [375, 1280]
 PATIENCE = 60
 
 # What a page looks like now: a list of sentences about what is wrong.
-LOOK = """(() => {
-  const faults = [], root = document.documentElement;
-  if (root.scrollWidth > innerWidth) {
-    const wide = [...document.querySelectorAll('article *')].find(e => e.getBoundingClientRect().right > innerWidth + 1
-      && !e.closest('pre, .table-wrapper, .highlight'));
-    faults.push(`${root.scrollWidth} px wide: ${wide ? wide.outerHTML.slice(0, 120) : ''}`);
-  }
-  for (const image of document.images)
-    if (image.loading !== 'lazy' && !(image.complete && image.naturalWidth)) faults.push('not drawn: ' + image.src);
-  const parse = text => { const n = (text.match(/[\\d.]+/g) || []).map(Number); return [n[0], n[1], n[2], n[3] ?? 1]; };
-  const over = (top, under) => [0, 1, 2].map(i => top[i] * top[3] + under[i] * (1 - top[3])).concat(1);
-  const behind = e => {
-    let colour = [0, 0, 0, 0];
-    for (; e && colour[3] < 1; e = e.parentElement) {
-      const own = parse(getComputedStyle(e).backgroundColor);
-      if (own[3]) colour = colour[3] ? over(colour, own) : own;
-    }
-    return colour[3] ? colour : [255, 255, 255, 1];
-  };
-  const light = c => { const [r, g, b] = c.map(v => (v /= 255) <= .04045 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4);
-    return .2126 * r + .7152 * g + .0722 * b; };
-  const told = new Set(), walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
-  while (walk.nextNode()) {
-    const e = walk.currentNode.parentElement, style = getComputedStyle(e), box = e.getBoundingClientRect();
-    if (!walk.currentNode.data.trim() || !box.width || box.width < 2 || style.visibility !== 'visible' || e.closest('script, style, noscript')) continue;
-    const back = behind(e), drawn = e.closest('svg') ? style.fill : style.color, front = over(parse(drawn), back);
-    const [low, high] = [light(front), light(back)].sort((a, b) => a - b), ratio = (high + .05) / (low + .05);
-    const size = parseFloat(style.fontSize), large = size >= 24 || size >= 18.66 && style.fontWeight >= 700;
-    if (ratio < (large ? 3 : 4.5)) told.add(`contrast ${ratio.toFixed(2)}: ${e.tagName}.${e.className} ${drawn} on rgb(${back.slice(0, 3)})`);
-  }
-  return faults.concat([...told].slice(0, 5));
-})()"""
+LOOK = (Path(__file__).parents[1] / "crates/experiment/tests/browser/look.js").read_text()
 
 # How many pages the search found, after five seconds at most.
 HITS = """new Promise(done => {

@@ -12,8 +12,20 @@ use airtcp_experiment::{Catalogue, Scenario, Simulator};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
+/// What is wrong with a page as it looks now, as sentences.
+const LOOK: &str = include_str!("browser/look.js");
+/// Asks of every number of the first table, scrolled to, whether it is what a reader sees at its place.
+const HIDDEN_NUMBERS: &str = "[...document.querySelector('table.numbers').querySelectorAll('td')].filter((cell) => {
+    cell.scrollIntoView({ block: 'center', inline: 'end' });
+    const box = cell.getBoundingClientRect();
+    return !cell.contains(document.elementFromPoint(box.right - 14, box.top + box.height / 2));
+}).map((cell) => cell.textContent)";
+
 /// Longest report of the demo with two figures.
 const MOST_BYTES: usize = 500_000;
+
+/// Height of a window.
+const HEIGHT: u32 = 900;
 
 const FIGURES: &str = "
 [[figures]]
@@ -78,6 +90,16 @@ fn show(test: &str, html: &str) -> Option<Shown> {
 impl Shown {
     fn count(&mut self, selector: &str) -> u64 {
         self.browser.value(&format!("document.querySelectorAll('{selector}').length")).as_u64().unwrap()
+    }
+
+    /// The window of a reader: its width, and `light` or `dark`.
+    fn look_as(&mut self, width: u32, scheme: &str) {
+        let window = json!({"width": width, "height": HEIGHT, "deviceScaleFactor": 1, "mobile": false});
+        self.browser.call("Emulation.setDeviceMetricsOverride", window);
+        let features = json!([{"name": "prefers-color-scheme", "value": scheme}]);
+        self.browser.call("Emulation.setEmulatedMedia", json!({"features": features}));
+        // Figures are drawn again before the next frame.
+        self.browser.value("new Promise((done) => setTimeout(done, 200))");
     }
 
     fn text(&mut self, expression: &str) -> String {
@@ -243,4 +265,78 @@ fn results_side_by_side_share_figures_and_choose_a_measure() {
     assert_eq!((shown.count(".measure"), shown.count(".measure[hidden]")), (4, 3));
     shown.browser.value("const choice = document.querySelector('.measures select'); choice.value = '2'; choice.dispatchEvent(new Event('change'))");
     assert_eq!(shown.text("document.querySelector('.measure:not([hidden])').dataset.title"), "× plain");
+}
+
+// Issue 23, line 5: a reader with a telephone or a desk's screen, by day or night.
+#[test]
+fn the_demos_report_says_on_its_first_screen_what_was_found_and_can_be_read_at_any_width() {
+    let file = include_str!("../../../scenarios/showcase.toml");
+    let demo = Scenario::of_text("showcase.toml", file, &[], &Catalogue::BUILT_IN).unwrap();
+    let results = results::run(&demo, &Simulator::default(), RunOptions { threads: 2 }, &mut ());
+    let (summary, series) = (Summary::of(&results, "results/showcase/sim"), Series::of(&results));
+    let world = StoredWorld { name: "simulator".into(), summary, series, manifest: json!({}) };
+    let stored = Stored { directory: "results/showcase".into(), scenario: demo, worlds: vec![world] };
+    let name = "the_demos_report_says_on_its_first_screen_what_was_found_and_can_be_read_at_any_width";
+    let Some(mut shown) = show(name, &html::render(&[stored])) else { return };
+    for (width, scheme) in [(375, "light"), (375, "dark"), (1400, "light"), (1400, "dark")] {
+        shown.look_as(width, scheme);
+        assert_eq!(shown.browser.value(LOOK), json!([]), "{width} px, {scheme}");
+        let found = shown.text("document.querySelector('p.about').textContent");
+        assert!(found.contains("goodput is higher in") && found.contains("95th percentile of the round trips of ping"));
+        let ends = "['p.about', '.sweep-panes figure svg'].map((part) => document.querySelector(part).getBoundingClientRect().bottom)";
+        let ends: Vec<f64> = serde_json::from_value(shown.browser.value(ends)).unwrap();
+        assert!(ends.iter().all(|end| *end > 0.0 && *end < f64::from(HEIGHT)), "{width} px: {ends:?}");
+        assert_eq!(shown.browser.value(HIDDEN_NUMBERS), json!([]), "{width} px, {scheme}");
+        shown.browser.value("scrollTo(0, 0)");
+    }
+    assert_eq!(shown.browser.complaints(), [""; 0]);
+}
+
+#[test]
+fn a_page_that_cannot_be_read_would_be_noticed() {
+    let faults = [
+        ("<div style='width: 900px'>x</div>", "px wide"),
+        ("<p style='color: #999'>x</p>", "contrast"),
+        ("<p style='opacity: 0.5'>x</p>", "contrast"),
+        ("<svg viewBox='0 0 1000 100' width='300'><text y='50' font-size='12'>x</text></svg>", "3.6 px small"),
+    ];
+    let Some(mut shown) = show("a_page_that_cannot_be_read_would_be_noticed", "<!doctype html><main></main>") else {
+        return;
+    };
+    shown.look_as(375, "light");
+    for (body, told) in faults {
+        shown.browser.value(&format!("document.querySelector('main').innerHTML = {}", json!(body)));
+        let found = shown.browser.value(LOOK).to_string();
+        assert!(found.contains(told), "{body}: {found}");
+    }
+    let covered = "<table class='numbers'><tr><td>1</td></tr></table><div style='position: fixed; inset: 0; background: #fff'></div>";
+    shown.browser.value(&format!("document.querySelector('main').innerHTML = {}", json!(covered)));
+    assert_eq!(shown.browser.value(HIDDEN_NUMBERS), json!(["1"]));
+}
+
+#[test]
+fn one_measure_over_another_is_points_with_ellipses_that_tell_their_cell() {
+    let ping = "[probes.ping]\nfrom = \"sender\"\nto = \"receiver\"\n\n[vary]";
+    let figure = "[[figures]]\nname = \"both\"\nx = \"probes.ping.rtt_ns.p95\"\ny = \"goodput_bps\"\nlines = \"schemes.repair.kind\"\n";
+    let sets = ["runs=3", "duration=4s", "links.air.loss=5%"];
+    let text = format!("{}\n{figure}", DEMO.replacen("[vary]", ping, 1));
+    let scenario = read_with(&text, &sets, &Catalogue::BUILT_IN).unwrap();
+    let results = results::run(&scenario, &Simulator::default(), RunOptions { threads: 1 }, &mut ());
+    let (summary, series) = (Summary::of(&results, "results/demo/sim"), Series::of(&results));
+    let reading = summary.cells[0].readings.get("probes.ping.rtt_ns.p95").unwrap();
+    assert_eq!(reading.runs.len(), 3, "what a figure needs of each run is in the file");
+    let world = StoredWorld { name: "simulator".into(), summary, series, manifest: json!({}) };
+    let stored = Stored { directory: "results/demo".into(), scenario, worlds: vec![world] };
+    let name = "one_measure_over_another_is_points_with_ellipses_that_tell_their_cell";
+    let Some(mut shown) = show(name, &html::render(&[stored])) else { return };
+    let parts = ["mark", "spread", "curve", "whisker"];
+    let counts = parts.map(|part| shown.count(&format!(".sweep-panes path.{part}")));
+    assert_eq!(counts, [4, 4, 0, 0]);
+    let broken = "[...document.querySelectorAll('svg path')].filter((node) => /NaN|undefined|Infinity/.test(node.outerHTML)).length";
+    assert_eq!(shown.browser.value(broken), 0);
+    shown.browser.value("document.querySelector('.sweep-panes svg').focus()");
+    shown.browser.press("Home");
+    let tip = shown.text("document.querySelector('.sweep-panes .tip').innerText");
+    assert!(tip.contains("ping.rtt p95") && (tip.contains(", cubic: ") || tip.contains(", bbr: ")), "{tip}");
+    assert_eq!(shown.browser.complaints(), [""; 0]);
 }

@@ -61,7 +61,7 @@ enum Dimension {
 }
 
 /// A wider range than this many times is drawn logarithmically.
-const TWO_DECADES: f64 = 100.0;
+pub(super) const TWO_DECADES: f64 = 100.0;
 
 impl Horizontal {
     /// The axis of the varied key `name`. A key that was fixed with `--set` has its one value.

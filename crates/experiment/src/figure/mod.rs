@@ -7,15 +7,17 @@ pub mod csv;
 mod horizontal;
 mod over_time;
 mod printed;
+mod scatter;
 pub mod svg;
 mod ticks;
 
 pub use horizontal::{Horizontal, Scale};
+pub use scatter::Spread;
 
 use crate::formula;
 use crate::results::series::Series;
 use crate::results::summary::{Summary, by_cell};
-use crate::scenario::{CurveSpec, FigureSpec, Scenario};
+use crate::scenario::{Across, CurveSpec, FigureSpec, Scenario};
 use crate::table::measure::Measure;
 
 /// Everything that stands in a figure.
@@ -27,6 +29,8 @@ pub struct Figure {
     pub source: String,
     /// To the right.
     pub x: Horizontal,
+    /// What goes to the right.
+    pub across: Across,
     /// Upwards.
     pub y: Measure,
     /// The varied key that makes a pane each.
@@ -63,9 +67,9 @@ pub struct Line {
 }
 
 /// What one cell gave.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Point {
-    /// Value of the key to the right, as the scenario names it.
+    /// What is to the right, as text: the value of the key as the scenario names it, or the measure.
     pub label: String,
     /// The same as a number in [`Horizontal::unit`]; `None` where the axis has no numbers.
     pub x: Option<f64>,
@@ -75,6 +79,10 @@ pub struct Point {
     pub y: f64,
     /// Its 95 % interval, where the summary has one.
     pub ci95: Option<[f64; 2]>,
+    /// Of one measure over another: the values of the keys that make neither panes nor lines.
+    pub cell: String,
+    /// Of one measure over another: how the runs lie around the point.
+    pub spread: Option<Spread>,
 }
 
 impl Figure {
@@ -96,17 +104,23 @@ impl Figure {
                 labels.iter().position(|known| known == label).unwrap_or(0)
             };
             let of_cell = &mut points[place(&spec.panes, &pane_labels)][place(&spec.lines, &line_labels)];
-            if spec.is_over_time() {
-                of_cell.extend(series.into_iter().flat_map(|series| over_time::points(series, &spec.y)));
-                continue;
+            match spec.across {
+                Across::Time => of_cell.extend(series.into_iter().flat_map(|cell| over_time::points(cell, &spec.y))),
+                Across::Measure => of_cell.extend(found.and_then(|found| scatter::point(cell, found, spec))),
+                Across::Key => {
+                    let Some(found) = found.and_then(|cell| cell.readings.get(&spec.y)) else { continue };
+                    let step = label_on(&spec.x).and_then(|label| x.steps.iter().position(|(known, _)| known == label));
+                    let step = step.unwrap_or(0);
+                    let (label, number) = x.steps[step].clone();
+                    let (y, ci95) = (found.median, found.ci95);
+                    of_cell.push(Point { label, x: number, step, y, ci95, ..Point::default() });
+                }
             }
-            let Some(found) = found.and_then(|cell| cell.readings.get(&spec.y)) else { continue };
-            let step = label_on(&spec.x).and_then(|label| x.steps.iter().position(|(known, _)| known == label));
-            let (label, number) = x.steps[step.unwrap_or(0)].clone();
-            of_cell.push(Point { label, x: number, step: step.unwrap_or(0), y: found.median, ci95: found.ci95 });
         }
-        if spec.is_over_time() {
-            x = over_time::axis(points.iter().flatten().flatten());
+        match spec.across {
+            Across::Time => x = over_time::axis(points.iter().flatten().flatten()),
+            Across::Measure => x = scatter::axis(&spec.x, points.iter_mut().flatten().flatten()),
+            Across::Key => {}
         }
         let has_points = |line: &usize| points.iter().any(|pane| !pane[*line].is_empty());
         let shown: Vec<usize> = (0..line_labels.len()).filter(has_points).collect();
@@ -131,6 +145,7 @@ impl Figure {
             legend,
             panes_by: spec.panes.clone(),
             lines_by: spec.lines.clone(),
+            across: spec.across,
             x,
             y,
         }
@@ -152,7 +167,7 @@ fn curves(spec: &FigureSpec, x: &Horizontal, lines: usize) -> Vec<Line> {
         let steps = x.steps.iter().enumerate();
         let points = steps.filter_map(|(step, (label, number))| {
             let y = curve.call.at(formula::input(label))?;
-            Some(Point { label: label.clone(), x: *number, step, y, ci95: None })
+            Some(Point { label: label.clone(), x: *number, step, y, ..Point::default() })
         });
         let (label, points) = (curve.label.clone(), from_left_to_right(points.collect()));
         Line { label, index: lines + place, points, is_printed: false }
@@ -186,6 +201,9 @@ fn source(scenario: &Scenario, spec: &FigureSpec, summary: &Summary) -> String {
     let numbers = match scenario.runs {
         1 => "one run each".to_owned(),
         _ if spec.is_over_time() => "the first run each".to_owned(),
+        runs if spec.across == Across::Measure => {
+            format!("medians of {runs} runs, ellipses: one standard deviation of the runs")
+        }
         runs => format!("medians of {runs} runs, bars: 95 % intervals"),
     };
     format!("{} {} · {world} · {numbers}", scenario.name, scenario.hash)

@@ -20,7 +20,7 @@ pub fn points(series: &CellSeries, name: &str) -> Vec<Point> {
         x: Some(seconds),
         step,
         y,
-        ci95: None,
+        ..Point::default()
     };
     samples.into_iter().enumerate().map(point).collect()
 }

@@ -25,6 +25,6 @@ fn place(x: &Horizontal, (label, y): &(String, f64)) -> Option<Point> {
     let step = x.steps.iter().position(|(known, _)| known == label);
     let number = step.map_or_else(|| x.number(label), |step| x.steps[step].1);
     let is_on_axis = step.is_some() || number.is_some_and(|number| x.reaches(number));
-    let point = Point { label: label.clone(), x: number, step: step.unwrap_or(0), y: *y, ci95: None };
+    let point = Point { label: label.clone(), x: number, step: step.unwrap_or(0), y: *y, ..Point::default() };
     is_on_axis.then_some(point)
 }

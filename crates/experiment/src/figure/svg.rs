@@ -5,6 +5,7 @@
 
 use super::ticks::{self, Ticks};
 use super::{Figure, Line, Pane, Point, Scale};
+use crate::scenario::Across;
 use crate::markup;
 use std::fmt::Write;
 
@@ -74,10 +75,15 @@ impl<'a> Drawing<'a> {
             _ => 3,
         };
         let points = || figure.panes.iter().flat_map(|pane| &pane.lines).flat_map(|line| &line.points);
-        let highest =
-            points().map(|point| figure.y.unit.convert(point.ci95.map_or(point.y, |[_, high]| high.max(point.y))));
+        let spreads = || points().filter_map(|point| point.spread);
+        let top = |point: &Point| point.spread.map(|spread| spread.ends(1)).or(point.ci95).map_or(point.y, |[_, high]| high);
+        let highest = points().map(|point| figure.y.unit.convert(top(point).max(point.y)));
         let y = ticks::linear(0.0, highest.fold(0.0, f64::max), 5);
-        let numbers: Vec<f64> = figure.x.steps.iter().filter_map(|(_, number)| *number).collect();
+        let numbers = figure.x.steps.iter().filter_map(|(_, number)| *number);
+        let mut numbers: Vec<f64> = numbers.chain(spreads().flat_map(|spread| spread.ends(0))).collect();
+        if figure.x.scale == Scale::Logarithmic {
+            numbers.retain(|number| *number > 0.0);
+        }
         let (low, high) = numbers.iter().fold((f64::INFINITY, 0.0f64), |(low, high), x| (low.min(*x), high.max(*x)));
         let x = match figure.x.scale {
             Scale::Linear => ticks::linear(low, high, 5),
@@ -172,13 +178,23 @@ impl<'a> Drawing<'a> {
         };
         let colour = colour(line.index);
         svg.put(&format!("<g stroke=\"{colour}\" fill=\"none\" stroke-width=\"1.6\">"));
-        if self.figure.x.scale != Scale::Categories && line.points.len() > 1 && !line.is_printed {
+        let is_joined = self.figure.across != Across::Measure && self.figure.x.scale != Scale::Categories;
+        if is_joined && line.points.len() > 1 && !line.is_printed {
             let corners: Vec<String> =
                 line.points.iter().map(|point| place(point, point.y)).map(|(x, y)| format!("{x:.1} {y:.1}")).collect();
             svg.put(&format!("<path d=\"M{}\"{}/>", corners.join("L"), dashes(line.index)));
         }
+        for spread in line.points.iter().filter_map(|point| point.spread) {
+            let corner = |[x, y]: [f64; 2]| place(&Point { x: Some(x), ..Point::default() }, y);
+            let corners: Vec<String> = spread.outline().map(corner).map(|(x, y)| format!("{x:.1} {y:.1}")).collect();
+            svg.put(&format!(
+                "<path fill=\"{colour}\" fill-opacity=\"0.15\" stroke-width=\"1\" d=\"M{}Z\"/>",
+                corners.join("L")
+            ));
+        }
         for point in &line.points {
-            let Some([low, high]) = point.ci95.filter(|[low, high]| low < high) else { continue };
+            let is_interval = |[low, high]: &[f64; 2]| low < high && self.figure.across != Across::Measure;
+            let Some([low, high]) = point.ci95.filter(is_interval) else { continue };
             let ((x, low), (_, high)) = (place(point, low), place(point, high));
             svg.put(&format!(
                 "<path stroke-width=\"1\" d=\"M{x:.1} {low:.1}V{high:.1}M{0:.1} {low:.1}h6M{0:.1} {high:.1}h6\"/>",

@@ -116,6 +116,55 @@ fn the_csv_has_a_row_per_point_with_labels_numbers_and_units() {
     assert!(lines[4].starts_with("cubic,\"<g> & \"\"s\"\"\",0.1%,0.1,%,0.11,"), "{}", lines[4]);
 }
 
+/// The same scenario with goodput over a ping, all losses as points of a line, and the ping's runs as `pings`.
+fn scattered(pings: &[f64]) -> (Scenario, Summary) {
+    let probe = "[probes.ping]\nfrom = \"a\"\nto = \"b\"\n\n[vary]";
+    let text = SCENARIO.replacen("[vary]", probe, 1).replacen("links.air.loss\"\ny", "probes.ping.rtt_ns.p95\"\ny", 1);
+    let scenario = read(&text, &[]);
+    let mut summary = serde_json::to_value(summary(&scenario)).unwrap();
+    for (index, cell) in summary["cells"].as_array_mut().unwrap().iter_mut().enumerate() {
+        let median = 20e6 + 1e6 * index as f64;
+        cell["of_ceiling"]["runs"] = json!([0.1, 0.2, 0.3]);
+        cell["probes"] = json!([{"name": "ping", "rtt_ns": {"p95": {"median": median, "runs": pings}}}]);
+    }
+    (scenario, serde_json::from_value(summary).unwrap())
+}
+
+#[test]
+fn of_one_measure_over_another_each_cell_is_a_point_with_an_ellipse() {
+    let (scenario, summary) = scattered(&[19e6, 20e6, 24e6]);
+    let wanted = scenario.figures[0].measures_of_runs().collect::<Vec<_>>();
+    assert_eq!(wanted, ["probes.ping.rtt_ns.p95", "of_ceiling"]);
+    let figure = drawn(&scenario, &summary);
+    assert_eq!((figure.x.unit.as_str(), figure.x.scale, figure.x.steps.len()), ("ms", Scale::Linear, 12));
+    let points = &figure.panes[1].lines[1].points;
+    let told: Vec<_> = points.iter().map(|point| (point.cell.as_str(), point.label.as_str(), point.x, point.step)).collect();
+    let found = [("0.1%", "23.0", Some(23.0), 3), ("1%", "27.0", Some(27.0), 7), ("10%", "31.0", Some(31.0), 11)];
+    assert_eq!(told, found);
+    let spread = points[0].spread.expect("three runs");
+    assert!((spread.mean[0] - 21.0).abs() < 1e-9 && (spread.mean[1] - 0.2).abs() < 1e-9, "{spread:?}");
+    assert!(spread.correlation > 0.9, "{spread:?}");
+
+    let text = csv::text(&figure);
+    let head = "flows.bulk.controller,schemes.repair,cell,probes.ping.rtt_ns.p95,x_unit,of_ceiling,ci95_low,ci95_high,x_mean,y_mean,x_deviation,y_deviation,correlation";
+    assert_eq!(text.lines().next(), Some(head));
+    assert!(text.lines().nth(1).unwrap().starts_with("cubic,plain,0.1%,20,ms,0.1,0.05,"), "{text}");
+    let svg = svg::text(&figure);
+    assert_eq!(svg.matches("fill-opacity=").count(), 12, "an ellipse each");
+    assert!(!svg.contains("NaN") && svg.contains("ellipses: one standard deviation"), "{svg}");
+}
+
+#[test]
+fn two_runs_are_points_without_ellipses_and_without_lines_between_them() {
+    let (scenario, summary) = scattered(&[19e6, 20e6]);
+    let figure = drawn(&scenario, &summary);
+    assert!(figure.panes[0].lines[0].points.iter().all(|point| point.spread.is_none()));
+    let svg = svg::text(&figure);
+    assert_eq!(svg.matches("fill-opacity=").count(), 0);
+    let joined = |line: &str| line.starts_with("<path d=\"M") && line.matches('L').count() > 0;
+    assert!(!svg.lines().any(joined), "{svg}");
+}
+
 #[test]
 fn the_svg_holds_every_point_and_interval_and_no_markup_of_the_file() {
     let scenario = read(SCENARIO, &[]);

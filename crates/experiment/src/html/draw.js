@@ -63,6 +63,13 @@ const draw = (() => {
     };
   };
 
+  // How wide a figure is drawn: no wider than there is room, so that its text is not made smaller.
+  const widthIn = (box, most) => Math.min(most, box.clientWidth || most);
+  const onResize = (redraw) => {
+    let asked = 0;
+    addEventListener("resize", () => { cancelAnimationFrame(asked); asked = requestAnimationFrame(redraw); });
+  };
+
   // A figure without pointer: arrow keys, Home and End move through `count()` places, Escape hides.
   const onKeys = (node, count, move, hide) => {
     let place = -1;
@@ -84,6 +91,22 @@ const draw = (() => {
     for (const place of document.querySelectorAll(selector)) render(place, data[Number(place.dataset.index)]);
   };
 
+  // The labels of rows stay in sight, one behind the other, while numbers are scrolled under them.
+  const pinLabels = () => {
+    for (const table of document.querySelectorAll("table.numbers")) {
+      const rows = [...table.rows], most = table.parentElement.clientWidth * 0.6;
+      for (const row of rows) {
+        let left = 0;
+        for (const label of row.querySelectorAll("th.label")) {
+          label.style.left = left + label.offsetWidth <= most ? `${left}px` : "";
+          left += label.offsetWidth;
+        }
+      }
+    }
+  };
+  pinLabels();
+  onResize(pinLabels);
+
   // Of the compared measures one is shown at a time; without this script, and in print, all are.
   for (const place of document.querySelectorAll(".measures")) {
     const parts = [...place.querySelectorAll(".measure")];
@@ -98,5 +121,5 @@ const draw = (() => {
     place.prepend(label);
     show();
   }
-  return { svgNode, htmlNode, colour, short, linear, logarithmic, tip, onKeys, each };
+  return { svgNode, htmlNode, colour, short, linear, logarithmic, tip, widthIn, onResize, onKeys, each };
 })();

@@ -76,20 +76,20 @@
       const lines = linesOf(card, panel);
       if (panel.optional && !lines.some((line) => line.values.some((value) => value > 0))) continue;
       const ceiling = panel.ceiling ? Math.max(0, ...card.lines.map((line) => (line.ceiling || 0) / 1e6)) : 0;
-      drawPanel(parent, card, { title: panel.title, lines, ceiling, width: WIDTH }, end);
+      drawPanel(parent, card, { title: panel.title, lines, ceiling, most: WIDTH }, end);
     }
     for (const link of new Set(card.lines.flatMap((line) => line.rates.map((rate) => rate.link)))) {
       const title = `Rate of ${link} and what gateways believe, Mbit/s`;
-      drawPanel(parent, card, { title, lines: ratesOf(card, link), ceiling: 0, width: WIDE }, end);
+      drawPanel(parent, card, { title, lines: ratesOf(card, link), ceiling: 0, most: WIDE }, end);
     }
   };
 
-  const drawPanel = (parent, card, { title, lines, ceiling, width }, end) => {
+  const drawPanel = (parent, card, { title, lines, ceiling, most }, end) => {
+    const figure = htmlNode(parent, "figure", most === WIDE ? "wide" : ""), width = draw.widthIn(figure, most);
     const top = topOf(lines, ceiling);
     const x = (at) => LEFT + (at / end) * (width - LEFT - RIGHT);
     const y = (value) => TOP + (1 - Math.min(value, top) / top) * (HEIGHT - TOP - BOTTOM);
 
-    const figure = htmlNode(parent, "figure", width === WIDE ? "wide" : "");
     htmlNode(figure, "figcaption", "", title);
     const svg = svgNode(figure, "svg", { viewBox: `0 0 ${width} ${HEIGHT}`, role: "group", "aria-label": `${title}, ${card.title}; arrow keys move through time` });
     for (const [value, text] of linear(0, top / 1.03, 4).marks) {
@@ -148,6 +148,7 @@
     const end = Math.max(1, ...times) / 1000;
     const panels = htmlNode(box, "div", "panels");
     drawPanels(panels, card, end);
+    draw.onResize(() => { panels.replaceChildren(); drawPanels(panels, card, end); });
   };
 
   draw.each(".cards", (place, cards) => {

@@ -4,6 +4,7 @@
 //! value and a printed one never differ.
 
 use crate::figure::{Figure, Line, Scale};
+use crate::scenario::Across;
 use crate::table::title_of;
 use indexmap::IndexSet;
 use serde_json::{Value, json};
@@ -43,6 +44,7 @@ pub fn data(figures: &[(String, Figure)]) -> Value {
         "x": {
             "title": first.x.title,
             "unit": first.x.unit,
+            "measured": first.across == Across::Measure,
             "scale": match first.x.scale { Scale::Categories => "even", Scale::Linear => "linear", Scale::Logarithmic => "log" },
             "steps": steps,
         },
@@ -64,7 +66,7 @@ pub fn fits(a: &Figure, b: &Figure) -> bool {
 fn steps(figures: &[(String, Figure)]) -> Vec<(String, Option<f64>)> {
     let mut steps: Vec<(String, Option<f64>)> = Vec::new();
     for step in figures.iter().flat_map(|(_, figure)| &figure.x.steps) {
-        if !steps.iter().any(|(label, _)| *label == step.0) {
+        if !steps.contains(step) {
             steps.push(step.clone());
         }
     }
@@ -74,13 +76,14 @@ fn steps(figures: &[(String, Figure)]) -> Vec<(String, Option<f64>)> {
     steps
 }
 
-/// `[step, y, low, high, text, interval]` each; without an interval the last ones are null.
+/// `[step, y, low, high, text, interval]` each; without an interval the last ones are null. Of one measure over another,
+/// the cell's labels and `[mean, mean, deviation, deviation, correlation]` of its runs follow.
 fn points(figure: &Figure, line: &Line, steps: &[(String, Option<f64>)]) -> Vec<Value> {
     let y = &figure.y;
     let point = |point: &crate::figure::Point| {
-        let step = steps.iter().position(|(label, _)| *label == point.label);
+        let step = steps.iter().position(|(label, number)| *label == point.label && *number == point.x);
         let value = rounded(y.unit.convert(point.y));
-        match point.ci95 {
+        let mut values = match point.ci95 {
             Some([low, high]) => {
                 let interval = format!("{} to {}", y.write(low), y.write(high));
                 json!([
@@ -93,7 +96,16 @@ fn points(figure: &Figure, line: &Line, steps: &[(String, Option<f64>)]) -> Vec<
                 ])
             }
             None => json!([step, value, null, null, y.write(point.y), null]),
+        };
+        if let (Across::Measure, Value::Array(values)) = (figure.across, &mut values) {
+            values.push(point.cell.as_str().into());
+            values.push(point.spread.map_or(Value::Null, |spread| {
+                let [x, dx] = [spread.mean[0], spread.deviation[0]].map(rounded);
+                let [up, dy] = [spread.mean[1], spread.deviation[1]].map(|value| rounded(y.unit.convert(value)));
+                json!([x, up, dx, dy, rounded(spread.correlation)])
+            }));
         }
+        values
     };
     line.points.iter().map(point).collect()
 }

@@ -75,6 +75,15 @@ impl Readings {
         self.0.get("scheme").into_iter().flat_map(|scheme| counters(String::new(), scheme)).chain(several).collect()
     }
 
+    /// Puts each run's value of the metric called `name` beside its estimate. Counters stay single numbers.
+    pub(super) fn put_runs(&mut self, name: &str, runs: &[Run<'_>]) {
+        let Some((metric, member)) = metric::find(name) else { return };
+        let told = runs.iter().filter_map(|run| metric.of(run, member));
+        if let Some(Value::Object(estimate)) = node_of(&mut self.0, name) {
+            estimate.entry("runs").or_insert_with(|| told.map(|one| Value::from(round(one, 4))).collect());
+        }
+    }
+
     /// Says what `times_baseline` was compared with.
     pub(super) fn put_baseline(&mut self, labels: Value) {
         if let Some(Value::Object(ratio)) = self.0.get_mut("times_baseline") {
@@ -105,6 +114,16 @@ fn put(row: &mut Fields, runs: &[Run<'_>]) {
             }
         }
     }
+}
+
+/// What stands under a dotted name; in a list, the item with that `name`.
+fn node_of<'a>(fields: &'a mut Fields, name: &str) -> Option<&'a mut Value> {
+    let mut parts = name.split('.');
+    let first = fields.get_mut(parts.next()?)?;
+    parts.try_fold(first, |node, part| match node {
+        Value::Array(items) => items.iter_mut().find(|item| item["name"] == part),
+        _ => node.get_mut(part),
+    })
 }
 
 /// `flows` of `flows.<name>.rtos`.

@@ -11,7 +11,7 @@ pub use super::readings::{Reading, Readings};
 
 use super::{CellState, Results, baseline_of, estimate, median, statistics::round};
 use crate::metric::Run;
-use crate::scenario::{Cell, Scenario};
+use crate::scenario::{Cell, FigureSpec, Scenario};
 use crate::world::{EmulatorReport, RunOutcome, Verdict};
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
@@ -181,6 +181,9 @@ impl CellSummary {
         let outcomes = results.outcomes(index)?;
         let runs = results.runs(index)?;
         let mut readings = Readings::of(&runs);
+        for name in results.scenario.figures.iter().flat_map(FigureSpec::measures_of_runs) {
+            readings.put_runs(name, &runs);
+        }
         readings.put_baseline(serde_json::json!(baseline_labels(results, index)));
         let traces = || outcomes.iter().filter_map(|run| run.trace);
         Some(CellSummary {

@@ -43,7 +43,7 @@ pub use load::Scenario;
 pub(crate) use load::fill_from_base;
 pub use parse::parse;
 pub use place::Place;
-pub use presentation::{CurveSpec, FigureSpec, PrintedSpec, TableSpec};
+pub use presentation::{Across, CurveSpec, FigureSpec, PrintedSpec, TableSpec};
 pub use probe::{KEYS as PROBE_KEYS, ProbeSpec};
 pub use resolve::KEYS as TOP_LEVEL;
 pub use scheme::scheme_settings;

@@ -26,8 +26,10 @@ pub struct TableSpec {
 pub struct FigureSpec {
     /// File name without ending.
     pub name: String,
-    /// Axis to the right; `time` for how the first run of each cell went.
+    /// What goes to the right.
     pub x: String,
+    /// What that is.
+    pub across: Across,
     /// Measure upwards.
     pub y: String,
     /// Axis that makes a line each.
@@ -38,6 +40,17 @@ pub struct FigureSpec {
     pub curves: Vec<CurveSpec>,
     /// What a paper prints, drawn besides.
     pub points: Vec<PrintedSpec>,
+}
+
+/// What a figure has to the right.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Across {
+    /// A varied key, or one that was fixed with `--set`.
+    Key,
+    /// The time in the first run of each cell.
+    Time,
+    /// Another measure: each cell is a point.
+    Measure,
 }
 
 /// Points that a paper prints.
@@ -63,7 +76,12 @@ pub struct CurveSpec {
 impl FigureSpec {
     /// True for a figure of how runs went, false for one of what came out.
     pub fn is_over_time(&self) -> bool {
-        self.x == TIME
+        self.across == Across::Time
+    }
+
+    /// The measures of which every run counts, not only the median.
+    pub fn measures_of_runs(&self) -> impl Iterator<Item = &str> {
+        [&self.x, &self.y].into_iter().filter(|_| self.across == Across::Measure).map(String::as_str)
     }
 }
 
@@ -112,11 +130,15 @@ impl Names<'_> {
     /// Why `figure` does not show every cell exactly once. Cells that a figure would mix say nothing, so a varied key
     /// that it does not name is a mistake, not something to average over.
     fn misfit(&self, figure: &FigureSpec) -> Option<String> {
-        let named: Vec<&String> =
-            [Some(&figure.x), figure.lines.as_ref(), figure.panes.as_ref()].into_iter().flatten().collect();
+        let x = Some(&figure.x).filter(|_| figure.across != Across::Measure);
+        let named: Vec<&String> = [x, figure.lines.as_ref(), figure.panes.as_ref()].into_iter().flatten().collect();
         if let Some(twice) = named.iter().enumerate().find_map(|(at, name)| named[..at].contains(name).then_some(name))
         {
             return Some(format!("names '{twice}' twice; x, lines and panes are three different keys"));
+        }
+        // Of one measure over another a line can have several cells.
+        if figure.across == Across::Measure {
+            return None;
         }
         let left = self.axes.iter().find(|axis| !named.contains(axis))?;
         Some(format!("does not say where '{left}' goes, which varies; name it as lines or panes, or give it one value"))
@@ -176,19 +198,21 @@ pub fn figures(
         seen.push(name.clone());
         let y = text("y", "y = \"of_ceiling\"")?;
         let x = text("x", "x = \"links.air.loss\"")?;
-        if x != TIME {
-            names.axes(keys, "x")?;
-        }
-        let (what, known) = if x == TIME {
-            ("level over time", levels::names(document, catalogue))
-        } else {
-            ("measure", measures.to_vec())
+        let across = match x.as_str() {
+            TIME => Across::Time,
+            name if measures.iter().any(|measure| measure == name) => Across::Measure,
+            _ => names.axes(keys, "x").map(|_| Across::Key)?,
+        };
+        let (what, known) = match across {
+            Across::Time => ("level over time", levels::names(document, catalogue)),
+            Across::Key | Across::Measure => ("measure", measures.to_vec()),
         };
         if !known.contains(&y) {
             return Err(keys.no_such(what, &y, "y", &keys.table.get("y").expect("read above").origin, known));
         }
         let (lines, panes) = (names.only_axis(keys, "lines")?, names.only_axis(keys, "panes")?);
-        let spec = FigureSpec { name, x, y, lines, panes, curves: curves(keys)?, points: printed(keys)? };
+        let (curves, points) = (curves(keys, across)?, printed(keys, across)?);
+        let spec = FigureSpec { name, x, across, y, lines, panes, curves, points };
         match names.misfit(&spec) {
             None => Ok(spec),
             Some(reason) => Err(Problem::Figure { name: spec.name, reason }.at(keys.origin)),
@@ -197,10 +221,10 @@ pub fn figures(
 }
 
 /// Reads the `curves` of a figure.
-fn curves(keys: &Keys<'_>) -> Result<Vec<CurveSpec>, ScenarioError> {
+fn curves(keys: &Keys<'_>, across: Across) -> Result<Vec<CurveSpec>, ScenarioError> {
     let Some(entry) = keys.table.get("curves") else { return Ok(Vec::new()) };
-    if keys.table.get("x").is_some_and(|x| matches!(&x.node.value, Value::Text(text) if text == TIME)) {
-        return Err(keys.bad(entry, "a curve goes over a varied key, not over time"));
+    if across != Across::Key {
+        return Err(keys.bad(entry, "a curve goes over a varied key, not over time or a measure"));
     }
     each(entry, "figures.curves", |keys| {
         keys.only(&["label", "formula", "inputs"])?;
@@ -210,8 +234,11 @@ fn curves(keys: &Keys<'_>) -> Result<Vec<CurveSpec>, ScenarioError> {
 }
 
 /// Reads the `points` of a figure.
-fn printed(keys: &Keys<'_>) -> Result<Vec<PrintedSpec>, ScenarioError> {
+fn printed(keys: &Keys<'_>, across: Across) -> Result<Vec<PrintedSpec>, ScenarioError> {
     let Some(entry) = keys.table.get("points") else { return Ok(Vec::new()) };
+    if across == Across::Measure {
+        return Err(keys.bad(entry, "points stand over a varied key or time, not over a measure"));
+    }
     each(entry, "figures.points", |keys| {
         keys.only(&["label", "pane", "points"])?;
         let label = keys.scalar(keys.required("label", "label = \"paper\"")?, "text")?;
