@@ -5,8 +5,8 @@ use crate::scenario::{
     FlowSpec, IpVersion, LevelKind, LevelSpec, On, ResolvedScenario, WorkloadSpec, varying_rates, workload,
 };
 use crate::world::{
-    Belief, BeliefSample, Drops, FlowOutcome, Level, Marks, NotRun, Percentiles, ProbeOutcome, Queue, RunOutcome,
-    Sample, SchemeOutcome, Trace, Verdict, WorkloadOutcome, World,
+    Belief, BeliefSample, Drops, Dynamics, FlowOutcome, Level, Marks, NotRun, Percentiles, ProbeOutcome, Queue,
+    RunOutcome, Sample, SchemeOutcome, Trace, Verdict, WorkloadOutcome, World,
 };
 use airtcp_core::{Duration, Instant};
 use airtcp_sim::dot11::FrameKind;
@@ -184,6 +184,7 @@ fn convert(cell: &ResolvedScenario, seed: u64, outcome: Outcome) -> RunOutcome {
         probes: outcome.probes.into_iter().map(convert_probe).collect(),
         workloads: cell.workloads.iter().zip(outcome.workloads).map(|(spec, of)| requests(cell, spec, of)).collect(),
         path: None,
+        dynamics: Dynamics::default(),
     }
 }
 

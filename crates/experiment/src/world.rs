@@ -76,6 +76,19 @@ pub struct RunOutcome {
     /// What packets met between hosts, where the world sees both ends.
     #[serde(default)]
     pub path: Option<Path>,
+    /// How the rates of flows moved; filled in once the run is over.
+    #[serde(default)]
+    pub dynamics: Dynamics,
+}
+
+/// How the rates of the flows without a size moved.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Dynamics {
+    /// Standard deviation over mean of a flow's rate from second to second, in millionths; of several flows the highest.
+    pub rate_variation_ppm: Option<u64>,
+    /// From the last start of a flow until for a second all have fair shares.
+    #[serde(with = "optional_nanos")]
+    pub convergence: Option<Duration>,
 }
 
 /// What became of one flow.

@@ -8,7 +8,7 @@ use airtcp_experiment::results::summary::CellSummary;
 use airtcp_experiment::results::{self, CellState, Results, parquet as files};
 use airtcp_experiment::table::measure::Measure;
 use airtcp_experiment::world::{
-    FlowOutcome, Path, Percentiles, ProbeOutcome, Queue, RequestClass, SchemeOutcome, WorkloadOutcome,
+    Dynamics, FlowOutcome, Path, Percentiles, ProbeOutcome, Queue, RequestClass, SchemeOutcome, WorkloadOutcome,
 };
 use airtcp_experiment::{RunOutcome, Scenario};
 use parquet::file::reader::{FileReader, SerializedFileReader};
@@ -40,6 +40,7 @@ fn telling() -> RunOutcome {
         workloads: vec![workload()],
         probes: vec![ProbeOutcome { name: "ping".into(), sent: 3, received: 2, ..ProbeOutcome::default() }],
         path: Some(Path::default()),
+        dynamics: Dynamics { rate_variation_ppm: Some(1), convergence: Some(Duration::from_secs(1)) },
         ..RunOutcome::default()
     }
 }

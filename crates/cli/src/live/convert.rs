@@ -6,8 +6,8 @@ use airtcp_core::Duration;
 use airtcp_experiment::scenario::{FlowSpec, LevelSpec, ResolvedScenario};
 use airtcp_experiment::simulator::{alive_while_measured, link_rates};
 use airtcp_experiment::world::{
-    Belief, Drops, EmulatorReport, FlowOutcome, Level, Marks, Path, Percentiles, ProbeOutcome, RunOutcome, Sample,
-    SchemeOutcome, Verdict,
+    Belief, Drops, Dynamics, EmulatorReport, FlowOutcome, Level, Marks, Path, Percentiles, ProbeOutcome, RunOutcome,
+    Sample, SchemeOutcome, Verdict,
 };
 use airtcp_linux::emulator::{self, PassageReport, SelfTest};
 use airtcp_linux::gateway::status::HELD_PACKETS;
@@ -49,6 +49,7 @@ pub(super) fn outcome(findings: &Findings<'_>) -> RunOutcome {
         probes: findings.probes.iter().map(probe).collect(),
         workloads: workloads::outcomes(cell, *seed, &findings.requests),
         path: Some(path(&findings.report.passages)),
+        dynamics: Dynamics::default(),
     }
 }
 

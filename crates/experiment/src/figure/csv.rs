@@ -33,9 +33,9 @@ pub fn text(figure: &Figure) -> String {
                     number(ends.map(|ends| ends[0])),
                     number(ends.map(|ends| ends[1])),
                 ];
-                let spread = point.spread.map(|Spread { mean: [x, y], deviation: [dx, dy], correlation }| {
-                    [x, y, dx, dy, correlation]
-                });
+                let spread = point
+                    .spread
+                    .map(|Spread { mean: [x, y], deviation: [dx, dy], correlation }| [x, y, dx, dy, correlation]);
                 let spread = of_runs().enumerate().map(|(place, _)| number(spread.map(|values| values[place])));
                 let label = if is_scatter { &point.cell } else { &point.label };
                 put(labels.chain([label]).cloned().chain(values).chain(spread).collect());

@@ -36,7 +36,8 @@ impl Spread {
         let squares = |values: &[f64], mean: f64| values.iter().map(|value| (value - mean).powi(2)).sum::<f64>();
         let deviation = [squares(x, mean[0]), squares(y, mean[1])].map(|sum| (sum / x.len() as f64).sqrt());
         // What rounding leaves of equal runs.
-        let deviation = [0, 1].map(|axis| if deviation[axis] < mean[axis].abs() * 1e-9 { 0.0 } else { deviation[axis] });
+        let deviation =
+            [0, 1].map(|axis| if deviation[axis] < mean[axis].abs() * 1e-9 { 0.0 } else { deviation[axis] });
         let both = deviation[0] * deviation[1];
         let correlation = if both > 0.0 { (covariance / both).clamp(-1.0, 1.0) } else { 0.0 };
         Some(Spread { mean, deviation, correlation })

@@ -5,8 +5,8 @@
 
 use super::ticks::{self, Ticks};
 use super::{Figure, Line, Pane, Point, Scale};
-use crate::scenario::Across;
 use crate::markup;
+use crate::scenario::Across;
 use std::fmt::Write;
 
 /// Size of a pane with its axes, and what stands around its plot, in pixels.
@@ -76,7 +76,8 @@ impl<'a> Drawing<'a> {
         };
         let points = || figure.panes.iter().flat_map(|pane| &pane.lines).flat_map(|line| &line.points);
         let spreads = || points().filter_map(|point| point.spread);
-        let top = |point: &Point| point.spread.map(|spread| spread.ends(1)).or(point.ci95).map_or(point.y, |[_, high]| high);
+        let top =
+            |point: &Point| point.spread.map(|spread| spread.ends(1)).or(point.ci95).map_or(point.y, |[_, high]| high);
         let highest = points().map(|point| figure.y.unit.convert(top(point).max(point.y)));
         let y = ticks::linear(0.0, highest.fold(0.0, f64::max), 5);
         let numbers = figure.x.steps.iter().filter_map(|(_, number)| *number);

@@ -138,7 +138,8 @@ fn of_one_measure_over_another_each_cell_is_a_point_with_an_ellipse() {
     let figure = drawn(&scenario, &summary);
     assert_eq!((figure.x.unit.as_str(), figure.x.scale, figure.x.steps.len()), ("ms", Scale::Linear, 12));
     let points = &figure.panes[1].lines[1].points;
-    let told: Vec<_> = points.iter().map(|point| (point.cell.as_str(), point.label.as_str(), point.x, point.step)).collect();
+    let told: Vec<_> =
+        points.iter().map(|point| (point.cell.as_str(), point.label.as_str(), point.x, point.step)).collect();
     let found = [("0.1%", "23.0", Some(23.0), 3), ("1%", "27.0", Some(27.0), 7), ("10%", "31.0", Some(31.0), 11)];
     assert_eq!(told, found);
     let spread = points[0].spread.expect("three runs");

@@ -6,6 +6,7 @@
 
 mod controller;
 mod datagram;
+mod dynamics;
 mod flow;
 mod members;
 mod probe;
@@ -90,6 +91,8 @@ pub fn all() -> impl Iterator<Item = &'static Metric> {
         probe::METRICS,
         workload::METRICS,
         flow::STALLS,
+        dynamics::METRICS,
+        dynamics::CONVERGENCE,
         datagram::METRICS,
         flow::BY_ITSELF,
         datagram::BY_ITSELF,

@@ -3,6 +3,7 @@
 mod ceiling;
 pub mod data;
 pub mod directory;
+mod dynamics;
 mod headline;
 mod journal;
 mod kept;

@@ -4,7 +4,7 @@
 //! place beforehand, so the results do not depend on how many threads there are, which was faster, or which runs an
 //! interrupted sweep had finished before.
 
-use super::{Journal, Results};
+use super::{Journal, Results, dynamics};
 use crate::scenario::Scenario;
 use crate::world::{NotRun, RunOutcome, World};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -201,6 +201,9 @@ fn work(
         let _ = sender.send(Message::Started { cell, run });
         let seed = scenario.seed.wrapping_add(u64::from(run));
         let mut outcome = world.run(&scenario.cells[cell].scenario, seed);
+        if let Ok(outcome) = &mut outcome {
+            outcome.dynamics = dynamics::of(&scenario.cells[cell].scenario, &outcome.flows);
+        }
         if let (Ok(outcome), true) = (&mut outcome, run > 0 || scenario.cells.len() > MAX_CELLS_WITH_SERIES) {
             // One run per cell is drawn; the others' series would only fill the memory.
             outcome.flows.iter_mut().for_each(|flow| flow.series = Vec::new());

@@ -28,6 +28,7 @@ pub const BUILT_IN: &[(&str, &str)] = &[
     ("wrong-rate", include_str!("../../../../scenarios/wrong-rate.toml")),
     ("field", include_str!("../../../../scenarios/field.toml")),
     ("rfc9743", include_str!("../../../../scenarios/rfc9743.toml")),
+    ("l4s", include_str!("../../../../scenarios/l4s.toml")),
     ("rivals", include_str!("../../../../scenarios/rivals.toml")),
     ("rivals-tuned", include_str!("../../../../scenarios/rivals-tuned.toml")),
     ("any-traffic", include_str!("../../../../scenarios/any-traffic.toml")),

@@ -6,7 +6,7 @@ use airtcp_core::{Context, Duration, Element, Packet, Port, choices, parameters}
 use airtcp_experiment::results::summary::Summary;
 use airtcp_experiment::results::{self, Results, RunOptions};
 use airtcp_experiment::scenario::{Origin, Problem, Scenario, ScenarioError, SchemeSpec, Source};
-use airtcp_experiment::world::{Drops, EmulatorReport, FlowOutcome, Sample, SchemeOutcome, Verdict};
+use airtcp_experiment::world::{Drops, Dynamics, EmulatorReport, FlowOutcome, Sample, SchemeOutcome, Verdict};
 use airtcp_experiment::{Catalogue, NotRun, ResolvedScenario, RunOutcome, World};
 use airtcp_schemes::{Made, Placement, Reports, SchemeEntry, Site, settings_for};
 pub use airtcp_test_support::{Scratch, skip};
@@ -165,6 +165,7 @@ impl World for MadeUp {
             probes: Vec::new(),
             workloads: Vec::new(),
             path: None,
+            dynamics: Dynamics::default(),
         })
     }
 }

@@ -2,8 +2,8 @@
 //! longer now, as after a satellite's handover.
 
 use super::excursion::Excursions;
+use super::history::LEAST_TARGET;
 use super::others;
-use super::pursuit::LEAST_TARGET;
 use airtcp_core::{Duration, Instant, Rate};
 
 /// A queue that others share becomes shorter by our share of what ours would. Less than one part in so many of that is none. Argued, not swept.

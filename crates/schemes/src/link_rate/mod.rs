@@ -173,7 +173,7 @@ impl LinkRate {
 
     /// True if so little waits in the link that it has time for more.
     pub fn has_time(&self) -> bool {
-        self.law.reported_wait() < pursuit::LEAST_TARGET
+        self.law.reported_wait() < history::LEAST_TARGET
     }
 
     /// What the link carries as far as it is known, or the rate at which `egress` is emptied: that rises and falls around it.

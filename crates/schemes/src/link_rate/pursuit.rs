@@ -14,7 +14,7 @@ use super::carried::{Carried, LEAST};
 use super::contest::{Contest, Flows, Hop};
 use super::departures::Sample;
 use super::excursion::Excursions;
-use super::history::{self, History};
+use super::history::{self, History, LEAST_TARGET};
 use super::leeway::Leeway;
 use super::link_queue::LinkQueue;
 use super::longer_way::LongerWay;
@@ -26,9 +26,7 @@ use super::{arrivals, part, share};
 use crate::egress::time_on_link;
 use airtcp_core::{Duration, Instant, Rate};
 
-/// The wait that is aimed at, at least: late timers of a busy machine are no shorter.
-pub(super) const LEAST_TARGET: Duration = Duration::from_millis(1);
-/// And at most for a rate that varies: half of what a call bears beside a link's own delay.
+/// The wait that is aimed at for a rate that varies, at most: half of what a call bears beside a link's own delay.
 const MOST_FOR_VARIATION: Duration = Duration::from_millis(10);
 /// What waits above the target leaves within about this time: a hop's round trip, after which it is known whether it did.
 const DRAINING: Duration = Duration::from_millis(40);
