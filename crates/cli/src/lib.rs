@@ -18,6 +18,7 @@ mod output;
 mod own_program;
 mod service;
 mod settings_file;
+mod timed;
 mod verbs;
 
 use airtcp_experiment::Catalogue;

@@ -23,6 +23,8 @@ pub(crate) struct Work<'a> {
     pub(crate) builds: &'a [String],
     /// How long this process took.
     pub(crate) wall: Duration,
+    /// Of that, what all threads together spent in runs, where it was measured.
+    pub(crate) in_runs: Option<Duration>,
 }
 
 #[expect(clippy::disallowed_methods, reason = "tells the user how long a run took; nothing simulated sees it")]
@@ -42,6 +44,7 @@ pub(crate) fn manifest(work: &Work<'_>) -> Value {
         "resumed_runs": work.resumed_runs,
         "builds": work.builds,
         "wall_seconds": work.wall.as_secs_f64(),
+        "run_seconds": work.in_runs.map(|time| time.as_secs_f64()),
         "interval": METHOD,
         "machine": {
             "system": std::env::consts::OS,

@@ -62,6 +62,7 @@ fn finish_world(
         resumed_runs: runs,
         builds: merged.builds.all(),
         wall,
+        in_runs: None,
     };
     let written = directory::write(root, results, directory::of_world(results.world), &machine::manifest(&work))
         .with_context(|| format!("cannot write results below {}", root.display()))?;

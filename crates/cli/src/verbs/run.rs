@@ -10,6 +10,7 @@ use crate::interrupt::{self, Interrupt};
 use crate::live::Live;
 use crate::machine::Work;
 use crate::output::say;
+use crate::timed::Timed;
 use crate::{Failure, machine, output};
 use airtcp_experiment::html::StoredWorld;
 use airtcp_experiment::results::{
@@ -73,17 +74,18 @@ pub(crate) fn run(arguments: &Arguments, catalogue: &Catalogue<'_>) -> Result<()
     };
     let simulator = Simulator { stop: Some(Arc::clone(&process.interrupt.end)), ..Simulator::default() };
     let world: Box<dyn World> = if arguments.live { Box::new(Live::new()) } else { Box::new(simulator) };
+    let world = Timed::new(&*world);
     if let Some(shard) = arguments.shard {
-        return shard::run(&arguments.results, &scenario, &*world, &process, shard);
+        return shard::run(&arguments.results, &scenario, &world, &process, shard);
     }
-    whole(arguments, &scenario, &*world, &process, catalogue)
+    whole(arguments, &scenario, &world, &process, catalogue)
 }
 
 /// Runs all of `scenario` in this process, and writes and prints the results.
 fn whole(
     arguments: &Arguments,
     scenario: &Scenario,
-    world: &dyn World,
+    world: &Timed<'_>,
     Process { opening, threads, interrupt }: &Process<'_>,
     catalogue: &Catalogue<'_>,
 ) -> Result<(), Failure> {
@@ -120,6 +122,7 @@ fn whole(
         resumed_runs: journal.resumed(),
         builds: journal.builds().all(),
         wall: machine::wall_clock().duration_since(begin),
+        in_runs: Some(world.spent()),
     };
     let written =
         directory::write(&arguments.results, &results, directory::of_world(world.name()), &machine::manifest(&work))

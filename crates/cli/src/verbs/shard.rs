@@ -1,9 +1,10 @@
 //! `airtcp run --shard 2/8`: a part of a sweep, kept for `airtcp merge`.
 
 use super::process::{Process, cannot_begin};
-use crate::Failure;
 use crate::interrupt::{self, Interrupt};
 use crate::output::{self, say};
+use crate::timed::Timed;
+use crate::{Failure, machine};
 use airtcp_experiment::results::{
     self, Interruptible, Journal, JournalError, Observer, Opening, RunOptions, Shard, directory,
 };
@@ -20,10 +21,11 @@ const ASK_AGAIN: Duration = Duration::from_millis(200);
 pub(super) fn run(
     root: &Path,
     scenario: &Scenario,
-    world: &dyn World,
+    world: &Timed<'_>,
     Process { opening, threads, interrupt }: &Process<'_>,
     shard: Shard,
 ) -> Result<(), Failure> {
+    let begin = machine::wall_clock();
     let mut journal = wait_for(root, scenario, world, opening, interrupt)?;
     let all = shard.size(scenario.cells.len() * scenario.runs as usize);
     let mut counter = Counter { bar: output::progress(all as u64), runs: 0, interrupt };
@@ -41,7 +43,12 @@ pub(super) fn run(
         return Err(Failure::Code(interrupt::EXIT_CODE));
     }
     let home = directory::of_scenario(root, scenario);
-    output::print(&format!("shard {shard}: {all} runs are in {0}\nmerge    airtcp merge {0}", home.display()));
+    let (spent, wall) = (world.spent().as_secs_f64(), machine::wall_clock().duration_since(begin).as_secs_f64());
+    let share = spent / (wall * *threads as f64).max(1e-9) * 100.0;
+    output::print(&format!(
+        "shard {shard}: {all} runs are in {0}\ntime     {wall:.1} s; in runs {spent:.1} s, {share:.0} % of {threads} threads\nmerge    airtcp merge {0}",
+        home.display()
+    ));
     Ok(())
 }
 

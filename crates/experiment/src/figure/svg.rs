@@ -1,6 +1,6 @@
 //! A figure as one SVG file that needs nothing else: panes with the same upward axis, whiskers for the 95 % intervals.
 //!
-//! Lines differ in colour (Okabe and Ito's palette, which the colour-blind can tell apart), marker and dashes, so that a
+//! Lines differ in colour (grey, then Okabe and Ito's palette, which the colour-blind can tell apart), marker and dashes, so that a
 //! black-and-white print still says which is which. Styles are attributes, so a page can hold several figures inline.
 
 use super::ticks::{self, Ticks};
@@ -28,7 +28,8 @@ const MOST_MARKERS: usize = 60;
 /// Mean width of a character, in font sizes.
 const CHARACTER: f64 = 0.56;
 
-const COLOURS: [&str; 7] = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000"];
+/// Those of the report (`--s0` to `--s6` in style.css): a line has the same colour on the page and in its file.
+const COLOURS: [&str; 7] = ["#7f858f", "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"];
 const DASHES: [&str; 4] = ["", "7 3", "2 3", "8 3 2 3"];
 const FONT: &str = "Helvetica, Arial, 'Liberation Sans', sans-serif";
 
@@ -332,4 +333,18 @@ impl Svg {
 fn escape(text: &str) -> String {
     let is_unknown = |c: char| c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}');
     markup::escape(&text.replace(is_unknown, "\u{fffd}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::COLOURS;
+
+    #[test]
+    fn a_line_has_the_colour_that_it_has_in_the_report() {
+        let style = include_str!("../html/style.css");
+        let light = style.lines().find(|line| line.trim_start().starts_with("--s0")).unwrap();
+        let named = |(index, colour): (usize, &&str)| format!("--s{index}: {colour};");
+        let wanted: Vec<String> = COLOURS.iter().enumerate().map(named).collect();
+        assert_eq!(light.trim(), wanted.join(" "));
+    }
 }

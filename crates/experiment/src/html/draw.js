@@ -15,7 +15,7 @@ const draw = (() => {
     parent.append(node);
     return node;
   };
-  const colour = (index) => `var(--s${index % 6})`;
+  const colour = (index) => `var(--s${index % 7})`;
 
   // A step of 1, 2 or 5 times a power of ten that divides `span` into at most about `count` parts.
   const niceStep = (span, count) => {

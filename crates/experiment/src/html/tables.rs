@@ -15,8 +15,9 @@ pub fn html(layout: &Layout, lookup: &dyn Fn(usize) -> Option<CellSummary>) -> S
         for (index, group) in layout.groups.iter().enumerate() {
             let _ = write!(
                 text,
-                "<th class=\"group\" scope=\"colgroup\" colspan=\"{}\"><i class=\"swatch s{index}\"></i>{}</th>",
+                "<th class=\"group\" scope=\"colgroup\" colspan=\"{}\"><i class=\"swatch s{}\"></i>{}</th>",
                 group.measures.len(),
+                index % 7,
                 escape(&group.title)
             );
         }
@@ -66,7 +67,11 @@ fn cells(text: &mut String, index: usize, group: &Group, cell: Option<&CellSumma
         let interval = interval(measure, Some(cell));
         let bar = match measure.reading(cell).filter(|_| measure.name == "of_ceiling") {
             Some(share) => {
-                format!("<b class=\"bar s{index}\" style=\"width:{:.1}%\"></b>", share.median.clamp(0.0, 1.0) * 100.0)
+                format!(
+                    "<b class=\"bar s{}\" style=\"width:{:.1}%\"></b>",
+                    index % 7,
+                    share.median.clamp(0.0, 1.0) * 100.0
+                )
             }
             None => String::new(),
         };

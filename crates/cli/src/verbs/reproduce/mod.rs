@@ -86,7 +86,14 @@ pub(crate) fn run(arguments: &Arguments, catalogue: &Catalogue<'_>) -> Result<()
     let reproduction = plan.judge(results, &tests);
     let wall = machine::wall_clock().duration_since(begin);
     let manifest = |world: &str| {
-        machine::manifest(&machine::Work { world, threads, resumed_runs, builds: &journals.builds(), wall })
+        machine::manifest(&machine::Work {
+            world,
+            threads,
+            resumed_runs,
+            builds: &journals.builds(),
+            wall,
+            in_runs: None,
+        })
     };
     let (directory, experiments) = written::write(&arguments.results, &reproduction, &manifest)
         .with_context(|| format!("cannot write results below {}", arguments.results.display()))?;
