@@ -5,6 +5,7 @@
 //! too high a rate shows in the next report, as packets begin to wait, too low a rate shows nothing. So the most of late
 //! counts (as in BBR).
 
+use super::{millionths, part};
 use airtcp_core::{Duration, Rate};
 use alloc::collections::VecDeque;
 
@@ -16,6 +17,8 @@ const COUNTS_FOR: u64 = 100_000_000;
 const VARIATION_TIME: u64 = 4_000_000_000;
 /// One measurement has no more than this part in the average.
 const VARIATION_PART: u64 = 8;
+/// What the rate of a radio changes by is no news. So many times that are. Argued, not swept.
+const CLEAR_FALL: u64 = 3;
 /// One measurement lowers the rate to no less than one part in so many.
 const MOST_DOWN: u64 = 2;
 /// The most of late is that of once or twice this time, in ns.
@@ -44,6 +47,8 @@ pub(super) struct Carried {
     busy: VecDeque<Measured>,
     /// By how much the rate differs from that when the last thing was done about it, in millionths, on average.
     variation: u64,
+    /// How much of that average is of measurements, in millionths: it begins with none.
+    measured: u64,
     /// The most that it ever carried, since the shortest delay was that of this link.
     highest: u64,
     /// The most that was known in this span and in the one before, and when this one began.
@@ -72,6 +77,20 @@ impl Carried {
         self.variation
     }
 
+    /// True if it carries less than `before` by no less than `least`, in millionths, and by no less than [`CLEAR_FALL`] times what it
+    /// changes by anyway.
+    pub fn has_fallen(&self, before: Rate, least: u64) -> bool {
+        let usual = millionths(self.variation, self.measured);
+        let fall = least.max(usual.saturating_mul(CLEAR_FALL));
+        self.known.is_some_and(|known| known <= part(before.bps(), 1_000_000u64.saturating_sub(fall)))
+    }
+
+    /// A link that carries `bps` and is known to change by `variation` millionths.
+    #[cfg(test)]
+    pub fn of(bps: u64, variation: u64) -> Carried {
+        Carried { known: Some(bps), variation, measured: 1_000_000, ..Carried::default() }
+    }
+
     /// The link was known to carry `rate` by whoever looked before. How fast it is at its best is not known: if it were no faster,
     /// the one packet that is sent would be all that may wait, and nothing would ever show that it carries more.
     pub fn resume(&mut self, rate: Rate) {
@@ -87,7 +106,7 @@ impl Carried {
 
     /// Nothing is known of the link any more.
     pub fn forget(&mut self) {
-        *self = Carried { variation: self.variation, ..Carried::default() };
+        *self = Carried { variation: self.variation, measured: self.measured, ..Carried::default() };
     }
 
     /// What was taken for a busy link was none: it carried `rate` before.
@@ -141,8 +160,38 @@ impl Carried {
             let change = before.bps.abs_diff(measured.bps).saturating_mul(1_000_000) / most;
             let part = VARIATION_TIME / measured.at.saturating_sub(last.at).max(1);
             let part = i64::try_from(part.max(VARIATION_PART)).unwrap_or(i64::MAX);
-            self.variation = self.variation.saturating_add_signed((change as i64 - self.variation as i64) / part);
+            let towards =
+                |average: u64, value: u64| average.saturating_add_signed((value as i64 - average as i64) / part);
+            self.variation = towards(self.variation, change);
+            self.measured = towards(self.measured, 1_000_000);
         }
         self.busy.push_back(measured);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Measurements of a busy link, 20 ms apart.
+    fn measured(rates: &[u64]) -> Carried {
+        let mut carried = Carried::default();
+        for (index, &bps) in rates.iter().enumerate() {
+            let at = (index as u64 + 1) * 20_000_000;
+            carried.add(Measured { at, bps, is_busy: true }, Duration::from_millis(20));
+        }
+        carried
+    }
+
+    #[test]
+    fn what_a_link_changes_by_is_known_from_little_too() {
+        let before = Rate::from_bps(8_000_000);
+        let steady = [&[8_000_000; 20][..], &[3_000_000; 7]].concat();
+        assert!(measured(&steady).has_fallen(before, 500_000), "one change in half a second");
+        // A radio in its first half second: the average is of a tenth of the time that it is to be of.
+        let radio = [[8_000_000, 5_000_000, 8_000_000, 4_500_000]; 5].concat();
+        let radio = [&radio[..], &[3_000_000; 7]].concat();
+        assert!(!measured(&radio).has_fallen(before, 500_000));
+        assert!(measured(&radio).variation() < 100_000, "which the average itself does not tell yet");
     }
 }

@@ -4,6 +4,7 @@
 //! The question is that of Nimbus (SIGCOMM 2022, pulses and their spectrum) and of Copa (NSDI 2018, a queue that is never
 //! empty in five round trips); the rule and all its numbers are ours. Only the times and the half of [`HIGH`] were swept.
 
+use super::carried::Carried;
 use airtcp_core::{Duration, Instant, Rate};
 
 /// Packets wait for more than so many times what is aimed at, for so long, and meanwhile what is carried fell by half. A radio
@@ -15,9 +16,11 @@ const HIGH: [(u64, Duration); 2] = [(2, Duration::from_secs(1)), (1, Duration::f
 const MOST_TARGET: Duration = Duration::from_millis(10);
 /// No more waits for so long than is aimed at: nobody fills the link any more. Some round trips of most hops. Argued, not swept.
 const EMPTY: Duration = Duration::from_millis(500);
+/// How much less is carried then, in millionths; more where the rate changes anyway ([`Carried::has_fallen`]).
+const HALF: u64 = 500_000;
 /// If somebody else filled the link a short while ago, a third of the share is enough, for however short a time: a queue that is
 /// ours is gone by then. About what CUBIC gives up for one loss (RFC 9438: three tenths). Argued, not swept.
-pub(super) const FALLEN: (u64, u64) = (2, 3);
+pub(super) const THIRD: u64 = 1_000_000 / 3;
 /// If packets wait for this time, whatever is carried, somebody else fills the link, too: a hundred milliseconds are many times
 /// what is aimed at, and whatever fades is back after five seconds. Argued, not swept.
 pub(super) const HOPELESS: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
@@ -71,13 +74,13 @@ impl Others {
         self.is_again
     }
 
-    /// Packets wait so long for good, where `target` is aimed at and `carried` is; so little is sent, or not.
+    /// Packets wait so long for good, where `target` is aimed at and so much is `carried`; so little is sent, or not.
     pub fn on_wait(
         &mut self,
         now: Instant,
         waits: Duration,
         target: Duration,
-        carried: Option<Rate>,
+        carried: &Carried,
         is_paced: bool,
     ) -> Finding {
         if let Some(until) = self.filled_until {
@@ -98,13 +101,13 @@ impl Others {
         let is_recent = self.last.is_some_and(|(over, _)| now.saturating_since(over) < LONGER);
         for (high, (times, long)) in self.high.iter_mut().zip(HIGH) {
             let limit = high.map_or(target * times, |(.., limit)| limit.max(target.min(MOST_TARGET) * times));
-            let Some(rate) = carried.filter(|_| is_known && waits > limit) else {
+            let Some(rate) = carried.rate().filter(|_| is_known && waits > limit) else {
                 *high = None;
                 continue;
             };
             let (since, before, _) = *high.get_or_insert((now, rate, limit));
-            let is_long = now.saturating_since(since) >= long && rate.bps() <= before.bps() / 2;
-            let is_again = is_recent && rate.bps() / FALLEN.0 <= before.bps() / FALLEN.1;
+            let is_long = now.saturating_since(since) >= long && carried.has_fallen(before, HALF);
+            let is_again = is_recent && carried.has_fallen(before, THIRD);
             if is_hopeless || is_long || is_again {
                 return self.fill(now, before);
             }
@@ -145,11 +148,22 @@ mod tests {
 
     /// Reports 20 ms apart for so long, each of so long a wait in ms and so many bit/s; the first finding that is another.
     fn run(others: &mut Others, from_ms: u64, for_ms: u64, seen: impl Fn(u64) -> (u64, u64)) -> (u64, Finding) {
+        run_over(0, others, from_ms, for_ms, seen)
+    }
+
+    /// The same over a link whose rate changes by so many millionths anyway.
+    fn run_over(
+        variation: u64,
+        others: &mut Others,
+        from_ms: u64,
+        for_ms: u64,
+        seen: impl Fn(u64) -> (u64, u64),
+    ) -> (u64, Finding) {
         let usual = if others.fill_the_link() { Finding::StillFilled } else { Finding::Ours };
         for at in (from_ms..from_ms + for_ms).step_by(20) {
             let (wait, bps) = seen(at - from_ms);
             let (now, waits) = (Instant::from_nanos(at * MS), Duration::from_millis(wait));
-            let finding = others.on_wait(now, waits, TARGET, Some(Rate::from_bps(bps)), true);
+            let finding = others.on_wait(now, waits, TARGET, &Carried::of(bps, variation), true);
             if finding != usual {
                 return (at - from_ms, finding);
             }
@@ -172,6 +186,21 @@ mod tests {
         let goes = |at: u64| if at % 900 < 800 { 60 } else { 5 };
         assert_eq!(run(&mut Others::default(), 0, 9000, |at| (goes(at), falling(at % 900))), (9000, Finding::Ours));
         assert_eq!(run(&mut Others::default(), 0, 9000, |_| (120, 8_000_000)), (5000, filled), "hopeless");
+    }
+
+    // A third and a half are no news of a radio whose rate changes by a fifth all the time.
+    #[test]
+    fn a_fall_of_a_link_that_changes_anyway_tells_nothing_unless_it_is_three_times_as_much() {
+        let falls = |to: u64| move |at: u64| (40, 8_000_000 - (at * 4000).min(8_000_000 - to));
+        let over = |variation, to| run_over(variation, &mut Others::default(), 0, 4000, falls(to)).1;
+        let filled = Finding::Filled(Rate::from_bps(8_000_000));
+        assert_eq!((over(100_000, 3_900_000), over(200_000, 3_900_000)), (filled, Finding::Ours));
+        assert_eq!((over(200_000, 3_100_000), over(400_000, 32_000)), (filled, Finding::Ours));
+        let again = |variation| {
+            let mut others = Others { last: Some((Instant::from_nanos(0), PAUSE.0)), ..Others::default() };
+            run_over(variation, &mut others, 0, 900, falls(5_000_000)).1
+        };
+        assert_eq!((again(100_000), again(200_000)), (filled, Finding::Ours));
     }
 
     #[test]

@@ -293,7 +293,7 @@ impl RateLaw {
         let measured = self.history.measure(target / 2);
         let is_raised = measured.is_some_and(|measured| self.carried.add(measured, self.reaction()));
         let standing = self.history.standing_wait().unwrap_or_default();
-        match self.others.on_wait(now, standing, target, self.carried.rate(), self.pace.is_some()) {
+        match self.others.on_wait(now, standing, target, &self.carried, self.pace.is_some()) {
             Finding::Ours | Finding::Over => {}
             Finding::Filled(before) => return self.contend(now, before),
             Finding::StillFilled => {
@@ -342,12 +342,12 @@ impl RateLaw {
         wait: Duration,
         target: Duration,
     ) -> (Duration, Finding) {
-        let Some(rate) = self.carried.rate().filter(|_| self.is_pursuing && wait > target) else {
+        if !self.is_pursuing || wait <= target {
             self.longer_way.forget();
             return (wait, Finding::Ours);
-        };
+        }
         let jitter = self.history.jitter();
-        let Some(before) = self.longer_way.judge(left, wait, rate, jitter, &self.excursions) else {
+        let Some(before) = self.longer_way.judge(left, wait, &self.carried, jitter, &self.excursions) else {
             return (wait, Finding::Ours);
         };
         let finding = self.others.on_longer_way(now, before);
