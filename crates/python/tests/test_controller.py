@@ -291,6 +291,8 @@ class Wrong(unittest.TestCase):
             "airtcp.run('demo', **{'flows.bulk.controller': 'endless'})\n"
         )
         process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        # However this ends, it must not go on for ever.
+        self.addCleanup(process.kill)
         # Two runs are in it, whose words may meet on a line.
         self.assertIn("here", process.stdout.readline())
         process.send_signal(signal.SIGINT)
