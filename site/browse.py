@@ -106,9 +106,14 @@ class Browser:
                 yield f"asks elsewhere for {address}"
 
     def close(self):
+        # Killed, it would leave processes that go on writing to its profile.
+        self.process.stdin.write(json.dumps({"id": 0, "method": "Browser.close"}).encode() + b"\0")
         self.process.stdin.close()
-        self.process.kill()
-        self.process.wait()
+        try:
+            self.process.wait(timeout=10)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
         self.process.stdout.close()
         self.profile.cleanup()
 
