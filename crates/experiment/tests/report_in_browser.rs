@@ -267,7 +267,7 @@ fn results_side_by_side_share_figures_and_choose_a_measure() {
     assert_eq!(shown.text("document.querySelector('.measure:not([hidden])').dataset.title"), "× plain");
 }
 
-// Issue 23, line 5: a reader with a telephone or a desk's screen, by day or night.
+// A reader with a telephone or a desk's screen, by day or night.
 #[test]
 fn the_demos_report_says_on_its_first_screen_what_was_found_and_can_be_read_at_any_width() {
     let file = include_str!("../../../scenarios/showcase.toml");
