@@ -29,7 +29,7 @@ const MOST_MARKERS: usize = 60;
 const CHARACTER: f64 = 0.56;
 
 /// Those of the report (`--s0` to `--s6` in style.css): a line has the same colour on the page and in its file.
-const COLOURS: [&str; 7] = ["#7f858f", "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"];
+pub const COLOURS: [&str; 7] = ["#7f858f", "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"];
 const DASHES: [&str; 4] = ["", "7 3", "2 3", "8 3 2 3"];
 const FONT: &str = "Helvetica, Arial, 'Liberation Sans', sans-serif";
 
@@ -346,5 +346,6 @@ mod tests {
         let named = |(index, colour): (usize, &&str)| format!("--s{index}: {colour};");
         let wanted: Vec<String> = COLOURS.iter().enumerate().map(named).collect();
         assert_eq!(light.trim(), wanted.join(" "));
+        assert!(include_str!("../html/draw.js").contains(&format!("`var(--s${{index % {}}})`", COLOURS.len())));
     }
 }

@@ -94,14 +94,13 @@ const draw = (() => {
   // The labels of rows stay in sight, one behind the other, while numbers are scrolled under them.
   const pinLabels = () => {
     for (const table of document.querySelectorAll("table.numbers")) {
-      const rows = [...table.rows], most = table.parentElement.clientWidth * 0.6;
-      for (const row of rows) {
-        let left = 0;
-        for (const label of row.querySelectorAll("th.label")) {
-          label.style.left = left + label.offsetWidth <= most ? `${left}px` : "";
-          left += label.offsetWidth;
-        }
+      const most = table.parentElement.clientWidth * 0.6, places = [];
+      let left = 0;
+      for (const title of table.tHead.rows[table.tHead.rows.length - 1].querySelectorAll("th.label")) {
+        places.push(left + title.offsetWidth <= most ? `${left}px` : "");
+        left += title.offsetWidth;
       }
+      for (const row of table.rows) row.querySelectorAll("th.label").forEach((label, column) => { label.style.left = places[column]; });
     }
   };
   pinLabels();

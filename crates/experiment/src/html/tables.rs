@@ -1,5 +1,6 @@
 //! A table of results as HTML: the share of the ceiling also as a bar, the interval on hover.
 
+use crate::figure::svg::COLOURS;
 use crate::markup::escape;
 use crate::results::summary::CellSummary;
 use crate::table::measure::Measure;
@@ -17,7 +18,7 @@ pub fn html(layout: &Layout, lookup: &dyn Fn(usize) -> Option<CellSummary>) -> S
                 text,
                 "<th class=\"group\" scope=\"colgroup\" colspan=\"{}\"><i class=\"swatch s{}\"></i>{}</th>",
                 group.measures.len(),
-                index % 7,
+                index % COLOURS.len(),
                 escape(&group.title)
             );
         }
@@ -69,7 +70,7 @@ fn cells(text: &mut String, index: usize, group: &Group, cell: Option<&CellSumma
             Some(share) => {
                 format!(
                     "<b class=\"bar s{}\" style=\"width:{:.1}%\"></b>",
-                    index % 7,
+                    index % COLOURS.len(),
                     share.median.clamp(0.0, 1.0) * 100.0
                 )
             }

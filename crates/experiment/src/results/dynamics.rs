@@ -71,12 +71,17 @@ fn convergence(flows: &[(&FlowSpec, &FlowOutcome)]) -> Option<Duration> {
     let since: Vec<&Sample> = longest.series.iter().filter(|sample| sample.at >= began).collect();
     let is_fair = |[first, last]: &[&Sample; 2]| {
         let share = |(spec, flow): &(&FlowSpec, &FlowOutcome)| {
-            let [first, last] = [first, last].map(|edge| flow.series.iter().find(|sample| sample.at == edge.at));
+            let [first, last] = [first, last].map(|edge| sample_at(flow, edge.at));
             first.zip(last).map(|(first, last)| rate(first, last) / f64::from(spec.weight))
         };
         flows.iter().map(share).collect::<Option<Vec<f64>>>().is_some_and(|shares| jain(&shares) >= fair)
     };
     windows(&since).find(is_fair).map(|[_, last]| last.at.saturating_sub(began))
+}
+
+/// All flows are sampled at the same times, from their start on.
+fn sample_at(flow: &FlowOutcome, at: Duration) -> Option<&Sample> {
+    flow.series.binary_search_by_key(&at, |sample| sample.at).ok().map(|place| &flow.series[place])
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ const COUNTS_FOR: u64 = 100_000_000;
 const VARIATION_TIME: u64 = 4_000_000_000;
 /// One measurement has no more than this part in the average.
 const VARIATION_PART: u64 = 8;
-/// What the rate of a radio changes by is no news. So many times that are. Argued, not swept.
+/// A fall tells of others if it is so many times what the rate changes by anyway, as a radio's does. Argued, not swept.
 const CLEAR_FALL: u64 = 3;
 /// One measurement lowers the rate to no less than one part in so many.
 const MOST_DOWN: u64 = 2;
@@ -48,7 +48,7 @@ pub(super) struct Carried {
     /// By how much the rate differs from that when the last thing was done about it, in millionths, on average.
     variation: u64,
     /// How much of that average is of measurements, in millionths: it begins with none.
-    measured: u64,
+    weight: u64,
     /// The most that it ever carried, since the shortest delay was that of this link.
     highest: u64,
     /// The most that was known in this span and in the one before, and when this one began.
@@ -80,7 +80,7 @@ impl Carried {
     /// True if it carries less than `before` by no less than `least`, in millionths, and by no less than [`CLEAR_FALL`] times what it
     /// changes by anyway.
     pub fn has_fallen(&self, before: Rate, least: u64) -> bool {
-        let usual = millionths(self.variation, self.measured);
+        let usual = millionths(self.variation, self.weight);
         let fall = least.max(usual.saturating_mul(CLEAR_FALL));
         self.known.is_some_and(|known| known <= part(before.bps(), 1_000_000u64.saturating_sub(fall)))
     }
@@ -88,7 +88,7 @@ impl Carried {
     /// A link that carries `bps` and is known to change by `variation` millionths.
     #[cfg(test)]
     pub fn of(bps: u64, variation: u64) -> Carried {
-        Carried { known: Some(bps), variation, measured: 1_000_000, ..Carried::default() }
+        Carried { known: Some(bps), variation, weight: 1_000_000, ..Carried::default() }
     }
 
     /// The link was known to carry `rate` by whoever looked before. How fast it is at its best is not known: if it were no faster,
@@ -106,7 +106,7 @@ impl Carried {
 
     /// Nothing is known of the link any more.
     pub fn forget(&mut self) {
-        *self = Carried { variation: self.variation, measured: self.measured, ..Carried::default() };
+        *self = Carried { variation: self.variation, weight: self.weight, ..Carried::default() };
     }
 
     /// What was taken for a busy link was none: it carried `rate` before.
@@ -163,7 +163,7 @@ impl Carried {
             let towards =
                 |average: u64, value: u64| average.saturating_add_signed((value as i64 - average as i64) / part);
             self.variation = towards(self.variation, change);
-            self.measured = towards(self.measured, 1_000_000);
+            self.weight = towards(self.weight, 1_000_000);
         }
         self.busy.push_back(measured);
     }

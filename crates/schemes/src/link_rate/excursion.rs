@@ -47,6 +47,7 @@ struct Excursion {
 #[derive(Debug, Default)]
 pub(super) struct Excursions {
     now: Option<Excursion>,
+    /// When the link was last emptied because it was time, or on suspicion.
     drained_at: Instant,
     /// The link was last given so much less as in [`DRAIN`] from then on, until then.
     less: (Instant, Instant),
