@@ -262,7 +262,7 @@ fn results_side_by_side_share_figures_and_choose_a_measure() {
     };
     assert_eq!(shown.count(".sweep"), 2, "figures of both are drawn once, over each other");
     assert_eq!((shown.count(".sweep-panes path.curve"), shown.count(".sweep-panes path.mark")), (lines, points));
-    assert_eq!((shown.count(".measure"), shown.count(".measure[hidden]")), (4, 3));
+    assert_eq!((shown.count(".measure"), shown.count(".measure[hidden]")), (5, 4));
     shown.browser.value("const choice = document.querySelector('.measures select'); choice.value = '2'; choice.dispatchEvent(new Event('change'))");
     assert_eq!(shown.text("document.querySelector('.measure:not([hidden])').dataset.title"), "× plain");
 }

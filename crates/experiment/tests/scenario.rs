@@ -2,7 +2,8 @@
 
 use crate::common::{CATALOGUE, DEMO, demo_with, given, read};
 use airtcp_core::{Duration, Rate};
-use airtcp_experiment::Scenario;
+use airtcp_experiment::scenario::BUILT_IN;
+use airtcp_experiment::{Catalogue, Scenario};
 use airtcp_link::Queue;
 
 const SWEEP: &str = r#"
@@ -201,4 +202,17 @@ fn a_control_has_the_same_labels_and_no_schemes() {
     assert_eq!(at(&control), at(&usual));
     assert!(control.cells.iter().all(|cell| cell.scenario.schemes.is_empty()));
     assert_ne!(control.hash, usual.hash);
+}
+
+#[test]
+fn a_table_with_goodput_has_latency_under_load_beside_it() {
+    const LATENCIES: [&str; 5] = ["rtt_", "delay_ns", "round_trip_ns", "completion_ns", "slowdown"];
+    for (name, text) in BUILT_IN {
+        let scenario = Scenario::of_text(name, text, &[], &Catalogue::BUILT_IN).unwrap();
+        for table in scenario.tables {
+            let has = |part: &str| table.show.iter().any(|metric| metric.contains(part));
+            let has_latency = LATENCIES.iter().any(|part| has(part));
+            assert!(has_latency || !has("goodput_bps"), "{name}: only {:?}", table.show);
+        }
+    }
 }

@@ -9,7 +9,12 @@ mod table;
 mod watch;
 mod world;
 
+use mimalloc::MiMalloc;
 use pyo3::prelude::*;
+
+/// As in the command: glibc keeps no list of free blocks for a packet's size.
+#[global_allocator]
+static ALLOCATOR: MiMalloc = MiMalloc;
 
 /// The native part of the package.
 #[pymodule]

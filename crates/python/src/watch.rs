@@ -6,7 +6,9 @@ use airtcp_experiment::{Scenario, World};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use std::collections::BTreeSet;
+use std::convert::Infallible;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::ScopedJoinHandle;
 use std::time::Duration;
@@ -105,19 +107,22 @@ pub(crate) fn watched<T: Send>(
         _ => Ok(()),
     };
     std::thread::scope(|scope| {
-        let worker = scope.spawn(|| work(&watch));
+        let (ended, end) = mpsc::channel::<Infallible>();
+        let worker = scope.spawn(|| {
+            let _ended = ended; // Dropped when the work is done: nobody waits longer than that.
+            work(&watch)
+        });
+        let mut goes_on = move || end.recv_timeout(LOOK_AGAIN) != Err(RecvTimeoutError::Disconnected);
         let join = |worker: ScopedJoinHandle<'_, T>| match py.detach(|| worker.join()) {
             Ok(outcome) => Ok(outcome),
             Err(_) => Err(PyRuntimeError::new_err("airtcp has a bug: a run panicked; its words are on stderr")),
         };
-        while !worker.is_finished() {
-            py.detach(|| std::thread::sleep(LOOK_AGAIN));
+        while py.detach(&mut goes_on) {
             if let Err(error) = py.check_signals().and_then(|()| tell(watch.done.load(Ordering::Relaxed))) {
                 watch.stop();
-                while !worker.is_finished() {
+                while py.detach(&mut goes_on) {
                     // Where that is not possible, the run ends all the same, at the next event after the hook.
                     drop(watch.interrupt_hooks(py));
-                    py.detach(|| std::thread::sleep(LOOK_AGAIN));
                 }
                 join(worker)?;
                 return Err(error);

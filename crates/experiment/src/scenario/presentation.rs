@@ -260,7 +260,7 @@ fn printed(keys: &Keys<'_>, across: Across) -> Result<Vec<PrintedSpec>, Scenario
 
 fn default_table(axes: &[String]) -> TableSpec {
     let (columns, rows) = axes.iter().cloned().partition(|axis| axis.starts_with("schemes."));
-    let show = ["goodput_bps", "of_ceiling", "times_baseline", "sender.retransmitted_segments"];
+    let show = ["goodput_bps", "of_ceiling", "times_baseline", "rtt_ns.p95", "sender.retransmitted_segments"];
     TableSpec { rows, columns, show: show.iter().map(|&name| name.to_owned()).collect() }
 }
 

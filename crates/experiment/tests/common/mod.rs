@@ -6,7 +6,9 @@ use airtcp_core::{Context, Duration, Element, Packet, Port, choices, parameters}
 use airtcp_experiment::results::summary::Summary;
 use airtcp_experiment::results::{self, Results, RunOptions};
 use airtcp_experiment::scenario::{Origin, Problem, Scenario, ScenarioError, SchemeSpec, Source};
-use airtcp_experiment::world::{Drops, Dynamics, EmulatorReport, FlowOutcome, Sample, SchemeOutcome, Verdict};
+use airtcp_experiment::world::{
+    Drops, Dynamics, EmulatorReport, FlowOutcome, Percentiles, Sample, SchemeOutcome, Verdict,
+};
 use airtcp_experiment::{Catalogue, NotRun, ResolvedScenario, RunOutcome, World};
 use airtcp_schemes::{Made, Placement, Reports, SchemeEntry, Site, settings_for};
 pub use airtcp_test_support::{Scratch, skip};
@@ -134,6 +136,7 @@ impl World for MadeUp {
             window: measured,
             retransmitted_segments: 10 * loss + seed,
             segment_bytes: 1448,
+            rtt: Percentiles { p50: 62_000_000, p95: 70_000_000 + 1_000_000 * loss, p99: 90_000_000 },
             series: vec![Sample { at: Duration::from_secs(1), delivered: 1_000_000, ..Sample::default() }],
             ..FlowOutcome::default()
         };

@@ -82,14 +82,17 @@ fn longest_delay(tcp: &Config) -> Duration {
     delay + tcp.gro_flush_timeout.unwrap_or_default()
 }
 
-/// What the timeouts of a file take if each segment waits for one of its own, twice as long as the one before: so the
-/// TCPs of a decoupling socket repair what is lost where [`SocketPlan::backs_off`](super::SocketPlan::backs_off) says
-/// so. Its file is short.
+/// What the timeouts take if each segment waits for one of its own, twice as long as the one before: so the TCPs of a
+/// decoupling socket repair what is lost where [`SocketPlan::backs_off`](super::SocketPlan::backs_off) says so. Its file is
+/// short; an endless flow delivers the next segment after the longest wait that is pending, or after one more.
 fn doubled_waits(flow: &FlowPlan, size: u64, rto: Duration) -> Duration {
-    if flow.size.is_none() || !flow.socket.backs_off(flow.tcp.timestamps) {
+    if !flow.socket.backs_off(flow.tcp.timestamps) {
         return Duration::ZERO;
     }
     let (_, longest) = timers(flow);
+    if flow.size.is_none() {
+        return longest * 2;
+    }
     let waits = (0..size.div_ceil(segment(&flow.tcp))).scan(rto, |wait, _| {
         let this = (*wait).min(longest);
         *wait = this.saturating_mul(2);
@@ -224,6 +227,21 @@ mod tests {
             }
         }
         assert!(found > 20, "{found}");
+    }
+
+    #[test]
+    fn an_endless_flow_whose_timeouts_double_has_time_for_the_longest_twice() {
+        let mut found = 0;
+        for seed in 0..300 {
+            let scenario = scenario(seed, &Tables::built_in());
+            for flow in &scenario.flows {
+                if flow.size.is_none() && flow.socket.backs_off(flow.tcp.timestamps) {
+                    found += 1;
+                    assert!(last_part(&scenario) >= CONTROL_MAX_RTO * 2, "seed {seed}");
+                }
+            }
+        }
+        assert!(found > 5, "{found}");
     }
 
     #[test]
