@@ -25,7 +25,7 @@ test: ## every check and test; live tests when root (README.md says how long it 
 	@scripts/test
 
 test-long: ## the same with the long fault drills and matrices, clusters, the kernel's 802.11 stack and the Python package
-	@scripts/setup test python site wifi
+	@scripts/setup test clusters python site wifi
 	@scripts/wifi-kernel
 	@scripts/test --long
 

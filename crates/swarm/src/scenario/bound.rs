@@ -84,14 +84,14 @@ fn longest_delay(tcp: &Config) -> Duration {
 
 /// What the timeouts take if each segment waits for one of its own, twice as long as the one before: so the TCPs of a
 /// decoupling socket repair what is lost where [`SocketPlan::backs_off`](super::SocketPlan::backs_off) says so. Its file is
-/// short; an endless flow delivers the next segment after the longest wait that is pending, or after one more.
+/// short; of an endless flow each timeout that competing flows cost it may be the longest.
 fn doubled_waits(flow: &FlowPlan, size: u64, rto: Duration) -> Duration {
     if !flow.socket.backs_off(flow.tcp.timestamps) {
         return Duration::ZERO;
     }
     let (_, longest) = timers(flow);
     if flow.size.is_none() {
-        return longest * 2;
+        return longest * TIMEOUTS;
     }
     let waits = (0..size.div_ceil(segment(&flow.tcp))).scan(rto, |wait, _| {
         let this = (*wait).min(longest);
@@ -230,14 +230,14 @@ mod tests {
     }
 
     #[test]
-    fn an_endless_flow_whose_timeouts_double_has_time_for_the_longest_twice() {
+    fn an_endless_flow_whose_timeouts_double_has_time_for_the_longest_of_them() {
         let mut found = 0;
         for seed in 0..300 {
             let scenario = scenario(seed, &Tables::built_in());
             for flow in &scenario.flows {
                 if flow.size.is_none() && flow.socket.backs_off(flow.tcp.timestamps) {
                     found += 1;
-                    assert!(last_part(&scenario) >= CONTROL_MAX_RTO * 2, "seed {seed}");
+                    assert!(last_part(&scenario) >= CONTROL_MAX_RTO * TIMEOUTS, "seed {seed}");
                 }
             }
         }
