@@ -114,7 +114,10 @@ impl Outlet for Halves {
             Part::Whole => self.exit.pass(cx, passed, packet),
             Part::Head => {
                 self.held.add(&packet, ENTRY);
-                self.heads.insert(passed.sequence, (*passed, packet));
+                if let Some((_, other)) = self.heads.insert(passed.sequence, (*passed, packet)) {
+                    // Of an earlier incarnation of the sender: its tail will not come.
+                    self.end(cx, other, DropReason::CORRUPTED);
+                }
                 self.came.push_back((cx.now(), passed.sequence));
                 while self.held.memory > self.memory_limit
                     && let Some((_, (_, head))) = self.heads.pop_first()
@@ -124,5 +127,38 @@ impl Outlet for Halves {
             }
             Part::Tail => self.join(cx, passed, packet),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hop::testing::opaque;
+    use airtcp_core::testing::Harness;
+    use airtcp_core::{Element, Port};
+
+    /// Every packet is a head, of the same number.
+    #[derive(Debug)]
+    struct Heads(Halves);
+
+    impl Element for Heads {
+        fn handle_packet(&mut self, cx: &mut Context<'_>, _: Port, packet: Packet) {
+            let passed = Passed { sequence: 7, before: None, part: Part::Head, came: cx.now() };
+            self.0.pass(cx, &passed, packet);
+        }
+
+        fn held(&self) -> Backlog {
+            self.0.waiting()
+        }
+    }
+
+    #[test]
+    fn a_head_of_another_incarnation_takes_the_place_of_one_with_its_number() {
+        let now = Instant::from_nanos(1_000_000_000);
+        let mut heads = Harness::new(Heads(Halves::new(Exit::new(2, 10_000), 10_000)), "halves");
+        heads.packet(now, Port::LINK, opaque(500));
+        let memory = heads.element.0.memory();
+        heads.packet(now, Port::LINK, opaque(500)); // The harness counts what came and what became of it.
+        assert_eq!((heads.element.0.memory(), heads.element.0.waiting().packets), (memory, 1));
     }
 }

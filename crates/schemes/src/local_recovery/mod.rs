@@ -54,7 +54,7 @@ use crate::peer::{self, Change, Peer};
 use crate::position::{self, Position};
 use crate::selective_repeat::Receiver;
 pub use crate::selective_repeat::{Ack, Arrived, Frame};
-use crate::{Made, Placement, Reports, SchemeEntry, Site, settings_for};
+use crate::{LEAST_MEMORY, Made, Placement, Reports, SchemeEntry, Site, settings_for};
 use airtcp_core::parameters::ParameterError;
 use airtcp_core::{
     Backlog, ByteSize, Context, CreateReason, DropReason, Duration, Element, Event, Gauge, Instant, Legacy, Packet,
@@ -94,11 +94,20 @@ fn make(settings: &Settings, site: &mut Site<'_>) -> Made {
     Ok(Box::new(Station::new(settings, site)))
 }
 
-/// Share of `max_memory` for each use, in sixteenths; the rest is slack for the allocator.
+/// Share for each use of the memory that the tables leave, in sixteenths; the rest is slack for the allocator.
 mod share {
     pub const QUEUE: u64 = 3;
     pub const COPIES: u64 = 5;
     pub const HELD: u64 = 4;
+}
+
+/// Memory of the tables, which are as large whatever `max_memory` is.
+const TABLES: u64 = flows::MEMORY + twice::MEMORY + ack_frames::MEMORY;
+const _: () = assert!(TABLES <= LEAST_MEMORY.0 / 2, "half of the least memory is for packets");
+
+/// A sixteenth of what the tables leave.
+fn sixteenth(max_memory: ByteSize) -> u64 {
+    max_memory.0.saturating_sub(TABLES) / 16
 }
 
 /// What the operator is told of an end that cannot be understood.
@@ -128,7 +137,7 @@ pub struct Station {
 impl Station {
     /// The element for one end of a link.
     pub fn new(settings: &Settings, site: &mut Site<'_>) -> Self {
-        let sixteenth = site.max_memory.0 / 16;
+        let sixteenth = sixteenth(site.max_memory);
         let queue = settings.queue.clone().unwrap_or_else(link_queue);
         let queue = EgressSettings::within(site, settings.rate, Some(&queue), sixteenth * share::QUEUE);
         let mut egress = Egress::new(queue, site.rng);

@@ -1,7 +1,7 @@
 //! What goes to the link: the queue before it, the rate at which it is emptied, and copies of what the other end may not
 //! have.
 
-use super::ack_frames::{self, AckFrames};
+use super::ack_frames::AckFrames;
 use super::ahead::{self, Ahead, AheadSettings, LONG};
 use super::answers::Answers;
 use super::block::Block;
@@ -73,7 +73,7 @@ pub(super) struct Outgoing {
 impl Outgoing {
     /// Empties `egress`, in frames of this incarnation.
     pub fn new(settings: &Settings, site: &mut Site<'_>, egress: Egress, incarnation: u16) -> Outgoing {
-        let sixteenth = site.max_memory.0 / 16;
+        let sixteenth = super::sixteenth(site.max_memory);
         let shim_room = |overhead| ShimRoom::new(settings.mtu, &site.link, overhead);
         let codes =
             AheadSettings { from: (settings.codes_from > 0).then_some(settings.codes_from), wait: settings.codes_wait };
@@ -524,9 +524,7 @@ impl Outgoing {
             + self.sender.memory()
             + self.link_rate.memory()
             + self.ahead.memory()
-            + super::flows::MEMORY
-            + super::twice::MEMORY
-            + ack_frames::MEMORY
+            + super::TABLES
     }
 
     pub fn check(&self) -> Result<(), &'static str> {
