@@ -53,6 +53,8 @@ pub(crate) struct Peer {
     configured_rtt: Option<Duration>,
     samples: [Duration; SAMPLES],
     sample_count: usize,
+    /// Answers in a row that took longer than the other end may be silent.
+    late: u32,
 }
 
 /// I am here, this is my epoch; measures the round trip.
@@ -98,6 +100,12 @@ pub(crate) enum Change {
     Restarted,
 }
 
+/// So many answers in a row that took too long are no outage.
+const TOO_FAR_AFTER: u32 = 3;
+/// What the operator is told then.
+const TOO_FAR: &str = "the other end answers, but each answer takes longer than `peer_timeout`, after which it counts as gone: write a longer one, \
+                       at both ends";
+
 /// What a timeout led to.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Tick {
@@ -125,6 +133,7 @@ impl Peer {
             configured_rtt,
             samples: [Duration::MAX; SAMPLES],
             sample_count: 0,
+            late: 0,
         }
     }
 
@@ -149,6 +158,11 @@ impl Peer {
     /// The other end answers and its distance is known: repairs can work.
     pub fn in_reach(&self) -> bool {
         self.in_reach
+    }
+
+    /// What the operator should know.
+    pub fn advice(&self) -> Option<&'static str> {
+        (!self.in_reach && self.late >= TOO_FAR_AFTER).then_some(TOO_FAR)
     }
 
     /// Round trip between the ends: configured, or the least of the latest samples.
@@ -214,9 +228,12 @@ impl Peer {
     /// be silent: that tells of an outage.
     fn take_sample(&mut self, now: Instant, hello: &Hello) -> bool {
         let sample = now.as_nanos().checked_sub(hello.echo).and_then(|t| t.checked_sub(hello.held));
-        let Some(sample) = sample.filter(|sample| hello.echo != 0 && *sample < self.timeout.as_nanos()) else {
+        let Some(sample) = sample.filter(|_| hello.echo != 0) else { return false };
+        if sample >= self.timeout.as_nanos() {
+            self.late = self.late.saturating_add(1);
             return false;
-        };
+        }
+        self.late = 0;
         self.samples[self.sample_count % SAMPLES] = Duration::from_nanos(sample);
         self.sample_count += 1;
         true
@@ -255,5 +272,24 @@ impl Peer {
     /// HELLO also paces the check for silence, so one deadline is enough.
     pub fn poll_timeout(&self) -> Instant {
         self.next_hello
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_end_whose_every_answer_takes_too_long_is_told_to_the_operator() {
+        let ms = Duration::from_millis;
+        let mut peer = Peer::new(ms(50), ms(128), None, 1);
+        let mut answer = |took: u64| {
+            let echo = 1_000_000_000;
+            peer.take_sample(Instant::from_nanos(echo) + ms(took), &Hello { epoch: 2, stamp: 1, echo, held: 0 });
+            peer.advice().is_some()
+        };
+        assert_eq!([answer(149), answer(149), answer(127)], [false; 3], "once or twice: that was an outage");
+        assert_eq!([answer(128), answer(149), answer(149), answer(149)], [false, false, true, true]);
+        assert!(!answer(100));
     }
 }

@@ -405,7 +405,7 @@ impl Element for Station {
         if self.hears_other_version {
             return Some(OTHER_VERSION);
         }
-        self.outgoing.link_rate.advice().map(Advice::sentence)
+        self.peer.advice().or(self.outgoing.link_rate.advice().map(Advice::sentence))
     }
 
     fn check(&self) -> Result<(), &'static str> {

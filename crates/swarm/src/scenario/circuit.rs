@@ -1,7 +1,7 @@
 //! What circuits of TCP Decoupling ask of the links they cross, whether they carry a flow or are a trunk.
 
-use super::{FlowPlan, Scenario, TrunkPlan};
-use airtcp_core::CONTROL_DSCP;
+use super::{FlowPlan, Scenario, TrunkPlan, bound};
+use airtcp_core::{CONTROL_DSCP, Duration};
 use airtcp_link::table::Table;
 use airtcp_link::{DropTail, LinkSettings, Queue, QueueLimit};
 
@@ -20,6 +20,9 @@ const BBR_WINDOW: u64 = 8;
 
 /// The default queue of a trunk between gateways, but one for all flows.
 const ONE_QUEUE: &str = r#"{ kind = "fq-codel", flows = 1, target = "100ms", interval = "300ms" }"#;
+
+/// How long the other end of a trunk may be silent, where nothing else was drawn.
+const PEER_TIMEOUT: Duration = Duration::from_secs(1);
 
 fn find<'a>(settings: &'a [(String, String)], key: &str) -> Option<&'a str> {
     settings.iter().find(|(name, _)| name == key).map(|(_, value)| value.as_str())
@@ -159,6 +162,18 @@ pub(super) fn fit_circuits(scenario: &mut Scenario) {
         if let Some(trunk) = scenario.trunk.as_mut().filter(is_circuit) {
             fit(&mut trunk.scheme.settings, room);
         }
+        let answer = bound::round_trip(scenario, ends).max(bound::round_trip(scenario, [ends[1], ends[0]]));
+        if let Some(trunk) = &mut scenario.trunk {
+            fit_patience(&mut trunk.scheme.settings, answer);
+        }
+    }
+}
+
+/// A trunk that lets nothing pass beside it waits for answers, which take up to `answer`.
+fn fit_patience(settings: &mut Vec<(String, String)>, answer: Duration) {
+    let timeout = find(settings, "peer_timeout").and_then(|value| value.parse().ok()).unwrap_or(PEER_TIMEOUT);
+    if find(settings, "fail") == Some("closed") && timeout < answer * 2 {
+        replace(settings, "peer_timeout", answer * 2);
     }
 }
 
@@ -214,6 +229,21 @@ mod tests {
             trunks += 1;
         }
         assert!(trunks > 20, "{trunks}");
+    }
+
+    #[test]
+    fn a_trunk_that_is_closed_waits_for_answers() {
+        let mut fitted = 0;
+        for seed in 0..3000 {
+            let scenario = scenario(seed, &Tables::built_in());
+            let Some(trunk) = &scenario.trunk else { continue };
+            let settings = &trunk.scheme.settings;
+            let timeout = find(settings, "peer_timeout").map_or(PEER_TIMEOUT, |value| value.parse().unwrap());
+            let least = bound::round_trip(&scenario, trunk.ends) * 2;
+            fitted += u32::from(find(settings, "fail") == Some("closed") && timeout == least);
+            assert!(find(settings, "fail") != Some("closed") || timeout >= least, "seed {seed}");
+        }
+        assert!(fitted > 0);
     }
 
     #[test]

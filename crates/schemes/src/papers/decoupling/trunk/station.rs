@@ -247,6 +247,9 @@ impl Element for Station {
     }
 
     fn advice(&self) -> Option<&'static str> {
+        if let Some(advice) = self.peer.advice() {
+            return Some(advice);
+        }
         if self.is_lost {
             return Some(
                 "the other gateway answers, and no header packet of this trunk has been acknowledged for 10 s while packets wait: \

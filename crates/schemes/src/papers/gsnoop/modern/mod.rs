@@ -329,7 +329,7 @@ impl Element for Gateway {
     }
 
     fn advice(&self) -> Option<&'static str> {
-        self.upstream.link_rate.advice().map(Advice::sentence)
+        self.peer.advice().or(self.upstream.link_rate.advice().map(Advice::sentence))
     }
 
     fn check(&self) -> Result<(), &'static str> {
