@@ -97,7 +97,7 @@ impl Link {
     }
 
     /// Counts a packet, and drops it if its length or the limit of a queue says so.
-    #[inline]
+    #[inline(always)]
     fn take_in(
         &mut self,
         now: Instant,
@@ -148,7 +148,7 @@ impl Link {
 
     /// Like [`Link::send`], but gives the packet back at once, with the time at which it comes out of the link. One
     /// that comes out after `until` stays in the link. Only for links with [`Link::is_express`].
-    #[inline]
+    #[inline(always)]
     pub fn send_through(
         &mut self,
         now: Instant,

@@ -141,7 +141,7 @@ impl Engine<'_> {
     fn handle_fan(&mut self, fan: FanId) {
         if let Some(Entry { from, what: packet, .. }) = self.network.fans[fan].pop(self.now) {
             self.guard.step();
-            self.take(self.network.pipes[from].to, None, packet);
+            self.come_home(self.network.pipes[from].to, packet);
             self.drain_work();
         }
         self.network.schedule_fan(fan);
@@ -194,13 +194,26 @@ impl Engine<'_> {
         }
     }
 
-    #[inline]
+    /// A packet is at the node that it is for, behind a hop without an element.
+    #[inline(always)]
+    fn come_home(&mut self, node: NodeId, packet: Packet) {
+        if is_control(&packet) {
+            self.work.push_back(Work::ForwardControl { node, packet });
+        } else if let Some((element, port)) = self.network.at_home(node, None) {
+            self.deliver(Delivery { element, port, packet });
+        } else {
+            self.network.drop_unroutable(self.now, node, &packet);
+        }
+    }
+
+    #[inline(always)]
     fn drain_work(&mut self) {
         if !self.work.is_empty() {
             self.do_work();
         }
     }
 
+    #[inline(never)]
     fn do_work(&mut self) {
         while let Some(work) = self.work.pop_front() {
             match work {

@@ -23,10 +23,20 @@ pub struct Pipe {
     pub feed: Feed,
     /// Packets that end behind this pipe come out of a fan, with those of others.
     pub fan: Option<FanId>,
+    /// What the way of the last packet was, by its goal. Mostly all have the same.
+    pub last_way: Option<(NodeId, Option<Onward>)>,
     /// When a packet came out last, if any did with an event.
     pub last_arrival: Since,
     /// When the last packet that went straight on came out, and since when it had been the next.
     last_out: (Instant, Since),
+}
+
+/// Where a packet goes straight on to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Onward {
+    pub pipe: PipeId,
+    /// Where it waits for its turn among those of other pipes.
+    pub joint: Option<JointId>,
 }
 
 /// Where the packets come from that enter a pipe.
@@ -45,7 +55,20 @@ impl Pipe {
     pub fn new(name: String, direction: Direction, link: Link, to: NodeId) -> Self {
         let (before, after, feed) = (None, None, Feed::Node);
         let (last_arrival, last_out) = (Since::default(), (Instant::ZERO, Since::default()));
-        Pipe { name, direction, link, to, before, after, is_express: false, feed, fan: None, last_arrival, last_out }
+        Pipe {
+            name,
+            direction,
+            link,
+            to,
+            before,
+            after,
+            is_express: false,
+            feed,
+            fan: None,
+            last_way: None,
+            last_arrival,
+            last_out,
+        }
     }
 
     /// Since when a packet has been the next to come out that entered at `entered`, comes out at `at` and goes straight on: since
@@ -71,7 +94,7 @@ impl Pipe {
 
     /// Sends a packet and gives it back at once, with the time at which it comes out; none if it is lost, or comes out
     /// after `until`.
-    #[inline]
+    #[inline(always)]
     pub fn send_through(
         &mut self,
         now: Instant,

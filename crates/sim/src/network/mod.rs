@@ -8,7 +8,7 @@ use crate::approach::Approach;
 use crate::control::is_control;
 use crate::events::{Kind, Sources};
 use crate::index::{AirHopId, ElementId, FanId, Hop, JointId, NodeId, PipeId, WlanId};
-use crate::pipe::{Feed, Pipe};
+use crate::pipe::{Feed, Onward, Pipe};
 use crate::queue::{EventQueue, Since};
 use crate::routes::Routes;
 use crate::tap::Tapped;
@@ -105,7 +105,7 @@ impl Network<'_> {
 
     /// Who takes what is for `node` itself: the element behind `from` among those who look at it, then the host.
     #[inline]
-    fn at_home(&self, node: NodeId, from: Option<ElementId>) -> Option<(ElementId, Port)> {
+    pub fn at_home(&self, node: NodeId, from: Option<ElementId>) -> Option<(ElementId, Port)> {
         let locals = &self.locals[node];
         let next = locals.iter().position(|local| Some(*local) == from).map_or(0, |place| place + 1);
         locals.get(next).map(|local| (*local, Port::LINK)).or(self.hosts[node].map(|host| (host, Port::INNER)))
@@ -157,39 +157,41 @@ impl Network<'_> {
     /// Sends a packet into a link, and straight on as far as nothing can happen to it on the way.
     #[inline(never)]
     fn send_by_wire(&mut self, mut now: Instant, mut pipe: PipeId, to: NodeId, mut packet: Packet) {
-        while self.pipes[pipe].is_express
-            && let Some(next) = self.onward(pipe, to)
+        while let Some(onward) = self.onward(pipe, to)
             && packet.ip().hop_limit > 1
         {
-            let passed = self.pipes[pipe].send_through(now, self.until, packet, &mut self.tap);
+            let here = &mut self.pipes[pipe];
+            let passed = here.send_through(now, self.until, packet, &mut self.tap);
             let Some((at, mut through)) = passed else { return };
-            self.trace(at, Hop::Wire(pipe), &through);
+            self.trace_hash = self.trace_hash.wrapping_add(hash_of_arrival(at, pipe.into(), &through));
             if !is_control(&through) {
                 through.set_hop_limit(through.ip().hop_limit - 1);
             }
-            if let Feed::Pipes(joint) = self.pipes[next].feed {
-                let since = self.pipes[pipe].next_since(self.since, at);
+            if let Some(joint) = onward.joint {
+                let since = here.next_since(self.since, at);
                 if self.joints[joint].packets.push(Entry { at, since, from: pipe, what: (to, through) }) {
                     self.schedule_joint(joint);
                 }
                 return;
             }
-            (now, pipe, packet) = (at, next, through);
+            (now, pipe, packet) = (at, onward.pipe, through);
         }
-        if let Some(fan) = self.pipes[pipe].fan.filter(|_| self.pipes[pipe].to == to) {
+        let here = &mut self.pipes[pipe];
+        if let Some(fan) = here.fan.filter(|_| here.to == to) {
             return self.send_to_fan(now, pipe, fan, packet);
         }
-        self.pipes[pipe].send(now, packet, &mut self.tap);
+        here.send(now, packet, &mut self.tap);
         self.schedule(pipe);
     }
 
     /// Sends a packet into the last link of its way, which is one of a fan.
-    #[inline]
+    #[inline(always)]
     fn send_to_fan(&mut self, now: Instant, pipe: PipeId, fan: FanId, packet: Packet) {
-        let passed = self.pipes[pipe].send_through(now, self.until, packet, &mut self.tap);
+        let here = &mut self.pipes[pipe];
+        let passed = here.send_through(now, self.until, packet, &mut self.tap);
         let Some((at, packet)) = passed else { return };
-        self.trace(at, Hop::Wire(pipe), &packet);
-        let since = self.pipes[pipe].next_since(self.since, at);
+        let since = here.next_since(self.since, at);
+        self.trace_hash = self.trace_hash.wrapping_add(hash_of_arrival(at, pipe.into(), &packet));
         if self.fans[fan].push(Entry { at, since, from: pipe, what: packet }) {
             self.schedule_fan(fan);
         }
@@ -205,16 +207,28 @@ impl Network<'_> {
         }
     }
 
-    /// The pipe that a packet for `to` takes after this one, if it may go straight on there.
+    /// Where a packet for `to` goes after this pipe, if it may go straight on there.
     #[inline]
-    fn onward(&self, pipe: PipeId, to: NodeId) -> Option<PipeId> {
-        let Hop::Wire(next) = self.routes.towards(self.pipes[pipe].to, to)? else { return None };
-        let may_enter = match self.pipes[next].feed {
-            Feed::Node => false,
-            Feed::Pipe(only) => only == pipe,
-            Feed::Pipes(_) => true,
-        };
-        may_enter.then_some(next)
+    fn onward(&mut self, pipe: PipeId, to: NodeId) -> Option<Onward> {
+        match self.pipes[pipe].last_way {
+            Some((goal, onward)) if goal == to => onward,
+            _ => self.find_onward(pipe, to),
+        }
+    }
+
+    #[inline(never)]
+    fn find_onward(&mut self, pipe: PipeId, to: NodeId) -> Option<Onward> {
+        let next = self.routes.towards(self.pipes[pipe].to, to).filter(|_| self.pipes[pipe].is_express);
+        let onward = next.and_then(|next| {
+            let Hop::Wire(next) = next else { return None };
+            match self.pipes[next].feed {
+                Feed::Pipes(joint) => Some(Onward { pipe: next, joint: Some(joint) }),
+                Feed::Pipe(only) if only == pipe => Some(Onward { pipe: next, joint: None }),
+                Feed::Pipe(_) | Feed::Node => None,
+            }
+        });
+        self.pipes[pipe].last_way = Some((to, onward));
+        onward
     }
 
     #[inline]
@@ -248,12 +262,7 @@ impl Network<'_> {
             Hop::Wire(pipe) => usize::from(pipe),
             Hop::Air(air_hop) => self.pipes.len() + usize::from(air_hop),
         };
-        let numbers = packet.tcp().map_or(0, |tcp| u64::from(tcp.sequence.0) << 32 | u64::from(tcp.acknowledgment.0));
-        let mut hash = 0;
-        for word in [at.as_nanos(), number as u64, u64::from(packet.wire_len()), numbers] {
-            hash = (hash ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
-        }
-        self.trace_hash = self.trace_hash.wrapping_add(hash);
+        self.trace_hash = self.trace_hash.wrapping_add(hash_of_arrival(at, number, packet));
     }
 
     /// Makes sure that the queue has an event no later than the next of a link.
@@ -277,8 +286,19 @@ impl Network<'_> {
     }
 
     #[cold]
-    fn drop_unroutable(&mut self, now: Instant, node: NodeId, packet: &Packet) {
+    pub fn drop_unroutable(&mut self, now: Instant, node: NodeId, packet: &Packet) {
         self.unroutable += 1;
         self.show_drop(now, node, packet, DropReason::NO_ROUTE);
     }
+}
+
+/// What an arrival adds to the trace, at the end of the hop of this number.
+#[inline]
+fn hash_of_arrival(at: Instant, hop: usize, packet: &Packet) -> u64 {
+    let numbers = packet.tcp().map_or(0, |tcp| u64::from(tcp.sequence.0) << 32 | u64::from(tcp.acknowledgment.0));
+    let mut hash = 0;
+    for word in [at.as_nanos(), hop as u64, u64::from(packet.wire_len()), numbers] {
+        hash = (hash ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
+    }
+    hash
 }
