@@ -61,12 +61,16 @@ const RETRIES: u32 = 1000;
 const SYN_RETRIES: u32 = 200;
 
 /// Has SYNs and their answers outlast what holds them up: the faults and the timeouts that other flows cost them behind
-/// full queues, or a trunk that lets nothing through yet ([`bound`] says for how long) or has a full queue of its own.
+/// full queues, or a trunk that lets nothing through yet ([`bound`] says for how long) or has a full queue of its own. A flow
+/// that never ends may lock others out of a queue of some packets for longer (RFC 2309 section 2): each of its acknowledgments lets
+/// a packet out, and the place that became free is taken when another's SYN comes, with all of them as far apart.
 pub(super) fn outlast_waits(scenario: &mut Scenario) {
     for index in 0..scenario.flows.len() {
         let flow = &scenario.flows[index];
         let wait = scenario.heal + bound::timeouts(scenario, flow);
-        if scenario.trunk.is_some() || patience(&flow.tcp) < wait {
+        let is_beside = |other: (usize, &FlowPlan)| other.0 != index && other.1.size.is_none();
+        let locked_out = scenario.flows.iter().enumerate().any(is_beside);
+        if scenario.trunk.is_some() || locked_out || patience(&flow.tcp) < wait {
             scenario.flows[index].tcp.syn_retries = SYN_RETRIES;
         }
     }
