@@ -161,7 +161,7 @@ const BY_FUNCTION: &str = "
 ## Where they go
 
 For each data packet of 50 flows with an acknowledgment for each segment. What the compiler inlines counts where it is
-inlined: `simulated` is the event loop.
+inlined: `Engine::run` is the event loop.
 ";
 
 const NEXT: &str = "
@@ -170,7 +170,7 @@ const NEXT: &str = "
 - Events are two for a data packet and its acknowledgment, one at each host: what is between the hosts is decided when a packet
   leaves, or in one event for all that enter a shared link within its delay. A quarter of the instructions still goes into
   six passages of a link (the link itself, the trace), whose way on is mostly that of the packet before.
-- Instructions are not all: when passages of a link lost 7 % of them, a run took as long as before, and more of its code missed the
+- Instructions are not all: when links began to remember that way, a run needed 7 % fewer and took as long, while more of its code missed the
   instruction cache.
 - More than half goes into TCP and its host, spread thin over what the model asks for. Of these the segment's header, which
   is put together, copied and measured anew for each segment, could be made from the one before.

@@ -3,6 +3,7 @@
 mod sweep_support;
 
 use airtcp_test_support::{is_long, python, skip};
+use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -33,13 +34,13 @@ fn is_there(program: impl AsRef<Path>, arguments: &[&str]) -> bool {
     Command::new(program.as_ref()).args(arguments).output().is_ok_and(|output| output.status.success())
 }
 
-/// Asks ten times a second, for a minute.
+/// Asks again and again, for a minute.
 fn within_a_minute<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
     let again = |_| {
-        std::thread::sleep(Duration::from_millis(100));
+        std::thread::sleep(Duration::from_millis(20));
         ask()
     };
-    (0..600).find_map(again).unwrap_or_else(|| panic!("{what} takes longer than a minute"))
+    (0..3000).find_map(again).unwrap_or_else(|| panic!("{what} takes longer than a minute"))
 }
 
 /// Processes of a cluster, killed at the end.
@@ -66,10 +67,11 @@ impl Drop for Cluster {
 /// Waits until a task has kept a run, and kills the tasks that are under way (-9). Returns how many those were.
 fn kill_tasks(place: &Place) -> usize {
     within_a_minute("the first run", || (place.lines_kept(".jsonl") > 1).then_some(()));
+    let [place, program] = [place.path(), Path::new(AIRTCP)].map(|path| path.canonicalize().unwrap());
     let mut killed = 0;
     for process in std::fs::read_dir("/proc").unwrap().filter_map(|entry| Some(entry.ok()?.path())) {
         let is = |link: &str, wanted: &Path| std::fs::read_link(process.join(link)).is_ok_and(|path| path == wanted);
-        if is("cwd", &place.path().canonicalize().unwrap()) && is("exe", Path::new(AIRTCP)) {
+        if is("cwd", &place) && is("exe", &program) {
             killed += usize::from(is_there("kill", &["-9", process.file_name().unwrap().to_str().unwrap()]));
         }
     }
@@ -132,7 +134,8 @@ fn start_slurm(cluster: &mut Cluster, place: &Place, directory: &Path) {
     let replaced = [("DIRECTORY", at("")), ("HOST", host), ("PORT", port), ("DAEMON", daemon)];
     let settings = replaced.iter().fold(settings.to_owned(), |text, (name, value)| text.replace(name, value));
     std::fs::write(directory.join("slurm.conf"), settings).unwrap();
-    let key: Vec<u8> = (0..1024u32).map(|place| (place.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+    let mut key = [0; 1024];
+    std::fs::File::open("/dev/urandom").and_then(|mut random| random.read_exact(&mut key)).unwrap();
     std::fs::write(directory.join("munge.key"), key).unwrap();
     std::fs::set_permissions(directory.join("munge.key"), PermissionsExt::from_mode(0o400)).unwrap();
     let files = ["key-file", "socket", "pid-file", "log-file", "seed-file"].map(|option| {
@@ -155,7 +158,7 @@ fn a_slurm_cluster_that_loses_a_task_leaves_what_one_process_leaves() {
     if !is_long() {
         return skip("make test-long runs it");
     }
-    let is_root = is_there("test", &["-w", "/proc/sys/kernel/hostname"]);
+    let is_root = Command::new("id").arg("-u").output().is_ok_and(|output| output.stdout == b"0\n");
     if !is_root || !["slurmctld", "slurmd", "sbatch", "munged"].iter().all(|program| is_there("which", &[program])) {
         return skip("no root, or no Slurm; scripts/setup clusters brings it");
     }
@@ -168,9 +171,10 @@ fn a_slurm_cluster_that_loses_a_task_leaves_what_one_process_leaves() {
     let submitted = slurm("sh", &[script.to_str().unwrap()]);
     assert!(submitted.status.success(), "{}", stderr(&submitted));
     assert!(kill_tasks(&place) > 0);
-    let queue = || String::from_utf8(slurm("squeue", &["-h", "-o", "%A %r"]).stdout).unwrap();
     within_a_minute("what is left", || {
-        let left = queue();
+        let left = slurm("squeue", &["-h", "-o", "%A %r"]);
+        assert!(left.status.success(), "{}", stderr(&left));
+        let left = String::from_utf8(left.stdout).unwrap();
         // A task that is queued again would wait for two minutes.
         for task in left.lines().filter_map(|line| line.strip_suffix(" BeginTime")) {
             slurm("scontrol", &["update", &format!("JobId={task}"), "StartTime=now"]);

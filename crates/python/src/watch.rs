@@ -109,7 +109,7 @@ pub(crate) fn watched<T: Send>(
     std::thread::scope(|scope| {
         let (ended, end) = mpsc::channel::<Infallible>();
         let worker = scope.spawn(|| {
-            let _ended = ended; // Dropped when the work is done: nobody waits longer than that.
+            let _ended = ended; // Dropping it wakes the thread that waits.
             work(&watch)
         });
         let mut goes_on = move || end.recv_timeout(LOOK_AGAIN) != Err(RecvTimeoutError::Disconnected);

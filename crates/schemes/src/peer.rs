@@ -100,7 +100,7 @@ pub(crate) enum Change {
     Restarted,
 }
 
-/// So many answers in a row that took too long are no outage.
+/// So many answers in a row that took too long are no outage that is just over.
 const TOO_FAR_AFTER: u32 = 3;
 /// What the operator is told then.
 const TOO_FAR: &str = "the other end answers, but each answer takes longer than `peer_timeout`, after which it counts as gone: write a longer one, \
@@ -260,6 +260,9 @@ impl Peer {
             tick.hello = Some(hello);
         }
         let silent = self.last_heard.is_none_or(|heard| now.saturating_since(heard) >= self.timeout);
+        if silent {
+            self.late = 0;
+        }
         if self.in_reach && silent {
             self.in_reach = false;
             self.searching = FIRST_SEARCH;

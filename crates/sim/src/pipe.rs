@@ -23,7 +23,7 @@ pub struct Pipe {
     pub feed: Feed,
     /// Packets that end behind this pipe come out of a fan, with those of others.
     pub fan: Option<FanId>,
-    /// What the way of the last packet was, by its goal. Mostly all have the same.
+    /// What the way of the last packet was, by its goal. Mostly all have the same. Ways are marked before the first packet, and stay.
     pub last_way: Option<(NodeId, Option<Onward>)>,
     /// When a packet came out last, if any did with an event.
     pub last_arrival: Since,

@@ -116,6 +116,7 @@ impl Outlet for Halves {
                 self.held.add(&packet, ENTRY);
                 if let Some((_, other)) = self.heads.insert(passed.sequence, (*passed, packet)) {
                     // Of an earlier incarnation of the sender: its tail will not come.
+                    self.came.retain(|(_, sequence)| *sequence != passed.sequence);
                     self.end(cx, other, DropReason::CORRUPTED);
                 }
                 self.came.push_back((cx.now(), passed.sequence));
@@ -147,10 +148,20 @@ mod tests {
             self.0.pass(cx, &passed, packet);
         }
 
+        fn handle_timeout(&mut self, cx: &mut Context<'_>) {
+            self.0.handle_timeout(cx, HOLD);
+        }
+
+        fn poll_timeout(&self) -> Option<Instant> {
+            self.0.poll_timeout(HOLD)
+        }
+
         fn held(&self) -> Backlog {
             self.0.waiting()
         }
     }
+
+    const HOLD: Duration = Duration::from_millis(100);
 
     #[test]
     fn a_head_of_another_incarnation_takes_the_place_of_one_with_its_number() {
@@ -158,7 +169,13 @@ mod tests {
         let mut heads = Harness::new(Heads(Halves::new(Exit::new(2, 10_000), 10_000)), "halves");
         heads.packet(now, Port::LINK, opaque(500));
         let memory = heads.element.0.memory();
-        heads.packet(now, Port::LINK, opaque(500)); // The harness counts what came and what became of it.
+        let second = now + HOLD - Duration::from_millis(1);
+        heads.packet(second, Port::LINK, opaque(500));
         assert_eq!((heads.element.0.memory(), heads.element.0.waiting().packets), (memory, 1));
+        let held = [now + HOLD, second + HOLD].map(|at| {
+            heads.tick(at);
+            heads.element.0.waiting().packets
+        });
+        assert_eq!(held, [1, 0], "its hold is its own");
     }
 }

@@ -225,6 +225,7 @@ impl Station {
         } else {
             if !self.receiver.follows(shim.frame.incarnation) {
                 self.restorer.clear();
+                self.let_go(cx);
             }
             let source = (shim.kind != Kind::Packet).then(|| packet.clone());
             let is_due = self.receiver.on_frame(cx, &shim.frame, packet, &timing.patience());

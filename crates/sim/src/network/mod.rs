@@ -218,8 +218,8 @@ impl Network<'_> {
 
     #[inline(never)]
     fn find_onward(&mut self, pipe: PipeId, to: NodeId) -> Option<Onward> {
-        let next = self.routes.towards(self.pipes[pipe].to, to).filter(|_| self.pipes[pipe].is_express);
-        let onward = next.and_then(|next| {
+        let way = if self.pipes[pipe].is_express { self.routes.towards(self.pipes[pipe].to, to) } else { None };
+        let onward = way.and_then(|next| {
             let Hop::Wire(next) = next else { return None };
             match self.pipes[next].feed {
                 Feed::Pipes(joint) => Some(Onward { pipe: next, joint: Some(joint) }),

@@ -62,8 +62,8 @@ const SYN_RETRIES: u32 = 200;
 
 /// Has SYNs and their answers outlast what holds them up: the faults and the timeouts that other flows cost them behind
 /// full queues, or a trunk that lets nothing through yet ([`bound`] says for how long) or has a full queue of its own. A flow
-/// that never ends may lock others out of a queue of some packets for longer (RFC 2309 section 2): each of its acknowledgments lets
-/// a packet out, and the place that became free is taken when another's SYN comes, with all of them as far apart.
+/// that never ends may lock others out of a queue of some packets for longer (RFC 2309 section 2): each of its acknowledgments frees
+/// a place, which its next packet takes before another's SYN comes; SYNs that come in step with that are dropped, each.
 pub(super) fn outlast_waits(scenario: &mut Scenario) {
     for index in 0..scenario.flows.len() {
         let flow = &scenario.flows[index];
