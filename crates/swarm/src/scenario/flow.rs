@@ -69,8 +69,8 @@ pub(super) fn outlast_waits(scenario: &mut Scenario) {
         let flow = &scenario.flows[index];
         let wait = scenario.heal + bound::timeouts(scenario, flow);
         let is_beside = |other: (usize, &FlowPlan)| other.0 != index && other.1.size.is_none();
-        let locked_out = scenario.flows.iter().enumerate().any(is_beside);
-        if scenario.trunk.is_some() || locked_out || patience(&flow.tcp) < wait {
+        let may_be_locked_out = scenario.flows.iter().enumerate().any(is_beside);
+        if scenario.trunk.is_some() || may_be_locked_out || patience(&flow.tcp) < wait {
             scenario.flows[index].tcp.syn_retries = SYN_RETRIES;
         }
     }
