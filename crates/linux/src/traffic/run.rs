@@ -99,7 +99,7 @@ fn run(spec: &FlowSpec, origin: Instant, progress: &Progress) -> Result<FlowResu
 fn over_tcp(spec: &FlowSpec, origin: Instant, progress: &Progress) -> Result<FlowResult, TrafficError> {
     let Ends { client, server, opened_at } = match establish(spec, origin, progress)? {
         Ok(ends) => ends,
-        Err(outcome) => return Ok(unconnected(spec, outcome)),
+        Err(outcome) => return Ok(unconnected(spec, progress, outcome)),
     };
     let connected_at = since(origin);
     let (sent, received) = std::thread::scope(|scope| {
@@ -116,10 +116,10 @@ fn over_tcp(spec: &FlowSpec, origin: Instant, progress: &Progress) -> Result<Flo
         let received = receiver.join().unwrap_or_else(|p| std::panic::resume_unwind(p));
         Ok((sent, received?))
     })?;
-    Ok(FlowResult { opened_at: Some(opened_at), ..combine(spec, connected_at, sent, received) })
+    Ok(FlowResult { opened_at: Some(opened_at), ..combine(spec, progress, connected_at, sent, received) })
 }
 
-fn unconnected(spec: &FlowSpec, outcome: Outcome) -> FlowResult {
+fn unconnected(spec: &FlowSpec, progress: &Progress, outcome: Outcome) -> FlowResult {
     let (sent, received) = (sender::Sent::default(), receiver::Received::default());
-    FlowResult { connected_at: None, outcome, ..combine(spec, Duration::ZERO, sent, received) }
+    FlowResult { connected_at: None, outcome, ..combine(spec, progress, Duration::ZERO, sent, received) }
 }

@@ -43,7 +43,7 @@ pub(in crate::traffic) fn run(
         Ok((sent, receiving.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))))
     })?;
     let connected_at = sent.connected_at;
-    let result = combine(spec, connected_at.unwrap_or(Duration::ZERO), sent.sent, received);
+    let result = combine(spec, progress, connected_at.unwrap_or(Duration::ZERO), sent.sent, received);
     let outcome = match (connected_at, result.outcome) {
         (None, Outcome::Broken(words)) => Outcome::NotConnected(words),
         (_, outcome) => outcome,
