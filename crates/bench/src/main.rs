@@ -16,9 +16,12 @@ mod network;
 mod profile;
 mod race;
 mod rivals;
+mod start_up;
+mod train;
 
 use clap::{Parser, Subcommand};
 use network::Network;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 #[derive(Parser)]
@@ -40,6 +43,13 @@ enum Command {
     },
     /// Only the event queue.
     Hold,
+    /// Only what an `airtcp` needs beside its simulation.
+    StartUp {
+        /// The program.
+        program: PathBuf,
+    },
+    /// Runs what a profile-guided build learns from.
+    Train,
     /// Only the race in a cell of 802.11n.
     Aggregated,
     /// Counts what is done for a data packet and writes docs/performance.md.
@@ -67,6 +77,11 @@ fn main() -> anyhow::Result<ExitCode> {
         Some(Command::Measure { command }) => return measure::as_only_child(&command),
         Some(Command::Hold) => hold::compare(),
         Some(Command::Aggregated) => contest::aggregated_cell()?,
+        Some(Command::StartUp { program }) => start_up::judge(&program)?,
+        Some(Command::Train) => {
+            train::run();
+            true
+        }
         Some(Command::Profile) => {
             profile::write()?;
             true
@@ -79,9 +94,21 @@ fn main() -> anyhow::Result<ExitCode> {
     Ok(if passed { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Prints a verdict; returns whether `value` is at least `target`.
+/// How much better than its target a value must be, so that noise does not decide.
+const TO_SPARE: f64 = 1.1;
+
+/// Prints a verdict; returns whether `value` is above `target` with a tenth to spare.
 fn judge(what: &str, value: f64, target: f64) -> bool {
-    let passed = value >= target;
+    verdict(what, value, target, value >= target * TO_SPARE)
+}
+
+/// The same of what must be below.
+fn judge_at_most(what: &str, value: f64, target: f64) -> bool {
+    verdict(what, value, target, value * TO_SPARE <= target)
+}
+
+/// The same where a tenth to spare makes no sense.
+fn verdict(what: &str, value: f64, target: f64, passed: bool) -> bool {
     println!("{}  {what:<58}  {value:8.2}  target {target:.2}", if passed { "PASS" } else { "FAIL" });
     passed
 }

@@ -4,6 +4,7 @@
 use anyhow::{Context, ensure};
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
+use std::ffi::OsStr;
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 
@@ -34,16 +35,9 @@ pub fn as_only_child(command: &[String]) -> anyhow::Result<ExitCode> {
 
 /// Runs `program` with `arguments`, which prints data packets, bytes and maybe events.
 pub fn run(program: &Path, arguments: &[String]) -> anyhow::Result<Cost> {
-    let ours = std::env::current_exe()?;
-    let output = Command::new(ours).arg("measure").arg("--").arg(program).args(arguments).output()?;
-    let text = String::from_utf8_lossy(&output.stdout);
-    let what = format!("{} {}", program.display(), arguments.join(" "));
-    ensure!(output.status.success(), "{what} failed: {}{text}", String::from_utf8_lossy(&output.stderr));
-    // ns-2 talks of other things besides.
-    let numbers = |line: &str| line.split_whitespace().map(str::parse).collect::<Result<Vec<f64>, _>>().ok();
-    let lines: Vec<Vec<f64>> = text.lines().filter_map(numbers).filter(|line| line.len() >= 2).collect();
-    let [.., result, cost] = &lines[..] else { anyhow::bail!("{what} printed too little: {text}") };
-    ensure!(cost.len() == 2, "{what} printed something else: {text}");
+    let lines = numbers_printed(program, arguments)?;
+    let [.., result, cost] = &lines[..] else { anyhow::bail!("{} printed too little", program.display()) };
+    ensure!(cost.len() == 2, "{} printed something else", program.display());
     Ok(Cost {
         cpu: cost[0] / 1e6,
         memory: cost[1] as u64 * 1024,
@@ -51,6 +45,24 @@ pub fn run(program: &Path, arguments: &[String]) -> anyhow::Result<Cost> {
         bytes: result[1],
         events: result.get(2).copied(),
     })
+}
+
+/// CPU seconds of a run.
+pub fn cpu(program: &Path, arguments: &[impl AsRef<OsStr>]) -> anyhow::Result<f64> {
+    let lines = numbers_printed(program, arguments)?;
+    let cost = lines.last().with_context(|| format!("nothing is known of {}", program.display()))?;
+    Ok(cost[0] / 1e6)
+}
+
+/// The lines of at least two numbers that a program prints, among others, and [`as_only_child`] behind them.
+fn numbers_printed(program: &Path, arguments: &[impl AsRef<OsStr>]) -> anyhow::Result<Vec<Vec<f64>>> {
+    let ours = std::env::current_exe()?;
+    let output = Command::new(ours).arg("measure").arg("--").arg(program).args(arguments).output()?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    let failure = || format!("{} failed: {}{text}", program.display(), String::from_utf8_lossy(&output.stderr));
+    ensure!(output.status.success(), failure());
+    let numbers = |line: &str| line.split_whitespace().map(str::parse).collect::<Result<Vec<f64>, _>>().ok();
+    Ok(text.lines().filter_map(numbers).filter(|line| line.len() >= 2).collect())
 }
 
 /// Instructions of a run, as valgrind counts them; `None` without valgrind.

@@ -46,7 +46,7 @@ struct Counted {
 pub fn write() -> anyhow::Result<()> {
     let dumbbell = |flows, mbit, delay_ms, queue, modern, checks| {
         let seconds = if flows == 1 { 41 } else { 5 };
-        Dumbbell { flows, mbit, delay_ms, queue, seconds, modern, checks }
+        Dumbbell { modern, checks, ..Dumbbell::new(flows, mbit, delay_ms, queue, seconds) }
     };
     let cell = |stations, as_tcp| Cell {
         stations,

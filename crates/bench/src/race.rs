@@ -22,6 +22,8 @@ pub struct Speed {
     pub memory: u64,
     /// Mbit/s.
     pub goodput: f64,
+    /// Instructions for a data packet, where they were counted.
+    pub instructions: Option<f64>,
 }
 
 impl Speed {
@@ -81,6 +83,7 @@ fn print<N: Network>((rival, name, network): &Row<'_, N>, mut costs: Vec<Cost>) 
         simulated: (network.seconds() - N::START_UP) as f64 / cost.cpu,
         memory: cost.memory,
         goodput: mbit(&cost, network),
+        instructions: instructions_per_packet(rival, network),
     };
     let optional = |value: Option<f64>| value.map_or("-".to_owned(), |value| format!("{value:.0}"));
     println!(
@@ -88,7 +91,7 @@ fn print<N: Network>((rival, name, network): &Row<'_, N>, mut costs: Vec<Cost>) 
         speed.packets,
         optional(cost.events.map(|events| events / cost.cpu)),
         speed.simulated,
-        optional(instructions_per_packet(rival, network)),
+        optional(speed.instructions),
         speed.memory as f64 / (1 << 20) as f64,
         speed.goodput
     );

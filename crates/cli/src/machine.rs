@@ -1,11 +1,11 @@
 //! `manifest.json`: by whom and on what the results were made.
 
 use airtcp_experiment::results::METHOD;
+use object::{Object, ReadCache};
 use serde_json::{Value, json};
 use std::fs::File;
 use std::hash::{DefaultHasher, Hasher};
-use std::io::{self, Read};
-use std::path::Path;
+use std::io::{self, Read, Seek};
 use std::time::Duration;
 
 /// Revision of the checkout this was built from, with `-modified` if files were changed since; or `unknown`.
@@ -56,19 +56,27 @@ pub(crate) fn manifest(work: &Work<'_>) -> Value {
     })
 }
 
-/// Tells this program from any other that might give other results, by what is in its file: a copy on another machine is
-/// the same build.
+/// Tells this program from any other that might give other results, by what its linker or a hash says of what is in its
+/// file: a copy on another machine is the same build.
 pub(crate) fn build() -> String {
-    let content = std::env::current_exe().and_then(|path| hash_of(&path));
-    let content = content.map_or_else(|_| "unknown".to_owned(), |hash| format!("{hash:016x}"));
-    format!("{} {REVISION} {content}", env!("CARGO_PKG_VERSION"))
+    let file = std::env::current_exe().and_then(File::open);
+    let content = file.and_then(|file| build_id(&file).map_or_else(|| hash_of(&file), Ok));
+    format!("{} {REVISION} {}", env!("CARGO_PKG_VERSION"), content.unwrap_or_else(|_| "unknown".to_owned()))
 }
 
-fn hash_of(path: &Path) -> io::Result<u64> {
-    let (mut file, mut hasher, mut part) = (File::open(path)?, DefaultHasher::new(), vec![0; 1 << 20]);
+/// The build ID that the linker made of a program's content (`NT_GNU_BUILD_ID`), if it did.
+fn build_id(file: &File) -> Option<String> {
+    let cache = ReadCache::new(file);
+    let id = object::File::parse(&cache).ok()?.build_id().ok()??;
+    Some(id.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+fn hash_of(mut file: &File) -> io::Result<String> {
+    let (mut hasher, mut part) = (DefaultHasher::new(), vec![0; 1 << 20]);
+    file.rewind()?;
     loop {
         match file.read(&mut part)? {
-            0 => return Ok(hasher.finish()),
+            0 => return Ok(format!("{:016x}", hasher.finish())),
             length => hasher.write(&part[..length]),
         }
     }
@@ -88,4 +96,24 @@ fn processor() -> Option<String> {
     let info = std::fs::read_to_string("/proc/cpuinfo").ok()?;
     let line = info.lines().find(|line| line.starts_with("model name"))?;
     Some(line.split_once(':')?.1.trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_is_known_by_what_its_linker_says_and_any_other_file_by_its_content() {
+        let program = File::open(std::env::current_exe().expect("it runs")).expect("it is there");
+        assert!(build_id(&program).is_some_and(|id| id.len() >= 16));
+        let directory = airtcp_test_support::Scratch::new("build-id");
+        let texts = ["one", "another", "one"].map(|text| {
+            let path = directory.path().join("file");
+            std::fs::write(&path, text).expect("it can be written");
+            let file = File::open(path).expect("it was written");
+            assert_eq!(build_id(&file), None);
+            hash_of(&file).expect("it can be read")
+        });
+        assert!(texts[0] != texts[1] && texts[0] == texts[2]);
+    }
 }

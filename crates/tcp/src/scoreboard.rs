@@ -95,6 +95,9 @@ pub struct Scoreboard {
     losses: Option<Vec<LostSegment>>,
 }
 
+/// Records that there is memory for in any case.
+const LEAST_CAPACITY: usize = 16;
+
 /// Counts transmissions: the order in which segments were sent, exact also where many leave at the
 /// same instant. (RFC 8985 compares times, then sequence numbers.)
 pub type SendOrder = u64;
@@ -195,6 +198,7 @@ impl Scoreboard {
             }
             self.retransmissions.pop_front();
         }
+        trim(&mut self.records);
     }
 
     /// Marks every record within `[start, end)` that was not reported before; calls `on_new` for each.
@@ -435,6 +439,15 @@ impl Scoreboard {
         adjust(&mut sk.lost_out, old & mark::LOST != 0, flags & mark::LOST != 0);
         adjust(&mut sk.retrans_out, old & mark::RETRANS != 0, flags & mark::RETRANS != 0);
         adjust(&mut self.waiting, waits(old), waits(flags));
+    }
+}
+
+/// Gives back the memory of a window that was much larger: a ring is walked through whole, so one that is too large spoils
+/// caches.
+#[inline]
+fn trim(records: &mut VecDeque<Sent>) {
+    if records.capacity() > LEAST_CAPACITY && records.len() < records.capacity() / 4 {
+        records.shrink_to(records.len() * 2);
     }
 }
 
