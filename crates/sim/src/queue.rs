@@ -212,13 +212,15 @@ impl EventQueue {
         if at.as_nanos() >= NEVER {
             return self.cancel(source);
         }
-        if at == self.at(source) {
+        let (key, is_busy) = (Key::new(at, source), (source as usize) < self.others.from);
+        let tournament = if is_busy { &mut self.busy } else { &mut self.others };
+        if key == tournament.key(source) {
             // Among those at this time it has another place now, which the same key would not show.
-            self.cancel(source);
+            tournament.put(Key::never(source), &self.places);
         }
         self.put += 1;
         self.places[source as usize] = Place { since, put: self.put };
-        self.put(Key::new(at, source));
+        tournament.put(key, &self.places);
     }
 
     /// The source is not due.

@@ -157,10 +157,16 @@ impl Network<'_> {
     /// Sends a packet into a link, and straight on as far as nothing can happen to it on the way.
     #[inline(never)]
     fn send_by_wire(&mut self, mut now: Instant, mut pipe: PipeId, to: NodeId, mut packet: Packet) {
-        while let Some(onward) = self.onward(pipe, to)
-            && packet.ip().hop_limit > 1
-        {
+        loop {
             let here = &mut self.pipes[pipe];
+            let here = match here.last_way {
+                Some((goal, _)) if goal == to => here,
+                _ => {
+                    self.find_onward(pipe, to);
+                    &mut self.pipes[pipe]
+                }
+            };
+            let Some((_, Some(onward))) = here.last_way.filter(|_| packet.ip().hop_limit > 1) else { break };
             let passed = here.send_through(now, self.until, packet, &mut self.tap);
             let Some((at, mut through)) = passed else { return };
             self.trace_hash = self.trace_hash.wrapping_add(hash_of_arrival(at, pipe.into(), &through));
@@ -207,17 +213,9 @@ impl Network<'_> {
         }
     }
 
-    /// Where a packet for `to` goes after this pipe, if it may go straight on there.
-    #[inline]
-    fn onward(&mut self, pipe: PipeId, to: NodeId) -> Option<Onward> {
-        match self.pipes[pipe].last_way {
-            Some((goal, onward)) if goal == to => onward,
-            _ => self.find_onward(pipe, to),
-        }
-    }
-
+    /// Finds where a packet for `to` goes after this pipe, if it may go straight on there.
     #[inline(never)]
-    fn find_onward(&mut self, pipe: PipeId, to: NodeId) -> Option<Onward> {
+    fn find_onward(&mut self, pipe: PipeId, to: NodeId) {
         let way = if self.pipes[pipe].is_express { self.routes.towards(self.pipes[pipe].to, to) } else { None };
         let onward = way.and_then(|next| {
             let Hop::Wire(next) = next else { return None };
@@ -228,7 +226,6 @@ impl Network<'_> {
             }
         });
         self.pipes[pipe].last_way = Some((to, onward));
-        onward
     }
 
     #[inline]
