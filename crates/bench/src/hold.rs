@@ -2,7 +2,7 @@
 //! and one put in its place an exponential time later. Our queue against the standard library's heap with the same
 //! events, in turns.
 
-use crate::judge;
+use crate::verdicts::Verdicts;
 use airtcp_core::{Duration, Instant, Rng};
 use airtcp_sim::queue::{EventQueue, Since, Source};
 use std::cmp::Reverse;
@@ -54,11 +54,10 @@ impl Queue for Heap {
     }
 }
 
-/// Prints both and their ratio; returns whether every target was met.
-pub fn compare() -> bool {
-    println!("event queue, hold model with exponential increments, ns per hold (fastest of {ROUNDS})");
+/// Prints both and judges their ratio.
+pub fn compare(verdicts: &mut Verdicts) {
+    verdicts.of(&format!("event queue, hold model with exponential increments, ns per hold (fastest of {ROUNDS})"));
     let waits = exponential_waits();
-    let mut passed = true;
     for pending in PENDING {
         let mut times = [Vec::new(), Vec::new()];
         for _ in 0..ROUNDS {
@@ -67,9 +66,9 @@ pub fn compare() -> bool {
         }
         let [ours, heap] = times.map(fastest);
         println!("  {pending:>7} pending: {ours:6.1} ours, {heap:6.1} BinaryHeap");
-        passed &= judge(&format!("x BinaryHeap with {pending} pending"), heap / ours, TARGET);
+        verdicts.at_least(&format!("x BinaryHeap with {pending} pending"), heap / ours, TARGET);
     }
-    passed
+    println!();
 }
 
 /// What a profile-guided build learns of the queue.

@@ -1,6 +1,6 @@
 //! What a sweep costs beside its simulation, and how long its first result takes.
 
-use crate::judge_at_most;
+use crate::verdicts::Verdicts;
 use anyhow::{Context, ensure};
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -12,9 +12,10 @@ const CELLS: u32 = 100;
 /// Each is measured so often; the least counts.
 const ROUNDS: u32 = 5;
 
-/// Judges `program`, an `airtcp`; returns whether every target was met.
-pub fn judge(program: &Path) -> anyhow::Result<bool> {
-    println!("start-up: the demo's network at 100 Mbit/s with CUBIC, {CELLS} losses up to 1 %, one thread");
+/// Judges `program`, an `airtcp`.
+pub fn judge(verdicts: &mut Verdicts, program: &Path) -> anyhow::Result<()> {
+    verdicts
+        .of(&format!("start-up: the demo's network at 100 Mbit/s with CUBIC, {CELLS} losses up to 1 %, one thread"));
     let scratch = std::env::temp_dir().join(format!("airtcp-start-up-{}", std::process::id()));
     std::fs::create_dir_all(&scratch).with_context(|| format!("cannot make {}", scratch.display()))?;
     let measured = sweep(program, &scratch).and_then(|sweep| Ok((sweep, first_result(program, &scratch)?)));
@@ -24,10 +25,10 @@ pub fn judge(program: &Path) -> anyhow::Result<bool> {
     println!(
         "  {whole:.3} CPU s, of which its cells take {simulation:.3}; first result of the demo after {first:.3} s"
     );
-    let passed = judge_at_most("CPU time of a sweep of 1 s cells over that of its cells", whole / simulation, 1.2)
-        & judge_at_most("seconds until the demo's first result", first, 1.0);
+    verdicts.at_most("CPU time of a sweep of 1 s cells over that of its cells", whole / simulation, 1.2);
+    verdicts.at_most("seconds until the demo's first result", first, 1.0);
     println!();
-    Ok(passed)
+    Ok(())
 }
 
 /// CPU seconds of a sweep whose cells last a second, and what a second of all its cells costs: the difference to one with

@@ -9,7 +9,7 @@
 //! once per transmission and whatever the others decide, so that changing one probability leaves the draws of the
 //! others as they are.
 
-use crate::air::{Air, Fate};
+use crate::air::Air;
 use crate::corrupt::corrupt;
 use crate::counters::LinkCounters;
 use crate::queue::{self, Discipline, HeaderLevels, Signals};
@@ -29,9 +29,9 @@ use alloc::format;
 pub struct Link {
     /// Unless it varies: then the air knows it.
     delay: Duration,
+    /// What goes wrong between transmitter and receiver, if anything can.
+    air: Option<Box<Air>>,
     mtu: u32,
-    /// Nothing can go wrong in the air.
-    is_clear: bool,
     queue: Discipline,
     transmitter: Transmitter,
     /// What will arrive, in order of arrival.
@@ -39,7 +39,6 @@ pub struct Link {
     /// Bytes in `arrivals`.
     held_bytes: u64,
     counters: LinkCounters,
-    air: Box<Air>,
     /// Most bytes that ever waited, but for those since the peak was last taken.
     queue_bytes_max: u64,
     header_dscp: u8,
@@ -57,14 +56,13 @@ impl Link {
         let air = Air::new(settings, seed, name);
         Link {
             delay: settings.delay.nominal(),
+            air: (!air.is_clear()).then(|| Box::new(air)),
             mtu: settings.mtu,
-            is_clear: air.is_clear(),
             queue: settings.queue.start(&settings.queue_site(), Rng::derive(seed, &format!("{name}/queue"))),
             transmitter: Transmitter::new(&settings.rate, seed, name),
             arrivals: VecDeque::new(),
             held_bytes: 0,
             counters: LinkCounters::default(),
-            air: Box::new(air),
             queue_bytes_max: 0,
             header_dscp: settings.queue.header_dscp(),
         }
@@ -73,7 +71,9 @@ impl Link {
     /// Makes `origin` the start of the run, from which outages, healing and what varies count. On a wall clock it is not
     /// zero. It is set before the first packet.
     pub fn set_origin(&mut self, origin: Instant) {
-        self.air.set_origin(origin);
+        if let Some(air) = &mut self.air {
+            air.set_origin(origin);
+        }
         self.transmitter.set_origin(origin);
     }
 
@@ -128,7 +128,7 @@ impl Link {
     /// True if what becomes of a packet is known when it is sent, and packets arrive in the order of sending: then
     /// [`Link::send_through`] may take the place of [`Link::send`].
     pub fn is_express(&self) -> bool {
-        self.is_clear && matches!(self.queue, Discipline::DropTail(_) | Discipline::Ring(_))
+        self.air.is_none() && matches!(self.queue, Discipline::DropTail(_) | Discipline::Ring(_))
     }
 
     /// True if what becomes of a packet is known when it is sent.
@@ -143,7 +143,8 @@ impl Link {
 
     /// No packet comes out sooner after it was sent.
     pub fn least_delay(&self) -> Duration {
-        if self.air.is_delay_varying() { Duration::ZERO } else { self.delay }
+        let varies = self.air.as_ref().is_some_and(|air| air.is_delay_varying());
+        if varies { Duration::ZERO } else { self.delay }
     }
 
     /// Like [`Link::send`], but gives the packet back at once, with the time at which it comes out of the link. One
@@ -244,22 +245,41 @@ impl Link {
     #[inline(always)]
     fn transmit(&mut self, now: Instant, packet: Packet, bytes: u32, drops: &mut dyn FnMut(Packet, DropReason)) {
         let turn = self.transmitter.accept(now, bytes);
-        if self.is_clear {
-            return self.insert(turn.end.saturating_add(self.delay), bytes, packet);
+        match self.air {
+            None => self.insert(turn.end.saturating_add(self.delay), bytes, packet),
+            Some(_) => self.send_through_air(turn, packet, bytes, drops),
         }
-        self.send_through_air(turn, packet, bytes, drops);
     }
 
-    /// A packet whose transmission has its turn passes where things go wrong.
+    /// A packet whose transmission has its turn passes where things go wrong, and is put where its arrival belongs if it gets
+    /// through.
     #[inline(never)]
-    fn send_through_air(&mut self, turn: Turn, packet: Packet, bytes: u32, drops: &mut dyn FnMut(Packet, DropReason)) {
-        let fate = self.air.fate(turn, bytes);
-        match fate.drop {
-            Some(reason) => {
-                Signals { counters: &mut self.counters, drops, header_dscp: self.header_dscp }.drop(packet, reason)
-            }
-            None => self.carry(packet, bytes, turn.end, &fate),
+    fn send_through_air(
+        &mut self,
+        turn: Turn,
+        mut packet: Packet,
+        bytes: u32,
+        drops: &mut dyn FnMut(Packet, DropReason),
+    ) {
+        let Some(air) = &mut self.air else { return };
+        let fate = air.fate(turn, bytes);
+        if let Some(reason) = fate.drop {
+            return Signals { counters: &mut self.counters, drops, header_dscp: self.header_dscp }.drop(packet, reason);
         }
+        let at = air.arrival(turn.end, self.delay, &fate);
+        self.counters.reordered += u64::from(fate.reordered);
+        if fate.corrupted {
+            self.counters.corrupted += 1;
+            packet = corrupt(packet, &mut air.damage);
+        }
+        if fate.duplicated {
+            self.counters.duplicated += 1;
+            self.counters.bytes_duplicated += u64::from(bytes);
+            let mut copy = packet.clone();
+            copy.set_origin(CreateReason::DUPLICATE);
+            self.insert(at, bytes, copy);
+        }
+        self.insert(at, bytes, packet);
     }
 
     #[inline(never)]
@@ -284,25 +304,6 @@ impl Link {
     fn refuse(&mut self, now: Instant, packet: Packet, reason: DropReason, drops: &mut dyn FnMut(Packet, DropReason)) {
         Signals { counters: &mut self.counters, drops, header_dscp: self.header_dscp }.drop(packet, reason);
         self.note_first_drop(now);
-    }
-
-    /// Puts a packet that gets through where its arrival belongs.
-    #[inline(always)]
-    fn carry(&mut self, mut packet: Packet, bytes: u32, departure: Instant, fate: &Fate) {
-        let at = self.air.arrival(departure, self.delay, fate);
-        self.counters.reordered += u64::from(fate.reordered);
-        if fate.corrupted {
-            self.counters.corrupted += 1;
-            packet = corrupt(packet, &mut self.air.damage);
-        }
-        if fate.duplicated {
-            self.counters.duplicated += 1;
-            self.counters.bytes_duplicated += u64::from(bytes);
-            let mut copy = packet.clone();
-            copy.set_origin(CreateReason::DUPLICATE);
-            self.insert(at, bytes, copy);
-        }
-        self.insert(at, bytes, packet);
     }
 
     #[inline]

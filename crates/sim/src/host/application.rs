@@ -6,15 +6,17 @@ use crate::outcome::Sample;
 use crate::rounds::Rounds;
 use crate::topology::Flow;
 use airtcp_core::{Duration, Instant, Packet, Rng};
-use airtcp_schemes::socket::{FlowEnd, SocketChoice, SocketSite};
+use airtcp_schemes::socket::{FlowEnd, SocketSettings, SocketSite};
 use airtcp_tcp::{Connection, Opening, Stats};
+use std::sync::Arc;
 
 /// See the module.
 pub struct Application {
     pub flow: FlowId,
     pub name: String,
-    pub choice: SocketChoice,
-    pub opening: Opening,
+    pub settings: Arc<dyn SocketSettings>,
+    /// What its end is opened with, until then.
+    pub opening: Option<Box<Opening>>,
     pub role: Role,
     /// None before the flow begins; at the receiver of a TCP connection, none before the SYN.
     pub end: Option<FlowEnd>,
@@ -25,7 +27,8 @@ pub struct Application {
     pub has_closed: bool,
     /// The deadline that is in `timers`.
     pub armed: Option<Instant>,
-    pub at_warmup: Stats,
+    /// What its end had counted at the end of the warm-up, if there was one.
+    pub at_warmup: Option<Box<Stats>>,
     /// What the controller had counted then.
     pub controller_at_warmup: Vec<u64>,
     /// What its hidden connections had.
@@ -38,7 +41,7 @@ pub struct Application {
     pub longest_stall: Duration,
     pub established_at: Option<Instant>,
     pub completed_at: Option<Instant>,
-    pub digest: Option<Digest>,
+    pub digest: Option<Box<Digest>>,
 }
 
 /// Which end it is.
@@ -56,23 +59,16 @@ fn since(counts: Vec<(&'static str, u64)>, before: &[u64]) -> Vec<(&'static str,
 
 impl Application {
     /// The end of flow number `flow` that opens its connection with `opening`.
-    pub fn new(
-        flow: FlowId,
-        spec: &Flow,
-        opening: Opening,
-        role: Role,
-        mut rng: Rng,
-        digest: Option<Digest>,
-    ) -> Application {
-        let choice = spec.socket.clone();
+    pub fn new(flow: FlowId, spec: &Flow, opening: Opening, role: Role, mut rng: Rng, has_digest: bool) -> Application {
+        let settings = spec.socket.settings.clone();
         let mut site = SocketSite { opening: &opening, flow: usize::from(flow) as u32, rng: &mut rng };
-        let end = if matches!(role, Role::Sender { .. }) { None } else { choice.settings.listen(&mut site) };
+        let end = if matches!(role, Role::Sender { .. }) { None } else { settings.listen(&mut site) };
         Application {
             flow,
             name: spec.name.clone(),
+            opening: end.is_none().then(|| Box::new(opening)),
             end,
-            choice,
-            opening,
+            settings,
             role,
             rng,
             unwritten: match role {
@@ -81,7 +77,7 @@ impl Application {
             },
             has_closed: false,
             armed: None,
-            at_warmup: Stats::default(),
+            at_warmup: None,
             controller_at_warmup: Vec::new(),
             counts_at_warmup: Vec::new(),
             rounds: Rounds::default(),
@@ -91,8 +87,21 @@ impl Application {
             longest_stall: Duration::ZERO,
             established_at: None,
             completed_at: None,
-            digest,
+            digest: has_digest.then(Box::default),
         }
+    }
+
+    /// What is counted is counted from now on.
+    pub fn on_warm(&mut self) {
+        self.at_warmup = self.end.as_ref().map(|end| Box::new(end.stats()));
+        self.controller_at_warmup = self.controller_counts().into_iter().map(|(_, count)| count).collect();
+        self.counts_at_warmup = self.counts().into_iter().map(|(_, count)| count).collect();
+        self.rounds.clear();
+    }
+
+    /// One of its counts at the end of the warm-up.
+    pub fn before(&self, count: impl Fn(&Stats) -> u64) -> u64 {
+        self.at_warmup.as_deref().map_or(0, count)
     }
 
     pub fn stats(&self) -> Stats {
@@ -136,15 +145,20 @@ impl Application {
     }
 
     pub fn connect(&mut self, now: Instant) {
-        let mut site = SocketSite { opening: &self.opening, flow: self.flow.number(), rng: &mut self.rng };
-        self.end = Some(self.choice.settings.connect(&mut site, now));
+        let Some(opening) = self.opening.take() else { return };
+        let mut site = SocketSite { opening: &opening, flow: self.flow.number(), rng: &mut self.rng };
+        self.end = Some(self.settings.connect(&mut site, now));
         self.write();
     }
 
     /// At the receiver: the first packet may open the connection.
     #[cold]
     pub fn accept(&mut self, now: Instant, packet: &Packet) {
-        self.end = self.choice.settings.accept(&self.opening, packet, now);
+        let Some(opening) = &self.opening else { return };
+        self.end = self.settings.accept(opening, packet, now);
+        if self.end.is_some() {
+            self.opening = None;
+        }
         self.last_progress = (now, 0);
     }
 

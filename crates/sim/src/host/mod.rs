@@ -110,18 +110,12 @@ impl Host {
         if !flow.socket.is_tcp() {
             self.with_hidden.push(self.sockets.next_key());
         }
-        let digest = has_digest.then(Digest::default);
-        self.sockets.push_and_get_key(Application::new(id, flow, opening, role, rng, digest))
+        self.sockets.push_and_get_key(Application::new(id, flow, opening, role, rng, has_digest))
     }
 
     /// Everything before this is left out of rates.
     pub fn on_warm(&mut self) {
-        for socket in &mut self.sockets {
-            socket.at_warmup = socket.stats();
-            socket.controller_at_warmup = socket.controller_counts().into_iter().map(|(_, count)| count).collect();
-            socket.counts_at_warmup = socket.counts().into_iter().map(|(_, count)| count).collect();
-            socket.rounds.clear();
-        }
+        self.sockets.iter_mut().for_each(Application::on_warm);
         self.workloads.iter_mut().for_each(Requests::on_warm);
     }
 
@@ -189,14 +183,14 @@ impl Host {
         };
         FlowOutcome {
             name: socket.name.clone(),
-            measured_bytes: stats.bytes_delivered - socket.at_warmup.bytes_delivered,
+            measured_bytes: stats.bytes_delivered - socket.before(|stats| stats.bytes_delivered),
             total_bytes: stats.bytes_delivered,
             completed_at: socket.completed_at,
             acknowledged_missing: socket.connection().map_or(0, |connection| connection.missing_of(acknowledged)),
             control: socket.counts_since_warmup(),
             delay: (socket.rounds.count() > 0).then(|| socket.rounds.percentiles()),
             longest_stall: socket.longest_stall.max(stalled),
-            received_sha256: socket.digest.as_ref().map(Digest::finish),
+            received_sha256: socket.digest.as_deref().map(Digest::finish),
             series: socket.series.clone(),
             ..FlowOutcome::default()
         }
@@ -205,7 +199,7 @@ impl Host {
     /// Adds the sender's half.
     pub fn complete_outcome(&mut self, flow: FlowId, received: FlowOutcome) -> FlowOutcome {
         let Some(socket) = self.socket_of(flow, true) else { return received };
-        let (stats, before) = (socket.stats(), &socket.at_warmup);
+        let stats = socket.stats();
         let mut series = received.series.clone();
         // Both ends are sampled at the same times once both exist; the sender exists first.
         for point in &mut series {
@@ -218,8 +212,8 @@ impl Host {
             established_at: socket.established_at,
             acked_bytes: stats.bytes_acknowledged,
             segments_sent: stats.segments_sent,
-            retransmitted_segments: stats.retransmitted_segments - before.retransmitted_segments,
-            rtos: stats.rtos - before.rtos,
+            retransmitted_segments: stats.retransmitted_segments - socket.before(|stats| stats.retransmitted_segments),
+            rtos: stats.rtos - socket.before(|stats| stats.rtos),
             controller: socket.controller_since_warmup(),
             rtt: socket.rounds.percentiles(),
             control: [socket.counts_since_warmup(), received.control].concat(),
