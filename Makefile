@@ -50,7 +50,7 @@ wifi: ## AS-TCP on the kernel's 802.11 stack: 20 MB uploads by simulated radios,
 wifi-faults: ## kill and stop both gateways of AS-TCP under uploads there: no cut stream ends cleanly; a minute
 	@scripts/wifi --faults
 
-accept: release ## our own demands on live and simulated runs, acceptance/*.toml; fails unless every one holds (root, an hour)
+accept: release ## our own demands on live and simulated runs, acceptance/*.toml; fails unless every one holds (root, two and a half hours)
 	@status=0; for file in acceptance/*.toml; do target/release/airtcp reproduce $$file --strict || status=1; done; exit $$status
 
 accept-clean: ## demo and test in a fresh Debian root (root, debootstrap)

@@ -37,7 +37,6 @@ impl Network for Cell {
     const MODULES: &'static [&'static str] =
         &["applications", "internet", "network", "mobility", "point-to-point", "traffic-control", "wifi", "core"];
     const START_UP: u64 = 2;
-    const COUNTED: Option<u64> = None;
 
     fn arguments(&self, dialect: Dialect) -> Vec<String> {
         let Cell { stations, queue, seconds, wired, aggregated, eifs, idle, as_tcp } = self;
@@ -54,6 +53,10 @@ impl Network for Cell {
             Dialect::Ns3 => all.extend([wired, aggregated].map(|flag| u8::from(*flag).to_string())),
         }
         all
+    }
+
+    fn counted(&self) -> Option<u64> {
+        None
     }
 
     fn seconds(&self) -> u64 {

@@ -49,7 +49,6 @@ impl Network for Dumbbell {
     const MODULES: &'static [&'static str] =
         &["applications", "internet", "network", "point-to-point", "traffic-control", "core"];
     const START_UP: u64 = 1;
-    const COUNTED: Option<u64> = Some(20);
 
     fn arguments(&self, dialect: Dialect) -> Vec<String> {
         let Dumbbell { flows, mbit, delay_ms, queue, seconds, modern, checks, spacing_us, access_mbit } = self;
@@ -66,6 +65,10 @@ impl Network for Dumbbell {
             all.push(format!("--access-mbit={access_mbit}"));
         }
         all
+    }
+
+    fn counted(&self) -> Option<u64> {
+        (self.mbit <= 100).then_some(20)
     }
 
     fn seconds(&self) -> u64 {

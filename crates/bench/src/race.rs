@@ -104,7 +104,7 @@ fn instructions_per_packet<N: Network>(rival: &Rival<N>, network: &N) -> Option<
         let cost = measure::run(rival.program(), &arguments).ok()?;
         Some((measure::instructions(rival.program(), &arguments)?, cost.packets))
     };
-    let counted = N::COUNTED?;
+    let counted = network.counted()?;
     let seconds = if rival.is_slow() { N::START_UP + 1 } else { counted };
     let (few, fewer) = (count(seconds)?, count(N::START_UP)?);
     Some((few.0 - fewer.0) / (few.1 - fewer.1))
