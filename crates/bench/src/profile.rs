@@ -184,7 +184,8 @@ const NEXT: &str = "
 - More than half goes into TCP and its host, spread thin over what the model asks for. Of these the segment's header, which
   is put together, copied and measured anew for each segment, could be made from the one before; and a segment that comes in
   order where nothing is lost could pass by most of what looks for losses.
-- A profile-guided build lays the code of a packet together, and takes a fifth to a third less time for a tenth fewer instructions.
+- A profile-guided build lays the code of a packet together, and takes 13 to 27 % less time than
+  the plain release build (`airtcp-bench simulate`), with a tenth fewer instructions.
 - What many flows cost more than one is memory: a connection is 2.2 KiB, a host's end of a flow and each direction of a link half a KiB, and a
   window's records are walked through as a ring. Less of it, and what each packet touches in few cache lines, is what 500 and 20,000 flows need.
 - Checks of overflow are a twentieth of all instructions. They stay.
