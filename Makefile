@@ -74,7 +74,7 @@ validate: release ## compare with theory, ns-2, ns-3's figures and the Linux ker
 	@scripts/setup validate
 	cargo run --quiet --locked --release --package airtcp-validate
 
-guided: setup ## build target/guided/airtcp, profile-guided, 15 to 37 % faster; the build takes three times as long
+guided: setup ## build target/guided/airtcp, profile-guided: a sixth less CPU time for the demo; the build takes three times as long
 	@scripts/setup guided
 	@scripts/guided airtcp
 
