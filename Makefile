@@ -78,7 +78,7 @@ guided: setup ## build target/guided/airtcp, profile-guided: a sixth less CPU ti
 	@scripts/setup guided
 	@scripts/guided airtcp
 
-bench: release ## speed against ns-2, ns-3 and a bare forwarder
+bench: release ## speed against ns-2, ns-3 and a bare forwarder; writes docs/performance.md (half an hour, quiet machine)
 	@scripts/setup bench guided
 	@scripts/bench
 

@@ -56,8 +56,8 @@ pub(crate) fn manifest(work: &Work<'_>) -> Value {
     })
 }
 
-/// Tells this program from any other that might give other results, by what its linker or a hash says of what is in its
-/// file: a copy on another machine is the same build.
+/// Tells this program from any other that might give other results: by the build ID that its linker made, or else by a hash
+/// of its file. A copy on another machine is the same build.
 pub(crate) fn build() -> String {
     let file = std::env::current_exe().and_then(File::open);
     let content = file.and_then(|file| build_id(&file).map_or_else(|| hash_of(&file), Ok));

@@ -586,6 +586,16 @@ mod tests {
     }
 
     #[test]
+    fn a_window_that_shrinks_gives_memory_back_and_keeps_its_records() {
+        let (mut board, mut sk) = board(1000);
+        let before = board.records.capacity();
+        while board.pop_acknowledged(1 + 980 * 100, &mut sk).is_some() {}
+        board.forget_below(1 + 980 * 100);
+        assert!(before >= 1000 && board.records.capacity() < 100, "{before} {}", board.records.capacity());
+        assert_eq!((board.records.len(), board.head().unwrap().start), (20, 1 + 980 * 100));
+    }
+
+    #[test]
     fn a_part_acknowledged_segment_is_cut() {
         let (mut board, mut sk) = board(2);
         assert!(board.pop_acknowledged(51, &mut sk).is_none());
