@@ -67,6 +67,14 @@ impl Carried {
         Rate::from_bps(self.highest)
     }
 
+    /// What overflows in less time than a measurement takes was never seen to be busy. It carries the most that it carried so far,
+    /// unless more is known; and if that is too little, nothing waits, and it rises.
+    pub fn suppose_highest(&mut self) {
+        if self.known.is_none() && self.highest > 0 {
+            self.known = Some(self.highest.max(LEAST));
+        }
+    }
+
     /// The most that was known of late.
     pub fn peak(&self) -> Option<Rate> {
         self.peaks.into_iter().max().filter(|peak| *peak > 0).map(Rate::from_bps)

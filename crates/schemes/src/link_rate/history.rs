@@ -97,6 +97,11 @@ impl History {
         Duration::from_nanos(delay(sample).saturating_sub(self.base.least()).max(0).unsigned_abs())
     }
 
+    /// Bytes of the largest packet of late.
+    pub fn largest(&self) -> u32 {
+        self.base.largest()
+    }
+
     /// By how much a delay differs from the middle of those before and after, on average.
     pub fn jitter(&self) -> Duration {
         Duration::from_nanos(self.jitter)

@@ -182,8 +182,11 @@ impl LinkRate {
     }
 
     /// For how long packets should be allowed to wait: a sender whose window is cut to what the link carries at its slowest
-    /// leaves it idle when it is fast again.
+    /// leaves it idle when it is fast again. Acknowledgments fill no window.
     pub fn room(&self) -> Duration {
+        if self.law.carries_small_packets() {
+            return FLOW_TARGET;
+        }
         let Some((rate, peak)) = self.law.pursued().zip(self.law.peak()) else { return FLOW_TARGET };
         let nanos = u128::from(FLOW_TARGET.as_nanos()) * u128::from(peak.bps()) / u128::from(rate.bps().max(1));
         Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX)).clamp(FLOW_TARGET, MOST_ROOM)

@@ -317,7 +317,11 @@ impl RateLaw {
             return verdict;
         }
         let is_busy = measured.is_some_and(|measured| measured.is_busy);
-        if !self.is_pursuing && (is_busy && self.carries_less(wait, target) || self.overflows(wait, target)) {
+        let overflows = !self.is_pursuing && self.overflows(wait, target);
+        if overflows {
+            self.carried.suppose_highest();
+        }
+        if overflows || !self.is_pursuing && is_busy && self.carries_less(wait, target) {
             return self.begin();
         }
         if self.is_pursuing && self.reaches_bound(now, target) {
@@ -519,6 +523,11 @@ impl RateLaw {
     fn reaction(&self) -> Duration {
         let report = time_on_link(self.rate(), PACKET * arrivals::PACKETS.0);
         self.rtt + report.max(arrivals::TIME.0) + history::LEAST_SPAN
+    }
+
+    /// No packet of late was half as long as a full-size one.
+    pub fn carries_small_packets(&self) -> bool {
+        (1..PACKET / 2).contains(&self.history.largest())
     }
 
     /// The wait that is aimed at.

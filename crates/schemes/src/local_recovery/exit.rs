@@ -2,7 +2,8 @@
 //! overflow the queue of the next link, and a sender takes the speed at which they are acknowledged for that of the way. They leave
 //! as far apart as they came, a few times as fast, until the flow has caught up.
 //!
-//! A *lane* is a flow that catches up. Its clock runs so many times faster than that by which its packets came.
+//! A *lane* is a flow that catches up. Its clock runs so many times faster than that by which its packets came. A repair came after
+//! packets that it leaves before: it counts as come with the first of those, or all of them would be late, and leave at once.
 
 use crate::hop::Passed;
 use crate::position::Position;
@@ -49,6 +50,14 @@ impl Lane {
     /// When a packet that came then is due.
     fn due(&self, came: Instant, speed: u64) -> Instant {
         self.left + came.saturating_since(self.came) / speed
+    }
+
+    /// What is put behind all that waits came then: what came later was late.
+    fn put_right(&mut self, came: Instant) {
+        for (late, _) in self.queue.iter_mut().rev().take_while(|(late, _)| *late > came) {
+            *late = came;
+        }
+        self.came = self.came.min(came);
     }
 
     fn first_due(&self, speed: u64) -> Option<Instant> {
@@ -113,6 +122,12 @@ impl Exit {
 
     fn follow(&mut self, cx: &mut Context<'_>, id: LaneId, speed: u64, passed: &Passed, packet: Packet) {
         let Some(lane) = self.lanes.get_mut(&id) else { return cx.send(Port::INNER, packet) };
+        let first = lane.first_due(speed);
+        lane.put_right(passed.came);
+        if let Some((late, first)) = first.zip(lane.first_due(speed)).filter(|(late, first)| late != first) {
+            self.due.remove(&(late, id));
+            self.due.insert((first, id));
+        }
         let due = lane.due(passed.came, speed);
         if lane.queue.is_empty() && due <= cx.now() {
             if passed.came >= cx.now() {
@@ -130,9 +145,21 @@ impl Exit {
         }
         lane.last = passed.sequence;
         self.name(cx, id, passed.sequence);
-        if self.held.memory > self.memory_limit {
-            self.clear(cx);
+        while self.held.memory > self.memory_limit && self.send_first(cx, speed) {}
+    }
+
+    /// Lets go of the packet that is due first; false if none waits.
+    fn send_first(&mut self, cx: &mut Context<'_>, speed: u64) -> bool {
+        let Some((due, id)) = self.due.pop_first() else { return false };
+        let Some(lane) = self.lanes.get_mut(&id) else { return true };
+        let Some((came, packet)) = lane.queue.pop_front() else { return true };
+        (lane.left, lane.came) = (due, came);
+        if let Some(next) = lane.first_due(speed) {
+            self.due.insert((next, id));
         }
+        self.held.remove(&packet, ENTRY);
+        cx.send(Port::INNER, packet);
+        true
     }
 
     /// Lets go of what is due.
@@ -142,17 +169,7 @@ impl Exit {
         if self.poll_timeout().is_none_or(|due| due > cx.now()) {
             return;
         }
-        while let Some(&(due, id)) = self.due.first().filter(|(due, _)| *due <= until) {
-            self.due.pop_first();
-            let Some(lane) = self.lanes.get_mut(&id) else { continue };
-            let Some((came, packet)) = lane.queue.pop_front() else { continue };
-            (lane.left, lane.came) = (due, came);
-            if let Some(next) = lane.first_due(speed) {
-                self.due.insert((next, id));
-            }
-            self.held.remove(&packet, ENTRY);
-            cx.send(Port::INNER, packet);
-        }
+        while self.due.first().is_some_and(|(due, _)| *due <= until) && self.send_first(cx, speed) {}
     }
 
     /// When the next packet is due.
@@ -265,6 +282,18 @@ mod tests {
         let counts = departures(&mut door, now);
         assert_eq!(counts.iter().sum::<usize>(), 12);
         assert!((5..=7).contains(&counts.len()) && counts.iter().all(|count| *count <= 4), "{counts:?}");
+    }
+
+    #[test]
+    fn a_repair_within_lets_nothing_behind_it_go_at_once() {
+        let (mut door, now) = door(4, 1 << 20);
+        for n in 0..40 {
+            // Of two the repairs came only now.
+            door.packet(now, Port::LINK, ago(if n == 4 || n == 8 { 0 } else { 40 - n }));
+        }
+        let counts = departures(&mut door, now);
+        assert_eq!(counts.iter().sum::<usize>(), 40);
+        assert!((9..=12).contains(&counts.len()) && counts.iter().all(|count| *count <= 10), "{counts:?}");
     }
 
     #[test]

@@ -204,6 +204,24 @@ fn a_short_queue_that_bursts_overflow_is_learned() {
 }
 
 #[test]
+fn a_fast_link_that_overflows_in_less_time_than_a_measurement_takes_is_learned_soon() {
+    // Windows that a sender of 1 Gbit/s sends at once, now and then, into 320 Mbit/s with a queue of 5.6 ms.
+    let mut run = Run::new(None, mbit(320));
+    (run.link.room, run.unpaced) = (Duration::from_micros(5600), 313);
+    let windows = |run: &mut Run, count: usize| {
+        for _ in 0..count {
+            (0..20).for_each(|_| run.burst(20, Duration::from_millis(10)));
+            run.burst(1000, Duration::from_millis(40));
+        }
+    };
+    windows(&mut run, 4);
+    assert!(run.law.pursued().is_some());
+    let (sent, dropped) = count_drops(&mut run, |run| windows(run, 10));
+    // 38 % were, if it were not known.
+    assert!(dropped <= sent / 10, "{dropped} of {sent} dropped");
+}
+
+#[test]
 fn a_link_without_a_queue_is_known_after_a_pause() {
     for loss_percent in [0, 1, 3] {
         let mut run = Run::new(None, mbit(50));
