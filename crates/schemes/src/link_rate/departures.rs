@@ -8,6 +8,9 @@ use alloc::collections::VecDeque;
 /// More would be the packets of a long outage.
 const MOST: usize = 4096;
 
+/// Reports come sooner, but for those of a link that stood still and was given little.
+const OLD: Duration = Duration::from_secs(2);
+
 /// A packet that left and may be reported.
 #[derive(Clone, Copy, Debug)]
 struct Departure {
@@ -115,7 +118,10 @@ impl Departures {
 
     /// The packet of a report, unless two had this name. What left before it came or is lost.
     pub fn find(&mut self, report: &Report) -> Option<Sample> {
-        let place = self.log.iter().rposition(|departure| departure.name == report.name)?;
+        let Some(place) = self.log.iter().rposition(|departure| departure.name == report.name) else {
+            self.remember_more();
+            return None;
+        };
         let Departure { at, sent, packets, bytes, .. } = self.log[place];
         let (mut is_unique, mut pause) = (true, Duration::ZERO);
         for (index, departure) in self.log.drain(..=place).enumerate() {
@@ -130,6 +136,16 @@ impl Departures {
             return None;
         }
         Some(Sample { left: at, came: report.stamp, sent, packets, received: report.received, bytes, pause })
+    }
+
+    /// Packets are reported that are not remembered, as after a time without reports, when few were: what nobody reported for so long
+    /// nobody will, and there is room for more.
+    fn remember_more(&mut self) {
+        let Some(newest) = self.log.back().map(|newest| newest.at) else { return };
+        self.forget(|departure| departure.at + OLD < newest);
+        if self.log.len() < self.most / 4 {
+            self.one_in = (self.one_in / 2).max(1);
+        }
     }
 
     /// What left after the packet that was found last: when, and the bytes that had left by then, with it.

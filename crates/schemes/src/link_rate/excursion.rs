@@ -57,6 +57,8 @@ pub(super) struct Excursions {
     again_at: Option<Instant>,
     /// It has to be emptied when it is time, and so much may wait.
     owed: Option<Duration>,
+    /// When that was done last.
+    emptied_at: Option<Instant>,
     tried_at: Instant,
     /// The last trial: when it was, and the longest wait in it.
     trial: Option<Trial>,
@@ -66,10 +68,10 @@ pub(super) struct Excursions {
 impl Excursions {
     /// Per mille of the rate that are sent now.
     pub fn share(&mut self, now: Instant) -> u64 {
-        if let Some(waits) = self.owed.filter(|_| self.may_drain(now)) {
+        if let Some(waits) = self.owed.filter(|_| self.may_empty(now)) {
             let (share, times, most) = EMPTYING;
             self.owed = None;
-            self.drained_at = now;
+            (self.drained_at, self.emptied_at) = (now, Some(now));
             self.begin(now, waits.min(most).saturating_mul(times).min(most), share, None);
         }
         if let Some(Excursion { until, share, .. }) = self.now.filter(|excursion| now >= excursion.until) {
@@ -158,6 +160,12 @@ impl Excursions {
 
     fn may_drain(&self, now: Instant) -> bool {
         self.now.is_none() && now.saturating_since(self.drained_at) >= DRAIN.0
+    }
+
+    /// However often it is owed: whoever lies about times takes no more than a part of the link. What was done on suspicion since emptied
+    /// little, and delays nothing.
+    fn may_empty(&self, now: Instant) -> bool {
+        self.now.is_none() && self.emptied_at.is_none_or(|at| now.saturating_since(at) >= DRAIN.0)
     }
 
     /// Nothing is known of delays any more, and no packet waits longer than this: the next one may wait behind many.

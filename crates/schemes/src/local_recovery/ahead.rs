@@ -16,21 +16,21 @@
 //! three standard deviations, by what is known of the link (Laplace's rule of succession), until it is known for clean. While
 //! little is known, also within a burst that is longer than half of the window. Neither the three nor the half was swept.
 
+use super::Settings;
 use super::covered;
 use super::frame::{CODE_LEN, Kind};
 use super::losses::{Loss, Losses};
+use super::spare_time::SpareTime;
 use crate::hop::PACKET_BYTES;
 use crate::position::Position;
 use crate::selective_repeat::{Ack, Arrived, Frame};
 use crate::sliding_code::{Code, Encoder, HEAD};
 use airtcp_core::packet::SHIM_HEADER;
-use airtcp_core::{Duration, Packet, Rate, SeqNum};
+use airtcp_core::{Duration, Instant, Packet, Rate, SeqNum};
 use core::net::IpAddr;
 
-/// On a shorter hop a repair on request comes soon enough.
-pub(super) const LONG: Duration = Duration::from_millis(50);
-/// The other end may take such a hop for a long one.
-pub(super) const MAY_BE_LONG: Duration = Duration::from_millis(40);
+/// On a shorter hop a repair on request comes soon enough, once a flow has begun.
+const LONG: Duration = Duration::from_millis(50);
 /// Packets in a code, at most: a few times as many as a loss waits for codes on average.
 const WINDOW: usize = 250;
 /// A loss may wait for so much of a round trip, on average.
@@ -59,6 +59,15 @@ pub(super) struct AheadSettings {
     pub from: Option<u32>,
     /// Packets that a loss waits for, on average and at most.
     pub wait: u32,
+    /// None in spare time on a hop of a shorter round trip.
+    pub spare_rtt: Duration,
+}
+
+impl AheadSettings {
+    pub fn new(settings: &Settings) -> AheadSettings {
+        let from = (settings.codes_from > 0).then_some(settings.codes_from);
+        AheadSettings { from, wait: settings.codes_wait, spare_rtt: settings.spare_codes }
+    }
 }
 
 /// See the module: the sending half.
@@ -67,8 +76,9 @@ pub(super) struct Ahead {
     settings: AheadSettings,
     losses: Losses,
     plan: Option<Plan>,
-    /// The hop is long enough for codes.
-    is_long: bool,
+    /// The round trip of the hop; none if it is too short for codes.
+    rtt: Duration,
+    spare_time: SpareTime,
     /// Packets are put into codes now; see [`Ahead::decide`].
     covers: bool,
     encoder: Encoder,
@@ -98,7 +108,8 @@ impl Ahead {
             settings,
             losses: Losses::default(),
             plan: None,
-            is_long: false,
+            rtt: Duration::ZERO,
+            spare_time: SpareTime::default(),
             covers: false,
             encoder: Encoder::new(WINDOW, memory),
             saved_up: 0,
@@ -117,7 +128,7 @@ impl Ahead {
     /// not have, and the link carries `rate` over a round trip of `rtt`.
     pub fn on_feedback(&mut self, ack: &Ack, arrived: Arrived, oldest: Position, rtt: Duration, rate: Option<Rate>) {
         self.encoder.forget(oldest);
-        self.is_long = rtt >= LONG;
+        self.rtt = rtt;
         let is_epoch = self.losses.add(ack.newest, arrived);
         if is_epoch {
             self.plan = rate.and_then(|rate| self.make_plan(self.losses.of_late(), rtt, rate));
@@ -133,21 +144,27 @@ impl Ahead {
         if self.covers || self.plan.is_some() {
             self.stop();
         }
-        (self.is_long, self.plan, self.covers) = (false, None, false);
+        (self.rtt, self.plan, self.covers) = (Duration::ZERO, None, false);
         self.losses.pause();
     }
 
     /// Whether packets are put into codes, after something that this follows from has changed.
     fn decide(&mut self) {
-        self.covers = self.is_active() || self.is_long && self.settings.from.is_some() && !self.losses.is_clean();
+        let has_time = self.rtt >= LONG || self.rtt >= self.settings.spare_rtt && self.spare_time.is_ample();
+        self.covers = self.is_active() || has_time && self.settings.from.is_some() && !self.losses.is_clean();
+    }
+
+    /// Something left that takes the link `time`.
+    pub fn on_departure(&mut self, now: Instant, time: Duration) {
+        self.spare_time.add(now, time, self.rtt);
     }
 
     fn make_plan(&self, Loss { sent, lost, gaps }: Loss, rtt: Duration, rate: Rate) -> Option<Plan> {
         let packets = rate.bytes_in(rtt) / u64::from(PACKET_BYTES);
         // What has begun ends at half of what it begins at.
         let (from, from_parts) = (u64::from(self.settings.from?), if self.plan.is_some() { 2 } else { 1 });
-        if rtt < LONG || lost == 0 || gaps == 0 || packets.saturating_mul(lost * from_parts) < sent.saturating_mul(from)
-        {
+        let is_little = packets.saturating_mul(lost * from_parts) < sent.saturating_mul(from);
+        if rtt < LONG || lost == 0 || gaps == 0 || is_little {
             return None;
         }
         // In a longer wait the packet would leave the window.
@@ -161,6 +178,16 @@ impl Ahead {
         let codes = (loss + surplus) * ONE / (ONE - loss);
         let is_worth_it = surplus <= CHEAP_SURPLUS.max(loss * 2 / 5);
         is_worth_it.then_some(Plan { codes: codes.min(MOST_CODES), patience: wait / 2 })
+    }
+
+    /// True if the other end is far enough for codes, or may be by its own measure.
+    pub fn may_be_long(&self, rtt: Duration) -> bool {
+        rtt >= self.settings.spare_rtt.min(LONG) * 4 / 5
+    }
+
+    /// True if the other end is far enough for codes of some kind.
+    pub fn is_far(&self, rtt: Duration) -> bool {
+        rtt >= self.settings.spare_rtt.min(LONG)
     }
 
     /// True if codes leave among the packets, whether the link has time for them or not.
@@ -267,7 +294,7 @@ mod tests {
 
     const MBIT: u64 = 1_000_000;
 
-    const DEFAULT: AheadSettings = AheadSettings { from: Some(8), wait: 60 };
+    const DEFAULT: AheadSettings = AheadSettings { from: Some(8), wait: 60, spare_rtt: Duration::from_millis(20) };
 
     /// Codes a packet, in per mille, and patience in packets.
     fn plan(mbit: u64, rtt_ms: u64, loss: Loss) -> Option<(u64, u64)> {

@@ -35,6 +35,7 @@ mod outgoing;
 mod restorer;
 mod settings;
 mod silence;
+mod spare_time;
 mod timing;
 mod twice;
 
@@ -267,7 +268,7 @@ impl Station {
         }
         let Some(report) = self.feedback.take(cx.now(), &self.outgoing.egress) else { return };
         if let Some(ack) = self.receiver.acknowledge() {
-            let losses = (self.peer.rtt() >= ahead::MAY_BE_LONG).then(|| self.losses());
+            let losses = self.outgoing.ahead.may_be_long(self.peer.rtt()).then(|| self.losses());
             self.outgoing.tell(cx, &Message::Ack((ack, LinkNews { losses, report })));
         }
     }

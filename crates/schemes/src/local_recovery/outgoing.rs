@@ -2,7 +2,7 @@
 //! have.
 
 use super::ack_frames::AckFrames;
-use super::ahead::{self, Ahead, AheadSettings, LONG};
+use super::ahead::{self, Ahead, AheadSettings};
 use super::answers::Answers;
 use super::block::Block;
 use super::events;
@@ -75,8 +75,6 @@ impl Outgoing {
     pub fn new(settings: &Settings, site: &mut Site<'_>, egress: Egress, incarnation: u16) -> Outgoing {
         let sixteenth = super::sixteenth(site.max_memory);
         let shim_room = |overhead| ShimRoom::new(settings.mtu, &site.link, overhead);
-        let codes =
-            AheadSettings { from: (settings.codes_from > 0).then_some(settings.codes_from), wait: settings.codes_wait };
         let mut link_rate = LinkRate::new(egress.rate(), if settings.learn { sixteenth / 4 } else { 0 });
         link_rate.ask(site.forecast.as_ref().filter(|_| settings.oracle));
         Outgoing {
@@ -85,7 +83,7 @@ impl Outgoing {
             sender: Sender::new(incarnation, settings.tries),
             shim_room: shim_room([SHIM_HEADER + FRAME_LEN as u32; 2]),
             code_room: shim_room(ahead::OVERHEAD),
-            ahead: Ahead::new(codes, sixteenth / 2),
+            ahead: Ahead::new(AheadSettings::new(settings), sixteenth / 2),
             flows: Flows::new(site.rng),
             acks: AckFrames::new(settings.many_acks),
             answers: Answers::default(),
@@ -144,7 +142,7 @@ impl Outgoing {
 
     /// Makes a SYN ask for segments that leave room for what is added.
     pub fn clamp(&mut self, now: Instant, packet: &mut Packet, timing: &Timing) {
-        let is_coded = timing.rtt >= LONG && self.lossy.is_lossy(now);
+        let is_coded = self.ahead.is_far(timing.rtt) && self.lossy.is_lossy(now);
         let room = if is_coded { &self.code_room } else { &self.shim_room };
         room.clamp(packet);
     }
@@ -282,6 +280,12 @@ impl Outgoing {
         true
     }
 
+    /// Something left.
+    fn on_departure(&mut self, cx: &mut Context<'_>, name: Name, bytes: u32) {
+        self.ahead.on_departure(cx.now(), self.egress.transmission(bytes));
+        self.link_rate.on_departure(cx, name, Lane::Queue, &mut self.egress);
+    }
+
     /// A frame left.
     fn on_frame(&mut self, now: Instant) {
         self.block.on_frame();
@@ -304,11 +308,11 @@ impl Outgoing {
     /// Sends a packet that was made here, in its frame.
     fn transmit(&mut self, cx: &mut Context<'_>, mut packet: Packet, shim: &Shim) -> bool {
         packet.push_shim(&encode_shim(shim));
-        let name = Name::numbered(shim.frame.number.0, packet.wire_len());
+        let bytes = packet.wire_len();
         match self.egress.send(cx, packet) {
             Ok(()) => {
                 self.on_frame(cx.now());
-                self.link_rate.on_departure(cx, name, Lane::Queue, &mut self.egress);
+                self.on_departure(cx, Name::numbered(shim.frame.number.0, bytes), bytes);
                 true
             }
             // It is made again when there is room.
@@ -353,12 +357,14 @@ impl Outgoing {
             self.plan_copies(now, sequence, 1, timing);
         }
         if is_framed {
-            self.cover(sequence, &frame, &copy);
+            if !is_copied {
+                self.cover(sequence, &frame, &copy);
+            }
             self.sender.on_sent(copy, place, now);
             self.on_frame(now);
             self.largest_window = self.largest_window.max(self.window(timing));
         }
-        self.link_rate.on_departure(cx, name, Lane::Queue, &mut self.egress);
+        self.on_departure(cx, name, bytes);
         let tail = tail.filter(|_| is_framed);
         let (is_whole, mut newest) = (tail.is_none(), sequence);
         if let Some(tail) = tail {

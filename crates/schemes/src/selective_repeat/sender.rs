@@ -18,6 +18,8 @@ pub(crate) const START: SeqNum = SeqNum(u32::MAX - 500);
 const MAX_PACKETS: usize = u16::MAX as usize / 2;
 /// The other end is in step while so few transmissions, or packets, are beyond what it has acknowledged.
 pub(crate) const IN_STEP: u64 = 1 << 14;
+/// Numbers go no further at once, whatever the other end says: half of all numbers ahead of it are as far behind it.
+const FARTHEST: u64 = 1 << 30;
 /// Memory of a copy beside the packet: its entries in the tables.
 const ENTRY: u64 = 96;
 
@@ -180,7 +182,7 @@ impl Sender {
     }
 
     /// Nobody answers, and the other end is beyond what was sent: somebody sent frames in our name, or it lies. Goes on
-    /// from there; true if so.
+    /// from there, if need be in several steps; true if so.
     pub fn catch_up(&mut self, ack: &Ack) -> bool {
         let newest = position::near(self.next_number, ack.newest);
         let expected = position::near(self.next_sequence, ack.expected);
@@ -188,8 +190,8 @@ impl Sender {
         if ack.incarnation != self.incarnation || !is_beyond {
             return false;
         }
-        self.next_number = self.next_number.max(newest + 1);
-        self.next_sequence = self.next_sequence.max(expected);
+        self.next_number = self.next_number.max(newest + 1).min(self.next_number + FARTHEST);
+        self.next_sequence = self.next_sequence.max(expected).min(self.next_sequence + FARTHEST);
         self.apart_until = self.next_number + IN_STEP;
         true
     }

@@ -77,13 +77,22 @@ impl Scene {
 
     /// The same on a hop that is so long and loses so much.
     pub fn over(one_way: Duration, loss_per_cent: u64, bound: Option<Rate>) -> Scene {
+        Scene::begin(1, one_way, loss_per_cent, bound)
+    }
+
+    /// The same as the first, with other losses.
+    pub fn with_seed(seed: u64, bound: Option<Rate>) -> Scene {
+        Scene::begin(seed, Duration::from_millis(15), 1, bound)
+    }
+
+    fn begin(seed: u64, one_way: Duration, loss_per_cent: u64, bound: Option<Rate>) -> Scene {
         let mut scene = Scene {
             now: Instant::from_nanos(1_000_000_000),
             a: Harness::new(station(End::Near, "a", bound), "a"),
             b: Harness::new(station(End::Far, "b", None), "b"),
             one_way,
             loss_per_cent,
-            rng: Rng::derive(1, "air"),
+            rng: Rng::derive(seed, "air"),
             free_at: Instant::ZERO,
             to_a: Way::new(),
             to_b: Way::new(),
