@@ -138,13 +138,20 @@ impl Departures {
         Some(Sample { left: at, came: report.stamp, sent, packets, received: report.received, bytes, pause })
     }
 
-    /// Packets are reported that are not remembered, as after a time without reports, when few were: what nobody reported for so long
-    /// nobody will, and there is room for more.
+    /// Packets are reported that are not remembered, as few are after a time without reports: what nobody reported for so long nobody
+    /// will, and there is room for more.
     fn remember_more(&mut self) {
-        let Some(newest) = self.log.back().map(|newest| newest.at) else { return };
-        self.forget(|departure| departure.at + OLD < newest);
+        let Some(newest) = self.log.back().filter(|_| self.one_in > 1).map(|newest| newest.at) else { return };
+        let mut pause = Duration::ZERO;
+        while let Some(old) = self.log.front().filter(|first| first.at + OLD < newest) {
+            pause = pause.max(old.pause);
+            self.log.pop_front();
+        }
+        if let Some(first) = self.log.front_mut() {
+            first.pause = first.pause.max(pause);
+        }
         if self.log.len() < self.most / 4 {
-            self.one_in = (self.one_in / 2).max(1);
+            self.one_in /= 2;
         }
     }
 

@@ -318,7 +318,7 @@ impl RateLaw {
         }
         let is_busy = measured.is_some_and(|measured| measured.is_busy);
         let overflows = !self.is_pursuing && self.overflows(wait, target);
-        if overflows {
+        if overflows && self.carried.highest().bps() >= LEAST_SUSPECT {
             self.carried.suppose_highest();
         }
         if overflows || !self.is_pursuing && is_busy && self.carries_less(wait, target) {

@@ -76,7 +76,7 @@ pub(super) struct Ahead {
     settings: AheadSettings,
     losses: Losses,
     plan: Option<Plan>,
-    /// The round trip of the hop; none if it is too short for codes.
+    /// The round trip of the hop; zero before it is known, and while the other end tells of no losses.
     rtt: Duration,
     spare_time: SpareTime,
     /// Packets are put into codes now; see [`Ahead::decide`].
@@ -134,9 +134,6 @@ impl Ahead {
             self.plan = rate.and_then(|rate| self.make_plan(self.losses.of_late(), rtt, rate));
         }
         self.decide();
-        if is_epoch && !self.covers {
-            self.stop();
-        }
     }
 
     /// The other end tells of no losses: to it the hop is too short for codes, so there are none, whatever was counted before.
@@ -150,13 +147,20 @@ impl Ahead {
 
     /// Whether packets are put into codes, after something that this follows from has changed.
     fn decide(&mut self) {
-        let has_time = self.rtt >= LONG || self.rtt >= self.settings.spare_rtt && self.spare_time.is_ample();
+        let is_far = self.rtt > Duration::ZERO && self.rtt >= self.settings.spare_rtt;
+        let has_time = is_far && (self.rtt >= LONG || self.spare_time.is_ample());
+        let covered = self.covers;
         self.covers = self.is_active() || has_time && self.settings.from.is_some() && !self.losses.is_clean();
+        if covered && !self.covers {
+            self.stop();
+        }
     }
 
     /// Something left that takes the link `time`.
     pub fn on_departure(&mut self, now: Instant, time: Duration) {
-        self.spare_time.add(now, time, self.rtt);
+        if self.spare_time.add(now, time, self.rtt) {
+            self.decide();
+        }
     }
 
     fn make_plan(&self, Loss { sent, lost, gaps }: Loss, rtt: Duration, rate: Rate) -> Option<Plan> {
@@ -187,7 +191,7 @@ impl Ahead {
 
     /// True if the other end is far enough for codes of some kind.
     pub fn is_far(&self, rtt: Duration) -> bool {
-        rtt >= self.settings.spare_rtt.min(LONG)
+        self.settings.from.is_some() && rtt >= self.settings.spare_rtt.min(LONG)
     }
 
     /// True if codes leave among the packets, whether the link has time for them or not.
@@ -220,8 +224,8 @@ impl Ahead {
         if self.covers { covered } else { Kind::Packet }
     }
 
-    /// A new packet left in this frame.
-    pub fn on_sent(&mut self, sequence: Position, frame: &Frame, packet: &Packet) {
+    /// A new packet left in this frame, and leaves once more if `is_copied`.
+    pub fn on_sent(&mut self, sequence: Position, frame: &Frame, packet: &Packet, is_copied: bool) {
         if !self.covers {
             return;
         }
@@ -233,7 +237,8 @@ impl Ahead {
         if self.ends.is_none_or(|(source, _)| source.is_ipv6()) {
             self.ends = Some(ends);
         }
-        self.uncovered = self.uncovered.saturating_add(1);
+        // It needs no code of its own.
+        self.uncovered = self.uncovered.saturating_add(u32::from(!is_copied));
         if let Some(plan) = self.plan {
             self.saved_up += plan.codes;
             self.due += self.saved_up / ONE;

@@ -18,6 +18,9 @@ const MOST_LANES: usize = 1024;
 /// Memory of an entry beside its packet.
 const ENTRY: u64 = 64;
 
+/// So many packets that wait are put right by what goes behind them: no way reorders more.
+const MOST_LATE: usize = 1024;
+
 type LaneId = u64;
 
 /// See the module.
@@ -54,7 +57,7 @@ impl Lane {
 
     /// What is put behind all that waits came then: what came later was late.
     fn put_right(&mut self, came: Instant) {
-        for (late, _) in self.queue.iter_mut().rev().take_while(|(late, _)| *late > came) {
+        for (late, _) in self.queue.iter_mut().rev().take(MOST_LATE).take_while(|(late, _)| *late > came) {
             *late = came;
         }
         self.came = self.came.min(came);
@@ -125,8 +128,10 @@ impl Exit {
         let first = lane.first_due(speed);
         lane.put_right(passed.came);
         if let Some((late, first)) = first.zip(lane.first_due(speed)).filter(|(late, first)| late != first) {
+            // While it waited for a repair nothing caught up.
+            lane.left += cx.now().saturating_since(first);
             self.due.remove(&(late, id));
-            self.due.insert((first, id));
+            self.due.insert((first.max(cx.now()), id));
         }
         let due = lane.due(passed.came, speed);
         if lane.queue.is_empty() && due <= cx.now() {
@@ -294,6 +299,22 @@ mod tests {
         let counts = departures(&mut door, now);
         assert_eq!(counts.iter().sum::<usize>(), 40);
         assert!((9..=12).contains(&counts.len()) && counts.iter().all(|count| *count <= 10), "{counts:?}");
+    }
+
+    #[test]
+    fn a_repair_that_comes_later_lets_nothing_behind_it_go_at_once() {
+        let (mut door, now) = door(4, 1 << 20);
+        // The sixth came in place of what was lost twice, 4 ms after those before it could leave.
+        (0..5).for_each(|n| door.packet(now, Port::LINK, ago(40 - n)));
+        let later = now + Duration::from_millis(4);
+        door.tick(later);
+        assert_eq!(door.io.inner.drain(..).count(), 5);
+        for n in 5..40 {
+            door.packet(later, Port::LINK, ago(if n == 5 { 0 } else { 44 - n }));
+        }
+        let counts = departures(&mut door, later);
+        assert_eq!(counts.iter().sum::<usize>(), 35);
+        assert!(counts.len() >= 8 && counts.iter().all(|count| *count <= 10), "{counts:?}");
     }
 
     #[test]

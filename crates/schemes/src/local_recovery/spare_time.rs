@@ -21,14 +21,17 @@ impl Default for SpareTime {
 }
 
 impl SpareTime {
-    /// Something left that takes the link `time`: none, where its rate is not known. What counts is the time `span` before.
-    pub fn add(&mut self, now: Instant, time: Duration, span: Duration) {
+    /// Something left that takes the link `time`: none, where its rate is not known. What counts is the time `span` before. True if
+    /// that changed whether it had time.
+    pub fn add(&mut self, now: Instant, time: Duration, span: Duration) -> bool {
+        let was_ample = self.is_ample;
         let elapsed = now.saturating_since(self.since);
         if elapsed >= span.max(LEAST) {
             self.is_ample = self.busy.saturating_mul(4) < elapsed.saturating_mul(3);
             (self.since, self.busy) = (now, Duration::ZERO);
         }
         self.busy += time;
+        self.is_ample != was_ample
     }
 
     /// True if the link was idle for more than a quarter of that time.
@@ -45,7 +48,10 @@ mod tests {
 
     /// Whether there was ample time after packets of 1 ms, so many ms apart, for 100 ms.
     fn is_ample(spare: &mut SpareTime, from: Instant, apart: u64) -> bool {
-        (0..100 / apart).for_each(|n| spare.add(from + MS * (n * apart), MS, MS * 20));
+        (0..100 / apart).for_each(|n| {
+            let before = spare.is_ample();
+            assert_eq!(spare.add(from + MS * (n * apart), MS, MS * 20), before != spare.is_ample());
+        });
         spare.is_ample()
     }
 
@@ -57,7 +63,7 @@ mod tests {
         assert!(!is_ample(&mut spare, begin + MS * 200, 1));
         assert!(is_ample(&mut spare, begin + MS * 400, 4), "again");
         assert!(!is_ample(&mut spare, begin + MS * 600, 1));
-        (0..50).for_each(|n| spare.add(begin + MS * (800 + n), Duration::ZERO, MS * 20));
+        assert_eq!((0..50).filter(|n| spare.add(begin + MS * (800 + n), Duration::ZERO, MS * 20)).count(), 1);
         assert!(spare.is_ample());
     }
 }
