@@ -148,7 +148,8 @@ impl Ahead {
     /// Whether packets are put into codes, after something that this follows from has changed.
     fn decide(&mut self) {
         let is_far = self.rtt > Duration::ZERO && self.rtt >= self.settings.spare_rtt;
-        let has_time = is_far && (self.rtt >= LONG || self.spare_time.is_ample());
+        let is_idle = if self.losses.is_settled() { self.spare_time.is_plenty() } else { self.spare_time.is_ample() };
+        let has_time = is_far && (self.rtt >= LONG || is_idle);
         let covered = self.covers;
         self.covers = self.is_active() || has_time && self.settings.from.is_some() && !self.losses.is_clean();
         if covered && !self.covers {

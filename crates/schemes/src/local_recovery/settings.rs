@@ -31,7 +31,7 @@ parameters! {
         /// Send codes ahead of the losses from so many losses in a round trip of the hop on, where that is 50 ms or longer; 0 sends none.
         pub codes_from: u32 = 8, "ours";
         /// Send codes where the link has time for them, behind bursts and while little is known of it, if a round trip of the hop is so long or longer.
-        pub spare_codes: Duration = Duration::from_millis(20), "ours";
+        pub spare_codes: Duration = Duration::from_millis(50), "ours";
         /// Packets that a loss waits for codes, on average and at most, beside 40 % of those in a round trip: fewer cost more codes.
         pub codes_wait: u32 = 100, "ours";
         /// Put packets into frames also on a hop below 50 ms that has lost nothing for 10 s or longer.
