@@ -225,8 +225,8 @@ impl Ahead {
         if self.covers { covered } else { Kind::Packet }
     }
 
-    /// A new packet left in this frame, and leaves once more if `is_copied`.
-    pub fn on_sent(&mut self, sequence: Position, frame: &Frame, packet: &Packet, is_copied: bool) {
+    /// A new packet left in this frame.
+    pub fn on_sent(&mut self, sequence: Position, frame: &Frame, packet: &Packet) {
         if !self.covers {
             return;
         }
@@ -238,8 +238,7 @@ impl Ahead {
         if self.ends.is_none_or(|(source, _)| source.is_ipv6()) {
             self.ends = Some(ends);
         }
-        // It needs no code of its own.
-        self.uncovered = self.uncovered.saturating_add(u32::from(!is_copied));
+        self.uncovered = self.uncovered.saturating_add(1);
         if let Some(plan) = self.plan {
             self.saved_up += plan.codes;
             self.due += self.saved_up / ONE;

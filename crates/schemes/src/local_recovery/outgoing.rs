@@ -357,7 +357,7 @@ impl Outgoing {
             self.plan_copies(now, sequence, 1, timing);
         }
         if is_framed {
-            self.cover(sequence, &frame, &copy, is_copied);
+            self.cover(sequence, &frame, &copy);
             self.sender.on_sent(copy, place, now);
             self.on_frame(now);
             self.largest_window = self.largest_window.max(self.window(timing));
@@ -391,9 +391,9 @@ impl Outgoing {
     }
 
     /// Puts a new packet into codes, if it leaves room for them.
-    fn cover(&mut self, sequence: Position, frame: &Frame, packet: &Packet, is_copied: bool) {
+    fn cover(&mut self, sequence: Position, frame: &Frame, packet: &Packet) {
         if self.code_room.fits(packet) {
-            self.ahead.on_sent(sequence, frame, packet, is_copied);
+            self.ahead.on_sent(sequence, frame, packet);
         }
     }
 
@@ -407,7 +407,7 @@ impl Outgoing {
         // Where the ring has no room for it, it is lost at once, and repaired.
         let kind = self.ahead.kind(&copy);
         self.transmit(cx, tail, &self.shim(frame, kind));
-        self.cover(sequence, &frame, &copy, false);
+        self.cover(sequence, &frame, &copy);
         self.sender.on_sent(copy, place, cx.now());
         sequence
     }
