@@ -70,9 +70,7 @@ impl Carried {
     /// What overflows in less time than a measurement takes was never seen to be busy. It carries the most that it carried so far,
     /// unless more is known; and if that is too little, nothing waits, and it rises.
     pub fn suppose_highest(&mut self) {
-        if self.known.is_none() && self.highest > 0 {
-            self.known = Some(self.highest.max(LEAST));
-        }
+        self.known.get_or_insert(self.highest);
     }
 
     /// The most that was known of late.

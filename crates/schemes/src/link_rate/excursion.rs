@@ -162,8 +162,8 @@ impl Excursions {
         self.now.is_none() && now.saturating_since(self.drained_at) >= DRAIN.0
     }
 
-    /// However often it is owed: whoever lies about times takes no more than a part of the link. What was done on suspicion since emptied
-    /// little, and delays nothing.
+    /// True if the last emptying was long enough ago: whoever lies about times must not have it emptied all the time. What was done on
+    /// suspicion since does not count, as it empties little.
     fn may_empty(&self, now: Instant) -> bool {
         self.now.is_none() && self.emptied_at.is_none_or(|at| now.saturating_since(at) >= DRAIN.0)
     }

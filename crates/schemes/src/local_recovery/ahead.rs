@@ -30,7 +30,7 @@ use airtcp_core::{Duration, Instant, Packet, Rate, SeqNum};
 use core::net::IpAddr;
 
 /// On a shorter hop a repair on request comes soon enough, once a flow has begun.
-const LONG: Duration = Duration::from_millis(50);
+pub(super) const LONG: Duration = Duration::from_millis(50);
 /// Packets in a code, at most: a few times as many as a loss waits for codes on average.
 const WINDOW: usize = 250;
 /// A loss may wait for so much of a round trip, on average.
@@ -67,6 +67,11 @@ impl AheadSettings {
     pub fn new(settings: &Settings) -> AheadSettings {
         let from = (settings.codes_from > 0).then_some(settings.codes_from);
         AheadSettings { from, wait: settings.codes_wait, spare_rtt: settings.spare_codes }
+    }
+
+    /// There are no codes of any kind on a shorter hop.
+    fn least_rtt(&self) -> Duration {
+        self.spare_rtt.min(LONG)
     }
 }
 
@@ -187,12 +192,12 @@ impl Ahead {
 
     /// True if the other end is far enough for codes, or may be by its own measure.
     pub fn may_be_long(&self, rtt: Duration) -> bool {
-        rtt >= self.settings.spare_rtt.min(LONG) * 4 / 5
+        rtt >= self.settings.least_rtt() * 4 / 5
     }
 
     /// True if the other end is far enough for codes of some kind.
     pub fn is_far(&self, rtt: Duration) -> bool {
-        self.settings.from.is_some() && rtt >= self.settings.spare_rtt.min(LONG)
+        self.settings.from.is_some() && rtt >= self.settings.least_rtt()
     }
 
     /// True if codes leave among the packets, whether the link has time for them or not.

@@ -18,7 +18,7 @@ const MOST_LANES: usize = 1024;
 /// Memory of an entry beside its packet.
 const ENTRY: u64 = 64;
 
-/// So many packets that wait are put right by what goes behind them: no way reorders more.
+/// No more packets that wait are put right for one that goes behind them: it bounds the work, whatever order they came in.
 const MOST_LATE: usize = 1024;
 
 type LaneId = u64;
@@ -55,7 +55,7 @@ impl Lane {
         self.left + came.saturating_since(self.came) / speed
     }
 
-    /// What is put behind all that waits came then: what came later was late.
+    /// A packet that came then goes behind all that waits. What waits and came later was repaired: it counts as come then, too.
     fn put_right(&mut self, came: Instant) {
         for (late, _) in self.queue.iter_mut().rev().take(MOST_LATE).take_while(|(late, _)| *late > came) {
             *late = came;

@@ -2,15 +2,13 @@
 //! nothing for a while, until it does again: that loss is not repaired. A link that loses something each time that frames are
 //! given up keeps them longer each time.
 
+use super::ahead::LONG;
 use airtcp_core::{Duration, Instant};
 
 /// A link is taken for clean after so long without a loss, the first time.
 const CLEAN_AFTER: Duration = Duration::from_secs(10);
 /// After so long whatever it did before.
 const AT_MOST: Duration = Duration::from_secs(3600);
-
-/// A sender takes long to make good for one loss over such a hop.
-const LONG: Duration = Duration::from_millis(50);
 
 /// See the module.
 #[derive(Debug)]
@@ -32,7 +30,7 @@ impl Framing {
         self.since.get_or_insert(now);
     }
 
-    /// True if a packet that leaves now needs a frame. On a long hop each does.
+    /// True if a packet that leaves now needs a frame. On a long hop each does: a sender takes long to make good for one loss.
     pub fn is_needed(&self, now: Instant, rtt: Duration) -> bool {
         rtt >= LONG || self.since.is_none_or(|since| now < since + self.clean_after)
     }

@@ -6,19 +6,13 @@ use airtcp_core::{Duration, Instant};
 const LEAST: Duration = Duration::from_millis(10);
 
 /// See the module.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct SpareTime {
     since: Instant,
     /// Time that the link took for what has left since.
     busy: Duration,
     /// So many quarters of the time before it was busy, rounded down.
     quarters: u64,
-}
-
-impl Default for SpareTime {
-    fn default() -> Self {
-        SpareTime { since: Instant::ZERO, busy: Duration::ZERO, quarters: 0 }
-    }
 }
 
 impl SpareTime {
@@ -28,7 +22,7 @@ impl SpareTime {
         let before = self.quarters;
         let elapsed = now.saturating_since(self.since);
         if elapsed >= span.max(LEAST) {
-            self.quarters = self.busy.saturating_mul(4).as_nanos() / elapsed.as_nanos().max(1);
+            self.quarters = self.busy.saturating_mul(4).as_nanos() / elapsed.as_nanos();
             (self.since, self.busy) = (now, Duration::ZERO);
         }
         self.busy += time;

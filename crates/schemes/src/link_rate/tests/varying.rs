@@ -217,7 +217,6 @@ fn a_fast_link_that_overflows_in_less_time_than_a_measurement_takes_is_learned_s
     windows(&mut run, 4);
     assert!(run.law.pursued().is_some());
     let (sent, dropped) = count_drops(&mut run, |run| windows(run, 10));
-    // 38 % were, if it were not known.
     assert!(dropped <= sent / 10, "{dropped} of {sent} dropped");
 }
 
