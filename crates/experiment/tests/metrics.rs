@@ -4,7 +4,7 @@ use crate::common::{DEMO, Scratch, read};
 use airtcp_core::Duration;
 use airtcp_experiment::metric::{self, Metric};
 use airtcp_experiment::paper::decide::{self, Bounds};
-use airtcp_experiment::results::summary::CellSummary;
+use airtcp_experiment::results::summary::{CellSummary, Summary};
 use airtcp_experiment::results::{self, CellState, Results, parquet as files};
 use airtcp_experiment::table::measure::Measure;
 use airtcp_experiment::world::{
@@ -61,7 +61,8 @@ fn told(scenario: &Scenario) -> Results<'_> {
 }
 
 fn names_of(metric: &Metric) -> Vec<String> {
-    let names: Vec<String> = metric.members.in_run(&telling()).iter().map(|member| metric.named(member)).collect();
+    let names: Vec<String> =
+        metric.members.in_run(&telling()).iter().map(|member| metric.named(member).into_owned()).collect();
     assert!(!names.is_empty(), "the run of this test does not tell {}", metric.name);
     names
 }
@@ -94,7 +95,8 @@ fn every_metric_is_found_by_claims_in_the_summary_and_in_tables() {
 fn every_metric_is_in_the_parquet_file() {
     let scenario = scenario();
     let directory = Scratch::new("metrics");
-    files::write(directory.path(), &told(&scenario)).unwrap();
+    let results = told(&scenario);
+    files::write(directory.path(), &results, &Summary::of(&results, "")).unwrap();
     let file = std::fs::File::open(directory.path().join("metrics.parquet")).unwrap();
     let column = |row: parquet::record::Row| {
         let name = row.get_column_iter().find(|(column, _)| *column == "name").map(|(_, field)| field.to_string());

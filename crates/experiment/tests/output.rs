@@ -9,18 +9,19 @@ use airtcp_experiment::results::summary::{CellSummary, Reading, Summary};
 use airtcp_experiment::table::{Layout, Style, TextTable, markdown};
 use insta::assert_snapshot;
 use serde_json::json;
+use std::borrow::Cow;
 
 fn text(scenario: &Scenario, results: &Results<'_>) -> String {
     let layout = Layout::of(scenario, &scenario.tables[0]);
-    TextTable::new(&layout, Style::default()).render(&|cell| CellSummary::of(results, cell))
+    TextTable::new(&layout, Style::default()).render(&|cell| CellSummary::of(results, cell).map(Cow::Owned))
 }
 
-fn stored(scenario: &Scenario) -> Stored {
+fn stored(scenario: &Scenario) -> Stored<'_> {
     let results = made_up(scenario);
     let (summary, series) = (Summary::of(&results, "results/demo/live"), Series::of(&results));
     let manifest = json!({"version": "0", "machine": {"kernel": "Linux 6"}});
     let world = StoredWorld { name: "live".into(), summary, series, manifest };
-    Stored { directory: "results/demo".into(), scenario: scenario.clone(), worlds: vec![world] }
+    Stored { directory: "results/demo".into(), scenario: Cow::Borrowed(scenario), worlds: vec![Cow::Owned(world)] }
 }
 
 #[test]
@@ -40,7 +41,7 @@ fn the_same_table_as_markdown() {
     let demo = read(DEMO, &["runs=3", "flows.bulk.controller=cubic"]).unwrap();
     let results = made_up(&demo);
     let layout = Layout::of(&demo, &demo.tables[0]);
-    assert_snapshot!(markdown(&layout, &|cell| CellSummary::of(&results, cell)));
+    assert_snapshot!(markdown(&layout, &|cell| CellSummary::of(&results, cell).map(Cow::Owned)));
 }
 
 #[test]
@@ -90,7 +91,7 @@ fn several_results_stand_in_one_report() {
 }
 
 /// The part of a page that puts results side by side.
-fn side_by_side(results: &[Stored]) -> String {
+fn side_by_side(results: &[Stored<'_>]) -> String {
     let page = html::render(results);
     let from = page.find("Side by side").expect("several results are compared");
     let rest = &page[from..];

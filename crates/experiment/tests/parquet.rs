@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 fn write(name: &str, results: &Results<'_>) -> PathBuf {
     let directory = std::env::temp_dir().join(format!("airtcp-parquet-{name}-{}", std::process::id()));
     std::fs::create_dir_all(&directory).unwrap();
-    files::write(&directory, results).unwrap();
+    files::write(&directory, results, &results::summary::Summary::of(results, "")).unwrap();
     directory
 }
 

@@ -10,6 +10,7 @@ use airtcp_experiment::results::summary::Summary;
 use airtcp_experiment::results::{self, RunOptions};
 use airtcp_experiment::{Catalogue, Scenario, Simulator};
 use serde_json::{Value, json};
+use std::borrow::Cow;
 use std::path::PathBuf;
 
 /// What is wrong with a page as it looks now, as sentences.
@@ -47,16 +48,16 @@ fn scenario(sets: &[&str]) -> Scenario {
     read(&format!("{DEMO}{FIGURES}"), &[&["runs=3"], sets].concat()).unwrap()
 }
 
-fn stored(scenario: &Scenario) -> Stored {
+fn stored(scenario: &Scenario) -> Stored<'_> {
     let results = made_up(scenario);
     let (summary, series) = (Summary::of(&results, "results/demo/live"), Series::of(&results));
     let manifest = json!({"version": "0.1.0", "machine": {"kernel": "Linux 6"}});
     let world = StoredWorld { name: "live".into(), summary, series, manifest };
-    Stored { directory: "results/demo".into(), scenario: scenario.clone(), worlds: vec![world] }
+    Stored { directory: "results/demo".into(), scenario: Cow::Borrowed(scenario), worlds: vec![Cow::Owned(world)] }
 }
 
 /// Lines and points of a figure, all panes together.
-fn drawn(stored: &Stored, index: usize) -> (usize, usize) {
+fn drawn(stored: &Stored<'_>, index: usize) -> (usize, usize) {
     let figure = Figure::of(
         &stored.scenario,
         &stored.scenario.figures[index],
@@ -148,7 +149,11 @@ fn what_a_gateway_believes_is_drawn_beside_the_rate_of_its_link() {
     let results = results::run(&scenario, &Simulator::default(), RunOptions { threads: 1 }, &mut ());
     let (summary, series) = (Summary::of(&results, "results/demo/sim"), Series::of(&results));
     let world = StoredWorld { name: "simulator".into(), summary, series, manifest: json!({}) };
-    let stored = Stored { directory: "results/demo".into(), scenario: scenario.clone(), worlds: vec![world] };
+    let stored = Stored {
+        directory: "results/demo".into(),
+        scenario: Cow::Owned(scenario.clone()),
+        worlds: vec![Cow::Owned(world)],
+    };
     let html = html::render(&[stored]);
     assert!(html.contains("solid what the gateway before it believed"));
     let Some(mut shown) = show("what_a_gateway_believes_is_drawn_beside_the_rate_of_its_link", &html) else { return };
@@ -275,7 +280,8 @@ fn the_demos_report_says_on_its_first_screen_what_was_found_and_can_be_read_at_a
     let results = results::run(&demo, &Simulator::default(), RunOptions { threads: 2 }, &mut ());
     let (summary, series) = (Summary::of(&results, "results/showcase/sim"), Series::of(&results));
     let world = StoredWorld { name: "simulator".into(), summary, series, manifest: json!({}) };
-    let stored = Stored { directory: "results/showcase".into(), scenario: demo, worlds: vec![world] };
+    let stored =
+        Stored { directory: "results/showcase".into(), scenario: Cow::Owned(demo), worlds: vec![Cow::Owned(world)] };
     let name = "the_demos_report_says_on_its_first_screen_what_was_found_and_can_be_read_at_any_width";
     let Some(mut shown) = show(name, &html::render(&[stored])) else { return };
     for (width, scheme) in [(375, "light"), (375, "dark"), (1400, "light"), (1400, "dark")] {
@@ -326,7 +332,8 @@ fn one_measure_over_another_is_points_with_ellipses_that_tell_their_cell() {
     let reading = summary.cells[0].readings.get("probes.ping.rtt_ns.p95").unwrap();
     assert_eq!(reading.runs.len(), 3, "what a figure needs of each run is in the file");
     let world = StoredWorld { name: "simulator".into(), summary, series, manifest: json!({}) };
-    let stored = Stored { directory: "results/demo".into(), scenario, worlds: vec![world] };
+    let stored =
+        Stored { directory: "results/demo".into(), scenario: Cow::Owned(scenario), worlds: vec![Cow::Owned(world)] };
     let name = "one_measure_over_another_is_points_with_ellipses_that_tell_their_cell";
     let Some(mut shown) = show(name, &html::render(&[stored])) else { return };
     let parts = ["mark", "spread", "curve", "whisker"];

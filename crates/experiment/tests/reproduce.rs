@@ -39,11 +39,11 @@ fn files(directory: &Path) -> BTreeMap<String, Vec<u8>> {
 fn runs_again_to_the_byte(name: &str, text: &str, sets: &[&str]) -> Vec<String> {
     let root = std::env::temp_dir().join(format!("airtcp-reproduce-{name}-{}", std::process::id()));
     let scenario = read(text, sets);
-    let place = directory::write(&root, &simulate(&scenario, 1), "sim", &json!({})).unwrap();
+    let place = directory::write(&root, &simulate(&scenario, 1), "sim", &json!({})).unwrap().directory;
     let first = files(&place);
     let again = Scenario::load(&place.join("scenario.toml"), &[], &Catalogue::BUILT_IN).unwrap();
     assert_eq!((&again.name, &again.hash, &again.resolved), (&scenario.name, &scenario.hash, &scenario.resolved));
-    let second_place = directory::write(&root, &simulate(&again, 2), "sim", &json!({})).unwrap();
+    let second_place = directory::write(&root, &simulate(&again, 2), "sim", &json!({})).unwrap().directory;
     assert_eq!(second_place, place);
     let second = files(&place);
     for (name, bytes) in &first {

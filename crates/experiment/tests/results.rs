@@ -209,9 +209,9 @@ fn a_directory_is_replaced_as_a_whole() {
     let root = std::env::temp_dir().join(format!("airtcp-results-{}", std::process::id()));
     let demo = read(DEMO, &["runs=1"]).unwrap();
     let results = made_up(&demo);
-    let first = directory::write(&root, &results, "live", &json!({})).unwrap();
+    let first = directory::write(&root, &results, "live", &json!({})).unwrap().directory;
     std::fs::write(first.join("stale"), "from an older version").unwrap();
-    let second = directory::write(&root, &results, "live", &json!({})).unwrap();
+    let second = directory::write(&root, &results, "live", &json!({})).unwrap().directory;
     let mut names: Vec<String> =
         std::fs::read_dir(&second).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
     names.sort();

@@ -71,7 +71,7 @@ fn the_results_keep_the_trace_and_their_name_depends_on_it() {
     let scenario = scenario("{ trace = \"traces/here.csv\" }").unwrap();
     let root = std::env::temp_dir().join(format!("airtcp-varying-{}", std::process::id()));
     let results = simulate(&scenario, 1);
-    let sim = directory::write(&root, &results, "sim", &serde_json::json!({})).unwrap();
+    let sim = directory::write(&root, &results, "sim", &serde_json::json!({})).unwrap().directory;
     assert_eq!(std::fs::read_to_string(sim.join("here.csv")).unwrap(), TRACE);
     let again = Scenario::load(&sim.join("scenario.toml"), &[], &CATALOGUE).unwrap();
     assert_eq!(again.hash, scenario.hash);

@@ -4,9 +4,10 @@ use crate::controller;
 use crate::table::{self, Table};
 use crate::watch::{available, watched};
 use crate::world::Watched;
-use airtcp_experiment::html::{self, Stored};
+use airtcp_experiment::html::{self, Stored, StoredWorld};
 use airtcp_experiment::results::summary::{Summary, to_text};
-use airtcp_experiment::results::{self, METHOD, Results, directory};
+use airtcp_experiment::results::directory::{self, Written};
+use airtcp_experiment::results::{self, METHOD, Results};
 use airtcp_experiment::{Catalogue, Scenario};
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
@@ -99,7 +100,7 @@ pub(crate) fn run(
     let all = scenario.cells.len() * scenario.runs as usize;
     let finished = watched(py, all, progress.as_ref(), |watch| {
         let results = watch.run(&scenario, &Watched::new(watch, &controllers), threads);
-        finish(&results, root.as_deref(), threads, &catalogue)
+        finish(&results, root.as_deref(), threads)
     })??;
     let tables = finished.tables.into_iter().map(|table| Py::new(py, table)).collect::<PyResult<_>>()?;
     let Scenario { name, hash, resolved, .. } = scenario;
@@ -116,32 +117,34 @@ pub(crate) fn run(
     })
 }
 
-fn finish(
-    results: &Results<'_>,
-    root: Option<&Path>,
-    threads: Option<usize>,
-    catalogue: &Catalogue<'_>,
-) -> PyResult<Finished> {
-    let world = directory::of_world(results.world);
-    let directory = match root {
+fn finish(results: &Results<'_>, root: Option<&Path>, threads: Option<usize>) -> PyResult<Finished> {
+    let (directory, summary) = match root {
         Some(root) if !results.is_empty() && results.is_complete() => {
-            let written = directory::write(root, results, world, &manifest(results, threads))?;
-            let home = directory::of_scenario(root, results.scenario);
-            let stored = Stored::read(&home, catalogue).map_err(|error| PyOSError::new_err(error.to_string()))?;
-            std::fs::write(home.join("report.html"), html::render(&[stored]))?;
-            Some(written)
+            let (directory, summary) = write(root, results, manifest(results, threads))?;
+            (Some(directory), summary)
         }
-        _ => None,
+        _ => (None, Summary::of(results, "")),
     };
-    let summary = Summary::of(results, &directory.as_ref().map_or(String::new(), |path| path.display().to_string()));
     Ok(Finished {
-        tables: table::of(results),
+        tables: table::of(results, &summary),
         headline: results::headline(results.scenario, &summary),
         failures: results.failures(),
         not_run: summary.reasons_not_run().into_iter().map(|(reason, count)| (reason.to_string(), count)).collect(),
         summary: to_text(&summary),
         directory,
     })
+}
+
+/// Writes results and their report below `root`; returns their directory and what was made of them.
+fn write(root: &Path, results: &Results<'_>, manifest: Value) -> PyResult<(PathBuf, Summary)> {
+    let Written { directory, summary, series } =
+        directory::write(root, results, directory::of_world(results.world), &manifest)?;
+    let world = StoredWorld { name: results.world.to_owned(), summary, series, manifest };
+    let home = directory::of_scenario(root, results.scenario);
+    let stored =
+        Stored::with(&home, results.scenario, &world).map_err(|error| PyOSError::new_err(error.to_string()))?;
+    std::fs::write(home.join("report.html"), html::render(&[stored]))?;
+    Ok((directory, world.summary))
 }
 
 fn manifest(results: &Results<'_>, threads: Option<usize>) -> Value {

@@ -2,6 +2,7 @@
 
 use airtcp_experiment::results::Results;
 use airtcp_experiment::results::data::{self, Kind, TABLES, Value};
+use airtcp_experiment::results::summary::Summary;
 use arrow_array::builder::{Float64Builder, StringBuilder, UInt64Builder};
 use arrow_array::cast::AsArray;
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
@@ -76,11 +77,11 @@ fn append(values: &Bound<'_, PyList>, column: &ArrayRef) -> PyResult<()> {
     }
 }
 
-/// Every table of some results, in the order of [`TABLES`].
-pub(crate) fn of(results: &Results<'_>) -> Vec<Table> {
+/// Every table of some results, of which `summary` was made, in the order of [`TABLES`].
+pub(crate) fn of(results: &Results<'_>, summary: &Summary) -> Vec<Table> {
     let mut builders: Vec<Builder> =
         TABLES.iter().map(|table| Builder::new(data::columns(results.scenario, table))).collect();
-    let put = data::rows::<Infallible>(results, &mut |table, row| {
+    let put = data::rows::<Infallible>(results, summary, &mut |table, row| {
         builders[table.index].put(row);
         Ok(())
     });

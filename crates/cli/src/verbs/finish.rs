@@ -1,16 +1,20 @@
 //! What is printed and written once all runs of a scenario are there.
 
 use crate::{Failure, output};
+use airtcp_experiment::Scenario;
 use airtcp_experiment::html::{self, Stored, StoredWorld};
-use airtcp_experiment::results::summary::{self, CellSummary, Summary};
+use airtcp_experiment::results::directory::{self, Written};
+use airtcp_experiment::results::summary::{self, CellSummary, Summary, by_cell};
 use airtcp_experiment::results::{self, Results};
 use airtcp_experiment::scenario::TableSpec;
 use airtcp_experiment::table::measure::Measure;
 use airtcp_experiment::table::{Layout, TextTable, fit};
-use airtcp_experiment::{Catalogue, Scenario};
+use anyhow::Context;
 use clap::Args;
+use serde_json::Value;
+use std::borrow::Cow;
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// How results are printed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -48,8 +52,8 @@ impl FormArguments {
 /// The tables of a scenario, and what stands beside it in them.
 pub(super) struct Tables<'a> {
     pub(super) layouts: Vec<Layout>,
-    /// The simulator's results of the same scenario, beside a live run.
-    companion: Option<&'a StoredWorld>,
+    /// The simulator's results of each cell, beside a live run.
+    companion: Option<Vec<Option<&'a CellSummary>>>,
     form: Form,
 }
 
@@ -73,27 +77,37 @@ impl<'a> Tables<'a> {
             Some(columns) => layouts.flat_map(|layout| fit(&layout, columns)).collect(),
             None => layouts.collect(),
         };
-        Tables { layouts, companion, form }
+        Tables { layouts, companion: companion.map(|world| world.cells(scenario)), form }
     }
 
-    /// What a cell has to show.
-    pub(super) fn value_of(&self, results: &Results<'_>, index: usize) -> Option<CellSummary> {
-        let mut cell = CellSummary::of(results, index);
-        if let Some(simulated) = self.companion.and_then(|world| world.cell(results.scenario, index)) {
-            let cell = cell.get_or_insert_default();
+    /// What a cell of unfinished results has to show in a table: its metrics with the names `wanted`.
+    pub(super) fn value_of<'b>(
+        &self,
+        results: &Results<'_>,
+        wanted: &BTreeSet<&str>,
+        index: usize,
+    ) -> Option<Cow<'b, CellSummary>> {
+        self.beside_companion(CellSummary::of_metrics(results, index, wanted).map(Cow::Owned), index)
+    }
+
+    fn beside_companion<'b>(
+        &self,
+        mut cell: Option<Cow<'b, CellSummary>>,
+        index: usize,
+    ) -> Option<Cow<'b, CellSummary>> {
+        if let Some(simulated) = self.companion.as_ref().and_then(|cells| cells[index]) {
+            let cell = cell.get_or_insert_default().to_mut();
             simulated.readings.get("of_ceiling").iter().for_each(|share| cell.readings.put(COMPANION, share));
         }
         cell
     }
 
-    /// Prints `results`, which lie in `written`, then `places`; as text without the first `printed` tables.
-    pub(super) fn show(&self, printed: usize, results: &Results<'_>, written: &Path, places: &str) {
-        let lookup = |cell: usize| self.value_of(results, cell);
+    /// Prints `results`, of which `summary` was made, then `places`; as text without the first `printed` tables.
+    pub(super) fn show(&self, printed: usize, results: &Results<'_>, summary: &Summary, places: &str) {
+        let cells = by_cell(results.scenario, &summary.cells, |cell| &cell.at);
+        let lookup = |cell: usize| self.beside_companion(cells[cell].map(Cow::Borrowed), cell);
         match self.form {
-            Form::Json => {
-                let summary = Summary::of(results, &written.display().to_string());
-                output::print(summary::to_text(&summary).trim_end());
-            }
+            Form::Json => output::print(summary::to_text(summary).trim_end()),
             Form::Markdown => {
                 for layout in &self.layouts {
                     output::print(&airtcp_experiment::table::markdown(layout, &lookup));
@@ -104,18 +118,25 @@ impl<'a> Tables<'a> {
                     let gap = if index == 0 { "" } else { "\n" };
                     output::print(&format!("{gap}{}", TextTable::new(layout, output::style()).render(&lookup)));
                 }
-                output::print(&format!("\n{}", closing(results)));
+                output::print(&format!("\n{}", closing(results, summary)));
                 output::print(places);
             }
         }
     }
 }
 
+/// Writes one world's results below `root`; returns their directory and what it holds.
+pub(super) fn write(root: &Path, results: &Results<'_>, manifest: Value) -> Result<(PathBuf, StoredWorld), Failure> {
+    let Written { directory, summary, series } =
+        directory::write(root, results, directory::of_world(results.world), &manifest)
+            .with_context(|| format!("cannot write results below {}", root.display()))?;
+    Ok((directory, StoredWorld { name: results.world.to_owned(), summary, series, manifest }))
+}
+
 /// Notes below the table: which cells were left out and why, and what the numbers mean.
-pub(super) fn closing(results: &Results<'_>) -> String {
+pub(super) fn closing(results: &Results<'_>, summary: &Summary) -> String {
     let style = output::style();
     let mut lines: Vec<String> = Vec::new();
-    let summary = Summary::of(results, "");
     let reasons = summary.reasons_not_run();
     lines.extend(reasons.iter().map(|(reason, count)| {
         let cells = if *count == 1 { "cell" } else { "cells" };
@@ -127,7 +148,7 @@ pub(super) fn closing(results: &Results<'_>) -> String {
             "{invalid} cells where the emulated link did not behave as configured; see \"emulator\" in summary.json"
         ));
     }
-    lines.extend(results::headline(results.scenario, &summary));
+    lines.extend(results::headline(results.scenario, summary));
     for scheme in bending(results) {
         lines.push(format!(
             "{scheme} does not keep end-to-end semantics: it acknowledges data that the receiver may not have"
@@ -152,9 +173,9 @@ fn bending(results: &Results<'_>) -> BTreeSet<String> {
     schemes.filter(|scheme| !scheme.choice.entry.keeps_end_to_end).map(|scheme| scheme.kind.clone()).collect()
 }
 
-/// One report of all worlds that the scenario was run in.
-pub(super) fn write_report(directory: &Path, catalogue: &Catalogue<'_>) -> Result<String, Failure> {
-    let stored = Stored::read(directory, catalogue)?;
+/// One report of all worlds that the scenario was run in, of which `written` was put into `directory` just now.
+pub(super) fn write_report(directory: &Path, scenario: &Scenario, written: &StoredWorld) -> Result<String, Failure> {
+    let stored = Stored::with(directory, scenario, written)?;
     let path = directory.join("report.html");
     let size = super::report::write(&path, &html::render(&[stored]))?;
     Ok(format!("{} ({size})", path.display()))

@@ -4,6 +4,7 @@ use super::finish::{self, Form, FormArguments, Tables};
 use crate::output::say;
 use crate::{Failure, machine};
 use airtcp_experiment::Catalogue;
+use airtcp_experiment::results::summary::Summary;
 use airtcp_experiment::results::{MergeError, Merged, Shards, directory};
 use anyhow::Context;
 use clap::Args;
@@ -35,24 +36,18 @@ pub(crate) fn run(arguments: &Arguments, catalogue: &Catalogue<'_>) -> Result<()
     let mut failures = Vec::new();
     for merged in shards.merge(arguments.any_build).map_err(wrong)? {
         let wall = machine::wall_clock().duration_since(begin);
-        failures.extend(finish_world(&root, arguments.form.form(), &merged, wall, catalogue)?);
+        failures.extend(finish_world(&root, arguments.form.form(), &merged, wall)?);
     }
     failures.iter().for_each(|failure| say!("airtcp: {failure}"));
     if failures.is_empty() { Ok(()) } else { Err(Failure::Code(1)) }
 }
 
 /// Writes and prints one world, which took `wall` to merge; returns what went wrong in it.
-fn finish_world(
-    root: &Path,
-    form: Form,
-    merged: &Merged<'_>,
-    wall: Duration,
-    catalogue: &Catalogue<'_>,
-) -> Result<Vec<String>, Failure> {
+fn finish_world(root: &Path, form: Form, merged: &Merged<'_>, wall: Duration) -> Result<Vec<String>, Failure> {
     let results = &merged.results;
     let scenario = results.scenario;
     if results.is_empty() {
-        return Ok(vec![finish::closing(results)]);
+        return Ok(vec![finish::closing(results, &Summary::of(results, ""))]);
     }
     let runs = scenario.cells.len() * scenario.runs as usize;
     let work = machine::Work {
@@ -64,12 +59,10 @@ fn finish_world(
         wall,
         in_runs: None,
     };
-    let written = directory::write(root, results, directory::of_world(results.world), &machine::manifest(&work))
-        .with_context(|| format!("cannot write results below {}", root.display()))?;
-    let home = directory::of_scenario(root, scenario);
-    let report = finish::write_report(&home, catalogue)?;
+    let (written, world) = finish::write(root, results, machine::manifest(&work))?;
+    let report = finish::write_report(&directory::of_scenario(root, scenario), scenario, &world)?;
     let places = format!("results  {}\nreport   {report}", written.display());
-    Tables::of(scenario, None, form).show(0, results, &written, &places);
+    Tables::of(scenario, None, form).show(0, results, &world.summary, &places);
     say!("airtcp: merged {runs} runs of {} shards, which are no longer needed", merged.files);
     Ok(results.failures())
 }

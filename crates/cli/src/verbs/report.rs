@@ -38,7 +38,7 @@ pub(crate) fn run(arguments: &Arguments, catalogue: &Catalogue<'_>) -> Result<()
 /// What one directory holds: a scenario's results, or a paper's.
 struct Results {
     claims: Option<Value>,
-    stored: Vec<Stored>,
+    stored: Vec<Stored<'static>>,
 }
 
 impl Results {

@@ -13,6 +13,7 @@ use crate::output::say;
 use crate::timed::Timed;
 use crate::{Failure, machine, output};
 use airtcp_experiment::html::StoredWorld;
+use airtcp_experiment::results::summary::Summary;
 use airtcp_experiment::results::{
     self, Interruptible, Journal, Observer, Opening, Results, RunOptions, Shard, directory,
 };
@@ -21,6 +22,7 @@ use airtcp_experiment::{Catalogue, Scenario, Simulator, World};
 use anyhow::Context;
 use clap::Args;
 use indicatif::ProgressBar;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -78,7 +80,7 @@ pub(crate) fn run(arguments: &Arguments, catalogue: &Catalogue<'_>) -> Result<()
     if let Some(shard) = arguments.shard {
         return shard::run(&arguments.results, &scenario, &world, &process, shard);
     }
-    whole(arguments, &scenario, &world, &process, catalogue)
+    whole(arguments, &scenario, &world, &process)
 }
 
 /// Runs all of `scenario` in this process, and writes and prints the results.
@@ -87,7 +89,6 @@ fn whole(
     scenario: &Scenario,
     world: &Timed<'_>,
     Process { opening, threads, interrupt }: &Process<'_>,
-    catalogue: &Catalogue<'_>,
 ) -> Result<(), Failure> {
     let begin = machine::wall_clock();
     let captured = arguments.capture.cells(scenario)?;
@@ -113,7 +114,7 @@ fn whole(
     }
     if results.is_empty() && form != Form::Json {
         journal.remove().context("cannot remove the journal of finished runs")?;
-        output::print(&finish::closing(&results));
+        output::print(&finish::closing(&results, &Summary::of(&results, "")));
         return Err(Failure::Code(1));
     }
     let work = Work {
@@ -124,15 +125,13 @@ fn whole(
         wall: machine::wall_clock().duration_since(begin),
         in_runs: Some(world.spent()),
     };
-    let written =
-        directory::write(&arguments.results, &results, directory::of_world(world.name()), &machine::manifest(&work))
-            .with_context(|| format!("cannot write results below {}", arguments.results.display()))?;
+    let (written, world) = finish::write(&arguments.results, &results, machine::manifest(&work))?;
     journal.remove().context("cannot remove the journal of finished runs")?;
     let captures = arguments.capture.write(&results, &captured, &written)?;
-    let report = finish::write_report(&directory::of_scenario(&arguments.results, scenario), catalogue)?;
+    let report = finish::write_report(&directory::of_scenario(&arguments.results, scenario), scenario, &world)?;
     let places = [format!("results  {}", written.display()), format!("report   {report}")];
     let places: Vec<String> = places.into_iter().chain(captures).collect();
-    tables.show(1, &results, &written, &places.join("\n"));
+    tables.show(1, &results, &world.summary, &places.join("\n"));
     let failures = results.failures();
     failures.iter().for_each(|failure| say!("airtcp: {failure}"));
     if failures.is_empty() && !results.is_empty() { Ok(()) } else { Err(Failure::Code(1)) }
@@ -156,9 +155,17 @@ fn companion(root: &Path, scenario: &Scenario) -> Option<StoredWorld> {
     StoredWorld::read(&directory::of_scenario(root, scenario).join("sim")).ok()
 }
 
+/// The table whose rows are printed.
+struct Printed<'a> {
+    layout: &'a Layout,
+    text: TextTable<'a>,
+    /// Names of the metrics in it.
+    metrics: BTreeSet<&'static str>,
+}
+
 /// Prints a row once all of its cells are done, in the order of the table.
 struct Printer<'a> {
-    table: Option<(&'a Layout, TextTable<'a>)>,
+    table: Option<Printed<'a>>,
     tables: &'a Tables<'a>,
     scenario: &'a Scenario,
     bar: ProgressBar,
@@ -177,7 +184,11 @@ impl<'a> Printer<'a> {
         interrupt: &'a Interrupt,
     ) -> Self {
         let first = tables.layouts.first().filter(|_| form == Form::Text);
-        let table = first.map(|layout| (layout, TextTable::new(layout, output::style())));
+        let table = first.map(|layout| Printed {
+            layout,
+            text: TextTable::new(layout, output::style()),
+            metrics: layout.metrics(),
+        });
         Printer { table, tables, scenario, bar, interrupt, next: 0, has_header: false }
     }
 }
@@ -202,7 +213,7 @@ impl Observer for Printer<'_> {
     }
 
     fn on_cell(&mut self, results: &Results<'_>, _cell: usize) {
-        let Some((layout, table)) = &self.table else { return };
+        let Some(Printed { layout, text: table, metrics }) = &self.table else { return };
         let is_settled = |row: &&Row| row.cells.iter().all(|cell| results.is_settled(*cell));
         while let Some(row) = layout.rows.get(self.next).filter(is_settled) {
             self.next += 1;
@@ -210,7 +221,7 @@ impl Observer for Printer<'_> {
             if row.cells.iter().all(|cell| results.outcomes(*cell).is_none()) {
                 continue;
             }
-            let line = table.row(row, &|cell| self.tables.value_of(results, cell));
+            let line = table.row(row, &|cell| self.tables.value_of(results, metrics, cell));
             self.bar.suspend(|| {
                 if !self.has_header {
                     output::print(&table.header());

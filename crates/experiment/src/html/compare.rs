@@ -26,7 +26,7 @@ const MAX_ROWS: usize = 400;
 pub struct Entry<'a> {
     /// `A`, `B`, or the world where there is one directory, or both.
     pub name: String,
-    stored: &'a Stored,
+    stored: &'a Stored<'a>,
     world: &'a StoredWorld,
     cells: BTreeMap<Vec<String>, &'a CellSummary>,
 }
@@ -47,11 +47,11 @@ pub fn letter(index: usize) -> char {
 
 impl<'a> Comparison<'a> {
     /// Of all worlds of all results; `None` if there is only one.
-    pub fn of(results: &'a [Stored]) -> Option<Comparison<'a>> {
-        let worlds: Vec<(usize, &Stored, &StoredWorld)> = results
+    pub fn of(results: &'a [Stored<'a>]) -> Option<Comparison<'a>> {
+        let worlds: Vec<(usize, &Stored<'_>, &StoredWorld)> = results
             .iter()
             .enumerate()
-            .flat_map(|(index, stored)| stored.worlds.iter().map(move |world| (index, stored, world)))
+            .flat_map(|(index, stored)| stored.worlds.iter().map(move |world| (index, stored, &**world)))
             .collect();
         if worlds.len() < 2 {
             return None;
@@ -65,7 +65,7 @@ impl<'a> Comparison<'a> {
         let axes: IndexSet<String> =
             results.iter().flat_map(|stored| stored.scenario.axes.iter().map(|(axis, _)| axis.clone())).collect();
         let axes = Vec::from_iter(axes);
-        let entry = |(index, stored, world): &(usize, &'a Stored, &'a StoredWorld)| Entry {
+        let entry = |(index, stored, world): &(usize, &'a Stored<'a>, &'a StoredWorld)| Entry {
             name: name(*index, world),
             stored,
             world,
@@ -97,7 +97,7 @@ impl<'a> Comparison<'a> {
         }
         self.put_only(page);
         for (_, figures) in self.common_figures().iter().filter(|(name, _)| Some(name.as_str()) != above) {
-            page.draw("sweep", sweep::data(figures));
+            page.draw("sweep", &sweep::data(figures));
         }
     }
 

@@ -24,7 +24,7 @@ use page::Page;
 use serde_json::Value;
 
 /// The report of one or several stored results.
-pub fn render(results: &[Stored]) -> String {
+pub fn render(results: &[Stored<'_>]) -> String {
     let mut page = Page::default();
     let comparison = Comparison::of(results);
     let opening = opening::put(&mut page, results, comparison.as_ref());
@@ -42,7 +42,7 @@ pub fn render(results: &[Stored]) -> String {
 }
 
 /// The report of a reproduced paper: its claims, as `claims.json` holds them, above the results of its experiments.
-pub fn render_paper(claims: &Value, experiments: &[Stored]) -> String {
+pub fn render_paper(claims: &Value, experiments: &[Stored<'_>]) -> String {
     let mut page = Page::default();
     page.put(&claims::html(claims));
     for stored in experiments {

@@ -5,7 +5,7 @@
 //! the calls in [`super::render`].
 
 use crate::markup::escape;
-use serde_json::{Value, json};
+use serde::Serialize;
 
 const PAGE: &str = include_str!("page.html");
 const STYLE: &str = include_str!("style.css");
@@ -16,7 +16,8 @@ const SCRIPTS: [&str; 3] = [include_str!("draw.js"), include_str!("sweep.js"), i
 #[derive(Debug, Default)]
 pub struct Page {
     body: String,
-    data: Vec<Value>,
+    /// JSON of what is drawn.
+    data: Vec<String>,
 }
 
 impl Page {
@@ -32,15 +33,18 @@ impl Page {
     }
 
     /// Adds a place where the script for `class` draws `data`.
-    pub fn draw(&mut self, class: &str, data: Value) {
+    ///
+    /// # Panics
+    /// `data` cannot be written as JSON.
+    pub fn draw(&mut self, class: &str, data: &impl Serialize) {
         self.put(&format!("<div class=\"{class}\" data-index=\"{}\"></div>", self.data.len()));
-        self.data.push(data);
+        self.data.push(serde_json::to_string(data).expect("what is drawn has texts for keys"));
     }
 
     /// The file.
     pub fn finish(self, title: &str) -> String {
         // `<` is escaped so that no text in the data can end the script element.
-        let data = json!(self.data).to_string().replace('<', "\\u003c");
+        let data = format!("[{}]", self.data.join(",")).replace('<', "\\u003c");
         let fill = [
             ("{{title}}", escape(title)),
             ("{{style}}", STYLE.into()),

@@ -5,6 +5,7 @@ use super::stored::{Stored, StoredWorld};
 use super::{over_time, sweep, tables};
 use crate::figure::{self, Figure};
 use crate::markup::escape;
+use crate::results::summary::CellSummary;
 use crate::scenario::Scenario;
 use crate::table::Layout;
 use serde_json::Value;
@@ -12,8 +13,8 @@ use std::fmt::Write;
 
 /// Writes the section of `stored`. `letter` names it in a comparison; figures for which `is_above` is true are drawn
 /// there, over the others'. `room` is the number of samples that series may still take.
-pub fn put(page: &mut Page, stored: &Stored, letter: Option<char>, is_above: &dyn Fn(&str) -> bool, room: usize) {
-    let scenario = &stored.scenario;
+pub fn put(page: &mut Page, stored: &Stored<'_>, letter: Option<char>, is_above: &dyn Fn(&str) -> bool, room: usize) {
+    let scenario = &*stored.scenario;
     let letter = letter.map_or(String::new(), |letter| format!("<span class=\"letter\">{letter}</span> "));
     page.put(&format!("<header class=\"result\"><h1>{letter}{}</h1>", escape(&scenario.name)));
     page.text("p", "about", &scenario.about);
@@ -23,8 +24,9 @@ pub fn put(page: &mut Page, stored: &Stored, letter: Option<char>, is_above: &dy
         page.put("<section>");
         page.text("h2", "", heading(&world.name));
         page.text("p", "facts", &world_facts(world));
+        let cells = world.cells(scenario);
         for spec in &scenario.tables {
-            page.put(&tables::html(&Layout::of(scenario, spec), &|cell| world.cell(scenario, cell).cloned()));
+            page.put(&tables::html(&Layout::of(scenario, spec), &cells));
         }
         page.put(&not_run(world));
         for spec in scenario.figures.iter().filter(|spec| !is_above(&spec.name)) {
@@ -32,10 +34,10 @@ pub fn put(page: &mut Page, stored: &Stored, letter: Option<char>, is_above: &dy
             if spec.is_over_time() {
                 page.put(&figure::svg::text(&figure));
             } else {
-                page.draw("sweep", sweep::data(&[(String::new(), figure)]));
+                page.draw("sweep", &sweep::data(&[(String::new(), figure)]));
             }
         }
-        page.put(&events(scenario, world));
+        page.put(&events(scenario, &cells));
         put_series(page, scenario, world, room / stored.worlds.len().max(1));
         page.put("</section>");
     }
@@ -55,7 +57,7 @@ fn put_series(page: &mut Page, scenario: &Scenario, world: &StoredWorld, room: u
             format!("{} rows are left out here to keep the page small; they are in series.json.", cards.left_out);
         page.text("p", "note", &note);
     }
-    page.draw("cards", cards.data);
+    page.draw("cards", &cards.all);
 }
 
 /// A world as a heading says it.
@@ -67,7 +69,7 @@ pub fn heading(world: &str) -> &str {
     }
 }
 
-fn facts(stored: &Stored, is_one_of_many: bool) -> String {
+fn facts(stored: &Stored<'_>, is_one_of_many: bool) -> String {
     let scenario = &stored.scenario;
     let runs = if scenario.runs == 1 { "1 run".to_owned() } else { format!("{} runs", scenario.runs) };
     let first = scenario.cells.first().map(|cell| &cell.scenario);
@@ -100,17 +102,17 @@ fn not_run(world: &StoredWorld) -> String {
 }
 
 /// What schemes did and what was lost, folded away.
-fn events(scenario: &Scenario, world: &StoredWorld) -> String {
+fn events(scenario: &Scenario, cells: &[Option<&CellSummary>]) -> String {
     let mut rows = String::new();
-    for index in 0..scenario.cells.len() {
-        let Some(cell) = world.cell(scenario, index) else { continue };
-        let counted = cell.readings.scheme_counters().into_iter().filter(|(_, count)| *count > 0);
+    for (cell, found) in scenario.cells.iter().zip(cells) {
+        let Some(found) = found else { continue };
+        let counted = found.readings.scheme_counters().into_iter().filter(|(_, count)| *count > 0);
         let counted: Vec<String> = counted.map(|(name, count)| format!("{} {count}", name.replace('_', " "))).collect();
-        let lost = cell.drops.iter().map(|drop| format!("{} {}: {}", drop.place, drop.reason, drop.packets));
-        let marked = cell.marks.iter().map(|mark| format!("{} marked: {}", mark.place, mark.packets));
+        let lost = found.drops.iter().map(|drop| format!("{} {}: {}", drop.place, drop.reason, drop.packets));
+        let marked = found.marks.iter().map(|mark| format!("{} marked: {}", mark.place, mark.packets));
         let lost: Vec<String> = lost.chain(marked).collect();
-        let checks = if cell.broken.is_empty() { "passed".to_owned() } else { cell.broken.join("; ") };
-        let label = crate::results::describe(&scenario.cells[index]);
+        let checks = if found.broken.is_empty() { "passed".to_owned() } else { found.broken.join("; ") };
+        let label = crate::results::describe(cell);
         let columns = [label, counted.join(", "), lost.join(", "), checks];
         let columns: String = columns.iter().map(|text| format!("<td>{}</td>", escape(text))).collect();
         let _ = write!(rows, "<tr>{columns}</tr>");

@@ -1,22 +1,24 @@
 //! Results read back from their directory.
 
 use crate::catalogue::Catalogue;
+use crate::results::directory;
 use crate::results::series::{CellSeries, Series};
-use crate::results::summary::{CellSummary, Summary, at_of};
+use crate::results::summary::{CellSummary, Summary, by_cell};
 use crate::scenario::{Scenario, ScenarioError};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 /// A scenario and what every world made of it.
 #[derive(Clone, Debug)]
-pub struct Stored {
+pub struct Stored<'a> {
     /// Where it was found.
     pub directory: String,
     /// What was run.
-    pub scenario: Scenario,
+    pub scenario: Cow<'a, Scenario>,
     /// Simulator first.
-    pub worlds: Vec<StoredWorld>,
+    pub worlds: Vec<Cow<'a, StoredWorld>>,
 }
 
 /// One world's files.
@@ -51,19 +53,37 @@ pub enum StoredError {
     Scenario(#[from] ScenarioError),
 }
 
-impl Stored {
+/// Their directories, in the order of a report.
+const WORLDS: [&str; 2] = ["sim", "live"];
+
+impl<'a> Stored<'a> {
     /// Reads `directory`: one world's, or the one that holds all worlds of a scenario.
     ///
     /// # Errors
     /// Nothing is there, or it is damaged.
-    pub fn read(directory: &Path, catalogue: &Catalogue<'_>) -> Result<Stored, StoredError> {
-        let candidates: Vec<PathBuf> =
-            [Path::new(""), Path::new("sim"), Path::new("live")].iter().map(|part| directory.join(part)).collect();
+    pub fn read(directory: &Path, catalogue: &Catalogue<'_>) -> Result<Stored<'static>, StoredError> {
+        let candidates: Vec<PathBuf> = [""].into_iter().chain(WORLDS).map(|part| directory.join(part)).collect();
         let found: Vec<&PathBuf> = candidates.iter().filter(|path| path.join("summary.json").exists()).collect();
         let Some(first) = found.first() else { return Err(StoredError::Nothing(directory.display().to_string())) };
-        let scenario = Scenario::load(&first.join("scenario.toml"), &[], catalogue)?;
-        let worlds = found.iter().map(|path| StoredWorld::read(path)).collect::<Result<_, _>>()?;
+        let scenario = Cow::Owned(Scenario::load(&first.join("scenario.toml"), &[], catalogue)?);
+        let worlds = found.iter().map(|path| StoredWorld::read(path).map(Cow::Owned)).collect::<Result<_, _>>()?;
         Ok(Stored { directory: directory.display().to_string(), scenario, worlds })
+    }
+
+    /// What `home` holds after `written` was put there: the other worlds of `scenario` are read.
+    ///
+    /// # Errors
+    /// Another world's directory is damaged.
+    pub fn with(home: &Path, scenario: &'a Scenario, written: &'a StoredWorld) -> Result<Stored<'a>, StoredError> {
+        let world = |part: &str| {
+            let path = home.join(part);
+            if part == directory::of_world(&written.name) {
+                return Some(Ok(Cow::Borrowed(written)));
+            }
+            path.join("summary.json").exists().then(|| StoredWorld::read(&path).map(Cow::Owned))
+        };
+        let worlds = WORLDS.into_iter().filter_map(world).collect::<Result<_, _>>()?;
+        Ok(Stored { directory: home.display().to_string(), scenario: Cow::Borrowed(scenario), worlds })
     }
 }
 
@@ -80,16 +100,14 @@ impl StoredWorld {
         Ok(StoredWorld { name, summary, series, manifest })
     }
 
-    /// The summary of a cell of `scenario`, if it was run.
-    pub fn cell(&self, scenario: &Scenario, index: usize) -> Option<&CellSummary> {
-        let at = at_of(&scenario.cells[index]);
-        self.summary.cells.iter().find(|cell| cell.at == at)
+    /// The summary of each cell of `scenario` that was run.
+    pub fn cells(&self, scenario: &Scenario) -> Vec<Option<&CellSummary>> {
+        by_cell(scenario, &self.summary.cells, |cell| &cell.at)
     }
 
-    /// The series of a cell of `scenario`, if it was run.
-    pub fn series_of(&self, scenario: &Scenario, index: usize) -> Option<&CellSeries> {
-        let at = at_of(&scenario.cells[index]);
-        self.series.cells.iter().find(|cell| cell.at == at)
+    /// The series of each cell of `scenario` that was run.
+    pub fn series_of_cells(&self, scenario: &Scenario) -> Vec<Option<&CellSeries>> {
+        by_cell(scenario, &self.series.cells, |cell| &cell.at)
     }
 }
 

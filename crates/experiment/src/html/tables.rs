@@ -7,8 +7,8 @@ use crate::table::measure::Measure;
 use crate::table::{Group, Layout};
 use std::fmt::Write;
 
-/// The table; `lookup` finds the summary of a cell.
-pub fn html(layout: &Layout, lookup: &dyn Fn(usize) -> Option<CellSummary>) -> String {
+/// The table, of the summaries of the scenario's `cells`.
+pub fn html(layout: &Layout, cells: &[Option<&CellSummary>]) -> String {
     let mut text = String::from("<div class=\"scroll\" tabindex=\"0\"><table class=\"numbers\"><thead>");
     let labels = layout.row_titles.len();
     if layout.groups.iter().any(|group| !group.title.is_empty()) {
@@ -41,7 +41,7 @@ pub fn html(layout: &Layout, lookup: &dyn Fn(usize) -> Option<CellSummary>) -> S
         }
     }
     text.push_str("</tr></thead><tbody>");
-    let ran = |row: &&crate::table::Row| row.cells.iter().any(|cell| lookup(*cell).is_some());
+    let ran = |row: &&crate::table::Row| row.cells.iter().any(|cell| cells[*cell].is_some());
     for row in layout.rows.iter().filter(ran) {
         text.push_str("<tr>");
         if labels == 0 {
@@ -51,15 +51,15 @@ pub fn html(layout: &Layout, lookup: &dyn Fn(usize) -> Option<CellSummary>) -> S
             let _ = write!(text, "<th class=\"label\" scope=\"row\">{}</th>", escape(label));
         }
         for (index, group) in layout.groups.iter().enumerate() {
-            let cell = row.cells.get(index).and_then(|cell| lookup(*cell));
-            cells(&mut text, index, group, cell.as_ref());
+            let cell = row.cells.get(index).and_then(|cell| cells[*cell]);
+            put_cells(&mut text, index, group, cell);
         }
         text.push_str("</tr>");
     }
     text + "</tbody></table></div>"
 }
 
-fn cells(text: &mut String, index: usize, group: &Group, cell: Option<&CellSummary>) {
+fn put_cells(text: &mut String, index: usize, group: &Group, cell: Option<&CellSummary>) {
     for (column, measure) in group.measures.iter().enumerate() {
         let Some(cell) = cell else {
             let _ = write!(text, "<td{}>–</td>", class(column));

@@ -91,7 +91,7 @@ mod tests {
         let run = RunOutcome { flows, ..RunOutcome::default() };
         assert_eq!((count(&run, "random"), share(&run, "random")), (6, 0.15));
         assert_eq!((count(&run, "unheard"), share(&run, "unheard")), (0, 0.0));
-        assert_eq!(Members::ControllerCounters.in_run(&run), ["decisions", "random"]);
-        assert_eq!(Members::ControllerShares.in_run(&run), ["random"]);
+        assert_eq!(*Members::ControllerCounters.in_run(&run), ["decisions", "random"]);
+        assert_eq!(*Members::ControllerShares.in_run(&run), ["random"]);
     }
 }

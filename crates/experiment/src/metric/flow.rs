@@ -126,6 +126,6 @@ mod tests {
         let run = RunOutcome { flows, ..RunOutcome::default() };
         let rtos = |name: &str| sum(&run, name, |flow| flow.rtos as f64);
         assert_eq!(["new", "other", "ne", "call"].map(rtos), [Some(3.0), Some(7.0), None, None]);
-        assert_eq!(Members::Groups.in_run(&run), ["new", "news", "other"]);
+        assert_eq!(*Members::Groups.in_run(&run), ["new", "news", "other"]);
     }
 }

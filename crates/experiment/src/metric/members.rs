@@ -1,9 +1,11 @@
 //! Who belongs to a family of metrics: in a file, where names are checked before anything has run, and in a run.
 
+use super::Run;
 use crate::catalogue::Catalogue;
 use crate::world::RunOutcome;
 use airtcp_tcp::congestion::ControllerChoice;
 use indexmap::IndexSet;
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 /// What the members of a family are.
@@ -62,26 +64,39 @@ impl Members {
         }
     }
 
-    /// Members of a run.
-    pub fn in_run(self, run: &RunOutcome) -> Vec<String> {
-        match self {
-            Members::None => vec![String::new()],
-            Members::Flows => run.flows.iter().map(|flow| flow.name.clone()).collect(),
+    /// Members of a run, each once. A metric that is no family has one without a name.
+    pub fn in_run(self, run: &RunOutcome) -> Cow<'_, [&str]> {
+        let flows = || run.flows.iter();
+        let found: Vec<&str> = match self {
+            Members::None => return Cow::Borrowed(&[""]),
+            Members::Flows => flows().map(|flow| flow.name.as_str()).collect(),
             Members::Groups => {
-                let groups: BTreeSet<&str> = run.flows.iter().filter_map(|flow| group_of(&flow.name)).collect();
-                groups.into_iter().map(str::to_owned).collect()
+                flows().filter_map(|flow| group_of(&flow.name)).collect::<BTreeSet<_>>().into_iter().collect()
             }
-            Members::Probes => run.probes.iter().map(|probe| probe.name.clone()).collect(),
-            Members::Workloads => run.workloads.iter().map(|workload| workload.name.clone()).collect(),
+            Members::Probes => run.probes.iter().map(|probe| probe.name.as_str()).collect(),
+            Members::Workloads => run.workloads.iter().map(|workload| workload.name.as_str()).collect(),
             Members::SchemeCounters => once(run.schemes.iter().flat_map(|scheme| scheme.counters.keys())),
             Members::ControllerCounters => once(controller_counters(run)),
             Members::ControllerShares => {
-                let is_first = |name: &String| {
-                    run.flows.iter().any(|flow| flow.controller.first().is_some_and(|(first, _)| first == name))
-                };
+                let is_first =
+                    |name: &String| flows().any(|flow| flow.controller.first().is_some_and(|(first, _)| first == name));
                 once(controller_counters(run).filter(|name| !is_first(name)))
             }
-            Members::ControlCounters => once(run.flows.iter().flat_map(|flow| &flow.control).map(|(name, _)| name)),
+            Members::ControlCounters => once(flows().flat_map(|flow| &flow.control).map(|(name, _)| name)),
+        };
+        Cow::Owned(found)
+    }
+
+    /// Members that any of `runs` has, each once, in the order in which they come first.
+    pub(crate) fn in_runs<'a>(self, runs: &[Run<'a>]) -> Cow<'a, [&'a str]> {
+        match runs {
+            [] => Cow::Borrowed(&[]),
+            [run, ..] if self == Members::None || runs.len() == 1 => self.in_run(run.outcome),
+            _ => {
+                let found: Vec<Cow<'a, [&'a str]>> = runs.iter().map(|run| self.in_run(run.outcome)).collect();
+                let all: IndexSet<&str> = found.iter().flat_map(|members| members.iter().copied()).collect();
+                all.into_iter().collect()
+            }
         }
     }
 }
@@ -112,6 +127,6 @@ fn of_controllers(catalogue: &Catalogue<'_>, skip: usize) -> Vec<String> {
 }
 
 /// Each name once, in the order in which they come first.
-fn once<'a>(names: impl Iterator<Item = &'a String>) -> Vec<String> {
-    names.cloned().collect::<IndexSet<String>>().into_iter().collect()
+fn once<'a>(names: impl Iterator<Item = &'a String>) -> Vec<&'a str> {
+    names.map(String::as_str).collect::<IndexSet<&str>>().into_iter().collect()
 }

@@ -24,6 +24,7 @@ pub use unit::Unit;
 use crate::catalogue::Catalogue;
 use crate::scenario::ResolvedScenario;
 use crate::world::RunOutcome;
+use std::borrow::Cow;
 
 /// One metric, or a family of them.
 #[derive(Clone, Copy, Debug)]
@@ -114,7 +115,9 @@ pub fn names(catalogue: &Catalogue<'_>) -> Vec<String> {
 
 /// Every name that a file with these flows and probes may write.
 pub fn names_in(names: &Names<'_>) -> Vec<String> {
-    all().flat_map(|metric| metric.members.in_file(names).into_iter().map(|member| metric.named(&member))).collect()
+    all()
+        .flat_map(|metric| metric.members.in_file(names).into_iter().map(|member| metric.named(&member).into_owned()))
+        .collect()
 }
 
 /// The metric called `name` in a file, with the member if it is one of a family.
@@ -127,6 +130,9 @@ pub fn find(name: &str) -> Option<(&'static Metric, &str)> {
 impl Metric {
     /// What stands before and behind the member in the name of a family.
     fn around_member(&self) -> Option<(&'static str, &'static str)> {
+        if !self.is_family() {
+            return None;
+        }
         let (before, rest) = self.name.split_once('<')?;
         Some((before, rest.split_once('>')?.1))
     }
@@ -140,10 +146,10 @@ impl Metric {
     }
 
     /// The full name of the metric of `member`.
-    pub fn named(&self, member: &str) -> String {
+    pub fn named(&self, member: &str) -> Cow<'static, str> {
         match self.around_member() {
-            Some((before, after)) => format!("{before}{member}{after}"),
-            None => self.name.to_owned(),
+            Some((before, after)) => [before, member, after].concat().into(),
+            None => self.name.into(),
         }
     }
 

@@ -6,7 +6,7 @@ use super::check::Rule;
 use super::selection::CellRef;
 use super::{Claim, Experiment, Mode, Paper, PaperFile, Subject};
 use crate::catalogue::Catalogue;
-use crate::results::baseline_of;
+use crate::results;
 use crate::scenario::{Cell, Scenario, ScenarioError};
 use crate::world::World;
 use std::collections::{BTreeMap, BTreeSet};
@@ -208,7 +208,8 @@ fn cells_of(claim: &Claim) -> Vec<CellRef> {
 /// The scenario with only `cells` and what they are compared with, and where each cell lies in it.
 fn restrict(scenario: &Scenario, cells: impl Iterator<Item = usize>) -> (Scenario, Vec<Option<usize>>) {
     let mut kept: BTreeSet<usize> = cells.collect();
-    let baselines: Vec<usize> = kept.iter().filter_map(|cell| baseline_of(scenario, *cell)).collect();
+    let all = results::baselines(scenario);
+    let baselines: Vec<usize> = kept.iter().filter_map(|cell| all[*cell]).collect();
     kept.extend(baselines);
     let mut places = vec![None; scenario.cells.len()];
     kept.iter().enumerate().for_each(|(place, cell)| places[*cell] = Some(place));

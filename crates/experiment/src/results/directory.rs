@@ -29,11 +29,22 @@ pub fn of_world(world: &str) -> &str {
     if world == "simulator" { "sim" } else { world }
 }
 
-/// Writes everything of one world; returns its directory.
+/// What was written of one world.
+#[derive(Clone, Debug)]
+pub struct Written {
+    /// Where it lies.
+    pub directory: PathBuf,
+    /// `summary.json`.
+    pub summary: Summary,
+    /// `series.json`.
+    pub series: Series,
+}
+
+/// Writes everything of one world.
 ///
 /// # Errors
 /// The file system's.
-pub fn write(root: &Path, results: &Results<'_>, world_directory: &str, manifest: &Value) -> io::Result<PathBuf> {
+pub fn write(root: &Path, results: &Results<'_>, world_directory: &str, manifest: &Value) -> io::Result<Written> {
     let scenario = results.scenario;
     let parent = of_scenario(root, scenario);
     let target = parent.join(world_directory);
@@ -52,14 +63,14 @@ pub fn write(root: &Path, results: &Results<'_>, world_directory: &str, manifest
     let series = Series::of(results);
     std::fs::write(fresh.join("series.json"), to_text(&series))?;
     std::fs::write(fresh.join("manifest.json"), format!("{manifest:#}\n"))?;
-    parquet::write(&fresh, results)?;
+    parquet::write(&fresh, results, &summary)?;
     write_figures(&fresh.join("figures"), scenario, &summary, &series)?;
     if target.exists() {
         std::fs::rename(&target, &stale)?;
     }
     std::fs::rename(&fresh, &target)?;
     remove(&stale)?;
-    Ok(target)
+    Ok(Written { directory: target, summary, series })
 }
 
 /// Writes the scenario and its traces into `directory`, so that it can be read from there. Several processes may do so at

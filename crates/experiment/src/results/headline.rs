@@ -1,7 +1,7 @@
 //! A result in one sentence: what its schemes changed, against the same cells without any. A difference counts where the
 //! intervals say so, so a result with one run of each cell tells none.
 
-use super::baseline_of;
+use super::baselines;
 use super::summary::{CellSummary, Reading, Summary, by_cell};
 use crate::metric::Unit;
 use crate::scenario::Scenario;
@@ -17,7 +17,8 @@ struct Pair<'a> {
 pub fn headline(scenario: &Scenario, summary: &Summary) -> Option<String> {
     let cells = by_cell(scenario, &summary.cells, |cell| &cell.at);
     let with = (0..cells.len()).filter(|index| !scenario.cells[*index].scenario.schemes.is_empty());
-    let pair = |index: usize| Some(Pair { with: cells[index]?, plain: cells[baseline_of(scenario, index)?]? });
+    let baselines = baselines(scenario);
+    let pair = |index: usize| Some(Pair { with: cells[index]?, plain: cells[baselines[index]?]? });
     let pairs: Vec<Pair<'_>> = with.filter_map(pair).collect();
     if pairs.is_empty() {
         return None;

@@ -1,5 +1,6 @@
 //! From cells to results: [`run`] runs them, [`summary`] says what came out, [`directory`] keeps it.
 
+mod baseline;
 mod ceiling;
 pub mod data;
 pub mod directory;
@@ -7,6 +8,7 @@ mod dynamics;
 mod headline;
 mod journal;
 mod kept;
+mod lines;
 mod merge;
 pub mod parquet;
 mod readings;
@@ -17,6 +19,7 @@ pub(crate) mod statistics;
 pub mod summary;
 mod values;
 
+pub use baseline::{baseline_of, of_all as baselines};
 pub use ceiling::ceiling_bps;
 pub use headline::headline;
 pub use journal::{Earlier, Journal, JournalError, Opening};
@@ -30,6 +33,7 @@ pub use values::values;
 use crate::metric::Run;
 use crate::scenario::{Cell, Scenario};
 use crate::world::{NotRun, RunOutcome};
+use std::sync::OnceLock;
 
 /// What became of one cell.
 #[derive(Clone, Debug)]
@@ -53,12 +57,23 @@ pub struct Results<'a> {
     pub world: &'static str,
     /// One per cell of the scenario.
     pub cells: Vec<CellState>,
+    /// What each is compared with.
+    baselines: Vec<Option<usize>>,
+    /// The ceiling of each where it is the same in every run.
+    ceilings: Vec<OnceLock<Option<f64>>>,
 }
 
 impl<'a> Results<'a> {
     /// No run done yet.
     pub fn new(scenario: &'a Scenario, world: &'static str) -> Self {
-        Results { scenario, world, cells: vec![CellState::Pending; scenario.cells.len()] }
+        let cells = vec![CellState::Pending; scenario.cells.len()];
+        let ceilings = vec![OnceLock::new(); cells.len()];
+        Results { scenario, world, cells, baselines: baseline::of_all(scenario), ceilings }
+    }
+
+    /// The cell without any scheme that `cell` is compared with: [`baselines`].
+    pub fn baseline(&self, cell: usize) -> Option<usize> {
+        self.baselines[cell]
     }
 
     /// The runs of a cell that is done.
@@ -75,8 +90,8 @@ impl<'a> Results<'a> {
         let scenario = &self.scenario.cells[cell].scenario;
         let is_fixed =
             !scenario.links.iter().any(|link| link.forward.rate.is_varying() || link.reverse.rate.is_varying());
-        let fixed = is_fixed.then(|| ceiling_bps(scenario, self.scenario.seed));
-        let baseline = baseline_of(self.scenario, cell).and_then(|cell| self.outcomes(cell)).unwrap_or_default();
+        let fixed = is_fixed.then(|| *self.ceilings[cell].get_or_init(|| ceiling_bps(scenario, self.scenario.seed)));
+        let baseline = self.baselines[cell].and_then(|cell| self.outcomes(cell)).unwrap_or_default();
         let run = |(index, outcome): (usize, _)| {
             let seed = self.scenario.seed.wrapping_add(index as u64);
             let ceiling_bps = fixed.unwrap_or_else(|| ceiling_bps(scenario, seed));
@@ -88,7 +103,7 @@ impl<'a> Results<'a> {
     /// True once nothing more will come for this cell, nor for the cell it is compared with.
     pub fn is_settled(&self, cell: usize) -> bool {
         let settled = |cell: usize| !matches!(self.cells[cell], CellState::Pending);
-        settled(cell) && baseline_of(self.scenario, cell).is_none_or(settled)
+        settled(cell) && self.baselines[cell].is_none_or(settled)
     }
 
     /// True unless the runs were interrupted.
@@ -132,29 +147,4 @@ pub fn describe(cell: &Cell) -> String {
         return cell.scenario.name.clone();
     }
     cell.at.iter().map(|(_, label)| label.as_str()).collect::<Vec<_>>().join(", ")
-}
-
-/// The cell without any scheme that is otherwise the same: equal in everything that varies outside `schemes`, and of
-/// those the one that differs least. Two cases of `vary.cases` are the same if links and flows are.
-pub fn baseline_of(scenario: &Scenario, cell: usize) -> Option<usize> {
-    let ours = &scenario.cells[cell];
-    let differences = |other: &Cell| {
-        let pairs = ours.at.iter().zip(&other.at).filter(|(ours, theirs)| ours.1 != theirs.1);
-        pairs.map(|((key, _), _)| key.clone()).collect::<Vec<String>>()
-    };
-    let is_same = |differences: &[String], other: &Cell| {
-        let may_differ = differences.iter().all(|key| key.starts_with("schemes.") || key.starts_with("cases."));
-        let has_cases = differences.iter().any(|key| key.starts_with("cases."));
-        may_differ && !(has_cases && network_and_traffic(ours) != network_and_traffic(other))
-    };
-    let candidates = scenario.cells.iter().enumerate().filter(|(_, other)| other.scenario.schemes.is_empty());
-    candidates
-        .map(|(index, other)| (differences(other), index))
-        .filter(|(differences, index)| is_same(differences, &scenario.cells[*index]))
-        .min_by_key(|(differences, _)| differences.len())
-        .map(|(_, index)| index)
-}
-
-fn network_and_traffic(cell: &Cell) -> String {
-    format!("{:?} {:?} {:?}", cell.scenario.links, cell.scenario.flows, cell.scenario.workloads)
 }

@@ -3,6 +3,7 @@
 
 use super::Results;
 use super::data::{self, Kind, TABLES, Table, Value};
+use super::summary::Summary;
 use parquet::basic::{LogicalType, Repetition, Type as Physical};
 use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int64Type};
 use parquet::errors::ParquetError;
@@ -21,10 +22,10 @@ const ROWS_PER_GROUP: usize = 65_536;
 ///
 /// # Errors
 /// The file system's.
-pub fn write(directory: &Path, results: &Results<'_>) -> io::Result<()> {
+pub fn write(directory: &Path, results: &Results<'_>, summary: &Summary) -> io::Result<()> {
     let create = |table: &&Table| Writer::create(&directory.join(table.file), &data::columns(results.scenario, table));
     let mut writers = TABLES.iter().map(create).collect::<io::Result<Vec<_>>>()?;
-    data::rows(results, &mut |table, row| writers[table.index].put(row))?;
+    data::rows(results, summary, &mut |table, row| writers[table.index].put(row))?;
     writers.into_iter().try_for_each(Writer::finish)
 }
 
@@ -92,7 +93,12 @@ impl Column {
 
     fn put(&mut self, value: Value<'_>) {
         match (self, value) {
-            (Column::Text(values), Value::Text(text)) => values.push(text.into()),
+            (Column::Text(values), Value::Text(text)) => {
+                // Most rows have the text of the one before, which they share.
+                let same = values.last().filter(|last| last.data() == text.as_bytes());
+                let value = same.cloned().unwrap_or_else(|| text.into());
+                values.push(value);
+            }
             (Column::Integer(values, levels), Value::Integer(number)) => {
                 levels.push(i16::from(number.is_some()));
                 // Parquet keeps an unsigned integer in the bits of a signed one.

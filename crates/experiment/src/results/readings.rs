@@ -5,7 +5,6 @@ use super::statistics::round;
 use super::{Estimate, estimate, median};
 use crate::metric::{self, Combine, Members, Metric, Run, rates};
 use crate::scenario::SchemeSpec;
-use indexmap::IndexSet;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
@@ -29,10 +28,10 @@ pub struct Reading {
 }
 
 impl Readings {
-    /// Every metric that the runs tell, in the order of the table.
-    pub(super) fn of(runs: &[Run<'_>]) -> Readings {
+    /// Every metric that the runs tell and that is `wanted`, in the order of the table.
+    pub(super) fn of(runs: &[Run<'_>], wanted: &dyn Fn(&Metric) -> bool) -> Readings {
         let mut row = Fields::new();
-        put(&mut row, runs);
+        put(&mut row, runs, wanted);
         Readings(row)
     }
 
@@ -92,8 +91,8 @@ impl Readings {
     }
 }
 
-fn put(row: &mut Fields, runs: &[Run<'_>]) {
-    let metrics: Vec<&Metric> = metric::all().collect();
+fn put(row: &mut Fields, runs: &[Run<'_>], wanted: &dyn Fn(&Metric) -> bool) {
+    let metrics: Vec<&Metric> = metric::all().filter(|metric| wanted(metric)).collect();
     // All metrics of one flow, probe or counter stand together.
     for family in metrics.chunk_by(|a, b| a.is_family() && b.is_family() && root(a) == root(b)) {
         let members = family[0].members;
@@ -105,11 +104,12 @@ fn put(row: &mut Fields, runs: &[Run<'_>]) {
         if members == Members::Flows && runs.iter().all(|run| run.outcome.flows.len() < 2) {
             continue;
         }
-        for member in members_of(members, runs) {
-            for metric in family.iter().filter(|metric| members_of(metric.members, runs).contains(&member)) {
-                if let Some(value) = combined(metric, &member, runs) {
+        for member in &*members.in_runs(runs) {
+            let has = |metric: &Metric| metric.members == members || metric.members.in_runs(runs).contains(member);
+            for metric in family.iter().filter(|metric| has(metric)) {
+                if let Some(value) = combined(metric, member, runs) {
                     let path: Vec<&str> = metric.name.split('.').collect();
-                    insert(row, &path, &member, value);
+                    insert(row, &path, member, value);
                 }
             }
         }
@@ -129,11 +129,6 @@ fn node_of<'a>(fields: &'a mut Fields, name: &str) -> Option<&'a mut Value> {
 /// `flows` of `flows.<name>.rtos`.
 fn root(metric: &Metric) -> &'static str {
     metric.name.split('.').next().unwrap_or_default()
-}
-
-/// Members that any of the runs has, each once.
-fn members_of(members: Members, runs: &[Run<'_>]) -> IndexSet<String> {
-    runs.iter().flat_map(|run| members.in_run(run.outcome)).collect()
 }
 
 fn insert(fields: &mut Fields, path: &[&str], member: &str, value: Value) {

@@ -7,15 +7,15 @@
 //!
 //! A [`Summary`] is made from results, written, and read back from its file; tables, figures and reports know only it.
 
+pub use super::lines::to_text;
 pub use super::readings::{Reading, Readings};
 
-use super::{CellState, Results, baseline_of, estimate, median, statistics::round};
+use super::{CellState, Results, estimate, median, statistics::round};
 use crate::metric::Run;
 use crate::scenario::{Cell, FigureSpec, Scenario};
 use crate::world::{EmulatorReport, RunOutcome, Verdict};
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The whole file. What is missing in a file is empty here.
@@ -180,7 +180,7 @@ impl CellSummary {
     pub fn of(results: &Results<'_>, index: usize) -> Option<CellSummary> {
         let outcomes = results.outcomes(index)?;
         let runs = results.runs(index)?;
-        let mut readings = Readings::of(&runs);
+        let mut readings = Readings::of(&runs, &|_| true);
         for name in results.scenario.figures.iter().flat_map(FigureSpec::measures_of_runs) {
             readings.put_runs(name, &runs);
         }
@@ -203,26 +203,16 @@ impl CellSummary {
         })
     }
 
+    /// Of one cell only the metrics with the names `wanted`, while there is no summary yet; `None` unless it is done.
+    pub fn of_metrics(results: &Results<'_>, index: usize, wanted: &BTreeSet<&str>) -> Option<CellSummary> {
+        let readings = Readings::of(&results.runs(index)?, &|metric| wanted.contains(metric.name));
+        Some(CellSummary { readings, ..CellSummary::default() })
+    }
+
     /// True if the emulated link did not do what it was asked, so that the cell says nothing.
     pub fn is_void(&self) -> bool {
         self.emulator.is_some_and(|emulator| !emulator.valid)
     }
-}
-
-/// A file's text: one line per cell, so that a difference is a difference of lines.
-///
-/// # Panics
-/// The file is no JSON object.
-pub fn to_text(file: &impl Serialize) -> String {
-    let Ok(Value::Object(fields)) = serde_json::to_value(file) else { panic!("a file is an object") };
-    let field = |(key, value): (&String, &Value)| match value {
-        Value::Array(items) if !items.is_empty() => {
-            let lines: Vec<String> = items.iter().map(|item| format!("  {item}")).collect();
-            format!("\"{key}\": [\n{}\n ]", lines.join(",\n"))
-        }
-        _ => format!("\"{key}\": {value}"),
-    };
-    format!("{{{}}}\n", fields.iter().map(field).collect::<Vec<_>>().join(",\n "))
 }
 
 /// The labels of a cell.
@@ -234,12 +224,16 @@ pub fn at_of(cell: &Cell) -> Labels {
 pub fn by_cell<'a, T>(scenario: &Scenario, items: &'a [T], at: fn(&T) -> &Labels) -> Vec<Option<&'a T>> {
     // A file lists cells in the order of the scenario, so one walk finds them all.
     let mut items = items.iter().peekable();
-    scenario.cells.iter().map(|cell| items.next_if(|found| *at(found) == at_of(cell))).collect()
+    scenario.cells.iter().map(|cell| items.next_if(|found| is_at(cell, at(found)))).collect()
+}
+
+fn is_at(cell: &Cell, at: &Labels) -> bool {
+    at.len() == cell.at.len() && cell.at.iter().all(|(key, label)| at.get(key) == Some(label))
 }
 
 /// The schemes of the baseline.
 fn baseline_labels(results: &Results<'_>, index: usize) -> Labels {
-    let baseline = baseline_of(results.scenario, index).map(|baseline| &results.scenario.cells[baseline].at);
+    let baseline = results.baseline(index).map(|baseline| &results.scenario.cells[baseline].at);
     baseline.into_iter().flatten().filter(|(key, _)| key.starts_with("schemes.")).cloned().collect()
 }
 

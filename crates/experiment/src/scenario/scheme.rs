@@ -75,9 +75,11 @@ fn scheme(
     let kind = keys.scalar(kind_entry, "text")?;
     if kind == NO_SCHEME {
         // What stands beside `kind = "none"` belongs to the kinds it is compared with.
-        let known = catalogue.scheme_keys();
-        let known: Vec<&str> = PLACE.iter().copied().chain(known.iter().copied()).collect();
-        keys.only(&known)?;
+        if keys.only(PLACE).is_err() {
+            let known = catalogue.scheme_keys();
+            let known: Vec<&str> = PLACE.iter().copied().chain(known.iter().copied()).collect();
+            keys.only(&known)?;
+        }
         return Ok(None);
     }
     let Some(found) = catalogue.scheme(&kind) else {

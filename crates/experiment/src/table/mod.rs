@@ -8,9 +8,11 @@ mod text;
 
 pub use text::{Style, TextTable, fit, markdown};
 
+use crate::metric;
 use crate::scenario::{Scenario, TableSpec};
 use indexmap::IndexSet;
 use measure::Measure;
+use std::collections::BTreeSet;
 
 /// Which cell stands where.
 #[derive(Clone, Debug)]
@@ -42,6 +44,12 @@ pub struct Row {
 }
 
 impl Layout {
+    /// Names of the metrics that it shows.
+    pub fn metrics(&self) -> BTreeSet<&'static str> {
+        let measures = self.groups.iter().flat_map(|group| &group.measures);
+        measures.filter_map(|measure| Some(metric::find(&measure.name)?.0.name)).collect()
+    }
+
     /// Lays `spec` out; the order of rows and groups is that of the scenario's cells.
     pub fn of(scenario: &Scenario, spec: &TableSpec) -> Layout {
         let labels_of = |cell: usize, axes: &[String]| -> Vec<String> {

@@ -2,6 +2,7 @@
 
 use super::{Group, Layout, Row};
 use crate::results::summary::CellSummary;
+use std::borrow::Cow;
 
 /// Terminal colours, or none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -27,7 +28,7 @@ impl Style {
 }
 
 /// Looks up a cell of a summary by its position in the scenario; `None` while it is not there.
-pub type Lookup<'a> = &'a dyn Fn(usize) -> Option<CellSummary>;
+pub type Lookup<'a, 'b> = &'a dyn Fn(usize) -> Option<Cow<'b, CellSummary>>;
 
 /// Prints a layout line by line.
 #[derive(Clone, Debug)]
@@ -91,8 +92,8 @@ impl<'a> TextTable<'a> {
     }
 
     /// One row, from the summary's cells.
-    pub fn row(&self, row: &Row, lookup: Lookup<'_>) -> String {
-        let cells: Vec<Option<CellSummary>> = row.cells.iter().map(|cell| lookup(*cell)).collect();
+    pub fn row(&self, row: &Row, lookup: Lookup<'_, '_>) -> String {
+        let cells: Vec<Option<Cow<'_, CellSummary>>> = row.cells.iter().map(|cell| lookup(*cell)).collect();
         let text = |group: usize, column: usize| match cells.get(group) {
             Some(Some(cell)) => self.layout.groups[group].measures[column].text(cell),
             _ => "–".to_owned(),
@@ -102,7 +103,7 @@ impl<'a> TextTable<'a> {
     }
 
     /// The whole table.
-    pub fn render(&self, lookup: Lookup<'_>) -> String {
+    pub fn render(&self, lookup: Lookup<'_, '_>) -> String {
         let rows = self.layout.rows.iter().map(|row| self.row(row, lookup));
         std::iter::once(self.header()).chain(rows).collect::<Vec<_>>().join("\n")
     }
@@ -164,7 +165,7 @@ pub fn fit(layout: &Layout, columns: usize) -> Vec<Layout> {
 }
 
 /// The table as Markdown, for a README or a pull request.
-pub fn markdown(layout: &Layout, lookup: Lookup<'_>) -> String {
+pub fn markdown(layout: &Layout, lookup: Lookup<'_, '_>) -> String {
     let mut heads: Vec<String> = layout.row_titles.clone();
     for group in &layout.groups {
         for measure in &group.measures {

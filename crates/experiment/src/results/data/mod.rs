@@ -10,13 +10,12 @@ mod over_time;
 pub use dictionary::{COUNT, Column, KEY, Kind, RUN, TABLES, Table};
 
 use super::Results;
-use super::summary::CellSummary;
+use super::summary::{CellSummary, Summary, by_cell};
 use crate::metric::{self, Run, rates};
 use crate::quantity;
 use crate::scenario::Scenario;
 use crate::world::{FlowOutcome, RunOutcome};
 use dictionary::{CELLS, COUNTERS, METRICS, RUNS, SERIES};
-use std::collections::BTreeSet;
 
 /// One value of a row.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -32,18 +31,19 @@ pub enum Value<'a> {
 /// Takes a row of a table.
 type Put<'a, E> = &'a mut dyn FnMut(&'static Table, &[Value<'_>]) -> Result<(), E>;
 
-/// Gives `put` every row of every table: a value for each of [`columns`], of its kind.
+/// Gives `put` every row of every table: a value for each of [`columns`], of its kind. `summary` is that of the results.
 ///
 /// # Errors
 /// The first of `put`.
-pub fn rows<E>(results: &Results<'_>, put: Put<'_, E>) -> Result<(), E> {
+pub fn rows<E>(results: &Results<'_>, summary: &Summary, put: Put<'_, E>) -> Result<(), E> {
     let axes: Vec<Axis<'_>> = results.scenario.axes.iter().map(|(name, labels)| Axis::of(name, labels)).collect();
-    for (index, cell) in results.scenario.cells.iter().enumerate() {
+    let summaries = by_cell(results.scenario, &summary.cells, |cell| &cell.at);
+    for (index, (cell, summary)) in results.scenario.cells.iter().zip(summaries).enumerate() {
         let varied = axes.iter().zip(&cell.at).flat_map(|(axis, (_, label))| axis.values(label));
         let mut key: Vec<Value<'_>> = varied.chain([Value::Integer(Some(index as u64))]).collect();
         let Some(runs) = results.runs(index) else { continue };
-        if let Some(summary) = CellSummary::of(results, index) {
-            put_cell(&key, &runs, &summary, put)?;
+        if let Some(summary) = summary {
+            put_cell(&key, &runs, summary, put)?;
         }
         let length = key.len();
         for (run, measured) in (0u64..).zip(runs) {
@@ -104,9 +104,12 @@ impl<'a> Axis<'a> {
 /// What tables show of a cell.
 fn put_cell<E>(key: &[Value<'_>], runs: &[Run<'_>], summary: &CellSummary, put: Put<'_, E>) -> Result<(), E> {
     for metric in metric::all() {
-        let members: BTreeSet<String> = runs.iter().flat_map(|run| metric.members.in_run(run.outcome)).collect();
-        for member in members {
-            let name = metric.named(&member);
+        let mut members = metric.members.in_runs(runs);
+        if members.len() > 1 {
+            members.to_mut().sort_unstable();
+        }
+        for member in &*members {
+            let name = metric.named(member);
             let Some(reading) = summary.readings.get(&name) else { continue };
             let end = |index: usize| reading.ci95.map(|ends| ends[index]);
             let numbers = [Some(reading.median), end(0), end(1)].map(Value::Real);
@@ -124,7 +127,12 @@ fn put_run<E>(key: &[Value<'_>], is_first: bool, run: &Run<'_>, put: Put<'_, E>)
     put_metrics(key, run, put)?;
     put_counters(key, run.outcome, put)?;
     if is_first {
-        over_time::each(run.outcome, &mut |values| put(&SERIES, &[key, values].concat()))?;
+        let mut row = key.to_vec();
+        over_time::each(run.outcome, &mut |values| {
+            row.truncate(key.len());
+            row.extend(values);
+            put(&SERIES, &row)
+        })?;
     }
     Ok(())
 }
@@ -151,9 +159,9 @@ fn values_of(flow: &FlowOutcome, ceiling_bps: Option<f64>) -> impl Iterator<Item
 /// Every metric that the run tells.
 fn put_metrics<E>(key: &[Value<'_>], run: &Run<'_>, put: Put<'_, E>) -> Result<(), E> {
     for metric in metric::all() {
-        for member in metric.members.in_run(run.outcome) {
-            if let Some(value) = metric.of(run, &member) {
-                let name = metric.named(&member);
+        for member in &*metric.members.in_run(run.outcome) {
+            if let Some(value) = metric.of(run, member) {
+                let name = metric.named(member);
                 put(&METRICS, &[key, &[Value::Text(&name), Value::Real(Some(value))]].concat())?;
             }
         }
