@@ -16,12 +16,12 @@ fn text(scenario: &Scenario, results: &Results<'_>) -> String {
     TextTable::new(&layout, Style::default()).render(&|cell| CellSummary::of(results, cell).map(Cow::Owned))
 }
 
-fn stored(scenario: &Scenario) -> Stored<'_> {
+fn stored(scenario: &Scenario) -> Stored<'static> {
     let results = made_up(scenario);
     let (summary, series) = (Summary::of(&results, "results/demo/live"), Series::of(&results));
     let manifest = json!({"version": "0", "machine": {"kernel": "Linux 6"}});
     let world = StoredWorld { name: "live".into(), summary, series, manifest };
-    Stored { directory: "results/demo".into(), scenario: Cow::Borrowed(scenario), worlds: vec![Cow::Owned(world)] }
+    Stored { directory: "results/demo".into(), scenario: Cow::Owned(scenario.clone()), worlds: vec![Cow::Owned(world)] }
 }
 
 #[test]
@@ -121,7 +121,7 @@ fn a_difference_is_clear_only_where_intervals_do_not_overlap() {
     assert_eq!(first_rows(&part).len(), 16, "the cells that were run");
     assert!(part.contains("higher in 0 of 16 cells, lower in 0, no clear difference in 16"), "{part}");
     let goodput = Reading { median: 4_800_500.0, ci95: Some([4_800_000.0, 4_801_000.0]), runs: Vec::new() };
-    after.worlds[0].summary.cells[0].readings.put("goodput_bps", &goodput);
+    after.worlds[0].to_mut().summary.cells[0].readings.put("goodput_bps", &goodput);
     let part = side_by_side(&[before, after]);
     assert!(first_rows(&part)[0].contains("<td class=\"differs\">−50.0 %</td>"), "{}", first_rows(&part)[0]);
     assert!(part.contains("higher in 0 of 16 cells, lower in 1, no clear difference in 15"), "{part}");
@@ -142,7 +142,7 @@ fn two_worlds_of_one_scenario_stand_side_by_side() {
     let demo = read(DEMO, &[]).unwrap();
     let mut both = stored(&demo);
     let mut simulated = both.worlds[0].clone();
-    simulated.name = "simulator".into();
+    simulated.to_mut().name = "simulator".into();
     both.worlds.insert(0, simulated);
     let part = side_by_side(&[both]);
     assert!(part.contains("live against simulator: higher in 0 of 16 cells"), "{part}");
@@ -160,7 +160,7 @@ fn a_report_of_a_large_sweep_stays_small() {
     assert_eq!(sweep.cells.len(), 400);
     let mut stored = stored(&sweep);
     let long: Vec<u64> = (0..200).map(|at| 1_000_000 + 1000 * at).collect();
-    for cell in &mut stored.worlds[0].series.cells {
+    for cell in &mut stored.worlds[0].to_mut().series.cells {
         for column in ["at_ms", "goodput_bps", "cwnd_bytes", "rtt_us", "repairs"] {
             cell.flows[0].columns[column].clone_from(&long);
         }

@@ -48,12 +48,12 @@ fn scenario(sets: &[&str]) -> Scenario {
     read(&format!("{DEMO}{FIGURES}"), &[&["runs=3"], sets].concat()).unwrap()
 }
 
-fn stored(scenario: &Scenario) -> Stored<'_> {
+fn stored(scenario: &Scenario) -> Stored<'static> {
     let results = made_up(scenario);
     let (summary, series) = (Summary::of(&results, "results/demo/live"), Series::of(&results));
     let manifest = json!({"version": "0.1.0", "machine": {"kernel": "Linux 6"}});
     let world = StoredWorld { name: "live".into(), summary, series, manifest };
-    Stored { directory: "results/demo".into(), scenario: Cow::Borrowed(scenario), worlds: vec![Cow::Owned(world)] }
+    Stored { directory: "results/demo".into(), scenario: Cow::Owned(scenario.clone()), worlds: vec![Cow::Owned(world)] }
 }
 
 /// Lines and points of a figure, all panes together.

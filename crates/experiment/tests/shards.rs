@@ -51,8 +51,9 @@ fn directory(root: &Path, scenario: &Scenario) -> PathBuf {
 
 /// Everything that is written, but for the manifest.
 fn bytes(root: &Path, results: &Results<'_>) -> Vec<Vec<u8>> {
-    let texts = [summary::to_text(&Summary::of(results, "")), summary::to_text(&Series::of(results))];
-    parquet::write(root, results).unwrap();
+    let summary = Summary::of(results, "");
+    let texts = [summary::to_text(&summary), summary::to_text(&Series::of(results))];
+    parquet::write(root, results, &summary).unwrap();
     let files = data::TABLES.map(|table| std::fs::read(root.join(table.file)).unwrap());
     texts.into_iter().map(String::into_bytes).chain(files).collect()
 }

@@ -46,6 +46,8 @@ pub enum Earlier {
 #[derive(Debug)]
 pub struct Journal {
     file: File,
+    /// The line that was written last: room for the next one.
+    line: Vec<u8>,
     path: PathBuf,
     kept: BTreeMap<(usize, u32), RunOutcome>,
     builds: Builds,
@@ -121,6 +123,7 @@ impl Journal {
         };
         let mut journal = Journal {
             file,
+            line: Vec::new(),
             path: path.clone(),
             kept: BTreeMap::new(),
             builds: Builds::of(opening.build),
@@ -192,9 +195,10 @@ impl Journal {
     }
 
     fn append(&mut self, line: &impl Serialize) -> io::Result<()> {
-        let mut text = serde_json::to_vec(line)?;
-        text.push(b'\n');
-        self.file.write_all(&text)
+        self.line.clear();
+        serde_json::to_writer(&mut self.line, line)?;
+        self.line.push(b'\n');
+        self.file.write_all(&self.line)
     }
 
     /// Reads what is there and cuts off what is torn; begins anew if it is somebody else's.

@@ -132,11 +132,15 @@ impl<'a> Keys<'a> {
     /// # Errors
     /// A key that is neither, or a value that cannot be read; `expected` says what should stand there.
     pub fn set_all(&self, parameters: &mut dyn Parameters, own: &[&str], expected: &str) -> Result<(), ScenarioError> {
+        let mut entries = self.table.entries.iter().filter(|entry| !own.contains(&entry.key.as_str()));
+        if entries.clone().all(|entry| parameters.set(&entry.key, &entry.node.to_value()).is_ok()) {
+            return Ok(());
+        }
+        // Only to say what is wrong it takes a list of all that may stand here.
         let fields = parameters.fields();
         let valid: Vec<&str> = own.iter().copied().chain(fields.iter().map(|field| field.name)).collect();
         self.only(&valid)?;
-        let entries = self.table.entries.iter().filter(|entry| !own.contains(&entry.key.as_str()));
-        entries.into_iter().try_for_each(|entry| self.set(parameters, entry, expected, &valid))
+        entries.try_for_each(|entry| self.set(parameters, entry, expected, &valid))
     }
 
     /// Sets the options in the table that `entry` has as its value, which belong to `what`; `show` lists them.

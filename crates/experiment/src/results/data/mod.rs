@@ -127,12 +127,7 @@ fn put_run<E>(key: &[Value<'_>], is_first: bool, run: &Run<'_>, put: Put<'_, E>)
     put_metrics(key, run, put)?;
     put_counters(key, run.outcome, put)?;
     if is_first {
-        let mut row = key.to_vec();
-        over_time::each(run.outcome, &mut |values| {
-            row.truncate(key.len());
-            row.extend(values);
-            put(&SERIES, &row)
-        })?;
+        over_time::each(run.outcome, key, &mut |row| put(&SERIES, row))?;
     }
     Ok(())
 }

@@ -37,25 +37,21 @@ impl Values {
         }
         fields
     }
-
-    /// The columns of a row behind its key.
-    fn row<'a>(self, name: &'a str, at_ns: u64) -> Row<'a> {
-        let mut row = [Value::Integer(Some(at_ns)); NAMES + 10];
-        row[..NAMES - 1].copy_from_slice(&[Value::Text(self.of()), Value::Text(name)]);
-        row[NAMES..].copy_from_slice(&self.fields().map(Value::Integer));
-        row
-    }
 }
 
-/// Columns before the values: whose they are, its name, the time.
-const NAMES: usize = 3;
-
-/// The columns of a row behind its key.
-type Row<'a> = [Value<'a>; NAMES + 10];
-
-/// Gives `put` the values behind the key of each row.
-pub(super) fn each<'a, E>(outcome: &'a RunOutcome, put: &mut dyn FnMut(Row<'a>) -> Result<(), E>) -> Result<(), E> {
-    let mut put = |name: &'a str, at_ns: u64, values: Values| put(values.row(name, at_ns));
+/// Gives `put` each row: `key` and the values behind it.
+pub(super) fn each<'a, E>(
+    outcome: &'a RunOutcome,
+    key: &[Value<'a>],
+    put: &mut dyn FnMut(&[Value<'a>]) -> Result<(), E>,
+) -> Result<(), E> {
+    let mut row = key.to_vec();
+    let mut put = |name: &'a str, at_ns: u64, values: Values| {
+        row.truncate(key.len());
+        row.extend_from_slice(&[Value::Text(values.of()), Value::Text(name), Value::Integer(Some(at_ns))]);
+        row.extend(values.fields().map(Value::Integer));
+        put(&row)
+    };
     for flow in &outcome.flows {
         for (sample, goodput) in flow.series.iter().zip(goodput_bps(&flow.series)) {
             let values = [goodput, sample.cwnd, sample.rtt.as_nanos(), sample.repairs, sample.delivered, sample.acked];
