@@ -156,24 +156,35 @@ pub struct Percentiles {
     pub p99: u64,
 }
 
-/// A flow at one moment.
+/// A flow at one moment; in journals, which have many of them, a list of its fields.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "[u64; 6]", from = "[u64; 6]")]
 pub struct Sample {
     /// Since the start of the run.
-    #[serde(with = "nanos")]
     pub at: Duration,
     /// Application bytes that have arrived in order so far.
     pub delivered: u64,
     /// Application bytes acknowledged to the sender so far.
-    #[serde(default)]
     pub acked: u64,
     /// Congestion window in bytes.
     pub cwnd: u64,
     /// Smoothed round-trip time.
-    #[serde(with = "nanos")]
     pub rtt: Duration,
     /// Repairs sent so far by all schemes.
     pub repairs: u64,
+}
+
+impl From<Sample> for [u64; 6] {
+    fn from(Sample { at, delivered, acked, cwnd, rtt, repairs }: Sample) -> Self {
+        [at.as_nanos(), delivered, acked, cwnd, rtt.as_nanos(), repairs]
+    }
+}
+
+impl From<[u64; 6]> for Sample {
+    fn from([at, delivered, acked, cwnd, rtt, repairs]: [u64; 6]) -> Self {
+        let [at, rtt] = [at, rtt].map(Duration::from_nanos);
+        Sample { at, delivered, acked, cwnd, rtt, repairs }
+    }
 }
 
 /// What a scheme did.

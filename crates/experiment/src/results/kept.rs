@@ -8,7 +8,7 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Seek, SeekFrom};
 
 /// Changes whenever a line means something else.
-pub(super) const SCHEMA: &str = "airtcp.journal/2";
+pub(super) const SCHEMA: &str = "airtcp.journal/3";
 
 /// First line: whose runs these are.
 #[derive(Clone, Debug, Serialize, Deserialize)]
