@@ -95,6 +95,21 @@ pub struct Scoreboard {
     losses: Option<Vec<LostSegment>>,
 }
 
+/// Segments that were acknowledged and of which nothing else is to be said.
+#[derive(Clone, Copy, Debug)]
+pub struct Plain {
+    /// How many.
+    pub count: u32,
+    /// When the first of them was sent.
+    pub first_sent_at: Instant,
+    /// When the last of them was sent.
+    pub last_sent_at: Instant,
+    /// Which transmission the last of them was.
+    pub order: SendOrder,
+    /// `delivered` when the last of them was sent.
+    pub delivered: u32,
+}
+
 /// Records that there is memory for in any case.
 const LEAST_CAPACITY: usize = 16;
 
@@ -185,6 +200,32 @@ impl Scoreboard {
         self.records.pop_front();
         sk.packets_out -= 1;
         Some(front)
+    }
+
+    /// Removes the records below `ack` if that is all there is to do: nothing is reported above it, nothing was sent again,
+    /// and the last of them ends at `ack`. Does nothing else.
+    pub fn pop_plain(&mut self, ack: u64, sk: &mut TcpSock) -> Option<Plain> {
+        if !self.sacked.is_empty() || !self.retransmissions.is_empty() {
+            return None;
+        }
+        let mut count = 1;
+        let first = self.records.front()?;
+        let (first_sent_at, mut last, mut flags) = (first.sent_at, first, first.flags);
+        while last.end < ack {
+            last = self.records.get(count)?;
+            flags |= last.flags;
+            count += 1;
+        }
+        if last.end != ack || flags & !(mark::FIN | mark::APP_LIMITED) != 0 {
+            return None;
+        }
+        let Sent { sent_at: last_sent_at, order, delivered, .. } = *last;
+        for _ in 0..count {
+            self.records.pop_front();
+        }
+        sk.packets_out -= count as u32;
+        trim(&mut self.records);
+        Some(Plain { count: count as u32, first_sent_at, last_sent_at, order, delivered })
     }
 
     /// Everything below `ack` is gone from the network.

@@ -171,6 +171,13 @@ impl TcpSock {
         (self.packets_out + self.retrans_out).saturating_sub(self.sacked_out + self.lost_out)
     }
 
+    /// Samples are limited by the application no longer once all is delivered that was in flight when they began to be.
+    pub(crate) fn forget_app_limited(&mut self) {
+        if self.app_limited != 0 && self.delivered.wrapping_sub(self.app_limited) as i32 > 0 {
+            self.app_limited = 0;
+        }
+    }
+
     /// True below the slow start threshold.
     pub fn tcp_in_slow_start(&self) -> bool {
         self.snd_cwnd < self.snd_ssthresh

@@ -393,6 +393,12 @@ impl Connection {
         self.receiver.fault().map_or(Ok(()), Err)
     }
 
+    /// Whether every segment takes the long way.
+    #[cfg(test)]
+    pub(crate) fn set_thorough(&mut self, on: bool) {
+        self.sender.is_thorough = on;
+    }
+
     /// Congestion window in bytes.
     pub fn cwnd_bytes(&self) -> u64 {
         u64::from(self.sender.sk.snd_cwnd) * u64::from(self.sender.sk.mss_cache)

@@ -68,11 +68,12 @@ impl Sender {
             self.take_window(input, step);
             return;
         }
+        if self.take_progress(input, step) {
+            return;
+        }
         let prior = Prior { delivered: self.sk.delivered, lost: self.sk.lost, packets: self.sk.packets_out };
         self.sk.tcp_mstamp = step.now;
-        if let (Some(stamps), Some(_)) = (input.tcp.options.timestamps, input.echo) {
-            self.sk.rx_opt = RxOpt { saw_tstamp: true, rcv_tsval: stamps.value, rcv_tsecr: stamps.echo };
-        }
+        self.note_stamps(input);
         let mut facts = self.facts_of(input);
         let mut delivery = self.delivery_of(&facts, input, step);
         delivery.rate.prior_in_flight = self.sk.tcp_packets_in_flight();
@@ -95,7 +96,7 @@ impl Sender {
         }
         self.sync_sequence();
         facts.restarts_timer = self.take_round_trip(input, &facts, &mut delivery, step);
-        self.end_round(&delivery);
+        self.end_round(delivery.rate.prior_delivered);
         let event = AckEvent { slow_path: facts.data_sacked, window_update: window_updated, ece: facts.ece };
         self.controller.in_ack_event(&mut self.sk, event);
 
@@ -116,6 +117,13 @@ impl Sender {
             self.restart_timer(step);
         }
         self.conclude(&facts, &mut delivery, prior);
+    }
+
+    /// What the controller sees of the timestamps.
+    pub(super) fn note_stamps(&mut self, input: &AckInput) {
+        if let (Some(stamps), Some(_)) = (input.tcp.options.timestamps, input.echo) {
+            self.sk.rx_opt = RxOpt { saw_tstamp: true, rcv_tsval: stamps.value, rcv_tsecr: stamps.echo };
+        }
     }
 
     /// The controller hears what was delivered and lost.
@@ -158,10 +166,10 @@ impl Sender {
     }
 
     /// Tells the detector of the round in which a duplicate was reported.
-    fn end_round(&mut self, delivery: &Delivery) {
-        if self.round_due && delivery.rate.prior_delivered != 0 {
+    pub(super) fn end_round(&mut self, prior_delivered: u32) {
+        if self.round_due && prior_delivered != 0 {
             self.round_due = false;
-            self.detector.on_round(delivery.rate.prior_delivered, self.sk.delivered);
+            self.detector.on_round(prior_delivered, self.sk.delivered);
         }
     }
 
@@ -179,7 +187,7 @@ impl Sender {
     }
 
     /// The window the peer allows; says whether it changed.
-    fn take_window(&mut self, input: &AckInput, step: &mut Step) -> bool {
+    pub(super) fn take_window(&mut self, input: &AckInput, step: &mut Step) -> bool {
         let has_changed = self.peer.update(input.tcp.window, input.sequence, input.ack, self.una);
         self.note_heard(step);
         has_changed
@@ -204,7 +212,12 @@ impl Sender {
         if let Some(lowest) = delivery.lowest_acked.filter(|lowest| *lowest < facts.highest_before && self.has_sack) {
             self.check_reordering(lowest);
         }
-        let before = (facts.prior_una - 1).min(self.buffer.written);
+        self.release_buffer(facts.prior_una, step);
+    }
+
+    /// Everything from `prior_una` up to `una` is acknowledged: the buffer need not hold it.
+    pub(super) fn release_buffer(&mut self, prior_una: u64, step: &mut Step) {
+        let before = (prior_una - 1).min(self.buffer.written);
         let after = (self.una - 1).min(self.buffer.written);
         step.stats.bytes_acknowledged += after - before;
         self.buffer.acknowledge(after);
@@ -239,10 +252,7 @@ impl Sender {
         }
         delivery.rate.rtt_us = newest.map_or(-1, |rtt| rtt.as_micros().max(1) as i64);
         if let Some(rtt) = oldest {
-            let shortest = newest.unwrap_or(rtt);
-            self.rtt.on_sample(&mut self.sk, rtt, shortest, self.una, self.nxt);
-            step.stats.rtt_samples += 1;
-            step.stats.latest_rtt = shortest;
+            self.take_sample(rtt, newest.unwrap_or(rtt), step);
         }
         let pkts_acked = delivery.acked + delivery.sacked;
         if pkts_acked > 0 {
@@ -251,6 +261,13 @@ impl Sender {
             self.controller.pkts_acked(&mut self.sk, &sample);
         }
         restarts
+    }
+
+    /// Round trips of the oldest and the newest segment that was acknowledged.
+    pub(super) fn take_sample(&mut self, oldest: Duration, newest: Duration, step: &mut Step) {
+        self.rtt.on_sample(&mut self.sk, oldest, newest, self.una, self.nxt);
+        step.stats.rtt_samples += 1;
+        step.stats.latest_rtt = newest;
     }
 
     /// The view a loss detector gets.

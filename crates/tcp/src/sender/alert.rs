@@ -240,16 +240,22 @@ impl Sender {
         if self.sk.tcp_in_cwnd_reduction() {
             self.reduce_window(sample.acked_sacked, newly_lost, facts.una_advanced);
         } else if self.may_raise_window(facts) && (self.follows_linux || sample.acked_sacked > 0) {
-            let acked = match self.byte_counting {
-                ByteCounting::Delivered => sample.acked_sacked,
-                ByteCounting::Acknowledged if facts.after_timeout => 0,
-                ByteCounting::Acknowledged => facts.acked.max(1),
-                ByteCounting::Off => 1,
-            };
-            self.controller.cong_avoid(&mut self.sk, acked);
-            self.window_use.changed(self.sk.tcp_mstamp);
+            let acked = if facts.after_timeout { 0 } else { facts.acked.max(1) };
+            self.grow_window(sample.acked_sacked, acked);
         }
         self.update_pacing_rate();
+    }
+
+    /// Lets the controller grow the window: for the segments that were `delivered`, or those `acked` cumulatively.
+    #[inline]
+    pub(super) fn grow_window(&mut self, delivered: u32, acked: u32) {
+        let counted = match self.byte_counting {
+            ByteCounting::Delivered => delivered,
+            ByteCounting::Acknowledged => acked,
+            ByteCounting::Off => 1,
+        };
+        self.controller.cong_avoid(&mut self.sk, counted);
+        self.window_use.changed(self.sk.tcp_mstamp);
     }
 
     /// With known reordering, any delivery is progress; else only a cumulative acknowledgment is.

@@ -123,9 +123,7 @@ impl Delivery {
     /// Completes the sample once losses are known.
     pub fn finish(&mut self, sk: &mut TcpSock, delivered: u32, losses: u32) -> RateSample {
         let now_us = micros(sk.tcp_mstamp);
-        if sk.app_limited != 0 && sk.delivered.wrapping_sub(sk.app_limited) as i32 > 0 {
-            sk.app_limited = 0;
-        }
+        sk.forget_app_limited();
         if delivered > 0 {
             sk.delivered_mstamp = sk.tcp_mstamp;
         }

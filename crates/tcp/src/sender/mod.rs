@@ -13,6 +13,7 @@ mod notice;
 mod pacing;
 mod peer_window;
 mod probing;
+mod progress;
 mod reduction;
 mod tail_probe;
 mod timeout;
@@ -116,6 +117,9 @@ pub struct Sender {
     window_use: idle::WindowUse,
     pacer: pacing::Pacer,
     tso: tso::Tso,
+    /// Every acknowledgment takes the long way: for the test that holds the short one to it.
+    #[cfg(test)]
+    pub is_thorough: bool,
 }
 
 impl Sender {
@@ -169,6 +173,8 @@ impl Sender {
             window_use: idle::WindowUse::new(config.slow_start_after_idle, config.initial_window),
             pacer: pacing::Pacer::default(),
             tso: tso::Tso::new(config.tso),
+            #[cfg(test)]
+            is_thorough: false,
         }
     }
 

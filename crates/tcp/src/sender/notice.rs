@@ -37,6 +37,11 @@ impl LossNotice {
         }
     }
 
+    /// Progress, with nothing else to say.
+    pub(super) fn on_progress(&mut self) {
+        self.unmarked = 0;
+    }
+
     fn names(&self, una: u64) -> bool {
         self.hole == Some(una) && self.unmarked < DUP_THRESH
     }

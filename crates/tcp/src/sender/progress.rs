@@ -1,0 +1,193 @@
+//! The acknowledgment that nearly all are: it covers segments that were sent once, and nothing is lost, reported or sent again.
+//! Van Jacobson's header prediction, for a sender (Linux has it in `tcp_rcv_established()`).
+
+use super::{AckInput, Sender, Step};
+use crate::congestion::{AckEvent, AckSample, CaState};
+use crate::recovery::Newest;
+
+impl Sender {
+    /// Takes an acknowledgment that makes progress and does nothing else; false, and nothing has happened, if it is another.
+    ///
+    /// This is what [`Sender::handle_ack`] does then, step by step, without what cannot matter: no segment is marked, so no
+    /// count of marks changes; the state is Open, so nothing is alerted, reduced or undone; a controller that does not set its
+    /// window by delivery rates does not see the sample of the rate. A test compares the two.
+    #[inline]
+    pub(super) fn take_progress(&mut self, input: &AckInput, step: &mut Step) -> bool {
+        if !self.is_plain_progress(input) {
+            return false;
+        }
+        let in_flight = self.sk.packets_out;
+        let Some(plain) = self.board.pop_plain(input.ack, &mut self.sk) else { return false };
+        self.sk.tcp_mstamp = step.now;
+        self.note_stamps(input);
+        let window_update = self.take_window(input, step);
+        self.head_due = false;
+        let prior_una = core::mem::replace(&mut self.una, input.ack);
+        self.sk.delivered = self.sk.delivered.wrapping_add(plain.count);
+        self.release_buffer(prior_una, step);
+        self.probe.due &= !self.board.is_empty();
+        let newest = step.now.saturating_since(plain.last_sent_at);
+        self.detector.on_delivered(Newest { order: plain.order, rtt: newest });
+        self.sync_sequence();
+        self.take_sample(step.now.saturating_since(plain.first_sent_at), newest, step);
+        let rtt_us = newest.as_micros().max(1) as i64;
+        self.controller.pkts_acked(&mut self.sk, &AckSample { pkts_acked: plain.count, rtt_us, in_flight });
+        self.end_round(plain.delivered);
+        self.controller.in_ack_event(&mut self.sk, AckEvent { slow_path: false, window_update, ece: false });
+        self.notice.on_progress();
+        self.restart_timer(step);
+        self.sk.forget_app_limited();
+        self.sk.delivered_mstamp = step.now;
+        self.sk.first_tx_mstamp = plain.last_sent_at;
+        self.grow_window(plain.count, plain.count);
+        self.update_pacing_rate();
+        self.tune_buffer();
+        true
+    }
+
+    /// Whether an acknowledgment can be no more than progress; what it covers may yet tell otherwise.
+    fn is_plain_progress(&self, input: &AckInput) -> bool {
+        #[cfg(test)]
+        if self.is_thorough {
+            return false;
+        }
+        let sk = &self.sk;
+        input.ack > self.una
+            && sk.icsk_ca_state == CaState::Open
+            && sk.sacked_out | sk.lost_out | sk.retrans_out | self.retransmits == 0
+            && input.tcp.options.sack.is_empty()
+            && !(input.tcp.flags.ece() || input.tcp.flags.eln())
+            && self.probe.outstanding().is_none()
+            && !self.controller.has_cong_control()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::config::Config;
+    use crate::connection::{Connection, Endpoint, Opening};
+    use crate::stream::Stream;
+    use airtcp_core::parameters::Parameters;
+    use airtcp_core::{Duration, Ecn, Instant, Packet, Rng, SeqNum};
+    use std::collections::VecDeque;
+    use std::format;
+    use std::string::String;
+
+    const CONTROLLERS: [&str; 6] = ["reno", "cubic", "dctcp", "westwood", "vegas", "bbr"];
+    const RECOVERIES: [&str; 4] = ["newreno", "sack", "rack", "reno"];
+
+    fn config(rng: &mut Rng) -> Config {
+        let mut config = if rng.below(2) == 0 { Config::default() } else { Config::without_habits() };
+        let mut set = |key: &str, value: &str| config.set(key, &value.into()).unwrap();
+        set("controller", CONTROLLERS[rng.below(6) as usize]);
+        set("recovery", RECOVERIES[rng.below(4) as usize]);
+        set("byte_counting", ["delivered", "acknowledged", "off"][rng.below(3) as usize]);
+        for key in ["sack", "timestamps", "ecn", "tail_loss_probe"] {
+            set(key, if rng.below(2) == 0 { "true" } else { "false" });
+        }
+        set("delayed_ack_segments", if rng.below(2) == 0 { "1" } else { "2" });
+        config
+    }
+
+    /// Both ends of a connection and what is on its way from each to the other.
+    struct Pair {
+        ends: [Connection; 2],
+        ways: [VecDeque<(Instant, Packet)>; 2],
+    }
+
+    impl Pair {
+        fn new(config: &Config, is_thorough: bool) -> Pair {
+            let at = |last| Endpoint { address: std::net::Ipv4Addr::new(10, 0, 0, last).into(), port: 1000 };
+            let opening = |local, remote, id| Opening {
+                config: config.clone(),
+                local: at(local),
+                remote: at(remote),
+                initial_sequence: SeqNum(u32::MAX - 20_000),
+                timestamp_offset: 7,
+                source: Stream::Virtual { id },
+            };
+            let mut client = Connection::connect(&opening(1, 2, 0), Instant::ZERO);
+            let syn = client.poll_transmit(Instant::ZERO).unwrap();
+            let mut server = Connection::accept(&opening(2, 1, 1), &syn, Instant::ZERO).unwrap();
+            for end in [&mut client, &mut server] {
+                end.set_auto_read(true);
+                end.set_thorough(is_thorough);
+            }
+            Pair { ends: [client, server], ways: Default::default() }
+        }
+
+        /// Everything that leaves by `now` gets on its way, where some is lost, marked, doubled or overtaken.
+        fn send(&mut self, now: Instant, rng: &mut Rng) {
+            for (end, way) in self.ends.iter_mut().zip(&mut self.ways) {
+                while let Some(mut packet) = end.poll_transmit(now) {
+                    let fate = rng.below(100);
+                    if fate == 0 {
+                        continue;
+                    }
+                    if fate == 1 && packet.ip().ecn() != Ecn::NotEct {
+                        packet.set_ecn(Ecn::Ce);
+                    }
+                    let at = now + Duration::from_millis(10 + if fate == 2 { 7 } else { 0 });
+                    way.extend((fate == 3).then(|| (at, packet.clone())));
+                    let place = way.partition_point(|(other, _)| *other <= at);
+                    way.insert(place, (at, packet));
+                }
+            }
+        }
+
+        /// The next time at which something arrives or runs out.
+        fn next(&self) -> Option<Instant> {
+            let arrivals = self.ways.iter().filter_map(|way| way.front().map(|(at, _)| *at));
+            arrivals.chain(self.ends.iter().filter_map(Connection::poll_timeout)).min()
+        }
+
+        fn step(&mut self, now: Instant) {
+            for (from, to) in [(0, 1), (1, 0)] {
+                if let Some((_, packet)) = self.ways[from].pop_front_if(|(at, _)| *at <= now) {
+                    self.ends[to].handle_segment(now, &packet);
+                }
+                if self.ends[to].poll_timeout().is_some_and(|at| at <= now) {
+                    self.ends[to].handle_timeout(now);
+                }
+            }
+        }
+
+        fn state(&self) -> String {
+            format!("{:?} {:?}", self.ends, self.ways).replace("is_thorough: true", "is_thorough: false")
+        }
+    }
+
+    #[test]
+    fn the_short_way_and_the_long_one_come_to_the_same() {
+        let mut acknowledged = 0;
+        for seed in 0..60 {
+            let mut rng = Rng::derive(seed, "progress");
+            let config = config(&mut rng);
+            let mut pairs = [Pair::new(&config, false), Pair::new(&config, true)];
+            let mut draws = [rng.clone(), rng.clone()];
+            let mut now = Instant::ZERO;
+            for step in 0..700 {
+                let [short, long] = [0, 1].map(|which: usize| {
+                    let (pair, rng) = (&mut pairs[which], &mut draws[which]);
+                    pair.ends[0].write_virtual([0, 100, 3000, 100_000][rng.below(4) as usize]);
+                    pair.ends[1].write_virtual(if rng.below(20) == 0 { 500 } else { 0 });
+                    if step == 650 {
+                        pair.ends[0].shutdown();
+                    }
+                    pair.send(now, rng);
+                    pair.next()
+                });
+                assert_eq!(short, long);
+                let Some(next) = short else { break };
+                now = now.max(next);
+                pairs.iter_mut().for_each(|pair| pair.step(now));
+                if step % 3 == 0 {
+                    let [short, long] = [0, 1].map(|which: usize| pairs[which].state());
+                    assert_eq!(short, long, "seed {seed}, step {step}");
+                }
+            }
+            acknowledged += pairs[0].ends[0].stats().bytes_acknowledged;
+        }
+        assert!(acknowledged > 5_000_000, "{acknowledged}");
+    }
+}
