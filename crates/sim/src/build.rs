@@ -110,6 +110,7 @@ impl<'t> Engine<'t> {
                 node_names: topology.nodes.clone(),
                 hosts: ti_vec![None; nodes],
                 locals: ti_vec![Vec::new(); nodes],
+                first_hops: ti_vec![None; nodes],
                 tap: Tapped::new(tap),
                 until: Instant::MAX,
                 trace_hash: 0,
@@ -178,6 +179,7 @@ impl<'t> Engine<'t> {
             ledger: Ledger::default(),
             beliefs: Vec::new(),
             refused: None,
+            armed: Instant::MAX,
             busy: (Instant::ZERO, 0),
         })
     }

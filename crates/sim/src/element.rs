@@ -56,6 +56,8 @@ pub struct PlacedElement {
     pub beliefs: Vec<Belief>,
     /// The port that has refused a packet and owes a call of `handle_ready`.
     pub refused: Option<Port>,
+    /// When the queue has its timeout; the end of time for never.
+    pub armed: Instant,
     /// Timeouts handled at one and the same time.
     pub busy: (Instant, u32),
 }

@@ -113,6 +113,7 @@ impl Engine<'_> {
     fn handle_timeout(&mut self, index: ElementId) {
         self.network.queue.cancel(self.network.sources.of(Kind::Timeout(index)));
         let slot = &mut self.elements[index];
+        slot.armed = Instant::MAX;
         if slot.poll_timeout().is_none_or(|due| due > self.now) {
             return self.arm(index);
         }
@@ -279,10 +280,12 @@ impl Engine<'_> {
     /// Makes sure that the queue has an event no later than the element's deadline. A deadline that moved later changes
     /// nothing: the pending event finds out.
     fn arm(&mut self, index: ElementId) {
-        let Some(due) = self.elements[index].poll_timeout() else { return };
-        let (due, source) = (due.max(self.now), self.network.sources.of(Kind::Timeout(index)));
-        if due < self.network.queue.at(source) {
-            self.network.queue.set(source, due, self.network.since);
+        let slot = &mut self.elements[index];
+        let Some(due) = slot.poll_timeout() else { return };
+        let due = due.max(self.now);
+        if due < slot.armed {
+            slot.armed = due;
+            self.network.queue.set(self.network.sources.of(Kind::Timeout(index)), due, self.network.since);
         }
     }
 }

@@ -93,7 +93,12 @@ impl RangeSet {
         }
     }
 
+    #[inline]
     fn first_ending_after(&self, at: u64) -> usize {
+        // Data mostly arrives at the top.
+        if self.ranges.back().is_none_or(|last| last.end <= at) {
+            return self.ranges.len();
+        }
         self.ranges.partition_point(|range| range.end <= at)
     }
 }

@@ -31,6 +31,7 @@ impl Packet {
     }
 
     /// The same in the memory of `spare`, a packet that has ended.
+    #[inline]
     pub fn tcp_virtual_in(spare: Option<Packet>, segment: &Segment, stream: u64, offset: u64, len: u32) -> Packet {
         Packet::from_segment(spare, segment, Content::Virtual { stream, offset, len }, len)
     }
@@ -41,11 +42,13 @@ impl Packet {
     }
 
     /// The same in the memory of `spare`, a packet that has ended.
+    #[inline]
     pub fn tcp_bytes_in(spare: Option<Packet>, segment: &Segment, payload: Bytes) -> Packet {
         let len = payload.len() as u32;
         Packet::from_segment(spare, segment, Content::Bytes(payload), len)
     }
 
+    #[inline(always)]
     fn from_segment(spare: Option<Packet>, segment: &Segment, content: Content, len: u32) -> Packet {
         let transport_len = 20 + segment.tcp.options.len() as u32 + len;
         let ip = ip_header(segment.source, segment.destination, protocol::TCP, transport_len);
@@ -121,6 +124,7 @@ impl Packet {
     }
 }
 
+#[inline(always)]
 fn ip_header(source: IpAddr, destination: IpAddr, protocol: u8, transport_len: u32) -> IpHeader {
     let header_len: u16 = if source.is_ipv4() { 20 } else { 40 };
     IpHeader {

@@ -65,7 +65,7 @@ impl Packet {
         Packet::new_in(None, ip, tcp, content)
     }
 
-    #[inline]
+    #[inline(always)]
     fn new_in(spare: Option<Packet>, ip: IpHeader, tcp: Option<TcpHeader>, content: Content) -> Self {
         let (wire_len_override, corrupted, checksum_is_known_good, origin, shim) = (None, false, false, None, None);
         let Some(mut packet) = spare else {

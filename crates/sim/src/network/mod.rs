@@ -37,6 +37,9 @@ pub struct Network<'t> {
     pub hosts: TiVec<NodeId, Option<ElementId>>,
     /// Elements at each node that see what is for the node itself, before its host.
     pub locals: TiVec<NodeId, Vec<ElementId>>,
+    /// Where the last packet of each node's own went that no element saw on its way out, and into which pipe. Mostly the next one
+    /// goes the same way; routes and elements stay where they are once packets are sent.
+    pub first_hops: TiVec<NodeId, Option<(NodeId, PipeId)>>,
     pub tap: Tapped<'t>,
     /// When the run ends.
     pub until: Instant,
@@ -73,6 +76,14 @@ impl Network<'_> {
         mut packet: Packet,
     ) -> Option<Delivery> {
         let destination = address::node_of(&packet.ip().destination);
+        let is_own = address::node_of(&packet.ip().source) == Some(node);
+        if let Some((goal, pipe)) = self.first_hops[node]
+            && is_own
+            && destination == Some(goal)
+        {
+            self.send_by_wire(now, pipe, goal, packet);
+            return None;
+        }
         if destination == Some(node) {
             let Some((element, port)) = self.at_home(node, from) else {
                 self.drop_unroutable(now, node, &packet);
@@ -85,7 +96,7 @@ impl Network<'_> {
             self.drop_unroutable(now, node, &packet);
             return None;
         };
-        if address::node_of(&packet.ip().source) != Some(node) {
+        if !is_own {
             let hops = packet.ip().hop_limit;
             if hops <= 1 {
                 self.hop_limit_drops += 1;
@@ -94,10 +105,17 @@ impl Network<'_> {
             }
             packet.set_hop_limit(hops - 1);
         }
-        if let Some(element) = self.before(hop, &packet)
+        let before = self.before(hop, &packet);
+        if let Some(element) = before
             && self.bound.get(&element).is_none_or(|nodes| nodes[to])
         {
             return Some(Delivery { element, port: Port::INNER, packet });
+        }
+        if let Hop::Wire(pipe) = hop
+            && is_own
+            && before.is_none()
+        {
+            self.first_hops[node] = Some((to, pipe));
         }
         self.send(now, hop, to, packet);
         None
@@ -107,6 +125,9 @@ impl Network<'_> {
     #[inline]
     pub fn at_home(&self, node: NodeId, from: Option<ElementId>) -> Option<(ElementId, Port)> {
         let locals = &self.locals[node];
+        if locals.is_empty() {
+            return self.hosts[node].map(|host| (host, Port::INNER));
+        }
         let next = locals.iter().position(|local| Some(*local) == from).map_or(0, |place| place + 1);
         locals.get(next).map(|local| (*local, Port::LINK)).or(self.hosts[node].map(|host| (host, Port::INNER)))
     }

@@ -4,7 +4,7 @@ use super::{CloseReason, Connection, State, reset_reply};
 use crate::receiver::{Arrival, Batch, Owed, Path, Piece, Taken};
 use crate::sender::AckInput;
 use crate::timers::Timer;
-use airtcp_core::{Duration, Ecn, Instant, Packet, TcpFlags, TcpHeader};
+use airtcp_core::{Duration, Ecn, Instant, Packet, TcpFlags, TcpHeader, Timestamps};
 
 /// At most one challenge in this time, so that two confused ends do not answer each other for ever
 /// (Linux `tcp_invalid_ratelimit`).
@@ -43,23 +43,54 @@ impl Connection {
 
     fn handle_synchronised(&mut self, now: Instant, packet: &Packet, tcp: &TcpHeader) {
         let sequence = self.peer_sequence.offset(tcp.sequence, self.receiver.nxt);
-        if !self.is_acceptable(now, packet, tcp, sequence) {
+        if !self.is_expected(now, tcp, sequence) && !self.is_admitted(now, packet, tcp, sequence) {
             return;
         }
+        let len = packet.payload_len();
+        if self.take_acknowledgment(now, tcp, sequence, len) {
+            self.take_ecn(now, packet, tcp);
+            self.take_payload(now, packet, tcp, sequence, len);
+        }
+    }
+
+    /// True for the segment that nearly all are (Van Jacobson's header prediction): the next one of a connection in which data
+    /// flow, with an acknowledgment and nothing unusual. [`Connection::is_admitted`] is true for it and changes nothing: what
+    /// begins at the next offset lies in the window.
+    fn is_expected(&self, now: Instant, tcp: &TcpHeader, sequence: i64) -> bool {
+        #[cfg(test)]
+        if self.sender.is_thorough {
+            return false;
+        }
+        sequence == self.receiver.nxt as i64
+            && tcp.flags.without(TcpFlags::PSH) == TcpFlags::ACK
+            && self.state != State::SynReceived
+            && !self.is_old(now, tcp)
+    }
+
+    /// Its stamp says that a segment is older than one that was here.
+    fn is_old(&self, now: Instant, tcp: &TcpHeader) -> bool {
+        let stamp = tcp.options.timestamps.filter(|_| self.options.timestamps);
+        stamp.is_some_and(|stamp| self.options.is_too_old(stamp, now))
+    }
+
+    /// Judges any segment: true if what it acknowledges and carries is to be taken.
+    #[inline(never)]
+    fn is_admitted(&mut self, now: Instant, packet: &Packet, tcp: &TcpHeader, sequence: i64) -> bool {
+        if !self.is_acceptable(now, packet, tcp, sequence) {
+            return false;
+        }
         if tcp.flags.rst() || tcp.flags.syn() || !tcp.flags.ack() {
-            return self.handle_unusual(now, packet, tcp, sequence);
+            self.handle_unusual(now, packet, tcp, sequence);
+            return false;
         }
         if self.state == State::SynReceived {
             if tcp.acknowledgment != self.sender.sequence.at(1) {
                 self.stats.rejected_segments += 1;
-                return;
+                return false;
             }
             self.establish(now, packet);
         }
-        if self.take_acknowledgment(now, packet, tcp, sequence) {
-            self.take_ecn(now, packet, tcp);
-            self.take_payload(now, packet, tcp, sequence);
-        }
+        true
     }
 
     /// A segment with RST or SYN, or without an acknowledgment.
@@ -95,9 +126,7 @@ impl Connection {
 
     /// The window and the age test. What fails is answered with an acknowledgment, unless it resets.
     fn is_acceptable(&mut self, now: Instant, packet: &Packet, tcp: &TcpHeader, sequence: i64) -> bool {
-        let is_old = self.options.timestamps
-            && !tcp.flags.rst()
-            && tcp.options.timestamps.is_some_and(|stamp| self.options.is_too_old(stamp, now));
+        let is_old = !tcp.flags.rst() && self.is_old(now, tcp);
         let end = sequence + i64::from(packet.sequence_len());
         let (nxt, edge) = (self.receiver.nxt as i64, self.receiver.window.edge().max(self.receiver.nxt) as i64);
         // Linux's test, as wide as RFC 9293's table 6 where it matters: it ends at or behind what
@@ -153,7 +182,7 @@ impl Connection {
     }
 
     /// The acknowledgment field. False if the segment must be dropped.
-    fn take_acknowledgment(&mut self, now: Instant, packet: &Packet, tcp: &TcpHeader, sequence: i64) -> bool {
+    fn take_acknowledgment(&mut self, now: Instant, tcp: &TcpHeader, sequence: i64, len: u32) -> bool {
         let ack = self.sender.sequence.offset(tcp.acknowledgment, self.sender.una);
         let una = self.sender.una as i64;
         if ack > self.sender.nxt as i64 || ack < una - self.sender.peer.largest.max(1 << 16) as i64 {
@@ -161,10 +190,14 @@ impl Connection {
             self.challenge(now);
             return false;
         }
-        self.note_stamp(now, packet, tcp, sequence);
-        let clock = self.options.clock(now);
-        let echo = tcp.options.timestamps.filter(|_| self.options.timestamps).map(|stamp| stamp.echo);
-        let has_data = packet.payload_len() > 0 || tcp.flags.fin();
+        let (clock, echo) = match tcp.options.timestamps.filter(|_| self.options.timestamps) {
+            Some(stamp) => {
+                self.note_stamp(now, stamp, sequence, len);
+                (self.options.clock(now), Some(stamp.echo))
+            }
+            None => (0, None),
+        };
+        let has_data = len > 0 || tcp.flags.fin();
         let input = AckInput { tcp, ack: ack.max(0) as u64, sequence, has_data, clock, echo };
         if ack < una {
             // An acknowledgment that was overtaken; its data is welcome, and so is what it reports.
@@ -185,11 +218,10 @@ impl Connection {
 
     /// Keeps the timestamp of a segment that is one of this connection: a forged one would have the age test drop what
     /// the peer sends next.
-    fn note_stamp(&mut self, now: Instant, packet: &Packet, tcp: &TcpHeader, sequence: i64) {
-        let Some(stamp) = tcp.options.timestamps.filter(|_| self.options.timestamps) else { return };
+    fn note_stamp(&mut self, now: Instant, stamp: Timestamps, sequence: i64, len: u32) {
         self.options.note(stamp, sequence, now);
-        if self.receiver.acks.has_habits && packet.payload_len() > 0 {
-            let is_full = packet.payload_len() >= self.sender.sk.mss_cache;
+        if self.receiver.acks.has_habits && len > 0 {
+            let is_full = len >= self.sender.sk.mss_cache;
             self.receiver.note_echo(self.options.clock(now), stamp.echo, is_full);
         }
     }
@@ -232,8 +264,7 @@ impl Connection {
         self.receiver.acks.owe_now();
     }
 
-    fn take_payload(&mut self, now: Instant, packet: &Packet, tcp: &TcpHeader, sequence: i64) {
-        let len = packet.payload_len();
+    fn take_payload(&mut self, now: Instant, packet: &Packet, tcp: &TcpHeader, sequence: i64, len: u32) {
         if len == 0 && !tcp.flags.fin() {
             // A probe before the window (keep-alive, zero window) wants an answer.
             if sequence < self.receiver.nxt as i64 {

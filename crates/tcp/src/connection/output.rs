@@ -153,6 +153,7 @@ impl Connection {
     }
 
     /// A header at offset `start` of our sequence, with acknowledgment, window and timestamps.
+    #[inline(always)]
     fn acknowledging_header(&mut self, now: Instant, start: u64, flags: TcpFlags) -> TcpHeader {
         let echo = echo_flags(self.receiver.acks.echo_mark);
         let mut header = self.header(start, flags.with(TcpFlags::ACK).with(echo));
@@ -181,6 +182,7 @@ impl Connection {
         self.receiver.acks.on_acknowledged_with_habits(now);
     }
 
+    #[inline(always)]
     fn header(&self, start: u64, flags: TcpFlags) -> TcpHeader {
         TcpHeader {
             source_port: self.local.port,
@@ -194,6 +196,7 @@ impl Connection {
         }
     }
 
+    #[inline(always)]
     fn finish_segment(&mut self, tcp: TcpHeader, ecn: Ecn, sent: Option<&Transmission>) -> Packet {
         self.stats.segments_sent += 1;
         let segment =

@@ -18,7 +18,7 @@ pub struct AckInput<'a> {
     pub sequence: i64,
     /// It carries payload or FIN.
     pub has_data: bool,
-    /// Our timestamp clock now and as echoed, if timestamps are on.
+    /// Our timestamp clock now and as echoed, if timestamps are on and the segment has them.
     pub clock: u32,
     /// See `clock`.
     pub echo: Option<u32>,
