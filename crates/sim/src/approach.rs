@@ -25,9 +25,9 @@ impl Approach {
         Approach { pipe, packets: Upcoming::new(), unseen }
     }
 
-    /// When packets have to enter at the latest.
+    /// When packets have to enter at the latest; the end of time if there are none.
     #[inline]
-    pub fn due(&self) -> Option<Instant> {
-        self.packets.first().map(|(at, _)| at.saturating_add(self.unseen))
+    pub fn due(&self) -> Instant {
+        self.packets.first().0.saturating_add(self.unseen)
     }
 }

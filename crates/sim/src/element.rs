@@ -1,8 +1,10 @@
 //! An element in its place, with its ledger.
 
 use crate::belief::Belief;
+use crate::events::Kind;
 use crate::host::Host;
 use crate::index::{ElementId, Hop, NodeId, WlanId};
+use crate::network::Network;
 use airtcp_core::{Context, Duration, Element, Instant, Ledger, Packet, Port, Rng};
 use airtcp_link::varying::Forecast;
 use airtcp_schemes::{End, LinkFacts};
@@ -67,6 +69,17 @@ impl PlacedElement {
     #[inline]
     pub fn poll_timeout(&self) -> Option<Instant> {
         self.body.poll_timeout().map(|due| Instant::ZERO + due.saturating_since(Instant::ZERO + self.clock))
+    }
+    /// Makes sure that the queue has an event no later than its deadline. A deadline that moved later changes nothing: the
+    /// pending event finds out.
+    #[inline]
+    pub fn arm(&mut self, now: Instant, network: &mut Network<'_>) {
+        let Some(due) = self.poll_timeout() else { return };
+        let due = due.max(now);
+        if due < self.armed {
+            self.armed = due;
+            network.queue.set(network.sources.of(Kind::Timeout(self.place.index)), due, network.since);
+        }
     }
     /// Counts a handled timeout; true when the element asks for more at the same time than any
     /// backlog explains: it would stop time.

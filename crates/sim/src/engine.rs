@@ -56,8 +56,8 @@ impl Engine<'_> {
         let (fans, joints, elements) = (self.network.fans.len(), self.network.joints.len(), self.elements.len());
         self.network.sources = Sources { fans, joints, pipes, cells, elements };
         self.network.queue = EventQueue::new(self.network.sources.busy(), self.network.sources.count());
-        for index in self.elements.keys() {
-            self.arm(index);
+        for slot in &mut self.elements {
+            slot.arm(self.now, &mut self.network);
         }
         for cell in self.network.wlans.keys() {
             self.network.schedule_cell(cell);
@@ -115,7 +115,7 @@ impl Engine<'_> {
         let slot = &mut self.elements[index];
         slot.armed = Instant::MAX;
         if slot.poll_timeout().is_none_or(|due| due > self.now) {
-            return self.arm(index);
+            return slot.arm(self.now, &mut self.network);
         }
         if slot.is_stuck(self.now) {
             // Not armed again: the run goes on without it and fails its checks.
@@ -274,18 +274,6 @@ impl Engine<'_> {
         };
         let mut cx = Context::new(self.now + slot.clock, &mut slot.rng, &mut slot.ledger, &mut io);
         work(&mut slot.body, &mut cx);
-        self.arm(index);
-    }
-
-    /// Makes sure that the queue has an event no later than the element's deadline. A deadline that moved later changes
-    /// nothing: the pending event finds out.
-    fn arm(&mut self, index: ElementId) {
-        let slot = &mut self.elements[index];
-        let Some(due) = slot.poll_timeout() else { return };
-        let due = due.max(self.now);
-        if due < slot.armed {
-            slot.armed = due;
-            self.network.queue.set(self.network.sources.of(Kind::Timeout(index)), due, self.network.since);
-        }
+        slot.arm(self.now, &mut self.network);
     }
 }

@@ -18,7 +18,15 @@ use std::collections::VecDeque;
 #[derive(Debug)]
 pub struct Upcoming<T> {
     all: VecDeque<Entry<T>>,
+    /// When the first comes out, and since when it has been the next: asked for more often than it changes. The end of time
+    /// without any.
+    first: (Instant, Since),
+    /// Nothing that was ever here comes out later.
+    latest: Instant,
 }
+
+/// The first where there is none.
+const NONE: (Instant, Since) = (Instant::MAX, Since { at: Instant::ZERO, cause: Instant::ZERO });
 
 /// Something that comes out of a link.
 #[derive(Debug)]
@@ -36,23 +44,28 @@ pub struct Entry<T> {
 impl<T> Upcoming<T> {
     /// Nothing.
     pub fn new() -> Self {
-        Upcoming { all: VecDeque::new() }
+        Upcoming { all: VecDeque::new(), first: NONE, latest: Instant::ZERO }
     }
 
-    /// When the first comes out, and since when it has been the next.
+    /// When the first comes out, and since when it has been the next; the end of time without any.
     #[inline]
-    pub fn first(&self) -> Option<(Instant, Since)> {
-        self.all.front().map(|first| (first.at, first.since))
+    pub fn first(&self) -> (Instant, Since) {
+        self.first
     }
 
     /// Adds an entry; nearly always it comes behind all others, or near the end. Says whether it is the first now.
     #[inline]
     pub fn push(&mut self, entry: Entry<T>) -> bool {
-        if self.all.back().is_none_or(|last| last.at < entry.at) {
-            self.all.push_back(entry);
-            return self.all.len() == 1;
+        if self.latest >= entry.at {
+            return self.insert(entry);
         }
-        self.insert(entry)
+        self.latest = entry.at;
+        let is_first = self.all.is_empty();
+        if is_first {
+            self.first = (entry.at, entry.since);
+        }
+        self.all.push_back(entry);
+        is_first
     }
 
     #[inline(never)]
@@ -62,7 +75,13 @@ impl<T> Upcoming<T> {
             place -= 1;
         }
         self.all.insert(place, entry);
+        self.note_first();
         place == 0
+    }
+
+    #[inline]
+    fn note_first(&mut self) {
+        self.first = self.all.front().map_or(NONE, |first| (first.at, first.since));
     }
 
     /// Whether an entry that is not here yet comes before the one at `place`.
@@ -95,10 +114,12 @@ impl<T> Upcoming<T> {
     /// Takes the first if it comes out by `now`.
     #[inline]
     pub fn pop(&mut self, now: Instant) -> Option<Entry<T>> {
-        if self.all.front()?.at > now {
+        if self.first.0 > now {
             return None;
         }
-        self.all.pop_front()
+        let first = self.all.pop_front();
+        self.note_first();
+        first
     }
 }
 
@@ -124,9 +145,26 @@ mod tests {
         let firsts = entries.map(|(at, since, cause, from, name)| upcoming.push(entry(at, since, cause, from, name)));
         assert_eq!(firsts, [true, false, true, false, false]);
         assert!(upcoming.push(entry(2, 2, 2, c, 'a')) && !upcoming.push(entry(7, 7, 7, c, 'f')));
-        let first = upcoming.first().map(|(at, since)| (at.as_nanos(), since.at.as_nanos()));
-        assert_eq!((first, upcoming.pop(Instant::from_nanos(1)).is_none()), (Some((2, 2)), true));
+        let (at, since) = upcoming.first();
+        assert_eq!((at.as_nanos(), since.at.as_nanos()), (2, 2));
+        assert!(upcoming.pop(Instant::from_nanos(1)).is_none());
         assert_eq!(names(upcoming), "abcdefg");
+    }
+
+    #[test]
+    fn the_first_is_known_whatever_comes_and_goes() {
+        let (mut upcoming, mut rng) = (Upcoming::new(), airtcp_core::Rng::derive(1, "upcoming"));
+        assert_eq!(upcoming.first(), NONE);
+        let mut now = 0;
+        for _ in 0..10_000 {
+            if rng.below(2) == 0 {
+                upcoming.push(entry(now + rng.below(5), now, now, FROM[rng.below(3) as usize], 'a'));
+            } else {
+                now += rng.below(3);
+                while upcoming.pop(Instant::from_nanos(now)).is_some() {}
+            }
+            assert_eq!(upcoming.first(), upcoming.all.front().map_or(NONE, |first| (first.at, first.since)));
+        }
     }
 
     #[test]

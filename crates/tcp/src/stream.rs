@@ -124,10 +124,12 @@ impl SendBuffer {
 
     /// Bytes that can be accepted now.
     pub fn room(&self) -> u64 {
-        if self.held.len() as u64 >= most_pieces(self.limit) {
-            return 0;
+        let room = self.limit.saturating_sub(self.written - self.acknowledged).min(ENDLESS - self.written);
+        // As for most writes to a full buffer, and of virtual bytes, of which no pieces are held.
+        if room == 0 || self.held.is_empty() {
+            return room;
         }
-        self.limit.saturating_sub(self.written - self.acknowledged).min(ENDLESS - self.written)
+        if self.held.len() as u64 >= most_pieces(self.limit) { 0 } else { room }
     }
 
     /// Bytes accepted and not acknowledged.

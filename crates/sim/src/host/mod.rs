@@ -331,6 +331,7 @@ impl Element for Host {
         self.with_hidden.iter().filter_map(|index| self.sockets[*index].end.as_ref()).try_for_each(|end| end.check())
     }
 
+    #[inline]
     fn poll_timeout(&self) -> Option<Instant> {
         let socket = self.timers.peek().map(|Reverse((due, _))| *due);
         if self.probes.is_empty() && self.workloads.is_empty() {

@@ -227,11 +227,8 @@ impl Network<'_> {
     /// Has the queue know when the next packet comes out of a fan.
     #[inline]
     pub fn schedule_fan(&mut self, fan: FanId) {
-        let source = self.sources.of(Kind::Fan(fan));
-        match self.fans[fan].first() {
-            Some((at, since)) => self.queue.set(source, at, since),
-            None => self.queue.cancel(source),
-        }
+        let (at, since) = self.fans[fan].first();
+        self.queue.set(self.sources.of(Kind::Fan(fan)), at, since);
     }
 
     /// Finds where a packet for `to` goes after this pipe, if it may go straight on there.
@@ -251,7 +248,7 @@ impl Network<'_> {
 
     #[inline]
     fn schedule_joint(&mut self, joint: JointId) {
-        let due = self.joints[joint].due().unwrap_or(Instant::MAX);
+        let due = self.joints[joint].due();
         // Nobody can tell when it happens, so its place among what happens at the same time does not matter.
         self.queue.set(self.sources.of(Kind::Joint(joint)), due, Since::default());
     }

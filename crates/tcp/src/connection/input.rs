@@ -197,14 +197,18 @@ impl Connection {
             }
             None => (0, None),
         };
-        let has_data = len > 0 || tcp.flags.fin();
-        let input = AckInput { tcp, ack: ack.max(0) as u64, sequence, has_data, clock, echo };
-        if ack < una {
-            // An acknowledgment that was overtaken; its data is welcome, and so is what it reports.
-            self.with_sender(now, |sender, step| sender.handle_old_ack(&input, step));
-            return true;
+        if self.sender.hears_window_only(ack, tcp) {
+            self.with_sender(now, |sender, step| sender.handle_window(tcp, sequence, step));
+        } else {
+            let has_data = len > 0 || tcp.flags.fin();
+            let input = AckInput { tcp, ack: ack.max(0) as u64, sequence, has_data, clock, echo };
+            if ack < una {
+                // An acknowledgment that was overtaken; its data is welcome, and so is what it reports.
+                self.with_sender(now, |sender, step| sender.handle_old_ack(&input, step));
+                return true;
+            }
+            self.with_sender(now, |sender, step| sender.handle_ack(&input, step));
         }
-        self.with_sender(now, |sender, step| sender.handle_ack(&input, step));
         if self.sender.fin_acknowledged() {
             match self.state {
                 State::FinWait1 => self.enter_fin_wait_2(now),

@@ -187,6 +187,7 @@ impl Connection {
     }
 
     /// Takes a packet that has ended: the next one to leave is made of its memory.
+    #[inline]
     pub fn reuse(&mut self, packet: Packet) {
         self.spare = Some(packet);
     }

@@ -128,7 +128,7 @@ impl Connection {
 
     pub(super) fn acknowledge(&mut self, now: Instant) -> Packet {
         let mut header = self.acknowledging_header(now, self.sender.nxt, TcpFlags::default());
-        if self.options.sack {
+        if self.options.sack && self.receiver.reports() {
             let max = if self.options.timestamps { 3 } else { 4 };
             header.options.sack = self.receiver.sack_blocks(self.peer_sequence, max);
         }

@@ -180,6 +180,12 @@ impl Acknowledger {
         self.recent[0] = Some(offset);
     }
 
+    /// Nothing is above a hole any more.
+    #[inline]
+    pub fn forget_recent(&mut self) {
+        self.recent = [None; 4];
+    }
+
     /// `[start, end)` arrived although it was here.
     pub fn report_duplicate(&mut self, start: u64, end: u64) {
         if start < end {
@@ -213,7 +219,7 @@ impl Acknowledger {
             count = 1;
         }
         if held.is_empty() {
-            self.recent = [None; 4];
+            self.forget_recent();
             return blocks;
         }
         let recent = self.recent.iter().flatten().filter_map(|offset| held.containing(*offset));

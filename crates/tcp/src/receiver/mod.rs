@@ -149,7 +149,18 @@ impl Receiver {
         self.acks.has_report(&self.out_of_order)
     }
 
+    /// The same, where it leaves now: without anything to report no range is more recent than another.
+    #[inline]
+    pub fn reports(&mut self) -> bool {
+        let has_report = self.has_report();
+        if !has_report {
+            self.acks.forget_recent();
+        }
+        has_report
+    }
+
     /// At most `max` SACK blocks for the next acknowledgment.
+    #[inline(never)]
     pub fn sack_blocks(&mut self, sequence: Sequence, max: usize) -> SackBlocks {
         self.acks.blocks(&self.out_of_order, sequence, max)
     }

@@ -59,15 +59,25 @@ struct Prior {
 }
 
 impl Sender {
+    /// True if a segment that acknowledges up to `ack` reports nothing but its window, as every segment of a peer that only
+    /// sends.
+    #[inline]
+    pub fn hears_window_only(&self, ack: i64, tcp: &TcpHeader) -> bool {
+        self.board.is_empty() && ack == self.una as i64 && tcp.options.sack.is_empty()
+    }
+
+    /// Takes the window of such a segment, which lies at `sequence` of the peer's.
+    #[inline]
+    pub fn handle_window(&mut self, tcp: &TcpHeader, sequence: i64, step: &mut Step) {
+        self.tso.look_again();
+        self.sk.tcp_mstamp = step.now;
+        self.peer.update(tcp.window, sequence, self.una, self.una);
+        self.note_heard(step);
+    }
+
     /// Takes an acknowledgment at or above `una`.
     pub fn handle_ack(&mut self, input: &AckInput, step: &mut Step) {
         self.tso.look_again();
-        // This is every segment of a peer that only sends: it reports nothing but its window.
-        if self.board.is_empty() && input.ack == self.una && input.tcp.options.sack.is_empty() {
-            self.sk.tcp_mstamp = step.now;
-            self.take_window(input, step);
-            return;
-        }
         if self.take_progress(input, step) {
             return;
         }
