@@ -148,17 +148,19 @@ impl Link {
     }
 
     /// Like [`Link::send`], but gives the packet back at once, with the time at which it comes out of the link. One
-    /// that comes out after `until` stays in the link. Only for links with [`Link::is_express`].
+    /// that comes out after `until` stays in the link. `bytes` are the packet's on the medium, which the caller knows. Only
+    /// for links with [`Link::is_express`].
     #[inline(always)]
     pub fn send_through(
         &mut self,
         now: Instant,
         until: Instant,
         packet: Packet,
+        bytes: u32,
         drops: &mut dyn FnMut(Packet, DropReason),
     ) -> Option<(Instant, Packet)> {
         debug_assert!(self.is_express(), "only the link itself knows when a packet comes out");
-        let bytes = packet.wire_len();
+        debug_assert_eq!(bytes, packet.wire_len());
         let packet = self.take_in(now, packet, bytes, drops)?;
         let at = self.transmitter.accept(now, bytes).end.saturating_add(self.delay);
         if at > until {

@@ -92,18 +92,19 @@ impl Pipe {
         }
     }
 
-    /// Sends a packet and gives it back at once, with the time at which it comes out; none if it is lost, or comes out
-    /// after `until`.
+    /// Sends a packet of `bytes` on the medium and gives it back at once, with the time at which it comes out; none if it is
+    /// lost, or comes out after `until`.
     #[inline(always)]
     pub fn send_through(
         &mut self,
         now: Instant,
         until: Instant,
         packet: Packet,
+        bytes: u32,
         tap: &mut Tapped<'_>,
     ) -> Option<(Instant, Packet)> {
         match tap.get() {
-            None => self.link.send_through(now, until, packet, &mut drop_packet),
+            None => self.link.send_through(now, until, packet, bytes, &mut drop_packet),
             Some(tap) => self.send_through_seen(now, until, packet, tap),
         }
     }
@@ -146,7 +147,8 @@ impl Pipe {
     ) -> Option<(Instant, Packet)> {
         tap.on_sent(now, self.direction, &packet);
         let mut lost = |packet: Packet, reason| tap.on_lost(now, self.direction, &packet, reason);
-        let (at, packet) = self.link.send_through(now, until, packet, &mut lost)?;
+        let bytes = packet.wire_len();
+        let (at, packet) = self.link.send_through(now, until, packet, bytes, &mut lost)?;
         tap.on_arrived(at, self.direction, &packet);
         Some((at, packet))
     }

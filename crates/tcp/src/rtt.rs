@@ -83,7 +83,8 @@ impl RttEstimator {
             RtoRule::Constant => self.min_rto_us,
         };
         self.base_rto = Duration::from_micros(u64::from(rto_us));
-        self.set_backoff(0);
+        self.backoff = 0;
+        self.rto = self.in_ticks(self.base_rto).min(self.max_rto);
     }
 
     fn smooth(&mut self, sk: &mut TcpSock, rtt_us: u32) {

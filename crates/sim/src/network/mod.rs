@@ -178,6 +178,7 @@ impl Network<'_> {
     /// Sends a packet into a link, and straight on as far as nothing can happen to it on the way.
     #[inline(never)]
     fn send_by_wire(&mut self, mut now: Instant, mut pipe: PipeId, to: NodeId, mut packet: Packet) {
+        let traced = Traced::of(&packet);
         loop {
             let here = &mut self.pipes[pipe];
             let here = match here.last_way {
@@ -188,9 +189,9 @@ impl Network<'_> {
                 }
             };
             let Some((_, Some(onward))) = here.last_way.filter(|_| packet.ip().hop_limit > 1) else { break };
-            let passed = here.send_through(now, self.until, packet, &mut self.tap);
+            let passed = here.send_through(now, self.until, packet, traced.bytes, &mut self.tap);
             let Some((at, mut through)) = passed else { return };
-            self.trace_hash = self.trace_hash.wrapping_add(hash_of_arrival(at, pipe.into(), &through));
+            self.trace_hash = self.trace_hash.wrapping_add(traced.hash(at, pipe.into()));
             if !is_control(&through) {
                 through.set_hop_limit(through.ip().hop_limit - 1);
             }
@@ -205,7 +206,7 @@ impl Network<'_> {
         }
         let here = &mut self.pipes[pipe];
         if let Some(fan) = here.fan.filter(|_| here.to == to) {
-            return self.send_to_fan(now, pipe, fan, packet);
+            return self.send_to_fan(now, pipe, fan, packet, traced);
         }
         here.send(now, packet, &mut self.tap);
         self.schedule(pipe);
@@ -213,12 +214,12 @@ impl Network<'_> {
 
     /// Sends a packet into the last link of its way, which is one of a fan.
     #[inline(always)]
-    fn send_to_fan(&mut self, now: Instant, pipe: PipeId, fan: FanId, packet: Packet) {
+    fn send_to_fan(&mut self, now: Instant, pipe: PipeId, fan: FanId, packet: Packet, traced: Traced) {
         let here = &mut self.pipes[pipe];
-        let passed = here.send_through(now, self.until, packet, &mut self.tap);
+        let passed = here.send_through(now, self.until, packet, traced.bytes, &mut self.tap);
         let Some((at, packet)) = passed else { return };
         let since = here.next_since(self.since, at);
-        self.trace_hash = self.trace_hash.wrapping_add(hash_of_arrival(at, pipe.into(), &packet));
+        self.trace_hash = self.trace_hash.wrapping_add(traced.hash(at, pipe.into()));
         if self.fans[fan].push(Entry { at, since, from: pipe, what: packet }) {
             self.schedule_fan(fan);
         }
@@ -277,7 +278,7 @@ impl Network<'_> {
             Hop::Wire(pipe) => usize::from(pipe),
             Hop::Air(air_hop) => self.pipes.len() + usize::from(air_hop),
         };
-        self.trace_hash = self.trace_hash.wrapping_add(hash_of_arrival(at, number, packet));
+        self.trace_hash = self.trace_hash.wrapping_add(Traced::of(packet).hash(at, number));
     }
 
     /// Makes sure that the queue has an event no later than the next of a link.
@@ -307,13 +308,29 @@ impl Network<'_> {
     }
 }
 
-/// What an arrival adds to the trace, at the end of the hop of this number.
-#[inline]
-fn hash_of_arrival(at: Instant, hop: usize, packet: &Packet) -> u64 {
-    let numbers = packet.tcp().map_or(0, |tcp| u64::from(tcp.sequence.0) << 32 | u64::from(tcp.acknowledgment.0));
-    let mut hash = 0;
-    for word in [at.as_nanos(), hop as u64, u64::from(packet.wire_len()), numbers] {
-        hash = (hash ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
+/// What of a packet is in the trace: plain links leave it as it is.
+#[derive(Clone, Copy)]
+struct Traced {
+    /// Its length on the medium.
+    bytes: u32,
+    /// Its sequence and its acknowledgment number.
+    numbers: u64,
+}
+
+impl Traced {
+    #[inline]
+    fn of(packet: &Packet) -> Traced {
+        let numbers = packet.tcp().map_or(0, |tcp| u64::from(tcp.sequence.0) << 32 | u64::from(tcp.acknowledgment.0));
+        Traced { bytes: packet.wire_len(), numbers }
     }
-    hash
+
+    /// What its arrival adds to the trace, at the end of the hop of this number.
+    #[inline]
+    fn hash(self, at: Instant, hop: usize) -> u64 {
+        let mut hash = 0;
+        for word in [at.as_nanos(), hop as u64, u64::from(self.bytes), self.numbers] {
+            hash = (hash ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
+        }
+        hash
+    }
 }
