@@ -203,7 +203,7 @@ impl Scoreboard {
     }
 
     /// Removes the records below `ack` if that is all there is to do: nothing is reported above it, nothing was sent again,
-    /// and the last of them ends at `ack`. Does nothing else.
+    /// and the last of them ends at `ack`. Otherwise it leaves all as it is.
     pub fn pop_plain(&mut self, ack: u64, sk: &mut TcpSock) -> Option<Plain> {
         if !self.sacked.is_empty() || !self.retransmissions.is_empty() {
             return None;

@@ -160,7 +160,7 @@ mod tests {
     #[test]
     fn the_short_way_and_the_long_one_come_to_the_same() {
         let mut acknowledged = 0;
-        for seed in 0..60 {
+        for seed in 0..30 {
             let mut rng = Rng::derive(seed, "progress");
             let config = config(&mut rng);
             let mut pairs = [Pair::new(&config, false), Pair::new(&config, true)];
@@ -181,13 +181,13 @@ mod tests {
                 let Some(next) = short else { break };
                 now = now.max(next);
                 pairs.iter_mut().for_each(|pair| pair.step(now));
-                if step % 3 == 0 {
+                if step % 4 == 0 {
                     let [short, long] = [0, 1].map(|which: usize| pairs[which].state());
                     assert_eq!(short, long, "seed {seed}, step {step}");
                 }
             }
             acknowledged += pairs[0].ends[0].stats().bytes_acknowledged;
         }
-        assert!(acknowledged > 5_000_000, "{acknowledged}");
+        assert!(acknowledged > 1_000_000, "{acknowledged}");
     }
 }
